@@ -1,0 +1,22 @@
+// Systems whose memory is Go's and whose files cannot be mapped.
+
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package vm
+
+import "errors"
+
+// OffsetBytes is what the offset of a mapped file must be a multiple of.
+func OffsetBytes() uintptr { return pageBytes }
+
+func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (uintptr, error) {
+	return 0, ErrUnsupported
+}
+
+func unmapFile(addr, size uintptr) error            { return ErrUnsupported }
+func syncFile(addr, size uintptr) error             { return ErrUnsupported }
+func advise(addr, size uintptr, a Advice) error     { return ErrUnsupported }
+func lock(addr, size uintptr) error                 { return ErrUnsupported }
+func unlock(addr, size uintptr) error               { return ErrUnsupported }
+func setName(addr, size uintptr, name string) error { return ErrUnsupported }
+func outOfMemory(err error) bool                    { return errors.Is(err, ErrNoMemory) }

@@ -1,0 +1,188 @@
+// What MapFile, Sync and UnmapFile promise.
+
+package vm
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+// newFile returns an empty file grown to size bytes, removed at the test's end.
+// (Not in t.TempDir, whose removal needs more than Wine has.)
+func newFile(t testing.TB, size uintptr) *os.File {
+	t.Helper()
+	f, err := os.CreateTemp("", "freehold")
+	must(t, err)
+	t.Cleanup(func() {
+		f.Close()
+		must(t, os.Remove(f.Name()))
+	})
+	must(t, f.Truncate(int64(size)))
+	return f
+}
+
+// mapped maps a file until the test's end; without mapped files it skips it.
+func mapped(t testing.TB, f *os.File, offset int64, size uintptr, writable bool) uintptr {
+	t.Helper()
+	addr, err := MapFile(f, offset, size, writable)
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip("this system has no mapped files: ", err)
+	}
+	must(t, err)
+	t.Cleanup(func() { must(t, UnmapFile(addr, size)) })
+	return addr
+}
+
+func TestMapFile(t *testing.T) {
+	size := 2*OffsetBytes() + 100 // no whole pages
+	f := newFile(t, size)
+	addr := mapped(t, f, 0, size, true)
+	wantZero(t, addr, size, "fresh file")
+	fill(addr, size)
+	must(t, Sync(addr, size))
+	got, err := os.ReadFile(f.Name())
+	must(t, err)
+	if !bytes.Equal(got, bytesAt(addr, size)) {
+		t.Error("what was written to the memory is not in the file")
+	}
+
+	_, err = f.WriteAt([]byte{99}, 5)
+	must(t, err)
+	if got := bytesAt(addr, size)[5]; got != 99 {
+		t.Errorf("what was written to the file is not in memory: %d", got)
+	}
+	bytesAt(addr, size)[5] = pattern(5)
+
+	second := mapped(t, f, int64(OffsetBytes()), OffsetBytes(), false)
+	wantFilled(t, second, OffsetBytes(), OffsetBytes(), "the second page, read-only")
+	if !faults(func() { bytesAt(second, 1)[0] = 1 }) {
+		t.Error("a read-only mapping may be written")
+	}
+	must(t, f.Close())
+	wantFilled(t, addr, size, 0, "with the file closed")
+}
+
+// TestMapFileKeepsData: the data is in the file once the memory is not.
+func TestMapFileKeepsData(t *testing.T) {
+	size := 3 * PageBytes()
+	f := newFile(t, size)
+	addr, err := MapFile(f, 0, size, true)
+	if errors.Is(err, ErrUnsupported) {
+		t.Skip("this system has no mapped files: ", err)
+	}
+	must(t, err)
+	fill(addr, size)
+	must(t, UnmapFile(addr, size))
+	if !readFaults(addr) || !readFaults(addr+size-1) {
+		t.Error("an unmapped file may be read")
+	}
+	again := mapped(t, f, 0, size, false)
+	wantFilled(t, again, size, 0, "mapped again")
+}
+
+func TestMapFileErrors(t *testing.T) {
+	page := PageBytes()
+	f := newFile(t, page+1)
+	mapped(t, f, 0, page+1, true)
+	closed := newFile(t, page)
+	closed.Close()
+	readOnly, err := os.Open(f.Name())
+	must(t, err)
+	defer readOnly.Close()
+	for _, tt := range []struct {
+		why      string
+		f        *os.File
+		offset   int64
+		size     uintptr
+		writable bool
+		want     error // nil for any
+	}{
+		{"one byte past the end", f, 0, page + 2, true, io.ErrUnexpectedEOF},
+		{"wholly past the end", f, int64(4 * OffsetBytes()), 1, true, io.ErrUnexpectedEOF},
+		{"far past the end", f, math.MaxInt64&^int64(OffsetBytes()-1) - int64(OffsetBytes()), 1, true, io.ErrUnexpectedEOF},
+		{"closed", closed, 0, page, true, nil},
+		{"not writable", readOnly, 0, page, true, os.ErrPermission},
+	} {
+		addr, err := MapFile(tt.f, tt.offset, tt.size, tt.writable)
+		var e *Error
+		if addr != 0 || !errors.As(err, &e) || tt.want != nil && !errors.Is(err, tt.want) {
+			t.Errorf("%s: %#x, %v, want %v", tt.why, addr, err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		why    string
+		offset int64
+		size   uintptr
+	}{
+		{"empty", 0, 0},
+		{"offset inside a page", 1, page},
+		{"negative offset", -int64(OffsetBytes()), page},
+		{"size beyond int", 0, math.MaxInt + 1},
+		{"end beyond int64", math.MaxInt64 &^ int64(OffsetBytes()-1), 2 * OffsetBytes()},
+	} {
+		wantPanic(t, tt.why, "freehold: vm: map file", func() { MapFile(f, tt.offset, tt.size, true) })
+	}
+	wantPanic(t, "unmap of nothing", "freehold: vm: unmap file", func() { UnmapFile(page, 0) })
+	wantPanic(t, "unmap inside a page", "freehold: vm: unmap file", func() { UnmapFile(page+1, page) })
+	wantPanic(t, "sync inside a page", "freehold: vm: sync", func() { Sync(page+1, page) })
+}
+
+// TestMapFileRecycles maps and unmaps at random: live mappings never overlap
+// and keep their contents, and the addresses in use stay bounded.
+func TestMapFileRecycles(t *testing.T) {
+	unit := OffsetBytes()
+	const maxUnits, maxLive = 8, 6
+	f := newFile(t, maxUnits*unit)
+	mapped(t, f, 0, unit, false)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	type mapping struct{ addr, size uintptr }
+	var live []mapping
+	distinct := map[uintptr]bool{}
+	for range 2000 {
+		if len(live) == maxLive || len(live) > 0 && rnd.IntN(2) == 0 {
+			i := rnd.IntN(len(live))
+			must(t, UnmapFile(live[i].addr, live[i].size))
+			live = append(live[:i], live[i+1:]...)
+			continue
+		}
+		m := mapping{size: unit * uintptr(1+rnd.IntN(maxUnits))}
+		var err error
+		m.addr, err = MapFile(f, 0, m.size, false)
+		must(t, err)
+		for _, o := range live {
+			if m.addr < o.addr+o.size && o.addr < m.addr+m.size {
+				t.Fatalf("%d bytes at %#x and %d at %#x overlap", m.size, m.addr, o.size, o.addr)
+			}
+		}
+		live = append(live, m)
+		for u := uintptr(0); u < m.size; u += unit {
+			sink = *(*byte)(Pointer(m.addr + u))
+			distinct[m.addr+u] = true
+		}
+	}
+	for _, m := range live {
+		must(t, UnmapFile(m.addr, m.size))
+	}
+	if most := 4 * maxLive * maxUnits; len(distinct) > most {
+		t.Errorf("%d addresses used, want at most %d", len(distinct), most)
+	}
+}
+
+// TestAdviseFile: mapped files take advice in every build.
+func TestAdviseFile(t *testing.T) {
+	size := 4 * PageBytes()
+	f := newFile(t, size)
+	addr := mapped(t, f, 0, size, true)
+	fill(addr, size)
+	for _, a := range []Advice{Normal, Sequential, Random, WillNeed, Populate} {
+		if err := Advise(addr, size, a); err != nil && !errors.Is(err, ErrUnsupported) {
+			t.Errorf("advice %d: %v", a, err)
+		}
+	}
+	wantFilled(t, addr, size, 0, "advised")
+}

@@ -1,0 +1,25 @@
+// Garbage: none is made. (The sanitizers make the compiler put more on the heap.)
+
+//go:build !asan && !msan
+
+package vm
+
+import "testing"
+
+// TestNoGarbage: the engine calls these with locks held.
+func TestNoGarbage(t *testing.T) {
+	src, size := committed(t, 2)
+	dst, _ := committed(t, 2)
+	moves := Move(dst, src, size) == nil
+	if n := testing.AllocsPerRun(10, func() {
+		_ = Commit(src, size)
+		_ = Decommit(src, size)
+		_ = Revoke(src, size)
+		_ = Renew(src, size)
+		if moves {
+			_ = Move(dst, src, size)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations on the Go heap, want 0", n)
+	}
+}

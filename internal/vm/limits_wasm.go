@@ -1,0 +1,12 @@
+// How much of Go's heap may become off-heap memory on wasm, which has 4 GiB.
+
+package vm
+
+// MaxReserve is the largest reservation worth asking for first.
+const MaxReserve uintptr = 16 << 20
+
+// The limits of one reservation and of all of them.
+const (
+	maxBlockBytes   = 256 << 20
+	maxBackingBytes = 2 << 30
+)

@@ -1,0 +1,20 @@
+// What mappings have on Linux alone: address space that no limit counts as
+// memory, and names.
+
+package vm
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const noReserve = unix.MAP_NORESERVE
+
+func setName(addr, size uintptr, name string) error {
+	s, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	return unix.PrctlArg5Ptr(unix.PR_SET_VMA, unix.PR_SET_VMA_ANON_NAME, addr, size, unsafe.Pointer(s))
+}

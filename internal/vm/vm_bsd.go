@@ -1,0 +1,14 @@
+// macOS and the BSDs: their madvise does not promise zero pages, a new mapping
+// over the old one does. Pages cannot be moved.
+
+//go:build (darwin || freebsd || netbsd || openbsd || dragonfly) && !race
+
+package vm
+
+import "golang.org/x/sys/unix"
+
+func decommit(addr, size uintptr) error {
+	return overlay(addr, size, unix.PROT_READ|unix.PROT_WRITE)
+}
+
+func move(dst, src, size uintptr) error { return ErrUnsupported }
