@@ -1,0 +1,50 @@
+// Advise: what the operating system may be told about memory in use.
+
+package freehold
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Advice is how memory will be used: see [Advise].
+type Advice int
+
+const (
+	Normal     Advice = iota // no particular use: takes back Sequential and Random
+	WillNeed                 // soon: have it resident
+	DontNeed                 // not soon: its contents may be dropped, and are undefined from here on
+	Sequential               // in order, once
+	Random                   // in no order: huge pages and read-ahead may not pay
+	HugePages                // in huge pages, where the system has them: fewer TLB misses, coarser memory
+)
+
+var adviceOf = [...]vm.Advice{
+	Normal:     vm.Normal,
+	WillNeed:   vm.WillNeed,
+	DontNeed:   vm.DontNeed,
+	Sequential: vm.Sequential,
+	Random:     vm.Random,
+	HugePages:  vm.HugePages,
+}
+
+// Advise tells the operating system how s will be used. s is a block, a typed
+// slice in one, or a part of either; the advice goes to the system pages (4 KiB
+// and up) that lie wholly inside s, so that neighbours are not affected, and
+// for a small slice nothing happens. It costs a system call.
+//
+// Advice is no promise: it never changes what s holds, but for [DontNeed]. The
+// error matches [errors.ErrUnsupported] where the system has no such advice and
+// where s is not memory of a freehold heap, and is the system's own otherwise;
+// nothing has changed then, and programs may ignore it. An Advice that does not
+// exist is a panic.
+func Advise[T any](s []T, a Advice) error {
+	if a < 0 || int(a) >= len(adviceOf) {
+		panic(fmt.Sprintf("freehold: Advise with advice %d, which does not exist", a))
+	}
+	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
+	return heap.Advise(b, adviceOf[a])
+}

@@ -1,0 +1,299 @@
+// Allocator: blocks that tell on whoever treats them wrongly.
+//
+// Each block lies in a piece of Go memory of its own, between two edges:
+//
+//	+--------------+-------------------+--------------+
+//	| edge >= 64 B | block, len == cap | edge >= 64 B |
+//	+--------------+-------------------+--------------+
+//
+// Edges hold edgeByte, and whoever writes past the block's end or before its
+// beginning changes them. Freed blocks are filled with freedByte and kept for a
+// while, so that late writes show. Both are looked at when the block is freed,
+// when it leaves quarantine, and when the test ends.
+
+package alloctest
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+)
+
+const (
+	edgeBytes       = 64
+	maxBlockBytes   = 256 << 20 // of a block and of an alignment; more is out of memory
+	quarantineBytes = 64 << 20  // of freed blocks that are kept
+	maxReports      = 10        // leaked blocks reported one by one
+
+	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
+	freedByte = 0xDB
+	edgeByte  = 0xED
+)
+
+// Allocator is an allocator for tests; see [New]. It implements [freehold.Owner]
+// and is safe for concurrent use.
+type Allocator struct {
+	t testing.TB
+
+	mu         sync.Mutex // guards what follows
+	live       map[uintptr]*block
+	quarantine []*block // freed, oldest first
+	freedBytes int      // their mem in bytes
+	seq        int      // blocks handed out so far
+}
+
+// A block and the memory that it lies in.
+type block struct {
+	mem    []byte // with the edges
+	from   int    // index of the block in mem
+	size   int
+	align  int
+	seq    int
+	alloc  stack
+	freed  stack // empty while live
+	broken bool  // its damage has been reported
+}
+
+// New returns an allocator that fails t, through Errorf, for
+//
+//   - each block that is still live when the test and its cleanups that were
+//     registered later have ended, with its size and the stack of its allocation;
+//     if the test has failed anyway, only their number is logged,
+//   - a write outside a block, by up to 64 bytes, found when the block is freed
+//     or the test ends,
+//   - a write to a freed block, found at the end or when 64 MiB have been freed
+//     after it.
+//
+// A Free or Resize of what is no live block panics, with the stacks of its
+// allocation and first Free where there were any. Alloc fills blocks with 0xCD,
+// Free with 0xDB. Resize shrinks in place and never grows, so growth always moves
+// the block, and a pointer into its old place reads 0xDB.
+//
+// The blocks are Go memory, which the race detector and checkptr see; they stay
+// allocated while they are live, whether Go code refers to them or not. Blocks
+// and alignments above 256 MiB are out of memory. It is slow: a microsecond and
+// more per call.
+func New(t testing.TB) *Allocator {
+	a := &Allocator{t: t, live: map[uintptr]*block{}}
+	t.Cleanup(a.finish)
+	return a
+}
+
+// Alloc implements [freehold.Allocator].
+func (a *Allocator) Alloc(size, align int) ([]byte, error) {
+	return a.alloc(size, align, freshByte)
+}
+
+// Zeroed implements [freehold.Allocator].
+func (a *Allocator) Zeroed(size, align int) ([]byte, error) { return a.alloc(size, align, 0) }
+
+func (a *Allocator) alloc(size, align int, fill byte) ([]byte, error) {
+	switch {
+	case size < 0:
+		panic(fmt.Sprintf("freehold: alloctest: a block of %d bytes", size))
+	case align <= 0 || align&(align-1) != 0:
+		panic(fmt.Sprintf("freehold: alloctest: alignment %d is no power of two", align))
+	case size == 0:
+		return []byte{}, nil
+	case size > maxBlockBytes || align > maxBlockBytes:
+		return nil, fmt.Errorf("%w: alloctest gives no block of %d bytes at multiples of %d", freehold.ErrOutOfMemory, size, align)
+	}
+	k := &block{mem: make([]byte, edgeBytes+align-1+size+edgeBytes), size: size, align: align, alloc: callers()}
+	k.from = edgeBytes
+	if past := int((addrOf(k.mem) + edgeBytes) % uintptr(align)); past > 0 {
+		k.from += align - past
+	}
+	setAll(k.mem[:k.from], edgeByte)
+	setAll(k.mem[k.from+size:], edgeByte)
+	if fill != 0 {
+		setAll(k.bytes(), fill)
+	}
+
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seq++
+	k.seq = a.seq
+	a.live[addrOf(k.bytes())] = k
+	return k.bytes(), nil
+}
+
+// Resize implements [freehold.Allocator].
+func (a *Allocator) Resize(b []byte, size int) ([]byte, bool) {
+	if size < 0 {
+		panic(fmt.Sprintf("freehold: alloctest: Resize to %d bytes", size))
+	}
+	if len(b) == 0 {
+		return nil, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.mustFind("Resize", b)
+	switch {
+	case size > k.size:
+		return nil, false
+	case size == 0:
+		a.retire(k)
+		return []byte{}, true
+	}
+	a.checkEdges(k)
+	setAll(k.bytes()[size:], edgeByte)
+	k.size = size
+	return k.bytes(), true
+}
+
+// Free implements [freehold.Allocator].
+func (a *Allocator) Free(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.retire(a.mustFind("Free", b))
+}
+
+// Owns implements [freehold.Owner]: whether b begins in a live block.
+func (a *Allocator) Owns(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, ok := a.live[addrOf(b)]; ok {
+		return true
+	}
+	return around(maps.Values(a.live), b) != nil
+}
+
+// bytes returns the block as Alloc does.
+func (k *block) bytes() []byte { return k.mem[k.from:][:k.size:k.size] }
+
+// mustFind returns the live block that b is, or panics with what it is instead.
+func (a *Allocator) mustFind(call string, b []byte) *block {
+	addr := addrOf(b)
+	if k := a.live[addr]; k != nil && k.size == len(b) {
+		return k
+	}
+	fault := "which this allocator did not hand out"
+	if k := around(maps.Values(a.live), b); k != nil {
+		fault = fmt.Sprintf("which is at byte %d of a block of %d bytes%s",
+			int(addr-addrOf(k.bytes())), k.size, k.alloc.after("allocated by"))
+	} else if k := around(slices.Values(a.quarantine), b); k != nil {
+		fault = fmt.Sprintf("which is in a freed block of %d bytes%s%s",
+			k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
+	}
+	panic(fmt.Sprintf("freehold: alloctest: %s of %d bytes at %#x, %s", call, len(b), addr, fault))
+}
+
+// around returns the block in whose bytes b begins, or nil.
+func around(blocks func(yield func(*block) bool), b []byte) *block {
+	for k := range blocks {
+		if addrOf(b)-addrOf(k.bytes()) < uintptr(k.size) {
+			return k
+		}
+	}
+	return nil
+}
+
+// retire moves a live block to quarantine.
+func (a *Allocator) retire(k *block) {
+	a.checkEdges(k)
+	setAll(k.bytes(), freedByte)
+	k.freed = callers()
+	delete(a.live, addrOf(k.bytes()))
+	a.quarantine = append(a.quarantine, k)
+	a.freedBytes += len(k.mem)
+	for a.freedBytes > quarantineBytes {
+		oldest := a.quarantine[0]
+		a.checkFreed(oldest)
+		a.quarantine = a.quarantine[1:]
+		a.freedBytes -= len(oldest.mem)
+	}
+}
+
+// checkEdges reports a write outside k.
+func (a *Allocator) checkEdges(k *block) {
+	if i := firstOther(k.mem[:k.from], edgeByte); i >= 0 {
+		a.report(k, fmt.Sprintf("a write %d bytes before the beginning", k.from-i))
+	}
+	if i := firstOther(k.mem[k.from+k.size:], edgeByte); i >= 0 {
+		a.report(k, fmt.Sprintf("a write %d bytes after the end", i+1))
+	}
+}
+
+// checkFreed reports a write to k since it was freed.
+func (a *Allocator) checkFreed(k *block) {
+	a.checkEdges(k)
+	if i := firstOther(k.bytes(), freedByte); i >= 0 {
+		a.report(k, fmt.Sprintf("a write after Free, to byte %d", i))
+	}
+}
+
+// report fails the test for what happened to k, once.
+func (a *Allocator) report(k *block, what string) {
+	if !k.broken {
+		k.broken = true
+		a.t.Errorf("alloctest: %s of a block of %d bytes%s%s",
+			what, k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
+	}
+}
+
+// finish checks all blocks when the test has ended.
+func (a *Allocator) finish() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, k := range a.quarantine {
+		a.checkFreed(k)
+	}
+	leaks := slices.SortedFunc(maps.Values(a.live), func(x, y *block) int { return x.seq - y.seq })
+	bytes := 0
+	for _, k := range leaks {
+		a.checkEdges(k)
+		bytes += k.size
+	}
+	if len(leaks) > 0 && a.t.Failed() {
+		a.t.Logf("alloctest: %d blocks of %d bytes in all were live when the test failed", len(leaks), bytes)
+		return
+	}
+	for _, k := range leaks[:min(len(leaks), maxReports)] {
+		a.t.Errorf("alloctest: leak of %d bytes, aligned to %d%s", k.size, k.align, k.alloc.after("allocated by"))
+	}
+	if len(leaks) > maxReports {
+		a.t.Errorf("alloctest: leak of %d blocks and %d bytes in all", len(leaks), bytes)
+	}
+}
+
+// A stack is the program counters of the calls that led somewhere.
+type stack []uintptr
+
+// callers returns the stack of whoever called the Allocator's method, which
+// is two calls above callers.
+func callers() stack {
+	pcs := make([]uintptr, 32)
+	return pcs[:runtime.Callers(4, pcs)]
+}
+
+// after words the stack behind a heading, one call a line, without the testing
+// package's own; nothing if the stack is empty.
+func (s stack) after(heading string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n\t%s", heading)
+	frames := runtime.CallersFrames(s)
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if f.Function == "testing.tRunner" || f.Function == "runtime.goexit" {
+			break
+		}
+		fmt.Fprintf(&b, "\n\t\t%s\n\t\t\t%s:%d", f.Function, f.File, f.Line)
+	}
+	return b.String()
+}

@@ -1,0 +1,64 @@
+package alloctest_test
+
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestRightAllocatorPasses(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		return newToy("")
+	}, &alloctest.Options{Detects: alloctest.AnyMistake})
+}
+
+func TestLockedAllocatorPassesConcurrently(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		return freehold.Locked(newToy(""))
+	}, &alloctest.Options{Detects: alloctest.AnyMistake, Concurrent: true})
+}
+
+// TestDefectsAreFound gives the suite an allocator with one defect at a time.
+func TestDefectsAreFound(t *testing.T) {
+	found := map[string]bool{} // by check
+	tests := []struct{ defect, by string }{
+		{"capacity is not clipped", "Sizes"},
+		{"a block is in the list twice", "Sizes"},
+		{"Free writes a link behind the block", "Mistakes"},
+		{"a small block is not aligned", "Alignments"},
+		{"Zeroed clears no more than a page", "Zeroed"},
+		{"capacity is not clipped", "Append"},
+		{"Resize loses the contents", "Resize"},
+		{"Resize moves the contents", "Resize"},
+		{"a failed Resize writes to the block", "Resize"},
+		{"an empty block is nil", "Empty"},
+		{"a negative size is empty", "Arguments"},
+		{"a negative size panics without saying what", "Arguments"},
+		{"any alignment goes", "Arguments"},
+		{"another error", "OutOfMemory"},
+		{"a huge size wraps around", "OutOfMemory"},
+		{"owns everything", "Owner"},
+		{"owns no interior", "Owner"},
+		{"a double free is taken", "Mistakes"},
+		{"an interior free is ignored", "Mistakes"},
+		{"a short free is taken", "Mistakes"},
+		{"a block is in the list twice", "Programs"},
+		{"Zeroed clears no more than a page", "Programs"},
+		{"Resize loses the contents", "Programs"},
+		{"Resize moves the contents", "Programs"},
+		{"a failed Resize writes to the block", "Programs"},
+	}
+	for _, c := range tests {
+		check := func(t testing.TB) { alloctest.Check(t, c.by, newToy(c.defect)) }
+		if len(record(t, check)) == 0 {
+			t.Errorf("%s: not found by %s", c.defect, c.by)
+		}
+		found[c.by] = true
+	}
+	for _, name := range alloctest.Checks() {
+		if !found[name] && name != "Concurrent" && name != "HandOver" { // which are for the race detector
+			t.Errorf("no defect is found by %s", name)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// Failing allocators: running out of memory at a chosen call.
+
+package alloctest
+
+import (
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold"
+)
+
+// FailAfter returns an allocator that passes calls on to a until n allocations
+// have succeeded; from then on each one fails with an error that matches
+// [freehold.ErrOutOfMemory]. An allocation is an Alloc or Zeroed, or a Resize that
+// grows a block, which reports false instead. Empty blocks, Free and a Resize
+// that shrinks are always passed on.
+//
+// With n = 0, 1, 2, … until the operation under test succeeds, every allocation
+// in it fails once, and all later ones with it. It is safe for concurrent use if
+// a is.
+func FailAfter(a freehold.Allocator, n int) freehold.Allocator {
+	return newFailing(a, n, false)
+}
+
+// FailOnce is like FailAfter, but after one Alloc or Zeroed has failed the others
+// succeed again: what the operation under test does about the failure works. A
+// Resize that reports false is not that failure, since a copy is to follow it.
+func FailOnce(a freehold.Allocator, n int) freehold.Allocator {
+	return newFailing(a, n, true)
+}
+
+// failing implements FailAfter and FailOnce.
+type failing struct {
+	next freehold.Allocator
+	n    int
+	once bool
+	left atomic.Int64 // allocations that may still succeed
+}
+
+func newFailing(a freehold.Allocator, n int, once bool) freehold.Allocator {
+	f := &failing{next: a, n: n, once: once}
+	f.left.Store(int64(n))
+	return f
+}
+
+// Alloc implements [freehold.Allocator].
+func (f *failing) Alloc(size, align int) (b []byte, err error) {
+	return f.alloc(f.next.Alloc, size, align)
+}
+
+// Zeroed implements [freehold.Allocator].
+func (f *failing) Zeroed(size, align int) (b []byte, err error) {
+	return f.alloc(f.next.Zeroed, size, align)
+}
+
+func (f *failing) alloc(next func(size, align int) ([]byte, error), size, align int) (b []byte, err error) {
+	if size <= 0 {
+		return next(size, align)
+	}
+	if !f.take() {
+		if f.once {
+			f.left.Store(math.MaxInt64 / 2)
+		}
+		return nil, fmt.Errorf("%w: alloctest fails the allocation of %d bytes after %d others", freehold.ErrOutOfMemory, size, f.n)
+	}
+	defer func() {
+		if b == nil { // next failed, or panicked
+			f.left.Add(1)
+		}
+	}()
+	return next(size, align)
+}
+
+// Resize implements [freehold.Allocator].
+func (f *failing) Resize(b []byte, size int) (r []byte, ok bool) {
+	if size <= len(b) {
+		return f.next.Resize(b, size)
+	}
+	if !f.take() {
+		return nil, false
+	}
+	defer func() {
+		if !ok {
+			f.left.Add(1)
+		}
+	}()
+	return f.next.Resize(b, size)
+}
+
+// Free implements [freehold.Allocator].
+func (f *failing) Free(b []byte) { f.next.Free(b) }
+
+// take counts one allocation, unless n have succeeded.
+func (f *failing) take() bool {
+	for {
+		left := f.left.Load()
+		if left <= 0 {
+			return false
+		}
+		if f.left.CompareAndSwap(left, left-1) {
+			return true
+		}
+	}
+}

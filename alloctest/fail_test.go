@@ -1,0 +1,115 @@
+package alloctest_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestFailingAllocatorsConformUntilTheyFail(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		return alloctest.FailAfter(alloctest.New(t), 1<<30)
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	for n := range 20 {
+		alloctest.Run(t, alloctest.FailAfter(alloctest.New(t), n), program(100))
+		alloctest.Run(t, alloctest.FailOnce(alloctest.New(t), n), program(100))
+	}
+}
+
+// answers makes eight allocations and returns which of them succeeded.
+func answers(t *testing.T, a freehold.Allocator) (ok [8]bool) {
+	for i := range ok {
+		call := a.Alloc
+		if i%2 == 1 {
+			call = a.Zeroed
+		}
+		b, err := call(8, 8)
+		ok[i] = err == nil
+		if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("error %v", err)
+		}
+		a.Free(b)
+	}
+	return ok
+}
+
+func TestFailAfterFailsFromThenOn(t *testing.T) {
+	for n := range 9 {
+		for i, ok := range answers(t, alloctest.FailAfter(alloctest.New(t), n)) {
+			if ok != (i < n) {
+				t.Errorf("n = %d: allocation %d succeeded: %t", n, i+1, ok)
+			}
+		}
+	}
+}
+
+func TestFailOnceFailsOnce(t *testing.T) {
+	for n := range 9 {
+		for i, ok := range answers(t, alloctest.FailOnce(alloctest.New(t), n)) {
+			if ok != (i != n) {
+				t.Errorf("n = %d: allocation %d succeeded: %t", n, i+1, ok)
+			}
+		}
+	}
+}
+
+func TestFailAfterLetsEmptyBlocksAndShrinkingPass(t *testing.T) {
+	a := alloctest.FailAfter(alloctest.New(t), 1)
+	b := freehold.Must(a.Alloc(16, 8))
+	if _, err := a.Zeroed(0, 8); err != nil {
+		t.Errorf("an empty block: %v", err)
+	}
+	b, ok := a.Resize(b, 8)
+	if !ok {
+		t.Error("cannot shrink")
+	}
+	a.Free(b)
+}
+
+// TestFailingResize: growth counts where it succeeds, and reports false once
+// nothing is left.
+func TestFailingResize(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		want [3]bool
+	}{
+		{1, [3]bool{}}, // the Alloc was the one
+		{2, [3]bool{true}},
+		{3, [3]bool{true, true}},
+		{4, [3]bool{true, true, true}},
+	} {
+		a := alloctest.FailAfter(newToy(""), c.n)
+		b := freehold.Must(a.Alloc(64, 8))
+		b, _ = a.Resize(b, 8)
+		if _, ok := a.Resize(b, 100); ok {
+			t.Fatal("toy grew a block beyond its class")
+		}
+		for i, want := range c.want {
+			r, ok := a.Resize(b, len(b)+8)
+			if ok != want {
+				t.Errorf("n = %d: growth %d succeeded: %t", c.n, i+1, ok)
+			}
+			if ok {
+				b = r
+			}
+		}
+		a.Free(b)
+	}
+}
+
+// TestFailOnceFailsTheCopyAfterTheResize: if the Resize took the failure, the
+// copy would succeed and the operation never see an error.
+func TestFailOnceFailsTheCopyAfterTheResize(t *testing.T) {
+	a := alloctest.FailOnce(newToy(""), 1)
+	b := freehold.Must(a.Alloc(8, 8))
+	if _, err := freehold.Realloc(a, b, 16, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("Realloc: %v", err)
+	}
+	b, err := freehold.Realloc(a, b, 16, 8)
+	if err != nil {
+		t.Errorf("Realloc after the one failure: %v", err)
+	}
+	a.Free(b)
+}

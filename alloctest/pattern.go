@@ -1,0 +1,100 @@
+// Patterns: what the tests write into blocks to see whether others do too.
+
+package alloctest
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"sync/atomic"
+)
+
+// A pattern is the endless repetition of noise from some place on. Two of them
+// agree on a stretch of bytes by chance only.
+type pattern int
+
+// noise has a prime length, so no block size, alignment or stride is in step
+// with it. It is the same in each run.
+var noise = func() []byte {
+	b := make([]byte, 65521)
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}()
+
+var patterns atomic.Uint32 // handed out so far
+
+// newPattern returns a pattern that no recent one is equal to, in any goroutine.
+func newPattern() pattern { return pattern(patterns.Add(1) * 7919 % uint32(len(noise))) }
+
+// fill writes the pattern's beginning to b.
+func (p pattern) fill(b []byte) {
+	from := noise[p:]
+	for len(b) > 0 {
+		b = b[copy(b, from):]
+		from = noise
+	}
+}
+
+// damage returns the index of the first byte of b, at or after index from, that
+// is not the pattern's, or -1. Index 0 of b is where the pattern begins.
+func (p pattern) damage(b []byte, from int) int {
+	at := (int(p) + from) % len(noise)
+	for i := from; i < len(b); {
+		want := noise[at:]
+		want = want[:min(len(want), len(b)-i)]
+		if !bytes.Equal(b[i:i+len(want)], want) {
+			return i + mismatch(b[i:i+len(want)], want)
+		}
+		i += len(want)
+		at = 0
+	}
+	return -1
+}
+
+// damagedEdge looks like damage at the first and last 64 bytes only.
+func (p pattern) damagedEdge(b []byte) int {
+	if i := p.damage(b[:min(64, len(b))], 0); i >= 0 {
+		return i
+	}
+	return p.damage(b, max(0, len(b)-64))
+}
+
+// firstOther returns the index of the first byte of b that is not c, or -1.
+func firstOther(b []byte, c byte) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case b[0] != c:
+		return 0
+	case bytes.Equal(b[1:], b[:len(b)-1]): // each byte equals the one before it
+		return -1
+	}
+	return 1 + mismatch(b[1:], b)
+}
+
+// setAll sets each byte of b to c.
+func setAll(b []byte, c byte) {
+	if len(b) == 0 {
+		return
+	}
+	b[0] = c
+	for n := 1; n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// mismatch returns the index of the first byte where b differs from want.
+func mismatch(b, want []byte) int {
+	for i := range b {
+		if b[i] != want[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// addrOf returns the address of b's first byte.
+func addrOf(b []byte) uintptr { return reflect.ValueOf(b).Pointer() }

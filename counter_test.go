@@ -1,0 +1,110 @@
+package freehold_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestCounterConforms(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		counter := freehold.NewCounter(alloctest.New(t))
+		t.Cleanup(func() {
+			if c := counter.Counts(); c.Bytes != 0 || c.Blocks != 0 || c.Allocs != c.Frees {
+				t.Errorf("when all are freed: %+v", c)
+			}
+		})
+		return counter
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+}
+
+func TestCounterCountsExactly(t *testing.T) {
+	counter := freehold.NewCounter(newRoomy(t))
+	var b, c []byte
+	steps := []struct {
+		name string
+		call func()
+		want freehold.Counts
+	}{
+		{"at first", func() {}, freehold.Counts{}},
+		{"Alloc", func() { b = freehold.Must(counter.Alloc(100, 8)) }, freehold.Counts{Bytes: 100, Blocks: 1, PeakBytes: 100, Allocs: 1}},
+		{"Zeroed", func() { c = freehold.Must(counter.Zeroed(50, 8)) }, freehold.Counts{Bytes: 150, Blocks: 2, PeakBytes: 150, Allocs: 2}},
+		{"an empty block", func() { counter.Free(freehold.Must(counter.Alloc(0, 8))) }, freehold.Counts{Bytes: 150, Blocks: 2, PeakBytes: 150, Allocs: 2}},
+		{"shrinking", func() { b, _ = counter.Resize(b, 60) }, freehold.Counts{Bytes: 110, Blocks: 2, PeakBytes: 150, Allocs: 2}},
+		{"growing", func() { b, _ = counter.Resize(b, 70) }, freehold.Counts{Bytes: 120, Blocks: 2, PeakBytes: 150, Allocs: 2}},
+		{"growing past the peak", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Resize that fails", func() { counter.Resize(b, 1<<20) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Resize to the same size", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Alloc that fails", func() { counter.Alloc(1<<30, 8) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Alloc that panics", func() { panicOf(func() { counter.Alloc(8, 3) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Resize that panics", func() { panicOf(func() { counter.Resize(b, -1) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Free that panics", func() { panicOf(func() { counter.Free(make([]byte, 9)) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
+		{"Free", func() { counter.Free(c) }, freehold.Counts{Bytes: 200, Blocks: 1, PeakBytes: 250, Allocs: 2, Frees: 1}},
+		{"Free of nil", func() { counter.Free(nil) }, freehold.Counts{Bytes: 200, Blocks: 1, PeakBytes: 250, Allocs: 2, Frees: 1}},
+		{"Realloc to 0", func() { freehold.Must(freehold.Realloc(counter, b, 0, 8)) }, freehold.Counts{PeakBytes: 250, Allocs: 2, Frees: 2}},
+	}
+	for _, s := range steps {
+		s.call()
+		if got := counter.Counts(); got != s.want {
+			t.Errorf("%s: %+v, want %+v", s.name, got, s.want)
+		}
+	}
+}
+
+func TestCounterCountsAResizeTo0AsFree(t *testing.T) {
+	counter := freehold.NewCounter(alloctest.New(t)) // whose Resize does it
+	b := freehold.Must(counter.Alloc(100, 8))
+	if _, ok := counter.Resize(b, 0); !ok {
+		t.Fatal("cannot")
+	}
+	if got, want := counter.Counts(), (freehold.Counts{PeakBytes: 100, Allocs: 1, Frees: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestCounterOwnsWhatNextOwns(t *testing.T) {
+	counter := freehold.NewCounter(alloctest.New(t))
+	b := freehold.Must(counter.Alloc(10, 1))
+	if !counter.Owns(b) || counter.Owns(make([]byte, 10)) {
+		t.Error("Owns is not next's")
+	}
+	counter.Free(b)
+	wantPanic(t, "freehold: Owns of a Counter around a freehold_test.plain, which is no Owner", func() {
+		freehold.NewCounter(plain{newSlot()}).Owns(nil)
+	})
+}
+
+// TestCounterIsNeverNegative: what is freed has been counted as allocated.
+func TestCounterIsNeverNegative(t *testing.T) {
+	counter := freehold.NewCounter(alloctest.New(t))
+	var workers, watcher sync.WaitGroup
+	done := make(chan struct{})
+	watcher.Go(func() {
+		for {
+			if c := counter.Counts(); c.Blocks < 0 || c.Bytes < 0 || c.PeakBytes > 4*100 {
+				t.Errorf("%+v", c)
+				return
+			}
+			select {
+			case <-done:
+				return
+			default:
+			}
+		}
+	})
+	for range 4 {
+		workers.Go(func() {
+			for range 3000 {
+				counter.Free(freehold.Must(counter.Alloc(100, 8)))
+			}
+		})
+	}
+	workers.Wait()
+	close(done)
+	watcher.Wait()
+	if c := counter.Counts(); c.Allocs != 12000 || c.Frees != 12000 || c.Bytes != 0 {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,134 @@
+package freehold_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestFallbackConforms(t *testing.T) {
+	tests := []struct {
+		why   string
+		first func(t *testing.T) freehold.Owner
+	}{
+		{"first has all", func(t *testing.T) freehold.Owner { return alloctest.New(t) }},
+		{"first has nothing", func(t *testing.T) freehold.Owner { return freehold.NewLimit(alloctest.New(t), 0) }},
+		{"first has some", func(t *testing.T) freehold.Owner { return freehold.NewLimit(alloctest.New(t), 100_000) }},
+		{"first and then a second", func(t *testing.T) freehold.Owner {
+			f := freehold.Fallback(freehold.NewLimit(alloctest.New(t), 5_000), freehold.NewLimit(alloctest.New(t), 500_000))
+			return f.(freehold.Owner)
+		}},
+	}
+	for _, c := range tests {
+		t.Run(c.why, func(t *testing.T) {
+			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+				return freehold.Fallback(c.first(t), alloctest.New(t))
+			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+		})
+	}
+}
+
+func TestFallbackRoutes(t *testing.T) {
+	first, rest := freehold.NewLimit(newRoomy(t), 100), freehold.NewLimit(newRoomy(t), 1000)
+	a := freehold.Fallback(first, rest)
+	used := func(wantFirst, wantRest int, after string) {
+		t.Helper()
+		if first.Used() != wantFirst || rest.Used() != wantRest {
+			t.Errorf("%s: %d and %d bytes in use, want %d and %d", after, first.Used(), rest.Used(), wantFirst, wantRest)
+		}
+	}
+	b := freehold.Must(a.Alloc(60, 8))
+	used(60, 0, "Alloc")
+	c := freehold.Must(a.Alloc(60, 8))
+	used(60, 60, "Alloc past the first's limit")
+	d := freehold.Must(a.Zeroed(40, 8))
+	used(100, 60, "Zeroed of what the first still has")
+	e := freehold.Must(a.Zeroed(1, 8))
+	used(100, 61, "Zeroed of one more")
+	c, ok := a.Resize(c, 160)
+	if !ok {
+		t.Fatal("the rest cannot grow")
+	}
+	used(100, 161, "Resize of the rest's")
+	if _, ok = a.Resize(b, 61); ok {
+		t.Error("Resize of the first's past its limit")
+	}
+	b[59] = 'b'
+	b = freehold.Must(freehold.Realloc(a, b, 61, 8))
+	if b[59] != 'b' {
+		t.Errorf("Realloc across: %q", b)
+	}
+	used(40, 222, "Realloc across")
+	if _, err := a.Alloc(1000, 8); err == nil || err.Error() != "freehold: out of memory: 1000 bytes would pass the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("error %v, want the rest's", err)
+	}
+	a.Free(b)
+	a.Free(c)
+	used(40, 1, "Free")
+	a.Free(d)
+	a.Free(e)
+	used(0, 0, "Free of all")
+	a.Free(nil)
+}
+
+func TestFallbackOwns(t *testing.T) {
+	first, rest := freehold.NewLimit(alloctest.New(t), 10), alloctest.New(t)
+	a, ok := freehold.Fallback(first, rest).(freehold.Owner)
+	if !ok {
+		t.Fatal("not an Owner, though both are")
+	}
+	for range 2 {
+		b := freehold.Must(a.Alloc(10, 1))
+		defer a.Free(b)
+		if !a.Owns(b) {
+			t.Error("does not own its block")
+		}
+	}
+	if a.Owns(make([]byte, 10)) || a.Owns(nil) {
+		t.Error("owns what it did not hand out")
+	}
+	if _, ok := freehold.Fallback(first, plain{rest}).(freehold.Owner); ok {
+		t.Error("an Owner, though its rest is none")
+	}
+}
+
+func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
+	wantPanic(t, "freehold: Owns of a Limit around a freehold_test.plain, which is no Owner", func() {
+		freehold.Fallback(freehold.NewLimit(plain{newSlot()}, 10), newSlot())
+	})
+	wantPanic(t, "freehold: Owns of a Counter around a freehold_test.plain, which is no Owner", func() {
+		freehold.Fallback(freehold.Locked(freehold.NewCounter(plain{newSlot()})).(freehold.Owner), newSlot())
+	})
+}
+
+func TestWrappersPassGoodSizeOn(t *testing.T) {
+	good, other := rounder{newSlot()}, newSlot()
+	type sizer interface{ GoodSize(size int) int }
+	for name, c := range map[string]struct {
+		a    freehold.Allocator
+		want int
+	}{
+		"limit":             {freehold.NewLimit(good, 1000), 128},
+		"counter":           {freehold.NewCounter(good), 128},
+		"locked":            {freehold.Locked(good), 128},
+		"limit of other":    {freehold.NewLimit(other, 1000), 100},
+		"counter of other":  {freehold.NewCounter(other), 100},
+		"locked of other":   {freehold.Locked(other), 100},
+		"fallback of other": {freehold.Fallback(other, good), 100},
+		"fallback":          {freehold.Fallback(freehold.NewLimit(ownedRounder{good, other}, 1000), other), 128},
+	} {
+		if got := c.a.(sizer).GoodSize(100); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// ownedRounder is a rounder that is an Owner.
+type ownedRounder struct {
+	rounder
+	owner freehold.Owner
+}
+
+func (r ownedRounder) Owns(b []byte) bool { return r.owner.Owns(b) }

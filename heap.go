@@ -1,0 +1,142 @@
+// Heap: malloc and free of any size, for any goroutine.
+//
+// A thin face on internal/heap, where the engine is.
+
+package freehold
+
+import (
+	"time"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+// HeapOptions sets up a [Heap]; nil means all defaults.
+type HeapOptions struct {
+	// Name stands in messages, in Stats and, where the kernel can, in
+	// /proc/self/smaps. Empty means "heap".
+	Name string
+
+	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds
+	// from the operating system at any moment, its own bookkeeping included:
+	// Stats.Committed never passes it. 0 means none; negative is a panic.
+	MaxBytes int
+
+	// Decay is how long memory that is not needed stays with the heap before
+	// it goes back to the operating system. 0 means one second; negative means
+	// that only Trim gives memory back.
+	Decay time.Duration
+
+	// HugePages asks the kernel for huge pages (2 MiB) and gives memory back
+	// in such units only. It speeds up random access to large data, and costs
+	// resident memory.
+	HugePages bool
+}
+
+// Heap is a general allocator: blocks of any size, freed in any order, by any
+// goroutine. It implements [Owner].
+//
+// Blocks up to 32 KiB are rounded up to a size class, with an eighth of waste at
+// most and 4% on average, and cost two bytes of bookkeeping each. Larger ones
+// are rounded up to 8 KiB. A pair of Alloc and Free of a small block takes some
+// 10 ns and no lock, of a large one some 100 ns under the heap's lock. Neither
+// allocates on the Go heap.
+//
+// Freed memory is used again at once, and goes back to the operating system
+// when it was not needed for the time of HeapOptions.Decay. Free and Resize
+// panic for a slice that is not exactly a live block of this heap: one freed
+// before, cut short, beginning inside a block, from elsewhere. Two calls that
+// free one block at the very same moment may both return; a later Alloc then
+// panics instead of handing the block out twice.
+//
+// What is not detected: reading or writing a block after its Free, or beyond
+// its end.
+type Heap struct{ h heap.Heap }
+
+// Stats is a snapshot of a heap's memory, in bytes and blocks.
+type Stats = heap.Stats
+
+// ClassStats is the part of [Stats] that the blocks of one size account for.
+type ClassStats = heap.ClassStats
+
+var defaultHeap = NewHeap(&HeapOptions{Name: "default"})
+
+// Default returns the one process-wide heap, for applications; a library takes
+// an Allocator from its caller. It must not be closed.
+func Default() *Heap { return defaultHeap }
+
+// NewHeap returns an empty heap. It takes no memory before the first block.
+// Close gives its memory back; a heap that is dropped without Close keeps it.
+func NewHeap(o *HeapOptions) *Heap {
+	if o == nil {
+		o = &HeapOptions{}
+	}
+	h := &Heap{}
+	h.h.Init(heap.Options{Name: o.Name, MaxBytes: o.MaxBytes, Decay: o.Decay, HugePages: o.HugePages})
+	return h
+}
+
+// Alloc implements [Allocator]. The error says whether the limit or the
+// operating system refused.
+func (h *Heap) Alloc(size, align int) ([]byte, error) { return h.h.Alloc(size, align, false) }
+
+// Zeroed implements [Allocator]. Memory that comes fresh from the operating
+// system is not cleared a second time.
+func (h *Heap) Zeroed(size, align int) ([]byte, error) { return h.h.Alloc(size, align, true) }
+
+// Resize implements [Allocator]. A block up to 32 KiB stays in place while it
+// fills more than half of its class and fits. A larger one is cut, grows over
+// free pages behind it or, on Linux and from 1 MiB on, has its pages moved; for
+// the moment of a move both sizes count against MaxBytes. Size 0 frees b.
+func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.h.Resize(b, size) }
+
+// Free implements [Allocator]. It panics if b is not exactly a live block of h.
+func (h *Heap) Free(b []byte) { h.h.Free(b) }
+
+// Owns implements [Owner]. It is true for any part of the heap's memory, in use
+// or not.
+func (h *Heap) Owns(b []byte) bool { return h.h.Owns(b) }
+
+// GoodSize returns the size of the block that Alloc would use for size bytes:
+// asking for it costs no more memory.
+func (h *Heap) GoodSize(size int) int { return h.h.GoodSize(size) }
+
+// Malloc returns a block of size bytes at a multiple of 16, contents undefined,
+// or nil when out of memory: C's malloc, for callers that keep no sizes. Size 0
+// gives a block too; a negative size is a panic. The block ends with
+// FreePointer or a ReallocPointer that succeeds.
+func (h *Heap) Malloc(size int) unsafe.Pointer { return h.h.Malloc(size) }
+
+// Calloc is Malloc of n*size bytes, all zero; nil too if the product is larger
+// than an address space.
+func (h *Heap) Calloc(n, size int) unsafe.Pointer { return h.h.Calloc(n, size) }
+
+// ReallocPointer makes the block at p size bytes long, moving it if need be,
+// and returns where it is: C's realloc. It returns nil, and leaves the block
+// alone, when out of memory. A nil p makes it Malloc.
+func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
+	return h.h.ReallocPointer(p, size)
+}
+
+// FreePointer frees the block at p, which Malloc, Calloc or ReallocPointer
+// returned, and panics if there is none. A nil p is accepted.
+func (h *Heap) FreePointer(p unsafe.Pointer) { h.h.FreePointer(p) }
+
+// UsableSize returns how many bytes of the block at p may be used, at least
+// what was asked for; 0 for nil. It panics if p is no live block.
+func (h *Heap) UsableSize(p unsafe.Pointer) int { return h.h.UsableSize(p) }
+
+// Trim gives all memory that holds no live block back to the operating system,
+// now. It empties the processors' caches, for which it stops the world for some
+// microseconds, and takes a system call for each run of free pages.
+func (h *Heap) Trim() { h.h.Trim() }
+
+// Stats returns the heap's figures. Alloc and Free count nothing for it; the
+// call adds up what spans and caches hold, which takes some microseconds.
+func (h *Heap) Stats() Stats { return h.h.Stats() }
+
+// Close ends the heap and all of its blocks, live or not. Their memory goes
+// back to the operating system and, where the system can, any access to it
+// faults; the addresses go to other heaps later. Other goroutines must have
+// stopped using the heap. Calls after Close panic, but for Close itself.
+func (h *Heap) Close() { h.h.Close() }

@@ -1,0 +1,16 @@
+package heap
+
+// Exported for the tests that need alloctest, which imports this package.
+
+// Adapter is a Heap with the methods of freehold.Allocator.
+type Adapter struct{ *Heap }
+
+func (a Adapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.Alloc(size, align, false) }
+func (a Adapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.Alloc(size, align, true) }
+
+var NewHeap = newHeap
+
+var Check = (*Heap).check
+
+// Tick is what the timer does.
+func (h *Heap) Tick() { h.tend() }

@@ -1,0 +1,59 @@
+// Bitmaps: ranges of bits in off-heap words, one bit per page or per block.
+
+package heap
+
+import (
+	"math/bits"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// bitmap is the address of an array of 64-bit words.
+type bitmap uintptr
+
+func (m bitmap) word(i uintptr) *uint64 { return (*uint64)(vm.Pointer(uintptr(m) + i*8)) }
+
+func (m bitmap) set(i uintptr)      { *m.word(i / 64) |= 1 << (i % 64) }
+func (m bitmap) has(i uintptr) bool { return *m.word(i / 64)>>(i%64)&1 != 0 }
+
+// each calls f for every word that [i, i+n) touches, with the bits inside it.
+func (m bitmap) each(i, n uintptr, f func(word *uint64, mask uint64)) {
+	for end := i + n; i < end; {
+		mask := ^uint64(0) << (i % 64)
+		next := i&^63 + 64
+		if next > end {
+			mask &= 1<<(end%64) - 1
+		}
+		f(m.word(i/64), mask)
+		i = next
+	}
+}
+
+func (m bitmap) setRange(i, n uintptr) {
+	m.each(i, n, func(w *uint64, mask uint64) { *w |= mask })
+}
+
+func (m bitmap) clearRange(i, n uintptr) {
+	m.each(i, n, func(w *uint64, mask uint64) { *w &^= mask })
+}
+
+// count returns how many bits of [i, i+n) are set.
+func (m bitmap) count(i, n uintptr) (set uintptr) {
+	m.each(i, n, func(w *uint64, mask uint64) { set += uintptr(bits.OnesCount64(*w & mask)) })
+	return set
+}
+
+// next returns the first position in [i, end) whose bit is want, or end.
+func (m bitmap) next(i, end uintptr, want bool) uintptr {
+	for i < end {
+		w := *m.word(i / 64)
+		if !want {
+			w = ^w
+		}
+		if w >>= i % 64; w != 0 {
+			return min(i+uintptr(bits.TrailingZeros64(w)), end)
+		}
+		i = i&^63 + 64
+	}
+	return end
+}

@@ -1,0 +1,270 @@
+package heap
+
+import (
+	"math/bits"
+	"testing"
+	"unsafe"
+)
+
+// Whoever makes a heap in these tests gets it checked at the end.
+func newHeap(t testing.TB, o Options) *Heap {
+	if o.Decay == 0 {
+		o.Decay = -1 // tests tick by hand
+	}
+	h := new(Heap)
+	h.Init(o)
+	t.Cleanup(func() {
+		if !h.closed.Load() && !t.Failed() {
+			h.check(t)
+			h.Close()
+		}
+	})
+	return h
+}
+
+// check verifies the invariants that stand at runs, span, slab and central.
+// Nobody else may use h.
+func (h *Heap) check(t testing.TB) {
+	t.Helper()
+	h.tending.Lock()
+	defer h.tending.Unlock()
+	var dirtyBits, dirtyFree, total uintptr
+	live := map[uint8]int{}
+	holes := map[uint8]int{}
+	spans := map[uint8]int{}
+	partial := map[uint8]int{}
+	var largeBlocks int
+	var largeBytes uintptr
+
+	for _, segment := range joined(h.runs.segments) {
+		r := addresses.regionOf(segment.base)
+		dirtyBits += r.dirty.count(r.pageIndex(segment.base), segment.size/pageBytes)
+		total += segment.size
+		previous := uint8(255)
+		for at := segment.base; at < segment.base+segment.size; {
+			s := *r.page(at)
+			if s == nil {
+				t.Fatalf("page %#x: no run begins here", at)
+			}
+			if s.base != at || s.pages == 0 || s.end() > segment.base+segment.size || s.owner != h.id {
+				t.Fatalf("page %#x: span %+v does not fit", at, *s)
+			}
+			dirty := r.dirty.count(r.pageIndex(at), s.pages)
+			for in := at + pageBytes; in < s.end(); in += pageBytes {
+				want := (*span)(nil)
+				if s.kind == blockRun || s.kind == freeRun && in == s.end()-pageBytes {
+					want = s
+				}
+				if *r.page(in) != want {
+					t.Fatalf("page %#x inside run %#x of kind %d: word %p", in, at, s.kind, *r.page(in))
+				}
+			}
+			if s.kind != freeRun && dirty != s.pages {
+				t.Fatalf("run %#x of kind %d: %d of %d pages are dirty", at, s.kind, dirty, s.pages)
+			}
+			switch s.kind {
+			case freeRun:
+				if previous == freeRun {
+					t.Fatalf("free run %#x follows a free run", at)
+				}
+				if s.dirty != dirty || s.none != 0 || s.recip != 0 {
+					t.Fatalf("free run %#x: dirty is %d, %d bits are set", at, s.dirty, dirty)
+				}
+				if !h.runs.bins[bin(s.pages)].contains(s) {
+					t.Fatalf("free run %#x of %d pages is not on its bin", at, s.pages)
+				}
+				dirtyFree += dirty
+			case largeRun:
+				largeBlocks++
+				largeBytes += s.bytes()
+			case blockRun:
+				class := &classes[s.class]
+				free := s.free.count(0, class.blocks)
+				if free+uintptr(s.live) != class.blocks {
+					t.Fatalf("span %#x: %d free + %d live of %d blocks", at, free, s.live, class.blocks)
+				}
+				for i := range class.blocks {
+					st := *state(s.states + i*2)
+					if s.free.has(i) && st != 0 || uintptr(st) > s.size {
+						t.Fatalf("span %#x block %d: free %v, state %d", at, i, s.free.has(i), st)
+					}
+				}
+				if on := h.central[s.class].partial.contains(s); on != (free > 0) {
+					t.Fatalf("span %#x with %d free blocks: on the list: %v", at, free, on)
+				}
+				if free > 0 {
+					partial[s.class]++
+				}
+				live[s.class] += int(s.live)
+				holes[s.class] += int(s.holes)
+				spans[s.class]++
+			}
+			previous = s.kind
+			at = s.end()
+		}
+	}
+	var slabs uintptr
+	for _, size := range h.meta.room {
+		for at := size; at != 0; at = slabAt(at).next {
+			if s := slabAt(at); s.live == 0 || s.live >= s.capacity() || s.live > s.carved {
+				t.Fatalf("slab %+v is on the list of slabs with room", *s)
+			}
+			slabs += slabBytes
+		}
+	}
+	if slabs > h.meta.bytes {
+		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.meta.bytes)
+	}
+	if want := dirtyBits*pageBytes + h.meta.bytes; h.runs.committed != want {
+		t.Fatalf("committed is %d, want %d", h.runs.committed, want)
+	}
+	if h.runs.dirty != dirtyFree || h.runs.leastDirty > h.runs.dirty {
+		t.Fatalf("dirty is %d, want %d; leastDirty is %d", h.runs.dirty, dirtyFree, h.runs.leastDirty)
+	}
+	if h.runs.total != total || h.large.blocks != largeBlocks || h.large.bytes != largeBytes {
+		t.Fatalf("total %d, want %d; large %+v, want %d, %d", h.runs.total, total, h.large, largeBlocks, largeBytes)
+	}
+	if h.maxBytes > 0 && h.runs.committed > h.maxBytes {
+		t.Fatalf("committed is %d, above the limit of %d", h.runs.committed, h.maxBytes)
+	}
+	for i := range h.central {
+		c := &h.central[i]
+		class := uint8(i)
+		if c.out != live[class] || c.holes != holes[class] || c.spans != spans[class] || c.partial.length() != partial[class] {
+			t.Fatalf("class %d: out %d, holes %d, spans %d, partial %d; want %d, %d, %d, %d",
+				i, c.out, c.holes, c.spans, c.partial.length(), live[class], holes[class], spans[class], partial[class])
+		}
+	}
+}
+
+// joined returns ranges in order of address, neighbours as one.
+func joined(in []addrRange) (out []addrRange) {
+	for _, f := range in {
+		i := 0
+		for i < len(out) && out[i].base < f.base {
+			i++
+		}
+		out = append(out[:i], append([]addrRange{f}, out[i:]...)...)
+	}
+	for i := 0; i+1 < len(out); {
+		if out[i].base+out[i].size == out[i+1].base && addresses.regionOf(out[i].base) == addresses.regionOf(out[i+1].base) {
+			out[i].size += out[i+1].size
+			out = append(out[:i+1], out[i+2:]...)
+			continue
+		}
+		i++
+	}
+	return out
+}
+
+func (l *list) contains(s *span) bool {
+	for at := l.head; at != 0; at = spanPtr(at).next {
+		if at == s.addr() {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *list) length() (n int) {
+	for at := l.head; at != 0; at = spanPtr(at).next {
+		n++
+	}
+	return n
+}
+
+func TestClassesServeEverySizeAndAlignment(t *testing.T) {
+	for align := uintptr(1); align <= maxAlign; align *= 2 {
+		for size := uintptr(1); size <= maxSmall; size++ {
+			rounded := roundUp(size, align)
+			if rounded > maxSmall {
+				continue
+			}
+			c := &classes[classOf[(rounded+7)/8]]
+			if c.size < size || c.size%align != 0 {
+				t.Fatalf("size %d at a multiple of %d: class of %d", size, align, c.size)
+			}
+			if waste := c.size - size; align <= 8 && size > 128 && waste*8 >= size {
+				t.Fatalf("size %d: class of %d wastes more than an eighth", size, c.size)
+			}
+		}
+	}
+}
+
+func TestClassTable(t *testing.T) {
+	tests := []struct{ size, want uintptr }{
+		{1, 8}, {8, 8}, {9, 16}, // the smallest
+		{24, 24}, {25, 32}, {33, 48}, // where spacing goes from 8 to 16
+		{128, 128}, {129, 144}, // where eight per doubling begins
+		{256, 256}, {257, 288},
+		{1024, 1024}, {1025, 1152},
+		{30720, 30720}, {30721, 32768}, {32768, 32768}, // the largest
+	}
+	for _, tt := range tests {
+		if got := classes[classOf[(tt.size+7)/8]].size; got != tt.want {
+			t.Errorf("size %d: class of %d, want %d", tt.size, got, tt.want)
+		}
+	}
+	for i := 1; i < numClasses; i++ {
+		c := &classes[i]
+		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pageBytes || c.pages*pageBytes-c.blocks*c.size >= c.size {
+			t.Errorf("class %+v: the blocks do not fill the span", *c)
+		}
+		if c.bitsBytes() > maxObject || stockBatches*uintptr(c.batch)*entryBytes > maxObject {
+			t.Errorf("class %+v: bookkeeping larger than an object", *c)
+		}
+		// The reciprocal divides exactly, from the first block to past the last.
+		for b := uintptr(0); b <= c.blocks && b*c.size < c.pages*pageBytes; b++ {
+			s := span{base: 1 << 20, recip: c.recip}
+			if got := s.index(s.base + b*c.size); got != b {
+				t.Errorf("class of %d: block %d has index %d", c.size, b, got)
+			}
+			if got := s.index(s.base + b*c.size + c.size - 1); got > c.blocks {
+				t.Errorf("class of %d: the end of block %d has index %d", c.size, b, got)
+			}
+		}
+	}
+}
+
+func TestBins(t *testing.T) {
+	last := -1
+	for n := uintptr(1); n < 1<<20; n++ {
+		b := bin(n)
+		if b != last && b != last+1 {
+			t.Fatalf("%d pages: bin %d after bin %d", n, b, last)
+		}
+		last = b
+	}
+	if b := bin(1 << (bits.UintSize - pageShift - 1)); b >= numBins {
+		t.Fatalf("the longest run has bin %d of %d", b, numBins)
+	}
+}
+
+func TestBitmap(t *testing.T) {
+	words := make([]uint64, 8)
+	m := bitmap(unsafe.Pointer(&words[0]))
+	for _, tt := range []struct{ i, n uintptr }{{0, 1}, {0, 64}, {63, 2}, {1, 62}, {64, 64}, {5, 500}, {130, 0}} {
+		clear(words)
+		m.setRange(tt.i, tt.n)
+		for i := uintptr(0); i < 512; i++ {
+			if m.has(i) != (i >= tt.i && i < tt.i+tt.n) {
+				t.Fatalf("setRange(%d, %d): bit %d is %v", tt.i, tt.n, i, m.has(i))
+			}
+		}
+		if got := m.count(0, 512); got != tt.n {
+			t.Errorf("setRange(%d, %d): count is %d", tt.i, tt.n, got)
+		}
+		if tt.n > 0 {
+			if first := m.next(0, 512, true); first != tt.i {
+				t.Errorf("setRange(%d, %d): first is %d", tt.i, tt.n, first)
+			}
+			if end := m.next(tt.i, 512, false); end != tt.i+tt.n {
+				t.Errorf("setRange(%d, %d): end is %d", tt.i, tt.n, end)
+			}
+		}
+		m.clearRange(tt.i, tt.n)
+		if got := m.count(0, 512); got != 0 {
+			t.Errorf("clearRange(%d, %d) leaves %d bits", tt.i, tt.n, got)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Classes: the block sizes that small requests are rounded up to.
+//
+// Multiples of 8 to 32 and of 16 to 128, then eight sizes per doubling to
+// 32 KiB, so that rounding wastes at most an eighth and about 4% on average:
+//
+//	8 16 24 32 48 64 80 96 112 128 | 144 160 … 256 | 288 … 512 | … | … 32768
+//
+// A size rounded up to a multiple of a power of two lands in a class that is a
+// multiple of that power too: where classes lie closer than the power, the
+// rounded size is itself a class, and where they lie farther apart their
+// distance is a multiple of it. So one table serves every alignment.
+
+package heap
+
+import "math/bits"
+
+const (
+	maxSmall   = 32 << 10 // the largest class in bytes; larger blocks are runs
+	maxAlign   = 4 << 10  // the largest alignment that classes serve
+	numClasses = 75       // class 0 stands for "no class"
+	maxBlocks  = 1024     // the most blocks in a span
+
+	maxBatch   = 32       // the most blocks that move between cache and central at once
+	cacheBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
+)
+
+// class describes one block size.
+type class struct {
+	size   uintptr // bytes
+	recip  uint32  // ceil(2^32 / size), to divide by multiplying
+	pages  uintptr // pages in a span
+	blocks uintptr // blocks in a span
+	batch  uint32  // blocks that move between cache and central at once
+}
+
+var classes [numClasses]class
+
+// classOf maps a size, in units of 8 bytes rounded up, to its class. It reaches
+// past maxSmall by what rounding to an alignment can add; there it holds 0.
+var classOf [(maxSmall+maxAlign)/8 + 1]uint8
+
+func init() {
+	c := 1
+	for size := uintptr(8); size <= maxSmall; size += classStep(size) {
+		classes[c] = newClass(size)
+		c++
+	}
+	if c != numClasses {
+		panic("freehold: heap: numClasses is wrong")
+	}
+	for i, c := 1, 1; i <= maxSmall/8; i++ {
+		if uintptr(i)*8 > classes[c].size {
+			c++
+		}
+		classOf[i] = uint8(c)
+	}
+}
+
+// classStep returns the distance from a class to the next larger one.
+func classStep(size uintptr) uintptr {
+	switch {
+	case size < 32:
+		return 8
+	case size < 128:
+		return 16
+	}
+	return 1 << (bits.Len(uint(size)) - 4)
+}
+
+// newClass chooses the span of a class: the shortest that holds minBlocks and
+// wastes at most a 32nd at its end.
+func newClass(size uintptr) class {
+	minBlocks := max(4, min(512, (16<<10)/size))
+	pages := (minBlocks*size + pageBytes - 1) / pageBytes
+	for (pages*pageBytes)%size > pages*pageBytes/32 {
+		pages++
+	}
+	return class{
+		size:   size,
+		recip:  uint32((1<<32 + uint64(size) - 1) / uint64(size)),
+		pages:  pages,
+		blocks: min(pages*pageBytes/size, maxBlocks),
+		batch:  uint32(max(2, min(maxBatch, cacheBytes/2/size))),
+	}
+}

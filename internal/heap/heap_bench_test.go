@@ -1,0 +1,60 @@
+package heap
+
+import (
+	"fmt"
+	"testing"
+)
+
+var sink []byte
+
+func BenchmarkPair(b *testing.B) {
+	for _, size := range []int{16, 64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			var h Heap
+			h.Init(Options{})
+			defer h.Close()
+			for b.Loop() {
+				p, _ := h.Alloc(size, 8, false)
+				p[0] = 1
+				h.Free(p)
+			}
+		})
+	}
+}
+
+func BenchmarkPairParallel(b *testing.B) {
+	var h Heap
+	h.Init(Options{})
+	defer h.Close()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			p, _ := h.Alloc(64, 8, false)
+			p[0] = 1
+			h.Free(p)
+		}
+	})
+}
+
+func BenchmarkMixed(b *testing.B) {
+	for _, top := range []int{1024, 4080} {
+		b.Run(fmt.Sprintf("to=%d", top+15), func(b *testing.B) {
+			var h Heap
+			h.Init(Options{})
+			defer h.Close()
+			live := make([][]byte, 10000)
+			x := uint64(88172645463325252)
+			next := func() uint64 { x ^= x << 13; x ^= x >> 7; x ^= x << 17; return x }
+			for i := range live {
+				live[i], _ = h.Alloc(16+int(next()%uint64(top)), 8, false)
+			}
+			for b.Loop() {
+				r := next()
+				i := r % 10000
+				h.Free(live[i])
+				p, _ := h.Alloc(16+int((r>>32)%uint64(top)), 8, false)
+				p[0] = 1
+				live[i] = p
+			}
+		})
+	}
+}

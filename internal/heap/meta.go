@@ -1,0 +1,192 @@
+// Meta: the heap's own bookkeeping, in off-heap memory away from the blocks.
+//
+// Objects of one size share slabs; a slab in which nothing is left gives its
+// memory back to the system.
+//
+//	slab (16 KiB, aligned)
+//	+--------+----------+----------+-----+----------+-------+
+//	| header | object 0 | object 1 | ... | object n | waste |
+//	+--------+----------+----------+-----+----------+-------+
+//
+// Slabs stand in segments of 1 MiB, which a heap takes from all heaps' common
+// metadata space and returns when it is closed.
+
+package heap
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	slabBytes        = 16 << 10
+	slabHeader       = 64
+	objectUnit       = 64 // object sizes are multiples of it
+	maxObject        = 4 << 10
+	metaSegmentBytes = 1 << 20
+	metaRegionBytes  = 16 << 20 // what the common space reserves at a time
+)
+
+// slab heads its memory.
+//
+// Invariant: live + objects on free == carved.
+type slab struct {
+	free   uintptr // freed objects, linked through their first word
+	size   uintptr // of an object
+	live   uintptr
+	carved uintptr // objects ever handed out
+	next   uintptr // neighbours on the list of slabs with room
+	prev   uintptr
+}
+
+const _ = slabHeader - unsafe.Sizeof(slab{}) // the header fits
+
+// meta hands out a heap's metadata. The heap's mu guards it.
+type meta struct {
+	segments []uintptr
+	unused   []uintptr                         // slabs without memory
+	room     [maxObject/objectUnit + 1]uintptr // slabs with room, by object size
+	bytes    uintptr                           // in slabs with memory
+}
+
+func slabAt(addr uintptr) *slab   { return (*slab)(vm.Pointer(addr)) }
+func (s *slab) addr() uintptr     { return uintptr(unsafe.Pointer(s)) }
+func (s *slab) capacity() uintptr { return (slabBytes - slabHeader) / s.size }
+
+// newObject returns size zero bytes of metadata.
+// Preconditions: size <= maxObject, h.mu is held.
+func (h *Heap) newObject(size uintptr) (uintptr, error) {
+	size = roundUp(size, objectUnit)
+	room := &h.meta.room[size/objectUnit]
+	if *room == 0 {
+		s, err := h.newSlab(size)
+		if err != nil {
+			return 0, err
+		}
+		*room = s.addr()
+	}
+	s := slabAt(*room)
+	addr := s.free
+	if addr != 0 {
+		s.free = *(*uintptr)(vm.Pointer(addr))
+	} else {
+		addr = s.addr() + slabHeader + s.carved*size
+		s.carved++
+	}
+	if s.live++; s.live == s.capacity() {
+		h.meta.remove(s)
+	}
+	clear(unsafe.Slice((*byte)(vm.Pointer(addr)), size))
+	return addr, nil
+}
+
+// freeObject takes back what newObject returned. h.mu is held.
+func (h *Heap) freeObject(addr, size uintptr) {
+	s := slabAt(addr &^ (slabBytes - 1))
+	if s.live == s.capacity() {
+		s.prev, s.next = 0, h.meta.room[s.size/objectUnit]
+		if s.next != 0 {
+			slabAt(s.next).prev = s.addr()
+		}
+		h.meta.room[s.size/objectUnit] = s.addr()
+	}
+	*(*uintptr)(vm.Pointer(addr)) = s.free
+	s.free = addr
+	if s.live--; s.live == 0 {
+		h.meta.remove(s)
+		if _, _, err := decommit(s.addr(), slabBytes); err == nil {
+			h.uncharge(slabBytes)
+			h.meta.bytes -= slabBytes
+		}
+		h.meta.unused = append(h.meta.unused, s.addr())
+	}
+}
+
+// remove takes s off its list of slabs with room.
+func (m *meta) remove(s *slab) {
+	if s.prev != 0 {
+		slabAt(s.prev).next = s.next
+	} else {
+		m.room[s.size/objectUnit] = s.next
+	}
+	if s.next != 0 {
+		slabAt(s.next).prev = s.prev
+	}
+	s.next, s.prev = 0, 0
+}
+
+// newSlab gives memory to a slab for objects of the given size.
+func (h *Heap) newSlab(size uintptr) (*slab, error) {
+	if len(h.meta.unused) == 0 {
+		segment, err := metaAddresses.take()
+		if err != nil {
+			return nil, err
+		}
+		h.meta.segments = append(h.meta.segments, segment)
+		for addr := segment + metaSegmentBytes; addr > segment; addr -= slabBytes {
+			h.meta.unused = append(h.meta.unused, addr-slabBytes)
+		}
+	}
+	if err := h.charge(slabBytes); err != nil {
+		return nil, err
+	}
+	last := len(h.meta.unused) - 1
+	s := slabAt(h.meta.unused[last])
+	if err := commit(s.addr(), slabBytes); err != nil {
+		h.uncharge(slabBytes)
+		return nil, err
+	}
+	h.meta.unused = h.meta.unused[:last]
+	h.meta.bytes += slabBytes
+	*s = slab{size: size}
+	return s, nil
+}
+
+// closeMeta returns all metadata.
+func (h *Heap) closeMeta() {
+	for _, segment := range h.meta.segments {
+		metaAddresses.give(segment)
+	}
+	h.uncharge(h.meta.bytes)
+	h.meta = meta{}
+}
+
+// metaSpace holds the segments of metadata that no heap has.
+type metaSpace struct {
+	mu       sync.Mutex
+	next     uintptr // the part of the current region never handed out
+	end      uintptr
+	returned []uintptr
+}
+
+var metaAddresses metaSpace
+
+func (m *metaSpace) take() (uintptr, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.returned); n > 0 {
+		addr := m.returned[n-1]
+		m.returned = m.returned[:n-1]
+		return addr, nil
+	}
+	if m.next == m.end {
+		addr, err := vm.Reserve(metaRegionBytes, metaSegmentBytes)
+		if err != nil {
+			return 0, err
+		}
+		m.next, m.end = addr, addr+metaRegionBytes
+	}
+	m.next += metaSegmentBytes
+	return m.next - metaSegmentBytes, nil
+}
+
+// give takes a segment back. It stays readable: whoever still holds a stale
+// span must not fault.
+func (m *metaSpace) give(addr uintptr) {
+	decommit(addr, metaSegmentBytes) // refused: resident until it is used again
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.returned = append(m.returned, addr)
+}

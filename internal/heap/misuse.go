@@ -1,0 +1,84 @@
+// Misuse: what was wrong with a slice that Free or Resize was given.
+
+package heap
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// refused turns what kept a block from being allocated into Alloc's error.
+func (h *Heap) refused(err error) error {
+	switch {
+	case err == errClosed:
+		panic(h.closedMessage("Alloc"))
+	case errors.Is(err, ErrOutOfMemory):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
+}
+
+func (h *Heap) closedMessage(call string) string {
+	return fmt.Sprintf("freehold: %s on heap %q after Close", call, h.name)
+}
+
+func freedTwice(addr uintptr) {
+	panic(fmt.Sprintf("freehold: the block at %#x was freed by two goroutines at once; found when it was allocated again", addr))
+}
+
+// misused panics with what is wrong with b, which is not a live block of h.
+func (h *Heap) misused(call string, b []byte) {
+	if h.closed.Load() {
+		panic(h.closedMessage(call))
+	}
+	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.name, h.diagnose(b)))
+}
+
+func (h *Heap) diagnose(b []byte) string {
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	r := addresses.regionOf(addr)
+	if r == nil || atomic.LoadUint32(r.owner(addr)) == 0 {
+		return "the memory is not from a freehold heap"
+	}
+	if atomic.LoadUint32(r.owner(addr)) != h.id {
+		return "the memory belongs to another heap"
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.spanAround(r, addr)
+	if s == nil || s.kind == freeRun {
+		return "there is no block; it was freed before (double free)"
+	}
+	base, size := s.base, s.size
+	if s.kind == blockRun {
+		i := s.index(addr)
+		for i > 0 && s.base+i*s.size > addr {
+			i--
+		}
+		base, size = s.base+i*s.size, uintptr(*state(s.states + i*2))
+	}
+	switch {
+	case size == 0:
+		return "the block is free already (double free)"
+	case base != addr:
+		return fmt.Sprintf("it points %d bytes into a block of %d bytes", addr-base, size)
+	case size != uintptr(len(b)):
+		return fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", len(b), size)
+	}
+	return fmt.Sprintf("its capacity is %d, the block has %d bytes; a block is freed whole", cap(b), size)
+}
+
+// spanAround returns the span of the run that addr lies in. h.mu is held.
+func (h *Heap) spanAround(r *region, addr uintptr) *span {
+	for at := addr; at-r.base < r.used.Load() && atomic.LoadUint32(r.owner(at)) == h.id; at -= pageBytes {
+		if s := *r.page(at); s != nil {
+			if addr >= s.base && addr < s.end() {
+				return s
+			}
+			return nil
+		}
+	}
+	return nil
+}

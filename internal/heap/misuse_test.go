@@ -1,0 +1,166 @@
+package heap
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// panicOf returns what f panics with, "" if it does not.
+func panicOf(f func()) (message string) {
+	defer func() {
+		if r := recover(); r != nil {
+			message = fmt.Sprint(r)
+		}
+	}()
+	f()
+	return ""
+}
+
+func alloc(t testing.TB, h *Heap, size int) []byte {
+	t.Helper()
+	b, err := h.Alloc(size, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Every misuse is named at the guilty call, and nothing else is damaged.
+func TestMisuseIsNamed(t *testing.T) {
+	other := newHeap(t, Options{Name: "other"})
+	tests := []struct {
+		name string
+		call func(h *Heap, small, large []byte)
+		want string
+	}{
+		{"negative size", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, false) }, "Alloc of -1 bytes"},
+		{"no power of two", func(h *Heap, _, _ []byte) { h.Alloc(8, 3, false) }, "alignment 3, which is no power of two"},
+		{"alignment 0", func(h *Heap, _, _ []byte) { h.Alloc(8, 0, false) }, "alignment 0, which is no power of two"},
+		{"negative alignment", func(h *Heap, _, _ []byte) { h.Alloc(8, -8, false) }, "alignment -8, which is no power of two"},
+		{"alignment 0 of nothing", func(h *Heap, _, _ []byte) { h.Alloc(0, 0, false) }, "alignment 0"},
+		{"double free", func(h *Heap, small, _ []byte) { h.Free(small); h.Free(small) }, "double free"},
+		{"double free of a large block", func(h *Heap, _, large []byte) { h.Free(large); h.Free(large) }, "double free"},
+		{"double free after Trim", func(h *Heap, small, _ []byte) { h.Free(small); h.Trim(); h.Free(small) }, "double free"},
+		{"Go memory", func(h *Heap, _, _ []byte) { h.Free(make([]byte, 100)) }, "not from a freehold heap"},
+		{"empty slice of Go memory", func(h *Heap, _, _ []byte) { h.Free(make([]byte, 0, 100)) }, "not from a freehold heap"},
+		{"another heap's block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100)) }, "belongs to another heap"},
+		{"another heap's large block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100000)) }, "belongs to another heap"},
+		{"interior", func(h *Heap, small, _ []byte) { h.Free(small[1:]) }, "points 1 bytes into a block of 100 bytes"},
+		{"interior, aligned", func(h *Heap, small, _ []byte) { h.Free(small[96:]) }, "points 96 bytes into a block of 100 bytes"},
+		{"interior of a large block", func(h *Heap, _, large []byte) { h.Free(large[pageBytes*3:]) }, "points 24576 bytes into a block of 100000 bytes"},
+		{"cut slice", func(h *Heap, small, _ []byte) { h.Free(small[:99]) }, "has 99 bytes, the block 100"},
+		{"emptied slice", func(h *Heap, small, _ []byte) { h.Free(small[:0]) }, "has 0 bytes, the block 100"},
+		{"clipped slice", func(h *Heap, small, _ []byte) { h.Free(small[:99:99]) }, "has 99 bytes, the block 100"},
+		{"cut slice of a large block", func(h *Heap, _, large []byte) { h.Free(large[:40000]) }, "has 40000 bytes, the block 100000"},
+		{"capacity reduced below", func(h *Heap, small, _ []byte) { h.Free(unsafe.Slice(&small[0], 104)[:100]) }, "its capacity is 104"},
+		{"Resize to a negative size", func(h *Heap, small, _ []byte) { h.Resize(small, -1) }, "Resize to -1 bytes"},
+		{"Resize after free", func(h *Heap, small, _ []byte) { h.Free(small); h.Resize(small, 10) }, "Resize of"},
+		{"Resize of Go memory", func(h *Heap, _, _ []byte) { h.Resize(make([]byte, 10), 11) }, "not from a freehold heap"},
+		{"Resize of a part", func(h *Heap, _, large []byte) { h.Resize(large[:99999], 11) }, "has 99999 bytes, the block 100000"},
+		{"FreePointer twice", func(h *Heap, small, _ []byte) { h.Free(small); h.FreePointer(unsafe.Pointer(&small[0])) }, "FreePointer of"},
+		{"FreePointer inside", func(h *Heap, small, _ []byte) { h.FreePointer(unsafe.Pointer(&small[8])) }, "points 8 bytes into"},
+		{"FreePointer inside a large block", func(h *Heap, _, large []byte) { h.FreePointer(unsafe.Pointer(&large[8])) }, "points 8 bytes into"},
+		{"ReallocPointer of Go memory", func(h *Heap, _, _ []byte) { h.ReallocPointer(unsafe.Pointer(new(int)), 5) }, "not from a freehold heap"},
+		{"UsableSize of Go memory", func(h *Heap, _, _ []byte) { h.UsableSize(unsafe.Pointer(new(int))) }, "not from a freehold heap"},
+		{"negative Malloc", func(h *Heap, _, _ []byte) { h.Malloc(-1) }, "Alloc of -1 bytes"},
+		{"negative Calloc", func(h *Heap, _, _ []byte) { h.Calloc(-1, 5) }, "Calloc of -1 times 5 bytes"},
+		{"Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(10, 1, false) }, `Alloc on heap "guilty" after Close`},
+		{"large Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(100000, 1, false) }, "after Close"},
+		{"Free after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Free(small) }, "Free on heap \"guilty\" after Close"},
+		{"large Free after Close", func(h *Heap, _, large []byte) { h.Close(); h.Free(large) }, "after Close"},
+		{"Resize after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Resize(small, 5) }, "Resize on heap \"guilty\" after Close"},
+		{"Trim after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Trim() }, "Trim on heap \"guilty\" after Close"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHeap(t, Options{Name: "guilty"})
+			bystander := alloc(t, h, 100)
+			for i := range bystander {
+				bystander[i] = byte(i)
+			}
+			small, large := alloc(t, h, 100), alloc(t, h, 100000)
+			got := panicOf(func() { tt.call(h, small, large) })
+			if !strings.HasPrefix(got, "freehold: ") || !strings.Contains(got, tt.want) {
+				t.Fatalf("panic %q, want one with %q", got, tt.want)
+			}
+			if h.closed.Load() {
+				return
+			}
+			for i := range bystander {
+				if bystander[i] != byte(i) {
+					t.Fatalf("a bystander's byte %d changed", i)
+				}
+			}
+			h.Free(bystander)
+			h.check(t)
+		})
+	}
+	if st := other.Stats(); st.Blocks != 2 {
+		t.Errorf("the other heap has %d blocks, want its 2", st.Blocks)
+	}
+}
+
+// Two goroutines that free one block at the same moment may both get past the
+// check; the block is still not handed out twice.
+func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	s := spanAt(uintptr(unsafe.Pointer(&b[0])))
+	e := entry{uintptr(unsafe.Pointer(&b[0])), s.states + s.index(uintptr(unsafe.Pointer(&b[0])))*2}
+	h.Free(b)
+	h.store(s.class, []entry{e}) // what the second goroutine then does
+	first := alloc(t, h, 64)
+	got := panicOf(func() { h.Alloc(64, 1, false) })
+	if !strings.Contains(got, "freed by two goroutines at once") {
+		t.Errorf("panic %q", got)
+	}
+	h.Free(first)
+}
+
+func TestCloseTwice(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 10)
+	h.Close()
+	h.Close()
+	if st := h.Stats(); st.Committed != 0 || st.Allocated != 0 {
+		t.Errorf("after Close: %+v", st)
+	}
+}
+
+func TestNegativeLimit(t *testing.T) {
+	if got := panicOf(func() { new(Heap).Init(Options{MaxBytes: -1}) }); !strings.Contains(got, "MaxBytes is -1") {
+		t.Errorf("panic %q", got)
+	}
+}
+
+// Frees of one block by many goroutines: exactly one succeeds.
+func TestRacingFreesOfLargeBlock(t *testing.T) {
+	if vm.GoBacked {
+		t.Skip("where the race detector sees the memory it rightly reports this")
+	}
+	h := newHeap(t, Options{})
+	for range 100 {
+		b := alloc(t, h, 100000)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		freed := 0
+		for range 4 {
+			wg.Go(func() {
+				if panicOf(func() { h.Free(b) }) == "" {
+					mu.Lock()
+					freed++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if freed != 1 {
+			t.Fatalf("%d goroutines freed the block", freed)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+// Pointers: malloc's own interface, for callers that keep no sizes.
+
+package heap
+
+import (
+	"fmt"
+	"math/bits"
+	"unsafe"
+)
+
+const mallocAlign = 16
+
+// Malloc returns size bytes at a multiple of 16, nil if there is no memory.
+// Size 0 gives a block of its own.
+func (h *Heap) Malloc(size int) unsafe.Pointer { return h.malloc(size, false) }
+
+// Calloc returns n*size zero bytes.
+func (h *Heap) Calloc(n, size int) unsafe.Pointer {
+	if n < 0 || size < 0 {
+		panic(fmt.Sprintf("freehold: Calloc of %d times %d bytes", n, size))
+	}
+	high, bytes := bits.Mul(uint(n), uint(size))
+	if high != 0 || bytes > maxSize {
+		return nil
+	}
+	return h.malloc(int(bytes), true)
+}
+
+func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
+	b, err := h.Alloc(size+zeroOrOne(size), mallocAlign, zero)
+	if err != nil {
+		return nil
+	}
+	return unsafe.Pointer(unsafe.SliceData(b))
+}
+
+// zeroOrOne returns what a size lacks to be more than 0.
+func zeroOrOne(size int) int {
+	if size == 0 {
+		return 1
+	}
+	return 0
+}
+
+// FreePointer frees the block at p, nothing if p is nil.
+func (h *Heap) FreePointer(p unsafe.Pointer) {
+	if p != nil {
+		h.Free(h.blockAt("FreePointer", p))
+	}
+}
+
+// ReallocPointer makes the block at p size bytes long, by moving it if need
+// be. It returns nil, and leaves p alone, if there is no memory.
+func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
+	if p == nil {
+		return h.malloc(size, false)
+	}
+	b := h.blockAt("ReallocPointer", p)
+	size += zeroOrOne(size)
+	if r, ok := h.Resize(b, size); ok {
+		return unsafe.Pointer(unsafe.SliceData(r))
+	}
+	q := h.malloc(size, false)
+	if q != nil {
+		copy(unsafe.Slice((*byte)(q), size), unsafe.Slice((*byte)(p), h.UsableSize(p)))
+		h.Free(b)
+	}
+	return q
+}
+
+// UsableSize returns how many bytes of the block at p may be used: at least
+// what was asked for. It is 0 for nil.
+func (h *Heap) UsableSize(p unsafe.Pointer) int {
+	if p == nil {
+		return 0
+	}
+	b := h.blockAt("UsableSize", p)
+	if s := spanAt(uintptr(p)); s.kind == blockRun {
+		return int(s.size)
+	}
+	return h.GoodSize(len(b))
+}
+
+// blockAt returns the live block that begins at p.
+func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
+	addr := uintptr(p)
+	if s := spanAt(addr); s != nil {
+		size := s.size
+		if s.kind == blockRun {
+			size = uintptr(*state(s.states + s.index(addr)*2))
+		}
+		if b := unsafe.Slice((*byte)(p), size); s.holds(h, addr, b) {
+			return b
+		}
+	}
+	h.misused(call, unsafe.Slice((*byte)(p), 1))
+	return nil
+}

@@ -1,0 +1,154 @@
+package heap_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+func TestConformance(t *testing.T) {
+	tests := map[string]heap.Options{
+		"plain":      {},
+		"decay":      {Decay: 3_000_000},
+		"limit":      {MaxBytes: 1 << 30},
+		"hugePages":  {HugePages: true},
+		"wholePages": {WholePages: true},
+	}
+	for name, o := range tests {
+		t.Run(name, func(t *testing.T) {
+			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+				return heap.Adapter{heap.NewHeap(t, o)}
+			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+		})
+	}
+}
+
+// FuzzHeap reads its input as a program: see alloctest.Run.
+func FuzzHeap(f *testing.F) {
+	f.Add([]byte{0, 0, 8, 0, 1, 0, 8, 0, 4, 0, 0, 0})
+	f.Add([]byte{0, 0, 255, 255, 2, 0, 3, 255, 3, 0, 255, 255, 4, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		h := heap.NewHeap(t, heap.Options{})
+		alloctest.Run(t, heap.Adapter{h}, prog)
+		heap.Check(h, t)
+		h.Tick()
+		heap.Check(h, t)
+		if st := h.Stats(); st.Allocated != 0 || st.Blocks != 0 {
+			t.Fatalf("after all is freed: %d bytes in %d blocks", st.Allocated, st.Blocks)
+		}
+		h.Trim()
+		if st := h.Stats(); st.Active != 0 || st.Committed != st.Metadata {
+			t.Fatalf("after Trim: %+v", st)
+		}
+	})
+}
+
+func program(r *rand.Rand, calls int) []byte {
+	prog := make([]byte, 4*calls)
+	for i := range prog {
+		prog[i] = byte(r.Uint32())
+	}
+	return prog
+}
+
+// Several goroutines run programs on one heap, while others trim it, tick,
+// read its figures and change the number of processors.
+func TestProgramsAtOnce(t *testing.T) {
+	calls := 20000
+	if testing.Short() {
+		calls = 2000
+	}
+	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
+	done := make(chan bool)
+	var pests, runs sync.WaitGroup
+	pests.Go(func() {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+		for n := 1; ; n = n%8 + 1 {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			runtime.GOMAXPROCS(n)
+			runtime.Gosched()
+			switch n {
+			case 2:
+				h.Trim()
+			case 4:
+				h.Tick()
+			case 6:
+				if st := h.Stats(); st.Allocated < 0 || st.Resident < 0 || st.Active < 0 {
+					t.Errorf("%+v", st)
+				}
+			case 8:
+				runtime.GC()
+			}
+		}
+	})
+	for seed := range uint64(4) {
+		runs.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 1))
+			for range 4 {
+				alloctest.Run(t, heap.Adapter{h}, program(r, calls/4))
+			}
+		})
+	}
+	runs.Wait()
+	close(done)
+	pests.Wait()
+	heap.Check(h, t)
+	h.Trim()
+	heap.Check(h, t)
+	if st := h.Stats(); st.Allocated != 0 || st.Active != 0 {
+		t.Errorf("in use at the end: %+v", st)
+	}
+}
+
+// One goroutine allocates what another frees; in use returns to 0.
+func TestBlocksFreedElsewhere(t *testing.T) {
+	h := heap.NewHeap(t, heap.Options{})
+	blocks := make(chan []byte, 1000)
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for b := range blocks {
+				for _, v := range b {
+					if v != byte(len(b)) {
+						t.Errorf("a block of %d bytes holds %d", len(b), v)
+						break
+					}
+				}
+				h.Free(b)
+			}
+		})
+	}
+	var makers sync.WaitGroup
+	for seed := range uint64(2) {
+		makers.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 2))
+			for range 50000 {
+				b, err := h.Alloc(1+r.IntN(600), 8, false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i := range b {
+					b[i] = byte(len(b))
+				}
+				blocks <- b
+			}
+		})
+	}
+	makers.Wait()
+	close(blocks)
+	wg.Wait()
+	heap.Check(h, t)
+	if st := h.Stats(); st.Allocated != 0 {
+		t.Errorf("in use: %+v", st)
+	}
+}

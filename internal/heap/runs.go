@@ -1,0 +1,409 @@
+// Runs: how a heap finds, splits, joins and gives back runs of pages.
+//
+// Free runs stand in bins by their length: one bin per length up to 64 pages,
+// then eight bins per doubling. A request takes the best fit of the first few
+// runs in its own bin, else any run of the next bin that has one, so the search
+// is short and large runs are not broken for small requests. (The bins are
+// those of TLSF: Masmano et al., "TLSF: a new dynamic memory allocator for
+// real-time systems", ECRTS 2004.)
+//
+// Neighbours that are free are one run, whether their pages hold memory or
+// not: a bit per page says which do. What MaxBytes limits, committed, is the
+// pages whose bit is set and the metadata.
+//
+//	page word   first and last page of a free run: its span
+//	            first page of a large block: its span
+//	            every page of a run of blocks: its span
+//	            else 0
+//
+// The words of pages inside free runs and large blocks are 0, so taking a run
+// costs the same whatever its length.
+
+package heap
+
+import (
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	exactBins = 64
+	numBins   = exactBins + 8*(bits.UintSize-pageShift-6)
+	binSearch = 16 // runs of a bin that are compared
+
+	maxSegmentBytes = 64 << 20
+)
+
+// runs is a heap's free memory. The heap's mu guards it.
+//
+// Invariants:
+//   - committed == pageBytes * (dirty bits set in the heap's segments) + meta.bytes
+//   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
+//   - a free run's dirty == its dirty bits set
+//   - no two neighbouring runs are free
+type runs struct {
+	segments   []addrRange
+	total      uintptr // bytes in segments
+	bins       [numBins]list
+	filled     [(numBins + 63) / 64]uint64 // bins that hold a run
+	committed  uintptr                     // bytes
+	dirty      uintptr                     // pages
+	leastDirty uintptr                     // the lowest dirty since the last tick
+}
+
+// bin returns the bin that a free run of n pages stands in.
+func bin(n uintptr) int {
+	if n <= exactBins {
+		return int(n) - 1
+	}
+	top := bits.Len(uint(n)) - 1
+	return exactBins + (top-6)*8 + int(n>>(top-3)&7)
+}
+
+// fit returns a free run of at least n pages, nil if there is none.
+func (r *runs) fit(n uintptr) *span {
+	b := bin(n)
+	var best *span
+	for i, at := 0, r.bins[b].head; at != 0 && i < binSearch; i++ {
+		s := spanPtr(at)
+		if s.pages >= n && (best == nil || s.pages < best.pages) {
+			if best = s; s.pages == n {
+				break
+			}
+		}
+		at = s.next
+	}
+	if best != nil {
+		return best
+	}
+	for w := (b + 1) / 64; w < len(r.filled); w++ {
+		filled := r.filled[w]
+		if w == (b+1)/64 {
+			filled &= ^uint64(0) << ((b + 1) % 64)
+		}
+		if filled != 0 {
+			return spanPtr(r.bins[w*64+bits.TrailingZeros64(filled)].head)
+		}
+	}
+	return nil
+}
+
+// charge counts n bytes about to be committed against the limit.
+func (h *Heap) charge(n uintptr) error {
+	if h.maxBytes != 0 && n > h.maxBytes-h.runs.committed {
+		return limitError{h.name, n, h.maxBytes}
+	}
+	h.runs.committed += n
+	return nil
+}
+
+func (h *Heap) uncharge(n uintptr) { h.runs.committed -= n }
+
+// limitError says that a limit was reached; it matches ErrOutOfMemory.
+type limitError struct {
+	heap string
+	n    uintptr
+	max  uintptr
+}
+
+func (e limitError) Error() string {
+	return fmt.Sprintf("%v: heap %q: %d bytes more would pass the limit of %d", ErrOutOfMemory, e.heap, e.n, e.max)
+}
+
+func (e limitError) Unwrap() error { return ErrOutOfMemory }
+
+// newRun takes a run of n pages whose address is a multiple of align, and
+// reports whether it holds zeros. Its page words are 0. h.mu is held; it is
+// dropped and taken again where the limit makes the heap give memory back
+// first.
+func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
+	// What is taken to align is cut off again; alignments up to a page are free.
+	slack := uintptr(0)
+	if align > pageBytes {
+		slack = align/pageBytes - 1
+	}
+	for attempt := 0; ; attempt++ {
+		s, zero, err = h.tryRun(n, slack, align)
+		if _, limited := err.(limitError); !limited || attempt == 2 {
+			return s, zero, err
+		}
+		h.mu.Unlock()
+		h.reclaim(attempt > 0)
+		h.mu.Lock()
+	}
+}
+
+func (h *Heap) tryRun(n, slack, align uintptr) (s *span, zero bool, err error) {
+	if h.closed.Load() {
+		return nil, false, errClosed
+	}
+	s = h.runs.fit(n + slack)
+	if s == nil {
+		if s, err = h.grow(n + slack); err != nil {
+			return nil, false, err
+		}
+	}
+	lead := (roundUp(s.base, max(align, pageBytes)) - s.base) / pageBytes
+	r := addresses.regionOf(s.base)
+	base := s.base + lead*pageBytes
+	dirty := r.dirty.count(r.pageIndex(base), n)
+
+	// All that can fail comes before the first change.
+	var before, after *span
+	fail := func(err error) (*span, bool, error) {
+		h.freeSpan(before)
+		h.freeSpan(after)
+		return nil, false, err
+	}
+	if lead > 0 {
+		if before, err = h.newSpan(); err != nil {
+			return fail(err)
+		}
+	}
+	if s.pages > lead+n {
+		if after, err = h.newSpan(); err != nil {
+			return fail(err)
+		}
+	}
+	if err = h.charge((n - dirty) * pageBytes); err != nil {
+		return fail(err)
+	}
+	if !vm.HolesReadZero && dirty < n {
+		if err = commit(base, n*pageBytes); err != nil {
+			h.uncharge((n - dirty) * pageBytes)
+			return fail(err)
+		}
+	}
+
+	h.removeFree(r, s)
+	if before != nil {
+		before.base, before.pages, before.settled = s.base, lead, s.settled
+		h.addFree(r, before)
+	}
+	if after != nil {
+		after.base, after.pages, after.settled = base+n*pageBytes, s.pages-lead-n, s.settled
+		h.addFree(r, after)
+	}
+	s.base, s.pages, s.dirty = base, n, 0
+	r.dirty.setRange(r.pageIndex(base), n)
+	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
+	return s, dirty == 0, nil
+}
+
+// newSpan returns a span that describes nothing yet.
+func (h *Heap) newSpan() (*span, error) {
+	addr, err := h.newObject(spanBytes)
+	if err != nil {
+		return nil, err
+	}
+	s := spanPtr(addr)
+	s.owner = h.id
+	s.whole(freeRun)
+	return s, nil
+}
+
+func (h *Heap) freeSpan(s *span) {
+	if s != nil {
+		h.freeObject(s.addr(), spanBytes)
+	}
+}
+
+// addFree puts s, whose neighbours are not free, on its bin: in front if there
+// is memory to give back in it, since that is also the memory to use first.
+func (h *Heap) addFree(r *region, s *span) {
+	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
+	h.runs.dirty += s.dirty
+	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
+	b := bin(s.pages)
+	if s.dirty > 0 && !s.settled {
+		h.runs.bins[b].push(s)
+	} else {
+		h.runs.bins[b].pushBack(s)
+	}
+	h.runs.filled[b/64] |= 1 << (b % 64)
+}
+
+// removeFree takes s off its bin and clears its page words.
+func (h *Heap) removeFree(r *region, s *span) {
+	h.runs.dirty -= s.dirty
+	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil
+	b := bin(s.pages)
+	h.runs.bins[b].remove(s)
+	if h.runs.bins[b].head == 0 {
+		h.runs.filled[b/64] &^= 1 << (b % 64)
+	}
+}
+
+// freeRun makes s a free run, joined with its free neighbours. Its page words
+// are 0. h.mu is held.
+func (h *Heap) freeRun(s *span) {
+	r := addresses.regionOf(s.base)
+	if prev := h.freeNeighbour(r, s.base-pageBytes); prev != nil {
+		h.removeFree(r, prev)
+		s.base, s.pages = prev.base, prev.pages+s.pages
+		s.settled = s.settled && (prev.settled || prev.dirty == 0)
+		h.freeSpan(prev)
+	}
+	if next := h.freeNeighbour(r, s.end()); next != nil {
+		h.removeFree(r, next)
+		s.pages += next.pages
+		s.settled = s.settled && (next.settled || next.dirty == 0)
+		h.freeSpan(next)
+	}
+	h.addFree(r, s)
+}
+
+// freeNeighbour returns the free run that the page at addr belongs to, if it
+// is this heap's.
+func (h *Heap) freeNeighbour(r *region, addr uintptr) *span {
+	if addr-r.base >= r.used.Load() || atomic.LoadUint32(r.owner(addr)) != h.id {
+		return nil
+	}
+	if s := *r.page(addr); s != nil && s.kind == freeRun {
+		return s
+	}
+	return nil
+}
+
+// grow takes a segment with room for n pages and returns the free run that it
+// is part of. h.mu is held.
+func (h *Heap) grow(n uintptr) (*span, error) {
+	return h.addSegment(n, func(size uintptr) (uintptr, error) { return addresses.take(size, h.id) })
+}
+
+// growAt is grow for the addresses from at on, if nobody had them yet.
+func (h *Heap) growAt(at, n uintptr) error {
+	_, err := h.addSegment(n, func(size uintptr) (uintptr, error) { return at, addresses.takeAt(at, size, h.id) })
+	return err
+}
+
+// addSegment adds a segment with room for n pages. Segments double, up to
+// maxSegmentBytes.
+func (h *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*span, error) {
+	need := roundUp(n*pageBytes, segmentBytes)
+	size := max(need, min(h.runs.total, maxSegmentBytes))
+	s, err := h.newSpan()
+	if err != nil {
+		return nil, err
+	}
+	addr, err := h.openSegment(size, take)
+	if err != nil && size > need {
+		size = need
+		addr, err = h.openSegment(size, take)
+	}
+	if err != nil {
+		h.freeSpan(s)
+		return nil, err
+	}
+	h.runs.segments = append(h.runs.segments, addrRange{addr, size})
+	h.runs.total += size
+	s.base, s.pages = addr, size/pageBytes
+	h.freeRun(s)
+	return s, nil
+}
+
+// openSegment takes a segment and sets it up. Its memory is accessible where
+// the system gives out memory at the first touch.
+func (h *Heap) openSegment(size uintptr, take func(size uintptr) (uintptr, error)) (uintptr, error) {
+	addr, err := take(size)
+	if err != nil {
+		return 0, err
+	}
+	if vm.HolesReadZero {
+		if err := vm.Commit(addr, size); err != nil {
+			addresses.give(addr, size)
+			return 0, err
+		}
+	}
+	if h.hugePages {
+		vm.Advise(addr, size, vm.HugePages) // best effort
+	}
+	vm.Name(addr, size, h.name)
+	return addr, nil
+}
+
+// purgeBatch bounds what purge keeps from everybody else at a time.
+const (
+	purgeBatchRuns  = 64
+	purgeBatchPages = 64 << 20 / pageBytes
+)
+
+// purge gives the memory of up to n free pages back to the system, the longest
+// runs first. Runs are off their bins, and mu is not held, while the system
+// works on them. h.tending is held.
+func (h *Heap) purge(n uintptr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n > 0 {
+		batch, pages := h.takeDirty(min(n, purgeBatchPages))
+		if pages == 0 {
+			return
+		}
+		n -= min(n, pages)
+		h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
+		h.mu.Unlock()
+		for at := batch.head; at != 0; at = spanPtr(at).next {
+			h.purgeRun(spanPtr(at))
+		}
+		h.mu.Lock()
+		for batch.head != 0 {
+			s := spanPtr(batch.head)
+			batch.remove(s)
+			r := addresses.regionOf(s.base)
+			left := r.dirty.count(r.pageIndex(s.base), s.pages)
+			h.uncharge((s.dirty - left) * pageBytes)
+			s.settled = true
+			h.freeRun(s)
+		}
+	}
+}
+
+// takeDirty takes free runs with at least n pages of memory, or as many as a
+// batch may have, off their bins.
+func (h *Heap) takeDirty(n uintptr) (batch list, pages uintptr) {
+	runs := 0
+	for b := numBins - 1; b >= 0; b-- {
+		for h.runs.bins[b].head != 0 {
+			s := spanPtr(h.runs.bins[b].head)
+			if s.dirty == 0 || s.settled {
+				break
+			}
+			h.removeFree(addresses.regionOf(s.base), s)
+			batch.push(s)
+			pages += s.dirty
+			if runs++; runs == purgeBatchRuns || pages >= n {
+				return batch, pages
+			}
+		}
+	}
+	return batch, pages
+}
+
+// purgeRun decommits the pages of s that hold memory: with huge pages only
+// whole ones, since less would split them. What the system refuses stays.
+func (h *Heap) purgeRun(s *span) {
+	r := addresses.regionOf(s.base)
+	for at, end := s.base, s.end(); at < end; {
+		h.mu.Lock()
+		from := r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
+		to := r.dirty.next(from, r.pageIndex(end), false)
+		h.mu.Unlock()
+		low := r.base + from*pageBytes
+		at = r.base + to*pageBytes
+		size := at - low
+		if h.hugePages {
+			low = roundUp(low, vm.HugePageBytes)
+			size = at&^(vm.HugePageBytes-1) - min(low, at&^(vm.HugePageBytes-1))
+		}
+		low, high, err := decommit(low, size)
+		low, high = roundUp(low, pageBytes), high&^(pageBytes-1)
+		if err == nil && low < high {
+			h.mu.Lock()
+			r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
+			h.mu.Unlock()
+		}
+	}
+}

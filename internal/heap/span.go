@@ -1,0 +1,130 @@
+// Spans: runs of pages, cut into blocks, in use as one large block, or free.
+//
+// A run is a number of neighbouring pages; its span describes it. Spans stand
+// in metadata, out of line, where no overrun of a block can reach them:
+//
+//	pages    | page | page | page |     metadata   | span |
+//	         | block 0 | block 1 | … |             | bits: free[words] states[blocks+1] |
+//
+// The state of a block is the size it was asked for, 0 while it is free. Free
+// compares it with the length of the slice that it is given, and that one
+// comparison finds double frees, interior pointers and cut slices. Large and
+// free spans have one state, of 0, so that the same comparison sends them to
+// the slow path; the one past the end does it for the waste at a span's end.
+//
+// A span of blocks is empty, partial or full. Partial and empty spans are on
+// their class's list; see central.go.
+
+package heap
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	freeRun  = iota // on one of the heap's bins, or being purged
+	blockRun        // cut into blocks of one class
+	largeRun        // one block
+	lostRun         // without access: the system refused to map it anew
+)
+
+// span describes a run. It is off-heap; its links are addresses, which keeps
+// write barriers out.
+//
+// Invariants of a block run:
+//   - live + bits set in free == blocks
+//   - block i is free in the span, cached or live; its state is 0 unless live
+//   - no block from fresh on was ever handed out
+//
+// kind, base, size, recip, states and owner are fixed while any page word
+// points to the span. The rest is guarded by the lock of its central for a
+// block run, by the heap's otherwise.
+type span struct {
+	base    uintptr // address of the run
+	states  uintptr // address of the states, [blocks+1]uint16
+	size    uintptr // block size in bytes; of a large block, the size asked for
+	recip   uint32  // as in class; 0 in a span that is one piece
+	owner   uint32  // the heap's id
+	class   uint8   // of a block run
+	kind    uint8
+	align   uint8  // of a large block: log2 of the alignment asked for
+	moved   bool   // the run's pages were moved here: see large.go
+	live    uint32 // blocks that are not free in the span
+	fresh   uint32 // blocks from here on were never handed out ...
+	zero    bool   // ... and hold zeros
+	holes   uint32 // bytes of free blocks given back to the system
+	punched bool   // no block moved since holes were made
+	pages   uintptr
+	dirty   uintptr // of a free run: pages that hold memory ...
+	settled bool    // ... which was tried to give back already
+	next    uintptr // neighbours on a list, 0 at its ends
+	prev    uintptr
+	free    bitmap // of a block run: the blocks that are free in the span
+	none    uint32 // the state of a span that is one piece: 0
+}
+
+const spanBytes = unsafe.Sizeof(span{})
+
+// state is where the state of one block stands.
+func state(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
+
+func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
+func (s *span) addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
+func (s *span) bytes() uintptr   { return s.pages * pageBytes }
+func (s *span) end() uintptr     { return s.base + s.pages*pageBytes }
+
+// index returns which block addr lies in, or one past the last for the waste
+// at the end. Precondition: addr lies in the run.
+func (s *span) index(addr uintptr) uintptr {
+	return uintptr(uint64(addr-s.base) * uint64(s.recip) >> 32)
+}
+
+// whole makes s one piece again, with nothing but its run.
+func (s *span) whole(kind uint8) {
+	s.kind, s.class, s.recip = kind, 0, 0
+	s.states, s.none = uintptr(unsafe.Pointer(&s.none)), 0
+	s.size, s.live, s.fresh, s.zero, s.holes, s.free = 0, 0, 0, false, 0, 0
+}
+
+// bitsBytes returns the size of the bits of a class's spans.
+func (c *class) bitsBytes() uintptr { return c.freeWords()*8 + (c.blocks+1)*2 }
+func (c *class) freeWords() uintptr { return (c.blocks + 63) / 64 }
+
+// list is a doubly linked list of spans.
+type list struct{ head, tail uintptr }
+
+func (l *list) push(s *span) {
+	s.prev, s.next = 0, l.head
+	if l.head != 0 {
+		spanPtr(l.head).prev = s.addr()
+	} else {
+		l.tail = s.addr()
+	}
+	l.head = s.addr()
+}
+
+func (l *list) pushBack(s *span) {
+	s.next, s.prev = 0, l.tail
+	if l.tail != 0 {
+		spanPtr(l.tail).next = s.addr()
+	} else {
+		l.head = s.addr()
+	}
+	l.tail = s.addr()
+}
+
+func (l *list) remove(s *span) {
+	if s.prev != 0 {
+		spanPtr(s.prev).next = s.next
+	} else {
+		l.head = s.next
+	}
+	if s.next != 0 {
+		spanPtr(s.next).prev = s.prev
+	} else {
+		l.tail = s.prev
+	}
+	s.next, s.prev = 0, 0
+}

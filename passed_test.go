@@ -1,0 +1,121 @@
+// Tests of the table of types that have passed, from inside.
+
+package freehold
+
+import (
+	"reflect"
+	"sync"
+	"testing"
+)
+
+// FaultOf is faultOf for the tests outside.
+var FaultOf = faultOf
+
+// emptyTable gives the test a table of its own.
+func emptyTable(t *testing.T) {
+	var saved [len(passed)]uintptr
+	for i := range passed {
+		saved[i] = passed[i].Swap(0)
+	}
+	t.Cleanup(func() {
+		for i := range passed {
+			passed[i].Store(saved[i])
+		}
+	})
+}
+
+var (
+	free    = reflect.TypeFor[int]()
+	notFree = reflect.TypeFor[string]()
+)
+
+// known reports whether the table has word: then inspect does not look at the type.
+func known(word uintptr) bool { return inspect(word, notFree) == "" }
+
+func TestTypesThatShareASlotAreAllRemembered(t *testing.T) {
+	emptyTable(t)
+	first := uintptr(64)
+	words := []uintptr{first}
+	for w := first + 64; len(words) < 5; w += 64 {
+		if slotOf(w) == slotOf(first) {
+			words = append(words, w)
+		}
+	}
+	for i, w := range words {
+		if known(w) {
+			t.Errorf("word %d is known before it was seen", i)
+		}
+		if fault := inspect(w, free); fault != "" {
+			t.Errorf("word %d: %s", i, fault)
+		}
+		for j, w := range words[:i+1] {
+			if !known(w) {
+				t.Errorf("word %d is not known any more after word %d", j, i)
+			}
+		}
+	}
+}
+
+func TestTypesThatFailAreNotRemembered(t *testing.T) {
+	emptyTable(t)
+	for range 3 {
+		if inspect(64, notFree) == "" {
+			t.Fatal("a string has passed")
+		}
+	}
+	if inspect(64, free) != "" {
+		t.Fatal("an int has not passed")
+	}
+}
+
+func TestFullTableStillAnswers(t *testing.T) {
+	emptyTable(t)
+	for i := range len(passed) {
+		if fault := inspect(uintptr(i+1)*64, free); fault != "" {
+			t.Fatal(fault)
+		}
+	}
+	for i := range passed {
+		if passed[i].Load() == 0 {
+			t.Fatalf("slot %d is empty", i)
+		}
+	}
+	if inspect(1<<30, free) != "" || inspect(1<<30, notFree) == "" {
+		t.Error("wrong answers from a full table")
+	}
+	if PointerFree[[77]int]() != nil || PointerFree[[77]string]() == nil {
+		t.Error("wrong answers from PointerFree with a full table")
+	}
+}
+
+// TestTypesAreInspectedConcurrently: each word is in the table once, whoever
+// came first.
+func TestTypesAreInspectedConcurrently(t *testing.T) {
+	emptyTable(t)
+	const words = 500
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range uintptr(words) {
+				if inspect((i+1)*32, free) != "" {
+					t.Error("an int has not passed")
+				}
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[uintptr]int{}
+	for i := range passed {
+		if w := passed[i].Load(); w != 0 {
+			seen[w]++
+		}
+	}
+	for w, n := range seen {
+		if n != 1 {
+			t.Errorf("word %d is there %d times", w, n)
+		}
+	}
+	if len(seen) != words {
+		t.Errorf("%d words of %d", len(seen), words)
+	}
+}

@@ -1,0 +1,229 @@
+// Typed memory: values, slices and strings in the blocks of any Allocator.
+//
+// Each function counts bytes, takes a block and casts it, or casts back and
+// frees. The casts are sound because T holds no Go pointers (pointerfree.go) and
+// the block has T's alignment. References to such memory that may themselves
+// lie off-heap are in ptr.go.
+
+package freehold
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"unsafe"
+)
+
+// New returns a zero T in a block from a. It is the caller's until Free with
+// the same a; the collector neither sees nor frees it.
+//
+// It panics if T holds a Go pointer, naming the field:
+//
+//	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
+//
+// The error, if any, is a's, and matches [ErrOutOfMemory]. A T of size 0 takes
+// no memory; its pointer is valid, not nil, and may equal others.
+//
+// It costs a's Zeroed and 1 to 2 ns for the check of T. Nothing is allocated on
+// the Go heap.
+func New[T any](a Allocator) (*T, error) {
+	mustBePointerFree[T]("New")
+	b, err := a.Zeroed(sizeOf[T](), alignOf[T]())
+	if err != nil {
+		return nil, err
+	}
+	return (*T)(unsafe.Pointer(unsafe.SliceData(b))), nil
+}
+
+// Free gives back the value that p points to, which [New] returned for the same
+// T and the same a. Nothing may use it afterwards: p itself, copies of p and any
+// [Ptr] to it. A nil p is accepted and nothing happens.
+//
+// It panics as a.Free does: where a can tell, if p did not come from a or has
+// been freed. Free does not clear the memory.
+func Free[T any](a Allocator, p *T) {
+	if p == nil {
+		return
+	}
+	a.Free(unsafe.Slice((*byte)(unsafe.Pointer(p)), sizeOf[T]()))
+}
+
+// MakeSlice returns a slice of n zero elements in a block from a; len and cap
+// are n, and it is not nil even if n is 0. It is the caller's until [FreeSlice]
+// with the same a. Grow it with [Append]: the built-in append would copy it to
+// the Go heap, and the block would be lost.
+//
+// It panics if n is negative or, like [New], if T holds a Go pointer. The error
+// matches [ErrOutOfMemory]: a's own, or that n elements are more bytes than an
+// int can hold.
+func MakeSlice[T any](a Allocator, n int) ([]T, error) {
+	mustBePointerFree[T]("MakeSlice")
+	if n < 0 {
+		panic(fmt.Sprintf("freehold: MakeSlice[%s] of %d elements", typeName(reflect.TypeFor[T]()), n))
+	}
+	size, err := sizeOfN[T](uint(n))
+	if err != nil {
+		return nil, err
+	}
+	b, err := a.Zeroed(size, alignOf[T]())
+	if err != nil {
+		return nil, err
+	}
+	return elements[T](b, n), nil
+}
+
+// FreeSlice gives back the block of s, which [MakeSlice], [Append] or [Clone]
+// returned for the same a. Nothing may use its elements afterwards. A nil or
+// empty slice with no capacity is accepted and nothing happens.
+//
+// The block is s[:cap(s)], so a shorter view s[:n] will do, but one that begins
+// later, s[1:], or has its capacity cut, s[:n:n], is a mistake: it names another
+// block. FreeSlice panics as a.Free does, where a can tell.
+func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
+
+// Append appends v to s, as the built-in append does, in memory from a: within
+// s's capacity if v fits, else in a larger block that takes the place of s's. A
+// nil or empty s gets its first block. s must come from [MakeSlice], Append or
+// [Clone] with the same a, whole; v may be any slice, s itself included.
+//
+// On success s is no longer valid and the result is the caller's until
+// [FreeSlice]. On an error the result is s, unchanged and still the caller's, so
+// s, err = Append(a, s, v...) never loses a block. The error matches
+// [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
+//
+// It panics, like [New], if T holds a Go pointer.
+//
+// A block grows to at least twice its size, or one and a half times from 64 KiB
+// on, so n single appends copy O(n) elements, and fewer where a can resize
+// without a copy; while it copies, both blocks are live. If a has a method
+// GoodSize(size int) int, as [Heap] does, the block is made that large, so that
+// none of it is wasted.
+func Append[T any](a Allocator, s []T, v ...T) ([]T, error) {
+	n := uint(len(s)) + uint(len(v))
+	if n > uint(cap(s)) {
+		return grow(a, s, v)
+	}
+	r := s[:n]
+	copy(r[len(s):], v)
+	return r, nil
+}
+
+// doublingBytes is the block size from which Append grows by half: doubling
+// saves copies while blocks are small and wastes memory when they are large.
+const doublingBytes = 64 << 10
+
+// grow is Append's slow path: v does not fit s's capacity.
+func grow[T any](a Allocator, s, v []T) ([]T, error) {
+	mustBePointerFree[T]("Append")
+	n := uint(len(s)) + uint(len(v))
+	size, err := sizeOfN[T](n)
+	if err != nil {
+		return s, err
+	}
+	old := blockOf(s)
+	capacity := n
+	if elem := sizeOf[T](); elem > 0 {
+		size = goodSize(a, max(size, grownBytes(len(old))))
+		size -= size % elem
+		capacity = uint(size / elem)
+	}
+
+	// v may lie in s's own block, which Realloc is about to replace.
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) - uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+	aliased := at < uintptr(len(old))
+
+	b, err := Realloc(a, old, size, alignOf[T]())
+	if err != nil {
+		return s, err
+	}
+	if aliased {
+		v = elements[T](b[at:], len(v))
+	}
+	r := elements[T](b, int(capacity))[:n]
+	copy(r[len(s):], v)
+	return r, nil
+}
+
+// grownBytes returns the size to which Append would like to grow a block of the
+// given size, both in bytes; the same where more cannot be counted.
+func grownBytes(size int) int {
+	step := size
+	if size >= doublingBytes {
+		step = size / 2
+	}
+	if step > math.MaxInt-size {
+		return size
+	}
+	return size + step
+}
+
+// Clone returns a copy of s in a block from a; len and cap are len(s), and it is
+// not nil. It is the caller's until [FreeSlice]. s may lie anywhere, on the Go
+// heap or off it, and is not kept.
+//
+// It panics, like [New], if T holds a Go pointer. The error is a's.
+func Clone[T any](a Allocator, s []T) ([]T, error) {
+	mustBePointerFree[T]("Clone")
+	b, err := a.Alloc(len(s)*sizeOf[T](), alignOf[T]())
+	if err != nil {
+		return nil, err
+	}
+	c := elements[T](b, len(s))
+	copy(c, s)
+	return c, nil
+}
+
+// CloneString returns a copy of s in a block from a. It is an ordinary string,
+// the caller's until [FreeString] with the same a; substrings of it are views
+// that die with it. An empty string takes no memory. The error is a's.
+func CloneString(a Allocator, s string) (string, error) {
+	b, err := a.Alloc(len(s), 1)
+	if err != nil {
+		return "", err
+	}
+	copy(b, s)
+	return unsafe.String(unsafe.SliceData(b), len(b)), nil
+}
+
+// FreeString gives back a string that [CloneString] returned for the same a,
+// whole. Nothing may use it afterwards, which for a string is easily missed: map
+// keys, errors and substrings hold on to it. An empty string is accepted and
+// nothing happens. It panics as a.Free does.
+func FreeString(a Allocator, s string) {
+	a.Free(unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// Must returns v, and panics with err if it is not nil. It is for tests,
+// examples and start-up, where running out of memory is the end anyway:
+//
+//	table := freehold.Must(freehold.MakeSlice[Entry](heap, 1<<20))
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func sizeOf[T any]() int  { return int(unsafe.Sizeof(*new(T))) }
+func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }
+
+// sizeOfN returns the size in bytes of n elements. It takes n unsigned so that
+// the sum of two lengths cannot overflow on the way here.
+func sizeOfN[T any](n uint) (int, error) {
+	if size := sizeOf[T](); n > math.MaxInt/uint(max(size, 1)) {
+		return 0, fmt.Errorf("%w: %d elements of %d bytes are more than an int can hold", ErrOutOfMemory, n, size)
+	}
+	return int(n) * sizeOf[T](), nil
+}
+
+// elements returns the first n elements of type T in b as a slice.
+//
+// Precondition: b has T's alignment and at least n times its size.
+func elements[T any](b []byte, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
+}
+
+// blockOf returns the block that s[:cap(s)] is a view of.
+func blockOf[T any](s []T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), cap(s)*sizeOf[T]())
+}

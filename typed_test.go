@@ -1,0 +1,594 @@
+package freehold_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+type point struct{ x, y, z float64 }
+
+type node struct {
+	key  freehold.String
+	next freehold.Ptr[node]
+	seen bool
+}
+
+// odd has a size that is no power of two and an alignment of 1.
+type odd [3]byte
+
+func TestNewIsZeroAndAligned(t *testing.T) {
+	a := alloctest.New(t)
+	testNew[bool](t, a)
+	testNew[uint16](t, a)
+	testNew[uint64](t, a)
+	testNew[complex128](t, a)
+	testNew[odd](t, a)
+	testNew[point](t, a)
+	testNew[node](t, a)
+	testNew[[1 << 20]uint32](t, a)
+}
+
+func testNew[T any](t *testing.T, a freehold.Allocator) {
+	t.Helper()
+	var zero T
+	for range 3 {
+		p := freehold.Must(freehold.New[T](a))
+		if !reflect.ValueOf(*p).IsZero() {
+			t.Errorf("New[%T] is not zero", zero)
+		}
+		if uintptr(unsafe.Pointer(p))%unsafe.Alignof(zero) != 0 {
+			t.Errorf("New[%T] is at %p", zero, p)
+		}
+		freehold.Free(a, p)
+	}
+}
+
+func TestNewOfSizeZero(t *testing.T) {
+	a := freehold.NewCounter(alloctest.New(t))
+	p := freehold.Must(freehold.New[struct{}](a))
+	q := freehold.Must(freehold.New[[0]uint64](a))
+	if p == nil || q == nil {
+		t.Errorf("pointers %p and %p", p, q)
+	}
+	freehold.Free(a, p)
+	freehold.Free(a, q)
+	if c := a.Counts(); c != (freehold.Counts{}) {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestFreeTakesNil(t *testing.T) {
+	a := alloctest.New(t)
+	freehold.Free[point](a, nil)
+	freehold.FreeSlice[point](a, nil)
+	freehold.FreeSlice(a, []point{})
+	freehold.FreeString(a, "")
+}
+
+func TestFreePassesTheAllocatorsPanicThrough(t *testing.T) {
+	a := alloctest.New(t)
+	p := freehold.Must(freehold.New[uint64](a))
+	freehold.Free(a, p)
+	wantPanic(t, "freehold: alloctest: Free of 8 bytes ...", func() { freehold.Free(a, p) })
+	s := freehold.Must(freehold.MakeSlice[uint64](a, 4))
+	wantPanic(t, "freehold: alloctest: Free of 24 bytes ...", func() { freehold.FreeSlice(a, s[1:]) })
+	wantPanic(t, "freehold: alloctest: Free of 16 bytes ...", func() { freehold.FreeSlice(a, s[:2:2]) })
+	freehold.FreeSlice(a, s[:1]) // cap is what counts
+	wantPanic(t, "freehold: alloctest: Free of 3 bytes ...", func() { freehold.FreeString(a, "abc") })
+}
+
+func TestMakeSlice(t *testing.T) {
+	a := alloctest.New(t)
+	for _, n := range []int{0, 1, 2, 3, 100, 10000} {
+		s := freehold.Must(freehold.MakeSlice[point](a, n))
+		if s == nil || len(s) != n || cap(s) != n {
+			t.Errorf("n = %d: nil %t, len %d, cap %d", n, s == nil, len(s), cap(s))
+		}
+		for i := range s {
+			if s[i] != (point{}) {
+				t.Fatalf("n = %d: element %d is %v", n, i, s[i])
+			}
+		}
+		freehold.FreeSlice(a, s)
+	}
+	s := freehold.Must(freehold.MakeSlice[struct{}](a, 5))
+	if s == nil || len(s) != 5 {
+		t.Errorf("of size 0: nil %t, len %d", s == nil, len(s))
+	}
+	freehold.FreeSlice(a, s)
+}
+
+func TestMakeSliceOfTooMany(t *testing.T) {
+	a := alloctest.New(t)
+	tests := []struct {
+		why  string
+		make func() error
+		want string
+	}{
+		{"n * 8 overflows to a negative size", makeSlice[uint64](a, math.MaxInt/8+1), "elements of 8 bytes are more than an int can hold"},
+		{"n * 8 overflows twice, to a small size", makeSlice[uint64](a, math.MaxInt/4+3), "elements of 8 bytes are more than an int can hold"},
+		{"the largest n", makeSlice[point](a, math.MaxInt), fmt.Sprintf("freehold: out of memory: %d elements of 24 bytes are more than an int can hold", math.MaxInt)},
+		{"no overflow: the allocator's to refuse", makeSlice[uint64](a, math.MaxInt/8), "alloctest gives no block of"},
+		{"the same for bytes", makeSlice[byte](a, math.MaxInt), "alloctest gives no block of"},
+	}
+	for _, c := range tests {
+		err := c.make()
+		if !errors.Is(err, freehold.ErrOutOfMemory) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", c.why, err, c.want)
+		}
+	}
+	if s, err := freehold.MakeSlice[struct{}](a, math.MaxInt); err != nil || len(s) != math.MaxInt {
+		t.Errorf("no element is too many if it has no size: len %d, %v", len(s), err)
+	}
+}
+
+func makeSlice[T any](a freehold.Allocator, n int) func() error {
+	return func() error {
+		s, err := freehold.MakeSlice[T](a, n)
+		if err != nil && s != nil {
+			return fmt.Errorf("a slice of %d elements beside %w", len(s), err)
+		}
+		return err
+	}
+}
+
+func TestMakeSliceOfNegativeLength(t *testing.T) {
+	a := alloctest.New(t)
+	wantPanic(t, "freehold: MakeSlice[point] of -1 elements", func() { freehold.MakeSlice[point](a, -1) })
+	wantPanic(t, fmt.Sprintf("freehold: MakeSlice[uint8] of %d elements", math.MinInt), func() { freehold.MakeSlice[byte](a, math.MinInt) })
+}
+
+func TestGoPointersAreRefusedByName(t *testing.T) {
+	a := alloctest.New(t)
+	const rest = ": it is a string, which points into the Go heap; use freehold.String"
+	wantPanic(t, "freehold: New[string]"+rest, func() { freehold.New[string](a) })
+	wantPanic(t, "freehold: MakeSlice[string]"+rest, func() { freehold.MakeSlice[string](a, 1) })
+	wantPanic(t, "freehold: Clone[string]"+rest, func() { freehold.Clone(a, []string{"a"}) })
+	wantPanic(t, "freehold: Append[string]"+rest, func() { freehold.Append(a, nil, "a") })
+}
+
+func TestClone(t *testing.T) {
+	a := alloctest.New(t)
+	for _, s := range [][]odd{nil, {}, {{1, 2, 3}}, {{1}, {2}, {3}, {4}}} {
+		c := freehold.Must(freehold.Clone(a, s))
+		if c == nil || !slices.Equal(c, s) || cap(c) != len(s) {
+			t.Errorf("of %v: %v, cap %d", s, c, cap(c))
+		}
+		freehold.FreeSlice(a, c)
+	}
+}
+
+func TestCloneString(t *testing.T) {
+	a := alloctest.New(t)
+	for _, s := range []string{"", "a", "héllo", strings.Repeat("long", 10000)} {
+		from := []byte(s)
+		c := freehold.Must(freehold.CloneString(a, string(from)))
+		clear(from)
+		if c != s {
+			t.Errorf("of %.20q: %.20q", s, c)
+		}
+		freehold.FreeString(a, c)
+	}
+}
+
+func TestMust(t *testing.T) {
+	if v := freehold.Must(7, nil); v != 7 {
+		t.Errorf("value %d", v)
+	}
+	defer func() {
+		if r := recover(); r != error(freehold.ErrOutOfMemory) {
+			t.Errorf("panic %v", r)
+		}
+	}()
+	freehold.Must(7, freehold.ErrOutOfMemory)
+}
+
+// growers are the allocators between which Append must see no difference.
+func growers(t testing.TB) map[string]freehold.Allocator {
+	return map[string]freehold.Allocator{
+		"copies":   alloctest.New(t),
+		"moves":    mover{alloctest.New(t)},
+		"in place": newRoomy(t),
+		"rounds":   rounder{alloctest.New(t)},
+		"limited":  freehold.NewLimit(rounder{mover{alloctest.New(t)}}, 1<<30),
+	}
+}
+
+// rounder has blocks of multiples of 64 bytes only, and says so.
+type rounder struct{ freehold.Allocator }
+
+func (rounder) GoodSize(size int) int { return (size + 63) &^ 63 }
+
+func TestAppendIsAppend(t *testing.T) {
+	for name, a := range growers(t) {
+		t.Run(name, func(t *testing.T) {
+			testAppend(t, a, func(i int) byte { return byte(i) })
+			testAppend(t, a, func(i int) uint64 { return uint64(i) })
+			testAppend(t, a, func(i int) odd { return odd{byte(i), byte(i >> 8), 3} })
+			testAppend(t, a, func(i int) point { return point{float64(i), 1, 2} })
+			testAppend(t, a, func(i int) struct{} { return struct{}{} })
+		})
+	}
+}
+
+func testAppend[T comparable](t *testing.T, a freehold.Allocator, value func(i int) T) {
+	t.Helper()
+	var got, want []T
+	var err error
+	for i := range 200 {
+		var v []T
+		for range i % 17 {
+			v = append(v, value(len(want)+len(v)))
+		}
+		if got, err = freehold.Append(a, got, v...); err != nil {
+			t.Fatalf("Append: %v", err)
+		}
+		if want = append(want, v...); !slices.Equal(got, want) {
+			t.Fatalf("after %d elements: %v, want %v", len(want), got, want)
+		}
+		checkBlock(t, a, got)
+	}
+	freehold.FreeSlice(a, got)
+}
+
+// checkBlock checks that cap accounts for all of a slice's block.
+func checkBlock[T any](t *testing.T, a freehold.Allocator, s []T) {
+	t.Helper()
+	size := int(unsafe.Sizeof(*new(T)))
+	if _, ok := a.(rounder); ok && size > 0 && 64%size == 0 && cap(s)*size%64 != 0 {
+		t.Fatalf("a block of %d bytes wastes what its class rounds up", cap(s)*size)
+	}
+}
+
+func TestAppendOfNothing(t *testing.T) {
+	a := alloctest.New(t)
+	if s, err := freehold.Append[int](a, nil); s != nil || err != nil {
+		t.Errorf("to nil: %v, %v", s, err)
+	}
+	s := freehold.Must(freehold.MakeSlice[int](a, 3))
+	r := freehold.Must(freehold.Append(a, s))
+	if &r[0] != &s[0] || len(r) != 3 {
+		t.Errorf("to a full slice: %v", r)
+	}
+	freehold.FreeSlice(a, r)
+}
+
+func TestAppendToAnEmptySlice(t *testing.T) {
+	a := alloctest.New(t)
+	s := freehold.Must(freehold.MakeSlice[int](a, 0))
+	s = freehold.Must(freehold.Append(a, s, 1, 2, 3))
+	if !slices.Equal(s, []int{1, 2, 3}) {
+		t.Errorf("%v", s)
+	}
+	freehold.FreeSlice(a, s)
+}
+
+// TestAppendOfItself: where v lies in s's block, it is read at its new place
+// when the block has moved.
+func TestAppendOfItself(t *testing.T) {
+	for name, a := range growers(t) {
+		for _, c := range []struct {
+			why           string
+			len, from, to int
+		}{
+			{why: "all of it", len: 5, from: 0, to: 5},
+			{why: "its first element", len: 5, from: 0, to: 1},
+			{why: "its last element", len: 5, from: 4, to: 5},
+			{why: "its middle", len: 5, from: 1, to: 4},
+			{why: "what lies between its len and cap", len: 2, from: 2, to: 5},
+			{why: "what begins in it and ends behind its len", len: 3, from: 1, to: 5},
+			{why: "many", len: 5000, from: 17, to: 4000},
+		} {
+			full := freehold.Must(freehold.MakeSlice[odd](a, max(5, c.len)))
+			for i := range full {
+				full[i] = odd{byte(i), byte(i >> 8), 9}
+			}
+			want := append(slices.Clone(full[:c.len:c.len]), full[c.from:c.to]...)
+			got := freehold.Must(freehold.Append(a, full[:c.len], full[c.from:c.to]...))
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s: %v, want %v", name, c.why, got, want)
+			}
+			freehold.FreeSlice(a, got)
+		}
+	}
+}
+
+func TestAppendOverflow(t *testing.T) {
+	a := alloctest.New(t)
+	s := freehold.Must(freehold.MakeSlice[struct{}](a, math.MaxInt))
+	r, err := freehold.Append(a, s, struct{}{}, struct{}{})
+	want := fmt.Sprintf("freehold: out of memory: %d elements of 0 bytes are more than an int can hold", uint(math.MaxInt)+2)
+	if err == nil || err.Error() != want || !errors.Is(err, freehold.ErrOutOfMemory) || len(r) != math.MaxInt {
+		t.Errorf("len %d, error %v", len(r), err)
+	}
+}
+
+func TestAppendErrorLeavesTheSliceAlone(t *testing.T) {
+	limit := freehold.NewLimit(alloctest.New(t), 100)
+	s := freehold.Must(freehold.Append[byte](limit, nil, []byte("0123456789abcdef0123456789abcdef")...))
+	r, err := freehold.Append(limit, s[:31], bytes.Repeat([]byte{'x'}, 100)...)
+	if !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Fatalf("error %v", err)
+	}
+	if string(r) != "0123456789abcdef0123456789abcde" || &r[0] != &s[0] || cap(r) != cap(s) {
+		t.Errorf("%q, cap %d", r, cap(r))
+	}
+	freehold.FreeSlice(limit, r)
+}
+
+// TestAppendIsAmortised: the blocks that a million appends go through are few,
+// and together not much larger than the last one.
+func TestAppendIsAmortised(t *testing.T) {
+	a := freehold.NewCounter(alloctest.New(t))
+	var s []uint64
+	var err error
+	moved := 0
+	for i := range 1 << 20 {
+		before := cap(s)
+		if s, err = freehold.Append(a, s, uint64(i)); err != nil {
+			t.Fatal(err)
+		}
+		if cap(s) != before {
+			moved += before
+		}
+	}
+	if c := a.Counts(); c.Allocs > 40 || moved > 4*len(s) || cap(s) > 2*len(s) {
+		t.Errorf("%d blocks, %d elements moved, cap %d", c.Allocs, moved, cap(s))
+	}
+	freehold.FreeSlice(a, s)
+}
+
+func FuzzAppend(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add([]byte{255, 254, 253, 128, 129, 64, 0, 200})
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		for name, a := range growers(t) {
+			var got, want []odd
+			for _, op := range prog {
+				switch n := int(op >> 3); op & 7 {
+				case 0, 1, 2: // from elsewhere
+					v := make([]odd, n*n/8)
+					for i := range v {
+						v[i] = odd{byte(i), op, byte(len(want))}
+					}
+					want = append(want, v...)
+					got = freehold.Must(freehold.Append(a, got, v...))
+				case 3, 4: // from itself
+					from := len(want) * n / 32
+					to := min(len(want), from+1000)
+					want = append(want, want[from:to]...)
+					got = freehold.Must(freehold.Append(a, got, got[from:to]...))
+				case 5: // shorter
+					want = want[:len(want)*n/32]
+					got = got[:len(want)]
+				case 6: // a copy of its own
+					c := freehold.Must(freehold.Clone(a, got))
+					freehold.FreeSlice(a, got)
+					got = c
+				case 7: // a new one
+					freehold.FreeSlice(a, got)
+					want, got = nil, freehold.Must(freehold.MakeSlice[odd](a, 0))
+				}
+				if !slices.Equal(got, want) {
+					t.Fatalf("%s: after %d of %v: %v, want %v", name, op, prog, got, want)
+				}
+			}
+			freehold.FreeSlice(a, got)
+		}
+	})
+}
+
+// TestEveryFailureIsReturned makes each allocation of each function fail, with
+// all later ones or alone. On an error nothing is lost: the leak check of
+// alloctest.New sees to that, and the operations check what they hold.
+func TestEveryFailureIsReturned(t *testing.T) {
+	operations := []struct {
+		name string
+		call func(t *testing.T, a freehold.Allocator) error
+	}{
+		{"New", func(t *testing.T, a freehold.Allocator) error {
+			p, err := freehold.New[point](a)
+			if (p == nil) != (err != nil) {
+				t.Errorf("New: %p, %v", p, err)
+			}
+			freehold.Free(a, p)
+			return err
+		}},
+		{"MakeSlice", func(t *testing.T, a freehold.Allocator) error {
+			s, err := freehold.MakeSlice[point](a, 10)
+			if (s == nil) != (err != nil) {
+				t.Errorf("MakeSlice: %v, %v", s, err)
+			}
+			freehold.FreeSlice(a, s)
+			return err
+		}},
+		{"Clone", func(t *testing.T, a freehold.Allocator) error {
+			s, err := freehold.Clone(a, []odd{{1}, {2}})
+			if (s == nil) != (err != nil) {
+				t.Errorf("Clone: %v, %v", s, err)
+			}
+			freehold.FreeSlice(a, s)
+			return err
+		}},
+		{"CloneString", func(t *testing.T, a freehold.Allocator) error {
+			s, err := freehold.CloneString(a, "string")
+			if (s == "") != (err != nil) {
+				t.Errorf("CloneString: %q, %v", s, err)
+			}
+			freehold.FreeString(a, s)
+			return err
+		}},
+		{"Append", func(t *testing.T, a freehold.Allocator) error {
+			var s []int
+			var err error
+			for i := range 1000 {
+				if s, err = freehold.Append(a, s, i); err != nil {
+					break
+				}
+			}
+			for i := range s {
+				if s[i] != i {
+					t.Fatalf("Append: element %d is %d, %v", i, s[i], err)
+				}
+			}
+			freehold.FreeSlice(a, s)
+			return err
+		}},
+		{"Realloc", func(t *testing.T, a freehold.Allocator) error {
+			var b []byte
+			for _, size := range []int{10, 1000, 20, 5000, 0, 7} {
+				r, err := freehold.Realloc(a, b, size, 8)
+				if err != nil {
+					for i := range b {
+						if b[i] != 'r' {
+							t.Fatalf("Realloc to %d: byte %d is %#x", size, i, b[i])
+						}
+					}
+					a.Free(b)
+					return err
+				}
+				for i := range min(len(b), len(r)) {
+					if r[i] != 'r' {
+						t.Fatalf("Realloc to %d: byte %d is %#x", size, i, r[i])
+					}
+				}
+				b = r
+				for i := range b {
+					b[i] = 'r'
+				}
+			}
+			a.Free(b)
+			return nil
+		}},
+	}
+	for _, o := range operations {
+		for name, fail := range map[string]func(freehold.Allocator, int) freehold.Allocator{
+			"after": alloctest.FailAfter, "once": alloctest.FailOnce,
+		} {
+			for kind := range growers(t) {
+				failures := 0
+				for ; ; failures++ {
+					err := o.call(t, fail(growers(t)[kind], failures))
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, freehold.ErrOutOfMemory) {
+						t.Fatalf("%s, failing %s %d: %v", o.name, name, failures, err)
+					}
+				}
+				if failures == 0 || failures > 40 {
+					t.Errorf("%s on an allocator that %s: %d failures", o.name, kind, failures)
+				}
+			}
+		}
+	}
+}
+
+func TestTypedFunctionsAllocateNothingOnTheGoHeap(t *testing.T) {
+	slot := newSlot()
+	for name, a := range map[string]freehold.Allocator{
+		"slot":     slot,
+		"limit":    freehold.NewLimit(slot, 1<<20),
+		"counter":  freehold.NewCounter(slot),
+		"fallback": freehold.Fallback(slot, slot),
+		"locked":   freehold.Locked(slot),
+	} {
+		text := strings.Repeat("text", 10)
+		for call, f := range map[string]func(){
+			"New":         func() { freehold.Free(a, freehold.Must(freehold.New[point](a))) },
+			"New size 0":  func() { freehold.Free(a, freehold.Must(freehold.New[struct{}](a))) },
+			"MakeSlice":   func() { freehold.FreeSlice(a, freehold.Must(freehold.MakeSlice[point](a, 9))) },
+			"CloneString": func() { freehold.FreeString(a, freehold.Must(freehold.CloneString(a, text))) },
+			"Append": func() {
+				var s []int
+				for i := range 100 {
+					s = freehold.Must(freehold.Append(a, s, i, i, i))
+				}
+				freehold.FreeSlice(a, freehold.Must(freehold.Clone(a, s)))
+			},
+			"Ptr": func() {
+				p := freehold.Must(freehold.New[node](a))
+				p.next = freehold.PtrTo(p)
+				freehold.Free(a, p.next.Get())
+			},
+		} {
+			if n := testing.AllocsPerRun(100, f); n != 0 {
+				t.Errorf("%s on %s: %v allocations", call, name, n)
+			}
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	benchmarkNew[[2]uint64](b, heap)
+	benchmarkNew[[8]uint64](b, heap)
+	benchmarkNew[[128]uint64](b, heap)
+}
+
+// benchmarkNew: "slot" costs nothing itself, so its row is what New and Free add;
+// the Go heap's row bears its share of collections.
+func benchmarkNew[T any](b *testing.B, heap *freehold.Heap) {
+	size := unsafe.Sizeof(*new(T))
+	for _, c := range []struct {
+		of string
+		a  freehold.Allocator
+	}{{"slot", newSlot()}, {"heap", heap}} {
+		b.Run(fmt.Sprintf("size=%d/of=%s", size, c.of), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p, err := freehold.New[T](c.a)
+				if err != nil {
+					b.Fatal(err)
+				}
+				freehold.Free(c.a, p)
+			}
+		})
+	}
+	b.Run(fmt.Sprintf("size=%d/of=go", size), func(b *testing.B) {
+		b.ReportAllocs()
+		var p *T
+		for b.Loop() {
+			p = new(T)
+			sink = p
+		}
+	})
+}
+
+var sink any
+
+func BenchmarkAppend(b *testing.B) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	for _, n := range []int{10, 1000, 100_000} {
+		b.Run(fmt.Sprintf("n=%d/of=heap", n), func(b *testing.B) {
+			for b.Loop() {
+				var s []uint64
+				for i := range n {
+					s, _ = freehold.Append(heap, s, uint64(i))
+				}
+				freehold.FreeSlice(heap, s)
+			}
+		})
+		b.Run(fmt.Sprintf("n=%d/of=go", n), func(b *testing.B) {
+			for b.Loop() {
+				var s []uint64
+				for i := range n {
+					s = append(s, uint64(i))
+				}
+				sink = s
+			}
+		})
+	}
+}
