@@ -94,7 +94,11 @@ func (h *Heap) freeSlow(b []byte) {
 // more into the cache.
 func (h *Heap) refill(class uint8) (entry, error) {
 	var batch [maxBatch]entry
-	n, err := h.central[class].take(h, batch[:classes[class].batch])
+	n := 0
+	err := h.withReclaim(func() (err error) {
+		n, err = h.central[class].take(h, batch[:classes[class].batch])
+		return err
+	})
 	if err != nil {
 		return entry{}, err
 	}

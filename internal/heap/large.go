@@ -44,14 +44,19 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes at a multiple of %d", ErrOutOfMemory, size, align)
 	}
 	n := roundUp(uintptr(size), pageBytes) / pageBytes
-	h.mu.Lock()
-	s, isZero, err := h.newRun(n, uintptr(align))
+	var s *span
+	isZero := false
+	err := h.withReclaim(func() (err error) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if s, isZero, err = h.newRun(n, uintptr(align)); err == nil {
+			h.makeLarge(s, uintptr(size), uint8(bits.TrailingZeros(uint(align))))
+		}
+		return err
+	})
 	if err != nil {
-		h.mu.Unlock()
 		return nil, h.refused(err)
 	}
-	h.makeLarge(s, uintptr(size), uint8(bits.TrailingZeros(uint(align))))
-	h.mu.Unlock()
 	b := unsafe.Slice((*byte)(vm.Pointer(s.base)), size)
 	if zero && !isZero {
 		clear(b)
@@ -144,6 +149,9 @@ func (h *Heap) discard(s *span) (low, high uintptr, err error) {
 		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
 	}
 	if vm.Renew(s.base, s.bytes()) == nil {
+		if h.hugePages {
+			vm.Advise(s.base, s.bytes(), vm.HugePages) // best effort
+		}
 		return s.base, s.end(), nil
 	}
 	return 0, 0, vm.Commit(s.base, s.bytes())
@@ -275,6 +283,7 @@ func (h *Heap) move(s *span, n uintptr) *span {
 	h.mu.Unlock()
 	err = vm.Move(to.base, s.base, s.bytes())
 	h.mu.Lock()
+	to.moved = true
 	if err != nil {
 		h.dropRun(to)
 		return nil

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -116,29 +117,15 @@ func (e limitError) Error() string {
 func (e limitError) Unwrap() error { return ErrOutOfMemory }
 
 // newRun takes a run of n pages whose address is a multiple of align, and
-// reports whether it holds zeros. Its page words are 0. h.mu is held; it is
-// dropped and taken again where the limit makes the heap give memory back
-// first.
+// reports whether it holds zeros. Its page words are 0. h.mu is held.
 func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
+	if h.closed.Load() {
+		return nil, false, errClosed
+	}
 	// What is taken to align is cut off again; alignments up to a page are free.
 	slack := uintptr(0)
 	if align > pageBytes {
 		slack = align/pageBytes - 1
-	}
-	for attempt := 0; ; attempt++ {
-		s, zero, err = h.tryRun(n, slack, align)
-		if _, limited := err.(limitError); !limited || attempt == 2 {
-			return s, zero, err
-		}
-		h.mu.Unlock()
-		h.reclaim(attempt > 0)
-		h.mu.Lock()
-	}
-}
-
-func (h *Heap) tryRun(n, slack, align uintptr) (s *span, zero bool, err error) {
-	if h.closed.Load() {
-		return nil, false, errClosed
 	}
 	s = h.runs.fit(n + slack)
 	if s == nil {
@@ -187,7 +174,7 @@ func (h *Heap) tryRun(n, slack, align uintptr) (s *span, zero bool, err error) {
 		after.base, after.pages, after.settled = base+n*pageBytes, s.pages-lead-n, s.settled
 		h.addFree(r, after)
 	}
-	s.base, s.pages, s.dirty = base, n, 0
+	s.base, s.pages, s.dirty, s.settled = base, n, 0, false
 	r.dirty.setRange(r.pageIndex(base), n)
 	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
 	return s, dirty == 0, nil
@@ -405,5 +392,10 @@ func (h *Heap) purgeRun(s *span) {
 			r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
 			h.mu.Unlock()
 		}
+	}
+	// The page words of the run are 0, and so they read without memory.
+	if vm.HolesReadZero {
+		from := uintptr(unsafe.Pointer(r.page(s.base)))
+		decommit(from, s.pages*wordBytes) // refused: resident, and 0 all the same
 	}
 }

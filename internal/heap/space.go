@@ -68,7 +68,7 @@ var errTaken = errors.New("freehold: the addresses are taken")
 // tries again.
 func (s *space) init() {
 	s.start.Do(func() {
-		for size := uintptr(vm.MaxReserve); size >= segmentBytes; size /= 16 {
+		for size := vm.MaxReserve(); size >= segmentBytes; size /= 16 {
 			if s.first.reserve(size) == nil {
 				return
 			}
@@ -250,7 +250,7 @@ func (s *space) find(size uintptr) (uintptr, error) {
 func (s *space) chain(size uintptr) (*region, error) {
 	r := &region{}
 	var err error
-	want := max(uintptr(vm.MaxReserve), size)
+	want := max(vm.MaxReserve(), segmentBytes, size)
 	for {
 		if err = r.reserve(want); err == nil {
 			break

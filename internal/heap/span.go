@@ -86,6 +86,7 @@ func (s *span) whole(kind uint8) {
 	s.kind, s.class, s.recip = kind, 0, 0
 	s.states, s.none = uintptr(unsafe.Pointer(&s.none)), 0
 	s.size, s.live, s.fresh, s.zero, s.holes, s.free = 0, 0, 0, false, 0, 0
+	s.moved, s.punched, s.settled = false, false, false
 }
 
 // bitsBytes returns the size of the bits of a class's spans.

@@ -80,20 +80,31 @@ func (h *Heap) Trim() {
 	h.release()
 }
 
-// reclaim gives back what it takes to stay below the limit: the memory of free
-// pages, or everything.
-func (h *Heap) reclaim(everything bool) {
+// withReclaim calls f, which allocates, and where f finds no memory gives some
+// back and tries again: first the memory of free pages, then everything. No
+// lock of the heap is held.
+func (h *Heap) withReclaim(f func() error) error {
+	err := f()
+	if err == nil || err == errClosed {
+		return err
+	}
+	h.reclaim(func() { h.purge(^uintptr(0)) })
+	if err = f(); err == nil || err == errClosed {
+		return err
+	}
+	h.reclaim(h.release)
+	return f()
+}
+
+func (h *Heap) reclaim(giveBack func()) {
 	h.tending.Lock()
 	defer h.tending.Unlock()
-	switch {
-	case h.closed.Load():
-	case everything:
-		h.release()
-	default:
-		h.purge(^uintptr(0))
+	if !h.closed.Load() {
+		giveBack()
 	}
 }
 
+// release gives back all memory that holds no live block.
 func (h *Heap) release() {
 	h.drainCaches()
 	h.shrink()

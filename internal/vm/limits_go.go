@@ -4,8 +4,8 @@
 
 package vm
 
-// MaxReserve is the largest reservation worth asking for first.
-const MaxReserve uintptr = 64 << 20
+// maxReserve is the largest reservation worth asking for first.
+const maxReserve uintptr = 64 << 20
 
 // The limits of one reservation and of all of them.
 const (

@@ -2,8 +2,8 @@
 
 package vm
 
-// MaxReserve is the largest reservation worth asking for first.
-const MaxReserve uintptr = 16 << 20
+// maxReserve is the largest reservation worth asking for first.
+const maxReserve uintptr = 16 << 20
 
 // The limits of one reservation and of all of them.
 const (

@@ -29,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"os"
 	"unsafe"
 )
@@ -86,6 +87,17 @@ func Pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 
 // bytesAt is a range as a slice: the same precondition.
 func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }
+
+// MaxReserve returns the largest reservation worth asking for first, a power of
+// two. Where the process's address space has a limit it is a quarter of that at
+// most, since Go's own heap lives there too. The system may still refuse it.
+func MaxReserve() uintptr {
+	limit := addressLimit() / 4
+	if limit >= maxReserve {
+		return maxReserve
+	}
+	return 1 << bits.Len(uint(limit)) / 2
+}
 
 // Reserve takes size bytes of address space at a multiple of align, a power of
 // two. Nobody else gets them, nothing may be accessed, and no memory is used.

@@ -351,7 +351,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 		lift := limit(t, unix.RLIMIT_AS, "VmSize", 256<<20)
 
 		reservations := 0
-		for size := MaxReserve; size >= 1<<20; {
+		for size := MaxReserve(); size >= 1<<20; {
 			if _, err := Reserve(size, HugePageBytes); err == nil {
 				reservations++
 				continue

@@ -163,14 +163,14 @@ func testReserve(t *testing.T) {
 }
 
 func TestMaxReserve(t *testing.T) {
-	size := MaxReserve
+	size := MaxReserve()
 	for ; size >= 1<<20; size /= 2 {
 		addr, err := Reserve(size, HugePageBytes)
 		if err == nil {
 			must(t, Commit(addr+size-PageBytes(), PageBytes()))
 			*(*byte)(Pointer(addr + size - 1)) = 1
 			must(t, Decommit(addr+size-PageBytes(), PageBytes()))
-			t.Logf("reserved %d MiB of %d", size>>20, MaxReserve>>20)
+			t.Logf("reserved %d MiB of %d", size>>20, MaxReserve()>>20)
 			return
 		}
 		if !errors.Is(err, ErrNoMemory) {

@@ -16,9 +16,9 @@ const GoBacked = false
 // Commit, and then reads zero.
 const HolesReadZero = true
 
-// MaxReserve is the largest reservation worth asking for first. Limits or a
+// maxReserve is the largest reservation worth asking for first. Limits or a
 // narrow address space may refuse it: try less.
-const MaxReserve uintptr = 1 << (28 + 12*(^uintptr(0)>>63)) // 256 MiB or 1 TiB
+const maxReserve uintptr = 1 << (28 + 12*(^uintptr(0)>>63)) // 256 MiB or 1 TiB
 
 // reserve leaves mapped slack, at least a page, behind what it returns; move
 // relies on it.

@@ -13,8 +13,8 @@ const GoBacked = false
 // Commit, and then reads zero.
 const HolesReadZero = false
 
-// MaxReserve is the largest reservation worth asking for first.
-const MaxReserve uintptr = 1 << (28 + 10*(^uintptr(0)>>63)) // 256 MiB or 256 GiB
+// maxReserve is the largest reservation worth asking for first.
+const maxReserve uintptr = 1 << (28 + 10*(^uintptr(0)>>63)) // 256 MiB or 256 GiB
 
 func reserve(size, align uintptr) (addr uintptr, err error) {
 	addr, err = windows.VirtualAlloc(0, size+align, windows.MEM_RESERVE, windows.PAGE_NOACCESS)
