@@ -30,13 +30,15 @@ type Allocator interface {
 
 	// Resize changes b's size without copying, in place or by remapping its
 	// pages, and returns the block under its new size; b is then no longer
-	// valid. Bytes beyond the old size are undefined. It reports false, and
-	// leaves b alone, when a copy is the better way or the only one: see
-	// [Realloc]. The alignment that b was allocated with is kept.
+	// valid. Bytes beyond the old size are undefined, and the alignment that b
+	// was allocated with is kept. It reports false, leaves b alone and returns
+	// nothing of meaning when a copy is the better way or the only one (see
+	// [Realloc]), and when b is empty and size is not. Size 0 frees b. A
+	// negative size is a panic.
 	Resize(b []byte, size int) ([]byte, bool)
 
-	// Free takes back exactly a slice that Alloc, Zeroed or Resize returned.
-	// An empty or nil slice is accepted and nothing happens.
+	// Free takes back exactly a slice that Alloc, Zeroed or Resize returned,
+	// an empty one too. Nil is accepted and nothing happens.
 	Free(b []byte)
 }
 

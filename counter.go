@@ -7,9 +7,9 @@ import "sync/atomic"
 // Counter hands out the blocks of another allocator and counts them. Empty blocks
 // and calls that fail do not count.
 //
-// It is safe for concurrent use if next is. It adds two or three atomic
-// operations on shared words to each call: some 10 ns alone, more when processors
-// contend for them.
+// It is safe for concurrent use if next is. It adds two atomic operations on shared
+// words to each call: 4 ns alone (BenchmarkWrappers), more when processors contend
+// for them.
 type Counter struct {
 	next   Allocator
 	bytes  atomic.Int64

@@ -1,6 +1,7 @@
 package freehold_test
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -91,6 +92,7 @@ func TestCounterIsNeverNegative(t *testing.T) {
 			case <-done:
 				return
 			default:
+				runtime.Gosched()
 			}
 		}
 	})

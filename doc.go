@@ -63,7 +63,7 @@
 //     freed in any order, by any goroutine. [Default] is one for the whole
 //     process; a library should take an [Allocator] from its caller.
 //   - [Pages], for few and large blocks: whole pages of the operating system,
-//     which grow without a copy and go back at Free.
+//     which mostly grow without a copy and go back at Free.
 //
 // Wrappers add one thing each and go around any allocator, in any order;
 // composition reads outside in:

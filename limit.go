@@ -14,7 +14,7 @@ import (
 //
 // It is safe for concurrent use if next is. It adds a compare-and-swap to each
 // call that allocates and an atomic add to each that frees, both on one shared
-// word: some 5 ns alone, more when processors contend for it.
+// word: 4 ns a call alone (BenchmarkWrappers), more when processors contend for it.
 type Limit struct {
 	next     Allocator
 	maxBytes int64

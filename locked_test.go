@@ -7,8 +7,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// unsafe for concurrent use is a lonely allocator: the race detector reports two
-// calls at once, and mostly calls and returns get out of step.
+// lonely is not safe for concurrent use: two calls at once are a data race, and
+// mostly one of them finds the other busy.
 type lonely struct {
 	*alloctest.Allocator
 	t     testing.TB

@@ -8,9 +8,6 @@ import (
 	"testing"
 )
 
-// FaultOf is faultOf for the tests outside.
-var FaultOf = faultOf
-
 // emptyTable gives the test a table of its own.
 func emptyTable(t *testing.T) {
 	var saved [len(passed)]uintptr

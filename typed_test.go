@@ -348,6 +348,24 @@ func TestAppendIsAmortised(t *testing.T) {
 	freehold.FreeSlice(a, s)
 }
 
+func TestGrowthOfABlock(t *testing.T) {
+	for _, c := range []struct {
+		size, want int
+		why        string
+	}{
+		{0, 0, "a first block is as large as its elements"},
+		{3, 6, "small blocks double"},
+		{64<<10 - 1, 128<<10 - 2, "just below the bound, too"},
+		{64 << 10, 96 << 10, "from there on, by half"},
+		{math.MaxInt / 3 * 2, math.MaxInt / 3 * 3, "the largest that can grow by half"},
+		{math.MaxInt - 1, math.MaxInt - 1, "no more can be counted"},
+	} {
+		if got := freehold.GrownBytes(c.size); got != c.want {
+			t.Errorf("of %d bytes: %d, want %d: %s", c.size, got, c.want, c.why)
+		}
+	}
+}
+
 func FuzzAppend(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add([]byte{255, 254, 253, 128, 129, 64, 0, 200})

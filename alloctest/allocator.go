@@ -28,7 +28,7 @@ import (
 const (
 	edgeBytes       = 64
 	maxBlockBytes   = 256 << 20 // of a block and of an alignment; more is out of memory
-	quarantineBytes = 64 << 20  // of freed blocks that are kept
+	quarantineBytes = 16 << 20  // of freed blocks that are kept
 	maxReports      = 10        // leaked blocks reported one by one
 
 	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
@@ -67,7 +67,7 @@ type block struct {
 //     if the test has failed anyway, only their number is logged,
 //   - a write outside a block, by up to 64 bytes, found when the block is freed
 //     or the test ends,
-//   - a write to a freed block, found at the end or when 64 MiB have been freed
+//   - a write to a freed block, found at the end or when 16 MiB have been freed
 //     after it.
 //
 // A Free or Resize of what is no live block panics, with the stacks of its

@@ -9,7 +9,7 @@
 //   - [FailAfter] and [FailOnce] return an allocator that runs out at a chosen
 //     call, so that a loop takes every error path.
 //
-// A test that uses the last two for all error paths of an operation:
+// Together, the last two test every error path of an operation:
 //
 //	for n := 0; ; n++ {
 //		a := alloctest.FailAfter(alloctest.New(t), n)

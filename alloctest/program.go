@@ -65,15 +65,16 @@ type held struct {
 }
 
 // sizeFrom spreads 16 bits over the sizes that allocators treat differently:
-// half of them tiny, a quarter in the classes, a quarter large.
+// half of them tiny, three in eight in the classes, and one in eight large.
 func sizeFrom(bits int) int {
-	switch v := bits >> 2; bits & 3 {
-	case 0, 1:
+	v := bits >> 3 // up to 8191
+	switch bits & 7 {
+	case 0, 1, 2, 3:
 		return v % 129
-	case 2:
-		return v * 5 / 2
+	case 4, 5, 6:
+		return v * 5
 	default:
-		return v*192 + v%193
+		return v*384 + v%385
 	}
 }
 

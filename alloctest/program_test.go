@@ -1,6 +1,7 @@
 package alloctest_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
 
@@ -21,7 +22,7 @@ func program(n int) []byte {
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{0x30, 0, 32, 0, 0x0F, 0, 0, 0})               // Alloc, Free
-	f.Add([]byte{0xC6, 0, 0xFE, 0xFF, 0x0A, 0, 0x43, 0, 0xFF}) // Zeroed, Realloc, a rest
+	f.Add([]byte{0xC6, 0, 0xFF, 0xFF, 0x0A, 0, 0x44, 0, 0xFF}) // Zeroed, Realloc, a rest
 	f.Add(program(50))
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		alloctest.Run(t, newToy(""), prog)
@@ -101,7 +102,7 @@ func TestProgramsCoverTheCalls(t *testing.T) {
 			t.Errorf("%d calls of %s in 3000 instructions", p.ops[op], op)
 		}
 	}
-	if p.tiny < 300 || p.classes < 150 || p.large < 150 || p.big < 3<<20-1<<14 || p.big > 3<<20 {
+	if p.tiny < 300 || p.classes < 300 || p.large < 100 || p.big < 3<<20-1<<14 || p.big > 3<<20 {
 		t.Errorf("%d tiny, %d to 40 KiB, %d larger, up to %d bytes", p.tiny, p.classes, p.large, p.big)
 	}
 	for align := 1; align <= 4096; align *= 2 {
@@ -133,5 +134,27 @@ func TestRunSaysWhatWasWrong(t *testing.T) {
 		wantFailure(t, record(t, func(t testing.TB) {
 			alloctest.Run(t, newToy(c.defect), program(2000))
 		}), c.want, "after ", " calls: ")
+	}
+}
+
+// liar returns an error of its own choice, and perhaps a block beside it.
+type liar struct {
+	freehold.Allocator
+	block []byte
+	err   error
+}
+
+func (l liar) Alloc(size, align int) ([]byte, error)  { return l.block, l.err }
+func (l liar) Zeroed(size, align int) ([]byte, error) { return l.block, l.err }
+
+func TestRunChecksErrors(t *testing.T) {
+	for _, c := range []struct {
+		a    liar
+		want string
+	}{
+		{liar{err: errors.New("no luck")}, `the error "no luck" does not match ErrOutOfMemory`},
+		{liar{block: make([]byte, 9), err: freehold.ErrOutOfMemory}, `a block of 9 bytes beside the error "freehold: out of memory"`},
+	} {
+		wantFailure(t, record(t, func(t testing.TB) { alloctest.Run(t, c.a, program(5)) }), c.want)
 	}
 }

@@ -115,7 +115,7 @@ func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
 				s.n--
 				addr, clean := e.addr, e.state&zeroBlock
 				h.leave(c)
-				b := (*[maxSmall]byte)(vm.Pointer(addr))[:size:size]
+				b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
 				if zero && clean == 0 {
 					clear(b)
 				}

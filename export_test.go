@@ -1,0 +1,7 @@
+package freehold
+
+// For the tests in package freehold_test.
+var (
+	FaultOf    = faultOf
+	GrownBytes = grownBytes
+)
