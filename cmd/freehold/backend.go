@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A backend is an allocator under test. Each has a file of its own,
+// backend_NAME.go, that adds it to backends.
+type backend interface {
+	// alloc returns size bytes, whose contents are undefined.
+	alloc(size int) ([]byte, error)
+	// free takes back what alloc returned; the caller keeps no reference.
+	free(b []byte)
+	// trim gives all memory that it can to the operating system, now.
+	trim()
+	// stats returns the allocator's own figures.
+	stats() backendStats
+	// close ends the backend; nothing it handed out is used after.
+	close()
+}
+
+// backendStats are an allocator's own figures, in bytes; -1 where it has none.
+type backendStats struct {
+	allocated int64 // in live blocks, rounded up as the allocator does
+}
+
+// A backendKind says how to make a backend.
+type backendKind struct {
+	name  string
+	title string        // in charts and tables
+	about string        // what free and trim mean there
+	decay time.Duration // how long free memory stays before it goes back, 0 if nobody knows
+	// open returns a backend. limit is a hard limit in bytes, 0 for none; a
+	// backend that has no such thing refuses it.
+	open func(limit int64) (backend, error)
+}
+
+var backends = []backendKind{freeholdBackend, goBackend}
+
+// title returns what charts and tables call the backend of that name.
+func title(name string) string {
+	for _, k := range backends {
+		if k.name == name {
+			return k.title
+		}
+	}
+	return name
+}
+
+// backendNamed returns the backend called name.
+func backendNamed(name string) (backendKind, error) {
+	var names []string
+	for _, k := range backends {
+		if k.name == name {
+			return k, nil
+		}
+		names = append(names, k.name)
+	}
+	return backendKind{}, usagef("no backend is called %q; there are: %s", name, strings.Join(names, ", "))
+}
+
+// noLimit is the answer of a backend without hard limits.
+func noLimit(name string) error {
+	return usageError{fmt.Errorf("--limit: the %s backend has no hard limit", name)}
+}

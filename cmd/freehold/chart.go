@@ -1,0 +1,316 @@
+// Charts: one description, drawn as PNG or as SVG for a page.
+//
+// Colours are roles. A PNG has a white ground; in a page each role is a CSS
+// variable, so that the chart follows the reader's light or dark theme.
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"image/color"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// The colour roles: ink for text, grid for lines behind the data, and one for
+// each kind of series. None is plain black, which vgsvg leaves out.
+var (
+	ink      = color.RGBA{0x24, 0x29, 0x2f, 0xff}
+	gridLine = color.RGBA{0xe3, 0xe6, 0xea, 0xff}
+	oursC    = color.RGBA{0x0b, 0x7a, 0x75, 0xff} // freehold
+	theirsC  = color.RGBA{0xd9, 0x6c, 0x1e, 0xff} // the Go heap
+	liveC    = color.RGBA{0x8c, 0x95, 0x9f, 0xff} // live bytes
+)
+
+var roles = map[string]color.RGBA{
+	"--ink": ink, "--grid": gridLine, "--ours": oursC, "--theirs": theirsC, "--live": liveC,
+}
+
+// colorOf returns the colour of what is called name: a backend, or live bytes.
+func colorOf(name string) color.RGBA {
+	switch name {
+	case "freehold":
+		return oursC
+	case "live":
+		return liveC
+	default:
+		return theirsC
+	}
+}
+
+// A chart is lines over time, in bytes, or groups of bars.
+type chart struct {
+	Title string
+	Lines []line
+	YMax  float64 // bytes, to give several charts one scale; 0 for the data's
+
+	Unit   string // of bars
+	Groups []string
+	Bars   []bars
+}
+
+// A line is a series over time.
+type line struct {
+	Name   string
+	Color  color.Color
+	Fill   bool // the area below it
+	Points plotter.XYs
+}
+
+// bars is one series of bars, a value per group.
+type bars struct {
+	Name   string
+	Color  color.Color
+	Values []float64
+}
+
+const (
+	chartWidth   = 680 * vg.Length(1) // points
+	chartHeight  = 290 * vg.Length(1)
+	legendHeight = 26 * vg.Length(1)
+	titleHeight  = 24 * vg.Length(1) // in a PNG; a page has its own titles
+	pngDPI       = 160
+)
+
+// png draws the chart for a file.
+func (c *chart) png() ([]byte, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight+titleHeight), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(color.White))
+	all := draw.New(canvas)
+	all.FillText(label(13), vg.Point{X: 44, Y: all.Max.Y - 20}, c.Title)
+	if err := c.draw(draw.Crop(all, 0, 0, 0, -titleHeight)); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("drawing %q: %w", c.Title, err)
+	}
+	return out.Bytes(), nil
+}
+
+var svgOpen = regexp.MustCompile(`(?s)^.*?<svg[^>]*>`)
+
+// svg draws the chart for a page.
+func (c *chart) svg() (template.HTML, error) {
+	canvas := vgsvg.New(chartWidth, chartHeight)
+	if err := c.draw(draw.New(canvas)); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return "", fmt.Errorf("drawing %q: %w", c.Title, err)
+	}
+	// An SVG within HTML needs no prologue and no namespaces, and the page
+	// gives its size.
+	svg := svgOpen.ReplaceAllLiteralString(out.String(), fmt.Sprintf(
+		`<svg viewBox="0 0 %g %g" role="img" aria-label="%s">`,
+		chartWidth.Points(), chartHeight.Points(), template.HTMLEscapeString(c.Title)))
+	for name, rgb := range roles {
+		svg = strings.ReplaceAll(svg, fmt.Sprintf("#%02X%02X%02X", rgb.R, rgb.G, rgb.B), "var("+name+")")
+	}
+	return template.HTML(svg), nil
+}
+
+// draw draws onto the canvas: the legend into a strip at the top and the plot below it.
+func (c *chart) draw(canvas draw.Canvas) error {
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.Title.Text = ""
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle = label(11)
+		axis.Tick.Label = alignedAs(label(10), axis.Tick.Label)
+		axis.LineStyle.Color, axis.Tick.LineStyle.Color = gridLine, gridLine
+		axis.Padding = 2
+	}
+	rules := plotter.NewGrid()
+	rules.Vertical.Width = 0
+	rules.Horizontal = draw.LineStyle{Color: gridLine, Width: vg.Points(0.75)}
+	p.Add(rules)
+
+	var err error
+	if c.Bars != nil {
+		err = c.addBars(p)
+	} else {
+		err = c.addLines(p)
+	}
+	if err != nil {
+		return fmt.Errorf("drawing %q: %w", c.Title, err)
+	}
+	c.legend(draw.Crop(canvas, 8, -8, canvas.Max.Y-canvas.Min.Y-legendHeight, 0))
+	p.Draw(draw.Crop(canvas, 4, -12, 4, -legendHeight))
+	return nil
+}
+
+// addLines adds the lines, over seconds, in the binary unit that fits.
+func (c *chart) addLines(p *plot.Plot) error {
+	top := c.YMax
+	for _, l := range c.Lines {
+		for _, pt := range l.Points {
+			top = max(top, pt.Y)
+		}
+	}
+	unit, scale := "MiB", float64(1<<20)
+	if top >= 1<<30 {
+		unit, scale = "GiB", 1<<30
+	}
+	for _, l := range c.Lines {
+		pts := make(plotter.XYs, len(l.Points))
+		for i, pt := range l.Points {
+			pts[i] = plotter.XY{X: pt.X, Y: pt.Y / scale}
+		}
+		pl, err := plotter.NewLine(pts)
+		if err != nil {
+			return err
+		}
+		pl.LineStyle = draw.LineStyle{Color: l.Color, Width: vg.Points(1.6)}
+		if l.Fill {
+			r, g, b, _ := l.Color.RGBA()
+			pl.FillColor = color.NRGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), 0x38}
+			pl.LineStyle.Width = vg.Points(0.8)
+		}
+		p.Add(pl)
+	}
+	p.X.Label.Text, p.Y.Label.Text = "seconds", unit
+	p.X.Min, p.Y.Min = 0, 0
+	p.Y.Max = max(top/scale*1.06, 1e-3)
+	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{8}, roundTicks{7}
+	return nil
+}
+
+// addBars adds groups of bars side by side, each with its value above it.
+func (c *chart) addBars(p *plot.Plot) error {
+	width := vg.Points(34)
+	var top float64
+	for _, b := range c.Bars {
+		top = max(top, slices.Max(b.Values))
+	}
+	for i, b := range c.Bars {
+		pb, err := plotter.NewBarChart(plotter.Values(b.Values), width)
+		if err != nil {
+			return err
+		}
+		pb.Color, pb.LineStyle.Width = b.Color, 0
+		pb.Offset = (width + 3) * vg.Length(float64(i)-float64(len(c.Bars)-1)/2)
+		p.Add(pb)
+
+		var at plotter.XYLabels
+		for g, v := range b.Values {
+			at.XYs = append(at.XYs, plotter.XY{X: float64(g), Y: v})
+			at.Labels = append(at.Labels, figure(v))
+		}
+		values, err := plotter.NewLabels(at)
+		if err != nil {
+			return err
+		}
+		for j := range values.TextStyle {
+			values.TextStyle[j] = label(10)
+			values.TextStyle[j].XAlign = text.XCenter
+		}
+		values.Offset = vg.Point{X: pb.Offset, Y: 3}
+		p.Add(values)
+	}
+	p.NominalX(c.Groups...)
+	p.X.Tick.Label = alignedAs(label(11), p.X.Tick.Label)
+	p.X.Min, p.X.Max = -0.5, float64(len(c.Groups))-0.5
+	p.Y.Label.Text = c.Unit
+	p.Y.Min, p.Y.Max = 0, max(top*1.12, 1e-3)
+	p.Y.Tick.Marker = roundTicks{5}
+	return nil
+}
+
+// legend draws a mark and a name for each series, side by side.
+func (c *chart) legend(strip draw.Canvas) {
+	type entry struct {
+		name  string
+		color color.Color
+	}
+	var entries []entry
+	for _, l := range c.Lines {
+		entries = append(entries, entry{l.Name, l.Color})
+	}
+	for _, b := range c.Bars {
+		entries = append(entries, entry{b.Name, b.Color})
+	}
+	style := label(11)
+	style.YAlign = text.YCenter
+	x, y := strip.Min.X+vg.Points(36), strip.Min.Y+(strip.Max.Y-strip.Min.Y)/2
+	for _, e := range entries {
+		const size = 9
+		strip.FillPolygon(e.color, []vg.Point{{X: x, Y: y - size/2}, {X: x + size, Y: y - size/2}, {X: x + size, Y: y + size/2}, {X: x, Y: y + size/2}})
+		x += size + 5
+		strip.FillText(style, vg.Point{X: x, Y: y}, e.name)
+		x += style.Width(e.name) + 18
+	}
+}
+
+// label returns the style of text on a chart.
+func label(points vg.Length) text.Style {
+	return text.Style{
+		Color:   ink,
+		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, points),
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+// alignedAs returns style with other's alignment.
+func alignedAs(style, other text.Style) text.Style {
+	style.XAlign, style.YAlign, style.Rotation = other.XAlign, other.YAlign, other.Rotation
+	return style
+}
+
+// roundTicks places about n ticks at round values, each with a label.
+type roundTicks struct{ n int }
+
+func (r roundTicks) Ticks(lo, hi float64) (ticks []plot.Tick) {
+	step := math.Pow(10, math.Floor(math.Log10((hi-lo)/float64(r.n))))
+	for _, f := range []float64{1, 2, 5, 10} {
+		if (hi-lo)/(step*f) <= float64(r.n) {
+			step *= f
+			break
+		}
+	}
+	for i := math.Ceil(lo / step); i*step <= hi*(1+1e-9); i++ {
+		v := i * step
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(math.Round(v*1e9)/1e9, 'g', 6, 64)})
+	}
+	return ticks
+}
+
+// figure writes a number with as many digits as a reader wants.
+func figure(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 0.1:
+		return strconv.FormatFloat(v, 'f', 3, 64)
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	default:
+		return humanize.Comma(int64(math.Round(v)))
+	}
+}
+
+// overTime turns samples into a line.
+func overTime(name string, c color.Color, fill bool, samples []sample, value func(sample) int64) line {
+	l := line{Name: name, Color: c, Fill: fill}
+	for _, s := range samples {
+		l.Points = append(l.Points, plotter.XY{X: s.Seconds, Y: float64(value(s))})
+	}
+	return l
+}

@@ -1,0 +1,106 @@
+// Children: each measurement of the demo runs in a process of its own.
+//
+// The child is this program with a hidden command. It prints lines of JSON:
+// any number of progress messages, then its result.
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// childCommand is the child's side.
+type childCommand struct {
+	Story    string `arg:""`
+	Backend  string `arg:""`
+	Settings string `arg:""` // as JSON
+}
+
+// A message is one line from child to parent.
+type message struct {
+	Progress float64         `json:"progress,omitempty"`
+	Result   json.RawMessage `json:"result,omitempty"`
+}
+
+func (c *childCommand) Run(ctx context.Context, s streams) error {
+	st, err := storyNamed(c.Story)
+	if err != nil {
+		return err
+	}
+	var set settings
+	if err := json.Unmarshal([]byte(c.Settings), &set); err != nil {
+		return usagef("settings: %w", err)
+	}
+	out := json.NewEncoder(s.out)
+	result, err := st.measure(ctx, set, c.Backend, func(fraction float64) {
+		_ = out.Encode(message{Progress: fraction})
+	})
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return err
+	}
+	return out.Encode(message{Result: raw})
+}
+
+// runChild is the parent's side.
+func runChild(ctx context.Context, st story, set settings, backend string, progress func(float64), result any) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program, to run it as a child: %w", err)
+	}
+	flags, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, exe, "child", st.name(), backend, string(flags))
+	cmd.WaitDelay = 5 * time.Second
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting a child: %w", err)
+	}
+	var raw json.RawMessage
+	for in := json.NewDecoder(bufio.NewReader(pipe)); ; {
+		var m message
+		if in.Decode(&m) != nil {
+			break
+		}
+		if m.Result != nil {
+			raw = m.Result
+		} else {
+			progress(m.Progress)
+		}
+	}
+	err = cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return fmt.Errorf("%s on %s: %w: %s", st.name(), backend, err, lastLines(complaint.String()))
+	case raw == nil:
+		return errors.New("the child ended without a result")
+	}
+	return json.Unmarshal(raw, result)
+}
+
+// lastLines shortens what a child complained of.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-12):], "\n")
+}

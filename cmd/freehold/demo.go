@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// demoCommand tells the stories.
+type demoCommand struct {
+	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all, one after the other."`
+
+	Nodes int      `default:"2000000" help:"Nodes of the linked list."`
+	High  byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
+	HTML  string   `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network."`
+
+	Cycles int           `hidden:"" default:"3"`
+	Settle time.Duration `hidden:"" default:"1500ms"`
+}
+
+// plan turns the flags into stories and their settings, or says what is wrong.
+func (d *demoCommand) plan() ([]story, settings, error) {
+	chosen := stories
+	if len(d.Stories) > 0 {
+		chosen = nil
+		for _, name := range d.Stories {
+			s, err := storyNamed(name)
+			if err != nil {
+				return nil, settings{}, err
+			}
+			chosen = append(chosen, s)
+		}
+	}
+	set := settings{Nodes: d.Nodes, High: int64(d.High), Cycles: d.Cycles, Settle: d.Settle}
+	total, _ := machineMemory()
+	if set.High == 0 {
+		set.High = 1 << 30
+		if total > 0 {
+			set.High = min(set.High, total/8)
+		}
+	}
+	switch {
+	case set.Nodes < 1:
+		return nil, set, usagef("--nodes %d: at least one is needed", set.Nodes)
+	case total > 0 && int64(set.Nodes) > total/2/nodeBytes:
+		return nil, set, usagef("--nodes %d: at %d bytes each they would take more than half of the %s of memory", set.Nodes, nodeBytes, sizeText(total))
+	case total > 0 && set.High > total/3:
+		return nil, set, usagef("--high %s is more than a third of the %s of memory, and the Go heap needs twice that; memtest goes higher", sizeText(set.High), sizeText(total))
+	}
+	if _, _, err := sawtoothLoad(set); err != nil {
+		return nil, set, err
+	}
+	return chosen, set, nil
+}
+
+func (d *demoCommand) Run(ctx context.Context, st streams) error {
+	chosen, set, err := d.plan()
+	if err != nil {
+		return err
+	}
+	files, err := openOuts(map[string]string{"--html": d.HTML})
+	if err != nil {
+		return err
+	}
+	steps, step := 0, 0
+	for _, s := range chosen {
+		steps += s.steps()
+	}
+	began := time.Now()
+	bar := newProgress(st.err)
+	defer bar.close()
+	bar.print(st.out, strong(st.out, "freehold demo"))
+	bar.print(st.out, machineText())
+
+	report := &page{
+		Title: "freehold: memory you own",
+		Lead:  "Off-heap memory for Go, next to the Go heap, on this machine.",
+		Facts: []string{machineText(), version(), began.Format("2006-01-02 15:04"), "Each measurement ran in a process of its own."},
+	}
+	var failure error
+	for _, s := range chosen {
+		run := func(ctx context.Context, s story, backend string, result any) error {
+			text := s.title() + " (" + title(backend) + ")"
+			bar.show(float64(step)/float64(steps), text)
+			err := runChild(ctx, s, set, backend, func(f float64) {
+				bar.show((float64(step)+f)/float64(steps), text)
+			}, result)
+			step++
+			return err
+		}
+		sec, err := s.tell(ctx, set, run)
+		if err != nil {
+			failure = err
+			break
+		}
+		sec.Title, sec.Why = s.title(), s.why()
+		report.Sections = append(report.Sections, sec)
+
+		bar.print(st.out, "\n"+strong(st.out, sec.Title)+"\n"+wrapped(st.out, "", sec.Why)+"\n")
+		for _, g := range sec.Grids {
+			g.print(st.out)
+		}
+		for _, n := range sec.Notes {
+			fmt.Fprintln(st.out, wrapped(st.out, "  - ", n))
+		}
+	}
+	bar.close()
+	if len(report.Sections) > 0 {
+		fmt.Fprintf(st.out, "\n%s (%.0f s)\n", strong(st.out, "In short"), time.Since(began).Seconds())
+		for _, sec := range report.Sections {
+			fmt.Fprintln(st.out, wrapped(st.out, "- ", sec.Result))
+		}
+		if f := files["--html"]; f != nil {
+			data, err := report.html()
+			if err == nil {
+				err = f.write(data)
+			}
+			if err == nil {
+				fmt.Fprintln(st.out, "\nReport: "+d.HTML)
+			}
+			failure = errors.Join(failure, err)
+		}
+	}
+	return errors.Join(failure, files.close())
+}

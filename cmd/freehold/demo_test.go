@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var tinyDemo = []string{"--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms"}
+
+func TestDemo(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "demo.html")
+	code, out, errs := command(t.Context(), append([]string{"demo", "--html", page}, tinyDemo...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	wants := []string{"In short", page}
+	for _, s := range stories {
+		wants = append(wants, s.title())
+	}
+	for _, want := range append(wants, "2,000 nodes of 56 bytes", "off-heap, list freed", "all freed, after Trim") {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	checkPlain(t, out+errs)
+	checkHTML(t, page, "A linked list", "Memory that comes back", "Go heap", "How this was measured")
+}
+
+func TestDemoTellsOneStory(t *testing.T) {
+	for _, s := range stories {
+		code, out, errs := command(t.Context(), append([]string{"demo", s.name()}, tinyDemo...)...)
+		if code != 0 {
+			t.Fatalf("%s: exit code %d: %s", s.name(), code, errs)
+		}
+		for _, other := range stories {
+			if told := strings.Contains(out, other.title()); told != (other == s) {
+				t.Errorf("demo %s: %q told: %v", s.name(), other.title(), told)
+			}
+		}
+	}
+}
+
+func TestStories(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range stories {
+		if s.name() == "" || s.title() == "" || s.why() == "" || s.steps() < 1 || seen[s.name()] {
+			t.Errorf("story %q, %q, %q, %d steps: something is missing or there twice", s.name(), s.title(), s.why(), s.steps())
+		}
+		seen[s.name()] = true
+	}
+}
+
+func TestListLeavesTheGoHeapAlone(t *testing.T) {
+	const nodes = 50_000
+	set := settings{Nodes: nodes}
+	var off, onGo listFigures
+	none := func(float64) {}
+	if err := runChild(t.Context(), listStory{}, set, "freehold", none, &off); err != nil {
+		t.Fatal(err)
+	}
+	if err := runChild(t.Context(), listStory{}, set, "go", none, &onGo); err != nil {
+		t.Fatal(err)
+	}
+	if off.OffLive < nodes*nodeBytes || off.OffLeft != 0 {
+		t.Errorf("off-heap %d bytes with the list and %d without, want at least %d and 0", off.OffLive, off.OffLeft, nodes*nodeBytes)
+	}
+	if onGo.HeapLive < nodes*nodeBytes {
+		t.Errorf("the Go list leaves the Go heap at %d bytes", onGo.HeapLive)
+	}
+	if !raceBuild && off.HeapLive >= 1<<20 {
+		t.Errorf("the off-heap list leaves the Go heap at %d bytes, want less than 1 MiB", off.HeapLive)
+	}
+}
+
+func TestDemoInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, _, errs := command(ctx, append([]string{"demo"}, tinyDemo...)...); code != exitInterrupted {
+		t.Errorf("exit code %d, %q", code, errs)
+	}
+}
+
+func TestChildFailureIsTold(t *testing.T) {
+	err := runChild(t.Context(), sawtoothStory{}, settings{High: 8 << 20, Cycles: 1}, "nothing", func(float64) {}, new(outcome))
+	if err == nil || !strings.Contains(err.Error(), `no backend is called "nothing"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if code, _, _ := command(t.Context(), "child", "nothing", "go", "{}"); code != exitUsage {
+		t.Errorf("an unknown story gave exit code %d", code)
+	}
+	if code, _, _ := command(t.Context(), "child", "list", "go", "{"); code != exitUsage {
+		t.Errorf("settings that are no JSON gave exit code %d", code)
+	}
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The demo starts its own program as a child. Within tests that program is the
+// test binary, which is then the command itself.
+const asCommand = "FREEHOLD_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdout, os.Stderr}))
+	}
+	os.Setenv(asCommand, "1")
+	os.Exit(m.Run())
+}
+
+// command runs the command line and returns what it did.
+func command(ctx context.Context, args ...string) (code int, out, err string) {
+	var o, e bytes.Buffer
+	code = run(ctx, args, streams{&o, &e})
+	return code, o.String(), e.String()
+}
+
+func TestCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	tests := []struct {
+		args string
+		code int
+		want string // somewhere in the output or the errors
+	}{
+		{"", 0, "Usage: freehold"},
+		{"--help", 0, "memtest"},
+		{"memtest --help", 0, "--settle"},
+		{"demo --help", 0, "list, sawtooth"},
+		{"version", 0, "freehold "},
+
+		{"nothing", 2, "unexpected argument nothing"},
+		{"memtest --nothing", 2, "unknown flag --nothing"},
+		{"memtest extra", 2, "unexpected argument extra"},
+		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go`},
+		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
+		{"memtest --high much", 2, `"much" is no size`},
+		{"memtest --high=-1", 2, "--high"},
+		{"memtest --high 1MiB --sizes small --low 1MiB", 2, "--low 1.00 MiB is not below --high 1.00 MiB"},
+		{"memtest --high 1GiB --low 2GiB", 2, "nothing to free"},
+		{"memtest --high 1GiB --cycles 0", 2, "--cycles 0"},
+		{"memtest --high 1GiB --cycles=-3", 2, "--cycles -3"},
+		{"memtest --high 1GiB --goroutines=-1", 2, "--goroutines -1"},
+		{"memtest --high 1GiB --settle=-1s", 2, "--settle -1s"},
+		{"memtest --high 1GiB --settle soon", 2, "--settle"},
+		{"memtest --high 7MiB --goroutines 2", 2, "each of the 2 goroutines needs room"},
+		{"memtest --high 1024TiB", 2, "or add --force"},
+		{"memtest --backend go --limit 1GiB", 2, "has no hard limit"},
+		{"memtest --high 64MiB --csv " + dir, 2, "cannot write"},
+		{"memtest --high 64MiB --csv " + dir + "/no/such/folder/a.csv", 2, "cannot write"},
+		{"memtest --high 64MiB --png " + dir + "/no/a.png", 2, "--png: cannot write"},
+		{"memtest --high 64MiB --html " + dir + "/no/a.html", 2, "--html: cannot write"},
+		{"memtest --high 64MiB --csv " + file + " --png " + file, 2, "--csv and --png both write"},
+
+		{"demo nothing", 2, `no story is called "nothing"; there are: list, sawtooth`},
+		{"demo list --nodes 0", 2, "--nodes 0"},
+		{"demo list --nodes 100000000000", 2, "more than half"},
+		{"demo sawtooth --high 1TiB", 2, "more than a third"},
+		{"demo sawtooth --high 1MiB", 2, "too little"},
+		{"demo --html " + dir + "/no/a.html", 2, "cannot write"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			code, out, err := command(t.Context(), strings.Fields(tt.args)...)
+			if code != tt.code {
+				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if !strings.Contains(out+err, tt.want) {
+				t.Errorf("printed %q and %q, want %q in it", out, err, tt.want)
+			}
+			if code == exitUsage && out != "" {
+				t.Errorf("a wrong flag printed results: %q", out)
+			}
+		})
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("wrong flags left %v behind", left)
+	}
+}
+
+var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
+
+// checkPlain fails if text has anything that only a terminal understands.
+func checkPlain(t *testing.T, text string) {
+	t.Helper()
+	if at := control.FindString(text); at != "" {
+		t.Errorf("piped output has the control character %q:\n%s", at, text)
+	}
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/freehold-go/freehold"
+)
+
+// memtestCommand runs a sawtooth for as long as the user likes.
+type memtestCommand struct {
+	Backend    string        `default:"freehold" help:"Allocator under test: freehold or go."`
+	Sizes      string        `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
+	High       byteSize      `placeholder:"SIZE" help:"Live bytes at the top of a cycle, such as 16GiB. Default: half of the memory."`
+	Low        *byteSize     `placeholder:"SIZE" help:"Live bytes at its end. Default: a sixteenth of --high."`
+	Cycles     int           `default:"10" help:"How many times to rise and fall."`
+	Goroutines int           `placeholder:"N" help:"How many allocate at once. Default: GOMAXPROCS."`
+	Settle     time.Duration `default:"2s" help:"Idle time after each fall, for memory to go back; the heap's decay is 1s."`
+	Seed       uint64        `default:"1" help:"Seed of the random sizes and choices."`
+	Limit      byteSize      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there."`
+	Force      bool          `help:"Run although --high is more than the memory."`
+
+	CSV  string `name:"csv" placeholder:"FILE" help:"Write a row per cycle, after each cycle."`
+	PNG  string `name:"png" placeholder:"FILE" help:"Write a chart of resident and live memory over time."`
+	HTML string `name:"html" placeholder:"FILE" help:"Write the report as one page that needs no network."`
+}
+
+// plan turns the flags into a load, or says what is wrong with them.
+func (m *memtestCommand) plan() (load, backendKind, error) {
+	fail := func(format string, a ...any) (load, backendKind, error) {
+		return load{}, backendKind{}, usagef(format, a...)
+	}
+	kind, err := backendNamed(m.Backend)
+	if err != nil {
+		return load{}, kind, err
+	}
+	total, _ := machineMemory()
+	l := load{
+		Sizes: sizes(m.Sizes), High: int64(m.High), Cycles: m.Cycles,
+		Goroutines: m.Goroutines, Seed: m.Seed, Settle: m.Settle,
+	}
+	if l.High == 0 {
+		if total == 0 {
+			return fail("--high: this system does not say how much memory there is; give a size, such as --high 4GiB")
+		}
+		l.High = total / 2
+	}
+	l.Low = l.High / 16
+	if m.Low != nil {
+		l.Low = int64(*m.Low)
+	}
+	if l.Goroutines == 0 {
+		l.Goroutines = runtime.GOMAXPROCS(0)
+	}
+
+	switch {
+	case l.Low >= l.High:
+		return fail("--low %s is not below --high %s: there would be nothing to free", sizeText(l.Low), sizeText(l.High))
+	case l.Cycles < 1:
+		return fail("--cycles %d: at least one is needed", l.Cycles)
+	case l.Goroutines < 1:
+		return fail("--goroutines %d: at least one is needed", l.Goroutines)
+	case l.Settle < 0:
+		return fail("--settle %v: a time cannot be negative", l.Settle)
+	case l.High/int64(l.Goroutines) < l.Sizes.max():
+		return fail("--high %s is too little: each of the %d goroutines needs room for a chunk of up to %s",
+			sizeText(l.High), l.Goroutines, sizeText(l.Sizes.max()))
+	case total > 0 && l.High > total && !m.Force:
+		return fail("--high %s is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force",
+			sizeText(l.High), sizeText(total))
+	}
+	return l, kind, nil
+}
+
+func (m *memtestCommand) Run(ctx context.Context, st streams) error {
+	l, kind, err := m.plan()
+	if err != nil {
+		return err
+	}
+	b, err := kind.open(int64(m.Limit))
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	files, err := openOuts(map[string]string{"--csv": m.CSV, "--png": m.PNG, "--html": m.HTML})
+	if err != nil {
+		return err
+	}
+
+	r := &memtestReport{load: l, kind: kind, limit: int64(m.Limit), seconds: time.Now()}
+	r.printHead(st.out)
+	if _, available := machineMemory(); available > 0 && l.High > available/10*9 {
+		fmt.Fprintf(st.err, "freehold: warning: only %s of memory is available now; the system may kill this process\n", sizeText(available))
+	}
+
+	bar := newProgress(st.err)
+	s := newSawtooth(l, b)
+	s.progress = bar.show
+	s.afterCycle = func() {
+		// So that a process that is killed leaves the cycles it had finished. An
+		// error shows again when the run ends.
+		r.outcome = &s.out
+		_ = files["--csv"].write(r.csv())
+	}
+	r.outcome, r.failure = s.run(ctx)
+	bar.close()
+
+	r.printResult(st.out)
+	err = r.failure
+	if errors.Is(err, freehold.ErrOutOfMemory) {
+		err = fmt.Errorf("stopped, out of memory: %w", err)
+	}
+	return errors.Join(err, r.write(files), files.close())
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+)
+
+// sawtoothStory is a short memtest on both backends.
+type sawtoothStory struct{}
+
+func (sawtoothStory) name() string  { return "sawtooth" }
+func (sawtoothStory) title() string { return "Memory that comes back" }
+func (sawtoothStory) why() string {
+	return "A service's load rises and falls. Memory that nobody uses should go back to the operating system without a collection having to find it, and without fragments keeping it."
+}
+func (sawtoothStory) steps() int { return 2 }
+
+// sawtoothLoad is the story's load, and how many samples its charts need.
+func sawtoothLoad(set settings) (l load, samples int, err error) {
+	l = load{
+		Sizes: "both", High: set.High, Low: set.High / 16, Cycles: set.Cycles,
+		Goroutines: runtime.GOMAXPROCS(0), Seed: 1, Settle: set.Settle,
+	}
+	if l.High/int64(l.Goroutines) < l.Sizes.max() {
+		l.Goroutines = 1
+	}
+	if l.High < l.Sizes.max() {
+		return l, 0, usagef("--high %s is too little: a chunk may have %s", sizeText(l.High), sizeText(l.Sizes.max()))
+	}
+	return l, 600, nil
+}
+
+// measure implements story.
+func (sawtoothStory) measure(ctx context.Context, set settings, backend string, report func(float64)) (any, error) {
+	l, samples, err := sawtoothLoad(set)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := backendNamed(backend)
+	if err != nil {
+		return nil, err
+	}
+	b, err := kind.open(0)
+	if err != nil {
+		return nil, err
+	}
+	defer b.close()
+	s := newSawtooth(l, b)
+	s.progress = func(fraction float64, _ string) { report(fraction) }
+	out, err := s.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out.Samples = thin(out.Samples, samples)
+	return out, nil
+}
+
+// tell implements story.
+func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (section, error) {
+	l, _, err := sawtoothLoad(set)
+	if err != nil {
+		return section{}, err
+	}
+	var outs []*outcome
+	names := []string{"go", "freehold"}
+	for _, name := range names {
+		var o outcome
+		if err := run(ctx, s, name, &o); err != nil {
+			return section{}, err
+		}
+		outs = append(outs, &o)
+	}
+
+	// worst is the most of all cycles.
+	worst := func(o *outcome, f func(tooth) int64) (most int64) {
+		for _, t := range o.Teeth {
+			most = max(most, f(t))
+		}
+		return most
+	}
+	g := grid{Head: []string{fmt.Sprintf("%s, %s to %s", plural(l.Cycles, "cycle"), sizeText(l.Low), sizeText(l.High)), "Go heap", "freehold"}}
+	size := func(name string, f func(o *outcome) int64) { g.add(name, sizeText(f(outs[0])), sizeText(f(outs[1]))) }
+	size("resident at the start", func(o *outcome) int64 { return o.Start })
+	size("resident, peak", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.PeakRSS }) })
+	size("resident after the fall, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterFall }) })
+	size("resident after the decay, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterDecay }) })
+	size("live then", func(o *outcome) int64 { return o.Teeth[len(o.Teeth)-1].Live })
+	size("all freed, after the decay", func(o *outcome) int64 { return o.End.AfterDecay })
+	size("all freed, after Trim", func(o *outcome) int64 { return o.End.AfterTrim })
+	size("live in the end", func(o *outcome) int64 { return o.End.Live })
+
+	var top float64
+	sec := section{Grids: []grid{g}}
+	for i, o := range outs {
+		c := sawtoothChart(names[i], o)
+		for _, x := range o.Samples {
+			top = max(top, float64(x.RSS))
+		}
+		sec.Charts = append(sec.Charts, c)
+	}
+	for i := range sec.Charts {
+		sec.Charts[i].YMax = top // one scale for both
+	}
+	peak := func(t tooth) int64 { return t.PeakRSS }
+	settled := func(t tooth) int64 { return t.AfterDecay }
+	sec.Result = fmt.Sprintf("A load that rises to %s peaks at %s resident on the Go heap and at %s on freehold. Back at %s it keeps up to %s and %s.",
+		sizeText(l.High), sizeText(worst(outs[0], peak)), sizeText(worst(outs[1], peak)),
+		sizeText(l.Low), sizeText(worst(outs[0], settled)), sizeText(worst(outs[1], settled)))
+	sec.Notes = []string{
+		fmt.Sprintf("%s; %v idle after each fall; freehold keeps free memory for a second.", l.Sizes.text(), l.Settle),
+		"On the Go heap, free drops the reference, and Trim is debug.FreeOSMemory.",
+	}
+	return sec, nil
+}
+
+// thin keeps about n samples, evenly, and both ends.
+func thin(samples []sample, n int) []sample {
+	if len(samples) <= n {
+		return samples
+	}
+	kept := make([]sample, n)
+	for i := range kept {
+		kept[i] = samples[i*(len(samples)-1)/(n-1)]
+	}
+	return kept
+}

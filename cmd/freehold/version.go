@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// versionCommand prints what was built, from what, for what.
+type versionCommand struct{}
+
+func (versionCommand) Run(s streams) error {
+	_, err := fmt.Fprintln(s.out, version())
+	return err
+}
+
+// version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64".
+func version() string {
+	text := "freehold (devel)"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if v := info.Main.Version; v != "" {
+			text = "freehold " + v
+		}
+		for _, set := range info.Settings {
+			switch {
+			case set.Key == "vcs.revision":
+				text += " " + set.Value[:min(12, len(set.Value))]
+			case set.Key == "vcs.modified" && set.Value == "true":
+				text += "+changes"
+			}
+		}
+	}
+	return fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
