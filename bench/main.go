@@ -1,0 +1,158 @@
+// Bench runs freehold beside its peers and prints what it found.
+//
+//	go run ./bench                       all loads but the huge one, about five minutes
+//	go run ./bench --loads pair,mixed    some loads
+//	go run ./bench --rows freehold,go    some rows; the first one is what ratios are to
+//	go run ./bench --full                with 100 million live blocks, some 6 GiB
+//	go run ./bench --quick               a smoke test
+//
+// A row is a program of its own: the loops in worker/, compiled against one
+// allocator, or those in native/native.c, run with one preloaded. Bench builds
+// them in a temporary folder, runs each for one sample at a time, in turn, and
+// keeps watch over what else the machine does meanwhile. Only an idle machine
+// gives figures worth quoting.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/schollz/progressbar/v3"
+)
+
+type options struct {
+	Loads     []string      `help:"Only loads whose names begin so, for example pair,mixed/16-4096." placeholder:"NAME"`
+	Rows      []string      `help:"Only rows whose names begin so, for example freehold,c-." placeholder:"NAME"`
+	Rounds    int           `help:"Samples of each row on each load; loads that take gigabytes have one to three." default:"5"`
+	Sample    time.Duration `help:"Measured time of one sample." default:"60ms"`
+	Noise     float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
+	Full      bool          `help:"All loads, with 100 million live blocks too."`
+	Quick     bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
+	List      bool          `help:"List loads and rows."`
+	CSV       string        `name:"csv" help:"Write every sample as CSV." placeholder:"FILE"`
+	JSON      string        `name:"json" help:"Write everything as JSON." placeholder:"FILE"`
+	Benchstat string        `help:"Write every sample in Go's benchmark format: benchstat -col /row FILE." placeholder:"FILE"`
+}
+
+func main() {
+	var o options
+	kong.Parse(&o, kong.Name("bench"), kong.Description("freehold beside its peers"))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := o.run(ctx, os.Stdout, os.Stderr); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
+	size := fullScale
+	size.run = o.Sample
+	if o.Quick {
+		size, o.Rounds = quickScale, 1
+	}
+	plan := &run{rounds: max(o.Rounds, 1), limit: o.Noise / 100, blind: o.Quick}
+	var err error
+	if plan.loads, err = selectLoads(loads(size), o.Loads, o.Full); err != nil {
+		return err
+	}
+	all, err := selectRows(rows(), o.Rows)
+	if err != nil {
+		return err
+	}
+	if o.List {
+		list(stdout, plan.loads, all)
+		return nil
+	}
+
+	dir, err := os.MkdirTemp("", "freehold-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b := newBuilder(ctx, dir)
+	bar := newBar(stderr, len(all), "building")
+	b.buildAll(ctx, all, func(*row) { bar.Add(1) })
+	bar.Finish()
+	plan.rows = slices.DeleteFunc(slices.Clone(all), func(r *row) bool { return r.skip != "" })
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(plan.rows) == 0 {
+		reportRows(stdout, all)
+		return errors.New("no row could be built")
+	}
+
+	if !plan.blind {
+		awaitQuiet(plan.limit, time.Now().Add(10*time.Second))
+	}
+	bar = newBar(stderr, plan.steps(), "")
+	plan.ticked = func(l load, r *row) {
+		bar.Describe(l.key + " " + r.name)
+		bar.Add(1)
+	}
+	err = plan.do(ctx)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+
+	m := describe(ctx)
+	report(stdout, m, all, plan, o.Quick)
+	for _, file := range []struct {
+		path  string
+		write func(io.Writer) error
+	}{
+		{o.CSV, func(w io.Writer) error { return writeCSV(w, plan) }},
+		{o.JSON, func(w io.Writer) error { return writeJSON(w, m, all, plan) }},
+		{o.Benchstat, func(w io.Writer) error { return writeBenchstat(w, m, plan) }},
+	} {
+		if file.path != "" {
+			if err := exportTo(file.path, file.write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func list(w io.Writer, loads []load, rows []*row) {
+	t := newTable(w, "Loads")
+	for _, l := range loads {
+		t.AppendRow([]any{l.key, l.table + ": " + l.column})
+	}
+	t.Render()
+	t = newTable(w, "Rows")
+	for _, r := range rows {
+		t.AppendRow([]any{r.name, r.what})
+	}
+	t.Render()
+}
+
+// newBar draws to a terminal seldom enough not to disturb what is measured,
+// and nothing elsewhere.
+func newBar(w io.Writer, steps int, what string) *progressbar.ProgressBar {
+	visible := false
+	if f, ok := w.(*os.File); ok {
+		info, err := f.Stat()
+		visible = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	return progressbar.NewOptions(steps,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(time.Second),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetVisibility(visible),
+	)
+}

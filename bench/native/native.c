@@ -1,0 +1,521 @@
+// Native: the loads of worker/ in C, on whatever malloc the program is run
+// with: plain for the C library's, LD_PRELOAD for another.
+//
+//	cc -O2 -fno-builtin -pthread native.c -ldl           an allocator's rows
+//	cc -O2 -fno-builtin -pthread -DLOOP native.c -ldl    the loops alone
+//
+// Same flags, same random numbers and same output as the Go program; every
+// function here has its twin there. -fno-builtin and the volatile touch keep
+// the compiler from seeing that a block is not needed.
+
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
+
+#define MAX_THREADS 64
+
+// What to run; see params in worker/main.go.
+static struct {
+	const char *load;
+	uint64_t min, max, span;
+	int threads;
+	uint64_t slots;
+	double warm, run; // ns
+	uint64_t ops;
+	uint64_t top;
+	int read;
+} p = {.load = "pair", .min = 64, .threads = 1, .slots = 10000, .warm = 20e6, .run = 60e6, .top = 1 << 30};
+
+typedef struct {
+	double ns;
+	uint64_t ops, sum, requested, resident;
+} result;
+
+static void die(const char *why) {
+	fprintf(stderr, "native: %s\n", why);
+	exit(1);
+}
+
+// --- the allocator ---------------------------------------------------------
+
+#ifdef LOOP
+static char only[1 << 20];
+static inline void *get(uint64_t n) { (void)n; return only; }
+static inline void *get_zeroed(uint64_t n) { (void)n; return only; }
+static inline void put(void *b) { (void)b; }
+#else
+static inline void *get(uint64_t n) { return malloc(n); }
+static inline void *get_zeroed(uint64_t n) { return calloc(1, n); }
+static inline void put(void *b) { free(b); }
+#endif
+
+static inline void touch(void *b) { *(volatile unsigned char *)b = 1; }
+static inline unsigned char first(void *b) { return *(volatile unsigned char *)b; }
+
+static inline void *must(void *b) {
+	if (__builtin_expect(!b, 0)) die("malloc returned NULL");
+	return b;
+}
+
+// version asks the malloc in use who it is, so that a preload that did not
+// take is seen.
+static void print_version(void) {
+	int (*mallctl)(const char *, void *, size_t *, void *, size_t);
+	int (*mi_version)(void);
+	const char *(*tc_version)(int *, int *, const char **);
+	*(void **)&mallctl = dlsym(RTLD_DEFAULT, "mallctl");
+	*(void **)&mi_version = dlsym(RTLD_DEFAULT, "mi_version");
+	*(void **)&tc_version = dlsym(RTLD_DEFAULT, "tc_version");
+	if (mallctl) {
+		const char *v = "?";
+		size_t n = sizeof v;
+		mallctl("version", &v, &n, NULL, 0);
+		printf("version=jemalloc %s\n", v);
+	} else if (mi_version) {
+		int v = mi_version();
+		printf("version=mimalloc %d.%d.%d\n", v / 100, v / 10 % 10, v % 10);
+	} else if (tc_version) {
+		printf("version=tcmalloc %s\n", tc_version(NULL, NULL, NULL));
+	} else {
+#ifdef __GLIBC__
+		printf("version=libc %s\n", gnu_get_libc_version());
+#else
+		printf("version=libc of this system\n");
+#endif
+	}
+}
+
+// --- random numbers, clocks, memory of our own ------------------------------
+
+static inline uint64_t next(uint64_t *r) {
+	uint64_t x = *r;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	*r = x;
+	return x * 2685821657736338717u;
+}
+
+static uint64_t seed(int thread) { return 0x9E3779B97F4A7C15u * (uint64_t)(thread + 1); }
+static inline uint64_t slot_of(uint64_t x, uint64_t slots) { return (x >> 32) * slots >> 32; }
+static inline uint64_t size_of(uint64_t x, uint64_t min, uint64_t span) {
+	return min + ((x & 0xffffffffu) * span >> 32);
+}
+
+static double now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static double cpu_time(void) {
+	struct rusage u;
+	getrusage(RUSAGE_SELF, &u);
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e9 + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e3;
+}
+
+static double cpu; // processor time in ns of the measured part
+static void begin(void) { cpu = -cpu_time(); }
+static void end(void) { cpu += cpu_time(); }
+
+// table returns touched memory that no malloc has seen.
+static void *table(uint64_t bytes) {
+	void *t = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (t == MAP_FAILED) die("mmap failed");
+	memset(t, 0, bytes);
+	return t;
+}
+
+static uint64_t resident_bytes(void) {
+	char line[256];
+	unsigned long kB = 0;
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	if (!f) die("needs Linux's /proc to measure");
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, "Rss: %lu kB", &kB) == 1) break;
+	fclose(f);
+	return (uint64_t)kB << 10;
+}
+
+// --- threads -----------------------------------------------------------------
+
+// A load has a state per thread, set up by fresh; loop runs n operations.
+typedef struct {
+	uint64_t sum, random;
+	void **live;
+	uint32_t *order;
+	char pad[128];
+} state;
+
+typedef struct {
+	void (*fresh)(state *, int thread);
+	void (*loop)(state *, uint64_t n);
+} looper;
+
+static struct {
+	looper l;
+	pthread_barrier_t warm;
+	result each[MAX_THREADS];
+} team;
+
+static void *member(void *arg) {
+	int thread = (int)(intptr_t)arg;
+	state *s = table(sizeof *s);
+	s->random = seed(thread);
+	if (team.l.fresh) team.l.fresh(s, thread);
+
+	uint64_t chunk = 1;
+	if (!p.ops) {
+		for (double start = now();;) {
+			double t = now();
+			team.l.loop(s, chunk);
+			if (now() - t < 200e3) chunk *= 2;
+			if (now() - start >= p.warm) break;
+		}
+	}
+	if (pthread_barrier_wait(&team.warm) == PTHREAD_BARRIER_SERIAL_THREAD) begin();
+
+	result r = {0};
+	double start = now();
+	if (p.ops) {
+		team.l.loop(s, p.ops);
+		r.ops = p.ops;
+	} else {
+		while (now() - start < p.run) {
+			team.l.loop(s, chunk);
+			r.ops += chunk;
+		}
+	}
+	r.ns = (now() - start) / r.ops;
+	r.sum = s->sum;
+	team.each[thread] = r;
+	return NULL;
+}
+
+static result run_threads(looper l) {
+	pthread_t t[MAX_THREADS];
+	result r = {0};
+	team.l = l;
+	pthread_barrier_init(&team.warm, NULL, p.threads);
+	for (int i = 1; i < p.threads; i++)
+		if (pthread_create(&t[i], NULL, member, (void *)(intptr_t)i)) die("no thread");
+	member(0);
+	for (int i = 1; i < p.threads; i++) pthread_join(t[i], NULL);
+	end();
+	for (int i = 0; i < p.threads; i++) {
+		r.ns += team.each[i].ns / p.threads;
+		r.ops += team.each[i].ops;
+		r.sum += team.each[i].sum;
+	}
+	return r;
+}
+
+// --- pair, zeroed --------------------------------------------------------------
+
+static void pair_loop(state *s, uint64_t n) {
+	uint64_t size = p.min;
+	for (uint64_t i = 0; i < n; i++) {
+		void *b = must(get(size));
+		touch(b);
+		put(b);
+	}
+	s->sum += size * n;
+}
+
+static void zeroed_loop(state *s, uint64_t n) {
+	uint64_t size = p.min;
+	for (uint64_t i = 0; i < n; i++) {
+		void *b = must(get_zeroed(size));
+		touch(b);
+		put(b);
+	}
+	s->sum += size * n;
+}
+
+// --- mixed ---------------------------------------------------------------------
+
+static void mixed_fresh(state *s, int thread) {
+	(void)thread;
+	s->live = table(p.slots * sizeof(void *));
+	for (uint64_t i = 0; i < p.slots; i++) {
+		uint64_t size = size_of(next(&s->random), p.min, p.span);
+		s->live[i] = must(get(size));
+		touch(s->live[i]);
+		s->sum += size;
+	}
+}
+
+static void mixed_loop(state *s, uint64_t n) {
+	void **live = s->live;
+	uint64_t slots = p.slots, min = p.min, span = p.span, random = s->random, sum = s->sum;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t x = next(&random), slot = slot_of(x, slots), size = size_of(x, min, span);
+		put(live[slot]);
+		void *b = must(get(size));
+		touch(b);
+		live[slot] = b;
+		sum += slot ^ size;
+	}
+	s->random = random;
+	s->sum = sum;
+}
+
+// --- scatter -------------------------------------------------------------------
+
+static void scatter_fresh(state *s, int thread) {
+	uint64_t random = seed(thread);
+	s->live = table(p.slots * sizeof(void *));
+	s->order = table(p.slots * sizeof(uint32_t));
+	for (uint64_t i = 0; i < p.slots; i++) {
+		uint64_t j = slot_of(next(&random), i + 1);
+		s->order[i] = s->order[j];
+		s->order[j] = (uint32_t)i;
+	}
+	for (uint64_t i = 0; i < p.slots; i++) s->sum += i * s->order[i];
+}
+
+static void scatter_loop(state *s, uint64_t n) {
+	uint64_t slots = p.slots, size = p.min;
+	void **live = s->live;
+	uint32_t *order = s->order;
+	for (uint64_t round = 0; round < n; round++) {
+		for (uint64_t i = 0; i < slots; i++) {
+			void *b = must(get(size));
+			touch(b);
+			live[i] = b;
+		}
+		for (uint64_t i = 0; i < slots; i++) put(live[order[i]]);
+	}
+}
+
+// --- handover ------------------------------------------------------------------
+
+#define RING_SLOTS 16
+#define BATCH_SIZE 256
+#define SPIN_ROUNDS 1000
+
+static struct {
+	_Alignas(128) atomic_uint_fast64_t head;
+	_Alignas(128) atomic_uint_fast64_t tail;
+	_Alignas(128) atomic_bool done;
+	_Alignas(128) void *batches[RING_SLOTS][BATCH_SIZE];
+} ring;
+
+static uint64_t produce_batch(uint64_t *random) {
+	uint64_t head = atomic_load(&ring.head), sum = 0;
+	for (int spins = 0; head - atomic_load(&ring.tail) == RING_SLOTS; spins++)
+		if (spins >= SPIN_ROUNDS) sched_yield();
+	void **blocks = ring.batches[head % RING_SLOTS];
+	for (int i = 0; i < BATCH_SIZE; i++) {
+		uint64_t size = size_of(next(random), p.min, p.span);
+		void *b = must(get(size));
+		touch(b);
+		blocks[i] = b;
+		sum += size;
+	}
+	atomic_store(&ring.head, head + 1);
+	return sum;
+}
+
+static void *consume(void *arg) {
+	(void)arg;
+	for (int spins = 0;;) {
+		uint64_t tail = atomic_load(&ring.tail);
+		int done = atomic_load(&ring.done);
+		if (atomic_load(&ring.head) == tail) {
+			if (done) return NULL;
+			if (++spins >= SPIN_ROUNDS) sched_yield();
+			continue;
+		}
+		spins = 0;
+		void **blocks = ring.batches[tail % RING_SLOTS];
+		for (int i = 0; i < BATCH_SIZE; i++) {
+			if (p.read && first(blocks[i]) != 1) die("a block lost its byte on the way");
+			put(blocks[i]);
+		}
+		atomic_store(&ring.tail, tail + 1);
+	}
+}
+
+static result run_handover(void) {
+	result r = {0};
+	uint64_t random = seed(0);
+	pthread_t consumer;
+	if (pthread_create(&consumer, NULL, consume, NULL)) die("no thread");
+	if (!p.ops)
+		for (double start = now(); now() - start < p.warm;)
+			for (int i = 0; i < 16; i++) r.sum += produce_batch(&random);
+	begin();
+	double start = now();
+	while (p.ops ? r.ops < p.ops : now() - start < p.run) {
+		for (int i = 0; i < 16; i++) r.sum += produce_batch(&random);
+		r.ops += 16 * BATCH_SIZE;
+	}
+	r.ns = (now() - start) / r.ops;
+	end();
+	atomic_store(&ring.done, 1);
+	pthread_join(consumer, NULL);
+	return r;
+}
+
+// --- grow, copy ----------------------------------------------------------------
+
+#define GROW_FROM ((uint64_t)1 << 20)
+#define GROW_WARM ((uint64_t)16 << 20)
+#define PAGE_STEP 4096
+
+static void *step_realloc(void *b, uint64_t from, uint64_t to) {
+	(void)from;
+	return must(realloc(b, to));
+}
+
+static void *step_copy(void *old, uint64_t from, uint64_t to) {
+	void *b = must(malloc(to));
+	memcpy(b, old, from);
+	free(old);
+	return b;
+}
+
+static void stamp(volatile char *b, uint64_t from, uint64_t to) {
+	for (uint64_t i = from; i < to; i += PAGE_STEP) b[i] = 1;
+}
+
+static double grow_once(uint64_t top, void *(*step)(void *, uint64_t, uint64_t)) {
+	double spent = 0;
+	char *b = must(malloc(GROW_FROM));
+	stamp(b, 0, GROW_FROM);
+	for (uint64_t size = GROW_FROM; size < top; size *= 2) {
+		double start = now();
+		b = step(b, size, 2 * size);
+		spent += now() - start;
+		if (b[0] != 1 || b[size - PAGE_STEP] != 1) die("the block lost its contents");
+		stamp(b, size, 2 * size);
+	}
+	free(b);
+	return spent;
+}
+
+static result growth(void *(*step)(void *, uint64_t, uint64_t)) {
+	result r = {.ops = 1, .sum = p.top};
+	grow_once(p.top < GROW_WARM ? p.top : GROW_WARM, step);
+	begin();
+	r.ns = grow_once(p.top, step);
+	end();
+	return r;
+}
+
+// --- live, churn ---------------------------------------------------------------
+
+static result run_live(void) {
+	result r = {.ops = p.slots};
+	void **live = table(p.slots * sizeof(void *));
+	uint64_t random = seed(0);
+	put(must(get(p.min)));
+	uint64_t before = resident_bytes();
+	begin();
+	double start = now();
+	for (uint64_t i = 0; i < p.slots; i++) {
+		live[i] = must(get(size_of(next(&random), p.min, p.span)));
+		touch(live[i]);
+	}
+	r.ns = (now() - start) / p.slots;
+	end();
+	random = seed(0);
+	for (uint64_t i = 0; i < p.slots; i++) {
+		uint64_t size = size_of(next(&random), p.min, p.span);
+		memset(live[i], 1, size);
+		r.requested += size;
+	}
+	r.sum = r.requested;
+	r.resident = resident_bytes() - before;
+	return r;
+}
+
+static result run_churn(void) {
+	result r = {.ops = 2 * p.slots};
+	void **live = table(p.slots * sizeof(void *));
+	uint32_t *sizes = table(p.slots * sizeof(uint32_t));
+	uint64_t random = seed(0);
+	put(must(get(p.min)));
+	uint64_t before = resident_bytes();
+	for (uint64_t i = 0; i < p.slots; i++) {
+		uint64_t size = size_of(next(&random), p.min, p.span);
+		live[i] = memset(must(get(size)), 1, size);
+		sizes[i] = (uint32_t)size;
+		r.requested += size;
+	}
+	begin();
+	double start = now();
+	for (uint64_t i = 0; i < 2 * p.slots; i++) {
+		uint64_t x = next(&random), slot = slot_of(x, p.slots), size = size_of(x, p.min, p.span);
+		put(live[slot]);
+		live[slot] = memset(must(get(size)), 1, size);
+		r.requested += size - sizes[slot];
+		sizes[slot] = (uint32_t)size;
+	}
+	r.ns = (now() - start) / r.ops;
+	end();
+	r.sum = r.requested;
+	r.resident = resident_bytes() - before;
+	return r;
+}
+
+// --- main ----------------------------------------------------------------------
+
+static result run(void) {
+	if (!strcmp(p.load, "pair")) return run_threads((looper){NULL, pair_loop});
+	if (!strcmp(p.load, "zeroed")) return run_threads((looper){NULL, zeroed_loop});
+	if (!strcmp(p.load, "mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
+	if (!strcmp(p.load, "scatter")) {
+		result r = run_threads((looper){scatter_fresh, scatter_loop});
+		r.ns /= p.slots;
+		r.ops *= p.slots;
+		return r;
+	}
+	if (!strcmp(p.load, "handover")) return run_handover();
+	if (!strcmp(p.load, "grow")) return growth(step_realloc);
+	if (!strcmp(p.load, "copy")) return growth(step_copy);
+	if (!strcmp(p.load, "live")) return run_live();
+	if (!strcmp(p.load, "churn")) return run_churn();
+	die("no such load");
+	return (result){0};
+}
+
+int main(int argc, char **argv) {
+	for (int i = 1; i + 1 < argc; i += 2) {
+		const char *name = argv[i], *value = argv[i + 1];
+		uint64_t n = strtoull(value, NULL, 10);
+		if (!strcmp(name, "-load")) p.load = value;
+		else if (!strcmp(name, "-min")) p.min = n;
+		else if (!strcmp(name, "-max")) p.max = n;
+		else if (!strcmp(name, "-threads")) p.threads = n < MAX_THREADS ? (int)n : MAX_THREADS;
+		else if (!strcmp(name, "-slots")) p.slots = n;
+		else if (!strcmp(name, "-warm")) p.warm = n * 1e6;
+		else if (!strcmp(name, "-run")) p.run = n * 1e6;
+		else if (!strcmp(name, "-ops")) p.ops = n;
+		else if (!strcmp(name, "-read")) p.read = n != 0;
+		else if (!strcmp(name, "-top")) p.top = n;
+		else die("no such flag");
+	}
+	if (p.max < p.min) p.max = p.min;
+	p.span = p.max - p.min + 1;
+
+	result r = run();
+	print_version();
+	printf("ns=%.4f\nops=%llu\nsum=%llu\n", r.ns, (unsigned long long)r.ops, (unsigned long long)r.sum);
+	printf("cpu=%.4f\ngcs=0\n", cpu / (r.ops ? r.ops : 1));
+	printf("requested=%llu\nresident=%llu\nmallocs=0\n", (unsigned long long)r.requested, (unsigned long long)r.resident);
+	return 0;
+}

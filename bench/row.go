@@ -1,0 +1,90 @@
+// Row: who is measured. Each row is a program that runs the same loops on its
+// own allocator.
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A row is one line of every table.
+type row struct {
+	name string // what --rows names
+	what string
+
+	// A Go row is worker/ built with tags; a C row is native/native.c, run with
+	// a library preloaded.
+	tags    string
+	cgo     bool
+	native  bool
+	preload string   // the library's file name, as ldconfig lists it
+	expect  string   // how the version that the program prints begins
+	needs   []string // files without which it cannot be built
+
+	lone     bool // not safe for several goroutines
+	together bool // only for several goroutines
+	loop     bool // no allocator: what the loops themselves cost
+	collects bool // the Go collector frees its blocks
+	extra    bool // left out of heavy loads, where it only repeats another row
+
+	// What build found.
+	path    string
+	env     []string
+	version string
+	skip    string // why there is no program
+}
+
+func rows() []*row {
+	return []*row{
+		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold"},
+		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", extra: true},
+		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", extra: true},
+		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap", collects: true},
+		{name: "modernc", what: "modernc.org/memory, for one goroutine", tags: "peer_modernc", lone: true},
+		{name: "modernc-mutex", what: "modernc.org/memory under a mutex", tags: "peer_modernc_mutex", together: true},
+		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", collects: true, extra: true},
+		{name: "ristretto-jemalloc", what: "ristretto's z on jemalloc (-tags jemalloc)", tags: "peer_ristretto jemalloc", cgo: true, expect: "ristretto z on jemalloc", needs: []string{"/usr/local/lib/libjemalloc.a"}},
+		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, expect: "libc"},
+		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", extra: true},
+		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
+		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
+		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
+		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
+		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true},
+		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true},
+	}
+}
+
+// runs reports whether r can run l, and would say something by it.
+func (r *row) runs(l load) bool {
+	switch {
+	case r.skip != "":
+		return false
+	case l.unit == mallocs:
+		return strings.HasPrefix(r.name, "freehold")
+	case l.key == "grow" && strings.HasPrefix(r.name, "ristretto"):
+		return false // has no realloc
+	case l.heavy:
+		return !r.extra && !r.loop && !r.together
+	case l.shared:
+		return !r.lone
+	}
+	return !r.together
+}
+
+// selectRows keeps the rows whose names begin with one of the given ones.
+func selectRows(all []*row, names []string) ([]*row, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(r *row) bool { return strings.HasPrefix(r.name, name) }) {
+			return nil, fmt.Errorf("no row begins with %q; --list names them", name)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(r *row) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(r.name, name) })
+	}), nil
+}

@@ -1,0 +1,11 @@
+// Block: what the peers that hand out byte slices return.
+
+//go:build !(peer_pointer || peer_modernc || peer_modernc_mutex || peer_cgo || peer_cgo_jemalloc)
+
+package main
+
+type block = []byte
+
+func touch(b block)               { b[0] = 1 }
+func first(b block) byte          { return b[0] }
+func bytes(b block, n int) []byte { return b[:n] }

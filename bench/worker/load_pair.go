@@ -1,0 +1,32 @@
+// Pair: malloc, touch, free of one size.
+
+//go:build !peer_goheap
+
+package main
+
+type pair struct {
+	size, sum uint64
+	_         [128]byte // the other thread's is on other cache lines
+	kept      keeper
+	_         [128]byte
+}
+
+func runPair(p *params) result {
+	return runThreads(p, func(int) looper { return &pair{size: uint64(p.min)} })
+}
+
+func (l *pair) loop(n int) {
+	size := int(l.size)
+	for range n {
+		b, err := alloc(size)
+		if err != nil {
+			fail(err)
+		}
+		l.kept.keep(b)
+		touch(b)
+		free(b)
+	}
+	l.sum += l.size * uint64(n)
+}
+
+func (l *pair) checksum() uint64 { return l.sum }
