@@ -1,0 +1,173 @@
+package freehold_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestHeapConforms(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		h := freehold.NewHeap(nil)
+		t.Cleanup(func() {
+			if st := h.Stats(); st.Allocated != 0 {
+				t.Errorf("left: %+v", st)
+			}
+			h.Close()
+		})
+		return h
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+}
+
+func TestPagesConform(t *testing.T) {
+	alloctest.TestAllocator(t, func(*testing.T) freehold.Allocator { return freehold.Pages },
+		&alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+}
+
+func TestPagesAreWholeAndZero(t *testing.T) {
+	for range 3 {
+		b, err := freehold.Pages.Alloc(10000, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if uintptr(unsafe.Pointer(&b[0]))%8192 != 0 {
+			t.Error("does not begin at a page")
+		}
+		for i := range b {
+			if b[i] != 0 {
+				t.Fatalf("byte %d is %d", i, b[i])
+			}
+			b[i] = 1
+		}
+		freehold.Pages.Free(b)
+	}
+}
+
+func TestHeapsOfWrongOptionsPanic(t *testing.T) {
+	defer func() {
+		if r := recover(); !strings.HasPrefix(fmt.Sprint(r), "freehold: ") {
+			t.Errorf("panic %v", r)
+		}
+	}()
+	freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
+}
+
+func TestAdvise(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	xs := freehold.Must(freehold.MakeSlice[uint32](h, 1<<18))
+	small := freehold.Must(freehold.MakeSlice[byte](h, 100))
+	for a := freehold.Normal; a <= freehold.HugePages; a++ {
+		if a == freehold.DontNeed {
+			continue
+		}
+		for i := range xs {
+			xs[i] = uint32(i)
+		}
+		if err := freehold.Advise(xs, a); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Logf("advice %d: %v", a, err) // the system may refuse any
+		}
+		for i := range xs {
+			if xs[i] != uint32(i) {
+				t.Fatalf("advice %d changed element %d", a, i)
+			}
+		}
+	}
+	small[0] = 7
+	if err := freehold.Advise(small, freehold.DontNeed); err != nil || small[0] != 7 {
+		t.Errorf("a small block: %v, %d", err, small[0])
+	}
+	// The pages are dropped, or not; what lies beside them stays.
+	beside := freehold.Must(freehold.MakeSlice[byte](h, 64<<10))
+	beside[0], beside[len(beside)-1] = 1, 2
+	if err := freehold.Advise(beside[1:len(beside)-1], freehold.DontNeed); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	if beside[0] != 1 || beside[len(beside)-1] != 2 {
+		t.Error("advice about a part changed the rest")
+	}
+	if err := freehold.Advise(make([]byte, 1<<20), freehold.WillNeed); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Go memory: %v", err)
+	}
+	if err := freehold.Advise([]int(nil), freehold.WillNeed); err != nil {
+		t.Errorf("nil: %v", err)
+	}
+	defer func() {
+		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "advice 99") {
+			t.Errorf("panic %v", r)
+		}
+	}()
+	freehold.Advise(xs, 99)
+}
+
+func ExampleHeap() {
+	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "blocks", MaxBytes: 64 << 20})
+	defer heap.Close()
+
+	b, err := heap.Alloc(1000, 8)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(b), cap(b), heap.Stats().Blocks)
+	heap.Free(b)
+
+	_, err = heap.Alloc(100<<20, 8)
+	fmt.Println(errors.Is(err, freehold.ErrOutOfMemory))
+	// Output:
+	// 1000 1000 1
+	// true
+}
+
+func ExampleHeap_Stats() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	for range 1000 {
+		freehold.Must(heap.Alloc(100, 8))
+	}
+	st := heap.Stats()
+	fmt.Println(st.Blocks, st.Allocated, st.Classes[0].Size)
+	// Output: 1000 112000 112
+}
+
+func ExampleHeap_Malloc() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	p := heap.Malloc(100)
+	p = heap.ReallocPointer(p, 200)
+	fmt.Println(heap.UsableSize(p) >= 200)
+	heap.FreePointer(p)
+	// Output: true
+}
+
+func ExampleDefault() {
+	b := freehold.Must(freehold.Default().Zeroed(16, 8))
+	defer freehold.Default().Free(b)
+	fmt.Println(len(b), b[15])
+	// Output: 16 0
+}
+
+func ExampleAdvise() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	table := freehold.Must(freehold.MakeSlice[float32](heap, 1<<20))
+	defer freehold.FreeSlice(heap, table)
+	if err := freehold.Advise(table, freehold.HugePages); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		fmt.Println(err) // the table works all the same
+	}
+	fmt.Println(len(table))
+	// Output: 1048576
+}
+
+func Example_pages() {
+	b := freehold.Must(freehold.Pages.Alloc(1<<20, 8))
+	b, ok := freehold.Pages.Resize(b, 512<<10)
+	fmt.Println(len(b), ok)
+	freehold.Pages.Free(b)
+	// Output: 524288 true
+}
