@@ -18,11 +18,11 @@ quick: vet
 
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-clean:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	$(GO) vet -tags freehold_portable ./...
 
 modules:
-	for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
 
 race:
 	$(GO) test -race -short ./...
@@ -44,7 +44,7 @@ fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap
 
 systems:
-	for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done
+	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done
 
 emulators:
 	scripts/emulators
