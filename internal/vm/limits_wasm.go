@@ -10,3 +10,7 @@ const (
 	maxBlockBytes   = 256 << 20
 	maxBackingBytes = 2 << 30
 )
+
+// systemPageBytes is the unit that memory is handed out in. Wasm's own pages,
+// of 64 KiB, are what the whole program grows by.
+func systemPageBytes() uintptr { return 4 << 10 }

@@ -30,7 +30,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"os"
 	"unsafe"
 )
 
@@ -73,7 +72,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-var pageBytes = uintptr(os.Getpagesize())
+var pageBytes = systemPageBytes()
 
 // PageBytes returns the size of the system's pages, a power of two.
 func PageBytes() uintptr { return pageBytes }
