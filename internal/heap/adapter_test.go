@@ -14,3 +14,10 @@ var Check = (*Heap).check
 
 // Tick is what the timer does.
 func (h *Heap) Tick() { h.tend() }
+
+// PlainAdapter allocates and frees without assembly.
+type PlainAdapter struct{ Adapter }
+
+func (a PlainAdapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.alloc(size, align, false) }
+func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.alloc(size, align, true) }
+func (a PlainAdapter) Free(b []byte)                          { a.Heap.free(b) }

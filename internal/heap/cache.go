@@ -112,6 +112,15 @@ func (h *Heap) store(class uint8, in []entry) {
 	if len(in) == 0 {
 		return
 	}
+	// What a processor took stays with it from the first block on: neighbours
+	// in two caches would share the cache lines that their states stand on.
+	if !h.keep(class, in) && (!h.prepare(class) || !h.keep(class, in)) {
+		h.central[class].give(h, in)
+	}
+}
+
+// keep is store if there is a cache and it has a stack for the class.
+func (h *Heap) keep(class uint8, in []entry) bool {
 	var oldest [maxBatch]entry
 	moved, kept := 0, false
 	c := h.cacheOf(h.enter())
@@ -130,10 +139,7 @@ func (h *Heap) store(class uint8, in []entry) {
 	if moved > 0 {
 		h.central[class].give(h, oldest[:moved])
 	}
-	if !kept {
-		h.central[class].give(h, in)
-		h.prepare(class)
-	}
+	return kept
 }
 
 // moveOldest moves the entries at the bottom of the stack to out.
@@ -146,13 +152,13 @@ func (s *slot) moveOldest(out []entry) int {
 }
 
 // prepare gives the processor that it runs on a cache, and the cache a stack
-// for the class, where they are missing. Without memory the heap works on,
-// slowly.
-func (h *Heap) prepare(class uint8) {
+// for the class, where they are missing. It reports whether there was memory;
+// without, the heap works on, slowly.
+func (h *Heap) prepare(class uint8) bool {
 	capacity := 2 * classes[class].batch
 	stack := h.newStack(capacity)
 	if stack == 0 {
-		return
+		return false
 	}
 	c := h.cacheOf(h.enter())
 	if c != nil && c.slots[class].cap == 0 {
@@ -165,6 +171,7 @@ func (h *Heap) prepare(class uint8) {
 		h.freeObject(stack, uintptr(capacity)*entryBytes)
 		h.mu.Unlock()
 	}
+	return true
 }
 
 // newStack returns memory for a slot, 0 if there is none or no cache for it.

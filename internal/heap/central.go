@@ -200,7 +200,7 @@ func (c *central) grow(h *Heap) error {
 		return err
 	}
 	s.kind, s.class, s.size, s.recip = blockRun, c.class, class.size, class.recip
-	s.free, s.states = bitmap(bits), bits+class.freeWords()*8
+	s.states, s.free = bits, bitmap(bits+class.statesBytes())
 	s.free.setRange(0, class.blocks)
 	s.zero = zero
 	r := addresses.regionOf(s.base)
@@ -224,7 +224,7 @@ func (c *central) release(h *Heap, s *span) {
 	for at := s.base; at < s.end(); at += pageBytes {
 		*r.page(at) = nil
 	}
-	h.freeObject(uintptr(s.free), classes[c.class].bitsBytes())
+	h.freeObject(s.states, classes[c.class].bitsBytes())
 	s.whole(freeRun)
 	h.freeRun(s)
 	h.wake()

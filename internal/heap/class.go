@@ -67,10 +67,10 @@ func classStep(size uintptr) uintptr {
 	return 1 << (bits.Len(uint(size)) - 4)
 }
 
-// newClass chooses the span of a class: the shortest that holds minBlocks and
-// wastes at most a 32nd at its end.
+// newClass chooses the span of a class: the shortest that holds minBlocks,
+// which is about 32 KiB, and wastes at most a 32nd at its end.
 func newClass(size uintptr) class {
-	minBlocks := max(4, min(512, (16<<10)/size))
+	minBlocks := max(4, min(maxBlocks, (32<<10)/size))
 	pages := (minBlocks*size + pageBytes - 1) / pageBytes
 	for (pages*pageBytes)%size > pages*pageBytes/32 {
 		pages++

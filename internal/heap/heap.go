@@ -1,7 +1,8 @@
 // Heap: the general allocator.
 //
-// Alloc and Free are the fast paths, whole, each on one screen; what they
-// leave out is in small.go, large.go and misuse.go.
+// alloc and free are the fast paths, whole, each on one screen; what they leave
+// out is in cache.go, large.go and misuse.go. Alloc and Free are these, or the
+// same in assembly: see fast_amd64.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
 // goroutine, on memory from package vm.
@@ -79,7 +80,7 @@ var lastID atomic.Uint32
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(o Options) {
 	addresses.init()
-	h.caches = newCaches()
+	h.caches.init()
 	h.id = lastID.Add(1)
 	h.name = o.Name
 	if h.name == "" {
@@ -100,8 +101,8 @@ func (h *Heap) Init(o Options) {
 	h.timer.Stop()
 }
 
-// Alloc returns a block of size bytes at a multiple of align, zeroed or not.
-func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
+// alloc is Alloc in Go.
+func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	mask := uint(align) - 1
 	if uint(size)-1 >= maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
 		return h.allocLarge(size, align, zero)
@@ -129,8 +130,8 @@ func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
 	return h.allocSmall(class, size, align, zero)
 }
 
-// Free takes back a block.
-func (h *Heap) Free(b []byte) {
+// free is Free in Go.
+func (h *Heap) free(b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	c := h.cacheOf(h.enter())
 	if s := addresses.first.span(addr); s != nil && c != nil {

@@ -58,3 +58,15 @@ func BenchmarkMixed(b *testing.B) {
 		})
 	}
 }
+
+// The same by way of the Go code alone.
+func BenchmarkPairPlain(b *testing.B) {
+	var h Heap
+	h.Init(Options{})
+	defer h.Close()
+	for b.Loop() {
+		p, _ := h.alloc(64, 8, false)
+		p[0] = 1
+		h.free(p)
+	}
+}

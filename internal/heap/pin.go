@@ -23,16 +23,13 @@ type guard struct{}
 
 // caches is the table of caches by processor. An entry is 0 until its
 // processor needs a cache, and is filled under the heap's mu. Processors beyond
-// the table have none: they use the central lists.
-type caches []atomic.Uintptr
+// the table have none: they use the central lists. It stands in the heap itself
+// and has a fixed length, which saves Alloc and Free two loads each.
+type caches [maxCaches]atomic.Uintptr
 
-func newCaches() caches {
-	n := 64
-	for n < runtime.NumCPU() && n < 1024 {
-		n *= 2
-	}
-	return make(caches, n)
-}
+const maxCaches = 1024
+
+func (*caches) init() {}
 
 // procPin and procUnpin are on the runtime's list of names that it keeps for
 // packages outside (go.dev/issue/67401).
@@ -49,7 +46,7 @@ func (h *Heap) enter() int { return procPin() }
 
 // cacheOf returns the cache that enter holds; nil if there is none.
 func (h *Heap) cacheOf(place int) *cache {
-	if uint(place) < uint(len(h.caches)) {
+	if uint(place) < maxCaches {
 		return cacheAt(h.caches[place].Load())
 	}
 	return nil
@@ -62,7 +59,7 @@ func (h *Heap) leave(*cache) { procUnpin() }
 func (h *Heap) addCache() bool {
 	id := procPin()
 	procUnpin()
-	if id >= len(h.caches) {
+	if id >= maxCaches {
 		return false
 	}
 	if h.caches[id].Load() == 0 {

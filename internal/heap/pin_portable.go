@@ -21,12 +21,12 @@ type guard struct{ mu sync.Mutex }
 // caches is the table of caches. An entry is 0 until it is needed.
 type caches []atomic.Uintptr
 
-func newCaches() caches {
+func (c *caches) init() {
 	n := 8
 	for n < 4*runtime.NumCPU() && n < 1024 {
 		n *= 2
 	}
-	return make(caches, n)
+	*c = make(caches, n)
 }
 
 // place returns the goroutine's place in the table.

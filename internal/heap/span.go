@@ -4,7 +4,7 @@
 // in metadata, out of line, where no overrun of a block can reach them:
 //
 //	pages    | page | page | page |     metadata   | span |
-//	         | block 0 | block 1 | … |             | bits: free[words] states[blocks+1] |
+//	         | block 0 | block 1 | … |             | bits: states[blocks+1] free[words] |
 //
 // The state of a block is the size it was asked for, 0 while it is free. Free
 // compares it with the length of the slice that it is given, and that one
@@ -89,9 +89,11 @@ func (s *span) whole(kind uint8) {
 	s.moved, s.punched, s.settled = false, false, false
 }
 
-// bitsBytes returns the size of the bits of a class's spans.
-func (c *class) bitsBytes() uintptr { return c.freeWords()*8 + (c.blocks+1)*2 }
-func (c *class) freeWords() uintptr { return (c.blocks + 63) / 64 }
+// bitsBytes returns the size of the bits of a class's spans: the states, which
+// begin a cache line, and the bitmap.
+func (c *class) bitsBytes() uintptr   { return c.statesBytes() + c.freeWords()*8 }
+func (c *class) statesBytes() uintptr { return roundUp((c.blocks+1)*2, 8) }
+func (c *class) freeWords() uintptr   { return (c.blocks + 63) / 64 }
 
 // list is a doubly linked list of spans.
 type list struct{ head, tail uintptr }

@@ -1,0 +1,74 @@
+//go:build !race && !freehold_portable
+
+package heap
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The assembly is in use with the version of Go that it was written for. With
+// others this says that pinCode needs another look.
+func TestAssemblyIsInUse(t *testing.T) {
+	compiler, known := knowsCompiler(), knowsRuntime()
+	if compiler && known {
+		return
+	}
+	build, _ := debug.ReadBuildInfo()
+	for _, s := range build.Settings {
+		if s.Key == "-gcflags" {
+			t.Skipf("built with %s: compiler %v, runtime %v", s.Value, compiler, known)
+		}
+	}
+	if !strings.HasPrefix(runtime.Version(), "go1.26") {
+		t.Skipf("built with %s: compiler %v, runtime %v", runtime.Version(), compiler, known)
+	}
+	t.Errorf("compiler %v, runtime %v", compiler, known)
+}
+
+// The assembly and procPin find the same processor, wherever a goroutine runs
+// and however many processors there are.
+func TestProcessor(t *testing.T) {
+	if !knowsCompiler() || !knowsRuntime() {
+		t.Skip("the assembly is not in use")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	processor := funcAt[func() uintptr](&entryPoint.processor)
+	var mu sync.Mutex
+	seen := map[int]bool{}
+	for procs := 1; procs <= 16; procs++ {
+		runtime.GOMAXPROCS(procs)
+		var wg sync.WaitGroup
+		for range 4 * procs {
+			wg.Go(func() {
+				if procs%2 == 0 {
+					runtime.LockOSThread()
+					defer runtime.UnlockOSThread()
+				}
+				for range 1000 {
+					want := procPin()
+					got := processor()
+					procUnpin()
+					if got != uintptr(want) {
+						t.Errorf("processor %d, procPin says %d", got, want)
+						return
+					}
+					if got >= uintptr(procs) {
+						t.Errorf("processor %d of %d", got, procs)
+						return
+					}
+					mu.Lock()
+					seen[want] = true
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if len(seen) < 2 {
+		t.Errorf("all goroutines ran on %v", seen)
+	}
+}

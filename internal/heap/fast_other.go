@@ -1,0 +1,9 @@
+//go:build !amd64 || race || freehold_portable
+
+package heap
+
+// Alloc returns a block of size bytes at a multiple of align, zeroed or not.
+func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) { return h.alloc(size, align, zero) }
+
+// Free takes back a block.
+func (h *Heap) Free(b []byte) { h.free(b) }

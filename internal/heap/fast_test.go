@@ -1,0 +1,115 @@
+package heap_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+// alloc and free keep every promise by themselves, without the assembly.
+func TestConformancePlain(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+}
+
+// Whatever stops the world or moves goroutines between processors, a cache has
+// one user at a time: no block has two owners, and none is lost.
+func TestCachesHaveOneUser(t *testing.T) {
+	duration := 3 * time.Second
+	if testing.Short() {
+		duration = 300 * time.Millisecond
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	h := heap.NewHeap(t, heap.Options{Decay: time.Millisecond})
+	var done atomic.Bool
+	time.AfterFunc(duration, func() { done.Store(true) })
+
+	var wg sync.WaitGroup
+	pest := func(pause time.Duration, f func(n int)) {
+		wg.Go(func() {
+			for n := 0; !done.Load(); n++ {
+				f(n)
+				time.Sleep(pause)
+			}
+		})
+	}
+	pest(2*time.Millisecond, func(n int) { runtime.GOMAXPROCS(1 + n%7) })
+	pest(time.Millisecond, func(int) { runtime.GC() })
+	pest(20*time.Millisecond, func(int) { debug.FreeOSMemory() })
+	pest(100*time.Microsecond, func(int) { h.Trim() })
+	pest(time.Millisecond, func(int) { h.Tick(); h.Stats() })
+
+	passed := make(chan []byte, 64)
+	for seed := range uint64(8) {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(seed, 3))
+			var live [200][]byte
+			free := func(b []byte) {
+				for i, v := range b {
+					if v != byte(len(b)) {
+						t.Errorf("byte %d of a block of %d holds %d", i, len(b), v)
+						break
+					}
+				}
+				clear(b)
+				h.Free(b)
+			}
+			for !done.Load() && !t.Failed() {
+				for range 100 {
+					i := r.IntN(len(live))
+					if live[i] != nil {
+						free(live[i])
+					}
+					size, align := 1+r.IntN(256), 1<<r.IntN(7)
+					b, err := h.Alloc(size, align, i%2 == 0)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for j := range b {
+						if i%2 == 0 && b[j] != 0 {
+							t.Errorf("byte %d of a zeroed block of %d holds %d", j, len(b), b[j])
+							return
+						}
+						b[j] = byte(len(b))
+					}
+					live[i] = b
+				}
+				select {
+				case passed <- live[0]:
+					live[0] = nil
+				case b := <-passed:
+					if b != nil {
+						free(b)
+					}
+				}
+			}
+			for _, b := range live {
+				if b != nil {
+					free(b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(passed)
+	for b := range passed {
+		if b != nil {
+			h.Free(b)
+		}
+	}
+	heap.Check(h, t)
+	if st := h.Stats(); st.Allocated != 0 {
+		t.Errorf("in use at the end: %+v", st)
+	}
+}
