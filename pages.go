@@ -23,7 +23,7 @@ func newPages() *pages {
 	return p
 }
 
-func (p *pages) Alloc(size, align int) ([]byte, error)    { return p.h.Alloc(size, align, false) }
+func (p *pages) Alloc(size, align int) ([]byte, error)    { return p.h.Alloc(size, align, true) }
 func (p *pages) Zeroed(size, align int) ([]byte, error)   { return p.h.Alloc(size, align, true) }
 func (p *pages) Resize(b []byte, size int) ([]byte, bool) { return p.h.Resize(b, size) }
 func (p *pages) Free(b []byte)                            { p.h.Free(b) }

@@ -55,10 +55,10 @@ func entries(addr uintptr, n uint32) []entry {
 // take moves up to len(out) free blocks of the class to out. It returns at
 // least one, or the error that kept it from making a span.
 func (c *central) take(h *Heap, out []entry) (int, error) {
-	h.wake()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = true
+	h.wake()
 	if c.stocked > 0 {
 		n := min(c.stocked, uint32(len(out)))
 		c.stocked -= n
@@ -117,10 +117,10 @@ func (c *central) carve(s *span, out []entry) (n int) {
 
 // give takes free blocks back from a cache.
 func (c *central) give(h *Heap, in []entry) {
-	h.wake()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = true
+	h.wake()
 	if room := stockBatches*classes[c.class].batch - c.stocked; uint32(len(in)) <= room && c.makeStock(h) {
 		copy(entries(c.stock+uintptr(c.stocked)*entryBytes, room), in)
 		c.stocked += uint32(len(in))
@@ -144,6 +144,9 @@ func (c *central) makeStock(h *Heap) bool {
 func (c *central) settle(h *Heap, in []entry) {
 	for _, e := range in {
 		s := spanAt(e.addr)
+		if !s.awaits(e) {
+			continue // freed by two goroutines at once: in use again, or back already
+		}
 		if s.live == uint32(classes[c.class].blocks) {
 			c.partial.push(s)
 		}
@@ -190,6 +193,9 @@ func (c *central) grow(h *Heap) error {
 	class := &classes[c.class]
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed.Load() {
+		return errClosed
+	}
 	bits, err := h.newObject(class.bitsBytes())
 	if err != nil {
 		return err
@@ -202,6 +208,7 @@ func (c *central) grow(h *Heap) error {
 	s.kind, s.class, s.size, s.recip = blockRun, c.class, class.size, class.recip
 	s.states, s.free = bits, bitmap(bits+class.statesBytes())
 	s.free.setRange(0, class.blocks)
+	h.occupy(s)
 	s.zero = zero
 	r := addresses.regionOf(s.base)
 	for at := s.base; at < s.end(); at += pageBytes {

@@ -7,6 +7,7 @@
 package heap
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -51,17 +52,22 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 		defer h.mu.Unlock()
 		if s, isZero, err = h.newRun(n, uintptr(align)); err == nil {
 			h.makeLarge(s, uintptr(size), uint8(bits.TrailingZeros(uint(align))))
+			if isZero || !zero {
+				h.occupy(s)
+			}
 		}
 		return err
 	})
 	if err != nil {
 		return nil, h.refused(err)
 	}
-	b := unsafe.Slice((*byte)(vm.Pointer(s.base)), size)
 	if zero && !isZero {
-		clear(b)
+		h.clearUsed(s)
+		h.mu.Lock()
+		h.occupy(s)
+		h.mu.Unlock()
 	}
-	return b, nil
+	return unsafe.Slice((*byte)(vm.Pointer(s.base)), size), nil
 }
 
 // makeLarge makes s, which describes a run just taken, a large block.
@@ -83,7 +89,7 @@ func (h *Heap) forgetLarge(s *span) {
 // freeLarge is Free for what no class serves, and where misuse ends.
 func (h *Heap) freeLarge(b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	if cap(b) == 0 {
+	if cap(b) == 0 && addresses.regionOf(addr) == nil {
 		return
 	}
 	h.mu.Lock()
@@ -107,6 +113,7 @@ func (h *Heap) dropRun(s *span) {
 		h.mu.Lock()
 		if err != nil {
 			s.whole(lostRun)
+			s.moved = true // so that retryLost maps it anew
 			*r.page(s.base) = s
 			h.lost.push(s)
 			h.wake()
@@ -148,13 +155,18 @@ func (h *Heap) discard(s *span) (low, high uintptr, err error) {
 		}
 		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
 	}
-	if vm.Renew(s.base, s.bytes()) == nil {
-		if h.hugePages {
-			vm.Advise(s.base, s.bytes(), vm.HugePages) // best effort
-		}
-		return s.base, s.end(), nil
+	os := vm.PageBytes()
+	low, high = roundUp(s.base, os), s.end()&^(os-1)
+	if low >= high {
+		return 0, 0, nil
 	}
-	return 0, 0, vm.Commit(s.base, s.bytes())
+	if vm.Renew(low, high-low) == nil {
+		if h.hugePages {
+			vm.Advise(low, high-low, vm.HugePages) // best effort
+		}
+		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
+	}
+	return 0, 0, vm.Commit(low, high-low)
 }
 
 // Resize changes a block's size where that needs no copy.
@@ -241,7 +253,7 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 		if next != nil {
 			from = next.end()
 		}
-		if h.growAt(from, n) != nil {
+		if h.mayCharge(n) != nil || h.growAt(from, n) != nil {
 			return false
 		}
 		next = h.freeNeighbour(r, s.end())
@@ -259,6 +271,7 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
 	if next.pages -= n; next.pages > 0 {
 		next.base += n * pageBytes
+		next.dirty -= dirty
 		h.addFree(r, next)
 	} else {
 		h.freeSpan(next)
@@ -280,10 +293,11 @@ func (h *Heap) move(s *span, n uintptr) *span {
 	if err != nil {
 		return nil
 	}
+	h.occupy(to)
 	h.mu.Unlock()
 	err = vm.Move(to.base, s.base, s.bytes())
 	h.mu.Lock()
-	to.moved = true
+	to.moved = !errors.Is(err, vm.ErrUnsupported)
 	if err != nil {
 		h.dropRun(to)
 		return nil

@@ -82,26 +82,43 @@ func (h *Heap) newObject(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// freeObject takes back what newObject returned. h.mu is held.
+// freeObject takes back what newObject returned. Of the slabs for one size the
+// last stays when it is empty, so that the size is at hand. h.mu is held.
 func (h *Heap) freeObject(addr, size uintptr) {
 	s := slabAt(addr &^ (slabBytes - 1))
 	if s.live == s.capacity() {
-		s.prev, s.next = 0, h.meta.room[s.size/objectUnit]
-		if s.next != 0 {
-			slabAt(s.next).prev = s.addr()
-		}
-		h.meta.room[s.size/objectUnit] = s.addr()
+		h.meta.add(s)
 	}
 	*(*uintptr)(vm.Pointer(addr)) = s.free
 	s.free = addr
-	if s.live--; s.live == 0 {
-		h.meta.remove(s)
-		if _, _, err := decommit(s.addr(), slabBytes); err == nil {
-			h.uncharge(slabBytes)
-			h.meta.bytes -= slabBytes
-		}
-		h.meta.unused = append(h.meta.unused, s.addr())
+	if s.live--; s.live == 0 && (s.next != 0 || s.prev != 0) {
+		h.freeSlab(s)
 	}
+}
+
+// freeSlab gives an empty slab's memory back. Where the system refuses, the
+// slab stays, as new.
+func (h *Heap) freeSlab(s *slab) {
+	size := s.size
+	h.meta.remove(s)
+	if _, _, err := decommit(s.addr(), slabBytes); err != nil {
+		*s = slab{size: size}
+		h.meta.add(s)
+		return
+	}
+	h.uncharge(slabBytes)
+	h.meta.bytes -= slabBytes
+	h.meta.unused = append(h.meta.unused, s.addr())
+}
+
+// add puts s on its list of slabs with room.
+func (m *meta) add(s *slab) {
+	room := &m.room[s.size/objectUnit]
+	s.prev, s.next = 0, *room
+	if s.next != 0 {
+		slabAt(s.next).prev = s.addr()
+	}
+	*room = s.addr()
 }
 
 // remove takes s off its list of slabs with room.

@@ -49,7 +49,7 @@ func (h *Heap) diagnose(b []byte) string {
 	defer h.mu.Unlock()
 	s := h.spanAround(r, addr)
 	if s == nil || s.kind == freeRun {
-		return "there is no block; it was freed before (double free)"
+		return "no block begins there; it was freed before (double free), or never allocated"
 	}
 	base, size := s.base, s.size
 	if s.kind == blockRun {
@@ -61,7 +61,7 @@ func (h *Heap) diagnose(b []byte) string {
 	}
 	switch {
 	case size == 0:
-		return "the block is free already (double free)"
+		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %d bytes into a block of %d bytes", addr-base, size)
 	case size != uintptr(len(b)):

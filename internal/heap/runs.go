@@ -101,6 +101,15 @@ func (h *Heap) charge(n uintptr) error {
 	return nil
 }
 
+// mayCharge reports whether n pages could be charged if all free ones were given
+// back.
+func (h *Heap) mayCharge(n uintptr) error {
+	if kept := h.runs.committed - h.runs.dirty*pageBytes; h.maxBytes != 0 && n*pageBytes > h.maxBytes-kept {
+		return limitError{h.name, n * pageBytes, h.maxBytes}
+	}
+	return nil
+}
+
 func (h *Heap) uncharge(n uintptr) { h.runs.committed -= n }
 
 // limitError says that a limit was reached; it matches ErrOutOfMemory.
@@ -117,7 +126,8 @@ func (e limitError) Error() string {
 func (e limitError) Unwrap() error { return ErrOutOfMemory }
 
 // newRun takes a run of n pages whose address is a multiple of align, and
-// reports whether it holds zeros. Its page words are 0. h.mu is held.
+// reports whether it holds zeros. Its page words are 0. Its dirty bits say where
+// memory was used before, until occupy sets them all. h.mu is held.
 func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 	if h.closed.Load() {
 		return nil, false, errClosed
@@ -129,6 +139,10 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 	}
 	s = h.runs.fit(n + slack)
 	if s == nil {
+		// No addresses for what the limit refuses whatever is given back.
+		if err = h.mayCharge(n); err != nil {
+			return nil, false, err
+		}
 		if s, err = h.grow(n + slack); err != nil {
 			return nil, false, err
 		}
@@ -168,16 +182,38 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 	h.removeFree(r, s)
 	if before != nil {
 		before.base, before.pages, before.settled = s.base, lead, s.settled
+		before.dirty = r.dirty.count(r.pageIndex(s.base), lead)
+		s.dirty -= before.dirty
 		h.addFree(r, before)
 	}
 	if after != nil {
 		after.base, after.pages, after.settled = base+n*pageBytes, s.pages-lead-n, s.settled
+		after.dirty = s.dirty - dirty
 		h.addFree(r, after)
 	}
 	s.base, s.pages, s.dirty, s.settled = base, n, 0, false
-	r.dirty.setRange(r.pageIndex(base), n)
 	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
 	return s, dirty == 0, nil
+}
+
+// occupy marks the pages of a run in use as holding memory. h.mu is held.
+func (h *Heap) occupy(s *span) {
+	r := addresses.regionOf(s.base)
+	r.dirty.setRange(r.pageIndex(s.base), s.pages)
+}
+
+// clearUsed zeroes what the dirty bits say was used before, so that the rest
+// costs no memory. h.mu is not held.
+func (h *Heap) clearUsed(s *span) {
+	r := addresses.regionOf(s.base)
+	for at, end := s.base, s.end(); at < end; {
+		h.mu.Lock()
+		from := r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
+		to := r.dirty.next(from, r.pageIndex(end), false)
+		h.mu.Unlock()
+		at = r.base + to*pageBytes
+		clear(unsafe.Slice((*byte)(vm.Pointer(r.base+from*pageBytes)), (to-from)*pageBytes))
+	}
 }
 
 // newSpan returns a span that describes nothing yet.
@@ -201,7 +237,6 @@ func (h *Heap) freeSpan(s *span) {
 // addFree puts s, whose neighbours are not free, on its bin: in front if there
 // is memory to give back in it, since that is also the memory to use first.
 func (h *Heap) addFree(r *region, s *span) {
-	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
 	h.runs.dirty += s.dirty
 	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
 	b := bin(s.pages)
@@ -228,15 +263,18 @@ func (h *Heap) removeFree(r *region, s *span) {
 // are 0. h.mu is held.
 func (h *Heap) freeRun(s *span) {
 	r := addresses.regionOf(s.base)
+	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
 	if prev := h.freeNeighbour(r, s.base-pageBytes); prev != nil {
 		h.removeFree(r, prev)
 		s.base, s.pages = prev.base, prev.pages+s.pages
+		s.dirty += prev.dirty
 		s.settled = s.settled && (prev.settled || prev.dirty == 0)
 		h.freeSpan(prev)
 	}
 	if next := h.freeNeighbour(r, s.end()); next != nil {
 		h.removeFree(r, next)
 		s.pages += next.pages
+		s.dirty += next.dirty
 		s.settled = s.settled && (next.settled || next.dirty == 0)
 		h.freeSpan(next)
 	}
@@ -285,6 +323,13 @@ func (h *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (
 		h.freeSpan(s)
 		return nil, err
 	}
+	// What the system kept of a closed heap's memory counts from here on.
+	r := addresses.regionOf(addr)
+	if err := h.charge(r.dirty.count(r.pageIndex(addr), size/pageBytes) * pageBytes); err != nil {
+		addresses.give(addr, size)
+		h.freeSpan(s)
+		return nil, err
+	}
 	h.runs.segments = append(h.runs.segments, addrRange{addr, size})
 	h.runs.total += size
 	s.base, s.pages = addr, size/pageBytes
@@ -329,11 +374,17 @@ func (h *Heap) purge(n uintptr) {
 		if pages == 0 {
 			return
 		}
+		keep := pages - min(n, pages) // of the run taken last
 		n -= min(n, pages)
 		h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
 		h.mu.Unlock()
 		for at := batch.head; at != 0; at = spanPtr(at).next {
-			h.purgeRun(spanPtr(at))
+			s := spanPtr(at)
+			if at != batch.head {
+				keep = 0
+			}
+			s.settled = keep == 0
+			h.purgeRun(s, keep)
 		}
 		h.mu.Lock()
 		for batch.head != 0 {
@@ -342,7 +393,6 @@ func (h *Heap) purge(n uintptr) {
 			r := addresses.regionOf(s.base)
 			left := r.dirty.count(r.pageIndex(s.base), s.pages)
 			h.uncharge((s.dirty - left) * pageBytes)
-			s.settled = true
 			h.freeRun(s)
 		}
 	}
@@ -369,32 +419,55 @@ func (h *Heap) takeDirty(n uintptr) (batch list, pages uintptr) {
 	return batch, pages
 }
 
-// purgeRun decommits the pages of s that hold memory: with huge pages only
-// whole ones, since less would split them. What the system refuses stays.
-func (h *Heap) purgeRun(s *span) {
+// unsettle has the runs that were purged, but not wholly, tried again.
+func (h *Heap) unsettle() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for b := range h.runs.bins {
+		l := &h.runs.bins[b]
+		for at := l.head; at != 0; {
+			s := spanPtr(at)
+			at = s.next
+			if s.settled && s.dirty > 0 {
+				s.settled = false
+				l.remove(s)
+				l.push(s)
+			}
+		}
+	}
+}
+
+// purgeRun decommits the pages of s that hold memory, but for the first keep of
+// them: with huge pages only whole ones, since less would split them. What the
+// system refuses stays.
+func (h *Heap) purgeRun(s *span, keep uintptr) {
 	r := addresses.regionOf(s.base)
+	unit := max(vm.PageBytes(), pageBytes)
+	if h.hugePages {
+		unit = vm.HugePageBytes
+	}
 	for at, end := s.base, s.end(); at < end; {
 		h.mu.Lock()
 		from := r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
 		to := r.dirty.next(from, r.pageIndex(end), false)
 		h.mu.Unlock()
-		low := r.base + from*pageBytes
 		at = r.base + to*pageBytes
-		size := at - low
-		if h.hugePages {
-			low = roundUp(low, vm.HugePageBytes)
-			size = at&^(vm.HugePageBytes-1) - min(low, at&^(vm.HugePageBytes-1))
+		kept := min(keep, to-from)
+		keep -= kept
+		if kept == to-from {
+			continue
 		}
-		low, high, err := decommit(low, size)
-		low, high = roundUp(low, pageBytes), high&^(pageBytes-1)
-		if err == nil && low < high {
+		// Whole units, with clean pages of the run that share one.
+		low := max(roundUp(s.base, unit), (r.base+(from+kept)*pageBytes)&^(unit-1))
+		high := min(end&^(unit-1), roundUp(at, unit))
+		if low < high && vm.Decommit(low, high-low) == nil {
 			h.mu.Lock()
 			r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
 			h.mu.Unlock()
 		}
 	}
 	// The page words of the run are 0, and so they read without memory.
-	if vm.HolesReadZero {
+	if vm.HolesReadZero && s.settled {
 		from := uintptr(unsafe.Pointer(r.page(s.base)))
 		decommit(from, s.pages*wordBytes) // refused: resident, and 0 all the same
 	}

@@ -231,7 +231,9 @@ func (s *space) find(size uintptr) (uintptr, error) {
 	}
 	r := &s.first
 	if chained := s.chained.Load(); chained != nil {
-		r = (*chained)[len(*chained)-1]
+		for i := 0; i < len(*chained) && r.size-r.used.Load() < size; i++ {
+			r = (*chained)[i]
+		}
 	}
 	if r.size-r.used.Load() < size {
 		var err error
@@ -278,7 +280,7 @@ func (s *space) give(addr, size uintptr) {
 	if vm.Revoke(addr, size) == nil {
 		r.dirty.clearRange(r.pageIndex(addr), size/pageBytes)
 	}
-	clear(unsafe.Slice(r.page(addr), size/pageBytes))
+	clearWords(uintptr(unsafe.Pointer(r.page(addr))), size/pageBytes*wordBytes)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,3 +306,16 @@ func (s *space) setOwner(addr, size uintptr, owner uint32) {
 
 // roundUp returns n rounded up to a multiple of unit, a power of two.
 func roundUp(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
+
+// clearWords zeroes page words without giving memory to those that have none.
+func clearWords(at, size uintptr) {
+	from, to := at, at
+	if vm.HolesReadZero {
+		var err error
+		if from, to, err = decommit(at, size); err != nil {
+			from, to = at, at
+		}
+	}
+	clear(unsafe.Slice((*byte)(vm.Pointer(at)), from-at))
+	clear(unsafe.Slice((*byte)(vm.Pointer(to)), at+size-to))
+}

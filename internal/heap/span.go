@@ -81,6 +81,16 @@ func (s *span) index(addr uintptr) uintptr {
 	return uintptr(uint64(addr-s.base) * uint64(s.recip) >> 32)
 }
 
+// awaits reports whether e is a free block of s that is not in s. s may be nil.
+func (s *span) awaits(e entry) bool {
+	if s == nil || s.kind != blockRun {
+		return false
+	}
+	i := s.index(e.addr)
+	at := s.states + i*2
+	return s.base+i*s.size == e.addr && at == e.state&^zeroBlock && *state(at) == 0 && !s.free.has(i)
+}
+
 // whole makes s one piece again, with nothing but its run.
 func (s *span) whole(kind uint8) {
 	s.kind, s.class, s.recip = kind, 0, 0

@@ -109,6 +109,7 @@ func (h *Heap) release() {
 	h.drainCaches()
 	h.shrink()
 	h.retryLost()
+	h.unsettle()
 	h.purge(^uintptr(0))
 }
 

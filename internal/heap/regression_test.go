@@ -1,0 +1,244 @@
+package heap
+
+import (
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// refuse has the system refuse every call of one kind.
+func refuse(refused vm.Op) (restore func()) {
+	return vm.SetFault(func(op vm.Op) error {
+		if op == refused {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+}
+
+func TestPurgedRunsArePurgedAgainAfterUse(t *testing.T) {
+	h := newHeap(t, Options{})
+	for range 3 {
+		b := alloc(t, h, 10<<20)
+		fill(b, 1)
+		h.Free(b)
+		h.Tick()
+		h.Tick()
+		if st := h.Stats(); st.Committed != st.Metadata {
+			t.Fatalf("%+v", st)
+		}
+	}
+}
+
+func TestTickKeepsWhatEveryTickNeeds(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 101<<20))
+	for range 3 {
+		h.Free(alloc(t, h, 100<<20))
+		h.Tick()
+	}
+	if h.runs.dirty*pageBytes < 99<<20 {
+		t.Errorf("%d MiB left", h.runs.dirty*pageBytes>>20)
+	}
+}
+
+func TestTrimTriesAgainWhatWasRefused(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 10<<20))
+	restore := refuse(vm.OpDecommit)
+	h.Trim()
+	restore()
+	h.Trim()
+	if st := h.Stats(); st.Committed != st.Metadata {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestHugePagesAreGivenBackWhole(t *testing.T) {
+	h := newHeap(t, Options{HugePages: true})
+	var live [][]byte
+	for range 20 {
+		b, err := h.Alloc(1<<20, 2<<20, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(b, 1)
+		live = append(live, b)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	h.Trim()
+	if st := h.Stats(); st.Committed != st.Metadata {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestMemoryThatCloseCouldNotReturnCountsForTheNextHeap(t *testing.T) {
+	h := newHeap(t, Options{})
+	fill(alloc(t, h, 3<<20), 1)
+	restore := refuse(vm.OpRevoke)
+	h.Close()
+	restore()
+	h = newHeap(t, Options{MaxBytes: 2 << 20})
+	if b, err := h.Alloc(3<<20, 8, false); err == nil {
+		h.Free(b)
+		t.Error("3 MiB under a limit of 2")
+	}
+	h.Trim()
+	h.check(t)
+}
+
+func TestRefusedRequestsTakeNoAddresses(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 8 << 20})
+	b := alloc(t, h, 3<<20)
+	before := h.runs.total
+	for i := range 20 {
+		h.Alloc((i+1)<<24, 8, false)
+		h.Resize(b, (i+1)<<24)
+	}
+	if h.runs.total > before+segmentBytes {
+		t.Errorf("%d bytes of addresses more", h.runs.total-before)
+	}
+	h.Free(b)
+}
+
+// A pair costs the same whatever lies free beside it, system calls included.
+func TestPairsAtTheEdgeOfASlabMakeNoSystemCalls(t *testing.T) {
+	h := newHeap(t, Options{})
+	calls := 0
+	defer vm.SetFault(func(vm.Op) error { calls++; return nil })()
+	for i := range 300 {
+		alloc(t, h, 40000)
+		h.Free(alloc(t, h, 40000))
+		calls = 0
+		for range 100 {
+			h.Free(alloc(t, h, 40000))
+		}
+		if calls > 0 {
+			t.Fatalf("%d blocks live: %d system calls in 100 pairs", i, calls)
+		}
+	}
+}
+
+func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 10)
+	defer refuse(vm.OpDecommit)()
+	before := h.meta.bytes
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for range 100 {
+		var objects [12]uintptr // more than a slab has
+		for i := range objects {
+			objects[i], _ = h.newObject(3000)
+		}
+		for _, addr := range objects {
+			h.freeObject(addr, 3000)
+		}
+	}
+	if h.meta.bytes-before > 3*slabBytes {
+		t.Errorf("%d bytes for three slabs", h.meta.bytes-before)
+	}
+}
+
+func TestClosedHeapTakesNothing(t *testing.T) {
+	h := new(Heap)
+	h.Init(Options{Decay: -1})
+	h.Close()
+	panicOf(func() { h.Alloc(10, 8, false) })
+	if len(h.meta.segments) > 0 || len(h.runs.segments) > 0 {
+		t.Error("a closed heap holds addresses")
+	}
+}
+
+// The bystander in the span of a block that two goroutines freed at once.
+func TestBlockFreedTwiceAtOnceHarmsNoOther(t *testing.T) {
+	h := newHeap(t, Options{})
+	b, c := alloc(t, h, 32768), alloc(t, h, 32768)
+	fill(c, 7)
+	addr := uintptr(unsafe.Pointer(&b[0]))
+	s := spanAt(addr)
+	if s != spanAt(uintptr(unsafe.Pointer(&c[0]))) {
+		t.Fatal("not one span")
+	}
+	h.Free(b)
+	h.store(s.class, []entry{{addr, s.states + s.index(addr)*2}}) // what the second does
+	h.Trim()
+	d := alloc(t, h, 200000)
+	fill(d, 9)
+	if !allSet(c, 7) {
+		t.Error("a live block was handed out again")
+	}
+	h.Free(c)
+	h.Free(d)
+}
+
+func TestRunThatWasLostHasAccessWhenItIsBack(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1<<20)
+	alloc(t, h, 40000) // so that it cannot grow in place
+	b, ok := h.Resize(b, 8<<20)
+	if !ok {
+		t.Skip("pages are not moved here")
+	}
+	restore := refuse(vm.OpCommit)
+	h.Free(b)
+	restore()
+	if h.lost.head == 0 {
+		t.Fatal("the run was not lost")
+	}
+	h.Tick()
+	if h.lost.head != 0 {
+		t.Fatal("the run is still lost")
+	}
+	b = alloc(t, h, 8<<20)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if got := panicOf(func() { b[5] = 1 }); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestZeroedOverPartlyUsedPages(t *testing.T) {
+	h := newHeap(t, Options{})
+	used := alloc(t, h, 40000)
+	fill(used, 1)
+	h.Free(used)
+	b, err := h.Alloc(4<<20-pageBytes, 8, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !allSet(b, 0) {
+		t.Error("not zero")
+	}
+	h.check(t)
+}
+
+func TestPagesAreZeroWhatTheSystemRefuses(t *testing.T) {
+	h := newHeap(t, Options{WholePages: true})
+	b := alloc(t, h, 8192)
+	fill(b, 1)
+	restore := refuse(vm.OpDecommit)
+	h.Free(b)
+	restore()
+	b, _ = h.Alloc(8192, 8, true)
+	if !allSet(b, 0) {
+		t.Error("not zero")
+	}
+}
+
+func TestEmptySliceOfALiveBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	for _, cut := range [][]byte{b[:0], b[:0:0]} {
+		if got := panicOf(func() { h.Free(cut) }); got == "" {
+			t.Errorf("an empty slice with capacity %d was taken", cap(cut))
+		}
+	}
+	h.Free(b)
+	h.Free([]byte{})
+	h.Free(nil)
+}
