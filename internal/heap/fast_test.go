@@ -24,19 +24,18 @@ func TestConformancePlain(t *testing.T) {
 // Whatever stops the world or moves goroutines between processors, a cache has
 // one user at a time: no block has two owners, and none is lost.
 func TestCachesHaveOneUser(t *testing.T) {
-	duration := 3 * time.Second
+	rounds := 20000
 	if testing.Short() {
-		duration = 300 * time.Millisecond
+		rounds = 2000
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := heap.NewHeap(t, heap.Options{Decay: time.Millisecond})
 	var done atomic.Bool
-	time.AfterFunc(duration, func() { done.Store(true) })
 
-	var wg sync.WaitGroup
+	var wg, pests sync.WaitGroup
 	pest := func(pause time.Duration, f func(n int)) {
-		wg.Go(func() {
+		pests.Go(func() {
 			for n := 0; !done.Load(); n++ {
 				f(n)
 				time.Sleep(pause)
@@ -64,7 +63,7 @@ func TestCachesHaveOneUser(t *testing.T) {
 				clear(b)
 				h.Free(b)
 			}
-			for !done.Load() && !t.Failed() {
+			for range rounds {
 				for range 100 {
 					i := r.IntN(len(live))
 					if live[i] != nil {
@@ -102,6 +101,8 @@ func TestCachesHaveOneUser(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	done.Store(true)
+	pests.Wait()
 	close(passed)
 	for b := range passed {
 		if b != nil {
