@@ -6,7 +6,7 @@
 //   - free pages: as many as were free at every moment, the low-water mark
 //   - a class that moved no block: its stock, its empty spans, and the system
 //     pages that only free blocks of its other spans touch ("holes")
-//   - if no class moved any: the caches, at most every eighth tick, since that
+//   - if no class moved any: the caches, at most once per decay, since that
 //     stops the world for a moment
 //
 // No goroutine waits: a heap at rest has no timer running.
@@ -24,7 +24,7 @@ const DefaultDecay = time.Second
 
 const (
 	ticksPerDecay     = 3
-	ticksBetweenDrain = 8
+	ticksBetweenDrain = ticksPerDecay
 	holeBatch         = 32 // spans looked at under one lock
 )
 
