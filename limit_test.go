@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -177,6 +178,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 				if b, err := limit.Alloc(workers*share+1, 1); err == nil {
 					t.Errorf("%d bytes", len(b))
 				}
+				runtime.Gosched()
 			}
 		})
 	}
