@@ -27,19 +27,14 @@ func (h *Heap) Calloc(n, size int) unsafe.Pointer {
 }
 
 func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
-	b, err := h.Alloc(size+zeroOrOne(size), mallocAlign, zero)
+	if size == 0 {
+		size = 1
+	}
+	b, err := h.Alloc(size, mallocAlign, zero)
 	if err != nil {
 		return nil
 	}
 	return unsafe.Pointer(unsafe.SliceData(b))
-}
-
-// zeroOrOne returns what a size lacks to be more than 0.
-func zeroOrOne(size int) int {
-	if size == 0 {
-		return 1
-	}
-	return 0
 }
 
 // FreePointer frees the block at p, nothing if p is nil.
@@ -56,7 +51,9 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 		return h.malloc(size, false)
 	}
 	b := h.blockAt("ReallocPointer", p)
-	size += zeroOrOne(size)
+	if size == 0 {
+		size = 1 // the block stays one
+	}
 	if r, ok := h.Resize(b, size); ok {
 		return unsafe.Pointer(unsafe.SliceData(r))
 	}

@@ -202,15 +202,22 @@ func (h *Heap) occupy(s *span) {
 	r.dirty.setRange(r.pageIndex(s.base), s.pages)
 }
 
+// nextDirty returns the first pages in [at, end) that hold memory, as positions
+// in r.dirty. h.mu is not held; the pages are the caller's, but not the words
+// that their bits share with others'.
+func (h *Heap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	from = r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
+	return from, r.dirty.next(from, r.pageIndex(end), false)
+}
+
 // clearUsed zeroes what the dirty bits say was used before, so that the rest
 // costs no memory. h.mu is not held.
 func (h *Heap) clearUsed(s *span) {
 	r := addresses.regionOf(s.base)
 	for at, end := s.base, s.end(); at < end; {
-		h.mu.Lock()
-		from := r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
-		to := r.dirty.next(from, r.pageIndex(end), false)
-		h.mu.Unlock()
+		from, to := h.nextDirty(r, at, end)
 		at = r.base + to*pageBytes
 		clear(unsafe.Slice((*byte)(vm.Pointer(r.base+from*pageBytes)), (to-from)*pageBytes))
 	}
@@ -447,10 +454,7 @@ func (h *Heap) purgeRun(s *span, keep uintptr) {
 		unit = vm.HugePageBytes
 	}
 	for at, end := s.base, s.end(); at < end; {
-		h.mu.Lock()
-		from := r.dirty.next(r.pageIndex(at), r.pageIndex(end), true)
-		to := r.dirty.next(from, r.pageIndex(end), false)
-		h.mu.Unlock()
+		from, to := h.nextDirty(r, at, end)
 		at = r.base + to*pageBytes
 		kept := min(keep, to-from)
 		keep -= kept
