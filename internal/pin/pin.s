@@ -1,0 +1,1 @@
+// This file lets pin.go declare functions whose bodies are the runtime's.

@@ -1,0 +1,52 @@
+// Pin without the runtime: each place has a lock.
+//
+// A goroutine prefers the place that the address of its stack points at, and
+// takes another where that one is held. Slower than pin.go, but plain Go, and
+// the race detector understands it.
+
+//go:build race || freehold_portable
+
+// Package pin gives goroutines places: see pin.go.
+package pin
+
+import (
+	"sync"
+	"unsafe"
+)
+
+// Max is how many places there are.
+const Max = 32
+
+// Places are the places of one table; the zero value is ready.
+type Places struct{ places [Max]place }
+
+type place struct {
+	mu sync.Mutex
+	_  [64 - unsafe.Sizeof(sync.Mutex{})]byte // a cache line each
+}
+
+// Enter returns the place that the goroutine holds until Leave.
+func (p *Places) Enter() int {
+	var local byte
+	const stackShift = 11 // the smallest stack is 2 KiB
+	first := int(uint32(uintptr(unsafe.Pointer(&local))>>stackShift) * 2654435769 >> 16 % Max)
+	for i := range Max {
+		at := (first + i) % Max
+		if p.places[at].mu.TryLock() {
+			return at
+		}
+	}
+	p.places[first].mu.Lock()
+	return first
+}
+
+// Leave ends what Enter began.
+func (p *Places) Leave(place int) { p.places[place].mu.Unlock() }
+
+// Wait returns when everybody who holds a place now has left it.
+func (p *Places) Wait() {
+	for i := range p.places {
+		p.places[i].mu.Lock()
+		p.places[i].mu.Unlock()
+	}
+}
