@@ -1,58 +1,128 @@
 // Caches: each processor's stock of free blocks.
 //
-// A cache has a slot for each class, a stack of free blocks. Whoever holds the
-// cache, by pin, has it to itself: pin.go and pin_portable.go say how. While it
-// is held nothing may block, allocate, panic or touch memory that may fault.
+// A cache has a slot for each class, and a slot two magazines: one that Alloc
+// and Free use, which is loaded, and a spare behind it. Whoever holds the
+// cache's place, by package pin, has it to itself; what may not be done
+// meanwhile is said there.
 //
-// The slow path is a loop of enter, try, leave: after a miss the goroutine may
-// be on another processor.
+//	slot   top --> first free entry of the loaded magazine
+//	       end --> its end
+//	       spare   a magazine that is full, empty or anything between
+//
+// With a spare, the caches and the centrals meet once per batch at most,
+// whatever the order of Alloc and Free.
 
 package heap
 
 import (
+	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// slot is a cache's stack of free blocks of one class.
-type slot struct {
-	n       uint32  // entries on the stack
-	cap     uint32  // its room: two batches, or 0 while there is no stack
-	entries uintptr // address of the stack
-}
-
-// cache is one processor's stock. It is off-heap.
+// cache is one processor's stock. It is off-heap. The slots are cut into
+// columns, so that those which Alloc and Free use share few cache lines.
+//
+// Invariant: a slot without a loaded magazine has noTop as top and end, and no
+// spare.
 type cache struct {
-	guard
-	slots [numClasses]slot
+	tops   [numClasses]uintptr
+	ends   [numClasses]uintptr
+	spares [numClasses]uintptr
 }
 
-const cacheSize = unsafe.Sizeof(cache{})
+const cacheBytes = unsafe.Sizeof(cache{})
+
+// caches is the table of caches by place. A place has the empty cache until it
+// needs one of its own, which it gets under the heap's mu. It stands in the
+// heap itself and has a fixed length, which saves Alloc and Free two loads.
+type caches [pin.Max]atomic.Uintptr
+
+// noCache is the cache of a place that has none: nothing is in it, and nothing
+// goes in.
+var noCache cache
+
+func init() { noCache.clear() }
+
+func (c *cache) clear() {
+	for i := range c.tops {
+		c.tops[i], c.ends[i], c.spares[i] = noTop(), noTop(), 0
+	}
+}
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
+func (c *cache) addr() uintptr    { return uintptr(unsafe.Pointer(c)) }
 
-func (s *slot) entry(i uint32) *entry {
-	return (*entry)(vm.Pointer(s.entries + uintptr(i)*entryBytes))
+func (h *Heap) initCaches() {
+	for i := range h.caches {
+		h.caches[i].Store(noCache.addr())
+	}
 }
 
-// allocSmall is Alloc where the cache has no block to give.
-func (h *Heap) allocSmall(class uint8, size, align int, zero bool) ([]byte, error) {
+// cacheOf returns the cache at a place that is held.
+func (h *Heap) cacheOf(place int) *cache {
+	if uint(place) < pin.Max {
+		return cacheAt(h.caches[place].Load())
+	}
+	return &noCache
+}
+
+// loaded returns a slot's loaded magazine, nil if there is none.
+func (c *cache) loaded(class uint8) *magazine {
+	if c.ends[class] == noTop() {
+		return nil
+	}
+	return magazineAt(c.ends[class] - classes[class].magazineBytes())
+}
+
+// fill returns how many entries m, which is loaded, has.
+func (c *cache) fill(class uint8, m *magazine) uintptr {
+	return (c.tops[class] - m.bottom()) / entryBytes
+}
+
+// load makes m the loaded magazine and returns the one that was.
+func (c *cache) load(class uint8, m *magazine) *magazine {
+	old := c.loaded(class)
+	if old != nil {
+		old.n = c.fill(class, old)
+	}
+	c.tops[class] = m.top()
+	c.ends[class] = m.addr() + classes[class].magazineBytes()
+	return old
+}
+
+// swap makes the spare the loaded magazine and the loaded one the spare, if
+// there is a spare that serves. The slot is left with a spare or with none.
+func (c *cache) swap(class uint8, serves func(*magazine) bool) bool {
+	if c.spares[class] == 0 || !serves(magazineAt(c.spares[class])) {
+		return false
+	}
+	c.spares[class] = c.load(class, magazineAt(c.spares[class])).addr()
+	return true
+}
+
+// allocSlow is Alloc of a small block where the cache has none to give.
+func (h *Heap) allocSlow(class uint8, size, align int, zero bool) ([]byte, error) {
 	if h.wholePages {
 		return h.allocLarge(size, align, zero)
 	}
 	h.dropLive(class)
 	e, err := h.refill(class)
-	if err != nil {
+	if err == errClosed {
 		return nil, h.refused(err)
+	} else if err != nil {
+		return h.allocLarge(size, align, zero) // a page may be had where a span is not
 	}
-	st := state(e.state &^ zeroBlock)
-	if *st != 0 {
+	st := state(e.state)
+	was := *st
+	if was < freeZero {
 		freedTwice(e.addr)
 	}
 	*st = uint16(size)
 	b := unsafe.Slice((*byte)(vm.Pointer(e.addr)), size)
-	if zero && e.state&zeroBlock == 0 {
+	if zero && was != freeZero {
 		clear(b)
 	}
 	return b, nil
@@ -62,16 +132,15 @@ func (h *Heap) allocSmall(class uint8, size, align int, zero bool) ([]byte, erro
 // already; from then on that block is nobody's but its owner's.
 func (h *Heap) dropLive(class uint8) {
 	twice := uintptr(0)
-	c := h.cacheOf(h.enter())
-	if c != nil {
-		if s := &c.slots[class]; s.n > 0 {
-			if e := s.entry(s.n - 1); *state(e.state &^ zeroBlock) != 0 {
-				s.n--
-				twice = e.addr
-			}
+	place := h.places.Enter()
+	c := h.cacheOf(place)
+	if m := c.loaded(class); m != nil && c.fill(class, m) > 0 {
+		if e := entryAt(c.tops[class] - entryBytes); *state(e.state) < freeZero {
+			c.tops[class] -= entryBytes
+			twice = e.addr
 		}
 	}
-	h.leave(c)
+	h.places.Leave(place)
 	if twice != 0 {
 		freedTwice(twice)
 	}
@@ -85,124 +154,205 @@ func (h *Heap) freeSlow(b []byte) {
 		h.freeLarge(b)
 		return
 	}
-	st := s.states + s.index(addr)*2
-	*state(st) = 0
-	h.store(s.class, []entry{{addr, st}})
+	e := entry{addr, s.stateOf(s.index(addr))}
+	*state(e.state) = freeDirty
+	h.store(s.class, e)
 }
 
 // refill returns a free block of a class of which the cache has none, and puts
 // more into the cache.
-func (h *Heap) refill(class uint8) (entry, error) {
-	var batch [maxBatch]entry
-	n := 0
-	err := h.withReclaim(func() (err error) {
-		n, err = h.central[class].take(h, batch[:classes[class].batch])
+func (h *Heap) refill(class uint8) (e entry, err error) {
+	place := h.places.Enter()
+	c := h.cacheOf(place)
+	if c.swap(class, func(m *magazine) bool { return m.n > 0 }) {
+		c.tops[class] -= entryBytes
+		e = *entryAt(c.tops[class])
+	}
+	empty := magazineAt(0)
+	if e.addr == 0 && c.spares[class] != 0 {
+		empty = magazineAt(c.spares[class])
+		c.spares[class] = 0
+	}
+	h.places.Leave(place)
+	if e.addr != 0 {
+		return e, nil
+	}
+	var m *magazine
+	err = h.withReclaim(func() (err error) {
+		m, err = h.central[class].take(h, empty)
+		empty = nil
 		return err
 	})
 	if err != nil {
 		return entry{}, err
 	}
-	h.store(class, batch[:n-1])
-	return batch[n-1], nil
+	m.n--
+	e = m.entries(m.n + 1)[m.n]
+	h.keep(class, m)
+	return e, nil
 }
 
-// store puts free blocks into the cache of the processor it runs on, and what
-// has been there longest into the central to make room.
-func (h *Heap) store(class uint8, in []entry) {
-	if len(in) == 0 {
+// store puts a free block into the cache, whose loaded magazine is full.
+func (h *Heap) store(class uint8, e entry) {
+	place := h.places.Enter()
+	c := h.cacheOf(place)
+	stored := c.push(class, e)
+	if !stored && c.swap(class, func(m *magazine) bool { return m.n < classes[class].batch }) {
+		stored = c.push(class, e)
+	}
+	full := magazineAt(0)
+	if !stored && c.spares[class] != 0 {
+		full = magazineAt(c.spares[class])
+		c.spares[class] = 0
+	}
+	h.places.Leave(place)
+	if stored {
 		return
 	}
-	// What a processor took stays with it from the first block on: neighbours
-	// in two caches would share the cache lines that their states stand on.
-	if !h.keep(class, in) && (!h.prepare(class) || !h.keep(class, in)) {
-		h.central[class].give(h, in)
+	m := h.central[class].give(h, full)
+	if m == nil {
+		h.central[class].settleOne(h, e)
+		return
 	}
+	m.n = 1
+	m.entries(1)[0] = e
+	h.keep(class, m)
 }
 
-// keep is store if there is a cache and it has a stack for the class.
-func (h *Heap) keep(class uint8, in []entry) bool {
-	var oldest [maxBatch]entry
-	moved, kept := 0, false
-	c := h.cacheOf(h.enter())
-	if c != nil {
-		s := &c.slots[class]
-		if s.cap > 0 {
-			if s.n+uint32(len(in)) > s.cap {
-				moved = s.moveOldest(oldest[:classes[class].batch])
-			}
-			copy(entries(s.entries, s.cap)[s.n:], in)
-			s.n += uint32(len(in))
-			kept = true
-		}
-	}
-	h.leave(c)
-	if moved > 0 {
-		h.central[class].give(h, oldest[:moved])
-	}
-	return kept
-}
-
-// moveOldest moves the entries at the bottom of the stack to out.
-func (s *slot) moveOldest(out []entry) int {
-	stack := entries(s.entries, s.n)
-	n := copy(out, stack)
-	copy(stack, stack[n:])
-	s.n -= uint32(n)
-	return n
-}
-
-// prepare gives the processor that it runs on a cache, and the cache a stack
-// for the class, where they are missing. It reports whether there was memory;
-// without, the heap works on, slowly.
-func (h *Heap) prepare(class uint8) bool {
-	capacity := 2 * classes[class].batch
-	stack := h.newStack(capacity)
-	if stack == 0 {
+// push is what Free does.
+func (c *cache) push(class uint8, e entry) bool {
+	top := c.tops[class]
+	if top == c.ends[class] {
 		return false
 	}
-	c := h.cacheOf(h.enter())
-	if c != nil && c.slots[class].cap == 0 {
-		c.slots[class] = slot{cap: capacity, entries: stack}
-		stack = 0
+	*entryAt(top) = e
+	c.tops[class] = top + entryBytes
+	return true
+}
+
+// keep puts a magazine into the cache of the place that it finds itself in,
+// which may be another than before, and what that has no room for into the
+// central.
+func (h *Heap) keep(class uint8, m *magazine) {
+	if !h.keepHere(class, &m) && h.addCache() {
+		h.keepHere(class, &m)
 	}
-	h.leave(c)
-	if stack != 0 {
-		h.mu.Lock()
-		h.freeObject(stack, uintptr(capacity)*entryBytes)
-		h.mu.Unlock()
+	if m != nil {
+		h.central[class].put(h, m)
+	}
+}
+
+// keepHere loads *m and makes what was loaded the spare. It leaves in *m what
+// there was no room for, and reports whether there is a cache.
+func (h *Heap) keepHere(class uint8, m **magazine) bool {
+	place := h.places.Enter()
+	c := h.cacheOf(place)
+	has := c != &noCache
+	if has {
+		old := c.load(class, *m)
+		*m = nil
+		if c.spares[class] == 0 && old != nil {
+			c.spares[class] = old.addr()
+		} else {
+			*m = old
+		}
+	}
+	h.places.Leave(place)
+	return has
+}
+
+// addCache gives the place that it finds itself in a cache. It reports whether
+// there is one: without memory, and beyond the places, the heap works slowly.
+func (h *Heap) addCache() bool {
+	place := h.places.Enter()
+	h.places.Leave(place)
+	if place >= pin.Max {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed.Load() {
+		return false
+	}
+	if h.caches[place].Load() == noCache.addr() {
+		addr, err := h.newObject(cacheBytes)
+		if err != nil {
+			return false
+		}
+		cacheAt(addr).clear()
+		h.caches[place].Store(addr)
 	}
 	return true
 }
 
-// newStack returns memory for a slot, 0 if there is none or no cache for it.
-func (h *Heap) newStack(capacity uint32) uintptr {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed.Load() || !h.addCache() {
-		return 0
+// drainCaches empties the caches of all places. h.tending is held.
+func (h *Heap) drainCaches() {
+	var taken []*cache
+	for i := range h.caches {
+		if c := h.caches[i].Swap(noCache.addr()); c != noCache.addr() {
+			taken = append(taken, cacheAt(c))
+		}
 	}
-	stack, _ := h.newObject(uintptr(capacity) * entryBytes)
-	return stack
+	if len(taken) == 0 {
+		return
+	}
+	h.places.Wait()
+	for _, c := range taken {
+		h.empty(c)
+		h.mu.Lock()
+		h.freeObject(c.addr(), cacheBytes)
+		h.mu.Unlock()
+	}
 }
 
-// empty returns all blocks in a cache.
+// empty returns what is in a cache that nobody can reach.
 func (h *Heap) empty(c *cache) {
-	for i := range c.slots {
-		if s := &c.slots[i]; s.n > 0 {
-			h.central[i].give(h, entries(s.entries, s.n))
-			s.n = 0
+	for i := range c.tops {
+		class := uint8(i)
+		m := c.loaded(class)
+		if m == nil {
+			continue
+		}
+		m.n = c.fill(class, m)
+		h.central[class].put(h, m)
+		if c.spares[class] != 0 {
+			h.central[class].put(h, magazineAt(c.spares[class]))
 		}
 	}
+	c.clear()
 }
 
-// freeCache frees the memory of an empty cache that nobody can reach.
-func (h *Heap) freeCache(c *cache) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range c.slots {
-		if s := &c.slots[i]; s.cap > 0 {
-			h.freeObject(s.entries, uintptr(s.cap)*entryBytes)
+// hasCaches reports whether a cache exists.
+func (h *Heap) hasCaches() bool {
+	for i := range h.caches {
+		if h.caches[i].Load() != noCache.addr() {
+			return true
 		}
 	}
-	h.freeObject(uintptr(unsafe.Pointer(c)), cacheSize)
+	return false
+}
+
+// countCached adds up, by class, the free blocks that the caches hold. Their
+// processors may be using them.
+func (h *Heap) countCached(n *[numClasses]int) {
+	h.mu.Lock() // keeps a cache that is being drained from being freed
+	defer h.mu.Unlock()
+	h.places.Each(func(place int) {
+		c := cacheAt(h.caches[place].Load())
+		if c == &noCache {
+			return
+		}
+		for i := range n {
+			top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
+			spare := atomic.LoadUintptr(&c.spares[i])
+			if end == noTop() {
+				continue
+			}
+			batch := classes[i].batch
+			n[i] += int(min(batch, (top-(end-batch*entryBytes))/entryBytes))
+			if spare != 0 {
+				n[i] += int(min(batch, atomic.LoadUintptr(&magazineAt(spare).n)))
+			}
+		}
+	})
 }

@@ -1,33 +1,24 @@
 // Central: what the processors' caches draw on, one for each class.
 //
-//	cache <-- batches --> stock <-- batches --> spans <-- runs --> bins
+//	cache <-- magazines --> stock <-- blocks --> spans <-- runs --> bins
 //
-// The stock is a stack of free blocks of any span, so that blocks which one
-// processor frees and another needs do not pass through the spans. A refill
-// from a span takes neighbours. Spans that are nearly full are used first: a
-// span whose first block comes back goes to the front of the list.
+// The stock is a pile of magazines with free blocks of any span, so that blocks
+// which one processor frees and another needs do not pass through the spans. A
+// magazine that is filled from a span holds neighbours. Spans that are nearly
+// full are used first: a span whose first block comes back goes to the front of
+// the list.
 
 package heap
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
-	"unsafe"
-
-	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// entry is a free block on its way.
-type entry struct {
-	addr  uintptr
-	state uintptr // where the block's state stands; | zeroBlock if it holds zeros
-}
-
 const (
-	zeroBlock  = 1
-	entryBytes = unsafe.Sizeof(entry{})
-
-	stockBatches = 4 // what a stock holds
+	stockMagazines = 4 // what a stock holds
+	emptyMagazines = 2 // how many empty ones are kept
 )
 
 // central is one class of one heap. mu guards it and the spans of its class.
@@ -37,10 +28,12 @@ const (
 //   - out == sum of live over the spans
 type central struct {
 	mu      sync.Mutex
-	stock   uintptr // address of the stock, [stockBatches*batch]entry
-	stocked uint32  // entries in it
+	stock   pile // magazines with blocks
+	stocked int  // blocks in them
+	empties pile // magazines without
 	class   uint8
 	used    bool // blocks moved since the last tick
+	rested  bool // nothing moved since all was given back that could be
 	partial list
 	spans   int
 	empty   int // spans without a block in use
@@ -48,40 +41,106 @@ type central struct {
 	holes   int // bytes of free blocks given back to the system
 }
 
-func entries(addr uintptr, n uint32) []entry {
-	return unsafe.Slice((*entry)(vm.Pointer(addr)), n)
-}
-
-// take moves up to len(out) free blocks of the class to out. It returns at
-// least one, or the error that kept it from making a span.
-func (c *central) take(h *Heap, out []entry) (int, error) {
-	c.mu.Lock()
+// take returns a magazine with one free block at least, or the error that kept
+// it from making a span. It takes over empty, a magazine without blocks or nil.
+func (c *central) take(h *Heap, empty *magazine) (*magazine, error) {
+	c.lock(h)
 	defer c.mu.Unlock()
-	c.used = true
-	h.wake()
-	if c.stocked > 0 {
-		n := min(c.stocked, uint32(len(out)))
-		c.stocked -= n
-		return copy(out, entries(c.stock, c.stocked+n)[c.stocked:]), nil
+	if empty != nil {
+		c.empties.push(empty)
 	}
+	if m := c.stock.pop(); m != nil {
+		c.stocked -= int(m.n)
+		c.keepFew(h)
+		return m, nil
+	}
+	m, err := c.newMagazine(h)
+	if err != nil {
+		return nil, err
+	}
+	all := m.entries(classes[c.class].batch)
 	n := 0
-	for n < len(out) {
+	for n < len(all) {
 		if c.partial.head == 0 {
 			if n > 0 {
 				break
 			}
 			if err := c.grow(h); err != nil {
-				return 0, err
+				c.empties.push(m)
+				return nil, err
 			}
 		}
-		s := spanPtr(c.partial.head)
-		n += c.carve(s, out[n:])
+		n += c.carve(spanPtr(c.partial.head), all[n:])
 	}
 	// The last entry is used first: let that be the lowest address.
-	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
+	slices.Reverse(all[:n])
+	m.n = uintptr(n)
+	return m, nil
+}
+
+// give takes over full, a magazine with blocks or nil, and returns one without;
+// nil if there is no memory for one.
+func (c *central) give(h *Heap, full *magazine) *magazine {
+	c.lock(h)
+	defer c.mu.Unlock()
+	if full != nil {
+		c.putBack(h, full)
 	}
-	return n, nil
+	m, _ := c.newMagazine(h)
+	return m
+}
+
+// put takes over a magazine, whatever is in it.
+func (c *central) put(h *Heap, m *magazine) {
+	c.lock(h)
+	defer c.mu.Unlock()
+	c.putBack(h, m)
+	c.keepFew(h)
+}
+
+func (c *central) putBack(h *Heap, m *magazine) {
+	if m.n > 0 && c.stock.n < stockMagazines {
+		c.stock.push(m)
+		c.stocked += int(m.n)
+		return
+	}
+	c.settle(h, m.entries(m.n))
+	m.n = 0
+	c.empties.push(m)
+}
+
+// newMagazine returns an empty magazine.
+func (c *central) newMagazine(h *Heap) (*magazine, error) {
+	if m := c.empties.pop(); m != nil {
+		return m, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed.Load() {
+		return nil, errClosed
+	}
+	return h.newMagazine(c.class)
+}
+
+// keepFew frees the empty magazines that are too many.
+func (c *central) keepFew(h *Heap) { c.freeMagazines(h, emptyMagazines) }
+
+func (c *central) freeMagazines(h *Heap, keep int) {
+	if c.empties.n <= keep {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c.empties.n > keep {
+		h.freeMagazine(c.class, c.empties.pop())
+	}
+}
+
+// lock is how caches enter: something is about to move.
+func (c *central) lock(h *Heap) {
+	c.mu.Lock()
+	c.used, c.rested = true, false
+	h.wake()
 }
 
 // carve moves free blocks of s to out, from low addresses to high ones.
@@ -95,13 +154,7 @@ func (c *central) carve(s *span, out []entry) (n int) {
 		for *word != 0 && n < len(out) {
 			i := w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
-			out[n] = entry{s.base + i*s.size, s.states + i*2}
-			if i >= uintptr(s.fresh) {
-				s.fresh = uint32(i) + 1
-				if s.zero {
-					out[n].state |= zeroBlock
-				}
-			}
+			out[n] = entry{s.base + i*s.size, s.stateOf(i)}
 			n++
 		}
 	}
@@ -115,30 +168,6 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	return n
 }
 
-// give takes free blocks back from a cache.
-func (c *central) give(h *Heap, in []entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.used = true
-	h.wake()
-	if room := stockBatches*classes[c.class].batch - c.stocked; uint32(len(in)) <= room && c.makeStock(h) {
-		copy(entries(c.stock+uintptr(c.stocked)*entryBytes, room), in)
-		c.stocked += uint32(len(in))
-		return
-	}
-	c.settle(h, in)
-}
-
-// makeStock reports whether there is a stock.
-func (c *central) makeStock(h *Heap) bool {
-	if c.stock == 0 {
-		h.mu.Lock()
-		c.stock, _ = h.newObject(uintptr(stockBatches*classes[c.class].batch) * entryBytes)
-		h.mu.Unlock()
-	}
-	return c.stock != 0
-}
-
 // settle returns blocks to their spans. Spans in which nothing is left are
 // freed, but for one.
 func (c *central) settle(h *Heap, in []entry) {
@@ -150,7 +179,7 @@ func (c *central) settle(h *Heap, in []entry) {
 		if s.live == uint32(classes[c.class].blocks) {
 			c.partial.push(s)
 		}
-		s.free.set((e.state&^zeroBlock - s.states) / 2)
+		s.free.set((e.state - s.states) / stateBytes)
 		s.live--
 		s.punched = false
 		c.out--
@@ -167,15 +196,24 @@ func (c *central) settle(h *Heap, in []entry) {
 	}
 }
 
+// settleOne returns one block to its span.
+func (c *central) settleOne(h *Heap, e entry) {
+	c.lock(h)
+	defer c.mu.Unlock()
+	c.settle(h, []entry{e})
+}
+
 // shrink returns the stock to its spans and frees all empty ones.
 func (c *central) shrink(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stocked > 0 {
-		n := c.stocked
-		c.stocked = 0
-		c.settle(h, entries(c.stock, n))
+	for m := c.stock.pop(); m != nil; m = c.stock.pop() {
+		c.settle(h, m.entries(m.n))
+		m.n = 0
+		c.empties.push(m)
 	}
+	c.stocked = 0
+	c.freeMagazines(h, 0)
 	if c.empty > 0 {
 		for at := c.partial.head; at != 0; {
 			s := spanPtr(at)
@@ -205,11 +243,19 @@ func (c *central) grow(h *Heap) error {
 		h.freeObject(bits, class.bitsBytes())
 		return err
 	}
-	s.kind, s.class, s.size, s.recip = blockRun, c.class, class.size, class.recip
+	s.kind, s.class, s.size = blockRun, c.class, class.size
 	s.states, s.free = bits, bitmap(bits+class.statesBytes())
 	s.free.setRange(0, class.blocks)
+	fresh := uint16(freeDirty)
+	if zero {
+		fresh = freeZero
+	}
+	for i := range class.blocks {
+		*state(s.stateOf(i)) = fresh
+	}
+	*state(s.stateOf(class.blocks)) = freeDirty
 	h.occupy(s)
-	s.zero = zero
+	h.setTags(s)
 	r := addresses.regionOf(s.base)
 	for at := s.base; at < s.end(); at += pageBytes {
 		*r.page(at) = s
@@ -227,6 +273,7 @@ func (c *central) release(h *Heap, s *span) {
 	c.holes -= int(s.holes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	clearTags(s)
 	r := addresses.regionOf(s.base)
 	for at := s.base; at < s.end(); at += pageBytes {
 		*r.page(at) = nil
@@ -241,6 +288,6 @@ func (c *central) release(h *Heap, s *span) {
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stock, c.stocked, c.partial = 0, 0, list{}
+	c.stock, c.empties, c.stocked, c.partial = pile{}, pile{}, 0, list{}
 	c.spans, c.empty, c.out, c.holes = 0, 0, 0, 0
 }

@@ -67,7 +67,7 @@ func (h *Heap) check(t testing.TB) {
 				if previous == freeRun {
 					t.Fatalf("free run %#x follows a free run", at)
 				}
-				if s.dirty != dirty || s.none != 0 || s.recip != 0 {
+				if s.dirty != dirty || s.states != 0 {
 					t.Fatalf("free run %#x: dirty is %d, %d bits are set", at, s.dirty, dirty)
 				}
 				if !h.runs.bins[bin(s.pages)].contains(s) {
@@ -84,8 +84,8 @@ func (h *Heap) check(t testing.TB) {
 					t.Fatalf("span %#x: %d free + %d live of %d blocks", at, free, s.live, class.blocks)
 				}
 				for i := range class.blocks {
-					st := *state(s.states + i*2)
-					if s.free.has(i) && st != 0 || uintptr(st) > s.size {
+					st := *state(s.stateOf(i))
+					if st < freeZero && (s.free.has(i) || st == 0 || uintptr(st) > s.size) {
 						t.Fatalf("span %#x block %d: free %v, state %d", at, i, s.free.has(i), st)
 					}
 				}
@@ -94,6 +94,17 @@ func (h *Heap) check(t testing.TB) {
 				}
 				if free > 0 {
 					partial[s.class]++
+				}
+				for i := range class.blocks {
+					want := s.stateOf(i)
+					if r != &addresses.first {
+						want = 0
+					}
+					begin, _ := h.stateOf(s.base + i*s.size)
+					inside, _ := h.stateOf(s.base + i*s.size + s.size/2)
+					if begin != want || inside != 0 {
+						t.Fatalf("span %#x block %d: states at %#x and %#x, want %#x", at, i, begin, inside, want)
+					}
 				}
 				live[s.class] += int(s.live)
 				holes[s.class] += int(s.holes)
@@ -130,6 +141,13 @@ func (h *Heap) check(t testing.TB) {
 	for i := range h.central {
 		c := &h.central[i]
 		class := uint8(i)
+		stocked := 0
+		for at := c.stock.head; at != 0; at = magazineAt(at).next {
+			stocked += int(magazineAt(at).n)
+		}
+		if stocked != c.stocked || c.stocked > c.out {
+			t.Fatalf("class %d: %d blocks stocked, want %d, %d out", i, c.stocked, stocked, c.out)
+		}
 		if c.out != live[class] || c.holes != holes[class] || c.spans != spans[class] || c.partial.length() != partial[class] {
 			t.Fatalf("class %d: out %d, holes %d, spans %d, partial %d; want %d, %d, %d, %d",
 				i, c.out, c.holes, c.spans, c.partial.length(), live[class], holes[class], spans[class], partial[class])
@@ -210,17 +228,17 @@ func TestClassTable(t *testing.T) {
 		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pageBytes || c.pages*pageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
 		}
-		if c.bitsBytes() > maxObject || stockBatches*uintptr(c.batch)*entryBytes > maxObject {
+		if c.bitsBytes() > maxObject || c.magazineBytes() > maxObject || c.pages > tagPageMask>>tagPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
-		// The reciprocal divides exactly, from the first block to past the last.
-		for b := uintptr(0); b <= c.blocks && b*c.size < c.pages*pageBytes; b++ {
-			s := span{base: 1 << 20, recip: c.recip}
-			if got := s.index(s.base + b*c.size); got != b {
-				t.Errorf("class of %d: block %d has index %d", c.size, b, got)
+		// The reciprocal divides exactly, and knows what divides exactly.
+		for off := range c.pages * pageBytes {
+			product := uint64(off) * uint64(reciprocals[i])
+			if got := uintptr(product >> 32); got != off/c.size {
+				t.Fatalf("class of %d: offset %d has index %d", c.size, off, got)
 			}
-			if got := s.index(s.base + b*c.size + c.size - 1); got > c.blocks {
-				t.Errorf("class of %d: the end of block %d has index %d", c.size, b, got)
+			if got := uint32(product) < reciprocals[i]; got != (off%c.size == 0) {
+				t.Fatalf("class of %d: offset %d is a block's: %v", c.size, off, got)
 			}
 		}
 	}

@@ -20,20 +20,26 @@ const (
 	numClasses = 75       // class 0 stands for "no class"
 	maxBlocks  = 1024     // the most blocks in a span
 
-	maxBatch   = 32       // the most blocks that move between cache and central at once
-	cacheBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
+	maxBatch  = 32       // the most blocks that move between cache and central at once
+	slotBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
 )
 
 // class describes one block size.
 type class struct {
 	size   uintptr // bytes
-	recip  uint32  // ceil(2^32 / size), to divide by multiplying
 	pages  uintptr // pages in a span
 	blocks uintptr // blocks in a span
-	batch  uint32  // blocks that move between cache and central at once
+	batch  uintptr // blocks that move between cache and central at once
 }
 
 var classes [numClasses]class
+
+// reciprocals holds ceil(2^32 / size) by class. Times an offset into a span it
+// has the block's index in its upper half, and in its lower half less than the
+// reciprocal if and only if the offset is a multiple of the size. (Lemire, Kaser
+// and Kurz, "Faster Remainder by Direct Computation", 2019.) Class 0 has 0, of
+// which nothing is a multiple.
+var reciprocals [1 << 8]uint32
 
 // classOf maps a size, in units of 8 bytes rounded up, to its class. It reaches
 // past maxSmall by what rounding to an alignment can add; there it holds 0.
@@ -43,6 +49,7 @@ func init() {
 	c := 1
 	for size := uintptr(8); size <= maxSmall; size += classStep(size) {
 		classes[c] = newClass(size)
+		reciprocals[c] = uint32((1<<32 + uint64(size) - 1) / uint64(size))
 		c++
 	}
 	if c != numClasses {
@@ -77,9 +84,8 @@ func newClass(size uintptr) class {
 	}
 	return class{
 		size:   size,
-		recip:  uint32((1<<32 + uint64(size) - 1) / uint64(size)),
 		pages:  pages,
 		blocks: min(pages*pageBytes/size, maxBlocks),
-		batch:  uint32(max(2, min(maxBatch, cacheBytes/2/size))),
+		batch:  max(2, min(maxBatch, slotBytes/2/size)),
 	}
 }

@@ -9,24 +9,59 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The runtime's g.m, m.p and p.id; pinCode in fast_amd64.go holds the same.
-#define g_m 0x30
-#define m_p 0xd0
-#define p_id 0
-
-// SLOT sets slot to the class's slot in the cache of the processor that this
-// runs on, or jumps to none. It changes class.
-#define SLOT(h, class, slot, none) \
-	MOVQ g_m(R14), slot \
-	MOVQ m_p(slot), slot \
-	MOVL p_id(slot), slot \
-	CMPL slot, $const_maxCaches \
+// CACHE sets cache to the cache of the processor that this runs on, or jumps to
+// none.
+#define CACHE(h, cache, none) \
+	MOVQ const_gM(R14), cache \
+	MOVQ const_mP(cache), cache \
+	MOVL const_pID(cache), cache \
+	CMPL cache, $const_maxPlaces \
 	JAE  none \
-	MOVQ Heap_caches(h)(slot*8), slot \
-	TESTQ slot, slot \
+	MOVQ Heap_caches(h)(cache*8), cache
+
+// STATE sets state to the place of the state of the block of h at addr, and
+// class to its class, or jumps to none. It changes R8, R11 and R12.
+#define STATE(h, addr, state, class, none) \
+	MOVQ addr, R8 \
+	SUBQ ·addresses+(space_first+region_base)(SB), R8 \
+	CMPQ R8, ·addresses+(space_first+region_used)(SB) \
+	JAE  none \
+	MOVQ R8, state \
+	SHRQ $const_pageShift, state \
+	MOVQ ·addresses+(space_first+region_tags)(SB), R11 \
+	MOVQ (R11)(state*8), state \
+	XORQ Heap_holder(h), state \
+	TESTL $const_tagHolderMask, state \
+	JNE  none \
+	MOVBLZX state, class \
+	LEAQ ·reciprocals(SB), R11 \
+	MOVL (R11)(class*4), R11 \
+	MOVL state, R12 \
+	ANDL $const_tagPageMask, R12 \
+	SHRL $(const_tagPageShift-const_pageShift), R12 \
+	ANDL $((1<<const_pageShift)-1), R8 \
+	ORL  R12, R8 \
+	IMULQ R11, R8 \
+	CMPL R8, R11 \
+	JAE  none \
+	SHRQ $32, R8 \
+	SHRQ $(const_tagStatesShift-const_statesShift), state \
+	ANDQ $~((1<<const_statesShift)-1), state \
+	LEAQ (state)(R8*2), state
+
+// PUSH puts the block at addr onto its class's magazine and returns, or jumps
+// to none. It changes R8 and R11.
+#define PUSH(h, addr, state, class, none) \
+	CACHE(h, R8, none) \
+	MOVQ cache_tops(R8)(class*8), R11 \
+	CMPQ R11, cache_ends(R8)(class*8) \
 	JEQ  none \
-	SHLL $4, class \
-	LEAQ cache_slots(slot)(class*1), slot
+	MOVW $const_freeDirty, (state) \
+	MOVQ addr, entry_addr(R11) \
+	MOVQ state, entry_state(R11) \
+	ADDQ $entry__size, R11 \
+	MOVQ R11, cache_tops(R8)(class*8) \
+	RET
 
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
@@ -35,31 +70,26 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 	// A size of 0 has class 0, of which no cache has a block.
 	CMPQ BX, $const_maxSmall
 	JHI  plain
-	CMPQ CX, $8
-	JHI  wide
-	MOVL $(1<<1 | 1<<2 | 1<<4 | 1<<8), DX
-	BTL  CX, DX
-	JCC  plain
+	LEAQ -1(CX), DX
+	CMPQ DX, $8
+	JCC  wide
+	TESTQ DX, CX
+	JNE  plain
 	LEAQ 7(BX), R8
 class:
 	SHRQ $3, R8
 	LEAQ ·classOf(SB), R9
 	MOVBLZX (R9)(R8*1), R8
-	SLOT(AX, R8, R9, plain)
-	MOVL slot_n(R9), R10
-	SUBL $1, R10
+	CACHE(AX, R9, plain)
+	MOVQ cache_tops(R9)(R8*8), R10
+	MOVQ (entry_state-entry__size)(R10), R11
+	MOVWLZX (R11), R12
+	CMPL R12, $const_freeZero
 	JCS  plain
-	MOVL R10, R11
-	SHLQ $4, R11
-	ADDQ slot_entries(R9), R11
-	MOVQ entry_state(R11), R12
-	MOVQ R12, R13
-	ANDQ $~const_zeroBlock, R13
-	CMPW (R13), $0
-	JNE  plain
-	MOVW BX, (R13)
-	MOVL R10, slot_n(R9)
-	MOVQ entry_addr(R11), AX
+	MOVW BX, (R11)
+	MOVQ (entry_addr-entry__size)(R10), AX
+	SUBQ $entry__size, R10
+	MOVQ R10, cache_tops(R9)(R8*8)
 	// From here on the block is the caller's.
 	TESTB DIB, DIB
 	JNE  zero
@@ -69,9 +99,8 @@ done:
 	XORL SI, SI
 	RET
 wide:
-	CMPQ CX, $const_maxAlign
-	JHI  plain
-	LEAQ -1(CX), DX
+	CMPQ DX, $const_maxAlign
+	JCC  plain // an alignment of 0 too
 	TESTQ DX, CX
 	JNE  plain
 	LEAQ (BX)(DX*1), R8
@@ -79,8 +108,8 @@ wide:
 	ANDQ DX, R8 // a multiple of 16 at least, so there is nothing to round up
 	JMP  class
 zero:
-	TESTL $const_zeroBlock, R12
-	JNE  done
+	CMPL R12, $const_freeZero
+	JEQ  done
 	MOVQ ·cleared(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
@@ -93,51 +122,30 @@ plain:
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
-	MOVQ BX, R8
-	SUBQ ·addresses+(space_first+region_base)(SB), R8
-	CMPQ R8, ·addresses+(space_first+region_used)(SB)
-	JAE  plain
-	SHRQ $const_pageShift, R8
-	MOVQ ·addresses+(space_first+region_pages)(SB), R9
-	MOVQ (R9)(R8*8), R9 // the span
-	TESTQ R9, R9
-	JEQ  plain
-	MOVQ BX, R8
-	SUBQ span_base(R9), R8
-	MOVL span_recip(R9), R10
-	IMULQ R8, R10
-	SHRQ $32, R10 // the block's index
-	MOVQ span_states(R9), R11
-	LEAQ (R11)(R10*2), R11
-	MOVWLZX (R11), R12
+	// The state of a free block is larger than maxSmall.
+	CMPQ CX, $const_maxSmall
+	JHI  plain
+	PREFETCHT0 (BX)
+	STATE(AX, BX, R9, R10, plain)
+	MOVWLZX (R9), R12
 	CMPQ R12, CX
 	JNE  plain
-	IMULQ span_size(R9), R10
-	CMPQ R10, R8
-	JNE  plain
-	MOVL span_owner(R9), R12
-	CMPL R12, Heap_id(AX)
-	JNE  plain
-	CMPQ CX, DI
-	JNE  plain
-	TESTQ CX, CX
-	JEQ  plain
-	MOVBLZX span_class(R9), R10
-	SLOT(AX, R10, R12, plain)
-	MOVL slot_n(R12), R10
-	CMPL R10, slot_cap(R12)
-	JCC  plain
-	MOVL R10, R13
-	SHLQ $4, R13
-	ADDQ slot_entries(R12), R13
-	MOVW $0, (R11)
-	MOVQ BX, entry_addr(R13)
-	MOVQ R11, entry_state(R13)
-	INCL R10
-	MOVL R10, slot_n(R12)
-	RET
+	PUSH(AX, BX, R9, R10, plain)
 plain:
 	MOVQ ·plainFree(SB), DX
+	MOVQ (DX), R8
+	JMP  R8
+
+// func(h *Heap, p unsafe.Pointer)
+//
+//	h AX, p BX
+TEXT freePointerFast<>(SB), NOSPLIT, $0-0
+	STATE(AX, BX, R9, R10, plain)
+	CMPW (R9), $const_freeZero
+	JCC  plain
+	PUSH(AX, BX, R9, R10, plain)
+plain:
+	MOVQ ·plainFreePointer(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
 
@@ -170,21 +178,23 @@ TEXT probeFree<>(SB), NOSPLIT, $0-0
 
 // func processor() uintptr
 TEXT processor<>(SB), NOSPLIT, $0-0
-	MOVQ g_m(R14), AX
-	MOVQ m_p(AX), AX
-	MOVL p_id(AX), AX
+	MOVQ const_gM(R14), AX
+	MOVQ const_mP(AX), AX
+	MOVL const_pID(AX), AX
 	RET
 
-// func entryPoints() (alloc, free, probeAlloc, probeFree, processor uintptr)
-TEXT ·entryPoints(SB), NOSPLIT, $0-40
+// func entryPoints() (alloc, free, freePointer, probeAlloc, probeFree, processor uintptr)
+TEXT ·entryPoints(SB), NOSPLIT, $0-48
 	LEAQ allocFast<>(SB), AX
 	MOVQ AX, alloc+0(FP)
 	LEAQ freeFast<>(SB), AX
 	MOVQ AX, free+8(FP)
+	LEAQ freePointerFast<>(SB), AX
+	MOVQ AX, freePointer+16(FP)
 	LEAQ probeAlloc<>(SB), AX
-	MOVQ AX, probeAlloc+16(FP)
+	MOVQ AX, probeAlloc+24(FP)
 	LEAQ probeFree<>(SB), AX
-	MOVQ AX, probeFree+24(FP)
+	MOVQ AX, probeFree+32(FP)
 	LEAQ processor<>(SB), AX
-	MOVQ AX, processor+32(FP)
+	MOVQ AX, processor+40(FP)
 	RET

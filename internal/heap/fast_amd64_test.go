@@ -8,13 +8,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // The assembly is in use with the version of Go and on the system that it was
-// written for. With others this says that pinCode needs another look: on
+// written for. With others this says that what pin.Known looks for needs another look: on
 // Windows the runtime keeps the processor elsewhere.
 func TestAssemblyIsInUse(t *testing.T) {
-	compiler, known := knowsCompiler(), knowsRuntime()
+	compiler, known := knowsCompiler(), pin.Known()
 	if compiler && known {
 		return
 	}
@@ -33,11 +35,12 @@ func TestAssemblyIsInUse(t *testing.T) {
 // The assembly and procPin find the same processor, wherever a goroutine runs
 // and however many processors there are.
 func TestProcessor(t *testing.T) {
-	if !knowsCompiler() || !knowsRuntime() {
+	if !knowsCompiler() || !pin.Known() {
 		t.Skip("the assembly is not in use")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	processor := funcAt[func() uintptr](&entryPoint.processor)
+	var places pin.Places
 	var mu sync.Mutex
 	seen := map[int]bool{}
 	for procs := 1; procs <= 16; procs++ {
@@ -50,9 +53,9 @@ func TestProcessor(t *testing.T) {
 					defer runtime.UnlockOSThread()
 				}
 				for range 1000 {
-					want := procPin()
+					want := places.Enter()
 					got := processor()
-					procUnpin()
+					places.Leave(want)
 					if got != uintptr(want) {
 						t.Errorf("processor %d, procPin says %d", got, want)
 						return

@@ -2,8 +2,13 @@
 
 package heap
 
+import "unsafe"
+
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
 func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) { return h.alloc(size, align, zero) }
 
 // Free takes back a block.
 func (h *Heap) Free(b []byte) { h.free(b) }
+
+// FreePointer frees the block at p, nothing if p is nil.
+func (h *Heap) FreePointer(p unsafe.Pointer) { h.freePointer(p) }

@@ -26,6 +26,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -49,6 +50,8 @@ type Options struct {
 // blocks. tending is held by whoever gives memory back: see tend.go.
 type Heap struct {
 	caches caches
+	places pin.Places
+	holder uint64 // the heap's number in tags, at its place there
 	id     uint32
 	closed atomic.Bool
 
@@ -80,7 +83,8 @@ var lastID atomic.Uint32
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(o Options) {
 	addresses.init()
-	h.caches.init()
+	h.initCaches()
+	h.holder = takeHolder()
 	h.id = lastID.Add(1)
 	h.name = o.Name
 	if h.name == "" {
@@ -108,45 +112,40 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 		return h.allocLarge(size, align, zero)
 	}
 	class := classOf[((uint(size)+mask)&^mask+7)/8]
-	if c := h.cacheOf(h.enter()); c != nil {
-		if s := &c.slots[class]; s.n > 0 {
-			e := s.entry(s.n - 1)
-			if st := state(e.state &^ zeroBlock); *st == 0 {
-				*st = uint16(size)
-				s.n--
-				addr, clean := e.addr, e.state&zeroBlock
-				h.leave(c)
-				b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
-				if zero && clean == 0 {
-					clear(b)
-				}
-				return b, nil
-			}
-		}
-		h.leave(c)
-	} else {
-		h.leave(c)
+	place := h.places.Enter()
+	c := h.cacheOf(place)
+	top := c.tops[class]
+	e := entryAt(top - entryBytes)
+	st := state(e.state)
+	was := *st
+	if was < freeZero {
+		h.places.Leave(place)
+		return h.allocSlow(class, size, align, zero)
 	}
-	return h.allocSmall(class, size, align, zero)
+	*st = uint16(size)
+	c.tops[class] = top - entryBytes
+	addr := e.addr
+	h.places.Leave(place)
+	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
+	if zero && was != freeZero {
+		clear(b)
+	}
+	return b, nil
 }
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	c := h.cacheOf(h.enter())
-	if s := addresses.first.span(addr); s != nil && c != nil {
-		i := s.index(addr)
-		st := state(s.states + i*2)
-		slot := &c.slots[s.class]
-		if int(*st) == len(b) && s.base+i*s.size == addr && s.owner == h.id && cap(b) == len(b) && len(b) != 0 && slot.n < slot.cap {
-			*st = 0
-			*slot.entry(slot.n) = entry{addr, uintptr(unsafe.Pointer(st))}
-			slot.n++
-			h.leave(c)
+	st, class := h.stateOf(addr)
+	if st != 0 && len(b) <= maxSmall { // which the state of a free block is not
+		place := h.places.Enter()
+		if int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
+			*state(st) = freeDirty
+			h.places.Leave(place)
 			return
 		}
+		h.places.Leave(place)
 	}
-	h.leave(c)
 	h.freeSlow(b)
 }
 
@@ -182,9 +181,7 @@ func (h *Heap) Close() {
 		return
 	}
 	h.timer.Stop()
-	for i := range h.caches {
-		h.caches[i].Store(0)
-	}
+	h.initCaches()
 	for i := range h.central {
 		h.central[i].close()
 	}
@@ -194,5 +191,6 @@ func (h *Heap) Close() {
 		addresses.give(segment.base, segment.size)
 	}
 	h.closeMeta()
+	giveHolder(h.holder)
 	h.runs, h.large, h.lost = runs{}, largeCount{}, list{}
 }

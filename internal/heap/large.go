@@ -192,13 +192,13 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	if uintptr(size) > s.size || uintptr(size) <= s.size/2 {
 		return nil, false
 	}
-	*state(s.states + s.index(addr)*2) = uint16(size)
+	*state(s.stateOf(s.index(addr))) = uint16(size)
 	return unsafe.Slice((*byte)(vm.Pointer(addr)), size), true
 }
 
 // holds reports whether b is exactly a live block in s.
 func (s *span) holds(h *Heap, addr uintptr, b []byte) bool {
-	if s.owner != h.id || len(b) != cap(b) || len(b) == 0 {
+	if s.owner != h.id || len(b) == 0 {
 		return false
 	}
 	switch s.kind {
@@ -206,7 +206,7 @@ func (s *span) holds(h *Heap, addr uintptr, b []byte) bool {
 		return s.base == addr && s.size == uintptr(len(b))
 	case blockRun:
 		i := s.index(addr)
-		return s.base+i*s.size == addr && int(*state(s.states + i*2)) == len(b)
+		return s.base+i*s.size == addr && len(b) <= maxSmall && int(*state(s.stateOf(i))) == len(b)
 	}
 	return false
 }

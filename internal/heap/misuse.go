@@ -57,17 +57,15 @@ func (h *Heap) diagnose(b []byte) string {
 		for i > 0 && s.base+i*s.size > addr {
 			i--
 		}
-		base, size = s.base+i*s.size, uintptr(*state(s.states + i*2))
+		base, size = s.base+i*s.size, uintptr(*state(s.stateOf(i)))
 	}
 	switch {
-	case size == 0:
+	case size >= freeZero && s.kind == blockRun:
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %d bytes into a block of %d bytes", addr-base, size)
-	case size != uintptr(len(b)):
-		return fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", len(b), size)
 	}
-	return fmt.Sprintf("its capacity is %d, the block has %d bytes; a block is freed whole", cap(b), size)
+	return fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", len(b), size)
 }
 
 // spanAround returns the span of the run that addr lies in. h.mu is held.

@@ -37,8 +37,8 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(b))
 }
 
-// FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) {
+// freePointer is FreePointer in Go.
+func (h *Heap) freePointer(p unsafe.Pointer) {
 	if p != nil {
 		h.Free(h.blockAt("FreePointer", p))
 	}
@@ -84,7 +84,7 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	if s := spanAt(addr); s != nil {
 		size := s.size
 		if s.kind == blockRun {
-			size = uintptr(*state(s.states + s.index(addr)*2))
+			size = uintptr(*state(s.stateOf(s.index(addr))))
 		}
 		if b := unsafe.Slice((*byte)(p), size); s.holds(h, addr, b) {
 			return b

@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"errors"
 	"runtime/debug"
 	"syscall"
 	"testing"
@@ -166,7 +167,7 @@ func TestBlockFreedTwiceAtOnceHarmsNoOther(t *testing.T) {
 		t.Fatal("not one span")
 	}
 	h.Free(b)
-	h.store(s.class, []entry{{addr, s.states + s.index(addr)*2}}) // what the second does
+	h.store(s.class, entry{addr, s.stateOf(s.index(addr))}) // what the second does
 	h.Trim()
 	d := alloc(t, h, 200000)
 	fill(d, 9)
@@ -241,4 +242,47 @@ func TestEmptySliceOfALiveBlockIsNoBlock(t *testing.T) {
 	h.Free(b)
 	h.Free([]byte{})
 	h.Free(nil)
+}
+
+// The state of a free block is a number too: no slice has that length.
+func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	h.Free(b)
+	for _, n := range []int{freeZero, freeDirty, freeDirty + 1, freeDirty + 1 + 100} {
+		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
+			t.Errorf("a slice of %d bytes was taken", n)
+		}
+		if got := panicOf(func() { h.free(unsafe.Slice(&b[0], n)) }); got == "" {
+			t.Errorf("a slice of %d bytes was taken by the Go path", n)
+		}
+	}
+}
+
+// A limit below the span of a class leaves room for blocks of it.
+func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
+	for _, size := range []int{16, 1000, 5000, 32 << 10} {
+		h := newHeap(t, Options{MaxBytes: 128 << 10})
+		var live [][]byte
+		for {
+			b, err := h.Alloc(size, 8, false)
+			if err != nil {
+				if !errors.Is(err, ErrOutOfMemory) {
+					t.Error(err)
+				}
+				break
+			}
+			fill(b, 3)
+			live = append(live, b)
+		}
+		if len(live) == 0 {
+			t.Errorf("no block of %d bytes", size)
+		}
+		for _, b := range live {
+			if !allSet(b, 3) {
+				t.Error("a block changed")
+			}
+			h.Free(b)
+		}
+	}
 }

@@ -8,10 +8,11 @@
 //	region   |<-- used: segments handed out so far -->|<-- no access yet -->|
 //	         | segment 4 MiB | segment 64 MiB | ...   |
 //	pages    one word per page: the span that it belongs to, or 0
+//	tags     one more, for Free: see tag.go; the first region has them
 //	dirty    one bit per page: may hold something other than zeros
 //	owners   one word per 4 MiB: the heap that has it, or 0
 //
-// pages, dirty and owners are accessible for the used part, always.
+// These tables are accessible for the used part, always.
 
 package heap
 
@@ -40,6 +41,7 @@ type region struct {
 	size   uintptr
 	used   atomic.Uintptr
 	pages  uintptr
+	tags   uintptr // 0 if the region has none
 	dirty  bitmap
 	owners uintptr
 }
@@ -69,15 +71,15 @@ var errTaken = errors.New("freehold: the addresses are taken")
 func (s *space) init() {
 	s.start.Do(func() {
 		for size := vm.MaxReserve(); size >= segmentBytes; size /= 16 {
-			if s.first.reserve(size) == nil {
+			if s.first.reserve(size, true) == nil {
 				return
 			}
 		}
 	})
 }
 
-// reserve makes r a region of size bytes.
-func (r *region) reserve(size uintptr) error {
+// reserve makes r a region of size bytes, with tags or without.
+func (r *region) reserve(size uintptr, tagged bool) error {
 	base, err := vm.Reserve(size, segmentBytes)
 	if err != nil {
 		return err
@@ -89,6 +91,9 @@ func (r *region) reserve(size uintptr) error {
 		return addr
 	}
 	r.pages = table(size / pageBytes * wordBytes)
+	if tagged {
+		r.tags = table(size / pageBytes * tagBytes)
+	}
 	r.dirty = bitmap(table(size / pageBytes / 8))
 	r.owners = table(size / segmentBytes * 4)
 	if err != nil {
@@ -114,6 +119,11 @@ func (r *region) open(size uintptr) error {
 	const perSegment = segmentBytes / pageBytes
 	if err := commit(r.pages, perSegment*wordBytes); err != nil {
 		return err
+	}
+	if r.tags != 0 {
+		if err := commit(r.tags, perSegment*tagBytes); err != nil {
+			return err
+		}
 	}
 	if err := commit(uintptr(r.dirty), perSegment/8); err != nil {
 		return err
@@ -254,7 +264,7 @@ func (s *space) chain(size uintptr) (*region, error) {
 	var err error
 	want := max(vm.MaxReserve(), segmentBytes, size)
 	for {
-		if err = r.reserve(want); err == nil {
+		if err = r.reserve(want, false); err == nil {
 			break
 		}
 		if want == size {
@@ -281,6 +291,9 @@ func (s *space) give(addr, size uintptr) {
 		r.dirty.clearRange(r.pageIndex(addr), size/pageBytes)
 	}
 	clearWords(uintptr(unsafe.Pointer(r.page(addr))), size/pageBytes*wordBytes)
+	if r.tags != 0 {
+		clearWords(uintptr(unsafe.Pointer(r.tag(addr-r.base))), size/pageBytes*tagBytes)
+	}
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

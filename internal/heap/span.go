@@ -6,11 +6,10 @@
 //	pages    | page | page | page |     metadata   | span |
 //	         | block 0 | block 1 | … |             | bits: states[blocks+1] free[words] |
 //
-// The state of a block is the size it was asked for, 0 while it is free. Free
+// The state of a block is the size it was asked for, or that it is free. Free
 // compares it with the length of the slice that it is given, and that one
-// comparison finds double frees, interior pointers and cut slices. Large and
-// free spans have one state, of 0, so that the same comparison sends them to
-// the slow path; the one past the end does it for the waste at a span's end.
+// comparison finds double frees and cut slices. The state past the end is free:
+// it stands for the waste at a span's end.
 //
 // A span of blocks is empty, partial or full. Partial and empty spans are on
 // their class's list; see central.go.
@@ -35,25 +34,22 @@ const (
 //
 // Invariants of a block run:
 //   - live + bits set in free == blocks
-//   - block i is free in the span, cached or live; its state is 0 unless live
-//   - no block from fresh on was ever handed out
+//   - block i is free in the span, cached or live; its state is freeZero or
+//     freeDirty unless live
 //
-// kind, base, size, recip, states and owner are fixed while any page word
+// kind, base, size, class, states and owner are fixed while any page word
 // points to the span. The rest is guarded by the lock of its central for a
 // block run, by the heap's otherwise.
 type span struct {
 	base    uintptr // address of the run
-	states  uintptr // address of the states, [blocks+1]uint16
+	states  uintptr // of a block run: address of the states, [blocks+1]uint16
 	size    uintptr // block size in bytes; of a large block, the size asked for
-	recip   uint32  // as in class; 0 in a span that is one piece
 	owner   uint32  // the heap's id
 	class   uint8   // of a block run
 	kind    uint8
 	align   uint8  // of a large block: log2 of the alignment asked for
 	moved   bool   // the run's pages were moved here: see large.go
 	live    uint32 // blocks that are not free in the span
-	fresh   uint32 // blocks from here on were never handed out ...
-	zero    bool   // ... and hold zeros
 	holes   uint32 // bytes of free blocks given back to the system
 	punched bool   // no block moved since holes were made
 	pages   uintptr
@@ -62,10 +58,15 @@ type span struct {
 	next    uintptr // neighbours on a list, 0 at its ends
 	prev    uintptr
 	free    bitmap // of a block run: the blocks that are free in the span
-	none    uint32 // the state of a span that is one piece: 0
 }
 
 const spanBytes = unsafe.Sizeof(span{})
+
+// The states of a free block. A live block's is its size, maxSmall at most.
+const (
+	freeZero  = 0xfffe // it holds zeros: nobody had it yet
+	freeDirty = 0xffff
+)
 
 // state is where the state of one block stands.
 func state(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
@@ -78,8 +79,11 @@ func (s *span) end() uintptr     { return s.base + s.pages*pageBytes }
 // index returns which block addr lies in, or one past the last for the waste
 // at the end. Precondition: addr lies in the run.
 func (s *span) index(addr uintptr) uintptr {
-	return uintptr(uint64(addr-s.base) * uint64(s.recip) >> 32)
+	return uintptr(uint64(addr-s.base) * uint64(reciprocals[s.class]) >> 32)
 }
+
+// stateOf returns where the state of block i stands.
+func (s *span) stateOf(i uintptr) uintptr { return s.states + i*stateBytes }
 
 // awaits reports whether e is a free block of s that is not in s. s may be nil.
 func (s *span) awaits(e entry) bool {
@@ -87,22 +91,20 @@ func (s *span) awaits(e entry) bool {
 		return false
 	}
 	i := s.index(e.addr)
-	at := s.states + i*2
-	return s.base+i*s.size == e.addr && at == e.state&^zeroBlock && *state(at) == 0 && !s.free.has(i)
+	return s.base+i*s.size == e.addr && s.stateOf(i) == e.state && *state(e.state) >= freeZero && !s.free.has(i)
 }
 
 // whole makes s one piece again, with nothing but its run.
 func (s *span) whole(kind uint8) {
-	s.kind, s.class, s.recip = kind, 0, 0
-	s.states, s.none = uintptr(unsafe.Pointer(&s.none)), 0
-	s.size, s.live, s.fresh, s.zero, s.holes, s.free = 0, 0, 0, false, 0, 0
+	s.kind, s.class = kind, 0
+	s.states, s.size, s.live, s.holes, s.free = 0, 0, 0, 0, 0
 	s.moved, s.punched, s.settled = false, false, false
 }
 
 // bitsBytes returns the size of the bits of a class's spans: the states, which
 // begin a cache line, and the bitmap.
 func (c *class) bitsBytes() uintptr   { return c.statesBytes() + c.freeWords()*8 }
-func (c *class) statesBytes() uintptr { return roundUp((c.blocks+1)*2, 8) }
+func (c *class) statesBytes() uintptr { return roundUp((c.blocks+1)*stateBytes, 8) }
 func (c *class) freeWords() uintptr   { return (c.blocks + 63) / 64 }
 
 // list is a doubly linked list of spans.

@@ -39,7 +39,7 @@ func (h *Heap) Stats() Stats {
 	for i := range h.central {
 		c := &h.central[i]
 		c.mu.Lock()
-		spans, out, stocked := c.spans, c.out, int(c.stocked)
+		spans, out, stocked := c.spans, c.out, c.stocked
 		holes += c.holes
 		c.mu.Unlock()
 		if spans == 0 {
@@ -69,14 +69,4 @@ func (h *Heap) Stats() Stats {
 	st.Resident = st.Committed - holes
 	st.Retained = int(r.total) - (st.Committed - st.Metadata) + holes
 	return st
-}
-
-// hasCaches reports whether a cache exists.
-func (h *Heap) hasCaches() bool {
-	for i := range h.caches {
-		if h.caches[i].Load() != 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -128,7 +128,7 @@ func (c *central) rest(h *Heap) bool {
 	c.mu.Lock()
 	used := c.used
 	c.used = false
-	idle := !used && c.spans > 0
+	idle := !used && !c.rested
 	c.mu.Unlock()
 	if idle {
 		c.shrink(h)
@@ -140,13 +140,14 @@ func (c *central) rest(h *Heap) bool {
 // punch gives back the system pages that only free blocks touch. It gives up
 // when the class moves a block.
 func (c *central) punch(h *Heap) {
-	if !vm.HolesReadZero || h.hugePages {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = false
-	for n, at := 1, c.partial.head; at != 0 && !c.used; n++ {
+	at := c.partial.head
+	if !vm.HolesReadZero || h.hugePages {
+		at = 0
+	}
+	for n := 1; at != 0 && !c.used; n++ {
 		s := spanPtr(at)
 		at = s.next
 		if !s.punched {
@@ -158,6 +159,7 @@ func (c *central) punch(h *Heap) {
 			c.mu.Lock()
 		}
 	}
+	c.rested = !c.used
 }
 
 func (c *central) punchSpan(s *span) {

@@ -38,6 +38,15 @@ func (*Places) Enter() int { return procPin() }
 // Leave ends what Enter began.
 func (*Places) Leave(int) { procUnpin() }
 
+// Each calls f for every place. Where the build can, f holds it; otherwise its
+// holder may be at work, so f only reads, by atomic loads, and takes what it
+// reads for a snapshot.
+func (*Places) Each(f func(place int)) {
+	for i := range Max {
+		f(i)
+	}
+}
+
 // Wait returns when everybody who holds a place now has left it.
 func (*Places) Wait() {
 	world.mu.Lock()

@@ -43,6 +43,15 @@ func (p *Places) Enter() int {
 // Leave ends what Enter began.
 func (p *Places) Leave(place int) { p.places[place].mu.Unlock() }
 
+// Each calls f for every place, which f then holds.
+func (p *Places) Each(f func(place int)) {
+	for i := range p.places {
+		p.places[i].mu.Lock()
+		f(i)
+		p.places[i].mu.Unlock()
+	}
+}
+
 // Wait returns when everybody who holds a place now has left it.
 func (p *Places) Wait() {
 	for i := range p.places {

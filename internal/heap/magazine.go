@@ -1,0 +1,108 @@
+// Magazines: stacks of free blocks that move as one.
+//
+//	+------+---------+---------+---------+-----+
+//	| head | entry 0 | entry 1 | entry 2 | ... |     a class's batch of entries
+//	+------+---------+---------+---------+-----+
+//	       bottom                        end
+//
+// A magazine belongs to a cache, to a central, or to the one function that
+// carries it between them, so that what passes from one processor to another
+// is a single address. (Bonwick and Adams, "Magazines and Vmem", 2001.)
+//
+// Under entry 0 lies one that is never free: it ends Alloc's search where the
+// magazine is empty.
+
+package heap
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// entry is a free block on its way.
+type entry struct {
+	addr  uintptr
+	state uintptr // where the block's state stands
+}
+
+// magazine is the head of one. n is right while it is not loaded: a loaded
+// magazine's fill is its slot's top.
+type magazine struct {
+	next   uintptr // the magazine below on a pile
+	n      uintptr // entries
+	ground entry   // the entry under entry 0
+}
+
+const (
+	entryBytes   = unsafe.Sizeof(entry{})
+	magazineHead = unsafe.Sizeof(magazine{})
+)
+
+// ground is what a slot without a magazine stands on, and its state, which is
+// not free, what every magazine does.
+var ground struct {
+	entry entry
+	state uint16
+}
+
+func init() {
+	ground.entry.state = uintptr(unsafe.Pointer(&ground.state))
+}
+
+// noTop is the top and the end of a slot without a magazine.
+func noTop() uintptr { return uintptr(unsafe.Pointer(&ground.entry)) + entryBytes }
+
+func entryAt(addr uintptr) *entry       { return (*entry)(vm.Pointer(addr)) }
+func magazineAt(addr uintptr) *magazine { return (*magazine)(vm.Pointer(addr)) }
+
+func (m *magazine) addr() uintptr   { return uintptr(unsafe.Pointer(m)) }
+func (m *magazine) bottom() uintptr { return m.addr() + magazineHead }
+func (m *magazine) top() uintptr    { return m.bottom() + m.n*entryBytes }
+
+// entries returns the first n entries.
+func (m *magazine) entries(n uintptr) []entry {
+	return unsafe.Slice(entryAt(m.bottom()), n)
+}
+
+// magazineBytes returns the size of a class's magazines.
+func (c *class) magazineBytes() uintptr { return magazineHead + c.batch*entryBytes }
+
+// newMagazine returns an empty magazine for a class. h.mu is held.
+func (h *Heap) newMagazine(class uint8) (*magazine, error) {
+	addr, err := h.newObject(classes[class].magazineBytes())
+	if err != nil {
+		return nil, err
+	}
+	m := magazineAt(addr)
+	m.ground.state = ground.entry.state
+	return m, nil
+}
+
+// freeMagazine frees an empty magazine. h.mu is held.
+func (h *Heap) freeMagazine(class uint8, m *magazine) {
+	h.freeObject(m.addr(), classes[class].magazineBytes())
+}
+
+// pile is a stack of magazines.
+type pile struct {
+	head uintptr
+	n    int
+}
+
+func (p *pile) push(m *magazine) {
+	m.next = p.head
+	p.head = m.addr()
+	p.n++
+}
+
+// pop returns the topmost magazine, nil if there is none.
+func (p *pile) pop() *magazine {
+	if p.n == 0 {
+		return nil
+	}
+	m := magazineAt(p.head)
+	p.head = m.next
+	p.n--
+	return m
+}
