@@ -9,9 +9,9 @@ SYSTEMS = linux/amd64 linux/arm64 linux/386 linux/riscv64 darwin/amd64 darwin/ar
 
 FUZZTIME ?= 20s
 
-.PHONY: test quick vet modules race portable 386 checkptr stress fuzz systems emulators bench
+.PHONY: test quick vet modules race portable malloc 386 checkptr stress fuzz systems emulators bench
 
-test: vet modules race portable 386 checkptr stress fuzz systems emulators
+test: vet modules race portable malloc 386 checkptr stress fuzz systems emulators
 
 quick: vet
 	$(GO) test -short ./...
@@ -30,6 +30,19 @@ race:
 portable:
 	$(GO) test -tags freehold_portable -short ./...
 
+# C's malloc: without cgo, and on jemalloc, linked and static, where it is
+# installed.
+malloc:
+	CGO_ENABLED=0 $(GO) vet ./cmalloc
+	CGO_ENABLED=0 $(GO) test -short ./cmalloc
+	cd cmd/freehold && CGO_ENABLED=0 $(GO) test -short ./...
+	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && pkg-config --exists jemalloc 2>/dev/null; then \
+		set -ex; $(GO) vet -tags jemalloc ./cmalloc; \
+		$(GO) test -tags jemalloc ./cmalloc; $(GO) test -race -short -tags jemalloc ./cmalloc; \
+		$(GO) test -short -tags jemalloc,jemalloc_static ./cmalloc; \
+		cd cmd/freehold; $(GO) test -short -tags jemalloc ./...; \
+	else echo "skipped: jemalloc (it takes cgo, pkg-config and libjemalloc-dev)"; fi
+
 386:
 	GOARCH=386 $(GO) test -short ./...
 
@@ -42,6 +55,7 @@ stress:
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap
+	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./cmalloc
 
 systems:
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done

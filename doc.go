@@ -64,6 +64,8 @@
 //     process; a library should take an [Allocator] from its caller.
 //   - [Pages], for few and large blocks: whole pages of the operating system,
 //     which mostly grow without a copy and go back at Free.
+//   - Package cmalloc, for a heap that is shared with C code: malloc or jemalloc,
+//     through cgo.
 //
 // Wrappers add one thing each and go around any allocator, in any order;
 // composition reads outside in:

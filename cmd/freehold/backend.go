@@ -32,33 +32,32 @@ type backendKind struct {
 	title string        // in charts and tables
 	about string        // what free and trim mean there
 	decay time.Duration // how long free memory stays before it goes back, 0 if nobody knows
+	// preload returns what LD_PRELOAD must be in a process that is to have the
+	// backend, "" if this process will do. It is nil where any process will.
+	preload func() (string, error)
 	// open returns a backend. limit is a hard limit in bytes, 0 for none; a
 	// backend that has no such thing refuses it.
 	open func(limit int64) (backend, error)
 }
 
-var backends = []backendKind{freeholdBackend, goBackend}
+var backends = []backendKind{freeholdBackend, goBackend, libcBackend, jemallocBackend}
 
-// title returns what charts and tables call the backend of that name.
-func title(name string) string {
+func backendNames() []string {
+	var names []string
 	for _, k := range backends {
-		if k.name == name {
-			return k.title
-		}
+		names = append(names, k.name)
 	}
-	return name
+	return names
 }
 
 // backendNamed returns the backend called name.
 func backendNamed(name string) (backendKind, error) {
-	var names []string
 	for _, k := range backends {
 		if k.name == name {
 			return k, nil
 		}
-		names = append(names, k.name)
 	}
-	return backendKind{}, usagef("no backend is called %q; there are: %s", name, strings.Join(names, ", "))
+	return backendKind{}, usagef("no backend is called %q; there are: %s", name, strings.Join(backendNames(), ", "))
 }
 
 // noLimit is the answer of a backend without hard limits.

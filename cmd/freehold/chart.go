@@ -30,15 +30,21 @@ import (
 // The colour roles: ink for text, grid for lines behind the data, and one for
 // each kind of series. None is plain black, which vgsvg leaves out.
 var (
-	ink      = color.RGBA{0x24, 0x29, 0x2f, 0xff}
-	gridLine = color.RGBA{0xe3, 0xe6, 0xea, 0xff}
-	oursC    = color.RGBA{0x0b, 0x7a, 0x75, 0xff} // freehold
-	theirsC  = color.RGBA{0xd9, 0x6c, 0x1e, 0xff} // the Go heap
-	liveC    = color.RGBA{0x8c, 0x95, 0x9f, 0xff} // live bytes
+	ink       = color.RGBA{0x24, 0x29, 0x2f, 0xff}
+	gridLine  = color.RGBA{0xe3, 0xe6, 0xea, 0xff}
+	oursC     = color.RGBA{0x0b, 0x7a, 0x75, 0xff} // freehold
+	arenaC    = color.RGBA{0x57, 0xb8, 0x94, 0xff}
+	poolC     = color.RGBA{0x2f, 0x6f, 0xb0, 0xff}
+	theirsC   = color.RGBA{0xd9, 0x6c, 0x1e, 0xff} // the Go heap
+	libcC     = color.RGBA{0x8a, 0x5a, 0xa8, 0xff}
+	jemallocC = color.RGBA{0xb5, 0x36, 0x4b, 0xff} // jemalloc
+	liveC     = color.RGBA{0x8c, 0x95, 0x9f, 0xff} // live bytes
 )
 
 var roles = map[string]color.RGBA{
-	"--ink": ink, "--grid": gridLine, "--ours": oursC, "--theirs": theirsC, "--live": liveC,
+	"--ink": ink, "--grid": gridLine, "--live": liveC,
+	"--ours": oursC, "--arena": arenaC, "--pool": poolC,
+	"--theirs": theirsC, "--libc": libcC, "--jemalloc": jemallocC,
 }
 
 // colorOf returns the colour of what is called name: a backend, or live bytes.
@@ -46,6 +52,14 @@ func colorOf(name string) color.RGBA {
 	switch name {
 	case "freehold":
 		return oursC
+	case "arena":
+		return arenaC
+	case "pool":
+		return poolC
+	case "libc":
+		return libcC
+	case "jemalloc":
+		return jemallocC
 	case "live":
 		return liveC
 	default:
@@ -193,7 +207,9 @@ func (c *chart) addLines(p *plot.Plot) error {
 
 // addBars adds groups of bars side by side, each with its value above it.
 func (c *chart) addBars(p *plot.Plot) error {
-	width := vg.Points(34)
+	const plotWidth, gap = chartWidth * 0.78, 3 // without the axis, and without the space between groups
+	width := min(34, plotWidth/vg.Length(len(c.Groups)*len(c.Bars))-gap)
+	size := min(10, width/2) // of the values
 	var top float64
 	for _, b := range c.Bars {
 		top = max(top, slices.Max(b.Values))
@@ -204,7 +220,7 @@ func (c *chart) addBars(p *plot.Plot) error {
 			return err
 		}
 		pb.Color, pb.LineStyle.Width = b.Color, 0
-		pb.Offset = (width + 3) * vg.Length(float64(i)-float64(len(c.Bars)-1)/2)
+		pb.Offset = (width + gap) * vg.Length(float64(i)-float64(len(c.Bars)-1)/2)
 		p.Add(pb)
 
 		var at plotter.XYLabels
@@ -217,7 +233,7 @@ func (c *chart) addBars(p *plot.Plot) error {
 			return err
 		}
 		for j := range values.TextStyle {
-			values.TextStyle[j] = label(10)
+			values.TextStyle[j] = label(size)
 			values.TextStyle[j].XAlign = text.XCenter
 		}
 		values.Offset = vg.Point{X: pb.Offset, Y: 3}

@@ -29,6 +29,8 @@ type childCommand struct {
 type message struct {
 	Progress float64         `json:"progress,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
+	// Unavailable is why the backend cannot be had, instead of a result.
+	Unavailable string `json:"unavailable,omitempty"`
 }
 
 func (c *childCommand) Run(ctx context.Context, s streams) error {
@@ -44,6 +46,10 @@ func (c *childCommand) Run(ctx context.Context, s streams) error {
 	result, err := st.measure(ctx, set, c.Backend, func(fraction float64) {
 		_ = out.Encode(message{Progress: fraction})
 	})
+	var unavailable unavailableError
+	if errors.As(err, &unavailable) {
+		return out.Encode(message{Unavailable: err.Error()})
+	}
 	if err != nil {
 		return err
 	}
@@ -66,6 +72,9 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 	}
 	cmd := exec.CommandContext(ctx, exe, "child", st.name(), backend, string(flags))
 	cmd.WaitDelay = 5 * time.Second
+	if cmd.Env, err = environment(backend); err != nil {
+		return err
+	}
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	pipe, err := cmd.StdoutPipe()
@@ -76,14 +85,18 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 		return fmt.Errorf("starting a child: %w", err)
 	}
 	var raw json.RawMessage
+	var unavailable string
 	for in := json.NewDecoder(bufio.NewReader(pipe)); ; {
 		var m message
 		if in.Decode(&m) != nil {
 			break
 		}
-		if m.Result != nil {
+		switch {
+		case m.Result != nil:
 			raw = m.Result
-		} else {
+		case m.Unavailable != "":
+			unavailable = m.Unavailable
+		default:
 			progress(m.Progress)
 		}
 	}
@@ -93,6 +106,8 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 		return ctx.Err()
 	case err != nil:
 		return fmt.Errorf("%s on %s: %w: %s", st.name(), backend, err, lastLines(complaint.String()))
+	case unavailable != "":
+		return unavailablef("%s", unavailable)
 	case raw == nil:
 		return errors.New("the child ended without a result")
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,7 +15,10 @@ type demoCommand struct {
 
 	Nodes int      `default:"2000000" help:"Nodes of the linked list."`
 	High  byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
-	HTML  string   `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network."`
+	// What the stories are told of.
+	Backend []string `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
+
+	HTML string `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network."`
 
 	Cycles int           `hidden:"" default:"3"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
@@ -32,7 +37,17 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 			chosen = append(chosen, s)
 		}
 	}
-	set := settings{Nodes: d.Nodes, High: int64(d.High), Cycles: d.Cycles, Settle: d.Settle}
+	set := settings{Nodes: d.Nodes, High: int64(d.High), Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend}
+	known := contenderNames()
+	for _, name := range d.Backend {
+		if !slices.Contains(known, name) {
+			return nil, set, usagef("--backend: nothing is called %q; there are: %s", name, strings.Join(known, ", "))
+		}
+	}
+	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s story) bool { return len(set.backendsOf(s)) == 0 })
+	if len(chosen) == 0 {
+		return nil, set, usagef("--backend %s: no story that is chosen can be told of that", strings.Join(d.Backend, ","))
+	}
 	total, _ := machineMemory()
 	if set.High == 0 {
 		set.High = 1 << 30
@@ -65,7 +80,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	}
 	steps, step := 0, 0
 	for _, s := range chosen {
-		steps += s.steps()
+		steps += len(set.backendsOf(s))
 	}
 	began := time.Now()
 	bar := newProgress(st.err)
@@ -81,7 +96,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	var failure error
 	for _, s := range chosen {
 		run := func(ctx context.Context, s story, backend string, result any) error {
-			text := s.title() + " (" + title(backend) + ")"
+			text := s.title() + " (" + titleOf(backend) + ")"
 			bar.show(float64(step)/float64(steps), text)
 			err := runChild(ctx, s, set, backend, func(f float64) {
 				bar.show((float64(step)+f)/float64(steps), text)

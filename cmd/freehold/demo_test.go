@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,8 +46,15 @@ func TestDemoTellsOneStory(t *testing.T) {
 func TestStories(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range stories {
-		if s.name() == "" || s.title() == "" || s.why() == "" || s.steps() < 1 || seen[s.name()] {
-			t.Errorf("story %q, %q, %q, %d steps: something is missing or there twice", s.name(), s.title(), s.why(), s.steps())
+		if s.name() == "" || s.title() == "" || s.why() == "" || seen[s.name()] {
+			t.Errorf("story %q, %q, %q: something is missing or there twice", s.name(), s.title(), s.why())
+		}
+		all, usual := s.backends()
+		if got := (settings{}).backendsOf(s); len(usual) == 0 || !slices.Equal(got, usual) {
+			t.Errorf("story %q is told of %v, want %v", s.name(), got, usual)
+		}
+		if got := (settings{Backends: []string{"nothing", all[0]}}).backendsOf(s); !slices.Equal(got, all[:1]) {
+			t.Errorf("story %q with %q alone is told of %v", s.name(), all[0], got)
 		}
 		seen[s.name()] = true
 	}
@@ -71,6 +79,37 @@ func TestListLeavesTheGoHeapAlone(t *testing.T) {
 	}
 	if !raceBuild && off.HeapLive >= 1<<20 {
 		t.Errorf("the off-heap list leaves the Go heap at %d bytes, want less than 1 MiB", off.HeapLive)
+	}
+}
+
+// What cannot be had here is a note, and not the end of the demo.
+func TestDemoOfEveryBackend(t *testing.T) {
+	names := strings.Join(contenderNames(), ",")
+	code, out, errs := command(t.Context(), append([]string{"demo", "--backend", names}, tinyDemo...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, name := range contenderNames() {
+		had, skipped := strings.Contains(out, titleOf(name)), strings.Contains(out, "skipped: "+name+": ")
+		if !had && !skipped {
+			t.Errorf("%s is neither measured nor skipped:\n%s", name, out)
+		}
+		if name == "go" || name == "freehold" {
+			if skipped {
+				t.Errorf("%s was skipped", name)
+			}
+		}
+	}
+	checkPlain(t, out+errs)
+}
+
+func TestDemoOfOneBackend(t *testing.T) {
+	code, out, errs := command(t.Context(), append([]string{"demo", "--backend", "freehold"}, tinyDemo...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	if strings.Contains(out, "libc") || strings.Contains(out, "if they are Go values") || !strings.Contains(out, "if they are off-heap") {
+		t.Errorf("the demo of freehold alone says:\n%s", out)
 	}
 }
 

@@ -1,7 +1,8 @@
 // Command freehold shows what freehold does on the machine at hand.
 //
 //	freehold demo       a tour in under a minute
-//	freehold memtest    a long sawtooth load, with resident memory over time
+//	freehold memtest    a long sawtooth load, with resident memory over time,
+//	                    on freehold, the Go heap, libc or jemalloc
 //	freehold version
 //
 // It is a module of its own, so that its libraries (command line, tables,
@@ -17,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -25,7 +27,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1   // the run found something wrong or could not go on
-	exitUsage       = 2   // flags that make no sense; nothing has been run
+	exitUsage       = 2   // flags that make no sense, here; nothing has been run
 	exitInterrupted = 130 // as shells report SIGINT
 )
 
@@ -72,7 +74,7 @@ func run(ctx context.Context, args []string, s streams) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
-		kong.Vars{"stories": storyNames()},
+		kong.Vars{"stories": storyNames(), "backends": strings.Join(backendNames(), ", "), "contenders": strings.Join(contenderNames(), ", ")},
 	)
 	if err != nil {
 		panic(err) // the struct above is wrong
@@ -88,13 +90,14 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 
 	var usage usageError
+	var unavailable unavailableError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(s.err, "freehold: interrupted")
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &unavailable):
 		fmt.Fprintf(s.err, "freehold: %v\n", err)
 		return exitUsage
 	default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -46,7 +47,7 @@ func TestCommandLine(t *testing.T) {
 		{"nothing", 2, "unexpected argument nothing"},
 		{"memtest --nothing", 2, "unknown flag --nothing"},
 		{"memtest extra", 2, "unexpected argument extra"},
-		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go`},
+		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go, libc, jemalloc`},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
 		{"memtest --high much", 2, `"much" is no size`},
 		{"memtest --high=-1", 2, "--high"},
@@ -60,6 +61,7 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 7MiB --goroutines 2", 2, "each of the 2 goroutines needs room"},
 		{"memtest --high 1024TiB", 2, "or add --force"},
 		{"memtest --backend go --limit 1GiB", 2, "has no hard limit"},
+		{"memtest --backend libc --limit 1GiB", 2, "has no hard limit"},
 		{"memtest --high 64MiB --csv " + dir, 2, "cannot write"},
 		{"memtest --high 64MiB --csv " + dir + "/no/such/folder/a.csv", 2, "cannot write"},
 		{"memtest --high 64MiB --png " + dir + "/no/a.png", 2, "--png: cannot write"},
@@ -71,6 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{"demo list --nodes 100000000000", 2, "more than half"},
 		{"demo sawtooth --high 1TiB", 2, "more than a third"},
 		{"demo sawtooth --high 1MiB", 2, "too little"},
+		{"demo --backend calloc", 2, `nothing is called "calloc"; there are: go, freehold, libc, jemalloc`},
 		{"demo --html " + dir + "/no/a.html", 2, "cannot write"},
 	}
 	for _, tt := range tests {
@@ -90,6 +93,23 @@ func TestCommandLine(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("wrong flags left %v behind", left)
 	}
+}
+
+// commandProcess does the same in a process of its own, for what changes the process.
+func commandProcess(t *testing.T, env []string, args ...string) (code int, out, err string) {
+	t.Helper()
+	exe, failed := os.Executable()
+	if failed != nil {
+		t.Fatal(failed)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, args...)
+	cmd.Env = append(os.Environ(), env...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	if failed := cmd.Run(); failed != nil && cmd.ProcessState == nil {
+		t.Fatal(failed)
+	}
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
 }
 
 var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)

@@ -12,7 +12,7 @@ import (
 
 // memtestCommand runs a sawtooth for as long as the user likes.
 type memtestCommand struct {
-	Backend    string        `default:"freehold" help:"Allocator under test: freehold or go."`
+	Backend    string        `default:"freehold" help:"Allocator under test: ${backends}."`
 	Sizes      string        `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
 	High       byteSize      `placeholder:"SIZE" help:"Live bytes at the top of a cycle, such as 16GiB. Default: half of the memory."`
 	Low        *byteSize     `placeholder:"SIZE" help:"Live bytes at its end. Default: a sixteenth of --high."`
@@ -78,6 +78,9 @@ func (m *memtestCommand) plan() (load, backendKind, error) {
 func (m *memtestCommand) Run(ctx context.Context, st streams) error {
 	l, kind, err := m.plan()
 	if err != nil {
+		return err
+	}
+	if err := kind.become(); err != nil {
 		return err
 	}
 	b, err := kind.open(int64(m.Limit))

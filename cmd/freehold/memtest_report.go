@@ -178,7 +178,7 @@ func (r *memtestReport) chart() chart {
 // sawtoothChart draws what a sawtooth measured on a backend.
 func sawtoothChart(name string, o *outcome) chart {
 	return chart{
-		Title: title(name) + ": resident and live memory over time",
+		Title: titleOf(name) + ": resident and live memory over time",
 		Lines: []line{
 			overTime("live", colorOf("live"), true, o.Samples, func(s sample) int64 { return s.Live }),
 			overTime("resident", colorOf(name), false, o.Samples, func(s sample) int64 { return s.RSS }),

@@ -27,7 +27,10 @@ func TestMemtest(t *testing.T) {
 				t.Fatal(err)
 			}
 			args := append(tinyRun, "--backend", kind.name, "--csv", path("a.csv"), "--png", path("a.png"), "--html", path("a.html"))
-			code, out, errs := command(t.Context(), args...)
+			code, out, errs := commandProcess(t, nil, args...)
+			if code == exitUsage && strings.Contains(errs, "freehold: "+kind.name+": ") {
+				t.Skip(errs) // it cannot be had here
+			}
 			if code != 0 {
 				t.Fatalf("exit code %d: %s", code, errs)
 			}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,8 +18,9 @@ type story interface {
 	title() string // its heading
 	why() string   // why it matters, in a sentence or two
 
-	// steps is how many children tell starts, for the progress bar.
-	steps() int
+	// backends returns the names of all that the story can be told of, and those
+	// of the usual ones.
+	backends() (all, usual []string)
 	// tell measures, in children, and says what came out.
 	tell(ctx context.Context, set settings, run runner) (section, error)
 	// measure is one child's work; its result travels as JSON.
@@ -32,6 +35,50 @@ type settings struct {
 	High   int64         `json:"high"`
 	Cycles int           `json:"cycles"`
 	Settle time.Duration `json:"settle"`
+
+	Backends []string `json:"-"` // what --backend names; none means the usual ones
+}
+
+// backendsOf returns the backends to tell s of, in s's order.
+func (set settings) backendsOf(s story) []string {
+	all, usual := s.backends()
+	if len(set.Backends) == 0 {
+		return usual
+	}
+	return slices.DeleteFunc(all, func(name string) bool { return !slices.Contains(set.Backends, name) })
+}
+
+// skipped notes that a backend cannot be had here, if err says that.
+func (sec *section) skipped(err error) bool {
+	var unavailable unavailableError
+	if !errors.As(err, &unavailable) {
+		return false
+	}
+	sec.Notes = append(sec.Notes, "skipped: "+err.Error()+".")
+	return true
+}
+
+// titleOf returns what charts and tables call the backend or contender of that
+// name.
+func titleOf(name string) string {
+	for _, k := range backends {
+		if k.name == name {
+			return k.title
+		}
+	}
+	if c, err := contenderNamed(name); err == nil {
+		return c.title
+	}
+	return name
+}
+
+// joined lists words as a sentence does: "a, b and c".
+func joined(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
 // A runner runs a story's measure for a backend in a child process and decodes
@@ -44,6 +91,19 @@ func storyNames() string {
 		names = append(names, s.name())
 	}
 	return strings.Join(names, ", ")
+}
+
+// contenderNames returns the names of all that any story can be told of.
+func contenderNames() (names []string) {
+	for _, s := range stories {
+		all, _ := s.backends()
+		for _, name := range all {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // storyNamed returns the story called name.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/freehold-go/freehold"
 )
 
 // listStory builds, walks and frees a linked list: many small values with
@@ -22,24 +21,39 @@ func (listStory) title() string { return "A linked list" }
 func (listStory) why() string {
 	return "The collector visits every live Go value in every cycle, so a large index or cache costs time even when nobody uses it. Off-heap values are never visited."
 }
-func (listStory) steps() int { return 2 }
 
-// A goNode and an offNode hold the same, but for the kind of link.
-type goNode struct {
-	key     uint64
-	payload [40]byte
-	next    *goNode
+// A contender is one way to hold the list. Each has a file of its own,
+// list_NAME.go, and a place in contenders. One that has a backend's name runs in
+// processes that can have that backend.
+type contender struct {
+	name  string
+	title string
+	frees string // how the list is freed there
+	open  func() (list, error)
 }
 
-type offNode struct {
-	key     uint64
-	payload [40]byte
-	next    freehold.Ptr[offNode]
+var contenders = []contender{goContender, freeholdContender, libcContender, jemallocContender}
+
+// A list is empty when it is opened; its methods are called once each, in this
+// order.
+type list interface {
+	// build adds n nodes, with the keys from 0 to n-1.
+	build(n int) error
+	// walk returns the sum of all keys.
+	walk() uint64
+	// free takes all nodes back.
+	free()
+	// end closes what the list was in. The error says that nodes are left.
+	end() error
+
+	// offHeap returns the bytes in live blocks, by the allocator's own figures,
+	// at any time; -1 if it has none.
+	offHeap() int64
 }
 
 var nodeBytes = int64(reflect.TypeFor[goNode]().Size())
 
-// listFigures is what one backend measured. Times are in milliseconds.
+// listFigures is what one contender measured. Times are in milliseconds.
 type listFigures struct {
 	Build   float64 `json:"build"`
 	Walk    float64 `json:"walk"`
@@ -48,91 +62,56 @@ type listFigures struct {
 	CPU     float64 `json:"cpu"`     // processor time of such a collection, all processors together
 	Cycles  int     `json:"cycles"`  // collections while the list was built
 
-	HeapLive int64 `json:"heapLive"` // HeapAlloc after a collection, list live
-	RSS      int64 `json:"rss"`      // list live
-	OffLive  int64 `json:"offLive"`  // freehold's Allocated, list live
-	OffLeft  int64 `json:"offLeft"`  // and after the frees
+	HeapLive  int64 `json:"heapLive"`  // HeapAlloc after a collection, list live
+	RSS       int64 `json:"rss"`       // list live
+	OffBefore int64 `json:"offBefore"` // bytes in live blocks before the list, -1 if nobody knows
+	OffLive   int64 `json:"offLive"`   // list live
+	OffLeft   int64 `json:"offLeft"`   // list freed
+}
+
+// backends implements story.
+func (listStory) backends() (all, usual []string) {
+	for _, c := range contenders {
+		all = append(all, c.name)
+	}
+	return all, all
 }
 
 // measure implements story.
 func (listStory) measure(ctx context.Context, set settings, backend string, report func(float64)) (any, error) {
-	if backend == "go" {
-		return measureGoList(ctx, set.Nodes, report)
+	c, err := contenderNamed(backend)
+	if err != nil {
+		return nil, err
 	}
-	return measureOffList(ctx, set.Nodes, report)
-}
+	l, err := c.open()
+	if err != nil {
+		return nil, err
+	}
+	f := listFigures{OffBefore: l.offHeap()}
 
-func measureGoList(ctx context.Context, n int, report func(float64)) (*listFigures, error) {
-	var f listFigures
-	var head *goNode
 	began, cycles := time.Now(), collections()
-	for i := range n {
-		head = &goNode{key: uint64(i), next: head}
+	if err := l.build(set.Nodes); err != nil {
+		return nil, err
 	}
 	f.Build, f.Cycles = since(began), collections()-cycles
 	report(0.3)
 
 	began = time.Now()
-	var sum uint64
-	for p := head; p != nil; p = p.next {
-		sum += p.key
-	}
+	sum := l.walk()
 	f.Walk = since(began)
-	if err := checkSum(sum, n); err != nil {
+	if err := checkSum(sum, set.Nodes); err != nil {
 		return nil, err
 	}
 	if err := f.withListLive(ctx, report); err != nil {
 		return nil, err
 	}
-	runtime.KeepAlive(head)
+	f.OffLive = l.offHeap()
 
 	began = time.Now()
-	head = nil
-	runtime.GC() // the only way to take the list back
+	l.free()
 	f.Free = since(began)
-	return &f, nil
-}
-
-func measureOffList(ctx context.Context, n int, report func(float64)) (*listFigures, error) {
-	heap := freehold.NewHeap(nil)
-	defer heap.Close()
-	var f listFigures
-	var head freehold.Ptr[offNode]
-	began, cycles := time.Now(), collections()
-	for i := range n {
-		p, err := freehold.New[offNode](heap)
-		if err != nil {
-			return nil, err
-		}
-		p.key, p.next = uint64(i), head
-		head = freehold.PtrTo(p)
-	}
-	f.Build, f.Cycles = since(began), collections()-cycles
-	report(0.3)
-
-	began = time.Now()
-	var sum uint64
-	for p := head.Get(); p != nil; p = p.next.Get() {
-		sum += p.key
-	}
-	f.Walk = since(began)
-	if err := checkSum(sum, n); err != nil {
-		return nil, err
-	}
-	if err := f.withListLive(ctx, report); err != nil {
-		return nil, err
-	}
-	f.OffLive = int64(heap.Stats().Allocated)
-
-	began = time.Now()
-	for p := head.Get(); p != nil; {
-		next := p.next.Get()
-		freehold.Free(heap, p)
-		p = next
-	}
-	f.Free = since(began)
-	f.OffLeft = int64(heap.Stats().Allocated)
-	return &f, nil
+	f.OffLeft = l.offHeap()
+	return &f, l.end()
 }
 
 // withListLive measures collections and memory while the list is live.
@@ -160,54 +139,124 @@ func (f *listFigures) withListLive(ctx context.Context, report func(float64)) er
 
 // tell implements story.
 func (s listStory) tell(ctx context.Context, set settings, run runner) (section, error) {
-	var goF, off listFigures
-	if err := run(ctx, s, "go", &goF); err != nil {
-		return section{}, err
+	var sec section
+	var measured []contender
+	var figures []listFigures
+	frees := map[string][]string{} // how, to the titles of those
+	var ways []string              // the keys of frees, in order
+	for _, name := range set.backendsOf(s) {
+		c, err := contenderNamed(name)
+		if err != nil {
+			return section{}, err
+		}
+		var f listFigures
+		err = run(ctx, s, name, &f)
+		if sec.skipped(err) {
+			continue
+		}
+		if err != nil {
+			return section{}, err
+		}
+		measured, figures = append(measured, c), append(figures, f)
+		if frees[c.frees] == nil {
+			ways = append(ways, c.frees)
+		}
+		frees[c.frees] = append(frees[c.frees], c.title)
 	}
-	if err := run(ctx, s, "freehold", &off); err != nil {
-		return section{}, err
-	}
-	if off.OffLeft != 0 {
-		return section{}, fmt.Errorf("every node is freed, yet freehold counts %d bytes", off.OffLeft)
+	if len(figures) == 0 {
+		return section{}, unavailablef("%s", joined(sec.Notes))
 	}
 
-	g := grid{Head: []string{fmt.Sprintf("%s nodes of %d bytes", humanize.Comma(int64(set.Nodes)), nodeBytes), "Go heap", "freehold"}}
-	ms := func(name string, a, b float64) { g.add(name, figure(a)+" ms", figure(b)+" ms") }
-	ms("build", goF.Build, off.Build)
-	ms("walk", goF.Walk, off.Walk)
-	ms("free", goF.Free, off.Free)
-	ms("one collection, list live", goF.Collect, off.Collect)
-	ms("its processor time", goF.CPU, off.CPU)
-	g.add("collections during the build", fmt.Sprint(goF.Cycles), fmt.Sprint(off.Cycles))
-	g.add("Go heap, list live", sizeText(goF.HeapLive), sizeText(off.HeapLive))
-	g.add("off-heap, list live", "-", sizeText(off.OffLive))
-	g.add("off-heap, list freed", "-", sizeText(off.OffLeft))
-	g.add("resident, list live", sizeText(goF.RSS), sizeText(off.RSS))
+	g := grid{Head: []string{fmt.Sprintf("%s nodes of %d bytes", humanize.Comma(int64(set.Nodes)), nodeBytes)}}
+	for _, c := range measured {
+		g.Head = append(g.Head, c.title)
+	}
+	row := func(name string, cell func(f listFigures) string) {
+		cells := []string{name}
+		for _, f := range figures {
+			cells = append(cells, cell(f))
+		}
+		g.add(cells...)
+	}
+	bytes := func(n int64) string {
+		if n < 0 {
+			return "-"
+		}
+		return sizeText(n)
+	}
+	row("build, ms", func(f listFigures) string { return figure(f.Build) })
+	row("walk, ms", func(f listFigures) string { return figure(f.Walk) })
+	row("free, ms", func(f listFigures) string { return figure(f.Free) })
+	row("one collection, list live, ms", func(f listFigures) string { return figure(f.Collect) })
+	row("its processor time, ms", func(f listFigures) string { return figure(f.CPU) })
+	row("collections during the build", func(f listFigures) string { return fmt.Sprint(f.Cycles) })
+	row("Go heap, list live", func(f listFigures) string { return sizeText(f.HeapLive) })
+	row("off-heap, before", func(f listFigures) string { return bytes(f.OffBefore) })
+	row("off-heap, list live", func(f listFigures) string { return bytes(f.OffLive) })
+	row("off-heap, list freed", func(f listFigures) string { return bytes(f.OffLeft) })
+	row("resident, list live", func(f listFigures) string { return sizeText(f.RSS) })
 
-	return section{
-		Result: fmt.Sprintf("With %s nodes live, one collection takes %s ms if they are Go values and %s ms if they are off-heap; the Go heap then holds %s and %s.",
-			humanize.Comma(int64(set.Nodes)), figure(goF.Collect), figure(off.Collect), sizeText(goF.HeapLive), sizeText(off.HeapLive)),
-		Charts: []chart{{
-			Title: "Time, milliseconds (less is better)", Unit: "ms",
-			Groups: []string{"build", "walk", "free", "one collection", "its CPU time"},
-			Bars: []bars{
-				{"Go heap", colorOf("go"), []float64{goF.Build, goF.Walk, goF.Free, goF.Collect, goF.CPU}},
-				{"freehold", colorOf("freehold"), []float64{off.Build, off.Walk, off.Free, off.Collect, off.CPU}},
-			},
-		}, {
-			Title: "Memory with the list live, MiB", Unit: "MiB",
-			Groups: []string{"Go heap", "off-heap", "resident, whole process"},
-			Bars: []bars{
-				{"Go heap", colorOf("go"), []float64{mib(goF.HeapLive), 0, mib(goF.RSS)}},
-				{"freehold", colorOf("freehold"), []float64{mib(off.HeapLive), mib(off.OffLive), mib(off.RSS)}},
-			},
-		}},
-		Grids: []grid{g},
-		Notes: []string{
-			"free: freehold frees node by node; Go drops the list and collects, which takes back everything at once.",
-			"one collection: the median of seven calls of runtime.GC; its processor time is the mean over all processors.",
-		},
-	}, nil
+	times := chart{
+		Title: "Time, milliseconds (less is better)", Unit: "ms",
+		Groups: []string{"build", "walk", "free", "one collection", "its CPU time"},
+	}
+	memory := chart{
+		Title: "Memory with the list live, MiB", Unit: "MiB",
+		Groups: []string{"Go heap", "off-heap", "resident, whole process"},
+	}
+	for i, c := range measured {
+		f := figures[i]
+		times.Bars = append(times.Bars, bars{c.title, colorOf(c.name), []float64{f.Build, f.Walk, f.Free, f.Collect, f.CPU}})
+		memory.Bars = append(memory.Bars, bars{c.title, colorOf(c.name), []float64{mib(f.HeapLive), mib(max(0, f.OffLive)), mib(f.RSS)}})
+	}
+	sec.Charts = []chart{times, memory}
+	sec.Grids = []grid{g}
+	sec.Result = listResult(set.Nodes, measured, figures)
+	for _, way := range ways {
+		sec.Notes = append(sec.Notes, "free, "+joined(frees[way])+": "+way+".")
+	}
+	sec.Notes = append(sec.Notes,
+		"off-heap: bytes in live blocks, as the allocator counts them.",
+		"one collection: the median of seven calls of runtime.GC; its processor time is the mean over all processors.")
+	return sec, nil
+}
+
+// listResult says what a collection costs and what the Go heap holds, on the Go
+// heap and at most off it.
+func listResult(nodes int, measured []contender, figures []listFigures) string {
+	var onGo, off *listFigures
+	for i, c := range measured {
+		f := figures[i]
+		switch {
+		case c.name == goContender.name:
+			onGo = &f
+		case off == nil:
+			off = &f
+		default:
+			off.Collect, off.HeapLive = max(off.Collect, f.Collect), max(off.HeapLive, f.HeapLive)
+		}
+	}
+	var parts, heaps []string
+	if onGo != nil {
+		parts = append(parts, figure(onGo.Collect)+" ms if they are Go values")
+		heaps = append(heaps, sizeText(onGo.HeapLive))
+	}
+	if off != nil {
+		parts = append(parts, "at most "+figure(off.Collect)+" ms if they are off-heap")
+		heaps = append(heaps, "at most "+sizeText(off.HeapLive))
+	}
+	return fmt.Sprintf("With %s nodes live, one collection takes %s; the Go heap then holds %s.",
+		humanize.Comma(int64(nodes)), joined(parts), joined(heaps))
+}
+
+// contenderNamed returns the contender called name.
+func contenderNamed(name string) (contender, error) {
+	for _, c := range contenders {
+		if c.name == name {
+			return c, nil
+		}
+	}
+	return contender{}, fmt.Errorf("no contender of the list is called %q", name)
 }
 
 // checkSum verifies that a walk met every key from 0 to n-1.

@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// sawtoothStory is a short memtest on both backends.
+// sawtoothStory is a short memtest on several backends.
 type sawtoothStory struct{}
 
 func (sawtoothStory) name() string  { return "sawtooth" }
@@ -14,7 +14,9 @@ func (sawtoothStory) title() string { return "Memory that comes back" }
 func (sawtoothStory) why() string {
 	return "A service's load rises and falls. Memory that nobody uses should go back to the operating system without a collection having to find it, and without fragments keeping it."
 }
-func (sawtoothStory) steps() int { return 2 }
+func (sawtoothStory) backends() (all, usual []string) {
+	return backendNames(), []string{"go", "freehold"}
+}
 
 // sawtoothLoad is the story's load, and how many samples its charts need.
 func sawtoothLoad(set settings) (l load, samples int, err error) {
@@ -62,14 +64,26 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 	if err != nil {
 		return section{}, err
 	}
+	var sec section
 	var outs []*outcome
-	names := []string{"go", "freehold"}
-	for _, name := range names {
-		var o outcome
-		if err := run(ctx, s, name, &o); err != nil {
+	var kinds []backendKind
+	for _, name := range set.backendsOf(s) {
+		kind, err := backendNamed(name)
+		if err != nil {
 			return section{}, err
 		}
-		outs = append(outs, &o)
+		var o outcome
+		err = run(ctx, s, name, &o)
+		if sec.skipped(err) {
+			continue
+		}
+		if err != nil {
+			return section{}, err
+		}
+		outs, kinds = append(outs, &o), append(kinds, kind)
+	}
+	if len(outs) == 0 {
+		return section{}, unavailablef("%s", joined(sec.Notes))
 	}
 
 	// worst is the most of all cycles.
@@ -79,8 +93,17 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 		}
 		return most
 	}
-	g := grid{Head: []string{fmt.Sprintf("%s, %s to %s", plural(l.Cycles, "cycle"), sizeText(l.Low), sizeText(l.High)), "Go heap", "freehold"}}
-	size := func(name string, f func(o *outcome) int64) { g.add(name, sizeText(f(outs[0])), sizeText(f(outs[1]))) }
+	g := grid{Head: []string{fmt.Sprintf("%s, %s to %s", plural(l.Cycles, "cycle"), sizeText(l.Low), sizeText(l.High))}}
+	for _, k := range kinds {
+		g.Head = append(g.Head, k.title)
+	}
+	size := func(name string, f func(o *outcome) int64) {
+		cells := []string{name}
+		for _, o := range outs {
+			cells = append(cells, sizeText(f(o)))
+		}
+		g.add(cells...)
+	}
 	size("resident at the start", func(o *outcome) int64 { return o.Start })
 	size("resident, peak", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.PeakRSS }) })
 	size("resident after the fall, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterFall }) })
@@ -91,25 +114,31 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 	size("live in the end", func(o *outcome) int64 { return o.End.Live })
 
 	var top float64
-	sec := section{Grids: []grid{g}}
+	sec.Grids = []grid{g}
 	for i, o := range outs {
-		c := sawtoothChart(names[i], o)
+		c := sawtoothChart(kinds[i].name, o)
 		for _, x := range o.Samples {
 			top = max(top, float64(x.RSS))
 		}
 		sec.Charts = append(sec.Charts, c)
 	}
 	for i := range sec.Charts {
-		sec.Charts[i].YMax = top // one scale for both
+		sec.Charts[i].YMax = top // one scale for all
 	}
-	peak := func(t tooth) int64 { return t.PeakRSS }
-	settled := func(t tooth) int64 { return t.AfterDecay }
-	sec.Result = fmt.Sprintf("A load that rises to %s peaks at %s resident on the Go heap and at %s on freehold. Back at %s it keeps up to %s and %s.",
-		sizeText(l.High), sizeText(worst(outs[0], peak)), sizeText(worst(outs[1], peak)),
-		sizeText(l.Low), sizeText(worst(outs[0], settled)), sizeText(worst(outs[1], settled)))
-	sec.Notes = []string{
-		fmt.Sprintf("%s; %v idle after each fall; freehold keeps free memory for a second.", l.Sizes.text(), l.Settle),
-		"On the Go heap, free drops the reference, and Trim is debug.FreeOSMemory.",
+	var peaks, kept []string
+	for i, o := range outs {
+		on := " on " + kinds[i].title
+		if kinds[i].name == goBackend.name {
+			on = " on the Go heap"
+		}
+		peaks = append(peaks, sizeText(worst(o, func(t tooth) int64 { return t.PeakRSS }))+on)
+		kept = append(kept, sizeText(worst(o, func(t tooth) int64 { return t.AfterDecay }))+on)
+	}
+	sec.Result = fmt.Sprintf("A load that rises to %s peaks at %s, resident. Back at %s it keeps up to %s.",
+		sizeText(l.High), joined(peaks), sizeText(l.Low), joined(kept))
+	sec.Notes = append(sec.Notes, fmt.Sprintf("%s; %v idle after each fall.", l.Sizes.text(), l.Settle))
+	for _, k := range kinds {
+		sec.Notes = append(sec.Notes, k.about+".")
 	}
 	return sec, nil
 }

@@ -1,0 +1,309 @@
+package cmalloc_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/cmalloc"
+)
+
+// newHeap returns a Heap of which nothing may be left in the end.
+func newHeap(t testing.TB) *cmalloc.Heap {
+	t.Helper()
+	h, err := cmalloc.New()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func TestConforms(t *testing.T) {
+	name, version := cmalloc.Implementation()
+	t.Logf("on %s %s", name, version)
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator { return newHeap(t) },
+		&alloctest.Options{Concurrent: true, MaxSize: 9 << 20, MaxAlign: 4 << 20})
+}
+
+func FuzzHeap(f *testing.F) {
+	f.Add([]byte{0, 0, 8, 0, 4, 0, 8, 1, 8, 0, 0, 1, 13, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, prog []byte) { alloctest.Run(t, newHeap(t), prog) })
+}
+
+func TestNewSaysWhatIsMissing(t *testing.T) {
+	h, err := cmalloc.New()
+	name, version := cmalloc.Implementation()
+	if err == nil {
+		if h == nil || name == "" {
+			t.Errorf("New returned %v, on %q %q", h, name, version)
+		}
+		return
+	}
+	if h != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "CGO_ENABLED=1") {
+		t.Errorf("New returned %v and %q", h, err)
+	}
+	if name != "" || version != "" {
+		t.Errorf("the implementation that there is not is %q %q", name, version)
+	}
+}
+
+func TestIsNoOwner(t *testing.T) {
+	if _, ok := freehold.Allocator(new(cmalloc.Heap)).(freehold.Owner); ok {
+		t.Error("a Heap says that it knows its blocks, which C does not")
+	}
+}
+
+func TestCloseNamesLeaks(t *testing.T) {
+	h := newHeap(t)
+	var blocks [][]byte
+	for i := range 3 {
+		blocks = append(blocks, freehold.Must(h.Alloc(100+i, 8)))
+	}
+	freehold.Must(h.Alloc(0, 8)) // does not count
+	if n := h.Outstanding(); n != 3 {
+		t.Errorf("%d blocks outstanding, want 3", n)
+	}
+	if err := h.Close(); err == nil || !strings.Contains(err.Error(), "3 blocks") {
+		t.Errorf("Close with 3 live blocks: %v", err)
+	}
+	if r, ok := h.Resize(blocks[0], 0); !ok || len(r) != 0 {
+		t.Error("Resize to 0 failed")
+	}
+	h.Free(blocks[1])
+	h.Free(blocks[2])
+	if err := h.Close(); err != nil {
+		t.Errorf("Close with no live block: %v", err)
+	}
+}
+
+// Each Zeroed takes memory that was dirtied under another alignment.
+func TestAlignedAndZeroed(t *testing.T) {
+	h := newHeap(t)
+	for _, size := range []int{1, 8, 24, 100, 5000, 200_000, 3 << 20} {
+		for align := 1; align <= 1<<16; align *= 2 {
+			dirty := freehold.Must(h.Alloc(size, align))
+			for i := range dirty {
+				dirty[i] = 0xFF
+			}
+			h.Free(dirty)
+			b := freehold.Must(h.Zeroed(size, align))
+			if uintptr(unsafe.Pointer(&b[0]))%uintptr(align) != 0 {
+				t.Fatalf("Zeroed(%d, %d) is at %p", size, align, b)
+			}
+			for i := range b {
+				if b[i] != 0 {
+					t.Fatalf("Zeroed(%d, %d): byte %d is %d", size, align, i, b[i])
+				}
+			}
+			h.Free(b)
+		}
+	}
+}
+
+// The alignment of a block is none of the length's business when it is freed.
+func TestSmallBlocksOfLargeAlignment(t *testing.T) {
+	h := newHeap(t)
+	for range 100 {
+		var blocks [][]byte
+		for i := range 64 {
+			b := freehold.Must(h.Alloc(100, 4096))
+			for j := range b {
+				b[j] = byte(i)
+			}
+			blocks = append(blocks, b)
+			if r, ok := h.Resize(b, 100-i%40); ok {
+				blocks[i] = r
+			}
+		}
+		for i, b := range blocks {
+			for j := range b {
+				if b[j] != byte(i) {
+					t.Fatalf("byte %d of block %d is %d", j, i, b[j])
+				}
+			}
+			h.Free(b)
+		}
+		other := freehold.Must(h.Zeroed(112, 8)) // of the class that the length is in
+		h.Free(other)
+	}
+}
+
+func TestResizeLeavesNoHalfEmptyBlock(t *testing.T) {
+	h := newHeap(t)
+	b := freehold.Must(h.Alloc(1000, 8))
+	if _, ok := h.Resize(b, 100); ok {
+		t.Error("a block of 1000 bytes was left in place for 100")
+	}
+	r, ok := h.Resize(b, 1000)
+	if !ok || len(r) != 1000 || &r[0] != &b[0] {
+		t.Errorf("Resize to the same size: %t", ok)
+	}
+	h.Free(r)
+}
+
+func TestStatsMove(t *testing.T) {
+	h := newHeap(t)
+	const size = 64 << 20
+	before := h.Stats()
+	b := freehold.Must(h.Zeroed(size, 8))
+	for i := 0; i < size; i += 4096 {
+		b[i] = 1
+	}
+	live := h.Stats()
+	h.Free(b)
+	h.Trim()
+	after := h.Stats()
+	t.Logf("%+v\n%+v\n%+v", before, live, after)
+
+	name, _ := cmalloc.Implementation()
+	figures := []struct {
+		name                string
+		before, live, after int
+		on                  string // the mallocs that must have it
+	}{
+		{"allocated", before.Allocated, live.Allocated, after.Allocated, "jemalloc glibc"},
+		{"active", before.Active, live.Active, after.Active, "jemalloc"},
+		{"resident", before.Resident, live.Resident, after.Resident, "jemalloc"},
+		{"mapped", before.Mapped, live.Mapped, after.Mapped, "jemalloc glibc"},
+	}
+	for _, f := range figures {
+		if !slices.Contains(strings.Fields(f.on), name) {
+			continue
+		}
+		if f.before < 0 || f.live < f.before+size || f.after > f.live-size/2 {
+			t.Errorf("%s is %d, %d with a block of %d bytes, and %d after it", f.name, f.before, f.live, size, f.after)
+		}
+	}
+	if name == "jemalloc" && (live.Metadata <= 0 || live.Retained < 0) {
+		t.Errorf("metadata %d, retained %d", live.Metadata, live.Retained)
+	}
+}
+
+func TestStatsAllocateNothing(t *testing.T) {
+	h := newHeap(t)
+	before := h.Stats().Allocated
+	const rounds = 2000
+	if n := testing.AllocsPerRun(rounds, func() { h.Stats() }); n != 0 {
+		t.Errorf("Stats allocates %v times on the Go heap", n)
+	}
+	if grown := h.Stats().Allocated - before; grown > 8*rounds {
+		t.Errorf("%d calls of Stats took %d bytes of C's heap", rounds, grown)
+	}
+}
+
+func TestAllocAndFreeAllocateNoGoMemory(t *testing.T) {
+	h := newHeap(t)
+	if name, _ := cmalloc.Implementation(); strings.HasPrefix(name, "libasan") {
+		t.Skip("cgo's arguments escape in builds with -asan")
+	}
+	if n := testing.AllocsPerRun(1000, func() {
+		b, _ := h.Alloc(100, 8)
+		b, _ = h.Resize(b, 101)
+		h.Free(b)
+	}); n != 0 {
+		t.Errorf("a pair allocates %v times on the Go heap", n)
+	}
+}
+
+func TestOutstandingUnderConcurrency(t *testing.T) {
+	h := newHeap(t)
+	var wg sync.WaitGroup
+	blocks := make(chan []byte, 16)
+	for range 4 {
+		wg.Go(func() {
+			for i := range 2000 {
+				blocks <- freehold.Must(h.Alloc(1+i%500, 8))
+			}
+		})
+	}
+	go func() { wg.Wait(); close(blocks) }()
+	kept := 0
+	for b := range blocks {
+		if kept++; kept%8 == 0 {
+			defer h.Free(b)
+		} else {
+			h.Free(b)
+		}
+	}
+	if n := h.Outstanding(); n != 1000 {
+		t.Errorf("%d blocks outstanding, want 1000", n)
+	}
+}
+
+// limitedVariable tells the child of TestOutOfMemory that it is one.
+const limitedVariable = "FREEHOLD_TEST_LIMITED"
+
+func TestOutOfMemory(t *testing.T) {
+	newHeap(t)
+	if os.Getenv(limitedVariable) != "" {
+		runOut(t)
+		return
+	}
+	if !canLimit {
+		t.Skip("the address space cannot be limited here")
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOutOfMemory$", "-test.v", "-test.timeout=60s")
+	cmd.Env = append(os.Environ(), limitedVariable+"=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "ran out") {
+		t.Errorf("the child: %v\n%s", err, out)
+	}
+}
+
+// runOut takes memory until there is none, and sees that the heap still works.
+func runOut(t *testing.T) {
+	const room, size = 512 << 20, 16 << 20
+	if err := limitAddressSpace(room); err != nil {
+		t.Fatal(err)
+	}
+	h := newHeap(t)
+	var blocks [][]byte
+	for _, call := range []func(size, align int) ([]byte, error){h.Alloc, h.Zeroed} {
+		for _, align := range []int{8, 4096} {
+			for {
+				b, err := call(size, align)
+				if err != nil {
+					if b != nil || !errors.Is(err, freehold.ErrOutOfMemory) || !strings.Contains(err.Error(), fmt.Sprint(size)) {
+						t.Fatalf("the last block is %d bytes, with error %v", len(b), err)
+					}
+					break
+				}
+				if len(blocks) > room/size {
+					t.Fatal("the limit has no effect")
+				}
+				b[0], b[size-1] = 1, byte(len(blocks))
+				blocks = append(blocks, b)
+			}
+			if len(blocks) < 4 || h.Outstanding() != len(blocks) {
+				t.Fatalf("%d blocks, %d outstanding", len(blocks), h.Outstanding())
+			}
+			for i, b := range blocks {
+				if b[0] != 1 || b[size-1] != byte(i) {
+					t.Fatalf("block %d has changed", i)
+				}
+			}
+			if _, ok := h.Resize(blocks[0], math.MaxInt/2); ok {
+				t.Fatal("a block grew beyond all memory")
+			}
+			for _, b := range blocks {
+				h.Free(b)
+			}
+			blocks = nil
+		}
+	}
+	t.Log("ran out")
+}
