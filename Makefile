@@ -9,11 +9,11 @@ SYSTEMS = linux/amd64 linux/arm64 linux/386 linux/riscv64 darwin/amd64 darwin/ar
 
 FUZZTIME ?= 20s
 
-.PHONY: test quick vet modules race portable malloc 386 checkptr stress fuzz systems emulators bench
+.PHONY: test quick vet modules race debug portable malloc 386 checkptr stress fuzz systems emulators bench
 
-test: vet modules race portable malloc 386 checkptr stress fuzz systems emulators
+test: vet modules race debug portable malloc 386 checkptr stress fuzz systems emulators
 
-quick: vet
+quick: vet debug
 	$(GO) test -short ./...
 
 vet:
@@ -26,6 +26,10 @@ modules:
 
 race:
 	$(GO) test -race -short ./...
+
+debug:
+	$(GO) vet -tags freehold_debug ./arena
+	$(GO) test -tags freehold_debug -short ./arena
 
 portable:
 	$(GO) test -tags freehold_portable -short ./...
@@ -51,11 +55,13 @@ checkptr:
 
 # The collector as hostile as it gets.
 stress:
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,2,4 ./internal/heap ./internal/vm
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,2,4 ./internal/... ./arena
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./cmalloc
+	$(GO) test -run '^$$' -fuzz FuzzArena -fuzztime $(FUZZTIME) ./arena
+	$(GO) test -run '^$$' -fuzz FuzzShared -fuzztime $(FUZZTIME) ./arena
 
 systems:
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done

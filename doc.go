@@ -49,7 +49,7 @@
 //   - Free of it, directly or by [Free], [FreeSlice] or [FreeString],
 //   - a Resize, [Realloc] or [Append] of it that succeeds: the result takes its
 //     place, and may or may not be at the same address,
-//   - Close of the heap that it came from.
+//   - Close of the heap that it came from, or Reset or Close of the arena.
 //
 // A call that fails ends nothing: the block is as it was and still the caller's.
 // The *T, []T and string that the typed functions return are views of one block
@@ -62,8 +62,11 @@
 //   - [Heap], for all but special cases: blocks of any size and alignment,
 //     freed in any order, by any goroutine. [Default] is one for the whole
 //     process; a library should take an [Allocator] from its caller.
+//     [Heap.Cache] is a part of it for a goroutine that allocates and frees much.
 //   - [Pages], for few and large blocks: whole pages of the operating system,
 //     which mostly grow without a copy and go back at Free.
+//   - Package arena, for blocks that end together: they cost an addition each,
+//     and nothing to free.
 //   - Package cmalloc, for a heap that is shared with C code: malloc or jemalloc,
 //     through cgo.
 //

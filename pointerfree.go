@@ -41,17 +41,18 @@ func PointerFree[T any]() error {
 	return nil
 }
 
-// mustBePointerFree panics in the name of the function fn if T holds Go pointers.
-func mustBePointerFree[T any](fn string) {
+// isKnown reports whether T is known to be pointer-free. It is inlined, which
+// saves the typed functions a call.
+func isKnown[T any]() bool {
 	word := typeWord[T]()
-	if passed[slotOf(word)].Load() != word {
-		mustPass(fn, word, reflect.TypeFor[T]())
-	}
+	return passed[slotOf(word)].Load() == word
 }
 
-// mustPass is the slow path of mustBePointerFree: t is new, or shares its slot.
-func mustPass(fn string, word uintptr, t reflect.Type) {
-	if fault := inspect(word, t); fault != "" {
+// mustBePointerFree panics in the name of the function fn if T holds Go pointers.
+// It is for a T that is not known: a new one, or one that shares its slot.
+func mustBePointerFree[T any](fn string) {
+	t := reflect.TypeFor[T]()
+	if fault := inspect(typeWord[T](), t); fault != "" {
 		panic(fmt.Sprintf("freehold: %s[%s]: %s", fn, typeName(t), fault))
 	}
 }

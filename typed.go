@@ -27,7 +27,9 @@ import (
 // It costs a's Zeroed and 1 to 2 ns for the check of T. Nothing is allocated on
 // the Go heap.
 func New[T any](a Allocator) (*T, error) {
-	mustBePointerFree[T]("New")
+	if !isKnown[T]() {
+		mustBePointerFree[T]("New")
+	}
 	b, err := a.Zeroed(sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err
@@ -57,7 +59,9 @@ func Free[T any](a Allocator, p *T) {
 // matches [ErrOutOfMemory]: a's own, or that n elements are more bytes than an
 // int can hold.
 func MakeSlice[T any](a Allocator, n int) ([]T, error) {
-	mustBePointerFree[T]("MakeSlice")
+	if !isKnown[T]() {
+		mustBePointerFree[T]("MakeSlice")
+	}
 	if n < 0 {
 		panic(fmt.Sprintf("freehold: MakeSlice[%s] of %d elements", typeName(reflect.TypeFor[T]()), n))
 	}
@@ -114,7 +118,9 @@ const doublingBytes = 64 << 10
 
 // grow is Append's slow path: v does not fit s's capacity.
 func grow[T any](a Allocator, s, v []T) ([]T, error) {
-	mustBePointerFree[T]("Append")
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Append")
+	}
 	n := uint(len(s)) + uint(len(v))
 	size, err := sizeOfN[T](n)
 	if err != nil {
@@ -163,7 +169,9 @@ func grownBytes(size int) int {
 //
 // It panics, like [New], if T holds a Go pointer. The error is a's.
 func Clone[T any](a Allocator, s []T) ([]T, error) {
-	mustBePointerFree[T]("Clone")
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Clone")
+	}
 	b, err := a.Alloc(len(s)*sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err

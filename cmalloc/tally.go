@@ -13,13 +13,13 @@ package cmalloc
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 const (
-	tallyBits   = 5
-	cacheLines  = 128 // bytes: processors fetch lines in pairs
-	stackShift  = 11  // the smallest stack is 2 KiB
-	goldenRatio = 2654435769
+	tallyBits  = 5
+	cacheLines = 128 // bytes: processors fetch lines in pairs
 )
 
 // A tally is zero at first.
@@ -30,9 +30,7 @@ type tally [1 << tallyBits]struct {
 
 // add adds n.
 func (t *tally) add(n int64) {
-	var local byte
-	hash := uint32(uintptr(unsafe.Pointer(&local))>>stackShift) * goldenRatio
-	t[hash>>(32-tallyBits)].n.Add(n)
+	t[pin.Stripe(tallyBits)].n.Add(n)
 }
 
 // sum returns the sum of all n so far, give or take calls of add in progress.

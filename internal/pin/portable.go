@@ -15,7 +15,9 @@ import (
 )
 
 // Max is how many places there are.
-const Max = 32
+const Max = 1 << placeBits
+
+const placeBits = 5
 
 // Places are the places of one table; the zero value is ready.
 type Places struct{ places [Max]place }
@@ -27,9 +29,7 @@ type place struct {
 
 // Enter returns the place that the goroutine holds until Leave.
 func (p *Places) Enter() int {
-	var local byte
-	const stackShift = 11 // the smallest stack is 2 KiB
-	first := int(uint32(uintptr(unsafe.Pointer(&local))>>stackShift) * 2654435769 >> 16 % Max)
+	first := int(Stripe(placeBits))
 	for i := range Max {
 		at := (first + i) % Max
 		if p.places[at].mu.TryLock() {

@@ -1,0 +1,111 @@
+package arena
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+)
+
+// check verifies the equations that stand beside Arena and its chunks.
+func (a *Arena) check(t testing.TB) {
+	t.Helper()
+	base := uintptr(a.base)
+	reserved := 0
+	for i, c := range a.chunks {
+		reserved += len(c.mem)
+		r := regionOf(c.mem)
+		if j, ok := a.search(r.from); !ok || a.regions[j] != r {
+			t.Fatalf("chunk %d is no region", i)
+		}
+		dirtyTo := c.dirtyTo
+		if i == a.current {
+			if r.from != base || r.to != a.end {
+				t.Fatalf("the current chunk is %#x to %#x, not %#x to %#x", r.from, r.to, base, a.end)
+			}
+			dirtyTo = max(a.top, a.dirtyTo)
+			for j, c := range c.mem[a.top-base : max(a.top, a.zeroTo)-base] {
+				if c != 0 {
+					t.Fatalf("byte %d of the room, below zeroTo, is %#x", j, c)
+				}
+			}
+		}
+		if !debug {
+			for j, c := range c.mem[dirtyTo-r.from:] {
+				if c != 0 {
+					t.Fatalf("byte %d beyond dirtyTo is %#x", j, c)
+				}
+			}
+		}
+	}
+	filled := a.usedBytes()
+	switch {
+	case len(a.regions) != len(a.chunks):
+		t.Fatalf("%d regions of %d chunks", len(a.regions), len(a.chunks))
+	case reserved != a.reserved:
+		t.Fatalf("%d bytes reserved, counted %d", reserved, a.reserved)
+	case a.options.MaxBytes > 0 && reserved > a.options.MaxBytes:
+		t.Fatalf("%d bytes reserved with a limit of %d", reserved, a.options.MaxBytes)
+	case (a.current < 0) != (a.used == 0) || a.current >= a.used || a.used > len(a.chunks):
+		t.Fatalf("chunk %d of %d in use of %d is the current one", a.current, a.used, len(a.chunks))
+	case a.current < 0 && (a.top != 0 || a.end != 0 || base != 0 || a.filled != 0):
+		t.Fatal("there is room, and no current chunk")
+	case base > a.top || a.top > a.end:
+		t.Fatalf("base %#x, top %#x, end %#x", base, a.top, a.end)
+	case filled < a.live || filled > reserved:
+		t.Fatalf("%d bytes in %d blocks, of %d reserved", filled, a.live, reserved)
+	}
+	for i, s := range a.stale {
+		if s.after >= s.upTo || i > 0 && a.stale[i-1].upTo > s.after {
+			t.Fatalf("stale marks %v", a.stale)
+		}
+	}
+}
+
+// A recorder is a parent that notes the blocks it hands out.
+type recorder struct {
+	freehold.Allocator
+	sizes  []int
+	frees  int
+	zeroed int
+}
+
+func (r *recorder) Alloc(size, align int) ([]byte, error) {
+	b, err := r.Allocator.Alloc(size, align)
+	if err == nil {
+		r.sizes = append(r.sizes, size)
+	}
+	return b, err
+}
+
+func (r *recorder) Zeroed(size, align int) ([]byte, error) {
+	b, err := r.Allocator.Zeroed(size, align)
+	if err == nil {
+		r.sizes = append(r.sizes, size)
+		r.zeroed++
+	}
+	return b, err
+}
+
+func (r *recorder) Free(b []byte) {
+	r.frees++
+	r.Allocator.Free(b)
+}
+
+// wantPanic checks the message that call panics with; "..." stands for any text.
+func wantPanic(t *testing.T, want string, call func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		got := ""
+		if r := recover(); r != nil {
+			got = fmt.Sprint(r)
+		}
+		head, tail, open := strings.Cut(want, "...")
+		if got != want && !(open && strings.HasPrefix(got, head) && strings.HasSuffix(got, tail)) {
+			t.Errorf("panic %q, want %q", got, want)
+		}
+	}()
+	call()
+}

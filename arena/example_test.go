@@ -1,0 +1,168 @@
+package arena_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+)
+
+func Example() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	scratch := arena.New(heap, nil)
+	defer scratch.Close()
+
+	type Node struct {
+		Name freehold.String
+		Next freehold.Ptr[Node]
+	}
+	var first *Node
+	for _, name := range []string{"three", "two", "one"} {
+		n := freehold.Must(freehold.New[Node](scratch))
+		n.Name = freehold.StringOf(freehold.Must(freehold.CloneString(scratch, name)))
+		n.Next = freehold.PtrTo(first)
+		first = n
+	}
+	for n := first; n != nil; n = n.Next.Get() {
+		fmt.Println(n.Name.Get())
+	}
+	scratch.Reset() // all nodes and names end; the memory stays
+	fmt.Println(scratch.Stats().Used, "bytes used of", scratch.Stats().Reserved)
+	// Output:
+	// one
+	// two
+	// three
+	// 0 bytes used of 4096
+}
+
+// recorder is a parent that tells what is asked of it.
+type recorder struct{ freehold.Allocator }
+
+func (r recorder) Alloc(size, align int) ([]byte, error) {
+	fmt.Println("the parent gives", size, "bytes")
+	return r.Allocator.Alloc(size, align)
+}
+
+func (r recorder) Free(b []byte) {
+	fmt.Println("the parent gets", len(b), "bytes back")
+	r.Allocator.Free(b)
+}
+
+// Ten small blocks take one block of the parent.
+func ExampleArena() {
+	a := arena.New(recorder{freehold.Default()}, nil)
+	for range 10 {
+		if _, err := a.Alloc(8, 8); err != nil {
+			panic(err)
+		}
+	}
+	fmt.Println(a.Outstanding(), "blocks take", a.Stats().Used, "bytes")
+	a.Close()
+	// Output:
+	// the parent gives 4096 bytes
+	// 10 blocks take 80 bytes
+	// the parent gets 4096 bytes back
+}
+
+// Composition reads outside in: an arena over a limit over a heap.
+func ExampleNew() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	limit := freehold.NewLimit(heap, 64<<10)
+	a := arena.New(limit, nil)
+	defer a.Close()
+
+	blocks := 0
+	for {
+		if _, err := a.Alloc(1000, 8); err != nil {
+			fmt.Println(errors.Is(err, freehold.ErrOutOfMemory))
+			break
+		}
+		blocks++
+	}
+	fmt.Println(blocks, "blocks of 1000 bytes")
+	a.Reset()
+	a.Trim(0)
+	fmt.Println(limit.Used(), "bytes of the limit in use")
+	// Output:
+	// true
+	// 64 blocks of 1000 bytes
+	// 0 bytes of the limit in use
+}
+
+// What a function needs for itself ends with it.
+func ExampleArena_Rewind() {
+	a := arena.New(freehold.Default(), nil)
+	defer a.Close()
+	digits := func(n int) int {
+		defer a.Rewind(a.Mark())
+		scratch := freehold.Must(a.Alloc(20, 1))
+		return len(fmt.Appendf(scratch[:0], "%d", n))
+	}
+	fmt.Println(digits(12345), digits(1<<30))
+	fmt.Println(a.Stats().Used, "bytes used")
+	// Output:
+	// 5 10
+	// 0 bytes used
+}
+
+// An ID may be stored where a Go pointer may not.
+func ExampleRegistry() {
+	var arenas arena.Registry
+	type session struct {
+		Arena arena.ID
+		Count int
+	}
+	a := arena.New(freehold.Default(), nil)
+	s := freehold.Must(freehold.New[session](a))
+	s.Arena = arenas.Add("session", a)
+
+	id := s.Arena
+	found, ok := arenas.Find(id)
+	fmt.Println(found == a, ok)
+	a.Close()
+	_, ok = arenas.Find(id)
+	fmt.Println(ok)
+	// Output:
+	// true true
+	// false
+}
+
+func ExampleRegistry_Summary() {
+	var arenas arena.Registry
+	for _, name := range []string{"requests", "index"} {
+		a := arena.New(freehold.Default(), nil)
+		defer a.Close()
+		arenas.Add(name, a)
+		freehold.Must(a.Alloc(len(name)<<10, 8))
+	}
+	fmt.Println(arenas.Len(), "arenas")
+	// fmt.Print(arenas.Summary()) prints
+	//
+	//	              id         used     reserved  name
+	//	         1000000         8192         8192  requests
+	//	         2000001         5120         5120  index
+	//	           total        13312        13312  2 arenas
+
+	// Output:
+	// 2 arenas
+}
+
+func ExampleRecycler() {
+	arenas := arena.NewRecycler(freehold.Default(), nil)
+	defer arenas.Close()
+	handle := func(request string) string {
+		a := freehold.Must(arenas.Get(1 << 10))
+		defer arenas.Put(a)
+		return request + ": " + freehold.Must(freehold.CloneString(a, "done"))
+	}
+	fmt.Println(handle("first"))
+	fmt.Println(handle("second"))
+	fmt.Println(arenas.Stats().Arenas, "idle arena")
+	// Output:
+	// first: done
+	// second: done
+	// 1 idle arena
+}

@@ -1,0 +1,110 @@
+// Marks: going back to an earlier state of an arena.
+//
+//	Mark 1   Mark 2   Mark 3   Rewind(1)   Mark 4   now
+//	  |        |        |          |          |
+//	  +--------+--------+----------+          |
+//	         stale    stale
+//
+// Marks are numbered. A Rewind to mark n makes those stale that were taken since,
+// n+1 to the last one; of these intervals a later Rewind to an older mark
+// swallows the newer ones, and Reset all. A mark costs no memory, and a Rewind
+// none if it is to the newest mark.
+
+package arena
+
+import "slices"
+
+// A Mark is a state of one arena, for [Arena.Rewind]. It holds no memory and may
+// be dropped. The zero Mark is of no arena.
+type Mark struct {
+	arena   *Arena
+	number  uint64
+	used    int
+	current int
+	top     uintptr
+	filled  int
+	live    int
+}
+
+// numbers is the marks after one and up to another, by number.
+type numbers struct{ after, upTo uint64 }
+
+// Mark returns the state of now. It takes some 5 ns.
+func (a *Arena) Mark() Mark {
+	a.mustBeOpen("Mark")
+	a.lastMark++
+	return Mark{arena: a, number: a.lastMark, used: a.used, current: a.current, top: a.top, filled: a.filled, live: a.live}
+}
+
+// Rewind ends the blocks that were handed out since m, and those that have grown
+// since, and keeps their memory. A mark may be rewound to more than once, but
+// not after a Rewind to an older one, nor after Reset: that is a panic, and so is
+// a mark of another arena.
+//
+// It takes some 10 ns, whatever was handed out.
+func (a *Arena) Rewind(m Mark) {
+	a.mustBeOpen("Rewind")
+	switch {
+	case m.arena != a:
+		panic("freehold: arena: Rewind to a mark of another arena")
+	case a.isStale(m.number):
+		panic("freehold: arena: Rewind to a mark that a Rewind to an older one, or a Reset, has ended")
+	}
+	if m.number < a.lastMark {
+		older := len(a.stale)
+		for older > 0 && a.stale[older-1].after >= m.number {
+			older--
+		}
+		a.stale = append(a.stale[:older], numbers{m.number, a.lastMark})
+	}
+	a.rewind(&m)
+}
+
+// Reset ends all blocks and keeps the memory, as spare chunks. All marks become
+// stale.
+//
+// It takes some 5 ns, and the first block after it 10 more, however many chunks
+// there are.
+func (a *Arena) Reset() {
+	a.mustBeOpen("Reset")
+	a.resetTo, a.stale = a.lastMark, a.stale[:0]
+	a.rewind(&Mark{current: -1})
+}
+
+// rewind goes back to m, which is not stale.
+func (a *Arena) rewind(m *Mark) {
+	a.live = min(a.live, m.live)
+	if m.current == a.current && m.used == a.used && m.current >= 0 {
+		if m.top < a.top {
+			a.lower(m.top)
+		} else {
+			a.top = m.top // the newest blocks of then have been freed
+		}
+		return
+	}
+	a.leave()
+	if debug {
+		a.poisonSince(m)
+	}
+	a.used = m.used
+	if m.current >= 0 {
+		a.enter(m.current, m.top)
+	}
+	a.filled = m.filled
+	a.publish()
+}
+
+// isStale reports whether the mark of a number is no longer good.
+func (a *Arena) isStale(number uint64) bool {
+	if number <= a.resetTo {
+		return true
+	}
+	// The first interval that does not end before the number.
+	i, _ := slices.BinarySearchFunc(a.stale, number, func(s numbers, number uint64) int {
+		if s.upTo < number {
+			return -1
+		}
+		return 1
+	})
+	return i < len(a.stale) && a.stale[i].after < number
+}

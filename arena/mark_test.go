@@ -1,0 +1,127 @@
+package arena
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+const (
+	staleMark   = "freehold: arena: Rewind to a mark that a Rewind to an older one, or a Reset, has ended"
+	foreignMark = "freehold: arena: Rewind to a mark of another arena"
+)
+
+func TestRewind(t *testing.T) {
+	a := New(alloctest.New(t), &Options{ChunkBytes: 64, MaxChunkBytes: 128})
+	defer a.Close()
+	empty := a.Mark()
+	var reserved int
+	for range 3 {
+		kept := freehold.Must(a.Alloc(20, 1))
+		setAll(kept, 7)
+		m := a.Mark()
+		for range 2 {
+			want := a.Stats()
+			for i := range 50 {
+				b := freehold.Must(a.Zeroed(1+5*i, 2))
+				if !bytes.Equal(b, make([]byte, len(b))) {
+					t.Fatal("not zero")
+				}
+				setAll(b, 0xFF)
+				a.check(t)
+			}
+			a.Rewind(m)
+			a.check(t)
+			got := a.Stats()
+			if got.Used != want.Used || got.Blocks != want.Blocks {
+				t.Errorf("%+v after Rewind, %+v at the mark", got, want)
+			}
+			if reserved == 0 {
+				reserved = got.Reserved
+			} else if got.Reserved != reserved {
+				t.Errorf("%d bytes reserved, were %d: memory is not used again", got.Reserved, reserved)
+			}
+		}
+		if !bytes.Equal(kept, bytes.Repeat([]byte{7}, 20)) {
+			t.Error("an older block has changed")
+		}
+		a.Rewind(empty)
+		if got := a.Stats(); got.Used != 0 || got.Blocks != 0 {
+			t.Errorf("%+v after Rewind to the beginning", got)
+		}
+	}
+}
+
+func TestMarksThatAreStale(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	other := New(alloctest.New(t), nil)
+	defer a.Close()
+	defer other.Close()
+	wantPanic(t, foreignMark, func() { a.Rewind(other.Mark()) })
+	wantPanic(t, foreignMark, func() { a.Rewind(Mark{}) })
+
+	m1 := a.Mark()
+	freehold.Must(a.Alloc(8, 8))
+	m2 := a.Mark()
+	freehold.Must(a.Alloc(8, 8))
+	m3 := a.Mark()
+	a.Rewind(m2)
+	a.Rewind(m2)
+	wantPanic(t, staleMark, func() { a.Rewind(m3) })
+	freehold.Must(a.Alloc(100, 8)) // past where m3 was
+	wantPanic(t, staleMark, func() { a.Rewind(m3) })
+	m4 := a.Mark()
+	m5 := a.Mark()
+	a.Rewind(m4)
+	wantPanic(t, staleMark, func() { a.Rewind(m5) })
+	wantPanic(t, staleMark, func() { a.Rewind(m3) })
+	a.check(t)
+	a.Rewind(m2)
+	wantPanic(t, staleMark, func() { a.Rewind(m4) })
+	a.Rewind(m1)
+	wantPanic(t, staleMark, func() { a.Rewind(m2) })
+	a.Reset()
+	wantPanic(t, staleMark, func() { a.Rewind(m1) })
+	a.Rewind(a.Mark())
+	a.check(t)
+}
+
+// TestMarksCostNoMemory: a Mark that is dropped, and a Rewind to the newest.
+func TestMarksCostNoMemory(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	outer := a.Mark()
+	for range 1000 {
+		a.Mark()
+		m := a.Mark()
+		freehold.Must(a.Alloc(8, 8))
+		a.Rewind(m)
+	}
+	if len(a.stale) != 0 {
+		t.Errorf("%d intervals", len(a.stale))
+	}
+	for range 1000 {
+		a.Rewind(outer)
+		a.Mark()
+	}
+	if len(a.stale) != 1 {
+		t.Errorf("%d intervals", len(a.stale))
+	}
+}
+
+func TestRewindAfterTheNewestBlocksWereFreed(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	first := freehold.Must(a.Alloc(8, 8))
+	second := freehold.Must(a.Zeroed(8, 8))
+	m := a.Mark()
+	a.Free(second)
+	a.Rewind(m) // the room begins after second again
+	a.check(t)
+	if b := freehold.Must(a.Zeroed(8, 8)); addressOf(b) != addressOf(first)+16 {
+		t.Error("not where the mark was")
+	}
+	a.check(t)
+}

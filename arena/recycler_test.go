@@ -1,0 +1,267 @@
+package arena
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func get(t *testing.T, r *Recycler, startBytes int) *Arena {
+	t.Helper()
+	a, err := r.Get(startBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func ticking(r *Recycler) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ticker
+}
+
+func TestRecyclerHandsOutWhatWasPut(t *testing.T) {
+	parent := &recorder{Allocator: alloctest.New(t)}
+	r := NewRecycler(parent, &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	a := get(t, r, 0)
+	if len(parent.sizes) != 0 {
+		t.Error("Get(0) takes memory")
+	}
+	freehold.Must(a.Alloc(100, 8))
+	r.Put(a)
+	if got := r.Stats(); got != (RecyclerStats{1, 4096}) {
+		t.Errorf("%+v", got)
+	}
+	b := get(t, r, 0)
+	if b != a || b.Stats().Used != 0 || b.Stats().Reserved != 4096 || r.Stats() != (RecyclerStats{}) {
+		t.Errorf("%+v, %+v", b.Stats(), r.Stats())
+	}
+	c := get(t, r, 0)
+	if c == a {
+		t.Error("handed out twice")
+	}
+	r.Put(c)
+	r.Put(b)
+}
+
+func TestRecyclerHonoursStartBytes(t *testing.T) {
+	parent := &recorder{Allocator: alloctest.New(t)}
+	r := NewRecycler(parent, &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	small, large := get(t, r, 100), get(t, r, 100000)
+	r.Put(large)
+	r.Put(small)
+	if a := get(t, r, 50000); a != large {
+		t.Error("the arena that holds as much is not found")
+	}
+	for range 2 { // the second time from the stack
+		a := get(t, r, 200000)
+		chunks := len(parent.sizes)
+		for range 200 {
+			freehold.Must(a.Alloc(1000, 1))
+		}
+		if len(parent.sizes) != chunks {
+			t.Errorf("%d chunks after Get", len(parent.sizes)-chunks)
+		}
+		r.Put(a)
+	}
+	r.Put(large)
+	wantPanic(t, "freehold: arena: Get with -1 bytes", func() { r.Get(-1) })
+}
+
+func TestRecyclerBounds(t *testing.T) {
+	parent := &recorder{Allocator: alloctest.New(t)}
+	r := NewRecycler(parent, &RecyclerOptions{MaxBytes: 10000, MaxArenaBytes: 5000, Decay: -1})
+	defer r.Close()
+	var arenas []*Arena
+	for i := range 5 {
+		arenas = append(arenas, get(t, r, 4096))
+		freehold.Must(arenas[i].Alloc(20000, 1))
+	}
+	for i, a := range arenas {
+		r.Put(a)
+		want := RecyclerStats{min(i+1, 2), min(i+1, 2) * 4096}
+		if got := r.Stats(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	last, before := get(t, r, 0), get(t, r, 0)
+	if last != arenas[4] || before != arenas[3] {
+		t.Error("not the ones that were put last")
+	}
+	r.Put(last)
+	r.Put(before)
+}
+
+// TestRecyclerOfAnEmptiedArena: ristretto's AllocatorPool trims an arena whose
+// first buffer is large to nothing, and hands it out again to spin forever.
+func TestRecyclerOfAnEmptiedArena(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{MaxBytes: 10000, MaxArenaBytes: 1, Decay: -1})
+	defer r.Close()
+	a := get(t, r, 0)
+	for range 3 {
+		for range 100 {
+			freehold.Must(freehold.New[[64]byte](a))
+		}
+		r.Put(a)
+		if got := r.Stats(); got != (RecyclerStats{1, 0}) {
+			t.Errorf("%+v", got)
+		}
+		if b := get(t, r, 0); b != a {
+			t.Error("the emptied arena is not handed out again")
+		}
+	}
+	r.Put(a)
+}
+
+func TestRecyclerMisuse(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: -1})
+	a := get(t, r, 100)
+	lent := get(t, r, 100)
+	r.Put(a)
+	for call, use := range map[string]func(){
+		"Put":   func() { r.Put(a) },
+		"Alloc": func() { a.Alloc(1, 1) },
+		"Reset": a.Reset,
+		"Close": a.Close,
+	} {
+		wantPanic(t, "freehold: arena: "+call+" of an arena that was put into its Recycler", use)
+	}
+	own := New(alloctest.New(t), nil)
+	defer own.Close()
+	wantPanic(t, "freehold: arena: Put of an arena that did not come from this Recycler", func() { r.Put(own) })
+	gone := get(t, r, 10)
+	gone.Close()
+	r.Put(gone)
+	if r.Stats() != (RecyclerStats{}) {
+		t.Errorf("%+v", r.Stats())
+	}
+	r.Close()
+	r.Close()
+	freehold.Must(lent.Alloc(10, 1)) // goes on
+	r.Put(lent)
+	if lent.state != closed {
+		t.Error("an arena that was put into a closed Recycler is open")
+	}
+	wantPanic(t, "freehold: arena: Get from a closed Recycler", func() { r.Get(0) })
+	wantPanic(t, "freehold: arena: a Recycler of -1 bytes, and 0 for an arena", func() { NewRecycler(nil, &RecyclerOptions{MaxBytes: -1}) })
+	wantPanic(t, "freehold: arena: ChunkBytes of -1", func() { NewRecycler(nil, &RecyclerOptions{Arena: &Options{ChunkBytes: -1}}) })
+}
+
+func TestRecyclerOverALimit(t *testing.T) {
+	limit := freehold.NewLimit(alloctest.New(t), 10000)
+	r := NewRecycler(limit, &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	a, err := r.Get(10001)
+	if a != nil || !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("Get beyond the limit: %v", err)
+	}
+	if r.Stats().Bytes != 0 || limit.Used() != 0 {
+		t.Errorf("%+v, %d bytes used", r.Stats(), limit.Used())
+	}
+	r.Put(get(t, r, 9000))
+}
+
+func TestRecyclerLeavesTheRegistry(t *testing.T) {
+	var registry Registry
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	a := get(t, r, 0)
+	id := registry.Add("a", a)
+	r.Put(a)
+	if _, ok := registry.Find(id); ok {
+		t.Error("an idle arena is found")
+	}
+}
+
+// TestRecyclerDecays by the clock of a synctest bubble.
+func TestRecyclerDecays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		parent := freehold.NewCounter(alloctest.New(t))
+		r := NewRecycler(parent, &RecyclerOptions{Decay: time.Minute})
+		hot := get(t, r, 100)
+		r.Put(get(t, r, 100))
+		r.Put(hot)
+		for range 10 { // the hot one is used all the time
+			time.Sleep(59 * time.Second)
+			synctest.Wait()
+			if a := get(t, r, 0); a != hot {
+				t.Fatal("not the hot one")
+			}
+			r.Put(hot)
+		}
+		if got := r.Stats(); got.Arenas != 1 {
+			t.Errorf("%+v: the other one has not gone", got)
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if got := r.Stats(); got.Arenas != 0 || parent.Counts().Bytes != 0 || ticking(r) {
+			t.Errorf("%+v, %+v, a tick is due: %t", got, parent.Counts(), ticking(r))
+		}
+		r.Put(get(t, r, 100)) // the timer starts again
+		if !ticking(r) {
+			t.Error("no tick is due")
+		}
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		if got := r.Stats(); got.Arenas != 0 || ticking(r) {
+			t.Errorf("%+v, a tick is due: %t", got, ticking(r))
+		}
+		r.Put(get(t, r, 100))
+		r.Close()
+		time.Sleep(3 * time.Minute)
+		if parent.Counts().Bytes != 0 {
+			t.Errorf("%+v after Close", parent.Counts())
+		}
+	})
+}
+
+func TestRecyclerConcurrently(t *testing.T) {
+	rounds := 3000
+	if testing.Short() {
+		rounds = 300
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	counter := freehold.NewCounter(heap)
+	r := NewRecycler(counter, &RecyclerOptions{MaxBytes: 100 << 10, MaxArenaBytes: 40 << 10, Decay: time.Microsecond})
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := range rounds {
+				a, err := r.Get(i * 7 % 20000)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				var blocks [20][]byte
+				for j := range blocks {
+					blocks[j] = freehold.Must(a.Alloc(1+(i+j*j)%500, 8))
+					setAll(blocks[j], byte(g))
+				}
+				for _, b := range blocks {
+					if b[0] != byte(g) || b[len(b)-1] != byte(g) {
+						t.Error("a block has changed")
+						return
+					}
+				}
+				r.Put(a)
+				if got := r.Stats(); got.Bytes > 100<<10 {
+					t.Errorf("%+v", got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	r.Close()
+	if counter.Counts().Bytes != 0 {
+		t.Errorf("%+v after Close", counter.Counts())
+	}
+}

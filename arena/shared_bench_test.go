@@ -1,0 +1,127 @@
+package arena_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// benchResetEach is how many blocks of 64 B a goroutine allocates between Resets.
+const benchResetEach = 1 << 16
+
+// benchEach runs a loop on as many goroutines as -cpu says; the figure is a
+// goroutine's own time, so that perfect scaling keeps it.
+func benchEach(b *testing.B, o *arena.SharedOptions, loop func(s *arena.Shared, n int)) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	s := freehold.Must(arena.NewShared(h, o))
+	defer s.Close()
+	var wg sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() { loop(s, b.N) })
+	}
+	wg.Wait()
+	b.StopTimer()
+}
+
+func BenchmarkSharedAlloc64(b *testing.B) {
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for i := range n {
+			if _, err := s.Alloc(64, 8); err != nil {
+				panic(err)
+			}
+			if i%benchResetEach == 0 {
+				s.Reset()
+			}
+		}
+	})
+}
+
+func BenchmarkSharedAlloc64Chunk1M(b *testing.B) {
+	benchEach(b, &arena.SharedOptions{ChunkBytes: 1 << 20}, func(s *arena.Shared, n int) {
+		for i := range n {
+			if _, err := s.Alloc(64, 8); err != nil {
+				panic(err)
+			}
+			if i%benchResetEach == 0 {
+				s.Reset()
+			}
+		}
+	})
+}
+
+func BenchmarkSharedZeroed64(b *testing.B) {
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for i := range n {
+			if _, err := s.Zeroed(64, 8); err != nil {
+				panic(err)
+			}
+			if i%benchResetEach == 0 {
+				s.Reset()
+			}
+		}
+	})
+}
+
+func BenchmarkSharedFree(b *testing.B) {
+	block := make([]byte, 64)
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for range n {
+			s.Free(block)
+		}
+	})
+}
+
+func BenchmarkSharedGuard(b *testing.B) {
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for range n {
+			s.Enter().Leave()
+		}
+	})
+}
+
+func BenchmarkSharedReset(b *testing.B) {
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for range n {
+			s.Alloc(64, 8)
+			s.Reset()
+		}
+	})
+}
+
+func BenchmarkSharedStats(b *testing.B) {
+	benchEach(b, nil, func(s *arena.Shared, n int) {
+		for range n {
+			s.Alloc(64, 8)
+			s.Stats()
+		}
+	})
+}
+
+// The reference: holding a place and counting in it.
+func BenchmarkSharedPin(b *testing.B) {
+	var places pin.Places
+	var counts [pin.Max]struct {
+		n int
+		_ [120]byte
+	}
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for range b.N {
+				p := places.Enter()
+				if p < pin.Max {
+					counts[p].n++
+				}
+				places.Leave(p)
+			}
+		})
+	}
+	wg.Wait()
+}

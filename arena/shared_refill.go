@@ -1,0 +1,354 @@
+// Refill: the slow path of a Shared's Alloc, under its lock.
+//
+// A chunk comes, in this order, from
+//
+//  1. this generation's chunks that lost their place with room left,
+//  2. chunks that earlier generations gave up and no guard sees any more,
+//  3. the parent,
+//
+// and before an Alloc fails, from the other processors, and once more from the
+// parent when the spare chunks, none of which fits, have gone back to it.
+
+package arena
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// refill is Alloc where the processor's chunk will not do. zero says that the
+// block is known to be zero; that is tried for if wantZero.
+func (s *Shared) refill(size, align int, wantZero bool) (b []byte, zero bool, err error) {
+	switch {
+	case size < 0:
+		panic(fmt.Sprintf("freehold: a block of %d bytes", size))
+	case align <= 0 || align&(align-1) != 0:
+		panic(fmt.Sprintf("freehold: alignment %d is no power of two", align))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustBeOpen("Alloc")
+	if size == 0 {
+		return []byte{}, true, nil
+	}
+	own := max(size, align) > s.chunkBytes/4
+	if !own {
+		if b := s.takeHere(size, align, nil); b != nil {
+			return b, false, nil
+		}
+	}
+	c, err := s.obtain(size, align, own, wantZero)
+	if err != nil {
+		return nil, false, err
+	}
+	if wantZero && !own && !c.zero && c.at == 0 {
+		s.clearUnlocked(c)
+	}
+	c.generation = s.generation.Load()
+	if own {
+		b = c.take(size, align)
+		s.unplace(c)
+		return b, c.zero, nil
+	}
+	return s.takeHere(size, align, c), false, nil
+}
+
+// clearUnlocked clears a chunk that is in no list and has no blocks. It takes
+// so long that mu, which is held, is not held meanwhile.
+func (s *Shared) clearUnlocked(c *sharedChunk) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	clear(c.mem)
+	c.zero = true
+}
+
+// takeHere is Alloc in the chunk of the processor that it runs on by now, or, if
+// that will not do, in next, which takes the chunk's place. A chunk of an
+// earlier generation loses its place in any case. mu is held.
+//
+// Precondition: next is nil, or of this generation and has room for the block.
+func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
+	generation := s.generation.Load()
+	place := s.places.Enter()
+	here := min(place, pin.Max)
+	old := s.table[here].Load()
+	if old != nil && old.generation == generation {
+		b = old.take(size, align)
+	}
+	stale := old != nil && old.generation != generation
+	replace := b == nil && (next != nil || stale)
+	if replace {
+		s.table[here].Store(next)
+		if next != nil {
+			b = next.take(size, align)
+		}
+	}
+	s.places.Leave(place)
+
+	switch {
+	case replace:
+		s.placed = max(s.placed, here+1)
+		s.unplace(old)
+	case next != nil:
+		s.unplace(next)
+	}
+	return b
+}
+
+// unplace puts a chunk that has no place in the table, and may be nil, where it
+// belongs. mu is held.
+func (s *Shared) unplace(c *sharedChunk) {
+	switch {
+	case c == nil:
+	case c.generation != s.generation.Load():
+		if c.mem != nil {
+			s.outdated = append(s.outdated, c)
+		}
+	default:
+		s.live += c.live
+		s.liveBytes += c.liveBytes
+		c.live, c.liveBytes = 0, 0
+		if c.mem != nil {
+			s.unplaced = append(s.unplaced, c)
+		}
+	}
+}
+
+// drain takes the place of every chunk in the table. It stops the world if there
+// are any. mu is held.
+func (s *Shared) drain() {
+	var taken []*sharedChunk
+	for i := range s.table[:s.placed] {
+		if c := s.table[i].Swap(nil); c != nil {
+			taken = append(taken, c)
+		}
+	}
+	s.placed = 0
+	if len(taken) == 0 {
+		return
+	}
+	s.places.Wait()
+	for _, c := range taken {
+		s.unplace(c)
+	}
+}
+
+// obtain returns a chunk, out of all lists, that has room for the block; one of
+// the block's size if own. mu is held.
+func (s *Shared) obtain(size, align int, own, wantZero bool) (*sharedChunk, error) {
+	var c *sharedChunk
+	if own {
+		c = s.bestSpareOwn(size, align)
+	} else if c = removeFitting(&s.unplaced, size, align); c == nil {
+		c = s.anySpare(size, align)
+	}
+	if c != nil {
+		return c, nil
+	}
+	if s.maxBytes > 0 && size > s.maxBytes {
+		return nil, s.refusal(size) // no need to stop the world
+	}
+	c, err := s.grow(size, align, own, wantZero)
+	if err != nil {
+		c = s.scrape(size, align)
+	}
+	if c == nil && (s.maxBytes == 0 || size <= s.maxBytes-s.reserved+s.spareBytes()) && s.giveBack() {
+		c, err = s.grow(size, align, own, wantZero)
+	}
+	if c == nil {
+		return nil, err
+	}
+	if !own && c.at == 0 {
+		// What had no room for this block is left alone from here on, or the
+		// search would grow longer and longer.
+		s.full = append(s.full, s.unplaced...)
+		clear(s.unplaced)
+		s.unplaced = s.unplaced[:0]
+	}
+	return c, nil
+}
+
+// scrape looks for a chunk in every corner when the parent gives none: at the
+// other processors, and among the spare ones of any kind. mu is held.
+func (s *Shared) scrape(size, align int) *sharedChunk {
+	s.drain()
+	c := removeFitting(&s.unplaced, size, align)
+	if c == nil {
+		s.recycle()
+		c = removeFitting(&s.spare, size, align)
+	}
+	if c == nil {
+		c = removeFitting(&s.spareOwn, size, align)
+	}
+	return c
+}
+
+// anySpare takes a spare chunk that has room for the block; nil if there is none.
+func (s *Shared) anySpare(size, align int) *sharedChunk {
+	if len(s.spare) == 0 {
+		s.recycle()
+	}
+	return removeFitting(&s.spare, size, align)
+}
+
+// bestSpareOwn takes the smallest spare chunk made for one block that has room
+// for the block, unless more than half of it would be wasted; nil then.
+func (s *Shared) bestSpareOwn(size, align int) *sharedChunk {
+	s.recycle()
+	best := -1
+	for i, c := range s.spareOwn {
+		if c.fits(size, align) && len(c.mem)/2 <= size && (best < 0 || len(c.mem) < len(s.spareOwn[best].mem)) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	c := s.spareOwn[best]
+	s.spareOwn = slices.Delete(s.spareOwn, best, best+1)
+	return c
+}
+
+// removeFitting removes the last chunk of the list that has room for the block,
+// and returns it; nil if there is none.
+func removeFitting(list *[]*sharedChunk, size, align int) *sharedChunk {
+	for i, c := range slices.Backward(*list) {
+		if c.fits(size, align) {
+			*list = slices.Delete(*list, i, i+1)
+			return c
+		}
+	}
+	return nil
+}
+
+// grow takes a chunk from the parent that has room for the block: one of the
+// block's size if own, else as much of chunkBytes as the limit lets. mu is held.
+func (s *Shared) grow(size, align int, own, wantZero bool) (*sharedChunk, error) {
+	n := size
+	if !own {
+		n = max(size, s.chunkBytes)
+		align = max(align, s.chunkAlign)
+	}
+	if s.maxBytes > 0 {
+		room := s.maxBytes - s.reserved
+		if size > room {
+			return nil, s.refusal(size)
+		}
+		n = min(n, room)
+	}
+	from := s.parent.Alloc
+	if wantZero {
+		from = s.parent.Zeroed
+	}
+	mem, err := from(n, align)
+	if err != nil {
+		return nil, err
+	}
+	if s.hugePages {
+		_ = freehold.Advise(mem, freehold.HugePages) // a hint: the memory is good without
+	}
+	c := newSharedChunk(mem, own, wantZero)
+	i, _ := s.find(c.base)
+	s.chunks = slices.Insert(s.chunks, i, c)
+	s.reserved += n
+	return c, nil
+}
+
+// refusal is the error of an allocation that MaxBytes forbids.
+func (s *Shared) refusal(size int) error {
+	return fmt.Errorf("%w: %d bytes would pass the arena's limit of %d", freehold.ErrOutOfMemory, size, s.maxBytes)
+}
+
+// giveBack frees the spare chunks to the parent, and reports whether there were
+// any. mu is held.
+func (s *Shared) giveBack() bool {
+	unused := slices.Concat(s.spare, s.spareOwn)
+	s.spare, s.spareOwn = nil, nil
+	for _, c := range unused {
+		c.generation = noGeneration
+	}
+	s.chunks = slices.DeleteFunc(s.chunks, func(c *sharedChunk) bool { return c.generation == noGeneration })
+	for _, c := range unused {
+		s.reserved -= len(c.mem)
+		s.parent.Free(c.mem)
+	}
+	return len(unused) > 0
+}
+
+// preallocate makes chunks of so many bytes, rounded up to chunks, and touches
+// their pages.
+func (s *Shared) preallocate(bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.maxBytes > 0 && bytes > s.maxBytes {
+		return s.refusal(bytes)
+	}
+	for s.reserved < bytes {
+		c, err := s.grow(1, 1, false, true)
+		if err != nil {
+			return err
+		}
+		const pageBytes = 4 << 10 // the smallest there is
+		for i := 0; i < len(c.mem); i += pageBytes {
+			c.mem[i] = 0
+		}
+		s.spare = append(s.spare, c)
+	}
+	return nil
+}
+
+// find returns the index in chunks of the one that holds the byte at addr, and
+// whether there is one; if not, where it would stand. mu is held.
+func (s *Shared) find(addr uintptr) (int, bool) {
+	i, found := slices.BinarySearchFunc(s.chunks, addr, func(c *sharedChunk, addr uintptr) int {
+		switch {
+		case c.holds(addr):
+			return 0
+		case c.base < addr:
+			return -1
+		}
+		return 1
+	})
+	return i, found
+}
+
+// ownsLocked is Owns in all of the arena's memory.
+func (s *Shared) ownsLocked(addr uintptr) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.find(addr)
+	return found
+}
+
+// countLocked is count where nothing stands at the processor's place. It puts
+// an empty chunk there, so that the next Free finds one: a processor may free
+// and never allocate.
+func (s *Shared) countLocked(live, bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustBeOpen("Free")
+	s.live += live
+	s.liveBytes += bytes
+	counts := &sharedChunk{generation: s.generation.Load()}
+	place := s.places.Enter()
+	here := min(place, pin.Max)
+	old := s.table[here].Load()
+	replace := old == nil || old.generation != counts.generation
+	if replace {
+		s.table[here].Store(counts)
+	}
+	s.places.Leave(place)
+	if replace {
+		s.placed = max(s.placed, here+1)
+		s.unplace(old)
+	}
+}
+
+func (s *Shared) mustBeOpen(call string) {
+	if s.closed {
+		panic(fmt.Sprintf("freehold: %s on a closed arena.Shared", call))
+	}
+}

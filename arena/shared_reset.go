@@ -1,0 +1,208 @@
+// Reset: how a Shared gives all blocks up while they are in use.
+//
+// Reset counts the generation up. From there on a chunk of the generation before
+// is handed nothing more out of: who finds one in the table takes the slow path
+// and replaces it. Nobody is waited for.
+//
+//	full, unplaced --- Reset ----+
+//	                             +--> retired with the epoch --> spare
+//	table -- its place is lost --+      that was ended then
+//
+// # Why no memory is recycled under a guard
+//
+// A chunk is retired after its last block was cut off: the chunks in full and
+// unplaced lost their place before, and a chunk in the table is retired by the
+// holder of its place, or after all places were left. Advance follows and ends
+// every epoch in which a guard was entered before that block was cut off. The
+// chunk is recycled when those epochs have passed.
+
+package arena
+
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/epoch"
+)
+
+// A Guard keeps memory from being recycled: see [Shared.Reset]. It may be held
+// while its goroutine blocks, and be handed to another goroutine.
+type Guard struct{ g epoch.Guard }
+
+// Enter returns a guard, which the caller must Leave. It takes no lock and waits
+// for nobody; with Leave it costs some 4 ns.
+func (s *Shared) Enter() Guard { return Guard{s.readers.Enter()} }
+
+// Leave ends the guard. It must be called exactly once; a second call is a
+// panic where it is detected, which is not always.
+func (g Guard) Leave() { g.g.Leave() }
+
+// Reset gives up all blocks and starts anew; it is safe while others allocate,
+// read and call Reset. It takes a microsecond or so and waits for nobody.
+//
+// An Alloc that is called after Reset returned gets memory that no guard sees.
+// One that runs meanwhile gets a block from before or from after the Reset. The
+// memory of the blocks given up is recycled later, by an Alloc that needs a
+// chunk, by Reset, Stats or Trim, under these rules:
+//
+//   - A block is not recycled while a guard is held that was entered before the
+//     block's Alloc was called, whatever Resets there are.
+//   - Nor is any block while a guard is held that was entered before the Reset
+//     was called that gave the block up.
+//   - Without such a guard a block is valid until the first Reset that returns
+//     after its Alloc was called. It may then be recycled at once.
+//
+// So those who allocate while others may Reset do it under a guard, and keep the
+// guard as long as they use the block. Readers enter a guard, look blocks up
+// where they can be found, and leave when they have done with them. Whoever
+// calls Reset first unlinks the blocks that it gives up, so that readers who
+// enter from then on do not find them; and whoever links a block makes sure that
+// no Reset was called since before its Alloc. A guard that is held for long
+// keeps all that is given up meanwhile: see SharedStats.Retired.
+//
+// In builds with the tag freehold_debug, memory is filled with 0xDB when it is
+// recycled, by Reset itself if there are no guards, so that late reads show. It
+// then stops the world.
+func (s *Shared) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustBeOpen("Reset")
+	s.generation.Add(1)
+	s.outdated = append(append(s.outdated, s.full...), s.unplaced...)
+	clear(s.full)
+	clear(s.unplaced)
+	s.full, s.unplaced = s.full[:0], s.unplaced[:0]
+	s.live, s.liveBytes = 0, 0
+	if debug {
+		s.drain()
+	}
+	s.recycle()
+}
+
+// recycle retires outdated chunks, and makes those retired ones spare whose
+// epoch has passed. mu is held.
+func (s *Shared) recycle() {
+	if len(s.outdated) > 0 {
+		s.retired = append(s.retired, sharedBatch{epoch: s.readers.Advance(), chunks: s.outdated})
+		s.outdated = nil
+	}
+	for len(s.retired) > 0 && s.retired[0].epoch.Passed() {
+		for _, c := range s.retired[0].chunks {
+			c.rewind()
+			if c.own {
+				s.spareOwn = append(s.spareOwn, c)
+			} else {
+				s.spare = append(s.spare, c)
+			}
+		}
+		s.retired[0] = sharedBatch{}
+		s.retired = s.retired[1:]
+	}
+}
+
+// Trim gives the memory that was recycled and is not in use back to the parent.
+// Like Stats it stops the world for some 20 us.
+func (s *Shared) Trim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustBeOpen("Trim")
+	s.drain()
+	s.recycle()
+	s.giveBack()
+}
+
+// SharedStats is a snapshot of an arena's memory.
+type SharedStats struct {
+	Reserved   int // bytes in chunks, whatever is in them
+	Retired    int // bytes in chunks given up by Reset that guards may see
+	Spare      int // bytes in chunks that are ready for use
+	Chunks     int // in use, retired or spare
+	Blocks     int // allocated since the last Reset, and not freed
+	BlockBytes int // theirs, as the sum of their lengths
+	MaxBytes   int // the limit on Reserved; 0 if there is none
+}
+
+// Stats returns the arena's figures, exact for all calls that have returned. It
+// takes the chunks of all processors for a moment, for which it stops the world
+// for some 20 us or more: Alloc and Free count without atomic operations. It may
+// be called after Close.
+func (s *Shared) Stats() SharedStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats()
+}
+
+func (s *Shared) stats() SharedStats {
+	s.drain()
+	s.recycle()
+	st := SharedStats{
+		Reserved:   s.reserved,
+		Spare:      s.spareBytes(),
+		Chunks:     len(s.chunks),
+		Blocks:     s.live,
+		BlockBytes: s.liveBytes,
+		MaxBytes:   s.maxBytes,
+	}
+	for _, r := range s.retired {
+		st.Retired += bytesIn(r.chunks)
+	}
+	return st
+}
+
+// spareBytes returns how many bytes the spare chunks have. mu is held.
+func (s *Shared) spareBytes() int { return bytesIn(s.spare) + bytesIn(s.spareOwn) }
+
+func bytesIn(chunks []*sharedChunk) (sum int) {
+	for _, c := range chunks {
+		sum += len(c.mem)
+	}
+	return sum
+}
+
+// Outstanding returns the number of blocks allocated since the last Reset and
+// not freed. It costs as much as Stats.
+func (s *Shared) Outstanding() int { return s.Stats().Blocks }
+
+// Close gives all memory back to the parent, live blocks or not. Other
+// goroutines must have stopped using the arena; it panics, and changes nothing,
+// if a guard is held. Calls after Close panic, but for Close itself and Free of
+// an empty block.
+func (s *Shared) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.close()
+}
+
+// CloseStrict is Close for those who free each block: the error says how many
+// were live, if any were. The arena is closed nevertheless. After a Close it
+// does nothing.
+func (s *Shared) CloseStrict() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	st := s.stats()
+	s.close()
+	if st.Blocks != 0 || st.BlockBytes != 0 {
+		return fmt.Errorf("freehold: arena: closed with %d live blocks of %d bytes", st.Blocks, st.BlockBytes)
+	}
+	return nil
+}
+
+// close is Close. mu is held.
+func (s *Shared) close() {
+	if s.closed {
+		return
+	}
+	if !s.readers.Advance().Passed() {
+		panic("freehold: Close of an arena.Shared while a guard is held")
+	}
+	s.closed = true
+	s.generation.Add(1)
+	s.drain()
+	for _, c := range s.chunks {
+		s.parent.Free(c.mem)
+	}
+	s.chunks, s.full, s.unplaced, s.outdated, s.retired, s.spare, s.spareOwn = nil, nil, nil, nil, nil, nil, nil
+	s.reserved, s.live, s.liveBytes = 0, 0, 0
+}

@@ -1,0 +1,591 @@
+package arena_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
+)
+
+// newShared returns an arena that is closed when the test ends.
+func newShared(t testing.TB, parent freehold.Allocator, o *arena.SharedOptions) *arena.Shared {
+	t.Helper()
+	s, err := arena.NewShared(parent, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// newHeap returns a heap that is closed when the test ends, after the arenas.
+func newHeap(t testing.TB) *freehold.Heap {
+	h := freehold.NewHeap(nil)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func mustPanic(t *testing.T, want string, call func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "freehold: ") || !strings.Contains(got, want) {
+			t.Errorf("panic %q; want freehold's, with %q", got, want)
+		}
+	}()
+	call()
+}
+
+func TestSharedConformance(t *testing.T) {
+	tests := []struct {
+		name string
+		o    *arena.SharedOptions
+	}{
+		{"Defaults", nil},
+		{"SmallChunks", &arena.SharedOptions{ChunkBytes: 1000}}, // most blocks get one of their own
+		{"Prealloc", &arena.SharedOptions{ChunkBytes: 1 << 20, PreallocBytes: 3 << 20}},
+		{"HugePages", &arena.SharedOptions{HugePages: true}},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+				return newShared(t, newHeap(t), c.o)
+			}, &alloctest.Options{Concurrent: true})
+		})
+	}
+	t.Run("PatternedParent", func(t *testing.T) {
+		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+			return newShared(t, alloctest.New(t), nil)
+		}, &alloctest.Options{Concurrent: true})
+	})
+}
+
+// peakParent fails the test when more than maxBytes are held from it, or when
+// it is called by two goroutines at once.
+type peakParent struct {
+	freehold.Allocator
+	t              testing.TB
+	held, maxBytes int
+	calls          int
+	busy           atomic.Bool
+}
+
+func (p *peakParent) enter() {
+	if !p.busy.CompareAndSwap(false, true) {
+		p.t.Error("two goroutines call the parent at once")
+	}
+	p.calls++
+}
+
+func (p *peakParent) Alloc(size, align int) ([]byte, error) {
+	p.enter()
+	defer p.busy.Store(false)
+	return p.hold(p.Allocator.Alloc(size, align))
+}
+
+func (p *peakParent) Zeroed(size, align int) ([]byte, error) {
+	p.enter()
+	defer p.busy.Store(false)
+	return p.hold(p.Allocator.Zeroed(size, align))
+}
+
+func (p *peakParent) hold(b []byte, err error) ([]byte, error) {
+	if p.held += len(b); p.held > p.maxBytes {
+		p.t.Errorf("%d bytes are held from the parent, the limit is %d", p.held, p.maxBytes)
+	}
+	return b, err
+}
+
+func (p *peakParent) Free(b []byte) {
+	p.enter()
+	defer p.busy.Store(false)
+	p.held -= len(b)
+	p.Allocator.Free(b)
+}
+
+func TestSharedLimit(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 3_000
+	}
+	for _, maxBytes := range []int{1, 100, 5000, 64<<10 + 7, 1<<20 - 1} {
+		h := newHeap(t)
+		p := &peakParent{Allocator: h, t: t, maxBytes: maxBytes}
+		s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: maxBytes})
+		var got, refused atomic.Int64
+		var wg sync.WaitGroup
+		for g := range 8 {
+			r := rand.New(rand.NewPCG(1, uint64(g)))
+			wg.Go(func() {
+				for i := range rounds / 8 {
+					size := 1 + r.IntN(300)
+					if i%50 == 0 {
+						size = 1 + r.IntN(9000)
+					}
+					alloc := s.Alloc
+					if i%3 == 0 {
+						alloc = s.Zeroed
+					}
+					guard := s.Enter()
+					b, err := alloc(size, 1<<r.IntN(8))
+					switch {
+					case err == nil:
+						got.Add(1)
+						clear(b)
+					case !errors.Is(err, freehold.ErrOutOfMemory):
+						t.Errorf("Alloc: %v", err)
+					default:
+						refused.Add(1)
+					}
+					guard.Leave()
+					if i%400 == 0 {
+						s.Reset()
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if st := s.Stats(); st.Reserved != p.held || st.Reserved > maxBytes {
+			t.Errorf("%d bytes reserved, %d held from the parent, limit %d", st.Reserved, p.held, maxBytes)
+		}
+		if refused.Load() == 0 && maxBytes <= 5000 || got.Load() == 0 {
+			t.Errorf("limit %d: %d blocks allocated, %d refused", maxBytes, got.Load(), refused.Load())
+		}
+		s.Close()
+		if p.held != 0 {
+			t.Errorf("%d bytes are held from the parent after Close", p.held)
+		}
+	}
+}
+
+// All of a limit can be used, by whichever processor, and again after Reset.
+func TestSharedLimitIsUsable(t *testing.T) {
+	h := newHeap(t)
+	const maxBytes = 10_000
+	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: maxBytes})
+	for round := range 5 {
+		for i := range maxBytes / 100 {
+			size, align := 100, 1
+			b, err := s.Alloc(size, align)
+			if err != nil {
+				// 4096 is 40 blocks and 96 bytes.
+				if i < maxBytes/100-2 {
+					t.Fatalf("round %d: block %d: %v", round, i, err)
+				}
+				break
+			}
+			clear(b)
+			runtime.Gosched()
+		}
+		if _, err := s.Alloc(maxBytes+1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || !strings.Contains(err.Error(), "limit of 10000") {
+			t.Fatalf("more than the limit: %v", err)
+		}
+		s.Reset()
+	}
+	// A block that cannot be had costs no spare memory, and one that can have all
+	// of it does.
+	if st := s.Stats(); st.Spare == 0 {
+		t.Errorf("%+v", st)
+	}
+	if _, err := s.Alloc(maxBytes, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSharedPrealloc(t *testing.T) {
+	h := newHeap(t)
+	p := &peakParent{Allocator: h, t: t, maxBytes: 1 << 30}
+	s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 64 << 10, PreallocBytes: 1<<20 - 5})
+	if st := s.Stats(); st.Reserved != 1<<20 || st.Spare != 1<<20 || st.Chunks != 16 {
+		t.Errorf("%+v", st)
+	}
+	calls := p.calls
+	for range 3 {
+		for range (1 << 20) / 2 / 1000 {
+			if _, err := s.Zeroed(1000, 8); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Reset()
+	}
+	if p.calls != calls {
+		t.Errorf("the parent was called %d times for memory that was there", p.calls-calls)
+	}
+
+	if _, err := arena.NewShared(h, &arena.SharedOptions{MaxBytes: 1000, PreallocBytes: 1001}); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("more than the limit: %v", err)
+	}
+	for n := range 4 {
+		parent := alloctest.New(t) // reports what is left behind
+		s, err := arena.NewShared(alloctest.FailAfter(parent, n), &arena.SharedOptions{ChunkBytes: 1000, PreallocBytes: 3000})
+		if (err == nil) != (n >= 3) {
+			t.Fatalf("with %d chunks from the parent: %v", n, err)
+		}
+		if err == nil {
+			s.Close()
+		}
+	}
+	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{MaxBytes: -1}) })
+	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{ChunkBytes: -1}) })
+	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{PreallocBytes: -1}) })
+}
+
+// The parent fails after n allocations, for every n: what was handed out stays
+// intact, and once the parent gives again so does the arena.
+func TestSharedFailAfter(t *testing.T) {
+	steps := []struct{ size, align int }{
+		{100, 8}, {900, 1}, {200, 64}, {5000, 8}, {100, 4096}, {250, 1}, {250, 1}, {250, 1}, {250, 1}, {1, 1}, {3000, 8},
+	}
+	for _, failing := range []func(freehold.Allocator, int) freehold.Allocator{alloctest.FailAfter, alloctest.FailOnce} {
+		for n := 0; ; n++ {
+			s := newShared(t, failing(alloctest.New(t), n), &arena.SharedOptions{ChunkBytes: 1000})
+			failures := 0
+			for round := range 3 {
+				var blocks [][]byte
+				for i, step := range steps {
+					alloc := s.Alloc
+					if (i+round)%2 == 0 {
+						alloc = s.Zeroed
+					}
+					before := s.Stats()
+					b, err := alloc(step.size, step.align)
+					if err != nil {
+						failures++
+						if after := s.Stats(); !errors.Is(err, freehold.ErrOutOfMemory) || b != nil || after.Blocks != before.Blocks || after.BlockBytes != before.BlockBytes {
+							t.Fatalf("a failed Alloc: %v, %d bytes; %+v before, %+v after", err, len(b), before, after)
+						}
+						continue
+					}
+					if (i+round)%2 == 0 && bytes.Trim(b, "\x00") != nil && len(bytes.Trim(b, "\x00")) > 0 {
+						t.Fatal("Zeroed is not zero")
+					}
+					for j := range b {
+						b[j] = byte(i + 1)
+					}
+					blocks = append(blocks, b)
+					if st := s.Stats(); st.Blocks != len(blocks) {
+						t.Fatalf("%d blocks are live, Stats counts %d", len(blocks), st.Blocks)
+					}
+				}
+				for _, b := range blocks {
+					if bytes.Count(b, b[:1]) != len(b) {
+						t.Fatal("a block has changed")
+					}
+				}
+				s.Reset()
+			}
+			s.Close()
+			if failures == 0 {
+				break
+			}
+			if n > 100 {
+				t.Fatal("it fails for ever")
+			}
+		}
+	}
+}
+
+func TestSharedCounts(t *testing.T) {
+	h := newHeap(t)
+	s := freehold.Must(arena.NewShared(h, nil))
+	a, b := freehold.Must(s.Alloc(100, 8)), freehold.Must(s.Alloc(1<<20, 8))
+	if st := s.Stats(); st.Blocks != 2 || st.BlockBytes != 100+1<<20 || s.Outstanding() != 2 {
+		t.Errorf("%+v", st)
+	}
+	b, ok := s.Resize(b, 1000)
+	if !ok || len(b) != 1000 || cap(b) != 1000 {
+		t.Fatalf("shrunk to %d of %d bytes: %v", len(b), cap(b), ok)
+	}
+	s.Free(a)
+	s.Free(nil)
+	s.Free([]byte{})
+	if st := s.Stats(); st.Blocks != 1 || st.BlockBytes != 1000 {
+		t.Errorf("%+v", st)
+	}
+	// Freed by goroutines on whichever processor.
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				s.Free(freehold.Must(s.Alloc(10, 1)))
+			}
+		})
+	}
+	wg.Wait()
+	if st := s.Stats(); st.Blocks != 1 || st.BlockBytes != 1000 {
+		t.Errorf("%+v", st)
+	}
+	if err := s.CloseStrict(); err == nil || !strings.Contains(err.Error(), "1 live blocks of 1000 bytes") {
+		t.Errorf("CloseStrict with a live block: %v", err)
+	}
+	if err := s.CloseStrict(); err != nil {
+		t.Errorf("CloseStrict of a closed arena: %v", err)
+	}
+	s.Close()
+	mustPanic(t, "closed", func() { s.Alloc(1, 1) })
+	mustPanic(t, "closed", func() { s.Zeroed(1, 1) })
+	mustPanic(t, "closed", func() { s.Alloc(0, 1) })
+	mustPanic(t, "closed", func() { s.Free([]byte{1}) })
+	mustPanic(t, "closed", func() { s.Reset() })
+	mustPanic(t, "closed", func() { s.Trim() })
+	if st := s.Stats(); st != (arena.SharedStats{}) {
+		t.Errorf("after Close: %+v", st)
+	}
+
+	s = freehold.Must(arena.NewShared(h, nil))
+	s.Free(freehold.Must(s.Alloc(10, 1)))
+	freehold.Must(s.Alloc(10, 1))
+	s.Reset()
+	if err := s.CloseStrict(); err != nil {
+		t.Errorf("CloseStrict after Reset: %v", err)
+	}
+}
+
+func TestSharedResizeInPlace(t *testing.T) {
+	h := newHeap(t)
+	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 64 << 10})
+	grown := 0
+	for range 10 { // the goroutine may be moved in between
+		b := freehold.Must(s.Alloc(100, 8))
+		if r, ok := s.Resize(b, 1000); ok {
+			grown++
+			if &r[0] != &b[0] || len(r) != 1000 || cap(r) != 1000 {
+				t.Fatal("grown, but elsewhere or to another size")
+			}
+			if next := freehold.Must(s.Alloc(100, 8)); s.Owns(r) && addr(next)-addr(r) < 1000 {
+				t.Fatal("the next block overlaps")
+			}
+			if _, ok := s.Resize(r, 2000); ok {
+				t.Fatal("a block that is not the last one has grown")
+			}
+		}
+	}
+	if grown == 0 {
+		t.Error("no block has grown in place")
+	}
+	mustPanic(t, "Resize to -1", func() { s.Resize(freehold.Must(s.Alloc(1, 1)), -1) })
+}
+
+func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// Memory given up under a guard is not used again until the guard has left.
+func TestSharedGuard(t *testing.T) {
+	h := newHeap(t)
+	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 4096})
+	fill := func(c byte, n int) (blocks [][]byte) {
+		for i := range n {
+			b := freehold.Must(s.Alloc(100+i%3*1000, 8))
+			for j := range b {
+				b[j] = c
+			}
+			blocks = append(blocks, b)
+		}
+		return blocks
+	}
+	check := func(c byte, blocks [][]byte) {
+		t.Helper()
+		for _, b := range blocks {
+			if bytes.Count(b, []byte{c}) != len(b) {
+				t.Fatalf("a block of %d bytes under a guard has changed", len(b))
+			}
+		}
+	}
+	first := fill(1, 50)
+	g1 := s.Enter()
+	s.Reset()
+	second := fill(2, 50)
+	g2 := s.Enter()
+	s.Reset()
+	for range 5 {
+		fill(3, 50)
+		s.Reset()
+		s.Trim()
+	}
+	check(1, first)
+	check(2, second)
+	st := s.Stats()
+	if st.Retired == 0 || st.Retired+st.Spare > st.Reserved {
+		t.Errorf("under guards: %+v", st)
+	}
+	mustPanic(t, "guard is held", s.Close)
+	g1.Leave()
+	fill(4, 50)
+	check(2, second)
+	if less := s.Stats(); less.Retired >= st.Retired {
+		t.Errorf("%d bytes are retired when a guard has left, %d before", less.Retired, st.Retired)
+	}
+	s.Reset()
+	g2.Leave()
+	s.Trim()
+	if st := s.Stats(); st != (arena.SharedStats{}) {
+		t.Errorf("after Reset and Trim without guards: %+v", st)
+	}
+}
+
+// Without guards, Resets and the same work over and over need no more memory.
+func TestSharedResetReuses(t *testing.T) {
+	h := newHeap(t)
+	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 4096})
+	work := func() {
+		for i := range 100 {
+			freehold.Must(s.Alloc(1+i*20%1000, 8))
+		}
+		freehold.Must(s.Zeroed(50_000, 8))
+		s.Reset()
+	}
+	work()
+	work()
+	before := s.Stats().Reserved
+	for range 200 {
+		work()
+	}
+	// The goroutine may meet processors that had no chunk yet.
+	if after := s.Stats().Reserved; after > before+4096*(runtime.GOMAXPROCS(0)+2) {
+		t.Errorf("%d bytes are reserved after 2 rounds, %d after 200", before, after)
+	}
+}
+
+// sharedNode is what the stress links: a block that names itself.
+type sharedNode struct {
+	b    []byte
+	mark uint64
+}
+
+func (n *sharedNode) fill() {
+	for i := 0; i+8 <= len(n.b); i += 8 {
+		binary.LittleEndian.PutUint64(n.b[i:], n.mark+uint64(i))
+	}
+}
+
+func (n *sharedNode) intact() bool {
+	for i := 0; i+8 <= len(n.b); i += 8 {
+		if binary.LittleEndian.Uint64(n.b[i:]) != n.mark+uint64(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// Readers under guards look blocks up and verify them while others allocate,
+// link and reset, and GOMAXPROCS changes. A byte that is recycled too early is
+// overwritten with another mark, and found; with -race so is the write.
+func TestSharedStress(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	rounds := 6_000
+	if testing.Short() {
+		rounds = 1_000
+	}
+	h := newHeap(t)
+	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 2048})
+	var (
+		linking sync.RWMutex
+		version int // odd while a Reset is under way; what was allocated under another one is not linked
+		links   [64]atomic.Pointer[sharedNode]
+
+		resetting sync.Mutex
+		marks     atomic.Uint64
+		stop      atomic.Bool
+		found     atomic.Int64
+		writers   sync.WaitGroup
+		readers   sync.WaitGroup
+	)
+	newVersion := func(unlink bool) {
+		linking.Lock()
+		defer linking.Unlock()
+		version++
+		for i := range links {
+			if unlink {
+				links[i].Store(nil)
+			}
+		}
+	}
+	allocate := func(r *rand.Rand) {
+		guard := s.Enter()
+		defer guard.Leave()
+		linking.RLock()
+		before := version
+		linking.RUnlock()
+		var nodes []*sharedNode
+		for range 8 {
+			size, align := 8*(1+r.IntN(20)), 8<<r.IntN(4)
+			if r.IntN(30) == 0 {
+				size *= 30
+			}
+			alloc := s.Alloc
+			if r.IntN(4) == 0 {
+				alloc = s.Zeroed
+			}
+			n := &sharedNode{b: freehold.Must(alloc(size, align)), mark: marks.Add(1) << 32}
+			n.fill()
+			nodes = append(nodes, n)
+		}
+		linking.RLock()
+		for _, n := range nodes {
+			if before == version && version%2 == 0 {
+				links[r.IntN(len(links))].Store(n)
+			}
+		}
+		linking.RUnlock()
+		runtime.Gosched()
+		for _, n := range nodes {
+			if !n.intact() {
+				t.Error("a block has changed under the guard that it was allocated under")
+				stop.Store(true)
+			}
+		}
+	}
+	for g := range 3 {
+		r := rand.New(rand.NewPCG(2, uint64(g)))
+		writers.Go(func() {
+			for i := 0; i < rounds && !stop.Load(); i++ {
+				allocate(r)
+				switch {
+				case i%7 == 0:
+					resetting.Lock()
+					newVersion(true)
+					s.Reset()
+					newVersion(false)
+					resetting.Unlock()
+				case i%101 == 0:
+					s.Trim()
+				case i%211 == 0:
+					runtime.GOMAXPROCS(1 + i%4)
+				}
+			}
+		})
+	}
+	for g := range 3 {
+		r := rand.New(rand.NewPCG(3, uint64(g)))
+		readers.Go(func() {
+			for !stop.Load() {
+				guard := s.Enter()
+				for range 4 {
+					if n := links[r.IntN(len(links))].Load(); n != nil {
+						runtime.Gosched()
+						if !n.intact() {
+							t.Error("a block that was found under a guard has changed")
+							stop.Store(true)
+						}
+						found.Add(1)
+					}
+				}
+				guard.Leave()
+			}
+		})
+	}
+	writers.Wait()
+	stop.Store(true)
+	readers.Wait()
+	t.Logf("%d blocks verified by readers, %+v", found.Load(), s.Stats())
+}

@@ -1,0 +1,204 @@
+// Epochs: how readers without a lock are waited for, without waiting.
+//
+// A reader enters the current epoch and leaves it when it has done. Whoever
+// has unlinked something that readers may still see ends the epoch, and may
+// reuse the thing once that epoch has passed: then every reader that entered
+// before the end has left.
+//
+//	epoch 1           epoch 2         epoch 3 (current)
+//	|---- guard ----------|
+//	        |-- guard --|
+//	                     |--------- guard ---...
+//	               Advance       Advance
+//	                     epoch 1 has passed here, epoch 2 has not
+//
+// An epoch counts its guards in stripes, a cache line each, so that readers on
+// two processors seldom write to one line. A reader picks its stripe by the
+// address of its stack.
+//
+// # Why it is right
+//
+// Go's atomic operations have one order that every goroutine agrees on, on weak
+// memory too. In that order, for an epoch r that Advance has swapped out:
+//
+//	reader:   A1 load current = r    A2 add 1 to r's stripe    A3 load current
+//	Advance:  B1 swap current, r becomes the past
+//	Passed:   B2 load each of r's stripes
+//
+// A reader whose A3 still finds r has A3 before B1, since r, once swapped out,
+// never becomes current again: it is on the Go heap and not reused while the
+// reader holds it. So A2 < A3 < B1 < B2, and B2 sees the guard unless it has
+// left. A reader whose A3 comes after B1 takes its 1 back and enters again;
+// all that it does is to keep a stripe above 0 for a moment.
+//
+// After B1 a stripe is the guards in it plus such late ones, none negative, and
+// no guard is added any more. A stripe that was 0 once after B1 has no guards
+// from then on, and the stripes may be looked at one by one, at any pace.
+//
+// Leave is an atomic operation on the stripe that B2 loads: all that a reader
+// did under its guard happens before Passed returns true.
+
+package epoch
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+const (
+	stripeBits = 5
+	stripes    = 1 << stripeBits
+)
+
+// readers counts the guards of one epoch: 2 KiB.
+type readers [stripes]stripe
+
+type stripe struct {
+	guards atomic.Int64
+	_      [64 - unsafe.Sizeof(atomic.Int64{})]byte
+}
+
+// A Domain is a sequence of epochs and the guards in them. Its zero value is
+// ready for use, by any goroutine. It must not be copied.
+//
+// Invariants (mu held):
+//   - the epochs ended so far have the numbers 1 to ended
+//   - passed < the numbers in past <= ended, which ascend
+//   - an ended epoch that is not in past has no guards
+type Domain struct {
+	current atomic.Pointer[readers] // nil until the first Enter
+	passed  atomic.Uint64           // every epoch up to this number has passed
+
+	mu      sync.Mutex // guards what follows, and who swaps current
+	ended   uint64
+	past    []pastEpoch // ended epochs that may have guards
+	sweepAt int         // the length of past at which Advance looks through all of it
+}
+
+// A pastEpoch is an epoch that was ended while it might have had guards.
+type pastEpoch struct {
+	readers *readers
+	number  uint64
+	seen    int // its first stripes, which were seen at 0 since it ended
+}
+
+// An Epoch is one that has ended. It keeps no counters alive.
+type Epoch struct {
+	domain *Domain
+	number uint64
+}
+
+// A Guard is a reader's stay in an epoch. It may be held while its goroutine
+// blocks, and handed to another one. It keeps its epoch, and so what was
+// unlinked since, from passing.
+type Guard struct{ at *stripe }
+
+// Enter begins a reader's stay in the current epoch. What the reader finds
+// linked after Enter returned is not reused before Leave. With Leave it takes
+// two atomic operations on one stripe, and it never waits.
+func (d *Domain) Enter() Guard {
+	r := d.current.Load()
+	if r == nil {
+		return d.enter()
+	}
+	at := &r[pin.Stripe(stripeBits)]
+	at.guards.Add(1)
+	if d.current.Load() != r {
+		at.guards.Add(-1)
+		return d.enter()
+	}
+	return Guard{at}
+}
+
+// enter is Enter's slow path: there is no epoch yet, or it has just ended.
+func (d *Domain) enter() Guard {
+	for {
+		r := d.current.Load()
+		if r == nil {
+			d.current.CompareAndSwap(nil, new(readers))
+			continue
+		}
+		at := &r[pin.Stripe(stripeBits)]
+		at.guards.Add(1)
+		if d.current.Load() == r {
+			return Guard{at}
+		}
+		at.guards.Add(-1)
+	}
+}
+
+// Leave ends the stay. It must be called exactly once; a second call is a panic
+// if no other guard is in the same stripe.
+func (g Guard) Leave() {
+	if g.at.guards.Add(-1) < 0 {
+		g.leftTwice()
+	}
+}
+
+func (g Guard) leftTwice() {
+	g.at.guards.Add(1)
+	panic("freehold: Leave of a guard that has left")
+}
+
+// Advance ends the current epoch, begins a new one, and returns the ended one. It
+// allocates 2 KiB on the Go heap, which the collector may take back as soon as
+// the ended epoch has no guards, whether Passed is called or not.
+func (d *Domain) Advance() *Epoch {
+	next := new(readers)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended++
+	if r := d.current.Swap(next); r != nil {
+		d.past = append(d.past, pastEpoch{readers: r, number: d.ended})
+	}
+	d.sweep(len(d.past) > d.sweepAt)
+	return &Epoch{domain: d, number: d.ended}
+}
+
+// Passed reports whether every guard that was entered in e or in an earlier
+// epoch has left. Once true it stays true. It never waits for a guard.
+func (e *Epoch) Passed() bool {
+	d := e.domain
+	if d.passed.Load() >= e.number {
+		return true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep(false)
+	return d.passed.Load() >= e.number
+}
+
+// sweep drops past epochs that have no guards: the first ones up to one that
+// has, or all. Looking at all whenever past has doubled keeps past in proportion
+// to the epochs with guards, at a constant cost for each Advance. mu is held.
+func (d *Domain) sweep(all bool) {
+	kept := d.past[:0]
+	for i := range d.past {
+		p := &d.past[i]
+		if (all || len(kept) == 0) && p.empty() {
+			continue
+		}
+		kept = append(kept, *p)
+	}
+	clear(d.past[len(kept):])
+	d.past = kept
+	if all {
+		d.sweepAt = 2 * len(kept)
+	}
+	passed := d.ended
+	if len(kept) > 0 {
+		passed = kept[0].number - 1
+	}
+	d.passed.Store(passed)
+}
+
+// empty reports whether the epoch has no guards.
+func (p *pastEpoch) empty() bool {
+	for p.seen < stripes && p.readers[p.seen].guards.Load() == 0 {
+		p.seen++
+	}
+	return p.seen == stripes
+}

@@ -1,0 +1,267 @@
+package epoch
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+func TestPassed(t *testing.T) {
+	var d Domain
+	if !d.Advance().Passed() {
+		t.Fatal("an epoch in which nobody ever was has not passed")
+	}
+	first := d.Enter()
+	e1 := d.Advance()
+	second := d.Enter()
+	e2 := d.Advance()
+	e3 := d.Advance()
+	if e1.Passed() || e2.Passed() || e3.Passed() {
+		t.Fatal("an epoch passed under a guard")
+	}
+	second.Leave()
+	if e1.Passed() || e2.Passed() || e3.Passed() {
+		t.Fatal("an epoch passed under a guard of an earlier one")
+	}
+	third := d.Enter()
+	first.Leave()
+	if !e1.Passed() || !e2.Passed() || !e3.Passed() {
+		t.Fatal("an epoch has not passed, though all its guards have left")
+	}
+	e4 := d.Advance()
+	if e4.Passed() {
+		t.Fatal("an epoch passed under a guard")
+	}
+	third.Leave()
+	if !e4.Passed() {
+		t.Fatal("an epoch has not passed, though all its guards have left")
+	}
+}
+
+func TestGuardOnAnotherGoroutine(t *testing.T) {
+	var d Domain
+	g := d.Enter()
+	e := d.Advance()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		runtime.Gosched()
+		g.Leave()
+	})
+	wg.Wait()
+	if !e.Passed() {
+		t.Fatal("not passed")
+	}
+}
+
+func TestLeaveTwice(t *testing.T) {
+	var d Domain
+	g := d.Enter()
+	g.Leave()
+	func() {
+		defer func() {
+			if r := recover(); r != "freehold: Leave of a guard that has left" {
+				t.Errorf("a second Leave panicked with %v", r)
+			}
+		}()
+		g.Leave()
+	}()
+	g = d.Enter()
+	e := d.Advance()
+	if e.Passed() {
+		t.Error("the second Leave took another guard away")
+	}
+	g.Leave()
+	if !e.Passed() {
+		t.Error("not passed")
+	}
+}
+
+// No epoch outlives its guards by much: without any, and with one that stays.
+func TestPastEpochsAreDropped(t *testing.T) {
+	var d Domain
+	for range 1000 {
+		g := d.Enter()
+		d.Advance()
+		g.Leave()
+	}
+	if n := len(d.past); n > 2 {
+		t.Errorf("%d epochs are kept, of which none has guards but the last", n)
+	}
+	stays := d.Enter()
+	for range 1000 {
+		g := d.Enter()
+		d.Advance()
+		g.Leave()
+	}
+	if n := len(d.past); n > 4 {
+		t.Errorf("%d epochs are kept, of which one has guards", n)
+	}
+	var many []Guard
+	for range 100 {
+		many = append(many, d.Enter())
+		d.Advance()
+	}
+	for range 1000 {
+		d.Advance()
+	}
+	if n := len(d.past); n < 101 || n > 2*101+2 {
+		t.Errorf("%d epochs are kept, of which 101 have guards", n)
+	}
+	for _, g := range many {
+		g.Leave()
+	}
+	e := d.Advance()
+	if e.Passed() {
+		t.Error("passed under the guard that stays")
+	}
+	stays.Leave()
+	if !e.Passed() || len(d.past) != 0 {
+		t.Errorf("passed is %v with %d epochs kept, and no guard is left", e.Passed(), len(d.past))
+	}
+}
+
+// A value that is unlinked is only destroyed when its epoch has passed, so no
+// reader ever finds a destroyed one.
+func TestStress(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	type value struct{ plain, mirror int } // plain memory: the race detector watches too
+	var (
+		d      Domain
+		linked atomic.Pointer[value]
+		stop   atomic.Bool
+		wg     sync.WaitGroup
+	)
+	linked.Store(&value{1, ^1})
+	for range 3 {
+		wg.Go(func() {
+			for n := 0; !stop.Load(); n++ {
+				g := d.Enter()
+				v := linked.Load()
+				if n%64 == 0 {
+					runtime.Gosched()
+				}
+				if v.plain != ^v.mirror {
+					t.Errorf("a reader found %d and %d", v.plain, v.mirror)
+					stop.Store(true)
+				}
+				g.Leave()
+			}
+		})
+	}
+	type unlinked struct {
+		v *value
+		e *Epoch
+	}
+	var waiting []unlinked
+	destroyed := 0
+	for i := 0; i < rounds && !stop.Load(); i++ {
+		v := linked.Swap(&value{i, ^i})
+		waiting = append(waiting, unlinked{v, d.Advance()})
+		for len(waiting) > 0 && waiting[0].e.Passed() {
+			*waiting[0].v = value{-1, -1}
+			waiting = waiting[1:]
+			destroyed++
+		}
+		if i%16 == 0 {
+			runtime.Gosched()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	for _, u := range waiting {
+		if !u.e.Passed() {
+			t.Fatal("an epoch has not passed when all readers have ended")
+		}
+	}
+	t.Logf("%d of %d destroyed under way", destroyed, rounds)
+}
+
+// FuzzDomain reads its input as a program for one domain, and compares with a
+// model that knows in which epoch each guard is.
+func FuzzDomain(f *testing.F) {
+	f.Add([]byte{0, 0, 2, 0, 1, 0, 2, 1})
+	f.Add([]byte{0, 2, 0, 2, 0, 2, 1, 1, 1, 3, 2, 2, 2})
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		type held struct {
+			g     Guard
+			epoch int
+		}
+		var (
+			d      Domain
+			guards []held
+			ended  []*Epoch
+		)
+		for len(prog) >= 2 {
+			op, arg := prog[0], int(prog[1])
+			prog = prog[2:]
+			switch op % 3 {
+			case 0:
+				guards = append(guards, held{d.Enter(), len(ended)})
+			case 1:
+				if len(guards) > 0 {
+					i := arg % len(guards)
+					guards[i].g.Leave()
+					guards = append(guards[:i], guards[i+1:]...)
+				}
+			case 2:
+				ended = append(ended, d.Advance())
+			}
+			oldest := len(ended)
+			for _, h := range guards {
+				oldest = min(oldest, h.epoch)
+			}
+			if len(ended) > 0 {
+				i := arg % len(ended)
+				if got, want := ended[i].Passed(), i < oldest; got != want {
+					t.Fatalf("epoch %d of %d, oldest guard in %d: passed is %v", i, len(ended), oldest, got)
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkEnterLeave(b *testing.B) {
+	var d Domain
+	for range b.N {
+		d.Enter().Leave()
+	}
+}
+
+// As many goroutines as -cpu says; a goroutine's own time, so that perfect
+// scaling keeps the figure.
+func BenchmarkEnterLeaveEach(b *testing.B) {
+	var (
+		d  Domain
+		wg sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for range b.N {
+				d.Enter().Leave()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// The reference: two atomic additions on a word of one's own.
+func BenchmarkTwoAdds(b *testing.B) {
+	var s stripe
+	for range b.N {
+		s.guards.Add(1)
+		s.guards.Add(-1)
+	}
+}
+
+func BenchmarkAdvance(b *testing.B) {
+	var d Domain
+	b.ReportAllocs()
+	for range b.N {
+		d.Enter().Leave()
+		d.Advance()
+	}
+}
