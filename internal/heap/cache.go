@@ -93,130 +93,18 @@ func (c *cache) load(class uint8, m *magazine) *magazine {
 	return old
 }
 
-// swap makes the spare the loaded magazine and the loaded one the spare, if
-// there is a spare that serves. The slot is left with a spare or with none.
-func (c *cache) swap(class uint8, serves func(*magazine) bool) bool {
-	if c.spares[class] == 0 || !serves(magazineAt(c.spares[class])) {
-		return false
-	}
-	c.spares[class] = c.load(class, magazineAt(c.spares[class])).addr()
-	return true
-}
-
-// allocSlow is Alloc of a small block where the cache has none to give.
-func (h *Heap) allocSlow(class uint8, size, align int, zero bool) ([]byte, error) {
-	if h.wholePages {
-		return h.allocLarge(size, align, zero)
-	}
-	h.dropLive(class)
-	e, err := h.refill(class)
-	if err == errClosed {
-		return nil, h.refused(err)
-	} else if err != nil {
-		return h.allocLarge(size, align, zero) // a page may be had where a span is not
-	}
+// take is what Alloc does: it returns the topmost block and the state that it
+// had, 0 if there is none or it is one that was freed twice.
+func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
+	top := c.tops[class]
+	e := entryAt(top - entryBytes)
 	st := state(e.state)
-	was := *st
-	if was < freeZero {
-		freedTwice(e.addr)
+	if was = *st; was < freeZero {
+		return 0, 0
 	}
 	*st = uint16(size)
-	b := unsafe.Slice((*byte)(vm.Pointer(e.addr)), size)
-	if zero && was != freeZero {
-		clear(b)
-	}
-	return b, nil
-}
-
-// dropLive panics if the cache's next block is one that has been handed out
-// already; from then on that block is nobody's but its owner's.
-func (h *Heap) dropLive(class uint8) {
-	twice := uintptr(0)
-	place := h.places.Enter()
-	c := h.cacheOf(place)
-	if m := c.loaded(class); m != nil && c.fill(class, m) > 0 {
-		if e := entryAt(c.tops[class] - entryBytes); *state(e.state) < freeZero {
-			c.tops[class] -= entryBytes
-			twice = e.addr
-		}
-	}
-	h.places.Leave(place)
-	if twice != 0 {
-		freedTwice(twice)
-	}
-}
-
-// freeSlow is Free where the cache has no room, or b is no small block.
-func (h *Heap) freeSlow(b []byte) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	s := spanAt(addr)
-	if s == nil || s.kind != blockRun || !s.holds(h, addr, b) {
-		h.freeLarge(b)
-		return
-	}
-	e := entry{addr, s.stateOf(s.index(addr))}
-	*state(e.state) = freeDirty
-	h.store(s.class, e)
-}
-
-// refill returns a free block of a class of which the cache has none, and puts
-// more into the cache.
-func (h *Heap) refill(class uint8) (e entry, err error) {
-	place := h.places.Enter()
-	c := h.cacheOf(place)
-	if c.swap(class, func(m *magazine) bool { return m.n > 0 }) {
-		c.tops[class] -= entryBytes
-		e = *entryAt(c.tops[class])
-	}
-	empty := magazineAt(0)
-	if e.addr == 0 && c.spares[class] != 0 {
-		empty = magazineAt(c.spares[class])
-		c.spares[class] = 0
-	}
-	h.places.Leave(place)
-	if e.addr != 0 {
-		return e, nil
-	}
-	var m *magazine
-	err = h.withReclaim(func() (err error) {
-		m, err = h.central[class].take(h, empty)
-		empty = nil
-		return err
-	})
-	if err != nil {
-		return entry{}, err
-	}
-	m.n--
-	e = m.entries(m.n + 1)[m.n]
-	h.keep(class, m)
-	return e, nil
-}
-
-// store puts a free block into the cache, whose loaded magazine is full.
-func (h *Heap) store(class uint8, e entry) {
-	place := h.places.Enter()
-	c := h.cacheOf(place)
-	stored := c.push(class, e)
-	if !stored && c.swap(class, func(m *magazine) bool { return m.n < classes[class].batch }) {
-		stored = c.push(class, e)
-	}
-	full := magazineAt(0)
-	if !stored && c.spares[class] != 0 {
-		full = magazineAt(c.spares[class])
-		c.spares[class] = 0
-	}
-	h.places.Leave(place)
-	if stored {
-		return
-	}
-	m := h.central[class].give(h, full)
-	if m == nil {
-		h.central[class].settleOne(h, e)
-		return
-	}
-	m.n = 1
-	m.entries(1)[0] = e
-	h.keep(class, m)
+	c.tops[class] = top - entryBytes
+	return e.addr, was
 }
 
 // push is what Free does.
@@ -230,35 +118,188 @@ func (c *cache) push(class uint8, e entry) bool {
 	return true
 }
 
+// swap makes the spare the loaded magazine and the loaded one the spare.
+func (c *cache) swap(class uint8) {
+	c.spares[class] = c.load(class, magazineAt(c.spares[class])).addr()
+}
+
+// popSpare returns a block from the spare, which changes places with the loaded
+// magazine; and if it has none either, the spare itself, to be exchanged.
+func (c *cache) popSpare(class uint8) (e entry, empty *magazine) {
+	spare := magazineAt(c.spares[class])
+	if spare != nil && spare.n > 0 {
+		c.swap(class)
+		c.tops[class] -= entryBytes
+		return *entryAt(c.tops[class]), nil
+	}
+	c.spares[class] = 0
+	return entry{}, spare
+}
+
+// pushSpare puts a block where popSpare would find it, unless the spare is full
+// too: then it returns that, to be exchanged.
+func (c *cache) pushSpare(class uint8, e entry) (stored bool, full *magazine) {
+	if c.push(class, e) {
+		return true, nil
+	}
+	spare := magazineAt(c.spares[class])
+	if spare != nil && spare.n < classes[class].batch {
+		c.swap(class)
+		return c.push(class, e), nil
+	}
+	c.spares[class] = 0
+	return false, spare
+}
+
+// accept loads m and makes what was loaded the spare. It returns what there is
+// no room for, or nil.
+func (c *cache) accept(class uint8, m *magazine) *magazine {
+	old := c.load(class, m)
+	if old != nil && c.spares[class] == 0 {
+		c.spares[class] = old.addr()
+		return nil
+	}
+	return old
+}
+
+// dropLive removes the cache's next block if it is one that has been handed out
+// already, and returns its address; from then on it is nobody's but its owner's.
+func (c *cache) dropLive(class uint8) (addr uintptr) {
+	if m := c.loaded(class); m != nil && c.fill(class, m) > 0 {
+		if e := entryAt(c.tops[class] - entryBytes); *state(e.state) < freeZero {
+			c.tops[class] -= entryBytes
+			return e.addr
+		}
+	}
+	return 0
+}
+
+// allocSlow is Alloc of a small block where the cache has none to give.
+func (h *Heap) allocSlow(class uint8, size, align int, zero bool) ([]byte, error) {
+	if h.wholePages {
+		return h.allocLarge(size, align, zero)
+	}
+	place := h.places.Enter()
+	twice := h.cacheOf(place).dropLive(class)
+	h.places.Leave(place)
+	if twice != 0 {
+		freedTwice(twice)
+	}
+	e, err := h.refill(class)
+	return h.use(e, err, size, align, zero)
+}
+
+// use makes a free block a live one, or, if an error kept it from coming, finds
+// a large one: a page may be had where a span is not.
+func (h *Heap) use(e entry, err error, size, align int, zero bool) ([]byte, error) {
+	switch err {
+	case nil:
+	case errClosed:
+		return nil, h.refused(err)
+	default:
+		return h.allocLarge(size, align, zero)
+	}
+	st := state(e.state)
+	was := *st
+	if was < freeZero {
+		freedTwice(e.addr)
+	}
+	*st = uint16(size)
+	return block(e.addr, size, zero && was != freeZero), nil
+}
+
+// block returns the size bytes at addr, cleared or as they are.
+func block(addr uintptr, size int, cleared bool) []byte {
+	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
+	if cleared {
+		clear(b)
+	}
+	return b
+}
+
+// freeSlow is Free where the cache has no room, or b is no small block.
+func (h *Heap) freeSlow(b []byte) {
+	if e, class := h.smallBlock(b); e.addr != 0 {
+		*state(e.state) = freeDirty
+		h.store(class, e)
+	} else {
+		h.freeLarge(b)
+	}
+}
+
+// smallBlock returns b as an entry, if it is exactly a live small block.
+func (h *Heap) smallBlock(b []byte) (e entry, class uint8) {
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	s := spanAt(addr)
+	if s == nil || s.kind != blockRun || !s.holds(h, addr, b) {
+		return entry{}, 0
+	}
+	return entry{addr, s.stateOf(s.index(addr))}, s.class
+}
+
+// refill returns a free block of a class of which the cache has none, and puts
+// more into the cache.
+func (h *Heap) refill(class uint8) (entry, error) {
+	place := h.places.Enter()
+	e, empty := h.cacheOf(place).popSpare(class)
+	h.places.Leave(place)
+	if e.addr != 0 {
+		return e, nil
+	}
+	m, err := h.takeMagazine(class, empty)
+	if err != nil {
+		return entry{}, err
+	}
+	e = m.pop()
+	h.keep(class, m)
+	return e, nil
+}
+
+// takeMagazine exchanges empty, or nil, for a magazine with blocks.
+func (h *Heap) takeMagazine(class uint8, empty *magazine) (m *magazine, err error) {
+	err = h.withReclaim(func() (err error) {
+		m, err = h.central[class].take(h, empty)
+		empty = nil
+		return err
+	})
+	return m, err
+}
+
+// store puts a free block into the cache, whose loaded magazine is full.
+func (h *Heap) store(class uint8, e entry) {
+	place := h.places.Enter()
+	stored, full := h.cacheOf(place).pushSpare(class, e)
+	h.places.Leave(place)
+	if stored {
+		return
+	}
+	if m := h.central[class].give(h, full, e); m != nil {
+		h.keep(class, m)
+	}
+}
+
 // keep puts a magazine into the cache of the place that it finds itself in,
 // which may be another than before, and what that has no room for into the
 // central.
 func (h *Heap) keep(class uint8, m *magazine) {
-	if !h.keepHere(class, &m) && h.addCache() {
-		h.keepHere(class, &m)
+	m, kept := h.keepHere(class, m)
+	if !kept && h.addCache() {
+		m, _ = h.keepHere(class, m)
 	}
 	if m != nil {
 		h.central[class].put(h, m)
 	}
 }
 
-// keepHere loads *m and makes what was loaded the spare. It leaves in *m what
-// there was no room for, and reports whether there is a cache.
-func (h *Heap) keepHere(class uint8, m **magazine) bool {
+// keepHere is accept, if the place has a cache of its own.
+func (h *Heap) keepHere(class uint8, m *magazine) (left *magazine, kept bool) {
 	place := h.places.Enter()
 	c := h.cacheOf(place)
-	has := c != &noCache
-	if has {
-		old := c.load(class, *m)
-		*m = nil
-		if c.spares[class] == 0 && old != nil {
-			c.spares[class] = old.addr()
-		} else {
-			*m = old
-		}
+	if kept = c != &noCache; kept {
+		m = c.accept(class, m)
 	}
 	h.places.Leave(place)
-	return has
+	return m, kept
 }
 
 // addCache gives the place that it finds itself in a cache. It reports whether

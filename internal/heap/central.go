@@ -78,15 +78,21 @@ func (c *central) take(h *Heap, empty *magazine) (*magazine, error) {
 	return m, nil
 }
 
-// give takes over full, a magazine with blocks or nil, and returns one without;
-// nil if there is no memory for one.
-func (c *central) give(h *Heap, full *magazine) *magazine {
+// give takes over full, a magazine with blocks or nil, and a block that found no
+// room, and returns a magazine with that block in it; nil if there is no memory
+// for one, and the block is back in its span.
+func (c *central) give(h *Heap, full *magazine, e entry) *magazine {
 	c.lock(h)
 	defer c.mu.Unlock()
 	if full != nil {
 		c.putBack(h, full)
 	}
-	m, _ := c.newMagazine(h)
+	m, err := c.newMagazine(h)
+	if err != nil {
+		c.settle(h, []entry{e})
+		return nil
+	}
+	m.push(e)
 	return m
 }
 
@@ -194,13 +200,6 @@ func (c *central) settle(h *Heap, in []entry) {
 		c.partial.remove(s)
 		c.partial.pushBack(s)
 	}
-}
-
-// settleOne returns one block to its span.
-func (c *central) settleOne(h *Heap, e entry) {
-	c.lock(h)
-	defer c.mu.Unlock()
-	c.settle(h, []entry{e})
 }
 
 // shrink returns the stock to its spans and frees all empty ones.

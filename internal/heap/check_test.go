@@ -100,8 +100,8 @@ func (h *Heap) check(t testing.TB) {
 					if r != &addresses.first {
 						want = 0
 					}
-					begin, _ := h.stateOf(s.base + i*s.size)
-					inside, _ := h.stateOf(s.base + i*s.size + s.size/2)
+					begin, _ := stateAt(s.base+i*s.size, h.holder)
+					inside, _ := stateAt(s.base+i*s.size+s.size/2, h.holder)
 					if begin != want || inside != 0 {
 						t.Fatalf("span %#x block %d: states at %#x and %#x, want %#x", at, i, begin, inside, want)
 					}

@@ -89,3 +89,13 @@ func newClass(size uintptr) class {
 		batch:  max(2, min(maxBatch, slotBytes/2/size)),
 	}
 }
+
+// classFor returns the class of a request, 0 if no class serves it: it is large,
+// empty or none.
+func classFor(size, align int) uint8 {
+	mask := uint(align) - 1
+	if uint(size)-1 >= maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
+		return 0
+	}
+	return classOf[((uint(size)+mask)&^mask+7)/8]
+}

@@ -13,7 +13,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
-	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
@@ -27,25 +26,37 @@ func (h *Heap) Free(b []byte) { fastFree(h, b) }
 // FreePointer frees the block at p, nothing if p is nil.
 func (h *Heap) FreePointer(p unsafe.Pointer) { fastFreePointer(h, p) }
 
+// Alloc is the heap's, in a cache of its owner's.
+func (o *OwnCache) Alloc(size, align int, zero bool) ([]byte, error) {
+	return fastOwnAlloc(o, size, align, zero)
+}
+
+// Free is the heap's, into a cache of its owner's.
+func (o *OwnCache) Free(b []byte) { fastOwnFree(o, b) }
+
 type (
-	allocFunc       func(h *Heap, size, align int, zero bool) ([]byte, error)
-	freeFunc        func(h *Heap, b []byte)
-	freePointerFunc func(h *Heap, p unsafe.Pointer)
+	allocFunc[T any]       func(t T, size, align int, zero bool) ([]byte, error)
+	freeFunc[T any]        func(t T, b []byte)
+	freePointerFunc[T any] func(t T, p unsafe.Pointer)
 )
 
 // What they call: functions of fast_amd64.s, if they are fit.
 var (
-	fastAlloc       allocFunc       = (*Heap).alloc
-	fastFree        freeFunc        = (*Heap).free
-	fastFreePointer freePointerFunc = (*Heap).freePointer
+	fastAlloc       allocFunc[*Heap]       = (*Heap).alloc
+	fastFree        freeFunc[*Heap]        = (*Heap).free
+	fastFreePointer freePointerFunc[*Heap] = (*Heap).freePointer
+	fastOwnAlloc    allocFunc[*OwnCache]   = (*OwnCache).alloc
+	fastOwnFree     freeFunc[*OwnCache]    = (*OwnCache).free
 )
 
 // Where the assembly goes on.
 var (
-	plainAlloc       allocFunc       = (*Heap).alloc
-	plainFree        freeFunc        = (*Heap).free
-	plainFreePointer freePointerFunc = (*Heap).freePointer
-	cleared                          = clearBlock
+	plainAlloc       allocFunc[*Heap]       = (*Heap).alloc
+	plainFree        freeFunc[*Heap]        = (*Heap).free
+	plainFreePointer freePointerFunc[*Heap] = (*Heap).freePointer
+	plainOwnAlloc    allocFunc[*OwnCache]   = (*OwnCache).alloc
+	plainOwnFree     freeFunc[*OwnCache]    = (*OwnCache).free
+	cleared                                 = clearBlock
 )
 
 // What it knows of the runtime.
@@ -56,29 +67,33 @@ const (
 	maxPlaces = pin.Max
 )
 
-func clearBlock(addr uintptr, size int) ([]byte, error) {
-	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
-	clear(b)
-	return b, nil
+func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
+
+// points are the addresses of the functions in fast_amd64.s that are called by
+// registers. Go would call them by way of the stack if they had declarations,
+// which costs as much as the pin.
+type points struct {
+	alloc, free, freePointer         uintptr
+	ownAlloc, ownFree                uintptr
+	probeAlloc, probeFree, processor uintptr
 }
 
-// entryPoints returns the addresses of the functions in fast_amd64.s that are
-// called by registers. Go would call them by way of the stack if they had
-// declarations, which costs as much as the pin.
-func entryPoints() (alloc, free, freePointer, probeAlloc, probeFree, processor uintptr)
+func entryPoints(e *points)
 
-var entryPoint struct{ alloc, free, freePointer, probeAlloc, probeFree, processor uintptr }
+var entryPoint points
 
 // funcAt returns the function at the address in entry, which stays there.
 func funcAt[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }
 
 func init() {
 	e := &entryPoint
-	e.alloc, e.free, e.freePointer, e.probeAlloc, e.probeFree, e.processor = entryPoints()
+	entryPoints(e)
 	if knowsCompiler() && pin.Known() {
-		fastAlloc = funcAt[allocFunc](&e.alloc)
-		fastFree = funcAt[freeFunc](&e.free)
-		fastFreePointer = funcAt[freePointerFunc](&e.freePointer)
+		fastAlloc = funcAt[allocFunc[*Heap]](&e.alloc)
+		fastFree = funcAt[freeFunc[*Heap]](&e.free)
+		fastFreePointer = funcAt[freePointerFunc[*Heap]](&e.freePointer)
+		fastOwnAlloc = funcAt[allocFunc[*OwnCache]](&e.ownAlloc)
+		fastOwnFree = funcAt[freeFunc[*OwnCache]](&e.ownFree)
 	}
 }
 
@@ -86,7 +101,7 @@ func init() {
 // in which the assembly takes them. The probes touch no memory.
 func knowsCompiler() bool {
 	h, size, align := new(Heap), 1<<20, 1<<10
-	b, err := funcAt[allocFunc](&entryPoint.probeAlloc)(h, size, align, true)
+	b, err := funcAt[allocFunc[*Heap]](&entryPoint.probeAlloc)(h, size, align, true)
 	if unsafe.Pointer(unsafe.SliceData(b)) != unsafe.Pointer(h) || len(b) != size || cap(b) != size+align || err != nil {
 		return false
 	}

@@ -19,9 +19,9 @@
 	JAE  none \
 	MOVQ Heap_caches(h)(cache*8), cache
 
-// STATE sets state to the place of the state of the block of h at addr, and
+// STATE sets state to the place of the state of the holder's block at addr, and
 // class to its class, or jumps to none. It changes R8, R11 and R12.
-#define STATE(h, addr, state, class, none) \
+#define STATE(holder, addr, state, class, none) \
 	MOVQ addr, R8 \
 	SUBQ ·addresses+(space_first+region_base)(SB), R8 \
 	CMPQ R8, ·addresses+(space_first+region_used)(SB) \
@@ -30,7 +30,7 @@
 	SHRQ $const_pageShift, state \
 	MOVQ ·addresses+(space_first+region_tags)(SB), R11 \
 	MOVQ (R11)(state*8), state \
-	XORQ Heap_holder(h), state \
+	XORQ holder, state \
 	TESTL $const_tagHolderMask, state \
 	JNE  none \
 	MOVBLZX state, class \
@@ -49,105 +49,168 @@
 	ANDQ $~((1<<const_statesShift)-1), state \
 	LEAQ (state)(R8*2), state
 
-// PUSH puts the block at addr onto its class's magazine and returns, or jumps
-// to none. It changes R8 and R11.
-#define PUSH(h, addr, state, class, none) \
-	CACHE(h, R8, none) \
-	MOVQ cache_tops(R8)(class*8), R11 \
-	CMPQ R11, cache_ends(R8)(class*8) \
+// LIVE jumps to none unless size is the state. The state of a free block is
+// larger than maxSmall. It changes R12.
+#define LIVE(state, size, none) \
+	CMPQ size, $const_maxSmall \
+	JHI  none \
+	MOVWLZX (state), R12 \
+	CMPQ R12, size \
+	JNE  none
+
+// PUSH puts the block at addr onto its class's magazine in cache, or jumps to
+// none. It changes R11.
+#define PUSH(cache, addr, state, class, none) \
+	MOVQ cache_tops(cache)(class*8), R11 \
+	CMPQ R11, cache_ends(cache)(class*8) \
 	JEQ  none \
 	MOVW $const_freeDirty, (state) \
 	MOVQ addr, entry_addr(R11) \
 	MOVQ state, entry_state(R11) \
 	ADDQ $entry__size, R11 \
-	MOVQ R11, cache_tops(R8)(class*8) \
+	MOVQ R11, cache_tops(cache)(class*8)
+
+// CLASS sets R8 to the size BX rounded up to the alignment CX, at least 8, or
+// jumps: to wide for an alignment above 8, or to none. DX is the alignment less
+// 1. An alignment of 0 is wide. A size of 0 has class 0, of which no cache has a
+// block.
+#define CLASS(wide, none) \
+	CMPQ BX, $const_maxSmall \
+	JHI  none \
+	LEAQ -1(CX), DX \
+	CMPQ DX, $8 \
+	JCC  wide \
+	TESTQ DX, CX \
+	JNE  none \
+	LEAQ 7(BX), R8
+
+// WIDE is CLASS for an alignment of 16 at least, so that there is nothing to
+// round up to 8.
+#define WIDE(none) \
+	CMPQ DX, $const_maxAlign \
+	JCC  none \
+	TESTQ DX, CX \
+	JNE  none \
+	LEAQ (BX)(DX*1), R8 \
+	NOTQ DX \
+	ANDQ DX, R8
+
+// TAKE sets AX to the topmost block in cache of the class that CLASS found, and
+// R12 to the state that it had, or jumps to none. It changes R8, R10, R11 and R13.
+#define TAKE(cache, none) \
+	SHRQ $3, R8 \
+	LEAQ ·classOf(SB), R10 \
+	MOVBLZX (R10)(R8*1), R8 \
+	MOVQ cache_tops(cache)(R8*8), R10 \
+	MOVQ (entry_state-entry__size)(R10), R11 \
+	MOVWLZX (R11), R12 \
+	CMPL R12, $const_freeZero \
+	JCS  none \
+	MOVW BX, (R11) \
+	MOVQ (entry_addr-entry__size)(R10), AX \
+	SUBQ $entry__size, R10 \
+	MOVQ R10, cache_tops(cache)(R8*8)
+
+// BLOCK returns the BX bytes at AX without an error.
+#define BLOCK \
+	MOVQ BX, CX \
+	XORL DI, DI \
+	XORL SI, SI \
 	RET
+
+// GO goes on in the function that f holds.
+#define GO(f) \
+	MOVQ f(SB), DX \
+	MOVQ (DX), R8 \
+	JMP  R8
 
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
 //	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
-	// A size of 0 has class 0, of which no cache has a block.
-	CMPQ BX, $const_maxSmall
-	JHI  plain
-	LEAQ -1(CX), DX
-	CMPQ DX, $8
-	JCC  wide
-	TESTQ DX, CX
-	JNE  plain
-	LEAQ 7(BX), R8
+	CLASS(wide, plain)
 class:
-	SHRQ $3, R8
-	LEAQ ·classOf(SB), R9
-	MOVBLZX (R9)(R8*1), R8
 	CACHE(AX, R9, plain)
-	MOVQ cache_tops(R9)(R8*8), R10
-	MOVQ (entry_state-entry__size)(R10), R11
-	MOVWLZX (R11), R12
-	CMPL R12, $const_freeZero
-	JCS  plain
-	MOVW BX, (R11)
-	MOVQ (entry_addr-entry__size)(R10), AX
-	SUBQ $entry__size, R10
-	MOVQ R10, cache_tops(R9)(R8*8)
+	TAKE(R9, plain)
 	// From here on the block is the caller's.
 	TESTB DIB, DIB
-	JNE  zero
-done:
-	MOVQ BX, CX
-	XORL DI, DI
-	XORL SI, SI
-	RET
+	JNE  clear
+	BLOCK
 wide:
-	CMPQ DX, $const_maxAlign
-	JCC  plain // an alignment of 0 too
-	TESTQ DX, CX
-	JNE  plain
-	LEAQ (BX)(DX*1), R8
-	NOTQ DX
-	ANDQ DX, R8 // a multiple of 16 at least, so there is nothing to round up
-	JMP  class
-zero:
+	WIDE(plain)
+	JMP class
+clear:
 	CMPL R12, $const_freeZero
-	JEQ  done
-	MOVQ ·cleared(SB), DX
-	MOVQ (DX), R8
-	JMP  R8
+	JNE  dirty
+	BLOCK
+dirty:
+	GO(·cleared)
 plain:
-	MOVQ ·plainAlloc(SB), DX
-	MOVQ (DX), R8
-	JMP  R8
+	GO(·plainAlloc)
 
 // func(h *Heap, b []byte)
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
-	// The state of a free block is larger than maxSmall.
-	CMPQ CX, $const_maxSmall
-	JHI  plain
 	PREFETCHT0 (BX)
-	STATE(AX, BX, R9, R10, plain)
-	MOVWLZX (R9), R12
-	CMPQ R12, CX
-	JNE  plain
-	PUSH(AX, BX, R9, R10, plain)
+	STATE(Heap_holder(AX), BX, R9, R10, plain)
+	LIVE(R9, CX, plain)
+	CACHE(AX, R8, plain)
+	PUSH(R8, BX, R9, R10, plain)
+	RET
 plain:
-	MOVQ ·plainFree(SB), DX
-	MOVQ (DX), R8
-	JMP  R8
+	GO(·plainFree)
 
 // func(h *Heap, p unsafe.Pointer)
 //
 //	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
-	STATE(AX, BX, R9, R10, plain)
+	PREFETCHT0 (BX)
+	STATE(Heap_holder(AX), BX, R9, R10, plain)
 	CMPW (R9), $const_freeZero
 	JCC  plain
-	PUSH(AX, BX, R9, R10, plain)
+	CACHE(AX, R8, plain)
+	PUSH(R8, BX, R9, R10, plain)
+	RET
 plain:
-	MOVQ ·plainFreePointer(SB), DX
-	MOVQ (DX), R8
-	JMP  R8
+	GO(·plainFreePointer)
+
+// func(o *OwnCache, size, align int, zero bool) ([]byte, error)
+//
+//	o AX, size BX, align CX, zero DI -> AX BX CX, DI SI
+TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
+	CLASS(wide, plain)
+class:
+	LEAQ OwnCache_c(AX), R9
+	TAKE(R9, plain)
+	// From here on the block is the caller's.
+	TESTB DIB, DIB
+	JNE  clear
+	BLOCK
+wide:
+	WIDE(plain)
+	JMP class
+clear:
+	CMPL R12, $const_freeZero
+	JNE  dirty
+	BLOCK
+dirty:
+	GO(·cleared)
+plain:
+	GO(·plainOwnAlloc)
+
+// func(o *OwnCache, b []byte)
+//
+//	o AX, b BX CX DI
+TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
+	PREFETCHT0 (BX)
+	STATE(OwnCache_holder(AX), BX, R9, R10, plain)
+	LIVE(R9, CX, plain)
+	LEAQ OwnCache_c(AX), R8
+	PUSH(R8, BX, R9, R10, plain)
+	RET
+plain:
+	GO(·plainOwnFree)
 
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
@@ -183,18 +246,23 @@ TEXT processor<>(SB), NOSPLIT, $0-0
 	MOVL const_pID(AX), AX
 	RET
 
-// func entryPoints() (alloc, free, freePointer, probeAlloc, probeFree, processor uintptr)
-TEXT ·entryPoints(SB), NOSPLIT, $0-48
+// func entryPoints(e *points)
+TEXT ·entryPoints(SB), NOSPLIT, $0-8
+	MOVQ e+0(FP), DX
 	LEAQ allocFast<>(SB), AX
-	MOVQ AX, alloc+0(FP)
+	MOVQ AX, points_alloc(DX)
 	LEAQ freeFast<>(SB), AX
-	MOVQ AX, free+8(FP)
+	MOVQ AX, points_free(DX)
 	LEAQ freePointerFast<>(SB), AX
-	MOVQ AX, freePointer+16(FP)
+	MOVQ AX, points_freePointer(DX)
+	LEAQ ownAllocFast<>(SB), AX
+	MOVQ AX, points_ownAlloc(DX)
+	LEAQ ownFreeFast<>(SB), AX
+	MOVQ AX, points_ownFree(DX)
 	LEAQ probeAlloc<>(SB), AX
-	MOVQ AX, probeAlloc+24(FP)
+	MOVQ AX, points_probeAlloc(DX)
 	LEAQ probeFree<>(SB), AX
-	MOVQ AX, probeFree+32(FP)
+	MOVQ AX, points_probeFree(DX)
 	LEAQ processor<>(SB), AX
-	MOVQ AX, processor+40(FP)
+	MOVQ AX, points_processor(DX)
 	RET

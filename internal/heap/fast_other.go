@@ -12,3 +12,11 @@ func (h *Heap) Free(b []byte) { h.free(b) }
 
 // FreePointer frees the block at p, nothing if p is nil.
 func (h *Heap) FreePointer(p unsafe.Pointer) { h.freePointer(p) }
+
+// Alloc is the heap's, in a cache of its owner's.
+func (o *OwnCache) Alloc(size, align int, zero bool) ([]byte, error) {
+	return o.alloc(size, align, zero)
+}
+
+// Free is the heap's, into a cache of its owner's.
+func (o *OwnCache) Free(b []byte) { o.free(b) }

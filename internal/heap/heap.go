@@ -27,7 +27,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
-	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // ErrOutOfMemory is matched by every error that says there is no memory.
@@ -46,7 +45,7 @@ type Options struct {
 
 // Heap is a general allocator. Its zero value is not ready: Init makes it so.
 //
-// mu guards meta and runs, and everything in the spans of free runs and large
+// mu guards meta, runs and own, and everything in the spans of free runs and large
 // blocks. tending is held by whoever gives memory back: see tend.go.
 type Heap struct {
 	caches caches
@@ -66,6 +65,7 @@ type Heap struct {
 	runs  runs
 	large largeCount
 	lost  list // runs that the system left without access
+	own   map[*OwnCache]struct{}
 
 	tending sync.Mutex
 	timer   *time.Timer
@@ -85,6 +85,7 @@ func (h *Heap) Init(o Options) {
 	addresses.init()
 	h.initCaches()
 	h.holder = takeHolder()
+	h.own = map[*OwnCache]struct{}{}
 	h.id = lastID.Add(1)
 	h.name = o.Name
 	if h.name == "" {
@@ -107,36 +108,23 @@ func (h *Heap) Init(o Options) {
 
 // alloc is Alloc in Go.
 func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
-	mask := uint(align) - 1
-	if uint(size)-1 >= maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
+	class := classFor(size, align)
+	if class == 0 {
 		return h.allocLarge(size, align, zero)
 	}
-	class := classOf[((uint(size)+mask)&^mask+7)/8]
 	place := h.places.Enter()
-	c := h.cacheOf(place)
-	top := c.tops[class]
-	e := entryAt(top - entryBytes)
-	st := state(e.state)
-	was := *st
-	if was < freeZero {
-		h.places.Leave(place)
+	addr, was := h.cacheOf(place).take(class, size)
+	h.places.Leave(place)
+	if addr == 0 {
 		return h.allocSlow(class, size, align, zero)
 	}
-	*st = uint16(size)
-	c.tops[class] = top - entryBytes
-	addr := e.addr
-	h.places.Leave(place)
-	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
-	if zero && was != freeZero {
-		clear(b)
-	}
-	return b, nil
+	return block(addr, size, zero && was != freeZero), nil
 }
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	st, class := h.stateOf(addr)
+	st, class := stateAt(addr, h.holder)
 	if st != 0 && len(b) <= maxSmall { // which the state of a free block is not
 		place := h.places.Enter()
 		if int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
@@ -192,5 +180,8 @@ func (h *Heap) Close() {
 	}
 	h.closeMeta()
 	giveHolder(h.holder)
-	h.runs, h.large, h.lost = runs{}, largeCount{}, list{}
+	for o := range h.own {
+		o.c.clear()
+	}
+	h.runs, h.large, h.lost, h.own = runs{}, largeCount{}, list{}, nil
 }

@@ -70,3 +70,21 @@ func BenchmarkPairPlain(b *testing.B) {
 		h.free(p)
 	}
 }
+
+// A cache with one owner.
+func BenchmarkPairOwn(b *testing.B) {
+	for _, size := range []int{16, 64, 1 << 10} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			var h Heap
+			h.Init(Options{})
+			defer h.Close()
+			o := newOwnCache(&h)
+			defer o.Close()
+			for b.Loop() {
+				p, _ := o.Alloc(size, 8, false)
+				p[0] = 1
+				o.Free(p)
+			}
+		})
+	}
+}

@@ -65,6 +65,16 @@ func (m *magazine) entries(n uintptr) []entry {
 	return unsafe.Slice(entryAt(m.bottom()), n)
 }
 
+func (m *magazine) push(e entry) {
+	*entryAt(m.top()) = e
+	m.n++
+}
+
+func (m *magazine) pop() entry {
+	m.n--
+	return *entryAt(m.top())
+}
+
 // magazineBytes returns the size of a class's magazines.
 func (c *class) magazineBytes() uintptr { return magazineHead + c.batch*entryBytes }
 

@@ -92,15 +92,15 @@ func clearTags(s *span) {
 	}
 }
 
-// stateOf returns where the state of the block of h that begins at addr
-// stands, 0 if its tag names none.
-func (h *Heap) stateOf(addr uintptr) (place uintptr, class uint8) {
+// stateAt returns where the state of the block that begins at addr stands, if
+// its tag says that there is one and names the holder; otherwise 0.
+func stateAt(addr uintptr, holder uint64) (place uintptr, class uint8) {
 	r := &addresses.first
 	off := addr - r.base
 	if off >= r.used.Load() {
 		return 0, 0
 	}
-	word := atomic.LoadUint64(r.tag(off)) ^ h.holder
+	word := atomic.LoadUint64(r.tag(off)) ^ holder
 	class = uint8(word)
 	in := off&(pageBytes-1) | uintptr(word&tagPageMask)>>(tagPageShift-pageShift)
 	recip := reciprocals[class]

@@ -1,0 +1,59 @@
+package freehold_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestCacheConforms(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		h := freehold.NewHeap(nil)
+		c := h.Cache()
+		t.Cleanup(func() {
+			c.Close()
+			if st := h.Stats(); st.Blocks != 0 {
+				t.Errorf("%d blocks are left", st.Blocks)
+			}
+			h.Close()
+		})
+		return c
+	}, &alloctest.Options{Detects: alloctest.AnyMistake})
+}
+
+func ExampleHeap_Cache() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	cache := heap.Cache() // this goroutine's
+	defer cache.Close()
+
+	b, err := cache.Alloc(100, 8)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	heap.Free(b) // a cache's blocks are the heap's
+	fmt.Println(len(b), heap.Owns(b))
+	// Output: 100 true
+}
+
+func BenchmarkCache(b *testing.B) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	c := h.Cache()
+	defer c.Close()
+	for _, bb := range []struct {
+		name string
+		a    freehold.Allocator
+	}{{"heap", h}, {"cache", c}} {
+		b.Run("impl="+bb.name, func(b *testing.B) {
+			for b.Loop() {
+				p, _ := bb.a.Alloc(64, 8)
+				p[0] = 1
+				bb.a.Free(p)
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package heap
+
+import (
+	"strings"
+	"sync"
+	"testing"
+)
+
+func newOwnCache(h *Heap) *OwnCache {
+	o := &OwnCache{}
+	o.Init(h)
+	return o
+}
+
+func TestOwnCacheReturnsItsBlocks(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	var live [][]byte
+	for i := range 3000 {
+		b, err := o.Alloc(1+i, 8, i%2 == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 && !allSet(b, 0) {
+			t.Fatalf("block of %d bytes is not zero", len(b))
+		}
+		fill(b, byte(i))
+		live = append(live, b)
+	}
+	for i, b := range live {
+		if !allSet(b, byte(i)) {
+			t.Fatalf("block %d changed", i)
+		}
+		if i%3 == 0 {
+			h.Free(b) // a cache's block may be freed to the heap ...
+		} else {
+			o.Free(b)
+		}
+	}
+	b := alloc(t, h, 100)
+	o.Free(b) // ... and the heap's to a cache
+	o.Close()
+	o.Close()
+	h.check(t)
+	h.Trim()
+	if st := h.Stats(); st.Blocks != 0 || st.Active != 0 {
+		t.Errorf("after Close and Trim: %+v", st)
+	}
+}
+
+func TestOwnCacheMisuse(t *testing.T) {
+	h, other := newHeap(t, Options{}), newHeap(t, Options{})
+	o := newOwnCache(h)
+	b, _ := o.Alloc(64, 8, false)
+	foreign := alloc(t, other, 64)
+	for _, tt := range []struct {
+		name, want string
+		do         func()
+	}{
+		{"cut", "a block is freed whole", func() { o.Free(b[:10]) }},
+		{"inside", "it points 8 bytes into", func() { o.Free(b[8:]) }},
+		{"of another heap", "another heap", func() { o.Free(foreign) }},
+		{"of the Go heap", "not from a freehold heap", func() { o.Free(make([]byte, 64)) }},
+		{"negative size", "-1 bytes", func() { o.Alloc(-1, 8, false) }},
+		{"alignment", "alignment 3", func() { o.Alloc(8, 3, false) }},
+		{"alignment of 0", "alignment 0", func() { o.Alloc(8, 0, false) }},
+		{"twice", "freed before", func() { o.Free(b); o.Free(b) }},
+	} {
+		if got := panicOf(tt.do); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: panic %q, want one with %q", tt.name, got, tt.want)
+		}
+	}
+	o.Close()
+	for _, do := range []func(){func() { o.Alloc(8, 8, false) }, func() { o.Alloc(1<<20, 8, false) }, func() { o.Free(foreign) }, func() { o.Resize(foreign, 8) }} {
+		if got := panicOf(do); !strings.Contains(got, "on a cache of heap") {
+			t.Errorf("after Close: panic %q", got)
+		}
+	}
+	other.Free(foreign)
+}
+
+// A heap that is closed takes the memory of its caches away.
+func TestOwnCacheOfClosedHeap(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	b, _ := o.Alloc(64, 8, false)
+	o.Free(b)
+	h.Close()
+	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }} {
+		if got := panicOf(do); !strings.Contains(got, "after Close") {
+			t.Errorf("panic %q", got)
+		}
+	}
+	o.Close()
+}
+
+// Caches of several owners and the heap's own work beside each other.
+func TestOwnCachesAtOnce(t *testing.T) {
+	h := newHeap(t, Options{})
+	passed := make(chan []byte, 100)
+	var wg sync.WaitGroup
+	for n := range 4 {
+		wg.Go(func() {
+			o := newOwnCache(h)
+			defer o.Close()
+			for i := range 5000 {
+				b, err := o.Alloc(1+i%700, 8, false)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				fill(b, byte(n))
+				select {
+				case passed <- b:
+				case other := <-passed:
+					if !allSet(other, other[0]) {
+						t.Error("a block changed")
+					}
+					o.Free(other)
+					o.Free(b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(passed)
+	for b := range passed {
+		h.Free(b)
+	}
+	h.check(t)
+	if st := h.Stats(); st.Blocks != 0 {
+		t.Errorf("%d blocks are left", st.Blocks)
+	}
+}
