@@ -20,7 +20,7 @@ const (
 	numClasses = 75       // class 0 stands for "no class"
 	maxBlocks  = 1024     // the most blocks in a span
 
-	maxBatch  = 32       // the most blocks that move between cache and central at once
+	maxBatch  = 128      // the most blocks that move between cache and central at once
 	slotBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
 )
 

@@ -152,7 +152,6 @@ plain:
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
-	PREFETCHT0 (BX)
 	STATE(Heap_holder(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, plain)
@@ -165,7 +164,6 @@ plain:
 //
 //	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
-	PREFETCHT0 (BX)
 	STATE(Heap_holder(AX), BX, R9, R10, plain)
 	CMPW (R9), $const_freeZero
 	JCC  plain
@@ -203,7 +201,6 @@ plain:
 //
 //	o AX, b BX CX DI
 TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
-	PREFETCHT0 (BX)
 	STATE(OwnCache_holder(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	LEAQ OwnCache_c(AX), R8
