@@ -41,7 +41,7 @@ const cacheBytes = unsafe.Sizeof(cache{})
 type caches [pin.Max]atomic.Uintptr
 
 // noCache is the cache of a place that has none: nothing is in it, and nothing
-// goes in.
+// goes in. Nobody writes to it, for all such places have it.
 var noCache cache
 
 func init() { noCache.clear() }
@@ -127,12 +127,15 @@ func (c *cache) swap(class uint8) {
 // magazine; and if it has none either, the spare itself, to be exchanged.
 func (c *cache) popSpare(class uint8) (e entry, empty *magazine) {
 	spare := magazineAt(c.spares[class])
-	if spare != nil && spare.n > 0 {
+	switch {
+	case spare == nil:
+	case spare.n > 0:
 		c.swap(class)
 		c.tops[class] -= entryBytes
 		return *entryAt(c.tops[class]), nil
+	default:
+		c.spares[class] = 0
 	}
-	c.spares[class] = 0
 	return entry{}, spare
 }
 
@@ -143,11 +146,14 @@ func (c *cache) pushSpare(class uint8, e entry) (stored bool, full *magazine) {
 		return true, nil
 	}
 	spare := magazineAt(c.spares[class])
-	if spare != nil && spare.n < classes[class].batch {
+	switch {
+	case spare == nil:
+	case spare.n < classes[class].batch:
 		c.swap(class)
 		return c.push(class, e), nil
+	default:
+		c.spares[class] = 0
 	}
-	c.spares[class] = 0
 	return false, spare
 }
 
