@@ -55,13 +55,15 @@ checkptr:
 
 # The collector as hostile as it gets.
 stress:
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,2,4 ./internal/... ./arena
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,2,4 ./internal/... ./arena ./pool
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./cmalloc
 	$(GO) test -run '^$$' -fuzz FuzzArena -fuzztime $(FUZZTIME) ./arena
 	$(GO) test -run '^$$' -fuzz FuzzShared -fuzztime $(FUZZTIME) ./arena
+	$(GO) test -run '^$$' -fuzz FuzzBlocks -fuzztime $(FUZZTIME) ./pool
+	$(GO) test -run '^$$' -fuzz FuzzPool -fuzztime $(FUZZTIME) ./pool
 
 systems:
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done

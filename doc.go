@@ -67,6 +67,7 @@
 //     which mostly grow without a copy and go back at Free.
 //   - Package arena, for blocks that end together: they cost an addition each,
 //     and nothing to free.
+//   - Package pool, for many blocks of one size: nodes, objects, buffers.
 //   - Package cmalloc, for a heap that is shared with C code: malloc or jemalloc,
 //     through cgo.
 //

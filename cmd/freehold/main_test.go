@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{"demo list --nodes 100000000000", 2, "more than half"},
 		{"demo sawtooth --high 1TiB", 2, "more than a third"},
 		{"demo sawtooth --high 1MiB", 2, "too little"},
-		{"demo --backend calloc", 2, `nothing is called "calloc"; there are: go, freehold, libc, jemalloc`},
+		{"demo --backend calloc", 2, `nothing is called "calloc"; there are: go, freehold, arena, pool, libc, jemalloc`},
 		{"demo --html " + dir + "/no/a.html", 2, "cannot write"},
 	}
 	for _, tt := range tests {

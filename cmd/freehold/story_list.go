@@ -32,7 +32,7 @@ type contender struct {
 	open  func() (list, error)
 }
 
-var contenders = []contender{goContender, freeholdContender, libcContender, jemallocContender}
+var contenders = []contender{goContender, freeholdContender, arenaContender, poolContender, libcContender, jemallocContender}
 
 // A list is empty when it is opened; its methods are called once each, in this
 // order.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/pool"
+)
+
+var poolContender = contender{
+	name:  "pool",
+	title: "pool",
+	frees: "node by node",
+	open: func() (list, error) {
+		h := freehold.NewHeap(nil)
+		p := pool.New[offNode](h, nil)
+		return &offList{
+			get: p.Get,
+			put: p.Put,
+			bytes: func() int64 {
+				st := p.Stats()
+				return int64(st.Live * st.BlockBytes)
+			},
+			closing: func() error {
+				if err := p.CloseStrict(); err != nil {
+					return err
+				}
+				return closeHeap(h)
+			},
+		}, nil
+	},
+}

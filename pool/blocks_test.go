@@ -1,0 +1,479 @@
+package pool_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/pool"
+)
+
+// wantPanic checks that call panics with a message that has all the parts.
+func wantPanic(t *testing.T, call func(), parts ...string) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		r := recover()
+		if r == nil {
+			t.Fatalf("no panic; want one with %q", parts)
+		}
+		for _, part := range append(parts, "freehold: ") {
+			if !strings.Contains(fmt.Sprint(r), part) {
+				t.Errorf("the panic does not say %q: %v", part, r)
+			}
+		}
+	}()
+	call()
+}
+
+// newBlocks returns a pool on a parent that fails t for leaks and overruns.
+func newBlocks(t testing.TB, bytes, align int, o *pool.Options) *pool.Blocks {
+	b := pool.NewBlocks(alloctest.New(t), bytes, align, o)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func TestBlocksConform(t *testing.T) {
+	for _, c := range []struct{ bytes, align int }{{24, 8}, {48, 16}, {64, 64}, {1000, 8}, {4096, 4096}, {100000, 16}} {
+		t.Run(fmt.Sprint(c.bytes, "/", c.align), func(t *testing.T) {
+			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+				h := freehold.NewHeap(nil)
+				t.Cleanup(h.Close)
+				b := pool.NewBlocks(h, c.bytes, c.align, nil)
+				t.Cleanup(func() {
+					if err := b.CloseStrict(); err != nil {
+						t.Error(err)
+					}
+				})
+				return b
+			}, &alloctest.Options{
+				MaxSize:    c.bytes,
+				MaxAlign:   c.align,
+				Concurrent: true,
+				Detects:    alloctest.DoubleFree | alloctest.ForeignFree | alloctest.InteriorFree,
+			})
+		})
+	}
+}
+
+func TestFallbackOfThreeLayersConforms(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		h := freehold.NewHeap(nil)
+		t.Cleanup(h.Close)
+		small, medium := pool.NewBlocks(h, 16, 16, nil), pool.NewBlocks(h, 256, 16, nil)
+		t.Cleanup(small.Close)
+		t.Cleanup(medium.Close)
+		own := freehold.NewHeap(nil)
+		t.Cleanup(own.Close)
+		return freehold.Fallback(small, freehold.Fallback(medium, own))
+	}, &alloctest.Options{Concurrent: true})
+}
+
+// Fuzzing: the program is alloctest's, with a pool that is sometimes out of
+// memory.
+func FuzzBlocks(f *testing.F) {
+	f.Add([]byte{0, 8, 0, 8, 1, 0})
+	f.Add([]byte("free the block, alloc it, zero it, free it again, and resize it as well"))
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		b := pool.NewBlocks(alloctest.New(t), 100, 16, &pool.Options{MaxBlocks: 40})
+		alloctest.Run(t, b, prog)
+		if err := b.CloseStrict(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSizesThatThePoolDoesNotHaveAreOutOfMemory(t *testing.T) {
+	b := newBlocks(t, 16, 8, nil)
+	for _, c := range []struct{ size, align int }{{17, 1}, {1 << 30, 8}, {8, 16}, {16, 1 << 30}} {
+		if _, err := b.Alloc(c.size, c.align); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("Alloc(%d, %d): %v", c.size, c.align, err)
+		}
+	}
+	if s := b.Stats(); s.ReservedBytes != 0 {
+		t.Errorf("%+v for nothing", s)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, o := range []pool.Options{{MaxBlocks: 1}, {MaxBlocks: 3}, {MaxBlocks: 1000}, {MaxBlocks: 5000}, {MaxBytes: 1000}, {MaxBytes: 70000}, {MaxBytes: 200000}} {
+		b := newBlocks(t, 48, 16, &o)
+		var blocks [][]byte
+		for range 3 {
+			for {
+				r, err := b.Alloc(48, 16)
+				if err != nil {
+					if !errors.Is(err, freehold.ErrOutOfMemory) {
+						t.Fatal(err)
+					}
+					break
+				}
+				blocks = append(blocks, r)
+			}
+			s := b.Stats()
+			if s.Live != len(blocks) || s.Live != s.Blocks || o.MaxBlocks > 0 && s.Live != o.MaxBlocks || o.MaxBytes > 0 && s.ReservedBytes > o.MaxBytes || s.Live == 0 {
+				t.Errorf("%+v: %+v with %d blocks", o, s, len(blocks))
+			}
+			b.PutBatch(blocks)
+			blocks = blocks[:0]
+		}
+	}
+}
+
+func TestBatchAtTheLimitGivesWhatThereIs(t *testing.T) {
+	b := newBlocks(t, 32, 8, &pool.Options{MaxBlocks: 200})
+	dst := make([][]byte, 300)
+	n, err := b.GetBatch(dst)
+	if n != 200 || !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Fatalf("%d blocks, %v", n, err)
+	}
+	seen := map[*byte]bool{}
+	for _, r := range dst[:n] {
+		if len(r) != 32 || cap(r) != 32 || seen[&r[0]] {
+			t.Fatalf("len %d, cap %d, twice: %t", len(r), cap(r), seen[&r[0]])
+		}
+		seen[&r[0]] = true
+	}
+	b.PutBatch(dst)
+	if n, err := b.GetBatch(dst[:200]); n != 200 || err != nil {
+		t.Errorf("%d blocks, %v: some were lost", n, err)
+	}
+	b.PutBatch(dst[:200])
+}
+
+func TestPutBatchStopsAtTheGuiltyBlock(t *testing.T) {
+	b := newBlocks(t, 32, 8, nil)
+	dst := make([][]byte, 4)
+	freehold.Must(b.GetBatch(dst))
+	b.Free(dst[2])
+	wantPanic(t, func() { b.PutBatch(dst) }, "double free")
+	if n := b.Outstanding(); n != 1 {
+		t.Errorf("%d blocks are live", n)
+	}
+	b.Free(dst[3])
+}
+
+func TestEveryParentFailure(t *testing.T) {
+	for n := 0; ; n++ {
+		b := pool.NewBlocks(alloctest.FailAfter(alloctest.New(t), n), 1024, 8, nil)
+		var blocks [][]byte
+		for range 200 {
+			r, err := b.Alloc(1024, 8)
+			if err != nil {
+				if !errors.Is(err, freehold.ErrOutOfMemory) {
+					t.Fatal(err)
+				}
+				break
+			}
+			blocks = append(blocks, r)
+		}
+		if s := b.Stats(); s.Live != len(blocks) || s.Chunks != min(n/2, 4) {
+			t.Fatalf("after %d allocations: %+v, %d blocks", n, s, len(blocks))
+		}
+		whole := len(blocks) == 200
+		for _, r := range blocks {
+			b.Free(r)
+		}
+		b.Trim()
+		if s := b.Stats(); s.ReservedBytes != 0 || s.Blocks != 0 {
+			t.Errorf("after %d allocations and Trim: %+v", n, s)
+		}
+		b.Close()
+		if whole {
+			return
+		}
+	}
+}
+
+func TestPoolWorksAfterOneFailure(t *testing.T) {
+	for n := range 6 {
+		b := pool.NewBlocks(alloctest.FailOnce(alloctest.New(t), n), 1024, 8, nil)
+		failed := 0
+		for range 200 {
+			if _, err := b.Alloc(1024, 8); err != nil {
+				failed++
+			}
+		}
+		// None fails where another stack had a block to bridge it.
+		if failed > 1 || b.Outstanding() != 200-failed {
+			t.Errorf("%d failed, %d live", failed, b.Outstanding())
+		}
+		b.Close()
+	}
+}
+
+func TestBlocksOnOtherStacksAreFoundAtTheLimit(t *testing.T) {
+	const blocks = 128
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	for range 20 {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				var mine [][]byte
+				for range blocks / 4 {
+					mine = append(mine, freehold.Must(b.Alloc(64, 8)))
+				}
+				b.PutBatch(mine)
+			})
+		}
+		wg.Wait()
+		all := make([][]byte, blocks)
+		if n, err := b.GetBatch(all); n != blocks {
+			t.Fatalf("%d blocks of %d: %v", n, blocks, err)
+		}
+		b.PutBatch(all)
+	}
+}
+
+func TestResetKeepsTheMemory(t *testing.T) {
+	b := newBlocks(t, 64, 64, nil)
+	c := b.Cache()
+	defer c.Close()
+	freehold.Must(c.Get())
+	blocks := make([][]byte, 3000)
+	freehold.Must(b.GetBatch(blocks))
+	b.Retire(blocks[0])
+	before := b.Stats()
+	b.Reset()
+	if s := b.Stats(); s.Live != 0 || s.Retired != 0 || s.ReservedBytes != before.ReservedBytes {
+		t.Errorf("%+v, before %+v", s, before)
+	}
+	again := make([][]byte, before.Blocks)
+	freehold.Must(b.GetBatch(again))
+	seen := map[*byte]bool{}
+	for _, r := range again {
+		if seen[&r[0]] {
+			t.Fatal("a block was handed out twice after Reset")
+		}
+		seen[&r[0]] = true
+	}
+	if s := b.Stats(); s.ReservedBytes != before.ReservedBytes {
+		t.Errorf("%+v, before %+v", s, before)
+	}
+}
+
+func TestTrimGivesBackWhatIsFree(t *testing.T) {
+	b := newBlocks(t, 1024, 8, nil)
+	blocks := make([][]byte, 640)
+	freehold.Must(b.GetBatch(blocks))
+	before := b.Stats()
+	b.PutBatch(blocks[1:])
+	b.Trim()
+	s := b.Stats()
+	if s.Live != 1 || s.Chunks != 1 || before.Chunks < 9 {
+		t.Errorf("%+v, before %+v", s, before)
+	}
+	if !b.Owns(blocks[0]) || b.Owns(blocks[639]) {
+		t.Error("Owns is wrong about what is left")
+	}
+	wantPanic(t, func() { b.Free(blocks[639]) }, "not of this pool")
+	freehold.Must(b.GetBatch(blocks[1:]))
+	b.PutBatch(blocks)
+	b.Trim()
+	if s := b.Stats(); s.ReservedBytes != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCloseStrict(t *testing.T) {
+	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
+	r, q := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
+	g := b.Enter()
+	b.Retire(q)
+	if err := b.CloseStrict(); err == nil || !strings.Contains(err.Error(), "1 live blocks of 64 bytes and 1 retired") {
+		t.Errorf("error %v", err)
+	}
+	b.Free(r)
+	if err := b.CloseStrict(); err == nil {
+		t.Error("closed with a retired block and a guard")
+	}
+	g.Leave()
+	for range 2 {
+		if err := b.CloseStrict(); err != nil {
+			t.Error(err)
+		}
+	}
+	b.Close()
+}
+
+func TestCallsAfterClosePanic(t *testing.T) {
+	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
+	r := freehold.Must(b.Alloc(64, 8))
+	c := b.Cache()
+	freehold.Must(c.Get())
+	b.Close()
+	b.Close()
+	for _, call := range []func(){
+		func() { b.Alloc(64, 8) },
+		func() { b.Free(r) },
+		func() { b.Retire(r) },
+		func() { b.Resize(r, 8) },
+		func() { b.Reset() },
+		func() { b.Trim() },
+		func() { b.Cache() },
+		func() { b.GetBatch([][]byte{nil}) },
+		func() { c.Get() },
+		func() { c.Put(r) },
+	} {
+		wantPanic(t, call, "after Close")
+	}
+	c.Close()
+}
+
+func TestCallsAfterCloseOfACachePanic(t *testing.T) {
+	b := newBlocks(t, 24, 8, nil)
+	c := b.Cache()
+	r, q := freehold.Must(c.Get()), freehold.Must(c.Get())
+	c.Put(q)
+	c.Close()
+	c.Close()
+	wantPanic(t, func() { c.Get() }, "Cache was used after its Close")
+	wantPanic(t, func() { c.Put(r) }, "Cache was used after its Close")
+	b.Free(r)
+}
+
+func TestMistakesSayWhatWasWrong(t *testing.T) {
+	b := newBlocks(t, 24, 8, &pool.Options{MaxBlocks: 4})
+	r, q, s := freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8))
+	c := b.Cache()
+	defer c.Close()
+	b.Retire(s)
+	b.Free(q)
+	other := newBlocks(t, 24, 8, nil)
+	foreign := freehold.Must(other.Alloc(24, 8))
+	defer other.Free(foreign)
+	for _, m := range []struct {
+		block []byte
+		want  string
+	}{
+		{q, "double free"},
+		{s, "retired before"},
+		{r[8:], "8 bytes into a block"},
+		{r[1:], "1 bytes into a block"},
+		{r[:8], "is no block"},
+		{make([]byte, 24), "not of this pool"},
+		{foreign, "not of this pool"},
+		{unsafe.Slice(&r[0], 25), "is no block"},
+	} {
+		wantPanic(t, func() { b.Free(m.block) }, m.want)
+		wantPanic(t, func() { c.Put(m.block) }, m.want)
+		wantPanic(t, func() { b.Retire(m.block) }, m.want)
+	}
+	b.Free(r)
+}
+
+func TestNewPanics(t *testing.T) {
+	for _, call := range []func(){
+		func() { pool.NewBlocks(freehold.Default(), 0, 8, nil) },
+		func() { pool.NewBlocks(freehold.Default(), -1, 8, nil) },
+		func() { pool.NewBlocks(freehold.Default(), 1<<24+1, 8, nil) },
+		func() { pool.NewBlocks(freehold.Default(), 8, 0, nil) },
+		func() { pool.NewBlocks(freehold.Default(), 8, 24, nil) },
+		func() { pool.NewBlocks(freehold.Default(), 8, 1<<25, nil) },
+		func() { pool.NewBlocks(freehold.Default(), 8, 8, &pool.Options{MaxBlocks: -1}) },
+		func() { pool.NewBlocks(freehold.Default(), 8, 8, &pool.Options{MaxBytes: -1}) },
+		func() { pool.New[string](freehold.Default(), nil) },
+	} {
+		wantPanic(t, call)
+	}
+}
+
+func TestLargeBlocks(t *testing.T) {
+	b := newBlocks(t, 1<<20+1, 4096, nil)
+	blocks := make([][]byte, 20)
+	freehold.Must(b.GetBatch(blocks))
+	for i, r := range blocks {
+		r[0], r[len(r)-1] = byte(i), byte(i)
+	}
+	for i, r := range blocks {
+		if r[0] != byte(i) || r[len(r)-1] != byte(i) {
+			t.Error("blocks overlap")
+		}
+		b.Free(r)
+	}
+}
+
+// Everything at once: goroutines get, hand over, put, retire, trim, look.
+func TestStress(t *testing.T) {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 3000
+	}
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	b := pool.NewBlocks(h, 48, 16, &pool.Options{MaxBlocks: 4000})
+	over := make(chan []byte, 100)
+	var wg sync.WaitGroup
+	for g := range 6 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(g)))
+			cache := b.Cache()
+			defer cache.Close()
+			var mine [][]byte
+			for range rounds {
+				switch op := r.IntN(100); {
+				case op < 45:
+					get := cache.Get
+					if op < 25 {
+						get = func() ([]byte, error) { return b.Alloc(48, 16) }
+					}
+					if x, err := get(); err == nil {
+						x[0], x[47] = byte(g), byte(g)
+						mine = append(mine, x)
+					}
+				case op < 90 && len(mine) > 0:
+					i := r.IntN(len(mine))
+					x := mine[i]
+					mine[i] = mine[len(mine)-1]
+					mine = mine[:len(mine)-1]
+					if x[0] != byte(g) || x[47] != byte(g) {
+						t.Errorf("a block of goroutine %d holds %d and %d", g, x[0], x[47])
+					}
+					switch {
+					case op < 60:
+						b.Free(x)
+					case op < 70:
+						cache.Put(x)
+					case op < 75:
+						b.Retire(x)
+					default:
+						select {
+						case over <- x:
+						default:
+							b.Free(x)
+						}
+					}
+				case op < 96:
+					select {
+					case x := <-over:
+						cache.Put(x)
+					default:
+					}
+				case op < 97:
+					b.Enter().Leave()
+				case op < 98 && r.IntN(20) == 0:
+					b.Trim()
+				case op < 99 && r.IntN(20) == 0:
+					b.Stats()
+				}
+			}
+			for _, x := range mine {
+				b.Free(x)
+			}
+		})
+	}
+	wg.Wait()
+	close(over)
+	for x := range over {
+		b.Free(x)
+	}
+	if err := b.CloseStrict(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,259 @@
+// Central: what the processors' stacks draw on.
+//
+// Chunks with free blocks are on a stack: one that was full and gets a block
+// back is used next, so that blocks come from few chunks. A batch takes
+// neighbours.
+
+package pool
+
+import (
+	"fmt"
+	"math/bits"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/freehold-go/freehold"
+)
+
+// central is what mu guards. The parent is called under mu.
+//
+// Invariants:
+//   - blocks == sum of blocks over chunks, and <= MaxBlocks if there is one
+//   - bytes == sum of the lengths of mem and side over chunks, and <= MaxBytes
+//   - a block is on a stack, in a Cache, retired, live, or its bit in free is set
+type central struct {
+	mu      sync.Mutex
+	closed  bool
+	chunks  []*chunk
+	partial []*chunk // with a free block, or that had one
+	blocks  int
+	bytes   int
+	caches  map[*cache]struct{}
+}
+
+// take moves up to len(out) free blocks to out. It returns at least one, or
+// the error that kept it from making a chunk.
+func (b *Blocks) take(out []entry) (int, error) {
+	b.collect(false)
+	n, err := b.tryTake(out)
+	if err == nil {
+		return n, nil
+	}
+	// Others may have what is missing here, on their stacks or in their hands.
+	// They keep more of it the more each one takes.
+	for tries := 0; tries < maxTries; tries++ {
+		if !b.collect(true) && !b.drain() && b.exhausted() {
+			break
+		}
+		if n, again := b.tryTake(out[:1]); again == nil {
+			return n, nil
+		}
+		if tries < patientTries {
+			runtime.Gosched()
+		} else {
+			time.Sleep(100 * time.Microsecond) // whoever has it does not run
+		}
+	}
+	return 0, err
+}
+
+// How long a free block is looked for that others are moving.
+const (
+	patientTries = 30
+	maxTries     = 1000
+)
+
+// exhausted reports whether no block is free but for those in a Cache.
+func (b *Blocks) exhausted() bool {
+	live, retired := b.count()
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	for c := range b.central.caches {
+		live += int(c.n.load())
+	}
+	return live+retired >= b.central.blocks
+}
+
+func (b *Blocks) tryTake(out []entry) (int, error) {
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	b.mustBeOpen("Get")
+	n := 0
+	for n < len(out) {
+		c := b.nextPartial()
+		if c == nil {
+			if n > 0 {
+				break
+			}
+			if err := b.grow(); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		n += b.carve(c, out[n:])
+	}
+	// The last entry is used first: let that be the lowest address.
+	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return n, nil
+}
+
+// nextPartial returns a chunk with a free block, or nil.
+func (b *Blocks) nextPartial() *chunk {
+	p := &b.central.partial
+	for len(*p) > 0 {
+		c := (*p)[len(*p)-1]
+		if c.freeBlocks > 0 {
+			return c
+		}
+		c.partial = false
+		*p = (*p)[:len(*p)-1]
+	}
+	return nil
+}
+
+// carve moves free blocks of c to out, from low addresses to high ones.
+func (b *Blocks) carve(c *chunk, out []entry) (n int) {
+	for w := 0; w < len(c.free) && n < len(out); w++ {
+		for c.free[w] != 0 && n < len(out) {
+			i := uintptr(w*64 + bits.TrailingZeros64(c.free[w]))
+			c.free[w] &= c.free[w] - 1
+			out[n] = entry{c.base + i*b.stride, c.states + i}
+			n++
+		}
+	}
+	c.freeBlocks -= n
+	return n
+}
+
+// giveBack takes free blocks back from a stack.
+func (b *Blocks) giveBack(in []entry) {
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	for _, e := range in {
+		c, i := b.find(e.addr)
+		if c == nil || *state(e.state) != stateFree || c.free[i/64]&(1<<(i%64)) != 0 {
+			continue // freed by two goroutines at once: in use again, or back already
+		}
+		c.free[i/64] |= 1 << (i % 64)
+		c.freeBlocks++
+		b.setPartial(c)
+	}
+}
+
+func (b *Blocks) setPartial(c *chunk) {
+	if !c.partial {
+		c.partial = true
+		b.central.partial = append(b.central.partial, c)
+	}
+}
+
+// grow adds a chunk.
+func (b *Blocks) grow() error {
+	t := &b.central
+	n := b.perChunk
+	if most := b.limits.MaxBlocks; most > 0 {
+		if n = min(n, most-t.blocks); n == 0 {
+			return fmt.Errorf("%w: the pool has its %d blocks", freehold.ErrOutOfMemory, most)
+		}
+	}
+	if most := b.limits.MaxBytes; most > 0 && b.chunkCost() > most-t.bytes {
+		return fmt.Errorf("%w: the pool has %d bytes, %d more would pass the limit of %d", freehold.ErrOutOfMemory, t.bytes, b.chunkCost(), most)
+	}
+	c, err := b.newChunk(n)
+	if err != nil {
+		return err
+	}
+	b.enter(c)
+	t.chunks = append(t.chunks, c)
+	t.blocks += n
+	t.bytes += len(c.mem) + len(c.side)
+	b.setPartial(c)
+	return nil
+}
+
+// reset makes all blocks free.
+func (b *Blocks) reset() {
+	b.drain()
+	b.limbo.clear()
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	b.mustBeOpen("Reset")
+	for c := range b.central.caches {
+		c.n.store(0)
+	}
+	for _, c := range b.central.chunks {
+		for i := range c.blocks {
+			st := state(c.states + i)
+			if *st == stateLive && c.gens != 0 {
+				g := gen(c.gens, i)
+				g.store(g.load() + 1)
+			}
+			*st = stateFree
+		}
+		c.freeAll()
+		b.setPartial(c)
+	}
+}
+
+// trim gives chunks without a block in use back to the parent.
+func (b *Blocks) trim() {
+	b.collect(true)
+	b.drain()
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	b.mustBeOpen("Trim")
+	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
+}
+
+// close gives all chunks back.
+func (b *Blocks) close() {
+	b.limbo.clear()
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	if b.central.closed {
+		return
+	}
+	b.central.closed = true
+	for c := range b.central.caches {
+		c.n.store(0)
+	}
+	b.central.caches = nil
+	for i := range b.stacks {
+		b.stacks[i].Store(nil)
+	}
+	b.release(func(*chunk) bool { return true })
+}
+
+// release gives the chunks that match back to the parent, as soon as nobody can
+// be looking at them. central.mu is held.
+func (b *Blocks) release(match func(*chunk) bool) {
+	t := &b.central
+	var gone, kept []*chunk
+	for _, c := range t.chunks {
+		if match(c) {
+			gone = append(gone, c)
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	if len(gone) == 0 {
+		return
+	}
+	t.chunks, t.partial = kept, nil
+	for _, c := range kept {
+		c.partial = false
+		if c.freeBlocks > 0 {
+			b.setPartial(c)
+		}
+	}
+	b.retable(0)
+	b.places.Wait()
+	for _, c := range gone {
+		t.blocks -= int(c.blocks)
+		t.bytes -= len(c.mem) + len(c.side)
+		b.give(c)
+	}
+}

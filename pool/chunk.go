@@ -1,0 +1,250 @@
+// Chunks: where blocks lie, and how one is found from its address.
+//
+// A chunk has a power of two of bytes and begins at a multiple of that, so the
+// upper bits of an address name the chunk that it would lie in. A table knows
+// which of those are the pool's; no memory is read to find out that an address
+// is foreign. What is known of the blocks stands in a piece of its own:
+//
+//	mem   | block 0 | block 1 | ... | block n-1 | < stride |
+//	side  | states, 1 B each | free, 1 bit each | generations, 8 B each, if counted |
+//
+// A word of free is for 64 blocks, whose states are a cache line. A batch is
+// such a word where it can be, so that processors do not share these lines.
+
+package pool
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
+
+// chunk is a piece of the parent's memory, cut into blocks.
+//
+// The fields up to side are fixed. central.mu guards the others.
+//
+// Invariants:
+//   - base is a multiple of 1<<shift
+//   - blocks <= perChunk
+//   - free has freeBlocks bits set, each of a block in state free
+//   - partial == the chunk is on central.partial; freeBlocks > 0 implies partial
+type chunk struct {
+	base   uintptr
+	blocks uintptr // how many there are
+	states uintptr // address of the blocks' states
+	gens   uintptr // address of the blocks' generations, 0 without
+	mem    []byte
+	side   []byte
+
+	free       []uint64
+	freeBlocks int
+	partial    bool
+}
+
+// The states of a block. Beyond live they mean that nobody may put it back.
+const (
+	stateFree    = 0
+	stateLive    = 1
+	stateRetired = 2
+)
+
+// lastGen is above every generation of a chunk that was given back, in any
+// pool, so that an address and a generation never come together twice.
+var lastGen atomic.Uint64
+
+// sideWords returns how many words of free there are for a chunk. An address at
+// the end of a chunk, behind all blocks, has a state too, which is never live.
+func (b *Blocks) sideWords() int { return (b.perChunk + 1 + 63) / 64 }
+
+// sideBytes returns the size of the side piece of a chunk of n blocks.
+func (b *Blocks) sideBytes(n int) int {
+	words := b.sideWords()
+	bytes := words*64 + words*8
+	if b.counted {
+		bytes += 8 * n
+	}
+	return bytes
+}
+
+// chunkCost returns what a chunk takes from the parent, in bytes.
+func (b *Blocks) chunkCost() int { return 1<<b.shift + b.sideBytes(b.perChunk) }
+
+// newChunk takes a chunk of n blocks from the parent, all free.
+func (b *Blocks) newChunk(n int) (*chunk, error) {
+	side, err := b.parent.Alloc(b.sideBytes(n), 64)
+	if err != nil {
+		return nil, refused(err)
+	}
+	given := false
+	defer func() {
+		if !given {
+			b.parent.Free(side)
+		}
+	}()
+	mem, err := b.parent.Alloc(1<<b.shift, 1<<b.shift)
+	if err != nil {
+		return nil, refused(err)
+	}
+	given = true
+	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, side: side, freeBlocks: n}
+	c.states = addrOf(side)
+	statesBytes := 64 * b.sideWords()
+	clear(side[:statesBytes])
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(&side[statesBytes])), (len(side)-statesBytes)/8)
+	c.free, words = words[:statesBytes/64], words[statesBytes/64:]
+	if b.counted {
+		c.gens = uintptr(unsafe.Pointer(unsafe.SliceData(words)))
+		first := lastGen.Load()
+		for i := range words {
+			words[i] = first
+		}
+	}
+	c.freeAll()
+	return c, nil
+}
+
+// freeAll sets the bit of every block.
+func (c *chunk) freeAll() {
+	for i := range c.free {
+		switch n := int(c.blocks) - i*64; {
+		case n >= 64:
+			c.free[i] = math.MaxUint64
+		case n > 0:
+			c.free[i] = 1<<n - 1
+		default:
+			c.free[i] = 0
+		}
+	}
+	c.freeBlocks = int(c.blocks)
+}
+
+// give returns the chunk's memory to the parent.
+func (b *Blocks) give(c *chunk) {
+	if c.gens != 0 {
+		last := uint64(0)
+		for i := range c.blocks {
+			last = max(last, gen(c.gens, i).load())
+		}
+		for old := lastGen.Load(); old <= last && !lastGen.CompareAndSwap(old, last+1); {
+			old = lastGen.Load()
+		}
+	}
+	b.parent.Free(c.mem)
+	b.parent.Free(c.side)
+}
+
+// chunkOf returns the chunk around addr, or nil.
+func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
+
+// find returns the chunk and the number of the block that begins at addr; nil
+// if none does.
+func (b *Blocks) find(addr uintptr) (*chunk, uintptr) {
+	c := b.chunkOf(addr)
+	if c == nil {
+		return nil, 0
+	}
+	off := addr - c.base
+	i := b.index(off)
+	if i >= c.blocks || i*b.stride != off {
+		return nil, 0
+	}
+	return c, i
+}
+
+// index returns the number of the block at byte off of a chunk: off / stride.
+func (b *Blocks) index(off uintptr) uintptr {
+	hi, _ := bits.Mul64(uint64(off), b.recip)
+	return uintptr(hi)
+}
+
+// table is a hash table with open addressing from addresses to chunks. At most
+// half of the slots are taken. A chunk is added in place, under central.mu, and
+// removed by a new table.
+type table struct {
+	slots []slot // a power of two
+	mask  uint64 // (len(slots) - 1) * slotBytes
+	used  int
+}
+
+// slot is empty while base is emptySlot. The rest is stored before the base;
+// states and gens are the chunk's.
+type slot struct {
+	base   atomic.Uintptr
+	states atomic.Uintptr
+	gens   atomic.Uintptr
+	chunk  atomic.Pointer[chunk]
+}
+
+const (
+	minSlots  = 8
+	slotShift = 5
+	slotBytes = 1 << slotShift // as the assembly counts
+	emptySlot = 1              // no chunk begins there
+	golden    = 0x9E3779B97F4A7C15
+)
+
+// newTable returns a table with room for n chunks.
+func newTable(n int) *table {
+	size := minSlots
+	for size < 2*n {
+		size *= 2
+	}
+	t := &table{slots: make([]slot, size), mask: uint64(size-1) * slotBytes}
+	for i := range t.slots {
+		t.slots[i].base.Store(emptySlot)
+	}
+	return t
+}
+
+// first returns the slot where the search for base begins.
+func (t *table) first(base uintptr) int {
+	return int(uint64(base) * golden >> (32 - slotShift) & t.mask / slotBytes)
+}
+
+// chunkOf returns the chunk at base, or nil.
+func (t *table) chunkOf(base uintptr) *chunk {
+	for i := t.first(base); ; i++ {
+		s := &t.slots[i&(len(t.slots)-1)]
+		switch s.base.Load() {
+		case base:
+			return s.chunk.Load()
+		case emptySlot:
+			return nil
+		}
+	}
+}
+
+// add enters c; there must be room.
+func (t *table) add(c *chunk) {
+	for i := t.first(c.base); ; i++ {
+		s := &t.slots[i&(len(t.slots)-1)]
+		if s.base.Load() == emptySlot {
+			s.chunk.Store(c)
+			s.states.Store(c.states)
+			s.gens.Store(c.gens)
+			s.base.Store(c.base)
+			t.used++
+			return
+		}
+	}
+}
+
+// enter adds c to the table that everybody reads. central.mu is held.
+func (b *Blocks) enter(c *chunk) {
+	t := b.table.Load()
+	if 2*(t.used+1) > len(t.slots) {
+		b.retable(2 * len(b.central.chunks))
+		t = b.table.Load()
+	}
+	t.add(c)
+}
+
+// retable makes a table of central.chunks, with room for n. central.mu is held.
+func (b *Blocks) retable(n int) {
+	t := newTable(max(n, len(b.central.chunks)+1))
+	for _, c := range b.central.chunks {
+		t.add(c)
+	}
+	b.table.Store(t)
+}

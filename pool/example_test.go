@@ -1,0 +1,120 @@
+package pool_test
+
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/pool"
+)
+
+// Point is what the examples keep.
+type Point struct{ X, Y int }
+
+func Example() {
+	points := pool.New[Point](freehold.Default(), nil)
+	defer points.Close()
+
+	p, err := points.Get()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p.X = 3
+	fmt.Println(*p)
+	points.Put(p)
+	// Output: {3 0}
+}
+
+// Small blocks, medium ones, and the heap for the rest, behind one interface.
+func ExampleBlocks_fallback() {
+	heap := freehold.Default()
+	small := pool.NewBlocks(heap, 16, 16, nil)
+	defer small.Close()
+	medium := pool.NewBlocks(heap, 256, 16, nil)
+	defer medium.Close()
+	// first must not hand out memory of rest, so the chunks come from a heap
+	// that is not the one behind them.
+	rest := freehold.NewHeap(nil)
+	defer rest.Close()
+
+	a := freehold.Fallback(small, freehold.Fallback(medium, rest))
+	for _, size := range []int{10, 100, 1000} {
+		b, err := a.Alloc(size, 8)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(len(b), small.Owns(b), medium.Owns(b), rest.Owns(b))
+		a.Free(b)
+	}
+	// Output:
+	// 10 true false false
+	// 100 false true false
+	// 1000 false false true
+}
+
+func ExampleBlocks_GetBatch() {
+	b := pool.NewBlocks(freehold.Default(), 4096, 4096, &pool.Options{MaxBlocks: 10})
+	defer b.Close()
+
+	batch := make([][]byte, 16)
+	n, err := b.GetBatch(batch)
+	fmt.Println(n, err)
+	b.PutBatch(batch[:n])
+	// Output: 10 freehold: out of memory: the pool has its 10 blocks
+}
+
+func ExamplePool_Cache() {
+	points := pool.New[Point](freehold.Default(), nil)
+	defer points.Close()
+
+	c := points.Cache() // for this goroutine
+	defer c.Close()
+	for i := range 3 {
+		p, err := c.Get()
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		p.X = i
+		c.Put(p)
+	}
+	fmt.Println(points.Outstanding())
+	// Output: 0
+}
+
+func ExamplePool_Lookup() {
+	points := pool.New[Point](freehold.Default(), nil)
+	defer points.Close()
+
+	p := freehold.Must(points.Get())
+	h := points.Handle(p)
+	q, ok := points.Lookup(h)
+	fmt.Println(*q, ok)
+
+	points.Put(p)
+	freehold.Must(points.Get()) // in the same place
+	_, ok = points.Lookup(h)
+	fmt.Println(ok)
+	// Output:
+	// {0 0} true
+	// false
+}
+
+func ExamplePool_Retire() {
+	points := pool.New[Point](freehold.Default(), &pool.Options{MaxBlocks: 1})
+	defer points.Close()
+
+	p := freehold.Must(points.Get())
+	reader := points.Enter()
+	points.Retire(p)
+	_, err := points.Get()
+	fmt.Println(err)
+
+	reader.Leave()
+	_, err = points.Get()
+	fmt.Println(err)
+	// Output:
+	// freehold: out of memory: the pool has its 1 blocks
+	// <nil>
+}

@@ -1,0 +1,77 @@
+// Misuse: what was wrong with a block that was put back.
+
+package pool
+
+import "fmt"
+
+// misused panics with what is wrong with the block at addr; why if that is
+// known.
+func (b *Blocks) misused(call string, addr uintptr, why string) {
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	b.mustBeOpen(call)
+	if why == "" {
+		why = b.diagnose(addr)
+	}
+	panic(fmt.Sprintf("freehold: %s of %#x in a pool of %d bytes a block: %s", call, addr, b.bytes, why))
+}
+
+// putName returns what its callers call put.
+func (b *Blocks) putName() string {
+	if b.counted {
+		return "Put"
+	}
+	return "Free"
+}
+
+// diagnose says why no live block begins at addr. central.mu is held, so that
+// the chunk stays.
+func (b *Blocks) diagnose(addr uintptr) string {
+	c := b.chunkOf(addr)
+	if c == nil {
+		return "the memory is not of this pool"
+	}
+	off := addr - c.base
+	i := b.index(off)
+	switch {
+	case i >= c.blocks:
+		return "it lies behind the last block of a chunk"
+	case i*b.stride != off:
+		return fmt.Sprintf("it points %d bytes into a block", off-i*b.stride)
+	case *state(c.states + i) == stateFree:
+		return "the block is free; it was freed before (double free), or never handed out"
+	case *state(c.states + i) == stateRetired:
+		return "the block was retired before"
+	}
+	return "the block is live now; it was put back while another goroutine took it"
+}
+
+// mustBeOpen panics after Close. central.mu is held.
+func (b *Blocks) mustBeOpen(call string) {
+	if b.central.closed {
+		panic(fmt.Sprintf("freehold: %s in a pool of %d bytes a block after Close", call, b.bytes))
+	}
+}
+
+// mustBeWhole panics if r has not the shape of a block.
+func (b *Blocks) mustBeWhole(call string, r []byte) {
+	if len(r) > b.bytes || len(r) != cap(r) {
+		b.misused(call, addrOf(r), fmt.Sprintf("a slice of %d bytes and a capacity of %d is no block", len(r), cap(r)))
+	}
+}
+
+// mustBeLive panics if r does not begin a live block.
+func (b *Blocks) mustBeLive(call string, r []byte) {
+	if !b.isLive(addrOf(r)) || len(r) > b.bytes {
+		b.misused(call, addrOf(r), "")
+	}
+}
+
+// isLive reports whether a live block begins at addr.
+func (b *Blocks) isLive(addr uintptr) bool {
+	place := b.places.Enter() // keeps the chunk's side
+	c, i := b.find(addr)
+	live := c != nil && *state(c.states + i) == stateLive
+	b.places.Leave(place)
+	return live
+}

@@ -1,0 +1,92 @@
+// Pool: values of one type.
+//
+// The typed face of Blocks. The casts are sound because T holds no Go pointers
+// and a block has T's size and alignment.
+
+package pool
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+)
+
+// Pool hands out values of type T, in blocks that are side by side; see
+// [Blocks], which it is with types and with generations: eight more bytes of
+// bookkeeping a value. It is safe for concurrent use.
+type Pool[T any] struct{ blocks Blocks }
+
+// New returns a pool of values of type T, with memory from parent, which must
+// outlive it. It takes no memory before the first value. Close gives it back.
+//
+// It panics if T holds a Go pointer, as [freehold.New] does, or is larger than
+// 16 MiB.
+func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
+	if err := freehold.PointerFree[T](); err != nil {
+		panic(err.Error())
+	}
+	var t T
+	p := &Pool[T]{}
+	p.blocks.init(parent, max(int(unsafe.Sizeof(t)), 1), int(unsafe.Alignof(t)), o, true)
+	return p
+}
+
+// Get returns a zero T, the caller's until Put or Retire. The error matches
+// [freehold.ErrOutOfMemory]: the limit was reached, or the parent's.
+func (p *Pool[T]) Get() (*T, error) {
+	q, err := fastGet(&p.blocks)
+	return (*T)(q), err
+}
+
+// Put takes back a value that Get returned, from any goroutine. Nothing may use
+// it afterwards. Nil is accepted. It panics if t is no live value of the pool.
+func (p *Pool[T]) Put(t *T) {
+	if t != nil {
+		fastPut(&p.blocks, unsafe.Pointer(t))
+	}
+}
+
+// Retire is Put as soon as every [Guard] that was entered before the call has
+// left. The value must be out of new readers' reach before the call. Handles to
+// it say that it is gone at once. A Put of it or a second Retire is a mistake
+// that is detected.
+func (p *Pool[T]) Retire(t *T) {
+	if t != nil {
+		p.blocks.retire(unsafe.Pointer(t))
+	}
+}
+
+// Enter begins a reader's stay; see [Guard]. With Leave it costs two atomic
+// operations.
+func (p *Pool[T]) Enter() Guard { return p.blocks.Enter() }
+
+// Cache returns an empty cache; see [Cache]. Its Close gives its values back;
+// one that is dropped without Close keeps them until the pool's Reset or Close.
+func (p *Pool[T]) Cache() *Cache[T] {
+	c := &Cache[T]{}
+	c.cache.open(&p.blocks)
+	return c
+}
+
+// Owns reports whether t points into the pool's memory.
+func (p *Pool[T]) Owns(t *T) bool {
+	return t != nil && p.blocks.chunkOf(uintptr(unsafe.Pointer(t))) != nil
+}
+
+// Stats is [Blocks.Stats].
+func (p *Pool[T]) Stats() Stats { return p.blocks.Stats() }
+
+// Outstanding is [Blocks.Outstanding].
+func (p *Pool[T]) Outstanding() int { return p.blocks.Outstanding() }
+
+// Reset is [Blocks.Reset].
+func (p *Pool[T]) Reset() { p.blocks.Reset() }
+
+// Trim is [Blocks.Trim].
+func (p *Pool[T]) Trim() { p.blocks.Trim() }
+
+// Close is [Blocks.Close].
+func (p *Pool[T]) Close() { p.blocks.Close() }
+
+// CloseStrict is [Blocks.CloseStrict].
+func (p *Pool[T]) CloseStrict() error { return p.blocks.CloseStrict() }

@@ -1,0 +1,166 @@
+package pool_test
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/pool"
+)
+
+type object [64]byte
+
+var kept *object
+
+// BenchmarkPair is a get, a write to the first byte and a put of 64 B.
+func BenchmarkPair(b *testing.B) {
+	b.Run("go-new", func(b *testing.B) {
+		for range b.N {
+			kept = new(object)
+			kept[0] = 1
+		}
+	})
+	b.Run("sync.Pool", func(b *testing.B) {
+		p := sync.Pool{New: func() any { return new(object) }}
+		for range b.N {
+			o := p.Get().(*object)
+			o[0] = 1
+			p.Put(o)
+		}
+	})
+	b.Run("heap", func(b *testing.B) {
+		h := freehold.NewHeap(nil)
+		defer h.Close()
+		for range b.N {
+			o, err := h.Alloc(64, 8)
+			if err != nil {
+				b.Fatal(err)
+			}
+			o[0] = 1
+			h.Free(o)
+		}
+	})
+	p := pool.New[object](freehold.Default(), nil)
+	defer p.Close()
+	for range 7 {
+		freehold.Must(p.Get())
+	}
+	b.Run("pool", func(b *testing.B) { pairs(b, p) })
+	b.Run("cache", func(b *testing.B) { cachePairs(b, p) })
+	k := pool.NewBlocks(freehold.Default(), 64, 8, nil)
+	defer k.Close()
+	b.Run("blocks", func(b *testing.B) {
+		for range b.N {
+			o, err := k.Alloc(64, 8)
+			if err != nil {
+				b.Fatal(err)
+			}
+			o[0] = 1
+			k.Free(o)
+		}
+	})
+	b.Run("blockcache", func(b *testing.B) {
+		c := k.Cache()
+		defer c.Close()
+		for range b.N {
+			o, err := c.Get()
+			if err != nil {
+				b.Fatal(err)
+			}
+			o[0] = 1
+			c.Put(o)
+		}
+	})
+}
+
+func pairs(b *testing.B, p *pool.Pool[object]) {
+	for range b.N {
+		o, err := p.Get()
+		if err != nil {
+			b.Fatal(err)
+		}
+		o[0] = 1
+		p.Put(o)
+	}
+}
+
+func cachePairs(b *testing.B, p *pool.Pool[object]) {
+	c := p.Cache()
+	defer c.Close()
+	for range b.N {
+		o, err := c.Get()
+		if err != nil {
+			b.Fatal(err)
+		}
+		o[0] = 1
+		c.Put(o)
+	}
+}
+
+// BenchmarkPairTwo is BenchmarkPair on two goroutines at once: ns for a pair of
+// one of them.
+func BenchmarkPairTwo(b *testing.B) {
+	two := func(b *testing.B, body func(*testing.B)) {
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() { body(b) })
+		}
+		wg.Wait()
+	}
+	b.Run("go-new", func(b *testing.B) {
+		two(b, func(b *testing.B) {
+			var o *object
+			for range b.N {
+				o = new(object)
+				o[0] = 1
+				runtime.KeepAlive(&o)
+			}
+		})
+	})
+	p := pool.New[object](freehold.Default(), nil)
+	defer p.Close()
+	b.Run("pool", func(b *testing.B) { two(b, func(b *testing.B) { pairs(b, p) }) })
+	b.Run("cache", func(b *testing.B) { two(b, func(b *testing.B) { cachePairs(b, p) }) })
+}
+
+// BenchmarkScatter is a get and a put of one of 10,000 values, put in another
+// order.
+func BenchmarkScatter(b *testing.B) {
+	p := pool.New[object](freehold.Default(), nil)
+	defer p.Close()
+	order := rand.New(rand.NewPCG(1, 2)).Perm(10000)
+	values := make([]*object, len(order))
+	for n := 0; n < b.N; n += len(order) {
+		for i := range values {
+			values[i] = freehold.Must(p.Get())
+			values[i][0] = 1
+		}
+		for _, i := range order {
+			p.Put(values[i])
+		}
+	}
+}
+
+// BenchmarkHandle is a Lookup of a live value, and a guard entered and left.
+func BenchmarkHandle(b *testing.B) {
+	p := pool.New[object](freehold.Default(), nil)
+	defer p.Close()
+	h := p.Handle(freehold.Must(p.Get()))
+	b.Run("Lookup", func(b *testing.B) {
+		for range b.N {
+			kept, _ = p.Lookup(h)
+		}
+	})
+	b.Run("Enter", func(b *testing.B) {
+		for range b.N {
+			p.Enter().Leave()
+		}
+	})
+	b.Run("Retire", func(b *testing.B) {
+		for range b.N {
+			p.Retire(freehold.Must(p.Get()))
+		}
+	})
+}

@@ -1,0 +1,418 @@
+package pool_test
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/pool"
+)
+
+type node struct {
+	key   uint64
+	value [3]uint32
+	next  pool.Handle[node]
+}
+
+// newPool returns a pool on a parent that fails t for leaks and overruns.
+func newPool[T any](t testing.TB, o *pool.Options) *pool.Pool[T] {
+	p := pool.New[T](alloctest.New(t), o)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func TestGetGivesZeros(t *testing.T) {
+	p := newPool[node](t, nil)
+	c := p.Cache()
+	defer c.Close()
+	for range 300 {
+		n, m := freehold.Must(p.Get()), freehold.Must(c.Get())
+		if *n != (node{}) || *m != (node{}) {
+			t.Fatal("not zero")
+		}
+		*n = node{key: 1, value: [3]uint32{1, 2, 3}}
+		*m = *n
+		p.Put(n)
+		c.Put(m)
+	}
+	p.Put(nil)
+	if n := p.Outstanding(); n != 0 {
+		t.Errorf("%d live", n)
+	}
+}
+
+func TestTypesOfAllSizes(t *testing.T) {
+	pairsOf[struct{}](t)
+	pairsOf[byte](t)
+	pairsOf[[3]byte](t)
+	pairsOf[uint64](t)
+	pairsOf[[5]uint16](t)
+	pairsOf[[1000]byte](t)
+	pairsOf[[70000]byte](t)
+}
+
+func pairsOf[T any](t *testing.T) {
+	p := newPool[T](t, nil)
+	seen := map[*T]bool{}
+	var all []*T
+	for range 100 {
+		v := freehold.Must(p.Get())
+		if uintptr(unsafe.Pointer(v))%unsafe.Alignof(*v) != 0 {
+			t.Errorf("%T: not aligned", *v)
+		}
+		if seen[v] {
+			t.Fatalf("%T: handed out twice", *v)
+		}
+		seen[v] = true
+		all = append(all, v)
+	}
+	for _, v := range all {
+		p.Put(v)
+	}
+}
+
+func TestHandleKnowsWhenItsValueIsGone(t *testing.T) {
+	p := newPool[node](t, nil)
+	n := freehold.Must(p.Get())
+	h := p.Handle(n)
+	if got, ok := p.Lookup(h); got != n || !ok {
+		t.Errorf("%p, %t; want %p", got, ok, n)
+	}
+	p.Put(n)
+	gone := func(h pool.Handle[node]) {
+		t.Helper()
+		if got, ok := p.Lookup(h); got != nil || ok {
+			t.Errorf("%p, %t for a value that is gone", got, ok)
+		}
+	}
+	gone(h)
+	gone(pool.Handle[node]{})
+	wantPanic(t, func() { p.Handle(n) }, "the block is free")
+
+	m := freehold.Must(p.Get())
+	if m != n {
+		t.Fatal("the place was not used again; the test needs that")
+	}
+	gone(h)
+	h = p.Handle(m)
+	p.Retire(m)
+	gone(h)
+	p.Trim()
+	for range 100 { // the same addresses from the parent, perhaps
+		m = freehold.Must(p.Get())
+		gone(h)
+		p.Put(m)
+		p.Trim()
+	}
+	m = freehold.Must(p.Get())
+	h = p.Handle(m)
+	p.Reset()
+	gone(h)
+	m = freehold.Must(p.Get())
+	gone(h)
+	other := newPool[node](t, nil)
+	if _, ok := other.Lookup(p.Handle(m)); ok {
+		t.Error("found in another pool")
+	}
+	h = p.Handle(m)
+	p.Close()
+	gone(h)
+}
+
+// A handle stays unique when the parent hands the same memory to another pool.
+func TestHandleOfClosedPool(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	var old []pool.Handle[node]
+	seen := map[*node]bool{}
+	again := 0
+	for range 10 {
+		p := pool.New[node](heap, nil)
+		var handles []pool.Handle[node]
+		for range 100 {
+			n := freehold.Must(p.Get())
+			handles = append(handles, p.Handle(n))
+			if seen[n] {
+				again++
+			}
+			seen[n] = true
+		}
+		for _, h := range old {
+			if _, ok := p.Lookup(h); ok {
+				t.Fatal("a handle of a closed pool found a value")
+			}
+		}
+		old = append(old, handles...)
+		p.Close()
+	}
+	if again == 0 {
+		t.Error("no address came back; the test needs that")
+	}
+}
+
+// Peers: a double free hands the same block out twice.
+func TestDoubleFreeHandsNothingOutTwice(t *testing.T) {
+	p := newPool[node](t, nil)
+	c := p.Cache()
+	defer c.Close()
+	for _, put := range []func(*node){p.Put, c.Put} {
+		for _, again := range []func(*node){p.Put, c.Put, p.Retire} {
+			n := freehold.Must(p.Get())
+			put(n)
+			wantPanic(t, func() { again(n) }, "double free")
+		}
+	}
+	seen := map[*node]bool{}
+	for range 500 {
+		n := freehold.Must(p.Get())
+		m := freehold.Must(c.Get())
+		if seen[n] || seen[m] || n == m {
+			t.Fatal("handed out twice")
+		}
+		seen[n], seen[m] = true, true
+	}
+}
+
+// Peers: an interior free is accepted, and later yields a misaligned block.
+func TestInteriorFreeYieldsNoMisalignedBlock(t *testing.T) {
+	b := newBlocks(t, 48, 16, nil)
+	r := freehold.Must(b.Alloc(48, 16))
+	for i := 1; i < len(r); i++ {
+		wantPanic(t, func() { b.Free(r[i:]) }, "into a block")
+	}
+	for range 2000 {
+		if q := freehold.Must(b.Alloc(48, 16)); uintptr(unsafe.Pointer(&q[0]))%16 != 0 {
+			t.Fatal("misaligned")
+		}
+	}
+}
+
+// Peers: a stale free of a slot that is used again succeeds silently.
+func TestStaleFreeOfReusedSlotIsDetected(t *testing.T) {
+	p := newPool[node](t, nil)
+	n := freehold.Must(p.Get())
+	h := p.Handle(n)
+	p.PutHandle(h)
+	m := freehold.Must(p.Get())
+	if m != n {
+		t.Fatal("the place was not used again; the test needs that")
+	}
+	wantPanic(t, func() { p.PutHandle(h) }, "the value is gone")
+	p.PutHandle(p.Handle(m))
+	p.PutHandle(pool.Handle[node]{})
+}
+
+// Peers: a generation of 8 bits wraps, and a stale reference reads the new value.
+func TestGenerationDoesNotWrap(t *testing.T) {
+	p := newPool[node](t, nil)
+	n := freehold.Must(p.Get())
+	stale := p.Handle(n)
+	for range 1<<17 + 1 {
+		p.Put(n)
+		if _, ok := p.Lookup(stale); ok {
+			t.Fatal("the generation has wrapped")
+		}
+		n = freehold.Must(p.Get())
+	}
+	p.Put(n)
+}
+
+func TestRetiredValueWaitsForItsGuards(t *testing.T) {
+	p := newPool[node](t, &pool.Options{MaxBlocks: 1})
+	n := freehold.Must(p.Get())
+	n.key = 42
+	g := p.Enter()
+	p.Retire(n)
+	if s := p.Stats(); s.Live != 0 || s.Retired != 1 {
+		t.Errorf("%+v", s)
+	}
+	wantPanic(t, func() { p.Put(n) }, "retired before")
+	wantPanic(t, func() { p.Retire(n) }, "retired before")
+	if _, err := p.Get(); err == nil || n.key != 42 {
+		t.Fatal("handed out again under a guard")
+	}
+	g.Leave()
+	m, err := p.Get()
+	if err != nil || m != n || m.key != 0 {
+		t.Errorf("%v, %v: not handed out after the guard left", m, err)
+	}
+}
+
+func TestRetiredValuesAreFreedByLaterOnes(t *testing.T) {
+	p := newPool[node](t, nil)
+	for range 100000 {
+		p.Retire(freehold.Must(p.Get()))
+	}
+	if s := p.Stats(); s.Blocks > 5000 || s.Retired > 1000 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Readers never see a value after its reuse while they are in their guard.
+func TestReadersUnderGuards(t *testing.T) {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 2000
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	type pair struct{ a, b atomic.Uint64 }
+	p := pool.New[pair](heap, nil)
+	defer p.Close()
+	var current atomic.Pointer[pair]
+	current.Store(freehold.Must(p.Get()))
+	done := make(chan bool)
+	for range 3 {
+		go func() {
+			defer func() { done <- true }()
+			for range rounds {
+				g := p.Enter()
+				v := current.Load()
+				if a, b := v.a.Load(), v.b.Load(); a != b {
+					t.Errorf("%d and %d under a guard", a, b)
+				}
+				g.Leave()
+			}
+		}()
+	}
+	for i := range uint64(rounds) {
+		v := freehold.Must(p.Get())
+		v.a.Store(i)
+		v.b.Store(i)
+		old := current.Swap(v)
+		p.Retire(old)
+	}
+	for range 3 {
+		<-done
+	}
+}
+
+// FuzzPool reads its input as a program: each pair of bytes is an operation
+// and its argument. A model knows which values are live.
+func FuzzPool(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0})
+	for seed := range uint64(8) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		prog := make([]byte, 200)
+		for i := range prog {
+			prog[i] = byte(r.Uint32())
+		}
+		f.Add(prog)
+	}
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		p := pool.New[node](alloctest.New(t), &pool.Options{MaxBlocks: 300})
+		m := poolModel{t: t, p: p, c: p.Cache(), live: map[*node]uint64{}}
+		for ; len(prog) >= 2; prog = prog[2:] {
+			m.step(prog[0], int(prog[1]))
+		}
+		m.finish()
+	})
+}
+
+type poolModel struct {
+	t     *testing.T
+	p     *pool.Pool[node]
+	c     *pool.Cache[node]
+	guard *pool.Guard
+	live  map[*node]uint64
+	order []*node
+	seq   uint64
+	dead  []pool.Handle[node]
+}
+
+func (m *poolModel) step(op byte, arg int) {
+	switch op % 12 {
+	case 0, 1, 2, 3:
+		get := m.p.Get
+		if op%2 == 0 {
+			get = m.c.Get
+		}
+		for range arg%40 + 1 {
+			n, err := get()
+			if err != nil {
+				if m.p.Stats().Blocks != 300 {
+					m.t.Fatal(err)
+				}
+				return
+			}
+			if _, ok := m.live[n]; ok || *n != (node{}) {
+				m.t.Fatal("a live value, or not zero")
+			}
+			m.seq++
+			n.key = m.seq
+			m.live[n] = m.seq
+			m.order = append(m.order, n)
+		}
+	case 4, 5, 6, 7, 8:
+		for range arg%40 + 1 {
+			if len(m.order) == 0 {
+				return
+			}
+			i := arg % len(m.order)
+			n := m.order[i]
+			m.order = append(m.order[:i], m.order[i+1:]...)
+			if n.key != m.live[n] {
+				m.t.Fatalf("value %d has become %d", m.live[n], n.key)
+			}
+			delete(m.live, n)
+			h := m.p.Handle(n)
+			if len(m.dead) < 50 {
+				m.dead = append(m.dead, h)
+			}
+			switch op % 12 {
+			case 4, 5:
+				m.p.Put(n)
+			case 6:
+				m.c.Put(n)
+			case 7:
+				m.p.Retire(n)
+			case 8:
+				m.p.PutHandle(h)
+			}
+			wantPanic(m.t, func() { m.p.Put(n) })
+			wantPanic(m.t, func() { m.c.Put(n) })
+		}
+	case 9:
+		m.p.Trim()
+	case 10:
+		if m.guard == nil {
+			g := m.p.Enter()
+			m.guard = &g
+		} else {
+			m.guard.Leave()
+			m.guard = nil
+		}
+	case 11:
+		if arg%2 == 0 {
+			m.c.Close()
+			m.c = m.p.Cache()
+		} else if arg%16 == 1 {
+			m.p.Reset()
+			m.live, m.order = map[*node]uint64{}, nil
+		}
+	}
+	if n := m.p.Outstanding(); n != len(m.live) {
+		m.t.Fatalf("%d outstanding, %d live", n, len(m.live))
+	}
+	for _, h := range m.dead {
+		if _, ok := m.p.Lookup(h); ok {
+			m.t.Fatal("a handle found a value that is gone")
+		}
+	}
+}
+
+func (m *poolModel) finish() {
+	if m.guard != nil {
+		m.guard.Leave()
+	}
+	m.c.Close()
+	for _, n := range m.order {
+		m.p.Put(n)
+	}
+	if err := m.p.CloseStrict(); err != nil {
+		m.t.Error(err)
+	}
+}

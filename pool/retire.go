@@ -1,0 +1,118 @@
+// Retire: blocks that become free when their readers have left.
+//
+// Retired blocks wait in batches. A full batch ends the epoch, and is free when
+// that has passed: every guard that was entered before the batch was full has
+// left. Nobody waits; later calls look.
+//
+//	open batch --full--> | epoch 7 | epoch 8 | epoch 9 | --passed, oldest first--> central
+
+package pool
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/epoch"
+)
+
+// Guard is a reader's stay in a pool: what was reachable when it began is not
+// handed out again before it ends. It may be held while the goroutine blocks,
+// and blocks retired meanwhile wait for it.
+type Guard struct{ guard epoch.Guard }
+
+// Leave ends the stay; once. The goroutine must not use what it found meanwhile
+// from then on, unless it knows otherwise that it is live.
+func (g Guard) Leave() { g.guard.Leave() }
+
+// limbo is where retired blocks wait. mu guards it.
+type limbo struct {
+	mu      sync.Mutex
+	open    []entry // retired since the last batch was closed
+	batches []batch // oldest first
+	retired int     // blocks in open and batches
+}
+
+// batch is some retired blocks; they are free when the epoch has passed.
+type batch struct {
+	blocks []entry
+	epoch  *epoch.Epoch
+}
+
+const batchBlocks = 64
+
+// Enter begins a reader's stay; see [Guard]. With Leave it costs two atomic
+// operations.
+func (b *Blocks) Enter() Guard { return Guard{b.epochs.Enter()} }
+
+// Retire is Free as soon as every [Guard] that was entered before the call has
+// left. The block must be out of new readers' reach before the call. It panics
+// as Free does, and a Free of the block or a second Retire of it is a mistake
+// that is detected.
+func (b *Blocks) Retire(r []byte) {
+	if len(r) > 0 {
+		b.mustBeWhole("Retire", r)
+		b.retire(unsafe.Pointer(unsafe.SliceData(r)))
+	}
+}
+
+func (b *Blocks) retire(p unsafe.Pointer) {
+	e, ok := b.retireAs(uintptr(p), stateRetired)
+	if !ok {
+		b.misused("Retire", uintptr(p), "")
+	}
+	l := &b.limbo
+	l.mu.Lock()
+	l.open = append(l.open, e)
+	l.retired++
+	full := len(l.open) >= batchBlocks
+	if full {
+		l.seal(&b.epochs)
+	}
+	l.mu.Unlock()
+	if full {
+		b.collect(false)
+	}
+}
+
+// seal closes the open batch. mu is held.
+func (l *limbo) seal(epochs *epoch.Domain) {
+	if len(l.open) > 0 {
+		l.batches = append(l.batches, batch{l.open, epochs.Advance()})
+		l.open = nil
+	}
+}
+
+// collect frees the retired blocks whose readers have left, those of the open
+// batch too if all is set. It reports whether there were any.
+func (b *Blocks) collect(all bool) bool {
+	l := &b.limbo
+	l.mu.Lock()
+	if all {
+		l.seal(&b.epochs)
+	}
+	n := 0
+	for n < len(l.batches) && l.batches[n].epoch.Passed() {
+		l.retired -= len(l.batches[n].blocks)
+		n++
+	}
+	var passed []batch
+	if n > 0 {
+		passed = append(passed, l.batches[:n]...)
+		l.batches = append([]batch(nil), l.batches[n:]...)
+	}
+	l.mu.Unlock()
+	for _, p := range passed {
+		for _, e := range p.blocks {
+			*state(e.state) = stateFree
+		}
+		b.giveBack(p.blocks)
+	}
+	return n > 0
+}
+
+// clear forgets all retired blocks.
+func (l *limbo) clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open, l.batches, l.retired = nil, nil, 0
+}

@@ -1,0 +1,59 @@
+// Stats: what a pool holds.
+
+package pool
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// Stats is a snapshot of a pool.
+type Stats struct {
+	BlockBytes    int // in a block, without what it is rounded up by
+	Blocks        int // that the pool has, in use or not
+	Live          int // handed out and not put back
+	Retired       int // waiting for guards to leave
+	Chunks        int // of the parent's memory
+	ReservedBytes int // from the parent: chunks and what is known of their blocks
+}
+
+// Stats returns the pool's figures. Get and Put count nothing for it: the call
+// looks at one byte for each block, some 30 us for a million. Blocks that are
+// on the move may be in neither Live nor Retired.
+func (b *Blocks) Stats() Stats {
+	live, retired := b.count()
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	return Stats{
+		BlockBytes:    b.bytes,
+		Blocks:        b.central.blocks,
+		Live:          live,
+		Retired:       retired,
+		Chunks:        len(b.central.chunks),
+		ReservedBytes: b.central.bytes,
+	}
+}
+
+// Outstanding returns how many blocks are live: handed out, and neither put
+// back nor retired. It costs what Stats does.
+func (b *Blocks) Outstanding() int {
+	live, _ := b.count()
+	return live
+}
+
+// count returns how many blocks are live and retired.
+func (b *Blocks) count() (live, retired int) {
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	for _, c := range b.central.chunks {
+		live += c.countLive()
+	}
+	b.limbo.mu.Lock()
+	defer b.limbo.mu.Unlock()
+	return live, b.limbo.retired
+}
+
+// countLive looks at states while others write them.
+func (c *chunk) countLive() int {
+	return bytes.Count(unsafe.Slice(state(c.states), c.blocks), []byte{stateLive})
+}
