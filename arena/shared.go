@@ -57,7 +57,8 @@ type SharedOptions struct {
 // called, or Close. A goroutine that may use a block, or allocate one, while
 // another calls Reset, holds a [Guard] meanwhile: see Reset.
 //
-// An Alloc of a small block takes 6 ns and no lock, on any number of processors.
+// An Alloc of a small block takes 3 ns on linux/amd64, 6 elsewhere, and no lock, on
+// any number of processors.
 // Once a chunk is used up the next one comes under the arena's lock, from memory
 // given up before or from the parent. One chunk that is not used up stands at
 // each processor, and up to a quarter of each chunk is lost at its end. An arena
@@ -144,7 +145,10 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 // Alloc implements [freehold.Allocator]. Any power of two will do for align.
 // Where MaxBytes would be passed the error matches [freehold.ErrOutOfMemory]
 // and says so; otherwise it is the parent's.
-func (s *Shared) Alloc(size, align int) ([]byte, error) {
+func (s *Shared) Alloc(size, align int) ([]byte, error) { return fastAlloc(s, size, align) }
+
+// alloc is Alloc in Go.
+func (s *Shared) alloc(size, align int) ([]byte, error) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
 		place := s.places.Enter()
 		if c := s.at(place); c != nil {
@@ -162,7 +166,10 @@ func (s *Shared) Alloc(size, align int) ([]byte, error) {
 // Zeroed implements [freehold.Allocator], with the errors of Alloc. It costs
 // little more, since a chunk that is taken for it is cleared as a whole; but in
 // a chunk that was taken for Alloc it clears block by block, under a guard.
-func (s *Shared) Zeroed(size, align int) ([]byte, error) {
+func (s *Shared) Zeroed(size, align int) ([]byte, error) { return fastZeroed(s, size, align) }
+
+// zero is Zeroed in Go.
+func (s *Shared) zero(size, align int) ([]byte, error) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
 		place := s.places.Enter()
 		if c := s.at(place); c != nil && c.zero {
@@ -173,11 +180,11 @@ func (s *Shared) Zeroed(size, align int) ([]byte, error) {
 		}
 		s.places.Leave(place)
 	}
-	return s.zeroed(size, align)
+	return s.zeroSlow(size, align)
 }
 
-// zeroed is Zeroed where the processor's chunk is used up or not cleared.
-func (s *Shared) zeroed(size, align int) ([]byte, error) {
+// zeroSlow is Zeroed where the processor's chunk is used up or not cleared.
+func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
 	// The guard keeps the block's memory from others until it is cleared.
 	g := s.readers.Enter()
 	defer g.Leave()

@@ -69,42 +69,21 @@ const (
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// points are the addresses of the functions in fast_amd64.s that are called by
-// registers. Go would call them by way of the stack if they had declarations,
-// which costs as much as the pin.
-type points struct {
-	alloc, free, freePointer         uintptr
-	ownAlloc, ownFree                uintptr
-	probeAlloc, probeFree, processor uintptr
-}
+// points are the addresses of the functions in fast_amd64.s.
+type points struct{ alloc, free, freePointer, ownAlloc, ownFree uintptr }
 
 func entryPoints(e *points)
 
 var entryPoint points
 
-// funcAt returns the function at the address in entry, which stays there.
-func funcAt[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }
-
 func init() {
 	e := &entryPoint
 	entryPoints(e)
-	if knowsCompiler() && pin.Known() {
-		fastAlloc = funcAt[allocFunc[*Heap]](&e.alloc)
-		fastFree = funcAt[freeFunc[*Heap]](&e.free)
-		fastFreePointer = funcAt[freePointerFunc[*Heap]](&e.freePointer)
-		fastOwnAlloc = funcAt[allocFunc[*OwnCache]](&e.ownAlloc)
-		fastOwnFree = funcAt[freeFunc[*OwnCache]](&e.ownFree)
+	if pin.Known() {
+		fastAlloc = pin.Func[allocFunc[*Heap]](&e.alloc)
+		fastFree = pin.Func[freeFunc[*Heap]](&e.free)
+		fastFreePointer = pin.Func[freePointerFunc[*Heap]](&e.freePointer)
+		fastOwnAlloc = pin.Func[allocFunc[*OwnCache]](&e.ownAlloc)
+		fastOwnFree = pin.Func[freeFunc[*OwnCache]](&e.ownFree)
 	}
-}
-
-// knowsCompiler reports whether Go functions pass arguments in the registers
-// in which the assembly takes them. The probes touch no memory.
-func knowsCompiler() bool {
-	h, size, align := new(Heap), 1<<20, 1<<10
-	b, err := funcAt[allocFunc[*Heap]](&entryPoint.probeAlloc)(h, size, align, true)
-	if unsafe.Pointer(unsafe.SliceData(b)) != unsafe.Pointer(h) || len(b) != size || cap(b) != size+align || err != nil {
-		return false
-	}
-	sum := funcAt[func(*Heap, []byte) uintptr](&entryPoint.probeFree)(h, b)
-	return sum == 3*uintptr(unsafe.Pointer(h))+4*uintptr(size)+8*uintptr(size+align)
 }

@@ -209,40 +209,6 @@ TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
 plain:
 	GO(·plainOwnFree)
 
-// func(h *Heap, size, align int, zero bool) ([]byte, error)
-//
-// Returns h, size and size+align if the arguments and the goroutine are where
-// allocFast expects them.
-TEXT probeAlloc<>(SB), NOSPLIT, $0-0
-	ADDQ BX, CX
-	MOVQ (TLS), R8
-	CMPQ R14, R8
-	JNE  no
-	CMPB DIB, $1
-	JNE  no
-	XORL DI, DI
-	XORL SI, SI
-	RET
-no:
-	XORL AX, AX
-	RET
-
-// func(h *Heap, b []byte) uintptr
-//
-// Returns a sum of the arguments in which each has a weight.
-TEXT probeFree<>(SB), NOSPLIT, $0-0
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(CX*4), AX
-	LEAQ (AX)(DI*8), AX
-	RET
-
-// func processor() uintptr
-TEXT processor<>(SB), NOSPLIT, $0-0
-	MOVQ const_gM(R14), AX
-	MOVQ const_mP(AX), AX
-	MOVL const_pID(AX), AX
-	RET
-
 // func entryPoints(e *points)
 TEXT ·entryPoints(SB), NOSPLIT, $0-8
 	MOVQ e+0(FP), DX
@@ -256,10 +222,4 @@ TEXT ·entryPoints(SB), NOSPLIT, $0-8
 	MOVQ AX, points_ownAlloc(DX)
 	LEAQ ownFreeFast<>(SB), AX
 	MOVQ AX, points_ownFree(DX)
-	LEAQ probeAlloc<>(SB), AX
-	MOVQ AX, points_probeAlloc(DX)
-	LEAQ probeFree<>(SB), AX
-	MOVQ AX, points_probeFree(DX)
-	LEAQ processor<>(SB), AX
-	MOVQ AX, points_processor(DX)
 	RET

@@ -1,8 +1,10 @@
-// Runtime: what assembly needs to find the processor that it runs on.
+// Runtime: what assembly needs to do without the pin.
 //
 // A goroutine is never preempted inside an assembly function that calls
 // nothing. It stays on its processor to the end, and whoever stops the world
-// waits for it: what procPin does, for free.
+// waits for it: what procPin does, for free. Such functions are called as Go
+// functions call each other, by registers: by way of the stack, as Go calls
+// assembly that it has a declaration of, costs as much as the pin.
 
 //go:build !race && !freehold_portable
 
@@ -21,6 +23,16 @@ const (
 	PID = 0    // p.id, 4 bytes
 )
 
+// Known reports whether the runtime and the compiler are as the constants say
+// and as assembly expects: integer arguments and results in AX, BX, CX, DI, SI
+// in this order, g in R14, 0 in X15. Where they are not, on another system or
+// with another version of Go, such assembly must not run.
+func Known() bool { return knownRuntime() && knownCompiler() && findsProcessor() }
+
+// Func returns the assembly function at the address in entry, which stays there,
+// as a Go function.
+func Func[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }
+
 // code is runtime.procPin, which shows where these are. The count of pins may
 // stand anywhere.
 var code = []byte{
@@ -31,11 +43,27 @@ var code = []byte{
 	0xc3, // RET
 }
 
-// Known reports whether the runtime is as the constants say. Where it is not,
-// on another system or with another version of Go, assembly that rests on them
-// must not run.
-func Known() bool {
+func knownRuntime() bool {
 	pin := procPin
 	got := unsafe.Slice((*byte)(**(**unsafe.Pointer)(unsafe.Pointer(&pin))), len(code))
 	return bytes.Equal(got[:6], code[:6]) && bytes.Equal(got[10:], code[10:])
+}
+
+// entryPoints returns the addresses of the functions in runtime_amd64.s.
+func entryPoints() (probe, processor uintptr)
+
+var entry struct{ probe, processor uintptr }
+
+func init() { entry.probe, entry.processor = entryPoints() }
+
+func knownCompiler() bool {
+	probe := Func[func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)](&entry.probe)
+	v, w, x, y, z := probe(1, 20, 300, 4000, 50000)
+	return v == 50000+1 && w == 1000+20 && x == 20000+300 && y == 300000+4000 && z == 4000+50000
+}
+
+func findsProcessor() bool {
+	processor := Func[func() uintptr](&entry.processor)
+	defer procUnpin()
+	return uintptr(procPin()) == processor()
 }

@@ -1,6 +1,6 @@
 //go:build !race && !freehold_portable
 
-package heap
+package pin
 
 import (
 	"runtime"
@@ -8,15 +8,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// The assembly is in use with the version of Go and on the system that it was
-// written for. With others this says that what pin.Known looks for needs another look: on
-// Windows the runtime keeps the processor elsewhere.
-func TestAssemblyIsInUse(t *testing.T) {
-	compiler, known := knowsCompiler(), pin.Known()
+// Assembly without a pin is in use with the version of Go and on the system that
+// it was written for. With others this says that runtime_amd64.go needs another
+// look: on Windows the runtime keeps the processor elsewhere.
+func TestKnown(t *testing.T) {
+	compiler, known := knownCompiler(), knownRuntime()
 	if compiler && known {
 		return
 	}
@@ -35,12 +33,12 @@ func TestAssemblyIsInUse(t *testing.T) {
 // The assembly and procPin find the same processor, wherever a goroutine runs
 // and however many processors there are.
 func TestProcessor(t *testing.T) {
-	if !knowsCompiler() || !pin.Known() {
-		t.Skip("the assembly is not in use")
+	if !Known() {
+		t.Skip("assembly cannot know")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	processor := funcAt[func() uintptr](&entryPoint.processor)
-	var places pin.Places
+	processor := Func[func() uintptr](&entry.processor)
+	var places Places
 	var mu sync.Mutex
 	seen := map[int]bool{}
 	for procs := 1; procs <= 16; procs++ {

@@ -1,0 +1,86 @@
+// Alloc and Zeroed of a Shared without a pin: see shared_fast_amd64.go.
+//
+// They are called as Go functions call each other, with arguments in registers
+// and the goroutine in R14. Where they go on in a Go function, the arguments
+// are in their registers again.
+
+//go:build !race && !freehold_portable
+
+#include "go_asm.h"
+#include "textflag.h"
+
+// CHUNK sets R9 to the chunk of this generation at the processor that this runs
+// on, or jumps to none. The Shared is in AX.
+#define CHUNK(none) \
+	MOVQ const_gM(R14), R8 \
+	MOVQ const_mP(R8), R8 \
+	MOVL const_pID(R8), R8 \
+	CMPL R8, $const_maxPlaces \
+	JAE  none \
+	MOVQ Shared_table(AX)(R8*8), R9 \
+	TESTQ R9, R9 \
+	JEQ  none \
+	MOVQ sharedChunk_generation(R9), R8 \
+	CMPQ R8, Shared_generation(AX) \
+	JNE  none
+
+// TAKE cuts BX bytes at a multiple of CX off the chunk R9 and returns them, or
+// jumps to none.
+#define TAKE(none) \
+	LEAQ -1(CX), DX \
+	CMPQ DX, $const_maxFastAlign \
+	JCC  none \
+	TESTQ DX, CX \
+	JNE  none \
+	MOVQ (sharedChunk_mem+8)(R9), R10 \
+	LEAQ -1(BX), R11 \
+	CMPQ R11, R10 \
+	JCC  none \
+	MOVQ sharedChunk_at(R9), R11 \
+	MOVQ sharedChunk_base(R9), R12 \
+	LEAQ (R12)(R11*1), R13 \
+	NEGQ R13 \
+	ANDQ DX, R13 \
+	ADDQ R13, R11 \
+	LEAQ (R11)(BX*1), R13 \
+	CMPQ R13, R10 \
+	JHI  none \
+	MOVQ R13, sharedChunk_at(R9) \
+	INCQ sharedChunk_live(R9) \
+	ADDQ BX, sharedChunk_liveBytes(R9) \
+	LEAQ (R12)(R11*1), AX \
+	MOVQ BX, CX \
+	XORL DI, DI \
+	XORL SI, SI \
+	RET
+
+// func(s *Shared, size, align int) ([]byte, error)
+//
+//	s AX, size BX, align CX -> AX BX CX, DI SI
+TEXT allocFast<>(SB), NOSPLIT, $0-0
+	CHUNK(plain)
+	TAKE(plain)
+plain:
+	MOVQ ·plainAlloc(SB), DX
+	MOVQ (DX), R8
+	JMP  R8
+
+// func(s *Shared, size, align int) ([]byte, error)
+TEXT zeroedFast<>(SB), NOSPLIT, $0-0
+	CHUNK(plain)
+	CMPB sharedChunk_zero(R9), $0
+	JEQ  plain
+	TAKE(plain)
+plain:
+	MOVQ ·plainZeroed(SB), DX
+	MOVQ (DX), R8
+	JMP  R8
+
+// func entryPoints(e *points)
+TEXT ·entryPoints(SB), NOSPLIT, $0-8
+	MOVQ e+0(FP), DX
+	LEAQ allocFast<>(SB), AX
+	MOVQ AX, points_alloc(DX)
+	LEAQ zeroedFast<>(SB), AX
+	MOVQ AX, points_zeroed(DX)
+	RET
