@@ -177,15 +177,19 @@ func (c *central) carve(s *span, out []entry) (n int) {
 // settle returns blocks to their spans. Spans in which nothing is left are
 // freed, but for one.
 func (c *central) settle(h *Heap, in []entry) {
+	var s *span // the one that the last block was in: neighbours travel together
 	for _, e := range in {
-		s := spanAt(e.addr)
-		if !s.awaits(e) {
+		if s == nil || e.addr-s.base >= s.bytes() {
+			s = spanAt(e.addr)
+		}
+		i, ok := s.awaits(e)
+		if !ok {
 			continue // freed by two goroutines at once: in use again, or back already
 		}
 		if s.live == uint32(classes[c.class].blocks) {
 			c.partial.push(s)
 		}
-		s.free.set((e.state - s.states) / stateBytes)
+		s.free.set(i)
 		s.live--
 		s.punched = false
 		c.out--
@@ -194,6 +198,7 @@ func (c *central) settle(h *Heap, in []entry) {
 		}
 		if c.empty > 0 {
 			c.release(h, s)
+			s = nil
 			continue
 		}
 		c.empty++

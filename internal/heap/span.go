@@ -85,13 +85,14 @@ func (s *span) index(addr uintptr) uintptr {
 // stateOf returns where the state of block i stands.
 func (s *span) stateOf(i uintptr) uintptr { return s.states + i*stateBytes }
 
-// awaits reports whether e is a free block of s that is not in s. s may be nil.
-func (s *span) awaits(e entry) bool {
+// awaits reports whether e is a free block of s that is not in s, and which one.
+// s may be nil.
+func (s *span) awaits(e entry) (i uintptr, ok bool) {
 	if s == nil || s.kind != blockRun {
-		return false
+		return 0, false
 	}
-	i := s.index(e.addr)
-	return s.base+i*s.size == e.addr && s.stateOf(i) == e.state && *state(e.state) >= freeZero && !s.free.has(i)
+	i = (e.state - s.states) / stateBytes
+	return i, i < classes[s.class].blocks && s.base+i*s.size == e.addr && *state(e.state) >= freeZero && !s.free.has(i)
 }
 
 // whole makes s one piece again, with nothing but its run.
