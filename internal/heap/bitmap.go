@@ -13,7 +13,6 @@ type bitmap uintptr
 
 func (m bitmap) word(i uintptr) *uint64 { return (*uint64)(vm.Pointer(uintptr(m) + i*8)) }
 
-func (m bitmap) set(i uintptr)      { *m.word(i / 64) |= 1 << (i % 64) }
 func (m bitmap) has(i uintptr) bool { return *m.word(i / 64)>>(i%64)&1 != 0 }
 
 // each calls f for every word that [i, i+n) touches, with the bits inside it.

@@ -174,33 +174,52 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	return n
 }
 
-// settle returns blocks to their spans. Spans in which nothing is left are
-// freed, but for one.
+// settle returns blocks to their spans.
 func (c *central) settle(h *Heap, in []entry) {
-	var s *span // the one that the last block was in: neighbours travel together
+	for len(in) > 0 {
+		s := spanAt(in[0].addr)
+		n := 1
+		for s != nil && n < len(in) && in[n].addr-s.base < s.bytes() {
+			n++
+		}
+		if s != nil && s.kind == blockRun && s.class == c.class {
+			c.settleIn(h, s, in[:n])
+		}
+		in = in[n:]
+	}
+}
+
+// settleIn returns blocks that lie in s. If none is left in it then it is freed,
+// unless it is the only one without. What two goroutines freed at once may be in
+// use again by now, or back already, and is passed over.
+func (c *central) settleIn(h *Heap, s *span, in []entry) {
+	blocks := classes[c.class].blocks
+	returned := uint32(0)
 	for _, e := range in {
-		if s == nil || e.addr-s.base >= s.bytes() {
-			s = spanAt(e.addr)
-		}
-		i, ok := s.awaits(e)
-		if !ok {
-			continue // freed by two goroutines at once: in use again, or back already
-		}
-		if s.live == uint32(classes[c.class].blocks) {
-			c.partial.push(s)
-		}
-		s.free.set(i)
-		s.live--
-		s.punched = false
-		c.out--
-		if s.live > 0 {
+		i := (e.state - s.states) / stateBytes
+		if i >= blocks || s.base+i*s.size != e.addr || *state(e.state) < freeZero {
 			continue
 		}
-		if c.empty > 0 {
-			c.release(h, s)
-			s = nil
-			continue
+		word, bit := s.free.word(i/64), uint64(1)<<(i%64)
+		if *word&bit == 0 {
+			*word |= bit
+			returned++
 		}
+	}
+	if returned == 0 {
+		return
+	}
+	if s.live == uint32(blocks) {
+		c.partial.push(s)
+	}
+	s.live -= returned
+	s.punched = false
+	c.out -= int(returned)
+	switch {
+	case s.live > 0:
+	case c.empty > 0:
+		c.release(h, s)
+	default:
 		c.empty++
 		c.partial.remove(s)
 		c.partial.pushBack(s)

@@ -118,6 +118,30 @@
 	XORL SI, SI \
 	RET
 
+// CLEAR clears the BX bytes at AX, by stores that may overlap, or jumps to many if
+// they are more than 64. A block has 8 bytes at least. X15 is 0.
+#define CLEAR(small, tiny, many, done) \
+	CMPQ BX, $32 \
+	JLS  small \
+	CMPQ BX, $64 \
+	JHI  many \
+	MOVUPS X15, (AX) \
+	MOVUPS X15, 16(AX) \
+	MOVUPS X15, -32(AX)(BX*1) \
+	MOVUPS X15, -16(AX)(BX*1) \
+	JMP  done \
+small: \
+	CMPQ BX, $16 \
+	JCS  tiny \
+	MOVUPS X15, (AX) \
+	MOVUPS X15, -16(AX)(BX*1) \
+	JMP  done \
+tiny: \
+	MOVQ X15, (AX) \
+	CMPQ BX, $8 \
+	JLS  done \
+	MOVQ X15, -8(AX)(BX*1)
+
 // GO goes on in the function that f holds.
 #define GO(f) \
 	MOVQ f(SB), DX \
@@ -141,9 +165,11 @@ wide:
 	JMP class
 clear:
 	CMPL R12, $const_freeZero
-	JNE  dirty
+	JEQ  done
+	CLEAR(small, tiny, many, done)
+done:
 	BLOCK
-dirty:
+many:
 	GO(·cleared)
 plain:
 	GO(·plainAlloc)
@@ -190,9 +216,11 @@ wide:
 	JMP class
 clear:
 	CMPL R12, $const_freeZero
-	JNE  dirty
+	JEQ  done
+	CLEAR(small, tiny, many, done)
+done:
 	BLOCK
-dirty:
+many:
 	GO(·cleared)
 plain:
 	GO(·plainOwnAlloc)

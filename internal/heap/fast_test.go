@@ -114,3 +114,36 @@ func TestCachesHaveOneUser(t *testing.T) {
 		t.Errorf("in use at the end: %+v", st)
 	}
 }
+
+// Zeroed clears used memory of every size, and nothing beside it.
+func TestZeroedClearsTheBlockAndNothingElse(t *testing.T) {
+	h := heap.NewHeap(t, heap.Options{})
+	for size := 1; size <= 300; size++ {
+		var live [8][]byte
+		for i := range live {
+			live[i], _ = h.Alloc(size, 8, false)
+			for j := range live[i] {
+				live[i][j] = 0xAA
+			}
+		}
+		h.Free(live[3])
+		z, err := h.Alloc(size, 8, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range z {
+			if v != 0 {
+				t.Fatalf("byte %d of a zeroed block of %d holds %#x", j, size, v)
+			}
+		}
+		live[3] = z
+		for i, b := range live {
+			for j, v := range b {
+				if i != 3 && v != 0xAA {
+					t.Fatalf("byte %d of a block of %d beside a zeroed one holds %#x", j, size, v)
+				}
+			}
+			h.Free(b)
+		}
+	}
+}

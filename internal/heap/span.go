@@ -85,16 +85,6 @@ func (s *span) index(addr uintptr) uintptr {
 // stateOf returns where the state of block i stands.
 func (s *span) stateOf(i uintptr) uintptr { return s.states + i*stateBytes }
 
-// awaits reports whether e is a free block of s that is not in s, and which one.
-// s may be nil.
-func (s *span) awaits(e entry) (i uintptr, ok bool) {
-	if s == nil || s.kind != blockRun {
-		return 0, false
-	}
-	i = (e.state - s.states) / stateBytes
-	return i, i < classes[s.class].blocks && s.base+i*s.size == e.addr && *state(e.state) >= freeZero && !s.free.has(i)
-}
-
 // whole makes s one piece again, with nothing but its run.
 func (s *span) whole(kind uint8) {
 	s.kind, s.class = kind, 0
