@@ -68,6 +68,45 @@ func TestSameLoadsInCAndGo(t *testing.T) {
 	}
 }
 
+// TestSameSpecialLoads: what only some rows run, they run alike.
+func TestSameSpecialLoads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	needTools(t)
+	b := newBuilder(t.Context(), t.TempDir())
+	special := slices.DeleteFunc(loads(quickScale), func(l load) bool { return !l.special })
+	all := slices.DeleteFunc(rows(), func(r *row) bool {
+		return !slices.ContainsFunc(special, func(l load) bool { return r.runs(l) })
+	})
+	b.buildAll(t.Context(), all, func(*row) {})
+	for _, l := range special {
+		ops := "50000" // past several resets
+		if l.key == "list" || l.key == "reset" {
+			ops = "3"
+		}
+		l.args = append(l.args, "-ops", ops)
+		sums := map[uint64][]string{}
+		for _, r := range all {
+			if r.skip != "" {
+				t.Logf("%s: %s", r.name, r.skip)
+			}
+			if !r.runs(l) {
+				continue
+			}
+			s, err := take(t.Context(), r, l)
+			if err != nil {
+				t.Errorf("%s: %s: %v", r.name, l.key, err)
+				continue
+			}
+			sums[s.Sum] = append(sums[s.Sum], r.name)
+		}
+		if len(sums) != 1 || sums[0] != nil {
+			t.Errorf("%s: the sums differ or are 0: %v", l.key, sums)
+		}
+	}
+}
+
 // TestQuick runs everything once, as CI does, and reads back what it wrote.
 func TestQuick(t *testing.T) {
 	if testing.Short() {

@@ -25,6 +25,8 @@ type load struct {
 	rounds int    // takes no more samples than this; 0 means as many as asked
 	heavy  bool   // takes gigabytes, so only rows that say something new
 	huge   bool   // only when named or with --full
+
+	special bool // only rows that name it run it
 }
 
 // A unit says which of a sample's figures counts, and how it reads.
@@ -80,13 +82,17 @@ type scale struct {
 	memory    int           // bytes in blocks of mixed sizes
 	class     int           // bytes in blocks of one size
 	huge      int           // blocks
-	top       int           // bytes that realloc grows to
+	top       int           // bytes that realloc grows to, and that Reset ends
+	list      int           // nodes
 }
 
 var (
-	fullScale  = scale{20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30}
-	quickScale = scale{2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20}
+	fullScale  = scale{20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000}
+	quickScale = scale{2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000}
 )
+
+// resetBlock is the size of the blocks that a Reset ends, in bytes.
+const resetBlock = 64 << 10
 
 // loads returns every load, in the order of the report.
 func loads(s scale) []load {
@@ -158,6 +164,44 @@ func loads(s scale) []load {
 			column: bytesText(size),
 		}, "-load", "zeroed", "-min", itoa(size))
 	}
+
+	for _, l := range []load{
+		{key: "bump/64", column: "64 B", args: []string{"-load", "bump"}},
+		{key: "bump/64-new", column: "new of 64 B", args: []string{"-load", "bumpnew"}},
+	} {
+		l.bench = "Bump/size=" + strings.TrimPrefix(l.key, "bump/")
+		l.table = "blocks that end all at once, after each 1 MiB, ns a block"
+		l.special = true
+		timed(l, append(l.args, "-min", "64")...)
+	}
+	timed(load{
+		key: "bump2/64", bench: "Bump/size=64/goroutines=2",
+		table:  "blocks that end all at once, after each 1 MiB, ns a block, two goroutines on one arena",
+		column: "64 B", base: "bump/64", special: true,
+	}, "-load", "bump", "-min", "64", "-threads", "2")
+	timed(load{
+		key: "reset", bench: "Reset",
+		table:  "the end of all blocks of an arena, ns",
+		column: "of " + bytesText(s.top), special: true,
+	}, "-load", "reset", "-min", itoa(resetBlock), "-slots", itoa(s.top/resetBlock))
+	for threads := 1; threads <= 2; threads++ {
+		l := load{
+			key: "guard", bench: fmt.Sprintf("Guard/goroutines=%d", threads),
+			table:  "a reader's guard: enter + leave, ns",
+			column: "one goroutine", special: true,
+		}
+		if threads == 2 {
+			l.key, l.base, l.column = "guard2", l.key, "two at once"
+		}
+		timed(l, "-load", "guard", "-threads", itoa(threads))
+	}
+	all = append(all, load{
+		key: "list", bench: "List",
+		table:  fmt.Sprintf("a linked list of %s zeroed nodes of 56 B, built and freed, ms", humanize.Comma(int64(s.list))),
+		column: "over and over", unit: whole, rounds: 3, special: true,
+		// Long enough for a collection or more on the Go heap.
+		args: []string{"-load", "list", "-slots", itoa(s.list), "-warm", itoa(s.warm.Milliseconds()), "-run", itoa(8 * s.run.Milliseconds())},
+	})
 
 	for _, how := range []string{"grow", "copy"} {
 		column := map[string]string{"grow": "realloc", "copy": "malloc + copy + free"}[how]

@@ -1,6 +1,6 @@
 // Bench runs freehold beside its peers and prints what it found.
 //
-//	go run ./bench                       all loads but the huge one, about five minutes
+//	go run ./bench                       all loads but the huge one, five to six minutes
 //	go run ./bench --loads pair,mixed    some loads
 //	go run ./bench --rows freehold,go    some rows; the first one is what ratios are to
 //	go run ./bench --full                with 100 million live blocks, some 6 GiB

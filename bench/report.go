@@ -125,8 +125,8 @@ func cellText(r *run, l load, w *row, c *cell) string {
 	if c.noisy() {
 		b.WriteString("!")
 	}
-	if first := r.cell(l, r.rows[0]); w != r.rows[0] && first.measured() && l.unit != mallocs && !w.loop {
-		fmt.Fprintf(&b, " (%s)", times(ratio(l.unit, c, first).Median))
+	if first := r.first(l); w != first && l.unit != mallocs && !w.loop {
+		fmt.Fprintf(&b, " (%s)", times(ratio(l.unit, c, r.cell(l, first)).Median))
 	}
 	if s.N > 1 {
 		fmt.Fprintf(&b, "\n%s..%s", l.unit.format(s.Min), l.unit.format(s.Max))
@@ -134,7 +134,7 @@ func cellText(r *run, l load, w *row, c *cell) string {
 	if base := r.cells[l.base][w.name]; base.measured() {
 		fmt.Fprintf(&b, "\n%.2f of one", ratio(l.unit, c, base).Median)
 	}
-	if w.collects && l.unit == nanoseconds && !collected(c) {
+	if w.collects && l.unit.timed() && !collected(c) {
 		b.WriteString("\nno collection")
 	}
 	if l.unit == overhead {
@@ -142,6 +142,17 @@ func cellText(r *run, l load, w *row, c *cell) string {
 		fmt.Fprintf(&b, "\n%.1f ns each", alloc.Median)
 	}
 	return b.String()
+}
+
+// first returns the first row that has a figure on l, to which the others are
+// compared.
+func (r *run) first(l load) *row {
+	for _, w := range r.rows {
+		if r.cell(l, w).measured() {
+			return w
+		}
+	}
+	return nil
 }
 
 // times writes a ratio: 1.12x, 112x.

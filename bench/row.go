@@ -29,6 +29,9 @@ type row struct {
 	collects bool // the Go collector frees its blocks
 	extra    bool // left out of heavy loads, where it only repeats another row
 
+	only []string // the only loads it runs; nil means all that are not special
+	also []string // the special loads it runs too
+
 	// What build found.
 	path    string
 	env     []string
@@ -37,22 +40,29 @@ type row struct {
 }
 
 func rows() []*row {
+	list := []string{"list"}
 	return []*row{
-		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold"},
+		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold", also: list},
 		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", extra: true},
 		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", extra: true},
-		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap", collects: true},
+		{name: "freehold-cache", what: "freehold's Heap through a Cache, for one goroutine", tags: "peer_cache", only: []string{"pair/64"}},
+		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", only: []string{"pair/64", "pair2/64", "guard", "guard2"}},
+		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", only: []string{"pair/64"}},
+		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", only: []string{"bump/64", "bump/64-new", "reset", "list"}},
+		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", only: []string{"bump/64", "bump/64-new", "bump2/64", "reset", "guard", "guard2"}},
+		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap", collects: true, also: list},
 		{name: "modernc", what: "modernc.org/memory, for one goroutine", tags: "peer_modernc", lone: true},
 		{name: "modernc-mutex", what: "modernc.org/memory under a mutex", tags: "peer_modernc_mutex", together: true},
 		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", collects: true, extra: true},
 		{name: "ristretto-jemalloc", what: "ristretto's z on jemalloc (-tags jemalloc)", tags: "peer_ristretto jemalloc", cgo: true, expect: "ristretto z on jemalloc", needs: []string{"/usr/local/lib/libjemalloc.a"}},
+		{name: "ristretto-allocator", what: "ristretto's z.Allocator, an arena, on the Go heap as by default", tags: "peer_ristretto_allocator", only: []string{"bump/64", "bump/64-new", "bump2/64", "reset", "list"}},
 		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, expect: "libc"},
 		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", extra: true},
-		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
-		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
-		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
-		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
-		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true},
+		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc", also: list},
+		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc", also: list},
+		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc", also: list},
+		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc", also: list},
+		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, also: []string{"bump/64", "bump/64-new"}},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true},
 	}
 }
@@ -62,6 +72,10 @@ func (r *row) runs(l load) bool {
 	switch {
 	case r.skip != "":
 		return false
+	case r.only != nil:
+		return slices.Contains(r.only, l.key)
+	case l.special:
+		return slices.Contains(r.also, l.key)
 	case l.unit == mallocs:
 		return strings.HasPrefix(r.name, "freehold")
 	case l.key == "grow" && strings.HasPrefix(r.name, "ristretto"):

@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A target is met when freehold's figure on a load is at most limit times
 // another figure of the same round, in the median over the rounds, or at most
@@ -11,10 +14,13 @@ type target struct {
 	what  string
 	load  string
 	row   string
-	than  string // the other figure's row; "" means limit stands alone
+	than  string // the other figure's row, or fastestC; "" means limit stands alone
 	on    string // the other figure's load, where it is not the same
 	limit float64
 }
+
+// fastestC stands for the C program that was fastest in the round.
+const fastestC = "the fastest C program"
 
 // A verdict is a target held against a run.
 type verdict struct {
@@ -30,8 +36,11 @@ type verdict struct {
 
 func targets() []target {
 	var all []target
+	addTo := func(row, what, load, than, on string, limit float64) {
+		all = append(all, target{what, load, row, than, on, limit})
+	}
 	add := func(what, load, than, on string, limit float64) {
-		all = append(all, target{what, load, "freehold", than, on, limit})
+		addTo("freehold", what, load, than, on, limit)
 	}
 	small := []int{16, 64, 256, 1 << 10, 4 << 10}
 	for _, peer := range []struct {
@@ -60,6 +69,19 @@ func targets() []target {
 	add("mixed 16 B..4 KiB on two goroutines, of one", "mixed2/16-4096", "freehold", "mixed/16-4096", 1.2)
 	add("hand-over of 64 B, of native jemalloc's", "handover/64", "c-jemalloc", "", 0.5)
 	add("hand-over of 16..1039 B, of native jemalloc's", "handover/16-1039", "c-jemalloc", "", 0.5)
+	addTo("freehold-cache", "pair of 64 B through a Cache, of native jemalloc's", "pair/64", "c-jemalloc", "", 0.8)
+	addTo("freehold-pool", "Pool pair of 64 B, of native tcmalloc's", "pair/64", "c-tcmalloc", "", 1)
+	addTo("freehold-pool-cache", "Pool pair of 64 B through a Cache, of the fastest C's", "pair/64", fastestC, "", 0.5)
+	addTo("freehold-arena", "Arena block of 64 B, of z.Allocator's", "bump/64", "ristretto-allocator", "", 0.4)
+	addTo("freehold-arena", "Arena block of 64 B, ns", "bump/64", "", "", 2.5)
+	addTo("freehold-arena", "Arena new of 64 B, of z.Allocator's", "bump/64-new", "ristretto-allocator", "", 0.5)
+	addTo("freehold-shared", "Shared block of 64 B, of z.Allocator's, two goroutines", "bump2/64", "ristretto-allocator", "", 0.1)
+	addTo("freehold-shared", "Shared block of 64 B on two goroutines, of one", "bump2/64", "freehold-shared", "bump/64", 1.3)
+	addTo("freehold-arena", "Arena Reset of 1 GiB, ns", "reset", "", "", 1000)
+	addTo("freehold-pool", "guard entered and left, ns", "guard", "", "", 5)
+	addTo("freehold-pool", "guard on two goroutines, of one", "guard2", "freehold-pool", "guard", 1.15)
+	addTo("freehold-arena", "list of 2 million nodes on an Arena, of the Go heap's", "list", "go", "", 0.25)
+	add("list of 2 million nodes, of the Go heap's", "list", "go", "", 0.4)
 	add("realloc 1 MiB to 1 GiB, of a copying one", "grow", "freehold", "copy", 0.05)
 	add("resident per requested byte, 16 B..1 KiB", "memory/16-1024", "", "", 1.15)
 	add("Go heap allocations in its calls", "mallocs", "", "", 0)
@@ -93,6 +115,9 @@ func judge(r *run) (all []verdict) {
 		v.Noisy, v.Figures = own.noisy(), u.format(is.Median)
 		if t.than != "" {
 			other := r.cells[on][t.than]
+			if t.than == fastestC {
+				other = r.fastestC(on, u)
+			}
 			if !other.measured() {
 				v.Result = "no figure for " + t.than
 				all = append(all, v)
@@ -110,4 +135,26 @@ func judge(r *run) (all []verdict) {
 		all = append(all, v)
 	}
 	return all
+}
+
+// fastestC returns the least of the C programs' samples on a load, round by
+// round.
+func (r *run) fastestC(key string, u unit) *cell {
+	least := &cell{}
+	for _, w := range r.rows {
+		c := r.cells[key][w.name]
+		if !w.native || w.loop || c == nil {
+			continue
+		}
+		for _, s := range c.samples {
+			i := slices.IndexFunc(least.samples, func(l sample) bool { return l.Round == s.Round })
+			switch {
+			case i < 0:
+				least.samples = append(least.samples, s)
+			case u.of(s) < u.of(least.samples[i]):
+				least.samples[i] = s
+			}
+		}
+	}
+	return least
 }

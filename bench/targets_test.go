@@ -21,15 +21,19 @@ func TestJudge(t *testing.T) {
 	all := loads(fullScale)
 	chosen := slices.DeleteFunc(slices.Clone(all), func(l load) bool { return l.key != "pair/64" && l.key != "pair2/64" })
 	r := runOf(chosen, map[string]map[string]float64{
-		"pair/64":  {"freehold": 8, "c-jemalloc": 10, "go": 15},
+		"pair/64":  {"freehold": 8, "freehold-pool": 12, "freehold-pool-cache": 5, "c-jemalloc": 10, "go": 15},
 		"pair2/64": {"freehold": 9},
 	})
+	r.rows = rows()
 	r.cells["pair/64"]["go"].samples[0].Noisy = true
 	want := map[string]verdict{
-		"pair of 64 B, of native jemalloc's":      {Value: 0.8, Result: "ok", Figures: "8.0 / 10.0"},
-		"pair of 64 B, of jemalloc's through cgo": {Result: "no figure for cgo-jemalloc", Figures: "8.0"},
-		"pair of 64 B, of Go's new":               {Value: 8.0 / 15, Result: "MISSED", Figures: "8.0 / 15.0", Noisy: true},
-		"pair of 64 B on two goroutines, of one":  {Value: 1.125, Result: "ok", Figures: "9.0 / 8.0"},
+		"pair of 64 B, of native jemalloc's":                    {Value: 0.8, Result: "ok", Figures: "8.0 / 10.0"},
+		"pair of 64 B, of jemalloc's through cgo":               {Result: "no figure for cgo-jemalloc", Figures: "8.0"},
+		"pair of 64 B through a Cache, of native jemalloc's":    {Result: "no figure for freehold-cache"},
+		"Pool pair of 64 B, of native tcmalloc's":               {Result: "no figure for c-tcmalloc", Figures: "12.0"},
+		"Pool pair of 64 B through a Cache, of the fastest C's": {Value: 0.5, Result: "ok", Figures: "5.0 / 10.0"},
+		"pair of 64 B, of Go's new":                             {Value: 8.0 / 15, Result: "MISSED", Figures: "8.0 / 15.0", Noisy: true},
+		"pair of 64 B on two goroutines, of one":                {Value: 1.125, Result: "ok", Figures: "9.0 / 8.0"},
 	}
 	got := judge(r)
 	if len(got) != len(want) {
@@ -62,6 +66,25 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 	}
 }
 
+// The fastest C program is another one in another round.
+func TestFastestC(t *testing.T) {
+	r := runOf(nil, map[string]map[string]float64{"pair/64": {"c-jemalloc": 10, "c-tcmalloc": 6, "loop-c": 1, "go": 2}})
+	r.rows = rows()
+	second := func(name string, ns float64) {
+		c := r.cells["pair/64"][name]
+		c.samples = append(c.samples, sample{Round: 1, NS: ns, Noisy: name == "c-jemalloc"})
+	}
+	second("c-jemalloc", 5)
+	second("c-tcmalloc", 7)
+	c := r.fastestC("pair/64", nanoseconds)
+	if s := c.spread(nanoseconds); s.N != 2 || s.Max != 6 || s.Min != 5 || !c.noisy() {
+		t.Errorf("the fastest of each round: %+v", s)
+	}
+	if r.fastestC("pair/16", nanoseconds).measured() {
+		t.Error("a load that did not run has a fastest program")
+	}
+}
+
 // A target that names a load or a row that is not there would never be judged.
 func TestTargetsNameWhatIsThere(t *testing.T) {
 	all, everyone := loads(fullScale), rows()
@@ -74,6 +97,9 @@ func TestTargetsNameWhatIsThere(t *testing.T) {
 			}
 			for _, name := range []string{target.row, target.than} {
 				j := slices.IndexFunc(everyone, func(r *row) bool { return r.name == name })
+				if name == fastestC {
+					continue
+				}
 				if name != "" && j < 0 {
 					t.Errorf("%s: no row %q", target.what, name)
 				} else if name != "" && key != "" && !everyone[j].runs(all[i]) {

@@ -300,6 +300,32 @@ static void scatter_loop(state *s, uint64_t n) {
 	}
 }
 
+// --- list ----------------------------------------------------------------------
+
+struct node {
+	uint64_t key;
+	char payload[40];
+	struct node *next;
+};
+
+static void list_loop(state *s, uint64_t n) {
+	for (uint64_t round = 0; round < n; round++) {
+		struct node *head = NULL;
+		for (uint64_t key = 0; key < p.slots; key++) {
+			struct node *node = must(get_zeroed(sizeof *node));
+			node->key = key;
+			node->next = head;
+			head = node;
+		}
+		s->sum += head->key;
+		while (head) {
+			struct node *next = head->next;
+			put(head);
+			head = next;
+		}
+	}
+}
+
 // --- handover ------------------------------------------------------------------
 
 #define RING_SLOTS 16
@@ -484,6 +510,7 @@ static result run(void) {
 		r.ops *= p.slots;
 		return r;
 	}
+	if (!strcmp(p.load, "list")) return run_threads((looper){NULL, list_loop});
 	if (!strcmp(p.load, "handover")) return run_handover();
 	if (!strcmp(p.load, "grow")) return growth(step_realloc);
 	if (!strcmp(p.load, "copy")) return growth(step_copy);

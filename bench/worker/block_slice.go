@@ -1,6 +1,6 @@
 // Block: what the peers that hand out byte slices return.
 
-//go:build !(peer_pointer || peer_modernc || peer_modernc_mutex || peer_cgo || peer_cgo_jemalloc)
+//go:build !(peer_pool || peer_pool_cache || peer_pointer || peer_modernc || peer_modernc_mutex || peer_cgo || peer_cgo_jemalloc)
 
 package main
 

@@ -1,6 +1,6 @@
 // Pair: malloc, touch, free of one size.
 
-//go:build !peer_goheap
+//go:build !peer_goheap && !peer_pool && !peer_pool_cache
 
 package main
 
