@@ -26,6 +26,10 @@ var (
 	notFree = reflect.TypeFor[string]()
 )
 
+// fakeWord returns a number that is no type's word, not even where addresses are
+// as small as on wasm: those are even.
+func fakeWord(i int) uintptr { return uintptr(i)*64 + 1 }
+
 // known reports whether the table has word: then inspect does not look at the type.
 func known(word uintptr) bool { return inspect(word, notFree) == "" }
 
@@ -68,7 +72,7 @@ func TestTypesThatFailAreNotRemembered(t *testing.T) {
 func TestFullTableStillAnswers(t *testing.T) {
 	emptyTable(t)
 	for i := range len(passed) {
-		if fault := inspect(uintptr(i+1)*64, free); fault != "" {
+		if fault := inspect(fakeWord(i), free); fault != "" {
 			t.Fatal(fault)
 		}
 	}
@@ -77,7 +81,7 @@ func TestFullTableStillAnswers(t *testing.T) {
 			t.Fatalf("slot %d is empty", i)
 		}
 	}
-	if inspect(1<<30, free) != "" || inspect(1<<30, notFree) == "" {
+	if last := fakeWord(len(passed)); inspect(last, free) != "" || inspect(last, notFree) == "" {
 		t.Error("wrong answers from a full table")
 	}
 	if PointerFree[[77]int]() != nil || PointerFree[[77]string]() == nil {
