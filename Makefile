@@ -7,7 +7,7 @@ MODULES = . ./bench ./cmd/freehold
 SYSTEMS = linux/amd64 linux/arm64 linux/386 linux/riscv64 darwin/amd64 darwin/arm64 \
 	windows/amd64 freebsd/amd64 openbsd/amd64 netbsd/amd64 js/wasm wasip1/wasm
 
-FUZZTIME ?= 20s
+FUZZTIME ?= 10s
 
 .PHONY: test quick vet modules race debug portable malloc 386 checkptr stress fuzz systems emulators bench
 
@@ -29,7 +29,7 @@ race:
 
 debug:
 	$(GO) vet -tags freehold_debug ./arena
-	$(GO) test -tags freehold_debug -short ./arena
+	$(GO) test -tags freehold_debug -short ./arena ./examples/...
 
 portable:
 	$(GO) test -tags freehold_portable -short ./...
@@ -64,6 +64,8 @@ fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzShared -fuzztime $(FUZZTIME) ./arena
 	$(GO) test -run '^$$' -fuzz FuzzBlocks -fuzztime $(FUZZTIME) ./pool
 	$(GO) test -run '^$$' -fuzz FuzzPool -fuzztime $(FUZZTIME) ./pool
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./examples/parser-scratch
+	$(GO) test -run '^$$' -fuzz FuzzDecoder -fuzztime $(FUZZTIME) ./examples/request-pool
 
 systems:
 	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done

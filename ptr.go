@@ -77,16 +77,17 @@ type String struct {
 	len  int
 }
 
-// StringOf returns a reference to s, which [CloneString] returned, or to a part
-// of such a string. It is valid until s is freed. An empty string becomes the
-// zero String.
+// StringOf returns a reference to s: a string that [CloneString] returned, the
+// bytes of a block that are not written to any more, or a part of either. It is
+// valid until that is freed. Nothing is copied. An empty s becomes the zero
+// String.
 //
 // A string constant or any other Go string is no such string: clone it first.
-func StringOf(s string) String {
-	if s == "" {
+func StringOf[S string | []byte](s S) String {
+	if len(s) == 0 {
 		return String{}
 	}
-	return String{addr: uintptr(unsafe.Pointer(unsafe.StringData(s))), len: len(s)}
+	return String{addr: *(*uintptr)(unsafe.Pointer(&s)), len: len(s)} // both begin with their bytes' address
 }
 
 // Get returns the string that the String was made from. It copies no byte and

@@ -110,6 +110,12 @@ func TestSliceKeepsCapacity(t *testing.T) {
 func TestString(t *testing.T) {
 	a := alloctest.New(t)
 	s := freehold.Must(freehold.CloneString(a, "key=value"))
+	block := freehold.Must(a.Alloc(3, 1))
+	copy(block, "xyz")
+	if v := freehold.StringOf(block[1:]); v.Get() != "yz" || v.Len() != 2 {
+		t.Errorf("bytes of a block became %q", v.Get())
+	}
+	a.Free(block)
 	r := freehold.StringOf(s)
 	if r.Get() != "key=value" || r.Len() != 9 {
 		t.Errorf("%q, len %d", r.Get(), r.Len())
