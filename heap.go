@@ -39,8 +39,8 @@ type HeapOptions struct {
 // Blocks up to 32 KiB are rounded up to a size class, with an eighth of waste at
 // most and 4% on average, and cost two bytes of bookkeeping each. Larger ones
 // are rounded up to 8 KiB. A pair of Alloc and Free of a small block takes some
-// 10 ns and no lock, of a large one some 100 ns under the heap's lock. Neither
-// allocates on the Go heap.
+// 8 ns on linux/amd64, 13 elsewhere, and no lock; of a large one some 100 ns
+// under the heap's lock. Neither allocates on the Go heap.
 //
 // Freed memory is used again at once, and goes back to the operating system
 // when it was not needed for the time of HeapOptions.Decay. Free and Resize
