@@ -148,6 +148,27 @@ tiny: \
 	MOVQ (DX), R8 \
 	JMP  R8
 
+// FINISH is an Alloc from where TAKE found a block: from there on the block is
+// the caller's. It has the labels that CLASS and TAKE jump to, and goes back to
+// class from wide.
+#define FINISH(otherwise) \
+	TESTB DIB, DIB \
+	JNE  clear \
+	BLOCK \
+wide: \
+	WIDE(plain) \
+	JMP  class \
+clear: \
+	CMPL R12, $const_freeZero \
+	JEQ  done \
+	CLEAR(small, tiny, many, done) \
+done: \
+	BLOCK \
+many: \
+	GO(·cleared) \
+plain: \
+	GO(otherwise)
+
 // func(h *Heap, size, align int, zero bool) ([]byte, error)
 //
 //	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
@@ -156,23 +177,7 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 class:
 	CACHE(AX, R9, plain)
 	TAKE(R9, plain)
-	// From here on the block is the caller's.
-	TESTB DIB, DIB
-	JNE  clear
-	BLOCK
-wide:
-	WIDE(plain)
-	JMP class
-clear:
-	CMPL R12, $const_freeZero
-	JEQ  done
-	CLEAR(small, tiny, many, done)
-done:
-	BLOCK
-many:
-	GO(·cleared)
-plain:
-	GO(·plainAlloc)
+	FINISH(·plainAlloc)
 
 // func(h *Heap, b []byte)
 //
@@ -207,23 +212,7 @@ TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
 class:
 	LEAQ OwnCache_c(AX), R9
 	TAKE(R9, plain)
-	// From here on the block is the caller's.
-	TESTB DIB, DIB
-	JNE  clear
-	BLOCK
-wide:
-	WIDE(plain)
-	JMP class
-clear:
-	CMPL R12, $const_freeZero
-	JEQ  done
-	CLEAR(small, tiny, many, done)
-done:
-	BLOCK
-many:
-	GO(·cleared)
-plain:
-	GO(·plainOwnAlloc)
+	FINISH(·plainOwnAlloc)
 
 // func(o *OwnCache, b []byte)
 //
