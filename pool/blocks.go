@@ -36,9 +36,9 @@ type Options struct {
 // safe for concurrent use.
 //
 // Blocks come in chunks, 64 KiB or eight blocks, from the parent, and lie side
-// by side there. A block costs one byte of bookkeeping and a bit, from the
+// by side there. A block costs four bytes of bookkeeping and a bit, from the
 // parent too; on the Go heap there are 2 KiB for each processor that uses the
-// pool and some 100 B for each chunk. What is put back is used again at once,
+// pool, 6 KiB for each Cache and some 100 B for each chunk. What is put back is used again at once,
 // and goes back to the parent by Trim and Close alone.
 //
 // Out of memory means that the limit was reached or the parent refused, and
@@ -50,11 +50,12 @@ type Options struct {
 // the assembly of fast_amd64.s it is 16.
 type Blocks struct {
 	table     atomic.Pointer[table]
-	chunkMask uintptr // of an address: its chunk's base
-	recip     uint64  // 2^64 / stride, rounded up
-	stride    uintptr // bytes from block to block
-	room      uint64  // entries that a stack may hold
-	zero      uintptr // bytes of a block that get clears: 0, or a multiple of 8
+	chunkMask uintptr                                      // of an address: its chunk's base
+	recip     uint64                                       // 2^64 / stride, rounded up
+	stride    uintptr                                      // bytes from block to block
+	room      uint64                                       // entries that a stack may hold
+	zero      uintptr                                      // bytes of a block that get clears: 0, or a multiple of 8
+	caches    atomic.Pointer[[]atomic.Pointer[BlockCache]] // at their numbers
 	stacks    [pin.Max]atomic.Pointer[stack]
 	places    pin.Places
 
@@ -62,6 +63,8 @@ type Blocks struct {
 	bytes   int  // bytes in a block, at most stride
 	align   int  // of blocks; stride is a multiple of it
 	counted bool // blocks have generations
+
+	stateShift uint // a state has 1<<stateShift bytes, with the generation
 
 	parent   freehold.Allocator
 	limits   Options
@@ -112,8 +115,9 @@ func (b *Blocks) init(parent freehold.Allocator, bytes, align int, o *Options, c
 	stride := (bytes + unit - 1) &^ (unit - 1)
 	b.parent, b.bytes, b.align, b.counted = parent, bytes, align, counted
 	b.stride = uintptr(stride)
+	b.stateShift = stateShift
 	if counted {
-		b.zero = b.stride
+		b.zero, b.stateShift = b.stride, countedShift
 	}
 	b.recip = math.MaxUint64/uint64(stride) + 1
 	b.room = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1
@@ -129,6 +133,7 @@ func (b *Blocks) init(parent freehold.Allocator, bytes, align int, o *Options, c
 		b.setChunk()
 	}
 	b.table.Store(newTable(0))
+	b.caches.Store(new([]atomic.Pointer[BlockCache]))
 }
 
 // setChunk works out what follows from shift.

@@ -20,7 +20,9 @@ import (
 //
 // Invariants:
 //   - blocks == sum of blocks over chunks, and <= MaxBlocks if there is one
-//   - bytes == sum of the lengths of mem and side over chunks, and <= MaxBytes
+//   - bytes == sum of the lengths of mem and side over chunks, and of sides; it
+//     is <= MaxBytes
+//   - sides is empty if caches == 0
 //   - a block is on a stack, in a Cache, retired, live, or its bit in free is set
 type central struct {
 	mu      sync.Mutex
@@ -29,7 +31,8 @@ type central struct {
 	partial []*chunk // with a free block, or that had one
 	blocks  int
 	bytes   int
-	caches  map[*cache]struct{}
+	caches  int      // open ones
+	sides   [][]byte // of chunks that are gone, for the next ones
 }
 
 // take moves up to len(out) free blocks to out. It returns at least one, or
@@ -63,17 +66,6 @@ const (
 	patientTries = 30
 	maxTries     = 1000
 )
-
-// exhausted reports whether no block is free but for those in a Cache.
-func (b *Blocks) exhausted() bool {
-	live, retired := b.count()
-	b.central.mu.Lock()
-	defer b.central.mu.Unlock()
-	for c := range b.central.caches {
-		live += int(c.n.load())
-	}
-	return live+retired >= b.central.blocks
-}
 
 func (b *Blocks) tryTake(out []entry) (int, error) {
 	b.central.mu.Lock()
@@ -120,7 +112,7 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int) {
 		for c.free[w] != 0 && n < len(out) {
 			i := uintptr(w*64 + bits.TrailingZeros64(c.free[w]))
 			c.free[w] &= c.free[w] - 1
-			out[n] = entry{c.base + i*b.stride, c.states + i}
+			out[n] = entry{c.base + i*b.stride, c.states + i<<b.stateShift}
 			n++
 		}
 	}
@@ -134,7 +126,7 @@ func (b *Blocks) giveBack(in []entry) {
 	defer b.central.mu.Unlock()
 	for _, e := range in {
 		c, i := b.find(e.addr)
-		if c == nil || *state(e.state) != stateFree || c.free[i/64]&(1<<(i%64)) != 0 {
+		if c == nil || stateAt(e.state).load() != stateFree || c.free[i/64]&(1<<(i%64)) != 0 {
 			continue // freed by two goroutines at once: in use again, or back already
 		}
 		c.free[i/64] |= 1 << (i % 64)
@@ -169,7 +161,6 @@ func (b *Blocks) grow() error {
 	b.enter(c)
 	t.chunks = append(t.chunks, c)
 	t.blocks += n
-	t.bytes += len(c.mem) + len(c.side)
 	b.setPartial(c)
 	return nil
 }
@@ -181,17 +172,14 @@ func (b *Blocks) reset() {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen("Reset")
-	for c := range b.central.caches {
-		c.n.store(0)
-	}
+	b.eachCache((*BlockCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			st := state(c.states + i)
-			if *st == stateLive && c.gens != 0 {
-				g := gen(c.gens, i)
-				g.store(g.load() + 1)
+			st := b.state(c, i)
+			if b.counted && st.load() != stateFree {
+				st.age()
 			}
-			*st = stateFree
+			st.store(stateFree)
 		}
 		c.freeAll()
 		b.setPartial(c)
@@ -217,14 +205,13 @@ func (b *Blocks) close() {
 		return
 	}
 	b.central.closed = true
-	for c := range b.central.caches {
-		c.n.store(0)
-	}
-	b.central.caches = nil
+	b.eachCache((*BlockCache).forget)
+	b.central.caches = 0
 	for i := range b.stacks {
 		b.stacks[i].Store(nil)
 	}
 	b.release(func(*chunk) bool { return true })
+	b.giveSides()
 }
 
 // release gives the chunks that match back to the parent, as soon as nobody can
@@ -253,7 +240,6 @@ func (b *Blocks) release(match func(*chunk) bool) {
 	b.places.Wait()
 	for _, c := range gone {
 		t.blocks -= int(c.blocks)
-		t.bytes -= len(c.mem) + len(c.side)
 		b.give(c)
 	}
 }

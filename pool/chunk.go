@@ -6,10 +6,12 @@
 // is foreign. What is known of the blocks stands in a piece of its own:
 //
 //	mem   | block 0 | block 1 | ... | block n-1 | < stride |
-//	side  | states, 1 B each | free, 1 bit each | generations, 8 B each, if counted |
+//	side  | free, 1 bit each | states, 4 B each; 16 B with generations, if counted |
 //
-// A word of free is for 64 blocks, whose states are a cache line. A batch is
-// such a word where it can be, so that processors do not share these lines.
+// A word of free is for 64 blocks, whose states are whole cache lines. A batch
+// is such a word where it can be, so that processors do not share these lines.
+// States come second: block 0 and its state should not lie alike in their
+// pages, for then the processor takes a store to one for a store to the other.
 
 package pool
 
@@ -33,7 +35,6 @@ type chunk struct {
 	base   uintptr
 	blocks uintptr // how many there are
 	states uintptr // address of the blocks' states
-	gens   uintptr // address of the blocks' generations, 0 without
 	mem    []byte
 	side   []byte
 
@@ -42,66 +43,127 @@ type chunk struct {
 	partial    bool
 }
 
-// The states of a block. Beyond live they mean that nobody may put it back.
+// The states of a block. One that a Cache took has the number of that and its
+// place there, see cache.go: it is in the cache, and free, or out, and live.
 const (
 	stateFree    = 0
 	stateLive    = 1
 	stateRetired = 2
+	stateOfCache = 1 << placeBits // and above
 )
+
+// isLive reports whether the block at addr, whose state is at st, is live.
+// There is no such block if st is nil.
+func (b *Blocks) isLive(st *state, addr uintptr) bool {
+	if st == nil {
+		return false
+	}
+	is := st.load()
+	if is < stateOfCache {
+		return is == stateLive
+	}
+	c := b.cacheOf(is)
+	return c == nil || !c.has(is, addr)
+}
 
 // lastGen is above every generation of a chunk that was given back, in any
 // pool, so that an address and a generation never come together twice.
 var lastGen atomic.Uint64
 
+// counted is the state of a block that has a generation.
+type counted struct {
+	state state
+	_     uint32
+	gen   word
+}
+
+// The bytes from state to state, as powers of two.
+const (
+	stateShift   = 2
+	countedShift = 4
+)
+
+const (
+	_ = -(unsafe.Sizeof(state(0)) ^ 1<<stateShift)
+	_ = -(unsafe.Sizeof(counted{}) ^ 1<<countedShift)
+)
+
 // sideWords returns how many words of free there are for a chunk. An address at
 // the end of a chunk, behind all blocks, has a state too, which is never live.
 func (b *Blocks) sideWords() int { return (b.perChunk + 1 + 63) / 64 }
 
-// sideBytes returns the size of the side piece of a chunk of n blocks.
-func (b *Blocks) sideBytes(n int) int {
-	words := b.sideWords()
-	bytes := words*64 + words*8
-	if b.counted {
-		bytes += 8 * n
-	}
-	return bytes
-}
+// sideBytes returns the size of a chunk's side piece.
+func (b *Blocks) sideBytes() int { return b.freeBytes() + b.sideWords()*64<<b.stateShift }
+
+// freeBytes returns what of that is for free: whole cache lines.
+func (b *Blocks) freeBytes() int { return (b.sideWords()*8 + 63) &^ 63 }
 
 // chunkCost returns what a chunk takes from the parent, in bytes.
-func (b *Blocks) chunkCost() int { return 1<<b.shift + b.sideBytes(b.perChunk) }
+func (b *Blocks) chunkCost() int {
+	if len(b.central.sides) > 0 {
+		return 1 << b.shift
+	}
+	return 1<<b.shift + b.sideBytes()
+}
+
+// state returns the state of block i.
+func (b *Blocks) state(c *chunk, i uintptr) *state { return stateAt(c.states + i<<b.stateShift) }
 
 // newChunk takes a chunk of n blocks from the parent, all free.
 func (b *Blocks) newChunk(n int) (*chunk, error) {
-	side, err := b.parent.Alloc(b.sideBytes(n), 64)
+	side, err := b.newSide()
 	if err != nil {
 		return nil, refused(err)
 	}
-	given := false
+	var mem []byte
 	defer func() {
-		if !given {
-			b.parent.Free(side)
+		if mem == nil {
+			b.giveSide(side)
 		}
 	}()
-	mem, err := b.parent.Alloc(1<<b.shift, 1<<b.shift)
+	mem, err = b.parent.Alloc(1<<b.shift, 1<<b.shift)
 	if err != nil {
 		return nil, refused(err)
 	}
-	given = true
-	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, side: side, freeBlocks: n}
-	c.states = addrOf(side)
-	statesBytes := 64 * b.sideWords()
-	clear(side[:statesBytes])
-	words := unsafe.Slice((*uint64)(unsafe.Pointer(&side[statesBytes])), (len(side)-statesBytes)/8)
-	c.free, words = words[:statesBytes/64], words[statesBytes/64:]
+	b.central.bytes += len(mem)
+	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, side: side}
+	c.states = addrOf(side) + uintptr(b.freeBytes())
+	c.free = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(side))), b.sideWords())
 	if b.counted {
-		c.gens = uintptr(unsafe.Pointer(unsafe.SliceData(words)))
 		first := lastGen.Load()
-		for i := range words {
-			words[i] = first
+		for i := range c.blocks {
+			b.state(c, i).gen().store(first)
 		}
 	}
 	c.freeAll()
 	return c, nil
+}
+
+// newSide returns a side piece whose states are all free: one of a chunk that is
+// gone, or the parent's.
+func (b *Blocks) newSide() ([]byte, error) {
+	t := &b.central
+	if last := len(t.sides) - 1; last >= 0 {
+		side := t.sides[last]
+		t.sides = t.sides[:last]
+		return side, nil
+	}
+	side, err := b.parent.Alloc(b.sideBytes(), 64)
+	clear(side)
+	t.bytes += len(side)
+	return side, err
+}
+
+// giveSide returns a side piece to the parent, or keeps it while a Cache is
+// open: that remembers where the states of blocks stand that it once had.
+func (b *Blocks) giveSide(side []byte) {
+	t := &b.central
+	if t.caches > 0 {
+		t.sides = append(t.sides, side)
+		return
+	}
+	t.bytes -= len(side)
+	b.parent.Free(side)
 }
 
 // freeAll sets the bit of every block.
@@ -121,17 +183,18 @@ func (c *chunk) freeAll() {
 
 // give returns the chunk's memory to the parent.
 func (b *Blocks) give(c *chunk) {
-	if c.gens != 0 {
+	if b.counted {
 		last := uint64(0)
 		for i := range c.blocks {
-			last = max(last, gen(c.gens, i).load())
+			last = max(last, b.state(c, i).gen().load())
 		}
 		for old := lastGen.Load(); old <= last && !lastGen.CompareAndSwap(old, last+1); {
 			old = lastGen.Load()
 		}
 	}
+	b.central.bytes -= len(c.mem)
 	b.parent.Free(c.mem)
-	b.parent.Free(c.side)
+	b.giveSide(c.side)
 }
 
 // chunkOf returns the chunk around addr, or nil.
@@ -152,6 +215,26 @@ func (b *Blocks) find(addr uintptr) (*chunk, uintptr) {
 	return c, i
 }
 
+// stateOf returns the state of the block that begins at addr, nil if none does.
+// Who asks holds a place or has a Cache open: that keeps the side.
+func (b *Blocks) stateOf(addr uintptr) *state {
+	t, base := b.table.Load(), addr&b.chunkMask
+	for i := t.first(base); ; i++ {
+		s := &t.slots[i&(len(t.slots)-1)]
+		switch s.base.Load() {
+		case base:
+			// off * recip: above the index, below the rest, which is nothing if < recip.
+			at, rest := bits.Mul64(uint64(addr-base), b.recip)
+			if rest >= b.recip {
+				return nil
+			}
+			return stateAt(s.states.Load() + uintptr(at)<<b.stateShift)
+		case emptySlot:
+			return nil
+		}
+	}
+}
+
 // index returns the number of the block at byte off of a chunk: off / stride.
 func (b *Blocks) index(off uintptr) uintptr {
 	hi, _ := bits.Mul64(uint64(off), b.recip)
@@ -168,12 +251,12 @@ type table struct {
 }
 
 // slot is empty while base is emptySlot. The rest is stored before the base;
-// states and gens are the chunk's.
+// states is the chunk's.
 type slot struct {
 	base   atomic.Uintptr
 	states atomic.Uintptr
-	gens   atomic.Uintptr
 	chunk  atomic.Pointer[chunk]
+	_      uintptr
 }
 
 const (
@@ -222,7 +305,6 @@ func (t *table) add(c *chunk) {
 		if s.base.Load() == emptySlot {
 			s.chunk.Store(c)
 			s.states.Store(c.states)
-			s.gens.Store(c.gens)
 			s.base.Store(c.base)
 			t.used++
 			return

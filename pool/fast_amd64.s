@@ -35,9 +35,9 @@
 	MOVQ DX, R8 \
 	SHLQ $4, R8 \
 	MOVQ (stack_entries+entry_state)(stack)(R8*1), R9 \
-	CMPB (R9), $const_stateFree \
+	CMPL (R9), $const_stateFree \
 	JNE  none \
-	MOVB $const_stateLive, (R9) \
+	MOVL $const_stateLive, (R9) \
 	MOVQ DX, stack_n(stack) \
 	MOVQ (stack_entries+entry_addr)(stack)(R8*1), R11
 
@@ -74,10 +74,10 @@ large: \
 	MOVQ R9, BX \
 	GOON(·clearing)
 
-// FIND looks for the live block at BX in the pool in SI: R9 is its chunk's slot, DX
-// its index and R10 where its state stands. It jumps to none if that is not in
-// the first slot that it may be in. AX keeps its value, R13 is lost.
-#define FIND(none) \
+// FIND looks for the live block at BX in the pool in SI: R10 is where its state
+// stands. It jumps to none if the chunk is not in the first slot that it may be
+// in, or a Cache had the block. AX keeps its value, R13 is lost.
+#define FIND(shift, none) \
 	MOVQ AX, R13 \
 	MOVQ Blocks_table(SI), R8 \
 	MOVQ Blocks_chunkMask(SI), R10 \
@@ -98,9 +98,10 @@ large: \
 	MOVQ R13, AX \
 	CMPQ R12, Blocks_recip(SI) \
 	JCC  none \
+	SHLQ $shift, DX \
 	MOVQ slot_states(R9), R10 \
 	ADDQ DX, R10 \
-	CMPB (R10), $const_stateLive \
+	CMPL (R10), $const_stateLive \
 	JNE  none
 
 // ROOM sets R11 to where the next entry of a stack is, or jumps to none.
@@ -113,7 +114,7 @@ large: \
 
 // PUSH puts the block that FIND found on a stack, at R11.
 #define PUSH(stack) \
-	MOVB $const_stateFree, (R10) \
+	MOVL $const_stateFree, (R10) \
 	MOVQ BX, (stack_entries+entry_addr)(R11) \
 	MOVQ R10, (stack_entries+entry_state)(R11) \
 	INCQ stack_n(stack) \
@@ -135,11 +136,10 @@ plain:
 //	b AX, p BX
 TEXT putFast<>(SB), NOSPLIT, $0-0
 	MOVQ AX, SI
-	FIND(plain)
+	FIND(const_countedShift, plain)
 	STACK(AX, CX, plain)
 	ROOM(CX, plain)
-	MOVQ slot_gens(R9), R9
-	INCQ (R9)(DX*8)
+	INCQ counted_gen(R10)
 	PUSH(CX)
 plain:
 	GOON(·plainPut)
@@ -178,88 +178,22 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	CMPQ DX, Blocks_bytes(AX)
 	JCC  plain
 	MOVQ AX, SI
-	FIND(plain)
+	FIND(const_stateShift, plain)
 	STACK(AX, R8, plain)
 	ROOM(R8, plain)
 	PUSH(R8)
 plain:
 	GOON(·plainFree)
 
-// func(c *cache) (unsafe.Pointer, error)
-//
-//	c AX -> AX, BX CX
-TEXT cacheGetFast<>(SB), NOSPLIT, $0-0
-	MOVQ cache_blocks(AX), SI
-	POP(AX, plain)
-	RETURN(small, tiny, large, done)
-plain:
-	GOON(·plainCacheGet)
-
-// func(c *cache, p unsafe.Pointer)
-//
-//	c AX, p BX
-TEXT cachePutFast<>(SB), NOSPLIT, $0-0
-	MOVQ cache_blocks(AX), SI
-	FIND(plain)
-	ROOM(AX, plain)
-	MOVQ slot_gens(R9), R9
-	TESTQ R9, R9
-	JEQ  push
-	INCQ (R9)(DX*8)
-push:
-	PUSH(AX)
-plain:
-	GOON(·plainCachePut)
-
-// func(b *Blocks) (unsafe.Pointer, error)
-//
-// Returns b if the goroutine is where getFast expects it.
-TEXT probeGet<>(SB), NOSPLIT, $0-0
-	MOVQ (TLS), R8
-	CMPQ R14, R8
-	JEQ  yes
-	XORL AX, AX
-yes:
-	XORL BX, BX
-	XORL CX, CX
-	RET
-
-// func(b *Blocks, size, align int) ([]byte, error)
-//
-// Returns b, size and size+align.
-TEXT probeAlloc<>(SB), NOSPLIT, $0-0
-	ADDQ BX, CX
-	XORL DI, DI
-	XORL SI, SI
-	RET
-
-// func(b *Blocks, r []byte) uintptr
-//
-// Returns a sum of the arguments in which each has a weight.
-TEXT probeFree<>(SB), NOSPLIT, $0-0
-	LEAQ (AX)(BX*2), AX
-	LEAQ (AX)(CX*4), AX
-	LEAQ (AX)(DI*8), AX
-	RET
-
-// func entryPoints() (get, put, alloc, free, cacheGet, cachePut, probeGet, probeAlloc, probeFree uintptr)
-TEXT ·entryPoints(SB), NOSPLIT, $0-72
+// func entryPoints(e *points)
+TEXT ·entryPoints(SB), NOSPLIT, $0-8
+	MOVQ e+0(FP), DX
 	LEAQ getFast<>(SB), AX
-	MOVQ AX, get+0(FP)
+	MOVQ AX, points_get(DX)
 	LEAQ putFast<>(SB), AX
-	MOVQ AX, put+8(FP)
+	MOVQ AX, points_put(DX)
 	LEAQ allocFast<>(SB), AX
-	MOVQ AX, alloc+16(FP)
+	MOVQ AX, points_alloc(DX)
 	LEAQ freeFast<>(SB), AX
-	MOVQ AX, free+24(FP)
-	LEAQ cacheGetFast<>(SB), AX
-	MOVQ AX, cacheGet+32(FP)
-	LEAQ cachePutFast<>(SB), AX
-	MOVQ AX, cachePut+40(FP)
-	LEAQ probeGet<>(SB), AX
-	MOVQ AX, probeGet+48(FP)
-	LEAQ probeAlloc<>(SB), AX
-	MOVQ AX, probeAlloc+56(FP)
-	LEAQ probeFree<>(SB), AX
-	MOVQ AX, probeFree+64(FP)
+	MOVQ AX, points_free(DX)
 	RET

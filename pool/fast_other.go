@@ -9,6 +9,3 @@ func fastPut(b *Blocks, p unsafe.Pointer)       { b.put(p) }
 
 func fastAlloc(b *Blocks, size, align int) ([]byte, error) { return b.alloc(size, align) }
 func fastFree(b *Blocks, r []byte)                         { b.free(r) }
-
-func fastCacheGet(c *cache) (unsafe.Pointer, error) { return c.get() }
-func fastCachePut(c *cache, p unsafe.Pointer)       { c.put(p) }

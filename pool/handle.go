@@ -26,11 +26,11 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 	}
 	b, addr := &p.blocks, uintptr(unsafe.Pointer(t))
 	place := b.places.Enter() // keeps the chunk's side
-	c, i := b.find(addr)
-	live := c != nil && *state(c.states + i) == stateLive
+	st := b.stateOf(addr)
+	live := b.isLive(st, addr)
 	h := Handle[T]{addr: addr}
 	if live {
-		h.gen = gen(c.gens, i).load()
+		h.gen = st.gen().load()
 	}
 	b.places.Leave(place)
 	if !live {
@@ -47,8 +47,8 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 	b := &p.blocks
 	place := b.places.Enter() // keeps the chunk's side
-	c, i := b.find(h.addr)
-	found := c != nil && gen(c.gens, i).load() == h.gen
+	st := b.stateOf(h.addr)
+	found := st != nil && st.gen().load() == h.gen
 	b.places.Leave(place)
 	if !found {
 		return nil, false
@@ -57,14 +57,19 @@ func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 }
 
 // PutHandle puts back the value that h refers to. It panics if that is gone,
-// even if another value has taken its place. The zero Handle is accepted.
+// even if another value has taken its place. Of two calls with the same handle
+// one panics, even at the very same moment. The zero Handle is accepted.
 func (p *Pool[T]) PutHandle(h Handle[T]) {
 	if h.addr == 0 {
 		return
 	}
-	t, ok := p.Lookup(h)
-	if !ok {
-		p.blocks.misused("PutHandle", h.addr, "the value is gone")
+	b := &p.blocks
+	place := b.places.Enter() // keeps the chunk's side
+	st := b.stateOf(h.addr)
+	found := st != nil && st.gen().advance(h.gen)
+	b.places.Leave(place)
+	if !found {
+		b.misused("PutHandle", h.addr, "the value is gone")
 	}
-	p.Put(t)
+	p.Put((*T)(pointer(h.addr)))
 }

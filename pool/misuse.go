@@ -38,10 +38,10 @@ func (b *Blocks) diagnose(addr uintptr) string {
 		return "it lies behind the last block of a chunk"
 	case i*b.stride != off:
 		return fmt.Sprintf("it points %d bytes into a block", off-i*b.stride)
-	case *state(c.states + i) == stateFree:
-		return "the block is free; it was freed before (double free), or never handed out"
-	case *state(c.states + i) == stateRetired:
+	case b.state(c, i).load() == stateRetired:
 		return "the block was retired before"
+	case !b.isLive(b.state(c, i), addr):
+		return "the block is free; it was freed before (double free), or never handed out"
 	}
 	return "the block is live now; it was put back while another goroutine took it"
 }
@@ -62,16 +62,10 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 
 // mustBeLive panics if r does not begin a live block.
 func (b *Blocks) mustBeLive(call string, r []byte) {
-	if !b.isLive(addrOf(r)) || len(r) > b.bytes {
+	place := b.places.Enter() // keeps the chunk's side
+	live := b.isLive(b.stateOf(addrOf(r)), addrOf(r))
+	b.places.Leave(place)
+	if !live || len(r) > b.bytes {
 		b.misused(call, addrOf(r), "")
 	}
-}
-
-// isLive reports whether a live block begins at addr.
-func (b *Blocks) isLive(addr uintptr) bool {
-	place := b.places.Enter() // keeps the chunk's side
-	c, i := b.find(addr)
-	live := c != nil && *state(c.states + i) == stateLive
-	b.places.Leave(place)
-	return live
 }

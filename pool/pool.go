@@ -12,7 +12,7 @@ import (
 )
 
 // Pool hands out values of type T, in blocks that are side by side; see
-// [Blocks], which it is with types and with generations: eight more bytes of
+// [Blocks], which it is with types and with generations: twelve more bytes of
 // bookkeeping a value. It is safe for concurrent use.
 type Pool[T any] struct{ blocks Blocks }
 

@@ -164,3 +164,54 @@ func BenchmarkHandle(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkCacheOrder is a get and a put of one of 64 values, by a Cache, put
+// in the order in which they were got, and at random; and put by the Cache of
+// another goroutine than got them.
+func BenchmarkCacheOrder(b *testing.B) {
+	p := pool.New[object](freehold.Default(), nil)
+	defer p.Close()
+	inOrder := make([]int, 64)
+	for i := range inOrder {
+		inOrder[i] = i
+	}
+	order := func(b *testing.B, order []int) {
+		c := p.Cache()
+		defer c.Close()
+		values := make([]*object, len(order))
+		for n := 0; n < b.N; n += len(order) {
+			for i := range values {
+				values[i] = freehold.Must(c.Get())
+				values[i][0] = 1
+			}
+			for _, i := range order {
+				c.Put(values[i])
+			}
+		}
+	}
+	b.Run("fifo", func(b *testing.B) { order(b, inOrder) })
+	b.Run("random", func(b *testing.B) { order(b, rand.New(rand.NewPCG(1, 2)).Perm(64)) })
+	b.Run("handed", func(b *testing.B) {
+		const batch = 64
+		over := make(chan []*object, 16)
+		go func() {
+			c := p.Cache()
+			defer c.Close()
+			defer close(over)
+			for n := 0; n < b.N; n += batch {
+				values := make([]*object, batch)
+				for i := range values {
+					values[i] = freehold.Must(c.Get())
+				}
+				over <- values
+			}
+		}()
+		c := p.Cache()
+		defer c.Close()
+		for values := range over {
+			for _, v := range values {
+				c.Put(v)
+			}
+		}
+	})
+}

@@ -416,3 +416,27 @@ func (m *poolModel) finish() {
 		m.t.Error(err)
 	}
 }
+
+func TestOneOfTwoPutHandlesAtOncePanics(t *testing.T) {
+	rounds := 3000
+	if testing.Short() {
+		rounds = 300
+	}
+	p := newPool[node](t, nil)
+	for range rounds {
+		h := p.Handle(freehold.Must(p.Get()))
+		panics := make(chan bool)
+		for range 2 {
+			go func() {
+				defer func() { panics <- recover() != nil }()
+				p.PutHandle(h)
+			}()
+		}
+		if a, b := <-panics, <-panics; a == b {
+			t.Fatalf("both panic: %t", a)
+		}
+	}
+	if n := p.Outstanding(); n != 0 {
+		t.Errorf("%d live", n)
+	}
+}

@@ -103,7 +103,7 @@ func (b *Blocks) collect(all bool) bool {
 	l.mu.Unlock()
 	for _, p := range passed {
 		for _, e := range p.blocks {
-			*state(e.state) = stateFree
+			stateAt(e.state).store(stateFree)
 		}
 		b.giveBack(p.blocks)
 	}

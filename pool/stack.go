@@ -20,8 +20,7 @@ type entry struct {
 	state uintptr // where the block's state stands
 }
 
-// stack is a processor's free blocks, or a Cache's. The last one in is used
-// first.
+// stack is a processor's free blocks. The last one in is used first.
 type stack struct {
 	n       word   // entries
 	room    uint64 // how many there may be
@@ -51,8 +50,8 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 	if s := b.stackAt(place); s != nil {
 		if n := s.n.load() - 1; n < fullStackBlocks {
 			e := s.entries[n]
-			if st := state(e.state); *st == stateFree {
-				*st = stateLive
+			if st := stateAt(e.state); st.load() == stateFree {
+				st.store(stateLive)
 				s.n.store(n)
 				b.places.Leave(place)
 				return cleared(e.addr, b.zero)
@@ -85,7 +84,7 @@ func (b *Blocks) getSlow() (unsafe.Pointer, error) {
 	}
 	b.store(batch[:n-1])
 	e := batch[n-1]
-	*state(e.state) = stateLive
+	stateAt(e.state).store(stateLive)
 	return cleared(e.addr, b.zero)
 }
 
@@ -95,7 +94,7 @@ func (b *Blocks) dropLive() {
 	twice := uintptr(0)
 	place := b.places.Enter()
 	if s := b.stackAt(place); s != nil {
-		if n := s.n.load(); n > 0 && *state(s.entries[n-1].state) != stateFree {
+		if n := s.n.load(); n > 0 && stateAt(s.entries[n-1].state).load() != stateFree {
 			s.n.store(n - 1)
 			twice = s.entries[n-1].addr
 		}
@@ -147,13 +146,8 @@ func (b *Blocks) putSlow(addr uintptr) {
 // push puts the block at addr on a stack that is held. It has done nothing if
 // the stack is full or missing, or if there is no such block.
 func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
-	c, i := b.find(addr)
-	if c == nil {
-		return false, true
-	}
-	at := c.states + i
-	st := state(at)
-	if *st != stateLive {
+	st := b.stateOf(addr)
+	if !b.isLive(st, addr) {
 		return false, true
 	}
 	if s == nil {
@@ -163,12 +157,11 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	if n >= s.room {
 		return false, false
 	}
-	*st = stateFree
-	if c.gens != 0 {
-		g := gen(c.gens, i)
-		g.store(g.load() + 1)
+	st.store(stateFree)
+	if b.counted {
+		st.age()
 	}
-	s.entries[n%fullStackBlocks] = entry{addr, at}
+	s.entries[n%fullStackBlocks] = entry{addr, uintptr(unsafe.Pointer(st))}
 	s.n.store(n + 1)
 	return true, false
 }
@@ -184,21 +177,18 @@ func (b *Blocks) putCentral(addr uintptr) {
 
 // retireAs ends the life of the block at addr, which gets the given state. It
 // reports whether there was one.
-func (b *Blocks) retireAs(addr uintptr, to uint8) (entry, bool) {
+func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
 	place := b.places.Enter() // keeps the chunk's side
-	c, i := b.find(addr)
-	ok := c != nil && *state(c.states + i) == stateLive
-	e := entry{addr: addr}
+	st := b.stateOf(addr)
+	ok := b.isLive(st, addr)
 	if ok {
-		e.state = c.states + i
-		*state(e.state) = to
-		if c.gens != 0 {
-			g := gen(c.gens, i)
-			g.store(g.load() + 1)
+		st.store(to)
+		if b.counted {
+			st.age()
 		}
 	}
 	b.places.Leave(place)
-	return e, ok
+	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
 // store puts free blocks on the stack of the processor that it runs on, and
@@ -245,10 +235,10 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	place := b.places.Enter()
 	if s := b.stackAt(place); s != nil {
 		top := s.n.load()
-		for n < len(out) && top > 0 && *state(s.entries[top-1].state) == stateFree {
+		for n < len(out) && top > 0 && stateAt(s.entries[top-1].state).load() == stateFree {
 			top--
 			out[n] = s.entries[top]
-			*state(out[n].state) = stateLive
+			stateAt(out[n].state).store(stateLive)
 			n++
 		}
 		s.n.store(top)
@@ -260,7 +250,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	b.dropLive()
 	n, err := b.take(out)
 	for _, e := range out[:n] {
-		*state(e.state) = stateLive
+		stateAt(e.state).store(stateLive)
 	}
 	return n, err
 }

@@ -10,8 +10,14 @@ func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// state returns the state that stands at addr.
-func state(addr uintptr) *uint8 { return (*uint8)(pointer(addr)) }
+// stateAt returns the state that stands at addr.
+func stateAt(addr uintptr) *state { return (*state)(pointer(addr)) }
 
-// gen returns the generation of block i in a chunk.
-func gen(gens, i uintptr) *word { return (*word)(pointer(gens + i*8)) }
+// gen returns the generation of the block, which is a counted one.
+func (s *state) gen() *word { return &(*counted)(unsafe.Pointer(s)).gen }
+
+// pointer returns the block.
+func (e *held) pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&e.addr)) }
+
+// age makes handles to the block, which is a counted one, say that it is gone.
+func (s *state) age() { (*counted)(unsafe.Pointer(s)).gen.inc() }

@@ -1,11 +1,29 @@
-//go:build !(amd64 || arm64 || loong64 || mips64 || mips64le || ppc64 || ppc64le || riscv64 || s390x) || race
+//go:build !amd64 || race
 
 package pool
 
 import "sync/atomic"
 
-// word is a word that one goroutine writes: see word_plain.go.
-type word uint64
+// What one goroutine writes and others may look at: see word_plain.go.
+type (
+	word    uint64
+	state   uint32 // see chunk.go
+	address uintptr
+)
 
 func (w *word) load() uint64   { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word) store(v uint64) { atomic.StoreUint64((*uint64)(w), v) }
+func (w *word) inc()           { w.store(w.load() + 1) }
+
+// advance is inc if the word is old, for one of all who call it at once.
+func (w *word) advance(old uint64) bool {
+	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
+}
+
+func (s *state) load() state   { return state(atomic.LoadUint32((*uint32)(s))) }
+func (s *state) store(v state) { atomic.StoreUint32((*uint32)(s), uint32(v)) }
+func (s *state) inc()          { s.store(s.load() + 1) }
+func (s *state) dec()          { s.store(s.load() - 1) }
+
+func (a *address) load() uintptr   { return atomic.LoadUintptr((*uintptr)(a)) }
+func (a *address) store(v uintptr) { atomic.StoreUintptr((*uintptr)(a), v) }

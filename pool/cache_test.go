@@ -1,0 +1,300 @@
+package pool_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/pool"
+)
+
+// get takes n blocks from a cache.
+func get(c *pool.BlockCache, n int) [][]byte {
+	blocks := make([][]byte, n)
+	for i := range blocks {
+		blocks[i] = freehold.Must(c.Get())
+	}
+	return blocks
+}
+
+// Each pair of ways to put a block back, the block being the last that a cache
+// handed out, or one before, or one whose place in the cache has been taken.
+func TestSecondPutIsDetected(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	own, other := b.Cache(), b.Cache()
+	defer own.Close()
+	defer other.Close()
+	puts := map[string]func([]byte){"own": own.Put, "other": other.Put, "pool": b.Free, "retire": b.Retire}
+	for first, put := range puts {
+		for second, again := range puts {
+			for at := range 4 {
+				blocks := get(own, 5)
+				var r []byte
+				switch at {
+				case 0, 1, 2:
+					r = blocks[4-2*at]
+					put(r)
+				case 3:
+					own.Put(blocks[0])
+					own.Put(blocks[4])
+					r = blocks[0]
+					if q := freehold.Must(own.Get()); &q[0] != &blocks[4][0] {
+						t.Fatal("not the block that was put last; the test needs that")
+					}
+					blocks[0] = freehold.Must(own.Get())
+					own.Put(blocks[4])
+					put(r)
+				}
+				wantPanic(t, func() { again(r) })
+				wantPanic(t, func() { b.Resize(r, 8) })
+				for i, x := range blocks {
+					if &x[0] != &r[0] && !(at == 3 && i == 4) {
+						b.Free(x)
+					}
+				}
+				if n := b.Outstanding(); n != 0 {
+					t.Fatalf("%s, %s, %d: %d blocks are live", first, second, at, n)
+				}
+			}
+		}
+	}
+}
+
+// Whatever order blocks are put in, and by whom, none is handed out twice, and
+// none is lost.
+func TestCachesShareBlocks(t *testing.T) {
+	const blocks = 600
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	caches := []*pool.BlockCache{b.Cache(), b.Cache(), b.Cache()}
+	r := rand.New(rand.NewPCG(1, 2))
+	live := map[*byte]bool{}
+	var mine [][]byte
+	for range 20000 {
+		c := caches[r.IntN(len(caches))]
+		for range r.IntN(100) {
+			x, err := c.Get()
+			if err != nil {
+				break
+			}
+			if live[&x[0]] {
+				t.Fatal("handed out twice")
+			}
+			live[&x[0]] = true
+			mine = append(mine, x)
+		}
+		if r.IntN(2) == 0 {
+			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+		}
+		for range r.IntN(100) {
+			last := len(mine) - 1
+			if last < 0 {
+				break
+			}
+			x := mine[last]
+			mine = mine[:last]
+			delete(live, &x[0])
+			put := caches[r.IntN(len(caches))].Put
+			if r.IntN(10) == 0 {
+				put = b.Free
+			}
+			put(x)
+			if r.IntN(20) == 0 {
+				wantPanic(t, func() { c.Put(x) }, "double free")
+			}
+		}
+		switch r.IntN(50) {
+		case 0:
+			i := r.IntN(len(caches))
+			caches[i].Close()
+			caches[i] = b.Cache()
+		case 1:
+			b.Trim()
+		}
+		if n := b.Outstanding(); n != len(live) {
+			t.Fatalf("%d outstanding, %d live", n, len(live))
+		}
+	}
+	b.PutBatch(mine)
+	for _, c := range caches {
+		c.Close()
+	}
+	all := make([][]byte, blocks)
+	if n, err := b.GetBatch(all); n != blocks {
+		t.Errorf("%d blocks of %d: %v", n, blocks, err)
+	}
+	b.PutBatch(all)
+}
+
+func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	c := b.Cache()
+	defer c.Close()
+	blocks := get(c, 3)
+	for i := range blocks {
+		c.Put(blocks[2-i])
+	}
+	b.TakeAtOnce(unsafe.Pointer(&blocks[0][0]))
+	wantPanic(t, func() { c.Get() }, "freed by two goroutines at once")
+	if x := get(c, 2); &x[0][0] != &blocks[1][0] || &x[1][0] != &blocks[2][0] {
+		t.Error("the cache has lost its other blocks")
+	}
+}
+
+func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
+	const blocks = 256
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	c := b.Cache()
+	mine := get(c, blocks)
+	for _, r := range mine[:128] {
+		c.Put(r)
+	}
+	b.TakeAtOnce(unsafe.Pointer(&mine[10][0]))  // is to leave the cache when it is full
+	b.TakeAtOnce(unsafe.Pointer(&mine[100][0])) // is to move down then
+	for _, r := range mine[128:] {
+		c.Put(r)
+	}
+	c.Close()
+	rest := make([][]byte, blocks)
+	n, _ := b.GetBatch(rest)
+	for _, r := range rest[:n] {
+		if &r[0] == &mine[10][0] || &r[0] == &mine[100][0] {
+			t.Error("handed out twice")
+		}
+	}
+	if n != blocks-2 || b.Outstanding() != blocks {
+		t.Errorf("%d blocks, %d outstanding", n, b.Outstanding())
+	}
+}
+
+func TestCacheAfterReset(t *testing.T) {
+	p := newPool[node](t, nil)
+	c := p.Cache()
+	defer c.Close()
+	n, m := freehold.Must(c.Get()), freehold.Must(c.Get())
+	h := p.Handle(n)
+	c.Put(m)
+	p.Reset()
+	if _, ok := p.Lookup(h); ok {
+		t.Error("found after Reset")
+	}
+	wantPanic(t, func() { c.Put(m) }, "double free")
+	wantPanic(t, func() { c.Put(n) }, "double free")
+	seen := map[*node]bool{}
+	for range 500 {
+		n := freehold.Must(c.Get())
+		if seen[n] {
+			t.Fatal("handed out twice")
+		}
+		seen[n] = true
+	}
+}
+
+// A chunk goes and another comes at its address while a cache remembers its
+// blocks.
+func TestTrimUnderACache(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	b := pool.NewBlocks(h, 64, 8, nil)
+	defer b.Close()
+	c, back := b.Cache(), b.Cache()
+	const blocks = 5000
+	again := 0
+	seen := map[*byte]bool{}
+	for range 20 {
+		mine := get(c, blocks)
+		for _, x := range mine {
+			if seen[&x[0]] {
+				again++
+			}
+			seen[&x[0]] = true
+		}
+		for i := range mine {
+			back.Put(mine[blocks-1-i])
+		}
+		back.Close()
+		back = b.Cache()
+		held := freehold.Must(c.Get())
+		b.Trim()
+		for _, x := range mine[1:20] {
+			if &x[0] != &held[0] {
+				wantPanic(t, func() { c.Put(x) })
+			}
+		}
+		c.Put(held)
+		wantPanic(t, func() { c.Put(held) }, "double free")
+	}
+	if again == 0 {
+		t.Error("no address came back; the test needs that")
+	}
+	c.Close()
+	back.Close()
+	b.Trim()
+	if s := b.Stats(); s.ReservedBytes != 0 || s.Live != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestCacheAtTheLimit(t *testing.T) {
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 100})
+	c, other := b.Cache(), b.Cache()
+	defer c.Close()
+	defer other.Close()
+	mine := get(c, 100)
+	for range 3 {
+		for _, get := range []func() ([]byte, error){c.Get, other.Get, func() ([]byte, error) { return b.Alloc(64, 8) }} {
+			if r, err := get(); r != nil || !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Fatalf("%d bytes, %v", len(r), err)
+			}
+		}
+		c.Put(mine[50])
+		if r, err := c.Get(); err != nil || &r[0] != &mine[50][0] {
+			t.Fatal("not the block that was put", err)
+		}
+	}
+	b.PutBatch(mine)
+}
+
+func TestHandlesOfCachedValues(t *testing.T) {
+	p := newPool[node](t, nil)
+	c, other := p.Cache(), p.Cache()
+	defer c.Close()
+	defer other.Close()
+	for _, put := range []func(*node){c.Put, other.Put, p.Put, p.Retire} {
+		last, n := freehold.Must(c.Get()), freehold.Must(c.Get())
+		for _, n := range []*node{n, last} {
+			h := p.Handle(n)
+			if got, ok := p.Lookup(h); got != n || !ok {
+				t.Errorf("%p, %t; want %p", got, ok, n)
+			}
+			put(n)
+			if _, ok := p.Lookup(h); ok {
+				t.Error("found after Put")
+			}
+			wantPanic(t, func() { p.PutHandle(h) }, "the value is gone")
+			wantPanic(t, func() { p.Handle(n) })
+		}
+	}
+	c.Put(nil)
+}
+
+func TestManyCaches(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	caches := make([]*pool.BlockCache, 300)
+	for i := range caches {
+		caches[i] = b.Cache()
+	}
+	for i, c := range caches {
+		r := freehold.Must(c.Get())
+		next := caches[(i+1)%len(caches)]
+		next.Put(r)
+		wantPanic(t, func() { c.Put(r) }, "double free")
+	}
+	for _, c := range caches {
+		c.Close()
+	}
+	if err := b.CloseStrict(); err != nil {
+		t.Error(err)
+	}
+}
