@@ -46,8 +46,8 @@ type HeapOptions struct {
 // when it was not needed for the time of HeapOptions.Decay. Free and Resize
 // panic for a slice that is not exactly a live block of this heap: one freed
 // before, cut short, beginning inside a block, from elsewhere. Two calls that
-// free one block at the very same moment may both return; a later Alloc then
-// panics instead of handing the block out twice.
+// free one block at the very same moment may both return; a later Alloc finds
+// that and panics, unless two calls of it find the block at the same moment too.
 //
 // What is not detected: reading or writing a block after its Free, or beyond
 // its end.

@@ -175,6 +175,10 @@ func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 		}
 	}
 	err := a.take(size, align, zeroed)
+	if err != nil && len(a.chunks) > a.used {
+		a.trim(0) // spare chunks, none of which fits, make way
+		err = a.take(size, align, zeroed)
+	}
 	return len(a.chunks) - 1, err
 }
 

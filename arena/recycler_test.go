@@ -265,3 +265,33 @@ func TestRecyclerConcurrently(t *testing.T) {
 		t.Errorf("%+v after Close", counter.Counts())
 	}
 }
+
+// Spare chunks that are each too small make way for one that fits.
+func TestSpareChunksMakeWay(t *testing.T) {
+	o := &Options{MaxBytes: 64 << 10, MaxChunkBytes: 8 << 10}
+	fillUp := func(a *Arena) {
+		for {
+			if _, err := a.Alloc(1000, 8); err != nil {
+				return
+			}
+		}
+	}
+	h := alloctest.New(t)
+	a := New(h, o)
+	defer a.Close()
+	fillUp(a)
+	a.Reset()
+	if _, err := a.Alloc(40<<10, 8); err != nil {
+		t.Errorf("Alloc of 40 KiB with nothing in use and a limit of 64: %v", err)
+	}
+	r := NewRecycler(h, &RecyclerOptions{Arena: o})
+	defer r.Close()
+	b := get(t, r, 0)
+	fillUp(b)
+	r.Put(b)
+	b, err := r.Get(40 << 10)
+	if err != nil {
+		t.Fatalf("Get of 40 KiB with nothing in use and a limit of 64: %v", err)
+	}
+	r.Put(b)
+}

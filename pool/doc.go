@@ -25,7 +25,8 @@
 // does not harm the pool. A Put of what is not a live block panics and says
 // why: put back before, retired before, in the middle of a block, not of this
 // pool. Two goroutines that put one block back at the very same moment may both
-// return; then a later Get panics instead of handing the block out twice.
+// return; a later Get finds that and panics, unless two of them find the block
+// at the same moment too.
 //
 // What is not detected: reading or writing a block after its Put, and a second
 // Put of a block that has been handed out again in the meantime; PutHandle

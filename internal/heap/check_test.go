@@ -97,7 +97,7 @@ func (h *Heap) check(t testing.TB) {
 				}
 				for i := range class.blocks {
 					want := s.stateOf(i)
-					if r != &addresses.first {
+					if r != &addresses.first || h.holder>>tagHolderShift == nobody {
 						want = 0
 					}
 					begin, _ := stateAt(s.base+i*s.size, h.holder)

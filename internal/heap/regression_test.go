@@ -3,6 +3,7 @@ package heap
 import (
 	"errors"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -284,5 +285,48 @@ func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
 			}
 			h.Free(b)
 		}
+	}
+}
+
+// A region is one reservation: where a part of several were refused, the others
+// would be taken for good.
+func TestRegionIsOneReservation(t *testing.T) {
+	reserved := 0
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpReserve {
+			reserved++
+		}
+		return nil
+	})
+	defer restore()
+	for _, tagged := range []bool{false, true} {
+		reserved = 0
+		if err := new(region).reserve(segmentBytes, tagged); err != nil || reserved != 1 {
+			t.Errorf("%d reservations, %v", reserved, err)
+		}
+	}
+}
+
+// More heaps than tags have numbers for: those beyond work as well, and find
+// what is another's.
+func TestManyHeaps(t *testing.T) {
+	var heaps []*Heap
+	for range nobody + 10 {
+		heaps = append(heaps, newHeap(t, Options{}))
+	}
+	for i, h := range heaps {
+		a, b := alloc(t, h, 64), alloc(t, h, 64)
+		fill(a, byte(i))
+		h.Free(b)
+		if got := panicOf(func() { heaps[(i+1)%len(heaps)].Free(a) }); !strings.Contains(got, "another heap") {
+			t.Fatalf("heap %d: panic %q", i, got)
+		}
+		if got := panicOf(func() { h.Free(b) }); !strings.Contains(got, "freed before") {
+			t.Fatalf("heap %d: panic %q", i, got)
+		}
+		if !allSet(a, byte(i)) {
+			t.Fatalf("heap %d: a block changed", i)
+		}
+		h.Free(a)
 	}
 }

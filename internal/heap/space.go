@@ -80,26 +80,29 @@ func (s *space) init() {
 
 // reserve makes r a region of size bytes, with tags or without.
 func (r *region) reserve(size uintptr, tagged bool) error {
-	base, err := vm.Reserve(size, segmentBytes)
-	if err != nil {
-		return err
+	tables := uintptr(0)
+	table := func(bytes uintptr) (at uintptr) {
+		at = tables
+		tables += roundUp(bytes, vm.PageBytes())
+		return at
 	}
-	table := func(bytes uintptr) (addr uintptr) {
-		if err == nil {
-			addr, err = vm.Reserve(roundUp(bytes, vm.PageBytes()), vm.PageBytes())
-		}
-		return addr
-	}
-	r.pages = table(size / pageBytes * wordBytes)
+	pages, tags := table(size/pageBytes*wordBytes), uintptr(0)
 	if tagged {
-		r.tags = table(size / pageBytes * tagBytes)
+		tags = table(size / pageBytes * tagBytes)
 	}
-	r.dirty = bitmap(table(size / pageBytes / 8))
-	r.owners = table(size / segmentBytes * 4)
+	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*4)
+	tables = roundUp(tables, segmentBytes)
+	// In one piece, so that nothing is taken for good where a part is refused;
+	// the tables in front, where no overrun of a block can reach them.
+	at, err := vm.Reserve(tables+size, segmentBytes)
 	if err != nil {
 		return err
 	}
-	r.base, r.size = base, size
+	r.pages, r.dirty, r.owners = at+pages, bitmap(at+dirty), at+owners
+	if tagged {
+		r.tags = at + tags
+	}
+	r.base, r.size = at+tables, size
 	return nil
 }
 
