@@ -9,9 +9,9 @@ SYSTEMS = linux/amd64 linux/arm64 linux/386 linux/riscv64 darwin/amd64 darwin/ar
 
 FUZZTIME ?= 10s
 
-.PHONY: test quick vet modules race debug portable malloc 386 checkptr stress fuzz systems emulators bench
+.PHONY: test quick vet modules race debug portable malloc 386 checkptr stress soak fuzz systems emulators bench
 
-test: vet modules race debug portable malloc 386 checkptr stress fuzz systems emulators
+test: vet modules race debug portable malloc 386 checkptr stress soak fuzz systems emulators
 
 quick: vet debug
 	$(GO) test -short ./...
@@ -28,8 +28,8 @@ race:
 	$(GO) test -race -short ./...
 
 debug:
-	$(GO) vet -tags freehold_debug ./arena
-	$(GO) test -tags freehold_debug -short ./arena ./examples/...
+	$(GO) vet -tags freehold_debug ./arena ./internal/misuse
+	$(GO) test -tags freehold_debug -short ./arena ./internal/misuse ./internal/soak ./examples/...
 
 portable:
 	$(GO) test -tags freehold_portable -short ./...
@@ -56,6 +56,16 @@ checkptr:
 # The collector as hostile as it gets.
 stress:
 	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,2,4 ./internal/... ./arena ./pool
+
+# One program on every allocator, in under two minutes: 10 million calls as it
+# is, and more in other builds. SEED=0 makes another program each time.
+SEED ?= 1
+soak:
+	$(GO) test -count=1 -v ./internal/soak -seed $(SEED) -calls 10000000
+	$(GO) test -count=1 -tags freehold_portable ./internal/soak -seed $(SEED) -calls 10000000
+	GOARCH=386 $(GO) test -count=1 ./internal/soak -seed $(SEED) -calls 5000000
+	$(GO) test -count=1 -tags freehold_debug ./internal/soak -seed $(SEED) -calls 1000000
+	$(GO) test -count=1 -race ./internal/soak -seed $(SEED) -calls 1000000
 
 fuzz:
 	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap

@@ -109,8 +109,15 @@ func (l *Limit) charge(size int) bool {
 	}
 }
 
-// refund takes back what charge has counted.
-func (l *Limit) refund(size int) { l.used.Add(-max(int64(size), 0)) }
+// refund takes back what charge has counted. It panics if that is more than
+// what is out: a block that the Limit did not hand out would raise it.
+func (l *Limit) refund(size int) {
+	n := max(int64(size), 0)
+	if l.used.Add(-n) < 0 {
+		l.used.Add(n)
+		panic(fmt.Sprintf("freehold: Free of %d bytes to a Limit that handed out less", size))
+	}
+}
 
 // settle is deferred: it takes the charge back unless next has given what it
 // was for. Then next has failed, or it panics.

@@ -2,9 +2,11 @@ package freehold_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -230,5 +232,24 @@ func BenchmarkWrappers(b *testing.B) {
 				c.a.Free(m)
 			}
 		})
+	}
+}
+
+// A block that a Limit did not hand out does not raise it.
+func TestForeignFreeDoesNotRaiseALimit(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	l := freehold.NewLimit(h, 1000)
+	b := freehold.Must(h.Alloc(500, 8))
+	func() {
+		defer func() {
+			if got := fmt.Sprint(recover()); !strings.Contains(got, "handed out less") {
+				t.Errorf("panic %q", got)
+			}
+		}()
+		l.Free(b)
+	}()
+	if _, err := l.Alloc(1001, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("the limit was passed: %v", err)
 	}
 }

@@ -183,11 +183,11 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	switch {
 	case size < 0:
 		panic(fmt.Sprintf("freehold: arena: Resize to %d bytes", size))
-	case len(b) == 0:
-		return nil, false
 	case size == 0:
 		a.Free(b)
 		return []byte{}, true
+	case len(b) == 0:
+		return nil, false
 	}
 	if !a.isNewest(b) {
 		a.mustHold("Resize", b)

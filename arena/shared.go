@@ -231,7 +231,7 @@ func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
 	case size < 0:
 		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
 	case len(b) == 0:
-		return b, b != nil && size == 0
+		return []byte{}, size == 0
 	case size <= len(b):
 		live := 0
 		if size == 0 {

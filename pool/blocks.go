@@ -171,6 +171,8 @@ func (b *Blocks) noBlock(size, align int) ([]byte, error) {
 		panic(fmt.Sprintf("freehold: Alloc at multiples of %d, which is no power of two", align))
 	case size == 0:
 		return []byte{}, nil
+	case b.misfit == nil:
+		panic("freehold: Alloc of a Blocks that NewBlocks did not make")
 	}
 	return nil, b.misfit
 }
@@ -188,11 +190,11 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 	switch {
 	case size < 0:
 		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
-	case len(r) == 0:
-		return nil, false
 	case size == 0:
 		b.Free(r)
 		return []byte{}, true
+	case len(r) == 0:
+		return nil, false
 	}
 	b.mustBeLive("Resize", r)
 	if size > b.bytes {
