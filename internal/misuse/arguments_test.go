@@ -1,0 +1,57 @@
+package misuse
+
+import (
+	"math"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/pool"
+)
+
+// ordinary is the twin of a request that makes no sense.
+func ordinary(w *world) { w.a.Free(freehold.Must(w.a.Zeroed(small, 64))) }
+
+var argumentPrograms = []program{
+	{"Alloc of a negative size", always(panics("-1 bytes")).andInTests(panics("-1 bytes")),
+		func(w *world) { w.a.Alloc(-1, 8) },
+		func(w *world) { w.a.Free(freehold.Must(w.a.Alloc(0, 8))) }},
+	{"Zeroed of the least int", always(panics("bytes")).andInTests(panics("bytes")),
+		func(w *world) { w.a.Zeroed(math.MinInt, 8) }, ordinary},
+	{"Resize to a negative size", always(panics("Resize to -1 bytes")).andInTests(panics("Resize to -1 bytes")),
+		func(w *world) { w.a.Resize(w.alloc(small), -1) }, ordinary},
+	{"alignment of 3", always(panics("alignment 3")).andInTests(panics("alignment 3")),
+		func(w *world) { w.a.Alloc(small, 3) }, ordinary},
+	{"alignment of 0", always(panics("alignment 0")).andInTests(panics("alignment 0")),
+		func(w *world) { w.a.Alloc(small, 0) }, ordinary},
+	{"alignment of the least int", always(panics("alignment -")).andInTests(panics("alignment -")),
+		func(w *world) { w.a.Alloc(small, math.MinInt) }, ordinary},
+	{"Alloc of all addresses", always(refuses).andInTests(refuses),
+		func(w *world) { _, w.err = w.a.Alloc(math.MaxInt, 1) }, ordinary},
+	{"Zeroed of half of all addresses", always(refuses).andInTests(refuses),
+		func(w *world) { _, w.err = w.a.Zeroed(math.MaxInt/2, 4096) }, ordinary},
+	{"alignment of half of all addresses", always(refuses).andInTests(refuses),
+		func(w *world) { _, w.err = w.a.Alloc(small, math.MaxInt/2+1) }, ordinary},
+	{"Realloc to all addresses", always(refuses).andInTests(refuses),
+		func(w *world) { _, w.err = freehold.Realloc(w.a, w.alloc(small), math.MaxInt, 8) }, ordinary},
+	{"a heap with a negative limit", always(panics("MaxBytes is -1")),
+		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1}) },
+		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{MaxBytes: 1 << 20}).Close() }},
+	{"a Limit of less than nothing", always(panics("NewLimit of -1 bytes")),
+		func(w *world) { freehold.NewLimit(w.a, -1) },
+		func(w *world) { freehold.NewLimit(w.a, 0) }},
+	{"an arena with a negative limit", always(panics("MaxBytes of -1")),
+		func(w *world) { arena.New(w.a, &arena.Options{MaxBytes: -1}) },
+		func(w *world) { arena.New(w.a, &arena.Options{MaxBytes: 1}).Close() }},
+	{"an arena whose chunks are larger than the largest", always(panics("ChunkBytes of 20 with MaxChunkBytes of 10")),
+		func(w *world) { arena.New(w.a, &arena.Options{ChunkBytes: 20, MaxChunkBytes: 10}) },
+		func(w *world) { arena.New(w.a, &arena.Options{ChunkBytes: 20, MaxChunkBytes: 20}).Close() }},
+	{"a pool of blocks without bytes", always(panics("blocks of 0 bytes")),
+		func(w *world) { pool.NewBlocks(w.a, 0, 8, nil) },
+		func(w *world) { pool.NewBlocks(w.a, 1, 8, nil).Close() }},
+	{"a pool of blocks at multiples of 24", always(panics("multiples of 24")),
+		func(w *world) { pool.NewBlocks(w.a, 24, 24, nil) },
+		func(w *world) { pool.NewBlocks(w.a, 24, 8, nil).Close() }},
+	{"an Advice that does not exist", always(panics("Advise with advice 99")),
+		func(w *world) { freehold.Advise([]byte{}, 99) },
+		func(w *world) { freehold.Advise([]byte{}, freehold.WillNeed) }},
+}

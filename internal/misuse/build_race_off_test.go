@@ -1,0 +1,5 @@
+//go:build !race
+
+package misuse
+
+const race = false

@@ -1,0 +1,86 @@
+package misuse
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+)
+
+var memoryPrograms = []program{
+	{"read after Free", caught{},
+		func(w *world) { b := w.alloc(small); w.a.Free(b); w.sink = b[0] },
+		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b) }},
+	{"write after Free", caught{}.andInTests(reports("a write after Free")),
+		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1 },
+		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b) }},
+	{"write after Free of a large block", caught{}.andInTests(reports("a write after Free")),
+		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1 },
+		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b) }},
+	{"write after Free, beside the block's next owner", caught{race: races},
+		func(w *world) {
+			b := w.alloc(small)
+			w.a.Free(b)
+			c := w.again(b)
+			atOnce(func() { touch(b) }, func() { touch(c) })
+		},
+		func(w *world) {
+			b := w.alloc(small)
+			c := w.alloc(small)
+			atOnce(func() { touch(b) }, func() { touch(c) })
+			w.a.Free(b)
+			w.a.Free(c)
+		}},
+	{"write of a string's bytes after FreeString", caught{}.andInTests(reports("a write after Free")),
+		func(w *world) {
+			s := freehold.Must(freehold.CloneString(w.a, "text"))
+			freehold.FreeString(w.a, s)
+			*unsafe.StringData(s) = 'T'
+		},
+		func(w *world) {
+			s := freehold.Must(freehold.CloneString(w.a, "text"))
+			*unsafe.StringData(s) = 'T'
+			freehold.FreeString(w.a, s)
+		}},
+	{"write past the end", caught{}.andInTests(reports("a write 1 bytes after the end")),
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
+	{"write before the beginning", caught{}.andInTests(reports("a write 1 bytes before the beginning")),
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -1) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), 0) = 1; w.a.Free(b) }},
+	{"a block that is never freed", caught{}.andInTests(reports("leak of 100 bytes")),
+		func(w *world) { w.alloc(small) },
+		func(w *world) { w.a.Free(w.alloc(small)) }},
+	{"read after Close of the heap", caught{plain: faults, debug: faults},
+		func(w *world) { b := w.alloc(small); w.heap.Close(); w.sink = b[0] },
+		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.heap.Close() }},
+	{"write to a large block after Close of the heap", caught{plain: faults, debug: faults},
+		func(w *world) { b := w.alloc(large); w.heap.Close(); b[50000] = 1 },
+		func(w *world) { b := w.alloc(large); b[50000] = 1; w.heap.Close() }},
+	{"two goroutines write to one block", caught{race: races},
+		func(w *world) {
+			b := w.alloc(small)
+			atOnce(func() { touch(b) }, func() { touch(b) })
+		},
+		func(w *world) {
+			b := w.alloc(small)
+			var mu sync.Mutex
+			set := func() {
+				mu.Lock()
+				defer mu.Unlock()
+				touch(b)
+			}
+			atOnce(set, set)
+			w.a.Free(b)
+		}},
+	{"free while another goroutine writes", caught{},
+		func(w *world) {
+			b := w.alloc(small)
+			atOnce(func() { b[0] = 1 }, func() { w.a.Free(b) })
+		},
+		func(w *world) {
+			b := w.alloc(small)
+			atOnce(func() { b[0] = 1 }, func() {})
+			w.a.Free(b)
+		}},
+}

@@ -1,0 +1,79 @@
+package misuse
+
+import (
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+)
+
+// inShared runs a program in a shared arena, and closes that.
+func inShared(f func(w *world, s *arena.Shared)) func(w *world) {
+	return func(w *world) {
+		s := freehold.Must(arena.NewShared(w.a, nil))
+		f(w, s)
+		s.Close()
+	}
+}
+
+var sharedPrograms = []program{
+	{"Alloc after Close of a Shared", always(panics("on a closed arena.Shared")),
+		inShared(func(w *world, s *arena.Shared) { take(s); s.Close(); take(s) }),
+		inShared(func(w *world, s *arena.Shared) { take(s); s.Close() })},
+	{"Free after Close of a Shared", always(panics("on a closed arena.Shared")),
+		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Close(); s.Free(b) }),
+		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Free(b); s.Close() })},
+	{"Reset after Close of a Shared", always(panics("on a closed arena.Shared")),
+		inShared(func(w *world, s *arena.Shared) { s.Close(); s.Reset() }),
+		inShared(func(w *world, s *arena.Shared) { s.Reset(); s.Close(); s.Close() })},
+	{"Close of a Shared while a guard is held", always(panics("while a guard is held")),
+		inShared(func(w *world, s *arena.Shared) { s.Enter(); s.Close() }),
+		inShared(func(w *world, s *arena.Shared) { s.Enter().Leave(); s.Close() })},
+	{"Leave of the only guard twice", always(panics("Leave of a guard that has left")),
+		inShared(func(w *world, s *arena.Shared) { g := s.Enter(); g.Leave(); g.Leave() }),
+		inShared(func(w *world, s *arena.Shared) { g, h := s.Enter(), s.Enter(); g.Leave(); h.Leave() })},
+	{"Leave of one of two guards twice", caught{},
+		inShared(func(w *world, s *arena.Shared) { g, _ := s.Enter(), s.Enter(); g.Leave(); g.Leave() }),
+		inShared(func(w *world, s *arena.Shared) { g, h := s.Enter(), s.Enter(); g.Leave(); h.Leave() })},
+	{"free to a Shared of what it did not hand out", caught{},
+		inShared(func(w *world, s *arena.Shared) { s.Free(make([]byte, small)) }),
+		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)) })},
+	{"double free to a Shared", caught{},
+		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Free(b); s.Free(b) }),
+		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)) })},
+	{"CloseStrict of a Shared with live blocks", always(fails("closed with 1 live blocks of 100 bytes")),
+		inShared(func(w *world, s *arena.Shared) { take(s); w.err = s.CloseStrict() }),
+		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)); w.err = s.CloseStrict() })},
+	{"more than the limit of a Shared", always(refuses),
+		func(w *world) {
+			s := freehold.Must(arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small}))
+			_, w.err = s.Alloc(small+1, 8)
+		},
+		func(w *world) {
+			s := freehold.Must(arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small}))
+			take(s)
+			s.Close()
+		}},
+	{"read of a block of a Shared after Reset", caught{},
+		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Reset(); w.sink = b[0] }),
+		inShared(func(w *world, s *arena.Shared) {
+			g := s.Enter()
+			b := take(s)
+			s.Reset()
+			w.sink = b[0]
+			g.Leave()
+		})},
+	{"use of a block after Reset without a guard, beside its next owner", caught{race: races},
+		inShared(func(w *world, s *arena.Shared) {
+			b := take(s)
+			s.Reset()
+			c := retake(b, func() []byte { return take(s) })
+			atOnce(func() { w.look(b) }, func() { touch(c) })
+		}),
+		inShared(func(w *world, s *arena.Shared) {
+			g := s.Enter()
+			b := take(s)
+			s.Reset()
+			c := retake(b, func() []byte { return take(s) }) // in vain
+			atOnce(func() { w.look(b) }, func() { touch(c) })
+			g.Leave()
+		})},
+}
