@@ -220,6 +220,9 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 // any other block Free only counts that it has ended.
 func (a *Arena) Free(b []byte) {
 	if len(b) == 0 {
+		if cap(b) > 0 && a.holds(addressOf(b)) {
+			panic(fmt.Sprintf("freehold: arena: Free of 0 bytes at %#x with a capacity of %d: a block is freed whole", addressOf(b), cap(b)))
+		}
 		return
 	}
 	a.mustBeOpen("Free")

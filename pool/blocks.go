@@ -209,7 +209,7 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 func (b *Blocks) Free(r []byte) { fastFree(b, r) }
 
 func (b *Blocks) free(r []byte) {
-	if len(r) == 0 {
+	if len(r) == 0 && (cap(r) == 0 || b.chunkOf(addrOf(r)) == nil) {
 		return
 	}
 	b.mustBeWhole("Free", r)
