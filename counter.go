@@ -79,7 +79,7 @@ func (c *Counter) Free(b []byte) {
 func (c *Counter) Owns(b []byte) bool { return mustOwn("Counter", c.next).Owns(b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
-func (c *Counter) GoodSize(size int) int { return goodSize(c.next, size) }
+func (c *Counter) GoodSize(size int) int { return GoodSize(c.next, size) }
 
 // replace counts that a block of the old size has become one of the new size,
 // where 0 stands for no block.

@@ -62,7 +62,7 @@ func (f fallback) Resize(b []byte, size int) ([]byte, bool) { return f.home(b).R
 func (f fallback) Free(b []byte) { f.home(b).Free(b) }
 
 // GoodSize returns first's GoodSize of size, or size if first has none.
-func (f fallback) GoodSize(size int) int { return goodSize(f.first, size) }
+func (f fallback) GoodSize(size int) int { return GoodSize(f.first, size) }
 
 // home returns the allocator that b came from.
 func (f fallback) home(b []byte) Allocator {

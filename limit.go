@@ -91,7 +91,7 @@ func (l *Limit) Free(b []byte) {
 func (l *Limit) Owns(b []byte) bool { return mustOwn("Limit", l.next).Owns(b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
-func (l *Limit) GoodSize(size int) int { return goodSize(l.next, size) }
+func (l *Limit) GoodSize(size int) int { return GoodSize(l.next, size) }
 
 // charge counts size bytes and reports whether they were within the limit. It
 // compares before it adds: adding first and undoing what is too much would

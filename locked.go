@@ -69,5 +69,5 @@ func (l *locked) Free(b []byte) {
 func (l *locked) GoodSize(size int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return goodSize(l.next, size)
+	return GoodSize(l.next, size)
 }

@@ -129,7 +129,7 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 	old := blockOf(s)
 	capacity := n
 	if elem := sizeOf[T](); elem > 0 {
-		size = goodSize(a, max(size, grownBytes(len(old))))
+		size = GoodSize(a, max(size, grownBytes(len(old))))
 		size -= size % elem
 		capacity = uint(size / elem)
 	}

@@ -7,9 +7,11 @@ package freehold
 
 import "fmt"
 
-// goodSize returns the size, at least the given one, that a block of a has
-// anyway, if a has a method to tell.
-func goodSize(a Allocator, size int) int {
+// GoodSize returns the size in bytes, at least the given one, of the block that a
+// would use for size bytes: asking for it costs no more memory. It is size itself
+// where a has no method GoodSize to tell. It is for containers and arenas over
+// any allocator.
+func GoodSize(a Allocator, size int) int {
 	if g, ok := a.(interface{ GoodSize(size int) int }); ok {
 		return max(size, g.GoodSize(size))
 	}

@@ -15,6 +15,7 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -192,7 +193,7 @@ func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 func (a *Arena) take(size, align int, zeroed bool) error {
 	allowed := size
 	if limit := a.options.MaxBytes; limit == 0 {
-		allowed = maxInt
+		allowed = math.MaxInt
 	} else if allowed = limit - a.reserved; size > allowed {
 		return fmt.Errorf("%w: a chunk of %d bytes beside %d would pass the arena's limit of %d", freehold.ErrOutOfMemory, size, a.reserved, limit)
 	}
@@ -207,7 +208,7 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 	}
 	var mem []byte
 	for {
-		good := goodSize(a.parent, want)
+		good := freehold.GoodSize(a.parent, want)
 		if good > allowed {
 			good = want
 		}
@@ -233,17 +234,6 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 	a.reserved += len(mem)
 	a.next = min(2*a.next, a.options.MaxChunkBytes)
 	return nil
-}
-
-const maxInt = int(^uint(0) >> 1)
-
-// goodSize returns the size, at least the given one, that a block of the parent
-// has anyway, if it has a method to tell.
-func goodSize(parent freehold.Allocator, size int) int {
-	if g, ok := parent.(interface{ GoodSize(size int) int }); ok {
-		return max(size, g.GoodSize(size))
-	}
-	return size
 }
 
 // search returns the index of the first region that ends after an address, and
