@@ -24,7 +24,6 @@ type model struct {
 type filledBlock struct {
 	b    []byte
 	fill byte
-	seq  int // of its last growth
 }
 
 type modelMark struct {

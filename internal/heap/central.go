@@ -110,6 +110,11 @@ func (c *central) putBack(h *Heap, m *magazine) {
 		c.stocked += int(m.n)
 		return
 	}
+	c.unload(h, m)
+}
+
+// unload returns a magazine's blocks to their spans and keeps it without.
+func (c *central) unload(h *Heap, m *magazine) {
 	c.settle(h, m.entries(m.n))
 	m.n = 0
 	c.empties.push(m)
@@ -231,9 +236,7 @@ func (c *central) shrink(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for m := c.stock.pop(); m != nil; m = c.stock.pop() {
-		c.settle(h, m.entries(m.n))
-		m.n = 0
-		c.empties.push(m)
+		c.unload(h, m)
 	}
 	c.stocked = 0
 	c.freeMagazines(h, 0)

@@ -5,8 +5,6 @@ import (
 	"testing"
 )
 
-var sink []byte
-
 func BenchmarkPair(b *testing.B) {
 	for _, size := range []int{16, 64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
