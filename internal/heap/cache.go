@@ -1,9 +1,8 @@
-// Caches: each processor's stock of free blocks.
+// Caches: each processor's free blocks, and each OwnCache's.
 //
 // A cache has a slot for each class, and a slot two magazines: one that Alloc
-// and Free use, which is loaded, and a spare behind it. Whoever holds the
-// cache's place, by package pin, has it to itself; what may not be done
-// meanwhile is said there.
+// and Free use, which is loaded, and a spare behind it. Whoever holds a place,
+// by package pin, has the cache of that place to itself.
 //
 //	slot   top --> first free entry of the loaded magazine
 //	       end --> its end
@@ -11,6 +10,14 @@
 //
 // With a spare, the caches and the centrals meet once per batch at most,
 // whatever the order of Alloc and Free.
+//
+// # Draining
+//
+// Anyone may take a cache away from its user, in three steps: forbid new caches,
+// replace the pointer to the cache by noCache, and wait until everybody who held
+// a place has left it. From then on no free block is anywhere but in the caches
+// taken, the centrals and the spans: no magazine is ever carried from one to
+// another by a goroutine that holds neither the place nor the central's lock.
 
 package heap
 
@@ -61,7 +68,7 @@ func (h *Heap) initCaches() {
 	}
 }
 
-// cacheOf returns the cache at a place that is held.
+// cacheOf returns the cache of a place that is held.
 func (h *Heap) cacheOf(place int) *cache {
 	if uint(place) < pin.Max {
 		return cacheAt(h.caches[place].Load())
@@ -123,95 +130,107 @@ func (c *cache) swap(class uint8) {
 	c.spares[class] = c.load(class, magazineAt(c.spares[class])).addr()
 }
 
-// popSpare returns a block from the spare, which changes places with the loaded
-// magazine; and if it has none either, the spare itself, to be exchanged.
-func (c *cache) popSpare(class uint8) (e entry, empty *magazine) {
-	spare := magazineAt(c.spares[class])
-	switch {
-	case spare == nil:
-	case spare.n > 0:
-		c.swap(class)
-		c.tops[class] -= entryBytes
-		return *entryAt(c.tops[class]), nil
-	default:
-		c.spares[class] = 0
+// takeSlow is take where the loaded magazine had nothing to give. If was is no
+// free state then the block at addr was live already: it has been removed from
+// the cache and stays its owner's.
+func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
+	m := c.loaded(class)
+	if m == nil {
+		return 0, 0
 	}
-	return entry{}, spare
-}
-
-// pushSpare puts a block where popSpare would find it, unless the spare is full
-// too: then it returns that, to be exchanged.
-func (c *cache) pushSpare(class uint8, e entry) (stored bool, full *magazine) {
-	if c.push(class, e) {
-		return true, nil
-	}
-	spare := magazineAt(c.spares[class])
-	switch {
-	case spare == nil:
-	case spare.n < classes[class].batch:
-		c.swap(class)
-		return c.push(class, e), nil
-	default:
-		c.spares[class] = 0
-	}
-	return false, spare
-}
-
-// accept loads m and makes what was loaded the spare. It returns what there is
-// no room for, or nil.
-func (c *cache) accept(class uint8, m *magazine) *magazine {
-	old := c.load(class, m)
-	if old != nil && c.spares[class] == 0 {
-		c.spares[class] = old.addr()
-		return nil
-	}
-	return old
-}
-
-// dropLive removes the cache's next block if it is one that has been handed out
-// already, and returns its address; from then on it is nobody's but its owner's.
-func (c *cache) dropLive(class uint8) (addr uintptr) {
-	if m := c.loaded(class); m != nil && c.fill(class, m) > 0 {
-		if e := entryAt(c.tops[class] - entryBytes); *state(e.state) < freeZero {
-			c.tops[class] -= entryBytes
-			return e.addr
+	if c.fill(class, m) == 0 {
+		spare := magazineAt(c.spares[class])
+		if spare == nil || spare.n == 0 {
+			return 0, 0
 		}
+		c.swap(class)
 	}
-	return 0
+	c.tops[class] -= entryBytes
+	e := *entryAt(c.tops[class])
+	return e.addr, e.claim(size)
 }
 
-// allocSlow is Alloc of a small block where the cache has none to give.
-func (h *Heap) allocSlow(class uint8, size, align int, zero bool) ([]byte, error) {
+// pushSlow is push where the loaded magazine was full.
+func (c *cache) pushSlow(class uint8, e entry) bool {
+	if c.push(class, e) {
+		return true
+	}
+	spare := magazineAt(c.spares[class])
+	if spare == nil || spare.n == classes[class].batch {
+		return false
+	}
+	c.swap(class)
+	return c.push(class, e)
+}
+
+// exchange loads m and makes the magazine that was loaded the spare. It returns
+// the spare that was, or nil; without a cache that is m.
+func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
+	if c == &noCache {
+		return m
+	}
+	out = magazineAt(c.spares[class])
+	c.spares[class] = 0
+	if old := c.load(class, m); old != nil {
+		c.spares[class] = old.addr()
+	}
+	return out
+}
+
+// slot returns where the cache of o stands, or, if o is nil, that of a place; nil
+// for a place beyond the table.
+func (h *Heap) slot(o *OwnCache, place int) *atomic.Uintptr {
+	switch {
+	case o != nil:
+		return &o.cache
+	case uint(place) < pin.Max:
+		return &h.caches[place]
+	}
+	return nil
+}
+
+// cacheIn returns the cache in a slot. A place is held.
+func cacheIn(slot *atomic.Uintptr) *cache {
+	if slot == nil {
+		return &noCache
+	}
+	return cacheAt(slot.Load())
+}
+
+// allocSlow is Alloc of a small block where the cache, o's or that of the place,
+// has none to give.
+func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	if h.wholePages {
 		return h.allocLarge(size, align, zero)
 	}
 	place := h.places.Enter()
-	twice := h.cacheOf(place).dropLive(class)
+	c := cacheIn(h.slot(o, place))
+	addr, was := c.takeSlow(class, size)
 	h.places.Leave(place)
-	if twice != 0 {
-		freedTwice(twice)
+	var instead []byte
+	if addr == 0 {
+		if c == &noCache {
+			h.addCache(o)
+		}
+		err := h.withReclaim(classes[class].pages, func() (err error) {
+			addr, was, err = h.central[class].alloc(h, o, size)
+			if err != nil && err != errClosed {
+				// A page may be had where a span is not.
+				instead, err = h.newLarge(size, align, zero)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, h.refused(err)
+		}
 	}
-	e, err := h.refill(class)
-	return h.use(e, err, size, align, zero)
-}
-
-// use makes a free block a live one, or, if an error kept it from coming, finds
-// a large one: a page may be had where a span is not.
-func (h *Heap) use(e entry, err error, size, align int, zero bool) ([]byte, error) {
-	switch err {
-	case nil:
-	case errClosed:
-		return nil, h.refused(err)
-	default:
-		return h.allocLarge(size, align, zero)
+	switch {
+	case instead != nil:
+		return instead, nil
+	case was < freeZero:
+		freedTwice(addr)
 	}
-	st := state(e.state)
-	was := *st
-	if was < freeZero {
-		freedTwice(e.addr)
-	}
-	*st = uint16(size)
-	return block(e.addr, size, zero && was != freeZero), nil
+	return block(addr, size, zero && was != freeZero), nil
 }
 
 // block returns the size bytes at addr, cleared or as they are.
@@ -224,135 +243,112 @@ func block(addr uintptr, size int, cleared bool) []byte {
 }
 
 // freeSlow is Free where the cache has no room, or b is no small block.
-func (h *Heap) freeSlow(b []byte) {
-	if e, class := h.smallBlock(b); e.addr != 0 {
-		*state(e.state) = freeDirty
-		h.store(class, e)
-	} else {
+func (h *Heap) freeSlow(o *OwnCache, b []byte) {
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	s := spanAt(addr)
+	if s == nil || s.kind != blockRun {
 		h.freeLarge(b)
+		return
+	}
+	class := s.class
+	place := h.places.Enter()
+	c := cacheIn(h.slot(o, place))
+	freed := false
+	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
+		*state(e.state) = freeDirty
+		freed = true
+	}
+	h.places.Leave(place)
+	if freed {
+		return
+	}
+	if c == &noCache {
+		h.addCache(o)
+	}
+	if !h.central[class].free(h, o, b) {
+		h.misused("Free", b)
+	}
+	if h.limbo.full.Load() && h.tending.TryLock() {
+		h.drain()
+		h.tending.Unlock()
 	}
 }
 
-// smallBlock returns b as an entry, if it is exactly a live small block.
-func (h *Heap) smallBlock(b []byte) (e entry, class uint8) {
+// liveEntry returns b as an entry, if it is exactly a live small block of h.
+// While the caller holds a place or the lock of the block's central, the span
+// and its states stay what they are.
+func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
 	if s == nil || s.kind != blockRun || !s.holds(h, addr, b) {
-		return entry{}, 0
+		return entry{}
 	}
-	return entry{addr, s.stateOf(s.index(addr))}, s.class
+	return entry{addr, s.stateOf(s.index(addr))}
 }
 
-// refill returns a free block of a class of which the cache has none, and puts
-// more into the cache.
-func (h *Heap) refill(class uint8) (entry, error) {
+// addCache gives o, or the place that it finds itself in, a cache. Without memory,
+// beyond the places and while the caches are drained there is none, and the heap
+// works slowly.
+func (h *Heap) addCache(o *OwnCache) {
 	place := h.places.Enter()
-	e, empty := h.cacheOf(place).popSpare(class)
+	slot := h.slot(o, place)
 	h.places.Leave(place)
-	if e.addr != 0 {
-		return e, nil
-	}
-	m, err := h.takeMagazine(class, empty)
-	if err != nil {
-		return entry{}, err
-	}
-	e = m.pop()
-	h.keep(class, m)
-	return e, nil
-}
-
-// takeMagazine exchanges empty, or nil, for a magazine with blocks.
-func (h *Heap) takeMagazine(class uint8, empty *magazine) (m *magazine, err error) {
-	err = h.withReclaim(func() (err error) {
-		m, err = h.central[class].take(h, empty)
-		empty = nil
-		return err
-	})
-	return m, err
-}
-
-// store puts a free block into the cache, whose loaded magazine is full.
-func (h *Heap) store(class uint8, e entry) {
-	place := h.places.Enter()
-	stored, full := h.cacheOf(place).pushSpare(class, e)
-	h.places.Leave(place)
-	if stored {
+	if slot == nil {
 		return
-	}
-	if m := h.central[class].give(h, full, e); m != nil {
-		h.keep(class, m)
-	}
-}
-
-// keep puts a magazine into the cache of the place that it finds itself in,
-// which may be another than before, and what that has no room for into the
-// central.
-func (h *Heap) keep(class uint8, m *magazine) {
-	m, kept := h.keepHere(class, m)
-	if !kept && h.addCache() {
-		m, _ = h.keepHere(class, m)
-	}
-	if m != nil {
-		h.central[class].put(h, m)
-	}
-}
-
-// keepHere is accept, if the place has a cache of its own.
-func (h *Heap) keepHere(class uint8, m *magazine) (left *magazine, kept bool) {
-	place := h.places.Enter()
-	c := h.cacheOf(place)
-	if kept = c != &noCache; kept {
-		m = c.accept(class, m)
-	}
-	h.places.Leave(place)
-	return m, kept
-}
-
-// addCache gives the place that it finds itself in a cache. It reports whether
-// there is one: without memory, and beyond the places, the heap works slowly.
-func (h *Heap) addCache() bool {
-	place := h.places.Enter()
-	h.places.Leave(place)
-	if place >= pin.Max {
-		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed.Load() {
-		return false
-	}
-	if h.caches[place].Load() == noCache.addr() {
-		addr, err := h.newObject(cacheBytes)
-		if err != nil {
-			return false
-		}
-		cacheAt(addr).clear()
-		h.caches[place].Store(addr)
-	}
-	return true
-}
-
-// drainCaches empties the caches of all places. h.tending is held.
-func (h *Heap) drainCaches() {
-	var taken []*cache
-	for i := range h.caches {
-		if c := h.caches[i].Swap(noCache.addr()); c != noCache.addr() {
-			taken = append(taken, cacheAt(c))
-		}
-	}
-	if len(taken) == 0 {
+	if h.closed.Load() || h.draining || slot.Load() != noCache.addr() {
 		return
 	}
+	if addr, err := h.newObject(cacheBytes); err == nil {
+		cacheAt(addr).clear()
+		slot.Store(addr)
+	}
+}
+
+// drain returns what caches and stocks hold to the spans, and frees the spans
+// without a live block and the states in limbo. h.tending is held.
+func (h *Heap) drain() {
+	h.counting.Lock()
+	defer h.counting.Unlock()
+	taken := h.takeCaches()
 	h.places.Wait()
 	for _, c := range taken {
 		h.empty(c)
-		h.mu.Lock()
-		h.freeObject(c.addr(), cacheBytes)
-		h.mu.Unlock()
 	}
+	for i := range h.central {
+		h.central[i].drain(h)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range taken {
+		h.freeObject(c.addr(), cacheBytes)
+	}
+	h.draining = false
 }
 
-// empty returns what is in a cache that nobody can reach.
+// takeCaches takes all caches out of their slots and keeps others from coming
+// until h.draining is false.
+func (h *Heap) takeCaches() (taken []*cache) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.draining = true
+	take := func(slot *atomic.Uintptr) {
+		if c := slot.Swap(noCache.addr()); c != noCache.addr() {
+			taken = append(taken, cacheAt(c))
+		}
+	}
+	for i := range h.caches {
+		take(&h.caches[i])
+	}
+	for o := range h.own {
+		take(&o.cache)
+	}
+	return taken
+}
+
+// empty returns what is in a cache that nobody can reach to the spans.
 func (h *Heap) empty(c *cache) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -361,18 +357,22 @@ func (h *Heap) empty(c *cache) {
 			continue
 		}
 		m.n = c.fill(class, m)
-		h.central[class].put(h, m)
-		if c.spares[class] != 0 {
-			h.central[class].put(h, magazineAt(c.spares[class]))
-		}
+		h.central[class].takeBack(h, m, magazineAt(c.spares[class]))
 	}
 	c.clear()
 }
 
 // hasCaches reports whether a cache exists.
 func (h *Heap) hasCaches() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for i := range h.caches {
 		if h.caches[i].Load() != noCache.addr() {
+			return true
+		}
+	}
+	for o := range h.own {
+		if o.cache.Load() != noCache.addr() {
 			return true
 		}
 	}
@@ -380,26 +380,31 @@ func (h *Heap) hasCaches() bool {
 }
 
 // countCached adds up, by class, the free blocks that the caches hold. Their
-// processors may be using them.
+// users may be at work. h.counting is held, which keeps the caches.
 func (h *Heap) countCached(n *[numClasses]int) {
-	h.mu.Lock() // keeps a cache that is being drained from being freed
+	h.places.Each(func(place int) { cacheAt(h.caches[place].Load()).count(n) })
+	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.places.Each(func(place int) {
-		c := cacheAt(h.caches[place].Load())
-		if c == &noCache {
-			return
+	for o := range h.own {
+		cacheAt(o.cache.Load()).count(n)
+	}
+}
+
+// count adds the blocks in c to n, by class.
+func (c *cache) count(n *[numClasses]int) {
+	if c == &noCache {
+		return
+	}
+	for i := range n {
+		top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
+		spare := atomic.LoadUintptr(&c.spares[i])
+		if end == noTop() {
+			continue
 		}
-		for i := range n {
-			top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
-			spare := atomic.LoadUintptr(&c.spares[i])
-			if end == noTop() {
-				continue
-			}
-			batch := classes[i].batch
-			n[i] += int(min(batch, (top-(end-batch*entryBytes))/entryBytes))
-			if spare != 0 {
-				n[i] += int(min(batch, atomic.LoadUintptr(&magazineAt(spare).n)))
-			}
+		batch := classes[i].batch
+		n[i] += int(min(batch, (top-(end-batch*entryBytes))/entryBytes))
+		if spare != 0 {
+			n[i] += int(min(batch, atomic.LoadUintptr(&magazineAt(spare).n)))
 		}
-	})
+	}
 }

@@ -12,13 +12,16 @@ package heap
 
 import (
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
 )
 
-const (
-	stockMagazines = 4 // what a stock holds
-	emptyMagazines = 2 // how many empty ones are kept
+// How many magazines a central keeps, with blocks and without. Where more
+// processors may ask for some, it keeps more.
+var (
+	stockMagazines = max(4, runtime.NumCPU()/2)
+	emptyMagazines = max(2, runtime.NumCPU()/4)
 )
 
 // central is one class of one heap. mu guards it and the spans of its class.
@@ -39,19 +42,88 @@ type central struct {
 	empty   int // spans without a block in use
 	out     int // blocks that are not free in their span
 	holes   int // bytes of free blocks given back to the system
+
+	limbo uintptr // states of spans that were freed: see limbo.go
 }
 
-// take returns a magazine with one free block at least, or the error that kept
-// it from making a span. It takes over empty, a magazine without blocks or nil.
-func (c *central) take(h *Heap, empty *magazine) (*magazine, error) {
+// alloc returns a free block made a live one of size bytes, and loads the magazine
+// that it came from into the cache of o or of the place. It returns the state
+// that the block had: if that is no free one, the block was live already. An
+// error says what kept it from making a span.
+func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()
-	if empty != nil {
-		c.empties.push(empty)
+	m, err := c.filled(h)
+	if err != nil {
+		return 0, 0, err
 	}
+	e := m.pop()
+	was = e.claim(size)
+	c.exchange(h, o, m)
+	return e.addr, was, nil
+}
+
+// free makes b a free block of the cache of o or of the place, in a magazine that
+// it loads there. It reports false if b is not exactly a live block.
+func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
+	c.lock(h)
+	defer c.mu.Unlock()
+	m, err := c.newMagazine(h)
+	e := liveEntry(h, b)
+	if e.addr != 0 {
+		*state(e.state) = freeDirty
+	}
+	switch {
+	case err == nil && e.addr != 0:
+		m.push(e)
+		c.exchange(h, o, m)
+	case err == nil:
+		c.empties.push(m)
+	case e.addr != 0:
+		c.settle(h, []entry{e}) // there is no memory for a magazine
+	}
+	c.keepFew(h)
+	return e.addr != 0
+}
+
+// exchange loads m into the cache of o or of the place, and puts away what that
+// has to give for it.
+func (c *central) exchange(h *Heap, o *OwnCache, m *magazine) {
+	place := h.places.Enter()
+	out := cacheIn(h.slot(o, place)).exchange(c.class, m)
+	h.places.Leave(place)
+	switch {
+	case out == nil:
+	case out.n == 0:
+		c.empties.push(out)
+	case c.stock.n < stockMagazines:
+		c.stock.push(out)
+		c.stocked += int(out.n)
+		h.noteFreed(out.n * classes[c.class].size)
+	default:
+		h.noteFreed(out.n * classes[c.class].size)
+		c.unload(h, out)
+	}
+	c.keepFew(h)
+}
+
+// takeBack returns the blocks of magazines, which may be nil, to their spans.
+func (c *central) takeBack(h *Heap, magazines ...*magazine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range magazines {
+		if m != nil {
+			c.unload(h, m)
+		}
+	}
+	c.rested = false
+	c.keepFew(h)
+}
+
+// filled returns a magazine with one free block at least.
+func (c *central) filled(h *Heap) (*magazine, error) {
 	if m := c.stock.pop(); m != nil {
 		c.stocked -= int(m.n)
-		c.keepFew(h)
 		return m, nil
 	}
 	m, err := c.newMagazine(h)
@@ -76,41 +148,6 @@ func (c *central) take(h *Heap, empty *magazine) (*magazine, error) {
 	slices.Reverse(all[:n])
 	m.n = uintptr(n)
 	return m, nil
-}
-
-// give takes over full, a magazine with blocks or nil, and a block that found no
-// room, and returns a magazine with that block in it; nil if there is no memory
-// for one, and the block is back in its span.
-func (c *central) give(h *Heap, full *magazine, e entry) *magazine {
-	c.lock(h)
-	defer c.mu.Unlock()
-	if full != nil {
-		c.putBack(h, full)
-	}
-	m, err := c.newMagazine(h)
-	if err != nil {
-		c.settle(h, []entry{e})
-		return nil
-	}
-	m.push(e)
-	return m
-}
-
-// put takes over a magazine, whatever is in it.
-func (c *central) put(h *Heap, m *magazine) {
-	c.lock(h)
-	defer c.mu.Unlock()
-	c.putBack(h, m)
-	c.keepFew(h)
-}
-
-func (c *central) putBack(h *Heap, m *magazine) {
-	if m.n > 0 && c.stock.n < stockMagazines {
-		c.stock.push(m)
-		c.stocked += int(m.n)
-		return
-	}
-	c.unload(h, m)
 }
 
 // unload returns a magazine's blocks to their spans and keeps it without.
@@ -154,23 +191,29 @@ func (c *central) lock(h *Heap) {
 	h.wake()
 }
 
-// carve moves free blocks of s to out, from low addresses to high ones.
+// carve moves free blocks of s to out, from low addresses to high ones. A block
+// that is live all the same was freed twice at once and then allocated from the
+// other copy: it stays its owner's.
 func (c *central) carve(s *span, out []entry) (n int) {
 	if s.live == 0 {
 		c.empty--
 	}
+	carved := 0
 	words := classes[c.class].freeWords()
 	for w := uintptr(0); w < words && n < len(out); w++ {
 		word := s.free.word(w)
 		for *word != 0 && n < len(out) {
 			i := w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
-			out[n] = entry{s.base + i*s.size, s.stateOf(i)}
-			n++
+			carved++
+			if *state(s.stateOf(i)) >= freeZero {
+				out[n] = entry{s.base + i*s.size, s.stateOf(i)}
+				n++
+			}
 		}
 	}
-	s.live += uint32(n)
-	c.out += n
+	s.live += uint32(carved)
+	c.out += carved
 	c.holes -= int(s.holes)
 	s.holes, s.punched = 0, false
 	if s.live == uint32(classes[c.class].blocks) {
@@ -292,8 +335,16 @@ func (c *central) grow(h *Heap) error {
 	return nil
 }
 
-// release frees a span without a block in use.
+// release frees a span without a block in use, after a last look: a block that is
+// live all the same keeps its span.
 func (c *central) release(h *Heap, s *span) {
+	if live := s.retake(); live > 0 {
+		c.out += live
+		if s.live == uint32(classes[c.class].blocks) {
+			c.partial.remove(s)
+		}
+		return
+	}
 	c.partial.remove(s)
 	c.spans--
 	c.holes -= int(s.holes)
@@ -304,7 +355,7 @@ func (c *central) release(h *Heap, s *span) {
 	for at := s.base; at < s.end(); at += pageBytes {
 		*r.page(at) = nil
 	}
-	h.freeObject(s.states, classes[c.class].bitsBytes())
+	c.bury(h, s)
 	s.whole(freeRun)
 	h.freeRun(s)
 	h.wake()
@@ -315,5 +366,5 @@ func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stock, c.empties, c.stocked, c.partial = pile{}, pile{}, 0, list{}
-	c.spans, c.empty, c.out, c.holes = 0, 0, 0, 0
+	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

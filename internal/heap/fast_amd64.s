@@ -210,7 +210,7 @@ plain:
 TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
-	LEAQ OwnCache_c(AX), R9
+	MOVQ OwnCache_cache(AX), R9
 	TAKE(R9, plain)
 	FINISH(·plainOwnAlloc)
 
@@ -220,7 +220,7 @@ class:
 TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
 	STATE(OwnCache_holder(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
-	LEAQ OwnCache_c(AX), R8
+	MOVQ OwnCache_cache(AX), R8
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:

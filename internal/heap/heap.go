@@ -67,11 +67,15 @@ type Heap struct {
 	lost  list // runs that the system left without access
 	own   map[*OwnCache]struct{}
 
-	tending sync.Mutex
-	timer   *time.Timer
-	awake   atomic.Bool
-	tick    uint32 // ticks so far
-	drained uint32 // the tick in which the caches were last emptied
+	limbo    limbo
+	draining bool         // mu guards it: the caches are being taken, no others are made
+	freed    atomic.Int64 // bytes that came back since the heap last gave back all it could
+
+	tending  sync.Mutex
+	counting sync.Mutex // held while blocks are where Stats does not look
+	awake    atomic.Bool
+	tick     uint32 // ticks so far
+	drained  uint32 // the tick in which the caches were last emptied
 
 	central [numClasses]central
 }
@@ -102,8 +106,7 @@ func (h *Heap) Init(o Options) {
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
-	h.timer = time.AfterFunc(time.Hour, h.tend)
-	h.timer.Stop()
+	h.freed.Store(int64(o.MaxBytes)) // nothing was tried yet
 }
 
 // alloc is Alloc in Go.
@@ -116,7 +119,7 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	addr, was := h.cacheOf(place).take(class, size)
 	h.places.Leave(place)
 	if addr == 0 {
-		return h.allocSlow(class, size, align, zero)
+		return h.allocSlow(nil, class, size, align, zero)
 	}
 	return block(addr, size, zero && was != freeZero), nil
 }
@@ -124,17 +127,16 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	place := h.places.Enter()
 	st, class := stateAt(addr, h.holder)
-	if st != 0 && len(b) <= maxSmall { // which the state of a free block is not
-		place := h.places.Enter()
-		if int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
-			*state(st) = freeDirty
-			h.places.Leave(place)
-			return
-		}
+	// The state of a free block is larger than maxSmall.
+	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
+		*state(st) = freeDirty
 		h.places.Leave(place)
+		return
 	}
-	h.freeSlow(b)
+	h.places.Leave(place)
+	h.freeSlow(nil, b)
 }
 
 // Owns reports whether b begins in this heap's memory.
@@ -168,7 +170,6 @@ func (h *Heap) Close() {
 	if h.closed.Swap(true) {
 		return
 	}
-	h.timer.Stop()
 	h.initCaches()
 	for i := range h.central {
 		h.central[i].close()
@@ -181,7 +182,7 @@ func (h *Heap) Close() {
 	h.closeMeta()
 	giveHolder(h.holder)
 	for o := range h.own {
-		o.c.clear()
+		o.cache.Store(noCache.addr())
 	}
 	h.runs, h.large, h.lost, h.own = runs{}, largeCount{}, list{}, nil
 }

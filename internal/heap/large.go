@@ -44,29 +44,32 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
 		return nil, fmt.Errorf("%w: %d bytes at a multiple of %d", ErrOutOfMemory, size, align)
 	}
-	n := roundUp(uintptr(size), pageBytes) / pageBytes
-	var s *span
-	isZero := false
-	err := h.withReclaim(func() (err error) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if s, isZero, err = h.newRun(n, uintptr(align)); err == nil {
-			h.makeLarge(s, uintptr(size), uint8(bits.TrailingZeros(uint(align))))
-			if isZero || !zero {
-				h.occupy(s)
-			}
-		}
+	var b []byte
+	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, func() (err error) {
+		b, err = h.newLarge(size, align, zero)
 		return err
 	})
 	if err != nil {
 		return nil, h.refused(err)
 	}
+	return b, nil
+}
+
+// newLarge returns a large block.
+func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, isZero, err := h.newRun(roundUp(uintptr(size), pageBytes)/pageBytes, uintptr(align))
+	if err != nil {
+		return nil, err
+	}
+	h.makeLarge(s, uintptr(size), uint8(bits.TrailingZeros(uint(align))))
 	if zero && !isZero {
+		h.mu.Unlock()
 		h.clearUsed(s)
 		h.mu.Lock()
-		h.occupy(s)
-		h.mu.Unlock()
 	}
+	h.occupy(s)
 	return unsafe.Slice((*byte)(vm.Pointer(s.base)), size), nil
 }
 
@@ -192,7 +195,15 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	if uintptr(size) > s.size || uintptr(size) <= s.size/2 {
 		return nil, false
 	}
-	*state(s.stateOf(s.index(addr))) = uint16(size)
+	place := h.places.Enter()
+	e := liveEntry(h, b)
+	if e.addr != 0 {
+		*state(e.state) = uint16(size)
+	}
+	h.places.Leave(place)
+	if e.addr == 0 {
+		h.misused("Resize", b)
+	}
 	return unsafe.Slice((*byte)(vm.Pointer(addr)), size), true
 }
 

@@ -26,6 +26,16 @@ type entry struct {
 	state uintptr // where the block's state stands
 }
 
+// claim makes a free block a live one of size bytes, and returns the state that
+// it had: if that is no free one then nothing was done.
+func (e *entry) claim(size int) (was uint16) {
+	st := state(e.state)
+	if was = *st; was >= freeZero {
+		*st = uint16(size)
+	}
+	return was
+}
+
 // magazine is the head of one. n is right while it is not loaded: a loaded
 // magazine's fill is its slot's top.
 type magazine struct {

@@ -1,20 +1,21 @@
 // Own: a cache that belongs to one goroutine instead of a processor.
 //
-// It draws on the centrals like any other, and needs no place: whoever uses it
-// has it to itself.
+// It draws on the centrals like any other. Whoever uses it has it to itself, but
+// for those who drain the heap: against them its user holds a place, any.
 
 package heap
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 )
 
 // OwnCache is a cache with one owner; Init makes it ready. Blocks from it may be
 // freed to the heap, and the heap's to it.
 type OwnCache struct {
-	holder uint64 // the heap's
-	c      cache
+	holder uint64         // the heap's
+	cache  atomic.Uintptr // where it is; noCache until it needs one
 	heap   *Heap
 	closed bool
 }
@@ -22,7 +23,7 @@ type OwnCache struct {
 // Init makes o an empty cache of h. Its owner must Close it.
 func (o *OwnCache) Init(h *Heap) {
 	o.heap, o.holder = h, h.holder
-	o.c.clear()
+	o.cache.Store(noCache.addr())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed.Load() {
@@ -39,81 +40,55 @@ func (o *OwnCache) Close() {
 	}
 	o.closed = true
 	h := o.heap
+	h.counting.Lock()
+	defer h.counting.Unlock()
 	h.mu.Lock()
 	delete(h.own, o)
 	h.mu.Unlock()
-	h.empty(&o.c)
+	c := cacheAt(o.cache.Swap(noCache.addr()))
+	if c == &noCache {
+		return
+	}
+	h.empty(c)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed.Load() {
+		h.freeObject(c.addr(), cacheBytes)
+	}
 }
 
 // alloc is Alloc in Go.
 func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
+	h := o.heap
 	class := classFor(size, align)
 	if class == 0 {
 		o.mustBeOpen("Alloc")
-		return o.heap.allocLarge(size, align, zero)
+		return h.allocLarge(size, align, zero)
 	}
-	addr, was := o.c.take(class, size)
+	place := h.places.Enter()
+	addr, was := cacheAt(o.cache.Load()).take(class, size)
+	h.places.Leave(place)
 	if addr == 0 {
-		return o.allocSlow(class, size, align, zero)
+		o.mustBeOpen("Alloc")
+		return h.allocSlow(o, class, size, align, zero)
 	}
 	return block(addr, size, zero && was != freeZero), nil
 }
 
-// allocSlow is Alloc of a small block where the cache has none to give.
-func (o *OwnCache) allocSlow(class uint8, size, align int, zero bool) ([]byte, error) {
-	o.mustBeOpen("Alloc")
-	h := o.heap
-	if twice := o.c.dropLive(class); twice != 0 {
-		freedTwice(twice)
-	}
-	e, empty := o.c.popSpare(class)
-	if e.addr != 0 {
-		return h.use(e, nil, size, align, zero)
-	}
-	m, err := h.takeMagazine(class, empty)
-	if err == nil {
-		e = m.pop()
-		o.keep(class, m)
-	}
-	return h.use(e, err, size, align, zero)
-}
-
 // free is Free in Go.
 func (o *OwnCache) free(b []byte) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	st, class := stateAt(addr, o.holder)
-	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && o.c.push(class, entry{addr, st}) {
-		*state(st) = freeDirty
-		return
-	}
-	o.freeSlow(b)
-}
-
-// freeSlow is Free where the cache has no room, or b is no small block.
-func (o *OwnCache) freeSlow(b []byte) {
-	o.mustBeOpen("Free")
 	h := o.heap
-	e, class := h.smallBlock(b)
-	if e.addr == 0 {
-		h.freeLarge(b)
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	place := h.places.Enter()
+	st, class := stateAt(addr, o.holder)
+	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && cacheAt(o.cache.Load()).push(class, entry{addr, st}) {
+		*state(st) = freeDirty
+		h.places.Leave(place)
 		return
 	}
-	*state(e.state) = freeDirty
-	stored, full := o.c.pushSpare(class, e)
-	if stored {
-		return
-	}
-	if m := h.central[class].give(h, full, e); m != nil {
-		o.keep(class, m)
-	}
-}
-
-// keep puts a magazine into the cache, and what that has no room for into the
-// central.
-func (o *OwnCache) keep(class uint8, m *magazine) {
-	if m = o.c.accept(class, m); m != nil {
-		o.heap.central[class].put(o.heap, m)
-	}
+	h.places.Leave(place)
+	o.mustBeOpen("Free")
+	h.freeSlow(o, b)
 }
 
 func (o *OwnCache) mustBeOpen(call string) {

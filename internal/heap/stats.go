@@ -33,6 +33,7 @@ type ClassStats struct {
 // Free count nothing for it.
 func (h *Heap) Stats() Stats {
 	st := Stats{Name: h.name, MaxBytes: int(h.maxBytes)}
+	h.counting.Lock()
 	var cached [numClasses]int
 	h.countCached(&cached)
 	holes := 0
@@ -57,6 +58,7 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += out - in
 		st.Allocated += (out - in) * int(class.size)
 	}
+	h.counting.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &h.runs

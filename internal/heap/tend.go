@@ -26,12 +26,22 @@ const (
 	ticksPerDecay     = 3
 	ticksBetweenDrain = ticksPerDecay
 	holeBatch         = 32 // spans looked at under one lock
+
+	// Caches that hold more than minHoard bytes, and more than this part of what
+	// is live, are drained while the heap is busy too.
+	minHoard   = 512 << 10
+	hoardShare = 8
+
+	// At its limit the heap looks for memory once so much of it was freed.
+	reclaimShare = 64
 )
 
-// wake makes sure that the timer runs.
+// wake makes sure that the timer runs. It is made anew each time: one that is
+// reset would belong to the testing/synctest bubble that it was made in, and end
+// the process outside of it.
 func (h *Heap) wake() {
 	if h.decay > 0 && !h.awake.Load() && !h.awake.Swap(true) {
-		h.timer.Reset(h.decay / ticksPerDecay)
+		time.AfterFunc(h.decay/ticksPerDecay, h.tend)
 	}
 }
 
@@ -50,11 +60,11 @@ func (h *Heap) tend() {
 			busy = true
 		}
 	}
-	cached := h.hasCaches()
-	if !busy && cached && h.tick-h.drained >= ticksBetweenDrain {
+	cached := h.hasCaches() || h.hasLimbo()
+	if cached && h.tick-h.drained >= ticksBetweenDrain && (!busy || h.hoards()) {
 		h.drained, cached = h.tick, false
-		h.drainCaches()
-		h.shrink()
+		h.drain()
+		h.punch()
 	}
 	h.retryLost()
 	h.mu.Lock()
@@ -70,6 +80,16 @@ func (h *Heap) tend() {
 	}
 }
 
+// hoards reports whether the caches hold much, beside what is live.
+func (h *Heap) hoards() bool {
+	st := h.Stats()
+	cached := 0
+	for _, c := range st.Classes {
+		cached += c.Cached * c.Size
+	}
+	return cached > max(minHoard, st.Allocated/hoardShare)
+}
+
 // Trim gives back, now, all memory that holds no live block.
 func (h *Heap) Trim() {
 	h.tending.Lock()
@@ -77,48 +97,79 @@ func (h *Heap) Trim() {
 	if h.closed.Load() {
 		panic(h.closedMessage("Trim"))
 	}
-	h.release()
-}
-
-// withReclaim calls f, which allocates, and where f finds no memory gives some
-// back and tries again: first the memory of free pages, then everything. No
-// lock of the heap is held.
-func (h *Heap) withReclaim(f func() error) error {
-	err := f()
-	if err == nil || err == errClosed {
-		return err
-	}
-	h.reclaim(func() { h.purge(^uintptr(0)) })
-	if err = f(); err == nil || err == errClosed {
-		return err
-	}
-	h.reclaim(h.release)
-	return f()
-}
-
-func (h *Heap) reclaim(giveBack func()) {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if !h.closed.Load() {
-		giveBack()
-	}
-}
-
-// release gives back all memory that holds no live block.
-func (h *Heap) release() {
-	h.drainCaches()
-	h.shrink()
+	h.drain()
+	h.punch()
 	h.retryLost()
 	h.unsettle()
 	h.purge(^uintptr(0))
 }
 
-// shrink makes every class give back what it can.
-func (h *Heap) shrink() {
+// withReclaim calls f, which allocates that many pages at most, and where f finds
+// no memory gives some back and tries again. No lock of the heap is held.
+func (h *Heap) withReclaim(pages uintptr, f func() error) error {
+	err := f()
+	for _, giveBack := range [...]func(*Heap, uintptr) bool{(*Heap).purgeFor, (*Heap).drainFor, (*Heap).purgeFor} {
+		if err == nil || err == errClosed {
+			break
+		}
+		if giveBack(h, pages) {
+			err = f()
+		}
+	}
+	return err
+}
+
+// purgeFor gives the memory of free pages back where that helps to get others,
+// and reports whether it did.
+func (h *Heap) purgeFor(pages uintptr) bool {
+	h.mu.Lock()
+	helps := h.runs.dirty > 0 && h.mayCharge(pages) == nil
+	h.mu.Unlock()
+	if !helps {
+		return false
+	}
+	if h.maxBytes == 0 {
+		pages = ^uintptr(0) // it is the system that has no more
+	}
+	return h.reclaim(func() { h.purge(pages) })
+}
+
+// drainFor gives back all memory that holds no live block, unless so little was
+// freed since it last did so that it would be in vain.
+func (h *Heap) drainFor(uintptr) bool {
+	if h.maxBytes != 0 && h.freed.Load() < int64(h.maxBytes/reclaimShare) {
+		return false
+	}
+	return h.reclaim(func() {
+		h.freed.Store(0)
+		h.drain()
+		h.retryLost()
+		h.unsettle()
+	})
+}
+
+// noteFreed counts blocks that came back, of n bytes together, where there is a
+// limit.
+func (h *Heap) noteFreed(n uintptr) {
+	if h.maxBytes != 0 {
+		h.freed.Add(int64(n))
+	}
+}
+
+func (h *Heap) reclaim(giveBack func()) bool {
+	h.tending.Lock()
+	defer h.tending.Unlock()
+	if h.closed.Load() {
+		return false
+	}
+	giveBack()
+	return true
+}
+
+// punch makes every class give back the system pages that only free blocks touch.
+func (h *Heap) punch() {
 	for i := range h.central {
-		c := &h.central[i]
-		c.shrink(h)
-		c.punch(h)
+		h.central[i].punch(h)
 	}
 }
 

@@ -1,0 +1,101 @@
+// Limbo: the states of spans that were freed, until nobody can have an entry that
+// points to them.
+//
+// Two goroutines that free one block in the same few nanoseconds may both pass
+// Free's check, and then two entries for it exist. The first of them to be
+// allocated makes the block's state a live one, by which the second is found.
+// The second may come much later, from a magazine that lay still: when the block
+// has gone home, its span was freed, and its pages hold something else. So the
+// states of a freed span are no free ones, and stay where they are until the
+// caches were drained. Then no entry for the span is left anywhere.
+//
+//	states of a span ---release---> limbo ---drain---> free metadata
+//
+// That a drain leaves none is seen from where an entry can be: in a cache, in a
+// central's stock, or with somebody who holds a place or the central's lock. A
+// drain first sees to it that there are no caches and that everybody has left the
+// places, and then empties the caches it took and the stocks, into the spans. Who
+// frees a block after that looks at its span first, and finds none.
+//
+// What this does not find: the second entry is allocated in the same few
+// nanoseconds as the first, or as the span is freed.
+
+package heap
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	gone = 0 // the state of every block of a freed span; no free block has it
+
+	minLimbo   = 256 << 10 // bytes that may be in limbo in any case ...
+	limboShare = 32        // ... or this part of what the heap has committed
+)
+
+// limbo counts what is in the limbo of all classes of a heap.
+type limbo struct {
+	bytes uintptr     // the heap's mu guards it
+	full  atomic.Bool // there is more than there may be
+}
+
+// bury moves the states of s into limbo. h.mu is held.
+func (c *central) bury(h *Heap, s *span) {
+	class := &classes[c.class]
+	clear(unsafe.Slice((*uint64)(vm.Pointer(s.states)), class.statesBytes()/8))
+	*s.free.word(0) = uint64(c.limbo)
+	c.limbo = s.states
+	h.limbo.bytes += class.bitsBytes()
+	if h.limbo.bytes > max(minLimbo, h.runs.committed/limboShare) {
+		h.limbo.full.Store(true)
+	}
+}
+
+func (h *Heap) hasLimbo() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.limbo.bytes > 0
+}
+
+// drain is a class's part of the heap's drain: there are no caches.
+func (c *central) drain(h *Heap) {
+	c.shrink(h)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	class := &classes[c.class]
+	for c.limbo != 0 {
+		states := c.limbo
+		c.limbo = uintptr(*bitmap(states + class.statesBytes()).word(0))
+		h.freeObject(states, class.bitsBytes())
+		h.limbo.bytes -= class.bitsBytes()
+	}
+	if h.limbo.bytes == 0 {
+		h.limbo.full.Store(false)
+	}
+}
+
+// retake takes the blocks of s, of which none is in use, that are live all the
+// same: allocated from an entry that was one too many. It returns how many.
+func (s *span) retake() (live int) {
+	blocks := classes[s.class].blocks
+	for i := uintptr(0); i < blocks; {
+		// Four states at a time: both free ones differ in the lowest bit alone.
+		const free = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
+		if i%4 == 0 && i+4 <= blocks && *(*uint64)(vm.Pointer(s.stateOf(i)))&free == free {
+			i += 4
+			continue
+		}
+		if *state(s.stateOf(i)) < freeZero {
+			s.free.clearRange(i, 1)
+			s.live++
+			live++
+		}
+		i++
+	}
+	return live
+}

@@ -1,0 +1,292 @@
+package heap
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+func entryOf(b []byte) (class uint8, e entry) {
+	addr := uintptr(unsafe.Pointer(&b[0]))
+	s := spanAt(addr)
+	return s.class, entry{addr, s.stateOf(s.index(addr))}
+}
+
+// goHome returns what the cache of the place and the stock hold of a class to the
+// spans, and frees the empty ones.
+func goHome(h *Heap, class uint8) {
+	c := &h.central[class]
+	place := h.places.Enter()
+	cache := h.cacheOf(place)
+	m, spare := cache.loaded(class), magazineAt(cache.spares[class])
+	if m != nil {
+		m.n = cache.fill(class, m)
+		cache.tops[class], cache.ends[class], cache.spares[class] = noTop(), noTop(), 0
+	}
+	h.places.Leave(place)
+	c.takeBack(h, m, spare)
+	c.shrink(h)
+}
+
+// A block that two goroutines freed at once went home by its first entry, its
+// span was freed and its pages are another block's. The second entry still lies
+// in a cache: allocating it is found, and nobody else is harmed.
+func TestSecondEntryOutlivesTheSpan(t *testing.T) {
+	for _, size := range []int{8, 64, 1000, 32 << 10} {
+		for _, own := range []bool{false, true} {
+			t.Run(fmt.Sprintf("size=%d,own=%v", size, own), func(t *testing.T) {
+				h := newHeap(t, Options{})
+				b := alloc(t, h, size)
+				class, e := entryOf(b)
+				h.Free(b)
+				goHome(h, class)
+				if s := spanAt(e.addr); s != nil && s.kind == blockRun {
+					t.Fatal("the span is still there")
+				}
+				var o *OwnCache
+				if own {
+					o = newOwnCache(h)
+					defer o.Close()
+				}
+				h.addCache(o)
+				place := h.places.Enter()
+				slot := h.slot(o, place)
+				h.places.Leave(place)
+				c := &h.central[class]
+				m, err := c.newMagazine(h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.push(e)
+				cacheIn(slot).exchange(class, m)
+
+				// What has the pages now, and new states.
+				over := alloc(t, h, 64<<10)
+				fill(over, 9)
+				var others [][]byte
+				for range 300 {
+					others = append(others, alloc(t, h, 24), alloc(t, h, 200))
+				}
+				for _, b := range others {
+					fill(b, 7)
+				}
+				allocOne := func() ([]byte, error) { return h.Alloc(size, 1, false) }
+				if own {
+					allocOne = func() ([]byte, error) { return o.Alloc(size, 1, false) }
+				}
+				got := panicOf(func() { allocOne() })
+				if !strings.Contains(got, "freed by two goroutines at once") {
+					t.Errorf("Alloc of the second entry: panic %q", got)
+				}
+				for range 300 {
+					b, err := allocOne()
+					if err != nil {
+						t.Fatal(err)
+					}
+					fill(b, 1)
+					others = append(others, b)
+				}
+				if !allSet(over, 9) {
+					t.Error("another's block changed")
+				}
+				for i, b := range others {
+					if !allSet(b, b[0]) {
+						t.Fatalf("block %d of others changed", i)
+					}
+					h.Free(b)
+				}
+				h.Free(over)
+			})
+		}
+	}
+}
+
+// A block that came home by one entry and was allocated by the other is live: its
+// span neither hands it out again nor goes while it is.
+func TestLiveBlockKeepsItsSpan(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1000)
+	class, e := entryOf(b)
+	h.Free(b)
+	goHome(h, class) // would free the span ...
+	b = alloc(t, h, 1000)
+	class, e = entryOf(b)
+	h.Free(b)
+	place := h.places.Enter()
+	cache := h.cacheOf(place)
+	cache.tops[class] -= entryBytes // ... but for this entry, which is out twice
+	h.places.Leave(place)
+	c := &h.central[class]
+	c.mu.Lock()
+	c.settle(h, []entry{e})
+	c.mu.Unlock()
+	if was := e.claim(1000); was < freeZero {
+		t.Fatal("the second entry is not free")
+	}
+	live := unsafe.Slice((*byte)(unsafe.Pointer(&b[0])), 1000)
+	fill(live, 5)
+	h.Trim()
+	if s := spanAt(e.addr); s == nil || s.kind != blockRun {
+		t.Fatal("the span went with a live block in it")
+	}
+	var others [][]byte
+	for range 200 {
+		o := alloc(t, h, 1000)
+		fill(o, 6)
+		others = append(others, o)
+	}
+	if !allSet(live, 5) {
+		t.Error("the block was handed out again")
+	}
+	for _, o := range others {
+		h.Free(o)
+	}
+	h.Free(live) // an innocent one: it must not panic
+	h.Trim()
+	if st := h.Stats(); st.Blocks != 0 || st.Active != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// Random programs in which some frees happen twice at once: each block has one
+// owner, no Free of a live block panics, and an Alloc that panics says why.
+func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
+	programs := 200
+	switch {
+	case vm.GoBacked:
+		programs = 4
+	case testing.Short():
+		programs = 40
+	}
+	for seed := range programs {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		h := newHeap(t, Options{})
+		o := newOwnCache(h)
+		sizes := []int{8, 16, 100, 1000, 9000, 30000, 40000, 100000}
+		sizes = sizes[r.IntN(4):]
+		var live [][]byte
+		check := func(b []byte) {
+			if !allSet(b, b[0]) {
+				t.Fatalf("seed %d: a block of %d bytes changed", seed, len(b))
+			}
+		}
+		for step := range 3000 {
+			switch n := r.IntN(100); {
+			case n < 48 || len(live) == 0:
+				size := sizes[r.IntN(len(sizes))]
+				var b []byte
+				got := panicOf(func() {
+					if n%2 == 0 {
+						b, _ = h.Alloc(size, 1, false)
+					} else {
+						b, _ = o.Alloc(size, 1, false)
+					}
+				})
+				switch {
+				case got == "":
+					fill(b, byte(step))
+					live = append(live, b)
+				case !strings.Contains(got, "freed by two goroutines at once"):
+					t.Fatalf("seed %d: Alloc panics with %q", seed, got)
+				}
+			case n < 96:
+				i := r.IntN(len(live))
+				b := live[i]
+				live[i] = live[len(live)-1]
+				live = live[:len(live)-1]
+				check(b)
+				s := spanAt(uintptr(unsafe.Pointer(&b[0])))
+				twice := n%8 == 0 && s.kind == blockRun
+				var class uint8
+				var e entry
+				if twice {
+					class, e = entryOf(b)
+				}
+				if n%2 == 0 {
+					h.Free(b)
+				} else {
+					o.Free(b)
+				}
+				if twice {
+					freeAgain(t, h, class, e)
+				}
+			case n < 98:
+				h.Tick()
+			case n < 99:
+				h.Trim()
+			default:
+				for len(live) > 0 {
+					b := live[len(live)-1]
+					live = live[:len(live)-1]
+					check(b)
+					h.Free(b)
+				}
+			}
+		}
+		for _, b := range live {
+			check(b)
+			h.Free(b)
+		}
+		o.Close()
+		h.Trim()
+		if st := h.Stats(); st.Active != 0 || st.Blocks != 0 {
+			t.Fatalf("seed %d: %+v", seed, st)
+		}
+		h.Close()
+	}
+}
+
+// What is in limbo is bounded, by a drain that the one who frees makes.
+func TestLimboIsBounded(t *testing.T) {
+	h := newHeap(t, Options{})
+	most := uintptr(0)
+	for range 3 {
+		var live [][]byte
+		for range 200000 {
+			live = append(live, alloc(t, h, 16))
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+		most = max(most, h.limbo.bytes)
+	}
+	if most == 0 || most > minLimbo+uintptr(classes[classOf[2]].bitsBytes()) {
+		t.Errorf("up to %d bytes in limbo", most)
+	}
+	h.Trim()
+	if h.limbo.bytes != 0 || h.limbo.full.Load() {
+		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes)
+	}
+}
+
+// The states of a freed span stay where they are while an entry may point to
+// them: until a drain, and not less.
+func TestStatesStayInLimboUntilADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	var live [][]byte
+	for range 5000 {
+		live = append(live, alloc(t, h, 100))
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	class, e := entryOf(live[0])
+	goHome(h, class)
+	if h.limbo.bytes == 0 || *state(e.state) != gone {
+		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes, *state(e.state))
+	}
+	for range 20000 { // takes whatever metadata is free
+		alloc(t, h, 8)
+	}
+	if *state(e.state) != gone {
+		t.Errorf("the state of a freed span's block became %#x", *state(e.state))
+	}
+	h.Trim()
+	if h.limbo.bytes != 0 {
+		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes)
+	}
+}
