@@ -5,7 +5,8 @@
 // tables, sides and stacks have been written to before.
 //
 // The slow path is a loop of enter, try, leave: after a miss the goroutine may
-// be at another place.
+// be at another place. It asks for the one where the fast path missed, or it
+// would fill a stack that the next call does not look at.
 
 package pool
 
@@ -59,7 +60,7 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 		}
 	}
 	b.places.Leave(place)
-	return b.getSlow()
+	return b.getSlow(place)
 }
 
 // cleared returns the block at addr, with its first bytes cleared.
@@ -70,8 +71,8 @@ func cleared(addr, bytes uintptr) (unsafe.Pointer, error) {
 }
 
 // getSlow is get where the stack has no block to give.
-func (b *Blocks) getSlow() (unsafe.Pointer, error) {
-	b.dropLive()
+func (b *Blocks) getSlow(place int) (unsafe.Pointer, error) {
+	b.dropLive(place)
 	var batch [fullStackBlocks / 2]entry
 	n, err := b.take(batch[:b.room/2])
 	if err != nil {
@@ -82,7 +83,7 @@ func (b *Blocks) getSlow() (unsafe.Pointer, error) {
 			*(*byte)(pointer(e.addr)), *(*byte)(pointer(e.addr + b.zero - 1)) = 0, 0
 		}
 	}
-	b.store(batch[:n-1])
+	b.store(place, batch[:n-1])
 	e := batch[n-1]
 	stateAt(e.state).store(stateLive)
 	return cleared(e.addr, b.zero)
@@ -90,9 +91,9 @@ func (b *Blocks) getSlow() (unsafe.Pointer, error) {
 
 // dropLive panics if the next block of the stack is not free; from then on it
 // is nobody's but its owner's.
-func (b *Blocks) dropLive() {
+func (b *Blocks) dropLive(place int) {
 	twice := uintptr(0)
-	place := b.places.Enter()
+	place = b.places.EnterAt(place)
 	if s := b.stackAt(place); s != nil {
 		if n := s.n.load(); n > 0 && stateAt(s.entries[n-1].state).load() != stateFree {
 			s.n.store(n - 1)
@@ -111,16 +112,16 @@ func (b *Blocks) put(p unsafe.Pointer) {
 	done, _ := b.push(b.stackAt(place), uintptr(p))
 	b.places.Leave(place)
 	if !done {
-		b.putSlow(uintptr(p))
+		b.putSlow(place, uintptr(p))
 	}
 }
 
 // putSlow is put where the stack is full or missing, or there is no such block.
-func (b *Blocks) putSlow(addr uintptr) {
+func (b *Blocks) putSlow(place int, addr uintptr) {
 	for tries := 0; ; tries++ {
 		var oldest [fullStackBlocks / 2]entry
 		moved := 0
-		place := b.places.Enter()
+		place = b.places.EnterAt(place)
 		s := b.stackAt(place)
 		done, misused := b.push(s, addr)
 		if !done && !misused && s != nil {
@@ -193,10 +194,10 @@ func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
 
 // store puts free blocks on the stack of the processor that it runs on, and
 // gives them back to the central where that is full or missing.
-func (b *Blocks) store(in []entry) {
+func (b *Blocks) store(place int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
 		kept := false
-		place := b.places.Enter()
+		place = b.places.EnterAt(place)
 		s := b.stackAt(place)
 		if s != nil {
 			if n := s.n.load(); n+uint64(len(in)) <= s.room {
@@ -247,7 +248,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	if n > 0 {
 		return n, nil
 	}
-	b.dropLive()
+	b.dropLive(place)
 	n, err := b.take(out)
 	for _, e := range out[:n] {
 		stateAt(e.state).store(stateLive)

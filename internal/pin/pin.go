@@ -11,8 +11,8 @@
 //
 // While a goroutine holds a place it must not block, allocate on the Go heap,
 // panic, take a lock, hold a second place or touch memory that may fault. Slow
-// paths are a loop of enter, try, leave: after a miss the goroutine may get
-// another place.
+// paths are a loop of enter, try, leave, with EnterAt from the second round on;
+// the goroutine may get another place all the same.
 //
 // What stands at a place is taken away from its holder in two steps: take it
 // out of the table, by an atomic swap, and Wait. After that nobody holds a
@@ -34,6 +34,11 @@ type Places struct{}
 
 // Enter returns the place that the goroutine holds until Leave.
 func (*Places) Enter() int { return procPin() }
+
+// EnterAt is Enter for the next try of a slow path. It returns the given place,
+// where the try before was, if the build can choose and nobody holds it.
+// Otherwise a slow path might fill one place and look for it at another.
+func (*Places) EnterAt(int) int { return procPin() }
 
 // Leave ends what Enter began.
 func (*Places) Leave(int) { procUnpin() }

@@ -1,8 +1,9 @@
 // Pin without the runtime: each place has a lock.
 //
-// A goroutine prefers the place that the address of its stack points at, and
-// takes another where that one is held. Slower than pin.go, but plain Go, and
-// the race detector understands it.
+// A goroutine prefers the place that the address of its stack frame points at,
+// and takes another where that one is held. A call at another depth may prefer
+// another place. Slower than pin.go, but plain Go, and the race detector
+// understands it.
 
 //go:build race || freehold_portable
 
@@ -28,8 +29,10 @@ type place struct {
 }
 
 // Enter returns the place that the goroutine holds until Leave.
-func (p *Places) Enter() int {
-	first := int(Stripe(placeBits))
+func (p *Places) Enter() int { return p.EnterAt(int(Stripe(placeBits))) }
+
+// EnterAt is Enter, which prefers the given place.
+func (p *Places) EnterAt(first int) int {
 	for i := range Max {
 		at := (first + i) % Max
 		if p.places[at].mu.TryLock() {
