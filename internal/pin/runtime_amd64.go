@@ -5,6 +5,9 @@
 // waits for it: what procPin does, for free. Such functions are called as Go
 // functions call each other, by registers: by way of the stack, as Go calls
 // assembly that it has a declaration of, costs as much as the pin.
+//
+// Nothing in the language promises that, so the assembly runs only with the
+// versions of Go that were tested. How to test a new one stands at TestKnown.
 
 //go:build !race && !freehold_portable
 
@@ -12,8 +15,16 @@ package pin
 
 import (
 	"bytes"
+	"runtime"
+	"strings"
 	"unsafe"
 )
+
+// tested are the versions of Go, patch releases included, in which assembly was
+// found not to be preempted.
+var tested = []string{"go1.26"}
+
+var version = runtime.Version()
 
 // Where the runtime keeps the processor's number: g, which assembly has in R14,
 // holds the address of an m, that of a p, and that its number.
@@ -23,11 +34,27 @@ const (
 	PID = 0    // p.id, 4 bytes
 )
 
-// Known reports whether the runtime and the compiler are as the constants say
-// and as assembly expects: integer arguments and results in AX, BX, CX, DI, SI
-// in this order, g in R14, 0 in X15. Where they are not, on another system or
-// with another version of Go, such assembly must not run.
-func Known() bool { return knownRuntime() && knownCompiler() && findsProcessor() }
+// Known reports whether this version of Go was tested, and whether the runtime
+// and the compiler are as the constants say and as assembly expects: integer
+// arguments and results in AX, BX, CX, DI, SI in this order, g in R14, 0 in X15.
+// Where they are not, on another system or with another version of Go, such
+// assembly must not run.
+func Known() bool {
+	return knownVersion() && knownRuntime() && knownCompiler() && findsProcessor()
+}
+
+// knownVersion reports whether the version is a tested one or a patch release of
+// that. Development versions, candidates, experiments and the versions of other
+// vendors are not, since they may have another runtime.
+func knownVersion() bool {
+	for _, v := range tested {
+		patch, found := strings.CutPrefix(version, v)
+		if found && (patch == "" || patch[0] == '.' && strings.Trim(patch[1:], "0123456789") == "") {
+			return true
+		}
+	}
+	return false
+}
 
 // Func returns the assembly function at the address in entry, which stays there,
 // as a Go function.
@@ -50,11 +77,11 @@ func knownRuntime() bool {
 }
 
 // entryPoints returns the addresses of the functions in runtime_amd64.s.
-func entryPoints() (probe, processor uintptr)
+func entryPoints() (probe, processor, linger uintptr)
 
-var entry struct{ probe, processor uintptr }
+var entry struct{ probe, processor, linger uintptr }
 
-func init() { entry.probe, entry.processor = entryPoints() }
+func init() { entry.probe, entry.processor, entry.linger = entryPoints() }
 
 func knownCompiler() bool {
 	probe := Func[func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)](&entry.probe)

@@ -42,10 +42,35 @@ TEXT processor<>(SB), NOSPLIT, $0-0
 	MOVL const_PID(AX), AX
 	RET
 
-// func entryPoints() (probe, processor uintptr)
-TEXT ·entryPoints(SB), NOSPLIT, $0-16
+// func(word *uint64, wait, stay uintptr) (change uint64, asked bool)
+//
+// It waits until the runtime has asked the goroutine to yield, at most wait
+// rounds, stays for as many more, and returns by how much the word has changed
+// meanwhile. For the test that it is not preempted.
+TEXT linger<>(SB), NOSPLIT, $0-0
+	MOVQ (AX), R8
+waiting:
+	CMPQ 16(R14), $-1314 // g.stackguard0 == stackPreempt
+	JEQ  staying
+	PAUSE
+	DECQ BX
+	JNE  waiting
+	RET
+staying:
+	PAUSE
+	DECQ CX
+	JNE  staying
+	MOVQ (AX), AX
+	SUBQ R8, AX
+	MOVL $1, BX
+	RET
+
+// func entryPoints() (probe, processor, linger uintptr)
+TEXT ·entryPoints(SB), NOSPLIT, $0-24
 	LEAQ probe<>(SB), AX
 	MOVQ AX, probe+0(FP)
 	LEAQ processor<>(SB), AX
 	MOVQ AX, processor+8(FP)
+	LEAQ linger<>(SB), AX
+	MOVQ AX, linger+16(FP)
 	RET
