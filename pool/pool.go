@@ -13,7 +13,7 @@ import (
 
 // Pool hands out values of type T, in blocks that are side by side; see
 // [Blocks], which it is with types and with generations: twelve more bytes of
-// bookkeeping a value. It is safe for concurrent use.
+// bookkeeping a value. It is safe for concurrent use and must not be copied.
 type Pool[T any] struct{ blocks Blocks }
 
 // New returns a pool of values of type T, with memory from parent, which must
