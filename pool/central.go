@@ -124,10 +124,17 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int) {
 func (b *Blocks) giveBack(in []entry) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
+	var c *chunk // of the entry before
 	for _, e := range in {
-		c, i := b.find(e.addr)
-		if c == nil || stateAt(e.state).load() != stateFree || c.free[i/64]&(1<<(i%64)) != 0 {
-			continue // freed by two goroutines at once: in use again, or back already
+		if c == nil || e.addr-c.base >= 1<<b.shift {
+			c = b.chunkOf(e.addr)
+		}
+		if c == nil || stateAt(e.state).load() != stateFree {
+			continue // freed by two goroutines at once: gone, or in use again
+		}
+		i := b.index(e.addr - c.base)
+		if c.free[i/64]&(1<<(i%64)) != 0 {
+			continue // or back already
 		}
 		c.free[i/64] |= 1 << (i % 64)
 		c.freeBlocks++

@@ -200,21 +200,6 @@ func (b *Blocks) give(c *chunk) {
 // chunkOf returns the chunk around addr, or nil.
 func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
 
-// find returns the chunk and the number of the block that begins at addr; nil
-// if none does.
-func (b *Blocks) find(addr uintptr) (*chunk, uintptr) {
-	c := b.chunkOf(addr)
-	if c == nil {
-		return nil, 0
-	}
-	off := addr - c.base
-	i := b.index(off)
-	if i >= c.blocks || i*b.stride != off {
-		return nil, 0
-	}
-	return c, i
-}
-
 // stateOf returns the state of the block that begins at addr, nil if none does.
 // Who asks holds a place or has a Cache open: that keeps the side.
 func (b *Blocks) stateOf(addr uintptr) *state {

@@ -1,10 +1,34 @@
 package pool
 
-import "unsafe"
+import (
+	"runtime"
+	"unsafe"
+)
 
 // TakeAtOnce does to the block at p what is left when another goroutine found
 // it live too while this one put it back, freed it, and got it again.
 func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.stateOf(uintptr(p)).store(stateLive) }
+
+// FreeAtOnce does to the live block at p what is left when two goroutines put it
+// back at the same moment and one of them got it again: it is the next block of
+// every stack.
+func (b *Blocks) FreeAtOnce(p unsafe.Pointer) {
+	b.addStacks()
+	for i := range b.stacks {
+		if s := b.stacks[i].Load(); s != nil {
+			n := s.n.load()
+			s.entries[n] = entry{uintptr(p), uintptr(unsafe.Pointer(b.stateOf(uintptr(p))))}
+			s.n.store(n + 1)
+		}
+	}
+}
+
+// addStacks gives a stack to every place that a goroutine may be at.
+func (b *Blocks) addStacks() {
+	for i := range min(len(b.stacks), max(32, runtime.GOMAXPROCS(0))) {
+		b.addStack(i)
+	}
+}
 
 // CentralFree returns how many blocks the central has. Only an exchange with it
 // changes that.

@@ -60,6 +60,18 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 	}
 }
 
+// whole returns how many slices at the start of src have the shape of a block,
+// up to 128.
+func (b *Blocks) whole(src [][]byte) int {
+	src = src[:min(len(src), fullStackBlocks)]
+	for i, r := range src {
+		if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
+			return i
+		}
+	}
+	return len(src)
+}
+
 // mustBeLive panics if r does not begin a live block.
 func (b *Blocks) mustBeLive(call string, r []byte) {
 	place := b.places.Enter() // keeps the chunk's side

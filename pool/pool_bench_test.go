@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -214,4 +215,28 @@ func BenchmarkCacheOrder(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkBatch is a get and a put of one of so many blocks of 64 B, got by
+// GetBatch and put one by one or by PutBatch.
+func BenchmarkBatch(b *testing.B) {
+	k := pool.NewBlocks(freehold.Default(), 64, 8, nil)
+	defer k.Close()
+	batches := func(b *testing.B, n int, put func([][]byte)) {
+		blocks := make([][]byte, n)
+		for done := 0; done < b.N; done += n {
+			freehold.Must(k.GetBatch(blocks))
+			put(blocks)
+		}
+	}
+	for _, n := range []int{32, 1000} {
+		b.Run(fmt.Sprintf("blocks=%d/put=one", n), func(b *testing.B) {
+			batches(b, n, func(blocks [][]byte) {
+				for _, r := range blocks {
+					k.Free(r)
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("blocks=%d/put=batch", n), func(b *testing.B) { batches(b, n, k.PutBatch) })
+	}
 }

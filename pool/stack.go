@@ -12,6 +12,7 @@ package pool
 
 import (
 	"fmt"
+	"math/bits"
 	"unsafe"
 )
 
@@ -254,6 +255,61 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 		stateAt(e.state).store(stateLive)
 	}
 	return n, err
+}
+
+// putSome is put for the first blocks of src, and returns how many it took: as
+// many as the stack has room for, or, if it has none, as go to the central at
+// once. It stops before a block that put has to look at.
+func (b *Blocks) putSome(src [][]byte) int {
+	n := 0
+	place := b.places.Enter()
+	s := b.stackAt(place)
+	if s == nil {
+		b.places.Leave(place)
+		b.addStack(place)
+		place = b.places.EnterAt(place)
+		s = b.stackAt(place)
+	}
+	if s != nil {
+		top := s.n.load()
+		n = b.endSome(src, s.entries[top:s.room])
+		s.n.store(top + uint64(n))
+	}
+	b.places.Leave(place)
+	if n > 0 {
+		return n
+	}
+	var batch [fullStackBlocks]entry
+	place = b.places.EnterAt(place)
+	n = b.endSome(src, batch[:])
+	b.places.Leave(place)
+	b.giveBack(batch[:n])
+	return n
+}
+
+// endSome frees the first blocks of src, up to one that is not live, and sets
+// out to them. A place is held, and src has been read before.
+func (b *Blocks) endSome(src [][]byte, out []entry) int {
+	src = src[:min(len(src), len(out))]
+	base, states := uintptr(emptySlot), uintptr(0) // of the chunk of the block before
+	for i, r := range src {
+		addr := addrOf(r)
+		if addr&b.chunkMask != base {
+			c := b.chunkOf(addr)
+			if c == nil {
+				return i
+			}
+			base, states = c.base, c.states
+		}
+		at, rest := bits.Mul64(uint64(addr-base), b.recip)
+		st := stateAt(states + uintptr(at)<<stateShift)
+		if rest >= b.recip || st.load() != stateLive && !b.isLive(st, addr) {
+			return i
+		}
+		st.store(stateFree)
+		out[i] = entry{addr, uintptr(unsafe.Pointer(st))}
+	}
+	return len(src)
 }
 
 // drain empties the stacks of all processors and reports whether there was

@@ -1,9 +1,16 @@
 package pool_test
 
 import (
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -50,4 +57,219 @@ func atDepth(bytes int, f func()) {
 	}
 	atDepth(bytes-len(frame)-32, f)
 	frame[bytes%len(frame)] = 1
+}
+
+// A block that two goroutines put back at the same moment is free twice. Once it
+// has been handed out, whoever comes across the second copy finds that, and
+// nobody gets it.
+func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
+	for name, get := range map[string]func(b *pool.Blocks) []byte{
+		"Alloc": func(b *pool.Blocks) []byte { return freehold.Must(b.Alloc(64, 8)) },
+		"GetBatch": func(b *pool.Blocks) []byte {
+			one := make([][]byte, 1)
+			freehold.Must(b.GetBatch(one))
+			return one[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBlocks(t, 64, 8, nil)
+			r := get(b)
+			b.FreeAtOnce(unsafe.Pointer(&r[0]))
+			wantPanic(t, func() { get(b) }, "freed by two goroutines at once")
+			b.Trim() // the copies of the test on other stacks
+			if q := freehold.Must(b.Alloc(64, 8)); &q[0] == &r[0] {
+				t.Error("handed out all the same")
+			}
+		})
+	}
+	t.Run("Get", func(t *testing.T) {
+		p := newPool[node](t, nil)
+		n := freehold.Must(p.Get())
+		n.key = 42
+		p.Blocks().FreeAtOnce(unsafe.Pointer(n))
+		wantPanic(t, func() { p.Get() }, "freed by two goroutines at once")
+		if n.key != 42 {
+			t.Error("cleared all the same")
+		}
+	})
+}
+
+// What flows back to the central is there once, and only if it is free, however
+// many copies of it two goroutines made by putting it back at once.
+func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
+	const blocks = 64
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	all := make([][]byte, blocks)
+	freehold.Must(b.GetBatch(all))
+	r := unsafe.Pointer(&all[0][0])
+	b.FreeAtOnce(r)
+	b.Trim()
+	if n := b.CentralFree(); n != 0 {
+		t.Errorf("%d blocks are free, and all are live", n)
+	}
+	b.Free(all[0])
+	b.FreeAtOnce(r)
+	b.Trim()
+	if n := b.CentralFree(); n != 1 {
+		t.Errorf("%d blocks are free for one", n)
+	}
+}
+
+// Get clears values while it holds a place, where it must not wait for a page
+// of the system: what the slow path puts on a stack was written to before.
+func TestBlocksOnAStackWereTouched(t *testing.T) {
+	type value [200]byte
+	p := pool.New[value](dirty{alloctest.New(t)}, nil)
+	defer p.Close()
+	first := freehold.Must(p.Get())
+	touched := 0
+	for i := range 63 { // the rest of the batch
+		v := (*value)(unsafe.Add(unsafe.Pointer(first), (i+1)*len(first)))
+		if v[0] == 0 && v[len(v)-1] == 0 {
+			touched++
+		}
+	}
+	if touched != 63 {
+		t.Errorf("%d of 63 blocks were touched at both ends", touched)
+	}
+}
+
+// dirty fills what it hands out.
+type dirty struct{ freehold.Allocator }
+
+func (d dirty) Alloc(size, align int) ([]byte, error) {
+	r, err := d.Allocator.Alloc(size, align)
+	for i := range r {
+		r[i] = 0xDB
+	}
+	return r, err
+}
+
+// Of two calls with one handle at once the loser learns that the value is gone;
+// no two pass, and none takes the winner's Put for its own. Nothing can stand
+// between the look at the generation and its advance, so the calls meet at
+// every distance from 0 to some 100 ns, over and over.
+func TestPutHandleHasOneWinner(t *testing.T) {
+	const distances = 300
+	rounds := 30000
+	switch {
+	case pin.Max < 1024: // places are locked, and the calls slow
+		rounds = 3000
+	case testing.Short():
+		rounds = 10000
+	}
+	p := newPool[node](t, nil)
+	handles := make([]pool.Handle[node], rounds)
+	for i := range handles {
+		handles[i] = p.Handle(freehold.Must(p.Get()))
+	}
+	var turn [2]struct {
+		atomic.Int64 // rounds that a goroutine has begun
+		_            [56]byte
+	}
+	panics := [2][]any{make([]any, rounds), make([]any, rounds)}
+	done := make(chan bool)
+	for g := range 2 {
+		go func() {
+			defer func() { done <- true }()
+			for i, h := range handles {
+				late := 0
+				if i%2 == g {
+					late = i * 7 % distances
+				}
+				turn[g].Add(1)
+				for spins := 0; turn[1-g].Load() <= int64(i); spins++ { // in step with the other
+					if spins > 20000 {
+						runtime.Gosched()
+					}
+				}
+				for range late {
+				}
+				func() {
+					defer func() { panics[g][i] = recover() }()
+					p.PutHandle(h)
+				}()
+			}
+		}()
+	}
+	<-done
+	<-done
+	for i := range handles {
+		a, b := panics[0][i], panics[1][i]
+		if (a == nil) == (b == nil) {
+			t.Fatalf("round %d: %v and %v", i, a, b)
+		}
+		if a == nil {
+			a = b
+		}
+		if !strings.Contains(fmt.Sprint(a), "the value is gone") {
+			t.Fatalf("round %d: %v", i, a)
+		}
+	}
+	if n := p.Outstanding(); n != 0 {
+		t.Errorf("%d live", n)
+	}
+}
+
+// PutBatch does what Free does for each of its blocks, wherever they come from
+// and wherever a mistake is among them.
+func TestPutBatchIsFreeOfEach(t *testing.T) {
+	const blocks = 300
+	for _, guilty := range []int{-1, 0, 1, 63, 64, 127, 128, 129, 255, 256, 299} {
+		for name, mistake := range map[string]func(b *pool.Blocks, src [][]byte, i int){
+			"double free": func(b *pool.Blocks, src [][]byte, i int) { src[i] = src[(i+blocks-1)%blocks] },
+			"is no block": func(b *pool.Blocks, src [][]byte, i int) { src[i] = src[i][:63] },
+			"not of this": func(b *pool.Blocks, src [][]byte, i int) { src[i] = make([]byte, 64) },
+			"into a block": func(b *pool.Blocks, src [][]byte, i int) {
+				src[i] = unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(&src[i][0]), 8)), 64)
+			},
+		} {
+			b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+			c := b.Cache()
+			src := get(c, 64) // all that it has
+			src = append(src, make([][]byte, blocks-len(src))...)
+			freehold.Must(b.GetBatch(src[64:]))
+			if guilty < 0 {
+				b.PutBatch(append(append(src[:100:100], nil, []byte{}), src[100:]...))
+			} else {
+				want := guilty // blocks that are free afterwards
+				if name == "double free" && guilty == 0 {
+					src[0], want = src[1], 1 // which is the guilty one then
+					wantPanic(t, func() { b.PutBatch(src) }, name)
+				} else {
+					mistake(b, src, guilty)
+					wantPanic(t, func() { b.PutBatch(src) }, name)
+				}
+				if n := b.Outstanding(); n != blocks-want {
+					t.Errorf("%s at %d: %d blocks are live", name, guilty, n)
+				}
+				continue
+			}
+			c.Close()
+			seen := map[*byte]bool{}
+			n, err := b.GetBatch(src)
+			for _, r := range src {
+				seen[unsafe.SliceData(r)] = true
+			}
+			if n != blocks || len(seen) != blocks {
+				t.Errorf("%d blocks, %d of them different: %v", n, len(seen), err)
+			}
+		}
+	}
+}
+
+// What a large batch has beyond the room of a stack goes on in batches: the
+// pool's lock is taken once for 128 blocks.
+func TestPutBatchFillsTheStackOnce(t *testing.T) {
+	const blocks, room = 1000, 128
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
+	src := make([][]byte, blocks)
+	freehold.Must(b.GetBatch(src))
+	b.Free(src[0]) // this processor has a stack
+	src[0] = freehold.Must(b.Alloc(64, 8))
+	b.PutBatch(src)
+	if n := b.CentralFree(); n != blocks-room {
+		t.Errorf("%d blocks of %d went on", n, blocks)
+	}
 }
