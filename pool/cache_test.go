@@ -298,3 +298,33 @@ func TestManyCaches(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A cache remembers where the states of blocks stand that it once had. So Trim
+// keeps them, for the next chunks, until the last cache is closed.
+func TestStatesStayWhileACacheIsOpen(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	c, other := b.Cache(), b.Cache()
+	chunk := 0
+	kept := func(when string) {
+		t.Helper()
+		mine := get(c, 64) // all that it has
+		full := b.Stats().ReservedBytes
+		if chunk == 0 {
+			chunk = full
+		}
+		b.PutBatch(mine)
+		b.Trim()
+		if s := b.Stats(); full != chunk || s.Chunks != 0 || s.ReservedBytes != chunk-64<<10 {
+			t.Errorf("%s: %d bytes, and after Trim %+v", when, full, s)
+		}
+		wantPanic(t, func() { c.Put(mine[63]) }, "not of this pool")
+	}
+	kept("at first")
+	kept("with the states of a chunk that is gone")
+	other.Close()
+	kept("with one cache closed")
+	c.Close()
+	if s := b.Stats(); s.ReservedBytes != 0 {
+		t.Errorf("after the last Close %+v", s)
+	}
+}

@@ -1,0 +1,140 @@
+// Order: what must not happen before something else has.
+
+package pool
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// mustWait checks that act waits for the holder of a place. A goroutine holds
+// one and calls hold, another then calls act, which has come to its wait when
+// begun, and must not get to what sets over before the first one leaves.
+func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, over func() bool) {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("one processor: nobody can hold a place while another goroutine runs")
+	}
+	var started, held atomic.Bool
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		started.Store(true)
+		for !held.Load() {
+		}
+		act()
+	}()
+	for !started.Load() {
+		runtime.Gosched()
+	}
+	place := b.places.Enter()
+	hold(place)
+	held.Store(true)
+	came := within(10*time.Second, begun)
+	early := came && within(5*time.Millisecond, over)
+	b.places.Leave(place)
+	<-done
+	if !came {
+		t.Fatal("the call did not begin while a place was held; the test needs that")
+	}
+	if early {
+		t.Fatal("did not wait for the holder of a place")
+	}
+	if !over() {
+		t.Fatal("the call did not do what the test waits for")
+	}
+}
+
+// within reports whether is holds before so much time has passed. It may be
+// called while a place is held.
+func within(d time.Duration, is func() bool) bool {
+	for start := time.Now(); time.Since(start) < d; {
+		if is() {
+			return true
+		}
+	}
+	return false
+}
+
+// A drain takes the blocks of a stack only after its holder has left, who may
+// be about to take or put one.
+func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	defer b.Close()
+	for range 3 {
+		r := freehold.Must(b.Alloc(64, 8))
+		b.addStacks()
+		var held *stack
+		var at int
+		var drained atomic.Bool
+		mustWait(t, b,
+			func(place int) {
+				at, held = place, b.stackAt(place)
+				b.push(held, addrOf(r))
+			},
+			func() { b.drain(); drained.Store(true) },
+			func() bool { return b.stacks[at].Load() != held },
+			drained.Load)
+	}
+}
+
+// Trim gives a chunk to the parent only after everybody has left who may have
+// found it in the table.
+func TestTrimWaitsForWhoLooksAtAChunk(t *testing.T) {
+	parent := &watched{Allocator: alloctest.New(t)}
+	b := NewBlocks(parent, 64, 8, nil)
+	defer b.Close()
+	for range 3 {
+		b.Free(freehold.Must(b.Alloc(64, 8)))
+		b.drain()
+		parent.frees.Store(0)
+		table := b.table.Load()
+		mustWait(t, b,
+			func(int) {},
+			b.Trim,
+			func() bool { return b.table.Load() != table },
+			func() bool { return parent.frees.Load() > 0 })
+	}
+}
+
+// watched counts what is given back to it.
+type watched struct {
+	freehold.Allocator
+	frees atomic.Int64
+}
+
+func (w *watched) Free(r []byte) {
+	w.frees.Add(1)
+	w.Allocator.Free(r)
+}
+
+// Of all who advance a word from one value at once one does.
+func TestAdvanceHasOneWinner(t *testing.T) {
+	const tries = 200000
+	var w word
+	var wins atomic.Uint64
+	done := make(chan bool)
+	for range 2 {
+		go func() {
+			defer func() { done <- true }()
+			n := uint64(0)
+			for range tries {
+				if w.advance(w.load()) {
+					n++
+				}
+			}
+			wins.Add(n)
+		}()
+	}
+	<-done
+	<-done
+	if wins.Load() != w.load() {
+		t.Errorf("%d won, and the word is %d", wins.Load(), w.load())
+	}
+}
