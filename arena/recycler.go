@@ -5,7 +5,8 @@
 //	                            +-- beyond MaxBytes, or idle for two ticks --> closed
 //
 // Idle arenas are a stack, so that those that were used last are used next and
-// the others age. A timer ticks while there are any, and not otherwise.
+// the others age. A tick is due while there are any, and not otherwise. A timer
+// does it, or the first Put that finds it overdue.
 
 package arena
 
@@ -45,16 +46,15 @@ type RecyclerOptions struct {
 // for concurrent use if the parent is; an arena is its user's alone from Get to
 // Put.
 type Recycler struct {
-	parent  freehold.Allocator
 	options RecyclerOptions // with the defaults filled in
 
 	// mu guards what follows, and the state of idle arenas.
 	mu     sync.Mutex
-	stack  []idleArena // the one that was put last at the end
-	bytes  int         // that the arenas in stack hold; bytes <= options.MaxBytes
-	ticks  int
-	timer  *time.Timer // nil before the first tick is due
-	ticker bool        // a tick is due
+	parent freehold.Allocator // nil once closed
+	stack  []idleArena        // the one that was put last at the end
+	bytes  int                // that the arenas in stack hold; bytes <= options.MaxBytes
+	ticks  int64
+	due    time.Time // when the next tick is due, by the wall clock; zero if none is
 	closed bool
 
 	// ending is held while a tick closes arenas: Close waits for that, for the
@@ -65,7 +65,7 @@ type Recycler struct {
 // An idleArena is reset, trimmed, and nobody's.
 type idleArena struct {
 	arena *Arena
-	since int // ticks when it was put
+	since int64 // ticks when it was put
 }
 
 // NewRecycler returns an empty Recycler of arenas over parent. Close gives all
@@ -170,6 +170,15 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 	if r.closed || a.reserved > r.options.MaxBytes {
 		return []*Arena{a}
 	}
+	if r.options.Decay > 0 {
+		now := time.Now().Round(0)
+		if !r.due.IsZero() && !now.Before(r.due) {
+			excess = r.expire(now)
+		}
+		if r.due.IsZero() {
+			r.wake(now)
+		}
+	}
 	n := 0
 	for r.bytes+a.reserved > r.options.MaxBytes {
 		excess = append(excess, r.takeOut(n))
@@ -178,15 +187,19 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 	r.stack = append(slices.Delete(r.stack, 0, n), idleArena{a, r.ticks})
 	r.bytes += a.reserved
 	a.state = idle
-	if !r.ticker && r.options.Decay > 0 {
-		r.ticker = true
-		if r.timer == nil {
-			r.timer = time.AfterFunc(r.options.Decay, r.tick)
-		} else {
-			r.timer.Reset(r.options.Decay)
-		}
-	}
 	return excess
+}
+
+// wake makes a tick due. mu is held.
+//
+// Each tick has a timer of its own, which is never reset or stopped: a timer
+// that was made in a testing/synctest bubble allows neither outside of it. Once
+// the bubble has ended, such a timer does not fire. Its time is in the year 2000,
+// so a Put outside finds the tick overdue.
+func (r *Recycler) wake(now time.Time) {
+	due := now.Add(r.options.Decay)
+	r.due = due
+	time.AfterFunc(r.options.Decay, func() { r.tick(due) })
 }
 
 // takeOut readies the arena at an index of the stack for closing. It leaves
@@ -198,29 +211,40 @@ func (r *Recycler) takeOut(i int) *Arena {
 	return a
 }
 
-// tick closes the arenas that were idle before the last tick.
-func (r *Recycler) tick() {
+// tick closes the arenas that were idle before the last tick, unless the tick
+// that was due then has been done, or the Recycler is closed.
+func (r *Recycler) tick(due time.Time) {
 	r.ending.Lock()
 	defer r.ending.Unlock()
-	for _, a := range r.expire() {
+	for _, a := range r.expireAt(due) {
 		a.close()
 	}
 }
 
-// expire takes what has been idle for a whole period from the stack, and starts
-// the next period if anything is left.
-func (r *Recycler) expire() (excess []*Arena) {
+func (r *Recycler) expireAt(due time.Time) []*Arena {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.due != due {
+		return nil
+	}
+	return r.expire(time.Now().Round(0))
+}
+
+// expire takes what has been idle for a whole period from the stack, and starts
+// the next period if anything is left. Ticks that nobody did count too. mu is
+// held.
+func (r *Recycler) expire(now time.Time) (excess []*Arena) {
+	last := r.ticks + int64(now.Sub(r.due)/r.options.Decay)
 	n := 0
-	for n < len(r.stack) && r.stack[n].since < r.ticks { // oldest first
+	for n < len(r.stack) && r.stack[n].since < last { // oldest first
 		excess = append(excess, r.takeOut(n))
 		n++
 	}
 	r.stack = slices.Delete(r.stack, 0, n)
-	r.ticks++
-	if r.ticker = len(r.stack) > 0; r.ticker {
-		r.timer.Reset(r.options.Decay)
+	r.ticks = last + 1
+	r.due = time.Time{}
+	if len(r.stack) > 0 {
+		r.wake(now)
 	}
 	return excess
 }
@@ -238,10 +262,7 @@ func (r *Recycler) Close() {
 func (r *Recycler) end() (excess []*Arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.closed = true
-	if r.timer != nil {
-		r.timer.Stop()
-	}
+	r.closed, r.parent, r.due = true, nil, time.Time{}
 	for i := range r.stack {
 		excess = append(excess, r.takeOut(i))
 	}

@@ -23,7 +23,7 @@ func get(t *testing.T, r *Recycler, startBytes int) *Arena {
 func ticking(r *Recycler) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.ticker
+	return !r.due.IsZero()
 }
 
 func TestRecyclerHandsOutWhatWasPut(t *testing.T) {
@@ -294,4 +294,135 @@ func TestSpareChunksMakeWay(t *testing.T) {
 		t.Fatalf("Get of 40 KiB with nothing in use and a limit of 64: %v", err)
 	}
 	r.Put(b)
+}
+
+// onFree is a parent that calls freed after each Free.
+type onFree struct {
+	freehold.Allocator
+	freed func()
+}
+
+func (o onFree) Free(b []byte) {
+	o.Allocator.Free(b)
+	o.freed()
+}
+
+// TestRecyclerInAndOutOfABubble: a timer of a synctest bubble may not be touched
+// outside of it, and one from outside never fires by the bubble's clock.
+func TestRecyclerInAndOutOfABubble(t *testing.T) {
+	const decay = time.Millisecond
+	for _, first := range []string{"inside", "outside"} {
+		t.Run(first, func(t *testing.T) {
+			freed := make(chan struct{}, 1)
+			parent := onFree{alloctest.New(t), func() { freed <- struct{}{} }}
+			var r *Recycler
+			inside := func(t *testing.T) {
+				if r == nil {
+					r = NewRecycler(parent, &RecyclerOptions{Decay: decay})
+				}
+				r.Put(get(t, r, 100))
+				time.Sleep(3 * decay)
+				synctest.Wait()
+				if got := r.Stats(); got.Arenas != 0 || ticking(r) {
+					t.Errorf("in a bubble: %+v, a tick is due: %t", got, ticking(r))
+				}
+				<-freed
+			}
+			if first == "inside" {
+				synctest.Test(t, inside)
+			} else {
+				r = NewRecycler(parent, &RecyclerOptions{Decay: decay})
+			}
+			for range 2 {
+				r.Put(get(t, r, 100))
+				<-freed
+				synctest.Test(t, inside)
+			}
+			r.Close()
+		})
+	}
+}
+
+// TestRecyclerAfterItsBubble: a tick that was due in a bubble which has ended is
+// done outside, or by the clock of the next bubble.
+func TestRecyclerAfterItsBubble(t *testing.T) {
+	const decay = time.Millisecond
+	var r *Recycler
+	leaveATick := func(t *testing.T, parent freehold.Allocator) {
+		synctest.Test(t, func(t *testing.T) {
+			r = NewRecycler(parent, &RecyclerOptions{Decay: decay})
+			r.Put(get(t, r, 100))
+		})
+		if !ticking(r) {
+			t.Fatal("no tick is due")
+		}
+	}
+	t.Run("Close", func(t *testing.T) {
+		leaveATick(t, alloctest.New(t))
+		r.Close()
+	})
+	t.Run("outside", func(t *testing.T) {
+		freed := make(chan struct{}, 1)
+		leaveATick(t, onFree{alloctest.New(t), func() { freed <- struct{}{} }})
+		r.Put(get(t, r, 100))
+		<-freed // comes with a real timer
+		r.Close()
+	})
+	t.Run("next bubble", func(t *testing.T) {
+		leaveATick(t, alloctest.New(t))
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(decay)
+			r.Put(get(t, r, 100))
+			time.Sleep(3 * decay)
+			synctest.Wait()
+			if got := r.Stats(); got.Arenas != 0 {
+				t.Errorf("%+v", got)
+			}
+		})
+		r.Close()
+	})
+}
+
+// TestBubbleDoesNotDisturbARecycler: a bubble neither waits for a tick that is due
+// outside, nor brings it forward, nor loses it.
+func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: time.Hour})
+	defer r.Close()
+	a, b := get(t, r, 100), get(t, r, 100)
+	r.Put(a)
+	due := r.due
+	synctest.Test(t, func(t *testing.T) {
+		r.Put(b)
+		time.Sleep(24 * time.Hour)
+		r.Put(get(t, r, 0))
+		synctest.Wait()
+	})
+	if got := r.Stats(); got.Arenas != 2 || r.due != due {
+		t.Errorf("%+v, a tick is due at %v, was at %v", got, r.due, due)
+	}
+}
+
+// TestRecyclerCloseWaitsForATick, for the parent may be closed next: the two
+// exclude each other as long as they give memory back.
+func TestRecyclerCloseWaitsForATick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *Recycler
+		frees := 0
+		parent := onFree{alloctest.New(t), func() {
+			frees++
+			if r.ending.TryLock() {
+				r.ending.Unlock()
+				t.Error("memory is given back, and Close would not wait for it")
+			}
+		}}
+		r = NewRecycler(parent, &RecyclerOptions{Decay: time.Minute})
+		r.Put(get(t, r, 100))
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		r.Put(get(t, r, 100))
+		r.Close()
+		if frees != 2 {
+			t.Errorf("%d blocks were given back, want one by a tick and one by Close", frees)
+		}
+	})
 }
