@@ -39,6 +39,7 @@ type RecyclerOptions struct {
 
 	// Decay is how long an arena that nobody gets stays, at least; it stays no
 	// longer than twice that. 0 means one second; negative means until Close.
+	// Without a timer, see [NewRecycler], it stays until the next Put after that.
 	Decay time.Duration
 }
 
@@ -70,6 +71,11 @@ type idleArena struct {
 
 // NewRecycler returns an empty Recycler of arenas over parent. Close gives all
 // memory of idle arenas back.
+//
+// A timer gives back the memory of those that decay, on a goroutine of its own.
+// An [Arena] or a [freehold.Cache] as the parent belongs to one goroutine, so
+// there is no timer then. Any other parent must be safe for concurrent use
+// unless Decay is negative.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	if o == nil {
 		o = &RecyclerOptions{}
@@ -199,7 +205,11 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 func (r *Recycler) wake(now time.Time) {
 	due := now.Add(r.options.Decay)
 	r.due = due
-	time.AfterFunc(r.options.Decay, func() { r.tick(due) })
+	switch r.parent.(type) {
+	case *Arena, *freehold.Cache: // one goroutine's
+	default:
+		time.AfterFunc(r.options.Decay, func() { r.tick(due) })
+	}
 }
 
 // takeOut readies the arena at an index of the stack for closing. It leaves
