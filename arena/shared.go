@@ -87,7 +87,7 @@ type Shared struct {
 	outdated  []*sharedChunk // of earlier generations, from the table
 	retired   []sharedBatch  // waiting for guards, oldest first
 	spare     []*sharedChunk // ready for use
-	spareOwn  []*sharedChunk // the same, of those made for one block
+	spareOwn  spareSet       // the same, of those made for one block
 	reserved  int            // == sum of len(mem) over chunks, <= maxBytes if that is not 0
 	live      int            // blocks of this generation, without those that chunks in the table count
 	liveBytes int

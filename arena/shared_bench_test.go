@@ -1,6 +1,7 @@
 package arena_test
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -93,6 +94,25 @@ func BenchmarkSharedReset(b *testing.B) {
 			s.Reset()
 		}
 	})
+}
+
+// Blocks that get a chunk of their own, from spare ones: the time of one, with
+// the Reset of all.
+func BenchmarkSharedLarge(b *testing.B) {
+	for _, blocks := range []int{1000, 10_000, 40_000} {
+		b.Run(fmt.Sprintf("blocks=%d", blocks), func(b *testing.B) {
+			s := newShared(b, newHeap(b), nil)
+			n := 0
+			for b.Loop() {
+				if _, err := s.Alloc(66<<10, 8); err != nil {
+					b.Fatal(err)
+				}
+				if n++; n%blocks == 0 {
+					s.Reset()
+				}
+			}
+		})
+	}
 }
 
 func BenchmarkSharedStats(b *testing.B) {

@@ -13,6 +13,7 @@ package arena
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/freehold-go/freehold"
@@ -181,7 +182,7 @@ func (s *Shared) scrape(size, align int) *sharedChunk {
 		c = removeFitting(&s.spare, size, align)
 	}
 	if c == nil {
-		c = removeFitting(&s.spareOwn, size, align)
+		c = s.spareOwn.take(size, align, math.MaxUint)
 	}
 	return c
 }
@@ -194,22 +195,11 @@ func (s *Shared) anySpare(size, align int) *sharedChunk {
 	return removeFitting(&s.spare, size, align)
 }
 
-// bestSpareOwn takes the smallest spare chunk made for one block that has room
-// for the block, unless more than half of it would be wasted; nil then.
+// bestSpareOwn takes a spare chunk made for one block that has room for the
+// block; nil if there is none, or more than half of it would be wasted.
 func (s *Shared) bestSpareOwn(size, align int) *sharedChunk {
 	s.recycle()
-	best := -1
-	for i, c := range s.spareOwn {
-		if c.fits(size, align) && len(c.mem)/2 <= size && (best < 0 || len(c.mem) < len(s.spareOwn[best].mem)) {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	c := s.spareOwn[best]
-	s.spareOwn = slices.Delete(s.spareOwn, best, best+1)
-	return c
+	return s.spareOwn.take(size, align, 2*uint(size)+1)
 }
 
 // removeFitting removes the last chunk of the list that has room for the block,
@@ -265,8 +255,8 @@ func (s *Shared) refusal(size int) error {
 // giveBack frees the spare chunks to the parent, and reports whether there were
 // any. mu is held.
 func (s *Shared) giveBack() bool {
-	unused := slices.Concat(s.spare, s.spareOwn)
-	s.spare, s.spareOwn = nil, nil
+	unused := append(s.spare, s.spareOwn.all()...)
+	s.spare, s.spareOwn = nil, spareSet{}
 	for _, c := range unused {
 		c.generation = noGeneration
 	}

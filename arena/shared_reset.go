@@ -89,7 +89,7 @@ func (s *Shared) recycle() {
 		for _, c := range s.retired[0].chunks {
 			c.rewind()
 			if c.own {
-				s.spareOwn = append(s.spareOwn, c)
+				s.spareOwn.add(c)
 			} else {
 				s.spare = append(s.spare, c)
 			}
@@ -149,7 +149,7 @@ func (s *Shared) stats() SharedStats {
 }
 
 // spareBytes returns how many bytes the spare chunks have. mu is held.
-func (s *Shared) spareBytes() int { return bytesIn(s.spare) + bytesIn(s.spareOwn) }
+func (s *Shared) spareBytes() int { return bytesIn(s.spare) + s.spareOwn.bytes }
 
 func bytesIn(chunks []*sharedChunk) (sum int) {
 	for _, c := range chunks {
@@ -203,6 +203,6 @@ func (s *Shared) close() {
 	for _, c := range s.chunks {
 		s.parent.Free(c.mem)
 	}
-	s.chunks, s.full, s.unplaced, s.outdated, s.retired, s.spare, s.spareOwn = nil, nil, nil, nil, nil, nil, nil
+	s.chunks, s.full, s.unplaced, s.outdated, s.retired, s.spare, s.spareOwn = nil, nil, nil, nil, nil, nil, spareSet{}
 	s.reserved, s.live, s.liveBytes = 0, 0, 0
 }

@@ -1,0 +1,118 @@
+// Spares: the spare chunks of a Shared that were made for one block, by size.
+//
+// They stand in the order of their keys, size before alignment, in runs of
+// bounded length:
+//
+//	runs  | 66K 66K 68K | 70K 90K | 128K 1M 1M |
+//
+// So a chunk is found by two binary searches, and put in or taken out by a move
+// of one run.
+
+package arena
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// maxRun is how many chunks a run has at most. It is 4 KiB long then, which
+// takes less time to move than the searches take.
+const maxRun = 256
+
+// A spareSet is a set of spare chunks.
+//
+// Invariants:
+//   - no run is empty, and none longer than maxRun
+//   - keys ascend within a run and from run to run
+type spareSet struct {
+	runs  [][]spareChunk
+	bytes int // that the chunks have together
+}
+
+type spareChunk struct {
+	key   uint64
+	chunk *sharedChunk
+}
+
+// spareKey orders by size, and chunks of one size by the alignment of their
+// address, so that a block with a small alignment leaves the aligned chunks to
+// those that need them.
+func spareKey(size int, align uintptr) uint64 {
+	return uint64(size)<<6 | uint64(bits.TrailingZeros64(uint64(align)))
+}
+
+// add puts a chunk in.
+func (s *spareSet) add(c *sharedChunk) {
+	s.bytes += len(c.mem)
+	key := spareKey(len(c.mem), c.base)
+	r, i := s.search(key)
+	switch {
+	case len(s.runs) == 0:
+		s.runs = [][]spareChunk{nil}
+	case r == len(s.runs): // above all others
+		r--
+		i = len(s.runs[r])
+	}
+	run := slices.Insert(s.runs[r], i, spareChunk{key, c})
+	if len(run) > maxRun {
+		upper := slices.Clone(run[maxRun/2:])
+		clear(run[maxRun/2:])
+		run = run[:maxRun/2]
+		s.runs = slices.Insert(s.runs, r+1, upper)
+	}
+	s.runs[r] = run
+}
+
+// take takes out a chunk of at most maxBytes that has room for the block; nil
+// if it finds none. That is the smallest chunk, or, if that is not aligned for
+// the block, the smallest that has room wherever it begins.
+func (s *spareSet) take(size, align int, maxBytes uint) *sharedChunk {
+	for _, key := range [...]uint64{spareKey(size, uintptr(align)), spareKey(size+align-1, 1)} {
+		r, i := s.search(key)
+		if r == len(s.runs) {
+			return nil
+		}
+		c := s.runs[r][i].chunk
+		if uint(len(c.mem)) > maxBytes {
+			return nil
+		}
+		if c.fits(size, align) {
+			s.remove(r, i)
+			return c
+		}
+	}
+	return nil
+}
+
+// search returns the run and the index in it of the first chunk whose key is not
+// less; the run is len(s.runs) if there is none.
+func (s *spareSet) search(key uint64) (run, index int) {
+	run, _ = slices.BinarySearchFunc(s.runs, key, func(r []spareChunk, key uint64) int {
+		return cmp.Compare(r[len(r)-1].key, key)
+	})
+	if run < len(s.runs) {
+		index, _ = slices.BinarySearchFunc(s.runs[run], key, func(c spareChunk, key uint64) int {
+			return cmp.Compare(c.key, key)
+		})
+	}
+	return run, index
+}
+
+func (s *spareSet) remove(run, index int) {
+	s.bytes -= len(s.runs[run][index].chunk.mem)
+	s.runs[run] = slices.Delete(s.runs[run], index, index+1)
+	if len(s.runs[run]) == 0 {
+		s.runs = slices.Delete(s.runs, run, run+1)
+	}
+}
+
+// all returns the chunks.
+func (s *spareSet) all() (chunks []*sharedChunk) {
+	for _, run := range s.runs {
+		for _, c := range run {
+			chunks = append(chunks, c.chunk)
+		}
+	}
+	return chunks
+}

@@ -1,0 +1,124 @@
+package arena
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// spareOf returns a chunk that only its size and address are known of.
+func spareOf(size int, base uintptr) *sharedChunk {
+	return &sharedChunk{mem: make([]byte, size), base: base, own: true}
+}
+
+// check verifies the invariants.
+func (s *spareSet) check(t *testing.T) {
+	t.Helper()
+	var last uint64
+	bytes := 0
+	for _, run := range s.runs {
+		if len(run) == 0 || len(run) > maxRun {
+			t.Fatalf("a run of %d", len(run))
+		}
+		for _, c := range run {
+			if c.key < last || c.key != spareKey(len(c.chunk.mem), c.chunk.base) {
+				t.Fatalf("key %#x after %#x, of %d bytes at %#x", c.key, last, len(c.chunk.mem), c.chunk.base)
+			}
+			last = c.key
+			bytes += len(c.chunk.mem)
+		}
+	}
+	if bytes != s.bytes {
+		t.Fatalf("%d bytes, counted %d", bytes, s.bytes)
+	}
+}
+
+// TestSpareSet against a plain list.
+func TestSpareSet(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var s spareSet
+	var list []*sharedChunk
+	taken, missed := 0, 0
+	for i := range 6000 {
+		grow := i%3000 < 2000
+		if r.IntN(4) != 0 == grow {
+			c := spareOf(1+r.IntN(40), uintptr(r.IntN(1<<10)+1)<<r.IntN(8))
+			s.add(c)
+			list = append(list, c)
+		} else {
+			size, align := 1+r.IntN(40), 1<<r.IntN(6)
+			most := uint(math.MaxUint)
+			if r.IntN(2) == 0 {
+				most = 2*uint(size) + 1
+			}
+			c := s.take(size, align, most)
+			at := slices.Index(list, c)
+			for _, other := range list {
+				surely := len(other.mem) >= size+align-1 && uint(len(other.mem)) <= most
+				if c == nil && (surely || len(other.mem) == size && other.fits(size, align)) {
+					t.Fatalf("%d bytes at multiples of %d: nothing is found, %d bytes at %#x would do", size, align, len(other.mem), other.base)
+				}
+				if c != nil && surely && len(other.mem) < len(c.mem) {
+					t.Fatalf("%d bytes at multiples of %d: %d bytes are found, %d would do", size, align, len(c.mem), len(other.mem))
+				}
+			}
+			switch {
+			case c == nil:
+				missed++
+			case at < 0 || !c.fits(size, align) || uint(len(c.mem)) > most:
+				t.Fatalf("%d bytes at multiples of %d of at most %d: %d bytes at %#x, in the set: %t", size, align, most, len(c.mem), c.base, at >= 0)
+			default:
+				taken++
+				list = slices.Delete(list, at, at+1)
+			}
+		}
+		s.check(t)
+	}
+	if got := s.all(); len(got) != len(list) || taken == 0 || missed == 0 || len(s.runs) < 3 {
+		t.Errorf("%d chunks, want %d; %d taken, %d missed; %d runs", len(got), len(list), taken, missed, len(s.runs))
+	}
+}
+
+// TestSpareIsFoundAmongMany: the time that it takes does not grow with the
+// number of spare chunks, for no other chunk is looked at.
+func TestSpareIsFoundAmongMany(t *testing.T) {
+	var s spareSet
+	for i := range 40_000 {
+		s.add(spareOf(1000+i%100, 64))
+	}
+	for r, run := range s.runs {
+		for i := range run {
+			if len(run[i].chunk.mem) != 1050 {
+				s.runs[r][i].chunk = nil
+			}
+		}
+	}
+	for range 400 {
+		if c := s.take(1050, 8, 2*1050); c == nil || len(c.mem) != 1050 {
+			t.Fatal("a chunk of the right size is not found")
+		}
+	}
+	for _, run := range s.runs {
+		if len(run) > maxRun {
+			t.Errorf("a run of %d chunks is moved for one", len(run))
+		}
+	}
+}
+
+// TestAlignedSparesAreLeftToThoseWhoNeedThem, or each generation would take more
+// from the parent.
+func TestAlignedSparesAreLeftToThoseWhoNeedThem(t *testing.T) {
+	var s spareSet
+	for i := range 10 {
+		s.add(spareOf(100, 1<<12+uintptr(i)*64))
+	}
+	for range 9 {
+		if c := s.take(100, 8, 200); c.base == 1<<12 {
+			t.Fatal("the aligned chunk goes to a block that does not need it")
+		}
+	}
+	if c := s.take(100, 1<<12, 200); c == nil {
+		t.Error("the aligned chunk is not found")
+	}
+}
