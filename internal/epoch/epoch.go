@@ -104,13 +104,23 @@ func (d *Domain) Enter() Guard {
 	if r == nil {
 		return d.enter()
 	}
+	g, ok := d.join(r)
+	if !ok {
+		return d.enter()
+	}
+	return g
+}
+
+// join is A2 and A3 of Enter: it reports whether r is still the current epoch,
+// and leaves no guard in it if not.
+func (d *Domain) join(r *readers) (Guard, bool) {
 	at := &r[pin.Stripe(stripeBits)]
 	at.guards.Add(1)
 	if d.current.Load() != r {
 		at.guards.Add(-1)
-		return d.enter()
+		return Guard{}, false
 	}
-	return Guard{at}
+	return Guard{at}, true
 }
 
 // enter is Enter's slow path: there is no epoch yet, or it has just ended.
@@ -121,12 +131,9 @@ func (d *Domain) enter() Guard {
 			d.current.CompareAndSwap(nil, new(readers))
 			continue
 		}
-		at := &r[pin.Stripe(stripeBits)]
-		at.guards.Add(1)
-		if d.current.Load() == r {
-			return Guard{at}
+		if g, ok := d.join(r); ok {
+			return g
 		}
-		at.guards.Add(-1)
 	}
 }
 

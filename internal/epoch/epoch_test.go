@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"weak"
 )
 
 func TestPassed(t *testing.T) {
@@ -264,4 +265,122 @@ func BenchmarkAdvance(b *testing.B) {
 		d.Enter().Leave()
 		d.Advance()
 	}
+}
+
+// TestLateReaderJoinsNoEndedEpoch: between a reader's two looks at the current
+// epoch, that may end and pass. The reader must see it, and leave no guard there.
+func TestLateReaderJoinsNoEndedEpoch(t *testing.T) {
+	var d Domain
+	d.Enter().Leave()
+	r := d.current.Load() // A1
+	e := d.Advance()      // B1
+	if !e.Passed() {      // B2
+		t.Fatal("an epoch has not passed, though it has no guards")
+	}
+	if _, ok := d.join(r); ok { // A2, A3
+		t.Error("a reader is in an epoch that has passed")
+	}
+	for i := range r {
+		if n := r[i].guards.Load(); n != 0 {
+			t.Errorf("a reader that went elsewhere has left %d guards", n)
+		}
+	}
+	g, ok := d.join(d.current.Load())
+	if !ok || d.Advance().Passed() {
+		t.Errorf("a reader in the current epoch: joined %t, and is not waited for", ok)
+	}
+	g.Leave()
+}
+
+// TestFirstReadersAreInOneEpoch: two readers that find none make it together.
+func TestFirstReadersAreInOneEpoch(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	const rounds = 10_000
+	var domains [rounds]Domain
+	var reached [2]atomic.Int64
+	var guards [2][rounds]Guard
+	var wg sync.WaitGroup
+	for me := range 2 {
+		wg.Go(func() {
+			for i := range rounds {
+				reached[me].Store(int64(i))
+				for n := 0; reached[1-me].Load() < int64(i); n++ {
+					if n > 1000 {
+						runtime.Gosched()
+					}
+				}
+				guards[me][i] = domains[i].Enter()
+			}
+			reached[me].Store(rounds)
+		})
+	}
+	wg.Wait()
+	for i := range rounds {
+		guards[0][i].Leave()
+		e := domains[i].Advance()
+		if e.Passed() {
+			t.Fatalf("round %d: an epoch passed under a guard", i)
+		}
+		guards[1][i].Leave()
+		if !e.Passed() {
+			t.Fatalf("round %d: not passed, and no guard is left", i)
+		}
+	}
+}
+
+// TestManyEndEpochs at once, and ask whether they have passed.
+func TestManyEndEpochs(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 5_000
+	}
+	var d Domain
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range rounds {
+				g := d.Enter()
+				e := d.Advance()
+				if e.Passed() {
+					t.Error("an epoch passed under a guard")
+					return
+				}
+				g.Leave()
+				if i%8 == 0 {
+					runtime.Gosched()
+				}
+				e.Passed()
+			}
+		})
+	}
+	wg.Wait()
+	if e := d.Advance(); !e.Passed() || len(d.past) != 0 || d.ended != uint64(4*rounds+1) {
+		t.Errorf("passed is %t, %d epochs are kept, %d have ended", e.Passed(), len(d.past), d.ended)
+	}
+}
+
+// TestPassedEpochsAreCollected: their counters go with the next collection.
+func TestPassedEpochsAreCollected(t *testing.T) {
+	var d Domain
+	var counters []weak.Pointer[readers]
+	var guards []Guard
+	for range 5 {
+		guards = append(guards, d.Enter())
+		counters = append(counters, weak.Make(d.current.Load()))
+		d.Advance()
+	}
+	for _, g := range guards {
+		g.Leave()
+	}
+	clear(guards)
+	if !d.Advance().Passed() {
+		t.Error("an epoch has not passed, though all its guards have left")
+	}
+	runtime.GC()
+	for i, w := range counters {
+		if w.Value() != nil {
+			t.Errorf("the counters of epoch %d are kept", i)
+		}
+	}
+	runtime.KeepAlive(&d)
 }

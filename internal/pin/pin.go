@@ -52,8 +52,7 @@ func (*Places) Each(f func(place int)) {
 	}
 }
 
-// Wait returns when everybody who holds a place now has left it.
-func (*Places) Wait() {
+func (*Places) wait() {
 	world.mu.Lock()
 	defer world.mu.Unlock()
 	runtime.ReadMemStats(&world.stats) // stops the world, for some 20 us

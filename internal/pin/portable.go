@@ -55,8 +55,7 @@ func (p *Places) Each(f func(place int)) {
 	}
 }
 
-// Wait returns when everybody who holds a place now has left it.
-func (p *Places) Wait() {
+func (p *Places) wait() {
 	for i := range p.places {
 		p.places[i].mu.Lock()
 		p.places[i].mu.Unlock()

@@ -1,0 +1,52 @@
+package pin_test
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// TestWaitOutlastsAHolder: a goroutine is at its place when Wait begins, and stays
+// for a while, unless it sees that Wait has returned.
+func TestWaitOutlastsAHolder(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would wait for the holder too
+	runtime.GC()
+	const stay = 20 * time.Millisecond
+	var (
+		places                           pin.Places
+		holds, waiting, returned, forced atomic.Bool
+		early                            bool
+		left                             = make(chan struct{})
+	)
+	defer pin.OnWait(func(p *pin.Places) {
+		if p == &places {
+			waiting.Store(true)
+		}
+	})()
+	go func() {
+		defer close(left)
+		at := places.Enter()
+		holds.Store(true)
+		for !waiting.Load() && !forced.Load() {
+		}
+		for since := time.Now(); time.Since(since) < stay && !early; {
+			early = returned.Load()
+		}
+		places.Leave(at)
+	}()
+	for !holds.Load() {
+		runtime.Gosched()
+	}
+	places.Wait()
+	returned.Store(true)
+	forced.Store(true)
+	<-left
+	if early || !waiting.Load() {
+		t.Errorf("Wait has returned before the place was left: %t; OnWait was called: %t", early, waiting.Load())
+	}
+}
