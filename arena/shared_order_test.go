@@ -1,0 +1,204 @@
+package arena
+
+import (
+	"errors"
+	"runtime"
+	gc "runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+func newSharedOver(t *testing.T, parent freehold.Allocator, o *SharedOptions) *Shared {
+	t.Helper()
+	s := freehold.Must(NewShared(parent, o))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// waits counts the Waits of a Shared's places until the test ends.
+func waits(t *testing.T, s *Shared) *atomic.Int64 {
+	var n atomic.Int64
+	t.Cleanup(pin.OnWait(func(p *pin.Places) {
+		if p == &s.places {
+			n.Add(1)
+		}
+	}))
+	return &n
+}
+
+// TestChunksAreTakenFromTheirHoldersInTwoSteps: a goroutine has its processor's
+// chunk in hand when another one takes all chunks away. Its block must be known
+// by the time that the chunk is anybody else's.
+func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
+	calls := map[string]func(s *Shared) int{
+		"Stats":       func(s *Shared) int { return s.Stats().Blocks },
+		"Trim":        func(s *Shared) int { s.Trim(); return s.live },
+		"Outstanding": (*Shared).Outstanding,
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
+			defer gc.SetGCPercent(gc.SetGCPercent(-1)) // it would wait for the holder too
+			runtime.GC()
+			s := newSharedOver(t, alloctest.New(t), nil)
+			var holds, leave, waited atomic.Bool
+			blocks := 0
+			defer pin.OnWait(func(p *pin.Places) {
+				if p != &s.places {
+					return
+				}
+				for i := range s.table {
+					if s.table[i].Load() != nil {
+						t.Error("Wait comes before the chunks are out of the table")
+					}
+				}
+				waited.Store(true)
+				leave.Store(true)
+			})()
+			left := make(chan struct{})
+			go func() {
+				defer close(left)
+				for !holds.Load() {
+					freehold.Must(s.Alloc(8, 8)) // so that there is a chunk here
+					blocks++
+					place := s.places.Enter()
+					if c := s.at(place); c != nil {
+						holds.Store(true)
+						for since := time.Now(); !leave.Load() && time.Since(since) < 10*time.Second; {
+						}
+						c.take(8, 8)
+						blocks++
+					}
+					s.places.Leave(place)
+				}
+			}()
+			for !holds.Load() {
+				runtime.Gosched()
+			}
+			got := call(s)
+			leave.Store(true)
+			<-left
+			if !waited.Load() || got != blocks {
+				t.Errorf("%d blocks of %d; the holders of chunks were waited for: %t", got, blocks, waited.Load())
+			}
+		})
+	}
+}
+
+// A guardWatcher is a parent that notes whether its Shared has a guard when it
+// is called.
+type guardWatcher struct {
+	freehold.Allocator
+	s              *Shared
+	calls, guarded int
+}
+
+func (w *guardWatcher) Zeroed(size, align int) ([]byte, error) {
+	if w.calls++; !w.s.readers.Advance().Passed() {
+		w.guarded++
+	}
+	return w.Allocator.Zeroed(size, align)
+}
+
+// TestZeroedClearsUnderAGuard: else a Reset between the two steps, taking a block
+// and clearing it, could give the memory to somebody else, who would lose it.
+func TestZeroedClearsUnderAGuard(t *testing.T) {
+	w := &guardWatcher{Allocator: alloctest.New(t)}
+	w.s = newSharedOver(t, w, &SharedOptions{ChunkBytes: 4096})
+	for _, size := range []int{100, 5000} { // in a common chunk, and in one of its own
+		w.calls, w.guarded = 0, 0
+		freehold.Must(w.s.Zeroed(size, 8))
+		if w.calls != 1 || w.guarded != 1 {
+			t.Errorf("Zeroed of %d bytes: %d calls of the parent, %d of them under a guard", size, w.calls, w.guarded)
+		}
+	}
+	if !w.s.readers.Advance().Passed() {
+		t.Error("Zeroed has not left its guard")
+	}
+}
+
+// TestCloseUnderAGuardPanics although nothing was given up.
+func TestCloseUnderAGuardPanics(t *testing.T) {
+	s := newSharedOver(t, alloctest.New(t), nil)
+	b := freehold.Must(s.Zeroed(100, 8))
+	g := s.Enter()
+	wantPanic(t, "freehold: Close of an arena.Shared while a guard is held", s.Close)
+	b[0] = 1
+	freehold.Must(s.Alloc(100, 8)) // goes on
+	g.Leave()
+}
+
+// TestCloseKeepsNothing, without a Stats before it.
+func TestCloseKeepsNothing(t *testing.T) {
+	s := freehold.Must(NewShared(alloctest.New(t), nil))
+	freehold.Must(s.Alloc(100, 8))
+	s.Close()
+	if st := s.Stats(); st != (SharedStats{}) {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestARefusalKeepsSpareMemory where that would not help, and does not stop the
+// world where nothing would.
+func TestARefusalKeepsSpareMemory(t *testing.T) {
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 12 << 10})
+	freehold.Must(s.Alloc(3000, 8))
+	s.Reset()
+	freehold.Must(s.Alloc(5000, 8)) // in use, beside 4096 spare bytes
+	if st := s.Stats(); st.Spare == 0 {
+		t.Fatalf("%+v", st)
+	}
+	waits := waits(t, s)
+	if _, err := s.Alloc(12<<10+1, 8); !errors.Is(err, freehold.ErrOutOfMemory) || waits.Load() != 0 {
+		t.Errorf("more than the limit: %v; %d stops of the world", err, waits.Load())
+	}
+	if _, err := s.Alloc(10<<10, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("more than what is not in use: %v", err)
+	}
+	if st := s.Stats(); st.Spare == 0 {
+		t.Errorf("spare memory went for a block that could not be had: %+v", st)
+	}
+	freehold.Must(s.Alloc(7000, 8)) // but for one that can
+	if st := s.Stats(); st.Spare != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// An alignRecorder is a parent that notes the smallest alignment asked for.
+type alignRecorder struct {
+	freehold.Allocator
+	least int
+}
+
+func (r *alignRecorder) Alloc(size, align int) ([]byte, error) {
+	r.least = min(r.least, align)
+	return r.Allocator.Alloc(size, align)
+}
+
+// TestSharedChunksAreAligned: two processors never write to one cache line, and
+// huge pages fit.
+func TestSharedChunksAreAligned(t *testing.T) {
+	for _, c := range []struct {
+		o    SharedOptions
+		want int
+	}{
+		{SharedOptions{ChunkBytes: 1000}, 64},
+		{SharedOptions{HugePages: true}, 2 << 20},
+		{SharedOptions{HugePages: true, ChunkBytes: 3 << 20}, 64},
+	} {
+		heap := freehold.NewHeap(nil)
+		r := &alignRecorder{heap, 1 << 30}
+		s := freehold.Must(NewShared(r, &c.o))
+		freehold.Must(s.Alloc(1, 1))
+		if r.least != c.want {
+			t.Errorf("%+v: chunks at multiples of %d, want %d", c.o, r.least, c.want)
+		}
+		s.Close()
+		heap.Close()
+	}
+}
