@@ -59,6 +59,8 @@ type Options struct {
 // is freed twice, or by a part of it, is not detected where it lies in the
 // middle of others.
 type Arena struct {
+	_ noCopy
+
 	// Addresses in the current chunk, all 0 if there is none:
 	//
 	//	base <= top <= end
@@ -92,6 +94,13 @@ type Arena struct {
 	keeper  *Recycler   // that the arena came from, or nil
 	state   state
 }
+
+// noCopy makes go vet report a copy of the struct that it is a field of, as if it
+// were a mutex.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // A state says whether an arena may be used.
 type state uint8
@@ -302,9 +311,7 @@ func (a *Arena) close() {
 	a.trim(0)
 	a.chunks, a.regions, a.stale = nil, nil, nil
 	a.state = closed
-	if a.member != nil {
-		a.member.end()
-	}
+	a.leaveRegistry()
 }
 
 // CloseStrict is Close with an error that says how many blocks were live, if

@@ -18,8 +18,8 @@
 //   - [Arena] is one owner's: the fastest, and not safe for concurrent use.
 //   - [Shared] is for any goroutine, with a part for each processor, and can be
 //     reset while others allocate and read.
-//   - [Registry] turns an arena into a number that can be stored off-heap, and
-//     back.
+//   - [Registry] turns an arena of either kind into a number that can be stored
+//     off-heap, and back.
 //   - [Recycler] keeps arenas that are not needed at the moment, with their
 //     memory, and gives that back over time.
 //

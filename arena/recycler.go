@@ -159,9 +159,7 @@ func (r *Recycler) Put(a *Arena) {
 		return
 	}
 	a.mustBeOpen("Put")
-	if a.member != nil {
-		a.member.end()
-	}
+	a.leaveRegistry()
 	a.Reset()
 	a.Trim(r.options.MaxArenaBytes)
 	for _, old := range r.push(a) {

@@ -32,7 +32,7 @@ const (
 var serials atomic.Uint64
 
 // Registry finds arenas by ID. The zero Registry is empty and ready. It is safe
-// for concurrent use, though an arena that it finds is not: the finder must
+// for concurrent use, though an [Arena] that it finds is not: the finder must
 // know that its owner does not use it at the time, by a lock or a hand-over.
 type Registry struct {
 	mu    sync.Mutex // held by those who change what follows
@@ -43,11 +43,12 @@ type Registry struct {
 // A membership is an arena's time in a registry.
 type membership struct {
 	id       ID
-	arena    *Arena
+	arena    *Arena  // or nil
+	shared   *Shared // or nil
 	name     string
 	registry *Registry
 
-	// What the arena's owner has last told; see publish.
+	// What an Arena's owner has last told; see publish.
 	used     atomic.Int64
 	reserved atomic.Int64
 }
@@ -60,9 +61,36 @@ type membership struct {
 // arenas at once, and a process for 2^40 Adds: beyond that Add panics.
 func (r *Registry) Add(name string, a *Arena) ID {
 	a.mustBeOpen("Add")
-	if a.member != nil {
-		panic(fmt.Sprintf("freehold: arena: Add of an arena that is in a registry already, as %q", a.member.name))
+	m := &membership{arena: a, name: name, registry: r}
+	m.mustFollow("Add", a.member)
+	m.tell(a)
+	r.add(m)
+	a.member = m
+	return m.id
+}
+
+// AddShared is Add for a [Shared], which FindShared finds. Any goroutine may
+// call it.
+func (r *Registry) AddShared(name string, s *Shared) ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mustBeOpen("AddShared")
+	m := &membership{shared: s, name: name, registry: r}
+	m.mustFollow("AddShared", s.member)
+	r.add(m)
+	s.member = m
+	return m.id
+}
+
+// mustFollow panics if the arena of m has another membership.
+func (m *membership) mustFollow(call string, other *membership) {
+	if other != nil {
+		panic(fmt.Sprintf("freehold: arena: %s of an arena that is in a registry already, as %q", call, other.name))
 	}
+}
+
+// add gives m an ID.
+func (r *Registry) add(m *membership) {
 	serial := serials.Add(1)
 	if serial > maxSerial {
 		panic("freehold: arena: no more IDs")
@@ -75,11 +103,8 @@ func (r *Registry) Add(name string, a *Arena) ID {
 	last := len(r.free) - 1
 	slot := r.free[last]
 	r.free = r.free[:last]
-	m := &membership{id: ID(serial<<slotBits | uint64(slot)), arena: a, name: name, registry: r}
-	a.member = m
-	a.publish()
+	m.id = ID(serial<<slotBits | uint64(slot))
 	(*r.table.Load())[slot].Store(m)
-	return m.id
 }
 
 // grow makes room in the table.
@@ -101,12 +126,21 @@ func (r *Registry) grow() {
 	r.table.Store(&table)
 }
 
-// Find returns the arena that id was given for. It reports false if the arena
-// was removed or closed, and for a number that this registry never gave: 0, an
-// ID from another registry. It takes no lock, and some 2 ns.
+// Find returns the [Arena] that id was given for. It reports false if the arena
+// was removed or closed, and for a number that Add of this registry never gave:
+// 0, an ID from another registry or from AddShared. It takes no lock, and some
+// 2 ns.
 func (r *Registry) Find(id ID) (*Arena, bool) {
 	if m := r.find(id); m != nil {
-		return m.arena, true
+		return m.arena, m.arena != nil
+	}
+	return nil, false
+}
+
+// FindShared is Find for a [Shared] and the IDs from AddShared.
+func (r *Registry) FindShared(id ID) (*Shared, bool) {
+	if m := r.find(id); m != nil {
+		return m.shared, m.shared != nil
 	}
 	return nil, false
 }
@@ -126,33 +160,82 @@ func (r *Registry) find(id ID) *membership {
 	return nil
 }
 
-// Remove ends an ID, as Close of its arena does, and reports whether Find would
-// have returned the arena. It must be called by the arena's owner.
+// Remove ends an ID, as Close of its arena does, and reports whether the ID was
+// good until then. For an [Arena] it must be called by the arena's owner.
 func (r *Registry) Remove(id ID) bool {
 	m := r.find(id)
-	if m != nil {
-		m.end()
+	switch {
+	case m == nil:
+		return false
+	case m.arena != nil:
+		m.arena.member = nil
+	default:
+		m.shared.forget(m)
 	}
-	return m != nil
+	return m.end()
 }
 
-// end takes the arena out of its registry.
-func (m *membership) end() {
+// end takes the arena out of its registry, and reports whether it was there.
+func (m *membership) end() bool {
 	r := m.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slot := int(m.id % maxMembers)
-	(*r.table.Load())[slot].Store(nil)
+	if !(*r.table.Load())[slot].CompareAndSwap(m, nil) {
+		return false // a Remove or Close at the same time was first
+	}
 	r.free = append(r.free, slot)
-	m.arena.member = nil
+	return true
+}
+
+// forget is the part of Remove that concerns s.
+func (s *Shared) forget(m *membership) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.member == m {
+		s.member = nil
+	}
+}
+
+// leaveRegistry ends the arena's membership, if it has one.
+func (a *Arena) leaveRegistry() {
+	if m := a.member; m != nil {
+		a.member = nil
+		m.end()
+	}
 }
 
 // publish tells the arena's registry its figures.
 func (a *Arena) publish() {
-	if m := a.member; m != nil {
-		m.used.Store(int64(a.usedBytes()))
-		m.reserved.Store(int64(a.reserved))
+	if a.member != nil {
+		a.member.tell(a)
 	}
+}
+
+// tell sets the figures of an Arena.
+func (m *membership) tell(a *Arena) {
+	m.used.Store(int64(a.usedBytes()))
+	m.reserved.Store(int64(a.reserved))
+}
+
+// figures returns the bytes in use and in chunks.
+func (m *membership) figures() (used, reserved int64) {
+	if m.shared != nil {
+		return m.shared.figures()
+	}
+	return m.used.Load(), m.reserved.Load()
+}
+
+// figures returns the bytes in chunks that have blocks, and in all chunks. It
+// does not stop the world.
+func (s *Shared) figures() (used, reserved int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	unused := s.spareBytes() + bytesIn(s.outdated)
+	for _, r := range s.retired {
+		unused += bytesIn(r.chunks)
+	}
+	return int64(s.reserved - unused), int64(s.reserved)
 }
 
 // Len returns the number of arenas in the registry.
@@ -173,9 +256,9 @@ func (r *Registry) Len() int {
 //	1000000         4196        12288  request
 //	  total         4196        12288  1 arenas
 //
-// The figures are in bytes. They are those of the moment when the arena last
+// The figures are in bytes. Those of an [Arena] are of the moment when it last
 // took a chunk into use or ended blocks in more than one, for its owner may be
-// using it now.
+// using it now. A [Shared] uses each chunk whole.
 func (r *Registry) Summary() string {
 	type line struct {
 		id             ID
@@ -187,7 +270,8 @@ func (r *Registry) Summary() string {
 	if table := r.table.Load(); table != nil {
 		for i := range *table {
 			if m := (*table)[i].Load(); m != nil {
-				l := line{m.id, m.name, m.used.Load(), m.reserved.Load()}
+				l := line{id: m.id, name: m.name}
+				l.used, l.reserved = m.figures()
 				lines = append(lines, l)
 				total.used += l.used
 				total.reserved += l.reserved

@@ -1,9 +1,12 @@
 package arena
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -77,6 +80,30 @@ func TestAddOfAnArenaThatIsInARegistry(t *testing.T) {
 	}
 }
 
+// TestCopiesAreReported by go vet: it looks for a field with Lock and Unlock.
+func TestCopiesAreReported(t *testing.T) {
+	var locks func(s reflect.Type) bool
+	locks = func(s reflect.Type) bool {
+		if locker := reflect.TypeFor[sync.Locker](); reflect.PointerTo(s).Implements(locker) && !s.Implements(locker) {
+			return true
+		}
+		return s.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(s), func(f reflect.StructField) bool {
+			return len(f.Index) == 1 && locks(f.Type)
+		})
+	}
+	for _, s := range []reflect.Type{reflect.TypeFor[Arena](), reflect.TypeFor[Shared](), reflect.TypeFor[Registry](), reflect.TypeFor[Recycler]()} {
+		if !locks(s) {
+			t.Errorf("a copy of %v goes unnoticed", s)
+		}
+	}
+	if locks(reflect.TypeFor[Mark]()) {
+		t.Error("a Mark may be copied")
+	}
+	if size := unsafe.Sizeof(Arena{}); size > 256 {
+		t.Errorf("an Arena has %d bytes", size)
+	}
+}
+
 func TestSummary(t *testing.T) {
 	var r Registry
 	small, large := New(alloctest.New(t), nil), New(alloctest.New(t), nil)
@@ -145,5 +172,65 @@ func TestRegistryConcurrently(t *testing.T) {
 	finders.Wait()
 	if r.Len() != 0 {
 		t.Errorf("%d arenas left", r.Len())
+	}
+}
+
+func TestRegistryTakesSharedArenas(t *testing.T) {
+	var r Registry
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 8192})
+	freehold.Must(s.Alloc(100, 8))
+	own, shared := r.Add("own", a), r.AddShared("shared", s)
+	if found, ok := r.FindShared(shared); !ok || found != s {
+		t.Errorf("FindShared: %p, %t, want %p", found, ok, s)
+	}
+	if found, ok := r.Find(shared); ok || found != nil {
+		t.Errorf("Find of a Shared: %p, %t", found, ok)
+	}
+	if found, ok := r.FindShared(own); ok || found != nil {
+		t.Errorf("FindShared of an Arena: %p, %t", found, ok)
+	}
+	wantPanic(t, `freehold: arena: AddShared of an arena that is in a registry already, as "shared"`, func() { r.AddShared("again", s) })
+	if got := r.Summary(); r.Len() != 2 || !strings.Contains(got, "        8192         8192  shared\n") || !strings.Contains(got, " 8192  2 arenas") {
+		t.Errorf("%d arenas: %s", r.Len(), got)
+	}
+	s.Reset()
+	s.Stats() // takes the chunk from its processor
+	if got := r.Summary(); !strings.Contains(got, "           0         8192  shared\n") {
+		t.Errorf("after Reset: %s", got)
+	}
+	if !r.Remove(shared) || r.Remove(shared) {
+		t.Error("Remove is not once")
+	}
+	again := r.AddShared("shared", s)
+	s.Close()
+	if _, ok := r.FindShared(again); ok || again == shared || r.Len() != 1 {
+		t.Errorf("a closed arena is found: %t; %d arenas", ok, r.Len())
+	}
+	wantPanic(t, "freehold: AddShared on a closed arena.Shared", func() { r.AddShared("closed", s) })
+}
+
+// TestRemoveAndCloseOfASharedMeet: its place in the registry is given back once.
+func TestRemoveAndCloseOfASharedMeet(t *testing.T) {
+	var r Registry
+	s := newSharedOver(t, alloctest.New(t), nil)
+	id := r.AddShared("shared", s)
+	m := r.find(id) // by a Remove, which a Close overtakes
+	s.Close()
+	s.forget(m)
+	if m.end() {
+		t.Error("Remove reports an arena that Close took out before")
+	}
+	if r.Len() != 0 {
+		t.Errorf("%d arenas in an empty registry", r.Len())
+	}
+	for range 2 {
+		a := New(alloctest.New(t), nil)
+		defer a.Close()
+		r.Add("a", a)
+	}
+	if r.Len() != 2 {
+		t.Errorf("%d arenas of 2", r.Len())
 	}
 }

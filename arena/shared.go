@@ -77,7 +77,8 @@ type Shared struct {
 
 	mu     sync.Mutex // guards what follows
 	closed bool
-	placed int // no chunk stands at a place from this one on
+	member *membership // in a Registry; nil if in none
+	placed int         // no chunk stands at a place from this one on
 
 	// Every chunk with memory is in chunks, and in exactly one of the table and
 	// these lists.

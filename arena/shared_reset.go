@@ -197,6 +197,10 @@ func (s *Shared) close() {
 	if !s.readers.Advance().Passed() {
 		panic("freehold: Close of an arena.Shared while a guard is held")
 	}
+	if s.member != nil {
+		s.member.end()
+		s.member = nil
+	}
 	s.closed = true
 	s.generation.Add(1)
 	s.drain()
