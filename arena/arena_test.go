@@ -439,6 +439,36 @@ func TestTrimToLessThanTheFirstChunk(t *testing.T) {
 	}
 }
 
+// TestEmptiedArenaBeginsSmall: without memory it is as New made it.
+func TestEmptiedArenaBeginsSmall(t *testing.T) {
+	parent := &recorder{Allocator: alloctest.New(t)}
+	a := New(parent, nil)
+	defer a.Close()
+	for range 2 {
+		parent.sizes = nil
+		for range 100 {
+			freehold.Must(a.Alloc(1000, 8))
+		}
+		if parent.sizes[0] != 4096 || len(parent.sizes) < 2 {
+			t.Errorf("chunks %v", parent.sizes)
+		}
+		a.Reset()
+		a.Trim(0)
+	}
+}
+
+// TestChunksBeginAtCacheLines, so that two arenas do not meet in one.
+func TestChunksBeginAtCacheLines(t *testing.T) {
+	r := &alignRecorder{alloctest.New(t), 1 << 30}
+	a := New(r, nil)
+	defer a.Close()
+	freehold.Must(a.Alloc(1, 1))
+	freehold.Must(a.Alloc(5000, 2))
+	if r.least != 64 {
+		t.Errorf("chunks at multiples of %d", r.least)
+	}
+}
+
 func TestReset(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, &Options{ChunkBytes: 128, MaxChunkBytes: 512})

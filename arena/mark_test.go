@@ -54,6 +54,23 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+// TestOutstandingAfterRewind: a block that is older than the mark and was freed
+// since does not come back.
+func TestOutstandingAfterRewind(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	older, newest := freehold.Must(a.Alloc(8, 8)), freehold.Must(a.Alloc(8, 8))
+	m := a.Mark()
+	a.Free(older)
+	a.Rewind(m)
+	if n := a.Outstanding(); n != 1 {
+		t.Errorf("%d blocks outstanding, want 1", n)
+	}
+	a.Free(newest)
+	if err := a.CloseStrict(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestMarksThatAreStale(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	other := New(alloctest.New(t), nil)

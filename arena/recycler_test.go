@@ -100,6 +100,30 @@ func TestRecyclerBounds(t *testing.T) {
 	r.Put(before)
 }
 
+func TestRecyclerHandsOutTheLastWhereNoneIsLargeEnough(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	first, last := get(t, r, 100), get(t, r, 100)
+	r.Put(first)
+	r.Put(last)
+	if a := get(t, r, 50000); a != last {
+		t.Error("not the one that was put last")
+	}
+	r.Put(last)
+}
+
+// TestOneLargeArenaDisplacesNoOthers: what is above MaxBytes alone is closed.
+func TestOneLargeArenaDisplacesNoOthers(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{MaxBytes: 10000, MaxArenaBytes: 100000, Decay: -1})
+	defer r.Close()
+	small, large := get(t, r, 4096), get(t, r, 20000)
+	r.Put(small)
+	r.Put(large)
+	if got := r.Stats(); got != (RecyclerStats{1, 4096}) || large.state != closed {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestRecyclerOfAnEmptiedArena: ristretto's AllocatorPool trims an arena whose
 // first buffer is large to nothing, and hands it out again to spin forever.
 func TestRecyclerOfAnEmptiedArena(t *testing.T) {
@@ -163,8 +187,8 @@ func TestRecyclerOverALimit(t *testing.T) {
 	if a != nil || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("Get beyond the limit: %v", err)
 	}
-	if r.Stats().Bytes != 0 || limit.Used() != 0 {
-		t.Errorf("%+v, %d bytes used", r.Stats(), limit.Used())
+	if got := r.Stats(); got != (RecyclerStats{1, 0}) || limit.Used() != 0 {
+		t.Errorf("%+v, %d bytes used; the arena is to be kept", got, limit.Used())
 	}
 	r.Put(get(t, r, 9000))
 }

@@ -202,3 +202,31 @@ func TestSharedChunksAreAligned(t *testing.T) {
 		heap.Close()
 	}
 }
+
+// TestChunksOfOtherProcessorsAreFound when the parent has no more memory: one
+// with room, and one that a Reset has given up.
+func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		s := newSharedOver(t, alloctest.FailAfter(alloctest.New(t), 1), &SharedOptions{ChunkBytes: 4096})
+		freehold.Must(s.Alloc(1000, 8))
+		if reset {
+			s.Reset()
+		}
+		s.mu.Lock()
+		for i := range s.table { // the goroutine has moved on
+			if c := s.table[i].Swap(nil); c != nil {
+				i = (i + 1) % pin.Max
+				s.table[i].Store(c)
+				s.placed = i + 1
+				break
+			}
+		}
+		s.mu.Unlock()
+		if _, err := s.Alloc(1000, 8); err != nil {
+			t.Errorf("after Reset %t: %v", reset, err)
+		}
+		if st := s.Stats(); st.Chunks != 1 {
+			t.Errorf("after Reset %t: %+v", reset, st)
+		}
+	}
+}
