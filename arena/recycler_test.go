@@ -331,6 +331,16 @@ func (o onFree) Free(b []byte) {
 	o.freed()
 }
 
+// mustCome waits for what comes soon or never.
+func mustCome(t *testing.T, freed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-freed:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no memory was given back")
+	}
+}
+
 // TestRecyclerInAndOutOfABubble: a timer of a synctest bubble may not be touched
 // outside of it, and one from outside never fires by the bubble's clock.
 func TestRecyclerInAndOutOfABubble(t *testing.T) {
@@ -348,7 +358,7 @@ func TestRecyclerInAndOutOfABubble(t *testing.T) {
 				time.Sleep(3 * decay)
 				synctest.Wait()
 				if got := r.Stats(); got.Arenas != 0 || ticking(r) {
-					t.Errorf("in a bubble: %+v, a tick is due: %t", got, ticking(r))
+					t.Fatalf("in a bubble: %+v, a tick is due: %t", got, ticking(r))
 				}
 				<-freed
 			}
@@ -359,7 +369,7 @@ func TestRecyclerInAndOutOfABubble(t *testing.T) {
 			}
 			for range 2 {
 				r.Put(get(t, r, 100))
-				<-freed
+				mustCome(t, freed)
 				synctest.Test(t, inside)
 			}
 			r.Close()
@@ -389,7 +399,7 @@ func TestRecyclerAfterItsBubble(t *testing.T) {
 		freed := make(chan struct{}, 1)
 		leaveATick(t, onFree{alloctest.New(t), func() { freed <- struct{}{} }})
 		r.Put(get(t, r, 100))
-		<-freed // comes with a real timer
+		mustCome(t, freed) // by a timer without a bubble
 		r.Close()
 	})
 	t.Run("next bubble", func(t *testing.T) {
