@@ -6,4 +6,4 @@ import "errors"
 
 const canLimit = false
 
-func limitAddressSpace(uint64) error { return errors.ErrUnsupported }
+func limitAddressSpace(uint64) (limit uint64, err error) { return 0, errors.ErrUnsupported }
