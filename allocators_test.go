@@ -62,7 +62,10 @@ func (r *roomy) Resize(b []byte, size int) ([]byte, bool) {
 	switch {
 	case size < 0:
 		return r.Allocator.Resize(nil, size) // which panics
-	case len(b) == 0 || size == 0 || size > len(r.whole[&b[0]]):
+	case size == 0:
+		r.Free(b)
+		return []byte{}, true
+	case len(b) == 0 || size > len(r.whole[&b[0]]):
 		return nil, false
 	}
 	return r.whole[&b[0]][:size:size], true

@@ -128,18 +128,18 @@ func (a *Allocator) Resize(b []byte, size int) ([]byte, bool) {
 	if size < 0 {
 		panic(fmt.Sprintf("freehold: alloctest: Resize to %d bytes", size))
 	}
+	if size == 0 {
+		a.free("Resize", b)
+		return []byte{}, true
+	}
 	if len(b) == 0 {
 		return nil, false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k := a.mustFind("Resize", b)
-	switch {
-	case size > k.size:
+	if size > k.size {
 		return nil, false
-	case size == 0:
-		a.retire(k)
-		return []byte{}, true
 	}
 	a.checkEdges(k)
 	setAll(k.bytes()[size:], edgeByte)
@@ -148,13 +148,28 @@ func (a *Allocator) Resize(b []byte, size int) ([]byte, bool) {
 }
 
 // Free implements [freehold.Allocator].
-func (a *Allocator) Free(b []byte) {
-	if len(b) == 0 {
+func (a *Allocator) Free(b []byte) { a.free("Free", b) }
+
+// free moves a live block to quarantine. call is the method that was called.
+func (a *Allocator) free(call string, b []byte) {
+	if cap(b) == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.retire(a.mustFind("Free", b))
+	k := a.mustFind(call, b)
+	a.checkEdges(k)
+	setAll(k.bytes(), freedByte)
+	k.freed = callers()
+	delete(a.live, addrOf(k.bytes()))
+	a.quarantine = append(a.quarantine, k)
+	a.freedBytes += len(k.mem)
+	for a.freedBytes > quarantineBytes {
+		oldest := a.quarantine[0]
+		a.checkFreed(oldest)
+		a.quarantine = a.quarantine[1:]
+		a.freedBytes -= len(oldest.mem)
+	}
 }
 
 // Owns implements [freehold.Owner]: whether b begins in a live block.
@@ -179,7 +194,7 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 	if k := a.live[addr]; k != nil && k.size == len(b) {
 		return k
 	}
-	fault := "which this allocator did not hand out"
+	fault := "which this allocator did not hand out; was it moved by append?"
 	if k := around(maps.Values(a.live), b); k != nil {
 		fault = fmt.Sprintf("which is at byte %d of a block of %d bytes%s",
 			int(addr-addrOf(k.bytes())), k.size, k.alloc.after("allocated by"))
@@ -198,22 +213,6 @@ func around(blocks func(yield func(*block) bool), b []byte) *block {
 		}
 	}
 	return nil
-}
-
-// retire moves a live block to quarantine.
-func (a *Allocator) retire(k *block) {
-	a.checkEdges(k)
-	setAll(k.bytes(), freedByte)
-	k.freed = callers()
-	delete(a.live, addrOf(k.bytes()))
-	a.quarantine = append(a.quarantine, k)
-	a.freedBytes += len(k.mem)
-	for a.freedBytes > quarantineBytes {
-		oldest := a.quarantine[0]
-		a.checkFreed(oldest)
-		a.quarantine = a.quarantine[1:]
-		a.freedBytes -= len(oldest.mem)
-	}
 }
 
 // checkEdges reports a write outside k.

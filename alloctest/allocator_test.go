@@ -142,7 +142,9 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 		{"old slice after resize", func(a *alloctest.Allocator, b []byte) { a.Resize(b, 8); a.Free(b) }, []string{"at byte 0 of a block of 8 bytes"}},
 		{"interior", func(a *alloctest.Allocator, b []byte) { a.Free(b[1:]) }, []string{"at byte 1 of a block of 64 bytes", "allocated by"}},
 		{"short", func(a *alloctest.Allocator, b []byte) { a.Free(b[:63]) }, []string{"Free of 63 bytes", "at byte 0 of a block of 64 bytes"}},
-		{"foreign", func(a *alloctest.Allocator, b []byte) { a.Free(make([]byte, 9)) }, []string{"Free of 9 bytes", "which this allocator did not hand out"}},
+		{"emptied", func(a *alloctest.Allocator, b []byte) { a.Free(b[:0]) }, []string{"Free of 0 bytes", "at byte 0 of a block of 64 bytes"}},
+		{"resize of an emptied", func(a *alloctest.Allocator, b []byte) { a.Resize(b[:0], 0) }, []string{"Resize of 0 bytes", "at byte 0 of a block of 64 bytes"}},
+		{"foreign", func(a *alloctest.Allocator, b []byte) { a.Free(make([]byte, 9)) }, []string{"Free of 9 bytes", "which this allocator did not hand out", "was it moved by append?"}},
 	}
 	for _, c := range tests {
 		failures := record(t, func(t testing.TB) {

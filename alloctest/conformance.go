@@ -322,8 +322,8 @@ func checkEmpty(t testing.TB, a freehold.Allocator, o Options) {
 			if r, ok := a.Resize(b, 8); ok {
 				t.Fatalf("Resize of an empty block to 8 bytes gave %d; no alignment is known for them", len(r))
 			}
-			if r, ok := a.Resize(b, 0); ok && len(r) != 0 {
-				t.Fatalf("Resize of an empty block to 0 bytes gave %d", len(r))
+			if r, ok := a.Resize(b, 0); !ok || r == nil || len(r) != 0 {
+				t.Fatalf("Resize of an empty block to 0 bytes: %t, nil: %t, len %d", ok, r == nil, len(r))
 			}
 			a.Free(b)
 		}

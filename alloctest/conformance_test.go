@@ -33,6 +33,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"Resize moves the contents", "Resize"},
 		{"a failed Resize writes to the block", "Resize"},
 		{"an empty block is nil", "Empty"},
+		{"an empty block is not resized to 0", "Empty"},
 		{"a negative size is empty", "Arguments"},
 		{"a negative size panics without saying what", "Arguments"},
 		{"any alignment goes", "Arguments"},

@@ -79,6 +79,9 @@ func (p *probe) Resize(b []byte, size int) ([]byte, bool) {
 	r, ok := p.Allocator.Resize(b, size)
 	if ok {
 		p.bytes += len(r) - len(b)
+		if len(b) > 0 && len(r) == 0 {
+			p.live--
+		}
 	}
 	return r, ok
 }
