@@ -17,9 +17,17 @@ import "github.com/freehold-go/freehold/internal/heap"
 // It is for a loop that allocates and frees much in one goroutine. It is not
 // safe for concurrent use, which is not detected but by the race detector.
 type Cache struct {
+	_ noCopy
 	c heap.OwnCache
 	h *Heap
 }
+
+// noCopy makes go vet report a copy of the struct that it is a field of, as if it
+// were a mutex.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // Cache returns an empty cache, the caller's until its Close. It takes 2 KB on
 // the Go heap. Close of the heap ends its caches too. It panics if the heap is
