@@ -82,7 +82,9 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 //
 // The block is s[:cap(s)], so a shorter view s[:n] will do, but one that begins
 // later, s[1:], or has its capacity cut, s[:n:n], is a mistake: it names another
-// block. FreeSlice panics as a.Free does, where a can tell.
+// block. So is a slice that the built-in append, slices.Insert or the like has
+// moved to the Go heap: its block is lost. FreeSlice panics as a.Free does,
+// where a can tell.
 func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
 // Append appends v to s, as the built-in append does, in memory from a: within

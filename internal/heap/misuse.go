@@ -33,14 +33,18 @@ func (h *Heap) misused(call string, b []byte) {
 	if h.closed.Load() {
 		panic(h.closedMessage(call))
 	}
-	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.name, h.diagnose(b)))
+	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.name, h.diagnose(call, b)))
 }
 
-func (h *Heap) diagnose(b []byte) string {
+func (h *Heap) diagnose(call string, b []byte) string {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	r := addresses.regionOf(addr)
 	if r == nil || atomic.LoadUint32(r.owner(addr)) == 0 {
-		return "the memory is not from a freehold heap"
+		fault := "the memory is not from a freehold heap"
+		if call == "Free" || call == "Resize" { // of a slice
+			fault += "; was it moved by append?"
+		}
+		return fault
 	}
 	if atomic.LoadUint32(r.owner(addr)) != h.id {
 		return "the memory belongs to another heap"

@@ -2,6 +2,7 @@ package misuse
 
 import (
 	"math"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -93,10 +94,27 @@ var typedPrograms = []program{
 	{"FreeSlice of s[:n:n]", always(panics("it has 8 bytes, the block 72")).andInTests(panics("at byte 0 of a block of 72 bytes")),
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.MakeSlice[int64](w.a, 9))[:1:1]) },
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.MakeSlice[int64](w.a, 9))[:0]) }},
-	{"FreeSlice of what the built-in append returned", always(panics("not from a freehold heap")).andInTests(panics("did not hand out")),
+	{"FreeSlice of what the built-in append returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
 		func(w *world) { freehold.FreeSlice(w.a, append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)) },
 		func(w *world) {
 			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)))
+		}},
+	{"FreeSlice of what slices.Insert returned", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
+		func(w *world) {
+			freehold.FreeSlice(w.a, slices.Insert(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 4, 1))
+		},
+		func(w *world) {
+			s := freehold.Must(freehold.MakeSlice[int](w.a, 9))
+			freehold.FreeSlice(w.a, slices.Insert(s[:8], 4, 1)) // within its capacity
+		}},
+	{"Append to a slice that the built-in append has moved", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
+		func(w *world) {
+			s := append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)
+			freehold.Append(w.a, s, make([]int, 100)...)
+		},
+		func(w *world) {
+			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1))
+			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, s, make([]int, 100)...)))
 		}},
 	{"FreeSlice of a slice as it was before Append", always(panics("double free")).andInTests(panics("in a freed block")),
 		func(w *world) {
