@@ -57,6 +57,46 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 	freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
 }
 
+// C programs rely on what realloc returns being aligned for any type, wherever
+// the block was.
+func TestReallocPointerAlignsAsMallocDoes(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	moved := 0
+	for _, size := range []int{1, 8, 24, 40, 100} {
+		for _, to := range []int{0, 1, size - 1, size, size + 1, 2 * size, 3000, 100000} {
+			for range 4 { // every other block of 24 bytes is at a multiple of 16 anyway
+				b := freehold.Must(h.Alloc(size, 1))
+				for i := range b {
+					b[i] = byte(i + 1)
+				}
+				before := uintptr(unsafe.Pointer(&b[0]))
+				p := h.ReallocPointer(unsafe.Pointer(&b[0]), to)
+				if uintptr(p)%16 != 0 {
+					t.Fatalf("a block of %d bytes at %#x, made one of %d, is at %p", size, before, to, p)
+				}
+				if before%16 != 0 {
+					moved++
+				}
+				for i, c := range unsafe.Slice((*byte)(p), min(size, to)) {
+					if c != byte(i+1) {
+						t.Fatalf("from %d bytes to %d: byte %d is %d", size, to, i, c)
+					}
+				}
+				defer h.FreePointer(p)
+			}
+		}
+	}
+	if moved == 0 {
+		t.Fatal("all blocks of Alloc were at multiples of 16")
+	}
+	p := h.Malloc(100)
+	if q := h.ReallocPointer(p, 101); q != p {
+		t.Error("a block that is aligned was moved without need")
+	}
+	h.FreePointer(p)
+}
+
 func TestAdvise(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()

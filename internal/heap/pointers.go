@@ -45,7 +45,8 @@ func (h *Heap) freePointer(p unsafe.Pointer) {
 }
 
 // ReallocPointer makes the block at p size bytes long, by moving it if need
-// be. It returns nil, and leaves p alone, if there is no memory.
+// be. It returns nil, and leaves p alone, if there is no memory. A block of Alloc
+// may lie where Malloc puts none, and is moved then.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	if p == nil {
 		return h.malloc(size, false)
@@ -54,8 +55,10 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	if size == 0 {
 		size = 1 // the block stays one
 	}
-	if r, ok := h.Resize(b, size); ok {
-		return unsafe.Pointer(unsafe.SliceData(r))
+	if uintptr(p)%mallocAlign == 0 {
+		if r, ok := h.Resize(b, size); ok {
+			return unsafe.Pointer(unsafe.SliceData(r))
+		}
 	}
 	q := h.malloc(size, false)
 	if q != nil {
