@@ -5,6 +5,8 @@
 package freehold
 
 import (
+	"fmt"
+	"log/slog"
 	"time"
 	"unsafe"
 
@@ -62,7 +64,7 @@ type ClassStats = heap.ClassStats
 var defaultHeap = NewHeap(&HeapOptions{Name: "default"})
 
 // Default returns the one process-wide heap, for applications; a library takes
-// an Allocator from its caller. It must not be closed.
+// an Allocator from its caller. Close of it panics.
 func Default() *Heap { return defaultHeap }
 
 // NewHeap returns an empty heap. It takes no memory before the first block.
@@ -112,8 +114,10 @@ func (h *Heap) Malloc(size int) unsafe.Pointer { return h.h.Malloc(size) }
 func (h *Heap) Calloc(n, size int) unsafe.Pointer { return h.h.Calloc(n, size) }
 
 // ReallocPointer makes the block at p size bytes long, moving it if need be,
-// and returns where it is: C's realloc. It returns nil, and leaves the block
-// alone, when out of memory. A nil p makes it Malloc.
+// and returns where it is: C's realloc. The result is at a multiple of 16, as
+// Malloc's is; a block of Alloc that is not moves, and a larger alignment may be
+// lost. It returns nil, and leaves the block alone, when out of memory. A nil p
+// makes it Malloc.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	return h.h.ReallocPointer(p, size)
 }
@@ -138,5 +142,38 @@ func (h *Heap) Stats() Stats { return h.h.Stats() }
 // Close ends the heap and all of its blocks, live or not. Their memory goes
 // back to the operating system and, where the system can, any access to it
 // faults; the addresses go to other heaps later. Other goroutines must have
-// stopped using the heap. Calls after Close panic, but for Close itself.
-func (h *Heap) Close() { h.h.Close() }
+// stopped using the heap. Calls after Close panic, but for Close itself. So does
+// Close of the [Default] heap, in which others may have blocks.
+func (h *Heap) Close() {
+	if h == defaultHeap {
+		panic("freehold: Close of the default heap, which serves the whole process and is never closed")
+	}
+	h.h.Close()
+}
+
+// String returns the heap's name and figures in bytes, as LogValue has them:
+//
+//	heap "blocks": 112000 live, 147456 resident, limit 67108864
+//
+// The limit is left out where there is none. It costs a call of Stats.
+func (h *Heap) String() string { return describe(h.h.Stats()) }
+
+// LogValue implements [slog.LogValuer]. It is a group of the heap's name, the
+// bytes live (Stats.Allocated) and resident, and the limit if there is one.
+func (h *Heap) LogValue() slog.Value { return logValue(h.h.Stats()) }
+
+func describe(st Stats) string {
+	s := fmt.Sprintf("heap %q: %d live, %d resident", st.Name, st.Allocated, st.Resident)
+	if st.MaxBytes > 0 {
+		s += fmt.Sprintf(", limit %d", st.MaxBytes)
+	}
+	return s
+}
+
+func logValue(st Stats) slog.Value {
+	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live", st.Allocated), slog.Int("resident", st.Resident)}
+	if st.MaxBytes > 0 {
+		attrs = append(attrs, slog.Int("limit", st.MaxBytes))
+	}
+	return slog.GroupValue(attrs...)
+}

@@ -3,6 +3,7 @@ package freehold_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"unsafe"
@@ -55,6 +56,49 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 		}
 	}()
 	freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
+}
+
+func TestDefaultHeapIsNotClosed(t *testing.T) {
+	wantPanic(t, "freehold: Close of the default heap, which serves the whole process and is never closed", func() {
+		freehold.Default().Close()
+	})
+	b := freehold.Must(freehold.Default().Alloc(100, 8))
+	freehold.Default().Free(b)
+}
+
+// A heap is logged as a line, not as its insides.
+func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
+	limited := freehold.NewHeap(&freehold.HeapOptions{Name: "limited", MaxBytes: 64 << 20})
+	defer limited.Close()
+	unlimited := freehold.NewHeap(nil)
+	defer unlimited.Close()
+	freehold.Must(limited.Alloc(100<<10, 8))
+	freehold.Must(unlimited.Alloc(100<<10, 8))
+	closed := freehold.NewHeap(&freehold.HeapOptions{Name: "closed"})
+	closed.Close()
+	for _, c := range []struct {
+		heap  *freehold.Heap
+		limit string
+	}{{limited, ", limit 67108864"}, {unlimited, ""}, {closed, ""}} {
+		st := c.heap.Stats()
+		want := fmt.Sprintf("heap %q: %d live, %d resident%s", st.Name, st.Allocated, st.Resident, c.limit)
+		for _, verb := range []string{"%v", "%+v", "%s"} {
+			if got := fmt.Sprintf(verb, c.heap); got != want {
+				t.Errorf("printed with %s: %s, want %s", verb, got, want)
+			}
+		}
+		want = fmt.Sprintf("[name=%s live=%d resident=%d%s]", st.Name, st.Allocated, st.Resident,
+			strings.Replace(c.limit, ", limit ", " limit=", 1))
+		if got := slog.AnyValue(c.heap).Resolve().String(); got != want {
+			t.Errorf("logged: %s, want %s", got, want)
+		}
+	}
+	if got := fmt.Sprint(freehold.Pages); !strings.HasPrefix(got, `heap "pages": `) {
+		t.Errorf("Pages are printed as %.100s", got)
+	}
+	if got := slog.AnyValue(freehold.Pages).Resolve().String(); !strings.HasPrefix(got, "[name=pages live=") {
+		t.Errorf("Pages are logged as %.100s", got)
+	}
 }
 
 // C programs rely on what realloc returns being aligned for any type, wherever

@@ -2,7 +2,11 @@
 
 package freehold
 
-import "github.com/freehold-go/freehold/internal/heap"
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/heap"
+)
 
 // Pages hands out whole pages: every block is rounded up to a multiple of
 // 8 KiB, begins at one, is zero at first, and its memory goes back to the
@@ -29,3 +33,5 @@ func (p *pages) Resize(b []byte, size int) ([]byte, bool) { return p.h.Resize(b,
 func (p *pages) Free(b []byte)                            { p.h.Free(b) }
 func (p *pages) Owns(b []byte) bool                       { return p.h.Owns(b) }
 func (p *pages) GoodSize(size int) int                    { return p.h.GoodSize(size) }
+func (p *pages) String() string                           { return describe(p.h.Stats()) }
+func (p *pages) LogValue() slog.Value                     { return logValue(p.h.Stats()) }
