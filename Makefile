@@ -1,17 +1,30 @@
 # make test runs everything that this machine can; make quick what a change needs first.
+#
+# Each kind of build tests what it can break: the race detector looks at what
+# goroutines do together, and 386, checkptr and other systems at the packages
+# that the examples are built on.
 
 GO    ?= go
 MODULES = . ./bench ./cmd/freehold
+CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # Systems that the core must build and vet for.
 SYSTEMS = linux/amd64 linux/arm64 linux/386 linux/riscv64 darwin/amd64 darwin/arm64 \
 	windows/amd64 freebsd/amd64 openbsd/amd64 netbsd/amd64 js/wasm wasip1/wasm
 
-FUZZTIME ?= 10s
+# The subtests of the conformance suite that use one goroutine.
+SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
-.PHONY: test quick vet modules race debug portable malloc 386 checkptr stress soak fuzz systems emulators bench
+# All of make test, the longest first.
+TARGETS = race systems modules fuzz 386 stress checkptr soak emulators portable debug vet malloc
 
-test: vet modules race debug portable malloc 386 checkptr stress soak fuzz systems emulators
+FUZZTIME ?= 3s
+
+.PHONY: test quick $(TARGETS) fuzz-long bench
+
+# JOBS targets at a time, all of them whatever fails, and a table in the end.
+test:
+	@MAKE=$(MAKE) scripts/together $(TARGETS)
 
 quick: vet debug
 	$(GO) test -short ./...
@@ -24,8 +37,11 @@ vet:
 modules:
 	@for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
 
+# Conformance by one goroutine is tested on one heap, as the memory is another
+# than elsewhere: Go's.
 race:
-	$(GO) test -race -short ./...
+	$(GO) test -race -short -skip '/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' ./...
+	$(GO) test -race -short -run '^TestHeapConforms$$' .
 
 debug:
 	$(GO) vet -tags freehold_debug ./arena ./internal/misuse
@@ -48,10 +64,10 @@ malloc:
 	else echo "skipped: jemalloc (it takes cgo, pkg-config and libjemalloc-dev)"; fi
 
 386:
-	GOARCH=386 $(GO) test -short ./...
+	GOARCH=386 $(GO) test -short $(CORE)
 
 checkptr:
-	$(GO) test -gcflags=all=-d=checkptr -short ./...
+	$(GO) test -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CORE)
 
 # The collector as hostile as it gets.
 stress:
@@ -67,18 +83,16 @@ soak:
 	$(GO) test -count=1 -tags freehold_debug ./internal/soak -seed $(SEED) -calls 1000000
 	$(GO) test -count=1 -race ./internal/soak -seed $(SEED) -calls 1000000
 
+# Each fuzzer for a short time, from the corpora that long runs have left in
+# testdata/fuzz.
 fuzz:
-	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./internal/heap
-	$(GO) test -run '^$$' -fuzz FuzzHeap -fuzztime $(FUZZTIME) ./cmalloc
-	$(GO) test -run '^$$' -fuzz FuzzArena -fuzztime $(FUZZTIME) ./arena
-	$(GO) test -run '^$$' -fuzz FuzzShared -fuzztime $(FUZZTIME) ./arena
-	$(GO) test -run '^$$' -fuzz FuzzBlocks -fuzztime $(FUZZTIME) ./pool
-	$(GO) test -run '^$$' -fuzz FuzzPool -fuzztime $(FUZZTIME) ./pool
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime $(FUZZTIME) -fuzzminimizetime 10x ./examples/parser-scratch
-	$(GO) test -run '^$$' -fuzz FuzzDecoder -fuzztime $(FUZZTIME) ./examples/request-pool
+	scripts/fuzz $(FUZZTIME)
+
+fuzz-long:
+	scripts/fuzz 10m
 
 systems:
-	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet ./... || exit 1; done
+	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(CORE) || exit 1; done
 
 emulators:
 	scripts/emulators
