@@ -15,27 +15,39 @@ import (
 	"time"
 )
 
-// load sends requests from so many clients at once, and returns how long each
-// request took, sorted. The first error ends all clients.
-func load(ctx context.Context, url string, requests, clients, lines int) ([]time.Duration, error) {
+// clients send orders of so many lines, n at once, over connections that they
+// keep from one load to the next.
+type clients struct {
+	url      string
+	n, lines int
+	http     *http.Client
+}
+
+func newClients(url string, n, lines int) *clients {
+	return &clients{url, n, lines, &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: n}}}
+}
+
+func (cs *clients) close() { cs.http.CloseIdleConnections() }
+
+// load sends requests and returns how long each took, sorted. The first error
+// ends all clients.
+func (cs *clients) load(ctx context.Context, requests int) ([]time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	defer transport.CloseIdleConnections()
 
 	var next atomic.Int64
 	took := make([]time.Duration, requests)
 	var wg sync.WaitGroup
-	for i := range clients {
+	for i := range cs.n {
 		wg.Go(func() {
-			c := client{http: &http.Client{Transport: transport}, url: url, rnd: rand.New(rand.NewPCG(1, uint64(i)))}
+			c := client{http: cs.http, url: cs.url, rnd: rand.New(rand.NewPCG(1, uint64(i)))}
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if n >= requests {
 					return
 				}
 				start := time.Now()
-				if err := c.order(ctx, uint64(n), lines); err != nil {
+				if err := c.order(ctx, uint64(n), cs.lines); err != nil {
 					cancel(fmt.Errorf("request %d: %w", n, err))
 					return
 				}

@@ -1,5 +1,5 @@
-// Request-pool runs an HTTP service under load twice: with the memory of
-// requests on the Go heap, and in an arena that all of them share.
+// Request-pool runs an HTTP service under load, with the memory of requests on
+// the Go heap and in an arena that all of them share, by turns.
 //
 //	go run ./examples/request-pool -requests 50000 -clients 16
 package main
@@ -14,8 +14,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"runtime"
-	"text/tabwriter"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -48,21 +46,15 @@ func run(ctx context.Context, w io.Writer, requests, clients, lines int) error {
 	}
 	defer shared.Close()
 
-	fmt.Fprintf(w, "%d requests of %d lines from %d clients; client and server are one process\n\n", requests, lines, clients)
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(tw, "memory\trequests/s\tp50 ms\tp99 ms\tGo allocations a request\tGo KB a request\tcollections")
-	for _, m := range []struct {
-		name    string
-		service *service
-	}{
-		{"Go heap", &service{}},
-		{"arena", &service{shared: shared}},
-	} {
-		if err := measure(ctx, tw, m.name, m.service, requests, clients, lines); err != nil {
-			return err
-		}
+	fmt.Fprintf(w, "%d requests of %d lines with either memory, from %d clients in this process\n\n", requests, lines, clients)
+	contenders := []*contender{
+		newContender("Go heap", &service{}),
+		newContender("arena", &service{shared: shared}),
 	}
-	tw.Flush()
+	if err := compete(ctx, contenders, requests, clients, lines); err != nil {
+		return err
+	}
+	printTable(w, contenders, requests)
 
 	held := shared.Stats().Reserved
 	shared.Reset()
@@ -71,36 +63,6 @@ func run(ctx context.Context, w io.Writer, requests, clients, lines int) error {
 	}
 	st := heap.Stats()
 	fmt.Fprintf(w, "\nthe arena held %d KB; all freed: the heap holds %d blocks of %d bytes\n", held>>10, st.Blocks, st.Allocated)
-	return nil
-}
-
-// measure runs a service under load and prints what that took.
-func measure(ctx context.Context, w io.Writer, name string, s *service, requests, clients, lines int) (err error) {
-	url, stop, err := listen(s)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	if _, err := load(ctx, url, min(requests, 100*clients), clients, lines); err != nil { // the first ones are not like the others
-		return err
-	}
-
-	runtime.GC()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	start := time.Now()
-	took, err := load(ctx, url, requests, clients, lines)
-	if err != nil {
-		return err
-	}
-	seconds := time.Since(start).Seconds()
-	runtime.ReadMemStats(&after)
-
-	n := float64(requests)
-	fmt.Fprintf(w, "%s\t%.0f\t%.3f\t%.3f\t%.1f\t%.1f\t%d\n", name, n/seconds,
-		took[len(took)/2].Seconds()*1e3, took[len(took)*99/100].Seconds()*1e3,
-		float64(after.Mallocs-before.Mallocs)/n, float64(after.TotalAlloc-before.TotalAlloc)/n/1e3,
-		after.NumGC-before.NumGC)
 	return nil
 }
 
@@ -113,7 +75,7 @@ func listen(h http.Handler) (url string, stop func() error, err error) {
 	}
 	// A client that is slow holds a guard, and what others give up meanwhile
 	// is not recycled: hence the timeouts.
-	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	return "http://" + l.Addr().String(), func() error {

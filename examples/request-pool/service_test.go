@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -71,8 +72,41 @@ func TestRun(t *testing.T) {
 	if err := run(context.Background(), &out, requests, 16, 30); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(out.String(), "holds 0 blocks") {
-		t.Errorf("printed\n%s", out.String())
+	for _, want := range []string{"handler, p99", "round trip, p99", "holds 0 blocks"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+// Rounds go by turns, who was second is first in the next, and every request is
+// timed at the handler.
+func TestRoundsTakeTurns(t *testing.T) {
+	var order strings.Builder
+	var mu sync.Mutex
+	logged := func(name string) *contender {
+		s := &service{}
+		return newContender(name, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			order.WriteString(name)
+			mu.Unlock()
+			s.ServeHTTP(w, r)
+		}))
+	}
+	a, b := logged("a"), logged("b")
+	requests := 3*roundRequests + 2
+	if err := compete(context.Background(), []*contender{a, b}, requests, 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	repeat, n := strings.Repeat, roundRequests
+	want := repeat("a", 200) + repeat("b", 200) + repeat("a", n) + repeat("b", 2*n+1) + repeat("a", 2*n+2) + repeat("b", n+1)
+	if order.String() != want {
+		t.Errorf("%d requests, not by turns", order.Len())
+	}
+	for _, c := range []*contender{a, b} {
+		if len(c.handlerP99) != 3 || len(c.tripP99) != 3 || len(c.handler.stop()) != n+1 {
+			t.Errorf("%s: %d rounds, %d requests in the last", c.name, len(c.handlerP99), len(c.handler.stop()))
+		}
 	}
 }
 
@@ -91,7 +125,7 @@ func TestLoadReportsWrongAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	if _, err := load(context.Background(), url, 10, 2, 1); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
+	if _, err := newClients(url, 2, 1).load(context.Background(), 10); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
 		t.Errorf("error %v", err)
 	}
 }
