@@ -294,6 +294,10 @@ func testMove(t *testing.T) {
 	fill(src+page, 4*page) // it stays committed
 	wantFilled(t, dst+page, 4*page, page, "dst, when src is written")
 
+	must(t, Move(src+4*page, src, 4*page)) // ranges that touch
+	must(t, Move(src, src+4*page, 4*page))
+	wantFilled(t, src, page, 0, "moved to its neighbour and back")
+
 	fresh, _ := reserved(t, 8)
 	must(t, Move(fresh+page, dst+page, 4*page)) // to pages without access
 	wantFilled(t, fresh+page, 4*page, page, "from reserved dst")

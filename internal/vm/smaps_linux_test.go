@@ -1,0 +1,184 @@
+// What the kernel says that it was told: the flags and names of mappings.
+
+//go:build !race
+
+package vm
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// smaps returns the name and the flags, as proc(5) has them, of the mapping that
+// begins at addr. Flags are nil where the system shows none.
+func smaps(t *testing.T, addr uintptr) (name string, flags []string) {
+	t.Helper()
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Skip("this system does not show mappings: ", err)
+	}
+	defer f.Close()
+	head, inside := fmt.Sprintf("%08x-", addr), false
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case strings.HasPrefix(lines.Text(), head):
+			inside = true
+			name = strings.Join(fields[min(5, len(fields)):], " ")
+		case inside && fields[0] == "VmFlags:":
+			return name, fields[1:]
+		}
+	}
+	must(t, lines.Err())
+	if !inside {
+		t.Fatalf("no mapping begins at %#x", addr)
+	}
+	return name, nil
+}
+
+// wantFlag fails unless the mapping at addr has the flag, or has it not.
+func wantFlag(t *testing.T, addr uintptr, flag string, want bool, why string) {
+	t.Helper()
+	_, flags := smaps(t, addr)
+	if flags == nil {
+		t.Skip("this system shows no flags of mappings")
+	}
+	if got := slices.Contains(flags, flag); got != want {
+		t.Errorf("%s: flag %q is %v in %v", why, flag, got, flags)
+	}
+}
+
+// alone returns committed pages that no other mapping is joined with: the page
+// before them has no access.
+func alone(t *testing.T) (addr, size uintptr) {
+	t.Helper()
+	addr, size = reserved(t, 5)
+	addr, size = addr+PageBytes(), size-PageBytes()
+	must(t, Commit(addr, size))
+	return addr, size
+}
+
+func TestAdviceIsWhatTheKernelIsTold(t *testing.T) {
+	skipUnderQEMU(t, "whose mappings are the host's")
+	for _, tt := range []struct {
+		a, back Advice
+		flag    string
+	}{
+		{Sequential, Normal, "sr"},
+		{Random, Normal, "rr"},
+		{NoDump, Dump, "dd"},
+		{NoFork, Fork, "dc"},
+		{HugePages, NoHugePages, "hg"},
+		{NoHugePages, HugePages, "nh"},
+	} {
+		addr, size := alone(t)
+		if err := Advise(addr, size, tt.a); errors.Is(err, ErrUnsupported) {
+			t.Logf("advice %d: %v", tt.a, err) // a kernel without huge pages
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		wantFlag(t, addr, tt.flag, true, fmt.Sprintf("advice %d", tt.a))
+		must(t, Advise(addr, size, tt.back))
+		wantFlag(t, addr, tt.flag, false, fmt.Sprintf("advice %d after %d", tt.back, tt.a))
+	}
+}
+
+func TestPopulatedPagesAreResident(t *testing.T) {
+	skipUnderQEMU(t, "whose mincore fails")
+	addr, size := committed(t, 16)
+	if err := Advise(addr, size, Populate); errors.Is(err, ErrUnsupported) {
+		t.Skip("this kernel does not populate: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if n := residentPages(t, addr, size); n != 16 {
+		t.Errorf("%d of 16 pages are resident", n)
+	}
+}
+
+func TestLockedPagesAreLockedUntilUnlock(t *testing.T) {
+	skipUnderQEMU(t, "whose mappings are the host's")
+	addr, size := alone(t)
+	if err := Lock(addr, size); err != nil {
+		t.Skip("the limit does not let pages be locked: ", err)
+	}
+	wantFlag(t, addr, "lo", true, "locked")
+	if n := residentPages(t, addr, size); n != int(size/PageBytes()) {
+		t.Errorf("%d locked pages are resident, want all", n)
+	}
+	must(t, Unlock(addr, size))
+	wantFlag(t, addr, "lo", false, "unlocked")
+}
+
+// Address space that was not asked for memory counts against no limit on it.
+func TestReservedPagesCountAsNoMemory(t *testing.T) {
+	skipUnderQEMU(t, "whose mappings are the host's")
+	if mode, err := os.ReadFile("/proc/sys/vm/overcommit_memory"); err != nil || mode[0] == '2' {
+		t.Skip("this system counts all memory, or does not say")
+	}
+	addr, _ := alone(t)
+	wantFlag(t, addr, "nr", true, "committed")
+}
+
+func TestNamesSayWhoseMemoryItIs(t *testing.T) {
+	addr, size := alone(t)
+	if err := setName(addr, size, "anything"); err != nil {
+		t.Skip("this kernel does not name mappings: ", err)
+	}
+	Name(addr, size, "test")
+	if name, _ := smaps(t, addr); name != "[anon:freehold: test]" {
+		t.Errorf("the mapping is called %q", name)
+	}
+}
+
+// Move asks the kernel to grow a range by a page, which must not work: behind
+// each reservation is a page without access that nobody else has.
+func TestReservationsHaveAPageBehindThem(t *testing.T) {
+	var ends []uintptr
+	for range 8 {
+		addr, size := committed(t, 3) // the kernel puts them side by side
+		ends = append(ends, addr+size)
+	}
+	for _, end := range ends {
+		if in := mappings(t, end, PageBytes()); len(in) != 1 || in[0].access != "---p" {
+			t.Errorf("behind the reservation that ends at %#x are %v, want one mapping without access", end, in)
+		}
+	}
+}
+
+// Go's heap needs addresses too, so the first reservation leaves it most.
+func TestFirstReservationIsAQuarterOfTheLimit(t *testing.T) {
+	skipUnderQEMU(t, "which ignores RLIMIT_AS")
+	inChild(t, func(t *testing.T) {
+		lift := limit(t, unix.RLIMIT_AS, "VmSize", 1<<30)
+		defer lift()
+		var now unix.Rlimit
+		must(t, unix.Getrlimit(unix.RLIMIT_AS, &now))
+		got := uint64(MaxReserve())
+		if got > now.Cur/4 || got <= now.Cur/8 || got&(got-1) != 0 {
+			t.Errorf("%d bytes of %d, want the largest power of two in a quarter", got, now.Cur)
+		}
+	})
+}
+
+// Kernels before 5.7 call the flags of a move invalid, as this one does a source
+// inside a page.
+func TestMoveThatTheKernelCallsInvalidIsUnsupported(t *testing.T) {
+	page := PageBytes()
+	src, _ := committed(t, 2)
+	dst, size := committed(t, 1)
+	fill(dst, size)
+	if err := moveMapping(dst, src+1, page); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("error %v, want ErrUnsupported", err)
+	}
+	wantFilled(t, dst, size, 0, "dst")
+}
