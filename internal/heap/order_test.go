@@ -1,0 +1,725 @@
+// What must happen before what: moves, refusals, ticks and closing, each forced
+// into the order in which it could go wrong.
+
+package heap
+
+import (
+	"runtime/debug"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const never = time.Duration(1) << 50 // a decay whose timer does not fire here
+
+func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// callsOf counts what f asks of the system.
+func callsOf(f func()) (calls [vm.NumOps]int) {
+	defer vm.SetFault(func(op vm.Op) error { calls[op]++; return nil })()
+	f()
+	return calls
+}
+
+// moved returns a block of 4 MiB that was moved there, and skips the test where
+// pages are not moved.
+func moved(t *testing.T, h *Heap) []byte {
+	t.Helper()
+	b := alloc(t, h, 1<<20)
+	alloc(t, h, 40000) // so that it cannot grow in place
+	fill(b, 1)
+	r, ok := h.Resize(b, 4<<20)
+	if !ok {
+		t.Skip("pages are not moved here")
+	}
+	if addrOf(r) == addrOf(b) {
+		t.Fatal("the block grew in place")
+	}
+	return r
+}
+
+func TestMovedBlockKeepsItsAlignment(t *testing.T) {
+	const align, pages = 1 << 20, 3 << 20 / pageBytes
+	h := newHeap(t, Options{})
+	b, err := h.Alloc(1<<20, align, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Free(alloc(t, h, 32<<20)) // room to move to ...
+	for h.runs.fit(pages) == nil || h.runs.fit(pages).base%align == 0 {
+		alloc(t, h, 40000) // ... that begins at no multiple
+	}
+	alloc(t, h, 40000)
+	r, ok := h.Resize(b, pages*pageBytes)
+	if !ok {
+		t.Skip("pages are not moved here")
+	}
+	if addrOf(r) == addrOf(b) || addrOf(r)%align != 0 {
+		t.Errorf("a block at %#x, a multiple of %#x, was moved to %#x", addrOf(b), align, addrOf(r))
+	}
+}
+
+// Each mapping that a move makes is one too many for those that a process may
+// have, until the pages are mapped anew.
+func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
+	h := newHeap(t, Options{HugePages: true})
+	var b []byte
+	var calls [vm.NumOps]int
+	renewed := func(after string) {
+		t.Helper()
+		if calls[vm.OpRenew] != 1 || calls[vm.OpAdvise] == 0 {
+			t.Errorf("after %s the pages were mapped anew %d times, and huge ones asked for %d times",
+				after, calls[vm.OpRenew], calls[vm.OpAdvise])
+		}
+	}
+	calls = callsOf(func() { b = moved(t, h) })
+	renewed("the move from them")
+	calls = callsOf(func() { b, _ = h.Resize(b, 2<<20) })
+	renewed("they were cut off")
+	calls = callsOf(func() { h.Free(b) })
+	renewed("Free")
+}
+
+// lose has the system leave a run of 4 MiB without access.
+func lose(t *testing.T, h *Heap) {
+	t.Helper()
+	b := moved(t, h)
+	h.awake.Store(false)
+	restore := refuse(vm.OpCommit)
+	h.Free(b)
+	restore()
+	if h.lost.head == 0 {
+		t.Fatal("the run was not lost")
+	}
+}
+
+func TestLostRunWakesTheTimer(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	lose(t, h)
+	if !h.awake.Load() {
+		t.Error("asleep with a run to map anew")
+	}
+}
+
+func TestLostRunIsNotFree(t *testing.T) {
+	h := newHeap(t, Options{})
+	lose(t, h)
+	h.check(t)
+}
+
+func TestTrimMapsLostRunsAnew(t *testing.T) {
+	h := newHeap(t, Options{})
+	lose(t, h)
+	h.Trim()
+	if st := h.Stats(); h.lost.head != 0 || st.Active != st.LargeBytes {
+		t.Errorf("after Trim: %+v", st)
+	}
+}
+
+// What only caches hold is memory too: a limit does not refuse before it is
+// tried.
+func TestLimitEmptiesCachesFirst(t *testing.T) {
+	const limit, size = 2 << 20, 32 << 10
+	h := newHeap(t, Options{MaxBytes: limit})
+	var live [][]byte
+	for {
+		b, err := h.Alloc(size, 8, false)
+		if err != nil {
+			break
+		}
+		live = append(live, b)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	for i := range h.central { // nothing is left but what the caches hold
+		h.central[i].shrink(h)
+	}
+	if !h.hasCaches() {
+		t.Fatal("there are no caches")
+	}
+	if b, err := h.Alloc(limit-h.Stats().Metadata-slabBytes, 8, false); err != nil {
+		t.Error(err)
+	} else {
+		h.Free(b)
+	}
+}
+
+// The timer runs as long as free pages hold memory.
+func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	h.Free(alloc(t, h, 1<<20))
+	for range 10 {
+		h.Tick()
+		if h.runs.dirty > 0 && !h.awake.Load() {
+			t.Fatalf("asleep with %d free pages of memory", h.runs.dirty)
+		}
+	}
+	if h.runs.dirty > 0 || h.awake.Load() {
+		t.Errorf("%d free pages of memory, awake: %v", h.runs.dirty, h.awake.Load())
+	}
+}
+
+func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
+	h := newHeap(t, Options{})
+	var live [][]byte
+	for range 5000 {
+		live = append(live, alloc(t, h, 64))
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	c := &h.central[classFor(64, 8)]
+	before := c.stocked
+	h.Tick()
+	if before == 0 || c.stocked != before {
+		t.Errorf("%d blocks were in stock, and %d after a tick in which the class moved some", before, c.stocked)
+	}
+}
+
+func TestHolesAreMadeOnce(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	var live [][]byte
+	for range 2000 {
+		live = append(live, alloc(t, h, 1000))
+	}
+	for i, b := range live {
+		if i%50 > 0 {
+			h.Free(b)
+		}
+	}
+	if calls := callsOf(h.Trim); calls[vm.OpDecommit] == 0 {
+		t.Fatal("no holes were made")
+	}
+	if calls := callsOf(h.Trim); calls[vm.OpDecommit] != 0 {
+		t.Errorf("%d system calls for holes that are there", calls[vm.OpDecommit])
+	}
+}
+
+// Two goroutines freed one block at once, a third has it now, and the second
+// entry goes home.
+func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	s := spanAt(addrOf(b))
+	h.Free(b)
+	h.store(s.class, entry{addrOf(b), s.stateOf(s.index(addrOf(b)))}) // what the second does
+	third := alloc(t, h, 64)
+	if addrOf(third) != addrOf(b) {
+		t.Fatal("the block was not handed out again")
+	}
+	h.Trim()
+	h.check(t)
+	for range 2000 {
+		if c := alloc(t, h, 64); addrOf(c) == addrOf(third) {
+			t.Fatal("the block has two owners")
+		}
+	}
+	h.Free(third)
+}
+
+// Memory that lies free in a heap is used before memory that the system would
+// have to find.
+func TestRunsThatHoldMemoryAreUsedFirst(t *testing.T) {
+	h := newHeap(t, Options{})
+	clean, _, dirty, _ := alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000)
+	h.Free(clean)
+	h.Trim()
+	h.Free(dirty)
+	if b := alloc(t, h, 40000); addrOf(b) != addrOf(dirty) {
+		t.Errorf("the run at %#x without memory was taken, and not that at %#x", addrOf(b), addrOf(dirty))
+	}
+}
+
+func TestBestRunOfABinIsTaken(t *testing.T) {
+	h := newHeap(t, Options{})
+	const small, large = 66, 71
+	if bin(small) != bin(large) {
+		t.Fatal("two bins")
+	}
+	best, _, first, _ := alloc(t, h, small*pageBytes), alloc(t, h, 40000), alloc(t, h, large*pageBytes), alloc(t, h, 40000)
+	h.Free(best)
+	h.Free(first) // it stands in front
+	if b := alloc(t, h, small*pageBytes); addrOf(b) != addrOf(best) {
+		t.Errorf("a run of %d pages was broken for %d", large, small)
+	}
+}
+
+// A run with room for the worst case of an alignment is long enough for it.
+func TestAlignmentTakesNoMoreThanItNeeds(t *testing.T) {
+	h := newHeap(t, Options{})
+	run, _ := alloc(t, h, 6*pageBytes), alloc(t, h, 40000)
+	h.Free(run)
+	b, err := h.Alloc(5*pageBytes, 2*pageBytes, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := addrOf(b) - addrOf(run); at > pageBytes {
+		t.Error("6 free pages did not serve for 5 at a multiple of 2")
+	}
+}
+
+// What a block had for a moment of a tick was needed in it.
+func TestTickKeepsWhatABlockGrewInto(t *testing.T) {
+	h := newHeap(t, Options{})
+	b, behind := alloc(t, h, 1<<20), alloc(t, h, 2<<20)
+	if addrOf(behind) != addrOf(b)+1<<20 {
+		t.Fatal("the blocks are no neighbours")
+	}
+	h.Free(behind)
+	h.Tick()
+	had := h.runs.dirty
+	r, ok := h.Resize(b, 3<<20)
+	if !ok || addrOf(r) != addrOf(b) {
+		t.Fatal("the block did not grow in place")
+	}
+	h.check(t)
+	h.Resize(r, 1<<20)
+	h.Tick()
+	if h.runs.dirty != had {
+		t.Errorf("%d of %d pages are left that were needed", h.runs.dirty, had)
+	}
+}
+
+func TestTickKeepsWhatWasInUseForAMoment(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 3<<20))
+	h.Tick()
+	h.Free(alloc(t, h, 2<<20))
+	h.Tick()
+	if had := h.runs.dirty * pageBytes; had != 2<<20 {
+		t.Errorf("%d bytes are left of 3 MiB of which 2 were needed", had)
+	}
+}
+
+func TestLongRunsAreGivenBackFirst(t *testing.T) {
+	h := newHeap(t, Options{})
+	short, _, long, _ := alloc(t, h, 1<<20), alloc(t, h, 40000), alloc(t, h, 2<<20), alloc(t, h, 40000)
+	h.Free(short)
+	h.Free(long)
+	h.tending.Lock()
+	h.purge(1 << 20 / pageBytes)
+	h.tending.Unlock()
+	of := func(b []byte) uintptr { return spanAt(addrOf(b)).dirty * pageBytes }
+	if of(short) != 1<<20 || of(long) != 1<<20 {
+		t.Errorf("1 MiB went: %d bytes are left of 1 MiB in a short run, %d of 2 MiB in a long one", of(short), of(long))
+	}
+	h.check(t)
+}
+
+func TestHugePagesAreNotSplit(t *testing.T) {
+	h := newHeap(t, Options{HugePages: true})
+	var live, free [][]byte
+	for range 16 { // 8 MiB in which every huge page has a block
+		live, free = append(live, alloc(t, h, 40000)), append(free, alloc(t, h, 450000))
+	}
+	for _, b := range free {
+		h.Free(b)
+	}
+	before := h.runs.dirty
+	h.Trim()
+	if h.runs.dirty != before {
+		t.Errorf("%d of %d free pages that share a huge one were given back", before-h.runs.dirty, before)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+}
+
+func TestSegmentsAreNamedAndAdvised(t *testing.T) {
+	for _, huge := range []bool{false, true} {
+		h := newHeap(t, Options{HugePages: huge})
+		calls := callsOf(func() { alloc(t, h, 100) })
+		if calls[vm.OpName] != 1 || calls[vm.OpAdvise] > 0 != huge {
+			t.Errorf("huge pages %v: %d names, %d advices", huge, calls[vm.OpName], calls[vm.OpAdvise])
+		}
+	}
+}
+
+// Segments double, since the search for one and its tables cost the same for
+// each.
+func TestSegmentsGrowWithTheHeap(t *testing.T) {
+	h := newHeap(t, Options{})
+	for range 60 {
+		alloc(t, h, 1<<20)
+	}
+	if n := len(h.runs.segments); n > 5 {
+		t.Errorf("60 MiB are in %d segments", n)
+	}
+}
+
+// The last byte below a limit may be had, and the first above it may not.
+func TestLimitIsExact(t *testing.T) {
+	reached := false
+	for limit := 64 << 10; limit <= 256<<10; limit += pageBytes {
+		h := newHeap(t, Options{MaxBytes: limit, WholePages: true})
+		for {
+			if _, err := h.Alloc(pageBytes, 1, false); err != nil {
+				break
+			}
+		}
+		st := h.Stats()
+		if st.Committed > limit || st.Committed < limit-slabBytes {
+			t.Errorf("%d bytes of %d", st.Committed, limit)
+		}
+		reached = reached || st.Committed == limit
+		h.Close()
+	}
+	if !reached {
+		t.Error("no limit was reached")
+	}
+}
+
+// held returns how many bytes of addresses the heaps have, or had and left.
+func held() (n uintptr) {
+	addresses.mu.Lock()
+	defer addresses.mu.Unlock()
+	n = addresses.first.used.Load()
+	for _, f := range addresses.returned {
+		n -= f.size
+	}
+	return n
+}
+
+// takeNewAddresses has the heaps of a test take addresses that nobody had, the
+// last that there are.
+func takeNewAddresses(t *testing.T) {
+	others := addresses.returned
+	addresses.returned = nil
+	t.Cleanup(func() { addresses.returned = append(addresses.returned, others...) })
+}
+
+// A segment that cannot be set up goes back.
+func TestRefusedSegmentsLoseNoAddresses(t *testing.T) {
+	takeNewAddresses(t)
+	used := newHeap(t, Options{})
+	fill(alloc(t, used, 3<<20), 1)
+	restore := refuse(vm.OpRevoke)
+	used.Close() // its memory counts for who has its addresses
+	restore()
+	before := held()
+	h := newHeap(t, Options{MaxBytes: 1 << 20})
+	if calls := callsOf(func() { h.Alloc(900<<10, 8, false) }); calls[vm.OpRevoke] == 0 {
+		t.Error("the limit did not refuse 3 MiB")
+	}
+	h.Close()
+	if after := held(); after > before {
+		t.Errorf("the limit refused, and %d bytes of addresses are lost", after-before)
+	}
+
+	if vm.HolesReadZero {
+		h = newHeap(t, Options{})
+		commits := 0
+		restore = vm.SetFault(func(op vm.Op) error {
+			if op == vm.OpCommit {
+				if commits++; commits > 1 { // the first is the span's
+					return syscall.ENOMEM
+				}
+			}
+			return nil
+		})
+		_, err := h.Alloc(100000, 8, false)
+		restore()
+		if err == nil || commits < 2 {
+			t.Fatalf("%d commits, %v", commits, err)
+		}
+		h.Close()
+		if after := held(); after > before {
+			t.Errorf("the system refused, and %d bytes of addresses are lost", after-before)
+		}
+	}
+}
+
+func TestRefusedGrowthTakesNoAddresses(t *testing.T) {
+	takeNewAddresses(t)
+	h := newHeap(t, Options{MaxBytes: 8 << 20})
+	b := alloc(t, h, 3<<20)
+	before := held()
+	if _, ok := h.Resize(b, 64<<20); ok {
+		t.Error("64 MiB with a limit of 8")
+	}
+	if after := held(); after > before {
+		t.Errorf("%d bytes of addresses more", after-before)
+	}
+}
+
+// newSpace returns a space with one region of n segments.
+func newSpace(t *testing.T, n uintptr) *space {
+	t.Helper()
+	s := new(space)
+	s.start.Do(func() {})
+	if err := s.first.reserve(n*segmentBytes, true); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func take(t *testing.T, s *space, segments uintptr) uintptr {
+	t.Helper()
+	addr, err := s.take(segments*segmentBytes, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func TestNobodyGrowsOutOfARegion(t *testing.T) {
+	s := newSpace(t, 2)
+	addr := take(t, s, 1)
+	if err := s.takeAt(addr+segmentBytes, segmentBytes, 1); err != nil {
+		t.Errorf("the last segment: %v", err)
+	}
+	if err := s.takeAt(addr+2*segmentBytes, segmentBytes, 1); err != errTaken {
+		t.Errorf("beyond the region: %v", err)
+	}
+}
+
+func TestReturnedSegmentsAreJoinedOnBothSides(t *testing.T) {
+	for _, order := range [][3]uintptr{{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}} {
+		s := newSpace(t, 3)
+		first := take(t, s, 3)
+		for _, i := range order {
+			s.give(first+i*segmentBytes, segmentBytes)
+		}
+		if len(s.returned) != 1 || s.returned[0] != (addrRange{first, 3 * segmentBytes}) {
+			t.Errorf("returned in the order %v: %v", order, s.returned)
+		}
+	}
+}
+
+func TestSmallestReturnedSegmentsAreTaken(t *testing.T) {
+	s := newSpace(t, 6)
+	first := take(t, s, 6)
+	s.give(first, 3*segmentBytes)
+	s.give(first+4*segmentBytes, segmentBytes)
+	if got := take(t, s, 1); got != first+4*segmentBytes {
+		t.Error("three segments were broken for one")
+	}
+	if got := take(t, s, 3); got != first {
+		t.Error("three segments are not together any more")
+	}
+}
+
+// What a heap left in the tables would speak for the next one's blocks.
+func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
+	s := newSpace(t, 1)
+	addr := take(t, s, 1)
+	r := &s.first
+	for off := uintptr(0); off < segmentBytes; off += pageBytes {
+		*r.page(addr + off) = &span{}
+		*r.tag(off) = ^uint64(0)
+	}
+	r.dirty.setRange(0, segmentBytes/pageBytes)
+	s.give(addr, segmentBytes)
+	for off := uintptr(0); off < segmentBytes; off += pageBytes {
+		if *r.page(addr + off) != nil || *r.tag(off) != 0 {
+			t.Fatalf("page %d: word %p, tag %#x", off/pageBytes, *r.page(addr + off), *r.tag(off))
+		}
+	}
+	if n := r.dirty.count(0, segmentBytes/pageBytes); n != 0 || *r.owner(addr) != 0 {
+		t.Errorf("%d pages hold memory, and the owner is %d", n, *r.owner(addr))
+	}
+}
+
+// The block of a closed heap is no other heap's, whoever has its number now.
+func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	number := h.holder
+	h.Close()
+	if st, _ := stateAt(addrOf(b), number); st != 0 {
+		t.Error("a heap of the same number would find the block's state")
+	}
+	next := newHeap(t, Options{})
+	if next.holder != number {
+		t.Fatalf("number %#x was given back, and %#x taken", number, next.holder)
+	}
+	if next.Owns(b) {
+		t.Error("the next heap owns the block")
+	}
+	if got := next.diagnose(b); got != "the memory is not from a freehold heap" {
+		t.Errorf("the next heap says that %s", got)
+	}
+}
+
+func TestOpenHeapsHaveNumbersOfTheirOwn(t *testing.T) {
+	seen := map[uint64]bool{}
+	for range 3 {
+		var heaps []*Heap
+		for range 10 {
+			h := newHeap(t, Options{})
+			if seen[h.holder] {
+				t.Fatalf("two open heaps have the number %#x", h.holder)
+			}
+			seen[h.holder] = true
+			heaps = append(heaps, h)
+		}
+		for _, i := range []int{5, 0, 9} {
+			heaps[i].Close()
+			delete(seen, heaps[i].holder)
+		}
+	}
+}
+
+// Whoever still holds a span of a closed heap does not die of it, but its memory
+// is gone.
+func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
+	h := newHeap(t, Options{})
+	s := spanAt(addrOf(alloc(t, h, 64)))
+	h.Close()
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if got := panicOf(func() {
+		if s.base != 0 {
+			t.Error("the metadata still holds memory")
+		}
+	}); got != "" {
+		t.Error(got)
+	}
+}
+
+func TestMetadataAddressesAreUsedAgain(t *testing.T) {
+	use := func() {
+		h := newHeap(t, Options{})
+		alloc(t, h, 100)
+		h.Close()
+	}
+	use()
+	before := metaAddresses.next
+	for range 40 {
+		use()
+	}
+	if metaAddresses.next != before {
+		t.Errorf("40 heaps in turn took %d bytes more for metadata", metaAddresses.next-before)
+	}
+}
+
+// Every byte of a heap's addresses is resident, as far as the heap knows, or
+// retained.
+func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
+	h := newHeap(t, Options{})
+	check := func(when string) {
+		t.Helper()
+		if st := h.Stats(); st.Resident+st.Retained != int(h.runs.total)+st.Metadata {
+			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.runs.total, st.Metadata)
+		}
+	}
+	check("empty")
+	var live [][]byte
+	for range 3000 {
+		live = append(live, alloc(t, h, 1000))
+	}
+	check("full")
+	for i, b := range live {
+		if i%50 > 0 {
+			h.Free(b)
+		}
+	}
+	h.Free(alloc(t, h, 1<<20))
+	check("with free pages")
+	h.Trim()
+	if vm.HolesReadZero && h.Stats().Resident == h.Stats().Committed {
+		t.Error("there are no holes")
+	}
+	check("with holes")
+}
+
+// What lies free with memory behind it is not active.
+func TestFreePagesAreNotActive(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1<<20)
+	if st := h.Stats(); st.Active != 1<<20 {
+		t.Errorf("one block of 1 MiB: %+v", st)
+	}
+	h.Free(b)
+	if st := h.Stats(); st.Active != 0 || st.Committed < 1<<20 {
+		t.Errorf("after Free: %+v", st)
+	}
+}
+
+func TestSearchStaysInItsRange(t *testing.T) {
+	words := [2]uint64{1 << 20, 1 << 3}
+	m := bitmap(unsafe.Pointer(&words[0]))
+	for _, tt := range []struct{ i, end, want uintptr }{{0, 10, 10}, {0, 20, 20}, {0, 21, 20}, {21, 64, 64}, {21, 67, 67}, {21, 68, 67}} {
+		if got := m.next(tt.i, tt.end, true); got != tt.want {
+			t.Errorf("next in [%d, %d) is %d, want %d", tt.i, tt.end, got, tt.want)
+		}
+	}
+}
+
+func TestFreePagesHaveNoTags(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	if st, _ := stateAt(addrOf(b), h.holder); st == 0 {
+		t.Skip("this heap's blocks have no tags")
+	}
+	h.Free(b)
+	h.Trim()
+	if st, _ := stateAt(addrOf(b), h.holder); st != 0 {
+		t.Error("the tag leads to the states of a span that is no more")
+	}
+}
+
+func TestEmptySlabsAreGivenBack(t *testing.T) {
+	h := newHeap(t, Options{WholePages: true})
+	var live [][]byte
+	for range 2000 {
+		live = append(live, alloc(t, h, pageBytes))
+	}
+	full := h.Stats().Metadata
+	for _, b := range live {
+		h.Free(b)
+	}
+	if st := h.Stats(); st.Metadata > 2*slabBytes || full < 10*slabBytes {
+		t.Errorf("2000 spans took %d bytes of metadata, and %d when they were freed", full, st.Metadata)
+	}
+}
+
+// A run whose memory is being given back is in no table.
+func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
+	h := newHeap(t, Options{})
+	before, stale := alloc(t, h, 40000), alloc(t, h, 40000)
+	if addrOf(stale) != spanAt(addrOf(before)).end() {
+		t.Fatal("the blocks are no neighbours")
+	}
+	h.Free(stale)
+	got := ""
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit && got == "" {
+			got = h.diagnose(stale)
+		}
+		return nil
+	})
+	h.Trim()
+	restore()
+	if want := "no block begins there; it was freed before (double free), or never allocated"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What may be dropped is the pages inside a block, not those that it shares.
+func TestAdviceStaysInsideTheBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, int(8*vm.PageBytes()))
+	if err := Advise(b[:1], vm.DontNeed); err != nil {
+		t.Errorf("no whole page: %v", err)
+	}
+	if err := Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
+		t.Errorf("memory of the Go heap: %v", err)
+	}
+	fill(b, 5)
+	for _, part := range [][2]int{{1, len(b) - 1}, {100, 200}, {1, int(vm.PageBytes()) + 1}} {
+		if err := Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
+			t.Skip("this system drops nothing: ", err)
+		}
+		if !allSet(b[:part[0]], 5) || !allSet(b[part[1]:], 5) {
+			t.Errorf("bytes %d to %d were not needed, and others are gone", part[0], part[1])
+		}
+		fill(b, 5)
+	}
+}
