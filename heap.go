@@ -83,7 +83,10 @@ func NewHeap(o *HeapOptions) *Heap {
 func (h *Heap) Alloc(size, align int) ([]byte, error) { return h.h.Alloc(size, align, false) }
 
 // Zeroed implements [Allocator]. Memory that comes fresh from the operating
-// system is not cleared a second time.
+// system is not cleared a second time. Where memory of a MiB and more is used
+// again, on Linux only the pages that are in physical memory are cleared, up to
+// 1 GiB at a time; beyond that they are given back instead. So a large block
+// that is used in part costs what is used, each time.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) { return h.h.Alloc(size, align, true) }
 
 // Resize implements [Allocator]. A block up to 32 KiB stays in place while it

@@ -330,3 +330,36 @@ func TestManyHeaps(t *testing.T) {
 		h.Free(a)
 	}
 }
+
+// What the system does not say or do changes what is resident, and no byte.
+func TestZeroedWhateverTheSystemRefuses(t *testing.T) {
+	for _, refused := range []vm.Op{vm.OpResident, vm.OpDecommit} {
+		for _, size := range []int{3 << 20, 20<<20 + 5*pageBytes} {
+			h := newHeap(t, Options{})
+			b := alloc(t, h, size)
+			fill(b[:size/3], 1)
+			fill(b[size/2:], 1)
+			h.Free(b)
+			restore := refuse(refused)
+			b, err := h.Alloc(size, 8, true)
+			restore()
+			if err != nil || !allSet(b, 0) {
+				t.Errorf("%v is refused, %d bytes: not zero, %v", refused, size, err)
+			}
+			h.Close()
+		}
+	}
+}
+
+func TestZeroingTakesNoGoMemory(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 4<<20)
+	b[0] = 1
+	h.Free(b)
+	if n := testing.AllocsPerRun(100, func() {
+		b, _ := h.Alloc(4<<20, 8, true)
+		h.Free(b)
+	}); n > 0 {
+		t.Errorf("%v Go allocations", n)
+	}
+}

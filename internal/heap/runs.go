@@ -212,17 +212,6 @@ func (h *Heap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
 	return from, r.dirty.next(from, r.pageIndex(end), false)
 }
 
-// clearUsed zeroes what the dirty bits say was used before, so that the rest
-// costs no memory. h.mu is not held.
-func (h *Heap) clearUsed(s *span) {
-	r := addresses.regionOf(s.base)
-	for at, end := s.base, s.end(); at < end; {
-		from, to := h.nextDirty(r, at, end)
-		at = r.base + to*pageBytes
-		clear(unsafe.Slice((*byte)(vm.Pointer(r.base+from*pageBytes)), (to-from)*pageBytes))
-	}
-}
-
 // newSpan returns a span that describes nothing yet.
 func (h *Heap) newSpan() (*span, error) {
 	addr, err := h.newObject(spanBytes)

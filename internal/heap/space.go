@@ -293,9 +293,9 @@ func (s *space) give(addr, size uintptr) {
 	if vm.Revoke(addr, size) == nil {
 		r.dirty.clearRange(r.pageIndex(addr), size/pageBytes)
 	}
-	clearWords(uintptr(unsafe.Pointer(r.page(addr))), size/pageBytes*wordBytes)
+	zeroByDropping(uintptr(unsafe.Pointer(r.page(addr))), size/pageBytes*wordBytes, vm.PageBytes())
 	if r.tags != 0 {
-		clearWords(uintptr(unsafe.Pointer(r.tag(addr-r.base))), size/pageBytes*tagBytes)
+		zeroByDropping(uintptr(unsafe.Pointer(r.tag(addr-r.base))), size/pageBytes*tagBytes, vm.PageBytes())
 	}
 
 	s.mu.Lock()
@@ -322,16 +322,3 @@ func (s *space) setOwner(addr, size uintptr, owner uint32) {
 
 // roundUp returns n rounded up to a multiple of unit, a power of two.
 func roundUp(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
-
-// clearWords zeroes page words without giving memory to those that have none.
-func clearWords(at, size uintptr) {
-	from, to := at, at
-	if vm.HolesReadZero {
-		var err error
-		if from, to, err = decommit(at, size); err != nil {
-			from, to = at, at
-		}
-	}
-	clear(unsafe.Slice((*byte)(vm.Pointer(at)), from-at))
-	clear(unsafe.Slice((*byte)(vm.Pointer(to)), at+size-to))
-}

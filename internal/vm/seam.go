@@ -18,6 +18,7 @@ const (
 	OpRevoke
 	OpRenew // the new mapping; an OpCommit follows
 	OpMove
+	OpResident
 	OpAdvise
 	OpLock
 	OpUnlock
@@ -28,7 +29,7 @@ const (
 	NumOps = int(iota)
 )
 
-var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "advise",
+var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
 	"lock", "unlock", "name", "map file", "unmap file", "sync"}
 
 func (op Op) String() string { return opNames[op] }

@@ -34,6 +34,7 @@ var calls = []struct {
 	{"Revoke", []Op{OpRevoke}, func(s *subject) error { return Revoke(s.addr, s.size) }},
 	{"Renew", []Op{OpRenew, OpCommit}, func(s *subject) error { return Renew(s.addr, s.size) }},
 	{"Move", []Op{OpMove}, func(s *subject) error { return Move(s.spare, s.addr, s.size) }},
+	{"Resident", []Op{OpResident}, func(s *subject) error { return Resident(s.addr, s.size, make([]byte, s.size/PageBytes())) }},
 	{"Advise", []Op{OpAdvise}, func(s *subject) error { return Advise(s.addr, s.size, WillNeed) }},
 	{"Lock", []Op{OpLock}, func(s *subject) error { return Lock(s.addr, s.size) }},
 	{"Unlock", []Op{OpUnlock}, func(s *subject) error { return Unlock(s.addr, s.size) }},

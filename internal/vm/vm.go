@@ -171,6 +171,20 @@ func Move(dst, src, size uintptr) error {
 	return do(OpMove, dst, size, func(dst, size uintptr) error { return move(dst, src, size) })
 }
 
+// Resident tells which pages of a range are in physical memory: the lowest bit
+// of pages[i] is set if page i is. A page that is not may be in swap. The answer
+// may be out of date when the call returns. The error matches [ErrUnsupported]
+// where the system does not say.
+//
+// Precondition: pages has one element for each page.
+func Resident(addr, size uintptr, pages []byte) error {
+	check(OpResident, addr, size)
+	if uintptr(len(pages)) != size/pageBytes {
+		panic(fmt.Sprintf("freehold: vm: %d elements for the pages of %d bytes", len(pages), size))
+	}
+	return do(OpResident, addr, size, func(addr, size uintptr) error { return resident(addr, size, pages) })
+}
+
 // Lock keeps a range in physical memory, out of swap, until Unlock. Commit
 // comes before, and Unlock before Decommit, which Linux refuses on locked
 // memory. Locks do not nest.

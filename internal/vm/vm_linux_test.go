@@ -46,9 +46,7 @@ func mappings(t *testing.T, addr, size uintptr) (in []mapping) {
 func residentPages(t *testing.T, addr, size uintptr) (n int) {
 	t.Helper()
 	pages := make([]byte, size/PageBytes())
-	if _, _, errno := unix.Syscall(unix.SYS_MINCORE, addr, size, uintptr(unsafe.Pointer(&pages[0]))); errno != 0 {
-		t.Fatal(errno)
-	}
+	must(t, Resident(addr, size, pages))
 	for _, p := range pages {
 		n += int(p & 1)
 	}
