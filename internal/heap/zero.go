@@ -45,8 +45,10 @@ func zero(at, size, unit uintptr) {
 		clearBytes(at, size)
 	case size > maxAskBytes:
 		zeroByDropping(at, size, unit)
-	default:
+	case vm.TellsResident:
 		zeroByAsking(at, size, unit)
+	default:
+		clearBytes(at, size)
 	}
 }
 
