@@ -28,7 +28,7 @@ func (h *Heap) check(t testing.TB) {
 	t.Helper()
 	h.tending.Lock()
 	defer h.tending.Unlock()
-	var dirtyBits, dirtyFree, total uintptr
+	var dirtyBits, dirtyFree, oversizeDirty, total uintptr
 	live := map[uint8]int{}
 	holes := map[uint8]int{}
 	spans := map[uint8]int{}
@@ -74,6 +74,9 @@ func (h *Heap) check(t testing.TB) {
 					t.Fatalf("free run %#x of %d pages is not on its bin", at, s.pages)
 				}
 				dirtyFree += dirty
+				if dirty >= oversizePages {
+					oversizeDirty += dirty
+				}
 			case largeRun:
 				largeBlocks++
 				largeBytes += s.bytes()
@@ -131,6 +134,9 @@ func (h *Heap) check(t testing.TB) {
 	}
 	if h.runs.dirty != dirtyFree || h.runs.leastDirty > h.runs.dirty {
 		t.Fatalf("dirty is %d, want %d; leastDirty is %d", h.runs.dirty, dirtyFree, h.runs.leastDirty)
+	}
+	if o := h.runs.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.runs.purging != 0 {
+		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", o, oversizeDirty, h.runs.purging)
 	}
 	if h.runs.total != total || h.large.blocks != largeBlocks || h.large.bytes != largeBytes {
 		t.Fatalf("total %d, want %d; large %+v, want %d, %d", h.runs.total, total, h.large, largeBlocks, largeBytes)

@@ -279,7 +279,6 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 	}
 	h.removeFree(r, next)
 	r.dirty.setRange(r.pageIndex(next.base), n)
-	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
 	if next.pages -= n; next.pages > 0 {
 		next.base += n * pageBytes
 		next.dirty -= dirty
@@ -287,6 +286,7 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 	} else {
 		h.freeSpan(next)
 	}
+	h.noteTaken(n - dirty)
 	s.pages += n
 	h.large.bytes += n * pageBytes
 	return true

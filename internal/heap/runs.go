@@ -53,6 +53,8 @@ type runs struct {
 	committed  uintptr                     // bytes
 	dirty      uintptr                     // pages
 	leastDirty uintptr                     // the lowest dirty since the last tick
+	purging    uintptr                     // pages of the runs that purge holds, with memory
+	oversize   oversize
 }
 
 // bin returns the bin that a free run of n pages stands in.
@@ -192,8 +194,16 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 		h.addFree(r, after)
 	}
 	s.base, s.pages, s.dirty, s.settled = base, n, 0, false
-	h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
+	h.noteTaken(n - dirty)
 	return s, dirty == 0, nil
+}
+
+// noteTaken follows each taking of free pages, n of them without memory.
+func (h *Heap) noteTaken(n uintptr) {
+	r := &h.runs
+	r.leastDirty = min(r.leastDirty, r.dirty)
+	r.oversize.least = min(r.oversize.least, r.oversize.dirty)
+	r.oversize.need(n)
 }
 
 // occupy marks the pages of a run in use as holding memory. h.mu is held.
@@ -234,6 +244,10 @@ func (h *Heap) freeSpan(s *span) {
 // is memory to give back in it, since that is also the memory to use first.
 func (h *Heap) addFree(r *region, s *span) {
 	h.runs.dirty += s.dirty
+	if s.dirty >= oversizePages {
+		h.runs.oversize.dirty += s.dirty
+		h.wakeOversize()
+	}
 	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
 	b := bin(s.pages)
 	if s.dirty > 0 && !s.settled {
@@ -247,6 +261,9 @@ func (h *Heap) addFree(r *region, s *span) {
 // removeFree takes s off its bin and clears its page words.
 func (h *Heap) removeFree(r *region, s *span) {
 	h.runs.dirty -= s.dirty
+	if s.dirty >= oversizePages {
+		h.runs.oversize.dirty -= s.dirty
+	}
 	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil
 	b := bin(s.pages)
 	h.runs.bins[b].remove(s)
@@ -360,19 +377,24 @@ const (
 )
 
 // purge gives the memory of up to n free pages back to the system, the longest
-// runs first. Runs are off their bins, and mu is not held, while the system
-// works on them. h.tending is held.
-func (h *Heap) purge(n uintptr) {
+// runs first. h.tending is held.
+func (h *Heap) purge(n uintptr) { h.purgeRuns(n, 1) }
+
+// purgeRuns is purge of runs with at least minDirty pages of memory, and returns
+// how many pages went. Runs are off their bins, and mu is not held, while the
+// system works on them.
+func (h *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for n > 0 {
-		batch, pages := h.takeDirty(min(n, purgeBatchPages))
+		batch, pages := h.takeDirty(min(n, purgeBatchPages), minDirty)
 		if pages == 0 {
-			return
+			break
 		}
 		keep := pages - min(n, pages) // of the run taken last
 		n -= min(n, pages)
-		h.runs.leastDirty = min(h.runs.leastDirty, h.runs.dirty)
+		h.noteTaken(0)
+		h.runs.purging = pages
 		h.mu.Unlock()
 		for at := batch.head; at != 0; at = spanPtr(at).next {
 			s := spanPtr(at)
@@ -383,26 +405,32 @@ func (h *Heap) purge(n uintptr) {
 			h.purgeRun(s, keep)
 		}
 		h.mu.Lock()
+		h.runs.purging = 0
 		for batch.head != 0 {
 			s := spanPtr(batch.head)
 			batch.remove(s)
 			r := addresses.regionOf(s.base)
 			left := r.dirty.count(r.pageIndex(s.base), s.pages)
 			h.uncharge((s.dirty - left) * pageBytes)
+			purged += s.dirty - left
 			h.freeRun(s)
 		}
 	}
+	return purged
 }
 
-// takeDirty takes free runs with at least n pages of memory, or as many as a
-// batch may have, off their bins.
-func (h *Heap) takeDirty(n uintptr) (batch list, pages uintptr) {
+// takeDirty takes free runs with at least n pages of memory together, and
+// minDirty each, or as many as a batch may have, off their bins.
+func (h *Heap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 	runs := 0
-	for b := numBins - 1; b >= 0; b-- {
-		for h.runs.bins[b].head != 0 {
-			s := spanPtr(h.runs.bins[b].head)
+	for b := numBins - 1; b >= bin(minDirty); b-- {
+		for at := h.runs.bins[b].head; at != 0; {
+			s := spanPtr(at)
 			if s.dirty == 0 || s.settled {
 				break
+			}
+			if at = s.next; s.dirty < minDirty {
+				continue
 			}
 			h.removeFree(addresses.regionOf(s.base), s)
 			batch.push(s)

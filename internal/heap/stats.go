@@ -67,7 +67,7 @@ func (h *Heap) Stats() Stats {
 	st.Allocated += st.LargeBytes
 	st.Metadata = int(h.meta.bytes)
 	st.Committed = int(r.committed)
-	st.Active = st.Committed - st.Metadata - int(r.dirty*pageBytes)
+	st.Active = st.Committed - st.Metadata - int((r.dirty+r.purging)*pageBytes)
 	st.Resident = st.Committed - holes
 	st.Retained = int(r.total) - (st.Committed - st.Metadata) + holes
 	return st

@@ -3,7 +3,8 @@
 // While there is something to watch, a timer ticks three times per decay. A
 // tick releases what the whole time since the last one had no use for:
 //
-//   - free pages: as many as were free at every moment, the low-water mark
+//   - free pages: as many as were free at every moment, the low-water mark; long
+//     free runs go sooner, see oversize.go
 //   - a class that moved no block: its stock, its empty spans, and the system
 //     pages that only free blocks of its other spans touch ("holes")
 //   - if no class moved any: the caches, at most once per decay, since that

@@ -1,0 +1,130 @@
+package heap
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// keeps reports how much memory that holds no block h has.
+func (h *Heap) keeps() int {
+	st := h.Stats()
+	return st.Committed - st.Metadata - st.Active
+}
+
+func useAndFree(t *testing.T, h *Heap, size int) {
+	t.Helper()
+	b := alloc(t, h, size)
+	b[0] = 1
+	h.Free(b)
+}
+
+func TestOversizeRunsGoBackLongBeforeTheDecay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeap(t, Options{Decay: time.Second})
+		large, barrier, small := alloc(t, h, 20<<20), alloc(t, h, 40000), alloc(t, h, 2<<20)
+		h.Free(large)
+		h.Free(small)
+		time.Sleep(h.decay/5 + 1)
+		synctest.Wait()
+		if got := h.keeps(); got != 2<<20 {
+			t.Errorf("after a fifth of the decay the heap keeps %d bytes, want the 2 MiB", got)
+		}
+		time.Sleep(h.decay)
+		synctest.Wait()
+		if got := h.keeps(); got != 0 {
+			t.Errorf("after the decay the heap keeps %d bytes", got)
+		}
+		h.Free(barrier)
+		h.Close()
+	})
+}
+
+// A loop that frees a block and allocates it again pays for no page twice.
+func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
+	h := newHeap(t, Options{})
+	for range 5 {
+		useAndFree(t, h, 64<<20)
+		h.tendOversize()
+		if got := h.keeps(); got < 64<<20 {
+			t.Fatalf("the heap keeps %d bytes", got)
+		}
+	}
+	h.tendOversize()
+	if got := h.keeps(); got != 0 {
+		t.Errorf("the heap keeps %d bytes that a whole tick had no use for", got)
+	}
+}
+
+// What is needed again soon after it went should have stayed.
+func TestOversizeRunsThatComeBackStay(t *testing.T) {
+	h := newHeap(t, Options{})
+	cycle := func() (kept bool) {
+		useAndFree(t, h, 64<<20)
+		for range 3 { // longer than the low-water mark remembers
+			h.tendOversize()
+		}
+		return h.keeps() > 0
+	}
+	if cycle() {
+		t.Fatal("the run did not go the first time")
+	}
+	kept := 0
+	for ; kept < 100 && cycle(); kept++ {
+	}
+	if want := oversizeHoldTicks / 3; kept < want-1 || kept > want+1 {
+		t.Errorf("the run stayed for %d cycles, want about %d", kept, want)
+	}
+	// What does not come back within a decay goes early the next time too.
+	for range 3 {
+		for range oversizeTicksPerDecay + oversizeHoldTicks {
+			h.tendOversize()
+		}
+		if cycle() {
+			t.Error("the run stayed, and had not come back soon")
+		}
+	}
+}
+
+// A run that the system does not take back keeps no timer running.
+func TestOversizeTimerStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHeap(t, Options{Decay: time.Second})
+		restore := refuse(vm.OpDecommit)
+		useAndFree(t, h, 20<<20)
+		time.Sleep(20 * h.decay)
+		synctest.Wait()
+		if h.runs.oversize.awake {
+			t.Error("the timer runs")
+		}
+		restore()
+		h.Close()
+	})
+}
+
+// Memory that is on its way to the system is no block's.
+func TestActiveWhilePurging(t *testing.T) {
+	h := newHeap(t, Options{})
+	live := alloc(t, h, 1<<20)
+	useAndFree(t, h, 20<<20)
+	want := h.Stats().Active
+	purging := false
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			purging = true
+			if got := h.Stats().Active; got != want {
+				t.Errorf("Active is %d while a purge holds runs, want %d", got, want)
+			}
+		}
+		return nil
+	})
+	h.Tick()
+	h.Tick()
+	restore()
+	if !purging {
+		t.Error("nothing was purged")
+	}
+	h.Free(live)
+}
