@@ -209,10 +209,13 @@ func (c *chart) addLines(p *plot.Plot) error {
 func (c *chart) addBars(p *plot.Plot) error {
 	const plotWidth, gap = chartWidth * 0.78, 3 // without the axis, and without the space between groups
 	width := min(34, plotWidth/vg.Length(len(c.Groups)*len(c.Bars))-gap)
-	size := min(10, width/2) // of the values
 	var top float64
+	size := vg.Length(10) // of the values, each of which keeps to its own bar
 	for _, b := range c.Bars {
 		top = max(top, slices.Max(b.Values))
+		for _, v := range b.Values {
+			size = min(size, width/label(1).Width(shortFigure(v)))
+		}
 	}
 	for i, b := range c.Bars {
 		pb, err := plotter.NewBarChart(plotter.Values(b.Values), width)
@@ -226,7 +229,7 @@ func (c *chart) addBars(p *plot.Plot) error {
 		var at plotter.XYLabels
 		for g, v := range b.Values {
 			at.XYs = append(at.XYs, plotter.XY{X: float64(g), Y: v})
-			at.Labels = append(at.Labels, figure(v))
+			at.Labels = append(at.Labels, shortFigure(v))
 		}
 		values, err := plotter.NewLabels(at)
 		if err != nil {
@@ -319,6 +322,26 @@ func figure(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	default:
 		return humanize.Comma(int64(math.Round(v)))
+	}
+}
+
+// shortFigure writes a number in about four characters, for places as narrow as
+// a bar.
+func shortFigure(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v < 0.01:
+		return "<.01"
+	case v < 9.995:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 99.95:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	case v < 9999.5:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	default:
+		digits, prefix := humanize.ComputeSI(v)
+		return strconv.FormatFloat(digits, 'f', 0, 64) + prefix
 	}
 }
 

@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"encoding/xml"
 	"image/png"
+	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/vg"
 )
 
 func TestChartsWithoutData(t *testing.T) {
@@ -95,5 +101,110 @@ func TestThin(t *testing.T) {
 	}
 	if len(thin(all[:50], 100)) != 50 {
 		t.Error("few samples were not all kept")
+	}
+}
+
+func TestShortFigure(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.0049: "<.01", 0.02: "0.02", 9.994: "9.99", 9.996: "10.0", 56.78: "56.8", 99.96: "100",
+		1357.7: "1358", 9999.6: "10k", 123456: "123k", 1.2e6: "1M",
+	} {
+		if got := shortFigure(v); got != want || len(got) > 4 {
+			t.Errorf("shortFigure(%v) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+// A textBox is where a chart has text, y growing downwards.
+type textBox struct {
+	text                     string
+	left, right, top, bottom float64
+}
+
+// textBoxes finds all text in an SVG.
+func textBoxes(t *testing.T, svg string) (all []textBox) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok || start.Name.Local != "text" {
+			continue
+		}
+		var x, y, size float64
+		for _, a := range start.Attr {
+			switch a.Name.Local {
+			case "x":
+				x, err = strconv.ParseFloat(a.Value, 64)
+			case "y":
+				y, err = strconv.ParseFloat(a.Value, 64)
+			case "style":
+				_, value, _ := strings.Cut(a.Value, "font-size:")
+				value, _, _ = strings.Cut(value, "px")
+				size, err = strconv.ParseFloat(value, 64)
+			case "transform":
+				if strings.Contains(a.Value, "rotate") {
+					size = math.NaN() // the label of the upright axis, which nothing is near
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var content string
+		if err := d.DecodeElement(&content, &start); err != nil {
+			t.Fatal(err)
+		}
+		if size > 0 {
+			style := label(vg.Length(size))
+			all = append(all, textBox{content, x, x + style.Width(content).Points(), y - size*0.7, y})
+		}
+	}
+}
+
+func TestChartTextsDoNotTouch(t *testing.T) {
+	barsOf := func(values ...float64) chart {
+		c := chart{Title: "bars", Unit: "ms", Groups: []string{"build", "walk", "free", "one collection", "its CPU time"}}
+		for i, name := range contenderNames() {
+			b := bars{Name: titleOf(name), Color: colorOf(name)}
+			for g := range c.Groups {
+				b.Values = append(b.Values, values[(i+g)%len(values)])
+			}
+			c.Bars = append(c.Bars, b)
+		}
+		return c
+	}
+	long := &outcome{Samples: []sample{{0, 1 << 30, 0}, {123456, 3000 << 30, 2 << 30}}}
+	for name, c := range map[string]chart{
+		"alike":        barsOf(0.020, 38.2, 30.9, 0.021),
+		"wide":         barsOf(12345, 11111, 12222, 0),
+		"a minute":     barsOf(88888.8),
+		"small":        barsOf(0.004, 0.001, 9.99),
+		"long and big": sawtoothChart("jemalloc", long),
+	} {
+		svg, err := c.svg()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := textBoxes(t, string(svg))
+		if len(all) < 12 {
+			t.Errorf("%s: only %d texts were found", name, len(all))
+		}
+		for i, a := range all {
+			if a.left < 0 || a.right > chartWidth.Points() {
+				t.Errorf("%s: %q reaches out of the chart", name, a.text)
+			}
+			for _, b := range all[:i] {
+				if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
+					t.Errorf("%s: %q lies over %q", name, a.text, b.text)
+				}
+			}
+		}
 	}
 }
