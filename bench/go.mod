@@ -2,13 +2,11 @@ module github.com/freehold-go/freehold/bench
 
 go 1.26.0
 
-replace github.com/freehold-go/freehold => ..
-
 require (
 	github.com/alecthomas/kong v1.17.0
 	github.com/dgraph-io/ristretto/v2 v2.4.2
 	github.com/dustin/go-humanize v1.1.0
-	github.com/freehold-go/freehold v0.0.0-00010101000000-000000000000
+	github.com/freehold-go/freehold v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/schollz/progressbar/v3 v3.19.1
 	modernc.org/memory v1.12.1

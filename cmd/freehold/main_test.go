@@ -17,7 +17,7 @@ const asCommand = "FREEHOLD_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(run(context.Background(), os.Args[1:], streams{os.Stdout, os.Stderr}))
+		main()
 	}
 	os.Setenv(asCommand, "1")
 	os.Exit(m.Run())
@@ -102,7 +102,13 @@ func commandProcess(t *testing.T, env []string, args ...string) (code int, out, 
 	if failed != nil {
 		t.Fatal(failed)
 	}
-	cmd := exec.CommandContext(t.Context(), exe, args...)
+	return processOf(t, env, exe, args...)
+}
+
+// processOf runs any program.
+func processOf(t *testing.T, env []string, program string, args ...string) (code int, out, err string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), env...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
