@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -28,7 +29,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the run found something wrong or could not go on
 	exitUsage       = 2   // flags that make no sense, here; nothing has been run
-	exitInterrupted = 130 // as shells report SIGINT
+	exitInterrupted = 130 // SIGINT, as shells report it, or SIGTERM
 )
 
 // commands is the command line; the fields' tags are its help.
@@ -53,9 +54,9 @@ type streams struct {
 }
 
 func main() {
-	// The first interrupt ends the run in order, with what has been measured so
+	// The first signal ends the run in order, with what has been measured so
 	// far; a second one ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
 }
