@@ -6,8 +6,10 @@
 //	freehold version
 //
 // It is a module of its own, so that its libraries (command line, tables,
-// charts) are no part of the core. From a clone of the repository:
+// charts) are no part of the core. Install it, or run it from a clone of the
+// repository:
 //
+//	go install github.com/freehold-go/freehold/cmd/freehold@latest
 //	go run ./cmd/freehold demo
 package main
 
@@ -18,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -37,6 +40,8 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in under a minute."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Child childCommand `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
 }
@@ -75,12 +80,15 @@ func run(ctx context.Context, args []string, s streams) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
-		kong.Vars{"stories": storyNames(), "backends": strings.Join(backendNames(), ", "), "contenders": strings.Join(contenderNames(), ", ")},
+		kong.Vars{
+			"stories": storyNames(), "backends": strings.Join(backendNames(), ", "),
+			"contenders": strings.Join(contenderNames(), ", "), "version": version(),
+		},
 	)
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
-	cmd, err := parser.Parse(args)
+	cmd, err := parser.Parse(joinNegatives(args))
 	if exited { // --help
 		return code
 	}
@@ -106,3 +114,18 @@ func run(ctx context.Context, args []string, s streams) int {
 		return exitFailed
 	}
 }
+
+// joinNegatives writes "--flag -1" as "--flag=-1". The parser takes -1 by itself
+// for a flag, and the checks of --flag say better what is wrong.
+func joinNegatives(args []string) (joined []string) {
+	for i, arg := range args {
+		if i > 0 && negative.MatchString(arg) && strings.HasPrefix(args[i-1], "--") && !strings.Contains(args[i-1], "=") {
+			joined[len(joined)-1] += "=" + arg
+			continue
+		}
+		joined = append(joined, arg)
+	}
+	return joined
+}
+
+var negative = regexp.MustCompile(`^-\.?[0-9]`)

@@ -43,6 +43,8 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --help", 0, "--settle"},
 		{"demo --help", 0, "list, sawtooth"},
 		{"version", 0, "freehold "},
+		{"--version", 0, version() + "\n"},
+		{"memtest --version", 0, version() + "\n"},
 
 		{"nothing", 2, "unexpected argument nothing"},
 		{"memtest --nothing", 2, "unknown flag --nothing"},
@@ -50,7 +52,12 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go, libc, jemalloc`},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
 		{"memtest --high much", 2, `"much" is no size`},
-		{"memtest --high=-1", 2, "--high"},
+		{"memtest --high=-1", 2, "--high: -1 is negative: a size is 0 or more"},
+		{"memtest --high -1", 2, "--high: -1 is negative: a size is 0 or more"},
+		{"memtest --low -.5GiB", 2, "--low: -.5GiB is negative: a size is 0 or more"},
+		{"demo --high -1GiB", 2, "--high: -1GiB is negative: a size is 0 or more"},
+		{"memtest --cycles -3", 2, "--cycles -3: at least one is needed"},
+		{"memtest --csv --high 1GiB", 2, "--csv: expected string value"}, // a flag is no file name
 		{"memtest --high 1MiB --sizes small --low 1MiB", 2, "--low 1.00 MiB is not below --high 1.00 MiB"},
 		{"memtest --high 1GiB --low 2GiB", 2, "nothing to free"},
 		{"memtest --high 1GiB --cycles 0", 2, "--cycles 0"},

@@ -14,6 +14,9 @@ type byteSize int64
 
 func (b *byteSize) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
+	if negative.MatchString(s) {
+		return fmt.Errorf("%s is negative: a size is 0 or more", s)
+	}
 	binary := s
 	if i := len(s) - 1; i > 0 && strings.ContainsRune("kKmMgGtT", rune(s[i])) {
 		binary += "iB"
