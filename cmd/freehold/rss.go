@@ -5,11 +5,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/shirou/gopsutil/v4/mem"
 	"github.com/shirou/gopsutil/v4/process"
 )
@@ -35,6 +36,10 @@ func residentBytes() int64 {
 	return int64(info.RSS)
 }
 
+// containerMemory returns the memory limit of this process's control group, or
+// an error if there is none.
+var containerMemory = memlimit.FromCgroup
+
 // machineMemory returns the bytes of memory that this process could ever have,
 // which a container may limit, and those available now.
 func machineMemory() (total, available int64) {
@@ -43,25 +48,11 @@ func machineMemory() (total, available int64) {
 		return 0, 0
 	}
 	total, available = int64(v.Total), int64(v.Available)
-	if limit := cgroupLimit(); limit > 0 {
-		total = min(total, limit)
-		available = min(available, limit)
+	if limit, err := containerMemory(); err == nil && limit < math.MaxInt64 {
+		total = min(total, int64(limit))
+		available = min(available, int64(limit))
 	}
 	return total, available
-}
-
-// cgroupLimit returns the memory limit of the container's own cgroup, 0 if none.
-func cgroupLimit() int64 {
-	for _, path := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil {
-			return n
-		}
-	}
-	return 0
 }
 
 // machineText describes the machine in a line, for reports.
