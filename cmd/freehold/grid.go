@@ -18,8 +18,78 @@ type grid struct {
 // add appends a row.
 func (g *grid) add(cells ...string) { g.Rows = append(g.Rows, cells) }
 
-// print writes the grid to w, in colour if w takes it.
+// usualWidth is the width, in characters, of what is no terminal.
+const usualWidth = 80
+
+// print writes the grid to w as wide as w is, in colour if w takes it.
 func (g *grid) print(w io.Writer) {
+	width := terminalWidth(w)
+	if width == 0 {
+		width = usualWidth
+	}
+	for i, part := range g.fit(width) {
+		if i > 0 {
+			io.WriteString(w, "\n")
+		}
+		part.render(w)
+	}
+}
+
+const (
+	indent     = 2
+	padding    = 2  // of a column, both sides together
+	narrowName = 14 // a name is not wrapped to less
+)
+
+// fit returns the grid as grids that are at most width wide. Where it is too wide
+// heads wrap first, then the names of rows; then some columns go into another
+// grid, with the names repeated. One column is left as wide as it is.
+func (g *grid) fit(width int) []grid {
+	natural, wrapped := indent, make([]int, len(g.Head))
+	name := 0
+	for i, head := range g.Head {
+		cells := 0
+		for _, r := range g.Rows {
+			cells = max(cells, text.LongestLineLen(r[i]))
+		}
+		widest := max(cells, text.LongestLineLen(head))
+		natural += widest + padding
+		if i == 0 {
+			name = widest
+			continue
+		}
+		wrapped[i] = cells
+		for word := range strings.FieldsSeq(head) {
+			wrapped[i] = max(wrapped[i], text.LongestLineLen(word))
+		}
+	}
+	if natural <= width {
+		return []grid{*g}
+	}
+
+	var parts []grid
+	for from := 1; from < len(g.Head); {
+		room, to := width-indent-padding, from
+		for to < len(g.Head) && (to == from || room-wrapped[to]-padding >= min(name, narrowName)) {
+			room -= wrapped[to] + padding
+			to++
+		}
+		wrapped[0] = min(name, max(room, narrowName))
+		part := grid{Head: []string{text.WrapSoft(g.Head[0], wrapped[0])}}
+		for i := from; i < to; i++ {
+			part.Head = append(part.Head, text.WrapSoft(g.Head[i], wrapped[i]))
+		}
+		for _, r := range g.Rows {
+			cells := []string{text.WrapSoft(r[0], wrapped[0])}
+			part.add(append(cells, r[from:to]...)...)
+		}
+		parts, from = append(parts, part), to
+	}
+	return parts
+}
+
+// render writes the grid as it is.
+func (g *grid) render(w io.Writer) {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -36,7 +106,10 @@ func (g *grid) print(w io.Writer) {
 		if i == 0 {
 			align = text.AlignLeft
 		}
-		columns = append(columns, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+		columns = append(columns, table.ColumnConfig{
+			Number: i + 1, Align: align, AlignHeader: align,
+			VAlign: text.VAlignBottom, VAlignHeader: text.VAlignBottom,
+		})
 	}
 	t.SetColumnConfigs(columns)
 	t.AppendHeader(row(g.Head))
@@ -44,7 +117,7 @@ func (g *grid) print(w io.Writer) {
 		t.AppendRow(row(r))
 	}
 	for line := range strings.Lines(t.Render() + "\n") {
-		io.WriteString(w, "  "+strings.TrimRight(line, " \n")+"\n")
+		io.WriteString(w, strings.Repeat(" ", indent)+strings.TrimRight(line, " \n")+"\n")
 	}
 }
 

@@ -44,7 +44,7 @@ func plural(n int, noun string) string {
 
 // cycles is the table with a row per finished cycle.
 func (r *memtestReport) cycles() grid {
-	g := grid{Head: []string{"cycle", "peak RSS", "after fall", "after decay", "live", "fragmentation", "rise s", "fall s", "total s"}}
+	g := grid{Head: []string{"cycle", "peak RSS", "after fall", "after decay", "live", "resident per live", "rise s", "fall s", "total s"}}
 	for _, t := range r.outcome.Teeth {
 		g.add(strconv.Itoa(t.Cycle), sizeText(t.PeakRSS), sizeText(t.AfterFall), sizeText(t.AfterDecay), sizeText(t.Live),
 			ratio(t.fragmentation(r.outcome.Start)), seconds(t.Rise), seconds(t.Fall), seconds(t.took()))
@@ -89,7 +89,7 @@ func (r *memtestReport) notes() []string {
 	notes := []string{
 		"RSS is the whole process's resident memory.",
 		fmt.Sprintf("The table of chunks, %s, is made before the start and is part of every RSS.", sizeText(r.outcome.Table)),
-		"fragmentation = (RSS after decay − RSS at the start) / live; live counts the bytes asked for.",
+		"resident per live, the fragmentation = (RSS after decay − RSS at the start) / live; live counts the bytes asked for.",
 		r.kind.about + ".",
 	}
 	if r.load.Settle < r.kind.decay {
@@ -100,8 +100,8 @@ func (r *memtestReport) notes() []string {
 
 // printHead says what is about to run.
 func (r *memtestReport) printHead(w io.Writer) {
-	fmt.Fprintln(w, strong(w, "freehold memtest: "+r.kind.name))
-	fmt.Fprintln(w, machineText())
+	fmt.Fprintln(w, strong(w, fmt.Sprintf("freehold memtest: %s, preparing %s", r.kind.name, plural(r.load.Cycles, "cycle"))))
+	fmt.Fprintln(w, wrapped(w, "", machineText()))
 	fmt.Fprintln(w, wrapped(w, "", r.what()))
 }
 

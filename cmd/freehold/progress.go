@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/schollz/progressbar/v3"
 )
 
@@ -22,8 +23,8 @@ func newProgress(w io.Writer) *progress {
 		return &progress{}
 	}
 	bar := progressbar.NewOptions(progressSteps,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetWidth(24),
+		progressbar.OptionSetWriter(oneLine{w}),
+		progressbar.OptionSetWidth(12),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetPredictTime(false),
@@ -56,4 +57,20 @@ func (p *progress) close() {
 	if p.bar != nil {
 		_ = p.bar.Finish()
 	}
+}
+
+// oneLine is a terminal that gets each write cut to its width at that moment,
+// so that a bar never wraps: it could not be taken away again. The last column
+// stays free, because a terminal may wrap as soon as it is used.
+type oneLine struct{ terminal io.Writer }
+
+func (l oneLine) Write(p []byte) (int, error) {
+	frame := string(p)
+	if width := terminalWidth(l.terminal); width > 0 {
+		frame = ansi.Truncate(frame, width-1, "")
+	}
+	if _, err := io.WriteString(l.terminal, frame); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -43,8 +43,8 @@ func strong(w io.Writer, line string) string {
 // the start of the first one's text, which lead stands before.
 func wrapped(w io.Writer, lead, line string) string {
 	const widest = 100
-	if width := terminalWidth(w); width > 40 {
-		line = text.WrapSoft(line, min(width-1, widest)-len(lead))
+	if width := terminalWidth(w); width > 0 {
+		line = text.WrapSoft(line, max(min(width-1, widest)-len(lead), 10))
 	}
 	return lead + strings.ReplaceAll(strings.TrimRight(line, " \n"), "\n", "\n"+strings.Repeat(" ", len(lead)))
 }
