@@ -51,7 +51,7 @@ func newCHeap(name string) (*cmalloc.Heap, error) {
 	}
 	switch preload := os.Getenv(preloadVariable); {
 	case preload != "":
-		return nil, unavailablef("%s: malloc is %s %s here, with %s=%s; is that library installed, and meant?", name, is, version, preloadVariable, preload)
+		return nil, unavailablef("%s: malloc is %s %s here, with %s=%s: that library is not installed, or is another malloc", name, is, version, preloadVariable, preload)
 	case name == "libc" && is == "jemalloc":
 		return nil, unavailablef("libc: this build's malloc is jemalloc; build without -tags jemalloc")
 	default:

@@ -18,7 +18,7 @@ type demoCommand struct {
 	// What the stories are told of.
 	Backend []string `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
 
-	HTML string `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network."`
+	HTML string `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network; - is standard output."`
 
 	Cycles int           `hidden:"" default:"3"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
@@ -74,7 +74,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	if err != nil {
 		return err
 	}
-	files, err := openOuts(map[string]string{"--html": d.HTML})
+	files, text, err := openOuts(map[string]string{"--html": d.HTML}, st)
 	if err != nil {
 		return err
 	}
@@ -85,8 +85,8 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	began := time.Now()
 	bar := newProgress(st.err)
 	defer bar.close()
-	bar.print(st.out, strong(st.out, "freehold demo"))
-	bar.print(st.out, machineText())
+	bar.print(text, strong(text, fmt.Sprintf("freehold demo: starting %s, each in a process of its own", plural(steps, "measurement"))))
+	bar.print(text, wrapped(text, "", machineText()))
 
 	report := &page{
 		Title: "freehold: memory you own",
@@ -96,10 +96,10 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	var failure error
 	for _, s := range chosen {
 		run := func(ctx context.Context, s story, backend string, result any) error {
-			text := s.title() + " (" + titleOf(backend) + ")"
-			bar.show(float64(step)/float64(steps), text)
+			what := s.title() + " (" + titleOf(backend) + ")"
+			bar.show(float64(step)/float64(steps), what)
 			err := runChild(ctx, s, set, backend, func(f float64) {
-				bar.show((float64(step)+f)/float64(steps), text)
+				bar.show((float64(step)+f)/float64(steps), what)
 			}, result)
 			step++
 			return err
@@ -112,19 +112,19 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 		sec.Title, sec.Why = s.title(), s.why()
 		report.Sections = append(report.Sections, sec)
 
-		bar.print(st.out, "\n"+strong(st.out, sec.Title)+"\n"+wrapped(st.out, "", sec.Why)+"\n")
+		bar.print(text, "\n"+strong(text, sec.Title)+"\n"+wrapped(text, "", sec.Why)+"\n")
 		for _, g := range sec.Grids {
-			g.print(st.out)
+			g.print(text)
 		}
 		for _, n := range sec.Notes {
-			fmt.Fprintln(st.out, wrapped(st.out, "  - ", n))
+			fmt.Fprintln(text, wrapped(text, "  - ", n))
 		}
 	}
 	bar.close()
 	if len(report.Sections) > 0 {
-		fmt.Fprintf(st.out, "\n%s (%.0f s)\n", strong(st.out, "In short"), time.Since(began).Seconds())
+		fmt.Fprintf(text, "\n%s (%.0f s)\n", strong(text, "In short"), time.Since(began).Seconds())
 		for _, sec := range report.Sections {
-			fmt.Fprintln(st.out, wrapped(st.out, "- ", sec.Result))
+			fmt.Fprintln(text, wrapped(text, "- ", sec.Result))
 		}
 		if f := files["--html"]; f != nil {
 			data, err := report.html()
@@ -132,7 +132,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 				err = f.write(data)
 			}
 			if err == nil {
-				fmt.Fprintln(st.out, "\nReport: "+d.HTML)
+				fmt.Fprintln(text, "\nReport: "+f.path)
 			}
 			failure = errors.Join(failure, err)
 		}

@@ -16,6 +16,9 @@ func TestDemo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
+	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 8 measurements") {
+		t.Errorf("the first line is %q", first)
+	}
 	wants := []string{"In short", page}
 	for _, s := range stories {
 		wants = append(wants, s.title())

@@ -74,6 +74,7 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 64MiB --png " + dir + "/no/a.png", 2, "--png: cannot write"},
 		{"memtest --high 64MiB --html " + dir + "/no/a.html", 2, "--html: cannot write"},
 		{"memtest --high 64MiB --csv " + file + " --png " + file, 2, "--csv and --png both write"},
+		{"memtest --high 64MiB --csv - --png -", 2, "--csv and --png both write -"},
 
 		{"demo nothing", 2, `no story is called "nothing"; there are: list, sawtooth`},
 		{"demo list --nodes 0", 2, "--nodes 0"},

@@ -23,7 +23,7 @@ type memtestCommand struct {
 	Limit      byteSize      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there."`
 	Force      bool          `help:"Run although --high is more than the memory."`
 
-	CSV  string `name:"csv" placeholder:"FILE" help:"Write a row per cycle, after each cycle."`
+	CSV  string `name:"csv" placeholder:"FILE" help:"Write a row per cycle, after each cycle; - is standard output."`
 	PNG  string `name:"png" placeholder:"FILE" help:"Write a chart of resident and live memory over time."`
 	HTML string `name:"html" placeholder:"FILE" help:"Write the report as one page that needs no network."`
 }
@@ -88,13 +88,13 @@ func (m *memtestCommand) Run(ctx context.Context, st streams) error {
 		return err
 	}
 	defer b.close()
-	files, err := openOuts(map[string]string{"--csv": m.CSV, "--png": m.PNG, "--html": m.HTML})
+	files, text, err := openOuts(map[string]string{"--csv": m.CSV, "--png": m.PNG, "--html": m.HTML}, st)
 	if err != nil {
 		return err
 	}
 
 	r := &memtestReport{load: l, kind: kind, limit: int64(m.Limit), seconds: time.Now()}
-	r.printHead(st.out)
+	r.printHead(text)
 	if _, available := machineMemory(); available > 0 && l.High > available/10*9 {
 		fmt.Fprintf(st.err, "freehold: warning: only %s of memory is available now; the system may kill this process\n", sizeText(available))
 	}
@@ -111,7 +111,7 @@ func (m *memtestCommand) Run(ctx context.Context, st streams) error {
 	r.outcome, r.failure = s.run(ctx)
 	bar.close()
 
-	r.printResult(st.out)
+	r.printResult(text)
 	err = r.failure
 	if errors.Is(err, freehold.ErrOutOfMemory) {
 		err = fmt.Errorf("stopped, out of memory: %w", err)

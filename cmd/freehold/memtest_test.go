@@ -35,7 +35,7 @@ func TestMemtest(t *testing.T) {
 				t.Fatalf("exit code %d: %s", code, errs)
 			}
 			for _, want := range []string{
-				"freehold memtest: " + kind.name, "fragmentation", "after Trim", "In the end 0 B live",
+				"freehold memtest: " + kind.name + ", preparing 3 cycles\n", "fragmentation", "after Trim", "In the end 0 B live",
 				"1.00 MiB to 16.0 MiB, 3 cycles, 2 goroutines, seed 1",
 			} {
 				if !strings.Contains(out, want) {
@@ -53,12 +53,16 @@ func TestMemtest(t *testing.T) {
 // checkCSV verifies the rows: a head, one per cycle, and one for the end.
 func checkCSV(t *testing.T, path string, cycles int, end bool) {
 	t.Helper()
-	f, err := os.Open(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll() // an error if rows differ in length
+	checkRows(t, string(data), cycles, end)
+}
+
+func checkRows(t *testing.T, text string, cycles int, end bool) {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll() // an error if rows differ in length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +129,24 @@ func checkHTML(t *testing.T, path string, wants ...string) {
 	}
 	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") || strings.Contains(text, "ZgotmplZ") {
 		t.Error("the page has figures that are none")
+	}
+}
+
+// What goes to standard output is the file alone; people read the report on
+// standard error.
+func TestFilesOnStandardOutput(t *testing.T) {
+	code, out, errs := command(t.Context(), append(tinyRun, "--csv", "-")...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	checkRows(t, out, 3, true)
+	if !strings.Contains(errs, "In the end 0 B live") {
+		t.Errorf("standard error has no report: %q", errs)
+	}
+
+	code, out, errs = command(t.Context(), append([]string{"demo", "list", "--backend", "freehold", "--html", "-"}, tinyDemo...)...)
+	if code != 0 || !strings.HasPrefix(out, "<!doctype html>") || !strings.Contains(errs, "Report: standard output") {
+		t.Errorf("demo --html -: exit code %d, output %.40q, errors %q", code, out, errs)
 	}
 }
 
@@ -210,7 +232,7 @@ func TestWrongFlagsLoseNothing(t *testing.T) {
 
 func TestOutFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
-	f, err := openOut("--a", path)
+	f, err := openOut("--a", path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +249,7 @@ func TestOutFile(t *testing.T) {
 	}
 
 	unused := filepath.Join(t.TempDir(), "b")
-	f, err = openOut("--b", unused)
+	f, err = openOut("--b", unused, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,6 +258,20 @@ func TestOutFile(t *testing.T) {
 	}
 	if _, err := os.Stat(unused); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file without contents was left: %v", err)
+	}
+
+	var piped bytes.Buffer
+	f, err = openOut("--c", stdoutPath, &piped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"head\n", "head\nrow\n", "head\nrow\n"} {
+		if err := f.write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.close(); err != nil || piped.String() != "head\nrow\n" {
+		t.Errorf("standard output got %q, %v, want each row once", piped.String(), err)
 	}
 
 	var none *outFile

@@ -2,23 +2,30 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
+
+// stdoutPath is the path that stands for standard output.
+const stdoutPath = "-"
 
 // An outFile is a result file, opened before a long run so that a wrong path
 // is found then. Until the first write an existing file keeps its contents.
 type outFile struct {
 	path    string
-	f       *os.File
-	created bool // by us: removed again if there is nothing to write
+	w       io.Writer
+	f       *os.File // w, nil if it is standard output
+	regular bool     // its contents can be replaced
+	sent    int      // bytes written, if they cannot be replaced
+	created bool     // by us: removed again if there is nothing to write
 	written bool
 }
 
-// openOut opens path for writing; "" gives a nil outFile, which takes no writes.
-func openOut(flag, path string) (*outFile, error) {
-	if path == "" {
-		return nil, nil
+// openOut opens path for writing; "-" is stdout.
+func openOut(flag, path string, stdout io.Writer) (*outFile, error) {
+	if path == stdoutPath {
+		return &outFile{path: "standard output", w: stdout}, nil
 	}
 	_, err := os.Stat(path)
 	created := os.IsNotExist(err)
@@ -26,24 +33,30 @@ func openOut(flag, path string) (*outFile, error) {
 	if err != nil {
 		return nil, usagef("%s: cannot write %s: %w", flag, path, err)
 	}
-	return &outFile{path: path, f: f, created: created}, nil
+	info, err := f.Stat()
+	return &outFile{path: path, w: f, f: f, regular: err == nil && info.Mode().IsRegular(), created: created}, nil
 }
 
-// write makes data the file's whole contents. It may be called again.
+// write makes data the file's whole contents. It may be called again; what is
+// no regular file, such as a pipe, gets what data has beyond the last call's.
 func (o *outFile) write(data []byte) error {
 	if o == nil {
 		return nil
 	}
 	o.written = true
-	if info, err := o.f.Stat(); err == nil && info.Mode().IsRegular() {
+	if o.regular {
 		if err := o.f.Truncate(0); err != nil {
 			return fmt.Errorf("writing %s: %w", o.path, err)
 		}
 		if _, err := o.f.Seek(0, 0); err != nil {
 			return fmt.Errorf("writing %s: %w", o.path, err)
 		}
+	} else {
+		data = data[o.sent:]
 	}
-	if _, err := o.f.Write(data); err != nil {
+	n, err := o.w.Write(data)
+	o.sent += n
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", o.path, err)
 	}
 	return nil
@@ -51,7 +64,7 @@ func (o *outFile) write(data []byte) error {
 
 // close closes the file, and removes one that was created for nothing.
 func (o *outFile) close() error {
-	if o == nil {
+	if o == nil || o.f == nil {
 		return nil
 	}
 	if err := o.f.Close(); err != nil {
@@ -66,30 +79,35 @@ func (o *outFile) close() error {
 // outFiles are the result files of one run, by flag.
 type outFiles map[string]*outFile
 
-// openOuts opens all paths or none. Each path may serve one flag only.
-func openOuts(paths map[string]string) (outFiles, error) {
-	files, users := outFiles{}, map[string]string{}
+// openOuts opens all paths that are not empty, or none. Each may serve one flag
+// only. text is where the report for people goes then: standard output, or
+// standard error if a file's path is "-".
+func openOuts(paths map[string]string, st streams) (files outFiles, text io.Writer, err error) {
+	files, text = outFiles{}, st.out
+	users := map[string]string{}
 	for flag, path := range paths {
 		if path == "" {
 			continue
 		}
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			abs = path
+		key := path
+		if path == stdoutPath {
+			text = st.err
+		} else if abs, err := filepath.Abs(path); err == nil {
+			key = abs
 		}
-		if other, ok := users[abs]; ok {
+		if other, ok := users[key]; ok {
 			files.close()
-			return nil, usagef("%s and %s both write %s", min(flag, other), max(flag, other), path)
+			return nil, nil, usagef("%s and %s both write %s", min(flag, other), max(flag, other), path)
 		}
-		users[abs] = flag
-		f, err := openOut(flag, path)
+		users[key] = flag
+		f, err := openOut(flag, path, st.out)
 		if err != nil {
 			files.close()
-			return nil, err
+			return nil, nil, err
 		}
 		files[flag] = f
 	}
-	return files, nil
+	return files, text, nil
 }
 
 // close closes all of them and returns the first error.
