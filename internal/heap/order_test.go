@@ -5,6 +5,7 @@ package heap
 
 import (
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -209,7 +210,7 @@ func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 	b := alloc(t, h, 64)
 	s := spanAt(addrOf(b))
 	h.Free(b)
-	h.store(s.class, entry{addrOf(b), s.stateOf(s.index(addrOf(b)))}) // what the second does
+	freeAgain(t, h, s.class, entry{addrOf(b), s.stateOf(s.index(addrOf(b)))})
 	third := alloc(t, h, 64)
 	if addrOf(third) != addrOf(b) {
 		t.Fatal("the block was not handed out again")
@@ -543,7 +544,7 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	if next.Owns(b) {
 		t.Error("the next heap owns the block")
 	}
-	if got := next.diagnose(b); got != "the memory is not from a freehold heap" {
+	if got := next.diagnose("Free", b); !strings.HasPrefix(got, "the memory is not from a freehold heap") {
 		t.Errorf("the next heap says that %s", got)
 	}
 }
@@ -691,7 +692,7 @@ func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
 	got := ""
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpDecommit && got == "" {
-			got = h.diagnose(stale)
+			got = h.diagnose("Free", stale)
 		}
 		return nil
 	})
