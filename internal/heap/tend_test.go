@@ -1,0 +1,190 @@
+package heap
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Stats of a heap at rest is exact while the heap's own timer drains the caches.
+func TestStatsAreExactDuringADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	var live, freed [][]byte
+	for range 3000 {
+		live, freed = append(live, alloc(t, h, 100)), append(freed, alloc(t, h, 200))
+	}
+	for _, b := range freed {
+		h.Free(b)
+	}
+	var during chan Stats
+	restore := pin.OnWait(func(p *pin.Places) {
+		if p != &h.places || during != nil {
+			return
+		}
+		during = make(chan Stats, 1)
+		go func() { during <- h.Stats() }()
+		// Long enough for a Stats that waits for nobody.
+		time.Sleep(50 * time.Millisecond)
+	})
+	defer restore()
+	h.Trim()
+	if st := <-during; st.Blocks != len(live) || st.Allocated != len(live)*112 {
+		t.Errorf("%d blocks of %d bytes together, want %d of %d", st.Blocks, st.Allocated, len(live), len(live)*112)
+	}
+}
+
+// Active counts no page that is free, while the system takes its memory back
+// neither.
+func TestActiveIsExactDuringAPurge(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 100000)
+	want := h.Stats().Active
+	big := alloc(t, h, 4<<20)
+	h.Free(big)
+	var during []int
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			during = append(during, h.Stats().Active)
+		}
+		return nil
+	})
+	h.Trim()
+	restore()
+	if len(during) == 0 {
+		t.Fatal("nothing was given back")
+	}
+	for _, active := range during {
+		if active > want {
+			t.Errorf("Active is %d during a purge, %d before and after", active, want)
+		}
+	}
+}
+
+// No cache is made while a drain is under way, for what would be in it would not
+// be drained.
+func TestNoCacheIsMadeDuringADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	defer o.Close()
+	keep := alloc(t, h, 100)
+	b, _ := o.Alloc(100, 8, false)
+	waits := 0
+	restore := pin.OnWait(func(p *pin.Places) {
+		if p != &h.places {
+			return
+		}
+		waits++
+		var wg sync.WaitGroup
+		wg.Go(func() { h.Free(keep); keep = alloc(t, h, 100) })
+		wg.Wait()
+		o.Free(b)
+		b, _ = o.Alloc(100, 8, false)
+		for i := range h.caches {
+			if h.caches[i].Load() != noCache.addr() {
+				t.Error("a place has a cache")
+			}
+		}
+		if o.cache.Load() != noCache.addr() {
+			t.Error("an OwnCache has a cache")
+		}
+	})
+	h.Trim()
+	restore()
+	if waits != 1 {
+		t.Fatalf("%d waits", waits)
+	}
+	h.Free(keep)
+	o.Free(b)
+	if !h.hasCaches() {
+		t.Error("no cache after the drain")
+	}
+}
+
+// At its limit the heap looks for memory once a part of the limit was freed, not
+// at each refusal; and what is refused to one who then frees is soon there.
+func TestRefusalsDoNotReclaimInVain(t *testing.T) {
+	const limit = 16 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	sizes := []int{24, 100, 500, 1000, 3000, 9000}
+	var fifo [][]byte
+	bytes, refused, drains := 0, 0, 0
+	restore := pin.OnWait(func(p *pin.Places) {
+		if p == &h.places {
+			drains++
+		}
+	})
+	defer restore()
+	for i := range 60000 {
+		size := sizes[i%7%len(sizes)]
+		for {
+			b, err := h.Alloc(size, 8, false)
+			if err == nil {
+				fifo = append(fifo, b)
+				break
+			}
+			if !errors.Is(err, ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			refused++
+			bytes += len(fifo[0])
+			h.Free(fifo[0])
+			fifo = fifo[1:]
+		}
+	}
+	if most := 3 + bytes/(limit/reclaimShare); refused < 1000 || drains > most {
+		t.Errorf("%d refusals and %d MiB freed: %d drains, want %d at most", refused, bytes>>20, drains, most)
+	}
+	held := 0
+	for _, b := range fifo {
+		held += h.GoodSize(len(b))
+	}
+	if held < limit*3/4 {
+		t.Errorf("%d MiB are live at a limit of %d", held>>20, limit>>20)
+	}
+}
+
+// One goroutine at work does not keep what a burst has left in the caches.
+func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	defer o.Close()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for size := 16; size <= maxSmall; size += size / 8 {
+				var live [][]byte
+				for range 300 {
+					live = append(live, alloc(t, h, size))
+				}
+				for _, b := range live {
+					h.Free(b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b, _ := o.Alloc(30000, 8, false)
+	o.Free(b)
+	if held := h.Stats().Active; held < 2*minHoard {
+		t.Fatalf("the burst left %d bytes", held)
+	}
+	for range 2 * ticksBetweenDrain {
+		var live [][]byte // more than a batch, so that the class is seen to be busy
+		for range 1000 {
+			live = append(live, alloc(t, h, 64))
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+		h.Tick()
+	}
+	if held := h.Stats().Active; held > minHoard {
+		t.Errorf("%d bytes are held with nothing live", held)
+	}
+}
