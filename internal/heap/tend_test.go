@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
-	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Stats of a heap at rest is exact while the heap's own timer drains the caches.
@@ -35,33 +34,6 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 	h.Trim()
 	if st := <-during; st.Blocks != len(live) || st.Allocated != len(live)*112 {
 		t.Errorf("%d blocks of %d bytes together, want %d of %d", st.Blocks, st.Allocated, len(live), len(live)*112)
-	}
-}
-
-// Active counts no page that is free, while the system takes its memory back
-// neither.
-func TestActiveIsExactDuringAPurge(t *testing.T) {
-	h := newHeap(t, Options{})
-	alloc(t, h, 100000)
-	want := h.Stats().Active
-	big := alloc(t, h, 4<<20)
-	h.Free(big)
-	var during []int
-	restore := vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpDecommit {
-			during = append(during, h.Stats().Active)
-		}
-		return nil
-	})
-	h.Trim()
-	restore()
-	if len(during) == 0 {
-		t.Fatal("nothing was given back")
-	}
-	for _, active := range during {
-		if active > want {
-			t.Errorf("Active is %d during a purge, %d before and after", active, want)
-		}
 	}
 }
 
