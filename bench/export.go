@@ -5,15 +5,22 @@ package main
 import (
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strconv"
+
+	"golang.org/x/perf/benchfmt"
 )
 
-// exportTo writes a file by the given function.
-func exportTo(path string, write func(io.Writer) error) error {
+// stdoutPath is the path that stands for standard output.
+const stdoutPath = "-"
+
+// exportTo writes a file, or stdout, by the given function.
+func exportTo(path string, stdout io.Writer, write func(io.Writer) error) error {
+	if path == stdoutPath {
+		return write(stdout)
+	}
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -49,17 +56,22 @@ func (r *run) each(f func(load, *row, sample) error) error {
 //
 // shows rows side by side with its own statistics.
 func writeBenchstat(w io.Writer, m machine, r *run) error {
-	fmt.Fprintf(w, "goos: %s\ngoarch: %s\npkg: github.com/freehold-go/freehold/bench\ncpu: %s\ncommit: %s\n",
-		runtime.GOOS, runtime.GOARCH, m.CPU, m.Commit)
+	out := benchfmt.NewWriter(w)
+	result := benchfmt.Result{}
+	for _, c := range [][2]string{
+		{"goos", runtime.GOOS}, {"goarch", runtime.GOARCH}, {"pkg", "github.com/freehold-go/freehold/bench"},
+		{"cpu", m.CPU}, {"commit", m.Commit},
+	} {
+		result.Config = append(result.Config, benchfmt.Config{Key: c[0], Value: []byte(c[1]), File: true})
+	}
 	return r.each(func(l load, row *row, s sample) error {
-		_, err := fmt.Fprintf(w, "Benchmark%s/row=%s %.0f %.4f %s", l.bench, row.name, max(s.Ops, 1), l.unit.of(s), l.unit)
-		if err == nil && l.unit == nanoseconds {
-			_, err = fmt.Fprintf(w, " %.4f cpu-ns/op", s.CPU)
+		result.Name = benchfmt.Name(l.bench + "/row=" + row.name)
+		result.Iters = max(int(s.Ops), 1)
+		result.Values = []benchfmt.Value{{Value: l.unit.of(s), Unit: l.unit.String()}}
+		if l.unit == nanoseconds {
+			result.Values = append(result.Values, benchfmt.Value{Value: s.CPU, Unit: "cpu-ns/op"})
 		}
-		if err == nil {
-			_, err = fmt.Fprintln(w)
-		}
-		return err
+		return out.Write(&result)
 	})
 }
 

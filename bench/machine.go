@@ -11,6 +11,9 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/host"
+	"github.com/shirou/gopsutil/v4/mem"
 )
 
 type machine struct {
@@ -43,15 +46,14 @@ func describe(ctx context.Context) machine {
 		Commit:  said("git", "rev-parse", "--short=12", "HEAD"),
 		Command: strings.Join(append([]string{"go run ./bench"}, os.Args[1:]...), " "),
 	}
-	if v := field("/proc/cpuinfo", "model name"); v != "" {
-		m.CPU = v
+	if v, err := cpu.InfoWithContext(ctx); err == nil && len(v) > 0 && v[0].ModelName != "" {
+		m.CPU = v[0].ModelName
 	}
-	var kB uint64
-	if n, _ := fmt.Sscanf(field("/proc/meminfo", "MemTotal"), "%d kB", &kB); n == 1 {
-		m.Memory = humanize.IBytes(kB << 10)
+	if v, err := mem.VirtualMemoryWithContext(ctx); err == nil {
+		m.Memory = humanize.IBytes(v.Total)
 	}
-	if v := said("uname", "-sr"); v != "unknown" {
-		m.Kernel = v
+	if v, err := host.KernelVersionWithContext(ctx); err == nil && v != "" {
+		m.Kernel += " " + v
 	}
 	if v, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled"); err == nil {
 		m.Pages = strings.TrimSpace(string(v))
@@ -70,18 +72,4 @@ func (m machine) lines() [][2]string {
 		{"commit", m.Commit},
 		{"command", m.Command},
 	}
-}
-
-// field returns the value of the first line "name : value" in a file.
-func field(path, name string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(data)) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

@@ -1,6 +1,6 @@
 // Bench runs freehold beside its peers and prints what it found.
 //
-//	go run ./bench                       all loads but the huge one, five to six minutes
+//	go run ./bench                       all loads but the huge one, about seven minutes
 //	go run ./bench --loads pair,mixed    some loads
 //	go run ./bench --rows freehold,go    some rows; the first one is what ratios are to
 //	go run ./bench --full                with 100 million live blocks, some 6 GiB
@@ -22,10 +22,10 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/schollz/progressbar/v3"
 )
 
 type options struct {
@@ -37,15 +37,15 @@ type options struct {
 	Full      bool          `help:"All loads, with 100 million live blocks too."`
 	Quick     bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	List      bool          `help:"List loads and rows."`
-	CSV       string        `name:"csv" help:"Write every sample as CSV." placeholder:"FILE"`
-	JSON      string        `name:"json" help:"Write everything as JSON." placeholder:"FILE"`
+	CSV       string        `name:"csv" help:"Write every sample as CSV; - is standard output." placeholder:"FILE"`
+	JSON      string        `name:"json" help:"Write everything as JSON; - is standard output." placeholder:"FILE"`
 	Benchstat string        `help:"Write every sample in Go's benchmark format: benchstat -col /row FILE." placeholder:"FILE"`
 }
 
 func main() {
 	var o options
 	kong.Parse(&o, kong.Name("bench"), kong.Description("freehold beside its peers"))
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := o.run(ctx, os.Stdout, os.Stderr); err != nil {
 		stop()
@@ -74,11 +74,21 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return nil
 	}
 
+	exports := []string{o.CSV, o.JSON, o.Benchstat}
+	people := stdout // read the report there
+	switch toStdout := slices.DeleteFunc(slices.Clone(exports), func(path string) bool { return path != stdoutPath }); {
+	case len(toStdout) > 1:
+		return errors.New("only one of --csv, --json and --benchstat can be -")
+	case len(toStdout) == 1:
+		people = stderr
+	}
+
 	dir, err := os.MkdirTemp("", "freehold-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	fmt.Fprintf(stderr, "bench: building %d programs, a minute or two the first time\n", len(all))
 	b := newBuilder(ctx, dir)
 	bar := newBar(stderr, len(all), "building")
 	b.buildAll(ctx, all, func(*row) { bar.Add(1) })
@@ -88,10 +98,11 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return ctx.Err()
 	}
 	if len(plan.rows) == 0 {
-		reportRows(stdout, all)
+		reportRows(people, all)
 		return errors.New("no row could be built")
 	}
 
+	fmt.Fprintf(stderr, "bench: taking %d samples of %d rows\n", plan.steps(), len(plan.rows))
 	if !plan.blind {
 		awaitQuiet(plan.limit, time.Now().Add(10*time.Second))
 	}
@@ -107,7 +118,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 
 	m := describe(ctx)
-	report(stdout, m, all, plan, o.Quick)
+	report(people, m, all, plan, o.Quick)
 	for _, file := range []struct {
 		path  string
 		write func(io.Writer) error
@@ -117,7 +128,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		{o.Benchstat, func(w io.Writer) error { return writeBenchstat(w, m, plan) }},
 	} {
 		if file.path != "" {
-			if err := exportTo(file.path, file.write); err != nil {
+			if err := exportTo(file.path, stdout, file.write); err != nil {
 				return err
 			}
 		}
@@ -136,23 +147,4 @@ func list(w io.Writer, loads []load, rows []*row) {
 		t.AppendRow([]any{r.name, r.what})
 	}
 	t.Render()
-}
-
-// newBar draws to a terminal seldom enough not to disturb what is measured,
-// and nothing elsewhere.
-func newBar(w io.Writer, steps int, what string) *progressbar.ProgressBar {
-	visible := false
-	if f, ok := w.(*os.File); ok {
-		info, err := f.Stat()
-		visible = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	return progressbar.NewOptions(steps,
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionThrottle(time.Second),
-		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetVisibility(visible),
-	)
 }
