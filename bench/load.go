@@ -38,6 +38,7 @@ const (
 	resident                // resident bytes per requested byte
 	overhead                // resident bytes beyond the requested, per block
 	mallocs                 // Go heap allocations per operation
+	grown                   // MB resident beyond those before the load
 )
 
 func (u unit) of(s sample) float64 {
@@ -50,6 +51,8 @@ func (u unit) of(s sample) float64 {
 		return (s.Resident - s.Requested) / s.Ops
 	case mallocs:
 		return s.Mallocs
+	case grown:
+		return s.Resident / 1e6
 	}
 	return s.NS
 }
@@ -59,7 +62,7 @@ func (u unit) timed() bool { return u == nanoseconds || u == whole }
 
 // String is the unit's name in Go's benchmark format.
 func (u unit) String() string {
-	return [...]string{"ns/op", "ms", "resident/requested", "overhead-B/block", "mallocs/op"}[u]
+	return [...]string{"ns/op", "ms", "resident/requested", "overhead-B/block", "mallocs/op", "resident-MB"}[u]
 }
 
 func (u unit) format(v float64) string {
@@ -84,11 +87,12 @@ type scale struct {
 	huge      int           // blocks
 	top       int           // bytes that realloc grows to, and that Reset ends
 	list      int           // nodes
+	settle    time.Duration // between a burst and its count; a heap's decay is 1 s
 }
 
 var (
-	fullScale  = scale{20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000}
-	quickScale = scale{2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000}
+	fullScale  = scale{20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000, 3 * time.Second}
+	quickScale = scale{2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000, 20 * time.Millisecond}
 )
 
 // resetBlock is the size of the blocks that a Reset ends, in bytes.
@@ -202,6 +206,48 @@ func loads(s scale) []load {
 		// Long enough for a collection or more on the Go heap.
 		args: []string{"-load", "list", "-slots", itoa(s.list), "-warm", itoa(s.warm.Milliseconds()), "-run", itoa(8 * s.run.Milliseconds())},
 	})
+
+	for _, threads := range []int{1, 8} {
+		for _, most := range []int{1 << 10, 64 << 10} {
+			l := load{
+				key:     fmt.Sprintf("lru/16-%d", most),
+				bench:   fmt.Sprintf("LRU/size=16-%d/goroutines=%d", most, threads),
+				table:   "a cache of 64 MiB at its limit, half of the lookups miss and evict, ns a lookup",
+				column:  "16 B to " + bytesText(most),
+				special: true,
+			}
+			if threads > 1 {
+				l.key = strings.Replace(l.key, "lru", "lru8", 1)
+				l.column += ", eight"
+				l.shared = true
+			}
+			timed(l, "-load", "lru", "-min", "16", "-max", itoa(most), "-threads", itoa(threads))
+		}
+	}
+
+	oneByte := load{
+		table:   fmt.Sprintf("a zeroed block of %s of which one byte is used, over and over", bytesText(s.top/4)),
+		rounds:  3,
+		special: true,
+		args:    []string{"-load", "onebyte", "-min", itoa(s.top / 4)},
+	}
+	oneByte.key, oneByte.bench, oneByte.column, oneByte.unit = "onebyte", "OneByte", "ms a round", whole
+	all = append(all, oneByte)
+	oneByte.key, oneByte.bench, oneByte.column, oneByte.unit = "onebyte-memory", "OneByteMemory", "MB resident", grown
+	all = append(all, oneByte)
+	for _, processors := range []int{2, 8, 64} {
+		all = append(all, load{
+			key:     fmt.Sprintf("burst/%d", processors),
+			bench:   fmt.Sprintf("Burst/processors=%d", processors),
+			table:   "after a burst on many processors one goroutine cycles blocks of 64 B: MB resident",
+			column:  fmt.Sprintf("%d processors", processors),
+			unit:    grown,
+			rounds:  1,
+			special: true,
+			args: []string{"-load", "burst", "-threads", itoa(processors), "-slots", "2000",
+				"-run", itoa(s.settle.Milliseconds())},
+		})
+	}
 
 	for _, how := range []string{"grow", "copy"} {
 		column := map[string]string{"grow": "realloc", "copy": "malloc + copy + free"}[how]

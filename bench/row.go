@@ -41,8 +41,10 @@ type row struct {
 
 func rows() []*row {
 	list := []string{"list"}
+	held := []string{"onebyte", "onebyte-memory", "burst/2", "burst/8", "burst/64"}
+	lru := []string{"lru/16-1024", "lru/16-65536", "lru8/16-1024", "lru8/16-65536"}
 	return []*row{
-		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold", also: list},
+		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold", also: append(held, list...)},
 		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", extra: true},
 		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", extra: true},
 		{name: "freehold-cache", what: "freehold's Heap through a Cache, for one goroutine", tags: "peer_cache", only: []string{"pair/64"}},
@@ -50,14 +52,16 @@ func rows() []*row {
 		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", only: []string{"pair/64"}},
 		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", only: []string{"bump/64", "bump/64-new", "reset", "list"}},
 		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", only: []string{"bump/64", "bump/64-new", "bump2/64", "reset", "guard", "guard2"}},
-		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap", collects: true, also: list},
+		{name: "freehold-maxbytes", what: "freehold's Heap with MaxBytes", tags: "peer_maxbytes", only: lru},
+		{name: "freehold-limit", what: "freehold's Limit around a Heap", tags: "peer_limit", only: lru},
+		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap", collects: true, also: append(held, list...)},
 		{name: "modernc", what: "modernc.org/memory, for one goroutine", tags: "peer_modernc", lone: true},
 		{name: "modernc-mutex", what: "modernc.org/memory under a mutex", tags: "peer_modernc_mutex", together: true},
 		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", collects: true, extra: true},
 		{name: "ristretto-jemalloc", what: "ristretto's z on jemalloc (-tags jemalloc)", tags: "peer_ristretto jemalloc", cgo: true, expect: "ristretto z on jemalloc", needs: []string{"/usr/local/lib/libjemalloc.a"}},
 		{name: "ristretto-allocator", what: "ristretto's z.Allocator, an arena, on the Go heap as by default", tags: "peer_ristretto_allocator", only: []string{"bump/64", "bump/64-new", "bump2/64", "reset", "list"}},
-		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, expect: "libc"},
-		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", extra: true},
+		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, expect: "libc", also: held},
+		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", extra: true, also: held},
 		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc", also: list},
 		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc", also: list},
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc", also: list},

@@ -82,6 +82,17 @@ func targets() []target {
 	addTo("freehold-pool", "guard on two goroutines, of one", "guard2", "freehold-pool", "guard", 1.15)
 	addTo("freehold-arena", "list of 2 million nodes on an Arena, of the Go heap's", "list", "go", "", 0.25)
 	add("list of 2 million nodes, of the Go heap's", "list", "go", "", 0.4)
+	for _, threads := range []string{"lru", "lru8"} {
+		for _, sizes := range []string{"16-1024", "16-65536"} {
+			what := fmt.Sprintf("cache at MaxBytes, %s B, of the same at a Limit", sizes)
+			if threads == "lru8" {
+				what += ", eight goroutines"
+			}
+			addTo("freehold-maxbytes", what, threads+"/"+sizes, "freehold-limit", "", 1.3)
+		}
+	}
+	add("zeroed 256 MiB of which one byte is used, ms", "onebyte", "", "", 1)
+	add("zeroed 256 MiB of which one byte is used, MB resident", "onebyte-memory", "", "", 4)
 	add("realloc 1 MiB to 1 GiB, of a copying one", "grow", "freehold", "copy", 0.05)
 	add("resident per requested byte, 16 B..1 KiB", "memory/16-1024", "", "", 1.15)
 	add("Go heap allocations in its calls", "mallocs", "", "", 0)

@@ -1,7 +1,7 @@
 // List: a linked list of zeroed nodes, built and freed; an operation is one
 // whole list.
 
-//go:build peer_arena || peer_goheap || peer_ristretto_allocator || (!peer_arena && !peer_shared && !peer_cache && !peer_pool && !peer_pool_cache && !peer_ristretto_allocator && !peer_interface && !peer_pointer && !peer_goheap && !peer_modernc && !peer_modernc_mutex && !peer_ristretto && !peer_cgo && !peer_cgo_jemalloc && !peer_loop)
+//go:build peer_arena || peer_goheap || peer_ristretto_allocator || (!peer_maxbytes && !peer_limit && !peer_arena && !peer_shared && !peer_cache && !peer_pool && !peer_pool_cache && !peer_ristretto_allocator && !peer_interface && !peer_pointer && !peer_goheap && !peer_modernc && !peer_modernc_mutex && !peer_ristretto && !peer_cgo && !peer_cgo_jemalloc && !peer_loop)
 
 package main
 
