@@ -20,7 +20,7 @@ TARGETS = race systems modules fuzz 386 stress checkptr soak emulators portable 
 
 FUZZTIME ?= 3s
 
-.PHONY: test quick $(TARGETS) fuzz-long bench
+.PHONY: test quick $(TARGETS) fuzz-long bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -98,4 +98,9 @@ emulators:
 	scripts/emulators
 
 bench:
-	$(GO) run ./bench
+	@echo "building bench, a minute or two the first time"
+	@$(GO) run ./bench
+
+demo:
+	@echo "building cmd/freehold, a minute or two the first time"
+	@$(GO) run ./cmd/freehold demo
