@@ -12,7 +12,7 @@ import "github.com/freehold-go/freehold/internal/heap"
 // A pair of Alloc and Free of a small block takes some 6 ns where the heap takes
 // 7 (BenchmarkCache), without an allocation on the Go heap. A cache keeps up to
 // 128 KiB of free blocks for each block size in use. Trim, the heap's decay and
-// its limit cannot take these back, and Stats counts them as live, until Close.
+// its limit take these back as they do with the processors' caches.
 //
 // It is for a loop that allocates and frees much in one goroutine. It is not
 // safe for concurrent use, which is not detected but by the race detector.
@@ -29,7 +29,7 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Cache returns an empty cache, the caller's until its Close. It takes 2 KB on
+// Cache returns an empty cache, the caller's until its Close. It takes 64 bytes on
 // the Go heap. Close of the heap ends its caches too. It panics if the heap is
 // closed.
 func (h *Heap) Cache() *Cache {

@@ -22,6 +22,9 @@ type HeapOptions struct {
 	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds
 	// from the operating system at any moment, its own bookkeeping included:
 	// Stats.Committed never passes it. 0 means none; negative is a panic.
+	// Before it refuses, the heap gives back all memory without a live block.
+	// It does that again only after a 64th of the limit was freed, so a refusal
+	// to a caller who then frees, as a cache does, costs no more than a microsecond.
 	MaxBytes int
 
 	// Decay is how long memory that is not needed stays with the heap before
@@ -50,8 +53,9 @@ type HeapOptions struct {
 // when it was not needed for the time of HeapOptions.Decay. Free and Resize
 // panic for a slice that is not exactly a live block of this heap: one freed
 // before, cut short, beginning inside a block, from elsewhere. Two calls that
-// free one block at the very same moment may both return; a later Alloc finds
-// that and panics, unless two calls of it find the block at the same moment too.
+// free one block in the same few nanoseconds may both return. A later Alloc
+// finds that and panics; the block gets two owners only if two more calls
+// coincide as closely.
 //
 // What is not detected: reading or writing a block after its Free, or beyond
 // its end.

@@ -30,8 +30,8 @@ complain about; this page is written from the same source, by ` + "`go test ./in
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
 when that memory is used again. *error* is an error that
 does; *out of memory* is an error that matches ErrOutOfMemory; *false* is the answer of the call that asks. *Panic, or no
-harm*: which one is a matter of nanoseconds; no block gets two owners, unless two goroutines allocate it in the same few
-nanoseconds too. *Fault* is the system's, at the guilty
+harm*: which one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it
+each fall into the same few nanoseconds. *Fault* is the system's, at the guilty
 instruction. *Race report* is the race detector's. *Test fails* names the block and where it was allocated. A dot is no
 promise: the mistake may show or not, and what follows from it is open.
 `
