@@ -12,9 +12,10 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// mustWait checks that act waits for the holder of a place. A goroutine holds
-// one and calls hold, another then calls act, which has come to its wait when
-// begun, and must not get to what sets over before the first one leaves.
+// mustWait checks that act waits for whoever holds a place. This goroutine holds
+// one and calls hold with it. Another goroutine then calls act. Begun reports
+// that act has come to its wait, over that it has got past it, which must not
+// happen before this goroutine leaves.
 func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, over func() bool) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))

@@ -145,10 +145,10 @@ func (d dirty) Alloc(size, align int) ([]byte, error) {
 	return r, err
 }
 
-// Of two calls with one handle at once the loser learns that the value is gone;
-// no two pass, and none takes the winner's Put for its own. Nothing can stand
-// between the look at the generation and its advance, so the calls meet at
-// every distance from 0 to some 100 ns, over and over.
+// Of two calls with one handle at once one puts the value back, and the other
+// panics since the value is gone, not since it was put twice. No seam fits into
+// an atomic operation, so the calls meet at every distance from 0 to about
+// 100 ns, over and over.
 func TestPutHandleHasOneWinner(t *testing.T) {
 	const distances = 300
 	rounds := 30000
@@ -258,8 +258,8 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 	}
 }
 
-// What a large batch has beyond the room of a stack goes on in batches: the
-// pool's lock is taken once for 128 blocks.
+// PutBatch fills the stack, and gives what that has no room for to the central
+// at once, without moving older blocks out first.
 func TestPutBatchFillsTheStackOnce(t *testing.T) {
 	const blocks, room = 1000, 128
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
