@@ -207,30 +207,36 @@ func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) (
 	c := cacheIn(h.slot(o, place))
 	addr, was := c.takeSlow(class, size)
 	h.places.Leave(place)
-	var instead []byte
 	if addr == 0 {
 		if c == &noCache {
 			h.addCache(o)
 		}
 		err := h.withReclaim(classes[class].pages, func() (err error) {
 			addr, was, err = h.central[class].alloc(h, o, size)
-			if err != nil && err != errClosed {
-				// A page may be had where a span is not.
-				instead, err = h.newLarge(size, align, zero)
-			}
 			return err
 		})
+		if err != nil && err != errClosed && h.mayTakePage(class, size) {
+			var b []byte
+			if b, err = h.newLarge(size, align, zero); err == nil {
+				return b, nil
+			}
+		}
 		if err != nil {
 			return nil, h.refused(err)
 		}
 	}
-	switch {
-	case instead != nil:
-		return instead, nil
-	case was < freeZero:
+	if was < freeZero {
 		freedTwice(addr)
 	}
 	return block(addr, size, zero && was != freeZero), nil
+}
+
+// mayTakePage reports whether a page of its own is the better end for a small
+// block that got no span: where the system is at its end, or the limit so low
+// that spans hardly fit. Elsewhere pages for small blocks would fill the heap.
+func (h *Heap) mayTakePage(class uint8, size int) bool {
+	const spansOfALowLimit = 64
+	return size > pageBytes/2 || h.maxBytes == 0 || classes[class].pages*pageBytes > h.maxBytes/spansOfALowLimit
 }
 
 // block returns the size bytes at addr, cleared or as they are.
