@@ -6,7 +6,7 @@
 //
 // Idle arenas are a stack, so that those that were used last are used next and
 // the others age. A tick is due while there are any, and not otherwise. A timer
-// does it, or the first Put that finds it overdue.
+// does it, or a Put that finds it overdue.
 
 package arena
 
@@ -22,6 +22,10 @@ import (
 const (
 	defaultIdleBytes = 64 << 20
 	defaultDecay     = time.Second
+
+	// putsPerLook is how many Puts there are to one that looks whether the tick
+	// is overdue. The clock takes as long as the rest of a Get and a Put.
+	putsPerLook = 64
 )
 
 // RecyclerOptions sets up a [Recycler]; nil means all defaults.
@@ -47,7 +51,8 @@ type RecyclerOptions struct {
 // for concurrent use if the parent is; an arena is its user's alone from Get to
 // Put.
 type Recycler struct {
-	options RecyclerOptions // with the defaults filled in
+	options  RecyclerOptions // with the defaults filled in
+	confined bool            // the parent belongs to one goroutine: there is no timer
 
 	// mu guards what follows, and the state of idle arenas.
 	mu     sync.Mutex
@@ -55,6 +60,7 @@ type Recycler struct {
 	stack  []idleArena        // the one that was put last at the end
 	bytes  int                // that the arenas in stack hold; bytes <= options.MaxBytes
 	ticks  int64
+	puts   uint
 	due    time.Time // when the next tick is due, by the wall clock; zero if none is
 	closed bool
 
@@ -81,6 +87,10 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 		o = &RecyclerOptions{}
 	}
 	r := &Recycler{parent: parent, options: *o}
+	switch parent.(type) {
+	case *Arena, *freehold.Cache:
+		r.confined = true
+	}
 	d := &r.options
 	arenaOptions := d.Arena.withDefaults()
 	d.Arena = &arenaOptions
@@ -174,7 +184,8 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 	if r.closed || a.reserved > r.options.MaxBytes {
 		return []*Arena{a}
 	}
-	if r.options.Decay > 0 {
+	r.puts++
+	if r.options.Decay > 0 && (r.due.IsZero() || r.confined || r.puts%putsPerLook == 0) {
 		now := time.Now().Round(0)
 		if !r.due.IsZero() && !now.Before(r.due) {
 			excess = r.expire(now)
@@ -199,13 +210,11 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 // Each tick has a timer of its own, which is never reset or stopped: a timer
 // that was made in a testing/synctest bubble allows neither outside of it. Once
 // the bubble has ended, such a timer does not fire. Its time is in the year 2000,
-// so a Put outside finds the tick overdue.
+// so a Put outside finds the tick overdue, when it looks.
 func (r *Recycler) wake(now time.Time) {
 	due := now.Add(r.options.Decay)
 	r.due = due
-	switch r.parent.(type) {
-	case *Arena, *freehold.Cache: // one goroutine's
-	default:
+	if !r.confined {
 		time.AfterFunc(r.options.Decay, func() { r.tick(due) })
 	}
 }

@@ -398,7 +398,9 @@ func TestRecyclerAfterItsBubble(t *testing.T) {
 	t.Run("outside", func(t *testing.T) {
 		freed := make(chan struct{}, 1)
 		leaveATick(t, onFree{alloctest.New(t), func() { freed <- struct{}{} }})
-		r.Put(get(t, r, 100))
+		for range putsPerLook {
+			r.Put(get(t, r, 100))
+		}
 		mustCome(t, freed) // by a timer without a bubble
 		r.Close()
 	})
@@ -406,7 +408,9 @@ func TestRecyclerAfterItsBubble(t *testing.T) {
 		leaveATick(t, alloctest.New(t))
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(decay)
-			r.Put(get(t, r, 100))
+			for range putsPerLook {
+				r.Put(get(t, r, 100))
+			}
 			time.Sleep(3 * decay)
 			synctest.Wait()
 			if got := r.Stats(); got.Arenas != 0 {
@@ -428,7 +432,9 @@ func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r.Put(b)
 		time.Sleep(24 * time.Hour)
-		r.Put(get(t, r, 0))
+		for range putsPerLook {
+			r.Put(get(t, r, 0))
+		}
 		synctest.Wait()
 	})
 	if got := r.Stats(); got.Arenas != 2 || r.due != due {
