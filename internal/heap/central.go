@@ -24,6 +24,8 @@ var (
 	emptyMagazines = max(2, runtime.NumCPU()/4)
 )
 
+const minPatience = 256 // refusals
+
 // central is one class of one heap. mu guards it and the spans of its class.
 //
 // Invariants:
@@ -43,6 +45,9 @@ type central struct {
 	out     int // blocks that are not free in their span
 	holes   int // bytes of free blocks given back to the system
 
+	refused  int // requests since the last that was met, or since one was impatient
+	patience int // refusals after which one is
+
 	limbo uintptr // states of spans that were freed: see limbo.go
 }
 
@@ -55,12 +60,24 @@ func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint1
 	defer c.mu.Unlock()
 	m, err := c.filled(h)
 	if err != nil {
+		c.noteRefusal(h)
 		return 0, 0, err
 	}
+	c.refused, c.patience = 0, minPatience
 	e := m.pop()
 	was = e.claim(size)
 	c.exchange(h, o, m)
 	return e.addr, was, nil
+}
+
+// noteRefusal has the heap look for memory again after a row of refusals, each
+// row twice as long as the one before. It bounds what a cache evicts in vain
+// where its free blocks are of other classes.
+func (c *central) noteRefusal(h *Heap) {
+	if c.refused++; c.refused >= max(c.patience, minPatience) {
+		c.refused, c.patience = 0, 2*max(c.patience, minPatience)
+		h.noteFreed(h.maxBytes)
+	}
 }
 
 // free makes b a free block of the cache of o or of the place, in a magazine that
