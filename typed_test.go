@@ -370,6 +370,7 @@ func FuzzAppend(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add([]byte{255, 254, 253, 128, 129, 64, 0, 200})
 	f.Fuzz(func(t *testing.T, prog []byte) {
+		prog = prog[:min(len(prog), 100)] // an operation may add 1000 elements, and all are compared after each
 		for name, a := range growers(t) {
 			var got, want []odd
 			for _, op := range prog {
