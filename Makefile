@@ -35,7 +35,7 @@ vet:
 	$(GO) vet -tags freehold_portable ./...
 
 modules:
-	@for m in $(MODULES); do (cd $$m && $(GO) test ./...) || exit 1; done
+	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test ./...) || status=1; done; exit $$status
 
 # Conformance by one goroutine is tested on one heap, as the memory is another
 # than elsewhere: Go's.
@@ -92,7 +92,7 @@ fuzz-long:
 	scripts/fuzz 10m
 
 systems:
-	@for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(CORE) || exit 1; done
+	@status=0; for s in $(SYSTEMS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(CORE) || status=1; done; exit $$status
 
 emulators:
 	scripts/emulators
