@@ -28,7 +28,7 @@ func (h *Heap) check(t testing.TB) {
 	t.Helper()
 	h.tending.Lock()
 	defer h.tending.Unlock()
-	var dirtyBits, dirtyFree, oversizeDirty, total uintptr
+	var dirtyBits, dirtyFree, oversizeDirty, tables, total uintptr
 	live := map[uint8]int{}
 	holes := map[uint8]int{}
 	spans := map[uint8]int{}
@@ -40,6 +40,9 @@ func (h *Heap) check(t testing.TB) {
 		r := addresses.regionOf(segment.base)
 		dirtyBits += r.dirty.count(r.pageIndex(segment.base), segment.size/pageBytes)
 		total += segment.size
+		for at := segment.base; at < segment.base+segment.size; at += segmentBytes {
+			tables += heldBytes + uintptr(*r.charged(at))*tableBytes
+		}
 		previous := uint8(255)
 		for at := segment.base; at < segment.base+segment.size; {
 			s := *r.page(at)
@@ -50,6 +53,9 @@ func (h *Heap) check(t testing.TB) {
 				t.Fatalf("page %#x: span %+v does not fit", at, *s)
 			}
 			dirty := r.dirty.count(r.pageIndex(at), s.pages)
+			if r.tableCost(at, s.end()-pageBytes) != 0 {
+				t.Fatalf("run %#x: its words are not charged", at)
+			}
 			for in := at + pageBytes; in < s.end(); in += pageBytes {
 				want := (*span)(nil)
 				if s.kind == blockRun || s.kind == freeRun && in == s.end()-pageBytes {
@@ -129,7 +135,7 @@ func (h *Heap) check(t testing.TB) {
 	if slabs > h.meta.bytes {
 		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.meta.bytes)
 	}
-	if want := dirtyBits*pageBytes + h.meta.bytes; h.runs.committed != want {
+	if want := dirtyBits*pageBytes + h.runs.tables + h.meta.bytes; h.runs.committed != want {
 		t.Fatalf("committed is %d, want %d", h.runs.committed, want)
 	}
 	if h.runs.dirty != dirtyFree || h.runs.leastDirty > h.runs.dirty {
@@ -137,6 +143,9 @@ func (h *Heap) check(t testing.TB) {
 	}
 	if o := h.runs.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.runs.purging != 0 {
 		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", o, oversizeDirty, h.runs.purging)
+	}
+	if h.runs.tables != tables {
+		t.Fatalf("tables is %d, want %d", h.runs.tables, tables)
 	}
 	if h.runs.total != total || h.large.blocks != largeBlocks || h.large.bytes != largeBytes {
 		t.Fatalf("total %d, want %d; large %+v, want %d, %d", h.runs.total, total, h.large, largeBlocks, largeBytes)

@@ -223,7 +223,9 @@ func (s *span) holds(h *Heap, addr uintptr, b []byte) bool {
 }
 
 func (h *Heap) resizeLarge(s *span, size int) ([]byte, bool) {
-	if size > maxSize || size <= maxSmall && !h.wholePages {
+	// At the limit a small block may be pages: those that it has are as good as
+	// another's.
+	if size > maxSize || size <= maxSmall && !h.wholePages && (s.size > maxSmall || uintptr(size) > s.bytes()) {
 		return nil, false
 	}
 	n := roundUp(uintptr(size), pageBytes) / pageBytes
@@ -248,7 +250,15 @@ func (h *Heap) cut(s *span, n uintptr) {
 	if err != nil {
 		return
 	}
-	tail.base, tail.pages, tail.moved = s.base+n*pageBytes, s.pages-n, s.moved
+	r := addresses.regionOf(s.base)
+	edges := [...]uintptr{s.base + (n-1)*pageBytes, s.base + n*pageBytes}
+	tables := r.tableCost(edges[:]...)
+	if h.charge(tables) != nil {
+		h.freeSpan(tail)
+		return
+	}
+	h.noteTables(r, tables, edges[:]...)
+	tail.base, tail.pages, tail.moved = edges[1], s.pages-n, s.moved
 	h.large.bytes -= tail.bytes()
 	s.pages = n
 	h.dropRun(tail)
@@ -270,13 +280,18 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 		next = h.freeNeighbour(r, s.end())
 	}
 	dirty := r.dirty.count(r.pageIndex(next.base), n)
-	if h.charge((n-dirty)*pageBytes) != nil {
+	end := next.base + n*pageBytes
+	edges := [...]uintptr{end - pageBytes, min(end, next.end()-pageBytes)}
+	tables := r.tableCost(edges[:]...)
+	cost := (n-dirty)*pageBytes + tables
+	if h.charge(cost) != nil {
 		return false
 	}
 	if !vm.HolesReadZero && dirty < n && commit(next.base, n*pageBytes) != nil {
-		h.uncharge((n - dirty) * pageBytes)
+		h.uncharge(cost)
 		return false
 	}
+	h.noteTables(r, tables, edges[:]...)
 	h.removeFree(r, next)
 	r.dirty.setRange(r.pageIndex(next.base), n)
 	if next.pages -= n; next.pages > 0 {

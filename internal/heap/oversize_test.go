@@ -112,7 +112,8 @@ func TestActiveWhilePurging(t *testing.T) {
 	want := h.Stats().Active
 	purging := false
 	restore := vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpDecommit {
+		if op == vm.OpDecommit && h.mu.TryLock() { // what goes under the lock are words
+			h.mu.Unlock()
 			purging = true
 			if got := h.Stats().Active; got != want {
 				t.Errorf("Active is %d while a purge holds runs, want %d", got, want)

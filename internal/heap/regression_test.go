@@ -363,3 +363,41 @@ func TestZeroingTakesNoGoMemory(t *testing.T) {
 		t.Errorf("%v Go allocations", n)
 	}
 }
+
+// At its limit a heap serves a small block by pages, and shrinks it all the same.
+func TestSmallBlockThatIsPagesIsResized(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 128 << 10})
+	var live [][]byte
+	tried := 0
+	for {
+		b, err := h.Alloc(5000, 8, false)
+		if err != nil {
+			break
+		}
+		fill(b, 5)
+		live = append(live, b)
+	}
+	for i, b := range live {
+		if spanAt(uintptr(unsafe.Pointer(&b[0]))).kind != largeRun {
+			continue
+		}
+		tried++
+		for _, size := range []int{100, 8000, 2000} {
+			r, ok := h.Resize(b, size)
+			if !ok || len(r) != size || !allSet(r[:100], 5) {
+				t.Fatalf("Resize of %d bytes to %d: %v", len(b), size, ok)
+			}
+			b = r
+		}
+		if _, ok := h.Resize(b, pageBytes+1); ok {
+			t.Error("a small block grew over pages that a class serves better")
+		}
+		live[i] = b
+	}
+	if tried == 0 {
+		t.Error("no small block is pages: try another limit")
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+}

@@ -9,7 +9,7 @@
 //
 // Neighbours that are free are one run, whether their pages hold memory or
 // not: a bit per page says which do. What MaxBytes limits, committed, is the
-// pages whose bit is set and the metadata.
+// pages whose bit is set, the address tables and the metadata.
 //
 //	page word   first and last page of a free run: its span
 //	            first page of a large block: its span
@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"math/bits"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -42,7 +41,8 @@ const (
 // runs is a heap's free memory. The heap's mu guards it.
 //
 // Invariants:
-//   - committed == pageBytes * (dirty bits set in the heap's segments) + meta.bytes
+//   - committed == pageBytes * (dirty bits set in the heap's segments) + tables + meta.bytes
+//   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
 //   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
 //   - a free run's dirty == its dirty bits set
 //   - no two neighbouring runs are free
@@ -52,6 +52,7 @@ type runs struct {
 	bins       [numBins]list
 	filled     [(numBins + 63) / 64]uint64 // bins that hold a run
 	committed  uintptr                     // bytes
+	tables     uintptr                     // bytes, the part of committed for the segments' tables
 	dirty      uintptr                     // pages
 	leastDirty uintptr                     // the lowest dirty since the last tick
 	purging    uintptr                     // pages of the runs that purge holds, with memory
@@ -211,15 +212,20 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 			return fail(err)
 		}
 	}
-	if err = h.charge((n - dirty) * pageBytes); err != nil {
+	end := base + n*pageBytes
+	edges := [...]uintptr{max(base-pageBytes, s.base), base, end - pageBytes, min(end, s.end()-pageBytes)}
+	tables := r.tableCost(edges[:]...)
+	cost := (n-dirty)*pageBytes + tables
+	if err = h.charge(cost); err != nil {
 		return fail(err)
 	}
 	if !vm.HolesReadZero && dirty < n {
 		if err = commit(base, n*pageBytes); err != nil {
-			h.uncharge((n - dirty) * pageBytes)
+			h.uncharge(cost)
 			return fail(err)
 		}
 	}
+	h.noteTables(r, tables, edges[:]...)
 
 	h.removeFree(r, s)
 	if before != nil {
@@ -378,11 +384,14 @@ func (h *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (
 	}
 	// What the system kept of a closed heap's memory counts from here on.
 	r := addresses.regionOf(addr)
-	if err := h.charge(r.dirty.count(r.pageIndex(addr), size/pageBytes) * pageBytes); err != nil {
+	edges := [...]uintptr{addr, addr + size - pageBytes}
+	tables := size/segmentBytes*heldBytes + r.tableCost(edges[:]...)
+	if err := h.charge(r.dirty.count(r.pageIndex(addr), size/pageBytes)*pageBytes + tables); err != nil {
 		addresses.give(addr, size)
 		h.freeSpan(s)
 		return nil, err
 	}
+	h.noteTables(r, tables, edges[:]...)
 	h.runs.segments = append(h.runs.segments, addrRange{addr, size})
 	h.runs.total += size
 	s.base, s.pages = addr, size/pageBytes
@@ -454,6 +463,7 @@ func (h *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 			h.uncharge((s.dirty - left) * pageBytes)
 			purged += s.dirty - left
 			h.freeRun(s)
+			h.dropTables(s)
 		}
 	}
 	return purged
@@ -526,10 +536,5 @@ func (h *Heap) purgeRun(s *span, keep uintptr) {
 			r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
 			h.mu.Unlock()
 		}
-	}
-	// The page words of the run are 0, and so they read without memory.
-	if vm.HolesReadZero && s.settled {
-		from := uintptr(unsafe.Pointer(r.page(s.base)))
-		decommit(from, s.pages*wordBytes) // refused: resident, and 0 all the same
 	}
 }

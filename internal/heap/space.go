@@ -11,6 +11,7 @@
 //	tags     one more, for Free: see tag.go; the first region has them
 //	dirty    one bit per page: may hold something other than zeros
 //	owners   one word per 4 MiB: the heap that has it, or 0
+//	charges  one byte per 4 MiB: see table.go
 //
 // These tables are accessible for the used part, always.
 
@@ -37,13 +38,14 @@ const (
 // region is one reservation. Its fields are fixed but for used, which only
 // grows, under space.mu.
 type region struct {
-	base   uintptr
-	size   uintptr
-	used   atomic.Uintptr
-	pages  uintptr
-	tags   uintptr // 0 if the region has none
-	dirty  bitmap
-	owners uintptr
+	base    uintptr
+	size    uintptr
+	used    atomic.Uintptr
+	pages   uintptr
+	tags    uintptr // 0 if the region has none
+	dirty   bitmap
+	owners  uintptr
+	charges uintptr
 }
 
 // space holds the regions. The first serves nearly every process alone and is
@@ -90,7 +92,8 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	if tagged {
 		tags = table(size / pageBytes * tagBytes)
 	}
-	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*4)
+	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*ownerBytes)
+	charges := table(size / segmentBytes)
 	tables = roundUp(tables, segmentBytes)
 	// In one piece, so that nothing is taken for good where a part is refused;
 	// the tables in front, where no overrun of a block can reach them.
@@ -99,6 +102,7 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 		return err
 	}
 	r.pages, r.dirty, r.owners = at+pages, bitmap(at+dirty), at+owners
+	r.charges = at + charges
 	if tagged {
 		r.tags = at + tags
 	}
@@ -131,7 +135,10 @@ func (r *region) open(size uintptr) error {
 	if err := commit(uintptr(r.dirty), perSegment/8); err != nil {
 		return err
 	}
-	if err := commit(r.owners, 4); err != nil {
+	if err := commit(r.owners, ownerBytes); err != nil {
+		return err
+	}
+	if err := commit(r.charges, 1); err != nil {
 		return err
 	}
 	r.used.Store(used + size)
@@ -149,7 +156,7 @@ func (r *region) pageIndex(addr uintptr) uintptr { return (addr - r.base) >> pag
 
 // owner returns the word of the segment that holds addr.
 func (r *region) owner(addr uintptr) *uint32 {
-	return (*uint32)(vm.Pointer(r.owners + (addr-r.base)/segmentBytes*4))
+	return (*uint32)(vm.Pointer(r.owners + (addr-r.base)/segmentBytes*ownerBytes))
 }
 
 // regionOf returns the region whose used part holds addr, or nil.
@@ -297,6 +304,7 @@ func (s *space) give(addr, size uintptr) {
 	if r.tags != 0 {
 		zeroByDropping(uintptr(unsafe.Pointer(r.tag(addr-r.base))), size/pageBytes*tagBytes, vm.PageBytes())
 	}
+	clearBytes(uintptr(unsafe.Pointer(r.charged(addr))), size/segmentBytes)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ type Stats struct {
 	Active      int // in runs that hold a block, live or cached
 	Resident    int // an upper bound of the physical memory in use
 	Retained    int // address space that is held without memory behind it
-	Metadata    int // the heap's own bookkeeping; part of Resident and Committed
+	Metadata    int // the heap's own bookkeeping, address tables included; part of Resident and Committed
 	Committed   int // what MaxBytes limits: pages that may hold memory, and Metadata
 	MaxBytes    int // the limit; 0 if there is none
 	Blocks      int // live blocks
@@ -65,7 +65,7 @@ func (h *Heap) Stats() Stats {
 	st.LargeBlocks, st.LargeBytes = h.large.blocks, int(h.large.bytes)
 	st.Blocks += st.LargeBlocks
 	st.Allocated += st.LargeBytes
-	st.Metadata = int(h.meta.bytes)
+	st.Metadata = int(h.meta.bytes + r.tables)
 	st.Committed = int(r.committed)
 	st.Active = st.Committed - st.Metadata - int((r.dirty+r.purging)*pageBytes)
 	st.Resident = st.Committed - holes

@@ -1,0 +1,90 @@
+// Tables: what the words of the address tables cost, and whom they are charged.
+//
+// A page's word and tag take memory once they are written. They are charged by
+// the segment, to the heap that has it: when a run first begins or ends there,
+// until a purge finds the segment inside a free run and gives their memory back.
+// Spans of blocks, which have a word and a tag for every page, are shorter than
+// a segment.
+//
+// Invariant: the segments of the first and the last page of a run are charged.
+
+package heap
+
+import "github.com/freehold-go/freehold/internal/vm"
+
+const (
+	tableBytes = segmentBytes / pageBytes * (wordBytes + tagBytes) // of a segment's words and tags
+	heldBytes  = segmentBytes/pageBytes/8 + ownerBytes + 1         // of its other tables, which stay
+	ownerBytes = 4
+)
+
+// charged returns the byte that says whether a heap is charged for the words of
+// the segment that holds addr.
+func (r *region) charged(addr uintptr) *byte {
+	return (*byte)(vm.Pointer(r.charges + (addr-r.base)/segmentBytes))
+}
+
+// tableCost returns what runs that begin or end at the pages at addrs, in order,
+// would have charged.
+func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
+	last := ^uintptr(0)
+	for _, addr := range addrs {
+		segment := (addr - r.base) / segmentBytes
+		if segment != last && *r.charged(addr) == 0 {
+			cost += tableBytes
+		}
+		last = segment
+	}
+	return cost
+}
+
+// noteTables marks what was charged by tableCost.
+func (h *Heap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
+	for _, addr := range addrs {
+		*r.charged(addr) = 1
+	}
+	h.runs.tables += cost
+}
+
+// dropTables gives back the words inside s, a free run: they are 0, and read so
+// without memory. h.mu is held.
+func (h *Heap) dropTables(s *span) {
+	if !vm.HolesReadZero {
+		return
+	}
+	// As many pages as fill a system page with words, and with tags.
+	unit := max(segmentBytes, vm.PageBytes()/min(wordBytes, tagBytes)*pageBytes)
+	r := addresses.regionOf(s.base)
+	first, last := s.base-r.base, s.end()-pageBytes-r.base
+	from, to := r.base+roundUp(first+1, unit), r.base+last&^(unit-1)
+	for at := from; at < to; at += segmentBytes {
+		if *r.charged(at) == 0 {
+			continue
+		}
+		base := r.base + (at-r.base)&^(unit-1)
+		for at = base + unit; at < to && *r.charged(at) != 0; at += unit {
+		}
+		h.dropWords(r, base, at-base)
+		at -= segmentBytes
+	}
+}
+
+// dropWords gives back the words of whole segments.
+func (h *Heap) dropWords(r *region, at, size uintptr) {
+	n := size / pageBytes
+	if _, _, err := decommit(r.pages+r.pageIndex(at)*wordBytes, n*wordBytes); err != nil {
+		return
+	}
+	if r.tags != 0 {
+		if _, _, err := decommit(r.tags+r.pageIndex(at)*tagBytes, n*tagBytes); err != nil {
+			return
+		}
+	}
+	for end := at + size; at < end; at += segmentBytes {
+		if c := r.charged(at); *c != 0 {
+			*c = 0
+			h.runs.tables -= tableBytes
+			h.uncharge(tableBytes)
+		}
+	}
+}
