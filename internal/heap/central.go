@@ -24,8 +24,6 @@ var (
 	emptyMagazines = max(2, runtime.NumCPU()/4)
 )
 
-const minPatience = 256 // refusals
-
 // central is one class of one heap. mu guards it and the spans of its class.
 //
 // Invariants:
@@ -45,9 +43,6 @@ type central struct {
 	out     int // blocks that are not free in their span
 	holes   int // bytes of free blocks given back to the system
 
-	refused  int // requests since the last that was met, or since one was impatient
-	patience int // refusals after which one is
-
 	limbo uintptr // states of spans that were freed: see limbo.go
 }
 
@@ -59,25 +54,17 @@ func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint1
 	c.lock(h)
 	defer c.mu.Unlock()
 	m, err := c.filled(h)
-	if err != nil {
-		c.noteRefusal(h)
+	var e entry
+	if err == nil {
+		e = m.pop()
+	} else if e = c.carveOne(); e.addr == 0 {
 		return 0, 0, err
 	}
-	c.refused, c.patience = 0, minPatience
-	e := m.pop()
 	was = e.claim(size)
-	c.exchange(h, o, m)
-	return e.addr, was, nil
-}
-
-// noteRefusal has the heap look for memory again after a row of refusals, each
-// row twice as long as the one before. It bounds what a cache evicts in vain
-// where its free blocks are of other classes.
-func (c *central) noteRefusal(h *Heap) {
-	if c.refused++; c.refused >= max(c.patience, minPatience) {
-		c.refused, c.patience = 0, 2*max(c.patience, minPatience)
-		h.noteFreed(h.maxBytes)
+	if m != nil {
+		c.exchange(h, o, m)
 	}
+	return e.addr, was, nil
 }
 
 // free makes b a free block of the cache of o or of the place, in a magazine that
@@ -206,6 +193,18 @@ func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
 	h.wake()
+}
+
+// carveOne returns a free block of a span that there is, for want of a magazine;
+// the zero entry if there is none.
+func (c *central) carveOne() entry {
+	var out [1]entry
+	for c.partial.head != 0 {
+		if c.carve(spanPtr(c.partial.head), out[:]) == 1 {
+			break
+		}
+	}
+	return out[0]
 }
 
 // carve moves free blocks of s to out, from low addresses to high ones. A block
