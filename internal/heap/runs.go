@@ -30,10 +30,9 @@ import (
 )
 
 const (
-	exactBins   = 64
-	numBins     = exactBins + 8*(bits.UintSize-pageShift-6)
-	binSearch   = 16 // runs of a bin that are compared
-	dirtySearch = 4  // runs of each bin that are looked at for pages with memory
+	exactBins = 64
+	numBins   = exactBins + 8*(bits.UintSize-pageShift-6)
+	binSearch = 16 // runs of a bin that are compared
 
 	maxSegmentBytes = 64 << 20
 )
@@ -96,40 +95,6 @@ func (r *runs) fit(n uintptr) *span {
 	return nil
 }
 
-// fitDirty returns a free run and an address in it, a multiple of align, from
-// which on n pages hold memory, but for clean of them at most; nil if it finds
-// none. It looks at the first few runs of each bin, where those with memory are.
-func (h *Heap) fitDirty(n, align, clean uintptr) (s *span, at uintptr) {
-	for b := bin(n); b < numBins; b++ {
-		if h.runs.filled[b/64]>>(b%64) == 0 {
-			b |= 63 // no more in this word
-			continue
-		}
-		for i, next := 0, h.runs.bins[b].head; next != 0 && i < dirtySearch; i++ {
-			s := spanPtr(next)
-			next = s.next
-			if s.dirty+clean < n {
-				continue
-			}
-			r := addresses.regionOf(s.base)
-			first := r.base + r.dirty.next(r.pageIndex(s.base), r.pageIndex(s.end()), true)*pageBytes
-			at := roundUp(min(first, s.end()-min(n, s.pages)*pageBytes), align)
-			if at+n*pageBytes <= s.end() && r.dirty.count(r.pageIndex(at), n)+clean >= n {
-				return s, at
-			}
-		}
-	}
-	return nil, 0
-}
-
-// mayCommit returns how many pages without memory may get some under the limit.
-func (h *Heap) mayCommit() uintptr {
-	if h.maxBytes == 0 {
-		return ^uintptr(0)
-	}
-	return (h.maxBytes - h.runs.committed) / pageBytes
-}
-
 // charge counts n bytes about to be committed against the limit.
 func (h *Heap) charge(n uintptr) error {
 	if h.maxBytes != 0 && n > h.maxBytes-h.runs.committed {
@@ -186,13 +151,6 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 	r := addresses.regionOf(s.base)
 	base := roundUp(s.base, align)
 	dirty := r.dirty.count(r.pageIndex(base), n)
-	if clean := h.mayCommit(); n-dirty > clean {
-		// Pages with memory cost nothing more, wherever they are.
-		if t, at := h.fitDirty(n, align, clean); t != nil {
-			s, base, r = t, at, addresses.regionOf(at)
-			dirty = r.dirty.count(r.pageIndex(base), n)
-		}
-	}
 	lead := (base - s.base) / pageBytes
 
 	// All that can fail comes before the first change.
