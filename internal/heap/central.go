@@ -35,6 +35,7 @@ type central struct {
 	stocked int  // blocks in them
 	empties pile // magazines without
 	class   uint8
+	entered uint8
 	used    bool // blocks moved since the last tick
 	rested  bool // nothing moved since all was given back that could be
 	partial list
@@ -193,6 +194,9 @@ func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
 	h.wake()
+	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
+		h.wakeAgain()
+	}
 }
 
 // carveOne returns a free block of a span that there is, for want of a magazine;

@@ -141,8 +141,8 @@ func (h *Heap) check(t testing.TB) {
 	if h.runs.dirty != dirtyFree || h.runs.leastDirty > h.runs.dirty {
 		t.Fatalf("dirty is %d, want %d; leastDirty is %d", h.runs.dirty, dirtyFree, h.runs.leastDirty)
 	}
-	if o := h.runs.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.runs.purging != 0 {
-		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", o, oversizeDirty, h.runs.purging)
+	if o := &h.runs.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.runs.purging != 0 {
+		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", [...]uintptr{o.dirty, o.least, o.sent, o.back}, oversizeDirty, h.runs.purging)
 	}
 	if h.runs.tables != tables {
 		t.Fatalf("tables is %d, want %d", h.runs.tables, tables)

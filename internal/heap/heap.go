@@ -73,7 +73,7 @@ type Heap struct {
 
 	tending  sync.Mutex
 	counting sync.Mutex // held while blocks are where Stats does not look
-	awake    atomic.Bool
+	alarm    alarm
 	tick     uint32 // ticks so far
 	drained  uint32 // the tick in which the caches were last emptied
 

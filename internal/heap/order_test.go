@@ -88,7 +88,7 @@ func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 func lose(t *testing.T, h *Heap) {
 	t.Helper()
 	b := moved(t, h)
-	h.awake.Store(false)
+	h.alarm.fired()
 	restore := refuse(vm.OpCommit)
 	h.Free(b)
 	restore()
@@ -100,7 +100,7 @@ func lose(t *testing.T, h *Heap) {
 func TestLostRunWakesTheTimer(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	lose(t, h)
-	if !h.awake.Load() {
+	if !h.alarm.set() {
 		t.Error("asleep with a run to map anew")
 	}
 }
@@ -155,12 +155,12 @@ func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
 	h.Free(alloc(t, h, 1<<20))
 	for range 10 {
 		h.Tick()
-		if h.runs.dirty > 0 && !h.awake.Load() {
+		if h.runs.dirty > 0 && !h.alarm.set() {
 			t.Fatalf("asleep with %d free pages of memory", h.runs.dirty)
 		}
 	}
-	if h.runs.dirty > 0 || h.awake.Load() {
-		t.Errorf("%d free pages of memory, awake: %v", h.runs.dirty, h.awake.Load())
+	if h.runs.dirty > 0 || h.alarm.set() {
+		t.Errorf("%d free pages of memory, awake: %v", h.runs.dirty, h.alarm.set())
 	}
 }
 

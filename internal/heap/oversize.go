@@ -8,8 +8,6 @@
 
 package heap
 
-import "time"
-
 const (
 	oversizePages = 8 << 20 / pageBytes
 
@@ -26,7 +24,7 @@ const (
 type oversize struct {
 	dirty uintptr // pages
 	least uintptr // the lowest dirty since the last tick
-	awake bool
+	alarm alarm
 
 	sent uintptr // pages given back in the ticks of this decay ...
 	back uintptr // ... and how many were needed since
@@ -41,9 +39,8 @@ func (o *oversize) need(n uintptr) {
 
 // wakeOversize makes sure that the timer runs. h.mu is held.
 func (h *Heap) wakeOversize() {
-	if o := &h.runs.oversize; h.decay > 0 && !o.awake {
-		o.awake = true
-		time.AfterFunc(h.decay/oversizeTicksPerDecay, h.tendOversize)
+	if a := &h.runs.oversize.alarm; h.decay > 0 && (!a.set() || a.lost(h.decay)) {
+		a.start(h.decay/oversizeTicksPerDecay, h.tendOversize)
 	}
 }
 
@@ -57,7 +54,7 @@ func (h *Heap) tendOversize() {
 		return
 	}
 	o := &h.runs.oversize
-	o.awake = false
+	o.alarm.fired()
 	o.judge()
 	if least := o.least; o.hold == 0 && least > 0 {
 		h.mu.Unlock()

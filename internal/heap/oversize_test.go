@@ -96,7 +96,7 @@ func TestOversizeTimerStops(t *testing.T) {
 		useAndFree(t, h, 20<<20)
 		time.Sleep(20 * h.decay)
 		synctest.Wait()
-		if h.runs.oversize.awake {
+		if h.runs.oversize.alarm.set() {
 			t.Error("the timer runs")
 		}
 		restore()

@@ -37,12 +37,17 @@ const (
 	reclaimShare = 64
 )
 
-// wake makes sure that the timer runs. It is made anew each time: one that is
-// reset would belong to the testing/synctest bubble that it was made in, and end
-// the process outside of it.
+// wake makes sure that the timer runs.
 func (h *Heap) wake() {
-	if h.decay > 0 && !h.awake.Load() && !h.awake.Swap(true) {
-		time.AfterFunc(h.decay/ticksPerDecay, h.tend)
+	if h.decay > 0 && !h.alarm.set() {
+		h.alarm.start(h.decay/ticksPerDecay, h.tend)
+	}
+}
+
+// wakeAgain is wake after a timer that never fired.
+func (h *Heap) wakeAgain() {
+	if h.decay > 0 && h.alarm.lost(h.decay) {
+		h.alarm.start(h.decay/ticksPerDecay, h.tend)
 	}
 }
 
@@ -53,7 +58,7 @@ func (h *Heap) tend() {
 	if h.closed.Load() {
 		return
 	}
-	h.awake.Store(false)
+	h.alarm.fired()
 	h.tick++
 	busy := false
 	for i := range h.central {
