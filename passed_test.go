@@ -120,3 +120,54 @@ func TestTypesAreInspectedConcurrently(t *testing.T) {
 		t.Errorf("%d words of %d", len(seen), words)
 	}
 }
+
+// busyType is a type during whose inspection something else happens.
+type busyType struct {
+	reflect.Type
+	meanwhile func()
+}
+
+func (b busyType) Kind() reflect.Kind {
+	b.meanwhile()
+	return b.Type.Kind()
+}
+
+// count returns how often word is in the table.
+func count(word uintptr) (n int) {
+	for i := range passed {
+		if passed[i].Load() == word {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTypeThatTwoInspectAtOnceIsRememberedOnce(t *testing.T) {
+	emptyTable(t)
+	inspect(64, busyType{free, func() { inspect(64, free) }})
+	if n := count(64); n != 1 {
+		t.Errorf("the word is there %d times", n)
+	}
+}
+
+func TestTypeThatLosesItsSlotIsRememberedElsewhere(t *testing.T) {
+	emptyTable(t)
+	other := uintptr(128)
+	for slotOf(other) != slotOf(64) {
+		other += 64
+	}
+	inspect(64, busyType{free, func() { inspect(other, free) }})
+	if count(64) != 1 || count(other) != 1 {
+		t.Errorf("the words of one slot are there %d times and %d times", count(64), count(other))
+	}
+}
+
+func TestPointerFreeRemembersTheType(t *testing.T) {
+	emptyTable(t)
+	if isKnown[[78]int]() {
+		t.Fatal("known in an empty table")
+	}
+	if PointerFree[[78]int]() != nil || !isKnown[[78]int]() {
+		t.Error("the type is not known after it has passed")
+	}
+}

@@ -1,0 +1,49 @@
+package freehold
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+func TestAdviceIsWhatItIsCalled(t *testing.T) {
+	want := map[Advice]vm.Advice{Normal: vm.Normal, WillNeed: vm.WillNeed, DontNeed: vm.DontNeed,
+		Sequential: vm.Sequential, Random: vm.Random, HugePages: vm.HugePages}
+	for a, v := range want {
+		if adviceOf[a] != v {
+			t.Errorf("advice %d is %d to the system, want %d", a, adviceOf[a], v)
+		}
+	}
+	if len(adviceOf) != len(want) {
+		t.Errorf("%d advices, want %d", len(adviceOf), len(want))
+	}
+}
+
+// Advice is about all elements of a slice, whatever their size.
+func TestAdviceIsAboutTheWholeSlice(t *testing.T) {
+	h := NewHeap(nil)
+	defer h.Close()
+	s := Must(MakeSlice[uint64](h, 64<<10/8))
+	s[0], s[len(s)-1] = 1, 2
+	if err := Advise(s, DontNeed); err != nil {
+		t.Skip("this system drops nothing: ", err)
+	}
+	if (s[0] == 0) != (s[len(s)-1] == 0) {
+		t.Errorf("a part was dropped: %d, %d", s[0], s[len(s)-1])
+	}
+}
+
+func TestAdviceThatDoesNotExistIsAPanic(t *testing.T) {
+	for _, a := range []Advice{-1, HugePages + 1} {
+		func() {
+			defer func() {
+				want := fmt.Sprintf("freehold: Advise with advice %d, which does not exist", a)
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			Advise([]int{1}, a)
+		}()
+	}
+}

@@ -1,0 +1,28 @@
+package freehold
+
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Whether the system took the memory back or refused.
+func TestPagesAreZero(t *testing.T) {
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			return vm.ErrNoMemory
+		}
+		return nil
+	})
+	defer restore()
+	for range 3 {
+		b := Must(Pages.Alloc(100_000, 8))
+		for i := range b {
+			if b[i] != 0 {
+				t.Fatalf("byte %d is %d", i, b[i])
+			}
+			b[i] = 1
+		}
+		Pages.Free(b)
+	}
+}

@@ -1,0 +1,172 @@
+package freehold
+
+import (
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// spy is an allocator that calls inside at each call, and hands out one block
+// over and over.
+type spy struct {
+	block  []byte
+	inside func()
+	align  int // of the last block
+}
+
+func (s *spy) Alloc(size, align int) ([]byte, error) {
+	s.inside()
+	s.align = align
+	return s.block[:size:size], nil
+}
+
+func (s *spy) Zeroed(size, align int) ([]byte, error)   { return s.Alloc(size, align) }
+func (s *spy) Resize(b []byte, size int) ([]byte, bool) { s.inside(); return nil, false }
+func (s *spy) Free(b []byte)                            { s.inside() }
+func (s *spy) Owns(b []byte) bool                       { s.inside(); return true }
+func (s *spy) GoodSize(size int) int                    { s.inside(); return size }
+func newSpy(inside func()) *spy                         { return &spy{make([]byte, 1<<10), inside, 0} }
+
+func mustBe(t *testing.T, got, want int, of string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %d, want %d", of, got, want)
+	}
+}
+
+// Every call of the wrapped allocator is made under the lock.
+func TestLockedHoldsItsLockInEachCall(t *testing.T) {
+	var l lockedOwner
+	calls := 0
+	l = Locked(newSpy(func() {
+		calls++
+		if l.mu.TryLock() {
+			l.mu.Unlock()
+			t.Errorf("call %d is made without the lock", calls)
+		}
+	})).(lockedOwner)
+	b, _ := l.Alloc(8, 8)
+	l.Zeroed(8, 8)
+	l.Resize(b, 9)
+	l.Owns(b)
+	l.GoodSize(8)
+	l.Free(b)
+	if calls != 6 {
+		t.Errorf("%d calls, want 6", calls)
+	}
+}
+
+// A block counts until the wrapped allocator has taken it back, and what it is
+// about to hand out counts already.
+func TestWrappersCountWhileNextWorks(t *testing.T) {
+	used, blocks := 0, 0
+	var limit *Limit
+	var counter *Counter
+	limit = NewLimit(newSpy(func() { used, blocks = limit.Used(), counter.Counts().Blocks }), 100)
+	counter = NewCounter(limit)
+	b, _ := counter.Alloc(40, 8)
+	mustBe(t, used, 40, "bytes in Alloc")
+	mustBe(t, blocks, 0, "blocks in Alloc")
+	counter.Zeroed(20, 8)
+	mustBe(t, used, 60, "bytes in Zeroed")
+	counter.Resize(b, 70)
+	mustBe(t, used, 90, "bytes in a Resize that grows")
+	counter.Resize(b, 10)
+	mustBe(t, used, 60, "bytes in a Resize that shrinks")
+	counter.Free(b)
+	mustBe(t, used, 60, "bytes in Free")
+	mustBe(t, blocks, 2, "blocks in Free")
+	mustBe(t, limit.Used(), 20, "bytes after Free")
+}
+
+// Counts that two goroutines make at once are both made. More threads than
+// processors let the system interrupt one between a load and a store.
+func TestWrappersLoseNoCount(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
+	const pairs = 100_000
+	limit := NewLimit(nil, 1<<30)
+	var wg sync.WaitGroup
+	for range 4 * runtime.NumCPU() {
+		wg.Go(func() {
+			for range pairs {
+				limit.charge(8)
+				limit.refund(8)
+			}
+		})
+	}
+	wg.Wait()
+	mustBe(t, limit.Used(), 0, "bytes when all are freed")
+
+	counters := make([]Counter, 50_000)
+	var arrived atomic.Int64
+	for range 2 {
+		wg.Go(func() {
+			for i := range counters {
+				arrived.Add(1)
+				for arrived.Load() < int64(2*(i+1)) { // until both are here
+					runtime.Gosched()
+				}
+				counters[i].replace(0, 50)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range counters {
+		if c := counters[i].Counts(); c.PeakBytes != 100 {
+			t.Fatalf("two blocks of 50 bytes: %+v", c)
+		}
+	}
+}
+
+func TestGoodSizeIsNeverBelowTheSize(t *testing.T) {
+	mustBe(t, GoodSize(low{}, 100), 100, "good size")
+}
+
+// low is an allocator whose good size is too low.
+type low struct{ Allocator }
+
+func (low) GoodSize(int) int { return 1 }
+
+// T's alignment is what the allocator is asked for, whoever asks.
+func TestTypedFunctionsAskForTheAlignment(t *testing.T) {
+	next := newSpy(func() {})
+	type pair struct{ a, b uint32 }
+	Must(New[pair](next))
+	mustBe(t, next.align, 4, "alignment of New")
+	Must(MakeSlice[uint16](next, 3))
+	mustBe(t, next.align, 2, "alignment of MakeSlice")
+	s := Must(Clone(next, []uint64{1, 2}))
+	mustBe(t, next.align, 8, "alignment of Clone")
+	next.align = 0
+	Must(Append(next, s, 3))
+	mustBe(t, next.align, 8, "alignment of Append that copies")
+	next.align = 0
+	Must(Append(next, []uint32(nil), 1))
+	mustBe(t, next.align, 4, "alignment of Append to nil")
+	Must(Realloc(next, next.block[:8], 9, 64))
+	mustBe(t, next.align, 64, "alignment of Realloc")
+}
+
+// Options arrive at the engine.
+func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
+	h := NewHeap(&HeapOptions{Name: "asked", MaxBytes: 1 << 20, Decay: time.Hour, HugePages: true})
+	defer h.Close()
+	engine := reflect.ValueOf(&h.h).Elem()
+	if st := h.Stats(); st.Name != "asked" || st.MaxBytes != 1<<20 ||
+		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("hugePages").Bool() {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestCachesGoodSizeIsTheHeaps(t *testing.T) {
+	h := NewHeap(nil)
+	defer h.Close()
+	c := h.Cache()
+	defer c.Close()
+	for _, size := range []int{1, 100, 32769, 1 << 20} {
+		mustBe(t, c.GoodSize(size), h.GoodSize(size), "good size")
+	}
+}
