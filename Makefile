@@ -20,7 +20,7 @@ TARGETS = race systems modules fuzz 386 stress checkptr soak emulators portable 
 
 FUZZTIME ?= 3s
 
-.PHONY: test quick $(TARGETS) fuzz-long bench demo
+.PHONY: test quick $(TARGETS) fuzz-long mutate bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -96,6 +96,11 @@ systems:
 
 emulators:
 	scripts/emulators
+
+# Promises broken on purpose, one at a time: does a test notice? About 20 minutes.
+MUTATE ?= .
+mutate:
+	$(GO) run ./scripts/mutate -run '$(MUTATE)' -j 2
 
 bench:
 	@echo "building bench, a minute or two the first time"
