@@ -290,3 +290,27 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes)
 	}
 }
+
+// A block that came home by one entry and is live by the other is not handed out
+// again, and nobody's Alloc panics for it.
+func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
+	h := newHeap(t, Options{})
+	keep, b := alloc(t, h, 1000), alloc(t, h, 1000)
+	class, e := entryOf(b)
+	h.Free(b)
+	goHome(h, class)
+	if was := e.claim(1000); was < freeZero { // by an entry that was one too many
+		t.Fatal("the block is not free")
+	}
+	fill(b, 5)
+	for range classes[class].blocks {
+		if o := alloc(t, h, 1000); &o[0] == &b[0] {
+			t.Fatal("the block has two owners")
+		}
+	}
+	if !allSet(b, 5) {
+		t.Error("the block changed")
+	}
+	h.Free(b)
+	h.Free(keep)
+}
