@@ -4,6 +4,7 @@ package pool
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,8 @@ func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, 
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor: nobody can hold a place while another goroutine runs")
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would stop all but the holder
+	runtime.GC()
 	var started, held atomic.Bool
 	done := make(chan bool)
 	go func() {

@@ -16,20 +16,18 @@ func entryOf(b []byte) (class uint8, e entry) {
 	return s.class, entry{addr, s.stateOf(s.index(addr))}
 }
 
-// goHome returns what the cache of the place and the stock hold of a class to the
-// spans, and frees the empty ones.
-func goHome(h *Heap, class uint8) {
-	c := &h.central[class]
-	place := h.places.Enter()
-	cache := h.cacheOf(place)
-	m, spare := cache.loaded(class), magazineAt(cache.spares[class])
-	if m != nil {
-		m.n = cache.fill(class, m)
-		cache.tops[class], cache.ends[class], cache.spares[class] = noTop(), noTop(), 0
+// goHome returns what caches and stocks hold to the spans, and frees the empty
+// ones: a drain, but for limbo.
+func goHome(h *Heap) {
+	taken := h.takeCaches()
+	h.places.Wait()
+	for _, c := range taken {
+		h.empty(c)
 	}
-	h.places.Leave(place)
-	c.takeBack(h, m, spare)
-	c.shrink(h)
+	for i := range h.central {
+		h.central[i].shrink(h)
+	}
+	h.draining = false
 }
 
 // A block that two goroutines freed at once went home by its first entry, its
@@ -37,71 +35,53 @@ func goHome(h *Heap, class uint8) {
 // in a cache: allocating it is found, and nobody else is harmed.
 func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 	for _, size := range []int{8, 64, 1000, 32 << 10} {
-		for _, own := range []bool{false, true} {
-			t.Run(fmt.Sprintf("size=%d,own=%v", size, own), func(t *testing.T) {
-				h := newHeap(t, Options{})
-				b := alloc(t, h, size)
-				class, e := entryOf(b)
-				h.Free(b)
-				goHome(h, class)
-				if s := spanAt(e.addr); s != nil && s.kind == blockRun {
-					t.Fatal("the span is still there")
-				}
-				var o *OwnCache
-				if own {
-					o = newOwnCache(h)
-					defer o.Close()
-				}
-				h.addCache(o)
-				place := h.places.Enter()
-				slot := h.slot(o, place)
-				h.places.Leave(place)
-				c := &h.central[class]
-				m, err := c.newMagazine(h)
+		t.Run(fmt.Sprintf("size=%d", size), func(t *testing.T) {
+			h := newHeap(t, Options{})
+			b := alloc(t, h, size)
+			class, e := entryOf(b)
+			h.Free(b)
+			goHome(h)
+			if s := spanAt(e.addr); s != nil && s.kind == blockRun {
+				t.Fatal("the span is still there")
+			}
+			o := newOwnCache(h) // whose place is known
+			defer o.Close()
+			h.addCache(o)
+			freeAgain(t, h, o, class, e)
+
+			// What has the pages now, and new states.
+			over := alloc(t, h, 64<<10)
+			fill(over, 9)
+			var others [][]byte
+			for range 300 {
+				others = append(others, alloc(t, h, 24), alloc(t, h, 200))
+			}
+			for _, b := range others {
+				fill(b, 7)
+			}
+			got := panicOf(func() { o.Alloc(size, 1, false) })
+			if !strings.Contains(got, "freed by two goroutines at once") {
+				t.Errorf("Alloc of the second entry: panic %q", got)
+			}
+			for range 300 {
+				b, err := o.Alloc(size, 1, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m.push(e)
-				cacheIn(slot).exchange(class, m)
-
-				// What has the pages now, and new states.
-				over := alloc(t, h, 64<<10)
-				fill(over, 9)
-				var others [][]byte
-				for range 300 {
-					others = append(others, alloc(t, h, 24), alloc(t, h, 200))
+				fill(b, 1)
+				others = append(others, b)
+			}
+			if !allSet(over, 9) {
+				t.Error("another's block changed")
+			}
+			for i, b := range others {
+				if !allSet(b, b[0]) {
+					t.Fatalf("block %d of others changed", i)
 				}
-				for _, b := range others {
-					fill(b, 7)
-				}
-				allocOne := func() ([]byte, error) { return h.Alloc(size, 1, false) }
-				if own {
-					allocOne = func() ([]byte, error) { return o.Alloc(size, 1, false) }
-				}
-				got := panicOf(func() { allocOne() })
-				if !strings.Contains(got, "freed by two goroutines at once") {
-					t.Errorf("Alloc of the second entry: panic %q", got)
-				}
-				for range 300 {
-					b, err := allocOne()
-					if err != nil {
-						t.Fatal(err)
-					}
-					fill(b, 1)
-					others = append(others, b)
-				}
-				if !allSet(over, 9) {
-					t.Error("another's block changed")
-				}
-				for i, b := range others {
-					if !allSet(b, b[0]) {
-						t.Fatalf("block %d of others changed", i)
-					}
-					h.Free(b)
-				}
-				h.Free(over)
-			})
-		}
+				h.Free(b)
+			}
+			h.Free(over)
+		})
 	}
 }
 
@@ -109,17 +89,16 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 // span neither hands it out again nor goes while it is.
 func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 1000)
+	o := newOwnCache(h)
+	defer o.Close()
+	b, _ := o.Alloc(1000, 1, false)
 	class, e := entryOf(b)
-	h.Free(b)
-	goHome(h, class) // would free the span ...
-	b = alloc(t, h, 1000)
+	o.Free(b)
+	goHome(h) // frees the span, but for an entry that is out twice:
+	b, _ = o.Alloc(1000, 1, false)
 	class, e = entryOf(b)
-	h.Free(b)
-	place := h.places.Enter()
-	cache := h.cacheOf(place)
-	cache.tops[class] -= entryBytes // ... but for this entry, which is out twice
-	h.places.Leave(place)
+	o.Free(b)
+	cacheAt(o.cache.Load()).tops[class] -= entryBytes
 	c := &h.central[class]
 	c.mu.Lock()
 	c.settle(h, []entry{e})
@@ -212,7 +191,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 					o.Free(b)
 				}
 				if twice {
-					freeAgain(t, h, class, e)
+					freeAgain(t, h, nil, class, e)
 				}
 			case n < 98:
 				h.Tick()
@@ -274,8 +253,8 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
-	class, e := entryOf(live[0])
-	goHome(h, class)
+	_, e := entryOf(live[0])
+	goHome(h)
 	if h.limbo.bytes == 0 || *state(e.state) != gone {
 		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes, *state(e.state))
 	}
@@ -298,7 +277,7 @@ func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
 	keep, b := alloc(t, h, 1000), alloc(t, h, 1000)
 	class, e := entryOf(b)
 	h.Free(b)
-	goHome(h, class)
+	goHome(h)
 	if was := e.claim(1000); was < freeZero { // by an entry that was one too many
 		t.Fatal("the block is not free")
 	}

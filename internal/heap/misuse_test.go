@@ -105,8 +105,8 @@ func TestMisuseIsNamed(t *testing.T) {
 }
 
 // freeAgain is what a second goroutine does that passed Free's check at the same
-// moment as the first.
-func freeAgain(t *testing.T, h *Heap, class uint8, e entry) {
+// moment as the first: the entry is put into the cache of o, or of the place.
+func freeAgain(t *testing.T, h *Heap, o *OwnCache, class uint8, e entry) {
 	t.Helper()
 	c := &h.central[class]
 	c.mu.Lock()
@@ -116,20 +116,25 @@ func freeAgain(t *testing.T, h *Heap, class uint8, e entry) {
 		t.Fatal(err)
 	}
 	m.push(e)
-	c.exchange(h, nil, m)
+	c.exchange(h, o, m)
 }
 
 // Two goroutines that free one block at the same moment may both get past the
 // check; the block is still not handed out twice.
 func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 64)
-	s := spanAt(uintptr(unsafe.Pointer(&b[0])))
-	e := entry{uintptr(unsafe.Pointer(&b[0])), s.stateOf(s.index(uintptr(unsafe.Pointer(&b[0]))))}
-	h.Free(b)
-	freeAgain(t, h, s.class, e)
-	first := alloc(t, h, 64)
-	got := panicOf(func() { h.Alloc(64, 1, false) })
+	o := newOwnCache(h) // whose place is known
+	defer o.Close()
+	b, _ := o.Alloc(64, 1, false)
+	class, e := entryOf(b)
+	o.Free(b)
+	freeAgain(t, h, o, class, e)
+	first, _ := o.Alloc(64, 1, false)
+	got := panicOf(func() {
+		for range 300 {
+			o.Alloc(64, 1, false)
+		}
+	})
 	if !strings.Contains(got, "freed by two goroutines at once") {
 		t.Errorf("panic %q", got)
 	}

@@ -207,11 +207,13 @@ func TestHolesAreMadeOnce(t *testing.T) {
 // entry goes home.
 func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 64)
-	s := spanAt(addrOf(b))
-	h.Free(b)
-	freeAgain(t, h, s.class, entry{addrOf(b), s.stateOf(s.index(addrOf(b)))})
-	third := alloc(t, h, 64)
+	o := newOwnCache(h) // whose place is known
+	defer o.Close()
+	b, _ := o.Alloc(64, 1, false)
+	class, e := entryOf(b)
+	o.Free(b)
+	freeAgain(t, h, o, class, e)
+	third, _ := o.Alloc(64, 1, false)
 	if addrOf(third) != addrOf(b) {
 		t.Fatal("the block was not handed out again")
 	}

@@ -168,7 +168,7 @@ func TestBlockFreedTwiceAtOnceHarmsNoOther(t *testing.T) {
 		t.Fatal("not one span")
 	}
 	h.Free(b)
-	freeAgain(t, h, s.class, entry{addr, s.stateOf(s.index(addr))})
+	freeAgain(t, h, nil, s.class, entry{addr, s.stateOf(s.index(addr))})
 	h.Trim()
 	d := alloc(t, h, 200000)
 	fill(d, 9)

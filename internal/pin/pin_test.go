@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -86,44 +85,6 @@ func TestWait(t *testing.T) {
 	}
 	done.Store(true)
 	wg.Wait()
-}
-
-// Wait returns only after whoever held a place when it was called has left.
-func TestWaitWaitsForAHolder(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("one processor: nobody can hold a place while another goroutine runs")
-	}
-	var places pin.Places
-	for range 3 {
-		var started, held, calls, returned atomic.Bool
-		done := make(chan bool)
-		go func() {
-			defer close(done)
-			started.Store(true)
-			for !held.Load() {
-			}
-			calls.Store(true)
-			places.Wait()
-			returned.Store(true)
-		}()
-		for !started.Load() {
-			runtime.Gosched()
-		}
-		at := places.Enter()
-		held.Store(true)
-		for !calls.Load() {
-		}
-		early := false
-		for start := time.Now(); !early && time.Since(start) < 5*time.Millisecond; {
-			early = returned.Load()
-		}
-		places.Leave(at)
-		<-done
-		if early {
-			t.Fatal("Wait returned while a place was held")
-		}
-	}
 }
 
 // A goroutine that was at a place gets it again while nobody else holds it, where
