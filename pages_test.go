@@ -26,3 +26,19 @@ func TestPagesAreZero(t *testing.T) {
 		Pages.Free(b)
 	}
 }
+
+func TestPagesGoBackWhenTheyAreFreed(t *testing.T) {
+	b := Must(Pages.Alloc(100_000, 8))
+	given := 0
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			given++
+		}
+		return nil
+	})
+	Pages.Free(b)
+	restore()
+	if given == 0 {
+		t.Error("nothing was given back")
+	}
+}

@@ -87,12 +87,20 @@ func TestWrappersCountWhileNextWorks(t *testing.T) {
 func TestWrappersLoseNoCount(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
 	const pairs = 100_000
-	limit := NewLimit(nil, 1<<30)
+	workers := 4 * runtime.NumCPU()
+	limit := NewLimit(nil, 8*workers)
 	var wg sync.WaitGroup
-	for range 4 * runtime.NumCPU() {
+	for range workers {
 		wg.Go(func() {
 			for range pairs {
-				limit.charge(8)
+				if limit.charge(8*workers + 1) {
+					t.Error("more than the limit fitted")
+					return
+				}
+				if !limit.charge(8) {
+					t.Error("a share of the limit did not fit")
+					return
+				}
 				limit.refund(8)
 			}
 		})

@@ -175,6 +175,9 @@ func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
 	}
 	c := &h.central[classFor(64, 8)]
 	before := c.stocked
+	if st := h.Stats(); st.Blocks != 0 {
+		t.Errorf("%d blocks are live, of which %d are in stock", st.Blocks, before)
+	}
 	h.Tick()
 	if before == 0 || c.stocked != before {
 		t.Errorf("%d blocks were in stock, and %d after a tick in which the class moved some", before, c.stocked)
@@ -218,6 +221,9 @@ func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 		t.Fatal("the block was not handed out again")
 	}
 	h.Trim()
+	if st := h.Stats(); st.Blocks != 1 {
+		t.Errorf("%d blocks are live, want the third's", st.Blocks)
+	}
 	h.check(t)
 	for range 2000 {
 		if c := alloc(t, h, 64); addrOf(c) == addrOf(third) {
@@ -225,6 +231,18 @@ func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 		}
 	}
 	h.Free(third)
+}
+
+func TestEmptySliceOfALargeBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100000)
+	for _, at := range []int{0, 10, 50000} {
+		cut := unsafe.Slice(&b[at], 0)
+		if cap(cut) != 0 || panicOf(func() { h.Free(cut) }) == "" {
+			t.Errorf("an empty slice %d bytes into the block was taken", at)
+		}
+	}
+	h.Free(b)
 }
 
 // Memory that lies free in a heap is used before memory that the system would
@@ -583,6 +601,25 @@ func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 		}
 	}); got != "" {
 		t.Error(got)
+	}
+}
+
+func TestMetadataIsZero(t *testing.T) {
+	const size = 128
+	h := newHeap(t, Options{})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for range 3 {
+		addr, err := h.newObject(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
+		if !allSet(b, 0) {
+			t.Error("an object that was freed and taken again is not zero")
+		}
+		fill(b, 1)
+		h.freeObject(addr, size)
 	}
 }
 
