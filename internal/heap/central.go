@@ -283,12 +283,12 @@ func (c *central) settleIn(h *Heap, s *span, in []entry) {
 	s.live -= returned
 	s.punched = false
 	c.out -= int(returned)
-	switch {
-	case s.live > 0:
-	case c.empty > 0:
+	if s.live > 0 {
+		return
+	}
+	if c.empty++; c.empty > 1 {
 		c.release(h, s)
-	default:
-		c.empty++
+	} else {
 		c.partial.remove(s)
 		c.partial.pushBack(s)
 	}
@@ -308,7 +308,6 @@ func (c *central) shrink(h *Heap) {
 			s := spanPtr(at)
 			at = s.next
 			if s.live == 0 {
-				c.empty--
 				c.release(h, s)
 			}
 		}
@@ -358,13 +357,10 @@ func (c *central) grow(h *Heap) error {
 // release frees a span without a block in use, after a last look: a block that is
 // live all the same keeps its span.
 func (c *central) release(h *Heap, s *span) {
-	if live := s.retake(); live > 0 {
-		c.out += live
-		if s.live == uint32(classes[c.class].blocks) {
-			c.partial.remove(s)
-		}
+	if c.retake(s); s.live > 0 {
 		return
 	}
+	c.empty--
 	c.partial.remove(s)
 	c.spans--
 	c.holes -= int(s.holes)

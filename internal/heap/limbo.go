@@ -79,10 +79,11 @@ func (c *central) drain(h *Heap) {
 	}
 }
 
-// retake takes the blocks of s, of which none is in use, that are live all the
-// same: allocated from an entry that was one too many. It returns how many.
-func (s *span) retake() (live int) {
-	blocks := classes[s.class].blocks
+// retake takes the blocks of s that are live though s has them as free: each was
+// allocated from an entry that was one too many.
+func (c *central) retake(s *span) {
+	blocks := classes[c.class].blocks
+	before := s.live
 	for i := uintptr(0); i < blocks; {
 		// Four states at a time: both free ones differ in the lowest bit alone.
 		const free = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
@@ -90,12 +91,26 @@ func (s *span) retake() (live int) {
 			i += 4
 			continue
 		}
-		if *state(s.stateOf(i)) < freeZero {
+		if *state(s.stateOf(i)) < freeZero && s.free.has(i) {
 			s.free.clearRange(i, 1)
 			s.live++
-			live++
 		}
 		i++
 	}
-	return live
+	c.out += int(s.live - before)
+	if before == 0 && s.live > 0 {
+		c.empty--
+	}
+	if before < uint32(blocks) && s.live == uint32(blocks) {
+		c.partial.remove(s)
+	}
+}
+
+// replaceStates makes the states old of the blocks [from, to) new.
+func (s *span) replaceStates(from, to uintptr, old, new uint16) {
+	for i := from; i < to; i++ {
+		if st := state(s.stateOf(i)); *st == old {
+			*st = new
+		}
+	}
 }

@@ -293,3 +293,59 @@ func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
 	h.Free(b)
 	h.Free(keep)
 }
+
+// The memory of a block that came home by one entry and is live by the other is
+// not given back with that of the free ones around it.
+func TestLiveBlockKeepsItsMemory(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	keep, b := alloc(t, h, 30000), alloc(t, h, 30000)
+	_, e := entryOf(b)
+	h.Free(b)
+	goHome(h)
+	if was := e.claim(30000); was < freeZero { // by an entry that was one too many
+		t.Fatal("the block is not free")
+	}
+	fill(b, 5)
+	h.Trim()
+	if !allSet(b, 5) {
+		t.Error("the block changed")
+	}
+	h.check(t)
+	h.Free(b)
+	h.Free(keep)
+}
+
+// While the pages of free blocks are given back, an entry that is one too many
+// finds no free block among them.
+func TestNoBlockIsFreeWhileItsPagesAreGivenBack(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	keep, b := alloc(t, h, 30000), alloc(t, h, 30000)
+	_, e := entryOf(b)
+	h.Free(b)
+	goHome(h)
+	looks := 0
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			looks++
+			if was := e.claim(30000); was >= freeZero {
+				t.Errorf("the block was allocated, its state was %#x", was)
+			}
+		}
+		return nil
+	})
+	h.Trim()
+	restore()
+	if looks == 0 {
+		t.Fatal("no pages were given back")
+	}
+	if was := *state(e.state); was != freeDirty {
+		t.Errorf("the state is %#x afterwards", was)
+	}
+	h.Free(keep)
+}

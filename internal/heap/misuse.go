@@ -64,7 +64,7 @@ func (h *Heap) diagnose(call string, b []byte) string {
 		base, size = s.base+i*s.size, uintptr(*state(s.stateOf(i)))
 	}
 	switch {
-	case size >= freeZero && s.kind == blockRun:
+	case s.kind == blockRun && (size >= freeZero || size == gone):
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %d bytes into a block of %d bytes", addr-base, size)

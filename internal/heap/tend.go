@@ -219,14 +219,18 @@ func (c *central) punch(h *Heap) {
 	c.rested = !c.used
 }
 
+// punchSpan gives back the system pages that only free blocks of s touch.
 func (c *central) punchSpan(s *span) {
+	c.retake(s)
 	holes := uintptr(0)
 	blocks := classes[c.class].blocks
 	for i := uintptr(0); i < blocks; {
 		from := s.free.next(i, blocks, true)
 		to := s.free.next(from, blocks, false)
 		i = to
+		s.replaceStates(from, to, freeDirty, gone) // a second entry finds no free block meanwhile
 		low, high, err := decommit(s.base+from*s.size, (to-from)*s.size)
+		s.replaceStates(from, to, gone, freeDirty)
 		if err == nil {
 			holes += high - low
 		}
