@@ -36,6 +36,12 @@ var adviceOf = [...]vm.Advice{
 // and up) that lie wholly inside s, so that neighbours are not affected, and
 // for a small slice nothing happens. It costs a system call.
 //
+// [Sequential], [Random] and [HugePages] end with the block: Free gives the
+// memory of a block that was so advised back to the system at once. Since blocks
+// up to 32 KiB share their pages' mapping, these three and [Normal] are a no-op
+// for them. With [HugePages] up to 2 MiB become resident at the first touch of a
+// page, always within s.
+//
 // Advice is no promise: it never changes what s holds, but for [DontNeed]. The
 // error matches [errors.ErrUnsupported] where the system has no such advice and
 // where s is not memory of a freehold heap, and is the system's own otherwise;

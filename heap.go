@@ -36,7 +36,11 @@ type HeapOptions struct {
 
 	// HugePages asks the kernel for huge pages (2 MiB) and gives memory back
 	// in such units only. It speeds up random access to large data, and costs
-	// resident memory.
+	// resident memory that neither Stats nor MaxBytes counts: the first touch of
+	// a page makes the whole 2 MiB around it resident, used or not. The same
+	// happens without HugePages where
+	// /sys/kernel/mm/transparent_hugepage/enabled is "always"; set it to
+	// "madvise", or call prctl(PR_SET_THP_DISABLE), where that matters.
 	HugePages bool
 }
 

@@ -110,13 +110,13 @@ func (h *Heap) freeLarge(b []byte) {
 // while the system works.
 func (h *Heap) dropRun(s *span) {
 	r := addresses.regionOf(s.base)
-	if s.moved || h.wholePages {
+	if s.apart != 0 || h.wholePages {
 		h.mu.Unlock()
 		low, high, err := h.discard(s)
 		h.mu.Lock()
 		if err != nil {
 			s.whole(lostRun)
-			s.moved = true // so that retryLost maps it anew
+			s.setApart() // so that retryLost maps it anew
 			*r.page(s.base) = s
 			h.lost.push(s)
 			h.wake()
@@ -127,7 +127,6 @@ func (h *Heap) dropRun(s *span) {
 			h.uncharge(high - low)
 		}
 	}
-	s.moved = false
 	s.whole(freeRun)
 	h.freeRun(s)
 	h.wake()
@@ -148,10 +147,10 @@ func (h *Heap) retryLost() {
 }
 
 // discard gives a run's memory back; the pages in [low, high) read zero then.
-// Pages that were moved here are joined into one mapping with their neighbours
-// again. An error says that the run cannot be used.
+// Advice is gone then, and a run apart is one mapping with its neighbours again.
+// An error says that the run cannot be used.
 func (h *Heap) discard(s *span) (low, high uintptr, err error) {
-	if !s.moved {
+	if s.apart == 0 {
 		low, high, err = decommit(s.base, s.bytes())
 		if err != nil {
 			return 0, 0, nil // as it was
@@ -167,6 +166,7 @@ func (h *Heap) discard(s *span) (low, high uintptr, err error) {
 		if h.hugePages {
 			vm.Advise(low, high-low, vm.HugePages) // best effort
 		}
+		vm.Name(low, high-low, h.name)
 		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
 	}
 	return 0, 0, vm.Commit(low, high-low)
@@ -258,7 +258,7 @@ func (h *Heap) cut(s *span, n uintptr) {
 		return
 	}
 	h.noteTables(r, tables, edges[:]...)
-	tail.base, tail.pages, tail.moved = edges[1], s.pages-n, s.moved
+	tail.base, tail.pages, tail.apart = edges[1], s.pages-n, s.apart
 	h.large.bytes -= tail.bytes()
 	s.pages = n
 	h.dropRun(tail)
@@ -323,16 +323,18 @@ func (h *Heap) move(s *span, n uintptr) *span {
 	h.mu.Unlock()
 	err = vm.Move(to.base, s.base, s.bytes())
 	h.mu.Lock()
-	to.moved = !errors.Is(err, vm.ErrUnsupported)
+	if !errors.Is(err, vm.ErrUnsupported) {
+		to.setApart()
+	}
 	if err != nil {
 		h.dropRun(to)
 		return nil
 	}
 	size, align := s.size, s.align
 	h.forgetLarge(s)
-	s.moved = true // cut off from its neighbours' mapping too
+	s.setApart() // what is left of the mapping there is
 	h.dropRun(s)
 	h.makeLarge(to, size, align)
-	to.moved = true
+	to.setApart()
 	return to
 }

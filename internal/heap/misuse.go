@@ -51,7 +51,7 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.spanAround(r, addr)
+	s := r.spanAround(addr)
 	if s == nil || s.kind == freeRun {
 		return "no block begins there; it was freed before (double free), or never allocated"
 	}
@@ -72,9 +72,12 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	return fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", len(b), size)
 }
 
-// spanAround returns the span of the run that addr lies in. h.mu is held.
-func (h *Heap) spanAround(r *region, addr uintptr) *span {
-	for at := addr; at-r.base < r.used.Load() && atomic.LoadUint32(r.owner(at)) == h.id; at -= pageBytes {
+// spanAround returns the span of the run that addr lies in, looking at each page
+// before addr. Precondition: the lock of the heap there is held, or addr lies in
+// a live block.
+func (r *region) spanAround(addr uintptr) *span {
+	owner := atomic.LoadUint32(r.owner(addr))
+	for at := addr; at-r.base < r.used.Load() && atomic.LoadUint32(r.owner(at)) == owner; at -= pageBytes {
 		if s := *r.page(at); s != nil {
 			if addr >= s.base && addr < s.end() {
 				return s

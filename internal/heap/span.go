@@ -48,7 +48,7 @@ type span struct {
 	class   uint8   // of a block run
 	kind    uint8
 	align   uint8  // of a large block: log2 of the alignment asked for
-	moved   bool   // the run's pages were moved here: see large.go
+	apart   uint32 // not 0: the run's mapping is not its neighbours', since its pages were moved here or it was advised
 	live    uint32 // blocks that are not free in the span
 	holes   uint32 // bytes of free blocks given back to the system
 	punched bool   // no block moved since holes were made
@@ -89,7 +89,8 @@ func (s *span) stateOf(i uintptr) uintptr { return s.states + i*stateBytes }
 func (s *span) whole(kind uint8) {
 	s.kind, s.class = kind, 0
 	s.states, s.size, s.live, s.holes, s.free = 0, 0, 0, 0, 0
-	s.moved, s.punched, s.settled = false, false, false
+	s.punched, s.settled = false, false
+	s.apart = 0
 }
 
 // bitsBytes returns the size of the bits of a class's spans: the states, which
