@@ -25,6 +25,11 @@ type HeapOptions struct {
 	// Before it refuses, the heap gives back all memory without a live block.
 	// It does that again only after a 64th of the limit was freed, so a refusal
 	// to a caller who then frees, as a cache does, costs no more than a microsecond.
+	//
+	// Under mlockall the limit holds what is resident too (Linux 5.4; memory goes
+	// back from 5.18 on) in what the heap takes from then on. Call mlockall
+	// before the first block or with MCL_ONFAULT: else it makes all pages that the
+	// heap has or may hand out resident, beyond what is counted.
 	MaxBytes int
 
 	// Decay is how long memory that is not needed stays with the heap before

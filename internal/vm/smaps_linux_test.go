@@ -119,6 +119,25 @@ func TestLockedPagesAreLockedUntilUnlock(t *testing.T) {
 	wantFlag(t, addr, "lo", false, "unlocked")
 }
 
+// Locked pages go, and their lock stays.
+func TestLockedPagesAreDecommitted(t *testing.T) {
+	skipUnderQEMU(t, "whose mappings are the host's")
+	addr, size := alone(t)
+	if err := Lock(addr, size); err != nil {
+		t.Skip("the limit does not let pages be locked: ", err)
+	}
+	fill(addr, size)
+	if err := Decommit(addr, size); err != nil {
+		wantFilled(t, addr, size, 0, "not decommitted")
+		t.Skip("this kernel keeps locked pages: ", err)
+	}
+	if n := residentPages(t, addr, size); n != 0 {
+		t.Errorf("%d decommitted pages are resident", n)
+	}
+	wantFlag(t, addr, "lo", true, "decommitted")
+	wantZero(t, addr, size, "decommitted")
+}
+
 // Address space that was not asked for memory counts against no limit on it.
 func TestReservedPagesCountAsNoMemory(t *testing.T) {
 	skipUnderQEMU(t, "whose mappings are the host's")

@@ -115,7 +115,8 @@ func Reserve(size, align uintptr) (addr uintptr, err error) {
 }
 
 // Commit makes a range readable and writable. Pages that were never committed,
-// or were decommitted since, read zero; the others keep their contents.
+// or were decommitted since, read zero; the others keep their contents. Memory
+// that mlockall locks becomes resident as it is touched, on Linux from 5.4 on.
 func Commit(addr, size uintptr) error {
 	check(OpCommit, addr, size)
 	return do(OpCommit, addr, size, commit)
@@ -186,8 +187,8 @@ func Resident(addr, size uintptr, pages []byte) error {
 }
 
 // Lock keeps a range in physical memory, out of swap, until Unlock. Commit
-// comes before, and Unlock before Decommit, which Linux refuses on locked
-// memory. Locks do not nest.
+// comes before, and Unlock before Decommit, which Linux before 5.18 refuses on
+// locked memory. Locks do not nest.
 func Lock(addr, size uintptr) error {
 	check(OpLock, addr, size)
 	return do(OpLock, addr, size, lock)

@@ -7,6 +7,8 @@ package vm
 
 import "golang.org/x/sys/unix"
 
+func commit(addr, size uintptr) error { return protect(addr, size) }
+
 func decommit(addr, size uintptr) error {
 	return overlay(addr, size, unix.PROT_READ|unix.PROT_WRITE)
 }

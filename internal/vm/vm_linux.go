@@ -7,12 +7,40 @@ package vm
 import (
 	"fmt"
 	"sort"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
+// commit keeps a range that mlockall has locked from becoming resident whole:
+// its pages are locked as they are touched.
+func commit(addr, size uintptr) error {
+	if locked(addr, size) {
+		// Where the kernel, before 4.4, cannot do that, the range becomes resident.
+		unix.Syscall(unix.SYS_MLOCK2, addr, size, unix.MLOCK_ONFAULT)
+	}
+	return protect(addr, size)
+}
+
+// locked reports whether a part of a range is locked; false before Linux 5.4.
+//
+// It calls the range cold, which the kernel refuses for locked memory alone, if
+// it knows that advice, of which it accepts any for no bytes then.
+func locked(addr, size uintptr) bool {
+	cold := func(size uintptr) syscall.Errno {
+		_, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, size, unix.MADV_COLD)
+		return errno
+	}
+	return cold(size) == unix.EINVAL && cold(0) == 0
+}
+
+// decommit of locked memory needs Linux 5.18.
 func decommit(addr, size uintptr) error {
-	return unix.Madvise(bytesAt(addr, size), unix.MADV_DONTNEED)
+	err := unix.Madvise(bytesAt(addr, size), unix.MADV_DONTNEED)
+	if err == unix.EINVAL {
+		err = unix.Madvise(bytesAt(addr, size), unix.MADV_DONTNEED_LOCKED)
+	}
+	return err
 }
 
 // move goes mapping by mapping: earlier moves have cut src up, kernels before

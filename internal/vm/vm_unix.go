@@ -33,7 +33,8 @@ func reserve(size, align uintptr) (addr uintptr, err error) {
 	return roundUp(uintptr(p), align), nil
 }
 
-func commit(addr, size uintptr) error {
+// protect makes a range readable and writable.
+func protect(addr, size uintptr) error {
 	return unix.Mprotect(bytesAt(addr, size), unix.PROT_READ|unix.PROT_WRITE)
 }
 

@@ -1,0 +1,117 @@
+// A heap in a process that has locked all of its memory.
+
+//go:build !race
+
+package heap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// residentIn returns how much of h's segments is in memory.
+func residentIn(t *testing.T, h *Heap) (bytes int) {
+	t.Helper()
+	const piece = 1 << 20
+	pages := make([]byte, piece/vm.PageBytes())
+	for _, segment := range h.runs.segments {
+		for at := segment.base; at < segment.base+segment.size; at += piece {
+			if err := vm.Resident(at, piece, pages); err != nil {
+				t.Skip(err)
+			}
+			for _, p := range pages {
+				bytes += int(p&1) * int(vm.PageBytes())
+			}
+		}
+	}
+	return bytes
+}
+
+// The limit holds what is resident, and memory goes back, when everything that
+// the process maps is locked.
+func TestLimitHoldsUnderMlockall(t *testing.T) {
+	const key = "FREEHOLD_MLOCKALL_CHILD"
+	if os.Getenv(key) == "" {
+		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
+			t.Skip("the test binary runs under an emulator, and cannot start itself")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLimitHoldsUnderMlockall$", "-test.v")
+		cmd.Env = append(os.Environ(), key+"=1")
+		out, err := cmd.CombinedOutput()
+		switch {
+		case err == nil && strings.Contains(string(out), "--- SKIP"):
+			t.Skipf("%s", out)
+		case err != nil || !strings.Contains(string(out), "--- PASS"):
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE); errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EPERM) {
+		t.Skip("RLIMIT_MEMLOCK does not let the process lock its memory: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	const limit = 24 << 20
+	for round := range 2 { // the second in the addresses of the first
+		h := newHeap(t, Options{MaxBytes: limit})
+		held := func(when string) int {
+			t.Helper()
+			st, resident := h.Stats(), residentIn(t, h)
+			if resident > st.Committed-st.Metadata || st.Committed > limit {
+				t.Errorf("round %d, %s: %d bytes are resident in blocks, %d counted, %d with metadata", round, when, resident, st.Committed-st.Metadata, st.Committed)
+			}
+			h.check(t)
+			return st.Committed
+		}
+		live := [][]byte{alloc(t, h, 40000)}
+		fill(live[0], 1)
+		held("after the first block")
+		if locked := advised(t, h, "lo"); locked < h.runs.total {
+			t.Errorf("round %d: %d bytes of %d are locked as they are touched", round, locked, h.runs.total)
+		}
+		b := alloc(t, h, 2<<20)
+		alloc(t, h, 40000) // in the way
+		fill(b, 2)
+		b, ok := h.Resize(b, 4<<20)
+		if !ok || !allSet(b[:2<<20], 2) {
+			t.Fatalf("round %d: the block was moved: %v", round, ok)
+		}
+		h.Free(b)
+		held("after a block was moved and freed")
+		for {
+			b, err := h.Alloc(300_000, 8, false)
+			if err != nil {
+				break
+			}
+			fill(b, 3)
+			live = append(live, b)
+		}
+		full := held("at the limit")
+		for _, b := range live {
+			h.Free(b)
+		}
+		h.Trim()
+		left := held("after Trim")
+		if errno := madvise(h.runs.segments[0].base, 0, unix.MADV_DONTNEED_LOCKED); errno == 0 && left > full/8 {
+			t.Errorf("round %d: %d bytes of %d stay after Trim", round, left, full)
+		}
+		h.Close()
+	}
+}
+
+func madvise(addr, size uintptr, advice int) syscall.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, size, uintptr(advice))
+	return errno
+}
