@@ -35,8 +35,8 @@ type HeapOptions struct {
 	// Decay is how long memory that is not needed stays with the heap before
 	// it goes back to the operating system. 0 means one second; negative means
 	// that only Trim gives memory back. Free stretches of 8 MiB and more go
-	// back after a tenth to a fifth of it, unless what went so came back within
-	// a decay of late.
+	// back after a tenth to a fifth of it in which no block of that size was
+	// allocated, unless what went so came back within a decay of late.
 	Decay time.Duration
 
 	// HugePages asks the kernel for huge pages (2 MiB) and gives memory back

@@ -301,7 +301,7 @@ func (h *Heap) extend(s *span, n uintptr) bool {
 	} else {
 		h.freeSpan(next)
 	}
-	h.noteTaken(n - dirty)
+	h.noteTaken(n, n-dirty)
 	s.pages += n
 	h.large.bytes += n * pageBytes
 	return true

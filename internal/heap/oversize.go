@@ -2,9 +2,12 @@
 //
 // A timer ticks ten times per decay while there is such a run. A tick gives back
 // as much of their memory as was free at every moment since the last one, so a
-// large block that is freed and allocated in a loop keeps its memory. What was
-// given back and is needed again within a decay went too early: when that is
-// half of it, oversize runs wait like all others for the next eight decays.
+// large block that is freed and allocated in a loop keeps its memory. If a run of
+// that length was taken meanwhile, the tick gives none back, since more may be
+// needed soon: a store that flushes and compacts keeps its memory until it rests.
+// What was given back and is needed again within a decay went too early:
+// when that is half of it, oversize runs wait like all others for the next eight
+// decays.
 
 package heap
 
@@ -25,6 +28,7 @@ type oversize struct {
 	dirty uintptr // pages
 	least uintptr // the lowest dirty since the last tick
 	alarm alarm
+	busy  bool // a run of oversizePages was taken since the last tick
 
 	sent uintptr // pages given back in the ticks of this decay ...
 	back uintptr // ... and how many were needed since
@@ -32,9 +36,10 @@ type oversize struct {
 	hold int     // ticks for which none are given back
 }
 
-// need counts n pages that are given memory.
-func (o *oversize) need(n uintptr) {
-	o.back = min(o.back+n, o.sent)
+// need notes that n pages are taken, clean of which are given memory.
+func (o *oversize) need(n, clean uintptr) {
+	o.busy = o.busy || n >= oversizePages
+	o.back = min(o.back+clean, o.sent)
 }
 
 // wakeOversize makes sure that the timer runs. h.mu is held.
@@ -55,8 +60,10 @@ func (h *Heap) tendOversize() {
 	}
 	o := &h.runs.oversize
 	o.alarm.fired()
+	busy := o.busy
+	o.busy = false
 	o.judge()
-	if least := o.least; o.hold == 0 && least > 0 {
+	if least := o.least; o.hold == 0 && !busy && least > 0 {
 		h.mu.Unlock()
 		sent := h.purgeRuns(least, oversizePages)
 		h.mu.Lock()
@@ -64,7 +71,7 @@ func (h *Heap) tendOversize() {
 			o.age = 0
 		}
 	}
-	rest := o.least == o.dirty && o.sent == 0 && o.hold == 0
+	rest := o.least == o.dirty && o.sent == 0 && o.hold == 0 && !busy
 	if o.least = o.dirty; !rest {
 		h.wakeOversize()
 	}

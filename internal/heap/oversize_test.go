@@ -42,6 +42,27 @@ func TestOversizeRunsGoBackLongBeforeTheDecay(t *testing.T) {
 	})
 }
 
+// While large runs are taken, others that are free may be needed soon.
+func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
+	h := newHeap(t, Options{})
+	spare, barrier := alloc(t, h, 64<<20), alloc(t, h, 40000)
+	h.Free(spare)
+	h.tendOversize() // here the runs were taken
+	for range 5 {
+		h.Free(alloc(t, h, 8<<20))
+		h.tendOversize()
+		if got := h.keeps(); got < 64<<20 {
+			t.Fatalf("the heap keeps %d bytes while it is busy", got)
+		}
+	}
+	alloc(t, h, 2<<20) // of those that do not count
+	h.tendOversize()
+	if got := h.keeps(); got > 8<<20 {
+		t.Errorf("the heap keeps %d bytes after a tick at rest", got)
+	}
+	h.Free(barrier)
+}
+
 // A loop that frees a block and allocates it again pays for no page twice.
 func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
 	h := newHeap(t, Options{})

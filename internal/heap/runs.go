@@ -198,16 +198,16 @@ func (h *Heap) newRun(n, align uintptr) (s *span, zero bool, err error) {
 		h.addFree(r, after)
 	}
 	s.base, s.pages, s.dirty, s.settled = base, n, 0, false
-	h.noteTaken(n - dirty)
+	h.noteTaken(n, n-dirty)
 	return s, dirty == 0, nil
 }
 
-// noteTaken follows each taking of free pages, n of them without memory.
-func (h *Heap) noteTaken(n uintptr) {
+// noteTaken follows each taking of n free pages, clean of them without memory.
+func (h *Heap) noteTaken(n, clean uintptr) {
 	r := &h.runs
 	r.leastDirty = min(r.leastDirty, r.dirty)
 	r.oversize.least = min(r.oversize.least, r.oversize.dirty)
-	r.oversize.need(n)
+	r.oversize.need(n, clean)
 }
 
 // occupy marks the pages of a run in use as holding memory. h.mu is held.
@@ -400,7 +400,7 @@ func (h *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 		}
 		keep := pages - min(n, pages) // of the run taken last
 		n -= min(n, pages)
-		h.noteTaken(0)
+		h.noteTaken(0, 0)
 		h.runs.purging = pages
 		h.mu.Unlock()
 		for at := batch.head; at != 0; at = spanPtr(at).next {
