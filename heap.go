@@ -23,8 +23,9 @@ type HeapOptions struct {
 	// from the operating system at any moment, its own bookkeeping included:
 	// Stats.Committed never passes it. 0 means none; negative is a panic.
 	// Before it refuses, the heap gives back all memory without a live block.
-	// It does that again only after a 64th of the limit was freed, so a refusal
-	// to a caller who then frees, as a cache does, costs no more than a microsecond.
+	// For a 32nd of the limit it does so once in 10 ms, so a refusal to a caller
+	// who then frees, as a cache does, costs about a microsecond. Each block size
+	// in use takes a span of about 32 KiB: allow several MiB for mixed sizes.
 	//
 	// Under mlockall the limit holds what is resident too (Linux 5.4; memory goes
 	// back from 5.18 on) in what the heap takes from then on. Call mlockall

@@ -51,7 +51,6 @@ func TestHeapInAndOutOfABubble(t *testing.T) {
 	})
 	t.Run("woken inside", func(t *testing.T) {
 		h := newHeap(t, Options{Decay: decay})
-		use(h)
 		synctest.Test(t, func(t *testing.T) { use(h) }) // its timers never fire
 		use(h)
 		givesBack(h)

@@ -23,6 +23,7 @@ package heap
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
@@ -331,7 +332,9 @@ func (h *Heap) drain() {
 	for _, c := range taken {
 		h.freeObject(c.addr(), cacheBytes)
 	}
+	h.freeEmptySlabs()
 	h.draining = false
+	h.drainedAt.Store(time.Now().UnixNano())
 }
 
 // takeCaches takes all caches out of their slots and keeps others from coming
@@ -388,12 +391,16 @@ func (h *Heap) hasCaches() bool {
 // countCached adds up, by class, the free blocks that the caches hold. Their
 // users may be at work. h.counting is held, which keeps the caches.
 func (h *Heap) countCached(n *[numClasses]int) {
-	h.places.Each(func(place int) { cacheAt(h.caches[place].Load()).count(n) })
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for o := range h.own {
-		cacheAt(o.cache.Load()).count(n)
-	}
+	h.places.All(func() {
+		for i := range h.caches {
+			cacheAt(h.caches[i].Load()).count(n)
+		}
+		for o := range h.own {
+			cacheAt(o.cache.Load()).count(n)
+		}
+	})
 }
 
 // count adds the blocks in c to n, by class.

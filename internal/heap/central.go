@@ -30,19 +30,20 @@ var (
 //   - spans with a block free in them are on partial, no others
 //   - out == sum of live over the spans
 type central struct {
-	mu      sync.Mutex
-	stock   pile // magazines with blocks
-	stocked int  // blocks in them
-	empties pile // magazines without
-	class   uint8
-	entered uint8
-	used    bool // blocks moved since the last tick
-	rested  bool // nothing moved since all was given back that could be
-	partial list
-	spans   int
-	empty   int // spans without a block in use
-	out     int // blocks that are not free in their span
-	holes   int // bytes of free blocks given back to the system
+	mu       sync.Mutex
+	stock    pile // magazines with blocks
+	stocked  int  // blocks in them
+	empties  pile // magazines without
+	class    uint8
+	entered  uint8
+	used     bool // blocks moved since the last tick
+	rested   bool // nothing moved since all was given back that could be
+	partial  list
+	spans    int
+	empty    int  // spans without a block in use
+	released uint // spans that were freed
+	out      int  // blocks that are not free in their span
+	holes    int  // bytes of free blocks given back to the system
 
 	limbo uintptr // states of spans that were freed: see limbo.go
 }
@@ -104,9 +105,7 @@ func (c *central) exchange(h *Heap, o *OwnCache, m *magazine) {
 	case c.stock.n < stockMagazines:
 		c.stock.push(out)
 		c.stocked += int(out.n)
-		h.noteFreed(out.n * classes[c.class].size)
 	default:
-		h.noteFreed(out.n * classes[c.class].size)
 		c.unload(h, out)
 	}
 	c.keepFew(h)
@@ -362,6 +361,7 @@ func (c *central) release(h *Heap, s *span) {
 	}
 	c.empty--
 	c.partial.remove(s)
+	c.released++
 	c.spans--
 	c.holes -= int(s.holes)
 	h.mu.Lock()

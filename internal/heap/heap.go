@@ -68,8 +68,10 @@ type Heap struct {
 	own   map[*OwnCache]struct{}
 
 	limbo    limbo
-	draining bool         // mu guards it: the caches are being taken, no others are made
-	freed    atomic.Int64 // bytes that came back since the heap last gave back all it could
+	draining bool // mu guards it: the caches are being taken, no others are made
+
+	refusals  atomic.Int64 // requests that found no memory at first
+	drainedAt atomic.Int64 // when the caches were drained last, in nanoseconds of Unix time
 
 	tending  sync.Mutex
 	counting sync.Mutex // held while blocks are where Stats does not look
@@ -106,7 +108,6 @@ func (h *Heap) Init(o Options) {
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
-	h.freed.Store(int64(o.MaxBytes)) // nothing was tried yet
 }
 
 // alloc is Alloc in Go.

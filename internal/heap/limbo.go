@@ -48,10 +48,7 @@ func (c *central) bury(h *Heap, s *span) {
 	clear(unsafe.Slice((*uint64)(vm.Pointer(s.states)), class.statesBytes()/8))
 	*s.free.word(0) = uint64(c.limbo)
 	c.limbo = s.states
-	h.limbo.bytes += class.bitsBytes()
-	if h.limbo.bytes > max(minLimbo, h.runs.committed/limboShare) {
-		h.limbo.full.Store(true)
-	}
+	h.noteLimbo(roundUp(class.bitsBytes(), objectUnit))
 }
 
 func (h *Heap) hasLimbo() bool {
@@ -72,30 +69,35 @@ func (c *central) drain(h *Heap) {
 		states := c.limbo
 		c.limbo = uintptr(*bitmap(states + class.statesBytes()).word(0))
 		h.freeObject(states, class.bitsBytes())
-		h.limbo.bytes -= class.bitsBytes()
-	}
-	if h.limbo.bytes == 0 {
-		h.limbo.full.Store(false)
+		h.noteLimbo(-roundUp(class.bitsBytes(), objectUnit))
 	}
 }
 
+// noteLimbo follows a change of what is in limbo. h.mu is held.
+func (h *Heap) noteLimbo(change uintptr) {
+	h.limbo.bytes += change
+	h.limbo.full.Store(h.limbo.bytes > max(minLimbo, h.runs.committed/limboShare))
+}
+
 // retake takes the blocks of s that are live though s has them as free: each was
-// allocated from an entry that was one too many.
+// allocated from an entry that was one too many. It looks at the states of free
+// blocks alone, for those of others are being written.
 func (c *central) retake(s *span) {
+	// Four states at a time: both free ones differ in the lowest bit alone.
+	const allFree = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
 	blocks := classes[c.class].blocks
 	before := s.live
-	for i := uintptr(0); i < blocks; {
-		// Four states at a time: both free ones differ in the lowest bit alone.
-		const free = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
-		if i%4 == 0 && i+4 <= blocks && *(*uint64)(vm.Pointer(s.stateOf(i)))&free == free {
-			i += 4
+	for i := uintptr(0); i < blocks; i += 4 {
+		in := *s.free.word(i / 64) >> (i % 64) & 15
+		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.stateOf(i)))&allFree == allFree {
 			continue
 		}
-		if *state(s.stateOf(i)) < freeZero && s.free.has(i) {
-			s.free.clearRange(i, 1)
-			s.live++
+		for j := i; in != 0; j, in = j+1, in>>1 {
+			if in&1 != 0 && *state(s.stateOf(j)) < freeZero {
+				s.free.clearRange(j, 1)
+				s.live++
+			}
 		}
-		i++
 	}
 	c.out += int(s.live - before)
 	if before == 0 && s.live > 0 {

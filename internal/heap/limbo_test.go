@@ -349,3 +349,20 @@ func TestNoBlockIsFreeWhileItsPagesAreGivenBack(t *testing.T) {
 	}
 	h.Free(keep)
 }
+
+// An entry that is one too many comes home while its block is live: the block is
+// counted as live all the same.
+func TestLiveBlockIsCounted(t *testing.T) {
+	h := newHeap(t, Options{})
+	b, keep := alloc(t, h, 100), alloc(t, h, 100)
+	class, e := entryOf(b)
+	c := &h.central[class]
+	c.mu.Lock()
+	c.settle(h, []entry{e})
+	c.mu.Unlock()
+	if st := h.Stats(); st.Blocks != 2 {
+		t.Errorf("%d blocks are live, want 2", st.Blocks)
+	}
+	h.Free(b)
+	h.Free(keep)
+}

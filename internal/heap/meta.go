@@ -111,6 +111,18 @@ func (h *Heap) freeSlab(s *slab) {
 	h.meta.unused = append(h.meta.unused, s.addr())
 }
 
+// freeEmptySlabs gives back the slabs that freeObject kept. h.mu is held.
+func (h *Heap) freeEmptySlabs() {
+	for _, at := range h.meta.room {
+		for at != 0 {
+			s := slabAt(at)
+			if at = s.next; s.live == 0 {
+				h.freeSlab(s)
+			}
+		}
+	}
+}
+
 // add puts s on its list of slabs with room.
 func (m *meta) add(s *slab) {
 	room := &m.room[s.size/objectUnit]

@@ -32,9 +32,6 @@ const (
 	// is live, are drained while the heap is busy too.
 	minHoard   = 512 << 10
 	hoardShare = 8
-
-	// At its limit the heap looks for memory once so much of it was freed.
-	reclaimShare = 64
 )
 
 // wake makes sure that the timer runs.
@@ -88,12 +85,8 @@ func (h *Heap) tend() {
 
 // hoards reports whether the caches hold much, beside what is live.
 func (h *Heap) hoards() bool {
-	st := h.Stats()
-	cached := 0
-	for _, c := range st.Classes {
-		cached += c.Cached * c.Size
-	}
-	return cached > max(minHoard, st.Allocated/hoardShare)
+	c := h.count()
+	return c.cached > max(minHoard, c.live/hoardShare)
 }
 
 // Trim gives back, now, all memory that holds no live block.
@@ -108,68 +101,6 @@ func (h *Heap) Trim() {
 	h.retryLost()
 	h.unsettle()
 	h.purge(^uintptr(0))
-}
-
-// withReclaim calls f, which allocates that many pages at most, and where f finds
-// no memory gives some back and tries again. No lock of the heap is held.
-func (h *Heap) withReclaim(pages uintptr, f func() error) error {
-	err := f()
-	for _, giveBack := range [...]func(*Heap, uintptr) bool{(*Heap).purgeFor, (*Heap).drainFor, (*Heap).purgeFor} {
-		if err == nil || err == errClosed {
-			break
-		}
-		if giveBack(h, pages) {
-			err = f()
-		}
-	}
-	return err
-}
-
-// purgeFor gives the memory of free pages back where that helps to get others,
-// and reports whether it did.
-func (h *Heap) purgeFor(pages uintptr) bool {
-	h.mu.Lock()
-	helps := h.runs.dirty > 0 && h.mayCharge(pages) == nil
-	h.mu.Unlock()
-	if !helps {
-		return false
-	}
-	if h.maxBytes == 0 {
-		pages = ^uintptr(0) // it is the system that has no more
-	}
-	return h.reclaim(func() { h.purge(pages) })
-}
-
-// drainFor gives back all memory that holds no live block, unless so little was
-// freed since it last did so that it would be in vain.
-func (h *Heap) drainFor(uintptr) bool {
-	if h.maxBytes != 0 && h.freed.Load() < int64(h.maxBytes/reclaimShare) {
-		return false
-	}
-	return h.reclaim(func() {
-		h.freed.Store(0)
-		h.drain()
-		h.retryLost()
-		h.unsettle()
-	})
-}
-
-// noteFreed counts blocks that came back, of n bytes together, where there is a
-// limit.
-func (h *Heap) noteFreed(n uintptr) {
-	if h.maxBytes != 0 {
-		h.freed.Add(int64(n))
-	}
-}
-
-func (h *Heap) reclaim(giveBack func()) bool {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if h.closed.Load() {
-		return false
-	}
-	giveBack()
-	return true
 }
 
 // punch makes every class give back the system pages that only free blocks touch.
@@ -204,7 +135,8 @@ func (c *central) punch(h *Heap) {
 	if !vm.HolesReadZero || h.hugePages {
 		at = 0
 	}
-	for n := 1; at != 0 && !c.used; n++ {
+	released := c.released
+	for n := 1; at != 0 && !c.used && c.released == released; n++ {
 		s := spanPtr(at)
 		at = s.next
 		if !s.punched {
@@ -216,7 +148,7 @@ func (c *central) punch(h *Heap) {
 			c.mu.Lock()
 		}
 	}
-	c.rested = !c.used
+	c.rested = !c.used && at == 0
 }
 
 // punchSpan gives back the system pages that only free blocks of s touch.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Stats of a heap at rest is exact while the heap's own timer drains the caches.
@@ -91,6 +92,7 @@ func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 		}
 	})
 	defer restore()
+	start := time.Now()
 	for i := range 60000 {
 		size := sizes[i%7%len(sizes)]
 		for {
@@ -108,7 +110,7 @@ func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 			fifo = fifo[1:]
 		}
 	}
-	if most := 3 + bytes/(limit/reclaimShare); refused < 1000 || drains > most {
+	if most := 3 + bytes/(limit/drainShare) + int(time.Since(start)/drainPause); refused < 1000 || drains > most {
 		t.Errorf("%d refusals and %d MiB freed: %d drains, want %d at most", refused, bytes>>20, drains, most)
 	}
 	held := 0
@@ -201,4 +203,141 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	}
 	h.mu.Unlock()
 	h.check(t)
+}
+
+// Whatever was freed, wherever it lies, is found before a heap refuses what fits
+// into it: at once where nothing is live, and soon where much is.
+func TestNobodyIsRefusedForGood(t *testing.T) {
+	sizes := []int{8, 64, 1000, 4096, 16 << 10, 32 << 10, 40 << 10}
+	limits := []int{256 << 10, 1 << 20, 16 << 20}
+	if vm.GoBacked {
+		limits = limits[:1]
+	}
+	for _, limit := range limits {
+		for _, have := range sizes {
+			for _, want := range sizes {
+				h := newHeap(t, Options{MaxBytes: limit})
+				var live [][]byte
+				for {
+					b, err := h.Alloc(have, 1, false)
+					if err != nil {
+						break
+					}
+					live = append(live, b)
+				}
+				h.Alloc(want, 1, false) // in vain
+				refused := func(most int) bool {
+					for range most {
+						if b, err := h.Alloc(want, 1, false); err == nil {
+							h.Free(b)
+							return false
+						}
+					}
+					return true
+				}
+				for len(live) > 0 && refused(1) {
+					h.Free(live[0])
+					live = live[1:]
+				}
+				if most := limit/countBytes + 1; len(live) == 0 && refused(most) {
+					t.Errorf("limit %d: %d bytes refused %d times after all blocks of %d were freed: %+v", limit, want, most, have, h.count())
+				}
+				for _, b := range live {
+					h.Free(b)
+				}
+				h.Close()
+			}
+		}
+	}
+}
+
+// Memory that another goroutine has freed into its cache comes to one who asks
+// for it again and again.
+func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
+	for _, want := range []int{8000, 40000} {
+		h := newHeap(t, Options{MaxBytes: 16 << 20})
+		o := newOwnCache(h)
+		var live [][]byte
+		for {
+			b, err := o.Alloc(16<<10, 1, false)
+			if err != nil {
+				break
+			}
+			live = append(live, b)
+		}
+		for refused := false; !refused; {
+			_, err := h.Alloc(want, 1, false)
+			refused = err != nil
+		}
+		for _, b := range live[:12] {
+			o.Free(b)
+		}
+		met := false
+		for start := time.Now(); !met && time.Since(start) < 20*time.Second; {
+			_, err := h.Alloc(want, 1, false)
+			met = err == nil
+		}
+		if !met {
+			t.Errorf("%d bytes are refused: %+v", want, h.count())
+		}
+		o.Close()
+	}
+}
+
+// A span that is freed while holes are made is not looked at.
+func TestHolesStopWhereASpanWasFreed(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	const size = 4096
+	var all, kept [][]byte
+	spans := map[*span]int{}
+	for range 3000 {
+		b := alloc(t, h, size)
+		all = append(all, b)
+		spans[spanAt(addrOf(b))]++
+	}
+	for _, b := range all {
+		if s := spanAt(addrOf(b)); spans[s] > 1 {
+			spans[s]--
+			h.Free(b)
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	h.Trim()
+	class, _ := entryOf(kept[0])
+	c := &h.central[class]
+	for at := c.partial.head; at != 0; at = spanPtr(at).next {
+		spanPtr(at).punched = false
+	}
+	// The walk lets go of the lock after some spans. By then those that it would
+	// go on with are freed.
+	calls, done := 0, make(chan bool)
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			if calls++; calls == 1 {
+				go func() {
+					for _, b := range kept {
+						o.Free(b)
+					}
+					o.Close()
+					close(done)
+				}()
+				time.Sleep(20 * time.Millisecond) // it waits for the lock meanwhile
+			}
+		}
+		return nil
+	})
+	h.tending.Lock()
+	c.punch(h)
+	h.tending.Unlock()
+	restore()
+	<-done
+	h.check(t)
+	if st := h.Stats(); st.Blocks != 0 {
+		t.Errorf("%+v", st)
+	}
 }

@@ -43,6 +43,10 @@ func (*Places) EnterAt(int) int { return procPin() }
 // Leave ends what Enter began.
 func (*Places) Leave(int) { procUnpin() }
 
+// All calls f. Where the build can, f holds all places; otherwise their holders may
+// be at work, as with Each.
+func (*Places) All(f func()) { f() }
+
 // Each calls f for every place. Where the build can, f holds it; otherwise its
 // holder may be at work, so f only reads, by atomic loads, and takes what it
 // reads for a snapshot.

@@ -46,6 +46,17 @@ func (p *Places) EnterAt(first int) int {
 // Leave ends what Enter began.
 func (p *Places) Leave(place int) { p.places[place].mu.Unlock() }
 
+// All calls f, which then holds all places.
+func (p *Places) All(f func()) {
+	for i := range p.places {
+		p.places[i].mu.Lock()
+	}
+	f()
+	for i := range p.places {
+		p.places[i].mu.Unlock()
+	}
+}
+
 // Each calls f for every place, which f then holds.
 func (p *Places) Each(f func(place int)) {
 	for i := range p.places {
