@@ -3,6 +3,7 @@ package heap
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -284,49 +285,54 @@ func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 	}
 }
 
-// A span that is freed while holes are made is not looked at.
+// A span that is freed while holes are made is not looked at: a Heap.Cache with
+// the last blocks of the spans that come next is closed meanwhile.
 func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
 	const size = 4096
-	var all, kept [][]byte
-	spans := map[*span]int{}
-	for range 3000 {
+	last := map[*span][]byte{} // a block of each span
+	var rest [][]byte
+	for len(last) < 4*holeBatch {
 		b := alloc(t, h, size)
-		all = append(all, b)
-		spans[spanAt(addrOf(b))]++
-	}
-	for _, b := range all {
-		if s := spanAt(addrOf(b)); spans[s] > 1 {
-			spans[s]--
-			h.Free(b)
+		if s := spanAt(addrOf(b)); last[s] == nil {
+			last[s] = b
 		} else {
-			kept = append(kept, b)
+			rest = append(rest, b)
 		}
 	}
-	h.Trim()
-	class, _ := entryOf(kept[0])
-	c := &h.central[class]
-	for at := c.partial.head; at != 0; at = spanPtr(at).next {
-		spanPtr(at).punched = false
+	for _, b := range rest {
+		h.Free(b)
 	}
-	// The walk lets go of the lock after some spans. By then those that it would
-	// go on with are freed.
+	h.tending.Lock()
+	h.drain()
+	h.tending.Unlock()
+	class, _ := entryOf(rest[0])
+	c := &h.central[class]
+	o := newOwnCache(h)
+	// The lock is let go of before the first of these, and Go's mutex favours one
+	// who has waited from the second time on.
+	var next []*span
+	n := 0
+	for at := c.partial.head; at != 0; at = spanPtr(at).next {
+		if n++; n > 2*holeBatch && n <= 2*holeBatch+int(classes[class].batch) {
+			next = append(next, spanPtr(at))
+		}
+	}
+	for _, s := range slices.Backward(next) { // the first that comes home stays, empty
+		o.Free(last[s])
+		delete(last, s)
+	}
 	calls, done := 0, make(chan bool)
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpDecommit {
 			if calls++; calls == 1 {
-				go func() {
-					for _, b := range kept {
-						o.Free(b)
-					}
-					o.Close()
-					close(done)
-				}()
-				time.Sleep(20 * time.Millisecond) // it waits for the lock meanwhile
+				go func() { o.Close(); close(done) }()
+			}
+			if calls == 1 || calls == holeBatch+holeBatch/2 {
+				time.Sleep(20 * time.Millisecond) // Close waits for the lock
 			}
 		}
 		return nil
@@ -337,7 +343,11 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	restore()
 	<-done
 	h.check(t)
-	if st := h.Stats(); st.Blocks != 0 {
+	for _, b := range last {
+		h.Free(b)
+	}
+	h.Trim()
+	if st := h.Stats(); st.Blocks != 0 || st.Active != 0 {
 		t.Errorf("%+v", st)
 	}
 }
