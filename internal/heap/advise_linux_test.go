@@ -22,9 +22,38 @@ type mapping struct {
 	flags    []string // as in proc(5)
 }
 
-// mappingsOf returns the mappings that h's segments are in. It skips the test
-// where the system shows no flags.
-func mappingsOf(t *testing.T, h *Heap) (all []mapping) {
+// mappingsOf returns the mappings that h's segments are in.
+func mappingsOf(t *testing.T, h *Heap) []mapping {
+	t.Helper()
+	return mappingsIn(t, h.runs.segments)
+}
+
+// needsFlags skips a test where the system does not show what was advised, as an
+// emulator may.
+func needsFlags(t *testing.T) {
+	t.Helper()
+	const size = 1 << 20
+	at, err := vm.Reserve(size, size)
+	if err == nil {
+		err = vm.Commit(at, size)
+	}
+	if err == nil {
+		err = vm.Advise(at, size, vm.Sequential)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mappingsIn(t, []addrRange{{at, size}}) {
+		if slices.Contains(m.flags, "sr") {
+			return
+		}
+	}
+	t.Skip("this system does not show what was advised")
+}
+
+// mappingsIn returns the mappings that ranges are in. It skips the test where the
+// system shows no flags.
+func mappingsIn(t *testing.T, ranges []addrRange) (all []mapping) {
 	t.Helper()
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -36,7 +65,7 @@ func mappingsOf(t *testing.T, h *Heap) (all []mapping) {
 		fields := strings.Fields(lines.Text())
 		var m mapping
 		if n, _ := fmt.Sscanf(fields[0], "%x-%x", &m.from, &m.to); n == 2 {
-			inside = slices.ContainsFunc(h.runs.segments, func(s addrRange) bool {
+			inside = slices.ContainsFunc(ranges, func(s addrRange) bool {
 				return m.from < s.base+s.size && s.base < m.to
 			})
 			if inside {
@@ -67,6 +96,7 @@ func advised(t *testing.T, h *Heap, flag string) (bytes uintptr) {
 // Advice ends with its block, whatever way the block went, and what is left is
 // one mapping with its neighbours.
 func TestAdviceEndsWithItsBlock(t *testing.T) {
+	needsFlags(t)
 	const size = 16 << 20
 	ways := map[string]func(h *Heap, b []byte){
 		"freed": func(h *Heap, b []byte) { h.Free(b) },
@@ -122,6 +152,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 // A tail that was cut off an advised block has none of its advice, while the
 // block keeps it.
 func TestAdviceIsKeptByWhatIsLeftOfABlock(t *testing.T) {
+	needsFlags(t)
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 16<<20)
 	if err := Advise(b, vm.Sequential); err != nil {

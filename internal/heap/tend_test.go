@@ -211,8 +211,11 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 func TestNobodyIsRefusedForGood(t *testing.T) {
 	sizes := []int{8, 64, 1000, 4096, 16 << 10, 32 << 10, 40 << 10}
 	limits := []int{256 << 10, 1 << 20, 16 << 20}
-	if vm.GoBacked {
+	switch {
+	case vm.GoBacked:
 		limits = limits[:1]
+	case testing.Short():
+		limits = limits[:2]
 	}
 	for _, limit := range limits {
 		for _, have := range sizes {
