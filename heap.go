@@ -37,7 +37,7 @@ type HeapOptions struct {
 	// it goes back to the operating system. 0 means one second; negative means
 	// that only Trim gives memory back. Free stretches of 8 MiB and more go
 	// back after a tenth to a fifth of it in which no block of that size was
-	// allocated, unless what went so came back within a decay of late.
+	// allocated, unless such memory was needed again within one decay lately.
 	Decay time.Duration
 
 	// HugePages asks the kernel for huge pages (2 MiB) and gives memory back
@@ -54,7 +54,7 @@ type HeapOptions struct {
 // goroutine. It implements [Owner].
 //
 // Blocks up to 32 KiB are rounded up to a size class, with an eighth of waste at
-// most and 4% on average, and cost two bytes of bookkeeping each. Larger ones
+// most from 128 B on and 4% on average, and cost two bytes of bookkeeping each. Larger ones
 // are rounded up to 8 KiB. A pair of Alloc and Free of a small block takes some
 // 8 ns on linux/amd64, 13 elsewhere, and no lock; of a large one some 100 ns
 // under the heap's lock. Neither allocates on the Go heap.

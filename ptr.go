@@ -42,7 +42,7 @@ func (p Ptr[T]) IsNil() bool { return p.addr == 0 }
 // Slice refers to a []T off-heap and may itself be stored off-heap. It is three
 // words: address, length and capacity, so that what Get returns can be passed to
 // [Append] and [FreeSlice]. The zero value is the nil slice. Slices cannot be
-// compared, as Go's own. What is said of [Ptr] about lifetimes holds.
+// compared, as Go's own. Lifetimes are as for [Ptr].
 type Slice[T any] struct {
 	_    [0][]T // so that Slice[A] does not convert to Slice[B], and none compare
 	addr uintptr

@@ -112,7 +112,8 @@ const (
 // lock, so it need not be safe for concurrent use unless others use it too.
 //
 // The error is that of taking SharedOptions.PreallocBytes, and matches
-// [freehold.ErrOutOfMemory]; there is none without it. Nothing is kept then.
+// [freehold.ErrOutOfMemory]. Without PreallocBytes NewShared never fails. On an
+// error no memory is kept.
 func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 	if o == nil {
 		o = &SharedOptions{}

@@ -11,7 +11,7 @@ type Stats struct {
 	MaxBytes int // the limit on Reserved; 0 if there is none
 }
 
-// Stats returns the arena's figures. It takes no time to speak of, and may be
+// Stats returns the arena's figures. It is cheap, and may be
 // called after Close.
 func (a *Arena) Stats() Stats {
 	return Stats{
