@@ -35,9 +35,9 @@ type central struct {
 	stocked  int  // blocks in them
 	empties  pile // magazines without
 	class    uint8
-	entered  uint8
-	used     bool // blocks moved since the last tick
-	rested   bool // nothing moved since all was given back that could be
+	entered  uint8 // how often caches have entered, for wakeAgain
+	used     bool  // blocks moved since the last tick
+	rested   bool  // nothing moved since all was given back that could be
 	partial  list
 	spans    int
 	empty    int  // spans without a block in use

@@ -14,7 +14,7 @@ const (
 	// A drain is worth its cost from this part of the limit on ...
 	drainShare = 32
 	// ... or if so long has passed since the last, so that nobody is refused
-	// for good what the caches hold ...
+	// for good what the caches hold.
 	drainPause = 10 * time.Millisecond
 
 	// Counting costs some microseconds: it is done at one refusal for each so
