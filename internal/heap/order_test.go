@@ -591,6 +591,9 @@ func TestOpenHeapsHaveNumbersOfTheirOwn(t *testing.T) {
 // Whoever still holds a span of a closed heap does not die of it, but its memory
 // is gone.
 func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("on this system what was given back faults")
+	}
 	h := newHeap(t, Options{})
 	s := spanAt(addrOf(alloc(t, h, 64)))
 	h.Close()
