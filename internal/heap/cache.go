@@ -178,7 +178,7 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	return out
 }
 
-// slot returns where the cache of o stands, or, if o is nil, that of a place; nil
+// slot returns the pointer to the cache of o, or of a place if o is nil. It is nil
 // for a place beyond the table.
 func (h *Heap) slot(o *OwnCache, place int) *atomic.Uintptr {
 	switch {

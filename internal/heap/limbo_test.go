@@ -31,7 +31,7 @@ func goHome(h *Heap) {
 }
 
 // A block that two goroutines freed at once went home by its first entry, its
-// span was freed and its pages are another block's. The second entry still lies
+// span was freed and its pages are another block's. The second entry is still
 // in a cache: allocating it is found, and nobody else is harmed.
 func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 	for _, size := range []int{8, 64, 1000, 32 << 10} {
@@ -270,18 +270,27 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	}
 }
 
+// liveByASecondEntry returns a block of its span that is live, and one that came
+// home by one entry and was then allocated from the other, filled with 5.
+func liveByASecondEntry(t *testing.T, h *Heap, size int) (keep, b []byte) {
+	t.Helper()
+	keep, b = alloc(t, h, size), alloc(t, h, size)
+	_, e := entryOf(b)
+	h.Free(b)
+	goHome(h)
+	if was := e.claim(size); was < freeZero {
+		t.Fatal("the block is not free")
+	}
+	fill(b, 5)
+	return keep, b
+}
+
 // A block that came home by one entry and is live by the other is not handed out
 // again, and nobody's Alloc panics for it.
 func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
 	h := newHeap(t, Options{})
-	keep, b := alloc(t, h, 1000), alloc(t, h, 1000)
-	class, e := entryOf(b)
-	h.Free(b)
-	goHome(h)
-	if was := e.claim(1000); was < freeZero { // by an entry that was one too many
-		t.Fatal("the block is not free")
-	}
-	fill(b, 5)
+	keep, b := liveByASecondEntry(t, h, 1000)
+	class, _ := entryOf(b)
 	for range classes[class].blocks {
 		if o := alloc(t, h, 1000); &o[0] == &b[0] {
 			t.Fatal("the block has two owners")
@@ -301,14 +310,7 @@ func TestLiveBlockKeepsItsMemory(t *testing.T) {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
-	keep, b := alloc(t, h, 30000), alloc(t, h, 30000)
-	_, e := entryOf(b)
-	h.Free(b)
-	goHome(h)
-	if was := e.claim(30000); was < freeZero { // by an entry that was one too many
-		t.Fatal("the block is not free")
-	}
-	fill(b, 5)
+	keep, b := liveByASecondEntry(t, h, 30000)
 	h.Trim()
 	if !allSet(b, 5) {
 		t.Error("the block changed")

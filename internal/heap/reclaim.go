@@ -103,20 +103,11 @@ type counts struct {
 
 // count adds up a heap's blocks. It costs some microseconds.
 func (h *Heap) count() (n counts) {
-	h.counting.Lock()
-	defer h.counting.Unlock()
-	var cached [numClasses]int
-	h.countCached(&cached)
-	for i := range h.central {
-		c := &h.central[i]
-		c.mu.Lock()
-		out, in, empty := c.out, min(c.stocked+cached[i], c.out), c.empty
-		c.mu.Unlock()
-		class := &classes[i]
-		n.live += (out - in) * int(class.size)
-		n.cached += in * int(class.size)
-		n.empty += empty * int(class.pages) * pageBytes
-	}
+	h.eachClass(func(class *class, in holding) {
+		n.live += in.live * int(class.size)
+		n.cached += in.cached * int(class.size)
+		n.empty += in.empty * int(class.pages) * pageBytes
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n.live += int(h.large.bytes)

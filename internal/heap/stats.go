@@ -33,32 +33,22 @@ type ClassStats struct {
 // Free count nothing for it.
 func (h *Heap) Stats() Stats {
 	st := Stats{Name: h.name, MaxBytes: int(h.maxBytes)}
-	h.counting.Lock()
-	var cached [numClasses]int
-	h.countCached(&cached)
 	holes := 0
-	for i := range h.central {
-		c := &h.central[i]
-		c.mu.Lock()
-		spans, out, stocked := c.spans, c.out, c.stocked
-		holes += c.holes
-		c.mu.Unlock()
-		if spans == 0 {
-			continue
+	h.eachClass(func(class *class, n holding) {
+		holes += n.holes
+		if n.spans == 0 {
+			return
 		}
-		class := &classes[i]
-		in := min(stocked+cached[i], out)
 		st.Classes = append(st.Classes, ClassStats{
 			Size:   int(class.size),
-			Blocks: out - in,
-			Cached: in,
-			Free:   spans*int(class.blocks) - out,
-			Spans:  spans,
+			Blocks: n.live,
+			Cached: n.cached,
+			Free:   n.free,
+			Spans:  n.spans,
 		})
-		st.Blocks += out - in
-		st.Allocated += (out - in) * int(class.size)
-	}
-	h.counting.Unlock()
+		st.Blocks += n.live
+		st.Allocated += n.live * int(class.size)
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	r := &h.runs
@@ -71,4 +61,34 @@ func (h *Heap) Stats() Stats {
 	st.Resident = st.Committed - holes
 	st.Retained = int(r.total) - (st.Committed - st.Metadata) + holes
 	return st
+}
+
+// holding is what a heap has of one class, in blocks but for the last two.
+type holding struct {
+	live   int
+	cached int // free, in caches and the stock
+	free   int // free, in spans
+	spans  int
+	empty  int // spans without a block in use
+	holes  int // bytes of free blocks given back to the system
+}
+
+// eachClass calls f with what the heap holds of each class. It waits for a drain,
+// during which blocks are where it does not look.
+func (h *Heap) eachClass(f func(class *class, n holding)) {
+	h.counting.Lock()
+	defer h.counting.Unlock()
+	var cached [numClasses]int
+	h.countCached(&cached)
+	for i := range h.central {
+		c, class := &h.central[i], &classes[i]
+		c.mu.Lock()
+		in := min(c.stocked+cached[i], c.out)
+		n := holding{
+			live: c.out - in, cached: in, free: c.spans*int(class.blocks) - c.out,
+			spans: c.spans, empty: c.empty, holes: c.holes,
+		}
+		c.mu.Unlock()
+		f(class, n)
+	}
 }
