@@ -431,7 +431,7 @@ func (h *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 // minDirty each, or as many as a batch may have, off their bins.
 func (h *Heap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 	runs := 0
-	for b := numBins - 1; b >= bin(minDirty); b-- {
+	for b := h.runs.filledBelow(numBins); b >= bin(minDirty); b = h.runs.filledBelow(b) {
 		for at := h.runs.bins[b].head; at != 0; {
 			s := spanPtr(at)
 			if s.dirty == 0 || s.settled {
@@ -449,6 +449,18 @@ func (h *Heap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 		}
 	}
 	return batch, pages
+}
+
+// filledBelow returns the last bin below b that holds a run, -1 if there is none.
+func (r *runs) filledBelow(b int) int {
+	for b > 0 {
+		w := (b - 1) / 64
+		if filled := r.filled[w] << (63 - (b-1)%64); filled != 0 {
+			return b - 1 - bits.LeadingZeros64(filled)
+		}
+		b = w * 64
+	}
+	return -1
 }
 
 // unsettle has the runs that were purged, but not wholly, tried again.
