@@ -23,12 +23,13 @@ type sharedChunk struct {
 	generation uint64  // of the Shared when it was put in use
 	own        bool    // it was made for one large block
 	zero       bool    // mem[at:] is zero
+	mostRoom   uint    // the bytes behind at when it got its place; mu guards it
 
 	// Blocks and their bytes, allocated less freed; negative where more is
 	// freed than allocated.
 	live, liveBytes int
 
-	_ [128 - 8 - 8*unsafe.Sizeof(uintptr(0))]byte // neighbours do not disturb each other
+	_ [128 - 8 - 9*unsafe.Sizeof(uintptr(0))]byte // neighbours do not disturb each other
 }
 
 func newSharedChunk(mem []byte, own, zero bool) *sharedChunk {
@@ -72,6 +73,13 @@ func (c *sharedChunk) extend(b []byte, size int) ([]byte, bool) {
 	c.at = to
 	c.liveBytes += size - len(b)
 	return c.mem[from:to:to], true
+}
+
+// mayServe reports whether a chunk in the table may have what a block of size
+// bytes needs: room, or memory that a Reset has given up. The Shared's mu is held,
+// and not the place: room only shrinks there, so mostRoom is a bound.
+func (c *sharedChunk) mayServe(size int, generation uint64) bool {
+	return c.mem != nil && (c.generation != generation || c.mostRoom >= uint(size))
 }
 
 // holds reports whether the byte at addr is in the chunk's memory.

@@ -170,6 +170,62 @@ func TestARefusalKeepsSpareMemory(t *testing.T) {
 	}
 }
 
+// TestRefusalsStopTheWorldOnce, whatever is freed and allocated between them, as
+// long as no processor's chunk can serve what is refused. A Reset is a reason to
+// look again.
+func TestRefusalsStopTheWorldOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // two would take the last chunk from each other
+	parents := map[string]func(t *testing.T) (freehold.Allocator, *SharedOptions){
+		"the arena's limit": func(t *testing.T) (freehold.Allocator, *SharedOptions) {
+			return alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096}
+		},
+		"the parent's limit": func(t *testing.T) (freehold.Allocator, *SharedOptions) {
+			return freehold.NewLimit(alloctest.New(t), 4096), &SharedOptions{ChunkBytes: 4096}
+		},
+	}
+	for name, of := range parents {
+		t.Run(name, func(t *testing.T) {
+			parent, o := of(t)
+			s := newSharedOver(t, parent, o)
+			freehold.Must(s.Alloc(1000, 8))
+			freehold.Must(s.Alloc(1000, 8))
+			waits := waits(t, s)
+			for range 100 {
+				if _, err := s.Alloc(2500, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+					t.Fatalf("more than there is room for: %v", err)
+				}
+				s.Free(freehold.Must(s.Alloc(8, 8)))
+				if _, err := s.Alloc(3000, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+					t.Fatalf("more than there is room for: %v", err)
+				}
+			}
+			if n := waits.Load(); n != 1 {
+				t.Errorf("200 refusals stopped the world %d times, want once", n)
+			}
+			s.Reset()
+			if _, err := s.Alloc(2500, 8); err != nil {
+				t.Errorf("after Reset: %v", err)
+			}
+		})
+	}
+}
+
+// TestFreesAreNoReasonToStopTheWorld: what Free leaves at a place has no memory.
+func TestFreesAreNoReasonToStopTheWorld(t *testing.T) {
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096})
+	b := freehold.Must(s.Alloc(4096, 8)) // a chunk of its own, at no place
+	waits := waits(t, s)
+	for range 100 {
+		b, _ = s.Resize(b, len(b)-1)
+		if _, err := s.Alloc(8, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Fatalf("beyond the limit: %v", err)
+		}
+	}
+	if n := waits.Load(); n != 0 {
+		t.Errorf("100 refusals stopped the world %d times", n)
+	}
+}
+
 // An alignRecorder is a parent that notes the smallest alignment asked for.
 type alignRecorder struct {
 	freehold.Allocator

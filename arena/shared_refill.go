@@ -73,6 +73,9 @@ func (s *Shared) clearUnlocked(c *sharedChunk) {
 // Precondition: next is nil, or of this generation and has room for the block.
 func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
 	generation := s.generation.Load()
+	if next != nil {
+		next.mostRoom = uint(len(next.mem)) - next.at
+	}
 	place := s.places.Enter()
 	here := min(place, pin.Max)
 	old := s.table[here].Load()
@@ -174,8 +177,14 @@ func (s *Shared) obtain(size, align int, own, wantZero bool) (*sharedChunk, erro
 
 // scrape looks for a chunk in every corner when the parent gives none: at the
 // other processors, and among the spare ones of any kind. mu is held.
+//
+// It stops the world only where a processor's chunk may serve. One that did not
+// returns to the table with the room that it has, and is asked for no more than
+// that, so a caller who tries again and again at the limit stops it once.
 func (s *Shared) scrape(size, align int) *sharedChunk {
-	s.drain()
+	if s.anyMayServe(size) {
+		s.drain()
+	}
 	c := removeFitting(&s.unplaced, size, align)
 	if c == nil {
 		s.recycle()
@@ -185,6 +194,18 @@ func (s *Shared) scrape(size, align int) *sharedChunk {
 		c = s.spareOwn.take(size, align, math.MaxUint)
 	}
 	return c
+}
+
+// anyMayServe reports whether a chunk in the table may serve a block of size
+// bytes. mu is held.
+func (s *Shared) anyMayServe(size int) bool {
+	generation := s.generation.Load()
+	for i := range s.table[:s.placed] {
+		if c := s.table[i].Load(); c != nil && c.mayServe(size, generation) {
+			return true
+		}
+	}
+	return false
 }
 
 // anySpare takes a spare chunk that has room for the block; nil if there is none.
