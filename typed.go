@@ -97,7 +97,9 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 // s, err = Append(a, s, v...) never loses a block. The error matches
 // [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
 //
-// It panics, like [New], if T holds a Go pointer.
+// It panics, like [New], if T holds a Go pointer. Where v does not fit, it panics
+// as a.Free does if s is not a block of a, such as a slice that the built-in
+// append has moved; within the capacity it does not look.
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
 // on, so n single appends copy O(n) elements, and fewer where a can resize

@@ -341,7 +341,7 @@ func (a *Arena) isNewest(b []byte) bool {
 func (a *Arena) mustHold(call string, b []byte) {
 	from := addressOf(b)
 	if !a.holds(from) {
-		panic(fmt.Sprintf("freehold: arena: %s of %d bytes at %#x, which this arena did not hand out", call, len(b), from))
+		panic(fmt.Sprintf("freehold: arena: %s of %d bytes at %#x, which this arena did not hand out; was it moved by append?", call, len(b), from))
 	}
 	if uintptr(a.base) <= from && from < a.end && from+uintptr(len(b)) > a.top {
 		panic(fmt.Sprintf("freehold: arena: %s of %d bytes at %#x, a block that has ended", call, len(b), from))

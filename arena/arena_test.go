@@ -341,9 +341,9 @@ func TestFreeOfWhatIsNoBlock(t *testing.T) {
 		ours = append(ours, freehold.Must(a.Alloc(32, 8)))
 	}
 	for _, b := range [][]byte{theirs, make([]byte, 8)} {
-		want := "freehold: arena: Free of 8 bytes at ..., which this arena did not hand out"
+		want := "freehold: arena: Free of 8 bytes at ..., which this arena did not hand out; was it moved by append?"
 		wantPanic(t, want, func() { a.Free(b) })
-		wantPanic(t, "freehold: arena: Resize of 8 bytes at ..., which this arena did not hand out", func() { a.Resize(b, 4) })
+		wantPanic(t, "freehold: arena: Resize of 8 bytes at ..., which this arena did not hand out; was it moved by append?", func() { a.Resize(b, 4) })
 		if a.Owns(b) {
 			t.Error("owns what is not its")
 		}

@@ -357,7 +357,8 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		{r[8:], "8 bytes into a block"},
 		{r[1:], "1 bytes into a block"},
 		{r[:8], "is no block"},
-		{make([]byte, 24), "not of this pool"},
+		{make([]byte, 24), "not of this pool; was it moved by append?"},
+		{append(r, 1), "not of this pool; was it moved by append?"}, // too long, and cap above len
 		{foreign, "not of this pool"},
 		{unsafe.Slice(&r[0], 25), "is no block"},
 	} {

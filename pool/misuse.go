@@ -29,7 +29,10 @@ func (b *Blocks) putName() string {
 func (b *Blocks) diagnose(addr uintptr) string {
 	c := b.chunkOf(addr)
 	if c == nil {
-		return "the memory is not of this pool"
+		if b.counted { // put back by a pointer
+			return "the memory is not of this pool"
+		}
+		return "the memory is not of this pool; was it moved by append?"
 	}
 	off := addr - c.base
 	i := b.index(off)
@@ -55,9 +58,14 @@ func (b *Blocks) mustBeOpen(call string) {
 
 // mustBeWhole panics if r has not the shape of a block.
 func (b *Blocks) mustBeWhole(call string, r []byte) {
-	if len(r) > b.bytes || len(r) != cap(r) {
-		b.misused(call, addrOf(r), fmt.Sprintf("a slice of %d bytes and a capacity of %d is no block", len(r), cap(r)))
+	if len(r) <= b.bytes && len(r) == cap(r) {
+		return
 	}
+	why := ""
+	if b.chunkOf(addrOf(r)) != nil {
+		why = fmt.Sprintf("a slice of %d bytes and a capacity of %d is no block", len(r), cap(r))
+	}
+	b.misused(call, addrOf(r), why)
 }
 
 // whole returns how many slices at the start of src have the shape of a block,

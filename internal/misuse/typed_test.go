@@ -107,7 +107,7 @@ var typedPrograms = []program{
 			s := freehold.Must(freehold.MakeSlice[int](w.a, 9))
 			freehold.FreeSlice(w.a, slices.Insert(s[:8], 4, 1)) // within its capacity
 		}},
-	{"Append to a slice that the built-in append has moved", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
+	{"Append, beyond its capacity, to a slice that the built-in append has moved", always(panics("was it moved by append?")).andInTests(panics("was it moved by append?")),
 		func(w *world) {
 			s := append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)
 			freehold.Append(w.a, s, make([]int, 100)...)
@@ -115,6 +115,15 @@ var typedPrograms = []program{
 		func(w *world) {
 			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1))
 			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, s, make([]int, 100)...)))
+		}},
+	{"Append, within its capacity, to a slice that the built-in append has moved", caught{}.andInTests(reports("leak of")),
+		func(w *world) {
+			s := append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)
+			freehold.Append(w.a, s, 1)
+		},
+		func(w *world) {
+			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1))
+			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, s, 1)))
 		}},
 	{"FreeSlice of a slice as it was before Append", always(panics("double free")).andInTests(panics("in a freed block")),
 		func(w *world) {
