@@ -297,7 +297,8 @@ func (a *Arena) trim(maxBytes int) {
 
 // Close ends all blocks and gives all memory back to the parent. Later calls
 // panic, but for Close and those that only look. It takes one Free of the parent
-// for each chunk.
+// for each chunk. The arena is closed before its parent: Close after that of a
+// [freehold.Heap] panics, and in builds with the tag freehold_debug faults.
 func (a *Arena) Close() {
 	if a.state == closed {
 		return

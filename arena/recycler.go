@@ -267,7 +267,9 @@ func (r *Recycler) expire(now time.Time) (excess []*Arena) {
 }
 
 // Close closes the idle arenas. Those in use go on, and are closed when they
-// are put. A later Get panics; a second Close does nothing.
+// are put. A later Get panics; a second Close does nothing. The Recycler and the
+// arenas in use are closed before their parent: Close after that of a
+// [freehold.Heap] panics, and so may the Recycler's timer.
 func (r *Recycler) Close() {
 	r.ending.Lock()
 	defer r.ending.Unlock()

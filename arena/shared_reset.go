@@ -165,7 +165,8 @@ func (s *Shared) Outstanding() int { return s.Stats().Blocks }
 // Close gives all memory back to the parent, live blocks or not. Other
 // goroutines must have stopped using the arena; it panics, and changes nothing,
 // if a guard is held. Calls after Close panic, but for Close itself and Free of
-// an empty block.
+// an empty block. The arena is closed before its parent: Close after that of a
+// [freehold.Heap] panics.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -277,13 +277,15 @@ func (b *Blocks) Trim() { b.trim() }
 
 // Close ends the pool and all of its blocks, live or not, and gives the memory
 // back to the parent. Other goroutines must have stopped using the pool. Calls
-// after Close panic, but for Close itself.
+// after Close panic, but for Close itself. The pool is closed before its parent:
+// Close after that of a [freehold.Heap] panics, and other calls may fault.
 func (b *Blocks) Close() { b.close() }
 
 // CloseStrict is Close if no block is live or retired. Otherwise it changes
 // nothing and returns an error that says how many there are. A second call
 // returns nil.
 func (b *Blocks) CloseStrict() error {
+	b.askParent()
 	b.collect(true)
 	if live, retired := b.count(); live+retired > 0 {
 		return fmt.Errorf("freehold: Close of a pool with %d live blocks of %d bytes and %d retired ones", live, b.bytes, retired)

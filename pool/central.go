@@ -203,8 +203,22 @@ func (b *Blocks) trim() {
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
 }
 
+// askParent panics, in the parent's words, if that is closed already: what the
+// pool is about to read in the parent's memory would fault.
+func (b *Blocks) askParent() {
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	if len(b.central.chunks) == 0 {
+		return
+	}
+	if block, err := b.parent.Alloc(1, 1); err == nil { // an error is an answer too
+		b.parent.Free(block)
+	}
+}
+
 // close gives all chunks back.
 func (b *Blocks) close() {
+	b.askParent()
 	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()

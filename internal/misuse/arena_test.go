@@ -32,6 +32,9 @@ var arenaPrograms = []program{
 	{"Reset after Close of an arena", always(panics("of a closed arena")),
 		inArena(func(w *world, a *arena.Arena) { a.Close(); a.Reset() }),
 		inArena(func(w *world, a *arena.Arena) { a.Reset(); a.Close(); a.Close() })},
+	{"Close of an arena after Close of its heap", caught{plain: panics("after Close"), debug: faults, race: panics("after Close")},
+		inArena(func(w *world, a *arena.Arena) { take(a); w.heap.Close() }),
+		inArena(func(w *world, a *arena.Arena) { take(a); a.Close(); w.heap.Close() })},
 	{"free of Go memory to an arena", always(panics("which this arena did not hand out")),
 		inArena(func(w *world, a *arena.Arena) { take(a); a.Free(make([]byte, small)) }),
 		inArena(func(w *world, a *arena.Arena) { a.Free(take(a)) })},
@@ -176,6 +179,14 @@ var arenaPrograms = []program{
 			a := freehold.Must(r.Get(0))
 			r.Put(a)
 			a.Close()
+		},
+		recycled},
+	{"Close of a Recycler after Close of its heap", caught{plain: panics("after Close"), debug: faults, race: panics("after Close")},
+		func(w *world) {
+			r := arena.NewRecycler(w.heap, &arena.RecyclerOptions{Decay: -1})
+			r.Put(freehold.Must(r.Get(1000)))
+			w.heap.Close()
+			r.Close()
 		},
 		recycled},
 	{"Get from a Recycler after Close", always(panics("closed")),
