@@ -211,8 +211,9 @@ func (m *metaSpace) take() (uintptr, error) {
 	return m.next - metaSegmentBytes, nil
 }
 
-// give takes a segment back. It stays readable: whoever still holds a stale
-// span must not fault.
+// give takes a segment back. Where vm.HolesReadZero it stays readable, as zeros:
+// a goroutine with a stale span, by a misuse that races with Close, finds no
+// block and panics. Elsewhere, as on Windows, such a read faults.
 func (m *metaSpace) give(addr uintptr) {
 	decommit(addr, metaSegmentBytes) // refused: resident until it is used again
 	m.mu.Lock()

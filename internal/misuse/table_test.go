@@ -34,6 +34,9 @@ harm*: which one is a matter of nanoseconds; no block gets two owners, unless th
 each fall into the same few nanoseconds. *Fault* is the system's, at the guilty
 instruction. *Race report* is the race detector's. *Test fails* names the block and where it was allocated. A dot is no
 promise: the mistake may show or not, and what follows from it is open.
+
+A misuse that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
+just been given back. It reads zero there, and is a panic as above. On Windows the read is a fault instead.
 `
 
 // table returns docs/reliability.md.
