@@ -52,7 +52,8 @@ const (
 //
 // Live memory stays below 80 MiB for each goroutine, of which there are four if
 // the allocator is Concurrent. An arena, which keeps what is freed, needs up to
-// 512 MiB in a subtest. All of it takes a second or, with -race, ten.
+// 512 MiB in a subtest. All of it takes a second or, with -race, ten. With -short
+// the random programs are fewer.
 func TestAllocator(t *testing.T, new func(t *testing.T) freehold.Allocator, o *Options) {
 	opts := Options{}
 	if o != nil {
@@ -122,7 +123,19 @@ var sizes = []struct {
 	{2 << 20, "a huge page"},
 	{2<<20 + 1, "just above it"},
 	{3 << 20, "more than a huge page"},
-	{9 << 20, "several huge pages"},
+	{5 << 20, "several huge pages"},
+}
+
+// large is a size above which a test holds few blocks, and tries few pairs of
+// sizes: each block has its own pages, and filling them takes the time.
+const large = 64 << 10
+
+// some is how many blocks of a size a test holds: n, or two if they are large.
+func some(n, size int) int {
+	if size > large {
+		return 2
+	}
+	return n
 }
 
 // must allocates a block that must be had by the options, or may be refused: then
@@ -156,6 +169,17 @@ func (s *shelf) add(b []byte) {
 	s.blocks = append(s.blocks, h)
 }
 
+// checkEdges verifies both ends of every pattern. A block that was damaged
+// between them is found by clear, for the damage stays.
+func (s *shelf) checkEdges(when string) {
+	s.t.Helper()
+	for _, h := range s.blocks {
+		if i := h.p.damagedEdge(h.b); i >= 0 {
+			s.t.Fatalf("%s: byte %d of the block of %d bytes at %#x has changed", when, i, len(h.b), addrOf(h.b))
+		}
+	}
+}
+
 // check verifies every pattern.
 func (s *shelf) check(when string) {
 	s.t.Helper()
@@ -185,12 +209,12 @@ func checkSizes(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	for range 2 { // the second time the memory has been used before
 		for _, c := range sizes {
-			for range 4 {
+			for range some(4, c.size) {
 				if b := must(t, a, o, c.size, 1); b != nil {
 					s.add(b)
 				}
 			}
-			s.check(fmt.Sprintf("after Alloc of %d bytes (%s)", c.size, c.why))
+			s.checkEdges(fmt.Sprintf("after Alloc of %d bytes (%s)", c.size, c.why))
 		}
 		s.clear("at the end")
 	}
@@ -211,13 +235,13 @@ func checkAlignments(t testing.TB, a freehold.Allocator, o Options) {
 	}
 	for _, c := range aligns {
 		for _, size := range []int{1, 8, 24, 100, 640, 4097, 40000, 1<<20 + 1} {
-			for range 3 {
+			for range some(3, size) {
 				if b := must(t, a, o, size, c.align); b != nil {
 					s.add(b)
 				}
 			}
 		}
-		s.check(fmt.Sprintf("after blocks aligned to %d (%s)", c.align, c.why))
+		s.checkEdges(fmt.Sprintf("after blocks aligned to %d (%s)", c.align, c.why))
 	}
 	s.clear("at the end")
 }
@@ -229,7 +253,8 @@ func checkZeroed(t testing.TB, a freehold.Allocator, o Options) {
 			continue
 		}
 		for _, align := range []int{1, min(64, o.MaxAlign)} {
-			var dirty, clean [8][]byte
+			dirty := make([][]byte, some(8, c.size))
+			clean := make([][]byte, len(dirty))
 			for i := range dirty {
 				dirty[i] = must(t, a, o, c.size, align)
 				setAll(dirty[i], 0xFF)
@@ -286,8 +311,14 @@ func checkResize(t testing.TB, a freehold.Allocator, o Options) {
 		}
 		for _, from := range sizes {
 			for _, to := range sizes {
-				if larger := max(from.size, to.size); larger > o.MaxSize || larger > 64<<10 && align != 16 {
-					continue // for large sizes, which take long, one alignment will do
+				smaller, larger := min(from.size, to.size), max(from.size, to.size)
+				if larger > o.MaxSize {
+					continue
+				}
+				// For large sizes one alignment will do, and few of the small ones as
+				// the other size.
+				if larger > large && (align != 16 || smaller > 1 && smaller < 4096) {
+					continue
 				}
 				s.add(must(t, a, o, 24, 1))
 				b := must(t, a, o, from.size, align)
@@ -545,8 +576,12 @@ func randomProgram(r *rand.Rand, instructions int) []byte {
 
 // checkPrograms: random programs give right answers.
 func checkPrograms(t testing.TB, a freehold.Allocator, o Options) {
+	programs := 8
+	if testing.Short() {
+		programs = 2
+	}
 	r := rand.New(rand.NewPCG(3, 4))
-	for range 8 {
+	for range programs {
 		Run(t, a, randomProgram(r, 150))
 	}
 }
@@ -556,11 +591,15 @@ func checkConcurrent(t testing.TB, a freehold.Allocator, o Options) {
 	if !o.Concurrent {
 		t.Skip("not for concurrent use")
 	}
+	programs := 3 // of each goroutine
+	if testing.Short() {
+		programs = 1
+	}
 	var wg sync.WaitGroup
 	for g := range 4 {
 		r := rand.New(rand.NewPCG(5, uint64(g)))
 		wg.Go(func() {
-			for range 3 {
+			for range programs {
 				Run(t, a, randomProgram(r, 150))
 			}
 		})
