@@ -10,7 +10,11 @@ func (a Adapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.Alloc(s
 
 var NewHeap = newHeap
 
-var Check = (*Heap).check
+var (
+	Check  = (*Heap).check
+	Fill   = fill
+	AllSet = allSet
+)
 
 // Tick is what the timer does.
 func (h *Heap) Tick() { h.tend() }

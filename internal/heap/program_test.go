@@ -59,9 +59,9 @@ func program(r *rand.Rand, calls int) []byte {
 // Several goroutines run programs on one heap, while others trim it, tick,
 // read its figures and change the number of processors.
 func TestProgramsAtOnce(t *testing.T) {
-	calls := 20000
+	calls := 8000
 	if testing.Short() {
-		calls = 2000
+		calls = 1000
 	}
 	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
 	done := make(chan bool)
@@ -117,11 +117,8 @@ func TestBlocksFreedElsewhere(t *testing.T) {
 	for range 2 {
 		wg.Go(func() {
 			for b := range blocks {
-				for _, v := range b {
-					if v != byte(len(b)) {
-						t.Errorf("a block of %d bytes holds %d", len(b), v)
-						break
-					}
+				if !heap.AllSet(b, byte(len(b))) {
+					t.Errorf("a block of %d bytes holds %x", len(b), b)
 				}
 				h.Free(b)
 			}
@@ -137,9 +134,7 @@ func TestBlocksFreedElsewhere(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for i := range b {
-					b[i] = byte(len(b))
-				}
+				heap.Fill(b, byte(len(b)))
 				blocks <- b
 			}
 		})
