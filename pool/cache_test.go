@@ -71,7 +71,11 @@ func TestCachesShareBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	live := map[*byte]bool{}
 	var mine [][]byte
-	for range 20000 {
+	rounds := 20000
+	if testing.Short() {
+		rounds = 2000 // of which 80 close a cache or trim
+	}
+	for range rounds {
 		c := caches[r.IntN(len(caches))]
 		for range r.IntN(100) {
 			x, err := c.Get()
