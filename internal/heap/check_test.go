@@ -1,7 +1,9 @@
 package heap
 
 import (
+	"maps"
 	"math/bits"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -33,6 +35,9 @@ func (h *Heap) check(t testing.TB) {
 	holes := map[uint8]int{}
 	spans := map[uint8]int{}
 	partial := map[uint8]int{}
+	empty := map[uint8]int{}
+	objects := map[uintptr]uintptr{} // of metadata, by size
+	object := func(size uintptr) { objects[roundUp(size, objectUnit)]++ }
 	var largeBlocks int
 	var largeBytes uintptr
 
@@ -52,6 +57,7 @@ func (h *Heap) check(t testing.TB) {
 			if s.base != at || s.pages == 0 || s.end() > segment.base+segment.size || s.owner != h.id {
 				t.Fatalf("page %#x: span %+v does not fit", at, *s)
 			}
+			object(spanBytes)
 			dirty := r.dirty.count(r.pageIndex(at), s.pages)
 			if r.tableCost(at, s.end()-pageBytes) != 0 {
 				t.Fatalf("run %#x: its words are not charged", at)
@@ -115,6 +121,10 @@ func (h *Heap) check(t testing.TB) {
 						t.Fatalf("span %#x block %d: states at %#x and %#x, want %#x", at, i, begin, inside, want)
 					}
 				}
+				object(class.bitsBytes())
+				if s.live == 0 {
+					empty[s.class]++
+				}
 				live[s.class] += int(s.live)
 				holes[s.class] += int(s.holes)
 				spans[s.class]++
@@ -122,6 +132,12 @@ func (h *Heap) check(t testing.TB) {
 			previous = s.kind
 			at = s.end()
 		}
+	}
+	for i := range h.caches {
+		cacheAt(h.caches[i].Load()).eachObject(object)
+	}
+	for o := range h.own {
+		cacheAt(o.cache.Load()).eachObject(object)
 	}
 	var slabs uintptr
 	for _, size := range h.meta.room {
@@ -159,15 +175,57 @@ func (h *Heap) check(t testing.TB) {
 		stocked := 0
 		for at := c.stock.head; at != 0; at = magazineAt(at).next {
 			stocked += int(magazineAt(at).n)
+			object(classes[i].magazineBytes())
+		}
+		for range c.empties.n {
+			object(classes[i].magazineBytes())
+		}
+		for at := c.limbo; at != 0; at = uintptr(*bitmap(at + classes[i].statesBytes()).word(0)) {
+			object(classes[i].bitsBytes())
 		}
 		if stocked != c.stocked || c.stocked > c.out {
 			t.Fatalf("class %d: %d blocks stocked, want %d, %d out", i, c.stocked, stocked, c.out)
 		}
-		if c.out != live[class] || c.holes != holes[class] || c.spans != spans[class] || c.partial.length() != partial[class] {
-			t.Fatalf("class %d: out %d, holes %d, spans %d, partial %d; want %d, %d, %d, %d",
-				i, c.out, c.holes, c.spans, c.partial.length(), live[class], holes[class], spans[class], partial[class])
+		if c.out != live[class] || c.holes != holes[class] || c.spans != spans[class] || c.empty != empty[class] || c.partial.length() != partial[class] {
+			t.Fatalf("class %d: out %d, holes %d, spans %d, empty %d, partial %d; want %d, %d, %d, %d, %d",
+				i, c.out, c.holes, c.spans, c.empty, c.partial.length(), live[class], holes[class], spans[class], empty[class], partial[class])
 		}
 	}
+	if got := h.meta.objects(); !maps.Equal(got, objects) {
+		t.Fatalf("objects of metadata by size: %v, of which %v are in use", got, objects)
+	}
+}
+
+// eachObject calls f with the size of each object that c is made of.
+func (c *cache) eachObject(f func(size uintptr)) {
+	if c == &noCache {
+		return
+	}
+	f(cacheBytes)
+	for i := range classes {
+		if c.loaded(uint8(i)) != nil {
+			f(classes[i].magazineBytes())
+		}
+		if c.spares[i] != 0 {
+			f(classes[i].magazineBytes())
+		}
+	}
+}
+
+// objects returns how many objects there are, by size.
+func (m *meta) objects() map[uintptr]uintptr {
+	n := map[uintptr]uintptr{}
+	for _, segment := range m.segments {
+		for at := segment; at < segment+metaSegmentBytes; at += slabBytes {
+			if slices.Contains(m.unused, at) {
+				continue
+			}
+			if s := slabAt(at); s.live > 0 {
+				n[s.size] += s.live
+			}
+		}
+	}
+	return n
 }
 
 // joined returns ranges in order of address, neighbours as one.

@@ -27,6 +27,12 @@ func goHome(h *Heap) {
 	for i := range h.central {
 		h.central[i].shrink(h)
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range taken {
+		h.freeObject(c.addr(), cacheBytes)
+	}
+	h.freeEmptySlabs()
 	h.draining = false
 }
 
@@ -270,6 +276,19 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	}
 }
 
+// Where nothing but limbo is left to give back, a drain is worth its cost.
+func TestLimboIsWorthADrain(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 1 << 20})
+	h.Free(alloc(t, h, 100))
+	goHome(h)
+	if n := h.count(); n.cached > 0 || h.limbo.bytes == 0 || n.empty != int(h.limbo.bytes) {
+		t.Fatalf("%d bytes in limbo: %+v", h.limbo.bytes, n)
+	}
+	if !h.worthADrain(1) {
+		t.Error("a refused request would not drain the heap")
+	}
+}
+
 // liveByASecondEntry returns a block of its span that is live, and one that came
 // home by one entry and was then allocated from the other, filled with 5.
 func liveByASecondEntry(t *testing.T, h *Heap, size int) (keep, b []byte) {
@@ -301,6 +320,31 @@ func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
 	}
 	h.Free(b)
 	h.Free(keep)
+}
+
+// A span in which every block is live is on no list, though one of them is live by
+// a second entry.
+func TestSpanOfLiveBlocksIsOnNoList(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("nobody looks at such a span here")
+	}
+	h := newHeap(t, Options{})
+	const size = 30000
+	var live [][]byte
+	for range classes[classFor(size, 1)].blocks {
+		live = append(live, alloc(t, h, size))
+	}
+	_, e := entryOf(live[1])
+	h.Free(live[1])
+	goHome(h)
+	if was := e.claim(size); was < freeZero {
+		t.Fatal("the block is not free")
+	}
+	h.Trim()
+	h.check(t)
+	for _, b := range live {
+		h.Free(b)
+	}
 }
 
 // The memory of a block that came home by one entry and is live by the other is

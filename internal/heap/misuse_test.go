@@ -141,6 +141,19 @@ func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
 	h.Free(first)
 }
 
+// Whoever tries again and again to free what is no block takes no memory by it.
+func TestMisuseCostsNoMemory(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 64)
+	h.Free(b)
+	for range 3 {
+		if panicOf(func() { h.Free(b) }) == "" {
+			t.Fatal("a block was freed twice")
+		}
+	}
+	h.check(t) // which finds metadata that nobody has
+}
+
 func TestCloseTwice(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 10)

@@ -79,6 +79,22 @@ func TestOwnCacheMisuse(t *testing.T) {
 	other.Free(foreign)
 }
 
+// A cache that was closed leaves nothing in the heap.
+func TestClosedOwnCacheIsForgotten(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	b, err := o.Alloc(64, 8, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Free(b)
+	o.Close()
+	if len(h.own) != 0 {
+		t.Errorf("the heap remembers %d caches", len(h.own))
+	}
+	h.check(t)
+}
+
 // A heap that is closed takes the memory of its caches away.
 func TestOwnCacheOfClosedHeap(t *testing.T) {
 	h := newHeap(t, Options{})
@@ -86,7 +102,7 @@ func TestOwnCacheOfClosedHeap(t *testing.T) {
 	b, _ := o.Alloc(64, 8, false)
 	o.Free(b)
 	h.Close()
-	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }} {
+	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }, func() { newOwnCache(h) }} {
 		if got := panicOf(do); !strings.Contains(got, "after Close") {
 			t.Errorf("panic %q", got)
 		}
