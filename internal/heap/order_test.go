@@ -11,6 +11,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -84,6 +85,21 @@ func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 	renewed("Free")
 }
 
+// Advice of which the system took a part ends with the block too.
+func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1<<20)
+	restore := refuse(vm.OpAdvise)
+	err := Advise(b, vm.Sequential)
+	restore()
+	if err == nil {
+		t.Fatal("the advice was taken")
+	}
+	if calls := callsOf(func() { h.Free(b) }); calls[vm.OpRenew] != 1 {
+		t.Errorf("the pages were mapped anew %d times", calls[vm.OpRenew])
+	}
+}
+
 // lose has the system leave a run of 4 MiB without access.
 func lose(t *testing.T, h *Heap) {
 	t.Helper()
@@ -118,6 +134,46 @@ func TestTrimMapsLostRunsAnew(t *testing.T) {
 	if st := h.Stats(); h.lost.head != 0 || st.Active != st.LargeBytes {
 		t.Errorf("after Trim: %+v", st)
 	}
+}
+
+// Before the heap gives up what the system refused, it tries again what the system
+// refused before.
+func TestRefusalMapsLostRunsAnew(t *testing.T) {
+	h := newHeap(t, Options{})
+	lose(t, h)
+	drained := false
+	defer pin.OnWait(func(p *pin.Places) { drained = drained || p == &h.places })()
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpCommit && !drained {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+	_, err := h.Alloc(256<<20, 8, false)
+	restore()
+	if err != nil || !drained {
+		t.Fatalf("drained: %v, %v", drained, err)
+	}
+	if h.lost.head != 0 {
+		t.Error("the run is still lost")
+	}
+}
+
+func TestRefusalTriesAgainWhatWasRefused(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 2<<20 - 1}) // so low that it counts at each refusal
+	small, _ := alloc(t, h, 1000), alloc(t, h, 1000)
+	b, _ := alloc(t, h, 1<<20), alloc(t, h, 40000)
+	h.Free(b)
+	restore := refuse(vm.OpDecommit)
+	h.Trim()
+	restore()
+	h.Free(small)        // something to drain ...
+	h.drainedAt.Store(0) // ... that was not drained just now
+	b, err := h.Alloc(1<<20+pageBytes, 8, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Free(b)
 }
 
 // What only caches hold is memory too: a limit does not refuse before it is
@@ -203,6 +259,125 @@ func TestHolesAreMadeOnce(t *testing.T) {
 	}
 	if calls := callsOf(h.Trim); calls[vm.OpDecommit] != 0 {
 		t.Errorf("%d system calls for holes that are there", calls[vm.OpDecommit])
+	}
+}
+
+func TestHolesGrowWithWhatIsFreed(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	const size = 4096
+	var live [][]byte
+	for range classes[classFor(size, 1)].blocks {
+		live = append(live, alloc(t, h, size))
+	}
+	holes := 0
+	for range 2 {
+		for _, b := range live[:2] {
+			h.Free(b)
+		}
+		live = live[2:]
+		h.Trim()
+		now := h.central[classFor(size, 1)].holes
+		if now <= holes {
+			t.Errorf("holes of %d bytes, and %d after more was freed", holes, now)
+		}
+		holes = now
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+}
+
+// keepBusy moves blocks of a class, so that the next tick drains no cache.
+func keepBusy(t *testing.T, h *Heap) {
+	t.Helper()
+	var live [][]byte
+	for range 1000 {
+		live = append(live, alloc(t, h, 200))
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+}
+
+// A class that was at rest and moves blocks again comes to rest again, while
+// others work: its stock goes home.
+func TestClassRestsAgain(t *testing.T) {
+	h := newHeap(t, Options{})
+	c := &h.central[classFor(64, 1)]
+	rest := func() {
+		t.Helper()
+		for range 2 {
+			keepBusy(t, h)
+			h.Tick()
+		}
+		if !c.rested || c.stocked != 0 {
+			t.Errorf("at rest: %v, with %d blocks in stock", c.rested, c.stocked)
+		}
+	}
+	var live [][]byte
+	for range 5000 {
+		live = append(live, alloc(t, h, 64))
+	}
+	rest()
+	for _, b := range live {
+		h.Free(b)
+	}
+	if c.stocked == 0 {
+		t.Error("nothing is in stock")
+	}
+	rest()
+}
+
+// What a cache gives back to a class at rest goes on to the system, while other
+// classes work.
+func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newOwnCache(h)
+	c := &h.central[classFor(4096, 1)]
+	b, err := o.Alloc(4096, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Free(b)
+	for range 2 {
+		keepBusy(t, h)
+		h.Tick()
+	}
+	if !c.rested || c.spans != 1 {
+		t.Fatalf("at rest: %v, with %d spans", c.rested, c.spans)
+	}
+	o.Close()
+	keepBusy(t, h)
+	h.Tick()
+	if c.spans != 0 {
+		t.Error("the span is still there")
+	}
+}
+
+// The timer does not stop before what the caches held lies in holes.
+func TestTimerRunsUntilHolesAreMade(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{Decay: never})
+	var live [][]byte
+	for range classes[classFor(4096, 1)].blocks {
+		live = append(live, alloc(t, h, 4096))
+	}
+	for _, b := range live[:2] { // into a cache
+		h.Free(b)
+	}
+	for n := 0; h.alarm.set(); n++ {
+		if n > 20 {
+			t.Fatal("the timer does not stop")
+		}
+		h.Tick()
+	}
+	if h.central[classFor(4096, 1)].holes == 0 {
+		t.Error("no holes were made")
 	}
 }
 
@@ -334,6 +509,31 @@ func TestLongRunsAreGivenBackFirst(t *testing.T) {
 	h.check(t)
 }
 
+// What was freed beside a run whose memory was being given back goes too.
+func TestRunsFreedDuringAPurgeArePurged(t *testing.T) {
+	for _, side := range []int{0, 2} {
+		h := newHeap(t, Options{})
+		b := [...][]byte{alloc(t, h, 1<<20), alloc(t, h, 1<<20), alloc(t, h, 1<<20)}
+		h.Free(b[1])
+		calls := 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if op == vm.OpDecommit {
+				if calls++; calls == 1 {
+					h.Free(b[side])
+				}
+			}
+			return nil
+		})
+		h.tending.Lock()
+		h.purge(^uintptr(0))
+		h.tending.Unlock()
+		restore()
+		if calls == 0 || h.runs.dirty != 0 {
+			t.Errorf("side %d: %d free pages with memory after %d calls", side, h.runs.dirty, calls)
+		}
+	}
+}
+
 func TestHugePagesAreNotSplit(t *testing.T) {
 	h := newHeap(t, Options{HugePages: true})
 	var live, free [][]byte
@@ -350,6 +550,28 @@ func TestHugePagesAreNotSplit(t *testing.T) {
 	}
 	for _, b := range live {
 		h.Free(b)
+	}
+}
+
+// Nor are they split where a block is made zero over pages without memory.
+func TestZeroingSplitsNoHugePages(t *testing.T) {
+	if !vm.TellsResident || !vm.HolesReadZero {
+		t.Skip("zeroing gives nothing back here")
+	}
+	const size, from, to = 2 << 20, 1 << 20, 1<<20 + 64<<10
+	h := newHeap(t, Options{HugePages: true})
+	b := alloc(t, h, size)
+	fill(b, 1)
+	if err := vm.Decommit(addrOf(b[from:]), to-from); err != nil {
+		t.Fatal(err)
+	}
+	h.Free(b)
+	calls := callsOf(func() { b, _ = h.Alloc(size, 8, true) })
+	if calls[vm.OpResident] == 0 || calls[vm.OpDecommit] != 0 {
+		t.Errorf("the heap asked %d times what is resident, and gave pages back %d times", calls[vm.OpResident], calls[vm.OpDecommit])
+	}
+	if !allSet(b, 0) {
+		t.Error("not zero")
 	}
 }
 
@@ -397,6 +619,70 @@ func TestLimitIsExact(t *testing.T) {
 	}
 }
 
+// A request is served from free pages though it needs slabs beside them: for a
+// span, for its states and for a magazine.
+func TestRefusalMakesRoomForSlabs(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 4 << 20})
+	b := alloc(t, h, 2<<20)
+	h.maxBytes = h.runs.committed
+	h.Free(b)
+	alloc(t, h, 8) // of the class with the shortest span
+}
+
+// Nor does a request that is refused keep what it had taken.
+func TestRefusalsCostNoMemory(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 4 << 20})
+	for {
+		if _, err := h.Alloc(40000, 8, false); err != nil {
+			break
+		}
+	}
+	refused := 0
+	for size := 8; size <= maxSmall; size *= 2 {
+		for range 3 {
+			if _, err := h.Alloc(size, 8, false); err != nil {
+				refused++
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	h.check(t) // which finds metadata that nobody has
+
+	h = newHeap(t, Options{})
+	alloc(t, h, 40000)
+	h.maxBytes = h.runs.committed
+	if _, err := h.Alloc(100000, 1<<20, false); err == nil {
+		t.Error("a run with others before and behind it was not refused")
+	}
+	h.check(t)
+}
+
+// A block that cannot be cut, for its tables would pass the limit, keeps its pages.
+func TestCutThatTheLimitRefuses(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 64 << 20})
+	b := alloc(t, h, 5*segmentBytes)
+	h.maxBytes = h.runs.committed
+	r, ok := h.Resize(b, len(b)/2)
+	if s := spanAt(addrOf(b)); !ok || s.bytes() != uintptr(len(b)) {
+		t.Fatalf("Resize: %v, with %d bytes of pages", ok, s.bytes())
+	}
+	h.check(t) // which finds metadata that nobody has
+	h.Free(r)
+}
+
+// Room that is too little for a span of large blocks is enough for one of them.
+func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 16<<20)
+	h.maxBytes = h.runs.committed + 100<<10
+	b := alloc(t, h, 32<<10)
+	if s := spanAt(addrOf(b)); s.kind != largeRun {
+		t.Error("there was room for a span")
+	}
+}
+
 // held returns how many bytes of addresses the heaps have, or had and left.
 func held() (n uintptr) {
 	addresses.mu.Lock()
@@ -429,6 +715,7 @@ func TestRefusedSegmentsLoseNoAddresses(t *testing.T) {
 	if calls := callsOf(func() { h.Alloc(900<<10, 8, false) }); calls[vm.OpRevoke] == 0 {
 		t.Error("the limit did not refuse 3 MiB")
 	}
+	h.check(t)
 	h.Close()
 	if after := held(); after > before {
 		t.Errorf("the limit refused, and %d bytes of addresses are lost", after-before)
@@ -450,6 +737,7 @@ func TestRefusedSegmentsLoseNoAddresses(t *testing.T) {
 		if err == nil || commits < 2 {
 			t.Fatalf("%d commits, %v", commits, err)
 		}
+		h.check(t)
 		h.Close()
 		if after := held(); after > before {
 			t.Errorf("the system refused, and %d bytes of addresses are lost", after-before)
@@ -720,6 +1008,22 @@ func TestEmptySlabsAreGivenBack(t *testing.T) {
 	}
 	if h.meta.bytes > 2*slabBytes || full < 8*slabBytes {
 		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.meta.bytes)
+	}
+}
+
+// Trim gives back the slabs that are kept at hand otherwise.
+func TestTrimLeavesNoEmptySlab(t *testing.T) {
+	h := newHeap(t, Options{})
+	for size := 8; size <= maxSmall; size *= 2 {
+		h.Free(alloc(t, h, size))
+	}
+	h.Trim()
+	for _, at := range h.meta.room {
+		for ; at != 0; at = slabAt(at).next {
+			if s := slabAt(at); s.live == 0 {
+				t.Errorf("a slab for objects of %d bytes is empty", s.size)
+			}
+		}
 	}
 }
 

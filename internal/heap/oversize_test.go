@@ -109,6 +109,24 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	}
 }
 
+// A heap that had nothing to give back for long notices all the same what comes
+// back.
+func TestOversizeRunThatComesBackAfterARestStays(t *testing.T) {
+	h := newHeap(t, Options{})
+	for range 2 * oversizeTicksPerDecay {
+		h.tendOversize()
+	}
+	for cycle := range 2 {
+		useAndFree(t, h, 64<<20)
+		for range 3 {
+			h.tendOversize()
+		}
+		if kept := h.keeps() > 0; kept != (cycle == 1) {
+			t.Errorf("cycle %d: the run stayed: %v", cycle, kept)
+		}
+	}
+}
+
 // A run that the system does not take back keeps no timer running.
 func TestOversizeTimerStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -351,6 +351,49 @@ func TestZeroedWhateverTheSystemRefuses(t *testing.T) {
 	}
 }
 
+// The pages of an answer are cleared though there is none to the next question.
+func TestZeroedWhereTheSystemStopsAnswering(t *testing.T) {
+	if !vm.TellsResident {
+		t.Skip("this system never answers")
+	}
+	h := newHeap(t, Options{})
+	size := askPages*int(vm.PageBytes()) + 4<<20
+	b := alloc(t, h, size)
+	fill(b, 1)
+	h.Free(b)
+	asked := 0
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpResident {
+			if asked++; asked > 1 {
+				return syscall.ENOMEM
+			}
+		}
+		return nil
+	})
+	b, err := h.Alloc(size, 8, true)
+	restore()
+	if err != nil || asked != 2 || !allSet(b, 0) {
+		t.Errorf("not zero, after %d questions, %v", asked, err)
+	}
+}
+
+// Whole units are dropped, the ends are cleared, and the neighbours stay.
+func TestDroppingClearsTheEnds(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 6<<20+3*pageBytes)
+	for _, size := range []int{pageBytes, 1 << 20, 2 << 20, 6 << 20} {
+		fill(b, 1)
+		part := b[pageBytes:][:size]
+		zeroByDropping(addrOf(part), uintptr(size), vm.HugePageBytes)
+		if !allSet(part, 0) {
+			t.Errorf("%d bytes: not zero", size)
+		}
+		if !allSet(b[:pageBytes], 1) || !allSet(b[pageBytes+size:], 1) {
+			t.Errorf("%d bytes: the neighbours changed", size)
+		}
+	}
+}
+
 func TestZeroingTakesNoGoMemory(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 4<<20)
