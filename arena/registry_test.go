@@ -234,3 +234,16 @@ func TestRemoveAndCloseOfASharedMeet(t *testing.T) {
 		t.Errorf("%d arenas of 2", r.Len())
 	}
 }
+
+func TestTrimTellsTheRegistry(t *testing.T) {
+	var r Registry
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	r.Add("a", a)
+	freehold.Must(a.Alloc(100, 8))
+	a.Reset()
+	a.Trim(0)
+	if used, reserved := a.member.figures(); used != 0 || reserved != 0 {
+		t.Errorf("%d of %d bytes in an arena that holds none", used, reserved)
+	}
+}

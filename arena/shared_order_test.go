@@ -287,3 +287,101 @@ func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// mustHoldEachChunkOnce checks that every chunk with memory stands at a place or in
+// one list.
+func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := map[*sharedChunk]int{}
+	for i := range s.table {
+		n[s.table[i].Load()]++
+	}
+	lists := [][]*sharedChunk{s.full, s.unplaced, s.outdated, s.spare, s.spareOwn.all()}
+	for _, r := range s.retired {
+		lists = append(lists, r.chunks)
+	}
+	for _, list := range lists {
+		for _, c := range list {
+			n[c]++
+		}
+	}
+	for _, c := range s.chunks {
+		if n[c] != 1 {
+			t.Errorf("a chunk of %d bytes is in %d lists", len(c.mem), n[c])
+		}
+	}
+}
+
+// TestFreeAfterResetKeepsTheChunk: a Free takes the place of a chunk that Reset has
+// given up.
+func TestFreeAfterResetKeepsTheChunk(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are at one place
+	s := newSharedOver(t, alloctest.New(t), nil)
+	b := freehold.Must(s.Alloc(8, 8))
+	s.Reset()
+	s.Free(b)
+	s.mustHoldEachChunkOnce(t)
+}
+
+// TestChunkThatWasNotNeededIsKept: while a chunk was fetched for a place, that got
+// another one with room.
+func TestChunkThatWasNotNeededIsKept(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are at one place
+	s := newSharedOver(t, alloctest.New(t), nil)
+	for range 2 {
+		s.mu.Lock()
+		c := freehold.Must(s.grow(8, 8, false, false))
+		c.generation = s.generation.Load()
+		b := s.takeHere(8, 8, c)
+		s.mu.Unlock()
+		if b == nil {
+			t.Error("no block")
+		}
+	}
+	s.mustHoldEachChunkOnce(t)
+}
+
+// TestAllocTakesWhatGuardsHaveLeft: chunks that a guard kept from being recycled at
+// Reset are recycled before the parent is asked for more.
+func TestAllocTakesWhatGuardsHaveLeft(t *testing.T) {
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096})
+	g := s.Enter()
+	for range 40 {
+		freehold.Must(s.Alloc(1000, 8))
+	}
+	s.Reset()
+	g.Leave()
+	before := s.reserved
+	freehold.Must(s.Alloc(1000, 8))
+	if s.reserved != before {
+		t.Errorf("%d bytes more from the parent beside %d that nobody sees", s.reserved-before, before)
+	}
+}
+
+// deadParent is a parent that fails once it is dead.
+type deadParent struct {
+	freehold.Allocator
+	dead bool
+}
+
+func (p *deadParent) Alloc(size, align int) ([]byte, error) {
+	if p.dead {
+		return nil, freehold.ErrOutOfMemory
+	}
+	return p.Allocator.Alloc(size, align)
+}
+
+// TestSmallBlockFromALargeOnesChunk: where the parent fails, a chunk that was made
+// for one large block serves.
+func TestSmallBlockFromALargeOnesChunk(t *testing.T) {
+	parent := &deadParent{Allocator: alloctest.New(t)}
+	s := newSharedOver(t, parent, &SharedOptions{ChunkBytes: 4096})
+	freehold.Must(s.Alloc(100000, 8))
+	s.Reset()
+	parent.dead = true
+	if _, err := s.Alloc(8, 8); err != nil {
+		t.Error(err)
+	}
+}
