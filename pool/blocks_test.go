@@ -281,6 +281,23 @@ func TestTrimGivesBackWhatIsFree(t *testing.T) {
 	}
 }
 
+// A block has room for its size, and the limit for what one chunk takes.
+func TestBoundsMayBeReached(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	x := freehold.Must(b.Alloc(10, 1))
+	r, ok := b.Resize(x, 64)
+	if !ok || len(r) != 64 {
+		t.Errorf("Resize of 10 bytes to 64: %v", ok)
+	}
+	b.Free(r)
+	one := newBlocks(t, 64, 8, &pool.Options{MaxBytes: b.Stats().ReservedBytes})
+	if x, err := one.Alloc(64, 8); err != nil {
+		t.Error(err)
+	} else {
+		one.Free(x)
+	}
+}
+
 func TestCloseStrict(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r, q := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))

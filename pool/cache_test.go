@@ -240,6 +240,18 @@ func TestTrimUnderACache(t *testing.T) {
 	}
 }
 
+// A pool that is closed gives back all that it kept for its caches.
+func TestCloseUnderACache(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil) // the parent fails the test for leaks
+	c := b.Cache()
+	for _, x := range get(c, 5000) {
+		b.Free(x)
+	}
+	b.Trim()
+	b.Close()
+	c.Close()
+}
+
 func TestCacheAtTheLimit(t *testing.T) {
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 100})
 	c, other := b.Cache(), b.Cache()
