@@ -186,3 +186,20 @@ func TestAdviseFile(t *testing.T) {
 	}
 	wantFilled(t, addr, size, 0, "advised")
 }
+
+// A device has no size that its mapping could pass.
+func TestMapFileOfADevice(t *testing.T) {
+	f, err := os.OpenFile("/dev/zero", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no device to map: ", err)
+	}
+	defer f.Close()
+	addr, err := MapFile(f, 0, PageBytes(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := bytesAt(addr, PageBytes()); b[0] != 0 {
+		t.Error("not zero")
+	}
+	must(t, UnmapFile(addr, PageBytes()))
+}

@@ -463,3 +463,13 @@ func TestConcurrent(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+func TestResidentTakesAnElementForEachPage(t *testing.T) {
+	size := 2 * PageBytes()
+	addr, err := Reserve(size, PageBytes())
+	must(t, err)
+	must(t, Commit(addr, size))
+	for _, n := range []int{0, 1, 3} {
+		wantPanic(t, "2 pages", "freehold: vm: ", func() { Resident(addr, size, make([]byte, n)) })
+	}
+}
