@@ -13,6 +13,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
 )
 
 type point struct{ x, y, z float64 }
@@ -300,6 +301,20 @@ func TestAppendOfItself(t *testing.T) {
 			}
 			freehold.FreeSlice(a, got)
 		}
+	}
+}
+
+// What lies right behind a slice's block is no part of it.
+func TestAppendOfTheNeighbour(t *testing.T) {
+	a := arena.New(alloctest.New(t), nil)
+	defer a.Close()
+	s := freehold.Must(freehold.Clone(a, []byte("0123456789abcdef")))
+	v := freehold.Must(freehold.Clone(a, []byte("0123")))
+	if &v[0] != (*byte)(unsafe.Add(unsafe.Pointer(&s[0]), len(s))) {
+		t.Fatal("the slices are no neighbours")
+	}
+	if got := freehold.Must(freehold.Append(a, s, v...)); string(got) != "0123456789abcdef0123" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -146,8 +146,10 @@ func TestSmallBlocksOfLargeAlignment(t *testing.T) {
 func TestResizeLeavesNoHalfEmptyBlock(t *testing.T) {
 	h := newHeap(t)
 	b := freehold.Must(h.Alloc(1000, 8))
-	if _, ok := h.Resize(b, 100); ok {
-		t.Error("a block of 1000 bytes was left in place for 100")
+	for _, size := range []int{100, 400} {
+		if _, ok := h.Resize(b, size); ok {
+			t.Errorf("a block of 1000 bytes was left in place for %d", size)
+		}
 	}
 	r, ok := h.Resize(b, 1000)
 	if !ok || len(r) != 1000 || &r[0] != &b[0] {
