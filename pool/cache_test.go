@@ -315,6 +315,19 @@ func TestManyCaches(t *testing.T) {
 	}
 }
 
+// The number of a closed cache is the next one's.
+func TestCacheNumbersAreUsedAgain(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	b.Cache().Close()
+	before := b.CacheNumbers()
+	for range 100 {
+		b.Cache().Close()
+	}
+	if after := b.CacheNumbers(); after != before {
+		t.Errorf("%d numbers for one cache at a time, and %d before", after, before)
+	}
+}
+
 // A cache remembers where the states of blocks stand that it once had. So Trim
 // keeps them, for the next chunks, until the last cache is closed.
 func TestStatesStayWhileACacheIsOpen(t *testing.T) {

@@ -41,5 +41,8 @@ func (b *Blocks) CentralFree() (n int) {
 	return n
 }
 
+// CacheNumbers returns how many numbers there are for caches.
+func (b *Blocks) CacheNumbers() int { return len(*b.caches.Load()) }
+
 // Blocks returns the blocks that the pool's values are.
 func (p *Pool[T]) Blocks() *Blocks { return &p.blocks }
