@@ -72,9 +72,9 @@ func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 	var calls [vm.NumOps]int
 	renewed := func(after string) {
 		t.Helper()
-		if calls[vm.OpRenew] != 1 || calls[vm.OpAdvise] == 0 {
-			t.Errorf("after %s the pages were mapped anew %d times, and huge ones asked for %d times",
-				after, calls[vm.OpRenew], calls[vm.OpAdvise])
+		if calls[vm.OpRenew] != 1 || calls[vm.OpAdvise] == 0 || calls[vm.OpName] == 0 {
+			t.Errorf("after %s the pages were mapped anew %d times, huge ones asked for %d times, and a name given %d times",
+				after, calls[vm.OpRenew], calls[vm.OpAdvise], calls[vm.OpName])
 		}
 	}
 	calls = callsOf(func() { b = moved(t, h) })
@@ -378,6 +378,22 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	}
 	if h.central[classFor(4096, 1)].holes == 0 {
 		t.Error("no holes were made")
+	}
+}
+
+// Nor do holes split huge pages.
+func TestHolesSplitNoHugePages(t *testing.T) {
+	h := newHeap(t, Options{HugePages: true})
+	var live [][]byte
+	for range classes[classFor(4096, 1)].blocks {
+		live = append(live, alloc(t, h, 4096))
+	}
+	for _, b := range live[:2] {
+		h.Free(b)
+	}
+	h.Trim()
+	if holes := h.central[classFor(4096, 1)].holes; holes != 0 {
+		t.Errorf("holes of %d bytes", holes)
 	}
 }
 

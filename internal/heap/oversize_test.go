@@ -143,6 +143,18 @@ func TestOversizeTimerStops(t *testing.T) {
 	})
 }
 
+// A tick that should have come long ago, and was lost with its bubble, is made up
+// for.
+func TestOversizeTimerThatWasLostIsSetAgain(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	due := &h.runs.oversize.alarm.due
+	due.Store(1)
+	useAndFree(t, h, 20<<20)
+	if got := due.Load(); got < time.Now().UnixNano() {
+		t.Errorf("the timer is due at %d", got)
+	}
+}
+
 // Memory that is on its way to the system is no block's.
 func TestActiveWhilePurging(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -123,6 +123,33 @@ func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 	}
 }
 
+// Ticks stop the world at most once per decay.
+func TestDrainsAreADecayApart(t *testing.T) {
+	h := newHeap(t, Options{})
+	var drains []int
+	tick := 0
+	defer pin.OnWait(func(p *pin.Places) {
+		if p == &h.places {
+			drains = append(drains, tick)
+		}
+	})()
+	for tick = range 8 * ticksBetweenDrain {
+		if tick%2 == 0 { // every other tick finds the heap at rest, and a cache
+			h.Free(alloc(t, h, 100))
+		}
+		h.Tick()
+	}
+	for i := 1; i < len(drains); i++ {
+		if drains[i]-drains[i-1] < ticksBetweenDrain {
+			t.Errorf("drains in the ticks %v", drains)
+			break
+		}
+	}
+	if len(drains) < 2 {
+		t.Errorf("drains in the ticks %v", drains)
+	}
+}
+
 // One goroutine at work does not keep what a burst has left in the caches.
 func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
