@@ -165,7 +165,7 @@ func TestTypedFunctionsAskForTheAlignment(t *testing.T) {
 func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
 	h := NewHeap(&HeapOptions{Name: "asked", MaxBytes: 1 << 20, Decay: time.Hour, HugePages: true})
 	defer h.Close()
-	engine := reflect.ValueOf(&h.h).Elem()
+	engine := reflect.ValueOf(&h.h).Elem().FieldByName("pages")
 	if st := h.Stats(); st.Name != "asked" || st.MaxBytes != 1<<20 ||
 		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("hugePages").Bool() {
 		t.Errorf("%+v", st)

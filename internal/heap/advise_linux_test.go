@@ -25,7 +25,7 @@ type mapping struct {
 // mappingsOf returns the mappings that h's segments are in.
 func mappingsOf(t *testing.T, h *Heap) []mapping {
 	t.Helper()
-	return mappingsIn(t, h.runs.segments)
+	return mappingsIn(t, h.pages.segments)
 }
 
 // needsFlags skips a test where the system does not show what was advised, as an
@@ -140,7 +140,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 				if got := advised(t, h, flag); got != 0 {
 					t.Errorf("%s: %d bytes have it still", name, got)
 				}
-				if after := mappingsOf(t, h); len(h.runs.segments) == 1 && len(after) != len(before) {
+				if after := mappingsOf(t, h); len(h.pages.segments) == 1 && len(after) != len(before) {
 					t.Errorf("%s: %d mappings, then %d: %v", name, len(before), len(after), after)
 				}
 				h.check(t)

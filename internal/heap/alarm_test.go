@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +56,58 @@ func TestHeapInAndOutOfABubble(t *testing.T) {
 		use(h)
 		givesBack(h)
 	})
+}
+
+// One alarm is set at a time, however long the work of the last one waits, and
+// one that was replaced does nothing.
+func TestAlarmDoesNotMultiply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var a alarm
+		var rang atomic.Int32
+		ring := func() { rang.Add(1) } // it waits, and has not called stop
+		a.start(time.Second, ring)
+		time.Sleep(time.Minute)
+		if !a.set() || a.missed(time.Second) || rang.Load() != 1 {
+			t.Errorf("a waiting alarm: set %v, missed %v, rang %d times", a.set(), a.missed(time.Second), rang.Load())
+		}
+		a.stop()
+		if a.set() {
+			t.Error("it is set after stop")
+		}
+		a.start(time.Second, func() { t.Error("an alarm that was replaced rang") })
+		a.start(2*time.Second, ring)
+		time.Sleep(time.Minute)
+		if rang.Load() != 2 {
+			t.Errorf("rang %d times, want 2", rang.Load())
+		}
+	})
+}
+
+// A tick that a bubble swallowed is made up for by large blocks alone, and by few
+// small ones.
+func TestSwallowedTickIsMadeUpFor(t *testing.T) {
+	const decay = time.Hour
+	for _, tt := range []struct{ size, blocks int }{
+		{100 << 10, 64},
+		{32 << 10, 20}, // some spans
+	} {
+		h := newHeap(t, Options{Decay: decay})
+		use := func() {
+			var live [][]byte
+			for range tt.blocks {
+				live = append(live, alloc(t, h, tt.size))
+			}
+			for _, b := range live {
+				h.Free(b)
+			}
+		}
+		synctest.Test(t, func(*testing.T) { use() })
+		if !h.pages.alarm.missed(decay) {
+			t.Fatalf("blocks of %d bytes: the bubble left no alarm", tt.size)
+		}
+		use()
+		if h.pages.alarm.missed(decay) {
+			t.Errorf("%d blocks of %d bytes: no other alarm is set", tt.blocks, tt.size)
+		}
+	}
 }

@@ -201,7 +201,7 @@ func cacheIn(slot *atomic.Uintptr) *cache {
 // allocSlow is Alloc of a small block where the cache, o's or that of the place,
 // has none to give.
 func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	if h.wholePages {
+	if h.pages.wholePages {
 		return h.allocLarge(size, align, zero)
 	}
 	place := h.places.Enter()
@@ -237,7 +237,7 @@ func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) (
 // that spans hardly fit. Elsewhere pages for small blocks would fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
-	return size > pageBytes/2 || h.maxBytes == 0 || classes[class].pages*pageBytes > h.maxBytes/spansOfALowLimit
+	return size > pageBytes/2 || h.pages.maxBytes == 0 || classes[class].pages*pageBytes > h.pages.maxBytes/spansOfALowLimit
 }
 
 // block returns the size bytes at addr, cleared or as they are.
@@ -275,9 +275,9 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 	if !h.central[class].free(h, o, b) {
 		h.misused("Free", b)
 	}
-	if h.limbo.full.Load() && h.tending.TryLock() {
+	if h.limbo.full.Load() && h.pages.scavenging.TryLock() {
 		h.drain()
-		h.tending.Unlock()
+		h.pages.scavenging.Unlock()
 	}
 }
 
@@ -287,7 +287,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
-	if s == nil || s.kind != blockRun || !s.holds(h, addr, b) {
+	if s == nil || !s.isBlock(h.pages.id, addr, uintptr(len(b))) {
 		return entry{}
 	}
 	return entry{addr, s.stateOf(s.index(addr))}
@@ -305,17 +305,17 @@ func (h *Heap) addCache(o *OwnCache) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed.Load() || h.draining || slot.Load() != noCache.addr() {
+	if h.draining || slot.Load() != noCache.addr() {
 		return
 	}
-	if addr, err := h.newObject(cacheBytes); err == nil {
+	if addr, err := h.pages.allocObject(cacheBytes); err == nil {
 		cacheAt(addr).clear()
 		slot.Store(addr)
 	}
 }
 
 // drain returns what caches and stocks hold to the spans, and frees the spans
-// without a live block and the states in limbo. h.tending is held.
+// without a live block and the states in limbo. scavenging is held.
 func (h *Heap) drain() {
 	h.counting.Lock()
 	defer h.counting.Unlock()
@@ -327,12 +327,12 @@ func (h *Heap) drain() {
 	for i := range h.central {
 		h.central[i].drain(h)
 	}
+	for _, c := range taken {
+		h.pages.freeObject(c.addr(), cacheBytes)
+	}
+	h.pages.freeEmptySlabs()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range taken {
-		h.freeObject(c.addr(), cacheBytes)
-	}
-	h.freeEmptySlabs()
 	h.draining = false
 	h.drainedAt.Store(time.Now().UnixNano())
 }

@@ -166,25 +166,15 @@ func (c *central) newMagazine(h *Heap) (*magazine, error) {
 	if m := c.empties.pop(); m != nil {
 		return m, nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed.Load() {
-		return nil, errClosed
-	}
-	return h.newMagazine(c.class)
+	return newMagazine(&h.pages, c.class)
 }
 
 // keepFew frees the empty magazines that are too many.
 func (c *central) keepFew(h *Heap) { c.freeMagazines(h, emptyMagazines) }
 
 func (c *central) freeMagazines(h *Heap, keep int) {
-	if c.empties.n <= keep {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for c.empties.n > keep {
-		h.freeMagazine(c.class, c.empties.pop())
+		freeMagazine(&h.pages, c.class, c.empties.pop())
 	}
 }
 
@@ -192,9 +182,9 @@ func (c *central) freeMagazines(h *Heap, keep int) {
 func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
-	h.wake()
+	h.pages.wake()
 	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
-		h.wakeAgain()
+		h.pages.wakeAgain()
 	}
 }
 
@@ -316,22 +306,17 @@ func (c *central) shrink(h *Heap) {
 // grow adds a span.
 func (c *central) grow(h *Heap) error {
 	class := &classes[c.class]
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed.Load() {
-		return errClosed
-	}
-	bits, err := h.newObject(class.bitsBytes())
+	states, err := h.pages.allocObject(class.bitsBytes())
 	if err != nil {
 		return err
 	}
-	s, zero, err := h.newRun(class.pages, pageBytes)
+	s, zero, err := h.pages.allocRun(class.pages, pageBytes)
 	if err != nil {
-		h.freeObject(bits, class.bitsBytes())
+		h.pages.freeObject(states, class.bitsBytes())
 		return err
 	}
-	s.kind, s.class, s.size = blockRun, c.class, class.size
-	s.states, s.free = bits, bitmap(bits+class.statesBytes())
+	s.class, s.size = c.class, class.size
+	s.states, s.free = states, bitmap(states+class.statesBytes())
 	s.free.setRange(0, class.blocks)
 	fresh := uint16(freeDirty)
 	if zero {
@@ -341,12 +326,7 @@ func (c *central) grow(h *Heap) error {
 		*state(s.stateOf(i)) = fresh
 	}
 	*state(s.stateOf(class.blocks)) = freeDirty
-	h.occupy(s)
-	h.setTags(s)
-	r := addresses.regionOf(s.base)
-	for at := s.base; at < s.end(); at += pageBytes {
-		*r.page(at) = s
-	}
+	h.pages.publishSpan(s, h.holder)
 	c.partial.push(s)
 	c.spans++
 	c.empty++
@@ -364,17 +344,8 @@ func (c *central) release(h *Heap, s *span) {
 	c.released++
 	c.spans--
 	c.holes -= int(s.holes)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clearTags(s)
-	r := addresses.regionOf(s.base)
-	for at := s.base; at < s.end(); at += pageBytes {
-		*r.page(at) = nil
-	}
 	c.bury(h, s)
-	s.whole(freeRun)
-	h.freeRun(s)
-	h.wake()
+	h.pages.freeRun(s)
 }
 
 // close forgets everything; the memory goes with the heap's.

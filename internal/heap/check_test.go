@@ -16,7 +16,7 @@ func newHeap(t testing.TB, o Options) *Heap {
 	h := new(Heap)
 	h.Init(o)
 	t.Cleanup(func() {
-		if !h.closed.Load() && !t.Failed() {
+		if !h.pages.closed.Load() && !t.Failed() {
 			h.check(t)
 			h.Close()
 		}
@@ -28,8 +28,8 @@ func newHeap(t testing.TB, o Options) *Heap {
 // Nobody else may use h.
 func (h *Heap) check(t testing.TB) {
 	t.Helper()
-	h.tending.Lock()
-	defer h.tending.Unlock()
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
 	var dirtyBits, dirtyFree, oversizeDirty, tables, total uintptr
 	live := map[uint8]int{}
 	holes := map[uint8]int{}
@@ -41,7 +41,7 @@ func (h *Heap) check(t testing.TB) {
 	var largeBlocks int
 	var largeBytes uintptr
 
-	for _, segment := range joined(h.runs.segments) {
+	for _, segment := range joined(h.pages.segments) {
 		r := addresses.regionOf(segment.base)
 		dirtyBits += r.dirty.count(r.pageIndex(segment.base), segment.size/pageBytes)
 		total += segment.size
@@ -54,7 +54,7 @@ func (h *Heap) check(t testing.TB) {
 			if s == nil {
 				t.Fatalf("page %#x: no run begins here", at)
 			}
-			if s.base != at || s.pages == 0 || s.end() > segment.base+segment.size || s.owner != h.id {
+			if s.base != at || s.pages == 0 || s.end() > segment.base+segment.size || s.owner != h.pages.id {
 				t.Fatalf("page %#x: span %+v does not fit", at, *s)
 			}
 			object(spanBytes)
@@ -82,7 +82,7 @@ func (h *Heap) check(t testing.TB) {
 				if s.dirty != dirty || s.states != 0 {
 					t.Fatalf("free run %#x: dirty is %d, %d bits are set", at, s.dirty, dirty)
 				}
-				if !h.runs.bins[bin(s.pages)].contains(s) {
+				if !h.pages.free.lists[bin(s.pages)].contains(s) {
 					t.Fatalf("free run %#x of %d pages is not on its bin", at, s.pages)
 				}
 				dirtyFree += dirty
@@ -140,7 +140,7 @@ func (h *Heap) check(t testing.TB) {
 		cacheAt(o.cache.Load()).eachObject(object)
 	}
 	var slabs uintptr
-	for _, size := range h.meta.room {
+	for _, size := range h.pages.meta.room {
 		for at := size; at != 0; at = slabAt(at).next {
 			if s := slabAt(at); s.live >= s.capacity() || s.live > s.carved {
 				t.Fatalf("slab %+v is on the list of slabs with room", *s)
@@ -148,26 +148,26 @@ func (h *Heap) check(t testing.TB) {
 			slabs += slabBytes
 		}
 	}
-	if slabs > h.meta.bytes {
-		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.meta.bytes)
+	if slabs > h.pages.meta.bytes {
+		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.pages.meta.bytes)
 	}
-	if want := dirtyBits*pageBytes + h.runs.tables + h.meta.bytes; h.runs.committed != want {
-		t.Fatalf("committed is %d, want %d", h.runs.committed, want)
+	if want := dirtyBits*pageBytes + h.pages.tables + h.pages.meta.bytes; h.pages.committed != want {
+		t.Fatalf("committed is %d, want %d", h.pages.committed, want)
 	}
-	if h.runs.dirty != dirtyFree || h.runs.leastDirty > h.runs.dirty {
-		t.Fatalf("dirty is %d, want %d; leastDirty is %d", h.runs.dirty, dirtyFree, h.runs.leastDirty)
+	if h.pages.dirty != dirtyFree || h.pages.leastDirty > h.pages.dirty {
+		t.Fatalf("dirty is %d, want %d; leastDirty is %d", h.pages.dirty, dirtyFree, h.pages.leastDirty)
 	}
-	if o := &h.runs.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.runs.purging != 0 {
-		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", [...]uintptr{o.dirty, o.least, o.sent, o.back}, oversizeDirty, h.runs.purging)
+	if o := &h.pages.oversize; o.dirty != oversizeDirty || o.least > o.dirty || o.back > o.sent || h.pages.purging != 0 {
+		t.Fatalf("oversize is %+v, want dirty %d; purging is %d", [...]uintptr{o.dirty, o.least, o.sent, o.back}, oversizeDirty, h.pages.purging)
 	}
-	if h.runs.tables != tables {
-		t.Fatalf("tables is %d, want %d", h.runs.tables, tables)
+	if h.pages.tables != tables {
+		t.Fatalf("tables is %d, want %d", h.pages.tables, tables)
 	}
-	if h.runs.total != total || h.large.blocks != largeBlocks || h.large.bytes != largeBytes {
-		t.Fatalf("total %d, want %d; large %+v, want %d, %d", h.runs.total, total, h.large, largeBlocks, largeBytes)
+	if h.pages.total != total || h.pages.large.blocks != largeBlocks || h.pages.large.bytes != largeBytes {
+		t.Fatalf("total %d, want %d; large %+v, want %d, %d", h.pages.total, total, h.pages.large, largeBlocks, largeBytes)
 	}
-	if h.maxBytes > 0 && h.runs.committed > h.maxBytes {
-		t.Fatalf("committed is %d, above the limit of %d", h.runs.committed, h.maxBytes)
+	if h.pages.maxBytes > 0 && h.pages.committed > h.pages.maxBytes {
+		t.Fatalf("committed is %d, above the limit of %d", h.pages.committed, h.pages.maxBytes)
 	}
 	for i := range h.central {
 		c := &h.central[i]
@@ -191,7 +191,7 @@ func (h *Heap) check(t testing.TB) {
 				i, c.out, c.holes, c.spans, c.empty, c.partial.length(), live[class], holes[class], spans[class], empty[class], partial[class])
 		}
 	}
-	if got := h.meta.objects(); !maps.Equal(got, objects) {
+	if got := h.pages.meta.objects(); !maps.Equal(got, objects) {
 		t.Fatalf("objects of metadata by size: %v, of which %v are in use", got, objects)
 	}
 }

@@ -10,12 +10,12 @@
 // A small block comes from a span of its class, by way of a cache; a large one
 // is a run of pages:
 //
-//	Alloc -> cache -> central -> span -+
-//	   \                               +-> runs -> space -> vm
-//	    +-------- large --------------+
+//	Alloc -> cache -> central -> span --+
+//	   \                                +-> page heap -> space -> vm
+//	    +-------- large block ----------+
 //
-// Locks are taken in this order: tending, a central's mu, the heap's mu, the
-// space's mu. Caches are held alone.
+// Locks are taken in this order: scavenging, counting, a central's mu, the heap's
+// mu, the page heap's mu, the space's mu. Caches are held alone.
 package heap
 
 import (
@@ -45,66 +45,38 @@ type Options struct {
 
 // Heap is a general allocator. Its zero value is not ready: Init makes it so.
 //
-// mu guards meta, runs and own, and everything in the spans of free runs and large
-// blocks. tending is held by whoever gives memory back: see tend.go.
+// mu guards own, draining and the coming of caches.
 type Heap struct {
 	caches caches
 	places pin.Places
 	holder uint64 // the heap's number in tags, at its place there
-	id     uint32
-	closed atomic.Bool
 
-	name       string
-	maxBytes   uintptr
-	hugePages  bool
-	wholePages bool
-	decay      time.Duration
+	mu       sync.Mutex
+	own      map[*OwnCache]struct{}
+	draining bool // the caches are being taken, no others are made
 
-	mu    sync.Mutex
-	meta  meta
-	runs  runs
-	large largeCount
-	lost  list // runs that the system left without access
-	own   map[*OwnCache]struct{}
-
-	limbo    limbo
-	draining bool // mu guards it: the caches are being taken, no others are made
-
+	limbo     limbo
 	refusals  atomic.Int64 // requests that found no memory at first
-	drainedAt atomic.Int64 // when the caches were drained last, in nanoseconds of Unix time
+	countedAt atomic.Int64 // when a refusal last counted what a drain could bring, in nanoseconds of Unix time
+	drainedAt atomic.Int64 // when the caches were drained last
+	counting  sync.Mutex   // held while blocks are where Stats does not look
+	ticks     uint32       // so far
+	drained   uint32       // the tick in which the caches were last emptied
 
-	tending  sync.Mutex
-	counting sync.Mutex // held while blocks are where Stats does not look
-	alarm    alarm
-	tick     uint32 // ticks so far
-	drained  uint32 // the tick in which the caches were last emptied
-
+	pages   pageHeap
 	central [numClasses]central
 }
 
-// lastID is the id that the newest heap has. Ids are not used again; 2^32
-// heaps in one process are not expected.
-var lastID atomic.Uint32
-
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(o Options) {
+	if o.MaxBytes < 0 {
+		panic(fmt.Sprintf("freehold: NewHeap: MaxBytes is %d", o.MaxBytes))
+	}
 	addresses.init()
 	h.initCaches()
 	h.holder = takeHolder()
 	h.own = map[*OwnCache]struct{}{}
-	h.id = lastID.Add(1)
-	h.name = o.Name
-	if h.name == "" {
-		h.name = "heap"
-	}
-	if o.MaxBytes < 0 {
-		panic(fmt.Sprintf("freehold: NewHeap: MaxBytes is %d", o.MaxBytes))
-	}
-	h.maxBytes = uintptr(o.MaxBytes)
-	h.hugePages, h.wholePages = o.HugePages, o.WholePages
-	if h.decay = o.Decay; h.decay == 0 {
-		h.decay = DefaultDecay
-	}
+	h.pages.init(o, h.tend)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
@@ -140,6 +112,40 @@ func (h *Heap) free(b []byte) {
 	h.freeSlow(nil, b)
 }
 
+// Resize changes a block's size where that needs no copy.
+func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
+	if size < 0 {
+		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
+	}
+	if len(b) == 0 || size == 0 {
+		if size == 0 {
+			h.Free(b)
+			return []byte{}, true
+		}
+		return nil, false
+	}
+	addr, old := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+	s := spanAt(addr)
+	switch {
+	case s != nil && s.isLarge(h.pages.id, addr, old):
+		return h.resizeLarge(s, size)
+	case s == nil || !s.isBlock(h.pages.id, addr, old):
+		h.misused("Resize", b)
+	case uintptr(size) > s.size || uintptr(size) <= s.size/2:
+		return nil, false
+	}
+	place := h.places.Enter()
+	e := liveEntry(h, b)
+	if e.addr != 0 {
+		*state(e.state) = uint16(size)
+	}
+	h.places.Leave(place)
+	if e.addr == 0 {
+		h.misused("Resize", b)
+	}
+	return block(addr, size, false), true
+}
+
 // Owns reports whether b begins in this heap's memory.
 func (h *Heap) Owns(b []byte) bool {
 	if len(b) == 0 {
@@ -147,7 +153,7 @@ func (h *Heap) Owns(b []byte) bool {
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	r := addresses.regionOf(addr)
-	return r != nil && atomic.LoadUint32(r.owner(addr)) == h.id
+	return r != nil && atomic.LoadUint32(r.owner(addr)) == h.pages.id
 }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.
@@ -155,7 +161,7 @@ func (h *Heap) GoodSize(size int) int {
 	switch {
 	case size <= 0:
 		return 0
-	case size <= maxSmall && !h.wholePages:
+	case size <= maxSmall && !h.pages.wholePages:
 		return int(classes[classOf[(size+7)/8]].size)
 	case size > maxSize:
 		return size
@@ -166,24 +172,21 @@ func (h *Heap) GoodSize(size int) int {
 // Close gives all memory back. The blocks become inaccessible, and a later use
 // of the heap panics.
 func (h *Heap) Close() {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if h.closed.Swap(true) {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	if h.pages.closed.Swap(true) {
 		return
 	}
 	h.initCaches()
 	for i := range h.central {
 		h.central[i].close()
 	}
+	h.pages.close()
+	giveHolder(h.holder)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, segment := range h.runs.segments {
-		addresses.give(segment.base, segment.size)
-	}
-	h.closeMeta()
-	giveHolder(h.holder)
 	for o := range h.own {
 		o.cache.Store(noCache.addr())
 	}
-	h.runs, h.large, h.lost, h.own = runs{}, largeCount{}, list{}, nil
+	h.own = nil
 }

@@ -401,21 +401,21 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 // A heap at rest has no timer; one with memory to return has.
 func TestTimerRunsOnlyWhenThereIsWork(t *testing.T) {
 	h := newHeap(t, Options{Decay: 1 << 50}) // it never fires here
-	if h.alarm.set() {
+	if h.pages.alarm.set() {
 		t.Error("awake before the first block")
 	}
 	h.Free(alloc(t, h, 1<<20))
-	if !h.alarm.set() {
+	if !h.pages.alarm.set() {
 		t.Error("asleep with memory to return")
 	}
 	for range 2 * ticksBetweenDrain {
 		h.Tick()
 	}
-	if h.alarm.set() {
+	if h.pages.alarm.set() {
 		t.Error("awake with nothing to do")
 	}
 	h.Free(alloc(t, h, 100))
-	if !h.alarm.set() {
+	if !h.pages.alarm.set() {
 		t.Error("asleep with blocks in the caches")
 	}
 }

@@ -38,23 +38,17 @@ const (
 
 // limbo counts what is in the limbo of all classes of a heap.
 type limbo struct {
-	bytes uintptr     // the heap's mu guards it
+	bytes atomic.Int64
 	full  atomic.Bool // there is more than there may be
 }
 
-// bury moves the states of s into limbo. h.mu is held.
+// bury moves the states of s into limbo.
 func (c *central) bury(h *Heap, s *span) {
 	class := &classes[c.class]
 	clear(unsafe.Slice((*uint64)(vm.Pointer(s.states)), class.statesBytes()/8))
 	*s.free.word(0) = uint64(c.limbo)
 	c.limbo = s.states
-	h.noteLimbo(roundUp(class.bitsBytes(), objectUnit))
-}
-
-func (h *Heap) hasLimbo() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.limbo.bytes > 0
+	h.noteLimbo(int64(roundUp(class.bitsBytes(), objectUnit)))
 }
 
 // drain is a class's part of the heap's drain: there are no caches.
@@ -62,21 +56,19 @@ func (c *central) drain(h *Heap) {
 	c.shrink(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	class := &classes[c.class]
 	for c.limbo != 0 {
 		states := c.limbo
 		c.limbo = uintptr(*bitmap(states + class.statesBytes()).word(0))
-		h.freeObject(states, class.bitsBytes())
-		h.noteLimbo(-roundUp(class.bitsBytes(), objectUnit))
+		h.pages.freeObject(states, class.bitsBytes())
+		h.noteLimbo(-int64(roundUp(class.bitsBytes(), objectUnit)))
 	}
 }
 
-// noteLimbo follows a change of what is in limbo. h.mu is held.
-func (h *Heap) noteLimbo(change uintptr) {
-	h.limbo.bytes += change
-	h.limbo.full.Store(h.limbo.bytes > max(minLimbo, h.runs.committed/limboShare))
+// noteLimbo follows a change of what is in limbo.
+func (h *Heap) noteLimbo(change int64) {
+	bytes := h.limbo.bytes.Add(change)
+	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.held())/limboShare)
 }
 
 // retake takes the blocks of s that are live though s has them as free: each was

@@ -30,9 +30,9 @@ func goHome(h *Heap) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range taken {
-		h.freeObject(c.addr(), cacheBytes)
+		h.pages.dropObject(c.addr(), cacheBytes)
 	}
-	h.freeEmptySlabs()
+	h.pages.freeEmptySlabs()
 	h.draining = false
 }
 
@@ -228,7 +228,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 // What is in limbo is bounded, by a drain that the one who frees makes.
 func TestLimboIsBounded(t *testing.T) {
 	h := newHeap(t, Options{})
-	most := uintptr(0)
+	most := int64(0)
 	for range 3 {
 		var live [][]byte
 		for range 200000 {
@@ -237,14 +237,14 @@ func TestLimboIsBounded(t *testing.T) {
 		for _, b := range live {
 			h.Free(b)
 		}
-		most = max(most, h.limbo.bytes)
+		most = max(most, h.limbo.bytes.Load())
 	}
-	if most == 0 || most > minLimbo+uintptr(classes[classOf[2]].bitsBytes()) {
+	if most == 0 || most > minLimbo+int64(classes[classOf[2]].bitsBytes()) {
 		t.Errorf("up to %d bytes in limbo", most)
 	}
 	h.Trim()
-	if h.limbo.bytes != 0 || h.limbo.full.Load() {
-		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes)
+	if h.limbo.bytes.Load() != 0 || h.limbo.full.Load() {
+		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes.Load())
 	}
 }
 
@@ -261,8 +261,8 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	}
 	_, e := entryOf(live[0])
 	goHome(h)
-	if h.limbo.bytes == 0 || *state(e.state) != gone {
-		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes, *state(e.state))
+	if h.limbo.bytes.Load() == 0 || *state(e.state) != gone {
+		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes.Load(), *state(e.state))
 	}
 	for range 20000 { // takes whatever metadata is free
 		alloc(t, h, 8)
@@ -271,8 +271,8 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 		t.Errorf("the state of a freed span's block became %#x", *state(e.state))
 	}
 	h.Trim()
-	if h.limbo.bytes != 0 {
-		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes)
+	if h.limbo.bytes.Load() != 0 {
+		t.Errorf("%d bytes in limbo after Trim", h.limbo.bytes.Load())
 	}
 }
 
@@ -281,10 +281,10 @@ func TestLimboIsWorthADrain(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 1 << 20})
 	h.Free(alloc(t, h, 100))
 	goHome(h)
-	if n := h.count(); n.cached > 0 || h.limbo.bytes == 0 || n.empty != int(h.limbo.bytes) {
-		t.Fatalf("%d bytes in limbo: %+v", h.limbo.bytes, n)
+	if n := h.count(); n.cached > 0 || h.limbo.bytes.Load() == 0 || n.empty != int(h.limbo.bytes.Load()) {
+		t.Fatalf("%d bytes in limbo: %+v", h.limbo.bytes.Load(), n)
 	}
-	if !h.worthADrain(1) {
+	if !h.worthADrain() {
 		t.Error("a refused request would not drain the heap")
 	}
 }

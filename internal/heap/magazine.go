@@ -88,9 +88,9 @@ func (m *magazine) pop() entry {
 // magazineBytes returns the size of a class's magazines.
 func (c *class) magazineBytes() uintptr { return magazineHead + c.batch*entryBytes }
 
-// newMagazine returns an empty magazine for a class. h.mu is held.
-func (h *Heap) newMagazine(class uint8) (*magazine, error) {
-	addr, err := h.newObject(classes[class].magazineBytes())
+// newMagazine returns an empty magazine for a class.
+func newMagazine(p *pageHeap, class uint8) (*magazine, error) {
+	addr, err := p.allocObject(classes[class].magazineBytes())
 	if err != nil {
 		return nil, err
 	}
@@ -99,9 +99,9 @@ func (h *Heap) newMagazine(class uint8) (*magazine, error) {
 	return m, nil
 }
 
-// freeMagazine frees an empty magazine. h.mu is held.
-func (h *Heap) freeMagazine(class uint8, m *magazine) {
-	h.freeObject(m.addr(), classes[class].magazineBytes())
+// freeMagazine frees an empty magazine.
+func freeMagazine(p *pageHeap, class uint8, m *magazine) {
+	p.freeObject(m.addr(), classes[class].magazineBytes())
 }
 
 // pile is a stack of magazines.

@@ -43,7 +43,7 @@ type slab struct {
 
 const _ = slabHeader - unsafe.Sizeof(slab{}) // the header fits
 
-// meta hands out a heap's metadata. The heap's mu guards it.
+// meta hands out a heap's metadata. The page heap's mu guards it.
 type meta struct {
 	segments []uintptr
 	unused   []uintptr                         // slabs without memory
@@ -55,13 +55,30 @@ func slabAt(addr uintptr) *slab   { return (*slab)(vm.Pointer(addr)) }
 func (s *slab) addr() uintptr     { return uintptr(unsafe.Pointer(s)) }
 func (s *slab) capacity() uintptr { return (slabBytes - slabHeader) / s.size }
 
+// allocObject is newObject for the layers above.
+func (p *pageHeap) allocObject(size uintptr) (uintptr, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
+		return 0, errClosed
+	}
+	return p.newObject(size)
+}
+
+// freeObject is dropObject for the layers above.
+func (p *pageHeap) freeObject(addr, size uintptr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropObject(addr, size)
+}
+
 // newObject returns size zero bytes of metadata.
-// Preconditions: size <= maxObject, h.mu is held.
-func (h *Heap) newObject(size uintptr) (uintptr, error) {
+// Preconditions: size <= maxObject, mu is held.
+func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 	size = roundUp(size, objectUnit)
-	room := &h.meta.room[size/objectUnit]
+	room := &p.meta.room[size/objectUnit]
 	if *room == 0 {
-		s, err := h.newSlab(size)
+		s, err := p.newSlab(size)
 		if err != nil {
 			return 0, err
 		}
@@ -76,48 +93,50 @@ func (h *Heap) newObject(size uintptr) (uintptr, error) {
 		s.carved++
 	}
 	if s.live++; s.live == s.capacity() {
-		h.meta.remove(s)
+		p.meta.remove(s)
 	}
 	clear(unsafe.Slice((*byte)(vm.Pointer(addr)), size))
 	return addr, nil
 }
 
-// freeObject takes back what newObject returned. Of the slabs for one size the
-// last stays when it is empty, so that the size is at hand. h.mu is held.
-func (h *Heap) freeObject(addr, size uintptr) {
+// dropObject takes back what newObject returned. Of the slabs for one size the
+// last stays when it is empty, so that the size is at hand. mu is held.
+func (p *pageHeap) dropObject(addr, size uintptr) {
 	s := slabAt(addr &^ (slabBytes - 1))
 	if s.live == s.capacity() {
-		h.meta.add(s)
+		p.meta.add(s)
 	}
 	*(*uintptr)(vm.Pointer(addr)) = s.free
 	s.free = addr
 	if s.live--; s.live == 0 && (s.next != 0 || s.prev != 0) {
-		h.freeSlab(s)
+		p.freeSlab(s)
 	}
 }
 
 // freeSlab gives an empty slab's memory back. Where the system refuses, the
 // slab stays, as new.
-func (h *Heap) freeSlab(s *slab) {
+func (p *pageHeap) freeSlab(s *slab) {
 	size := s.size
-	h.meta.remove(s)
+	p.meta.remove(s)
 	if _, _, err := decommit(s.addr(), slabBytes); err != nil {
 		*s = slab{size: size}
-		h.meta.add(s)
+		p.meta.add(s)
 		return
 	}
-	h.uncharge(slabBytes)
-	h.meta.bytes -= slabBytes
-	h.meta.unused = append(h.meta.unused, s.addr())
+	p.uncharge(slabBytes)
+	p.meta.bytes -= slabBytes
+	p.meta.unused = append(p.meta.unused, s.addr())
 }
 
-// freeEmptySlabs gives back the slabs that freeObject kept. h.mu is held.
-func (h *Heap) freeEmptySlabs() {
-	for _, at := range h.meta.room {
+// freeEmptySlabs gives back the slabs that dropObject kept.
+func (p *pageHeap) freeEmptySlabs() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, at := range p.meta.room {
 		for at != 0 {
 			s := slabAt(at)
 			if at = s.next; s.live == 0 {
-				h.freeSlab(s)
+				p.freeSlab(s)
 			}
 		}
 	}
@@ -147,39 +166,39 @@ func (m *meta) remove(s *slab) {
 }
 
 // newSlab gives memory to a slab for objects of the given size.
-func (h *Heap) newSlab(size uintptr) (*slab, error) {
-	if len(h.meta.unused) == 0 {
+func (p *pageHeap) newSlab(size uintptr) (*slab, error) {
+	if len(p.meta.unused) == 0 {
 		segment, err := metaAddresses.take()
 		if err != nil {
 			return nil, err
 		}
-		h.meta.segments = append(h.meta.segments, segment)
+		p.meta.segments = append(p.meta.segments, segment)
 		for addr := segment + metaSegmentBytes; addr > segment; addr -= slabBytes {
-			h.meta.unused = append(h.meta.unused, addr-slabBytes)
+			p.meta.unused = append(p.meta.unused, addr-slabBytes)
 		}
 	}
-	if err := h.charge(slabBytes); err != nil {
+	if err := p.charge(slabBytes); err != nil {
 		return nil, err
 	}
-	last := len(h.meta.unused) - 1
-	s := slabAt(h.meta.unused[last])
+	last := len(p.meta.unused) - 1
+	s := slabAt(p.meta.unused[last])
 	if err := commit(s.addr(), slabBytes); err != nil {
-		h.uncharge(slabBytes)
+		p.uncharge(slabBytes)
 		return nil, err
 	}
-	h.meta.unused = h.meta.unused[:last]
-	h.meta.bytes += slabBytes
+	p.meta.unused = p.meta.unused[:last]
+	p.meta.bytes += slabBytes
 	*s = slab{size: size}
 	return s, nil
 }
 
 // closeMeta returns all metadata.
-func (h *Heap) closeMeta() {
-	for _, segment := range h.meta.segments {
+func (p *pageHeap) closeMeta() {
+	for _, segment := range p.meta.segments {
 		metaAddresses.give(segment)
 	}
-	h.uncharge(h.meta.bytes)
-	h.meta = meta{}
+	p.uncharge(p.meta.bytes)
+	p.meta = meta{}
 }
 
 // metaSpace holds the segments of metadata that no heap has.

@@ -21,7 +21,7 @@ func (h *Heap) refused(err error) error {
 }
 
 func (h *Heap) closedMessage(call string) string {
-	return fmt.Sprintf("freehold: %s on heap %q after Close", call, h.name)
+	return fmt.Sprintf("freehold: %s on heap %q after Close", call, h.pages.name)
 }
 
 func freedTwice(addr uintptr) {
@@ -30,10 +30,10 @@ func freedTwice(addr uintptr) {
 
 // misused panics with what is wrong with b, which is not a live block of h.
 func (h *Heap) misused(call string, b []byte) {
-	if h.closed.Load() {
+	if h.pages.closed.Load() {
 		panic(h.closedMessage(call))
 	}
-	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.name, h.diagnose(call, b)))
+	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.pages.name, h.diagnose(call, b)))
 }
 
 func (h *Heap) diagnose(call string, b []byte) string {
@@ -46,11 +46,11 @@ func (h *Heap) diagnose(call string, b []byte) string {
 		}
 		return fault
 	}
-	if atomic.LoadUint32(r.owner(addr)) != h.id {
+	if atomic.LoadUint32(r.owner(addr)) != h.pages.id {
 		return "the memory belongs to another heap"
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
 	s := r.spanAround(addr)
 	if s == nil || s.kind == freeRun {
 		return "no block begins there; it was freed before (double free), or never allocated"

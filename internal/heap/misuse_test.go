@@ -87,7 +87,7 @@ func TestMisuseIsNamed(t *testing.T) {
 			if !strings.HasPrefix(got, "freehold: ") || !strings.Contains(got, tt.want) {
 				t.Fatalf("panic %q, want one with %q", got, tt.want)
 			}
-			if h.closed.Load() {
+			if h.pages.closed.Load() {
 				return
 			}
 			for i := range bystander {

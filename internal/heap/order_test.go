@@ -51,7 +51,7 @@ func TestMovedBlockKeepsItsAlignment(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Free(alloc(t, h, 32<<20)) // room to move to ...
-	for h.runs.fit(pages) == nil || h.runs.fit(pages).base%align == 0 {
+	for h.pages.free.fit(pages) == nil || h.pages.free.fit(pages).base%align == 0 {
 		alloc(t, h, 40000) // ... that begins at no multiple
 	}
 	alloc(t, h, 40000)
@@ -104,11 +104,11 @@ func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 func lose(t *testing.T, h *Heap) {
 	t.Helper()
 	b := moved(t, h)
-	h.alarm.fired()
+	h.pages.alarm.stop()
 	restore := refuse(vm.OpCommit)
 	h.Free(b)
 	restore()
-	if h.lost.head == 0 {
+	if h.pages.lost.head == 0 {
 		t.Fatal("the run was not lost")
 	}
 }
@@ -116,7 +116,7 @@ func lose(t *testing.T, h *Heap) {
 func TestLostRunWakesTheTimer(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
 	lose(t, h)
-	if !h.alarm.set() {
+	if !h.pages.alarm.set() {
 		t.Error("asleep with a run to map anew")
 	}
 }
@@ -131,7 +131,7 @@ func TestTrimMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
 	lose(t, h)
 	h.Trim()
-	if st := h.Stats(); h.lost.head != 0 || st.Active != st.LargeBytes {
+	if st := h.Stats(); h.pages.lost.head != 0 || st.Active != st.LargeBytes {
 		t.Errorf("after Trim: %+v", st)
 	}
 }
@@ -154,7 +154,7 @@ func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	if err != nil || !drained {
 		t.Fatalf("drained: %v, %v", drained, err)
 	}
-	if h.lost.head != 0 {
+	if h.pages.lost.head != 0 {
 		t.Error("the run is still lost")
 	}
 }
@@ -211,12 +211,12 @@ func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
 	h.Free(alloc(t, h, 1<<20))
 	for range 10 {
 		h.Tick()
-		if h.runs.dirty > 0 && !h.alarm.set() {
-			t.Fatalf("asleep with %d free pages of memory", h.runs.dirty)
+		if h.pages.dirty > 0 && !h.pages.alarm.set() {
+			t.Fatalf("asleep with %d free pages of memory", h.pages.dirty)
 		}
 	}
-	if h.runs.dirty > 0 || h.alarm.set() {
-		t.Errorf("%d free pages of memory, awake: %v", h.runs.dirty, h.alarm.set())
+	if h.pages.dirty > 0 || h.pages.alarm.set() {
+		t.Errorf("%d free pages of memory, awake: %v", h.pages.dirty, h.pages.alarm.set())
 	}
 }
 
@@ -370,7 +370,7 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	for _, b := range live[:2] { // into a cache
 		h.Free(b)
 	}
-	for n := 0; h.alarm.set(); n++ {
+	for n := 0; h.pages.alarm.set(); n++ {
 		if n > 20 {
 			t.Fatal("the timer does not stop")
 		}
@@ -486,7 +486,7 @@ func TestTickKeepsWhatABlockGrewInto(t *testing.T) {
 	}
 	h.Free(behind)
 	h.Tick()
-	had := h.runs.dirty
+	had := h.pages.dirty
 	r, ok := h.Resize(b, 3<<20)
 	if !ok || addrOf(r) != addrOf(b) {
 		t.Fatal("the block did not grow in place")
@@ -494,8 +494,8 @@ func TestTickKeepsWhatABlockGrewInto(t *testing.T) {
 	h.check(t)
 	h.Resize(r, 1<<20)
 	h.Tick()
-	if h.runs.dirty != had {
-		t.Errorf("%d of %d pages are left that were needed", h.runs.dirty, had)
+	if h.pages.dirty != had {
+		t.Errorf("%d of %d pages are left that were needed", h.pages.dirty, had)
 	}
 }
 
@@ -505,7 +505,7 @@ func TestTickKeepsWhatWasInUseForAMoment(t *testing.T) {
 	h.Tick()
 	h.Free(alloc(t, h, 2<<20))
 	h.Tick()
-	if had := h.runs.dirty * pageBytes; had != 2<<20 {
+	if had := h.pages.dirty * pageBytes; had != 2<<20 {
 		t.Errorf("%d bytes are left of 3 MiB of which 2 were needed", had)
 	}
 }
@@ -515,9 +515,9 @@ func TestLongRunsAreGivenBackFirst(t *testing.T) {
 	short, _, long, _ := alloc(t, h, 1<<20), alloc(t, h, 40000), alloc(t, h, 2<<20), alloc(t, h, 40000)
 	h.Free(short)
 	h.Free(long)
-	h.tending.Lock()
-	h.purge(1 << 20 / pageBytes)
-	h.tending.Unlock()
+	h.pages.scavenging.Lock()
+	h.pages.purge(1 << 20 / pageBytes)
+	h.pages.scavenging.Unlock()
 	of := func(b []byte) uintptr { return spanAt(addrOf(b)).dirty * pageBytes }
 	if of(short) != 1<<20 || of(long) != 1<<20 {
 		t.Errorf("1 MiB went: %d bytes are left of 1 MiB in a short run, %d of 2 MiB in a long one", of(short), of(long))
@@ -540,12 +540,12 @@ func TestRunsFreedDuringAPurgeArePurged(t *testing.T) {
 			}
 			return nil
 		})
-		h.tending.Lock()
-		h.purge(^uintptr(0))
-		h.tending.Unlock()
+		h.pages.scavenging.Lock()
+		h.pages.purge(^uintptr(0))
+		h.pages.scavenging.Unlock()
 		restore()
-		if calls == 0 || h.runs.dirty != 0 {
-			t.Errorf("side %d: %d free pages with memory after %d calls", side, h.runs.dirty, calls)
+		if calls == 0 || h.pages.dirty != 0 {
+			t.Errorf("side %d: %d free pages with memory after %d calls", side, h.pages.dirty, calls)
 		}
 	}
 }
@@ -559,10 +559,10 @@ func TestHugePagesAreNotSplit(t *testing.T) {
 	for _, b := range free {
 		h.Free(b)
 	}
-	before := h.runs.dirty
+	before := h.pages.dirty
 	h.Trim()
-	if h.runs.dirty != before {
-		t.Errorf("%d of %d free pages that share a huge one were given back", before-h.runs.dirty, before)
+	if h.pages.dirty != before {
+		t.Errorf("%d of %d free pages that share a huge one were given back", before-h.pages.dirty, before)
 	}
 	for _, b := range live {
 		h.Free(b)
@@ -608,7 +608,7 @@ func TestSegmentsGrowWithTheHeap(t *testing.T) {
 	for range 60 {
 		alloc(t, h, 1<<20)
 	}
-	if n := len(h.runs.segments); n > 5 {
+	if n := len(h.pages.segments); n > 5 {
 		t.Errorf("60 MiB are in %d segments", n)
 	}
 }
@@ -640,7 +640,7 @@ func TestLimitIsExact(t *testing.T) {
 func TestRefusalMakesRoomForSlabs(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 4 << 20})
 	b := alloc(t, h, 2<<20)
-	h.maxBytes = h.runs.committed
+	h.pages.maxBytes = h.pages.committed
 	h.Free(b)
 	alloc(t, h, 8) // of the class with the shortest span
 }
@@ -668,7 +668,7 @@ func TestRefusalsCostNoMemory(t *testing.T) {
 
 	h = newHeap(t, Options{})
 	alloc(t, h, 40000)
-	h.maxBytes = h.runs.committed
+	h.pages.maxBytes = h.pages.committed
 	if _, err := h.Alloc(100000, 1<<20, false); err == nil {
 		t.Error("a run with others before and behind it was not refused")
 	}
@@ -679,7 +679,7 @@ func TestRefusalsCostNoMemory(t *testing.T) {
 func TestCutThatTheLimitRefuses(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 64 << 20})
 	b := alloc(t, h, 5*segmentBytes)
-	h.maxBytes = h.runs.committed
+	h.pages.maxBytes = h.pages.committed
 	r, ok := h.Resize(b, len(b)/2)
 	if s := spanAt(addrOf(b)); !ok || s.bytes() != uintptr(len(b)) {
 		t.Fatalf("Resize: %v, with %d bytes of pages", ok, s.bytes())
@@ -692,7 +692,7 @@ func TestCutThatTheLimitRefuses(t *testing.T) {
 func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 16<<20)
-	h.maxBytes = h.runs.committed + 100<<10
+	h.pages.maxBytes = h.pages.committed + 100<<10
 	b := alloc(t, h, 32<<10)
 	if s := spanAt(addrOf(b)); s.kind != largeRun {
 		t.Error("there was room for a span")
@@ -917,7 +917,7 @@ func TestMetadataIsZero(t *testing.T) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for range 3 {
-		addr, err := h.newObject(size)
+		addr, err := h.pages.newObject(size)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -926,7 +926,7 @@ func TestMetadataIsZero(t *testing.T) {
 			t.Error("an object that was freed and taken again is not zero")
 		}
 		fill(b, 1)
-		h.freeObject(addr, size)
+		h.pages.dropObject(addr, size)
 	}
 }
 
@@ -952,8 +952,8 @@ func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
 	h := newHeap(t, Options{})
 	check := func(when string) {
 		t.Helper()
-		if st := h.Stats(); st.Resident+st.Retained != int(h.runs.total)+st.Metadata {
-			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.runs.total, st.Metadata)
+		if st := h.Stats(); st.Resident+st.Retained != int(h.pages.total)+st.Metadata {
+			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.pages.total, st.Metadata)
 		}
 	}
 	check("empty")
@@ -1018,12 +1018,12 @@ func TestEmptySlabsAreGivenBack(t *testing.T) {
 	for range 2000 {
 		live = append(live, alloc(t, h, pageBytes))
 	}
-	full := h.meta.bytes
+	full := h.pages.meta.bytes
 	for _, b := range live {
 		h.Free(b)
 	}
-	if h.meta.bytes > 2*slabBytes || full < 8*slabBytes {
-		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.meta.bytes)
+	if h.pages.meta.bytes > 2*slabBytes || full < 8*slabBytes {
+		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.pages.meta.bytes)
 	}
 }
 
@@ -1034,7 +1034,7 @@ func TestTrimLeavesNoEmptySlab(t *testing.T) {
 		h.Free(alloc(t, h, size))
 	}
 	h.Trim()
-	for _, at := range h.meta.room {
+	for _, at := range h.pages.meta.room {
 		for ; at != 0; at = slabAt(at).next {
 			if s := slabAt(at); s.live == 0 {
 				t.Errorf("a slab for objects of %d bytes is empty", s.size)
@@ -1085,4 +1085,83 @@ func TestAdviceStaysInsideTheBlock(t *testing.T) {
 		}
 		fill(b, 5)
 	}
+}
+
+// The pages that a purge is at work on count as free: a request that fits beside
+// what is live waits for the purge and is not refused.
+func TestPurgeUnderWayRefusesNothing(t *testing.T) {
+	const limit = 64 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	useAndFree(t, h, 48<<20)
+	p := &h.pages
+	p.mu.Lock()
+	batch, pages := p.takeDirty(limit/pageBytes, 1)
+	p.purging = pages
+	err := p.mayCharge(40 << 20 / pageBytes)
+	p.mu.Unlock()
+	if err != nil || pages < 48<<20/pageBytes {
+		t.Errorf("while %d pages are purged: %v", pages, err)
+	}
+	if !p.purgeFor(40 << 20 / pageBytes) {
+		t.Error("a purge under way is not waited for")
+	}
+	p.mu.Lock()
+	p.purging = 0
+	for batch.head != 0 {
+		s := spanPtr(batch.head)
+		batch.remove(s)
+		p.insert(s)
+	}
+	p.mu.Unlock()
+}
+
+// A heap with nothing live but much in its caches gives the first request what
+// fits.
+func TestFirstRefusalCounts(t *testing.T) {
+	const limit = 64 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	for size := 8 << 10; size <= maxSmall; size += 1 << 10 { // to fill the caches
+		var live [][]byte
+		for range 16 {
+			live = append(live, alloc(t, h, size))
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+	}
+	if n := h.count(); n.cached+n.empty < limit/drainShare {
+		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
+	}
+	h.Free(alloc(t, h, limit-2<<20))
+}
+
+// Neither a count nor a drain in what is the future, of a clock that was set back
+// or of a bubble's, keeps a heap from the next.
+func TestClockThatWasSetBack(t *testing.T) {
+	const limit = 8 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	future := time.Now().Add(time.Hour).UnixNano()
+	h.countedAt.Store(future)
+	h.drainedAt.Store(future)
+	h.Free(alloc(t, h, 8)) // something to drain, less than a share of the limit
+	if n := h.count(); n.cached+n.empty == 0 || n.cached+n.empty >= limit/drainShare {
+		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
+	}
+	if !h.mayCount() || !h.worthADrain() {
+		t.Error("no drain")
+	}
+}
+
+// A refusal tries pages that the system refused to take back again, though there
+// is nothing to drain.
+func TestRefusalWithoutADrainTriesAgain(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 2<<20 - 1})
+	useAndFree(t, h, 1<<20)
+	restore := refuse(vm.OpDecommit)
+	h.Trim()
+	restore()
+	if n := h.count(); n.cached+n.empty != 0 || h.pages.dirty == 0 {
+		t.Fatalf("%+v, %d free pages of memory", n, h.pages.dirty)
+	}
+	h.Free(alloc(t, h, 1<<20+8<<10))
 }

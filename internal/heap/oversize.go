@@ -42,38 +42,38 @@ func (o *oversize) need(n, clean uintptr) {
 	o.back = min(o.back+clean, o.sent)
 }
 
-// wakeOversize makes sure that the timer runs. h.mu is held.
-func (h *Heap) wakeOversize() {
-	if a := &h.runs.oversize.alarm; h.decay > 0 && (!a.set() || a.lost(h.decay)) {
-		a.start(h.decay/oversizeTicksPerDecay, h.tendOversize)
+// wakeOversize makes sure that the timer runs. mu is held.
+func (p *pageHeap) wakeOversize() {
+	if a := &p.oversize.alarm; p.decay > 0 && (!a.set() || a.missed(p.decay)) {
+		a.start(p.decay/oversizeTicksPerDecay, p.tendOversize)
 	}
 }
 
 // tendOversize is one tick.
-func (h *Heap) tendOversize() {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed.Load() {
+func (p *pageHeap) tendOversize() {
+	p.scavenging.Lock()
+	defer p.scavenging.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed.Load() {
 		return
 	}
-	o := &h.runs.oversize
-	o.alarm.fired()
+	o := &p.oversize
+	o.alarm.stop()
 	busy := o.busy
 	o.busy = false
 	o.judge()
 	if least := o.least; o.hold == 0 && !busy && least > 0 {
-		h.mu.Unlock()
-		sent := h.purgeRuns(least, oversizePages)
-		h.mu.Lock()
+		p.mu.Unlock()
+		sent := p.purgeRuns(least, oversizePages)
+		p.mu.Lock()
 		if o.sent += sent; sent > 0 {
 			o.age = 0
 		}
 	}
 	rest := o.least == o.dirty && o.sent == 0 && o.hold == 0 && !busy
 	if o.least = o.dirty; !rest {
-		h.wakeOversize()
+		p.wakeOversize()
 	}
 }
 

@@ -27,12 +27,12 @@ func TestOversizeRunsGoBackLongBeforeTheDecay(t *testing.T) {
 		large, barrier, small := alloc(t, h, 20<<20), alloc(t, h, 40000), alloc(t, h, 2<<20)
 		h.Free(large)
 		h.Free(small)
-		time.Sleep(h.decay/5 + 1)
+		time.Sleep(h.pages.decay/5 + 1)
 		synctest.Wait()
 		if got := h.keeps(); got != 2<<20 {
 			t.Errorf("after a fifth of the decay the heap keeps %d bytes, want the 2 MiB", got)
 		}
-		time.Sleep(h.decay)
+		time.Sleep(h.pages.decay)
 		synctest.Wait()
 		if got := h.keeps(); got != 0 {
 			t.Errorf("after the decay the heap keeps %d bytes", got)
@@ -47,16 +47,16 @@ func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
 	h := newHeap(t, Options{})
 	spare, barrier := alloc(t, h, 64<<20), alloc(t, h, 40000)
 	h.Free(spare)
-	h.tendOversize() // here the runs were taken
+	h.pages.tendOversize() // here the runs were taken
 	for range 5 {
 		h.Free(alloc(t, h, 8<<20))
-		h.tendOversize()
+		h.pages.tendOversize()
 		if got := h.keeps(); got < 64<<20 {
 			t.Fatalf("the heap keeps %d bytes while it is busy", got)
 		}
 	}
 	alloc(t, h, 2<<20) // of those that do not count
-	h.tendOversize()
+	h.pages.tendOversize()
 	if got := h.keeps(); got > 8<<20 {
 		t.Errorf("the heap keeps %d bytes after a tick at rest", got)
 	}
@@ -68,12 +68,12 @@ func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 5 {
 		useAndFree(t, h, 64<<20)
-		h.tendOversize()
+		h.pages.tendOversize()
 		if got := h.keeps(); got < 64<<20 {
 			t.Fatalf("the heap keeps %d bytes", got)
 		}
 	}
-	h.tendOversize()
+	h.pages.tendOversize()
 	if got := h.keeps(); got != 0 {
 		t.Errorf("the heap keeps %d bytes that a whole tick had no use for", got)
 	}
@@ -85,7 +85,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	cycle := func() (kept bool) {
 		useAndFree(t, h, 64<<20)
 		for range 3 { // longer than the low-water mark remembers
-			h.tendOversize()
+			h.pages.tendOversize()
 		}
 		return h.keeps() > 0
 	}
@@ -101,7 +101,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	// What does not come back within a decay goes early the next time too.
 	for range 3 {
 		for range oversizeTicksPerDecay + oversizeHoldTicks {
-			h.tendOversize()
+			h.pages.tendOversize()
 		}
 		if cycle() {
 			t.Error("the run stayed, and had not come back soon")
@@ -114,12 +114,12 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 func TestOversizeRunThatComesBackAfterARestStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 2 * oversizeTicksPerDecay {
-		h.tendOversize()
+		h.pages.tendOversize()
 	}
 	for cycle := range 2 {
 		useAndFree(t, h, 64<<20)
 		for range 3 {
-			h.tendOversize()
+			h.pages.tendOversize()
 		}
 		if kept := h.keeps() > 0; kept != (cycle == 1) {
 			t.Errorf("cycle %d: the run stayed: %v", cycle, kept)
@@ -133,9 +133,9 @@ func TestOversizeTimerStops(t *testing.T) {
 		h := newHeap(t, Options{Decay: time.Second})
 		restore := refuse(vm.OpDecommit)
 		useAndFree(t, h, 20<<20)
-		time.Sleep(20 * h.decay)
+		time.Sleep(20 * h.pages.decay)
 		synctest.Wait()
-		if h.runs.oversize.alarm.set() {
+		if h.pages.oversize.alarm.set() {
 			t.Error("the timer runs")
 		}
 		restore()
@@ -147,7 +147,7 @@ func TestOversizeTimerStops(t *testing.T) {
 // for.
 func TestOversizeTimerThatWasLostIsSetAgain(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
-	due := &h.runs.oversize.alarm.due
+	due := &h.pages.oversize.alarm.due
 	due.Store(1)
 	useAndFree(t, h, 20<<20)
 	if got := due.Load(); got < time.Now().UnixNano() {
@@ -163,8 +163,8 @@ func TestActiveWhilePurging(t *testing.T) {
 	want := h.Stats().Active
 	purging := false
 	restore := vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpDecommit && h.mu.TryLock() { // what goes under the lock are words
-			h.mu.Unlock()
+		if op == vm.OpDecommit && h.pages.mu.TryLock() { // what goes under the lock are words
+			h.pages.mu.Unlock()
 			purging = true
 			if got := h.Stats().Active; got != want {
 				t.Errorf("Active is %d while a purge holds runs, want %d", got, want)

@@ -26,7 +26,7 @@ func (o *OwnCache) Init(h *Heap) {
 	o.cache.Store(noCache.addr())
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.closed.Load() {
+	if h.pages.closed.Load() {
 		panic(h.closedMessage("Cache"))
 	}
 	h.own[o] = struct{}{}
@@ -50,11 +50,7 @@ func (o *OwnCache) Close() {
 		return
 	}
 	h.empty(c)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.closed.Load() {
-		h.freeObject(c.addr(), cacheBytes)
-	}
+	h.pages.freeObject(c.addr(), cacheBytes)
 }
 
 // alloc is Alloc in Go.
@@ -93,7 +89,7 @@ func (o *OwnCache) free(b []byte) {
 
 func (o *OwnCache) mustBeOpen(call string) {
 	if o.closed {
-		panic(fmt.Sprintf("freehold: %s on a cache of heap %q after Close", call, o.heap.name))
+		panic(fmt.Sprintf("freehold: %s on a cache of heap %q after Close", call, o.heap.pages.name))
 	}
 }
 

@@ -89,8 +89,8 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 		if s.kind == blockRun {
 			size = uintptr(*state(s.stateOf(s.index(addr))))
 		}
-		if b := unsafe.Slice((*byte)(p), size); s.holds(h, addr, b) {
-			return b
+		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) {
+			return unsafe.Slice((*byte)(p), size)
 		}
 	}
 	h.misused(call, unsafe.Slice((*byte)(p), 1))

@@ -18,7 +18,8 @@ const (
 	drainPause = 10 * time.Millisecond
 
 	// Counting costs some microseconds: it is done at one refusal for each so
-	// many bytes of the limit.
+	// many bytes of the limit, and at one that comes drainPause after the last
+	// count.
 	countBytes = 2 << 20
 
 	// What a request may need beside its pages: slabs for a span, its states and a
@@ -30,69 +31,67 @@ const (
 // no memory gives some back and tries again. No lock of the heap is held.
 func (h *Heap) withReclaim(pages uintptr, f func() error) error {
 	err := f()
-	for _, giveBack := range [...]func(*Heap, uintptr) bool{(*Heap).purgeFor, (*Heap).drainFor, (*Heap).purgeFor} {
+	if err == nil {
+		return nil
+	}
+	for _, giveBack := range [...]func(uintptr) bool{h.pages.purgeFor, h.reclaim, h.pages.purgeFor} {
 		if err == nil || err == errClosed {
 			break
 		}
-		if giveBack(h, pages) {
+		if giveBack(pages) {
 			err = f()
 		}
 	}
 	return err
 }
 
-// purgeFor gives the memory of free pages back where that helps to get others,
-// and reports whether it did.
-func (h *Heap) purgeFor(pages uintptr) bool {
-	h.mu.Lock()
-	helps := h.runs.dirty > 0 && h.mayCharge(pages) == nil
-	h.mu.Unlock()
-	if !helps {
+// reclaim looks for memory where purgeFor does not: in pages that the system
+// refused to take back or to map, and in caches if a drain is worth its cost. It
+// reports whether another try may help.
+func (h *Heap) reclaim(uintptr) bool {
+	limited := h.pages.maxBytes != 0
+	if limited && !h.mayCount() {
 		return false
 	}
-	if pages += slackPages; h.maxBytes == 0 {
-		pages = ^uintptr(0) // it is the system that has no more
-	}
-	return h.reclaim(func() { h.purge(pages) })
-}
-
-// drainFor drains the caches if that may help.
-func (h *Heap) drainFor(pages uintptr) bool {
-	if h.maxBytes != 0 && !h.worthADrain(pages) {
+	worth := !limited || h.worthADrain()
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	if h.pages.closed.Load() {
 		return false
 	}
-	return h.reclaim(func() {
+	if worth {
 		h.drain()
-		h.retryLost()
-		h.unsettle()
-	})
+	}
+	h.pages.retryLost()
+	h.pages.retryPurge()
+	return true
 }
 
-func (h *Heap) worthADrain(pages uintptr) bool {
-	every := int64(h.maxBytes/countBytes) + 1
-	if h.refusals.Add(1)%every != 0 {
+// mayCount reports whether a refusal is one of those that count.
+func (h *Heap) mayCount() bool {
+	every, now := int64(h.pages.maxBytes/countBytes)+1, time.Now().UnixNano()
+	if h.refusals.Add(1)%every != 0 && within(drainPause, h.countedAt.Load(), now) {
 		return false
 	}
+	h.countedAt.Store(now)
+	return true
+}
+
+func (h *Heap) worthADrain() bool {
 	c := h.count()
 	gain := c.cached + c.empty
 	switch {
 	case gain == 0:
 		return false
-	case gain >= int(h.maxBytes)/drainShare:
+	case gain >= int(h.pages.maxBytes)/drainShare:
 		return true
 	}
-	return time.Now().UnixNano() > h.drainedAt.Load()+int64(drainPause)
+	return !within(drainPause, h.drainedAt.Load(), time.Now().UnixNano())
 }
 
-func (h *Heap) reclaim(giveBack func()) bool {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if h.closed.Load() {
-		return false
-	}
-	giveBack()
-	return true
-}
+// within reports whether then, in nanoseconds of Unix time, is less than d before
+// now. A clock that was set back makes it long ago.
+func within(d time.Duration, then, now int64) bool { return then <= now && now < then+int64(d) }
 
 // counts is where a heap's memory is, in bytes.
 type counts struct {
@@ -108,9 +107,9 @@ func (h *Heap) count() (n counts) {
 		n.cached += in.cached * int(class.size)
 		n.empty += in.empty * int(class.pages) * pageBytes
 	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n.live += int(h.large.bytes)
-	n.empty += int(h.limbo.bytes)
+	n.empty += int(h.limbo.bytes.Load())
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	n.live += int(h.pages.large.bytes)
 	return n
 }

@@ -42,8 +42,8 @@ func TestTickKeepsWhatEveryTickNeeds(t *testing.T) {
 		h.Free(alloc(t, h, 100<<20))
 		h.Tick()
 	}
-	if h.runs.dirty*pageBytes < 99<<20 {
-		t.Errorf("%d MiB left", h.runs.dirty*pageBytes>>20)
+	if h.pages.dirty*pageBytes < 99<<20 {
+		t.Errorf("%d MiB left", h.pages.dirty*pageBytes>>20)
 	}
 }
 
@@ -97,13 +97,13 @@ func TestMemoryThatCloseCouldNotReturnCountsForTheNextHeap(t *testing.T) {
 func TestRefusedRequestsTakeNoAddresses(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 8 << 20})
 	b := alloc(t, h, 3<<20)
-	before := h.runs.total
+	before := h.pages.total
 	for i := range 20 {
 		h.Alloc((i+1)<<24, 8, false)
 		h.Resize(b, (i+1)<<24)
 	}
-	if h.runs.total > before+segmentBytes {
-		t.Errorf("%d bytes of addresses more", h.runs.total-before)
+	if h.pages.total > before+segmentBytes {
+		t.Errorf("%d bytes of addresses more", h.pages.total-before)
 	}
 	h.Free(b)
 }
@@ -130,20 +130,20 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 10)
 	defer refuse(vm.OpDecommit)()
-	before := h.meta.bytes
+	before := h.pages.meta.bytes
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for range 100 {
 		var objects [12]uintptr // more than a slab has
 		for i := range objects {
-			objects[i], _ = h.newObject(3000)
+			objects[i], _ = h.pages.newObject(3000)
 		}
 		for _, addr := range objects {
-			h.freeObject(addr, 3000)
+			h.pages.dropObject(addr, 3000)
 		}
 	}
-	if h.meta.bytes-before > 3*slabBytes {
-		t.Errorf("%d bytes for three slabs", h.meta.bytes-before)
+	if h.pages.meta.bytes-before > 3*slabBytes {
+		t.Errorf("%d bytes for three slabs", h.pages.meta.bytes-before)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestClosedHeapTakesNothing(t *testing.T) {
 	h.Init(Options{Decay: -1})
 	h.Close()
 	panicOf(func() { h.Alloc(10, 8, false) })
-	if len(h.meta.segments) > 0 || len(h.runs.segments) > 0 {
+	if len(h.pages.meta.segments) > 0 || len(h.pages.segments) > 0 {
 		t.Error("a closed heap holds addresses")
 	}
 }
@@ -190,11 +190,11 @@ func TestRunThatWasLostHasAccessWhenItIsBack(t *testing.T) {
 	restore := refuse(vm.OpCommit)
 	h.Free(b)
 	restore()
-	if h.lost.head == 0 {
+	if h.pages.lost.head == 0 {
 		t.Fatal("the run was not lost")
 	}
 	h.Tick()
-	if h.lost.head != 0 {
+	if h.pages.lost.head != 0 {
 		t.Fatal("the run is still lost")
 	}
 	b = alloc(t, h, 8<<20)

@@ -23,7 +23,8 @@ import (
 )
 
 const (
-	freeRun  = iota // on one of the heap's bins, or being purged
+	freeRun  = iota // on a bin of the page heap, or being purged
+	takenRun        // in use, but not in the page map yet
 	blockRun        // cut into blocks of one class
 	largeRun        // one block
 	lostRun         // without access: the system refused to map it anew
@@ -39,7 +40,7 @@ const (
 //
 // kind, base, size, class, states and owner are fixed while any page word
 // points to the span. The rest is guarded by the lock of its central for a
-// block run, by the heap's otherwise.
+// block run, by the page heap's otherwise.
 type span struct {
 	base    uintptr // address of the run
 	states  uintptr // of a block run: address of the states, [blocks+1]uint16
@@ -75,6 +76,21 @@ func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
 func (s *span) addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
 func (s *span) bytes() uintptr   { return s.pages * pageBytes }
 func (s *span) end() uintptr     { return s.base + s.pages*pageBytes }
+
+// isLarge reports whether s is the large block of that size at addr.
+func (s *span) isLarge(owner uint32, addr, size uintptr) bool {
+	return s.owner == owner && s.kind == largeRun && s.base == addr && s.size == size
+}
+
+// isBlock reports whether s is of blocks, of which a live one of that size is at
+// addr.
+func (s *span) isBlock(owner uint32, addr, size uintptr) bool {
+	if s.owner != owner || s.kind != blockRun || size == 0 || size > maxSmall {
+		return false
+	}
+	i := s.index(addr)
+	return s.base+i*s.size == addr && uintptr(*state(s.stateOf(i))) == size
+}
 
 // index returns which block addr lies in, or one past the last for the waste
 // at the end. Precondition: addr lies in the run.

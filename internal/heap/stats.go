@@ -2,8 +2,8 @@
 
 package heap
 
-// Stats is a snapshot of a heap. Sizes are bytes. Taken while others allocate
-// and free, its parts are each right to within the calls under way.
+// Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free,
+// each part may be off by the calls under way and by a magazine of each class.
 type Stats struct {
 	Name        string
 	Allocated   int // in live blocks, each counted as its class or its whole pages
@@ -32,7 +32,7 @@ type ClassStats struct {
 // Stats returns the heap's figures now. It costs some microseconds; Alloc and
 // Free count nothing for it.
 func (h *Heap) Stats() Stats {
-	st := Stats{Name: h.name, MaxBytes: int(h.maxBytes)}
+	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.maxBytes)}
 	holes := 0
 	h.eachClass(func(class *class, n holding) {
 		holes += n.holes
@@ -49,17 +49,17 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += n.live
 		st.Allocated += n.live * int(class.size)
 	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	r := &h.runs
-	st.LargeBlocks, st.LargeBytes = h.large.blocks, int(h.large.bytes)
+	p := &h.pages
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st.LargeBlocks, st.LargeBytes = p.large.blocks, int(p.large.bytes)
 	st.Blocks += st.LargeBlocks
 	st.Allocated += st.LargeBytes
-	st.Metadata = int(h.meta.bytes + r.tables)
-	st.Committed = int(r.committed)
-	st.Active = st.Committed - st.Metadata - int((r.dirty+r.purging)*pageBytes)
+	st.Metadata = int(p.meta.bytes + p.tables)
+	st.Committed = int(p.committed)
+	st.Active = st.Committed - st.Metadata - int((p.dirty+p.purging)*pageBytes)
 	st.Resident = st.Committed - holes
-	st.Retained = int(r.total) - (st.Committed - st.Metadata) + holes
+	st.Retained = int(p.total) - (st.Committed - st.Metadata) + holes
 	return st
 }
 

@@ -39,16 +39,16 @@ func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
 }
 
 // noteTables marks what was charged by tableCost.
-func (h *Heap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
+func (p *pageHeap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 	for _, addr := range addrs {
 		*r.charged(addr) = 1
 	}
-	h.runs.tables += cost
+	p.tables += cost
 }
 
 // dropTables gives back the words inside s, a free run: they are 0, and read so
-// without memory. h.mu is held.
-func (h *Heap) dropTables(s *span) {
+// without memory. mu is held.
+func (p *pageHeap) dropTables(s *span) {
 	if !vm.HolesReadZero {
 		return
 	}
@@ -64,13 +64,13 @@ func (h *Heap) dropTables(s *span) {
 		base := r.base + (at-r.base)&^(unit-1)
 		for at = base + unit; at < to && *r.charged(at) != 0; at += unit {
 		}
-		h.dropWords(r, base, at-base)
+		p.dropWords(r, base, at-base)
 		at -= segmentBytes
 	}
 }
 
 // dropWords gives back the words of whole segments.
-func (h *Heap) dropWords(r *region, at, size uintptr) {
+func (p *pageHeap) dropWords(r *region, at, size uintptr) {
 	n := size / pageBytes
 	if _, _, err := decommit(r.pages+r.pageIndex(at)*wordBytes, n*wordBytes); err != nil {
 		return
@@ -83,8 +83,8 @@ func (h *Heap) dropWords(r *region, at, size uintptr) {
 	for end := at + size; at < end; at += segmentBytes {
 		if c := r.charged(at); *c != 0 {
 			*c = 0
-			h.runs.tables -= tableBytes
-			h.uncharge(tableBytes)
+			p.tables -= tableBytes
+			p.uncharge(tableBytes)
 		}
 	}
 }

@@ -19,8 +19,8 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 		live = append(live, alloc(t, h, 32<<10))
 	}
 	h.check(t)
-	if want := uintptr(len(live)*(32<<10)/segmentBytes) * tableBytes; h.runs.tables < want {
-		t.Errorf("tables is %d for 96 MiB of small blocks, want %d at least", h.runs.tables, want)
+	if want := uintptr(len(live)*(32<<10)/segmentBytes) * tableBytes; h.pages.tables < want {
+		t.Errorf("tables is %d for 96 MiB of small blocks, want %d at least", h.pages.tables, want)
 	}
 	low, high := live[0], live[0]
 	for _, b := range live {
@@ -36,8 +36,8 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 		h.Free(b)
 	}
 	h.Trim()
-	segments := h.runs.total / segmentBytes
-	if got, most := h.runs.tables-segments*heldBytes, uintptr(2*len(h.runs.segments)+2)*tableBytes; got > most {
+	segments := h.pages.total / segmentBytes
+	if got, most := h.pages.tables-segments*heldBytes, uintptr(2*len(h.pages.segments)+2)*tableBytes; got > most {
 		t.Errorf("tables has %d bytes of words after Trim, want %d at most", got, most)
 	}
 	if !vm.TellsResident || vm.PageBytes() > 4<<10 || unsafe.Sizeof(uintptr(0)) < 8 {
@@ -55,7 +55,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 		for _, p := range pages {
 			resident += int(p & 1)
 		}
-		if resident > len(h.runs.segments)*2+2 {
+		if resident > len(h.pages.segments)*2+2 {
 			t.Errorf("%d of %d pages of %s are resident after Trim", resident, len(pages), name)
 		}
 	}
@@ -70,7 +70,7 @@ func TestTablesCountAgainstTheLimit(t *testing.T) {
 		}
 	}
 	h.check(t) // which adds the tables up
-	if h.runs.tables < 16*(tableBytes+heldBytes) {
-		t.Errorf("tables is %d", h.runs.tables)
+	if h.pages.tables < 16*(tableBytes+heldBytes) {
+		t.Errorf("tables is %d", h.pages.tables)
 	}
 }

@@ -68,21 +68,29 @@ func (r *region) tag(off uintptr) *uint64 {
 	return (*uint64)(vm.Pointer(r.tags + off>>pageShift*tagBytes))
 }
 
+// setPages makes to the entry of each page of s.
+func (s *span) setPages(to *span) {
+	r := addresses.regionOf(s.base)
+	for at := s.base; at < s.end(); at += pageBytes {
+		*r.page(at) = to
+	}
+}
+
 // setTags makes the tags of a span of blocks, where its region has tags.
-func (h *Heap) setTags(s *span) {
+func (s *span) setTags(holder uint64) {
 	r := addresses.regionOf(s.base)
 	at := uint64(s.states) >> statesShift
-	if r.tags == 0 || h.holder>>tagHolderShift == nobody || at>>(64-tagStatesShift) != 0 {
+	if r.tags == 0 || holder>>tagHolderShift == nobody || at>>(64-tagStatesShift) != 0 {
 		return
 	}
-	word := at<<tagStatesShift | h.holder | uint64(s.class)
+	word := at<<tagStatesShift | holder | uint64(s.class)
 	for i := range s.pages {
 		atomic.StoreUint64(r.tag(s.base-r.base+i*pageBytes), word|uint64(i)<<tagPageShift)
 	}
 }
 
 // clearTags makes the tags of a span's pages those of no span.
-func clearTags(s *span) {
+func (s *span) clearTags() {
 	r := addresses.regionOf(s.base)
 	if r.tags == 0 {
 		return

@@ -34,52 +34,30 @@ const (
 	hoardShare = 8
 )
 
-// wake makes sure that the timer runs.
-func (h *Heap) wake() {
-	if h.decay > 0 && !h.alarm.set() {
-		h.alarm.start(h.decay/ticksPerDecay, h.tend)
-	}
-}
-
-// wakeAgain is wake after a timer that never fired.
-func (h *Heap) wakeAgain() {
-	if h.decay > 0 && h.alarm.lost(h.decay) {
-		h.alarm.start(h.decay/ticksPerDecay, h.tend)
-	}
-}
-
 // tend is one tick.
 func (h *Heap) tend() {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if h.closed.Load() {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	if h.pages.closed.Load() {
 		return
 	}
-	h.alarm.fired()
-	h.tick++
+	h.pages.alarm.stop()
+	h.ticks++
 	busy := false
 	for i := range h.central {
 		if h.central[i].rest(h) {
 			busy = true
 		}
 	}
-	cached := h.hasCaches() || h.hasLimbo()
-	if cached && h.tick-h.drained >= ticksBetweenDrain && (!busy || h.hoards()) {
-		h.drained, cached = h.tick, false
+	cached := h.hasCaches() || h.limbo.bytes.Load() > 0
+	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.hoards()) {
+		h.drained, cached = h.ticks, false
 		h.drain()
 		h.punch()
 	}
-	h.retryLost()
-	h.mu.Lock()
-	unused, dirty := h.runs.leastDirty, h.runs.dirty
-	h.mu.Unlock()
-	h.purge(unused)
-	h.mu.Lock()
-	progress := h.runs.dirty < dirty || h.runs.leastDirty < h.runs.dirty
-	h.runs.leastDirty = h.runs.dirty
-	h.mu.Unlock()
-	if busy || cached || progress {
-		h.wake()
+	h.pages.retryLost()
+	if more := h.pages.purgeUnused(); more || busy || cached {
+		h.pages.wake()
 	}
 }
 
@@ -91,16 +69,16 @@ func (h *Heap) hoards() bool {
 
 // Trim gives back, now, all memory that holds no live block.
 func (h *Heap) Trim() {
-	h.tending.Lock()
-	defer h.tending.Unlock()
-	if h.closed.Load() {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	if h.pages.closed.Load() {
 		panic(h.closedMessage("Trim"))
 	}
 	h.drain()
 	h.punch()
-	h.retryLost()
-	h.unsettle()
-	h.purge(^uintptr(0))
+	h.pages.retryLost()
+	h.pages.retryPurge()
+	h.pages.purge(^uintptr(0))
 }
 
 // punch makes every class give back the system pages that only free blocks touch.
@@ -132,7 +110,7 @@ func (c *central) punch(h *Heap) {
 	defer c.mu.Unlock()
 	c.used = false
 	at := c.partial.head
-	if !vm.HolesReadZero || h.hugePages {
+	if !vm.HolesReadZero || h.pages.hugePages {
 		at = 0
 	}
 	released := c.released

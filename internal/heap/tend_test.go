@@ -208,7 +208,7 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	var objects []uintptr
 	for {
 		h.mu.Lock()
-		addr, err := h.newObject(size)
+		addr, err := h.pages.newObject(size)
 		h.mu.Unlock()
 		if err == nil {
 			objects = append(objects, addr)
@@ -227,7 +227,7 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	}
 	h.mu.Lock()
 	for _, addr := range objects {
-		h.freeObject(addr, size)
+		h.pages.dropObject(addr, size)
 	}
 	h.mu.Unlock()
 	h.check(t)
@@ -337,9 +337,9 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	for _, b := range rest {
 		h.Free(b)
 	}
-	h.tending.Lock()
+	h.pages.scavenging.Lock()
 	h.drain()
-	h.tending.Unlock()
+	h.pages.scavenging.Unlock()
 	class, _ := entryOf(rest[0])
 	c := &h.central[class]
 	o := newOwnCache(h)
@@ -368,9 +368,9 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 		}
 		return nil
 	})
-	h.tending.Lock()
+	h.pages.scavenging.Lock()
 	c.punch(h)
-	h.tending.Unlock()
+	h.pages.scavenging.Unlock()
 	restore()
 	<-done
 	h.check(t)

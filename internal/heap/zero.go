@@ -24,15 +24,15 @@ const (
 )
 
 // clearUsed zeroes what the dirty bits say was used before, so that the rest
-// costs no memory. h.mu is not held.
-func (h *Heap) clearUsed(s *span) {
+// costs no memory. mu is not held.
+func (p *pageHeap) clearUsed(s *span) {
 	unit := vm.PageBytes()
-	if h.hugePages {
+	if p.hugePages {
 		unit = vm.HugePageBytes // dropping less would split one
 	}
 	r := addresses.regionOf(s.base)
 	for at, end := s.base, s.end(); at < end; {
-		from, to := h.nextDirty(r, at, end)
+		from, to := p.nextDirty(r, at, end)
 		at = r.base + to*pageBytes
 		zero(r.base+from*pageBytes, (to-from)*pageBytes, unit)
 	}

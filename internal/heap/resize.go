@@ -1,0 +1,133 @@
+// Resize: how a large block grows and shrinks.
+//
+// It grows in place where the pages behind it are free, or were never handed
+// out. From moveBytes on, and where the system can, its pages are moved to a
+// longer run instead of being copied.
+
+package heap
+
+import (
+	"errors"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const moveBytes = 1 << 20
+
+// resizeBlock makes the large block in s one of size bytes and returns its span,
+// which is another if the pages were moved; nil if that takes a copy.
+func (p *pageHeap) resizeBlock(s *span, size uintptr) *span {
+	n := roundUp(size, pageBytes) / pageBytes
+	p.mu.Lock()
+	var tail *span
+	switch {
+	case n < s.pages:
+		tail = p.cut(s, n)
+	case n > s.pages && !p.extend(s, n-s.pages):
+		p.mu.Unlock()
+		return p.move(s, size)
+	}
+	s.size = size
+	kept := tail == nil || p.release(tail)
+	p.mu.Unlock()
+	if tail != nil {
+		p.released(tail, kept)
+	}
+	return s
+}
+
+// cut takes the pages of a large block from the nth on off it and returns their
+// run, which is not free yet; nil, and they stay, without memory to describe
+// them. mu is held.
+func (p *pageHeap) cut(s *span, n uintptr) *span {
+	tail, err := p.newSpan()
+	if err != nil {
+		return nil
+	}
+	r := addresses.regionOf(s.base)
+	edges := [...]uintptr{s.base + (n-1)*pageBytes, s.base + n*pageBytes}
+	tables := r.tableCost(edges[:]...)
+	if p.charge(tables) != nil {
+		p.freeSpan(tail)
+		return nil
+	}
+	p.noteTables(r, tables, edges[:]...)
+	tail.whole(takenRun)
+	tail.base, tail.pages, tail.apart = edges[1], s.pages-n, s.apart
+	p.large.bytes -= tail.bytes()
+	s.pages = n
+	return tail
+}
+
+// extend adds the n pages behind a large block to it, if they are free or were
+// never handed out. mu is held.
+func (p *pageHeap) extend(s *span, n uintptr) bool {
+	r := addresses.regionOf(s.base)
+	next := p.freeNeighbour(r, s.end())
+	if next == nil || next.pages < n {
+		from := s.end()
+		if next != nil {
+			from = next.end()
+		}
+		if p.mayCharge(n) != nil || p.growAt(from, n) != nil {
+			return false
+		}
+		next = p.freeNeighbour(r, s.end())
+	}
+	dirty := r.dirty.count(r.pageIndex(next.base), n)
+	end := next.base + n*pageBytes
+	edges := [...]uintptr{end - pageBytes, min(end, next.end()-pageBytes)}
+	tables := r.tableCost(edges[:]...)
+	cost := (n-dirty)*pageBytes + tables
+	if p.charge(cost) != nil {
+		return false
+	}
+	if !vm.HolesReadZero && dirty < n && commit(next.base, n*pageBytes) != nil {
+		p.uncharge(cost)
+		return false
+	}
+	p.noteTables(r, tables, edges[:]...)
+	p.unlink(r, next)
+	r.dirty.setRange(r.pageIndex(next.base), n)
+	if next.pages -= n; next.pages > 0 {
+		next.base += n * pageBytes
+		next.dirty -= dirty
+		p.link(r, next)
+	} else {
+		p.freeSpan(next)
+	}
+	p.noteTaken(n, n-dirty)
+	s.pages += n
+	p.large.bytes += n * pageBytes
+	return true
+}
+
+// move moves a large block's pages to a run for size bytes, and returns its span;
+// nil if that cannot be done. For the moment both runs count against the limit.
+func (p *pageHeap) move(s *span, size uintptr) *span {
+	os := vm.PageBytes()
+	if s.bytes() < moveBytes || s.bytes()%os != 0 || s.base%os != 0 {
+		return nil
+	}
+	to, _, err := p.allocRun(roundUp(size, pageBytes)/pageBytes, max(1<<s.align, os))
+	if err != nil {
+		return nil
+	}
+	err = vm.Move(to.base, s.base, s.bytes())
+	if !errors.Is(err, vm.ErrUnsupported) {
+		to.setApart()
+	}
+	if err != nil {
+		p.freeRun(to)
+		return nil
+	}
+	p.mu.Lock()
+	p.unpublish(s)
+	s.setApart() // what is left of the mapping there is
+	p.publishLarge(to, size, s.align)
+	to.setApart()
+	p.mu.Unlock()
+	p.discard(s)
+	p.wake()
+	return to
+}
