@@ -12,7 +12,7 @@ import (
 
 // A backend's figures are its own: under each name is the malloc of that name,
 // or an error that says what is there instead.
-func TestCBackendsAreHonest(t *testing.T) {
+func TestBackendsOfCAreHonest(t *testing.T) {
 	is, _ := cmalloc.Implementation()
 	for name, wants := range map[string]string{"libc": "glibc libc", "jemalloc": "jemalloc"} {
 		b, err := openCHeap(name, 0)
