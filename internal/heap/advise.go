@@ -21,7 +21,6 @@ func Advise(b []byte, a vm.Advice) error {
 	if len(b) == 0 {
 		return nil
 	}
-	addresses.init()
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	r := addresses.regionOf(addr)
 	if r == nil {

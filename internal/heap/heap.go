@@ -56,12 +56,13 @@ type Heap struct {
 	draining bool // the caches are being taken, no others are made
 
 	limbo     limbo
-	refusals  atomic.Int64 // requests that found no memory at first
-	countedAt atomic.Int64 // when a refusal last counted what a drain could bring, in nanoseconds of Unix time
-	drainedAt atomic.Int64 // when the caches were drained last
-	counting  sync.Mutex   // held while blocks are where Stats does not look
-	ticks     uint32       // so far
-	drained   uint32       // the tick in which the caches were last emptied
+	refusals  atomic.Int64  // requests that found no memory at first
+	refused   atomic.Uint64 // requests that found none in the end
+	countedAt atomic.Int64  // when a refusal last counted what a drain could bring, in nanoseconds of Unix time
+	drainedAt atomic.Int64  // when the caches were drained last
+	counting  sync.Mutex    // held while blocks are where Stats does not look
+	ticks     uint32        // so far
+	drained   uint32        // the tick in which the caches were last emptied
 
 	pages   pageHeap
 	central [numClasses]central
@@ -72,7 +73,6 @@ func (h *Heap) Init(o Options) {
 	if o.MaxBytes < 0 {
 		panic(fmt.Sprintf("freehold: NewHeap: MaxBytes is %d", o.MaxBytes))
 	}
-	addresses.init()
 	h.initCaches()
 	h.holder = takeHolder()
 	h.own = map[*OwnCache]struct{}{}

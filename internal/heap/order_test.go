@@ -778,7 +778,6 @@ func TestRefusedGrowthTakesNoAddresses(t *testing.T) {
 func newSpace(t *testing.T, n uintptr) *space {
 	t.Helper()
 	s := new(space)
-	s.start.Do(func() {})
 	if err := s.first.reserve(n*segmentBytes, true); err != nil {
 		t.Fatal(err)
 	}

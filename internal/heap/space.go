@@ -1,8 +1,9 @@
-// Space: the addresses that all heaps share, and what stands at each page.
+// Space: the addresses that all heaps share, and what is known of each page.
 //
 // Addresses are reserved in few large regions, 1 TiB where the system grants
-// it, and never given back to the operating system: a Go variable that still
-// holds an address which the Go heap has since taken over kills the process.
+// it: the first one when the first heap needs memory, so that an import takes
+// none. They are never given back to the operating system: a Go variable that
+// still holds an address which the Go heap has since taken over kills the process.
 // Heaps take segments from a region and return them when they are closed:
 //
 //	region   |<-- used: segments handed out so far -->|<-- no access yet -->|
@@ -36,7 +37,8 @@ const (
 )
 
 // region is one reservation. Its fields are fixed but for used, which only
-// grows, under space.mu.
+// grows, under space.mu. Those of the first region are set before its used grows
+// from 0: whoever finds an address below used may read them.
 type region struct {
 	base    uintptr
 	size    uintptr
@@ -56,7 +58,6 @@ type region struct {
 type space struct {
 	first    region
 	chained  atomic.Pointer[[]*region]
-	start    sync.Once
 	mu       sync.Mutex
 	returned []addrRange // segments of closed heaps: no access, all their words 0
 }
@@ -68,16 +69,12 @@ var addresses space
 
 var errTaken = errors.New("freehold: the addresses are taken")
 
-// init reserves the first region. Where even the smallest is refused, take
-// tries again.
-func (s *space) init() {
-	s.start.Do(func() {
-		for size := vm.MaxReserve(); size >= segmentBytes; size /= 16 {
-			if s.first.reserve(size, true) == nil {
-				return
-			}
-		}
-	})
+// startFirst reserves the first region, if none is reserved yet. Where even the
+// smallest is refused, a later call tries again. s.mu is held.
+func (s *space) startFirst() {
+	for size := vm.MaxReserve(); s.first.size == 0 && size >= segmentBytes; size /= 16 {
+		s.first.reserve(size, true)
+	}
 }
 
 // reserve makes r a region of size bytes, with tags or without.
@@ -145,6 +142,12 @@ func (r *region) open(size uintptr) error {
 	return nil
 }
 
+// holds reports whether addr lies in the used part of r.
+func (r *region) holds(addr uintptr) bool {
+	used := r.used.Load()
+	return used != 0 && addr-r.base < used
+}
+
 // page returns the word of the page that holds addr.
 // Precondition: addr lies in the used part of r.
 func (r *region) page(addr uintptr) **span {
@@ -161,12 +164,12 @@ func (r *region) owner(addr uintptr) *uint32 {
 
 // regionOf returns the region whose used part holds addr, or nil.
 func (s *space) regionOf(addr uintptr) *region {
-	if addr-s.first.base < s.first.used.Load() {
+	if s.first.holds(addr) {
 		return &s.first
 	}
 	if chained := s.chained.Load(); chained != nil {
 		for _, r := range *chained {
-			if addr-r.base < r.used.Load() {
+			if r.holds(addr) {
 				return r
 			}
 		}
@@ -177,8 +180,8 @@ func (s *space) regionOf(addr uintptr) *region {
 // span returns the span that the page of addr belongs to. It is nil where no
 // span is, for a page inside a large block or a free run, and beyond r.
 func (r *region) span(addr uintptr) *span {
-	if off := addr - r.base; off < r.used.Load() {
-		return *(**span)(vm.Pointer(r.pages + off>>pageShift*wordBytes))
+	if r.holds(addr) {
+		return *r.page(addr)
 	}
 	return nil
 }
@@ -249,6 +252,7 @@ func (s *space) find(size uintptr) (uintptr, error) {
 		}
 		return addr, nil
 	}
+	s.startFirst()
 	r := &s.first
 	if chained := s.chained.Load(); chained != nil {
 		for i := 0; i < len(*chained) && r.size-r.used.Load() < size; i++ {

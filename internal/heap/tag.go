@@ -104,10 +104,10 @@ func (s *span) clearTags() {
 // its tag says that there is one and names the holder; otherwise 0.
 func stateAt(addr uintptr, holder uint64) (place uintptr, class uint8) {
 	r := &addresses.first
-	off := addr - r.base
-	if off >= r.used.Load() {
+	if !r.holds(addr) {
 		return 0, 0
 	}
+	off := addr - r.base
 	word := atomic.LoadUint64(r.tag(off)) ^ holder
 	class = uint8(word)
 	in := off&(pageBytes-1) | uintptr(word&tagPageMask)>>(tagPageShift-pageShift)

@@ -1,14 +1,27 @@
-//go:build linux && !race
-
 package vm
 
-import "golang.org/x/sys/unix"
+import (
+	"bytes"
+	"os"
+	"strconv"
 
-// addressLimit returns how many bytes of addresses the process may have.
-func addressLimit() uintptr {
+	"golang.org/x/sys/unix"
+)
+
+// addressesLeft returns how many more bytes of addresses the process may take.
+func addressesLeft() uintptr {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil {
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
 		return ^uintptr(0)
 	}
-	return uintptr(min(limit.Cur, uint64(^uintptr(0))))
+	return uintptr(min(limit.Cur-min(limit.Cur, addressesTaken()), uint64(^uintptr(0))))
+}
+
+// addressesTaken returns how many bytes of addresses the process has, 0 where the
+// system does not tell.
+func addressesTaken() uint64 {
+	statm, _ := os.ReadFile("/proc/self/statm") // its first field, in pages
+	first, _, _ := bytes.Cut(statm, []byte(" "))
+	pages, _ := strconv.ParseUint(string(first), 10, 64)
+	return pages * uint64(os.Getpagesize())
 }

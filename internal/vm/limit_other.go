@@ -2,6 +2,6 @@
 
 package vm
 
-// addressLimit returns how many bytes of addresses the process may have: here
+// addressesLeft returns how many more bytes of addresses the process may take: here
 // only the system knows.
-func addressLimit() uintptr { return ^uintptr(0) }
+func addressesLeft() uintptr { return ^uintptr(0) }

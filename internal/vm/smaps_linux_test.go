@@ -175,16 +175,14 @@ func TestReservationsHaveAPageBehindThem(t *testing.T) {
 }
 
 // Go's heap needs addresses too, so the first reservation leaves it most.
-func TestFirstReservationIsAQuarterOfTheLimit(t *testing.T) {
+func TestFirstReservationIsAQuarterOfWhatIsLeft(t *testing.T) {
 	skipUnderQEMU(t, "which ignores RLIMIT_AS")
 	inChild(t, func(t *testing.T) {
 		lift := limit(t, unix.RLIMIT_AS, "VmSize", 1<<30)
 		defer lift()
-		var now unix.Rlimit
-		must(t, unix.Getrlimit(unix.RLIMIT_AS, &now))
-		got := uint64(MaxReserve())
-		if got > now.Cur/4 || got <= now.Cur/8 || got&(got-1) != 0 {
-			t.Errorf("%d bytes of %d, want the largest power of two in a quarter", got, now.Cur)
+		// The process may take some MiB meanwhile.
+		if got := MaxReserve(); got != 128<<20 && got != 256<<20 {
+			t.Errorf("%d bytes of 1 GiB, want the largest power of two in a quarter", got)
 		}
 	})
 }

@@ -88,14 +88,15 @@ func Pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }
 
 // MaxReserve returns the largest reservation worth asking for first, a power of
-// two. Where the process's address space has a limit it is a quarter of that at
-// most, since Go's own heap lives there too. The system may still refuse it.
+// two. Where the process's address space has a limit it is a quarter of what is
+// left at most, since Go's own heap needs addresses too. The system may still
+// refuse it.
 func MaxReserve() uintptr {
-	limit := addressLimit() / 4
-	if limit >= maxReserve {
+	quarter := addressesLeft() / 4
+	if quarter >= maxReserve {
 		return maxReserve
 	}
-	return 1 << bits.Len(uint(limit)) / 2
+	return 1 << bits.Len(uint(quarter)) / 2
 }
 
 // Reserve takes size bytes of address space at a multiple of align, a power of
