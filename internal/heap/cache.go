@@ -223,7 +223,7 @@ func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) (
 			}
 		}
 		if err != nil {
-			return nil, h.refused(err)
+			return nil, h.refuse(err)
 		}
 	}
 	if was < freeZero {

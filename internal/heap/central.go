@@ -44,6 +44,7 @@ type central struct {
 	released uint // spans that were freed
 	out      int  // blocks that are not free in their span
 	holes    int  // bytes of free blocks given back to the system
+	traffic  traffic
 
 	limbo uintptr // states of spans that were freed: see limbo.go
 }
@@ -55,6 +56,7 @@ type central struct {
 func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()
+	c.traffic.allocs++
 	m, err := c.filled(h)
 	var e entry
 	if err == nil {
@@ -78,6 +80,7 @@ func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*state(e.state) = freeDirty
+		c.traffic.frees++
 	}
 	switch {
 	case err == nil && e.addr != 0:

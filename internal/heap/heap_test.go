@@ -572,3 +572,30 @@ func TestOwns(t *testing.T) {
 		t.Error("owns Go memory or nil")
 	}
 }
+
+// The counts of what has passed cost the fast path nothing: they are of slow
+// calls, refusals, and what went back to the system.
+func TestStatsCountWhatHasPassed(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 8 << 20})
+	small := alloc(t, h, 64)
+	for range 100 {
+		h.Free(small)
+		small = alloc(t, h, 64)
+	}
+	large := alloc(t, h, 1<<20)
+	clear(large)
+	h.Free(large)
+	st := h.Stats()
+	if st.SlowAllocs != 2 || st.SlowFrees != 1 || st.Refusals != 0 || st.PurgedBytes != 0 {
+		t.Errorf("%+v", st)
+	}
+	if _, err := h.Alloc(16<<20, 8, false); err == nil {
+		t.Fatal("the limit was passed")
+	}
+	h.Free(small)
+	h.Trim()
+	st = h.Stats()
+	if want := uint64(1<<20 + classes[classOf[64/8]].pages*pageBytes); st.Refusals != 1 || st.PurgedBytes != want {
+		t.Errorf("%d refusals and %d bytes given back, want 1 and %d", st.Refusals, st.PurgedBytes, want)
+	}
+}

@@ -25,7 +25,7 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 		return []byte{}, nil
 	}
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, fmt.Errorf("%w: %d bytes at a multiple of %d", ErrOutOfMemory, size, align)
+		return nil, h.refuse(fmt.Errorf("%w: %d bytes at a multiple of %d are more than an address space has", ErrOutOfMemory, size, align))
 	}
 	var b []byte
 	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, func() (err error) {
@@ -33,7 +33,7 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, h.refused(err)
+		return nil, h.refuse(err)
 	}
 	return b, nil
 }

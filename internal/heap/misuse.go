@@ -9,12 +9,13 @@ import (
 	"unsafe"
 )
 
-// refused turns what kept a block from being allocated into Alloc's error.
-func (h *Heap) refused(err error) error {
-	switch {
-	case err == errClosed:
+// refuse turns what kept a block from being allocated into Alloc's error.
+func (h *Heap) refuse(err error) error {
+	if err == errClosed {
 		panic(h.closedMessage("Alloc"))
-	case errors.Is(err, ErrOutOfMemory):
+	}
+	h.refused.Add(1)
+	if errors.Is(err, ErrOutOfMemory) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)

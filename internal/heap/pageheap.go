@@ -70,8 +70,9 @@ type pageHeap struct {
 	leastDirty uintptr // the lowest dirty since the last tick
 	purging    uintptr // pages of the runs that purge holds, with memory
 	large      largeCount
-	releases   uint8 // how often runs came back, for wakeAgain
-	lost       list  // runs that the system left without access
+	traffic    traffic // of large blocks, and of free pages
+	releases   uint8   // how often runs came back, for wakeAgain
+	lost       list    // runs that the system left without access
 	oversize   oversize
 }
 
@@ -117,6 +118,7 @@ func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*span, error) {
 		return nil, err
 	}
 	p.publishLarge(s, size, uint8(bits.TrailingZeros(uint(align))))
+	p.traffic.allocs++
 	if zero && !isZero {
 		p.mu.Unlock()
 		p.clearUsed(s)
@@ -144,6 +146,7 @@ func (p *pageHeap) freeBlock(addr, size uintptr) bool {
 		p.mu.Unlock()
 		return false
 	}
+	p.traffic.frees++
 	kept := p.release(s)
 	p.mu.Unlock()
 	p.released(s, kept)
@@ -334,7 +337,7 @@ func (p *pageHeap) insert(s *span) {
 // freeNeighbour returns the free run that the page at addr belongs to, if it
 // is this heap's. mu is held.
 func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *span {
-	if addr-r.base >= r.used.Load() || atomic.LoadUint32(r.owner(addr)) != p.id {
+	if !r.holds(addr) || atomic.LoadUint32(r.owner(addr)) != p.id {
 		return nil
 	}
 	if s := *r.page(addr); s != nil && s.kind == freeRun {

@@ -46,6 +46,7 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 			r := addresses.regionOf(s.base)
 			left := r.dirty.count(r.pageIndex(s.base), s.pages)
 			p.uncharge((s.dirty - left) * pageBytes)
+			p.traffic.purged += uint64((s.dirty - left) * pageBytes)
 			purged += s.dirty - left
 			p.insert(s)
 			p.dropTables(s)
@@ -123,6 +124,7 @@ func (p *pageHeap) discard(s *span) {
 	if low < high {
 		r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
 		p.uncharge(high - low)
+		p.traffic.purged += uint64(high - low)
 	}
 	s.whole(freeRun)
 	p.insert(s)

@@ -6,17 +6,33 @@ package heap
 // each part may be off by the calls under way and by a magazine of each class.
 type Stats struct {
 	Name        string
-	Allocated   int // in live blocks, each counted as its class or its whole pages
-	Active      int // in runs that hold a block, live or cached
-	Resident    int // an upper bound of the physical memory in use
-	Retained    int // address space that is held without memory behind it
-	Metadata    int // the heap's own bookkeeping, address tables included; part of Resident and Committed
-	Committed   int // what MaxBytes limits: pages that may hold memory, and Metadata
-	MaxBytes    int // the limit; 0 if there is none
-	Blocks      int // live blocks
-	LargeBlocks int // those of them that are larger than the largest class
-	LargeBytes  int // the part of Allocated that they take
+	Allocated   int    // in live blocks, each counted as its class or its whole pages
+	Active      int    // in runs that hold a block, live or cached
+	Resident    int    // an upper bound of the physical memory in use
+	Retained    int    // address space that is held without memory behind it
+	Metadata    int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
+	Committed   int    // what MaxBytes limits: pages that may hold memory, and Metadata
+	MaxBytes    int    // the limit; 0 if there is none
+	Blocks      int    // live blocks
+	LargeBlocks int    // those of them that are larger than the largest class
+	LargeBytes  int    // the part of Allocated that they take
+	SlowAllocs  uint64 // calls since the start that no cache served: misses, and all large blocks
+	SlowFrees   uint64 // calls since the start that no cache took: misses, and all large blocks
+	Refusals    uint64 // calls since the start that failed for want of memory
+	PurgedBytes uint64 // given back to the system since the start
 	Classes     []ClassStats
+}
+
+// traffic counts what has passed through a part of a heap since it was made.
+type traffic struct {
+	allocs, frees uint64 // blocks
+	purged        uint64 // bytes given back to the system
+}
+
+func (t *traffic) add(u traffic) {
+	t.allocs += u.allocs
+	t.frees += u.frees
+	t.purged += u.purged
 }
 
 // ClassStats is the part of Stats that blocks of one class account for.
@@ -34,8 +50,10 @@ type ClassStats struct {
 func (h *Heap) Stats() Stats {
 	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.maxBytes)}
 	holes := 0
+	var t traffic
 	h.eachClass(func(class *class, n holding) {
 		holes += n.holes
+		t.add(n.traffic)
 		if n.spans == 0 {
 			return
 		}
@@ -52,6 +70,9 @@ func (h *Heap) Stats() Stats {
 	p := &h.pages
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	t.add(p.traffic)
+	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.allocs, t.frees, t.purged
+	st.Refusals = h.refused.Load()
 	st.LargeBlocks, st.LargeBytes = p.large.blocks, int(p.large.bytes)
 	st.Blocks += st.LargeBlocks
 	st.Allocated += st.LargeBytes
@@ -71,6 +92,7 @@ type holding struct {
 	spans  int
 	empty  int // spans without a block in use
 	holes  int // bytes of free blocks given back to the system
+	traffic
 }
 
 // eachClass calls f with what the heap holds of each class. It waits for a drain,
@@ -86,7 +108,7 @@ func (h *Heap) eachClass(f func(class *class, n holding)) {
 		in := min(c.stocked+cached[i], c.out)
 		n := holding{
 			live: c.out - in, cached: in, free: c.spans*int(class.blocks) - c.out,
-			spans: c.spans, empty: c.empty, holes: c.holes,
+			spans: c.spans, empty: c.empty, holes: c.holes, traffic: c.traffic,
 		}
 		c.mu.Unlock()
 		f(class, n)

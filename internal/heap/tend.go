@@ -143,6 +143,7 @@ func (c *central) punchSpan(s *span) {
 		s.replaceStates(from, to, gone, freeDirty)
 		if err == nil {
 			holes += high - low
+			c.traffic.purged += uint64(high - low)
 		}
 	}
 	c.holes += int(holes) - int(s.holes)
