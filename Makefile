@@ -50,8 +50,8 @@ race:
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 
 debug:
-	$(GO) vet -tags freehold_debug ./arena ./internal/misuse
-	$(GO) test -tags freehold_debug -short ./arena ./internal/misuse ./internal/soak ./examples/...
+	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/misuse
+	$(GO) test -tags freehold_debug -short ./internal/heap . ./arena ./pool ./internal/misuse ./internal/soak ./examples/...
 
 portable:
 	$(GO) test -tags freehold_portable -short $(CORE)

@@ -229,6 +229,9 @@ func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) (
 	if was < freeZero {
 		freedTwice(addr)
 	}
+	if debugging {
+		h.mustBeUntouched(addr, class, was)
+	}
 	return block(addr, size, zero && was != freeZero), nil
 }
 
@@ -264,6 +267,9 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
 		*state(e.state) = freeDirty
 		freed = true
+		if debugging {
+			poison(addr, s.size)
+		}
 	}
 	h.places.Leave(place)
 	if freed {

@@ -81,6 +81,9 @@ func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
 	if e.addr != 0 {
 		*state(e.state) = freeDirty
 		c.traffic.frees++
+		if debugging {
+			poison(e.addr, classes[c.class].size)
+		}
 	}
 	switch {
 	case err == nil && e.addr != 0:
@@ -185,6 +188,9 @@ func (c *central) freeMagazines(h *Heap, keep int) {
 func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
+	if debugging {
+		c.check(h)
+	}
 	h.pages.wake()
 	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
 		h.pages.wakeAgain()
@@ -329,6 +335,9 @@ func (c *central) grow(h *Heap) error {
 		*state(s.stateOf(i)) = fresh
 	}
 	*state(s.stateOf(class.blocks)) = freeDirty
+	if debugging && !zero {
+		poison(s.base, s.bytes())
+	}
 	h.pages.publishSpan(s, h.holder)
 	c.partial.push(s)
 	c.spans++

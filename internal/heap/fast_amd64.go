@@ -5,7 +5,7 @@
 // that does not hold, and whenever the cache has no answer, alloc and free do
 // the work.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !freehold_debug
 
 package heap
 

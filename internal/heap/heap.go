@@ -94,17 +94,26 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	if addr == 0 {
 		return h.allocSlow(nil, class, size, align, zero)
 	}
+	if debugging {
+		h.mustBeUntouched(addr, class, was)
+	}
 	return block(addr, size, zero && was != freeZero), nil
 }
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
+	if debugging {
+		h.mustEndUntouched(b)
+	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	place := h.places.Enter()
 	st, class := stateAt(addr, h.holder)
 	// The state of a free block is larger than maxSmall.
 	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
 		*state(st) = freeDirty
+		if debugging {
+			poison(addr, classes[class].size)
+		}
 		h.places.Leave(place)
 		return
 	}
@@ -138,6 +147,9 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*state(e.state) = uint16(size)
+		if debugging {
+			poison(addr+uintptr(size), s.size-uintptr(size))
+		}
 	}
 	h.places.Leave(place)
 	if e.addr == 0 {

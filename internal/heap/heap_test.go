@@ -62,7 +62,7 @@ func TestZeroedAfterUse(t *testing.T) {
 
 // A hole in a span that was given back reads zero or is cleared.
 func TestZeroedAfterHoles(t *testing.T) {
-	if !vm.HolesReadZero {
+	if !makesHoles {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})

@@ -241,7 +241,7 @@ func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
 }
 
 func TestHolesAreMadeOnce(t *testing.T) {
-	if !vm.HolesReadZero {
+	if !makesHoles {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -263,7 +263,7 @@ func TestHolesAreMadeOnce(t *testing.T) {
 }
 
 func TestHolesGrowWithWhatIsFreed(t *testing.T) {
-	if !vm.HolesReadZero {
+	if !makesHoles {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -359,7 +359,7 @@ func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
 
 // The timer does not stop before what the caches held lies in holes.
 func TestTimerRunsUntilHolesAreMade(t *testing.T) {
-	if !vm.HolesReadZero {
+	if !makesHoles {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{Decay: never})
@@ -969,7 +969,7 @@ func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
 	h.Free(alloc(t, h, 1<<20))
 	check("with free pages")
 	h.Trim()
-	if vm.HolesReadZero && h.Stats().Resident == h.Stats().Committed {
+	if makesHoles && h.Stats().Resident == h.Stats().Committed {
 		t.Error("there are no holes")
 	}
 	check("with holes")

@@ -68,17 +68,26 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 		o.mustBeOpen("Alloc")
 		return h.allocSlow(o, class, size, align, zero)
 	}
+	if debugging {
+		h.mustBeUntouched(addr, class, was)
+	}
 	return block(addr, size, zero && was != freeZero), nil
 }
 
 // free is Free in Go.
 func (o *OwnCache) free(b []byte) {
 	h := o.heap
+	if debugging {
+		h.mustEndUntouched(b)
+	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	place := h.places.Enter()
 	st, class := stateAt(addr, o.holder)
 	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && cacheAt(o.cache.Load()).push(class, entry{addr, st}) {
 		*state(st) = freeDirty
+		if debugging {
+			poison(addr, classes[class].size)
+		}
 		h.places.Leave(place)
 		return
 	}

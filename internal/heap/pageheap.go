@@ -356,6 +356,9 @@ func (p *pageHeap) link(r *region, s *span) {
 	}
 	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
 	p.free.insert(s)
+	if debugging {
+		p.check(r, s)
+	}
 }
 
 // unlink undoes link. mu is held.

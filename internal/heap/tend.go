@@ -28,6 +28,8 @@ const (
 	ticksBetweenDrain = ticksPerDecay
 	holeBatch         = 32 // spans looked at under one lock
 
+	makesHoles = vm.HolesReadZero && !debugging // a hole is no poison
+
 	// Caches that hold more than minHoard bytes, and more than this part of what
 	// is live, are drained while the heap is busy too.
 	minHoard   = 512 << 10
@@ -110,7 +112,7 @@ func (c *central) punch(h *Heap) {
 	defer c.mu.Unlock()
 	c.used = false
 	at := c.partial.head
-	if !vm.HolesReadZero || h.pages.hugePages {
+	if !makesHoles || h.pages.hugePages {
 		at = 0
 	}
 	released := c.released

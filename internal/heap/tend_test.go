@@ -319,7 +319,7 @@ func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 // A span that is freed while holes are made is not looked at: a Heap.Cache with
 // the last blocks of the spans that come next is closed meanwhile.
 func TestHolesStopWhereASpanWasFreed(t *testing.T) {
-	if !vm.HolesReadZero {
+	if !makesHoles {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})

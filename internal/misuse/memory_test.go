@@ -11,9 +11,9 @@ var memoryPrograms = []program{
 	{"read after Free", caught{},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b) }},
-	{"write after Free", caught{}.andInTests(reports("a write after Free")),
-		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1 },
-		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b) }},
+	{"write after Free, and an Alloc of that size", caught{debug: panics("into a free block, was written")}.andInTests(reports("a write after Free")),
+		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1; w.a.Free(w.alloc(small)) },
+		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b); w.a.Free(w.alloc(small)) }},
 	{"write after Free of a large block", caught{}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1 },
 		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b) }},
@@ -42,7 +42,7 @@ var memoryPrograms = []program{
 			*unsafe.StringData(s) = 'T'
 			freehold.FreeString(w.a, s)
 		}},
-	{"write past the end", caught{}.andInTests(reports("a write 1 bytes after the end")),
+	{"write past the end", caught{debug: panics("bytes beyond its end")}.andInTests(reports("a write 1 bytes after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
 	{"write before the beginning", caught{}.andInTests(reports("a write 1 bytes before the beginning")),
