@@ -1,4 +1,4 @@
-// Pin: a place of its own for a goroutine, held by keeping it on its processor.
+// Pin: a goroutine holds a slot by staying on its processor.
 //
 // A pinned goroutine is neither preempted nor moved, so it has what belongs to
 // its processor to itself, without an atomic operation. portable.go is the
@@ -6,60 +6,59 @@
 
 //go:build !race && !freehold_portable
 
-// Package pin gives goroutines places: small numbers, each held by one
-// goroutine at a time. What a table keeps at a place belongs to its holder.
+// Package pin gives goroutines what belongs to the processor they run on. A
+// [Table] has a slot for each processor; the slot's holder, a goroutine at a
+// time, has the slot's entry to itself.
 //
-// While a goroutine holds a place it must not block, allocate on the Go heap,
-// panic, take a lock, hold a second place or touch memory that may fault. Slow
+// While a goroutine holds a slot it must not block, allocate on the Go heap,
+// panic, take a lock, hold a second slot or touch memory that may fault. Slow
 // paths are a loop of enter, try, leave, with EnterAt from the second round on;
-// the goroutine may get another place all the same.
-//
-// What stands at a place is taken away from its holder in two steps: take it
-// out of the table, by an atomic swap, and Wait. After that nobody holds a
-// place who could have seen it there.
+// the goroutine may get another slot all the same.
 package pin
 
 import (
+	"math/bits"
 	"runtime"
 	"sync"
 	_ "unsafe" // for linkname
 )
 
-// Max is how many places there are: a place from Max on, which a machine with
-// more processors has, is no place, and its holder has nothing to itself.
-const Max = 1024
+// Locked reports whether slots are locks, which are slower than pins.
+const Locked = false
 
-// Places are the places of one table; the zero value is ready.
-type Places struct{}
+// minSlots is the length of the smallest table: 128 bytes, and room for
+// processors that a process is given later.
+const minSlots = 16
 
-// Enter returns the place that the goroutine holds until Leave.
-func (*Places) Enter() int { return procPin() }
-
-// EnterAt is Enter for the next try of a slow path. It returns the given place,
-// where the try before was, if the build can choose and nobody holds it.
-// Otherwise a slow path might fill one place and look for it at another.
-func (*Places) EnterAt(int) int { return procPin() }
-
-// Leave ends what Enter began.
-func (*Places) Leave(int) { procUnpin() }
-
-// All calls f. Where the build can, f holds all places; otherwise their holders may
-// be at work, as with Each.
-func (*Places) All(f func()) { f() }
-
-// Each calls f for every place. Where the build can, f holds it; otherwise its
-// holder may be at work, so f only reads, by atomic loads, and takes what it
-// reads for a snapshot.
-func (*Places) Each(f func(place int)) {
-	for i := range Max {
-		f(i)
-	}
+// slots returns how many slots a new table has: one for each processor that
+// there is or that GOMAXPROCS may usefully add.
+func slots() int {
+	n := max(runtime.GOMAXPROCS(0), runtime.NumCPU(), minSlots)
+	return 1 << bits.Len(uint(n-1))
 }
 
-func (*Places) wait() {
+// Holders are those who hold the slots of one table. The zero value is ready.
+type Holders struct{}
+
+// Enter returns the number of the slot that the goroutine holds until Leave: its
+// processor's, which may be beyond the table.
+func (*Holders) Enter() int { return procPin() }
+
+// EnterAt is Enter for the next try of a slow path. It returns the given slot,
+// where the try before was, if the build can choose and nobody holds it.
+// Otherwise a slow path might fill one slot and look for it at another.
+func (*Holders) EnterAt(int) int { return procPin() }
+
+// Leave ends what Enter began.
+func (*Holders) Leave(int) { procUnpin() }
+
+// all calls f. Where the build can, f holds all slots.
+func (*Holders) all(f func()) { f() }
+
+func (*Holders) wait() {
 	world.mu.Lock()
 	defer world.mu.Unlock()
-	runtime.ReadMemStats(&world.stats) // stops the world, for some 20 us
+	runtime.ReadMemStats(&world.stats) // stops the world
 }
 
 var world struct {
@@ -75,3 +74,10 @@ func procPin() int
 
 //go:linkname procUnpin runtime.procUnpin
 func procUnpin()
+
+// Max, Places and All are for tables of their users' own.
+const Max = 1024
+
+type Places = Holders
+
+func (h *Holders) All(f func()) { h.all(f) }

@@ -1,13 +1,13 @@
-// Pin without the runtime: each place has a lock.
+// Pin without the runtime: each slot has a lock.
 //
-// A goroutine prefers the place that the address of its stack frame points at,
+// A goroutine prefers the slot that the address of its stack frame points at,
 // and takes another where that one is held. A call at another depth may prefer
-// another place. Slower than pin.go, but plain Go, and the race detector
+// another slot. Slower than pin.go, but plain Go, and the race detector
 // understands it.
 
 //go:build race || freehold_portable
 
-// Package pin gives goroutines places: see pin.go.
+// Package pin gives goroutines slots: see pin.go.
 package pin
 
 import (
@@ -15,60 +15,63 @@ import (
 	"unsafe"
 )
 
-// Max is how many places there are.
-const Max = 1 << placeBits
+// Locked reports whether slots are locks, which are slower than pins.
+const Locked = true
 
-const placeBits = 5
+const (
+	slotBits    = 5
+	lockedSlots = 1 << slotBits
+)
 
-// Places are the places of one table; the zero value is ready.
-type Places struct{ places [Max]place }
+func slots() int { return lockedSlots }
 
-type place struct {
-	mu sync.Mutex
-	_  [64 - unsafe.Sizeof(sync.Mutex{})]byte // a cache line each
+// Holders are those who hold the slots of one table. The zero value is ready.
+type Holders struct{ locks [lockedSlots]lock }
+
+type lock struct {
+	sync.Mutex
+	_ [64 - unsafe.Sizeof(sync.Mutex{})]byte // a cache line each
 }
 
-// Enter returns the place that the goroutine holds until Leave.
-func (p *Places) Enter() int { return p.EnterAt(int(Stripe(placeBits))) }
+// Enter returns the number of the slot that the goroutine holds until Leave.
+func (h *Holders) Enter() int { return h.EnterAt(int(Stripe(slotBits))) }
 
-// EnterAt is Enter, which prefers the given place.
-func (p *Places) EnterAt(first int) int {
-	for i := range Max {
-		at := (first + i) % Max
-		if p.places[at].mu.TryLock() {
-			return at
+// EnterAt is Enter, which prefers the given slot.
+func (h *Holders) EnterAt(first int) int {
+	for i := range lockedSlots {
+		slot := (first + i) % lockedSlots
+		if h.locks[slot].TryLock() {
+			return slot
 		}
 	}
-	p.places[first].mu.Lock()
+	h.locks[first].Lock()
 	return first
 }
 
 // Leave ends what Enter began.
-func (p *Places) Leave(place int) { p.places[place].mu.Unlock() }
+func (h *Holders) Leave(slot int) { h.locks[slot].Unlock() }
 
-// All calls f, which then holds all places.
-func (p *Places) All(f func()) {
-	for i := range p.places {
-		p.places[i].mu.Lock()
+// all calls f, which then holds all slots.
+func (h *Holders) all(f func()) {
+	for i := range h.locks {
+		h.locks[i].Lock()
 	}
 	f()
-	for i := range p.places {
-		p.places[i].mu.Unlock()
+	for i := range h.locks {
+		h.locks[i].Unlock()
 	}
 }
 
-// Each calls f for every place, which f then holds.
-func (p *Places) Each(f func(place int)) {
-	for i := range p.places {
-		p.places[i].mu.Lock()
-		f(i)
-		p.places[i].mu.Unlock()
+func (h *Holders) wait() {
+	for i := range h.locks {
+		h.locks[i].Lock()
+		h.locks[i].Unlock()
 	}
 }
 
-func (p *Places) wait() {
-	for i := range p.places {
-		p.places[i].mu.Lock()
-		p.places[i].mu.Unlock()
-	}
-}
+// Max, Places and All are for tables of their users' own.
+const Max = lockedSlots
+
+type Places = Holders
+
+func (h *Holders) All(f func()) { h.all(f) }

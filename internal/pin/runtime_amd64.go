@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -33,6 +34,14 @@ const (
 	MP  = 0xd0 // m.p
 	PID = 0    // p.id, 4 bytes
 )
+
+// Where a Table has the address of its slots, 8 bytes each, and their number.
+const (
+	TableSlots = 0
+	TableLen   = 8
+)
+
+const _ = -(unsafe.Offsetof(Table[byte]{}.slots) ^ TableSlots)
 
 // Known reports whether this version of Go was tested, and whether the runtime
 // and the compiler are as the constants say and as assembly expects: integer
@@ -56,9 +65,26 @@ func knownVersion() bool {
 	return false
 }
 
-// Func returns the assembly function at the address in entry, which stays there,
-// as a Go function.
-func Func[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }
+// Assembly returns the assembly functions whose addresses are in entries, one for
+// each field of F, in their order; or plain where assembly must not run. F is a
+// struct of funcs. entries must stay as they are.
+func Assembly[F any](plain F, entries *uintptr) F {
+	if !Known() {
+		return plain
+	}
+	return functionsAt[F](entries)
+}
+
+// functionsAt is Assembly. A func is the address of a word with the address of
+// its code.
+func functionsAt[F any](entries *uintptr) (f F) {
+	words := unsafe.Slice((**uintptr)(unsafe.Pointer(&f)), unsafe.Sizeof(f)/unsafe.Sizeof(entries))
+	code := unsafe.Slice(entries, len(words))
+	for i := range words {
+		words[i] = &code[i]
+	}
+	return f
+}
 
 // code is runtime.procPin, which shows where these are. The count of pins may
 // stand anywhere.
@@ -76,21 +102,25 @@ func knownRuntime() bool {
 	return bytes.Equal(got[:6], code[:6]) && bytes.Equal(got[10:], code[10:])
 }
 
-// entryPoints returns the addresses of the functions in runtime_amd64.s.
-func entryPoints() (probe, processor, linger uintptr)
+// entries returns the addresses of the functions in runtime_amd64.s.
+func entries() *uintptr
 
-var entry struct{ probe, processor, linger uintptr }
-
-func init() { entry.probe, entry.processor, entry.linger = entryPoints() }
+var assembly = functionsAt[struct {
+	probe     func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)
+	processor func() uintptr
+	linger    func(word *atomic.Uint64, wait, stay uintptr) (change uint64, asked bool)
+}](entries())
 
 func knownCompiler() bool {
-	probe := Func[func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)](&entry.probe)
-	v, w, x, y, z := probe(1, 20, 300, 4000, 50000)
+	v, w, x, y, z := assembly.probe(1, 20, 300, 4000, 50000)
 	return v == 50000+1 && w == 1000+20 && x == 20000+300 && y == 300000+4000 && z == 4000+50000
 }
 
 func findsProcessor() bool {
-	processor := Func[func() uintptr](&entry.processor)
 	defer procUnpin()
-	return uintptr(procPin()) == processor()
+	return uintptr(procPin()) == assembly.processor()
 }
+
+// Func returns the assembly function at the address in entry, which stays there,
+// as a Go function.
+func Func[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }

@@ -65,12 +65,13 @@ staying:
 	MOVL $1, BX
 	RET
 
-// func entryPoints() (probe, processor, linger uintptr)
-TEXT ·entryPoints(SB), NOSPLIT, $0-24
-	LEAQ probe<>(SB), AX
-	MOVQ AX, probe+0(FP)
-	LEAQ processor<>(SB), AX
-	MOVQ AX, processor+8(FP)
-	LEAQ linger<>(SB), AX
-	MOVQ AX, linger+16(FP)
+DATA functions<>+0(SB)/8, $probe<>(SB)
+DATA functions<>+8(SB)/8, $processor<>(SB)
+DATA functions<>+16(SB)/8, $linger<>(SB)
+GLOBL functions<>(SB), RODATA, $24
+
+// func entries() *uintptr
+TEXT ·entries(SB), NOSPLIT, $0-8
+	LEAQ functions<>(SB), AX
+	MOVQ AX, ret+0(FP)
 	RET

@@ -89,9 +89,8 @@ func TestAssemblyIsNotPreempted(t *testing.T) {
 	for turns.Load() == 0 {
 		runtime.Gosched()
 	}
-	linger := Func[func(word *atomic.Uint64, wait, stay uintptr) (uint64, bool)](&entry.linger)
 	for range 3 {
-		change, asked := linger(&turns, 1<<28, 1<<17) // some 10 s, and 5 ms
+		change, asked := assembly.linger(&turns, 1<<28, 1<<17) // some 10 s, and 5 ms
 		if !asked {
 			t.Fatal("the runtime never asked the assembly to yield")
 		}
@@ -106,8 +105,7 @@ func TestAssemblyIsNotPreempted(t *testing.T) {
 func TestProcessor(t *testing.T) {
 	mustFit(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	processor := Func[func() uintptr](&entry.processor)
-	var places Places
+	var holders Holders
 	var mu sync.Mutex
 	seen := map[int]bool{}
 	for procs := 1; procs <= 16; procs++ {
@@ -120,9 +118,9 @@ func TestProcessor(t *testing.T) {
 					defer runtime.UnlockOSThread()
 				}
 				for range 1000 {
-					want := places.Enter()
-					got := processor()
-					places.Leave(want)
+					want := holders.Enter()
+					got := assembly.processor()
+					holders.Leave(want)
 					if got != uintptr(want) {
 						t.Errorf("processor %d, procPin says %d", got, want)
 						return

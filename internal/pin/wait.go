@@ -2,20 +2,20 @@ package pin
 
 import "sync/atomic"
 
-// Wait returns when everybody who holds a place now has left it.
-func (p *Places) Wait() {
+// Wait returns when everybody who holds a slot now has left it.
+func (h *Holders) Wait() {
 	if f := onWait.Load(); f != nil {
-		(*f)(p)
+		(*f)(h)
 	}
-	p.wait()
+	h.wait()
 }
 
-var onWait atomic.Pointer[func(*Places)]
+var onWait atomic.Pointer[func(*Holders)]
 
-// OnWait makes each Wait, of any Places, call f before it waits, until restore is
-// called. It is for tests of what happens between the two steps in which a thing
-// is taken away from the holder of a place. f must not call Wait.
-func OnWait(f func(*Places)) (restore func()) {
+// OnWait makes each Wait, of any Holders, call f before it waits, until restore is
+// called. It is for tests of what happens between the two steps in which an
+// entry is taken away from the holder of a slot. f must not call Wait.
+func OnWait(f func(*Holders)) (restore func()) {
 	onWait.Store(&f)
 	return func() { onWait.Store(nil) }
 }

@@ -1,0 +1,233 @@
+// Table: what a package keeps for each processor.
+//
+//	slot    |  0  |  1   |  2  | ...     one for each processor
+//	entry      e    none    e            used by the holder of the slot alone
+//
+// An entry comes into an empty slot by Install, from anyone. It leaves by Take,
+// of the slot's holder, or by Drain, from all slots.
+//
+// # Why nobody uses what Drain has taken
+//
+// A holder loads the entry of its slot after Enter and does not use it after
+// Leave. Drain forbids new entries, swaps each entry for none, and Waits. In the
+// order of these atomic operations, the load comes
+//
+//   - after the swap: it finds none, or an entry that was installed later. That
+//     is another one, for nobody installs what he has not got.
+//   - or before the swap: then Enter came before Wait, which returns after Leave.
+//     All that the holder did with the entry happens before that.
+//
+// Where slots are locked, Wait is right because it takes each lock once. Where
+// goroutines are pinned, it is because it stops the world: the runtime stops a
+// processor only where its goroutine may be preempted, and it may not while
+// it is pinned, whether it is asked by a flag that function prologues look at or
+// by a signal. Stopping and starting the world also orders memory.
+//
+// Assembly is no different. Its stay begins when it loads the processor's number
+// and ends when it returns or jumps to a Go function. In between it has no
+// prologue and no call, and isAsyncSafePoint refuses every signal in assembly,
+// so the goroutine stays on its processor, and a stop of the world, by Wait,
+// ReadMemStats or the collector, waits for it. The collector cannot look for
+// pointers in the registers of assembly, and need not: the table keeps the entry
+// alive, and after the swap Drain does. Assembly stores no Go pointer, so it
+// owes the collector no write barrier.
+//
+// Take needs no Wait: its caller is the only one who may use the entry.
+
+package pin
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// A Table has a slot for each processor, with an entry or empty. Init makes it
+// ready. It must not be copied.
+//
+// A processor that came after Init may be beyond the table: it has no slot, and
+// its goroutines do without.
+//
+// Lock order: mu comes after any lock that is held when a method is called, and
+// before those that the function given to Install takes. It is not held while
+// that of Drain runs.
+type Table[T any] struct {
+	slots []Slot[T] // first, for assembly
+	none  *T        // the entry of empty slots
+	Holders
+
+	mu     sync.Mutex // guards what follows, and the way of entries into slots
+	drains int        // under way
+	joined map[*Slot[T]]struct{}
+}
+
+// A Slot has an entry, or is empty. It is part of a Table, or has joined one.
+type Slot[T any] struct{ entry atomic.Pointer[T] }
+
+// Entry returns the slot's entry. The caller holds the slot.
+func (s *Slot[T]) Entry() *T { return s.entry.Load() }
+
+// Init makes t a table of empty slots for the processors that there are. What an
+// empty slot has for an entry is none, which nobody may write to.
+func (t *Table[T]) Init(none *T) {
+	t.none = none
+	t.slots = make([]Slot[T], slots())
+	for i := range t.slots {
+		t.slots[i].entry.Store(none)
+	}
+}
+
+// Len returns the number of slots.
+func (t *Table[T]) Len() int { return len(t.slots) }
+
+// Slot returns the slot with the given number, nil beyond the table.
+func (t *Table[T]) Slot(slot int) *Slot[T] {
+	if uint(slot) < uint(len(t.slots)) {
+		return &t.slots[slot]
+	}
+	return nil
+}
+
+// Entry returns the entry of a slot that the caller holds, none beyond the table.
+func (t *Table[T]) Entry(slot int) *T {
+	if uint(slot) < uint(len(t.slots)) {
+		return t.slots[slot].entry.Load()
+	}
+	return t.none
+}
+
+// Install fills a slot with what create returns, and reports whether it did. It
+// does nothing if s is nil or has an entry, if create returns nil, and during a
+// Drain. The caller holds no slot.
+func (t *Table[T]) Install(s *Slot[T], create func() *T) bool {
+	if s == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.drains > 0 || s.entry.Load() != t.none {
+		return false
+	}
+	e := create()
+	if e == nil {
+		return false
+	}
+	s.entry.Store(e)
+	return true
+}
+
+// Take empties a slot that the caller holds and returns its entry, none if it has
+// none.
+func (t *Table[T]) Take(slot int) *T {
+	if s := t.Slot(slot); s != nil {
+		return s.entry.Swap(t.none)
+	}
+	return t.none
+}
+
+// Drain empties all slots whose entries match, every slot if match is nil, waits
+// until nobody uses the entries any more, and calls f with them. Slots stay empty
+// until f returns. The caller holds no slot. Holders may be at work while match
+// looks at their entries. With pinned goroutines it stops the
+// world, whether there are entries or not.
+func (t *Table[T]) Drain(match func(*T) bool, f func(taken []*T)) {
+	taken := t.takeAll(match)
+	defer t.drained()
+	t.Wait()
+	f(taken)
+}
+
+// takeAll are the first two steps of Drain.
+func (t *Table[T]) takeAll(match func(*T) bool) (taken []*T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drains++
+	t.eachSlot(func(s *Slot[T]) {
+		if e := s.entry.Load(); e == t.none || match != nil && !match(e) {
+			return
+		}
+		if e := s.entry.Swap(t.none); e != t.none {
+			taken = append(taken, e)
+		}
+	})
+	return taken
+}
+
+func (t *Table[T]) drained() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drains--
+}
+
+// Each calls f for each entry. Where slots are locked, it holds all of them.
+// Otherwise their holders may be at work: f reads what they write by atomic
+// loads, and takes it for a snapshot. Drain takes no entry meanwhile.
+func (t *Table[T]) Each(f func(*T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all(func() {
+		t.eachSlot(func(s *Slot[T]) {
+			if e := s.entry.Load(); e != t.none {
+				f(e)
+			}
+		})
+	})
+}
+
+// Any reports whether an entry matches; whether there is one if match is nil. It
+// waits for no holder: match, like that of Drain, reads what holders write by
+// atomic loads.
+func (t *Table[T]) Any(match func(*T) bool) (found bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.eachSlot(func(s *Slot[T]) {
+		e := s.entry.Load()
+		found = found || e != t.none && (match == nil || match(e))
+	})
+	return found
+}
+
+// Clear empties all slots and forgets those that have joined. Nobody may hold a
+// slot meanwhile.
+func (t *Table[T]) Clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.eachSlot(func(s *Slot[T]) { s.entry.Store(t.none) })
+	t.joined = nil
+}
+
+// Join adds a slot, which is empty then, that belongs to one goroutine at a time
+// instead of a processor. Against Drain its user holds a slot of the table, any.
+func (t *Table[T]) Join(s *Slot[T]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s.entry.Store(t.none)
+	if t.joined == nil {
+		t.joined = map[*Slot[T]]struct{}{}
+	}
+	t.joined[s] = struct{}{}
+}
+
+// Part removes a slot that has joined and returns its entry, none if it has none.
+// The caller is its user.
+func (t *Table[T]) Part(s *Slot[T]) *T {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.joined, s)
+	return s.entry.Swap(t.none)
+}
+
+// Joined returns how many slots have joined.
+func (t *Table[T]) Joined() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.joined)
+}
+
+func (t *Table[T]) eachSlot(f func(*Slot[T])) {
+	for i := range t.slots {
+		f(&t.slots[i])
+	}
+	for s := range t.joined {
+		f(s)
+	}
+}

@@ -1,0 +1,237 @@
+package pin_test
+
+import (
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// A pair is an entry that shows whether it has one user: its halves are equal
+// between uses.
+type pair struct{ a, b int }
+
+var noPair pair
+
+func newTable() *pin.Table[pair] {
+	t := &pin.Table[pair]{}
+	t.Init(&noPair)
+	return t
+}
+
+func newPair() *pair { return &pair{} }
+
+// entries returns what is in the table.
+func entries(t *pin.Table[pair]) (all []*pair) {
+	t.Each(func(e *pair) { all = append(all, e) })
+	return all
+}
+
+// Nobody uses an entry once it is out of the table, and none is lost.
+func TestDrainHasTheEntriesToItself(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))))
+	table := newTable()
+	var own [2]pin.Slot[pair]
+	var done atomic.Bool
+	var uses atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 4 {
+		var joined *pin.Slot[pair]
+		if g < len(own) {
+			joined = &own[g]
+			table.Join(joined)
+		}
+		wg.Go(func() {
+			for !done.Load() {
+				slot := table.Enter()
+				at := joined
+				if at == nil {
+					at = table.Slot(slot)
+				}
+				used := false
+				if e := at.Entry(); e != &noPair {
+					e.a++
+					e.b++
+					used = true
+				}
+				table.Leave(slot)
+				if used {
+					uses.Add(1)
+				} else {
+					table.Install(at, newPair)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	sum := 0
+	collect := func(taken []*pair) {
+		for _, e := range taken {
+			if e.a != e.b {
+				t.Errorf("still in use: %v", *e)
+			}
+			sum += e.a
+		}
+		if n := len(entries(table)); n != 0 {
+			t.Errorf("%d entries in the table during Drain", n)
+		}
+	}
+	for range 200 {
+		table.Drain(nil, collect)
+		runtime.Gosched()
+	}
+	done.Store(true)
+	wg.Wait()
+	table.Drain(nil, collect)
+	if int64(sum) != uses.Load() {
+		t.Errorf("%d uses, %d in the entries", uses.Load(), sum)
+	}
+}
+
+// Drain forbids entries, takes them, waits, and calls its function, in this order.
+func TestDrainInOrder(t *testing.T) {
+	table := newTable()
+	var own pin.Slot[pair]
+	table.Join(&own)
+	table.Install(table.Slot(1), newPair)
+	table.Install(&own, newPair)
+	empty := func(when string) {
+		if table.Entry(1) != &noPair || own.Entry() != &noPair {
+			t.Errorf("%s: an entry is in its slot", when)
+		}
+		if table.Install(table.Slot(1), newPair) || table.Install(&own, newPair) {
+			t.Errorf("%s: an entry was installed", when)
+		}
+	}
+	waited := false
+	defer pin.OnWait(func(h *pin.Holders) {
+		if h == &table.Holders {
+			empty("in Wait")
+			waited = true
+		}
+	})()
+	table.Drain(nil, func(taken []*pair) {
+		if !waited || len(taken) != 2 {
+			t.Errorf("waited: %t; %d entries, want 2", waited, len(taken))
+		}
+		empty("in f")
+	})
+	if !table.Install(table.Slot(1), newPair) {
+		t.Error("no entry after Drain")
+	}
+}
+
+// Two Drains at once forbid entries until both have ended.
+func TestDrainInADrain(t *testing.T) {
+	table := newTable()
+	table.Drain(nil, func([]*pair) {
+		table.Drain(nil, func([]*pair) {})
+		if table.Install(table.Slot(0), newPair) {
+			t.Error("an entry was installed")
+		}
+	})
+	if !table.Install(table.Slot(0), newPair) {
+		t.Error("no entry after Drain")
+	}
+}
+
+func TestDrainTakesWhatMatches(t *testing.T) {
+	table := newTable()
+	for i := range 4 {
+		table.Install(table.Slot(i), func() *pair { return &pair{a: i} })
+	}
+	odd := func(e *pair) bool { return e.a%2 == 1 }
+	if !table.Any(odd) {
+		t.Error("no odd entry before the Drain")
+	}
+	table.Drain(odd, func(taken []*pair) {
+		if len(taken) != 2 || !odd(taken[0]) || !odd(taken[1]) {
+			t.Errorf("took %v", taken)
+		}
+	})
+	if table.Any(odd) || !table.Any(nil) {
+		t.Errorf("left %d entries, want 2 even ones", len(entries(table)))
+	}
+}
+
+func TestInstallFillsAnEmptySlot(t *testing.T) {
+	table := newTable()
+	if table.Install(table.Slot(0), func() *pair { return nil }) || table.Any(nil) {
+		t.Error("nil was installed")
+	}
+	first := &pair{}
+	if !table.Install(table.Slot(0), func() *pair { return first }) {
+		t.Error("not installed in an empty slot")
+	}
+	if table.Install(table.Slot(0), newPair) || table.Entry(0) != first {
+		t.Error("installed over an entry")
+	}
+}
+
+func TestTakeEmptiesTheSlot(t *testing.T) {
+	table := newTable()
+	slot := table.Enter()
+	table.Leave(slot)
+	if got := table.Take(slot); got != &noPair {
+		t.Error("an entry out of an empty slot")
+	}
+	want := &pair{}
+	table.Install(table.Slot(slot), func() *pair { return want })
+	if got := table.Take(slot); got != want || table.Any(nil) {
+		t.Error("the slot has its entry still")
+	}
+}
+
+// A processor beyond the table has no slot, and nothing goes wrong.
+func TestBeyondTheTable(t *testing.T) {
+	table := newTable()
+	beyond := table.Len()
+	if table.Slot(beyond) != nil || table.Entry(beyond) != &noPair || table.Take(beyond) != &noPair {
+		t.Error("a slot beyond the table")
+	}
+	if table.Install(table.Slot(beyond), newPair) {
+		t.Error("installed beyond the table")
+	}
+}
+
+func TestSlotsThatHaveJoined(t *testing.T) {
+	table := newTable()
+	var own, other pin.Slot[pair]
+	table.Join(&own)
+	table.Join(&other)
+	if own.Entry() != &noPair || table.Joined() != 2 {
+		t.Errorf("%d have joined, want 2 empty ones", table.Joined())
+	}
+	want := &pair{}
+	table.Install(&own, func() *pair { return want })
+	if all := entries(table); len(all) != 1 || all[0] != want {
+		t.Errorf("entries %v", all)
+	}
+	if got := table.Part(&own); got != want || own.Entry() != &noPair || table.Joined() != 1 {
+		t.Errorf("parted with %v, %d left", got, table.Joined())
+	}
+	table.Install(&other, newPair)
+	table.Install(table.Slot(0), newPair)
+	table.Clear()
+	if other.Entry() != &noPair || table.Any(nil) || table.Joined() != 0 {
+		t.Error("entries or slots after Clear")
+	}
+}
+
+// A table has a slot for each processor that there is or may be, and few more.
+func TestTableFitsTheMachine(t *testing.T) {
+	if pin.Locked {
+		t.Skip("slots are locks, whose number is fixed")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 16, 17, 100} {
+		runtime.GOMAXPROCS(procs)
+		need := max(procs, runtime.NumCPU(), 16)
+		if n := newTable().Len(); n < need || n >= 2*need || bits.OnesCount(uint(n)) != 1 {
+			t.Errorf("%d slots for %d processors of %d", n, procs, runtime.NumCPU())
+		}
+	}
+}
