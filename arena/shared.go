@@ -3,7 +3,7 @@
 // Each processor has a chunk of its own and cuts blocks off its front, without
 // a lock and without a word that processors share:
 //
-//	table      | 0 | 1 | 2 | ...          one place for each processor
+//	table      | 0 | 1 | 2 | ...          one slot for each processor
 //	             |   |
 //	           chunk chunk                in use there: shared_chunk.go
 //	             ^
@@ -65,11 +65,11 @@ type SharedOptions struct {
 // Once a chunk is used up the next one comes under the arena's lock, from memory
 // given up before or from the parent. One chunk that is not used up stands at
 // each processor, and up to a quarter of each chunk is lost at its end. An arena
-// itself takes 8 KiB on the Go heap, and each chunk 128 bytes.
+// itself takes about 600 bytes on the Go heap, and 8 more for each processor from
+// the 17th on; each chunk takes 128.
 type Shared struct {
-	places     pin.Places
-	generation atomic.Uint64                            // Resets so far; grows under mu
-	table      [pin.Max + 1]atomic.Pointer[sharedChunk] // stored to under mu; the last place is for those without one
+	generation atomic.Uint64          // Resets so far; grows under mu
+	table      pin.Table[sharedChunk] // changed under mu
 	readers    epoch.Domain
 
 	parent     freehold.Allocator // called under mu only
@@ -81,12 +81,11 @@ type Shared struct {
 	mu     sync.Mutex // guards what follows
 	closed bool
 	member *membership // in a Registry; nil if in none
-	placed int         // no chunk stands at a place from this one on
 
 	// Every chunk with memory is in chunks, and in exactly one of the table and
 	// these lists.
 	chunks    []*sharedChunk // by address
-	full      []*sharedChunk // in this generation, blocks in them; no place
+	full      []*sharedChunk // in this generation, blocks in them; not in the table
 	unplaced  []*sharedChunk // the same, and they may have room
 	outdated  []*sharedChunk // of earlier generations, from the table
 	retired   []sharedBatch  // waiting for guards, oldest first
@@ -140,6 +139,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 	if o.HugePages && s.chunkBytes%hugeBytes == 0 {
 		s.chunkAlign = hugeBytes
 	}
+	s.table.Init(&noChunk)
 	if err := s.preallocate(o.PreallocBytes); err != nil {
 		s.Close()
 		return nil, err
@@ -150,19 +150,19 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 // Alloc implements [freehold.Allocator]. Any power of two will do for align.
 // Where MaxBytes would be passed the error matches [freehold.ErrOutOfMemory]
 // and says so; otherwise it is the parent's.
-func (s *Shared) Alloc(size, align int) ([]byte, error) { return fastAlloc(s, size, align) }
+func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align) }
 
 // alloc is Alloc in Go.
 func (s *Shared) alloc(size, align int) ([]byte, error) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
-		place := s.places.Enter()
-		if c := s.at(place); c != nil {
+		slot := s.table.Enter()
+		if c := s.at(slot); c != nil {
 			if b := c.take(size, align); b != nil {
-				s.places.Leave(place)
+				s.table.Leave(slot)
 				return b, nil
 			}
 		}
-		s.places.Leave(place)
+		s.table.Leave(slot)
 	}
 	b, _, err := s.refill(size, align, false)
 	return b, err
@@ -171,19 +171,19 @@ func (s *Shared) alloc(size, align int) ([]byte, error) {
 // Zeroed implements [freehold.Allocator], with the errors of Alloc. It costs
 // little more, since a chunk that is taken for it is cleared as a whole; but in
 // a chunk that was taken for Alloc it clears block by block, under a guard.
-func (s *Shared) Zeroed(size, align int) ([]byte, error) { return fastZeroed(s, size, align) }
+func (s *Shared) Zeroed(size, align int) ([]byte, error) { return fast.zeroed(s, size, align) }
 
 // zero is Zeroed in Go.
 func (s *Shared) zero(size, align int) ([]byte, error) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
-		place := s.places.Enter()
-		if c := s.at(place); c != nil && c.zero {
+		slot := s.table.Enter()
+		if c := s.at(slot); c != nil && c.zero {
 			if b := c.take(size, align); b != nil {
-				s.places.Leave(place)
+				s.table.Leave(slot)
 				return b, nil
 			}
 		}
-		s.places.Leave(place)
+		s.table.Leave(slot)
 	}
 	return s.zeroSlow(size, align)
 }
@@ -208,22 +208,20 @@ func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
 // takeUncleared is Alloc in the processor's chunk; nil if that will not do.
 func (s *Shared) takeUncleared(size, align int) (b []byte) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
-		place := s.places.Enter()
-		if c := s.at(place); c != nil {
+		slot := s.table.Enter()
+		if c := s.at(slot); c != nil {
 			b = c.take(size, align)
 		}
-		s.places.Leave(place)
+		s.table.Leave(slot)
 	}
 	return b
 }
 
-// at returns the chunk in use at a place that is held; nil if there is none of
-// this generation.
-func (s *Shared) at(place int) *sharedChunk {
-	if place < pin.Max {
-		if c := s.table[place].Load(); c != nil && c.generation == s.generation.Load() {
-			return c
-		}
+// at returns the chunk in a slot that is held; nil if there is none of this
+// generation.
+func (s *Shared) at(slot int) *sharedChunk {
+	if c := s.table.Entry(slot); c.generation == s.generation.Load() {
+		return c
 	}
 	return nil
 }
@@ -245,11 +243,11 @@ func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
 		s.count(live, size-len(b))
 		return b[:size:size], true
 	}
-	place := s.places.Enter()
-	if c := s.at(place); c != nil {
+	slot := s.table.Enter()
+	if c := s.at(slot); c != nil {
 		r, ok = c.extend(b, size)
 	}
-	s.places.Leave(place)
+	s.table.Leave(slot)
 	return r, ok
 }
 
@@ -265,13 +263,13 @@ func (s *Shared) Free(b []byte) {
 
 // count adds to the number of live blocks and to their bytes.
 func (s *Shared) count(live, bytes int) {
-	place := s.places.Enter()
-	c := s.at(place)
+	slot := s.table.Enter()
+	c := s.at(slot)
 	if c != nil {
 		c.live += live
 		c.liveBytes += bytes
 	}
-	s.places.Leave(place)
+	s.table.Leave(slot)
 	if c == nil {
 		s.countLocked(live, bytes)
 	}
@@ -286,9 +284,9 @@ func (s *Shared) Owns(b []byte) bool {
 		return false
 	}
 	addr := addressOf(b)
-	place := s.places.Enter()
-	c := s.at(place)
+	slot := s.table.Enter()
+	c := s.at(slot)
 	here := c != nil && c.holds(addr)
-	s.places.Leave(place)
+	s.table.Leave(slot)
 	return here || s.ownsLocked(addr)
 }

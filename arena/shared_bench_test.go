@@ -124,22 +124,20 @@ func BenchmarkSharedStats(b *testing.B) {
 	})
 }
 
-// The reference: holding a place and counting in it.
+// The reference: holding a slot and counting in it.
 func BenchmarkSharedPin(b *testing.B) {
-	var places pin.Places
-	var counts [pin.Max]struct {
+	var holders pin.Holders
+	counts := make([]struct {
 		n int
 		_ [120]byte
-	}
+	}, max(64, runtime.GOMAXPROCS(0)))
 	var wg sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for range b.N {
-				p := places.Enter()
-				if p < pin.Max {
-					counts[p].n++
-				}
-				places.Leave(p)
+				slot := holders.Enter()
+				counts[slot].n++
+				holders.Leave(slot)
 			}
 		})
 	}

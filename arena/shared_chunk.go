@@ -10,10 +10,10 @@ package arena
 import "unsafe"
 
 // A sharedChunk is memory that blocks are cut from, and the count of what was
-// done at its place in the table. One without memory only counts.
+// done in its slot of the table. One without memory only counts.
 //
-// It has one owner at a time: the holder of its place while it stands in the
-// table, and otherwise the holder of the Shared's mu.
+// It has one owner at a time: the holder of its slot while it is in the table,
+// and otherwise the holder of the Shared's mu.
 //
 // Invariant: 0 <= at <= len(mem)
 type sharedChunk struct {
@@ -23,7 +23,7 @@ type sharedChunk struct {
 	generation uint64  // of the Shared when it was put in use
 	own        bool    // it was made for one large block
 	zero       bool    // mem[at:] is zero
-	mostRoom   uint    // the bytes behind at when it got its place; mu guards it
+	mostRoom   uint    // the bytes behind at when it came into the table; mu guards it
 
 	// Blocks and their bytes, allocated less freed; negative where more is
 	// freed than allocated.
@@ -77,7 +77,7 @@ func (c *sharedChunk) extend(b []byte, size int) ([]byte, bool) {
 
 // mayServe reports whether a chunk in the table may have what a block of size
 // bytes needs: room, or memory that a Reset has given up. The Shared's mu is held,
-// and not the place: room only shrinks there, so mostRoom is a bound.
+// and not the slot: room only shrinks there, so mostRoom is a bound.
 func (c *sharedChunk) mayServe(size int, generation uint64) bool {
 	return c.mem != nil && (c.generation != generation || c.mostRoom >= uint(size))
 }
@@ -95,3 +95,6 @@ func (c *sharedChunk) rewind() {
 
 // noGeneration is that of a chunk that is not in use.
 const noGeneration = 1<<64 - 1
+
+// noChunk is the entry of an empty slot.
+var noChunk = sharedChunk{generation: noGeneration}

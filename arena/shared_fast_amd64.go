@@ -10,43 +10,29 @@ package arena
 
 import "github.com/freehold-go/freehold/internal/pin"
 
-type sharedFunc func(s *Shared, size, align int) ([]byte, error)
-
-// What Alloc and Zeroed call: functions of shared_fast_amd64.s, if they are fit.
-var (
-	fastAlloc  sharedFunc = (*Shared).alloc
-	fastZeroed sharedFunc = (*Shared).zero
-)
-
-// Where the assembly goes on.
-var (
-	plainAlloc  sharedFunc = (*Shared).alloc
-	plainZeroed sharedFunc = (*Shared).zero
-)
-
-// What it knows of the runtime.
-const (
-	gM        = pin.GM
-	mP        = pin.MP
-	pID       = pin.PID
-	maxPlaces = pin.Max
-)
-
-// maxFastAlign is the largest alignment that the assembly serves.
-const maxFastAlign = 4 << 10
-
-// points are the addresses of the functions in shared_fast_amd64.s.
-type points struct{ alloc, zeroed uintptr }
-
-func entryPoints(e *points)
-
-var entryPoint points
-
-func init() {
-	e := &entryPoint
-	entryPoints(e)
-	if pin.Known() {
-		fastAlloc = pin.Func[sharedFunc](&e.alloc)
-		fastZeroed = pin.Func[sharedFunc](&e.zeroed)
-	}
+type functions struct {
+	alloc  func(s *Shared, size, align int) ([]byte, error)
+	zeroed func(s *Shared, size, align int) ([]byte, error)
 }
+
+// plain is where the assembly goes on.
+var plain = functions{(*Shared).alloc, (*Shared).zero}
+
+// fast is what is called: functions of shared_fast_amd64.s, if they may run.
+var fast functions
+
+func init() { fast = pin.Assembly(plain, entries()) }
+
+// entries returns the addresses of the functions in shared_fast_amd64.s.
+func entries() *uintptr
+
+// For the assembly.
+const (
+	gM         = pin.GM
+	mP         = pin.MP
+	pID        = pin.PID
+	tableSlots = pin.TableSlots
+	tableLen   = pin.TableLen
+
+	maxFastAlign = 4 << 10 // the largest alignment that it serves
+)

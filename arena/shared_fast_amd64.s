@@ -15,11 +15,10 @@
 	MOVQ const_gM(R14), R8 \
 	MOVQ const_mP(R8), R8 \
 	MOVL const_pID(R8), R8 \
-	CMPL R8, $const_maxPlaces \
+	CMPQ R8, (Shared_table+const_tableLen)(AX) \
 	JAE  none \
-	MOVQ Shared_table(AX)(R8*8), R9 \
-	TESTQ R9, R9 \
-	JEQ  none \
+	MOVQ (Shared_table+const_tableSlots)(AX), R9 \
+	MOVQ (R9)(R8*8), R9 \
 	MOVQ sharedChunk_generation(R9), R8 \
 	CMPQ R8, Shared_generation(AX) \
 	JNE  none
@@ -61,7 +60,7 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 	CHUNK(plain)
 	TAKE(plain)
 plain:
-	MOVQ ·plainAlloc(SB), DX
+	MOVQ ·plain+functions_alloc(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
 
@@ -72,15 +71,16 @@ TEXT zeroedFast<>(SB), NOSPLIT, $0-0
 	JEQ  plain
 	TAKE(plain)
 plain:
-	MOVQ ·plainZeroed(SB), DX
+	MOVQ ·plain+functions_zeroed(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
 
-// func entryPoints(e *points)
-TEXT ·entryPoints(SB), NOSPLIT, $0-8
-	MOVQ e+0(FP), DX
-	LEAQ allocFast<>(SB), AX
-	MOVQ AX, points_alloc(DX)
-	LEAQ zeroedFast<>(SB), AX
-	MOVQ AX, points_zeroed(DX)
+DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_zeroed(SB)/8, $zeroedFast<>(SB)
+GLOBL fastFunctions<>(SB), RODATA, $functions__size
+
+// func entries() *uintptr
+TEXT ·entries(SB), NOSPLIT, $0-8
+	LEAQ fastFunctions<>(SB), AX
+	MOVQ AX, ret+0(FP)
 	RET

@@ -2,5 +2,9 @@
 
 package arena
 
-func fastAlloc(s *Shared, size, align int) ([]byte, error)  { return s.alloc(size, align) }
-func fastZeroed(s *Shared, size, align int) ([]byte, error) { return s.zero(size, align) }
+var fast functions
+
+type functions struct{}
+
+func (functions) alloc(s *Shared, size, align int) ([]byte, error)  { return s.alloc(size, align) }
+func (functions) zeroed(s *Shared, size, align int) ([]byte, error) { return s.zero(size, align) }

@@ -20,11 +20,11 @@ func newSharedOver(t *testing.T, parent freehold.Allocator, o *SharedOptions) *S
 	return s
 }
 
-// waits counts the Waits of a Shared's places until the test ends.
+// waits counts the Waits of a Shared's table until the test ends.
 func waits(t *testing.T, s *Shared) *atomic.Int64 {
 	var n atomic.Int64
-	t.Cleanup(pin.OnWait(func(p *pin.Places) {
-		if p == &s.places {
+	t.Cleanup(pin.OnWait(func(p *pin.Holders) {
+		if p == &s.table.Holders {
 			n.Add(1)
 		}
 	}))
@@ -48,12 +48,12 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 			s := newSharedOver(t, alloctest.New(t), nil)
 			var holds, leave, waited atomic.Bool
 			blocks := 0
-			defer pin.OnWait(func(p *pin.Places) {
-				if p != &s.places {
+			defer pin.OnWait(func(p *pin.Holders) {
+				if p != &s.table.Holders {
 					return
 				}
-				for i := range s.table {
-					if s.table[i].Load() != nil {
+				for i := range s.table.Len() {
+					if s.table.Entry(i) != &noChunk {
 						t.Error("Wait comes before the chunks are out of the table")
 					}
 				}
@@ -66,15 +66,15 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 				for !holds.Load() {
 					freehold.Must(s.Alloc(8, 8)) // so that there is a chunk here
 					blocks++
-					place := s.places.Enter()
-					if c := s.at(place); c != nil {
+					slot := s.table.Enter()
+					if c := s.at(slot); c != nil {
 						holds.Store(true)
 						for since := time.Now(); !leave.Load() && time.Since(since) < 10*time.Second; {
 						}
 						c.take(8, 8)
 						blocks++
 					}
-					s.places.Leave(place)
+					s.table.Leave(slot)
 				}
 			}()
 			for !holds.Load() {
@@ -153,7 +153,7 @@ func TestARefusalKeepsSpareMemory(t *testing.T) {
 	if st := s.Stats(); st.Spare == 0 {
 		t.Fatalf("%+v", st)
 	}
-	s.Free(large) // counted at a place, and so a reason to stop the world
+	s.Free(large) // counted in a slot, and so a reason to stop the world
 	waits := waits(t, s)
 	if _, err := s.Alloc(12<<10+1, 8); !errors.Is(err, freehold.ErrOutOfMemory) || waits.Load() != 0 {
 		t.Errorf("more than the limit: %v; %d stops of the world", err, waits.Load())
@@ -210,10 +210,10 @@ func TestRefusalsStopTheWorldOnce(t *testing.T) {
 	}
 }
 
-// TestFreesAreNoReasonToStopTheWorld: what Free leaves at a place has no memory.
+// TestFreesAreNoReasonToStopTheWorld: what Free leaves in a slot has no memory.
 func TestFreesAreNoReasonToStopTheWorld(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096})
-	b := freehold.Must(s.Alloc(4096, 8)) // a chunk of its own, at no place
+	b := freehold.Must(s.Alloc(4096, 8)) // a chunk of its own, in no slot
 	waits := waits(t, s)
 	for range 100 {
 		b, _ = s.Resize(b, len(b)-1)
@@ -270,11 +270,9 @@ func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 			s.Reset()
 		}
 		s.mu.Lock()
-		for i := range s.table { // the goroutine has moved on
-			if c := s.table[i].Swap(nil); c != nil {
-				i = (i + 1) % pin.Max
-				s.table[i].Store(c)
-				s.placed = i + 1
+		for i := range s.table.Len() { // the goroutine has moved on
+			if c := s.table.Take(i); c != &noChunk {
+				s.place((i+1)%s.table.Len(), c)
 				break
 			}
 		}
@@ -288,16 +286,14 @@ func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 	}
 }
 
-// mustHoldEachChunkOnce checks that every chunk with memory stands at a place or in
+// mustHoldEachChunkOnce checks that every chunk with memory is in a slot or in
 // one list.
 func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := map[*sharedChunk]int{}
-	for i := range s.table {
-		n[s.table[i].Load()]++
-	}
+	s.table.Each(func(c *sharedChunk) { n[c]++ })
 	lists := [][]*sharedChunk{s.full, s.unplaced, s.outdated, s.spare, s.spareOwn.all()}
 	for _, r := range s.retired {
 		lists = append(lists, r.chunks)
@@ -314,10 +310,10 @@ func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	}
 }
 
-// TestFreeAfterResetKeepsTheChunk: a Free takes the place of a chunk that Reset has
+// TestFreeAfterResetKeepsTheChunk: a Free replaces a chunk that Reset has
 // given up.
 func TestFreeAfterResetKeepsTheChunk(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are at one place
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are in one slot
 	s := newSharedOver(t, alloctest.New(t), nil)
 	b := freehold.Must(s.Alloc(8, 8))
 	s.Reset()
@@ -325,10 +321,10 @@ func TestFreeAfterResetKeepsTheChunk(t *testing.T) {
 	s.mustHoldEachChunkOnce(t)
 }
 
-// TestChunkThatWasNotNeededIsKept: while a chunk was fetched for a place, that got
+// TestChunkThatWasNotNeededIsKept: while a chunk was fetched for a slot, that got
 // another one with room.
 func TestChunkThatWasNotNeededIsKept(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are at one place
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are in one slot
 	s := newSharedOver(t, alloctest.New(t), nil)
 	for range 2 {
 		s.mu.Lock()

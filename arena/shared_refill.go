@@ -2,7 +2,7 @@
 //
 // A chunk comes, in this order, from
 //
-//  1. this generation's chunks that lost their place with room left,
+//  1. this generation's chunks that left the table with room in them,
 //  2. chunks that earlier generations gave up and no guard sees any more,
 //  3. the parent,
 //
@@ -17,7 +17,6 @@ import (
 	"slices"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // refill is Alloc where the processor's chunk will not do. zero says that the
@@ -67,8 +66,8 @@ func (s *Shared) clearUnlocked(c *sharedChunk) {
 }
 
 // takeHere is Alloc in the chunk of the processor that it runs on by now, or, if
-// that will not do, in next, which takes the chunk's place. A chunk of an
-// earlier generation loses its place in any case. mu is held.
+// that will not do, in next, which replaces the chunk. A chunk of an earlier
+// generation leaves the table in any case. mu is held.
 //
 // Precondition: next is nil, or of this generation and has room for the block.
 func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
@@ -76,37 +75,42 @@ func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
 	if next != nil {
 		next.mostRoom = uint(len(next.mem)) - next.at
 	}
-	place := s.places.Enter()
-	here := min(place, pin.Max)
-	old := s.table[here].Load()
-	if old != nil && old.generation == generation {
+	slot := s.table.Enter()
+	old := s.table.Entry(slot)
+	stale := old.generation != generation
+	if !stale {
 		b = old.take(size, align)
 	}
-	stale := old != nil && old.generation != generation
 	replace := b == nil && (next != nil || stale)
 	if replace {
-		s.table[here].Store(next)
-		if next != nil {
-			b = next.take(size, align)
-		}
+		s.table.Take(slot)
 	}
-	s.places.Leave(place)
+	s.table.Leave(slot)
 
-	switch {
-	case replace:
-		s.placed = max(s.placed, here+1)
+	if replace {
 		s.unplace(old)
-	case next != nil:
+	}
+	if b == nil && next != nil {
+		b = next.take(size, align)
+		s.place(slot, next)
+	} else if next != nil {
 		s.unplace(next)
 	}
 	return b
 }
 
-// unplace puts a chunk that has no place in the table, and may be nil, where it
-// belongs. mu is held.
+// place puts a chunk into a slot, or, if the slot has one or is beyond the table,
+// where chunks without a slot belong. mu is held.
+func (s *Shared) place(slot int, c *sharedChunk) {
+	if !s.table.Install(s.table.Slot(slot), func() *sharedChunk { return c }) {
+		s.unplace(c)
+	}
+}
+
+// unplace puts a chunk that is in no slot where it belongs. mu is held.
 func (s *Shared) unplace(c *sharedChunk) {
 	switch {
-	case c == nil:
+	case c == &noChunk:
 	case c.generation != s.generation.Load():
 		if c.mem != nil {
 			s.outdated = append(s.outdated, c)
@@ -121,23 +125,17 @@ func (s *Shared) unplace(c *sharedChunk) {
 	}
 }
 
-// drain takes the place of every chunk in the table. It stops the world if there
-// are any. mu is held.
+// drain takes every chunk out of the table. It stops the world if there are any.
+// mu is held.
 func (s *Shared) drain() {
-	var taken []*sharedChunk
-	for i := range s.table[:s.placed] {
-		if c := s.table[i].Swap(nil); c != nil {
-			taken = append(taken, c)
-		}
-	}
-	s.placed = 0
-	if len(taken) == 0 {
+	if !s.table.Any(nil) {
 		return
 	}
-	s.places.Wait()
-	for _, c := range taken {
-		s.unplace(c)
-	}
+	s.table.Drain(nil, func(taken []*sharedChunk) {
+		for _, c := range taken {
+			s.unplace(c)
+		}
+	})
 }
 
 // obtain returns a chunk, out of all lists, that has room for the block; one of
@@ -200,12 +198,7 @@ func (s *Shared) scrape(size, align int) *sharedChunk {
 // bytes. mu is held.
 func (s *Shared) anyMayServe(size int) bool {
 	generation := s.generation.Load()
-	for i := range s.table[:s.placed] {
-		if c := s.table[i].Load(); c != nil && c.mayServe(size, generation) {
-			return true
-		}
-	}
-	return false
+	return s.table.Any(func(c *sharedChunk) bool { return c.mayServe(size, generation) })
 }
 
 // anySpare takes a spare chunk that has room for the block; nil if there is none.
@@ -334,9 +327,9 @@ func (s *Shared) ownsLocked(addr uintptr) bool {
 	return found
 }
 
-// countLocked is count where nothing stands at the processor's place. It puts
-// an empty chunk there, so that the next Free finds one: a processor may free
-// and never allocate.
+// countLocked is count where the processor's slot has no chunk of this
+// generation. It puts one without memory there, so that the next Free finds one:
+// a processor may free and never allocate.
 func (s *Shared) countLocked(live, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -344,17 +337,16 @@ func (s *Shared) countLocked(live, bytes int) {
 	s.live += live
 	s.liveBytes += bytes
 	counts := &sharedChunk{generation: s.generation.Load()}
-	place := s.places.Enter()
-	here := min(place, pin.Max)
-	old := s.table[here].Load()
-	replace := old == nil || old.generation != counts.generation
-	if replace {
-		s.table[here].Store(counts)
+	slot := s.table.Enter()
+	old := s.table.Entry(slot)
+	stale := old.generation != counts.generation
+	if stale {
+		s.table.Take(slot)
 	}
-	s.places.Leave(place)
-	if replace {
-		s.placed = max(s.placed, here+1)
+	s.table.Leave(slot)
+	if stale {
 		s.unplace(old)
+		s.place(slot, counts)
 	}
 }
 

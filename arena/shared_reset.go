@@ -6,13 +6,13 @@
 //
 //	full, unplaced --- Reset ----+
 //	                             +--> retired with the epoch --> spare
-//	table -- its place is lost --+      that was ended then
+//	table -- replaced there -----+      that was ended then
 //
 // # Why no memory is recycled under a guard
 //
 // A chunk is retired after its last block was cut off: the chunks in full and
-// unplaced lost their place before, and a chunk in the table is retired by the
-// holder of its place, or after all places were left. Advance follows and ends
+// unplaced left the table before, and a chunk in the table is retired by the
+// holder of its slot, or by a Drain of the table. Advance follows and ends
 // every epoch in which a guard was entered before that block was cut off. The
 // chunk is recycled when those epochs have passed.
 
