@@ -52,12 +52,11 @@ type Blocks struct {
 	table     atomic.Pointer[table]
 	chunkMask uintptr                                      // of an address: its chunk's base
 	recip     uint64                                       // 2^64 / stride, rounded up
+	zero      uintptr                                      // bytes of a block that get clears: 0, or a multiple of 8
+	stacks    pin.Table[stack]                             // of each processor
 	stride    uintptr                                      // bytes from block to block
 	room      uint64                                       // entries that a stack may hold
-	zero      uintptr                                      // bytes of a block that get clears: 0, or a multiple of 8
 	caches    atomic.Pointer[[]atomic.Pointer[BlockCache]] // at their numbers
-	stacks    [pin.Max]atomic.Pointer[stack]
-	places    pin.Places
 
 	shift   uint // a chunk has 1<<shift bytes, at a multiple of that
 	bytes   int  // bytes in a block, at most stride
@@ -132,6 +131,7 @@ func (b *Blocks) init(parent freehold.Allocator, bytes, align int, o *Options, c
 		b.shift--
 		b.setChunk()
 	}
+	b.stacks.Init(&noStack)
 	b.table.Store(newTable(0))
 	b.caches.Store(new([]atomic.Pointer[BlockCache]))
 }
@@ -149,7 +149,7 @@ func (b *Blocks) BlockBytes() int { return b.bytes }
 // first size bytes. A size or an alignment that is larger than the pool's is an
 // error that matches [freehold.ErrOutOfMemory], so that in [freehold.Fallback]
 // the next allocator is asked.
-func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fastAlloc(b, size, align) }
+func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align) }
 
 func (b *Blocks) alloc(size, align int) ([]byte, error) {
 	if uint(size-1) >= uint(b.bytes) || uint(align-1) >= uint(b.align) || align&(align-1) != 0 {
@@ -206,7 +206,7 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 // Free implements [freehold.Allocator]. It panics if r does not begin where a
 // live block does, is longer than a block, or has more capacity than length. A
 // slice that was cut short, length and capacity, is taken for the whole block.
-func (b *Blocks) Free(r []byte) { fastFree(b, r) }
+func (b *Blocks) Free(r []byte) { fast.free(b, r) }
 
 func (b *Blocks) free(r []byte) {
 	if len(r) == 0 && (cap(r) == 0 || b.chunkOf(addrOf(r)) == nil) {

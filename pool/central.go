@@ -228,9 +228,7 @@ func (b *Blocks) close() {
 	b.central.closed = true
 	b.eachCache((*BlockCache).forget)
 	b.central.caches = 0
-	for i := range b.stacks {
-		b.stacks[i].Store(nil)
-	}
+	b.stacks.Clear()
 	b.release(func(*chunk) bool { return true })
 	b.giveSides()
 }
@@ -258,7 +256,7 @@ func (b *Blocks) release(match func(*chunk) bool) {
 		}
 	}
 	b.retable(0)
-	b.places.Wait()
+	b.stacks.Wait()
 	for _, c := range gone {
 		t.blocks -= int(c.blocks)
 		b.give(c)

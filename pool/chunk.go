@@ -201,7 +201,7 @@ func (b *Blocks) give(c *chunk) {
 func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
 
 // stateOf returns the state of the block that begins at addr, nil if none does.
-// Who asks holds a place or has a Cache open: that keeps the side.
+// Who asks holds a slot of stacks or has a Cache open: that keeps the side.
 func (b *Blocks) stateOf(addr uintptr) *state {
 	t, base := b.table.Load(), addr&b.chunkMask
 	for i := t.first(base); ; i++ {

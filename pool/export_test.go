@@ -1,9 +1,6 @@
 package pool
 
-import (
-	"runtime"
-	"unsafe"
-)
+import "unsafe"
 
 // TakeAtOnce does to the block at p what is left when another goroutine found
 // it live too while this one put it back, freed it, and got it again.
@@ -14,18 +11,16 @@ func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.stateOf(uintptr(p)).store(stat
 // every stack.
 func (b *Blocks) FreeAtOnce(p unsafe.Pointer) {
 	b.addStacks()
-	for i := range b.stacks {
-		if s := b.stacks[i].Load(); s != nil {
-			n := s.n.load()
-			s.entries[n] = entry{uintptr(p), uintptr(unsafe.Pointer(b.stateOf(uintptr(p))))}
-			s.n.store(n + 1)
-		}
-	}
+	b.stacks.Each(func(s *stack) {
+		n := s.n.load()
+		s.entries[n] = entry{uintptr(p), uintptr(unsafe.Pointer(b.stateOf(uintptr(p))))}
+		s.n.store(n + 1)
+	})
 }
 
-// addStacks gives a stack to every place that a goroutine may be at.
+// addStacks gives every slot a stack.
 func (b *Blocks) addStacks() {
-	for i := range min(len(b.stacks), max(32, runtime.GOMAXPROCS(0))) {
+	for i := range b.stacks.Len() {
 		b.addStack(i)
 	}
 }

@@ -14,40 +14,37 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-type (
-	getFunc   func(b *Blocks) (unsafe.Pointer, error)
-	putFunc   func(b *Blocks, p unsafe.Pointer)
-	allocFunc func(b *Blocks, size, align int) ([]byte, error)
-	freeFunc  func(b *Blocks, r []byte)
-)
+type functions struct {
+	get   func(b *Blocks) (unsafe.Pointer, error)
+	put   func(b *Blocks, p unsafe.Pointer)
+	alloc func(b *Blocks, size, align int) ([]byte, error)
+	free  func(b *Blocks, r []byte)
+}
 
-// What is called: functions of fast_amd64.s, if they are fit.
-var (
-	fastGet   getFunc   = (*Blocks).get
-	fastPut   putFunc   = (*Blocks).put
-	fastAlloc allocFunc = (*Blocks).alloc
-	fastFree  freeFunc  = (*Blocks).free
-)
+// plain is where the assembly goes on.
+var plain = functions{(*Blocks).get, (*Blocks).put, (*Blocks).alloc, (*Blocks).free}
 
-// Where the assembly goes on.
-var (
-	plainGet   getFunc   = (*Blocks).get
-	plainPut   putFunc   = (*Blocks).put
-	plainAlloc allocFunc = (*Blocks).alloc
-	plainFree  freeFunc  = (*Blocks).free
+// fast is what is called: functions of fast_amd64.s, if they may run.
+var fast functions
 
-	clearing = cleared
-)
+func init() { fast = pin.Assembly(plain, entries()) }
+
+// clearing is where it goes on to clear a block.
+var clearing = cleared
+
+// entries returns the addresses of the functions in fast_amd64.s.
+func entries() *uintptr
 
 // For the assembly.
 const (
-	goroutineM = pin.GM
-	mProcessor = pin.MP
-	processor  = pin.PID
-	maxPlaces  = pin.Max
+	gM         = pin.GM
+	mP         = pin.MP
+	pID        = pin.PID
+	tableSlots = pin.TableSlots
+	tableLen   = pin.TableLen
 	hashFactor = golden
 
-	maxZero = 64 // bytes that the assembly clears itself
+	maxZero = 64 // bytes that it clears itself
 )
 
 // The assembly multiplies indices by these sizes.
@@ -55,21 +52,3 @@ const (
 	_ = -(unsafe.Sizeof(entry{}) ^ 16)
 	_ = -(unsafe.Sizeof(slot{}) ^ slotBytes)
 )
-
-// points are the addresses of the functions in fast_amd64.s.
-type points struct{ get, put, alloc, free uintptr }
-
-func entryPoints(e *points)
-
-var entryPoint points
-
-func init() {
-	e := &entryPoint
-	entryPoints(e)
-	if pin.Known() {
-		fastGet = pin.Func[getFunc](&e.get)
-		fastPut = pin.Func[putFunc](&e.put)
-		fastAlloc = pin.Func[allocFunc](&e.alloc)
-		fastFree = pin.Func[freeFunc](&e.free)
-	}
-}

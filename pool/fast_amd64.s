@@ -10,15 +10,15 @@
 #include "textflag.h"
 
 // STACK sets stack to that of the processor that this runs on, or jumps to none.
+// It changes R9.
 #define STACK(b, stack, none) \
-	MOVQ const_goroutineM(R14), stack \
-	MOVQ const_mProcessor(stack), stack \
-	MOVL const_processor(stack), stack \
-	CMPL stack, $const_maxPlaces \
+	MOVQ const_gM(R14), stack \
+	MOVQ const_mP(stack), stack \
+	MOVL const_pID(stack), stack \
+	CMPQ stack, (Blocks_stacks+const_tableLen)(b) \
 	JAE  none \
-	MOVQ Blocks_stacks(b)(stack*8), stack \
-	TESTQ stack, stack \
-	JEQ  none
+	MOVQ (Blocks_stacks+const_tableSlots)(b), R9 \
+	MOVQ (R9)(stack*8), stack
 
 // GOON jumps to the Go function in a variable.
 #define GOON(variable) \
@@ -129,7 +129,7 @@ TEXT getFast<>(SB), NOSPLIT, $0-0
 	POP(CX, plain)
 	RETURN(small, tiny, large, done)
 plain:
-	GOON(·plainGet)
+	GOON(·plain+functions_get)
 
 // func(b *Blocks, p unsafe.Pointer), for blocks with generations
 //
@@ -142,7 +142,7 @@ TEXT putFast<>(SB), NOSPLIT, $0-0
 	INCQ counted_gen(R10)
 	PUSH(CX)
 plain:
-	GOON(·plainPut)
+	GOON(·plain+functions_put)
 
 // func(b *Blocks, size, align int) ([]byte, error)
 //
@@ -166,7 +166,7 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 	RET
 plain:
 	MOVQ DI, CX
-	GOON(·plainAlloc)
+	GOON(·plain+functions_alloc)
 
 // func(b *Blocks, r []byte)
 //
@@ -183,17 +183,16 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	ROOM(R8, plain)
 	PUSH(R8)
 plain:
-	GOON(·plainFree)
+	GOON(·plain+functions_free)
 
-// func entryPoints(e *points)
-TEXT ·entryPoints(SB), NOSPLIT, $0-8
-	MOVQ e+0(FP), DX
-	LEAQ getFast<>(SB), AX
-	MOVQ AX, points_get(DX)
-	LEAQ putFast<>(SB), AX
-	MOVQ AX, points_put(DX)
-	LEAQ allocFast<>(SB), AX
-	MOVQ AX, points_alloc(DX)
-	LEAQ freeFast<>(SB), AX
-	MOVQ AX, points_free(DX)
+DATA fastFunctions<>+functions_get(SB)/8, $getFast<>(SB)
+DATA fastFunctions<>+functions_put(SB)/8, $putFast<>(SB)
+DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
+GLOBL fastFunctions<>(SB), RODATA, $functions__size
+
+// func entries() *uintptr
+TEXT ·entries(SB), NOSPLIT, $0-8
+	LEAQ fastFunctions<>(SB), AX
+	MOVQ AX, ret+0(FP)
 	RET

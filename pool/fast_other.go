@@ -4,8 +4,12 @@ package pool
 
 import "unsafe"
 
-func fastGet(b *Blocks) (unsafe.Pointer, error) { return b.get() }
-func fastPut(b *Blocks, p unsafe.Pointer)       { b.put(p) }
+var fast functions
 
-func fastAlloc(b *Blocks, size, align int) ([]byte, error) { return b.alloc(size, align) }
-func fastFree(b *Blocks, r []byte)                         { b.free(r) }
+type functions struct{}
+
+func (functions) get(b *Blocks) (unsafe.Pointer, error) { return b.get() }
+func (functions) put(b *Blocks, p unsafe.Pointer)       { b.put(p) }
+
+func (functions) alloc(b *Blocks, size, align int) ([]byte, error) { return b.alloc(size, align) }
+func (functions) free(b *Blocks, r []byte)                         { b.free(r) }

@@ -25,14 +25,14 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 		return Handle[T]{}
 	}
 	b, addr := &p.blocks, uintptr(unsafe.Pointer(t))
-	place := b.places.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the chunk's side
 	st := b.stateOf(addr)
 	live := b.isLive(st, addr)
 	h := Handle[T]{addr: addr}
 	if live {
 		h.gen = st.gen().load()
 	}
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if !live {
 		b.misused("Handle", addr, "")
 	}
@@ -46,10 +46,10 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 // puts and retires values himself or holds a [Guard] while others retire them.
 func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 	b := &p.blocks
-	place := b.places.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the chunk's side
 	st := b.stateOf(h.addr)
 	found := st != nil && st.gen().load() == h.gen
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if !found {
 		return nil, false
 	}
@@ -64,10 +64,10 @@ func (p *Pool[T]) PutHandle(h Handle[T]) {
 		return
 	}
 	b := &p.blocks
-	place := b.places.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the chunk's side
 	st := b.stateOf(h.addr)
 	found := st != nil && st.gen().advance(h.gen)
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if !found {
 		b.misused("PutHandle", h.addr, "the value is gone")
 	}

@@ -82,9 +82,9 @@ func (b *Blocks) whole(src [][]byte) int {
 
 // mustBeLive panics if r does not begin a live block.
 func (b *Blocks) mustBeLive(call string, r []byte) {
-	place := b.places.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the chunk's side
 	live := b.isLive(b.stateOf(addrOf(r)), addrOf(r))
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if !live || len(r) > b.bytes {
 		b.misused(call, addrOf(r), "")
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// mustWait checks that act waits for whoever holds a place. This goroutine holds
+// mustWait checks that act waits for whoever holds a slot. This goroutine holds
 // one and calls hold with it. Another goroutine then calls act. Begun reports
 // that act has come to its wait, over that it has got past it, which must not
 // happen before this goroutine leaves.
-func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, over func() bool) {
+func mustWait(t *testing.T, b *Blocks, hold func(slot int), act func(), begun, over func() bool) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	if runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("one processor: nobody can hold a place while another goroutine runs")
+		t.Skip("one processor: nobody can hold a slot while another goroutine runs")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would stop all but the holder
 	runtime.GC()
@@ -37,18 +37,18 @@ func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, 
 	for !started.Load() {
 		runtime.Gosched()
 	}
-	place := b.places.Enter()
-	hold(place)
+	slot := b.stacks.Enter()
+	hold(slot)
 	held.Store(true)
 	came := within(10*time.Second, begun)
 	early := came && within(5*time.Millisecond, over)
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	<-done
 	if !came {
-		t.Fatal("the call did not begin while a place was held; the test needs that")
+		t.Fatal("the call did not begin while a slot was held; the test needs that")
 	}
 	if early {
-		t.Fatal("did not wait for the holder of a place")
+		t.Fatal("did not wait for the holder of a slot")
 	}
 	if !over() {
 		t.Fatal("the call did not do what the test waits for")
@@ -56,7 +56,7 @@ func mustWait(t *testing.T, b *Blocks, hold func(place int), act func(), begun, 
 }
 
 // within reports whether is holds before so much time has passed. It may be
-// called while a place is held.
+// called while a slot is held.
 func within(d time.Duration, is func() bool) bool {
 	for start := time.Now(); time.Since(start) < d; {
 		if is() {
@@ -78,12 +78,12 @@ func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
 		var at int
 		var drained atomic.Bool
 		mustWait(t, b,
-			func(place int) {
-				at, held = place, b.stackAt(place)
+			func(slot int) {
+				at, held = slot, b.stacks.Entry(slot)
 				b.push(held, addrOf(r))
 			},
 			func() { b.drain(); drained.Store(true) },
-			func() bool { return b.stacks[at].Load() != held },
+			func() bool { return b.stacks.Entry(at) != held },
 			drained.Load)
 	}
 }

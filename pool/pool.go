@@ -34,7 +34,7 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 // Get returns a zero T, the caller's until Put or Retire. The error matches
 // [freehold.ErrOutOfMemory]: the limit was reached, or the parent's.
 func (p *Pool[T]) Get() (*T, error) {
-	q, err := fastGet(&p.blocks)
+	q, err := fast.get(&p.blocks)
 	return (*T)(q), err
 }
 
@@ -42,7 +42,7 @@ func (p *Pool[T]) Get() (*T, error) {
 // it afterwards. Nil is accepted. It panics if t is no live value of the pool.
 func (p *Pool[T]) Put(t *T) {
 	if t != nil {
-		fastPut(&p.blocks, unsafe.Pointer(t))
+		fast.put(&p.blocks, unsafe.Pointer(t))
 	}
 }
 

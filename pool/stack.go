@@ -1,12 +1,12 @@
 // Stacks: each processor's free blocks.
 //
-// Whoever holds a place (internal/pin) has the stack there to itself. While it
+// Whoever holds a slot (internal/pin) has the stack in it to itself. While it
 // is held nothing may block, allocate, panic or touch memory that may fault;
 // tables, sides and stacks have been written to before.
 //
 // The slow path is a loop of enter, try, leave: after a miss the goroutine may
-// be at another place. It asks for the one where the fast path missed, or it
-// would fill a stack that the next call does not look at.
+// get another slot. It asks for the one where the fast path missed, or it would
+// fill a stack that the next call does not look at.
 
 package pool
 
@@ -29,6 +29,13 @@ type stack struct {
 	entries [fullStackBlocks]entry
 }
 
+// noStack is what an empty slot has: nothing is on it, and nothing goes there.
+// Nobody writes to it.
+var noStack stack
+
+// some reports whether there is an entry.
+func (s *stack) some() bool { return s.n.load() > 0 }
+
 // moveOldest moves the entries at the bottom of the stack to out.
 func (s *stack) moveOldest(out []entry) int {
 	n := s.n.load()
@@ -38,30 +45,21 @@ func (s *stack) moveOldest(out []entry) int {
 	return moved
 }
 
-// stackAt returns the stack at a place that is held, nil if there is none.
-func (b *Blocks) stackAt(place int) *stack {
-	if uint(place) < uint(len(b.stacks)) {
-		return b.stacks[place].Load()
-	}
-	return nil
-}
-
 // get returns a free block, which is live from then on.
 func (b *Blocks) get() (unsafe.Pointer, error) {
-	place := b.places.Enter()
-	if s := b.stackAt(place); s != nil {
-		if n := s.n.load() - 1; n < fullStackBlocks {
-			e := s.entries[n]
-			if st := stateAt(e.state); st.load() == stateFree {
-				st.store(stateLive)
-				s.n.store(n)
-				b.places.Leave(place)
-				return cleared(e.addr, b.zero)
-			}
+	slot := b.stacks.Enter()
+	s := b.stacks.Entry(slot)
+	if n := s.n.load() - 1; n < fullStackBlocks {
+		e := s.entries[n]
+		if st := stateAt(e.state); st.load() == stateFree {
+			st.store(stateLive)
+			s.n.store(n)
+			b.stacks.Leave(slot)
+			return cleared(e.addr, b.zero)
 		}
 	}
-	b.places.Leave(place)
-	return b.getSlow(place)
+	b.stacks.Leave(slot)
+	return b.getSlow(slot)
 }
 
 // cleared returns the block at addr, with its first bytes cleared.
@@ -72,19 +70,19 @@ func cleared(addr, bytes uintptr) (unsafe.Pointer, error) {
 }
 
 // getSlow is get where the stack has no block to give.
-func (b *Blocks) getSlow(place int) (unsafe.Pointer, error) {
-	b.dropLive(place)
+func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
+	b.dropLive(slot)
 	var batch [fullStackBlocks / 2]entry
 	n, err := b.take(batch[:b.room/2])
 	if err != nil {
 		return nil, err
 	}
-	if b.zero > 0 { // get will write to them while it holds a place
+	if b.zero > 0 { // get will write to them while it holds a slot
 		for _, e := range batch[:n-1] {
 			*(*byte)(pointer(e.addr)), *(*byte)(pointer(e.addr + b.zero - 1)) = 0, 0
 		}
 	}
-	b.store(place, batch[:n-1])
+	b.store(slot, batch[:n-1])
 	e := batch[n-1]
 	stateAt(e.state).store(stateLive)
 	return cleared(e.addr, b.zero)
@@ -92,16 +90,15 @@ func (b *Blocks) getSlow(place int) (unsafe.Pointer, error) {
 
 // dropLive panics if the next block of the stack is not free; from then on it
 // is nobody's but its owner's.
-func (b *Blocks) dropLive(place int) {
+func (b *Blocks) dropLive(slot int) {
 	twice := uintptr(0)
-	place = b.places.EnterAt(place)
-	if s := b.stackAt(place); s != nil {
-		if n := s.n.load(); n > 0 && stateAt(s.entries[n-1].state).load() != stateFree {
-			s.n.store(n - 1)
-			twice = s.entries[n-1].addr
-		}
+	slot = b.stacks.EnterAt(slot)
+	s := b.stacks.Entry(slot)
+	if n := s.n.load(); n > 0 && stateAt(s.entries[n-1].state).load() != stateFree {
+		s.n.store(n - 1)
+		twice = s.entries[n-1].addr
 	}
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if twice != 0 {
 		freedTwice(twice)
 	}
@@ -109,27 +106,27 @@ func (b *Blocks) dropLive(place int) {
 
 // put takes back the block at p.
 func (b *Blocks) put(p unsafe.Pointer) {
-	place := b.places.Enter()
-	done, _ := b.push(b.stackAt(place), uintptr(p))
-	b.places.Leave(place)
+	slot := b.stacks.Enter()
+	done, _ := b.push(b.stacks.Entry(slot), uintptr(p))
+	b.stacks.Leave(slot)
 	if !done {
-		b.putSlow(place, uintptr(p))
+		b.putSlow(slot, uintptr(p))
 	}
 }
 
 // putSlow is put where the stack is full or missing, or there is no such block.
-func (b *Blocks) putSlow(place int, addr uintptr) {
+func (b *Blocks) putSlow(slot int, addr uintptr) {
 	for tries := 0; ; tries++ {
 		var oldest [fullStackBlocks / 2]entry
 		moved := 0
-		place = b.places.EnterAt(place)
-		s := b.stackAt(place)
+		slot = b.stacks.EnterAt(slot)
+		s := b.stacks.Entry(slot)
 		done, misused := b.push(s, addr)
-		if !done && !misused && s != nil {
+		if !done && !misused && s != &noStack {
 			moved = s.moveOldest(oldest[:b.room/2])
 			done, misused = b.push(s, addr)
 		}
-		b.places.Leave(place)
+		b.stacks.Leave(slot)
 		if moved > 0 {
 			b.giveBack(oldest[:moved])
 		}
@@ -138,7 +135,7 @@ func (b *Blocks) putSlow(place int, addr uintptr) {
 			return
 		case misused:
 			b.misused(b.putName(), addr, "")
-		case tries > 0 || !b.addStack(place):
+		case tries > 0 || !b.addStack(slot):
 			b.putCentral(addr)
 			return
 		}
@@ -146,14 +143,11 @@ func (b *Blocks) putSlow(place int, addr uintptr) {
 }
 
 // push puts the block at addr on a stack that is held. It has done nothing if
-// the stack is full or missing, or if there is no such block.
+// there is no room, or no such block.
 func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	st := b.stateOf(addr)
 	if !b.isLive(st, addr) {
 		return false, true
-	}
-	if s == nil {
-		return false, false
 	}
 	n := s.n.load()
 	if n >= s.room {
@@ -180,7 +174,7 @@ func (b *Blocks) putCentral(addr uintptr) {
 // retireAs ends the life of the block at addr, which gets the given state. It
 // reports whether there was one.
 func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
-	place := b.places.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the chunk's side
 	st := b.stateOf(addr)
 	ok := b.isLive(st, addr)
 	if ok {
@@ -189,29 +183,27 @@ func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
 			st.age()
 		}
 	}
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
 // store puts free blocks on the stack of the processor that it runs on, and
 // gives them back to the central where that is full or missing.
-func (b *Blocks) store(place int, in []entry) {
+func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
 		kept := false
-		place = b.places.EnterAt(place)
-		s := b.stackAt(place)
-		if s != nil {
-			if n := s.n.load(); n+uint64(len(in)) <= s.room {
-				copy(s.entries[n:], in)
-				s.n.store(n + uint64(len(in)))
-				kept = true
-			}
+		slot = b.stacks.EnterAt(slot)
+		s := b.stacks.Entry(slot)
+		if n := s.n.load(); n+uint64(len(in)) <= s.room {
+			copy(s.entries[n:], in)
+			s.n.store(n + uint64(len(in)))
+			kept = true
 		}
-		b.places.Leave(place)
+		b.stacks.Leave(slot)
 		if kept {
 			return
 		}
-		if s != nil || !b.addStack(place) {
+		if s != &noStack || !b.addStack(slot) {
 			break
 		}
 	}
@@ -220,36 +212,31 @@ func (b *Blocks) store(place int, in []entry) {
 	}
 }
 
-// addStack reports whether there can be a stack at place, and sees to it.
-func (b *Blocks) addStack(place int) bool {
-	if place >= len(b.stacks) {
-		return false
-	}
-	if b.stacks[place].Load() == nil {
-		b.stacks[place].CompareAndSwap(nil, &stack{room: b.room})
-	}
-	return true
+// addStack gives a slot a stack. It reports whether that was needed and possible.
+func (b *Blocks) addStack(slot int) bool {
+	return b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{room: b.room} })
 }
 
 // getSome is get for several blocks: between one and len(out), or an error.
 func (b *Blocks) getSome(out []entry) (int, error) {
 	n := 0
-	place := b.places.Enter()
-	if s := b.stackAt(place); s != nil {
-		top := s.n.load()
-		for n < len(out) && top > 0 && stateAt(s.entries[top-1].state).load() == stateFree {
-			top--
-			out[n] = s.entries[top]
-			stateAt(out[n].state).store(stateLive)
-			n++
-		}
+	slot := b.stacks.Enter()
+	s := b.stacks.Entry(slot)
+	top := s.n.load()
+	for n < len(out) && top > 0 && stateAt(s.entries[top-1].state).load() == stateFree {
+		top--
+		out[n] = s.entries[top]
+		stateAt(out[n].state).store(stateLive)
+		n++
+	}
+	if n > 0 {
 		s.n.store(top)
 	}
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if n > 0 {
 		return n, nil
 	}
-	b.dropLive(place)
+	b.dropLive(slot)
 	n, err := b.take(out)
 	for _, e := range out[:n] {
 		stateAt(e.state).store(stateLive)
@@ -262,33 +249,33 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 // once. It stops before a block that put has to look at.
 func (b *Blocks) putSome(src [][]byte) int {
 	n := 0
-	place := b.places.Enter()
-	s := b.stackAt(place)
-	if s == nil {
-		b.places.Leave(place)
-		b.addStack(place)
-		place = b.places.EnterAt(place)
-		s = b.stackAt(place)
+	slot := b.stacks.Enter()
+	s := b.stacks.Entry(slot)
+	if s == &noStack {
+		b.stacks.Leave(slot)
+		b.addStack(slot)
+		slot = b.stacks.EnterAt(slot)
+		s = b.stacks.Entry(slot)
 	}
-	if s != nil {
+	if s != &noStack {
 		top := s.n.load()
 		n = b.endSome(src, s.entries[top:s.room])
 		s.n.store(top + uint64(n))
 	}
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	if n > 0 {
 		return n
 	}
 	var batch [fullStackBlocks]entry
-	place = b.places.EnterAt(place)
+	slot = b.stacks.EnterAt(slot)
 	n = b.endSome(src, batch[:])
-	b.places.Leave(place)
+	b.stacks.Leave(slot)
 	b.giveBack(batch[:n])
 	return n
 }
 
 // endSome frees the first blocks of src, up to one that is not live, and sets
-// out to them. A place is held, and src has been read before.
+// out to them. A slot is held, and src has been read before.
 func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	src = src[:min(len(src), len(out))]
 	base, states := uintptr(emptySlot), uintptr(0) // of the chunk of the block before
@@ -315,19 +302,14 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 // drain empties the stacks of all processors and reports whether there was
 // anything on them.
 func (b *Blocks) drain() bool {
-	var taken []*stack
-	for i := range b.stacks {
-		if s := b.stacks[i].Load(); s != nil && s.n.load() > 0 && b.stacks[i].CompareAndSwap(s, nil) {
-			taken = append(taken, s)
-		}
-	}
-	if len(taken) == 0 {
+	if !b.stacks.Any((*stack).some) {
 		return false
 	}
-	b.places.Wait()
-	for _, s := range taken {
-		b.giveBack(s.entries[:s.n.load()])
-	}
+	b.stacks.Drain((*stack).some, func(taken []*stack) {
+		for _, s := range taken {
+			b.giveBack(s.entries[:s.n.load()])
+		}
+	})
 	return true
 }
 

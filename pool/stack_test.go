@@ -115,7 +115,7 @@ func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
 	}
 }
 
-// Get clears values while it holds a place, where it must not wait for a page
+// Get clears values while it holds a slot, where it must not wait for a page
 // of the system: what the slow path puts on a stack was written to before.
 func TestBlocksOnAStackWereTouched(t *testing.T) {
 	type value [200]byte
@@ -153,7 +153,7 @@ func TestPutHandleHasOneWinner(t *testing.T) {
 	const distances = 300
 	rounds := 30000
 	switch {
-	case pin.Max < 1024: // places are locked, and the calls slow
+	case pin.Locked:
 		rounds = 3000
 	case testing.Short():
 		rounds = 10000
