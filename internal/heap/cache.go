@@ -1,23 +1,22 @@
 // Caches: each processor's free blocks, and each OwnCache's.
 //
-// A cache has a slot for each class, and a slot two magazines: one that Alloc
-// and Free use, which is loaded, and a spare behind it. Whoever holds a place,
-// by package pin, has the cache of that place to itself.
+// A cache has two magazines of each class: one that Alloc and Free use, which is
+// loaded, and a spare behind it. Whoever holds a slot, by package pin, has the
+// cache in it to itself.
 //
-//	slot   top --> first free entry of the loaded magazine
-//	       end --> its end
-//	       spare   a magazine that is full, empty or anything between
+//	class   top --> first free entry of the loaded magazine
+//	        end --> its end
+//	        spare   a magazine that is full, empty or anything between
 //
 // With a spare, the caches and the centrals meet once per batch at most,
 // whatever the order of Alloc and Free.
 //
 // # Draining
 //
-// Anyone may take a cache away from its user, in three steps: forbid new caches,
-// replace the pointer to the cache by noCache, and wait until everybody who held
-// a place has left it. From then on no free block is anywhere but in the caches
-// taken, the centrals and the spans: no magazine is ever carried from one to
-// another by a goroutine that holds neither the place nor the central's lock.
+// Drain of pin.Table takes the caches away from their users. From then on no free
+// block is anywhere but in the caches taken, the centrals and the spans: no
+// magazine is ever carried from one to another by a goroutine that holds neither
+// the slot nor the central's lock.
 
 package heap
 
@@ -26,14 +25,13 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// cache is one processor's stock. It is off-heap. The slots are cut into
-// columns, so that those which Alloc and Free use share few cache lines.
+// cache is one processor's stock. It is off-heap. Tops, ends and spares are apart,
+// so that those which Alloc and Free use share few cache lines.
 //
-// Invariant: a slot without a loaded magazine has noTop as top and end, and no
+// Invariant: a class without a loaded magazine has noTop as top and end, and no
 // spare.
 type cache struct {
 	tops   [numClasses]uintptr
@@ -43,13 +41,8 @@ type cache struct {
 
 const cacheBytes = unsafe.Sizeof(cache{})
 
-// caches is the table of caches by place. A place has the empty cache until it
-// needs one of its own, which it gets under the heap's mu. It stands in the
-// heap itself and has a fixed length, which saves Alloc and Free two loads.
-type caches [pin.Max]atomic.Uintptr
-
-// noCache is the cache of a place that has none: nothing is in it, and nothing
-// goes in. Nobody writes to it, for all such places have it.
+// noCache is what a slot without a cache has: nothing is in it, and nothing goes
+// in. Nobody writes to it.
 var noCache cache
 
 func init() { noCache.clear() }
@@ -63,21 +56,7 @@ func (c *cache) clear() {
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
 func (c *cache) addr() uintptr    { return uintptr(unsafe.Pointer(c)) }
 
-func (h *Heap) initCaches() {
-	for i := range h.caches {
-		h.caches[i].Store(noCache.addr())
-	}
-}
-
-// cacheOf returns the cache of a place that is held.
-func (h *Heap) cacheOf(place int) *cache {
-	if uint(place) < pin.Max {
-		return cacheAt(h.caches[place].Load())
-	}
-	return &noCache
-}
-
-// loaded returns a slot's loaded magazine, nil if there is none.
+// loaded returns a class's loaded magazine, nil if there is none.
 func (c *cache) loaded(class uint8) *magazine {
 	if c.ends[class] == noTop() {
 		return nil
@@ -178,39 +157,27 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	return out
 }
 
-// slot returns the pointer to the cache of o, or of a place if o is nil. It is nil
-// for a place beyond the table.
-func (h *Heap) slot(o *OwnCache, place int) *atomic.Uintptr {
-	switch {
-	case o != nil:
-		return &o.cache
-	case uint(place) < pin.Max:
-		return &h.caches[place]
+// cacheOf returns o's cache, or that in a slot if o is nil. The slot is held.
+func (h *Heap) cacheOf(o *OwnCache, slot int) *cache {
+	if o != nil {
+		return o.slot.Entry()
 	}
-	return nil
+	return h.caches.Entry(slot)
 }
 
-// cacheIn returns the cache in a slot. A place is held.
-func cacheIn(slot *atomic.Uintptr) *cache {
-	if slot == nil {
-		return &noCache
-	}
-	return cacheAt(slot.Load())
-}
-
-// allocSlow is Alloc of a small block where the cache, o's or that of the place,
-// has none to give.
+// allocSlow is Alloc of a small block where the cache, o's or the processor's, has
+// none to give.
 func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	if h.pages.wholePages {
 		return h.allocLarge(size, align, zero)
 	}
-	place := h.places.Enter()
-	c := cacheIn(h.slot(o, place))
+	slot := h.caches.Enter()
+	c := h.cacheOf(o, slot)
 	addr, was := c.takeSlow(class, size)
-	h.places.Leave(place)
+	h.caches.Leave(slot)
 	if addr == 0 {
 		if c == &noCache {
-			h.addCache(o)
+			h.addCache(o, slot)
 		}
 		err := h.withReclaim(classes[class].pages, func() (err error) {
 			addr, was, err = h.central[class].alloc(h, o, size)
@@ -261,8 +228,8 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 		return
 	}
 	class := s.class
-	place := h.places.Enter()
-	c := cacheIn(h.slot(o, place))
+	slot := h.caches.Enter()
+	c := h.cacheOf(o, slot)
 	freed := false
 	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
 		*state(e.state) = freeDirty
@@ -271,12 +238,12 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 			poison(addr, s.size)
 		}
 	}
-	h.places.Leave(place)
+	h.caches.Leave(slot)
 	if freed {
 		return
 	}
 	if c == &noCache {
-		h.addCache(o)
+		h.addCache(o, slot)
 	}
 	if !h.central[class].free(h, o, b) {
 		h.misused("Free", b)
@@ -288,7 +255,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 }
 
 // liveEntry returns b as an entry, if it is exactly a live small block of h.
-// While the caller holds a place or the lock of the block's central, the span
+// While the caller holds a slot or the lock of the block's central, the span
 // and its states stay what they are.
 func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
@@ -299,25 +266,23 @@ func liveEntry(h *Heap, b []byte) entry {
 	return entry{addr, s.stateOf(s.index(addr))}
 }
 
-// addCache gives o, or the place that it finds itself in, a cache. Without memory,
-// beyond the places and while the caches are drained there is none, and the heap
+// addCache gives o, or the slot with the given number, a cache. Without memory,
+// beyond the table and while the caches are drained there is none, and the heap
 // works slowly.
-func (h *Heap) addCache(o *OwnCache) {
-	place := h.places.Enter()
-	slot := h.slot(o, place)
-	h.places.Leave(place)
-	if slot == nil {
-		return
+func (h *Heap) addCache(o *OwnCache, slot int) {
+	s := h.caches.Slot(slot)
+	if o != nil {
+		s = &o.slot
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining || slot.Load() != noCache.addr() {
-		return
-	}
-	if addr, err := h.pages.allocObject(cacheBytes); err == nil {
-		cacheAt(addr).clear()
-		slot.Store(addr)
-	}
+	h.caches.Install(s, func() *cache {
+		addr, err := h.pages.allocObject(cacheBytes)
+		if err != nil {
+			return nil
+		}
+		c := cacheAt(addr)
+		c.clear()
+		return c
+	})
 }
 
 // drain returns what caches and stocks hold to the spans, and frees the spans
@@ -325,42 +290,19 @@ func (h *Heap) addCache(o *OwnCache) {
 func (h *Heap) drain() {
 	h.counting.Lock()
 	defer h.counting.Unlock()
-	taken := h.takeCaches()
-	h.places.Wait()
-	for _, c := range taken {
-		h.empty(c)
-	}
-	for i := range h.central {
-		h.central[i].drain(h)
-	}
-	for _, c := range taken {
-		h.pages.freeObject(c.addr(), cacheBytes)
-	}
-	h.pages.freeEmptySlabs()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.draining = false
-	h.drainedAt.Store(time.Now().UnixNano())
-}
-
-// takeCaches takes all caches out of their slots and keeps others from coming
-// until h.draining is false.
-func (h *Heap) takeCaches() (taken []*cache) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.draining = true
-	take := func(slot *atomic.Uintptr) {
-		if c := slot.Swap(noCache.addr()); c != noCache.addr() {
-			taken = append(taken, cacheAt(c))
+	h.caches.Drain(nil, func(taken []*cache) {
+		for _, c := range taken {
+			h.empty(c)
 		}
-	}
-	for i := range h.caches {
-		take(&h.caches[i])
-	}
-	for o := range h.own {
-		take(&o.cache)
-	}
-	return taken
+		for i := range h.central {
+			h.central[i].drain(h)
+		}
+		for _, c := range taken {
+			h.pages.freeObject(c.addr(), cacheBytes)
+		}
+		h.pages.freeEmptySlabs()
+	})
+	h.drainedAt.Store(time.Now().UnixNano())
 }
 
 // empty returns what is in a cache that nobody can reach to the spans.
@@ -378,42 +320,16 @@ func (h *Heap) empty(c *cache) {
 }
 
 // hasCaches reports whether a cache exists.
-func (h *Heap) hasCaches() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range h.caches {
-		if h.caches[i].Load() != noCache.addr() {
-			return true
-		}
-	}
-	for o := range h.own {
-		if o.cache.Load() != noCache.addr() {
-			return true
-		}
-	}
-	return false
-}
+func (h *Heap) hasCaches() bool { return h.caches.Any(nil) }
 
 // countCached adds up, by class, the free blocks that the caches hold. Their
 // users may be at work. h.counting is held, which keeps the caches.
 func (h *Heap) countCached(n *[numClasses]int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.places.All(func() {
-		for i := range h.caches {
-			cacheAt(h.caches[i].Load()).count(n)
-		}
-		for o := range h.own {
-			cacheAt(o.cache.Load()).count(n)
-		}
-	})
+	h.caches.Each(func(c *cache) { c.count(n) })
 }
 
 // count adds the blocks in c to n, by class.
 func (c *cache) count(n *[numClasses]int) {
-	if c == &noCache {
-		return
-	}
 	for i := range n {
 		top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
 		spare := atomic.LoadUintptr(&c.spares[i])

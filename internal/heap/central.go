@@ -50,7 +50,7 @@ type central struct {
 }
 
 // alloc returns a free block made a live one of size bytes, and loads the magazine
-// that it came from into the cache of o or of the place. It returns the state
+// that it came from into the cache of o or of the processor. It returns the state
 // that the block had: if that is no free one, the block was live already. An
 // error says what kept it from making a span.
 func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint16, err error) {
@@ -71,7 +71,7 @@ func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint1
 	return e.addr, was, nil
 }
 
-// free makes b a free block of the cache of o or of the place, in a magazine that
+// free makes b a free block of the cache of o or of the processor, in a magazine that
 // it loads there. It reports false if b is not exactly a live block.
 func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
 	c.lock(h)
@@ -98,12 +98,12 @@ func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
 	return e.addr != 0
 }
 
-// exchange loads m into the cache of o or of the place, and puts away what that
+// exchange loads m into the cache of o or of the processor, and puts away what that
 // has to give for it.
 func (c *central) exchange(h *Heap, o *OwnCache, m *magazine) {
-	place := h.places.Enter()
-	out := cacheIn(h.slot(o, place)).exchange(c.class, m)
-	h.places.Leave(place)
+	slot := h.caches.Enter()
+	out := h.cacheOf(o, slot).exchange(c.class, m)
+	h.caches.Leave(slot)
 	switch {
 	case out == nil:
 	case out.n == 0:

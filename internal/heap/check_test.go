@@ -133,12 +133,7 @@ func (h *Heap) check(t testing.TB) {
 			at = s.end()
 		}
 	}
-	for i := range h.caches {
-		cacheAt(h.caches[i].Load()).eachObject(object)
-	}
-	for o := range h.own {
-		cacheAt(o.cache.Load()).eachObject(object)
-	}
+	h.caches.Each(func(c *cache) { c.eachObject(object) })
 	var slabs uintptr
 	for _, size := range h.pages.meta.room {
 		for at := size; at != 0; at = slabAt(at).next {
@@ -198,9 +193,6 @@ func (h *Heap) check(t testing.TB) {
 
 // eachObject calls f with the size of each object that c is made of.
 func (c *cache) eachObject(f func(size uintptr)) {
-	if c == &noCache {
-		return
-	}
 	f(cacheBytes)
 	for i := range classes {
 		if c.loaded(uint8(i)) != nil {

@@ -17,73 +17,52 @@ import (
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
 func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fastAlloc(h, size, align, zero)
+	return fast.alloc(h, size, align, zero)
 }
 
 // Free takes back a block.
-func (h *Heap) Free(b []byte) { fastFree(h, b) }
+func (h *Heap) Free(b []byte) { fast.free(h, b) }
 
 // FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) { fastFreePointer(h, p) }
+func (h *Heap) FreePointer(p unsafe.Pointer) { fast.freePointer(h, p) }
 
 // Alloc is the heap's, in a cache of its owner's.
 func (o *OwnCache) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fastOwnAlloc(o, size, align, zero)
+	return fast.ownAlloc(o, size, align, zero)
 }
 
 // Free is the heap's, into a cache of its owner's.
-func (o *OwnCache) Free(b []byte) { fastOwnFree(o, b) }
+func (o *OwnCache) Free(b []byte) { fast.ownFree(o, b) }
 
-type (
-	allocFunc[T any]       func(t T, size, align int, zero bool) ([]byte, error)
-	freeFunc[T any]        func(t T, b []byte)
-	freePointerFunc[T any] func(t T, p unsafe.Pointer)
-)
+type functions struct {
+	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
+	free        func(h *Heap, b []byte)
+	freePointer func(h *Heap, p unsafe.Pointer)
+	ownAlloc    func(o *OwnCache, size, align int, zero bool) ([]byte, error)
+	ownFree     func(o *OwnCache, b []byte)
+}
 
-// What they call: functions of fast_amd64.s, if they are fit.
-var (
-	fastAlloc       allocFunc[*Heap]       = (*Heap).alloc
-	fastFree        freeFunc[*Heap]        = (*Heap).free
-	fastFreePointer freePointerFunc[*Heap] = (*Heap).freePointer
-	fastOwnAlloc    allocFunc[*OwnCache]   = (*OwnCache).alloc
-	fastOwnFree     freeFunc[*OwnCache]    = (*OwnCache).free
-)
+// plain is where the assembly goes on.
+var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*OwnCache).alloc, (*OwnCache).free}
 
-// Where the assembly goes on.
-var (
-	plainAlloc       allocFunc[*Heap]       = (*Heap).alloc
-	plainFree        freeFunc[*Heap]        = (*Heap).free
-	plainFreePointer freePointerFunc[*Heap] = (*Heap).freePointer
-	plainOwnAlloc    allocFunc[*OwnCache]   = (*OwnCache).alloc
-	plainOwnFree     freeFunc[*OwnCache]    = (*OwnCache).free
-	cleared                                 = clearBlock
-)
+// fast is what is called: functions of fast_amd64.s, if they may run.
+var fast functions
 
-// What it knows of the runtime.
-const (
-	gM        = pin.GM
-	mP        = pin.MP
-	pID       = pin.PID
-	maxPlaces = pin.Max
-)
+func init() { fast = pin.Assembly(plain, entries()) }
+
+// cleared is where it goes on to clear a block.
+var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// points are the addresses of the functions in fast_amd64.s.
-type points struct{ alloc, free, freePointer, ownAlloc, ownFree uintptr }
+// entries returns the addresses of the functions in fast_amd64.s.
+func entries() *uintptr
 
-func entryPoints(e *points)
-
-var entryPoint points
-
-func init() {
-	e := &entryPoint
-	entryPoints(e)
-	if pin.Known() {
-		fastAlloc = pin.Func[allocFunc[*Heap]](&e.alloc)
-		fastFree = pin.Func[freeFunc[*Heap]](&e.free)
-		fastFreePointer = pin.Func[freePointerFunc[*Heap]](&e.freePointer)
-		fastOwnAlloc = pin.Func[allocFunc[*OwnCache]](&e.ownAlloc)
-		fastOwnFree = pin.Func[freeFunc[*OwnCache]](&e.ownFree)
-	}
-}
+// For the assembly.
+const (
+	gM         = pin.GM
+	mP         = pin.MP
+	pID        = pin.PID
+	tableSlots = pin.TableSlots
+	tableLen   = pin.TableLen
+)

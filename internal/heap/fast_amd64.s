@@ -10,14 +10,15 @@
 #include "textflag.h"
 
 // CACHE sets cache to the cache of the processor that this runs on, or jumps to
-// none.
+// none. It changes R11.
 #define CACHE(h, cache, none) \
 	MOVQ const_gM(R14), cache \
 	MOVQ const_mP(cache), cache \
 	MOVL const_pID(cache), cache \
-	CMPL cache, $const_maxPlaces \
+	CMPQ cache, (Heap_caches+const_tableLen)(h) \
 	JAE  none \
-	MOVQ Heap_caches(h)(cache*8), cache
+	MOVQ (Heap_caches+const_tableSlots)(h), R11 \
+	MOVQ (R11)(cache*8), cache
 
 // STATE sets state to the place of the state of the holder's block at addr, and
 // class to its class, or jumps to none. It changes R8, R11 and R12.
@@ -177,7 +178,7 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 class:
 	CACHE(AX, R9, plain)
 	TAKE(R9, plain)
-	FINISH(·plainAlloc)
+	FINISH(·plain+functions_alloc)
 
 // func(h *Heap, b []byte)
 //
@@ -189,7 +190,7 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
-	GO(·plainFree)
+	GO(·plain+functions_free)
 
 // func(h *Heap, p unsafe.Pointer)
 //
@@ -202,7 +203,7 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
-	GO(·plainFreePointer)
+	GO(·plain+functions_freePointer)
 
 // func(o *OwnCache, size, align int, zero bool) ([]byte, error)
 //
@@ -210,9 +211,9 @@ plain:
 TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
-	MOVQ OwnCache_cache(AX), R9
+	MOVQ OwnCache_slot(AX), R9
 	TAKE(R9, plain)
-	FINISH(·plainOwnAlloc)
+	FINISH(·plain+functions_ownAlloc)
 
 // func(o *OwnCache, b []byte)
 //
@@ -220,23 +221,21 @@ class:
 TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
 	STATE(OwnCache_holder(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
-	MOVQ OwnCache_cache(AX), R8
+	MOVQ OwnCache_slot(AX), R8
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
-	GO(·plainOwnFree)
+	GO(·plain+functions_ownFree)
 
-// func entryPoints(e *points)
-TEXT ·entryPoints(SB), NOSPLIT, $0-8
-	MOVQ e+0(FP), DX
-	LEAQ allocFast<>(SB), AX
-	MOVQ AX, points_alloc(DX)
-	LEAQ freeFast<>(SB), AX
-	MOVQ AX, points_free(DX)
-	LEAQ freePointerFast<>(SB), AX
-	MOVQ AX, points_freePointer(DX)
-	LEAQ ownAllocFast<>(SB), AX
-	MOVQ AX, points_ownAlloc(DX)
-	LEAQ ownFreeFast<>(SB), AX
-	MOVQ AX, points_ownFree(DX)
+DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
+DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
+DATA fastFunctions<>+functions_ownAlloc(SB)/8, $ownAllocFast<>(SB)
+DATA fastFunctions<>+functions_ownFree(SB)/8, $ownFreeFast<>(SB)
+GLOBL fastFunctions<>(SB), RODATA, $functions__size
+
+// func entries() *uintptr
+TEXT ·entries(SB), NOSPLIT, $0-8
+	LEAQ fastFunctions<>(SB), AX
+	MOVQ AX, ret+0(FP)
 	RET

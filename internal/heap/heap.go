@@ -14,8 +14,8 @@
 //	   \                                +-> page heap -> space -> vm
 //	    +-------- large block ----------+
 //
-// Locks are taken in this order: scavenging, counting, a central's mu, the heap's
-// mu, the page heap's mu, the space's mu. Caches are held alone.
+// Locks are taken in this order: scavenging, counting, a central's mu, that of the
+// table of caches, the page heap's mu, the space's mu. Caches are held alone.
 package heap
 
 import (
@@ -44,16 +44,9 @@ type Options struct {
 }
 
 // Heap is a general allocator. Its zero value is not ready: Init makes it so.
-//
-// mu guards own, draining and the coming of caches.
 type Heap struct {
-	caches caches
-	places pin.Places
+	caches pin.Table[cache]
 	holder uint64 // the heap's number in tags, at its place there
-
-	mu       sync.Mutex
-	own      map[*OwnCache]struct{}
-	draining bool // the caches are being taken, no others are made
 
 	limbo     limbo
 	refusals  atomic.Int64  // requests that found no memory at first
@@ -73,9 +66,8 @@ func (h *Heap) Init(o Options) {
 	if o.MaxBytes < 0 {
 		panic(fmt.Sprintf("freehold: NewHeap: MaxBytes is %d", o.MaxBytes))
 	}
-	h.initCaches()
+	h.caches.Init(&noCache)
 	h.holder = takeHolder()
-	h.own = map[*OwnCache]struct{}{}
 	h.pages.init(o, h.tend)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
@@ -88,9 +80,9 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	if class == 0 {
 		return h.allocLarge(size, align, zero)
 	}
-	place := h.places.Enter()
-	addr, was := h.cacheOf(place).take(class, size)
-	h.places.Leave(place)
+	slot := h.caches.Enter()
+	addr, was := h.caches.Entry(slot).take(class, size)
+	h.caches.Leave(slot)
 	if addr == 0 {
 		return h.allocSlow(nil, class, size, align, zero)
 	}
@@ -106,18 +98,18 @@ func (h *Heap) free(b []byte) {
 		h.mustEndUntouched(b)
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	place := h.places.Enter()
+	slot := h.caches.Enter()
 	st, class := stateAt(addr, h.holder)
 	// The state of a free block is larger than maxSmall.
-	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && h.cacheOf(place).push(class, entry{addr, st}) {
+	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && h.caches.Entry(slot).push(class, entry{addr, st}) {
 		*state(st) = freeDirty
 		if debugging {
 			poison(addr, classes[class].size)
 		}
-		h.places.Leave(place)
+		h.caches.Leave(slot)
 		return
 	}
-	h.places.Leave(place)
+	h.caches.Leave(slot)
 	h.freeSlow(nil, b)
 }
 
@@ -143,7 +135,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	case uintptr(size) > s.size || uintptr(size) <= s.size/2:
 		return nil, false
 	}
-	place := h.places.Enter()
+	slot := h.caches.Enter()
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*state(e.state) = uint16(size)
@@ -151,7 +143,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 			poison(addr+uintptr(size), s.size-uintptr(size))
 		}
 	}
-	h.places.Leave(place)
+	h.caches.Leave(slot)
 	if e.addr == 0 {
 		h.misused("Resize", b)
 	}
@@ -189,16 +181,10 @@ func (h *Heap) Close() {
 	if h.pages.closed.Swap(true) {
 		return
 	}
-	h.initCaches()
+	h.caches.Clear()
 	for i := range h.central {
 		h.central[i].close()
 	}
 	h.pages.close()
 	giveHolder(h.holder)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for o := range h.own {
-		o.cache.Store(noCache.addr())
-	}
-	h.own = nil
 }

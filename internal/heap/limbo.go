@@ -12,9 +12,9 @@
 //	states of a span ---release---> limbo ---drain---> free metadata
 //
 // That a drain leaves none is seen from where an entry can be: in a cache, in a
-// central's stock, or with somebody who holds a place or the central's lock. A
+// central's stock, or with somebody who holds a slot or the central's lock. A
 // drain first sees to it that there are no caches and that everybody has left the
-// places, and then empties the caches it took and the stocks, into the spans. Who
+// slots, and then empties the caches it took and the stocks, into the spans. Who
 // frees a block after that looks at its span first, and finds none.
 //
 // What this does not find: the second entry is allocated in the same few

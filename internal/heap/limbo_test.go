@@ -19,21 +19,18 @@ func entryOf(b []byte) (class uint8, e entry) {
 // goHome returns what caches and stocks hold to the spans, and frees the empty
 // ones: a drain, but for limbo.
 func goHome(h *Heap) {
-	taken := h.takeCaches()
-	h.places.Wait()
-	for _, c := range taken {
-		h.empty(c)
-	}
-	for i := range h.central {
-		h.central[i].shrink(h)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, c := range taken {
-		h.pages.dropObject(c.addr(), cacheBytes)
-	}
-	h.pages.freeEmptySlabs()
-	h.draining = false
+	h.caches.Drain(nil, func(taken []*cache) {
+		for _, c := range taken {
+			h.empty(c)
+		}
+		for i := range h.central {
+			h.central[i].shrink(h)
+		}
+		for _, c := range taken {
+			h.pages.freeObject(c.addr(), cacheBytes)
+		}
+		h.pages.freeEmptySlabs()
+	})
 }
 
 // A block that two goroutines freed at once went home by its first entry, its
@@ -52,7 +49,7 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 			}
 			o := newOwnCache(h) // whose place is known
 			defer o.Close()
-			h.addCache(o)
+			h.addCache(o, 0)
 			freeAgain(t, h, o, class, e)
 
 			// What has the pages now, and new states.
@@ -104,7 +101,7 @@ func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	b, _ = o.Alloc(1000, 1, false)
 	class, e = entryOf(b)
 	o.Free(b)
-	cacheAt(o.cache.Load()).tops[class] -= entryBytes
+	o.slot.Entry().tops[class] -= entryBytes
 	c := &h.central[class]
 	c.mu.Lock()
 	c.settle(h, []entry{e})

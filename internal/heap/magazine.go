@@ -37,7 +37,7 @@ func (e *entry) claim(size int) (was uint16) {
 }
 
 // magazine is the head of one. n is right while it is not loaded: a loaded
-// magazine's fill is its slot's top.
+// magazine's fill is its top in the cache.
 type magazine struct {
 	next   uintptr // the magazine below on a pile
 	n      uintptr // entries
@@ -49,8 +49,8 @@ const (
 	magazineHead = unsafe.Sizeof(magazine{})
 )
 
-// ground is what a slot without a magazine stands on, and its state, which is
-// not free, what every magazine does.
+// ground is the entry below that of an empty magazine, and of a class without
+// one, and its state. It is never free, so Alloc needs no check for emptiness.
 var ground struct {
 	entry entry
 	state uint16
@@ -60,7 +60,7 @@ func init() {
 	ground.entry.state = uintptr(unsafe.Pointer(&ground.state))
 }
 
-// noTop is the top and the end of a slot without a magazine.
+// noTop is the top and the end of a class without a magazine.
 func noTop() uintptr { return uintptr(unsafe.Pointer(&ground.entry)) + entryBytes }
 
 func entryAt(addr uintptr) *entry       { return (*entry)(vm.Pointer(addr)) }

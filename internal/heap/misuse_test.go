@@ -105,7 +105,7 @@ func TestMisuseIsNamed(t *testing.T) {
 }
 
 // freeAgain is what a second goroutine does that passed Free's check at the same
-// moment as the first: the entry is put into the cache of o, or of the place.
+// moment as the first: the entry is put into the cache of o, or of the processor.
 func freeAgain(t *testing.T, h *Heap, o *OwnCache, class uint8, e entry) {
 	t.Helper()
 	c := &h.central[class]

@@ -142,7 +142,7 @@ func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
 	lose(t, h)
 	drained := false
-	defer pin.OnWait(func(p *pin.Places) { drained = drained || p == &h.places })()
+	defer pin.OnWait(func(p *pin.Holders) { drained = drained || p == &h.caches.Holders })()
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpCommit && !drained {
 			return syscall.ENOMEM
@@ -913,8 +913,8 @@ func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 func TestMetadataIsZero(t *testing.T) {
 	const size = 128
 	h := newHeap(t, Options{})
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
 	for range 3 {
 		addr, err := h.pages.newObject(size)
 		if err != nil {

@@ -1,21 +1,23 @@
 // Own: a cache that belongs to one goroutine instead of a processor.
 //
 // It draws on the centrals like any other. Whoever uses it has it to itself, but
-// for those who drain the heap: against them its user holds a place, any.
+// for those who drain the heap: against them its user holds a slot of the heap's
+// caches, any.
 
 package heap
 
 import (
 	"fmt"
-	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // OwnCache is a cache with one owner; Init makes it ready. Blocks from it may be
 // freed to the heap, and the heap's to it.
 type OwnCache struct {
-	holder uint64         // the heap's
-	cache  atomic.Uintptr // where it is; noCache until it needs one
+	holder uint64          // the heap's
+	slot   pin.Slot[cache] // has joined the heap's caches
 	heap   *Heap
 	closed bool
 }
@@ -23,13 +25,10 @@ type OwnCache struct {
 // Init makes o an empty cache of h. Its owner must Close it.
 func (o *OwnCache) Init(h *Heap) {
 	o.heap, o.holder = h, h.holder
-	o.cache.Store(noCache.addr())
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.pages.closed.Load() {
 		panic(h.closedMessage("Cache"))
 	}
-	h.own[o] = struct{}{}
+	h.caches.Join(&o.slot)
 }
 
 // Close returns the cache's blocks to the heap. Later calls of the cache's
@@ -42,10 +41,7 @@ func (o *OwnCache) Close() {
 	h := o.heap
 	h.counting.Lock()
 	defer h.counting.Unlock()
-	h.mu.Lock()
-	delete(h.own, o)
-	h.mu.Unlock()
-	c := cacheAt(o.cache.Swap(noCache.addr()))
+	c := h.caches.Part(&o.slot)
 	if c == &noCache {
 		return
 	}
@@ -61,9 +57,9 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 		o.mustBeOpen("Alloc")
 		return h.allocLarge(size, align, zero)
 	}
-	place := h.places.Enter()
-	addr, was := cacheAt(o.cache.Load()).take(class, size)
-	h.places.Leave(place)
+	slot := h.caches.Enter()
+	addr, was := o.slot.Entry().take(class, size)
+	h.caches.Leave(slot)
 	if addr == 0 {
 		o.mustBeOpen("Alloc")
 		return h.allocSlow(o, class, size, align, zero)
@@ -81,17 +77,17 @@ func (o *OwnCache) free(b []byte) {
 		h.mustEndUntouched(b)
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	place := h.places.Enter()
+	slot := h.caches.Enter()
 	st, class := stateAt(addr, o.holder)
-	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && cacheAt(o.cache.Load()).push(class, entry{addr, st}) {
+	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {
 		*state(st) = freeDirty
 		if debugging {
 			poison(addr, classes[class].size)
 		}
-		h.places.Leave(place)
+		h.caches.Leave(slot)
 		return
 	}
-	h.places.Leave(place)
+	h.caches.Leave(slot)
 	o.mustBeOpen("Free")
 	h.freeSlow(o, b)
 }

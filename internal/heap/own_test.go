@@ -89,8 +89,8 @@ func TestClosedOwnCacheIsForgotten(t *testing.T) {
 	}
 	o.Free(b)
 	o.Close()
-	if len(h.own) != 0 {
-		t.Errorf("the heap remembers %d caches", len(h.own))
+	if n := h.caches.Joined(); n != 0 {
+		t.Errorf("the heap remembers %d caches", n)
 	}
 	h.check(t)
 }

@@ -131,8 +131,8 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 	alloc(t, h, 10)
 	defer refuse(vm.OpDecommit)()
 	before := h.pages.meta.bytes
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
 	for range 100 {
 		var objects [12]uintptr // more than a slab has
 		for i := range objects {

@@ -23,8 +23,8 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 		h.Free(b)
 	}
 	var during chan Stats
-	restore := pin.OnWait(func(p *pin.Places) {
-		if p != &h.places || during != nil {
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p != &h.caches.Holders || during != nil {
 			return
 		}
 		during = make(chan Stats, 1)
@@ -48,8 +48,8 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	keep := alloc(t, h, 100)
 	b, _ := o.Alloc(100, 8, false)
 	waits := 0
-	restore := pin.OnWait(func(p *pin.Places) {
-		if p != &h.places {
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p != &h.caches.Holders {
 			return
 		}
 		waits++
@@ -58,13 +58,8 @@ func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 		wg.Wait()
 		o.Free(b)
 		b, _ = o.Alloc(100, 8, false)
-		for i := range h.caches {
-			if h.caches[i].Load() != noCache.addr() {
-				t.Error("a place has a cache")
-			}
-		}
-		if o.cache.Load() != noCache.addr() {
-			t.Error("an OwnCache has a cache")
+		if h.hasCaches() {
+			t.Error("a cache was made")
 		}
 	})
 	h.Trim()
@@ -87,8 +82,8 @@ func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 	sizes := []int{24, 100, 500, 1000, 3000, 9000}
 	var fifo [][]byte
 	bytes, refused, drains := 0, 0, 0
-	restore := pin.OnWait(func(p *pin.Places) {
-		if p == &h.places {
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p == &h.caches.Holders {
 			drains++
 		}
 	})
@@ -128,8 +123,8 @@ func TestDrainsAreADecayApart(t *testing.T) {
 	h := newHeap(t, Options{})
 	var drains []int
 	tick := 0
-	defer pin.OnWait(func(p *pin.Places) {
-		if p == &h.places {
+	defer pin.OnWait(func(p *pin.Holders) {
+		if p == &h.caches.Holders {
 			drains = append(drains, tick)
 		}
 	})()
@@ -207,9 +202,9 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	size := classes[class].magazineBytes()
 	var objects []uintptr
 	for {
-		h.mu.Lock()
+		h.pages.mu.Lock()
 		addr, err := h.pages.newObject(size)
-		h.mu.Unlock()
+		h.pages.mu.Unlock()
 		if err == nil {
 			objects = append(objects, addr)
 		} else if b, err := h.Alloc(maxSmall+1, 8, false); err == nil {
@@ -225,11 +220,11 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 		}
 		live = append(live, b)
 	}
-	h.mu.Lock()
+	h.pages.mu.Lock()
 	for _, addr := range objects {
 		h.pages.dropObject(addr, size)
 	}
-	h.mu.Unlock()
+	h.pages.mu.Unlock()
 	h.check(t)
 }
 

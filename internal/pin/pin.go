@@ -74,10 +74,3 @@ func procPin() int
 
 //go:linkname procUnpin runtime.procUnpin
 func procUnpin()
-
-// Max, Places and All are for tables of their users' own.
-const Max = 1024
-
-type Places = Holders
-
-func (h *Holders) All(f func()) { h.all(f) }

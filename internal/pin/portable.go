@@ -68,10 +68,3 @@ func (h *Holders) wait() {
 		h.locks[i].Unlock()
 	}
 }
-
-// Max, Places and All are for tables of their users' own.
-const Max = lockedSlots
-
-type Places = Holders
-
-func (h *Holders) All(f func()) { h.all(f) }

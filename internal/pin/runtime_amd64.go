@@ -120,7 +120,3 @@ func findsProcessor() bool {
 	defer procUnpin()
 	return uintptr(procPin()) == assembly.processor()
 }
-
-// Func returns the assembly function at the address in entry, which stays there,
-// as a Go function.
-func Func[F any](entry *uintptr) F { return *(*F)(unsafe.Pointer(&entry)) }
