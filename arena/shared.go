@@ -65,7 +65,7 @@ type SharedOptions struct {
 // Once a chunk is used up the next one comes under the arena's lock, from memory
 // given up before or from the parent. One chunk that is not used up stands at
 // each processor, and up to a quarter of each chunk is lost at its end. An arena
-// itself takes about 600 bytes on the Go heap, and 8 more for each processor from
+// itself takes about 500 bytes on the Go heap, and 8 more for each processor from
 // the 17th on; each chunk takes 128.
 type Shared struct {
 	generation atomic.Uint64          // Resets so far; grows under mu

@@ -1,0 +1,20 @@
+package arena
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// TestSharedIsSmall: a Shared without blocks takes little of the Go heap, beside its
+// slots.
+func TestSharedIsSmall(t *testing.T) {
+	if pin.Locked {
+		t.Skip("slots are locks here, a cache line each")
+	}
+	const most = 600
+	if n := unsafe.Sizeof(Shared{}); n > most {
+		t.Errorf("%d bytes, want %d at most", n, most)
+	}
+}
