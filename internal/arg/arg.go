@@ -1,0 +1,46 @@
+// Package arg checks the arguments of exported calls, and words the panics for
+// those that are wrong:
+//
+//	freehold: NewLimit: maxBytes -1, want 0 or more
+//
+// The call is named as a user writes it: package.Func or Type.Method, as in
+// pool.NewBlocks, Heap.Free or arena.Arena.Reset. The checks are inlined.
+package arg
+
+import "fmt"
+
+// Range panics unless min <= got <= max.
+func Range(call, name string, got, min, max int) {
+	if got < min || got > max {
+		Panicf(call, "%s %d, want %d to %d", name, got, min, max)
+	}
+}
+
+// AtLeast panics unless got is min or more.
+func AtLeast(call, name string, got, min int) {
+	if got < min {
+		Panicf(call, "%s %d, want %d or more", name, got, min)
+	}
+}
+
+// Align panics unless align is a power of two.
+func Align(call string, align int) {
+	if align <= 0 || align&(align-1) != 0 {
+		Panicf(call, "alignment %d, want a power of two", align)
+	}
+}
+
+// NotNil panics if v is nil. A nil pointer in an interface passes.
+func NotNil(call, name string, v any) {
+	if v == nil {
+		Panicf(call, "%s is nil", name)
+	}
+}
+
+// Panicf panics in the form of this package, for whatever else may be wrong with
+// a call. It is not inlined, so that the checks are.
+//
+//go:noinline
+func Panicf(call, format string, args ...any) {
+	panic("freehold: " + call + ": " + fmt.Sprintf(format, args...))
+}
