@@ -14,8 +14,8 @@ func TestCacheConforms(t *testing.T) {
 		c := h.Cache()
 		t.Cleanup(func() {
 			c.Close()
-			if st := h.Stats(); st.Blocks != 0 {
-				t.Errorf("%d blocks are left", st.Blocks)
+			if n := h.Live(); n != 0 {
+				t.Errorf("%d blocks are left", n)
 			}
 			h.Close()
 		})

@@ -20,9 +20,9 @@ type Counter struct {
 
 // Counts is what a [Counter] has counted.
 type Counts struct {
-	Bytes     int    // in live blocks, as the sum of their lengths
-	Blocks    int    // live: handed out and not taken back
-	PeakBytes int    // the most that Bytes has been
+	Live      int    // blocks that are live
+	LiveBytes int    // their bytes, the sum of their lengths
+	PeakBytes int    // the most that LiveBytes has been
 	Allocs    uint64 // blocks handed out since the start
 	Frees     uint64 // blocks taken back since the start
 }
@@ -37,8 +37,8 @@ func (c *Counter) Counts() Counts {
 	frees := c.frees.Load() // before allocs, which are never fewer
 	allocs := c.allocs.Load()
 	return Counts{
-		Bytes:     int(c.bytes.Load()),
-		Blocks:    int(allocs - frees),
+		Live:      int(allocs - frees),
+		LiveBytes: int(c.bytes.Load()),
 		PeakBytes: int(c.peak.Load()),
 		Allocs:    allocs,
 		Frees:     frees,
@@ -59,7 +59,7 @@ func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 	return b, err
 }
 
-// Resize implements [Allocator]. It changes Bytes, and a block that is resized to
+// Resize implements [Allocator]. It changes LiveBytes, and a block that is resized to
 // 0 counts as freed.
 func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	r, ok := c.next.Resize(b, size)

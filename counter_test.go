@@ -13,7 +13,7 @@ func TestCounterConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		counter := freehold.NewCounter(alloctest.New(t))
 		t.Cleanup(func() {
-			if c := counter.Counts(); c.Bytes != 0 || c.Blocks != 0 || c.Allocs != c.Frees {
+			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || c.Allocs != c.Frees {
 				t.Errorf("when all are freed: %+v", c)
 			}
 		})
@@ -30,20 +30,20 @@ func TestCounterCountsExactly(t *testing.T) {
 		want freehold.Counts
 	}{
 		{"at first", func() {}, freehold.Counts{}},
-		{"Alloc", func() { b = freehold.Must(counter.Alloc(100, 8)) }, freehold.Counts{Bytes: 100, Blocks: 1, PeakBytes: 100, Allocs: 1}},
-		{"Zeroed", func() { c = freehold.Must(counter.Zeroed(50, 8)) }, freehold.Counts{Bytes: 150, Blocks: 2, PeakBytes: 150, Allocs: 2}},
-		{"an empty block", func() { counter.Free(freehold.Must(counter.Alloc(0, 8))) }, freehold.Counts{Bytes: 150, Blocks: 2, PeakBytes: 150, Allocs: 2}},
-		{"shrinking", func() { b, _ = counter.Resize(b, 60) }, freehold.Counts{Bytes: 110, Blocks: 2, PeakBytes: 150, Allocs: 2}},
-		{"growing", func() { b, _ = counter.Resize(b, 70) }, freehold.Counts{Bytes: 120, Blocks: 2, PeakBytes: 150, Allocs: 2}},
-		{"growing past the peak", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Resize that fails", func() { counter.Resize(b, 1<<20) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Resize to the same size", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Alloc that fails", func() { counter.Alloc(1<<30, 8) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Alloc that panics", func() { panicOf(func() { counter.Alloc(8, 3) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Resize that panics", func() { panicOf(func() { counter.Resize(b, -1) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Free that panics", func() { panicOf(func() { counter.Free(make([]byte, 9)) }) }, freehold.Counts{Bytes: 250, Blocks: 2, PeakBytes: 250, Allocs: 2}},
-		{"Free", func() { counter.Free(c) }, freehold.Counts{Bytes: 200, Blocks: 1, PeakBytes: 250, Allocs: 2, Frees: 1}},
-		{"Free of nil", func() { counter.Free(nil) }, freehold.Counts{Bytes: 200, Blocks: 1, PeakBytes: 250, Allocs: 2, Frees: 1}},
+		{"Alloc", func() { b = freehold.Must(counter.Alloc(100, 8)) }, freehold.Counts{Live: 1, LiveBytes: 100, PeakBytes: 100, Allocs: 1}},
+		{"Zeroed", func() { c = freehold.Must(counter.Zeroed(50, 8)) }, freehold.Counts{Live: 2, LiveBytes: 150, PeakBytes: 150, Allocs: 2}},
+		{"an empty block", func() { counter.Free(freehold.Must(counter.Alloc(0, 8))) }, freehold.Counts{Live: 2, LiveBytes: 150, PeakBytes: 150, Allocs: 2}},
+		{"shrinking", func() { b, _ = counter.Resize(b, 60) }, freehold.Counts{Live: 2, LiveBytes: 110, PeakBytes: 150, Allocs: 2}},
+		{"growing", func() { b, _ = counter.Resize(b, 70) }, freehold.Counts{Live: 2, LiveBytes: 120, PeakBytes: 150, Allocs: 2}},
+		{"growing past the peak", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Resize that fails", func() { counter.Resize(b, 1<<20) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Resize to the same size", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Alloc that fails", func() { counter.Alloc(1<<30, 8) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Alloc that panics", func() { panicOf(func() { counter.Alloc(8, 3) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Resize that panics", func() { panicOf(func() { counter.Resize(b, -1) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Free that panics", func() { panicOf(func() { counter.Free(make([]byte, 9)) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Free", func() { counter.Free(c) }, freehold.Counts{Live: 1, LiveBytes: 200, PeakBytes: 250, Allocs: 2, Frees: 1}},
+		{"Free of nil", func() { counter.Free(nil) }, freehold.Counts{Live: 1, LiveBytes: 200, PeakBytes: 250, Allocs: 2, Frees: 1}},
 		{"Realloc to 0", func() { freehold.Must(freehold.Realloc(counter, b, 0, 8)) }, freehold.Counts{PeakBytes: 250, Allocs: 2, Frees: 2}},
 	}
 	for _, s := range steps {
@@ -84,7 +84,7 @@ func TestCounterIsNeverNegative(t *testing.T) {
 	done := make(chan struct{})
 	watcher.Go(func() {
 		for {
-			if c := counter.Counts(); c.Blocks < 0 || c.Bytes < 0 || c.PeakBytes > 4*100 {
+			if c := counter.Counts(); c.Live < 0 || c.LiveBytes < 0 || c.PeakBytes > 4*100 {
 				t.Errorf("%+v", c)
 				return
 			}
@@ -106,7 +106,7 @@ func TestCounterIsNeverNegative(t *testing.T) {
 	workers.Wait()
 	close(done)
 	watcher.Wait()
-	if c := counter.Counts(); c.Allocs != 12000 || c.Frees != 12000 || c.Bytes != 0 {
+	if c := counter.Counts(); c.Allocs != 12000 || c.Frees != 12000 || c.LiveBytes != 0 {
 		t.Errorf("%+v", c)
 	}
 }

@@ -261,7 +261,7 @@ func ExampleCounter() {
 	freehold.FreeSlice(counter, xs)
 	fmt.Printf("%+v\n", counter.Counts())
 	freehold.FreeString(counter, s)
-	// Output: {Bytes:5 Blocks:1 PeakBytes:805 Allocs:2 Frees:1}
+	// Output: {Live:1 LiveBytes:5 PeakBytes:805 Allocs:2 Frees:1}
 }
 
 func ExampleFallback() {

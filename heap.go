@@ -71,12 +71,6 @@ type HeapOptions struct {
 // its end.
 type Heap struct{ h heap.Heap }
 
-// Stats is a snapshot of a heap's memory, in bytes and blocks.
-type Stats = heap.Stats
-
-// ClassStats is the part of [Stats] that the blocks of one size account for.
-type ClassStats = heap.ClassStats
-
 var defaultHeap = NewHeap(&HeapOptions{Name: "default"})
 
 // Default returns the one process-wide heap, for applications; a library takes
@@ -154,10 +148,6 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int { return h.h.UsableSize(p) }
 // microseconds, and takes a system call for each run of free pages.
 func (h *Heap) Trim() { h.h.Trim() }
 
-// Stats returns the heap's figures. Alloc and Free count nothing for it; the
-// call adds up what spans and caches hold, which takes some microseconds.
-func (h *Heap) Stats() Stats { return h.h.Stats() }
-
 // Close ends the heap and all of its blocks, live or not. Their memory goes
 // back to the operating system and, where the system can, any access to it
 // faults; the addresses go to other heaps later. Other goroutines must have
@@ -175,14 +165,14 @@ func (h *Heap) Close() {
 //	heap "blocks": 112000 live, 147456 resident, limit 67108864
 //
 // The limit is left out where there is none. It costs a call of Stats.
-func (h *Heap) String() string { return describe(h.h.Stats()) }
+func (h *Heap) String() string { return describe(h.Stats()) }
 
 // LogValue implements [slog.LogValuer]. It is a group of the heap's name, the
-// bytes live (Stats.Allocated) and resident, and the limit if there is one.
-func (h *Heap) LogValue() slog.Value { return logValue(h.h.Stats()) }
+// bytes live (Stats.LiveBytes) and resident, and the limit if there is one.
+func (h *Heap) LogValue() slog.Value { return logValue(h.Stats()) }
 
 func describe(st Stats) string {
-	s := fmt.Sprintf("heap %q: %d live, %d resident", st.Name, st.Allocated, st.Resident)
+	s := fmt.Sprintf("heap %q: %d live, %d resident", st.Name, st.LiveBytes, st.Resident)
 	if st.MaxBytes > 0 {
 		s += fmt.Sprintf(", limit %d", st.MaxBytes)
 	}
@@ -190,7 +180,7 @@ func describe(st Stats) string {
 }
 
 func logValue(st Stats) slog.Value {
-	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live", st.Allocated), slog.Int("resident", st.Resident)}
+	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live", st.LiveBytes), slog.Int("resident", st.Resident)}
 	if st.MaxBytes > 0 {
 		attrs = append(attrs, slog.Int("limit", st.MaxBytes))
 	}

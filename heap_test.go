@@ -16,7 +16,7 @@ func TestHeapConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		h := freehold.NewHeap(nil)
 		t.Cleanup(func() {
-			if st := h.Stats(); st.Allocated != 0 {
+			if st := h.Stats(); st.LiveBytes != 0 {
 				t.Errorf("left: %+v", st)
 			}
 			h.Close()
@@ -81,13 +81,13 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 		limit string
 	}{{limited, ", limit 67108864"}, {unlimited, ""}, {closed, ""}} {
 		st := c.heap.Stats()
-		want := fmt.Sprintf("heap %q: %d live, %d resident%s", st.Name, st.Allocated, st.Resident, c.limit)
+		want := fmt.Sprintf("heap %q: %d live, %d resident%s", st.Name, st.LiveBytes, st.Resident, c.limit)
 		for _, verb := range []string{"%v", "%+v", "%s"} {
 			if got := fmt.Sprintf(verb, c.heap); got != want {
 				t.Errorf("printed with %s: %s, want %s", verb, got, want)
 			}
 		}
-		want = fmt.Sprintf("[name=%s live=%d resident=%d%s]", st.Name, st.Allocated, st.Resident,
+		want = fmt.Sprintf("[name=%s live=%d resident=%d%s]", st.Name, st.LiveBytes, st.Resident,
 			strings.Replace(c.limit, ", limit ", " limit=", 1))
 		if got := slog.AnyValue(c.heap).Resolve().String(); got != want {
 			t.Errorf("logged: %s, want %s", got, want)
@@ -198,7 +198,7 @@ func ExampleHeap() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(b), cap(b), heap.Stats().Blocks)
+	fmt.Println(len(b), cap(b), heap.Live())
 	heap.Free(b)
 
 	_, err = heap.Alloc(100<<20, 8)
@@ -215,7 +215,7 @@ func ExampleHeap_Stats() {
 		freehold.Must(heap.Alloc(100, 8))
 	}
 	st := heap.Stats()
-	fmt.Println(st.Blocks, st.Allocated, st.Classes[0].Size)
+	fmt.Println(st.Live, st.LiveBytes, st.Classes[0].BlockSize)
 	// Output: 1000 112000 112
 }
 

@@ -67,7 +67,7 @@ func TestWrappersConformTogether(t *testing.T) {
 		small := freehold.NewLimit(&lonely{Allocator: alloctest.New(t), t: t}, 1<<20)
 		counter := freehold.NewCounter(freehold.Fallback(small, &lonely{Allocator: alloctest.New(t), t: t}))
 		t.Cleanup(func() {
-			if c := counter.Counts(); c.Bytes != 0 || c.Blocks != 0 || small.Used() != 0 {
+			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 {
 				t.Errorf("when all are freed: %+v, and %d bytes of the first", c, small.Used())
 			}
 		})
@@ -84,7 +84,7 @@ func FuzzWrappers(f *testing.F) {
 		large := freehold.NewLimit(newRoomy(t), 4<<20)
 		counter := freehold.NewCounter(freehold.Fallback(small, large))
 		alloctest.Run(t, freehold.Locked(counter), prog)
-		if c := counter.Counts(); c.Bytes != 0 || c.Blocks != 0 || small.Used() != 0 || large.Used() != 0 {
+		if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 || large.Used() != 0 {
 			t.Errorf("when all are freed: %+v, %d and %d bytes", c, small.Used(), large.Used())
 		}
 	})

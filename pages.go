@@ -33,5 +33,5 @@ func (p *pages) Resize(b []byte, size int) ([]byte, bool) { return p.h.Resize(b,
 func (p *pages) Free(b []byte)                            { p.h.Free(b) }
 func (p *pages) Owns(b []byte) bool                       { return p.h.Owns(b) }
 func (p *pages) GoodSize(size int) int                    { return p.h.GoodSize(size) }
-func (p *pages) String() string                           { return describe(p.h.Stats()) }
-func (p *pages) LogValue() slog.Value                     { return logValue(p.h.Stats()) }
+func (p *pages) String() string                           { return describe(statsOf(p.h.Stats())) }
+func (p *pages) LogValue() slog.Value                     { return logValue(statsOf(p.h.Stats())) }

@@ -66,7 +66,7 @@ func TestWrappersCountWhileNextWorks(t *testing.T) {
 	used, blocks := 0, 0
 	var limit *Limit
 	var counter *Counter
-	limit = NewLimit(newSpy(func() { used, blocks = limit.Used(), counter.Counts().Blocks }), 100)
+	limit = NewLimit(newSpy(func() { used, blocks = limit.Used(), counter.Counts().Live }), 100)
 	counter = NewCounter(limit)
 	b, _ := counter.Alloc(40, 8)
 	mustBe(t, used, 40, "bytes in Alloc")

@@ -226,7 +226,7 @@ func TestRecyclerDecays(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		if got := r.Stats(); got.Arenas != 0 || parent.Counts().Bytes != 0 || ticking(r) {
+		if got := r.Stats(); got.Arenas != 0 || parent.Counts().LiveBytes != 0 || ticking(r) {
 			t.Errorf("%+v, %+v, a tick is due: %t", got, parent.Counts(), ticking(r))
 		}
 		r.Put(get(t, r, 100)) // the timer starts again
@@ -241,7 +241,7 @@ func TestRecyclerDecays(t *testing.T) {
 		r.Put(get(t, r, 100))
 		r.Close()
 		time.Sleep(3 * time.Minute)
-		if parent.Counts().Bytes != 0 {
+		if parent.Counts().LiveBytes != 0 {
 			t.Errorf("%+v after Close", parent.Counts())
 		}
 	})
@@ -285,7 +285,7 @@ func TestRecyclerConcurrently(t *testing.T) {
 	}
 	wg.Wait()
 	r.Close()
-	if counter.Counts().Bytes != 0 {
+	if counter.Counts().LiveBytes != 0 {
 		t.Errorf("%+v after Close", counter.Counts())
 	}
 }

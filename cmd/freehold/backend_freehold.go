@@ -23,6 +23,6 @@ func (f *freeholdHeap) alloc(size int) ([]byte, error) { return f.h.Alloc(size, 
 func (f *freeholdHeap) free(b []byte)                  { f.h.Free(b) }
 func (f *freeholdHeap) trim()                          { f.h.Trim() }
 func (f *freeholdHeap) stats() backendStats {
-	return backendStats{allocated: int64(f.h.Stats().Allocated)}
+	return backendStats{allocated: int64(f.h.Stats().LiveBytes)}
 }
 func (f *freeholdHeap) close() { f.h.Close() }

@@ -15,7 +15,7 @@ var arenaContender = contender{
 		return &offList{
 			get:     func() (*offNode, error) { return freehold.New[offNode](a) },
 			putAll:  a.Close,
-			bytes:   func() int64 { return int64(h.Stats().Allocated) },
+			bytes:   func() int64 { return int64(h.Stats().LiveBytes) },
 			closing: func() error { return closeHeap(h) },
 		}, nil
 	},

@@ -15,7 +15,7 @@ var freeholdContender = contender{
 		return &offList{
 			get:     func() (*offNode, error) { return freehold.New[offNode](h) },
 			put:     func(p *offNode) { freehold.Free(h, p) },
-			bytes:   func() int64 { return int64(h.Stats().Allocated) },
+			bytes:   func() int64 { return int64(h.Stats().LiveBytes) },
 			closing: func() error { return closeHeap(h) },
 		}, nil
 	},
@@ -25,8 +25,8 @@ var freeholdContender = contender{
 func closeHeap(h *freehold.Heap) error {
 	left := h.Stats()
 	h.Close()
-	if left.Blocks != 0 {
-		return fmt.Errorf("every node is freed, yet freehold counts %d blocks of %d bytes", left.Blocks, left.Allocated)
+	if left.Live != 0 {
+		return fmt.Errorf("every node is freed, yet freehold counts %d blocks of %d bytes", left.Live, left.LiveBytes)
 	}
 	return nil
 }

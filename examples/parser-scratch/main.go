@@ -85,7 +85,7 @@ func run(w io.Writer, file string, size, n int) error {
 		return err
 	}
 	st := heap.Stats()
-	fmt.Fprintf(w, "\nall freed: the arena is closed, and the heap holds %d blocks of %d bytes\n", st.Blocks, st.Allocated)
+	fmt.Fprintf(w, "\nall freed: the arena is closed, and the heap holds %d blocks of %d bytes\n", st.Live, st.LiveBytes)
 	return nil
 }
 

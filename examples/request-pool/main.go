@@ -62,7 +62,7 @@ func run(ctx context.Context, w io.Writer, requests, clients, lines int) error {
 		return err
 	}
 	st := heap.Stats()
-	fmt.Fprintf(w, "\nthe arena held %d KB; all freed: the heap holds %d blocks of %d bytes\n", held>>10, st.Blocks, st.Allocated)
+	fmt.Fprintf(w, "\nthe arena held %d KB; all freed: the heap holds %d blocks of %d bytes\n", held>>10, st.Live, st.LiveBytes)
 	return nil
 }
 

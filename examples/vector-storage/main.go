@@ -69,7 +69,7 @@ func run(w io.Writer, o options) error {
 	}
 	st := heap.Stats()
 	fmt.Fprintf(w, "\nboth found the same; %d blocks of %.2f GB are freed: the heap holds %d blocks of %d bytes\n",
-		off.Blocks, float64(off.Allocated)/1e9, st.Blocks, st.Allocated)
+		off.Live, float64(off.LiveBytes)/1e9, st.Live, st.LiveBytes)
 	return nil
 }
 

@@ -333,7 +333,7 @@ func TestTwins(t *testing.T) {
 		if o.panicked != "" || o.err != nil || o.no {
 			t.Errorf("panic %q, error %v, answered no %v", o.panicked, o.err, o.no)
 		}
-		if n := o.heap.Stats().Blocks; n != 0 {
+		if n := o.heap.Live(); n != 0 {
 			t.Errorf("%d blocks are live", n)
 		}
 		o.heap.Close()

@@ -163,8 +163,8 @@ func (b *backend) run(t *testing.T, seed uint64, calls, programs int) []uint64 {
 		return digests
 	}
 	end()
-	if st := heap.Stats(); st.Blocks != 0 || st.Allocated != 0 {
-		t.Errorf("%s: %d blocks of %d bytes are in use at the end", b.name, st.Blocks, st.Allocated)
+	if st := heap.Stats(); st.Live != 0 || st.LiveBytes != 0 {
+		t.Errorf("%s: %d blocks of %d bytes are in use at the end", b.name, st.Live, st.LiveBytes)
 	}
 	return digests
 }

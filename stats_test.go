@@ -1,0 +1,36 @@
+package freehold
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+// Each figure has a number of its own, so that none can take another's place.
+func TestStatsAreTheEngines(t *testing.T) {
+	got := statsOf(heap.Stats{
+		Name: "h", Allocated: 1, Active: 2, Resident: 3, Retained: 4, Metadata: 5, Committed: 6, MaxBytes: 7,
+		Blocks: 8, LargeBlocks: 9, LargeBytes: 10,
+		Classes: []heap.ClassStats{{Size: 11, Blocks: 12, Cached: 13, Free: 14, Spans: 15}},
+	})
+	want := Stats{
+		Name: "h", LiveBytes: 1, Active: 2, Resident: 3, Retained: 4, Metadata: 5, Committed: 6, MaxBytes: 7,
+		Live: 8, Large: 9, LargeBytes: 10,
+		Classes: []ClassStats{{BlockSize: 11, Live: 12, Cached: 13, Free: 14, Spans: 15}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestLiveCountsBlocksOfAnySize(t *testing.T) {
+	h := NewHeap(nil)
+	defer h.Close()
+	mustBe(t, h.Live(), 0, "live blocks at first")
+	small, large := Must(h.Alloc(100, 8)), Must(h.Alloc(100_000, 8))
+	mustBe(t, h.Live(), 2, "live blocks")
+	h.Free(small)
+	h.Free(large)
+	mustBe(t, h.Live(), 0, "live blocks when both are freed")
+}
