@@ -3,9 +3,9 @@
 package freehold
 
 import (
-	"fmt"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -14,21 +14,21 @@ import (
 type Advice int
 
 const (
-	Normal     Advice = iota // no particular use: takes back Sequential and Random
-	WillNeed                 // soon: have it resident
-	DontNeed                 // not soon: its contents may be dropped, and are undefined from here on
-	Sequential               // in order, once
-	Random                   // in no order: huge pages and read-ahead may not pay
-	HugePages                // in huge pages, where the system has them: fewer TLB misses, coarser memory
+	AdviceNormal     Advice = iota // no particular use: takes back AdviceSequential and AdviceRandom
+	AdviceWillNeed                 // soon: have it resident
+	AdviceDontNeed                 // not soon: its contents may be dropped, and are undefined from here on
+	AdviceSequential               // in order, once
+	AdviceRandom                   // in no order: huge pages and read-ahead may not pay
+	AdviceHugePages                // in huge pages, where the system has them: fewer TLB misses, coarser memory
 )
 
 var adviceOf = [...]vm.Advice{
-	Normal:     vm.Normal,
-	WillNeed:   vm.WillNeed,
-	DontNeed:   vm.DontNeed,
-	Sequential: vm.Sequential,
-	Random:     vm.Random,
-	HugePages:  vm.HugePages,
+	AdviceNormal:     vm.Normal,
+	AdviceWillNeed:   vm.WillNeed,
+	AdviceDontNeed:   vm.DontNeed,
+	AdviceSequential: vm.Sequential,
+	AdviceRandom:     vm.Random,
+	AdviceHugePages:  vm.HugePages,
 }
 
 // Advise tells the operating system how s will be used. s is a block, a typed
@@ -36,21 +36,19 @@ var adviceOf = [...]vm.Advice{
 // and up) that lie wholly inside s, so that neighbours are not affected, and
 // for a small slice nothing happens. It costs a system call.
 //
-// [Sequential], [Random] and [HugePages] end with the block: Free gives the
-// memory of a block that was so advised back to the system at once. Since blocks
-// up to 32 KiB share their pages' mapping, these three and [Normal] are a no-op
-// for them. With [HugePages] up to 2 MiB become resident at the first touch of a
-// page, always within s.
+// [AdviceSequential], [AdviceRandom] and [AdviceHugePages] end with the block:
+// Free gives the memory of such a block back to the system at once. Since blocks
+// up to 32 KiB share their pages' mapping, these three and [AdviceNormal] are a
+// no-op for them. With [AdviceHugePages] up to 2 MiB become resident at the first
+// touch of a page, always within s.
 //
-// Advice is no promise: it never changes what s holds, but for [DontNeed]. The
-// error matches [errors.ErrUnsupported] where the system has no such advice and
-// where s is not memory of a freehold heap, and is the system's own otherwise;
-// nothing has changed then, and programs may ignore it. An Advice that does not
-// exist is a panic.
+// Advice is no promise: it never changes what s holds, but for [AdviceDontNeed].
+// The error matches [errors.ErrUnsupported] where the system has no such advice
+// and where s is not memory of a freehold heap, and is the system's own
+// otherwise; nothing has changed then, and programs may ignore it. An Advice that
+// does not exist is a panic.
 func Advise[T any](s []T, a Advice) error {
-	if a < 0 || int(a) >= len(adviceOf) {
-		panic(fmt.Sprintf("freehold: Advise with advice %d, which does not exist", a))
-	}
+	arg.Range("Advise", "advice", int(a), 0, len(adviceOf)-1)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
 	return heap.Advise(b, adviceOf[a])
 }

@@ -8,8 +8,8 @@ import (
 )
 
 func TestAdviceIsWhatItIsCalled(t *testing.T) {
-	want := map[Advice]vm.Advice{Normal: vm.Normal, WillNeed: vm.WillNeed, DontNeed: vm.DontNeed,
-		Sequential: vm.Sequential, Random: vm.Random, HugePages: vm.HugePages}
+	want := map[Advice]vm.Advice{AdviceNormal: vm.Normal, AdviceWillNeed: vm.WillNeed, AdviceDontNeed: vm.DontNeed,
+		AdviceSequential: vm.Sequential, AdviceRandom: vm.Random, AdviceHugePages: vm.HugePages}
 	for a, v := range want {
 		if adviceOf[a] != v {
 			t.Errorf("advice %d is %d to the system, want %d", a, adviceOf[a], v)
@@ -26,7 +26,7 @@ func TestAdviceIsAboutTheWholeSlice(t *testing.T) {
 	defer h.Close()
 	s := Must(MakeSlice[uint64](h, 64<<10/8))
 	s[0], s[len(s)-1] = 1, 2
-	if err := Advise(s, DontNeed); err != nil {
+	if err := Advise(s, AdviceDontNeed); err != nil {
 		t.Skip("this system drops nothing: ", err)
 	}
 	if (s[0] == 0) != (s[len(s)-1] == 0) {
@@ -35,10 +35,10 @@ func TestAdviceIsAboutTheWholeSlice(t *testing.T) {
 }
 
 func TestAdviceThatDoesNotExistIsAPanic(t *testing.T) {
-	for _, a := range []Advice{-1, HugePages + 1} {
+	for _, a := range []Advice{-1, AdviceHugePages + 1} {
 		func() {
 			defer func() {
-				want := fmt.Sprintf("freehold: Advise with advice %d, which does not exist", a)
+				want := fmt.Sprintf("freehold: Advise: advice %d, want 0 to 5", a)
 				if got := recover(); got != want {
 					t.Errorf("panic %v, want %q", got, want)
 				}

@@ -146,8 +146,8 @@ func TestAdvise(t *testing.T) {
 	defer h.Close()
 	xs := freehold.Must(freehold.MakeSlice[uint32](h, 1<<18))
 	small := freehold.Must(freehold.MakeSlice[byte](h, 100))
-	for a := freehold.Normal; a <= freehold.HugePages; a++ {
-		if a == freehold.DontNeed {
+	for a := freehold.AdviceNormal; a <= freehold.AdviceHugePages; a++ {
+		if a == freehold.AdviceDontNeed {
 			continue
 		}
 		for i := range xs {
@@ -163,22 +163,22 @@ func TestAdvise(t *testing.T) {
 		}
 	}
 	small[0] = 7
-	if err := freehold.Advise(small, freehold.DontNeed); err != nil || small[0] != 7 {
+	if err := freehold.Advise(small, freehold.AdviceDontNeed); err != nil || small[0] != 7 {
 		t.Errorf("a small block: %v, %d", err, small[0])
 	}
 	// The pages are dropped, or not; what lies beside them stays.
 	beside := freehold.Must(freehold.MakeSlice[byte](h, 64<<10))
 	beside[0], beside[len(beside)-1] = 1, 2
-	if err := freehold.Advise(beside[1:len(beside)-1], freehold.DontNeed); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := freehold.Advise(beside[1:len(beside)-1], freehold.AdviceDontNeed); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 	if beside[0] != 1 || beside[len(beside)-1] != 2 {
 		t.Error("advice about a part changed the rest")
 	}
-	if err := freehold.Advise(make([]byte, 1<<20), freehold.WillNeed); !errors.Is(err, errors.ErrUnsupported) {
+	if err := freehold.Advise(make([]byte, 1<<20), freehold.AdviceWillNeed); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("Go memory: %v", err)
 	}
-	if err := freehold.Advise([]int(nil), freehold.WillNeed); err != nil {
+	if err := freehold.Advise([]int(nil), freehold.AdviceWillNeed); err != nil {
 		t.Errorf("nil: %v", err)
 	}
 	defer func() {
@@ -241,7 +241,7 @@ func ExampleAdvise() {
 	defer heap.Close()
 	table := freehold.Must(freehold.MakeSlice[float32](heap, 1<<20))
 	defer freehold.FreeSlice(heap, table)
-	if err := freehold.Advise(table, freehold.HugePages); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+	if err := freehold.Advise(table, freehold.AdviceHugePages); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		fmt.Println(err) // the table works all the same
 	}
 	fmt.Println(len(table))

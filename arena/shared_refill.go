@@ -252,7 +252,7 @@ func (s *Shared) grow(size, align int, own, wantZero bool) (*sharedChunk, error)
 		return nil, err
 	}
 	if s.hugePages {
-		_ = freehold.Advise(mem, freehold.HugePages) // a hint: the memory is good without
+		_ = freehold.Advise(mem, freehold.AdviceHugePages) // a hint: the memory is good without
 	}
 	c := newSharedChunk(mem, own, wantZero)
 	i, _ := s.find(c.base)

@@ -51,7 +51,7 @@ var argumentPrograms = []program{
 	{"a pool of blocks at multiples of 24", always(panics("multiples of 24")),
 		func(w *world) { pool.NewBlocks(w.a, 24, 24, nil) },
 		func(w *world) { pool.NewBlocks(w.a, 24, 8, nil).Close() }},
-	{"an Advice that does not exist", always(panics("Advise with advice 99")),
+	{"an Advice that does not exist", always(panics("Advise: advice 99")),
 		func(w *world) { freehold.Advise([]byte{}, 99) },
-		func(w *world) { freehold.Advise([]byte{}, freehold.WillNeed) }},
+		func(w *world) { freehold.Advise([]byte{}, freehold.AdviceWillNeed) }},
 }
