@@ -18,7 +18,7 @@ import (
 // has already taken back.
 //
 // Whether an Allocator may be used by several goroutines at once is each
-// implementation's to say; [Locked] makes any of them safe.
+// implementation's to say; [NewLocked] makes any of them safe.
 type Allocator interface {
 	// Alloc returns a block whose len and cap are size, at a multiple of align
 	// (a power of two). Its contents are undefined. Size 0 gives an empty,
@@ -42,7 +42,9 @@ type Allocator interface {
 	Free(b []byte)
 }
 
-// Owner is an [Allocator] that knows its own blocks.
+// Owner is an [Allocator] that knows its own blocks. The wrappers of this package
+// have Owns whatever they are around. Over an allocator that is no Owner it is
+// false for every block; [NewFallback] does not accept these as its first.
 type Owner interface {
 	Allocator
 

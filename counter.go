@@ -2,7 +2,11 @@
 
 package freehold
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
 
 // Counter hands out the blocks of another allocator and counts them. Empty blocks
 // and calls that fail do not count.
@@ -27,8 +31,12 @@ type Counts struct {
 	Frees     uint64 // blocks taken back since the start
 }
 
-// NewCounter returns a Counter around next, at zero. Nothing needs to be closed.
-func NewCounter(next Allocator) *Counter { return &Counter{next: next} }
+// NewCounter returns a Counter around next, at zero; it panics if next is nil.
+// Nothing needs to be closed.
+func NewCounter(next Allocator) *Counter {
+	arg.NotNil("NewCounter", "next", next)
+	return &Counter{next: next}
+}
 
 // Counts returns the counts now. Calls in progress may be in some of them and
 // not yet in others. Blocks that are just being freed count as live, so with
@@ -48,14 +56,14 @@ func (c *Counter) Counts() Counts {
 // Alloc implements [Allocator].
 func (c *Counter) Alloc(size, align int) ([]byte, error) {
 	b, err := c.next.Alloc(size, align)
-	c.replace(0, len(b))
+	c.replace("Counter.Alloc", 0, len(b))
 	return b, err
 }
 
 // Zeroed implements [Allocator].
 func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 	b, err := c.next.Zeroed(size, align)
-	c.replace(0, len(b))
+	c.replace("Counter.Zeroed", 0, len(b))
 	return b, err
 }
 
@@ -64,39 +72,50 @@ func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	r, ok := c.next.Resize(b, size)
 	if ok {
-		c.replace(len(b), len(r))
+		c.replace("Counter.Resize", len(b), len(r))
 	}
 	return r, ok
 }
 
-// Free implements [Allocator]. If next panics nothing is counted.
+// Free implements [Allocator]. If next panics nothing is counted. It panics if c
+// has not handed out as many bytes, or no block at all.
 func (c *Counter) Free(b []byte) {
 	c.next.Free(b)
-	c.replace(len(b), 0)
+	c.replace("Counter.Free", len(b), 0)
 }
 
-// Owns implements [Owner] by asking next. It panics if next is no Owner.
-func (c *Counter) Owns(b []byte) bool { return mustOwn("Counter", c.next).Owns(b) }
+// Owns implements [Owner] by asking next; it is false if next is no Owner.
+func (c *Counter) Owns(b []byte) bool { return owns(c.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (c *Counter) GoodSize(size int) int { return GoodSize(c.next, size) }
 
 // replace counts that a block of the old size has become one of the new size,
-// where 0 stands for no block.
-func (c *Counter) replace(oldSize, newSize int) {
+// where 0 stands for no block. It panics, and counts nothing, if more would be
+// taken back than was handed out.
+func (c *Counter) replace(call string, oldSize, newSize int) {
 	if oldSize == newSize {
 		return
 	}
 	if oldSize == 0 {
 		c.allocs.Add(1)
 	}
-	bytes := c.bytes.Add(int64(newSize) - int64(oldSize))
+	growth := int64(newSize) - int64(oldSize)
+	bytes := c.bytes.Add(growth)
+	if bytes < 0 {
+		c.bytes.Add(-growth)
+		arg.Panicf(call, "%d bytes, more than this Counter has handed out", oldSize)
+	}
 	for peak := c.peak.Load(); bytes > peak; peak = c.peak.Load() {
 		if c.peak.CompareAndSwap(peak, bytes) {
 			break
 		}
 	}
-	if newSize == 0 {
-		c.frees.Add(1)
+	if newSize == 0 && c.frees.Add(1) > c.allocs.Load() {
+		c.frees.Add(^uint64(0))
+		c.bytes.Add(-growth)
+		arg.Panicf(call, "more blocks than this Counter has handed out")
 	}
 }
+
+func (c *Counter) ownsBy() Allocator { return c.next }

@@ -72,9 +72,25 @@ func TestCounterOwnsWhatNextOwns(t *testing.T) {
 		t.Error("Owns is not next's")
 	}
 	counter.Free(b)
-	wantPanic(t, "freehold: Owns of a Counter around a freehold_test.plain, which is no Owner", func() {
-		freehold.NewCounter(plain{newSlot()}).Owns(nil)
-	})
+}
+
+// What a Counter did not hand out is not counted as freed.
+func TestForeignFreeDoesNotLowerACounter(t *testing.T) {
+	next := newSlot()
+	c := freehold.NewCounter(next)
+	b := freehold.Must(c.Alloc(100, 8))
+	before := c.Counts()
+	wantPanic(t, "freehold: Counter.Free: 101 bytes, more than this Counter has handed out", func() { c.Free(make([]byte, 101)) })
+	wantPanic(t, "freehold: Counter.Resize: 200 bytes, more than this Counter has handed out", func() { c.Resize(make([]byte, 200), 50) })
+	if got := c.Counts(); got != before {
+		t.Errorf("%+v, want %+v", got, before)
+	}
+	c.Free(b[:40])
+	before = c.Counts()
+	wantPanic(t, "freehold: Counter.Free: more blocks than this Counter has handed out", func() { c.Free(b[:40]) })
+	if got := c.Counts(); got != before || got.Live != 0 || got.LiveBytes != 60 {
+		t.Errorf("%+v, want %+v", got, before)
+	}
 }
 
 // TestCounterIsNeverNegative: what is freed has been counted as allocated.

@@ -76,8 +76,8 @@
 //
 //   - [NewLimit]: no more than so many bytes at once.
 //   - [NewCounter]: how many bytes and blocks are live.
-//   - [Fallback]: a second allocator for when the first has run out.
-//   - [Locked]: a mutex, for an allocator that is not safe for concurrent use.
+//   - [NewFallback]: a second allocator for when the first has run out.
+//   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //
 // # Errors and panics
 //

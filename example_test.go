@@ -268,7 +268,7 @@ func ExampleFallback() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	first := freehold.NewLimit(heap, 100)
-	a := freehold.Fallback(first, freehold.Default())
+	a := freehold.NewFallback(first, freehold.Default())
 
 	b := freehold.Must(a.Alloc(80, 8))
 	c := freehold.Must(a.Alloc(80, 8)) // first has 20 bytes left
@@ -282,7 +282,7 @@ func ExampleFallback() {
 }
 
 func ExampleLocked() {
-	a := freehold.Locked(freehold.Default()) // as if it needed one
+	a := freehold.NewLocked(freehold.Default()) // as if it needed one
 	b := freehold.Must(a.Alloc(100, 8))
 	a.Free(b)
 	// Output:

@@ -15,14 +15,13 @@ func TestFallbackConforms(t *testing.T) {
 	}{
 		{"first has some", func(t *testing.T) freehold.Owner { return freehold.NewLimit(alloctest.New(t), 100_000) }},
 		{"first and then a second", func(t *testing.T) freehold.Owner {
-			f := freehold.Fallback(freehold.NewLimit(alloctest.New(t), 5_000), freehold.NewLimit(alloctest.New(t), 500_000))
-			return f.(freehold.Owner)
+			return freehold.NewFallback(freehold.NewLimit(alloctest.New(t), 5_000), freehold.NewLimit(alloctest.New(t), 500_000))
 		}},
 	}
 	for _, c := range tests {
 		t.Run(c.why, func(t *testing.T) {
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-				return freehold.Fallback(c.first(t), alloctest.New(t))
+				return freehold.NewFallback(c.first(t), alloctest.New(t))
 			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 		})
 	}
@@ -30,7 +29,7 @@ func TestFallbackConforms(t *testing.T) {
 
 func TestFallbackRoutes(t *testing.T) {
 	first, rest := freehold.NewLimit(newRoomy(t), 100), freehold.NewLimit(newRoomy(t), 1000)
-	a := freehold.Fallback(first, rest)
+	a := freehold.NewFallback(first, rest)
 	used := func(wantFirst, wantRest int, after string) {
 		t.Helper()
 		if first.Used() != wantFirst || rest.Used() != wantRest {
@@ -73,10 +72,7 @@ func TestFallbackRoutes(t *testing.T) {
 
 func TestFallbackOwns(t *testing.T) {
 	first, rest := freehold.NewLimit(alloctest.New(t), 10), alloctest.New(t)
-	a, ok := freehold.Fallback(first, rest).(freehold.Owner)
-	if !ok {
-		t.Fatal("not an Owner, though both are")
-	}
+	a := freehold.NewFallback(first, rest)
 	for range 2 {
 		b := freehold.Must(a.Alloc(10, 1))
 		defer a.Free(b)
@@ -87,18 +83,28 @@ func TestFallbackOwns(t *testing.T) {
 	if a.Owns(make([]byte, 10)) || a.Owns(nil) {
 		t.Error("owns what it did not hand out")
 	}
-	if _, ok := freehold.Fallback(first, plain{rest}).(freehold.Owner); ok {
-		t.Error("an Owner, though its rest is none")
+	half := freehold.NewFallback(freehold.NewLimit(alloctest.New(t), 10), plain{rest})
+	b, c := freehold.Must(half.Alloc(10, 1)), freehold.Must(half.Alloc(10, 1))
+	if !half.Owns(b) || half.Owns(c) {
+		t.Error("with a rest that is no Owner: owns other blocks than first's")
 	}
+	half.Free(b)
+	half.Free(c)
 }
 
 func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
-	wantPanic(t, "freehold: Owns of a Limit around a freehold_test.plain, which is no Owner", func() {
-		freehold.Fallback(freehold.NewLimit(plain{newSlot()}, 10), newSlot())
-	})
-	wantPanic(t, "freehold: Owns of a Counter around a freehold_test.plain, which is no Owner", func() {
-		freehold.Fallback(freehold.Locked(freehold.NewCounter(plain{newSlot()})).(freehold.Owner), newSlot())
-	})
+	blind := plain{newSlot()}
+	for kind, first := range map[string]freehold.Owner{
+		"*freehold.Limit":    freehold.NewLimit(blind, 10),
+		"*freehold.Locked":   freehold.NewLocked(freehold.NewCounter(blind)),
+		"*freehold.Counter":  freehold.NewCounter(freehold.NewLimit(blind, 10)),
+		"*freehold.Fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
+	} {
+		wantPanic(t, "freehold: NewFallback: first, a "+kind+", cannot tell its blocks: it is around a freehold_test.plain, which is no Owner", func() {
+			freehold.NewFallback(first, newSlot())
+		})
+	}
+	freehold.NewFallback(freehold.NewLimit(freehold.NewFallback(newSlot(), newSlot()), 10), blind)
 }
 
 func TestWrappersPassGoodSizeOn(t *testing.T) {
@@ -110,12 +116,12 @@ func TestWrappersPassGoodSizeOn(t *testing.T) {
 	}{
 		"limit":             {freehold.NewLimit(good, 1000), 128},
 		"counter":           {freehold.NewCounter(good), 128},
-		"locked":            {freehold.Locked(good), 128},
+		"locked":            {freehold.NewLocked(good), 128},
 		"limit of other":    {freehold.NewLimit(other, 1000), 100},
 		"counter of other":  {freehold.NewCounter(other), 100},
-		"locked of other":   {freehold.Locked(other), 100},
-		"fallback of other": {freehold.Fallback(other, good), 100},
-		"fallback":          {freehold.Fallback(freehold.NewLimit(ownedRounder{good, other}, 1000), other), 128},
+		"locked of other":   {freehold.NewLocked(other), 100},
+		"fallback of other": {freehold.NewFallback(other, good), 100},
+		"fallback":          {freehold.NewFallback(freehold.NewLimit(ownedRounder{good, other}, 1000), other), 128},
 	} {
 		if got := c.a.(sizer).GoodSize(100); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

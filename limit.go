@@ -5,6 +5,8 @@ package freehold
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // Limit hands out the blocks of another allocator as long as their sizes, len(b)
@@ -22,11 +24,11 @@ type Limit struct {
 }
 
 // NewLimit returns a Limit of maxBytes around next. At 0 only empty blocks are
-// handed out; it panics if maxBytes is negative. Nothing needs to be closed.
+// handed out; it panics if maxBytes is negative or next is nil. Nothing needs to be
+// closed.
 func NewLimit(next Allocator, maxBytes int) *Limit {
-	if maxBytes < 0 {
-		panic(fmt.Sprintf("freehold: NewLimit of %d bytes", maxBytes))
-	}
+	arg.NotNil("NewLimit", "next", next)
+	arg.AtLeast("NewLimit", "maxBytes", maxBytes, 0)
 	return &Limit{next: next, maxBytes: int64(maxBytes)}
 }
 
@@ -75,20 +77,21 @@ func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 	}
 	r, ok = l.next.Resize(b, size)
 	if ok {
-		l.refund(len(b) - size)
+		l.refund("Limit.Resize", len(b)-size)
 	}
 	return r, ok
 }
 
 // Free implements [Allocator]. The bytes count until next has taken them back,
-// and if next panics they go on counting.
+// and if next panics they go on counting. It panics if l has not handed out as
+// many bytes.
 func (l *Limit) Free(b []byte) {
 	l.next.Free(b)
-	l.refund(len(b))
+	l.refund("Limit.Free", len(b))
 }
 
-// Owns implements [Owner] by asking next. It panics if next is no Owner.
-func (l *Limit) Owns(b []byte) bool { return mustOwn("Limit", l.next).Owns(b) }
+// Owns implements [Owner] by asking next; it is false if next is no Owner.
+func (l *Limit) Owns(b []byte) bool { return owns(l.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (l *Limit) GoodSize(size int) int { return GoodSize(l.next, size) }
@@ -111,11 +114,11 @@ func (l *Limit) charge(size int) bool {
 
 // refund takes back what charge has counted. It panics if that is more than
 // what is out: a block that the Limit did not hand out would raise it.
-func (l *Limit) refund(size int) {
+func (l *Limit) refund(call string, size int) {
 	n := max(int64(size), 0)
 	if l.used.Add(-n) < 0 {
 		l.used.Add(n)
-		panic(fmt.Sprintf("freehold: Free of %d bytes to a Limit that handed out less", size))
+		arg.Panicf(call, "%d bytes, more than this Limit has handed out", size)
 	}
 }
 
@@ -123,9 +126,11 @@ func (l *Limit) refund(size int) {
 // was for. Then next has failed, or it panics.
 func (l *Limit) settle(given *bool, size int) {
 	if !*given {
-		l.refund(size)
+		l.refund("Limit.Alloc", size)
 	}
 }
+
+func (l *Limit) ownsBy() Allocator { return l.next }
 
 func (l *Limit) refusal(size int) error {
 	return fmt.Errorf("%w: %d bytes would pass the limit of %d", ErrOutOfMemory, size, l.maxBytes)

@@ -57,7 +57,7 @@ func (l *lonely) GoodSize(size int) int {
 
 func TestLockedConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		return freehold.Locked(&lonely{Allocator: alloctest.New(t), t: t})
+		return freehold.NewLocked(&lonely{Allocator: alloctest.New(t), t: t})
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 }
 
@@ -65,13 +65,13 @@ func TestLockedConforms(t *testing.T) {
 func TestWrappersConformTogether(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		small := freehold.NewLimit(&lonely{Allocator: alloctest.New(t), t: t}, 1<<20)
-		counter := freehold.NewCounter(freehold.Fallback(small, &lonely{Allocator: alloctest.New(t), t: t}))
+		counter := freehold.NewCounter(freehold.NewFallback(small, &lonely{Allocator: alloctest.New(t), t: t}))
 		t.Cleanup(func() {
 			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 {
 				t.Errorf("when all are freed: %+v, and %d bytes of the first", c, small.Used())
 			}
 		})
-		return freehold.Locked(counter)
+		return freehold.NewLocked(counter)
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 }
 
@@ -82,8 +82,8 @@ func FuzzWrappers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		small := freehold.NewLimit(mover{alloctest.New(t)}, 10_000)
 		large := freehold.NewLimit(newRoomy(t), 4<<20)
-		counter := freehold.NewCounter(freehold.Fallback(small, large))
-		alloctest.Run(t, freehold.Locked(counter), prog)
+		counter := freehold.NewCounter(freehold.NewFallback(small, large))
+		alloctest.Run(t, freehold.NewLocked(counter), prog)
 		if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 || large.Used() != 0 {
 			t.Errorf("when all are freed: %+v, %d and %d bytes", c, small.Used(), large.Used())
 		}
@@ -91,7 +91,7 @@ func FuzzWrappers(f *testing.F) {
 }
 
 func TestLockedUnlocksWhenNextPanics(t *testing.T) {
-	a := freehold.Locked(alloctest.New(t)).(freehold.Owner)
+	a := freehold.NewLocked(alloctest.New(t))
 	b := freehold.Must(a.Alloc(8, 8))
 	for _, call := range []func(){
 		func() { a.Alloc(-1, 8) },
@@ -107,11 +107,30 @@ func TestLockedUnlocksWhenNextPanics(t *testing.T) {
 	a.Free(b)
 }
 
-func TestLockedIsAnOwnerIfNextIs(t *testing.T) {
-	if _, ok := freehold.Locked(plain{alloctest.New(t)}).(freehold.Owner); ok {
-		t.Error("Locked of no Owner is one")
+func TestLockedOwnsWhatNextOwns(t *testing.T) {
+	a := freehold.NewLocked(alloctest.New(t))
+	b := freehold.Must(a.Alloc(10, 1))
+	if !a.Owns(b) || a.Owns(make([]byte, 10)) {
+		t.Error("Owns is not next's")
 	}
-	if _, ok := freehold.Locked(alloctest.New(t)).(freehold.Owner); !ok {
-		t.Error("Locked of an Owner is none")
+	a.Free(b)
+}
+
+func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
+	blind := plain{newSlot()}
+	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewCounter(blind), freehold.NewLocked(blind)} {
+		b := freehold.Must(a.Alloc(10, 1))
+		if a.Owns(b) || a.Owns(nil) {
+			t.Errorf("a %T owns a block", a)
+		}
+		a.Free(b)
 	}
+}
+
+func TestWrappersAroundNothingAreRefused(t *testing.T) {
+	wantPanic(t, "freehold: NewLimit: next is nil", func() { freehold.NewLimit(nil, 100) })
+	wantPanic(t, "freehold: NewCounter: next is nil", func() { freehold.NewCounter(nil) })
+	wantPanic(t, "freehold: NewLocked: next is nil", func() { freehold.NewLocked(nil) })
+	wantPanic(t, "freehold: NewFallback: first is nil", func() { freehold.NewFallback(nil, newSlot()) })
+	wantPanic(t, "freehold: NewFallback: rest is nil", func() { freehold.NewFallback(newSlot(), nil) })
 }

@@ -534,8 +534,8 @@ func TestTypedFunctionsAllocateNothingOnTheGoHeap(t *testing.T) {
 		"slot":     slot,
 		"limit":    freehold.NewLimit(slot, 1<<20),
 		"counter":  freehold.NewCounter(slot),
-		"fallback": freehold.Fallback(slot, slot),
-		"locked":   freehold.Locked(slot),
+		"fallback": freehold.NewFallback(slot, slot),
+		"locked":   freehold.NewLocked(slot),
 	} {
 		text := strings.Repeat("text", 10)
 		for call, f := range map[string]func(){

@@ -1,11 +1,10 @@
 // Wrappers: what they ask of next that not every allocator can answer.
 //
 // Owns and GoodSize are optional, and a wrapper has them whether next does or
-// not. For a size there is a harmless answer, for ownership there is none.
+// not. A good size is then the size itself, and no block is owned. NewFallback,
+// which would send blocks to the wrong place, refuses a wrapper that cannot tell.
 
 package freehold
-
-import "fmt"
 
 // GoodSize returns the size in bytes, at least the given one, of the block that a
 // would use for size bytes: asking for it costs no more memory. It is size itself
@@ -18,12 +17,20 @@ func GoodSize(a Allocator, size int) int {
 	return size
 }
 
-// mustOwn returns next as an Owner, and panics if it is none: to say that next
-// does not own a block would send the block to the wrong place.
-func mustOwn(wrapper string, next Allocator) Owner {
-	o, ok := next.(Owner)
-	if !ok {
-		panic(fmt.Sprintf("freehold: Owns of a %s around a %T, which is no Owner", wrapper, next))
+// owns reports whether b begins in memory of a; false if a is no Owner.
+func owns(a Allocator, b []byte) bool {
+	o, ok := a.(Owner)
+	return ok && o.Owns(b)
+}
+
+// blindIn returns what keeps a from telling its own blocks: the allocator at the
+// bottom of its wrappers that is no Owner. It is nil if there is none.
+func blindIn(a Allocator) Allocator {
+	if w, ok := a.(interface{ ownsBy() Allocator }); ok {
+		return blindIn(w.ownsBy())
 	}
-	return o
+	if _, ok := a.(Owner); !ok {
+		return a
+	}
+	return nil
 }

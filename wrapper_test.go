@@ -40,15 +40,15 @@ func mustBe(t *testing.T, got, want int, of string) {
 
 // Every call of the wrapped allocator is made under the lock.
 func TestLockedHoldsItsLockInEachCall(t *testing.T) {
-	var l lockedOwner
+	var l *Locked
 	calls := 0
-	l = Locked(newSpy(func() {
+	l = NewLocked(newSpy(func() {
 		calls++
 		if l.mu.TryLock() {
 			l.mu.Unlock()
 			t.Errorf("call %d is made without the lock", calls)
 		}
-	})).(lockedOwner)
+	}))
 	b, _ := l.Alloc(8, 8)
 	l.Zeroed(8, 8)
 	l.Resize(b, 9)
@@ -92,7 +92,7 @@ func TestWrappersLoseNoCount(t *testing.T) {
 		pairs, counters = 10_000, counters[:5_000]
 	}
 	workers := 4 * runtime.NumCPU()
-	limit := NewLimit(nil, 8*workers)
+	limit := NewLimit(newSpy(nil), 8*workers)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -105,7 +105,7 @@ func TestWrappersLoseNoCount(t *testing.T) {
 					t.Error("a share of the limit did not fit")
 					return
 				}
-				limit.refund(8)
+				limit.refund("", 8)
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestWrappersLoseNoCount(t *testing.T) {
 				for arrived.Load() < int64(2*(i+1)) { // until both are here
 					runtime.Gosched()
 				}
-				counters[i].replace(0, 50)
+				counters[i].replace("", 0, 50)
 			}
 		})
 	}

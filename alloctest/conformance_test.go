@@ -15,8 +15,14 @@ func TestRightAllocatorPasses(t *testing.T) {
 
 func TestLockedAllocatorPassesConcurrently(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		return freehold.Locked(newToy(""))
+		return freehold.NewLocked(newToy(""))
 	}, &alloctest.Options{Detects: alloctest.AnyMistake, Concurrent: true})
+}
+
+func TestWrapperThatCannotTellItsBlocksPasses(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		return freehold.NewLocked(struct{ freehold.Allocator }{newToy("")})
+	}, &alloctest.Options{Detects: alloctest.AnyMistake})
 }
 
 // TestDefectsAreFound gives the suite an allocator with one defect at a time.

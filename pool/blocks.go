@@ -147,7 +147,7 @@ func (b *Blocks) BlockBytes() int { return b.bytes }
 
 // Alloc implements [freehold.Allocator]: a block, of which the caller sees the
 // first size bytes. A size or an alignment that is larger than the pool's is an
-// error that matches [freehold.ErrOutOfMemory], so that in [freehold.Fallback]
+// error that matches [freehold.ErrOutOfMemory], so that in [freehold.NewFallback]
 // the next allocator is asked.
 func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align) }
 

@@ -71,7 +71,7 @@ func TestFallbackOfThreeLayersConforms(t *testing.T) {
 		t.Cleanup(medium.Close)
 		own := freehold.NewHeap(nil)
 		t.Cleanup(own.Close)
-		return freehold.Fallback(small, freehold.Fallback(medium, own))
+		return freehold.NewFallback(small, freehold.NewFallback(medium, own))
 	}, &alloctest.Options{Concurrent: true})
 }
 

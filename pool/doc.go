@@ -11,7 +11,7 @@
 //	defer nodes.Put(n)
 //
 // [Pool] is for values of a type, [Blocks] for plain bytes and, being a
-// [freehold.Allocator], for the place of first in [freehold.Fallback]. Both may
+// [freehold.Allocator], for the place of first in [freehold.NewFallback]. Both may
 // be used by any goroutine. Their memory comes in chunks from a parent, which
 // is any allocator that gives such alignments.
 //

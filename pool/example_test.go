@@ -37,7 +37,7 @@ func ExampleBlocks_fallback() {
 	rest := freehold.NewHeap(nil)
 	defer rest.Close()
 
-	a := freehold.Fallback(small, freehold.Fallback(medium, rest))
+	a := freehold.NewFallback(small, freehold.NewFallback(medium, rest))
 	for _, size := range []int{10, 100, 1000} {
 		b, err := a.Alloc(size, 8)
 		if err != nil {

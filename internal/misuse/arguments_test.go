@@ -36,7 +36,7 @@ var argumentPrograms = []program{
 	{"a heap with a negative limit", always(panics("MaxBytes is -1")),
 		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1}) },
 		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{MaxBytes: 1 << 20}).Close() }},
-	{"a Limit of less than nothing", always(panics("NewLimit of -1 bytes")),
+	{"a Limit of less than nothing", always(panics("NewLimit: maxBytes -1")),
 		func(w *world) { freehold.NewLimit(w.a, -1) },
 		func(w *world) { freehold.NewLimit(w.a, 0) }},
 	{"an arena with a negative limit", always(panics("MaxBytes of -1")),

@@ -18,6 +18,8 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[freehold.Cache](),
 		reflect.TypeFor[freehold.Limit](),
 		reflect.TypeFor[freehold.Counter](),
+		reflect.TypeFor[freehold.Fallback](),
+		reflect.TypeFor[freehold.Locked](),
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[cmalloc.Heap](),
 	} {

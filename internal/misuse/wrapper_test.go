@@ -11,13 +11,13 @@ type unowned struct{ freehold.Allocator }
 var wrapperPrograms = []program{
 	{"double free through every wrapper", always(panics("double free")).andInTests(panics("in a freed block")),
 		func(w *world) {
-			a := freehold.Locked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
+			a := freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
 			b := freehold.Must(a.Alloc(small, 8))
 			a.Free(b)
 			a.Free(b)
 		},
 		func(w *world) {
-			a := freehold.Locked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
+			a := freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
 			a.Free(freehold.Must(a.Alloc(small, 8)))
 		}},
 	{"a block beyond the Limit", always(refuses).andInTests(refuses),
@@ -44,23 +44,23 @@ var wrapperPrograms = []program{
 			l.Free(freehold.Must(l.Alloc(small, 8)))
 		}},
 	{"free to a Fallback of a block of neither", always(panics("not from a freehold heap")),
-		func(w *world) { freehold.Fallback(w.heap, freehold.Pages).Free(make([]byte, small)) },
+		func(w *world) { freehold.NewFallback(w.heap, freehold.Pages).Free(make([]byte, small)) },
 		func(w *world) {
-			f := freehold.Fallback(w.heap, freehold.Pages)
+			f := freehold.NewFallback(w.heap, freehold.Pages)
 			f.Free(freehold.Must(f.Alloc(small, 8)))
 		}},
-	{"Fallback from an allocator that does not know its blocks", always(panics("which is no Owner")),
-		func(w *world) { freehold.Fallback(freehold.NewLimit(unowned{w.a}, 1000), freehold.Pages) },
-		func(w *world) { freehold.Fallback(freehold.NewLimit(w.a, 1000), freehold.Pages) }},
+	{"Fallback from an allocator that does not know its blocks", always(panics("NewFallback: first, a *freehold.Limit, cannot tell its blocks")),
+		func(w *world) { freehold.NewFallback(freehold.NewLimit(unowned{w.a}, 1000), freehold.Pages) },
+		func(w *world) { freehold.NewFallback(freehold.NewLimit(w.a, 1000), freehold.Pages) }},
 	{"Fallback to the heap that the first is over", caught{},
 		func(w *world) {
-			f := freehold.Fallback(freehold.NewLimit(w.heap, small), w.heap)
+			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), w.heap)
 			b, c := freehold.Must(f.Alloc(small, 8)), freehold.Must(f.Alloc(small, 8))
 			f.Free(c)
 			f.Free(b)
 		},
 		func(w *world) {
-			f := freehold.Fallback(freehold.NewLimit(w.heap, small), freehold.Pages)
+			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), freehold.Pages)
 			b, c := freehold.Must(f.Alloc(small, 8)), freehold.Must(f.Alloc(small, 8))
 			f.Free(c)
 			f.Free(b)
@@ -68,12 +68,12 @@ var wrapperPrograms = []program{
 	{"use of an allocator beside its Locked", caught{race: races},
 		func(w *world) {
 			a := arena.New(w.a, nil)
-			l := freehold.Locked(a)
+			l := freehold.NewLocked(a)
 			atOnce(func() { l.Alloc(small, 8) }, func() { a.Alloc(small, 8) })
 		},
 		func(w *world) {
 			a := arena.New(w.a, nil)
-			l := freehold.Locked(a)
+			l := freehold.NewLocked(a)
 			atOnce(func() { l.Alloc(small, 8) }, func() { l.Alloc(small, 8) })
 			a.Close()
 		}},

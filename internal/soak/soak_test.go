@@ -93,10 +93,10 @@ var backends = []backend{
 	}},
 	{"Blocks, and a Heap for what is larger", true, func(h *freehold.Heap) (func() user, func()) {
 		p := pool.NewBlocks(freehold.Pages, 256, 16, nil)
-		return common(freehold.Fallback(p, h), nothing, p.Close)
+		return common(freehold.NewFallback(p, h), nothing, p.Close)
 	}},
 	{"Locked, Counter and Limit", true, func(h *freehold.Heap) (func() user, func()) {
-		return common(freehold.Locked(freehold.NewCounter(freehold.NewLimit(h, 1<<30))), nothing, nothing)
+		return common(freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(h, 1<<30))), nothing, nothing)
 	}},
 }
 
