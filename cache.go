@@ -29,10 +29,10 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Cache returns an empty cache, the caller's until its Close. It takes 64 bytes on
+// NewCache returns an empty cache, the caller's until its Close. It takes 64 bytes on
 // the Go heap. Close of the heap ends its caches too. It panics if the heap is
 // closed.
-func (h *Heap) Cache() *Cache {
+func (h *Heap) NewCache() *Cache {
 	c := &Cache{h: h}
 	c.c.Init(&h.h)
 	return c

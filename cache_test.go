@@ -11,7 +11,7 @@ import (
 func TestCacheConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		h := freehold.NewHeap(nil)
-		c := h.Cache()
+		c := h.NewCache()
 		t.Cleanup(func() {
 			c.Close()
 			if n := h.Live(); n != 0 {
@@ -23,10 +23,10 @@ func TestCacheConforms(t *testing.T) {
 	}, &alloctest.Options{Detects: alloctest.AnyMistake})
 }
 
-func ExampleHeap_Cache() {
+func ExampleHeap_NewCache() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	cache := heap.Cache() // this goroutine's
+	cache := heap.NewCache() // this goroutine's
 	defer cache.Close()
 
 	b, err := cache.Alloc(100, 8)
@@ -42,7 +42,7 @@ func ExampleHeap_Cache() {
 func BenchmarkCache(b *testing.B) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	c := h.Cache()
+	c := h.NewCache()
 	defer c.Close()
 	for _, bb := range []struct {
 		name string

@@ -62,7 +62,7 @@
 //   - [Heap], for all but special cases: blocks of any size and alignment,
 //     freed in any order, by any goroutine. [Default] is one for the whole
 //     process; a library should take an [Allocator] from its caller.
-//     [Heap.Cache] is a part of it for a goroutine that allocates and frees much.
+//     [Heap.NewCache] is a part of it for a goroutine that allocates and frees much.
 //   - [Pages], for few and large blocks: whole pages of the operating system,
 //     which mostly grow without a copy and go back at Free.
 //   - Package arena, for blocks that end together: they cost an addition each,

@@ -175,7 +175,7 @@ func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
 func TestCachesGoodSizeIsTheHeaps(t *testing.T) {
 	h := NewHeap(nil)
 	defer h.Close()
-	c := h.Cache()
+	c := h.NewCache()
 	defer c.Close()
 	for _, size := range []int{1, 100, 32769, 1 << 20} {
 		mustBe(t, c.GoodSize(size), h.GoodSize(size), "good size")

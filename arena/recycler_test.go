@@ -448,7 +448,7 @@ func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heap := freehold.NewHeap(&freehold.HeapOptions{Decay: -1})
 		defer heap.Close()
-		cache := heap.Cache()
+		cache := heap.NewCache()
 		defer cache.Close()
 		scratch := New(alloctest.New(t), nil)
 		defer scratch.Close()

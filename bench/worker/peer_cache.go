@@ -6,7 +6,7 @@ package main
 
 import "github.com/freehold-go/freehold"
 
-var heap = freehold.NewHeap(nil).Cache()
+var heap = freehold.NewHeap(nil).NewCache()
 
 func alloc(n int) (block, error)  { return heap.Alloc(n, 16) }
 func zeroed(n int) (block, error) { return heap.Zeroed(n, 16) }

@@ -26,7 +26,7 @@ type OwnCache struct {
 func (o *OwnCache) Init(h *Heap) {
 	o.heap, o.holder = h, h.holder
 	if h.pages.closed.Load() {
-		panic(h.closedMessage("Cache"))
+		panic(h.closedMessage("NewCache"))
 	}
 	h.caches.Join(&o.slot)
 }

@@ -311,7 +311,7 @@ func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 	}
 }
 
-// A span that is freed while holes are made is not looked at: a Heap.Cache with
+// A span that is freed while holes are made is not looked at: a Cache with
 // the last blocks of the spans that come next is closed meanwhile.
 func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	if !makesHoles {

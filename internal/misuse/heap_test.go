@@ -174,27 +174,27 @@ var heapPrograms = []program{
 		func(w *world) { freehold.Default().Close() },
 		func(w *world) { freehold.Default().Free(freehold.Must(freehold.Default().Alloc(small, 8))) }},
 	{"use of a Cache after its Close", always(panics("after")),
-		func(w *world) { c := w.heap.Cache(); c.Close(); c.Alloc(small, 8) },
-		func(w *world) { c := w.heap.Cache(); c.Free(freehold.Must(c.Alloc(small, 8))); c.Close() }},
+		func(w *world) { c := w.heap.NewCache(); c.Close(); c.Alloc(small, 8) },
+		func(w *world) { c := w.heap.NewCache(); c.Free(freehold.Must(c.Alloc(small, 8))); c.Close() }},
 	{"use of a Cache after Close of its heap", always(panics("after Close")),
-		func(w *world) { c := w.heap.Cache(); w.heap.Close(); c.Alloc(small, 8) },
-		func(w *world) { c := w.heap.Cache(); c.Close(); w.heap.Close() }},
+		func(w *world) { c := w.heap.NewCache(); w.heap.Close(); c.Alloc(small, 8) },
+		func(w *world) { c := w.heap.NewCache(); c.Close(); w.heap.Close() }},
 	{"double free, to a Cache and to its heap", always(panics("double free")),
 		func(w *world) {
-			c := w.heap.Cache()
+			c := w.heap.NewCache()
 			defer c.Close()
 			b := freehold.Must(c.Alloc(small, 8))
 			c.Free(b)
 			w.heap.Free(b)
 		},
 		func(w *world) {
-			c := w.heap.Cache()
+			c := w.heap.NewCache()
 			defer c.Close()
 			w.heap.Free(freehold.Must(c.Alloc(small, 8)))
 		}},
 	{"use of one Cache by two goroutines", caught{race: races},
 		func(w *world) {
-			c := w.heap.Cache()
+			c := w.heap.NewCache()
 			use := func() {
 				for range 10 {
 					c.Alloc(small, 8)
@@ -204,7 +204,7 @@ var heapPrograms = []program{
 		},
 		func(w *world) {
 			use := func() {
-				c := w.heap.Cache()
+				c := w.heap.NewCache()
 				defer c.Close()
 				c.Free(freehold.Must(c.Alloc(small, 8)))
 			}

@@ -58,7 +58,7 @@ var backends = []backend{
 		return common(h, h.Trim, nothing)
 	}},
 	{"Cache", true, func(h *freehold.Heap) (func() user, func()) {
-		return func() user { c := h.Cache(); return user{c, nothing, c.Close} }, nothing
+		return func() user { c := h.NewCache(); return user{c, nothing, c.Close} }, nothing
 	}},
 	{"Pages", true, func(*freehold.Heap) (func() user, func()) {
 		return common(freehold.Pages, nothing, nothing)
