@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
@@ -155,7 +156,7 @@ func (h *Heap) Trim() { h.h.Trim() }
 // Close of the [Default] heap, in which others may have blocks.
 func (h *Heap) Close() {
 	if h == defaultHeap {
-		panic("freehold: Close of the default heap, which serves the whole process and is never closed")
+		arg.Panicf("Heap.Close", "the default heap serves the whole process and is never closed")
 	}
 	h.h.Close()
 }

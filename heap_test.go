@@ -50,16 +50,13 @@ func TestPagesAreWholeAndZero(t *testing.T) {
 }
 
 func TestHeapsOfWrongOptionsPanic(t *testing.T) {
-	defer func() {
-		if r := recover(); !strings.HasPrefix(fmt.Sprint(r), "freehold: ") {
-			t.Errorf("panic %v", r)
-		}
-	}()
-	freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
+	wantPanic(t, "freehold: NewHeap: MaxBytes -1, want 0 or more", func() {
+		freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
+	})
 }
 
 func TestDefaultHeapIsNotClosed(t *testing.T) {
-	wantPanic(t, "freehold: Close of the default heap, which serves the whole process and is never closed", func() {
+	wantPanic(t, "freehold: Heap.Close: the default heap serves the whole process and is never closed", func() {
 		freehold.Default().Close()
 	})
 	b := freehold.Must(freehold.Default().Alloc(100, 8))

@@ -10,8 +10,9 @@ package freehold
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // New returns a zero T in a block from a. It is the caller's until Free with
@@ -62,9 +63,7 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSlice")
 	}
-	if n < 0 {
-		panic(fmt.Sprintf("freehold: MakeSlice[%s] of %d elements", typeName(reflect.TypeFor[T]()), n))
-	}
+	arg.AtLeast("MakeSlice", "n", n, 0)
 	size, err := sizeOfN[T](uint(n))
 	if err != nil {
 		return nil, err

@@ -80,12 +80,12 @@ func TestFreePassesTheAllocatorsPanicThrough(t *testing.T) {
 	a := alloctest.New(t)
 	p := freehold.Must(freehold.New[uint64](a))
 	freehold.Free(a, p)
-	wantPanic(t, "freehold: alloctest: Free of 8 bytes ...", func() { freehold.Free(a, p) })
+	wantPanic(t, "freehold: alloctest.Allocator.Free: 8 bytes ...", func() { freehold.Free(a, p) })
 	s := freehold.Must(freehold.MakeSlice[uint64](a, 4))
-	wantPanic(t, "freehold: alloctest: Free of 24 bytes ...", func() { freehold.FreeSlice(a, s[1:]) })
-	wantPanic(t, "freehold: alloctest: Free of 16 bytes ...", func() { freehold.FreeSlice(a, s[:2:2]) })
+	wantPanic(t, "freehold: alloctest.Allocator.Free: 24 bytes ...", func() { freehold.FreeSlice(a, s[1:]) })
+	wantPanic(t, "freehold: alloctest.Allocator.Free: 16 bytes ...", func() { freehold.FreeSlice(a, s[:2:2]) })
 	freehold.FreeSlice(a, s[:1]) // cap is what counts
-	wantPanic(t, "freehold: alloctest: Free of 3 bytes ...", func() { freehold.FreeString(a, "abc") })
+	wantPanic(t, "freehold: alloctest.Allocator.Free: 3 bytes ...", func() { freehold.FreeString(a, "abc") })
 }
 
 func TestMakeSlice(t *testing.T) {
@@ -145,8 +145,8 @@ func makeSlice[T any](a freehold.Allocator, n int) func() error {
 
 func TestMakeSliceOfNegativeLength(t *testing.T) {
 	a := alloctest.New(t)
-	wantPanic(t, "freehold: MakeSlice[point] of -1 elements", func() { freehold.MakeSlice[point](a, -1) })
-	wantPanic(t, fmt.Sprintf("freehold: MakeSlice[uint8] of %d elements", math.MinInt), func() { freehold.MakeSlice[byte](a, math.MinInt) })
+	wantPanic(t, "freehold: MakeSlice: n -1, want 0 or more", func() { freehold.MakeSlice[point](a, -1) })
+	wantPanic(t, fmt.Sprintf("freehold: MakeSlice: n %d, want 0 or more", math.MinInt), func() { freehold.MakeSlice[byte](a, math.MinInt) })
 }
 
 func TestGoPointersAreRefusedByName(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -34,6 +35,8 @@ const (
 	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
 	freedByte = 0xDB
 	edgeByte  = 0xED
+
+	prefix = "alloctest.Allocator." // of a method's name in panics
 )
 
 // Allocator is an allocator for tests; see [New]. It implements [freehold.Owner]
@@ -87,18 +90,18 @@ func New(t testing.TB) *Allocator {
 
 // Alloc implements [freehold.Allocator].
 func (a *Allocator) Alloc(size, align int) ([]byte, error) {
-	return a.alloc(size, align, freshByte)
+	return a.alloc("Alloc", size, align, freshByte)
 }
 
 // Zeroed implements [freehold.Allocator].
-func (a *Allocator) Zeroed(size, align int) ([]byte, error) { return a.alloc(size, align, 0) }
+func (a *Allocator) Zeroed(size, align int) ([]byte, error) {
+	return a.alloc("Zeroed", size, align, 0)
+}
 
-func (a *Allocator) alloc(size, align int, fill byte) ([]byte, error) {
+func (a *Allocator) alloc(call string, size, align int, fill byte) ([]byte, error) {
+	arg.AtLeast(prefix+call, "size", size, 0)
+	arg.Align(prefix+call, align)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: alloctest: a block of %d bytes", size))
-	case align <= 0 || align&(align-1) != 0:
-		panic(fmt.Sprintf("freehold: alloctest: alignment %d is no power of two", align))
 	case size == 0:
 		return []byte{}, nil
 	case size > maxBlockBytes || align > maxBlockBytes:
@@ -125,9 +128,7 @@ func (a *Allocator) alloc(size, align int, fill byte) ([]byte, error) {
 
 // Resize implements [freehold.Allocator].
 func (a *Allocator) Resize(b []byte, size int) ([]byte, bool) {
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: alloctest: Resize to %d bytes", size))
-	}
+	arg.AtLeast(prefix+"Resize", "size", size, 0)
 	if size == 0 {
 		a.free("Resize", b)
 		return []byte{}, true
@@ -202,7 +203,7 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 		fault = fmt.Sprintf("which is in a freed block of %d bytes%s%s",
 			k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
 	}
-	panic(fmt.Sprintf("freehold: alloctest: %s of %d bytes at %#x, %s", call, len(b), addr, fault))
+	panic(fmt.Sprintf("freehold: %s%s: %d bytes at %#x, %s", prefix, call, len(b), addr, fault))
 }
 
 // around returns the block in whose bytes b begins, or nil.

@@ -137,14 +137,14 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 		call func(a *alloctest.Allocator, b []byte)
 		want []string
 	}{
-		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free of 64 bytes", "freed block of 64 bytes", "allocated by", "freed by"}},
-		{"resize after free", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Resize(b, 8) }, []string{"Resize of 64 bytes", "freed by"}},
+		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free: 64 bytes", "freed block of 64 bytes", "allocated by", "freed by"}},
+		{"resize after free", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Resize(b, 8) }, []string{"Resize: 64 bytes", "freed by"}},
 		{"old slice after resize", func(a *alloctest.Allocator, b []byte) { a.Resize(b, 8); a.Free(b) }, []string{"at byte 0 of a block of 8 bytes"}},
 		{"interior", func(a *alloctest.Allocator, b []byte) { a.Free(b[1:]) }, []string{"at byte 1 of a block of 64 bytes", "allocated by"}},
-		{"short", func(a *alloctest.Allocator, b []byte) { a.Free(b[:63]) }, []string{"Free of 63 bytes", "at byte 0 of a block of 64 bytes"}},
-		{"emptied", func(a *alloctest.Allocator, b []byte) { a.Free(b[:0]) }, []string{"Free of 0 bytes", "at byte 0 of a block of 64 bytes"}},
-		{"resize of an emptied", func(a *alloctest.Allocator, b []byte) { a.Resize(b[:0], 0) }, []string{"Resize of 0 bytes", "at byte 0 of a block of 64 bytes"}},
-		{"foreign", func(a *alloctest.Allocator, b []byte) { a.Free(make([]byte, 9)) }, []string{"Free of 9 bytes", "which this allocator did not hand out", "was it moved by append?"}},
+		{"short", func(a *alloctest.Allocator, b []byte) { a.Free(b[:63]) }, []string{"Free: 63 bytes", "at byte 0 of a block of 64 bytes"}},
+		{"emptied", func(a *alloctest.Allocator, b []byte) { a.Free(b[:0]) }, []string{"Free: 0 bytes", "at byte 0 of a block of 64 bytes"}},
+		{"resize of an emptied", func(a *alloctest.Allocator, b []byte) { a.Resize(b[:0], 0) }, []string{"Resize: 0 bytes", "at byte 0 of a block of 64 bytes"}},
+		{"foreign", func(a *alloctest.Allocator, b []byte) { a.Free(make([]byte, 9)) }, []string{"Free: 9 bytes", "which this allocator did not hand out", "was it moved by append?"}},
 	}
 	for _, c := range tests {
 		failures := record(t, func(t testing.TB) {
@@ -165,7 +165,7 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 			t.Errorf("%s: no panic", c.name)
 			continue
 		}
-		for _, part := range append(c.want, "freehold: alloctest: ") {
+		for _, part := range append(c.want, "freehold: alloctest.Allocator.") {
 			if !strings.Contains(failures[0], part) {
 				t.Errorf("%s: the panic does not say %q:\n%s", c.name, part, failures[0])
 			}

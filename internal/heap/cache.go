@@ -169,7 +169,7 @@ func (h *Heap) cacheOf(o *OwnCache, slot int) *cache {
 // none to give.
 func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	if h.pages.wholePages {
-		return h.allocLarge(size, align, zero)
+		return h.allocLarge(o, size, align, zero)
 	}
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
@@ -190,11 +190,11 @@ func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) (
 			}
 		}
 		if err != nil {
-			return nil, h.refuse(err)
+			return nil, h.refuse(allocCall(o, zero), err)
 		}
 	}
 	if was < freeZero {
-		freedTwice(addr)
+		freedTwice(allocCall(o, zero), addr)
 	}
 	if debugging {
 		h.mustBeUntouched(addr, class, was)
@@ -224,7 +224,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
 	if s == nil || s.kind != blockRun {
-		h.freeLarge(b)
+		h.freeLarge(o, b)
 		return
 	}
 	class := s.class
@@ -246,7 +246,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 		h.addCache(o, slot)
 	}
 	if !h.central[class].free(h, o, b) {
-		h.misused("Free", b)
+		h.misused(callOf(o, "Free"), b)
 	}
 	if h.limbo.full.Load() && h.pages.scavenging.TryLock() {
 		h.drain()

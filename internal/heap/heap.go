@@ -20,12 +20,12 @@ package heap
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -63,9 +63,7 @@ type Heap struct {
 
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(o Options) {
-	if o.MaxBytes < 0 {
-		panic(fmt.Sprintf("freehold: NewHeap: MaxBytes is %d", o.MaxBytes))
-	}
+	arg.AtLeast("NewHeap", "MaxBytes", o.MaxBytes, 0)
 	h.caches.Init(&noCache)
 	h.holder = takeHolder()
 	h.pages.init(o, h.tend)
@@ -78,7 +76,7 @@ func (h *Heap) Init(o Options) {
 func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	class := classFor(size, align)
 	if class == 0 {
-		return h.allocLarge(size, align, zero)
+		return h.allocLarge(nil, size, align, zero)
 	}
 	slot := h.caches.Enter()
 	addr, was := h.caches.Entry(slot).take(class, size)
@@ -114,10 +112,11 @@ func (h *Heap) free(b []byte) {
 }
 
 // Resize changes a block's size where that needs no copy.
-func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
-	}
+func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.resize("Heap.Resize", b, size) }
+
+// resize is Resize in the name of call.
+func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
+	arg.AtLeast(call, "size", size, 0)
 	if len(b) == 0 || size == 0 {
 		if size == 0 {
 			h.Free(b)
@@ -131,7 +130,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	case s != nil && s.isLarge(h.pages.id, addr, old):
 		return h.resizeLarge(s, size)
 	case s == nil || !s.isBlock(h.pages.id, addr, old):
-		h.misused("Resize", b)
+		h.misused(call, b)
 	case uintptr(size) > s.size || uintptr(size) <= s.size/2:
 		return nil, false
 	}
@@ -145,7 +144,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	}
 	h.caches.Leave(slot)
 	if e.addr == 0 {
-		h.misused("Resize", b)
+		h.misused(call, b)
 	}
 	return block(addr, size, false), true
 }

@@ -6,26 +6,23 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const maxSize = math.MaxInt/2 - segmentBytes // more is no size that an address space has
 
 // allocLarge is Alloc for what no class serves, and where bad arguments end.
-func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: Alloc of %d bytes", size))
-	}
-	if align <= 0 || align&(align-1) != 0 {
-		panic(fmt.Sprintf("freehold: Alloc with alignment %d, which is no power of two", align))
-	}
-	if h.pages.closed.Load() {
-		panic(h.closedMessage("Alloc"))
-	}
+func (h *Heap) allocLarge(o *OwnCache, size, align int, zero bool) ([]byte, error) {
+	call := allocCall(o, zero)
+	arg.AtLeast(call, "size", size, 0)
+	arg.Align(call, align)
+	h.mustBeOpen(call)
 	if size == 0 {
 		return []byte{}, nil
 	}
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, h.refuse(fmt.Errorf("%w: %d bytes at a multiple of %d are more than an address space has", ErrOutOfMemory, size, align))
+		return nil, h.refuse(call, fmt.Errorf("%w: %d bytes at a multiple of %d are more than an address space has", ErrOutOfMemory, size, align))
 	}
 	var b []byte
 	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, func() (err error) {
@@ -33,7 +30,7 @@ func (h *Heap) allocLarge(size, align int, zero bool) ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, h.refuse(err)
+		return nil, h.refuse(call, err)
 	}
 	return b, nil
 }
@@ -48,13 +45,13 @@ func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 }
 
 // freeLarge is Free for what no class serves, and where misuse ends.
-func (h *Heap) freeLarge(b []byte) {
+func (h *Heap) freeLarge(o *OwnCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	if cap(b) == 0 && addresses.regionOf(addr) == nil {
 		return
 	}
 	if len(b) == 0 || !h.pages.freeBlock(addr, uintptr(len(b))) {
-		h.misused("Free", b)
+		h.misused(callOf(o, "Free"), b)
 	}
 }
 

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// refuse turns what kept a block from being allocated into Alloc's error.
-func (h *Heap) refuse(err error) error {
+// refuse turns what kept a block from being allocated into the error of call.
+func (h *Heap) refuse(call string, err error) error {
 	if err == errClosed {
-		panic(h.closedMessage("Alloc"))
+		h.mustBeOpen(call)
 	}
 	h.refused.Add(1)
 	if errors.Is(err, ErrOutOfMemory) {
@@ -21,31 +23,49 @@ func (h *Heap) refuse(err error) error {
 	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
 }
 
-func (h *Heap) closedMessage(call string) string {
-	return fmt.Sprintf("freehold: %s on heap %q after Close", call, h.pages.name)
+// callOf names a method as users call it: a Heap's, or a Cache's if o is not nil.
+func callOf(o *OwnCache, method string) string {
+	if o != nil {
+		return "Cache." + method
+	}
+	return "Heap." + method
 }
 
-func freedTwice(addr uintptr) {
-	panic(fmt.Sprintf("freehold: the block at %#x was freed by two goroutines at once; found when it was allocated again", addr))
+// allocCall names Alloc or Zeroed.
+func allocCall(o *OwnCache, zero bool) string {
+	if zero {
+		return callOf(o, "Zeroed")
+	}
+	return callOf(o, "Alloc")
+}
+
+// mustBeOpen panics in the name of call after Close.
+func (h *Heap) mustBeOpen(call string) {
+	if h.pages.closed.Load() {
+		arg.Panicf(call, "heap %q is used after Close", h.pages.name)
+	}
+}
+
+func freedTwice(call string, addr uintptr) {
+	arg.Panicf(call, "the block at %#x was freed by two goroutines at once; found when it was allocated again", addr)
 }
 
 // misused panics with what is wrong with b, which is not a live block of h.
 func (h *Heap) misused(call string, b []byte) {
-	if h.pages.closed.Load() {
-		panic(h.closedMessage(call))
-	}
-	panic(fmt.Sprintf("freehold: %s of %#x on heap %q: %s", call, unsafe.SliceData(b), h.pages.name, h.diagnose(call, b)))
+	h.mustBeOpen(call)
+	arg.Panicf(call, "%#x on heap %q: %s", unsafe.SliceData(b), h.pages.name, h.diagnose(call, b))
 }
 
 func (h *Heap) diagnose(call string, b []byte) string {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	r := addresses.regionOf(addr)
 	if r == nil || atomic.LoadUint32(r.owner(addr)) == 0 {
-		fault := "the memory is not from a freehold heap"
-		if call == "Free" || call == "Resize" { // of a slice
-			fault += "; was it moved by append?"
+		const foreign = "the memory is not from a freehold heap"
+		switch call {
+		case "Heap.FreePointer", "Heap.ReallocPointer", "Heap.UsableSize": // of no slice
+			return foreign
 		}
-		return fault
+		return foreign + "; was it moved by append?"
 	}
 	if atomic.LoadUint32(r.owner(addr)) != h.pages.id {
 		return "the memory belongs to another heap"

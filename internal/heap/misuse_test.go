@@ -38,10 +38,11 @@ func TestMisuseIsNamed(t *testing.T) {
 		call func(h *Heap, small, large []byte)
 		want string
 	}{
-		{"negative size", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, false) }, "Alloc of -1 bytes"},
-		{"no power of two", func(h *Heap, _, _ []byte) { h.Alloc(8, 3, false) }, "alignment 3, which is no power of two"},
-		{"alignment 0", func(h *Heap, _, _ []byte) { h.Alloc(8, 0, false) }, "alignment 0, which is no power of two"},
-		{"negative alignment", func(h *Heap, _, _ []byte) { h.Alloc(8, -8, false) }, "alignment -8, which is no power of two"},
+		{"negative size", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, false) }, "Heap.Alloc: size -1, want 0 or more"},
+		{"negative size, zeroed", func(h *Heap, _, _ []byte) { h.Alloc(-1, 8, true) }, "Heap.Zeroed: size -1"},
+		{"no power of two", func(h *Heap, _, _ []byte) { h.Alloc(8, 3, false) }, "Heap.Alloc: alignment 3, want a power of two"},
+		{"alignment 0", func(h *Heap, _, _ []byte) { h.Alloc(8, 0, false) }, "alignment 0, want a power of two"},
+		{"negative alignment", func(h *Heap, _, _ []byte) { h.Alloc(8, -8, false) }, "alignment -8, want a power of two"},
 		{"alignment 0 of nothing", func(h *Heap, _, _ []byte) { h.Alloc(0, 0, false) }, "alignment 0"},
 		{"double free", func(h *Heap, small, _ []byte) { h.Free(small); h.Free(small) }, "double free"},
 		{"double free of a large block", func(h *Heap, _, large []byte) { h.Free(large); h.Free(large) }, "double free"},
@@ -57,23 +58,26 @@ func TestMisuseIsNamed(t *testing.T) {
 		{"emptied slice", func(h *Heap, small, _ []byte) { h.Free(small[:0]) }, "has 0 bytes, the block 100"},
 		{"clipped slice", func(h *Heap, small, _ []byte) { h.Free(small[:99:99]) }, "has 99 bytes, the block 100"},
 		{"cut slice of a large block", func(h *Heap, _, large []byte) { h.Free(large[:40000]) }, "has 40000 bytes, the block 100000"},
-		{"Resize to a negative size", func(h *Heap, small, _ []byte) { h.Resize(small, -1) }, "Resize to -1 bytes"},
-		{"Resize after free", func(h *Heap, small, _ []byte) { h.Free(small); h.Resize(small, 10) }, "Resize of"},
+		{"Resize to a negative size", func(h *Heap, small, _ []byte) { h.Resize(small, -1) }, "Heap.Resize: size -1, want 0 or more"},
+		{"Resize after free", func(h *Heap, small, _ []byte) { h.Free(small); h.Resize(small, 10) }, "Heap.Resize: 0x"},
 		{"Resize of Go memory", func(h *Heap, _, _ []byte) { h.Resize(make([]byte, 10), 11) }, "not from a freehold heap"},
 		{"Resize of a part", func(h *Heap, _, large []byte) { h.Resize(large[:99999], 11) }, "has 99999 bytes, the block 100000"},
-		{"FreePointer twice", func(h *Heap, small, _ []byte) { h.Free(small); h.FreePointer(unsafe.Pointer(&small[0])) }, "FreePointer of"},
+		{"FreePointer twice", func(h *Heap, small, _ []byte) { h.Free(small); h.FreePointer(unsafe.Pointer(&small[0])) }, "Heap.FreePointer: 0x"},
 		{"FreePointer inside", func(h *Heap, small, _ []byte) { h.FreePointer(unsafe.Pointer(&small[8])) }, "points 8 bytes into"},
 		{"FreePointer inside a large block", func(h *Heap, _, large []byte) { h.FreePointer(unsafe.Pointer(&large[8])) }, "points 8 bytes into"},
 		{"ReallocPointer of Go memory", func(h *Heap, _, _ []byte) { h.ReallocPointer(unsafe.Pointer(new(int)), 5) }, "not from a freehold heap"},
 		{"UsableSize of Go memory", func(h *Heap, _, _ []byte) { h.UsableSize(unsafe.Pointer(new(int))) }, "not from a freehold heap"},
-		{"negative Malloc", func(h *Heap, _, _ []byte) { h.Malloc(-1) }, "Alloc of -1 bytes"},
-		{"negative Calloc", func(h *Heap, _, _ []byte) { h.Calloc(-1, 5) }, "Calloc of -1 times 5 bytes"},
-		{"Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(10, 1, false) }, `Alloc on heap "guilty" after Close`},
+		{"negative Malloc", func(h *Heap, _, _ []byte) { h.Malloc(-1) }, "Heap.Malloc: size -1, want 0 or more"},
+		{"negative Calloc", func(h *Heap, _, _ []byte) { h.Calloc(-1, 5) }, "Heap.Calloc: n -1, want 0 or more"},
+		{"Calloc of a negative size", func(h *Heap, _, _ []byte) { h.Calloc(5, -1) }, "Heap.Calloc: size -1, want 0 or more"},
+		{"negative ReallocPointer", func(h *Heap, small, _ []byte) { h.ReallocPointer(unsafe.Pointer(&small[0]), -1) }, "Heap.ReallocPointer: size -1, want 0 or more"},
+		{"negative ReallocPointer of nil", func(h *Heap, _, _ []byte) { h.ReallocPointer(nil, -1) }, "Heap.ReallocPointer: size -1, want 0 or more"},
+		{"Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(10, 1, false) }, `Heap.Alloc: heap "guilty" is used after Close`},
 		{"large Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(100000, 1, false) }, "after Close"},
-		{"Free after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Free(small) }, "Free on heap \"guilty\" after Close"},
+		{"Free after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Free(small) }, `Heap.Free: heap "guilty" is used after Close`},
 		{"large Free after Close", func(h *Heap, _, large []byte) { h.Close(); h.Free(large) }, "after Close"},
-		{"Resize after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Resize(small, 5) }, "Resize on heap \"guilty\" after Close"},
-		{"Trim after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Trim() }, "Trim on heap \"guilty\" after Close"},
+		{"Resize after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Resize(small, 5) }, `Heap.Resize: heap "guilty" is used after Close`},
+		{"Trim after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Trim() }, `Heap.Trim: heap "guilty" is used after Close`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +169,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 func TestNegativeLimit(t *testing.T) {
-	if got := panicOf(func() { new(Heap).Init(Options{MaxBytes: -1}) }); !strings.Contains(got, "MaxBytes is -1") {
+	if got := panicOf(func() { new(Heap).Init(Options{MaxBytes: -1}) }); !strings.Contains(got, "NewHeap: MaxBytes -1, want 0 or more") {
 		t.Errorf("panic %q", got)
 	}
 }

@@ -7,9 +7,9 @@
 package heap
 
 import (
-	"fmt"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -25,9 +25,7 @@ type OwnCache struct {
 // Init makes o an empty cache of h. Its owner must Close it.
 func (o *OwnCache) Init(h *Heap) {
 	o.heap, o.holder = h, h.holder
-	if h.pages.closed.Load() {
-		panic(h.closedMessage("NewCache"))
-	}
+	h.mustBeOpen("Heap.NewCache")
 	h.caches.Join(&o.slot)
 }
 
@@ -54,14 +52,14 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 	h := o.heap
 	class := classFor(size, align)
 	if class == 0 {
-		o.mustBeOpen("Alloc")
-		return h.allocLarge(size, align, zero)
+		o.mustBeOpen(allocCall(o, zero))
+		return h.allocLarge(o, size, align, zero)
 	}
 	slot := h.caches.Enter()
 	addr, was := o.slot.Entry().take(class, size)
 	h.caches.Leave(slot)
 	if addr == 0 {
-		o.mustBeOpen("Alloc")
+		o.mustBeOpen(allocCall(o, zero))
 		return h.allocSlow(o, class, size, align, zero)
 	}
 	if debugging {
@@ -88,22 +86,22 @@ func (o *OwnCache) free(b []byte) {
 		return
 	}
 	h.caches.Leave(slot)
-	o.mustBeOpen("Free")
+	o.mustBeOpen("Cache.Free")
 	h.freeSlow(o, b)
 }
 
 func (o *OwnCache) mustBeOpen(call string) {
 	if o.closed {
-		panic(fmt.Sprintf("freehold: %s on a cache of heap %q after Close", call, o.heap.pages.name))
+		arg.Panicf(call, "a Cache of heap %q is used after Close", o.heap.pages.name)
 	}
 }
 
 // Resize is the heap's.
 func (o *OwnCache) Resize(b []byte, size int) ([]byte, bool) {
-	o.mustBeOpen("Resize")
+	o.mustBeOpen("Cache.Resize")
 	if size == 0 {
 		o.Free(b)
 		return []byte{}, true
 	}
-	return o.heap.Resize(b, size)
+	return o.heap.resize("Cache.Resize", b, size)
 }

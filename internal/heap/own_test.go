@@ -57,12 +57,12 @@ func TestOwnCacheMisuse(t *testing.T) {
 		name, want string
 		do         func()
 	}{
-		{"cut", "a block is freed whole", func() { o.Free(b[:10]) }},
+		{"cut", "Cache.Free: 0x", func() { o.Free(b[:10]) }},
 		{"inside", "it points 8 bytes into", func() { o.Free(b[8:]) }},
 		{"of another heap", "another heap", func() { o.Free(foreign) }},
 		{"of the Go heap", "not from a freehold heap", func() { o.Free(make([]byte, 64)) }},
-		{"negative size", "-1 bytes", func() { o.Alloc(-1, 8, false) }},
-		{"alignment", "alignment 3", func() { o.Alloc(8, 3, false) }},
+		{"negative size", "Cache.Alloc: size -1", func() { o.Alloc(-1, 8, false) }},
+		{"alignment", "Cache.Alloc: alignment 3", func() { o.Alloc(8, 3, false) }},
 		{"alignment of 0", "alignment 0", func() { o.Alloc(8, 0, false) }},
 		{"twice", "freed before", func() { o.Free(b); o.Free(b) }},
 	} {
@@ -72,7 +72,7 @@ func TestOwnCacheMisuse(t *testing.T) {
 	}
 	o.Close()
 	for _, do := range []func(){func() { o.Alloc(8, 8, false) }, func() { o.Alloc(1<<20, 8, false) }, func() { o.Free(foreign) }, func() { o.Resize(foreign, 8) }} {
-		if got := panicOf(do); !strings.Contains(got, "on a cache of heap") {
+		if got := panicOf(do); !strings.Contains(got, ": a Cache of heap") {
 			t.Errorf("after Close: panic %q", got)
 		}
 	}

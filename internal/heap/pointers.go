@@ -3,33 +3,41 @@
 package heap
 
 import (
-	"fmt"
 	"math/bits"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const mallocAlign = 16
 
 // Malloc returns size bytes at a multiple of 16, nil if there is no memory.
 // Size 0 gives a block of its own.
-func (h *Heap) Malloc(size int) unsafe.Pointer { return h.malloc(size, false) }
+func (h *Heap) Malloc(size int) unsafe.Pointer {
+	if size <= 0 {
+		size = atLeastOne("Heap.Malloc", size)
+	}
+	return h.malloc(size, false)
+}
+
+// atLeastOne returns 1 for a size of 0: the block is one all the same.
+func atLeastOne(call string, size int) int {
+	arg.AtLeast(call, "size", size, 0)
+	return 1
+}
 
 // Calloc returns n*size zero bytes.
 func (h *Heap) Calloc(n, size int) unsafe.Pointer {
-	if n < 0 || size < 0 {
-		panic(fmt.Sprintf("freehold: Calloc of %d times %d bytes", n, size))
-	}
+	arg.AtLeast("Heap.Calloc", "n", n, 0)
+	arg.AtLeast("Heap.Calloc", "size", size, 0)
 	high, bytes := bits.Mul(uint(n), uint(size))
 	if high != 0 || bytes > maxSize {
 		return nil
 	}
-	return h.malloc(int(bytes), true)
+	return h.malloc(max(int(bytes), 1), true)
 }
 
 func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
-	if size == 0 {
-		size = 1
-	}
 	b, err := h.Alloc(size, mallocAlign, zero)
 	if err != nil {
 		return nil
@@ -40,7 +48,7 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 // freePointer is FreePointer in Go.
 func (h *Heap) freePointer(p unsafe.Pointer) {
 	if p != nil {
-		h.Free(h.blockAt("FreePointer", p))
+		h.Free(h.blockAt("Heap.FreePointer", p))
 	}
 }
 
@@ -48,15 +56,15 @@ func (h *Heap) freePointer(p unsafe.Pointer) {
 // be. It returns nil, and leaves p alone, if there is no memory. A block of Alloc
 // may lie where Malloc puts none, and is moved then.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
+	if size <= 0 {
+		size = atLeastOne("Heap.ReallocPointer", size)
+	}
 	if p == nil {
 		return h.malloc(size, false)
 	}
-	b := h.blockAt("ReallocPointer", p)
-	if size == 0 {
-		size = 1 // the block stays one
-	}
+	b := h.blockAt("Heap.ReallocPointer", p)
 	if uintptr(p)%mallocAlign == 0 {
-		if r, ok := h.Resize(b, size); ok {
+		if r, ok := h.resize("Heap.ReallocPointer", b, size); ok {
 			return unsafe.Pointer(unsafe.SliceData(r))
 		}
 	}
@@ -74,7 +82,7 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	if p == nil {
 		return 0
 	}
-	b := h.blockAt("UsableSize", p)
+	b := h.blockAt("Heap.UsableSize", p)
 	if debugging {
 		return len(b) // so that a write behind it is found
 	}

@@ -73,9 +73,7 @@ func (h *Heap) hoards() bool {
 func (h *Heap) Trim() {
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
-	if h.pages.closed.Load() {
-		panic(h.closedMessage("Trim"))
-	}
+	h.mustBeOpen("Heap.Trim")
 	h.drain()
 	h.punch()
 	h.pages.retryLost()

@@ -59,7 +59,7 @@ var poolPrograms = []program{
 	{"Put of a block of the parent", always(panics("the memory is not of this pool")),
 		inPool(func(w *world, p *pool.Pool[value]) { p.Put(freehold.Must(freehold.New[value](w.a))) }),
 		inPool(func(w *world, p *pool.Pool[value]) { freehold.Free(w.a, freehold.Must(freehold.New[value](w.a))) })},
-	{"free of a value to the pool's parent", always(panics("Free of")),
+	{"free of a value to the pool's parent", always(panics("Heap.Free: 0x")),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); freehold.Free(w.a, get(p)) }),
 		inPool(func(w *world, p *pool.Pool[value]) { p.Put(get(p)) })},
 	{"Put by two goroutines at once", caught{plain: isHarmless, debug: isHarmless, race: racesOrPanics},

@@ -56,7 +56,7 @@ var typedPrograms = []program{
 	{"a pool of a type with a map", always(panics("map[int]int: it is a map")),
 		func(w *world) { pool.New[map[int]int](w.a, nil) },
 		func(w *world) { pool.New[[8]int](w.a, nil).Close() }},
-	{"MakeSlice of a negative number", always(panics("MakeSlice[int] of -1 elements")),
+	{"MakeSlice of a negative number", always(panics("MakeSlice: n -1")),
 		func(w *world) { freehold.MakeSlice[int](w.a, -1) },
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 0))) }},
 	{"MakeSlice of more than an address can be", always(refuses).andInTests(refuses),
