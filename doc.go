@@ -63,8 +63,8 @@
 //     freed in any order, by any goroutine. [Default] is one for the whole
 //     process; a library should take an [Allocator] from its caller.
 //     [Heap.NewCache] is a part of it for a goroutine that allocates and frees much.
-//   - [Pages], for few and large blocks: whole pages of the operating system,
-//     which mostly grow without a copy and go back at Free.
+//   - [Pages], for few and large blocks: whole pages, which mostly grow without
+//     a copy and go back to the operating system at Free.
 //   - Package arena, for blocks that end together: they cost an addition each,
 //     and nothing to free.
 //   - Package pool, for many blocks of one size: nodes, objects, buffers.

@@ -41,6 +41,12 @@ type HeapOptions struct {
 	// allocated, unless such memory was needed again within one decay lately.
 	Decay time.Duration
 
+	// WholePages makes each block whole pages of 8 KiB, and gives its memory back
+	// to the operating system at Free: Decay is ignored. A call costs a
+	// microsecond or more, and pages that are used again are faulted in again. As
+	// in any heap, only Zeroed promises zeros.
+	WholePages bool
+
 	// HugePages asks the kernel for huge pages (2 MiB) and gives memory back
 	// in such units only. It speeds up random access to large data, and costs
 	// resident memory that neither Stats nor MaxBytes counts: the first touch of
@@ -70,9 +76,12 @@ type HeapOptions struct {
 //
 // What is not detected: reading or writing a block after its Free, or beyond
 // its end.
-type Heap struct{ h heap.Heap }
+type Heap struct {
+	h      heap.Heap
+	shared bool // by the whole process: Close panics
+}
 
-var defaultHeap = NewHeap(&HeapOptions{Name: "default"})
+var defaultHeap = newShared(&HeapOptions{Name: "default"})
 
 // Default returns the one process-wide heap, for applications; a library takes
 // an Allocator from its caller. Close of it panics.
@@ -85,7 +94,20 @@ func NewHeap(o *HeapOptions) *Heap {
 		o = &HeapOptions{}
 	}
 	h := &Heap{}
-	h.h.Init(heap.Options{Name: o.Name, MaxBytes: o.MaxBytes, Decay: o.Decay, HugePages: o.HugePages})
+	h.h.Init(heap.Options{
+		Name:       o.Name,
+		MaxBytes:   o.MaxBytes,
+		Decay:      o.Decay,
+		WholePages: o.WholePages,
+		HugePages:  o.HugePages,
+	})
+	return h
+}
+
+// newShared returns a heap that is never closed.
+func newShared(o *HeapOptions) *Heap {
+	h := NewHeap(o)
+	h.shared = true
 	return h
 }
 
@@ -153,10 +175,10 @@ func (h *Heap) Trim() { h.h.Trim() }
 // back to the operating system and, where the system can, any access to it
 // faults; the addresses go to other heaps later. Other goroutines must have
 // stopped using the heap. Calls after Close panic, but for Close itself. So does
-// Close of the [Default] heap, in which others may have blocks.
+// Close of [Default] and [Pages], in which others may have blocks.
 func (h *Heap) Close() {
-	if h == defaultHeap {
-		arg.Panicf("Heap.Close", "the default heap serves the whole process and is never closed")
+	if h.shared {
+		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")
 	}
 	h.h.Close()
 }

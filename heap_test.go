@@ -26,13 +26,13 @@ func TestHeapConforms(t *testing.T) {
 }
 
 func TestPagesConform(t *testing.T) {
-	alloctest.TestAllocator(t, func(*testing.T) freehold.Allocator { return freehold.Pages },
+	alloctest.TestAllocator(t, func(*testing.T) freehold.Allocator { return freehold.Pages() },
 		&alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 }
 
 func TestPagesAreWholeAndZero(t *testing.T) {
 	for range 3 {
-		b, err := freehold.Pages.Alloc(10000, 8)
+		b, err := freehold.Pages().Zeroed(10000, 8)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestPagesAreWholeAndZero(t *testing.T) {
 			}
 			b[i] = 1
 		}
-		freehold.Pages.Free(b)
+		freehold.Pages().Free(b)
 	}
 }
 
@@ -55,9 +55,12 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 	})
 }
 
-func TestDefaultHeapIsNotClosed(t *testing.T) {
-	wantPanic(t, "freehold: Heap.Close: the default heap serves the whole process and is never closed", func() {
+func TestSharedHeapsAreNotClosed(t *testing.T) {
+	wantPanic(t, "freehold: Heap.Close: Default and Pages serve the whole process and are never closed", func() {
 		freehold.Default().Close()
+	})
+	wantPanic(t, "freehold: Heap.Close: Default and Pages serve the whole process and are never closed", func() {
+		freehold.Pages().Close()
 	})
 	b := freehold.Must(freehold.Default().Alloc(100, 8))
 	freehold.Default().Free(b)
@@ -90,10 +93,10 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 			t.Errorf("logged: %s, want %s", got, want)
 		}
 	}
-	if got := fmt.Sprint(freehold.Pages); !strings.HasPrefix(got, `heap "pages": `) {
+	if got := fmt.Sprint(freehold.Pages()); !strings.HasPrefix(got, `heap "pages": `) {
 		t.Errorf("Pages are printed as %.100s", got)
 	}
-	if got := slog.AnyValue(freehold.Pages).Resolve().String(); !strings.HasPrefix(got, "[name=pages live=") {
+	if got := slog.AnyValue(freehold.Pages()).Resolve().String(); !strings.HasPrefix(got, "[name=pages live=") {
 		t.Errorf("Pages are logged as %.100s", got)
 	}
 }
@@ -245,10 +248,10 @@ func ExampleAdvise() {
 	// Output: 1048576
 }
 
-func Example_pages() {
-	b := freehold.Must(freehold.Pages.Alloc(1<<20, 8))
-	b, ok := freehold.Pages.Resize(b, 512<<10)
+func ExamplePages() {
+	b := freehold.Must(freehold.Pages().Alloc(1<<20, 8))
+	b, ok := freehold.Pages().Resize(b, 512<<10)
 	fmt.Println(len(b), ok)
-	freehold.Pages.Free(b)
+	freehold.Pages().Free(b)
 	// Output: 524288 true
 }

@@ -16,19 +16,19 @@ func TestPagesAreZero(t *testing.T) {
 	})
 	defer restore()
 	for range 3 {
-		b := Must(Pages.Alloc(100_000, 8))
+		b := Must(Pages().Zeroed(100_000, 8))
 		for i := range b {
 			if b[i] != 0 {
 				t.Fatalf("byte %d is %d", i, b[i])
 			}
 			b[i] = 1
 		}
-		Pages.Free(b)
+		Pages().Free(b)
 	}
 }
 
 func TestPagesGoBackWhenTheyAreFreed(t *testing.T) {
-	b := Must(Pages.Alloc(100_000, 8))
+	b := Must(Pages().Alloc(100_000, 8))
 	given := 0
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpDecommit {
@@ -36,7 +36,7 @@ func TestPagesGoBackWhenTheyAreFreed(t *testing.T) {
 		}
 		return nil
 	})
-	Pages.Free(b)
+	Pages().Free(b)
 	restore()
 	if given == 0 {
 		t.Error("nothing was given back")

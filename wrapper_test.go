@@ -163,11 +163,11 @@ func TestTypedFunctionsAskForTheAlignment(t *testing.T) {
 
 // Options arrive at the engine.
 func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
-	h := NewHeap(&HeapOptions{Name: "asked", MaxBytes: 1 << 20, Decay: time.Hour, HugePages: true})
+	h := NewHeap(&HeapOptions{Name: "asked", MaxBytes: 1 << 20, Decay: time.Hour, WholePages: true, HugePages: true})
 	defer h.Close()
 	engine := reflect.ValueOf(&h.h).Elem().FieldByName("pages")
 	if st := h.Stats(); st.Name != "asked" || st.MaxBytes != 1<<20 ||
-		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("hugePages").Bool() {
+		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("hugePages").Bool() || !engine.FieldByName("wholePages").Bool() {
 		t.Errorf("%+v", st)
 	}
 }

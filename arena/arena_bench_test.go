@@ -189,7 +189,7 @@ func BenchmarkFind(b *testing.B) {
 	var r arena.Registry
 	var ids []arena.ID
 	for range 1000 {
-		ids = append(ids, r.Add("a", arena.New(freehold.Pages, nil)))
+		ids = append(ids, r.Add("a", arena.New(freehold.Pages(), nil)))
 	}
 	for i := range b.N {
 		if _, ok := r.Find(ids[i%1000]); !ok {

@@ -25,7 +25,7 @@ func TestArenaConforms(t *testing.T) {
 		short   bool
 	}{
 		{"heap", heap, nil, true},
-		{"pages", func(*testing.T) freehold.Allocator { return freehold.Pages }, nil, false},
+		{"pages", func(*testing.T) freehold.Allocator { return freehold.Pages() }, nil, false},
 		{"one byte at first", heap, &Options{ChunkBytes: 1}, false},
 		{"tiny", func(t *testing.T) freehold.Allocator { return alloctest.New(t) }, &Options{ChunkBytes: 100, MaxChunkBytes: 1000}, true},
 		{"arena", func(t *testing.T) freehold.Allocator {
@@ -174,7 +174,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{Options{MaxBytes: -1}, "freehold: arena: MaxBytes of -1"},
 		{Options{ChunkBytes: 65, MaxChunkBytes: 64}, "freehold: arena: ChunkBytes of 65 with MaxChunkBytes of 64"},
 	} {
-		wantPanic(t, c.want, func() { New(freehold.Pages, &c.o) })
+		wantPanic(t, c.want, func() { New(freehold.Pages(), &c.o) })
 	}
 	for _, c := range []struct{ o, want Options }{
 		{Options{}, Options{ChunkBytes: 4096, MaxChunkBytes: 1 << 20}},

@@ -103,25 +103,25 @@ var heapPrograms = []program{
 			other.Close()
 		}},
 	{"free of a heap's block to Pages", always(panics("belongs to another heap")),
-		func(w *world) { freehold.Pages.Free(w.alloc(small)) },
+		func(w *world) { freehold.Pages().Free(w.alloc(small)) },
 		func(w *world) {
-			freehold.Pages.Free(freehold.Must(freehold.Pages.Alloc(small, 8)))
+			freehold.Pages().Free(freehold.Must(freehold.Pages().Alloc(small, 8)))
 			w.a.Free(w.alloc(small))
 		}},
 	{"free of a block of Pages to a heap", always(panics("belongs to another heap")),
 		func(w *world) {
-			b := freehold.Must(freehold.Pages.Alloc(small, 8))
-			defer freehold.Pages.Free(b)
+			b := freehold.Must(freehold.Pages().Alloc(small, 8))
+			defer freehold.Pages().Free(b)
 			w.heap.Free(b)
 		},
-		func(w *world) { freehold.Pages.Free(freehold.Must(freehold.Pages.Alloc(small, 8))) }},
+		func(w *world) { freehold.Pages().Free(freehold.Must(freehold.Pages().Alloc(small, 8))) }},
 	{"double free to Pages", always(panics("double free")),
 		func(w *world) {
-			b := freehold.Must(freehold.Pages.Alloc(small, 8))
-			freehold.Pages.Free(b)
-			freehold.Pages.Free(b)
+			b := freehold.Must(freehold.Pages().Alloc(small, 8))
+			freehold.Pages().Free(b)
+			freehold.Pages().Free(b)
 		},
-		func(w *world) { freehold.Pages.Free(freehold.Must(freehold.Pages.Alloc(small, 8))) }},
+		func(w *world) { freehold.Pages().Free(freehold.Must(freehold.Pages().Alloc(small, 8))) }},
 	{"free of a block as it was before Resize", always(panics("it has 100 bytes, the block 110")),
 		func(w *world) {
 			b := w.alloc(small)

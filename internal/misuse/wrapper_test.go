@@ -44,14 +44,14 @@ var wrapperPrograms = []program{
 			l.Free(freehold.Must(l.Alloc(small, 8)))
 		}},
 	{"free to a Fallback of a block of neither", always(panics("not from a freehold heap")),
-		func(w *world) { freehold.NewFallback(w.heap, freehold.Pages).Free(make([]byte, small)) },
+		func(w *world) { freehold.NewFallback(w.heap, freehold.Pages()).Free(make([]byte, small)) },
 		func(w *world) {
-			f := freehold.NewFallback(w.heap, freehold.Pages)
+			f := freehold.NewFallback(w.heap, freehold.Pages())
 			f.Free(freehold.Must(f.Alloc(small, 8)))
 		}},
 	{"Fallback from an allocator that does not know its blocks", always(panics("NewFallback: first, a *freehold.Limit, cannot tell its blocks")),
-		func(w *world) { freehold.NewFallback(freehold.NewLimit(unowned{w.a}, 1000), freehold.Pages) },
-		func(w *world) { freehold.NewFallback(freehold.NewLimit(w.a, 1000), freehold.Pages) }},
+		func(w *world) { freehold.NewFallback(freehold.NewLimit(unowned{w.a}, 1000), freehold.Pages()) },
+		func(w *world) { freehold.NewFallback(freehold.NewLimit(w.a, 1000), freehold.Pages()) }},
 	{"Fallback to the heap that the first is over", caught{},
 		func(w *world) {
 			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), w.heap)
@@ -60,7 +60,7 @@ var wrapperPrograms = []program{
 			f.Free(b)
 		},
 		func(w *world) {
-			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), freehold.Pages)
+			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), freehold.Pages())
 			b, c := freehold.Must(f.Alloc(small, 8)), freehold.Must(f.Alloc(small, 8))
 			f.Free(c)
 			f.Free(b)

@@ -61,7 +61,7 @@ var backends = []backend{
 		return func() user { c := h.NewCache(); return user{c, nothing, c.Close} }, nothing
 	}},
 	{"Pages", true, func(*freehold.Heap) (func() user, func()) {
-		return common(freehold.Pages, nothing, nothing)
+		return common(freehold.Pages(), nothing, nothing)
 	}},
 	{"Arena", true, func(h *freehold.Heap) (func() user, func()) {
 		return func() user { a := arena.New(h, nil); return user{a, a.Reset, a.Close} }, nothing
@@ -92,7 +92,7 @@ var backends = []backend{
 		}, s.Close
 	}},
 	{"Blocks, and a Heap for what is larger", true, func(h *freehold.Heap) (func() user, func()) {
-		p := pool.NewBlocks(freehold.Pages, 256, 16, nil)
+		p := pool.NewBlocks(freehold.Pages(), 256, 16, nil)
 		return common(freehold.NewFallback(p, h), nothing, p.Close)
 	}},
 	{"Locked, Counter and Limit", true, func(h *freehold.Heap) (func() user, func()) {
