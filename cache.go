@@ -2,7 +2,10 @@
 
 package freehold
 
-import "github.com/freehold-go/freehold/internal/heap"
+import (
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/heap"
+)
 
 // Cache is a handle on a [Heap] that one goroutine at a time owns: it keeps free
 // blocks of its own and so need not find the processor's. It implements [Owner]
@@ -15,7 +18,8 @@ import "github.com/freehold-go/freehold/internal/heap"
 // its limit take these back as they do with the processors' caches.
 //
 // It is for a loop that allocates and frees much in one goroutine. It is not
-// safe for concurrent use, which is not detected but by the race detector.
+// safe for concurrent use, which is not detected but by the race detector. Make
+// one with [Heap.NewCache]: calls of a zero Cache panic.
 type Cache struct {
 	_ noCopy
 	c heap.OwnCache
@@ -52,10 +56,18 @@ func (c *Cache) Resize(b []byte, size int) ([]byte, bool) { return c.c.Resize(b,
 func (c *Cache) Free(b []byte) { c.c.Free(b) }
 
 // Owns implements [Owner]: whether b begins in the heap's memory.
-func (c *Cache) Owns(b []byte) bool { return c.h.Owns(b) }
+func (c *Cache) Owns(b []byte) bool { return c.heap("Cache.Owns").Owns(b) }
 
 // GoodSize is the heap's.
-func (c *Cache) GoodSize(size int) int { return c.h.GoodSize(size) }
+func (c *Cache) GoodSize(size int) int { return c.heap("Cache.GoodSize").GoodSize(size) }
+
+// heap returns the heap that c is a cache of. It panics for a zero Cache.
+func (c *Cache) heap(call string) *Heap {
+	if c.h == nil {
+		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
+	}
+	return c.h
+}
 
 // Close returns the cache's free blocks to the heap. Blocks that are live stay
 // so, and are freed to the heap or to another cache. Later calls panic, but for

@@ -76,6 +76,9 @@ type HeapOptions struct {
 //
 // What is not detected: reading or writing a block after its Free, or beyond
 // its end.
+//
+// Make one with [NewHeap]: calls of a zero Heap that need memory, or know of
+// some, panic.
 type Heap struct {
 	h      heap.Heap
 	shared bool // by the whole process: Close panics

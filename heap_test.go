@@ -55,6 +55,47 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 	})
 }
 
+// A zero Heap and a zero Cache say at their first use what is missing.
+func TestZeroHeapAndCacheAreNamed(t *testing.T) {
+	const ofHeap, ofCache = ": a zero Heap, which NewHeap did not make", ": a zero Cache, which Heap.NewCache did not make"
+	other := freehold.NewHeap(nil)
+	defer other.Close()
+	small, large := freehold.Must(other.Alloc(100, 8)), freehold.Must(other.Alloc(100_000, 8))
+	var h freehold.Heap
+	for call, f := range map[string]func(){
+		"Heap.Alloc":          func() { h.Alloc(100, 8) },
+		"Heap.Zeroed":         func() { h.Zeroed(100_000, 8) },
+		"Heap.Resize":         func() { h.Resize(small, 50) },
+		"Heap.FreePointer":    func() { h.FreePointer(unsafe.Pointer(&small[0])) },
+		"Heap.ReallocPointer": func() { h.ReallocPointer(unsafe.Pointer(&large[0]), 10) },
+		"Heap.UsableSize":     func() { h.UsableSize(unsafe.Pointer(&large[0])) },
+		"Heap.Stats":          func() { h.Live() },
+		"Heap.Trim":           func() { h.Trim() },
+		"Heap.NewCache":       func() { h.NewCache() },
+		"Heap.Close":          func() { h.Close() },
+	} {
+		wantPanic(t, "freehold: "+call+ofHeap, f)
+	}
+	for _, b := range [][]byte{small, large, make([]byte, 10)} {
+		wantPanic(t, "freehold: Heap.Free"+ofHeap, func() { h.Free(b) })
+	}
+	wantPanic(t, "freehold: Heap.Alloc"+ofHeap, func() { h.Malloc(10) })
+	var c freehold.Cache
+	for call, f := range map[string]func(){
+		"Cache.Alloc":    func() { c.Alloc(100, 8) },
+		"Cache.Zeroed":   func() { c.Zeroed(100_000, 8) },
+		"Cache.Resize":   func() { c.Resize(small, 50) },
+		"Cache.Free":     func() { c.Free(small) },
+		"Cache.Owns":     func() { c.Owns(small) },
+		"Cache.GoodSize": func() { c.GoodSize(10) },
+		"Cache.Close":    func() { c.Close() },
+	} {
+		wantPanic(t, "freehold: "+call+ofCache, f)
+	}
+	other.Free(small)
+	other.Free(large)
+}
+
 func TestSharedHeapsAreNotClosed(t *testing.T) {
 	wantPanic(t, "freehold: Heap.Close: Default and Pages serve the whole process and are never closed", func() {
 		freehold.Default().Close()

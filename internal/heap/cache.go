@@ -168,6 +168,7 @@ func (h *Heap) cacheOf(o *OwnCache, slot int) *cache {
 // allocSlow is Alloc of a small block where the cache, o's or the processor's, has
 // none to give.
 func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
+	h.mustBeMade(allocCall(o, zero))
 	if h.pages.wholePages {
 		return h.allocLarge(o, size, align, zero)
 	}

@@ -176,7 +176,7 @@ plain: \
 TEXT allocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
-	CACHE(AX, R9, plain)
+	CACHE(AX, R9, plain) // a zero Heap has no slots
 	TAKE(R9, plain)
 	FINISH(·plain+functions_alloc)
 
@@ -212,6 +212,8 @@ TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
 	MOVQ OwnCache_slot(AX), R9
+	TESTQ R9, R9 // 0 in a zero OwnCache
+	JEQ  plain
 	TAKE(R9, plain)
 	FINISH(·plain+functions_ownAlloc)
 

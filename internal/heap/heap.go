@@ -79,7 +79,11 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 		return h.allocLarge(nil, size, align, zero)
 	}
 	slot := h.caches.Enter()
-	addr, was := h.caches.Entry(slot).take(class, size)
+	var addr uintptr
+	var was uint16
+	if c := h.caches.Entry(slot); c != nil { // nil in a zero Heap
+		addr, was = c.take(class, size)
+	}
 	h.caches.Leave(slot)
 	if addr == 0 {
 		return h.allocSlow(nil, class, size, align, zero)
@@ -175,6 +179,7 @@ func (h *Heap) GoodSize(size int) int {
 // Close gives all memory back. The blocks become inaccessible, and a later use
 // of the heap panics.
 func (h *Heap) Close() {
+	h.mustBeMade("Heap.Close")
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
 	if h.pages.closed.Swap(true) {

@@ -39,8 +39,17 @@ func allocCall(o *OwnCache, zero bool) string {
 	return callOf(o, "Alloc")
 }
 
-// mustBeOpen panics in the name of call after Close.
+// mustBeMade panics in the name of call for a zero Heap: it has no caches, not
+// even the empty one.
+func (h *Heap) mustBeMade(call string) {
+	if h.caches.Len() == 0 {
+		arg.Panicf(call, "a zero Heap, which NewHeap did not make")
+	}
+}
+
+// mustBeOpen panics in the name of call for a zero Heap and after Close.
 func (h *Heap) mustBeOpen(call string) {
+	h.mustBeMade(call)
 	if h.pages.closed.Load() {
 		arg.Panicf(call, "heap %q is used after Close", h.pages.name)
 	}

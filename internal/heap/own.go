@@ -32,6 +32,7 @@ func (o *OwnCache) Init(h *Heap) {
 // Close returns the cache's blocks to the heap. Later calls of the cache's
 // methods panic, but for Close.
 func (o *OwnCache) Close() {
+	o.mustBeMade("Cache.Close")
 	if o.closed {
 		return
 	}
@@ -55,6 +56,9 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 		o.mustBeOpen(allocCall(o, zero))
 		return h.allocLarge(o, size, align, zero)
 	}
+	if h == nil {
+		o.mustBeMade(allocCall(o, zero))
+	}
 	slot := h.caches.Enter()
 	addr, was := o.slot.Entry().take(class, size)
 	h.caches.Leave(slot)
@@ -71,6 +75,9 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 // free is Free in Go.
 func (o *OwnCache) free(b []byte) {
 	h := o.heap
+	if h == nil {
+		o.mustBeMade("Cache.Free")
+	}
 	if debugging {
 		h.mustEndUntouched(b)
 	}
@@ -90,7 +97,16 @@ func (o *OwnCache) free(b []byte) {
 	h.freeSlow(o, b)
 }
 
+// mustBeMade panics in the name of call for a zero OwnCache.
+func (o *OwnCache) mustBeMade(call string) {
+	if o.heap == nil {
+		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
+	}
+}
+
+// mustBeOpen panics in the name of call for a zero OwnCache and after Close.
 func (o *OwnCache) mustBeOpen(call string) {
+	o.mustBeMade(call)
 	if o.closed {
 		arg.Panicf(call, "a Cache of heap %q is used after Close", o.heap.pages.name)
 	}

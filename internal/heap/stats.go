@@ -48,6 +48,7 @@ type ClassStats struct {
 // Stats returns the heap's figures now. It costs some microseconds; Alloc and
 // Free count nothing for it.
 func (h *Heap) Stats() Stats {
+	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.maxBytes)}
 	holes := 0
 	var t traffic
