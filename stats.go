@@ -26,6 +26,11 @@ type Stats struct {
 	Committed int // bytes of pages that may hold memory, Metadata included
 	MaxBytes  int // HeapOptions.MaxBytes, the limit of Committed; 0 if there is none
 
+	SlowAllocs  uint64 // calls of Alloc since the start that no cache served: misses, and all large blocks
+	SlowFrees   uint64 // calls of Free since the start that no cache took: misses, and all large blocks
+	Refusals    uint64 // calls since the start that failed for want of memory
+	PurgedBytes uint64 // bytes given back to the system since the start
+
 	Classes []ClassStats // by block size; classes that hold nothing are left out
 }
 
@@ -59,6 +64,11 @@ func statsOf(s heap.Stats) Stats {
 		Metadata:   s.Metadata,
 		Committed:  s.Committed,
 		MaxBytes:   s.MaxBytes,
+
+		SlowAllocs:  s.SlowAllocs,
+		SlowFrees:   s.SlowFrees,
+		Refusals:    s.Refusals,
+		PurgedBytes: s.PurgedBytes,
 	}
 	for _, c := range s.Classes {
 		st.Classes = append(st.Classes, ClassStats{
