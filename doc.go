@@ -47,7 +47,7 @@
 // A block is valid from the call that returned it until the first of
 //
 //   - Free of it, directly or by [Free], [FreeSlice] or [FreeString],
-//   - a Resize, [Realloc] or [Append] of it that succeeds: the result takes its
+//   - a Resize, [Realloc], [Append] or [Grow] of it that succeeds: the result takes its
 //     place, and may or may not be at the same address,
 //   - Close of the heap that it came from, or Reset or Close of the arena.
 //

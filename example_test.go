@@ -169,6 +169,29 @@ func ExampleClone() {
 	// Output: [1 2 3]
 }
 
+func ExampleGrow() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	xs := freehold.Must(freehold.MakeSlice[int](heap, 3))
+	xs, err := freehold.Grow(heap, xs, 1000)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer freehold.FreeSlice(heap, xs)
+	fmt.Println(len(xs), cap(xs) >= 1003)
+	// Output: 3 true
+}
+
+func ExampleMakeSliceCap() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	xs := freehold.Must(freehold.MakeSliceCap[int](heap, 0, 100))
+	defer freehold.FreeSlice(heap, xs)
+	fmt.Println(len(xs), cap(xs))
+	// Output: 0 100
+}
+
 func ExampleCloneString() {
 	heap := freehold.Default()
 	s := freehold.Must(freehold.CloneString(heap, "héllo"))

@@ -75,21 +75,40 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	return elements[T](b, n), nil
 }
 
-// FreeSlice gives back the block of s, which [MakeSlice], [Append] or [Clone]
-// returned for the same a. Nothing may use its elements afterwards. A nil or
-// empty slice with no capacity is accepted and nothing happens.
+// MakeSliceCap is [MakeSlice] with room to grow: the slice has n elements and the
+// given capacity, in elements. All are zero, those beyond n too. It panics if the
+// capacity is below n.
+func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
+	if !isKnown[T]() {
+		mustBePointerFree[T]("MakeSliceCap")
+	}
+	arg.AtLeast("MakeSliceCap", "n", n, 0)
+	arg.AtLeast("MakeSliceCap", "capacity", capacity, n)
+	s, err := MakeSlice[T](a, capacity)
+	if err != nil {
+		return nil, err
+	}
+	return s[:n], nil
+}
+
+// FreeSlice gives back the block of s, which [MakeSlice], [MakeSliceCap],
+// [Append], [Grow] or [Clone] returned for the same a. Nothing may use its
+// elements afterwards. A nil or empty slice with no capacity is accepted and
+// nothing happens.
 //
-// The block is s[:cap(s)], so a shorter view s[:n] will do, but one that begins
-// later, s[1:], or has its capacity cut, s[:n:n], is a mistake: it names another
-// block. So is a slice that the built-in append, slices.Insert or the like has
+// The block is s[:cap(s)], whatever the length of s, so a shorter view s[:n] will
+// do. One that begins later, s[1:], or has its capacity cut, s[:n:n], is a
+// mistake: it names another block. So is a slice that the built-in append, slices.Insert or the like has
 // moved to the Go heap: its block is lost. FreeSlice panics as a.Free does,
 // where a can tell.
 func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
 // Append appends v to s, as the built-in append does, in memory from a: within
 // s's capacity if v fits, else in a larger block that takes the place of s's. A
-// nil or empty s gets its first block. s must come from [MakeSlice], Append or
-// [Clone] with the same a, whole; v may be any slice, s itself included.
+// nil or empty s gets its first block. s must come from [MakeSlice],
+// [MakeSliceCap], Append, [Grow] or [Clone] with the same a, whole or with its
+// length cut, s[:n], to write over what followed; v may be any slice, s itself
+// included.
 //
 // On success s is no longer valid and the result is the caller's until
 // [FreeSlice]. On an error the result is s, unchanged and still the caller's, so
@@ -124,33 +143,60 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("Append")
 	}
+	old := blockOf(s)
+
+	// v may lie in s's own block, which enlarge is about to replace.
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) - uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+	aliased := at < uintptr(len(old))
+
 	n := uint(len(s)) + uint(len(v))
+	r, err := enlarge(a, s, n)
+	if err != nil {
+		return s, err
+	}
+	if aliased {
+		v = elements[T](blockOf(r)[at:], len(v))
+	}
+	copy(r[len(s):n], v)
+	return r[:n], nil
+}
+
+// Grow makes room for n more elements: it returns s with the same length and
+// elements and a capacity of at least len(s)+n, as slices.Grow does. Appending n
+// elements then neither fails nor moves them. If the room is there already the
+// result is s itself. Ownership, errors and the size of the block are as for
+// [Append].
+//
+// It panics if n is negative or, like [New], if T holds a Go pointer.
+func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Grow")
+	}
+	arg.AtLeast("Grow", "n", n, 0)
+	if n <= cap(s)-len(s) {
+		return s, nil
+	}
+	return enlarge(a, s, uint(len(s))+uint(n))
+}
+
+// enlarge returns s in a block with room for n elements, which are more than its
+// capacity; s itself with an error.
+func enlarge[T any](a Allocator, s []T, n uint) ([]T, error) {
 	size, err := sizeOfN[T](n)
 	if err != nil {
 		return s, err
 	}
-	old := blockOf(s)
-	capacity := n
+	old, capacity := blockOf(s), n
 	if elem := sizeOf[T](); elem > 0 {
 		size = GoodSize(a, max(size, grownBytes(len(old))))
 		size -= size % elem
 		capacity = uint(size / elem)
 	}
-
-	// v may lie in s's own block, which Realloc is about to replace.
-	at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) - uintptr(unsafe.Pointer(unsafe.SliceData(s)))
-	aliased := at < uintptr(len(old))
-
 	b, err := Realloc(a, old, size, alignOf[T]())
 	if err != nil {
 		return s, err
 	}
-	if aliased {
-		v = elements[T](b[at:], len(v))
-	}
-	r := elements[T](b, int(capacity))[:n]
-	copy(r[len(s):], v)
-	return r, nil
+	return elements[T](b, int(capacity))[:len(s)], nil
 }
 
 // grownBytes returns the size to which Append would like to grow a block of the
@@ -184,10 +230,11 @@ func Clone[T any](a Allocator, s []T) ([]T, error) {
 	return c, nil
 }
 
-// CloneString returns a copy of s in a block from a. It is an ordinary string,
-// the caller's until [FreeString] with the same a; substrings of it are views
-// that die with it. An empty string takes no memory. The error is a's.
-func CloneString(a Allocator, s string) (string, error) {
+// CloneString returns a copy of s, which is text or bytes, in a block from a. It
+// is an ordinary string, the caller's until [FreeString] with the same a;
+// substrings of it are views that die with it. An empty string takes no memory.
+// The error is a's.
+func CloneString[S string | []byte](a Allocator, s S) (string, error) {
 	b, err := a.Alloc(len(s), 1)
 	if err != nil {
 		return "", err

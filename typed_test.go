@@ -169,6 +169,80 @@ func TestClone(t *testing.T) {
 	}
 }
 
+func TestMakeSliceCap(t *testing.T) {
+	a := alloctest.New(t)
+	s := freehold.Must(freehold.MakeSliceCap[point](a, 2, 5))
+	if len(s) != 2 || cap(s) != 5 {
+		t.Errorf("len %d, cap %d", len(s), cap(s))
+	}
+	for i, p := range s[:5] {
+		if p != (point{}) {
+			t.Errorf("element %d is %v", i, p)
+		}
+	}
+	first := &s[0]
+	s = freehold.Must(freehold.Append(a, s, point{}, point{}, point{}))
+	if len(s) != 5 || &s[0] != first {
+		t.Error("Append within the capacity moved the slice")
+	}
+	freehold.FreeSlice(a, s[:1]) // whole, whatever its length
+	for _, n := range []int{0, 3} {
+		empty := freehold.Must(freehold.MakeSliceCap[byte](a, 0, n))
+		if empty == nil || len(empty) != 0 || cap(empty) != n {
+			t.Errorf("len %d, cap %d, want 0 and %d", len(empty), cap(empty), n)
+		}
+		freehold.FreeSlice(a, empty)
+	}
+	wantPanic(t, "freehold: MakeSliceCap: n -1, want 0 or more", func() { freehold.MakeSliceCap[int](a, -1, 3) })
+	wantPanic(t, "freehold: MakeSliceCap: capacity 2, want 3 or more", func() { freehold.MakeSliceCap[int](a, 3, 2) })
+	wantPanic(t, "freehold: MakeSliceCap[string]: ...", func() { freehold.MakeSliceCap[string](a, 0, 0) })
+}
+
+func TestGrow(t *testing.T) {
+	for kind, a := range growers(t) {
+		s := freehold.Must(freehold.Grow(a, []int32(nil), 10))
+		if len(s) != 0 || cap(s) < 10 {
+			t.Fatalf("%s: len %d, cap %d", kind, len(s), cap(s))
+		}
+		first := unsafe.SliceData(s)
+		for i := range 10 {
+			s = freehold.Must(freehold.Append(a, s, int32(i)))
+		}
+		if unsafe.SliceData(s) != first {
+			t.Errorf("%s: Append moved a slice that was grown for it", kind)
+		}
+		if r := freehold.Must(freehold.Grow(a, s, cap(s)-len(s))); unsafe.SliceData(r) != first || cap(r) != cap(s) {
+			t.Errorf("%s: Grow moved a slice that had the room", kind)
+		}
+		s = freehold.Must(freehold.Grow(a, s, 5000))
+		if len(s) != 10 || cap(s) < 5010 {
+			t.Errorf("%s: len %d, cap %d", kind, len(s), cap(s))
+		}
+		for i, v := range s {
+			if v != int32(i) {
+				t.Errorf("%s: element %d is %d", kind, i, v)
+			}
+		}
+		if r, err := freehold.Grow(a, s, math.MaxInt); !errors.Is(err, freehold.ErrOutOfMemory) || unsafe.SliceData(r) != unsafe.SliceData(s) || len(r) != len(s) {
+			t.Errorf("%s: Grow of more than an int can hold: %v", kind, err)
+		}
+		wantPanic(t, "freehold: Grow: n -1, want 0 or more", func() { freehold.Grow(a, s, -1) })
+		wantPanic(t, "freehold: Grow[string]: ...", func() { freehold.Grow(a, []string{}, 0) })
+		freehold.FreeSlice(a, s)
+	}
+}
+
+func TestCloneStringOfBytes(t *testing.T) {
+	a := alloctest.New(t)
+	b := []byte("bytes")
+	s := freehold.Must(freehold.CloneString(a, b))
+	clear(b)
+	if s != "bytes" {
+		t.Errorf("%q", s)
+	}
+	freehold.FreeString(a, s)
+}
+
 func TestCloneString(t *testing.T) {
 	a := alloctest.New(t)
 	for _, s := range []string{"", "a", "héllo", strings.Repeat("long", 10000)} {
@@ -442,6 +516,27 @@ func TestEveryFailureIsReturned(t *testing.T) {
 			s, err := freehold.MakeSlice[point](a, 10)
 			if (s == nil) != (err != nil) {
 				t.Errorf("MakeSlice: %v, %v", s, err)
+			}
+			freehold.FreeSlice(a, s)
+			return err
+		}},
+		{"MakeSliceCap", func(t *testing.T, a freehold.Allocator) error {
+			s, err := freehold.MakeSliceCap[point](a, 1, 10)
+			if (s == nil) != (err != nil) {
+				t.Errorf("MakeSliceCap: %v, %v", s, err)
+			}
+			freehold.FreeSlice(a, s)
+			return err
+		}},
+		{"Grow", func(t *testing.T, a freehold.Allocator) error {
+			s, err := freehold.Append(a, []int(nil), 1, 2, 3)
+			for range 3 {
+				if err == nil {
+					s, err = freehold.Grow(a, s, 2*cap(s))
+				}
+			}
+			if len(s) != 0 && !slices.Equal(s, []int{1, 2, 3}) {
+				t.Errorf("Grow: %v, %v", s, err)
 			}
 			freehold.FreeSlice(a, s)
 			return err
