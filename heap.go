@@ -104,6 +104,7 @@ func NewHeap(o *HeapOptions) *Heap {
 		WholePages: o.WholePages,
 		HugePages:  o.HugePages,
 	})
+	register(h)
 	return h
 }
 
@@ -183,6 +184,7 @@ func (h *Heap) Close() {
 	if h.shared {
 		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")
 	}
+	unregister(h)
 	h.h.Close()
 }
 
