@@ -5,7 +5,6 @@
 //	if err != nil {
 //		return err // this build has no cgo
 //	}
-//	defer func() { err = errors.Join(err, heap.Close()) }() // names a leak
 //
 // It is for programs that must share a heap with C code, for a program that
 // moves to freehold from a malloc of its own, and for comparisons. Otherwise

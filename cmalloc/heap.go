@@ -30,7 +30,8 @@ const smallBytes = 64
 // goroutine.
 //
 // All Heaps of a process share C's one heap; what each has of its own is the
-// count of its live blocks. Alloc and Free cost a call into C, 30 ns, and what
+// count of its live blocks. So there is no Close: C's heap does not end, and it
+// cannot free the blocks of one Heap. Alloc and Free cost a call into C, 30 ns, and what
 // malloc takes. Neither allocates on the Go heap, and size 0 calls nothing.
 //
 // Free of anything but a live block of this Heap, whole, is not detected. It may
@@ -99,19 +100,10 @@ func (h *Heap) Free(b []byte) {
 	h.live.add(-1)
 }
 
-// Outstanding returns how many blocks of h are live; empty ones do not count.
-// With calls in progress it may be off by as many.
-func (h *Heap) Outstanding() int { return h.live.sum() }
-
-// Close returns an error that says how many blocks of h are live, if any are:
-// they are leaks, and C cannot find them. It frees nothing and ends nothing, so
-// blocks may still be freed after it, and it may be called again.
-func (h *Heap) Close() error {
-	if n := h.Outstanding(); n != 0 {
-		return fmt.Errorf("freehold: Close of a C heap with %d blocks not freed", n)
-	}
-	return nil
-}
+// Live returns how many blocks of h are live; empty ones do not count. Those at
+// the end of a program are leaks, which C cannot find. With calls in progress it
+// may be off by as many.
+func (h *Heap) Live() int { return h.live.sum() }
 
 // Trim gives free memory back to the operating system, now, as far as malloc has
 // a way to: malloc_trim in glibc, a purge of all arenas in jemalloc, nothing

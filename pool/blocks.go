@@ -276,23 +276,10 @@ func (b *Blocks) Reset() { b.reset() }
 func (b *Blocks) Trim() { b.trim() }
 
 // Close ends the pool and all of its blocks, live or not, and gives the memory
-// back to the parent. Other goroutines must have stopped using the pool. Calls
+// back to the parent; [Blocks.Live] tells before whether any are. Other goroutines must have stopped using the pool. Calls
 // after Close panic, but for Close itself. The pool is closed before its parent:
 // Close after that of a [freehold.Heap] panics, and other calls may fault.
 func (b *Blocks) Close() { b.close() }
-
-// CloseStrict is Close if no block is live or retired. Otherwise it changes
-// nothing and returns an error that says how many there are. A second call
-// returns nil.
-func (b *Blocks) CloseStrict() error {
-	b.askParent()
-	b.collect(true)
-	if live, retired := b.count(); live+retired > 0 {
-		return fmt.Errorf("freehold: Close of a pool with %d live blocks of %d bytes and %d retired ones", live, b.bytes, retired)
-	}
-	b.close()
-	return nil
-}
 
 // refused turns the parent's error into the pool's.
 func refused(err error) error {

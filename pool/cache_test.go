@@ -54,7 +54,7 @@ func TestSecondPutIsDetected(t *testing.T) {
 						b.Free(x)
 					}
 				}
-				if n := b.Outstanding(); n != 0 {
+				if n := b.Live(); n != 0 {
 					t.Fatalf("%s, %s, %d: %d blocks are live", first, second, at, n)
 				}
 			}
@@ -116,8 +116,8 @@ func TestCachesShareBlocks(t *testing.T) {
 		case 1:
 			b.Trim()
 		}
-		if n := b.Outstanding(); n != len(live) {
-			t.Fatalf("%d outstanding, %d live", n, len(live))
+		if n := b.Live(); n != len(live) {
+			t.Fatalf("Live is %d, want %d", n, len(live))
 		}
 	}
 	b.PutBatch(mine)
@@ -167,8 +167,8 @@ func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 			t.Error("handed out twice")
 		}
 	}
-	if n != blocks-2 || b.Outstanding() != blocks {
-		t.Errorf("%d blocks, %d outstanding", n, b.Outstanding())
+	if n != blocks-2 || b.Live() != blocks {
+		t.Errorf("%d blocks, and Live is %d", n, b.Live())
 	}
 }
 
@@ -310,9 +310,7 @@ func TestManyCaches(t *testing.T) {
 	for _, c := range caches {
 		c.Close()
 	}
-	if err := b.CloseStrict(); err != nil {
-		t.Error(err)
-	}
+	closeEmpty(t, b)
 }
 
 // The number of a closed cache is the next one's.

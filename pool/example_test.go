@@ -79,7 +79,7 @@ func ExamplePool_Cache() {
 		p.X = i
 		c.Put(p)
 	}
-	fmt.Println(points.Outstanding())
+	fmt.Println(points.Live())
 	// Output: 0
 }
 

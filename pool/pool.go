@@ -76,8 +76,8 @@ func (p *Pool[T]) Owns(t *T) bool {
 // Stats is [Blocks.Stats].
 func (p *Pool[T]) Stats() Stats { return p.blocks.Stats() }
 
-// Outstanding is [Blocks.Outstanding].
-func (p *Pool[T]) Outstanding() int { return p.blocks.Outstanding() }
+// Live is [Blocks.Live].
+func (p *Pool[T]) Live() int { return p.blocks.Live() }
 
 // Reset is [Blocks.Reset].
 func (p *Pool[T]) Reset() { p.blocks.Reset() }
@@ -87,6 +87,3 @@ func (p *Pool[T]) Trim() { p.blocks.Trim() }
 
 // Close is [Blocks.Close].
 func (p *Pool[T]) Close() { p.blocks.Close() }
-
-// CloseStrict is [Blocks.CloseStrict].
-func (p *Pool[T]) CloseStrict() error { return p.blocks.CloseStrict() }

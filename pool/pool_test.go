@@ -39,7 +39,7 @@ func TestGetGivesZeros(t *testing.T) {
 		c.Put(m)
 	}
 	p.Put(nil)
-	if n := p.Outstanding(); n != 0 {
+	if n := p.Live(); n != 0 {
 		t.Errorf("%d live", n)
 	}
 }
@@ -394,8 +394,8 @@ func (m *poolModel) step(op byte, arg int) {
 			m.live, m.order = map[*node]uint64{}, nil
 		}
 	}
-	if n := m.p.Outstanding(); n != len(m.live) {
-		m.t.Fatalf("%d outstanding, %d live", n, len(m.live))
+	if n := m.p.Live(); n != len(m.live) {
+		m.t.Fatalf("Live is %d, want %d", n, len(m.live))
 	}
 	for _, h := range m.dead {
 		if _, ok := m.p.Lookup(h); ok {
@@ -412,9 +412,7 @@ func (m *poolModel) finish() {
 	for _, n := range m.order {
 		m.p.Put(n)
 	}
-	if err := m.p.CloseStrict(); err != nil {
-		m.t.Error(err)
-	}
+	closeEmpty(m.t, m.p)
 }
 
 func TestOneOfTwoPutHandlesAtOncePanics(t *testing.T) {
@@ -436,7 +434,7 @@ func TestOneOfTwoPutHandlesAtOncePanics(t *testing.T) {
 			t.Fatalf("both panic: %t", a)
 		}
 	}
-	if n := p.Outstanding(); n != 0 {
+	if n := p.Live(); n != 0 {
 		t.Errorf("%d live", n)
 	}
 }

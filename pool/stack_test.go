@@ -206,7 +206,7 @@ func TestPutHandleHasOneWinner(t *testing.T) {
 			t.Fatalf("round %d: %v", i, a)
 		}
 	}
-	if n := p.Outstanding(); n != 0 {
+	if n := p.Live(); n != 0 {
 		t.Errorf("%d live", n)
 	}
 }
@@ -240,7 +240,7 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 					mistake(b, src, guilty)
 					wantPanic(t, func() { b.PutBatch(src) }, name)
 				}
-				if n := b.Outstanding(); n != blocks-want {
+				if n := b.Live(); n != blocks-want {
 					t.Errorf("%s at %d: %d blocks are live", name, guilty, n)
 				}
 				continue

@@ -29,9 +29,9 @@ func (b *Blocks) Stats() Stats {
 	}
 }
 
-// Outstanding returns how many blocks are live: handed out, and neither put
-// back nor retired. It costs what Stats does.
-func (b *Blocks) Outstanding() int {
+// Live returns how many blocks are live: handed out, and neither put back nor
+// retired. It costs what Stats does. After Close it is 0.
+func (b *Blocks) Live() int {
 	live, _ := b.count()
 	return live
 }

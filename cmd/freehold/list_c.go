@@ -1,6 +1,10 @@
 package main
 
-import "github.com/freehold-go/freehold"
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold"
+)
 
 var (
 	libcContender     = cContender("libc")
@@ -22,8 +26,17 @@ func cContender(name string) contender {
 				get:     func() (*offNode, error) { return freehold.New[offNode](h) },
 				put:     func(p *offNode) { freehold.Free(h, p) },
 				bytes:   func() int64 { return int64(h.Stats().Allocated) },
-				closing: h.Close,
+				closing: func() error { return allFreed(name, h.Live()) },
 			}, nil
 		},
 	}
+}
+
+// allFreed returns an error if an allocator counts live nodes after the last one
+// was freed.
+func allFreed(allocator string, live int) error {
+	if live != 0 {
+		return fmt.Errorf("every node is freed, yet %s counts %d", allocator, live)
+	}
+	return nil
 }

@@ -20,7 +20,9 @@ var poolContender = contender{
 				return int64(st.Live * st.BlockBytes)
 			},
 			closing: func() error {
-				if err := p.CloseStrict(); err != nil {
+				live := p.Live()
+				p.Close()
+				if err := allFreed("the pool", live); err != nil {
 					return err
 				}
 				return closeHeap(h)

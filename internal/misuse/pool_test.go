@@ -136,9 +136,6 @@ var poolPrograms = []program{
 	{"Close of a pool after Close of its heap", always(panics("after Close")),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); w.heap.Close() }),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); p.Close(); w.heap.Close() })},
-	{"CloseStrict of a pool after Close of its heap", always(panics("after Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { p.Retire(get(p)); w.heap.Close(); w.err = p.CloseStrict() }),
-		inPool(func(w *world, p *pool.Pool[value]) { p.Retire(get(p)); w.err = p.CloseStrict(); w.heap.Close() })},
 	{"Close of Blocks after Close of their heap", always(panics("after Close")),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); w.heap.Close() }),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); p.Close(); w.heap.Close() })},
@@ -219,9 +216,6 @@ var poolPrograms = []program{
 			}
 			atOnce(use, use)
 		})},
-	{"CloseStrict of a pool with live values", always(fails("1 live blocks of 64 bytes")),
-		func(w *world) { p := pool.New[value](w.a, nil); get(p); w.err = p.CloseStrict() },
-		func(w *world) { p := pool.New[value](w.a, nil); p.Put(get(p)); w.err = p.CloseStrict() }},
 	{"more blocks than a pool may have", always(refuses),
 		func(w *world) {
 			p := pool.New[value](w.a, &pool.Options{MaxBlocks: 1})
