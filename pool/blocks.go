@@ -22,13 +22,13 @@ import (
 
 // Options sets up [Blocks] and [Pool]; nil means all defaults.
 type Options struct {
-	// MaxBlocks is a hard limit on the blocks that the pool has, in use or not.
-	// 0 means none; negative is a panic.
+	// MaxBlocks is a hard limit on the blocks that the pool has, in use or not:
+	// Stats.Blocks never passes it. 0 means none; negative is a panic.
 	MaxBlocks int
 
 	// MaxBytes is a hard limit, in bytes, on what the pool holds from its
-	// parent at any moment, its bookkeeping included. 0 means none; negative is
-	// a panic.
+	// parent at any moment, its bookkeeping included: Stats.Reserved never
+	// passes it. 0 means none; negative is a panic.
 	MaxBytes int
 }
 
@@ -142,8 +142,8 @@ func (b *Blocks) setChunk() {
 	b.chunkMask = -(uintptr(1) << b.shift)
 }
 
-// BlockBytes returns the bytes in a block.
-func (b *Blocks) BlockBytes() int { return b.bytes }
+// BlockSize returns how many bytes a block has.
+func (b *Blocks) BlockSize() int { return b.bytes }
 
 // Alloc implements [freehold.Allocator]: a block, of which the caller sees the
 // first size bytes. A size or an alignment that is larger than the pool's is an

@@ -32,6 +32,20 @@ func wantPanic(t *testing.T, call func(), parts ...string) {
 	call()
 }
 
+// Stats speaks of one block by its size, and of all by sums.
+func TestStats(t *testing.T) {
+	b := newBlocks(t, 100, 8, &pool.Options{MaxBlocks: 50, MaxBytes: 1 << 20})
+	for range 3 {
+		freehold.Must(b.Alloc(10, 8))
+	}
+	b.Retire(freehold.Must(b.Alloc(100, 8)))
+	s := b.Stats()
+	want := pool.Stats{BlockSize: 100, Live: 3, LiveBytes: 300, Retired: 1, Blocks: 50, MaxBlocks: 50, Chunks: 1, Reserved: s.Reserved, MaxBytes: 1 << 20}
+	if s != want || s.Reserved < 50*104 || b.BlockSize() != 100 {
+		t.Errorf("%+v, want %+v", s, want)
+	}
+}
+
 // closeEmpty closes a pool in which no block is live.
 func closeEmpty(t *testing.T, p interface {
 	Live() int
@@ -102,7 +116,7 @@ func TestSizesThatThePoolDoesNotHaveAreOutOfMemory(t *testing.T) {
 			t.Errorf("Alloc(%d, %d): %v", c.size, c.align, err)
 		}
 	}
-	if s := b.Stats(); s.ReservedBytes != 0 {
+	if s := b.Stats(); s.Reserved != 0 {
 		t.Errorf("%+v for nothing", s)
 	}
 }
@@ -123,7 +137,7 @@ func TestLimits(t *testing.T) {
 				blocks = append(blocks, r)
 			}
 			s := b.Stats()
-			if s.Live != len(blocks) || s.Live != s.Blocks || o.MaxBlocks > 0 && s.Live != o.MaxBlocks || o.MaxBytes > 0 && s.ReservedBytes > o.MaxBytes || s.Live == 0 {
+			if s.Live != len(blocks) || s.Live != s.Blocks || o.MaxBlocks > 0 && s.Live != o.MaxBlocks || o.MaxBytes > 0 && s.Reserved > o.MaxBytes || s.Live == 0 {
 				t.Errorf("%+v: %+v with %d blocks", o, s, len(blocks))
 			}
 			b.PutBatch(blocks)
@@ -187,7 +201,7 @@ func TestEveryParentFailure(t *testing.T) {
 			b.Free(r)
 		}
 		b.Trim()
-		if s := b.Stats(); s.ReservedBytes != 0 || s.Blocks != 0 {
+		if s := b.Stats(); s.Reserved != 0 || s.Blocks != 0 {
 			t.Errorf("after %d allocations and Trim: %+v", n, s)
 		}
 		b.Close()
@@ -247,7 +261,7 @@ func TestResetKeepsTheMemory(t *testing.T) {
 	b.Retire(blocks[0])
 	before := b.Stats()
 	b.Reset()
-	if s := b.Stats(); s.Live != 0 || s.Retired != 0 || s.ReservedBytes != before.ReservedBytes {
+	if s := b.Stats(); s.Live != 0 || s.Retired != 0 || s.Reserved != before.Reserved {
 		t.Errorf("%+v, before %+v", s, before)
 	}
 	again := make([][]byte, before.Blocks)
@@ -259,7 +273,7 @@ func TestResetKeepsTheMemory(t *testing.T) {
 		}
 		seen[&r[0]] = true
 	}
-	if s := b.Stats(); s.ReservedBytes != before.ReservedBytes {
+	if s := b.Stats(); s.Reserved != before.Reserved {
 		t.Errorf("%+v, before %+v", s, before)
 	}
 }
@@ -282,7 +296,7 @@ func TestTrimGivesBackWhatIsFree(t *testing.T) {
 	freehold.Must(b.GetBatch(blocks[1:]))
 	b.PutBatch(blocks)
 	b.Trim()
-	if s := b.Stats(); s.ReservedBytes != 0 {
+	if s := b.Stats(); s.Reserved != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -296,7 +310,7 @@ func TestBoundsMayBeReached(t *testing.T) {
 		t.Errorf("Resize of 10 bytes to 64: %v", ok)
 	}
 	b.Free(r)
-	one := newBlocks(t, 64, 8, &pool.Options{MaxBytes: b.Stats().ReservedBytes})
+	one := newBlocks(t, 64, 8, &pool.Options{MaxBytes: b.Stats().Reserved})
 	if x, err := one.Alloc(64, 8); err != nil {
 		t.Error(err)
 	} else {

@@ -235,7 +235,7 @@ func TestTrimUnderACache(t *testing.T) {
 	c.Close()
 	back.Close()
 	b.Trim()
-	if s := b.Stats(); s.ReservedBytes != 0 || s.Live != 0 {
+	if s := b.Stats(); s.Reserved != 0 || s.Live != 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -335,13 +335,13 @@ func TestStatesStayWhileACacheIsOpen(t *testing.T) {
 	kept := func(when string) {
 		t.Helper()
 		mine := get(c, 64) // all that it has
-		full := b.Stats().ReservedBytes
+		full := b.Stats().Reserved
 		if chunk == 0 {
 			chunk = full
 		}
 		b.PutBatch(mine)
 		b.Trim()
-		if s := b.Stats(); full != chunk || s.Chunks != 0 || s.ReservedBytes != chunk-64<<10 {
+		if s := b.Stats(); full != chunk || s.Chunks != 0 || s.Reserved != chunk-64<<10 {
 			t.Errorf("%s: %d bytes, and after Trim %+v", when, full, s)
 		}
 		wantPanic(t, func() { c.Put(mine[63]) }, "not of this pool")
@@ -351,7 +351,7 @@ func TestStatesStayWhileACacheIsOpen(t *testing.T) {
 	other.Close()
 	kept("with one cache closed")
 	c.Close()
-	if s := b.Stats(); s.ReservedBytes != 0 {
+	if s := b.Stats(); s.Reserved != 0 {
 		t.Errorf("after the last Close %+v", s)
 	}
 }

@@ -56,7 +56,7 @@ func TestTrimTakesRetiredBlocks(t *testing.T) {
 	}
 	g.Leave()
 	b.Trim()
-	if s := b.Stats(); s.Retired != 0 || s.ReservedBytes != 0 {
+	if s := b.Stats(); s.Retired != 0 || s.Reserved != 0 {
 		t.Errorf("after the guard left: %+v", s)
 	}
 }

@@ -4,12 +4,15 @@ package pool
 
 // Stats is a snapshot of a pool.
 type Stats struct {
-	BlockBytes    int // in a block, without what it is rounded up by
-	Blocks        int // that the pool has, in use or not
-	Live          int // handed out and not put back
-	Retired       int // waiting for guards to leave
-	Chunks        int // of the parent's memory
-	ReservedBytes int // from the parent: chunks and what is known of their blocks
+	BlockSize int // bytes in a block, without what it is rounded up by
+	Live      int // blocks handed out, and neither put back nor retired
+	LiveBytes int // Live * BlockSize
+	Retired   int // blocks that wait for guards to leave
+	Blocks    int // blocks in all chunks: live, retired and free
+	MaxBlocks int // the limit of Blocks; 0 if there is none
+	Chunks    int // chunks from the parent
+	Reserved  int // bytes from the parent: chunks and their metadata
+	MaxBytes  int // the limit of Reserved; 0 if there is none
 }
 
 // Stats returns the pool's figures. Get and Put count nothing for it: the call
@@ -20,12 +23,15 @@ func (b *Blocks) Stats() Stats {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	return Stats{
-		BlockBytes:    b.bytes,
-		Blocks:        b.central.blocks,
-		Live:          live,
-		Retired:       retired,
-		Chunks:        len(b.central.chunks),
-		ReservedBytes: b.central.bytes,
+		BlockSize: b.bytes,
+		Live:      live,
+		LiveBytes: live * b.bytes,
+		Retired:   retired,
+		Blocks:    b.central.blocks,
+		MaxBlocks: b.limits.MaxBlocks,
+		Chunks:    len(b.central.chunks),
+		Reserved:  b.central.bytes,
+		MaxBytes:  b.limits.MaxBytes,
 	}
 }
 

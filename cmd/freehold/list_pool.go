@@ -13,12 +13,9 @@ var poolContender = contender{
 		h := freehold.NewHeap(nil)
 		p := pool.New[offNode](h, nil)
 		return &offList{
-			get: p.Get,
-			put: p.Put,
-			bytes: func() int64 {
-				st := p.Stats()
-				return int64(st.Live * st.BlockBytes)
-			},
+			get:   p.Get,
+			put:   p.Put,
+			bytes: func() int64 { return int64(p.Stats().LiveBytes) },
 			closing: func() error {
 				live := p.Live()
 				p.Close()
