@@ -50,13 +50,13 @@ type Options struct {
 // the assembly of fast_amd64.s it is 16.
 type Blocks struct {
 	table     atomic.Pointer[table]
-	chunkMask uintptr                                      // of an address: its chunk's base
-	recip     uint64                                       // 2^64 / stride, rounded up
-	zero      uintptr                                      // bytes of a block that get clears: 0, or a multiple of 8
-	stacks    pin.Table[stack]                             // of each processor
-	stride    uintptr                                      // bytes from block to block
-	room      uint64                                       // entries that a stack may hold
-	caches    atomic.Pointer[[]atomic.Pointer[BlockCache]] // at their numbers
+	chunkMask uintptr                                       // of an address: its chunk's base
+	recip     uint64                                        // 2^64 / stride, rounded up
+	zero      uintptr                                       // bytes of a block that get clears: 0, or a multiple of 8
+	stacks    pin.Table[stack]                              // of each processor
+	stride    uintptr                                       // bytes from block to block
+	room      uint64                                        // entries that a stack may hold
+	caches    atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
 
 	shift   uint // a chunk has 1<<shift bytes, at a multiple of that
 	bytes   int  // bytes in a block, at most stride
@@ -133,7 +133,7 @@ func (b *Blocks) init(parent freehold.Allocator, bytes, align int, o *Options, c
 	}
 	b.stacks.Init(&noStack)
 	b.table.Store(newTable(0))
-	b.caches.Store(new([]atomic.Pointer[BlockCache]))
+	b.caches.Store(new([]atomic.Pointer[BlocksCache]))
 }
 
 // setChunk works out what follows from shift.

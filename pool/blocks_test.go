@@ -253,7 +253,7 @@ func TestBlocksOnOtherStacksAreFoundAtTheLimit(t *testing.T) {
 
 func TestResetKeepsTheMemory(t *testing.T) {
 	b := newBlocks(t, 64, 64, nil)
-	c := b.Cache()
+	c := b.NewCache()
 	defer c.Close()
 	freehold.Must(c.Get())
 	blocks := make([][]byte, 3000)
@@ -323,7 +323,7 @@ func TestBoundsMayBeReached(t *testing.T) {
 func TestLive(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r, q := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
-	c := b.Cache()
+	c := b.NewCache()
 	x := freehold.Must(c.Get())
 	want := func(n int) {
 		t.Helper()
@@ -348,7 +348,7 @@ func TestLive(t *testing.T) {
 func TestCallsAfterClosePanic(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r := freehold.Must(b.Alloc(64, 8))
-	c := b.Cache()
+	c := b.NewCache()
 	freehold.Must(c.Get())
 	b.Close()
 	b.Close()
@@ -359,7 +359,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 		func() { b.Resize(r, 8) },
 		func() { b.Reset() },
 		func() { b.Trim() },
-		func() { b.Cache() },
+		func() { b.NewCache() },
 		func() { b.GetBatch([][]byte{nil}) },
 		func() { c.Get() },
 		func() { c.Put(r) },
@@ -371,7 +371,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 
 func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 	b := newBlocks(t, 24, 8, nil)
-	c := b.Cache()
+	c := b.NewCache()
 	r, q := freehold.Must(c.Get()), freehold.Must(c.Get())
 	c.Put(q)
 	c.Close()
@@ -384,7 +384,7 @@ func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 func TestMistakesSayWhatWasWrong(t *testing.T) {
 	b := newBlocks(t, 24, 8, &pool.Options{MaxBlocks: 4})
 	r, q, s := freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8))
-	c := b.Cache()
+	c := b.NewCache()
 	defer c.Close()
 	b.Retire(s)
 	b.Free(q)
@@ -457,7 +457,7 @@ func TestStress(t *testing.T) {
 	for g := range 6 {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(g)))
-			cache := b.Cache()
+			cache := b.NewCache()
 			defer cache.Close()
 			var mine [][]byte
 			for range rounds {

@@ -24,7 +24,7 @@ import (
 	"unsafe"
 )
 
-// BlockCache is free blocks of a [Blocks] for one goroutine at a time, which
+// BlocksCache is free blocks of a [Blocks] for one goroutine at a time, which
 // takes and puts them without asking who else is there. It holds up to 128
 // blocks that nobody else can have, and must not be copied. A pair of Get and
 // Put of 64 B takes 2 ns if what was taken last is put first, 10 in another
@@ -32,7 +32,7 @@ import (
 // BenchmarkCacheOrder).
 //
 // What it detects it detects as its pool does, at the call.
-type BlockCache struct {
+type BlocksCache struct {
 	_ noCopy
 
 	// Only the owner writes these two. Others read them to find out whether a
@@ -77,17 +77,17 @@ const _ = uint(places - fullStackBlocks - 1)
 var sentinel state
 
 // open makes c a cache of b.
-func (c *BlockCache) open(b *Blocks) {
+func (c *BlocksCache) open(b *Blocks) {
 	c.blocks, c.bytes, c.room = b, b.bytes, int(b.room)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	b.mustBeOpen("Cache")
+	b.mustBeOpen("NewCache")
 	c.number = b.enroll(c)
 	c.forget()
 }
 
 // enroll gives c a number. central.mu is held.
-func (b *Blocks) enroll(c *BlockCache) state {
+func (b *Blocks) enroll(c *BlocksCache) state {
 	b.central.caches++
 	all := *b.caches.Load()
 	for i := 1; i < len(all); i++ {
@@ -99,7 +99,7 @@ func (b *Blocks) enroll(c *BlockCache) state {
 	if i > maxCaches {
 		panic("freehold: a pool of 16 million caches")
 	}
-	more := make([]atomic.Pointer[BlockCache], 2*i)
+	more := make([]atomic.Pointer[BlocksCache], 2*i)
 	for j := range all {
 		more[j].Store(all[j].Load())
 	}
@@ -111,7 +111,7 @@ func (b *Blocks) enroll(c *BlockCache) state {
 const maxCaches = 1<<(32-placeBits) - 1
 
 // eachCache calls f for the open caches. central.mu is held.
-func (b *Blocks) eachCache(f func(*BlockCache)) {
+func (b *Blocks) eachCache(f func(*BlocksCache)) {
 	all := *b.caches.Load()
 	for i := range all {
 		if c := all[i].Load(); c != nil {
@@ -121,7 +121,7 @@ func (b *Blocks) eachCache(f func(*BlockCache)) {
 }
 
 // cacheOf returns the cache that st names, nil if that is closed.
-func (b *Blocks) cacheOf(st state) *BlockCache {
+func (b *Blocks) cacheOf(st state) *BlocksCache {
 	all := *b.caches.Load()
 	if i := int(st >> placeBits); i < len(all) {
 		return all[i].Load()
@@ -130,16 +130,16 @@ func (b *Blocks) cacheOf(st state) *BlockCache {
 }
 
 // has reports whether the block at addr with the state st is in the cache.
-func (c *BlockCache) has(st state, addr uintptr) bool {
+func (c *BlocksCache) has(st state, addr uintptr) bool {
 	place := st & places
 	return place <= c.top.load()&places && c.entries[place].addr.load() == addr
 }
 
 // len returns how many blocks are in the cache.
-func (c *BlockCache) len() int { return int(c.top.load() & places) }
+func (c *BlocksCache) len() int { return int(c.top.load() & places) }
 
 // forget makes the cache an empty one that remembers nothing.
-func (c *BlockCache) forget() {
+func (c *BlocksCache) forget() {
 	c.top.store(c.number << placeBits)
 	for i := range c.entries {
 		e := &c.entries[i]
@@ -149,7 +149,7 @@ func (c *BlockCache) forget() {
 }
 
 // set makes e the entry at a place.
-func (c *BlockCache) set(place int, e entry) {
+func (c *BlocksCache) set(place int, e entry) {
 	st := stateAt(e.state)
 	st.store(c.number<<placeBits + state(place))
 	c.entries[place].addr.store(e.addr)
@@ -158,7 +158,7 @@ func (c *BlockCache) set(place int, e entry) {
 
 // refill gets Get a block where there is none at the top. It leaves its address
 // in that entry, and the top one too high, as if it had been there.
-func (c *BlockCache) refill() error {
+func (c *BlocksCache) refill() error {
 	c.mustBeOpen()
 	if at := c.len(); at > 0 {
 		c.top.dec()
@@ -178,7 +178,7 @@ func (c *BlockCache) refill() error {
 }
 
 // put is Put of any block but the one that was handed out last, and of nil.
-func (c *BlockCache) put(p unsafe.Pointer) {
+func (c *BlocksCache) put(p unsafe.Pointer) {
 	if p == nil {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *BlockCache) put(p unsafe.Pointer) {
 }
 
 // giveOldest gives the n lowest blocks back.
-func (c *BlockCache) giveOldest(n int) {
+func (c *BlocksCache) giveOldest(n int) {
 	all := c.len()
 	c.top.store(c.top - state(n))
 	var oldest [fullStackBlocks]entry
@@ -225,14 +225,14 @@ func (c *BlockCache) giveOldest(n int) {
 	c.blocks.giveBack(oldest[:moved])
 }
 
-func (c *BlockCache) mustBeOpen() {
+func (c *BlocksCache) mustBeOpen() {
 	if c.closed {
 		panic("freehold: a Cache was used after its Close")
 	}
 }
 
 // close gives the blocks back.
-func (c *BlockCache) close() {
+func (c *BlocksCache) close() {
 	if c.closed {
 		return
 	}
@@ -262,21 +262,21 @@ func (b *Blocks) giveSides() {
 	}
 }
 
-// Cache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its
+// NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its
 // blocks back; one that is dropped without Close keeps them until the pool's
 // Reset or Close. While one is open, Trim keeps what it knows of the blocks in
 // the chunks that it gives back, for the next chunks.
-func (b *Blocks) Cache() *BlockCache {
-	c := &BlockCache{}
+func (b *Blocks) NewCache() *BlocksCache {
+	c := &BlocksCache{}
 	c.open(b)
 	return c
 }
 
 // Get returns a block, contents undefined, with the errors of Alloc.
-func (c *BlockCache) Get() (block []byte, err error) {
+func (c *BlocksCache) Get() (block []byte, err error) {
 	e := &c.entries[uint8(c.top)]
 	if *e.state != c.top {
-		if err = orRefill(c, (*BlockCache).refill); err != nil {
+		if err = orRefill(c, (*BlocksCache).refill); err != nil {
 			return
 		}
 	}
@@ -286,17 +286,17 @@ func (c *BlockCache) Get() (block []byte, err error) {
 
 // Put frees a block of the pool, wherever it was taken. It panics as
 // [Blocks.Free] does.
-func (c *BlockCache) Put(r []byte) {
+func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.state.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
 		c.top.inc()
 	} else {
-		orPutBytes(c, r, (*BlockCache).putBytes)
+		orPutBytes(c, r, (*BlocksCache).putBytes)
 	}
 }
 
-func (c *BlockCache) putBytes(r []byte) {
+func (c *BlocksCache) putBytes(r []byte) {
 	if len(r) > 0 {
 		c.blocks.mustBeWhole("Put", r)
 		c.put(unsafe.Pointer(unsafe.SliceData(r)))
@@ -305,21 +305,21 @@ func (c *BlockCache) putBytes(r []byte) {
 
 // Close gives the cache's free blocks back to the pool. Get and Put panic from
 // then on.
-func (c *BlockCache) Close() { c.close() }
+func (c *BlocksCache) Close() { c.close() }
 
 // Cache is free values of a [Pool] for one goroutine at a time, which gets and
 // puts them without asking who else is there. It holds up to 128 values that
-// nobody else can have, and must not be copied. It costs what [BlockCache] does.
+// nobody else can have, and must not be copied. It costs what [BlocksCache] does.
 //
 // What it detects it detects as its pool does, at the call.
-type Cache[T any] struct{ cache BlockCache }
+type Cache[T any] struct{ cache BlocksCache }
 
 // Get returns a zero T, with the errors of [Pool.Get].
 func (c *Cache[T]) Get() (t *T, err error) {
 	s := &c.cache
 	e := &s.entries[uint8(s.top)]
 	if *e.state != s.top {
-		if err = orRefill(s, (*BlockCache).refill); err != nil {
+		if err = orRefill(s, (*BlocksCache).refill); err != nil {
 			return
 		}
 	}
@@ -340,7 +340,7 @@ func (c *Cache[T]) Put(t *T) {
 		s.top.inc()
 		e.state.age()
 	} else {
-		orPut(s, unsafe.Pointer(t), (*BlockCache).put)
+		orPut(s, unsafe.Pointer(t), (*BlocksCache).put)
 	}
 }
 
@@ -353,8 +353,8 @@ func (c *Cache[T]) Close() { c.cache.close() }
 // counts for less with it. Cache.Put is as large as may be: go test -gcflags=-m
 // says whether it still goes in.
 
-func orRefill(c *BlockCache, f func(*BlockCache) error) error { return f(c) }
+func orRefill(c *BlocksCache, f func(*BlocksCache) error) error { return f(c) }
 
-func orPut(c *BlockCache, p unsafe.Pointer, f func(*BlockCache, unsafe.Pointer)) { f(c, p) }
+func orPut(c *BlocksCache, p unsafe.Pointer, f func(*BlocksCache, unsafe.Pointer)) { f(c, p) }
 
-func orPutBytes(c *BlockCache, r []byte, f func(*BlockCache, []byte)) { f(c, r) }
+func orPutBytes(c *BlocksCache, r []byte, f func(*BlocksCache, []byte)) { f(c, r) }

@@ -11,7 +11,7 @@ import (
 )
 
 // get takes n blocks from a cache.
-func get(c *pool.BlockCache, n int) [][]byte {
+func get(c *pool.BlocksCache, n int) [][]byte {
 	blocks := make([][]byte, n)
 	for i := range blocks {
 		blocks[i] = freehold.Must(c.Get())
@@ -23,7 +23,7 @@ func get(c *pool.BlockCache, n int) [][]byte {
 // handed out, or one before, or one whose place in the cache has been taken.
 func TestSecondPutIsDetected(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
-	own, other := b.Cache(), b.Cache()
+	own, other := b.NewCache(), b.NewCache()
 	defer own.Close()
 	defer other.Close()
 	puts := map[string]func([]byte){"own": own.Put, "other": other.Put, "pool": b.Free, "retire": b.Retire}
@@ -67,7 +67,7 @@ func TestSecondPutIsDetected(t *testing.T) {
 func TestCachesShareBlocks(t *testing.T) {
 	const blocks = 600
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
-	caches := []*pool.BlockCache{b.Cache(), b.Cache(), b.Cache()}
+	caches := []*pool.BlocksCache{b.NewCache(), b.NewCache(), b.NewCache()}
 	r := rand.New(rand.NewPCG(1, 2))
 	live := map[*byte]bool{}
 	var mine [][]byte
@@ -112,7 +112,7 @@ func TestCachesShareBlocks(t *testing.T) {
 		case 0:
 			i := r.IntN(len(caches))
 			caches[i].Close()
-			caches[i] = b.Cache()
+			caches[i] = b.NewCache()
 		case 1:
 			b.Trim()
 		}
@@ -133,7 +133,7 @@ func TestCachesShareBlocks(t *testing.T) {
 
 func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
-	c := b.Cache()
+	c := b.NewCache()
 	defer c.Close()
 	blocks := get(c, 3)
 	for i := range blocks {
@@ -149,7 +149,7 @@ func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 	const blocks = 256
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
-	c := b.Cache()
+	c := b.NewCache()
 	mine := get(c, blocks)
 	for _, r := range mine[:128] {
 		c.Put(r)
@@ -174,7 +174,7 @@ func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 
 func TestCacheAfterReset(t *testing.T) {
 	p := newPool[node](t, nil)
-	c := p.Cache()
+	c := p.NewCache()
 	defer c.Close()
 	n, m := freehold.Must(c.Get()), freehold.Must(c.Get())
 	h := p.Handle(n)
@@ -202,7 +202,7 @@ func TestTrimUnderACache(t *testing.T) {
 	defer h.Close()
 	b := pool.NewBlocks(h, 64, 8, nil)
 	defer b.Close()
-	c, back := b.Cache(), b.Cache()
+	c, back := b.NewCache(), b.NewCache()
 	const blocks = 5000
 	again := 0
 	seen := map[*byte]bool{}
@@ -218,7 +218,7 @@ func TestTrimUnderACache(t *testing.T) {
 			back.Put(mine[blocks-1-i])
 		}
 		back.Close()
-		back = b.Cache()
+		back = b.NewCache()
 		held := freehold.Must(c.Get())
 		b.Trim()
 		for _, x := range mine[1:20] {
@@ -243,7 +243,7 @@ func TestTrimUnderACache(t *testing.T) {
 // A pool that is closed gives back all that it kept for its caches.
 func TestCloseUnderACache(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil) // the parent fails the test for leaks
-	c := b.Cache()
+	c := b.NewCache()
 	for _, x := range get(c, 5000) {
 		b.Free(x)
 	}
@@ -254,7 +254,7 @@ func TestCloseUnderACache(t *testing.T) {
 
 func TestCacheAtTheLimit(t *testing.T) {
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 100})
-	c, other := b.Cache(), b.Cache()
+	c, other := b.NewCache(), b.NewCache()
 	defer c.Close()
 	defer other.Close()
 	mine := get(c, 100)
@@ -274,7 +274,7 @@ func TestCacheAtTheLimit(t *testing.T) {
 
 func TestHandlesOfCachedValues(t *testing.T) {
 	p := newPool[node](t, nil)
-	c, other := p.Cache(), p.Cache()
+	c, other := p.NewCache(), p.NewCache()
 	defer c.Close()
 	defer other.Close()
 	for _, put := range []func(*node){c.Put, other.Put, p.Put, p.Retire} {
@@ -297,9 +297,9 @@ func TestHandlesOfCachedValues(t *testing.T) {
 
 func TestManyCaches(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
-	caches := make([]*pool.BlockCache, 300)
+	caches := make([]*pool.BlocksCache, 300)
 	for i := range caches {
-		caches[i] = b.Cache()
+		caches[i] = b.NewCache()
 	}
 	for i, c := range caches {
 		r := freehold.Must(c.Get())
@@ -316,10 +316,10 @@ func TestManyCaches(t *testing.T) {
 // The number of a closed cache is the next one's.
 func TestCacheNumbersAreUsedAgain(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
-	b.Cache().Close()
+	b.NewCache().Close()
 	before := b.CacheNumbers()
 	for range 100 {
-		b.Cache().Close()
+		b.NewCache().Close()
 	}
 	if after := b.CacheNumbers(); after != before {
 		t.Errorf("%d numbers for one cache at a time, and %d before", after, before)
@@ -330,7 +330,7 @@ func TestCacheNumbersAreUsedAgain(t *testing.T) {
 // keeps them, for the next chunks, until the last cache is closed.
 func TestStatesStayWhileACacheIsOpen(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
-	c, other := b.Cache(), b.Cache()
+	c, other := b.NewCache(), b.NewCache()
 	chunk := 0
 	kept := func(when string) {
 		t.Helper()

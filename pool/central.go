@@ -179,7 +179,7 @@ func (b *Blocks) reset() {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen("Reset")
-	b.eachCache((*BlockCache).forget)
+	b.eachCache((*BlocksCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
 			st := b.state(c, i)
@@ -226,7 +226,7 @@ func (b *Blocks) close() {
 		return
 	}
 	b.central.closed = true
-	b.eachCache((*BlockCache).forget)
+	b.eachCache((*BlocksCache).forget)
 	b.central.caches = 0
 	b.stacks.Clear()
 	b.release(func(*chunk) bool { return true })

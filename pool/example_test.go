@@ -64,11 +64,11 @@ func ExampleBlocks_GetBatch() {
 	// Output: 10 freehold: out of memory: the pool has its 10 blocks
 }
 
-func ExamplePool_Cache() {
+func ExamplePool_NewCache() {
 	points := pool.New[Point](freehold.Default(), nil)
 	defer points.Close()
 
-	c := points.Cache() // for this goroutine
+	c := points.NewCache() // for this goroutine
 	defer c.Close()
 	for i := range 3 {
 		p, err := c.Get()

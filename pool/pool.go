@@ -60,9 +60,9 @@ func (p *Pool[T]) Retire(t *T) {
 // operations.
 func (p *Pool[T]) Enter() Guard { return p.blocks.Enter() }
 
-// Cache returns an empty cache; see [Cache]. Its Close gives its values back;
+// NewCache returns an empty cache; see [Cache]. Its Close gives its values back;
 // one that is dropped without Close keeps them until the pool's Reset or Close.
-func (p *Pool[T]) Cache() *Cache[T] {
+func (p *Pool[T]) NewCache() *Cache[T] {
 	c := &Cache[T]{}
 	c.cache.open(&p.blocks)
 	return c

@@ -62,8 +62,8 @@ func BenchmarkPair(b *testing.B) {
 			k.Free(o)
 		}
 	})
-	b.Run("blockcache", func(b *testing.B) {
-		c := k.Cache()
+	b.Run("blockscache", func(b *testing.B) {
+		c := k.NewCache()
 		defer c.Close()
 		for range b.N {
 			o, err := c.Get()
@@ -88,7 +88,7 @@ func pairs(b *testing.B, p *pool.Pool[object]) {
 }
 
 func cachePairs(b *testing.B, p *pool.Pool[object]) {
-	c := p.Cache()
+	c := p.NewCache()
 	defer c.Close()
 	for range b.N {
 		o, err := c.Get()
@@ -177,7 +177,7 @@ func BenchmarkCacheOrder(b *testing.B) {
 		inOrder[i] = i
 	}
 	order := func(b *testing.B, order []int) {
-		c := p.Cache()
+		c := p.NewCache()
 		defer c.Close()
 		values := make([]*object, len(order))
 		for n := 0; n < b.N; n += len(order) {
@@ -196,7 +196,7 @@ func BenchmarkCacheOrder(b *testing.B) {
 		const batch = 64
 		over := make(chan []*object, 16)
 		go func() {
-			c := p.Cache()
+			c := p.NewCache()
 			defer c.Close()
 			defer close(over)
 			for n := 0; n < b.N; n += batch {
@@ -207,7 +207,7 @@ func BenchmarkCacheOrder(b *testing.B) {
 				over <- values
 			}
 		}()
-		c := p.Cache()
+		c := p.NewCache()
 		defer c.Close()
 		for values := range over {
 			for _, v := range values {

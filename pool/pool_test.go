@@ -26,7 +26,7 @@ func newPool[T any](t testing.TB, o *pool.Options) *pool.Pool[T] {
 
 func TestGetGivesZeros(t *testing.T) {
 	p := newPool[node](t, nil)
-	c := p.Cache()
+	c := p.NewCache()
 	defer c.Close()
 	for range 300 {
 		n, m := freehold.Must(p.Get()), freehold.Must(c.Get())
@@ -156,7 +156,7 @@ func TestHandleOfClosedPool(t *testing.T) {
 // Peers: a double free hands the same block out twice.
 func TestDoubleFreeHandsNothingOutTwice(t *testing.T) {
 	p := newPool[node](t, nil)
-	c := p.Cache()
+	c := p.NewCache()
 	defer c.Close()
 	for _, put := range []func(*node){p.Put, c.Put} {
 		for _, again := range []func(*node){p.Put, c.Put, p.Retire} {
@@ -304,7 +304,7 @@ func FuzzPool(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		p := pool.New[node](alloctest.New(t), &pool.Options{MaxBlocks: 300})
-		m := poolModel{t: t, p: p, c: p.Cache(), live: map[*node]uint64{}}
+		m := poolModel{t: t, p: p, c: p.NewCache(), live: map[*node]uint64{}}
 		for ; len(prog) >= 2; prog = prog[2:] {
 			m.step(prog[0], int(prog[1]))
 		}
@@ -388,7 +388,7 @@ func (m *poolModel) step(op byte, arg int) {
 	case 11:
 		if arg%2 == 0 {
 			m.c.Close()
-			m.c = m.p.Cache()
+			m.c = m.p.NewCache()
 		} else if arg%16 == 1 {
 			m.p.Reset()
 			m.live, m.order = map[*node]uint64{}, nil

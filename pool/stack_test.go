@@ -225,7 +225,7 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 			},
 		} {
 			b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
-			c := b.Cache()
+			c := b.NewCache()
 			src := get(c, 64) // all that it has
 			src = append(src, make([][]byte, blocks-len(src))...)
 			freehold.Must(b.GetBatch(src[64:]))

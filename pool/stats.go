@@ -53,7 +53,7 @@ func (b *Blocks) count() (live, retired int) {
 			}
 		}
 	}
-	b.eachCache(func(c *BlockCache) { live -= c.len() })
+	b.eachCache(func(c *BlocksCache) { live -= c.len() })
 	b.limbo.mu.Lock()
 	defer b.limbo.mu.Unlock()
 	return max(live, 0), b.limbo.retired

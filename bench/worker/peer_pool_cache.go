@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-var objects = pool.New[object](freehold.NewHeap(nil), nil).Cache()
+var objects = pool.New[object](freehold.NewHeap(nil), nil).NewCache()
 
 // An object, whatever the size: these rows run loads of 64 B.
 func alloc(int) (block, error)  { return objects.Get() }

@@ -140,65 +140,65 @@ var poolPrograms = []program{
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); w.heap.Close() }),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); p.Close(); w.heap.Close() })},
 	{"use of a pool's Cache after its Close", always(panics("a Cache was used after its Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Close(); c.Get() }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Close(); c.Get() }),
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c := p.Cache()
+			c := p.NewCache()
 			c.Put(freehold.Must(c.Get()))
 			c.Close()
 			c.Close()
 		})},
 	{"Put into a Cache, and then into its pool", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := get(p); c.Put(v); p.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Put(get(p)); p.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := get(p); c.Put(v); p.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(get(p)); p.Put(get(p)) })},
 	{"Put into a Cache twice", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); c.Put(v); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Put(freehold.Must(c.Get())); c.Put(nil) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Put(v); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); c.Put(nil) })},
 	{"Put into a pool, and then into the Cache that it came from", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); p.Put(v); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); p.Put(freehold.Must(c.Get())); c.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Put(v); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); p.Put(freehold.Must(c.Get())); c.Put(get(p)) })},
 	{"Put into one Cache, and then into another", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c, d := p.Cache(), p.Cache()
+			c, d := p.NewCache(), p.NewCache()
 			v := freehold.Must(c.Get())
 			d.Put(v)
 			c.Put(v)
 		}),
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c, d := p.Cache(), p.Cache()
+			c, d := p.NewCache(), p.NewCache()
 			d.Put(freehold.Must(c.Get()))
 			c.Put(freehold.Must(d.Get()))
 		})},
 	{"Retire of a value of a Cache, and then Put into that", always(panics("the block was retired before")),
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c := p.Cache()
+			c := p.NewCache()
 			v := freehold.Must(c.Get())
 			p.Retire(v)
 			c.Put(v)
 		}),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); p.Retire(freehold.Must(c.Get())) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); p.Retire(freehold.Must(c.Get())) })},
 	{"Put into the Cache of another pool", always(panics("the memory is not of this pool")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).Cache(); c.Get(); c.Put(get(p)) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Get(); c.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).NewCache(); c.Get(); c.Put(get(p)) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); c.Put(get(p)) })},
 	{"Put into a pool's Cache after its Close", always(panics("a Cache was used after its Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); c.Close(); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); c.Close(); p.Put(v) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); p.Put(v) })},
 	{"Get from a Cache after Close of its pool", always(panics("after Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Put(freehold.Must(c.Get())); p.Close(); c.Get() }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); p.Close(); c.Get() }),
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c := p.Cache()
+			c := p.NewCache()
 			c.Put(freehold.Must(c.Get()))
 			p.Close()
 			c.Close()
 		})},
 	{"Put into a Cache after Close of its pool", always(panics("after Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); p.Close(); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Put(freehold.Must(c.Get())); p.Close() })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Close(); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); p.Close() })},
 	{"Put into a Cache of a value from before Reset of its pool", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); v := freehold.Must(c.Get()); p.Reset(); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.Cache(); c.Get(); p.Reset(); c.Put(freehold.Must(c.Get())) })},
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Reset(); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); p.Reset(); c.Put(freehold.Must(c.Get())) })},
 	{"use of one Cache of a pool by two goroutines", caught{race: races},
 		inPool(func(w *world, p *pool.Pool[value]) {
-			c := p.Cache()
+			c := p.NewCache()
 			use := func() {
 				for range 10 {
 					c.Get()
@@ -208,7 +208,7 @@ var poolPrograms = []program{
 		}),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			use := func() {
-				c := p.Cache()
+				c := p.NewCache()
 				defer c.Close()
 				for range 10 {
 					c.Get()

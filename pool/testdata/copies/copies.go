@@ -4,10 +4,10 @@ package copies
 
 import "github.com/freehold-go/freehold/pool"
 
-func copies(b *pool.Blocks, c *pool.BlockCache, p *pool.Pool[int], q *pool.Cache[int]) {
+func copies(b *pool.Blocks, c *pool.BlocksCache, p *pool.Pool[int], q *pool.Cache[int]) {
 	blocks := *b
-	blockCache := *c
+	blocksCache := *c
 	values := *p
 	cache := *q
-	_, _, _, _ = &blocks, &blockCache, &values, &cache
+	_, _, _, _ = &blocks, &blocksCache, &values, &cache
 }
