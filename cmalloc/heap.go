@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // maxBytes is more than an address space has, and not so much that a size and
@@ -51,7 +52,7 @@ func New() (*Heap, error) {
 // tells no reason.
 func (h *Heap) Alloc(size, align int) ([]byte, error) {
 	if !askable(size, align) {
-		return odd(size, align)
+		return odd("cmalloc.Heap.Alloc", size, align)
 	}
 	return h.block(alloc(uintptr(size), uintptr(align)), size, align)
 }
@@ -61,7 +62,7 @@ func (h *Heap) Alloc(size, align int) ([]byte, error) {
 // after all, but for jemalloc's.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 	if !askable(size, align) {
-		return odd(size, align)
+		return odd("cmalloc.Heap.Zeroed", size, align)
 	}
 	return h.block(zeroed(uintptr(size), uintptr(align)), size, align)
 }
@@ -73,9 +74,8 @@ func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 // library's realloc, which might, is not called; large blocks that realloc would
 // remap are copied by [freehold.Realloc].
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
+	arg.AtLeast("cmalloc.Heap.Resize", "size", size, 0)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
 	case size == 0:
 		h.Free(b)
 		return []byte{}, true
@@ -136,13 +136,10 @@ func askable(size, align int) bool {
 
 // odd is where arguments end that C is not asked with: mistakes, nothing, and
 // more than there can be.
-func odd(size, align int) ([]byte, error) {
-	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: Alloc of %d bytes", size))
-	case align <= 0 || align&(align-1) != 0:
-		panic(fmt.Sprintf("freehold: Alloc with alignment %d, which is no power of two", align))
-	case size == 0:
+func odd(call string, size, align int) ([]byte, error) {
+	arg.AtLeast(call, "size", size, 0)
+	arg.Align(call, align)
+	if size == 0 {
 		return []byte{}, nil
 	}
 	return nil, outOfMemory(size, align)

@@ -62,6 +62,28 @@ func TestNewSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+func TestArgumentsAreChecked(t *testing.T) {
+	h := newHeap(t)
+	b := freehold.Must(h.Alloc(8, 8))
+	defer h.Free(b)
+	for want, call := range map[string]func(){
+		"freehold: cmalloc.Heap.Alloc: size -1, want 0 or more":           func() { h.Alloc(-1, 8) },
+		"freehold: cmalloc.Heap.Alloc: alignment 3, want a power of two":  func() { h.Alloc(8, 3) },
+		"freehold: cmalloc.Heap.Zeroed: size -1, want 0 or more":          func() { h.Zeroed(-1, 8) },
+		"freehold: cmalloc.Heap.Zeroed: alignment 0, want a power of two": func() { h.Zeroed(0, 0) },
+		"freehold: cmalloc.Heap.Resize: size -1, want 0 or more":          func() { h.Resize(b, -1) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("the panic is %v, want %q", got, want)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
 func TestIsNoOwner(t *testing.T) {
 	if _, ok := freehold.Allocator(new(cmalloc.Heap)).(freehold.Owner); ok {
 		t.Error("a Heap says that it knows its blocks, which C does not")

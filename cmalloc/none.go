@@ -12,7 +12,7 @@ import (
 )
 
 // missing is why this build has no Heap; nil if it has.
-var missing = fmt.Errorf("freehold: this build has no C malloc, which needs a Unix, a C compiler and CGO_ENABLED=1: %w", errors.ErrUnsupported)
+var missing = fmt.Errorf("freehold: cmalloc.New: this build has no C malloc, which needs a Unix, a C compiler and CGO_ENABLED=1: %w", errors.ErrUnsupported)
 
 func alloc(size, align uintptr) unsafe.Pointer  { panic(missing.Error()) }
 func zeroed(size, align uintptr) unsafe.Pointer { panic(missing.Error()) }

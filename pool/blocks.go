@@ -12,10 +12,12 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"reflect"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/epoch"
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -58,10 +60,11 @@ type Blocks struct {
 	room      uint64                                        // entries that a stack may hold
 	caches    atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
 
-	shift   uint // a chunk has 1<<shift bytes, at a multiple of that
-	bytes   int  // bytes in a block, at most stride
-	align   int  // of blocks; stride is a multiple of it
-	counted bool // blocks have generations
+	shift   uint         // a chunk has 1<<shift bytes, at a multiple of that
+	bytes   int          // bytes in a block, at most stride
+	align   int          // of blocks; stride is a multiple of it
+	counted bool         // blocks have generations
+	of      reflect.Type // of the values, nil if there is none
 
 	stateShift uint // a state has 1<<stateShift bytes, with the generation
 
@@ -84,43 +87,39 @@ const (
 	fullStackBlocks = 128       // two batches
 )
 
-// NewBlocks returns a pool of blocks of the given bytes, 1 to 16 MiB, each at a
+// NewBlocks returns a pool of blocks of size bytes, 1 to 16 MiB, each at a
 // multiple of align, with memory from parent. Blocks are rounded up to a
 // multiple of align, and of 8. It takes no memory before the first block. Close
 // gives it back. Parent must outlive the pool.
 //
 // It panics for other sizes, and if align is no power of two or above 16 MiB.
-func NewBlocks(parent freehold.Allocator, bytes, align int, o *Options) *Blocks {
+func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
 	b := &Blocks{}
-	b.init(parent, bytes, align, o, false)
+	b.init("pool.NewBlocks", parent, size, align, o, nil)
 	return b
 }
 
-func (b *Blocks) init(parent freehold.Allocator, bytes, align int, o *Options, counted bool) {
+// init makes b a pool of blocks, of values of type of if that is not nil.
+func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o *Options, of reflect.Type) {
 	if o != nil {
 		b.limits = *o
 	}
-	switch {
-	case bytes <= 0 || bytes > maxBlockBytes:
-		panic(fmt.Sprintf("freehold: a pool of blocks of %d bytes", bytes))
-	case align <= 0 || align&(align-1) != 0 || align > maxBlockBytes:
-		panic(fmt.Sprintf("freehold: a pool of blocks at multiples of %d", align))
-	case b.limits.MaxBlocks < 0:
-		panic(fmt.Sprintf("freehold: a pool of at most %d blocks", b.limits.MaxBlocks))
-	case b.limits.MaxBytes < 0:
-		panic(fmt.Sprintf("freehold: a pool of at most %d bytes", b.limits.MaxBytes))
-	}
+	arg.Range(call, "block size", size, 1, maxBlockBytes)
+	arg.Range(call, "alignment", align, 1, maxBlockBytes)
+	arg.Align(call, align)
+	arg.AtLeast(call, "Options.MaxBlocks", b.limits.MaxBlocks, 0)
+	arg.AtLeast(call, "Options.MaxBytes", b.limits.MaxBytes, 0)
 	unit := max(align, minStrideBytes)
-	stride := (bytes + unit - 1) &^ (unit - 1)
-	b.parent, b.bytes, b.align, b.counted = parent, bytes, align, counted
+	stride := (size + unit - 1) &^ (unit - 1)
+	b.parent, b.bytes, b.align, b.of, b.counted = parent, size, align, of, of != nil
 	b.stride = uintptr(stride)
 	b.stateShift = stateShift
-	if counted {
+	if b.counted {
 		b.zero, b.stateShift = b.stride, countedShift
 	}
 	b.recip = math.MaxUint64/uint64(stride) + 1
 	b.room = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1
-	b.misfit = fmt.Errorf("%w: a pool of blocks of %d bytes at multiples of %d has none that large", freehold.ErrOutOfMemory, bytes, align)
+	b.misfit = fmt.Errorf("%w: a pool of blocks of %d bytes at multiples of %d has none that large", freehold.ErrOutOfMemory, size, align)
 
 	b.shift = uint(bits.Len(uint(max(minChunkBytes, minChunkBlocks*stride) - 1)))
 	if n := b.limits.MaxBlocks; n > 0 && n < 1<<b.shift/stride {
@@ -152,8 +151,8 @@ func (b *Blocks) BlockSize() int { return b.bytes }
 func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align) }
 
 func (b *Blocks) alloc(size, align int) ([]byte, error) {
-	if uint(size-1) >= uint(b.bytes) || uint(align-1) >= uint(b.align) || align&(align-1) != 0 {
-		return b.noBlock(size, align)
+	if !b.fits(size, align) {
+		return b.noBlock("pool.Blocks.Alloc", size, align)
 	}
 	p, err := b.get()
 	if err != nil {
@@ -162,13 +161,16 @@ func (b *Blocks) alloc(size, align int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), size), nil
 }
 
-// noBlock answers a request for which no block is needed or none is right.
-func (b *Blocks) noBlock(size, align int) ([]byte, error) {
+// fits reports whether a block serves the request.
+func (b *Blocks) fits(size, align int) bool {
+	return uint(size-1) < uint(b.bytes) && uint(align-1) < uint(b.align) && align&(align-1) == 0
+}
+
+// noBlock answers a request that a block does not fit.
+func (b *Blocks) noBlock(call string, size, align int) ([]byte, error) {
+	arg.AtLeast(call, "size", size, 0)
+	arg.Align(call, align)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: Alloc of %d bytes", size))
-	case align <= 0 || align&(align-1) != 0:
-		panic(fmt.Sprintf("freehold: Alloc at multiples of %d, which is no power of two", align))
 	case size == 0:
 		return []byte{}, nil
 	case b.misfit == nil:
@@ -179,7 +181,10 @@ func (b *Blocks) noBlock(size, align int) ([]byte, error) {
 
 // Zeroed implements [freehold.Allocator]. It clears the size bytes.
 func (b *Blocks) Zeroed(size, align int) ([]byte, error) {
-	z, err := b.Alloc(size, align)
+	if !b.fits(size, align) {
+		return b.noBlock("pool.Blocks.Zeroed", size, align)
+	}
+	z, err := fast.alloc(b, size, align)
 	clear(z)
 	return z, err
 }
@@ -187,16 +192,16 @@ func (b *Blocks) Zeroed(size, align int) ([]byte, error) {
 // Resize implements [freehold.Allocator]. It succeeds up to the size of the
 // pool's blocks. It panics if r is no live block.
 func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
+	const call = "pool.Blocks.Resize"
+	arg.AtLeast(call, "size", size, 0)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
 	case size == 0:
 		b.Free(r)
 		return []byte{}, true
 	case len(r) == 0:
 		return nil, false
 	}
-	b.mustBeLive("Resize", r)
+	b.mustBeLive(call, r)
 	if size > b.bytes {
 		return nil, false
 	}
@@ -212,7 +217,7 @@ func (b *Blocks) free(r []byte) {
 	if len(r) == 0 && (cap(r) == 0 || b.chunkOf(addrOf(r)) == nil) {
 		return
 	}
-	b.mustBeWhole("Free", r)
+	b.mustBeWhole("pool.Blocks.Free", r)
 	b.put(unsafe.Pointer(unsafe.SliceData(r)))
 }
 
@@ -268,18 +273,18 @@ func (b *Blocks) PutBatch(src [][]byte) {
 // Reset makes all blocks free, live ones too, and keeps the memory. Nobody may
 // be using the pool, its caches or its blocks meanwhile. Handles to values that
 // were live say that they are gone.
-func (b *Blocks) Reset() { b.reset() }
+func (b *Blocks) Reset() { b.reset("pool.Blocks.Reset") }
 
 // Trim gives the chunks in which no block is live or in a Cache back to the
 // parent. Retired blocks that no guard protects any more are free then. It
 // stops the world for some 50 microseconds to empty the processors' stacks.
-func (b *Blocks) Trim() { b.trim() }
+func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 
 // Close ends the pool and all of its blocks, live or not, and gives the memory
 // back to the parent; [Blocks.Live] tells before whether any are. Other goroutines must have stopped using the pool. Calls
 // after Close panic, but for Close itself. The pool is closed before its parent:
 // Close after that of a [freehold.Heap] panics, and other calls may fault.
-func (b *Blocks) Close() { b.close() }
+func (b *Blocks) Close() { b.close("pool.Blocks.Close") }
 
 // refused turns the parent's error into the pool's.
 func refused(err error) error {

@@ -350,21 +350,40 @@ func TestCallsAfterClosePanic(t *testing.T) {
 	r := freehold.Must(b.Alloc(64, 8))
 	c := b.NewCache()
 	freehold.Must(c.Get())
+	p := pool.New[node](alloctest.New(t), nil)
+	n := freehold.Must(p.Get())
+	d := p.NewCache()
+	freehold.Must(d.Get())
 	b.Close()
 	b.Close()
-	for _, call := range []func(){
-		func() { b.Alloc(64, 8) },
-		func() { b.Free(r) },
-		func() { b.Retire(r) },
-		func() { b.Resize(r, 8) },
-		func() { b.Reset() },
-		func() { b.Trim() },
-		func() { b.NewCache() },
-		func() { b.GetBatch([][]byte{nil}) },
-		func() { c.Get() },
-		func() { c.Put(r) },
+	p.Close()
+	for name, call := range map[string]func(){
+		"pool.Blocks.Alloc":    func() { b.Alloc(64, 8) },
+		"pool.Blocks.Free":     func() { b.Free(r) },
+		"pool.Blocks.Retire":   func() { b.Retire(r) },
+		"pool.Blocks.Resize":   func() { b.Resize(r, 8) },
+		"pool.Blocks.Reset":    func() { b.Reset() },
+		"pool.Blocks.Trim":     func() { b.Trim() },
+		"pool.Blocks.NewCache": func() { b.NewCache() },
+		"pool.Blocks.GetBatch": func() { b.GetBatch([][]byte{nil}) },
+		"pool.BlocksCache.Get": func() { c.Get() },
+		"pool.BlocksCache.Put": func() { c.Put(r) },
 	} {
-		wantPanic(t, call, "after Close")
+		wantPanic(t, call, "freehold: "+name+": the pool of 64-byte blocks was used after Close")
+	}
+	for name, call := range map[string]func(){
+		"pool.Pool.Get":       func() { p.Get() },
+		"pool.Pool.Put":       func() { p.Put(n) },
+		"pool.Pool.PutHandle": func() { p.PutHandle(pool.HandleAt[node](n)) },
+		"pool.Pool.Handle":    func() { p.Handle(n) },
+		"pool.Pool.Retire":    func() { p.Retire(n) },
+		"pool.Pool.Reset":     func() { p.Reset() },
+		"pool.Pool.Trim":      func() { p.Trim() },
+		"pool.Pool.NewCache":  func() { p.NewCache() },
+		"pool.Cache.Get":      func() { d.Get() },
+		"pool.Cache.Put":      func() { d.Put(n) },
+	} {
+		wantPanic(t, call, "freehold: "+name+": the pool of pool_test.node was used after Close")
 	}
 	c.Close()
 }
@@ -376,9 +395,16 @@ func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 	c.Put(q)
 	c.Close()
 	c.Close()
-	wantPanic(t, func() { c.Get() }, "Cache was used after its Close")
-	wantPanic(t, func() { c.Put(r) }, "Cache was used after its Close")
+	wantPanic(t, func() { c.Get() }, "freehold: pool.BlocksCache.Get: a cache of the pool of 24-byte blocks was used after its Close")
+	wantPanic(t, func() { c.Put(r) }, "freehold: pool.BlocksCache.Put: a cache of the pool of 24-byte blocks was used after its Close")
 	b.Free(r)
+
+	p := newPool[node](t, nil)
+	d := p.NewCache()
+	n := freehold.Must(d.Get())
+	d.Close()
+	wantPanic(t, func() { d.Get() }, "freehold: pool.Cache.Get: a cache of the pool of pool_test.node was used after its Close")
+	wantPanic(t, func() { d.Put(n) }, "freehold: pool.Cache.Put: a cache of the pool of pool_test.node was used after its Close")
 }
 
 func TestMistakesSayWhatWasWrong(t *testing.T) {
@@ -405,26 +431,44 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		{foreign, "not of this pool"},
 		{unsafe.Slice(&r[0], 25), "is no block"},
 	} {
-		wantPanic(t, func() { b.Free(m.block) }, m.want)
-		wantPanic(t, func() { c.Put(m.block) }, m.want)
-		wantPanic(t, func() { b.Retire(m.block) }, m.want)
+		block := fmt.Sprintf(": block %p, pool of 24-byte blocks: ", m.block)
+		wantPanic(t, func() { b.Free(m.block) }, "freehold: pool.Blocks.Free"+block, m.want)
+		wantPanic(t, func() { b.PutBatch([][]byte{m.block}) }, "freehold: pool.Blocks.Free"+block, m.want)
+		wantPanic(t, func() { c.Put(m.block) }, "freehold: pool.BlocksCache.Put"+block, m.want)
+		wantPanic(t, func() { b.Retire(m.block) }, "freehold: pool.Blocks.Retire"+block, m.want)
 	}
 	b.Free(r)
 }
 
-func TestNewPanics(t *testing.T) {
-	for _, call := range []func(){
-		func() { pool.NewBlocks(freehold.Default(), 0, 8, nil) },
-		func() { pool.NewBlocks(freehold.Default(), -1, 8, nil) },
-		func() { pool.NewBlocks(freehold.Default(), 1<<24+1, 8, nil) },
-		func() { pool.NewBlocks(freehold.Default(), 8, 0, nil) },
-		func() { pool.NewBlocks(freehold.Default(), 8, 24, nil) },
-		func() { pool.NewBlocks(freehold.Default(), 8, 1<<25, nil) },
-		func() { pool.NewBlocks(freehold.Default(), 8, 8, &pool.Options{MaxBlocks: -1}) },
-		func() { pool.NewBlocks(freehold.Default(), 8, 8, &pool.Options{MaxBytes: -1}) },
-		func() { pool.New[string](freehold.Default(), nil) },
+func TestArgumentsAreChecked(t *testing.T) {
+	heap := freehold.Default()
+	b := newBlocks(t, 24, 8, nil)
+	r := freehold.Must(b.Alloc(24, 8))
+	defer b.Free(r)
+	type named struct {
+		key  int
+		name struct{ first string }
+	}
+	for want, call := range map[string]func(){
+		"pool.NewBlocks: block size 0, want 1 to 16777216":           func() { pool.NewBlocks(heap, 0, 8, nil) },
+		"pool.NewBlocks: block size -1, want 1 to 16777216":          func() { pool.NewBlocks(heap, -1, 8, nil) },
+		"pool.NewBlocks: block size 16777217, want 1 to 16777216":    func() { pool.NewBlocks(heap, 1<<24+1, 8, nil) },
+		"pool.NewBlocks: alignment 0, want 1 to 16777216":            func() { pool.NewBlocks(heap, 8, 0, nil) },
+		"pool.NewBlocks: alignment 24, want a power of two":          func() { pool.NewBlocks(heap, 8, 24, nil) },
+		"pool.NewBlocks: alignment 33554432, want 1 to 16777216":     func() { pool.NewBlocks(heap, 8, 1<<25, nil) },
+		"pool.NewBlocks: Options.MaxBlocks -1, want 0 or more":       func() { pool.NewBlocks(heap, 8, 8, &pool.Options{MaxBlocks: -1}) },
+		"pool.NewBlocks: Options.MaxBytes -1, want 0 or more":        func() { pool.NewBlocks(heap, 8, 8, &pool.Options{MaxBytes: -1}) },
+		"pool.New: Options.MaxBytes -2, want 0 or more":              func() { pool.New[int](heap, &pool.Options{MaxBytes: -2}) },
+		"pool.New: block size 16777217, want 1 to 16777216":          func() { pool.New[[1<<24 + 1]byte](heap, nil) },
+		"pool.New[string]: it is a string, which points":             func() { pool.New[string](heap, nil) },
+		"pool.New[named]: field name.first is a string, which point": func() { pool.New[named](heap, nil) },
+		"pool.Blocks.Alloc: size -1, want 0 or more":                 func() { b.Alloc(-1, 8) },
+		"pool.Blocks.Alloc: alignment 3, want a power of two":        func() { b.Alloc(8, 3) },
+		"pool.Blocks.Zeroed: size -1, want 0 or more":                func() { b.Zeroed(-1, 8) },
+		"pool.Blocks.Zeroed: alignment 0, want a power of two":       func() { b.Zeroed(0, 0) },
+		"pool.Blocks.Resize: size -1, want 0 or more":                func() { b.Resize(r, -1) },
 	} {
-		wantPanic(t, call)
+		wantPanic(t, call, "freehold: "+want)
 	}
 }
 

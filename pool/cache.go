@@ -22,6 +22,8 @@ package pool
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // BlocksCache is free blocks of a [Blocks] for one goroutine at a time, which
@@ -77,17 +79,17 @@ const _ = uint(places - fullStackBlocks - 1)
 var sentinel state
 
 // open makes c a cache of b.
-func (c *BlocksCache) open(b *Blocks) {
+func (c *BlocksCache) open(call string, b *Blocks) {
 	c.blocks, c.bytes, c.room = b, b.bytes, int(b.room)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	b.mustBeOpen("NewCache")
-	c.number = b.enroll(c)
+	b.mustBeOpen(call)
+	c.number = b.enroll(call, c)
 	c.forget()
 }
 
 // enroll gives c a number. central.mu is held.
-func (b *Blocks) enroll(c *BlocksCache) state {
+func (b *Blocks) enroll(call string, c *BlocksCache) state {
 	b.central.caches++
 	all := *b.caches.Load()
 	for i := 1; i < len(all); i++ {
@@ -97,7 +99,7 @@ func (b *Blocks) enroll(c *BlocksCache) state {
 	}
 	i := max(len(all), 1)
 	if i > maxCaches {
-		panic("freehold: a pool of 16 million caches")
+		arg.Panicf(call, "the pool of %s has %d open caches", b.contents(), maxCaches)
 	}
 	more := make([]atomic.Pointer[BlocksCache], 2*i)
 	for j := range all {
@@ -159,13 +161,13 @@ func (c *BlocksCache) set(place int, e entry) {
 // refill gets Get a block where there is none at the top. It leaves its address
 // in that entry, and the top one too high, as if it had been there.
 func (c *BlocksCache) refill() error {
-	c.mustBeOpen()
+	c.mustBeOpen(c.getCall())
 	if at := c.len(); at > 0 {
 		c.top.dec()
-		freedTwice(uintptr(c.entries[at].addr))
+		c.blocks.misused(c.getCall(), uintptr(c.entries[at].addr), freedTwice)
 	}
 	var batch [fullStackBlocks / 2]entry
-	n, err := c.blocks.take(batch[:c.room/2])
+	n, err := c.blocks.take(c.getCall(), batch[:c.room/2])
 	if err != nil {
 		return err
 	}
@@ -184,12 +186,12 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	}
 	b, addr := c.blocks, uintptr(p)
 	if c.len() >= c.room {
-		c.mustBeOpen()
+		c.mustBeOpen(c.putCall())
 		c.giveOldest(c.room / 2)
 	}
 	st := b.stateOf(addr)
 	if !b.isLive(st, addr) {
-		b.misused("Put", addr, "")
+		b.misused(c.putCall(), addr, "")
 	}
 	if b.counted {
 		st.age()
@@ -223,12 +225,6 @@ func (c *BlocksCache) giveOldest(n int) {
 		}
 	}
 	c.blocks.giveBack(oldest[:moved])
-}
-
-func (c *BlocksCache) mustBeOpen() {
-	if c.closed {
-		panic("freehold: a Cache was used after its Close")
-	}
 }
 
 // close gives the blocks back.
@@ -268,7 +264,7 @@ func (b *Blocks) giveSides() {
 // the chunks that it gives back, for the next chunks.
 func (b *Blocks) NewCache() *BlocksCache {
 	c := &BlocksCache{}
-	c.open(b)
+	c.open("pool.Blocks.NewCache", b)
 	return c
 }
 
@@ -298,7 +294,7 @@ func (c *BlocksCache) Put(r []byte) {
 
 func (c *BlocksCache) putBytes(r []byte) {
 	if len(r) > 0 {
-		c.blocks.mustBeWhole("Put", r)
+		c.blocks.mustBeWhole("pool.BlocksCache.Put", r)
 		c.put(unsafe.Pointer(unsafe.SliceData(r)))
 	}
 }

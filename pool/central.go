@@ -37,9 +37,9 @@ type central struct {
 
 // take moves up to len(out) free blocks to out. It returns at least one, or
 // the error that kept it from making a chunk.
-func (b *Blocks) take(out []entry) (int, error) {
+func (b *Blocks) take(call string, out []entry) (int, error) {
 	b.collect(false)
-	n, err := b.tryTake(out)
+	n, err := b.tryTake(call, out)
 	if err == nil {
 		return n, nil
 	}
@@ -49,7 +49,7 @@ func (b *Blocks) take(out []entry) (int, error) {
 		if !b.collect(true) && !b.drain() && b.exhausted() {
 			break
 		}
-		if n, again := b.tryTake(out[:1]); again == nil {
+		if n, again := b.tryTake(call, out[:1]); again == nil {
 			return n, nil
 		}
 		if tries < patientTries {
@@ -67,10 +67,10 @@ const (
 	maxTries     = 1000
 )
 
-func (b *Blocks) tryTake(out []entry) (int, error) {
+func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	b.mustBeOpen("Get")
+	b.mustBeOpen(call)
 	n := 0
 	for n < len(out) {
 		c := b.nextPartial()
@@ -173,12 +173,12 @@ func (b *Blocks) grow() error {
 }
 
 // reset makes all blocks free.
-func (b *Blocks) reset() {
+func (b *Blocks) reset(call string) {
 	b.drain()
 	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	b.mustBeOpen("Reset")
+	b.mustBeOpen(call)
 	b.eachCache((*BlocksCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
@@ -194,12 +194,12 @@ func (b *Blocks) reset() {
 }
 
 // trim gives chunks without a block in use back to the parent.
-func (b *Blocks) trim() {
+func (b *Blocks) trim(call string) {
 	b.collect(true)
 	b.drain()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	b.mustBeOpen("Trim")
+	b.mustBeOpen(call)
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
 }
 
@@ -217,7 +217,7 @@ func (b *Blocks) askParent() {
 }
 
 // close gives all chunks back.
-func (b *Blocks) close() {
+func (b *Blocks) close(call string) {
 	b.askParent()
 	b.limbo.clear()
 	b.central.mu.Lock()

@@ -41,3 +41,9 @@ func (b *Blocks) CacheNumbers() int { return len(*b.caches.Load()) }
 
 // Blocks returns the blocks that the pool's values are.
 func (p *Pool[T]) Blocks() *Blocks { return &p.blocks }
+
+// HandleAt returns a handle to the value at t with a generation that it
+// never has.
+func HandleAt[T any](t *T) Handle[T] {
+	return Handle[T]{addr: uintptr(unsafe.Pointer(t)), gen: 1 << 62}
+}

@@ -34,7 +34,7 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 	}
 	b.stacks.Leave(slot)
 	if !live {
-		b.misused("Handle", addr, "")
+		b.misused("pool.Pool.Handle", addr, "")
 	}
 	return h
 }
@@ -69,7 +69,7 @@ func (p *Pool[T]) PutHandle(h Handle[T]) {
 	found := st != nil && st.gen().advance(h.gen)
 	b.stacks.Leave(slot)
 	if !found {
-		b.misused("PutHandle", h.addr, "the value is gone")
+		b.misused("pool.Pool.PutHandle", h.addr, "the value is gone")
 	}
 	p.Put((*T)(pointer(h.addr)))
 }

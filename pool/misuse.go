@@ -2,7 +2,14 @@
 
 package pool
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// freedTwice is what is wrong with a block that is handed out while it is live.
+const freedTwice = "it was freed by two goroutines at once; found when it was handed out again"
 
 // misused panics with what is wrong with the block at addr; why if that is
 // known.
@@ -13,15 +20,47 @@ func (b *Blocks) misused(call string, addr uintptr, why string) {
 	if why == "" {
 		why = b.diagnose(addr)
 	}
-	panic(fmt.Sprintf("freehold: %s of %#x in a pool of %d bytes a block: %s", call, addr, b.bytes, why))
+	arg.Panicf(call, "block %#x, pool of %s: %s", addr, b.contents(), why)
 }
 
-// putName returns what its callers call put.
-func (b *Blocks) putName() string {
-	if b.counted {
-		return "Put"
+// contents returns what the pool is of.
+func (b *Blocks) contents() string {
+	if b.of != nil {
+		return b.of.String()
 	}
-	return "Free"
+	return fmt.Sprintf("%d-byte blocks", b.bytes)
+}
+
+// getCall returns the call that get serves.
+func (b *Blocks) getCall() string {
+	if b.counted {
+		return "pool.Pool.Get"
+	}
+	return "pool.Blocks.Alloc"
+}
+
+// putCall returns the call that put serves.
+func (b *Blocks) putCall() string {
+	if b.counted {
+		return "pool.Pool.Put"
+	}
+	return "pool.Blocks.Free"
+}
+
+// getCall returns the call that refill serves.
+func (c *BlocksCache) getCall() string {
+	if c.blocks.counted {
+		return "pool.Cache.Get"
+	}
+	return "pool.BlocksCache.Get"
+}
+
+// putCall returns the call that put serves.
+func (c *BlocksCache) putCall() string {
+	if c.blocks.counted {
+		return "pool.Cache.Put"
+	}
+	return "pool.BlocksCache.Put"
 }
 
 // diagnose says why no live block begins at addr. central.mu is held, so that
@@ -38,7 +77,7 @@ func (b *Blocks) diagnose(addr uintptr) string {
 	i := b.index(off)
 	switch {
 	case i >= c.blocks:
-		return "it lies behind the last block of a chunk"
+		return "it is beyond the last block of a chunk"
 	case i*b.stride != off:
 		return fmt.Sprintf("it points %d bytes into a block", off-i*b.stride)
 	case b.state(c, i).load() == stateRetired:
@@ -52,7 +91,14 @@ func (b *Blocks) diagnose(addr uintptr) string {
 // mustBeOpen panics after Close. central.mu is held.
 func (b *Blocks) mustBeOpen(call string) {
 	if b.central.closed {
-		panic(fmt.Sprintf("freehold: %s in a pool of %d bytes a block after Close", call, b.bytes))
+		arg.Panicf(call, "the pool of %s was used after Close", b.contents())
+	}
+}
+
+// mustBeOpen panics after Close.
+func (c *BlocksCache) mustBeOpen(call string) {
+	if c.closed {
+		arg.Panicf(call, "a cache of the pool of %s was used after its Close", c.blocks.contents())
 	}
 }
 

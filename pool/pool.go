@@ -6,9 +6,12 @@
 package pool
 
 import (
+	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // Pool hands out values of type T, in blocks that are side by side; see
@@ -23,11 +26,12 @@ type Pool[T any] struct{ blocks Blocks }
 // 16 MiB.
 func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 	if err := freehold.PointerFree[T](); err != nil {
-		panic(err.Error())
+		name, fault, _ := strings.Cut(strings.TrimPrefix(err.Error(), "freehold: "), ": ")
+		arg.Panicf("pool.New["+name+"]", "%s", fault)
 	}
 	var t T
 	p := &Pool[T]{}
-	p.blocks.init(parent, max(int(unsafe.Sizeof(t)), 1), int(unsafe.Alignof(t)), o, true)
+	p.blocks.init("pool.New", parent, max(int(unsafe.Sizeof(t)), 1), int(unsafe.Alignof(t)), o, reflect.TypeFor[T]())
 	return p
 }
 
@@ -52,7 +56,7 @@ func (p *Pool[T]) Put(t *T) {
 // that is detected.
 func (p *Pool[T]) Retire(t *T) {
 	if t != nil {
-		p.blocks.retire(unsafe.Pointer(t))
+		p.blocks.retire("pool.Pool.Retire", unsafe.Pointer(t))
 	}
 }
 
@@ -64,7 +68,7 @@ func (p *Pool[T]) Enter() Guard { return p.blocks.Enter() }
 // one that is dropped without Close keeps them until the pool's Reset or Close.
 func (p *Pool[T]) NewCache() *Cache[T] {
 	c := &Cache[T]{}
-	c.cache.open(&p.blocks)
+	c.cache.open("pool.Pool.NewCache", &p.blocks)
 	return c
 }
 
@@ -74,16 +78,19 @@ func (p *Pool[T]) Owns(t *T) bool {
 }
 
 // Stats is [Blocks.Stats].
-func (p *Pool[T]) Stats() Stats { return p.blocks.Stats() }
+func (p *Pool[T]) Stats() Stats { return p.blocks.stats("pool.Pool.Stats") }
 
 // Live is [Blocks.Live].
-func (p *Pool[T]) Live() int { return p.blocks.Live() }
+func (p *Pool[T]) Live() int {
+	live, _ := p.blocks.count("pool.Pool.Live")
+	return live
+}
 
 // Reset is [Blocks.Reset].
-func (p *Pool[T]) Reset() { p.blocks.Reset() }
+func (p *Pool[T]) Reset() { p.blocks.reset("pool.Pool.Reset") }
 
 // Trim is [Blocks.Trim].
-func (p *Pool[T]) Trim() { p.blocks.Trim() }
+func (p *Pool[T]) Trim() { p.blocks.trim("pool.Pool.Trim") }
 
 // Close is [Blocks.Close].
-func (p *Pool[T]) Close() { p.blocks.Close() }
+func (p *Pool[T]) Close() { p.blocks.close("pool.Pool.Close") }

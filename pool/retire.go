@@ -50,15 +50,15 @@ func (b *Blocks) Enter() Guard { return Guard{b.epochs.Enter()} }
 // that is detected.
 func (b *Blocks) Retire(r []byte) {
 	if len(r) > 0 {
-		b.mustBeWhole("Retire", r)
-		b.retire(unsafe.Pointer(unsafe.SliceData(r)))
+		b.mustBeWhole("pool.Blocks.Retire", r)
+		b.retire("pool.Blocks.Retire", unsafe.Pointer(unsafe.SliceData(r)))
 	}
 }
 
-func (b *Blocks) retire(p unsafe.Pointer) {
+func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	e, ok := b.retireAs(uintptr(p), stateRetired)
 	if !ok {
-		b.misused("Retire", uintptr(p), "")
+		b.misused(call, uintptr(p), "")
 	}
 	l := &b.limbo
 	l.mu.Lock()

@@ -11,7 +11,6 @@
 package pool
 
 import (
-	"fmt"
 	"math/bits"
 	"unsafe"
 )
@@ -71,9 +70,10 @@ func cleared(addr, bytes uintptr) (unsafe.Pointer, error) {
 
 // getSlow is get where the stack has no block to give.
 func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
-	b.dropLive(slot)
+	call := b.getCall()
+	b.dropLive(call, slot)
 	var batch [fullStackBlocks / 2]entry
-	n, err := b.take(batch[:b.room/2])
+	n, err := b.take(call, batch[:b.room/2])
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 
 // dropLive panics if the next block of the stack is not free; from then on it
 // is nobody's but its owner's.
-func (b *Blocks) dropLive(slot int) {
+func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
 	s := b.stacks.Entry(slot)
@@ -100,7 +100,7 @@ func (b *Blocks) dropLive(slot int) {
 	}
 	b.stacks.Leave(slot)
 	if twice != 0 {
-		freedTwice(twice)
+		b.misused(call, twice, freedTwice)
 	}
 }
 
@@ -134,7 +134,7 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 		case done:
 			return
 		case misused:
-			b.misused(b.putName(), addr, "")
+			b.misused(b.putCall(), addr, "")
 		case tries > 0 || !b.addStack(slot):
 			b.putCentral(addr)
 			return
@@ -166,7 +166,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 func (b *Blocks) putCentral(addr uintptr) {
 	e, ok := b.retireAs(addr, stateFree)
 	if !ok {
-		b.misused(b.putName(), addr, "")
+		b.misused(b.putCall(), addr, "")
 	}
 	b.giveBack([]entry{e})
 }
@@ -236,8 +236,9 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	if n > 0 {
 		return n, nil
 	}
-	b.dropLive(slot)
-	n, err := b.take(out)
+	const call = "pool.Blocks.GetBatch"
+	b.dropLive(call, slot)
+	n, err := b.take(call, out)
 	for _, e := range out[:n] {
 		stateAt(e.state).store(stateLive)
 	}
@@ -311,8 +312,4 @@ func (b *Blocks) drain() bool {
 		}
 	})
 	return true
-}
-
-func freedTwice(addr uintptr) {
-	panic(fmt.Sprintf("freehold: the block at %#x was freed by two goroutines at once; found when it was handed out again", addr))
 }

@@ -18,8 +18,10 @@ type Stats struct {
 // Stats returns the pool's figures. Get and Put count nothing for it: the call
 // looks at a word for each block, 1 ms for a million. Blocks that are
 // on the move may be in neither Live nor Retired, or in one too many.
-func (b *Blocks) Stats() Stats {
-	live, retired := b.count()
+func (b *Blocks) Stats() Stats { return b.stats("pool.Blocks.Stats") }
+
+func (b *Blocks) stats(call string) Stats {
+	live, retired := b.count(call)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	return Stats{
@@ -38,12 +40,12 @@ func (b *Blocks) Stats() Stats {
 // Live returns how many blocks are live: handed out, and neither put back nor
 // retired. It costs what Stats does. After Close it is 0.
 func (b *Blocks) Live() int {
-	live, _ := b.count()
+	live, _ := b.count("pool.Blocks.Live")
 	return live
 }
 
 // count returns how many blocks are live and retired.
-func (b *Blocks) count() (live, retired int) {
+func (b *Blocks) count(call string) (live, retired int) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {

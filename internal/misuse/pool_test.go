@@ -139,7 +139,7 @@ var poolPrograms = []program{
 	{"Close of Blocks after Close of their heap", always(panics("after Close")),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); w.heap.Close() }),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); p.Close(); w.heap.Close() })},
-	{"use of a pool's Cache after its Close", always(panics("a Cache was used after its Close")),
+	{"use of a pool's Cache after its Close", always(panics("a cache of the pool of misuse.value was used after its Close")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Close(); c.Get() }),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
@@ -179,7 +179,7 @@ var poolPrograms = []program{
 	{"Put into the Cache of another pool", always(panics("the memory is not of this pool")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).NewCache(); c.Get(); c.Put(get(p)) }),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); c.Put(get(p)) })},
-	{"Put into a pool's Cache after its Close", always(panics("a Cache was used after its Close")),
+	{"Put into a pool's Cache after its Close", always(panics("a cache of the pool of misuse.value was used after its Close")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); c.Put(v) }),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); p.Put(v) })},
 	{"Get from a Cache after Close of its pool", always(panics("after Close")),
@@ -249,7 +249,7 @@ var poolPrograms = []program{
 	{"free to Blocks of a block with its length cut to 0", always(panics("a slice of 0 bytes and a capacity of 100")),
 		inBlocks(func(w *world, p *pool.Blocks) { p.Free(take(p)[:0]) }),
 		inBlocks(func(w *world, p *pool.Blocks) { p.Free(take(p)[:0][:small]) })},
-	{"Resize of a block of Blocks after Free", always(panics("Resize of")),
+	{"Resize of a block of Blocks after Free", always(panics("pool.Blocks.Resize: ")),
 		inBlocks(func(w *world, p *pool.Blocks) { b := take(p); p.Free(b); p.Resize(b, 50) }),
 		inBlocks(func(w *world, p *pool.Blocks) { b, ok := p.Resize(take(p), 50); w.no = !ok; p.Free(b) })},
 	{"Alloc of more than a pool's blocks have", always(refuses),

@@ -53,7 +53,7 @@ var typedPrograms = []program{
 	{"Clone of interfaces", always(panics("it is an interface")),
 		func(w *world) { freehold.Clone(w.a, []any{1}) },
 		func(w *world) { freehold.FreeSlice(w.a, freehold.Must(freehold.Clone(w.a, []int{1}))) }},
-	{"a pool of a type with a map", always(panics("map[int]int: it is a map")),
+	{"a pool of a type with a map", always(panics("pool.New[map[int]int]: it is a map")),
 		func(w *world) { pool.New[map[int]int](w.a, nil) },
 		func(w *world) { pool.New[[8]int](w.a, nil).Close() }},
 	{"MakeSlice of a negative number", always(panics("MakeSlice: n -1")),
