@@ -37,6 +37,9 @@ type Options struct {
 // Blocks hands out blocks of one size. It implements [freehold.Owner], is safe
 // for concurrent use and must not be copied.
 //
+// It comes from [NewBlocks]. All calls of the zero value but Enter panic, and all
+// of these but Owns name NewBlocks.
+//
 // Blocks come in chunks, 64 KiB or eight blocks, from the parent, and lie side
 // by side there. A block costs four bytes of bookkeeping and a bit, from the
 // parent too; on the Go heap there are 2 KiB for each processor that uses the
@@ -71,7 +74,7 @@ type Blocks struct {
 	parent   freehold.Allocator
 	limits   Options
 	perChunk int
-	misfit   error // the answer to requests for larger blocks
+	misfit   error // the answer to requests for larger blocks; nil without a constructor
 
 	central central
 	limbo   limbo
@@ -92,7 +95,7 @@ const (
 // multiple of align, and of 8. It takes no memory before the first block. Close
 // gives it back. Parent must outlive the pool.
 //
-// It panics for other sizes, and if align is no power of two or above 16 MiB.
+// It panics if parent is nil, for other sizes, and if align is no power of two or above 16 MiB.
 func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
 	b := &Blocks{}
 	b.init("pool.NewBlocks", parent, size, align, o, nil)
@@ -104,6 +107,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	if o != nil {
 		b.limits = *o
 	}
+	arg.NotNil(call, "parent", parent)
 	arg.Range(call, "block size", size, 1, maxBlockBytes)
 	arg.Range(call, "alignment", align, 1, maxBlockBytes)
 	arg.Align(call, align)
@@ -170,11 +174,9 @@ func (b *Blocks) fits(size, align int) bool {
 func (b *Blocks) noBlock(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
-	switch {
-	case size == 0:
+	b.mustBeMade(call)
+	if size == 0 {
 		return []byte{}, nil
-	case b.misfit == nil:
-		panic("freehold: Alloc of a Blocks that NewBlocks did not make")
 	}
 	return nil, b.misfit
 }
@@ -214,10 +216,17 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 func (b *Blocks) Free(r []byte) { fast.free(b, r) }
 
 func (b *Blocks) free(r []byte) {
-	if len(r) == 0 && (cap(r) == 0 || b.chunkOf(addrOf(r)) == nil) {
-		return
+	const call = "pool.Blocks.Free"
+	if len(r) == 0 {
+		if cap(r) == 0 {
+			return
+		}
+		b.mustBeMade(call)
+		if b.chunkOf(addrOf(r)) == nil {
+			return
+		}
 	}
-	b.mustBeWhole("pool.Blocks.Free", r)
+	b.mustBeWhole(call, r)
 	b.put(unsafe.Pointer(unsafe.SliceData(r)))
 }
 
@@ -240,6 +249,7 @@ func (b *Blocks) GoodSize(size int) int {
 // error is not nil and matches [freehold.ErrOutOfMemory]; the n blocks are the
 // caller's all the same.
 func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
+	b.mustBeMade("pool.Blocks.GetBatch")
 	var batch [fullStackBlocks]entry
 	for n < len(dst) {
 		some, err := b.getSome(batch[:min(len(batch), len(dst)-n)])
@@ -261,7 +271,10 @@ func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
 // (BenchmarkBatch).
 func (b *Blocks) PutBatch(src [][]byte) {
 	for len(src) > 0 {
-		n := b.putSome(src[:b.whole(src)])
+		n := b.whole(src)
+		if n > 0 {
+			n = b.putSome(src[:n])
+		}
 		if n == 0 {
 			b.Free(src[0])
 			n = 1

@@ -460,6 +460,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"pool.NewBlocks: Options.MaxBytes -1, want 0 or more":        func() { pool.NewBlocks(heap, 8, 8, &pool.Options{MaxBytes: -1}) },
 		"pool.New: Options.MaxBytes -2, want 0 or more":              func() { pool.New[int](heap, &pool.Options{MaxBytes: -2}) },
 		"pool.New: block size 16777217, want 1 to 16777216":          func() { pool.New[[1<<24 + 1]byte](heap, nil) },
+		"pool.NewBlocks: parent is nil":                              func() { pool.NewBlocks(nil, 8, 8, nil) },
+		"pool.New: parent is nil":                                    func() { pool.New[int](nil, nil) },
 		"pool.New[string]: it is a string, which points":             func() { pool.New[string](heap, nil) },
 		"pool.New[named]: field name.first is a string, which point": func() { pool.New[named](heap, nil) },
 		"pool.Blocks.Alloc: size -1, want 0 or more":                 func() { b.Alloc(-1, 8) },
@@ -469,6 +471,53 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"pool.Blocks.Resize: size -1, want 0 or more":                func() { b.Resize(r, -1) },
 	} {
 		wantPanic(t, call, "freehold: "+want)
+	}
+}
+
+// The zero values of the types name their constructors, where that costs the fast
+// paths nothing.
+func TestZeroValuesNameTheirConstructors(t *testing.T) {
+	var (
+		b pool.Blocks
+		c pool.BlocksCache
+		p pool.Pool[node]
+		d pool.Cache[node]
+		n node
+	)
+	r := make([]byte, 8)
+	for name, call := range map[string]func(){
+		"pool.Blocks.Alloc":    func() { b.Alloc(8, 8) },
+		"pool.Blocks.Zeroed":   func() { b.Zeroed(8, 8) },
+		"pool.Blocks.Resize":   func() { b.Resize(r, 4) },
+		"pool.Blocks.Free":     func() { b.Free(r) },
+		"pool.Blocks.GetBatch": func() { b.GetBatch([][]byte{nil}) },
+		"pool.Blocks.Retire":   func() { b.Retire(r) },
+		"pool.Blocks.NewCache": func() { b.NewCache() },
+		"pool.Blocks.Stats":    func() { b.Stats() },
+		"pool.Blocks.Live":     func() { b.Live() },
+		"pool.Blocks.Reset":    func() { b.Reset() },
+		"pool.Blocks.Trim":     func() { b.Trim() },
+		"pool.Blocks.Close":    func() { b.Close() },
+		"pool.Pool.Get":        func() { p.Get() },
+		"pool.Pool.Retire":     func() { p.Retire(&n) },
+		"pool.Pool.NewCache":   func() { p.NewCache() },
+		"pool.Pool.Stats":      func() { p.Stats() },
+		"pool.Pool.Live":       func() { p.Live() },
+		"pool.Pool.Reset":      func() { p.Reset() },
+		"pool.Pool.Trim":       func() { p.Trim() },
+		"pool.Pool.Close":      func() { p.Close() },
+	} {
+		wantPanic(t, call, "freehold: "+name+": zero value: pool.New makes a Pool, pool.NewBlocks makes Blocks")
+	}
+	wantPanic(t, func() { b.Free(r[:0]) }, "freehold: pool.Blocks.Free: zero value")
+	wantPanic(t, func() { b.PutBatch([][]byte{r}) }, "freehold: pool.Blocks.Free: zero value")
+	for name, call := range map[string]func(){
+		"pool.BlocksCache.Put":   func() { c.Put(r) },
+		"pool.BlocksCache.Close": func() { c.Close() },
+		"pool.Cache.Put":         func() { d.Put(&n) },
+		"pool.Cache.Close":       func() { d.Close() },
+	} {
+		wantPanic(t, call, "freehold: "+name+": zero value: Pool.NewCache makes a Cache, Blocks.NewCache makes a BlocksCache")
 	}
 }
 

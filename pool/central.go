@@ -218,6 +218,7 @@ func (b *Blocks) askParent() {
 
 // close gives all chunks back.
 func (b *Blocks) close(call string) {
+	b.mustBeMade(call)
 	b.askParent()
 	b.limbo.clear()
 	b.central.mu.Lock()

@@ -57,7 +57,7 @@ func (c *BlocksCache) getCall() string {
 
 // putCall returns the call that put serves.
 func (c *BlocksCache) putCall() string {
-	if c.blocks.counted {
+	if c.blocks == nil || c.blocks.counted { // putBytes has looked already
 		return "pool.Cache.Put"
 	}
 	return "pool.BlocksCache.Put"
@@ -88,10 +88,25 @@ func (b *Blocks) diagnose(addr uintptr) string {
 	return "the block is live now; it was put back while another goroutine took it"
 }
 
-// mustBeOpen panics after Close. central.mu is held.
+// mustBeMade panics if b is the zero value, of Blocks or in a Pool.
+func (b *Blocks) mustBeMade(call string) {
+	if b.misfit == nil {
+		arg.Panicf(call, "zero value: pool.New makes a Pool, pool.NewBlocks makes Blocks")
+	}
+}
+
+// mustBeOpen panics after Close, and without a constructor. central.mu is held.
 func (b *Blocks) mustBeOpen(call string) {
+	b.mustBeMade(call)
 	if b.central.closed {
 		arg.Panicf(call, "the pool of %s was used after Close", b.contents())
+	}
+}
+
+// mustBeMade panics if c is the zero value, of BlocksCache or in a Cache.
+func (c *BlocksCache) mustBeMade(call string) {
+	if c.blocks == nil {
+		arg.Panicf(call, "zero value: Pool.NewCache makes a Cache, Blocks.NewCache makes a BlocksCache")
 	}
 }
 
@@ -107,6 +122,7 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 	if len(r) <= b.bytes && len(r) == cap(r) {
 		return
 	}
+	b.mustBeMade(call)
 	why := ""
 	if b.chunkOf(addrOf(r)) != nil {
 		why = fmt.Sprintf("a slice of %d bytes and a capacity of %d is no block", len(r), cap(r))
@@ -128,6 +144,7 @@ func (b *Blocks) whole(src [][]byte) int {
 
 // mustBeLive panics if r does not begin a live block.
 func (b *Blocks) mustBeLive(call string, r []byte) {
+	b.mustBeMade(call)
 	slot := b.stacks.Enter() // keeps the chunk's side
 	live := b.isLive(b.stateOf(addrOf(r)), addrOf(r))
 	b.stacks.Leave(slot)

@@ -17,12 +17,16 @@ import (
 // Pool hands out values of type T, in blocks that are side by side; see
 // [Blocks], which it is with types and with generations: twelve more bytes of
 // bookkeeping a value. It is safe for concurrent use and must not be copied.
+//
+// It comes from [New]. Get, Retire, NewCache, Stats, Live, Reset, Trim and Close of
+// the zero value panic and name New. Enter works. All else is undefined, for a
+// check would slow Put and Lookup down.
 type Pool[T any] struct{ blocks Blocks }
 
 // New returns a pool of values of type T, with memory from parent, which must
 // outlive it. It takes no memory before the first value. Close gives it back.
 //
-// It panics if T holds a Go pointer, as [freehold.New] does, or is larger than
+// It panics if parent is nil, if T holds a Go pointer, as [freehold.New] does, or is larger than
 // 16 MiB.
 func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 	if err := freehold.PointerFree[T](); err != nil {

@@ -56,6 +56,7 @@ func (b *Blocks) Retire(r []byte) {
 }
 
 func (b *Blocks) retire(call string, p unsafe.Pointer) {
+	b.mustBeMade(call)
 	e, ok := b.retireAs(uintptr(p), stateRetired)
 	if !ok {
 		b.misused(call, uintptr(p), "")

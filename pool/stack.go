@@ -46,6 +46,7 @@ func (s *stack) moveOldest(out []entry) int {
 
 // get returns a free block, which is live from then on.
 func (b *Blocks) get() (unsafe.Pointer, error) {
+	b.mustBeMade("pool.Pool.Get") // alloc has looked already
 	slot := b.stacks.Enter()
 	s := b.stacks.Entry(slot)
 	if n := s.n.load() - 1; n < fullStackBlocks {

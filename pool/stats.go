@@ -46,6 +46,7 @@ func (b *Blocks) Live() int {
 
 // count returns how many blocks are live and retired.
 func (b *Blocks) count(call string) (live, retired int) {
+	b.mustBeMade(call)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {

@@ -151,10 +151,20 @@ var poolPrograms = []program{
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := get(p); c.Put(v); p.Put(v) }),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(get(p)); p.Put(get(p)) })},
 	{"Put into a Cache twice", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Put(v); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			c.Put(v)
+			c.Put(v)
+		}),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); c.Put(nil) })},
 	{"Put into a pool, and then into the Cache that it came from", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Put(v); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			p.Put(v)
+			c.Put(v)
+		}),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); p.Put(freehold.Must(c.Get())); c.Put(get(p)) })},
 	{"Put into one Cache, and then into another", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) {
@@ -180,10 +190,25 @@ var poolPrograms = []program{
 		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).NewCache(); c.Get(); c.Put(get(p)) }),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); c.Put(get(p)) })},
 	{"Put into a pool's Cache after its Close", always(panics("a cache of the pool of misuse.value was used after its Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); c.Close(); p.Put(v) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			c.Close()
+			c.Put(v)
+		}),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			c.Close()
+			p.Put(v)
+		})},
 	{"Get from a Cache after Close of its pool", always(panics("after Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); p.Close(); c.Get() }),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			c.Put(freehold.Must(c.Get()))
+			p.Close()
+			c.Get()
+		}),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
 			c.Put(freehold.Must(c.Get()))
@@ -191,11 +216,26 @@ var poolPrograms = []program{
 			c.Close()
 		})},
 	{"Put into a Cache after Close of its pool", always(panics("after Close")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Close(); c.Put(v) }),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			p.Close()
+			c.Put(v)
+		}),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); p.Close() })},
 	{"Put into a Cache of a value from before Reset of its pool", always(panics("double free")),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := freehold.Must(c.Get()); p.Reset(); c.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); p.Reset(); c.Put(freehold.Must(c.Get())) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			v := freehold.Must(c.Get())
+			p.Reset()
+			c.Put(v)
+		}),
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			c.Get()
+			p.Reset()
+			c.Put(freehold.Must(c.Get()))
+		})},
 	{"use of one Cache of a pool by two goroutines", caught{race: races},
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
