@@ -1,8 +1,8 @@
-// Heap: the Allocator, but for the calls into C.
+// Heap: the Allocator, except for the calls into C.
 //
-// Those are in one file per malloc, which all have the same few functions:
+// Those are in one file per malloc, each with the same functions:
 //
-//	libc.go       malloc, or what stands in for it
+//	libc.go       malloc, or what replaces it
 //	jemalloc.go   jemalloc, -tags jemalloc
 //	none.go       a build without cgo
 //
@@ -20,23 +20,25 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// maxBytes is more than an address space has, and not so much that a size and
-// an alignment overflow: 128 TiB, or 2 GiB on 32 bits.
+// maxBytes is above the size of any address space, and small enough that a size
+// plus an alignment does not overflow: 128 TiB, or 2 GiB on 32 bits.
 const maxBytes = math.MaxInt >> (strconv.IntSize / 64 * 16)
 
-// smallBytes is up to where it is no waste to leave a block in place.
+// smallBytes is the largest block that Resize leaves in place however little of it
+// is used.
 const smallBytes = 64
 
-// Heap hands out blocks of C's heap. It implements [freehold.Allocator], for any
-// goroutine.
+// Heap hands out blocks of C's heap. It implements [freehold.Allocator] and is safe
+// for concurrent use.
 //
-// All Heaps of a process share C's one heap; what each has of its own is the
-// count of its live blocks. So there is no Close: C's heap does not end, and it
-// cannot free the blocks of one Heap. Alloc and Free cost a call into C, 30 ns, and what
-// malloc takes. Neither allocates on the Go heap, and size 0 calls nothing.
+// All Heaps of a process share C's one heap; each has only the count of its own
+// live blocks. There is no Close: C's heap does not end, and C cannot free the
+// blocks of one Heap. Alloc and Free are one call into C each (BenchmarkPair).
+// Neither allocates on the Go heap, and size 0 calls nothing.
 //
-// Free of anything but a live block of this Heap, whole, is not detected. It may
-// end the process at once or break it much later.
+// Free of anything but a whole live block of this Heap is not detected: it
+// corrupts C's heap. New makes a Heap; the zero value works too, except that it
+// panics in builds where New returns an error.
 type Heap struct{ live tally }
 
 // New returns a Heap, or an error that matches [errors.ErrUnsupported] and says
@@ -48,8 +50,8 @@ func New() (*Heap, error) {
 	return &Heap{}, nil
 }
 
-// Alloc implements [freehold.Allocator]. The error says what was asked for: C
-// tells no reason.
+// Alloc implements [freehold.Allocator]. The error says what was requested; C gives
+// no reason.
 func (h *Heap) Alloc(size, align int) ([]byte, error) {
 	if !askable(size, align) {
 		return odd("cmalloc.Heap.Alloc", size, align)
@@ -57,9 +59,9 @@ func (h *Heap) Alloc(size, align int) ([]byte, error) {
 	return h.block(alloc(uintptr(size), uintptr(align)), size, align)
 }
 
-// Zeroed implements [freehold.Allocator]. It is calloc, which does not clear
-// memory that comes fresh from the system; alignments above 16 are cleared here
-// after all, but for jemalloc's.
+// Zeroed implements [freehold.Allocator]. It is calloc, which does not clear memory
+// that is fresh from the system. Blocks with alignments above 16 are always
+// cleared, except by jemalloc.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 	if !askable(size, align) {
 		return odd("cmalloc.Heap.Zeroed", size, align)
@@ -67,12 +69,12 @@ func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 	return h.block(zeroed(uintptr(size), uintptr(align)), size, align)
 }
 
-// Resize implements [freehold.Allocator]. jemalloc grows and shrinks a block
-// where it is, if what lies behind it is free; another malloc leaves it as it is,
-// and Resize succeeds if size fits there. It reports false for a block of more
-// than 64 bytes of which less than half would be used. It never copies, so the C
-// library's realloc, which might, is not called; large blocks that realloc would
-// remap are copied by [freehold.Realloc].
+// Resize implements [freehold.Allocator]. jemalloc grows a block in place if the
+// memory after it is free, and shrinks it in place. Another malloc leaves the block
+// as it is, and Resize succeeds if size fits its usable size. Resize reports false
+// if less than half of a block above 64 bytes would be used. It never copies, so it
+// does not call the C library's realloc, which might: [freehold.Realloc] copies
+// large blocks that realloc would remap.
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	arg.AtLeast("cmalloc.Heap.Resize", "size", size, 0)
 	switch {
@@ -100,23 +102,23 @@ func (h *Heap) Free(b []byte) {
 	h.live.add(-1)
 }
 
-// Live returns how many blocks of h are live; empty ones do not count. Those at
-// the end of a program are leaks, which C cannot find. With calls in progress it
-// may be off by as many.
+// Live returns the number of live blocks of h, empty ones not counted. Blocks that
+// are live when h is no longer used are leaks. During concurrent calls the number
+// may be off by one for each.
 func (h *Heap) Live() int { return h.live.sum() }
 
-// Trim gives free memory back to the operating system, now, as far as malloc has
-// a way to: malloc_trim in glibc, a purge of all arenas in jemalloc, nothing
-// elsewhere. It is for all of C's heap, and takes milliseconds or more.
+// Trim gives free memory of all of C's heap back to the operating system: by
+// malloc_trim in glibc, by a purge of all arenas in jemalloc, not at all elsewhere.
+// It takes milliseconds or more.
 func (h *Heap) Trim() { trim() }
 
-// Implementation returns the name of the malloc in use and its version, "" where
-// it tells none:
+// Implementation returns the name of the malloc in use and its version, which is ""
+// if the malloc does not report one:
 //
 //	"glibc", "2.36"
 //	"jemalloc", "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
 //	"libc", ""                  another C library's own
-//	"libmimalloc.so.2", ""      a library that stands in for it
+//	"libmimalloc.so.2", ""      a library that replaces it
 //	"", ""                      this build has none
 func Implementation() (name, version string) { return implementation() }
 
@@ -134,8 +136,8 @@ func askable(size, align int) bool {
 	return uint(size-1) < maxBytes && align&(align-1) == 0 && uint(align-1) < uint(maxBytes-size)
 }
 
-// odd is where arguments end that C is not asked with: mistakes, nothing, and
-// more than there can be.
+// odd answers a request that is not passed on to C: it panics for wrong arguments,
+// and handles size 0 and sizes above maxBytes.
 func odd(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)

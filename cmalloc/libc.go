@@ -1,8 +1,8 @@
 // Libc: the malloc that the program has.
 //
-// That may be the C library's, or one that stands in for it. What it is called is
-// found out by asking the dynamic linker where malloc lies; and if there is a
-// mallctl, by seeing whether its figures move when malloc is called.
+// It may be the C library's, or one that replaces it. Its name comes from the
+// library in which the dynamic linker finds malloc. If there is a mallctl, it is
+// jemalloc's if its figures change when malloc is called.
 
 //go:build cgo && unix && !jemalloc
 
@@ -169,8 +169,8 @@ func zeroed(size, align uintptr) unsafe.Pointer {
 // it can do.
 func resize(addr, size uintptr) uintptr { return uintptr(C.freehold_room(C.uintptr_t(addr))) }
 
-// free takes an address and not a pointer: checking that a pointer argument
-// does not lead to Go pointers costs 7 ns.
+// free takes an address and not a pointer, which saves cgo's check that a pointer
+// argument does not lead to Go pointers.
 func free(addr uintptr) { C.freehold_free(C.uintptr_t(addr)) }
 
 // identity is asked for once; Stats and Trim rely on what it found.

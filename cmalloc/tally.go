@@ -1,8 +1,8 @@
-// Tally: a sum that goroutines add to without getting in each other's way.
+// Tally: a striped counter.
 //
-// One word that two processors write costs each of them 10 ns a time. So there
-// are several, each in cache lines of its own, and a goroutine uses the one that
-// the address of its stack points at:
+// A word that two processors write moves between their caches at each write. So
+// there are several parts, each in cache lines of its own, and a goroutine uses the
+// part that the address of its stack selects:
 //
 //	goroutine --stack--> part 3   | part 0 | part 1 | part 2 | part 3 | ...
 //
@@ -22,7 +22,7 @@ const (
 	cacheLines = 128 // bytes: processors fetch lines in pairs
 )
 
-// A tally is zero at first.
+// A tally is a counter. The zero value is ready for use.
 type tally [1 << tallyBits]struct {
 	n atomic.Int64
 	_ [cacheLines - unsafe.Sizeof(atomic.Int64{})]byte
@@ -33,7 +33,8 @@ func (t *tally) add(n int64) {
 	t[pin.Stripe(tallyBits)].n.Add(n)
 }
 
-// sum returns the sum of all n so far, give or take calls of add in progress.
+// sum returns the sum of all n so far, possibly without those of calls of add in
+// progress.
 func (t *tally) sum() int {
 	var sum int64
 	for i := range t {

@@ -2,8 +2,9 @@
 //
 //	goroutine <-- block --> stack of its processor <-- batches --> central <-- chunks --> parent
 //
-// This file is the face. stack.go has the processors' stacks, central.go what
-// they draw on, chunk.go where blocks lie and how one is found from its address.
+// This file is the interface. stack.go has the per-processor stacks of free
+// blocks, central.go the central free list behind them, and chunk.go the layout
+// of memory and the lookup of a block by its address.
 
 package pool
 
@@ -28,31 +29,30 @@ type Options struct {
 	// Stats.Blocks never passes it. 0 means none; negative is a panic.
 	MaxBlocks int
 
-	// MaxBytes is a hard limit, in bytes, on what the pool holds from its
-	// parent at any moment, its bookkeeping included: Stats.Reserved never
-	// passes it. 0 means none; negative is a panic.
+	// MaxBytes is a hard limit, in bytes, on the memory that the pool holds from
+	// its parent at any moment, metadata included: Stats.Reserved never passes
+	// it. 0 means none; negative is a panic.
 	MaxBytes int
 }
 
 // Blocks hands out blocks of one size. It implements [freehold.Owner], is safe
 // for concurrent use and must not be copied.
 //
-// It comes from [NewBlocks]. All calls of the zero value but Enter panic, and all
+// NewBlocks makes a Blocks. All calls of the zero value but Enter panic, and all
 // of these but Owns name NewBlocks.
 //
-// Blocks come in chunks, 64 KiB or eight blocks, from the parent, and lie side
-// by side there. A block costs four bytes of bookkeeping and a bit, from the
-// parent too; on the Go heap there are 2 KiB for each processor that uses the
-// pool, 6 KiB for each Cache and some 100 B for each chunk. What is put back is used again at once,
-// and goes back to the parent by Trim and Close alone.
+// The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The
+// blocks of a chunk are contiguous. Metadata takes four bytes and a bit for each
+// block, from the parent too. On the Go heap, each processor that uses the pool
+// takes 2 KiB, each cache 6 KiB and each chunk about 100 bytes. A freed block is
+// reused at once. Only Trim and Close return memory to the parent.
 //
-// Out of memory means that the limit was reached or the parent refused, and
-// that no block is free but for those in a Cache. To find that out stops the
-// world if other processors have some, for 20 microseconds.
+// Out of memory means that the limit was reached or the parent refused, and that
+// no block is free except in caches. If other processors may hold free blocks,
+// that check stops the world for about 20 microseconds.
 //
-// A pair of Alloc and Free of 64 B takes 6.5 ns on linux/amd64 and no lock, where
-// a pair of malloc and free in C with tcmalloc takes 6.3 (BenchmarkPair); without
-// the assembly of fast_amd64.s it is 16.
+// Alloc and Free take no lock but on the slow path, which moves a batch of up to
+// 64 blocks. BenchmarkPair measures a pair.
 type Blocks struct {
 	table     atomic.Pointer[table]
 	chunkMask uintptr                                       // of an address: its chunk's base
@@ -86,16 +86,17 @@ const (
 	minChunkBlocks  = 8
 	minStrideBytes  = 8
 	maxBlockBytes   = 16 << 20
-	maxStackBytes   = 256 << 10 // of free blocks on a processor's stack, but for two
+	maxStackBytes   = 256 << 10 // of free blocks on a stack, which has two at least
 	fullStackBlocks = 128       // two batches
 )
 
 // NewBlocks returns a pool of blocks of size bytes, 1 to 16 MiB, each at a
-// multiple of align, with memory from parent. Blocks are rounded up to a
-// multiple of align, and of 8. It takes no memory before the first block. Close
-// gives it back. Parent must outlive the pool.
+// multiple of align. A block takes size rounded up to a multiple of align and of
+// 8. Memory comes from parent, which must outlive the pool. NewBlocks takes none;
+// the first Alloc does, and Close gives it back.
 //
-// It panics if parent is nil, for other sizes, and if align is no power of two or above 16 MiB.
+// It panics if parent is nil, if size is out of range, and if align is not a power
+// of two up to 16 MiB.
 func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
 	b := &Blocks{}
 	b.init("pool.NewBlocks", parent, size, align, o, nil)
@@ -139,7 +140,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	b.caches.Store(new([]atomic.Pointer[BlocksCache]))
 }
 
-// setChunk works out what follows from shift.
+// setChunk sets the fields that depend on shift.
 func (b *Blocks) setChunk() {
 	b.perChunk = 1 << b.shift / int(b.stride)
 	b.chunkMask = -(uintptr(1) << b.shift)
@@ -148,10 +149,9 @@ func (b *Blocks) setChunk() {
 // BlockSize returns how many bytes a block has.
 func (b *Blocks) BlockSize() int { return b.bytes }
 
-// Alloc implements [freehold.Allocator]: a block, of which the caller sees the
-// first size bytes. A size or an alignment that is larger than the pool's is an
-// error that matches [freehold.ErrOutOfMemory], so that in [freehold.NewFallback]
-// the next allocator is asked.
+// Alloc implements [freehold.Allocator]. It returns the first size bytes of a
+// block. If size or align is larger than the pool's, the error matches
+// [freehold.ErrOutOfMemory], so [freehold.NewFallback] asks the next allocator.
 func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align) }
 
 func (b *Blocks) alloc(size, align int) ([]byte, error) {
@@ -191,8 +191,8 @@ func (b *Blocks) Zeroed(size, align int) ([]byte, error) {
 	return z, err
 }
 
-// Resize implements [freehold.Allocator]. It succeeds up to the size of the
-// pool's blocks. It panics if r is no live block.
+// Resize implements [freehold.Allocator]. It succeeds up to BlockSize bytes. It
+// panics if r is not a live block.
 func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 	const call = "pool.Blocks.Resize"
 	arg.AtLeast(call, "size", size, 0)
@@ -210,9 +210,9 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 	return unsafe.Slice(unsafe.SliceData(r), size), true
 }
 
-// Free implements [freehold.Allocator]. It panics if r does not begin where a
-// live block does, is longer than a block, or has more capacity than length. A
-// slice that was cut short, length and capacity, is taken for the whole block.
+// Free implements [freehold.Allocator]. It panics if r does not begin at a live
+// block, is longer than a block, or has more capacity than length. A slice whose
+// length and capacity were both cut frees the whole block.
 func (b *Blocks) Free(r []byte) { fast.free(b, r) }
 
 func (b *Blocks) free(r []byte) {
@@ -230,13 +230,13 @@ func (b *Blocks) free(r []byte) {
 	b.put(unsafe.Pointer(unsafe.SliceData(r)))
 }
 
-// Owns implements [freehold.Owner]. It is true for any byte of a chunk.
+// Owns implements [freehold.Owner]. It is true for any address in a chunk.
 func (b *Blocks) Owns(r []byte) bool {
 	return len(r) > 0 && b.chunkOf(addrOf(r)) != nil
 }
 
-// GoodSize returns the size of the pool's blocks for any size that they have
-// room for; others are returned as they are.
+// GoodSize returns BlockSize for any size that fits a block, and other sizes
+// unchanged.
 func (b *Blocks) GoodSize(size int) int {
 	if uint(size-1) < uint(b.bytes) {
 		return b.bytes
@@ -244,10 +244,9 @@ func (b *Blocks) GoodSize(size int) int {
 	return size
 }
 
-// GetBatch sets the elements of dst to blocks of the pool, all bytes of them
-// undefined, and returns how many it had. If that is less than len(dst) the
-// error is not nil and matches [freehold.ErrOutOfMemory]; the n blocks are the
-// caller's all the same.
+// GetBatch sets the first n elements of dst to whole blocks, contents undefined.
+// If n is less than len(dst) the error is not nil and matches
+// [freehold.ErrOutOfMemory]; the n blocks are the caller's all the same.
 func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
 	b.mustBeMade("pool.Blocks.GetBatch")
 	var batch [fullStackBlocks]entry
@@ -264,11 +263,11 @@ func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// PutBatch frees every block in src; nil and empty ones are skipped. It panics
-// at the first that Free would panic at: those before it are free then, and
-// those behind it are not. What the processor's stack has no room for goes back
-// in batches of 128: with GetBatch a block of 1,000 takes 15 ns, and 19 with Free
-// (BenchmarkBatch).
+// PutBatch frees every block in src and skips nil and empty slices. It panics at
+// the first block that Free panics at: the blocks before it are free then, the
+// ones after it are still live. It is cheaper than Free for each block, since
+// blocks beyond the capacity of the processor's stack go to the central free list
+// in batches of 128 (BenchmarkBatch).
 func (b *Blocks) PutBatch(src [][]byte) {
 	for len(src) > 0 {
 		n := b.whole(src)
@@ -283,20 +282,21 @@ func (b *Blocks) PutBatch(src [][]byte) {
 	}
 }
 
-// Reset makes all blocks free, live ones too, and keeps the memory. Nobody may
-// be using the pool, its caches or its blocks meanwhile. Handles to values that
-// were live say that they are gone.
+// Reset frees all blocks, live ones too, and keeps the memory. No goroutine may
+// use the pool, its caches or its blocks during the call. Lookup of a handle to a
+// value that was live reports false afterwards.
 func (b *Blocks) Reset() { b.reset("pool.Blocks.Reset") }
 
-// Trim gives the chunks in which no block is live or in a Cache back to the
-// parent. Retired blocks that no guard protects any more are free then. It
-// stops the world for some 50 microseconds to empty the processors' stacks.
+// Trim returns to the parent each chunk in which no block is live, retired or in a
+// cache. First it frees the retired blocks that no guard protects any more. It
+// stops the world for about 50 microseconds to drain the per-processor stacks.
 func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 
 // Close ends the pool and all of its blocks, live or not, and gives the memory
-// back to the parent; [Blocks.Live] tells before whether any are. Other goroutines must have stopped using the pool. Calls
-// after Close panic, but for Close itself. The pool is closed before its parent:
-// Close after that of a [freehold.Heap] panics, and other calls may fault.
+// back to the parent. Call [Blocks.Live] before it to detect leaks. Other
+// goroutines must have stopped using the pool. Calls after Close panic, except
+// Close and those that only report. Close the pool before its parent: after Close of a
+// parent that is a [freehold.Heap], Close panics and other calls may fault.
 func (b *Blocks) Close() { b.close("pool.Blocks.Close") }
 
 // refused turns the parent's error into the pool's.

@@ -1,21 +1,20 @@
 // Caches: free blocks of one goroutine.
 //
-// A cache is a stack that its owner has to itself, and remembers the blocks that
-// it handed out last:
+// A cache is a stack of free blocks with one owner. The entries above its top
+// are the blocks that it handed out last:
 //
 //	entries | 0 | a | b | c | d | e | - | - |
 //	                      ^top: a, b and c are in, d and e are out
 //
-// The state of such a block is the cache's number and its place. So Get only
-// steps down, and Put of the block above the top steps up: small enough for the
-// compiler to put them into the caller. A block is in the cache if it stands at
-// the place that its state names, and that is not above the top. All else that
-// has such a state is live: it left the cache, and another block may have taken
-// its place since.
+// The status of such a block is the number of the cache and the block's place in
+// it. So Get only decrements the top, and Put of the block above the top only
+// increments it: the compiler inlines both. A block is in the cache if its status
+// names an entry that holds it, up to the top. Any other block whose status names
+// the cache is live: it left the cache, and another block may have its entry now.
 //
-// Get and Put look whether the states of the blocks name their places. They do
-// not where there is no block, and where another goroutine put the same block
-// back at the same moment.
+// Get and Put check that the status of the entry's block names the entry. It does
+// not if the entry is empty, or if another goroutine freed the same block at the
+// same moment.
 
 package pool
 
@@ -26,28 +25,28 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// BlocksCache is free blocks of a [Blocks] for one goroutine at a time, which
-// takes and puts them without asking who else is there. It holds up to 128
-// blocks that nobody else can have, and must not be copied. It comes from
-// [Blocks.NewCache]: Put and Close of the zero value panic and name that, and
-// Get faults, which is a panic too. A pair of Get and
-// Put of 64 B takes 2 ns if what was taken last is put first, 10 in another
-// order, and 30 if another goroutine's cache took the block (BenchmarkPair,
-// BenchmarkCacheOrder).
+// BlocksCache holds up to 128 free blocks of a [Blocks] for one goroutine at a
+// time, which gets and puts them without synchronization. No other goroutine can
+// allocate these blocks. A BlocksCache must not be copied. It detects the mistakes
+// that its pool detects, at the call.
 //
-// What it detects it detects as its pool does, at the call.
+// Get and Put are fastest if the block got last is put first; BenchmarkPair and
+// BenchmarkCacheOrder measure this and other orders.
+//
+// Blocks.NewCache makes a BlocksCache. Put and Close of the zero value panic and
+// name it; Get panics with a nil dereference.
 type BlocksCache struct {
 	_ noCopy
 
-	// Only the owner writes these two. Others read them to find out whether a
-	// block that they put back is free: if it is theirs, it is not, whatever
-	// the owner does meanwhile.
+	// Only the owner writes top and entries. Other goroutines read them to
+	// check that a block which they free is not free already. The answer is
+	// right whatever the owner does meanwhile: a live block stays out.
 	//
 	// Invariants:
-	//   - top == number<<placeBits + how many blocks are in
-	//   - a block that is in, and was not freed by two at once, has the state
+	//   - top == number<<placeBits + the number of blocks in the cache
+	//   - a block in the cache that was not freed twice at once has the status
 	//     number<<placeBits + its place
-	//   - an entry above the top is a sentinel, or a block that the cache had
+	//   - an entry above the top is a sentinel or a block that was in the cache
 	top     state
 	entries [1 << placeBits]held
 
@@ -57,8 +56,9 @@ type BlocksCache struct {
 	room   int // blocks that may be in; 0 when closed
 	closed bool
 
-	// Caches are 6 KiB, so that they all lie alike in their pages: an entry that
-	// lies as its block does costs 3 ns, and after a refill that begins a page.
+	// Padding to 6 KiB gives all caches the same few offsets in their pages. It
+	// avoids 4K aliasing between an entry and its block: after a refill the
+	// blocks begin at a page boundary.
 	_ [1280]byte
 }
 
@@ -68,8 +68,8 @@ type held struct {
 	state *state
 }
 
-// Places are 1 to fullStackBlocks. The one above is there for the Put that finds
-// the cache full, and place 0 for the Get that finds it empty.
+// Places are 1 to fullStackBlocks. Put reads the place above them when the cache
+// is full, and Get reads place 0 when it is empty.
 const (
 	placeBits = 8
 	places    = 1<<placeBits - 1
@@ -77,7 +77,7 @@ const (
 
 const _ = uint(places - fullStackBlocks - 1)
 
-// sentinel is a state that names no place: that of entries without a block.
+// sentinel is the status of entries without a block. It names no place.
 var sentinel state
 
 // open makes c a cache of b.
@@ -142,7 +142,7 @@ func (c *BlocksCache) has(st state, addr uintptr) bool {
 // len returns how many blocks are in the cache.
 func (c *BlocksCache) len() int { return int(c.top.load() & places) }
 
-// forget makes the cache an empty one that remembers nothing.
+// forget empties the cache, and the entries above its top.
 func (c *BlocksCache) forget() {
 	c.top.store(c.number << placeBits)
 	for i := range c.entries {
@@ -160,8 +160,9 @@ func (c *BlocksCache) set(place int, e entry) {
 	c.entries[place].state = st
 }
 
-// refill gets Get a block where there is none at the top. It leaves its address
-// in that entry, and the top one too high, as if it had been there.
+// refill is the slow path of Get: no block is at the top. It leaves the address of
+// one in the entry that Get reads, and the top one too high, as if the block had
+// been there.
 func (c *BlocksCache) refill() error {
 	c.mustBeOpen(c.getCall())
 	if at := c.len(); at > 0 {
@@ -181,7 +182,7 @@ func (c *BlocksCache) refill() error {
 	return nil
 }
 
-// put is Put of any block but the one that was handed out last, and of nil.
+// put is the slow path of Put: the block is not the one above the top, or nil.
 func (c *BlocksCache) put(p unsafe.Pointer) {
 	if p == nil {
 		return
@@ -204,7 +205,7 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	c.top.inc()
 }
 
-// giveOldest gives the n lowest blocks back.
+// giveOldest gives the n lowest blocks back to the central free list.
 func (c *BlocksCache) giveOldest(n int) {
 	all := c.len()
 	c.top.store(c.top - state(n))
@@ -213,7 +214,7 @@ func (c *BlocksCache) giveOldest(n int) {
 	for i := 1; i <= all; i++ {
 		e := c.entries[i]
 		if *e.state != c.number<<placeBits+state(i) {
-			if i > n { // freed by two at once: Get will say so
+			if i > n { // freed by two goroutines at once: Get will panic
 				c.entries[i-n].addr.store(uintptr(e.addr))
 				c.entries[i-n].state = e.state
 			}
@@ -231,7 +232,7 @@ func (c *BlocksCache) giveOldest(n int) {
 	c.blocks.giveBack(oldest[:moved])
 }
 
-// close gives the blocks back.
+// close gives the blocks back to the central free list.
 func (c *BlocksCache) close(call string) {
 	c.mustBeMade(call)
 	if c.closed {
@@ -251,7 +252,7 @@ func (c *BlocksCache) close(call string) {
 	b.giveSides()
 }
 
-// giveSides gives the sides that caches remembered back, if none is open.
+// giveSides returns the spare metadata to the parent if no cache is open.
 // central.mu is held.
 func (b *Blocks) giveSides() {
 	t := &b.central
@@ -264,9 +265,9 @@ func (b *Blocks) giveSides() {
 }
 
 // NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its
-// blocks back; one that is dropped without Close keeps them until the pool's
-// Reset or Close. While one is open, Trim keeps what it knows of the blocks in
-// the chunks that it gives back, for the next chunks.
+// blocks back to the pool. A cache that is dropped without Close keeps them until
+// the pool's Reset or Close. While a cache is open, Trim keeps the metadata of the
+// chunks that it gives back, for the next chunks.
 func (b *Blocks) NewCache() *BlocksCache {
 	c := &BlocksCache{}
 	c.open("pool.Blocks.NewCache", b)
@@ -285,8 +286,8 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
 }
 
-// Put frees a block of the pool, wherever it was taken. It panics as
-// [Blocks.Free] does.
+// Put frees a block of the pool, from whichever cache or call it came. It panics
+// as [Blocks.Free] does.
 func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
@@ -305,17 +306,16 @@ func (c *BlocksCache) putBytes(r []byte) {
 	}
 }
 
-// Close gives the cache's free blocks back to the pool. Get and Put panic from
-// then on.
+// Close gives the cache's free blocks back to the pool. Later calls of Get and Put
+// panic.
 func (c *BlocksCache) Close() { c.close("pool.BlocksCache.Close") }
 
-// Cache is free values of a [Pool] for one goroutine at a time, which gets and
-// puts them without asking who else is there. It holds up to 128 values that
-// nobody else can have, and must not be copied. It comes from [Pool.NewCache]:
-// Put and Close of the zero value panic and name that, and Get faults, which is a
-// panic too. It costs what [BlocksCache] does.
+// Cache holds up to 128 free values of a [Pool] for one goroutine at a time. It is
+// a typed [BlocksCache], with the same cost and the same checks, and must not be
+// copied.
 //
-// What it detects it detects as its pool does, at the call.
+// Pool.NewCache makes a Cache. Put and Close of the zero value panic and name it;
+// Get panics with a nil dereference.
 type Cache[T any] struct{ cache BlocksCache }
 
 // Get returns a zero T, with the errors of [Pool.Get].
@@ -334,8 +334,8 @@ func (c *Cache[T]) Get() (t *T, err error) {
 	return
 }
 
-// Put takes back a value of the pool, wherever it was got. It panics as
-// [Pool.Put] does.
+// Put frees a value of the pool, from whichever cache or call it came. It panics
+// as [Pool.Put] does.
 func (c *Cache[T]) Put(t *T) {
 	s := &c.cache
 	up := s.top + 1
@@ -348,14 +348,13 @@ func (c *Cache[T]) Put(t *T) {
 	}
 }
 
-// Close gives the cache's free values back to the pool. Get and Put panic from
-// then on.
+// Close gives the cache's free values back to the pool. Later calls of Get and Put
+// panic.
 func (c *Cache[T]) Close() { c.cache.close("pool.Cache.Close") }
 
-// Get and Put call what they seldom need by way of these functions: the compiler
-// puts no function into its caller that calls much, and a call of a parameter
-// counts for less with it. Cache.Put is as large as may be: go test -gcflags=-m
-// says whether it still goes in.
+// Slow paths go through parameters of these functions to stay within the inliner's
+// budget, which a direct call would exceed. Cache.Put is at the limit: go test
+// -gcflags=-m says whether it is still inlined.
 
 func orRefill(c *BlocksCache, f func(*BlocksCache) error) error { return f(c) }
 

@@ -1,8 +1,8 @@
-// Central: what the processors' stacks draw on.
+// Central: the free list behind the per-processor stacks.
 //
-// Chunks with free blocks are on a stack: one that was full and gets a block
-// back is used next, so that blocks come from few chunks. A batch takes
-// neighbours.
+// Chunks with free blocks are on a stack. A chunk that was full and gets a block
+// back goes on top, so blocks come from few chunks. A batch takes neighbouring
+// blocks.
 
 package pool
 
@@ -16,23 +16,23 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// central is what mu guards. The parent is called under mu.
+// central is guarded by mu. The parent is called under mu.
 //
 // Invariants:
 //   - blocks == sum of blocks over chunks, and <= MaxBlocks if there is one
-//   - bytes == sum of the lengths of mem and side over chunks, and of sides; it
-//     is <= MaxBytes
+//   - bytes == sum of the lengths of mem and side over chunks, plus those of
+//     sides, and <= MaxBytes if there is one
 //   - sides is empty if caches == 0
-//   - a block is on a stack, in a Cache, retired, live, or its bit in free is set
+//   - a block is on a stack, in a cache, retired, live, or its bit in free is set
 type central struct {
 	mu      sync.Mutex
 	closed  bool
 	chunks  []*chunk
-	partial []*chunk // with a free block, or that had one
+	partial []*chunk // chunks with a free block, and some that had one
 	blocks  int
 	bytes   int
 	caches  int      // open ones
-	sides   [][]byte // of chunks that are gone, for the next ones
+	sides   [][]byte // spare: of chunks that are gone, for the next ones
 }
 
 // take moves up to len(out) free blocks to out. It returns at least one, or
@@ -43,8 +43,8 @@ func (b *Blocks) take(call string, out []entry) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	// Others may have what is missing here, on their stacks or in their hands.
-	// They keep more of it the more each one takes.
+	// Other goroutines may have free blocks on stacks or between stacks. Take
+	// one block at a time, to leave blocks for the others that run out.
 	for tries := 0; tries < maxTries; tries++ {
 		if !b.collect(true) && !b.drain() && b.exhausted() {
 			break
@@ -55,13 +55,13 @@ func (b *Blocks) take(call string, out []entry) (int, error) {
 		if tries < patientTries {
 			runtime.Gosched()
 		} else {
-			time.Sleep(100 * time.Microsecond) // whoever has it does not run
+			time.Sleep(100 * time.Microsecond) // the goroutine that has a block does not run
 		}
 	}
 	return 0, err
 }
 
-// How long a free block is looked for that others are moving.
+// How often take looks for a free block that another goroutine is moving.
 const (
 	patientTries = 30
 	maxTries     = 1000
@@ -120,7 +120,7 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int) {
 	return n
 }
 
-// giveBack takes free blocks back from a stack.
+// giveBack takes free blocks back from a stack or a cache.
 func (b *Blocks) giveBack(in []entry) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -130,11 +130,11 @@ func (b *Blocks) giveBack(in []entry) {
 			c = b.chunkOf(e.addr)
 		}
 		if c == nil || stateAt(e.state).load() != stateFree {
-			continue // freed by two goroutines at once: gone, or in use again
+			continue // freed by two goroutines at once: unmapped, or live again
 		}
 		i := b.index(e.addr - c.base)
 		if c.free[i/64]&(1<<(i%64)) != 0 {
-			continue // or back already
+			continue // or free in its chunk already
 		}
 		c.free[i/64] |= 1 << (i % 64)
 		c.freeBlocks++
@@ -203,8 +203,8 @@ func (b *Blocks) trim(call string) {
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
 }
 
-// askParent panics, in the parent's words, if that is closed already: what the
-// pool is about to read in the parent's memory would fault.
+// askParent panics, with the parent's message, if the parent is closed already:
+// reads of the metadata in the parent's memory would fault.
 func (b *Blocks) askParent() {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -234,8 +234,8 @@ func (b *Blocks) close(call string) {
 	b.giveSides()
 }
 
-// release gives the chunks that match back to the parent, as soon as nobody can
-// be looking at them. central.mu is held.
+// release gives the chunks that match back to the parent, once no goroutine can
+// be reading them. central.mu is held.
 func (b *Blocks) release(match func(*chunk) bool) {
 	t := &b.central
 	var gone, kept []*chunk

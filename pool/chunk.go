@@ -1,17 +1,16 @@
-// Chunks: where blocks lie, and how one is found from its address.
+// Chunks: the layout of memory, and the lookup of a block by its address.
 //
-// A chunk has a power of two of bytes and begins at a multiple of that, so the
-// upper bits of an address name the chunk that it would lie in. A table knows
-// which of those are the pool's; no memory is read to find out that an address
-// is foreign. What is known of the blocks stands in a piece of its own:
+// The size of a chunk is a power of two, and its address a multiple of the size.
+// So the upper bits of an address name the chunk that would contain it. A table
+// has the chunks of the pool: the pool reads no foreign memory to find out that
+// an address is foreign. The metadata of a chunk is an allocation of its own:
 //
 //	mem   | block 0 | block 1 | ... | block n-1 | < stride |
 //	side  | free, 1 bit each | states, 4 B each; 16 B with generations, if counted |
 //
-// A word of free is for 64 blocks, whose states are whole cache lines. A batch
-// is such a word where it can be, so that processors do not share these lines.
-// States come second: block 0 and its state should not lie alike in their
-// pages, for then the processor takes a store to one for a store to the other.
+// A word of free is for 64 blocks, whose statuses fill whole cache lines. A batch
+// is one such word where possible, so processors do not share these lines.
+// Statuses come after free to avoid 4K aliasing between a block and its status.
 
 package pool
 
@@ -22,19 +21,19 @@ import (
 	"unsafe"
 )
 
-// chunk is a piece of the parent's memory, cut into blocks.
+// chunk is an allocation of the parent, cut into blocks.
 //
 // The fields up to side are fixed. central.mu guards the others.
 //
 // Invariants:
 //   - base is a multiple of 1<<shift
 //   - blocks <= perChunk
-//   - free has freeBlocks bits set, each of a block in state free
+//   - free has freeBlocks bits set, each of a block whose status is free
 //   - partial == the chunk is on central.partial; freeBlocks > 0 implies partial
 type chunk struct {
 	base   uintptr
-	blocks uintptr // how many there are
-	states uintptr // address of the blocks' states
+	blocks uintptr // number of blocks
+	states uintptr // address of the status of block 0
 	mem    []byte
 	side   []byte
 
@@ -43,8 +42,9 @@ type chunk struct {
 	partial    bool
 }
 
-// The states of a block. One that a Cache took has the number of that and its
-// place there, see cache.go: it is in the cache, and free, or out, and live.
+// The statuses of a block. The status of a block that came through a cache is the
+// number of the cache and the block's place there: the block is free if it is in
+// the cache, and live otherwise; see cache.go.
 const (
 	stateFree    = 0
 	stateLive    = 1
@@ -52,8 +52,8 @@ const (
 	stateOfCache = 1 << placeBits // and above
 )
 
-// isLive reports whether the block at addr, whose state is at st, is live.
-// There is no such block if st is nil.
+// isLive reports whether the block at addr with the status at st is live. A nil
+// st means that there is no such block.
 func (b *Blocks) isLive(st *state, addr uintptr) bool {
 	if st == nil {
 		return false
@@ -66,18 +66,18 @@ func (b *Blocks) isLive(st *state, addr uintptr) bool {
 	return c == nil || !c.has(is, addr)
 }
 
-// lastGen is above every generation of a chunk that was given back, in any
-// pool, so that an address and a generation never come together twice.
+// lastGen is above every generation of a chunk that was given back, in any pool,
+// so no pair of an address and a generation is used twice.
 var lastGen atomic.Uint64
 
-// counted is the state of a block that has a generation.
+// counted is the status of a block with its generation.
 type counted struct {
 	state state
 	_     uint32
 	gen   word
 }
 
-// The bytes from state to state, as powers of two.
+// The bytes from one status to the next, as powers of two.
 const (
 	stateShift   = 2
 	countedShift = 4
@@ -88,17 +88,17 @@ const (
 	_ = -(unsafe.Sizeof(counted{}) ^ 1<<countedShift)
 )
 
-// sideWords returns how many words of free there are for a chunk. An address at
-// the end of a chunk, behind all blocks, has a state too, which is never live.
+// sideWords returns the number of words in free. An address at the end of a chunk,
+// beyond all blocks, has a status too, which is never live.
 func (b *Blocks) sideWords() int { return (b.perChunk + 1 + 63) / 64 }
 
-// sideBytes returns the size of a chunk's side piece.
+// sideBytes returns the size of a chunk's metadata.
 func (b *Blocks) sideBytes() int { return b.freeBytes() + b.sideWords()*64<<b.stateShift }
 
-// freeBytes returns what of that is for free: whole cache lines.
+// freeBytes returns the part of it that is for free: whole cache lines.
 func (b *Blocks) freeBytes() int { return (b.sideWords()*8 + 63) &^ 63 }
 
-// chunkCost returns what a chunk takes from the parent, in bytes.
+// chunkCost returns how many bytes a new chunk takes from the parent.
 func (b *Blocks) chunkCost() int {
 	if len(b.central.sides) > 0 {
 		return 1 << b.shift
@@ -106,7 +106,7 @@ func (b *Blocks) chunkCost() int {
 	return 1<<b.shift + b.sideBytes()
 }
 
-// state returns the state of block i.
+// state returns the status of block i.
 func (b *Blocks) state(c *chunk, i uintptr) *state { return stateAt(c.states + i<<b.stateShift) }
 
 // newChunk takes a chunk of n blocks from the parent, all free.
@@ -139,8 +139,8 @@ func (b *Blocks) newChunk(n int) (*chunk, error) {
 	return c, nil
 }
 
-// newSide returns a side piece whose states are all free: one of a chunk that is
-// gone, or the parent's.
+// newSide returns metadata in which every status is free: spare, or new from the
+// parent.
 func (b *Blocks) newSide() ([]byte, error) {
 	t := &b.central
 	if last := len(t.sides) - 1; last >= 0 {
@@ -154,8 +154,8 @@ func (b *Blocks) newSide() ([]byte, error) {
 	return side, err
 }
 
-// giveSide returns a side piece to the parent, or keeps it while a Cache is
-// open: that remembers where the states of blocks stand that it once had.
+// giveSide returns metadata to the parent, or keeps it as spare while a cache is
+// open: a cache has pointers to the statuses of blocks that it handed out.
 func (b *Blocks) giveSide(side []byte) {
 	t := &b.central
 	if t.caches > 0 {
@@ -200,8 +200,8 @@ func (b *Blocks) give(c *chunk) {
 // chunkOf returns the chunk around addr, or nil.
 func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
 
-// stateOf returns the state of the block that begins at addr, nil if none does.
-// Who asks holds a slot of stacks or has a Cache open: that keeps the side.
+// stateOf returns the status of the block that begins at addr, nil if none does.
+// The caller holds a slot or has a cache open, which keeps the metadata mapped.
 func (b *Blocks) stateOf(addr uintptr) *state {
 	t, base := b.table.Load(), addr&b.chunkMask
 	for i := t.first(base); ; i++ {

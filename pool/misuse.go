@@ -1,4 +1,4 @@
-// Misuse: what was wrong with a block that was put back.
+// Misuse: panics, and what they say of a block that was not live.
 
 package pool
 
@@ -8,11 +8,11 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// freedTwice is what is wrong with a block that is handed out while it is live.
+// freedTwice is why a free block that is live cannot be handed out.
 const freedTwice = "it was freed by two goroutines at once; found when it was handed out again"
 
-// misused panics with what is wrong with the block at addr; why if that is
-// known.
+// misused panics with why the block at addr was refused. An empty why is for it to
+// find out.
 func (b *Blocks) misused(call string, addr uintptr, why string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -117,7 +117,7 @@ func (c *BlocksCache) mustBeOpen(call string) {
 	}
 }
 
-// mustBeWhole panics if r has not the shape of a block.
+// mustBeWhole panics if r has not the length and capacity of a block.
 func (b *Blocks) mustBeWhole(call string, r []byte) {
 	if len(r) <= b.bytes && len(r) == cap(r) {
 		return
@@ -130,8 +130,8 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 	b.misused(call, addrOf(r), why)
 }
 
-// whole returns how many slices at the start of src have the shape of a block,
-// up to 128.
+// whole returns how many slices at the start of src have the length and capacity
+// of a block, up to 128.
 func (b *Blocks) whole(src [][]byte) int {
 	src = src[:min(len(src), fullStackBlocks)]
 	for i, r := range src {
@@ -145,7 +145,7 @@ func (b *Blocks) whole(src [][]byte) int {
 // mustBeLive panics if r does not begin a live block.
 func (b *Blocks) mustBeLive(call string, r []byte) {
 	b.mustBeMade(call)
-	slot := b.stacks.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the metadata mapped
 	live := b.isLive(b.stateOf(addrOf(r)), addrOf(r))
 	b.stacks.Leave(slot)
 	if !live || len(r) > b.bytes {

@@ -1,7 +1,7 @@
 package pool
 
-// noCopy is for types that must not be copied: go vet (copylocks) finds copies
-// of what has a field of this type.
+// noCopy makes go vet (copylocks) report copies of a struct with a field of this
+// type.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}

@@ -1,7 +1,7 @@
 // Pool: values of one type.
 //
-// The typed face of Blocks. The casts are sound because T holds no Go pointers
-// and a block has T's size and alignment.
+// Pool is a typed Blocks with generations. The casts are sound because T holds
+// no Go pointers and a block has T's size and alignment.
 
 package pool
 
@@ -14,20 +14,20 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Pool hands out values of type T, in blocks that are side by side; see
-// [Blocks], which it is with types and with generations: twelve more bytes of
-// bookkeeping a value. It is safe for concurrent use and must not be copied.
+// Pool hands out values of type T. It is a typed [Blocks] with a generation for
+// each value, for handles: 12 bytes of metadata more. It is safe for concurrent
+// use and must not be copied.
 //
-// It comes from [New]. Get, Retire, NewCache, Stats, Live, Reset, Trim and Close of
-// the zero value panic and name New. Enter works. All else is undefined, for a
-// check would slow Put and Lookup down.
+// New makes a Pool. Get, Retire, NewCache, Stats, Live, Reset, Trim and Close of
+// the zero value panic and name New. Put, Lookup, Handle, PutHandle and Owns of it
+// are undefined: a check would slow Put and Lookup down.
 type Pool[T any] struct{ blocks Blocks }
 
-// New returns a pool of values of type T, with memory from parent, which must
-// outlive it. It takes no memory before the first value. Close gives it back.
+// New returns a pool of values of type T. Its memory comes from parent, which must
+// outlive it. New takes no memory; the first Get does, and Close gives it back.
 //
-// It panics if parent is nil, if T holds a Go pointer, as [freehold.New] does, or is larger than
-// 16 MiB.
+// It panics if parent is nil, if T holds a Go pointer, as [freehold.New] does, and
+// if T is larger than 16 MiB.
 func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 	if err := freehold.PointerFree[T](); err != nil {
 		name, fault, _ := strings.Cut(strings.TrimPrefix(err.Error(), "freehold: "), ": ")
@@ -39,15 +39,15 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 	return p
 }
 
-// Get returns a zero T, the caller's until Put or Retire. The error matches
-// [freehold.ErrOutOfMemory]: the limit was reached, or the parent's.
+// Get returns a zero T, which is the caller's until Put or Retire. The error
+// matches [freehold.ErrOutOfMemory]: the limit was reached, or the parent refused.
 func (p *Pool[T]) Get() (*T, error) {
 	q, err := fast.get(&p.blocks)
 	return (*T)(q), err
 }
 
-// Put takes back a value that Get returned, from any goroutine. Nothing may use
-// it afterwards. Nil is accepted. It panics if t is no live value of the pool.
+// Put frees a value that Get returned, from any goroutine. The caller must not use
+// it afterwards. A nil t is a no-op. Put panics if t is not a live value of p.
 func (p *Pool[T]) Put(t *T) {
 	if t != nil {
 		fast.put(&p.blocks, unsafe.Pointer(t))
@@ -68,8 +68,8 @@ func (p *Pool[T]) Retire(t *T) {
 // operations.
 func (p *Pool[T]) Enter() Guard { return p.blocks.Enter() }
 
-// NewCache returns an empty cache; see [Cache]. Its Close gives its values back;
-// one that is dropped without Close keeps them until the pool's Reset or Close.
+// NewCache returns an empty [Cache], of 6 KiB on the Go heap; see
+// [Blocks.NewCache].
 func (p *Pool[T]) NewCache() *Cache[T] {
 	c := &Cache[T]{}
 	c.cache.open("pool.Pool.NewCache", &p.blocks)

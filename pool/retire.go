@@ -1,8 +1,8 @@
-// Retire: blocks that become free when their readers have left.
+// Retire: epoch-based reclamation of blocks.
 //
-// Retired blocks wait in batches. A full batch ends the epoch, and is free when
-// that has passed: every guard that was entered before the batch was full has
-// left. Nobody waits; later calls look.
+// Retired blocks wait in batches. A full batch ends the epoch. Its blocks are
+// freed once that epoch has passed: every guard that was entered before the batch
+// was full has left. No call waits for that; later calls check it.
 //
 //	open batch --full--> | epoch 7 | epoch 8 | epoch 9 | --passed, oldest first--> central
 
@@ -24,7 +24,7 @@ type Guard struct{ guard epoch.Guard }
 // from then on, unless it knows otherwise that it is live.
 func (g Guard) Leave() { g.guard.Leave() }
 
-// limbo is where retired blocks wait. mu guards it.
+// limbo is the retired blocks that are not free yet. mu guards it.
 type limbo struct {
 	mu      sync.Mutex
 	open    []entry // retired since the last batch was closed

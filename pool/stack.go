@@ -1,12 +1,12 @@
-// Stacks: each processor's free blocks.
+// Stacks: per-processor free blocks.
 //
-// Whoever holds a slot (internal/pin) has the stack in it to itself. While it
-// is held nothing may block, allocate, panic or touch memory that may fault;
-// tables, sides and stacks have been written to before.
+// The holder of a slot (internal/pin) has the stack there to itself. While it
+// holds the slot it must not block, allocate, panic or touch memory that may
+// fault: tables, metadata and stacks have been written to before.
 //
 // The slow path is a loop of enter, try, leave: after a miss the goroutine may
-// get another slot. It asks for the one where the fast path missed, or it would
-// fill a stack that the next call does not look at.
+// be at another slot. It asks for the slot where the fast path missed, so it
+// fills the stack that the next call will look at.
 
 package pool
 
@@ -18,13 +18,13 @@ import (
 // entry is a free block on its way.
 type entry struct {
 	addr  uintptr
-	state uintptr // where the block's state stands
+	state uintptr // address of the block's status
 }
 
 // stack is a processor's free blocks. The last one in is used first.
 type stack struct {
 	n       word   // entries
-	room    uint64 // how many there may be
+	room    uint64 // maximum of n
 	entries [fullStackBlocks]entry
 }
 
@@ -69,7 +69,8 @@ func cleared(addr, bytes uintptr) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// getSlow is get where the stack has no block to give.
+// getSlow is the slow path of get: the stack is empty or missing, or its next
+// block is not free.
 func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	call := b.getCall()
 	b.dropLive(call, slot)
@@ -89,8 +90,8 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	return cleared(e.addr, b.zero)
 }
 
-// dropLive panics if the next block of the stack is not free; from then on it
-// is nobody's but its owner's.
+// dropLive panics if the next block of the stack is not free, and takes it off the
+// stack before.
 func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
@@ -115,7 +116,8 @@ func (b *Blocks) put(p unsafe.Pointer) {
 	}
 }
 
-// putSlow is put where the stack is full or missing, or there is no such block.
+// putSlow is the slow path of put: the stack is full or missing, or the block is
+// not live.
 func (b *Blocks) putSlow(slot int, addr uintptr) {
 	for tries := 0; ; tries++ {
 		var oldest [fullStackBlocks / 2]entry
@@ -163,7 +165,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	return true, false
 }
 
-// putCentral is put where there is no stack.
+// putCentral is put to the central free list, for a slot without a stack.
 func (b *Blocks) putCentral(addr uintptr) {
 	e, ok := b.retireAs(addr, stateFree)
 	if !ok {
@@ -172,10 +174,10 @@ func (b *Blocks) putCentral(addr uintptr) {
 	b.giveBack([]entry{e})
 }
 
-// retireAs ends the life of the block at addr, which gets the given state. It
-// reports whether there was one.
+// retireAs sets the status of the live block at addr to one that is not live. It
+// reports whether there was such a block.
 func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
-	slot := b.stacks.Enter() // keeps the chunk's side
+	slot := b.stacks.Enter() // keeps the metadata mapped
 	st := b.stateOf(addr)
 	ok := b.isLive(st, addr)
 	if ok {
@@ -188,8 +190,8 @@ func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
 	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
-// store puts free blocks on the stack of the processor that it runs on, and
-// gives them back to the central where that is full or missing.
+// store puts free blocks on the stack of the current processor, or gives them back
+// to the central free list if that stack is full or missing.
 func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
 		kept := false
@@ -246,9 +248,9 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	return n, err
 }
 
-// putSome is put for the first blocks of src, and returns how many it took: as
-// many as the stack has room for, or, if it has none, as go to the central at
-// once. It stops before a block that put has to look at.
+// putSome is put for the first blocks of src, and returns how many it took. It
+// fills the stack. If that is full already, it gives a batch to the central free
+// list. It stops at the first block that is not live.
 func (b *Blocks) putSome(src [][]byte) int {
 	n := 0
 	slot := b.stacks.Enter()

@@ -1,4 +1,4 @@
-// Stats: what a pool holds.
+// Stats: counts of blocks and bytes.
 
 package pool
 
@@ -15,9 +15,9 @@ type Stats struct {
 	MaxBytes  int // the limit of Reserved; 0 if there is none
 }
 
-// Stats returns the pool's figures. Get and Put count nothing for it: the call
-// looks at a word for each block, 1 ms for a million. Blocks that are
-// on the move may be in neither Live nor Retired, or in one too many.
+// Stats returns the pool's figures. Get and Put count nothing: Stats reads a word
+// for each block, about a millisecond for a million. A block that is freed or
+// retired during the call may be counted twice or not at all.
 func (b *Blocks) Stats() Stats { return b.stats("pool.Blocks.Stats") }
 
 func (b *Blocks) stats(call string) Stats {
@@ -37,8 +37,8 @@ func (b *Blocks) stats(call string) Stats {
 	}
 }
 
-// Live returns how many blocks are live: handed out, and neither put back nor
-// retired. It costs what Stats does. After Close it is 0.
+// Live returns the number of live blocks: those handed out, and neither put back
+// nor retired. It costs as much as Stats. After Close it is 0.
 func (b *Blocks) Live() int {
 	live, _ := b.count("pool.Blocks.Live")
 	return live
@@ -62,7 +62,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 	return max(live, 0), b.limbo.retired
 }
 
-// exhausted reports whether no block is free but for those in a Cache.
+// exhausted reports whether no block is free except in caches.
 func (b *Blocks) exhausted() bool {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()

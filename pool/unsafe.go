@@ -4,20 +4,20 @@ package pool
 
 import "unsafe"
 
-// pointer turns an address in a chunk or its side into a pointer: that memory
+// pointer turns an address in a chunk or its metadata into a pointer: that memory
 // does not move, and the chunk keeps it.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// stateAt returns the state that stands at addr.
+// stateAt returns the status at addr.
 func stateAt(addr uintptr) *state { return (*state)(pointer(addr)) }
 
-// gen returns the generation of the block, which is a counted one.
+// gen returns the generation of the block, which must have one.
 func (s *state) gen() *word { return &(*counted)(unsafe.Pointer(s)).gen }
 
 // pointer returns the block.
 func (e *held) pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&e.addr)) }
 
-// age makes handles to the block, which is a counted one, say that it is gone.
+// age invalidates the handles to the block, which must have a generation.
 func (s *state) age() { (*counted)(unsafe.Pointer(s)).gen.inc() }

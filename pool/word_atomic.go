@@ -4,7 +4,7 @@ package pool
 
 import "sync/atomic"
 
-// What one goroutine writes and others may look at: see word_plain.go.
+// Values that one goroutine writes while others may read them: see word_plain.go.
 type (
 	word    uint64
 	state   uint32 // see chunk.go
@@ -15,7 +15,7 @@ func (w *word) load() uint64   { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word) store(v uint64) { atomic.StoreUint64((*uint64)(w), v) }
 func (w *word) inc()           { w.store(w.load() + 1) }
 
-// advance is inc if the word is old, for one of all who call it at once.
+// advance is inc if the word is old. Of racing calls one succeeds.
 func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }

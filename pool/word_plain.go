@@ -1,7 +1,7 @@
-// Words: what one goroutine writes and others may look at meanwhile.
+// Words: values that one goroutine writes while others may read them.
 //
-// This processor reads and writes an aligned word whole, and lets nobody see
-// stores in another order.
+// On amd64, loads and stores of an aligned word are atomic, and no processor sees
+// stores out of order.
 
 //go:build amd64 && !race
 
@@ -19,7 +19,7 @@ func (w *word) load() uint64   { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word) store(v uint64) { *w = word(v) }
 func (w *word) inc()           { *w++ }
 
-// advance is inc if the word is old, for one of all who call it at once.
+// advance is inc if the word is old. Of racing calls one succeeds.
 func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }
