@@ -60,16 +60,16 @@ type Blocks struct {
 	zero      uintptr                                       // bytes of a block that get clears: 0, or a multiple of 8
 	stacks    pin.Table[stack]                              // of each processor
 	stride    uintptr                                       // bytes from block to block
-	room      uint64                                        // entries that a stack may hold
+	capacity  uint64                                        // entries that a stack may hold
 	caches    atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
 
-	shift   uint         // a chunk has 1<<shift bytes, at a multiple of that
-	bytes   int          // bytes in a block, at most stride
-	align   int          // of blocks; stride is a multiple of it
-	counted bool         // blocks have generations
-	of      reflect.Type // of the values, nil if there is none
+	shift     uint         // a chunk has 1<<shift bytes, at a multiple of that
+	bytes     int          // bytes in a block, at most stride
+	align     int          // of blocks; stride is a multiple of it
+	versioned bool         // blocks have generations
+	of        reflect.Type // of the values, nil if there is none
 
-	stateShift uint // a state has 1<<stateShift bytes, with the generation
+	statusShift uint // a status has 1<<statusShift bytes, with the generation
 
 	parent   freehold.Allocator
 	limits   Options
@@ -116,14 +116,14 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	arg.AtLeast(call, "Options.MaxBytes", b.limits.MaxBytes, 0)
 	unit := max(align, minStrideBytes)
 	stride := (size + unit - 1) &^ (unit - 1)
-	b.parent, b.bytes, b.align, b.of, b.counted = parent, size, align, of, of != nil
+	b.parent, b.bytes, b.align, b.of, b.versioned = parent, size, align, of, of != nil
 	b.stride = uintptr(stride)
-	b.stateShift = stateShift
-	if b.counted {
-		b.zero, b.stateShift = b.stride, countedShift
+	b.statusShift = statusShift
+	if b.versioned {
+		b.zero, b.statusShift = b.stride, versionedShift
 	}
 	b.recip = math.MaxUint64/uint64(stride) + 1
-	b.room = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1
+	b.capacity = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1
 	b.misfit = fmt.Errorf("%w: a pool of blocks of %d bytes at multiples of %d has none that large", freehold.ErrOutOfMemory, size, align)
 
 	b.shift = uint(bits.Len(uint(max(minChunkBytes, minChunkBlocks*stride) - 1)))

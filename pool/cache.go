@@ -47,14 +47,14 @@ type BlocksCache struct {
 	//   - a block in the cache that was not freed twice at once has the status
 	//     number<<placeBits + its place
 	//   - an entry above the top is a sentinel or a block that was in the cache
-	top     state
+	top     status
 	entries [1 << placeBits]held
 
-	number state
-	bytes  int // in a block
-	blocks *Blocks
-	room   int // blocks that may be in; 0 when closed
-	closed bool
+	number   status
+	bytes    int // in a block
+	blocks   *Blocks
+	capacity int // blocks that may be in; 0 when closed
+	closed   bool
 
 	// Padding to 6 KiB gives all caches the same few offsets in their pages. It
 	// avoids 4K aliasing between an entry and its block: after a refill the
@@ -64,8 +64,8 @@ type BlocksCache struct {
 
 // held is an entry of a cache.
 type held struct {
-	addr  address
-	state *state
+	addr   address
+	status *status
 }
 
 // Places are 1 to fullStackBlocks. Put reads the place above them when the cache
@@ -78,11 +78,11 @@ const (
 const _ = uint(places - fullStackBlocks - 1)
 
 // sentinel is the status of entries without a block. It names no place.
-var sentinel state
+var sentinel status
 
 // open makes c a cache of b.
 func (c *BlocksCache) open(call string, b *Blocks) {
-	c.blocks, c.bytes, c.room = b, b.bytes, int(b.room)
+	c.blocks, c.bytes, c.capacity = b, b.bytes, int(b.capacity)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
@@ -91,12 +91,12 @@ func (c *BlocksCache) open(call string, b *Blocks) {
 }
 
 // enroll gives c a number. central.mu is held.
-func (b *Blocks) enroll(call string, c *BlocksCache) state {
+func (b *Blocks) enroll(call string, c *BlocksCache) status {
 	b.central.caches++
 	all := *b.caches.Load()
 	for i := 1; i < len(all); i++ {
 		if all[i].CompareAndSwap(nil, c) {
-			return state(i)
+			return status(i)
 		}
 	}
 	i := max(len(all), 1)
@@ -109,7 +109,7 @@ func (b *Blocks) enroll(call string, c *BlocksCache) state {
 	}
 	more[i].Store(c)
 	b.caches.Store(&more)
-	return state(i)
+	return status(i)
 }
 
 const maxCaches = 1<<(32-placeBits) - 1
@@ -125,7 +125,7 @@ func (b *Blocks) eachCache(f func(*BlocksCache)) {
 }
 
 // cacheOf returns the cache that st names, nil if that is closed.
-func (b *Blocks) cacheOf(st state) *BlocksCache {
+func (b *Blocks) cacheOf(st status) *BlocksCache {
 	all := *b.caches.Load()
 	if i := int(st >> placeBits); i < len(all) {
 		return all[i].Load()
@@ -133,8 +133,8 @@ func (b *Blocks) cacheOf(st state) *BlocksCache {
 	return nil
 }
 
-// has reports whether the block at addr with the state st is in the cache.
-func (c *BlocksCache) has(st state, addr uintptr) bool {
+// has reports whether the block at addr with the status st is in the cache.
+func (c *BlocksCache) has(st status, addr uintptr) bool {
 	place := st & places
 	return place <= c.top.load()&places && c.entries[place].addr.load() == addr
 }
@@ -148,16 +148,16 @@ func (c *BlocksCache) forget() {
 	for i := range c.entries {
 		e := &c.entries[i]
 		e.addr.store(0)
-		e.state = &sentinel
+		e.status = &sentinel
 	}
 }
 
 // set makes e the entry at a place.
 func (c *BlocksCache) set(place int, e entry) {
-	st := stateAt(e.state)
-	st.store(c.number<<placeBits + state(place))
+	st := statusAt(e.status)
+	st.store(c.number<<placeBits + status(place))
 	c.entries[place].addr.store(e.addr)
-	c.entries[place].state = st
+	c.entries[place].status = st
 }
 
 // refill is the slow path of Get: no block is at the top. It leaves the address of
@@ -170,7 +170,7 @@ func (c *BlocksCache) refill() error {
 		c.blocks.misused(c.getCall(), uintptr(c.entries[at].addr), freedTwice)
 	}
 	var batch [fullStackBlocks / 2]entry
-	n, err := c.blocks.take(c.getCall(), batch[:c.room/2])
+	n, err := c.blocks.take(c.getCall(), batch[:c.capacity/2])
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (c *BlocksCache) refill() error {
 		c.set(i+1, e)
 	}
 	c.entries[0].addr.store(batch[n-1].addr)
-	c.top.store(c.number<<placeBits + state(n))
+	c.top.store(c.number<<placeBits + status(n))
 	return nil
 }
 
@@ -188,17 +188,17 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 		return
 	}
 	addr := uintptr(p)
-	if c.len() >= c.room {
+	if c.len() >= c.capacity {
 		c.mustBeMade(c.putCall())
 		c.mustBeOpen(c.putCall())
-		c.giveOldest(c.room / 2)
+		c.giveOldest(c.capacity / 2)
 	}
 	b := c.blocks
-	st := b.stateOf(addr)
+	st := b.statusOf(addr)
 	if !b.isLive(st, addr) {
 		b.misused(c.putCall(), addr, "")
 	}
-	if b.counted {
+	if b.versioned {
 		st.age()
 	}
 	c.set(c.len()+1, entry{addr, uintptr(unsafe.Pointer(st))})
@@ -208,23 +208,23 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 // giveOldest gives the n lowest blocks back to the central free list.
 func (c *BlocksCache) giveOldest(n int) {
 	all := c.len()
-	c.top.store(c.top - state(n))
+	c.top.store(c.top - status(n))
 	var oldest [fullStackBlocks]entry
 	moved := 0
 	for i := 1; i <= all; i++ {
 		e := c.entries[i]
-		if *e.state != c.number<<placeBits+state(i) {
+		if *e.status != c.number<<placeBits+status(i) {
 			if i > n { // freed by two goroutines at once: Get will panic
 				c.entries[i-n].addr.store(uintptr(e.addr))
-				c.entries[i-n].state = e.state
+				c.entries[i-n].status = e.status
 			}
 			continue
 		}
-		free := entry{uintptr(e.addr), uintptr(unsafe.Pointer(e.state))}
+		free := entry{uintptr(e.addr), uintptr(unsafe.Pointer(e.status))}
 		if i > n {
 			c.set(i-n, free)
 		} else {
-			e.state.store(stateFree)
+			e.status.store(statusFree)
 			oldest[moved] = free
 			moved++
 		}
@@ -238,7 +238,7 @@ func (c *BlocksCache) close(call string) {
 	if c.closed {
 		return
 	}
-	c.closed, c.room = true, 0
+	c.closed, c.capacity = true, 0
 	c.giveOldest(c.len())
 	c.forget()
 	b := c.blocks
@@ -249,18 +249,18 @@ func (c *BlocksCache) close(call string) {
 	}
 	(*b.caches.Load())[c.number].Store(nil)
 	b.central.caches--
-	b.giveSides()
+	b.giveSpare()
 }
 
-// giveSides returns the spare metadata to the parent if no cache is open.
+// giveSpare returns the spare metadata to the parent if no cache is open.
 // central.mu is held.
-func (b *Blocks) giveSides() {
+func (b *Blocks) giveSpare() {
 	t := &b.central
 	if t.caches == 0 {
-		for _, side := range t.sides {
-			b.giveSide(side)
+		for _, metadata := range t.spare {
+			b.giveMetadata(metadata)
 		}
-		t.sides = nil
+		t.spare = nil
 	}
 }
 
@@ -277,7 +277,7 @@ func (b *Blocks) NewCache() *BlocksCache {
 // Get returns a block, contents undefined, with the errors of Alloc.
 func (c *BlocksCache) Get() (block []byte, err error) {
 	e := &c.entries[uint8(c.top)]
-	if *e.state != c.top {
+	if *e.status != c.top {
 		if err = orRefill(c, (*BlocksCache).refill); err != nil {
 			return
 		}
@@ -291,7 +291,7 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
-	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.state.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
+	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.status.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
 		c.top.inc()
 	} else {
 		orPutBytes(c, r, (*BlocksCache).putBytes)
@@ -322,7 +322,7 @@ type Cache[T any] struct{ cache BlocksCache }
 func (c *Cache[T]) Get() (t *T, err error) {
 	s := &c.cache
 	e := &s.entries[uint8(s.top)]
-	if *e.state != s.top {
+	if *e.status != s.top {
 		if err = orRefill(s, (*BlocksCache).refill); err != nil {
 			return
 		}
@@ -340,9 +340,9 @@ func (c *Cache[T]) Put(t *T) {
 	s := &c.cache
 	up := s.top + 1
 	e := &s.entries[uint8(up)]
-	if e.addr == address(unsafe.Pointer(t)) && e.state.load() == up {
+	if e.addr == address(unsafe.Pointer(t)) && e.status.load() == up {
 		s.top.inc()
-		e.state.age()
+		e.status.age()
 	} else {
 		orPut(s, unsafe.Pointer(t), (*BlocksCache).put)
 	}

@@ -326,9 +326,9 @@ func TestCacheNumbersAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A cache remembers where the states of blocks stand that it once had. So Trim
+// A cache has pointers to the statuses of blocks that it handed out. So Trim
 // keeps them, for the next chunks, until the last cache is closed.
-func TestStatesStayWhileACacheIsOpen(t *testing.T) {
+func TestStatusesStayWhileACacheIsOpen(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	c, other := b.NewCache(), b.NewCache()
 	chunk := 0
@@ -347,7 +347,7 @@ func TestStatesStayWhileACacheIsOpen(t *testing.T) {
 		wantPanic(t, func() { c.Put(mine[63]) }, "not of this pool")
 	}
 	kept("at first")
-	kept("with the states of a chunk that is gone")
+	kept("with the statuses of a chunk that is gone")
 	other.Close()
 	kept("with one cache closed")
 	c.Close()

@@ -20,9 +20,9 @@ import (
 //
 // Invariants:
 //   - blocks == sum of blocks over chunks, and <= MaxBlocks if there is one
-//   - bytes == sum of the lengths of mem and side over chunks, plus those of
-//     sides, and <= MaxBytes if there is one
-//   - sides is empty if caches == 0
+//   - bytes == sum of the lengths of mem and metadata over chunks, plus those of
+//     spare, and <= MaxBytes if there is one
+//   - spare is empty if caches == 0
 //   - a block is on a stack, in a cache, retired, live, or its bit in free is set
 type central struct {
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type central struct {
 	blocks  int
 	bytes   int
 	caches  int      // open ones
-	sides   [][]byte // spare: of chunks that are gone, for the next ones
+	spare   [][]byte // metadata of chunks that are gone, for the next ones
 }
 
 // take moves up to len(out) free blocks to out. It returns at least one, or
@@ -112,7 +112,7 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int) {
 		for c.free[w] != 0 && n < len(out) {
 			i := uintptr(w*64 + bits.TrailingZeros64(c.free[w]))
 			c.free[w] &= c.free[w] - 1
-			out[n] = entry{c.base + i*b.stride, c.states + i<<b.stateShift}
+			out[n] = entry{c.base + i*b.stride, c.statuses + i<<b.statusShift}
 			n++
 		}
 	}
@@ -129,7 +129,7 @@ func (b *Blocks) giveBack(in []entry) {
 		if c == nil || e.addr-c.base >= 1<<b.shift {
 			c = b.chunkOf(e.addr)
 		}
-		if c == nil || stateAt(e.state).load() != stateFree {
+		if c == nil || statusAt(e.status).load() != statusFree {
 			continue // freed by two goroutines at once: unmapped, or live again
 		}
 		i := b.index(e.addr - c.base)
@@ -182,11 +182,11 @@ func (b *Blocks) reset(call string) {
 	b.eachCache((*BlocksCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			st := b.state(c, i)
-			if b.counted && st.load() != stateFree {
+			st := b.status(c, i)
+			if b.versioned && st.load() != statusFree {
 				st.age()
 			}
-			st.store(stateFree)
+			st.store(statusFree)
 		}
 		c.freeAll()
 		b.setPartial(c)
@@ -231,7 +231,7 @@ func (b *Blocks) close(call string) {
 	b.central.caches = 0
 	b.stacks.Clear()
 	b.release(func(*chunk) bool { return true })
-	b.giveSides()
+	b.giveSpare()
 }
 
 // release gives the chunks that match back to the parent, once no goroutine can

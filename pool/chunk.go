@@ -5,8 +5,8 @@
 // has the chunks of the pool: the pool reads no foreign memory to find out that
 // an address is foreign. The metadata of a chunk is an allocation of its own:
 //
-//	mem   | block 0 | block 1 | ... | block n-1 | < stride |
-//	side  | free, 1 bit each | states, 4 B each; 16 B with generations, if counted |
+//	mem       | block 0 | block 1 | ... | block n-1 | < stride |
+//	metadata  | free, 1 bit each | statuses, 4 B each; 16 B with generations, if versioned |
 //
 // A word of free is for 64 blocks, whose statuses fill whole cache lines. A batch
 // is one such word where possible, so processors do not share these lines.
@@ -23,7 +23,7 @@ import (
 
 // chunk is an allocation of the parent, cut into blocks.
 //
-// The fields up to side are fixed. central.mu guards the others.
+// The fields up to metadata are fixed. central.mu guards the others.
 //
 // Invariants:
 //   - base is a multiple of 1<<shift
@@ -31,11 +31,11 @@ import (
 //   - free has freeBlocks bits set, each of a block whose status is free
 //   - partial == the chunk is on central.partial; freeBlocks > 0 implies partial
 type chunk struct {
-	base   uintptr
-	blocks uintptr // number of blocks
-	states uintptr // address of the status of block 0
-	mem    []byte
-	side   []byte
+	base     uintptr
+	blocks   uintptr // number of blocks
+	statuses uintptr // address of the status of block 0
+	mem      []byte
+	metadata []byte
 
 	free       []uint64
 	freeBlocks int
@@ -46,21 +46,21 @@ type chunk struct {
 // number of the cache and the block's place there: the block is free if it is in
 // the cache, and live otherwise; see cache.go.
 const (
-	stateFree    = 0
-	stateLive    = 1
-	stateRetired = 2
-	stateOfCache = 1 << placeBits // and above
+	statusFree    = 0
+	statusLive    = 1
+	statusRetired = 2
+	statusOfCache = 1 << placeBits // and above
 )
 
 // isLive reports whether the block at addr with the status at st is live. A nil
 // st means that there is no such block.
-func (b *Blocks) isLive(st *state, addr uintptr) bool {
+func (b *Blocks) isLive(st *status, addr uintptr) bool {
 	if st == nil {
 		return false
 	}
 	is := st.load()
-	if is < stateOfCache {
-		return is == stateLive
+	if is < statusOfCache {
+		return is == statusLive
 	}
 	c := b.cacheOf(is)
 	return c == nil || !c.has(is, addr)
@@ -70,55 +70,55 @@ func (b *Blocks) isLive(st *state, addr uintptr) bool {
 // so no pair of an address and a generation is used twice.
 var lastGen atomic.Uint64
 
-// counted is the status of a block with its generation.
-type counted struct {
-	state state
-	_     uint32
-	gen   word
+// versionedStatus is the status of a block with its generation.
+type versionedStatus struct {
+	status status
+	_      uint32
+	gen    word
 }
 
 // The bytes from one status to the next, as powers of two.
 const (
-	stateShift   = 2
-	countedShift = 4
+	statusShift    = 2
+	versionedShift = 4
 )
 
 const (
-	_ = -(unsafe.Sizeof(state(0)) ^ 1<<stateShift)
-	_ = -(unsafe.Sizeof(counted{}) ^ 1<<countedShift)
+	_ = -(unsafe.Sizeof(status(0)) ^ 1<<statusShift)
+	_ = -(unsafe.Sizeof(versionedStatus{}) ^ 1<<versionedShift)
 )
 
-// sideWords returns the number of words in free. An address at the end of a chunk,
+// freeWords returns the number of words in free. An address at the end of a chunk,
 // beyond all blocks, has a status too, which is never live.
-func (b *Blocks) sideWords() int { return (b.perChunk + 1 + 63) / 64 }
+func (b *Blocks) freeWords() int { return (b.perChunk + 1 + 63) / 64 }
 
-// sideBytes returns the size of a chunk's metadata.
-func (b *Blocks) sideBytes() int { return b.freeBytes() + b.sideWords()*64<<b.stateShift }
+// metadataBytes returns the size of a chunk's metadata.
+func (b *Blocks) metadataBytes() int { return b.freeBytes() + b.freeWords()*64<<b.statusShift }
 
 // freeBytes returns the part of it that is for free: whole cache lines.
-func (b *Blocks) freeBytes() int { return (b.sideWords()*8 + 63) &^ 63 }
+func (b *Blocks) freeBytes() int { return (b.freeWords()*8 + 63) &^ 63 }
 
 // chunkCost returns how many bytes a new chunk takes from the parent.
 func (b *Blocks) chunkCost() int {
-	if len(b.central.sides) > 0 {
+	if len(b.central.spare) > 0 {
 		return 1 << b.shift
 	}
-	return 1<<b.shift + b.sideBytes()
+	return 1<<b.shift + b.metadataBytes()
 }
 
-// state returns the status of block i.
-func (b *Blocks) state(c *chunk, i uintptr) *state { return stateAt(c.states + i<<b.stateShift) }
+// status returns the status of block i.
+func (b *Blocks) status(c *chunk, i uintptr) *status { return statusAt(c.statuses + i<<b.statusShift) }
 
 // newChunk takes a chunk of n blocks from the parent, all free.
 func (b *Blocks) newChunk(n int) (*chunk, error) {
-	side, err := b.newSide()
+	metadata, err := b.newMetadata()
 	if err != nil {
 		return nil, refused(err)
 	}
 	var mem []byte
 	defer func() {
 		if mem == nil {
-			b.giveSide(side)
+			b.giveMetadata(metadata)
 		}
 	}()
 	mem, err = b.parent.Alloc(1<<b.shift, 1<<b.shift)
@@ -126,44 +126,44 @@ func (b *Blocks) newChunk(n int) (*chunk, error) {
 		return nil, refused(err)
 	}
 	b.central.bytes += len(mem)
-	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, side: side}
-	c.states = addrOf(side) + uintptr(b.freeBytes())
-	c.free = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(side))), b.sideWords())
-	if b.counted {
+	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, metadata: metadata}
+	c.statuses = addrOf(metadata) + uintptr(b.freeBytes())
+	c.free = unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(metadata))), b.freeWords())
+	if b.versioned {
 		first := lastGen.Load()
 		for i := range c.blocks {
-			b.state(c, i).gen().store(first)
+			b.status(c, i).gen().store(first)
 		}
 	}
 	c.freeAll()
 	return c, nil
 }
 
-// newSide returns metadata in which every status is free: spare, or new from the
+// newMetadata returns metadata in which every status is free: spare, or new from the
 // parent.
-func (b *Blocks) newSide() ([]byte, error) {
+func (b *Blocks) newMetadata() ([]byte, error) {
 	t := &b.central
-	if last := len(t.sides) - 1; last >= 0 {
-		side := t.sides[last]
-		t.sides = t.sides[:last]
-		return side, nil
+	if last := len(t.spare) - 1; last >= 0 {
+		metadata := t.spare[last]
+		t.spare = t.spare[:last]
+		return metadata, nil
 	}
-	side, err := b.parent.Alloc(b.sideBytes(), 64)
-	clear(side)
-	t.bytes += len(side)
-	return side, err
+	metadata, err := b.parent.Alloc(b.metadataBytes(), 64)
+	clear(metadata)
+	t.bytes += len(metadata)
+	return metadata, err
 }
 
-// giveSide returns metadata to the parent, or keeps it as spare while a cache is
+// giveMetadata returns metadata to the parent, or keeps it as spare while a cache is
 // open: a cache has pointers to the statuses of blocks that it handed out.
-func (b *Blocks) giveSide(side []byte) {
+func (b *Blocks) giveMetadata(metadata []byte) {
 	t := &b.central
 	if t.caches > 0 {
-		t.sides = append(t.sides, side)
+		t.spare = append(t.spare, metadata)
 		return
 	}
-	t.bytes -= len(side)
-	b.parent.Free(side)
+	t.bytes -= len(metadata)
+	b.parent.Free(metadata)
 }
 
 // freeAll sets the bit of every block.
@@ -183,10 +183,10 @@ func (c *chunk) freeAll() {
 
 // give returns the chunk's memory to the parent.
 func (b *Blocks) give(c *chunk) {
-	if b.counted {
+	if b.versioned {
 		last := uint64(0)
 		for i := range c.blocks {
-			last = max(last, b.state(c, i).gen().load())
+			last = max(last, b.status(c, i).gen().load())
 		}
 		for old := lastGen.Load(); old <= last && !lastGen.CompareAndSwap(old, last+1); {
 			old = lastGen.Load()
@@ -194,15 +194,15 @@ func (b *Blocks) give(c *chunk) {
 	}
 	b.central.bytes -= len(c.mem)
 	b.parent.Free(c.mem)
-	b.giveSide(c.side)
+	b.giveMetadata(c.metadata)
 }
 
 // chunkOf returns the chunk around addr, or nil.
 func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
 
-// stateOf returns the status of the block that begins at addr, nil if none does.
+// statusOf returns the status of the block that begins at addr, nil if none does.
 // The caller holds a slot or has a cache open, which keeps the metadata mapped.
-func (b *Blocks) stateOf(addr uintptr) *state {
+func (b *Blocks) statusOf(addr uintptr) *status {
 	t, base := b.table.Load(), addr&b.chunkMask
 	for i := t.first(base); ; i++ {
 		s := &t.slots[i&(len(t.slots)-1)]
@@ -213,7 +213,7 @@ func (b *Blocks) stateOf(addr uintptr) *state {
 			if rest >= b.recip {
 				return nil
 			}
-			return stateAt(s.states.Load() + uintptr(at)<<b.stateShift)
+			return statusAt(s.statuses.Load() + uintptr(at)<<b.statusShift)
 		case emptySlot:
 			return nil
 		}
@@ -236,12 +236,12 @@ type table struct {
 }
 
 // slot is empty while base is emptySlot. The rest is stored before the base;
-// states is the chunk's.
+// statuses is the chunk's.
 type slot struct {
-	base   atomic.Uintptr
-	states atomic.Uintptr
-	chunk  atomic.Pointer[chunk]
-	_      uintptr
+	base     atomic.Uintptr
+	statuses atomic.Uintptr
+	chunk    atomic.Pointer[chunk]
+	_        uintptr
 }
 
 const (
@@ -289,7 +289,7 @@ func (t *table) add(c *chunk) {
 		s := &t.slots[i&(len(t.slots)-1)]
 		if s.base.Load() == emptySlot {
 			s.chunk.Store(c)
-			s.states.Store(c.states)
+			s.statuses.Store(c.statuses)
 			s.base.Store(c.base)
 			t.used++
 			return

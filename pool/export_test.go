@@ -4,7 +4,7 @@ import "unsafe"
 
 // TakeAtOnce does to the block at p what is left when another goroutine found
 // it live too while this one put it back, freed it, and got it again.
-func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.stateOf(uintptr(p)).store(stateLive) }
+func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.statusOf(uintptr(p)).store(statusLive) }
 
 // FreeAtOnce does to the live block at p what is left when two goroutines put it
 // back at the same moment and one of them got it again: it is the next block of
@@ -13,7 +13,7 @@ func (b *Blocks) FreeAtOnce(p unsafe.Pointer) {
 	b.addStacks()
 	b.stacks.Each(func(s *stack) {
 		n := s.n.load()
-		s.entries[n] = entry{uintptr(p), uintptr(unsafe.Pointer(b.stateOf(uintptr(p))))}
+		s.entries[n] = entry{uintptr(p), uintptr(unsafe.Pointer(b.statusOf(uintptr(p))))}
 		s.n.store(n + 1)
 	})
 }

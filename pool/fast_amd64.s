@@ -34,10 +34,10 @@
 	JCS  none \
 	MOVQ DX, R8 \
 	SHLQ $4, R8 \
-	MOVQ (stack_entries+entry_state)(stack)(R8*1), R9 \
-	CMPL (R9), $const_stateFree \
+	MOVQ (stack_entries+entry_status)(stack)(R8*1), R9 \
+	CMPL (R9), $const_statusFree \
 	JNE  none \
-	MOVL $const_stateLive, (R9) \
+	MOVL $const_statusLive, (R9) \
 	MOVQ DX, stack_n(stack) \
 	MOVQ (stack_entries+entry_addr)(stack)(R8*1), R11
 
@@ -74,9 +74,9 @@ large: \
 	MOVQ R9, BX \
 	GOON(·clearing)
 
-// FIND looks for the live block at BX in the pool in SI: R10 is where its state
-// stands. It jumps to none if the chunk is not in the first slot that it may be
-// in, or a Cache had the block. AX keeps its value, R13 is lost.
+// FIND looks for the live block at BX in the pool in SI: R10 is the address of its
+// status. It jumps to none if the chunk is not in the first slot that it may be in,
+// or a cache had the block. AX keeps its value, R13 is clobbered.
 #define FIND(shift, none) \
 	MOVQ AX, R13 \
 	MOVQ Blocks_table(SI), R8 \
@@ -99,24 +99,24 @@ large: \
 	CMPQ R12, Blocks_recip(SI) \
 	JCC  none \
 	SHLQ $shift, DX \
-	MOVQ slot_states(R9), R10 \
+	MOVQ slot_statuses(R9), R10 \
 	ADDQ DX, R10 \
-	CMPL (R10), $const_stateLive \
+	CMPL (R10), $const_statusLive \
 	JNE  none
 
 // ROOM sets R11 to where the next entry of a stack is, or jumps to none.
 #define ROOM(stack, none) \
 	MOVQ stack_n(stack), R11 \
-	CMPQ R11, stack_room(stack) \
+	CMPQ R11, stack_capacity(stack) \
 	JCC  none \
 	SHLQ $4, R11 \
 	ADDQ stack, R11
 
 // PUSH puts the block that FIND found on a stack, at R11.
 #define PUSH(stack) \
-	MOVL $const_stateFree, (R10) \
+	MOVL $const_statusFree, (R10) \
 	MOVQ BX, (stack_entries+entry_addr)(R11) \
-	MOVQ R10, (stack_entries+entry_state)(R11) \
+	MOVQ R10, (stack_entries+entry_status)(R11) \
 	INCQ stack_n(stack) \
 	RET
 
@@ -136,10 +136,10 @@ plain:
 //	b AX, p BX
 TEXT putFast<>(SB), NOSPLIT, $0-0
 	MOVQ AX, SI
-	FIND(const_countedShift, plain)
+	FIND(const_versionedShift, plain)
 	STACK(AX, CX, plain)
 	ROOM(CX, plain)
-	INCQ counted_gen(R10)
+	INCQ versionedStatus_gen(R10)
 	PUSH(CX)
 plain:
 	GOON(·plain+functions_put)
@@ -178,7 +178,7 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	CMPQ DX, Blocks_bytes(AX)
 	JCC  plain
 	MOVQ AX, SI
-	FIND(const_stateShift, plain)
+	FIND(const_statusShift, plain)
 	STACK(AX, R8, plain)
 	ROOM(R8, plain)
 	PUSH(R8)

@@ -25,7 +25,7 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 	}
 	b, addr := &p.blocks, uintptr(unsafe.Pointer(t))
 	slot := b.stacks.Enter() // keeps the metadata mapped
-	st := b.stateOf(addr)
+	st := b.statusOf(addr)
 	live := b.isLive(st, addr)
 	h := Handle[T]{addr: addr}
 	if live {
@@ -48,7 +48,7 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 	b := &p.blocks
 	slot := b.stacks.Enter() // keeps the metadata mapped
-	st := b.stateOf(h.addr)
+	st := b.statusOf(h.addr)
 	found := st != nil && st.gen().load() == h.gen
 	b.stacks.Leave(slot)
 	if !found {
@@ -66,7 +66,7 @@ func (p *Pool[T]) PutHandle(h Handle[T]) {
 	}
 	b := &p.blocks
 	slot := b.stacks.Enter() // keeps the metadata mapped
-	st := b.stateOf(h.addr)
+	st := b.statusOf(h.addr)
 	found := st != nil && st.gen().advance(h.gen)
 	b.stacks.Leave(slot)
 	if !found {

@@ -33,7 +33,7 @@ func (b *Blocks) contents() string {
 
 // getCall returns the call that get serves.
 func (b *Blocks) getCall() string {
-	if b.counted {
+	if b.versioned {
 		return "pool.Pool.Get"
 	}
 	return "pool.Blocks.Alloc"
@@ -41,7 +41,7 @@ func (b *Blocks) getCall() string {
 
 // putCall returns the call that put serves.
 func (b *Blocks) putCall() string {
-	if b.counted {
+	if b.versioned {
 		return "pool.Pool.Put"
 	}
 	return "pool.Blocks.Free"
@@ -49,7 +49,7 @@ func (b *Blocks) putCall() string {
 
 // getCall returns the call that refill serves.
 func (c *BlocksCache) getCall() string {
-	if c.blocks.counted {
+	if c.blocks.versioned {
 		return "pool.Cache.Get"
 	}
 	return "pool.BlocksCache.Get"
@@ -57,7 +57,7 @@ func (c *BlocksCache) getCall() string {
 
 // putCall returns the call that put serves.
 func (c *BlocksCache) putCall() string {
-	if c.blocks == nil || c.blocks.counted { // putBytes has looked already
+	if c.blocks == nil || c.blocks.versioned { // putBytes has looked already
 		return "pool.Cache.Put"
 	}
 	return "pool.BlocksCache.Put"
@@ -68,7 +68,7 @@ func (c *BlocksCache) putCall() string {
 func (b *Blocks) diagnose(addr uintptr) string {
 	c := b.chunkOf(addr)
 	if c == nil {
-		if b.counted { // put back by a pointer
+		if b.versioned { // put back by a pointer
 			return "the memory is not of this pool"
 		}
 		return "the memory is not of this pool; was it moved by append?"
@@ -80,9 +80,9 @@ func (b *Blocks) diagnose(addr uintptr) string {
 		return "it is beyond the last block of a chunk"
 	case i*b.stride != off:
 		return fmt.Sprintf("it points %d bytes into a block", off-i*b.stride)
-	case b.state(c, i).load() == stateRetired:
+	case b.status(c, i).load() == statusRetired:
 		return "the block was retired before"
-	case !b.isLive(b.state(c, i), addr):
+	case !b.isLive(b.status(c, i), addr):
 		return "the block is free; it was freed before (double free), or never handed out"
 	}
 	return "the block is live now; it was put back while another goroutine took it"
@@ -146,7 +146,7 @@ func (b *Blocks) whole(src [][]byte) int {
 func (b *Blocks) mustBeLive(call string, r []byte) {
 	b.mustBeMade(call)
 	slot := b.stacks.Enter() // keeps the metadata mapped
-	live := b.isLive(b.stateOf(addrOf(r)), addrOf(r))
+	live := b.isLive(b.statusOf(addrOf(r)), addrOf(r))
 	b.stacks.Leave(slot)
 	if !live || len(r) > b.bytes {
 		b.misused(call, addrOf(r), "")

@@ -57,7 +57,7 @@ func (b *Blocks) Retire(r []byte) {
 
 func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	b.mustBeMade(call)
-	e, ok := b.retireAs(uintptr(p), stateRetired)
+	e, ok := b.retireAs(uintptr(p), statusRetired)
 	if !ok {
 		b.misused(call, uintptr(p), "")
 	}
@@ -104,7 +104,7 @@ func (b *Blocks) collect(all bool) bool {
 	l.mu.Unlock()
 	for _, p := range passed {
 		for _, e := range p.blocks {
-			stateAt(e.state).store(stateFree)
+			statusAt(e.status).store(statusFree)
 		}
 		b.giveBack(p.blocks)
 	}

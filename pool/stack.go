@@ -17,15 +17,15 @@ import (
 
 // entry is a free block on its way.
 type entry struct {
-	addr  uintptr
-	state uintptr // address of the block's status
+	addr   uintptr
+	status uintptr // address of the block's status
 }
 
 // stack is a processor's free blocks. The last one in is used first.
 type stack struct {
-	n       word   // entries
-	room    uint64 // maximum of n
-	entries [fullStackBlocks]entry
+	n        word   // entries
+	capacity uint64 // maximum of n
+	entries  [fullStackBlocks]entry
 }
 
 // noStack is what an empty slot has: nothing is on it, and nothing goes there.
@@ -51,8 +51,8 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 	s := b.stacks.Entry(slot)
 	if n := s.n.load() - 1; n < fullStackBlocks {
 		e := s.entries[n]
-		if st := stateAt(e.state); st.load() == stateFree {
-			st.store(stateLive)
+		if st := statusAt(e.status); st.load() == statusFree {
+			st.store(statusLive)
 			s.n.store(n)
 			b.stacks.Leave(slot)
 			return cleared(e.addr, b.zero)
@@ -75,7 +75,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	call := b.getCall()
 	b.dropLive(call, slot)
 	var batch [fullStackBlocks / 2]entry
-	n, err := b.take(call, batch[:b.room/2])
+	n, err := b.take(call, batch[:b.capacity/2])
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	}
 	b.store(slot, batch[:n-1])
 	e := batch[n-1]
-	stateAt(e.state).store(stateLive)
+	statusAt(e.status).store(statusLive)
 	return cleared(e.addr, b.zero)
 }
 
@@ -96,7 +96,7 @@ func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
 	s := b.stacks.Entry(slot)
-	if n := s.n.load(); n > 0 && stateAt(s.entries[n-1].state).load() != stateFree {
+	if n := s.n.load(); n > 0 && statusAt(s.entries[n-1].status).load() != statusFree {
 		s.n.store(n - 1)
 		twice = s.entries[n-1].addr
 	}
@@ -126,7 +126,7 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 		s := b.stacks.Entry(slot)
 		done, misused := b.push(s, addr)
 		if !done && !misused && s != &noStack {
-			moved = s.moveOldest(oldest[:b.room/2])
+			moved = s.moveOldest(oldest[:b.capacity/2])
 			done, misused = b.push(s, addr)
 		}
 		b.stacks.Leave(slot)
@@ -148,16 +148,16 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 // push puts the block at addr on a stack that is held. It has done nothing if
 // there is no room, or no such block.
 func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
-	st := b.stateOf(addr)
+	st := b.statusOf(addr)
 	if !b.isLive(st, addr) {
 		return false, true
 	}
 	n := s.n.load()
-	if n >= s.room {
+	if n >= s.capacity {
 		return false, false
 	}
-	st.store(stateFree)
-	if b.counted {
+	st.store(statusFree)
+	if b.versioned {
 		st.age()
 	}
 	s.entries[n%fullStackBlocks] = entry{addr, uintptr(unsafe.Pointer(st))}
@@ -167,7 +167,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 
 // putCentral is put to the central free list, for a slot without a stack.
 func (b *Blocks) putCentral(addr uintptr) {
-	e, ok := b.retireAs(addr, stateFree)
+	e, ok := b.retireAs(addr, statusFree)
 	if !ok {
 		b.misused(b.putCall(), addr, "")
 	}
@@ -176,13 +176,13 @@ func (b *Blocks) putCentral(addr uintptr) {
 
 // retireAs sets the status of the live block at addr to one that is not live. It
 // reports whether there was such a block.
-func (b *Blocks) retireAs(addr uintptr, to state) (entry, bool) {
+func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	slot := b.stacks.Enter() // keeps the metadata mapped
-	st := b.stateOf(addr)
+	st := b.statusOf(addr)
 	ok := b.isLive(st, addr)
 	if ok {
 		st.store(to)
-		if b.counted {
+		if b.versioned {
 			st.age()
 		}
 	}
@@ -197,7 +197,7 @@ func (b *Blocks) store(slot int, in []entry) {
 		kept := false
 		slot = b.stacks.EnterAt(slot)
 		s := b.stacks.Entry(slot)
-		if n := s.n.load(); n+uint64(len(in)) <= s.room {
+		if n := s.n.load(); n+uint64(len(in)) <= s.capacity {
 			copy(s.entries[n:], in)
 			s.n.store(n + uint64(len(in)))
 			kept = true
@@ -217,7 +217,7 @@ func (b *Blocks) store(slot int, in []entry) {
 
 // addStack gives a slot a stack. It reports whether that was needed and possible.
 func (b *Blocks) addStack(slot int) bool {
-	return b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{room: b.room} })
+	return b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{capacity: b.capacity} })
 }
 
 // getSome is get for several blocks: between one and len(out), or an error.
@@ -226,10 +226,10 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	slot := b.stacks.Enter()
 	s := b.stacks.Entry(slot)
 	top := s.n.load()
-	for n < len(out) && top > 0 && stateAt(s.entries[top-1].state).load() == stateFree {
+	for n < len(out) && top > 0 && statusAt(s.entries[top-1].status).load() == statusFree {
 		top--
 		out[n] = s.entries[top]
-		stateAt(out[n].state).store(stateLive)
+		statusAt(out[n].status).store(statusLive)
 		n++
 	}
 	if n > 0 {
@@ -243,7 +243,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	b.dropLive(call, slot)
 	n, err := b.take(call, out)
 	for _, e := range out[:n] {
-		stateAt(e.state).store(stateLive)
+		statusAt(e.status).store(statusLive)
 	}
 	return n, err
 }
@@ -263,7 +263,7 @@ func (b *Blocks) putSome(src [][]byte) int {
 	}
 	if s != &noStack {
 		top := s.n.load()
-		n = b.endSome(src, s.entries[top:s.room])
+		n = b.endSome(src, s.entries[top:s.capacity])
 		s.n.store(top + uint64(n))
 	}
 	b.stacks.Leave(slot)
@@ -282,7 +282,7 @@ func (b *Blocks) putSome(src [][]byte) int {
 // out to them. A slot is held, and src has been read before.
 func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	src = src[:min(len(src), len(out))]
-	base, states := uintptr(emptySlot), uintptr(0) // of the chunk of the block before
+	base, statuses := uintptr(emptySlot), uintptr(0) // of the chunk of the block before
 	for i, r := range src {
 		addr := addrOf(r)
 		if addr&b.chunkMask != base {
@@ -290,14 +290,14 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 			if c == nil {
 				return i
 			}
-			base, states = c.base, c.states
+			base, statuses = c.base, c.statuses
 		}
 		at, rest := bits.Mul64(uint64(addr-base), b.recip)
-		st := stateAt(states + uintptr(at)<<stateShift)
-		if rest >= b.recip || st.load() != stateLive && !b.isLive(st, addr) {
+		st := statusAt(statuses + uintptr(at)<<statusShift)
+		if rest >= b.recip || st.load() != statusLive && !b.isLive(st, addr) {
 			return i
 		}
-		st.store(stateFree)
+		st.store(statusFree)
 		out[i] = entry{addr, uintptr(unsafe.Pointer(st))}
 	}
 	return len(src)

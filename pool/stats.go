@@ -51,7 +51,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			if st := b.state(c, i).load(); st != stateFree && st != stateRetired {
+			if st := b.status(c, i).load(); st != statusFree && st != statusRetired {
 				live++
 			}
 		}
@@ -68,7 +68,7 @@ func (b *Blocks) exhausted() bool {
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			if b.state(c, i).load() == stateFree {
+			if b.status(c, i).load() == statusFree {
 				return false
 			}
 		}

@@ -10,14 +10,14 @@ func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Poi
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// stateAt returns the status at addr.
-func stateAt(addr uintptr) *state { return (*state)(pointer(addr)) }
+// statusAt returns the status at addr.
+func statusAt(addr uintptr) *status { return (*status)(pointer(addr)) }
 
 // gen returns the generation of the block, which must have one.
-func (s *state) gen() *word { return &(*counted)(unsafe.Pointer(s)).gen }
+func (s *status) gen() *word { return &(*versionedStatus)(unsafe.Pointer(s)).gen }
 
 // pointer returns the block.
 func (e *held) pointer() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&e.addr)) }
 
 // age invalidates the handles to the block, which must have a generation.
-func (s *state) age() { (*counted)(unsafe.Pointer(s)).gen.inc() }
+func (s *status) age() { (*versionedStatus)(unsafe.Pointer(s)).gen.inc() }

@@ -7,7 +7,7 @@ import "sync/atomic"
 // Values that one goroutine writes while others may read them: see word_plain.go.
 type (
 	word    uint64
-	state   uint32 // see chunk.go
+	status  uint32 // see chunk.go
 	address uintptr
 )
 
@@ -20,10 +20,10 @@ func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }
 
-func (s *state) load() state   { return state(atomic.LoadUint32((*uint32)(s))) }
-func (s *state) store(v state) { atomic.StoreUint32((*uint32)(s), uint32(v)) }
-func (s *state) inc()          { s.store(s.load() + 1) }
-func (s *state) dec()          { s.store(s.load() - 1) }
+func (s *status) load() status   { return status(atomic.LoadUint32((*uint32)(s))) }
+func (s *status) store(v status) { atomic.StoreUint32((*uint32)(s), uint32(v)) }
+func (s *status) inc()           { s.store(s.load() + 1) }
+func (s *status) dec()           { s.store(s.load() - 1) }
 
 func (a *address) load() uintptr   { return atomic.LoadUintptr((*uintptr)(a)) }
 func (a *address) store(v uintptr) { atomic.StoreUintptr((*uintptr)(a), v) }

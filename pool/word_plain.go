@@ -11,7 +11,7 @@ import "sync/atomic"
 
 type (
 	word    uint64
-	state   uint32 // see chunk.go
+	status  uint32 // see chunk.go
 	address uintptr
 )
 
@@ -24,10 +24,10 @@ func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }
 
-func (s *state) load() state   { return state(atomic.LoadUint32((*uint32)(s))) }
-func (s *state) store(v state) { *s = v }
-func (s *state) inc()          { *s++ }
-func (s *state) dec()          { *s-- }
+func (s *status) load() status   { return status(atomic.LoadUint32((*uint32)(s))) }
+func (s *status) store(v status) { *s = v }
+func (s *status) inc()           { *s++ }
+func (s *status) dec()           { *s-- }
 
 func (a *address) load() uintptr   { return atomic.LoadUintptr((*uintptr)(a)) }
 func (a *address) store(v uintptr) { *a = address(v) }
