@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/epoch"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -49,6 +49,12 @@ type SharedOptions struct {
 	// [freehold.Advise], where the parent's memory allows it. Chunks that are a
 	// multiple of 2 MiB are then aligned to it.
 	HugePages bool
+
+	// Domain is where the arena's guards are entered; nil means a Domain of its
+	// own. Containers of one [epoch.Domain] share guards: a guard from any of
+	// them protects the blocks of all, and keeps what all of them give up. So
+	// does a Zeroed while it clears a block.
+	Domain *epoch.Domain
 }
 
 // Shared is an arena for any number of goroutines: Alloc takes the next bytes
@@ -58,7 +64,7 @@ type SharedOptions struct {
 //
 // A block is valid until the first Reset that returns after its Alloc was
 // called, or Close. A goroutine that may use a block, or allocate one, while
-// another calls Reset, holds a [Guard] meanwhile: see Reset.
+// another calls Reset, holds an [epoch.Guard] meanwhile: see Reset.
 //
 // An Alloc of a small block takes 3 ns on linux/amd64, 6 elsewhere, and no lock, on
 // any number of processors.
@@ -70,7 +76,7 @@ type SharedOptions struct {
 type Shared struct {
 	generation atomic.Uint64          // Resets so far; grows under mu
 	table      pin.Table[sharedChunk] // changed under mu
-	readers    epoch.Domain
+	readers    *epoch.Domain
 
 	parent     freehold.Allocator // called under mu only
 	chunkBytes int
@@ -129,6 +135,10 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 		chunkAlign: lineBytes,
 		maxBytes:   o.MaxBytes,
 		hugePages:  o.HugePages,
+		readers:    o.Domain,
+	}
+	if s.readers == nil {
+		s.readers = new(epoch.Domain)
 	}
 	if s.chunkBytes == 0 {
 		s.chunkBytes = sharedChunkBytes

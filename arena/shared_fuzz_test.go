@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/epoch"
 )
 
 // A sharedModel knows which blocks of an arena must be intact: those of this
@@ -30,7 +31,7 @@ type modelBlock struct {
 }
 
 type modelGuard struct {
-	g       arena.Guard
+	g       epoch.Guard
 	entered int // generation
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -127,10 +128,31 @@ func TestCloseUnderAGuardPanics(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), nil)
 	b := freehold.Must(s.Zeroed(100, 8))
 	g := s.Enter()
-	wantPanic(t, "freehold: Close of an arena.Shared while a guard is held", s.Close)
+	wantPanic(t, underGuard, s.Close)
 	b[0] = 1
 	freehold.Must(s.Alloc(100, 8)) // goes on
 	g.Leave()
+}
+
+const underGuard = "freehold: Close of an arena.Shared while a guard is held that may protect its blocks"
+
+// TestCloseLooksAtGuardsOfItsBlocksOnly: readers of other containers in the Domain
+// do not keep an arena open that was emptied before they came.
+func TestCloseLooksAtGuardsOfItsBlocksOnly(t *testing.T) {
+	var domain epoch.Domain
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{Domain: &domain})
+	freehold.Must(s.Alloc(100, 8))
+	before := domain.Enter()
+	s.Reset()
+	wantPanic(t, underGuard, s.Close)
+	after := domain.Enter()
+	wantPanic(t, underGuard, s.Close)
+	before.Leave()
+	if n := s.Stats().Retired; n != 0 {
+		t.Errorf("%d bytes are retired, and their guard has left", n)
+	}
+	s.Close()
+	after.Leave()
 }
 
 // TestCloseKeepsNothing, without a Stats before it.

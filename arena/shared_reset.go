@@ -21,20 +21,13 @@ package arena
 import (
 	"fmt"
 
-	"github.com/freehold-go/freehold/internal/epoch"
+	"github.com/freehold-go/freehold/epoch"
 )
 
-// A Guard keeps memory from being recycled: see [Shared.Reset]. It may be held
-// while its goroutine blocks, and be handed to another goroutine.
-type Guard struct{ g epoch.Guard }
-
-// Enter returns a guard, which the caller must Leave. It takes no lock and waits
-// for nobody; with Leave it costs some 4 ns.
-func (s *Shared) Enter() Guard { return Guard{s.readers.Enter()} }
-
-// Leave ends the guard. It must be called exactly once; a second call is a
-// panic where it is detected, which is not always.
-func (g Guard) Leave() { g.g.Leave() }
+// Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
+// and never waits (BenchmarkSharedGuard). With SharedOptions.Domain it is the
+// Domain's Enter.
+func (s *Shared) Enter() epoch.Guard { return s.readers.Enter() }
 
 // Reset gives up all blocks and starts anew; it is safe while others allocate,
 // read and call Reset. It takes a microsecond or so and waits for nobody.
@@ -163,10 +156,16 @@ func bytesIn(chunks []*sharedChunk) (sum int) {
 func (s *Shared) Outstanding() int { return s.Stats().Blocks }
 
 // Close gives all memory back to the parent, live blocks or not. Other
-// goroutines must have stopped using the arena; it panics, and changes nothing,
-// if a guard is held. Calls after Close panic, but for Close itself and Free of
-// an empty block. The arena is closed before its parent: Close after that of a
-// [freehold.Heap] panics.
+// goroutines must have stopped using the arena. Calls after Close panic, but for
+// Close itself and Free of an empty block. The arena is closed before its parent:
+// Close after that of a [freehold.Heap] panics.
+//
+// Close panics, and changes nothing, if a guard is held that may protect a block
+// of the arena, whichever container of its Domain it was entered for: any guard,
+// if blocks were allocated since the last Reset, and otherwise one that keeps
+// memory in SharedStats.Retired. To close an arena while readers of the Domain's
+// other containers come and go, unlink its blocks, Reset it, and Close it once
+// Retired is 0.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,16 +194,16 @@ func (s *Shared) close() {
 	if s.closed {
 		return
 	}
-	if !s.readers.Advance().Passed() {
-		panic("freehold: Close of an arena.Shared while a guard is held")
+	s.drain()
+	s.recycle()
+	if s.spareBytes() < s.reserved && !s.readers.Advance().Passed() {
+		panic("freehold: Close of an arena.Shared while a guard is held that may protect its blocks")
 	}
 	if s.member != nil {
 		s.member.end()
 		s.member = nil
 	}
 	s.closed = true
-	s.generation.Add(1)
-	s.drain()
 	for _, c := range s.chunks {
 		s.parent.Free(c.mem)
 	}

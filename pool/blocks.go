@@ -18,8 +18,8 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/epoch"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -33,6 +33,11 @@ type Options struct {
 	// its parent at any moment, metadata included: Stats.Reserved never passes
 	// it. 0 means none; negative is a panic.
 	MaxBytes int
+
+	// Domain is where the pool's guards are entered; nil means a Domain of its
+	// own. Containers of one [epoch.Domain] share guards: a guard from any of
+	// them protects the blocks of all, and keeps what all of them retire.
+	Domain *epoch.Domain
 }
 
 // Blocks hands out blocks of one size. It implements [freehold.Owner], is safe
@@ -78,7 +83,7 @@ type Blocks struct {
 
 	central central
 	limbo   limbo
-	epochs  epoch.Domain
+	epochs  *epoch.Domain
 }
 
 const (
@@ -136,6 +141,10 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 		b.setChunk()
 	}
 	b.stacks.Init(&noStack)
+	b.epochs = b.limits.Domain
+	if b.epochs == nil {
+		b.epochs = new(epoch.Domain)
+	}
 	b.table.Store(newTable(0))
 	b.caches.Store(new([]atomic.Pointer[BlocksCache]))
 }
@@ -297,6 +306,12 @@ func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 // goroutines must have stopped using the pool. Calls after Close panic, except
 // Close and those that only report. Close the pool before its parent: after Close of a
 // parent that is a [freehold.Heap], Close panics and other calls may fault.
+//
+// Close panics, and changes nothing, if a guard is held that may protect a block
+// of the pool, whichever container of its Domain it was entered for: any guard,
+// if a block is live, and otherwise one that keeps a block retired. To close a
+// pool while readers of the Domain's other containers come and go, unlink and
+// retire its blocks, and Close it once a Trim has left none live or retired.
 func (b *Blocks) Close() { b.close("pool.Blocks.Close") }
 
 // refused turns the parent's error into the pool's.

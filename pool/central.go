@@ -220,6 +220,7 @@ func (b *Blocks) askParent() {
 func (b *Blocks) close(call string) {
 	b.mustBeMade(call)
 	b.askParent()
+	b.mustBeUnguarded(call)
 	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()

@@ -19,7 +19,7 @@
 //   - A [Handle] refers to a value and detects that it is gone. It may be stored
 //     off-heap.
 //   - Retire puts a value back once every goroutine that may still be reading
-//     it has left its [Guard].
+//     it has left its [epoch.Guard].
 //
 // Retire is epoch-based reclamation. The pool's metadata is kept outside its
 // blocks: a write past the end of a block does not corrupt it.

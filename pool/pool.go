@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
@@ -54,7 +55,7 @@ func (p *Pool[T]) Put(t *T) {
 	}
 }
 
-// Retire is Put as soon as every [Guard] that was entered before the call has
+// Retire is Put as soon as every [epoch.Guard] that was entered before the call has
 // left. The value must be out of new readers' reach before the call. Handles to
 // it say that it is gone at once. A Put of it or a second Retire is a mistake
 // that is detected.
@@ -64,9 +65,8 @@ func (p *Pool[T]) Retire(t *T) {
 	}
 }
 
-// Enter begins a reader's stay; see [Guard]. With Leave it costs two atomic
-// operations.
-func (p *Pool[T]) Enter() Guard { return p.blocks.Enter() }
+// Enter is [Blocks.Enter].
+func (p *Pool[T]) Enter() epoch.Guard { return p.blocks.Enter() }
 
 // NewCache returns an empty [Cache], of 6 KiB on the Go heap; see
 // [Blocks.NewCache].

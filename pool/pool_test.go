@@ -8,6 +8,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -316,7 +317,7 @@ type poolModel struct {
 	t     *testing.T
 	p     *pool.Pool[node]
 	c     *pool.Cache[node]
-	guard *pool.Guard
+	guard *epoch.Guard
 	live  map[*node]uint64
 	order []*node
 	seq   uint64

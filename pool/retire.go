@@ -12,17 +12,9 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/epoch"
+	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/arg"
 )
-
-// Guard is a reader's stay in a pool: what was reachable when it began is not
-// handed out again before it ends. It may be held while the goroutine blocks,
-// and blocks retired meanwhile wait for it.
-type Guard struct{ guard epoch.Guard }
-
-// Leave ends the stay; once. The goroutine must not use what it found meanwhile
-// from then on, unless it knows otherwise that it is live.
-func (g Guard) Leave() { g.guard.Leave() }
 
 // limbo is the retired blocks that are not free yet. mu guards it.
 type limbo struct {
@@ -40,11 +32,12 @@ type batch struct {
 
 const batchBlocks = 64
 
-// Enter begins a reader's stay; see [Guard]. With Leave it costs two atomic
-// operations.
-func (b *Blocks) Enter() Guard { return Guard{b.epochs.Enter()} }
+// Enter begins a reader's stay: no block that is retired from then on is handed
+// out again before its Leave. It takes no lock and never waits; with Leave it
+// costs two atomic operations. With Options.Domain it is the Domain's Enter.
+func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
-// Retire is Free as soon as every [Guard] that was entered before the call has
+// Retire is Free as soon as every [epoch.Guard] that was entered before the call has
 // left. The block must be out of new readers' reach before the call. It panics
 // as Free does, and a Free of the block or a second Retire of it is a mistake
 // that is detected.
@@ -67,7 +60,7 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	l.retired++
 	full := len(l.open) >= batchBlocks
 	if full {
-		l.seal(&b.epochs)
+		l.seal(b.epochs)
 	}
 	l.mu.Unlock()
 	if full {
@@ -89,7 +82,7 @@ func (b *Blocks) collect(all bool) bool {
 	l := &b.limbo
 	l.mu.Lock()
 	if all {
-		l.seal(&b.epochs)
+		l.seal(b.epochs)
 	}
 	n := 0
 	for n < len(l.batches) && l.batches[n].epoch.Passed() {
@@ -116,4 +109,15 @@ func (l *limbo) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.batches, l.retired = nil, nil, 0
+}
+
+// mustBeUnguarded panics if a guard is held that may protect a block.
+func (b *Blocks) mustBeUnguarded(call string) {
+	b.collect(true)
+	if b.epochs.Advance().Passed() {
+		return
+	}
+	if live, retired := b.count(call); live+retired > 0 {
+		arg.Panicf(call, "a guard is held that may protect its %d live and %d retired blocks", live, retired)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -14,7 +15,7 @@ func TestEachRetiredBatchWaitsForItsGuards(t *testing.T) {
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 3 * batch})
 	blocks := make([][]byte, 3*batch)
 	freehold.Must(b.GetBatch(blocks))
-	var guards []pool.Guard
+	var guards []epoch.Guard
 	for i, r := range blocks {
 		if i%batch == 0 { // before each batch
 			guards = append(guards, b.Enter())

@@ -6,6 +6,7 @@ package main
 
 import (
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -18,6 +19,6 @@ func free(b block)              { objects.Put(b) }
 
 func realloc(b block, _, _ int) (block, error) { return b, errCannot }
 
-func enter() pool.Guard { return objects.Enter() }
+func enter() epoch.Guard { return objects.Enter() }
 
 func version() string { return "freehold, " + goVersion() }

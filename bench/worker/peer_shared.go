@@ -7,6 +7,7 @@ package main
 import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/epoch"
 )
 
 var heap = freehold.Must(arena.NewShared(freehold.NewHeap(nil), nil))
@@ -20,6 +21,6 @@ func realloc(b block, _, n int) (block, error) { return freehold.Realloc(heap, b
 func bump(n int) (block, error) { return heap.Alloc(n, 8) }
 func bumpNew() (*object, error) { return freehold.New[object](heap) }
 func reset()                    { heap.Reset() }
-func enter() arena.Guard        { return heap.Enter() }
+func enter() epoch.Guard        { return heap.Enter() }
 
 func version() string { return "freehold, " + goVersion() }

@@ -124,7 +124,7 @@ var poolPrograms = []program{
 	{"Retire after Put", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) { v := get(p); p.Put(v); p.Retire(v) }),
 		inPool(func(w *world, p *pool.Pool[value]) { p.Retire(get(p)) })},
-	{"Leave of a pool's only guard twice", always(panics("Leave of a guard that has left")),
+	{"Leave of a pool's only guard twice", always(panics("the guard has left already")),
 		inPool(func(w *world, p *pool.Pool[value]) { g := p.Enter(); g.Leave(); g.Leave() }),
 		inPool(func(w *world, p *pool.Pool[value]) { g := p.Enter(); p.Retire(get(p)); g.Leave() })},
 	{"Get after Close of a pool", always(panics("after Close")),

@@ -61,7 +61,7 @@ func TestLeaveTwice(t *testing.T) {
 	g.Leave()
 	func() {
 		defer func() {
-			if r := recover(); r != "freehold: Leave of a guard that has left" {
+			if r := recover(); r != "freehold: epoch.Guard.Leave: the guard has left already" {
 				t.Errorf("a second Leave panicked with %v", r)
 			}
 		}()
