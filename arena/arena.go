@@ -315,22 +315,11 @@ func (a *Arena) close() {
 	a.leaveRegistry()
 }
 
-// CloseStrict is Close with an error that says how many blocks were live, if
-// any were: for owners that free each block, and want to know of leaks. The
-// count is that of Outstanding. It is nil for an arena that is closed already.
-func (a *Arena) CloseStrict() error {
-	live := a.live
-	a.Close()
-	if live > 0 {
-		return fmt.Errorf("freehold: arena: closed with %d live blocks", live)
-	}
-	return nil
-}
-
-// Outstanding returns the number of blocks that were handed out and have not
-// ended. It is too high by the blocks that were freed after a Mark, are older
-// than it, and were followed by a Rewind to it: Rewind does not know them.
-func (a *Arena) Outstanding() int { return a.live }
+// Live returns the number of blocks that were handed out and have not ended, at
+// the cost of a load. It is too high by the blocks that are older than a Mark,
+// were freed after it, and were followed by a Rewind to it: Rewind does not know
+// them.
+func (a *Arena) Live() int { return a.live }
 
 // isNewest reports whether b ends where the room begins.
 func (a *Arena) isNewest(b []byte) bool {

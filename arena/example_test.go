@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(n.Name.Get())
 	}
 	scratch.Reset() // all nodes and names end; the memory stays
-	fmt.Println(scratch.Stats().Used, "bytes used of", scratch.Stats().Reserved)
+	fmt.Println(scratch.Stats().LiveBytes, "bytes used of", scratch.Stats().Reserved)
 	// Output:
 	// one
 	// two
@@ -58,7 +58,7 @@ func ExampleArena() {
 			panic(err)
 		}
 	}
-	fmt.Println(a.Outstanding(), "blocks take", a.Stats().Used, "bytes")
+	fmt.Println(a.Live(), "blocks take", a.Stats().LiveBytes, "bytes")
 	a.Close()
 	// Output:
 	// the parent gives 4096 bytes
@@ -102,7 +102,7 @@ func ExampleArena_Rewind() {
 		return len(fmt.Appendf(scratch[:0], "%d", n))
 	}
 	fmt.Println(digits(12345), digits(1<<30))
-	fmt.Println(a.Stats().Used, "bytes used")
+	fmt.Println(a.Stats().LiveBytes, "bytes used")
 	// Output:
 	// 5 10
 	// 0 bytes used
@@ -160,7 +160,7 @@ func ExampleRecycler() {
 	}
 	fmt.Println(handle("first"))
 	fmt.Println(handle("second"))
-	fmt.Println(arenas.Stats().Arenas, "idle arena")
+	fmt.Println(arenas.Stats().Idle, "idle arena")
 	// Output:
 	// first: done
 	// second: done

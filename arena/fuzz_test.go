@@ -105,8 +105,8 @@ func (m *model) step(op byte, x, y int) {
 		m.old = m.old[50:]
 	}
 	// Frees of blocks older than a mark make it too high, never too low.
-	if a.Outstanding() < len(m.blocks) {
-		m.t.Fatalf("%d blocks outstanding of %d", a.Outstanding(), len(m.blocks))
+	if a.Live() < len(m.blocks) {
+		m.t.Fatalf("%d blocks live of %d", a.Live(), len(m.blocks))
 	}
 }
 

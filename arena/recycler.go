@@ -55,14 +55,14 @@ type Recycler struct {
 	confined bool            // the parent belongs to one goroutine: there is no timer
 
 	// mu guards what follows, and the state of idle arenas.
-	mu     sync.Mutex
-	parent freehold.Allocator // nil once closed
-	stack  []idleArena        // the one that was put last at the end
-	bytes  int                // that the arenas in stack hold; bytes <= options.MaxBytes
-	ticks  int64
-	puts   uint
-	due    time.Time // when the next tick is due, by the wall clock; zero if none is
-	closed bool
+	mu       sync.Mutex
+	parent   freehold.Allocator // nil once closed
+	stack    []idleArena        // the one that was put last at the end
+	reserved int                // bytes that the arenas in stack hold; reserved <= options.MaxBytes
+	ticks    int64
+	puts     uint
+	due      time.Time // when the next tick is due, by the wall clock; zero if none is
+	closed   bool
 
 	// ending is held while a tick closes arenas: Close waits for that, for the
 	// parent may be closed next. It is taken before mu.
@@ -149,7 +149,7 @@ func (r *Recycler) pop(startBytes int) *Arena {
 	}
 	a := r.stack[i].arena
 	r.stack = slices.Delete(r.stack, i, i+1)
-	r.bytes -= a.reserved
+	r.reserved -= a.reserved
 	a.state = open
 	return a
 }
@@ -195,12 +195,12 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 		}
 	}
 	n := 0
-	for r.bytes+a.reserved > r.options.MaxBytes {
+	for r.reserved+a.reserved > r.options.MaxBytes {
 		excess = append(excess, r.takeOut(n))
 		n++
 	}
 	r.stack = append(slices.Delete(r.stack, 0, n), idleArena{a, r.ticks})
-	r.bytes += a.reserved
+	r.reserved += a.reserved
 	a.state = idle
 	return excess
 }
@@ -223,7 +223,7 @@ func (r *Recycler) wake(now time.Time) {
 // its entry to the caller.
 func (r *Recycler) takeOut(i int) *Arena {
 	a := r.stack[i].arena
-	r.bytes -= a.reserved
+	r.reserved -= a.reserved
 	a.state = open
 	return a
 }
@@ -289,15 +289,17 @@ func (r *Recycler) end() (excess []*Arena) {
 	return excess
 }
 
-// RecyclerStats is a snapshot of what a [Recycler] keeps.
+// RecyclerStats is a snapshot of what a [Recycler] keeps. Arenas in use are not
+// part of it.
 type RecyclerStats struct {
-	Arenas int // idle
-	Bytes  int // that they hold
+	Idle     int // arenas
+	Reserved int // bytes that they hold
+	MaxBytes int // the limit on Reserved
 }
 
 // Stats returns the figures of the idle arenas.
 func (r *Recycler) Stats() RecyclerStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return RecyclerStats{Arenas: len(r.stack), Bytes: r.bytes}
+	return RecyclerStats{Idle: len(r.stack), Reserved: r.reserved, MaxBytes: r.options.MaxBytes}
 }

@@ -36,11 +36,11 @@ func TestRecyclerHandsOutWhatWasPut(t *testing.T) {
 	}
 	freehold.Must(a.Alloc(100, 8))
 	r.Put(a)
-	if got := r.Stats(); got != (RecyclerStats{1, 4096}) {
+	if got := r.Stats(); got.Idle != 1 || got.Reserved != 4096 {
 		t.Errorf("%+v", got)
 	}
 	b := get(t, r, 0)
-	if b != a || b.Stats().Used != 0 || b.Stats().Reserved != 4096 || r.Stats() != (RecyclerStats{}) {
+	if b != a || b.Stats().LiveBytes != 0 || b.Stats().Reserved != 4096 || r.Stats().Idle != 0 {
 		t.Errorf("%+v, %+v", b.Stats(), r.Stats())
 	}
 	c := get(t, r, 0)
@@ -87,7 +87,7 @@ func TestRecyclerBounds(t *testing.T) {
 	}
 	for i, a := range arenas {
 		r.Put(a)
-		want := RecyclerStats{min(i+1, 2), min(i+1, 2) * 4096}
+		want := RecyclerStats{min(i+1, 2), min(i+1, 2) * 4096, 10000}
 		if got := r.Stats(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
@@ -119,7 +119,7 @@ func TestOneLargeArenaDisplacesNoOthers(t *testing.T) {
 	small, large := get(t, r, 4096), get(t, r, 20000)
 	r.Put(small)
 	r.Put(large)
-	if got := r.Stats(); got != (RecyclerStats{1, 4096}) || large.state != closed {
+	if got := r.Stats(); got.Idle != 1 || got.Reserved != 4096 || large.state != closed {
 		t.Errorf("%+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestRecyclerOfAnEmptiedArena(t *testing.T) {
 			freehold.Must(freehold.New[[64]byte](a))
 		}
 		r.Put(a)
-		if got := r.Stats(); got != (RecyclerStats{1, 0}) {
+		if got := r.Stats(); got.Idle != 1 || got.Reserved != 0 {
 			t.Errorf("%+v", got)
 		}
 		if b := get(t, r, 0); b != a {
@@ -164,7 +164,7 @@ func TestRecyclerMisuse(t *testing.T) {
 	gone := get(t, r, 10)
 	gone.Close()
 	r.Put(gone)
-	if r.Stats() != (RecyclerStats{}) {
+	if r.Stats().Idle != 0 {
 		t.Errorf("%+v", r.Stats())
 	}
 	r.Close()
@@ -187,7 +187,7 @@ func TestRecyclerOverALimit(t *testing.T) {
 	if a != nil || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("Get beyond the limit: %v", err)
 	}
-	if got := r.Stats(); got != (RecyclerStats{1, 0}) || limit.Used() != 0 {
+	if got := r.Stats(); got.Idle != 1 || got.Reserved != 0 || limit.Used() != 0 {
 		t.Errorf("%+v, %d bytes used; the arena is to be kept", got, limit.Used())
 	}
 	r.Put(get(t, r, 9000))
@@ -221,12 +221,12 @@ func TestRecyclerDecays(t *testing.T) {
 			}
 			r.Put(hot)
 		}
-		if got := r.Stats(); got.Arenas != 1 {
+		if got := r.Stats(); got.Idle != 1 {
 			t.Errorf("%+v: the other one has not gone", got)
 		}
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		if got := r.Stats(); got.Arenas != 0 || parent.Counts().LiveBytes != 0 || ticking(r) {
+		if got := r.Stats(); got.Idle != 0 || parent.Counts().LiveBytes != 0 || ticking(r) {
 			t.Errorf("%+v, %+v, a tick is due: %t", got, parent.Counts(), ticking(r))
 		}
 		r.Put(get(t, r, 100)) // the timer starts again
@@ -235,7 +235,7 @@ func TestRecyclerDecays(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute)
 		synctest.Wait()
-		if got := r.Stats(); got.Arenas != 0 || ticking(r) {
+		if got := r.Stats(); got.Idle != 0 || ticking(r) {
 			t.Errorf("%+v, a tick is due: %t", got, ticking(r))
 		}
 		r.Put(get(t, r, 100))
@@ -277,7 +277,7 @@ func TestRecyclerConcurrently(t *testing.T) {
 					}
 				}
 				r.Put(a)
-				if got := r.Stats(); got.Bytes > 100<<10 {
+				if got := r.Stats(); got.Reserved > 100<<10 {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -357,7 +357,7 @@ func TestRecyclerInAndOutOfABubble(t *testing.T) {
 				r.Put(get(t, r, 100))
 				time.Sleep(3 * decay)
 				synctest.Wait()
-				if got := r.Stats(); got.Arenas != 0 || ticking(r) {
+				if got := r.Stats(); got.Idle != 0 || ticking(r) {
 					t.Fatalf("in a bubble: %+v, a tick is due: %t", got, ticking(r))
 				}
 				<-freed
@@ -413,7 +413,7 @@ func TestRecyclerAfterItsBubble(t *testing.T) {
 			}
 			time.Sleep(3 * decay)
 			synctest.Wait()
-			if got := r.Stats(); got.Arenas != 0 {
+			if got := r.Stats(); got.Idle != 0 {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -437,7 +437,7 @@ func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 		}
 		synctest.Wait()
 	})
-	if got := r.Stats(); got.Arenas != 2 || r.due != due {
+	if got := r.Stats(); got.Idle != 2 || r.due != due {
 		t.Errorf("%+v, a tick is due at %v, was at %v", got, r.due, due)
 	}
 }
@@ -458,11 +458,11 @@ func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 			r.Put(a)
 			time.Sleep(time.Hour)
 			synctest.Wait()
-			if got := r.Stats(); got.Arenas != 1 {
+			if got := r.Stats(); got.Idle != 1 {
 				t.Errorf("%T: %+v: somebody else has closed an arena", parent, got)
 			}
 			r.Put(b)
-			if got := r.Stats(); got.Arenas != 1 || get(t, r, 0) != b {
+			if got := r.Stats(); got.Idle != 1 || get(t, r, 0) != b {
 				t.Errorf("%T: %+v: the arena that has decayed is still there", parent, got)
 			}
 			b.Close()

@@ -36,7 +36,7 @@ func ExampleShared() {
 	for _, p := range squares {
 		sum += *p
 	}
-	fmt.Println(sum, "in", s.Outstanding(), "blocks")
+	fmt.Println(sum, "in", s.Live(), "blocks")
 	// Output: 140 in 8 blocks
 }
 

@@ -154,7 +154,7 @@ func FuzzShared(f *testing.F) {
 			m.verify()
 			if x%8 == 0 {
 				st := m.s.Stats()
-				if st.Reserved > maxBytes || st.Blocks != m.live || st.BlockBytes != m.liveBytes ||
+				if st.Reserved > maxBytes || st.Live != m.live || st.LiveBytes != m.liveBytes ||
 					len(m.guards) == 0 && st.Retired != 0 {
 					t.Fatalf("%+v; the model has %d blocks of %d bytes and %d guards", st, m.live, m.liveBytes, len(m.guards))
 				}

@@ -37,9 +37,9 @@ func waits(t *testing.T, s *Shared) *atomic.Int64 {
 // by the time that the chunk is anybody else's.
 func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 	calls := map[string]func(s *Shared) int{
-		"Stats":       func(s *Shared) int { return s.Stats().Blocks },
-		"Trim":        func(s *Shared) int { s.Trim(); return s.live },
-		"Outstanding": (*Shared).Outstanding,
+		"Stats": func(s *Shared) int { return s.Stats().Live },
+		"Trim":  func(s *Shared) int { s.Trim(); return s.live },
+		"Live":  (*Shared).Live,
 	}
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {

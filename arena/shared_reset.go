@@ -18,11 +18,7 @@
 
 package arena
 
-import (
-	"fmt"
-
-	"github.com/freehold-go/freehold/epoch"
-)
+import "github.com/freehold-go/freehold/epoch"
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
 // and never waits (BenchmarkSharedGuard). With SharedOptions.Domain it is the
@@ -103,15 +99,15 @@ func (s *Shared) Trim() {
 	s.giveBack()
 }
 
-// SharedStats is a snapshot of an arena's memory.
+// SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
 type SharedStats struct {
-	Reserved   int // bytes in chunks, whatever is in them
-	Retired    int // bytes in chunks given up by Reset that guards may see
-	Spare      int // bytes in chunks that are ready for use
-	Chunks     int // in use, retired or spare
-	Blocks     int // allocated since the last Reset, and not freed
-	BlockBytes int // theirs, as the sum of their lengths
-	MaxBytes   int // the limit on Reserved; 0 if there is none
+	Live      int // blocks allocated since the last Reset, and not freed
+	LiveBytes int // theirs, as the sum of their lengths
+	Reserved  int // in chunks, whatever is in them
+	Retired   int // in chunks given up by Reset that guards may see
+	Spare     int // in chunks that are ready for use
+	Chunks    int // in use, retired or spare
+	MaxBytes  int // the limit on Reserved; 0 if there is none
 }
 
 // Stats returns the arena's figures, exact for all calls that have returned. It
@@ -121,19 +117,15 @@ type SharedStats struct {
 func (s *Shared) Stats() SharedStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stats()
-}
-
-func (s *Shared) stats() SharedStats {
 	s.drain()
 	s.recycle()
 	st := SharedStats{
-		Reserved:   s.reserved,
-		Spare:      s.spareBytes(),
-		Chunks:     len(s.chunks),
-		Blocks:     s.live,
-		BlockBytes: s.liveBytes,
-		MaxBytes:   s.maxBytes,
+		Live:      s.live,
+		LiveBytes: s.liveBytes,
+		Reserved:  s.reserved,
+		Spare:     s.spareBytes(),
+		Chunks:    len(s.chunks),
+		MaxBytes:  s.maxBytes,
 	}
 	for _, r := range s.retired {
 		st.Retired += bytesIn(r.chunks)
@@ -151,9 +143,9 @@ func bytesIn(chunks []*sharedChunk) (sum int) {
 	return sum
 }
 
-// Outstanding returns the number of blocks allocated since the last Reset and
-// not freed. It costs as much as Stats.
-func (s *Shared) Outstanding() int { return s.Stats().Blocks }
+// Live returns the number of blocks allocated since the last Reset and not freed.
+// It costs as much as Stats.
+func (s *Shared) Live() int { return s.Stats().Live }
 
 // Close gives all memory back to the parent, live blocks or not. Other
 // goroutines must have stopped using the arena. Calls after Close panic, but for
@@ -169,28 +161,6 @@ func (s *Shared) Outstanding() int { return s.Stats().Blocks }
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.close()
-}
-
-// CloseStrict is Close for those who free each block: the error says how many
-// were live, if any were. The arena is closed nevertheless. After a Close it
-// does nothing.
-func (s *Shared) CloseStrict() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil
-	}
-	st := s.stats()
-	s.close()
-	if st.Blocks != 0 || st.BlockBytes != 0 {
-		return fmt.Errorf("freehold: arena: closed with %d live blocks of %d bytes", st.Blocks, st.BlockBytes)
-	}
-	return nil
-}
-
-// close is Close. mu is held.
-func (s *Shared) close() {
 	if s.closed {
 		return
 	}

@@ -188,8 +188,8 @@ func TestOutOfMemory(t *testing.T) {
 	for n := 0; ; n++ {
 		a := arena.New(alloctest.FailAfter(alloctest.New(t), n), &arena.Options{ChunkBytes: 256, MaxChunkBytes: 1024})
 		_, err := Parse(a, text)
-		if st := a.Stats(); err != nil && (st.Used != 0 || st.Blocks != 0) {
-			t.Errorf("after failure %d the arena holds %d blocks of %d bytes", n, st.Blocks, st.Used)
+		if st := a.Stats(); err != nil && (st.LiveBytes != 0 || st.Live != 0) {
+			t.Errorf("after failure %d the arena holds %d blocks of %d bytes", n, st.Live, st.LiveBytes)
 		}
 		a.Close()
 		if err == nil {

@@ -42,9 +42,6 @@ var sharedPrograms = []program{
 	{"double free to a Shared", caught{},
 		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Free(b); s.Free(b) }),
 		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)) })},
-	{"CloseStrict of a Shared with live blocks", always(fails("closed with 1 live blocks of 100 bytes")),
-		inShared(func(w *world, s *arena.Shared) { take(s); w.err = s.CloseStrict() }),
-		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)); w.err = s.CloseStrict() })},
 	{"more than the limit of a Shared", always(refuses),
 		func(w *world) {
 			s := freehold.Must(arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small}))
