@@ -39,12 +39,6 @@ type SharedOptions struct {
 	// block, so not again and again.
 	MaxBytes int
 
-	// PreallocBytes is how much memory, in bytes and rounded up to chunks as far
-	// as MaxBytes lets, is taken from the parent and touched at once, so that
-	// Alloc does not wait for it later. Trim gives it back if it is not in use.
-	// Negative is a panic.
-	PreallocBytes int
-
 	// HugePages asks the system for huge pages behind the chunks, see
 	// [freehold.Advise], where the parent's memory allows it. Chunks that are a
 	// multiple of 2 MiB are then aligned to it.
@@ -115,19 +109,16 @@ const (
 	lineBytes        = 64 // chunks begin at cache lines, so that processors do not meet in one
 )
 
-// NewShared returns an empty arena whose memory comes from parent. Close gives
-// it back. The parent is called by one goroutine at a time, under the arena's
-// lock, so it need not be safe for concurrent use unless others use it too.
-//
-// The error is that of taking SharedOptions.PreallocBytes, and matches
-// [freehold.ErrOutOfMemory]. Without PreallocBytes NewShared never fails. On an
-// error no memory is kept.
-func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
+// NewShared returns an empty arena over parent. It takes no memory from it before
+// the first block; see [Shared.Reserve]. Close gives all memory back. The parent
+// is called by one goroutine at a time, under the arena's lock, so it need not be
+// safe for concurrent use unless others use it too.
+func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	if o == nil {
 		o = &SharedOptions{}
 	}
-	if o.ChunkBytes < 0 || o.MaxBytes < 0 || o.PreallocBytes < 0 {
-		panic(fmt.Sprintf("freehold: NewShared with ChunkBytes %d, MaxBytes %d and PreallocBytes %d", o.ChunkBytes, o.MaxBytes, o.PreallocBytes))
+	if o.ChunkBytes < 0 || o.MaxBytes < 0 {
+		panic(fmt.Sprintf("freehold: NewShared with ChunkBytes %d and MaxBytes %d", o.ChunkBytes, o.MaxBytes))
 	}
 	s := &Shared{
 		parent:     parent,
@@ -150,11 +141,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) (*Shared, error) {
 		s.chunkAlign = hugeBytes
 	}
 	s.table.Init(&noChunk)
-	if err := s.preallocate(o.PreallocBytes); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return s
 }
 
 // Alloc implements [freehold.Allocator]. Any power of two will do for align.

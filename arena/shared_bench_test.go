@@ -19,7 +19,7 @@ const benchResetEach = 1 << 16
 func benchEach(b *testing.B, o *arena.SharedOptions, loop func(s *arena.Shared, n int)) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	s := freehold.Must(arena.NewShared(h, o))
+	s := arena.NewShared(h, o)
 	defer s.Close()
 	var wg sync.WaitGroup
 	b.ReportAllocs()

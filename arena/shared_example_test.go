@@ -10,11 +10,7 @@ import (
 )
 
 func ExampleShared() {
-	s, err := arena.NewShared(freehold.Default(), &arena.SharedOptions{MaxBytes: 64 << 20})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	s := arena.NewShared(freehold.Default(), &arena.SharedOptions{MaxBytes: 64 << 20})
 	defer s.Close() // frees all that the goroutines allocated
 
 	squares := make([]*uint64, 8)
@@ -42,7 +38,7 @@ func ExampleShared() {
 
 // A table is replaced while readers use the old one.
 func ExampleShared_Reset() {
-	s := freehold.Must(arena.NewShared(freehold.Default(), nil))
+	s := arena.NewShared(freehold.Default(), nil)
 	defer s.Close()
 
 	var current atomic.Pointer[[]int]

@@ -16,7 +16,7 @@ import (
 
 func newSharedOver(t *testing.T, parent freehold.Allocator, o *SharedOptions) *Shared {
 	t.Helper()
-	s := freehold.Must(NewShared(parent, o))
+	s := NewShared(parent, o)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -157,7 +157,7 @@ func TestCloseLooksAtGuardsOfItsBlocksOnly(t *testing.T) {
 
 // TestCloseKeepsNothing, without a Stats before it.
 func TestCloseKeepsNothing(t *testing.T) {
-	s := freehold.Must(NewShared(alloctest.New(t), nil))
+	s := NewShared(alloctest.New(t), nil)
 	freehold.Must(s.Alloc(100, 8))
 	s.Close()
 	if st := s.Stats(); st != (SharedStats{}) {
@@ -272,7 +272,7 @@ func TestSharedChunksAreAligned(t *testing.T) {
 	} {
 		heap := freehold.NewHeap(nil)
 		r := &alignRecorder{heap, 1 << 30}
-		s := freehold.Must(NewShared(r, &c.o))
+		s := NewShared(r, &c.o)
 		freehold.Must(s.Alloc(1, 1))
 		if r.least != c.want {
 			t.Errorf("%+v: chunks at multiples of %d, want %d", c.o, r.least, c.want)

@@ -271,6 +271,12 @@ func (s *Shared) refusal(size int) error {
 func (s *Shared) giveBack() bool {
 	unused := append(s.spare, s.spareOwn.all()...)
 	s.spare, s.spareOwn = nil, spareSet{}
+	s.shrink(unused)
+	return len(unused) > 0
+}
+
+// shrink frees chunks that are in no list to the parent. mu is held.
+func (s *Shared) shrink(unused []*sharedChunk) {
 	for _, c := range unused {
 		c.generation = noGeneration
 	}
@@ -279,29 +285,6 @@ func (s *Shared) giveBack() bool {
 		s.reserved -= len(c.mem)
 		s.parent.Free(c.mem)
 	}
-	return len(unused) > 0
-}
-
-// preallocate makes chunks of so many bytes, rounded up to chunks, and touches
-// their pages.
-func (s *Shared) preallocate(bytes int) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.maxBytes > 0 && bytes > s.maxBytes {
-		return s.refusal(bytes)
-	}
-	for s.reserved < bytes {
-		c, err := s.grow(1, 1, false, true)
-		if err != nil {
-			return err
-		}
-		const pageBytes = 4 << 10 // the smallest there is
-		for i := 0; i < len(c.mem); i += pageBytes {
-			c.mem[i] = 0
-		}
-		s.spare = append(s.spare, c)
-	}
-	return nil
 }
 
 // find returns the index in chunks of the one that holds the byte at addr, and

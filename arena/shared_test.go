@@ -21,10 +21,7 @@ import (
 // newShared returns an arena that is closed when the test ends.
 func newShared(t testing.TB, parent freehold.Allocator, o *arena.SharedOptions) *arena.Shared {
 	t.Helper()
-	s, err := arena.NewShared(parent, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := arena.NewShared(parent, o)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -54,7 +51,6 @@ func TestSharedConformance(t *testing.T) {
 	}{
 		{"Defaults", nil},
 		{"SmallChunks", &arena.SharedOptions{ChunkBytes: 1000}}, // most blocks get one of their own
-		{"Prealloc", &arena.SharedOptions{ChunkBytes: 1 << 20, PreallocBytes: 3 << 20}},
 		{"HugePages", &arena.SharedOptions{HugePages: true}},
 	}
 	for _, c := range tests {
@@ -64,6 +60,15 @@ func TestSharedConformance(t *testing.T) {
 			}, &alloctest.Options{Concurrent: true})
 		})
 	}
+	t.Run("Reserved", func(t *testing.T) {
+		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+			s := newShared(t, newHeap(t), &arena.SharedOptions{ChunkBytes: 1 << 20})
+			if err := s.Reserve(3 << 20); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}, &alloctest.Options{Concurrent: true})
+	})
 	t.Run("PatternedParent", func(t *testing.T) {
 		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 			return newShared(t, alloctest.New(t), nil)
@@ -203,10 +208,21 @@ func TestSharedLimitIsUsable(t *testing.T) {
 	}
 }
 
-func TestSharedPrealloc(t *testing.T) {
-	h := newHeap(t)
-	p := &peakParent{Allocator: h, t: t, maxBytes: 1 << 30}
-	s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 64 << 10, PreallocBytes: 1<<20 - 5})
+func TestSharedReserve(t *testing.T) {
+	p := &peakParent{Allocator: newHeap(t), t: t, maxBytes: 1 << 30}
+	s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 64 << 10})
+	reserve := func(size int) {
+		t.Helper()
+		if err := s.Reserve(size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reserve(0)
+	if p.calls != 0 {
+		t.Errorf("%d calls of the parent for nothing", p.calls)
+	}
+	reserve(100<<10 - 5)
+	reserve(1<<20 - 5)
 	if st := s.Stats(); st.Reserved != 1<<20 || st.Spare != 1<<20 || st.Chunks != 16 {
 		t.Errorf("%+v", st)
 	}
@@ -218,27 +234,55 @@ func TestSharedPrealloc(t *testing.T) {
 			}
 		}
 		s.Reset()
+		reserve(1 << 20) // memory that was given up counts
 	}
 	if p.calls != calls {
 		t.Errorf("the parent was called %d times for memory that was there", p.calls-calls)
 	}
+	freehold.Must(s.Alloc(1, 1))
+	reserve(1 << 20) // a chunk in use does not count
+	if st := s.Stats(); st.Spare != 1<<20 || st.Chunks != 17 {
+		t.Errorf("%+v", st)
+	}
+	s.Trim()
+	if st := s.Stats(); st.Spare != 0 || st.Chunks != 1 {
+		t.Errorf("after Trim: %+v", st)
+	}
+	mustPanic(t, "Reserve", func() { s.Reserve(-1) })
+	s.Close()
+	mustPanic(t, "closed", func() { s.Reserve(0) })
+}
 
-	if _, err := arena.NewShared(h, &arena.SharedOptions{MaxBytes: 1000, PreallocBytes: 1001}); !errors.Is(err, freehold.ErrOutOfMemory) {
-		t.Errorf("more than the limit: %v", err)
+// TestSharedReserveRefused: the arena is as it was.
+func TestSharedReserveRefused(t *testing.T) {
+	s := newShared(t, alloctest.New(t), &arena.SharedOptions{ChunkBytes: 400, MaxBytes: 1000})
+	freehold.Must(s.Alloc(100, 1))
+	before := s.Stats()
+	if err := s.Reserve(601); !errors.Is(err, freehold.ErrOutOfMemory) || s.Stats() != before {
+		t.Errorf("more than the limit: %v, %+v", err, s.Stats())
+	}
+	if err := s.Reserve(600); err != nil || s.Stats().Spare != 600 {
+		t.Errorf("the limit: %v, %+v", err, s.Stats())
 	}
 	for n := range 4 {
-		parent := alloctest.New(t) // reports what is left behind
-		s, err := arena.NewShared(alloctest.FailAfter(parent, n), &arena.SharedOptions{ChunkBytes: 1000, PreallocBytes: 3000})
-		if (err == nil) != (n >= 3) {
-			t.Fatalf("with %d chunks from the parent: %v", n, err)
+		s := newShared(t, alloctest.FailAfter(alloctest.New(t), n), &arena.SharedOptions{ChunkBytes: 1000})
+		if err := s.Reserve(3000); (err == nil) != (n == 3) {
+			t.Errorf("with %d chunks from the parent: %v", n, err)
 		}
-		if err == nil {
-			s.Close()
+		want := 0
+		if n == 3 {
+			want = 3000
+		}
+		if st := s.Stats(); st.Reserved != want || st.Spare != want {
+			t.Errorf("with %d chunks from the parent: %+v", n, st)
 		}
 	}
+}
+
+func TestSharedOptions(t *testing.T) {
+	h := newHeap(t)
 	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{MaxBytes: -1}) })
 	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{ChunkBytes: -1}) })
-	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{PreallocBytes: -1}) })
 }
 
 // The parent fails after n allocations, for every n: what was handed out stays
@@ -298,7 +342,7 @@ func TestSharedFailAfter(t *testing.T) {
 
 func TestSharedCounts(t *testing.T) {
 	h := newHeap(t)
-	s := freehold.Must(arena.NewShared(h, nil))
+	s := arena.NewShared(h, nil)
 	a, b := freehold.Must(s.Alloc(100, 8)), freehold.Must(s.Alloc(1<<20, 8))
 	if st := s.Stats(); st.Live != 2 || st.LiveBytes != 100+1<<20 || s.Live() != 2 {
 		t.Errorf("%+v", st)
@@ -338,7 +382,7 @@ func TestSharedCounts(t *testing.T) {
 		t.Errorf("after Close: %+v", st)
 	}
 
-	s = freehold.Must(arena.NewShared(h, nil))
+	s = arena.NewShared(h, nil)
 	s.Free(freehold.Must(s.Alloc(10, 1)))
 	freehold.Must(s.Alloc(10, 1))
 	s.Reset()

@@ -15,7 +15,7 @@ import (
 // that any of them gives up is handed out again before it leaves.
 func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 	var domain epoch.Domain
-	s := freehold.Must(arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: 4096, Domain: &domain}))
+	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: 4096, Domain: &domain})
 	defer s.Close()
 	p := pool.NewBlocks(alloctest.New(t), 64, 8, &pool.Options{MaxBlocks: 1, Domain: &domain})
 	defer p.Close()
@@ -51,7 +51,7 @@ func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 // TestGuardsOfSeveralDomainsAreApart: containers without a Domain in their options
 // have one each.
 func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
-	s := freehold.Must(arena.NewShared(alloctest.New(t), nil))
+	s := arena.NewShared(alloctest.New(t), nil)
 	defer s.Close()
 	p := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	defer p.Close()
@@ -68,7 +68,7 @@ func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
 // the container, and where it cannot, closes.
 func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	var domain epoch.Domain
-	s := freehold.Must(arena.NewShared(alloctest.New(t), &arena.SharedOptions{Domain: &domain}))
+	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{Domain: &domain})
 	p := pool.NewBlocks(alloctest.New(t), 64, 8, &pool.Options{Domain: &domain})
 	freehold.Must(s.Alloc(100, 8))
 	live := freehold.Must(p.Alloc(64, 8))

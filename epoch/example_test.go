@@ -40,7 +40,7 @@ func Example() {
 // One guard protects the blocks of every container of the Domain.
 func ExampleDomain() {
 	var domain epoch.Domain
-	names := freehold.Must(arena.NewShared(freehold.Default(), &arena.SharedOptions{Domain: &domain}))
+	names := arena.NewShared(freehold.Default(), &arena.SharedOptions{Domain: &domain})
 	defer names.Close()
 	users := pool.New[freehold.String](freehold.Default(), &pool.Options{Domain: &domain})
 	defer users.Close()

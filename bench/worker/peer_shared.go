@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/epoch"
 )
 
-var heap = freehold.Must(arena.NewShared(freehold.NewHeap(nil), nil))
+var heap = arena.NewShared(freehold.NewHeap(nil), nil)
 
 func alloc(n int) (block, error)  { return heap.Alloc(n, 16) }
 func zeroed(n int) (block, error) { return heap.Zeroed(n, 16) }

@@ -40,10 +40,7 @@ func main() {
 func run(ctx context.Context, w io.Writer, requests, clients, lines int) error {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	shared, err := arena.NewShared(heap, &arena.SharedOptions{MaxBytes: 256 << 20})
-	if err != nil {
-		return err
-	}
+	shared := arena.NewShared(heap, &arena.SharedOptions{MaxBytes: 256 << 20})
 	defer shared.Close()
 
 	fmt.Fprintf(w, "%d requests of %d lines with either memory, from %d clients in this process\n\n", requests, lines, clients)

@@ -35,7 +35,7 @@ func post(t *testing.T, s *service, body io.Reader) (status int, answer string) 
 }
 
 func TestServiceRefuses(t *testing.T) {
-	shared := freehold.Must(arena.NewShared(freehold.Default(), &arena.SharedOptions{MaxBytes: 64 << 10, ChunkBytes: 4 << 10}))
+	shared := arena.NewShared(freehold.Default(), &arena.SharedOptions{MaxBytes: 64 << 10, ChunkBytes: 4 << 10})
 	defer shared.Close()
 	s := &service{shared: shared}
 	order := freehold.Must(encodeOrder(goHeap{}, 1, make([]line, 1000)))
@@ -137,7 +137,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A request whose body stops halfway while others come, go and reset the arena
 // keeps its memory, and only until it ends.
 func TestResetLeavesRequestsAlone(t *testing.T) {
-	shared := freehold.Must(arena.NewShared(freehold.Default(), &arena.SharedOptions{ChunkBytes: 4 << 10}))
+	shared := arena.NewShared(freehold.Default(), &arena.SharedOptions{ChunkBytes: 4 << 10})
 	defer shared.Close()
 	s := &service{shared: shared}
 	send := func(id uint64, body func(order []byte) io.Reader) {

@@ -198,7 +198,7 @@ func BenchmarkAnswer(b *testing.B) {
 	b.Run("memory=shared", func(b *testing.B) {
 		heap := freehold.NewHeap(nil)
 		defer heap.Close()
-		shared := freehold.Must(arena.NewShared(heap, nil))
+		shared := arena.NewShared(heap, nil)
 		defer shared.Close()
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {

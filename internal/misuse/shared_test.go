@@ -1,14 +1,11 @@
 package misuse
 
-import (
-	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/arena"
-)
+import "github.com/freehold-go/freehold/arena"
 
 // inShared runs a program in a shared arena, and closes that.
 func inShared(f func(w *world, s *arena.Shared)) func(w *world) {
 	return func(w *world) {
-		s := freehold.Must(arena.NewShared(w.a, nil))
+		s := arena.NewShared(w.a, nil)
 		f(w, s)
 		s.Close()
 	}
@@ -44,11 +41,11 @@ var sharedPrograms = []program{
 		inShared(func(w *world, s *arena.Shared) { s.Free(take(s)) })},
 	{"more than the limit of a Shared", always(refuses),
 		func(w *world) {
-			s := freehold.Must(arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small}))
+			s := arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small})
 			_, w.err = s.Alloc(small+1, 8)
 		},
 		func(w *world) {
-			s := freehold.Must(arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small}))
+			s := arena.NewShared(w.a, &arena.SharedOptions{MaxBytes: small})
 			take(s)
 			s.Close()
 		}},

@@ -81,11 +81,11 @@ var backends = []backend{
 		}, r.Close
 	}},
 	{"Shared", false, func(h *freehold.Heap) (func() user, func()) {
-		s := freehold.Must(arena.NewShared(h, nil))
+		s := arena.NewShared(h, nil)
 		return common(s, s.Reset, s.Close)
 	}},
 	{"Shared, under guards", true, func(h *freehold.Heap) (func() user, func()) {
-		s := freehold.Must(arena.NewShared(h, &arena.SharedOptions{ChunkBytes: 64 << 10}))
+		s := arena.NewShared(h, &arena.SharedOptions{ChunkBytes: 64 << 10})
 		return func() user {
 			g := s.Enter()
 			return user{s, func() { g.Leave(); s.Reset(); g = s.Enter() }, func() { g.Leave() }}
