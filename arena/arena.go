@@ -276,17 +276,26 @@ func (a *Arena) Reserve(size int) error {
 	return nil
 }
 
-// Trim gives spare chunks back to the parent until the arena holds no more than
-// maxBytes, or has none; chunks in use stay, and the arena works on. Reset and
-// Trim(0) give all memory back. Less than 0 means 0. The chunks that were
-// taken last, which are the larger ones, go first.
-func (a *Arena) Trim(maxBytes int) {
+// Trim gives all spare chunks back to the parent. Chunks in use stay, and the
+// arena works on; after a Reset none is in use.
+func (a *Arena) Trim() {
 	a.mustBeOpen("Trim")
-	a.trim(maxBytes)
+	a.trim(0)
+}
+
+// TrimTo gives spare chunks back to the parent until the arena holds no more
+// than size bytes, or no spare chunk. Those that were taken last, the larger
+// ones, go first. A negative size is a panic.
+func (a *Arena) TrimTo(size int) {
+	a.mustBeOpen("TrimTo")
+	if size < 0 {
+		panic(fmt.Sprintf("freehold: arena: TrimTo of %d bytes", size))
+	}
+	a.trim(size)
 }
 
 func (a *Arena) trim(maxBytes int) {
-	for len(a.chunks) > a.used && a.reserved > max(maxBytes, 0) {
+	for len(a.chunks) > a.used && a.reserved > maxBytes {
 		a.giveBack()
 	}
 	if len(a.chunks) == 0 {

@@ -84,7 +84,7 @@ func ExampleNew() {
 	}
 	fmt.Println(blocks, "blocks of 1000 bytes")
 	a.Reset()
-	a.Trim(0)
+	a.Trim()
 	fmt.Println(limit.Used(), "bytes of the limit in use")
 	// Output:
 	// true

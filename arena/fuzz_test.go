@@ -89,7 +89,7 @@ func (m *model) step(op byte, x, y int) {
 			}
 			m.marks, m.blocks = nil, nil
 		}
-		a.Trim(x * 64)
+		a.TrimTo(x * 64)
 	case 14:
 		if len(m.old) > 0 {
 			m.mustPanic(func() { a.Rewind(m.old[y%len(m.old)]) })

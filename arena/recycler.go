@@ -171,7 +171,7 @@ func (r *Recycler) Put(a *Arena) {
 	a.mustBeOpen("Put")
 	a.leaveRegistry()
 	a.Reset()
-	a.Trim(r.options.MaxArenaBytes)
+	a.trim(r.options.MaxArenaBytes)
 	for _, old := range r.push(a) {
 		old.close()
 	}

@@ -242,7 +242,7 @@ func TestTrimTellsTheRegistry(t *testing.T) {
 	r.Add("a", a)
 	freehold.Must(a.Alloc(100, 8))
 	a.Reset()
-	a.Trim(0)
+	a.Trim()
 	if used, reserved := a.member.figures(); used != 0 || reserved != 0 {
 		t.Errorf("%d of %d bytes in an arena that holds none", used, reserved)
 	}

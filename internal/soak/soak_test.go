@@ -69,7 +69,7 @@ var backends = []backend{
 	{"Arena with small chunks", true, func(h *freehold.Heap) (func() user, func()) {
 		return func() user {
 			a := arena.New(h, &arena.Options{ChunkBytes: 100, MaxChunkBytes: 8 << 10})
-			return user{a, func() { a.Reset(); a.Trim(1 << 20) }, a.Close}
+			return user{a, func() { a.Reset(); a.TrimTo(1 << 20) }, a.Close}
 		}, nothing
 	}},
 	{"Arenas of a Recycler", true, func(h *freehold.Heap) (func() user, func()) {
