@@ -11,10 +11,10 @@
 package arena
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -45,7 +45,8 @@ type Options struct {
 
 // Arena hands out blocks from chunks of another allocator, its parent, and ends
 // them all at once. It implements [freehold.Owner]. It is not safe for
-// concurrent use: one goroutine at a time, as for a map.
+// concurrent use: one goroutine at a time, as for a map. [New] makes one; most
+// methods of the zero Arena panic.
 //
 // Blocks never move and have no header. A block takes its size, and up to
 // align-1 bytes more if the one before it ends at an odd place. It costs an
@@ -106,42 +107,41 @@ func (*noCopy) Unlock() {}
 type state uint8
 
 const (
-	open   state = iota
-	idle         // in a Recycler; used == 0
-	closed       // no chunks
+	unmade state = iota // the zero Arena
+	open
+	idle   // in a Recycler; used == 0
+	closed // no chunks
 )
 
-// New returns an empty arena over parent. It takes no memory from it before the
-// first block. Close gives all memory back; an arena that is dropped without
-// Close keeps it, unless the parent is closed.
+// New returns an empty arena over parent, which must outlive it; nil is a panic.
+// It takes no memory before the first block. Close gives all memory back; an
+// arena that is dropped without Close keeps it, unless the parent is closed.
 func New(parent freehold.Allocator, o *Options) *Arena {
-	return &Arena{parent: parent, options: o.withDefaults(), current: -1}
+	arg.NotNil("arena.New", "parent", parent)
+	return newArena(parent, o.withDefaults("arena.New"))
 }
 
-// withDefaults returns the options with defaults in the place of zeros; it
-// panics if they make no sense.
-func (o *Options) withDefaults() Options {
+func newArena(parent freehold.Allocator, o Options) *Arena {
+	return &Arena{parent: parent, options: o, current: -1, state: open}
+}
+
+// withDefaults returns the options of a call with defaults in the place of zeros;
+// it panics if they make no sense.
+func (o *Options) withDefaults(call string) Options {
 	if o == nil {
 		o = &Options{}
 	}
 	d := *o
-	for _, f := range []struct {
-		name  string
-		bytes int
-	}{{"ChunkBytes", d.ChunkBytes}, {"MaxChunkBytes", d.MaxChunkBytes}, {"MaxBytes", d.MaxBytes}} {
-		if f.bytes < 0 {
-			panic(fmt.Sprintf("freehold: arena: %s of %d", f.name, f.bytes))
-		}
-	}
+	arg.AtLeast(call, "Options.ChunkBytes", d.ChunkBytes, 0)
+	arg.AtLeast(call, "Options.MaxChunkBytes", d.MaxChunkBytes, 0)
+	arg.AtLeast(call, "Options.MaxBytes", d.MaxBytes, 0)
 	if d.MaxChunkBytes == 0 {
 		d.MaxChunkBytes = max(defaultMaxChunkBytes, d.ChunkBytes)
 	}
 	if d.ChunkBytes == 0 {
 		d.ChunkBytes = min(defaultChunkBytes, d.MaxChunkBytes)
 	}
-	if d.ChunkBytes > d.MaxChunkBytes {
-		panic(fmt.Sprintf("freehold: arena: ChunkBytes of %d with MaxChunkBytes of %d", d.ChunkBytes, d.MaxChunkBytes))
-	}
+	arg.AtLeast(call, "Options.MaxChunkBytes", d.MaxChunkBytes, d.ChunkBytes)
 	return d
 }
 
@@ -188,10 +188,10 @@ func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 // and to a larger one if b is the newest block and its chunk has room. What is
 // cut off the newest block is used again. Size 0 frees b.
 func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
-	a.mustBeOpen("Resize")
+	const call = "arena.Arena.Resize"
+	a.mustBeOpen(call)
+	arg.AtLeast(call, "size", size, 0)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: arena: Resize to %d bytes", size))
 	case size == 0:
 		a.Free(b)
 		return []byte{}, true
@@ -199,7 +199,7 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 		return nil, false
 	}
 	if !a.isNewest(b) {
-		a.mustHold("Resize", b)
+		a.mustHold(call, b)
 		if size > len(b) {
 			return nil, false
 		}
@@ -230,17 +230,17 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 func (a *Arena) Free(b []byte) {
 	if len(b) == 0 {
 		if cap(b) > 0 && a.holds(addressOf(b)) {
-			panic(fmt.Sprintf("freehold: arena: Free of 0 bytes at %#x with a capacity of %d: a block is freed whole", addressOf(b), cap(b)))
+			arg.Panicf("arena.Arena.Free", "0 bytes at %#x with a capacity of %d: a block is freed whole", addressOf(b), cap(b))
 		}
 		return
 	}
-	a.mustBeOpen("Free")
+	a.mustBeOpen("arena.Arena.Free")
 	newest := a.isNewest(b)
 	if !newest {
-		a.mustHold("Free", b)
+		a.mustHold("arena.Arena.Free", b)
 	}
 	if a.live == 0 {
-		panic(fmt.Sprintf("freehold: arena: Free of %d bytes at %#x, and no block is live", len(b), addressOf(b)))
+		arg.Panicf("arena.Arena.Free", "%d bytes at %#x, and no block is live", len(b), addressOf(b))
 	}
 	a.live--
 	if newest {
@@ -260,10 +260,8 @@ func (a *Arena) Owns(b []byte) bool {
 // them, come from one chunk and need no memory from the parent. The error is
 // that of Alloc. A negative size is a panic.
 func (a *Arena) Reserve(size int) error {
-	a.mustBeOpen("Reserve")
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: arena: Reserve of %d bytes", size))
-	}
+	a.mustBeOpen("arena.Arena.Reserve")
+	arg.AtLeast("arena.Arena.Reserve", "size", size, 0)
 	if uintptr(size) <= a.end-a.top {
 		return nil
 	}
@@ -279,7 +277,7 @@ func (a *Arena) Reserve(size int) error {
 // Trim gives all spare chunks back to the parent. Chunks in use stay, and the
 // arena works on; after a Reset none is in use.
 func (a *Arena) Trim() {
-	a.mustBeOpen("Trim")
+	a.mustBeOpen("arena.Arena.Trim")
 	a.trim(0)
 }
 
@@ -287,10 +285,8 @@ func (a *Arena) Trim() {
 // than size bytes, or no spare chunk. Those that were taken last, the larger
 // ones, go first. A negative size is a panic.
 func (a *Arena) TrimTo(size int) {
-	a.mustBeOpen("TrimTo")
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: arena: TrimTo of %d bytes", size))
-	}
+	a.mustBeOpen("arena.Arena.TrimTo")
+	arg.AtLeast("arena.Arena.TrimTo", "size", size, 0)
 	a.trim(size)
 }
 
@@ -312,7 +308,7 @@ func (a *Arena) Close() {
 	if a.state == closed {
 		return
 	}
-	a.mustBeOpen("Close")
+	a.mustBeOpen("arena.Arena.Close")
 	a.close()
 }
 
@@ -340,10 +336,10 @@ func (a *Arena) isNewest(b []byte) bool {
 func (a *Arena) mustHold(call string, b []byte) {
 	from := addressOf(b)
 	if !a.holds(from) {
-		panic(fmt.Sprintf("freehold: arena: %s of %d bytes at %#x, which this arena did not hand out; was it moved by append?", call, len(b), from))
+		arg.Panicf(call, "%d bytes at %#x, which this arena did not hand out; was it moved by append?", len(b), from)
 	}
 	if uintptr(a.base) <= from && from < a.end && from+uintptr(len(b)) > a.top {
-		panic(fmt.Sprintf("freehold: arena: %s of %d bytes at %#x, a block that has ended", call, len(b), from))
+		arg.Panicf(call, "%d bytes at %#x, a block that has ended", len(b), from)
 	}
 }
 
@@ -355,10 +351,13 @@ func (a *Arena) mustBeOpen(call string) {
 }
 
 func (a *Arena) refuse(call string) {
-	if a.state == idle {
-		panic(fmt.Sprintf("freehold: arena: %s of an arena that was put into its Recycler", call))
+	switch a.state {
+	case unmade:
+		arg.Panicf(call, "zero value: arena.New makes an Arena")
+	case idle:
+		arg.Panicf(call, "the arena was put into its Recycler")
 	}
-	panic(fmt.Sprintf("freehold: arena: %s of a closed arena", call))
+	arg.Panicf(call, "the arena is closed")
 }
 
 // A header is what a []byte is to the compiler.

@@ -169,10 +169,10 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{Options{ChunkBytes: -1}, "freehold: arena: ChunkBytes of -1"},
-		{Options{MaxChunkBytes: -1}, "freehold: arena: MaxChunkBytes of -1"},
-		{Options{MaxBytes: -1}, "freehold: arena: MaxBytes of -1"},
-		{Options{ChunkBytes: 65, MaxChunkBytes: 64}, "freehold: arena: ChunkBytes of 65 with MaxChunkBytes of 64"},
+		{Options{ChunkBytes: -1}, "freehold: arena.New: Options.ChunkBytes -1, want 0 or more"},
+		{Options{MaxChunkBytes: -1}, "freehold: arena.New: Options.MaxChunkBytes -1, want 0 or more"},
+		{Options{MaxBytes: -1}, "freehold: arena.New: Options.MaxBytes -1, want 0 or more"},
+		{Options{ChunkBytes: 65, MaxChunkBytes: 64}, "freehold: arena.New: Options.MaxChunkBytes 64, want 65 or more"},
 	} {
 		wantPanic(t, c.want, func() { New(freehold.Pages(), &c.o) })
 	}
@@ -181,7 +181,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		{Options{MaxChunkBytes: 64}, Options{ChunkBytes: 64, MaxChunkBytes: 64}},
 		{Options{ChunkBytes: 2 << 20}, Options{ChunkBytes: 2 << 20, MaxChunkBytes: 2 << 20}},
 	} {
-		if got := c.o.withDefaults(); got != c.want {
+		if got := c.o.withDefaults("arena.New"); got != c.want {
 			t.Errorf("%+v becomes %+v, want %+v", c.o, got, c.want)
 		}
 	}
@@ -282,16 +282,19 @@ func TestArguments(t *testing.T) {
 	defer a.Close()
 	for range 2 { // without a chunk, and with one
 		for _, size := range []int{-1, math.MinInt} {
-			want := fmt.Sprintf("freehold: arena: a block of %d bytes", size)
-			wantPanic(t, want, func() { a.Alloc(size, 8) })
-			wantPanic(t, want, func() { a.Zeroed(size, 8) })
-			wantPanic(t, fmt.Sprintf("freehold: arena: Resize to %d bytes", size), func() { a.Resize(nil, size) })
-			wantPanic(t, fmt.Sprintf("freehold: arena: Reserve of %d bytes", size), func() { a.Reserve(size) })
-			wantPanic(t, fmt.Sprintf("freehold: arena: TrimTo of %d bytes", size), func() { a.TrimTo(size) })
+			for call, use := range map[string]func(){
+				"Alloc":   func() { a.Alloc(size, 8) },
+				"Zeroed":  func() { a.Zeroed(size, 8) },
+				"Resize":  func() { a.Resize(nil, size) },
+				"Reserve": func() { a.Reserve(size) },
+				"TrimTo":  func() { a.TrimTo(size) },
+			} {
+				wantPanic(t, fmt.Sprintf("freehold: arena.Arena.%s: size %d, want 0 or more", call, size), use)
+			}
 		}
 		for _, align := range []int{0, -1, -8, 3, 12, math.MinInt, math.MaxInt} {
 			for _, size := range []int{0, 1, 8, 1 << 30, math.MaxInt} {
-				wantPanic(t, fmt.Sprintf("freehold: arena: alignment %d is no power of two", align), func() { a.Alloc(size, align) })
+				wantPanic(t, fmt.Sprintf("freehold: arena.Arena.Alloc: alignment %d, want a power of two", align), func() { a.Alloc(size, align) })
 			}
 		}
 		for _, align := range []int{1, 8, 1 << 30} {
@@ -342,23 +345,23 @@ func TestFreeOfWhatIsNoBlock(t *testing.T) {
 		ours = append(ours, freehold.Must(a.Alloc(32, 8)))
 	}
 	for _, b := range [][]byte{theirs, make([]byte, 8)} {
-		want := "freehold: arena: Free of 8 bytes at ..., which this arena did not hand out; was it moved by append?"
+		want := "freehold: arena.Arena.Free: 8 bytes at ..., which this arena did not hand out; was it moved by append?"
 		wantPanic(t, want, func() { a.Free(b) })
-		wantPanic(t, "freehold: arena: Resize of 8 bytes at ..., which this arena did not hand out; was it moved by append?", func() { a.Resize(b, 4) })
+		wantPanic(t, "freehold: arena.Arena.Resize: 8 bytes at ..., which this arena did not hand out; was it moved by append?", func() { a.Resize(b, 4) })
 		if a.Owns(b) {
 			t.Error("owns what is not its")
 		}
 	}
 	newest := ours[len(ours)-1]
 	a.Free(newest)
-	wantPanic(t, "freehold: arena: Free of 32 bytes at ..., a block that has ended", func() { a.Free(newest) })
+	wantPanic(t, "freehold: arena.Arena.Free: 32 bytes at ..., a block that has ended", func() { a.Free(newest) })
 	for _, b := range ours[:len(ours)-1] {
 		if !a.Owns(b) {
 			t.Error("does not own its block")
 		}
 		a.Free(b)
 	}
-	wantPanic(t, "freehold: arena: Free of 32 bytes at ..., and no block is live", func() { a.Free(ours[0]) })
+	wantPanic(t, "freehold: arena.Arena.Free: 32 bytes at ..., and no block is live", func() { a.Free(ours[0]) })
 }
 
 func TestResize(t *testing.T) {
@@ -536,11 +539,11 @@ func TestUseAfterClose(t *testing.T) {
 		"Trim":    a.Trim,
 		"TrimTo":  func() { a.TrimTo(0) },
 		"Reserve": func() { a.Reserve(0) },
-		"Add":     func() { new(Registry).Add("", a) },
+		"Zeroed":  func() { a.Zeroed(0, 1) },
 	} {
-		wantPanic(t, "freehold: arena: "+call+" of a closed arena", use)
+		wantPanic(t, "freehold: arena.Arena."+call+": the arena is closed", use)
 	}
-	wantPanic(t, "freehold: arena: Alloc of a closed arena", func() { a.Zeroed(0, 1) })
+	wantPanic(t, "freehold: arena.Registry.Add: the arena is closed", func() { new(Registry).Add("", a) })
 	a.Free(nil)
 	if a.Owns(b) || a.Stats() != (Stats{}) || a.Live() != 0 {
 		t.Errorf("%+v", a.Stats())

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -47,12 +48,9 @@ func regionOf(mem []byte) region {
 // allocSlow is Alloc and Zeroed of a block that the room does not fit, or not
 // without padding, and of what is no proper request.
 func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
-	a.mustBeOpen("Alloc")
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: arena: a block of %d bytes", size))
-	case align <= 0 || align&(align-1) != 0:
-		panic(fmt.Sprintf("freehold: arena: alignment %d is no power of two", align))
+	case a.state != open || size < 0 || align <= 0 || align&(align-1) != 0:
+		a.refuseRequest(size, align, zeroed)
 	case size == 0:
 		return []byte{}, nil
 	case fits(a.top, a.end, size, align):
@@ -71,6 +69,17 @@ func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
 	}
 	a.publish()
 	return b, nil
+}
+
+// refuseRequest panics at a request that makes no sense.
+func (a *Arena) refuseRequest(size, align int, zeroed bool) {
+	call := "arena.Arena.Alloc"
+	if zeroed {
+		call = "arena.Arena.Zeroed"
+	}
+	a.mustBeOpen(call)
+	arg.AtLeast(call, "size", size, 0)
+	arg.Align(call, align)
 }
 
 // fits reports whether a block fits between two addresses.

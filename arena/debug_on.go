@@ -7,7 +7,7 @@
 
 package arena
 
-import "fmt"
+import "github.com/freehold-go/freehold/internal/arg"
 
 const (
 	debug      = true
@@ -39,7 +39,7 @@ func (a *Arena) mustBePoison(from, to uintptr) { mustBePoison(a.bytes(from, to))
 func mustBePoison(b []byte) {
 	for i, c := range b {
 		if c != poisonByte {
-			panic(fmt.Sprintf("freehold: arena: the byte at %#x was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block", addressOf(b[i:])))
+			arg.Panicf("arena.Arena", "the byte at %#x was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block", addressOf(b[i:]))
 		}
 	}
 }

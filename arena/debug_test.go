@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-const late = "freehold: arena: the byte at ... was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block"
+const late = "freehold: arena.Arena: the byte at ... was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block"
 
 // TestUseAfterTheEndOfABlock: whatever ended it, its bytes are poison then, and
 // a write to them shows at the next block there.

@@ -12,7 +12,11 @@
 
 package arena
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
 
 // A Mark is a state of one arena, for [Arena.Rewind]. It holds no memory and may
 // be dropped. The zero Mark is of no arena.
@@ -31,7 +35,7 @@ type numbers struct{ after, upTo uint64 }
 
 // Mark returns the state of now. It takes some 5 ns.
 func (a *Arena) Mark() Mark {
-	a.mustBeOpen("Mark")
+	a.mustBeOpen("arena.Arena.Mark")
 	a.lastMark++
 	return Mark{arena: a, number: a.lastMark, used: a.used, current: a.current, top: a.top, filled: a.filled, live: a.live}
 }
@@ -43,12 +47,13 @@ func (a *Arena) Mark() Mark {
 //
 // It takes some 10 ns, whatever was handed out.
 func (a *Arena) Rewind(m Mark) {
-	a.mustBeOpen("Rewind")
+	const call = "arena.Arena.Rewind"
+	a.mustBeOpen(call)
 	switch {
 	case m.arena != a:
-		panic("freehold: arena: Rewind to a mark of another arena")
+		arg.Panicf(call, "a mark of another arena")
 	case a.isStale(m.number):
-		panic("freehold: arena: Rewind to a mark that a Rewind to an older one, or a Reset, has ended")
+		arg.Panicf(call, "a mark that a Rewind to an older one, or a Reset, has ended")
 	}
 	if m.number < a.lastMark {
 		older := len(a.stale)
@@ -66,7 +71,7 @@ func (a *Arena) Rewind(m Mark) {
 // It takes some 5 ns, and the first block after it 10 more, however many chunks
 // there are.
 func (a *Arena) Reset() {
-	a.mustBeOpen("Reset")
+	a.mustBeOpen("arena.Arena.Reset")
 	a.resetTo, a.stale = a.lastMark, a.stale[:0]
 	a.rewind(&Mark{current: -1})
 }

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	staleMark   = "freehold: arena: Rewind to a mark that a Rewind to an older one, or a Reset, has ended"
-	foreignMark = "freehold: arena: Rewind to a mark of another arena"
+	staleMark   = "freehold: arena.Arena.Rewind: a mark that a Rewind to an older one, or a Reset, has ended"
+	foreignMark = "freehold: arena.Arena.Rewind: a mark of another arena"
 )
 
 func TestRewind(t *testing.T) {

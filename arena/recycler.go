@@ -11,12 +11,12 @@
 package arena
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -49,7 +49,7 @@ type RecyclerOptions struct {
 
 // Recycler keeps arenas with their memory from one use to the next. It is safe
 // for concurrent use if the parent is; an arena is its user's alone from Get to
-// Put.
+// Put. [NewRecycler] makes one; Get of the zero Recycler panics.
 type Recycler struct {
 	options  RecyclerOptions // with the defaults filled in
 	confined bool            // the parent belongs to one goroutine: there is no timer
@@ -75,14 +75,16 @@ type idleArena struct {
 	since int64 // ticks when it was put
 }
 
-// NewRecycler returns an empty Recycler of arenas over parent. Close gives all
-// memory of idle arenas back.
+// NewRecycler returns an empty Recycler of arenas over parent, which must outlive
+// it; nil is a panic. Close gives all memory of idle arenas back.
 //
 // A timer gives back the memory of those that decay, on a goroutine of its own.
 // An [Arena] or a [freehold.Cache] as the parent belongs to one goroutine, so
 // there is no timer then. Any other parent must be safe for concurrent use
 // unless Decay is negative.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
+	const call = "arena.NewRecycler"
+	arg.NotNil(call, "parent", parent)
 	if o == nil {
 		o = &RecyclerOptions{}
 	}
@@ -92,11 +94,10 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 		r.confined = true
 	}
 	d := &r.options
-	arenaOptions := d.Arena.withDefaults()
+	arenaOptions := d.Arena.withDefaults(call)
 	d.Arena = &arenaOptions
-	if d.MaxBytes < 0 || d.MaxArenaBytes < 0 {
-		panic(fmt.Sprintf("freehold: arena: a Recycler of %d bytes, and %d for an arena", d.MaxBytes, d.MaxArenaBytes))
-	}
+	arg.AtLeast(call, "RecyclerOptions.MaxBytes", d.MaxBytes, 0)
+	arg.AtLeast(call, "RecyclerOptions.MaxArenaBytes", d.MaxArenaBytes, 0)
 	if d.MaxBytes == 0 {
 		d.MaxBytes = defaultIdleBytes
 	}
@@ -116,9 +117,7 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 // be passed; with startBytes of 0 there is none. Negative startBytes are a
 // panic, and so is a closed Recycler.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
-	if startBytes < 0 {
-		panic(fmt.Sprintf("freehold: arena: Get with %d bytes", startBytes))
-	}
+	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
 	a := r.pop(startBytes)
 	if err := a.Reserve(startBytes); err != nil {
 		r.Put(a)
@@ -131,12 +130,15 @@ func (r *Recycler) Get(startBytes int) (*Arena, error) {
 func (r *Recycler) pop(startBytes int) *Arena {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		panic("freehold: arena: Get from a closed Recycler")
+	switch {
+	case r.options.Arena == nil:
+		arg.Panicf("arena.Recycler.Get", "zero value: arena.NewRecycler makes a Recycler")
+	case r.closed:
+		arg.Panicf("arena.Recycler.Get", "the Recycler is closed")
 	}
 	last := len(r.stack) - 1
 	if last < 0 {
-		a := New(r.parent, r.options.Arena)
+		a := newArena(r.parent, *r.options.Arena)
 		a.keeper = r
 		return a
 	}
@@ -163,12 +165,12 @@ func (r *Recycler) pop(startBytes int) *Arena {
 // An arena in a [Registry] leaves it.
 func (r *Recycler) Put(a *Arena) {
 	if a.keeper != r {
-		panic("freehold: arena: Put of an arena that did not come from this Recycler")
+		arg.Panicf("arena.Recycler.Put", "the arena did not come from this Recycler")
 	}
 	if a.state == closed {
 		return
 	}
-	a.mustBeOpen("Put")
+	a.mustBeOpen("arena.Recycler.Put")
 	a.leaveRegistry()
 	a.Reset()
 	a.trim(r.options.MaxArenaBytes)

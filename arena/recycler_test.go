@@ -73,7 +73,7 @@ func TestRecyclerHonoursStartBytes(t *testing.T) {
 		r.Put(a)
 	}
 	r.Put(large)
-	wantPanic(t, "freehold: arena: Get with -1 bytes", func() { r.Get(-1) })
+	wantPanic(t, "freehold: arena.Recycler.Get: startBytes -1, want 0 or more", func() { r.Get(-1) })
 }
 
 func TestRecyclerBounds(t *testing.T) {
@@ -151,16 +151,16 @@ func TestRecyclerMisuse(t *testing.T) {
 	lent := get(t, r, 100)
 	r.Put(a)
 	for call, use := range map[string]func(){
-		"Put":   func() { r.Put(a) },
-		"Alloc": func() { a.Alloc(1, 1) },
-		"Reset": a.Reset,
-		"Close": a.Close,
+		"Recycler.Put": func() { r.Put(a) },
+		"Arena.Alloc":  func() { a.Alloc(1, 1) },
+		"Arena.Reset":  a.Reset,
+		"Arena.Close":  a.Close,
 	} {
-		wantPanic(t, "freehold: arena: "+call+" of an arena that was put into its Recycler", use)
+		wantPanic(t, "freehold: arena."+call+": the arena was put into its Recycler", use)
 	}
 	own := New(alloctest.New(t), nil)
 	defer own.Close()
-	wantPanic(t, "freehold: arena: Put of an arena that did not come from this Recycler", func() { r.Put(own) })
+	wantPanic(t, "freehold: arena.Recycler.Put: the arena did not come from this Recycler", func() { r.Put(own) })
 	gone := get(t, r, 10)
 	gone.Close()
 	r.Put(gone)
@@ -174,9 +174,9 @@ func TestRecyclerMisuse(t *testing.T) {
 	if lent.state != closed {
 		t.Error("an arena that was put into a closed Recycler is open")
 	}
-	wantPanic(t, "freehold: arena: Get from a closed Recycler", func() { r.Get(0) })
-	wantPanic(t, "freehold: arena: a Recycler of -1 bytes, and 0 for an arena", func() { NewRecycler(nil, &RecyclerOptions{MaxBytes: -1}) })
-	wantPanic(t, "freehold: arena: ChunkBytes of -1", func() { NewRecycler(nil, &RecyclerOptions{Arena: &Options{ChunkBytes: -1}}) })
+	wantPanic(t, "freehold: arena.Recycler.Get: the Recycler is closed", func() { r.Get(0) })
+	wantPanic(t, "freehold: arena.NewRecycler: RecyclerOptions.MaxBytes -1, want 0 or more", func() { NewRecycler(freehold.Pages(), &RecyclerOptions{MaxBytes: -1}) })
+	wantPanic(t, "freehold: arena.NewRecycler: Options.ChunkBytes -1, want 0 or more", func() { NewRecycler(freehold.Pages(), &RecyclerOptions{Arena: &Options{ChunkBytes: -1}}) })
 }
 
 func TestRecyclerOverALimit(t *testing.T) {

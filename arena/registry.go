@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // An ID names an arena in the [Registry] that gave it. It is a number, which may
@@ -60,11 +62,12 @@ type membership struct {
 // IDs are never used again, in no registry. A registry has room for 16,777,216
 // arenas at once, and a process for 2^40 Adds: beyond that Add panics.
 func (r *Registry) Add(name string, a *Arena) ID {
-	a.mustBeOpen("Add")
+	const call = "arena.Registry.Add"
+	a.mustBeOpen(call)
 	m := &membership{arena: a, name: name, registry: r}
-	m.mustFollow("Add", a.member)
+	m.mustFollow(call, a.member)
 	m.tell(a)
-	r.add(m)
+	r.add(call, m)
 	a.member = m
 	return m.id
 }
@@ -74,10 +77,11 @@ func (r *Registry) Add(name string, a *Arena) ID {
 func (r *Registry) AddShared(name string, s *Shared) ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("AddShared")
+	const call = "arena.Registry.AddShared"
+	s.mustBeOpen(call)
 	m := &membership{shared: s, name: name, registry: r}
-	m.mustFollow("AddShared", s.member)
-	r.add(m)
+	m.mustFollow(call, s.member)
+	r.add(call, m)
 	s.member = m
 	return m.id
 }
@@ -85,20 +89,20 @@ func (r *Registry) AddShared(name string, s *Shared) ID {
 // mustFollow panics if the arena of m has another membership.
 func (m *membership) mustFollow(call string, other *membership) {
 	if other != nil {
-		panic(fmt.Sprintf("freehold: arena: %s of an arena that is in a registry already, as %q", call, other.name))
+		arg.Panicf(call, "the arena is in a registry already, as %q", other.name)
 	}
 }
 
 // add gives m an ID.
-func (r *Registry) add(m *membership) {
+func (r *Registry) add(call string, m *membership) {
 	serial := serials.Add(1)
 	if serial > maxSerial {
-		panic("freehold: arena: no more IDs")
+		arg.Panicf(call, "the process has given all of its IDs")
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.free) == 0 {
-		r.grow()
+		r.grow(call)
 	}
 	last := len(r.free) - 1
 	slot := r.free[last]
@@ -108,13 +112,13 @@ func (r *Registry) add(m *membership) {
 }
 
 // grow makes room in the table.
-func (r *Registry) grow() {
+func (r *Registry) grow(call string) {
 	var old []atomic.Pointer[membership]
 	if t := r.table.Load(); t != nil {
 		old = *t
 	}
 	if len(old) >= maxMembers {
-		panic(fmt.Sprintf("freehold: arena: more than %d arenas in a registry", maxMembers))
+		arg.Panicf(call, "the registry has %d arenas, want fewer", maxMembers)
 	}
 	table := make([]atomic.Pointer[membership], min(max(2*len(old), 16), maxMembers))
 	for i := range old {

@@ -73,7 +73,7 @@ func TestAddOfAnArenaThatIsInARegistry(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	defer a.Close()
 	id := r.Add("first", a)
-	wantPanic(t, `freehold: arena: Add of an arena that is in a registry already, as "first"`, func() { other.Add("second", a) })
+	wantPanic(t, `freehold: arena.Registry.Add: the arena is in a registry already, as "first"`, func() { other.Add("second", a) })
 	r.Remove(id)
 	if again := other.Add("second", a); again == id {
 		t.Error("an id is used again")
@@ -191,7 +191,7 @@ func TestRegistryTakesSharedArenas(t *testing.T) {
 	if found, ok := r.FindShared(own); ok || found != nil {
 		t.Errorf("FindShared of an Arena: %p, %t", found, ok)
 	}
-	wantPanic(t, `freehold: arena: AddShared of an arena that is in a registry already, as "shared"`, func() { r.AddShared("again", s) })
+	wantPanic(t, `freehold: arena.Registry.AddShared: the arena is in a registry already, as "shared"`, func() { r.AddShared("again", s) })
 	if got := r.Summary(); r.Len() != 2 || !strings.Contains(got, "        8192         8192  shared\n") || !strings.Contains(got, " 8192  2 arenas") {
 		t.Errorf("%d arenas: %s", r.Len(), got)
 	}
@@ -208,7 +208,7 @@ func TestRegistryTakesSharedArenas(t *testing.T) {
 	if _, ok := r.FindShared(again); ok || again == shared || r.Len() != 1 {
 		t.Errorf("a closed arena is found: %t; %d arenas", ok, r.Len())
 	}
-	wantPanic(t, "freehold: AddShared on a closed arena.Shared", func() { r.AddShared("closed", s) })
+	wantPanic(t, "freehold: arena.Registry.AddShared: the arena is closed", func() { r.AddShared("closed", s) })
 }
 
 // TestRemoveAndCloseOfASharedMeet: its place in the registry is given back once.

@@ -15,12 +15,12 @@
 package arena
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -67,6 +67,8 @@ type SharedOptions struct {
 // each processor, and up to a quarter of each chunk is lost at its end. An arena
 // itself takes about 500 bytes on the Go heap, and 8 more for each processor from
 // the 17th on; each chunk takes 128.
+//
+// [NewShared] makes one; most methods of the zero Shared panic.
 type Shared struct {
 	generation atomic.Uint64          // Resets so far; grows under mu
 	table      pin.Table[sharedChunk] // changed under mu
@@ -109,17 +111,18 @@ const (
 	lineBytes        = 64 // chunks begin at cache lines, so that processors do not meet in one
 )
 
-// NewShared returns an empty arena over parent. It takes no memory from it before
-// the first block; see [Shared.Reserve]. Close gives all memory back. The parent
-// is called by one goroutine at a time, under the arena's lock, so it need not be
+// NewShared returns an empty arena over parent, which must outlive it; nil is a
+// panic. It takes no memory before the first block; see [Shared.Reserve]. Close
+// gives all memory back. The parent is called by one goroutine at a time, under the arena's lock, so it need not be
 // safe for concurrent use unless others use it too.
 func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
+	const call = "arena.NewShared"
+	arg.NotNil(call, "parent", parent)
 	if o == nil {
 		o = &SharedOptions{}
 	}
-	if o.ChunkBytes < 0 || o.MaxBytes < 0 {
-		panic(fmt.Sprintf("freehold: NewShared with ChunkBytes %d and MaxBytes %d", o.ChunkBytes, o.MaxBytes))
-	}
+	arg.AtLeast(call, "SharedOptions.ChunkBytes", o.ChunkBytes, 0)
+	arg.AtLeast(call, "SharedOptions.MaxBytes", o.MaxBytes, 0)
 	s := &Shared{
 		parent:     parent,
 		chunkBytes: o.ChunkBytes,
@@ -187,6 +190,9 @@ func (s *Shared) zero(size, align int) ([]byte, error) {
 
 // zeroSlow is Zeroed where the processor's chunk is used up or not cleared.
 func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
+	if s.readers == nil {
+		s.mustBeOpen("arena.Shared.Zeroed")
+	}
 	// The guard keeps the block's memory from others until it is cleared.
 	g := s.readers.Enter()
 	defer g.Leave()
@@ -215,9 +221,9 @@ func (s *Shared) takeUncleared(size, align int) (b []byte) {
 }
 
 // at returns the chunk in a slot that is held; nil if there is none of this
-// generation.
+// generation, and in a zero Shared.
 func (s *Shared) at(slot int) *sharedChunk {
-	if c := s.table.Entry(slot); c.generation == s.generation.Load() {
+	if c := s.table.Entry(slot); c != nil && c.generation == s.generation.Load() {
 		return c
 	}
 	return nil
@@ -227,9 +233,8 @@ func (s *Shared) at(slot int) *sharedChunk {
 // cut off stays unused until Reset. It grows in place if it is the last one in
 // the chunk of the processor that the caller runs on, and the chunk has room.
 func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
+	arg.AtLeast("arena.Shared.Resize", "size", size, 0)
 	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: Resize to %d bytes", size))
 	case len(b) == 0:
 		return []byte{}, size == 0
 	case size <= len(b):

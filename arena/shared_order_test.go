@@ -134,7 +134,7 @@ func TestCloseUnderAGuardPanics(t *testing.T) {
 	g.Leave()
 }
 
-const underGuard = "freehold: Close of an arena.Shared while a guard is held that may protect its blocks"
+const underGuard = "freehold: arena.Shared.Close: a guard is held that may protect its blocks"
 
 // TestCloseLooksAtGuardsOfItsBlocksOnly: readers of other containers in the Domain
 // do not keep an arena open that was emptied before they came.

@@ -17,20 +17,21 @@ import (
 	"slices"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // refill is Alloc where the processor's chunk will not do. zero says that the
 // block is known to be zero; that is tried for if wantZero.
 func (s *Shared) refill(size, align int, wantZero bool) (b []byte, zero bool, err error) {
-	switch {
-	case size < 0:
-		panic(fmt.Sprintf("freehold: a block of %d bytes", size))
-	case align <= 0 || align&(align-1) != 0:
-		panic(fmt.Sprintf("freehold: alignment %d is no power of two", align))
+	call := "arena.Shared.Alloc"
+	if wantZero {
+		call = "arena.Shared.Zeroed"
 	}
+	arg.AtLeast(call, "size", size, 0)
+	arg.Align(call, align)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("Alloc")
+	s.mustBeOpen(call)
 	if size == 0 {
 		return []byte{}, true, nil
 	}
@@ -316,7 +317,11 @@ func (s *Shared) ownsLocked(addr uintptr) bool {
 func (s *Shared) countLocked(live, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("Free")
+	call := "arena.Shared.Free"
+	if live == 0 {
+		call = "arena.Shared.Resize"
+	}
+	s.mustBeOpen(call)
 	s.live += live
 	s.liveBytes += bytes
 	counts := &sharedChunk{generation: s.generation.Load()}
@@ -334,7 +339,10 @@ func (s *Shared) countLocked(live, bytes int) {
 }
 
 func (s *Shared) mustBeOpen(call string) {
-	if s.closed {
-		panic(fmt.Sprintf("freehold: %s on a closed arena.Shared", call))
+	switch {
+	case s.chunkBytes == 0:
+		arg.Panicf(call, "zero value: arena.NewShared makes a Shared")
+	case s.closed:
+		arg.Panicf(call, "the arena is closed")
 	}
 }

@@ -2,9 +2,7 @@
 
 package arena
 
-import (
-	"fmt"
-)
+import "github.com/freehold-go/freehold/internal/arg"
 
 // Reserve makes sure that spare chunks of size bytes together, rounded up to
 // whole chunks as far as MaxBytes lets, are ready, with their pages touched, so
@@ -16,9 +14,7 @@ import (
 // system's page faults, without it. If there are too few spare ones it looks at
 // all processors first, for which it stops the world as Stats does.
 func (s *Shared) Reserve(size int) error {
-	if size < 0 {
-		panic(fmt.Sprintf("freehold: Reserve of %d bytes", size))
-	}
+	arg.AtLeast("arena.Shared.Reserve", "size", size, 0)
 	chunks, err := s.takeSpare(size)
 	if err != nil {
 		return err
@@ -40,7 +36,7 @@ func (s *Shared) Reserve(size int) error {
 func (s *Shared) takeSpare(size int) (chunks []*sharedChunk, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("Reserve")
+	s.mustBeOpen("arena.Shared.Reserve")
 	if size > bytesIn(s.spare) {
 		s.drain()
 		s.recycle()

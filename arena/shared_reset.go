@@ -18,7 +18,10 @@
 
 package arena
 
-import "github.com/freehold-go/freehold/epoch"
+import (
+	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/arg"
+)
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
 // and never waits (BenchmarkSharedGuard). With SharedOptions.Domain it is the
@@ -54,7 +57,7 @@ func (s *Shared) Enter() epoch.Guard { return s.readers.Enter() }
 func (s *Shared) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("Reset")
+	s.mustBeOpen("arena.Shared.Reset")
 	s.generation.Add(1)
 	s.outdated = append(append(s.outdated, s.full...), s.unplaced...)
 	clear(s.full)
@@ -93,7 +96,7 @@ func (s *Shared) recycle() {
 func (s *Shared) Trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("Trim")
+	s.mustBeOpen("arena.Shared.Trim")
 	s.drain()
 	s.recycle()
 	s.giveBack()
@@ -167,7 +170,7 @@ func (s *Shared) Close() {
 	s.drain()
 	s.recycle()
 	if s.spareBytes() < s.reserved && !s.readers.Advance().Passed() {
-		panic("freehold: Close of an arena.Shared while a guard is held that may protect its blocks")
+		arg.Panicf("arena.Shared.Close", "a guard is held that may protect its blocks")
 	}
 	if s.member != nil {
 		s.member.end()

@@ -248,7 +248,7 @@ func TestSharedReserve(t *testing.T) {
 	if st := s.Stats(); st.Spare != 0 || st.Chunks != 1 {
 		t.Errorf("after Trim: %+v", st)
 	}
-	mustPanic(t, "Reserve", func() { s.Reserve(-1) })
+	mustPanic(t, "arena.Shared.Reserve: size -1, want 0 or more", func() { s.Reserve(-1) })
 	s.Close()
 	mustPanic(t, "closed", func() { s.Reserve(0) })
 }
@@ -281,8 +281,8 @@ func TestSharedReserveRefused(t *testing.T) {
 
 func TestSharedOptions(t *testing.T) {
 	h := newHeap(t)
-	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{MaxBytes: -1}) })
-	mustPanic(t, "NewShared", func() { arena.NewShared(h, &arena.SharedOptions{ChunkBytes: -1}) })
+	mustPanic(t, "arena.NewShared: SharedOptions.MaxBytes -1, want 0 or more", func() { arena.NewShared(h, &arena.SharedOptions{MaxBytes: -1}) })
+	mustPanic(t, "arena.NewShared: SharedOptions.ChunkBytes -1, want 0 or more", func() { arena.NewShared(h, &arena.SharedOptions{ChunkBytes: -1}) })
 }
 
 // The parent fails after n allocations, for every n: what was handed out stays
@@ -372,12 +372,12 @@ func TestSharedCounts(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	mustPanic(t, "closed", func() { s.Alloc(1, 1) })
-	mustPanic(t, "closed", func() { s.Zeroed(1, 1) })
+	mustPanic(t, "arena.Shared.Alloc: the arena is closed", func() { s.Alloc(1, 1) })
+	mustPanic(t, "arena.Shared.Zeroed: the arena is closed", func() { s.Zeroed(1, 1) })
 	mustPanic(t, "closed", func() { s.Alloc(0, 1) })
-	mustPanic(t, "closed", func() { s.Free([]byte{1}) })
-	mustPanic(t, "closed", func() { s.Reset() })
-	mustPanic(t, "closed", func() { s.Trim() })
+	mustPanic(t, "arena.Shared.Free: the arena is closed", func() { s.Free([]byte{1}) })
+	mustPanic(t, "arena.Shared.Reset: the arena is closed", func() { s.Reset() })
+	mustPanic(t, "arena.Shared.Trim: the arena is closed", func() { s.Trim() })
 	if st := s.Stats(); st != (arena.SharedStats{}) {
 		t.Errorf("after Close: %+v", st)
 	}
@@ -414,7 +414,7 @@ func TestSharedResizeInPlace(t *testing.T) {
 	if grown == 0 {
 		t.Error("no block has grown in place")
 	}
-	mustPanic(t, "Resize to -1", func() { s.Resize(freehold.Must(s.Alloc(1, 1)), -1) })
+	mustPanic(t, "arena.Shared.Resize: size -1, want 0 or more", func() { s.Resize(freehold.Must(s.Alloc(1, 1)), -1) })
 }
 
 func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

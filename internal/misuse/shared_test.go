@@ -12,19 +12,19 @@ func inShared(f func(w *world, s *arena.Shared)) func(w *world) {
 }
 
 var sharedPrograms = []program{
-	{"Alloc after Close of a Shared", always(panics("on a closed arena.Shared")),
+	{"Alloc after Close of a Shared", always(panics("the arena is closed")),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Close(); take(s) }),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Close() })},
-	{"Free after Close of a Shared", always(panics("on a closed arena.Shared")),
+	{"Free after Close of a Shared", always(panics("the arena is closed")),
 		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Close(); s.Free(b) }),
 		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Free(b); s.Close() })},
-	{"Reset after Close of a Shared", always(panics("on a closed arena.Shared")),
+	{"Reset after Close of a Shared", always(panics("the arena is closed")),
 		inShared(func(w *world, s *arena.Shared) { s.Close(); s.Reset() }),
 		inShared(func(w *world, s *arena.Shared) { s.Reset(); s.Close(); s.Close() })},
 	{"Close of a Shared after Close of its heap", always(panics("after Close")),
 		inShared(func(w *world, s *arena.Shared) { take(s); w.heap.Close() }),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Close(); w.heap.Close() })},
-	{"Close of a Shared while a guard is held", always(panics("while a guard is held")),
+	{"Close of a Shared while a guard is held", always(panics("a guard is held")),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Enter(); s.Close() }),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Enter().Leave(); s.Close() })},
 	{"Leave of the only guard twice", always(panics("the guard has left already")),

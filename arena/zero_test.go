@@ -1,0 +1,62 @@
+package arena
+
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold"
+)
+
+// TestZeroValues: an arena that no constructor made says which one does.
+func TestZeroValues(t *testing.T) {
+	var a Arena
+	for call, use := range map[string]func(){
+		"Alloc":   func() { a.Alloc(8, 8) },
+		"Zeroed":  func() { a.Zeroed(0, 8) },
+		"Resize":  func() { a.Resize(make([]byte, 8), 4) },
+		"Free":    func() { a.Free(make([]byte, 8)) },
+		"Reserve": func() { a.Reserve(0) },
+		"Mark":    func() { a.Mark() },
+		"Rewind":  func() { a.Rewind(Mark{}) },
+		"Reset":   a.Reset,
+		"Trim":    a.Trim,
+		"TrimTo":  func() { a.TrimTo(0) },
+		"Close":   a.Close,
+	} {
+		wantPanic(t, "freehold: arena.Arena."+call+": zero value: arena.New makes an Arena", use)
+	}
+	wantPanic(t, "freehold: arena.Registry.Add: zero value: arena.New makes an Arena", func() { new(Registry).Add("", &a) })
+	if b := make([]byte, 8); a.Owns(b) || a.Live() != 0 || a.Stats() != (Stats{}) {
+		t.Errorf("owns %t, %+v", a.Owns(b), a.Stats())
+	}
+
+	var s Shared
+	for call, use := range map[string]func(){
+		"Alloc":   func() { s.Alloc(8, 8) },
+		"Zeroed":  func() { s.Zeroed(8, 8) },
+		"Resize":  func() { s.Resize(make([]byte, 8), 4) },
+		"Free":    func() { s.Free(make([]byte, 8)) },
+		"Reserve": func() { s.Reserve(0) },
+		"Reset":   s.Reset,
+		"Trim":    s.Trim,
+	} {
+		wantPanic(t, "freehold: arena.Shared."+call+": zero value: arena.NewShared makes a Shared", use)
+	}
+	wantPanic(t, "freehold: arena.Registry.AddShared: zero value: arena.NewShared makes a Shared", func() { new(Registry).AddShared("", &s) })
+	if b := make([]byte, 8); s.Owns(b) || s.Live() != 0 || s.Stats() != (SharedStats{}) {
+		t.Errorf("owns %t, %+v", s.Owns(b), s.Stats())
+	}
+	s.Close()
+
+	var r Recycler
+	wantPanic(t, "freehold: arena.Recycler.Get: zero value: arena.NewRecycler makes a Recycler", func() { r.Get(0) })
+	r.Close()
+}
+
+func TestNilParents(t *testing.T) {
+	wantPanic(t, "freehold: arena.New: parent is nil", func() { New(nil, nil) })
+	wantPanic(t, "freehold: arena.NewShared: parent is nil", func() { NewShared(nil, nil) })
+	wantPanic(t, "freehold: arena.NewRecycler: parent is nil", func() { NewRecycler(nil, nil) })
+	wantPanic(t, "freehold: arena.NewRecycler: RecyclerOptions.MaxArenaBytes -1, want 0 or more", func() {
+		NewRecycler(freehold.Pages(), &RecyclerOptions{MaxArenaBytes: -1})
+	})
+}
