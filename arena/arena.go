@@ -45,8 +45,8 @@ type Options struct {
 
 // Arena hands out blocks from chunks of another allocator, its parent, and ends
 // them all at once. It implements [freehold.Owner]. It is not safe for
-// concurrent use: one goroutine at a time, as for a map. [New] makes one; most
-// methods of the zero Arena panic.
+// concurrent use: one goroutine at a time, as for a map. [New] and [NewFixed]
+// make one; most methods of the zero Arena panic.
 //
 // Blocks never move and have no header. A block takes its size, and up to
 // align-1 bytes more if the one before it ends at an odd place. It costs an
@@ -88,11 +88,11 @@ type Arena struct {
 	resetTo  uint64 // marks up to this number are stale
 	stale    []numbers
 
-	options Options // with the defaults filled in
-	next    int     // bytes that the next chunk should have
-	parent  freehold.Allocator
-	member  *membership // in a Registry; nil if in none
-	keeper  *Recycler   // that the arena came from, or nil
+	options Options            // with the defaults filled in
+	next    int                // bytes that the next chunk should have
+	parent  freehold.Allocator // nil if the arena is fixed
+	member  *membership        // in a Registry; nil if in none
+	keeper  *Recycler          // that the arena came from, or nil
 	state   state
 }
 
@@ -291,7 +291,7 @@ func (a *Arena) TrimTo(size int) {
 }
 
 func (a *Arena) trim(maxBytes int) {
-	for len(a.chunks) > a.used && a.reserved > maxBytes {
+	for !a.fixed() && len(a.chunks) > a.used && a.reserved > maxBytes {
 		a.giveBack()
 	}
 	if len(a.chunks) == 0 {
@@ -303,7 +303,8 @@ func (a *Arena) trim(maxBytes int) {
 // Close ends all blocks and gives all memory back to the parent. Later calls
 // panic, but for Close and those that only look. It takes one Free of the parent
 // for each chunk. The arena is closed before its parent: Close after that of a
-// [freehold.Heap] panics, and in builds with the tag freehold_debug faults.
+// [freehold.Heap] panics, and in builds with the tag freehold_debug faults. The
+// memory of [NewFixed] is its user's again.
 func (a *Arena) Close() {
 	if a.state == closed {
 		return
@@ -315,7 +316,10 @@ func (a *Arena) Close() {
 func (a *Arena) close() {
 	a.Reset()
 	a.trim(0)
-	a.chunks, a.regions, a.stale = nil, nil, nil
+	for _, c := range a.chunks { // of a fixed arena: its user's
+		mustBePoison(c.mem)
+	}
+	a.chunks, a.regions, a.stale, a.reserved = nil, nil, nil, 0
 	a.state = closed
 	a.leaveRegistry()
 }

@@ -200,6 +200,9 @@ func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 // Where the limit, or the parent, has no full chunk left, a half is asked for,
 // and so on.
 func (a *Arena) take(size, align int, zeroed bool) error {
+	if a.fixed() {
+		return a.full(size, align)
+	}
 	allowed := size
 	if limit := a.options.MaxBytes; limit == 0 {
 		allowed = math.MaxInt

@@ -16,6 +16,7 @@
 // again that an arena keeps.
 //
 //   - [Arena] is one owner's: the fastest, and not safe for concurrent use.
+//     [NewFixed] makes one in a []byte of the caller's, without a parent.
 //   - [Shared] is for any goroutine, with a part for each processor, and can be
 //     reset while others allocate and read.
 //   - [Registry] turns an arena of either kind into a number that can be stored

@@ -92,6 +92,26 @@ func ExampleNew() {
 	// 0 bytes of the limit in use
 }
 
+// A buffer that is there anyway serves as an arena, and as its bound.
+func ExampleNewFixed() {
+	buffer := make([]byte, 64)
+	a := arena.NewFixed(buffer)
+	defer a.Close() // buffer is ours again
+
+	for {
+		_, err := freehold.New[uint64](a)
+		if errors.Is(err, freehold.ErrOutOfMemory) {
+			break
+		}
+	}
+	fmt.Println(a.Live(), "numbers,", a.Remaining(), "bytes left")
+	a.Reset()
+	fmt.Println(a.Live(), "numbers,", a.Remaining(), "bytes left")
+	// Output:
+	// 8 numbers, 0 bytes left
+	// 0 numbers, 64 bytes left
+}
+
 // What a function needs for itself ends with it.
 func ExampleArena_Rewind() {
 	a := arena.New(freehold.Default(), nil)

@@ -24,3 +24,15 @@ func (a *Arena) Stats() Stats {
 
 // usedBytes returns the bytes below the tops of the chunks in use.
 func (a *Arena) usedBytes() int { return a.filled + int(a.top-uintptr(a.base)) }
+
+// Remaining returns the size, in bytes, of the largest block with an alignment of
+// 1 that needs no memory from the parent: the room behind the newest block, or
+// the largest spare chunk. In an arena of [NewFixed] it is all that is left. It
+// takes a look at each spare chunk.
+func (a *Arena) Remaining() int {
+	n := int(a.end - a.top)
+	for _, c := range a.chunks[a.used:] {
+		n = max(n, len(c.mem))
+	}
+	return n
+}
