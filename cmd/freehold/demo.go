@@ -13,15 +13,28 @@ import (
 type demoCommand struct {
 	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all, one after the other."`
 
-	Nodes int      `default:"2000000" help:"Nodes of the linked list."`
-	High  byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
+	Nodes int       `default:"2000000" help:"Nodes of the linked list."`
+	High  *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
 	// What the stories are told of.
-	Backend []string `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
+	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
 
-	HTML string `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network; - is standard output."`
+	HTML filePath `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network; - is standard output."`
 
 	Cycles int           `hidden:"" default:"3"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
+}
+
+// A nameList is names on the command line, with commas between them.
+type nameList []string
+
+func (n *nameList) UnmarshalText(text []byte) error {
+	for name := range strings.SplitSeq(string(text), ",") {
+		if name == "" {
+			return errors.New("a name is missing")
+		}
+		*n = append(*n, name)
+	}
+	return nil
 }
 
 // plan turns the flags into stories and their settings, or says what is wrong.
@@ -37,7 +50,7 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 			chosen = append(chosen, s)
 		}
 	}
-	set := settings{Nodes: d.Nodes, High: int64(d.High), Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend}
+	set := settings{Nodes: d.Nodes, Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend}
 	known := contenderNames()
 	for _, name := range d.Backend {
 		if !slices.Contains(known, name) {
@@ -49,13 +62,19 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 		return nil, set, usagef("--backend %s: no story that is chosen can be told of that", strings.Join(d.Backend, ","))
 	}
 	total, _ := machineMemory()
-	if set.High == 0 {
+	switch {
+	case d.High != nil:
+		set.High = int64(*d.High)
+	case total > 0:
+		set.High = min(1<<30, total/8)
+	default:
 		set.High = 1 << 30
-		if total > 0 {
-			set.High = min(set.High, total/8)
-		}
 	}
 	switch {
+	case set.Cycles < 1:
+		return nil, set, usagef("--cycles %d: at least one is needed", set.Cycles)
+	case set.Settle < 0:
+		return nil, set, usagef("--settle %v: a time cannot be negative", set.Settle)
 	case set.Nodes < 1:
 		return nil, set, usagef("--nodes %d: at least one is needed", set.Nodes)
 	case total > 0 && int64(set.Nodes) > total/2/nodeBytes:
@@ -74,7 +93,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	if err != nil {
 		return err
 	}
-	files, text, err := openOuts(map[string]string{"--html": d.HTML}, st)
+	files, text, err := openOuts(map[string]filePath{"--html": d.HTML}, st)
 	if err != nil {
 		return err
 	}
@@ -85,7 +104,11 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	began := time.Now()
 	bar := newProgress(st.err)
 	defer bar.close()
-	bar.print(text, strong(text, fmt.Sprintf("freehold demo: starting %s, each in a process of its own", plural(steps, "measurement"))))
+	each := "each "
+	if steps == 1 {
+		each = ""
+	}
+	bar.print(text, strong(text, fmt.Sprintf("freehold demo: starting %s, %sin a process of its own", plural(steps, "measurement"), each)))
 	bar.print(text, wrapped(text, "", machineText()))
 
 	report := &page{

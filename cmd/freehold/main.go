@@ -21,6 +21,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -58,6 +59,22 @@ type streams struct {
 	out, err io.Writer
 }
 
+// A sink writes until its writer fails, and remembers that error for all who print
+// without a look at it.
+type sink struct {
+	io.Writer
+	failed error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.failed != nil {
+		return 0, s.failed
+	}
+	n, err := s.Writer.Write(p)
+	s.failed = err
+	return n, err
+}
+
 func main() {
 	// The first signal ends the run in order, with what has been measured so
 	// far; a second one ends the process.
@@ -68,15 +85,38 @@ func main() {
 
 // run is main with everything it touches as a parameter. It returns the exit code.
 func run(ctx context.Context, args []string, s streams) int {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help": // as other commands have it: help, help memtest
+		args = append(slices.Clone(args[1:]), "--help")
 	}
-	exited, code := false, exitOK
+	out, errs := &sink{Writer: s.out}, &sink{Writer: s.err}
+	err := dispatch(ctx, args, streams{out, errs})
+	if out.failed != nil {
+		lost := fmt.Errorf("writing standard output: %w", out.failed)
+		switch {
+		case errors.As(err, new(usageError)): // the parser's, for --help
+			err = lost
+		case !errors.Is(err, out.failed):
+			err = errors.Join(err, lost)
+		}
+	}
+	code := report(err, errs)
+	if code == exitOK && errs.failed != nil {
+		return exitFailed
+	}
+	return code
+}
+
+// dispatch runs the command that args name.
+func dispatch(ctx context.Context, args []string, s streams) error {
+	exited := false
 	parser, err := kong.New(&commands{},
 		kong.Name("freehold"),
 		kong.Description("Off-heap memory for Go, shown at work. See https://github.com/freehold-go/freehold."),
 		kong.Writers(s.out, s.err),
-		kong.Exit(func(c int) { exited, code = true, c }),
+		kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(s),
@@ -89,30 +129,73 @@ func run(ctx context.Context, args []string, s streams) int {
 		panic(err) // the struct above is wrong
 	}
 	cmd, err := parser.Parse(joinNegatives(args))
-	if exited { // --help
-		return code
+	switch {
+	case exited: // --help, --version
+		return nil
+	case err != nil:
+		return usageError{plainly(err, parser)}
 	}
-	if err != nil {
-		err = usageError{err}
-	} else {
-		err = cmd.Run()
-	}
+	return cmd.Run()
+}
 
+// report says what went wrong, if anything did. It returns the exit code.
+func report(err error, w io.Writer) int {
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "freehold: interrupted")
+		if err = beside(err, context.Canceled); err == nil {
+			return exitInterrupted
+		}
+	}
+	fmt.Fprintf(w, "freehold: %v\n", err)
 	var usage usageError
 	var unavailable unavailableError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(s.err, "freehold: interrupted")
-		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &unavailable):
-		fmt.Fprintf(s.err, "freehold: %v\n", err)
+	if errors.As(err, &usage) || errors.As(err, &unavailable) {
 		return exitUsage
-	default:
-		fmt.Fprintf(s.err, "freehold: %v\n", err)
-		return exitFailed
 	}
+	return exitFailed
+}
+
+// plainly says what is wrong with the command line, and who knows more: the parser
+// writes for those who know it.
+func plainly(err error, parser *kong.Kong) error {
+	command := "freehold"
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+		command += " " + wrong.Context.Selected().Name
+	} else if strings.HasPrefix(err.Error(), "unexpected argument ") {
+		var names []string
+		for _, c := range parser.Model.Children {
+			if !c.Hidden {
+				names = append(names, c.Name)
+			}
+		}
+		err = fmt.Errorf("%w; the commands are %s", err, joined(names))
+	}
+	if flag := missing.FindStringSubmatch(err.Error()); flag != nil {
+		err = fmt.Errorf("%s needs a value", flag[1])
+	}
+	return fmt.Errorf("%w; see %s --help", err, command)
+}
+
+var missing = regexp.MustCompile(`^(--\S+): expected .* but got "(EOL"|--)`)
+
+// beside returns what err, which errors.Join may have made, holds beside target.
+func beside(err, target error) error {
+	parts, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if errors.Is(err, target) {
+			return nil
+		}
+		return err
+	}
+	var rest []error
+	for _, part := range parts.Unwrap() {
+		rest = append(rest, beside(part, target))
+	}
+	return errors.Join(rest...)
 }
 
 // joinNegatives writes "--flag -1" as "--flag=-1". The parser takes -1 by itself

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -46,18 +48,33 @@ func TestCommandLine(t *testing.T) {
 		{"--version", 0, version() + "\n"},
 		{"memtest --version", 0, version() + "\n"},
 
-		{"nothing", 2, "unexpected argument nothing"},
+		{"help", 0, "Usage: freehold <command>"},
+		{"help memtest", 0, "Usage: freehold memtest"},
+
+		{"nothing", 2, "unexpected argument nothing; the commands are demo, memtest and version; see freehold --help"},
+		{"help nothing", 2, "the commands are demo, memtest and version"},
+		{"memtest --high", 2, "--high needs a value; see freehold memtest --help"},
+		{"memtest --cycles", 2, "--cycles needs a value"},
+		{"memtest --settle", 2, "--settle needs a value"},
+		{"demo --nodes", 2, "--nodes needs a value; see freehold demo --help"},
+		{"memtest --high=", 2, `--high: "" is no size`},
+		{"memtest --html=", 2, "--html: the name of a file is missing"},
+		{"memtest --csv=", 2, "--csv: the name of a file is missing"},
+		{"memtest --backend=", 2, `no backend is called ""; there are: freehold, go, libc, jemalloc`},
+		{"memtest --high 0", 2, "--high 0 B is too little"},
+		{"memtest --limit 0", 2, "--limit 0: at least a byte is needed; without --limit there is none"},
+		{"memtest --high 1GiB --goroutines 0", 2, "--goroutines 0: at least one is needed"},
 		{"memtest --nothing", 2, "unknown flag --nothing"},
 		{"memtest extra", 2, "unexpected argument extra"},
 		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go, libc, jemalloc`},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
-		{"memtest --high much", 2, `"much" is no size`},
+		{"memtest --high much", 2, `"much" is no size: write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1024) or KB, MB, GB or TB (of 1000)`},
 		{"memtest --high=-1", 2, "--high: -1 is negative: a size is 0 or more"},
 		{"memtest --high -1", 2, "--high: -1 is negative: a size is 0 or more"},
 		{"memtest --low -.5GiB", 2, "--low: -.5GiB is negative: a size is 0 or more"},
 		{"demo --high -1GiB", 2, "--high: -1GiB is negative: a size is 0 or more"},
 		{"memtest --cycles -3", 2, "--cycles -3: at least one is needed"},
-		{"memtest --csv --high 1GiB", 2, "--csv: expected string value"}, // a flag is no file name
+		{"memtest --csv --high 1GiB", 2, "--csv needs a value"}, // a flag is no file name
 		{"memtest --high 1MiB --sizes small --low 1MiB", 2, "--low 1.00 MiB is not below --high 1.00 MiB"},
 		{"memtest --high 1GiB --low 2GiB", 2, "nothing to free"},
 		{"memtest --high 1GiB --cycles 0", 2, "--cycles 0"},
@@ -67,6 +84,9 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 1GiB --settle soon", 2, "--settle"},
 		{"memtest --high 7MiB --goroutines 2", 2, "each of the 2 goroutines needs room"},
 		{"memtest --high 1024TiB", 2, "or add --force"},
+		{"memtest --high 1024TiB --force", 2, "the table of that many chunks would take more than"},
+		{"memtest --high 1024TiB --force --sizes small", 2, "the table of that many chunks would take more than"},
+		{"memtest --high 7000000TiB --force", 2, "the table of that many chunks would take more than"},
 		{"memtest --backend go --limit 1GiB", 2, "has no hard limit"},
 		{"memtest --backend libc --limit 1GiB", 2, "has no hard limit"},
 		{"memtest --high 64MiB --csv " + dir, 2, "cannot write"},
@@ -78,6 +98,12 @@ func TestCommandLine(t *testing.T) {
 
 		{"demo nothing", 2, `no story is called "nothing"; there are: list, sawtooth`},
 		{"demo list --nodes 0", 2, "--nodes 0"},
+		{"demo --cycles 0", 2, "--cycles 0: at least one is needed"},
+		{"demo --settle=-1s", 2, "--settle -1s"},
+		{"demo --high 0", 2, "--high 0 B is too little"},
+		{"demo --backend=", 2, "--backend: a name is missing"},
+		{"demo --backend go,,arena", 2, "--backend: a name is missing"},
+		{"demo --html=", 2, "--html: the name of a file is missing"},
 		{"demo list --nodes 100000000000", 2, "more than half"},
 		{"demo sawtooth --high 1TiB", 2, "more than a third"},
 		{"demo sawtooth --high 1MiB", 2, "too little"},
@@ -100,6 +126,63 @@ func TestCommandLine(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("wrong flags left %v behind", left)
+	}
+}
+
+// broken is a writer that takes some bytes and then no more.
+type broken struct{ left int }
+
+var errBroken = errors.New("no space left")
+
+func (b *broken) Write(p []byte) (int, error) {
+	if len(p) > b.left {
+		return 0, errBroken
+	}
+	b.left -= len(p)
+	return len(p), nil
+}
+
+// A report that cannot be written is a failure, whatever part of it is lost.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	for _, args := range [][]string{
+		{"--help"}, {"help", "memtest"}, {"version"}, {"--version"},
+		tinyRun,
+		append(slices.Clone(tinyRun), "--csv", "-"),
+		append([]string{"demo", "list", "--backend", "go"}, tinyDemo...),
+		append([]string{"demo", "list", "--backend", "go", "--html", "-"}, tinyDemo...),
+	} {
+		for _, room := range []int{0, 200} {
+			if len(args) <= 2 && room > 0 {
+				continue
+			}
+			var errs bytes.Buffer
+			code := run(t.Context(), args, streams{&broken{room}, &errs})
+			if n := strings.Count(errs.String(), errBroken.Error()); code != exitFailed || n != 1 || !strings.Contains(errs.String(), "freehold: writing standard output: no space left\n") {
+				t.Errorf("%v with room for %d bytes: exit code %d, %q", args, room, code, errs.String())
+			}
+		}
+	}
+}
+
+// The same where people read the report on standard error.
+func TestReportThatIsLostBesideAFile(t *testing.T) {
+	var out bytes.Buffer
+	code := run(t.Context(), append(slices.Clone(tinyRun), "--csv", "-"), streams{&out, &broken{200}})
+	if code != exitFailed {
+		t.Errorf("exit code %d, want %d", code, exitFailed)
+	}
+	checkRows(t, out.String(), 3, true)
+}
+
+// An interrupted run says so, and also what it lost.
+func TestInterruptedAndUnwritable(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var errs bytes.Buffer
+	code := run(ctx, tinyRun, streams{&broken{}, &errs})
+	const want = "freehold: interrupted\nfreehold: writing standard output: no space left\n"
+	if code != exitFailed || errs.String() != want {
+		t.Errorf("exit code %d, %q, want %d, %q", code, errs.String(), exitFailed, want)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -14,18 +15,18 @@ import (
 type memtestCommand struct {
 	Backend    string        `default:"freehold" help:"Allocator under test: ${backends}."`
 	Sizes      string        `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
-	High       byteSize      `placeholder:"SIZE" help:"Live bytes at the top of a cycle, such as 16GiB. Default: half of the memory."`
+	High       *byteSize     `placeholder:"SIZE" help:"Live bytes at the top of a cycle, such as 16GiB; GiB or G is 1024 MiB, GB is 1000 MB. Default: half of the memory."`
 	Low        *byteSize     `placeholder:"SIZE" help:"Live bytes at its end. Default: a sixteenth of --high."`
 	Cycles     int           `default:"10" help:"How many times to rise and fall."`
-	Goroutines int           `placeholder:"N" help:"How many allocate at once. Default: GOMAXPROCS."`
+	Goroutines *int          `placeholder:"N" help:"How many allocate at once. Default: GOMAXPROCS."`
 	Settle     time.Duration `default:"2s" help:"Idle time after each fall, for memory to go back; the heap's decay is 1s."`
 	Seed       uint64        `default:"1" help:"Seed of the random sizes and choices."`
-	Limit      byteSize      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there."`
+	Limit      *byteSize     `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there. Default: none."`
 	Force      bool          `help:"Run although --high is more than the memory."`
 
-	CSV  string `name:"csv" placeholder:"FILE" help:"Write a row per cycle, after each cycle; - is standard output."`
-	PNG  string `name:"png" placeholder:"FILE" help:"Write a chart of resident and live memory over time."`
-	HTML string `name:"html" placeholder:"FILE" help:"Write the report as one page that needs no network."`
+	CSV  filePath `name:"csv" placeholder:"FILE" help:"Write a row per cycle, after each cycle; - is standard output."`
+	PNG  filePath `name:"png" placeholder:"FILE" help:"Write a chart of resident and live memory over time."`
+	HTML filePath `name:"html" placeholder:"FILE" help:"Write the report as one page that needs no network."`
 }
 
 // plan turns the flags into a load, or says what is wrong with them.
@@ -39,10 +40,11 @@ func (m *memtestCommand) plan() (load, backendKind, error) {
 	}
 	total, _ := machineMemory()
 	l := load{
-		Sizes: sizes(m.Sizes), High: int64(m.High), Cycles: m.Cycles,
-		Goroutines: m.Goroutines, Seed: m.Seed, Settle: m.Settle,
+		Sizes: sizes(m.Sizes), Cycles: m.Cycles, Goroutines: runtime.GOMAXPROCS(0), Seed: m.Seed, Settle: m.Settle,
 	}
-	if l.High == 0 {
+	if m.High != nil {
+		l.High = int64(*m.High)
+	} else {
 		if total == 0 {
 			return fail("--high: this system does not say how much memory there is; give a size, such as --high 4GiB")
 		}
@@ -52,13 +54,15 @@ func (m *memtestCommand) plan() (load, backendKind, error) {
 	if m.Low != nil {
 		l.Low = int64(*m.Low)
 	}
-	if l.Goroutines == 0 {
-		l.Goroutines = runtime.GOMAXPROCS(0)
+	if m.Goroutines != nil {
+		l.Goroutines = *m.Goroutines
+	}
+	mostTable := int64(math.MaxInt / 4)
+	if total > 0 {
+		mostTable = min(mostTable, total)
 	}
 
 	switch {
-	case l.Low >= l.High:
-		return fail("--low %s is not below --high %s: there would be nothing to free", sizeText(l.Low), sizeText(l.High))
 	case l.Cycles < 1:
 		return fail("--cycles %d: at least one is needed", l.Cycles)
 	case l.Goroutines < 1:
@@ -68,9 +72,15 @@ func (m *memtestCommand) plan() (load, backendKind, error) {
 	case l.High/int64(l.Goroutines) < l.Sizes.max():
 		return fail("--high %s is too little: each of the %d goroutines needs room for a chunk of up to %s",
 			sizeText(l.High), l.Goroutines, sizeText(l.Sizes.max()))
+	case l.Low >= l.High:
+		return fail("--low %s is not below --high %s: there would be nothing to free", sizeText(l.Low), sizeText(l.High))
+	case m.Limit != nil && *m.Limit == 0:
+		return fail("--limit 0: at least a byte is needed; without --limit there is none")
 	case total > 0 && l.High > total && !m.Force:
 		return fail("--high %s is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force",
 			sizeText(l.High), sizeText(total))
+	case l.tableBytes() > float64(mostTable):
+		return fail("--high %s: the table of that many chunks would take more than %s", sizeText(l.High), sizeText(mostTable))
 	}
 	return l, kind, nil
 }
@@ -83,17 +93,21 @@ func (m *memtestCommand) Run(ctx context.Context, st streams) error {
 	if err := kind.become(); err != nil {
 		return err
 	}
-	b, err := kind.open(int64(m.Limit))
+	limit := int64(0)
+	if m.Limit != nil {
+		limit = int64(*m.Limit)
+	}
+	b, err := kind.open(limit)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	files, text, err := openOuts(map[string]string{"--csv": m.CSV, "--png": m.PNG, "--html": m.HTML}, st)
+	files, text, err := openOuts(map[string]filePath{"--csv": m.CSV, "--png": m.PNG, "--html": m.HTML}, st)
 	if err != nil {
 		return err
 	}
 
-	r := &memtestReport{load: l, kind: kind, limit: int64(m.Limit), seconds: time.Now()}
+	r := &memtestReport{load: l, kind: kind, limit: limit, seconds: time.Now()}
 	r.printHead(text)
 	if _, available := machineMemory(); available > 0 && l.High > available/10*9 {
 		fmt.Fprintf(st.err, "freehold: warning: only %s of memory is available now; the system may kill this process\n", sizeText(available))

@@ -44,9 +44,9 @@ func plural(n int, noun string) string {
 
 // cycles is the table with a row per finished cycle.
 func (r *memtestReport) cycles() grid {
-	g := grid{Head: []string{"cycle", "peak RSS", "after fall", "after decay", "live", "resident per live", "rise s", "fall s", "total s"}}
+	g := grid{Head: []string{"cycle", "peak RSS", "after fall", "after settle", "live", "resident per live", "rise s", "fall s", "total s"}}
 	for _, t := range r.outcome.Teeth {
-		g.add(strconv.Itoa(t.Cycle), sizeText(t.PeakRSS), sizeText(t.AfterFall), sizeText(t.AfterDecay), sizeText(t.Live),
+		g.add(strconv.Itoa(t.Cycle), sizeText(t.PeakRSS), sizeText(t.AfterFall), sizeText(t.AfterSettle), sizeText(t.Live),
 			ratio(t.fragmentation(r.outcome.Start)), seconds(t.Rise), seconds(t.Fall), seconds(t.took()))
 	}
 	return g
@@ -58,7 +58,7 @@ func (r *memtestReport) ends() grid {
 	g.add("at the start", sizeText(r.outcome.Start))
 	if e := r.outcome.End; e != nil {
 		g.add("right after", sizeText(e.AfterFall))
-		g.add("after decay", sizeText(e.AfterDecay))
+		g.add("after settle", sizeText(e.AfterSettle))
 		g.add("after Trim", sizeText(e.AfterTrim))
 	}
 	return g
@@ -79,21 +79,33 @@ func (r *memtestReport) result() string {
 	}
 	text := humanize.Comma(o.Chunks) + " chunks, every one checked before it was freed."
 	if worst > 0 {
-		text += fmt.Sprintf(" Settled, at most %s resident for each live byte.", ratio(worst))
+		when := "Settled"
+		if !r.settled() {
+			when = "After a fall"
+		}
+		text += fmt.Sprintf(" %s, at most %s resident for each live byte.", when, ratio(worst))
 	}
 	return text + fmt.Sprintf(" In the end %s live and %s more resident than at the start.",
 		sizeText(o.End.Live), sizeText(max(0, o.End.AfterTrim-o.Start)))
 }
 
+// settled reports whether memory had the time to go back.
+func (r *memtestReport) settled() bool { return r.load.Settle > 0 && r.load.Settle >= r.kind.decay }
+
 func (r *memtestReport) notes() []string {
 	notes := []string{
 		"RSS is the whole process's resident memory.",
 		fmt.Sprintf("The table of chunks, %s, is made before the start and is part of every RSS.", sizeText(r.outcome.Table)),
-		"resident per live, the fragmentation = (RSS after decay − RSS at the start) / live; live counts the bytes asked for.",
+		"resident per live, the fragmentation = (RSS after settle − RSS at the start) / live; live counts the bytes asked for.",
+		"Chunks are freed whole, so each goroutine's fall ends up to one chunk below its part of --low.",
 		r.kind.about + ".",
 	}
-	if r.load.Settle < r.kind.decay {
-		notes = append(notes, fmt.Sprintf("Settling for %v is shorter than the decay of %v, so memory had no time to go back.", r.load.Settle, r.kind.decay))
+	if !r.settled() {
+		note := fmt.Sprintf("A settle of %v gives memory no time to go back", r.load.Settle)
+		if r.kind.decay > 0 {
+			note += fmt.Sprintf(": the decay is %v", r.kind.decay)
+		}
+		notes = append(notes, note+".")
 	}
 	return notes
 }
@@ -151,18 +163,18 @@ func (r *memtestReport) csv() []byte {
 	secs := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 	o := r.outcome
 	_ = w.Write([]string{
-		"backend", "sizes", "cycle", "start_rss", "peak_rss", "fall_rss", "decay_rss", "trim_rss",
+		"backend", "sizes", "cycle", "start_rss", "peak_rss", "fall_rss", "settle_rss", "trim_rss",
 		"peak_live", "live", "fragmentation", "rise_s", "fall_s", "settle_s",
 	})
 	for _, t := range o.Teeth {
 		_ = w.Write([]string{
-			r.kind.name, string(r.load.Sizes), strconv.Itoa(t.Cycle), number(o.Start), number(t.PeakRSS), number(t.AfterFall), number(t.AfterDecay), "",
+			r.kind.name, string(r.load.Sizes), strconv.Itoa(t.Cycle), number(o.Start), number(t.PeakRSS), number(t.AfterFall), number(t.AfterSettle), "",
 			number(t.PeakLive), number(t.Live), strconv.FormatFloat(t.fragmentation(o.Start), 'f', 4, 64), secs(t.Rise), secs(t.Fall), secs(t.Settle),
 		})
 	}
 	if e := o.End; e != nil {
 		_ = w.Write([]string{
-			r.kind.name, string(r.load.Sizes), "end", number(o.Start), "", number(e.AfterFall), number(e.AfterDecay), number(e.AfterTrim),
+			r.kind.name, string(r.load.Sizes), "end", number(o.Start), "", number(e.AfterFall), number(e.AfterSettle), number(e.AfterTrim),
 			"", number(e.Live), "", "", secs(e.Fall), secs(e.Settle),
 		})
 	}

@@ -45,7 +45,7 @@ func TestMemtest(t *testing.T) {
 			checkPlain(t, out+errs)
 			checkCSV(t, path("a.csv"), 3, true)
 			checkPNG(t, path("a.png"))
-			checkHTML(t, path("a.html"), "Does memory come back?", "resident", "after decay")
+			checkHTML(t, path("a.html"), "Does memory come back?", "resident", "after settle")
 		})
 	}
 }
@@ -145,7 +145,8 @@ func TestFilesOnStandardOutput(t *testing.T) {
 	}
 
 	code, out, errs = command(t.Context(), append([]string{"demo", "list", "--backend", "freehold", "--html", "-"}, tinyDemo...)...)
-	if code != 0 || !strings.HasPrefix(out, "<!doctype html>") || !strings.Contains(errs, "Report: standard output") {
+	if code != 0 || !strings.HasPrefix(out, "<!doctype html>") || !strings.Contains(errs, "Report: standard output") ||
+		!strings.HasPrefix(errs, "freehold demo: starting 1 measurement, in a process of its own\n") {
 		t.Errorf("demo --html -: exit code %d, output %.40q, errors %q", code, out, errs)
 	}
 }
@@ -166,6 +167,26 @@ func TestMemtestOutOfMemory(t *testing.T) {
 	}
 	checkCSV(t, file, 0, false)
 	checkHTML(t, page, "Stopped after 0 full cycles")
+}
+
+// Without the time to settle nothing is said to have settled.
+func TestMemtestClaimsNoSettling(t *testing.T) {
+	for settle, settled := range map[string]bool{"0s": false, "1ms": false, "1100ms": true} {
+		if settled && testing.Short() {
+			continue
+		}
+		code, out, errs := command(t.Context(), append(tinyRun, "--cycles", "1", "--settle", settle)...)
+		if code != 0 {
+			t.Fatalf("exit code %d: %s", code, errs)
+		}
+		if strings.Contains(out, "Settled, at most ") != settled || strings.Contains(out, "no time to go back") == settled {
+			t.Errorf("--settle %s says:\n%s", settle, out)
+		}
+	}
+	r := memtestReport{kind: goBackend} // which has no decay
+	if r.settled() {
+		t.Error("no time is said to be enough where nobody knows the decay")
+	}
 }
 
 func TestMemtestInterrupted(t *testing.T) {
@@ -192,19 +213,20 @@ func TestMemtestInterrupted(t *testing.T) {
 
 func TestMemtestPlan(t *testing.T) {
 	total, _ := machineMemory()
-	low := byteSize(0)
+	low, gib, twice := byteSize(0), byteSize(1<<30), byteSize(2*total)
+	one, two := 1, 2
 	tests := []struct {
 		name string
 		m    memtestCommand
 		want load
 	}{
-		{"defaults", memtestCommand{Goroutines: 1},
+		{"defaults", memtestCommand{Goroutines: &one},
 			load{High: total / 2, Low: total / 2 / 16, Goroutines: 1}},
-		{"low is a sixteenth", memtestCommand{High: 1 << 30, Goroutines: 2},
+		{"low is a sixteenth", memtestCommand{High: &gib, Goroutines: &two},
 			load{High: 1 << 30, Low: 1 << 26, Goroutines: 2}},
-		{"low may be none", memtestCommand{High: 1 << 30, Low: &low, Goroutines: 2},
+		{"low may be none", memtestCommand{High: &gib, Low: &low, Goroutines: &two},
 			load{High: 1 << 30, Low: 0, Goroutines: 2}},
-		{"forced", memtestCommand{High: byteSize(2 * total), Low: &low, Goroutines: 2, Force: true},
+		{"forced", memtestCommand{High: &twice, Low: &low, Goroutines: &two, Force: true},
 			load{High: 2 * total, Goroutines: 2}},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,18 @@ import (
 
 // stdoutPath is the path that stands for standard output.
 const stdoutPath = "-"
+
+// A filePath names a result file on the command line; "" is a flag that was not
+// given.
+type filePath string
+
+func (p *filePath) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		return errors.New("the name of a file is missing; - is standard output")
+	}
+	*p = filePath(text)
+	return nil
+}
 
 // An outFile is a result file, opened before a long run so that a wrong path
 // is found then. Until the first write an existing file keeps its contents.
@@ -82,13 +95,14 @@ type outFiles map[string]*outFile
 // openOuts opens all paths that are not empty, or none. Each may serve one flag
 // only. text is where the report for people goes then: standard output, or
 // standard error if a file's path is "-".
-func openOuts(paths map[string]string, st streams) (files outFiles, text io.Writer, err error) {
+func openOuts(paths map[string]filePath, st streams) (files outFiles, text io.Writer, err error) {
 	files, text = outFiles{}, st.out
 	users := map[string]string{}
-	for flag, path := range paths {
-		if path == "" {
+	for flag, given := range paths {
+		if given == "" {
 			continue
 		}
+		path := string(given)
 		key := path
 		if path == stdoutPath {
 			text = st.err

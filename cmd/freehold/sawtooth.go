@@ -36,15 +36,15 @@ type load struct {
 
 // tooth is one finished cycle. Sizes are in bytes.
 type tooth struct {
-	Cycle      int           `json:"cycle"`
-	PeakRSS    int64         `json:"peakRSS"`
-	AfterFall  int64         `json:"afterFall"`  // RSS
-	AfterDecay int64         `json:"afterDecay"` // RSS, once settled
-	PeakLive   int64         `json:"peakLive"`
-	Live       int64         `json:"live"` // at the end of the cycle
-	Rise       time.Duration `json:"rise"`
-	Fall       time.Duration `json:"fall"`
-	Settle     time.Duration `json:"settle"`
+	Cycle       int           `json:"cycle"`
+	PeakRSS     int64         `json:"peakRSS"`
+	AfterFall   int64         `json:"afterFall"`   // RSS
+	AfterSettle int64         `json:"afterSettle"` // RSS, once settled
+	PeakLive    int64         `json:"peakLive"`
+	Live        int64         `json:"live"` // at the end of the cycle
+	Rise        time.Duration `json:"rise"`
+	Fall        time.Duration `json:"fall"`
+	Settle      time.Duration `json:"settle"`
 }
 
 // took is the cycle's time.
@@ -56,18 +56,18 @@ func (t tooth) fragmentation(start int64) float64 {
 	if t.Live == 0 {
 		return 0
 	}
-	return float64(t.AfterDecay-start) / float64(t.Live)
+	return float64(t.AfterSettle-start) / float64(t.Live)
 }
 
 // ending is what is left when everything is freed.
 type ending struct {
-	AfterFall  int64         `json:"afterFall"` // RSS
-	AfterDecay int64         `json:"afterDecay"`
-	AfterTrim  int64         `json:"afterTrim"`
-	Live       int64         `json:"live"`      // 0, or the load is wrong
-	Allocated  int64         `json:"allocated"` // as the allocator counts, -1 if it does not
-	Fall       time.Duration `json:"fall"`
-	Settle     time.Duration `json:"settle"`
+	AfterFall   int64         `json:"afterFall"` // RSS
+	AfterSettle int64         `json:"afterSettle"`
+	AfterTrim   int64         `json:"afterTrim"`
+	Live        int64         `json:"live"`      // 0, or the load is wrong
+	Allocated   int64         `json:"allocated"` // as the allocator counts, -1 if it does not
+	Fall        time.Duration `json:"fall"`
+	Settle      time.Duration `json:"settle"`
 }
 
 // outcome is what a sawtooth measured, as far as it came.
@@ -134,10 +134,20 @@ func (s *sawtooth) run(ctx context.Context) (*outcome, error) {
 	return &s.out, nil
 }
 
+// shareChunks returns how many chunks a share has room for, more than it needs.
+func (l load) shareChunks() float64 {
+	const slack = 1024
+	return float64(l.High)/l.Sizes.mean()/float64(l.Goroutines)*1.25 + slack
+}
+
+// tableBytes returns the size of the table of chunks.
+func (l load) tableBytes() float64 {
+	return l.shareChunks() * float64(l.Goroutines) * float64(chunkBytes)
+}
+
 // prepare makes the table and notes the resident memory before the load.
 func (s *sawtooth) prepare() {
-	const slack = 1024
-	perShare := int(float64(s.High)/s.Sizes.mean()/float64(s.Goroutines)*1.25) + slack
+	perShare := int(s.shareChunks())
 	for i := range s.Goroutines {
 		sh := &share{
 			high: s.High / int64(s.Goroutines), low: s.Low / int64(s.Goroutines),
@@ -177,7 +187,7 @@ func (s *sawtooth) cycle(ctx context.Context, n int) error {
 	if t.Settle, err = s.settle(ctx, n, 0.65, 0.35); err != nil {
 		return err
 	}
-	t.AfterDecay = s.meter.take().RSS
+	t.AfterSettle = s.meter.take().RSS
 	t.PeakRSS = s.meter.takePeak()
 	s.out.Teeth = append(s.out.Teeth, t)
 	return nil
@@ -197,7 +207,7 @@ func (s *sawtooth) end(ctx context.Context) error {
 	if e.Settle, err = s.settle(ctx, n, 0.3, 0.7); err != nil {
 		return err
 	}
-	e.AfterDecay = s.meter.take().RSS
+	e.AfterSettle = s.meter.take().RSS
 	s.backend.trim()
 	e.AfterTrim = s.meter.take().RSS
 	s.out.End = &e

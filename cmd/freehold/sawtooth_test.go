@@ -173,9 +173,9 @@ func TestFragmentation(t *testing.T) {
 		start int64
 		want  float64
 	}{
-		{tooth{AfterDecay: 1100, Live: 1000}, 100, 1},
-		{tooth{AfterDecay: 1600, Live: 1000}, 100, 1.5},
-		{tooth{AfterDecay: 1600, Live: 0}, 100, 0}, // nothing to divide by
+		{tooth{AfterSettle: 1100, Live: 1000}, 100, 1},
+		{tooth{AfterSettle: 1600, Live: 1000}, 100, 1.5},
+		{tooth{AfterSettle: 1600, Live: 0}, 100, 0}, // nothing to divide by
 	}
 	for _, tt := range tests {
 		if got := tt.tooth.fragmentation(tt.start); got != tt.want {

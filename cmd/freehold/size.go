@@ -9,7 +9,8 @@ import (
 )
 
 // A byteSize is a number of bytes on the command line: "16GiB", "1.5g", "4096".
-// K, M, G and T mean powers of 1024, as do KiB and so on; KB and MB, of 1000.
+// K, M, G and T are powers of 1024, as KiB and so on are; KB, MB, GB and TB are
+// powers of 1000.
 type byteSize int64
 
 func (b *byteSize) UnmarshalText(text []byte) error {
@@ -23,7 +24,7 @@ func (b *byteSize) UnmarshalText(text []byte) error {
 	}
 	n, err := humanize.ParseBytes(binary)
 	if err != nil || n > math.MaxInt64 {
-		return fmt.Errorf("%q is no size: write bytes, or a number with KiB, MiB, GiB or TiB", s)
+		return fmt.Errorf("%q is no size: write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1024) or KB, MB, GB or TB (of 1000)", s)
 	}
 	*b = byteSize(n)
 	return nil

@@ -107,9 +107,9 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 	size("resident at the start", func(o *outcome) int64 { return o.Start })
 	size("resident, peak", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.PeakRSS }) })
 	size("resident after the fall, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterFall }) })
-	size("resident after the decay, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterDecay }) })
+	size("resident after the decay, worst", func(o *outcome) int64 { return worst(o, func(t tooth) int64 { return t.AfterSettle }) })
 	size("live then", func(o *outcome) int64 { return o.Teeth[len(o.Teeth)-1].Live })
-	size("all freed, after the decay", func(o *outcome) int64 { return o.End.AfterDecay })
+	size("all freed, after the decay", func(o *outcome) int64 { return o.End.AfterSettle })
 	size("all freed, after Trim", func(o *outcome) int64 { return o.End.AfterTrim })
 	size("live in the end", func(o *outcome) int64 { return o.End.Live })
 
@@ -132,7 +132,7 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 			on = " on the Go heap"
 		}
 		peaks = append(peaks, sizeText(worst(o, func(t tooth) int64 { return t.PeakRSS }))+on)
-		kept = append(kept, sizeText(worst(o, func(t tooth) int64 { return t.AfterDecay }))+on)
+		kept = append(kept, sizeText(worst(o, func(t tooth) int64 { return t.AfterSettle }))+on)
 	}
 	sec.Result = fmt.Sprintf("A load that rises to %s peaks at %s, resident. Back at %s it keeps up to %s.",
 		sizeText(l.High), joined(peaks), sizeText(l.Low), joined(kept))

@@ -9,9 +9,18 @@ import (
 	"golang.org/x/term"
 )
 
+// fileOf returns the file that w writes to, if it does.
+func fileOf(w io.Writer) (*os.File, bool) {
+	if s, ok := w.(*sink); ok {
+		w = s.Writer
+	}
+	f, ok := w.(*os.File)
+	return f, ok
+}
+
 // isTerminal reports whether w shows its text to a person.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
@@ -20,7 +29,7 @@ func hasColor(w io.Writer) bool { return isTerminal(w) && os.Getenv("NO_COLOR") 
 
 // terminalWidth returns w's width in characters, 0 if it has none.
 func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+	f, ok := fileOf(w)
 	if !ok {
 		return 0
 	}

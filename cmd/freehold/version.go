@@ -10,8 +10,8 @@ import (
 type versionCommand struct{}
 
 func (versionCommand) Run(s streams) error {
-	_, err := fmt.Fprintln(s.out, version())
-	return err
+	fmt.Fprintln(s.out, version())
+	return nil
 }
 
 // version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64".
