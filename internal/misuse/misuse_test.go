@@ -87,7 +87,8 @@ const (
 	aPanic      kind = "panic"         // its text begins with "freehold: "
 	outOfMemory kind = "out of memory" // an error that matches ErrOutOfMemory
 	anError     kind = "error"
-	aNo         kind = "false"                // the answer of a call that is asked
+	aNo         kind = "false"                // the guilty call's answer
+	aNil        kind = "nil"                  // likewise
 	contained   kind = "panic, or no harm"    // a matter of nanoseconds which of them
 	aFault      kind = "fault"                // at the guilty instruction
 	raceReport  kind = "race report"          // the race detector's
@@ -102,6 +103,7 @@ func reports(words string) how { return how{testFails, words} }
 var (
 	refuses       = how{kind: outOfMemory}
 	answersNo     = how{kind: aNo}
+	returnsNil    = how{kind: aNil}
 	isHarmless    = how{kind: contained}
 	faults        = how{kind: aFault}
 	races         = how{kind: raceReport}
@@ -122,7 +124,7 @@ type world struct {
 	heap *freehold.Heap
 	a    freehold.Allocator // heap, or the one of alloctest
 	err  error              // that the guilty call returned
-	no   bool               // it answered false
+	no   bool               // it answered false, or nil
 	sink byte               // keeps what is read from being optimized away
 }
 
@@ -238,7 +240,7 @@ func (h how) fault(o outcome) string {
 		ok = o.panicked == "" && errors.Is(o.err, freehold.ErrOutOfMemory)
 	case anError:
 		ok = o.panicked == "" && o.err != nil && strings.Contains(o.err.Error(), h.words)
-	case aNo:
+	case aNo, aNil:
 		ok = o.panicked == "" && o.no
 	case contained:
 		ok = o.panicked == "" || isOurs

@@ -28,12 +28,14 @@ complain about; this page is written from the same source, by ` + "`go test ./in
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
 
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
-when that memory is used again. *error* is an error that
-does; *out of memory* is an error that matches ErrOutOfMemory; *false* is the answer of the call that asks. *Panic, or no
-harm*: which one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it
-each fall into the same few nanoseconds. *Fault* is the system's, at the guilty
-instruction. *Race report* is the race detector's. *Test fails* names the block and where it was allocated. A dot is no
-promise: the mistake may show or not, and what follows from it is open.
+when that memory is used again. *error* is an error that the guilty call returns, and that says what was wrong; *out of
+memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
+one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
+the same few nanoseconds. *Fault* is the system's, at the guilty instruction. *Race report* is the race detector's. *Test
+fails* names the block and where it was allocated.
+
+A dot is no promise: the mistake may show or not, and what follows from it is open. A dash, below *in tests*, is not
+applicable: ` + "`alloctest.New`" + ` adds nothing there, and the column of the build is what a test sees.
 
 A misuse that races with Close or Trim, such as a second Free of a block in another goroutine, may read bookkeeping that has
 just been given back. It reads zero there, and is a panic as above. On Windows the read is a fault instead.
@@ -48,7 +50,11 @@ func table() string {
 		fmt.Fprintf(&s, "\n## %s\n\n| mistake | plain | debug | race | in tests |\n|---|---|---|---|---|\n", f.name)
 		for _, p := range f.programs {
 			c := p.caught
-			fmt.Fprintf(&s, "| %s | %s | %s | %s | %s |\n", p.mistake, c.plain, c.debug, c.race, c.inTests)
+			inTests := c.inTests.String()
+			if c.inTests.kind == notPromised && c != (caught{}) {
+				inTests = "–"
+			}
+			fmt.Fprintf(&s, "| %s | %s | %s | %s | %s |\n", p.mistake, c.plain, c.debug, c.race, inTests)
 			total++
 			if c != (caught{}) {
 				promised++
