@@ -4,6 +4,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,24 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
+
+// awaitLock waits until a goroutine is in the function and waits for a mutex, or
+// is done.
+func awaitLock(function string, done <-chan bool) {
+	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			state, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(state, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+				return
+			}
+		}
+	}
+}
 
 // Stats of a heap at rest is exact while the heap's own timer drains the caches.
 func TestStatsAreExactDuringADrain(t *testing.T) {
@@ -22,19 +41,20 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 	for _, b := range freed {
 		h.Free(b)
 	}
-	var during chan Stats
+	var during Stats
+	var done chan bool
 	restore := pin.OnWait(func(p *pin.Holders) {
-		if p != &h.caches.Holders || during != nil {
+		if p != &h.caches.Holders || done != nil {
 			return
 		}
-		during = make(chan Stats, 1)
-		go func() { during <- h.Stats() }()
-		// Long enough for a Stats that waits for nobody.
-		time.Sleep(50 * time.Millisecond)
+		done = make(chan bool)
+		go func() { during = h.Stats(); close(done) }()
+		awaitLock("(*Heap).Stats", done)
 	})
 	defer restore()
 	h.Trim()
-	if st := <-during; st.Blocks != len(live) || st.Allocated != len(live)*112 {
+	<-done
+	if st := during; st.Blocks != len(live) || st.Allocated != len(live)*112 {
 		t.Errorf("%d blocks of %d bytes together, want %d of %d", st.Blocks, st.Allocated, len(live), len(live)*112)
 	}
 }
@@ -358,7 +378,10 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 				go func() { o.Close(); close(done) }()
 			}
 			if calls == 1 || calls == holeBatch+holeBatch/2 {
-				time.Sleep(20 * time.Millisecond) // Close waits for the lock
+				awaitLock("(*OwnCache).Close", done)
+			}
+			if calls == 1 {
+				time.Sleep(2 * time.Millisecond) // at least: the mutex favours none who waited for less than one
 			}
 		}
 		return nil
