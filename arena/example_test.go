@@ -162,8 +162,8 @@ func ExampleRegistry_Summary() {
 	// fmt.Print(arenas.Summary()) prints
 	//
 	//	              id         used     reserved  name
-	//	         1000000         8192         8192  requests
-	//	         2000001         5120         5120  index
+	//	         1000000         8192         8192  "requests"
+	//	         2000001         5120         5120  "index"
 	//	           total        13312        13312  2 arenas
 
 	// Output:

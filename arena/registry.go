@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -257,8 +258,8 @@ func (r *Registry) Len() int {
 // memory first, and their sum:
 //
 //	     id         used     reserved  name
-//	1000000         4196        12288  request
-//	  total         4196        12288  1 arenas
+//	1000000         4196        12288  "request"
+//	  total         4196        12288  1 arena
 //
 // The figures are in bytes. Those of an [Arena] are of the moment when it last
 // took a chunk into use or ended blocks in more than one, for its owner may be
@@ -289,8 +290,12 @@ func (r *Registry) Summary() string {
 	const row = "%16s %12v %12v  %s\n"
 	fmt.Fprintf(&b, row, "id", "used", "reserved", "name")
 	for _, l := range lines {
-		fmt.Fprintf(&b, row, fmt.Sprintf("%x", uint64(l.id)), l.used, l.reserved, l.name)
+		fmt.Fprintf(&b, row, fmt.Sprintf("%x", uint64(l.id)), l.used, l.reserved, strconv.Quote(l.name))
 	}
-	fmt.Fprintf(&b, row, "total", total.used, total.reserved, fmt.Sprintf("%d arenas", len(lines)))
+	count := "1 arena"
+	if len(lines) != 1 {
+		count = fmt.Sprintf("%d arenas", len(lines))
+	}
+	fmt.Fprintf(&b, row, "total", total.used, total.reserved, count)
 	return b.String()
 }

@@ -114,14 +114,21 @@ func TestSummary(t *testing.T) {
 	freehold.Must(large.Alloc(1<<20, 1))
 	got := r.Summary()
 	lines := strings.Split(got, "\n")
-	if len(lines) != 5 || !strings.HasSuffix(lines[1], "     1048576      1048576  large") ||
-		!strings.HasSuffix(lines[2], "         100         4096  small") ||
+	if len(lines) != 5 || !strings.HasSuffix(lines[1], "     1048576      1048576  \"large\"") ||
+		!strings.HasSuffix(lines[2], "         100         4096  \"small\"") ||
 		!strings.HasSuffix(lines[3], "           total      1048676      1052672  2 arenas") {
 		t.Error(got)
 	}
 	large.Close()
+	if got := r.Summary(); !strings.Contains(got, "  1 arena\n") {
+		t.Error(got)
+	}
 	r.Remove(x)
 	if got := r.Summary(); strings.Contains(got, "small") || strings.Contains(got, "large") {
+		t.Error(got)
+	}
+	r.Add("a\nb", small) // one line still
+	if got := r.Summary(); strings.Count(got, "\n") != 3 || !strings.Contains(got, `  "a\nb"`+"\n") {
 		t.Error(got)
 	}
 }
@@ -192,12 +199,12 @@ func TestRegistryTakesSharedArenas(t *testing.T) {
 		t.Errorf("FindShared of an Arena: %p, %t", found, ok)
 	}
 	wantPanic(t, `freehold: arena.Registry.AddShared: the arena is in a registry already, as "shared"`, func() { r.AddShared("again", s) })
-	if got := r.Summary(); r.Len() != 2 || !strings.Contains(got, "        8192         8192  shared\n") || !strings.Contains(got, " 8192  2 arenas") {
+	if got := r.Summary(); r.Len() != 2 || !strings.Contains(got, "        8192         8192  \"shared\"\n") || !strings.Contains(got, " 8192  2 arenas") {
 		t.Errorf("%d arenas: %s", r.Len(), got)
 	}
 	s.Reset()
 	s.Stats() // takes the chunk from its processor
-	if got := r.Summary(); !strings.Contains(got, "           0         8192  shared\n") {
+	if got := r.Summary(); !strings.Contains(got, "           0         8192  \"shared\"\n") {
 		t.Errorf("after Reset: %s", got)
 	}
 	if !r.Remove(shared) || r.Remove(shared) {
