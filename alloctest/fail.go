@@ -18,16 +18,16 @@ import (
 //
 // With n = 0, 1, 2, … until the operation under test succeeds, every allocation
 // in it fails once, and all later ones with it. It is safe for concurrent use if
-// a is.
+// a is. A negative n is a panic.
 func FailAfter(a freehold.Allocator, n int) freehold.Allocator {
-	return newFailing(a, n, false)
+	return newFailing("FailAfter", a, n, false)
 }
 
 // FailOnce is like FailAfter, but after one Alloc or Zeroed has failed the others
 // succeed again: what the operation under test does about the failure works. A
 // Resize that reports false is not that failure, since a copy is to follow it.
 func FailOnce(a freehold.Allocator, n int) freehold.Allocator {
-	return newFailing(a, n, true)
+	return newFailing("FailOnce", a, n, true)
 }
 
 // failing implements FailAfter and FailOnce.
@@ -38,7 +38,10 @@ type failing struct {
 	left atomic.Int64 // allocations that may still succeed
 }
 
-func newFailing(a freehold.Allocator, n int, once bool) freehold.Allocator {
+func newFailing(call string, a freehold.Allocator, n int, once bool) freehold.Allocator {
+	if n < 0 {
+		panic(fmt.Sprintf("freehold: alloctest.%s: n %d, want 0 or more", call, n))
+	}
 	f := &failing{next: a, n: n, once: once}
 	f.left.Store(int64(n))
 	return f

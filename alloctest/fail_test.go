@@ -55,6 +55,22 @@ func TestFailOnceFailsOnce(t *testing.T) {
 	}
 }
 
+func TestFailingWantsNoNegativeNumber(t *testing.T) {
+	for want, call := range map[string]func(){
+		"freehold: alloctest.FailAfter: n -1, want 0 or more": func() { alloctest.FailAfter(freehold.Default(), -1) },
+		"freehold: alloctest.FailOnce: n -2, want 0 or more":  func() { alloctest.FailOnce(freehold.Default(), -2) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %v, want %q", got, want)
+				}
+			}()
+			call()
+		}()
+	}
+}
+
 func TestFailAfterLetsEmptyBlocksAndShrinkingPass(t *testing.T) {
 	a := alloctest.FailAfter(alloctest.New(t), 1)
 	b := freehold.Must(a.Alloc(16, 8))
