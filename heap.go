@@ -192,12 +192,30 @@ func (h *Heap) Close() {
 //
 //	heap "blocks": 112000 live, 147456 resident, limit 67108864
 //
-// The limit is left out where there is none. It costs a call of Stats.
-func (h *Heap) String() string { return describe(h.Stats()) }
+// The limit is left out where there is none, and a closed heap has no figures:
+// heap "blocks": closed. It costs a call of Stats.
+func (h *Heap) String() string {
+	switch {
+	case h == nil:
+		return "<nil>"
+	case h.h.Closed():
+		return fmt.Sprintf("heap %q: closed", h.Stats().Name)
+	}
+	return describe(h.Stats())
+}
 
 // LogValue implements [slog.LogValuer]. It is a group of the heap's name, the
-// bytes live (Stats.LiveBytes) and resident, and the limit if there is one.
-func (h *Heap) LogValue() slog.Value { return logValue(h.Stats()) }
+// bytes live (Stats.LiveBytes) and resident, and the limit if there is one; of
+// the name and closed=true for a closed heap.
+func (h *Heap) LogValue() slog.Value {
+	switch {
+	case h == nil:
+		return slog.StringValue("<nil>")
+	case h.h.Closed():
+		return slog.GroupValue(slog.String("name", h.Stats().Name), slog.Bool("closed", true))
+	}
+	return logValue(h.Stats())
+}
 
 func describe(st Stats) string {
 	s := fmt.Sprintf("heap %q: %d live, %d resident", st.Name, st.LiveBytes, st.Resident)

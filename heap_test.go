@@ -120,7 +120,7 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 	for _, c := range []struct {
 		heap  *freehold.Heap
 		limit string
-	}{{limited, ", limit 67108864"}, {unlimited, ""}, {closed, ""}} {
+	}{{limited, ", limit 67108864"}, {unlimited, ""}} {
 		st := c.heap.Stats()
 		want := fmt.Sprintf("heap %q: %d live, %d resident%s", st.Name, st.LiveBytes, st.Resident, c.limit)
 		for _, verb := range []string{"%v", "%+v", "%s"} {
@@ -133,6 +133,13 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 		if got := slog.AnyValue(c.heap).Resolve().String(); got != want {
 			t.Errorf("logged: %s, want %s", got, want)
 		}
+	}
+	if got, logged := closed.String(), slog.AnyValue(closed).Resolve().String(); got != `heap "closed": closed` || logged != "[name=closed closed=true]" {
+		t.Errorf("a closed heap is printed as %s and logged as %s", got, logged)
+	}
+	var none *freehold.Heap
+	if got, logged := none.String(), slog.AnyValue(none).Resolve().String(); got != "<nil>" || logged != "<nil>" {
+		t.Errorf("no heap is printed as %s and logged as %s", got, logged)
 	}
 	if got := fmt.Sprint(freehold.Pages()); !strings.HasPrefix(got, `heap "pages": `) {
 		t.Errorf("Pages are printed as %.100s", got)

@@ -163,6 +163,9 @@ func (h *Heap) Owns(b []byte) bool {
 	return r != nil && atomic.LoadUint32(r.owner(addr)) == h.pages.id
 }
 
+// Closed reports whether Close was called.
+func (h *Heap) Closed() bool { return h.pages.closed.Load() }
+
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {
 	switch {
