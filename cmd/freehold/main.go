@@ -1,6 +1,6 @@
 // Command freehold shows what freehold does on the machine at hand.
 //
-//	freehold demo       a tour in under a minute
+//	freehold demo       a tour in half a minute
 //	freehold memtest    a long sawtooth load, with resident memory over time,
 //	                    on freehold, the Go heap, libc or jemalloc
 //	freehold version
@@ -38,7 +38,7 @@ const (
 
 // commands is the command line; the fields' tags are its help.
 type commands struct {
-	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in under a minute."`
+	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in half a minute."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
