@@ -12,8 +12,8 @@ import (
 // with the promises of the heap, whose blocks its blocks are: each may free the
 // other's.
 //
-// A pair of Alloc and Free of a small block takes some 6 ns where the heap takes
-// 7 (BenchmarkCache), without an allocation on the Go heap. A cache keeps up to
+// A pair of Alloc and Free of a small block takes a sixth less time than of the
+// heap (BenchmarkCache), without an allocation on the Go heap. A cache keeps up to
 // 128 KiB of free blocks for each block size in use. Trim, the heap's decay and
 // its limit take these back as they do with the processors' caches.
 //

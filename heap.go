@@ -26,7 +26,13 @@ type HeapOptions struct {
 	// Before it refuses, the heap gives back all memory without a live block.
 	// For a 32nd of the limit it does so once in 10 ms, so a refusal to a caller
 	// who then frees, as a cache does, costs about a microsecond. Each block size
-	// in use takes a span of about 32 KiB: allow several MiB for mixed sizes.
+	// in use takes a span of about 32 KiB: the least useful limit is about 1 MiB,
+	// and several for mixed sizes.
+	//
+	// Mixed sizes fragment, so a cache that evicts until a value fits may evict
+	// far more than its size. Bound the evictions, or have a heap or a pool for
+	// each range of sizes. What can never fit is refused in the same way: compare
+	// the size with the limit first.
 	//
 	// Under mlockall the limit holds what is resident too (Linux 5.4; memory goes
 	// back from 5.18 on) in what the heap takes from then on. Call mlockall
@@ -62,9 +68,9 @@ type HeapOptions struct {
 //
 // Blocks up to 32 KiB are rounded up to a size class, with an eighth of waste at
 // most from 128 B on and 4% on average, and cost two bytes of bookkeeping each. Larger ones
-// are rounded up to 8 KiB. A pair of Alloc and Free of a small block takes some
-// 8 ns on linux/amd64, 13 elsewhere, and no lock; of a large one some 100 ns
-// under the heap's lock. Neither allocates on the Go heap.
+// are rounded up to 8 KiB. Alloc and Free of a small block take a few
+// nanoseconds and no lock; of a large one, the heap's lock (load pair of go run
+// ./bench). Neither allocates on the Go heap.
 //
 // Freed memory is used again at once, and goes back to the operating system
 // when it was not needed for the time of HeapOptions.Decay. Free and Resize
