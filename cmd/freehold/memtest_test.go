@@ -206,7 +206,7 @@ func TestMemtestInterrupted(t *testing.T) {
 	if code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	if !strings.Contains(errs, "interrupted") || !strings.Contains(out, "Interrupted after") || !strings.Contains(out, "peak RSS") {
+	if !strings.Contains(errs, "interrupted") || !strings.Contains(out, "Interrupted after") || !strings.Contains(out, "rise") {
 		t.Errorf("printed %q and %q", out, errs)
 	}
 }
