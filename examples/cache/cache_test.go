@@ -174,12 +174,12 @@ func TestHeapAtItsLimit(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if st := heap.Stats(); st.Committed > 4<<20 || st.Blocks != c.Len() {
-		t.Errorf("%d bytes, %d blocks, %d values", st.Committed, st.Blocks, c.Len())
+	if st := heap.Stats(); st.Committed > 4<<20 || st.Live != c.Len() {
+		t.Errorf("%d bytes, %d blocks, %d values", st.Committed, st.Live, c.Len())
 	}
 	c.Close()
-	if st := heap.Stats(); st.Blocks != 0 {
-		t.Errorf("%d blocks after Close", st.Blocks)
+	if st := heap.Stats(); st.Live != 0 {
+		t.Errorf("%d blocks after Close", st.Live)
 	}
 }
 

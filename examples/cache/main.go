@@ -63,7 +63,7 @@ func run(w io.Writer, o options) error {
 	}
 	tw.Flush()
 	fmt.Fprintf(w, "\nall hits were right; the heap held %.1f MiB of %d, and now %d blocks of %d bytes\n",
-		float64(most)/(1<<20), o.mib, st.Blocks, st.Allocated)
+		float64(most)/(1<<20), o.mib, st.Live, st.LiveBytes)
 	return nil
 }
 
