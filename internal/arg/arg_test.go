@@ -7,7 +7,7 @@ func TestArgumentsWithinTheirRangePass(t *testing.T) {
 	Range("NewThing", "size", 3, 1, 3)
 	AtLeast("NewThing", "size", 0, 0)
 	Align("NewThing", 1)
-	Align("NewThing", 1<<40)
+	Align("NewThing", 1<<30)
 	NotNil("NewThing", "next", t)
 	NotNil("NewThing", "next", (*testing.T)(nil))
 }
