@@ -201,6 +201,9 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	if b.versioned {
 		st.age()
 	}
+	if debugging {
+		b.poison(addr)
+	}
 	c.set(c.len()+1, entry{addr, uintptr(unsafe.Pointer(st))})
 	c.top.inc()
 }
@@ -283,6 +286,9 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 		}
 	}
 	c.top.dec()
+	if debugging {
+		c.blocks.mustBePoison(uintptr(e.pointer()))
+	}
 	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
 }
 
@@ -292,6 +298,9 @@ func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.status.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
+		if debugging {
+			c.blocks.poison(uintptr(e.pointer()))
+		}
 		c.top.inc()
 	} else {
 		orPutBytes(c, r, (*BlocksCache).putBytes)
@@ -328,6 +337,9 @@ func (c *Cache[T]) Get() (t *T, err error) {
 		}
 	}
 	s.top.dec()
+	if debugging {
+		s.blocks.mustBePoison(uintptr(e.pointer()))
+	}
 	t = (*T)(e.pointer())
 	var zero T
 	*t = zero
@@ -341,6 +353,9 @@ func (c *Cache[T]) Put(t *T) {
 	up := s.top + 1
 	e := &s.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(t)) && e.status.load() == up {
+		if debugging {
+			s.blocks.poison(uintptr(e.pointer()))
+		}
 		s.top.inc()
 		e.status.age()
 	} else {

@@ -189,6 +189,7 @@ func (b *Blocks) reset(call string) {
 			st.store(statusFree)
 		}
 		c.freeAll()
+		b.poisonAll(c)
 		b.setPartial(c)
 	}
 }

@@ -136,6 +136,7 @@ func (b *Blocks) newChunk(n int) (*chunk, error) {
 		}
 	}
 	c.freeAll()
+	b.poisonAll(c)
 	return c, nil
 }
 

@@ -4,7 +4,7 @@
 // not known, and whenever the stack has no answer, Blocks.get and Blocks.put do
 // the work.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !freehold_debug
 
 package pool
 

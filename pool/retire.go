@@ -97,6 +97,9 @@ func (b *Blocks) collect(all bool) bool {
 	l.mu.Unlock()
 	for _, p := range passed {
 		for _, e := range p.blocks {
+			if debugging {
+				b.poison(e.addr)
+			}
 			statusAt(e.status).store(statusFree)
 		}
 		b.giveBack(p.blocks)

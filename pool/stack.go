@@ -55,6 +55,9 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 			st.store(statusLive)
 			s.n.store(n)
 			b.stacks.Leave(slot)
+			if debugging {
+				b.mustBePoison(e.addr)
+			}
 			return cleared(e.addr, b.zero)
 		}
 	}
@@ -79,7 +82,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.zero > 0 { // get will write to them while it holds a slot
+	if b.zero > 0 && !debugging { // get will write to them while it holds a slot
 		for _, e := range batch[:n-1] {
 			*(*byte)(pointer(e.addr)), *(*byte)(pointer(e.addr + b.zero - 1)) = 0, 0
 		}
@@ -87,6 +90,9 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	b.store(slot, batch[:n-1])
 	e := batch[n-1]
 	statusAt(e.status).store(statusLive)
+	if debugging {
+		b.mustBePoison(e.addr)
+	}
 	return cleared(e.addr, b.zero)
 }
 
@@ -160,6 +166,9 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	if b.versioned {
 		st.age()
 	}
+	if debugging {
+		b.poison(addr)
+	}
 	s.entries[n%fullStackBlocks] = entry{addr, uintptr(unsafe.Pointer(st))}
 	s.n.store(n + 1)
 	return true, false
@@ -181,6 +190,9 @@ func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	st := b.statusOf(addr)
 	ok := b.isLive(st, addr)
 	if ok {
+		if debugging && to == statusFree {
+			b.poison(addr)
+		}
 		st.store(to)
 		if b.versioned {
 			st.age()
@@ -237,6 +249,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	}
 	b.stacks.Leave(slot)
 	if n > 0 {
+		b.allMustBePoison(out[:n])
 		return n, nil
 	}
 	const call = "pool.Blocks.GetBatch"
@@ -245,6 +258,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	for _, e := range out[:n] {
 		statusAt(e.status).store(statusLive)
 	}
+	b.allMustBePoison(out[:n])
 	return n, err
 }
 
@@ -298,6 +312,9 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 			return i
 		}
 		st.store(statusFree)
+		if debugging {
+			b.poison(addr)
+		}
 		out[i] = entry{addr, uintptr(unsafe.Pointer(st))}
 	}
 	return len(src)
