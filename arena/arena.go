@@ -1,12 +1,12 @@
-// Arena: blocks cut off chunks, one after the other.
+// Arena: a bump allocator over chunks.
 //
 //	chunk in use    +---------+---+-------+----------------------+
-//	                | block   |pad| block |         room         |
+//	                | block   |pad| block |         free         |
 //	                +---------+---+-------+----------------------+
 //	                base                  top                    end
 //
-// Alloc and Zeroed are here; what they do when the block does not fit, and what
-// is known to be zero, is in chunk.go. Mark, Rewind and Reset are in mark.go.
+// The fast paths of Alloc and Zeroed are here. chunk.go has the slow path and
+// tracks zero memory. mark.go has Mark, Rewind and Reset.
 
 package arena
 
@@ -24,41 +24,37 @@ const (
 
 // Options sets up an [Arena]; nil means all defaults.
 type Options struct {
-	// ChunkBytes is the size of the first chunk, in bytes; each further one is
-	// twice as large as the one before, up to MaxChunkBytes. 0 means 4096, or
-	// MaxChunkBytes if that is less; negative is a panic. A small first chunk
-	// costs more calls of the parent, a large one memory that is never used.
+	// ChunkBytes is the size of the first chunk, in bytes. Each further chunk
+	// doubles it, up to MaxChunkBytes. 0 means 4096, or MaxChunkBytes if that
+	// is less; negative is a panic. A small first chunk costs more calls of
+	// the parent; a large one wastes memory in small arenas.
 	ChunkBytes int
 
-	// MaxChunkBytes is the largest size of a chunk, in bytes, other than one
-	// that is made for a single larger block. 0 means 1 MiB, or ChunkBytes if
-	// that is more; otherwise less than ChunkBytes, and negative, is a panic.
-	// Up to a quarter of a chunk is wasted when the next block does not fit it,
-	// and the last chunk is as empty as it happens to be.
+	// MaxChunkBytes is the largest chunk size, in bytes. Only a chunk dedicated
+	// to one larger block exceeds it. 0 means 1 MiB, or ChunkBytes if that is
+	// more; any other value below ChunkBytes is a panic. Up to a quarter of
+	// each chunk is wasted at its end, and the free part of the last one.
 	MaxChunkBytes int
 
-	// MaxBytes is a hard limit on the bytes that the arena holds in chunks, in
-	// use or spare: Stats.Reserved never passes it. 0 means none; negative is
-	// a panic.
+	// MaxBytes is a hard limit on the bytes in chunks, in use or spare:
+	// Stats.Reserved never passes it. 0 means none; negative is a panic.
 	MaxBytes int
 }
 
-// Arena hands out blocks from chunks of another allocator, its parent, and ends
-// them all at once. It implements [freehold.Owner]. It is not safe for
+// Arena is a bump allocator over chunks of another allocator, its parent. It
+// frees all blocks at once. It implements [freehold.Owner]. It is not safe for
 // concurrent use: one goroutine at a time, as for a map. [New] and [NewFixed]
 // make one; most methods of the zero Arena panic.
 //
-// Blocks never move and have no header. A block takes its size, and up to
-// align-1 bytes more if the one before it ends at an odd place. It costs an
-// addition and a few comparisons, 2.5 ns, or 5.5 ns where there is padding
-// (BenchmarkAlloc); a chunk costs the parent's Alloc or Zeroed, and some Go
-// memory for the arena's books. Reset takes the same few ns whatever the arena
-// holds. An arena itself is 256 bytes on the Go heap, and 48 more for each
-// chunk.
+// Blocks never move and have no header. A block takes its size plus up to
+// align-1 bytes of padding. Alloc is an addition and a few comparisons; padding
+// takes the slow path (BenchmarkAlloc). A chunk costs one Alloc or Zeroed of the
+// parent. Reset takes the same time whatever the arena holds (BenchmarkReset).
+// The arena itself takes 256 bytes on the Go heap, and 48 more per chunk.
 //
-// Free and Resize panic for a slice outside of the arena's chunks. A block that
-// is freed twice, or by a part of it, is not detected where it lies in the
-// middle of others.
+// Free and Resize panic for a slice outside of the arena's chunks. A double
+// free, or a free of part of a block, is not detected for a block between
+// others.
 type Arena struct {
 	_ noCopy
 
@@ -67,21 +63,21 @@ type Arena struct {
 	//	base <= top <= end
 	//	[top, zeroTo) is zero, if top < zeroTo
 	//	[max(top, dirtyTo), end) is zero
-	top     uintptr        // where the room begins
+	top     uintptr        // of the blocks; free memory begins here
 	end     uintptr        // of the chunk
 	zeroTo  uintptr        // see clearTo
 	base    unsafe.Pointer // of the chunk; the only pointer that blocks are made from
 	live    int            // blocks handed out and neither freed nor ended
-	dirtyTo uintptr        // the highest that top has been, as far as it is not cleared
-	ahead   int            // bytes to clear beyond the next block that needs it
+	dirtyTo uintptr        // the highest top so far, less what was cleared since
+	ahead   int            // bytes to clear beyond the next block that needs clearing
 
-	// chunks[:used] are in use, in the order in which they came; the others are
-	// spare. len(regions) == len(chunks).
+	// chunks[:used] are in use, in the order of taking; the others are spare.
+	// len(regions) == len(chunks).
 	chunks   []chunk
 	regions  []region // the chunks by address
 	used     int
 	current  int // index of the current chunk, -1 if there is none; current < used
-	filled   int // bytes below the tops of the chunks in use, but for the current one
+	filled   int // bytes below the tops of the chunks in use, except the current one
 	reserved int // bytes in chunks; reserved <= options.MaxBytes unless that is 0
 
 	lastMark uint64 // number of the newest mark; see mark.go
@@ -89,15 +85,14 @@ type Arena struct {
 	stale    []numbers
 
 	options Options            // with the defaults filled in
-	next    int                // bytes that the next chunk should have
+	next    int                // size of the next chunk, in bytes
 	parent  freehold.Allocator // nil if the arena is fixed
 	member  *membership        // in a Registry; nil if in none
-	keeper  *Recycler          // that the arena came from, or nil
+	keeper  *Recycler          // the arena's, or nil
 	state   state
 }
 
-// noCopy makes go vet report a copy of the struct that it is a field of, as if it
-// were a mutex.
+// noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
@@ -114,8 +109,8 @@ const (
 )
 
 // New returns an empty arena over parent, which must outlive it; nil is a panic.
-// It takes no memory before the first block. Close gives all memory back; an
-// arena that is dropped without Close keeps it, unless the parent is closed.
+// It takes no memory before the first block. Close returns all memory to the
+// parent. An arena dropped without Close leaks it until the parent is closed.
 func New(parent freehold.Allocator, o *Options) *Arena {
 	arg.NotNil("arena.New", "parent", parent)
 	return newArena(parent, o.withDefaults("arena.New"))
@@ -125,8 +120,8 @@ func newArena(parent freehold.Allocator, o Options) *Arena {
 	return &Arena{parent: parent, options: o, current: -1, state: open}
 }
 
-// withDefaults returns the options of a call with defaults in the place of zeros;
-// it panics if they make no sense.
+// withDefaults returns the options with defaults in place of zeros. It panics, in
+// the name of call, if they are invalid.
 func (o *Options) withDefaults(call string) Options {
 	if o == nil {
 		o = &Options{}
@@ -145,13 +140,12 @@ func (o *Options) withDefaults(call string) Options {
 	return d
 }
 
-// Alloc implements [freehold.Allocator]. The error is the parent's, or says that
-// MaxBytes would be passed. Memory that the parent gave as zero is not cleared,
-// and other memory is undefined.
+// Alloc implements [freehold.Allocator]. The block's contents are undefined. The
+// error is the parent's, or says that MaxBytes would be passed.
 func (a *Arena) Alloc(size, align int) ([]byte, error) {
-	// One comparison for the alignment, of top and as such, and one for the
-	// size: 0 and less are above all after the subtraction. An align of 0 or
-	// less has a bit in common with top, or with itself less 1.
+	// The first comparison rejects an align that is no power of two or needs
+	// padding: align <= 0 shares a bit with align-1, or with top. The second
+	// rejects a size that does not fit: size-1 wraps around for size <= 0.
 	from, mask := a.top, uintptr(align-1)
 	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.end-from {
 		return a.allocSlow(size, align, false)
@@ -164,9 +158,9 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 	return a.block(from, size), nil
 }
 
-// Zeroed implements [freehold.Allocator]. It clears nothing twice: chunks that a
-// Zeroed asks for are the parent's Zeroed, and what is known to be zero is not
-// touched. It clears used memory somewhat ahead, by up to 1 KiB.
+// Zeroed implements [freehold.Allocator], with the errors of Alloc. It takes
+// chunks by the parent's Zeroed and does not clear memory known to be zero. It
+// clears used memory up to 1 KiB ahead.
 func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	from, mask := a.top, uintptr(align-1)
 	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.end-from {
@@ -184,9 +178,9 @@ func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	return a.block(from, size), nil
 }
 
-// Resize implements [freehold.Allocator]: in place, to a smaller size always,
-// and to a larger one if b is the newest block and its chunk has room. What is
-// cut off the newest block is used again. Size 0 frees b.
+// Resize implements [freehold.Allocator]. It always shrinks a block in place. It
+// grows the newest block in place if that fits its chunk. Later blocks reuse the
+// bytes cut off the newest block only. Size 0 frees b.
 func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	const call = "arena.Arena.Resize"
 	a.mustBeOpen(call)
@@ -224,9 +218,9 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	return a.block(from, size), true
 }
 
-// Free implements [freehold.Allocator]. The bytes of the newest block are used
-// again; if the one before it ends where it began, that is the newest then. Of
-// any other block Free only counts that it has ended.
+// Free implements [freehold.Allocator]. Later blocks reuse the bytes of the
+// newest block. The block before it then becomes the newest, unless there is
+// padding between them. For any other block Free only lowers Live.
 func (a *Arena) Free(b []byte) {
 	if len(b) == 0 {
 		if cap(b) > 0 && a.holds(addressOf(b)) {
@@ -251,14 +245,14 @@ func (a *Arena) Free(b []byte) {
 }
 
 // Owns implements [freehold.Owner]. It is true for any part of the arena's
-// chunks, in use or not.
+// chunks, live or not.
 func (a *Arena) Owns(b []byte) bool {
 	return len(b) > 0 && a.holds(addressOf(b))
 }
 
-// Reserve makes sure that the next size bytes of blocks, and of padding between
-// them, come from one chunk and need no memory from the parent. The error is
-// that of Alloc. A negative size is a panic.
+// Reserve guarantees that the next size bytes of blocks and padding come from
+// one chunk, without a call of the parent. The error is that of Alloc. A
+// negative size is a panic.
 func (a *Arena) Reserve(size int) error {
 	a.mustBeOpen("arena.Arena.Reserve")
 	arg.AtLeast("arena.Arena.Reserve", "size", size, 0)
@@ -274,16 +268,16 @@ func (a *Arena) Reserve(size int) error {
 	return nil
 }
 
-// Trim gives all spare chunks back to the parent. Chunks in use stay, and the
-// arena works on; after a Reset none is in use.
+// Trim returns all spare chunks to the parent. Chunks in use stay; after a Reset
+// there are none.
 func (a *Arena) Trim() {
 	a.mustBeOpen("arena.Arena.Trim")
 	a.trim(0)
 }
 
-// TrimTo gives spare chunks back to the parent until the arena holds no more
-// than size bytes, or no spare chunk. Those that were taken last, the larger
-// ones, go first. A negative size is a panic.
+// TrimTo returns spare chunks to the parent, newest and thus largest first, until
+// the arena holds at most size bytes or has no spare chunk. A negative size is a
+// panic.
 func (a *Arena) TrimTo(size int) {
 	a.mustBeOpen("arena.Arena.TrimTo")
 	arg.AtLeast("arena.Arena.TrimTo", "size", size, 0)
@@ -300,11 +294,10 @@ func (a *Arena) trim(maxBytes int) {
 	a.publish()
 }
 
-// Close ends all blocks and gives all memory back to the parent. Later calls
-// panic, but for Close and those that only look. It takes one Free of the parent
-// for each chunk. The arena is closed before its parent: Close after that of a
-// [freehold.Heap] panics, and in builds with the tag freehold_debug faults. The
-// memory of [NewFixed] is its user's again.
+// Close ends all blocks and returns all memory to the parent, one Free per chunk.
+// Later calls panic, except Close and read-only calls. Close the arena before its
+// parent: Close after that of a [freehold.Heap] panics, and in builds with the
+// tag freehold_debug faults. The memory of [NewFixed] is the caller's again.
 func (a *Arena) Close() {
 	if a.state == closed {
 		return
@@ -316,7 +309,7 @@ func (a *Arena) Close() {
 func (a *Arena) close() {
 	a.Reset()
 	a.trim(0)
-	for _, c := range a.chunks { // of a fixed arena: its user's
+	for _, c := range a.chunks { // of a fixed arena
 		mustBePoison(c.mem)
 	}
 	a.chunks, a.regions, a.stale, a.reserved = nil, nil, nil, 0
@@ -324,19 +317,18 @@ func (a *Arena) close() {
 	a.leaveRegistry()
 }
 
-// Live returns the number of blocks that were handed out and have not ended, at
-// the cost of a load. It is too high by the blocks that are older than a Mark,
-// were freed after it, and were followed by a Rewind to it: Rewind does not know
-// them.
+// Live returns the number of live blocks. It costs one load. It may be too high
+// after a Rewind: Rewind does not know which blocks older than its Mark were
+// freed since.
 func (a *Arena) Live() int { return a.live }
 
-// isNewest reports whether b ends where the room begins.
+// isNewest reports whether b ends at top.
 func (a *Arena) isNewest(b []byte) bool {
 	from := addressOf(b)
 	return from+uintptr(len(b)) == a.top && from >= uintptr(a.base)
 }
 
-// mustHold panics if b, which is not the newest block, cannot be a block.
+// mustHold panics if b cannot be a live block. b is not the newest block.
 func (a *Arena) mustHold(call string, b []byte) {
 	from := addressOf(b)
 	if !a.holds(from) {
@@ -347,7 +339,7 @@ func (a *Arena) mustHold(call string, b []byte) {
 	}
 }
 
-// mustBeOpen panics if the arena is not to be used.
+// mustBeOpen panics, in the name of call, unless the arena is open.
 func (a *Arena) mustBeOpen(call string) {
 	if a.state != open {
 		a.refuse(call)
@@ -364,16 +356,16 @@ func (a *Arena) refuse(call string) {
 	arg.Panicf(call, "the arena is closed")
 }
 
-// A header is what a []byte is to the compiler.
+// A header is the layout of a []byte.
 type header struct {
 	data     unsafe.Pointer
 	len, cap int
 }
 
-// block returns the size bytes from an address on. unsafe.Slice would test again
-// what is known, for a tenth of the time of Alloc (BenchmarkAlloc).
+// block returns the size bytes at from. It skips the checks of unsafe.Slice, a
+// tenth of the time of Alloc (BenchmarkAlloc).
 //
-// Precondition: they lie in the current chunk, and size is not negative.
+// Precondition: the bytes are in the current chunk, and size >= 0.
 func (a *Arena) block(from uintptr, size int) []byte {
 	h := header{unsafe.Add(a.base, from-uintptr(a.base)), size, size}
 	return *(*[]byte)(unsafe.Pointer(&h))

@@ -10,13 +10,13 @@ import (
 
 type node struct{ words [8]int64 } // 64 bytes
 
-// keep is where results go, so that the compiler cannot leave them out.
+// keep consumes results, so that the compiler cannot drop the calls.
 var keep []byte
 
 const roundBytes = 1 << 20 // of blocks between two Resets
 
-// BenchmarkAlloc takes blocks of 64 bytes, with Reset after each MiB. The row
-// impl=reference is the least that anyone could do: a bump of a local variable.
+// BenchmarkAlloc allocates blocks of 64 bytes, with a Reset after each MiB. The
+// row impl=reference is the lower bound: a bump of a local variable.
 func BenchmarkAlloc(b *testing.B) {
 	const size = 64
 	b.Run("impl=reference", func(b *testing.B) {
@@ -75,7 +75,7 @@ func BenchmarkAlloc(b *testing.B) {
 	})
 }
 
-// BenchmarkNew takes zeroed values of 64 bytes by freehold.New.
+// BenchmarkNew allocates zeroed values of 64 bytes by freehold.New.
 func BenchmarkNew(b *testing.B) {
 	b.Run("impl=arena", func(b *testing.B) {
 		a := newArena(b)
@@ -116,8 +116,8 @@ func newArena(b *testing.B) *arena.Arena {
 	return a
 }
 
-// BenchmarkReset ends blocks of so many bytes in all. It counts the Reset and the
-// one block after it that the next round begins with.
+// BenchmarkReset ends blocks of the given bytes in total. It counts the Reset and
+// the first block of the next round.
 func BenchmarkReset(b *testing.B) {
 	for _, mib := range []int{1, 64, 1024} {
 		b.Run(fmt.Sprintf("MiB=%d", mib), func(b *testing.B) {
@@ -153,7 +153,7 @@ func BenchmarkRewind(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest is what a request does: an arena, ten blocks, and its end.
+// BenchmarkRequest is one request: a new arena, ten blocks, and Put or Close.
 func BenchmarkRequest(b *testing.B) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

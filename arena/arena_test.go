@@ -190,7 +190,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 func TestLimitInTheMiddle(t *testing.T) {
 	a := New(alloctest.New(t), &Options{ChunkBytes: 1000, MaxBytes: 2500})
 	defer a.Close()
-	for i := range 25 { // a chunk of 1000 bytes, then one of what is left
+	for i := range 25 { // a chunk of 1000 bytes, then one of the remaining bytes
 		b, err := a.Alloc(100, 4)
 		if err != nil {
 			t.Fatalf("block %d: %v", i, err)
@@ -221,7 +221,7 @@ func TestLimitInTheMiddle(t *testing.T) {
 	a.check(t)
 }
 
-// TestSmallerChunksWhereTheParentHasNoLarge: an arena uses what a limit leaves.
+// TestSmallerChunksWhereTheParentHasNoLarge: an arena uses all of a limit.
 func TestSmallerChunksWhereTheParentHasNoLarge(t *testing.T) {
 	limit := freehold.NewLimit(alloctest.New(t), 5000)
 	a := New(limit, &Options{ChunkBytes: 4096})
@@ -443,7 +443,7 @@ func TestTrimToLessThanTheFirstChunk(t *testing.T) {
 	}
 }
 
-// TestEmptiedArenaBeginsSmall: without memory it is as New made it.
+// TestEmptiedArenaBeginsSmall: without chunks an arena is as after New.
 func TestEmptiedArenaBeginsSmall(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, nil)
@@ -461,7 +461,7 @@ func TestEmptiedArenaBeginsSmall(t *testing.T) {
 	}
 }
 
-// TestChunksBeginAtCacheLines, so that two arenas do not meet in one.
+// TestChunksBeginAtCacheLines: two arenas never share a cache line.
 func TestChunksBeginAtCacheLines(t *testing.T) {
 	r := &alignRecorder{alloctest.New(t), 1 << 30}
 	a := New(r, nil)
@@ -550,7 +550,7 @@ func TestUseAfterClose(t *testing.T) {
 	}
 }
 
-// TestZeroedClearsNothingTwice: what the parent gave as zero is not touched.
+// TestZeroedClearsNothingTwice: Zeroed does not clear zero memory of the parent.
 func TestZeroedClearsNothingTwice(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// check verifies the equations that stand beside Arena and its chunks.
+// check verifies the invariants of Arena and its chunks.
 func (a *Arena) check(t testing.TB) {
 	t.Helper()
 	base := uintptr(a.base)
@@ -27,7 +27,7 @@ func (a *Arena) check(t testing.TB) {
 			dirtyTo = max(a.top, a.dirtyTo)
 			for j, c := range c.mem[a.top-base : max(a.top, a.zeroTo)-base] {
 				if c != 0 {
-					t.Fatalf("byte %d of the room, below zeroTo, is %#x", j, c)
+					t.Fatalf("free byte %d, below zeroTo, is %#x", j, c)
 				}
 			}
 		}
@@ -50,7 +50,7 @@ func (a *Arena) check(t testing.TB) {
 	case (a.current < 0) != (a.used == 0) || a.current >= a.used || a.used > len(a.chunks):
 		t.Fatalf("chunk %d of %d in use of %d is the current one", a.current, a.used, len(a.chunks))
 	case a.current < 0 && (a.top != 0 || a.end != 0 || base != 0 || a.filled != 0):
-		t.Fatal("there is room, and no current chunk")
+		t.Fatal("free memory without a current chunk")
 	case base > a.top || a.top > a.end:
 		t.Fatalf("base %#x, top %#x, end %#x", base, a.top, a.end)
 	case filled < a.live || filled > reserved:
@@ -93,7 +93,7 @@ func (r *recorder) Free(b []byte) {
 	r.Allocator.Free(b)
 }
 
-// wantPanic checks the message that call panics with; "..." stands for any text.
+// wantPanic checks the message of a panic in call; "..." matches any text.
 func wantPanic(t *testing.T, want string, call func()) {
 	t.Helper()
 	defer func() {

@@ -1,15 +1,15 @@
-// Chunks: what an arena takes from its parent, and what is known of their bytes.
+// Chunks: an arena's memory from its parent, and which of its bytes are zero.
 //
 //	chunks   | in use, in order of taking | spare |
 //	                 ^ current
 //
-// Blocks come from the current chunk. When one does not fit there, a spare chunk
-// or a new one is taken into use, and of the two the one with more room left
-// becomes the current one: a large block is followed by small ones in the chunk
-// that they were in before.
+// Blocks come from the current chunk. When a block does not fit, allocSlow takes
+// a spare or a new chunk into use. Of the two, the chunk with more free memory
+// becomes the current one, so small blocks continue in the old chunk after a
+// large one.
 //
-// A chunk's bytes from dirtyTo on are zero: no block has been there since the
-// parent gave it as zero.
+// A chunk's bytes from dirtyTo on are zero: the parent gave them as zero, and no
+// block has used them.
 
 package arena
 
@@ -26,18 +26,18 @@ import (
 const (
 	chunkAlign = 64 // the least alignment of a chunk, in bytes: a cache line
 
-	// maxAhead bounds what Zeroed clears ahead, in bytes. Of the powers of two
-	// this one made BenchmarkAlloc/impl=arena/zeroed fastest.
+	// maxAhead bounds what Zeroed clears ahead, in bytes. It is the power of two
+	// that made BenchmarkAlloc/impl=arena/zeroed fastest.
 	maxAhead = 1 << 10
 )
 
-// A chunk that is not the current one.
+// A chunk is memory from the parent. The arena holds the current one's dirtyTo.
 type chunk struct {
 	mem     []byte
 	dirtyTo uintptr // bytes at this address and beyond are zero
 }
 
-// A region is the addresses of a chunk, to excluded.
+// A region is the address range [from, to) of a chunk.
 type region struct{ from, to uintptr }
 
 func regionOf(mem []byte) region {
@@ -45,8 +45,8 @@ func regionOf(mem []byte) region {
 	return region{from, from + uintptr(len(mem))}
 }
 
-// allocSlow is Alloc and Zeroed of a block that the room does not fit, or not
-// without padding, and of what is no proper request.
+// allocSlow is the slow path of Alloc and Zeroed: the block needs padding or
+// another chunk, or the request is invalid.
 func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
 	switch {
 	case a.state != open || size < 0 || align <= 0 || align&(align-1) != 0:
@@ -60,10 +60,10 @@ func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	old, oldTop, oldRoom := a.current, a.top, a.end-a.top
+	old, oldTop, oldFree := a.current, a.top, a.end-a.top
 	a.use(i)
 	b := a.cut(size, align, zeroed)
-	if oldRoom > a.end-a.top {
+	if oldFree > a.end-a.top {
 		a.leave()
 		a.enter(old, oldTop)
 	}
@@ -71,7 +71,7 @@ func (a *Arena) allocSlow(size, align int, zeroed bool) ([]byte, error) {
 	return b, nil
 }
 
-// refuseRequest panics at a request that makes no sense.
+// refuseRequest panics at an invalid request.
 func (a *Arena) refuseRequest(size, align int, zeroed bool) {
 	call := "arena.Arena.Alloc"
 	if zeroed {
@@ -82,13 +82,13 @@ func (a *Arena) refuseRequest(size, align int, zeroed bool) {
 	arg.Align(call, align)
 }
 
-// fits reports whether a block fits between two addresses.
+// fits reports whether a block fits in [from, to).
 func fits(from, to uintptr, size, align int) bool {
 	pad := -from & uintptr(align-1)
 	return pad < to-from && uintptr(size) <= to-from-pad
 }
 
-// cut cuts a block off the room of the current chunk.
+// cut cuts a block off the free memory of the current chunk.
 //
 // Precondition: it fits.
 func (a *Arena) cut(size, align int, zeroed bool) []byte {
@@ -105,12 +105,12 @@ func (a *Arena) cut(size, align int, zeroed bool) []byte {
 	return a.block(from, size)
 }
 
-// clearTo makes [from, to) in the room of the current chunk zero, and some bytes
-// beyond: twice as many at each call, so that few blocks in a row, between a
-// Mark and a Rewind for example, do not pay for many.
+// clearTo zeroes [from, to) of the current chunk's free memory, and some bytes
+// ahead. It doubles the bytes ahead at each call, so that a few blocks in a row,
+// between a Mark and a Rewind for example, pay little.
 func (a *Arena) clearTo(from, to uintptr) {
 	if debug {
-		clear(a.bytes(from, to)) // beyond it is poison
+		clear(a.bytes(from, to)) // the rest stays poisoned
 		return
 	}
 	if from < a.dirtyTo {
@@ -128,8 +128,7 @@ func (a *Arena) clearTo(from, to uintptr) {
 	a.zeroTo = a.end
 }
 
-// lower takes the bytes from address to up to top back into the room of the
-// current chunk.
+// lower lowers top to an address in the current chunk.
 func (a *Arena) lower(to uintptr) {
 	if debug {
 		poison(a.bytes(to, a.top))
@@ -138,13 +137,13 @@ func (a *Arena) lower(to uintptr) {
 	a.top, a.zeroTo, a.ahead = to, to, 0
 }
 
-// bytes returns what lies between two addresses in the current chunk.
+// bytes returns [from, to) of the current chunk.
 func (a *Arena) bytes(from, to uintptr) []byte {
 	base := uintptr(a.base)
 	return a.chunks[a.current].mem[from-base : to-base]
 }
 
-// enter makes chunk i, which is in use, the current one, with room from top on.
+// enter makes chunk i, which is in use, the current one; its blocks end at top.
 func (a *Arena) enter(i int, top uintptr) {
 	c := &a.chunks[i]
 	a.current = i
@@ -157,7 +156,7 @@ func (a *Arena) enter(i int, top uintptr) {
 	a.filled -= int(top - uintptr(a.base))
 }
 
-// leave makes no chunk the current one.
+// leave leaves the arena without a current chunk.
 func (a *Arena) leave() {
 	if a.current < 0 {
 		return
@@ -176,8 +175,8 @@ func (a *Arena) use(i int) {
 	a.enter(a.used-1, addressOf(a.chunks[a.used-1].mem))
 }
 
-// findSpare returns the index of a spare chunk in which a block fits. If there
-// is none it takes one from the parent.
+// findSpare returns the index of a spare chunk that fits a block. If there is
+// none, it takes a chunk from the parent.
 func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 	for i := a.used; i < len(a.chunks); i++ {
 		if r := regionOf(a.chunks[i].mem); fits(r.from, r.to, size, align) {
@@ -186,19 +185,17 @@ func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 	}
 	err := a.take(size, align, zeroed)
 	if err != nil && len(a.chunks) > a.used {
-		a.trim(0) // spare chunks, none of which fits, make way
+		a.trim(0) // no spare chunk fits: free them for one that does
 		err = a.take(size, align, zeroed)
 	}
 	return len(a.chunks) - 1, err
 }
 
-// take takes a chunk from the parent that begins with a block of the given size
-// and alignment.
+// take takes a chunk from the parent that fits a block at its start.
 //
-// A block of more than a quarter of a chunk gets one of just its size, so that
-// the room that a block does not fit is not given up for less than four blocks.
-// Where the limit, or the parent, has no full chunk left, a half is asked for,
-// and so on.
+// A block of more than a quarter of a chunk gets a dedicated chunk, so that no
+// more than a quarter of a chunk is wasted at its end. If the limit or the parent
+// refuses a full chunk, take asks for a half, and so on.
 func (a *Arena) take(size, align int, zeroed bool) error {
 	if a.fixed() {
 		return a.full(size, align)
@@ -248,8 +245,8 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 	return nil
 }
 
-// search returns the index of the first region that ends after an address, and
-// whether it holds the address.
+// search returns the index of the first region that ends after address, and
+// whether it contains address.
 func (a *Arena) search(address uintptr) (int, bool) {
 	return slices.BinarySearchFunc(a.regions, address, func(r region, address uintptr) int {
 		switch {
@@ -262,7 +259,7 @@ func (a *Arena) search(address uintptr) (int, bool) {
 	})
 }
 
-// holds reports whether an address is in a chunk.
+// holds reports whether address is in a chunk.
 func (a *Arena) holds(address uintptr) bool {
 	if uintptr(a.base) <= address && address < a.end {
 		return true
@@ -271,7 +268,7 @@ func (a *Arena) holds(address uintptr) bool {
 	return ok
 }
 
-// giveBack returns the last chunk, which is spare, to the parent.
+// giveBack frees the last chunk, a spare one, to the parent.
 func (a *Arena) giveBack() {
 	last := len(a.chunks) - 1
 	mem := a.chunks[last].mem

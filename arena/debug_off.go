@@ -2,7 +2,7 @@
 
 package arena
 
-// debug is false in normal builds, so that what debug_on.go does is not there.
+// debug is false in normal builds: the compiler drops the checks of debug_on.go.
 const debug = false
 
 func poison([]byte)                        {}

@@ -1,7 +1,7 @@
 // Debug builds: memory without a block is filled with 0xDB.
 //
-// All bytes of the chunks that no block holds are poison, between blocks too.
-// They are looked at when a block is put there and when the chunk goes back.
+// Every byte of a chunk outside of blocks is poison. Alloc checks the bytes of a
+// new block, and the return of a chunk to the parent checks the whole chunk.
 
 //go:build freehold_debug
 
@@ -14,15 +14,14 @@ const (
 	poisonByte = 0xDB
 )
 
-// poison fills b.
+// poison fills b with poisonByte.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = poisonByte
 	}
 }
 
-// poisonSince fills what blocks since m may have written, when there is no
-// current chunk.
+// poisonSince poisons the memory of blocks since m. There is no current chunk.
 func (a *Arena) poisonSince(m *Mark) {
 	if m.current >= 0 {
 		mem := a.chunks[m.current].mem
@@ -33,7 +32,7 @@ func (a *Arena) poisonSince(m *Mark) {
 	}
 }
 
-// mustBePoison checks what lies between two addresses of the current chunk.
+// mustBePoison panics if a byte in [from, to) of the current chunk was written.
 func (a *Arena) mustBePoison(from, to uintptr) { mustBePoison(a.bytes(from, to)) }
 
 func mustBePoison(b []byte) {

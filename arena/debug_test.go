@@ -11,8 +11,8 @@ import (
 
 const late = "freehold: arena.Arena: the byte at ... was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block"
 
-// TestUseAfterTheEndOfABlock: whatever ended it, its bytes are poison then, and
-// a write to them shows at the next block there.
+// TestUseAfterTheEndOfABlock: the bytes of an ended block are poison, and the
+// next allocation there finds a write to them.
 func TestUseAfterTheEndOfABlock(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -23,7 +23,7 @@ func TestUseAfterTheEndOfABlock(t *testing.T) {
 		{"Free", func(a *Arena, m Mark, b []byte) { a.Free(b) }},
 		{"Resize", func(a *Arena, m Mark, b []byte) { a.Resize(b, 0) }},
 	} {
-		for _, size := range []int{1, 64, 5000} { // in the first chunk, and in one of its own
+		for _, size := range []int{1, 64, 5000} { // in the first chunk, and in a dedicated one
 			for _, align := range []int{1, 64} {
 				a := New(alloctest.New(t), nil)
 				freehold.Must(a.Alloc(3, 1))
@@ -37,7 +37,7 @@ func TestUseAfterTheEndOfABlock(t *testing.T) {
 					}
 				}
 				if inPlace := c.name == "Free" || c.name == "Resize"; inPlace && size == 5000 {
-					a.Close() // the chunk is in use still, and no block will be put there
+					a.Close() // the chunk is still in use, and gets no further block
 					continue
 				}
 				b[size/2] = 1
@@ -69,7 +69,7 @@ func TestWriteBeyondTheEnd(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	b := freehold.Must(a.Alloc(3, 1))
 	_ = a.bytes(a.top, a.top+1)[0]
-	a.bytes(a.top, a.top+1)[0] = 1 // b[3], so to speak
+	a.bytes(a.top, a.top+1)[0] = 1 // b[3] of the ended block
 	wantPanic(t, late, func() { a.Zeroed(8, 8) })
 	a.bytes(a.top, a.top+1)[0] = poisonByte
 	setAll(b, 0)

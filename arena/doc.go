@@ -1,7 +1,6 @@
 // Package arena allocates many blocks fast and frees them all at once.
 //
-// An [Arena] takes chunks from any [freehold.Allocator] and cuts blocks off
-// them, one after the other:
+// An [Arena] is a bump allocator over chunks from any [freehold.Allocator]:
 //
 //	scratch := arena.New(heap, nil)
 //	defer scratch.Close()
@@ -9,27 +8,25 @@
 //	n, err := freehold.New[Node](scratch)    // a plain *Node
 //	s, err := freehold.CloneString(scratch, name)
 //	...
-//	scratch.Reset() // all blocks end; the memory stays for the next ones
+//	scratch.Reset() // ends all blocks, keeps the memory for the next ones
 //
-// It is for data that ends together: what one request, one batch, one parse or
-// one index needs. Where blocks end one by one, a [freehold.Heap] uses memory
-// again that an arena keeps.
+// Use it for data with one lifetime: a request, a batch, a parse, an index. Where
+// blocks are freed one by one, use a [freehold.Heap], which reuses their memory.
 //
-//   - [Arena] is one owner's: the fastest, and not safe for concurrent use.
-//     [NewFixed] makes one in a []byte of the caller's, without a parent.
-//   - [Shared] is for any goroutine, with a part for each processor, and can be
-//     reset while others allocate and read.
-//   - [Registry] turns an arena of either kind into a number that can be stored
-//     off-heap, and back.
-//   - [Recycler] keeps arenas that are not needed at the moment, with their
-//     memory, and gives that back over time.
+//   - [Arena] has one owner. It is the fastest, and not safe for concurrent use.
+//     [NewFixed] makes one in the caller's []byte, without a parent.
+//   - [Shared] serves any goroutine from a chunk per processor. It can be reset
+//     while others allocate and read.
+//   - [Registry] names arenas of either kind by numbers that can be stored
+//     off-heap.
+//   - [Recycler] keeps idle arenas with their memory, and returns that over time.
 //
-// A chunk is the unit that an arena takes from its parent, the allocator below.
-// A chunk is spare while the arena keeps it and no block lies in it.
+// A chunk is the unit of memory that an arena takes from its parent, the
+// allocator below. A spare chunk is one that the arena keeps without blocks.
 //
-// A block, and all that was made of it, ends with the first of: Free of it,
-// [Arena.Rewind] to a [Mark] that is older, [Arena.Reset], [Arena.Close], and
-// the Close of the parent. Builds with the tag freehold_debug fill memory with
-// 0xDB when its block ends, and panic at the next block there if something has
-// been written to it since.
+// A block, and every value in it, ends with the first of: its Free,
+// [Arena.Rewind] to an older [Mark], [Arena.Reset], [Arena.Close], and the Close
+// of the parent. Builds with the tag freehold_debug fill memory with 0xDB when
+// its block ends, and panic at the next allocation there if it was written to
+// since.
 package arena

@@ -1,7 +1,6 @@
-// Fixed: an arena in memory that its user brings.
+// Fixed: an arena in the caller's memory.
 //
-// It is an Arena without a parent: one chunk, which is there from the start and
-// does not go, and never another.
+// It is an Arena without a parent: it has one chunk, from NewFixed to Close.
 
 package arena
 
@@ -11,22 +10,21 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// NewFixed returns an arena whose blocks are cut off buf, and which never takes
-// other memory: what does not fit is [freehold.ErrOutOfMemory]. It is for a buffer
-// that is there anyway, such as an array, a block of another allocator or shared
-// memory, and for a bound without a parent. Reset makes all of buf room again;
-// Trim and TrimTo give nothing back.
+// NewFixed returns an arena that allocates from buf alone. A block that does not
+// fit is [freehold.ErrOutOfMemory]. It is for an existing buffer, such as an
+// array, a block of another allocator or shared memory, and for a bound without a
+// parent. Reset makes all of buf available again; Trim and TrimTo are no-ops.
 //
-// The memory is the caller's, who must not use it until Close, and leaves it where
-// it is for as long as blocks are used. A buf on the Go heap will do: blocks hold
-// no Go pointers. An ordinary pointer or slice into a block keeps it from the
-// collector, and so does the arena until Close; a [freehold.Ptr], Slice or String
-// does not. The capacity beyond len(buf) is not used. In builds with the tag
-// freehold_debug buf is filled with 0xDB.
+// buf remains the caller's memory. The caller must not touch it before Close, nor
+// free or unmap it while blocks are in use. It may be on the Go heap, since blocks
+// hold no Go pointers. The arena keeps it from the collector until Close, and so
+// does an ordinary pointer or slice into a block; a [freehold.Ptr], Slice or
+// String does not. The capacity beyond len(buf) is not used. Builds with the tag
+// freehold_debug fill buf with 0xDB.
 //
 //go:noinline
 func NewFixed(buf []byte) *Arena {
-	// Not inlined, so that neither the arena nor buf is on a stack, which moves.
+	// Not inlined, so that the arena and buf escape: a stack moves.
 	a := newArena(nil, Options{MaxBytes: len(buf)})
 	if len(buf) > 0 {
 		mem := buf[:len(buf):len(buf)]
@@ -43,7 +41,7 @@ func NewFixed(buf []byte) *Arena {
 // fixed reports whether the arena has no parent.
 func (a *Arena) fixed() bool { return a.parent == nil }
 
-// full is the error of a fixed arena that has no room for a block.
+// full is the error of a fixed arena for a block that does not fit.
 func (a *Arena) full(size, align int) error {
 	return fmt.Errorf("%w: a block of %d bytes at a multiple of %d does not fit the %d bytes that are left of the arena's %d",
 		freehold.ErrOutOfMemory, size, align, a.Remaining(), a.reserved)

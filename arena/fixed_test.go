@@ -18,8 +18,8 @@ func TestFixedConformance(t *testing.T) {
 	}, &alloctest.Options{MaxSize: 4 << 10, MaxAlign: 4 << 10, Detects: alloctest.ForeignFree})
 }
 
-// TestFixedHasItsBufferAndNoMore: all of it, wherever it begins, and what does not
-// fit is out of memory, and changes nothing.
+// TestFixedHasItsBufferAndNoMore: an arena uses all of its buffer, whatever its
+// address. A block that does not fit is out of memory and changes nothing.
 func TestFixedHasItsBufferAndNoMore(t *testing.T) {
 	for _, from := range []int{0, 1, 63} {
 		buf := make([]byte, 1000+from, 2000)[from:]
@@ -105,7 +105,7 @@ func TestFixedWithoutBytes(t *testing.T) {
 	}
 }
 
-// TestFixedKeepsItsBuffer from the collector, and off the stack, which moves.
+// TestFixedKeepsItsBuffer from the collector, and off the stack.
 func TestFixedKeepsItsBuffer(t *testing.T) {
 	var array [1 << 10]byte
 	a := NewFixed(array[:])
@@ -135,7 +135,7 @@ func grow(depth int) (sum int) {
 	return sum
 }
 
-// TestRemaining: it is the largest block that needs nothing from the parent.
+// TestRemaining: Remaining is the largest block that needs no call of the parent.
 func TestRemaining(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, &Options{ChunkBytes: 1000, MaxChunkBytes: 4000})

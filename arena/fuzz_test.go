@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// A model is what is known of an arena: its live blocks, oldest first, each with
-// a byte that fills it, and the marks that are good.
+// A model is the expected state of an arena: its live blocks, oldest first, each
+// with its fill byte, and the valid marks.
 type model struct {
 	t      testing.TB
 	a      *Arena
@@ -128,7 +128,7 @@ func (m *model) alloc(size, align int, zeroed bool) {
 	m.hold(b)
 }
 
-// hold fills b with a byte of its own and keeps it as the newest block.
+// hold fills b with a distinct byte and appends it as the newest block.
 func (m *model) hold(b []byte) {
 	m.fill = m.fill%200 + 1
 	setAll(b, m.fill)
@@ -154,7 +154,7 @@ func (m *model) resize(i, size int) {
 	m.hold(r)
 }
 
-// forget takes live block i from the model: it ends, or changes, for all marks.
+// forget removes live block i from the model and from all marks.
 func (m *model) forget(i int) {
 	ended := m.blocks[i].b
 	m.blocks = append(m.blocks[:i:i], m.blocks[i+1:]...)
@@ -184,8 +184,7 @@ func (m *model) mustPanic(call func()) {
 	call()
 }
 
-// setups are the arenas that programs run on; the first byte of the input
-// chooses one.
+// setups are the arenas for programs; the first byte of the input selects one.
 var setups = []Options{
 	{},
 	{ChunkBytes: 64, MaxChunkBytes: 256},
@@ -193,7 +192,7 @@ var setups = []Options{
 	{ChunkBytes: 1000, MaxChunkBytes: 1000, MaxBytes: 2500},
 }
 
-const maxSteps = 300 // a step takes as long as there are blocks
+const maxSteps = 300 // the cost of a step grows with the blocks
 
 func runProgram(t testing.TB, prog []byte) {
 	if len(prog) == 0 {

@@ -54,8 +54,8 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// TestLiveAfterRewind: a block that is older than the mark and was freed
-// since does not come back.
+// TestLiveAfterRewind: Rewind does not restore a block older than the mark that
+// was freed since.
 func TestLiveAfterRewind(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	older, newest := freehold.Must(a.Alloc(8, 8)), freehold.Must(a.Alloc(8, 8))
@@ -88,7 +88,7 @@ func TestMarksThatAreStale(t *testing.T) {
 	a.Rewind(m2)
 	a.Rewind(m2)
 	wantPanic(t, staleMark, func() { a.Rewind(m3) })
-	freehold.Must(a.Alloc(100, 8)) // past where m3 was
+	freehold.Must(a.Alloc(100, 8)) // past the top of m3
 	wantPanic(t, staleMark, func() { a.Rewind(m3) })
 	m4 := a.Mark()
 	m5 := a.Mark()
@@ -136,7 +136,7 @@ func TestRewindAfterTheNewestBlocksWereFreed(t *testing.T) {
 	second := freehold.Must(a.Zeroed(8, 8))
 	m := a.Mark()
 	a.Free(second)
-	a.Rewind(m) // the room begins after second again
+	a.Rewind(m) // top is after second again
 	a.check(t)
 	if b := freehold.Must(a.Zeroed(8, 8)); addressOf(b) != addressOf(first)+16 {
 		t.Error("not where the mark was")

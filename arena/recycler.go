@@ -4,9 +4,9 @@
 //	                            |
 //	                            +-- beyond MaxBytes, or idle for two ticks --> closed
 //
-// Idle arenas are a stack, so that those that were used last are used next and
-// the others age. A tick is due while there are any, and not otherwise. A timer
-// does it, or a Put that finds it overdue.
+// Idle arenas are a stack: the most recently used are reused first, and the
+// others expire. While there are idle arenas a tick is due. A timer runs it, or a
+// Put that finds it overdue.
 
 package arena
 
@@ -23,65 +23,66 @@ const (
 	defaultIdleBytes = 64 << 20
 	defaultDecay     = time.Second
 
-	// putsPerLook is how many Puts there are to one that looks whether the tick
-	// is overdue. The clock takes as long as the rest of a Get and a Put.
+	// One Put in putsPerLook checks whether the tick is overdue. Reading the
+	// clock takes as long as the rest of a Get and a Put.
 	putsPerLook = 64
 )
 
 // RecyclerOptions sets up a [Recycler]; nil means all defaults.
 type RecyclerOptions struct {
-	// Arena is the options of its arenas.
+	// Arena sets up the Recycler's arenas.
 	Arena *Options
 
-	// MaxBytes bounds the memory that idle arenas hold together, in bytes.
-	// 0 means 64 MiB; negative is a panic.
+	// MaxBytes bounds the memory of all idle arenas together, in bytes. 0 means
+	// 64 MiB; negative is a panic.
 	MaxBytes int
 
-	// MaxArenaBytes bounds what one idle arena holds, in bytes: Put trims it to
-	// that. 0 means a quarter of MaxBytes; negative is a panic.
+	// MaxArenaBytes bounds the memory of one idle arena, in bytes: Put trims an
+	// arena to it. 0 means a quarter of MaxBytes; negative is a panic.
 	MaxArenaBytes int
 
-	// Decay is how long an arena that nobody gets stays, at least; it stays no
-	// longer than twice that. 0 means one second; negative means until Close.
-	// Without a timer, see [NewRecycler], it stays until the next Put after that.
+	// Decay is how long an arena stays idle before it is closed, at least; at
+	// most it is twice that. 0 means one second; negative means until Close.
+	// Without a timer, see [NewRecycler], an arena stays until the next Put
+	// after that.
 	Decay time.Duration
 }
 
-// Recycler keeps arenas with their memory from one use to the next. It is safe
-// for concurrent use if the parent is; an arena is its user's alone from Get to
+// Recycler keeps idle arenas, with their memory, for reuse. It is safe for
+// concurrent use if the parent is. An arena belongs to its caller from Get to
 // Put. [NewRecycler] makes one; Get of the zero Recycler panics.
 type Recycler struct {
 	options  RecyclerOptions // with the defaults filled in
-	confined bool            // the parent belongs to one goroutine: there is no timer
+	confined bool            // the parent belongs to one goroutine, so there is no timer
 
-	// mu guards what follows, and the state of idle arenas.
+	// mu guards the fields below, except ending, and the state of idle arenas.
 	mu       sync.Mutex
 	parent   freehold.Allocator // nil once closed
-	stack    []idleArena        // the one that was put last at the end
-	reserved int                // bytes that the arenas in stack hold; reserved <= options.MaxBytes
+	stack    []idleArena        // the last put at the end
+	reserved int                // bytes in the arenas of stack; reserved <= options.MaxBytes
 	ticks    int64
 	puts     uint
 	due      time.Time // when the next tick is due, by the wall clock; zero if none is
 	closed   bool
 
-	// ending is held while a tick closes arenas: Close waits for that, for the
+	// ending is held while a tick closes arenas. Close waits for it, since the
 	// parent may be closed next. It is taken before mu.
 	ending sync.Mutex
 }
 
-// An idleArena is reset, trimmed, and nobody's.
+// An idleArena is reset, trimmed, and unowned.
 type idleArena struct {
 	arena *Arena
 	since int64 // ticks when it was put
 }
 
 // NewRecycler returns an empty Recycler of arenas over parent, which must outlive
-// it; nil is a panic. Close gives all memory of idle arenas back.
+// it; nil is a panic. Close returns the memory of all idle arenas.
 //
-// A timer gives back the memory of those that decay, on a goroutine of its own.
-// An [Arena] or a [freehold.Cache] as the parent belongs to one goroutine, so
-// there is no timer then. Any other parent must be safe for concurrent use
-// unless Decay is negative.
+// A timer closes arenas that have decayed, on its own goroutine. If the parent is
+// an [Arena] or a [freehold.Cache], which belong to one goroutine, there is no
+// timer. Any other parent must be safe for concurrent use unless Decay is
+// negative.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	const call = "arena.NewRecycler"
 	arg.NotNil(call, "parent", parent)
@@ -110,11 +111,11 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	return r
 }
 
-// Get returns an empty arena, the caller's until Put or its own Close, with
-// startBytes reserved in one chunk: [Arena.Reserve] of that. It is one that was
-// put if there is any, the last one that holds as much before others, or else a
-// new one. The error is the parent's, or says that the limit of the arena would
-// be passed; with startBytes of 0 there is none. Negative startBytes are a
+// Get returns an empty arena with startBytes reserved in one chunk, as by
+// [Arena.Reserve]. The caller owns it until Put or its Close. Get reuses the
+// arena put last among those with startBytes of memory, else the one put last,
+// else makes a new one. The error is the parent's, or says that the arena's limit
+// would be passed; with startBytes 0 there is none. Negative startBytes are a
 // panic, and so is a closed Recycler.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
@@ -126,7 +127,7 @@ func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	return a, nil
 }
 
-// pop takes an arena from the stack, or makes one.
+// pop removes an arena from the stack, or makes one.
 func (r *Recycler) pop(startBytes int) *Arena {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,13 +157,13 @@ func (r *Recycler) pop(startBytes int) *Arena {
 	return a
 }
 
-// Put resets a, which Get returned, and keeps it for a later Get, or closes it
-// if it holds too much; the arenas that were put longest ago give way first.
-// Nothing may use a after it, nor any block of it; as long as a is idle, most
-// uses of it panic. It panics if a did not come from this Recycler, or was put
-// already. A closed arena is accepted and nothing happens.
+// Put resets a, which Get returned, and keeps it for a later Get. To stay within
+// MaxBytes it closes the arenas put longest ago; it closes a if a alone exceeds
+// it. The caller must not use a or its blocks afterwards; most uses of an idle
+// arena panic. Put panics if a did not come from this Recycler or is idle
+// already. For a closed arena it is a no-op.
 //
-// An arena in a [Registry] leaves it.
+// Put removes a from its [Registry].
 func (r *Recycler) Put(a *Arena) {
 	if a.keeper != r {
 		arg.Panicf("arena.Recycler.Put", "the arena did not come from this Recycler")
@@ -179,7 +180,7 @@ func (r *Recycler) Put(a *Arena) {
 	}
 }
 
-// push puts a onto the stack and returns what is to be closed for it.
+// push pushes a onto the stack and returns the arenas to close in exchange.
 func (r *Recycler) push(a *Arena) (excess []*Arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,12 +208,12 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 	return excess
 }
 
-// wake makes a tick due. mu is held.
+// wake schedules a tick. mu is held.
 //
-// Each tick has a timer of its own, which is never reset or stopped: a timer
-// that was made in a testing/synctest bubble allows neither outside of it. Once
-// the bubble has ended, such a timer does not fire. Its time is in the year 2000,
-// so a Put outside finds the tick overdue, when it looks.
+// Each tick has its own timer, which is never reset or stopped: a timer made in a
+// testing/synctest bubble allows neither outside of it. Such a timer does not
+// fire once the bubble has ended. The bubble's clock is in the year 2000, so a
+// Put outside finds the tick overdue.
 func (r *Recycler) wake(now time.Time) {
 	due := now.Add(r.options.Decay)
 	r.due = due
@@ -221,8 +222,8 @@ func (r *Recycler) wake(now time.Time) {
 	}
 }
 
-// takeOut readies the arena at an index of the stack for closing. It leaves
-// its entry to the caller.
+// takeOut prepares the arena at an index of the stack for closing. The caller
+// removes its entry.
 func (r *Recycler) takeOut(i int) *Arena {
 	a := r.stack[i].arena
 	r.reserved -= a.reserved
@@ -230,8 +231,8 @@ func (r *Recycler) takeOut(i int) *Arena {
 	return a
 }
 
-// tick closes the arenas that were idle before the last tick, unless the tick
-// that was due then has been done, or the Recycler is closed.
+// tick closes the arenas that were idle before the last tick. It is a no-op if
+// the tick due then has already run, or the Recycler is closed.
 func (r *Recycler) tick(due time.Time) {
 	r.ending.Lock()
 	defer r.ending.Unlock()
@@ -249,8 +250,8 @@ func (r *Recycler) expireAt(due time.Time) []*Arena {
 	return r.expire(time.Now().Round(0))
 }
 
-// expire takes what has been idle for a whole period from the stack, and starts
-// the next period if anything is left. Ticks that nobody did count too. mu is
+// expire removes the arenas that were idle for a whole period from the stack. It
+// starts the next period if any arena is left. Missed ticks count too. mu is
 // held.
 func (r *Recycler) expire(now time.Time) (excess []*Arena) {
 	last := r.ticks + int64(now.Sub(r.due)/r.options.Decay)
@@ -268,10 +269,10 @@ func (r *Recycler) expire(now time.Time) (excess []*Arena) {
 	return excess
 }
 
-// Close closes the idle arenas. Those in use go on, and are closed when they
-// are put. A later Get panics; a second Close does nothing. The Recycler and the
-// arenas in use are closed before their parent: Close after that of a
-// [freehold.Heap] panics, and so may the Recycler's timer.
+// Close closes the idle arenas. Arenas in use remain usable, and Put closes them.
+// A later Get panics; a second Close is a no-op. Close the Recycler and the
+// arenas in use before their parent: Close after that of a [freehold.Heap]
+// panics, and so may the Recycler's timer.
 func (r *Recycler) Close() {
 	r.ending.Lock()
 	defer r.ending.Unlock()
@@ -291,11 +292,11 @@ func (r *Recycler) end() (excess []*Arena) {
 	return excess
 }
 
-// RecyclerStats is a snapshot of what a [Recycler] keeps. Arenas in use are not
-// part of it.
+// RecyclerStats is a snapshot of a [Recycler]'s idle arenas. Arenas in use do not
+// count.
 type RecyclerStats struct {
 	Idle     int // arenas
-	Reserved int // bytes that they hold
+	Reserved int // bytes in their chunks
 	MaxBytes int // the limit on Reserved
 }
 

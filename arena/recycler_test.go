@@ -112,7 +112,7 @@ func TestRecyclerHandsOutTheLastWhereNoneIsLargeEnough(t *testing.T) {
 	r.Put(last)
 }
 
-// TestOneLargeArenaDisplacesNoOthers: what is above MaxBytes alone is closed.
+// TestOneLargeArenaDisplacesNoOthers: Put closes an arena above MaxBytes alone.
 func TestOneLargeArenaDisplacesNoOthers(t *testing.T) {
 	r := NewRecycler(alloctest.New(t), &RecyclerOptions{MaxBytes: 10000, MaxArenaBytes: 100000, Decay: -1})
 	defer r.Close()
@@ -290,7 +290,7 @@ func TestRecyclerConcurrently(t *testing.T) {
 	}
 }
 
-// Spare chunks that are each too small make way for one that fits.
+// Spare chunks that are all too small are freed for one that fits.
 func TestSpareChunksMakeWay(t *testing.T) {
 	o := &Options{MaxBytes: 64 << 10, MaxChunkBytes: 8 << 10}
 	fillUp := func(a *Arena) {
@@ -331,7 +331,7 @@ func (o onFree) Free(b []byte) {
 	o.freed()
 }
 
-// mustCome waits for what comes soon or never.
+// mustCome waits for a value that comes soon or never.
 func mustCome(t *testing.T, freed <-chan struct{}) {
 	t.Helper()
 	select {
@@ -377,8 +377,8 @@ func TestRecyclerInAndOutOfABubble(t *testing.T) {
 	}
 }
 
-// TestRecyclerAfterItsBubble: a tick that was due in a bubble which has ended is
-// done outside, or by the clock of the next bubble.
+// TestRecyclerAfterItsBubble: a tick due in a bubble that has ended runs outside,
+// or by the clock of the next bubble.
 func TestRecyclerAfterItsBubble(t *testing.T) {
 	const decay = time.Millisecond
 	var r *Recycler
@@ -421,8 +421,8 @@ func TestRecyclerAfterItsBubble(t *testing.T) {
 	})
 }
 
-// TestBubbleDoesNotDisturbARecycler: a bubble neither waits for a tick that is due
-// outside, nor brings it forward, nor loses it.
+// TestBubbleDoesNotDisturbARecycler: a bubble does not wait for a tick due
+// outside, advance it or drop it.
 func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: time.Hour})
 	defer r.Close()
@@ -442,8 +442,8 @@ func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 	}
 }
 
-// TestRecyclerKeepsToOneGoroutine where the parent is not safe for more: what
-// has decayed waits for a Put.
+// TestRecyclerKeepsToOneGoroutine where the parent is not safe for more: decayed
+// arenas wait for a Put.
 func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heap := freehold.NewHeap(&freehold.HeapOptions{Decay: -1})
@@ -471,8 +471,7 @@ func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	})
 }
 
-// TestRecyclerCloseWaitsForATick, for the parent may be closed next: the two
-// exclude each other as long as they give memory back.
+// TestRecyclerCloseWaitsForATick, since the parent may be closed next.
 func TestRecyclerCloseWaitsForATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Recycler

@@ -1,11 +1,11 @@
-// Registry: from a number to an arena, from anywhere.
+// Registry: a table that finds arenas by number.
 //
 //	ID    | serial, 40 bits | slot, 24 bits |
 //	                             |
 //	table      [ . | member | . | member | nil ]
 //
-// Serials are of the whole process and never used again, so an ID names one
-// membership of one arena in one registry, for ever.
+// Serials are unique in the process and never reused, so an ID names one
+// membership of one arena in one registry.
 
 package arena
 
@@ -21,8 +21,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// An ID names an arena in the [Registry] that gave it. It is a number, which may
-// be stored off-heap. 0 is no ID.
+// An ID names an arena in the [Registry] that returned it. It is a number, so it
+// may be stored off-heap. 0 is no ID.
 type ID uint64
 
 const (
@@ -31,14 +31,14 @@ const (
 	maxSerial  = 1<<(64-slotBits) - 1
 )
 
-// serials counts the IDs that all registries have given.
+// serials counts the IDs of all registries.
 var serials atomic.Uint64
 
 // Registry finds arenas by ID. The zero Registry is empty and ready. It is safe
-// for concurrent use, though an [Arena] that it finds is not: the finder must
-// know that its owner does not use it at the time, by a lock or a hand-over.
+// for concurrent use, but an [Arena] found in it is not: the caller of Find must
+// exclude the arena's owner, by a lock or a hand-over.
 type Registry struct {
-	mu    sync.Mutex // held by those who change what follows
+	mu    sync.Mutex // guards free and changes of table
 	free  []int      // slots without a member
 	table atomic.Pointer[[]atomic.Pointer[membership]]
 }
@@ -51,17 +51,17 @@ type membership struct {
 	name     string
 	registry *Registry
 
-	// What an Arena's owner has last told; see publish.
+	// The figures of an Arena that its owner last published.
 	used     atomic.Int64
 	reserved atomic.Int64
 }
 
-// Add gives a an ID, by which Find returns it until Remove or a.Close. The name
-// is for Summary. Add must be called by a's owner. It panics if a is closed, or
-// in a registry already.
+// Add returns a new ID for a. Find returns a by it until Remove or a.Close. The
+// name is for Summary. Only a's owner may call Add. It panics if a is closed or in
+// a registry already.
 //
-// IDs are never used again, in no registry. A registry has room for 16,777,216
-// arenas at once, and a process for 2^40 Adds: beyond that Add panics.
+// IDs are never reused, in any registry. Add panics beyond 16,777,216 arenas at
+// once in a registry, and beyond 2^40 Adds in a process.
 func (r *Registry) Add(name string, a *Arena) ID {
 	const call = "arena.Registry.Add"
 	a.mustBeOpen(call)
@@ -73,8 +73,8 @@ func (r *Registry) Add(name string, a *Arena) ID {
 	return m.id
 }
 
-// AddShared is Add for a [Shared], which FindShared finds. Any goroutine may
-// call it.
+// AddShared is Add for a [Shared]; FindShared finds it. Any goroutine may call
+// it.
 func (r *Registry) AddShared(name string, s *Shared) ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (m *membership) mustFollow(call string, other *membership) {
 	}
 }
 
-// add gives m an ID.
+// add assigns m an ID and a slot.
 func (r *Registry) add(call string, m *membership) {
 	serial := serials.Add(1)
 	if serial > maxSerial {
@@ -112,7 +112,7 @@ func (r *Registry) add(call string, m *membership) {
 	(*r.table.Load())[slot].Store(m)
 }
 
-// grow makes room in the table.
+// grow doubles the table.
 func (r *Registry) grow(call string) {
 	var old []atomic.Pointer[membership]
 	if t := r.table.Load(); t != nil {
@@ -131,10 +131,10 @@ func (r *Registry) grow(call string) {
 	r.table.Store(&table)
 }
 
-// Find returns the [Arena] that id was given for. It reports false if the arena
-// was removed or closed, and for a number that Add of this registry never gave:
-// 0, an ID from another registry or from AddShared. It takes no lock, and some
-// 2 ns.
+// Find returns the [Arena] with the given ID. It reports false if the arena was
+// removed or closed, and for any number that Add of this registry did not return:
+// 0, an ID from another registry or from AddShared. It takes no lock
+// (BenchmarkFind).
 func (r *Registry) Find(id ID) (*Arena, bool) {
 	if m := r.find(id); m != nil {
 		return m.arena, m.arena != nil
@@ -165,8 +165,8 @@ func (r *Registry) find(id ID) *membership {
 	return nil
 }
 
-// Remove ends an ID, as Close of its arena does, and reports whether the ID was
-// good until then. For an [Arena] it must be called by the arena's owner.
+// Remove invalidates an ID, as Close of its arena does, and reports whether the
+// ID was valid. For an [Arena] only the arena's owner may call it.
 func (r *Registry) Remove(id ID) bool {
 	m := r.find(id)
 	switch {
@@ -180,20 +180,20 @@ func (r *Registry) Remove(id ID) bool {
 	return m.end()
 }
 
-// end takes the arena out of its registry, and reports whether it was there.
+// end removes the arena from its registry, and reports whether it was in it.
 func (m *membership) end() bool {
 	r := m.registry
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slot := int(m.id % maxMembers)
 	if !(*r.table.Load())[slot].CompareAndSwap(m, nil) {
-		return false // a Remove or Close at the same time was first
+		return false // a concurrent Remove or Close was first
 	}
 	r.free = append(r.free, slot)
 	return true
 }
 
-// forget is the part of Remove that concerns s.
+// forget clears s.member if it is m.
 func (s *Shared) forget(m *membership) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,20 +210,20 @@ func (a *Arena) leaveRegistry() {
 	}
 }
 
-// publish tells the arena's registry its figures.
+// publish updates the arena's figures in its registry.
 func (a *Arena) publish() {
 	if a.member != nil {
 		a.member.tell(a)
 	}
 }
 
-// tell sets the figures of an Arena.
+// tell sets m's figures to those of a.
 func (m *membership) tell(a *Arena) {
 	m.used.Store(int64(a.usedBytes()))
 	m.reserved.Store(int64(a.reserved))
 }
 
-// figures returns the bytes in use and in chunks.
+// figures returns the bytes in use and the bytes in chunks.
 func (m *membership) figures() (used, reserved int64) {
 	if m.shared != nil {
 		return m.shared.figures()
@@ -231,8 +231,8 @@ func (m *membership) figures() (used, reserved int64) {
 	return m.used.Load(), m.reserved.Load()
 }
 
-// figures returns the bytes in chunks that have blocks, and in all chunks. It
-// does not stop the world.
+// figures returns the bytes in chunks with blocks, and in all chunks. It does not
+// stop the world.
 func (s *Shared) figures() (used, reserved int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,16 +254,16 @@ func (r *Registry) Len() int {
 	return len(*table) - len(r.free)
 }
 
-// Summary lists the arenas in the registry, one a line, those that hold the most
-// memory first, and their sum:
+// Summary lists the arenas in the registry, one per line, by descending memory,
+// and their sum:
 //
 //	     id         used     reserved  name
 //	1000000         4196        12288  "request"
 //	  total         4196        12288  1 arena
 //
-// The figures are in bytes. Those of an [Arena] are of the moment when it last
-// took a chunk into use or ended blocks in more than one, for its owner may be
-// using it now. A [Shared] uses each chunk whole.
+// The figures are in bytes. An [Arena]'s date from when it last took a chunk into
+// use or ended blocks in more than one, since its owner may be using it now. A
+// [Shared] counts each chunk with blocks as used whole.
 func (r *Registry) Summary() string {
 	type line struct {
 		id             ID

@@ -133,8 +133,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestRegistryConcurrently: finders see an arena or nothing, while owners come
-// and go.
+// TestRegistryConcurrently: Find returns an arena or nothing during Add and
+// Remove.
 func TestRegistryConcurrently(t *testing.T) {
 	rounds := 2000
 	if testing.Short() {
@@ -218,12 +218,12 @@ func TestRegistryTakesSharedArenas(t *testing.T) {
 	wantPanic(t, "freehold: arena.Registry.AddShared: the arena is closed", func() { r.AddShared("closed", s) })
 }
 
-// TestRemoveAndCloseOfASharedMeet: its place in the registry is given back once.
+// TestRemoveAndCloseOfASharedMeet: a concurrent Remove and Close free the slot once.
 func TestRemoveAndCloseOfASharedMeet(t *testing.T) {
 	var r Registry
 	s := newSharedOver(t, alloctest.New(t), nil)
 	id := r.AddShared("shared", s)
-	m := r.find(id) // by a Remove, which a Close overtakes
+	m := r.find(id) // a Remove begins; a Close overtakes it
 	s.Close()
 	s.forget(m)
 	if m.end() {

@@ -6,7 +6,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// TestZeroValues: an arena that no constructor made says which one does.
+// TestZeroValues: the panic of a zero arena names its constructor.
 func TestZeroValues(t *testing.T) {
 	var a Arena
 	for call, use := range map[string]func(){
