@@ -26,47 +26,44 @@ import (
 
 // SharedOptions sets up a [Shared]; nil means all defaults.
 type SharedOptions struct {
-	// ChunkBytes is how much memory a processor takes from the parent at a time,
-	// in bytes. Blocks of more than a quarter of it may get a chunk of their own,
-	// of just their size. 0 means 256 KiB, or 2 MiB with HugePages; negative is
-	// a panic.
+	// ChunkBytes is the size of a processor's chunk, in bytes. A block of more
+	// than a quarter of it may get a dedicated chunk of just its size. 0 means
+	// 256 KiB, or 2 MiB with HugePages; negative is a panic.
 	ChunkBytes int
 
-	// MaxBytes is a hard limit, in bytes, on the memory that the arena holds from
-	// its parent at any moment. 0 means none; negative is a panic. A refusal takes
-	// about a microsecond, beside what the parent takes for its own. It stops the
-	// world, for some 20 us, only where a processor's chunk may have room for the
-	// block, so not again and again.
+	// MaxBytes is a hard limit, in bytes, on the arena's memory from its parent
+	// at any moment. 0 means none; negative is a panic. A refusal costs about
+	// 1 us plus the parent's own. It stops the world, for about 20 us, only if a
+	// processor's chunk may fit the block, so repeated refusals stop it once.
 	MaxBytes int
 
-	// HugePages asks the system for huge pages behind the chunks, see
-	// [freehold.Advise], where the parent's memory allows it. Chunks that are a
-	// multiple of 2 MiB are then aligned to it.
+	// HugePages asks the system for huge pages for the chunks, as
+	// [freehold.Advise] does, where the parent's memory allows it. Chunks of a
+	// multiple of 2 MiB are then aligned to 2 MiB.
 	HugePages bool
 
-	// Domain is where the arena's guards are entered; nil means a Domain of its
-	// own. Containers of one [epoch.Domain] share guards: a guard from any of
-	// them protects the blocks of all, and keeps what all of them give up. So
-	// does a Zeroed while it clears a block.
+	// Domain holds the arena's guards; nil means a new Domain. Containers of one
+	// [epoch.Domain] share guards: a guard from any of them protects the blocks
+	// of all, and delays recycling in all. So does a Zeroed while it clears a
+	// block.
 	Domain *epoch.Domain
 }
 
-// Shared is an arena for any number of goroutines: Alloc takes the next bytes
-// of the processor's chunk, Free only counts, and [Shared.Reset] gives all
-// blocks up at once, which is safe while others allocate and read. It implements
+// Shared is a bump allocator for any number of goroutines. Alloc takes the next
+// bytes of the processor's chunk, Free only counts, and [Shared.Reset] gives up
+// all blocks at once while others may allocate and read. It implements
 // [freehold.Owner].
 //
 // A block is valid until the first Reset that returns after its Alloc was
-// called, or Close. A goroutine that may use a block, or allocate one, while
-// another calls Reset, holds an [epoch.Guard] meanwhile: see Reset.
+// called, or Close. A goroutine that uses or allocates blocks while another may
+// call Reset must hold an [epoch.Guard]: see Reset.
 //
-// An Alloc of a small block takes 3 ns on linux/amd64, 6 elsewhere, and no lock, on
-// any number of processors.
-// Once a chunk is used up the next one comes under the arena's lock, from memory
-// given up before or from the parent. One chunk that is not used up stands at
-// each processor, and up to a quarter of each chunk is lost at its end. An arena
-// itself takes about 500 bytes on the Go heap, and 8 more for each processor from
-// the 17th on; each chunk takes 128.
+// Alloc of a small block takes no lock and scales with the processors
+// (BenchmarkSharedAlloc64). The next chunk is taken under the arena's lock, from
+// recycled memory or from the parent. Each processor keeps one partly used chunk,
+// and up to a quarter of each chunk is wasted at its end. The arena itself takes
+// about 500 bytes on the Go heap, and 8 more for each processor from the 17th on;
+// each chunk takes 128.
 //
 // [NewShared] makes one; most methods of the zero Shared panic.
 type Shared struct {
@@ -113,8 +110,8 @@ const (
 
 // NewShared returns an empty arena over parent, which must outlive it; nil is a
 // panic. It takes no memory before the first block; see [Shared.Reserve]. Close
-// gives all memory back. The parent is called by one goroutine at a time, under the arena's lock, so it need not be
-// safe for concurrent use unless others use it too.
+// returns all memory. The arena calls the parent under its lock, so the parent
+// need not be safe for concurrent use unless others use it too.
 func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	const call = "arena.NewShared"
 	arg.NotNil(call, "parent", parent)
@@ -147,9 +144,9 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	return s
 }
 
-// Alloc implements [freehold.Allocator]. Any power of two will do for align.
-// Where MaxBytes would be passed the error matches [freehold.ErrOutOfMemory]
-// and says so; otherwise it is the parent's.
+// Alloc implements [freehold.Allocator]; align may be any power of two. If
+// MaxBytes would be passed, the error says so and matches
+// [freehold.ErrOutOfMemory]; otherwise it is the parent's.
 func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align) }
 
 // alloc is Alloc in Go.
@@ -169,8 +166,8 @@ func (s *Shared) alloc(size, align int) ([]byte, error) {
 }
 
 // Zeroed implements [freehold.Allocator], with the errors of Alloc. It costs
-// little more, since a chunk that is taken for it is cleared as a whole; but in
-// a chunk that was taken for Alloc it clears block by block, under a guard.
+// little more than Alloc in a chunk taken for Zeroed, which is cleared as a
+// whole. In a chunk taken for Alloc it clears each block under a guard.
 func (s *Shared) Zeroed(size, align int) ([]byte, error) { return fast.zeroed(s, size, align) }
 
 // zero is Zeroed in Go.
@@ -229,9 +226,9 @@ func (s *Shared) at(slot int) *sharedChunk {
 	return nil
 }
 
-// Resize implements [freehold.Allocator]. A block shrinks in place, and what is
-// cut off stays unused until Reset. It grows in place if it is the last one in
-// the chunk of the processor that the caller runs on, and the chunk has room.
+// Resize implements [freehold.Allocator]. A block shrinks in place; the bytes cut
+// off stay unused until Reset. It grows in place if it is the newest block of the
+// current processor's chunk and fits there.
 func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
 	arg.AtLeast("arena.Shared.Resize", "size", size, 0)
 	switch {
@@ -253,10 +250,9 @@ func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
 	return r, ok
 }
 
-// Free implements [freehold.Allocator]. It only counts: the memory is used again
-// after Reset. It does not detect blocks that are not live. A block that was
-// given up by Reset need not be freed; if it is, it counts against the blocks
-// allocated since.
+// Free implements [freehold.Allocator]. It only counts: the memory is reused
+// after Reset. It does not detect invalid frees. A block given up by Reset need
+// not be freed. Freeing it anyway makes Live too low.
 func (s *Shared) Free(b []byte) {
 	if len(b) > 0 {
 		s.count(-1, -len(b))
@@ -277,10 +273,9 @@ func (s *Shared) count(live, bytes int) {
 	}
 }
 
-// Owns implements [freehold.Owner]: whether b begins in memory that the arena
-// holds from its parent, in a live block or not. It is quick for the newest
-// blocks of the processor that the caller runs on, and takes the arena's lock
-// for others.
+// Owns implements [freehold.Owner]. It reports whether b begins in one of the
+// arena's chunks, live or not. It is fast for blocks of the current processor's
+// chunk, and takes the arena's lock for others.
 func (s *Shared) Owns(b []byte) bool {
 	if len(b) == 0 {
 		return false

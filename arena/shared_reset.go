@@ -24,36 +24,34 @@ import (
 )
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
-// and never waits (BenchmarkSharedGuard). With SharedOptions.Domain it is the
-// Domain's Enter.
+// and never waits (BenchmarkSharedGuard). It is Enter of SharedOptions.Domain, if
+// set.
 func (s *Shared) Enter() epoch.Guard { return s.readers.Enter() }
 
-// Reset gives up all blocks and starts anew; it is safe while others allocate,
-// read and call Reset. It takes a microsecond or so and waits for nobody.
+// Reset gives up all blocks. It is safe while others allocate, read and call
+// Reset. It takes about a microsecond and waits for nobody.
 //
-// An Alloc that is called after Reset returned gets memory that no guard sees.
-// One that runs meanwhile gets a block from before or from after the Reset. The
-// memory of the blocks given up is recycled later, by an Alloc that needs a
-// chunk, by Reset, Stats or Trim, under these rules:
+// An Alloc called after Reset has returned gets memory that no guard protects. An
+// Alloc that overlaps Reset gets a block from before or from after it. The memory
+// of the blocks given up is recycled later, by an Alloc that needs a chunk, by
+// Reset, Stats or Trim, under these rules:
 //
-//   - A block is not recycled while a guard is held that was entered before the
-//     block's Alloc was called, whatever Resets there are.
-//   - Nor is any block while a guard is held that was entered before the Reset
-//     was called that gave the block up.
+//   - A guard entered before a block's Alloc was called keeps the block from
+//     being recycled, across any number of Resets.
+//   - A guard entered before a Reset was called keeps all blocks that this Reset
+//     gave up.
 //   - Without such a guard a block is valid until the first Reset that returns
 //     after its Alloc was called. It may then be recycled at once.
 //
-// So those who allocate while others may Reset do it under a guard, and keep the
-// guard as long as they use the block. Readers enter a guard, look blocks up
-// where they can be found, and leave when they have done with them. Whoever
-// calls Reset first unlinks the blocks that it gives up, so that readers who
-// enter from then on do not find them; and whoever links a block makes sure that
-// no Reset was called since before its Alloc. A guard that is held for long
-// keeps all that is given up meanwhile: see SharedStats.Retired.
+// A goroutine that allocates while others may Reset must enter a guard first, and
+// keep it as long as it uses the block. A reader enters a guard, looks blocks up,
+// and leaves when it is done with them. The caller of Reset must first unlink the
+// blocks, so that later readers do not find them. Before linking a block, a
+// writer must make sure that no Reset was called since before its Alloc. A guard
+// held for long keeps all memory given up meanwhile: see SharedStats.Retired.
 //
-// In builds with the tag freehold_debug, memory is filled with 0xDB when it is
-// recycled, by Reset itself if there are no guards, so that late reads show. It
-// then stops the world.
+// Builds with the tag freehold_debug fill memory with 0xDB when it is recycled, so
+// that late reads show. Without guards Reset itself does so, and stops the world.
 func (s *Shared) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +89,8 @@ func (s *Shared) recycle() {
 	}
 }
 
-// Trim gives the memory that was recycled and is not in use back to the parent.
-// Like Stats it stops the world for some 20 us.
+// Trim returns all spare chunks to the parent, after recycling given-up memory
+// that no guard protects. Like Stats it stops the world for about 20 us.
 func (s *Shared) Trim() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,18 +103,17 @@ func (s *Shared) Trim() {
 // SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
 type SharedStats struct {
 	Live      int // blocks allocated since the last Reset, and not freed
-	LiveBytes int // theirs, as the sum of their lengths
-	Reserved  int // in chunks, whatever is in them
-	Retired   int // in chunks given up by Reset that guards may see
-	Spare     int // in chunks that are ready for use
+	LiveBytes int // the sum of their lengths
+	Reserved  int // in all chunks
+	Retired   int // in chunks given up by Reset that guards may protect
+	Spare     int // in chunks ready for use
 	Chunks    int // in use, retired or spare
 	MaxBytes  int // the limit on Reserved; 0 if there is none
 }
 
 // Stats returns the arena's figures, exact for all calls that have returned. It
-// takes the chunks of all processors for a moment, for which it stops the world
-// for some 20 us or more: Alloc and Free count without atomic operations. It may
-// be called after Close.
+// drains the processors' chunks, which stops the world for about 20 us or more:
+// Alloc and Free count without atomic operations. It may be called after Close.
 func (s *Shared) Stats() SharedStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,17 +147,16 @@ func bytesIn(chunks []*sharedChunk) (sum int) {
 // It costs as much as Stats.
 func (s *Shared) Live() int { return s.Stats().Live }
 
-// Close gives all memory back to the parent, live blocks or not. Other
-// goroutines must have stopped using the arena. Calls after Close panic, but for
-// Close itself and Free of an empty block. The arena is closed before its parent:
-// Close after that of a [freehold.Heap] panics.
+// Close returns all memory to the parent, live blocks included. Other goroutines
+// must have stopped using the arena. Calls after Close panic, except Close itself
+// and Free of an empty block. Close the arena before its parent: Close after that
+// of a [freehold.Heap] panics.
 //
-// Close panics, and changes nothing, if a guard is held that may protect a block
-// of the arena, whichever container of its Domain it was entered for: any guard,
-// if blocks were allocated since the last Reset, and otherwise one that keeps
-// memory in SharedStats.Retired. To close an arena while readers of the Domain's
-// other containers come and go, unlink its blocks, Reset it, and Close it once
-// Retired is 0.
+// Close panics, and changes nothing, if a held guard may protect a block of the
+// arena, from whichever container of its Domain. If blocks were allocated since
+// the last Reset that is any guard, otherwise one that keeps memory in
+// SharedStats.Retired. To close an arena while the Domain's other containers have
+// readers, unlink its blocks, Reset it, and Close it once Retired is 0.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

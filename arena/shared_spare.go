@@ -1,12 +1,10 @@
-// Spares: the spare chunks of a Shared that were made for one block, by size.
+// Spares: the spare dedicated chunks of a Shared, by size.
 //
-// They stand in the order of their keys, size before alignment, in runs of
-// bounded length:
+// They are sorted by key, size before alignment, in runs of bounded length:
 //
 //	runs  | 66K 66K 68K | 70K 90K | 128K 1M 1M |
 //
-// So a chunk is found by two binary searches, and put in or taken out by a move
-// of one run.
+// A lookup is two binary searches; add and remove move part of one run.
 
 package arena
 
@@ -16,8 +14,8 @@ import (
 	"slices"
 )
 
-// maxRun is how many chunks a run has at most. It is 4 KiB long then, which
-// takes less time to move than the searches take.
+// maxRun bounds the chunks in a run. A full run is 4 KiB; moving it costs less
+// than the searches.
 const maxRun = 256
 
 // A spareSet is a set of spare chunks.
@@ -27,7 +25,7 @@ const maxRun = 256
 //   - keys ascend within a run and from run to run
 type spareSet struct {
 	runs  [][]spareChunk
-	bytes int // that the chunks have together
+	bytes int // in all chunks
 }
 
 type spareChunk struct {
@@ -35,14 +33,13 @@ type spareChunk struct {
 	chunk *sharedChunk
 }
 
-// spareKey orders by size, and chunks of one size by the alignment of their
-// address, so that a block with a small alignment leaves the aligned chunks to
-// those that need them.
+// spareKey orders by size, then by the alignment of the address, so that blocks
+// with a small alignment leave the aligned chunks to blocks that need them.
 func spareKey(size int, align uintptr) uint64 {
 	return uint64(size)<<6 | uint64(bits.TrailingZeros64(uint64(align)))
 }
 
-// add puts a chunk in.
+// add inserts a chunk.
 func (s *spareSet) add(c *sharedChunk) {
 	s.bytes += len(c.mem)
 	key := spareKey(len(c.mem), c.base)
@@ -64,9 +61,9 @@ func (s *spareSet) add(c *sharedChunk) {
 	s.runs[r] = run
 }
 
-// take takes out a chunk of at most maxBytes that has room for the block; nil
-// if it finds none. That is the smallest chunk, or, if that is not aligned for
-// the block, the smallest that has room wherever it begins.
+// take removes and returns a chunk of at most maxBytes that fits the block; nil
+// if it finds none. It tries the smallest chunk, then, if that is not aligned for
+// the block, the smallest that fits it at any alignment.
 func (s *spareSet) take(size, align int, maxBytes uint) *sharedChunk {
 	for _, key := range [...]uint64{spareKey(size, uintptr(align)), spareKey(size+align-1, 1)} {
 		r, i := s.search(key)
@@ -85,8 +82,8 @@ func (s *spareSet) take(size, align int, maxBytes uint) *sharedChunk {
 	return nil
 }
 
-// search returns the run and the index in it of the first chunk whose key is not
-// less; the run is len(s.runs) if there is none.
+// search returns the run and index of the first chunk whose key is at least key;
+// the run is len(s.runs) if there is none.
 func (s *spareSet) search(key uint64) (run, index int) {
 	run, _ = slices.BinarySearchFunc(s.runs, key, func(r []spareChunk, key uint64) int {
 		return cmp.Compare(r[len(r)-1].key, key)
