@@ -96,7 +96,7 @@ func BenchmarkSharedReset(b *testing.B) {
 	})
 }
 
-// Blocks that get a chunk of their own, from spare ones: the time of one, with
+// Blocks in dedicated chunks, from spare ones: the time of one block, with
 // the Reset of all.
 func BenchmarkSharedLarge(b *testing.B) {
 	for _, blocks := range []int{1000, 10_000, 40_000} {

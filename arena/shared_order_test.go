@@ -32,9 +32,9 @@ func waits(t *testing.T, s *Shared) *atomic.Int64 {
 	return &n
 }
 
-// TestChunksAreTakenFromTheirHoldersInTwoSteps: a goroutine has its processor's
-// chunk in hand when another one takes all chunks away. Its block must be known
-// by the time that the chunk is anybody else's.
+// TestChunksAreTakenFromTheirHoldersInTwoSteps: a goroutine holds its processor's
+// chunk while another drains the table. Its block must be counted before the
+// chunk has another owner.
 func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 	calls := map[string]func(s *Shared) int{
 		"Stats": func(s *Shared) int { return s.Stats().Live },
@@ -106,8 +106,8 @@ func (w *guardWatcher) Zeroed(size, align int) ([]byte, error) {
 	return w.Allocator.Zeroed(size, align)
 }
 
-// TestZeroedClearsUnderAGuard: else a Reset between the two steps, taking a block
-// and clearing it, could give the memory to somebody else, who would lose it.
+// TestZeroedClearsUnderAGuard: without one, a Reset between taking and clearing a
+// block could recycle its memory, and Zeroed would clobber another block.
 func TestZeroedClearsUnderAGuard(t *testing.T) {
 	w := &guardWatcher{Allocator: alloctest.New(t)}
 	w.s = newSharedOver(t, w, &SharedOptions{ChunkBytes: 4096})
@@ -136,8 +136,8 @@ func TestCloseUnderAGuardPanics(t *testing.T) {
 
 const underGuard = "freehold: arena.Shared.Close: a guard is held that may protect its blocks"
 
-// TestCloseLooksAtGuardsOfItsBlocksOnly: readers of other containers in the Domain
-// do not keep an arena open that was emptied before they came.
+// TestCloseLooksAtGuardsOfItsBlocksOnly: guards of other containers in the Domain
+// do not prevent Close of an arena emptied before they were entered.
 func TestCloseLooksAtGuardsOfItsBlocksOnly(t *testing.T) {
 	var domain epoch.Domain
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{Domain: &domain})
@@ -165,8 +165,8 @@ func TestCloseKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestARefusalKeepsSpareMemory where that would not help, and does not stop the
-// world where nothing would.
+// TestARefusalKeepsSpareMemory where freeing it would not help, and does not stop
+// the world where that would not help.
 func TestARefusalKeepsSpareMemory(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 12 << 10})
 	freehold.Must(s.Alloc(3000, 8))
@@ -232,7 +232,7 @@ func TestRefusalsStopTheWorldOnce(t *testing.T) {
 	}
 }
 
-// TestFreesAreNoReasonToStopTheWorld: what Free leaves in a slot has no memory.
+// TestFreesAreNoReasonToStopTheWorld: the entry that Free installs has no memory.
 func TestFreesAreNoReasonToStopTheWorld(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096})
 	b := freehold.Must(s.Alloc(4096, 8)) // a chunk of its own, in no slot
@@ -343,8 +343,8 @@ func TestFreeAfterResetKeepsTheChunk(t *testing.T) {
 	s.mustHoldEachChunkOnce(t)
 }
 
-// TestChunkThatWasNotNeededIsKept: while a chunk was fetched for a slot, that got
-// another one with room.
+// TestChunkThatWasNotNeededIsKept: a slot got another chunk that fits the block
+// while one was fetched for it.
 func TestChunkThatWasNotNeededIsKept(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are in one slot
 	s := newSharedOver(t, alloctest.New(t), nil)
@@ -361,8 +361,8 @@ func TestChunkThatWasNotNeededIsKept(t *testing.T) {
 	s.mustHoldEachChunkOnce(t)
 }
 
-// TestAllocTakesWhatGuardsHaveLeft: chunks that a guard kept from being recycled at
-// Reset are recycled before the parent is asked for more.
+// TestAllocTakesWhatGuardsHaveLeft: Alloc recycles chunks that a guard protected
+// at Reset before it asks the parent for more.
 func TestAllocTakesWhatGuardsHaveLeft(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096})
 	g := s.Enter()
@@ -391,8 +391,8 @@ func (p *deadParent) Alloc(size, align int) ([]byte, error) {
 	return p.Allocator.Alloc(size, align)
 }
 
-// TestSmallBlockFromALargeOnesChunk: where the parent fails, a chunk that was made
-// for one large block serves.
+// TestSmallBlockFromALargeOnesChunk: if the parent fails, a dedicated chunk serves
+// small blocks.
 func TestSmallBlockFromALargeOnesChunk(t *testing.T) {
 	parent := &deadParent{Allocator: alloctest.New(t)}
 	s := newSharedOver(t, parent, &SharedOptions{ChunkBytes: 4096})

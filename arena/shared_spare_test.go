@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// spareOf returns a chunk that only its size and address are known of.
+// spareOf returns a chunk with a size and address alone.
 func spareOf(size int, base uintptr) *sharedChunk {
 	return &sharedChunk{mem: make([]byte, size), base: base, own: true}
 }
@@ -82,8 +82,8 @@ func TestSpareSet(t *testing.T) {
 	}
 }
 
-// TestSpareIsFoundAmongMany: the time that it takes does not grow with the
-// number of spare chunks, for no other chunk is looked at.
+// TestSpareIsFoundAmongMany: the time of take does not grow with the number of
+// spare chunks, since it reads no other chunk.
 func TestSpareIsFoundAmongMany(t *testing.T) {
 	var s spareSet
 	for i := range 40_000 {
@@ -108,8 +108,8 @@ func TestSpareIsFoundAmongMany(t *testing.T) {
 	}
 }
 
-// TestAlignedSparesAreLeftToThoseWhoNeedThem, or each generation would take more
-// from the parent.
+// TestAlignedSparesAreLeftToThoseWhoNeedThem: otherwise each generation would take
+// more from the parent.
 func TestAlignedSparesAreLeftToThoseWhoNeedThem(t *testing.T) {
 	var s spareSet
 	for i := range 10 {
