@@ -247,7 +247,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 		h.addCache(o, slot)
 	}
 	if !h.central[class].free(h, o, b) {
-		h.misused(callOf(o, "Free"), b)
+		h.misused(freeCall(o), b)
 	}
 	if h.limbo.full.Load() && h.pages.scavenging.TryLock() {
 		h.drain()

@@ -600,3 +600,22 @@ func TestStatsCountWhatHasPassed(t *testing.T) {
 		t.Errorf("%d refusals and %d bytes given back, want 1 and %d", st.Refusals, st.PurgedBytes, want)
 	}
 }
+
+// Neither the fast paths, the slow ones nor large blocks allocate Go memory.
+func TestNothingIsAllocatedOnTheGoHeap(t *testing.T) {
+	h := newHeap(t, Options{})
+	var small [4000][]byte
+	use := func() {
+		for i := range small {
+			small[i] = alloc(t, h, 64)
+		}
+		for _, b := range small {
+			h.Free(b)
+		}
+		h.Free(alloc(t, h, 100<<10))
+	}
+	use()
+	if n := testing.AllocsPerRun(20, use); n > 0 {
+		t.Errorf("%v Go allocations in 4000 small blocks and a large one", n)
+	}
+}

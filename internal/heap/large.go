@@ -51,7 +51,7 @@ func (h *Heap) freeLarge(o *OwnCache, b []byte) {
 		return
 	}
 	if len(b) == 0 || !h.pages.freeBlock(addr, uintptr(len(b))) {
-		h.misused(callOf(o, "Free"), b)
+		h.misused(freeCall(o), b)
 	}
 }
 

@@ -23,20 +23,26 @@ func (h *Heap) refuse(call string, err error) error {
 	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
 }
 
-// callOf names a method as users call it: a Heap's, or a Cache's if o is not nil.
-func callOf(o *OwnCache, method string) string {
-	if o != nil {
-		return "Cache." + method
+// allocCall names Alloc or Zeroed as users call it: a Heap's, or a Cache's if o is
+// not nil. It allocates nothing.
+func allocCall(o *OwnCache, zero bool) string {
+	switch {
+	case o != nil && zero:
+		return "Cache.Zeroed"
+	case o != nil:
+		return "Cache.Alloc"
+	case zero:
+		return "Heap.Zeroed"
 	}
-	return "Heap." + method
+	return "Heap.Alloc"
 }
 
-// allocCall names Alloc or Zeroed.
-func allocCall(o *OwnCache, zero bool) string {
-	if zero {
-		return callOf(o, "Zeroed")
+// freeCall names Free likewise.
+func freeCall(o *OwnCache) string {
+	if o != nil {
+		return "Cache.Free"
 	}
-	return callOf(o, "Alloc")
+	return "Heap.Free"
 }
 
 // mustBeMade panics in the name of call for a zero Heap: it has no caches, not
