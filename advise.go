@@ -1,4 +1,4 @@
-// Advise: what the operating system may be told about memory in use.
+// Advise: hints to the operating system about memory in use.
 
 package freehold
 
@@ -10,16 +10,16 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Advice is how memory will be used: see [Advise].
+// Advice says how memory will be used. See [Advise].
 type Advice int
 
 const (
-	AdviceNormal     Advice = iota // no particular use: takes back AdviceSequential and AdviceRandom
-	AdviceWillNeed                 // soon: have it resident
-	AdviceDontNeed                 // not soon: its contents may be dropped, and are undefined from here on
-	AdviceSequential               // in order, once
-	AdviceRandom                   // in no order: huge pages and read-ahead may not pay
-	AdviceHugePages                // in huge pages, where the system has them: fewer TLB misses, coarser memory
+	AdviceNormal     Advice = iota // no particular pattern: undoes AdviceSequential and AdviceRandom
+	AdviceWillNeed                 // used soon: make it resident
+	AdviceDontNeed                 // not used soon: the system may drop the contents, which become undefined
+	AdviceSequential               // read in order, once
+	AdviceRandom                   // read in random order: huge pages and read-ahead may not help
+	AdviceHugePages                // use huge pages where the system has them: fewer TLB misses, more resident memory
 )
 
 var adviceOf = [...]vm.Advice{
@@ -32,21 +32,21 @@ var adviceOf = [...]vm.Advice{
 }
 
 // Advise tells the operating system how s will be used. s is a block, a typed
-// slice in one, or a part of either; the advice goes to the system pages (4 KiB
-// and up) that lie wholly inside s, so that neighbours are not affected, and
-// for a small slice nothing happens. It costs a system call.
+// slice, or a part of either. The advice covers the system pages (4 KiB and up)
+// that are entirely inside s, so neighbouring blocks are unaffected. It is a
+// no-op if there are none. It costs a system call.
 //
-// [AdviceSequential], [AdviceRandom] and [AdviceHugePages] end with the block:
-// Free gives the memory of such a block back to the system at once. Since blocks
-// up to 32 KiB share their pages' mapping, these three and [AdviceNormal] are a
-// no-op for them. With [AdviceHugePages] up to 2 MiB become resident at the first
-// touch of a page, always within s.
+// [AdviceSequential], [AdviceRandom] and [AdviceHugePages] last until the block
+// is freed, and Free then returns its memory to the system at once. They and
+// [AdviceNormal] are a no-op for blocks up to 32 KiB, which share a mapping with
+// others. With [AdviceHugePages], the first touch of a page makes up to 2 MiB of
+// s resident.
 //
-// Advice is no promise: it never changes what s holds, but for [AdviceDontNeed].
-// The error matches [errors.ErrUnsupported] where the system has no such advice
-// and where s is not memory of a freehold heap, and is the system's own
-// otherwise; nothing has changed then, and programs may ignore it. An Advice that
-// does not exist is a panic.
+// Advice is only a hint. Except for [AdviceDontNeed], it never changes the
+// contents of s. The error matches [errors.ErrUnsupported] if the system does not
+// support the advice or s is not memory of a freehold heap; any other error is
+// the system's. On an error nothing has changed, and programs may ignore it. An
+// unknown Advice panics.
 func Advise[T any](s []T, a Advice) error {
 	arg.Range("Advise", "advice", int(a), 0, len(adviceOf)-1)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))

@@ -1,7 +1,7 @@
-// Allocator: the interface that every part of freehold hands memory out by.
+// Allocator: the interface of everything that allocates.
 //
-// The functions that work on any Allocator stand beside it: Realloc here, the
-// typed ones in typed.go. See doc.go for the glossary and the three rules.
+// Realloc works on any Allocator, as do the typed functions in typed.go. See
+// doc.go for the glossary and the three rules.
 
 package freehold
 
@@ -11,58 +11,57 @@ import (
 
 // Allocator hands out blocks of memory that the garbage collector does not see.
 //
-// Running out is an error that matches [ErrOutOfMemory], and then nothing has
-// changed. A caller's mistake is a panic whose message begins with "freehold: "
-// and says what was wrong: a negative size, an alignment that is no power of
-// two, and, where the allocator can tell, a block that it did not hand out or
-// has already taken back.
+// If memory runs out, calls return an error that matches [ErrOutOfMemory], and
+// nothing has changed. Misuse panics with a message that begins with "freehold: "
+// and names the mistake: a negative size, an alignment that is not a power of
+// two or, where the allocator can tell, a block that it did not allocate or that
+// was freed before.
 //
-// Whether an Allocator may be used by several goroutines at once is each
-// implementation's to say; [NewLocked] makes any of them safe.
+// Each implementation says whether it is safe for concurrent use. [NewLocked]
+// makes any of them safe.
 type Allocator interface {
 	// Alloc returns a block whose len and cap are size, at a multiple of align
-	// (a power of two). Its contents are undefined. Size 0 gives an empty,
+	// (a power of two). Its contents are undefined. Size 0 returns an empty,
 	// non-nil block.
 	Alloc(size, align int) ([]byte, error)
 
-	// Zeroed is Alloc with every byte zero.
+	// Zeroed is like Alloc, and every byte is zero.
 	Zeroed(size, align int) ([]byte, error)
 
 	// Resize changes b's size without copying, in place or by remapping its
-	// pages, and returns the block under its new size; b is then no longer
-	// valid. Bytes beyond the old size are undefined, and the alignment that b
-	// was allocated with is kept. It reports false, leaves b alone and returns
-	// nothing of meaning when a copy is the better way or the only one (see
-	// [Realloc]), and when b is empty and size is not. Size 0 frees b. A
-	// negative size is a panic.
+	// pages, and returns the resized block; b is then no longer valid. Bytes
+	// beyond the old size are undefined. The alignment of b is kept. Resize
+	// reports false if a copy is better or the only way (see [Realloc]), or if b
+	// is empty and size is not 0: b is then unchanged, and the returned slice
+	// has no meaning. Size 0 frees b. A negative size panics.
 	Resize(b []byte, size int) ([]byte, bool)
 
-	// Free takes back exactly a slice that Alloc, Zeroed or Resize returned,
-	// an empty one too. Nil is accepted and nothing happens.
+	// Free frees b, which must be exactly a slice that Alloc, Zeroed or Resize
+	// returned. It may be empty. Free of nil is a no-op.
 	Free(b []byte)
 }
 
-// Owner is an [Allocator] that knows its own blocks. The wrappers of this package
-// have Owns whatever they are around. Over an allocator that is no Owner it is
-// false for every block; [NewFallback] does not accept these as its first.
+// Owner is an [Allocator] that knows its own blocks. Every wrapper of this package
+// has Owns. If the wrapped allocator is not an Owner, Owns is false for all
+// blocks, and [NewFallback] does not accept the wrapper as its first.
 type Owner interface {
 	Allocator
 
-	// Owns reports whether b's first byte lies in memory of this allocator.
+	// Owns reports whether b's first byte is in memory of this allocator.
 	// It is false for an empty slice.
 	Owns(b []byte) bool
 }
 
-// ErrOutOfMemory is matched, by errors.Is, by every error that says there is no
-// memory: the operating system refused, a limit was reached, or the size is
-// larger than an address can be. Nothing has changed when it is returned.
+// ErrOutOfMemory is matched, by errors.Is, by every error for lack of memory: the
+// operating system refused, a limit was reached, or the size exceeds the address
+// space. Nothing has changed when it is returned.
 var ErrOutOfMemory error = heap.ErrOutOfMemory
 
 // Realloc returns a block of the given size with b's contents, up to the
-// smaller of the two sizes; what lies beyond is undefined. It resizes in place
-// where the allocator can and copies otherwise. On success b is no longer
-// valid; on an error b is untouched and still the caller's. A nil or empty b
-// makes it Alloc; size 0 frees b and returns an empty block.
+// smaller of the two sizes. Bytes beyond are undefined. It resizes b if the
+// allocator can, and copies otherwise. On success b is no longer valid. On an
+// error b is unchanged and the caller still owns it. A nil or empty b makes it
+// Alloc. Size 0 frees b and returns an empty block.
 //
 // align must be the alignment that b was allocated with.
 func Realloc(a Allocator, b []byte, size, align int) ([]byte, error) {

@@ -1,4 +1,4 @@
-// Cache: a part of a heap for one goroutine.
+// Cache: free blocks of a heap for one goroutine.
 
 package freehold
 
@@ -7,61 +7,60 @@ import (
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
-// Cache is a handle on a [Heap] that one goroutine at a time owns: it keeps free
-// blocks of its own and so need not find the processor's. It implements [Owner]
-// with the promises of the heap, whose blocks its blocks are: each may free the
-// other's.
+// Cache allocates from a [Heap] for one goroutine at a time. It keeps free blocks
+// of its own, which saves the look-up of the processor's cache. It implements
+// [Owner] with the guarantees of the heap. Its blocks are the heap's: each may
+// free the other's.
 //
-// A pair of Alloc and Free of a small block takes a sixth less time than of the
-// heap (BenchmarkCache), without an allocation on the Go heap. A cache keeps up to
+// Alloc and Free of a small block together take a sixth less time than on the
+// heap (BenchmarkCache), and allocate nothing on the Go heap. A cache keeps up to
 // 128 KiB of free blocks for each block size in use. Trim, the heap's decay and
-// its limit take these back as they do with the processors' caches.
+// its limit reclaim these, as they do the blocks in the processors' caches.
 //
-// It is for a loop that allocates and frees much in one goroutine. It is not
-// safe for concurrent use, which is not detected but by the race detector. Make
-// one with [Heap.NewCache]: calls of a zero Cache panic.
+// Use it for a loop that allocates and frees often in one goroutine. It is not
+// safe for concurrent use, and only the race detector detects that. Make one with
+// [Heap.NewCache]: calls of a zero Cache panic.
 type Cache struct {
 	_ noCopy
 	c heap.OwnCache
 	h *Heap
 }
 
-// noCopy makes go vet report a copy of the struct that it is a field of, as if it
-// were a mutex.
+// noCopy is a field of structs whose copies go vet reports, like those of a mutex.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// NewCache returns an empty cache, the caller's until its Close. It takes 64 bytes on
-// the Go heap. Close of the heap ends its caches too. It panics if the heap is
-// closed.
+// NewCache returns an empty cache, which the caller owns until Close. It takes 64
+// bytes on the Go heap. Closing the heap ends its caches too. NewCache panics if
+// the heap is closed.
 func (h *Heap) NewCache() *Cache {
 	c := &Cache{h: h}
 	c.c.Init(&h.h)
 	return c
 }
 
-// Alloc implements [Allocator], as the heap's Alloc does.
+// Alloc implements [Allocator]. See [Heap.Alloc].
 func (c *Cache) Alloc(size, align int) ([]byte, error) { return c.c.Alloc(size, align, false) }
 
-// Zeroed implements [Allocator], as the heap's Zeroed does.
+// Zeroed implements [Allocator]. See [Heap.Zeroed].
 func (c *Cache) Zeroed(size, align int) ([]byte, error) { return c.c.Alloc(size, align, true) }
 
-// Resize implements [Allocator], as the heap's Resize does.
+// Resize implements [Allocator]. See [Heap.Resize].
 func (c *Cache) Resize(b []byte, size int) ([]byte, bool) { return c.c.Resize(b, size) }
 
-// Free implements [Allocator]: it takes back any block of the heap, and panics if
-// b is not exactly one that is live.
+// Free implements [Allocator]. It accepts any block of the heap, and panics if b
+// is not exactly a live one.
 func (c *Cache) Free(b []byte) { c.c.Free(b) }
 
-// Owns implements [Owner]: whether b begins in the heap's memory.
+// Owns implements [Owner]. It reports whether b begins in the heap's memory.
 func (c *Cache) Owns(b []byte) bool { return c.heap("Cache.Owns").Owns(b) }
 
-// GoodSize is the heap's.
+// GoodSize returns the heap's GoodSize of size.
 func (c *Cache) GoodSize(size int) int { return c.heap("Cache.GoodSize").GoodSize(size) }
 
-// heap returns the heap that c is a cache of. It panics for a zero Cache.
+// heap returns c's heap. It panics for a zero Cache.
 func (c *Cache) heap(call string) *Heap {
 	if c.h == nil {
 		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
@@ -69,7 +68,6 @@ func (c *Cache) heap(call string) *Heap {
 	return c.h
 }
 
-// Close returns the cache's free blocks to the heap. Blocks that are live stay
-// so, and are freed to the heap or to another cache. Later calls panic, but for
-// Close.
+// Close returns the cache's free blocks to the heap. Live blocks stay live: free
+// them to the heap or to another cache. Later calls panic, except for Close.
 func (c *Cache) Close() { c.c.Close() }

@@ -1,4 +1,4 @@
-// Counter: how much of an allocator is in use, and how much it was used.
+// Counter: statistics of an allocator.
 
 package freehold
 
@@ -8,12 +8,11 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Counter hands out the blocks of another allocator and counts them. Empty blocks
-// and calls that fail do not count.
+// Counter allocates from another allocator and counts the blocks. It does not
+// count empty blocks and failed calls.
 //
 // It is safe for concurrent use if next is. It adds two atomic operations on shared
-// words to each call: 4 ns alone (BenchmarkWrappers), more when processors contend
-// for them.
+// words to each call (BenchmarkWrappers), which cost more under contention.
 type Counter struct {
 	next   Allocator
 	bytes  atomic.Int64
@@ -22,27 +21,28 @@ type Counter struct {
 	frees  atomic.Uint64
 }
 
-// Counts is what a [Counter] has counted.
+// Counts is a snapshot of a [Counter].
 type Counts struct {
-	Live      int    // blocks that are live
-	LiveBytes int    // their bytes, the sum of their lengths
-	PeakBytes int    // the most that LiveBytes has been
-	Allocs    uint64 // blocks handed out since the start
-	Frees     uint64 // blocks taken back since the start
+	Live      int    // live blocks
+	LiveBytes int    // sum of their lengths
+	PeakBytes int    // maximum of LiveBytes so far
+	Allocs    uint64 // blocks allocated so far
+	Frees     uint64 // blocks freed so far
 }
 
-// NewCounter returns a Counter around next, at zero; it panics if next is nil.
-// Nothing needs to be closed.
+// NewCounter returns a Counter around next. It panics if next is nil. A Counter
+// needs no Close.
 func NewCounter(next Allocator) *Counter {
 	arg.NotNil("NewCounter", "next", next)
 	return &Counter{next: next}
 }
 
-// Counts returns the counts now. Calls in progress may be in some of them and
-// not yet in others. Blocks that are just being freed count as live, so with
-// several goroutines PeakBytes may be higher than the memory ever was by those.
+// Counts returns the current counts. Some may include a call in progress while
+// others do not yet. A block counts as live until its Free has returned, so
+// with several goroutines PeakBytes may exceed the true peak by the blocks that
+// were just being freed.
 func (c *Counter) Counts() Counts {
-	frees := c.frees.Load() // before allocs, which are never fewer
+	frees := c.frees.Load() // before allocs, so that Live is not negative
 	allocs := c.allocs.Load()
 	return Counts{
 		Live:      int(allocs - frees),
@@ -67,8 +67,8 @@ func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 	return b, err
 }
 
-// Resize implements [Allocator]. It changes LiveBytes, and a block that is resized to
-// 0 counts as freed.
+// Resize implements [Allocator]. It changes LiveBytes. A block resized to 0 counts
+// as freed.
 func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	r, ok := c.next.Resize(b, size)
 	if ok {
@@ -77,22 +77,21 @@ func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	return r, ok
 }
 
-// Free implements [Allocator]. If next panics nothing is counted. It panics if c
-// has not handed out as many bytes, or no block at all.
+// Free implements [Allocator]. If next panics, Free counts nothing. It panics if b
+// has more bytes than are live in c, or if c has no live block.
 func (c *Counter) Free(b []byte) {
 	c.next.Free(b)
 	c.replace("Counter.Free", len(b), 0)
 }
 
-// Owns implements [Owner] by asking next; it is false if next is no Owner.
+// Owns implements [Owner] by next's Owns. It is false if next is not an Owner.
 func (c *Counter) Owns(b []byte) bool { return owns(c.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (c *Counter) GoodSize(size int) int { return GoodSize(c.next, size) }
 
-// replace counts that a block of the old size has become one of the new size,
-// where 0 stands for no block. It panics, and counts nothing, if more would be
-// taken back than was handed out.
+// replace counts the change of a block from oldSize to newSize, where 0 means no
+// block. If more would be freed than is live, it panics and counts nothing.
 func (c *Counter) replace(call string, oldSize, newSize int) {
 	if oldSize == newSize {
 		return

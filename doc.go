@@ -1,6 +1,6 @@
-// Package freehold is memory that you own: blocks, values, slices and strings
-// outside the Go heap, which the garbage collector neither scans nor frees nor
-// counts. It is pure Go on the operating system's virtual memory.
+// Package freehold allocates off-heap memory: blocks, values, slices and strings
+// that the garbage collector neither scans nor frees nor counts. You free them. It
+// is pure Go on the operating system's virtual memory.
 //
 //	heap := freehold.NewHeap(nil)
 //	defer heap.Close()
@@ -11,83 +11,81 @@
 //	}
 //	defer freehold.FreeSlice(heap, xs)
 //
-// It is for large tables, caches and indexes that live long, for buffers that
-// are made and dropped faster than the collector should see, and for memory
-// that must stay under a limit. A small program without such data is better off
-// with the Go heap, which cannot be used after free and never leaks.
+// Use it for large, long-lived tables, caches and indexes, for buffers that are
+// allocated and dropped too fast for the collector, and for memory that must stay
+// under a limit. Small programs without such data should use the Go heap, which
+// has no use after free and no leaks.
 //
 // # Three rules
 //
-//  1. Off-heap memory holds no Go pointers. The collector does not look there,
-//     so what such a pointer refers to would be freed under it. [New],
-//     [MakeSlice], [Append] and [Clone] refuse a type that holds any; [Ptr],
-//     [Slice] and [String] are the references that may be stored instead.
-//  2. Who allocates frees: with the same allocator, exactly once, and exactly
-//     the slice, pointer or string that was handed out, not a part of it.
-//  3. Nothing is used after its Free, nor after the Close of the allocator
-//     that it came from. A Go variable may still hold the address.
+//  1. Off-heap memory holds no Go pointers. The collector does not scan it, and
+//     would free the memory that they point to. [New], [MakeSlice], [Append] and
+//     [Clone] reject types with Go pointers. Store [Ptr], [Slice] and [String]
+//     instead.
+//  2. You free what you allocate: with the same allocator, exactly once, and
+//     exactly the slice, pointer or string that was returned, not a part of it.
+//  3. Do not use memory after its Free or after the Close of its allocator. A Go
+//     variable may still hold the address.
 //
-// The compiler checks none of these, nor are all breaches found at run time:
-// see Errors and panics.
+// The compiler checks none of these rules, and not every violation is detected at
+// run time: see Errors and panics.
 //
 // # Words
 //
 //   - A block is what [Allocator.Alloc] returns: a []byte with len equal to
-//     cap, so that append can never run into the neighbour.
-//   - An allocator hands out blocks and takes them back. A wrapper is an
-//     allocator that gets its blocks from another one, called next.
-//   - Off-heap is memory that the collector does not manage; the Go heap is
-//     the memory that it does.
-//   - A page is the unit of memory of the operating system; to reserve is to
-//     take addresses, to commit is to put memory behind them, to decommit is to
-//     give that memory back, and to release is to give up the addresses.
+//     cap, so that append never writes into a neighbouring block.
+//   - An allocator allocates and frees blocks. A wrapper is an allocator that
+//     gets its blocks from another one, called next.
+//   - The collector manages the Go heap. Off-heap memory is all other memory.
+//   - A page is the operating system's unit of memory. To reserve is to take
+//     addresses, to commit is to back them with memory, to decommit is to return
+//     that memory, and to release is to return the addresses.
 //
 // # Lifetimes
 //
 // A block is valid from the call that returned it until the first of
 //
 //   - Free of it, directly or by [Free], [FreeSlice] or [FreeString],
-//   - a Resize, [Realloc], [Append] or [Grow] of it that succeeds: the result takes its
-//     place, and may or may not be at the same address,
-//   - Close of the heap that it came from, or Reset or Close of the arena.
+//   - a successful Resize, [Realloc], [Append] or [Grow] of it: the result replaces
+//     it, at the same address or another,
+//   - Close of its heap, or Reset or Close of its arena.
 //
-// A call that fails ends nothing: the block is as it was and still the caller's.
-// The *T, []T and string that the typed functions return are views of one block
-// and live as long as it does, and so is what Get of a [Ptr], [Slice] or
-// [String] returns. Blocks have no owner that is known to the collector: one
-// that nothing refers to any more is a leak.
+// After a failed call the block is unchanged and the caller still owns it. The
+// *T, []T and string that the typed functions return are views of one block and
+// live as long as it does. So are the results of Get of a [Ptr], [Slice] or
+// [String]. The collector does not know blocks: an unreferenced block is a leak.
 //
 // # Which allocator
 //
-//   - [Heap], for all but special cases: blocks of any size and alignment,
-//     freed in any order, by any goroutine. [Default] is one for the whole
-//     process; a library should take an [Allocator] from its caller.
-//     [Heap.NewCache] is a part of it for a goroutine that allocates and frees much.
-//   - [Pages], for few and large blocks: whole pages, which mostly grow without
-//     a copy and go back to the operating system at Free.
-//   - Package arena, for blocks that end together: they cost an addition each,
-//     and nothing to free.
-//   - Package pool, for many blocks of one size: nodes, objects, buffers.
-//   - Package cmalloc, for a heap that is shared with C code: malloc or jemalloc,
+//   - [Heap] is the general one: blocks of any size and alignment, freed in any
+//     order, by any goroutine. [Default] is a heap for the whole process. A
+//     library should take an [Allocator] from its caller. [Heap.NewCache] is for
+//     a goroutine that allocates and frees often.
+//   - [Pages] is for few, large blocks: whole pages, which usually grow without a
+//     copy and are returned to the operating system at Free.
+//   - Package arena is for blocks that are freed together: allocating one costs
+//     an addition, freeing one costs nothing.
+//   - Package pool is for many blocks of one size: nodes, objects, buffers.
+//   - Package cmalloc is for a heap shared with C code: malloc or jemalloc,
 //     through cgo.
 //
-// Wrappers add one thing each and go around any allocator, in any order;
-// composition reads outside in:
+// Each wrapper adds one feature to any allocator. They combine in any order:
 //
-//   - [NewLimit]: no more than so many bytes at once.
-//   - [NewCounter]: how many bytes and blocks are live.
-//   - [NewFallback]: a second allocator for when the first has run out.
+//   - [NewLimit]: a maximum of live bytes.
+//   - [NewCounter]: the number of live blocks and bytes.
+//   - [NewFallback]: a second allocator for when the first is out of memory.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //
 // # Errors and panics
 //
-// Running out is an error that matches [ErrOutOfMemory]: the operating system
-// refused, a limit was reached, or a size overflowed. Nothing has changed then.
+// If memory runs out, calls return an error that matches [ErrOutOfMemory]: the
+// operating system refused, a limit was reached, or a size overflowed. Nothing
+// has changed then.
 //
-// A caller's mistake is a panic whose message begins with "freehold: ": a
-// negative size, an alignment that is no power of two, a type with Go pointers,
-// and, where the allocator can tell, a block that it did not hand out or that
-// was freed before. Use after Free is not detected: it reads or writes what is
-// there by then. Package alloctest finds leaks and misuse in tests, and in
-// builds with -race the memory is such that the race detector sees it.
+// Misuse panics with a message that begins with "freehold: ": a negative size, an
+// alignment that is not a power of two, a type with Go pointers or, where the
+// allocator can tell, a block that it did not allocate or that was freed before.
+// Use after Free is not detected: it reads or writes whatever is there by then.
+// Package alloctest finds leaks and misuse in tests. Builds with -race allocate
+// from Go memory, which the race detector sees.
 package freehold

@@ -1,4 +1,4 @@
-// Limit: no more than so many bytes at once.
+// Limit: a maximum of live bytes.
 
 package freehold
 
@@ -9,44 +9,44 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Limit hands out the blocks of another allocator as long as their sizes, len(b)
-// in bytes, sum up to no more than a maximum. The sum never passes it, not by
-// one byte and not for an instant, under any number of goroutines. What next
-// needs beside the blocks is not counted; [HeapOptions].MaxBytes counts that.
+// Limit allocates from another allocator and limits the sum of the sizes, len(b)
+// in bytes, of its live blocks. The sum never exceeds the maximum, even by one
+// byte or for an instant, with any number of goroutines. It does not include
+// next's overhead, as [HeapOptions].MaxBytes does.
 //
 // It is safe for concurrent use if next is. It adds a compare-and-swap to each
-// call that allocates and an atomic add to each that frees, both on one shared
-// word: 4 ns a call alone (BenchmarkWrappers), more when processors contend for it.
+// call that allocates and an atomic add to each call that frees, on one shared
+// word (BenchmarkWrappers). They cost more under contention.
 type Limit struct {
 	next     Allocator
 	maxBytes int64
 	used     atomic.Int64 // bytes charged; 0 <= used <= maxBytes
 }
 
-// NewLimit returns a Limit of maxBytes around next. At 0 only empty blocks are
-// handed out; it panics if maxBytes is negative or next is nil. Nothing needs to be
-// closed.
+// NewLimit returns a Limit of maxBytes around next. With 0 it allocates only empty
+// blocks. It panics if maxBytes is negative or next is nil. A Limit needs no
+// Close.
 func NewLimit(next Allocator, maxBytes int) *Limit {
 	arg.NotNil("NewLimit", "next", next)
 	arg.AtLeast("NewLimit", "maxBytes", maxBytes, 0)
 	return &Limit{next: next, maxBytes: int64(maxBytes)}
 }
 
-// Used returns the bytes that count against the limit now: those of the live
-// blocks, and of calls in progress.
+// Used returns the bytes that count against the limit: those of live blocks and
+// of calls in progress.
 func (l *Limit) Used() int { return int(l.used.Load()) }
 
 // MaxBytes returns the limit in bytes.
 func (l *Limit) MaxBytes() int { return int(l.maxBytes) }
 
-// Alloc implements [Allocator]. Where the limit would be passed the error matches
-// [ErrOutOfMemory] and says so; next is not asked then.
+// Alloc implements [Allocator]. If the block would exceed the limit, Alloc does not
+// call next, and returns an error that says so and matches [ErrOutOfMemory].
 func (l *Limit) Alloc(size, align int) ([]byte, error) {
 	if !l.charge(size) {
 		return nil, l.refusal(size)
 	}
 	ok := false
-	defer l.settle(&ok, size)
+	defer l.refundUnless(&ok, size)
 	b, err := l.next.Alloc(size, align)
 	ok = err == nil
 	return b, err
@@ -58,21 +58,22 @@ func (l *Limit) Zeroed(size, align int) ([]byte, error) {
 		return nil, l.refusal(size)
 	}
 	ok := false
-	defer l.settle(&ok, size)
+	defer l.refundUnless(&ok, size)
 	b, err := l.next.Zeroed(size, align)
 	ok = err == nil
 	return b, err
 }
 
-// Resize implements [Allocator]. Growth that would pass the limit reports false.
-// Realloc by copy needs room for both blocks; Resize only for the difference.
+// Resize implements [Allocator]. It reports false if the growth would exceed the
+// limit. It needs room for the difference only; a [Realloc] that copies needs
+// room for both blocks.
 func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 	if size > len(b) {
 		growth := size - len(b)
 		if !l.charge(growth) {
 			return nil, false
 		}
-		defer l.settle(&ok, growth)
+		defer l.refundUnless(&ok, growth)
 		return l.next.Resize(b, size)
 	}
 	r, ok = l.next.Resize(b, size)
@@ -82,23 +83,23 @@ func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 	return r, ok
 }
 
-// Free implements [Allocator]. The bytes count until next has taken them back,
-// and if next panics they go on counting. It panics if l has not handed out as
-// many bytes.
+// Free implements [Allocator]. The bytes count until next has freed them, and
+// still count if next panics. It panics if b has more bytes than are live in l.
 func (l *Limit) Free(b []byte) {
 	l.next.Free(b)
 	l.refund("Limit.Free", len(b))
 }
 
-// Owns implements [Owner] by asking next; it is false if next is no Owner.
+// Owns implements [Owner] by next's Owns. It is false if next is not an Owner.
 func (l *Limit) Owns(b []byte) bool { return owns(l.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (l *Limit) GoodSize(size int) int { return GoodSize(l.next, size) }
 
-// charge counts size bytes and reports whether they were within the limit. It
-// compares before it adds: adding first and undoing what is too much would
-// make others fail whose requests fit. A negative size is for next to refuse.
+// charge counts size bytes if they are within the limit, and reports whether they
+// are. It compares before it adds: if it added first and undid an excess,
+// concurrent requests that fit could fail. It lets a negative size through, which
+// next rejects.
 func (l *Limit) charge(size int) bool {
 	n := max(int64(size), 0)
 	for {
@@ -112,8 +113,8 @@ func (l *Limit) charge(size int) bool {
 	}
 }
 
-// refund takes back what charge has counted. It panics if that is more than
-// what is out: a block that the Limit did not hand out would raise it.
+// refund undoes a charge of size bytes. It panics if fewer are charged, so that a
+// foreign block does not raise the limit.
 func (l *Limit) refund(call string, size int) {
 	n := max(int64(size), 0)
 	if l.used.Add(-n) < 0 {
@@ -122,10 +123,9 @@ func (l *Limit) refund(call string, size int) {
 	}
 }
 
-// settle is deferred: it takes the charge back unless next has given what it
-// was for. Then next has failed, or it panics.
-func (l *Limit) settle(given *bool, size int) {
-	if !*given {
+// refundUnless is deferred: it undoes the charge if next has failed or panics.
+func (l *Limit) refundUnless(ok *bool, size int) {
+	if !*ok {
 		l.refund("Limit.Alloc", size)
 	}
 }

@@ -8,7 +8,7 @@ var pages = sync.OnceValue(func() *Heap {
 	return newShared(&HeapOptions{Name: "pages", WholePages: true})
 })
 
-// Pages returns the one process-wide heap of whole pages: see
-// [HeapOptions].WholePages. It is the allocator to build others on, and for few,
-// large, long-lived blocks. Close of it panics.
+// Pages returns the process-wide heap of whole pages: see [HeapOptions].WholePages.
+// Use it as the parent of other allocators, and for few, large, long-lived blocks.
+// Its Close panics.
 func Pages() *Heap { return pages() }

@@ -1,9 +1,8 @@
-// Pointer-free types: the only ones whose values may lie off-heap.
+// Pointer-free types: the only types that may be stored off-heap.
 //
-// A Go pointer in memory that the collector does not scan keeps nothing alive,
-// so what it refers to is freed under it. The typed functions therefore check T
-// first: by reflection once per type, and from then on by one load from a table
-// of the types that have passed.
+// The collector does not scan off-heap memory, so a Go pointer there keeps nothing
+// alive. The typed functions therefore check T: once per type by reflection, and
+// then by one load from a table of the types that have passed.
 
 package freehold
 
@@ -15,20 +14,20 @@ import (
 	"unsafe"
 )
 
-// PointerFree reports whether values of type T may be stored off-heap: nil if T
-// holds no Go pointers, else an error that names the first one by its path and
-// what to use instead:
+// PointerFree returns nil if values of type T may be stored off-heap. If T holds a
+// Go pointer, it returns an error with the path of the first one and a
+// replacement:
 //
 //	freehold: Node: field key is a string, which points into the Go heap; use freehold.String
 //
-// It is for containers that keep values of T in blocks of their own. The typed
+// It is for containers that store values of T in their own blocks. The typed
 // functions make this check themselves, and panic.
 //
-// A uintptr passes: that it does not hide the address of a Go value is the
-// caller's word. So do the types of sync and sync/atomic that hold no pointer.
+// A uintptr passes: the caller guarantees that it is not the address of a Go
+// value. The types of sync and sync/atomic without pointers pass too.
 //
-// The first call for a type walks it by reflection, in microseconds; once it has
-// passed, a call takes 1 to 2 ns and allocates nothing.
+// The first call for a type inspects it by reflection. Once the type has passed, a
+// call is one load from a table and allocates nothing (BenchmarkPointerFree).
 func PointerFree[T any]() error {
 	word := typeWord[T]()
 	if passed[slotOf(word)].Load() == word {
@@ -41,15 +40,16 @@ func PointerFree[T any]() error {
 	return nil
 }
 
-// isKnown reports whether T is known to be pointer-free. It is inlined, which
-// saves the typed functions a call.
+// isKnown reports whether T is known to be pointer-free. It is inlined into the
+// typed functions.
 func isKnown[T any]() bool {
 	word := typeWord[T]()
 	return passed[slotOf(word)].Load() == word
 }
 
 // mustBePointerFree panics in the name of the function fn if T holds Go pointers.
-// It is for a T that is not known: a new one, or one that shares its slot.
+// It is the slow path, for a T that isKnown does not find: a new type, or one that
+// is not in its first slot.
 func mustBePointerFree[T any](fn string) {
 	t := reflect.TypeFor[T]()
 	if fault := inspect(typeWord[T](), t); fault != "" {
@@ -57,12 +57,12 @@ func mustBePointerFree[T any](fn string) {
 	}
 }
 
-// passed is a hash table with open addressing of the type words that are known
-// to be pointer-free. Words are added and never removed, so a reader needs no
-// lock: it sees 0 or a word that has passed.
+// passed is a hash table with open addressing of the type words of pointer-free
+// types. Words are never removed, so a reader needs no lock: it sees 0 or a word
+// that has passed.
 //
-// 4096 slots are more than the types of any program at hand. A type that finds
-// them taken still works; it is walked at each call.
+// Few programs store 4096 types off-heap. If the table is full, further types still
+// work, and are inspected at each call.
 var passed [1 << passedBits]atomic.Uintptr
 
 const passedBits = 12
@@ -71,15 +71,15 @@ const passedBits = 12
 // multiples of a small power of two, so the multiplication spreads them.
 func slotOf(word uintptr) uint32 { return uint32(word) * 0x9E3779B9 >> (32 - passedBits) }
 
-// typeWord returns a number that stands for T in this process: the type word of
-// an interface, which is the address of a descriptor that never moves.
+// typeWord returns a number that identifies T in this process: the type word of an
+// interface, which is the address of a descriptor that never moves.
 func typeWord[T any]() uintptr {
 	var v any = (*T)(nil)
 	return *(*uintptr)(unsafe.Pointer(&v))
 }
 
-// inspect returns what is wrong with t, or "" if t is pointer-free, and then
-// keeps word so that the next question about t finds it.
+// inspect returns the fault of t, or "" if t is pointer-free, and then adds word to
+// passed.
 func inspect(word uintptr, t reflect.Type) string {
 	first := slotOf(word)
 	for i := range uint32(len(passed)) {
@@ -101,8 +101,8 @@ func inspect(word uintptr, t reflect.Type) string {
 	return faultOf(t, "")
 }
 
-// faultOf returns a sentence about the first Go pointer in t, or "". The path
-// leads to t from the type that was asked about.
+// faultOf returns a sentence about the first Go pointer in t, or "". path is the
+// path of fields from the inspected type to t.
 func faultOf(t reflect.Type, path string) string {
 	var what, use string
 	switch k := t.Kind(); {
@@ -145,7 +145,7 @@ func faultOf(t reflect.Type, path string) string {
 	return fmt.Sprintf("%s is %s, which points into the Go heap; %s", subject(path), what, use)
 }
 
-// subject words a path for the head of a sentence.
+// subject returns path as the subject of a sentence.
 func subject(path string) string {
 	switch {
 	case path == "":
@@ -156,7 +156,7 @@ func subject(path string) string {
 	return "field " + path
 }
 
-// typeName returns t's name as its own package writes it.
+// typeName returns t's name without its package.
 func typeName(t reflect.Type) string {
 	if name := t.Name(); name != "" {
 		return name

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// registry holds the open heaps, each with its place in the order of making. A
-// heap that is dropped without Close stays: it keeps its memory.
+// registry holds the open heaps, each with its number in order of creation. A heap
+// dropped without Close stays in it, since it keeps its memory.
 var registry = struct {
 	mu   sync.Mutex
 	open map[*Heap]int
@@ -30,9 +30,9 @@ func unregister(h *Heap) {
 	delete(registry.open, h)
 }
 
-// AllStats returns the Stats of all open heaps in the order of their making:
-// [Default] first, [Pages] if it was called, and those that were dropped without
-// Close, which keep their memory. What all of them hold together is a sum:
+// AllStats returns the Stats of all open heaps in order of creation: [Default]
+// first. They include [Pages] if it was called, and heaps dropped without Close,
+// which keep their memory. Add them up for the total:
 //
 //	var total freehold.Stats
 //	for _, st := range freehold.AllStats() {
@@ -40,7 +40,7 @@ func unregister(h *Heap) {
 //		total.Committed += st.Committed
 //	}
 //
-// It costs a call of Stats for each heap. NewHeap and Close wait for it.
+// It costs a call of Stats for each heap. NewHeap and Close block while it runs.
 func AllStats() []Stats {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

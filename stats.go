@@ -1,56 +1,56 @@
-// Stats: what a heap holds, in jemalloc's words.
+// Stats: a heap's memory, in jemalloc's terms.
 
 package freehold
 
 import "github.com/freehold-go/freehold/internal/heap"
 
-// Stats is a snapshot of a heap's memory, in bytes and blocks. While others
-// allocate and free, each figure may be off by the calls in progress and by a
-// few dozen blocks of each class.
+// Stats is a snapshot of a heap's memory, in bytes and blocks. While other
+// goroutines allocate and free, each figure may be off by the calls in progress
+// and by a few dozen blocks of each class.
 //
-// Committed counts whole pages of 8 KiB: it is what HeapOptions.MaxBytes limits.
-// Resident is at most Committed. Neither counts what huge pages make resident
-// around a page in use: see HeapOptions.HugePages.
+// Committed counts whole pages of 8 KiB and is what HeapOptions.MaxBytes limits.
+// Resident is at most Committed. Neither includes the memory that huge pages make
+// resident around a page in use: see HeapOptions.HugePages.
 type Stats struct {
 	Name string // HeapOptions.Name
 
-	Live       int // blocks that are live
-	LiveBytes  int // their bytes, each counted as its class's block size or its whole pages
-	Large      int // live blocks larger than 32 KiB, and any in whole pages; part of Live
+	Live       int // live blocks
+	LiveBytes  int // their bytes, rounded up to the class's block size or to whole pages
+	Large      int // live blocks larger than 32 KiB or in whole pages; part of Live
 	LargeBytes int // their bytes; part of LiveBytes
 
-	Active    int // bytes of the pages in use: those with a live block, or a free one in a cache or a span
-	Resident  int // an upper bound of the physical memory in bytes: pages never touched, or swapped out, count too
-	Retained  int // bytes of addresses that are held without memory behind them
+	Active    int // bytes of pages in use: with a live block, or a free one in a cache or a span
+	Resident  int // upper bound of physical memory in bytes: includes pages never touched or swapped out
+	Retained  int // bytes of reserved addresses without memory
 	Metadata  int // bytes of the heap's own bookkeeping; part of Resident and Committed
 	Committed int // bytes of pages that may hold memory, Metadata included
 	MaxBytes  int // HeapOptions.MaxBytes, the limit of Committed; 0 if there is none
 
-	SlowAllocs  uint64 // calls of Alloc since the start that no cache served: misses, and all large blocks
-	SlowFrees   uint64 // calls of Free since the start that no cache took: misses, and all large blocks
-	Refusals    uint64 // calls since the start that failed for want of memory
-	PurgedBytes uint64 // bytes given back to the system since the start
+	SlowAllocs  uint64 // calls of Alloc so far that missed the caches, all large blocks included
+	SlowFrees   uint64 // calls of Free so far that missed the caches, all large blocks included
+	Refusals    uint64 // calls so far that failed for lack of memory
+	PurgedBytes uint64 // bytes returned to the system so far
 
-	Classes []ClassStats // by block size; classes that hold nothing are left out
+	Classes []ClassStats // by block size; empty classes are left out
 }
 
-// ClassStats is the part of [Stats] that the blocks of one size account for.
+// ClassStats is the part of [Stats] for blocks of one size.
 type ClassStats struct {
 	BlockSize int // bytes of a block
-	Live      int // blocks that are live
-	Cached    int // free blocks in processors' caches, in a Cache, or on their way between them
+	Live      int // live blocks
+	Cached    int // free blocks in processors' caches, in a Cache, or in transit between them
 	Free      int // free blocks in spans
-	Spans     int // spans, each a run of pages cut into such blocks
+	Spans     int // spans: runs of pages cut into blocks of this size
 }
 
-// Stats returns the heap's figures. Alloc and Free count nothing for it; the
-// call adds up what spans and caches hold, which takes some microseconds.
+// Stats returns the heap's figures. Alloc and Free keep no counters for it: it
+// adds up the spans and caches, which takes microseconds.
 func (h *Heap) Stats() Stats { return statsOf(h.h.Stats()) }
 
 // Live returns the number of live blocks. It costs a call of Stats.
 func (h *Heap) Live() int { return h.h.Stats().Blocks }
 
-// statsOf converts the engine's figures.
+// statsOf converts the figures of internal/heap.
 func statsOf(s heap.Stats) Stats {
 	st := Stats{
 		Name:       s.Name,

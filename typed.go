@@ -1,9 +1,8 @@
-// Typed memory: values, slices and strings in the blocks of any Allocator.
+// Typed memory: values, slices and strings in blocks of any Allocator.
 //
-// Each function counts bytes, takes a block and casts it, or casts back and
-// frees. The casts are sound because T holds no Go pointers (pointerfree.go) and
-// the block has T's alignment. References to such memory that may themselves
-// lie off-heap are in ptr.go.
+// Each function allocates a block and casts it to T, or casts it back and frees
+// it. The casts are sound because T holds no Go pointers (pointerfree.go) and the
+// block has T's alignment. References that may be stored off-heap are in ptr.go.
 
 package freehold
 
@@ -15,18 +14,18 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// New returns a zero T in a block from a. It is the caller's until Free with
-// the same a; the collector neither sees nor frees it.
+// New returns a zero T in a block from a. The caller owns it until [Free] with the
+// same a; the collector neither scans nor frees it.
 //
 // It panics if T holds a Go pointer, naming the field:
 //
 //	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
 //
-// The error, if any, is a's, and matches [ErrOutOfMemory]. A T of size 0 takes
-// no memory; its pointer is valid, not nil, and may equal others.
+// The error is a's and matches [ErrOutOfMemory]. A T of size 0 takes no memory;
+// its pointer is valid, not nil, and may equal others.
 //
-// It costs a's Zeroed and 1 to 2 ns for the check of T. Nothing is allocated on
-// the Go heap.
+// It costs a's Zeroed and a table look-up to check T (BenchmarkNew), and allocates
+// nothing on the Go heap.
 func New[T any](a Allocator) (*T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("New")
@@ -38,12 +37,11 @@ func New[T any](a Allocator) (*T, error) {
 	return (*T)(unsafe.Pointer(unsafe.SliceData(b))), nil
 }
 
-// Free gives back the value that p points to, which [New] returned for the same
-// T and the same a. Nothing may use it afterwards: p itself, copies of p and any
-// [Ptr] to it. A nil p is accepted and nothing happens.
+// Free frees the value at p, which [New] returned for the same T and the same a.
+// Do not use p, copies of p or a [Ptr] to it afterwards. A nil p is a no-op.
 //
-// It panics as a.Free does: where a can tell, if p did not come from a or has
-// been freed. Free does not clear the memory.
+// It panics as a.Free does: where a can tell, if p did not come from a or was
+// freed before. Free does not clear the memory.
 func Free[T any](a Allocator, p *T) {
 	if p == nil {
 		return
@@ -52,13 +50,12 @@ func Free[T any](a Allocator, p *T) {
 }
 
 // MakeSlice returns a slice of n zero elements in a block from a; len and cap
-// are n, and it is not nil even if n is 0. It is the caller's until [FreeSlice]
+// are n, and it is not nil even if n is 0. The caller owns it until [FreeSlice]
 // with the same a. Grow it with [Append]: the built-in append would copy it to
-// the Go heap, and the block would be lost.
+// the Go heap and leak the block.
 //
 // It panics if n is negative or, like [New], if T holds a Go pointer. The error
-// matches [ErrOutOfMemory]: a's own, or that n elements are more bytes than an
-// int can hold.
+// matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an int.
 func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSlice")
@@ -75,9 +72,8 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	return elements[T](b, n), nil
 }
 
-// MakeSliceCap is [MakeSlice] with room to grow: the slice has n elements and the
-// given capacity, in elements. All are zero, those beyond n too. It panics if the
-// capacity is below n.
+// MakeSliceCap is like [MakeSlice] and takes a capacity, in elements. Elements
+// beyond n are zero too. It panics if the capacity is less than n.
 func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSliceCap")
@@ -91,39 +87,37 @@ func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 	return s[:n], nil
 }
 
-// FreeSlice gives back the block of s, which [MakeSlice], [MakeSliceCap],
-// [Append], [Grow] or [Clone] returned for the same a. Nothing may use its
-// elements afterwards. A nil or empty slice with no capacity is accepted and
-// nothing happens.
+// FreeSlice frees the block of s, which [MakeSlice], [MakeSliceCap], [Append],
+// [Grow] or [Clone] returned for the same a. Do not use its elements afterwards. A
+// nil slice or one without capacity is a no-op.
 //
-// The block is s[:cap(s)], whatever the length of s, so a shorter view s[:n] will
-// do. One that begins later, s[1:], or has its capacity cut, s[:n:n], is a
-// mistake: it names another block. So is a slice that the built-in append, slices.Insert or the like has
-// moved to the Go heap: its block is lost. FreeSlice panics as a.Free does,
-// where a can tell.
+// The block is s[:cap(s)], whatever the length of s, so a shorter slice s[:n]
+// works. A slice that begins later, s[1:], or has a smaller capacity, s[:n:n], is
+// not the block, and freeing it is a mistake. So is freeing a slice that the
+// built-in append or slices.Insert has moved to the Go heap: its block has leaked.
+// FreeSlice panics as a.Free does, where a can tell.
 func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
-// Append appends v to s, as the built-in append does, in memory from a: within
-// s's capacity if v fits, else in a larger block that takes the place of s's. A
-// nil or empty s gets its first block. s must come from [MakeSlice],
-// [MakeSliceCap], Append, [Grow] or [Clone] with the same a, whole or with its
-// length cut, s[:n], to write over what followed; v may be any slice, s itself
-// included.
+// Append appends v to s like the built-in append, in memory from a. If v does not
+// fit the capacity of s, a larger block replaces that of s. A nil or empty s gets
+// its first block. s must come from [MakeSlice], [MakeSliceCap], Append, [Grow] or
+// [Clone] with the same a. It may be cut to a shorter length, s[:n], to overwrite
+// the rest. v may be any slice, including s itself.
 //
-// On success s is no longer valid and the result is the caller's until
-// [FreeSlice]. On an error the result is s, unchanged and still the caller's, so
-// s, err = Append(a, s, v...) never loses a block. The error matches
+// On success s is no longer valid, and the caller owns the result until
+// [FreeSlice]. On an error Append returns s, unchanged and still the caller's, so
+// s, err = Append(a, s, v...) never leaks a block. The error matches
 // [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
 //
-// It panics, like [New], if T holds a Go pointer. Where v does not fit, it panics
-// as a.Free does if s is not a block of a, such as a slice that the built-in
-// append has moved; within the capacity it does not look.
+// It panics, like [New], if T holds a Go pointer. If v does not fit, it panics as
+// a.Free does if s is not a block of a, such as a slice that the built-in append
+// has moved. If v fits, it does not check s.
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
-// on, so n single appends copy O(n) elements, and fewer where a can resize
-// without a copy; while it copies, both blocks are live. If a has a method
-// GoodSize(size int) int, as [Heap] does, the block is made that large, so that
-// none of it is wasted.
+// on, so n single appends copy O(n) elements, and fewer if a can resize without a
+// copy. During a copy both blocks are live. If a has a method GoodSize(size int)
+// int, as [Heap] does, Append rounds the block up to it, so that none of it is
+// wasted.
 func Append[T any](a Allocator, s []T, v ...T) ([]T, error) {
 	n := uint(len(s)) + uint(len(v))
 	if n > uint(cap(s)) {
@@ -145,7 +139,7 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 	}
 	old := blockOf(s)
 
-	// v may lie in s's own block, which enlarge is about to replace.
+	// v may be in the block of s, which enlarge is about to replace.
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(v))) - uintptr(unsafe.Pointer(unsafe.SliceData(s)))
 	aliased := at < uintptr(len(old))
 
@@ -161,11 +155,10 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 	return r[:n], nil
 }
 
-// Grow makes room for n more elements: it returns s with the same length and
-// elements and a capacity of at least len(s)+n, as slices.Grow does. Appending n
-// elements then neither fails nor moves them. If the room is there already the
-// result is s itself. Ownership, errors and the size of the block are as for
-// [Append].
+// Grow makes room for n more elements, like slices.Grow: it returns s with the
+// same length and elements and a capacity of at least len(s)+n. Appending n
+// elements then neither fails nor moves them. If s has the room already, Grow
+// returns s. Ownership, errors and the size of the block are as for [Append].
 //
 // It panics if n is negative or, like [New], if T holds a Go pointer.
 func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
@@ -179,8 +172,8 @@ func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
 	return enlarge(a, s, uint(len(s))+uint(n))
 }
 
-// enlarge returns s in a block with room for n elements, which are more than its
-// capacity; s itself with an error.
+// enlarge returns s in a block with room for n elements, n > cap(s). On an error it
+// returns s.
 func enlarge[T any](a Allocator, s []T, n uint) ([]T, error) {
 	size, err := sizeOfN[T](n)
 	if err != nil {
@@ -199,8 +192,8 @@ func enlarge[T any](a Allocator, s []T, n uint) ([]T, error) {
 	return elements[T](b, int(capacity))[:len(s)], nil
 }
 
-// grownBytes returns the size to which Append would like to grow a block of the
-// given size, both in bytes; the same where more cannot be counted.
+// grownBytes returns the size that Append grows a block of the given size to, both
+// in bytes. It returns size if the growth overflows.
 func grownBytes(size int) int {
 	step := size
 	if size >= doublingBytes {
@@ -213,8 +206,8 @@ func grownBytes(size int) int {
 }
 
 // Clone returns a copy of s in a block from a; len and cap are len(s), and it is
-// not nil. It is the caller's until [FreeSlice]. s may lie anywhere, on the Go
-// heap or off it, and is not kept.
+// not nil. The caller owns it until [FreeSlice]. s may be on the Go heap or off it;
+// Clone does not keep it.
 //
 // It panics, like [New], if T holds a Go pointer. The error is a's.
 func Clone[T any](a Allocator, s []T) ([]T, error) {
@@ -230,10 +223,9 @@ func Clone[T any](a Allocator, s []T) ([]T, error) {
 	return c, nil
 }
 
-// CloneString returns a copy of s, which is text or bytes, in a block from a. It
-// is an ordinary string, the caller's until [FreeString] with the same a;
-// substrings of it are views that die with it. An empty string takes no memory.
-// The error is a's.
+// CloneString returns a copy of s in a block from a. It is an ordinary string, which
+// the caller owns until [FreeString] with the same a. Its substrings are views of
+// the same block. An empty string takes no memory. The error is a's.
 func CloneString[S string | []byte](a Allocator, s S) (string, error) {
 	b, err := a.Alloc(len(s), 1)
 	if err != nil {
@@ -243,16 +235,15 @@ func CloneString[S string | []byte](a Allocator, s S) (string, error) {
 	return unsafe.String(unsafe.SliceData(b), len(b)), nil
 }
 
-// FreeString gives back a string that [CloneString] returned for the same a,
-// whole. Nothing may use it afterwards, which for a string is easily missed: map
-// keys, errors and substrings hold on to it. An empty string is accepted and
-// nothing happens. It panics as a.Free does.
+// FreeString frees s, a whole string that [CloneString] returned for the same a. Do
+// not use it afterwards; that is easy to miss, since map keys, errors and
+// substrings keep strings. An empty string is a no-op. It panics as a.Free does.
 func FreeString(a Allocator, s string) {
 	a.Free(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// Must returns v, and panics with err if it is not nil. It is for tests,
-// examples and start-up, where running out of memory is the end anyway:
+// Must returns v, or panics with err if that is not nil. It is for tests, examples
+// and start-up, where running out of memory is fatal:
 //
 //	table := freehold.Must(freehold.MakeSlice[Entry](heap, 1<<20))
 func Must[T any](v T, err error) T {
@@ -265,8 +256,8 @@ func Must[T any](v T, err error) T {
 func sizeOf[T any]() int  { return int(unsafe.Sizeof(*new(T))) }
 func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }
 
-// sizeOfN returns the size in bytes of n elements. It takes n unsigned so that
-// the sum of two lengths cannot overflow on the way here.
+// sizeOfN returns the size in bytes of n elements. n is unsigned so that the sum of
+// two lengths cannot overflow.
 func sizeOfN[T any](n uint) (int, error) {
 	if size := sizeOf[T](); n > math.MaxInt/uint(max(size, 1)) {
 		return 0, fmt.Errorf("%w: %d elements of %d bytes are more than an int can hold", ErrOutOfMemory, n, size)
