@@ -1,10 +1,10 @@
-// Package epoch tells when the readers of unlinked memory have left: epoch-based
-// reclamation.
+// Package epoch provides epoch-based reclamation: it tells when the readers of
+// unlinked memory have left.
 //
-// Readers that take no lock may still use a block that a writer has just removed
-// from a shared structure. The block must not be reused before they are done. A
-// reader holds a [Guard] while it reads; a writer unlinks, ends the epoch of its
-// [Domain], and reuses the block once that [Epoch] has passed:
+// Lock-free readers may still use a block that a writer has just removed from a
+// shared structure, so the writer must not reuse it yet. A reader holds a [Guard]
+// while it reads. A writer unlinks the block, ends the epoch of its [Domain], and
+// reuses the block once that [Epoch] has passed:
 //
 //	var d epoch.Domain
 //
@@ -20,11 +20,10 @@
 //		freehold.Free(heap, old)
 //	}
 //
-// Nobody waits: readers take no lock, and a writer asks again later.
+// Nobody waits: readers take no lock, and a writer polls.
 //
 // [github.com/freehold-go/freehold/arena.Shared] and the pools of
 // [github.com/freehold-go/freehold/pool] do the writer's part themselves, by
-// Reset and Retire. Each has a Domain of its own unless its options name one
-// that it shares with others. A reader of several containers with one Domain
-// needs one guard.
+// Reset and Retire. Each has its own Domain unless its options name one to share.
+// A reader of several containers with one Domain needs one guard.
 package epoch

@@ -1,8 +1,8 @@
-// Epochs: how a writer learns that the readers of before have left.
+// Epochs: how a writer learns that earlier readers have left.
 //
-// A reader enters the current epoch and leaves it when it is done. A writer that
-// has unlinked something ends the epoch, and may reuse the thing once that epoch
-// has passed: then every reader that entered before the end has left.
+// A reader enters the current epoch and leaves it when it is done. A writer unlinks
+// a block and ends the epoch. That epoch has passed once every reader that entered
+// before its end has left. Then the writer may reuse the block.
 //
 //	epoch 1           epoch 2         epoch 3 (current)
 //	|---- guard ----------|
@@ -11,31 +11,31 @@
 //	               Advance       Advance
 //	                     epoch 1 has passed here, epoch 2 has not
 //
-// An epoch counts its guards in stripes, a cache line each, so that readers on
-// two processors seldom write to one line. A reader picks its stripe by the
+// An epoch counts its guards in stripes of one cache line each, so that readers on
+// two processors seldom write to the same line. A reader picks its stripe by the
 // address of its stack.
 //
-// # Why it is right
+// # Why it is correct
 //
-// Go's atomic operations have one order that every goroutine agrees on, on weak
-// memory too. In that order, for an epoch r that Advance has swapped out:
+// Go's atomic operations are sequentially consistent: they have one total order,
+// on weak memory too. In that order, for an epoch r that Advance has swapped out:
 //
 //	reader:   A1 load current = r    A2 add 1 to r's stripe    A3 load current
 //	Advance:  B1 swap current, r becomes the past
 //	Passed:   B2 load each of r's stripes
 //
-// A reader whose A3 still finds r has A3 before B1, since r, once swapped out,
-// never becomes current again: it is on the Go heap and not reused while the
-// reader holds it. So A2 < A3 < B1 < B2, and B2 sees the guard unless it has
-// left. A reader whose A3 comes after B1 takes its 1 back and enters again;
-// all that it does is to keep a stripe above 0 for a moment.
+// If A3 loads r, then A3 < B1: once swapped out, r never becomes current again,
+// since it is on the Go heap and not reused while the reader holds it. So A2 < A3 <
+// B1 < B2, and B2 sees the guard unless it has left. If A3 comes after B1, the
+// reader subtracts its 1 and enters again: it only keeps a stripe above 0 for a
+// moment.
 //
-// After B1 a stripe is the guards in it plus such late ones, none negative, and
-// no guard is added any more. A stripe that was 0 once after B1 has no guards
-// from then on, and the stripes may be looked at one by one, at any pace.
+// After B1, a stripe is the number of its guards plus that of late readers, and no
+// guard is added. So a stripe that is 0 once after B1 has no guards from then on,
+// and Passed may read the stripes one by one, at any time.
 //
-// Leave is an atomic operation on the stripe that B2 loads: all that a reader
-// did under its guard happens before Passed returns true.
+// Leave is an atomic operation on the stripe that B2 loads, so everything that a
+// reader did under its guard happens before Passed returns true.
 
 package epoch
 
@@ -61,14 +61,14 @@ type stripe struct {
 	_      [64 - unsafe.Sizeof(atomic.Int64{})]byte
 }
 
-// Domain is a sequence of epochs, of which the last is the current one, and the
-// guards in them. The zero value is ready for use. It is safe for concurrent
-// use, and must not be copied. It needs no Close: 2 KiB on the Go heap for the
-// current epoch, and as much for each earlier one that still has guards.
+// Domain is a sequence of epochs and their guards. The last epoch is the current
+// one. The zero value is ready for use. A Domain is safe for concurrent use and
+// must not be copied. It needs no Close. It takes 2 KiB on the Go heap for the
+// current epoch and for each earlier one that still has guards.
 //
-// Containers that share a Domain share its guards: one Enter protects the
-// blocks of all of them, and a guard that is held for long keeps what any of them
-// gives up meanwhile. Give a Domain of its own to what is read for long.
+// Containers that share a Domain share its guards. One Enter protects the blocks of
+// all of them, and a guard held for long delays reclamation in all of them. Give
+// containers with long reads their own Domain.
 //
 // Invariants (mu held):
 //   - the epochs ended so far have the numbers 1 to ended
@@ -78,7 +78,7 @@ type Domain struct {
 	current atomic.Pointer[readers] // nil until the first Enter
 	passed  atomic.Uint64           // every epoch up to this number has passed
 
-	mu      sync.Mutex // guards what follows, and who swaps current
+	mu      sync.Mutex // guards the fields below, and the swap of current
 	ended   uint64
 	past    []pastEpoch // ended epochs that may have guards
 	sweepAt int         // the length of past at which Advance looks through all of it
@@ -88,26 +88,26 @@ type Domain struct {
 type pastEpoch struct {
 	readers *readers
 	number  uint64
-	seen    int // its first stripes, which were seen at 0 since it ended
+	seen    int // number of leading stripes seen at 0 since it ended
 }
 
-// Epoch is an epoch that has ended, from [Domain.Advance]. It may be kept for as
-// long as its Domain, and takes 16 bytes.
+// Epoch is an ended epoch, from [Domain.Advance]. It takes 16 bytes and may be kept
+// as long as its Domain.
 type Epoch struct {
 	domain *Domain
 	number uint64
 }
 
-// Guard is a reader's stay in a [Domain], from Enter to Leave. It may be held while
-// its goroutine blocks, and be handed to another goroutine. While it is held no
-// epoch passes that ends after Enter, so what is unlinked meanwhile, in any
-// container of the Domain, stays as it is. The zero Guard is of no Domain.
+// Guard protects a reader in a [Domain], from Enter to Leave. While it is held, no
+// epoch that ends after Enter passes, so blocks unlinked meanwhile, in any
+// container of the Domain, stay valid. The goroutine may block and may pass the
+// guard to another goroutine. The zero Guard is of no Domain.
 type Guard struct{ at *stripe }
 
-// Enter begins a reader's stay in the current epoch, which the caller must end by
-// Leave. What the reader finds linked after Enter has returned is not reused
-// before Leave. It takes no lock and never waits; with Leave it costs two atomic
-// operations on memory that processors seldom share (BenchmarkEnterLeave).
+// Enter returns a guard in the current epoch. The caller must call its Leave. A
+// block that the reader finds linked after Enter is not reused before Leave. Enter
+// takes no lock and never waits. With Leave it costs two atomic operations on
+// memory that processors seldom share (BenchmarkEnterLeave).
 func (d *Domain) Enter() Guard {
 	r := d.current.Load()
 	if r == nil {
@@ -120,8 +120,8 @@ func (d *Domain) Enter() Guard {
 	return g
 }
 
-// join is A2 and A3 of Enter: it reports whether r is still the current epoch,
-// and leaves no guard in it if not.
+// join is A2 and A3 of Enter. It reports whether r is still the current epoch; if
+// not, it leaves no guard in r.
 func (d *Domain) join(r *readers) (Guard, bool) {
 	at := &r[pin.Stripe(stripeBits)]
 	at.guards.Add(1)
@@ -132,7 +132,7 @@ func (d *Domain) join(r *readers) (Guard, bool) {
 	return Guard{at}, true
 }
 
-// enter is Enter's slow path: there is no epoch yet, or it has just ended.
+// enter is Enter's slow path: there is no epoch yet, or the loaded one has ended.
 func (d *Domain) enter() Guard {
 	for {
 		r := d.current.Load()
@@ -146,17 +146,17 @@ func (d *Domain) enter() Guard {
 	}
 }
 
-// Leave ends the stay. From then on the reader must not use what it found, unless
-// it knows otherwise that it is live. Leave must be called exactly once. A second
-// call panics if no other guard shares its counter; otherwise it is not detected,
-// and ends the stay of another reader.
+// Leave ends the guard. The reader must not use what it found after that, unless
+// it knows by other means that it is live. Call Leave exactly once. A second call
+// panics if no other guard shares its counter. Otherwise it is not detected and
+// ends another reader's guard.
 func (g Guard) Leave() {
 	if g.at.guards.Add(-1) < 0 {
 		g.leftTwice()
 	}
 }
 
-// leftTwice is not inlined, so that Leave is.
+// leftTwice is not inlined, so that Leave can be.
 //
 //go:noinline
 func (g Guard) leftTwice() {
@@ -165,11 +165,10 @@ func (g Guard) leftTwice() {
 }
 
 // Advance ends the current epoch, begins a new one, and returns the ended one. A
-// writer calls it after unlinking, and reuses what it unlinked when the epoch has
-// passed. It takes a lock that readers never take, and 2 KiB on the Go heap,
-// which the collector may take back as soon as the ended epoch has no guards,
-// whether Passed is called or not: one Advance for many things unlinked is
-// cheaper than one for each.
+// writer calls it after unlinking blocks, and reuses them once the epoch has
+// passed. It takes a lock that readers never take, and 2 KiB on the Go heap. The
+// collector may free these as soon as the ended epoch has no guards, whether
+// Passed is called or not. Unlink many blocks before one Advance.
 func (d *Domain) Advance() *Epoch {
 	next := new(readers)
 	d.mu.Lock()
@@ -182,9 +181,9 @@ func (d *Domain) Advance() *Epoch {
 	return &Epoch{domain: d, number: d.ended}
 }
 
-// Passed reports whether every guard that was entered before e ended has left.
-// Once true it stays true, and all that those readers did happens before it. It
-// never waits for a guard: ask again later.
+// Passed reports whether every guard entered before the end of e has left. Once
+// true, it stays true, and everything that those readers did happens before it
+// returns. It never waits for a guard: call it again later.
 func (e *Epoch) Passed() bool {
 	d := e.domain
 	if d.passed.Load() >= e.number {
@@ -196,9 +195,9 @@ func (e *Epoch) Passed() bool {
 	return d.passed.Load() >= e.number
 }
 
-// sweep drops past epochs that have no guards: the first ones up to one that
-// has, or all. Looking at all whenever past has doubled keeps past in proportion
-// to the epochs with guards, at a constant cost for each Advance. mu is held.
+// sweep drops past epochs without guards: all of them, or those before the first
+// with guards. Advance sweeps all whenever past has doubled. That keeps past
+// proportional to the epochs with guards, at amortized constant cost. mu is held.
 func (d *Domain) sweep(all bool) {
 	kept := d.past[:0]
 	for i := range d.past {
