@@ -1,15 +1,15 @@
-// Allocator: blocks that tell on whoever treats them wrongly.
+// Allocator: blocks that detect misuse.
 //
-// Each block lies in a piece of Go memory of its own, between two edges:
+// Each block is a separate piece of Go memory, between two edges:
 //
 //	+--------------+-------------------+--------------+
 //	| edge >= 64 B | block, len == cap | edge >= 64 B |
 //	+--------------+-------------------+--------------+
 //
-// Edges hold edgeByte, and whoever writes past the block's end or before its
-// beginning changes them. Freed blocks are filled with freedByte and kept for a
-// while, so that late writes show. Both are looked at when the block is freed,
-// when it leaves quarantine, and when the test ends.
+// Edges are filled with edgeByte, so a write outside the block changes them. Freed
+// blocks are filled with freedByte and kept in quarantine, so late writes change
+// them. Both are checked when the block is freed, when it leaves quarantine, and
+// when the test ends.
 
 package alloctest
 
@@ -28,8 +28,8 @@ import (
 
 const (
 	edgeBytes       = 64
-	maxBlockBytes   = 256 << 20 // of a block and of an alignment; more is out of memory
-	quarantineBytes = 16 << 20  // of freed blocks that are kept
+	maxBlockBytes   = 256 << 20 // largest size and alignment; more is out of memory
+	quarantineBytes = 16 << 20  // freed blocks in quarantine
 	maxReports      = 10        // leaked blocks reported one by one
 
 	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
@@ -44,14 +44,14 @@ const (
 type Allocator struct {
 	t testing.TB
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	live       map[uintptr]*block
 	quarantine []*block // freed, oldest first
 	freedBytes int      // their mem in bytes
 	seq        int      // blocks handed out so far
 }
 
-// A block and the memory that it lies in.
+// A block and the memory around it.
 type block struct {
 	mem    []byte // with the edges
 	from   int    // index of the block in mem
@@ -60,28 +60,27 @@ type block struct {
 	seq    int
 	alloc  stack
 	freed  stack // empty while live
-	broken bool  // its damage has been reported
+	broken bool  // damage was reported
 }
 
 // New returns an allocator that fails t, through Errorf, for
 //
-//   - each block that is still live when the test and its cleanups that were
-//     registered later have ended, with its size and the stack of its allocation;
-//     if the test has failed anyway, only their number is logged,
-//   - a write outside a block, by up to 64 bytes, found when the block is freed
-//     or the test ends,
-//   - a write to a freed block, found at the end or when 16 MiB have been freed
-//     after it.
+//   - each block that is still live after the test and the cleanups registered
+//     later than New, with its size and the stack of its allocation; if the test
+//     has failed already, only their number is logged,
+//   - a write up to 64 bytes outside a block, detected when the block is freed or
+//     the test ends,
+//   - a write to a freed block, detected at the end or after 16 MiB more have been
+//     freed.
 //
-// A Free or Resize of what is no live block panics, with the stacks of its
-// allocation and first Free where there were any. Alloc fills blocks with 0xCD,
-// Free with 0xDB. Resize shrinks in place and never grows, so growth always moves
-// the block, and a pointer into its old place reads 0xDB.
+// Free and Resize of anything but a live block panic, with the stacks of its
+// allocation and first Free if it had any. Alloc fills blocks with 0xCD, Free with
+// 0xDB. Resize shrinks in place and never grows, so growth always moves the block,
+// and a pointer to its old address reads 0xDB.
 //
-// The blocks are Go memory, which the race detector and checkptr see; they stay
-// allocated while they are live, whether Go code refers to them or not. Blocks
-// and alignments above 256 MiB are out of memory. It is slow: a microsecond and
-// more per call.
+// The blocks are Go memory, which the race detector and checkptr see. Live blocks
+// stay allocated even if no Go code refers to them. Sizes and alignments above 256
+// MiB are out of memory. It is slow, since each call records its stack.
 func New(t testing.TB) *Allocator {
 	a := &Allocator{t: t, live: map[uintptr]*block{}}
 	t.Cleanup(a.finish)
@@ -173,7 +172,7 @@ func (a *Allocator) free(call string, b []byte) {
 	}
 }
 
-// Owns implements [freehold.Owner]: whether b begins in a live block.
+// Owns implements [freehold.Owner]. It reports whether b begins in a live block.
 func (a *Allocator) Owns(b []byte) bool {
 	if len(b) == 0 {
 		return false
@@ -189,7 +188,7 @@ func (a *Allocator) Owns(b []byte) bool {
 // bytes returns the block as Alloc does.
 func (k *block) bytes() []byte { return k.mem[k.from:][:k.size:k.size] }
 
-// mustFind returns the live block that b is, or panics with what it is instead.
+// mustFind returns the live block b, or panics and says what b is instead.
 func (a *Allocator) mustFind(call string, b []byte) *block {
 	addr := addrOf(b)
 	if k := a.live[addr]; k != nil && k.size == len(b) {
@@ -206,7 +205,7 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 	panic(fmt.Sprintf("freehold: %s%s: %d bytes at %#x, %s", prefix, call, len(b), addr, fault))
 }
 
-// around returns the block in whose bytes b begins, or nil.
+// around returns the block that b begins in, or nil.
 func around(blocks func(yield func(*block) bool), b []byte) *block {
 	for k := range blocks {
 		if addrOf(b)-addrOf(k.bytes()) < uintptr(k.size) {
@@ -226,7 +225,7 @@ func (a *Allocator) checkEdges(k *block) {
 	}
 }
 
-// checkFreed reports a write to k since it was freed.
+// checkFreed reports a write to k after it was freed.
 func (a *Allocator) checkFreed(k *block) {
 	a.checkEdges(k)
 	if i := firstOther(k.bytes(), freedByte); i >= 0 {
@@ -234,7 +233,7 @@ func (a *Allocator) checkFreed(k *block) {
 	}
 }
 
-// report fails the test for what happened to k, once.
+// report fails the test for damage to k, once.
 func (a *Allocator) report(k *block, what string) {
 	if !k.broken {
 		k.broken = true
@@ -243,7 +242,7 @@ func (a *Allocator) report(k *block, what string) {
 	}
 }
 
-// finish checks all blocks when the test has ended.
+// finish checks all blocks when the test ends.
 func (a *Allocator) finish() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -268,18 +267,18 @@ func (a *Allocator) finish() {
 	}
 }
 
-// A stack is the program counters of the calls that led somewhere.
+// A stack is the program counters of a call stack.
 type stack []uintptr
 
-// callers returns the stack of whoever called the Allocator's method, which
-// is two calls above callers.
+// callers returns the stack of the caller of the Allocator's method, which is two
+// calls above callers.
 func callers() stack {
 	pcs := make([]uintptr, 32)
 	return pcs[:runtime.Callers(4, pcs)]
 }
 
-// after words the stack behind a heading, one call a line, without the testing
-// package's own; nothing if the stack is empty.
+// after returns the heading and the stack, one call a line, without the testing
+// package's calls. It returns "" if the stack is empty.
 func (s stack) after(heading string) string {
 	if len(s) == 0 {
 		return ""

@@ -14,14 +14,14 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Options says what [TestAllocator] may expect beyond the contract of
+// Options says what [TestAllocator] expects beyond the contract of
 // [freehold.Allocator]; nil means nothing.
 type Options struct {
-	// MaxSize is the largest block, in bytes, that must be had. Larger ones may
-	// be refused as out of memory. 0 means 3 MiB.
+	// MaxSize is the largest block, in bytes, that the allocator must provide. It
+	// may refuse larger ones as out of memory. 0 means 3 MiB.
 	MaxSize int
 
-	// MaxAlign is the same for alignments. 0 means 4096.
+	// MaxAlign is the largest alignment that it must provide. 0 means 4096.
 	MaxAlign int
 
 	// Concurrent says that the allocator is safe for concurrent use, and adds
@@ -29,7 +29,7 @@ type Options struct {
 	Concurrent bool
 
 	// Detects says which mistakes the allocator always detects, and adds tests
-	// that it panics at them and is unharmed.
+	// that it panics at each and stays intact.
 	Detects Mistake
 }
 
@@ -40,21 +40,21 @@ const (
 	DoubleFree   Mistake = 1 << iota // of a block that has just been freed
 	ForeignFree                      // of Go memory
 	InteriorFree                     // of a slice that begins inside a block
-	ShortFree                        // of a slice that begins a block but is shorter
+	ShortFree                        // of a slice shorter than its block
 
 	AnyMistake = DoubleFree | ForeignFree | InteriorFree | ShortFree
 )
 
-// TestAllocator checks that the allocators which new returns do what
-// [freehold.Allocator] says, in subtests with one of them each. new may use
-// t.Cleanup to close it or to look at it once all of its blocks are freed. If it
-// is a [freehold.Owner], Owns is checked too, unless it owns none of its blocks,
-// as a wrapper around an allocator that is no Owner.
+// TestAllocator checks the contract of [freehold.Allocator] in subtests. Each
+// subtest calls new for an allocator of its own. new may use t.Cleanup to close or
+// inspect the allocator after all of its blocks are freed. If it is a
+// [freehold.Owner], TestAllocator checks Owns too, unless Owns is false for its
+// own blocks, as in a wrapper around an allocator that is not an Owner.
 //
-// Live memory stays below 80 MiB for each goroutine, of which there are four if
-// the allocator is Concurrent. An arena, which keeps what is freed, needs up to
-// 512 MiB in a subtest. All of it takes a second or, with -race, ten. With -short
-// the random programs are fewer.
+// Live memory stays below 80 MiB per goroutine, and there are four goroutines if
+// Options.Concurrent is set. An arena keeps freed memory and needs up to 512 MiB
+// in a subtest. TestAllocator takes a second or, with -race, ten. With -short it
+// runs fewer random programs.
 func TestAllocator(t *testing.T, new func(t *testing.T) freehold.Allocator, o *Options) {
 	opts := Options{}
 	if o != nil {
@@ -92,7 +92,7 @@ var conformance = []struct {
 	{"HandOver", checkHandOver},
 }
 
-// sizes are block sizes at which allocators change their ways.
+// sizes are block sizes at which allocators change their behaviour.
 var sizes = []struct {
 	size int
 	why  string
@@ -127,11 +127,12 @@ var sizes = []struct {
 	{5 << 20, "several huge pages"},
 }
 
-// large is a size above which a test holds few blocks, and tries few pairs of
-// sizes: each block has its own pages, and filling them takes the time.
+// large is the size above which a test holds few blocks and tries few pairs of
+// sizes: each block has its own pages, which are slow to fill.
 const large = 64 << 10
 
-// some is how many blocks of a size a test holds: n, or two if they are large.
+// some returns the number of blocks of a size that a test holds: n, or two if they
+// are large.
 func some(n, size int) int {
 	if size > large {
 		return 2
@@ -139,8 +140,8 @@ func some(n, size int) int {
 	return n
 }
 
-// must allocates a block that must be had by the options, or may be refused: then
-// it returns nil. It checks the block.
+// must allocates a block and checks it. It returns nil if the allocator refuses a
+// block that the options let it refuse.
 func must(t testing.TB, a freehold.Allocator, o Options, size, align int) []byte {
 	t.Helper()
 	b, err := a.Alloc(size, align)
@@ -156,7 +157,7 @@ func must(t testing.TB, a freehold.Allocator, o Options, size, align int) []byte
 	return b
 }
 
-// A shelf is a row of live blocks with a pattern each.
+// A shelf is a list of live blocks, each with a pattern.
 type shelf struct {
 	t      testing.TB
 	a      freehold.Allocator
@@ -170,8 +171,7 @@ func (s *shelf) add(b []byte) {
 	s.blocks = append(s.blocks, h)
 }
 
-// checkEdges verifies both ends of every pattern. A block that was damaged
-// between them is found by clear, for the damage stays.
+// checkEdges verifies both ends of every pattern. clear finds damage between them.
 func (s *shelf) checkEdges(when string) {
 	s.t.Helper()
 	for _, h := range s.blocks {
@@ -208,7 +208,7 @@ func (s *shelf) clear(when string) {
 // checkSizes: blocks have the size asked for and never overlap.
 func checkSizes(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
-	for range 2 { // the second time the memory has been used before
+	for range 2 { // the second round reuses memory
 		for _, c := range sizes {
 			for range some(4, c.size) {
 				if b := must(t, a, o, c.size, 1); b != nil {
@@ -221,7 +221,7 @@ func checkSizes(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// checkAlignments: a block lies at a multiple of any power of two.
+// checkAlignments: blocks are at multiples of any power of two.
 func checkAlignments(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	aligns := []struct {
@@ -247,7 +247,7 @@ func checkAlignments(t testing.TB, a freehold.Allocator, o Options) {
 	s.clear("at the end")
 }
 
-// checkZeroed: Zeroed is zero, also where memory was used before.
+// checkZeroed: Zeroed returns zeros, in reused memory too.
 func checkZeroed(t testing.TB, a freehold.Allocator, o Options) {
 	for _, c := range sizes {
 		if c.size > o.MaxSize {
@@ -284,8 +284,8 @@ func checkZeroed(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// checkAppend: append to a block copies it to the Go heap and leaves what lies
-// behind it alone.
+// checkAppend: append to a block copies it to the Go heap and leaves the memory
+// behind it unchanged.
 func checkAppend(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	for _, size := range []int{1, 8, 16, 24, 100, 4096} {
@@ -302,8 +302,8 @@ func checkAppend(t testing.TB, a freehold.Allocator, o Options) {
 	s.clear("after append to each block")
 }
 
-// checkResize: contents survive, neighbours are left alone, and a Resize that
-// reports false has changed nothing.
+// checkResize: contents survive, neighbours are unchanged, and a Resize that
+// reports false changes nothing.
 func checkResize(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	for _, align := range []int{1, 16, 4096} {
@@ -316,8 +316,8 @@ func checkResize(t testing.TB, a freehold.Allocator, o Options) {
 				if larger > o.MaxSize {
 					continue
 				}
-				// For large sizes one alignment will do, and few of the small ones as
-				// the other size.
+				// For large sizes, one alignment and a few small other sizes are
+				// enough.
 				if larger > large && (align != 16 || smaller > 1 && smaller < 4096) {
 					continue
 				}
@@ -343,7 +343,7 @@ func checkResize(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// checkEmpty: size 0 is valid everywhere, and Free takes nothing for an answer.
+// checkEmpty: size 0 is valid everywhere, and Free accepts nil and empty blocks.
 func checkEmpty(t testing.TB, a freehold.Allocator, o Options) {
 	for range 100 {
 		for _, call := range []func(size, align int) ([]byte, error){a.Alloc, a.Zeroed} {
@@ -378,7 +378,7 @@ func checkEmpty(t testing.TB, a freehold.Allocator, o Options) {
 	a.Free(b)
 }
 
-// checkArguments: a caller's mistake is a panic that says so and does no harm.
+// checkArguments: wrong arguments panic with a message and do no harm.
 func checkArguments(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	for range 8 {
@@ -428,7 +428,7 @@ func mustPanic(t testing.TB, name string, call func()) {
 	call()
 }
 
-// checkOutOfMemory: sizes that no machine has are errors and change nothing.
+// checkOutOfMemory: impossible sizes are errors and change nothing.
 func checkOutOfMemory(t testing.TB, a freehold.Allocator, o Options) {
 	s := &shelf{t: t, a: a}
 	for range 8 {
@@ -529,7 +529,7 @@ func checkOwner(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// checkMistakes: a Free that the allocator says it detects panics and does no harm.
+// checkMistakes: a mistake in Options.Detects panics and does no harm.
 func checkMistakes(t testing.TB, a freehold.Allocator, o Options) {
 	if o.Detects == 0 {
 		t.Skip("detects no mistakes")
@@ -566,7 +566,7 @@ func checkMistakes(t testing.TB, a freehold.Allocator, o Options) {
 			d := must(t, a, o, c.size, 1)
 			a.Free(d)
 			mustPanic(t, fmt.Sprintf("a second Free of a block of %d bytes", c.size), func() { a.Free(d) })
-			// Had it been taken back twice, it would be handed out twice.
+			// If it had been freed twice, it would be allocated twice.
 			for range 3 {
 				s.add(must(t, a, o, c.size, 1))
 			}
@@ -584,7 +584,7 @@ func randomProgram(r *rand.Rand, instructions int) []byte {
 	return prog
 }
 
-// checkPrograms: random programs give right answers.
+// checkPrograms: random programs give correct results.
 func checkPrograms(t testing.TB, a freehold.Allocator, o Options) {
 	programs := 8
 	if testing.Short() {
@@ -596,7 +596,7 @@ func checkPrograms(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// checkConcurrent: the same in several goroutines at once.
+// checkConcurrent: random programs in several goroutines at once.
 func checkConcurrent(t testing.TB, a freehold.Allocator, o Options) {
 	if !o.Concurrent {
 		t.Skip("not for concurrent use")
@@ -617,8 +617,8 @@ func checkConcurrent(t testing.TB, a freehold.Allocator, o Options) {
 	wg.Wait()
 }
 
-// checkHandOver: a block may be freed by another goroutine than the one that
-// allocated it, and reused by a third.
+// checkHandOver: a goroutine may free blocks of another, and a third may reuse
+// them.
 func checkHandOver(t testing.TB, a freehold.Allocator, o Options) {
 	if !o.Concurrent {
 		t.Skip("not for concurrent use")

@@ -10,22 +10,22 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// FailAfter returns an allocator that passes calls on to a until n allocations
-// have succeeded; from then on each one fails with an error that matches
-// [freehold.ErrOutOfMemory]. An allocation is an Alloc or Zeroed, or a Resize that
-// grows a block, which reports false instead. Empty blocks, Free and a Resize
-// that shrinks are always passed on.
+// FailAfter returns an allocator that calls a until n allocations have succeeded.
+// Later allocations fail with an error that matches [freehold.ErrOutOfMemory]. An
+// allocation is an Alloc, a Zeroed, or a Resize that grows a block; the latter
+// fails by reporting false. Empty blocks, Free and a Resize that shrinks always
+// go to a.
 //
-// With n = 0, 1, 2, … until the operation under test succeeds, every allocation
-// in it fails once, and all later ones with it. It is safe for concurrent use if
-// a is. A negative n is a panic.
+// Run the operation under test with n = 0, 1, 2, … until it succeeds: then each of
+// its allocations has failed once, along with all later ones. The allocator is
+// safe for concurrent use if a is. A negative n panics.
 func FailAfter(a freehold.Allocator, n int) freehold.Allocator {
 	return newFailing("FailAfter", a, n, false)
 }
 
-// FailOnce is like FailAfter, but after one Alloc or Zeroed has failed the others
-// succeed again: what the operation under test does about the failure works. A
-// Resize that reports false is not that failure, since a copy is to follow it.
+// FailOnce is like FailAfter, but only one Alloc or Zeroed fails, so the cleanup or
+// retry of the operation under test can allocate. A Resize that reports false does
+// not count as the failure, since a copy follows it.
 func FailOnce(a freehold.Allocator, n int) freehold.Allocator {
 	return newFailing("FailOnce", a, n, true)
 }
@@ -94,7 +94,7 @@ func (f *failing) Resize(b []byte, size int) (r []byte, ok bool) {
 // Free implements [freehold.Allocator].
 func (f *failing) Free(b []byte) { f.next.Free(b) }
 
-// take counts one allocation, unless n have succeeded.
+// take counts an allocation and reports whether it may succeed.
 func (f *failing) take() bool {
 	for {
 		left := f.left.Load()

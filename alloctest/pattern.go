@@ -1,4 +1,4 @@
-// Patterns: what the tests write into blocks to see whether others do too.
+// Patterns: bytes that the tests write into blocks to detect foreign writes.
 
 package alloctest
 
@@ -9,12 +9,12 @@ import (
 	"sync/atomic"
 )
 
-// A pattern is the endless repetition of noise from some place on. Two of them
-// agree on a stretch of bytes by chance only.
+// A pattern is an index into noise, repeated endlessly. Two patterns agree on a run
+// of bytes by chance only.
 type pattern int
 
-// noise has a prime length, so no block size, alignment or stride is in step
-// with it. It is the same in each run.
+// noise has a prime length, so no block size, alignment or stride divides it. It is
+// the same in each run.
 var noise = func() []byte {
 	b := make([]byte, 65521)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -24,12 +24,12 @@ var noise = func() []byte {
 	return b
 }()
 
-var patterns atomic.Uint32 // handed out so far
+var patterns atomic.Uint32 // number of patterns so far
 
-// newPattern returns a pattern that no recent one is equal to, in any goroutine.
+// newPattern returns a pattern that differs from all recent ones, in any goroutine.
 func newPattern() pattern { return pattern(patterns.Add(1) * 7919 % uint32(len(noise))) }
 
-// fill writes the pattern's beginning to b.
+// fill writes the start of the pattern to b.
 func (p pattern) fill(b []byte) {
 	from := noise[p:]
 	for len(b) > 0 {
@@ -39,7 +39,7 @@ func (p pattern) fill(b []byte) {
 }
 
 // damage returns the index of the first byte of b, at or after index from, that
-// is not the pattern's, or -1. Index 0 of b is where the pattern begins.
+// differs from the pattern, or -1. The pattern begins at index 0 of b.
 func (p pattern) damage(b []byte, from int) int {
 	at := (int(p) + from) % len(noise)
 	for i := from; i < len(b); {
@@ -54,7 +54,7 @@ func (p pattern) damage(b []byte, from int) int {
 	return -1
 }
 
-// damagedEdge looks like damage at the first and last 64 bytes only.
+// damagedEdge is damage for the first and last 64 bytes only.
 func (p pattern) damagedEdge(b []byte) int {
 	if i := p.damage(b[:min(64, len(b))], 0); i >= 0 {
 		return i

@@ -1,6 +1,6 @@
 // Programs: bytes as a sequence of calls, checked against a model.
 //
-// The fuzzer, its corpus and the random tests share this one interpreter.
+// The fuzzer, its corpus and the random tests share this interpreter.
 
 package alloctest
 
@@ -12,21 +12,21 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Run reads prog as a program of calls on a and fails t at the first wrong
-// answer. Each instruction is four bytes, and a rest is ignored:
+// Run interprets prog as a program of calls on a and fails t at the first wrong
+// result. Each instruction is four bytes; an incomplete one at the end is ignored:
 //
 //	byte 0, low half   the call: Alloc, Zeroed, Resize, Realloc or Free
 //	byte 0, high half  the alignment, 1 to 4096
 //	byte 1             which of the live blocks
-//	bytes 2 and 3      the size: 0 to 128 B, to 40 KiB or to 3 MiB
+//	bytes 2 and 3      the size: up to 128 B, 40 KiB or 3 MiB
 //
-// Every live block holds a pattern of its own. After each call the edges of all
-// blocks are checked, and all of a block before it is resized, freed or left. No
-// more than 256 blocks and 64 MiB are live; at the end all are freed. Errors
-// that match ErrOutOfMemory are right answers.
+// Each live block holds its own pattern. Run checks the edges of all blocks after
+// each call, and all of a block before it is resized or freed. At most 256 blocks
+// and 64 MiB are live. At the end all are freed. Errors that match
+// [freehold.ErrOutOfMemory] are correct results.
 //
-// Several goroutines may Run programs on one allocator that is safe for
-// concurrent use: Run only calls t.Errorf and t.Helper.
+// Several goroutines may Run programs on one allocator if that is safe for
+// concurrent use: Run calls only t.Errorf and t.Helper.
 func Run(t testing.TB, a freehold.Allocator, prog []byte) {
 	t.Helper()
 	m := model{a: a}
@@ -48,24 +48,24 @@ const (
 	maxLiveBytes     = 64 << 20
 )
 
-// A model is what is known of an allocator from the calls so far.
+// A model is the expected state of an allocator after the calls so far.
 type model struct {
 	a     freehold.Allocator
 	live  []held
 	bytes int // in live
 	calls int
-	fault string // the first wrong answer
+	fault string // the first wrong result
 }
 
-// A held block and what must be true of it.
+// A held block, with its alignment and pattern.
 type held struct {
 	b     []byte
 	align int
 	p     pattern
 }
 
-// sizeFrom spreads 16 bits over the sizes that allocators treat differently:
-// half of them tiny, three in eight in the classes, and one in eight large.
+// sizeFrom maps 16 bits to sizes that allocators treat differently: half are tiny,
+// three eighths in the size classes, and one eighth large.
 func sizeFrom(bits int) int {
 	v := bits >> 3 // up to 8191
 	switch bits & 7 {
@@ -78,7 +78,7 @@ func sizeFrom(bits int) int {
 	}
 }
 
-// step carries out one instruction.
+// step executes one instruction.
 func (m *model) step(op byte, which, sizeBits int) {
 	size, align := sizeFrom(sizeBits), 1<<(op>>4%13)
 	if len(m.live) == 0 {
@@ -155,7 +155,7 @@ func (m *model) realloc(i, size int) {
 	m.replace(i, r, size, "Realloc")
 }
 
-// replace puts r, the live block i under its new size, in its place.
+// replace replaces live block i with r, its new block after call.
 func (m *model) replace(i int, r []byte, size int, call string) {
 	h := m.live[i]
 	oldSize := len(h.b)
@@ -165,8 +165,8 @@ func (m *model) replace(i int, r []byte, size int, call string) {
 	m.hold(h, size, "%s of %d bytes to %d", call, oldSize, size)
 }
 
-// hold checks a block that a call has just returned and keeps it under a new
-// pattern. An empty one is freed at once; nothing must come of it.
+// hold checks a block that a call returned, fills it with a new pattern and adds it
+// to the live ones. It frees an empty block at once, which must be a no-op.
 func (m *model) hold(h held, size int, call string, args ...any) {
 	if fault := blockFault(h.b, size, h.align); fault != "" {
 		m.fail(call+": "+fault, args...)
@@ -188,7 +188,7 @@ func (m *model) hold(h held, size int, call string, args ...any) {
 	m.bytes += size
 }
 
-// forget takes live block i from the model.
+// forget removes live block i from the model.
 func (m *model) forget(i int) {
 	last := len(m.live) - 1
 	m.bytes -= len(m.live[i].b)
@@ -196,7 +196,7 @@ func (m *model) forget(i int) {
 	m.live = m.live[:last]
 }
 
-// refused checks the answer of a call that failed.
+// refused checks the result of a failed call.
 func (m *model) refused(b []byte, err error, call string, args ...any) {
 	if !errors.Is(err, freehold.ErrOutOfMemory) {
 		m.fail(call+": the error %q does not match ErrOutOfMemory", append(args, err)...)
@@ -212,8 +212,8 @@ func (m *model) intact(h held, n int, when string) {
 	}
 }
 
-// checkEdges checks both ends of each live block: who writes past a neighbour's
-// end shows here, close to the call that did it.
+// checkEdges checks both ends of each live block. It finds a write past the end of
+// a neighbour soon after the call that made it.
 func (m *model) checkEdges() {
 	for _, h := range m.live {
 		if i := h.p.damagedEdge(h.b); i >= 0 {
@@ -222,15 +222,15 @@ func (m *model) checkEdges() {
 	}
 }
 
-// fail notes the first wrong answer; what follows from it is not of interest.
+// fail records the first wrong result and ignores later ones.
 func (m *model) fail(format string, args ...any) {
 	if m.fault == "" {
 		m.fault = fmt.Sprintf(format, args...)
 	}
 }
 
-// blockFault says what is wrong with b as a block of the given size and
-// alignment, or "".
+// blockFault returns the fault of b as a block of the given size and alignment, or
+// "".
 func blockFault(b []byte, size, align int) string {
 	switch {
 	case b == nil:
