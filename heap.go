@@ -23,11 +23,11 @@ type HeapOptions struct {
 	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds
 	// from the operating system, its own bookkeeping included: Stats.Committed
 	// never exceeds it. 0 means no limit; a negative value panics. Before it
-	// refuses a block, the heap returns all memory without a live block. To
-	// reclaim no more than a 32nd of the limit, it does so once in 10 ms only, so
-	// refusals to a caller that then frees, such as a cache, stay cheap. Each
-	// block size in use takes a span of about 32 KiB: the smallest useful limit is
-	// about 1 MiB, and several MiB for mixed sizes.
+	// refuses a block, the heap reclaims all memory without a live block. For less
+	// than a 32nd of the limit it does so at most once in 10 ms, so refusals to a
+	// caller that then frees, such as a cache, stay cheap. Each block size in use
+	// takes a span of about 32 KiB: the smallest useful limit is about 1 MiB, and
+	// several MiB for mixed sizes.
 	//
 	// Mixed sizes fragment memory, so a cache that evicts until a value fits may
 	// evict far more than its size. Limit the evictions, or use a heap or a pool

@@ -1,5 +1,4 @@
-// Package arg checks the arguments of exported calls, and words the panics for
-// those that are wrong:
+// Package arg checks the arguments of exported calls. Its panics read:
 //
 //	freehold: NewLimit: maxBytes -1, want 0 or more
 //
@@ -37,8 +36,8 @@ func NotNil(call, name string, v any) {
 	}
 }
 
-// Panicf panics in the form of this package, for whatever else may be wrong with
-// a call. It is not inlined, so that the checks are.
+// Panicf panics in the same form, for any other misuse. It is not inlined, which
+// keeps the checks small enough to be.
 //
 //go:noinline
 func Panicf(call, format string, args ...any) {
