@@ -1,38 +1,39 @@
-// Advice: what the system may be told about memory that is in use.
+// Advice: hints to the system about memory in use.
 
 package vm
 
 import "fmt"
 
-// An Advice is what Advise tells the system about a range.
+// An Advice is a hint about the use of a range.
 type Advice int
 
 const (
-	Normal     Advice = iota // take back Sequential and Random
-	Sequential               // will be read once, in order: read far ahead
-	Random                   // will be read in no order: do not read ahead
-	WillNeed                 // will be used soon: start reading it in
-	DontNeed                 // not needed: the contents may be dropped, or not
-	Populate                 // fault every page in now; an error instead of SIGBUS on a full disk
+	Normal     Advice = iota // undoes Sequential and Random
+	Sequential               // read once, in order: read far ahead
+	Random                   // read in random order: do not read ahead
+	WillNeed                 // used soon: start reading it in
+	DontNeed                 // not needed: the system may drop the contents
+	Populate                 // fault in every page now: an error instead of SIGBUS on a full disk
 
-	HugePages   // back it by huge pages where they are aligned
-	NoHugePages // never by huge pages
-	Collapse    // make huge pages of it now
+	HugePages   // use huge pages where the range covers aligned ones
+	NoHugePages // never use huge pages
+	Collapse    // turn the range into huge pages now
 
-	NoDump // leave it out of core dumps
-	Dump   // take it in again
-	NoFork // a forked child does not get it
-	Fork   // a forked child gets it again
+	NoDump // exclude from core dumps
+	Dump   // undo NoDump
+	NoFork // do not pass to a forked child
+	Fork   // undo NoFork
 
 	Guard   // drop the contents; any access faults until Unguard, even after Decommit
-	Unguard // take Guard back; the range reads zero
+	Unguard // undo Guard; the range reads zero
 
 	numAdvices = int(iota)
 )
 
 // Advise tells the system how a range is used. Only Populate, Guard and Unguard
-// are promises; the rest may have no effect. Where there is no such advice, or
-// it would change Go's own heap ([GoBacked]), the error matches [ErrUnsupported].
+// are guaranteed to have an effect. If the system does not support the advice, or
+// if it would change Go's own heap ([GoBacked]), the error matches
+// [ErrUnsupported].
 func Advise(addr, size uintptr, a Advice) error {
 	check(OpAdvise, addr, size)
 	if a < 0 || int(a) >= numAdvices {

@@ -1,4 +1,4 @@
-// macOS and the BSDs have the five advices of POSIX.
+// macOS and the BSDs support the five advices of POSIX.
 
 //go:build darwin || freebsd || netbsd || openbsd || dragonfly
 

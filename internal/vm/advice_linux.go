@@ -1,4 +1,4 @@
-// Linux has a madvise for each advice, the guards since 6.13.
+// Linux supports every advice by madvise, the guards since 6.13.
 
 package vm
 

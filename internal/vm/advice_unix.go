@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// none stands in advices for what the system has no advice for.
+// none marks an unsupported advice in advices.
 const none = -1
 
 func advise(addr, size uintptr, a Advice) error {
@@ -19,7 +19,7 @@ func advise(addr, size uintptr, a Advice) error {
 		return ErrUnsupported
 	}
 	err := unix.Madvise(bytesAt(addr, size), advice)
-	if err == unix.EINVAL { // The range is sound, so the kernel does not know it, or not for such a range.
+	if err == unix.EINVAL { // The range is valid, so the kernel does not support the advice there.
 		return fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
 	return err

@@ -2,8 +2,8 @@
 //
 //	fresh address --MapFile--> mapped --UnmapFile--> free --MapFile--> mapped
 //
-// An address range that held a file is kept, without access, for later files;
-// ranges.go holds the free ones.
+// Address ranges of unmapped files are kept, without access, for later files. See
+// ranges.go.
 
 package vm
 
@@ -14,14 +14,14 @@ import (
 	"os"
 )
 
-// MapFile maps size bytes of f from offset as shared memory: what is written
-// there reaches the file, now or at Sync, and f may be closed. Size need not
-// be whole pages; past it, up to the page's end, nothing is kept.
+// MapFile maps size bytes of f from offset as shared memory. Writes reach the file
+// at Sync at the latest. f may be closed. Size need not be whole pages: bytes past
+// it, up to the end of the page, are not kept.
 //
-// A file that is too short is an io.ErrUnexpectedEOF, a system without mapped
-// files an [ErrUnsupported]. A file that gets truncated while it is mapped
-// faults (SIGBUS), and so does a write for which the disk has no room: allocate
-// a file's blocks before.
+// The error is io.ErrUnexpectedEOF if the file is too short, and matches
+// [ErrUnsupported] on systems without mapped files. Access past the end of a file
+// that was truncated later faults (SIGBUS). So does a write if the disk is full:
+// allocate the file's blocks before.
 //
 // Precondition: offset is a multiple of OffsetBytes, size > 0.
 func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintptr, err error) {
@@ -49,17 +49,16 @@ func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintpt
 	return addr, err
 }
 
-// UnmapFile takes back exactly a range that MapFile returned, of the size it
-// was asked for. The addresses may be used again by a later MapFile, by nobody
-// else. Dirty pages still reach the file.
+// UnmapFile unmaps exactly a range that MapFile returned, of the size passed to it.
+// Only a later MapFile may reuse the addresses. Dirty pages still reach the file.
 func UnmapFile(addr, size uintptr) error {
 	size = roundUp(size, pageBytes)
 	check(OpUnmapFile, addr, size)
 	return do(OpUnmapFile, addr, size, unmapFile)
 }
 
-// Sync writes a mapped range's dirty pages to the file and waits for it. On
-// Windows and macOS f.Sync must follow for them to survive a power loss.
+// Sync writes a mapped range's dirty pages to the file and waits. On Windows and
+// macOS, call f.Sync afterwards for them to survive a power loss.
 //
 // Precondition: addr is a multiple of PageBytes; size is rounded up to pages.
 func Sync(addr, size uintptr) error {

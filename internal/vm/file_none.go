@@ -1,4 +1,4 @@
-// Systems whose memory is Go's and whose files cannot be mapped.
+// Systems without mmap: memory is Go's own and files cannot be mapped.
 
 //go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
 
@@ -6,7 +6,7 @@ package vm
 
 import "errors"
 
-// OffsetBytes is what the offset of a mapped file must be a multiple of.
+// OffsetBytes is the alignment of offsets in MapFile.
 func OffsetBytes() uintptr { return pageBytes }
 
 func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (uintptr, error) {

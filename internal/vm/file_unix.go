@@ -6,11 +6,11 @@ package vm
 
 import "golang.org/x/sys/unix"
 
-// OffsetBytes is what the offset of a mapped file must be a multiple of.
+// OffsetBytes is the alignment of offsets in MapFile.
 func OffsetBytes() uintptr { return pageBytes }
 
-// fileRanges holds the addresses of files that were unmapped. One mapping may
-// be put over several old ones, so neighbours are joined.
+// fileRanges holds the addresses of unmapped files. A mapping may replace several
+// old ones, so neighbours are joined.
 var fileRanges rangeList
 
 const rangesJoin = true

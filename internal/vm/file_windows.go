@@ -4,11 +4,11 @@ package vm
 
 import "golang.org/x/sys/windows"
 
-// OffsetBytes is what the offset of a mapped file must be a multiple of.
+// OffsetBytes is the alignment of offsets in MapFile.
 func OffsetBytes() uintptr { return granuleBytes }
 
-// fileRanges holds the addresses of views that were unmapped, each a reservation
-// of its own: those can only be released whole, so neighbours stay apart.
+// fileRanges holds the addresses of unmapped views. Each is a separate reservation,
+// which can only be released whole, so neighbours are not joined.
 var fileRanges rangeList
 
 const rangesJoin = false
@@ -22,7 +22,7 @@ func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (addr uintpt
 	if err != nil {
 		return 0, err
 	}
-	defer windows.CloseHandle(section) // the view keeps it
+	defer windows.CloseHandle(section) // the view keeps it alive
 
 	high, low := uint32(offset>>32), uint32(offset)
 	used := roundUp(size, granuleBytes)
@@ -33,8 +33,8 @@ func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (addr uintpt
 	if err := windows.VirtualFree(r.addr, 0, windows.MEM_RELEASE); err != nil {
 		return 0, err
 	}
-	// From here to the end of the function somebody else may take the range;
-	// then it is gone, and the view goes elsewhere.
+	// Until the view is mapped, others may take the range. It is then lost, and the
+	// view is mapped elsewhere.
 	addr, _, err = mapViewOfFileEx.Call(uintptr(section), uintptr(access), uintptr(high), uintptr(low), size, r.addr)
 	if addr == 0 {
 		keepRange(r)
@@ -46,8 +46,8 @@ func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (addr uintpt
 	return addr, nil
 }
 
-// unmapFile reserves the range again at once. Windows has no atomic way that all
-// its versions know: somebody else may get the range in between, and keeps it.
+// unmapFile reserves the range again at once. Not every version of Windows can do
+// that atomically: others may take the range in between, and it is then lost.
 func unmapFile(addr, size uintptr) error {
 	if err := windows.UnmapViewOfFile(addr); err != nil {
 		return err
@@ -56,7 +56,7 @@ func unmapFile(addr, size uintptr) error {
 	return nil
 }
 
-// keepRange reserves a range that nothing is mapped at, for a later file.
+// keepRange reserves an unmapped range for a later file.
 func keepRange(r addressRange) {
 	if _, err := windows.VirtualAlloc(r.addr, r.size, windows.MEM_RESERVE, windows.PAGE_NOACCESS); err == nil {
 		fileRanges.put(r)

@@ -2,6 +2,6 @@
 
 package vm
 
-// addressesLeft returns how many more bytes of addresses the process may take: here
-// only the system knows.
+// addressesLeft returns how many more bytes of addresses the process may reserve.
+// It is unknown here.
 func addressesLeft() uintptr { return ^uintptr(0) }

@@ -4,7 +4,7 @@
 
 package vm
 
-// maxReserve is the largest reservation worth asking for first.
+// maxReserve is the largest reservation to try first.
 const maxReserve uintptr = 64 << 20
 
 // The limits of one reservation and of all of them.

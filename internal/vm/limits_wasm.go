@@ -2,7 +2,7 @@
 
 package vm
 
-// maxReserve is the largest reservation worth asking for first.
+// maxReserve is the largest reservation to try first.
 const maxReserve uintptr = 16 << 20
 
 // The limits of one reservation and of all of them.
@@ -11,6 +11,6 @@ const (
 	maxBackingBytes = 2 << 30
 )
 
-// systemPageBytes is the unit that memory is handed out in. Wasm's own pages,
-// of 64 KiB, are what the whole program grows by.
+// systemPageBytes is the unit of allocation. Wasm's own pages, of 64 KiB, are the
+// unit that the program's memory grows by.
 func systemPageBytes() uintptr { return 4 << 10 }

@@ -1,5 +1,4 @@
-// macOS and the BSDs overcommit address space without being asked, and have no
-// names for mappings.
+// macOS and the BSDs overcommit address space by default, and do not name mappings.
 
 //go:build darwin || freebsd || netbsd || openbsd || dragonfly
 

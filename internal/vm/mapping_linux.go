@@ -1,5 +1,4 @@
-// What mappings have on Linux alone: address space that no limit counts as
-// memory, and names.
+// Mappings on Linux: no reserve for address space, and names.
 
 package vm
 

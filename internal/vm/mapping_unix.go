@@ -1,4 +1,4 @@
-// Mappings: what anonymous memory and mapped files share on every Unix.
+// Mappings: code for anonymous memory and mapped files on every Unix.
 
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anonymous is how address space is mapped: private, and without memory or
-// swap set aside for it.
+// anonymous are the flags for address space: private, without memory or swap
+// reserved for it.
 const anonymous = unix.MAP_ANON | unix.MAP_PRIVATE | noReserve
 
-// overlay puts a fresh anonymous mapping over a range of ours.
+// overlay replaces one of our ranges with a fresh anonymous mapping.
 func overlay(addr, size uintptr, prot int) error {
 	_, err := unix.MmapPtr(-1, 0, Pointer(addr), size, prot, anonymous|unix.MAP_FIXED)
 	if err != nil {
@@ -23,15 +23,15 @@ func overlay(addr, size uintptr, prot int) error {
 	return err
 }
 
-// plug closes the hole that a failed MAP_FIXED or mremap may leave: some
-// kernels take the old mapping away before they know that the new one works.
+// plug closes the hole that a failed MAP_FIXED or mremap may leave: some kernels
+// unmap the old range before the new mapping succeeds.
 func plug(addr, size uintptr, prot int) {
 	p, err := unix.MmapPtr(-1, 0, Pointer(addr), size, unix.PROT_NONE, anonymous)
 	switch {
 	case err != nil:
 		// Nothing more to try: the caller reports its own error.
 	case uintptr(p) != addr:
-		// Our range was there all along, so the system chose another place.
+		// There was no hole, so the system chose another address.
 		_ = unix.MunmapPtr(p, size)
 	case prot != unix.PROT_NONE:
 		_ = unix.Mprotect(bytesAt(addr, size), prot)

@@ -1,4 +1,4 @@
-// What anonymous memory and mapped files share on Windows.
+// Mappings: code for anonymous memory and mapped files on Windows.
 
 package vm
 
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// granuleBytes is what the address of every reservation is a multiple of.
+// granuleBytes is the alignment of reservations.
 const granuleBytes = 64 << 10
 
 var (

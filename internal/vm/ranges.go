@@ -1,4 +1,4 @@
-// Ranges: the addresses of unmapped files, kept for the next ones.
+// Ranges: the addresses of unmapped files, for reuse.
 
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows
 
@@ -15,7 +15,7 @@ type addressRange struct{ addr, size uintptr }
 // A rangeList holds free address ranges, reserved and without access.
 type rangeList struct {
 	mu   sync.Mutex
-	free []addressRange // guarded by mu; apart from each other, sorted by address
+	free []addressRange // guarded by mu; disjoint, sorted by address
 }
 
 // take removes and returns the smallest range of at least size bytes.
@@ -36,7 +36,7 @@ func (l *rangeList) take(size uintptr) (r addressRange, ok bool) {
 	return r, true
 }
 
-// put adds r, joined with its neighbours where the system allows it.
+// put adds r and joins it with its neighbours where the system allows that.
 func (l *rangeList) put(r addressRange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TellsResident reports that Resident works, but for a sandbox that refuses it.
+// TellsResident reports that Resident works, unless a sandbox forbids it.
 const TellsResident = true
 
 func resident(addr, size uintptr, pages []byte) error {

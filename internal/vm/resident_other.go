@@ -2,7 +2,7 @@
 
 package vm
 
-// TellsResident reports that Resident works, but for a sandbox that refuses it.
+// TellsResident reports that Resident works, unless a sandbox forbids it.
 const TellsResident = false
 
 func resident(addr, size uintptr, pages []byte) error { return ErrUnsupported }

@@ -1,5 +1,5 @@
-// The seam: every call on the system passes here first, so that tests can make
-// the Nth of them fail. (Injection by strace kills the Go runtime instead.)
+// Fault injection: every system call passes here first, so that tests can make the
+// Nth one fail. (Injection by strace kills the Go runtime instead.)
 
 package vm
 
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// An Op is a kind of call on the system.
+// An Op is a kind of system call.
 type Op uint8
 
 const (
@@ -36,16 +36,16 @@ func (op Op) String() string { return opNames[op] }
 
 var fault atomic.Pointer[func(Op) error]
 
-// SetFault has f asked before every call, from any goroutine. An error of f's
-// is returned as if the system had said it, and the system is not called.
-// Restore puts back what was installed before. For tests.
+// SetFault installs f, which is called before every system call, from any
+// goroutine. If f returns an error, it replaces the system call and its result.
+// Restore reinstalls the previous function. For tests.
 func SetFault(f func(op Op) error) (restore func()) {
 	before := fault.Swap(&f)
 	return func() { fault.Store(before) }
 }
 
-// FailNth returns a function for [SetFault] that fails the nth call, n = 1
-// being the first: that one alone if once, else from there on.
+// FailNth returns a function for [SetFault] that fails the nth call, counted from
+// 1, and unless once is set all later ones.
 func FailNth(n int, once bool, err error) func(op Op) error {
 	var calls atomic.Int64
 	return func(Op) error {
@@ -57,7 +57,7 @@ func FailNth(n int, once bool, err error) func(op Op) error {
 	}
 }
 
-// enter is the way into the system; it fails if a test wants it to.
+// enter returns the injected error of a call, if any.
 func enter(op Op) error {
 	if f := fault.Load(); f != nil {
 		return (*f)(op)
@@ -65,10 +65,10 @@ func enter(op Op) error {
 	return nil
 }
 
-// maxInterrupts bounds how often one call is tried again after EINTR.
+// maxInterrupts limits the retries of a call after EINTR.
 const maxInterrupts = 100
 
-// do calls the system, by f, and says what was asked for in the error.
+// do makes a system call by f, and wraps its error with the arguments.
 func do(op Op, addr, size uintptr, f func(addr, size uintptr) error) error {
 	for n := 0; ; n++ {
 		err := enter(op)

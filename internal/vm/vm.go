@@ -1,6 +1,6 @@
-// Memory from the operating system: the one package that talks to it.
+// Memory from the operating system.
 //
-// A page goes through these states, always in whole pages:
+// States of a page:
 //
 //	            Commit             Decommit
 //	reserved ------------> committed ------> decommitted
@@ -9,20 +9,20 @@
 //	   +------ Revoke ---------|---------------------+
 //	                           Renew (from any state)
 //
-// Nothing is ever unmapped. A live Go variable that holds an address kills the
-// process once the Go heap grows into it, so a range stays ours for good.
+// Nothing is ever unmapped. If the Go heap grew into a range whose address a live Go
+// variable still holds, the process would crash. So a range is kept for good.
 //
-// seam.go is what tests see of each call; the anonymous memory of this page is
-// in vm_unix.go, vm_windows.go and vm_go.go, mapped files in file.go.
+// seam.go injects faults for tests. The system calls are in vm_unix.go,
+// vm_windows.go and vm_go.go, mapped files in file.go.
 
-// Package vm is virtual memory: reserve, commit, decommit, move, map a file.
+// Package vm manages virtual memory: reserve, commit, decommit, move, map a file. It
+// is the only package that calls the operating system for memory.
 //
-// Sizes are bytes and, like addresses, uintptr. A range [addr, addr+size) is
-// made of whole pages and lies inside one reservation or one mapped file; a
-// call that breaks this is a bug of the caller and panics. What the system
-// refuses is an error, an [*Error], and has changed nothing unless the function
-// says otherwise. All functions may be called by several goroutines at once,
-// on ranges that do not overlap.
+// Sizes are bytes and, like addresses, uintptr. A range [addr, addr+size) consists
+// of whole pages inside one reservation or one mapped file; anything else is a bug
+// of the caller and panics. If the system refuses a call, the error is an [*Error]
+// and nothing has changed unless the function says otherwise. All functions are
+// safe for concurrent use on ranges that do not overlap.
 package vm
 
 import (
@@ -33,23 +33,23 @@ import (
 	"unsafe"
 )
 
-// HugePageBytes is the size of a huge page: decommitting less splits one.
+// HugePageBytes is the size of a huge page. Decommitting a part of one splits it.
 const HugePageBytes = 2 << 20
 
-// ErrNoMemory is matched by errors that say the system has no memory, address
-// space, mappings or lockable pages left. Trying again later may work.
+// ErrNoMemory is matched by errors for lack of memory, address space, mappings or
+// lockable pages. A later retry may succeed.
 var ErrNoMemory = errors.New("no memory")
 
-// ErrUnsupported is matched by errors that say this system has no such call,
-// or not for this range. Trying again will not help; nothing has changed.
+// ErrUnsupported is matched by errors of calls that the system does not support, or
+// not for this range. A retry fails too. Nothing has changed.
 var ErrUnsupported = fmt.Errorf("%w", errors.ErrUnsupported)
 
-// An Error is a call that the system refused.
+// An Error describes a call that the system refused.
 type Error struct {
 	Op   Op
-	Addr uintptr // 0 if the range had none yet
+	Addr uintptr // 0 if there is no address yet
 	Size uintptr // bytes
-	Err  error   // what the system said
+	Err  error   // the system's error
 }
 
 func (e *Error) Error() string {
@@ -61,7 +61,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether target is the class that e belongs to.
+// Is reports whether target is the class of e.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case ErrNoMemory:
@@ -77,20 +77,19 @@ var pageBytes = systemPageBytes()
 // PageBytes returns the size of the system's pages, a power of two.
 func PageBytes() uintptr { return pageBytes }
 
-// Pointer turns an off-heap address into a pointer. It is the one conversion:
-// off-heap memory does not move and the collector ignores it.
+// Pointer turns an off-heap address into a pointer. It is the only such
+// conversion: off-heap memory does not move and the collector ignores it.
 //
 // Precondition: addr came from Reserve or MapFile, and the pointer is not used
 // on memory that is not committed.
 func Pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
-// bytesAt is a range as a slice: the same precondition.
+// bytesAt returns a range as a slice. The precondition is Pointer's.
 func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }
 
-// MaxReserve returns the largest reservation worth asking for first, a power of
-// two. Where the process's address space has a limit it is a quarter of what is
-// left at most, since Go's own heap needs addresses too. The system may still
-// refuse it.
+// MaxReserve returns the largest reservation to try first, a power of two. If the
+// process's address space is limited, it is at most a quarter of the rest, since
+// Go's own heap needs addresses too. The system may still refuse it.
 func MaxReserve() uintptr {
 	quarter := addressesLeft() / 4
 	if quarter >= maxReserve {
@@ -99,11 +98,11 @@ func MaxReserve() uintptr {
 	return 1 << bits.Len(uint(quarter)) / 2
 }
 
-// Reserve takes size bytes of address space at a multiple of align, a power of
-// two. Nobody else gets them, nothing may be accessed, and no memory is used.
-// They are never given back: the caller keeps and recycles them.
+// Reserve reserves size bytes of address space at a multiple of align, a power of
+// two. The range is not accessible and uses no memory. It is never released: the
+// caller keeps and recycles it.
 //
-// Up to align bytes more are taken, and kept, to reach the alignment.
+// To reach the alignment, Reserve reserves and keeps up to align bytes more.
 func Reserve(size, align uintptr) (addr uintptr, err error) {
 	if size == 0 || size&(pageBytes-1) != 0 || align&(align-1) != 0 || align < pageBytes || size+align < size || size+align > math.MaxInt {
 		panic(fmt.Sprintf("freehold: vm: reserve of %d bytes at a multiple of %d: not whole pages", size, align))
@@ -115,37 +114,36 @@ func Reserve(size, align uintptr) (addr uintptr, err error) {
 	return addr, err
 }
 
-// Commit makes a range readable and writable. Pages that were never committed,
-// or were decommitted since, read zero; the others keep their contents. Memory
-// that mlockall locks becomes resident as it is touched, on Linux from 5.4 on.
+// Commit makes a range readable and writable. Pages that were never committed, or
+// were decommitted since, read zero; the others keep their contents. On Linux from
+// 5.4 on, memory locked by mlockall becomes resident as it is touched.
 func Commit(addr, size uintptr) error {
 	check(OpCommit, addr, size)
 	return do(OpCommit, addr, size, commit)
 }
 
-// Decommit drops a range's contents and returns its physical memory at once.
-// Commit comes before the next use, except where [HolesReadZero]. Pages that
-// could not be accessed may get access by it.
+// Decommit drops a range's contents and returns its physical memory at once. Call
+// Commit before the next use, except where [HolesReadZero] is set. Decommit may
+// make inaccessible pages accessible.
 //
-// On an error the range is still committed, its contents as before or zero.
+// On an error the range is still committed; its contents are unchanged or zero.
 func Decommit(addr, size uintptr) error {
 	check(OpDecommit, addr, size)
 	return do(OpDecommit, addr, size, decommit)
 }
 
-// Revoke is Decommit, after which any access faults until Commit. Advice, names
-// and locks may be gone too. Where memory is [GoBacked] nothing faults, and the
-// range reads zero.
+// Revoke is like Decommit, and any access faults until Commit. It may also drop
+// advice, names and locks. Where memory is [GoBacked], nothing faults and the range
+// reads zero.
 func Revoke(addr, size uintptr) error {
 	check(OpRevoke, addr, size)
 	return do(OpRevoke, addr, size, revoke)
 }
 
-// Renew makes a range committed and zero, whatever it was, and one mapping
-// again where Move and Advise had cut it into several. Advice, names and locks
-// may be gone.
+// Renew makes a range committed and zero, from any state. It joins mappings that
+// Move and Advise have split. It may drop advice, names and locks.
 //
-// On an error the range may be revoked, its contents dropped.
+// On an error the range may be revoked and its contents dropped.
 func Renew(addr, size uintptr) error {
 	check(OpRenew, addr, size)
 	if err := do(OpRenew, addr, size, renew); err != nil {
@@ -154,15 +152,15 @@ func Renew(addr, size uintptr) error {
 	return do(OpCommit, addr, size, commit)
 }
 
-// Move moves the pages of [src, src+size) to dst without copying a byte. What
-// dst held is gone, and src reads zero and stays committed. Advice moves along.
+// Move moves the pages of [src, src+size) to dst without a copy. The contents of dst
+// are lost; src reads zero and stays committed. Advice moves with the pages.
 //
-// Where the system cannot do it the error matches [ErrUnsupported], and dst is
-// as before. After another error each page of dst is as before or committed
-// and zero; only when memory is that short, it may have lost its access. After
-// any error src is as before: Commit dst and copy.
+// If the system does not support it, the error matches [ErrUnsupported] and dst is
+// unchanged. After another error, each page of dst is unchanged or committed and
+// zero; if memory is very short, it may be inaccessible. After any error src is
+// unchanged: Commit dst and copy.
 //
-// Precondition: both ranges lie in reservations, do not overlap, and src is
+// Precondition: both ranges are in reservations and do not overlap, and src is
 // committed.
 func Move(dst, src, size uintptr) error {
 	check(OpMove, dst, size)
@@ -173,10 +171,10 @@ func Move(dst, src, size uintptr) error {
 	return do(OpMove, dst, size, func(dst, size uintptr) error { return move(dst, src, size) })
 }
 
-// Resident tells which pages of a range are in physical memory: the lowest bit
-// of pages[i] is set if page i is. A page that is not may be in swap. The answer
-// may be out of date when the call returns. The error matches [ErrUnsupported]
-// where the system does not say.
+// Resident reports which pages of a range are in physical memory: it sets the
+// lowest bit of pages[i] if page i is. Other pages may be in swap. The result may
+// be out of date when the call returns. The error matches [ErrUnsupported] if the
+// system cannot tell.
 //
 // Precondition: pages has one element for each page.
 func Resident(addr, size uintptr, pages []byte) error {
@@ -187,22 +185,22 @@ func Resident(addr, size uintptr, pages []byte) error {
 	return do(OpResident, addr, size, func(addr, size uintptr) error { return resident(addr, size, pages) })
 }
 
-// Lock keeps a range in physical memory, out of swap, until Unlock. Commit
-// comes before, and Unlock before Decommit, which Linux before 5.18 refuses on
+// Lock keeps a range in physical memory, out of swap, until Unlock. Commit the range
+// before Lock, and Unlock it before Decommit, which Linux before 5.18 refuses for
 // locked memory. Locks do not nest.
 func Lock(addr, size uintptr) error {
 	check(OpLock, addr, size)
 	return do(OpLock, addr, size, lock)
 }
 
-// Unlock takes a Lock back.
+// Unlock undoes Lock.
 func Unlock(addr, size uintptr) error {
 	check(OpUnlock, addr, size)
 	return do(OpUnlock, addr, size, unlock)
 }
 
-// Name shows a range as "freehold: name" in /proc/self/maps, where the system
-// can do that. Ranges of different names are different mappings.
+// Name shows a range as "freehold: name" in /proc/self/maps, if the system supports
+// it. Ranges with different names are separate mappings.
 func Name(addr, size uintptr, name string) {
 	check(OpName, addr, size)
 	_ = do(OpName, addr, size, func(addr, size uintptr) error { return setName(addr, size, "freehold: "+name) })

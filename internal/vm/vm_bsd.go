@@ -1,5 +1,5 @@
-// macOS and the BSDs: their madvise does not promise zero pages, a new mapping
-// over the old one does. Pages cannot be moved.
+// macOS and the BSDs: decommit maps new memory over the old, since their madvise
+// does not guarantee zero pages. Pages cannot be moved.
 
 //go:build (darwin || freebsd || netbsd || openbsd || dragonfly) && !race
 

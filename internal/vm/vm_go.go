@@ -1,8 +1,8 @@
 // Memory from Go's own heap: for race builds, since the detector does not see
 // mapped memory, and for systems without mmap.
 //
-// The collector neither scans nor frees it. It is always accessible, so all that
-// is left of the page states is that decommitted pages read zero.
+// The collector neither scans nor frees it. It is always accessible, and
+// decommitted pages read zero.
 
 //go:build race || !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
 
@@ -16,8 +16,8 @@ import (
 // GoBacked reports that memory is Go's own, so that Revoke cannot make it fault.
 const GoBacked = true
 
-// HolesReadZero reports that a decommitted range may be touched again without
-// Commit, and then reads zero.
+// HolesReadZero reports that a decommitted range may be accessed without Commit and
+// reads zero.
 const HolesReadZero = true
 
 // backing keeps every reservation alive.
@@ -27,7 +27,7 @@ var backing struct {
 	blocks [][]byte // guarded by mu
 }
 
-// reserve refuses what Go's allocator might die of: that is a throw.
+// reserve refuses sizes for which Go's allocator might throw.
 func reserve(size, align uintptr) (addr uintptr, err error) {
 	backing.mu.Lock()
 	defer backing.mu.Unlock()

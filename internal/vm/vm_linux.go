@@ -1,4 +1,4 @@
-// Linux: MADV_DONTNEED drops pages at once, mremap moves them.
+// Linux: MADV_DONTNEED decommits pages, mremap moves them.
 
 //go:build linux && !race
 
@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commit keeps a range that mlockall has locked from becoming resident whole:
-// its pages are locked as they are touched.
+// commit makes a range accessible. If mlockall has locked the range, commit lets its
+// pages become resident and locked only as they are touched.
 func commit(addr, size uintptr) error {
 	if locked(addr, size) {
-		// Where the kernel, before 4.4, cannot do that, the range becomes resident.
+		// Kernels before 4.4 do not support that, and the range becomes resident.
 		unix.Syscall(unix.SYS_MLOCK2, addr, size, unix.MLOCK_ONFAULT)
 	}
 	return protect(addr, size)
 }
 
-// locked reports whether a part of a range is locked; false before Linux 5.4.
+// locked reports whether a part of a range is locked. It is false before Linux 5.4.
 //
-// It calls the range cold, which the kernel refuses for locked memory alone, if
-// it knows that advice, of which it accepts any for no bytes then.
+// It tries MADV_COLD, which fails with EINVAL for locked memory and on kernels
+// without that advice. Only the latter fail for 0 bytes too.
 func locked(addr, size uintptr) bool {
 	cold := func(size uintptr) syscall.Errno {
 		_, _, errno := unix.Syscall(unix.SYS_MADVISE, addr, size, unix.MADV_COLD)
@@ -43,15 +43,15 @@ func decommit(addr, size uintptr) error {
 	return err
 }
 
-// move goes mapping by mapping: earlier moves have cut src up, kernels before
-// 6.17 move one at a time, and later ones may stop after some without saying.
+// move moves one mapping at a time. Earlier moves may have split src. Kernels before
+// 6.17 move one mapping per call; later ones may silently stop after some.
 func move(dst, src, size uintptr) error {
 	for done := uintptr(0); done < size; {
 		n := oneMapping(src+done, size-done)
 		if err := moveMapping(dst+done, src+done, n); err != nil {
 			copy(bytesAt(src, done), bytesAt(dst, done))
 			if done > 0 {
-				_ = decommit(dst, done) // else dst is not zero, which nobody waits for
+				_ = decommit(dst, done) // else dst is not zero, which no caller relies on
 			}
 			return err
 		}
@@ -74,12 +74,12 @@ func moveMapping(dst, src, size uintptr) error {
 	return err
 }
 
-// oneMapping returns how much of a range, from addr on, is one mapping: whole
-// pages, at least one.
+// oneMapping returns how many bytes of a range, from addr on, are in one mapping:
+// whole pages, at least one.
 //
-// It asks mremap to grow the range by a page where it is. Since reserve leaves
-// mapped slack behind every range that cannot work, but the error tells: EFAULT
-// if the range is more than one mapping.
+// It asks mremap to grow the range in place by a page. That always fails, since
+// reserve leaves mapped slack behind every range. The error is EFAULT if the range
+// is more than one mapping.
 func oneMapping(addr, size uintptr) uintptr {
 	isOne := func(size uintptr) bool {
 		_, err := unix.MremapPtr(Pointer(addr), size, nil, size+pageBytes, 0)

@@ -1,7 +1,6 @@
 // Anonymous memory by mmap, for every Unix. Race builds use vm_go.go instead.
 //
-// What differs is in vm_linux.go and vm_bsd.go: how memory is decommitted, and
-// whether pages can be moved.
+// vm_linux.go and vm_bsd.go have commit, decommit and move.
 
 //go:build (linux || darwin || freebsd || netbsd || openbsd || dragonfly) && !race
 
@@ -12,19 +11,19 @@ import "golang.org/x/sys/unix"
 // GoBacked reports that memory is Go's own, so that Revoke cannot make it fault.
 const GoBacked = false
 
-// HolesReadZero reports that a decommitted range may be touched again without
-// Commit, and then reads zero.
+// HolesReadZero reports that a decommitted range may be accessed without Commit and
+// reads zero.
 const HolesReadZero = true
 
-// maxReserve is the largest reservation worth asking for first. Limits or a
-// narrow address space may refuse it: try less.
+// maxReserve is the largest reservation to try first. Limits or a small address
+// space may refuse it: then try less.
 const maxReserve uintptr = 1 << (28 + 12*(^uintptr(0)>>63)) // 256 MiB or 1 TiB
 
-// reserve leaves mapped slack, at least a page, behind what it returns; move
-// relies on it.
+// reserve leaves mapped slack of at least a page behind the range. move relies on
+// it.
 func reserve(size, align uintptr) (addr uintptr, err error) {
 	p, err := unix.MmapPtr(-1, 0, nil, size+align, unix.PROT_NONE, anonymous)
-	if err == unix.EINVAL { // It can only be the size, more than the address space.
+	if err == unix.EINVAL { // The size exceeds the address space.
 		err = unix.ENOMEM
 	}
 	if err != nil {
@@ -40,6 +39,6 @@ func protect(addr, size uintptr) error {
 
 func revoke(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }
 
-// renew starts from no access, like Reserve: mapping writable memory can be
-// refused by the overcommit limit after the old mapping is gone.
+// renew maps the range without access, like Reserve: the overcommit limit may
+// refuse writable memory after the old mapping is gone.
 func renew(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }

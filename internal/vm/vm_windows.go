@@ -9,16 +9,16 @@ import "golang.org/x/sys/windows"
 // GoBacked reports that memory is Go's own, so that Revoke cannot make it fault.
 const GoBacked = false
 
-// HolesReadZero reports that a decommitted range may be touched again without
-// Commit, and then reads zero.
+// HolesReadZero reports that a decommitted range may be accessed without Commit and
+// reads zero.
 const HolesReadZero = false
 
-// maxReserve is the largest reservation worth asking for first.
+// maxReserve is the largest reservation to try first.
 const maxReserve uintptr = 1 << (28 + 10*(^uintptr(0)>>63)) // 256 MiB or 256 GiB
 
 func reserve(size, align uintptr) (addr uintptr, err error) {
 	addr, err = windows.VirtualAlloc(0, size+align, windows.MEM_RESERVE, windows.PAGE_NOACCESS)
-	if err == windows.ERROR_INVALID_PARAMETER { // It can only be the size, more than the address space.
+	if err == windows.ERROR_INVALID_PARAMETER { // The size exceeds the address space.
 		err = windows.ERROR_NOT_ENOUGH_MEMORY
 	}
 	if err != nil {
