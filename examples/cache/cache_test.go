@@ -13,7 +13,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// model is all keys in the order of their last use, the newest last.
+// model is all keys in order of last use, the newest last.
 type model []uint64
 
 func (m *model) use(key uint64) {
@@ -25,8 +25,7 @@ func (m *model) forget(key uint64) {
 	*m = slices.DeleteFunc(*m, func(k uint64) bool { return k == key })
 }
 
-// check verifies that the cache holds the keys that were used last and no others,
-// oldest first.
+// check verifies that the cache holds exactly the most recently used keys, in order.
 func (m model) check(t *testing.T, c *Cache) {
 	t.Helper()
 	want := m[len(m)-c.Len():]
@@ -92,8 +91,7 @@ func TestTooLargeEvictsNothing(t *testing.T) {
 	}
 }
 
-// A value that does not fit costs maxEvictions others at most, however many
-// there are.
+// A value that does not fit evicts at most maxEvictions others.
 func TestEvictionsAreBounded(t *testing.T) {
 	const small = 16
 	limit := freehold.NewLimit(alloctest.New(t), 3*maxEvictions*small)
@@ -116,8 +114,8 @@ func TestEvictionsAreBounded(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, the cache works on: something goes to make room, or
-// there is nothing and Put says so.
+// Whichever allocation fails, the cache keeps working: it evicts to make room, or
+// Put returns an error if there is nothing to evict.
 func TestOutOfMemory(t *testing.T) {
 	for n := range 20 {
 		c := NewCache(alloctest.FailOnce(alloctest.New(t), n), 1000)
@@ -146,7 +144,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// On a heap at its limit, with values of all sizes, no Put fails for good.
+// On a heap at its limit, with values of all sizes, Puts eventually succeed.
 func TestHeapAtItsLimit(t *testing.T) {
 	heap := freehold.NewHeap(&freehold.HeapOptions{MaxBytes: 4 << 20})
 	defer heap.Close()
@@ -209,7 +207,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A look-up in a full cache, half of which find nothing and put a value.
+// Look-ups in a full cache. Half of them miss and put a value.
 func BenchmarkCache(b *testing.B) {
 	const limit = 16 << 20
 	heap := freehold.NewHeap(&freehold.HeapOptions{MaxBytes: limit})

@@ -1,6 +1,5 @@
-// The same cache on the Go heap, as one writes it without freehold, to compare
-// with. It counts the bytes of its values; what they take beyond that, and how
-// much garbage there is, it cannot know.
+// The same cache on the Go heap, for comparison, as one writes it without freehold.
+// It limits the bytes of its values, but cannot count their overhead or garbage.
 
 package main
 

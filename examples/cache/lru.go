@@ -1,12 +1,12 @@
 // LRU: values off-heap, evicted when their allocator refuses.
 //
-//	index    key -> place in entries
-//	entries  | ring | entry 1 | entry 2 | ...     older and newer are places
+//	index    key -> index in entries
+//	entries  | ring | entry 1 | entry 2 | ...     older and newer are indices
 //	                     |
 //	values               +--> a block off-heap
 //
-// Neither the map nor the slice holds a pointer, so the collector sees two
-// objects, however many values there are.
+// Neither the map nor the slice holds pointers, so the collector sees two objects
+// for any number of values.
 
 package main
 
@@ -18,24 +18,24 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// ErrTooLarge is returned for a value that the cache never keeps.
+// ErrTooLarge is returned for a value larger than the cache accepts.
 var ErrTooLarge = errors.New("the value is larger than the cache keeps")
 
-// maxEvictions bounds what one Put may evict. Values of other sizes leave holes
-// that a new one may not fit, so that evicting until it does could empty the
+// maxEvictions limits the evictions of one Put. Evicted values of other sizes leave
+// holes that the new one may not fit, so evicting until it fits could empty the
 // cache.
 const maxEvictions = 1000
 
-// Cache keeps the values that were used last, as many as its allocator has room
-// for. It is safe for concurrent use.
+// Cache keeps the most recently used values that fit its allocator. It is safe for
+// concurrent use.
 type Cache struct {
 	memory   freehold.Allocator
 	maxValue int
 
 	mu      sync.Mutex
 	index   map[uint64]uint32
-	entries []entry  // entries[ring] closes the ring: the newest is older than it, the oldest newer
-	unused  []uint32 // places in entries without a value
+	entries []entry  // entries[ring] is the sentinel: its older is the newest entry, its newer the oldest
+	unused  []uint32 // unused indices in entries
 	evicted int
 }
 
@@ -47,14 +47,14 @@ type entry struct {
 
 const ring = 0
 
-// NewCache returns an empty cache of values up to maxValue bytes. memory is what
-// limits it, as a Heap with MaxBytes does. Close gives the memory back.
+// NewCache returns an empty cache of values up to maxValue bytes. memory limits it,
+// such as a Heap with MaxBytes. Close returns the memory.
 func NewCache(memory freehold.Allocator, maxValue int) *Cache {
 	return &Cache{memory: memory, maxValue: maxValue, index: map[uint64]uint32{}, entries: make([]entry, 1)}
 }
 
-// Get appends the value of key to dst, and says whether there is one. It is a
-// copy, because any Put may evict the value.
+// Get appends the value of key to dst and reports whether there is one. It copies,
+// because any Put may evict the value.
 func (c *Cache) Get(key uint64, dst []byte) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,9 +67,9 @@ func (c *Cache) Get(key uint64, dst []byte) ([]byte, bool) {
 	return append(dst, c.entries[at].value.Get()...), true
 }
 
-// Put keeps a copy of value. After an error there is none for key: the error is
-// ErrTooLarge, or matches freehold.ErrOutOfMemory if there is no room after
-// maxEvictions, or with nothing left to evict.
+// Put stores a copy of value. The error is ErrTooLarge, or matches
+// freehold.ErrOutOfMemory if there is no room after maxEvictions or with nothing
+// left to evict. After an error, key has no value.
 func (c *Cache) Put(key uint64, value []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,14 +114,14 @@ func (c *Cache) Len() int {
 	return len(c.index)
 }
 
-// Evicted returns how many values were evicted so far.
+// Evicted returns the number of values evicted so far.
 func (c *Cache) Evicted() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.evicted
 }
 
-// Close frees all values. The cache is empty then, and may be used again.
+// Close frees all values. The cache is then empty and may be used again.
 func (c *Cache) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Cache) Close() {
 	}
 }
 
-// remove frees the value at a place, and the place.
+// remove frees the value of an entry, and the entry.
 func (c *Cache) remove(at uint32) {
 	e := &c.entries[at]
 	c.memory.Free(e.value.Get())
@@ -139,7 +139,7 @@ func (c *Cache) remove(at uint32) {
 	c.unused = append(c.unused, at)
 }
 
-// place returns a place without a value.
+// place returns the index of an unused entry.
 func (c *Cache) place() uint32 {
 	if n := len(c.unused); n > 0 {
 		at := c.unused[n-1]

@@ -1,5 +1,5 @@
-// Cache runs an LRU cache under a hard limit of memory, with its values
-// off-heap, and then on the Go heap.
+// Cache runs an LRU cache under a hard memory limit, with its values off-heap and
+// then on the Go heap.
 //
 //	go run ./examples/cache
 //	go run ./examples/cache -mib 1024 -value 16384
@@ -67,7 +67,7 @@ func run(w io.Writer, o options) error {
 	return nil
 }
 
-// measure fills a cache, uses it, and prints what that took.
+// measure fills a cache, uses it, and prints the cost.
 func measure(w io.Writer, name string, c interface {
 	Get(key uint64, dst []byte) ([]byte, bool)
 	Put(key uint64, value []byte) error
@@ -100,7 +100,7 @@ func measure(w io.Writer, name string, c interface {
 	for range o.rounds {
 		switch hit, err := use(rnd.Uint64N(keys)); {
 		case errors.Is(err, freehold.ErrOutOfMemory):
-			refused++ // a cache goes without
+			refused++ // the cache continues without the value
 		case err != nil:
 			return err
 		case hit:
@@ -119,7 +119,7 @@ func measure(w io.Writer, name string, c interface {
 	return nil
 }
 
-// fill makes key's value in b, of a length between minValue and len(b).
+// fill returns key's value, in b, with a length between minValue and len(b).
 func fill(b []byte, key uint64) []byte {
 	x := (key + 1) * 0x9e3779b97f4a7c15
 	v := b[:minValue+x>>32%uint64(len(b)-minValue+1)]
@@ -129,10 +129,10 @@ func fill(b []byte, key uint64) []byte {
 	return v
 }
 
-// collect returns how long a collection takes: the median of five.
+// collect returns the time of a collection, the median of five.
 func collect() time.Duration {
 	const rounds = 5
-	runtime.GC() // the first one clears up what was there
+	runtime.GC() // collect earlier garbage first
 	var all [rounds]time.Duration
 	for i := range rounds {
 		start := time.Now()

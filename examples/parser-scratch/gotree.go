@@ -1,4 +1,4 @@
-// The same tree on the Go heap, to compare with.
+// The same tree on the Go heap, for comparison.
 
 package main
 
@@ -46,7 +46,7 @@ func (b *goBuilder) values(link **goNode, closing byte) (err error) {
 	return b.err
 }
 
-// String returns the value of q: a part of the source where that will do.
+// String returns the value of q, as a part of the source if possible.
 func (q quoted) String() string {
 	if q.raw == "" || q.plain {
 		return q.raw

@@ -1,5 +1,5 @@
-// Parser-scratch parses a JSON document many times, with all of a parse in an
-// arena, and beside it on the Go heap.
+// Parser-scratch parses a JSON document many times, into an arena and, for
+// comparison, on the Go heap.
 //
 //	go run ./examples/parser-scratch -bytes 4194304 -n 100
 //	go run ./examples/parser-scratch -file document.json
@@ -63,7 +63,7 @@ func run(w io.Writer, file string, size, n int) error {
 	}{
 		{"arena", func() error {
 			_, err := Parse(scratch, text)
-			scratch.Reset() // the tree ends, its memory stays for the next
+			scratch.Reset() // frees the tree; the next one reuses the memory
 			return err
 		}},
 		{"Go heap", func() error {
@@ -87,9 +87,9 @@ func run(w io.Writer, file string, size, n int) error {
 	return nil
 }
 
-// measure calls parse n times and prints what that took.
+// measure calls parse n times and prints the cost.
 func measure(w io.Writer, name string, size, n int, parse func() error) error {
-	if err := parse(); err != nil { // the first one is not like the others
+	if err := parse(); err != nil { // warm up
 		return err
 	}
 	runtime.GC()
@@ -111,8 +111,7 @@ func measure(w io.Writer, name string, size, n int, parse func() error) error {
 	return nil
 }
 
-// generate returns a JSON document of size bytes, or somewhat more: always the
-// same one.
+// generate returns a JSON document of size bytes or slightly more, always the same.
 func generate(size int) string {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	words := strings.Fields("red green blue small large old new left right first last")

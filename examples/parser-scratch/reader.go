@@ -8,8 +8,8 @@
 //	                ^   next('}')  no more
 //	                 ^  next(0)    no more
 //
-// It knows the grammar and makes nothing: what it reads are parts of the text.
-// Who asks knows what it is in, so the reader keeps no stack.
+// It parses the grammar and allocates nothing: its results are parts of the text.
+// The caller knows the enclosing value, so the reader keeps no stack.
 
 package main
 
@@ -21,10 +21,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep arrays and objects may nest; as in encoding/json.
+// maxDepth limits the nesting of arrays and objects, as in encoding/json.
 const maxDepth = 10_000
 
-// A Kind is what a value is.
+// A Kind is the type of a value.
 type Kind uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 	Object
 )
 
-// A SyntaxError says where a text stops being JSON.
+// A SyntaxError says where a text is not JSON.
 type SyntaxError struct {
 	Offset int // in bytes
 	What   string
@@ -45,14 +45,14 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("offset %d: %s", e.Offset, e.What) }
 
-// reader reads a text. After a next that was true, kind, key, and text or number
-// are those of the value.
+// reader reads a text. After next returns true, kind, key, and text or number
+// describe the value.
 type reader struct {
 	source string
-	offset int // of the first byte that was not read
-	depth  int // arrays and objects that are open
+	offset int // of the first unread byte
+	depth  int // open arrays and objects
 	opened bool
-	err    error // what ended the text early
+	err    error // the first error
 
 	kind   Kind
 	key    quoted
@@ -60,15 +60,15 @@ type reader struct {
 	number float64
 }
 
-// quoted is what stands between two quotes.
+// quoted is the text between two quotes.
 type quoted struct {
 	raw   string
 	plain bool // raw is the value: no escapes, and valid UTF-8
 }
 
-// next goes to the next value of the array or object that closing ends, or of
-// the whole text if closing is 0. It reports false at the end and on an error;
-// a value that is an array or object is to be read to its end first.
+// next reads the next value of the array or object that ends with closing, or of
+// the whole text if closing is 0. It reports false at the end and on an error. The
+// caller reads an array or object to its end before the next value.
 func (r *reader) next(closing byte) bool {
 	first := r.opened || r.offset == 0
 	r.opened, r.key = false, quoted{}
@@ -110,7 +110,7 @@ func (r *reader) next(closing byte) bool {
 	return r.value(c)
 }
 
-// value reads a value that begins with c; of an array or object the bracket.
+// value reads a value that begins with c. Of an array or object it reads the bracket.
 func (r *reader) value(c byte) bool {
 	switch c {
 	case 'n':
@@ -179,7 +179,7 @@ func (r *reader) numeral() {
 	}
 }
 
-// digits reads one digit or more.
+// digits reads one or more digits.
 func (r *reader) digits() bool {
 	from := r.offset
 	for r.offset < len(r.source) && r.source[r.offset]-'0' <= 9 {
@@ -226,7 +226,7 @@ func (r *reader) quoted() quoted {
 	return quoted{}
 }
 
-// escape reads a backslash and what belongs to it.
+// escape reads an escape sequence.
 func (r *reader) escape() bool {
 	rest := r.source[r.offset+1:]
 	switch {
@@ -243,7 +243,7 @@ func (r *reader) escape() bool {
 	return true
 }
 
-// peek returns the next byte that is no space, 0 at the end of the text.
+// peek returns the next byte that is not a space, or 0 at the end of the text.
 func (r *reader) peek() byte {
 	for ; r.offset < len(r.source); r.offset++ {
 		switch c := r.source[r.offset]; c {
@@ -255,7 +255,8 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// expected fails with what is there instead; it is false, as fail is.
+// expected fails with an error that says what was expected and what was found. It
+// returns false, like fail.
 func (r *reader) expected(what string) bool {
 	found := "the text ends"
 	if r.offset < len(r.source) {
@@ -273,8 +274,8 @@ func (r *reader) fail(offset int, what string) bool {
 	return false
 }
 
-// unquotedBytes is the most bytes that appendTo appends: a byte that is no
-// UTF-8 becomes the three of U+FFFD.
+// unquotedBytes returns the maximum number of bytes that appendTo appends: an
+// invalid byte becomes the three bytes of U+FFFD.
 func (q quoted) unquotedBytes() int { return 3 * len(q.raw) }
 
 // appendTo appends the value of q to dst.
@@ -295,7 +296,7 @@ func (q quoted) appendTo(dst []byte) []byte {
 					c, s = pair, s[6:]
 				}
 			}
-			dst = utf8.AppendRune(dst, c) // half a pair becomes U+FFFD
+			dst = utf8.AppendRune(dst, c) // half a surrogate pair becomes U+FFFD
 			continue
 		case 'b':
 			dst = append(dst, '\b')
@@ -315,7 +316,7 @@ func (q quoted) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// hex returns the value of four hexadecimal digits, -1 if they are none.
+// hex returns the value of four hexadecimal digits, or -1 if they are not.
 func hex(digits string) (v rune) {
 	for i := range 4 {
 		c := digits[i] | 0x20 // in lower case

@@ -8,7 +8,7 @@
 //	                                         v
 //	                                         2
 //
-// Nodes, keys and strings are blocks of the arena, so one Reset ends them all.
+// Nodes, keys and strings are blocks of the arena, so one Reset frees them all.
 // They refer to each other by freehold.Ptr and freehold.String, which the
 // collector does not follow.
 
@@ -32,11 +32,11 @@ type Node struct {
 	next  freehold.Ptr[Node] // child of the same parent
 }
 
-// Parse returns the tree of a JSON text, in memory of the arena. It is valid
-// until the arena is reset or closed, or rewound to a mark from before.
+// Parse returns the tree of a JSON text, allocated in the arena. It is valid until
+// the arena is reset or closed, or rewound to an earlier mark.
 //
-// The error is a *SyntaxError, or matches freehold.ErrOutOfMemory. The arena is
-// as it was then. On the Go heap Parse allocates nothing but errors.
+// The error is a *SyntaxError, or matches freehold.ErrOutOfMemory. On an error the
+// arena is unchanged. On the Go heap, Parse allocates only errors.
 func Parse(a *arena.Arena, text string) (*Node, error) {
 	before := a.Mark()
 	b := builder{reader: reader{source: text}, arena: a}
@@ -48,7 +48,7 @@ func Parse(a *arena.Arena, text string) (*Node, error) {
 	return root.Get(), nil
 }
 
-// All yields the children of an Array or Object in their order.
+// All yields the children of an Array or Object in order.
 func (n *Node) All() iter.Seq[*Node] {
 	return func(yield func(*Node) bool) {
 		for c := n.first.Get(); c != nil && yield(c); c = c.next.Get() {
@@ -56,8 +56,8 @@ func (n *Node) All() iter.Seq[*Node] {
 	}
 }
 
-// Get returns the child of an Object with that key, the last one if there are
-// several, and nil if there is none.
+// Get returns the child of an Object with the given key, the last one if there are
+// several, or nil if there is none.
 func (n *Node) Get(key string) (found *Node) {
 	if n.Kind != Object {
 		return nil
@@ -70,14 +70,13 @@ func (n *Node) Get(key string) (found *Node) {
 	return found
 }
 
-// builder makes nodes of what a reader reads.
+// builder builds nodes from the values of a reader.
 type builder struct {
 	reader
 	arena *arena.Arena
 }
 
-// values builds all values up to closing, and links them one after the other,
-// beginning at link.
+// values builds all values up to closing and links them into a list at link.
 func (b *builder) values(link *freehold.Ptr[Node], closing byte) error {
 	for b.next(closing) {
 		n, err := freehold.New[Node](b.arena)

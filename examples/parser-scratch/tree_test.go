@@ -62,7 +62,7 @@ func plainGo(n *goNode) any {
 	return nil
 }
 
-// compare holds both parsers against encoding/json.
+// compare compares both parsers with encoding/json.
 func compare(t *testing.T, a *arena.Arena, text string) {
 	t.Helper()
 	var want any
@@ -154,7 +154,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// As deep as encoding/json, and not one deeper.
+// The maximum depth is that of encoding/json.
 func TestDepth(t *testing.T) {
 	a := newArena(t)
 	for _, depth := range []int{maxDepth, maxDepth + 1, 100 * maxDepth} {
@@ -182,7 +182,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, the arena is as it was, and works on.
+// Whichever allocation fails, the arena is unchanged and keeps working.
 func TestOutOfMemory(t *testing.T) {
 	text := generate(20_000)
 	for n := 0; ; n++ {
@@ -259,7 +259,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// Each goroutine gets an arena for as long as a tree lives.
+// Each goroutine gets an arena for the life of a tree.
 func BenchmarkParseParallel(b *testing.B) {
 	text := generate(1 << 10)
 	b.Run("memory=go", func(b *testing.B) {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// clients send orders of so many lines, n at once, over connections that they
-// keep from one load to the next.
+// clients send orders with a given number of lines, n at once, over connections
+// that they keep between loads.
 type clients struct {
 	url      string
 	n, lines int

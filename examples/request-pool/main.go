@@ -1,5 +1,5 @@
-// Request-pool runs an HTTP service under load, with the memory of requests on
-// the Go heap and in an arena that all of them share, by turns.
+// Request-pool runs an HTTP service under load, by turns with request memory on the
+// Go heap and in an arena that all requests share.
 //
 //	go run ./examples/request-pool -requests 50000 -clients 16
 package main
@@ -68,8 +68,8 @@ func listen(h http.Handler) (url string, stop func() error, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	// A client that is slow holds a guard, and what others give up meanwhile
-	// is not recycled: hence the timeouts.
+	// A slow client holds a guard, which delays the reuse of memory of other
+	// requests. The timeouts limit that.
 	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()

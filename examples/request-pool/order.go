@@ -1,4 +1,4 @@
-// Orders and receipts: what clients send, and what the service answers.
+// Orders and receipts: the messages of clients and of the service.
 //
 //	order   { id, line { article, count } ... }
 //	receipt { id, line { article, count, price, name } ..., total }
@@ -28,14 +28,14 @@ const (
 // A line of an order or receipt.
 type line struct{ article, count uint64 }
 
-// priceOf and nameOf are what the service knows of an article.
+// priceOf and nameOf are the service's catalogue.
 func priceOf(article uint64) uint64 { return 1 + article%1000 }
 
 func nameOf(dst []byte, article uint64) []byte {
 	return strconv.AppendUint(append(dst, "article number "...), article, 10)
 }
 
-// encodeOrder returns an order, which belongs to memory.
+// encodeOrder returns an order, allocated from memory.
 func encodeOrder(memory freehold.Allocator, id uint64, lines []line) ([]byte, error) {
 	b := NewBuilder(memory)
 	b.Begin(typeOrder)
@@ -50,8 +50,8 @@ func encodeOrder(memory freehold.Allocator, id uint64, lines []line) ([]byte, er
 	return b.Message()
 }
 
-// decodeOrder returns what is in an order; the lines belong to memory. Types
-// that it does not know are passed over.
+// decodeOrder returns the contents of an order, with the lines allocated from memory.
+// It skips unknown types.
 func decodeOrder(memory freehold.Allocator, message []byte) (id uint64, lines []line, err error) {
 	d := NewDecoder(message)
 	if !d.Next() || d.Type() != typeOrder {
@@ -94,7 +94,7 @@ func decodeLine(order *Decoder) (l line, err error) {
 	return l, in.Err()
 }
 
-// answer returns the receipt for an order. All that it makes belongs to memory.
+// answer returns the receipt for an order. It allocates from memory only.
 func answer(memory freehold.Allocator, order []byte) ([]byte, error) {
 	id, lines, err := decodeOrder(memory, order)
 	if err != nil {
@@ -120,8 +120,7 @@ func answer(memory freehold.Allocator, order []byte) ([]byte, error) {
 	return b.Message()
 }
 
-// checkReceipt reports what is wrong with a receipt for an order; nil if it is
-// complete and right.
+// checkReceipt returns an error if the receipt for an order is incomplete or wrong.
 func checkReceipt(message []byte, id uint64, lines []line) error {
 	d := NewDecoder(message)
 	if !d.Next() || d.Type() != typeReceipt {
@@ -181,7 +180,7 @@ func checkLine(in Decoder, want line) error {
 	return nil
 }
 
-// wrong returns the decoder's error, or else one that says what.
+// wrong returns the decoder's error, or one with the text what if there is none.
 func wrong(d *Decoder, what string) error {
 	if err := d.Err(); err != nil {
 		return err

@@ -1,12 +1,12 @@
-// Rounds: what requests take with one kind of memory and with another.
+// Rounds: the time of requests with each kind of memory.
 //
 //	round 1   Go heap ----- arena -----
 //	round 2                              arena ----- Go heap -----
 //
-// They take turns because the machine's speed varies more over seconds than the
-// memory changes it. Each request is timed twice: around the handler, which is
-// where the memory is used, and by its client. The client's time adds HTTP and the
-// wait for a processor.
+// They take turns because the machine's speed varies over seconds by more than the
+// difference between them. Each request is timed twice: around the handler, where
+// the memory is used, and by the client, whose time includes HTTP and the wait for
+// a processor.
 
 package main
 
@@ -24,13 +24,13 @@ import (
 
 const roundRequests = 2000 // at least, unless there are fewer in all
 
-// A contender is a service and what its rounds took.
+// A contender is a service and the results of its rounds.
 type contender struct {
 	name    string
 	handler stopwatch
 	clients *clients
 
-	// One value a round; times are in milliseconds.
+	// One value per round; times are in milliseconds.
 	handlerP50, handlerP99, tripP50, tripP99, rate []float64
 
 	// Sums.
@@ -42,8 +42,8 @@ func newContender(name string, h http.Handler) *contender {
 	return &contender{name: name, handler: stopwatch{handler: h}}
 }
 
-// compete sends so many requests to each contender, by turns. Their services run
-// until it returns.
+// compete sends the given number of requests to each contender, by turns. Their
+// services run until it returns.
 func compete(ctx context.Context, contenders []*contender, requests, clients, lines int) (err error) {
 	for _, c := range contenders {
 		url, stop, listenErr := listen(&c.handler)
@@ -55,7 +55,7 @@ func compete(ctx context.Context, contenders []*contender, requests, clients, li
 			c.clients.close()
 			err = errors.Join(err, stop())
 		}()
-		if _, err := c.clients.load(ctx, min(requests, 100*clients)); err != nil { // the first ones are not like the others
+		if _, err := c.clients.load(ctx, min(requests, 100*clients)); err != nil { // warm up
 			return err
 		}
 	}
@@ -127,14 +127,13 @@ collections and threads that wait for a processor, with either memory.
 Compare it over many rounds only.`)
 }
 
-// spread returns the median of values, and the least and the greatest.
+// spread returns the median, minimum and maximum of values.
 func spread(format string, values []float64) string {
 	values = slices.Sorted(slices.Values(values))
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", values[len(values)/2], values[0], values[len(values)-1])
 }
 
-// quantile returns the time that a part q of the sorted times stays below, in
-// milliseconds.
+// quantile returns the q-quantile of the sorted times, in milliseconds.
 func quantile(sorted []time.Duration, q float64) float64 {
 	return sorted[int(float64(len(sorted)-1)*q)].Seconds() * 1e3
 }
@@ -156,14 +155,14 @@ func (s *stopwatch) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.took = append(s.took, took)
 }
 
-// start forgets earlier requests and makes room for so many.
+// start clears earlier times and makes room for the given number of requests.
 func (s *stopwatch) start(requests int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.took = make([]time.Duration, 0, requests)
 }
 
-// stop returns how long the requests since start took, sorted.
+// stop returns the times of the requests since start, sorted.
 func (s *stopwatch) stop() []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

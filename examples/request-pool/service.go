@@ -1,4 +1,4 @@
-// Service: answers orders over HTTP, with the memory of requests in one arena.
+// Service: answers orders over HTTP, with the memory of all requests in one arena.
 //
 //	request 1   Enter --- alloc --- alloc --- write --- Leave
 //	request 2         Enter --- alloc --- write --- Leave
@@ -6,8 +6,8 @@
 //	                                             |
 //	                                           Reset
 //
-// Reset comes in the midst of requests. It gives up what all of them have
-// allocated, and each keeps what it has for as long as it holds its guard.
+// Reset frees the blocks of all requests, even those in progress. The blocks of a
+// request stay valid as long as it holds its guard.
 
 package main
 
@@ -29,7 +29,7 @@ const (
 
 // service is the handler of orders.
 type service struct {
-	shared *arena.Shared // nil: requests have their memory on the Go heap
+	shared *arena.Shared // nil: requests use the Go heap
 	served atomic.Uint64
 }
 
@@ -47,14 +47,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request with memory that is not used after it returns.
+// serve answers a request. It does not use memory's blocks after it returns.
 func serve(memory freehold.Allocator, w http.ResponseWriter, r *http.Request) {
 	receipt, err := receiptFor(memory, r)
 	var malformed *FormatError
 	switch {
 	case err == nil:
 		w.Header().Set("Content-Type", "application/octet-stream")
-		_, _ = w.Write(receipt) // a client that has gone is no fault of ours
+		_, _ = w.Write(receipt) // ignore clients that have disconnected
 	case errors.As(err, &malformed):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, freehold.ErrOutOfMemory):
@@ -78,7 +78,7 @@ func receiptFor(memory freehold.Allocator, r *http.Request) ([]byte, error) {
 	return answer(memory, order)
 }
 
-// goHeap is the Go heap as an allocator, to compare with: the collector frees.
+// goHeap is the Go heap as an allocator, for comparison: the collector frees.
 type goHeap struct{}
 
 func (goHeap) Alloc(size, align int) ([]byte, error)  { return make([]byte, size), nil }

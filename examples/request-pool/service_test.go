@@ -79,8 +79,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Rounds go by turns, who was second is first in the next, and every request is
-// timed at the handler.
+// Rounds alternate the order of contenders, and every request is timed at the
+// handler.
 func TestRoundsTakeTurns(t *testing.T) {
 	var order strings.Builder
 	var mu sync.Mutex
@@ -134,8 +134,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// A request whose body stops halfway while others come, go and reset the arena
-// keeps its memory, and only until it ends.
+// A request whose body stalls keeps its memory while others reset the arena, and
+// only until it ends.
 func TestResetLeavesRequestsAlone(t *testing.T) {
 	shared := arena.NewShared(freehold.Default(), &arena.SharedOptions{ChunkBytes: 4 << 10})
 	defer shared.Close()

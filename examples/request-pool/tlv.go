@@ -1,12 +1,11 @@
-// TLV: messages made of a type, a length and a value, one after the other.
+// TLV: messages of type, length and value.
 //
 //	+------+--------+------------------- ... -+------+--------+---- ... -+
 //	| type | length | value                   | type | length | value    |
 //	+------+--------+------------------- ... -+------+--------+---- ... -+
 //	 1 byte  4 bytes  length bytes
 //
-// Lengths are big-endian. The value of a type with the bit Nested is again a
-// message.
+// Lengths are big-endian. The value of a type with the bit Nested is a message.
 
 package main
 
@@ -19,15 +18,15 @@ import (
 )
 
 const (
-	// Nested is the bit of types whose value is a message.
+	// Nested is set in types whose value is a message.
 	Nested = 0x80
 
 	headerBytes = 5
-	maxDepth    = 32 // messages in each other
+	maxDepth    = 32 // levels of nested messages
 )
 
-// Builder makes a message in memory from an allocator, which owns it. The first
-// error stays, and all calls after it do nothing.
+// Builder builds a message in memory from an allocator, which owns it. It keeps the
+// first error; later calls are no-ops.
 type Builder struct {
 	memory freehold.Allocator
 	buf    []byte
@@ -39,8 +38,8 @@ type Builder struct {
 // NewBuilder returns an empty builder.
 func NewBuilder(memory freehold.Allocator) *Builder { return &Builder{memory: memory} }
 
-// Begin opens a message of a type, which must be Nested, for what follows up to
-// its End.
+// Begin opens a nested message, which contains everything up to its End. Its type
+// must be Nested.
 func (b *Builder) Begin(typ byte) {
 	if b.depth == maxDepth {
 		b.fail(fmt.Errorf("more than %d messages in each other", maxDepth))
@@ -51,7 +50,7 @@ func (b *Builder) Begin(typ byte) {
 	b.depth++
 }
 
-// End closes the message that was begun last.
+// End closes the innermost open message.
 func (b *Builder) End() {
 	if b.err != nil {
 		return
@@ -80,8 +79,7 @@ func (b *Builder) Bytes(typ byte, v []byte) {
 	b.write(v)
 }
 
-// Message returns the message, which belongs to the allocator, or the first
-// error.
+// Message returns the message, which the allocator owns, or the first error.
 func (b *Builder) Message() ([]byte, error) {
 	if b.err != nil {
 		return nil, b.err
@@ -111,15 +109,15 @@ func (b *Builder) fail(err error) {
 	}
 }
 
-// A FormatError says where bytes stop being a message.
+// A FormatError says where bytes are not a message.
 type FormatError struct {
-	Offset int // in bytes, from the beginning of the outermost message
+	Offset int // in bytes, from the start of the outermost message
 	What   string
 }
 
 func (e *FormatError) Error() string { return fmt.Sprintf("offset %d: %s", e.Offset, e.What) }
 
-// Decoder goes through a message. Values are parts of it, nothing is copied.
+// Decoder iterates over a message. Values are parts of it; nothing is copied.
 type Decoder struct {
 	rest   []byte
 	offset int // of rest
@@ -133,7 +131,7 @@ type Decoder struct {
 // NewDecoder returns a decoder before the first type of a message.
 func NewDecoder(message []byte) *Decoder { return &Decoder{rest: message} }
 
-// Next goes to the next type, and reports whether there is one.
+// Next advances to the next element and reports whether there is one.
 func (d *Decoder) Next() bool {
 	if d.err != nil || len(d.rest) == 0 {
 		return false
@@ -152,7 +150,7 @@ func (d *Decoder) Next() bool {
 	return true
 }
 
-// Type returns the type at which the decoder is.
+// Type returns the type of the current element.
 func (d *Decoder) Type() byte { return d.typ }
 
 // Bytes returns its value.
@@ -167,8 +165,8 @@ func (d *Decoder) Uint64() uint64 {
 	return binary.BigEndian.Uint64(d.value)
 }
 
-// Inside returns a decoder of its value, which must be Nested. That decoder's
-// errors are its own.
+// Inside returns a decoder of its value, which must be Nested. That decoder keeps
+// its own errors.
 func (d *Decoder) Inside() Decoder {
 	in := Decoder{rest: d.value, offset: d.offset - len(d.value), depth: d.depth + 1}
 	switch {
@@ -183,7 +181,7 @@ func (d *Decoder) Inside() Decoder {
 // Err returns the first error, a *FormatError; nil if there was none.
 func (d *Decoder) Err() error { return d.err }
 
-// fail keeps the first error. It is false, for those who return it.
+// fail keeps the first error and returns false.
 func (d *Decoder) fail(offset int, what string) bool {
 	if d.err == nil {
 		d.err = &FormatError{offset, what}

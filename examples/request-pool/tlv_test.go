@@ -88,8 +88,8 @@ func TestBuilderDepth(t *testing.T) {
 	}
 }
 
-// FuzzDecoder reads any bytes as a message: an error with an offset, or what it
-// read makes the same message again.
+// FuzzDecoder decodes arbitrary bytes. The result is an error with an offset, or
+// encodes to the same message again.
 func FuzzDecoder(f *testing.F) {
 	lines := []line{{1, 2}, {1 << 60, 3}}
 	order, err := encodeOrder(goHeap{}, 7, lines)
@@ -144,7 +144,7 @@ func TestOrderErrors(t *testing.T) {
 	}
 }
 
-// A receipt that differs anywhere from the right one is found out.
+// checkReceipt detects any difference from the correct receipt.
 func TestCheckReceipt(t *testing.T) {
 	lines := []line{{12, 3}, {5, 1}}
 	order := freehold.Must(encodeOrder(goHeap{}, 9, lines))
@@ -182,7 +182,7 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// What a request needs beside HTTP.
+// The cost of a request without HTTP.
 func BenchmarkAnswer(b *testing.B) {
 	order := freehold.Must(encodeOrder(goHeap{}, 1, make([]line, 100)))
 	b.Run("memory=go", func(b *testing.B) {

@@ -1,5 +1,5 @@
-// The same store on the Go heap, as one writes it without freehold, to compare
-// with: each document, title and vector is an object of its own.
+// The same store on the Go heap, for comparison, as one writes it without freehold:
+// each document, title and vector is a separate object.
 
 package main
 

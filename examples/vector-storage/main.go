@@ -56,7 +56,7 @@ func run(w io.Writer, o options) error {
 		return err
 	}
 	off := heap.Stats()
-	store.Free() // the Go heap is about to take as much
+	store.Free() // make room for the Go heap
 	heap.Trim()
 
 	foundGo, err := measure(tw, "Go heap", &goStore{dim: o.dim}, o)
@@ -73,8 +73,8 @@ func run(w io.Writer, o options) error {
 	return nil
 }
 
-// measure fills a store and searches it, prints what that took, and returns the
-// indices of what it found.
+// measure fills a store, searches it, prints the cost, and returns the indices of
+// the hits.
 func measure(w io.Writer, name string, s interface {
 	Add(id uint64, title string, vector []float32) error
 	Search(query []float32, k int) ([]Hit, error)
@@ -125,11 +125,11 @@ func measure(w io.Writer, name string, s interface {
 	return found, nil
 }
 
-// collect returns how long a collection takes, and for how long it stops the
-// world: the median of five.
+// collect returns the time of a collection and its stop-the-world time, each the
+// median of five.
 func collect() (took, pauses time.Duration) {
 	const rounds = 5
-	runtime.GC() // the first one clears up what was there
+	runtime.GC() // collect earlier garbage first
 	var all, stopped [rounds]time.Duration
 	for i := range rounds {
 		var before, after runtime.MemStats

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// progress is a line on a terminal that changes, and nothing anywhere else.
+// progress is a progress line on a terminal. It prints nothing elsewhere.
 type progress struct {
 	name     string
 	terminal *os.File // nil if there is none

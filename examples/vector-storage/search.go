@@ -1,10 +1,10 @@
-// Search: the best k of n vectors, by looking at all of them.
+// Search: the best k of n vectors, by brute force.
 //
 //	worker 0   | 0 ... n/2-1 |   best k --+
 //	worker 1   | n/2 ... n-1 |   best k --+--> sort --> best k
 //
-// A worker keeps its best in a heap with the worst of them on top, which is
-// what the next better one replaces.
+// A worker keeps its best k in a heap with the worst on top. A better vector
+// replaces the worst.
 
 package main
 
@@ -19,7 +19,7 @@ import (
 )
 
 // topK returns the k vectors with the largest dot product with the query, best
-// first; of equal ones the first.
+// first. Of equal vectors it prefers the first.
 func topK(n, k int, query []float32, vector func(i int) []float32) []Hit {
 	workers := runtime.GOMAXPROCS(0)
 	best := make([]hits, workers)
@@ -45,11 +45,11 @@ func compareHits(a, b Hit) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
 }
 
-// hits is a heap of up to cap(hits) of the best, with the worst at index 0 once
-// it is full.
+// hits is a heap of the best cap(hits) hits. Once it is full, the worst is at index
+// 0.
 type hits []Hit
 
-// offer returns the best of h and one more.
+// offer returns the best of h and hit.
 func (h hits) offer(hit Hit) hits {
 	switch {
 	case len(h) < cap(h):
@@ -88,7 +88,8 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// scaleOf returns what makes a vector one of length 1, or what is wrong with it.
+// scaleOf returns the factor that scales a vector to length 1, or an error if it is
+// invalid.
 func scaleOf(vector []float32, dim int) (float64, error) {
 	if len(vector) != dim {
 		return 0, fmt.Errorf("a vector of %d numbers, not %d", len(vector), dim)

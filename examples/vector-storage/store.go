@@ -1,9 +1,9 @@
-// Store: vectors side by side in one block off-heap, and what belongs to them.
+// Store: vectors in one off-heap block, and their documents.
 //
 //	vectors  | v0[0] ... v0[dim-1] | v1[0] ... v1[dim-1] | v2[0] ...
 //	docs     | id, title           | id, title           | ...
 //
-// The collector sees two slices, however many vectors there are.
+// The collector sees two slices for any number of vectors.
 
 package main
 
@@ -14,7 +14,7 @@ import (
 )
 
 // Store keeps vectors of one length, normalised, each with an id and a title.
-// Searches may run at the same time, but not beside an Add.
+// Searches may run concurrently, but not with an Add.
 type Store struct {
 	memory  freehold.Allocator
 	dim     int
@@ -27,8 +27,8 @@ type doc struct {
 	title freehold.String
 }
 
-// NewStore returns an empty store of vectors of dim numbers, with its memory
-// from an allocator. Free gives that back.
+// NewStore returns an empty store of vectors of dim numbers. It allocates from
+// memory. Free returns all of it.
 func NewStore(memory freehold.Allocator, dim int) (*Store, error) {
 	if dim <= 0 {
 		return nil, fmt.Errorf("vectors of %d numbers", dim)
@@ -36,9 +36,9 @@ func NewStore(memory freehold.Allocator, dim int) (*Store, error) {
 	return &Store{memory: memory, dim: dim}, nil
 }
 
-// Add puts a copy of a vector into the store, scaled to length 1. On an error
-// the store is as it was; it matches freehold.ErrOutOfMemory if there is no
-// memory, and otherwise says what is wrong with the vector.
+// Add stores a copy of a vector, scaled to length 1. On an error the store is
+// unchanged. The error matches freehold.ErrOutOfMemory if there is no memory;
+// otherwise it says what is wrong with the vector.
 func (s *Store) Add(id uint64, title string, vector []float32) error {
 	scale, err := scaleOf(vector, s.dim)
 	if err != nil {
@@ -81,8 +81,8 @@ type Hit struct {
 	Title string // off-heap: valid until the store is freed
 }
 
-// Search returns the k vectors whose direction is closest to the query's, best
-// first, and fewer if there are not so many. It looks at all of them, on all
+// Search returns the k vectors with the direction closest to the query's, best
+// first, or all if there are fewer than k. It compares every vector, on all
 // processors.
 func (s *Store) Search(query []float32, k int) ([]Hit, error) {
 	scale, err := scaleOf(query, s.dim)
@@ -102,7 +102,7 @@ func (s *Store) Search(query []float32, k int) ([]Hit, error) {
 	return hits, nil
 }
 
-// Free gives all memory back. The store is empty then.
+// Free frees all memory. The store is then empty.
 func (s *Store) Free() {
 	for _, d := range s.docs {
 		freehold.FreeString(s.memory, d.title.Get())

@@ -78,7 +78,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// The score is the cosine, whatever the lengths.
+// The score is the cosine for vectors of any length.
 func TestScore(t *testing.T) {
 	s, _ := NewStore(alloctest.New(t), 2)
 	defer s.Free()
@@ -140,7 +140,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Whichever allocation fails, the store is as it was, and the next Add works.
+// Whichever allocation fails, the store is unchanged, and the next Add works.
 func TestOutOfMemory(t *testing.T) {
 	for n := range 100 {
 		s, _ := NewStore(alloctest.FailOnce(alloctest.New(t), n), 3)
@@ -209,7 +209,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// Add, and giving all back at the end.
+// Add, with Free at the end.
 func BenchmarkAdd(b *testing.B) {
 	const n, dim = 20_000, 384
 	vector := randomVector(rand.New(rand.NewPCG(1, 2)), dim)
