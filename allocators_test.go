@@ -14,8 +14,8 @@ import (
 // plain hides that an allocator is an Owner.
 type plain struct{ freehold.Allocator }
 
-// mover's Resize always succeeds, at another address, as remapping does. What
-// is read at the old one is 0xDB.
+// mover's Resize always succeeds, at another address, as remapping does. The old
+// address reads 0xDB.
 type mover struct{ *alloctest.Allocator }
 
 func (m mover) Resize(b []byte, size int) ([]byte, bool) {
@@ -80,7 +80,7 @@ func (r *roomy) Free(b []byte) {
 	r.Allocator.Free(b)
 }
 
-// slot is memory for one block at a time, at no cost.
+// slot is an allocator of one block, at no cost.
 type slot struct{ mem []byte }
 
 func newSlot() *slot { return &slot{make([]byte, 64<<10)} }
@@ -96,7 +96,7 @@ func (s *slot) Resize(b []byte, size int) ([]byte, bool) { return s.mem[:size:si
 func (s *slot) Free(b []byte)                            {}
 func (s *slot) Owns(b []byte) bool                       { return len(b) > 0 }
 
-// panicOf returns what call panics with, "" if it does not.
+// panicOf returns the panic of call, or "" if there is none.
 func panicOf(call func()) (message string) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -107,7 +107,7 @@ func panicOf(call func()) (message string) {
 	return ""
 }
 
-// wantPanic checks the message that call panics with; "..." stands for any text.
+// wantPanic checks the panic message of call; "..." matches any text.
 func wantPanic(t *testing.T, want string, call func()) {
 	t.Helper()
 	got := panicOf(call)

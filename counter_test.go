@@ -74,7 +74,7 @@ func TestCounterOwnsWhatNextOwns(t *testing.T) {
 	counter.Free(b)
 }
 
-// What a Counter did not hand out is not counted as freed.
+// A Counter does not count the Free of a foreign block.
 func TestForeignFreeDoesNotLowerACounter(t *testing.T) {
 	next := newSlot()
 	c := freehold.NewCounter(next)
@@ -93,7 +93,7 @@ func TestForeignFreeDoesNotLowerACounter(t *testing.T) {
 	}
 }
 
-// TestCounterIsNeverNegative: what is freed has been counted as allocated.
+// TestCounterIsNeverNegative: a block counts as allocated before it counts as freed.
 func TestCounterIsNeverNegative(t *testing.T) {
 	counter := freehold.NewCounter(alloctest.New(t))
 	var workers, watcher sync.WaitGroup

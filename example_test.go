@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// A Node lies off-heap and refers to others that do.
+// A Node is off-heap and refers to other nodes off-heap.
 type Node struct {
 	key  freehold.String
 	next freehold.Ptr[Node]
@@ -107,7 +107,7 @@ func ExampleFree() {
 	n := freehold.Must(freehold.New[uint64](heap))
 	*n = 7
 	freehold.Free(heap, n)
-	n = nil // so that nobody uses it by mistake
+	n = nil // guards against use after free
 	freehold.Free(heap, n)
 	// Output:
 }
@@ -142,7 +142,7 @@ func ExampleMakeSlice() {
 func ExampleFreeSlice() {
 	heap := freehold.Default()
 	xs := freehold.Must(freehold.MakeSlice[int](heap, 5))
-	freehold.FreeSlice(heap, xs[:3]) // the whole block: the capacity is what counts
+	freehold.FreeSlice(heap, xs[:3]) // the whole block, since the capacity is unchanged
 	// Output:
 }
 
@@ -296,7 +296,7 @@ func ExampleFallback() {
 	b := freehold.Must(a.Alloc(80, 8))
 	c := freehold.Must(a.Alloc(80, 8)) // first has 20 bytes left
 	fmt.Println(heap.Owns(b), heap.Owns(c))
-	a.Free(b) // each goes home
+	a.Free(b) // to the allocator that it came from
 	a.Free(c)
 	fmt.Println(first.Used())
 	// Output:
@@ -305,7 +305,7 @@ func ExampleFallback() {
 }
 
 func ExampleLocked() {
-	a := freehold.NewLocked(freehold.Default()) // as if it needed one
+	a := freehold.NewLocked(freehold.Default()) // for illustration: a Heap needs no lock
 	b := freehold.Must(a.Alloc(100, 8))
 	a.Free(b)
 	// Output:

@@ -55,7 +55,7 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 	})
 }
 
-// A zero Heap and a zero Cache say at their first use what is missing.
+// The first use of a zero Heap or Cache panics and names the constructor.
 func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 	const ofHeap, ofCache = ": a zero Heap, which NewHeap did not make", ": a zero Cache, which Heap.NewCache did not make"
 	other := freehold.NewHeap(nil)
@@ -107,7 +107,7 @@ func TestSharedHeapsAreNotClosed(t *testing.T) {
 	freehold.Default().Free(b)
 }
 
-// A heap is logged as a line, not as its insides.
+// A heap is logged as a line, not as its fields.
 func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 	limited := freehold.NewHeap(&freehold.HeapOptions{Name: "limited", MaxBytes: 64 << 20})
 	defer limited.Close()
@@ -149,8 +149,7 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 	}
 }
 
-// C programs rely on what realloc returns being aligned for any type, wherever
-// the block was.
+// C programs rely on realloc's result being aligned for any type.
 func TestReallocPointerAlignsAsMallocDoes(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
@@ -214,7 +213,7 @@ func TestAdvise(t *testing.T) {
 	if err := freehold.Advise(small, freehold.AdviceDontNeed); err != nil || small[0] != 7 {
 		t.Errorf("a small block: %v, %d", err, small[0])
 	}
-	// The pages are dropped, or not; what lies beside them stays.
+	// The pages may be dropped; the bytes beside them stay.
 	beside := freehold.Must(freehold.MakeSlice[byte](h, 64<<10))
 	beside[0], beside[len(beside)-1] = 1, 2
 	if err := freehold.Advise(beside[1:len(beside)-1], freehold.AdviceDontNeed); err != nil && !errors.Is(err, errors.ErrUnsupported) {

@@ -87,8 +87,8 @@ func TestLimitCountsAResizeTo0AsFree(t *testing.T) {
 	}
 }
 
-// TestLimitAfterFailuresOfNext: what next did not give is not counted, whether
-// it failed or panicked, and what it did not take back still is.
+// TestLimitAfterFailuresOfNext: if next fails or panics, an allocation does not
+// count, and a block that was to be freed still does.
 func TestLimitAfterFailuresOfNext(t *testing.T) {
 	next := alloctest.New(t)
 	limit := freehold.NewLimit(alloctest.FailAfter(next, 1), 1000)
@@ -135,7 +135,7 @@ func TestLimitOwnsWhatNextOwns(t *testing.T) {
 	limit.Free(b)
 }
 
-// gauge notes the most bytes that were live in it at any time.
+// gauge records the peak of its live bytes.
 type gauge struct {
 	freehold.Allocator
 	live, most atomic.Int64
@@ -161,8 +161,8 @@ func (g *gauge) Free(b []byte) {
 	g.Allocator.Free(b)
 }
 
-// TestLimitIsNeverPassed, and requests that fit never fail because of others
-// that do not.
+// TestLimitIsNeverPassed: and requests that fit never fail because of others that
+// do not.
 func TestLimitIsNeverPassed(t *testing.T) {
 	const workers, share = 4, 1000
 	g := &gauge{Allocator: alloctest.New(t)}
@@ -183,7 +183,7 @@ func TestLimitIsNeverPassed(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, uint64(w)))
 		modest.Go(func() {
 			for range 2000 {
-				b, err := limit.Alloc(share, 1) // with the others', all there is
+				b, err := limit.Alloc(share, 1) // all workers together use the whole limit
 				if err != nil {
 					t.Errorf("a request that fits: %v", err)
 					return
@@ -230,7 +230,7 @@ func BenchmarkWrappers(b *testing.B) {
 	}
 }
 
-// A block that a Limit did not hand out does not raise it.
+// The Free of a foreign block does not raise a Limit.
 func TestForeignFreeDoesNotRaiseALimit(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()

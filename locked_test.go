@@ -8,7 +8,7 @@ import (
 )
 
 // lonely is not safe for concurrent use: two calls at once are a data race, and
-// mostly one of them finds the other busy.
+// usually one of them detects the other.
 type lonely struct {
 	*alloctest.Allocator
 	t     testing.TB
@@ -61,7 +61,7 @@ func TestLockedConforms(t *testing.T) {
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 }
 
-// TestWrappersConformTogether, in an order that users may well choose.
+// TestWrappersConformTogether uses an order that users are likely to choose.
 func TestWrappersConformTogether(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		small := freehold.NewLimit(&lonely{Allocator: alloctest.New(t), t: t}, 1<<20)
@@ -75,7 +75,7 @@ func TestWrappersConformTogether(t *testing.T) {
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
 }
 
-// FuzzWrappers runs programs on all wrappers at once, with limits that are met.
+// FuzzWrappers runs programs on all wrappers combined, with limits that are reached.
 func FuzzWrappers(f *testing.F) {
 	f.Add([]byte{0x30, 0, 32, 0, 0x0F, 0, 0, 0})
 	f.Add([]byte{0xC6, 0, 0xFF, 0xFF, 0x0A, 0, 0x43, 0, 0x00, 0, 0x42, 0xF0})

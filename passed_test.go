@@ -26,8 +26,8 @@ var (
 	notFree = reflect.TypeFor[string]()
 )
 
-// fakeWord returns a number that is no type's word, not even where addresses are
-// as small as on wasm: those are even.
+// fakeWord returns a number that is not the word of a type. It is odd, since words
+// are even, and may be as small on wasm.
 func fakeWord(i int) uintptr { return uintptr(i)*64 + 1 }
 
 // known reports whether the table has word: then inspect does not look at the type.
@@ -89,8 +89,8 @@ func TestFullTableStillAnswers(t *testing.T) {
 	}
 }
 
-// TestTypesAreInspectedConcurrently: each word is in the table once, whoever
-// came first.
+// TestTypesAreInspectedConcurrently: each word is in the table once, whichever
+// goroutine adds it.
 func TestTypesAreInspectedConcurrently(t *testing.T) {
 	emptyTable(t)
 	const words = 500

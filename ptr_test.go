@@ -87,8 +87,7 @@ func TestPtrToAnElement(t *testing.T) {
 	freehold.FreeSlice(a, s)
 }
 
-// TestSliceKeepsCapacity: or FreeSlice and Append of what Get returns would
-// name another block.
+// TestSliceKeepsCapacity: FreeSlice and Append find the block by the capacity.
 func TestSliceKeepsCapacity(t *testing.T) {
 	a := alloctest.New(t)
 	s := freehold.Must(freehold.MakeSlice[odd](a, 10))

@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
-// Each figure has a number of its own, so that none can take another's place.
+// Each figure has a different value, which detects a swap.
 func TestStatsAreTheEngines(t *testing.T) {
 	got := statsOf(heap.Stats{
 		Name: "h", Allocated: 1, Active: 2, Resident: 3, Retained: 4, Metadata: 5, Committed: 6, MaxBytes: 7,

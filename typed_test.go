@@ -268,7 +268,7 @@ func TestMust(t *testing.T) {
 	freehold.Must(7, freehold.ErrOutOfMemory)
 }
 
-// growers are the allocators between which Append must see no difference.
+// growers are allocators on which Append must behave the same.
 func growers(t testing.TB) map[string]freehold.Allocator {
 	return map[string]freehold.Allocator{
 		"copies":   alloctest.New(t),
@@ -279,7 +279,7 @@ func growers(t testing.TB) map[string]freehold.Allocator {
 	}
 }
 
-// rounder has blocks of multiples of 64 bytes only, and says so.
+// rounder rounds blocks up to multiples of 64 bytes. Its GoodSize says so.
 type rounder struct{ freehold.Allocator }
 
 func (rounder) GoodSize(size int) int { return (size + 63) &^ 63 }
@@ -348,8 +348,8 @@ func TestAppendToAnEmptySlice(t *testing.T) {
 	freehold.FreeSlice(a, s)
 }
 
-// TestAppendOfItself: where v lies in s's block, it is read at its new place
-// when the block has moved.
+// TestAppendOfItself: if v is in the block of s and the block moves, Append reads v
+// at its new address.
 func TestAppendOfItself(t *testing.T) {
 	for name, a := range growers(t) {
 		for _, c := range []struct {
@@ -378,7 +378,7 @@ func TestAppendOfItself(t *testing.T) {
 	}
 }
 
-// What lies right behind a slice's block is no part of it.
+// The memory behind a slice's block is not part of it.
 func TestAppendOfTheNeighbour(t *testing.T) {
 	a := arena.New(alloctest.New(t), nil)
 	defer a.Close()
@@ -415,8 +415,8 @@ func TestAppendErrorLeavesTheSliceAlone(t *testing.T) {
 	freehold.FreeSlice(limit, r)
 }
 
-// TestAppendIsAmortised: the blocks that a million appends go through are few,
-// and together not much larger than the last one.
+// TestAppendIsAmortised: a million appends use few blocks, and their sum is not much
+// larger than the last one.
 func TestAppendIsAmortised(t *testing.T) {
 	a := freehold.NewCounter(alloctest.New(t))
 	var s []uint64
@@ -496,9 +496,9 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-// TestEveryFailureIsReturned makes each allocation of each function fail, with
-// all later ones or alone. On an error nothing is lost: the leak check of
-// alloctest.New sees to that, and the operations check what they hold.
+// TestEveryFailureIsReturned makes each allocation of each function fail, with all
+// later ones or alone. On an error nothing leaks, which alloctest.New checks, and
+// the operations verify the contents.
 func TestEveryFailureIsReturned(t *testing.T) {
 	operations := []struct {
 		name string
@@ -666,8 +666,8 @@ func BenchmarkNew(b *testing.B) {
 	benchmarkNew[[128]uint64](b, heap)
 }
 
-// benchmarkNew: "slot" costs nothing itself, so its row is what New and Free add;
-// the Go heap's row bears its share of collections.
+// benchmarkNew: the row of "slot" is the cost of New and Free alone. The row of the
+// Go heap includes its share of collections.
 func benchmarkNew[T any](b *testing.B, heap *freehold.Heap) {
 	size := unsafe.Sizeof(*new(T))
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// spy is an allocator that calls inside at each call, and hands out one block
-// over and over.
+// spy is an allocator that calls inside in each call, and always returns the same
+// block.
 type spy struct {
 	block  []byte
 	inside func()
@@ -60,8 +60,8 @@ func TestLockedHoldsItsLockInEachCall(t *testing.T) {
 	}
 }
 
-// A block counts until the wrapped allocator has taken it back, and what it is
-// about to hand out counts already.
+// A block counts until the wrapped allocator has freed it, and a request counts
+// before the wrapped allocator is called.
 func TestWrappersCountWhileNextWorks(t *testing.T) {
 	used, blocks := 0, 0
 	var limit *Limit
@@ -83,8 +83,8 @@ func TestWrappersCountWhileNextWorks(t *testing.T) {
 	mustBe(t, limit.Used(), 20, "bytes after Free")
 }
 
-// Counts that two goroutines make at once are both made. More threads than
-// processors let the system interrupt one between a load and a store.
+// Concurrent counts are not lost. With more threads than processors, the system
+// interrupts one between a load and a store.
 func TestWrappersLoseNoCount(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
 	pairs, counters := 100_000, make([]Counter, 50_000)
@@ -141,7 +141,7 @@ type low struct{ Allocator }
 
 func (low) GoodSize(int) int { return 1 }
 
-// T's alignment is what the allocator is asked for, whoever asks.
+// Every typed function passes T's alignment to the allocator.
 func TestTypedFunctionsAskForTheAlignment(t *testing.T) {
 	next := newSpy(func() {})
 	type pair struct{ a, b uint32 }
@@ -161,7 +161,7 @@ func TestTypedFunctionsAskForTheAlignment(t *testing.T) {
 	mustBe(t, next.align, 64, "alignment of Realloc")
 }
 
-// Options arrive at the engine.
+// Options reach internal/heap.
 func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
 	h := NewHeap(&HeapOptions{Name: "asked", MaxBytes: 1 << 20, Decay: time.Hour, WholePages: true, HugePages: true})
 	defer h.Close()
