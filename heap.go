@@ -123,9 +123,9 @@ func newShared(o *HeapOptions) *Heap {
 func (h *Heap) Alloc(size, align int) ([]byte, error) { return h.h.Alloc(size, align, false) }
 
 // Zeroed implements [Allocator]. It does not clear memory fresh from the operating
-// system. When it reuses 1 MiB or more on Linux, it clears only resident pages, up
-// to 1 GiB at a time, and returns the others to the system. A large block that is
-// used in part therefore costs only what is used.
+// system. Of used memory of 1 MiB to 1 GiB, on Linux it clears only resident pages; a
+// larger run it returns to the system instead. A large block that is used in part
+// therefore costs only the part used, each time.
 func (h *Heap) Zeroed(size, align int) ([]byte, error) { return h.h.Alloc(size, align, true) }
 
 // Resize implements [Allocator]. A block up to 32 KiB stays in place if the new

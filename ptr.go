@@ -51,7 +51,7 @@ type Slice[T any] struct {
 }
 
 // SliceOf returns a reference to s, which [MakeSlice], [Append], [Grow] or [Clone]
-// returned, or to a part of such a slice. It is valid until s is freed or grown.
+// returned, or to a part of it. It is valid until s is freed or grown.
 // A slice without capacity becomes the zero Slice.
 func SliceOf[T any](s []T) Slice[T] {
 	if cap(s) == 0 {
