@@ -12,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // HeapOptions configures a [Heap]; nil means all defaults.
@@ -83,9 +84,11 @@ type HeapOptions struct {
 // Make one with [NewHeap]. Calls of a zero Heap that need memory or look up a
 // block panic.
 type Heap struct {
-	h      heap.Heap
-	shared bool // Default or Pages: Close panics
+	shared bool      // Default or Pages: Close panics
+	h      heap.Heap // last, as pin.New demands
 }
+
+const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.h) + unsafe.Sizeof(Heap{}.h)))
 
 var defaultHeap = newShared(&HeapOptions{Name: "default"})
 
@@ -99,7 +102,7 @@ func NewHeap(o *HeapOptions) *Heap {
 	if o == nil {
 		o = &HeapOptions{}
 	}
-	h := &Heap{}
+	h := pin.New[Heap]()
 	h.h.Init(heap.Options{
 		Name:       o.Name,
 		MaxBytes:   o.MaxBytes,

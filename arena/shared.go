@@ -17,6 +17,7 @@ package arena
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
@@ -62,14 +63,12 @@ type SharedOptions struct {
 // (BenchmarkSharedAlloc64). The next chunk is taken under the arena's lock, from
 // recycled memory or from the parent. Each processor keeps one partly used chunk,
 // and up to a quarter of each chunk is wasted at its end. The arena itself takes
-// about 500 bytes on the Go heap, and 8 more for each processor from the 17th on;
+// about 500 bytes on the Go heap, up to 8 KiB more with more than 16 processors;
 // each chunk takes 128.
 //
 // [NewShared] makes one; most methods of the zero Shared panic.
 type Shared struct {
-	generation atomic.Uint64          // Resets so far; grows under mu
-	table      pin.Table[sharedChunk] // changed under mu
-	readers    *epoch.Domain
+	readers *epoch.Domain
 
 	parent     freehold.Allocator // called under mu only
 	chunkBytes int
@@ -93,7 +92,12 @@ type Shared struct {
 	reserved  int            // == sum of len(mem) over chunks, <= maxBytes if that is not 0
 	live      int            // blocks of this generation, without those that chunks in the table count
 	liveBytes int
+
+	generation atomic.Uint64          // Resets so far; grows under mu
+	table      pin.Table[sharedChunk] // changed under mu; last: the slots are behind it
 }
+
+const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.Sizeof(Shared{}.table)))
 
 // A sharedBatch is chunks that were given up together. They are recycled when
 // the epoch has passed.
@@ -120,14 +124,11 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	}
 	arg.AtLeast(call, "SharedOptions.ChunkBytes", o.ChunkBytes, 0)
 	arg.AtLeast(call, "SharedOptions.MaxBytes", o.MaxBytes, 0)
-	s := &Shared{
-		parent:     parent,
-		chunkBytes: o.ChunkBytes,
-		chunkAlign: lineBytes,
-		maxBytes:   o.MaxBytes,
-		hugePages:  o.HugePages,
-		readers:    o.Domain,
-	}
+	s := pin.New[Shared]()
+	s.parent = parent
+	s.chunkBytes, s.chunkAlign = o.ChunkBytes, lineBytes
+	s.maxBytes, s.hugePages = o.MaxBytes, o.HugePages
+	s.readers = o.Domain
 	if s.readers == nil {
 		s.readers = new(epoch.Domain)
 	}

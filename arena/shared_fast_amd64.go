@@ -28,11 +28,10 @@ func entries() *uintptr
 
 // For the assembly.
 const (
-	gM         = pin.GM
-	mP         = pin.MP
-	pID        = pin.PID
-	tableSlots = pin.TableSlots
-	tableLen   = pin.TableLen
+	gM       = pin.GM
+	mP       = pin.MP
+	pID      = pin.PID
+	tableLen = pin.TableLen
 
 	maxFastAlign = 4 << 10 // the largest alignment that it serves
 )

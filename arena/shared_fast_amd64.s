@@ -17,8 +17,7 @@
 	MOVL const_pID(R8), R8 \
 	CMPQ R8, (Shared_table+const_tableLen)(AX) \
 	JAE  none \
-	MOVQ (Shared_table+const_tableSlots)(AX), R9 \
-	MOVQ (R9)(R8*8), R9 \
+	MOVQ Shared__size(AX)(R8*8), R9 \
 	MOVQ sharedChunk_generation(R9), R8 \
 	CMPQ R8, Shared_generation(AX) \
 	JNE  none

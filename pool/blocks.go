@@ -63,7 +63,6 @@ type Blocks struct {
 	chunkMask uintptr                                       // of an address: its chunk's base
 	recip     uint64                                        // 2^64 / stride, rounded up
 	zero      uintptr                                       // bytes of a block that get clears: 0, or a multiple of 8
-	stacks    pin.Table[stack]                              // of each processor
 	stride    uintptr                                       // bytes from block to block
 	capacity  uint64                                        // entries that a stack may hold
 	caches    atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
@@ -84,7 +83,11 @@ type Blocks struct {
 	central central
 	limbo   limbo
 	epochs  *epoch.Domain
+
+	stacks pin.Table[stack] // of each processor; last: the slots are behind it
 }
+
+const _ = -(unsafe.Sizeof(Blocks{}) ^ (unsafe.Offsetof(Blocks{}.stacks) + unsafe.Sizeof(Blocks{}.stacks)))
 
 const (
 	minChunkBytes   = 64 << 10
@@ -103,12 +106,12 @@ const (
 // It panics if parent is nil, if size is out of range, and if align is not a power
 // of two up to 16 MiB.
 func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
-	b := &Blocks{}
+	b := pin.New[Blocks]()
 	b.init("pool.NewBlocks", parent, size, align, o, nil)
 	return b
 }
 
-// init makes b a pool of blocks, of values of type of if that is not nil.
+// init makes b, which pin.New made alone or in a Pool, a pool of blocks, of values of type of if that is not nil.
 func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o *Options, of reflect.Type) {
 	if o != nil {
 		b.limits = *o

@@ -40,7 +40,6 @@ const (
 	gM         = pin.GM
 	mP         = pin.MP
 	pID        = pin.PID
-	tableSlots = pin.TableSlots
 	tableLen   = pin.TableLen
 	hashFactor = golden
 

@@ -10,15 +10,13 @@
 #include "textflag.h"
 
 // STACK sets stack to that of the processor that this runs on, or jumps to none.
-// It changes R9.
 #define STACK(b, stack, none) \
 	MOVQ const_gM(R14), stack \
 	MOVQ const_mP(stack), stack \
 	MOVL const_pID(stack), stack \
 	CMPQ stack, (Blocks_stacks+const_tableLen)(b) \
 	JAE  none \
-	MOVQ (Blocks_stacks+const_tableSlots)(b), R9 \
-	MOVQ (R9)(stack*8), stack
+	MOVQ Blocks__size(b)(stack*8), stack
 
 // GOON jumps to the Go function in a variable.
 #define GOON(variable) \

@@ -13,6 +13,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // Pool hands out values of type T. It is a typed [Blocks] with a generation for
@@ -22,7 +23,7 @@ import (
 // New makes a Pool. Get, Retire, NewCache, Stats, Live, Reset, Trim and Close of
 // the zero value panic and name New. Put, Lookup, Handle, PutHandle and Owns of it
 // are undefined: a check would slow Put and Lookup down.
-type Pool[T any] struct{ blocks Blocks }
+type Pool[T any] struct{ blocks Blocks } // nothing else: see pin.New
 
 // New returns a pool of values of type T. Its memory comes from parent, which must
 // outlive it. New takes no memory; the first Get does, and Close gives it back.
@@ -35,7 +36,7 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 		arg.Panicf("pool.New["+name+"]", "%s", fault)
 	}
 	var t T
-	p := &Pool[T]{}
+	p := pin.New[Pool[T]]()
 	p.blocks.init("pool.New", parent, max(int(unsafe.Sizeof(t)), 1), int(unsafe.Alignof(t)), o, reflect.TypeFor[T]())
 	return p
 }

@@ -41,8 +41,7 @@ func TestHeapInAndOutOfABubble(t *testing.T) {
 	t.Run("made inside", func(t *testing.T) {
 		var h *Heap
 		synctest.Test(t, func(t *testing.T) {
-			h = new(Heap)
-			h.Init(Options{Decay: decay})
+			h = makeHeap(Options{Decay: decay})
 			use(h)
 			givesBack(h)
 		})

@@ -6,15 +6,23 @@ import (
 	"slices"
 	"testing"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
+
+// makeHeap returns a heap that is ready, as freehold.NewHeap makes one.
+func makeHeap(o Options) *Heap {
+	h := pin.New[Heap]()
+	h.Init(o)
+	return h
+}
 
 // Whoever makes a heap in these tests gets it checked at the end.
 func newHeap(t testing.TB, o Options) *Heap {
 	if o.Decay == 0 {
 		o.Decay = -1 // tests tick by hand
 	}
-	h := new(Heap)
-	h.Init(o)
+	h := makeHeap(o)
 	t.Cleanup(func() {
 		if !h.pages.closed.Load() && !t.Failed() {
 			h.check(t)

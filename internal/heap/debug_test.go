@@ -59,8 +59,7 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			h := new(Heap)
-			h.Init(Options{Decay: -1})
+			h := makeHeap(Options{Decay: -1})
 			defer h.Close()
 			defer func() {
 				if got := fmt.Sprint(recover()); !strings.Contains(got, tt.want) {
@@ -74,8 +73,7 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 
 // Slow paths check the spans of their class, and free runs their neighbours.
 func TestDebugBuildChecksInvariants(t *testing.T) {
-	h := new(Heap)
-	h.Init(Options{Decay: -1})
+	h := makeHeap(Options{Decay: -1})
 	alloc(t, h, 64)
 	c := &h.central[classOf[64/8]]
 	spanPtr(c.partial.head).live++

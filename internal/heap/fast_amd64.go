@@ -60,9 +60,8 @@ func entries() *uintptr
 
 // For the assembly.
 const (
-	gM         = pin.GM
-	mP         = pin.MP
-	pID        = pin.PID
-	tableSlots = pin.TableSlots
-	tableLen   = pin.TableLen
+	gM       = pin.GM
+	mP       = pin.MP
+	pID      = pin.PID
+	tableLen = pin.TableLen
 )

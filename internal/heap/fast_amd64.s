@@ -10,15 +10,14 @@
 #include "textflag.h"
 
 // CACHE sets cache to the cache of the processor that this runs on, or jumps to
-// none. It changes R11.
+// none.
 #define CACHE(h, cache, none) \
 	MOVQ const_gM(R14), cache \
 	MOVQ const_mP(cache), cache \
 	MOVL const_pID(cache), cache \
 	CMPQ cache, (Heap_caches+const_tableLen)(h) \
 	JAE  none \
-	MOVQ (Heap_caches+const_tableSlots)(h), R11 \
-	MOVQ (R11)(cache*8), cache
+	MOVQ Heap__size(h)(cache*8), cache
 
 // STATE sets state to the place of the state of the holder's block at addr, and
 // class to its class, or jumps to none. It changes R8, R11 and R12.

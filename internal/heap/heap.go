@@ -43,11 +43,9 @@ type Options struct {
 	WholePages bool // every block is large, and freed memory goes back at once
 }
 
-// Heap is a general allocator. Its zero value is not ready: Init makes it so.
+// Heap is a general allocator. It is not ready before pin.New has made it, or an
+// object that ends with it, and Init was called.
 type Heap struct {
-	caches pin.Table[cache]
-	holder uint64 // the heap's number in tags, at its place there
-
 	limbo     limbo
 	refusals  atomic.Int64  // requests that found no memory at first
 	refused   atomic.Uint64 // requests that found none in the end
@@ -59,7 +57,12 @@ type Heap struct {
 
 	pages   pageHeap
 	central [numClasses]central
+
+	holder uint64           // the heap's number in tags, at its place there
+	caches pin.Table[cache] // last: the slots are behind it
 }
+
+const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.caches) + unsafe.Sizeof(Heap{}.caches)))
 
 // Init makes h ready. It takes no memory.
 func (h *Heap) Init(o Options) {

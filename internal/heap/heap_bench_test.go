@@ -8,8 +8,7 @@ import (
 func BenchmarkPair(b *testing.B) {
 	for _, size := range []int{16, 64, 256, 1 << 10, 4 << 10, 64 << 10, 1 << 20} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			var h Heap
-			h.Init(Options{})
+			h := makeHeap(Options{})
 			defer h.Close()
 			for b.Loop() {
 				p, _ := h.Alloc(size, 8, false)
@@ -21,8 +20,7 @@ func BenchmarkPair(b *testing.B) {
 }
 
 func BenchmarkPairParallel(b *testing.B) {
-	var h Heap
-	h.Init(Options{})
+	h := makeHeap(Options{})
 	defer h.Close()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -36,8 +34,7 @@ func BenchmarkPairParallel(b *testing.B) {
 func BenchmarkMixed(b *testing.B) {
 	for _, top := range []int{1024, 4080} {
 		b.Run(fmt.Sprintf("to=%d", top+15), func(b *testing.B) {
-			var h Heap
-			h.Init(Options{})
+			h := makeHeap(Options{})
 			defer h.Close()
 			live := make([][]byte, 10000)
 			x := uint64(88172645463325252)
@@ -59,8 +56,7 @@ func BenchmarkMixed(b *testing.B) {
 
 // The same by way of the Go code alone.
 func BenchmarkPairPlain(b *testing.B) {
-	var h Heap
-	h.Init(Options{})
+	h := makeHeap(Options{})
 	defer h.Close()
 	for b.Loop() {
 		p, _ := h.alloc(64, 8, false)
@@ -73,10 +69,9 @@ func BenchmarkPairPlain(b *testing.B) {
 func BenchmarkPairOwn(b *testing.B) {
 	for _, size := range []int{16, 64, 1 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			var h Heap
-			h.Init(Options{})
+			h := makeHeap(Options{})
 			defer h.Close()
-			o := newOwnCache(&h)
+			o := newOwnCache(h)
 			defer o.Close()
 			for b.Loop() {
 				p, _ := o.Alloc(size, 8, false)

@@ -169,7 +169,7 @@ func TestCloseTwice(t *testing.T) {
 }
 
 func TestNegativeLimit(t *testing.T) {
-	if got := panicOf(func() { new(Heap).Init(Options{MaxBytes: -1}) }); !strings.Contains(got, "NewHeap: MaxBytes -1, want 0 or more") {
+	if got := panicOf(func() { makeHeap(Options{MaxBytes: -1}) }); !strings.Contains(got, "NewHeap: MaxBytes -1, want 0 or more") {
 		t.Errorf("panic %q", got)
 	}
 }

@@ -148,8 +148,7 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 }
 
 func TestClosedHeapTakesNothing(t *testing.T) {
-	h := new(Heap)
-	h.Init(Options{Decay: -1})
+	h := makeHeap(Options{Decay: -1})
 	h.Close()
 	panicOf(func() { h.Alloc(10, 8, false) })
 	if len(h.pages.meta.segments) > 0 || len(h.pages.segments) > 0 {

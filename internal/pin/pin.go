@@ -17,7 +17,6 @@
 package pin
 
 import (
-	"math/bits"
 	"runtime"
 	"sync"
 	_ "unsafe" // for linkname
@@ -26,15 +25,16 @@ import (
 // Locked reports whether slots are locks, which are slower than pins.
 const Locked = false
 
-// minSlots is the length of the smallest table: 128 bytes, and room for
-// processors that a process is given later.
-const minSlots = 16
-
 // slots returns how many slots a new table has: one for each processor that
-// there is or that GOMAXPROCS may usefully add.
+// there is or that GOMAXPROCS may usefully add, and room for those that a process
+// is given later.
 func slots() int {
-	n := max(runtime.GOMAXPROCS(0), runtime.NumCPU(), minSlots)
-	return 1 << bits.Len(uint(n-1))
+	processors := max(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	n := minSlots
+	for n < min(processors, maxSlots) {
+		n *= 4
+	}
+	return n
 }
 
 // Holders are those who hold the slots of one table. The zero value is ready.

@@ -35,13 +35,9 @@ const (
 	PID = 0    // p.id, 4 bytes
 )
 
-// Where a Table has the address of its slots, 8 bytes each, and their number.
-const (
-	TableSlots = 0
-	TableLen   = 8
-)
-
-const _ = -(unsafe.Offsetof(Table[byte]{}.slots) ^ TableSlots)
+// TableLen is where a Table has the number of its slots, 8 bytes. The slots, 8 bytes
+// each, are behind the Table.
+const TableLen = unsafe.Offsetof(Table[byte]{}.length)
 
 // Known reports whether this version of Go was tested, and whether the runtime
 // and the compiler are as the constants say and as assembly expects: integer

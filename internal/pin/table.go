@@ -1,7 +1,11 @@
 // Table: what a package keeps for each processor.
 //
-//	slot    |  0  |  1   |  2  | ...     one for each processor
-//	entry      e    none    e            used by the holder of the slot alone
+//	                              length slots, one for each processor
+//	| the rest of O | Table | length |  0  |  1   |  2  | ...
+//	                                    e    none    e   entries, used by the holder of the slot alone
+//
+// A table ends the object O that has it, and [New] allocates the slots behind it,
+// so an entry is at a constant offset from O, with no pointer to load.
 //
 // An entry comes into an empty slot by Install, from anyone. It leaves by Take,
 // of the slot's holder, or by Drain, from all slots.
@@ -39,26 +43,68 @@ package pin
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
-// A Table has a slot for each processor, with an entry or empty. Init makes it
-// ready. It must not be copied.
+// A Table has a slot for each processor, with an entry or empty. It is the last
+// field of an object that [New] made, and Init makes it ready. In any other object
+// it has no slots. It must not be copied.
 //
-// A processor that came after Init may be beyond the table: it has no slot, and
-// its goroutines do without.
+// A processor that came after New may be beyond the table, as the 1025th is: it has
+// no slot, and its goroutines do without.
 //
 // Lock order: mu comes after any lock that is held when a method is called, and
 // before those that the function given to Install takes. It is not held while
 // that of Drain runs.
 type Table[T any] struct {
-	slots []Slot[T] // first, for assembly
-	none  *T        // the entry of empty slots
+	none *T // the entry of empty slots
 	Holders
 
 	mu     sync.Mutex // guards what follows, and the way of entries into slots
 	drains int        // under way
 	joined map[*Slot[T]]struct{}
+
+	_      [0]atomic.Uint64 // aligns length to 8 bytes on 386 too, so that no padding is behind it
+	length uint64           // slots behind; fixed
 }
+
+// New returns a zero O that ends with a Table of a slot for each processor that there
+// is.
+//
+// Precondition: nothing is behind the Table in O, no padding either. Each O asserts
+// that by a constant.
+func New[O any]() *O {
+	switch n := slots(); {
+	case n <= minSlots:
+		return newWith[O, [minSlots]unsafe.Pointer](n)
+	case n <= 64:
+		return newWith[O, [64]unsafe.Pointer](n)
+	case n <= 256:
+		return newWith[O, [256]unsafe.Pointer](n)
+	default:
+		return newWith[O, [maxSlots]unsafe.Pointer](n)
+	}
+}
+
+const (
+	minSlots    = 16
+	maxSlots    = 1024
+	lengthBytes = 8
+)
+
+// newWith is New with the first n of Slots, an array. It is of pointers, so that the
+// collector finds the entries.
+func newWith[O, Slots any](n int) *O {
+	p := &struct {
+		object O
+		slots  Slots
+	}{}
+	*(*uint64)(unsafe.Add(unsafe.Pointer(&p.slots), -lengthBytes)) = uint64(n)
+	return &p.object
+}
+
+// New finds length at the end.
+const _ = -(unsafe.Sizeof(Table[byte]{}) ^ (unsafe.Offsetof(Table[byte]{}.length) + lengthBytes))
 
 // A Slot has an entry, or is empty. It is part of a Table, or has joined one.
 type Slot[T any] struct{ entry atomic.Pointer[T] }
@@ -66,31 +112,35 @@ type Slot[T any] struct{ entry atomic.Pointer[T] }
 // Entry returns the slot's entry. The caller holds the slot.
 func (s *Slot[T]) Entry() *T { return s.entry.Load() }
 
-// Init makes t a table of empty slots for the processors that there are. What an
-// empty slot has for an entry is none, which nobody may write to.
+// Init makes all slots empty. The entry of an empty slot is none, which nobody may
+// write to.
 func (t *Table[T]) Init(none *T) {
 	t.none = none
-	t.slots = make([]Slot[T], slots())
-	for i := range t.slots {
-		t.slots[i].entry.Store(none)
+	for i := range t.Len() {
+		t.at(i).entry.Store(none)
 	}
 }
 
 // Len returns the number of slots.
-func (t *Table[T]) Len() int { return len(t.slots) }
+func (t *Table[T]) Len() int { return int(t.length) }
+
+// at returns slot i, which the table has.
+func (t *Table[T]) at(i int) *Slot[T] {
+	return (*Slot[T])(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(*t)+uintptr(i)*unsafe.Sizeof(Slot[T]{})))
+}
 
 // Slot returns the slot with the given number, nil beyond the table.
 func (t *Table[T]) Slot(slot int) *Slot[T] {
-	if uint(slot) < uint(len(t.slots)) {
-		return &t.slots[slot]
+	if uint64(slot) < t.length {
+		return t.at(slot)
 	}
 	return nil
 }
 
 // Entry returns the entry of a slot that the caller holds, none beyond the table.
 func (t *Table[T]) Entry(slot int) *T {
-	if uint(slot) < uint(len(t.slots)) {
-		return t.slots[slot].entry.Load()
+	if uint64(slot) < t.length {
+		return t.at(slot).entry.Load()
 	}
 	return t.none
 }
@@ -224,8 +274,8 @@ func (t *Table[T]) Joined() int {
 }
 
 func (t *Table[T]) eachSlot(f func(*Slot[T])) {
-	for i := range t.slots {
-		f(&t.slots[i])
+	for i := range t.Len() {
+		f(t.at(i))
 	}
 	for s := range t.joined {
 		f(s)
