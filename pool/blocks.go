@@ -59,17 +59,11 @@ type Options struct {
 // Alloc and Free take no lock but on the slow path, which moves a batch of up to
 // 64 blocks. BenchmarkPair measures a pair.
 type Blocks struct {
-	table     atomic.Pointer[table]
-	chunkMask uintptr                                       // of an address: its chunk's base
-	recip     uint64                                        // 2^64 / stride, rounded up
-	zero      uintptr                                       // bytes of a block that get clears: 0, or a multiple of 8
-	stride    uintptr                                       // bytes from block to block
-	capacity  uint64                                        // entries that a stack may hold
-	caches    atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
+	stride   uintptr                                       // bytes from block to block
+	capacity uint64                                        // entries that a stack may hold
+	caches   atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
 
 	shift     uint         // a chunk has 1<<shift bytes, at a multiple of that
-	bytes     int          // bytes in a block, at most stride
-	align     int          // of blocks; stride is a multiple of it
 	versioned bool         // blocks have generations
 	of        reflect.Type // of the values, nil if there is none
 
@@ -84,7 +78,14 @@ type Blocks struct {
 	limbo   limbo
 	epochs  *epoch.Domain
 
-	stacks pin.Table[stack] // of each processor; last: the slots are behind it
+	// What Alloc and Free of most blocks read.
+	table     atomic.Pointer[table]
+	chunkMask uintptr          // of an address: its chunk's base
+	recip     uint64           // 2^64 / stride, rounded up
+	zero      uintptr          // bytes of a block that get clears: 0, or a multiple of 8
+	bytes     int              // bytes in a block, at most stride
+	align     int              // of blocks; stride is a multiple of it
+	stacks    pin.Table[stack] // of each processor; last: the slots are behind it
 }
 
 const _ = -(unsafe.Sizeof(Blocks{}) ^ (unsafe.Offsetof(Blocks{}.stacks) + unsafe.Sizeof(Blocks{}.stacks)))
