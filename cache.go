@@ -22,7 +22,7 @@ import (
 // [Heap.NewCache]: calls of a zero Cache panic.
 type Cache struct {
 	_ noCopy
-	c heap.OwnCache
+	c heap.LocalCache
 	h *Heap
 }
 

@@ -17,7 +17,7 @@ var (
 )
 
 // Tick is what the timer does.
-func (h *Heap) Tick() { h.tend() }
+func (h *Heap) Tick() { h.tick() }
 
 // PlainAdapter allocates and frees without assembly.
 type PlainAdapter struct{ Adapter }

@@ -40,7 +40,7 @@ func Advise(b []byte, a vm.Advice) error {
 	}
 	err := vm.Advise(from, to-from, a)
 	if !errors.Is(err, vm.ErrUnsupported) {
-		s.setApart()
+		s.setSeparate()
 	}
 	return err
 }
@@ -48,6 +48,6 @@ func Advise(b []byte, a vm.Advice) error {
 // stays reports whether advice outlives the contents of the pages.
 func stays(a vm.Advice) bool { return a != vm.WillNeed && a != vm.DontNeed }
 
-// setApart notes that the run's mapping is not its neighbours'. Goroutines may
+// setSeparate notes that the run's mapping is not its neighbours'. Goroutines may
 // advise the parts of one block at once, without the heap's lock.
-func (s *span) setApart() { atomic.StoreUint32(&s.apart, 1) }
+func (s *span) setSeparate() { atomic.StoreUint32(&s.separate, 1) }

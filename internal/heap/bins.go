@@ -39,7 +39,7 @@ func bin(n uintptr) int {
 // the memory to use first.
 func (b *bins) insert(s *span) {
 	i := bin(s.pages)
-	if s.dirty > 0 && !s.settled {
+	if s.dirty > 0 && !s.purgeTried {
 		b.lists[i].push(s)
 	} else {
 		b.lists[i].pushBack(s)
@@ -102,8 +102,8 @@ func (b *bins) retryPurge() {
 		for at := l.head; at != 0; {
 			s := spanPtr(at)
 			at = s.next
-			if s.settled && s.dirty > 0 {
-				s.settled = false
+			if s.purgeTried && s.dirty > 0 {
+				s.purgeTried = false
 				l.remove(s)
 				l.push(s)
 			}

@@ -1,4 +1,4 @@
-// Caches: each processor's free blocks, and each OwnCache's.
+// Caches: each processor's free blocks, and each LocalCache's.
 //
 // A cache has two magazines of each class: one that Alloc and Free use, which is
 // loaded, and a spare behind it. Whoever holds a slot, by package pin, has the
@@ -31,7 +31,7 @@ import (
 // cache is one processor's stock. It is off-heap. Tops, ends and spares are apart,
 // so that those which Alloc and Free use share few cache lines.
 //
-// Invariant: a class without a loaded magazine has noTop as top and end, and no
+// Invariant: a class without a loaded magazine has sentinelTop as top and end, and no
 // spare.
 type cache struct {
 	tops   [numClasses]uintptr
@@ -49,7 +49,7 @@ func init() { noCache.clear() }
 
 func (c *cache) clear() {
 	for i := range c.tops {
-		c.tops[i], c.ends[i], c.spares[i] = noTop(), noTop(), 0
+		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *cache) addr() uintptr    { return uintptr(unsafe.Pointer(c)) }
 
 // loaded returns a class's loaded magazine, nil if there is none.
 func (c *cache) loaded(class uint8) *magazine {
-	if c.ends[class] == noTop() {
+	if c.ends[class] == sentinelTop() {
 		return nil
 	}
 	return magazineAt(c.ends[class] - classes[class].magazineBytes())
@@ -80,12 +80,12 @@ func (c *cache) load(class uint8, m *magazine) *magazine {
 	return old
 }
 
-// take is what Alloc does: it returns the topmost block and the state that it
+// take is what Alloc does: it returns the topmost block and the status that it
 // had, 0 if there is none or it is one that was freed twice.
 func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
 	top := c.tops[class]
 	e := entryAt(top - entryBytes)
-	st := state(e.state)
+	st := statusAt(e.status)
 	if was = *st; was < freeZero {
 		return 0, 0
 	}
@@ -111,7 +111,7 @@ func (c *cache) swap(class uint8) {
 }
 
 // takeSlow is take where the loaded magazine had nothing to give. If was is no
-// free state then the block at addr was live already: it has been removed from
+// free status then the block at addr was live already: it has been removed from
 // the cache and stays its owner's.
 func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 	m := c.loaded(class)
@@ -158,7 +158,7 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 }
 
 // cacheOf returns o's cache, or that in a slot if o is nil. The slot is held.
-func (h *Heap) cacheOf(o *OwnCache, slot int) *cache {
+func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 	if o != nil {
 		return o.slot.Entry()
 	}
@@ -167,7 +167,7 @@ func (h *Heap) cacheOf(o *OwnCache, slot int) *cache {
 
 // allocSlow is Alloc of a small block where the cache, o's or the processor's, has
 // none to give.
-func (h *Heap) allocSlow(o *OwnCache, class uint8, size, align int, zero bool) ([]byte, error) {
+func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	h.mustBeMade(allocCall(o, zero))
 	if h.pages.wholePages {
 		return h.allocLarge(o, size, align, zero)
@@ -221,7 +221,7 @@ func block(addr uintptr, size int, cleared bool) []byte {
 }
 
 // freeSlow is Free where the cache has no room, or b is no small block.
-func (h *Heap) freeSlow(o *OwnCache, b []byte) {
+func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
 	if s == nil || s.kind != blockRun {
@@ -233,7 +233,7 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 	c := h.cacheOf(o, slot)
 	freed := false
 	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
-		*state(e.state) = freeDirty
+		*statusAt(e.status) = freeDirty
 		freed = true
 		if debugging {
 			poison(addr, s.size)
@@ -257,20 +257,20 @@ func (h *Heap) freeSlow(o *OwnCache, b []byte) {
 
 // liveEntry returns b as an entry, if it is exactly a live small block of h.
 // While the caller holds a slot or the lock of the block's central, the span
-// and its states stay what they are.
+// and its statuses stay what they are.
 func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
 	if s == nil || !s.isBlock(h.pages.id, addr, uintptr(len(b))) {
 		return entry{}
 	}
-	return entry{addr, s.stateOf(s.index(addr))}
+	return entry{addr, s.statusOf(s.index(addr))}
 }
 
 // addCache gives o, or the slot with the given number, a cache. Without memory,
 // beyond the table and while the caches are drained there is none, and the heap
 // works slowly.
-func (h *Heap) addCache(o *OwnCache, slot int) {
+func (h *Heap) addCache(o *LocalCache, slot int) {
 	s := h.caches.Slot(slot)
 	if o != nil {
 		s = &o.slot
@@ -287,7 +287,7 @@ func (h *Heap) addCache(o *OwnCache, slot int) {
 }
 
 // drain returns what caches and stocks hold to the spans, and frees the spans
-// without a live block and the states in limbo. scavenging is held.
+// without a live block and the statuses in limbo. scavenging is held.
 func (h *Heap) drain() {
 	h.counting.Lock()
 	defer h.counting.Unlock()
@@ -315,7 +315,7 @@ func (h *Heap) empty(c *cache) {
 			continue
 		}
 		m.n = c.fill(class, m)
-		h.central[class].takeBack(h, m, magazineAt(c.spares[class]))
+		h.central[class].flushAll(h, m, magazineAt(c.spares[class]))
 	}
 	c.clear()
 }
@@ -334,7 +334,7 @@ func (c *cache) count(n *[numClasses]int) {
 	for i := range n {
 		top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
 		spare := atomic.LoadUintptr(&c.spares[i])
-		if end == noTop() {
+		if end == sentinelTop() {
 			continue
 		}
 		batch := classes[i].batch

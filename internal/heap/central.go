@@ -20,8 +20,8 @@ import (
 // How many magazines a central keeps, with blocks and without. Where more
 // processors may ask for some, it keeps more.
 var (
-	stockMagazines = max(4, runtime.NumCPU()/2)
-	emptyMagazines = max(2, runtime.NumCPU()/4)
+	maxStock          = max(4, runtime.NumCPU()/2)
+	maxEmptyMagazines = max(2, runtime.NumCPU()/4)
 )
 
 // central is one class of one heap. mu guards it and the spans of its class.
@@ -30,30 +30,30 @@ var (
 //   - spans with a block free in them are on partial, no others
 //   - out == sum of live over the spans
 type central struct {
-	mu       sync.Mutex
-	stock    pile // magazines with blocks
-	stocked  int  // blocks in them
-	empties  pile // magazines without
-	class    uint8
-	entered  uint8 // how often caches have entered, for wakeAgain
-	used     bool  // blocks moved since the last tick
-	rested   bool  // nothing moved since all was given back that could be
-	partial  list
-	spans    int
-	empty    int  // spans without a block in use
-	released uint // spans that were freed
-	out      int  // blocks that are not free in their span
-	holes    int  // bytes of free blocks given back to the system
-	traffic  traffic
+	mu             sync.Mutex
+	stock          pile // magazines with blocks
+	stocked        int  // blocks in them
+	emptyMagazines pile // magazines without
+	class          uint8
+	entered        uint8 // how often caches have entered, for wakeAgain
+	used           bool  // blocks moved since the last tick
+	rested         bool  // nothing moved since all was given back that could be
+	partial        list
+	spans          int
+	empty          int  // spans without a block in use
+	released       uint // spans that were freed
+	out            int  // blocks that are not free in their span
+	holes          int  // bytes of free blocks given back to the system
+	traffic        traffic
 
-	limbo uintptr // states of spans that were freed: see limbo.go
+	limbo uintptr // statuses of spans that were freed: see limbo.go
 }
 
 // alloc returns a free block made a live one of size bytes, and loads the magazine
-// that it came from into the cache of o or of the processor. It returns the state
+// that it came from into the cache of o or of the processor. It returns the status
 // that the block had: if that is no free one, the block was live already. An
 // error says what kept it from making a span.
-func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint16, err error) {
+func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()
 	c.traffic.allocs++
@@ -73,13 +73,13 @@ func (c *central) alloc(h *Heap, o *OwnCache, size int) (addr uintptr, was uint1
 
 // free makes b a free block of the cache of o or of the processor, in a magazine that
 // it loads there. It reports false if b is not exactly a live block.
-func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
+func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 	c.lock(h)
 	defer c.mu.Unlock()
 	m, err := c.newMagazine(h)
 	e := liveEntry(h, b)
 	if e.addr != 0 {
-		*state(e.state) = freeDirty
+		*statusAt(e.status) = freeDirty
 		c.traffic.frees++
 		if debugging {
 			poison(e.addr, classes[c.class].size)
@@ -90,44 +90,44 @@ func (c *central) free(h *Heap, o *OwnCache, b []byte) bool {
 		m.push(e)
 		c.exchange(h, o, m)
 	case err == nil:
-		c.empties.push(m)
+		c.emptyMagazines.push(m)
 	case e.addr != 0:
-		c.settle(h, []entry{e}) // there is no memory for a magazine
+		c.returnBlocks(h, []entry{e}) // there is no memory for a magazine
 	}
-	c.keepFew(h)
+	c.trimEmpties(h)
 	return e.addr != 0
 }
 
 // exchange loads m into the cache of o or of the processor, and puts away what that
 // has to give for it.
-func (c *central) exchange(h *Heap, o *OwnCache, m *magazine) {
+func (c *central) exchange(h *Heap, o *LocalCache, m *magazine) {
 	slot := h.caches.Enter()
 	out := h.cacheOf(o, slot).exchange(c.class, m)
 	h.caches.Leave(slot)
 	switch {
 	case out == nil:
 	case out.n == 0:
-		c.empties.push(out)
-	case c.stock.n < stockMagazines:
+		c.emptyMagazines.push(out)
+	case c.stock.n < maxStock:
 		c.stock.push(out)
 		c.stocked += int(out.n)
 	default:
-		c.unload(h, out)
+		c.flush(h, out)
 	}
-	c.keepFew(h)
+	c.trimEmpties(h)
 }
 
-// takeBack returns the blocks of magazines, which may be nil, to their spans.
-func (c *central) takeBack(h *Heap, magazines ...*magazine) {
+// flushAll returns the blocks of magazines, which may be nil, to their spans.
+func (c *central) flushAll(h *Heap, magazines ...*magazine) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, m := range magazines {
 		if m != nil {
-			c.unload(h, m)
+			c.flush(h, m)
 		}
 	}
 	c.rested = false
-	c.keepFew(h)
+	c.trimEmpties(h)
 }
 
 // filled returns a magazine with one free block at least.
@@ -148,7 +148,7 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 				break
 			}
 			if err := c.grow(h); err != nil {
-				c.empties.push(m)
+				c.emptyMagazines.push(m)
 				return nil, err
 			}
 		}
@@ -160,27 +160,27 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 	return m, nil
 }
 
-// unload returns a magazine's blocks to their spans and keeps it without.
-func (c *central) unload(h *Heap, m *magazine) {
-	c.settle(h, m.entries(m.n))
+// flush returns a magazine's blocks to their spans and keeps it without.
+func (c *central) flush(h *Heap, m *magazine) {
+	c.returnBlocks(h, m.entries(m.n))
 	m.n = 0
-	c.empties.push(m)
+	c.emptyMagazines.push(m)
 }
 
 // newMagazine returns an empty magazine.
 func (c *central) newMagazine(h *Heap) (*magazine, error) {
-	if m := c.empties.pop(); m != nil {
+	if m := c.emptyMagazines.pop(); m != nil {
 		return m, nil
 	}
 	return newMagazine(&h.pages, c.class)
 }
 
-// keepFew frees the empty magazines that are too many.
-func (c *central) keepFew(h *Heap) { c.freeMagazines(h, emptyMagazines) }
+// trimEmpties frees the empty magazines that are too many.
+func (c *central) trimEmpties(h *Heap) { c.freeMagazines(h, maxEmptyMagazines) }
 
 func (c *central) freeMagazines(h *Heap, keep int) {
-	for c.empties.n > keep {
-		freeMagazine(&h.pages, c.class, c.empties.pop())
+	for c.emptyMagazines.n > keep {
+		freeMagazine(&h.pages, c.class, c.emptyMagazines.pop())
 	}
 }
 
@@ -224,8 +224,8 @@ func (c *central) carve(s *span, out []entry) (n int) {
 			i := w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
 			carved++
-			if *state(s.stateOf(i)) >= freeZero {
-				out[n] = entry{s.base + i*s.size, s.stateOf(i)}
+			if *statusAt(s.statusOf(i)) >= freeZero {
+				out[n] = entry{s.base + i*s.size, s.statusOf(i)}
 				n++
 			}
 		}
@@ -240,8 +240,8 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	return n
 }
 
-// settle returns blocks to their spans.
-func (c *central) settle(h *Heap, in []entry) {
+// returnBlocks returns blocks to their spans.
+func (c *central) returnBlocks(h *Heap, in []entry) {
 	for len(in) > 0 {
 		s := spanAt(in[0].addr)
 		n := 1
@@ -249,21 +249,21 @@ func (c *central) settle(h *Heap, in []entry) {
 			n++
 		}
 		if s != nil && s.kind == blockRun && s.class == c.class {
-			c.settleIn(h, s, in[:n])
+			c.returnTo(h, s, in[:n])
 		}
 		in = in[n:]
 	}
 }
 
-// settleIn returns blocks that lie in s. If none is left in it then it is freed,
+// returnTo returns blocks that lie in s. If none is left in it then it is freed,
 // unless it is the only one without. What two goroutines freed at once may be in
 // use again by now, or back already, and is passed over.
-func (c *central) settleIn(h *Heap, s *span, in []entry) {
+func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	blocks := classes[c.class].blocks
 	returned := uint32(0)
 	for _, e := range in {
-		i := (e.state - s.states) / stateBytes
-		if i >= blocks || s.base+i*s.size != e.addr || *state(e.state) < freeZero {
+		i := (e.status - s.statuses) / statusBytes
+		if i >= blocks || s.base+i*s.size != e.addr || *statusAt(e.status) < freeZero {
 			continue
 		}
 		word, bit := s.free.word(i/64), uint64(1)<<(i%64)
@@ -297,7 +297,7 @@ func (c *central) shrink(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for m := c.stock.pop(); m != nil; m = c.stock.pop() {
-		c.unload(h, m)
+		c.flush(h, m)
 	}
 	c.stocked = 0
 	c.freeMagazines(h, 0)
@@ -315,30 +315,30 @@ func (c *central) shrink(h *Heap) {
 // grow adds a span.
 func (c *central) grow(h *Heap) error {
 	class := &classes[c.class]
-	states, err := h.pages.allocObject(class.bitsBytes())
+	statuses, err := h.pages.allocObject(class.bitsBytes())
 	if err != nil {
 		return err
 	}
 	s, zero, err := h.pages.allocRun(class.pages, pageBytes)
 	if err != nil {
-		h.pages.freeObject(states, class.bitsBytes())
+		h.pages.freeObject(statuses, class.bitsBytes())
 		return err
 	}
 	s.class, s.size = c.class, class.size
-	s.states, s.free = states, bitmap(states+class.statesBytes())
+	s.statuses, s.free = statuses, bitmap(statuses+class.statusesBytes())
 	s.free.setRange(0, class.blocks)
 	fresh := uint16(freeDirty)
 	if zero {
 		fresh = freeZero
 	}
 	for i := range class.blocks {
-		*state(s.stateOf(i)) = fresh
+		*statusAt(s.statusOf(i)) = fresh
 	}
-	*state(s.stateOf(class.blocks)) = freeDirty
+	*statusAt(s.statusOf(class.blocks)) = freeDirty
 	if debugging && !zero {
 		poison(s.base, s.bytes())
 	}
-	h.pages.publishSpan(s, h.holder)
+	h.pages.publishSpan(s, h.mapID)
 	c.partial.push(s)
 	c.spans++
 	c.empty++
@@ -364,6 +364,6 @@ func (c *central) release(h *Heap, s *span) {
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stock, c.empties, c.stocked, c.partial = pile{}, pile{}, 0, list{}
+	c.stock, c.emptyMagazines, c.stocked, c.partial = pile{}, pile{}, 0, list{}
 	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

@@ -87,7 +87,7 @@ func (h *Heap) check(t testing.TB) {
 				if previous == freeRun {
 					t.Fatalf("free run %#x follows a free run", at)
 				}
-				if s.dirty != dirty || s.states != 0 {
+				if s.dirty != dirty || s.statuses != 0 {
 					t.Fatalf("free run %#x: dirty is %d, %d bits are set", at, s.dirty, dirty)
 				}
 				if !h.pages.free.lists[bin(s.pages)].contains(s) {
@@ -107,7 +107,7 @@ func (h *Heap) check(t testing.TB) {
 					t.Fatalf("span %#x: %d free + %d live of %d blocks", at, free, s.live, class.blocks)
 				}
 				for i := range class.blocks {
-					st := *state(s.stateOf(i))
+					st := *statusAt(s.statusOf(i))
 					if st < freeZero && (s.free.has(i) || st == 0 || uintptr(st) > s.size) {
 						t.Fatalf("span %#x block %d: free %v, state %d", at, i, s.free.has(i), st)
 					}
@@ -119,12 +119,12 @@ func (h *Heap) check(t testing.TB) {
 					partial[s.class]++
 				}
 				for i := range class.blocks {
-					want := s.stateOf(i)
-					if r != &addresses.first || h.holder>>tagHolderShift == nobody {
+					want := s.statusOf(i)
+					if r != &addresses.first || h.mapID>>mapHeapShift == noMapID {
 						want = 0
 					}
-					begin, _ := stateAt(s.base+i*s.size, h.holder)
-					inside, _ := stateAt(s.base+i*s.size+s.size/2, h.holder)
+					begin, _ := lookUp(s.base+i*s.size, h.mapID)
+					inside, _ := lookUp(s.base+i*s.size+s.size/2, h.mapID)
 					if begin != want || inside != 0 {
 						t.Fatalf("span %#x block %d: states at %#x and %#x, want %#x", at, i, begin, inside, want)
 					}
@@ -143,7 +143,7 @@ func (h *Heap) check(t testing.TB) {
 	}
 	h.caches.Each(func(c *cache) { c.eachObject(object) })
 	var slabs uintptr
-	for _, size := range h.pages.meta.room {
+	for _, size := range h.pages.metadata.room {
 		for at := size; at != 0; at = slabAt(at).next {
 			if s := slabAt(at); s.live >= s.capacity() || s.live > s.carved {
 				t.Fatalf("slab %+v is on the list of slabs with room", *s)
@@ -151,10 +151,10 @@ func (h *Heap) check(t testing.TB) {
 			slabs += slabBytes
 		}
 	}
-	if slabs > h.pages.meta.bytes {
-		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.pages.meta.bytes)
+	if slabs > h.pages.metadata.bytes {
+		t.Fatalf("%d bytes in slabs with room, %d in all", slabs, h.pages.metadata.bytes)
 	}
-	if want := dirtyBits*pageBytes + h.pages.tables + h.pages.meta.bytes; h.pages.committed != want {
+	if want := dirtyBits*pageBytes + h.pages.tables + h.pages.metadata.bytes; h.pages.committed != want {
 		t.Fatalf("committed is %d, want %d", h.pages.committed, want)
 	}
 	if h.pages.dirty != dirtyFree || h.pages.leastDirty > h.pages.dirty {
@@ -180,10 +180,10 @@ func (h *Heap) check(t testing.TB) {
 			stocked += int(magazineAt(at).n)
 			object(classes[i].magazineBytes())
 		}
-		for range c.empties.n {
+		for range c.emptyMagazines.n {
 			object(classes[i].magazineBytes())
 		}
-		for at := c.limbo; at != 0; at = uintptr(*bitmap(at + classes[i].statesBytes()).word(0)) {
+		for at := c.limbo; at != 0; at = uintptr(*bitmap(at + classes[i].statusesBytes()).word(0)) {
 			object(classes[i].bitsBytes())
 		}
 		if stocked != c.stocked || c.stocked > c.out {
@@ -194,7 +194,7 @@ func (h *Heap) check(t testing.TB) {
 				i, c.out, c.holes, c.spans, c.empty, c.partial.length(), live[class], holes[class], spans[class], empty[class], partial[class])
 		}
 	}
-	if got := h.pages.meta.objects(); !maps.Equal(got, objects) {
+	if got := h.pages.metadata.objects(); !maps.Equal(got, objects) {
 		t.Fatalf("objects of metadata by size: %v, of which %v are in use", got, objects)
 	}
 }
@@ -213,10 +213,10 @@ func (c *cache) eachObject(f func(size uintptr)) {
 }
 
 // objects returns how many objects there are, by size.
-func (m *meta) objects() map[uintptr]uintptr {
+func (m *metadata) objects() map[uintptr]uintptr {
 	n := map[uintptr]uintptr{}
 	for _, segment := range m.segments {
-		for at := segment; at < segment+metaSegmentBytes; at += slabBytes {
+		for at := segment; at < segment+metadataSegmentBytes; at += slabBytes {
 			if slices.Contains(m.unused, at) {
 				continue
 			}
@@ -301,7 +301,7 @@ func TestClassTable(t *testing.T) {
 		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pageBytes || c.pages*pageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
 		}
-		if c.bitsBytes() > maxObject || c.magazineBytes() > maxObject || c.pages > tagPageMask>>tagPageShift {
+		if c.bitsBytes() > maxObject || c.magazineBytes() > maxObject || c.pages > mapPageMask>>mapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
 		// The reciprocal divides exactly, and knows what divides exactly.

@@ -24,7 +24,7 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 			alloc(t, h, 100)
 		}, "7 bytes into a free block, was written"},
 		{"a write after Free to a cache", func(h *Heap) {
-			var o OwnCache
+			var o LocalCache
 			o.Init(h)
 			b, _ := o.Alloc(100, 8, false)
 			o.Free(b)

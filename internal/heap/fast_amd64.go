@@ -27,23 +27,23 @@ func (h *Heap) Free(b []byte) { fast.free(h, b) }
 func (h *Heap) FreePointer(p unsafe.Pointer) { fast.freePointer(h, p) }
 
 // Alloc is the heap's, in a cache of its owner's.
-func (o *OwnCache) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fast.ownAlloc(o, size, align, zero)
+func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {
+	return fast.localAlloc(o, size, align, zero)
 }
 
 // Free is the heap's, into a cache of its owner's.
-func (o *OwnCache) Free(b []byte) { fast.ownFree(o, b) }
+func (o *LocalCache) Free(b []byte) { fast.localFree(o, b) }
 
 type functions struct {
 	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
 	free        func(h *Heap, b []byte)
 	freePointer func(h *Heap, p unsafe.Pointer)
-	ownAlloc    func(o *OwnCache, size, align int, zero bool) ([]byte, error)
-	ownFree     func(o *OwnCache, b []byte)
+	localAlloc  func(o *LocalCache, size, align int, zero bool) ([]byte, error)
+	localFree   func(o *LocalCache, b []byte)
 }
 
 // plain is where the assembly goes on.
-var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*OwnCache).alloc, (*OwnCache).free}
+var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
 // fast is what is called: functions of fast_amd64.s, if they may run.
 var fast functions

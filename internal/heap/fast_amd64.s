@@ -19,54 +19,54 @@
 	JAE  none \
 	MOVQ Heap__size(h)(cache*8), cache
 
-// STATE sets state to the place of the state of the holder's block at addr, and
+// STATE sets status to the place of the status of the map ID's block at addr, and
 // class to its class, or jumps to none. It changes R8, R11 and R12.
-#define STATE(holder, addr, state, class, none) \
+#define STATE(mapID, addr, status, class, none) \
 	MOVQ addr, R8 \
 	SUBQ ·addresses+(space_first+region_base)(SB), R8 \
 	CMPQ R8, ·addresses+(space_first+region_used)(SB) \
 	JAE  none \
-	MOVQ R8, state \
-	SHRQ $const_pageShift, state \
-	MOVQ ·addresses+(space_first+region_tags)(SB), R11 \
-	MOVQ (R11)(state*8), state \
-	XORQ holder, state \
-	TESTL $const_tagHolderMask, state \
+	MOVQ R8, status \
+	SHRQ $const_pageShift, status \
+	MOVQ ·addresses+(space_first+region_mapEntries)(SB), R11 \
+	MOVQ (R11)(status*8), status \
+	XORQ mapID, status \
+	TESTL $const_mapHeapMask, status \
 	JNE  none \
-	MOVBLZX state, class \
+	MOVBLZX status, class \
 	LEAQ ·reciprocals(SB), R11 \
 	MOVL (R11)(class*4), R11 \
-	MOVL state, R12 \
-	ANDL $const_tagPageMask, R12 \
-	SHRL $(const_tagPageShift-const_pageShift), R12 \
+	MOVL status, R12 \
+	ANDL $const_mapPageMask, R12 \
+	SHRL $(const_mapPageShift-const_pageShift), R12 \
 	ANDL $((1<<const_pageShift)-1), R8 \
 	ORL  R12, R8 \
 	IMULQ R11, R8 \
 	CMPL R8, R11 \
 	JAE  none \
 	SHRQ $32, R8 \
-	SHRQ $(const_tagStatesShift-const_statesShift), state \
-	ANDQ $~((1<<const_statesShift)-1), state \
-	LEAQ (state)(R8*2), state
+	SHRQ $(const_mapStatusShift-const_statusShift), status \
+	ANDQ $~((1<<const_statusShift)-1), status \
+	LEAQ (status)(R8*2), status
 
-// LIVE jumps to none unless size is the state. The state of a free block is
+// LIVE jumps to none unless size is the status. The status of a free block is
 // larger than maxSmall. It changes R12.
-#define LIVE(state, size, none) \
+#define LIVE(status, size, none) \
 	CMPQ size, $const_maxSmall \
 	JHI  none \
-	MOVWLZX (state), R12 \
+	MOVWLZX (status), R12 \
 	CMPQ R12, size \
 	JNE  none
 
 // PUSH puts the block at addr onto its class's magazine in cache, or jumps to
 // none. It changes R11.
-#define PUSH(cache, addr, state, class, none) \
+#define PUSH(cache, addr, status, class, none) \
 	MOVQ cache_tops(cache)(class*8), R11 \
 	CMPQ R11, cache_ends(cache)(class*8) \
 	JEQ  none \
-	MOVW $const_freeDirty, (state) \
+	MOVW $const_freeDirty, (status) \
 	MOVQ addr, entry_addr(R11) \
-	MOVQ state, entry_state(R11) \
+	MOVQ status, entry_status(R11) \
 	ADDQ $entry__size, R11 \
 	MOVQ R11, cache_tops(cache)(class*8)
 
@@ -96,13 +96,13 @@
 	ANDQ DX, R8
 
 // TAKE sets AX to the topmost block in cache of the class that CLASS found, and
-// R12 to the state that it had, or jumps to none. It changes R8, R10, R11 and R13.
+// R12 to the status that it had, or jumps to none. It changes R8, R10, R11 and R13.
 #define TAKE(cache, none) \
 	SHRQ $3, R8 \
 	LEAQ ·classOf(SB), R10 \
 	MOVBLZX (R10)(R8*1), R8 \
 	MOVQ cache_tops(cache)(R8*8), R10 \
-	MOVQ (entry_state-entry__size)(R10), R11 \
+	MOVQ (entry_status-entry__size)(R10), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
 	JCS  none \
@@ -183,7 +183,7 @@ class:
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
-	STATE(Heap_holder(AX), BX, R9, R10, plain)
+	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, plain)
 	PUSH(R8, BX, R9, R10, plain)
@@ -195,7 +195,7 @@ plain:
 //
 //	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
-	STATE(Heap_holder(AX), BX, R9, R10, plain)
+	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	CMPW (R9), $const_freeZero
 	JCC  plain
 	CACHE(AX, R8, plain)
@@ -204,35 +204,35 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 plain:
 	GO(·plain+functions_freePointer)
 
-// func(o *OwnCache, size, align int, zero bool) ([]byte, error)
+// func(o *LocalCache, size, align int, zero bool) ([]byte, error)
 //
 //	o AX, size BX, align CX, zero DI -> AX BX CX, DI SI
-TEXT ownAllocFast<>(SB), NOSPLIT, $0-0
+TEXT localAllocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
-	MOVQ OwnCache_slot(AX), R9
-	TESTQ R9, R9 // 0 in a zero OwnCache
+	MOVQ LocalCache_slot(AX), R9
+	TESTQ R9, R9 // 0 in a zero LocalCache
 	JEQ  plain
 	TAKE(R9, plain)
-	FINISH(·plain+functions_ownAlloc)
+	FINISH(·plain+functions_localAlloc)
 
-// func(o *OwnCache, b []byte)
+// func(o *LocalCache, b []byte)
 //
 //	o AX, b BX CX DI
-TEXT ownFreeFast<>(SB), NOSPLIT, $0-0
-	STATE(OwnCache_holder(AX), BX, R9, R10, plain)
+TEXT localFreeFast<>(SB), NOSPLIT, $0-0
+	STATE(LocalCache_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
-	MOVQ OwnCache_slot(AX), R8
+	MOVQ LocalCache_slot(AX), R8
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
-	GO(·plain+functions_ownFree)
+	GO(·plain+functions_localFree)
 
 DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
-DATA fastFunctions<>+functions_ownAlloc(SB)/8, $ownAllocFast<>(SB)
-DATA fastFunctions<>+functions_ownFree(SB)/8, $ownFreeFast<>(SB)
+DATA fastFunctions<>+functions_localAlloc(SB)/8, $localAllocFast<>(SB)
+DATA fastFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
 // func entries() *uintptr

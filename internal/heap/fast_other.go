@@ -14,9 +14,9 @@ func (h *Heap) Free(b []byte) { h.free(b) }
 func (h *Heap) FreePointer(p unsafe.Pointer) { h.freePointer(p) }
 
 // Alloc is the heap's, in a cache of its owner's.
-func (o *OwnCache) Alloc(size, align int, zero bool) ([]byte, error) {
+func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {
 	return o.alloc(size, align, zero)
 }
 
 // Free is the heap's, into a cache of its owner's.
-func (o *OwnCache) Free(b []byte) { o.free(b) }
+func (o *LocalCache) Free(b []byte) { o.free(b) }

@@ -1,8 +1,32 @@
 // Heap: the general allocator.
 //
-// alloc and free are the fast paths, whole, each on one screen; what they leave
-// out is in cache.go, large.go and misuse.go. Alloc and Free are these, or the
-// same in assembly: see fast_amd64.go.
+// The terms of this package:
+//
+//	page      8 KiB, the unit of runs
+//	run       neighbouring pages
+//	span      the description of a run: free, cut into blocks, or one large block
+//	class     a block size; small requests are rounded up to one
+//	block     what Alloc returns
+//	status    two bytes per small block: its requested size, or that it is free
+//	entry     a free block and the address of its status
+//	magazine  a stack of entries of one class
+//	cache     a processor's magazines, or those of a LocalCache
+//	central   the magazines and spans of a class, behind the caches
+//	page map  from an address to the span and the statuses of its page
+//	dirty     of a page: it may hold memory of the system
+//	limbo     the statuses of freed spans that an entry may still point to
+//	drain     to return what the caches hold to the spans
+//	purge     to give the memory of free pages back to the system
+//	scavenge  to find what can be given back, by a timer or in Trim
+//
+//	region    | segment | segment | ...                       of all heaps
+//	segment   | span | free run | large block | free run |    of one heap
+//	span      | block 0 | block 1 | ... | block n | waste |   of one class
+//	magazine  | head | entry 0 | entry 1 | ... |              of one class
+//
+// alloc and free are the fast paths. Their slow paths are in cache.go, large.go and
+// misuse.go. Alloc and Free are these functions, or the same in assembly: see
+// fast_amd64.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
 // goroutine, on memory from package vm.
@@ -58,7 +82,7 @@ type Heap struct {
 	pages   pageHeap
 	central [numClasses]central
 
-	holder uint64           // the heap's number in tags, at its place there
+	mapID  uint64           // the heap's number in page map entries, at its place there
 	caches pin.Table[cache] // last: the slots are behind it
 }
 
@@ -68,8 +92,8 @@ const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.caches) + unsafe.Siz
 func (h *Heap) Init(o Options) {
 	arg.AtLeast("NewHeap", "MaxBytes", o.MaxBytes, 0)
 	h.caches.Init(&noCache)
-	h.holder = takeHolder()
-	h.pages.init(o, h.tend)
+	h.mapID = takeMapID()
+	h.pages.init(o, h.tick)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
@@ -104,10 +128,10 @@ func (h *Heap) free(b []byte) {
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	slot := h.caches.Enter()
-	st, class := stateAt(addr, h.holder)
-	// The state of a free block is larger than maxSmall.
-	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && h.caches.Entry(slot).push(class, entry{addr, st}) {
-		*state(st) = freeDirty
+	st, class := lookUp(addr, h.mapID)
+	// The status of a free block is larger than maxSmall.
+	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && h.caches.Entry(slot).push(class, entry{addr, st}) {
+		*statusAt(st) = freeDirty
 		if debugging {
 			poison(addr, classes[class].size)
 		}
@@ -144,7 +168,7 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	slot := h.caches.Enter()
 	e := liveEntry(h, b)
 	if e.addr != 0 {
-		*state(e.state) = uint16(size)
+		*statusAt(e.status) = uint16(size)
 		if debugging {
 			poison(addr+uintptr(size), s.size-uintptr(size))
 		}
@@ -196,5 +220,5 @@ func (h *Heap) Close() {
 		h.central[i].close()
 	}
 	h.pages.close()
-	giveHolder(h.holder)
+	giveMapID(h.mapID)
 }

@@ -71,7 +71,7 @@ func BenchmarkPairOwn(b *testing.B) {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			h := makeHeap(Options{})
 			defer h.Close()
-			o := newOwnCache(h)
+			o := newLocalCache(h)
 			defer o.Close()
 			for b.Loop() {
 				p, _ := o.Alloc(size, 8, false)

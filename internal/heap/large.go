@@ -13,7 +13,7 @@ import (
 const maxSize = math.MaxInt/2 - segmentBytes // more is no size that an address space has
 
 // allocLarge is Alloc for what no class serves, and where bad arguments end.
-func (h *Heap) allocLarge(o *OwnCache, size, align int, zero bool) ([]byte, error) {
+func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, error) {
 	call := allocCall(o, zero)
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
@@ -45,7 +45,7 @@ func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 }
 
 // freeLarge is Free for what no class serves, and where misuse ends.
-func (h *Heap) freeLarge(o *OwnCache, b []byte) {
+func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	if cap(b) == 0 && addresses.regionOf(addr) == nil {
 		return

@@ -1,15 +1,15 @@
-// Limbo: the states of spans that were freed, until nobody can have an entry that
+// Limbo: the statuses of spans that were freed, until nobody can have an entry that
 // points to them.
 //
 // Two goroutines that free one block in the same few nanoseconds may both pass
 // Free's check, and then two entries for it exist. The first of them to be
-// allocated makes the block's state a live one, by which the second is found.
+// allocated makes the block's status a live one, by which the second is found.
 // The second may come much later, from a magazine that lay still: when the block
 // has gone home, its span was freed, and its pages hold something else. So the
-// states of a freed span are no free ones, and stay where they are until the
+// statuses of a freed span are no free ones, and stay where they are until the
 // caches were drained. Then no entry for the span is left anywhere.
 //
-//	states of a span ---release---> limbo ---drain---> free metadata
+//	statuses of a span ---release---> limbo ---drain---> free metadata
 //
 // That a drain leaves none is seen from where an entry can be: in a cache, in a
 // central's stock, or with somebody who holds a slot or the central's lock. A
@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	gone = 0 // the state of every block of a freed span; no free block has it
+	inLimbo = 0 // the status of every block of a freed span; no free block has it
 
 	minLimbo   = 256 << 10 // bytes that may be in limbo in any case ...
 	limboShare = 32        // ... or this part of what the heap has committed
@@ -42,12 +42,12 @@ type limbo struct {
 	full  atomic.Bool // there is more than there may be
 }
 
-// bury moves the states of s into limbo.
+// bury moves the statuses of s into limbo.
 func (c *central) bury(h *Heap, s *span) {
 	class := &classes[c.class]
-	clear(unsafe.Slice((*uint64)(vm.Pointer(s.states)), class.statesBytes()/8))
+	clear(unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8))
 	*s.free.word(0) = uint64(c.limbo)
-	c.limbo = s.states
+	c.limbo = s.statuses
 	h.noteLimbo(int64(roundUp(class.bitsBytes(), objectUnit)))
 }
 
@@ -58,9 +58,9 @@ func (c *central) drain(h *Heap) {
 	defer c.mu.Unlock()
 	class := &classes[c.class]
 	for c.limbo != 0 {
-		states := c.limbo
-		c.limbo = uintptr(*bitmap(states + class.statesBytes()).word(0))
-		h.pages.freeObject(states, class.bitsBytes())
+		statuses := c.limbo
+		c.limbo = uintptr(*bitmap(statuses + class.statusesBytes()).word(0))
+		h.pages.freeObject(statuses, class.bitsBytes())
 		h.noteLimbo(-int64(roundUp(class.bitsBytes(), objectUnit)))
 	}
 }
@@ -72,20 +72,20 @@ func (h *Heap) noteLimbo(change int64) {
 }
 
 // retake takes the blocks of s that are live though s has them as free: each was
-// allocated from an entry that was one too many. It looks at the states of free
+// allocated from an entry that was one too many. It looks at the statuses of free
 // blocks alone, for those of others are being written.
 func (c *central) retake(s *span) {
-	// Four states at a time: both free ones differ in the lowest bit alone.
+	// Four statuses at a time: both free ones differ in the lowest bit alone.
 	const allFree = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
 	blocks := classes[c.class].blocks
 	before := s.live
 	for i := uintptr(0); i < blocks; i += 4 {
 		in := *s.free.word(i / 64) >> (i % 64) & 15
-		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.stateOf(i)))&allFree == allFree {
+		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.statusOf(i)))&allFree == allFree {
 			continue
 		}
 		for j := i; in != 0; j, in = j+1, in>>1 {
-			if in&1 != 0 && *state(s.stateOf(j)) < freeZero {
+			if in&1 != 0 && *statusAt(s.statusOf(j)) < freeZero {
 				s.free.clearRange(j, 1)
 				s.live++
 			}
@@ -100,10 +100,10 @@ func (c *central) retake(s *span) {
 	}
 }
 
-// replaceStates makes the states old of the blocks [from, to) new.
-func (s *span) replaceStates(from, to uintptr, old, new uint16) {
+// replaceStatuses makes the statuses old of the blocks [from, to) new.
+func (s *span) replaceStatuses(from, to uintptr, old, new uint16) {
 	for i := from; i < to; i++ {
-		if st := state(s.stateOf(i)); *st == old {
+		if st := statusAt(s.statusOf(i)); *st == old {
 			*st = new
 		}
 	}

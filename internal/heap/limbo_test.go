@@ -13,7 +13,7 @@ import (
 func entryOf(b []byte) (class uint8, e entry) {
 	addr := uintptr(unsafe.Pointer(&b[0]))
 	s := spanAt(addr)
-	return s.class, entry{addr, s.stateOf(s.index(addr))}
+	return s.class, entry{addr, s.statusOf(s.index(addr))}
 }
 
 // goHome returns what caches and stocks hold to the spans, and frees the empty
@@ -47,12 +47,12 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 			if s := spanAt(e.addr); s != nil && s.kind == blockRun {
 				t.Fatal("the span is still there")
 			}
-			o := newOwnCache(h) // whose place is known
+			o := newLocalCache(h) // whose place is known
 			defer o.Close()
 			h.addCache(o, 0)
 			freeAgain(t, h, o, class, e)
 
-			// What has the pages now, and new states.
+			// What has the pages now, and new statuses.
 			over := alloc(t, h, 64<<10)
 			fill(over, 9)
 			var others [][]byte
@@ -92,7 +92,7 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 // span neither hands it out again nor goes while it is.
 func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	defer o.Close()
 	b, _ := o.Alloc(1000, 1, false)
 	class, e := entryOf(b)
@@ -104,7 +104,7 @@ func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	o.slot.Entry().tops[class] -= entryBytes
 	c := &h.central[class]
 	c.mu.Lock()
-	c.settle(h, []entry{e})
+	c.returnBlocks(h, []entry{e})
 	c.mu.Unlock()
 	if was := e.claim(1000); was < freeZero {
 		t.Fatal("the second entry is not free")
@@ -147,7 +147,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		h := newHeap(t, Options{})
-		o := newOwnCache(h)
+		o := newLocalCache(h)
 		sizes := []int{8, 16, 100, 1000, 9000, 30000, 40000, 100000}
 		sizes = sizes[r.IntN(4):]
 		var live [][]byte
@@ -245,7 +245,7 @@ func TestLimboIsBounded(t *testing.T) {
 	}
 }
 
-// The states of a freed span stay where they are while an entry may point to
+// The statuses of a freed span stay where they are while an entry may point to
 // them: until a drain, and not less.
 func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	h := newHeap(t, Options{})
@@ -258,14 +258,14 @@ func TestStatesStayInLimboUntilADrain(t *testing.T) {
 	}
 	_, e := entryOf(live[0])
 	goHome(h)
-	if h.limbo.bytes.Load() == 0 || *state(e.state) != gone {
-		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes.Load(), *state(e.state))
+	if h.limbo.bytes.Load() == 0 || *statusAt(e.status) != inLimbo {
+		t.Fatalf("%d bytes in limbo, state %#x", h.limbo.bytes.Load(), *statusAt(e.status))
 	}
 	for range 20000 { // takes whatever metadata is free
 		alloc(t, h, 8)
 	}
-	if *state(e.state) != gone {
-		t.Errorf("the state of a freed span's block became %#x", *state(e.state))
+	if *statusAt(e.status) != inLimbo {
+		t.Errorf("the state of a freed span's block became %#x", *statusAt(e.status))
 	}
 	h.Trim()
 	if h.limbo.bytes.Load() != 0 {
@@ -387,7 +387,7 @@ func TestNoBlockIsFreeWhileItsPagesAreGivenBack(t *testing.T) {
 	if looks == 0 {
 		t.Fatal("no pages were given back")
 	}
-	if was := *state(e.state); was != freeDirty {
+	if was := *statusAt(e.status); was != freeDirty {
 		t.Errorf("the state is %#x afterwards", was)
 	}
 	h.Free(keep)
@@ -401,7 +401,7 @@ func TestLiveBlockIsCounted(t *testing.T) {
 	class, e := entryOf(b)
 	c := &h.central[class]
 	c.mu.Lock()
-	c.settle(h, []entry{e})
+	c.returnBlocks(h, []entry{e})
 	c.mu.Unlock()
 	if st := h.Stats(); st.Blocks != 2 {
 		t.Errorf("%d blocks are live, want 2", st.Blocks)

@@ -22,14 +22,14 @@ import (
 
 // entry is a free block on its way.
 type entry struct {
-	addr  uintptr
-	state uintptr // where the block's state stands
+	addr   uintptr
+	status uintptr // where the block's status stands
 }
 
-// claim makes a free block a live one of size bytes, and returns the state that
+// claim makes a free block a live one of size bytes, and returns the status that
 // it had: if that is no free one then nothing was done.
 func (e *entry) claim(size int) (was uint16) {
-	st := state(e.state)
+	st := statusAt(e.status)
 	if was = *st; was >= freeZero {
 		*st = uint16(size)
 	}
@@ -39,9 +39,9 @@ func (e *entry) claim(size int) (was uint16) {
 // magazine is the head of one. n is right while it is not loaded: a loaded
 // magazine's fill is its top in the cache.
 type magazine struct {
-	next   uintptr // the magazine below on a pile
-	n      uintptr // entries
-	ground entry   // the entry under entry 0
+	next     uintptr // the magazine below on a pile
+	n        uintptr // entries
+	sentinel entry   // the entry under entry 0
 }
 
 const (
@@ -49,19 +49,19 @@ const (
 	magazineHead = unsafe.Sizeof(magazine{})
 )
 
-// ground is the entry below that of an empty magazine, and of a class without
-// one, and its state. It is never free, so Alloc needs no check for emptiness.
-var ground struct {
-	entry entry
-	state uint16
+// sentinel is the entry below that of an empty magazine, and of a class without
+// one, and its status. It is never free, so Alloc needs no check for emptiness.
+var sentinel struct {
+	entry  entry
+	status uint16
 }
 
 func init() {
-	ground.entry.state = uintptr(unsafe.Pointer(&ground.state))
+	sentinel.entry.status = uintptr(unsafe.Pointer(&sentinel.status))
 }
 
-// noTop is the top and the end of a class without a magazine.
-func noTop() uintptr { return uintptr(unsafe.Pointer(&ground.entry)) + entryBytes }
+// sentinelTop is the top and the end of a class without a magazine.
+func sentinelTop() uintptr { return uintptr(unsafe.Pointer(&sentinel.entry)) + entryBytes }
 
 func entryAt(addr uintptr) *entry       { return (*entry)(vm.Pointer(addr)) }
 func magazineAt(addr uintptr) *magazine { return (*magazine)(vm.Pointer(addr)) }
@@ -95,7 +95,7 @@ func newMagazine(p *pageHeap, class uint8) (*magazine, error) {
 		return nil, err
 	}
 	m := magazineAt(addr)
-	m.ground.state = ground.entry.state
+	m.sentinel.status = sentinel.entry.status
 	return m, nil
 }
 

@@ -25,7 +25,7 @@ func (h *Heap) refuse(call string, err error) error {
 
 // allocCall names Alloc or Zeroed as users call it: a Heap's, or a Cache's if o is
 // not nil. It allocates nothing.
-func allocCall(o *OwnCache, zero bool) string {
+func allocCall(o *LocalCache, zero bool) string {
 	switch {
 	case o != nil && zero:
 		return "Cache.Zeroed"
@@ -38,7 +38,7 @@ func allocCall(o *OwnCache, zero bool) string {
 }
 
 // freeCall names Free likewise.
-func freeCall(o *OwnCache) string {
+func freeCall(o *LocalCache) string {
 	if o != nil {
 		return "Cache.Free"
 	}
@@ -97,10 +97,10 @@ func (h *Heap) diagnose(call string, b []byte) string {
 		for i > 0 && s.base+i*s.size > addr {
 			i--
 		}
-		base, size = s.base+i*s.size, uintptr(*state(s.stateOf(i)))
+		base, size = s.base+i*s.size, uintptr(*statusAt(s.statusOf(i)))
 	}
 	switch {
-	case s.kind == blockRun && (size >= freeZero || size == gone):
+	case s.kind == blockRun && (size >= freeZero || size == inLimbo):
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %d bytes into a block of %d bytes", addr-base, size)

@@ -110,7 +110,7 @@ func TestMisuseIsNamed(t *testing.T) {
 
 // freeAgain is what a second goroutine does that passed Free's check at the same
 // moment as the first: the entry is put into the cache of o, or of the processor.
-func freeAgain(t *testing.T, h *Heap, o *OwnCache, class uint8, e entry) {
+func freeAgain(t *testing.T, h *Heap, o *LocalCache, class uint8, e entry) {
 	t.Helper()
 	c := &h.central[class]
 	c.mu.Lock()
@@ -127,7 +127,7 @@ func freeAgain(t *testing.T, h *Heap, o *OwnCache, class uint8, e entry) {
 // check; the block is still not handed out twice.
 func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h) // whose place is known
+	o := newLocalCache(h) // whose place is known
 	defer o.Close()
 	b, _ := o.Alloc(64, 1, false)
 	class, e := entryOf(b)

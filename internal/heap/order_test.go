@@ -108,7 +108,7 @@ func lose(t *testing.T, h *Heap) {
 	restore := refuse(vm.OpCommit)
 	h.Free(b)
 	restore()
-	if h.pages.lost.head == 0 {
+	if h.pages.unmapped.head == 0 {
 		t.Fatal("the run was not lost")
 	}
 }
@@ -131,7 +131,7 @@ func TestTrimMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
 	lose(t, h)
 	h.Trim()
-	if st := h.Stats(); h.pages.lost.head != 0 || st.Active != st.LargeBytes {
+	if st := h.Stats(); h.pages.unmapped.head != 0 || st.Active != st.LargeBytes {
 		t.Errorf("after Trim: %+v", st)
 	}
 }
@@ -154,7 +154,7 @@ func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	if err != nil || !drained {
 		t.Fatalf("drained: %v, %v", drained, err)
 	}
-	if h.pages.lost.head != 0 {
+	if h.pages.unmapped.head != 0 {
 		t.Error("the run is still lost")
 	}
 }
@@ -335,7 +335,7 @@ func TestClassRestsAgain(t *testing.T) {
 // classes work.
 func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	c := &h.central[classFor(4096, 1)]
 	b, err := o.Alloc(4096, 1, false)
 	if err != nil {
@@ -401,7 +401,7 @@ func TestHolesSplitNoHugePages(t *testing.T) {
 // entry goes home.
 func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h) // whose place is known
+	o := newLocalCache(h) // whose place is known
 	defer o.Close()
 	b, _ := o.Alloc(64, 1, false)
 	class, e := entryOf(b)
@@ -636,7 +636,7 @@ func TestLimitIsExact(t *testing.T) {
 }
 
 // A request is served from free pages though it needs slabs beside them: for a
-// span, for its states and for a magazine.
+// span, for its statuses and for a magazine.
 func TestRefusalMakesRoomForSlabs(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 4 << 20})
 	b := alloc(t, h, 2<<20)
@@ -837,13 +837,13 @@ func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 	r := &s.first
 	for off := uintptr(0); off < segmentBytes; off += pageBytes {
 		*r.page(addr + off) = &span{}
-		*r.tag(off) = ^uint64(0)
+		*r.mapEntry(off) = ^uint64(0)
 	}
 	r.dirty.setRange(0, segmentBytes/pageBytes)
 	s.give(addr, segmentBytes)
 	for off := uintptr(0); off < segmentBytes; off += pageBytes {
-		if *r.page(addr + off) != nil || *r.tag(off) != 0 {
-			t.Fatalf("page %d: word %p, tag %#x", off/pageBytes, *r.page(addr + off), *r.tag(off))
+		if *r.page(addr + off) != nil || *r.mapEntry(off) != 0 {
+			t.Fatalf("page %d: word %p, tag %#x", off/pageBytes, *r.page(addr + off), *r.mapEntry(off))
 		}
 	}
 	if n := r.dirty.count(0, segmentBytes/pageBytes); n != 0 || *r.owner(addr) != 0 {
@@ -855,14 +855,14 @@ func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64)
-	number := h.holder
+	number := h.mapID
 	h.Close()
-	if st, _ := stateAt(addrOf(b), number); st != 0 {
+	if st, _ := lookUp(addrOf(b), number); st != 0 {
 		t.Error("a heap of the same number would find the block's state")
 	}
 	next := newHeap(t, Options{})
-	if next.holder != number {
-		t.Fatalf("number %#x was given back, and %#x taken", number, next.holder)
+	if next.mapID != number {
+		t.Fatalf("number %#x was given back, and %#x taken", number, next.mapID)
 	}
 	if next.Owns(b) {
 		t.Error("the next heap owns the block")
@@ -878,15 +878,15 @@ func TestOpenHeapsHaveNumbersOfTheirOwn(t *testing.T) {
 		var heaps []*Heap
 		for range 10 {
 			h := newHeap(t, Options{})
-			if seen[h.holder] {
-				t.Fatalf("two open heaps have the number %#x", h.holder)
+			if seen[h.mapID] {
+				t.Fatalf("two open heaps have the number %#x", h.mapID)
 			}
-			seen[h.holder] = true
+			seen[h.mapID] = true
 			heaps = append(heaps, h)
 		}
 		for _, i := range []int{5, 0, 9} {
 			heaps[i].Close()
-			delete(seen, heaps[i].holder)
+			delete(seen, heaps[i].mapID)
 		}
 	}
 }
@@ -936,12 +936,12 @@ func TestMetadataAddressesAreUsedAgain(t *testing.T) {
 		h.Close()
 	}
 	use()
-	before := metaAddresses.next
+	before := metadataAddresses.next
 	for range 40 {
 		use()
 	}
-	if metaAddresses.next != before {
-		t.Errorf("40 heaps in turn took %d bytes more for metadata", metaAddresses.next-before)
+	if metadataAddresses.next != before {
+		t.Errorf("40 heaps in turn took %d bytes more for metadata", metadataAddresses.next-before)
 	}
 }
 
@@ -1001,12 +1001,12 @@ func TestSearchStaysInItsRange(t *testing.T) {
 func TestFreePagesHaveNoTags(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64)
-	if st, _ := stateAt(addrOf(b), h.holder); st == 0 {
+	if st, _ := lookUp(addrOf(b), h.mapID); st == 0 {
 		t.Skip("this heap's blocks have no tags")
 	}
 	h.Free(b)
 	h.Trim()
-	if st, _ := stateAt(addrOf(b), h.holder); st != 0 {
+	if st, _ := lookUp(addrOf(b), h.mapID); st != 0 {
 		t.Error("the tag leads to the states of a span that is no more")
 	}
 }
@@ -1017,12 +1017,12 @@ func TestEmptySlabsAreGivenBack(t *testing.T) {
 	for range 2000 {
 		live = append(live, alloc(t, h, pageBytes))
 	}
-	full := h.pages.meta.bytes
+	full := h.pages.metadata.bytes
 	for _, b := range live {
 		h.Free(b)
 	}
-	if h.pages.meta.bytes > 2*slabBytes || full < 8*slabBytes {
-		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.pages.meta.bytes)
+	if h.pages.metadata.bytes > 2*slabBytes || full < 8*slabBytes {
+		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.pages.metadata.bytes)
 	}
 }
 
@@ -1033,7 +1033,7 @@ func TestTrimLeavesNoEmptySlab(t *testing.T) {
 		h.Free(alloc(t, h, size))
 	}
 	h.Trim()
-	for _, at := range h.pages.meta.room {
+	for _, at := range h.pages.metadata.room {
 		for ; at != 0; at = slabAt(at).next {
 			if s := slabAt(at); s.live == 0 {
 				t.Errorf("a slab for objects of %d bytes is empty", s.size)

@@ -45,12 +45,12 @@ func (o *oversize) need(n, clean uintptr) {
 // wakeOversize makes sure that the timer runs. mu is held.
 func (p *pageHeap) wakeOversize() {
 	if a := &p.oversize.alarm; p.decay > 0 && (!a.set() || a.missed(p.decay)) {
-		a.start(p.decay/oversizeTicksPerDecay, p.tendOversize)
+		a.start(p.decay/oversizeTicksPerDecay, p.tickOversize)
 	}
 }
 
-// tendOversize is one tick.
-func (p *pageHeap) tendOversize() {
+// tickOversize is one tick.
+func (p *pageHeap) tickOversize() {
 	p.scavenging.Lock()
 	defer p.scavenging.Unlock()
 	p.mu.Lock()

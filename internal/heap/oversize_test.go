@@ -47,16 +47,16 @@ func TestOversizeRunsStayWhileLargeRunsAreTaken(t *testing.T) {
 	h := newHeap(t, Options{})
 	spare, barrier := alloc(t, h, 64<<20), alloc(t, h, 40000)
 	h.Free(spare)
-	h.pages.tendOversize() // here the runs were taken
+	h.pages.tickOversize() // here the runs were taken
 	for range 5 {
 		h.Free(alloc(t, h, 8<<20))
-		h.pages.tendOversize()
+		h.pages.tickOversize()
 		if got := h.keeps(); got < 64<<20 {
 			t.Fatalf("the heap keeps %d bytes while it is busy", got)
 		}
 	}
 	alloc(t, h, 2<<20) // of those that do not count
-	h.pages.tendOversize()
+	h.pages.tickOversize()
 	if got := h.keeps(); got > 8<<20 {
 		t.Errorf("the heap keeps %d bytes after a tick at rest", got)
 	}
@@ -68,12 +68,12 @@ func TestOversizeRunThatEveryTickNeedsStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 5 {
 		useAndFree(t, h, 64<<20)
-		h.pages.tendOversize()
+		h.pages.tickOversize()
 		if got := h.keeps(); got < 64<<20 {
 			t.Fatalf("the heap keeps %d bytes", got)
 		}
 	}
-	h.pages.tendOversize()
+	h.pages.tickOversize()
 	if got := h.keeps(); got != 0 {
 		t.Errorf("the heap keeps %d bytes that a whole tick had no use for", got)
 	}
@@ -85,7 +85,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	cycle := func() (kept bool) {
 		useAndFree(t, h, 64<<20)
 		for range 3 { // longer than the low-water mark remembers
-			h.pages.tendOversize()
+			h.pages.tickOversize()
 		}
 		return h.keeps() > 0
 	}
@@ -101,7 +101,7 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 	// What does not come back within a decay goes early the next time too.
 	for range 3 {
 		for range oversizeTicksPerDecay + oversizeHoldTicks {
-			h.pages.tendOversize()
+			h.pages.tickOversize()
 		}
 		if cycle() {
 			t.Error("the run stayed, and had not come back soon")
@@ -114,12 +114,12 @@ func TestOversizeRunsThatComeBackStay(t *testing.T) {
 func TestOversizeRunThatComesBackAfterARestStays(t *testing.T) {
 	h := newHeap(t, Options{})
 	for range 2 * oversizeTicksPerDecay {
-		h.pages.tendOversize()
+		h.pages.tickOversize()
 	}
 	for cycle := range 2 {
 		useAndFree(t, h, 64<<20)
 		for range 3 {
-			h.pages.tendOversize()
+			h.pages.tickOversize()
 		}
 		if kept := h.keeps() > 0; kept != (cycle == 1) {
 			t.Errorf("cycle %d: the run stayed: %v", cycle, kept)

@@ -34,12 +34,12 @@ import (
 // pageHeap is the lower layer of a Heap. Its methods take mu themselves; those
 // that want it held say so. None drops a lock that its caller has taken.
 //
-// mu guards everything from meta on, and the spans of free runs and large
+// mu guards everything from metadata on, and the spans of free runs and large
 // blocks. scavenging is held by whoever gives memory back; it comes first in the
 // order of locks.
 //
 // Invariants:
-//   - committed == pageBytes * (dirty bits set in the segments) + tables + meta.bytes
+//   - committed == pageBytes * (dirty bits set in the segments) + tables + metadata.bytes
 //   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
 //   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
 //   - a free run's dirty == its dirty bits set
@@ -60,7 +60,7 @@ type pageHeap struct {
 	_ [64]byte // mu and what it guards share no cache line with what stays as it is
 
 	mu         sync.Mutex
-	meta       meta
+	metadata   metadata
 	segments   []addrRange
 	total      uintptr // bytes in segments
 	free       bins
@@ -72,7 +72,7 @@ type pageHeap struct {
 	large      largeCount
 	traffic    traffic // of large blocks, and of free pages
 	releases   uint8   // how often runs came back, for wakeAgain
-	lost       list    // runs that the system left without access
+	unmapped   list    // runs that the system left without access
 	oversize   oversize
 }
 
@@ -160,10 +160,10 @@ func (p *pageHeap) release(s *span) (kept bool) {
 	if p.releases++; p.releases%64 == 0 { // the clock is not read each time
 		p.wakeAgain()
 	}
-	if s.apart != 0 || p.wholePages {
+	if s.separate != 0 || p.wholePages {
 		return false
 	}
-	s.whole(freeRun)
+	s.reset(freeRun)
 	p.insert(s)
 	return true
 }
@@ -179,7 +179,7 @@ func (p *pageHeap) released(s *span, kept bool) {
 // publishLarge makes a run just taken a large block: it enters its first page.
 // mu is held.
 func (p *pageHeap) publishLarge(s *span, size uintptr, align uint8) {
-	s.whole(largeRun)
+	s.reset(largeRun)
 	s.size, s.align = size, align
 	*addresses.regionOf(s.base).page(s.base) = s
 	p.large.blocks++
@@ -187,11 +187,11 @@ func (p *pageHeap) publishLarge(s *span, size uintptr, align uint8) {
 }
 
 // publishSpan makes a run just taken one of blocks: it enters each of its pages.
-func (p *pageHeap) publishSpan(s *span, holder uint64) {
+func (p *pageHeap) publishSpan(s *span, mapID uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.kind = blockRun
-	s.setTags(holder)
+	s.setMapEntries(mapID)
 	s.setPages(s)
 }
 
@@ -203,7 +203,7 @@ func (p *pageHeap) unpublish(s *span) {
 		p.large.bytes -= s.bytes()
 		*addresses.regionOf(s.base).page(s.base) = nil
 	case blockRun:
-		s.clearTags()
+		s.clearMapEntries()
 		s.setPages(nil)
 	}
 }
@@ -272,18 +272,18 @@ func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
 	// Each part's dirty pages are counted by its bits; what is left is after's.
 	p.unlink(r, s)
 	if before != nil {
-		before.base, before.pages, before.settled = s.base, lead, s.settled
+		before.base, before.pages, before.purgeTried = s.base, lead, s.purgeTried
 		before.dirty = r.dirty.count(r.pageIndex(s.base), lead)
 		s.dirty -= before.dirty
 		p.link(r, before)
 	}
 	if after != nil {
-		after.base, after.pages, after.settled = base+n*pageBytes, s.pages-lead-n, s.settled
+		after.base, after.pages, after.purgeTried = base+n*pageBytes, s.pages-lead-n, s.purgeTried
 		after.dirty = s.dirty - dirty
 		p.link(r, after)
 	}
-	s.base, s.pages, s.dirty, s.settled = base, n, 0, false
-	s.whole(takenRun)
+	s.base, s.pages, s.dirty, s.purgeTried = base, n, 0, false
+	s.reset(takenRun)
 	p.noteTaken(n, n-dirty)
 	return s, dirty == 0, nil
 }
@@ -321,14 +321,14 @@ func (p *pageHeap) insert(s *span) {
 		p.unlink(r, prev)
 		s.base, s.pages = prev.base, prev.pages+s.pages
 		s.dirty += prev.dirty
-		s.settled = s.settled && (prev.settled || prev.dirty == 0)
+		s.purgeTried = s.purgeTried && (prev.purgeTried || prev.dirty == 0)
 		p.freeSpan(prev)
 	}
 	if next := p.freeNeighbour(r, s.end()); next != nil {
 		p.unlink(r, next)
 		s.pages += next.pages
 		s.dirty += next.dirty
-		s.settled = s.settled && (next.settled || next.dirty == 0)
+		s.purgeTried = s.purgeTried && (next.purgeTried || next.dirty == 0)
 		p.freeSpan(next)
 	}
 	p.link(r, s)
@@ -379,7 +379,7 @@ func (p *pageHeap) newSpan() (*span, error) {
 	}
 	s := spanPtr(addr)
 	s.owner = p.id
-	s.whole(freeRun)
+	s.reset(freeRun)
 	return s, nil
 }
 
@@ -396,8 +396,8 @@ func (p *pageHeap) close() {
 	for _, segment := range p.segments {
 		addresses.give(segment.base, segment.size)
 	}
-	p.closeMeta()
-	p.segments, p.free, p.lost, p.large = nil, bins{}, list{}, largeCount{}
+	p.closeMetadata()
+	p.segments, p.free, p.unmapped, p.large = nil, bins{}, list{}, largeCount{}
 	p.oversize.dirty, p.oversize.least = 0, 0
 	p.total, p.committed, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0, 0
 }

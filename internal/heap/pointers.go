@@ -98,7 +98,7 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	if s := spanAt(addr); s != nil {
 		size := s.size
 		if s.kind == blockRun {
-			size = uintptr(*state(s.stateOf(s.index(addr))))
+			size = uintptr(*statusAt(s.statusOf(s.index(addr))))
 		}
 		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) {
 			return unsafe.Slice((*byte)(p), size)

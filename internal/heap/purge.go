@@ -35,7 +35,7 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 			if at != batch.head {
 				keep = 0
 			}
-			s.settled = keep == 0
+			s.purgeTried = keep == 0
 			p.purgeRun(s, keep)
 		}
 		p.mu.Lock()
@@ -62,7 +62,7 @@ func (p *pageHeap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 	for b := p.free.below(numBins); b >= bin(minDirty); b = p.free.below(b) {
 		for at := p.free.lists[b].head; at != 0; {
 			s := spanPtr(at)
-			if s.dirty == 0 || s.settled {
+			if s.dirty == 0 || s.purgeTried {
 				break
 			}
 			if at = s.next; s.dirty < minDirty {
@@ -115,10 +115,10 @@ func (p *pageHeap) discard(s *span) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
-		s.whole(lostRun)
-		s.setApart() // so that retryLost maps it anew
+		s.reset(unmappedRun)
+		s.setSeparate() // so that retryUnmapped maps it anew
 		*r.page(s.base) = s
-		p.lost.push(s)
+		p.unmapped.push(s)
 		return
 	}
 	if low < high {
@@ -126,15 +126,15 @@ func (p *pageHeap) discard(s *span) {
 		p.uncharge(high - low)
 		p.traffic.purged += uint64(high - low)
 	}
-	s.whole(freeRun)
+	s.reset(freeRun)
 	p.insert(s)
 }
 
 // remap gives a run's memory back; the pages in [low, high) read zero then.
-// Advice is gone then, and a run apart is one mapping with its neighbours again.
+// Advice is gone then, and a separate run is one mapping with its neighbours again.
 // An error says that the run cannot be used.
 func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
-	if s.apart == 0 {
+	if s.separate == 0 {
 		low, high, err = decommit(s.base, s.bytes())
 		if err != nil {
 			return 0, 0, nil // as it was
@@ -156,19 +156,19 @@ func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
 	return 0, 0, vm.Commit(low, high-low)
 }
 
-// retryLost frees the lost runs that the system maps now. scavenging is held.
-func (p *pageHeap) retryLost() {
+// retryUnmapped frees the unmapped runs that the system maps now. scavenging is held.
+func (p *pageHeap) retryUnmapped() {
 	p.mu.Lock()
-	lost := p.lost
-	p.lost = list{}
-	for at := lost.head; at != 0; at = spanPtr(at).next {
+	unmapped := p.unmapped
+	p.unmapped = list{}
+	for at := unmapped.head; at != 0; at = spanPtr(at).next {
 		s := spanPtr(at)
 		*addresses.regionOf(s.base).page(s.base) = nil
 	}
 	p.mu.Unlock()
-	for lost.head != 0 {
-		s := spanPtr(lost.head)
-		lost.remove(s)
+	for unmapped.head != 0 {
+		s := spanPtr(unmapped.head)
+		unmapped.remove(s)
 		p.released(s, false)
 	}
 }

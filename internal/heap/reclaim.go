@@ -22,7 +22,7 @@ const (
 	// count.
 	countBytes = 2 << 20
 
-	// What a request may need beside its pages: slabs for a span, its states and a
+	// What a request may need beside its pages: slabs for a span, its statuses and a
 	// magazine, and tables.
 	slackPages = 4 * slabBytes / pageBytes
 )
@@ -62,7 +62,7 @@ func (h *Heap) reclaim(uintptr) bool {
 	if worth {
 		h.drain()
 	}
-	h.pages.retryLost()
+	h.pages.retryUnmapped()
 	h.pages.retryPurge()
 	return true
 }

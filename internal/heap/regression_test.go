@@ -130,7 +130,7 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 10)
 	defer refuse(vm.OpDecommit)()
-	before := h.pages.meta.bytes
+	before := h.pages.metadata.bytes
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
 	for range 100 {
@@ -142,8 +142,8 @@ func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
 			h.pages.dropObject(addr, 3000)
 		}
 	}
-	if h.pages.meta.bytes-before > 3*slabBytes {
-		t.Errorf("%d bytes for three slabs", h.pages.meta.bytes-before)
+	if h.pages.metadata.bytes-before > 3*slabBytes {
+		t.Errorf("%d bytes for three slabs", h.pages.metadata.bytes-before)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestClosedHeapTakesNothing(t *testing.T) {
 	h := makeHeap(Options{Decay: -1})
 	h.Close()
 	panicOf(func() { h.Alloc(10, 8, false) })
-	if len(h.pages.meta.segments) > 0 || len(h.pages.segments) > 0 {
+	if len(h.pages.metadata.segments) > 0 || len(h.pages.segments) > 0 {
 		t.Error("a closed heap holds addresses")
 	}
 }
@@ -167,7 +167,7 @@ func TestBlockFreedTwiceAtOnceHarmsNoOther(t *testing.T) {
 		t.Fatal("not one span")
 	}
 	h.Free(b)
-	freeAgain(t, h, nil, s.class, entry{addr, s.stateOf(s.index(addr))})
+	freeAgain(t, h, nil, s.class, entry{addr, s.statusOf(s.index(addr))})
 	h.Trim()
 	d := alloc(t, h, 200000)
 	fill(d, 9)
@@ -189,11 +189,11 @@ func TestRunThatWasLostHasAccessWhenItIsBack(t *testing.T) {
 	restore := refuse(vm.OpCommit)
 	h.Free(b)
 	restore()
-	if h.pages.lost.head == 0 {
+	if h.pages.unmapped.head == 0 {
 		t.Fatal("the run was not lost")
 	}
 	h.Tick()
-	if h.pages.lost.head != 0 {
+	if h.pages.unmapped.head != 0 {
 		t.Fatal("the run is still lost")
 	}
 	b = alloc(t, h, 8<<20)
@@ -244,7 +244,7 @@ func TestEmptySliceOfALiveBlockIsNoBlock(t *testing.T) {
 	h.Free(nil)
 }
 
-// The state of a free block is a number too: no slice has that length.
+// The status of a free block is a number too: no slice has that length.
 func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100)
@@ -306,11 +306,11 @@ func TestRegionIsOneReservation(t *testing.T) {
 	}
 }
 
-// More heaps than tags have numbers for: those beyond work as well, and find
+// More heaps than page map entries have numbers for: those beyond work as well, and find
 // what is another's.
 func TestManyHeaps(t *testing.T) {
 	var heaps []*Heap
-	for range nobody + 10 {
+	for range noMapID + 10 {
 		heaps = append(heaps, newHeap(t, Options{}))
 	}
 	for i, h := range heaps {

@@ -52,8 +52,8 @@ func (p *pageHeap) cut(s *span, n uintptr) *span {
 		return nil
 	}
 	p.noteTables(r, tables, edges[:]...)
-	tail.whole(takenRun)
-	tail.base, tail.pages, tail.apart = edges[1], s.pages-n, s.apart
+	tail.reset(takenRun)
+	tail.base, tail.pages, tail.separate = edges[1], s.pages-n, s.separate
 	p.large.bytes -= tail.bytes()
 	s.pages = n
 	return tail
@@ -115,7 +115,7 @@ func (p *pageHeap) move(s *span, size uintptr) *span {
 	}
 	err = vm.Move(to.base, s.base, s.bytes())
 	if !errors.Is(err, vm.ErrUnsupported) {
-		to.setApart()
+		to.setSeparate()
 	}
 	if err != nil {
 		p.freeRun(to)
@@ -123,9 +123,9 @@ func (p *pageHeap) move(s *span, size uintptr) *span {
 	}
 	p.mu.Lock()
 	p.unpublish(s)
-	s.setApart() // what is left of the mapping there is
+	s.setSeparate() // what is left of the mapping there is
 	p.publishLarge(to, size, s.align)
-	to.setApart()
+	to.setSeparate()
 	p.mu.Unlock()
 	p.discard(s)
 	p.wake()

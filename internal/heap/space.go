@@ -9,10 +9,10 @@
 //	region   |<-- used: segments handed out so far -->|<-- no access yet -->|
 //	         | segment 4 MiB | segment 64 MiB | ...   |
 //	pages    one word per page: the span that it belongs to, or 0
-//	tags     one more, for Free: see tag.go; the first region has them
+//	entries  one more, for Free: see pagemap.go; the first region has them
 //	dirty    one bit per page: may hold something other than zeros
 //	owners   one word per 4 MiB: the heap that has it, or 0
-//	charges  one byte per 4 MiB: see table.go
+//	charges  one byte per 4 MiB: see maptables.go
 //
 // These tables are accessible for the used part, always.
 
@@ -40,14 +40,14 @@ const (
 // grows, under space.mu. Those of the first region are set before its used grows
 // from 0: whoever finds an address below used may read them.
 type region struct {
-	base    uintptr
-	size    uintptr
-	used    atomic.Uintptr
-	pages   uintptr
-	tags    uintptr // 0 if the region has none
-	dirty   bitmap
-	owners  uintptr
-	charges uintptr
+	base       uintptr
+	size       uintptr
+	used       atomic.Uintptr
+	pages      uintptr
+	mapEntries uintptr // 0 if the region has none
+	dirty      bitmap
+	owners     uintptr
+	charges    uintptr
 }
 
 // space holds the regions. The first serves nearly every process alone and is
@@ -77,7 +77,7 @@ func (s *space) startFirst() {
 	}
 }
 
-// reserve makes r a region of size bytes, with tags or without.
+// reserve makes r a region of size bytes, with page map entries or without.
 func (r *region) reserve(size uintptr, tagged bool) error {
 	tables := uintptr(0)
 	table := func(bytes uintptr) (at uintptr) {
@@ -87,7 +87,7 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	}
 	pages, tags := table(size/pageBytes*wordBytes), uintptr(0)
 	if tagged {
-		tags = table(size / pageBytes * tagBytes)
+		tags = table(size / pageBytes * mapEntryBytes)
 	}
 	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*ownerBytes)
 	charges := table(size / segmentBytes)
@@ -101,7 +101,7 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	r.pages, r.dirty, r.owners = at+pages, bitmap(at+dirty), at+owners
 	r.charges = at + charges
 	if tagged {
-		r.tags = at + tags
+		r.mapEntries = at + tags
 	}
 	r.base, r.size = at+tables, size
 	return nil
@@ -124,8 +124,8 @@ func (r *region) open(size uintptr) error {
 	if err := commit(r.pages, perSegment*wordBytes); err != nil {
 		return err
 	}
-	if r.tags != 0 {
-		if err := commit(r.tags, perSegment*tagBytes); err != nil {
+	if r.mapEntries != 0 {
+		if err := commit(r.mapEntries, perSegment*mapEntryBytes); err != nil {
 			return err
 		}
 	}
@@ -305,8 +305,8 @@ func (s *space) give(addr, size uintptr) {
 		r.dirty.clearRange(r.pageIndex(addr), size/pageBytes)
 	}
 	zeroByDropping(uintptr(unsafe.Pointer(r.page(addr))), size/pageBytes*wordBytes, vm.PageBytes())
-	if r.tags != 0 {
-		zeroByDropping(uintptr(unsafe.Pointer(r.tag(addr-r.base))), size/pageBytes*tagBytes, vm.PageBytes())
+	if r.mapEntries != 0 {
+		zeroByDropping(uintptr(unsafe.Pointer(r.mapEntry(addr-r.base))), size/pageBytes*mapEntryBytes, vm.PageBytes())
 	}
 	clearBytes(uintptr(unsafe.Pointer(r.charged(addr))), size/segmentBytes)
 

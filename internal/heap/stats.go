@@ -77,7 +77,7 @@ func (h *Heap) Stats() Stats {
 	st.LargeBlocks, st.LargeBytes = p.large.blocks, int(p.large.bytes)
 	st.Blocks += st.LargeBlocks
 	st.Allocated += st.LargeBytes
-	st.Metadata = int(p.meta.bytes + p.tables)
+	st.Metadata = int(p.metadata.bytes + p.tables)
 	st.Committed = int(p.committed)
 	st.Active = st.Committed - st.Metadata - int((p.dirty+p.purging)*pageBytes)
 	st.Resident = st.Committed - holes

@@ -1,4 +1,4 @@
-// Tend: giving back memory that is not needed, over time or at once.
+// Scavenge: giving back memory that is not needed, over time or at once.
 //
 // While there is something to watch, a timer ticks three times per decay. A
 // tick releases what the whole time since the last one had no use for:
@@ -36,8 +36,8 @@ const (
 	hoardShare = 8
 )
 
-// tend is one tick.
-func (h *Heap) tend() {
+// tick releases what nothing has used since the last tick.
+func (h *Heap) tick() {
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
 	if h.pages.closed.Load() {
@@ -57,7 +57,7 @@ func (h *Heap) tend() {
 		h.drain()
 		h.punch()
 	}
-	h.pages.retryLost()
+	h.pages.retryUnmapped()
 	if more := h.pages.purgeUnused(); more || busy || cached {
 		h.pages.wake()
 	}
@@ -76,7 +76,7 @@ func (h *Heap) Trim() {
 	h.mustBeOpen("Heap.Trim")
 	h.drain()
 	h.punch()
-	h.pages.retryLost()
+	h.pages.retryUnmapped()
 	h.pages.retryPurge()
 	h.pages.purge(^uintptr(0))
 }
@@ -138,9 +138,9 @@ func (c *central) punchSpan(s *span) {
 		from := s.free.next(i, blocks, true)
 		to := s.free.next(from, blocks, false)
 		i = to
-		s.replaceStates(from, to, freeDirty, gone) // a second entry finds no free block meanwhile
+		s.replaceStatuses(from, to, freeDirty, inLimbo) // a second entry finds no free block meanwhile
 		low, high, err := decommit(s.base+from*s.size, (to-from)*s.size)
-		s.replaceStates(from, to, gone, freeDirty)
+		s.replaceStatuses(from, to, inLimbo, freeDirty)
 		if err == nil {
 			holes += high - low
 			c.traffic.purged += uint64(high - low)

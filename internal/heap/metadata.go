@@ -1,4 +1,4 @@
-// Meta: the heap's own bookkeeping, in off-heap memory away from the blocks.
+// Metadata: the heap's own bookkeeping, in off-heap memory away from the blocks.
 //
 // Objects of one size share slabs; a slab in which nothing is left gives its
 // memory back to the system.
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	slabBytes        = 16 << 10
-	slabHeader       = 64
-	objectUnit       = 64 // object sizes are multiples of it
-	maxObject        = 4 << 10
-	metaSegmentBytes = 1 << 20
-	metaRegionBytes  = 16 << 20 // what the common space reserves at a time
+	slabBytes            = 16 << 10
+	slabHeader           = 64
+	objectUnit           = 64 // object sizes are multiples of it
+	maxObject            = 4 << 10
+	metadataSegmentBytes = 1 << 20
+	metadataRegionBytes  = 16 << 20 // what the common space reserves at a time
 )
 
 // slab heads its memory.
@@ -43,8 +43,8 @@ type slab struct {
 
 const _ = slabHeader - unsafe.Sizeof(slab{}) // the header fits
 
-// meta hands out a heap's metadata. The page heap's mu guards it.
-type meta struct {
+// metadata hands out a heap's metadata. The page heap's mu guards it.
+type metadata struct {
 	segments []uintptr
 	unused   []uintptr                         // slabs without memory
 	room     [maxObject/objectUnit + 1]uintptr // slabs with room, by object size
@@ -76,7 +76,7 @@ func (p *pageHeap) freeObject(addr, size uintptr) {
 // Preconditions: size <= maxObject, mu is held.
 func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 	size = roundUp(size, objectUnit)
-	room := &p.meta.room[size/objectUnit]
+	room := &p.metadata.room[size/objectUnit]
 	if *room == 0 {
 		s, err := p.newSlab(size)
 		if err != nil {
@@ -93,7 +93,7 @@ func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 		s.carved++
 	}
 	if s.live++; s.live == s.capacity() {
-		p.meta.remove(s)
+		p.metadata.remove(s)
 	}
 	clear(unsafe.Slice((*byte)(vm.Pointer(addr)), size))
 	return addr, nil
@@ -104,7 +104,7 @@ func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 func (p *pageHeap) dropObject(addr, size uintptr) {
 	s := slabAt(addr &^ (slabBytes - 1))
 	if s.live == s.capacity() {
-		p.meta.add(s)
+		p.metadata.add(s)
 	}
 	*(*uintptr)(vm.Pointer(addr)) = s.free
 	s.free = addr
@@ -117,22 +117,22 @@ func (p *pageHeap) dropObject(addr, size uintptr) {
 // slab stays, as new.
 func (p *pageHeap) freeSlab(s *slab) {
 	size := s.size
-	p.meta.remove(s)
+	p.metadata.remove(s)
 	if _, _, err := decommit(s.addr(), slabBytes); err != nil {
 		*s = slab{size: size}
-		p.meta.add(s)
+		p.metadata.add(s)
 		return
 	}
 	p.uncharge(slabBytes)
-	p.meta.bytes -= slabBytes
-	p.meta.unused = append(p.meta.unused, s.addr())
+	p.metadata.bytes -= slabBytes
+	p.metadata.unused = append(p.metadata.unused, s.addr())
 }
 
 // freeEmptySlabs gives back the slabs that dropObject kept.
 func (p *pageHeap) freeEmptySlabs() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, at := range p.meta.room {
+	for _, at := range p.metadata.room {
 		for at != 0 {
 			s := slabAt(at)
 			if at = s.next; s.live == 0 {
@@ -143,7 +143,7 @@ func (p *pageHeap) freeEmptySlabs() {
 }
 
 // add puts s on its list of slabs with room.
-func (m *meta) add(s *slab) {
+func (m *metadata) add(s *slab) {
 	room := &m.room[s.size/objectUnit]
 	s.prev, s.next = 0, *room
 	if s.next != 0 {
@@ -153,7 +153,7 @@ func (m *meta) add(s *slab) {
 }
 
 // remove takes s off its list of slabs with room.
-func (m *meta) remove(s *slab) {
+func (m *metadata) remove(s *slab) {
 	if s.prev != 0 {
 		slabAt(s.prev).next = s.next
 	} else {
@@ -167,51 +167,51 @@ func (m *meta) remove(s *slab) {
 
 // newSlab gives memory to a slab for objects of the given size.
 func (p *pageHeap) newSlab(size uintptr) (*slab, error) {
-	if len(p.meta.unused) == 0 {
-		segment, err := metaAddresses.take()
+	if len(p.metadata.unused) == 0 {
+		segment, err := metadataAddresses.take()
 		if err != nil {
 			return nil, err
 		}
-		p.meta.segments = append(p.meta.segments, segment)
-		for addr := segment + metaSegmentBytes; addr > segment; addr -= slabBytes {
-			p.meta.unused = append(p.meta.unused, addr-slabBytes)
+		p.metadata.segments = append(p.metadata.segments, segment)
+		for addr := segment + metadataSegmentBytes; addr > segment; addr -= slabBytes {
+			p.metadata.unused = append(p.metadata.unused, addr-slabBytes)
 		}
 	}
 	if err := p.charge(slabBytes); err != nil {
 		return nil, err
 	}
-	last := len(p.meta.unused) - 1
-	s := slabAt(p.meta.unused[last])
+	last := len(p.metadata.unused) - 1
+	s := slabAt(p.metadata.unused[last])
 	if err := commit(s.addr(), slabBytes); err != nil {
 		p.uncharge(slabBytes)
 		return nil, err
 	}
-	p.meta.unused = p.meta.unused[:last]
-	p.meta.bytes += slabBytes
+	p.metadata.unused = p.metadata.unused[:last]
+	p.metadata.bytes += slabBytes
 	*s = slab{size: size}
 	return s, nil
 }
 
-// closeMeta returns all metadata.
-func (p *pageHeap) closeMeta() {
-	for _, segment := range p.meta.segments {
-		metaAddresses.give(segment)
+// closeMetadata returns all metadata.
+func (p *pageHeap) closeMetadata() {
+	for _, segment := range p.metadata.segments {
+		metadataAddresses.give(segment)
 	}
-	p.uncharge(p.meta.bytes)
-	p.meta = meta{}
+	p.uncharge(p.metadata.bytes)
+	p.metadata = metadata{}
 }
 
-// metaSpace holds the segments of metadata that no heap has.
-type metaSpace struct {
+// metadataSpace holds the segments of metadata that no heap has.
+type metadataSpace struct {
 	mu       sync.Mutex
 	next     uintptr // the part of the current region never handed out
 	end      uintptr
 	returned []uintptr
 }
 
-var metaAddresses metaSpace
+var metadataAddresses metadataSpace
 
-func (m *metaSpace) take() (uintptr, error) {
+func (m *metadataSpace) take() (uintptr, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if n := len(m.returned); n > 0 {
@@ -220,21 +220,21 @@ func (m *metaSpace) take() (uintptr, error) {
 		return addr, nil
 	}
 	if m.next == m.end {
-		addr, err := vm.Reserve(metaRegionBytes, metaSegmentBytes)
+		addr, err := vm.Reserve(metadataRegionBytes, metadataSegmentBytes)
 		if err != nil {
 			return 0, err
 		}
-		m.next, m.end = addr, addr+metaRegionBytes
+		m.next, m.end = addr, addr+metadataRegionBytes
 	}
-	m.next += metaSegmentBytes
-	return m.next - metaSegmentBytes, nil
+	m.next += metadataSegmentBytes
+	return m.next - metadataSegmentBytes, nil
 }
 
 // give takes a segment back. Where vm.HolesReadZero it stays readable, as zeros:
 // a goroutine with a stale span, by a misuse that races with Close, finds no
 // block and panics. Elsewhere, as on Windows, such a read faults.
-func (m *metaSpace) give(addr uintptr) {
-	decommit(addr, metaSegmentBytes) // refused: resident until it is used again
+func (m *metadataSpace) give(addr uintptr) {
+	decommit(addr, metadataSegmentBytes) // refused: resident until it is used again
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.returned = append(m.returned, addr)

@@ -1,8 +1,8 @@
-// Own: a cache that belongs to one goroutine instead of a processor.
+// Local caches: caches that belong to one goroutine instead of a processor.
 //
-// It draws on the centrals like any other. Whoever uses it has it to itself, but
-// for those who drain the heap: against them its user holds a slot of the heap's
-// caches, any.
+// A local cache exchanges magazines with the centrals as the others do. Its owner
+// uses it alone, except that a drain may take it away: so its owner holds a slot
+// of the heap's caches, any, during each call.
 
 package heap
 
@@ -13,25 +13,25 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// OwnCache is a cache with one owner; Init makes it ready. Blocks from it may be
+// LocalCache is a cache with one owner; Init makes it ready. Blocks from it may be
 // freed to the heap, and the heap's to it.
-type OwnCache struct {
-	holder uint64          // the heap's
+type LocalCache struct {
+	mapID  uint64          // the heap's
 	slot   pin.Slot[cache] // has joined the heap's caches
 	heap   *Heap
 	closed bool
 }
 
 // Init makes o an empty cache of h. Its owner must Close it.
-func (o *OwnCache) Init(h *Heap) {
-	o.heap, o.holder = h, h.holder
+func (o *LocalCache) Init(h *Heap) {
+	o.heap, o.mapID = h, h.mapID
 	h.mustBeOpen("Heap.NewCache")
 	h.caches.Join(&o.slot)
 }
 
 // Close returns the cache's blocks to the heap. Later calls of the cache's
 // methods panic, but for Close.
-func (o *OwnCache) Close() {
+func (o *LocalCache) Close() {
 	o.mustBeMade("Cache.Close")
 	if o.closed {
 		return
@@ -49,7 +49,7 @@ func (o *OwnCache) Close() {
 }
 
 // alloc is Alloc in Go.
-func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
+func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 	h := o.heap
 	class := classFor(size, align)
 	if class == 0 {
@@ -73,7 +73,7 @@ func (o *OwnCache) alloc(size, align int, zero bool) ([]byte, error) {
 }
 
 // free is Free in Go.
-func (o *OwnCache) free(b []byte) {
+func (o *LocalCache) free(b []byte) {
 	h := o.heap
 	if h == nil {
 		o.mustBeMade("Cache.Free")
@@ -83,9 +83,9 @@ func (o *OwnCache) free(b []byte) {
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	slot := h.caches.Enter()
-	st, class := stateAt(addr, o.holder)
-	if st != 0 && len(b) <= maxSmall && int(*state(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {
-		*state(st) = freeDirty
+	st, class := lookUp(addr, o.mapID)
+	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {
+		*statusAt(st) = freeDirty
 		if debugging {
 			poison(addr, classes[class].size)
 		}
@@ -97,15 +97,15 @@ func (o *OwnCache) free(b []byte) {
 	h.freeSlow(o, b)
 }
 
-// mustBeMade panics in the name of call for a zero OwnCache.
-func (o *OwnCache) mustBeMade(call string) {
+// mustBeMade panics in the name of call for a zero LocalCache.
+func (o *LocalCache) mustBeMade(call string) {
 	if o.heap == nil {
 		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
 	}
 }
 
-// mustBeOpen panics in the name of call for a zero OwnCache and after Close.
-func (o *OwnCache) mustBeOpen(call string) {
+// mustBeOpen panics in the name of call for a zero LocalCache and after Close.
+func (o *LocalCache) mustBeOpen(call string) {
 	o.mustBeMade(call)
 	if o.closed {
 		arg.Panicf(call, "a Cache of heap %q is used after Close", o.heap.pages.name)
@@ -113,7 +113,7 @@ func (o *OwnCache) mustBeOpen(call string) {
 }
 
 // Resize is the heap's.
-func (o *OwnCache) Resize(b []byte, size int) ([]byte, bool) {
+func (o *LocalCache) Resize(b []byte, size int) ([]byte, bool) {
 	o.mustBeOpen("Cache.Resize")
 	if size == 0 {
 		o.Free(b)

@@ -1,10 +1,9 @@
-// Tables: what the words of the address tables cost, and whom they are charged.
+// Map tables: what the tables of the address space cost, and which heap pays.
 //
-// A page's word and tag take memory once they are written. They are charged by
-// the segment, to the heap that has it: when a run first begins or ends there,
-// until a purge finds the segment inside a free run and gives their memory back.
-// Spans of blocks, which have a word and a tag for every page, are shorter than
-// a segment.
+// The words of a page take memory once they are written. A heap is charged for them
+// by the segment: from when a run first begins or ends there until a purge finds
+// the segment inside a free run and gives their memory back. Spans of blocks,
+// which have words for every page, are shorter than a segment.
 //
 // Invariant: the segments of the first and the last page of a run are charged.
 
@@ -13,8 +12,8 @@ package heap
 import "github.com/freehold-go/freehold/internal/vm"
 
 const (
-	tableBytes = segmentBytes / pageBytes * (wordBytes + tagBytes) // of a segment's words and tags
-	heldBytes  = segmentBytes/pageBytes/8 + ownerBytes + 1         // of its other tables, which stay
+	tableBytes = segmentBytes / pageBytes * (wordBytes + mapEntryBytes) // of a segment's words, in both tables
+	heldBytes  = segmentBytes/pageBytes/8 + ownerBytes + 1              // of its other tables, which stay
 	ownerBytes = 4
 )
 
@@ -52,8 +51,8 @@ func (p *pageHeap) dropTables(s *span) {
 	if !vm.HolesReadZero {
 		return
 	}
-	// As many pages as fill a system page with words, and with tags.
-	unit := max(segmentBytes, vm.PageBytes()/min(wordBytes, tagBytes)*pageBytes)
+	// As many pages as fill a system page with words, and with page map entries.
+	unit := max(segmentBytes, vm.PageBytes()/min(wordBytes, mapEntryBytes)*pageBytes)
 	r := addresses.regionOf(s.base)
 	first, last := s.base-r.base, s.end()-pageBytes-r.base
 	from, to := r.base+roundUp(first+1, unit), r.base+last&^(unit-1)
@@ -75,8 +74,8 @@ func (p *pageHeap) dropWords(r *region, at, size uintptr) {
 	if _, _, err := decommit(r.pages+r.pageIndex(at)*wordBytes, n*wordBytes); err != nil {
 		return
 	}
-	if r.tags != 0 {
-		if _, _, err := decommit(r.tags+r.pageIndex(at)*tagBytes, n*tagBytes); err != nil {
+	if r.mapEntries != 0 {
+		if _, _, err := decommit(r.mapEntries+r.pageIndex(at)*mapEntryBytes, n*mapEntryBytes); err != nil {
 			return
 		}
 	}

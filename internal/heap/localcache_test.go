@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-func newOwnCache(h *Heap) *OwnCache {
-	o := &OwnCache{}
+func newLocalCache(h *Heap) *LocalCache {
+	o := &LocalCache{}
 	o.Init(h)
 	return o
 }
 
-func TestOwnCacheReturnsItsBlocks(t *testing.T) {
+func TestLocalCacheReturnsItsBlocks(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	var live [][]byte
 	for i := range 3000 {
 		b, err := o.Alloc(1+i, 8, i%2 == 0)
@@ -48,9 +48,9 @@ func TestOwnCacheReturnsItsBlocks(t *testing.T) {
 	}
 }
 
-func TestOwnCacheMisuse(t *testing.T) {
+func TestLocalCacheMisuse(t *testing.T) {
 	h, other := newHeap(t, Options{}), newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	b, _ := o.Alloc(64, 8, false)
 	foreign := alloc(t, other, 64)
 	for _, tt := range []struct {
@@ -80,9 +80,9 @@ func TestOwnCacheMisuse(t *testing.T) {
 }
 
 // A cache that was closed leaves nothing in the heap.
-func TestClosedOwnCacheIsForgotten(t *testing.T) {
+func TestClosedLocalCacheIsForgotten(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	b, err := o.Alloc(64, 8, false)
 	if err != nil {
 		t.Fatal(err)
@@ -96,13 +96,13 @@ func TestClosedOwnCacheIsForgotten(t *testing.T) {
 }
 
 // A heap that is closed takes the memory of its caches away.
-func TestOwnCacheOfClosedHeap(t *testing.T) {
+func TestLocalCacheOfClosedHeap(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	b, _ := o.Alloc(64, 8, false)
 	o.Free(b)
 	h.Close()
-	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }, func() { newOwnCache(h) }} {
+	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }, func() { newLocalCache(h) }} {
 		if got := panicOf(do); !strings.Contains(got, "after Close") {
 			t.Errorf("panic %q", got)
 		}
@@ -111,13 +111,13 @@ func TestOwnCacheOfClosedHeap(t *testing.T) {
 }
 
 // Caches of several owners and the heap's own work beside each other.
-func TestOwnCachesAtOnce(t *testing.T) {
+func TestLocalCachesAtOnce(t *testing.T) {
 	h := newHeap(t, Options{})
 	passed := make(chan []byte, 100)
 	var wg sync.WaitGroup
 	for n := range 4 {
 		wg.Go(func() {
-			o := newOwnCache(h)
+			o := newLocalCache(h)
 			defer o.Close()
 			for i := range 5000 {
 				b, err := o.Alloc(1+i%700, 8, false)

@@ -23,8 +23,8 @@ func awaitLock(function string, done <-chan bool) {
 		default:
 		}
 		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			state, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(state, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+			status, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
 				return
 			}
 		}
@@ -63,7 +63,7 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 // be drained.
 func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	defer o.Close()
 	keep := alloc(t, h, 100)
 	b, _ := o.Alloc(100, 8, false)
@@ -169,7 +169,7 @@ func TestDrainsAreADecayApart(t *testing.T) {
 func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	h := newHeap(t, Options{})
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	defer o.Close()
 	var wg sync.WaitGroup
 	for range 4 {
@@ -303,7 +303,7 @@ func TestNobodyIsRefusedForGood(t *testing.T) {
 func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 	for _, want := range []int{8000, 40000} {
 		h := newHeap(t, Options{MaxBytes: 16 << 20})
-		o := newOwnCache(h)
+		o := newLocalCache(h)
 		var live [][]byte
 		for {
 			b, err := o.Alloc(16<<10, 1, false)
@@ -357,7 +357,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	h.pages.scavenging.Unlock()
 	class, _ := entryOf(rest[0])
 	c := &h.central[class]
-	o := newOwnCache(h)
+	o := newLocalCache(h)
 	// The lock is let go of before the first of these, and Go's mutex favours one
 	// who has waited from the second time on.
 	var next []*span
@@ -378,7 +378,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 				go func() { o.Close(); close(done) }()
 			}
 			if calls == 1 || calls == holeBatch+holeBatch/2 {
-				awaitLock("(*OwnCache).Close", done)
+				awaitLock("(*LocalCache).Close", done)
 			}
 			if calls == 1 {
 				time.Sleep(2 * time.Millisecond) // at least: the mutex favours none who waited for less than one
