@@ -110,3 +110,24 @@ func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 		}
 	}
 }
+
+// Small blocks that neither take nor return a span make up for it too.
+func TestSwallowedTickIsMadeUpForByMagazines(t *testing.T) {
+	const decay = time.Hour
+	h := newHeap(t, Options{Decay: decay})
+	var live [][]byte
+	for range 40000 {
+		live = append(live, alloc(t, h, 64))
+	}
+	h.pages.alarm.stop()
+	synctest.Test(t, func(*testing.T) { h.pages.wake() })
+	if !h.pages.alarm.missed(decay) {
+		t.Fatal("the bubble left no alarm")
+	}
+	for i := 0; i < len(live); i += 2 { // no span is emptied
+		h.Free(live[i])
+	}
+	if h.pages.alarm.missed(decay) {
+		t.Error("no other alarm is set")
+	}
+}
