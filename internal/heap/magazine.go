@@ -23,7 +23,7 @@ import (
 // entry is a free block on its way.
 type entry struct {
 	addr   uintptr
-	status uintptr // where the block's status stands
+	status uintptr // address of the block's status
 }
 
 // claim makes a free block a live one of size bytes, and returns the status that

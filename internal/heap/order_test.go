@@ -357,7 +357,7 @@ func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
 	}
 }
 
-// The timer does not stop before what the caches held lies in holes.
+// The timer does not stop before the caches' blocks have become holes.
 func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	if !makesHoles {
 		t.Skip("this system has no holes")

@@ -206,7 +206,7 @@ func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	}
 }
 
-// A block that lies free in its span is handed out though there is no memory for
+// A block that is free in its span is handed out though there is no memory for
 // a magazine to carry others with it.
 func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 4 << 20})
@@ -248,7 +248,7 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	h.check(t)
 }
 
-// Whatever was freed, wherever it lies, is found before a heap refuses what fits
+// Whatever was freed, wherever it is, is found before a heap refuses what fits
 // into it: at once where nothing is live, and soon where much is.
 func TestNobodyIsRefusedForGood(t *testing.T) {
 	sizes := []int{8, 64, 1000, 4096, 16 << 10, 32 << 10, 40 << 10}

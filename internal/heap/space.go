@@ -142,14 +142,14 @@ func (r *region) open(size uintptr) error {
 	return nil
 }
 
-// holds reports whether addr lies in the used part of r.
+// holds reports whether addr is in the used part of r.
 func (r *region) holds(addr uintptr) bool {
 	used := r.used.Load()
 	return used != 0 && addr-r.base < used
 }
 
 // page returns the word of the page that holds addr.
-// Precondition: addr lies in the used part of r.
+// Precondition: addr is in the used part of r.
 func (r *region) page(addr uintptr) **span {
 	return (**span)(vm.Pointer(r.pages + (addr-r.base)>>pageShift*wordBytes))
 }

@@ -69,7 +69,7 @@ const (
 	freeDirty = 0xffff
 )
 
-// status is where the status of one block stands.
+// statusAt returns the status at addr.
 func statusAt(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
 
 func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
@@ -98,7 +98,7 @@ func (s *span) index(addr uintptr) uintptr {
 	return uintptr(uint64(addr-s.base) * uint64(reciprocals[s.class]) >> 32)
 }
 
-// statusOf returns where the status of block i stands.
+// statusOf returns the address of the status of block i.
 func (s *span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 
 // whole makes s one piece again, with nothing but its run.
