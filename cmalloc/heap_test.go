@@ -179,6 +179,20 @@ func TestResizeLeavesNoHalfEmptyBlock(t *testing.T) {
 
 func TestStatsMove(t *testing.T) {
 	h := newHeap(t)
+	// Freed blocks that wait in the thread's cache count as allocated, and serving
+	// a large block may flush them.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var cached [][]byte
+	for size := 512; size <= 8<<10; size += 512 {
+		for range 20 {
+			cached = append(cached, freehold.Must(h.Alloc(size, 8)))
+		}
+	}
+	for _, b := range cached {
+		h.Free(b)
+	}
+
 	const size = 64 << 20
 	before := h.Stats()
 	b := freehold.Must(h.Zeroed(size, 8))
@@ -206,7 +220,7 @@ func TestStatsMove(t *testing.T) {
 		if !slices.Contains(strings.Fields(f.on), name) {
 			continue
 		}
-		if f.before < 0 || f.live < f.before+size || f.after > f.live-size/2 {
+		if f.before < 0 || f.live < f.before+size/2 || f.after > f.live-size/2 {
 			t.Errorf("%s is %d, %d with a block of %d bytes, and %d after it", f.name, f.before, f.live, size, f.after)
 		}
 	}

@@ -6,7 +6,7 @@ package cmalloc
 // too. A figure that the malloc in use does not report is -1. jemalloc reports all,
 // glibc 2.33 and later Allocated and Mapped, others none.
 type Stats struct {
-	Allocated int // in live blocks, as malloc rounds them; glibc counts blocks in its threads' caches too
+	Allocated int // in live blocks and in those that threads cache, as malloc rounds them
 	Active    int // in pages that hold a live block
 	Metadata  int // malloc's own bookkeeping
 	Resident  int // physical memory, an upper bound
