@@ -69,17 +69,6 @@ func (c *cache) fill(class uint8, m *magazine) uintptr {
 	return (c.tops[class] - m.bottom()) / entryBytes
 }
 
-// load makes m the loaded magazine and returns the one that was.
-func (c *cache) load(class uint8, m *magazine) *magazine {
-	old := c.loaded(class)
-	if old != nil {
-		old.n = c.fill(class, old)
-	}
-	c.tops[class] = m.top()
-	c.ends[class] = m.addr() + classes[class].magazineBytes()
-	return old
-}
-
 // take is what Alloc does: it returns the topmost block and the status that it
 // had, 0 if there is none or it is one that was freed twice.
 func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
@@ -107,7 +96,7 @@ func (c *cache) push(class uint8, e entry) bool {
 
 // swap makes the spare the loaded magazine and the loaded one the spare.
 func (c *cache) swap(class uint8) {
-	c.spares[class] = c.load(class, magazineAt(c.spares[class])).addr()
+	c.exchange(class, magazineAt(c.spares[class]))
 }
 
 // takeSlow is take where the loaded magazine had nothing to give. If was is no
@@ -151,9 +140,12 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	}
 	out = magazineAt(c.spares[class])
 	c.spares[class] = 0
-	if old := c.load(class, m); old != nil {
+	if old := c.loaded(class); old != nil {
+		old.n = c.fill(class, old)
 		c.spares[class] = old.addr()
 	}
+	c.tops[class] = m.top()
+	c.ends[class] = m.addr() + classes[class].magazineBytes()
 	return out
 }
 
@@ -168,12 +160,15 @@ func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 // allocSlow is Alloc of a small block where the cache, o's or the processor's, has
 // none to give.
 func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	h.mustBeMade(allocCall(o, zero))
 	if h.pages.wholePages {
 		return h.allocLarge(o, size, align, zero)
 	}
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
+	if c == nil {
+		h.caches.Leave(slot)
+		panicNotMade(allocCall(o, zero))
+	}
 	addr, was := c.takeSlow(class, size)
 	h.caches.Leave(slot)
 	if addr == 0 {

@@ -29,6 +29,7 @@ var (
 // Invariants:
 //   - spans with a block free in them are on partial, no others
 //   - out == sum of live over the spans
+//   - stock and emptyMagazines are no longer than maxStock and maxEmptyMagazines
 type central struct {
 	mu             sync.Mutex
 	stock          pile // magazines with blocks
@@ -90,11 +91,10 @@ func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 		m.push(e)
 		c.exchange(h, o, m)
 	case err == nil:
-		c.emptyMagazines.push(m)
+		c.discard(h, m)
 	case e.addr != 0:
 		c.returnBlocks(h, []entry{e}) // there is no memory for a magazine
 	}
-	c.trimEmpties(h)
 	return e.addr != 0
 }
 
@@ -107,14 +107,13 @@ func (c *central) exchange(h *Heap, o *LocalCache, m *magazine) {
 	switch {
 	case out == nil:
 	case out.n == 0:
-		c.emptyMagazines.push(out)
+		c.discard(h, out)
 	case c.stock.n < maxStock:
 		c.stock.push(out)
 		c.stocked += int(out.n)
 	default:
 		c.flush(h, out)
 	}
-	c.trimEmpties(h)
 }
 
 // flushAll returns the blocks of magazines, which may be nil, to their spans.
@@ -127,7 +126,6 @@ func (c *central) flushAll(h *Heap, magazines ...*magazine) {
 		}
 	}
 	c.rested = false
-	c.trimEmpties(h)
 }
 
 // filled returns a magazine with one free block at least.
@@ -148,7 +146,7 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 				break
 			}
 			if err := c.grow(h); err != nil {
-				c.emptyMagazines.push(m)
+				c.discard(h, m)
 				return nil, err
 			}
 		}
@@ -160,11 +158,11 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 	return m, nil
 }
 
-// flush returns a magazine's blocks to their spans and keeps it without.
+// flush returns a magazine's blocks to their spans.
 func (c *central) flush(h *Heap, m *magazine) {
 	c.returnBlocks(h, m.entries(m.n))
 	m.n = 0
-	c.emptyMagazines.push(m)
+	c.discard(h, m)
 }
 
 // newMagazine returns an empty magazine.
@@ -172,16 +170,26 @@ func (c *central) newMagazine(h *Heap) (*magazine, error) {
 	if m := c.emptyMagazines.pop(); m != nil {
 		return m, nil
 	}
-	return newMagazine(&h.pages, c.class)
+	addr, err := h.pages.allocObject(classes[c.class].magazineBytes())
+	if err != nil {
+		return nil, err
+	}
+	m := magazineAt(addr)
+	m.sentinel = sentinel.entry
+	return m, nil
 }
 
-// trimEmpties frees the empty magazines that are too many.
-func (c *central) trimEmpties(h *Heap) { c.freeMagazines(h, maxEmptyMagazines) }
-
-func (c *central) freeMagazines(h *Heap, keep int) {
-	for c.emptyMagazines.n > keep {
-		freeMagazine(&h.pages, c.class, c.emptyMagazines.pop())
+// discard keeps an empty magazine for newMagazine, or frees it.
+func (c *central) discard(h *Heap, m *magazine) {
+	if c.emptyMagazines.n < maxEmptyMagazines {
+		c.emptyMagazines.push(m)
+	} else {
+		c.freeMagazine(h, m)
 	}
+}
+
+func (c *central) freeMagazine(h *Heap, m *magazine) {
+	h.pages.freeObject(m.addr(), classes[c.class].magazineBytes())
 }
 
 // lock is how caches enter: something is about to move.
@@ -300,7 +308,9 @@ func (c *central) shrink(h *Heap) {
 		c.flush(h, m)
 	}
 	c.stocked = 0
-	c.freeMagazines(h, 0)
+	for m := c.emptyMagazines.pop(); m != nil; m = c.emptyMagazines.pop() {
+		c.freeMagazine(h, m)
+	}
 	if c.empty > 0 {
 		for at := c.partial.head; at != 0; {
 			s := spanPtr(at)

@@ -186,6 +186,9 @@ func (h *Heap) check(t testing.TB) {
 		for at := c.limbo; at != 0; at = uintptr(*bitmap(at + classes[i].statusesBytes()).word(0)) {
 			object(classes[i].bitsBytes())
 		}
+		if c.stock.n > maxStock || c.emptyMagazines.n > maxEmptyMagazines {
+			t.Fatalf("class %d: %d magazines stocked and %d empty ones kept, want %d and %d at most", i, c.stock.n, c.emptyMagazines.n, maxStock, maxEmptyMagazines)
+		}
 		if stocked != c.stocked || c.stocked > c.out {
 			t.Fatalf("class %d: %d blocks stocked, want %d, %d out", i, c.stocked, stocked, c.out)
 		}

@@ -88,22 +88,6 @@ func (m *magazine) pop() entry {
 // magazineBytes returns the size of a class's magazines.
 func (c *class) magazineBytes() uintptr { return magazineHead + c.batch*entryBytes }
 
-// newMagazine returns an empty magazine for a class.
-func newMagazine(p *pageHeap, class uint8) (*magazine, error) {
-	addr, err := p.allocObject(classes[class].magazineBytes())
-	if err != nil {
-		return nil, err
-	}
-	m := magazineAt(addr)
-	m.sentinel.status = sentinel.entry.status
-	return m, nil
-}
-
-// freeMagazine frees an empty magazine.
-func freeMagazine(p *pageHeap, class uint8, m *magazine) {
-	p.freeObject(m.addr(), classes[class].magazineBytes())
-}
-
 // pile is a stack of magazines.
 type pile struct {
 	head uintptr

@@ -49,9 +49,11 @@ func freeCall(o *LocalCache) string {
 // even the empty one.
 func (h *Heap) mustBeMade(call string) {
 	if h.caches.Len() == 0 {
-		arg.Panicf(call, "a zero Heap, which NewHeap did not make")
+		panicNotMade(call)
 	}
 }
+
+func panicNotMade(call string) { arg.Panicf(call, "a zero Heap, which NewHeap did not make") }
 
 // mustBeOpen panics in the name of call for a zero Heap and after Close.
 func (h *Heap) mustBeOpen(call string) {
