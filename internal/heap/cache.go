@@ -1,22 +1,24 @@
 // Caches: each processor's free blocks, and each LocalCache's.
 //
-// A cache has two magazines of each class: one that Alloc and Free use, which is
-// loaded, and a spare behind it. Whoever holds a slot, by package pin, has the
-// cache in it to itself.
+// A cache has two magazines of each class: the loaded one, which Alloc and Free
+// use, and a spare. The holder of a slot (package pin) has its cache to itself.
 //
-//	class   top --> first free entry of the loaded magazine
-//	        end --> its end
-//	        spare   a magazine that is full, empty or anything between
+//	class   top --> one past the topmost entry of the loaded magazine
+//	        end --> one past its last place
+//	        spare   a magazine, full, empty or between
 //
-// With a spare, the caches and the centrals meet once per batch at most,
-// whatever the order of Alloc and Free.
+// Because of the spare a cache goes to its central at most once per batch of
+// calls, whatever their order: with one magazine, Alloc and Free in turn at its
+// end would go there each time.
 //
 // # Draining
 //
-// Drain of pin.Table takes the caches away from their users. From then on no free
-// block is anywhere but in the caches taken, the centrals and the spans: no
-// magazine is ever carried from one to another by a goroutine that holds neither
-// the slot nor the central's lock.
+// pin.Table.Drain takes the caches away from their users; table.go proves that
+// none is at work in a cache it has taken. After it every free block is in a
+// taken cache, in a central or in a span. None is on its way between two of
+// these: a goroutine that moves a magazine holds the central's lock, and the slot
+// while it touches the cache, and Drain waits for the one and central.drain for
+// the other.
 
 package heap
 
@@ -28,11 +30,11 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// cache is one processor's stock. It is off-heap. Tops, ends and spares are apart,
-// so that those which Alloc and Free use share few cache lines.
+// cache is off-heap. Tops, ends and spares are separate arrays, so that the words
+// of the fast paths share few cache lines.
 //
-// Invariant: a class without a loaded magazine has sentinelTop as top and end, and no
-// spare.
+// Invariant: a class without a loaded magazine has no spare, and both its top and
+// its end are sentinelTop.
 type cache struct {
 	tops   [numClasses]uintptr
 	ends   [numClasses]uintptr
@@ -41,8 +43,8 @@ type cache struct {
 
 const cacheBytes = unsafe.Sizeof(cache{})
 
-// noCache is what a slot without a cache has: nothing is in it, and nothing goes
-// in. Nobody writes to it.
+// noCache is the entry of a slot without a cache. It is empty and full at once, so
+// the fast paths need no test for it, and it is never written.
 var noCache cache
 
 func init() { noCache.clear() }
@@ -64,13 +66,13 @@ func (c *cache) loaded(class uint8) *magazine {
 	return magazineAt(c.ends[class] - classes[class].magazineBytes())
 }
 
-// fill returns how many entries m, which is loaded, has.
+// fill returns the number of entries in m, the loaded magazine.
 func (c *cache) fill(class uint8, m *magazine) uintptr {
 	return (c.tops[class] - m.bottom()) / entryBytes
 }
 
-// take is what Alloc does: it returns the topmost block and the status that it
-// had, 0 if there is none or it is one that was freed twice.
+// take is the fast path of Alloc. It returns the topmost block and the status it
+// had. It returns 0 if there is none, or if that block was freed twice.
 func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
 	top := c.tops[class]
 	e := entryAt(top - entryBytes)
@@ -83,7 +85,7 @@ func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
 	return e.addr, was
 }
 
-// push is what Free does.
+// push is the fast path of Free.
 func (c *cache) push(class uint8, e entry) bool {
 	top := c.tops[class]
 	if top == c.ends[class] {
@@ -99,9 +101,9 @@ func (c *cache) swap(class uint8) {
 	c.exchange(class, magazineAt(c.spares[class]))
 }
 
-// takeSlow is take where the loaded magazine had nothing to give. If was is no
-// free status then the block at addr was live already: it has been removed from
-// the cache and stays its owner's.
+// takeSlow is take after that has failed: it tries the spare too. If was is not a
+// free status then the block at addr was live already; its entry has been
+// removed, and the block stays its owner's.
 func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 	m := c.loaded(class)
 	if m == nil {
@@ -119,7 +121,7 @@ func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 	return e.addr, e.claim(size)
 }
 
-// pushSlow is push where the loaded magazine was full.
+// pushSlow is push after that has failed: it tries the spare too.
 func (c *cache) pushSlow(class uint8, e entry) bool {
 	if c.push(class, e) {
 		return true
@@ -132,8 +134,8 @@ func (c *cache) pushSlow(class uint8, e entry) bool {
 	return c.push(class, e)
 }
 
-// exchange loads m and makes the magazine that was loaded the spare. It returns
-// the spare that was, or nil; without a cache that is m.
+// exchange loads m and makes the loaded magazine the spare. It returns the old
+// spare, which may be nil. noCache returns m.
 func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	if c == &noCache {
 		return m
@@ -149,7 +151,7 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	return out
 }
 
-// cacheOf returns o's cache, or that in a slot if o is nil. The slot is held.
+// cacheOf returns o's cache, or the slot's if o is nil. The slot is held.
 func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 	if o != nil {
 		return o.slot.Entry()
@@ -157,8 +159,8 @@ func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 	return h.caches.Entry(slot)
 }
 
-// allocSlow is Alloc of a small block where the cache, o's or the processor's, has
-// none to give.
+// allocSlow is Alloc of a small block after the fast path has failed on o's cache,
+// or on the processor's if o is nil.
 func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	if h.pages.wholePages {
 		return h.allocLarge(o, size, align, zero)
@@ -198,9 +200,9 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 	return block(addr, size, zero && was != freeZero), nil
 }
 
-// mayTakePage reports whether a page of its own is the better end for a small
-// block that got no span: where the system is at its end, or the limit so low
-// that spans hardly fit. Elsewhere pages for small blocks would fill the heap.
+// mayTakePage reports whether a small block that got no span may have pages of its
+// own: if the block is half a page or more, if the system has no memory, or if
+// the limit is so low that few spans fit. Otherwise such pages would fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
 	return size > pageBytes/2 || h.pages.maxBytes == 0 || classes[class].pages*pageBytes > h.pages.maxBytes/spansOfALowLimit
@@ -215,7 +217,8 @@ func block(addr uintptr, size int, cleared bool) []byte {
 	return b
 }
 
-// freeSlow is Free where the cache has no room, or b is no small block.
+// freeSlow is Free after the fast path has failed: the loaded magazine is full, b
+// is large, or b is not a live block.
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
@@ -250,9 +253,9 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	}
 }
 
-// liveEntry returns b as an entry, if it is exactly a live small block of h.
-// While the caller holds a slot or the lock of the block's central, the span
-// and its statuses stay what they are.
+// liveEntry returns b's entry if b is exactly a live small block of h, else the
+// zero entry. The caller holds a slot or the lock of the block's central. Either
+// keeps the span and its statuses from being freed.
 func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
@@ -301,7 +304,7 @@ func (h *Heap) drain() {
 	h.drainedAt.Store(time.Now().UnixNano())
 }
 
-// empty returns what is in a cache that nobody can reach to the spans.
+// empty returns the blocks of a cache that nobody can reach to their spans.
 func (h *Heap) empty(c *cache) {
 	for i := range c.tops {
 		class := uint8(i)
@@ -318,8 +321,8 @@ func (h *Heap) empty(c *cache) {
 // hasCaches reports whether a cache exists.
 func (h *Heap) hasCaches() bool { return h.caches.Any(nil) }
 
-// countCached adds up, by class, the free blocks that the caches hold. Their
-// users may be at work. h.counting is held, which keeps the caches.
+// countCached adds up the free blocks in caches, by class. The caches may be in
+// use. h.counting is held, so that none is freed.
 func (h *Heap) countCached(n *[numClasses]int) {
 	h.caches.Each(func(c *cache) { c.count(n) })
 }

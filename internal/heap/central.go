@@ -1,12 +1,23 @@
-// Central: what the processors' caches draw on, one for each class.
+// Central: the source of all caches for one class.
 //
-//	cache <-- magazines --> stock <-- blocks --> spans <-- runs --> bins
+//	cache <-- magazines --> stock <-- blocks --> spans <-- runs --> page heap
 //
-// The stock is a pile of magazines with free blocks of any span, so that blocks
-// which one processor frees and another needs do not pass through the spans. A
-// magazine that is filled from a span holds neighbours. Spans that are nearly
-// full are used first: a span whose first block comes back goes to the front of
-// the list.
+// The stock is a pile of magazines with free blocks of any span. Blocks that one
+// processor frees and another allocates pass through it, and not through the
+// spans. A magazine filled from spans holds neighbours. A full span whose first
+// block comes back goes to the front of the list of partial ones, so that nearly
+// full spans are used first and others can become empty.
+//
+// # The exchange
+//
+// A cache comes here when both its magazines are empty (Alloc) or full (Free).
+// alloc takes a full magazine from the stock, or fills one from the spans; free
+// makes an empty one. Either takes its own block out or puts it in, and then
+// exchanges the magazine for the cache's spare under the slot. The goroutine may
+// have moved to another processor since its fast path failed, whose cache is in
+// any state: full and partly filled magazines come back as well as empty ones.
+// The central's lock is held throughout, so Stats and a drain, which take it,
+// never miss a magazine between the two.
 
 package heap
 
@@ -17,8 +28,8 @@ import (
 	"sync"
 )
 
-// How many magazines a central keeps, with blocks and without. Where more
-// processors may ask for some, it keeps more.
+// How many magazines a central keeps, with blocks and without: more where more
+// processors exchange with it.
 var (
 	maxStock          = max(4, runtime.NumCPU()/2)
 	maxEmptyMagazines = max(2, runtime.NumCPU()/4)
@@ -50,10 +61,10 @@ type central struct {
 	limbo uintptr // statuses of spans that were freed: see limbo.go
 }
 
-// alloc returns a free block made a live one of size bytes, and loads the magazine
-// that it came from into the cache of o or of the processor. It returns the status
-// that the block had: if that is no free one, the block was live already. An
-// error says what kept it from making a span.
+// alloc allocates a block of size bytes from a magazine, and loads the magazine
+// into the cache of o or of the processor. It returns the status that the block
+// had. If that is not a free status, the block was live already and is not the
+// caller's. The error is the one of making a span.
 func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()
@@ -72,8 +83,8 @@ func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uin
 	return e.addr, was, nil
 }
 
-// free makes b a free block of the cache of o or of the processor, in a magazine that
-// it loads there. It reports false if b is not exactly a live block.
+// free frees b into an empty magazine, and loads that into the cache of o or of the
+// processor. It reports false if b is not exactly a live block.
 func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 	c.lock(h)
 	defer c.mu.Unlock()
@@ -98,8 +109,8 @@ func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 	return e.addr != 0
 }
 
-// exchange loads m into the cache of o or of the processor, and puts away what that
-// has to give for it.
+// exchange loads m into the cache of o or of the processor, and puts the magazine
+// that it gets for it on a pile, or its blocks into their spans.
 func (c *central) exchange(h *Heap, o *LocalCache, m *magazine) {
 	slot := h.caches.Enter()
 	out := h.cacheOf(o, slot).exchange(c.class, m)
@@ -192,7 +203,7 @@ func (c *central) freeMagazine(h *Heap, m *magazine) {
 	h.pages.freeObject(m.addr(), classes[c.class].magazineBytes())
 }
 
-// lock is how caches enter: something is about to move.
+// lock locks c for a cache, and notes that blocks are about to move.
 func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
@@ -205,8 +216,8 @@ func (c *central) lock(h *Heap) {
 	}
 }
 
-// carveOne returns a free block of a span that there is, for want of a magazine;
-// the zero entry if there is none.
+// carveOne returns a free block of a partial span, for want of memory for a
+// magazine, or the zero entry.
 func (c *central) carveOne() entry {
 	var out [1]entry
 	for c.partial.head != 0 {
@@ -217,9 +228,9 @@ func (c *central) carveOne() entry {
 	return out[0]
 }
 
-// carve moves free blocks of s to out, from low addresses to high ones. A block
-// that is live all the same was freed twice at once and then allocated from the
-// other copy: it stays its owner's.
+// carve moves free blocks of s to out in the order of their addresses. A block
+// whose bit says free and whose status says live was freed twice at once and then
+// allocated by its other entry: it stays its owner's.
 func (c *central) carve(s *span, out []entry) (n int) {
 	if s.live == 0 {
 		c.empty--
@@ -263,9 +274,9 @@ func (c *central) returnBlocks(h *Heap, in []entry) {
 	}
 }
 
-// returnTo returns blocks that lie in s. If none is left in it then it is freed,
-// unless it is the only one without. What two goroutines freed at once may be in
-// use again by now, or back already, and is passed over.
+// returnTo returns blocks to s, which they are part of. It frees s if all its blocks
+// are free then and another span of the class is empty too. A block that two
+// goroutines freed at once may be live again, or back already; it is skipped.
 func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	blocks := classes[c.class].blocks
 	returned := uint32(0)
@@ -355,8 +366,7 @@ func (c *central) grow(h *Heap) error {
 	return nil
 }
 
-// release frees a span without a block in use, after a last look: a block that is
-// live all the same keeps its span.
+// release frees an empty span, unless retake finds a block in it that is live.
 func (c *central) release(h *Heap, s *span) {
 	if c.retake(s); s.live > 0 {
 		return
@@ -370,7 +380,7 @@ func (c *central) release(h *Heap, s *span) {
 	h.pages.freeRun(s)
 }
 
-// close forgets everything; the memory goes with the heap's.
+// close forgets everything. The page heap frees the memory.
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

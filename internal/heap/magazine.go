@@ -5,12 +5,12 @@
 //	+------+---------+---------+---------+-----+
 //	       bottom                        end
 //
-// A magazine belongs to a cache, to a central, or to the one function that
-// carries it between them, so that what passes from one processor to another
-// is a single address. (Bonwick and Adams, "Magazines and Vmem", 2001.)
+// A magazine belongs to a cache, to a central, or to the function that moves it
+// between them under the central's lock. A whole batch passes from one processor
+// to another by its address alone. (Bonwick and Adams, "Magazines and Vmem", 2001.)
 //
-// Under entry 0 lies one that is never free: it ends Alloc's search where the
-// magazine is empty.
+// Below entry 0 is the sentinel, whose status is never free. The fast path of
+// Alloc reads it in an empty magazine and fails.
 
 package heap
 
@@ -20,14 +20,14 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// entry is a free block on its way.
+// entry is a free block in a magazine.
 type entry struct {
 	addr   uintptr
 	status uintptr // address of the block's status
 }
 
-// claim makes a free block a live one of size bytes, and returns the status that
-// it had: if that is no free one then nothing was done.
+// claim makes the block a live one of size bytes if it is free. It returns the
+// status that it had.
 func (e *entry) claim(size int) (was uint16) {
 	st := statusAt(e.status)
 	if was = *st; was >= freeZero {
@@ -36,12 +36,12 @@ func (e *entry) claim(size int) (was uint16) {
 	return was
 }
 
-// magazine is the head of one. n is right while it is not loaded: a loaded
-// magazine's fill is its top in the cache.
+// magazine is the head of one. n is stale while the magazine is loaded: then the
+// cache's top tells how full it is.
 type magazine struct {
 	next     uintptr // the magazine below on a pile
 	n        uintptr // entries
-	sentinel entry   // the entry under entry 0
+	sentinel entry   // below entry 0
 }
 
 const (
@@ -49,8 +49,8 @@ const (
 	magazineHead = unsafe.Sizeof(magazine{})
 )
 
-// sentinel is the entry below that of an empty magazine, and of a class without
-// one, and its status. It is never free, so Alloc needs no check for emptiness.
+// sentinel is the entry below entry 0 of every magazine, and of a class without
+// one. Its status is never free, so the fast path needs no test for emptiness.
 var sentinel struct {
 	entry  entry
 	status uint16
