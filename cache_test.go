@@ -20,7 +20,7 @@ func TestCacheConforms(t *testing.T) {
 			h.Close()
 		})
 		return c
-	}, &alloctest.Options{Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Detects: alloctest.AllMistakes})
 }
 
 func ExampleHeap_NewCache() {

@@ -18,7 +18,7 @@ func TestCounterConforms(t *testing.T) {
 			}
 		})
 		return counter
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 func TestCounterCountsExactly(t *testing.T) {

@@ -22,7 +22,7 @@ func TestFallbackConforms(t *testing.T) {
 		t.Run(c.why, func(t *testing.T) {
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return freehold.NewFallback(c.first(t), alloctest.New(t))
-			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 		})
 	}
 }

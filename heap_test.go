@@ -22,12 +22,12 @@ func TestHeapConforms(t *testing.T) {
 			h.Close()
 		})
 		return h
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 func TestPagesConform(t *testing.T) {
 	alloctest.TestAllocator(t, func(*testing.T) freehold.Allocator { return freehold.Pages() },
-		&alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+		&alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 func TestPagesAreWholeAndZero(t *testing.T) {

@@ -22,7 +22,7 @@ func TestLimitConforms(t *testing.T) {
 			}
 		})
 		return limit
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 func TestLimitCountsExactly(t *testing.T) {

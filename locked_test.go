@@ -58,7 +58,7 @@ func (l *lonely) GoodSize(size int) int {
 func TestLockedConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return freehold.NewLocked(&lonely{Allocator: alloctest.New(t), t: t})
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 // TestWrappersConformTogether uses an order that users are likely to choose.
@@ -72,7 +72,7 @@ func TestWrappersConformTogether(t *testing.T) {
 			}
 		})
 		return freehold.NewLocked(counter)
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 // FuzzWrappers runs programs on all wrappers combined, with limits that are reached.
@@ -83,7 +83,7 @@ func FuzzWrappers(f *testing.F) {
 		small := freehold.NewLimit(mover{alloctest.New(t)}, 10_000)
 		large := freehold.NewLimit(newRoomy(t), 4<<20)
 		counter := freehold.NewCounter(freehold.NewFallback(small, large))
-		alloctest.Run(t, freehold.NewLocked(counter), prog)
+		alloctest.RunProgram(t, freehold.NewLocked(counter), prog)
 		if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 || large.Used() != 0 {
 			t.Errorf("when all are freed: %+v, %d and %d bytes", c, small.Used(), large.Used())
 		}

@@ -12,7 +12,7 @@ import (
 func TestNewConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return alloctest.New(t)
-	}, &alloctest.Options{Detects: alloctest.AnyMistake, Concurrent: true})
+	}, &alloctest.Options{Detects: alloctest.AllMistakes, Concurrent: true})
 }
 
 func TestLeakIsReported(t *testing.T) {

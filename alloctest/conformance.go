@@ -42,7 +42,7 @@ const (
 	InteriorFree                     // of a slice that begins inside a block
 	ShortFree                        // of a slice shorter than its block
 
-	AnyMistake = DoubleFree | ForeignFree | InteriorFree | ShortFree
+	AllMistakes = DoubleFree | ForeignFree | InteriorFree | ShortFree
 )
 
 // TestAllocator checks the contract of [freehold.Allocator] in subtests. Each
@@ -575,7 +575,7 @@ func checkMistakes(t testing.TB, a freehold.Allocator, o Options) {
 	}
 }
 
-// randomProgram returns a program for Run.
+// randomProgram returns a program for RunProgram.
 func randomProgram(r *rand.Rand, instructions int) []byte {
 	prog := make([]byte, instructions*instructionBytes)
 	for i := range prog {
@@ -592,7 +592,7 @@ func checkPrograms(t testing.TB, a freehold.Allocator, o Options) {
 	}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range programs {
-		Run(t, a, randomProgram(r, 150))
+		RunProgram(t, a, randomProgram(r, 150))
 	}
 }
 
@@ -610,7 +610,7 @@ func checkConcurrent(t testing.TB, a freehold.Allocator, o Options) {
 		r := rand.New(rand.NewPCG(5, uint64(g)))
 		wg.Go(func() {
 			for range programs {
-				Run(t, a, randomProgram(r, 150))
+				RunProgram(t, a, randomProgram(r, 150))
 			}
 		})
 	}

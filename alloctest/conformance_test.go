@@ -10,19 +10,19 @@ import (
 func TestRightAllocatorPasses(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return newToy("")
-	}, &alloctest.Options{Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Detects: alloctest.AllMistakes})
 }
 
 func TestLockedAllocatorPassesConcurrently(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return freehold.NewLocked(newToy(""))
-	}, &alloctest.Options{Detects: alloctest.AnyMistake, Concurrent: true})
+	}, &alloctest.Options{Detects: alloctest.AllMistakes, Concurrent: true})
 }
 
 func TestWrapperThatCannotTellItsBlocksPasses(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return freehold.NewLocked(struct{ freehold.Allocator }{newToy("")})
-	}, &alloctest.Options{Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Detects: alloctest.AllMistakes})
 }
 
 // TestDefectsAreFound gives the suite an allocator with one defect at a time.

@@ -2,7 +2,7 @@
 //
 //   - [TestAllocator] checks that an allocator fulfils the contract of
 //     [freehold.Allocator]. Run it on each allocator that you write.
-//   - [Run] interprets bytes as a program of calls and checks every result. It is
+//   - [RunProgram] interprets bytes as a program of calls and checks every result. It is
 //     the body of a fuzz target.
 //   - [New] returns an allocator for tests of other code. Leaks, double frees,
 //     overruns and late writes fail the test, with stacks.

@@ -20,18 +20,18 @@ func ExampleTestAllocator() {
 				}
 			})
 			return limit
-		}, &alloctest.Options{Detects: alloctest.AnyMistake})
+		}, &alloctest.Options{Detects: alloctest.AllMistakes})
 	}
 }
 
 // A fuzz target on an allocator has one line.
-func ExampleRun() {
+func ExampleRunProgram() {
 	_ = func(f *testing.F) { // func FuzzHeap(f *testing.F)
 		f.Add([]byte{0x30, 0, 32, 0, 0x0F, 0, 0, 0}) // Alloc, Free
 		f.Fuzz(func(t *testing.T, prog []byte) {
 			heap := freehold.NewHeap(nil)
 			defer heap.Close()
-			alloctest.Run(t, heap, prog)
+			alloctest.RunProgram(t, heap, prog)
 		})
 	}
 }

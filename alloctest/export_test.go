@@ -18,7 +18,7 @@ func Checks() (names []string) {
 func Check(t testing.TB, name string, a freehold.Allocator) {
 	for _, c := range conformance {
 		if c.name == name {
-			c.check(t, a, Options{MaxSize: 3 << 20, MaxAlign: 4096, Detects: AnyMistake})
+			c.check(t, a, Options{MaxSize: 3 << 20, MaxAlign: 4096, Detects: AllMistakes})
 			return
 		}
 	}

@@ -11,10 +11,10 @@ import (
 func TestFailingAllocatorsConformUntilTheyFail(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return alloctest.FailAfter(alloctest.New(t), 1<<30)
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 	for n := range 20 {
-		alloctest.Run(t, alloctest.FailAfter(alloctest.New(t), n), program(100))
-		alloctest.Run(t, alloctest.FailOnce(alloctest.New(t), n), program(100))
+		alloctest.RunProgram(t, alloctest.FailAfter(alloctest.New(t), n), program(100))
+		alloctest.RunProgram(t, alloctest.FailOnce(alloctest.New(t), n), program(100))
 	}
 }
 

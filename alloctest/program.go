@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Run interprets prog as a program of calls on a and fails t at the first wrong
+// RunProgram interprets prog as a program of calls on a and fails t at the first wrong
 // result. Each instruction is four bytes; an incomplete one at the end is ignored:
 //
 //	byte 0, low half   the call: Alloc, Zeroed, Resize, Realloc or Free
@@ -20,14 +20,14 @@ import (
 //	byte 1             which of the live blocks
 //	bytes 2 and 3      the size: up to 128 B, 40 KiB or 3 MiB
 //
-// Each live block holds its own pattern. Run checks the edges of all blocks after
+// Each live block holds its own pattern. RunProgram checks the edges of all blocks after
 // each call, and all of a block before it is resized or freed. At most 256 blocks
 // and 64 MiB are live. At the end all are freed. Errors that match
 // [freehold.ErrOutOfMemory] are correct results.
 //
-// Several goroutines may Run programs on one allocator if that is safe for
-// concurrent use: Run calls only t.Errorf and t.Helper.
-func Run(t testing.TB, a freehold.Allocator, prog []byte) {
+// Several goroutines may run programs on one allocator if that is safe for
+// concurrent use: RunProgram calls only t.Errorf and t.Helper.
+func RunProgram(t testing.TB, a freehold.Allocator, prog []byte) {
 	t.Helper()
 	m := model{a: a}
 	for ; len(prog) >= instructionBytes && m.fault == ""; prog = prog[instructionBytes:] {

@@ -25,8 +25,8 @@ func FuzzRun(f *testing.F) {
 	f.Add([]byte{0xC6, 0, 0xFF, 0xFF, 0x0A, 0, 0x44, 0, 0xFF}) // Zeroed, Realloc, a rest
 	f.Add(program(50))
 	f.Fuzz(func(t *testing.T, prog []byte) {
-		alloctest.Run(t, newToy(""), prog)
-		alloctest.Run(t, alloctest.New(t), prog)
+		alloctest.RunProgram(t, newToy(""), prog)
+		alloctest.RunProgram(t, alloctest.New(t), prog)
 	})
 }
 
@@ -99,7 +99,7 @@ func (p *probe) Free(b []byte) {
 // alignments, and stays within its bounds.
 func TestProgramsCoverTheCalls(t *testing.T) {
 	p := &probe{Allocator: newToy(""), ops: map[string]int{}, aligns: map[int]bool{}}
-	alloctest.Run(t, p, program(3000))
+	alloctest.RunProgram(t, p, program(3000))
 	for _, op := range []string{"Alloc", "Zeroed", "Resize", "Free"} {
 		if p.ops[op] < 300 {
 			t.Errorf("%d calls of %s in 3000 instructions", p.ops[op], op)
@@ -135,7 +135,7 @@ func TestRunSaysWhatWasWrong(t *testing.T) {
 		{"an empty block is nil", "a nil block"},
 	} {
 		wantFailure(t, record(t, func(t testing.TB) {
-			alloctest.Run(t, newToy(c.defect), program(2000))
+			alloctest.RunProgram(t, newToy(c.defect), program(2000))
 		}), c.want, "after ", " calls: ")
 	}
 }
@@ -158,6 +158,6 @@ func TestRunChecksErrors(t *testing.T) {
 		{liar{err: errors.New("no luck")}, `the error "no luck" does not match ErrOutOfMemory`},
 		{liar{block: make([]byte, 9), err: freehold.ErrOutOfMemory}, `a block of 9 bytes beside the error "freehold: out of memory"`},
 	} {
-		wantFailure(t, record(t, func(t testing.TB) { alloctest.Run(t, c.a, program(5)) }), c.want)
+		wantFailure(t, record(t, func(t testing.TB) { alloctest.RunProgram(t, c.a, program(5)) }), c.want)
 	}
 }

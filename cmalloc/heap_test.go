@@ -42,7 +42,7 @@ func TestConforms(t *testing.T) {
 
 func FuzzHeap(f *testing.F) {
 	f.Add([]byte{0, 0, 8, 0, 4, 0, 8, 1, 8, 0, 0, 1, 13, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, prog []byte) { alloctest.Run(t, newHeap(t), prog) })
+	f.Fuzz(func(t *testing.T, prog []byte) { alloctest.RunProgram(t, newHeap(t), prog) })
 }
 
 func TestNewSaysWhatIsMissing(t *testing.T) {

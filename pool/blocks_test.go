@@ -104,7 +104,7 @@ func FuzzBlocks(f *testing.F) {
 	f.Add([]byte("free the block, alloc it, zero it, free it again, and resize it as well"))
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		b := pool.NewBlocks(alloctest.New(t), 100, 16, &pool.Options{MaxBlocks: 40})
-		alloctest.Run(t, b, prog)
+		alloctest.RunProgram(t, b, prog)
 		closeEmpty(t, b)
 	})
 }

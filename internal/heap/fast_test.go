@@ -18,7 +18,7 @@ import (
 func TestConformancePlain(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 // Whatever stops the world or moves goroutines between processors, a cache has

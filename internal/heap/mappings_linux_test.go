@@ -210,7 +210,7 @@ func TestMappingsRunOut(t *testing.T) {
 		hoard := newHoard(t)
 		hoard.release(forGo)
 		s := short{h, hoard, spare}
-		alloctest.Run(t, s, program(r, calls))
+		alloctest.RunProgram(t, s, program(r, calls))
 		for i, b := range live {
 			moved, ok := s.Resize(b, len(b)*2)
 			if !ok && len(b) >= 1<<20 {
@@ -245,7 +245,7 @@ func TestMappingsRunOut(t *testing.T) {
 		}
 		h.Tick()
 		heap.Check(h, t)
-		alloctest.Run(t, heap.Adapter{h}, program(r, calls))
+		alloctest.RunProgram(t, heap.Adapter{h}, program(r, calls))
 		big := alloc(h, 1<<20)
 		alloc(h, 10000)
 		if _, ok := h.Resize(big, 64<<20); !ok {

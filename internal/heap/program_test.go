@@ -23,18 +23,18 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return heap.Adapter{heap.NewHeap(t, o)}
-			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AnyMistake})
+			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 		})
 	}
 }
 
-// FuzzHeap reads its input as a program: see alloctest.Run.
+// FuzzHeap reads its input as a program: see alloctest.RunProgram.
 func FuzzHeap(f *testing.F) {
 	f.Add([]byte{0, 0, 8, 0, 1, 0, 8, 0, 4, 0, 0, 0})
 	f.Add([]byte{0, 0, 255, 255, 2, 0, 3, 255, 3, 0, 255, 255, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		h := heap.NewHeap(t, heap.Options{})
-		alloctest.Run(t, heap.Adapter{h}, prog)
+		alloctest.RunProgram(t, heap.Adapter{h}, prog)
 		heap.Check(h, t)
 		h.Tick()
 		heap.Check(h, t)
@@ -94,7 +94,7 @@ func TestProgramsAtOnce(t *testing.T) {
 		runs.Go(func() {
 			r := rand.New(rand.NewPCG(seed, 1))
 			for range 4 {
-				alloctest.Run(t, heap.Adapter{h}, program(r, calls/4))
+				alloctest.RunProgram(t, heap.Adapter{h}, program(r, calls/4))
 			}
 		})
 	}
