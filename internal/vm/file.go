@@ -2,12 +2,16 @@
 //
 //	fresh address --MapFile--> mapped --UnmapFile--> free --MapFile--> mapped
 //
+// A file that grows is mapped again, whole. Its pages are in the page cache and
+// stay there, so nothing is copied.
+//
 // Address ranges of unmapped files are kept, without access, for later files. See
 // ranges.go.
 
 package vm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -20,8 +24,8 @@ import (
 //
 // The error is io.ErrUnexpectedEOF if the file is too short, and matches
 // [ErrUnsupported] on systems without mapped files. Access past the end of a file
-// that was truncated later faults (SIGBUS). So does a write if the disk is full:
-// allocate the file's blocks before.
+// that was truncated later faults (SIGBUS). So does a write into a hole if the disk
+// is full: see [ExtendFile].
 //
 // Precondition: offset is a multiple of OffsetBytes, size > 0.
 func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintptr, err error) {
@@ -47,6 +51,54 @@ func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintpt
 		return err
 	})
 	return addr, err
+}
+
+// ExtendFile makes f at least to bytes long and gives it disk space for every byte
+// of [from, to), so that writes there by way of a mapping never find a full disk.
+// What f holds stays. The error is the system's: ENOSPC, EDQUOT, EFBIG. After one f
+// has the length it had.
+//
+// File systems that cannot allocate space get zeros written beyond f's end; holes
+// before it remain. One that copies on write may need space all the same.
+//
+// Precondition: 0 <= from <= to.
+func ExtendFile(f *os.File, from, to int64) error {
+	if from < 0 || to < from {
+		panic(fmt.Sprintf("freehold: vm: extend file: from %d to %d", from, to))
+	}
+	if from == to {
+		return nil
+	}
+	return do(OpExtendFile, 0, uintptr(to-from), func(_, _ uintptr) error {
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if err := mayGrowTo(to); err != nil {
+			return err
+		}
+		size := info.Size()
+		err = allocateFile(f, from, to)
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = writeZeros(f, size, to)
+		}
+		if err != nil {
+			_ = f.Truncate(size) // ext4 keeps what it allocated before the disk was full
+		}
+		return err
+	})
+}
+
+func writeZeros(f *os.File, from, to int64) error {
+	zeros := make([]byte, 1<<20)
+	for at := from; at < to; {
+		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-at)], at)
+		if err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return nil
 }
 
 // UnmapFile unmaps exactly a range that MapFile returned, of the size passed to it.

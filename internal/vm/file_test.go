@@ -210,3 +210,50 @@ func TestMapFileOfADevice(t *testing.T) {
 	}
 	must(t, UnmapFile(addr, PageBytes()))
 }
+
+func TestExtendFile(t *testing.T) {
+	f := newFile(t, 100)
+	_, err := f.WriteAt([]byte{1, 2, 3}, 97)
+	must(t, err)
+	must(t, ExtendFile(f, 100, 300_000))
+	must(t, ExtendFile(f, 300_000, 300_000))
+	must(t, ExtendFile(f, 0, 200_000)) // what it has
+	got, err := os.ReadFile(f.Name())
+	must(t, err)
+	want := make([]byte, 300_000)
+	copy(want[97:], []byte{1, 2, 3})
+	if !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, want 300000, or not the data and zeros", len(got))
+	}
+
+	must(t, writeZeros(f, 299_990, 3<<20+1)) // what file systems without allocation get
+	info, err := f.Stat()
+	must(t, err)
+	if info.Size() != 3<<20+1 {
+		t.Errorf("%d bytes", info.Size())
+	}
+
+	closed := newFile(t, 0)
+	closed.Close()
+	if err := ExtendFile(closed, 0, 1); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	wantPanic(t, "backwards", "freehold: vm: extend file", func() { ExtendFile(f, 2, 1) })
+	wantPanic(t, "from before the file", "freehold: vm: extend file", func() { ExtendFile(f, -1, 1) })
+}
+
+// No disk has so much, and the file keeps its length.
+func TestExtendFileBeyondTheDisk(t *testing.T) {
+	f := newFile(t, 100)
+	if err := allocateFile(f, 0, 100); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("ExtendFile would write zeros until the disk is full")
+	}
+	if err := ExtendFile(f, 100, 1<<50); err == nil {
+		t.Skip("a disk of a PiB")
+	}
+	info, err := f.Stat()
+	must(t, err)
+	if info.Size() != 100 {
+		t.Errorf("%d bytes, want 100", info.Size())
+	}
+}

@@ -23,6 +23,7 @@ const (
 	OpLock
 	OpUnlock
 	OpName
+	OpExtendFile
 	OpMapFile
 	OpUnmapFile
 	OpSync
@@ -30,7 +31,7 @@ const (
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
-	"lock", "unlock", "name", "map file", "unmap file", "sync"}
+	"lock", "unlock", "name", "extend file", "map file", "unmap file", "sync"}
 
 func (op Op) String() string { return opNames[op] }
 
