@@ -1,0 +1,252 @@
+// Buffer: bytes that grow.
+//
+//	mem   | data               | free          |
+//	      0                    n               len(mem)
+//
+// mem is a block of the parent, or the mapping of a file: see file.go.
+
+package buffer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"syscall"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// Options sets up a [Buffer]; nil means all defaults.
+type Options struct {
+	// MaxBytes is the most that the buffer may hold, in bytes. A call that would
+	// pass it fails with [freehold.ErrOutOfMemory]. 0 means no limit; negative is
+	// a panic.
+	MaxBytes int
+
+	// SpillAfter is how many bytes the buffer may take from its allocator. When
+	// it must hold more it moves, once, to a temporary file that is mapped into
+	// memory, and gives the block back. The system then writes the data to disk
+	// and drops it from memory as it needs. 0 means never; negative is a panic.
+	// A buffer with SpillAfter 1 begins in a file. Where the allocator has to copy
+	// a block to make it larger, both count at once for that time. [Open] does not
+	// use it.
+	SpillAfter int
+
+	// Dir is the directory of the temporary file. "" means [os.TempDir], which
+	// on many systems is itself in memory.
+	Dir string
+}
+
+const (
+	blockAlign = 64      // of the data
+	minBytes   = 64      // the least capacity
+	maxStep    = 1 << 30 // the most by which capacity grows ahead of need
+)
+
+// Buffer is a growing sequence of bytes. [New] makes one in memory and [Open] one
+// in a file; the zero Buffer panics. It is not safe for concurrent use, except
+// that methods that only read may be called at the same time.
+//
+// It implements [io.Writer], [io.StringWriter], [io.ByteWriter], [io.ReaderFrom],
+// [io.WriterTo] and [io.ReaderAt]. Reading does not consume: a [Reader] keeps its
+// own place.
+type Buffer struct {
+	mem    []byte // all the capacity
+	n      int    // bytes of data
+	parent freehold.Allocator
+	file   *file // that mem maps, or nil
+	opts   Options
+	closed bool
+}
+
+// New returns an empty buffer on memory of parent. It takes none before the first
+// write. Close frees it.
+func New(parent freehold.Allocator, o *Options) *Buffer {
+	arg.NotNil("buffer.New", "parent", parent)
+	return newBuffer("buffer.New", parent, o)
+}
+
+func newBuffer(call string, parent freehold.Allocator, o *Options) *Buffer {
+	b := &Buffer{parent: parent}
+	if o != nil {
+		b.opts = *o
+	}
+	arg.AtLeast(call, "MaxBytes", b.opts.MaxBytes, 0)
+	arg.AtLeast(call, "SpillAfter", b.opts.SpillAfter, 0)
+	return b
+}
+
+// Len returns the number of bytes in the buffer.
+func (b *Buffer) Len() int { return b.n }
+
+// Cap returns the number of bytes that the buffer can hold without growing.
+func (b *Buffer) Cap() int { return len(b.mem) }
+
+// Bytes returns the data, to read and to write in place. It is valid until the next
+// call that may change the buffer's capacity. Its capacity is its length.
+func (b *Buffer) Bytes() []byte { return b.mem[:b.n:b.n] }
+
+// Spilled reports whether the data is in a file.
+func (b *Buffer) Spilled() bool { return b.file != nil }
+
+// Extend appends n bytes and returns them, to fill in place. Their contents are
+// undefined. The slice is valid until the next call that may change the buffer's
+// capacity. It costs an addition while the capacity lasts.
+//
+// The error matches [freehold.ErrOutOfMemory] if memory or MaxBytes does not
+// allow it, and is the system's if the file cannot grow. The buffer is then
+// unchanged.
+func (b *Buffer) Extend(n int) ([]byte, error) {
+	at := b.n
+	if uint(n) > uint(len(b.mem)-at) {
+		if err := b.grow("buffer.Buffer.Extend", n); err != nil {
+			return nil, err
+		}
+	}
+	b.n = at + n
+	return b.mem[at:b.n:b.n], nil
+}
+
+// Grow makes room for n more bytes, so that they can be appended without growing.
+// It fails as Extend does.
+func (b *Buffer) Grow(n int) error {
+	if uint(n) > uint(len(b.mem)-b.n) {
+		return b.grow("buffer.Buffer.Grow", n)
+	}
+	return nil
+}
+
+// Truncate drops all but the first n bytes. It keeps the capacity. In a file of
+// [Open] it commits the new length if that is less than the committed one.
+func (b *Buffer) Truncate(n int) {
+	b.mustBeOpen("buffer.Buffer.Truncate")
+	arg.Range("buffer.Buffer.Truncate", "length", n, 0, b.n)
+	b.n = n
+	if b.file != nil && n < b.file.committed {
+		// If the file is gone then the next call with an error says so.
+		_ = b.guarded(func() error { b.file.commit(n); return nil })
+	}
+}
+
+// Reset is Truncate(0).
+func (b *Buffer) Reset() {
+	b.mustBeOpen("buffer.Buffer.Reset")
+	b.Truncate(0)
+}
+
+// Trim gives back the capacity beyond the data, in whole blocks or pages. Where the
+// system does not allow that, the capacity stays.
+func (b *Buffer) Trim() {
+	b.mustBeOpen("buffer.Buffer.Trim")
+	switch {
+	case b.n == len(b.mem):
+	case b.file != nil:
+		b.file.trim(b)
+	case b.n == 0:
+		b.parent.Free(b.mem)
+		b.mem = nil
+	default:
+		if mem, err := freehold.Realloc(b.parent, b.mem, b.n, blockAlign); err == nil {
+			b.mem = mem
+		}
+	}
+}
+
+// Close frees the memory, and removes a temporary file. A file of [Open] is
+// committed, cut to the data and written to disk; the error says what failed of
+// that. Close may be called again, and does nothing then. Other methods panic
+// after Close, except Len and Cap, which are 0.
+func (b *Buffer) Close() error {
+	if b.closed {
+		return nil
+	}
+	b.mustBeOpen("buffer.Buffer.Close")
+	err := b.Sync()
+	switch {
+	case b.file == nil:
+		b.parent.Free(b.mem)
+	case err != nil:
+		_ = b.file.close()
+	default:
+		err = b.file.cutAndClose(b.n)
+	}
+	b.mem, b.n, b.closed = nil, 0, true
+	return err
+}
+
+// mustBeOpen panics in the name of call for a zero Buffer and after Close.
+func (b *Buffer) mustBeOpen(call string) {
+	if b.closed {
+		arg.Panicf(call, "the buffer is used after Close")
+	}
+	if b.parent == nil && b.file == nil {
+		arg.Panicf(call, "a zero Buffer, which buffer.New did not make")
+	}
+}
+
+// grow makes room for n more bytes.
+//
+//go:noinline
+func (b *Buffer) grow(call string, n int) error {
+	b.mustBeOpen(call)
+	arg.AtLeast(call, "size", n, 0)
+	limit := math.MaxInt - headerBytes
+	if b.opts.MaxBytes != 0 {
+		limit = b.opts.MaxBytes
+	}
+	if n > limit-b.n {
+		return fmt.Errorf("%w: the buffer has %d bytes and cannot take %d more: its limit is %d", freehold.ErrOutOfMemory, b.n, n, limit)
+	}
+	need := b.n + n
+	if b.file == nil && b.opts.SpillAfter != 0 && need <= b.opts.SpillAfter {
+		limit = min(limit, b.opts.SpillAfter)
+	}
+	// Where there is no room for the double there may be for less.
+	ahead := min(len(b.mem), maxStep)
+	var err error
+	for _, spare := range [...]int{ahead, ahead / 8, 0} {
+		size := max(len(b.mem)+min(spare, limit-len(b.mem)), need, min(minBytes, limit))
+		if err = b.setCap(size); err == nil || !isFull(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// isFull reports whether err says that there is no room for so much.
+func isFull(err error) bool {
+	return errors.Is(err, freehold.ErrOutOfMemory) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EFBIG)
+}
+
+// setCap makes the capacity size bytes, which is more than it is.
+func (b *Buffer) setCap(size int) error {
+	switch {
+	case b.file != nil:
+		return b.file.setCap(b, size)
+	case b.opts.SpillAfter != 0 && size > b.opts.SpillAfter:
+		return b.spill(size)
+	}
+	mem, err := freehold.Realloc(b.parent, b.mem, size, blockAlign)
+	if err == nil {
+		b.mem = mem
+	}
+	return err
+}
+
+// spill moves the data to a temporary file with room for size bytes.
+func (b *Buffer) spill(size int) error {
+	f, err := newTemp(b.opts.Dir, b.mem[:b.n])
+	if err != nil {
+		return err
+	}
+	old := b.mem
+	b.file = f
+	if err := f.setCap(b, size); err != nil {
+		b.file = nil
+		_ = f.close()
+		return err
+	}
+	b.parent.Free(old)
+	return nil
+}

@@ -1,0 +1,30 @@
+// Package buffer keeps a growing sequence of bytes outside of the Go heap: in
+// blocks of any [freehold.Allocator], in a temporary file beyond a given size, or
+// in a file that outlives the process.
+//
+//	buf := buffer.New(freehold.Default(), &buffer.Options{SpillAfter: 1 << 30})
+//	defer buf.Close()
+//	fmt.Fprintf(buf, "hello, %s\n", name)
+//
+// A [Buffer] is a []byte to read and an append to write, whatever its memory is.
+// Growing moves the pages of a large buffer instead of copying them, where the
+// allocator or the system can.
+//
+// # Slices into a buffer
+//
+// Bytes and Extend return slices of the buffer's memory. They are valid until the
+// next call that may grow, trim or close the buffer. A slice used after that may
+// read other data, corrupt it, or crash the program.
+//
+// # Files
+//
+// A temporary file has no name: it is gone when the buffer is closed and when the
+// process ends, however it ends. (Windows removes it when the last handle is
+// closed, which comes to the same.) [Open] keeps a buffer in a file that has one.
+//
+// Disk space is allocated before it is mapped, so a full disk is an error of the
+// call that grows the buffer and not a crash. What is left is a file that somebody
+// truncates while it is mapped, and a disk that fails: an access to the memory
+// then faults, which ends a Go program. All methods, and what is called by
+// [Buffer.Guard], turn that fault into an error.
+package buffer

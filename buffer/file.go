@@ -1,0 +1,140 @@
+// File: a mapped file that holds a buffer's data.
+//
+//	| header, in a file of Open | data | free |
+//	addr                                      addr + size
+//
+// Every byte up to size has disk space before it is mapped.
+
+package buffer
+
+import (
+	"os"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+type file struct {
+	f      *os.File
+	addr   uintptr // of the mapping; 0 if there is none
+	size   int     // of the file and of the mapping
+	header int     // bytes before the data; 0 in a temporary file
+
+	committed int // the length in the header
+}
+
+// newTemp returns a temporary file in dir that holds data and is not mapped.
+func newTemp(dir string, data []byte) (*file, error) {
+	f, err := createTemp(dir)
+	if err != nil {
+		return nil, err
+	}
+	t := &file{f: f}
+	if err := vm.ExtendFile(f, 0, int64(len(data))); err != nil {
+		_ = t.close()
+		return nil, err
+	}
+	if _, err := f.WriteAt(data, 0); err != nil {
+		_ = t.close()
+		return nil, err
+	}
+	t.size = len(data)
+	return t, nil
+}
+
+// mapped returns the mapping.
+func (f *file) mapped() []byte {
+	if f.addr == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(vm.Pointer(f.addr)), f.size)
+}
+
+// capacity returns the mapping without the header.
+func (f *file) capacity() []byte { return f.mapped()[f.header:] }
+
+// maps reports whether addr is in the mapping.
+func (f *file) maps(addr uintptr) bool { return f.addr != 0 && addr-f.addr < uintptr(f.size) }
+
+// setCap gives b capacity for size bytes in the file. After an error all is as it
+// was.
+func (f *file) setCap(b *Buffer, size int) error {
+	if err := f.mustBeWhole(); err != nil {
+		return err
+	}
+	to := f.header + size
+	if err := vm.ExtendFile(f.f, int64(f.size), int64(to)); err != nil {
+		return err
+	}
+	addr, err := vm.MapFile(f.f, 0, uintptr(to), true)
+	if err != nil {
+		_ = f.f.Truncate(int64(f.size))
+		return err
+	}
+	if err := f.unmap(); err != nil {
+		_ = vm.UnmapFile(addr, uintptr(to))
+		return err
+	}
+	f.addr, f.size = addr, to
+	b.mem = f.capacity()
+	return nil
+}
+
+func (f *file) unmap() error {
+	if f.addr == 0 {
+		return nil
+	}
+	if err := vm.UnmapFile(f.addr, uintptr(f.size)); err != nil {
+		return err
+	}
+	f.addr = 0
+	return nil
+}
+
+// trim gives back the capacity beyond b's data.
+func (f *file) trim(b *Buffer) {
+	size := f.header + b.n
+	if size > 0 {
+		addr, err := vm.MapFile(f.f, 0, uintptr(size), true)
+		if err != nil {
+			return
+		}
+		if f.unmap() != nil {
+			_ = vm.UnmapFile(addr, uintptr(size))
+			return
+		}
+		f.addr = addr
+	} else if f.unmap() != nil {
+		return
+	}
+	f.size = size
+	b.mem = f.capacity()
+	_ = f.f.Truncate(int64(size)) // Windows does not cut a mapped file: Close will
+}
+
+// close unmaps the file and closes it. One without a name is gone then.
+func (f *file) close() error {
+	err := f.unmap()
+	if closeErr := f.f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// cutAndClose is close, and cuts a file with a name to n bytes of data.
+func (f *file) cutAndClose(n int) error {
+	if f.header == 0 {
+		return f.close()
+	}
+	err := f.unmap()
+	if err == nil {
+		err = f.f.Truncate(int64(f.header + n))
+	}
+	if err == nil {
+		err = f.f.Sync()
+	}
+	if closeErr := f.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}

@@ -1,0 +1,235 @@
+// Buffers in temporary files.
+
+package buffer_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// mapsFiles skips where the system maps no files.
+func mapsFiles(t testing.TB) {
+	t.Helper()
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: t.TempDir()})
+	if err := b.WriteByte(1); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+}
+
+func pattern(n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(i * 7 >> 3)
+	}
+	return p
+}
+
+func TestBufferMovesToAFile(t *testing.T) {
+	mapsFiles(t)
+	dir := t.TempDir()
+	counter := freehold.NewCounter(alloctest.New(t))
+	b := buffer.New(counter, &buffer.Options{SpillAfter: 10_000, Dir: dir})
+	data := pattern(300_000)
+	for n := 0; n < len(data); n += 1000 {
+		_, err := b.Write(data[n : n+1000])
+		must(t, err)
+		if want := n+1000 > 10_000; b.Spilled() != want {
+			t.Fatalf("with %d bytes in a file: %t", n+1000, b.Spilled())
+		}
+		if c := counter.Counts(); c.LiveBytes > 10_000 || b.Spilled() && c.Live != 0 {
+			t.Fatalf("with %d bytes %+v", n+1000, c)
+		}
+	}
+	wantData(t, b, data)
+	b.Truncate(100)
+	b.Trim()
+	if b.Cap() != 100 {
+		t.Errorf("capacity %d", b.Cap())
+	}
+	wantData(t, b, data[:100])
+	b.Reset()
+	b.Trim()
+	if b.Cap() != 0 {
+		t.Errorf("capacity %d without data", b.Cap())
+	}
+	_, err := b.Write(data)
+	must(t, err)
+	wantData(t, b, data)
+	must(t, b.Close())
+	wantEmpty(t, dir)
+}
+
+// wantEmpty checks that a directory has no files.
+func wantEmpty(t testing.TB, dir string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	if len(files) != 0 {
+		t.Errorf("left behind: %v", files)
+	}
+}
+
+func TestTemporaryFileHasNoName(t *testing.T) {
+	mapsFiles(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("the system removes the file when it is closed")
+	}
+	dir := t.TempDir()
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
+	must(t, b.WriteByte(1))
+	wantEmpty(t, dir)
+}
+
+func TestDirectoryOfTheTemporaryFileMustExist(t *testing.T) {
+	mapsFiles(t)
+	b := newBuffer(t, &buffer.Options{SpillAfter: 100, Dir: filepath.Join(t.TempDir(), "none")})
+	data := pattern(100)
+	_, err := b.Write(data)
+	must(t, err)
+	if err := b.WriteByte(1); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in a directory that does not exist: %v", err)
+	}
+	wantData(t, b, data)
+}
+
+// The buffer is as it was after each call of the system that fails while it moves
+// to a file and grows there.
+func TestEveryFaultOfTheSystemLeavesTheBufferAsItWas(t *testing.T) {
+	mapsFiles(t)
+	data := pattern(5000)
+	for n, calls := 1, 0; n == 1 || calls >= n; n++ {
+		dir := t.TempDir()
+		b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1000, Dir: dir})
+		calls = 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if calls++; calls == n && op != vm.OpUnmapFile {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		var want []byte
+		for at := 0; at < len(data); at += 100 {
+			_, err := b.Write(data[at : at+100])
+			if err == nil {
+				want = append(want, data[at:at+100]...)
+			} else if !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("fault %d: %v", n, err)
+			}
+		}
+		restore()
+		wantData(t, b, want)
+		must(t, b.Close())
+		wantEmpty(t, dir)
+	}
+}
+
+// A full disk refuses the double, and gives what is needed.
+func TestGrowthOnADiskThatIsNearlyFull(t *testing.T) {
+	mapsFiles(t)
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: t.TempDir()})
+	must(t, b.Grow(1000))
+	full := 0
+	defer vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpExtendFile {
+			if full++; full == 1 {
+				return syscall.ENOSPC
+			}
+		}
+		return nil
+	})()
+	_, err := b.Write(pattern(1001))
+	must(t, err)
+	if full != 2 || b.Cap() != 1125 {
+		t.Errorf("%d tries, capacity %d, want 2 and 1125", full, b.Cap())
+	}
+}
+
+func TestFileTruncatedUnderTheBuffer(t *testing.T) {
+	mapsFiles(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be truncated")
+	}
+	path := filepath.Join(t.TempDir(), "data")
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	data := pattern(100_000)
+	_, err = b.Write(data)
+	must(t, err)
+	must(t, os.Truncate(path, 20_000))
+
+	var sum int
+	for _, tt := range []struct {
+		name string
+		call func() error
+	}{
+		{"Guard", func() error {
+			return b.Guard(func() {
+				for _, c := range b.Bytes() {
+					sum += int(c)
+				}
+			})
+		}},
+		{"Write", func() error { _, err := b.Write([]byte("x")); return err }},
+		{"WriteByte", func() error { return b.WriteByte(1) }},
+		{"ReadAt", func() error { _, err := b.ReadAt(make([]byte, 10), 99_000); return err }},
+		{"Read", func() error { _, err := io.Copy(&bytes.Buffer{}, struct{ io.Reader }{b.NewReader()}); return err }},
+		{"WriteTo", func() error { _, err := b.WriteTo(&bytes.Buffer{}); return err }},
+		{"ReadFrom", func() error { _, err := b.ReadFrom(bytes.NewReader(data)); return err }},
+		{"Extend", func() error { _, err := b.Extend(1 << 20); return err }},
+		{"Sync", func() error { return b.Sync() }},
+	} {
+		if err := tt.call(); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	if b.Len() != len(data) {
+		t.Errorf("%d bytes, want %d", b.Len(), len(data))
+	}
+	if _, err := b.ReadAt(make([]byte, 10), 10_000); err != nil {
+		t.Errorf("where the file still is: %v", err)
+	}
+	if err := b.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Close: %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 20_000 {
+		t.Errorf("%d bytes in the file, want 20000", info.Size())
+	}
+}
+
+// What f panics with is none of Guard's business.
+func TestGuardPassesOtherPanics(t *testing.T) {
+	mapsFiles(t)
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: t.TempDir()})
+	must(t, b.WriteByte(1))
+	for _, want := range []any{"mine", error(nil)} {
+		func() {
+			defer func() {
+				p := recover()
+				if want != error(nil) && p != want {
+					t.Errorf("panic %v, want %v", p, want)
+				}
+				if want == error(nil) && p == nil {
+					t.Error("a fault elsewhere did not panic")
+				}
+			}()
+			_ = b.Guard(func() {
+				if want == error(nil) {
+					var nothing *int
+					*nothing = 1
+				}
+				panic(want)
+			})
+		}()
+	}
+}

@@ -1,0 +1,62 @@
+// Guard: a fault in a mapped file becomes an error.
+
+package buffer
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+)
+
+// Guard calls f, which may use the buffer's bytes. If f, on the same goroutine,
+// touches a page of the buffer's file that is no longer there, Guard stops f there
+// and returns an error: one that matches [io.ErrUnexpectedEOF] if somebody has
+// truncated the file, else one that says which page could not be read or written.
+// Other panics pass. Without a file Guard only calls f.
+//
+// f must not hold a lock, or must release it by defer.
+func (b *Buffer) Guard(f func()) error {
+	b.mustBeOpen("buffer.Buffer.Guard")
+	return b.guarded(func() error { f(); return nil })
+}
+
+// guarded calls f and returns its error, or that of a fault in the file.
+func (b *Buffer) guarded(f func() error) (err error) {
+	if b.file == nil {
+		return f()
+	}
+	before := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(before)
+		p := recover()
+		if p == nil {
+			return
+		}
+		fault, ok := p.(interface{ Addr() uintptr })
+		if !ok || !b.file.maps(fault.Addr()) {
+			panic(p)
+		}
+		err = b.file.faulted(fault.Addr())
+	}()
+	return f()
+}
+
+// faulted returns the error of an access to addr.
+func (f *file) faulted(addr uintptr) error {
+	if err := f.mustBeWhole(); err != nil {
+		return err
+	}
+	return fmt.Errorf("freehold: buffer: %s: the page at offset %d could not be read or written", f.f.Name(), addr-f.addr)
+}
+
+// mustBeWhole returns an error if somebody has truncated the file.
+func (f *file) mustBeWhole() error {
+	info, err := f.f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < int64(f.size) {
+		return fmt.Errorf("freehold: buffer: %s: somebody truncated the file from %d to %d bytes: %w", f.f.Name(), f.size, info.Size(), io.ErrUnexpectedEOF)
+	}
+	return nil
+}

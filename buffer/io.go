@@ -1,0 +1,176 @@
+// The interfaces of package io.
+
+package buffer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+const minRead = 512 // the least room to give a reader
+
+// Write appends p. It fails as [Buffer.Extend] does, and then appends nothing. p
+// must not be a part of the buffer, unless Grow has made the room before.
+func (b *Buffer) Write(p []byte) (int, error) { return write(b, p) }
+
+// WriteString is Write of a string.
+func (b *Buffer) WriteString(s string) (int, error) { return write(b, s) }
+
+func write[T string | []byte](b *Buffer, p T) (int, error) {
+	to, err := b.Extend(len(p))
+	if err != nil {
+		return 0, err
+	}
+	if b.file == nil {
+		return copy(to, p), nil
+	}
+	if err := b.guarded(func() error { copy(to, p); return nil }); err != nil {
+		b.n -= len(p)
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteByte appends a byte. It fails as Write does.
+func (b *Buffer) WriteByte(c byte) error {
+	if b.file != nil {
+		_, err := b.Write([]byte{c})
+		return err
+	}
+	to, err := b.Extend(1)
+	if err == nil {
+		to[0] = c
+	}
+	return err
+}
+
+// ReadFrom appends all that r has, until its end. It returns the number of bytes
+// appended, and the error of r or of growing; what was read before stays.
+func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
+	b.mustBeOpen("buffer.Buffer.ReadFrom")
+	begin := b.n
+	for {
+		if err := b.Grow(minRead); err != nil {
+			return int64(b.n - begin), err
+		}
+		err := b.guarded(func() error {
+			room := b.mem[b.n:]
+			n, err := r.Read(room)
+			if n < 0 || n > len(room) {
+				return fmt.Errorf("freehold: buffer: a reader returned %d bytes for %d", n, len(room))
+			}
+			b.n += n
+			return err
+		})
+		if err == io.EOF {
+			return int64(b.n - begin), nil
+		}
+		if err != nil {
+			return int64(b.n - begin), err
+		}
+	}
+}
+
+// WriteTo writes the data to w. The buffer keeps it.
+func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
+	b.mustBeOpen("buffer.Buffer.WriteTo")
+	return b.writeTo(w, 0)
+}
+
+// writeTo writes the data from at on.
+func (b *Buffer) writeTo(w io.Writer, at int) (written int64, err error) {
+	data := b.Bytes()[at:]
+	if len(data) == 0 {
+		return 0, nil
+	}
+	err = b.guarded(func() error {
+		n, err := w.Write(data)
+		written = int64(n)
+		if err == nil && n < len(data) {
+			return io.ErrShortWrite
+		}
+		return err
+	})
+	return written, err
+}
+
+// ReadAt copies the data from off on to p. It returns [io.EOF] with fewer bytes than
+// p has.
+func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
+	b.mustBeOpen("buffer.Buffer.ReadAt")
+	if off < 0 {
+		return 0, errors.New("freehold: buffer: ReadAt of a negative offset")
+	}
+	if off < int64(b.n) {
+		err = b.guarded(func() error { n = copy(p, b.Bytes()[off:]); return nil })
+	}
+	if err == nil && n < len(p) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Reader reads a buffer from its beginning, or from where Seek sets it. It sees what
+// is appended later. It implements [io.Reader], [io.ByteReader], [io.Seeker] and
+// [io.WriterTo]. A buffer may have any number of readers; each is for one goroutine
+// at a time.
+type Reader struct {
+	b  *Buffer
+	at int
+}
+
+// NewReader returns a reader of the buffer's data.
+func (b *Buffer) NewReader() *Reader {
+	b.mustBeOpen("buffer.Buffer.NewReader")
+	return &Reader{b: b}
+}
+
+// Read copies the next bytes to p. At the end of the data it returns [io.EOF].
+func (r *Reader) Read(p []byte) (int, error) {
+	n, err := r.b.ReadAt(p, int64(r.at))
+	r.at += n
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	if len(p) == 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadByte returns the next byte, or [io.EOF].
+func (r *Reader) ReadByte() (byte, error) {
+	var c [1]byte
+	if _, err := r.Read(c[:]); err != nil {
+		return 0, err
+	}
+	return c[0], nil
+}
+
+// Seek sets the place of the next read, and returns it. A place beyond the data is
+// allowed; one before it is an error.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += int64(r.at)
+	case io.SeekEnd:
+		offset += int64(r.b.n)
+	default:
+		return 0, fmt.Errorf("freehold: buffer: Seek with whence %d", whence)
+	}
+	if offset < 0 || int64(int(offset)) != offset {
+		return 0, fmt.Errorf("freehold: buffer: Seek to offset %d", offset)
+	}
+	r.at = int(offset)
+	return offset, nil
+}
+
+// WriteTo writes the rest of the data to w.
+func (r *Reader) WriteTo(w io.Writer) (int64, error) {
+	r.b.mustBeOpen("buffer.Reader.WriteTo")
+	n, err := r.b.writeTo(w, min(r.at, r.b.n))
+	r.at += int(n)
+	return n, err
+}

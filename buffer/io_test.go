@@ -1,0 +1,140 @@
+// The interfaces of package io.
+
+package buffer_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+var _ interface {
+	io.Writer
+	io.StringWriter
+	io.ByteWriter
+	io.ReaderFrom
+	io.WriterTo
+	io.ReaderAt
+	io.Closer
+} = (*buffer.Buffer)(nil)
+
+var _ interface {
+	io.Reader
+	io.ByteReader
+	io.Seeker
+	io.WriterTo
+} = (*buffer.Reader)(nil)
+
+// places calls f with a buffer in memory and with one in a file.
+func places(t *testing.T, f func(t *testing.T, b *buffer.Buffer)) {
+	t.Run("memory", func(t *testing.T) { f(t, newBuffer(t, nil)) })
+	t.Run("file", func(t *testing.T) {
+		mapsFiles(t)
+		f(t, newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: t.TempDir()}))
+	})
+}
+
+func TestReader(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		must(t, iotest.TestReader(b.NewReader(), nil))
+		data := pattern(10_000)
+		b.Write(data)
+		must(t, iotest.TestReader(b.NewReader(), data))
+		must(t, iotest.TestReader(io.NewSectionReader(b, 0, int64(b.Len())), data))
+	})
+}
+
+func TestReaderSeesWhatIsAppended(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		r := b.NewReader()
+		for i := range 1000 {
+			if _, err := r.ReadByte(); err != io.EOF {
+				t.Fatalf("at the end: %v", err)
+			}
+			must(t, b.WriteByte(byte(i)))
+			if c, err := r.ReadByte(); err != nil || c != byte(i) {
+				t.Fatalf("byte %d is %d, %v", i, c, err)
+			}
+		}
+		if at, err := r.Seek(-10, io.SeekEnd); err != nil || at != 990 {
+			t.Errorf("Seek: %d, %v", at, err)
+		}
+		var w bytes.Buffer
+		if n, err := r.WriteTo(&w); err != nil || n != 10 || !bytes.Equal(w.Bytes(), b.Bytes()[990:]) {
+			t.Errorf("WriteTo: %d, %v", n, err)
+		}
+		if n, err := r.WriteTo(&w); err != nil || n != 0 {
+			t.Errorf("WriteTo at the end: %d, %v", n, err)
+		}
+		for _, seek := range []struct {
+			offset int64
+			whence int
+		}{{-1, io.SeekStart}, {-1001, io.SeekCurrent}, {0, 3}} {
+			if _, err := r.Seek(seek.offset, seek.whence); err == nil {
+				t.Errorf("Seek%v succeeded", seek)
+			}
+		}
+		must1(r.Seek(2000, io.SeekStart))
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("beyond the end: %v", err)
+		}
+		if _, err := b.ReadAt(nil, -1); err == nil {
+			t.Error("ReadAt of a negative offset succeeded")
+		}
+	})
+}
+
+func must1[T any](v T, err error) T { return freehold.Must(v, err) }
+
+func TestReadFrom(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		data := pattern(100_000)
+		for name, r := range map[string]io.Reader{
+			"all at once":          bytes.NewReader(data),
+			"byte by byte":         iotest.OneByteReader(bytes.NewReader(data)),
+			"with an EOF and data": iotest.DataErrReader(bytes.NewReader(data)),
+		} {
+			b.Reset()
+			b.WriteString("before ")
+			if n, err := b.ReadFrom(r); err != nil || n != int64(len(data)) {
+				t.Errorf("%s: %d bytes, %v", name, n, err)
+			}
+			wantData(t, b, append([]byte("before "), data...))
+		}
+		b.Reset()
+		broken := errors.New("broken")
+		n, err := b.ReadFrom(io.MultiReader(bytes.NewReader(data[:777]), iotest.ErrReader(broken)))
+		if n != 777 || err != broken {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		wantData(t, b, data[:777])
+		if _, err := b.ReadFrom(liar{}); err == nil {
+			t.Error("a reader that returns a negative count was believed")
+		}
+		wantData(t, b, data[:777])
+	})
+}
+
+type liar struct{}
+
+func (liar) Read([]byte) (int, error) { return -1, nil }
+
+func TestWriteToAWriterThatFails(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		fmt.Fprintf(b, "%d bytes and %s", 5, "more")
+		if n, err := b.WriteTo(short{}); err != io.ErrShortWrite || n != 3 {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+		wantData(t, b, []byte("5 bytes and more"))
+	})
+}
+
+type short struct{}
+
+func (short) Write([]byte) (int, error) { return 3, nil }

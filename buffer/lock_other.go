@@ -1,0 +1,9 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows)
+
+package buffer
+
+import "os"
+
+func lock(*os.File) error { return nil }
+
+func syncDir(string) error { return nil }

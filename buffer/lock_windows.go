@@ -1,0 +1,29 @@
+package buffer
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// lock keeps others from locking f until f is closed. It locks a byte far beyond
+// the data, which others may still read.
+func lock(f *os.File) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	controlErr := conn.Control(func(fd uintptr) {
+		const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
+		err = windows.LockFileEx(windows.Handle(fd), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
+	})
+	if controlErr != nil {
+		return controlErr
+	}
+	if err == windows.ERROR_LOCK_VIOLATION {
+		return errInUse
+	}
+	return err
+}
+
+func syncDir(string) error { return nil }

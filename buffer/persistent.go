@@ -1,0 +1,258 @@
+// Persistent: a buffer in a file with a name.
+//
+// The file begins with a header:
+//
+//	offset  bytes
+//	     0      8  "freehold"
+//	     8      4  version, 1
+//	    12      4  0
+//	    16      8  which slot counts: 0xA5A5A5A5A5A5A5A5 the first, 0x5A5A5A5A5A5A5A5A the second
+//	    24     16  slot: length of the data (8), 0 (4), checksum (4)
+//	    40     16  slot
+//	  4096         the data
+//
+// Numbers are little-endian. A slot's checksum is the CRC-32C of the header's first
+// 16 bytes, the slot's number (1 byte) and the slot's first 12 bytes.
+//
+// A commit writes the length into the slot that does not count, and then, by one
+// store, makes it count. So whenever the process dies, a whole slot counts. The
+// word that chooses reads the same in either byte order.
+
+package buffer
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Errors of [Open], for [errors.Is].
+var (
+	// ErrForeign says that the file is no buffer's: it does not begin as one, or
+	// has a version that this package does not know.
+	ErrForeign = errors.New("not a freehold buffer")
+
+	// ErrCorrupt says that the file's header was damaged.
+	ErrCorrupt = errors.New("the header is corrupt")
+
+	// ErrTruncated says that the file is shorter than the data that it had.
+	ErrTruncated = errors.New("the file is truncated")
+
+	errInUse = errors.New("the file is open in another buffer")
+)
+
+const (
+	headerBytes = 4096
+	magic       = "freehold"
+	version     = 1
+	prefixBytes = 16
+	chooseAt    = 16
+	slotsAt     = 24
+	slotBytes   = 16
+)
+
+// chosen are the words that say which slot counts.
+var chosen = [2]uint64{0xA5A5A5A5A5A5A5A5, 0x5A5A5A5A5A5A5A5A}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Open returns the buffer in a file, which it creates if there is none. The buffer
+// has the data that was last committed: by [Buffer.Commit], Sync, Close, or a
+// Truncate to less.
+//
+// The data survives the end of the process, by kill too, from Commit on. It
+// survives the end of the system, by loss of power too, from Sync on. Data appended
+// after the last commit is lost, and data changed in place may be changed or not.
+//
+// Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not
+// what Close has left, and are the system's if the file cannot be opened, locked,
+// given disk space or mapped. The file is then unchanged. A file can be open once:
+// Open locks it, where the system has locks.
+func Open(path string, o *Options) (*Buffer, error) {
+	b := newBuffer("buffer.Open", nil, o)
+	f, err := openFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("freehold: buffer: %w", err)
+	}
+	b.file = f
+	if b.n, err = f.load(); err == nil && b.opts.MaxBytes != 0 && b.n > b.opts.MaxBytes {
+		err = fmt.Errorf("it has %d bytes, more than MaxBytes, %d", b.n, b.opts.MaxBytes)
+	}
+	if err != nil {
+		_ = f.unmap()
+		f.f.Close()
+		return nil, fmt.Errorf("freehold: buffer: %s: %w", path, err)
+	}
+	b.mem = f.capacity()
+	return b, nil
+}
+
+// openFile opens or creates the file, and locks it.
+func openFile(path string) (*file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := lock(f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &file{f: f, header: headerBytes}, nil
+}
+
+// load reads the header, maps the file and returns the length of the data. It
+// writes the header of a file that is empty, as a new one is.
+func (f *file) load() (n int, err error) {
+	info, err := f.f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%w: it is no regular file", ErrForeign)
+	}
+	size := info.Size()
+	if size == 0 {
+		if err := f.create(); err != nil {
+			return 0, err
+		}
+		size = headerBytes
+	}
+	var header [headerBytes]byte
+	if read, err := f.f.ReadAt(header[:], 0); err != nil && err != io.EOF {
+		return 0, err
+	} else if n, err = parseHeader(header[:read], size-headerBytes); err != nil {
+		return 0, err
+	}
+	if size > math.MaxInt-headerBytes {
+		return 0, fmt.Errorf("%d bytes do not fit the address space", size)
+	}
+	// A copy of the file may have holes.
+	if err := vm.ExtendFile(f.f, 0, size); err != nil {
+		return 0, err
+	}
+	f.addr, err = vm.MapFile(f.f, 0, uintptr(size), true)
+	f.size, f.committed = int(size), n
+	return n, err
+}
+
+// create writes the header of an empty buffer in one piece, so that there is never
+// a part of one.
+func (f *file) create() error {
+	var header [headerBytes]byte
+	copy(header[:], magic)
+	binary.LittleEndian.PutUint32(header[8:], version)
+	putSlot(header[:], 0, 0)
+	binary.LittleEndian.PutUint64(header[chooseAt:], chosen[0])
+	if _, err := f.f.WriteAt(header[:], 0); err != nil {
+		_ = f.f.Truncate(0)
+		return err
+	}
+	return syncDir(filepath.Dir(f.f.Name()))
+}
+
+// parseHeader returns the length that a header has, for a file with room for that
+// many bytes.
+func parseHeader(header []byte, room int64) (n int, err error) {
+	switch {
+	case len(header) < len(magic) || string(header[:len(magic)]) != magic:
+		return 0, ErrForeign
+	case len(header) < headerBytes:
+		return 0, ErrTruncated
+	}
+	if v := binary.LittleEndian.Uint32(header[8:]); v != version {
+		return 0, fmt.Errorf("%w of version %d: it has version %d", ErrForeign, version, v)
+	}
+	word := binary.LittleEndian.Uint64(header[chooseAt:])
+	slot := 0
+	if word == chosen[1] {
+		slot = 1
+	} else if word != chosen[0] {
+		return 0, ErrCorrupt
+	}
+	s := header[slotsAt+slot*slotBytes:][:slotBytes]
+	if binary.LittleEndian.Uint32(s[12:]) != checksum(header, slot) {
+		return 0, ErrCorrupt
+	}
+	length := binary.LittleEndian.Uint64(s)
+	if length > uint64(room) {
+		return 0, fmt.Errorf("%w: it has room for %d bytes, and the header says %d", ErrTruncated, room, length)
+	}
+	return int(length), nil
+}
+
+// putSlot writes a slot for a length.
+func putSlot(header []byte, slot, n int) {
+	s := header[slotsAt+slot*slotBytes:][:slotBytes]
+	binary.LittleEndian.PutUint64(s, uint64(n))
+	binary.LittleEndian.PutUint32(s[8:], 0)
+	binary.LittleEndian.PutUint32(s[12:], checksum(header, slot))
+}
+
+func checksum(header []byte, slot int) uint32 {
+	sum := crc32.Update(0, castagnoli, header[:prefixBytes])
+	sum = crc32.Update(sum, castagnoli, []byte{byte(slot)})
+	return crc32.Update(sum, castagnoli, header[slotsAt+slot*slotBytes:][:slotBytes-4])
+}
+
+// commit makes n the length in the mapped header.
+func (f *file) commit(n int) {
+	header := f.mapped()[:headerBytes]
+	word := (*uint64)(unsafe.Pointer(&header[chooseAt]))
+	slot := 0
+	if atomic.LoadUint64(word) == chosen[0] {
+		slot = 1
+	}
+	putSlot(header, slot, n)
+	atomic.StoreUint64(word, chosen[slot])
+	f.committed = n
+}
+
+// Commit makes the present length the one that the file opens with. From then on
+// the data survives the end of the process. It costs some stores and a checksum.
+// It does nothing in a buffer that is not from [Open].
+func (b *Buffer) Commit() error {
+	b.mustBeOpen("buffer.Buffer.Commit")
+	if b.file == nil || b.file.header == 0 {
+		return nil
+	}
+	return b.guarded(func() error { b.file.commit(b.n); return nil })
+}
+
+// Sync is Commit, and writes all to disk: first the data, then its length. It
+// returns when the disk has it. It does nothing in a buffer that is not from
+// [Open].
+func (b *Buffer) Sync() error {
+	b.mustBeOpen("buffer.Buffer.Sync")
+	if b.file == nil || b.file.header == 0 {
+		return nil
+	}
+	return b.guarded(func() error { return b.file.sync(b.n) })
+}
+
+func (f *file) sync(n int) error {
+	if err := f.mustBeWhole(); err != nil {
+		return err
+	}
+	if err := f.flush(f.size); err != nil {
+		return err
+	}
+	f.commit(n)
+	return f.flush(headerBytes)
+}
+
+// flush writes the first size bytes to disk.
+func (f *file) flush(size int) error {
+	if err := vm.Sync(f.addr, uintptr(size)); err != nil {
+		return err
+	}
+	return f.f.Sync()
+}

@@ -1,0 +1,191 @@
+// Buffers in files with names.
+
+package buffer_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+const headerBytes = 4096
+
+// saved returns the path of a closed buffer with the given data.
+func saved(t testing.TB, data []byte) string {
+	t.Helper()
+	mapsFiles(t)
+	path := filepath.Join(t.TempDir(), "data")
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	_, err = b.Write(data)
+	must(t, err)
+	must(t, b.Close())
+	return path
+}
+
+func TestFileKeepsTheData(t *testing.T) {
+	data := pattern(100_000)
+	path := saved(t, data)
+	if info, err := os.Stat(path); err != nil || info.Size() != headerBytes+int64(len(data)) {
+		t.Errorf("the file has %d bytes, %v", info.Size(), err)
+	}
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	wantData(t, b, data)
+	b.Truncate(50_000)
+	_, err = b.Write([]byte("and more"))
+	must(t, err)
+	must(t, b.Close())
+	b, err = buffer.Open(path, nil)
+	must(t, err)
+	wantData(t, b, append(data[:50_000:50_000], "and more"...))
+	b.Reset()
+	b.Trim()
+	must(t, b.Close())
+	b, err = buffer.Open(path, nil)
+	must(t, err)
+	wantData(t, b, nil)
+	must(t, b.Close())
+}
+
+// copyOf returns a copy of an open buffer's file, which is what a kill leaves.
+func copyOf(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	must(t, err)
+	to := filepath.Join(t.TempDir(), "copy")
+	must(t, os.WriteFile(to, content, 0o666))
+	return to
+}
+
+func wantFile(t testing.TB, path string, want []byte) {
+	t.Helper()
+	b, err := buffer.Open(copyOf(t, path), nil)
+	must(t, err)
+	wantData(t, b, want)
+	must(t, b.Close())
+}
+
+func TestFileOpensToWhatWasCommitted(t *testing.T) {
+	path := saved(t, nil)
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	data := pattern(30_000)
+	var committed int
+	for at := 0; at < len(data); at += 1000 {
+		_, err = b.Write(data[at : at+1000])
+		must(t, err)
+		switch at / 1000 % 5 {
+		case 1:
+			must(t, b.Commit())
+			committed = b.Len()
+		case 3:
+			must(t, b.Sync())
+			committed = b.Len()
+		}
+		wantFile(t, path, data[:committed])
+	}
+	b.Truncate(committed)
+	wantFile(t, path, data[:committed])
+	b.Truncate(500)
+	wantFile(t, path, data[:500])
+	b.WriteString("uncommitted")
+	wantFile(t, path, data[:500])
+}
+
+func TestFileIsOpenOnce(t *testing.T) {
+	path := saved(t, []byte("data"))
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	if _, err := buffer.Open(path, nil); err == nil || !strings.Contains(err.Error(), "open in another buffer") {
+		t.Errorf("opened twice: %v", err)
+	}
+}
+
+func TestMaxBytesOfAFile(t *testing.T) {
+	path := saved(t, pattern(1000))
+	if _, err := buffer.Open(path, &buffer.Options{MaxBytes: 999}); err == nil || !strings.Contains(err.Error(), "more than MaxBytes") {
+		t.Errorf("with 1000 bytes: %v", err)
+	}
+	b, err := buffer.Open(path, &buffer.Options{MaxBytes: 1000})
+	must(t, err)
+	defer b.Close()
+	if err := b.WriteByte(1); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("a byte beyond MaxBytes: %v", err)
+	}
+}
+
+func TestFilesThatAreNoBuffers(t *testing.T) {
+	mapsFiles(t)
+	dir := t.TempDir()
+	whole, err := os.ReadFile(saved(t, pattern(1000)))
+	must(t, err)
+	version := append([]byte(nil), whole...)
+	version[8] = 2
+	for _, tt := range []struct {
+		name    string
+		content []byte
+		want    error
+	}{
+		{"text", []byte("hello, world\n"), buffer.ErrForeign},
+		{"long text", []byte(strings.Repeat("hello, world\n", 1000)), buffer.ErrForeign},
+		{"zeros", make([]byte, 8192), buffer.ErrForeign},
+		{"another version", version, buffer.ErrForeign},
+		{"half a header", whole[:2000], buffer.ErrTruncated},
+		{"a header without the data", whole[:headerBytes], buffer.ErrTruncated},
+		{"a byte too few", whole[:len(whole)-1], buffer.ErrTruncated},
+	} {
+		path := filepath.Join(dir, "file")
+		must(t, os.WriteFile(path, tt.content, 0o666))
+		b, err := buffer.Open(path, nil)
+		if b != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if content, err := os.ReadFile(path); err != nil || string(content) != string(tt.content) {
+			t.Errorf("%s: the file was changed, %v", tt.name, err)
+		}
+	}
+	if _, err := buffer.Open(dir, nil); err == nil {
+		t.Error("a directory was opened")
+	}
+	if _, err := buffer.Open(filepath.Join(dir, "none", "file"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("in a directory that does not exist: %v", err)
+	}
+}
+
+// Whatever bit of the header is wrong, the data is read whole or not at all.
+func TestEveryBitOfTheHeader(t *testing.T) {
+	data := pattern(1000)
+	path := saved(t, data)
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	refused := 0
+	for bit := range headerBytes * 8 {
+		if bit >= 64*8 && bit%101 != 0 {
+			continue // beyond the fields
+		}
+		damaged := append([]byte(nil), whole...)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		must(t, os.WriteFile(path, damaged, 0o666))
+		b, err := buffer.Open(path, nil)
+		if err != nil {
+			refused++
+			if !errors.Is(err, buffer.ErrForeign) && !errors.Is(err, buffer.ErrCorrupt) {
+				t.Errorf("bit %d: %v", bit, err)
+			}
+			continue
+		}
+		wantData(t, b, data)
+		must(t, b.Close())
+	}
+	if want := (24 + 16) * 8; refused != want {
+		t.Errorf("%d bits are refused, want those of 24 bytes and of a slot: %d", refused, want)
+	}
+}
