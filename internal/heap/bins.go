@@ -1,10 +1,16 @@
 // Bins: free runs by length.
 //
-// There is one bin per length up to 64 pages, then eight bins per doubling. A
-// request takes the best fit of the first few runs of its own bin, else any run
-// of the next bin that has one. So the search is short, and long runs are not
-// broken for short requests. (Masmano et al., "TLSF: a new dynamic memory
-// allocator for real-time systems", ECRTS 2004.)
+// There is one bin per length up to 64 pages, then eight bins per doubling:
+//
+//	bin     0   1   ...  63   64     65     ...  71       72       ...
+//	pages   1   2   ...  64   65-71  72-79  ...  120-127  128-143  ...
+//
+// A request takes the best fit of the first few runs of its own bin, else the first
+// run of the next bin that has one: every run there is long enough. This good fit
+// bounds the search and keeps long runs whole for long requests. It is not exact:
+// in a bin of several lengths it may miss a run that fits behind the first few.
+// (Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems",
+// ECRTS 2004.)
 
 package heap
 
@@ -13,14 +19,14 @@ import "math/bits"
 const (
 	exactBins = 64
 	numBins   = exactBins + 8*(bits.UintSize-pageShift-6)
-	binSearch = 16 // runs of a bin that are compared
+	binSearch = 16 // runs of its own bin that a request compares
 )
 
 // bins holds the free runs of a page heap.
 //
 // Invariants:
-//   - filled has the bit of each bin that holds a run, no others
-//   - in each bin, runs that purge may try come before the others
+//   - bit i of filled is set if and only if bin i holds a run
+//   - in each bin, runs with memory that purge has not tried come before the others
 type bins struct {
 	lists  [numBins]list
 	filled [(numBins + 63) / 64]uint64
@@ -35,8 +41,9 @@ func bin(n uintptr) int {
 	return exactBins + (top-6)*8 + int(n>>(top-3)&7)
 }
 
-// insert adds s: in front if there is memory in it to purge, since that is also
-// the memory to use first.
+// insert adds s. Runs with memory that purge has not tried go to the front: fit
+// prefers them, since their pages are resident, and takeDirty stops at the first
+// run of another kind.
 func (b *bins) insert(s *span) {
 	i := bin(s.pages)
 	if s.dirty > 0 && !s.purgeTried {
@@ -57,6 +64,7 @@ func (b *bins) remove(s *span) {
 
 // fit returns a run of at least n pages, nil if there is none.
 func (b *bins) fit(n uintptr) *span {
+	// Best fit among the first runs of the bin. Some of them may be too short.
 	i := bin(n)
 	var best *span
 	for j, at := 0, b.lists[i].head; at != 0 && j < binSearch; j++ {
@@ -71,6 +79,7 @@ func (b *bins) fit(n uintptr) *span {
 	if best != nil {
 		return best
 	}
+	// The next bin that holds a run, by the bitmap.
 	for w := (i + 1) / 64; w < len(b.filled); w++ {
 		filled := b.filled[w]
 		if w == (i+1)/64 {
@@ -95,7 +104,7 @@ func (b *bins) below(i int) int {
 	return -1
 }
 
-// retryPurge has runs that were purged in part tried again.
+// retryPurge lets purge try the runs again that still hold memory after a purge.
 func (b *bins) retryPurge() {
 	for i := range b.lists {
 		l := &b.lists[i]

@@ -1,4 +1,4 @@
-// Page heap: runs of pages, and all that a heap holds of the system.
+// Page heap: runs of pages, and everything that a heap has from the system.
 //
 // The page heap hands out runs of whole pages and takes them back. It owns the
 // heap's segments, its free runs, its metadata and its limit, and it gives memory
@@ -7,17 +7,19 @@
 //
 //	segment   | blocks | free run | large block | free run | blocks |
 //
-// Free neighbours are one run, whether their pages hold memory or not: a dirty
-// bit per page says which do. What MaxBytes limits, committed, is the pages
-// whose bit is set, the address tables and the metadata.
+// Free neighbours are always merged into one run, whether their pages hold memory
+// or not. A dirty bit per page says which pages do:
 //
-//	page map    first and last page of a free run: its span
-//	            first page of a large block: its span
-//	            every page of a run of blocks: its span
-//	            else 0
+//	fresh page --occupy--> dirty --purge--> clean: reads zero, takes no memory
 //
-// Pages inside free runs and large blocks have no entry, so that taking a run
-// costs the same whatever its length.
+// A run in use is dirty in full. A free run is dirty in full, in part or not at
+// all. committed, which MaxBytes limits, is the dirty pages, the address tables
+// and the metadata.
+//
+// The files of the page heap: freerun.go cuts and joins free runs, bins.go finds
+// one by length, pagemap.go publishes runs in use, segment.go gets addresses,
+// limit.go charges for memory, purge.go gives it back, resize.go resizes large
+// blocks, and metadata.go has the spans.
 
 package heap
 
@@ -27,23 +29,24 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// pageHeap is the lower layer of a Heap. Its methods take mu themselves; those
-// that want it held say so. None drops a lock that its caller has taken.
+// pageHeap is the lower layer of a Heap. Methods lock mu themselves unless their
+// comment says that it is held. No method unlocks a lock of its caller.
 //
-// mu guards everything from metadata on, and the spans of free runs and large
-// blocks. scavenging is held by whoever gives memory back; it comes first in the
-// order of locks.
+// mu guards the fields from metadata on, the spans of free runs and large blocks,
+// and the dirty bits of the heap's segments. scavenging serializes the operations
+// that give memory back. It is the first in the order of locks.
 //
 // Invariants:
 //   - committed == pageBytes * (dirty bits set in the segments) + tables + metadata.bytes
 //   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
 //   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
 //   - a free run's dirty == its dirty bits set
-//   - no two neighbouring runs are free
+//   - no two neighbouring runs are free, except runs that purge has off their bins
+//
+// A run just taken is charged before occupy sets its bits: in between, committed
+// exceeds the first sum by its clean pages.
 type pageHeap struct {
 	id         uint32
 	name       string
@@ -57,7 +60,7 @@ type pageHeap struct {
 	alarm      alarm
 	tick       func() // what the alarm calls
 
-	_ [64]byte // mu and what it guards share no cache line with what stays as it is
+	_ [64]byte // keeps mu and what it guards off the cache lines of the fixed fields
 
 	mu         sync.Mutex
 	metadata   metadata
@@ -68,11 +71,11 @@ type pageHeap struct {
 	tables     uintptr // bytes, the part of committed for the segments' tables
 	dirty      uintptr // pages
 	leastDirty uintptr // the lowest dirty since the last tick
-	purging    uintptr // pages of the runs that purge holds, with memory
+	purging    uintptr // dirty pages of the runs that purge has off their bins
 	large      largeCount
 	traffic    traffic // of large blocks, and of free pages
-	releases   uint8   // how often runs came back, for wakeAgain
-	unmapped   list    // runs that the system left without access
+	releases   uint8   // counts freed runs, modulo 256, for wakeAgain
+	unmapped   list    // runs that are inaccessible since the system refused to map them
 	oversize   oversize
 }
 
@@ -82,11 +85,11 @@ type largeCount struct {
 	bytes  uintptr // their pages
 }
 
-// lastID is the id that the newest heap has. Ids are not used again; 2^32
-// heaps in one process are not expected.
+// lastID is the id of the newest heap. Ids are not reused; a process is expected
+// to make fewer than 2^32 heaps.
 var lastID atomic.Uint32
 
-// init makes p ready; tick is what its timer calls.
+// init makes p ready. Its timer calls tick.
 func (p *pageHeap) init(o Options, tick func()) {
 	p.id = lastID.Add(1)
 	p.name = cmp.Or(o.Name, "heap")
@@ -96,8 +99,8 @@ func (p *pageHeap) init(o Options, tick func()) {
 	p.tick = tick
 }
 
-// allocRun takes a run of n pages whose address is a multiple of align, and
-// reports whether it holds zeros. It has no entry in the page map yet.
+// allocRun takes a run of n pages at a multiple of align, and reports whether it
+// reads zero. The run is not in the page map yet: see publishSpan.
 func (p *pageHeap) allocRun(n, align uintptr) (s *span, zero bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +112,12 @@ func (p *pageHeap) allocRun(n, align uintptr) (s *span, zero bool, err error) {
 	return s, zero, err
 }
 
-// allocBlock takes a run for a large block of size bytes, zeroed or not.
+// allocBlock takes a run for a large block of size bytes, and publishes it. If zero
+// is set, the block reads zero.
+//
+// Clearing may take long, so mu is not held meanwhile. The run is published by
+// then, so nobody else takes it, and its dirty bits still tell the pages that were
+// used before from those that read zero. occupy sets the bits afterwards.
 func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*span, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +136,8 @@ func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*span, error) {
 	return s, nil
 }
 
-// freeRun takes back a run. Its pages stay with the heap until a purge, unless
-// they are ones that do not: see discard.
+// freeRun takes back a run. It keeps its memory until a purge; a run that may not
+// keep it goes to discard.
 func (p *pageHeap) freeRun(s *span) {
 	p.mu.Lock()
 	kept := p.release(s)
@@ -137,8 +145,9 @@ func (p *pageHeap) freeRun(s *span) {
 	p.released(s, kept)
 }
 
-// freeBlock is freeRun for a large block. It reports false if no block of
-// exactly that size begins at addr.
+// freeBlock is freeRun for a large block. It reports false if no large block of
+// exactly that size begins at addr. It decides that under mu: of two racing calls
+// for one block, the second finds none.
 func (p *pageHeap) freeBlock(addr, size uintptr) bool {
 	p.mu.Lock()
 	s := spanAt(addr)
@@ -153,8 +162,9 @@ func (p *pageHeap) freeBlock(addr, size uintptr) bool {
 	return true
 }
 
-// release takes a run off the page map and, if its memory is to be kept, makes
-// it a free one. mu is held.
+// release removes a run in use from the page map. If the run may keep its memory,
+// release also makes it a free run; otherwise the caller must pass it to discard
+// without mu, which released does. mu is held.
 func (p *pageHeap) release(s *span) (kept bool) {
 	p.unpublish(s)
 	if p.releases++; p.releases%64 == 0 { // the clock is not read each time
@@ -168,7 +178,7 @@ func (p *pageHeap) release(s *span) (kept bool) {
 	return true
 }
 
-// released is what follows release, without mu.
+// released completes a release. mu is not held.
 func (p *pageHeap) released(s *span, kept bool) {
 	if !kept {
 		p.discard(s)
@@ -176,135 +186,15 @@ func (p *pageHeap) released(s *span, kept bool) {
 	p.wake()
 }
 
-// publishLarge makes a run just taken a large block: it enters its first page.
-// mu is held.
-func (p *pageHeap) publishLarge(s *span, size uintptr, align uint8) {
-	s.reset(largeRun)
-	s.size, s.align = size, align
-	*addresses.regionOf(s.base).page(s.base) = s
-	p.large.blocks++
-	p.large.bytes += s.bytes()
-}
-
-// publishSpan makes a run just taken one of blocks: it enters each of its pages.
-func (p *pageHeap) publishSpan(s *span, mapID uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s.kind = blockRun
-	s.setMapEntries(mapID)
-	s.setPages(s)
-}
-
-// unpublish takes a run in use off the page map. mu is held.
-func (p *pageHeap) unpublish(s *span) {
-	switch s.kind {
-	case largeRun:
-		p.large.blocks--
-		p.large.bytes -= s.bytes()
-		*addresses.regionOf(s.base).page(s.base) = nil
-	case blockRun:
-		s.clearMapEntries()
-		s.setPages(nil)
-	}
-}
-
-// take cuts a run of n pages at a multiple of align out of a free one, and
-// reports whether it holds zeros. Its dirty bits say where memory was used
-// before, until occupy sets them all. mu is held.
-//
-//	free run     | before |  s: n pages  | after |
-//	                      ^ a multiple of align
-func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
-	if p.closed.Load() {
-		return nil, false, errClosed
-	}
-	// The run is longer by what aligning may skip; alignments up to a page skip
-	// nothing.
-	align = max(align, pageBytes)
-	slack := align/pageBytes - 1
-	s = p.free.fit(n + slack)
-	if s == nil {
-		// No addresses for what the limit refuses whatever is given back.
-		if err = p.mayCharge(n); err != nil {
-			return nil, false, err
-		}
-		if s, err = p.grow(n + slack); err != nil {
-			return nil, false, err
-		}
-	}
-	r := addresses.regionOf(s.base)
-	base := roundUp(s.base, align)
-	dirty := r.dirty.count(r.pageIndex(base), n)
-	lead := (base - s.base) / pageBytes
-
-	// All that can fail comes before the first change.
-	var before, after *span
-	fail := func(err error) (*span, bool, error) {
-		p.freeSpan(before)
-		p.freeSpan(after)
-		return nil, false, err
-	}
-	if lead > 0 {
-		if before, err = p.newSpan(); err != nil {
-			return fail(err)
-		}
-	}
-	if s.pages > lead+n {
-		if after, err = p.newSpan(); err != nil {
-			return fail(err)
-		}
-	}
-	end := base + n*pageBytes
-	edges := [...]uintptr{max(base-pageBytes, s.base), base, end - pageBytes, min(end, s.end()-pageBytes)}
-	tables := r.tableCost(edges[:]...)
-	cost := (n-dirty)*pageBytes + tables
-	if err = p.charge(cost); err != nil {
-		return fail(err)
-	}
-	if !vm.HolesReadZero && dirty < n {
-		if err = commit(base, n*pageBytes); err != nil {
-			p.uncharge(cost)
-			return fail(err)
-		}
-	}
-	p.noteTables(r, tables, edges[:]...)
-
-	// Each part's dirty pages are counted by its bits; what is left is after's.
-	p.unlink(r, s)
-	if before != nil {
-		before.base, before.pages, before.purgeTried = s.base, lead, s.purgeTried
-		before.dirty = r.dirty.count(r.pageIndex(s.base), lead)
-		s.dirty -= before.dirty
-		p.link(r, before)
-	}
-	if after != nil {
-		after.base, after.pages, after.purgeTried = base+n*pageBytes, s.pages-lead-n, s.purgeTried
-		after.dirty = s.dirty - dirty
-		p.link(r, after)
-	}
-	s.base, s.pages, s.dirty, s.purgeTried = base, n, 0, false
-	s.reset(takenRun)
-	p.noteTaken(n, n-dirty)
-	return s, dirty == 0, nil
-}
-
-// noteTaken follows each taking of n free pages, clean of them without memory.
-// mu is held.
-func (p *pageHeap) noteTaken(n, clean uintptr) {
-	p.leastDirty = min(p.leastDirty, p.dirty)
-	p.oversize.least = min(p.oversize.least, p.oversize.dirty)
-	p.oversize.need(n, clean)
-}
-
-// occupy marks the pages of a run in use as holding memory. mu is held.
+// occupy sets the dirty bits of a run in use. take has charged for them. mu is held.
 func (p *pageHeap) occupy(s *span) {
 	r := addresses.regionOf(s.base)
 	r.dirty.setRange(r.pageIndex(s.base), s.pages)
 }
 
-// nextDirty returns the first pages in [at, end) that hold memory, as positions
-// in r.dirty. The pages are the caller's, but not the words that their bits
-// share with others'.
+// nextDirty returns the first dirty pages in [at, end), as positions in r.dirty.
+// The caller owns the pages. It takes mu nevertheless, since the bits of other
+// runs share their words.
 func (p *pageHeap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -312,66 +202,7 @@ func (p *pageHeap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
 	return from, r.dirty.next(from, r.pageIndex(end), false)
 }
 
-// insert makes s, which has no entry in the page map, a free run, joined with
-// its free neighbours. mu is held.
-func (p *pageHeap) insert(s *span) {
-	r := addresses.regionOf(s.base)
-	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
-	if prev := p.freeNeighbour(r, s.base-pageBytes); prev != nil {
-		p.unlink(r, prev)
-		s.base, s.pages = prev.base, prev.pages+s.pages
-		s.dirty += prev.dirty
-		s.purgeTried = s.purgeTried && (prev.purgeTried || prev.dirty == 0)
-		p.freeSpan(prev)
-	}
-	if next := p.freeNeighbour(r, s.end()); next != nil {
-		p.unlink(r, next)
-		s.pages += next.pages
-		s.dirty += next.dirty
-		s.purgeTried = s.purgeTried && (next.purgeTried || next.dirty == 0)
-		p.freeSpan(next)
-	}
-	p.link(r, s)
-}
-
-// freeNeighbour returns the free run that the page at addr belongs to, if it
-// is this heap's. mu is held.
-func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *span {
-	if !r.holds(addr) || atomic.LoadUint32(r.owner(addr)) != p.id {
-		return nil
-	}
-	if s := *r.page(addr); s != nil && s.kind == freeRun {
-		return s
-	}
-	return nil
-}
-
-// link puts a free run, whose neighbours are not free, on its bin and on the
-// page map. mu is held.
-func (p *pageHeap) link(r *region, s *span) {
-	p.dirty += s.dirty
-	if s.dirty >= oversizePages {
-		p.oversize.dirty += s.dirty
-		p.wakeOversize()
-	}
-	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
-	p.free.insert(s)
-	if debugging {
-		p.check(r, s)
-	}
-}
-
-// unlink undoes link. mu is held.
-func (p *pageHeap) unlink(r *region, s *span) {
-	p.dirty -= s.dirty
-	if s.dirty >= oversizePages {
-		p.oversize.dirty -= s.dirty
-	}
-	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil
-	p.free.remove(s)
-}
-
-// newSpan returns a span that describes nothing yet. mu is held.
+// newSpan returns a span without a run. mu is held.
 func (p *pageHeap) newSpan() (*span, error) {
 	addr, err := p.newObject(spanBytes)
 	if err != nil {
@@ -389,7 +220,7 @@ func (p *pageHeap) freeSpan(s *span) {
 	}
 }
 
-// close gives everything back. scavenging is held.
+// close returns all memory and addresses. scavenging is held.
 func (p *pageHeap) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,178 @@
+// Free runs: cutting one, and joining it with its neighbours.
+//
+// The page map has the span of a free run at its first and last page, the boundary
+// tags of the run. So insert finds both free neighbours of a run in constant time,
+// and the pages inside a free run need no words.
+//
+//	take      |         free run          |
+//	          | before |  s     |  after  |     before and after get new spans
+//
+//	insert    | prev   |  s     |  next   |     the spans of prev and next are freed
+//	          |         free run          |
+
+package heap
+
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// take cuts a run of n pages at a multiple of align out of a free run, and reports
+// whether it reads zero, which is if none of its pages is dirty. mu is held.
+//
+// The free run's span becomes that of the run taken; what is left in front of it
+// and behind it becomes two free runs. take charges the limit for the clean pages,
+// since the caller will use them. It leaves their dirty bits clear, so the caller
+// knows which pages to zero, until occupy sets the bits.
+//
+// On an error no run has changed. A new segment stays, as a free run.
+func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
+	if p.closed.Load() {
+		return nil, false, errClosed
+	}
+	// Any run of n+slack pages has n pages at a multiple of align. Alignments up to a
+	// page need no slack.
+	align = max(align, pageBytes)
+	slack := align/pageBytes - 1
+	s = p.free.fit(n + slack)
+	if s == nil {
+		// Take no addresses for a request that exceeds the limit even after a purge of
+		// all free pages.
+		if err = p.mayCharge(n); err != nil {
+			return nil, false, err
+		}
+		if s, err = p.grow(n + slack); err != nil {
+			return nil, false, err
+		}
+	}
+	r := addresses.regionOf(s.base)
+	base := roundUp(s.base, align)
+	dirty := r.dirty.count(r.pageIndex(base), n)
+	lead := (base - s.base) / pageBytes
+
+	// Everything that can fail comes before the first change to a run.
+	var before, after *span
+	fail := func(err error) (*span, bool, error) {
+		p.freeSpan(before)
+		p.freeSpan(after)
+		return nil, false, err
+	}
+	if lead > 0 {
+		if before, err = p.newSpan(); err != nil {
+			return fail(err)
+		}
+	}
+	if s.pages > lead+n {
+		if after, err = p.newSpan(); err != nil {
+			return fail(err)
+		}
+	}
+	// The pages whose words link writes, or the caller: the last page before the run,
+	// its first, its last, and the first page behind it.
+	end := base + n*pageBytes
+	edges := [...]uintptr{max(base-pageBytes, s.base), base, end - pageBytes, min(end, s.end()-pageBytes)}
+	tables := r.tableCost(edges[:]...)
+	cost := (n-dirty)*pageBytes + tables
+	if err = p.charge(cost); err != nil {
+		return fail(err)
+	}
+	if !vm.HolesReadZero && dirty < n {
+		if err = commit(base, n*pageBytes); err != nil {
+			p.uncharge(cost)
+			return fail(err)
+		}
+	}
+	p.noteTables(r, tables, edges[:]...)
+
+	// s.dirty is the sum over the three parts. Count two of them by their bits; after
+	// has the rest. unlink comes first, as it needs the old base, pages and dirty.
+	p.unlink(r, s)
+	if before != nil {
+		before.base, before.pages, before.purgeTried = s.base, lead, s.purgeTried
+		before.dirty = r.dirty.count(r.pageIndex(s.base), lead)
+		s.dirty -= before.dirty
+		p.link(r, before)
+	}
+	if after != nil {
+		after.base, after.pages, after.purgeTried = base+n*pageBytes, s.pages-lead-n, s.purgeTried
+		after.dirty = s.dirty - dirty
+		p.link(r, after)
+	}
+	s.base, s.pages, s.dirty, s.purgeTried = base, n, 0, false
+	s.reset(takenRun)
+	p.noteTaken(n, n-dirty)
+	return s, dirty == 0, nil
+}
+
+// noteTaken updates the low-water marks after n free pages were taken, of which
+// clean were not dirty. mu is held.
+func (p *pageHeap) noteTaken(n, clean uintptr) {
+	p.leastDirty = min(p.leastDirty, p.dirty)
+	p.oversize.least = min(p.oversize.least, p.oversize.dirty)
+	p.oversize.need(n, clean)
+}
+
+// insert makes s, which is not in the page map, a free run, and joins it with its
+// free neighbours. s remains the span of the joined run. mu is held.
+//
+// The joined run counts as tried by purge only if each part that holds memory was:
+// a run that was freed while purge had its neighbour off the bins is still to be
+// purged.
+func (p *pageHeap) insert(s *span) {
+	r := addresses.regionOf(s.base)
+	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
+	if prev := p.freeNeighbour(r, s.base-pageBytes); prev != nil {
+		p.unlink(r, prev)
+		s.base, s.pages = prev.base, prev.pages+s.pages
+		s.dirty += prev.dirty
+		s.purgeTried = s.purgeTried && (prev.purgeTried || prev.dirty == 0)
+		p.freeSpan(prev)
+	}
+	if next := p.freeNeighbour(r, s.end()); next != nil {
+		p.unlink(r, next)
+		s.pages += next.pages
+		s.dirty += next.dirty
+		s.purgeTried = s.purgeTried && (next.purgeTried || next.dirty == 0)
+		p.freeSpan(next)
+	}
+	p.link(r, s)
+}
+
+// freeNeighbour returns the free run whose first or last page is at addr; nil if
+// there is none, or it is another heap's. Segments of other heaps may be adjacent:
+// the owner is checked before the word is read, which their mu guards. mu is held.
+func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *span {
+	if !r.holds(addr) || atomic.LoadUint32(r.owner(addr)) != p.id {
+		return nil
+	}
+	if s := *r.page(addr); s != nil && s.kind == freeRun {
+		return s
+	}
+	return nil
+}
+
+// link puts a free run on its bin and into the page map. Its neighbours must not be
+// free. mu is held.
+func (p *pageHeap) link(r *region, s *span) {
+	p.dirty += s.dirty
+	if s.dirty >= oversizePages {
+		p.oversize.dirty += s.dirty
+		p.wakeOversize()
+	}
+	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
+	p.free.insert(s)
+	if debugging {
+		p.check(r, s)
+	}
+}
+
+// unlink undoes link. mu is held.
+func (p *pageHeap) unlink(r *region, s *span) {
+	p.dirty -= s.dirty
+	if s.dirty >= oversizePages {
+		p.oversize.dirty -= s.dirty
+	}
+	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil
+	p.free.remove(s)
+}
