@@ -1,10 +1,16 @@
-// Limit: what a heap may hold of the system, and what it does.
+// Limit: what counts against MaxBytes.
+//
+// committed counts dirty pages, address tables and metadata. It grows before memory
+// is used: the caller charges under mu, then commits and uses it, and takes the charge
+// back if that fails. It shrinks after the system has taken memory back. So committed
+// never exceeds the limit.
 
 package heap
 
 import "fmt"
 
-// charge counts n bytes about to be committed against the limit. mu is held.
+// charge counts n bytes that are about to be committed, or fails with a limitError
+// and counts nothing. mu is held.
 func (p *pageHeap) charge(n uintptr) error {
 	if p.maxBytes != 0 && n > p.maxBytes-p.committed {
 		return limitError{p.name, n, p.maxBytes}
@@ -13,8 +19,8 @@ func (p *pageHeap) charge(n uintptr) error {
 	return nil
 }
 
-// mayCharge reports whether n pages could be charged if all free ones, those that
-// a purge is at work on too, were given back. mu is held.
+// mayCharge fails if n pages would exceed the limit even after a purge of all free
+// pages. Pages in an ongoing purge count as free. mu is held.
 func (p *pageHeap) mayCharge(n uintptr) error {
 	if kept := p.committed - (p.dirty+p.purging)*pageBytes; p.maxBytes != 0 && n*pageBytes > p.maxBytes-kept {
 		return limitError{p.name, n * pageBytes, p.maxBytes}
@@ -22,16 +28,17 @@ func (p *pageHeap) mayCharge(n uintptr) error {
 	return nil
 }
 
-// held returns what counts against the limit.
+// held returns committed.
 func (p *pageHeap) held() uintptr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.committed
 }
 
+// uncharge takes back a charge, or counts memory that was given back. mu is held.
 func (p *pageHeap) uncharge(n uintptr) { p.committed -= n }
 
-// limitError says that a limit was reached; it matches ErrOutOfMemory.
+// limitError says that a request would exceed a limit. It matches ErrOutOfMemory.
 type limitError struct {
 	heap string
 	n    uintptr

@@ -1,13 +1,16 @@
-// Oversize: free runs with much memory go back before the others.
+// Oversize: free runs with much memory are purged early.
 //
-// A timer ticks ten times per decay while there is such a run. A tick gives back
-// as much of their memory as was free at every moment since the last one, so a
-// large block that is freed and allocated in a loop keeps its memory. If a run of
-// that length was taken meanwhile, the tick gives none back, since more may be
-// needed soon: a store that flushes and compacts keeps its memory until it rests.
-// What was given back and is needed again within a decay went too early:
-// when that is half of it, oversize runs wait like all others for the next eight
-// decays.
+// While there are free runs with 8 MiB of memory or more, a timer ticks ten times per
+// decay. Each tick purges their low-water mark: as many pages as were free at every
+// moment since the last tick. So a large block that is freed and allocated in a loop
+// keeps its memory.
+//
+//   - If a run of that size was taken since the last tick, the tick purges none: more
+//     may be needed soon. A store that flushes and compacts keeps its memory until it
+//     rests.
+//   - If half of the memory that the ticks of a decay purged was needed again within
+//     it, they purged too early. Oversize runs then wait for eight decays like all
+//     others.
 
 package heap
 
@@ -18,11 +21,11 @@ const (
 	oversizeHoldTicks     = 8 * oversizeTicksPerDecay
 )
 
-// oversize watches the free runs with at least oversizePages of memory. The
+// oversize watches the free runs with at least oversizePages dirty pages. The page
 // heap's mu guards it.
 //
 // Invariants:
-//   - dirty == sum of dirty over these runs, and least <= dirty
+//   - dirty == the sum of dirty over these runs, and least <= dirty
 //   - back <= sent
 type oversize struct {
 	dirty uintptr // pages
@@ -30,26 +33,27 @@ type oversize struct {
 	alarm alarm
 	busy  bool // a run of oversizePages was taken since the last tick
 
-	sent uintptr // pages given back in the ticks of this decay ...
-	back uintptr // ... and how many were needed since
-	age  int     // ticks since pages were given back last
-	hold int     // ticks for which none are given back
+	sent uintptr // pages purged by ticks since judge last reset it
+	back uintptr // of these, pages that were needed again
+	age  int     // ticks since the last that purged
+	hold int     // ticks left that purge nothing
 }
 
-// need notes that n pages are taken, clean of which are given memory.
+// need records that n pages were taken, of which clean had no memory. Each clean page
+// counts as one that was purged too early, up to the number purged.
 func (o *oversize) need(n, clean uintptr) {
 	o.busy = o.busy || n >= oversizePages
 	o.back = min(o.back+clean, o.sent)
 }
 
-// wakeOversize makes sure that the timer runs. mu is held.
+// wakeOversize starts the timer unless it runs. mu is held.
 func (p *pageHeap) wakeOversize() {
 	if a := &p.oversize.alarm; p.decay > 0 && (!a.set() || a.missed(p.decay)) {
 		a.start(p.decay/oversizeTicksPerDecay, p.tickOversize)
 	}
 }
 
-// tickOversize is one tick.
+// tickOversize is what the timer calls.
 func (p *pageHeap) tickOversize() {
 	p.scavenging.Lock()
 	defer p.scavenging.Unlock()
@@ -77,7 +81,7 @@ func (p *pageHeap) tickOversize() {
 	}
 }
 
-// judge is the part of a tick that decides whether pages went too early.
+// judge decides at a tick whether pages were purged too early.
 func (o *oversize) judge() {
 	o.hold = max(o.hold-1, 0)
 	o.age++

@@ -1,22 +1,34 @@
-// Purge: giving the memory of pages back to the system.
+// Purge: giving the memory of free pages back to the system.
+//
+// The system calls take long, so purge works on batches of runs outside mu:
+//
+//	bins --takeDirty--> batch --purgeRun, without mu--> insert --> bins
+//
+// A run in a batch is in no bin and not in the page map, so nobody takes it or joins
+// a neighbour with it. Its pages count in purging instead of dirty: requests at the
+// limit know that they will be free. insert joins it with what was freed next to it
+// meanwhile.
+//
+// Long runs go first: they take the fewest system calls per page. A run that was
+// purged is marked purgeTried and moves to the end of its bin. Pages that the system
+// did not take, or that are no whole unit, stay dirty, and are not tried again until
+// the run changes or retryPurge.
 
 package heap
 
 import "github.com/freehold-go/freehold/internal/vm"
 
-// purgeBatch bounds what purge keeps from everybody else at a time.
+// A batch is bounded, since others cannot allocate its runs.
 const (
 	purgeBatchRuns  = 64
 	purgeBatchPages = 64 << 20 / pageBytes
 )
 
-// purge gives the memory of up to n free pages back to the system, the longest
-// runs first. scavenging is held.
+// purge gives the memory of up to n free pages back to the system. scavenging is held.
 func (p *pageHeap) purge(n uintptr) { p.purgeRuns(n, 1) }
 
-// purgeRuns is purge of runs with at least minDirty pages of memory, and returns
-// how many pages went. Runs are off their bins, and mu is not held, while the
-// system works on them.
+// purgeRuns is purge for runs with at least minDirty dirty pages. It returns the
+// number of pages given back. scavenging is held, so there is one batch at a time.
 func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -25,7 +37,7 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 		if pages == 0 {
 			break
 		}
-		keep := pages - min(n, pages) // of the run taken last
+		keep := pages - min(n, pages) // pages of the run taken last, which heads the batch
 		n -= min(n, pages)
 		p.noteTaken(0, 0)
 		p.purging = pages
@@ -43,6 +55,7 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 		for batch.head != 0 {
 			s := spanPtr(batch.head)
 			batch.remove(s)
+			// The bits tell what the system took back.
 			r := addresses.regionOf(s.base)
 			left := r.dirty.count(r.pageIndex(s.base), s.pages)
 			p.uncharge((s.dirty - left) * pageBytes)
@@ -55,15 +68,16 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	return purged
 }
 
-// takeDirty takes free runs with at least n pages of memory together, and
-// minDirty each, or as many as a batch may have, off their bins.
+// takeDirty removes free runs from their bins, longest bin first, until they have n
+// dirty pages together or the batch is full. Each has at least minDirty dirty pages, so
+// bins of shorter runs need no look. mu is held.
 func (p *pageHeap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 	runs := 0
 	for b := p.free.below(numBins); b >= bin(minDirty); b = p.free.below(b) {
 		for at := p.free.lists[b].head; at != 0; {
 			s := spanPtr(at)
 			if s.dirty == 0 || s.purgeTried {
-				break
+				break // and so are the others of the bin: see bins.insert
 			}
 			if at = s.next; s.dirty < minDirty {
 				continue
@@ -79,9 +93,9 @@ func (p *pageHeap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
 	return batch, pages
 }
 
-// purgeRun decommits the pages of s that hold memory, but for the first keep of
-// them: with huge pages only whole ones, since less would split them. What the
-// system refuses stays.
+// purgeRun decommits the dirty pages of s except the first keep, in whole units of
+// the system's page, or of huge pages, which less would split. It clears the dirty
+// bits of what the system took back. mu is not held.
 func (p *pageHeap) purgeRun(s *span, keep uintptr) {
 	r := addresses.regionOf(s.base)
 	unit := max(vm.PageBytes(), pageBytes)
@@ -96,7 +110,7 @@ func (p *pageHeap) purgeRun(s *span, keep uintptr) {
 		if kept == to-from {
 			continue
 		}
-		// Whole units, with clean pages of the run that share one.
+		// Extend to whole units within the run: it may include clean pages.
 		low := max(roundUp(s.base, unit), (r.base+(from+kept)*pageBytes)&^(unit-1))
 		high := min(end&^(unit-1), roundUp(at, unit))
 		if low < high && vm.Decommit(low, high-low) == nil {
@@ -107,8 +121,11 @@ func (p *pageHeap) purgeRun(s *span, keep uintptr) {
 	}
 }
 
-// discard gives the memory of a run that nobody else can reach back at once, and
-// frees the run.
+// discard gives a run's memory back at once and makes it a free run. The run is not
+// in the page map, and all its pages are dirty. mu is not held.
+//
+// If the system unmapped the run and refuses to map it anew, the run is set aside
+// with its charge until retryUnmapped.
 func (p *pageHeap) discard(s *span) {
 	low, high, err := p.remap(s)
 	r := addresses.regionOf(s.base)
@@ -130,14 +147,15 @@ func (p *pageHeap) discard(s *span) {
 	p.insert(s)
 }
 
-// remap gives a run's memory back; the pages in [low, high) read zero then.
-// Advice is gone then, and a separate run is one mapping with its neighbours again.
-// An error says that the run cannot be used.
+// remap gives a run's memory back. The pages in [low, high) then read zero. A separate
+// run is mapped anew, which ends its advice and lets the system join the mapping with
+// its neighbours'. If the system refuses but the run is usable, low == high. An error
+// means that the run is inaccessible.
 func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
 	if s.separate == 0 {
 		low, high, err = decommit(s.base, s.bytes())
 		if err != nil {
-			return 0, 0, nil // as it was
+			return 0, 0, nil // unchanged
 		}
 		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
 	}
@@ -156,7 +174,8 @@ func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
 	return 0, 0, vm.Commit(low, high-low)
 }
 
-// retryUnmapped frees the unmapped runs that the system maps now. scavenging is held.
+// retryUnmapped tries to map the unmapped runs again. Those that the system maps now
+// become free runs. scavenging is held.
 func (p *pageHeap) retryUnmapped() {
 	p.mu.Lock()
 	unmapped := p.unmapped
@@ -173,30 +192,30 @@ func (p *pageHeap) retryUnmapped() {
 	}
 }
 
-// retryPurge has the runs that were purged, but not wholly, tried again.
+// retryPurge lets the next purge try runs again that still hold memory after one.
 func (p *pageHeap) retryPurge() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free.retryPurge()
 }
 
-// wake makes sure that the timer runs.
+// wake starts the timer unless it runs.
 func (p *pageHeap) wake() {
 	if p.decay > 0 && !p.alarm.set() {
 		p.alarm.start(p.decay/ticksPerDecay, p.tick)
 	}
 }
 
-// wakeAgain is wake after a timer that never fired.
+// wakeAgain restarts a timer that is overdue: see alarm.
 func (p *pageHeap) wakeAgain() {
 	if p.decay > 0 && p.alarm.missed(p.decay) {
 		p.alarm.start(p.decay/ticksPerDecay, p.tick)
 	}
 }
 
-// purgeUnused is the page heap's part of a tick: it gives back as many pages as
-// were free at every moment since the last one, and reports whether there is
-// something to watch. scavenging is held.
+// purgeUnused is the page heap's part of a tick. It purges leastDirty pages: that
+// many were free at every moment since the last tick. It reports whether another tick
+// is needed. scavenging is held.
 func (p *pageHeap) purgeUnused() (more bool) {
 	p.mu.Lock()
 	unused, dirty := p.leastDirty, p.dirty
@@ -209,9 +228,9 @@ func (p *pageHeap) purgeUnused() (more bool) {
 	return more
 }
 
-// purgeFor gives the memory of free pages back where that helps to get that many
-// others, and reports whether it did; a purge under way is waited for. No lock is
-// held.
+// purgeFor purges free pages if the limit then permits that many others, and reports
+// whether it did. It waits for an ongoing purge, which may be what helps. Without a
+// limit the system is out of memory, and it purges all. No lock is held.
 func (p *pageHeap) purgeFor(pages uintptr) bool {
 	p.mu.Lock()
 	helps := p.dirty+p.purging > 0 && p.mayCharge(pages) == nil
@@ -225,7 +244,7 @@ func (p *pageHeap) purgeFor(pages uintptr) bool {
 		return false
 	}
 	if pages += slackPages; p.maxBytes == 0 {
-		pages = ^uintptr(0) // it is the system that has no more
+		pages = ^uintptr(0)
 	}
 	p.purge(pages)
 	return true

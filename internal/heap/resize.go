@@ -1,8 +1,8 @@
 // Resize: how a large block grows and shrinks.
 //
-// It grows in place where the pages behind it are free, or were never handed
-// out. From moveBytes on, and where the system can, its pages are moved to a
-// longer run instead of being copied.
+// A block shrinks in place: its tail is cut off and freed. It grows in place if the
+// pages behind it are free or were never handed out. Otherwise, from moveBytes on
+// and if the system supports it, its pages are moved to a longer run without a copy.
 
 package heap
 
@@ -14,8 +14,9 @@ import (
 
 const moveBytes = 1 << 20
 
-// resizeBlock makes the large block in s one of size bytes and returns its span,
-// which is another if the pages were moved; nil if that takes a copy.
+// resizeBlock resizes the large block in s to size bytes. It returns the block's
+// span, which is another one if the pages were moved, or nil if only a copy can do it.
+// The caller owns the block, so s does not change meanwhile.
 func (p *pageHeap) resizeBlock(s *span, size uintptr) *span {
 	n := roundUp(size, pageBytes) / pageBytes
 	p.mu.Lock()
@@ -36,9 +37,9 @@ func (p *pageHeap) resizeBlock(s *span, size uintptr) *span {
 	return s
 }
 
-// cut takes the pages of a large block from the nth on off it and returns their
-// run, which is not free yet; nil, and they stay, without memory to describe
-// them. mu is held.
+// cut cuts a large block off after n pages. It returns the run of the rest, which the
+// caller releases. If there is no memory for the span of the rest, it returns nil, and
+// the block keeps its pages. mu is held.
 func (p *pageHeap) cut(s *span, n uintptr) *span {
 	tail, err := p.newSpan()
 	if err != nil {
@@ -59,12 +60,14 @@ func (p *pageHeap) cut(s *span, n uintptr) *span {
 	return tail
 }
 
-// extend adds the n pages behind a large block to it, if they are free or were
-// never handed out. mu is held.
+// extend adds the n pages behind a large block to the block, if they are free or
+// were never handed out. It is take for a given address: everything that can fail
+// comes before the first change, and the charge is for the clean pages. mu is held.
 func (p *pageHeap) extend(s *span, n uintptr) bool {
 	r := addresses.regionOf(s.base)
 	next := p.freeNeighbour(r, s.end())
 	if next == nil || next.pages < n {
+		// A new segment behind next, or behind the block, becomes part of next.
 		from := s.end()
 		if next != nil {
 			from = next.end()
@@ -102,8 +105,13 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 	return true
 }
 
-// move moves a large block's pages to a run for size bytes, and returns its span;
-// nil if that cannot be done. For the moment both runs count against the limit.
+// move moves the pages of a large block to a run for size bytes. It returns the new
+// run's span, or nil if the system cannot move them or there is no such run. Until
+// the old run is discarded, both count against the limit.
+//
+// Moving splits mappings: the new run's is not its neighbours', and what the move
+// leaves at the old run may be many. Both runs are marked separate, so that they are
+// mapped anew when they are freed. A failed move may have split them too.
 func (p *pageHeap) move(s *span, size uintptr) *span {
 	os := vm.PageBytes()
 	if s.bytes() < moveBytes || s.bytes()%os != 0 || s.base%os != 0 {

@@ -1,4 +1,8 @@
 // Segments: how a page heap gets addresses.
+//
+// A segment is a range of addresses from the space that all heaps share. It is a
+// multiple of segmentBytes long and becomes a free run, joined with its free
+// neighbours. A heap returns its segments when it is closed, not before.
 
 package heap
 
@@ -6,20 +10,22 @@ import "github.com/freehold-go/freehold/internal/vm"
 
 const maxSegmentBytes = 64 << 20
 
-// grow takes a segment with room for n pages and returns the free run that it
-// is part of. mu is held.
+// grow takes a segment of at least n pages and returns the free run that contains
+// it. mu is held.
 func (p *pageHeap) grow(n uintptr) (*span, error) {
 	return p.addSegment(n, func(size uintptr) (uintptr, error) { return addresses.take(size, p.id) })
 }
 
-// growAt is grow for the addresses from at on, if nobody had them yet.
+// growAt is grow for the addresses from at on. It fails unless they are the next
+// that no heap ever had. extend uses it to grow a block in place. mu is held.
 func (p *pageHeap) growAt(at, n uintptr) error {
 	_, err := p.addSegment(n, func(size uintptr) (uintptr, error) { return at, addresses.takeAt(at, size, p.id) })
 	return err
 }
 
-// addSegment adds a segment with room for n pages. Segments double, up to
-// maxSegmentBytes.
+// addSegment adds a segment of at least n pages, which take provides. The heap's
+// addresses double with each segment, up to maxSegmentBytes at a time. If that much is
+// refused, it takes just what n pages need. On an error nothing is added. mu is held.
 func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*span, error) {
 	need := roundUp(n*pageBytes, segmentBytes)
 	size := max(need, min(p.total, maxSegmentBytes))
@@ -36,7 +42,8 @@ func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error
 		p.freeSpan(s)
 		return nil, err
 	}
-	// What the system kept of a closed heap's memory counts from here on.
+	// Pages that the system did not take back from a closed heap are still dirty. They
+	// count from here on.
 	r := addresses.regionOf(addr)
 	edges := [...]uintptr{addr, addr + size - pageBytes}
 	tables := size/segmentBytes*heldBytes + r.tableCost(edges[:]...)
@@ -53,8 +60,9 @@ func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error
 	return s, nil
 }
 
-// openSegment takes a segment and sets it up. Its memory is accessible where
-// the system gives out memory at the first touch.
+// openSegment takes a segment from the space and sets its mapping up. If the system
+// provides memory at the first touch (vm.HolesReadZero), the whole segment becomes
+// accessible here. Otherwise take commits each run.
 func (p *pageHeap) openSegment(size uintptr, take func(size uintptr) (uintptr, error)) (uintptr, error) {
 	addr, err := take(size)
 	if err != nil {
