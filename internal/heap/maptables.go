@@ -1,9 +1,15 @@
-// Map tables: what the tables of the address space cost, and which heap pays.
+// Map tables: the memory of the page map, and which heap is charged for it.
 //
-// The words of a page take memory once they are written. A heap is charged for them
-// by the segment: from when a run first begins or ends there until a purge finds
-// the segment inside a free run and gives their memory back. Spans of blocks,
-// which have words for every page, are shorter than a segment.
+// A page's words in the page map take memory once they are written. A heap is charged
+// for them by units of segmentBytes, called segments here:
+//
+//	not charged --a run begins or ends there--> charged
+//	     ^                                         |
+//	     +--purge, if it is inside a free run -----+
+//
+// Only the first and the last page of a free run or a large block have words. A span
+// of blocks has words for all pages, but is shorter than a segment. So no other
+// segment's words are written.
 //
 // Invariant: the segments of the first and the last page of a run are charged.
 
@@ -12,19 +18,19 @@ package heap
 import "github.com/freehold-go/freehold/internal/vm"
 
 const (
-	tableBytes = segmentBytes / pageBytes * (wordBytes + mapEntryBytes) // of a segment's words, in both tables
-	heldBytes  = segmentBytes/pageBytes/8 + ownerBytes + 1              // of its other tables, which stay
+	tableBytes = segmentBytes / pageBytes * (wordBytes + mapEntryBytes) // of a segment's words in both tables
+	heldBytes  = segmentBytes/pageBytes/8 + ownerBytes + 1              // of its part of the other tables, charged until Close
 	ownerBytes = 4
 )
 
-// charged returns the byte that says whether a heap is charged for the words of
-// the segment that holds addr.
+// charged returns the byte of the segment that holds addr: 1 if a heap is charged for
+// its words, else 0. The mu of the segment's heap guards it.
 func (r *region) charged(addr uintptr) *byte {
 	return (*byte)(vm.Pointer(r.charges + (addr-r.base)/segmentBytes))
 }
 
-// tableCost returns what runs that begin or end at the pages at addrs, in order,
-// would have charged.
+// tableCost returns the charge for writing the words of the pages at addrs, which
+// ascend. The caller charges it, and calls noteTables once nothing can fail any more.
 func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
 	last := ^uintptr(0)
 	for _, addr := range addrs {
@@ -37,7 +43,8 @@ func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
 	return cost
 }
 
-// noteTables marks what was charged by tableCost.
+// noteTables marks the segments of addrs as charged. cost is tableCost of addrs. mu is
+// held.
 func (p *pageHeap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 	for _, addr := range addrs {
 		*r.charged(addr) = 1
@@ -45,15 +52,16 @@ func (p *pageHeap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 	p.tables += cost
 }
 
-// dropTables gives back the words inside s, a free run: they are 0, and read so
-// without memory. mu is held.
+// dropTables gives back the memory of the words inside s, a free run. These words are
+// 0 and read 0 afterwards: lock-free readers notice nothing. mu is held.
 func (p *pageHeap) dropTables(s *span) {
 	if !vm.HolesReadZero {
 		return
 	}
-	// As many pages as fill a system page with words, and with page map entries.
+	// unit is the bytes whose words fill whole system pages in both tables.
 	unit := max(segmentBytes, vm.PageBytes()/min(wordBytes, mapEntryBytes)*pageBytes)
 	r := addresses.regionOf(s.base)
+	// The words of the first and the last page are in use.
 	first, last := s.base-r.base, s.end()-pageBytes-r.base
 	from, to := r.base+roundUp(first+1, unit), r.base+last&^(unit-1)
 	for at := from; at < to; at += segmentBytes {
@@ -68,7 +76,8 @@ func (p *pageHeap) dropTables(s *span) {
 	}
 }
 
-// dropWords gives back the words of whole segments.
+// dropWords gives back the memory of the words of [at, at+size), whole segments. mu is
+// held.
 func (p *pageHeap) dropWords(r *region, at, size uintptr) {
 	n := size / pageBytes
 	if _, _, err := decommit(r.pages+r.pageIndex(at)*wordBytes, n*wordBytes); err != nil {

@@ -1,15 +1,16 @@
 // Metadata: the heap's own bookkeeping, in off-heap memory away from the blocks.
 //
-// Objects of one size share slabs; a slab in which nothing is left gives its
-// memory back to the system.
+// Objects are spans, statuses, magazines and caches. Objects of one size share slabs.
+// An empty slab gives its memory back to the system.
 //
 //	slab (16 KiB, aligned)
 //	+--------+----------+----------+-----+----------+-------+
 //	| header | object 0 | object 1 | ... | object n | waste |
 //	+--------+----------+----------+-----+----------+-------+
 //
-// Slabs stand in segments of 1 MiB, which a heap takes from all heaps' common
-// metadata space and returns when it is closed.
+// A slab is aligned to its size, so masking an object's address gives its slab.
+// Slabs are in segments of 1 MiB, which a heap takes from the metadata space that all
+// heaps share, and returns when it is closed.
 
 package heap
 
@@ -26,24 +27,24 @@ const (
 	objectUnit           = 64 // object sizes are multiples of it
 	maxObject            = 4 << 10
 	metadataSegmentBytes = 1 << 20
-	metadataRegionBytes  = 16 << 20 // what the common space reserves at a time
+	metadataRegionBytes  = 16 << 20 // what the metadata space reserves at a time
 )
 
-// slab heads its memory.
+// slab is the header of a slab.
 //
 // Invariant: live + objects on free == carved.
 type slab struct {
 	free   uintptr // freed objects, linked through their first word
 	size   uintptr // of an object
 	live   uintptr
-	carved uintptr // objects ever handed out
+	carved uintptr // objects ever handed out; the others follow
 	next   uintptr // neighbours on the list of slabs with room
 	prev   uintptr
 }
 
 const _ = slabHeader - unsafe.Sizeof(slab{}) // the header fits
 
-// metadata hands out a heap's metadata. The page heap's mu guards it.
+// metadata is a heap's allocator of metadata. The page heap's mu guards it.
 type metadata struct {
 	segments []uintptr
 	unused   []uintptr                         // slabs without memory
@@ -55,7 +56,7 @@ func slabAt(addr uintptr) *slab   { return (*slab)(vm.Pointer(addr)) }
 func (s *slab) addr() uintptr     { return uintptr(unsafe.Pointer(s)) }
 func (s *slab) capacity() uintptr { return (slabBytes - slabHeader) / s.size }
 
-// allocObject is newObject for the layers above.
+// allocObject is newObject for the layers above, which do not hold mu.
 func (p *pageHeap) allocObject(size uintptr) (uintptr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,15 +66,16 @@ func (p *pageHeap) allocObject(size uintptr) (uintptr, error) {
 	return p.newObject(size)
 }
 
-// freeObject is dropObject for the layers above.
+// freeObject is dropObject for the layers above, which do not hold mu.
 func (p *pageHeap) freeObject(addr, size uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropObject(addr, size)
 }
 
-// newObject returns size zero bytes of metadata.
-// Preconditions: size <= maxObject, mu is held.
+// newObject returns size bytes of metadata, all zero, at a multiple of objectUnit.
+//
+// Preconditions: size <= maxObject; mu is held.
 func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 	size = roundUp(size, objectUnit)
 	room := &p.metadata.room[size/objectUnit]
@@ -99,8 +101,8 @@ func (p *pageHeap) newObject(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// dropObject takes back what newObject returned. Of the slabs for one size the
-// last stays when it is empty, so that the size is at hand. mu is held.
+// dropObject frees an object. The last slab with room for a size stays when it is
+// empty, so that an alloc and a free in turn make no system calls. mu is held.
 func (p *pageHeap) dropObject(addr, size uintptr) {
 	s := slabAt(addr &^ (slabBytes - 1))
 	if s.live == s.capacity() {
@@ -113,8 +115,8 @@ func (p *pageHeap) dropObject(addr, size uintptr) {
 	}
 }
 
-// freeSlab gives an empty slab's memory back. Where the system refuses, the
-// slab stays, as new.
+// freeSlab gives an empty slab's memory back. If the system refuses, the slab stays
+// in use, empty. mu is held.
 func (p *pageHeap) freeSlab(s *slab) {
 	size := s.size
 	p.metadata.remove(s)
@@ -128,7 +130,7 @@ func (p *pageHeap) freeSlab(s *slab) {
 	p.metadata.unused = append(p.metadata.unused, s.addr())
 }
 
-// freeEmptySlabs gives back the slabs that dropObject kept.
+// freeEmptySlabs frees the empty slabs that dropObject kept.
 func (p *pageHeap) freeEmptySlabs() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +167,7 @@ func (m *metadata) remove(s *slab) {
 	s.next, s.prev = 0, 0
 }
 
-// newSlab gives memory to a slab for objects of the given size.
+// newSlab returns a slab for objects of the given size, charged. mu is held.
 func (p *pageHeap) newSlab(size uintptr) (*slab, error) {
 	if len(p.metadata.unused) == 0 {
 		segment, err := metadataAddresses.take()
@@ -192,7 +194,7 @@ func (p *pageHeap) newSlab(size uintptr) (*slab, error) {
 	return s, nil
 }
 
-// closeMetadata returns all metadata.
+// closeMetadata returns all metadata to the metadata space. mu is held.
 func (p *pageHeap) closeMetadata() {
 	for _, segment := range p.metadata.segments {
 		metadataAddresses.give(segment)
@@ -201,10 +203,10 @@ func (p *pageHeap) closeMetadata() {
 	p.metadata = metadata{}
 }
 
-// metadataSpace holds the segments of metadata that no heap has.
+// metadataSpace has the metadata segments that no heap uses. mu guards its fields.
 type metadataSpace struct {
 	mu       sync.Mutex
-	next     uintptr // the part of the current region never handed out
+	next     uintptr // [next, end) was never handed out
 	end      uintptr
 	returned []uintptr
 }
@@ -230,9 +232,9 @@ func (m *metadataSpace) take() (uintptr, error) {
 	return m.next - metadataSegmentBytes, nil
 }
 
-// give takes a segment back. Where vm.HolesReadZero it stays readable, as zeros:
-// a goroutine with a stale span, by a misuse that races with Close, finds no
-// block and panics. Elsewhere, as on Windows, such a read faults.
+// give takes a segment back. If vm.HolesReadZero, the segment stays readable and reads
+// zero: a misuse that races with Close and reads a stale span finds no block, and
+// panics. On Windows the read faults.
 func (m *metadataSpace) give(addr uintptr) {
 	decommit(addr, metadataSegmentBytes) // refused: resident until it is used again
 	m.mu.Lock()

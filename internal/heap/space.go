@@ -1,20 +1,21 @@
-// Space: the addresses that all heaps share, and what is known of each page.
+// Space: the addresses that all heaps share, and their tables.
 //
-// Addresses are reserved in few large regions, 1 TiB where the system grants
-// it: the first one when the first heap needs memory, so that an import takes
-// none. They are never given back to the operating system: a Go variable that
-// still holds an address which the Go heap has since taken over kills the process.
-// Heaps take segments from a region and return them when they are closed:
+// Addresses are reserved in few large regions, of 1 TiB if the system permits. The
+// first heap that needs memory reserves the first region, so an import takes none.
+// Addresses are never returned to the system: a Go variable that still holds one kills
+// the process once Go's own heap grows there. Heaps take segments from a region and
+// return them when they are closed:
 //
-//	region   |<-- used: segments handed out so far -->|<-- no access yet -->|
+//	region   |<-- used: segments handed out so far -->|<-- not accessible -->|
 //	         | segment 4 MiB | segment 64 MiB | ...   |
-//	pages    one word per page: the span that it belongs to, or 0
-//	entries  one more, for Free: see pagemap.go; the first region has them
-//	dirty    one bit per page: may hold something other than zeros
-//	owners   one word per 4 MiB: the heap that has it, or 0
-//	charges  one byte per 4 MiB: see maptables.go
+//	pages    a word per page: its span, or nil; see pagemap.go
+//	entries  another, for Free; in the first region only
+//	dirty    a bit per page: it may hold memory, and something other than zeros
+//	owners   a word per 4 MiB: the id of the heap that has it, or 0
+//	charges  a byte per 4 MiB: see maptables.go
 //
-// These tables are accessible for the used part, always.
+// The part of each table that describes used addresses is always accessible. So a
+// reader without a lock may look up any address below used.
 
 package heap
 
@@ -36,9 +37,9 @@ const (
 	wordBytes = unsafe.Sizeof(uintptr(0))
 )
 
-// region is one reservation. Its fields are fixed but for used, which only
-// grows, under space.mu. Those of the first region are set before its used grows
-// from 0: whoever finds an address below used may read them.
+// region is one reservation. All fields but used are fixed. used grows under space.mu,
+// and is read without. The fields of the first region are set before its used first
+// grows, and used is atomic: a reader that finds an address below used sees them.
 type region struct {
 	base       uintptr
 	size       uintptr
@@ -50,16 +51,16 @@ type region struct {
 	charges    uintptr
 }
 
-// space holds the regions. The first serves nearly every process alone and is
-// found without a search; what the system refuses in one piece, or what
-// outgrows it, is chained behind.
+// space has the regions. The first suffices for nearly every process and needs no
+// search. Further regions are chained if it is full, or if the system permits small
+// reservations only.
 //
-// mu guards used, chained and returned.
+// mu guards returned, and changes of used and chained.
 type space struct {
 	first    region
 	chained  atomic.Pointer[[]*region]
 	mu       sync.Mutex
-	returned []addrRange // segments of closed heaps: no access, all their words 0
+	returned []addrRange // segments of closed heaps, inaccessible; their words are 0
 }
 
 // addrRange is a range of addresses.
@@ -69,15 +70,15 @@ var addresses space
 
 var errTaken = errors.New("freehold: the addresses are taken")
 
-// startFirst reserves the first region, if none is reserved yet. Where even the
-// smallest is refused, a later call tries again. s.mu is held.
+// startFirst reserves the first region, unless it is reserved already. If the system
+// refuses even the smallest size, a later call tries again. s.mu is held.
 func (s *space) startFirst() {
 	for size := vm.MaxReserve(); s.first.size == 0 && size >= segmentBytes; size /= 16 {
 		s.first.reserve(size, true)
 	}
 }
 
-// reserve makes r a region of size bytes, with page map entries or without.
+// reserve makes r a region of size bytes. If tagged is set, it has page map entries.
 func (r *region) reserve(size uintptr, tagged bool) error {
 	tables := uintptr(0)
 	table := func(bytes uintptr) (at uintptr) {
@@ -92,8 +93,8 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*ownerBytes)
 	charges := table(size / segmentBytes)
 	tables = roundUp(tables, segmentBytes)
-	// In one piece, so that nothing is taken for good where a part is refused;
-	// the tables in front, where no overrun of a block can reach them.
+	// One reservation, since a part could not be given back if another were refused.
+	// The tables are in front, where no overrun of a block can reach them.
 	at, err := vm.Reserve(tables+size, segmentBytes)
 	if err != nil {
 		return err
@@ -107,8 +108,10 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	return nil
 }
 
-// open makes the next size bytes of r usable. Precondition: space.mu is held
-// and r has that much left.
+// open makes the tables of the next size bytes of r accessible, and adds the bytes to
+// used.
+//
+// Precondition: space.mu is held and r has that much left.
 func (r *region) open(size uintptr) error {
 	used := r.used.Load()
 	commit := func(table, perSegment uintptr) error {
@@ -148,16 +151,17 @@ func (r *region) holds(addr uintptr) bool {
 	return used != 0 && addr-r.base < used
 }
 
-// page returns the word of the page that holds addr.
+// page returns the word in pages of the page that holds addr.
+//
 // Precondition: addr is in the used part of r.
 func (r *region) page(addr uintptr) **span {
 	return (**span)(vm.Pointer(r.pages + (addr-r.base)>>pageShift*wordBytes))
 }
 
-// pageIndex returns addr's page as a position in r.dirty.
+// pageIndex returns the position in r.dirty of the page that holds addr.
 func (r *region) pageIndex(addr uintptr) uintptr { return (addr - r.base) >> pageShift }
 
-// owner returns the word of the segment that holds addr.
+// owner returns the word in owners of the 4 MiB that hold addr.
 func (r *region) owner(addr uintptr) *uint32 {
 	return (*uint32)(vm.Pointer(r.owners + (addr-r.base)/segmentBytes*ownerBytes))
 }
@@ -177,8 +181,8 @@ func (s *space) regionOf(addr uintptr) *region {
 	return nil
 }
 
-// span returns the span that the page of addr belongs to. It is nil where no
-// span is, for a page inside a large block or a free run, and beyond r.
+// span returns the span in the word of addr's page. It is nil for pages inside large
+// blocks and free runs, and if addr is not in r.
 func (r *region) span(addr uintptr) *span {
 	if r.holds(addr) {
 		return *r.page(addr)
@@ -186,7 +190,7 @@ func (r *region) span(addr uintptr) *span {
 	return nil
 }
 
-// spanAt is span for any region.
+// spanAt is span in whichever region has addr.
 func spanAt(addr uintptr) *span {
 	if s := addresses.first.span(addr); s != nil {
 		return s
@@ -194,7 +198,7 @@ func spanAt(addr uintptr) *span {
 	return spanBeyond(addr)
 }
 
-// spanBeyond is span for any region but the first.
+// spanBeyond is spanAt without the first region.
 func spanBeyond(addr uintptr) *span {
 	if chained := addresses.chained.Load(); chained != nil {
 		for _, r := range *chained {
@@ -206,8 +210,9 @@ func spanBeyond(addr uintptr) *span {
 	return nil
 }
 
-// take hands a segment of size bytes, a multiple of segmentBytes, to a heap.
-// Its memory is not accessible and its page words are 0.
+// take hands a segment of size bytes, a multiple of segmentBytes, to a heap. Its
+// memory is inaccessible and its words are 0. Its dirty bits are 0 too, except for
+// memory that give could not revoke.
 func (s *space) take(size uintptr, owner uint32) (uintptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,8 +224,8 @@ func (s *space) take(size uintptr, owner uint32) (uintptr, error) {
 	return addr, nil
 }
 
-// takeAt is take for the addresses from at on, if they are the next in their
-// region that nobody had.
+// takeAt is take for the addresses from at on. It fails with errTaken unless they are
+// the next unused ones of a region.
 func (s *space) takeAt(at, size uintptr, owner uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +240,8 @@ func (s *space) takeAt(at, size uintptr, owner uint32) error {
 	return nil
 }
 
-// find returns size bytes of returned or new addresses.
+// find returns size bytes of addresses: the best fit of the returned segments, else
+// unused addresses of the first region that has enough. mu is held.
 func (s *space) find(size uintptr) (uintptr, error) {
 	best := -1
 	for i, f := range s.returned {
@@ -272,7 +278,8 @@ func (s *space) find(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// chain reserves another region with room for size bytes.
+// chain reserves another region, of size bytes or more. Readers have the old list of
+// regions or the new one: the list is copied. mu is held.
 func (s *space) chain(size uintptr) (*region, error) {
 	r := &region{}
 	var err error
@@ -295,12 +302,13 @@ func (s *space) chain(size uintptr) (*region, error) {
 	return r, nil
 }
 
-// give takes back a segment from a heap that is closing. Its memory is
-// revoked and its page words cleared before any other heap can have it.
+// give takes a segment back from a heap that is closing. It revokes the memory and
+// clears the words before another heap can take the segment. Neighbours among the
+// returned segments are joined.
 func (s *space) give(addr, size uintptr) {
 	r := s.regionOf(addr)
-	// If the system refuses, the memory stays resident until the segment is
-	// used again; the dirty bits then still tell the truth.
+	// If the system refuses, the memory stays resident and its dirty bits set. The
+	// next heap is charged for it.
 	if vm.Revoke(addr, size) == nil {
 		r.dirty.clearRange(r.pageIndex(addr), size/pageBytes)
 	}
