@@ -1,8 +1,7 @@
-// Advise: telling the system how a block is used.
+// Advise: hints to the system about the use of a block.
 //
-// Some advice stays with the mapping, not with the pages. A block that got such
-// advice has a mapping apart from its neighbours', and when it is freed the run
-// is mapped anew: see discard.
+// Some advice persists with the mapping. It splits the mapping, so the block's run is
+// marked separate, and is mapped anew when it is freed: see discard.
 
 package heap
 
@@ -14,9 +13,9 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Advise passes advice about the whole system pages inside b on. It reports
-// ErrUnsupported for memory that is no heap's. Advice that stays with the
-// mapping is a no-op for a small block, whose span others share.
+// Advise gives the system advice about the whole system pages inside b. For memory of
+// no heap the error is ErrUnsupported. Advice that persists with the mapping is a no-op
+// for a small block, which shares its span.
 func Advise(b []byte, a vm.Advice) error {
 	if len(b) == 0 {
 		return nil
@@ -45,9 +44,9 @@ func Advise(b []byte, a vm.Advice) error {
 	return err
 }
 
-// stays reports whether advice outlives the contents of the pages.
+// stays reports whether advice persists with the mapping.
 func stays(a vm.Advice) bool { return a != vm.WillNeed && a != vm.DontNeed }
 
-// setSeparate notes that the run's mapping is not its neighbours'. Goroutines may
-// advise the parts of one block at once, without the heap's lock.
+// setSeparate marks the run as separate from its neighbours' mapping. It is atomic,
+// since goroutines may advise parts of one block at once without the heap's lock.
 func (s *span) setSeparate() { atomic.StoreUint32(&s.separate, 1) }

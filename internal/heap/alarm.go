@@ -1,4 +1,4 @@
-// Alarm: the timer of a heap at work. A heap at rest has none.
+// Alarm: the timer of a heap.
 
 package heap
 
@@ -7,27 +7,28 @@ import (
 	"time"
 )
 
-// alarm is a timer that is made anew each time. One that is reset would belong to
-// the testing/synctest bubble that it was made in, and end the process outside
-// of it. One that was made in a bubble never fires once the bubble has ended.
+// alarm makes a new timer for each start. A timer belongs to the testing/synctest
+// bubble that it was made in: resetting it outside would end the process, and it never
+// fires once the bubble has ended. So callers check for missed alarms now and then.
 //
-// due is when it fires, in nanoseconds of Unix time; 0 if it is not set, and
-// ringing from then until stop.
+//	due: 0 --start--> time --fires--> ringing --stop--> 0
+//
+// due is in nanoseconds of Unix time.
 type alarm struct{ due atomic.Int64 }
 
 const ringing = -1
 
 func (a *alarm) set() bool { return a.due.Load() != 0 }
 
-// missed reports whether a should have fired that long ago. The clock of a bubble
-// begins in the year 2000, so outside it soon has.
+// missed reports whether a should have fired longer ago than since. The clock of a
+// bubble begins in the year 2000, so an alarm that a bubble left is missed outside.
 func (a *alarm) missed(since time.Duration) bool {
 	due := a.due.Load()
 	return due > 0 && time.Now().UnixNano() > due+int64(since)
 }
 
-// start has f called after d, in place of what was set before. It is no-op if
-// another start comes at the same moment.
+// start calls f after d, in place of an earlier start. Of concurrent starts one takes
+// effect.
 func (a *alarm) start(d time.Duration, f func()) {
 	old, due := a.due.Load(), time.Now().Add(d).UnixNano()
 	if a.due.CompareAndSwap(old, due) {
@@ -39,6 +40,6 @@ func (a *alarm) start(d time.Duration, f func()) {
 	}
 }
 
-// stop is what f calls when it begins its work: start may set the next alarm. An
-// f that waits for a lock must not look like one that was missed.
+// stop permits the next start. f calls it once it has its locks: while f waits for a
+// lock, the alarm is ringing, which is not missed.
 func (a *alarm) stop() { a.due.Store(0) }

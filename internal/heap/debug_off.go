@@ -2,7 +2,7 @@
 
 package heap
 
-// debugging is false in normal builds, so that what debug_on.go does is not there.
+// debugging is a constant, so the compiler drops the code of debug builds.
 const debugging = false
 
 func poison(_, _ uintptr)                              {}

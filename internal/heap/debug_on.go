@@ -1,8 +1,8 @@
 // Debug builds: free blocks hold 0xDB.
 //
-// A block is filled when it is freed, and looked at when it is allocated again.
-// The bytes behind a block, up to the size of its class, are looked at when it is
-// freed. The slow paths check the spans of their class.
+// Free fills a small block, and Alloc checks the fill. Free also checks the bytes
+// between the end of the block and the size of its class. The slow paths check the
+// spans of their class, and the page heap each free run that it links.
 
 //go:build freehold_debug
 
@@ -14,7 +14,7 @@ const (
 	debugging  = true
 	poisonByte = 0xDB
 
-	checkedSpans = 8 // at each slow path
+	checkedSpans = 8 // in each slow path
 )
 
 // poison fills the size bytes at addr.
@@ -25,7 +25,8 @@ func poison(addr, size uintptr) {
 	}
 }
 
-// mustBeUntouched checks a block of a class that was free, by its status.
+// mustBeUntouched panics if a free block was written. was is its free status: a block
+// never handed out reads zero, any other holds the fill.
 func (h *Heap) mustBeUntouched(addr uintptr, class uint8, was uint16) {
 	want := byte(poisonByte)
 	if was == freeZero {
@@ -38,8 +39,8 @@ func (h *Heap) mustBeUntouched(addr uintptr, class uint8, was uint16) {
 	}
 }
 
-// mustEndUntouched checks the bytes between the end of a live small block and the
-// end of its class: 0, poison, or both.
+// mustEndUntouched panics if the bytes from the end of a live small block to the size of
+// its class were written. They are 0 or the fill.
 func (h *Heap) mustEndUntouched(b []byte) {
 	e := liveEntry(h, b)
 	if e.addr == 0 {
@@ -53,7 +54,7 @@ func (h *Heap) mustEndUntouched(b []byte) {
 	}
 }
 
-// check verifies the invariants of a class that its lock guards. c.mu is held.
+// check verifies the invariants of a class. c.mu is held.
 func (c *central) check(h *Heap) {
 	stocked := 0
 	for at := c.stock.head; at != 0; at = magazineAt(at).next {

@@ -10,9 +10,9 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-const maxSize = math.MaxInt/2 - segmentBytes // more is no size that an address space has
+const maxSize = math.MaxInt/2 - segmentBytes // exceeds any address space
 
-// allocLarge is Alloc for what no class serves, and where bad arguments end.
+// allocLarge is Alloc for requests that no class serves. It panics for bad arguments.
 func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, error) {
 	call := allocCall(o, zero)
 	arg.AtLeast(call, "size", size, 0)
@@ -35,7 +35,7 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 	return b, nil
 }
 
-// newLarge returns a large block.
+// newLarge is allocLarge without reclaim and checks.
 func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 	s, err := h.pages.allocBlock(uintptr(size), uintptr(align), zero)
 	if err != nil {
@@ -44,7 +44,8 @@ func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 	return block(s.base, size, false), nil
 }
 
-// freeLarge is Free for what no class serves, and where misuse ends.
+// freeLarge is Free for blocks in no span of blocks. It panics for misuse. Empty slices
+// of foreign memory are a no-op.
 func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	if cap(b) == 0 && addresses.regionOf(addr) == nil {
@@ -57,8 +58,9 @@ func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 
 // resizeLarge is Resize of the large block in s.
 func (h *Heap) resizeLarge(s *span, size int) ([]byte, bool) {
-	// At the limit a small block may be pages: those that it has are as good as
-	// another's.
+	// A block that shrinks to a small size is copied to a span, which frees its pages.
+	// But a small size may have got pages of its own, near the limit: see mayTakePage.
+	// Such a block is resized within them.
 	if size > maxSize || size <= maxSmall && !h.pages.wholePages && (s.size > maxSmall || uintptr(size) > s.bytes()) {
 		return nil, false
 	}

@@ -1,24 +1,27 @@
-// Limbo: the statuses of spans that were freed, until nobody can have an entry that
-// points to them.
+// Limbo: the statuses of freed spans, while entries may still point to them.
 //
-// Two goroutines that free one block in the same few nanoseconds may both pass
-// Free's check, and then two entries for it exist. The first of them to be
-// allocated makes the block's status a live one, by which the second is found.
-// The second may come much later, from a magazine that lay still: when the block
-// has gone home, its span was freed, and its pages hold something else. So the
-// statuses of a freed span are no free ones, and stay where they are until the
-// caches were drained. Then no entry for the span is left anywhere.
+// Free does not write the status atomically. Two goroutines that free one block in the
+// same few nanoseconds may both pass Free's check, and then two entries for the block
+// exist. The first entry to be allocated makes the status live, and Alloc detects the
+// second by that.
+//
+// The second entry may come much later, from an idle magazine: after the block has
+// returned to its span, the span was freed, and its pages are in other use. So the
+// statuses of a freed span are set to inLimbo, which is not free, and their memory is
+// not reused until the caches were drained. No entry for the span exists then.
 //
 //	statuses of a span ---release---> limbo ---drain---> free metadata
 //
-// That a drain leaves none is seen from where an entry can be: in a cache, in a
-// central's stock, or with somebody who holds a slot or the central's lock. A
-// drain first sees to it that there are no caches and that everybody has left the
-// slots, and then empties the caches it took and the stocks, into the spans. Who
-// frees a block after that looks at its span first, and finds none.
+// # Why a drain leaves no entry
 //
-// What this does not find: the second entry is allocated in the same few
-// nanoseconds as the first, or as the span is freed.
+// An entry is in a cache, in a central's stock, or with a goroutine that holds a slot
+// or the central's lock. A drain takes all caches away, waits until every goroutine
+// has left its slot, and returns what the caches and the stocks hold to the spans;
+// returnBlocks drops entries of freed spans. A goroutine that frees a block later makes
+// an entry only if the page map still has the block's span.
+//
+// Not detected: the second entry is allocated in the same few nanoseconds as the
+// first, or while the span is being freed.
 
 package heap
 
@@ -30,19 +33,23 @@ import (
 )
 
 const (
-	inLimbo = 0 // the status of every block of a freed span; no free block has it
+	inLimbo = 0 // the status of the blocks of a freed span: neither free nor a size
 
-	minLimbo   = 256 << 10 // bytes that may be in limbo in any case ...
-	limboShare = 32        // ... or this part of what the heap has committed
+	// Limbo is full if it has more than minLimbo bytes and more than this part of what
+	// the heap has committed.
+	minLimbo   = 256 << 10
+	limboShare = 32
 )
 
-// limbo counts what is in the limbo of all classes of a heap.
+// limbo counts what all classes of a heap have in limbo.
 type limbo struct {
 	bytes atomic.Int64
-	full  atomic.Bool // there is more than there may be
+	full  atomic.Bool // a drain is due
 }
 
-// bury moves the statuses of s into limbo.
+// bury moves the statuses of s into limbo, a list linked through the first word of
+// each bitmap. The caller then frees the run; see pagemap.go for the order. c.mu is
+// held.
 func (c *central) bury(h *Heap, s *span) {
 	class := &classes[c.class]
 	clear(unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8))
@@ -51,7 +58,7 @@ func (c *central) bury(h *Heap, s *span) {
 	h.noteLimbo(int64(roundUp(class.bitsBytes(), objectUnit)))
 }
 
-// drain is a class's part of the heap's drain: there are no caches.
+// drain is a class's part of the heap's drain. There are no caches.
 func (c *central) drain(h *Heap) {
 	c.shrink(h)
 	c.mu.Lock()
@@ -65,17 +72,17 @@ func (c *central) drain(h *Heap) {
 	}
 }
 
-// noteLimbo follows a change of what is in limbo.
+// noteLimbo adds change to the bytes in limbo.
 func (h *Heap) noteLimbo(change int64) {
 	bytes := h.limbo.bytes.Add(change)
 	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.held())/limboShare)
 }
 
-// retake takes the blocks of s that are live though s has them as free: each was
-// allocated from an entry that was one too many. It looks at the statuses of free
-// blocks alone, for those of others are being written.
+// retake marks the blocks of s as live that are free in s but have a live status: each
+// was allocated from the second entry of a block freed twice. It reads the statuses of
+// the blocks that are free in s only; other goroutines write the others. c.mu is held.
 func (c *central) retake(s *span) {
-	// Four statuses at a time: both free ones differ in the lowest bit alone.
+	// Four statuses at a time: freeZero and freeDirty differ in the lowest bit only.
 	const allFree = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
 	blocks := classes[c.class].blocks
 	before := s.live
@@ -100,7 +107,7 @@ func (c *central) retake(s *span) {
 	}
 }
 
-// replaceStatuses makes the statuses old of the blocks [from, to) new.
+// replaceStatuses changes the statuses of the blocks [from, to) that are old to new.
 func (s *span) replaceStatuses(from, to uintptr, old, new uint16) {
 	for i := from; i < to; i++ {
 		if st := statusAt(s.statusOf(i)); *st == old {

@@ -1,8 +1,8 @@
-// Local caches: caches that belong to one goroutine instead of a processor.
+// Local caches: caches of one goroutine instead of a processor.
 //
-// A local cache exchanges magazines with the centrals as the others do. Its owner
-// uses it alone, except that a drain may take it away: so its owner holds a slot
-// of the heap's caches, any, during each call.
+// A local cache exchanges magazines with the centrals like the others. Only its owner
+// uses it, but a drain may take it away. A drain waits for the holders of the heap's
+// slots, so the owner holds one of these, any of them, during each call.
 
 package heap
 
@@ -13,8 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// LocalCache is a cache with one owner; Init makes it ready. Blocks from it may be
-// freed to the heap, and the heap's to it.
+// LocalCache is a cache with one owner. Init makes it ready. Its blocks may be freed to
+// the heap, and the heap's blocks to it.
 type LocalCache struct {
 	mapID  uint64          // the heap's
 	slot   pin.Slot[cache] // has joined the heap's caches
@@ -29,8 +29,8 @@ func (o *LocalCache) Init(h *Heap) {
 	h.caches.Join(&o.slot)
 }
 
-// Close returns the cache's blocks to the heap. Later calls of the cache's
-// methods panic, but for Close.
+// Close returns the cache's blocks to the heap. A second Close is a no-op; other later
+// calls panic.
 func (o *LocalCache) Close() {
 	o.mustBeMade("Cache.Close")
 	if o.closed {
@@ -112,7 +112,7 @@ func (o *LocalCache) mustBeOpen(call string) {
 	}
 }
 
-// Resize is the heap's.
+// Resize is [Heap.Resize].
 func (o *LocalCache) Resize(b []byte, size int) ([]byte, bool) {
 	o.mustBeOpen("Cache.Resize")
 	if size == 0 {

@@ -1,4 +1,4 @@
-// Misuse: what was wrong with a slice that Free or Resize was given.
+// Misuse: errors, and panics that say what was wrong with an argument.
 
 package heap
 
@@ -11,7 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// refuse turns what kept a block from being allocated into the error of call.
+// refuse turns the error of a failed allocation into the error of call. After Close it
+// panics.
 func (h *Heap) refuse(call string, err error) error {
 	if err == errClosed {
 		h.mustBeOpen(call)
@@ -23,8 +24,8 @@ func (h *Heap) refuse(call string, err error) error {
 	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
 }
 
-// allocCall names Alloc or Zeroed as users call it: a Heap's, or a Cache's if o is
-// not nil. It allocates nothing.
+// allocCall returns the exported name of Alloc or Zeroed: of a Cache if o is not nil,
+// else of a Heap. It allocates nothing.
 func allocCall(o *LocalCache, zero bool) string {
 	switch {
 	case o != nil && zero:
@@ -37,7 +38,7 @@ func allocCall(o *LocalCache, zero bool) string {
 	return "Heap.Alloc"
 }
 
-// freeCall names Free likewise.
+// freeCall is allocCall for Free.
 func freeCall(o *LocalCache) string {
 	if o != nil {
 		return "Cache.Free"
@@ -45,8 +46,7 @@ func freeCall(o *LocalCache) string {
 	return "Heap.Free"
 }
 
-// mustBeMade panics in the name of call for a zero Heap: it has no caches, not
-// even the empty one.
+// mustBeMade panics in the name of call if h is the zero Heap. It alone has no slots.
 func (h *Heap) mustBeMade(call string) {
 	if h.caches.Len() == 0 {
 		panicNotMade(call)
@@ -55,7 +55,7 @@ func (h *Heap) mustBeMade(call string) {
 
 func panicNotMade(call string) { arg.Panicf(call, "a zero Heap, which NewHeap did not make") }
 
-// mustBeOpen panics in the name of call for a zero Heap and after Close.
+// mustBeOpen panics in the name of call if h is the zero Heap, and after Close.
 func (h *Heap) mustBeOpen(call string) {
 	h.mustBeMade(call)
 	if h.pages.closed.Load() {
@@ -110,9 +110,10 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	return fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", len(b), size)
 }
 
-// spanAround returns the span of the run that addr lies in, looking at each page
-// before addr. Precondition: the lock of the heap there is held, or addr lies in
-// a live block.
+// spanAround returns the span of the run that contains addr, or nil. A page inside a
+// large block or a free run has no word, so it visits the pages in front one by one.
+//
+// Precondition: the mu of addr's heap is held, or addr is in a live block of the caller.
 func (r *region) spanAround(addr uintptr) *span {
 	owner := atomic.LoadUint32(r.owner(addr))
 	for at := addr; at-r.base < r.used.Load() && atomic.LoadUint32(r.owner(at)) == owner; at -= pageBytes {

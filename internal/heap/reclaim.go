@@ -1,34 +1,40 @@
-// Reclaim: what a heap does before it refuses a request.
+// Reclaim: giving memory back before a request is refused.
 //
-// First, memory of free pages goes back to the system where that makes room for
-// others under the limit. Then all that caches and stocks hold is drained to the
-// spans. A drain stops the world, and a cache that lives at its limit is refused
-// at every other request. So the heap first counts what a drain could bring, and
-// under a large limit it does not even count each time.
+// The order is by cost. After each step that may have helped, the request is tried
+// again:
+//
+//  1. purgeFor purges free pages, if the limit then permits the request. It stops
+//     nobody.
+//  2. reclaim drains the caches and stocks to the spans, which frees empty spans. That
+//     stops the world.
+//  3. purgeFor again, for the pages that the drain freed.
+//
+// A program that evicts when it is refused, such as a cache at its limit, is refused at
+// every other request. So step 2 is rationed: the heap first counts what a drain could
+// free, and under a large limit it does not count at every refusal.
 
 package heap
 
 import "time"
 
 const (
-	// A drain is worth its cost from this part of the limit on ...
+	// A drain is worth its cost if it frees this part of the limit, or if the last one
+	// was drainPause ago: no request is refused forever while the caches hold memory.
 	drainShare = 32
-	// ... or if so long has passed since the last, so that nobody is refused
-	// for good what the caches hold.
 	drainPause = 10 * time.Millisecond
 
-	// Counting costs some microseconds: it is done at one refusal for each so
-	// many bytes of the limit, and at one that comes drainPause after the last
-	// count.
+	// Counting takes some microseconds. The heap counts at one refusal per countBytes
+	// of the limit, and if the last count was drainPause ago.
 	countBytes = 2 << 20
 
-	// What a request may need beside its pages: slabs for a span, its statuses and a
+	// What a request may need besides its pages: slabs for a span, its statuses and a
 	// magazine, and tables.
 	slackPages = 4 * slabBytes / pageBytes
 )
 
-// withReclaim calls f, which allocates that many pages at most, and where f finds
-// no memory gives some back and tries again. No lock of the heap is held.
+// withReclaim calls f, which takes at most that many pages. If f fails, withReclaim
+// gives memory back and calls f again, and returns the last error. No lock of the heap
+// is held.
 func (h *Heap) withReclaim(pages uintptr, f func() error) error {
 	err := f()
 	if err == nil {
@@ -45,9 +51,8 @@ func (h *Heap) withReclaim(pages uintptr, f func() error) error {
 	return err
 }
 
-// reclaim looks for memory where purgeFor does not: in pages that the system
-// refused to take back or to map, and in caches if a drain is worth its cost. It
-// reports whether another try may help.
+// reclaim drains the caches if that is worth its cost, and lets the system take back or
+// map pages that it has refused before. It reports whether another try may help.
 func (h *Heap) reclaim(uintptr) bool {
 	limited := h.pages.maxBytes != 0
 	if limited && !h.mayCount() {
@@ -67,7 +72,7 @@ func (h *Heap) reclaim(uintptr) bool {
 	return true
 }
 
-// mayCount reports whether a refusal is one of those that count.
+// mayCount reports whether this refusal may count what a drain could free.
 func (h *Heap) mayCount() bool {
 	every, now := int64(h.pages.maxBytes/countBytes)+1, time.Now().UnixNano()
 	if h.refusals.Add(1)%every != 0 && within(drainPause, h.countedAt.Load(), now) {
@@ -77,6 +82,7 @@ func (h *Heap) mayCount() bool {
 	return true
 }
 
+// worthADrain counts what a drain could free, and reports whether it is worth its cost.
 func (h *Heap) worthADrain() bool {
 	c := h.count()
 	gain := c.cached + c.empty
@@ -89,18 +95,18 @@ func (h *Heap) worthADrain() bool {
 	return !within(drainPause, h.drainedAt.Load(), time.Now().UnixNano())
 }
 
-// within reports whether then, in nanoseconds of Unix time, is less than d before
-// now. A clock that was set back makes it long ago.
+// within reports whether then is less than d before now, in nanoseconds of Unix time.
+// It is false if the clock was set back.
 func within(d time.Duration, then, now int64) bool { return then <= now && now < then+int64(d) }
 
-// counts is where a heap's memory is, in bytes.
+// counts tells where a heap's memory is, in bytes.
 type counts struct {
 	live   int // in live blocks
 	cached int // in free blocks of caches and stocks
-	empty  int // in spans without a block, and in limbo
+	empty  int // in spans without a block in use, and in limbo
 }
 
-// count adds up a heap's blocks. It costs some microseconds.
+// count adds up a heap's memory. It takes some microseconds.
 func (h *Heap) count() (n counts) {
 	h.eachClass(func(class *class, in holding) {
 		n.live += in.live * int(class.size)

@@ -1,16 +1,18 @@
-// Scavenge: giving back memory that is not needed, over time or at once.
+// Scavenge: giving back unused memory, over time or at once.
 //
-// While there is something to watch, a timer ticks three times per decay. A
-// tick releases what the whole time since the last one had no use for:
+// While there is something to watch, a timer ticks three times per decay. A tick gives
+// back what was not used since the last tick, in this order:
 //
-//   - free pages: as many as were free at every moment, the low-water mark; long
-//     free runs go sooner, see oversize.go
-//   - a class that moved no block: its stock, its empty spans, and the system
-//     pages that only free blocks of its other spans touch ("holes")
-//   - if no class moved any: the caches, at most once per decay, since that
-//     stops the world for a moment
+//  1. Each class that moved no block returns its stock to the spans, frees its empty
+//     spans, and decommits the system pages of its other spans in which all blocks are
+//     free: "holes".
+//  2. If no class moved a block, or the caches hold much, the caches are drained, at
+//     most once per decay, since that stops the world.
+//  3. The page heap purges as many pages as were free at every moment: the low-water
+//     mark. Steps 1 and 2 come first, as they free pages. Long free runs are purged
+//     sooner: see oversize.go.
 //
-// No goroutine waits: a heap at rest has no timer running.
+// There is no background goroutine, and a heap at rest has no timer.
 
 package heap
 
@@ -20,23 +22,24 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// DefaultDecay is how long memory without use stays with a heap.
+// DefaultDecay is how long a heap keeps unused memory.
 const DefaultDecay = time.Second
 
 const (
 	ticksPerDecay     = 3
 	ticksBetweenDrain = ticksPerDecay
-	holeBatch         = 32 // spans looked at under one lock
+	holeBatch         = 32 // spans that punch visits under one lock
 
-	makesHoles = vm.HolesReadZero && !debugging // a hole is no poison
+	makesHoles = vm.HolesReadZero && !debugging // debug builds check the fill of free blocks
 
-	// Caches that hold more than minHoard bytes, and more than this part of what
-	// is live, are drained while the heap is busy too.
+	// If the caches hold more than minHoard bytes, and more than this part of the live
+	// bytes, a busy heap drains them too.
 	minHoard   = 512 << 10
 	hoardShare = 8
 )
 
-// tick releases what nothing has used since the last tick.
+// tick gives back what was not used since the last tick. It sets the next tick if there
+// is anything left to watch.
 func (h *Heap) tick() {
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
@@ -63,13 +66,13 @@ func (h *Heap) tick() {
 	}
 }
 
-// hoards reports whether the caches hold much, beside what is live.
+// hoards reports whether the caches hold much compared to the live bytes.
 func (h *Heap) hoards() bool {
 	c := h.count()
 	return c.cached > max(minHoard, c.live/hoardShare)
 }
 
-// Trim gives back, now, all memory that holds no live block.
+// Trim gives back all memory without live blocks at once.
 func (h *Heap) Trim() {
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
@@ -81,15 +84,15 @@ func (h *Heap) Trim() {
 	h.pages.purge(^uintptr(0))
 }
 
-// punch makes every class give back the system pages that only free blocks touch.
+// punch makes holes in all classes.
 func (h *Heap) punch() {
 	for i := range h.central {
 		h.central[i].punch(h)
 	}
 }
 
-// rest is a class's part of a tick. It reports whether the class moved a block
-// since the last.
+// rest is a class's part of a tick. It reports whether the class moved a block since
+// the last tick.
 func (c *central) rest(h *Heap) bool {
 	c.mu.Lock()
 	used := c.used
@@ -103,8 +106,9 @@ func (c *central) rest(h *Heap) bool {
 	return used
 }
 
-// punch gives back the system pages that only free blocks touch. It gives up
-// when the class moves a block.
+// punch makes holes in the partial spans. It unlocks mu after each batch of spans, and
+// gives up if the class then has moved a block or freed a span, as the list may have
+// changed. rested tells later ticks that nothing is left to do.
 func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,10 +133,12 @@ func (c *central) punch(h *Heap) {
 	c.rested = !c.used && at == 0
 }
 
-// punchSpan gives back the system pages that only free blocks of s touch.
+// punchSpan decommits the system pages of s in which all blocks are free. c.mu is held,
+// so no free block of s is handed out meanwhile, except by the second entry of a block
+// freed twice.
 func (c *central) punchSpan(s *span) {
 	c.retake(s)
-	holes := uintptr(0)
+	holes := uintptr(0) // bytes
 	blocks := classes[c.class].blocks
 	for i := uintptr(0); i < blocks; {
 		from := s.free.next(i, blocks, true)

@@ -1,18 +1,23 @@
-// Spans: runs of pages, cut into blocks, in use as one large block, or free.
+// Spans: descriptions of runs, which are cut into blocks, one large block, or free.
 //
-// A run is a number of neighbouring pages; its span describes it. Spans stand
-// in metadata, out of line, where no overrun of a block can reach them:
+// A run is consecutive pages. Its span is in metadata, where no overrun of a block can
+// reach it:
 //
 //	pages    | page | page | page |     metadata   | span |
-//	         | block 0 | block 1 | … |             | bits: statuses[blocks+1] free[words] |
+//	         | block 0 | block 1 | … |             | statuses[blocks+1] | free[words] |
 //
-// The status of a block is the size it was asked for, or that it is free. Free
-// compares it with the length of the slice that it is given, and that one
-// comparison finds double frees and cut slices. The status past the end is free:
-// it stands for the waste at a span's end.
+// The status of a block is its requested size, or a value above all sizes if it is
+// free. Free compares it with the length of the slice: this one comparison detects
+// double frees and cut slices. The waste at a span's end has a status too, the last,
+// which is always free.
 //
-// A span of blocks is empty, partial or full. Partial and empty spans are on
-// their class's list; see central.go.
+// A span of blocks is empty, partial or full:
+//
+//	empty --alloc--> partial --alloc--> full
+//	  ^                |   ^              |
+//	  +---last free----+   +-----free-----+
+//
+// Empty and partial spans are on the list of their class: see central.go.
 
 package heap
 
@@ -23,24 +28,24 @@ import (
 )
 
 const (
-	freeRun     = iota // on a bin of the page heap, or being purged
-	takenRun           // in use, but not in the page map yet
+	freeRun     = iota // in a bin of the page heap, or being purged
+	takenRun           // in use, not published yet
 	blockRun           // cut into blocks of one class
 	largeRun           // one block
-	unmappedRun        // without access: the system refused to map it anew
+	unmappedRun        // inaccessible: the system refused to map it anew
 )
 
-// span describes a run. It is off-heap; its links are addresses, which keeps
-// write barriers out.
+// span describes a run. It is off-heap, and its links are addresses, so writing them
+// needs no write barrier.
 //
 // Invariants of a block run:
 //   - live + bits set in free == blocks
-//   - block i is free in the span, cached or live; its status is freeZero or
-//     freeDirty unless live
+//   - a block is free in the span, cached or live; its status is freeZero or
+//     freeDirty unless it is live
 //
-// kind, base, size, class, statuses and owner are fixed while any page word
-// points to the span. The rest is guarded by the lock of its central for a
-// block run, by the page heap's otherwise.
+// kind, base, class, statuses and owner, and size of a block run, are fixed while a
+// word of the page map points to the span: readers without a lock rely on it. The
+// rest is guarded by central's mu for a block run, and else by the page heap's.
 type span struct {
 	base       uintptr // address of the run
 	statuses   uintptr // of a block run: address of the statuses, [blocks+1]uint16
@@ -49,13 +54,13 @@ type span struct {
 	class      uint8   // of a block run
 	kind       uint8
 	align      uint8  // of a large block: log2 of the alignment asked for
-	separate   uint32 // not 0: the run's mapping is not its neighbours', since its pages were moved here or it was advised
-	live       uint32 // blocks that are not free in the span
+	separate   uint32 // not 0: pages were moved or advised, so the run's mapping may not be its neighbours'
+	live       uint32 // blocks that are not free in the span: live ones and cached ones
 	holes      uint32 // bytes of free blocks given back to the system
 	punched    bool   // no block moved since holes were made
 	pages      uintptr
-	dirty      uintptr // of a free run: pages that hold memory ...
-	purgeTried bool    // ... which was tried to give back already
+	dirty      uintptr // of a free run: its dirty pages
+	purgeTried bool    // of a free run: purge has tried to give its memory back
 	next       uintptr // neighbours on a list, 0 at its ends
 	prev       uintptr
 	free       bitmap // of a block run: the blocks that are free in the span
@@ -63,9 +68,9 @@ type span struct {
 
 const spanBytes = unsafe.Sizeof(span{})
 
-// The statuses of a free block. A live block's is its size, maxSmall at most.
+// The statuses of a free block. That of a live block is its size, at most maxSmall.
 const (
-	freeZero  = 0xfffe // it holds zeros: nobody had it yet
+	freeZero  = 0xfffe // never handed out, and reads zero
 	freeDirty = 0xffff
 )
 
@@ -77,13 +82,13 @@ func (s *span) addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
 func (s *span) bytes() uintptr   { return s.pages * pageBytes }
 func (s *span) end() uintptr     { return s.base + s.pages*pageBytes }
 
-// isLarge reports whether s is the large block of that size at addr.
+// isLarge reports whether s is owner's large block of size bytes at addr.
 func (s *span) isLarge(owner uint32, addr, size uintptr) bool {
 	return s.owner == owner && s.kind == largeRun && s.base == addr && s.size == size
 }
 
-// isBlock reports whether s is of blocks, of which a live one of that size is at
-// addr.
+// isBlock reports whether a live block of size bytes begins at addr, in a span of
+// owner's.
 func (s *span) isBlock(owner uint32, addr, size uintptr) bool {
 	if s.owner != owner || s.kind != blockRun || size == 0 || size > maxSmall {
 		return false
@@ -92,8 +97,10 @@ func (s *span) isBlock(owner uint32, addr, size uintptr) bool {
 	return s.base+i*s.size == addr && uintptr(*statusAt(s.statusOf(i))) == size
 }
 
-// index returns which block addr lies in, or one past the last for the waste
-// at the end. Precondition: addr lies in the run.
+// index returns the index of the block that contains addr, or the number of blocks for
+// the waste at the end.
+//
+// Precondition: addr is in the run.
 func (s *span) index(addr uintptr) uintptr {
 	return uintptr(uint64(addr-s.base) * uint64(reciprocals[s.class]) >> 32)
 }
@@ -101,7 +108,7 @@ func (s *span) index(addr uintptr) uintptr {
 // statusOf returns the address of the status of block i.
 func (s *span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 
-// whole makes s one piece again, with nothing but its run.
+// reset makes s the span of a run of another kind, and clears all but the run.
 func (s *span) reset(kind uint8) {
 	s.kind, s.class = kind, 0
 	s.statuses, s.size, s.live, s.holes, s.free = 0, 0, 0, 0, 0
@@ -109,8 +116,8 @@ func (s *span) reset(kind uint8) {
 	s.separate = 0
 }
 
-// bitsBytes returns the size of the bits of a class's spans: the statuses, which
-// begin a cache line, and the bitmap.
+// bitsBytes returns the size of the metadata object of a span of blocks: the statuses,
+// which begin at a cache line, and the bitmap.
 func (c *class) bitsBytes() uintptr     { return c.statusesBytes() + c.freeWords()*8 }
 func (c *class) statusesBytes() uintptr { return roundUp((c.blocks+1)*statusBytes, 8) }
 func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }

@@ -1,29 +1,29 @@
-// Stats: what a heap holds, in jemalloc's words.
+// Stats: the figures of a heap, in jemalloc's terms.
 
 package heap
 
-// Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free,
-// each part may be off by the calls under way and by a magazine of each class.
+// Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free, each
+// figure may be off by the calls in progress and by a magazine of each class.
 type Stats struct {
 	Name        string
 	Allocated   int    // in live blocks, each counted as its class or its whole pages
 	Active      int    // in runs that hold a block, live or cached
 	Resident    int    // an upper bound of the physical memory in use
-	Retained    int    // address space that is held without memory behind it
+	Retained    int    // address space without memory
 	Metadata    int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
-	Committed   int    // what MaxBytes limits: pages that may hold memory, and Metadata
+	Committed   int    // what MaxBytes limits: dirty pages and Metadata
 	MaxBytes    int    // the limit; 0 if there is none
 	Blocks      int    // live blocks
-	LargeBlocks int    // those of them that are larger than the largest class
-	LargeBytes  int    // the part of Allocated that they take
-	SlowAllocs  uint64 // calls since the start that no cache served: misses, and all large blocks
-	SlowFrees   uint64 // calls since the start that no cache took: misses, and all large blocks
-	Refusals    uint64 // calls since the start that failed for want of memory
+	LargeBlocks int    // live large blocks, included in Blocks
+	LargeBytes  int    // their part of Allocated
+	SlowAllocs  uint64 // allocations since the start that no cache served, large blocks included
+	SlowFrees   uint64 // frees since the start that no cache took, large blocks included
+	Refusals    uint64 // calls since the start that ran out of memory
 	PurgedBytes uint64 // given back to the system since the start
 	Classes     []ClassStats
 }
 
-// traffic counts what has passed through a part of a heap since it was made.
+// traffic counts what a part of a heap has done since it was made.
 type traffic struct {
 	allocs, frees uint64 // blocks
 	purged        uint64 // bytes given back to the system
@@ -35,18 +35,17 @@ func (t *traffic) add(u traffic) {
 	t.purged += u.purged
 }
 
-// ClassStats is the part of Stats that blocks of one class account for.
-// Classes that were never used are left out.
+// ClassStats is the part of Stats for one class. Classes without spans are left out.
 type ClassStats struct {
 	Size   int // bytes in a block
 	Blocks int // live
-	Cached int // free, in processors' caches or on their way
+	Cached int // free, in caches and the stock
 	Free   int // free, in spans
 	Spans  int
 }
 
-// Stats returns the heap's figures now. It costs some microseconds; Alloc and
-// Free count nothing for it.
+// Stats returns the heap's figures. It takes some microseconds. Alloc and Free count
+// nothing for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
 	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.maxBytes)}
@@ -85,7 +84,7 @@ func (h *Heap) Stats() Stats {
 	return st
 }
 
-// holding is what a heap has of one class, in blocks but for the last two.
+// holding is what a heap has of one class. live, cached and free are blocks.
 type holding struct {
 	live   int
 	cached int // free, in caches and the stock
@@ -96,8 +95,8 @@ type holding struct {
 	traffic
 }
 
-// eachClass calls f with what the heap holds of each class. It waits for a drain,
-// during which blocks are where it does not look.
+// eachClass calls f with what the heap has of each class. It waits for an ongoing drain:
+// the blocks of caches that a drain has taken are nowhere that eachClass counts.
 func (h *Heap) eachClass(f func(class *class, n holding)) {
 	h.counting.Lock()
 	defer h.counting.Unlock()
