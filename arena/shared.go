@@ -1,16 +1,16 @@
 // Shared: bump allocation for any goroutine.
 //
-// Each processor has a chunk of its own and cuts blocks off its front, without
-// a lock and without a word that processors share:
+// Each processor has a chunk and cuts blocks off its front. It takes no lock and
+// writes no word that processors share:
 //
-//	table      | 0 | 1 | 2 | ...          one slot for each processor
+//	table      | 0 | 1 | 2 | ...          a slot for each processor
 //	             |   |
-//	           chunk chunk                in use there: shared_chunk.go
+//	           chunk chunk                shared_chunk.go
 //	             ^
-//	             | a full one is replaced, under mu: shared_refill.go
+//	             | replaces a full chunk, under mu: shared_refill.go
 //	           spare <- retired <- full   Reset: shared_reset.go
-//	             ^                         |
-//	           parent <------- Trim -------+
+//	             ^
+//	           parent                     Trim returns spare chunks
 
 package arena
 
@@ -80,18 +80,18 @@ type Shared struct {
 	closed bool
 	member *membership // in a Registry; nil if in none
 
-	// Every chunk with memory is in chunks, and in exactly one of the table and
-	// these lists.
-	chunks    []*sharedChunk // by address
-	full      []*sharedChunk // in this generation, blocks in them; not in the table
-	unplaced  []*sharedChunk // the same, and they may have room
-	outdated  []*sharedChunk // of earlier generations, from the table
-	retired   []sharedBatch  // waiting for guards, oldest first
-	spare     []*sharedChunk // ready for use
-	spareOwn  spareSet       // the same, of those made for one block
-	reserved  int            // == sum of len(mem) over chunks, <= maxBytes if that is not 0
-	live      int            // blocks of this generation, without those that chunks in the table count
-	liveBytes int
+	// Each chunk with memory is in chunks, and either in the table or in exactly one
+	// of the lists below.
+	chunks         []*sharedChunk // by address
+	full           []*sharedChunk // have blocks of this generation
+	partial        []*sharedChunk // the same; they may have free bytes
+	outdated       []*sharedChunk // have blocks of earlier generations only
+	retired        []sharedBatch  // waiting for guards, oldest first
+	spare          []*sharedChunk // ready for use
+	spareDedicated spareSet       // ready for use; dedicated chunks
+	reserved       int            // bytes in chunks; at most maxBytes if that is not 0
+	live           int            // blocks of this generation that chunks in the table do not count
+	liveBytes      int
 
 	generation atomic.Uint64          // Resets so far; grows under mu
 	table      pin.Table[sharedChunk] // changed under mu; last: the slots are behind it
@@ -99,8 +99,8 @@ type Shared struct {
 
 const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.Sizeof(Shared{}.table)))
 
-// A sharedBatch is chunks that were given up together. They are recycled when
-// the epoch has passed.
+// A sharedBatch is chunks that were retired together. They are recycled once the
+// epoch has passed.
 type sharedBatch struct {
 	epoch  *epoch.Epoch
 	chunks []*sharedChunk
@@ -109,7 +109,7 @@ type sharedBatch struct {
 const (
 	sharedChunkBytes = 256 << 10
 	hugeBytes        = 2 << 20
-	lineBytes        = 64 // chunks begin at cache lines, so that processors do not meet in one
+	lineBytes        = 64 // alignment of chunks, against false sharing
 )
 
 // NewShared returns an empty arena over parent, which must outlive it; nil is a
@@ -186,7 +186,7 @@ func (s *Shared) zero(size, align int) ([]byte, error) {
 	return s.zeroSlow(size, align)
 }
 
-// zeroSlow is Zeroed where the processor's chunk is used up or not cleared.
+// zeroSlow is Zeroed if the processor's chunk is full or not cleared.
 func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
 	if s.readers == nil {
 		s.mustBeOpen("arena.Shared.Zeroed")
@@ -206,7 +206,8 @@ func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
 	return b, err
 }
 
-// takeUncleared is Alloc in the processor's chunk; nil if that will not do.
+// takeUncleared is Alloc without the slow path: it returns nil if the processor's
+// chunk does not fit the block.
 func (s *Shared) takeUncleared(size, align int) (b []byte) {
 	if size > 0 && align > 0 && align&(align-1) == 0 {
 		slot := s.table.Enter()
@@ -218,8 +219,8 @@ func (s *Shared) takeUncleared(size, align int) (b []byte) {
 	return b
 }
 
-// at returns the chunk in a slot that is held; nil if there is none of this
-// generation, and in a zero Shared.
+// at returns the chunk in a slot that the caller holds, or nil if it has none of this
+// generation. It is nil for the zero Shared.
 func (s *Shared) at(slot int) *sharedChunk {
 	if c := s.table.Entry(slot); c != nil && c.generation == s.generation.Load() {
 		return c

@@ -294,7 +294,7 @@ func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 		s.mu.Lock()
 		for i := range s.table.Len() { // the goroutine has moved on
 			if c := s.table.Take(i); c != &noChunk {
-				s.place((i+1)%s.table.Len(), c)
+				s.install((i+1)%s.table.Len(), c)
 				break
 			}
 		}
@@ -316,7 +316,7 @@ func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	defer s.mu.Unlock()
 	n := map[*sharedChunk]int{}
 	s.table.Each(func(c *sharedChunk) { n[c]++ })
-	lists := [][]*sharedChunk{s.full, s.unplaced, s.outdated, s.spare, s.spareOwn.all()}
+	lists := [][]*sharedChunk{s.full, s.partial, s.outdated, s.spare, s.spareDedicated.all()}
 	for _, r := range s.retired {
 		lists = append(lists, r.chunks)
 	}
@@ -352,7 +352,7 @@ func TestChunkThatWasNotNeededIsKept(t *testing.T) {
 		s.mu.Lock()
 		c := freehold.Must(s.grow(8, 8, false, false))
 		c.generation = s.generation.Load()
-		b := s.takeHere(8, 8, c)
+		b := s.takeLocal(8, 8, c)
 		s.mu.Unlock()
 		if b == nil {
 			t.Error("no block")

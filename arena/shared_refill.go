@@ -1,13 +1,14 @@
 // Refill: the slow path of a Shared's Alloc, under its lock.
 //
-// A chunk comes, in this order, from
+// A processor whose chunk is full gets another one, in this order:
 //
-//  1. this generation's chunks that left the table with room in them,
-//  2. chunks that earlier generations gave up and no guard sees any more,
-//  3. the parent,
+//  1. a partial chunk, which left the table with free bytes,
+//  2. a spare chunk, whose blocks an earlier Reset gave up and no guard protects,
+//  3. a new chunk from the parent.
 //
-// and before an Alloc fails, from the other processors, and once more from the
-// parent when the spare chunks, none of which fits, have gone back to it.
+// A large block gets a dedicated chunk: a spare one of a similar size, or a new one. If
+// the parent refuses, lastResort takes any chunk that fits, those of other processors
+// too. If none fits, all spare chunks are returned, and the parent is asked once more.
 
 package arena
 
@@ -20,8 +21,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// refill is Alloc where the processor's chunk will not do. zero says that the
-// block is known to be zero; that is tried for if wantZero.
+// refill is the slow path of Alloc, and of Zeroed if wantZero is set. zero reports that
+// the block is known to be zero. If wantZero is set, refill prefers cleared chunks.
 func (s *Shared) refill(size, align int, wantZero bool) (b []byte, zero bool, err error) {
 	call := "arena.Shared.Alloc"
 	if wantZero {
@@ -35,30 +36,30 @@ func (s *Shared) refill(size, align int, wantZero bool) (b []byte, zero bool, er
 	if size == 0 {
 		return []byte{}, true, nil
 	}
-	own := max(size, align) > s.chunkBytes/4
-	if !own {
-		if b := s.takeHere(size, align, nil); b != nil {
+	dedicated := max(size, align) > s.chunkBytes/4
+	if !dedicated {
+		if b := s.takeLocal(size, align, nil); b != nil {
 			return b, false, nil
 		}
 	}
-	c, err := s.obtain(size, align, own, wantZero)
+	c, err := s.obtain(size, align, dedicated, wantZero)
 	if err != nil {
 		return nil, false, err
 	}
-	if wantZero && !own && !c.zero && c.at == 0 {
+	if wantZero && !dedicated && !c.zero && c.at == 0 {
 		s.clearUnlocked(c)
 	}
 	c.generation = s.generation.Load()
-	if own {
+	if dedicated {
 		b = c.take(size, align)
-		s.unplace(c)
+		s.enlist(c)
 		return b, c.zero, nil
 	}
-	return s.takeHere(size, align, c), false, nil
+	return s.takeLocal(size, align, c), false, nil
 }
 
-// clearUnlocked clears a chunk that is in no list and has no blocks. It takes
-// so long that mu, which is held, is not held meanwhile.
+// clearUnlocked clears a chunk that is in no list and has no blocks. mu is held, and is
+// released while it clears.
 func (s *Shared) clearUnlocked(c *sharedChunk) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
@@ -66,15 +67,18 @@ func (s *Shared) clearUnlocked(c *sharedChunk) {
 	c.zero = true
 }
 
-// takeHere is Alloc in the chunk of the processor that it runs on by now, or, if
-// that will not do, in next, which replaces the chunk. A chunk of an earlier
-// generation leaves the table in any case. mu is held.
+// takeLocal allocates from the chunk of the current processor. If that does not fit the
+// block, next replaces it, and takeLocal allocates from next. It removes a chunk of an
+// earlier generation from the table in any case. mu is held.
 //
-// Precondition: next is nil, or of this generation and has room for the block.
-func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
+// The goroutine may have changed processors since its fast path failed, so the chunk
+// found here may fit. next then goes to a list.
+//
+// Precondition: next is nil, or of this generation and fits the block.
+func (s *Shared) takeLocal(size, align int, next *sharedChunk) (b []byte) {
 	generation := s.generation.Load()
 	if next != nil {
-		next.mostRoom = uint(len(next.mem)) - next.at
+		next.maxFree = uint(len(next.mem)) - next.at
 	}
 	slot := s.table.Enter()
 	old := s.table.Entry(slot)
@@ -89,27 +93,28 @@ func (s *Shared) takeHere(size, align int, next *sharedChunk) (b []byte) {
 	s.table.Leave(slot)
 
 	if replace {
-		s.unplace(old)
+		s.enlist(old)
 	}
 	if b == nil && next != nil {
 		b = next.take(size, align)
-		s.place(slot, next)
+		s.install(slot, next)
 	} else if next != nil {
-		s.unplace(next)
+		s.enlist(next)
 	}
 	return b
 }
 
-// place puts a chunk into a slot, or, if the slot has one or is beyond the table,
-// where chunks without a slot belong. mu is held.
-func (s *Shared) place(slot int, c *sharedChunk) {
+// install puts a chunk into a slot, or on a list if the slot has a chunk or is beyond the
+// table. mu is held.
+func (s *Shared) install(slot int, c *sharedChunk) {
 	if !s.table.Install(s.table.Slot(slot), func() *sharedChunk { return c }) {
-		s.unplace(c)
+		s.enlist(c)
 	}
 }
 
-// unplace puts a chunk that is in no slot where it belongs. mu is held.
-func (s *Shared) unplace(c *sharedChunk) {
+// enlist puts a chunk that left the table, or never was in it, on its list. It adds the
+// chunk's counts to the arena's, unless a Reset has ended its blocks. mu is held.
+func (s *Shared) enlist(c *sharedChunk) {
 	switch {
 	case c == &noChunk:
 	case c.generation != s.generation.Load():
@@ -121,88 +126,89 @@ func (s *Shared) unplace(c *sharedChunk) {
 		s.liveBytes += c.liveBytes
 		c.live, c.liveBytes = 0, 0
 		if c.mem != nil {
-			s.unplaced = append(s.unplaced, c)
+			s.partial = append(s.partial, c)
 		}
 	}
 }
 
-// drain takes every chunk out of the table. It stops the world if there are any.
-// mu is held.
+// drain removes all chunks from the table. It stops the world if there are any. mu is
+// held.
 func (s *Shared) drain() {
 	if !s.table.Any(nil) {
 		return
 	}
 	s.table.Drain(nil, func(taken []*sharedChunk) {
 		for _, c := range taken {
-			s.unplace(c)
+			s.enlist(c)
 		}
 	})
 }
 
-// obtain returns a chunk, out of all lists, that has room for the block; one of
-// the block's size if own. mu is held.
-func (s *Shared) obtain(size, align int, own, wantZero bool) (*sharedChunk, error) {
+// obtain returns a chunk that fits the block, removed from its list. If dedicated is
+// set, the chunk is for this block alone. mu is held.
+func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk, error) {
 	var c *sharedChunk
-	if own {
-		c = s.bestSpareOwn(size, align)
-	} else if c = removeFitting(&s.unplaced, size, align); c == nil {
+	if dedicated {
+		c = s.bestDedicated(size, align)
+	} else if c = removeFitting(&s.partial, size, align); c == nil {
 		c = s.anySpare(size, align)
 	}
 	if c != nil {
 		return c, nil
 	}
 	if s.maxBytes > 0 && size > s.maxBytes {
-		return nil, s.refusal(size) // no need to stop the world
+		return nil, s.refusal(size) // without stopping the world
 	}
-	c, err := s.grow(size, align, own, wantZero)
+	c, err := s.grow(size, align, dedicated, wantZero)
 	if err != nil {
-		c = s.scrape(size, align)
+		c = s.lastResort(size, align)
 	}
-	if c == nil && (s.maxBytes == 0 || size <= s.maxBytes-s.reserved+s.spareBytes()) && s.giveBack() {
-		c, err = s.grow(size, align, own, wantZero)
+	if c == nil && (s.maxBytes == 0 || size <= s.maxBytes-s.reserved+s.spareBytes()) && s.freeSpare() {
+		c, err = s.grow(size, align, dedicated, wantZero)
 	}
 	if c == nil {
 		return nil, err
 	}
-	if !own && c.at == 0 {
-		// What had no room for this block is left alone from here on, or the
-		// search would grow longer and longer.
-		s.full = append(s.full, s.unplaced...)
-		clear(s.unplaced)
-		s.unplaced = s.unplaced[:0]
+	if !dedicated && c.at == 0 {
+		// No partial chunk fits this block. Count them as full, or each search would
+		// take longer than the last.
+		s.full = append(s.full, s.partial...)
+		clear(s.partial)
+		s.partial = s.partial[:0]
 	}
 	return c, nil
 }
 
-// scrape looks for a chunk in every corner when the parent gives none: at the
-// other processors, and among the spare ones of any kind. mu is held.
+// lastResort returns any chunk that fits the block, for when the parent refuses: a chunk
+// of another processor, or a spare one of any kind. It returns nil if there is none. mu
+// is held.
 //
-// It stops the world only where a processor's chunk may serve. One that did not
-// returns to the table with the room that it has, and is asked for no more than
-// that, so a caller who tries again and again at the limit stops it once.
-func (s *Shared) scrape(size, align int) *sharedChunk {
-	if s.anyMayServe(size) {
+// It stops the world only if a processor's chunk may fit. A chunk that did not fit
+// returns to the table with its free bytes as maxFree, so repeated calls at the limit
+// stop the world once.
+func (s *Shared) lastResort(size, align int) *sharedChunk {
+	if s.anyMayFit(size) {
 		s.drain()
 	}
-	c := removeFitting(&s.unplaced, size, align)
+	c := removeFitting(&s.partial, size, align)
 	if c == nil {
 		s.recycle()
 		c = removeFitting(&s.spare, size, align)
 	}
 	if c == nil {
-		c = s.spareOwn.take(size, align, math.MaxUint)
+		c = s.spareDedicated.take(size, align, math.MaxUint)
 	}
 	return c
 }
 
-// anyMayServe reports whether a chunk in the table may serve a block of size
-// bytes. mu is held.
-func (s *Shared) anyMayServe(size int) bool {
+// anyMayFit reports whether a chunk in the table may fit a block of size bytes. mu is
+// held.
+func (s *Shared) anyMayFit(size int) bool {
 	generation := s.generation.Load()
-	return s.table.Any(func(c *sharedChunk) bool { return c.mayServe(size, generation) })
+	return s.table.Any(func(c *sharedChunk) bool { return c.mayFit(size, generation) })
 }
 
-// anySpare takes a spare chunk that has room for the block; nil if there is none.
+// anySpare returns a spare chunk that fits the block, or nil.
 func (s *Shared) anySpare(size, align int) *sharedChunk {
 	if len(s.spare) == 0 {
 		s.recycle()
@@ -210,15 +216,15 @@ func (s *Shared) anySpare(size, align int) *sharedChunk {
 	return removeFitting(&s.spare, size, align)
 }
 
-// bestSpareOwn takes a spare chunk made for one block that has room for the
-// block; nil if there is none, or more than half of it would be wasted.
-func (s *Shared) bestSpareOwn(size, align int) *sharedChunk {
+// bestDedicated returns the best fit of the spare dedicated chunks, or nil if none fits
+// or more than half of the chunk would be wasted.
+func (s *Shared) bestDedicated(size, align int) *sharedChunk {
 	s.recycle()
-	return s.spareOwn.take(size, align, 2*uint(size)+1)
+	return s.spareDedicated.take(size, align, 2*uint(size)+1)
 }
 
-// removeFitting removes the last chunk of the list that has room for the block,
-// and returns it; nil if there is none.
+// removeFitting removes and returns the last chunk of the list that fits the block, or
+// returns nil.
 func removeFitting(list *[]*sharedChunk, size, align int) *sharedChunk {
 	for i, c := range slices.Backward(*list) {
 		if c.fits(size, align) {
@@ -229,20 +235,20 @@ func removeFitting(list *[]*sharedChunk, size, align int) *sharedChunk {
 	return nil
 }
 
-// grow takes a chunk from the parent that has room for the block: one of the
-// block's size if own, else as much of chunkBytes as the limit lets. mu is held.
-func (s *Shared) grow(size, align int, own, wantZero bool) (*sharedChunk, error) {
+// grow returns a new chunk from the parent that fits the block: of the block's size if
+// dedicated is set, else of chunkBytes, or less if the limit requires. mu is held.
+func (s *Shared) grow(size, align int, dedicated, wantZero bool) (*sharedChunk, error) {
 	n := size
-	if !own {
+	if !dedicated {
 		n = max(size, s.chunkBytes)
 		align = max(align, s.chunkAlign)
 	}
 	if s.maxBytes > 0 {
-		room := s.maxBytes - s.reserved
-		if size > room {
+		left := s.maxBytes - s.reserved
+		if size > left {
 			return nil, s.refusal(size)
 		}
-		n = min(n, room)
+		n = min(n, left)
 	}
 	from := s.parent.Alloc
 	if wantZero {
@@ -253,30 +259,30 @@ func (s *Shared) grow(size, align int, own, wantZero bool) (*sharedChunk, error)
 		return nil, err
 	}
 	if s.hugePages {
-		_ = freehold.Advise(mem, freehold.AdviceHugePages) // a hint: the memory is good without
+		_ = freehold.Advise(mem, freehold.AdviceHugePages) // best effort
 	}
-	c := newSharedChunk(mem, own, wantZero)
+	c := newSharedChunk(mem, dedicated, wantZero)
 	i, _ := s.find(c.base)
 	s.chunks = slices.Insert(s.chunks, i, c)
 	s.reserved += n
 	return c, nil
 }
 
-// refusal is the error of an allocation that MaxBytes forbids.
+// refusal returns the error for a request of size bytes that would exceed MaxBytes.
 func (s *Shared) refusal(size int) error {
 	return fmt.Errorf("%w: %d bytes would pass the arena's limit of %d", freehold.ErrOutOfMemory, size, s.maxBytes)
 }
 
-// giveBack frees the spare chunks to the parent, and reports whether there were
-// any. mu is held.
-func (s *Shared) giveBack() bool {
-	unused := append(s.spare, s.spareOwn.all()...)
-	s.spare, s.spareOwn = nil, spareSet{}
+// freeSpare returns the spare chunks to the parent, and reports whether there were any.
+// mu is held.
+func (s *Shared) freeSpare() bool {
+	unused := append(s.spare, s.spareDedicated.all()...)
+	s.spare, s.spareDedicated = nil, spareSet{}
 	s.shrink(unused)
 	return len(unused) > 0
 }
 
-// shrink frees chunks that are in no list to the parent. mu is held.
+// shrink returns chunks that are on no list to the parent. mu is held.
 func (s *Shared) shrink(unused []*sharedChunk) {
 	for _, c := range unused {
 		c.generation = noGeneration
@@ -288,8 +294,8 @@ func (s *Shared) shrink(unused []*sharedChunk) {
 	}
 }
 
-// find returns the index in chunks of the one that holds the byte at addr, and
-// whether there is one; if not, where it would stand. mu is held.
+// find returns the index in chunks of the chunk that contains addr, and true, or the
+// index where to insert a chunk with that address, and false. mu is held.
 func (s *Shared) find(addr uintptr) (int, bool) {
 	i, found := slices.BinarySearchFunc(s.chunks, addr, func(c *sharedChunk, addr uintptr) int {
 		switch {
@@ -303,7 +309,7 @@ func (s *Shared) find(addr uintptr) (int, bool) {
 	return i, found
 }
 
-// ownsLocked is Owns in all of the arena's memory.
+// ownsLocked is the slow path of Owns.
 func (s *Shared) ownsLocked(addr uintptr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,9 +317,9 @@ func (s *Shared) ownsLocked(addr uintptr) bool {
 	return found
 }
 
-// countLocked is count where the processor's slot has no chunk of this
-// generation. It puts one without memory there, so that the next Free finds one:
-// a processor may free and never allocate.
+// countLocked is the slow path of count: the processor's slot has no chunk of this
+// generation. It installs one without memory, so that the next Free takes the fast path
+// on a processor that frees and never allocates.
 func (s *Shared) countLocked(live, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -333,8 +339,8 @@ func (s *Shared) countLocked(live, bytes int) {
 	}
 	s.table.Leave(slot)
 	if stale {
-		s.unplace(old)
-		s.place(slot, counts)
+		s.enlist(old)
+		s.install(slot, counts)
 	}
 }
 

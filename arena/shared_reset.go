@@ -1,20 +1,19 @@
-// Reset: how a Shared gives all blocks up while they are in use.
+// Reset: giving up all blocks of a Shared while they are in use.
 //
-// Reset counts the generation up. From there on a chunk of the generation before
-// is handed nothing more out of: who finds one in the table takes the slow path
-// and replaces it. Nobody is waited for.
+// Reset increments the generation. No more blocks are cut off chunks of earlier
+// generations: a processor that finds one in its slot takes the slow path and replaces
+// it. Reset waits for nobody.
 //
-//	full, unplaced --- Reset ----+
-//	                             +--> retired with the epoch --> spare
-//	table -- replaced there -----+      that was ended then
+//	full, partial -- Reset --------+
+//	                               +--> outdated --> retired --epoch passed--> spare
+//	table -- removed from slot ----+
 //
 // # Why no memory is recycled under a guard
 //
-// A chunk is retired after its last block was cut off: the chunks in full and
-// unplaced left the table before, and a chunk in the table is retired by the
-// holder of its slot, or by a Drain of the table. Advance follows and ends
-// every epoch in which a guard was entered before that block was cut off. The
-// chunk is recycled when those epochs have passed.
+// A chunk is retired after its last block was cut off. If it was full or partial, it
+// had left the table before. If it was in the table, the holder of its slot or a Drain
+// has removed it. Advance then ends every epoch in which a guard was entered before that
+// block was cut off. The chunk is recycled once these epochs have passed.
 
 package arena
 
@@ -57,10 +56,10 @@ func (s *Shared) Reset() {
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Reset")
 	s.generation.Add(1)
-	s.outdated = append(append(s.outdated, s.full...), s.unplaced...)
+	s.outdated = append(append(s.outdated, s.full...), s.partial...)
 	clear(s.full)
-	clear(s.unplaced)
-	s.full, s.unplaced = s.full[:0], s.unplaced[:0]
+	clear(s.partial)
+	s.full, s.partial = s.full[:0], s.partial[:0]
 	s.live, s.liveBytes = 0, 0
 	if debug {
 		s.drain()
@@ -68,7 +67,7 @@ func (s *Shared) Reset() {
 	s.recycle()
 }
 
-// recycle retires outdated chunks, and makes those retired ones spare whose
+// recycle retires the outdated chunks, and then makes the retired chunks spare whose
 // epoch has passed. mu is held.
 func (s *Shared) recycle() {
 	if len(s.outdated) > 0 {
@@ -78,8 +77,8 @@ func (s *Shared) recycle() {
 	for len(s.retired) > 0 && s.retired[0].epoch.Passed() {
 		for _, c := range s.retired[0].chunks {
 			c.rewind()
-			if c.own {
-				s.spareOwn.add(c)
+			if c.dedicated {
+				s.spareDedicated.add(c)
 			} else {
 				s.spare = append(s.spare, c)
 			}
@@ -97,7 +96,7 @@ func (s *Shared) Trim() {
 	s.mustBeOpen("arena.Shared.Trim")
 	s.drain()
 	s.recycle()
-	s.giveBack()
+	s.freeSpare()
 }
 
 // SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
@@ -133,8 +132,8 @@ func (s *Shared) Stats() SharedStats {
 	return st
 }
 
-// spareBytes returns how many bytes the spare chunks have. mu is held.
-func (s *Shared) spareBytes() int { return bytesIn(s.spare) + s.spareOwn.bytes }
+// spareBytes returns the bytes in the spare chunks. mu is held.
+func (s *Shared) spareBytes() int { return bytesIn(s.spare) + s.spareDedicated.bytes }
 
 func bytesIn(chunks []*sharedChunk) (sum int) {
 	for _, c := range chunks {
@@ -176,6 +175,6 @@ func (s *Shared) Close() {
 	for _, c := range s.chunks {
 		s.parent.Free(c.mem)
 	}
-	s.chunks, s.full, s.unplaced, s.outdated, s.retired, s.spare, s.spareOwn = nil, nil, nil, nil, nil, nil, spareSet{}
+	s.chunks, s.full, s.partial, s.outdated, s.retired, s.spare, s.spareDedicated = nil, nil, nil, nil, nil, nil, spareSet{}
 	s.reserved, s.live, s.liveBytes = 0, 0, 0
 }

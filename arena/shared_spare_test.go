@@ -9,7 +9,7 @@ import (
 
 // spareOf returns a chunk with a size and address alone.
 func spareOf(size int, base uintptr) *sharedChunk {
-	return &sharedChunk{mem: make([]byte, size), base: base, own: true}
+	return &sharedChunk{mem: make([]byte, size), base: base, dedicated: true}
 }
 
 // check verifies the invariants.
