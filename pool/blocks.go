@@ -60,30 +60,30 @@ type Options struct {
 // 64 blocks. BenchmarkPair measures a pair.
 type Blocks struct {
 	stride   uintptr                                       // bytes from block to block
-	capacity uint64                                        // entries that a stack may hold
-	caches   atomic.Pointer[[]atomic.Pointer[BlocksCache]] // at their numbers
+	capacity uint64                                        // maximum of entries on a stack
+	caches   atomic.Pointer[[]atomic.Pointer[BlocksCache]] // by number
 
-	shift     uint         // a chunk has 1<<shift bytes, at a multiple of that
+	shift     uint         // a chunk has 1<<shift bytes, and that alignment
 	versioned bool         // blocks have generations
-	of        reflect.Type // of the values, nil if there is none
+	of        reflect.Type // type of the values; nil for Blocks
 
-	statusShift uint // a status has 1<<statusShift bytes, with the generation
+	statusShift uint // a status has 1<<statusShift bytes, generation included
 
 	parent   freehold.Allocator
 	limits   Options
 	perChunk int
-	misfit   error // the answer to requests for larger blocks; nil without a constructor
+	misfit   error // the error for requests of larger blocks; nil in the zero value
 
 	central central
 	limbo   limbo
 	epochs  *epoch.Domain
 
-	// What Alloc and Free of most blocks read.
+	// The fields that the fast paths read.
 	table     atomic.Pointer[table]
 	chunkMask uintptr          // of an address: its chunk's base
 	recip     uint64           // 2^64 / stride, rounded up
-	zero      uintptr          // bytes of a block that get clears: 0, or a multiple of 8
-	bytes     int              // bytes in a block, at most stride
+	zero      uintptr          // bytes that get clears in a block: 0, or a multiple of 8
+	bytes     int              // size of a block, at most stride
 	align     int              // of blocks; stride is a multiple of it
 	stacks    pin.Table[stack] // of each processor; last: the slots are behind it
 }
@@ -95,7 +95,7 @@ const (
 	minChunkBlocks  = 8
 	minStrideBytes  = 8
 	maxBlockBytes   = 16 << 20
-	maxStackBytes   = 256 << 10 // of free blocks on a stack, which has two at least
+	maxStackBytes   = 256 << 10 // of free blocks on a stack, unless that is less than two
 	fullStackBlocks = 128       // two batches
 )
 
@@ -112,7 +112,8 @@ func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
 	return b
 }
 
-// init makes b, which pin.New made alone or in a Pool, a pool of blocks, of values of type of if that is not nil.
+// init makes b a pool of blocks, or of values of type of if that is not nil. pin.New
+// made b, alone or in a Pool.
 func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o *Options, of reflect.Type) {
 	if o != nil {
 		b.limits = *o
@@ -183,7 +184,7 @@ func (b *Blocks) fits(size, align int) bool {
 	return uint(size-1) < uint(b.bytes) && uint(align-1) < uint(b.align) && align&(align-1) == 0
 }
 
-// noBlock answers a request that a block does not fit.
+// noBlock returns what Alloc returns for a request that no block fits.
 func (b *Blocks) noBlock(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)

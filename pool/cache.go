@@ -38,9 +38,9 @@ import (
 type BlocksCache struct {
 	_ noCopy
 
-	// Only the owner writes top and entries. Other goroutines read them to
-	// check that a block which they free is not free already. The answer is
-	// right whatever the owner does meanwhile: a live block stays out.
+	// Only the owner writes top and entries. Other goroutines read them when they
+	// free a block, to check that it is not free already. What the owner does meanwhile
+	// does not change the result: a live block is not in the cache.
 	//
 	// Invariants:
 	//   - top == number<<placeBits + the number of blocks in the cache
@@ -80,7 +80,7 @@ const _ = uint(places - fullStackBlocks - 1)
 // sentinel is the status of entries without a block. It names no place.
 var sentinel status
 
-// open makes c a cache of b.
+// open makes c an empty cache of b.
 func (c *BlocksCache) open(call string, b *Blocks) {
 	c.blocks, c.bytes, c.capacity = b, b.bytes, int(b.capacity)
 	b.central.mu.Lock()
@@ -124,7 +124,7 @@ func (b *Blocks) eachCache(f func(*BlocksCache)) {
 	}
 }
 
-// cacheOf returns the cache that st names, nil if that is closed.
+// cacheOf returns the cache that st names, or nil if it is closed.
 func (b *Blocks) cacheOf(st status) *BlocksCache {
 	all := *b.caches.Load()
 	if i := int(st >> placeBits); i < len(all) {
@@ -142,7 +142,7 @@ func (c *BlocksCache) has(st status, addr uintptr) bool {
 // len returns how many blocks are in the cache.
 func (c *BlocksCache) len() int { return int(c.top.load() & places) }
 
-// forget empties the cache, and the entries above its top.
+// forget makes all entries sentinels.
 func (c *BlocksCache) forget() {
 	c.top.store(c.number << placeBits)
 	for i := range c.entries {
@@ -160,9 +160,9 @@ func (c *BlocksCache) set(place int, e entry) {
 	c.entries[place].status = st
 }
 
-// refill is the slow path of Get: no block is at the top. It leaves the address of
-// one in the entry that Get reads, and the top one too high, as if the block had
-// been there.
+// refill is the slow path of Get. It panics if the block at the top is not free.
+// Otherwise the cache is empty, and Get has a pointer to entry 0. So refill stores the
+// address of the block to return there, and Get then decrements the top as usual.
 func (c *BlocksCache) refill() error {
 	c.mustBeOpen(c.getCall())
 	if at := c.len(); at > 0 {
@@ -182,7 +182,7 @@ func (c *BlocksCache) refill() error {
 	return nil
 }
 
-// put is the slow path of Put: the block is not the one above the top, or nil.
+// put is the slow path of Put: the block is not the one above the top, or p is nil.
 func (c *BlocksCache) put(p unsafe.Pointer) {
 	if p == nil {
 		return
@@ -208,7 +208,7 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	c.top.inc()
 }
 
-// giveOldest gives the n lowest blocks back to the central free list.
+// giveOldest returns the n lowest blocks to the central free list.
 func (c *BlocksCache) giveOldest(n int) {
 	all := c.len()
 	c.top.store(c.top - status(n))
@@ -235,7 +235,7 @@ func (c *BlocksCache) giveOldest(n int) {
 	c.blocks.giveBack(oldest[:moved])
 }
 
-// close gives the blocks back to the central free list.
+// close returns the blocks to the central free list.
 func (c *BlocksCache) close(call string) {
 	c.mustBeMade(call)
 	if c.closed {

@@ -28,15 +28,15 @@ type central struct {
 	mu      sync.Mutex
 	closed  bool
 	chunks  []*chunk
-	partial []*chunk // chunks with a free block, and some that had one
+	partial []*chunk // chunks with a free block, and some that are full again
 	blocks  int
 	bytes   int
-	caches  int      // open ones
-	spare   [][]byte // metadata of chunks that are gone, for the next ones
+	caches  int      // open caches
+	spare   [][]byte // metadata of returned chunks, for new ones
 }
 
-// take moves up to len(out) free blocks to out. It returns at least one, or
-// the error that kept it from making a chunk.
+// take moves up to len(out) free blocks to out and returns their number: at least one,
+// or the error of a failed grow.
 func (b *Blocks) take(call string, out []entry) (int, error) {
 	b.collect(false)
 	n, err := b.tryTake(call, out)
@@ -55,18 +55,20 @@ func (b *Blocks) take(call string, out []entry) (int, error) {
 		if tries < patientTries {
 			runtime.Gosched()
 		} else {
-			time.Sleep(100 * time.Microsecond) // the goroutine that has a block does not run
+			time.Sleep(100 * time.Microsecond) // let the goroutine that has a block run
 		}
 	}
 	return 0, err
 }
 
-// How often take looks for a free block that another goroutine is moving.
+// maxTries is how often take tries while another goroutine is moving a free block. It
+// yields patientTries times, and sleeps from then on.
 const (
 	patientTries = 30
 	maxTries     = 1000
 )
 
+// tryTake is take without collecting and draining.
 func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -85,7 +87,7 @@ func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 		}
 		n += b.carve(c, out[n:])
 	}
-	// The last entry is used first: let that be the lowest address.
+	// Stacks use the last entry first: make it the lowest address.
 	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]
 	}
@@ -120,21 +122,21 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int) {
 	return n
 }
 
-// giveBack takes free blocks back from a stack or a cache.
+// giveBack returns free blocks of a stack or a cache to their chunks.
 func (b *Blocks) giveBack(in []entry) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	var c *chunk // of the entry before
+	var c *chunk // of the previous entry
 	for _, e := range in {
 		if c == nil || e.addr-c.base >= 1<<b.shift {
 			c = b.chunkOf(e.addr)
 		}
 		if c == nil || statusAt(e.status).load() != statusFree {
-			continue // freed by two goroutines at once: unmapped, or live again
+			continue // freed by two goroutines at once: its chunk is gone, or it is live again
 		}
 		i := b.index(e.addr - c.base)
 		if c.free[i/64]&(1<<(i%64)) != 0 {
-			continue // or free in its chunk already
+			continue // freed by two goroutines at once: in its chunk already
 		}
 		c.free[i/64] |= 1 << (i % 64)
 		c.freeBlocks++
@@ -194,7 +196,7 @@ func (b *Blocks) reset(call string) {
 	}
 }
 
-// trim gives chunks without a block in use back to the parent.
+// trim returns the chunks whose blocks are all free to the parent.
 func (b *Blocks) trim(call string) {
 	b.collect(true)
 	b.drain()
@@ -204,20 +206,20 @@ func (b *Blocks) trim(call string) {
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
 }
 
-// askParent panics, with the parent's message, if the parent is closed already:
-// reads of the metadata in the parent's memory would fault.
+// askParent panics with the parent's message if the parent is closed: reading metadata
+// in its memory would fault.
 func (b *Blocks) askParent() {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	if len(b.central.chunks) == 0 {
 		return
 	}
-	if block, err := b.parent.Alloc(1, 1); err == nil { // an error is an answer too
+	if block, err := b.parent.Alloc(1, 1); err == nil { // an error shows that it is open, too
 		b.parent.Free(block)
 	}
 }
 
-// close gives all chunks back.
+// close returns all chunks to the parent.
 func (b *Blocks) close(call string) {
 	b.mustBeMade(call)
 	b.askParent()
@@ -236,8 +238,9 @@ func (b *Blocks) close(call string) {
 	b.giveSpare()
 }
 
-// release gives the chunks that match back to the parent, once no goroutine can
-// be reading them. central.mu is held.
+// release returns the chunks that match to the parent. It first replaces the table by
+// one without them, and waits until each holder of a slot has left: no goroutine reads
+// their metadata then. central.mu is held.
 func (b *Blocks) release(match func(*chunk) bool) {
 	t := &b.central
 	var gone, kept []*chunk

@@ -1,15 +1,15 @@
 // Chunks: the layout of memory, and the lookup of a block by its address.
 //
 // The size of a chunk is a power of two, and its address a multiple of the size.
-// So the upper bits of an address name the chunk that would contain it. A table
-// has the chunks of the pool: the pool reads no foreign memory to find out that
-// an address is foreign. The metadata of a chunk is an allocation of its own:
+// So masking an address gives the base of the chunk that would contain it. A hash table
+// of the pool's chunks tells whether there is one, so the pool never reads foreign
+// memory. The metadata of a chunk is an allocation of its own:
 //
 //	mem       | block 0 | block 1 | ... | block n-1 | < stride |
 //	metadata  | free, 1 bit each | statuses, 4 B each; 16 B with generations, if versioned |
 //
-// A word of free is for 64 blocks, whose statuses fill whole cache lines. A batch
-// is one such word where possible, so processors do not share these lines.
+// A word of free is for 64 blocks, whose statuses fill whole cache lines. A batch is
+// the blocks of one word where possible, so processors do not share these lines.
 // Statuses come after free to avoid 4K aliasing between a block and its status.
 
 package pool
@@ -182,7 +182,8 @@ func (c *chunk) freeAll() {
 	c.freeBlocks = int(c.blocks)
 }
 
-// give returns the chunk's memory to the parent.
+// give returns the chunk's memory to the parent. Later chunks at its address must not
+// repeat a generation, so lastGen rises above those of its blocks.
 func (b *Blocks) give(c *chunk) {
 	if b.versioned {
 		last := uint64(0)
@@ -209,7 +210,8 @@ func (b *Blocks) statusOf(addr uintptr) *status {
 		s := &t.slots[i&(len(t.slots)-1)]
 		switch s.base.Load() {
 		case base:
-			// off * recip: above the index, below the rest, which is nothing if < recip.
+			// The product's upper word is the index. Its lower word is less than recip
+			// if and only if a block begins there.
 			at, rest := bits.Mul64(uint64(addr-base), b.recip)
 			if rest >= b.recip {
 				return nil
@@ -227,17 +229,17 @@ func (b *Blocks) index(off uintptr) uintptr {
 	return uintptr(hi)
 }
 
-// table is a hash table with open addressing from addresses to chunks. At most
-// half of the slots are taken. A chunk is added in place, under central.mu, and
-// removed by a new table.
+// table is a hash table from base addresses to chunks, with open addressing. Readers
+// take no lock. At most half of the slots are in use, so each search ends at an empty
+// slot. A chunk is added in place under central.mu; chunks are removed by a new table.
 type table struct {
 	slots []slot // a power of two
 	mask  uint64 // (len(slots) - 1) * slotBytes
 	used  int
 }
 
-// slot is empty while base is emptySlot. The rest is stored before the base;
-// statuses is the chunk's.
+// slot is empty while base is emptySlot. base is stored last: a reader that finds it
+// also finds chunk and statuses, which are the chunk's.
 type slot struct {
 	base     atomic.Uintptr
 	statuses atomic.Uintptr
@@ -248,8 +250,8 @@ type slot struct {
 const (
 	minSlots  = 8
 	slotShift = 5
-	slotBytes = 1 << slotShift // as the assembly counts
-	emptySlot = 1              // no chunk begins there
+	slotBytes = 1 << slotShift // for the assembly
+	emptySlot = 1              // not the address of a chunk
 	golden    = 0x9E3779B97F4A7C15
 )
 
@@ -284,7 +286,7 @@ func (t *table) chunkOf(base uintptr) *chunk {
 	}
 }
 
-// add enters c; there must be room.
+// add adds c. There must be room for it.
 func (t *table) add(c *chunk) {
 	for i := t.first(c.base); ; i++ {
 		s := &t.slots[i&(len(t.slots)-1)]
@@ -298,7 +300,8 @@ func (t *table) add(c *chunk) {
 	}
 }
 
-// enter adds c to the table that everybody reads. central.mu is held.
+// enter adds c to the pool's table, or to a larger copy if that is half full.
+// central.mu is held.
 func (b *Blocks) enter(c *chunk) {
 	t := b.table.Load()
 	if 2*(t.used+1) > len(t.slots) {
@@ -308,7 +311,8 @@ func (b *Blocks) enter(c *chunk) {
 	t.add(c)
 }
 
-// retable makes a table of central.chunks, with room for n. central.mu is held.
+// retable replaces the table by one of central.chunks, for at least n chunks.
+// central.mu is held.
 func (b *Blocks) retable(n int) {
 	t := newTable(max(n, len(b.central.chunks)+1))
 	for _, c := range b.central.chunks {

@@ -16,7 +16,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// limbo is the retired blocks that are not free yet. mu guards it.
+// limbo has the retired blocks that are not free yet. mu guards its fields.
 type limbo struct {
 	mu      sync.Mutex
 	open    []entry // retired since the last batch was closed
@@ -24,7 +24,7 @@ type limbo struct {
 	retired int     // blocks in open and batches
 }
 
-// batch is some retired blocks; they are free when the epoch has passed.
+// batch is retired blocks that are freed once the epoch has passed.
 type batch struct {
 	blocks []entry
 	epoch  *epoch.Epoch
@@ -32,8 +32,8 @@ type batch struct {
 
 const batchBlocks = 64
 
-// Enter begins a reader's stay: no block that is retired from then on is handed
-// out again before its Leave. It takes no lock and never waits; with Leave it
+// Enter returns a guard: no block that is retired from then on is handed out again
+// before its Leave. It takes no lock and never waits; with Leave it
 // costs two atomic operations. With Options.Domain it is the Domain's Enter.
 func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
@@ -76,8 +76,8 @@ func (l *limbo) seal(epochs *epoch.Domain) {
 	}
 }
 
-// collect frees the retired blocks whose readers have left, those of the open
-// batch too if all is set. It reports whether there were any.
+// collect frees the batches whose epoch has passed. If all is set, it first closes the
+// open batch. It reports whether it freed any.
 func (b *Blocks) collect(all bool) bool {
 	l := &b.limbo
 	l.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"unsafe"
 )
 
-// entry is a free block on its way.
+// entry is a free block outside its chunk.
 type entry struct {
 	addr   uintptr
 	status uintptr // address of the block's status
@@ -28,11 +28,11 @@ type stack struct {
 	entries  [fullStackBlocks]entry
 }
 
-// noStack is what an empty slot has: nothing is on it, and nothing goes there.
+// noStack is the entry of an empty slot: a stack that is always empty and always full.
 // Nobody writes to it.
 var noStack stack
 
-// some reports whether there is an entry.
+// some reports whether the stack has entries.
 func (s *stack) some() bool { return s.n.load() > 0 }
 
 // moveOldest moves the entries at the bottom of the stack to out.
@@ -46,7 +46,7 @@ func (s *stack) moveOldest(out []entry) int {
 
 // get returns a free block, which is live from then on.
 func (b *Blocks) get() (unsafe.Pointer, error) {
-	b.mustBeMade("pool.Pool.Get") // alloc has looked already
+	b.mustBeMade("pool.Pool.Get") // alloc has checked already
 	slot := b.stacks.Enter()
 	s := b.stacks.Entry(slot)
 	if n := s.n.load() - 1; n < fullStackBlocks {
@@ -82,7 +82,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.zero > 0 && !debugging { // get will write to them while it holds a slot
+	if b.zero > 0 && !debugging { // fault the pages in: get clears blocks while it holds a slot
 		for _, e := range batch[:n-1] {
 			*(*byte)(pointer(e.addr)), *(*byte)(pointer(e.addr + b.zero - 1)) = 0, 0
 		}
@@ -96,8 +96,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	return cleared(e.addr, b.zero)
 }
 
-// dropLive panics if the next block of the stack is not free, and takes it off the
-// stack before.
+// dropLive removes the next block of the stack and panics, if the block is not free.
 func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
@@ -112,7 +111,7 @@ func (b *Blocks) dropLive(call string, slot int) {
 	}
 }
 
-// put takes back the block at p.
+// put frees the block at p.
 func (b *Blocks) put(p unsafe.Pointer) {
 	slot := b.stacks.Enter()
 	done, _ := b.push(b.stacks.Entry(slot), uintptr(p))
@@ -151,8 +150,8 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 	}
 }
 
-// push puts the block at addr on a stack that is held. It has done nothing if
-// there is no room, or no such block.
+// push frees the live block at addr onto a stack. If the stack is full, or there is no
+// such block (misused), it is a no-op. The stack's slot is held.
 func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	st := b.statusOf(addr)
 	if !b.isLive(st, addr) {
@@ -174,7 +173,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	return true, false
 }
 
-// putCentral is put to the central free list, for a slot without a stack.
+// putCentral is put for a slot without a stack: the block goes to the central free list.
 func (b *Blocks) putCentral(addr uintptr) {
 	e, ok := b.retireAs(addr, statusFree)
 	if !ok {
@@ -183,8 +182,8 @@ func (b *Blocks) putCentral(addr uintptr) {
 	b.giveBack([]entry{e})
 }
 
-// retireAs sets the status of the live block at addr to one that is not live. It
-// reports whether there was such a block.
+// retireAs changes the status of the live block at addr from live to another. It
+// reports whether there was a live block.
 func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	slot := b.stacks.Enter() // keeps the metadata mapped
 	st := b.statusOf(addr)
@@ -202,8 +201,8 @@ func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
-// store puts free blocks on the stack of the current processor, or gives them back
-// to the central free list if that stack is full or missing.
+// store pushes free blocks onto the stack of the current processor. If that is full or
+// missing, they go to the central free list.
 func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
 		kept := false
@@ -262,9 +261,9 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	return n, err
 }
 
-// putSome is put for the first blocks of src, and returns how many it took. It
-// fills the stack. If that is full already, it gives a batch to the central free
-// list. It stops at the first block that is not live.
+// putSome frees the first blocks of src and returns their number. They fill up the
+// stack, or, if that is full already, go to the central free list. It stops at the first
+// block that is not live.
 func (b *Blocks) putSome(src [][]byte) int {
 	n := 0
 	slot := b.stacks.Enter()
@@ -292,11 +291,11 @@ func (b *Blocks) putSome(src [][]byte) int {
 	return n
 }
 
-// endSome frees the first blocks of src, up to one that is not live, and sets
-// out to them. A slot is held, and src has been read before.
+// endSome frees the first blocks of src, up to one that is not live, and moves them to
+// out. A slot is held. src has been read before, so reading it does not fault.
 func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	src = src[:min(len(src), len(out))]
-	base, statuses := uintptr(emptySlot), uintptr(0) // of the chunk of the block before
+	base, statuses := uintptr(emptySlot), uintptr(0) // of the previous block's chunk
 	for i, r := range src {
 		addr := addrOf(r)
 		if addr&b.chunkMask != base {
@@ -320,8 +319,8 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	return len(src)
 }
 
-// drain empties the stacks of all processors and reports whether there was
-// anything on them.
+// drain returns the blocks on the stacks of all processors to their chunks. It reports
+// whether there were any. It stops the world if so.
 func (b *Blocks) drain() bool {
 	if !b.stacks.Any((*stack).some) {
 		return false
