@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// TestOneGuardProtectsAllContainersOfADomain: whoever it was entered for, no block
-// that any of them gives up is handed out again before it leaves.
+// TestOneGuardProtectsAllContainersOfADomain: no block that one of the containers gives
+// up is handed out again before a guard from any of them has left.
 func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 	var domain epoch.Domain
 	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: 4096, Domain: &domain})
@@ -48,8 +48,8 @@ func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 	}
 }
 
-// TestGuardsOfSeveralDomainsAreApart: containers without a Domain in their options
-// have one each.
+// TestGuardsOfSeveralDomainsAreApart: each container without a Domain in its options has
+// its own.
 func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
 	s := arena.NewShared(alloctest.New(t), nil)
 	defer s.Close()
@@ -64,8 +64,8 @@ func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
 	}
 }
 
-// TestCloseUnderAGuardOfTheDomain panics where the guard may protect a block of
-// the container, and where it cannot, closes.
+// TestCloseUnderAGuardOfTheDomain: Close panics if a guard may protect a block of the
+// container, and succeeds otherwise.
 func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	var domain epoch.Domain
 	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{Domain: &domain})
@@ -78,7 +78,7 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	mustPanicUnderGuard(t, p.Close)
 	s.Reset()
 	p.Retire(live)
-	p.Trim()            // ends the epoch of what is retired
+	p.Trim()            // ends the epoch of the retired blocks
 	second := p.Enter() // too late for blocks that were given up before
 	mustPanicUnderGuard(t, s.Close)
 	mustPanicUnderGuard(t, p.Close)
@@ -90,7 +90,7 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	s.Close()
 	p.Close()
 	second.Leave()
-	domain.Enter().Leave() // goes on
+	domain.Enter().Leave() // the Domain is still usable
 }
 
 // mustPanicUnderGuard checks the panic of a Close.

@@ -1,4 +1,4 @@
-// What MapFile, Sync and UnmapFile promise.
+// MapFile, Sync and UnmapFile: their guarantees.
 
 package vm
 
@@ -14,7 +14,7 @@ import (
 )
 
 // newFile returns an empty file grown to size bytes, removed at the test's end.
-// (Not in t.TempDir, whose removal needs more than Wine has.)
+// It is not in t.TempDir, whose removal fails under Wine.
 func newFile(t testing.TB, size uintptr) *os.File {
 	t.Helper()
 	f, err := os.CreateTemp("", "freehold")
@@ -27,7 +27,8 @@ func newFile(t testing.TB, size uintptr) *os.File {
 	return f
 }
 
-// mapped maps a file until the test's end; without mapped files it skips it.
+// mapped maps a file until the test ends. On systems without mapped files it skips
+// the test.
 func mapped(t testing.TB, f *os.File, offset int64, size uintptr, writable bool) uintptr {
 	t.Helper()
 	addr, err := MapFile(f, offset, size, writable)
@@ -40,7 +41,7 @@ func mapped(t testing.TB, f *os.File, offset int64, size uintptr, writable bool)
 }
 
 func TestMapFile(t *testing.T) {
-	size := 2*OffsetBytes() + 100 // no whole pages
+	size := 2*OffsetBytes() + 100 // not whole pages
 	f := newFile(t, size)
 	addr := mapped(t, f, 0, size, true)
 	wantZero(t, addr, size, "fresh file")
@@ -68,7 +69,7 @@ func TestMapFile(t *testing.T) {
 	wantFilled(t, addr, size, 0, "with the file closed")
 }
 
-// TestMapFileKeepsData: the data is in the file once the memory is not.
+// TestMapFileKeepsData: the file has the data after UnmapFile.
 func TestMapFileKeepsData(t *testing.T) {
 	size := 3 * PageBytes()
 	f := newFile(t, size)
@@ -101,7 +102,7 @@ func TestMapFileErrors(t *testing.T) {
 		offset   int64
 		size     uintptr
 		writable bool
-		want     error // nil for any
+		want     error // nil means any error
 	}{
 		{"one byte past the end", f, 0, page + 2, true, io.ErrUnexpectedEOF},
 		{"wholly past the end", f, int64(4 * OffsetBytes()), 1, true, io.ErrUnexpectedEOF},
@@ -174,7 +175,7 @@ func TestMapFileRecycles(t *testing.T) {
 	}
 }
 
-// TestAdviseFile: mapped files take advice in every build.
+// TestAdviseFile: Advise works on mapped files in every build.
 func TestAdviseFile(t *testing.T) {
 	size := 4 * PageBytes()
 	f := newFile(t, size)
@@ -188,7 +189,7 @@ func TestAdviseFile(t *testing.T) {
 	wantFilled(t, addr, size, 0, "advised")
 }
 
-// A device has no size that its mapping could pass.
+// MapFile does not compare the size of a device with that of the mapping.
 func TestMapFileOfADevice(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no device to map, though Wine shows some")

@@ -1,4 +1,5 @@
-// Garbage: none is made. (The sanitizers make the compiler put more on the heap.)
+// Garbage: the package makes none. Builds with sanitizers do: the compiler puts more on
+// the heap.
 
 //go:build !asan && !msan
 
@@ -6,7 +7,7 @@ package vm
 
 import "testing"
 
-// TestNoGarbage: the engine calls these with locks held.
+// TestNoGarbage: the engine makes these calls with locks held.
 func TestNoGarbage(t *testing.T) {
 	src, size := committed(t, 2)
 	dst, _ := committed(t, 2)

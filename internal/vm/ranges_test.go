@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// TestRangeList: nothing is handed out twice or lost, ranges are sorted and
-// apart, and the smallest that fits is taken.
+// TestRangeList: no range is handed out twice or lost, ranges are sorted and not
+// adjacent, and take returns the best fit.
 func TestRangeList(t *testing.T) {
 	const units = 64
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var l rangeList
-	var free [units + 2]bool // with a unit never free at each end
+	var free [units + 2]bool // the first and the last are never free
 	l.put(addressRange{1, units})
 	for u := 1; u <= units; u++ {
 		free[u] = true

@@ -1,5 +1,5 @@
-// Every call on the system, failed on purpose: the right error, nothing
-// changed, and the same call works afterwards.
+// Seam: each system call is made to fail. The error must be right, nothing changed, and
+// the same call must succeed afterwards.
 
 package vm
 
@@ -14,11 +14,11 @@ import (
 
 var errInjected = errors.New("injected")
 
-// calls has every function of the package that calls the system, and the ops
-// it enters by. The subject is committed and filled; the file is 2 pages long.
+// calls has each function of the package that calls the system, and its ops. The
+// subject is committed and filled; the file is 2 pages long.
 type subject struct {
 	addr, size uintptr
-	spare      uintptr // as large, committed
+	spare      uintptr // of the same size, committed
 	file       *os.File
 	mapped     uintptr // the file, 0 if this system has no mapped files
 }
@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaultsReachEveryOp: no call goes round the seam.
+// TestFaultsReachEveryOp: no system call bypasses the seam.
 func TestFaultsReachEveryOp(t *testing.T) {
 	seen := map[Op]bool{}
 	for _, tt := range calls {

@@ -1,4 +1,4 @@
-// What the kernel says that it was told: the flags and names of mappings.
+// Smaps: the flags and names of mappings, as the kernel reports them.
 
 //go:build !race
 
@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smaps returns the name and the flags, as proc(5) has them, of the mapping that
-// begins at addr. Flags are nil where the system shows none.
+// smaps returns the name and the flags of the mapping that begins at addr; see proc(5).
+// Flags are nil if the system shows none.
 func smaps(t *testing.T, addr uintptr) (name string, flags []string) {
 	t.Helper()
 	f, err := os.Open("/proc/self/smaps")
@@ -44,7 +44,7 @@ func smaps(t *testing.T, addr uintptr) (name string, flags []string) {
 	return name, nil
 }
 
-// wantFlag fails unless the mapping at addr has the flag, or has it not.
+// wantFlag checks whether the mapping at addr has the flag.
 func wantFlag(t *testing.T, addr uintptr, flag string, want bool, why string) {
 	t.Helper()
 	_, flags := smaps(t, addr)
@@ -56,8 +56,8 @@ func wantFlag(t *testing.T, addr uintptr, flag string, want bool, why string) {
 	}
 }
 
-// alone returns committed pages that no other mapping is joined with: the page
-// before them has no access.
+// alone returns committed pages that are one mapping: the page in front of them is
+// inaccessible.
 func alone(t *testing.T) (addr, size uintptr) {
 	t.Helper()
 	addr, size = reserved(t, 5)
@@ -119,7 +119,7 @@ func TestLockedPagesAreLockedUntilUnlock(t *testing.T) {
 	wantFlag(t, addr, "lo", false, "unlocked")
 }
 
-// Locked pages go, and their lock stays.
+// Decommit drops locked pages and keeps their lock.
 func TestLockedPagesAreDecommitted(t *testing.T) {
 	skipUnderQEMU(t, "whose mappings are the host's")
 	addr, size := alone(t)
@@ -138,7 +138,7 @@ func TestLockedPagesAreDecommitted(t *testing.T) {
 	wantZero(t, addr, size, "decommitted")
 }
 
-// Address space that was not asked for memory counts against no limit on it.
+// Reserved address space does not count against limits on memory.
 func TestReservedPagesCountAsNoMemory(t *testing.T) {
 	skipUnderQEMU(t, "whose mappings are the host's")
 	if mode, err := os.ReadFile("/proc/sys/vm/overcommit_memory"); err != nil || mode[0] == '2' {
@@ -159,12 +159,12 @@ func TestNamesSayWhoseMemoryItIs(t *testing.T) {
 	}
 }
 
-// Move asks the kernel to grow a range by a page, which must not work: behind
-// each reservation is a page without access that nobody else has.
+// Move asks the kernel to grow a range by a page, which must fail: behind each
+// reservation is an inaccessible page that nothing else uses.
 func TestReservationsHaveAPageBehindThem(t *testing.T) {
 	var ends []uintptr
 	for range 8 {
-		addr, size := committed(t, 3) // the kernel puts them side by side
+		addr, size := committed(t, 3) // the kernel places them next to each other
 		ends = append(ends, addr+size)
 	}
 	for _, end := range ends {
@@ -174,21 +174,21 @@ func TestReservationsHaveAPageBehindThem(t *testing.T) {
 	}
 }
 
-// Go's heap needs addresses too, so the first reservation leaves it most.
+// Go's heap needs addresses too, so the first reservation leaves most of them.
 func TestFirstReservationIsAQuarterOfWhatIsLeft(t *testing.T) {
 	skipUnderQEMU(t, "which ignores RLIMIT_AS")
 	inChild(t, func(t *testing.T) {
 		lift := limit(t, unix.RLIMIT_AS, "VmSize", 1<<30)
 		defer lift()
-		// The process may take some MiB meanwhile.
+		// Other goroutines may take some MiB meanwhile.
 		if got := MaxReserve(); got != 128<<20 && got != 256<<20 {
 			t.Errorf("%d bytes of 1 GiB, want the largest power of two in a quarter", got)
 		}
 	})
 }
 
-// Kernels before 5.7 call the flags of a move invalid, as this one does a source
-// inside a page.
+// Kernels before 5.7 refuse the flags of a move as invalid. This kernel refuses a source
+// inside a page with the same error.
 func TestMoveThatTheKernelCallsInvalidIsUnsupported(t *testing.T) {
 	page := PageBytes()
 	src, _ := committed(t, 2)

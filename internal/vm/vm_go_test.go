@@ -1,4 +1,4 @@
-// What holds only where memory is Go's own.
+// Memory from Go's heap: guarantees of such builds only.
 
 //go:build race
 
@@ -21,8 +21,7 @@ func TestAdviceDoesNotChangeGosHeap(t *testing.T) {
 	}
 }
 
-// Go's heap throws where the system refuses, so what might be refused is not
-// tried.
+// Go's heap throws if the system refuses memory, so Reserve refuses large sizes itself.
 func TestReservationsOfGosHeapAreBounded(t *testing.T) {
 	page := PageBytes()
 	if _, err := Reserve(maxBlockBytes, page); !errors.Is(err, ErrNoMemory) {
@@ -43,7 +42,7 @@ func TestReservationsOfGosHeapAreBounded(t *testing.T) {
 	}
 }
 
-// Addresses keep nothing alive; the reservations that they lie in are kept.
+// An address keeps nothing alive, so the package keeps all reservations alive.
 func TestCollectorKeepsEveryReservation(t *testing.T) {
 	var all []weak.Pointer[byte]
 	for range 3 {

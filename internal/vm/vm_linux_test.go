@@ -1,5 +1,4 @@
-// What only Linux can show: mappings, resident pages, and limits that make the
-// kernel itself refuse.
+// Linux: mappings, resident pages, and limits that make the kernel refuse.
 
 package vm
 
@@ -19,10 +18,10 @@ import (
 
 type mapping struct {
 	addr, end uintptr
-	access    string // as in "rw-p"
+	access    string // such as "rw-p"
 }
 
-// mappings returns what /proc/self/maps has in [addr, addr+size).
+// mappings returns the mappings in [addr, addr+size), from /proc/self/maps.
 func mappings(t *testing.T, addr, size uintptr) (in []mapping) {
 	t.Helper()
 	f, err := os.Open("/proc/self/maps")
@@ -117,8 +116,8 @@ func ignoreUnsupported(err error) error {
 	return err
 }
 
-// TestDecommitKeepsMappings: a process may have 65,530 mappings, so holes must
-// not cost one each.
+// TestDecommitKeepsMappings: a hole does not split a mapping. A process may have 65,530
+// of them.
 func TestDecommitKeepsMappings(t *testing.T) {
 	skipGoBacked(t)
 	page := PageBytes()
@@ -146,7 +145,7 @@ func TestMoveLeavesNoPages(t *testing.T) {
 	}
 }
 
-// TestRenewJoins: what Move and Revoke cut up is one mapping again.
+// TestRenewJoins: ranges that Move and Revoke have split are one mapping again.
 func TestRenewJoins(t *testing.T) {
 	skipGoBacked(t)
 	page := PageBytes()
@@ -168,7 +167,7 @@ func TestRenewJoins(t *testing.T) {
 	wantZero(t, addr, size, "renewed")
 }
 
-// TestMoveSeveralMappings moves what earlier moves have cut up.
+// TestMoveSeveralMappings moves a range that earlier moves have split.
 func TestMoveSeveralMappings(t *testing.T) {
 	skipGoBacked(t)
 	page := PageBytes()
@@ -192,10 +191,10 @@ func TestMoveSeveralMappings(t *testing.T) {
 	must(t, Move(dst, src, size))
 	wantFilled(t, dst, size, 0, "dst")
 	wantZero(t, src, size, "src")
-	fill(src, size) // it stays committed
+	fill(src, size) // src stays committed
 }
 
-// TestUnmapFileKeepsAddresses: Go's heap must never grow into them.
+// TestUnmapFileKeepsAddresses: Go's heap must never get them.
 func TestUnmapFileKeepsAddresses(t *testing.T) {
 	size := uintptr(8 << 20)
 	f := newFile(t, size)
@@ -217,9 +216,9 @@ func TestUnmapFileKeepsAddresses(t *testing.T) {
 	runtime.KeepAlive(stale)
 }
 
-// TestMapFileJoins: two files side by side leave room for one that is larger.
+// TestMapFileJoins: the addresses of two adjacent files serve a larger one.
 func TestMapFileJoins(t *testing.T) {
-	half := uintptr(32 << 20) // more than other tests leave
+	half := uintptr(32 << 20) // more than the ranges that other tests leave
 	f := newFile(t, 2*half)
 	whole, err := MapFile(f, 0, 2*half, false)
 	must(t, err)
@@ -256,7 +255,7 @@ func TestMapFileJoins(t *testing.T) {
 	}
 }
 
-// TestPlug makes the hole that a failed system call of an old kernel leaves.
+// TestPlug closes a hole such as a failed system call of an old kernel leaves.
 func TestPlug(t *testing.T) {
 	skipGoBacked(t)
 	page := PageBytes()
@@ -266,7 +265,7 @@ func TestPlug(t *testing.T) {
 	large, err := Reserve(128<<20, HugePageBytes)
 	must(t, err)
 	before := statusBytes(t, "VmSize")
-	plug(addr+page, page, unix.PROT_NONE) // no hole: nothing happens
+	plug(addr+page, page, unix.PROT_NONE) // no hole: a no-op
 	plug(large, 128<<20, unix.PROT_NONE)
 	wantFilled(t, addr, size, 0, "no hole")
 	if after := statusBytes(t, "VmSize"); after > before+64<<20 {
@@ -286,7 +285,7 @@ func TestPlug(t *testing.T) {
 	}
 }
 
-// TestErrnoClasses: what the kernel says when it has run out.
+// TestErrnoClasses: the errors of a kernel that is out of memory.
 func TestErrnoClasses(t *testing.T) {
 	for errno, want := range map[unix.Errno]error{
 		unix.ENOMEM: ErrNoMemory,
@@ -299,7 +298,7 @@ func TestErrnoClasses(t *testing.T) {
 	}
 }
 
-// inChild runs the test in a process of its own, which calls f.
+// inChild runs the test in a child process, which calls f.
 func inChild(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	const key = "FREEHOLD_VM_CHILD"
@@ -327,8 +326,8 @@ func statusBytes(t *testing.T, line string) uint64 {
 	return kib << 10
 }
 
-// limit lowers a limit of the process to what it uses, by a line of
-// /proc/self/status, and more bytes. It returns how to lift the limit again.
+// limit lowers a limit of the process to its usage, by a line of /proc/self/status,
+// plus more bytes. It returns a function that restores the limit.
 func limit(t *testing.T, resource int, line string, more uint64) (lift func()) {
 	t.Helper()
 	var before unix.Rlimit
@@ -407,8 +406,8 @@ func TestDataLimit(t *testing.T) {
 	})
 }
 
-// TestMoveDataLimit has the kernel refuse a Move at its first mapping, or at
-// its second when the first has moved. By then it has taken dst away.
+// TestMoveDataLimit makes the kernel refuse a Move at its first mapping, or at the
+// second after the first has moved. The kernel has unmapped dst by then.
 func TestMoveDataLimit(t *testing.T) {
 	skipGoBacked(t)
 	skipUnderQEMU(t, "which ignores RLIMIT_DATA")

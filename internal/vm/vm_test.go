@@ -1,4 +1,4 @@
-// What Reserve, Commit, Decommit, Revoke, Renew and Move promise.
+// Reserve, Commit, Decommit, Revoke, Renew and Move: their guarantees.
 
 package vm
 
@@ -48,8 +48,8 @@ func fill(addr, size uintptr) {
 
 func pattern(i uintptr) byte { return byte(i%251) + 1 }
 
-// wantFilled fails unless [addr, addr+size) holds what fill wrote there, the
-// range having begun skip bytes before addr.
+// wantFilled checks that [addr, addr+size) has the pattern of fill, for a range that
+// began skip bytes before addr.
 func wantFilled(t *testing.T, addr, size, skip uintptr, why string) {
 	t.Helper()
 	for i, c := range bytesAt(addr, size) {
@@ -68,7 +68,7 @@ func wantZero(t *testing.T, addr, size uintptr, why string) {
 	}
 }
 
-// faults reports whether f touches memory that may not be accessed.
+// faults reports whether f accesses inaccessible memory.
 func faults(f func()) (fault bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -89,7 +89,7 @@ var sink byte
 
 func readFaults(addr uintptr) bool { return faults(func() { sink = *(*byte)(Pointer(addr)) }) }
 
-// pageTests hold for pages of every size, real or pretended.
+// pageTests hold for every page size, real or simulated.
 var pageTests = []struct {
 	name string
 	test func(t *testing.T)
@@ -109,8 +109,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLargePages pretends that the system's pages are larger, as they are on
-// arm64 and ppc64 machines.
+// TestLargePages simulates larger system pages, as on arm64 and ppc64 machines.
 func TestLargePages(t *testing.T) {
 	defer func(bytes uintptr) { pageBytes = bytes }(pageBytes)
 	pageBytes = max(64<<10, 4*pageBytes)
@@ -133,8 +132,8 @@ func testReserve(t *testing.T) {
 		{page, page},
 		{3 * page, 2 * page},   // size below and above the alignment
 		{page, 16 * page},      //
-		{page, 1 << 20},        // above the 64 KiB of Windows
-		{4 << 20, 4 << 20},     // what the engine asks for
+		{page, 1 << 20},        // above Windows' 64 KiB
+		{4 << 20, 4 << 20},     // as the engine does
 		{page, HugePageBytes},  //
 		{5 * page, 64 * page},  //
 		{1 << 20, PageBytes()}, //
@@ -180,7 +179,7 @@ func TestMaxReserve(t *testing.T) {
 	t.Error("not even 1 MiB can be reserved")
 }
 
-// TestReserveTooMuch asks for more than the address space, or Go's heap, has.
+// TestReserveTooMuch reserves more than the address space or Go's heap has.
 func TestReserveTooMuch(t *testing.T) {
 	size := uintptr(1) << (30 + 20*(math.MaxInt>>62))
 	if math.MaxInt == math.MaxInt32 && !GoBacked {
@@ -291,15 +290,15 @@ func testMove(t *testing.T) {
 	wantZero(t, src+page, 4*page, "src")
 	wantFilled(t, src, page, 0, "the page before src")
 	wantFilled(t, src+5*page, 3*page, 5*page, "the pages after src")
-	fill(src+page, 4*page) // it stays committed
+	fill(src+page, 4*page) // src stays committed
 	wantFilled(t, dst+page, 4*page, page, "dst, when src is written")
 
-	must(t, Move(src+4*page, src, 4*page)) // ranges that touch
+	must(t, Move(src+4*page, src, 4*page)) // adjacent ranges
 	must(t, Move(src, src+4*page, 4*page))
 	wantFilled(t, src, page, 0, "moved to its neighbour and back")
 
 	fresh, _ := reserved(t, 8)
-	must(t, Move(fresh+page, dst+page, 4*page)) // to pages without access
+	must(t, Move(fresh+page, dst+page, 4*page)) // to inaccessible pages
 	wantFilled(t, fresh+page, 4*page, page, "from reserved dst")
 	must(t, Decommit(fresh+page, 4*page))
 	wantZero(t, fresh+page, 4*page, "moved and decommitted")
@@ -308,7 +307,7 @@ func testMove(t *testing.T) {
 func testPreconditions(t *testing.T) {
 	page := PageBytes()
 	addr, size := committed(t, 4)
-	top := -page // the last page there is
+	top := -page // the last page of the address space
 	ops := map[string]func(addr, size uintptr){
 		"commit":   func(addr, size uintptr) { Commit(addr, size) },
 		"decommit": func(addr, size uintptr) { Decommit(addr, size) },
@@ -373,7 +372,7 @@ func wantPanic(t *testing.T, why, prefix string, f func()) {
 func TestAdvise(t *testing.T) {
 	addr, size := committed(t, 4)
 	for a := Normal; int(a) < numAdvices; a++ {
-		// The kernel may have no huge page or no memory for it just now.
+		// The kernel may have no free huge page now.
 		if err := Advise(addr, size, a); err != nil && !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrNoMemory) {
 			t.Errorf("advice %d: %v", a, err)
 		}
@@ -404,11 +403,11 @@ func TestName(t *testing.T) {
 	addr, size := committed(t, 2)
 	fill(addr, size)
 	Name(addr, size, "test")
-	Name(addr, size, "a\x00b") // no such name: silence
+	Name(addr, size, "a\x00b") // an invalid name is ignored
 	wantFilled(t, addr, size, 0, "named")
 }
 
-// TestCollector has the collector look at pointers into every state of a page.
+// TestCollector runs the collector with pointers into pages of every state.
 func TestCollector(t *testing.T) {
 	page := PageBytes()
 	addr, _ := committed(t, 4)

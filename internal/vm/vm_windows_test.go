@@ -1,4 +1,4 @@
-// What Windows says when it has run out.
+// Windows: the errors of a system that is out of memory.
 
 package vm
 
