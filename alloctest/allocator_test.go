@@ -155,7 +155,7 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 					t.Errorf("%v", r)
 				}
 				if a.Owns(b) {
-					r, _ := a.Resize(b[:8], 0) // where the old slice is stale
+					r, _ := a.Resize(b[:8], 0) // the old slice is stale
 					_ = r
 				}
 			}()
@@ -180,5 +180,5 @@ func TestOutOfMemoryBeyondTheBounds(t *testing.T) {
 	}
 }
 
-// poke changes a byte that may lie outside b.
+// poke changes a byte, inside or outside of b.
 func poke(b []byte, at int) { *outside(b, at)++ }

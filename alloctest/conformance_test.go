@@ -25,7 +25,7 @@ func TestWrapperThatCannotTellItsBlocksPasses(t *testing.T) {
 	}, &alloctest.Options{Detects: alloctest.AllMistakes})
 }
 
-// TestDefectsAreFound gives the suite an allocator with one defect at a time.
+// TestDefectsAreFound runs the suite on allocators with one defect each.
 func TestDefectsAreFound(t *testing.T) {
 	found := map[string]bool{} // by check
 	tests := []struct{ defect, by string }{
@@ -64,7 +64,7 @@ func TestDefectsAreFound(t *testing.T) {
 		found[c.by] = true
 	}
 	for _, name := range alloctest.Checks() {
-		if !found[name] && name != "Concurrent" && name != "HandOver" { // which are for the race detector
+		if !found[name] && name != "Concurrent" && name != "HandOver" { // these two need the race detector
 			t.Errorf("no defect is found by %s", name)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// An allocator is tested by handing the suite a function that makes one.
+// To test an allocator, pass the suite a function that makes one.
 func ExampleTestAllocator() {
 	_ = func(t *testing.T) { // func TestLimited(t *testing.T)
 		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
@@ -24,7 +24,7 @@ func ExampleTestAllocator() {
 	}
 }
 
-// A fuzz target on an allocator has one line.
+// A fuzz target for an allocator is one call.
 func ExampleRunProgram() {
 	_ = func(f *testing.F) { // func FuzzHeap(f *testing.F)
 		f.Add([]byte{0x30, 0, 32, 0, 0x0F, 0, 0, 0}) // Alloc, Free
@@ -36,16 +36,16 @@ func ExampleRunProgram() {
 	}
 }
 
-// Code that allocates is tested on an allocator that fails the test on leaks.
+// To test code that allocates, use an allocator that fails the test on leaks.
 func ExampleNew() {
 	_ = func(t *testing.T) { // func TestTable(t *testing.T)
 		a := alloctest.New(t)
 		xs := freehold.Must(freehold.MakeSlice[uint64](a, 100))
-		freehold.FreeSlice(a, xs) // without it, the test fails and shows the line above
+		freehold.FreeSlice(a, xs) // without this, the test fails and shows the line above
 	}
 }
 
-// pair allocates two blocks or, when it fails, none.
+// pair allocates two blocks. On an error it keeps none.
 func pair(a freehold.Allocator) (x, y []byte, err error) {
 	if x, err = a.Alloc(8, 8); err != nil {
 		return nil, nil, err
@@ -57,8 +57,8 @@ func pair(a freehold.Allocator) (x, y []byte, err error) {
 	return x, y, nil
 }
 
-// A loop over n takes every error path; on an allocator from New, what a path
-// forgets to free is reported.
+// A loop over n takes every error path. An allocator from New reports the blocks that
+// an error path does not free.
 func ExampleFailAfter() {
 	for n := 0; ; n++ {
 		a := alloctest.FailAfter(freehold.Default(), n)

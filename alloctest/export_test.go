@@ -14,7 +14,7 @@ func Checks() (names []string) {
 	return names
 }
 
-// Check runs the one subtest of TestAllocator that has the name.
+// Check runs the subtest of TestAllocator with the given name.
 func Check(t testing.TB, name string, a freehold.Allocator) {
 	for _, c := range conformance {
 		if c.name == name {

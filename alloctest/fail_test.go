@@ -84,14 +84,14 @@ func TestFailAfterLetsEmptyBlocksAndShrinkingPass(t *testing.T) {
 	a.Free(b)
 }
 
-// TestFailingResize: growth counts where it succeeds, and reports false once
-// nothing is left.
+// TestFailingResize: a Resize that grows a block counts if it succeeds, and reports
+// false after n successes.
 func TestFailingResize(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		want [3]bool
 	}{
-		{1, [3]bool{}}, // the Alloc was the one
+		{1, [3]bool{}}, // the Alloc was the only success
 		{2, [3]bool{true}},
 		{3, [3]bool{true, true}},
 		{4, [3]bool{true, true, true}},

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// program returns a random program of n instructions, always the same.
+// program returns a random program of n instructions, the same in each run.
 func program(n int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(n)))
 	prog := make([]byte, 4*n)
@@ -30,7 +30,7 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// probe is an allocator that notes what it is asked for.
+// probe is an allocator that records the requests.
 type probe struct {
 	freehold.Allocator
 	ops                       map[string]int
@@ -140,7 +140,7 @@ func TestRunSaysWhatWasWrong(t *testing.T) {
 	}
 }
 
-// liar returns an error of its own choice, and perhaps a block beside it.
+// liar returns a chosen error, and perhaps a block as well.
 type liar struct {
 	freehold.Allocator
 	block []byte

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// recorder is a testing.TB that notes failures instead of failing.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -43,8 +43,8 @@ func (r *recorder) Logf(format string, args ...any) {}
 
 func (r *recorder) Cleanup(f func()) { r.cleanups = append(r.cleanups, f) }
 
-// record runs test with a recorder, as a test of its own, and returns what
-// it failed for. A panic of the test is a failure, too.
+// record runs test with a recorder and returns its failures. A panic of the test counts
+// as one.
 func record(t *testing.T, test func(t testing.TB)) []string {
 	r := &recorder{TB: t}
 	var wg sync.WaitGroup
@@ -65,7 +65,7 @@ func record(t *testing.T, test func(t testing.TB)) []string {
 	return r.failures
 }
 
-// wantFailure checks that there is one failure and that it has all the parts.
+// wantFailure checks that there is one failure, and that its message has all the parts.
 func wantFailure(t *testing.T, failures []string, parts ...string) {
 	t.Helper()
 	if len(failures) != 1 {

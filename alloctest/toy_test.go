@@ -1,4 +1,4 @@
-// A toy allocator that is right, or wrong in one chosen way.
+// Toy: an allocator that is correct or has one chosen defect.
 
 package alloctest_test
 
@@ -10,15 +10,15 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// toy cuts blocks of powers of two from Go memory and keeps freed ones in lists.
+// toy cuts blocks of powers of two from Go memory, and keeps freed blocks on lists.
 type toy struct {
-	defect string // what it does wrong, "" for nothing
+	defect string // "" for none
 	free   map[int][][]byte
 	live   map[uintptr]toyBlock
 }
 
 type toyBlock struct {
-	whole []byte // as long as its class
+	whole []byte // the whole block of the class
 	size  int
 }
 

@@ -13,7 +13,7 @@ type node struct{ words [8]int64 } // 64 bytes
 // keep consumes results, so that the compiler cannot drop the calls.
 var keep []byte
 
-const roundBytes = 1 << 20 // of blocks between two Resets
+const roundBytes = 1 << 20 // bytes of blocks between two Resets
 
 // BenchmarkAlloc allocates blocks of 64 bytes, with a Reset after each MiB. The
 // row impl=reference is the lower bound: a bump of a local variable.

@@ -280,7 +280,7 @@ func TestEveryFailureOfTheParent(t *testing.T) {
 func TestArguments(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	defer a.Close()
-	for range 2 { // without a chunk, and with one
+	for range 2 { // without and with a chunk
 		for _, size := range []int{-1, math.MinInt} {
 			for call, use := range map[string]func(){
 				"Alloc":   func() { a.Alloc(size, 8) },
@@ -327,7 +327,7 @@ func TestFreeOfTheNewestGivesItsBytesBack(t *testing.T) {
 	if addressOf(again) != addressOf(second) {
 		t.Error("the bytes are not used again")
 	}
-	a.Free(first) // not the newest: only counted
+	a.Free(first) // not the newest: Free only counts
 	if a.Stats().LiveBytes != 160 || a.Live() != 1 {
 		t.Errorf("%+v", a.Stats())
 	}

@@ -63,7 +63,7 @@ func (a *Arena) check(t testing.TB) {
 	}
 }
 
-// A recorder is a parent that notes the blocks it hands out.
+// A recorder is a parent that records the blocks it hands out.
 type recorder struct {
 	freehold.Allocator
 	sizes  []int

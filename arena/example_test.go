@@ -37,7 +37,7 @@ func Example() {
 	// 0 bytes used of 4096
 }
 
-// recorder is a parent that tells what is asked of it.
+// recorder is a parent that prints its calls.
 type recorder struct{ freehold.Allocator }
 
 func (r recorder) Alloc(size, align int) ([]byte, error) {
@@ -66,7 +66,7 @@ func ExampleArena() {
 	// the parent gets 4096 bytes back
 }
 
-// Composition reads outside in: an arena over a limit over a heap.
+// Allocators compose from the outside in: an arena over a limit over a heap.
 func ExampleNew() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
@@ -92,11 +92,11 @@ func ExampleNew() {
 	// 0 bytes of the limit in use
 }
 
-// A buffer that is there anyway serves as an arena, and as its bound.
+// An existing buffer can be the memory, and the bound, of an arena.
 func ExampleNewFixed() {
 	buffer := make([]byte, 64)
 	a := arena.NewFixed(buffer)
-	defer a.Close() // buffer is ours again
+	defer a.Close() // buffer is the caller's again
 
 	for {
 		_, err := freehold.New[uint64](a)
@@ -112,7 +112,7 @@ func ExampleNewFixed() {
 	// 0 numbers, 64 bytes left
 }
 
-// What a function needs for itself ends with it.
+// Rewind ends a function's temporary blocks.
 func ExampleArena_Rewind() {
 	a := arena.New(freehold.Default(), nil)
 	defer a.Close()
@@ -128,7 +128,7 @@ func ExampleArena_Rewind() {
 	// 0 bytes used
 }
 
-// An ID may be stored where a Go pointer may not.
+// An ID may be stored off-heap, unlike a Go pointer.
 func ExampleRegistry() {
 	var arenas arena.Registry
 	type session struct {

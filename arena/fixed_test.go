@@ -86,7 +86,7 @@ func TestFixedHasItsBufferAndNoMore(t *testing.T) {
 			t.Errorf("after Close: %+v", a.Stats())
 		}
 		wantPanic(t, "freehold: arena.Arena.Alloc: the arena is closed", func() { a.Alloc(1, 1) })
-		setAll(buf, 4) // the caller's
+		setAll(buf, 4) // the caller's bytes
 	}
 }
 
@@ -105,7 +105,8 @@ func TestFixedWithoutBytes(t *testing.T) {
 	}
 }
 
-// TestFixedKeepsItsBuffer from the collector, and off the stack.
+// TestFixedKeepsItsBuffer: the collector does not free the buffer, and it is not on a
+// stack, which may move.
 func TestFixedKeepsItsBuffer(t *testing.T) {
 	var array [1 << 10]byte
 	a := NewFixed(array[:])
@@ -125,7 +126,7 @@ func TestFixedKeepsItsBuffer(t *testing.T) {
 	a.Close()
 }
 
-// grow makes the stack larger by some 100 bytes for each depth.
+// grow grows the stack by about 100 bytes per depth.
 func grow(depth int) (sum int) {
 	var frame [100]byte
 	if depth > 0 {
@@ -143,10 +144,10 @@ func TestRemaining(t *testing.T) {
 	if a.Remaining() != 0 {
 		t.Errorf("%d bytes of no chunk", a.Remaining())
 	}
-	for _, size := range []int{100, 950, 1900} { // a chunk for each
+	for _, size := range []int{100, 950, 1900} { // one chunk each
 		freehold.Must(a.Alloc(size, 1))
 	}
-	for range 2 { // with spare chunks, and without
+	for range 2 { // with and without spare chunks
 		calls := len(parent.sizes)
 		freehold.Must(a.Alloc(a.Remaining(), 1))
 		if len(parent.sizes) != calls {

@@ -106,7 +106,7 @@ func TestMarksThatAreStale(t *testing.T) {
 	a.check(t)
 }
 
-// TestMarksCostNoMemory: a Mark that is dropped, and a Rewind to the newest.
+// TestMarksCostNoMemory: neither a Mark that is dropped nor a Rewind to the newest does.
 func TestMarksCostNoMemory(t *testing.T) {
 	a := New(alloctest.New(t), nil)
 	defer a.Close()

@@ -169,7 +169,7 @@ func TestRecyclerMisuse(t *testing.T) {
 	}
 	r.Close()
 	r.Close()
-	freehold.Must(lent.Alloc(10, 1)) // goes on
+	freehold.Must(lent.Alloc(10, 1)) // still works
 	r.Put(lent)
 	if lent.state != closed {
 		t.Error("an arena that was put into a closed Recycler is open")
@@ -205,7 +205,7 @@ func TestRecyclerLeavesTheRegistry(t *testing.T) {
 	}
 }
 
-// TestRecyclerDecays by the clock of a synctest bubble.
+// TestRecyclerDecays: idle arenas are closed, by the clock of a synctest bubble.
 func TestRecyclerDecays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := freehold.NewCounter(alloctest.New(t))
@@ -213,7 +213,7 @@ func TestRecyclerDecays(t *testing.T) {
 		hot := get(t, r, 100)
 		r.Put(get(t, r, 100))
 		r.Put(hot)
-		for range 10 { // the hot one is used all the time
+		for range 10 { // keeps one arena in use
 			time.Sleep(59 * time.Second)
 			synctest.Wait()
 			if a := get(t, r, 0); a != hot {
@@ -331,7 +331,7 @@ func (o onFree) Free(b []byte) {
 	o.freed()
 }
 
-// mustCome waits for a value that comes soon or never.
+// mustCome fails unless a value comes soon.
 func mustCome(t *testing.T, freed <-chan struct{}) {
 	t.Helper()
 	select {
@@ -442,8 +442,8 @@ func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 	}
 }
 
-// TestRecyclerKeepsToOneGoroutine where the parent is not safe for more: decayed
-// arenas wait for a Put.
+// TestRecyclerKeepsToOneGoroutine: if the parent belongs to one goroutine, decayed arenas
+// wait for a Put.
 func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		heap := freehold.NewHeap(&freehold.HeapOptions{Decay: -1})
@@ -471,7 +471,7 @@ func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	})
 }
 
-// TestRecyclerCloseWaitsForATick, since the parent may be closed next.
+// TestRecyclerCloseWaitsForATick: the parent may be closed next.
 func TestRecyclerCloseWaitsForATick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *Recycler

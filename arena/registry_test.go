@@ -80,7 +80,7 @@ func TestAddOfAnArenaThatIsInARegistry(t *testing.T) {
 	}
 }
 
-// TestCopiesAreReported by go vet: it looks for a field with Lock and Unlock.
+// TestCopiesAreReported: go vet reports copies, as a field has Lock and Unlock.
 func TestCopiesAreReported(t *testing.T) {
 	var locks func(s reflect.Type) bool
 	locks = func(s reflect.Type) bool {
@@ -127,7 +127,7 @@ func TestSummary(t *testing.T) {
 	if got := r.Summary(); strings.Contains(got, "small") || strings.Contains(got, "large") {
 		t.Error(got)
 	}
-	r.Add("a\nb", small) // one line still
+	r.Add("a\nb", small) // still one line
 	if got := r.Summary(); strings.Count(got, "\n") != 3 || !strings.Contains(got, `  "a\nb"`+"\n") {
 		t.Error(got)
 	}

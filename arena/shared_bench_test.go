@@ -14,8 +14,8 @@ import (
 // benchResetEach is how many blocks of 64 B a goroutine allocates between Resets.
 const benchResetEach = 1 << 16
 
-// benchEach runs a loop on as many goroutines as -cpu says; the figure is a
-// goroutine's own time, so that perfect scaling keeps it.
+// benchEach runs a loop on GOMAXPROCS goroutines. The figure is the time of one
+// goroutine, so it is constant if the loop scales perfectly.
 func benchEach(b *testing.B, o *arena.SharedOptions, loop func(s *arena.Shared, n int)) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
@@ -96,8 +96,7 @@ func BenchmarkSharedReset(b *testing.B) {
 	})
 }
 
-// Blocks in dedicated chunks, from spare ones: the time of one block, with
-// the Reset of all.
+// The time of a block in a spare dedicated chunk, with its share of the Reset.
 func BenchmarkSharedLarge(b *testing.B) {
 	for _, blocks := range []int{1000, 10_000, 40_000} {
 		b.Run(fmt.Sprintf("blocks=%d", blocks), func(b *testing.B) {
@@ -124,7 +123,7 @@ func BenchmarkSharedStats(b *testing.B) {
 	})
 }
 
-// The reference: holding a slot and counting in it.
+// The lower bound: entering a slot and counting in it.
 func BenchmarkSharedPin(b *testing.B) {
 	var holders pin.Holders
 	counts := make([]struct {

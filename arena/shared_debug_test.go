@@ -9,10 +9,10 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// In debug builds a read after Reset finds 0xDB, and under a guard the block.
+// In debug builds a read after Reset finds 0xDB, or the block if a guard protects it.
 func TestSharedStaleReadsShow(t *testing.T) {
 	s := newShared(t, newHeap(t), nil)
-	for _, size := range []int{100, 1 << 20} { // in the processor's chunk and in one of its own
+	for _, size := range []int{100, 1 << 20} { // in the processor's chunk, and in a dedicated one
 		b := freehold.Must(s.Zeroed(size, 8))
 		g := s.Enter()
 		s.Reset()

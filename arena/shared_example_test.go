@@ -51,10 +51,10 @@ func ExampleShared_Reset() {
 	}
 	load(1)
 
-	reader := s.Enter() // from here on what current holds stays as it is
+	reader := s.Enter() // protects the table that current points to
 	table := *current.Load()
 
-	current.Store(nil) // readers to come do not find the old table
+	current.Store(nil) // later readers do not find the old table
 	s.Reset()
 	load(2)
 

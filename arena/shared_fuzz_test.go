@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/epoch"
 )
 
-// A sharedModel knows which blocks of an arena must be intact: those of this
-// generation, and those that a guard covers.
+// A sharedModel knows the blocks of an arena that must be intact: those of this
+// generation, and those that a guard protects.
 type sharedModel struct {
 	t          *testing.T
 	s          *arena.Shared
@@ -73,8 +73,8 @@ func (m *sharedModel) verify() {
 }
 
 // FuzzShared reads its input as a program: each three bytes are an operation
-// and its arguments. After every step each block that is live, or that a guard
-// covers, must still hold its pattern.
+// and its arguments. After every step each block that is live or protected by a guard
+// must still hold its pattern.
 func FuzzShared(f *testing.F) {
 	f.Add([]byte{0, 8, 0, 0, 200, 3, 5, 0, 0, 4, 0, 0, 0, 8, 0, 6, 0, 0, 0, 8, 0})
 	f.Add([]byte{1, 255, 1, 2, 0, 9, 3, 0, 0, 7, 0, 0, 8, 0, 0, 4, 0, 0, 1, 255, 1})

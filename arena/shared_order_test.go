@@ -44,7 +44,7 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
-			defer gc.SetGCPercent(gc.SetGCPercent(-1)) // it would wait for the holder too
+			defer gc.SetGCPercent(gc.SetGCPercent(-1)) // a collection would wait for the holder too
 			runtime.GC()
 			s := newSharedOver(t, alloctest.New(t), nil)
 			var holds, leave, waited atomic.Bool
@@ -65,7 +65,7 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 			go func() {
 				defer close(left)
 				for !holds.Load() {
-					freehold.Must(s.Alloc(8, 8)) // so that there is a chunk here
+					freehold.Must(s.Alloc(8, 8)) // installs a chunk
 					blocks++
 					slot := s.table.Enter()
 					if c := s.at(slot); c != nil {
@@ -91,8 +91,8 @@ func TestChunksAreTakenFromTheirHoldersInTwoSteps(t *testing.T) {
 	}
 }
 
-// A guardWatcher is a parent that notes whether its Shared has a guard when it
-// is called.
+// A guardWatcher is a parent that records whether its Shared has a guard when it is
+// called.
 type guardWatcher struct {
 	freehold.Allocator
 	s              *Shared
@@ -111,7 +111,7 @@ func (w *guardWatcher) Zeroed(size, align int) ([]byte, error) {
 func TestZeroedClearsUnderAGuard(t *testing.T) {
 	w := &guardWatcher{Allocator: alloctest.New(t)}
 	w.s = newSharedOver(t, w, &SharedOptions{ChunkBytes: 4096})
-	for _, size := range []int{100, 5000} { // in a common chunk, and in one of its own
+	for _, size := range []int{100, 5000} { // in a processor's chunk, and in a dedicated one
 		w.calls, w.guarded = 0, 0
 		freehold.Must(w.s.Zeroed(size, 8))
 		if w.calls != 1 || w.guarded != 1 {
@@ -123,14 +123,14 @@ func TestZeroedClearsUnderAGuard(t *testing.T) {
 	}
 }
 
-// TestCloseUnderAGuardPanics although nothing was given up.
+// TestCloseUnderAGuardPanics: it does even if no block was given up.
 func TestCloseUnderAGuardPanics(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), nil)
 	b := freehold.Must(s.Zeroed(100, 8))
 	g := s.Enter()
 	wantPanic(t, underGuard, s.Close)
 	b[0] = 1
-	freehold.Must(s.Alloc(100, 8)) // goes on
+	freehold.Must(s.Alloc(100, 8)) // still works
 	g.Leave()
 }
 
@@ -155,7 +155,7 @@ func TestCloseLooksAtGuardsOfItsBlocksOnly(t *testing.T) {
 	after.Leave()
 }
 
-// TestCloseKeepsNothing, without a Stats before it.
+// TestCloseKeepsNothing: Close frees all memory, without a Stats before it.
 func TestCloseKeepsNothing(t *testing.T) {
 	s := NewShared(alloctest.New(t), nil)
 	freehold.Must(s.Alloc(100, 8))
@@ -165,17 +165,17 @@ func TestCloseKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestARefusalKeepsSpareMemory where freeing it would not help, and does not stop
-// the world where that would not help.
+// TestARefusalKeepsSpareMemory: a refusal frees spare memory, and stops the world, only
+// if that may help.
 func TestARefusalKeepsSpareMemory(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 12 << 10})
 	freehold.Must(s.Alloc(3000, 8))
 	s.Reset()
-	large := freehold.Must(s.Alloc(5000, 8)) // in use, beside 4096 spare bytes
+	large := freehold.Must(s.Alloc(5000, 8)) // in use, next to 4096 spare bytes
 	if st := s.Stats(); st.Spare == 0 {
 		t.Fatalf("%+v", st)
 	}
-	s.Free(large) // counted in a slot, and so a reason to stop the world
+	s.Free(large) // counted in a slot, by a chunk without memory
 	waits := waits(t, s)
 	if _, err := s.Alloc(12<<10+1, 8); !errors.Is(err, freehold.ErrOutOfMemory) || waits.Load() != 0 {
 		t.Errorf("more than the limit: %v; %d stops of the world", err, waits.Load())
@@ -192,11 +192,11 @@ func TestARefusalKeepsSpareMemory(t *testing.T) {
 	}
 }
 
-// TestRefusalsStopTheWorldOnce, whatever is freed and allocated between them, as
-// long as no processor's chunk can serve what is refused. A Reset is a reason to
-// look again.
+// TestRefusalsStopTheWorldOnce: repeated refusals stop the world once, whatever is freed
+// and allocated in between, while no processor's chunk fits. After a Reset they stop it
+// again.
 func TestRefusalsStopTheWorldOnce(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // two would take the last chunk from each other
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // two processors would take the last chunk from each other
 	parents := map[string]func(t *testing.T) (freehold.Allocator, *SharedOptions){
 		"the arena's limit": func(t *testing.T) (freehold.Allocator, *SharedOptions) {
 			return alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096}
@@ -235,7 +235,7 @@ func TestRefusalsStopTheWorldOnce(t *testing.T) {
 // TestFreesAreNoReasonToStopTheWorld: the entry that Free installs has no memory.
 func TestFreesAreNoReasonToStopTheWorld(t *testing.T) {
 	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: 4096})
-	b := freehold.Must(s.Alloc(4096, 8)) // a chunk of its own, in no slot
+	b := freehold.Must(s.Alloc(4096, 8)) // a dedicated chunk, in no slot
 	waits := waits(t, s)
 	for range 100 {
 		b, _ = s.Resize(b, len(b)-1)
@@ -248,7 +248,7 @@ func TestFreesAreNoReasonToStopTheWorld(t *testing.T) {
 	}
 }
 
-// An alignRecorder is a parent that notes the smallest alignment asked for.
+// An alignRecorder is a parent that records the smallest alignment requested.
 type alignRecorder struct {
 	freehold.Allocator
 	least int
@@ -259,8 +259,7 @@ func (r *alignRecorder) Alloc(size, align int) ([]byte, error) {
 	return r.Allocator.Alloc(size, align)
 }
 
-// TestSharedChunksAreAligned: two processors never write to one cache line, and
-// huge pages fit.
+// TestSharedChunksAreAligned: to cache lines, against false sharing, and to huge pages.
 func TestSharedChunksAreAligned(t *testing.T) {
 	for _, c := range []struct {
 		o    SharedOptions
@@ -282,8 +281,8 @@ func TestSharedChunksAreAligned(t *testing.T) {
 	}
 }
 
-// TestChunksOfOtherProcessorsAreFound when the parent has no more memory: one
-// with room, and one that a Reset has given up.
+// TestChunksOfOtherProcessorsAreFound: if the parent refuses, Alloc uses another
+// processor's chunk: one with free bytes, and one that a Reset has given up.
 func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 	for _, reset := range []bool{false, true} {
 		s := newSharedOver(t, alloctest.FailAfter(alloctest.New(t), 1), &SharedOptions{ChunkBytes: 4096})
@@ -308,8 +307,7 @@ func TestChunksOfOtherProcessorsAreFound(t *testing.T) {
 	}
 }
 
-// mustHoldEachChunkOnce checks that every chunk with memory is in a slot or in
-// one list.
+// mustHoldEachChunkOnce checks that each chunk with memory is in one slot or on one list.
 func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
@@ -343,8 +341,8 @@ func TestFreeAfterResetKeepsTheChunk(t *testing.T) {
 	s.mustHoldEachChunkOnce(t)
 }
 
-// TestChunkThatWasNotNeededIsKept: a slot got another chunk that fits the block
-// while one was fetched for it.
+// TestChunkThatWasNotNeededIsKept: while a chunk is taken for a block, the slot gets
+// another that fits it.
 func TestChunkThatWasNotNeededIsKept(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that both are in one slot
 	s := newSharedOver(t, alloctest.New(t), nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// TestSharedIsSmall: a Shared without blocks takes little of the Go heap, beside its
+// TestSharedIsSmall: a Shared without blocks takes little of the Go heap besides its
 // slots.
 func TestSharedIsSmall(t *testing.T) {
 	if pin.Locked {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// spareOf returns a chunk with a size and address alone.
+// spareOf returns a chunk with a size and an address only.
 func spareOf(size int, base uintptr) *sharedChunk {
 	return &sharedChunk{mem: make([]byte, size), base: base, dedicated: true}
 }
@@ -34,7 +34,7 @@ func (s *spareSet) check(t *testing.T) {
 	}
 }
 
-// TestSpareSet against a plain list.
+// TestSpareSet compares a spareSet with a plain list.
 func TestSpareSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var s spareSet
@@ -108,8 +108,8 @@ func TestSpareIsFoundAmongMany(t *testing.T) {
 	}
 }
 
-// TestAlignedSparesAreLeftToThoseWhoNeedThem: otherwise each generation would take
-// more from the parent.
+// TestAlignedSparesAreLeftToThoseWhoNeedThem: otherwise each generation would take more
+// memory from the parent.
 func TestAlignedSparesAreLeftToThoseWhoNeedThem(t *testing.T) {
 	var s spareSet
 	for i := range 10 {

@@ -50,7 +50,7 @@ func TestSharedConformance(t *testing.T) {
 		o    *arena.SharedOptions
 	}{
 		{"Defaults", nil},
-		{"SmallChunks", &arena.SharedOptions{ChunkBytes: 1000}}, // most blocks get one of their own
+		{"SmallChunks", &arena.SharedOptions{ChunkBytes: 1000}}, // most blocks get a dedicated chunk
 		{"HugePages", &arena.SharedOptions{HugePages: true}},
 	}
 	for _, c := range tests {
@@ -76,8 +76,8 @@ func TestSharedConformance(t *testing.T) {
 	})
 }
 
-// peakParent fails the test when more than maxBytes are held from it, or when
-// it is called by two goroutines at once.
+// peakParent fails the test if more than maxBytes are live, or if two goroutines call it
+// at once.
 type peakParent struct {
 	freehold.Allocator
 	t              testing.TB
@@ -174,7 +174,7 @@ func TestSharedLimit(t *testing.T) {
 	}
 }
 
-// All of a limit can be used, by whichever processor, and again after Reset.
+// All of a limit can be used, by any processor, and again after Reset.
 func TestSharedLimitIsUsable(t *testing.T) {
 	h := newHeap(t)
 	const maxBytes = 10_000
@@ -198,8 +198,8 @@ func TestSharedLimitIsUsable(t *testing.T) {
 		}
 		s.Reset()
 	}
-	// A block that cannot be had costs no spare memory, and one that can have all
-	// of it does.
+	// A request that cannot succeed frees no spare memory. One that needs all of it frees
+	// it.
 	if st := s.Stats(); st.Spare == 0 {
 		t.Errorf("%+v", st)
 	}
@@ -253,7 +253,7 @@ func TestSharedReserve(t *testing.T) {
 	mustPanic(t, "closed", func() { s.Reserve(0) })
 }
 
-// TestSharedReserveRefused: the arena is as it was.
+// TestSharedReserveRefused: the arena is unchanged.
 func TestSharedReserveRefused(t *testing.T) {
 	s := newShared(t, alloctest.New(t), &arena.SharedOptions{ChunkBytes: 400, MaxBytes: 1000})
 	freehold.Must(s.Alloc(100, 1))
@@ -285,8 +285,8 @@ func TestSharedOptions(t *testing.T) {
 	mustPanic(t, "arena.NewShared: SharedOptions.ChunkBytes -1, want 0 or more", func() { arena.NewShared(h, &arena.SharedOptions{ChunkBytes: -1}) })
 }
 
-// The parent fails after n allocations, for every n: what was handed out stays
-// intact, and once the parent gives again so does the arena.
+// The parent fails after n allocations, for every n. Live blocks stay intact, and the
+// arena works again once the parent does.
 func TestSharedFailAfter(t *testing.T) {
 	steps := []struct{ size, align int }{
 		{100, 8}, {900, 1}, {200, 64}, {5000, 8}, {100, 4096}, {250, 1}, {250, 1}, {250, 1}, {250, 1}, {1, 1}, {3000, 8},
@@ -357,7 +357,7 @@ func TestSharedCounts(t *testing.T) {
 	if st := s.Stats(); st.Live != 1 || st.LiveBytes != 1000 {
 		t.Errorf("%+v", st)
 	}
-	// Freed by goroutines on whichever processor.
+	// Goroutines on any processor free them.
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -496,7 +496,7 @@ func TestSharedResetReuses(t *testing.T) {
 	}
 }
 
-// sharedNode is what the stress links: a block that names itself.
+// sharedNode is a block that the stress test links. It contains its identity.
 type sharedNode struct {
 	b    []byte
 	mark uint64
@@ -517,9 +517,9 @@ func (n *sharedNode) intact() bool {
 	return true
 }
 
-// Readers under guards look blocks up and verify them while others allocate,
-// link and reset, and GOMAXPROCS changes. A byte that is recycled too early is
-// overwritten with another mark, and found; with -race so is the write.
+// Readers under guards look blocks up and verify them while others allocate, link and
+// reset, and GOMAXPROCS changes. A block that is recycled too early has another mark,
+// and with -race the write is reported.
 func TestSharedStress(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	rounds := 6_000
@@ -530,7 +530,7 @@ func TestSharedStress(t *testing.T) {
 	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 2048})
 	var (
 		linking sync.RWMutex
-		version int // odd while a Reset is under way; what was allocated under another one is not linked
+		version int // odd during a Reset; blocks allocated in another version are not linked
 		links   [64]atomic.Pointer[sharedNode]
 
 		resetting sync.Mutex

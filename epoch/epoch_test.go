@@ -78,7 +78,8 @@ func TestLeaveTwice(t *testing.T) {
 	}
 }
 
-// No epoch outlives its guards by much: without any, and with one that stays.
+// The number of past epochs kept is bounded by that of guards held: without guards,
+// with one that stays, and with many.
 func TestPastEpochsAreDropped(t *testing.T) {
 	var d Domain
 	for range 1000 {
@@ -122,14 +123,14 @@ func TestPastEpochsAreDropped(t *testing.T) {
 	}
 }
 
-// A value that is unlinked is only destroyed when its epoch has passed, so no
-// reader ever finds a destroyed one.
+// The writer destroys an unlinked value only once its epoch has passed, so no reader
+// finds a destroyed value.
 func TestStress(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2_000
 	}
-	type value struct{ plain, mirror int } // plain memory: the race detector watches too
+	type value struct{ plain, mirror int } // plain memory, so the race detector checks accesses
 	var (
 		d      Domain
 		linked atomic.Pointer[value]
@@ -182,7 +183,7 @@ func TestStress(t *testing.T) {
 }
 
 // FuzzDomain reads its input as a program for one domain, and compares with a
-// model that knows in which epoch each guard is.
+// model that knows the epoch of each guard.
 func FuzzDomain(f *testing.F) {
 	f.Add([]byte{0, 0, 2, 0, 1, 0, 2, 1})
 	f.Add([]byte{0, 2, 0, 2, 0, 2, 1, 1, 1, 3, 2, 2, 2})
@@ -232,8 +233,8 @@ func BenchmarkEnterLeave(b *testing.B) {
 	}
 }
 
-// As many goroutines as -cpu says; a goroutine's own time, so that perfect
-// scaling keeps the figure.
+// BenchmarkEnterLeaveEach runs on GOMAXPROCS goroutines. The figure is the time of one
+// goroutine, so it is constant if Enter scales perfectly.
 func BenchmarkEnterLeaveEach(b *testing.B) {
 	var (
 		d  Domain
@@ -249,7 +250,7 @@ func BenchmarkEnterLeaveEach(b *testing.B) {
 	wg.Wait()
 }
 
-// The reference: two atomic additions on a word of one's own.
+// BenchmarkTwoAdds is the lower bound: two atomic additions on an unshared word.
 func BenchmarkTwoAdds(b *testing.B) {
 	var s stripe
 	for range b.N {
@@ -267,8 +268,8 @@ func BenchmarkAdvance(b *testing.B) {
 	}
 }
 
-// TestLateReaderJoinsNoEndedEpoch: between a reader's two looks at the current
-// epoch, that may end and pass. The reader must see it, and leave no guard there.
+// TestLateReaderJoinsNoEndedEpoch: between a reader's two loads of the current epoch,
+// the epoch may end and pass. The reader must notice, and leave no guard in it.
 func TestLateReaderJoinsNoEndedEpoch(t *testing.T) {
 	var d Domain
 	d.Enter().Leave()
@@ -292,7 +293,7 @@ func TestLateReaderJoinsNoEndedEpoch(t *testing.T) {
 	g.Leave()
 }
 
-// TestFirstReadersAreInOneEpoch: two readers that find none make it together.
+// TestFirstReadersAreInOneEpoch: two readers that find no epoch agree on one.
 func TestFirstReadersAreInOneEpoch(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	const rounds = 10_000
@@ -328,7 +329,8 @@ func TestFirstReadersAreInOneEpoch(t *testing.T) {
 	}
 }
 
-// TestManyEndEpochs at once, and ask whether they have passed.
+// TestManyEndEpochs: several goroutines end epochs concurrently and check whether they
+// have passed.
 func TestManyEndEpochs(t *testing.T) {
 	const rounds = 20_000
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
@@ -358,7 +360,7 @@ func TestManyEndEpochs(t *testing.T) {
 	}
 }
 
-// TestPassedEpochsAreCollected: their counters go with the next collection.
+// TestPassedEpochsAreCollected: the next collection frees their counters.
 func TestPassedEpochsAreCollected(t *testing.T) {
 	var d Domain
 	var counters []weak.Pointer[readers]

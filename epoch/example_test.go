@@ -24,7 +24,7 @@ func Example() {
 
 	next := freehold.Must(freehold.New[config](freehold.Default()))
 	next.Timeout = 30
-	old := current.Swap(next) // readers to come find next
+	old := current.Swap(next) // later readers find next
 	ended := domain.Advance()
 
 	fmt.Println("timeout", seen.Timeout, "may be freed:", ended.Passed())
