@@ -175,7 +175,7 @@ func TestARefusalKeepsSpareMemory(t *testing.T) {
 	if st := s.Stats(); st.Spare == 0 {
 		t.Fatalf("%+v", st)
 	}
-	s.Free(large) // counted in a slot, by a chunk without memory
+	s.Free(large) // counted in a slot
 	waits := waits(t, s)
 	if _, err := s.Alloc(12<<10+1, 8); !errors.Is(err, freehold.ErrOutOfMemory) || waits.Load() != 0 {
 		t.Errorf("more than the limit: %v; %d stops of the world", err, waits.Load())
@@ -186,7 +186,7 @@ func TestARefusalKeepsSpareMemory(t *testing.T) {
 	if st := s.Stats(); st.Spare == 0 {
 		t.Errorf("spare memory went for a block that could not be had: %+v", st)
 	}
-	freehold.Must(s.Alloc(7000, 8)) // but for one that can
+	freehold.Must(s.Alloc(7000, 8)) // needs the spare memory
 	if st := s.Stats(); st.Spare != 0 {
 		t.Errorf("%+v", st)
 	}

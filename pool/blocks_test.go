@@ -32,7 +32,7 @@ func wantPanic(t *testing.T, call func(), parts ...string) {
 	call()
 }
 
-// Stats speaks of one block by its size, and of all by sums.
+// Stats has the size of a block, and sums over all blocks.
 func TestStats(t *testing.T) {
 	b := newBlocks(t, 100, 8, &pool.Options{MaxBlocks: 50, MaxBytes: 1 << 20})
 	for range 3 {
@@ -46,7 +46,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// closeEmpty closes a pool in which no block is live.
+// closeEmpty checks that no block is live, and closes the pool.
 func closeEmpty(t *testing.T, p interface {
 	Live() int
 	Close()
@@ -97,8 +97,7 @@ func TestFallbackOfThreeLayersConforms(t *testing.T) {
 	}, &alloctest.Options{Concurrent: true})
 }
 
-// Fuzzing: the program is alloctest's, with a pool that is sometimes out of
-// memory.
+// FuzzBlocks runs alloctest's programs on a pool that is sometimes out of memory.
 func FuzzBlocks(f *testing.F) {
 	f.Add([]byte{0, 8, 0, 8, 1, 0})
 	f.Add([]byte("free the block, alloc it, zero it, free it again, and resize it as well"))
@@ -220,7 +219,7 @@ func TestPoolWorksAfterOneFailure(t *testing.T) {
 				failed++
 			}
 		}
-		// None fails where another stack had a block to bridge it.
+		// No call fails while another stack has a free block.
 		if failed > 1 || b.Live() != 200-failed {
 			t.Errorf("%d failed, %d live", failed, b.Live())
 		}
@@ -301,7 +300,7 @@ func TestTrimGivesBackWhatIsFree(t *testing.T) {
 	}
 }
 
-// A block has room for its size, and the limit for what one chunk takes.
+// A block may grow to the block size, and a limit of one chunk permits one chunk.
 func TestBoundsMayBeReached(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	x := freehold.Must(b.Alloc(10, 1))
@@ -318,8 +317,7 @@ func TestBoundsMayBeReached(t *testing.T) {
 	}
 }
 
-// Live counts what was handed out: not what was put back or retired, and
-// nothing after Close.
+// Live counts blocks handed out, without those put back or retired. After Close it is 0.
 func TestLive(t *testing.T) {
 	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 	r, q := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
@@ -427,7 +425,7 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		{r[1:], "1 bytes into a block"},
 		{r[:8], "is no block"},
 		{make([]byte, 24), "not of this pool; was it moved by append?"},
-		{append(r, 1), "not of this pool; was it moved by append?"}, // too long, and cap above len
+		{append(r, 1), "not of this pool; was it moved by append?"}, // too long, and cap exceeds len
 		{foreign, "not of this pool"},
 		{unsafe.Slice(&r[0], 25), "is no block"},
 	} {
@@ -474,8 +472,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 	}
 }
 
-// The zero values of the types name their constructors, where that costs the fast
-// paths nothing.
+// The panics of zero values name the constructor, where that does not slow the fast paths
+// down.
 func TestZeroValuesNameTheirConstructors(t *testing.T) {
 	var (
 		b pool.Blocks
@@ -536,7 +534,7 @@ func TestLargeBlocks(t *testing.T) {
 	}
 }
 
-// Everything at once: goroutines get, hand over, put, retire, trim, look.
+// All operations concurrently: goroutines get, hand over, put, retire, trim and look up.
 func TestStress(t *testing.T) {
 	rounds := 20000
 	if testing.Short() {

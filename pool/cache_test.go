@@ -19,8 +19,8 @@ func get(c *pool.BlocksCache, n int) [][]byte {
 	return blocks
 }
 
-// Each pair of ways to put a block back, the block being the last that a cache
-// handed out, or one before, or one whose place in the cache has been taken.
+// A double free is detected for each pair of calls that free a block: the last block that
+// a cache handed out, an earlier one, and one whose place in the cache is in other use.
 func TestSecondPutIsDetected(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	own, other := b.NewCache(), b.NewCache()
@@ -62,8 +62,7 @@ func TestSecondPutIsDetected(t *testing.T) {
 	}
 }
 
-// Whatever order blocks are put in, and by whom, none is handed out twice, and
-// none is lost.
+// In any order of Puts, by any goroutine, no block is handed out twice, and none is lost.
 func TestCachesShareBlocks(t *testing.T) {
 	const blocks = 600
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
@@ -73,7 +72,7 @@ func TestCachesShareBlocks(t *testing.T) {
 	var mine [][]byte
 	rounds := 20000
 	if testing.Short() {
-		rounds = 2000 // of which 80 close a cache or trim
+		rounds = 2000 // 80 of them close a cache or trim
 	}
 	for range rounds {
 		c := caches[r.IntN(len(caches))]
@@ -154,8 +153,8 @@ func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 	for _, r := range mine[:128] {
 		c.Put(r)
 	}
-	b.TakeAtOnce(unsafe.Pointer(&mine[10][0]))  // is to leave the cache when it is full
-	b.TakeAtOnce(unsafe.Pointer(&mine[100][0])) // is to move down then
+	b.TakeAtOnce(unsafe.Pointer(&mine[10][0]))  // leaves the cache when it is full
+	b.TakeAtOnce(unsafe.Pointer(&mine[100][0])) // moves down then
 	for _, r := range mine[128:] {
 		c.Put(r)
 	}
@@ -195,7 +194,7 @@ func TestCacheAfterReset(t *testing.T) {
 	}
 }
 
-// A chunk goes and another comes at its address while a cache remembers its
+// A chunk is returned and another comes at its address while a cache has entries of its
 // blocks.
 func TestTrimUnderACache(t *testing.T) {
 	h := freehold.NewHeap(nil)
@@ -240,9 +239,9 @@ func TestTrimUnderACache(t *testing.T) {
 	}
 }
 
-// A pool that is closed gives back all that it kept for its caches.
+// Close also returns the metadata that the pool kept for its caches.
 func TestCloseUnderACache(t *testing.T) {
-	b := newBlocks(t, 64, 8, nil) // the parent fails the test for leaks
+	b := newBlocks(t, 64, 8, nil) // the parent fails the test on leaks
 	c := b.NewCache()
 	for _, x := range get(c, 5000) {
 		b.Free(x)
@@ -313,7 +312,7 @@ func TestManyCaches(t *testing.T) {
 	closeEmpty(t, b)
 }
 
-// The number of a closed cache is the next one's.
+// The number of a closed cache is reused.
 func TestCacheNumbersAreUsedAgain(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	b.NewCache().Close()
@@ -326,15 +325,15 @@ func TestCacheNumbersAreUsedAgain(t *testing.T) {
 	}
 }
 
-// A cache has pointers to the statuses of blocks that it handed out. So Trim
-// keeps them, for the next chunks, until the last cache is closed.
+// A cache has pointers to the statuses of blocks that it handed out. So Trim keeps the
+// metadata, for new chunks, until the last cache is closed.
 func TestStatusesStayWhileACacheIsOpen(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	c, other := b.NewCache(), b.NewCache()
 	chunk := 0
 	kept := func(when string) {
 		t.Helper()
-		mine := get(c, 64) // all that it has
+		mine := get(c, 64) // all of the cache
 		full := b.Stats().Reserved
 		if chunk == 0 {
 			chunk = full

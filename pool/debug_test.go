@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// A debug build finds a write to a free block when it is handed out again,
-// whichever way the block came and went.
+// A debug build detects a write to a free block when it is handed out again, for all calls
+// that free and allocate blocks.
 func TestDebugBuildFindsLateWrites(t *testing.T) {
 	write := func(b []byte) { b[17] = 1 }
 	tests := []struct {
@@ -76,7 +76,7 @@ func TestDebugBuildFindsLateWrites(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
 			defer b.Close()
-			keep := freehold.Must(b.Alloc(64, 8)) // so that Trim keeps the chunk
+			keep := freehold.Must(b.Alloc(64, 8)) // makes Trim keep the chunk
 			defer func() {
 				got, _ := recover().(string)
 				if !strings.Contains(got, "was written while the block was free") {

@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// Point is what the examples keep.
+// Point is the value in the examples.
 type Point struct{ X, Y int }
 
 func Example() {
@@ -93,7 +93,7 @@ func ExamplePool_Lookup() {
 	fmt.Println(*q, ok)
 
 	points.Put(p)
-	freehold.Must(points.Get()) // in the same place
+	freehold.Must(points.Get()) // at the same address
 	_, ok = points.Lookup(h)
 	fmt.Println(ok)
 	// Output:

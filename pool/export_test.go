@@ -2,13 +2,12 @@ package pool
 
 import "unsafe"
 
-// TakeAtOnce does to the block at p what is left when another goroutine found
-// it live too while this one put it back, freed it, and got it again.
+// TakeAtOnce makes the block at p live, as after a racing double free: this goroutine freed
+// it, and another one freed it at the same moment and got it again.
 func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.statusOf(uintptr(p)).store(statusLive) }
 
-// FreeAtOnce does to the live block at p what is left when two goroutines put it
-// back at the same moment and one of them got it again: it is the next block of
-// every stack.
+// FreeAtOnce makes the live block at p the next block of every stack, as after two
+// goroutines have freed it at the same moment and one of them got it again.
 func (b *Blocks) FreeAtOnce(p unsafe.Pointer) {
 	b.addStacks()
 	b.stacks.Each(func(s *stack) {
@@ -25,8 +24,8 @@ func (b *Blocks) addStacks() {
 	}
 }
 
-// CentralFree returns how many blocks the central has. Only an exchange with it
-// changes that.
+// CentralFree returns the number of blocks on the central free list. Only an exchange with
+// it changes that.
 func (b *Blocks) CentralFree() (n int) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -39,14 +38,13 @@ func (b *Blocks) CentralFree() (n int) {
 // CacheNumbers returns how many numbers there are for caches.
 func (b *Blocks) CacheNumbers() int { return len(*b.caches.Load()) }
 
-// Blocks returns the blocks that the pool's values are.
+// Blocks returns the Blocks of the pool.
 func (p *Pool[T]) Blocks() *Blocks { return &p.blocks }
 
-// HandleAt returns a handle to the value at t with a generation that it
-// never has.
+// HandleAt returns a handle to the value at t with a generation that it never has.
 func HandleAt[T any](t *T) Handle[T] {
 	return Handle[T]{addr: uintptr(unsafe.Pointer(t)), gen: 1 << 62}
 }
 
-// Debugging says that this is a debug build.
+// Debugging reports whether this is a debug build.
 const Debugging = debugging

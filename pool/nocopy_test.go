@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Go vet finds copies of the types that must not be copied: each line with :=
-// in testdata/copies is one.
+// Go vet reports copies of the types that must not be copied: each line with := in
+// testdata/copies.
 func TestVetFindsCopies(t *testing.T) {
 	gocmd, err := exec.LookPath("go")
 	if err != nil {

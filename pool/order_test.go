@@ -1,4 +1,4 @@
-// Order: what must not happen before something else has.
+// Order: operations that must wait for the holders of slots.
 
 package pool
 
@@ -13,17 +13,17 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// mustWait checks that act waits for whoever holds a slot. This goroutine holds
-// one and calls hold with it. Another goroutine then calls act. Begun reports
-// that act has come to its wait, over that it has got past it, which must not
-// happen before this goroutine leaves.
+// mustWait checks that act waits for the holders of slots. This goroutine enters a slot
+// and calls hold with it; another goroutine then calls act. begun reports that act has
+// reached its wait. over reports that act has passed it, which must not happen before
+// this goroutine leaves.
 func mustWait(t *testing.T, b *Blocks, hold func(slot int), act func(), begun, over func() bool) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	if runtime.GOMAXPROCS(0) < 2 {
 		t.Skip("one processor: nobody can hold a slot while another goroutine runs")
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would stop all but the holder
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would wait for the holder
 	runtime.GC()
 	var started, held atomic.Bool
 	done := make(chan bool)
@@ -55,8 +55,7 @@ func mustWait(t *testing.T, b *Blocks, hold func(slot int), act func(), begun, o
 	}
 }
 
-// within reports whether is holds before so much time has passed. It may be
-// called while a slot is held.
+// within reports whether is becomes true in time. It may be called while a slot is held.
 func within(d time.Duration, is func() bool) bool {
 	for start := time.Now(); time.Since(start) < d; {
 		if is() {
@@ -66,8 +65,8 @@ func within(d time.Duration, is func() bool) bool {
 	return false
 }
 
-// A drain takes the blocks of a stack only after its holder has left, who may
-// be about to take or put one.
+// A drain takes the blocks of a stack only after its holder has left, as the holder may
+// get or put one.
 func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
 	b := NewBlocks(alloctest.New(t), 64, 8, nil)
 	defer b.Close()
@@ -88,8 +87,8 @@ func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
 	}
 }
 
-// Trim gives a chunk to the parent only after everybody has left who may have
-// found it in the table.
+// Trim returns a chunk to the parent only after every goroutine has left its slot that may
+// have found the chunk in the table.
 func TestTrimWaitsForWhoLooksAtAChunk(t *testing.T) {
 	parent := &watched{Allocator: alloctest.New(t)}
 	b := NewBlocks(parent, 64, 8, nil)
@@ -107,7 +106,7 @@ func TestTrimWaitsForWhoLooksAtAChunk(t *testing.T) {
 	}
 }
 
-// watched counts what is given back to it.
+// watched is a parent that counts Frees.
 type watched struct {
 	freehold.Allocator
 	frees atomic.Int64
@@ -118,7 +117,7 @@ func (w *watched) Free(r []byte) {
 	w.Allocator.Free(r)
 }
 
-// Of all who advance a word from one value at once one does.
+// Of concurrent advances of a word from one value, one succeeds.
 func TestAdvanceHasOneWinner(t *testing.T) {
 	const tries = 200000
 	var w word

@@ -100,8 +100,8 @@ func cachePairs(b *testing.B, p *pool.Pool[object]) {
 	}
 }
 
-// BenchmarkPairTwo is BenchmarkPair on two goroutines at once: ns for a pair of
-// one of them.
+// BenchmarkPairTwo is BenchmarkPair on two goroutines at once. The figure is the time of a
+// pair of one goroutine.
 func BenchmarkPairTwo(b *testing.B) {
 	two := func(b *testing.B, body func(*testing.B)) {
 		var wg sync.WaitGroup
@@ -126,8 +126,8 @@ func BenchmarkPairTwo(b *testing.B) {
 	b.Run("cache", func(b *testing.B) { two(b, func(b *testing.B) { cachePairs(b, p) }) })
 }
 
-// BenchmarkScatter is a get and a put of one of 10,000 values, put in another
-// order.
+// BenchmarkScatter is a get and a put of one of 10,000 values, which are put in another
+// order than they were got.
 func BenchmarkScatter(b *testing.B) {
 	p := pool.New[object](freehold.Default(), nil)
 	defer p.Close()
@@ -166,9 +166,8 @@ func BenchmarkHandle(b *testing.B) {
 	})
 }
 
-// BenchmarkCacheOrder is a get and a put of one of 64 values, by a Cache, put
-// in the order in which they were got, and at random; and put by the Cache of
-// another goroutine than got them.
+// BenchmarkCacheOrder is a get and a put of one of 64 values, by a Cache: put in the order
+// of the gets, at random, and by the Cache of another goroutine.
 func BenchmarkCacheOrder(b *testing.B) {
 	p := pool.New[object](freehold.Default(), nil)
 	defer p.Close()
@@ -217,8 +216,8 @@ func BenchmarkCacheOrder(b *testing.B) {
 	})
 }
 
-// BenchmarkBatch is a get and a put of one of so many blocks of 64 B, got by
-// GetBatch and put one by one or by PutBatch.
+// BenchmarkBatch is a get and a put of a block of 64 B, in batches: got by GetBatch, and put
+// one by one or by PutBatch.
 func BenchmarkBatch(b *testing.B) {
 	k := pool.NewBlocks(freehold.Default(), 64, 8, nil)
 	defer k.Close()

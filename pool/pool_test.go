@@ -18,7 +18,7 @@ type node struct {
 	next  pool.Handle[node]
 }
 
-// newPool returns a pool on a parent that fails t for leaks and overruns.
+// newPool returns a pool over a parent that fails t on leaks and overruns.
 func newPool[T any](t testing.TB, o *pool.Options) *pool.Pool[T] {
 	p := pool.New[T](alloctest.New(t), o)
 	t.Cleanup(p.Close)
@@ -102,7 +102,7 @@ func TestHandleKnowsWhenItsValueIsGone(t *testing.T) {
 	p.Retire(m)
 	gone(h)
 	p.Trim()
-	for range 100 { // the same addresses from the parent, perhaps
+	for range 100 { // the parent may return the same addresses
 		m = freehold.Must(p.Get())
 		gone(h)
 		p.Put(m)
@@ -154,7 +154,7 @@ func TestHandleOfClosedPool(t *testing.T) {
 	}
 }
 
-// Peers: a double free hands the same block out twice.
+// In peer libraries a double free hands the same block out twice.
 func TestDoubleFreeHandsNothingOutTwice(t *testing.T) {
 	p := newPool[node](t, nil)
 	c := p.NewCache()
@@ -177,7 +177,7 @@ func TestDoubleFreeHandsNothingOutTwice(t *testing.T) {
 	}
 }
 
-// Peers: an interior free is accepted, and later yields a misaligned block.
+// In peer libraries a free of an interior pointer later yields a misaligned block.
 func TestInteriorFreeYieldsNoMisalignedBlock(t *testing.T) {
 	b := newBlocks(t, 48, 16, nil)
 	r := freehold.Must(b.Alloc(48, 16))
@@ -191,7 +191,7 @@ func TestInteriorFreeYieldsNoMisalignedBlock(t *testing.T) {
 	}
 }
 
-// Peers: a stale free of a slot that is used again succeeds silently.
+// In peer libraries a stale free of a reused slot succeeds silently.
 func TestStaleFreeOfReusedSlotIsDetected(t *testing.T) {
 	p := newPool[node](t, nil)
 	n := freehold.Must(p.Get())
@@ -206,7 +206,7 @@ func TestStaleFreeOfReusedSlotIsDetected(t *testing.T) {
 	p.PutHandle(pool.Handle[node]{})
 }
 
-// Peers: a generation of 8 bits wraps, and a stale reference reads the new value.
+// In peer libraries a generation of 8 bits wraps, and a stale reference reads the new value.
 func TestGenerationDoesNotWrap(t *testing.T) {
 	p := newPool[node](t, nil)
 	n := freehold.Must(p.Get())
@@ -252,7 +252,7 @@ func TestRetiredValuesAreFreedByLaterOnes(t *testing.T) {
 	}
 }
 
-// Readers never see a value after its reuse while they are in their guard.
+// A reader under a guard never sees the value reused.
 func TestReadersUnderGuards(t *testing.T) {
 	rounds := 20000
 	if testing.Short() {

@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// Each batch of retired blocks waits for its own readers, however early the one
-// before it is free.
+// Each batch of retired blocks waits for its own readers, even if the previous batch is
+// freed early.
 func TestEachRetiredBatchWaitsForItsGuards(t *testing.T) {
 	const batch = 64
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: 3 * batch})
@@ -45,8 +45,7 @@ func TestEachRetiredBatchWaitsForItsGuards(t *testing.T) {
 	b.PutBatch(again[:batch])
 }
 
-// Blocks are side by side again when they were free, retired ones too: Trim
-// gives their chunk back as soon as the guards have left.
+// Trim returns a chunk of retired blocks as soon as the guards have left.
 func TestTrimTakesRetiredBlocks(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	g := b.Enter()

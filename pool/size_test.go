@@ -7,7 +7,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// A pool without blocks takes little of the Go heap, beside its slots.
+// A pool without blocks takes little of the Go heap besides its slots.
 func TestBlocksAreSmall(t *testing.T) {
 	if pin.Locked {
 		t.Skip("slots are locks here, a cache line each")

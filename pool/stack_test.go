@@ -14,8 +14,8 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// A batch that the slow path takes serves the calls that follow, whatever depth
-// of the stack they are made at: it lies where they look first.
+// A batch that the slow path takes serves the next calls at any depth of the goroutine's
+// stack: it is in the slot where they look first.
 func TestEachBatchIsUsedUp(t *testing.T) {
 	const gets, batch = 256, 64
 	p := newPool[node](t, &pool.Options{MaxBlocks: 1 << 14})
@@ -28,8 +28,8 @@ func TestEachBatchIsUsedUp(t *testing.T) {
 				exchanges++
 			}
 		}
-		// Twice as many are allowed to a goroutine that moves, by itself or
-		// with its stack.
+		// A goroutine that changes processors, or whose stack moves, may need twice as
+		// many.
 		if exchanges > 2*gets/batch {
 			t.Errorf("%d bytes down the stack: %d batches for %d blocks", depth, exchanges, gets)
 		}
@@ -38,7 +38,7 @@ func TestEachBatchIsUsedUp(t *testing.T) {
 		done := make(chan bool)
 		go func() {
 			defer close(done)
-			atDepth(32<<10, func() {}) // the stack need not grow any more
+			atDepth(32<<10, func() {}) // grows the stack first
 			atDepth(depth, func() { count(t, depth) })
 		}()
 		<-done
@@ -46,7 +46,7 @@ func TestEachBatchIsUsedUp(t *testing.T) {
 	}
 }
 
-// atDepth calls f about so many bytes further down the stack.
+// atDepth calls f with about that many bytes more on the stack.
 //
 //go:noinline
 func atDepth(bytes int, f func()) {
@@ -59,9 +59,8 @@ func atDepth(bytes int, f func()) {
 	frame[bytes%len(frame)] = 1
 }
 
-// A block that two goroutines put back at the same moment is free twice. Once it
-// has been handed out, whoever comes across the second copy finds that, and
-// nobody gets it.
+// A block that two goroutines free at the same moment has two entries. Once it is handed
+// out, a call that finds the second entry panics and hands nothing out.
 func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
 	for name, get := range map[string]func(b *pool.Blocks) []byte{
 		"Alloc": func(b *pool.Blocks) []byte { return freehold.Must(b.Alloc(64, 8)) },
@@ -76,7 +75,7 @@ func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
 			r := get(b)
 			b.FreeAtOnce(unsafe.Pointer(&r[0]))
 			wantPanic(t, func() { get(b) }, "freed by two goroutines at once")
-			b.Trim() // the copies of the test on other stacks
+			b.Trim() // entries of the test on other stacks
 			if q := freehold.Must(b.Alloc(64, 8)); &q[0] == &r[0] {
 				t.Error("handed out all the same")
 			}
@@ -94,8 +93,8 @@ func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
 	})
 }
 
-// What flows back to the central is there once, and only if it is free, however
-// many copies of it two goroutines made by putting it back at once.
+// The central free list has a block at most once, and only if it is free, even if two
+// goroutines freed it at the same moment.
 func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
 	const blocks = 64
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
@@ -115,8 +114,8 @@ func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
 	}
 }
 
-// Get clears values while it holds a slot, where it must not wait for a page
-// of the system: what the slow path puts on a stack was written to before.
+// Get clears values while it holds a slot, where it must not wait for a page fault: the
+// slow path writes to blocks before it pushes them.
 func TestBlocksOnAStackWereTouched(t *testing.T) {
 	if pool.Debugging {
 		t.Skip("poison touches every block")
@@ -137,7 +136,7 @@ func TestBlocksOnAStackWereTouched(t *testing.T) {
 	}
 }
 
-// dirty fills what it hands out.
+// dirty is an allocator that fills its blocks.
 type dirty struct{ freehold.Allocator }
 
 func (d dirty) Alloc(size, align int) ([]byte, error) {
@@ -148,10 +147,9 @@ func (d dirty) Alloc(size, align int) ([]byte, error) {
 	return r, err
 }
 
-// Of two calls with one handle at once one puts the value back, and the other
-// panics since the value is gone, not since it was put twice. No seam fits into
-// an atomic operation, so the calls meet at every distance from 0 to about
-// 100 ns, over and over.
+// Of two concurrent PutHandles of one handle, one frees the value. The other panics because
+// the value is gone, not because it was put twice. No seam fits into an atomic operation,
+// so the calls are repeated at distances from 0 to about 100 ns.
 func TestPutHandleHasOneWinner(t *testing.T) {
 	const distances = 300
 	rounds := 30000
@@ -214,8 +212,8 @@ func TestPutHandleHasOneWinner(t *testing.T) {
 	}
 }
 
-// PutBatch does what Free does for each of its blocks, wherever they come from
-// and wherever a mistake is among them.
+// PutBatch is Free of each block, wherever the blocks come from and wherever an invalid one
+// is among them.
 func TestPutBatchIsFreeOfEach(t *testing.T) {
 	const blocks = 300
 	for _, guilty := range []int{-1, 0, 1, 63, 64, 127, 128, 129, 255, 256, 299} {
@@ -229,15 +227,15 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 		} {
 			b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
 			c := b.NewCache()
-			src := get(c, 64) // all that it has
+			src := get(c, 64) // all of the cache
 			src = append(src, make([][]byte, blocks-len(src))...)
 			freehold.Must(b.GetBatch(src[64:]))
 			if guilty < 0 {
 				b.PutBatch(append(append(src[:100:100], nil, []byte{}), src[100:]...))
 			} else {
-				want := guilty // blocks that are free afterwards
+				want := guilty // number of blocks that are free afterwards
 				if name == "double free" && guilty == 0 {
-					src[0], want = src[1], 1 // which is the guilty one then
+					src[0], want = src[1], 1 // src[1] is the double free
 					wantPanic(t, func() { b.PutBatch(src) }, name)
 				} else {
 					mistake(b, src, guilty)
@@ -261,8 +259,8 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 	}
 }
 
-// PutBatch fills the stack, and gives what that has no room for to the central
-// at once, without moving older blocks out first.
+// PutBatch fills the stack, and gives further blocks to the central free list without moving
+// older ones out first.
 func TestPutBatchFillsTheStackOnce(t *testing.T) {
 	const blocks, room = 1000, 128
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
