@@ -1,8 +1,8 @@
-// Fast: Alloc and Zeroed of a Shared without a pin, in assembly.
+// Fast: Alloc and Zeroed of a Shared in assembly, without a pin.
 //
-// It keeps its processor as package pin says in runtime_amd64.go. Where that is
-// not known, and whenever the processor's chunk will not do, alloc and zero do
-// the work.
+// Assembly is not preempted, so it stays on its processor: see runtime_amd64.go of
+// package pin, which checks that at start-up. If the check fails, or the processor's
+// chunk does not fit the block, alloc and zero do the work.
 
 //go:build !race && !freehold_portable
 
@@ -15,10 +15,10 @@ type functions struct {
 	zeroed func(s *Shared, size, align int) ([]byte, error)
 }
 
-// plain is where the assembly goes on.
+// plain has the slow paths, to which the assembly jumps.
 var plain = functions{(*Shared).alloc, (*Shared).zero}
 
-// fast is what is called: functions of shared_fast_amd64.s, if they may run.
+// fast has the functions of shared_fast_amd64.s if they may run, else those of plain.
 var fast functions
 
 func init() { fast = pin.Assembly(plain, entries()) }
@@ -33,5 +33,5 @@ const (
 	pID      = pin.PID
 	tableLen = pin.TableLen
 
-	maxFastAlign = 4 << 10 // the largest alignment that it serves
+	maxFastAlign = 4 << 10 // the largest alignment that the assembly serves
 )

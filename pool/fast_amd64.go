@@ -1,8 +1,8 @@
-// Fast: get and put without a pin, in assembly.
+// Fast: get and put in assembly, without a pin.
 //
-// It keeps its processor as package pin says in runtime_amd64.go. Where that is
-// not known, and whenever the stack has no answer, Blocks.get and Blocks.put do
-// the work.
+// Assembly is not preempted, so it stays on its processor: see runtime_amd64.go of
+// package pin, which checks that at start-up. If the check fails, or the processor's
+// stack is empty, full or missing, Blocks.get and Blocks.put do the work.
 
 //go:build !race && !freehold_portable && !freehold_debug
 
@@ -21,15 +21,15 @@ type functions struct {
 	free  func(b *Blocks, r []byte)
 }
 
-// plain is where the assembly goes on.
+// plain has the slow paths, to which the assembly jumps.
 var plain = functions{(*Blocks).get, (*Blocks).put, (*Blocks).alloc, (*Blocks).free}
 
-// fast is what is called: functions of fast_amd64.s, if they may run.
+// fast has the functions of fast_amd64.s if they may run, else those of plain.
 var fast functions
 
 func init() { fast = pin.Assembly(plain, entries()) }
 
-// clearing is where it goes on to clear a block.
+// clearing is the function to which the assembly jumps to clear a block.
 var clearing = cleared
 
 // entries returns the addresses of the functions in fast_amd64.s.
@@ -43,7 +43,7 @@ const (
 	tableLen   = pin.TableLen
 	hashFactor = golden
 
-	maxZero = 64 // bytes that it clears itself
+	maxZero = 64 // the most bytes that the assembly clears itself
 )
 
 // The assembly multiplies indices by these sizes.

@@ -8,11 +8,11 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// freedTwice is why a free block that is live cannot be handed out.
+// freedTwice is the reason of a panic for a live block among the free ones.
 const freedTwice = "it was freed by two goroutines at once; found when it was handed out again"
 
-// misused panics with why the block at addr was refused. An empty why is for it to
-// find out.
+// misused panics and says why the block at addr was refused. If why is empty, it finds
+// the reason.
 func (b *Blocks) misused(call string, addr uintptr, why string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -23,7 +23,7 @@ func (b *Blocks) misused(call string, addr uintptr, why string) {
 	arg.Panicf(call, "block %#x, pool of %s: %s", addr, b.contents(), why)
 }
 
-// contents returns what the pool is of.
+// contents names the pool's blocks.
 func (b *Blocks) contents() string {
 	if b.of != nil {
 		return b.of.String()
@@ -31,7 +31,7 @@ func (b *Blocks) contents() string {
 	return fmt.Sprintf("%d-byte blocks", b.bytes)
 }
 
-// getCall returns the call that get serves.
+// getCall returns the exported name of the call that get serves.
 func (b *Blocks) getCall() string {
 	if b.versioned {
 		return "pool.Pool.Get"
@@ -39,7 +39,7 @@ func (b *Blocks) getCall() string {
 	return "pool.Blocks.Alloc"
 }
 
-// putCall returns the call that put serves.
+// putCall returns the exported name of the call that put serves.
 func (b *Blocks) putCall() string {
 	if b.versioned {
 		return "pool.Pool.Put"
@@ -57,14 +57,14 @@ func (c *BlocksCache) getCall() string {
 
 // putCall returns the call that put serves.
 func (c *BlocksCache) putCall() string {
-	if c.blocks == nil || c.blocks.versioned { // putBytes has looked already
+	if c.blocks == nil || c.blocks.versioned { // putBytes has checked for nil already
 		return "pool.Cache.Put"
 	}
 	return "pool.BlocksCache.Put"
 }
 
-// diagnose says why no live block begins at addr. central.mu is held, so that
-// the chunk stays.
+// diagnose says why no live block begins at addr. central.mu is held, which keeps the
+// chunk.
 func (b *Blocks) diagnose(addr uintptr) string {
 	c := b.chunkOf(addr)
 	if c == nil {
