@@ -94,7 +94,7 @@ type Shared struct {
 	liveBytes      int
 
 	generation atomic.Uint64          // Resets so far; grows under mu
-	table      pin.Table[sharedChunk] // changed under mu; last: the slots are behind it
+	table      pin.Table[sharedChunk] // changed under mu; last, as pin.New demands
 }
 
 const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.Sizeof(Shared{}.table)))

@@ -28,10 +28,12 @@ func entries() *uintptr
 
 // For the assembly.
 const (
-	gM       = pin.GM
-	mP       = pin.MP
-	pID      = pin.PID
-	tableLen = pin.TableLen
+	gM         = pin.GM
+	mP         = pin.MP
+	pID        = pin.PID
+	tableLen   = pin.TableLen
+	tableSlots = pin.TableSlots
+	firstSlots = pin.FirstSlots
 
 	maxFastAlign = 4 << 10 // the largest alignment that the assembly serves
 )

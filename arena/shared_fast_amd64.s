@@ -10,17 +10,27 @@
 #include "textflag.h"
 
 // CHUNK sets R9 to the chunk of this generation at the processor that this runs
-// on, or jumps to none. The Shared is in AX.
-#define CHUNK(none) \
+// on, or jumps to none. The Shared is in AX. For a processor beyond the first
+// slots it jumps to far, where FAR is. The chunk of a zero Shared is nil.
+#define CHUNK(near, far, none) \
 	MOVQ const_gM(R14), R8 \
 	MOVQ const_mP(R8), R8 \
 	MOVL const_pID(R8), R8 \
-	CMPQ R8, (Shared_table+const_tableLen)(AX) \
-	JAE  none \
-	MOVQ Shared__size(AX)(R8*8), R9 \
+	CMPL R8, $const_firstSlots \
+	JAE  far \
+near: \
+	MOVQ (Shared_table+const_tableSlots)(AX)(R8*8), R9 \
+	TESTQ R9, R9 \
+	JEQ  none \
 	MOVQ sharedChunk_generation(R9), R8 \
 	CMPQ R8, Shared_generation(AX) \
 	JNE  none
+
+// FAR goes back to near if the processor has a slot, or jumps to none.
+#define FAR(near, none) \
+	CMPQ R8, (Shared_table+const_tableLen)(AX) \
+	JCS  near \
+	JMP  none
 
 // TAKE cuts BX bytes at a multiple of CX off the chunk R9 and returns them, or
 // jumps to none.
@@ -56,16 +66,18 @@
 //
 //	s AX, size BX, align CX -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
-	CHUNK(plain)
+	CHUNK(near, far, plain)
 	TAKE(plain)
 plain:
 	MOVQ ·plain+functions_alloc(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
+far:
+	FAR(near, plain)
 
 // func(s *Shared, size, align int) ([]byte, error)
 TEXT zeroedFast<>(SB), NOSPLIT, $0-0
-	CHUNK(plain)
+	CHUNK(near, far, plain)
 	CMPB sharedChunk_zero(R9), $0
 	JEQ  plain
 	TAKE(plain)
@@ -73,6 +85,8 @@ plain:
 	MOVQ ·plain+functions_zeroed(SB), DX
 	MOVQ (DX), R8
 	JMP  R8
+far:
+	FAR(near, plain)
 
 DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_zeroed(SB)/8, $zeroedFast<>(SB)

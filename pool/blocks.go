@@ -85,7 +85,7 @@ type Blocks struct {
 	zero      uintptr          // bytes that get clears in a block: 0, or a multiple of 8
 	bytes     int              // size of a block, at most stride
 	align     int              // of blocks; stride is a multiple of it
-	stacks    pin.Table[stack] // of each processor; last: the slots are behind it
+	stacks    pin.Table[stack] // of each processor; last, as pin.New demands
 }
 
 const _ = -(unsafe.Sizeof(Blocks{}) ^ (unsafe.Offsetof(Blocks{}.stacks) + unsafe.Sizeof(Blocks{}.stacks)))

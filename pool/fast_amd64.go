@@ -41,6 +41,8 @@ const (
 	mP         = pin.MP
 	pID        = pin.PID
 	tableLen   = pin.TableLen
+	tableSlots = pin.TableSlots
+	firstSlots = pin.FirstSlots
 	hashFactor = golden
 
 	maxZero = 64 // the most bytes that the assembly clears itself

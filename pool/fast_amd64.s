@@ -9,14 +9,23 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// STACK sets stack to that of the processor that this runs on, or jumps to none.
-#define STACK(b, stack, none) \
+// STACK sets stack to that of the processor that this runs on. It is 0 in a zero
+// Blocks, where only get comes to it. For a processor beyond the first slots it
+// jumps to far, where FAR is.
+#define STACK(b, stack, near, far) \
 	MOVQ const_gM(R14), stack \
 	MOVQ const_mP(stack), stack \
 	MOVL const_pID(stack), stack \
+	CMPL stack, $const_firstSlots \
+	JAE  far \
+near: \
+	MOVQ (Blocks_stacks+const_tableSlots)(b)(stack*8), stack
+
+// FAR goes back to near if the processor has a slot, or jumps to none.
+#define FAR(b, stack, near, none) \
 	CMPQ stack, (Blocks_stacks+const_tableLen)(b) \
-	JAE  none \
-	MOVQ Blocks__size(b)(stack*8), stack
+	JCS  near \
+	JMP  none
 
 // GOON jumps to the Go function in a variable.
 #define GOON(variable) \
@@ -123,11 +132,15 @@ large: \
 //	b AX -> AX, BX CX
 TEXT getFast<>(SB), NOSPLIT, $0-0
 	MOVQ AX, SI
-	STACK(AX, CX, plain)
+	STACK(AX, CX, near, far)
+	TESTQ CX, CX
+	JEQ  plain
 	POP(CX, plain)
 	RETURN(small, tiny, large, done)
 plain:
 	GOON(·plain+functions_get)
+far:
+	FAR(AX, CX, near, plain)
 
 // func(b *Blocks, p unsafe.Pointer), for blocks with generations
 //
@@ -135,12 +148,14 @@ plain:
 TEXT putFast<>(SB), NOSPLIT, $0-0
 	MOVQ AX, SI
 	FIND(const_versionedShift, plain)
-	STACK(AX, CX, plain)
+	STACK(AX, CX, near, far)
 	ROOM(CX, plain)
 	INCQ versionedStatus_gen(R10)
 	PUSH(CX)
 plain:
 	GOON(·plain+functions_put)
+far:
+	FAR(AX, CX, near, plain)
 
 // func(b *Blocks, size, align int) ([]byte, error)
 //
@@ -155,7 +170,7 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 	LEAQ -1(BX), DX
 	CMPQ DX, Blocks_bytes(AX)
 	JCC  plain
-	STACK(AX, CX, plain)
+	STACK(AX, CX, near, far)
 	POP(CX, plain)
 	MOVQ R11, AX
 	MOVQ BX, CX
@@ -165,6 +180,8 @@ TEXT allocFast<>(SB), NOSPLIT, $0-0
 plain:
 	MOVQ DI, CX
 	GOON(·plain+functions_alloc)
+far:
+	FAR(AX, CX, near, plain)
 
 // func(b *Blocks, r []byte)
 //
@@ -177,11 +194,13 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	JCC  plain
 	MOVQ AX, SI
 	FIND(const_statusShift, plain)
-	STACK(AX, R8, plain)
+	STACK(AX, R8, near, far)
 	ROOM(R8, plain)
 	PUSH(R8)
 plain:
 	GOON(·plain+functions_free)
+far:
+	FAR(AX, R8, near, plain)
 
 DATA fastFunctions<>+functions_get(SB)/8, $getFast<>(SB)
 DATA fastFunctions<>+functions_put(SB)/8, $putFast<>(SB)

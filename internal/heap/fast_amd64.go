@@ -60,8 +60,10 @@ func entries() *uintptr
 
 // For the assembly.
 const (
-	gM       = pin.GM
-	mP       = pin.MP
-	pID      = pin.PID
-	tableLen = pin.TableLen
+	gM         = pin.GM
+	mP         = pin.MP
+	pID        = pin.PID
+	tableLen   = pin.TableLen
+	tableSlots = pin.TableSlots
+	firstSlots = pin.FirstSlots
 )

@@ -9,15 +9,22 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// CACHE sets cache to the cache of the processor that this runs on, or jumps to
-// none.
-#define CACHE(h, cache, none) \
+// CACHE sets cache to the cache of the processor that this runs on, 0 in a zero Heap.
+// For a processor beyond the first slots it jumps to far, where FAR is.
+#define CACHE(h, cache, near, far) \
 	MOVQ const_gM(R14), cache \
 	MOVQ const_mP(cache), cache \
 	MOVL const_pID(cache), cache \
+	CMPL cache, $const_firstSlots \
+	JAE  far \
+near: \
+	MOVQ (Heap_caches+const_tableSlots)(h)(cache*8), cache
+
+// FAR goes back to near if the processor has a slot, or jumps to none.
+#define FAR(h, cache, near, none) \
 	CMPQ cache, (Heap_caches+const_tableLen)(h) \
-	JAE  none \
-	MOVQ Heap__size(h)(cache*8), cache
+	JCS  near \
+	JMP  none
 
 // STATE sets status to the place of the status of the map ID's block at addr, and
 // class to its class, or jumps to none. It changes R8, R11 and R12.
@@ -175,9 +182,13 @@ plain: \
 TEXT allocFast<>(SB), NOSPLIT, $0-0
 	CLASS(wide, plain)
 class:
-	CACHE(AX, R9, plain) // a zero Heap has no slots
+	CACHE(AX, R9, near, far)
+	TESTQ R9, R9
+	JEQ  plain
 	TAKE(R9, plain)
 	FINISH(·plain+functions_alloc)
+far:
+	FAR(AX, R9, near, plain)
 
 // func(h *Heap, b []byte)
 //
@@ -185,11 +196,13 @@ class:
 TEXT freeFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
-	CACHE(AX, R8, plain)
+	CACHE(AX, R8, near, far)
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
 	GO(·plain+functions_free)
+far:
+	FAR(AX, R8, near, plain)
 
 // func(h *Heap, p unsafe.Pointer)
 //
@@ -198,11 +211,13 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	CMPW (R9), $const_freeZero
 	JCC  plain
-	CACHE(AX, R8, plain)
+	CACHE(AX, R8, near, far)
 	PUSH(R8, BX, R9, R10, plain)
 	RET
 plain:
 	GO(·plain+functions_freePointer)
+far:
+	FAR(AX, R8, near, plain)
 
 // func(o *LocalCache, size, align int, zero bool) ([]byte, error)
 //

@@ -83,7 +83,7 @@ type Heap struct {
 	central [numClasses]central
 
 	mapID  uint64           // the heap's number in page map entries, at its place there
-	caches pin.Table[cache] // last: the slots are behind it
+	caches pin.Table[cache] // last, as pin.New demands
 }
 
 const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.caches) + unsafe.Sizeof(Heap{}.caches)))

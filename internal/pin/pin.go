@@ -30,7 +30,7 @@ const Locked = false
 // is given later.
 func slots() int {
 	processors := max(runtime.GOMAXPROCS(0), runtime.NumCPU())
-	n := minSlots
+	n := firstSlots
 	for n < min(processors, maxSlots) {
 		n *= 4
 	}

@@ -35,9 +35,13 @@ const (
 	PID = 0    // p.id, 4 bytes
 )
 
-// TableLen is where a Table has the number of its slots, 8 bytes. The slots, 8 bytes
-// each, are behind the Table.
-const TableLen = unsafe.Offsetof(Table[byte]{}.length)
+// Where assembly finds things in a Table. It need not compare the number of one of the
+// FirstSlots with the length: they are in each table, nil where New did not make it.
+const (
+	TableLen   = unsafe.Offsetof(Table[byte]{}.length) // the number of slots, 8 bytes
+	TableSlots = unsafe.Offsetof(Table[byte]{}.first)  // the slots, 8 bytes each
+	FirstSlots = firstSlots
+)
 
 // Known reports whether this version of Go was tested, and whether the runtime
 // and the compiler are as the constants say and as assembly expects: integer

@@ -1,11 +1,14 @@
 // Table: what a package keeps for each processor.
 //
-//	                              length slots, one for each processor
-//	| the rest of O | Table | length |  0  |  1   |  2  | ...
-//	                                    e    none    e   entries, used by the holder of the slot alone
+//	                                 length slots, one for each processor
+//	| the rest of O | Table | length |  0  |  1   | ... |  15 |  16  |  17 | ...
+//	                                    e    none          e    none    e   entries, used by the holder of the slot alone
+//	|<----------------------- O ----------------------------->|
 //
-// A table ends the object O that has it, and [New] allocates the slots behind it,
-// so an entry is at a constant offset from O, with no pointer to load.
+// A table ends the object O that has it, with its first slots. On larger machines
+// [New] allocates the others behind O. So an entry is at a constant offset from O,
+// with no pointer to load, and assembly finds that of a first slot without length:
+// a load more in each call would show in BenchmarkPair of package pool.
 //
 // An entry comes into an empty slot by Install, from anyone. It leaves by Take,
 // of the slot's holder, or by Drain, from all slots.
@@ -48,7 +51,7 @@ import (
 
 // A Table has a slot for each processor, with an entry or empty. It is the last
 // field of an object that [New] made, and Init makes it ready. In any other object
-// it has no slots. It must not be copied.
+// it has no slots, and first is all nil. It must not be copied.
 //
 // A processor that came after New may be beyond the table, as the 1025th is: it has
 // no slot, and its goroutines do without.
@@ -64,8 +67,9 @@ type Table[T any] struct {
 	drains int        // under way
 	joined map[*Slot[T]]struct{}
 
-	_      [0]atomic.Uint64 // aligns length to 8 bytes on 386 too, so that no padding is behind it
-	length uint64           // slots behind; fixed
+	_      [0]atomic.Uint64    // aligns length to 8 bytes on 386 too, so that no padding is behind first
+	length uint64              // number of slots; fixed
+	first  [firstSlots]Slot[T] // the other slots are behind it
 }
 
 // New returns a zero O that ends with a Table of a slot for each processor that there
@@ -74,37 +78,36 @@ type Table[T any] struct {
 // Precondition: nothing is behind the Table in O, no padding either. Each O asserts
 // that by a constant.
 func New[O any]() *O {
-	switch n := slots(); {
-	case n <= minSlots:
-		return newWith[O, [minSlots]unsafe.Pointer](n)
+	n := slots()
+	var o *O
+	switch {
+	case n <= firstSlots:
+		o = new(O)
 	case n <= 64:
-		return newWith[O, [64]unsafe.Pointer](n)
+		o = newWith[O, [64 - firstSlots]unsafe.Pointer]()
 	case n <= 256:
-		return newWith[O, [256]unsafe.Pointer](n)
+		o = newWith[O, [256 - firstSlots]unsafe.Pointer]()
 	default:
-		return newWith[O, [maxSlots]unsafe.Pointer](n)
+		o = newWith[O, [maxSlots - firstSlots]unsafe.Pointer]()
 	}
+	var t Table[byte]
+	*(*uint64)(unsafe.Add(unsafe.Pointer(o), unsafe.Sizeof(*o)-unsafe.Sizeof(t)+unsafe.Offsetof(t.length))) = uint64(n)
+	return o
 }
 
 const (
-	minSlots    = 16
-	maxSlots    = 1024
-	lengthBytes = 8
+	firstSlots = 16
+	maxSlots   = 1024
 )
 
-// newWith is New with the first n of Slots, an array. It is of pointers, so that the
+// newWith returns a zero O with More behind it, an array of pointers, so that the
 // collector finds the entries.
-func newWith[O, Slots any](n int) *O {
-	p := &struct {
+func newWith[O, More any]() *O {
+	return &new(struct {
 		object O
-		slots  Slots
-	}{}
-	*(*uint64)(unsafe.Add(unsafe.Pointer(&p.slots), -lengthBytes)) = uint64(n)
-	return &p.object
+		more   More
+	}).object
 }
-
-// New finds length at the end.
-const _ = -(unsafe.Sizeof(Table[byte]{}) ^ (unsafe.Offsetof(Table[byte]{}.length) + lengthBytes))
 
 // A Slot has an entry, or is empty. It is part of a Table, or has joined one.
 type Slot[T any] struct{ entry atomic.Pointer[T] }
@@ -126,7 +129,7 @@ func (t *Table[T]) Len() int { return int(t.length) }
 
 // at returns slot i, which the table has.
 func (t *Table[T]) at(i int) *Slot[T] {
-	return (*Slot[T])(unsafe.Add(unsafe.Pointer(t), unsafe.Sizeof(*t)+uintptr(i)*unsafe.Sizeof(Slot[T]{})))
+	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(i)*unsafe.Sizeof(Slot[T]{})))
 }
 
 // Slot returns the slot with the given number, nil beyond the table.

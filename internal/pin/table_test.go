@@ -223,7 +223,7 @@ func TestSlotsThatHaveJoined(t *testing.T) {
 
 // The collector finds the entries, in tables of all sizes, and New writes to nothing
 // of the object but its table.
-func TestSlotsAreBehindTheObject(t *testing.T) {
+func TestSlotsEndTheObject(t *testing.T) {
 	type object struct {
 		first [3]byte
 		count atomic.Int64
