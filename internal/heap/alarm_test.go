@@ -1,3 +1,5 @@
+// Alarm: when a timer is set, in and out of a testing/synctest bubble.
+
 package heap
 
 import (
@@ -6,6 +8,69 @@ import (
 	"testing/synctest"
 	"time"
 )
+
+const never = time.Duration(1) << 50 // a decay whose timer does not fire here
+
+// A heap at rest has no timer; one with memory to return has.
+func TestTimerRunsOnlyWhenThereIsWork(t *testing.T) {
+	h := newHeap(t, Options{Decay: 1 << 50}) // it never fires here
+	if h.pages.alarm.set() {
+		t.Error("awake before the first block")
+	}
+	h.Free(alloc(t, h, 1<<20))
+	if !h.pages.alarm.set() {
+		t.Error("asleep with memory to return")
+	}
+	for range 2 * ticksBetweenDrain {
+		h.Tick()
+	}
+	if h.pages.alarm.set() {
+		t.Error("awake with nothing to do")
+	}
+	h.Free(alloc(t, h, 100))
+	if !h.pages.alarm.set() {
+		t.Error("asleep with blocks in the caches")
+	}
+}
+
+// The timer runs as long as free pages hold memory.
+func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	h.Free(alloc(t, h, 1<<20))
+	for range 10 {
+		h.Tick()
+		if h.pages.dirty > 0 && !h.pages.alarm.set() {
+			t.Fatalf("asleep with %d free pages of memory", h.pages.dirty)
+		}
+	}
+	if h.pages.dirty > 0 || h.pages.alarm.set() {
+		t.Errorf("%d free pages of memory, awake: %v", h.pages.dirty, h.pages.alarm.set())
+	}
+}
+
+// The timer does not stop before the caches' blocks have become holes.
+func TestTimerRunsUntilHolesAreMade(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{Decay: never})
+	var live [][]byte
+	for range classes[classFor(4096, 1)].blocks {
+		live = append(live, alloc(t, h, 4096))
+	}
+	for _, b := range live[:2] { // into a cache
+		h.Free(b)
+	}
+	for n := 0; h.pages.alarm.set(); n++ {
+		if n > 20 {
+			t.Fatal("the timer does not stop")
+		}
+		h.Tick()
+	}
+	if h.central[classFor(4096, 1)].holes == 0 {
+		t.Error("no holes were made")
+	}
+}
 
 // A heap that works inside a testing/synctest bubble and outside of it gives its
 // memory back in both, whichever made it and however the bubble ended.

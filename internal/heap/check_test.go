@@ -2,35 +2,9 @@ package heap
 
 import (
 	"maps"
-	"math/bits"
 	"slices"
 	"testing"
-	"unsafe"
-
-	"github.com/freehold-go/freehold/internal/pin"
 )
-
-// makeHeap returns a heap that is ready, as freehold.NewHeap makes one.
-func makeHeap(o Options) *Heap {
-	h := pin.New[Heap]()
-	h.Init(o)
-	return h
-}
-
-// Whoever makes a heap in these tests gets it checked at the end.
-func newHeap(t testing.TB, o Options) *Heap {
-	if o.Decay == 0 {
-		o.Decay = -1 // tests tick by hand
-	}
-	h := makeHeap(o)
-	t.Cleanup(func() {
-		if !h.pages.closed.Load() && !t.Failed() {
-			h.check(t)
-			h.Close()
-		}
-	})
-	return h
-}
 
 // check verifies the invariants that stand at runs, span, slab and central.
 // Nobody else may use h.
@@ -265,100 +239,4 @@ func (l *list) length() (n int) {
 		n++
 	}
 	return n
-}
-
-func TestClassesServeEverySizeAndAlignment(t *testing.T) {
-	for align := uintptr(1); align <= maxAlign; align *= 2 {
-		for size := uintptr(1); size <= maxSmall; size++ {
-			rounded := roundUp(size, align)
-			if rounded > maxSmall {
-				continue
-			}
-			c := &classes[classOf[(rounded+7)/8]]
-			if c.size < size || c.size%align != 0 {
-				t.Fatalf("size %d at a multiple of %d: class of %d", size, align, c.size)
-			}
-			if waste := c.size - size; align <= 8 && size > 128 && waste*8 >= size {
-				t.Fatalf("size %d: class of %d wastes more than an eighth", size, c.size)
-			}
-		}
-	}
-}
-
-func TestClassTable(t *testing.T) {
-	tests := []struct{ size, want uintptr }{
-		{1, 8}, {8, 8}, {9, 16}, // the smallest
-		{24, 24}, {25, 32}, {33, 48}, // where spacing goes from 8 to 16
-		{128, 128}, {129, 144}, // where eight per doubling begins
-		{256, 256}, {257, 288},
-		{1024, 1024}, {1025, 1152},
-		{30720, 30720}, {30721, 32768}, {32768, 32768}, // the largest
-	}
-	for _, tt := range tests {
-		if got := classes[classOf[(tt.size+7)/8]].size; got != tt.want {
-			t.Errorf("size %d: class of %d, want %d", tt.size, got, tt.want)
-		}
-	}
-	for i := 1; i < numClasses; i++ {
-		c := &classes[i]
-		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pageBytes || c.pages*pageBytes-c.blocks*c.size >= c.size {
-			t.Errorf("class %+v: the blocks do not fill the span", *c)
-		}
-		if c.bitsBytes() > maxObject || c.magazineBytes() > maxObject || c.pages > mapPageMask>>mapPageShift {
-			t.Errorf("class %+v: bookkeeping larger than an object", *c)
-		}
-		// The reciprocal divides exactly, and knows what divides exactly.
-		for off := range c.pages * pageBytes {
-			product := uint64(off) * uint64(reciprocals[i])
-			if got := uintptr(product >> 32); got != off/c.size {
-				t.Fatalf("class of %d: offset %d has index %d", c.size, off, got)
-			}
-			if got := uint32(product) < reciprocals[i]; got != (off%c.size == 0) {
-				t.Fatalf("class of %d: offset %d is a block's: %v", c.size, off, got)
-			}
-		}
-	}
-}
-
-func TestBins(t *testing.T) {
-	last := -1
-	for n := uintptr(1); n < 1<<20; n++ {
-		b := bin(n)
-		if b != last && b != last+1 {
-			t.Fatalf("%d pages: bin %d after bin %d", n, b, last)
-		}
-		last = b
-	}
-	if b := bin(1 << (bits.UintSize - pageShift - 1)); b >= numBins {
-		t.Fatalf("the longest run has bin %d of %d", b, numBins)
-	}
-}
-
-func TestBitmap(t *testing.T) {
-	words := make([]uint64, 8)
-	m := bitmap(unsafe.Pointer(&words[0]))
-	for _, tt := range []struct{ i, n uintptr }{{0, 1}, {0, 64}, {63, 2}, {1, 62}, {64, 64}, {5, 500}, {130, 0}} {
-		clear(words)
-		m.setRange(tt.i, tt.n)
-		for i := uintptr(0); i < 512; i++ {
-			if m.has(i) != (i >= tt.i && i < tt.i+tt.n) {
-				t.Fatalf("setRange(%d, %d): bit %d is %v", tt.i, tt.n, i, m.has(i))
-			}
-		}
-		if got := m.count(0, 512); got != tt.n {
-			t.Errorf("setRange(%d, %d): count is %d", tt.i, tt.n, got)
-		}
-		if tt.n > 0 {
-			if first := m.next(0, 512, true); first != tt.i {
-				t.Errorf("setRange(%d, %d): first is %d", tt.i, tt.n, first)
-			}
-			if end := m.next(tt.i, 512, false); end != tt.i+tt.n {
-				t.Errorf("setRange(%d, %d): end is %d", tt.i, tt.n, end)
-			}
-		}
-		m.clearRange(tt.i, tt.n)
-		if got := m.count(0, 512); got != 0 {
-			t.Errorf("clearRange(%d, %d) leaves %d bits", tt.i, tt.n, got)
-		}
-	}
 }

@@ -1,3 +1,5 @@
+// Faults: what the system refuses.
+
 package heap
 
 import (
@@ -11,6 +13,23 @@ import (
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
+
+// refuse has the system refuse every call of one kind.
+func refuse(refused vm.Op) (restore func()) {
+	return vm.SetFault(func(op vm.Op) error {
+		if op == refused {
+			return syscall.ENOMEM
+		}
+		return nil
+	})
+}
+
+// callsOf counts what f asks of the system.
+func callsOf(f func()) (calls [vm.NumOps]int) {
+	defer vm.SetFault(func(op vm.Op) error { calls[op]++; return nil })()
+	f()
+	return calls
+}
 
 // Every public operation meets every failure of every call below it, once and
 // from then on: the error is right, nothing changed, and it works later.

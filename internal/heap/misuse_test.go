@@ -1,7 +1,8 @@
+// Misuse: what is said of a slice that is no live block, and what it costs.
+
 package heap
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -9,26 +10,6 @@ import (
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
-
-// panicOf returns what f panics with, "" if it does not.
-func panicOf(f func()) (message string) {
-	defer func() {
-		if r := recover(); r != nil {
-			message = fmt.Sprint(r)
-		}
-	}()
-	f()
-	return ""
-}
-
-func alloc(t testing.TB, h *Heap, size int) []byte {
-	t.Helper()
-	b, err := h.Alloc(size, 1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // Every misuse is named at the guilty call, and nothing else is damaged.
 func TestMisuseIsNamed(t *testing.T) {
@@ -108,43 +89,6 @@ func TestMisuseIsNamed(t *testing.T) {
 	}
 }
 
-// freeAgain is what a second goroutine does that passed Free's check at the same
-// moment as the first: the entry is put into the cache of o, or of the processor.
-func freeAgain(t *testing.T, h *Heap, o *LocalCache, class uint8, e entry) {
-	t.Helper()
-	c := &h.central[class]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.newMagazine(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.push(e)
-	c.exchange(h, o, m)
-}
-
-// Two goroutines that free one block at the same moment may both get past the
-// check; the block is still not handed out twice.
-func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
-	h := newHeap(t, Options{})
-	o := newLocalCache(h) // whose place is known
-	defer o.Close()
-	b, _ := o.Alloc(64, 1, false)
-	class, e := entryOf(b)
-	o.Free(b)
-	freeAgain(t, h, o, class, e)
-	first, _ := o.Alloc(64, 1, false)
-	got := panicOf(func() {
-		for range 300 {
-			o.Alloc(64, 1, false)
-		}
-	})
-	if !strings.Contains(got, "freed by two goroutines at once") {
-		t.Errorf("panic %q", got)
-	}
-	h.Free(first)
-}
-
 // Whoever tries again and again to free what is no block takes no memory by it.
 func TestMisuseCostsNoMemory(t *testing.T) {
 	h := newHeap(t, Options{})
@@ -156,16 +100,6 @@ func TestMisuseCostsNoMemory(t *testing.T) {
 		}
 	}
 	h.check(t) // which finds metadata that nobody has
-}
-
-func TestCloseTwice(t *testing.T) {
-	h := newHeap(t, Options{})
-	alloc(t, h, 10)
-	h.Close()
-	h.Close()
-	if st := h.Stats(); st.Committed != 0 || st.Allocated != 0 {
-		t.Errorf("after Close: %+v", st)
-	}
 }
 
 func TestNegativeLimit(t *testing.T) {
@@ -198,5 +132,67 @@ func TestRacingFreesOfLargeBlock(t *testing.T) {
 		if freed != 1 {
 			t.Fatalf("%d goroutines freed the block", freed)
 		}
+	}
+}
+
+func TestEmptySliceOfALargeBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100000)
+	for _, at := range []int{0, 10, 50000} {
+		cut := unsafe.Slice(&b[at], 0)
+		if cap(cut) != 0 || panicOf(func() { h.Free(cut) }) == "" {
+			t.Errorf("an empty slice %d bytes into the block was taken", at)
+		}
+	}
+	h.Free(b)
+}
+
+func TestEmptySliceOfALiveBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	for _, cut := range [][]byte{b[:0], b[:0:0]} {
+		if got := panicOf(func() { h.Free(cut) }); got == "" {
+			t.Errorf("an empty slice with capacity %d was taken", cap(cut))
+		}
+	}
+	h.Free(b)
+	h.Free([]byte{})
+	h.Free(nil)
+}
+
+// The status of a free block is a number too: no slice has that length.
+func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	h.Free(b)
+	for _, n := range []int{freeZero, freeDirty, freeDirty + 1, freeDirty + 1 + 100} {
+		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
+			t.Errorf("a slice of %d bytes was taken", n)
+		}
+		if got := panicOf(func() { h.free(unsafe.Slice(&b[0], n)) }); got == "" {
+			t.Errorf("a slice of %d bytes was taken by the Go path", n)
+		}
+	}
+}
+
+// A run whose memory is being given back is in no table.
+func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
+	h := newHeap(t, Options{})
+	before, stale := alloc(t, h, 40000), alloc(t, h, 40000)
+	if addrOf(stale) != spanAt(addrOf(before)).end() {
+		t.Fatal("the blocks are no neighbours")
+	}
+	h.Free(stale)
+	got := ""
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit && got == "" {
+			got = h.diagnose("Free", stale)
+		}
+		return nil
+	})
+	h.Trim()
+	restore()
+	if want := "no block begins there; it was freed before (double free), or never allocated"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

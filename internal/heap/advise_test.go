@@ -1,0 +1,46 @@
+// Advice: it ends with the block.
+
+package heap
+
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Advice of which the system took a part ends with the block too.
+func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1<<20)
+	restore := refuse(vm.OpAdvise)
+	err := Advise(b, vm.Sequential)
+	restore()
+	if err == nil {
+		t.Fatal("the advice was taken")
+	}
+	if calls := callsOf(func() { h.Free(b) }); calls[vm.OpRenew] != 1 {
+		t.Errorf("the pages were mapped anew %d times", calls[vm.OpRenew])
+	}
+}
+
+// What may be dropped is the pages inside a block, not those that it shares.
+func TestAdviceStaysInsideTheBlock(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, int(8*vm.PageBytes()))
+	if err := Advise(b[:1], vm.DontNeed); err != nil {
+		t.Errorf("no whole page: %v", err)
+	}
+	if err := Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
+		t.Errorf("memory of the Go heap: %v", err)
+	}
+	fill(b, 5)
+	for _, part := range [][2]int{{1, len(b) - 1}, {100, 200}, {1, int(vm.PageBytes()) + 1}} {
+		if err := Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
+			t.Skip("this system drops nothing: ", err)
+		}
+		if !allSet(b[:part[0]], 5) || !allSet(b[part[1]:], 5) {
+			t.Errorf("bytes %d to %d were not needed, and others are gone", part[0], part[1])
+		}
+		fill(b, 5)
+	}
+}

@@ -1,0 +1,47 @@
+// Bitmaps: ranges of bits.
+
+package heap
+
+import (
+	"testing"
+	"unsafe"
+)
+
+func TestBitmap(t *testing.T) {
+	words := make([]uint64, 8)
+	m := bitmap(unsafe.Pointer(&words[0]))
+	for _, tt := range []struct{ i, n uintptr }{{0, 1}, {0, 64}, {63, 2}, {1, 62}, {64, 64}, {5, 500}, {130, 0}} {
+		clear(words)
+		m.setRange(tt.i, tt.n)
+		for i := uintptr(0); i < 512; i++ {
+			if m.has(i) != (i >= tt.i && i < tt.i+tt.n) {
+				t.Fatalf("setRange(%d, %d): bit %d is %v", tt.i, tt.n, i, m.has(i))
+			}
+		}
+		if got := m.count(0, 512); got != tt.n {
+			t.Errorf("setRange(%d, %d): count is %d", tt.i, tt.n, got)
+		}
+		if tt.n > 0 {
+			if first := m.next(0, 512, true); first != tt.i {
+				t.Errorf("setRange(%d, %d): first is %d", tt.i, tt.n, first)
+			}
+			if end := m.next(tt.i, 512, false); end != tt.i+tt.n {
+				t.Errorf("setRange(%d, %d): end is %d", tt.i, tt.n, end)
+			}
+		}
+		m.clearRange(tt.i, tt.n)
+		if got := m.count(0, 512); got != 0 {
+			t.Errorf("clearRange(%d, %d) leaves %d bits", tt.i, tt.n, got)
+		}
+	}
+}
+
+func TestSearchStaysInItsRange(t *testing.T) {
+	words := [2]uint64{1 << 20, 1 << 3}
+	m := bitmap(unsafe.Pointer(&words[0]))
+	for _, tt := range []struct{ i, end, want uintptr }{{0, 10, 10}, {0, 20, 20}, {0, 21, 20}, {21, 64, 64}, {21, 67, 67}, {21, 68, 67}} {
+		if got := m.next(tt.i, tt.end, true); got != tt.want {
+			t.Errorf("next in [%d, %d) is %d, want %d", tt.i, tt.end, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+// Drain: emptying the caches.
+
+package heap
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// awaitLock waits until a goroutine is in the function and waits for a mutex, or
+// is done.
+func awaitLock(function string, done <-chan bool) {
+	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			status, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+				return
+			}
+		}
+	}
+}
+
+// Stats of a heap at rest is exact while the heap's own timer drains the caches.
+func TestStatsAreExactDuringADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	var live, freed [][]byte
+	for range 3000 {
+		live, freed = append(live, alloc(t, h, 100)), append(freed, alloc(t, h, 200))
+	}
+	for _, b := range freed {
+		h.Free(b)
+	}
+	var during Stats
+	var done chan bool
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p != &h.caches.Holders || done != nil {
+			return
+		}
+		done = make(chan bool)
+		go func() { during = h.Stats(); close(done) }()
+		awaitLock("(*Heap).Stats", done)
+	})
+	defer restore()
+	h.Trim()
+	<-done
+	if st := during; st.Blocks != len(live) || st.Allocated != len(live)*112 {
+		t.Errorf("%d blocks of %d bytes together, want %d of %d", st.Blocks, st.Allocated, len(live), len(live)*112)
+	}
+}
+
+// No cache is made while a drain is under way, for what would be in it would not
+// be drained.
+func TestNoCacheIsMadeDuringADrain(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := newLocalCache(h)
+	defer o.Close()
+	keep := alloc(t, h, 100)
+	b, _ := o.Alloc(100, 8, false)
+	waits := 0
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p != &h.caches.Holders {
+			return
+		}
+		waits++
+		var wg sync.WaitGroup
+		wg.Go(func() { h.Free(keep); keep = alloc(t, h, 100) })
+		wg.Wait()
+		o.Free(b)
+		b, _ = o.Alloc(100, 8, false)
+		if h.hasCaches() {
+			t.Error("a cache was made")
+		}
+	})
+	h.Trim()
+	restore()
+	if waits != 1 {
+		t.Fatalf("%d waits", waits)
+	}
+	h.Free(keep)
+	o.Free(b)
+	if !h.hasCaches() {
+		t.Error("no cache after the drain")
+	}
+}
+
+// Ticks stop the world at most once per decay.
+func TestDrainsAreADecayApart(t *testing.T) {
+	h := newHeap(t, Options{})
+	var drains []int
+	tick := 0
+	defer pin.OnWait(func(p *pin.Holders) {
+		if p == &h.caches.Holders {
+			drains = append(drains, tick)
+		}
+	})()
+	for tick = range 8 * ticksBetweenDrain {
+		if tick%2 == 0 { // every other tick finds the heap at rest, and a cache
+			h.Free(alloc(t, h, 100))
+		}
+		h.Tick()
+	}
+	for i := 1; i < len(drains); i++ {
+		if drains[i]-drains[i-1] < ticksBetweenDrain {
+			t.Errorf("drains in the ticks %v", drains)
+			break
+		}
+	}
+	if len(drains) < 2 {
+		t.Errorf("drains in the ticks %v", drains)
+	}
+}
+
+// One goroutine at work does not keep what a burst has left in the caches.
+func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	h := newHeap(t, Options{})
+	o := newLocalCache(h)
+	defer o.Close()
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for size := 16; size <= maxSmall; size += size / 8 {
+				var live [][]byte
+				for range 300 {
+					live = append(live, alloc(t, h, size))
+				}
+				for _, b := range live {
+					h.Free(b)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	b, _ := o.Alloc(30000, 8, false)
+	o.Free(b)
+	if held := h.Stats().Active; held < 2*minHoard {
+		t.Fatalf("the burst left %d bytes", held)
+	}
+	for range 2 * ticksBetweenDrain {
+		var live [][]byte // more than a batch, so that the class is seen to be busy
+		for range 1000 {
+			live = append(live, alloc(t, h, 64))
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+		h.Tick()
+	}
+	if held := h.Stats().Active; held > minHoard {
+		t.Errorf("%d bytes are held with nothing live", held)
+	}
+}

@@ -1,0 +1,194 @@
+// Holes: the memory of free blocks inside spans.
+
+package heap
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+func TestHolesAreMadeOnce(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	var live [][]byte
+	for range 2000 {
+		live = append(live, alloc(t, h, 1000))
+	}
+	for i, b := range live {
+		if i%50 > 0 {
+			h.Free(b)
+		}
+	}
+	if calls := callsOf(h.Trim); calls[vm.OpDecommit] == 0 {
+		t.Fatal("no holes were made")
+	}
+	if calls := callsOf(h.Trim); calls[vm.OpDecommit] != 0 {
+		t.Errorf("%d system calls for holes that are there", calls[vm.OpDecommit])
+	}
+}
+
+func TestHolesGrowWithWhatIsFreed(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	const size = 4096
+	var live [][]byte
+	for range classes[classFor(size, 1)].blocks {
+		live = append(live, alloc(t, h, size))
+	}
+	holes := 0
+	for range 2 {
+		for _, b := range live[:2] {
+			h.Free(b)
+		}
+		live = live[2:]
+		h.Trim()
+		now := h.central[classFor(size, 1)].holes
+		if now <= holes {
+			t.Errorf("holes of %d bytes, and %d after more was freed", holes, now)
+		}
+		holes = now
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+}
+
+// Holes do not split huge pages.
+func TestHolesSplitNoHugePages(t *testing.T) {
+	h := newHeap(t, Options{HugePages: true})
+	var live [][]byte
+	for range classes[classFor(4096, 1)].blocks {
+		live = append(live, alloc(t, h, 4096))
+	}
+	for _, b := range live[:2] {
+		h.Free(b)
+	}
+	h.Trim()
+	if holes := h.central[classFor(4096, 1)].holes; holes != 0 {
+		t.Errorf("holes of %d bytes", holes)
+	}
+}
+
+// A span that is freed while holes are made is not looked at: a Cache with
+// the last blocks of the spans that come next is closed meanwhile.
+func TestHolesStopWhereASpanWasFreed(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	const size = 4096
+	last := map[*span][]byte{} // a block of each span
+	var rest [][]byte
+	for len(last) < 4*holeBatch {
+		b := alloc(t, h, size)
+		if s := spanAt(addrOf(b)); last[s] == nil {
+			last[s] = b
+		} else {
+			rest = append(rest, b)
+		}
+	}
+	for _, b := range rest {
+		h.Free(b)
+	}
+	h.pages.scavenging.Lock()
+	h.drain()
+	h.pages.scavenging.Unlock()
+	class, _ := entryOf(rest[0])
+	c := &h.central[class]
+	o := newLocalCache(h)
+	// The lock is let go of before the first of these, and Go's mutex favours one
+	// who has waited from the second time on.
+	var next []*span
+	n := 0
+	for at := c.partial.head; at != 0; at = spanPtr(at).next {
+		if n++; n > 2*holeBatch && n <= 2*holeBatch+int(classes[class].batch) {
+			next = append(next, spanPtr(at))
+		}
+	}
+	for _, s := range slices.Backward(next) { // the first that comes home stays, empty
+		o.Free(last[s])
+		delete(last, s)
+	}
+	calls, done := 0, make(chan bool)
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpDecommit {
+			if calls++; calls == 1 {
+				go func() { o.Close(); close(done) }()
+			}
+			if calls == 1 || calls == holeBatch+holeBatch/2 {
+				awaitLock("(*LocalCache).Close", done)
+			}
+			if calls == 1 {
+				time.Sleep(2 * time.Millisecond) // at least: the mutex favours none who waited for less than one
+			}
+		}
+		return nil
+	})
+	h.pages.scavenging.Lock()
+	c.punch(h)
+	h.pages.scavenging.Unlock()
+	restore()
+	<-done
+	h.check(t)
+	for _, b := range last {
+		h.Free(b)
+	}
+	h.Trim()
+	if st := h.Stats(); st.Blocks != 0 || st.Active != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// A hole in a span that was given back reads zero or is cleared.
+func TestZeroedAfterHoles(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	var live [][]byte
+	for range 2000 {
+		b := alloc(t, h, 1000)
+		fill(b, 0xA5)
+		live = append(live, b)
+	}
+	var kept [][]byte
+	for i, b := range live {
+		if i%50 == 0 {
+			kept = append(kept, b)
+		} else {
+			h.Free(b)
+		}
+	}
+	before := h.Stats()
+	h.Trim()
+	h.check(t)
+	after := h.Stats()
+	if after.Resident >= before.Resident/2 {
+		t.Errorf("resident went from %d to %d with 1 block in 50 left", before.Resident, after.Resident)
+	}
+	for _, b := range kept {
+		if !allSet(b, 0xA5) {
+			t.Fatal("a survivor changed")
+		}
+	}
+	for range 1900 {
+		b, _ := h.Alloc(1000, 1, true)
+		if !allSet(b, 0) {
+			t.Fatal("not zero")
+		}
+		fill(b, 1)
+	}
+	for _, b := range kept {
+		if !allSet(b, 0xA5) {
+			t.Fatal("a survivor changed")
+		}
+	}
+	h.check(t)
+}

@@ -1,0 +1,166 @@
+// Limit: what MaxBytes counts, and what a refusal leaves unchanged.
+
+package heap
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The limit holds at every moment, under any number of goroutines, and the
+// heap works on when memory has come back.
+func TestLimitIsNeverPassed(t *testing.T) {
+	const limit = 24 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	done := make(chan bool)
+	var watch, runs sync.WaitGroup
+	watch.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			if st := h.Stats(); st.Committed > limit {
+				t.Errorf("committed is %d", st.Committed)
+				return
+			}
+			runtime.Gosched()
+		}
+	})
+	var refused sync.Map
+	for g := range 4 {
+		runs.Go(func() {
+			var live [][]byte
+			for i := range 3000 {
+				size := []int{100, 3000, 40000, 900000}[(i+g)%4]
+				b, err := h.Alloc(size, 8, false)
+				if err != nil {
+					if !errors.Is(err, ErrOutOfMemory) || !strings.Contains(err.Error(), "limit of") {
+						t.Error(err)
+					}
+					refused.Store(g, true)
+					for _, b := range live {
+						h.Free(b)
+					}
+					live = nil
+					continue
+				}
+				fill(b[:min(len(b), 100)], byte(g))
+				live = append(live, b)
+			}
+			for _, b := range live {
+				if !allSet(b[:min(len(b), 100)], byte(g)) {
+					t.Error("a block changed")
+				}
+				h.Free(b)
+			}
+		})
+	}
+	runs.Wait()
+	close(done)
+	watch.Wait()
+	if _, ok := refused.Load(0); !ok {
+		t.Error("the limit was never reached")
+	}
+	h.check(t)
+	b, err := h.Alloc(limit-4<<20, 8, false)
+	if err != nil {
+		t.Errorf("after all is freed: %v", err)
+	}
+	h.Free(b)
+}
+
+// The last byte below a limit may be had, and the first above it may not.
+func TestLimitIsExact(t *testing.T) {
+	reached := false
+	for limit := int(64<<10 + heldBytes + tableBytes); limit <= 256<<10; limit += pageBytes {
+		h := newHeap(t, Options{MaxBytes: limit, WholePages: true})
+		for {
+			if _, err := h.Alloc(pageBytes, 1, false); err != nil {
+				break
+			}
+		}
+		st := h.Stats()
+		if st.Committed > limit || st.Committed < limit-slabBytes {
+			t.Errorf("%d bytes of %d", st.Committed, limit)
+		}
+		reached = reached || st.Committed == limit
+		h.Close()
+	}
+	if !reached {
+		t.Error("no limit was reached")
+	}
+}
+
+// A request that is refused keeps nothing of what it had taken.
+func TestRefusalsCostNoMemory(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 4 << 20})
+	for {
+		if _, err := h.Alloc(40000, 8, false); err != nil {
+			break
+		}
+	}
+	refused := 0
+	for size := 8; size <= maxSmall; size *= 2 {
+		for range 3 {
+			if _, err := h.Alloc(size, 8, false); err != nil {
+				refused++
+			}
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	h.check(t) // which finds metadata that nobody has
+
+	h = newHeap(t, Options{})
+	alloc(t, h, 40000)
+	h.pages.maxBytes = h.pages.committed
+	if _, err := h.Alloc(100000, 1<<20, false); err == nil {
+		t.Error("a run with others before and behind it was not refused")
+	}
+	h.check(t)
+}
+
+// A limit below the span of a class leaves room for blocks of it.
+func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
+	for _, size := range []int{16, 1000, 5000, 32 << 10} {
+		h := newHeap(t, Options{MaxBytes: 128 << 10})
+		var live [][]byte
+		for {
+			b, err := h.Alloc(size, 8, false)
+			if err != nil {
+				if !errors.Is(err, ErrOutOfMemory) {
+					t.Error(err)
+				}
+				break
+			}
+			fill(b, 3)
+			live = append(live, b)
+		}
+		if len(live) == 0 {
+			t.Errorf("no block of %d bytes", size)
+		}
+		for _, b := range live {
+			if !allSet(b, 3) {
+				t.Error("a block changed")
+			}
+			h.Free(b)
+		}
+	}
+}
+
+// Room that is too little for a span of large blocks is enough for one of them.
+func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 16<<20)
+	h.pages.maxBytes = h.pages.committed + 100<<10
+	b := alloc(t, h, 32<<10)
+	if s := spanAt(addrOf(b)); s.kind != largeRun {
+		t.Error("there was room for a span")
+	}
+}

@@ -1,0 +1,291 @@
+// Reclaim: what a heap does before it refuses a request.
+
+package heap
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+func TestRefusalTriesAgainWhatWasRefused(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 2<<20 - 1}) // so low that it counts at each refusal
+	small, _ := alloc(t, h, 1000), alloc(t, h, 1000)
+	b, _ := alloc(t, h, 1<<20), alloc(t, h, 40000)
+	h.Free(b)
+	restore := refuse(vm.OpDecommit)
+	h.Trim()
+	restore()
+	h.Free(small)        // something to drain ...
+	h.drainedAt.Store(0) // ... that was not drained just now
+	b, err := h.Alloc(1<<20+pageBytes, 8, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Free(b)
+}
+
+// What only caches hold is memory too: a limit does not refuse before it is
+// tried.
+func TestLimitEmptiesCachesFirst(t *testing.T) {
+	const limit, size = 2 << 20, 32 << 10
+	h := newHeap(t, Options{MaxBytes: limit})
+	var live [][]byte
+	for {
+		b, err := h.Alloc(size, 8, false)
+		if err != nil {
+			break
+		}
+		live = append(live, b)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	for i := range h.central { // nothing is left but what the caches hold
+		h.central[i].shrink(h)
+	}
+	if !h.hasCaches() {
+		t.Fatal("there are no caches")
+	}
+	if b, err := h.Alloc(limit-h.Stats().Metadata-slabBytes, 8, false); err != nil {
+		t.Error(err)
+	} else {
+		h.Free(b)
+	}
+}
+
+// Memory that free pages or caches hold is given back before a limit refuses.
+func TestLimitReclaimsFirst(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 8 << 20})
+	var live [][]byte
+	for range 6000 {
+		live = append(live, alloc(t, h, 1000))
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	b, err := h.Alloc(7<<20, 8, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Free(b)
+}
+
+// A heap with nothing live but much in its caches gives the first request what
+// fits.
+func TestFirstRefusalCounts(t *testing.T) {
+	const limit = 64 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	for size := 8 << 10; size <= maxSmall; size += 1 << 10 { // to fill the caches
+		var live [][]byte
+		for range 16 {
+			live = append(live, alloc(t, h, size))
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+	}
+	if n := h.count(); n.cached+n.empty < limit/drainShare {
+		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
+	}
+	h.Free(alloc(t, h, limit-2<<20))
+}
+
+// Neither a count nor a drain in what is the future, of a clock that was set back
+// or of a bubble's, keeps a heap from the next.
+func TestClockThatWasSetBack(t *testing.T) {
+	const limit = 8 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	future := time.Now().Add(time.Hour).UnixNano()
+	h.countedAt.Store(future)
+	h.drainedAt.Store(future)
+	h.Free(alloc(t, h, 8)) // something to drain, less than a share of the limit
+	if n := h.count(); n.cached+n.empty == 0 || n.cached+n.empty >= limit/drainShare {
+		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
+	}
+	if !h.mayCount() || !h.worthADrain() {
+		t.Error("no drain")
+	}
+}
+
+// A refusal tries pages that the system refused to take back again, though there
+// is nothing to drain.
+func TestRefusalWithoutADrainTriesAgain(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 2<<20 - 1})
+	useAndFree(t, h, 1<<20)
+	restore := refuse(vm.OpDecommit)
+	h.Trim()
+	restore()
+	if n := h.count(); n.cached+n.empty != 0 || h.pages.dirty == 0 {
+		t.Fatalf("%+v, %d free pages of memory", n, h.pages.dirty)
+	}
+	h.Free(alloc(t, h, 1<<20+8<<10))
+}
+
+// At its limit the heap looks for memory once a part of the limit was freed, not
+// at each refusal; and what is refused to one who then frees is soon there.
+func TestRefusalsDoNotReclaimInVain(t *testing.T) {
+	const limit = 16 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	sizes := []int{24, 100, 500, 1000, 3000, 9000}
+	var fifo [][]byte
+	bytes, refused, drains := 0, 0, 0
+	restore := pin.OnWait(func(p *pin.Holders) {
+		if p == &h.caches.Holders {
+			drains++
+		}
+	})
+	defer restore()
+	start := time.Now()
+	for i := range 60000 {
+		size := sizes[i%7%len(sizes)]
+		for {
+			b, err := h.Alloc(size, 8, false)
+			if err == nil {
+				fifo = append(fifo, b)
+				break
+			}
+			if !errors.Is(err, ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			refused++
+			bytes += len(fifo[0])
+			h.Free(fifo[0])
+			fifo = fifo[1:]
+		}
+	}
+	if most := 3 + bytes/(limit/drainShare) + int(time.Since(start)/drainPause); refused < 1000 || drains > most {
+		t.Errorf("%d refusals and %d MiB freed: %d drains, want %d at most", refused, bytes>>20, drains, most)
+	}
+	held := 0
+	for _, b := range fifo {
+		held += h.GoodSize(len(b))
+	}
+	if held < limit*3/4 {
+		t.Errorf("%d MiB are live at a limit of %d", held>>20, limit>>20)
+	}
+}
+
+// Whatever was freed, wherever it is, is found before a heap refuses what fits
+// into it: at once where nothing is live, and soon where much is.
+func TestNobodyIsRefusedForGood(t *testing.T) {
+	sizes := []int{8, 64, 1000, 4096, 16 << 10, 32 << 10, 40 << 10}
+	limits := []int{256 << 10, 1 << 20, 16 << 20}
+	switch {
+	case vm.GoBacked:
+		limits = limits[:1]
+	case testing.Short():
+		limits = limits[:2]
+		sizes = []int{8, 1000, 16 << 10, 40 << 10}
+	}
+	for _, limit := range limits {
+		for _, have := range sizes {
+			for _, want := range sizes {
+				h := newHeap(t, Options{MaxBytes: limit})
+				var live [][]byte
+				for {
+					b, err := h.Alloc(have, 1, false)
+					if err != nil {
+						break
+					}
+					live = append(live, b)
+				}
+				h.Alloc(want, 1, false) // in vain
+				refused := func(most int) bool {
+					for range most {
+						if b, err := h.Alloc(want, 1, false); err == nil {
+							h.Free(b)
+							return false
+						}
+					}
+					return true
+				}
+				for len(live) > 0 && refused(1) {
+					h.Free(live[0])
+					live = live[1:]
+				}
+				if most := limit/countBytes + 1; len(live) == 0 && refused(most) {
+					t.Errorf("limit %d: %d bytes refused %d times after all blocks of %d were freed: %+v", limit, want, most, have, h.count())
+				}
+				for _, b := range live {
+					h.Free(b)
+				}
+				h.Close()
+			}
+		}
+	}
+}
+
+// Memory that another goroutine has freed into its cache comes to one who asks
+// for it again and again.
+func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
+	for _, want := range []int{8000, 40000} {
+		h := newHeap(t, Options{MaxBytes: 16 << 20})
+		o := newLocalCache(h)
+		var live [][]byte
+		for {
+			b, err := o.Alloc(16<<10, 1, false)
+			if err != nil {
+				break
+			}
+			live = append(live, b)
+		}
+		for refused := false; !refused; {
+			_, err := h.Alloc(want, 1, false)
+			refused = err != nil
+		}
+		for _, b := range live[:12] {
+			o.Free(b)
+		}
+		met := false
+		for start := time.Now(); !met && time.Since(start) < 20*time.Second; {
+			_, err := h.Alloc(want, 1, false)
+			met = err == nil
+		}
+		if !met {
+			t.Errorf("%d bytes are refused: %+v", want, h.count())
+		}
+		o.Close()
+	}
+}
+
+// The pages that a purge is at work on count as free: a request that fits beside
+// what is live waits for the purge and is not refused.
+func TestPurgeUnderWayRefusesNothing(t *testing.T) {
+	const limit = 64 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	useAndFree(t, h, 48<<20)
+	p := &h.pages
+	p.mu.Lock()
+	batch, pages := p.takeDirty(limit/pageBytes, 1)
+	p.purging = pages
+	err := p.mayCharge(40 << 20 / pageBytes)
+	p.mu.Unlock()
+	if err != nil || pages < 48<<20/pageBytes {
+		t.Errorf("while %d pages are purged: %v", pages, err)
+	}
+	if !p.purgeFor(40 << 20 / pageBytes) {
+		t.Error("a purge under way is not waited for")
+	}
+	p.mu.Lock()
+	p.purging = 0
+	for batch.head != 0 {
+		s := spanPtr(batch.head)
+		batch.remove(s)
+		p.insert(s)
+	}
+	p.mu.Unlock()
+}
+
+// A request is served from free pages though it needs slabs beside them: for a
+// span, for its statuses and for a magazine.
+func TestRefusalMakesRoomForSlabs(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 4 << 20})
+	b := alloc(t, h, 2<<20)
+	h.pages.maxBytes = h.pages.committed
+	h.Free(b)
+	alloc(t, h, 8) // of the class with the shortest span
+}

@@ -1,0 +1,106 @@
+// Stats: what is where, and what has passed.
+
+package heap
+
+import (
+	"testing"
+)
+
+func TestStats(t *testing.T) {
+	h := newHeap(t, Options{Name: "figures", MaxBytes: 1 << 30})
+	if st := h.Stats(); st.Committed != 0 || st.Name != "figures" || st.MaxBytes != 1<<30 || len(st.Classes) != 0 {
+		t.Errorf("empty: %+v", st)
+	}
+	var live [][]byte
+	for range 1000 {
+		live = append(live, alloc(t, h, 100))
+	}
+	live = append(live, alloc(t, h, 100000))
+	st := h.Stats()
+	if st.Blocks != 1001 || st.Allocated != 1000*112+106496 || st.LargeBlocks != 1 || st.LargeBytes != 106496 {
+		t.Errorf("%+v", st)
+	}
+	if len(st.Classes) != 1 || st.Classes[0].Size != 112 || st.Classes[0].Blocks != 1000 {
+		t.Errorf("%+v", st.Classes)
+	}
+	if st.Active < st.Allocated || st.Resident < st.Active+st.Metadata || st.Retained == 0 {
+		t.Errorf("%+v", st)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	if st := h.Stats(); st.Blocks != 0 || st.Allocated != 0 {
+		t.Errorf("all freed: %+v", st)
+	}
+}
+
+// The counts of what has passed cost the fast path nothing: they are of slow
+// calls, refusals, and what went back to the system.
+func TestStatsCountWhatHasPassed(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: 8 << 20})
+	small := alloc(t, h, 64)
+	for range 100 {
+		h.Free(small)
+		small = alloc(t, h, 64)
+	}
+	large := alloc(t, h, 1<<20)
+	clear(large)
+	h.Free(large)
+	st := h.Stats()
+	// A miss of the small class, the large block, and in some builds a miss more.
+	if st.SlowAllocs-2 > 2 || st.SlowFrees-1 > 2 || st.Refusals != 0 || st.PurgedBytes != 0 {
+		t.Errorf("%+v", st)
+	}
+	if _, err := h.Alloc(16<<20, 8, false); err == nil {
+		t.Fatal("the limit was passed")
+	}
+	h.Free(small)
+	h.Trim()
+	st = h.Stats()
+	if want := uint64(1<<20 + classes[classOf[64/8]].pages*pageBytes); st.Refusals != 1 || st.PurgedBytes != want {
+		t.Errorf("%d refusals and %d bytes given back, want 1 and %d", st.Refusals, st.PurgedBytes, want)
+	}
+}
+
+// Every byte of a heap's addresses is resident, as far as the heap knows, or
+// retained.
+func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
+	h := newHeap(t, Options{})
+	check := func(when string) {
+		t.Helper()
+		if st := h.Stats(); st.Resident+st.Retained != int(h.pages.total)+st.Metadata {
+			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.pages.total, st.Metadata)
+		}
+	}
+	check("empty")
+	var live [][]byte
+	for range 3000 {
+		live = append(live, alloc(t, h, 1000))
+	}
+	check("full")
+	for i, b := range live {
+		if i%50 > 0 {
+			h.Free(b)
+		}
+	}
+	h.Free(alloc(t, h, 1<<20))
+	check("with free pages")
+	h.Trim()
+	if makesHoles && h.Stats().Resident == h.Stats().Committed {
+		t.Error("there are no holes")
+	}
+	check("with holes")
+}
+
+// What lies free with memory behind it is not active.
+func TestFreePagesAreNotActive(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1<<20)
+	if st := h.Stats(); st.Active != 1<<20 {
+		t.Errorf("one block of 1 MiB: %+v", st)
+	}
+	h.Free(b)
+	if st := h.Stats(); st.Active != 0 || st.Committed < 1<<20 {
+		t.Errorf("after Free: %+v", st)
+	}
+}
