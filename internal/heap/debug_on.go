@@ -54,29 +54,14 @@ func (h *Heap) mustEndUntouched(b []byte) {
 	}
 }
 
-// check verifies the invariants of a class. c.mu is held.
-func (c *central) check(h *Heap) {
-	stocked := 0
-	for at := c.stock.head; at != 0; at = magazineAt(at).next {
-		stocked += int(magazineAt(at).n)
-	}
-	if stocked != c.stocked || c.empty > c.spans {
-		panic(fmt.Sprintf("freehold: heap %q: class %d: %d blocks stocked, counted %d; %d of %d spans empty", h.pages.name, c.class, stocked, c.stocked, c.empty, c.spans))
-	}
-	class := &classes[c.class]
-	for n, at := 0, c.partial.head; at != 0 && n < checkedSpans; n, at = n+1, spanPtr(at).next {
-		s := spanPtr(at)
-		free := s.free.count(0, class.blocks)
-		if s.kind != blockRun || s.class != c.class || s.owner != h.pages.id || free == 0 || free+uintptr(s.live) != class.blocks || spanAt(s.base) != s {
-			panic(fmt.Sprintf("freehold: heap %q: class %d: %d blocks are free in span %+v", h.pages.name, c.class, free, *s))
-		}
-	}
-}
+// check panics if c or one of its first spans is not as it should be. c.mu is held.
+func (c *central) check(h *Heap) { h.pages.mustBeSound(c.verify(h, checkedSpans)) }
 
-// check verifies the invariants of a free run. mu is held.
-func (p *pageHeap) check(r *region, s *span) {
-	dirty := r.dirty.count(r.pageIndex(s.base), s.pages)
-	if s.kind != freeRun || s.owner != p.id || s.dirty != dirty || p.freeNeighbour(r, s.base-pageBytes) != nil || p.freeNeighbour(r, s.end()) != nil {
-		panic(fmt.Sprintf("freehold: heap %q: %d pages hold memory in free run %+v, or its neighbours are free", p.name, dirty, *s))
+// check panics if a free run is not as it should be. mu is held.
+func (p *pageHeap) check(r *region, s *span) { p.mustBeSound(p.verifyFree(r, s)) }
+
+func (p *pageHeap) mustBeSound(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("freehold: heap %q: %v", p.name, err))
 	}
 }

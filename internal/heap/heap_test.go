@@ -36,6 +36,14 @@ func newHeap(t testing.TB, o Options) *Heap {
 	return h
 }
 
+// check verifies the invariants of h, which nobody else uses.
+func (h *Heap) check(t testing.TB) {
+	t.Helper()
+	if err := h.verify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func alloc(t testing.TB, h *Heap, size int) []byte {
 	t.Helper()
 	b, err := h.Alloc(size, 1, false)
