@@ -1,14 +1,24 @@
-// Debug builds: free blocks hold 0xDB.
+// Debug builds: free memory holds 0xDB.
 //
 // Free fills a small block, and Alloc checks the fill. Free also checks the bytes
 // between the end of the block and the size of its class. The slow paths check the
 // spans of their class, and the page heap each free run that it links.
+//
+// Pages are filled when they become free, and the dirty ones among them are checked
+// when they are taken again. A page that a purge gave back reads zero, and is dirty
+// if the system did a part and refused the rest. So a page may also be zero
+// throughout.
 
 //go:build freehold_debug
 
 package heap
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
 
 const (
 	debugging  = true
@@ -20,8 +30,8 @@ const (
 // poison fills the size bytes at addr.
 func poison(addr, size uintptr) {
 	b := block(addr, int(size), false)
-	for i := range b {
-		b[i] = poisonByte
+	for n := copy(b, []byte{poisonByte}); n > 0 && n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
 	}
 }
 
@@ -52,6 +62,40 @@ func (h *Heap) mustEndUntouched(b []byte) {
 			panic(fmt.Sprintf("freehold: heap %q: the block of %d bytes at %#x was written %d bytes beyond its end", h.pages.name, len(b), e.addr, i))
 		}
 	}
+}
+
+// eachDirty calls f for those of n pages that hold memory. mu is held.
+func (r *region) eachDirty(addr, n uintptr, f func(addr, size uintptr)) {
+	for i, end := r.pageIndex(addr), r.pageIndex(addr)+n; i < end; {
+		from := r.dirty.next(i, end, true)
+		i = r.dirty.next(from, end, false)
+		f(r.base+from*pageBytes, (i-from)*pageBytes)
+	}
+}
+
+// poisonDirty fills the pages of a run that becomes free. mu is held.
+func poisonDirty(s *span) { addresses.regionOf(s.base).eachDirty(s.base, s.pages, poison) }
+
+// mustBeUnused checks n pages of a free run. mu is held.
+func (p *pageHeap) mustBeUnused(r *region, addr, n uintptr) {
+	unit := min(vm.PageBytes(), pageBytes)
+	r.eachDirty(addr, n, func(addr, size uintptr) {
+		for end := addr + size; addr < end; addr += unit {
+			page := block(addr, int(unit), false)
+			want := byte(poisonByte)
+			if bytes.IndexByte(page, poisonByte) < 0 {
+				want = 0
+			}
+			if bytes.Count(page, []byte{want}) == len(page) {
+				continue
+			}
+			for i, c := range page {
+				if c != want {
+					panic(fmt.Sprintf("freehold: heap %q: the byte at %#x, in free pages, was written: after the Free of a large block, or beyond the end of one", p.name, addr+uintptr(i)))
+				}
+			}
+		}
+	})
 }
 
 // check panics if c or one of its first spans is not as it should be. c.mu is held.

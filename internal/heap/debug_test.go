@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // What a debug build finds, and when.
@@ -94,4 +96,97 @@ func TestDebugBuildHasNothingToSpare(t *testing.T) {
 		t.Errorf("%d bytes of 100 are usable", n)
 	}
 	h.FreePointer(p)
+}
+
+// A write to a large block after its Free is found when its pages are used again,
+// by a block, by one that grows, or by a span.
+func TestDebugBuildFindsLateWritesToLargeBlocks(t *testing.T) {
+	const size = 1 << 20
+	for _, tt := range []struct {
+		name string
+		use  func(h *Heap, before []byte)
+	}{
+		{"Alloc", func(h *Heap, _ []byte) { h.Alloc(size, 8, false) }},
+		{"Zeroed", func(h *Heap, _ []byte) { h.Alloc(size, 8, true) }},
+		{"Resize", func(h *Heap, before []byte) { h.Resize(before, 2*size) }},
+		{"small Alloc", func(h *Heap, _ []byte) { h.Alloc(maxSmall, 8, false) }},
+	} {
+		for _, at := range []int{0, 1, 4096, 20000} {
+			h := makeHeap(Options{Decay: -1, Name: "late"})
+			before, b, _ := alloc(t, h, size), alloc(t, h, size), alloc(t, h, size)
+			h.Free(b)
+			b[at] = 1
+			if got := panicOf(func() { tt.use(h, before) }); !strings.Contains(got, fmt.Sprintf(`heap "late": the byte at %#x, in free pages, was written`, &b[at])) {
+				t.Errorf("byte %d, %s: panic %q", at, tt.name, got)
+			}
+			h.Close() // no lock is held
+		}
+	}
+}
+
+// Pages that the system has taken back, or a part of them, and those that it has
+// not, are no late writes; and Zeroed is right over all of them.
+func TestDebugBuildRaisesNoFalseAlarm(t *testing.T) {
+	const size = 4 << 20
+	purge := func(h *Heap, n uintptr) {
+		h.pages.scavenging.Lock()
+		defer h.pages.scavenging.Unlock()
+		h.pages.purge(n)
+	}
+	for name, giveBack := range map[string]func(h *Heap, b []byte){
+		"nothing": func(*Heap, []byte) {},
+		"all":     func(h *Heap, _ []byte) { h.Trim() },
+		"a part":  func(h *Heap, _ []byte) { purge(h, size/pageBytes/3) },
+		"none": func(h *Heap, _ []byte) {
+			defer refuse(vm.OpDecommit)()
+			h.Trim()
+		},
+		"some, with a refusal": func(h *Heap, b []byte) {
+			if vm.HolesReadZero {
+				vm.Decommit(addrOf(b)+vm.PageBytes(), 3*vm.PageBytes())
+			}
+			defer refuse(vm.OpDecommit)()
+			h.Trim()
+		},
+	} {
+		for _, zero := range []bool{false, true} {
+			h := newHeap(t, Options{})
+			b := alloc(t, h, size)
+			fill(b, 1)
+			h.Free(b)
+			giveBack(h, b)
+			for _, size := range []int{size / 2, maxSmall, size, size / 4} {
+				b, err := h.Alloc(size, 8, zero)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if zero && !allSet(b, 0) {
+					t.Errorf("%s was given back: %d bytes are not zero", name, size)
+				}
+				fill(b, 2)
+				b, _ = h.Resize(b, size-size/4)
+				h.Free(b)
+			}
+		}
+	}
+}
+
+// Memory that a closed heap could not give back, and that of a run whose pages the
+// system would not take, is no late write.
+func TestDebugBuildKnowsWhatTheSystemRefused(t *testing.T) {
+	h := newHeap(t, Options{})
+	fill(alloc(t, h, 3<<20), 1)
+	restore := refuse(vm.OpRevoke)
+	h.Close()
+	restore()
+	h = newHeap(t, Options{})
+	h.Free(alloc(t, h, 3<<20))
+
+	h = newHeap(t, Options{WholePages: true})
+	b := alloc(t, h, 1<<20)
+	fill(b, 1)
+	restore = refuse(vm.OpDecommit)
+	h.Free(b)
+	restore()
+	alloc(t, h, 1<<20)
 }

@@ -50,6 +50,9 @@ func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
 	base := roundUp(s.base, align)
 	dirty := r.dirty.count(r.pageIndex(base), n)
 	lead := (base - s.base) / pageBytes
+	if debugging {
+		p.mustBeUnused(r, base, n)
+	}
 
 	// Everything that can fail comes before the first change to a run.
 	var before, after *span

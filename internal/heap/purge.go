@@ -144,6 +144,9 @@ func (p *pageHeap) discard(s *span) {
 		p.traffic.purged += uint64(high - low)
 	}
 	s.reset(freeRun)
+	if debugging {
+		poisonDirty(s)
+	}
 	p.insert(s)
 }
 

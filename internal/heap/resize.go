@@ -18,23 +18,31 @@ const moveBytes = 1 << 20
 // span, which is another one if the pages were moved, or nil if only a copy can do it.
 // The caller owns the block, so s does not change meanwhile.
 func (p *pageHeap) resizeBlock(s *span, size uintptr) *span {
-	n := roundUp(size, pageBytes) / pageBytes
-	p.mu.Lock()
-	var tail *span
+	tail, kept, ok := p.resizeInPlace(s, size)
 	switch {
-	case n < s.pages:
-		tail = p.cut(s, n)
-	case n > s.pages && !p.extend(s, n-s.pages):
-		p.mu.Unlock()
+	case !ok:
 		return p.move(s, size)
-	}
-	s.size = size
-	kept := tail == nil || p.release(tail)
-	p.mu.Unlock()
-	if tail != nil {
+	case tail != nil:
 		p.released(tail, kept)
 	}
 	return s
+}
+
+// resizeInPlace is resizeBlock without a move. It reports whether it could, and
+// returns the run that was cut off and released, if any, and whether that was kept.
+func (p *pageHeap) resizeInPlace(s *span, size uintptr) (tail *span, kept, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch n := roundUp(size, pageBytes) / pageBytes; {
+	case n < s.pages:
+		if tail = p.cut(s, n); tail != nil {
+			kept = p.release(tail)
+		}
+	case n > s.pages && !p.extend(s, n-s.pages):
+		return nil, false, false
+	}
+	s.size = size
+	return tail, kept, true
 }
 
 // cut cuts a large block off after n pages. It returns the run of the rest, which the
@@ -76,6 +84,9 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 			return false
 		}
 		next = p.freeNeighbour(r, s.end())
+	}
+	if debugging {
+		p.mustBeUnused(r, next.base, n)
 	}
 	dirty := r.dirty.count(r.pageIndex(next.base), n)
 	end := next.base + n*pageBytes
