@@ -76,7 +76,8 @@ func (r *region) eachDirty(addr, n uintptr, f func(addr, size uintptr)) {
 // poisonDirty fills the pages of a run that becomes free. mu is held.
 func poisonDirty(s *span) { addresses.regionOf(s.base).eachDirty(s.base, s.pages, poison) }
 
-// mustBeUnused checks n pages of a free run. mu is held.
+// mustBeUnused checks n pages of a free run. It panics once for a write: the heap works
+// on. mu is held.
 func (p *pageHeap) mustBeUnused(r *region, addr, n uintptr) {
 	unit := min(vm.PageBytes(), pageBytes)
 	r.eachDirty(addr, n, func(addr, size uintptr) {
@@ -91,6 +92,7 @@ func (p *pageHeap) mustBeUnused(r *region, addr, n uintptr) {
 			}
 			for i, c := range page {
 				if c != want {
+					poison(addr, end-addr)
 					panic(fmt.Sprintf("freehold: heap %q: the byte at %#x, in free pages, was written: after the Free of a large block, or beyond the end of one", p.name, addr+uintptr(i)))
 				}
 			}

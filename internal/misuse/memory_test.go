@@ -14,9 +14,9 @@ var memoryPrograms = []program{
 	{"write after Free, and an Alloc of that size", caught{debug: panics("into a free block, was written")}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1; w.a.Free(w.alloc(small)) },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free of a large block", caught{}.andInTests(reports("a write after Free")),
-		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1 },
-		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b) }},
+	{"write after Free of a large block, and an Alloc of that size", caught{debug: panics("in free pages, was written")}.andInTests(reports("a write after Free")),
+		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1; w.a.Free(w.alloc(large)) },
+		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b); w.a.Free(w.alloc(large)) }},
 	{"write after Free, beside the block's next owner", caught{race: races},
 		func(w *world) {
 			b := w.alloc(small)
