@@ -1,123 +1,90 @@
-// Order: operations that must wait for the holders of slots.
+// Order: what must not happen before something else has.
 
 package pool
 
 import (
-	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// mustWait checks that act waits for the holders of slots. This goroutine enters a slot
-// and calls hold with it; another goroutine then calls act. begun reports that act has
-// reached its wait. over reports that act has passed it, which must not happen before
-// this goroutine leaves.
-func mustWait(t *testing.T, b *Blocks, hold func(slot int), act func(), begun, over func() bool) {
-	t.Helper()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	if runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("one processor: nobody can hold a slot while another goroutine runs")
-	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would wait for the holder
-	runtime.GC()
-	var started, held atomic.Bool
-	done := make(chan bool)
-	go func() {
-		defer close(done)
-		started.Store(true)
-		for !held.Load() {
+// onWait has f called whenever b is about to wait for the holders of its slots,
+// until restore is called.
+func onWait(b *Blocks, f func()) (restore func()) {
+	return pin.OnWait(func(h *pin.Holders) {
+		if h == &b.stacks.Holders {
+			f()
 		}
-		act()
-	}()
-	for !started.Load() {
-		runtime.Gosched()
-	}
-	slot := b.stacks.Enter()
-	hold(slot)
-	held.Store(true)
-	came := within(10*time.Second, begun)
-	early := came && within(5*time.Millisecond, over)
-	b.stacks.Leave(slot)
-	<-done
-	if !came {
-		t.Fatal("the call did not begin while a slot was held; the test needs that")
-	}
-	if early {
-		t.Fatal("did not wait for the holder of a slot")
-	}
-	if !over() {
-		t.Fatal("the call did not do what the test waits for")
-	}
+	})
 }
 
-// within reports whether is becomes true in time. It may be called while a slot is held.
-func within(d time.Duration, is func() bool) bool {
-	for start := time.Now(); time.Since(start) < d; {
-		if is() {
-			return true
-		}
-	}
-	return false
-}
-
-// A drain takes the blocks of a stack only after its holder has left, as the holder may
-// get or put one.
+// A drain takes the blocks of a stack only after its holder has left, who may
+// still put one there.
 func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
-	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 2})
 	defer b.Close()
-	for range 3 {
-		r := freehold.Must(b.Alloc(64, 8))
-		b.addStacks()
-		var held *stack
-		var at int
-		var drained atomic.Bool
-		mustWait(t, b,
-			func(slot int) {
-				at, held = slot, b.stacks.Entry(slot)
-				b.push(held, addrOf(r))
-			},
-			func() { b.drain(); drained.Store(true) },
-			func() bool { return b.stacks.Entry(at) != held },
-			drained.Load)
+	early, late := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
+	b.addStacks()
+	slot := b.stacks.Enter()
+	held := b.stacks.Entry(slot)
+	b.push(held, addrOf(early))
+	b.stacks.Leave(slot)
+	waits := 0
+	defer onWait(b, func() {
+		waits++
+		if b.stacks.Slot(slot).Entry() == held {
+			t.Error("the stack is still there for the next holder")
+		}
+		if done, _ := b.push(held, addrOf(late)); !done {
+			t.Error("the holder cannot put a block on the stack")
+		}
+	})()
+	b.drain()
+	if n := b.CentralFree(); waits != 1 || n != 2 {
+		t.Errorf("after %d waits %d blocks are free, want 1 and 2", waits, n)
 	}
 }
 
-// Trim returns a chunk to the parent only after every goroutine has left its slot that may
-// have found the chunk in the table.
+// Trim gives a chunk to the parent only after everybody has left who may have
+// found it in the table.
 func TestTrimWaitsForWhoLooksAtAChunk(t *testing.T) {
 	parent := &watched{Allocator: alloctest.New(t)}
 	b := NewBlocks(parent, 64, 8, nil)
 	defer b.Close()
-	for range 3 {
-		b.Free(freehold.Must(b.Alloc(64, 8)))
-		b.drain()
-		parent.frees.Store(0)
-		table := b.table.Load()
-		mustWait(t, b,
-			func(int) {},
-			b.Trim,
-			func() bool { return b.table.Load() != table },
-			func() bool { return parent.frees.Load() > 0 })
+	b.Free(freehold.Must(b.Alloc(64, 8)))
+	b.drain()
+	parent.frees = 0
+	table, waits := b.table.Load(), 0
+	defer onWait(b, func() {
+		waits++
+		if b.table.Load() == table {
+			t.Error("the chunk is still in the table")
+		}
+		if parent.frees > 0 {
+			t.Error("the chunk was given back before")
+		}
+	})()
+	b.Trim()
+	if waits != 1 || parent.frees == 0 {
+		t.Errorf("%d waits, and %d blocks were given back", waits, parent.frees)
 	}
 }
 
-// watched is a parent that counts Frees.
+// watched counts what is given back to it.
 type watched struct {
 	freehold.Allocator
-	frees atomic.Int64
+	frees int
 }
 
 func (w *watched) Free(r []byte) {
-	w.frees.Add(1)
+	w.frees++
 	w.Allocator.Free(r)
 }
 
-// Of concurrent advances of a word from one value, one succeeds.
+// Of all who advance a word from one value at once one does.
 func TestAdvanceHasOneWinner(t *testing.T) {
 	const tries = 200000
 	var w word
