@@ -51,7 +51,7 @@ race:
 
 debug:
 	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/misuse
-	$(GO) test -tags freehold_debug -short ./internal/heap ./arena ./pool ./internal/misuse ./internal/soak
+	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./internal/misuse ./internal/soak
 
 portable:
 	$(GO) test -tags freehold_portable -short $(CORE)
