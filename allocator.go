@@ -6,6 +6,7 @@
 package freehold
 
 import (
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
@@ -63,8 +64,10 @@ var ErrOutOfMemory error = heap.ErrOutOfMemory
 // error b is unchanged and the caller still owns it. A nil or empty b makes it
 // Alloc. Size 0 frees b and returns an empty block.
 //
-// align must be the alignment that b was allocated with.
+// align must be the alignment that b was allocated with. Realloc panics if it is not
+// a power of two.
 func Realloc(a Allocator, b []byte, size, align int) ([]byte, error) {
+	arg.Align("Realloc", align)
 	if len(b) == 0 {
 		return a.Alloc(size, align)
 	}

@@ -115,9 +115,9 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
 // on, so n single appends copy O(n) elements, and fewer if a can resize without a
-// copy. During a copy both blocks are live. If a has a method GoodSize(size int)
-// int, as [Heap] does, Append rounds the block up to it, so that none of it is
-// wasted.
+// copy. If a refuses that, the block grows by less, down to what v needs. During a
+// copy both blocks are live. If a has a method GoodSize(size int) int, as [Heap]
+// does, Append rounds the block up to it, so that none of it is wasted.
 func Append[T any](a Allocator, s []T, v ...T) ([]T, error) {
 	n := uint(len(s)) + uint(len(v))
 	if n > uint(cap(s)) {
@@ -179,17 +179,26 @@ func enlarge[T any](a Allocator, s []T, n uint) ([]T, error) {
 	if err != nil {
 		return s, err
 	}
-	old, capacity := blockOf(s), n
-	if elem := sizeOf[T](); elem > 0 {
-		size = GoodSize(a, max(size, grownBytes(len(old))))
-		size -= size % elem
-		capacity = uint(size / elem)
+	elem, roomy := sizeOf[T](), size
+	old := blockOf(s)
+	if elem > 0 {
+		roomy = GoodSize(a, max(size, grownBytes(len(old))))
+		roomy -= roomy % elem
 	}
-	b, err := Realloc(a, old, size, alignOf[T]())
+	b, err := Realloc(a, old, roomy, alignOf[T]())
+	for err != nil && roomy > size {
+		// A part of the growth at least, so that the next appends do not copy each.
+		spare := (roomy - size) / 4
+		roomy = size + spare - spare%elem
+		b, err = Realloc(a, old, roomy, alignOf[T]())
+	}
 	if err != nil {
 		return s, err
 	}
-	return elements[T](b, int(capacity))[:len(s)], nil
+	if elem > 0 {
+		n = uint(roomy / elem)
+	}
+	return elements[T](b, int(n))[:len(s)], nil
 }
 
 // grownBytes returns the size that Append grows a block of the given size to, both

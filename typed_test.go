@@ -415,6 +415,34 @@ func TestAppendErrorLeavesTheSliceAlone(t *testing.T) {
 	freehold.FreeSlice(limit, r)
 }
 
+// TestAppendTakesWhatFits: where there is no room for the usual growth, a block grows by
+// a quarter of it, a sixteenth and so on, down to what is needed.
+func TestAppendTakesWhatFits(t *testing.T) {
+	for _, tt := range []struct{ maxBytes, capacity int }{ // the copy needs room for 40 bytes and the capacity
+		{120, 80}, {119, 50}, {90, 50}, {89, 43}, {83, 43}, {82, 41}, {81, 41}, {80, 0},
+	} {
+		limit := freehold.NewLimit(alloctest.New(t), tt.maxBytes)
+		s := freehold.Must(freehold.Clone(limit, []byte("0123456789012345678901234567890123456789")))
+		s, err := freehold.Append(limit, s, 'x')
+		switch {
+		case tt.capacity == 0:
+			if !errors.Is(err, freehold.ErrOutOfMemory) || len(s) != 40 {
+				t.Errorf("limit of %d: %d bytes, %v", tt.maxBytes, len(s), err)
+			}
+		case err != nil || cap(s) != tt.capacity || string(s) != "0123456789012345678901234567890123456789x":
+			t.Errorf("limit of %d: %q in %d bytes, want %d; %v", tt.maxBytes, s, cap(s), tt.capacity, err)
+		}
+		freehold.FreeSlice(limit, s)
+
+		words := freehold.NewLimit(alloctest.New(t), 8*tt.maxBytes) // whole elements
+		w := freehold.Must(freehold.MakeSlice[uint64](words, 40))
+		if w, _ = freehold.Append(words, w, 1); tt.capacity > 0 && cap(w) < 41 || cap(w) > tt.maxBytes-40 {
+			t.Errorf("limit of %d words: %d of them", tt.maxBytes, cap(w))
+		}
+		freehold.FreeSlice(words, w)
+	}
+}
+
 // TestAppendIsAmortised: a million appends use few blocks, and their sum is not much
 // larger than the last one.
 func TestAppendIsAmortised(t *testing.T) {
