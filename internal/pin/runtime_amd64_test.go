@@ -141,3 +141,53 @@ func TestProcessor(t *testing.T) {
 		t.Errorf("all goroutines ran on %v", seen)
 	}
 }
+
+// Known looks at all that assembly relies on, each in turn.
+func TestKnownLooksAtEverything(t *testing.T) {
+	mustFit(t)
+	defer func(v string, a struct {
+		probe     func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)
+		processor func() uintptr
+		linger    func(word *atomic.Uint64, wait, stay uintptr) (change uint64, asked bool)
+	}) {
+		version, assembly = v, a
+	}(version, assembly)
+	version = tested[0]
+	if !Known() {
+		t.Fatal("not known as it is")
+	}
+	for i := range code {
+		code[i]++
+		if counts := i >= 6 && i < 10; Known() != counts { // the count of pins
+			t.Errorf("byte %d of procPin is another, and it is known: %t", i, !counts)
+		}
+		code[i]--
+	}
+	probe, processor := assembly.probe, assembly.processor
+	for i := range 5 {
+		assembly.probe = func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr) {
+			v, w, x, y, z = probe(a, b, c, d, e)
+			*[]*uintptr{&v, &w, &x, &y, &z}[i]++
+			return
+		}
+		if Known() {
+			t.Errorf("result %d is in another register, and it is known", i)
+		}
+	}
+	assembly.probe = probe
+	assembly.processor = func() uintptr { return processor() + 1 }
+	if Known() {
+		t.Error("the processor is another, and it is known")
+	}
+}
+
+// Where assembly must not run, the plain functions do.
+func TestPlainWhereAssemblyMustNotRun(t *testing.T) {
+	defer func(v string) { version = v }(version)
+	version = "go1.25"
+	type functions struct{ probe func() uintptr }
+	const plain = 12345
+	if got := Assembly(functions{func() uintptr { return plain }}, entries()).probe(); got != plain {
+		t.Error("assembly runs")
+	}
+}
