@@ -180,3 +180,107 @@ func TestActiveWhilePurging(t *testing.T) {
 	}
 	h.Free(live)
 }
+
+// Only memory that a run is given anew has come back: a block that takes pages
+// which still hold memory costs nothing.
+func TestPagesThatHoldMemoryDoNotComeBack(t *testing.T) {
+	h := newHeap(t, Options{})
+	useAndFree(t, h, 64<<20)
+	for range 3 {
+		h.pages.tickOversize()
+	}
+	useAndFree(t, h, 7<<20)
+	o := &h.pages.oversize
+	back := o.back
+	if o.sent == 0 || back == 0 {
+		t.Fatalf("%d pages went, %d came back", o.sent, back)
+	}
+	for range 5 {
+		useAndFree(t, h, 7<<20)
+	}
+	if o.back != back {
+		t.Errorf("%d pages came back, want %d", o.back, back)
+	}
+}
+
+// A long run with little memory is none that goes before the others.
+func TestLongRunWithLittleMemoryStays(t *testing.T) {
+	h := newHeap(t, Options{})
+	little, rest, _ := alloc(t, h, 2<<20), alloc(t, h, 60<<20), alloc(t, h, 40000)
+	large, _ := alloc(t, h, 10<<20), alloc(t, h, 40000)
+	if addrOf(rest) != addrOf(little)+2<<20 {
+		t.Fatal("the blocks are no neighbours")
+	}
+	h.Free(rest)
+	h.Trim()
+	h.Free(little)
+	h.Free(large)
+	for range 3 {
+		h.pages.tickOversize()
+	}
+	of := func(b []byte) uintptr { return spanAt(addrOf(b)).dirty * pageBytes }
+	if of(little) != 2<<20 || of(large) != 0 {
+		t.Errorf("%d bytes are left of the 2 MiB in a long run, %d of 10 MiB in a short one", of(little), of(large))
+	}
+}
+
+// What ticks gave back adds up until it is judged.
+func TestWhatTicksGaveBackAddsUp(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := &h.pages.oversize
+	useAndFree(t, h, 10<<20)
+	h.pages.tickOversize()
+	o.sent = 5000
+	h.pages.tickOversize()
+	if want := uintptr(5000 + 10<<20/pageBytes); o.sent != want {
+		t.Errorf("%d pages went, want %d", o.sent, want)
+	}
+}
+
+// The timer runs while there is something to wait for.
+func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
+	for _, tt := range []struct {
+		hold, age int
+		sent      uintptr
+		busy      bool
+		want      bool
+	}{
+		{want: false},
+		{hold: 1, want: false}, // this tick was the last
+		{hold: 2, want: true},
+		{sent: 100, want: true},
+		{sent: 100, age: oversizeTicksPerDecay - 1, want: false},
+		{busy: true, want: true},
+	} {
+		h := newHeap(t, Options{Decay: never})
+		o := &h.pages.oversize
+		o.hold, o.age, o.sent, o.busy = tt.hold, tt.age, tt.sent, tt.busy
+		h.pages.tickOversize()
+		if got := o.alarm.set(); got != tt.want {
+			t.Errorf("%+v: the timer runs: %v", tt, got)
+		}
+	}
+}
+
+// Half of what went is too much to come back within a decay, which is ten ticks.
+func TestJudgedByHalfWithinADecay(t *testing.T) {
+	for _, tt := range []struct {
+		sent, back uintptr
+		age        int
+		hold       int
+		left       uintptr
+	}{
+		{100, 49, 0, 0, 100},
+		{100, 50, 0, oversizeHoldTicks, 0},
+		{100, 100, 0, oversizeHoldTicks, 0},
+		{100, 49, oversizeTicksPerDecay - 2, 0, 100},
+		{100, 49, oversizeTicksPerDecay - 1, 0, 0},
+		{0, 0, 0, 0, 0},
+	} {
+		o := oversize{sent: tt.sent, back: tt.back, age: tt.age}
+		o.judge()
+		if o.hold != tt.hold || o.sent != tt.left || o.back > o.sent {
+			t.Errorf("%d of %d pages back at age %d: hold %d, %d of %d sent, want hold %d, %d sent", tt.back, tt.sent, tt.age, o.hold, o.back, o.sent, tt.hold, tt.left)
+		}
+	}
+}
