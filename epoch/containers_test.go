@@ -11,14 +11,21 @@ import (
 	"github.com/freehold-go/freehold/pool"
 )
 
-// TestOneGuardProtectsAllContainersOfADomain: no block that one of the containers gives
-// up is handed out again before a guard from any of them has left.
+// containers returns an arena of one chunk and a pool of one block, which have a
+// Domain, or one each if it is nil.
+func containers(t *testing.T, domain *epoch.Domain) (*arena.Shared, *pool.Blocks) {
+	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: 4096, Domain: domain})
+	t.Cleanup(s.Close)
+	p := pool.NewBlocks(alloctest.New(t), 64, 8, &pool.Options{MaxBlocks: 1, Domain: domain})
+	t.Cleanup(p.Close)
+	return s, p
+}
+
+// TestOneGuardProtectsAllContainersOfADomain: whoever it was entered for, no block
+// that any of them gives up is handed out again before it leaves.
 func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 	var domain epoch.Domain
-	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4096, MaxBytes: 4096, Domain: &domain})
-	defer s.Close()
-	p := pool.NewBlocks(alloctest.New(t), 64, 8, &pool.Options{MaxBlocks: 1, Domain: &domain})
-	defer p.Close()
+	s, p := containers(t, &domain)
 	for name, enter := range map[string]func() epoch.Guard{"the Domain": domain.Enter, "the arena": s.Enter, "the pool": p.Enter} {
 		inArena := freehold.Must(s.Alloc(1000, 8))
 		inPool := freehold.Must(p.Alloc(64, 8))
@@ -48,13 +55,10 @@ func TestOneGuardProtectsAllContainersOfADomain(t *testing.T) {
 	}
 }
 
-// TestGuardsOfSeveralDomainsAreApart: each container without a Domain in its options has
-// its own.
+// TestGuardsOfSeveralDomainsAreApart: containers without a Domain in their options
+// have one each.
 func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
-	s := arena.NewShared(alloctest.New(t), nil)
-	defer s.Close()
-	p := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
-	defer p.Close()
+	s, p := containers(t, nil)
 	g := p.Enter()
 	defer g.Leave()
 	freehold.Must(s.Alloc(100, 8))
@@ -64,12 +68,11 @@ func TestGuardsOfSeveralDomainsAreApart(t *testing.T) {
 	}
 }
 
-// TestCloseUnderAGuardOfTheDomain: Close panics if a guard may protect a block of the
-// container, and succeeds otherwise.
+// TestCloseUnderAGuardOfTheDomain panics where the guard may protect a block of
+// the container, and where it cannot, closes.
 func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	var domain epoch.Domain
-	s := arena.NewShared(alloctest.New(t), &arena.SharedOptions{Domain: &domain})
-	p := pool.NewBlocks(alloctest.New(t), 64, 8, &pool.Options{Domain: &domain})
+	s, p := containers(t, &domain)
 	freehold.Must(s.Alloc(100, 8))
 	live := freehold.Must(p.Alloc(64, 8))
 
@@ -78,7 +81,7 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	mustPanicUnderGuard(t, p.Close)
 	s.Reset()
 	p.Retire(live)
-	p.Trim()            // ends the epoch of the retired blocks
+	p.Trim()            // ends the epoch of what is retired
 	second := p.Enter() // too late for blocks that were given up before
 	mustPanicUnderGuard(t, s.Close)
 	mustPanicUnderGuard(t, p.Close)
@@ -90,7 +93,7 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	s.Close()
 	p.Close()
 	second.Leave()
-	domain.Enter().Leave() // the Domain is still usable
+	domain.Enter().Leave() // goes on
 }
 
 // mustPanicUnderGuard checks the panic of a Close.

@@ -8,21 +8,18 @@ import (
 	"testing"
 )
 
-// goHome returns what caches and stocks hold to the spans, and frees the empty
-// ones: a drain, but for limbo.
+// goHome is a drain that leaves limbo as it is.
 func goHome(h *Heap) {
 	h.caches.Drain(nil, func(taken []*cache) {
 		for _, c := range taken {
 			h.empty(c)
-		}
-		for i := range h.central {
-			h.central[i].shrink(h)
-		}
-		for _, c := range taken {
 			h.pages.freeObject(c.addr(), cacheBytes)
 		}
-		h.pages.freeEmptySlabs()
 	})
+	for i := range h.central {
+		h.central[i].shrink(h)
+	}
+	h.pages.freeEmptySlabs()
 }
 
 // A block that two goroutines freed at once went home by its first entry, its
