@@ -7,7 +7,7 @@
 // assembly that it has a declaration of, costs as much as the pin.
 //
 // Nothing in the language promises that, so the assembly runs only with the
-// versions of Go that were tested. How to test a new one stands at TestKnown.
+// versions of Go that were tested. TestKnown says how to test a new one.
 
 //go:build !race && !freehold_portable
 

@@ -38,6 +38,7 @@ var calls = []struct {
 	{"Advise", []Op{OpAdvise}, func(s *subject) error { return Advise(s.addr, s.size, WillNeed) }},
 	{"Lock", []Op{OpLock}, func(s *subject) error { return Lock(s.addr, s.size) }},
 	{"Unlock", []Op{OpUnlock}, func(s *subject) error { return Unlock(s.addr, s.size) }},
+	{"ExtendFile", []Op{OpExtendFile}, func(s *subject) error { return ExtendFile(s.file, 0, int64(s.size)) }},
 	{"MapFile", []Op{OpMapFile}, func(s *subject) error {
 		addr, err := MapFile(s.file, 0, s.size, true)
 		if err == nil {
