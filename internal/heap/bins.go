@@ -42,7 +42,7 @@ func bin(n uintptr) int {
 }
 
 // insert adds s. Runs with memory that purge has not tried go to the front: fit
-// prefers them, since their pages are resident, and takeDirty stops at the first
+// prefers them, since their pages are resident, and dirtyRun stops at the first
 // run of another kind.
 func (b *bins) insert(s *span) {
 	i := bin(s.pages)

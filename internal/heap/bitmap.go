@@ -42,6 +42,21 @@ func (m bitmap) count(i, n uintptr) (set uintptr) {
 	return set
 }
 
+// last returns the position behind the last bit in [begin, end) that is want, or begin.
+func (m bitmap) last(begin, end uintptr, want bool) uintptr {
+	for end > begin {
+		w := *m.word((end - 1) / 64)
+		if !want {
+			w = ^w
+		}
+		if w <<= 63 - (end-1)%64; w != 0 {
+			return max(end-uintptr(bits.LeadingZeros64(w)), begin)
+		}
+		end = (end - 1) &^ 63
+	}
+	return begin
+}
+
 // next returns the first position in [i, end) whose bit is want, or end.
 func (m bitmap) next(i, end uintptr, want bool) uintptr {
 	for i < end {

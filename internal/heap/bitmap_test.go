@@ -45,3 +45,21 @@ func TestSearchStaysInItsRange(t *testing.T) {
 		}
 	}
 }
+
+func TestLastBitOfABitmap(t *testing.T) {
+	words := [4]uint64{0, 1<<63 | 1<<5, 0, ^uint64(0)}
+	m := bitmap(unsafe.Pointer(&words[0]))
+	for _, want := range []bool{true, false} {
+		for begin := uintptr(0); begin <= 256; begin++ {
+			for end := begin; end <= 256; end++ {
+				at := end
+				for at > begin && m.has(at-1) != want {
+					at--
+				}
+				if got := m.last(begin, end, want); got != at {
+					t.Fatalf("the last %t in [%d, %d) ends at %d, want %d", want, begin, end, got, at)
+				}
+			}
+		}
+	}
+}

@@ -223,8 +223,8 @@ func (p *pageHeap) verify(n *tally) error {
 	if p.maxBytes > 0 && p.committed > p.maxBytes {
 		return fmt.Errorf("committed is %d, above the limit of %d", p.committed, p.maxBytes)
 	}
-	if p.dirty != n.free || p.leastDirty > p.dirty || p.purging != 0 {
-		return fmt.Errorf("dirty is %d, want %d; leastDirty is %d, purging %d", p.dirty, n.free, p.leastDirty, p.purging)
+	if p.dirty != n.free || p.leastDirty > p.dirty {
+		return fmt.Errorf("dirty is %d, want %d; leastDirty is %d", p.dirty, n.free, p.leastDirty)
 	}
 	if o := &p.oversize; o.dirty != n.oversize || o.least > o.dirty || o.back > o.sent {
 		return fmt.Errorf("oversize: dirty is %d, want %d; least is %d, sent %d, back %d", o.dirty, n.oversize, o.least, o.sent, o.back)

@@ -119,9 +119,7 @@ func (p *pageHeap) noteTaken(n, clean uintptr) {
 // insert makes s, which is not in the page map, a free run, and joins it with its
 // free neighbours. s remains the span of the joined run. mu is held.
 //
-// The joined run counts as tried by purge only if each part that holds memory was:
-// a run that was freed while purge had its neighbour off the bins is still to be
-// purged.
+// purge may try the joined run, whatever it tried before.
 func (p *pageHeap) insert(s *span) {
 	r := addresses.regionOf(s.base)
 	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
@@ -129,14 +127,12 @@ func (p *pageHeap) insert(s *span) {
 		p.unlink(r, prev)
 		s.base, s.pages = prev.base, prev.pages+s.pages
 		s.dirty += prev.dirty
-		s.purgeTried = s.purgeTried && (prev.purgeTried || prev.dirty == 0)
 		p.freeSpan(prev)
 	}
 	if next := p.freeNeighbour(r, s.end()); next != nil {
 		p.unlink(r, next)
 		s.pages += next.pages
 		s.dirty += next.dirty
-		s.purgeTried = s.purgeTried && (next.purgeTried || next.dirty == 0)
 		p.freeSpan(next)
 	}
 	p.link(r, s)
@@ -173,9 +169,7 @@ func (p *pageHeap) link(r *region, s *span) {
 // unlink undoes link. mu is held.
 func (p *pageHeap) unlink(r *region, s *span) {
 	p.dirty -= s.dirty
-	if s.dirty >= oversizePages {
-		p.oversize.dirty -= s.dirty
-	}
+	p.oversize.dirty -= oversizePart(s.dirty)
 	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil
 	p.free.remove(s)
 }

@@ -20,9 +20,9 @@ func (p *pageHeap) charge(n uintptr) error {
 }
 
 // mayCharge fails if n pages would exceed the limit even after a purge of all free
-// pages. Pages in an ongoing purge count as free. mu is held.
+// pages. mu is held.
 func (p *pageHeap) mayCharge(n uintptr) error {
-	if kept := p.committed - (p.dirty+p.purging)*pageBytes; p.maxBytes != 0 && n*pageBytes > p.maxBytes-kept {
+	if kept := p.committed - p.dirty*pageBytes; p.maxBytes != 0 && n*pageBytes > p.maxBytes-kept {
 		return limitError{p.name, n * pageBytes, p.maxBytes}
 	}
 	return nil

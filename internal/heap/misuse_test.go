@@ -177,12 +177,11 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 
 // A run whose memory is being given back is in no table.
 func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
-	h := newHeap(t, Options{})
+	h := newHeap(t, Options{WholePages: true})
 	before, stale := alloc(t, h, 40000), alloc(t, h, 40000)
 	if addrOf(stale) != spanAt(addrOf(before)).end() {
 		t.Fatal("the blocks are no neighbours")
 	}
-	h.Free(stale)
 	got := ""
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpDecommit && got == "" {
@@ -190,7 +189,7 @@ func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
 		}
 		return nil
 	})
-	h.Trim()
+	h.Free(stale)
 	restore()
 	if want := "no block begins there; it was freed before (double free), or never allocated"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -39,6 +39,15 @@ type oversize struct {
 	hold int     // ticks left that purge nothing
 }
 
+// oversizePart returns what a free run with that many dirty pages adds to
+// oversize.dirty.
+func oversizePart(dirty uintptr) uintptr {
+	if dirty < oversizePages {
+		return 0
+	}
+	return dirty
+}
+
 // need records that n pages were taken, of which clean had no memory. Each clean page
 // counts as one that was purged too early, up to the number purged.
 func (o *oversize) need(n, clean uintptr) {

@@ -155,32 +155,6 @@ func TestOversizeTimerThatWasLostIsSetAgain(t *testing.T) {
 	}
 }
 
-// Memory that is on its way to the system is no block's.
-func TestActiveWhilePurging(t *testing.T) {
-	h := newHeap(t, Options{})
-	live := alloc(t, h, 1<<20)
-	useAndFree(t, h, 20<<20)
-	want := h.Stats().Active
-	purging := false
-	restore := vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpDecommit && h.pages.mu.TryLock() { // what goes under the lock are words
-			h.pages.mu.Unlock()
-			purging = true
-			if got := h.Stats().Active; got != want {
-				t.Errorf("Active is %d while a purge holds runs, want %d", got, want)
-			}
-		}
-		return nil
-	})
-	h.Tick()
-	h.Tick()
-	restore()
-	if !purging {
-		t.Error("nothing was purged")
-	}
-	h.Free(live)
-}
-
 // Only memory that a run is given anew has come back: a block that takes pages
 // which still hold memory costs nothing.
 func TestPagesThatHoldMemoryDoNotComeBack(t *testing.T) {

@@ -71,7 +71,6 @@ type pageHeap struct {
 	tables     uintptr // bytes, the part of committed for the segments' tables
 	dirty      uintptr // pages
 	leastDirty uintptr // the lowest dirty since the last tick
-	purging    uintptr // dirty pages of the runs that purge has off their bins
 	large      largeCount
 	traffic    traffic // of large blocks, and of free pages
 	releases   uint8   // counts freed runs, modulo 256, for wakeAgain

@@ -1,124 +1,119 @@
 // Purge: giving the memory of free pages back to the system.
 //
-// The system calls take long, so purge works on batches of runs outside mu:
+// purge works down from the end of a run, a slice at a time. It holds mu while the
+// system takes a slice back, and lets others have mu after each. The run is a free run
+// throughout: between two slices it may be allocated, cut or joined, and purge goes
+// on to another one. So a purge keeps no addresses from anybody, and an allocation
+// waits for one slice at most.
 //
-//	bins --takeDirty--> batch --purgeRun, without mu--> insert --> bins
-//
-// A run in a batch is in no bin and not in the page map, so nobody takes it or joins
-// a neighbour with it. Its pages count in purging instead of dirty: requests at the
-// limit know that they will be free. insert joins it with what was freed next to it
-// meanwhile.
-//
-// Long runs go first: they take the fewest system calls per page. A run that was
-// purged is marked purgeTried and moves to the end of its bin. Pages that the system
-// did not take, or that are no whole unit, stay dirty, and are not tried again until
-// the run changes or retryPurge.
+// Long runs go first: they take the fewest system calls per page. In a run the lowest
+// pages stay the longest, since they are allocated first. A run that was purged to
+// its beginning is marked purgeTried and moves to the end of its bin. Pages that the
+// system did not take, or that are no whole unit, stay dirty, and are not tried again
+// until the run changes or retryPurge.
 
 package heap
 
 import "github.com/freehold-go/freehold/internal/vm"
 
-// A batch is bounded, since others cannot allocate its runs.
-const (
-	purgeBatchRuns  = 64
-	purgeBatchPages = 64 << 20 / pageBytes
-)
+// slicePages is what the system takes back while others wait for mu.
+const slicePages = 512 << 10 / pageBytes
+
+// onSlice, if set, is called after each slice, without mu. For tests.
+var onSlice func()
 
 // purge gives the memory of up to n free pages back to the system. scavenging is held.
 func (p *pageHeap) purge(n uintptr) { p.purgeRuns(n, 1) }
 
 // purgeRuns is purge for runs with at least minDirty dirty pages. It returns the
-// number of pages given back. scavenging is held, so there is one batch at a time.
+// number of pages given back. scavenging is held.
 func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for n > 0 {
-		batch, pages := p.takeDirty(min(n, purgeBatchPages), minDirty)
-		if pages == 0 {
+	for n = min(n, p.dirty); n > 0; {
+		s := p.dirtyRun(minDirty)
+		if s == nil {
 			break
 		}
-		keep := pages - min(n, pages) // pages of the run taken last, which heads the batch
-		n -= min(n, pages)
-		p.noteTaken(0, 0)
-		p.purging = pages
-		p.mu.Unlock()
-		for at := batch.head; at != 0; at = spanPtr(at).next {
-			s := spanPtr(at)
-			if at != batch.head {
-				keep = 0
-			}
-			s.purgeTried = keep == 0
-			p.purgeRun(s, keep)
-		}
-		p.mu.Lock()
-		p.purging = 0
-		for batch.head != 0 {
-			s := spanPtr(batch.head)
-			batch.remove(s)
-			// The bits tell what the system took back.
-			r := addresses.regionOf(s.base)
-			left := r.dirty.count(r.pageIndex(s.base), s.pages)
-			p.uncharge((s.dirty - left) * pageBytes)
-			p.traffic.purged += uint64((s.dirty - left) * pageBytes)
-			purged += s.dirty - left
-			p.insert(s)
-			p.dropTables(s)
-		}
+		tried, done := p.purgeRun(s, n)
+		n -= min(n, tried)
+		purged += done
 	}
 	return purged
 }
 
-// takeDirty removes free runs from their bins, longest bin first, until they have n
-// dirty pages together or the batch is full. Each has at least minDirty dirty pages, so
-// bins of shorter runs need no look. mu is held.
-func (p *pageHeap) takeDirty(n, minDirty uintptr) (batch list, pages uintptr) {
-	runs := 0
+// dirtyRun returns a free run with at least minDirty dirty pages that purge may try,
+// of the longest bin that has one, or nil. mu is held.
+func (p *pageHeap) dirtyRun(minDirty uintptr) *span {
 	for b := p.free.below(numBins); b >= bin(minDirty); b = p.free.below(b) {
-		for at := p.free.lists[b].head; at != 0; {
+		for at := p.free.lists[b].head; at != 0; at = spanPtr(at).next {
 			s := spanPtr(at)
 			if s.dirty == 0 || s.purgeTried {
 				break // and so are the others of the bin: see bins.insert
 			}
-			if at = s.next; s.dirty < minDirty {
-				continue
-			}
-			p.unlink(addresses.regionOf(s.base), s)
-			batch.push(s)
-			pages += s.dirty
-			if runs++; runs == purgeBatchRuns || pages >= n {
-				return batch, pages
+			if s.dirty >= minDirty {
+				return s
 			}
 		}
 	}
-	return batch, pages
+	return nil
 }
 
-// purgeRun decommits the dirty pages of s except the first keep, in whole units of
-// the system's page, or of huge pages, which less would split. It clears the dirty
-// bits of what the system took back. mu is not held.
-func (p *pageHeap) purgeRun(s *span, keep uintptr) {
-	r := addresses.regionOf(s.base)
+// purgeRun decommits up to n dirty pages of s from its end down, in whole units of the
+// system's page, or of huge pages, which less would split. It returns how many dirty
+// pages it tried, and how many the system took. mu is held, and released between
+// slices.
+func (p *pageHeap) purgeRun(s *span, n uintptr) (tried, purged uintptr) {
 	unit := max(vm.PageBytes(), pageBytes)
 	if p.hugePages {
 		unit = vm.HugePageBytes
 	}
-	for at, end := s.base, s.end(); at < end; {
-		from, to := p.nextDirty(r, at, end)
-		at = r.base + to*pageBytes
-		kept := min(keep, to-from)
-		keep -= kept
-		if kept == to-from {
+	r := addresses.regionOf(s.base)
+	base, at := s.base, s.end()
+	for at > base && tried < n {
+		to := r.dirty.last(r.pageIndex(base), r.pageIndex(at), true)
+		from := r.dirty.last(r.pageIndex(base), to, false)
+		from = max(from, to-min(to, slicePages, n-tried))
+		at = r.base + from*pageBytes
+		// Whole units, with clean pages of the run that share one.
+		low := max(roundUp(base, unit), at&^(unit-1))
+		high := min(s.end()&^(unit-1), roundUp(r.base+to*pageBytes, unit))
+		if from == to || low >= high {
 			continue
 		}
-		// Extend to whole units within the run: it may include clean pages.
-		low := max(roundUp(s.base, unit), (r.base+(from+kept)*pageBytes)&^(unit-1))
-		high := min(end&^(unit-1), roundUp(at, unit))
-		if low < high && vm.Decommit(low, high-low) == nil {
-			p.mu.Lock()
+		at = min(at, low)
+		slice := r.dirty.count(r.pageIndex(low), (high-low)/pageBytes)
+		tried += slice
+		if vm.Decommit(low, high-low) == nil {
+			purged += slice
 			r.dirty.clearRange(r.pageIndex(low), (high-low)/pageBytes)
-			p.mu.Unlock()
+			p.purged(s, slice)
+		}
+		before := *s
+		p.mu.Unlock()
+		if onSlice != nil {
+			onSlice()
+		}
+		p.mu.Lock()
+		if *r.page(base) != s || s.base != base || s.pages != before.pages || s.dirty != before.dirty || s.kind != freeRun {
+			return tried, purged // it is another run now
 		}
 	}
+	p.free.remove(s)
+	s.purgeTried = at <= base
+	p.free.insert(s)
+	p.dropTables(s)
+	return tried, purged
+}
+
+// purged notes that n pages of a free run no longer hold memory. mu is held.
+func (p *pageHeap) purged(s *span, n uintptr) {
+	p.oversize.dirty -= oversizePart(s.dirty) - oversizePart(s.dirty-n)
+	s.dirty -= n
+	p.dirty -= n
+	p.noteTaken(0, 0)
+	p.uncharge(n * pageBytes)
+	p.traffic.purged += uint64(n * pageBytes)
 }
 
 // discard gives a run's memory back at once and makes it a free run. The run is not
@@ -232,11 +227,12 @@ func (p *pageHeap) purgeUnused() (more bool) {
 }
 
 // purgeFor purges free pages if the limit then permits that many others, and reports
-// whether it did. It waits for an ongoing purge, which may be what helps. Without a
-// limit the system is out of memory, and it purges all. No lock is held.
+// whether another try may help. It waits for an ongoing purge, which may have purged
+// them already. Without a limit the system is out of memory, and it purges all. No
+// lock is held.
 func (p *pageHeap) purgeFor(pages uintptr) bool {
 	p.mu.Lock()
-	helps := p.dirty+p.purging > 0 && p.mayCharge(pages) == nil
+	helps := p.mayCharge(pages) == nil
 	p.mu.Unlock()
 	if !helps {
 		return false

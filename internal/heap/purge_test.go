@@ -114,31 +114,6 @@ func TestLongRunsAreGivenBackFirst(t *testing.T) {
 	h.check(t)
 }
 
-// A run that is freed beside one being purged is purged too.
-func TestRunsFreedDuringAPurgeArePurged(t *testing.T) {
-	for _, side := range []int{0, 2} {
-		h := newHeap(t, Options{})
-		b := [...][]byte{alloc(t, h, 1<<20), alloc(t, h, 1<<20), alloc(t, h, 1<<20)}
-		h.Free(b[1])
-		calls := 0
-		restore := vm.SetFault(func(op vm.Op) error {
-			if op == vm.OpDecommit {
-				if calls++; calls == 1 {
-					h.Free(b[side])
-				}
-			}
-			return nil
-		})
-		h.pages.scavenging.Lock()
-		h.pages.purge(^uintptr(0))
-		h.pages.scavenging.Unlock()
-		restore()
-		if calls == 0 || h.pages.dirty != 0 {
-			t.Errorf("side %d: %d free pages with memory after %d calls", side, h.pages.dirty, calls)
-		}
-	}
-}
-
 func TestHugePagesAreNotSplit(t *testing.T) {
 	h := newHeap(t, Options{HugePages: true})
 	var live, free [][]byte
@@ -175,5 +150,100 @@ func TestHugePagesAreGivenBackWhole(t *testing.T) {
 	h.Trim()
 	if st := h.Stats(); st.Committed != st.Metadata {
 		t.Errorf("%+v", st)
+	}
+}
+
+// atEachSlice calls f after each slice of a purge, until the test ends.
+func atEachSlice(t *testing.T, f func()) {
+	onSlice = f
+	t.Cleanup(func() { onSlice = nil })
+}
+
+// A purge keeps no addresses to itself: all of a heap's free pages can be allocated at
+// any moment of it, and no limit refuses what is free.
+func TestPurgeKeepsNoAddresses(t *testing.T) {
+	const limit = 48 << 20
+	h := newHeap(t, Options{MaxBytes: limit})
+	useAndFree(t, h, 40<<20)
+	total, slices := h.pages.total, 0
+	atEachSlice(t, func() {
+		if slices++; slices%10 == 0 {
+			h.Free(alloc(t, h, 40<<20))
+		}
+	})
+	h.pages.scavenging.Lock()
+	h.pages.purge(40 << 20 / pageBytes)
+	h.pages.scavenging.Unlock()
+	if slices < 40<<20/pageBytes/slicePages {
+		t.Errorf("%d slices", slices)
+	}
+	if h.pages.total != total {
+		t.Errorf("the heap's addresses grew from %d to %d bytes", total, h.pages.total)
+	}
+}
+
+// Stats are exact between two slices: what is on its way to the system is no block's.
+func TestActiveWhilePurging(t *testing.T) {
+	h := newHeap(t, Options{})
+	live := alloc(t, h, 1<<20)
+	useAndFree(t, h, 20<<20)
+	want, slices := h.Stats().Active, 0
+	atEachSlice(t, func() {
+		slices++
+		if got := h.Stats().Active; got != want {
+			t.Errorf("Active is %d after slice %d, want %d", got, slices, want)
+		}
+	})
+	h.Trim()
+	if slices < 20<<20/pageBytes/slicePages {
+		t.Errorf("%d slices", slices)
+	}
+	h.Free(live)
+}
+
+// Whatever becomes of the run between two slices, purge goes on and comes to an end.
+func TestRunsThatChangeUnderAPurge(t *testing.T) {
+	const size = 8 << 20
+	for _, c := range []struct {
+		name string
+		do   func(h *Heap)
+	}{
+		{"its beginning is taken", func(h *Heap) { alloc(t, h, pageBytes) }},
+		{"it is taken and comes back dirty", func(h *Heap) { useAndFree(t, h, size) }},
+		{"most of it is taken", func(h *Heap) { alloc(t, h, size*3/4) }},
+	} {
+		h := newHeap(t, Options{})
+		barrier := alloc(t, h, pageBytes)
+		useAndFree(t, h, size)
+		slices := 0
+		atEachSlice(t, func() {
+			if slices++; slices == 3 {
+				c.do(h)
+			}
+		})
+		h.pages.scavenging.Lock()
+		h.pages.purge(^uintptr(0))
+		dirty := h.pages.dirty * pageBytes
+		h.pages.scavenging.Unlock()
+		if most := uintptr(3 * slicePages * pageBytes); dirty > most {
+			t.Errorf("%s: %d bytes are left of the purge, want %d at most", c.name, dirty, most)
+		}
+		h.check(t)
+		h.Free(barrier)
+	}
+}
+
+// The lowest pages, which are allocated first, keep their memory the longest.
+func TestPurgeWorksDownFromTheEnd(t *testing.T) {
+	h := newHeap(t, Options{})
+	run := alloc(t, h, 8<<20)
+	addr := addrOf(run)
+	h.Free(run)
+	h.pages.scavenging.Lock()
+	h.pages.purge(300)
+	h.pages.scavenging.Unlock()
+	r := addresses.regionOf(addr)
+	if first, pages := r.pageIndex(addr), uintptr(8<<20/pageBytes); r.dirty.count(first, pages-300) != pages-300 || r.dirty.count(first+pages-300, 300) != 0 {
+		t.Errorf("of %d pages the first %d are not those that are left", pages, pages-300)
 	}
 }

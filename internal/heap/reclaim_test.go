@@ -5,6 +5,7 @@ package heap
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
@@ -252,32 +253,29 @@ func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 	}
 }
 
-// The pages that a purge is at work on count as free: a request that fits beside
-// what is live waits for the purge and is not refused.
-func TestPurgeUnderWayRefusesNothing(t *testing.T) {
-	const limit = 64 << 20
-	h := newHeap(t, Options{MaxBytes: limit})
-	useAndFree(t, h, 48<<20)
-	p := &h.pages
-	p.mu.Lock()
-	batch, pages := p.takeDirty(limit/pageBytes, 1)
-	p.purging = pages
-	err := p.mayCharge(40 << 20 / pageBytes)
-	p.mu.Unlock()
-	if err != nil || pages < 48<<20/pageBytes {
-		t.Errorf("while %d pages are purged: %v", pages, err)
-	}
-	if !p.purgeFor(40 << 20 / pageBytes) {
-		t.Error("a purge under way is not waited for")
-	}
-	p.mu.Lock()
-	p.purging = 0
-	for batch.head != 0 {
-		s := spanPtr(batch.head)
-		batch.remove(s)
-		p.insert(s)
-	}
-	p.mu.Unlock()
+// A request that others have made room for since it was refused is tried again, also
+// in a moment in which nothing is counted.
+func TestRoomThatAnotherPurgeHasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which no time passes
+		h := newHeap(t, Options{MaxBytes: 16 << 20})
+		useAndFree(t, h, 10<<20)
+		barrier := alloc(t, h, 1<<20)
+		h.countedAt.Store(time.Now().UnixNano())
+		tries := 0
+		err := h.withReclaim(1, func() error {
+			if tries++; tries > 1 {
+				return nil
+			}
+			h.pages.scavenging.Lock()
+			h.pages.purge(^uintptr(0))
+			h.pages.scavenging.Unlock()
+			return ErrOutOfMemory
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		h.Free(barrier)
+	})
 }
 
 // A request is served from free pages though it needs slabs beside them: for a

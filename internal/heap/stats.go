@@ -78,7 +78,7 @@ func (h *Heap) Stats() Stats {
 	st.Allocated += st.LargeBytes
 	st.Metadata = int(p.metadata.bytes + p.tables)
 	st.Committed = int(p.committed)
-	st.Active = st.Committed - st.Metadata - int((p.dirty+p.purging)*pageBytes)
+	st.Active = st.Committed - st.Metadata - int(p.dirty*pageBytes)
 	st.Resident = st.Committed - holes
 	st.Retained = int(p.total) - (st.Committed - st.Metadata) + holes
 	return st
