@@ -209,8 +209,8 @@ far:
 //	h AX, p BX
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
-	CMPW (R9), $const_freeZero
-	JCC  plain
+	CMPW (R9), $const_maxSmall
+	JHI  plain
 	CACHE(AX, R8, near, far)
 	PUSH(R8, BX, R9, R10, plain)
 	RET

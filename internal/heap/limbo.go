@@ -33,7 +33,7 @@ import (
 )
 
 const (
-	inLimbo = 0 // the status of the blocks of a freed span: neither free nor a size
+	inLimbo = 0xfffd // the status of the blocks of a freed span: neither free nor a size
 
 	// Limbo is full if it has more than minLimbo bytes and more than this part of what
 	// the heap has committed.
@@ -52,7 +52,10 @@ type limbo struct {
 // held.
 func (c *central) bury(h *Heap, s *span) {
 	class := &classes[c.class]
-	clear(unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8))
+	words := unsafe.Slice((*uint64)(vm.Pointer(s.statuses)), class.statusesBytes()/8)
+	for i := range words {
+		words[i] = inLimbo * 0x0001_0001_0001_0001
+	}
 	*s.free.word(0) = uint64(c.limbo)
 	c.limbo = s.statuses
 	h.noteLimbo(int64(roundUp(class.bitsBytes(), objectUnit)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 )
 
 // goHome is a drain that leaves limbo as it is.
@@ -139,4 +140,32 @@ func TestLimboIsWorthADrain(t *testing.T) {
 	if !h.worthADrain() {
 		t.Error("a refused request would not drain the heap")
 	}
+}
+
+// A block whose span is being freed is not live, whatever length it is freed with.
+func TestBlockInLimboIsNotLive(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	s := spanAt(addrOf(b))
+	status := s.statusOf(s.index(addrOf(b)))
+	*statusAt(status) = inLimbo
+	for name, misuse := range map[string]func(){
+		"Free":              func() { h.Free(b) },
+		"Free of no bytes":  func() { h.Free(b[:0]) },
+		"FreePointer":       func() { h.FreePointer(unsafe.Pointer(&b[0])) },
+		"Resize":            func() { h.Resize(b, 90) },
+		"Cache.Free":        func() { newLocalCache(h).Free(b) },
+		"Cache.Free of 0 B": func() { newLocalCache(h).Free(b[:0]) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			misuse()
+		}()
+	}
+	*statusAt(status) = 100
+	h.Free(b)
 }
