@@ -71,9 +71,9 @@ type Options struct {
 // object that ends with it, and Init was called.
 type Heap struct {
 	limbo     limbo
-	refusals  atomic.Int64  // requests that found no memory at first
+	uncounted atomic.Int64  // pages refused since the last count of what a drain could bring
 	refused   atomic.Uint64 // requests that found none in the end
-	countedAt atomic.Int64  // when a refusal last counted what a drain could bring, in nanoseconds of Unix time
+	countedAt atomic.Int64  // when that was, in nanoseconds of Unix time
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	ticks     uint32        // so far
@@ -159,7 +159,7 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	s := spanAt(addr)
 	switch {
 	case s != nil && s.isLarge(h.pages.id, addr, old):
-		return h.resizeLarge(s, size)
+		return h.resizeLarge(call, b, size)
 	case s == nil || !s.isBlock(h.pages.id, addr, old):
 		h.misused(call, b)
 	case uintptr(size) > s.size || uintptr(size) <= s.size/2:

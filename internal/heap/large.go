@@ -56,15 +56,21 @@ func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 	}
 }
 
-// resizeLarge is Resize of the large block in s.
-func (h *Heap) resizeLarge(s *span, size int) ([]byte, bool) {
+// resizeLarge is Resize, in the name of call, of b, which is a large block unless
+// another goroutine has just freed or resized it.
+func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	// A block that shrinks to a small size is copied to a span, which frees its pages.
 	// But a small size may have got pages of its own, near the limit: see mayTakePage.
 	// Such a block is resized within them.
-	if size > maxSize || size <= maxSmall && !h.pages.wholePages && (s.size > maxSmall || uintptr(size) > s.bytes()) {
+	old := uintptr(len(b))
+	if size > maxSize || size <= maxSmall && !h.pages.wholePages && (old > maxSmall || uintptr(size) > roundUp(old, pageBytes)) {
 		return nil, false
 	}
-	if s = h.pages.resizeBlock(s, uintptr(size)); s == nil {
+	s, live := h.pages.resizeBlock(uintptr(unsafe.Pointer(unsafe.SliceData(b))), old, uintptr(size))
+	if !live {
+		h.misused(call, b)
+	}
+	if s == nil {
 		return nil, false
 	}
 	return block(s.base, size, false), true

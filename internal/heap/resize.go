@@ -14,35 +14,55 @@ import (
 
 const moveBytes = 1 << 20
 
-// resizeBlock resizes the large block in s to size bytes. It returns the block's
-// span, which is another one if the pages were moved, or nil if only a copy can do it.
-// The caller owns the block, so s does not change meanwhile.
-func (p *pageHeap) resizeBlock(s *span, size uintptr) *span {
-	tail, kept, ok := p.resizeInPlace(s, size)
+// resizeBlock resizes the large block of old bytes at addr to size bytes. It returns
+// the block's span, which is another one if the pages were moved, or nil if only a
+// copy can do it. It reports false if no such block begins there: another goroutine
+// may have freed or resized it since the caller looked.
+func (p *pageHeap) resizeBlock(addr, old, size uintptr) (s *span, live bool) {
+	s, tail, kept, done := p.resizeInPlace(addr, old, size)
 	switch {
-	case !ok:
-		return p.move(s, size)
+	case s == nil:
+		return nil, false
+	case !done:
+		return p.move(s, size), true
 	case tail != nil:
 		p.released(tail, kept)
 	}
-	return s
+	return s, true
 }
 
-// resizeInPlace is resizeBlock without a move. It reports whether it could, and
-// returns the run that was cut off and released, if any, and whether that was kept.
-func (p *pageHeap) resizeInPlace(s *span, size uintptr) (tail *span, kept, ok bool) {
+// resizeInPlace is resizeBlock without a move. It returns the block's span, if there is
+// one; the run that was cut off and released, if any, and whether that was kept; and
+// whether the block has the size. If not, the block is hidden: a move is next.
+func (p *pageHeap) resizeInPlace(addr, old, size uintptr) (s, tail *span, kept, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	s = spanAt(addr)
+	if s == nil || !s.isLarge(p.id, addr, old) {
+		return nil, nil, false, false
+	}
 	switch n := roundUp(size, pageBytes) / pageBytes; {
 	case n < s.pages:
 		if tail = p.cut(s, n); tail != nil {
 			kept = p.release(tail)
 		}
 	case n > s.pages && !p.extend(s, n-s.pages):
-		return nil, false, false
+		p.hide(s)
+		return s, nil, false, false
 	}
 	s.size = size
-	return tail, kept, true
+	return s, tail, kept, true
+}
+
+// hide removes a large block from the page map while it is moved, so that a
+// racing Free or Resize of the same block finds none. mu is held.
+func (p *pageHeap) hide(s *span) { *addresses.regionOf(s.base).page(s.base) = nil }
+
+// show undoes hide. mu is not held.
+func (p *pageHeap) show(s *span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*addresses.regionOf(s.base).page(s.base) = s
 }
 
 // cut cuts a large block off after n pages. It returns the run of the rest, which the
@@ -116,9 +136,10 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 	return true
 }
 
-// move moves the pages of a large block to a run for size bytes. It returns the new
-// run's span, or nil if the system cannot move them or there is no such run. Until
-// the old run is discarded, both count against the limit.
+// move moves the pages of a hidden large block to a run for size bytes. It returns the
+// new run's span. If the system cannot move them, or there is no such run, it shows
+// the block again and returns nil. Until the old run is discarded, both count against
+// the limit.
 //
 // Moving splits mappings: the new run's is not its neighbours', and what the move
 // leaves at the old run may be many. Both runs are marked separate, so that they are
@@ -126,10 +147,12 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 func (p *pageHeap) move(s *span, size uintptr) *span {
 	os := vm.PageBytes()
 	if s.bytes() < moveBytes || s.bytes()%os != 0 || s.base%os != 0 {
+		p.show(s)
 		return nil
 	}
 	to, _, err := p.allocRun(roundUp(size, pageBytes)/pageBytes, max(1<<s.align, os))
 	if err != nil {
+		p.show(s)
 		return nil
 	}
 	err = vm.Move(to.base, s.base, s.bytes())
@@ -138,6 +161,7 @@ func (p *pageHeap) move(s *span, size uintptr) *span {
 	}
 	if err != nil {
 		p.freeRun(to)
+		p.show(s)
 		return nil
 	}
 	p.mu.Lock()

@@ -230,3 +230,85 @@ func TestSmallBlockThatIsPagesIsResized(t *testing.T) {
 		h.Free(b)
 	}
 }
+
+// A Resize that looked at a block before another goroutine freed or resized it changes
+// nothing.
+func TestResizeOfWhatAnotherHasFreed(t *testing.T) {
+	for _, size := range []int{1 << 20, 3 << 20, 16 << 20} {
+		for _, c := range []struct {
+			name string
+			do   func(h *Heap, b []byte)
+		}{
+			{"Free", func(h *Heap, b []byte) { h.Free(b) }},
+			{"Resize", func(h *Heap, b []byte) { h.Resize(b, 1500<<10) }},
+		} {
+			h := newHeap(t, Options{})
+			b := alloc(t, h, 2<<20)
+			c.do(h, b)
+			func() {
+				defer func() {
+					if p := recover(); p == nil {
+						t.Errorf("to %d bytes after %s: no panic", size, c.name)
+					}
+				}()
+				h.resizeLarge("Heap.Resize", b, size)
+			}()
+			h.check(t)
+		}
+	}
+}
+
+// While a block's pages are moved, a Free or Resize of the same block is refused, and
+// the move ends well.
+func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		h := newHeap(t, Options{})
+		b := alloc(t, h, 1<<20)
+		alloc(t, h, 40000) // so that it cannot grow in place
+		fill(b, 1)
+		refused := 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if op != vm.OpMove {
+				return nil
+			}
+			for _, misuse := range []func(){
+				func() { h.Free(b) },
+				func() { h.Resize(b, 4<<20) },
+				func() { h.Resize(b, 1<<19) },
+			} {
+				func() {
+					defer func() {
+						if recover() != nil {
+							refused++
+						}
+					}()
+					misuse()
+				}()
+			}
+			if fails {
+				return vm.ErrUnsupported
+			}
+			return nil
+		})
+		r, ok := h.Resize(b, 4<<20)
+		restore()
+		if refused == 0 && !ok {
+			t.Skip("pages are not moved here")
+		}
+		if refused != 3 || ok == fails {
+			t.Errorf("the move fails %t: %d misuses were refused, want 3; resized %t", fails, refused, ok)
+		}
+		if ok {
+			b = r[:1<<20]
+		}
+		for i, c := range b {
+			if c != 1 {
+				t.Fatalf("byte %d is %d", i, c)
+			}
+		}
+		h.check(t)
+		if fails {
+			h.Free(b)
+		}
+	}
+}
