@@ -24,9 +24,11 @@ type HeapOptions struct {
 	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds
 	// from the operating system, its own bookkeeping included: Stats.Committed
 	// never exceeds it. 0 means no limit; a negative value panics. Before it
-	// refuses a block, the heap reclaims all memory without a live block. For less
-	// than a 32nd of the limit it does so at most once in 10 ms, so refusals to a
-	// caller that then frees, such as a cache, stay cheap. Each block size in use
+	// refuses a block, the heap gives back free pages, and the free blocks of
+	// other sizes and processors. For the latter it looks at most once in 10 ms,
+	// or when it has refused blocks for a 32nd of the limit, and only if they are
+	// a 32nd of it, or 10 ms after it took the last. So refusals to a caller that
+	// then frees, such as a cache, stay cheap. Each block size in use
 	// takes a span of about 32 KiB: the smallest useful limit is about 1 MiB, and
 	// several MiB for mixed sizes.
 	//

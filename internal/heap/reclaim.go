@@ -11,7 +11,7 @@
 //
 // A program that evicts when it is refused, such as a cache at its limit, is refused at
 // every other request. So step 2 is rationed: the heap first counts what a drain could
-// free, and under a large limit it does not count at every refusal.
+// free, and it counts again once it has refused a part of the limit.
 
 package heap
 
@@ -20,12 +20,10 @@ import "time"
 const (
 	// A drain is worth its cost if it frees this part of the limit, or if the last one
 	// was drainPause ago: no request is refused forever while the caches hold memory.
+	// Counting takes some microseconds. It is worth that once requests for the same
+	// part of the limit were refused, or if the last count was drainPause ago.
 	drainShare = 32
 	drainPause = 10 * time.Millisecond
-
-	// Counting takes some microseconds. The heap counts at one refusal per countBytes
-	// of the limit, and if the last count was drainPause ago.
-	countBytes = 2 << 20
 
 	// What a request may need besides its pages: slabs for a span, its statuses and a
 	// magazine, and tables.
@@ -53,9 +51,9 @@ func (h *Heap) withReclaim(pages uintptr, f func() error) error {
 
 // reclaim drains the caches if that is worth its cost, and lets the system take back or
 // map pages that it has refused before. It reports whether another try may help.
-func (h *Heap) reclaim(uintptr) bool {
+func (h *Heap) reclaim(pages uintptr) bool {
 	limited := h.pages.maxBytes != 0
-	if limited && !h.mayCount() {
+	if limited && !h.mayCount(pages) {
 		return false
 	}
 	worth := !limited || h.worthADrain()
@@ -72,12 +70,15 @@ func (h *Heap) reclaim(uintptr) bool {
 	return true
 }
 
-// mayCount reports whether this refusal may count what a drain could free.
-func (h *Heap) mayCount() bool {
-	every, now := int64(h.pages.maxBytes/countBytes)+1, time.Now().UnixNano()
-	if h.refusals.Add(1)%every != 0 && within(drainPause, h.countedAt.Load(), now) {
+// mayCount reports whether the refusal of that many pages may count what a drain could
+// free.
+func (h *Heap) mayCount(pages uintptr) bool {
+	limit, now := h.pages.maxBytes/pageBytes, time.Now().UnixNano()
+	refused := h.uncounted.Add(int64(min(pages, limit)))
+	if refused <= int64(limit/drainShare) && within(drainPause, h.countedAt.Load(), now) {
 		return false
 	}
+	h.uncounted.Store(0)
 	h.countedAt.Store(now)
 	return true
 }

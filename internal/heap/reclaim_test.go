@@ -95,6 +95,36 @@ func TestFirstRefusalCounts(t *testing.T) {
 	h.Free(alloc(t, h, limit-2<<20))
 }
 
+// At its limit a heap counts once it has refused a part of the limit, or after a while.
+func TestWhichRefusalsCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which time passes by Sleep alone
+		const limit = 64 << 20
+		h := newHeap(t, Options{MaxBytes: limit})
+		const part = limit / drainShare / pageBytes
+		for i, c := range []struct {
+			pages uintptr
+			after time.Duration
+			want  bool
+		}{
+			{1, 0, true}, // none before
+			{1, 0, false},
+			{part - 1, 0, false}, // a part, with the one before
+			{1, 0, true},         // more than a part
+			{part, 0, false},     // begun anew
+			{1, 0, true},
+			{^uintptr(0), 0, true}, // more than the limit
+			{1, drainPause - 1, false},
+			{1, 1, true},
+			{1, 0, false},
+		} {
+			time.Sleep(c.after)
+			if got := h.mayCount(c.pages); got != c.want {
+				t.Errorf("refusal %d, of %d pages: counts %t", i, c.pages, got)
+			}
+		}
+	})
+}
+
 // Neither a count nor a drain in what is the future, of a clock that was set back
 // or of a bubble's, keeps a heap from the next.
 func TestClockThatWasSetBack(t *testing.T) {
@@ -107,7 +137,7 @@ func TestClockThatWasSetBack(t *testing.T) {
 	if n := h.count(); n.cached+n.empty == 0 || n.cached+n.empty >= limit/drainShare {
 		t.Fatalf("the caches hold %d bytes", n.cached+n.empty)
 	}
-	if !h.mayCount() || !h.worthADrain() {
+	if !h.mayCount(1) || !h.worthADrain() {
 		t.Error("no drain")
 	}
 }
@@ -208,7 +238,7 @@ func TestNobodyIsRefusedForGood(t *testing.T) {
 					h.Free(live[0])
 					live = live[1:]
 				}
-				if most := limit/countBytes + 1; len(live) == 0 && refused(most) {
+				if most := drainShare + 1; len(live) == 0 && refused(most) {
 					t.Errorf("limit %d: %d bytes refused %d times after all blocks of %d were freed: %+v", limit, want, most, have, h.count())
 				}
 				for _, b := range live {
