@@ -36,7 +36,7 @@ func places(t *testing.T, f func(t *testing.T, b *buffer.Buffer)) {
 	t.Run("memory", func(t *testing.T) { f(t, newBuffer(t, nil)) })
 	t.Run("file", func(t *testing.T) {
 		mapsFiles(t)
-		f(t, newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: t.TempDir()}))
+		f(t, newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)}))
 	})
 }
 

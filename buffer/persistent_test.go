@@ -19,7 +19,7 @@ const headerBytes = 4096
 func saved(t testing.TB, data []byte) string {
 	t.Helper()
 	mapsFiles(t)
-	path := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(tempDir(t), "data")
 	b, err := buffer.Open(path, nil)
 	must(t, err)
 	_, err = b.Write(data)
@@ -58,7 +58,7 @@ func copyOf(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	must(t, err)
-	to := filepath.Join(t.TempDir(), "copy")
+	to := filepath.Join(tempDir(t), "copy")
 	must(t, os.WriteFile(to, content, 0o666))
 	return to
 }
@@ -124,7 +124,7 @@ func TestMaxBytesOfAFile(t *testing.T) {
 
 func TestFilesThatAreNoBuffers(t *testing.T) {
 	mapsFiles(t)
-	dir := t.TempDir()
+	dir := tempDir(t)
 	whole, err := os.ReadFile(saved(t, pattern(1000)))
 	must(t, err)
 	version := append([]byte(nil), whole...)
