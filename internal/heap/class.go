@@ -6,9 +6,9 @@
 //	8 16 24 32 48 64 80 96 112 128 | 144 160 … 256 | 288 … 512 | … | … 32768
 //
 // A size rounded up to a multiple of a power of two lands in a class that is a
-// multiple of that power too: where classes lie closer than the power, the
-// rounded size is itself a class, and where they lie farther apart their
-// distance is a multiple of it. So one table serves every alignment.
+// multiple of that power too: where classes are closer together than the power, the
+// rounded size is itself a class, and where they are farther apart their distance
+// is a multiple of it. So one table serves every alignment.
 
 package heap
 
@@ -17,7 +17,7 @@ import "math/bits"
 const (
 	maxSmall   = 32 << 10 // the largest class in bytes; larger blocks are runs
 	maxAlign   = 4 << 10  // the largest alignment that classes serve
-	numClasses = 75       // class 0 stands for "no class"
+	numClasses = 75       // class 0 means "no class"
 	maxBlocks  = 1024     // the most blocks in a span
 
 	maxBatch  = 128      // the most blocks that move between cache and central at once

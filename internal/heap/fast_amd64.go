@@ -1,9 +1,9 @@
 // Fast: Alloc and Free of small blocks without a pin, in assembly.
 //
-// It keeps its processor as package pin says in runtime_amd64.go. What it knows
-// of the runtime and of the compiler is checked when the program starts. Where
-// that does not hold, and whenever the cache has no answer, alloc and free do
-// the work.
+// The assembly is not preempted: see runtime_amd64.go of package pin. What it relies
+// on in the runtime and the compiler is checked when the program starts. If a check
+// fails, the functions in Go are used instead. They also continue the work if the
+// cache has no block, or no room for one.
 
 //go:build !race && !freehold_portable && !freehold_debug
 
@@ -42,7 +42,7 @@ type functions struct {
 	localFree   func(o *LocalCache, b []byte)
 }
 
-// plain is where the assembly goes on.
+// plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
 // fast is what is called: functions of fast_amd64.s, if they may run.
@@ -50,7 +50,7 @@ var fast functions
 
 func init() { fast = pin.Assembly(plain, entries()) }
 
-// cleared is where it goes on to clear a block.
+// cleared is what it jumps to for a block that takes more than a few stores to clear.
 var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }

@@ -1,9 +1,9 @@
-// Zero: how memory that was used before comes to read zero again.
+// Zero: making memory that was used before read zero again.
 //
-// A page in memory is cleared, which costs 0.05 us for each KiB at most. A page
-// without memory is dropped, should it be in swap, and stays without: giving it
-// memory costs eight times as much, and the block may never need it. So a block
-// keeps what its run had in memory and gets no more.
+// A page that is resident is cleared. One that is not is dropped, in case it is in
+// swap: clearing it would make it resident, which takes several times as long, and
+// the block may never use it. So a block keeps the resident pages of its run and
+// gets no others.
 
 package heap
 
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// Asking the system what is in memory costs 1 us and 0.3 us for each MiB.
-	// Below minAskBytes clearing all costs no more than the questions can save;
+	// Asking the system which pages are resident takes a system call and time for each
+	// page. Below minAskBytes clearing everything takes no longer than the question;
 	// above maxAskBytes the answers alone take longer than a call should.
 	minAskBytes = 1 << 20
 	maxAskBytes = 1 << 30
@@ -23,8 +23,8 @@ const (
 	askPages = 4096 // pages in one question
 )
 
-// clearUsed zeroes what the dirty bits say was used before, so that the rest
-// costs no memory. mu is not held.
+// clearUsed zeroes the dirty pages of s. The others read zero already. mu is not
+// held.
 func (p *pageHeap) clearUsed(s *span) {
 	unit := vm.PageBytes()
 	if p.hugePages {
@@ -52,9 +52,9 @@ func zero(at, size, unit uintptr) {
 	}
 }
 
-// zeroByAsking clears the pages that are in memory, and drops the others. Pages
-// side by side are cleared at once: from 32 MiB on memclr passes the caches by, and
-// 64 MiB take 2 ms less than in pieces of 16.
+// zeroByAsking clears the resident pages and drops the others. Neighbours are
+// cleared in one call, since memclr writes past the processor's caches from 32 MiB
+// on, which is faster.
 func zeroByAsking(at, size, unit uintptr) {
 	os := vm.PageBytes()
 	from, to := roundUp(at, os), (at+size)&^(os-1)
