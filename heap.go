@@ -81,7 +81,9 @@ type HeapOptions struct {
 // may return. A later Alloc detects that and panics. The block gets two owners
 // only if two Allocs then race for it.
 //
-// Not detected: reading or writing a block after its Free or past its end.
+// Not detected: reading or writing a block after its Free or past its end, and a
+// second Free once the memory is a live block of the same length again: that block is
+// freed. Builds with the tag freehold_debug find writes, see docs/reliability.md.
 //
 // Make one with [NewHeap]. Calls of a zero Heap that need memory or look up a
 // block panic.

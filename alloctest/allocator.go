@@ -196,8 +196,8 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 	}
 	fault := "which this allocator did not hand out; was it moved by append?"
 	if k := around(maps.Values(a.live), b); k != nil {
-		fault = fmt.Sprintf("which is at byte %d of a block of %d bytes%s",
-			int(addr-addrOf(k.bytes())), k.size, k.alloc.after("allocated by"))
+		fault = fmt.Sprintf("which is at byte %d of a block of %s%s",
+			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), k.alloc.after("allocated by"))
 	} else if k := around(slices.Values(a.quarantine), b); k != nil {
 		fault = fmt.Sprintf("which is in a freed block of %d bytes%s%s",
 			k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
@@ -218,10 +218,10 @@ func around(blocks func(yield func(*block) bool), b []byte) *block {
 // checkEdges reports a write outside k.
 func (a *Allocator) checkEdges(k *block) {
 	if i := firstOther(k.mem[:k.from], edgeByte); i >= 0 {
-		a.report(k, fmt.Sprintf("a write %d bytes before the beginning", k.from-i))
+		a.report(k, fmt.Sprintf("a write %s before the beginning", arg.Bytes(k.from-i)))
 	}
 	if i := firstOther(k.mem[k.from+k.size:], edgeByte); i >= 0 {
-		a.report(k, fmt.Sprintf("a write %d bytes after the end", i+1))
+		a.report(k, fmt.Sprintf("a write %s after the end", arg.Bytes(i+1)))
 	}
 }
 
@@ -237,8 +237,8 @@ func (a *Allocator) checkFreed(k *block) {
 func (a *Allocator) report(k *block, what string) {
 	if !k.broken {
 		k.broken = true
-		a.t.Errorf("alloctest: %s of a block of %d bytes%s%s",
-			what, k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
+		a.t.Errorf("alloctest: %s of a block of %s%s%s",
+			what, arg.Bytes(k.size), k.alloc.after("allocated by"), k.freed.after("freed by"))
 	}
 }
 

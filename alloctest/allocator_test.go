@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 func TestNewConforms(t *testing.T) {
@@ -71,9 +72,9 @@ func TestWritesOutsideABlockAreReported(t *testing.T) {
 						t.Cleanup(func() { a.Free(b) })
 					}
 				})
-				want := fmt.Sprintf("a write %d bytes after the end of a block of %d bytes", at-size+1, size)
+				want := fmt.Sprintf("a write %s after the end of a block of %s", arg.Bytes(at-size+1), arg.Bytes(size))
 				if at < 0 {
-					want = fmt.Sprintf("a write %d bytes before the beginning of a block of %d bytes", -at, size)
+					want = fmt.Sprintf("a write %s before the beginning of a block of %s", arg.Bytes(-at), arg.Bytes(size))
 				}
 				wantFailure(t, failures, want, "TestWritesOutsideABlockAreReported")
 			}
@@ -91,7 +92,7 @@ func TestWriteBehindAShrunkBlockIsReported(t *testing.T) {
 		}
 		b[50] = 1
 		a.Free(r)
-	}), "a write 1 bytes after the end of a block of 50 bytes")
+	}), "a write 1 byte after the end of a block of 50 bytes")
 }
 
 func TestWriteAfterFreeIsReported(t *testing.T) {

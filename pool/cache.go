@@ -198,11 +198,12 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	if !b.isLive(st, addr) {
 		b.misused(c.putCall(), addr, "")
 	}
+	if debugging {
+		b.mustEndUntouched(c.putCall(), addr)
+		b.poison(addr)
+	}
 	if b.versioned {
 		st.age()
-	}
-	if debugging {
-		b.poison(addr)
 	}
 	c.set(c.len()+1, entry{addr, uintptr(unsafe.Pointer(st))})
 	c.top.inc()
@@ -299,6 +300,7 @@ func (c *BlocksCache) Put(r []byte) {
 	e := &c.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.status.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
 		if debugging {
+			c.blocks.mustEndUntouched("pool.BlocksCache.Put", uintptr(e.pointer()))
 			c.blocks.poison(uintptr(e.pointer()))
 		}
 		c.top.inc()
@@ -354,6 +356,7 @@ func (c *Cache[T]) Put(t *T) {
 	e := &s.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(t)) && e.status.load() == up {
 		if debugging {
+			s.blocks.mustEndUntouched("pool.Cache.Put", uintptr(e.pointer()))
 			s.blocks.poison(uintptr(e.pointer()))
 		}
 		s.top.inc()

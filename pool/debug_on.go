@@ -1,7 +1,9 @@
 // Debug builds: free blocks hold 0xDB.
 //
 // A block is filled when it is freed, after Retire when its readers have left, and
-// checked when it is handed out again. Blocks of a new chunk are filled too.
+// checked when it is handed out again. Blocks of a new chunk are filled too. The
+// padding behind a block holds the fill, or 0 if Get cleared it, and is checked
+// when the block is freed or retired.
 
 //go:build freehold_debug
 
@@ -10,6 +12,8 @@ package pool
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -37,6 +41,31 @@ func (b *Blocks) allMustBePoison(in []entry) {
 	for _, e := range in {
 		b.mustBePoison(e.addr)
 	}
+}
+
+// mustEndUntouched panics if the padding behind the live block at addr was written.
+// For any other addr it is a no-op. No slot is held.
+func (b *Blocks) mustEndUntouched(call string, addr uintptr) {
+	if n := b.overrun(addr); n > 0 {
+		b.misused(call, addr, "it was written "+arg.Bytes(n)+" beyond its end")
+	}
+}
+
+// overrun returns how far beyond the end of the live block at addr the first written
+// byte of its padding is: 1 for the byte behind the block, 0 if none was written.
+func (b *Blocks) overrun(addr uintptr) int {
+	slot := b.stacks.Enter() // keeps the metadata mapped
+	live := b.isLive(b.statusOf(addr), addr)
+	b.stacks.Leave(slot)
+	if !live {
+		return 0
+	}
+	for i, c := range unsafe.Slice((*byte)(pointer(addr)), b.stride)[b.bytes:] {
+		if c != 0 && c != poisonByte {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // mustBePoison panics if the free block at addr was written. No slot is held.

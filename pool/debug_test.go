@@ -3,13 +3,97 @@
 package pool_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/pool"
 )
+
+// A debug build detects a write to the padding behind a block when the block is freed,
+// in every call that does so, and nothing is freed then.
+func TestDebugBuildFindsWritesToThePadding(t *testing.T) {
+	const size = 60 // of 64 bytes
+	for name, free := range map[string]func(b *pool.Blocks, r []byte){
+		"pool.Blocks.Free":     (*pool.Blocks).Free,
+		"pool.Blocks.Retire":   (*pool.Blocks).Retire,
+		"pool.BlocksCache.Put": func(b *pool.Blocks, r []byte) { b.NewCache().Put(r) },
+	} {
+		for _, at := range []int{60, 63} {
+			b := pool.NewBlocks(alloctest.New(t), size, 4, nil)
+			r := freehold.Must(b.Alloc(size, 4))
+			beyond := unsafe.Slice(unsafe.SliceData(r), 64)
+			beyond[at] = 1
+			want := fmt.Sprintf("pool of 60-byte blocks: it was written %s beyond its end", arg.Bytes(at-size+1))
+			if got := panicText(func() { free(b, r) }); !strings.HasPrefix(got, "freehold: "+name+": ") || !strings.HasSuffix(got, want) {
+				t.Errorf("%s, byte %d: panic %q, want %q", name, at, got, want)
+			}
+			if live := b.Live(); live != 1 {
+				t.Errorf("%s: %d blocks are live", name, live)
+			}
+			beyond[at] = 0
+			b.Free(r)
+			b.Close()
+		}
+	}
+}
+
+// PutBatch frees the blocks before the one that was written beyond its end.
+func TestDebugBuildFindsWritesToThePaddingInABatch(t *testing.T) {
+	b := pool.NewBlocks(alloctest.New(t), 60, 4, nil)
+	defer b.Close()
+	var rs [3][]byte
+	b.GetBatch(rs[:])
+	unsafe.Slice(unsafe.SliceData(rs[1]), 64)[60] = 1
+	if got := panicText(func() { b.PutBatch(rs[:]) }); !strings.Contains(got, "written 1 byte beyond its end") {
+		t.Errorf("panic %q", got)
+	}
+	if live := b.Live(); live != 2 {
+		t.Errorf("%d blocks are live", live)
+	}
+}
+
+// Get may clear the padding of a value, and the caller may write all of the value.
+func TestDebugBuildRaisesNoFalseAlarmForPadding(t *testing.T) {
+	type value struct{ a, b, c uint32 }
+	p := pool.New[value](alloctest.New(t), nil)
+	defer p.Close()
+	c := p.NewCache()
+	defer c.Close()
+	for range 300 {
+		v := freehold.Must(p.Get())
+		*v = value{1, 2, 3}
+		c.Put(v)
+		v = freehold.Must(c.Get())
+		*v = value{1, 2, 3}
+		p.Put(v)
+		v = freehold.Must(c.Get())
+		*v = value{1, 2, 3}
+		c.Put(v)
+		v = freehold.Must(p.Get())
+		*v = value{1, 2, 3}
+		p.Retire(v)
+	}
+	v := freehold.Must(c.Get())
+	*at(v, 12) = 1
+	if got := panicText(func() { c.Put(v) }); !strings.HasPrefix(got, "freehold: pool.Cache.Put: ") {
+		t.Errorf("panic %q", got)
+	}
+	*at(v, 12) = 0
+	c.Put(v)
+}
+
+func at[T any](v *T, offset int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(v), offset)) }
+
+func panicText(f func()) (text string) {
+	defer func() { text, _ = recover().(string) }()
+	f()
+	return ""
+}
 
 // A debug build detects a write to a free block when it is handed out again, for all calls
 // that free and allocate blocks.

@@ -50,6 +50,9 @@ func (b *Blocks) Retire(r []byte) {
 
 func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	b.mustBeMade(call)
+	if debugging {
+		b.mustEndUntouched(call, uintptr(p))
+	}
 	e, ok := b.retireAs(uintptr(p), statusRetired)
 	if !ok {
 		b.misused(call, uintptr(p), "")

@@ -113,6 +113,9 @@ func (b *Blocks) dropLive(call string, slot int) {
 
 // put frees the block at p.
 func (b *Blocks) put(p unsafe.Pointer) {
+	if debugging {
+		b.mustEndUntouched(b.putCall(), uintptr(p))
+	}
 	slot := b.stacks.Enter()
 	done, _ := b.push(b.stacks.Entry(slot), uintptr(p))
 	b.stacks.Leave(slot)

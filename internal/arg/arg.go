@@ -36,6 +36,14 @@ func NotNil(call, name string, v any) {
 	}
 }
 
+// Bytes returns "1 byte", or "n bytes" for any other n.
+func Bytes(n int) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
 // Panicf panics in the same form, for any other misuse. It is not inlined, which
 // keeps the checks small enough to be.
 //

@@ -8,6 +8,7 @@ const debugging = false
 func poison(_, _ uintptr)                                {}
 func (h *Heap) mustBeUntouched(uintptr, uint8, uint16)   {}
 func (h *Heap) mustEndUntouched([]byte)                  {}
+func poisonEnd([]byte)                                   {}
 func poisonDirty(*span)                                  {}
 func (c *central) check(*Heap)                           {}
 func (p *pageHeap) check(*region, *span)                 {}

@@ -1,7 +1,8 @@
 // Debug builds: free memory holds 0xDB.
 //
 // Free fills a small block, and Alloc checks the fill. Free also checks the bytes
-// between the end of the block and the size of its class. The slow paths check the
+// between the end of the block and the size of its class, or the end of the last page
+// of a large block. The slow paths check the
 // spans of their class, and the page heap each free run that it links.
 //
 // Pages are filled when they become free, and the dirty ones among them are checked
@@ -16,7 +17,9 @@ package heap
 import (
 	"bytes"
 	"fmt"
+	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -49,19 +52,30 @@ func (h *Heap) mustBeUntouched(addr uintptr, class uint8, was uint16) {
 	}
 }
 
-// mustEndUntouched panics if the bytes from the end of a live small block to the size of
-// its class were written. They are 0 or the fill.
+// mustEndUntouched panics if the bytes from the end of a live block to the size of its
+// class, or to the end of its last page, were written. They are 0 or the fill.
 func (h *Heap) mustEndUntouched(b []byte) {
-	e := liveEntry(h, b)
-	if e.addr == 0 {
+	addr, size := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+	s := spanAt(addr)
+	switch {
+	case s == nil:
 		return
+	case s.isLarge(h.pages.id, addr, size):
+		size = roundUp(size, pageBytes)
+	case liveEntry(h, b).addr != 0:
+		size = s.size
 	}
-	size := spanAt(e.addr).size
-	for i, c := range block(e.addr, int(size), false)[len(b):] {
+	for i, c := range block(addr, int(size), false)[len(b):] {
 		if c != 0 && c != poisonByte {
-			panic(fmt.Sprintf("freehold: heap %q: the block of %d bytes at %#x was written %d bytes beyond its end", h.pages.name, len(b), e.addr, i))
+			panic(fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end", h.pages.name, arg.Bytes(len(b)), addr, arg.Bytes(i+1)))
 		}
 	}
+}
+
+// poisonEnd fills the bytes behind a large block, up to the end of its last page.
+func poisonEnd(b []byte) {
+	size := uintptr(len(b))
+	poison(uintptr(unsafe.Pointer(unsafe.SliceData(b)))+size, roundUp(size, pageBytes)-size)
 }
 
 // eachDirty calls f for those of n pages that hold memory. mu is held.

@@ -51,13 +51,30 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 			b := alloc(t, h, 100)
 			beyond(b)[100] = 1
 			h.Free(b)
-		}, "was written 0 bytes beyond its end"},
+		}, "was written 1 byte beyond its end"},
 		{"a write beyond the end that a Resize left", func(h *Heap) {
 			b := alloc(t, h, 112)
 			b, _ = h.Resize(b, 100)
 			beyond(b)[100] = 1
 			h.Free(b)
-		}, "was written 0 bytes beyond its end"},
+		}, "was written 1 byte beyond its end"},
+		{"a write beyond the end of a large block", func(h *Heap) {
+			b := alloc(t, h, 100_000)
+			beyond(b)[100_000] = 1
+			h.Free(b)
+		}, "the block of 100000 bytes at"},
+		{"a write to the last byte of a large block's last page", func(h *Heap) {
+			b := alloc(t, h, 13*pageBytes-10)
+			unsafe.Slice(unsafe.SliceData(b), 13*pageBytes)[13*pageBytes-1] = 1
+			h.Free(b)
+		}, "was written 10 bytes beyond its end"},
+		{"a write beyond the end of a large block that Resize has cut", func(h *Heap) {
+			b := alloc(t, h, 200_000)
+			fill(b, 1)
+			b, _ = h.Resize(b, 100_000)
+			beyond(b)[100_000] = 1
+			h.Free(b)
+		}, "was written 1 byte beyond its end"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -159,7 +159,11 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 	s := spanAt(addr)
 	switch {
 	case s != nil && s.isLarge(h.pages.id, addr, old):
-		return h.resizeLarge(call, b, size)
+		r, ok := h.resizeLarge(call, b, size)
+		if debugging && ok {
+			poisonEnd(r)
+		}
+		return r, ok
 	case s == nil || !s.isBlock(h.pages.id, addr, old):
 		h.misused(call, b)
 	case uintptr(size) > s.size || uintptr(size) <= s.size/2:

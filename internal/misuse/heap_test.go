@@ -5,12 +5,16 @@ import "github.com/freehold-go/freehold"
 const (
 	small = 100
 	large = 100000
+	class = 112 // a block size of a heap: such a block has no spare bytes
 )
 
 var heapPrograms = []program{
 	{"double free", always(panics("double free")).andInTests(panics("in a freed block")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); w.a.Free(b) }},
+	{"double free of a block whose memory has its next owner, of equal length", caught{}.andInTests(panics("in a freed block")),
+		func(w *world) { b := w.alloc(small); w.a.Free(b); w.again(b); w.a.Free(b) },
+		func(w *world) { w.a.Free(w.alloc(small)); w.a.Free(w.alloc(small)) }},
 	{"double free of a large block", always(panics("double free")).andInTests(panics("in a freed block")),
 		func(w *world) { b := w.alloc(large); w.a.Free(b); w.a.Free(b) },
 		func(w *world) { b := w.alloc(large); w.a.Free(b) }},

@@ -42,10 +42,16 @@ var memoryPrograms = []program{
 			*unsafe.StringData(s) = 'T'
 			freehold.FreeString(w.a, s)
 		}},
-	{"write past the end", caught{debug: panics("bytes beyond its end")}.andInTests(reports("a write 1 bytes after the end")),
+	{"write past the end", caught{debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
-	{"write before the beginning", caught{}.andInTests(reports("a write 1 bytes before the beginning")),
+	{"write past the end of a large block, into the rest of its last page", caught{debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
+		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large-1) = 1; w.a.Free(b) }},
+	{"write past the end, into the next block", caught{}.andInTests(reports("a write 1 byte after the end")),
+		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class-1) = 1; w.a.Free(b) }},
+	{"write before the beginning", caught{}.andInTests(reports("a write 1 byte before the beginning")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -1) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), 0) = 1; w.a.Free(b) }},
 	{"a block that is never freed", caught{}.andInTests(reports("leak of 100 bytes")),
