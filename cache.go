@@ -63,11 +63,12 @@ func (c *Cache) GoodSize(size int) int { return c.heap("Cache.GoodSize").GoodSiz
 // heap returns c's heap. It panics for a zero Cache.
 func (c *Cache) heap(call string) *Heap {
 	if c.h == nil {
-		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
+		arg.Panicf(call, "zero value: Heap.NewCache makes a Cache")
 	}
 	return c.h
 }
 
 // Close returns the cache's free blocks to the heap. Live blocks stay live: free
-// them to the heap or to another cache. Later calls panic, except for Close.
+// them to the heap or to another cache. Later calls that allocate, resize or free a
+// block panic.
 func (c *Cache) Close() { c.c.Close() }

@@ -55,6 +55,11 @@
 // live as long as it does. So are the results of Get of a [Ptr], [Slice] or
 // [String]. The collector does not know blocks: an unreferenced block is a leak.
 //
+// After Close of a heap, cache, arena or pool, calls panic that allocate, resize or
+// free a block or change the allocator in another way: Alloc of size 0, Trim and
+// Reset too. Close, Free of nil and calls that only report still work: Stats, Live,
+// Owns, GoodSize, String.
+//
 // # Which allocator
 //
 //   - [Heap] is the general one: blocks of any size and alignment, freed in any

@@ -187,8 +187,10 @@ func (h *Heap) Trim() { h.h.Trim() }
 // Close ends the heap and all of its blocks, live or not. It returns their memory
 // to the operating system. Any later access to it faults, where the system
 // supports that, until another heap reuses the addresses. Other goroutines must
-// have stopped using the heap. Later calls panic, except for Close. Close of
-// [Default] and [Pages] panics, since others may have blocks there.
+// have stopped using the heap. Later calls that allocate, resize or free a block, or
+// change the heap in another way, panic. Close, Free of nil and calls that only report
+// still work. Close of [Default] and [Pages] panics, since others may have blocks
+// there.
 func (h *Heap) Close() {
 	if h.shared {
 		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")

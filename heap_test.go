@@ -57,7 +57,7 @@ func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 
 // The first use of a zero Heap or Cache panics and names the constructor.
 func TestZeroHeapAndCacheAreNamed(t *testing.T) {
-	const ofHeap, ofCache = ": a zero Heap, which NewHeap did not make", ": a zero Cache, which Heap.NewCache did not make"
+	const ofHeap, ofCache = ": zero value: NewHeap makes a Heap", ": zero value: Heap.NewCache makes a Cache"
 	other := freehold.NewHeap(nil)
 	defer other.Close()
 	small, large := freehold.Must(other.Alloc(100, 8)), freehold.Must(other.Alloc(100_000, 8))

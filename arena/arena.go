@@ -183,8 +183,10 @@ func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 // bytes cut off the newest block only. Size 0 frees b.
 func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	const call = "arena.Arena.Resize"
-	a.mustBeOpen(call)
 	arg.AtLeast(call, "size", size, 0)
+	if len(b) > 0 {
+		a.mustBeOpen(call)
+	}
 	switch {
 	case size == 0:
 		a.Free(b)
@@ -295,8 +297,9 @@ func (a *Arena) trim(maxBytes int) {
 }
 
 // Close ends all blocks and returns all memory to the parent, one Free per chunk.
-// Later calls panic, except Close and read-only calls. Close the arena before its
-// parent: Close after that of a [freehold.Heap] panics, and in builds with the
+// Later calls that allocate, resize or free a block, or change the arena in another
+// way, panic. Close, Free of nil and calls that only report still work. Close the
+// arena before its parent: Close after that of a [freehold.Heap] panics, and in builds with the
 // tag freehold_debug faults. The memory of [NewFixed] is the caller's again.
 func (a *Arena) Close() {
 	if a.state == closed {

@@ -147,9 +147,10 @@ func bytesIn(chunks []*sharedChunk) (sum int) {
 func (s *Shared) Live() int { return s.Stats().Live }
 
 // Close returns all memory to the parent, live blocks included. Other goroutines
-// must have stopped using the arena. Calls after Close panic, except Close itself
-// and Free of an empty block. Close the arena before its parent: Close after that
-// of a [freehold.Heap] panics.
+// must have stopped using the arena. Later calls that allocate, resize or free a
+// block, or change the arena in another way, panic. Close, Enter, Free of nil and
+// calls that only report still work. Close the arena before its parent: Close after
+// that of a [freehold.Heap] panics.
 //
 // Close panics, and changes nothing, if a held guard may protect a block of the
 // arena, from whichever container of its Domain. If blocks were allocated since

@@ -178,10 +178,10 @@ func (b *Buffer) Close() error {
 // mustBeOpen panics in the name of call for a zero Buffer and after Close.
 func (b *Buffer) mustBeOpen(call string) {
 	if b.closed {
-		arg.Panicf(call, "the buffer is used after Close")
+		arg.Panicf(call, "the buffer is closed")
 	}
 	if b.parent == nil && b.file == nil {
-		arg.Panicf(call, "a zero Buffer, which buffer.New did not make")
+		arg.Panicf(call, "zero value: buffer.New makes a Buffer")
 	}
 }
 

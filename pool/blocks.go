@@ -189,6 +189,9 @@ func (b *Blocks) noBlock(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
 	b.mustBeMade(call)
+	if b.central.closed.Load() { // inlined: a Fallback comes here for each larger block
+		b.mustBeOpen(call)
+	}
 	if size == 0 {
 		return []byte{}, nil
 	}
@@ -262,7 +265,7 @@ func (b *Blocks) GoodSize(size int) int {
 // If n is less than len(dst) the error is not nil and matches
 // [freehold.ErrOutOfMemory]; the n blocks are the caller's all the same.
 func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
-	b.mustBeMade("pool.Blocks.GetBatch")
+	b.mustBeOpen("pool.Blocks.GetBatch")
 	var batch [fullStackBlocks]entry
 	for n < len(dst) {
 		some, err := b.getSome(batch[:min(len(batch), len(dst)-n)])
@@ -308,9 +311,10 @@ func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 
 // Close ends the pool and all of its blocks, live or not, and gives the memory
 // back to the parent. Call [Blocks.Live] before it to detect leaks. Other
-// goroutines must have stopped using the pool. Calls after Close panic, except
-// Close and those that only report. Close the pool before its parent: after Close of a
-// parent that is a [freehold.Heap], Close panics and other calls may fault.
+// goroutines must have stopped using the pool. Later calls that get
+// or free a block, or change the pool in another way, panic. Close, Enter, Free of nil
+// and calls that only report still work. Close the pool before its parent: after Close
+// of a parent that is a [freehold.Heap], Close panics and other calls may fault.
 //
 // Close panics, and changes nothing, if a guard is held that may protect a block
 // of the pool, whichever container of its Domain it was entered for: any guard,

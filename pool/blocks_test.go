@@ -367,7 +367,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 		"pool.BlocksCache.Get": func() { c.Get() },
 		"pool.BlocksCache.Put": func() { c.Put(r) },
 	} {
-		wantPanic(t, call, "freehold: "+name+": the pool of 64-byte blocks was used after Close")
+		wantPanic(t, call, "freehold: "+name+": the pool of 64-byte blocks is closed")
 	}
 	for name, call := range map[string]func(){
 		"pool.Pool.Get":       func() { p.Get() },
@@ -381,7 +381,7 @@ func TestCallsAfterClosePanic(t *testing.T) {
 		"pool.Cache.Get":      func() { d.Get() },
 		"pool.Cache.Put":      func() { d.Put(n) },
 	} {
-		wantPanic(t, call, "freehold: "+name+": the pool of pool_test.node was used after Close")
+		wantPanic(t, call, "freehold: "+name+": the pool of pool_test.node is closed")
 	}
 	c.Close()
 }
@@ -393,16 +393,16 @@ func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 	c.Put(q)
 	c.Close()
 	c.Close()
-	wantPanic(t, func() { c.Get() }, "freehold: pool.BlocksCache.Get: a cache of the pool of 24-byte blocks was used after its Close")
-	wantPanic(t, func() { c.Put(r) }, "freehold: pool.BlocksCache.Put: a cache of the pool of 24-byte blocks was used after its Close")
+	wantPanic(t, func() { c.Get() }, "freehold: pool.BlocksCache.Get: the cache of the pool of 24-byte blocks is closed")
+	wantPanic(t, func() { c.Put(r) }, "freehold: pool.BlocksCache.Put: the cache of the pool of 24-byte blocks is closed")
 	b.Free(r)
 
 	p := newPool[node](t, nil)
 	d := p.NewCache()
 	n := freehold.Must(d.Get())
 	d.Close()
-	wantPanic(t, func() { d.Get() }, "freehold: pool.Cache.Get: a cache of the pool of pool_test.node was used after its Close")
-	wantPanic(t, func() { d.Put(n) }, "freehold: pool.Cache.Put: a cache of the pool of pool_test.node was used after its Close")
+	wantPanic(t, func() { d.Get() }, "freehold: pool.Cache.Get: the cache of the pool of pool_test.node is closed")
+	wantPanic(t, func() { d.Put(n) }, "freehold: pool.Cache.Put: the cache of the pool of pool_test.node is closed")
 }
 
 func TestMistakesSayWhatWasWrong(t *testing.T) {

@@ -248,7 +248,7 @@ func (c *BlocksCache) close(call string) {
 	b := c.blocks
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	if b.central.closed {
+	if b.central.closed.Load() {
 		return
 	}
 	(*b.caches.Load())[c.number].Store(nil)

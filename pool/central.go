@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -26,7 +27,7 @@ import (
 //   - a block is on a stack, in a cache, retired, live, or its bit in free is set
 type central struct {
 	mu      sync.Mutex
-	closed  bool
+	closed  atomic.Bool // changes under mu
 	chunks  []*chunk
 	partial []*chunk // chunks with a free block, and some that are full again
 	blocks  int
@@ -227,10 +228,10 @@ func (b *Blocks) close(call string) {
 	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	if b.central.closed {
+	if b.central.closed.Load() {
 		return
 	}
-	b.central.closed = true
+	b.central.closed.Store(true)
 	b.eachCache((*BlocksCache).forget)
 	b.central.caches = 0
 	b.stacks.Clear()

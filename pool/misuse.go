@@ -95,11 +95,11 @@ func (b *Blocks) mustBeMade(call string) {
 	}
 }
 
-// mustBeOpen panics after Close, and without a constructor. central.mu is held.
+// mustBeOpen panics after Close, and without a constructor.
 func (b *Blocks) mustBeOpen(call string) {
 	b.mustBeMade(call)
-	if b.central.closed {
-		arg.Panicf(call, "the pool of %s was used after Close", b.contents())
+	if b.central.closed.Load() {
+		arg.Panicf(call, "the pool of %s is closed", b.contents())
 	}
 }
 
@@ -113,7 +113,7 @@ func (c *BlocksCache) mustBeMade(call string) {
 // mustBeOpen panics after Close.
 func (c *BlocksCache) mustBeOpen(call string) {
 	if c.closed {
-		arg.Panicf(call, "a cache of the pool of %s was used after its Close", c.blocks.contents())
+		arg.Panicf(call, "the cache of the pool of %s is closed", c.blocks.contents())
 	}
 }
 

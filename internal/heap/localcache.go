@@ -93,14 +93,16 @@ func (o *LocalCache) free(b []byte) {
 		return
 	}
 	h.caches.Leave(slot)
-	o.mustBeOpen("Cache.Free")
+	if cap(b) > 0 {
+		o.mustBeOpen("Cache.Free")
+	}
 	h.freeSlow(o, b)
 }
 
 // mustBeMade panics in the name of call for a zero LocalCache.
 func (o *LocalCache) mustBeMade(call string) {
 	if o.heap == nil {
-		arg.Panicf(call, "a zero Cache, which Heap.NewCache did not make")
+		arg.Panicf(call, "zero value: Heap.NewCache makes a Cache")
 	}
 }
 
@@ -108,13 +110,16 @@ func (o *LocalCache) mustBeMade(call string) {
 func (o *LocalCache) mustBeOpen(call string) {
 	o.mustBeMade(call)
 	if o.closed {
-		arg.Panicf(call, "a Cache of heap %q is used after Close", o.heap.pages.name)
+		arg.Panicf(call, "the cache of heap %q is closed", o.heap.pages.name)
 	}
 }
 
 // Resize is [Heap.Resize].
 func (o *LocalCache) Resize(b []byte, size int) ([]byte, bool) {
-	o.mustBeOpen("Cache.Resize")
+	if len(b) > 0 {
+		o.mustBeOpen("Cache.Resize")
+	}
+	o.mustBeMade("Cache.Resize")
 	if size == 0 {
 		o.Free(b)
 		return []byte{}, true

@@ -72,7 +72,7 @@ func TestLocalCacheMisuse(t *testing.T) {
 	}
 	o.Close()
 	for _, do := range []func(){func() { o.Alloc(8, 8, false) }, func() { o.Alloc(1<<20, 8, false) }, func() { o.Free(foreign) }, func() { o.Resize(foreign, 8) }} {
-		if got := panicOf(do); !strings.Contains(got, ": a Cache of heap") {
+		if got := panicOf(do); !strings.Contains(got, ": the cache of heap") {
 			t.Errorf("after Close: panic %q", got)
 		}
 	}
@@ -103,7 +103,7 @@ func TestLocalCacheOfClosedHeap(t *testing.T) {
 	o.Free(b)
 	h.Close()
 	for _, do := range []func(){func() { o.Alloc(64, 8, false) }, func() { o.Free(b) }, func() { newLocalCache(h) }} {
-		if got := panicOf(do); !strings.Contains(got, "after Close") {
+		if got := panicOf(do); !strings.Contains(got, "is closed") {
 			t.Errorf("panic %q", got)
 		}
 	}

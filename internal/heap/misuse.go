@@ -53,13 +53,13 @@ func (h *Heap) mustBeMade(call string) {
 	}
 }
 
-func panicNotMade(call string) { arg.Panicf(call, "a zero Heap, which NewHeap did not make") }
+func panicNotMade(call string) { arg.Panicf(call, "zero value: NewHeap makes a Heap") }
 
 // mustBeOpen panics in the name of call if h is the zero Heap, and after Close.
 func (h *Heap) mustBeOpen(call string) {
 	h.mustBeMade(call)
 	if h.pages.closed.Load() {
-		arg.Panicf(call, "heap %q is used after Close", h.pages.name)
+		arg.Panicf(call, "heap %q is closed", h.pages.name)
 	}
 }
 

@@ -53,12 +53,12 @@ func TestMisuseIsNamed(t *testing.T) {
 		{"Calloc of a negative size", func(h *Heap, _, _ []byte) { h.Calloc(5, -1) }, "Heap.Calloc: size -1, want 0 or more"},
 		{"negative ReallocPointer", func(h *Heap, small, _ []byte) { h.ReallocPointer(unsafe.Pointer(&small[0]), -1) }, "Heap.ReallocPointer: size -1, want 0 or more"},
 		{"negative ReallocPointer of nil", func(h *Heap, _, _ []byte) { h.ReallocPointer(nil, -1) }, "Heap.ReallocPointer: size -1, want 0 or more"},
-		{"Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(10, 1, false) }, `Heap.Alloc: heap "guilty" is used after Close`},
-		{"large Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(100000, 1, false) }, "after Close"},
-		{"Free after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Free(small) }, `Heap.Free: heap "guilty" is used after Close`},
-		{"large Free after Close", func(h *Heap, _, large []byte) { h.Close(); h.Free(large) }, "after Close"},
-		{"Resize after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Resize(small, 5) }, `Heap.Resize: heap "guilty" is used after Close`},
-		{"Trim after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Trim() }, `Heap.Trim: heap "guilty" is used after Close`},
+		{"Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(10, 1, false) }, `Heap.Alloc: heap "guilty" is closed`},
+		{"large Alloc after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Alloc(100000, 1, false) }, "is closed"},
+		{"Free after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Free(small) }, `Heap.Free: heap "guilty" is closed`},
+		{"large Free after Close", func(h *Heap, _, large []byte) { h.Close(); h.Free(large) }, "is closed"},
+		{"Resize after Close", func(h *Heap, small, _ []byte) { h.Close(); h.Resize(small, 5) }, `Heap.Resize: heap "guilty" is closed`},
+		{"Trim after Close", func(h *Heap, _, _ []byte) { h.Close(); h.Trim() }, `Heap.Trim: heap "guilty" is closed`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ var arenaPrograms = []program{
 	{"Reset after Close of an arena", always(panics("the arena is closed")),
 		inArena(func(w *world, a *arena.Arena) { a.Close(); a.Reset() }),
 		inArena(func(w *world, a *arena.Arena) { a.Reset(); a.Close(); a.Close() })},
-	{"Close of an arena after Close of its heap", caught{plain: panics("after Close"), debug: faults, race: panics("after Close")},
+	{"Close of an arena after Close of its heap", caught{plain: panics("is closed"), debug: faults, race: panics("is closed")},
 		inArena(func(w *world, a *arena.Arena) { take(a); w.heap.Close() }),
 		inArena(func(w *world, a *arena.Arena) { take(a); a.Close(); w.heap.Close() })},
 	{"free of Go memory to an arena", always(panics("which this arena did not hand out")),
@@ -178,7 +178,7 @@ var arenaPrograms = []program{
 			a.Close()
 		},
 		recycled},
-	{"Close of a Recycler after Close of its heap", caught{plain: panics("after Close"), debug: faults, race: panics("after Close")},
+	{"Close of a Recycler after Close of its heap", caught{plain: panics("is closed"), debug: faults, race: panics("is closed")},
 		func(w *world) {
 			r := arena.NewRecycler(w.heap, &arena.RecyclerOptions{Decay: -1})
 			r.Put(freehold.Must(r.Get(1000)))

@@ -308,7 +308,7 @@ func TestPromises(t *testing.T) {
 func worksOn(t *testing.T, h *freehold.Heap) {
 	defer h.Close()
 	defer func() {
-		if p := recover(); p != nil && !strings.HasSuffix(fmt.Sprint(p), "after Close") {
+		if p := recover(); p != nil && !strings.HasSuffix(fmt.Sprint(p), "is closed") {
 			t.Errorf("after the mistake: %v", p)
 		}
 	}()

@@ -31,7 +31,7 @@ var pointerPrograms = []program{
 			defer other.Close()
 			other.FreePointer(other.Malloc(small))
 		}},
-	{"FreePointer after Close", always(panics("after Close")),
+	{"FreePointer after Close", always(panics("is closed")),
 		func(w *world) { p := w.heap.Malloc(small); w.heap.Close(); w.heap.FreePointer(p) },
 		func(w *world) { p := w.heap.Malloc(small); w.heap.FreePointer(p); w.heap.Close() }},
 	{"ReallocPointer after FreePointer", always(panics("double free")),

@@ -127,19 +127,19 @@ var poolPrograms = []program{
 	{"Leave of a pool's only guard twice", always(panics("the guard has left already")),
 		inPool(func(w *world, p *pool.Pool[value]) { g := p.Enter(); g.Leave(); g.Leave() }),
 		inPool(func(w *world, p *pool.Pool[value]) { g := p.Enter(); p.Retire(get(p)); g.Leave() })},
-	{"Get after Close of a pool", always(panics("after Close")),
+	{"Get after Close of a pool", always(panics("is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) { p.Close(); p.Get() }),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); p.Close(); p.Close() })},
-	{"Put after Close of a pool", always(panics("after Close")),
+	{"Put after Close of a pool", always(panics("is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) { v := get(p); p.Close(); p.Put(v) }),
 		inPool(func(w *world, p *pool.Pool[value]) { v := get(p); p.Put(v); p.Close() })},
-	{"Close of a pool after Close of its heap", always(panics("after Close")),
+	{"Close of a pool after Close of its heap", always(panics("is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); w.heap.Close() }),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); p.Close(); w.heap.Close() })},
-	{"Close of Blocks after Close of their heap", always(panics("after Close")),
+	{"Close of Blocks after Close of their heap", always(panics("is closed")),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); w.heap.Close() }),
 		inBlocks(func(w *world, p *pool.Blocks) { take(p); p.Close(); w.heap.Close() })},
-	{"use of a pool's Cache after its Close", always(panics("a cache of the pool of misuse.value was used after its Close")),
+	{"use of a pool's Cache after its Close", always(panics("the cache of the pool of misuse.value is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Close(); c.Get() }),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
@@ -189,7 +189,7 @@ var poolPrograms = []program{
 	{"Put into the Cache of another pool", always(panics("the memory is not of this pool")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).NewCache(); c.Get(); c.Put(get(p)) }),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); c.Put(get(p)) })},
-	{"Put into a pool's Cache after its Close", always(panics("a cache of the pool of misuse.value was used after its Close")),
+	{"Put into a pool's Cache after its Close", always(panics("the cache of the pool of misuse.value is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
 			v := freehold.Must(c.Get())
@@ -202,7 +202,7 @@ var poolPrograms = []program{
 			c.Close()
 			p.Put(v)
 		})},
-	{"Get from a Cache after Close of its pool", always(panics("after Close")),
+	{"Get from a Cache after Close of its pool", always(panics("is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
 			c.Put(freehold.Must(c.Get()))
@@ -215,7 +215,7 @@ var poolPrograms = []program{
 			p.Close()
 			c.Close()
 		})},
-	{"Put into a Cache after Close of its pool", always(panics("after Close")),
+	{"Put into a Cache after Close of its pool", always(panics("is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
 			v := freehold.Must(c.Get())

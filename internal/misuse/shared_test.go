@@ -21,7 +21,7 @@ var sharedPrograms = []program{
 	{"Reset after Close of a Shared", always(panics("the arena is closed")),
 		inShared(func(w *world, s *arena.Shared) { s.Close(); s.Reset() }),
 		inShared(func(w *world, s *arena.Shared) { s.Reset(); s.Close(); s.Close() })},
-	{"Close of a Shared after Close of its heap", always(panics("after Close")),
+	{"Close of a Shared after Close of its heap", always(panics("is closed")),
 		inShared(func(w *world, s *arena.Shared) { take(s); w.heap.Close() }),
 		inShared(func(w *world, s *arena.Shared) { take(s); s.Close(); w.heap.Close() })},
 	{"Close of a Shared while a guard is held", always(panics("a guard is held")),
