@@ -17,6 +17,8 @@ import (
 // It is safe for concurrent use if next is. It adds a compare-and-swap to each
 // call that allocates and an atomic add to each call that frees, on one shared
 // word (BenchmarkWrappers). They cost more under contention.
+//
+// Make one with [NewLimit]. Alloc, Zeroed and Free of a zero Limit panic.
 type Limit struct {
 	next     Allocator
 	maxBytes int64
@@ -43,7 +45,7 @@ func (l *Limit) MaxBytes() int { return int(l.maxBytes) }
 // call next, and returns an error that says so and matches [ErrOutOfMemory].
 func (l *Limit) Alloc(size, align int) ([]byte, error) {
 	if !l.charge(size) {
-		return nil, l.refusal(size)
+		return nil, l.refusal("Limit.Alloc", size, align)
 	}
 	ok := false
 	defer l.refundUnless(&ok, size)
@@ -55,7 +57,7 @@ func (l *Limit) Alloc(size, align int) ([]byte, error) {
 // Zeroed implements [Allocator], with the errors of Alloc.
 func (l *Limit) Zeroed(size, align int) ([]byte, error) {
 	if !l.charge(size) {
-		return nil, l.refusal(size)
+		return nil, l.refusal("Limit.Zeroed", size, align)
 	}
 	ok := false
 	defer l.refundUnless(&ok, size)
@@ -132,6 +134,12 @@ func (l *Limit) refundUnless(ok *bool, size int) {
 
 func (l *Limit) ownsBy() Allocator { return l.next }
 
-func (l *Limit) refusal(size int) error {
-	return fmt.Errorf("%w: %d bytes would pass the limit of %d", ErrOutOfMemory, size, l.maxBytes)
+// refusal returns the error for a block that would exceed the limit. It panics for a
+// wrong alignment, which next would reject, and for a zero Limit.
+func (l *Limit) refusal(call string, size, align int) error {
+	arg.Align(call, align)
+	if l.next == nil {
+		arg.Panicf(call, "zero value: NewLimit makes a Limit")
+	}
+	return fmt.Errorf("%w: %s would exceed the limit of %d", ErrOutOfMemory, arg.Bytes(size), l.maxBytes)
 }

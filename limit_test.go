@@ -41,7 +41,7 @@ func TestLimitCountsExactly(t *testing.T) {
 	used(100, "after Alloc")
 	c := freehold.Must(limit.Zeroed(900, 8))
 	used(1000, "after Zeroed of all the rest")
-	if _, err := limit.Alloc(1, 1); err == nil || err.Error() != "freehold: out of memory: 1 bytes would pass the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
+	if _, err := limit.Alloc(1, 1); err == nil || err.Error() != "freehold: out of memory: 1 byte would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("Alloc of one more: %v", err)
 	}
 	if _, err := limit.Zeroed(math.MaxInt, 1); !errors.Is(err, freehold.ErrOutOfMemory) {
@@ -203,6 +203,16 @@ func TestLimitIsNeverPassed(t *testing.T) {
 	greedy.Wait()
 	if most := g.most.Load(); most > workers*share || limit.Used() != 0 {
 		t.Errorf("up to %d bytes live with a limit of %d; %d at the end", most, workers*share, limit.Used())
+	}
+}
+
+// A wrong alignment panics even if the block would be refused.
+func TestLimitPanicsForAWrongAlignmentFirst(t *testing.T) {
+	l := freehold.NewLimit(alloctest.New(t), 0)
+	wantPanic(t, "freehold: Limit.Alloc: alignment 3, want a power of two", func() { l.Alloc(8, 3) })
+	wantPanic(t, "freehold: Limit.Zeroed: alignment 0, want a power of two", func() { l.Zeroed(8, 0) })
+	if _, err := l.Alloc(8, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Error(err)
 	}
 }
 

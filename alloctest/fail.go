@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // FailAfter returns an allocator that calls a until n allocations have succeeded.
@@ -49,23 +50,24 @@ func newFailing(call string, a freehold.Allocator, n int, once bool) freehold.Al
 
 // Alloc implements [freehold.Allocator].
 func (f *failing) Alloc(size, align int) (b []byte, err error) {
-	return f.alloc(f.next.Alloc, size, align)
+	return f.alloc("Alloc", f.next.Alloc, size, align)
 }
 
 // Zeroed implements [freehold.Allocator].
 func (f *failing) Zeroed(size, align int) (b []byte, err error) {
-	return f.alloc(f.next.Zeroed, size, align)
+	return f.alloc("Zeroed", f.next.Zeroed, size, align)
 }
 
-func (f *failing) alloc(next func(size, align int) ([]byte, error), size, align int) (b []byte, err error) {
+func (f *failing) alloc(call string, next func(size, align int) ([]byte, error), size, align int) (b []byte, err error) {
 	if size <= 0 {
 		return next(size, align)
 	}
 	if !f.take() {
+		arg.Align(prefix+call, align)
 		if f.once {
 			f.left.Store(math.MaxInt64 / 2)
 		}
-		return nil, fmt.Errorf("%w: alloctest fails the allocation of %d bytes after %d others", freehold.ErrOutOfMemory, size, f.n)
+		return nil, fmt.Errorf("%w: alloctest fails the allocation of %s after %d others", freehold.ErrOutOfMemory, arg.Bytes(size), f.n)
 	}
 	defer func() {
 		if b == nil { // next failed, or panicked

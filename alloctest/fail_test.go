@@ -55,6 +55,25 @@ func TestFailOnceFailsOnce(t *testing.T) {
 	}
 }
 
+// A wrong alignment panics even if the allocation would fail.
+func TestFailingPanicsForAWrongAlignmentFirst(t *testing.T) {
+	for name, a := range map[string]freehold.Allocator{
+		"FailAfter": alloctest.FailAfter(alloctest.New(t), 0),
+		"FailOnce":  alloctest.FailOnce(alloctest.New(t), 0),
+	} {
+		for call, alloc := range map[string]func(size, align int) ([]byte, error){"Alloc": a.Alloc, "Zeroed": a.Zeroed} {
+			func() {
+				defer func() {
+					if got, want := recover(), "freehold: alloctest.Allocator."+call+": alignment 3, want a power of two"; got != want {
+						t.Errorf("%s: panic %q, want %q", name, got, want)
+					}
+				}()
+				alloc(8, 3)
+			}()
+		}
+	}
+}
+
 func TestFailingWantsNoNegativeNumber(t *testing.T) {
 	for want, call := range map[string]func(){
 		"freehold: alloctest.FailAfter: n -1, want 0 or more": func() { alloctest.FailAfter(freehold.Default(), -1) },

@@ -117,7 +117,7 @@ func TestChunksHaveGoodSizes(t *testing.T) {
 		want int
 	}{
 		{Options{ChunkBytes: 256}, 300},
-		{Options{ChunkBytes: 256, MaxBytes: 299}, 256}, // the good size would pass the limit
+		{Options{ChunkBytes: 256, MaxBytes: 299}, 256}, // the good size would exceed the limit
 		{Options{ChunkBytes: 256, MaxBytes: 300}, 300},
 	} {
 		a := New(parent, &c.o)
@@ -211,7 +211,7 @@ func TestLimitInTheMiddle(t *testing.T) {
 			t.Errorf("%+v, was %+v", a.Stats(), before)
 		}
 	}
-	if _, err := a.Alloc(1, 1); err.Error() != "freehold: out of memory: a chunk of 1 bytes beside 2500 would pass the arena's limit of 2500" {
+	if _, err := a.Alloc(1, 1); err.Error() != "freehold: out of memory: a chunk of 1 byte beside 2500 would exceed the arena's limit of 2500" {
 		t.Error(err)
 	}
 	a.Reset()

@@ -204,7 +204,7 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 	if limit := a.options.MaxBytes; limit == 0 {
 		allowed = math.MaxInt
 	} else if allowed = limit - a.reserved; size > allowed {
-		return fmt.Errorf("%w: a chunk of %d bytes beside %d would pass the arena's limit of %d", freehold.ErrOutOfMemory, size, a.reserved, limit)
+		return fmt.Errorf("%w: a chunk of %s beside %d would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), a.reserved, limit)
 	}
 	alloc := a.parent.Alloc
 	if zeroed && !debug {

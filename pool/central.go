@@ -162,7 +162,7 @@ func (b *Blocks) grow() error {
 		}
 	}
 	if most := b.limits.MaxBytes; most > 0 && b.chunkCost() > most-t.bytes {
-		return fmt.Errorf("%w: the pool has %d bytes, %d more would pass the limit of %d", freehold.ErrOutOfMemory, t.bytes, b.chunkCost(), most)
+		return fmt.Errorf("%w: the pool has %d bytes, %d more would exceed the limit of %d", freehold.ErrOutOfMemory, t.bytes, b.chunkCost(), most)
 	}
 	c, err := b.newChunk(n)
 	if err != nil {
