@@ -17,6 +17,8 @@ import "github.com/freehold-go/freehold/internal/arg"
 //
 // It adds an indirect call to each call, and one Owns to each Free and Resize
 // (BenchmarkWrappers).
+//
+// Make one with [NewFallback]. Calls of a zero Fallback panic.
 type Fallback struct {
 	_     noCopy
 	first Owner

@@ -58,7 +58,7 @@ func TestFallbackRoutes(t *testing.T) {
 		t.Errorf("Realloc across: %q", b)
 	}
 	used(40, 222, "Realloc across")
-	if _, err := a.Alloc(1000, 8); err == nil || err.Error() != "freehold: out of memory: 1000 bytes would pass the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
+	if _, err := a.Alloc(1000, 8); err == nil || err.Error() != "freehold: out of memory: 1000 bytes would exceed the limit of 1000" || !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("error %v, want the rest's", err)
 	}
 	a.Free(b)
@@ -136,3 +136,25 @@ type ownedRounder struct {
 }
 
 func (r ownedRounder) Owns(b []byte) bool { return r.owner.Owns(b) }
+
+// Wrappers that no constructor made have no allocator to call.
+func TestZeroWrappersPanic(t *testing.T) {
+	b := make([]byte, 8)
+	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Counter), new(freehold.Fallback), new(freehold.Locked)} {
+		for call, f := range map[string]func(){
+			"Alloc":        func() { a.Alloc(8, 8) },
+			"Alloc of 0":   func() { a.Alloc(0, 8) },
+			"Zeroed":       func() { a.Zeroed(8, 8) },
+			"Free":         func() { a.Free(b) },
+			"Free of nil":  func() { a.Free(nil) },
+			"Resize":       func() { a.Resize(b, 4) },
+			"second Alloc": func() { a.Alloc(8, 8) }, // no lock is held
+		} {
+			if panicOf(f) == "" {
+				t.Errorf("%T: %s does not panic", a, call)
+			}
+		}
+	}
+	wantPanic(t, "freehold: Limit.Alloc: zero value: NewLimit makes a Limit", func() { new(freehold.Limit).Alloc(8, 8) })
+	wantPanic(t, "freehold: Limit.Zeroed: zero value: NewLimit makes a Limit", func() { new(freehold.Limit).Zeroed(8, 8) })
+}

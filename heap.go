@@ -85,8 +85,8 @@ type HeapOptions struct {
 // second Free once the memory is a live block of the same length again: that block is
 // freed. Builds with the tag freehold_debug find writes, see docs/reliability.md.
 //
-// Make one with [NewHeap]. Calls of a zero Heap that need memory or look up a
-// block panic.
+// Make one with [NewHeap]. Calls of a zero Heap panic, except Owns, GoodSize and Free
+// of nil.
 type Heap struct {
 	shared bool      // Default or Pages: Close panics
 	h      heap.Heap // last, as pin.New demands

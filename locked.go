@@ -13,6 +13,8 @@ import (
 // need it.
 //
 // It adds a mutex to each call (BenchmarkWrappers), and the wait under contention.
+//
+// Make one with [NewLocked]. Alloc, Zeroed, Resize and Free of a zero Locked panic.
 type Locked struct {
 	mu   sync.Mutex // held during each call of next
 	next Allocator

@@ -44,7 +44,8 @@ type Options struct {
 // Arena is a bump allocator over chunks of another allocator, its parent. It
 // frees all blocks at once. It implements [freehold.Owner]. It is not safe for
 // concurrent use: one goroutine at a time, as for a map. [New] and [NewFixed]
-// make one; most methods of the zero Arena panic.
+// make one. Calls of the zero Arena panic, except Owns, Live, Stats, Remaining and
+// Free of nil.
 //
 // Blocks never move and have no header. A block takes its size plus up to
 // align-1 bytes of padding. Alloc is an addition and a few comparisons; padding

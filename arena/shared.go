@@ -66,7 +66,8 @@ type SharedOptions struct {
 // about 500 bytes on the Go heap, up to 8 KiB more with more than 16 processors;
 // each chunk takes 128.
 //
-// [NewShared] makes one; most methods of the zero Shared panic.
+// [NewShared] makes one. Calls of the zero Shared panic, except Close, Owns, Live,
+// Stats and Free of nil. Enter panics with a nil dereference.
 type Shared struct {
 	readers *epoch.Domain
 

@@ -101,7 +101,8 @@ type Epoch struct {
 // Guard protects a reader in a [Domain], from Enter to Leave. While it is held, no
 // epoch that ends after Enter passes, so blocks unlinked meanwhile, in any
 // container of the Domain, stay valid. The goroutine may block and may pass the
-// guard to another goroutine. The zero Guard is of no Domain.
+// guard to another goroutine. The zero Guard is of no Domain, and its
+// Leave panics.
 type Guard struct{ at *stripe }
 
 // Enter returns a guard in the current epoch. The caller must call its Leave. A

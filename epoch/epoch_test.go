@@ -385,3 +385,12 @@ func TestPassedEpochsAreCollected(t *testing.T) {
 	}
 	runtime.KeepAlive(&d)
 }
+
+func TestLeaveOfTheZeroGuardPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	Guard{}.Leave()
+}

@@ -43,8 +43,9 @@ type Options struct {
 // Blocks hands out blocks of one size. It implements [freehold.Owner], is safe
 // for concurrent use and must not be copied.
 //
-// NewBlocks makes a Blocks. All calls of the zero value but Enter panic, and all
-// of these but Owns name NewBlocks.
+// NewBlocks makes a Blocks. Calls of the zero value that get, free or look up a
+// block, or concern the pool as a whole, panic and name NewBlocks; Enter panics with a
+// nil dereference.
 //
 // The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The
 // blocks of a chunk are contiguous. Metadata takes four bytes and a bit for each
@@ -249,7 +250,13 @@ func (b *Blocks) free(r []byte) {
 
 // Owns implements [freehold.Owner]. It is true for any address in a chunk.
 func (b *Blocks) Owns(r []byte) bool {
-	return len(r) > 0 && b.chunkOf(addrOf(r)) != nil
+	return len(r) > 0 && b.owns("pool.Blocks.Owns", addrOf(r))
+}
+
+// owns reports whether addr is in a chunk.
+func (b *Blocks) owns(call string, addr uintptr) bool {
+	b.mustBeMade(call)
+	return b.chunkOf(addr) != nil
 }
 
 // GoodSize returns BlockSize for any size that fits a block, and other sizes

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -490,6 +492,10 @@ func TestZeroValuesNameTheirConstructors(t *testing.T) {
 		"pool.Blocks.Free":     func() { b.Free(r) },
 		"pool.Blocks.GetBatch": func() { b.GetBatch([][]byte{nil}) },
 		"pool.Blocks.Retire":   func() { b.Retire(r) },
+		"pool.Blocks.Owns":     func() { b.Owns(r) },
+		"pool.Pool.Owns":       func() { p.Owns(&n) },
+		"pool.Pool.Handle":     func() { p.Handle(&n) },
+		"pool.Pool.PutHandle":  func() { p.PutHandle(pool.HandleAt[node](&n)) },
 		"pool.Blocks.NewCache": func() { b.NewCache() },
 		"pool.Blocks.Stats":    func() { b.Stats() },
 		"pool.Blocks.Live":     func() { b.Live() },
@@ -506,6 +512,16 @@ func TestZeroValuesNameTheirConstructors(t *testing.T) {
 		"pool.Pool.Close":      func() { p.Close() },
 	} {
 		wantPanic(t, call, "freehold: "+name+": zero value: pool.New makes a Pool, pool.NewBlocks makes Blocks")
+	}
+	for _, enter := range []func() epoch.Guard{b.Enter, p.Enter} {
+		func() {
+			defer func() {
+				if _, ok := recover().(runtime.Error); !ok {
+					t.Error("Enter is no nil dereference")
+				}
+			}()
+			enter()
+		}()
 	}
 	wantPanic(t, func() { b.Free(r[:0]) }, "freehold: pool.Blocks.Free: zero value")
 	wantPanic(t, func() { b.PutBatch([][]byte{r}) }, "freehold: pool.Blocks.Free: zero value")

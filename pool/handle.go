@@ -24,6 +24,7 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 		return Handle[T]{}
 	}
 	b, addr := &p.blocks, uintptr(unsafe.Pointer(t))
+	b.mustBeMade("pool.Pool.Handle")
 	slot := b.stacks.Enter() // keeps the metadata mapped
 	st := b.statusOf(addr)
 	live := b.isLive(st, addr)
@@ -65,6 +66,7 @@ func (p *Pool[T]) PutHandle(h Handle[T]) {
 		return
 	}
 	b := &p.blocks
+	b.mustBeMade("pool.Pool.PutHandle")
 	slot := b.stacks.Enter() // keeps the metadata mapped
 	st := b.statusOf(h.addr)
 	found := st != nil && st.gen().advance(h.gen)

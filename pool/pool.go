@@ -20,9 +20,9 @@ import (
 // each value, for handles: 12 bytes of metadata more. It is safe for concurrent
 // use and must not be copied.
 //
-// New makes a Pool. Get, Retire, NewCache, Stats, Live, Reset, Trim and Close of
-// the zero value panic and name New. Put, Lookup, Handle, PutHandle and Owns of it
-// are undefined: a check would slow Put and Lookup down.
+// New makes a Pool. Calls of the zero value panic and name New, with two exceptions:
+// Enter panics with a nil dereference, and Put and Lookup are undefined. A check
+// would slow them down.
 type Pool[T any] struct{ blocks Blocks } // nothing else: see pin.New
 
 // New returns a pool of values of type T. Its memory comes from parent, which must
@@ -79,7 +79,7 @@ func (p *Pool[T]) NewCache() *Cache[T] {
 
 // Owns reports whether t points into the pool's memory.
 func (p *Pool[T]) Owns(t *T) bool {
-	return t != nil && p.blocks.chunkOf(uintptr(unsafe.Pointer(t))) != nil
+	return t != nil && p.blocks.owns("pool.Pool.Owns", uintptr(unsafe.Pointer(t)))
 }
 
 // Stats is [Blocks.Stats].
