@@ -72,6 +72,7 @@ func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 // Resize implements [Allocator]. It changes LiveBytes. A block resized to 0 counts
 // as freed.
 func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
+	c.mustHold("Counter.Resize", len(b))
 	r, ok := c.next.Resize(b, size)
 	if ok {
 		c.replace("Counter.Resize", len(b), len(r))
@@ -79,9 +80,10 @@ func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	return r, ok
 }
 
-// Free implements [Allocator]. If next panics, Free counts nothing. It panics if b
-// has more bytes than are live in c, or if c has no live block.
+// Free implements [Allocator]. If next panics, Free counts nothing. It panics, before
+// next frees b, if b has more bytes than are live in c, or if c has no live block.
 func (c *Counter) Free(b []byte) {
+	c.mustHold("Counter.Free", len(b))
 	c.next.Free(b)
 	c.replace("Counter.Free", len(b), 0)
 }
@@ -92,8 +94,28 @@ func (c *Counter) Owns(b []byte) bool { return owns(c.next, b) }
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (c *Counter) GoodSize(size int) int { return GoodSize(c.next, size) }
 
+// mustHold panics if a block of size bytes cannot be one of c's.
+func (c *Counter) mustHold(call string, size int) {
+	switch frees := c.frees.Load(); { // before allocs, which has counted the block
+	case size == 0:
+	case int64(size) > c.bytes.Load():
+		tooManyBytes(call, size)
+	case frees >= c.allocs.Load():
+		tooManyBlocks(call)
+	}
+}
+
+func tooManyBytes(call string, size int) {
+	arg.Panicf(call, "%s, more than this Counter has handed out: a double free, or a block from elsewhere", arg.Bytes(size))
+}
+
+func tooManyBlocks(call string) {
+	arg.Panicf(call, "more blocks than this Counter has handed out: a double free, or a block from elsewhere")
+}
+
 // replace counts the change of a block from oldSize to newSize, where 0 means no
-// block. If more would be freed than is live, it panics and counts nothing.
+// block. If more would be freed than is live, it panics and counts nothing: calls at
+// the same moment may all have passed mustHold.
 func (c *Counter) replace(call string, oldSize, newSize int) {
 	if oldSize == newSize {
 		return
@@ -105,9 +127,12 @@ func (c *Counter) replace(call string, oldSize, newSize int) {
 	bytes := c.bytes.Add(growth)
 	if bytes < 0 {
 		c.bytes.Add(-growth)
-		arg.Panicf(call, "%d bytes, more than this Counter has handed out", oldSize)
+		tooManyBytes(call, oldSize)
 	}
 	for peak := c.peak.Load(); bytes > peak; peak = c.peak.Load() {
+		if onPeak != nil {
+			onPeak()
+		}
 		if c.peak.CompareAndSwap(peak, bytes) {
 			break
 		}
@@ -115,8 +140,11 @@ func (c *Counter) replace(call string, oldSize, newSize int) {
 	if newSize == 0 && c.frees.Add(1) > c.allocs.Load() {
 		c.frees.Add(^uint64(0))
 		c.bytes.Add(-growth)
-		arg.Panicf(call, "more blocks than this Counter has handed out")
+		tooManyBlocks(call)
 	}
 }
+
+// onPeak is called before a peak rises, for tests; nil otherwise.
+var onPeak func()
 
 func (c *Counter) ownsBy() Allocator { return c.next }

@@ -80,17 +80,96 @@ func TestForeignFreeDoesNotLowerACounter(t *testing.T) {
 	c := freehold.NewCounter(next)
 	b := freehold.Must(c.Alloc(100, 8))
 	before := c.Counts()
-	wantPanic(t, "freehold: Counter.Free: 101 bytes, more than this Counter has handed out", func() { c.Free(make([]byte, 101)) })
-	wantPanic(t, "freehold: Counter.Resize: 200 bytes, more than this Counter has handed out", func() { c.Resize(make([]byte, 200), 50) })
+	wantPanic(t, "freehold: Counter.Free: 101 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Free(make([]byte, 101)) })
+	wantPanic(t, "freehold: Counter.Resize: 200 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Resize(make([]byte, 200), 50) })
 	if got := c.Counts(); got != before {
 		t.Errorf("%+v, want %+v", got, before)
 	}
 	c.Free(b[:40])
 	before = c.Counts()
-	wantPanic(t, "freehold: Counter.Free: more blocks than this Counter has handed out", func() { c.Free(b[:40]) })
+	wantPanic(t, "freehold: Counter.Free: more blocks than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Free(b[:40]) })
 	if got := c.Counts(); got != before || got.Live != 0 || got.LiveBytes != 60 {
 		t.Errorf("%+v, want %+v", got, before)
 	}
+}
+
+// A foreign block is refused before next frees it.
+func TestForeignBlocksAreNotFreedThroughAWrapper(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	b := freehold.Must(h.Alloc(64, 8))
+	limit, counter := freehold.NewLimit(h, 100), freehold.NewCounter(h)
+	own := freehold.Must(counter.Alloc(40, 8))
+	defer counter.Free(own)
+	wantPanic(t, "freehold: Limit.Free: 64 bytes, more than this Limit has handed out: a double free, or a block from elsewhere", func() { limit.Free(b) })
+	wantPanic(t, "freehold: Limit.Resize: 1 byte, more than this Limit has handed out: a double free, or a block from elsewhere", func() { limit.Resize(b, 63) })
+	wantPanic(t, "freehold: Counter.Free: 64 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { counter.Free(b) })
+	wantPanic(t, "freehold: Counter.Resize: 64 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { counter.Resize(b, 8) })
+	h.Free(b) // live, at its size
+	if n := h.Live(); n != 1 {
+		t.Errorf("%d blocks are live", n)
+	}
+}
+
+// during calls f once, in the first Free.
+type during struct {
+	freehold.Allocator
+	f func()
+}
+
+func (d *during) Free(b []byte) {
+	f := d.f
+	d.f = func() {}
+	f()
+	d.Allocator.Free(b)
+}
+
+// Two calls free more than is live at the same moment: the later one panics and counts
+// nothing.
+func TestForeignBlocksThatAreFreedAtOnceAreNotCounted(t *testing.T) {
+	next := &during{Allocator: newSlot(), f: func() {}}
+	limit := freehold.NewLimit(next, 100)
+	b := freehold.Must(limit.Alloc(100, 8))
+	next.f = func() { limit.Free(b) }
+	wantPanic(t, "freehold: Limit.Free: 30 bytes, more than this Limit has handed out: a double free, or a block from elsewhere", func() { limit.Free(b[:30:30]) })
+	if n := limit.Used(); n != 0 {
+		t.Errorf("%d bytes are used", n)
+	}
+
+	counter := freehold.NewCounter(next)
+	for _, tt := range []struct {
+		size int // of each block, of which two are freed
+		want string
+	}{
+		{30, "freehold: Counter.Free: more blocks than this Counter has handed out: a double free, or a block from elsewhere"},
+		{60, "freehold: Counter.Free: 60 bytes, more than this Counter has handed out: a double free, or a block from elsewhere"},
+	} {
+		b := freehold.Must(counter.Alloc(100, 8))
+		next.f = func() { counter.Free(b[:tt.size]) }
+		wantPanic(t, tt.want, func() { counter.Free(b[:tt.size]) })
+		if c := counter.Counts(); c.Live != 0 || c.LiveBytes != 100-tt.size {
+			t.Errorf("%+v", c)
+		}
+		counter = freehold.NewCounter(next)
+	}
+}
+
+// A peak that another goroutine has raised meanwhile is not lowered.
+func TestCounterPeakNeverGoesDown(t *testing.T) {
+	counter := freehold.NewCounter(alloctest.New(t))
+	var late []byte
+	defer freehold.OnPeak(func() {
+		if late == nil {
+			late = make([]byte, 0)
+			late = freehold.Must(counter.Alloc(200, 8))
+		}
+	})()
+	b := freehold.Must(counter.Alloc(100, 8))
+	if peak := counter.Counts().PeakBytes; peak != 300 {
+		t.Errorf("the peak is %d bytes, want 300", peak)
+	}
+	counter.Free(b)
+	counter.Free(late)
 }
 
 // TestCounterIsNeverNegative: a block counts as allocated before it counts as freed.

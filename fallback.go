@@ -12,8 +12,11 @@ import "github.com/freehold-go/freehold/internal/arg"
 //	// The first 64 MiB come from a separate heap, the rest from the default one.
 //	a := freehold.NewFallback(freehold.NewLimit(own, 64<<20), freehold.Default())
 //
-// The two must not allocate from the same heap: first would then own the blocks
-// of rest. A Fallback is safe for concurrent use if both allocators are.
+// first must not own the blocks of rest, or they are freed to first. It owns them if
+// both are the same heap, wrappers of it or its caches; [NewFallback] then panics. An
+// arena or a pool on a heap owns its own blocks only, so that heap may be the rest.
+//
+// A Fallback is safe for concurrent use if both allocators are.
 //
 // It adds an indirect call to each call, and one Owns to each Free and Resize
 // (BenchmarkWrappers).
@@ -25,14 +28,18 @@ type Fallback struct {
 	rest  Allocator
 }
 
-// NewFallback returns a Fallback of first and rest. It panics if either is nil, or
-// if first is a wrapper of this package around an allocator that is not an
-// [Owner], and so does not know its blocks. A Fallback needs no Close.
+// NewFallback returns a Fallback of first and rest. It panics if either is nil, if
+// first is a wrapper of this package around an allocator that is not an [Owner], and
+// so does not know its blocks, or if both allocate from one allocator. A Fallback
+// needs no Close.
 func NewFallback(first Owner, rest Allocator) *Fallback {
 	arg.NotNil("NewFallback", "first", first)
 	arg.NotNil("NewFallback", "rest", rest)
 	if a := notOwnerIn(first); a != nil {
 		arg.Panicf("NewFallback", "first, a %T, cannot tell its blocks: it is around a %T, which is no Owner", first, a)
+	}
+	if a := shared(first, rest); a != nil {
+		arg.Panicf("NewFallback", "first would own the blocks of rest: both allocate from one %T", a)
 	}
 	return &Fallback{first: first, rest: rest}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/pool"
 )
 
 func TestFallbackConforms(t *testing.T) {
@@ -157,4 +158,40 @@ func TestZeroWrappersPanic(t *testing.T) {
 	}
 	wantPanic(t, "freehold: Limit.Alloc: zero value: NewLimit makes a Limit", func() { new(freehold.Limit).Alloc(8, 8) })
 	wantPanic(t, "freehold: Limit.Zeroed: zero value: NewLimit makes a Limit", func() { new(freehold.Limit).Zeroed(8, 8) })
+}
+
+// valued is an Allocator that cannot be compared.
+type valued struct {
+	freehold.Owner
+	_ []int
+}
+
+func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
+	h, other := freehold.NewHeap(nil), freehold.NewHeap(nil)
+	defer h.Close()
+	defer other.Close()
+	c := h.NewCache()
+	defer c.Close()
+	limit := freehold.NewLimit(h, 1000)
+	both := freehold.NewFallback(other, limit)
+	for name, tt := range map[string]struct {
+		first freehold.Owner
+		rest  freehold.Allocator
+	}{
+		"a heap twice":            {h, h},
+		"a wrapper and its heap":  {limit, h},
+		"two wrappers":            {freehold.NewLocked(limit), freehold.NewCounter(h)},
+		"a cache and its heap":    {c, h},
+		"a heap and its cache":    {h, freehold.NewLimit(c, 10)},
+		"first of a Fallback":     {other, both},
+		"rest of a Fallback":      {h, both},
+		"a Fallback as the first": {both, h},
+	} {
+		if got, want := panicOf(func() { freehold.NewFallback(tt.first, tt.rest) }), "freehold: NewFallback: first would own the blocks of rest: both allocate from one *freehold.Heap"; got != want {
+			t.Errorf("%s: panic %q, want %q", name, got, want)
+		}
+	}
+	freehold.NewFallback(limit, other)
+	freehold.NewFallback(pool.NewBlocks(h, 8, 8, nil), h)
+	freehold.NewFallback(valued{Owner: h}, valued{Owner: other})
 }

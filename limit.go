@@ -78,6 +78,7 @@ func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 		defer l.refundUnless(&ok, growth)
 		return l.next.Resize(b, size)
 	}
+	l.mustHold("Limit.Resize", len(b)-size)
 	r, ok = l.next.Resize(b, size)
 	if ok {
 		l.refund("Limit.Resize", len(b)-size)
@@ -86,8 +87,10 @@ func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 }
 
 // Free implements [Allocator]. The bytes count until next has freed them, and
-// still count if next panics. It panics if b has more bytes than are live in l.
+// still count if next panics. It panics, before next frees b, if b has more bytes
+// than are live in l.
 func (l *Limit) Free(b []byte) {
+	l.mustHold("Limit.Free", len(b))
 	l.next.Free(b)
 	l.refund("Limit.Free", len(b))
 }
@@ -115,14 +118,26 @@ func (l *Limit) charge(size int) bool {
 	}
 }
 
-// refund undoes a charge of size bytes. It panics if fewer are charged, so that a
-// foreign block does not raise the limit.
+// mustHold panics if fewer than size bytes are charged, so that no foreign block is
+// freed and raises the limit.
+func (l *Limit) mustHold(call string, size int) {
+	if int64(size) > l.used.Load() {
+		l.foreign(call, size)
+	}
+}
+
+// refund undoes a charge of size bytes. It panics if fewer are charged: calls at the
+// same moment may all have passed mustHold.
 func (l *Limit) refund(call string, size int) {
 	n := max(int64(size), 0)
 	if l.used.Add(-n) < 0 {
 		l.used.Add(n)
-		arg.Panicf(call, "%d bytes, more than this Limit has handed out", size)
+		l.foreign(call, size)
 	}
+}
+
+func (l *Limit) foreign(call string, size int) {
+	arg.Panicf(call, "%s, more than this Limit has handed out: a double free, or a block from elsewhere", arg.Bytes(size))
 }
 
 // refundUnless is deferred: it undoes the charge if next has failed or panics.

@@ -225,7 +225,7 @@ func BenchmarkWrappers(b *testing.B) {
 		{"none", slot},
 		{"limit", freehold.NewLimit(slot, 1<<30)},
 		{"counter", freehold.NewCounter(slot)},
-		{"fallback", freehold.NewFallback(slot, slot)},
+		{"fallback", freehold.NewFallback(slot, newSlot())},
 		{"locked", freehold.NewLocked(slot)},
 	} {
 		b.Run("wrapper="+c.name, func(b *testing.B) {
@@ -246,7 +246,7 @@ func TestForeignFreeDoesNotRaiseALimit(t *testing.T) {
 	defer h.Close()
 	l := freehold.NewLimit(h, 1000)
 	b := freehold.Must(h.Alloc(500, 8))
-	wantPanic(t, "freehold: Limit.Free: 500 bytes, more than this Limit has handed out", func() { l.Free(b) })
+	wantPanic(t, "freehold: Limit.Free: 500 bytes, more than this Limit has handed out: a double free, or a block from elsewhere", func() { l.Free(b) })
 	if _, err := l.Alloc(1001, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("the limit was passed: %v", err)
 	}

@@ -657,7 +657,7 @@ func TestTypedFunctionsAllocateNothingOnTheGoHeap(t *testing.T) {
 		"slot":     slot,
 		"limit":    freehold.NewLimit(slot, 1<<20),
 		"counter":  freehold.NewCounter(slot),
-		"fallback": freehold.NewFallback(slot, slot),
+		"fallback": freehold.NewFallback(slot, newSlot()),
 		"locked":   freehold.NewLocked(slot),
 	} {
 		text := strings.Repeat("text", 10)

@@ -6,6 +6,8 @@
 
 package freehold
 
+import "reflect"
+
 // GoodSize returns the size in bytes, at least size, of the block that a would use
 // for size bytes: allocating all of it takes no more memory. If a has no method
 // GoodSize, it returns size. It is for containers and arenas over any allocator.
@@ -20,6 +22,33 @@ func GoodSize(a Allocator, size int) int {
 func owns(a Allocator, b []byte) bool {
 	o, ok := a.(Owner)
 	return ok && o.Owns(b)
+}
+
+// shared returns an allocator that both a and b are or wrap, and by which they own
+// blocks. It is nil if there is none.
+func shared(a, b Allocator) Allocator {
+	of := sources(a)
+	for _, s := range sources(b) {
+		for _, t := range of {
+			if reflect.ValueOf(s).Comparable() && s == t {
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// sources returns the allocators inside a's wrappers.
+func sources(a Allocator) []Allocator {
+	switch w := a.(type) {
+	case *Fallback:
+		return append(sources(w.first), sources(w.rest)...)
+	case *Cache:
+		return []Allocator{w.h}
+	case interface{ ownsBy() Allocator }:
+		return sources(w.ownsBy())
+	}
+	return []Allocator{a}
 }
 
 // notOwnerIn returns the allocator inside a's wrappers that is not an Owner and so

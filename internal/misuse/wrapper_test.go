@@ -9,7 +9,7 @@ import (
 type unowned struct{ freehold.Allocator }
 
 var wrapperPrograms = []program{
-	{"double free through every wrapper", always(panics("double free")).andInTests(panics("in a freed block")),
+	{"double free through every wrapper", always(panics("double free")).andInTests(panics("double free")),
 		func(w *world) {
 			a := freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
 			b := freehold.Must(a.Alloc(small, 8))
@@ -37,8 +37,18 @@ var wrapperPrograms = []program{
 			defer h.Close()
 			h.Free(freehold.Must(h.Alloc(1<<19, 8)))
 		}},
-	{"free to a Limit of a block that it did not hand out", caught{},
+	{"free to a Limit of more bytes than it has handed out", always(panics("more than this Limit has handed out")),
 		func(w *world) { freehold.NewLimit(w.a, 1000).Free(w.alloc(small)) },
+		func(w *world) {
+			l := freehold.NewLimit(w.a, 1000)
+			l.Free(freehold.Must(l.Alloc(small, 8)))
+		}},
+	{"free to a Limit of a block that it did not hand out, with as many bytes live", caught{},
+		func(w *world) {
+			l := freehold.NewLimit(w.a, 1000)
+			freehold.Must(l.Alloc(small, 8))
+			l.Free(w.alloc(small))
+		},
 		func(w *world) {
 			l := freehold.NewLimit(w.a, 1000)
 			l.Free(freehold.Must(l.Alloc(small, 8)))
@@ -52,7 +62,7 @@ var wrapperPrograms = []program{
 	{"Fallback from an allocator that does not know its blocks", always(panics("NewFallback: first, a *freehold.Limit, cannot tell its blocks")),
 		func(w *world) { freehold.NewFallback(freehold.NewLimit(unowned{w.a}, 1000), freehold.Pages()) },
 		func(w *world) { freehold.NewFallback(freehold.NewLimit(w.a, 1000), freehold.Pages()) }},
-	{"Fallback to the heap that the first is over", caught{},
+	{"Fallback to the heap that the first is over", always(panics("NewFallback: first would own the blocks of rest")),
 		func(w *world) {
 			f := freehold.NewFallback(freehold.NewLimit(w.heap, small), w.heap)
 			b, c := freehold.Must(f.Alloc(small, 8)), freehold.Must(f.Alloc(small, 8))
