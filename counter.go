@@ -92,7 +92,7 @@ func (c *Counter) Free(b []byte) {
 func (c *Counter) Owns(b []byte) bool { return owns(c.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
-func (c *Counter) GoodSize(size int) int { return GoodSize(c.next, size) }
+func (c *Counter) GoodSize(size int) int { return goodSize(c.next, size) }
 
 // mustHold panics if a block of size bytes cannot be one of c's.
 func (c *Counter) mustHold(call string, size int) {

@@ -70,8 +70,14 @@ func (f *Fallback) Free(b []byte) { f.home(b).Free(b) }
 // for blocks of rest if rest is not an Owner.
 func (f *Fallback) Owns(b []byte) bool { return f.first.Owns(b) || owns(f.rest, b) }
 
-// GoodSize returns first's GoodSize of size, or size if first has none.
-func (f *Fallback) GoodSize(size int) int { return GoodSize(f.first, size) }
+// GoodSize returns first's GoodSize of size, or size if first has none. If first has no
+// block that large, it returns rest's.
+func (f *Fallback) GoodSize(size int) int {
+	if n := goodSize(f.first, size); n > 0 {
+		return n
+	}
+	return goodSize(f.rest, size)
+}
 
 // home returns the allocator that b came from.
 func (f *Fallback) home(b []byte) Allocator {

@@ -2,6 +2,7 @@ package freehold_test
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -194,4 +195,35 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 	freehold.NewFallback(limit, other)
 	freehold.NewFallback(pool.NewBlocks(h, 8, 8, nil), h)
 	freehold.NewFallback(valued{Owner: h}, valued{Owner: other})
+}
+
+// GoodSize of a Fallback is that of the first allocator with a block of the size.
+func TestGoodSizeThroughTiers(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	small, middle := pool.NewBlocks(h, 16, 8, nil), pool.NewBlocks(h, 256, 8, nil)
+	defer small.Close()
+	defer middle.Close()
+	limited := freehold.NewLimit(freehold.NewCounter(freehold.NewLocked(small)), 1000)
+	tiers := freehold.NewFallback(limited, freehold.NewFallback(middle, h))
+	for size, want := range map[int]int{
+		1: 16, 16: 16, 17: 256, 256: 256, 257: h.GoodSize(257), 300: h.GoodSize(300), 100_000: h.GoodSize(100_000),
+	} {
+		if got := freehold.GoodSize(tiers, size); got != want {
+			t.Errorf("GoodSize of %d is %d, want %d", size, got, want)
+		}
+	}
+	if got := limited.GoodSize(17); got != 0 {
+		t.Errorf("a pool of 16 bytes has a block of 17, of %d bytes", got)
+	}
+	for _, a := range []freehold.Allocator{h, small, limited, tiers, newSlot(), freehold.NewLimit(newSlot(), 10)} {
+		for _, size := range []int{0, -1, math.MinInt} {
+			if got := freehold.GoodSize(a, size); got != 0 {
+				t.Errorf("%T: GoodSize of %d is %d, want 0", a, size, got)
+			}
+		}
+	}
+	if got := freehold.GoodSize(small, 17); got != 17 {
+		t.Errorf("GoodSize of 17 is %d, want 17", got)
+	}
 }

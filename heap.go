@@ -100,8 +100,9 @@ var defaultHeap = newShared(&HeapOptions{Name: "default"})
 // take an Allocator from its caller. Its Close panics.
 func Default() *Heap { return defaultHeap }
 
-// NewHeap returns an empty heap. It takes no memory before the first block. Close
-// returns its memory; a heap dropped without Close keeps it.
+// NewHeap returns an empty heap. It takes no off-heap memory before the first block,
+// and on the Go heap 19 KiB, or 20 KiB with 17 to 64 processors. Close returns its
+// memory; a heap dropped without Close keeps it.
 func NewHeap(o *HeapOptions) *Heap {
 	if o == nil {
 		o = &HeapOptions{}
@@ -149,7 +150,7 @@ func (h *Heap) Free(b []byte) { h.h.Free(b) }
 func (h *Heap) Owns(b []byte) bool { return h.h.Owns(b) }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes:
-// allocating all of it takes no more memory.
+// allocating all of it takes no more memory. It is 0 for a size of 0 or less.
 func (h *Heap) GoodSize(size int) int { return h.h.GoodSize(size) }
 
 // Malloc is C's malloc, for callers that keep no sizes. It returns a block of size

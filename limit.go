@@ -99,7 +99,7 @@ func (l *Limit) Free(b []byte) {
 func (l *Limit) Owns(b []byte) bool { return owns(l.next, b) }
 
 // GoodSize returns next's GoodSize of size, or size if next has none.
-func (l *Limit) GoodSize(size int) int { return GoodSize(l.next, size) }
+func (l *Limit) GoodSize(size int) int { return goodSize(l.next, size) }
 
 // charge counts size bytes if they are within the limit, and reports whether they
 // are. It compares before it adds: if it added first and undid an excess,

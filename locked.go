@@ -66,7 +66,7 @@ func (l *Locked) Owns(b []byte) bool {
 func (l *Locked) GoodSize(size int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return GoodSize(l.next, size)
+	return goodSize(l.next, size)
 }
 
 func (l *Locked) ownsBy() Allocator { return l.next }

@@ -9,13 +9,18 @@ package freehold
 import "reflect"
 
 // GoodSize returns the size in bytes, at least size, of the block that a would use
-// for size bytes: allocating all of it takes no more memory. If a has no method
-// GoodSize, it returns size. It is for containers and arenas over any allocator.
-func GoodSize(a Allocator, size int) int {
-	if g, ok := a.(interface{ GoodSize(size int) int }); ok {
-		return max(size, g.GoodSize(size))
+// for size bytes: allocating all of it takes no more memory. It is size if a has no
+// method GoodSize, or one that returns 0 since no block of a is that large, and 0 for a
+// size of 0 or less. It is for containers and arenas over any allocator.
+func GoodSize(a Allocator, size int) int { return max(size, goodSize(a, size), 0) }
+
+// goodSize returns a's GoodSize of size, or size if a has none. 0 means that no block
+// of a is that large.
+func goodSize(a Allocator, size int) int {
+	if g, ok := a.(interface{ GoodSize(size int) int }); ok && size > 0 {
+		return g.GoodSize(size)
 	}
-	return size
+	return max(size, 0)
 }
 
 // owns reports whether b begins in memory of a. It is false if a is not an Owner.

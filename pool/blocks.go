@@ -26,12 +26,12 @@ import (
 // Options sets up [Blocks] and [Pool]; nil means all defaults.
 type Options struct {
 	// MaxBlocks is a hard limit on the blocks that the pool has, in use or not:
-	// Stats.Blocks never passes it. 0 means none; negative is a panic.
+	// Stats.Blocks never exceeds it. 0 means none; a negative value panics.
 	MaxBlocks int
 
 	// MaxBytes is a hard limit, in bytes, on the memory that the pool holds from
-	// its parent at any moment, metadata included: Stats.Reserved never passes
-	// it. 0 means none; negative is a panic.
+	// its parent at any moment, metadata included: Stats.Reserved never exceeds
+	// it. 0 means none; a negative value panics.
 	MaxBytes int
 
 	// Domain is where the pool's guards are entered; nil means a Domain of its
@@ -259,13 +259,12 @@ func (b *Blocks) owns(call string, addr uintptr) bool {
 	return b.chunkOf(addr) != nil
 }
 
-// GoodSize returns BlockSize for any size that fits a block, and other sizes
-// unchanged.
+// GoodSize returns BlockSize for any size that fits a block, and 0 for other sizes.
 func (b *Blocks) GoodSize(size int) int {
 	if uint(size-1) < uint(b.bytes) {
 		return b.bytes
 	}
-	return size
+	return 0
 }
 
 // GetBatch sets the first n elements of dst to whole blocks, contents undefined.
