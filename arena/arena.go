@@ -26,18 +26,18 @@ const (
 type Options struct {
 	// ChunkBytes is the size of the first chunk, in bytes. Each further chunk
 	// doubles it, up to MaxChunkBytes. 0 means 4096, or MaxChunkBytes if that
-	// is less; negative is a panic. A small first chunk costs more calls of
+	// is less; a negative value panics. A small first chunk costs more calls of
 	// the parent; a large one wastes memory in small arenas.
 	ChunkBytes int
 
 	// MaxChunkBytes is the largest chunk size, in bytes. Only a chunk dedicated
 	// to one larger block exceeds it. 0 means 1 MiB, or ChunkBytes if that is
-	// more; any other value below ChunkBytes is a panic. Up to a quarter of
+	// more; any other value below ChunkBytes panics. Up to a quarter of
 	// each chunk is wasted at its end, and the free part of the last one.
 	MaxChunkBytes int
 
 	// MaxBytes is a hard limit on the bytes in chunks, in use or spare:
-	// Stats.Reserved never passes it. 0 means none; negative is a panic.
+	// Stats.Reserved never exceeds it. 0 means none; a negative value panics.
 	MaxBytes int
 }
 
@@ -109,8 +109,8 @@ const (
 	closed // no chunks
 )
 
-// New returns an empty arena over parent, which must outlive it; nil is a panic.
-// It takes no memory before the first block. Close returns all memory to the
+// New returns an empty arena over parent, which must outlive it. It panics if parent
+// is nil. It takes no memory before the first block. Close returns all memory to the
 // parent. An arena dropped without Close leaks it until the parent is closed.
 func New(parent freehold.Allocator, o *Options) *Arena {
 	arg.NotNil("arena.New", "parent", parent)
@@ -142,7 +142,7 @@ func (o *Options) withDefaults(call string) Options {
 }
 
 // Alloc implements [freehold.Allocator]. The block's contents are undefined. The
-// error is the parent's, or says that MaxBytes would be passed.
+// error is the parent's, or says that MaxBytes would be exceeded.
 func (a *Arena) Alloc(size, align int) ([]byte, error) {
 	// The first comparison rejects an align that is no power of two or needs
 	// padding: align <= 0 shares a bit with align-1, or with top. The second
@@ -255,7 +255,7 @@ func (a *Arena) Owns(b []byte) bool {
 
 // Reserve guarantees that the next size bytes of blocks and padding come from
 // one chunk, without a call of the parent. The error is that of Alloc. A
-// negative size is a panic.
+// negative size panics.
 func (a *Arena) Reserve(size int) error {
 	a.mustBeOpen("arena.Arena.Reserve")
 	arg.AtLeast("arena.Arena.Reserve", "size", size, 0)
@@ -279,8 +279,7 @@ func (a *Arena) Trim() {
 }
 
 // TrimTo returns spare chunks to the parent, newest and thus largest first, until
-// the arena holds at most size bytes or has no spare chunk. A negative size is a
-// panic.
+// the arena holds at most size bytes or has no spare chunk. A negative size panics.
 func (a *Arena) TrimTo(size int) {
 	a.mustBeOpen("arena.Arena.TrimTo")
 	arg.AtLeast("arena.Arena.TrimTo", "size", size, 0)

@@ -42,7 +42,8 @@ func (a *Arena) Mark() Mark {
 
 // Rewind ends the blocks allocated or grown since m, and keeps their memory. The
 // same mark may be rewound to repeatedly. A Rewind to an older mark, and Reset,
-// make it stale. A stale mark is a panic, and so is a mark of another arena.
+// make it stale. It panics for a stale mark, and for one of another
+// arena.
 //
 // It takes the same time whatever was allocated (BenchmarkRewind).
 func (a *Arena) Rewind(m Mark) {

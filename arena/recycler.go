@@ -34,11 +34,11 @@ type RecyclerOptions struct {
 	Arena *Options
 
 	// MaxBytes bounds the memory of all idle arenas together, in bytes. 0 means
-	// 64 MiB; negative is a panic.
+	// 64 MiB; a negative value panics.
 	MaxBytes int
 
 	// MaxArenaBytes bounds the memory of one idle arena, in bytes: Put trims an
-	// arena to it. 0 means a quarter of MaxBytes; negative is a panic.
+	// arena to it. 0 means a quarter of MaxBytes; a negative value panics.
 	MaxArenaBytes int
 
 	// Decay is how long an arena stays idle before it is closed, at least; at
@@ -77,7 +77,7 @@ type idleArena struct {
 }
 
 // NewRecycler returns an empty Recycler of arenas over parent, which must outlive
-// it; nil is a panic. Close returns the memory of all idle arenas.
+// it. It panics if parent is nil. Close returns the memory of all idle arenas.
 //
 // A timer closes arenas that have decayed, on its own goroutine. If the parent is
 // an [Arena] or a [freehold.Cache], which belong to one goroutine, there is no
@@ -115,8 +115,8 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 // [Arena.Reserve]. The caller owns it until Put or its Close. Get reuses the
 // arena put last among those with startBytes of memory, else the one put last,
 // else makes a new one. The error is the parent's, or says that the arena's limit
-// would be passed; with startBytes 0 there is none. Negative startBytes are a
-// panic, and so is a closed Recycler.
+// would be exceeded; with startBytes 0 there is none. It panics if startBytes is
+// negative, and after Close.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
 	a := r.pop(startBytes)

@@ -261,7 +261,7 @@ func (r *Registry) Len() int {
 //	1000000         4196        12288  "request"
 //	  total         4196        12288  1 arena
 //
-// The figures are in bytes. An [Arena]'s date from when it last took a chunk into
+// The figures are in bytes. An [Arena]'s figures are as of when it last took a chunk into
 // use or ended blocks in more than one, since its owner may be using it now. A
 // [Shared] counts each chunk with blocks as used whole.
 func (r *Registry) Summary() string {

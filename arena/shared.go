@@ -29,11 +29,11 @@ import (
 type SharedOptions struct {
 	// ChunkBytes is the size of a processor's chunk, in bytes. A block of more
 	// than a quarter of it may get a dedicated chunk of just its size. 0 means
-	// 256 KiB, or 2 MiB with HugePages; negative is a panic.
+	// 256 KiB, or 2 MiB with HugePages; a negative value panics.
 	ChunkBytes int
 
 	// MaxBytes is a hard limit, in bytes, on the arena's memory from its parent
-	// at any moment. 0 means none; negative is a panic. A refusal costs about
+	// at any moment. 0 means none; a negative value panics. A refusal costs about
 	// 1 us plus the parent's own. It stops the world, for about 20 us, only if a
 	// processor's chunk may fit the block, so repeated refusals stop it once.
 	MaxBytes int
@@ -113,8 +113,8 @@ const (
 	lineBytes        = 64 // alignment of chunks, against false sharing
 )
 
-// NewShared returns an empty arena over parent, which must outlive it; nil is a
-// panic. It takes no memory before the first block; see [Shared.Reserve]. Close
+// NewShared returns an empty arena over parent, which must outlive it. It panics if
+// parent is nil. It takes no memory before the first block; see [Shared.Reserve]. Close
 // returns all memory. The arena calls the parent under its lock, so the parent
 // need not be safe for concurrent use unless others use it too.
 func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
@@ -147,7 +147,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 }
 
 // Alloc implements [freehold.Allocator]; align may be any power of two. If
-// MaxBytes would be passed, the error says so and matches
+// MaxBytes would be exceeded, the error says so and matches
 // [freehold.ErrOutOfMemory]; otherwise it is the parent's.
 func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align) }
 

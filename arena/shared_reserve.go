@@ -8,7 +8,7 @@ import "github.com/freehold-go/freehold/internal/arg"
 // that Alloc need not wait for the parent or the system. It rounds up to whole
 // chunks as far as MaxBytes permits. They serve blocks of up to a quarter of
 // ChunkBytes; Trim returns the unused ones. The error is that of Alloc, and no
-// memory is kept then. A negative size is a panic.
+// memory is kept then. It panics if size is negative.
 //
 // It costs the parent's calls, under the arena's lock, and the page faults,
 // outside of it. If there are too few spare chunks it first drains the

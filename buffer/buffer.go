@@ -27,7 +27,7 @@ type Options struct {
 	// SpillAfter is how many bytes the buffer may take from its allocator. When
 	// it must hold more it moves, once, to a temporary file that is mapped into
 	// memory, and gives the block back. The system then writes the data to disk
-	// and drops it from memory as it needs. 0 means never; negative is a panic.
+	// and drops it from memory as it needs. 0 means never; a negative value panics.
 	// 1 puts all but a single byte into a file. Where the allocator has to copy
 	// a block to make it larger, both count at once for that time. [Open] does not
 	// use it.

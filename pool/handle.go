@@ -44,7 +44,7 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 // it.
 //
 // Another goroutine may free the value a moment later. The caller prevents that by
-// being the only one that frees values, or by holding a [epoch.Guard] while others
+// being the only one that frees values, or by holding an [epoch.Guard] while others
 // retire them.
 func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 	b := &p.blocks

@@ -56,10 +56,9 @@ func (p *Pool[T]) Put(t *T) {
 	}
 }
 
-// Retire is Put as soon as every [epoch.Guard] that was entered before the call has
-// left. The value must be out of new readers' reach before the call. Handles to
-// it say that it is gone at once. A Put of it or a second Retire is a mistake
-// that is detected.
+// Retire frees t once every [epoch.Guard] entered before the call has left. The
+// value must be out of new readers' reach before the call. Handles to it say that it
+// is gone at once. A Put of it or a second Retire panics.
 func (p *Pool[T]) Retire(t *T) {
 	if t != nil {
 		p.blocks.retire("pool.Pool.Retire", unsafe.Pointer(t))

@@ -37,10 +37,9 @@ const batchBlocks = 64
 // costs two atomic operations. With Options.Domain it is the Domain's Enter.
 func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
-// Retire is Free as soon as every [epoch.Guard] that was entered before the call has
-// left. The block must be out of new readers' reach before the call. It panics
-// as Free does, and a Free of the block or a second Retire of it is a mistake
-// that is detected.
+// Retire frees r once every [epoch.Guard] entered before the call has left. The block
+// must be out of new readers' reach before the call. It panics as Free does, and so
+// does a Free of the block or a second Retire of it.
 func (b *Blocks) Retire(r []byte) {
 	if len(r) > 0 {
 		b.mustBeWhole("pool.Blocks.Retire", r)

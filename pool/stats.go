@@ -4,7 +4,7 @@ package pool
 
 // Stats is a snapshot of a pool.
 type Stats struct {
-	BlockSize int // bytes in a block, without what it is rounded up by
+	BlockSize int // bytes in a block, before rounding
 	Live      int // blocks handed out, and neither put back nor retired
 	LiveBytes int // Live * BlockSize
 	Retired   int // blocks that wait for guards to leave

@@ -59,7 +59,7 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	}
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s story) bool { return len(set.backendsOf(s)) == 0 })
 	if len(chosen) == 0 {
-		return nil, set, usagef("--backend %s: no story that is chosen can be told of that", strings.Join(d.Backend, ","))
+		return nil, set, usagef("--backend %s: none of the chosen stories supports it", strings.Join(d.Backend, ","))
 	}
 	total, _ := machineMemory()
 	switch {

@@ -31,7 +31,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 2_000_000, "look-ups, once the cache is full")
 	flag.Parse()
 	if o.mib < 1 || o.value < minValue || o.value > o.mib<<20/8 || o.rounds < 1 || flag.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "cache: -mib and -rounds are at least 1, -value is from %d to an eighth of -mib, and there are no arguments\n", minValue)
+		fmt.Fprintf(os.Stderr, "cache: -mib and -rounds are at least 1, -value is from %d to an eighth of -mib, and it takes no arguments\n", minValue)
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, o); err != nil {

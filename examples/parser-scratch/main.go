@@ -27,7 +27,7 @@ func main() {
 	n := flag.Int("n", 100, "parses")
 	flag.Parse()
 	if *n < 1 || *size < 1 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "parser-scratch: -n and -bytes are at least 1, and there are no arguments")
+		fmt.Fprintln(os.Stderr, "parser-scratch: -n and -bytes are at least 1, and it takes no arguments")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, *file, *size, *n); err != nil {

@@ -26,7 +26,7 @@ func main() {
 	lines := flag.Int("lines", 100, "lines of an order")
 	flag.Parse()
 	if *requests < 1 || *clients < 1 || *lines < 0 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "request-pool: -requests and -clients are at least 1, -lines at least 0, and there are no arguments")
+		fmt.Fprintln(os.Stderr, "request-pool: -requests and -clients are at least 1, -lines at least 0, and it takes no arguments")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

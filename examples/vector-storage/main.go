@@ -29,7 +29,7 @@ func main() {
 	flag.IntVar(&o.queries, "queries", 10, "searches")
 	flag.Parse()
 	if o.n < 1 || o.dim < 1 || o.k < 1 || o.queries < 1 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "vector-storage: all numbers are at least 1, and there are no arguments")
+		fmt.Fprintln(os.Stderr, "vector-storage: all numbers are at least 1, and it takes no arguments")
 		os.Exit(2)
 	}
 	if err := run(os.Stdout, o); err != nil {
