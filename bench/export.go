@@ -32,6 +32,19 @@ func exportTo(path string, stdout io.Writer, write func(io.Writer) error) error 
 	return f.Close()
 }
 
+// checkWritable returns an error if exportTo could not write to path. It creates the
+// file.
+func checkWritable(path string) error {
+	if path == "" || path == stdoutPath {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // each calls f for every sample, in the order of loads, rows and rounds.
 func (r *run) each(f func(load, *row, sample) error) error {
 	for _, l := range r.loads {

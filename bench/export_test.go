@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -50,8 +51,30 @@ func TestMachineIsKnown(t *testing.T) {
 	}
 }
 
+// What cannot be measured or written is refused before anything is built.
+func TestWrongOptionsAreRefusedFirst(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "none", "x")
+	for want, o := range map[string]options{
+		"--rounds 0, want 1 or more":      {Sample: 1},
+		"--rounds -1, want 1 or more":     {Rounds: -1, Sample: 1},
+		"--sample 0s, want more than 0":   {Rounds: 1},
+		"--sample -1ns, want more than 0": {Rounds: 1, Sample: -1},
+		`no row begins with "nothing"`:    {Rounds: 1, Sample: 1, Rows: []string{"nothing"}},
+		nowhere:                           {Rounds: 1, Sample: 1, CSV: nowhere},
+		"open " + nowhere:                 {Quick: true, Benchstat: nowhere},
+	} {
+		var errs bytes.Buffer
+		if err := o.run(t.Context(), io.Discard, &errs); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		if errs.Len() > 0 {
+			t.Errorf("%q was printed", errs.String())
+		}
+	}
+}
+
 func TestExportsOnStandardOutput(t *testing.T) {
-	o := options{CSV: "-", JSON: "-"}
+	o := options{Rounds: 1, Sample: 1, CSV: "-", JSON: "-"}
 	if err := o.run(t.Context(), &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "only one") {
 		t.Errorf("two files on standard output: %v", err)
 	}

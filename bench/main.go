@@ -11,7 +11,6 @@
 // them in a temporary folder, runs each for one sample at a time, in turn, and
 // keeps watch over what else the machine does meanwhile. Only an idle machine
 // gives figures worth quoting.
-
 package main
 
 import (
@@ -55,12 +54,15 @@ func main() {
 }
 
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	size := fullScale
 	size.run = o.Sample
 	if o.Quick {
 		size, o.Rounds = quickScale, 1
 	}
-	plan := &run{rounds: max(o.Rounds, 1), limit: o.Noise / 100, blind: o.Quick}
+	plan := &run{rounds: o.Rounds, limit: o.Noise / 100, blind: o.Quick}
 	var err error
 	if plan.loads, err = selectLoads(loads(size), o.Loads, o.Full); err != nil {
 		return err
@@ -81,6 +83,12 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return errors.New("only one of --csv, --json and --benchstat can be -")
 	case len(toStdout) == 1:
 		people = stderr
+	}
+
+	for _, path := range exports { // before the minutes of the run
+		if err := checkWritable(path); err != nil {
+			return err
+		}
 	}
 
 	dir, err := os.MkdirTemp("", "freehold-bench-")
@@ -132,6 +140,19 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// check returns an error for numbers that measure nothing.
+func (o *options) check() error {
+	switch {
+	case o.Quick || o.List:
+		return nil
+	case o.Rounds < 1:
+		return fmt.Errorf("--rounds %d, want 1 or more", o.Rounds)
+	case o.Sample <= 0:
+		return fmt.Errorf("--sample %v, want more than 0", o.Sample)
 	}
 	return nil
 }
