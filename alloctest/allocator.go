@@ -82,6 +82,7 @@ type block struct {
 // stay allocated even if no Go code refers to them. Sizes and alignments above 256
 // MiB are out of memory. It is slow, since each call records its stack.
 func New(t testing.TB) *Allocator {
+	arg.NotNil("alloctest.New", "t", t)
 	a := &Allocator{t: t, live: map[uintptr]*block{}}
 	t.Cleanup(a.finish)
 	return a

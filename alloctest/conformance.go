@@ -12,16 +12,18 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // Options says what [TestAllocator] expects beyond the contract of
 // [freehold.Allocator]; nil means nothing.
 type Options struct {
 	// MaxSize is the largest block, in bytes, that the allocator must provide. It
-	// may refuse larger ones as out of memory. 0 means 3 MiB.
+	// may refuse larger ones as out of memory. 0 means 3 MiB; a negative value panics.
 	MaxSize int
 
-	// MaxAlign is the largest alignment that it must provide. 0 means 4096.
+	// MaxAlign is the largest alignment that it must provide. 0 means 4096; a
+	// negative value panics.
 	MaxAlign int
 
 	// Concurrent says that the allocator is safe for concurrent use, and adds
@@ -60,6 +62,8 @@ func TestAllocator(t *testing.T, new func(t *testing.T) freehold.Allocator, o *O
 	if o != nil {
 		opts = *o
 	}
+	arg.AtLeast("alloctest.TestAllocator", "Options.MaxSize", opts.MaxSize, 0)
+	arg.AtLeast("alloctest.TestAllocator", "Options.MaxAlign", opts.MaxAlign, 0)
 	if opts.MaxSize == 0 {
 		opts.MaxSize = 3 << 20
 	}

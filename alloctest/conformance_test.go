@@ -69,3 +69,41 @@ func TestDefectsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// none is an allocator that never gives memory.
+type none struct{}
+
+func (none) Alloc(size, align int) ([]byte, error) {
+	if size > 0 {
+		return nil, freehold.ErrOutOfMemory
+	}
+	return []byte{}, nil
+}
+
+func (n none) Zeroed(size, align int) ([]byte, error) { return n.Alloc(size, align) }
+func (none) Resize(b []byte, size int) ([]byte, bool) { return []byte{}, size == 0 }
+func (none) Free(b []byte)                            {}
+
+func TestAnAllocatorWithoutMemoryFails(t *testing.T) {
+	if failures := record(t, func(t testing.TB) { alloctest.Check(t, "Sizes", none{}) }); len(failures) == 0 {
+		t.Error("it passes")
+	}
+}
+
+func TestNegativeAndNilArgumentsPanic(t *testing.T) {
+	for want, call := range map[string]func(){
+		"freehold: alloctest.TestAllocator: Options.MaxSize -1, want 0 or more":  func() { alloctest.TestAllocator(t, nil, &alloctest.Options{MaxSize: -1}) },
+		"freehold: alloctest.TestAllocator: Options.MaxAlign -1, want 0 or more": func() { alloctest.TestAllocator(t, nil, &alloctest.Options{MaxAlign: -1}) },
+		"freehold: alloctest.New: t is nil":                                      func() { alloctest.New(nil) },
+		"freehold: alloctest.FailAfter: a is nil":                                func() { alloctest.FailAfter(nil, 0) },
+	} {
+		func() {
+			defer func() {
+				if got := recover(); got != want {
+					t.Errorf("panic %q, want %q", got, want)
+				}
+			}()
+			call()
+		}()
+	}
+}

@@ -40,9 +40,8 @@ type failing struct {
 }
 
 func newFailing(call string, a freehold.Allocator, n int, once bool) freehold.Allocator {
-	if n < 0 {
-		panic(fmt.Sprintf("freehold: alloctest.%s: n %d, want 0 or more", call, n))
-	}
+	arg.NotNil("alloctest."+call, "a", a)
+	arg.AtLeast("alloctest."+call, "n", n, 0)
 	f := &failing{next: a, n: n, once: once}
 	f.left.Store(int64(n))
 	return f

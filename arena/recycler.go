@@ -165,6 +165,9 @@ func (r *Recycler) pop(startBytes int) *Arena {
 //
 // Put removes a from its [Registry].
 func (r *Recycler) Put(a *Arena) {
+	if a == nil {
+		arg.Panicf("arena.Recycler.Put", "a is nil")
+	}
 	if a.keeper != r {
 		arg.Panicf("arena.Recycler.Put", "the arena did not come from this Recycler")
 	}

@@ -64,6 +64,9 @@ type membership struct {
 // once in a registry, and beyond 2^40 Adds in a process.
 func (r *Registry) Add(name string, a *Arena) ID {
 	const call = "arena.Registry.Add"
+	if a == nil {
+		arg.Panicf(call, "a is nil")
+	}
 	a.mustBeOpen(call)
 	m := &membership{arena: a, name: name, registry: r}
 	m.mustFollow(call, a.member)
@@ -76,9 +79,12 @@ func (r *Registry) Add(name string, a *Arena) ID {
 // AddShared is Add for a [Shared]; FindShared finds it. Any goroutine may call
 // it.
 func (r *Registry) AddShared(name string, s *Shared) ID {
+	const call = "arena.Registry.AddShared"
+	if s == nil {
+		arg.Panicf(call, "s is nil")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const call = "arena.Registry.AddShared"
 	s.mustBeOpen(call)
 	m := &membership{shared: s, name: name, registry: r}
 	m.mustFollow(call, s.member)
