@@ -56,7 +56,9 @@ type Owner interface {
 // ErrOutOfMemory is matched, by errors.Is, by every error for lack of memory: the
 // operating system refused, a limit was reached, or the size exceeds the address
 // space. Nothing has changed when it is returned.
-var ErrOutOfMemory error = heap.ErrOutOfMemory
+var ErrOutOfMemory error
+
+func init() { ErrOutOfMemory = heap.ErrOutOfMemory }
 
 // Realloc returns a block of the given size with b's contents, up to the
 // smaller of the two sizes. Bytes beyond are undefined. It resizes b if the

@@ -40,6 +40,7 @@
 //   - A page is the operating system's unit of memory. To reserve is to take
 //     addresses, to commit is to back them with memory, to decommit is to return
 //     that memory, and to release is to return the addresses.
+//     What an arena or a pool has reserved is what it holds from its parent.
 //
 // # Lifetimes
 //

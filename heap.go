@@ -202,7 +202,7 @@ func (h *Heap) Close() {
 
 // String returns the heap's name and figures in bytes:
 //
-//	heap "blocks": 112000 live, 147456 resident, limit 67108864
+//	heap "blocks": 112000 bytes live, 147456 resident, limit 67108864
 //
 // It leaves out the limit if there is none. For a closed heap it returns
 // heap "blocks": closed. It costs a call of Stats.
@@ -216,9 +216,9 @@ func (h *Heap) String() string {
 	return describe(h.Stats())
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of the heap's name, its
-// live (Stats.LiveBytes) and resident bytes, and the limit if there is one. For a
-// closed heap it returns the name and closed=true.
+// LogValue implements [slog.LogValuer]. It returns a group of the heap's name,
+// live_bytes, resident, and limit if there is one, in bytes: Stats.LiveBytes, Resident
+// and MaxBytes. For a closed heap it returns the name and closed=true.
 func (h *Heap) LogValue() slog.Value {
 	switch {
 	case h == nil:
@@ -230,7 +230,7 @@ func (h *Heap) LogValue() slog.Value {
 }
 
 func describe(st Stats) string {
-	s := fmt.Sprintf("heap %q: %d live, %d resident", st.Name, st.LiveBytes, st.Resident)
+	s := fmt.Sprintf("heap %q: %s live, %d resident", st.Name, arg.Bytes(st.LiveBytes), st.Resident)
 	if st.MaxBytes > 0 {
 		s += fmt.Sprintf(", limit %d", st.MaxBytes)
 	}
@@ -238,7 +238,7 @@ func describe(st Stats) string {
 }
 
 func logValue(st Stats) slog.Value {
-	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live", st.LiveBytes), slog.Int("resident", st.Resident)}
+	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live_bytes", st.LiveBytes), slog.Int("resident", st.Resident)}
 	if st.MaxBytes > 0 {
 		attrs = append(attrs, slog.Int("limit", st.MaxBytes))
 	}

@@ -122,13 +122,13 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 		limit string
 	}{{limited, ", limit 67108864"}, {unlimited, ""}} {
 		st := c.heap.Stats()
-		want := fmt.Sprintf("heap %q: %d live, %d resident%s", st.Name, st.LiveBytes, st.Resident, c.limit)
+		want := fmt.Sprintf("heap %q: %d bytes live, %d resident%s", st.Name, st.LiveBytes, st.Resident, c.limit)
 		for _, verb := range []string{"%v", "%+v", "%s"} {
 			if got := fmt.Sprintf(verb, c.heap); got != want {
 				t.Errorf("printed with %s: %s, want %s", verb, got, want)
 			}
 		}
-		want = fmt.Sprintf("[name=%s live=%d resident=%d%s]", st.Name, st.LiveBytes, st.Resident,
+		want = fmt.Sprintf("[name=%s live_bytes=%d resident=%d%s]", st.Name, st.LiveBytes, st.Resident,
 			strings.Replace(c.limit, ", limit ", " limit=", 1))
 		if got := slog.AnyValue(c.heap).Resolve().String(); got != want {
 			t.Errorf("logged: %s, want %s", got, want)
@@ -144,7 +144,7 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 	if got := fmt.Sprint(freehold.Pages()); !strings.HasPrefix(got, `heap "pages": `) {
 		t.Errorf("Pages are printed as %.100s", got)
 	}
-	if got := slog.AnyValue(freehold.Pages()).Resolve().String(); !strings.HasPrefix(got, "[name=pages live=") {
+	if got := slog.AnyValue(freehold.Pages()).Resolve().String(); !strings.HasPrefix(got, "[name=pages live_bytes=") {
 		t.Errorf("Pages are logged as %.100s", got)
 	}
 }

@@ -69,12 +69,12 @@ type stripe struct {
 // Containers that share a Domain share its guards. One Enter protects the blocks of
 // all of them, and a guard held for long delays reclamation in all of them. Give
 // containers with long reads their own Domain.
-//
-// Invariants (mu held):
-//   - the epochs ended so far have the numbers 1 to ended
-//   - passed < the numbers in past <= ended, which ascend
-//   - an ended epoch that is not in past has no guards
 type Domain struct {
+	// Invariants (mu held):
+	//   - the epochs ended so far have the numbers 1 to ended
+	//   - passed < the numbers in past <= ended, which ascend
+	//   - an ended epoch that is not in past has no guards
+
 	current atomic.Pointer[readers] // nil until the first Enter
 	passed  atomic.Uint64           // every epoch up to this number has passed
 

@@ -23,7 +23,9 @@ import (
 // New makes a Pool. Calls of the zero value panic and name New, with two exceptions:
 // Enter panics with a nil dereference, and Put and Lookup are undefined. A check
 // would slow them down.
-type Pool[T any] struct{ blocks Blocks } // nothing else: see pin.New
+type Pool[T any] struct {
+	blocks Blocks // nothing else: see pin.New
+}
 
 // New returns a pool of values of type T. Its memory comes from parent, which must
 // outlive it. New takes no memory; the first Get does, and Close gives it back.
