@@ -51,7 +51,8 @@ type Options struct {
 // align-1 bytes of padding. Alloc is an addition and a few comparisons; padding
 // takes the slow path (BenchmarkAlloc). A chunk costs one Alloc or Zeroed of the
 // parent. Reset takes the same time whatever the arena holds (BenchmarkReset).
-// The arena itself takes 256 bytes on the Go heap, and 48 more per chunk.
+// The arena itself takes 256 bytes on the Go heap, 48 more per chunk, and what
+// [Arena.Rewind] says for nested marks.
 //
 // Free and Resize panic for a slice outside of the arena's chunks. A double
 // free, or a free of part of a block, is not detected for a block between
@@ -83,7 +84,7 @@ type Arena struct {
 
 	lastMark uint64 // number of the newest mark; see mark.go
 	resetTo  uint64 // marks up to this number are stale
-	stale    []numbers
+	endings  []ending
 
 	options Options            // with the defaults filled in
 	next    int                // size of the next chunk, in bytes
@@ -315,7 +316,7 @@ func (a *Arena) close() {
 	for _, c := range a.chunks { // of a fixed arena
 		mustBePoison(c.mem)
 	}
-	a.chunks, a.regions, a.stale, a.reserved = nil, nil, nil, 0
+	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed
 	a.leaveRegistry()
 }

@@ -56,9 +56,9 @@ func (a *Arena) check(t testing.TB) {
 	case filled < a.live || filled > reserved:
 		t.Fatalf("%d bytes in %d blocks, of %d reserved", filled, a.live, reserved)
 	}
-	for i, s := range a.stale {
-		if s.after >= s.upTo || i > 0 && a.stale[i-1].upTo > s.after {
-			t.Fatalf("stale marks %v", a.stale)
+	for i, e := range a.endings[min(1, len(a.endings)):] {
+		if before := a.endings[i]; e.upTo <= before.upTo || !e.at.beyond(before.at) {
+			t.Fatalf("endings %v", a.endings)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -75,11 +76,8 @@ func (m *model) step(op byte, x, y int) {
 		if len(m.marks) > 0 {
 			i := y % len(m.marks)
 			a.Rewind(m.marks[i].mark)
-			for _, s := range m.marks[i+1:] {
-				m.old = append(m.old, s.mark)
-			}
-			m.marks = m.marks[:i+1]
 			m.blocks = append([]filledBlock(nil), m.marks[i].live...)
+			m.endMarks(i)
 		}
 	case 13:
 		if y%8 == 0 {
@@ -167,6 +165,31 @@ func (m *model) forget(i int) {
 		}
 		m.marks[k].live = live
 	}
+}
+
+// endMarks ends the marks beyond mark i, which was rewound to. The others that are
+// newer lose the blocks since mark i.
+func (m *model) endMarks(i int) {
+	to := m.marks[i].mark
+	newest := to.number == m.a.lastMark
+	kept := m.marks[:0]
+	for j, s := range m.marks {
+		switch beyond := (place{s.mark.used, s.mark.top}).beyond(place{to.used, to.top}); {
+		case beyond && !newest:
+			m.old = append(m.old, s.mark)
+			continue
+		case j > i:
+			var live []filledBlock
+			for _, f := range s.live {
+				if slices.ContainsFunc(m.blocks, func(g filledBlock) bool { return addressOf(f.b) == addressOf(g.b) }) {
+					live = append(live, f)
+				}
+			}
+			s.live = live
+		}
+		kept = append(kept, s)
+	}
+	m.marks = kept
 }
 
 func (m *model) refused(err error) {

@@ -1,18 +1,23 @@
 // Marks: rewinding an arena to an earlier state.
 //
-//	Mark 1   Mark 2   Mark 3   Rewind(1)   Mark 4   now
-//	  |        |        |          |          |
-//	  +--------+--------+----------+          |
-//	         stale    stale
+//	Mark 1   Mark 2   Rewind(1)           Mark 3   Mark 4   Rewind(3)
+//	  |   a    |   b      |         c       |   d    |   e      |        blocks
+//	endings            2 at 1                               2 at 1, 4 at 3
 //
-// Marks are numbered. A Rewind to mark n makes marks n+1 to the last one stale,
-// and records that interval. A Rewind to an older mark merges the newer intervals
-// into its own; Reset drops all. A mark costs no memory, nor does a Rewind to the
-// newest mark.
+// Marks are numbered, and each has a place: the chunks in use and the top of the
+// current one. A Rewind records an ending, the number of the newest mark and the
+// place it returned to. All marks up to that number and beyond that place are
+// stale. A newer ending at the same place or before it includes an older one. So
+// the endings that count have both numbers and places in ascending order: there
+// is at most one per block, however often marks are rewound to.
+//
+// Marks of one place are one state, and none ends the other. A mark costs no
+// memory, nor does a Rewind to the newest mark, which ends none.
 
 package arena
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/freehold-go/freehold/internal/arg"
@@ -30,8 +35,23 @@ type Mark struct {
 	live    int
 }
 
-// numbers is the interval (after, upTo] of mark numbers.
-type numbers struct{ after, upTo uint64 }
+// A place is how far the arena is in use: chunks, and the top of the current one.
+type place struct {
+	used int
+	top  uintptr
+}
+
+// beyond reports whether p is after q. Places with the same number of chunks are
+// in one current chunk, unless an ending before both says that one is stale.
+func (p place) beyond(q place) bool {
+	return p.used > q.used || p.used == q.used && p.top > q.top
+}
+
+// An ending makes marks up to a number stale that are beyond a place.
+type ending struct {
+	upTo uint64
+	at   place
+}
 
 // Mark returns the arena's current state. See BenchmarkRewind for its cost.
 func (a *Arena) Mark() Mark {
@@ -41,26 +61,30 @@ func (a *Arena) Mark() Mark {
 }
 
 // Rewind ends the blocks allocated or grown since m, and keeps their memory. The
-// same mark may be rewound to repeatedly. A Rewind to an older mark, and Reset,
-// make it stale. It panics for a stale mark, and for one of another
-// arena.
+// same mark may be rewound to repeatedly. A Rewind to an older mark with fewer
+// blocks, and Reset, make it stale. So may a Rewind to a newer mark, if the newest
+// blocks at m were freed before that mark was taken. It panics for a stale mark, and
+// for one of another arena.
 //
-// It takes the same time whatever was allocated (BenchmarkRewind).
+// It takes the same time whatever was allocated (BenchmarkRewind). A Rewind to a
+// mark that is not the newest takes up to 24 bytes on the Go heap, until a Rewind
+// to the same state or an earlier one.
 func (a *Arena) Rewind(m Mark) {
 	const call = "arena.Arena.Rewind"
 	a.mustBeOpen(call)
 	switch {
 	case m.arena != a:
 		arg.Panicf(call, "a mark of another arena")
-	case a.isStale(m.number):
+	case a.isStale(&m):
 		arg.Panicf(call, "a mark that a Rewind to an older one, or a Reset, has ended")
 	}
 	if m.number < a.lastMark {
-		older := len(a.stale)
-		for older > 0 && a.stale[older-1].after >= m.number {
-			older--
+		at := place{m.used, m.top}
+		before := len(a.endings)
+		for before > 0 && !at.beyond(a.endings[before-1].at) {
+			before--
 		}
-		a.stale = append(a.stale[:older], numbers{m.number, a.lastMark})
+		a.endings = append(a.endings[:before], ending{a.lastMark, at})
 	}
 	a.rewind(&m)
 }
@@ -72,7 +96,7 @@ func (a *Arena) Rewind(m Mark) {
 // chunks (BenchmarkReset).
 func (a *Arena) Reset() {
 	a.mustBeOpen("arena.Arena.Reset")
-	a.resetTo, a.stale = a.lastMark, a.stale[:0]
+	a.resetTo, a.endings = a.lastMark, a.endings[:0]
 	a.rewind(&Mark{current: -1})
 }
 
@@ -99,17 +123,14 @@ func (a *Arena) rewind(m *Mark) {
 	a.publish()
 }
 
-// isStale reports whether the mark with the given number is stale.
-func (a *Arena) isStale(number uint64) bool {
-	if number <= a.resetTo {
+// isStale reports whether m is stale.
+func (a *Arena) isStale(m *Mark) bool {
+	if m.number <= a.resetTo {
 		return true
 	}
-	// The first interval that does not end before the number.
-	i, _ := slices.BinarySearchFunc(a.stale, number, func(s numbers, number uint64) int {
-		if s.upTo < number {
-			return -1
-		}
-		return 1
+	// Of the endings that include the mark's number, the first has the lowest place.
+	i, _ := slices.BinarySearchFunc(a.endings, m.number, func(e ending, number uint64) int {
+		return cmp.Compare(e.upTo, number)
 	})
-	return i < len(a.stale) && a.stale[i].after < number
+	return i < len(a.endings) && place{m.used, m.top}.beyond(a.endings[i].at)
 }

@@ -91,6 +91,7 @@ func TestMarksThatAreStale(t *testing.T) {
 	freehold.Must(a.Alloc(100, 8)) // past the top of m3
 	wantPanic(t, staleMark, func() { a.Rewind(m3) })
 	m4 := a.Mark()
+	freehold.Must(a.Alloc(8, 8))
 	m5 := a.Mark()
 	a.Rewind(m4)
 	wantPanic(t, staleMark, func() { a.Rewind(m5) })
@@ -117,16 +118,94 @@ func TestMarksCostNoMemory(t *testing.T) {
 		freehold.Must(a.Alloc(8, 8))
 		a.Rewind(m)
 	}
-	if len(a.stale) != 0 {
-		t.Errorf("%d intervals", len(a.stale))
+	if len(a.endings) != 0 {
+		t.Errorf("%d endings", len(a.endings))
 	}
 	for range 1000 {
 		a.Rewind(outer)
+		freehold.Must(a.Alloc(8, 8))
 		a.Mark()
 	}
-	if len(a.stale) != 1 {
-		t.Errorf("%d intervals", len(a.stale))
+	if len(a.endings) != 1 {
+		t.Errorf("%d endings", len(a.endings))
 	}
+}
+
+// TestNestedMarksCostNoMemory: marks are taken and rewound to in pairs, and no
+// older mark ever is.
+func TestNestedMarksCostNoMemory(t *testing.T) {
+	a := New(alloctest.New(t), &Options{ChunkBytes: 64, MaxChunkBytes: 64})
+	defer a.Close()
+	first := a.Mark()
+	for i := range 1000 {
+		outer := a.Mark()
+		freehold.Must(a.Alloc(8+i%100, 8))
+		inner := a.Mark()
+		freehold.Must(a.Alloc(8, 8))
+		a.Rewind(inner)
+		a.Rewind(outer)
+		wantPanic(t, staleMark, func() { a.Rewind(inner) })
+		a.check(t)
+	}
+	if len(a.endings) != 1 {
+		t.Errorf("%d endings", len(a.endings))
+	}
+
+	// Blocks that stay between the pairs: an ending per block, and all marks that
+	// are not stale can be rewound to.
+	var outer, inner []Mark
+	for range 100 {
+		outer = append(outer, a.Mark())
+		freehold.Must(a.Alloc(24, 8))
+		inner = append(inner, a.Mark())
+		a.Rewind(outer[len(outer)-1])
+		freehold.Must(a.Alloc(40, 8))
+	}
+	if len(a.endings) != 100 {
+		t.Errorf("%d endings after 100 blocks", len(a.endings))
+	}
+	for i := 99; i >= 0; i-- {
+		wantPanic(t, staleMark, func() { a.Rewind(inner[i]) })
+		a.Rewind(outer[i])
+		a.check(t)
+	}
+	a.Rewind(first)
+	if len(a.endings) != 1 {
+		t.Errorf("%d endings at the beginning", len(a.endings))
+	}
+}
+
+// TestMarksOfOneState: a Rewind to a mark does not end another of the same state.
+func TestMarksOfOneState(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	freehold.Must(a.Alloc(8, 8))
+	m1, m2 := a.Mark(), a.Mark()
+	freehold.Must(a.Alloc(8, 8))
+	a.Rewind(m1)
+	freehold.Must(a.Alloc(16, 8))
+	a.Rewind(m2)
+	if got := a.Stats().LiveBytes; got != 8 {
+		t.Errorf("%d bytes live, want 8", got)
+	}
+	a.check(t)
+}
+
+// TestMarkOfAChunkThatIsSpareAgain: the newest blocks were freed, so that the mark
+// has fewer bytes than an older one, but more chunks.
+func TestMarkOfAChunkThatIsSpareAgain(t *testing.T) {
+	a := New(alloctest.New(t), &Options{ChunkBytes: 64, MaxChunkBytes: 64})
+	defer a.Close()
+	b := freehold.Must(a.Alloc(60, 1))
+	m1 := a.Mark()
+	a.Free(b)
+	a.Free(freehold.Must(a.Alloc(1000, 1)))
+	m2 := a.Mark()
+	freehold.Must(a.Alloc(1, 1))
+	a.Rewind(m1)
+	a.Trim()
+	wantPanic(t, staleMark, func() { a.Rewind(m2) })
+	a.check(t)
 }
 
 func TestRewindAfterTheNewestBlocksWereFreed(t *testing.T) {
