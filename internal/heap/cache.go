@@ -286,10 +286,16 @@ func (h *Heap) addCache(o *LocalCache, slot int) {
 
 // drain returns what caches and stocks hold to the spans, and frees the spans
 // without a live block and the statuses in limbo. scavenging is held.
-func (h *Heap) drain() {
+func (h *Heap) drain() { h.drainBy(h.caches.Drain) }
+
+// drainPatiently is drain for a heap at rest. The heaps whose ticks are due at the
+// same time share a stop of the world.
+func (h *Heap) drainPatiently() { h.drainBy(h.caches.DrainPatiently) }
+
+func (h *Heap) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 	h.counting.Lock()
 	defer h.counting.Unlock()
-	h.caches.Drain(nil, func(taken []*cache) {
+	drain(nil, func(taken []*cache) {
 		for _, c := range taken {
 			h.empty(c)
 		}

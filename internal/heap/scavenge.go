@@ -57,7 +57,11 @@ func (h *Heap) tick() {
 	cached := h.hasCaches() || h.limbo.bytes.Load() > 0
 	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.hoards()) {
 		h.drained, cached = h.ticks, false
-		h.drain()
+		if busy {
+			h.drain()
+		} else {
+			h.drainPatiently()
+		}
 		h.punch()
 	}
 	h.pages.retryUnmapped()

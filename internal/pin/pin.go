@@ -19,6 +19,7 @@ package pin
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	_ "unsafe" // for linkname
 )
 
@@ -55,16 +56,36 @@ func (*Holders) Leave(int) { procUnpin() }
 // all calls f. Where the build can, f holds all slots.
 func (*Holders) all(f func()) { f() }
 
-func (*Holders) wait() {
-	world.mu.Lock()
-	defer world.mu.Unlock()
-	runtime.ReadMemStats(&world.stats) // stops the world
+func (*Holders) wait(patient bool) { world.wait(patient, readMemStats) }
+
+// world stops all processors.
+var world stops
+
+// stops are stops of the world, which waiters share; see table.go.
+type stops struct {
+	mu    sync.Mutex    // held during a stop
+	begun atomic.Uint64 // grows under mu
 }
 
-var world struct {
-	mu    sync.Mutex
-	stats runtime.MemStats
+// wait returns after a stop that began after the call of wait: another waiter's,
+// or its own. If patient is set, it first lets goroutines run that may wait too.
+func (s *stops) wait(patient bool, stop func()) {
+	arrived := s.begun.Load()
+	if patient {
+		runtime.Gosched()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun.Load() == arrived {
+		s.begun.Add(1)
+		stop()
+	}
 }
+
+// readMemStats stops the world. The caller holds world.mu.
+func readMemStats() { runtime.ReadMemStats(&memStats) }
+
+var memStats runtime.MemStats
 
 // procPin and procUnpin are on the runtime's list of names that it keeps for
 // packages outside (go.dev/issue/67401).

@@ -62,7 +62,7 @@ func (h *Holders) all(f func()) {
 	}
 }
 
-func (h *Holders) wait() {
+func (h *Holders) wait(bool) {
 	for i := range h.locks {
 		h.locks[i].Lock()
 		h.locks[i].Unlock()

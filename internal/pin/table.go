@@ -30,6 +30,12 @@
 // it is pinned, whether it is asked by a flag that function prologues look at or
 // by a signal. Stopping and starting the world also orders memory.
 //
+// Callers of Wait share stops. A Wait reads the count of begun stops, takes the
+// lock that is held during a stop, and stops the world only if the count is
+// still the same; the count grows before each stop, under the lock. If it has
+// grown, a stop began after the reading, thus after the swap, and has ended, for
+// the lock was free. That stop waited for the holder, as one by Wait itself does.
+//
 // Assembly is no different. Its stay begins when it loads the processor's number
 // and ends when it returns or jumps to a Go function. In between it has no
 // prologue and no call, and isAsyncSafePoint refuses every signal in assembly,
@@ -181,11 +187,22 @@ func (t *Table[T]) Take(slot int) *T {
 // until nobody uses the entries any more, and calls f with them. Slots stay empty
 // until f returns. The caller holds no slot. Holders may be at work while match
 // looks at their entries. With pinned goroutines it stops the
-// world, whether there are entries or not.
+// world, whether there are entries or not, unless it can share a stop.
 func (t *Table[T]) Drain(match func(*T) bool, f func(taken []*T)) {
+	t.drain(match, false, f)
+}
+
+// DrainPatiently is Drain that lets other goroutines run before it waits, so that
+// drains of many tables at the same time share a stop of the world. On a busy
+// machine it takes some milliseconds more.
+func (t *Table[T]) DrainPatiently(match func(*T) bool, f func(taken []*T)) {
+	t.drain(match, true, f)
+}
+
+func (t *Table[T]) drain(match func(*T) bool, patient bool, f func(taken []*T)) {
 	taken := t.takeAll(match)
 	defer t.drained()
-	t.Wait()
+	t.waitFor(patient)
 	f(taken)
 }
 

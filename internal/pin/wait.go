@@ -3,11 +3,13 @@ package pin
 import "sync/atomic"
 
 // Wait returns when everybody who holds a slot now has left it.
-func (h *Holders) Wait() {
+func (h *Holders) Wait() { h.waitFor(false) }
+
+func (h *Holders) waitFor(patient bool) {
 	if f := onWait.Load(); f != nil {
 		(*f)(h)
 	}
-	h.wait()
+	h.wait(patient)
 }
 
 var onWait atomic.Pointer[func(*Holders)]
