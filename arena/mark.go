@@ -92,8 +92,9 @@ func (a *Arena) Rewind(m Mark) {
 // Reset ends all blocks and keeps the memory as spare chunks. All marks become
 // stale.
 //
-// Its cost, and that of the first block after it, do not depend on the number of
-// chunks (BenchmarkReset).
+// Its cost does not depend on the number of chunks (BenchmarkReset). Nor does that
+// of the first block after it, if the first chunk fits it. A larger block looks
+// at the spare chunks in turn, in the order of taking, until one fits.
 func (a *Arena) Reset() {
 	a.mustBeOpen("arena.Arena.Reset")
 	a.resetTo, a.endings = a.lastMark, a.endings[:0]

@@ -26,6 +26,9 @@ const (
 	// One Put in putsPerLook checks whether the tick is overdue. Reading the
 	// clock takes as long as the rest of a Get and a Put.
 	putsPerLook = 64
+
+	// maxLook bounds the idle arenas that a Get looks at, under the lock.
+	maxLook = 64
 )
 
 // RecyclerOptions sets up a [Recycler]; nil means all defaults.
@@ -113,10 +116,10 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 
 // Get returns an empty arena with startBytes reserved in one chunk, as by
 // [Arena.Reserve]. The caller owns it until Put or its Close. Get reuses the
-// arena put last among those with startBytes of memory, else the one put last,
-// else makes a new one. The error is the parent's, or says that the arena's limit
-// would be exceeded; with startBytes 0 there is none. It panics if startBytes is
-// negative, and after Close.
+// arena put last among those with startBytes of memory, of the 64 put last, else
+// the one put last, else makes a new one. The error is the parent's, or says that
+// the arena's limit would be exceeded; with startBytes 0 there is none. It panics if
+// startBytes is negative, and after Close.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
 	a := r.pop(startBytes)
@@ -144,7 +147,7 @@ func (r *Recycler) pop(startBytes int) *Arena {
 		return a
 	}
 	i := last
-	for i > 0 && r.stack[i].arena.reserved < startBytes {
+	for i > max(0, last-maxLook+1) && r.stack[i].arena.reserved < startBytes {
 		i--
 	}
 	if r.stack[i].arena.reserved < startBytes {

@@ -76,6 +76,31 @@ func TestRecyclerHonoursStartBytes(t *testing.T) {
 	wantPanic(t, "freehold: arena.Recycler.Get: startBytes -1, want 0 or more", func() { r.Get(-1) })
 }
 
+// TestGetLooksAtFewArenas: a Get that no idle arena suits does not look at all of them.
+func TestGetLooksAtFewArenas(t *testing.T) {
+	r := NewRecycler(alloctest.New(t), &RecyclerOptions{Decay: -1})
+	defer r.Close()
+	for _, first := range []int{maxLook, maxLook + 1} { // the large one is the last looked at, and the one below
+		var all []*Arena
+		large := get(t, r, 100_000)
+		for range first - 1 {
+			all = append(all, get(t, r, 100))
+		}
+		r.Put(large)
+		for _, a := range all {
+			r.Put(a)
+		}
+		a := get(t, r, 50_000)
+		if want := first == maxLook; (a == large) != want {
+			t.Errorf("with %d idle arenas put later: the large one is found: %t", first-1, !want)
+		}
+		r.Put(a)
+		for range first {
+			get(t, r, 0).Close()
+		}
+	}
+}
+
 func TestRecyclerBounds(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	r := NewRecycler(parent, &RecyclerOptions{MaxBytes: 10000, MaxArenaBytes: 5000, Decay: -1})

@@ -85,10 +85,10 @@ type Shared struct {
 	// of the lists below.
 	chunks         []*sharedChunk // by address
 	full           []*sharedChunk // have blocks of this generation
-	partial        []*sharedChunk // the same; they may have free bytes
+	partial        spareSet       // the same, with free bytes
 	outdated       []*sharedChunk // have blocks of earlier generations only
 	retired        []sharedBatch  // waiting for guards, oldest first
-	spare          []*sharedChunk // ready for use
+	spare          spareSet       // ready for use
 	spareDedicated spareSet       // ready for use; dedicated chunks
 	reserved       int            // bytes in chunks; at most maxBytes if that is not 0
 	live           int            // blocks of this generation that chunks in the table do not count

@@ -314,7 +314,7 @@ func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	defer s.mu.Unlock()
 	n := map[*sharedChunk]int{}
 	s.table.Each(func(c *sharedChunk) { n[c]++ })
-	lists := [][]*sharedChunk{s.full, s.partial, s.outdated, s.spare, s.spareDedicated.all()}
+	lists := [][]*sharedChunk{s.full, s.partial.all(), s.outdated, s.spare.all(), s.spareDedicated.all()}
 	for _, r := range s.retired {
 		lists = append(lists, r.chunks)
 	}

@@ -125,8 +125,11 @@ func (s *Shared) enlist(c *sharedChunk) {
 		s.live += c.live
 		s.liveBytes += c.liveBytes
 		c.live, c.liveBytes = 0, 0
-		if c.mem != nil {
-			s.partial = append(s.partial, c)
+		switch free := len(c.mem) - int(c.at); {
+		case free > 0:
+			s.partial.add(c)
+		case c.mem != nil:
+			s.full = append(s.full, c)
 		}
 	}
 }
@@ -150,7 +153,7 @@ func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk
 	var c *sharedChunk
 	if dedicated {
 		c = s.bestDedicated(size, align)
-	} else if c = removeFitting(&s.partial, size, align); c == nil {
+	} else if c = s.partial.take(size, align, math.MaxUint); c == nil {
 		c = s.anySpare(size, align)
 	}
 	if c != nil {
@@ -170,11 +173,10 @@ func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk
 		return nil, err
 	}
 	if !dedicated && c.at == 0 {
-		// No partial chunk fits this block. Count them as full, or each search would
-		// take longer than the last.
-		s.full = append(s.full, s.partial...)
-		clear(s.partial)
-		s.partial = s.partial[:0]
+		// No partial chunk fits this block. Count them as full, so that processors do
+		// not change chunks for a few bytes.
+		s.full = append(s.full, s.partial.all()...)
+		s.partial = spareSet{}
 	}
 	return c, nil
 }
@@ -190,10 +192,10 @@ func (s *Shared) lastResort(size, align int) *sharedChunk {
 	if s.anyMayFit(size) {
 		s.drain()
 	}
-	c := removeFitting(&s.partial, size, align)
+	c := s.partial.take(size, align, math.MaxUint)
 	if c == nil {
 		s.recycle()
-		c = removeFitting(&s.spare, size, align)
+		c = s.spare.take(size, align, math.MaxUint)
 	}
 	if c == nil {
 		c = s.spareDedicated.take(size, align, math.MaxUint)
@@ -210,10 +212,10 @@ func (s *Shared) anyMayFit(size int) bool {
 
 // anySpare returns a spare chunk that fits the block, or nil.
 func (s *Shared) anySpare(size, align int) *sharedChunk {
-	if len(s.spare) == 0 {
+	if s.spare.bytes == 0 {
 		s.recycle()
 	}
-	return removeFitting(&s.spare, size, align)
+	return s.spare.take(size, align, math.MaxUint)
 }
 
 // bestDedicated returns the best fit of the spare dedicated chunks, or nil if none fits
@@ -221,18 +223,6 @@ func (s *Shared) anySpare(size, align int) *sharedChunk {
 func (s *Shared) bestDedicated(size, align int) *sharedChunk {
 	s.recycle()
 	return s.spareDedicated.take(size, align, 2*uint(size)+1)
-}
-
-// removeFitting removes and returns the last chunk of the list that fits the block, or
-// returns nil.
-func removeFitting(list *[]*sharedChunk, size, align int) *sharedChunk {
-	for i, c := range slices.Backward(*list) {
-		if c.fits(size, align) {
-			*list = slices.Delete(*list, i, i+1)
-			return c
-		}
-	}
-	return nil
 }
 
 // grow returns a new chunk from the parent that fits the block: of the block's size if
@@ -276,8 +266,8 @@ func (s *Shared) refusal(size int) error {
 // freeSpare returns the spare chunks to the parent, and reports whether there were any.
 // mu is held.
 func (s *Shared) freeSpare() bool {
-	unused := append(s.spare, s.spareDedicated.all()...)
-	s.spare, s.spareDedicated = nil, spareSet{}
+	unused := append(s.spare.all(), s.spareDedicated.all()...)
+	s.spare, s.spareDedicated = spareSet{}, spareSet{}
 	s.shrink(unused)
 	return len(unused) > 0
 }

@@ -27,7 +27,9 @@ func (s *Shared) Reserve(size int) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spare = append(s.spare, chunks...)
+	for _, c := range chunks {
+		s.spare.add(c)
+	}
 	return nil
 }
 
@@ -37,11 +39,11 @@ func (s *Shared) takeSpare(size int) (chunks []*sharedChunk, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Reserve")
-	if size > bytesIn(s.spare) {
+	if size > s.spare.bytes {
 		s.drain()
 		s.recycle()
 	}
-	missing := size - bytesIn(s.spare)
+	missing := size - s.spare.bytes
 	if s.maxBytes > 0 && missing > s.maxBytes-s.reserved {
 		return nil, s.refusal(missing)
 	}

@@ -56,10 +56,9 @@ func (s *Shared) Reset() {
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Reset")
 	s.generation.Add(1)
-	s.outdated = append(append(s.outdated, s.full...), s.partial...)
+	s.outdated = append(append(s.outdated, s.full...), s.partial.all()...)
 	clear(s.full)
-	clear(s.partial)
-	s.full, s.partial = s.full[:0], s.partial[:0]
+	s.full, s.partial = s.full[:0], spareSet{}
 	s.live, s.liveBytes = 0, 0
 	if debug {
 		s.drain()
@@ -80,7 +79,7 @@ func (s *Shared) recycle() {
 			if c.dedicated {
 				s.spareDedicated.add(c)
 			} else {
-				s.spare = append(s.spare, c)
+				s.spare.add(c)
 			}
 		}
 		s.retired[0] = sharedBatch{}
@@ -133,7 +132,7 @@ func (s *Shared) Stats() SharedStats {
 }
 
 // spareBytes returns the bytes in the spare chunks. mu is held.
-func (s *Shared) spareBytes() int { return bytesIn(s.spare) + s.spareDedicated.bytes }
+func (s *Shared) spareBytes() int { return s.spare.bytes + s.spareDedicated.bytes }
 
 func bytesIn(chunks []*sharedChunk) (sum int) {
 	for _, c := range chunks {
@@ -176,6 +175,7 @@ func (s *Shared) Close() {
 	for _, c := range s.chunks {
 		s.parent.Free(c.mem)
 	}
-	s.chunks, s.full, s.partial, s.outdated, s.retired, s.spare, s.spareDedicated = nil, nil, nil, nil, nil, nil, spareSet{}
+	s.chunks, s.full, s.outdated, s.retired = nil, nil, nil, nil
+	s.partial, s.spare, s.spareDedicated = spareSet{}, spareSet{}, spareSet{}
 	s.reserved, s.live, s.liveBytes = 0, 0, 0
 }

@@ -1,6 +1,6 @@
-// Spares: the spare dedicated chunks of a Shared, by size.
+// Spares: chunks of a Shared that are on no slot, by their free bytes.
 //
-// They are sorted by key, size before alignment, in runs of bounded length:
+// They are sorted by key, free bytes before alignment, in runs of bounded length:
 //
 //	runs  | 66K 66K 68K | 70K 90K | 128K 1M 1M |
 //
@@ -18,14 +18,14 @@ import (
 // than the searches.
 const maxRun = 256
 
-// A spareSet is a set of spare chunks.
+// A spareSet is a set of chunks with free bytes, which no block is cut off meanwhile.
 //
 // Invariants:
 //   - no run is empty, and none longer than maxRun
 //   - keys ascend within a run and from run to run
 type spareSet struct {
 	runs  [][]spareChunk
-	bytes int // in all chunks
+	bytes int // in all chunks, used ones too
 }
 
 type spareChunk struct {
@@ -33,16 +33,16 @@ type spareChunk struct {
 	chunk *sharedChunk
 }
 
-// spareKey orders by size, then by the alignment of the address, so that blocks
-// with a small alignment leave the aligned chunks to blocks that need them.
-func spareKey(size int, align uintptr) uint64 {
-	return uint64(size)<<6 | uint64(bits.TrailingZeros64(uint64(align)))
+// spareKey orders by free bytes, then by the alignment of their address, so that
+// blocks with a small alignment leave the aligned chunks to blocks that need them.
+func spareKey(free int, align uintptr) uint64 {
+	return uint64(free)<<6 | uint64(bits.TrailingZeros64(uint64(align)))
 }
 
 // add inserts a chunk.
 func (s *spareSet) add(c *sharedChunk) {
 	s.bytes += len(c.mem)
-	key := spareKey(len(c.mem), c.base)
+	key := spareKey(len(c.mem)-int(c.at), c.base+uintptr(c.at))
 	r, i := s.search(key)
 	switch {
 	case len(s.runs) == 0:

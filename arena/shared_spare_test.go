@@ -1,10 +1,14 @@
 package arena
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
 )
 
 // spareOf returns a chunk with a size and an address only.
@@ -22,7 +26,7 @@ func (s *spareSet) check(t *testing.T) {
 			t.Fatalf("a run of %d", len(run))
 		}
 		for _, c := range run {
-			if c.key < last || c.key != spareKey(len(c.chunk.mem), c.chunk.base) {
+			if c.key < last || c.key != spareKey(len(c.chunk.mem)-int(c.chunk.at), c.chunk.base+uintptr(c.chunk.at)) {
 				t.Fatalf("key %#x after %#x, of %d bytes at %#x", c.key, last, len(c.chunk.mem), c.chunk.base)
 			}
 			last = c.key
@@ -106,6 +110,44 @@ func TestSpareIsFoundAmongMany(t *testing.T) {
 			t.Errorf("a run of %d chunks is moved for one", len(run))
 		}
 	}
+}
+
+// TestRefusalLooksAtFewChunks: a refusal reads no chunk that is too small.
+func TestRefusalLooksAtFewChunks(t *testing.T) {
+	const size, n = 2000, 300
+	s := newSharedOver(t, alloctest.New(t), &SharedOptions{ChunkBytes: 4096, MaxBytes: n * size})
+	for range n {
+		freehold.Must(s.Alloc(size, 8))
+	}
+	if s.partial.bytes != 0 {
+		t.Errorf("%d bytes in partial chunks, all of which are full", s.partial.bytes)
+	}
+	s.Reset()
+	for range n { // each leaves 504 bytes
+		freehold.Must(s.Alloc(size-504, 8))
+	}
+	if s.partial.bytes != n*size {
+		t.Fatalf("%d bytes in partial chunks", s.partial.bytes)
+	}
+	partial := s.partial
+	s.partial.runs = slices.Clone(partial.runs)
+	for r, run := range partial.runs {
+		s.partial.runs[r] = slices.Clone(run)
+		for i := range run {
+			s.partial.runs[r][i].chunk = nil
+		}
+	}
+	for _, size := range []int{size, 505} {
+		if _, err := s.Alloc(size, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	s.partial = partial
+	freehold.Must(s.Alloc(504, 8))
+	if s.partial.bytes != (n-1)*size {
+		t.Errorf("%d bytes in partial chunks", s.partial.bytes)
+	}
+	s.partial.check(t)
 }
 
 // TestAlignedSparesAreLeftToThoseWhoNeedThem: otherwise each generation would take more
