@@ -232,11 +232,14 @@ func (m *metadataSpace) take() (uintptr, error) {
 	return m.next - metadataSegmentBytes, nil
 }
 
-// give takes a segment back. If vm.HolesReadZero, the segment stays readable and reads
-// zero: a misuse that races with Close and reads a stale span finds no block, and
-// panics. On Windows the read faults.
+// give takes a segment back. If vm.HolesReadZero, all of the segment reads zero then: a
+// misuse that races with Close and reads a stale span finds no block, and panics. On
+// Windows the read faults. Returned neighbours are one mapping: Linux allows a process
+// 65,530, and each heap has some.
 func (m *metadataSpace) give(addr uintptr) {
-	decommit(addr, metadataSegmentBytes) // refused: resident until it is used again
+	if vm.RevokeWrites(addr, metadataSegmentBytes) != nil {
+		decommit(addr, metadataSegmentBytes) // refused: resident until it is used again
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.returned = append(m.returned, addr)

@@ -32,6 +32,7 @@ var calls = []struct {
 	{"Commit", []Op{OpCommit}, func(s *subject) error { return Commit(s.addr, s.size) }},
 	{"Decommit", []Op{OpDecommit}, func(s *subject) error { return Decommit(s.addr, s.size) }},
 	{"Revoke", []Op{OpRevoke}, func(s *subject) error { return Revoke(s.addr, s.size) }},
+	{"RevokeWrites", []Op{OpRevoke}, func(s *subject) error { return RevokeWrites(s.addr, s.size) }},
 	{"Renew", []Op{OpRenew, OpCommit}, func(s *subject) error { return Renew(s.addr, s.size) }},
 	{"Move", []Op{OpMove}, func(s *subject) error { return Move(s.spare, s.addr, s.size) }},
 	{"Resident", []Op{OpResident}, func(s *subject) error { return Resident(s.addr, s.size, make([]byte, s.size/PageBytes())) }},

@@ -140,6 +140,14 @@ func Revoke(addr, size uintptr) error {
 	return do(OpRevoke, addr, size, revoke)
 }
 
+// RevokeWrites is like Decommit, and joins mappings as Renew does. Where
+// [HolesReadZero] is set, reads find zeros at any moment. Where [GoBacked] is not, a
+// write faults until Commit.
+func RevokeWrites(addr, size uintptr) error {
+	check(OpRevoke, addr, size)
+	return do(OpRevoke, addr, size, revokeWrites)
+}
+
 // Renew makes a range committed and zero, from any state. It joins mappings that
 // Move and Advise have split. It may drop advice, names and locks.
 //

@@ -50,6 +50,8 @@ func decommit(addr, size uintptr) error {
 
 func revoke(addr, size uintptr) error { return decommit(addr, size) }
 
+func revokeWrites(addr, size uintptr) error { return decommit(addr, size) }
+
 func renew(addr, size uintptr) error { return decommit(addr, size) }
 
 func move(dst, src, size uintptr) error { return ErrUnsupported }

@@ -98,6 +98,7 @@ var pageTests = []struct {
 	{"Commit", testCommit},
 	{"Decommit", testDecommit},
 	{"Revoke", testRevoke},
+	{"RevokeWrites", testRevokeWrites},
 	{"Renew", testRenew},
 	{"Move", testMove},
 	{"Preconditions", testPreconditions},
@@ -248,6 +249,23 @@ func testRevoke(t *testing.T) {
 	must(t, Commit(addr, size))
 	wantZero(t, addr+page, 2*page, "committed again")
 	wantFilled(t, addr, page, 0, "before, committed again")
+}
+
+func testRevokeWrites(t *testing.T) {
+	page := PageBytes()
+	addr, size := reserved(t, 4)
+	must(t, Commit(addr, 2*page))
+	fill(addr, 2*page)
+	must(t, RevokeWrites(addr+page, 2*page)) // a committed and a reserved page
+	if HolesReadZero {
+		wantZero(t, addr+page, 2*page, "revoked")
+	}
+	if HolesReadZero && !GoBacked && !faults(func() { *(*byte)(Pointer(addr + page)) = 1 }) {
+		t.Error("a write to a revoked page does not fault")
+	}
+	must(t, Commit(addr, size))
+	wantZero(t, addr+page, 3*page, "committed again")
+	wantFilled(t, addr, page, 0, "before")
 }
 
 func testRenew(t *testing.T) {

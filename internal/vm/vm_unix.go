@@ -39,6 +39,9 @@ func protect(addr, size uintptr) error {
 
 func revoke(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }
 
+// revokeWrites asks for no writable memory: the overcommit limit might refuse it.
+func revokeWrites(addr, size uintptr) error { return overlay(addr, size, unix.PROT_READ) }
+
 // renew maps the range without access, like Reserve: the overcommit limit may
 // refuse writable memory after the old mapping is gone.
 func renew(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }
