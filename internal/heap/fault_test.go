@@ -166,7 +166,8 @@ func child(t *testing.T, shell string) bool {
 }
 
 // With little address space the first reservation is refused; smaller regions
-// serve, and when they are used up there is an error, and later memory again.
+// serve, none takes more than half of what is left, and Go's heap keeps some. When they
+// are used up there is an error, and later memory again.
 func TestLittleAddressSpace(t *testing.T) {
 	if vm.GoBacked {
 		t.Skip("the memory is Go's own")
@@ -178,6 +179,12 @@ func TestLittleAddressSpace(t *testing.T) {
 		return
 	}
 	h := newHeap(t, Options{})
+	if vm.AddressesLeft() == ^uintptr(0) {
+		t.Skip("the system does not say how many addresses are left")
+	}
+	if _, err := h.Alloc(int(vm.AddressesLeft()/4*3), 8, false); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("three quarters of the addresses left: %v", err)
+	}
 	var live [][]byte
 	for {
 		b, err := h.Alloc(10<<20, 8, false)
@@ -195,6 +202,9 @@ func TestLittleAddressSpace(t *testing.T) {
 	}
 	if len(live) < 20 {
 		t.Errorf("only %d blocks of 10 MiB in 3 GB of addresses", len(live))
+	}
+	if left := vm.AddressesLeft(); left < goBytes/2 {
+		t.Errorf("%d MiB of addresses left for Go", left>>20)
 	}
 	for _, b := range live {
 		h.Free(b)

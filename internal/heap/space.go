@@ -34,6 +34,10 @@ const (
 
 	segmentBytes = 4 << 20 // the unit in which heaps take addresses
 
+	// goBytes is how many addresses remain for Go's heap under a limit. Go takes
+	// them by 64 MiB, and ends the process if there are none.
+	goBytes = 128 << 20
+
 	wordBytes = unsafe.Sizeof(uintptr(0))
 )
 
@@ -68,7 +72,10 @@ type addrRange struct{ base, size uintptr }
 
 var addresses space
 
-var errTaken = errors.New("freehold: the addresses are taken")
+var (
+	errTaken = errors.New("freehold: the addresses are taken")
+	errForGo = errors.New("freehold: the addresses left under the limit are for Go's heap")
+)
 
 // startFirst reserves the first region, unless it is reserved already. If the system
 // refuses even the smallest size, a later call tries again. s.mu is held.
@@ -278,9 +285,14 @@ func (s *space) find(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// chain reserves another region, of size bytes or more. Readers have the old list of
+// chain reserves another region, of size bytes or more. Under a limit on addresses it
+// takes at most half of those left, and leaves goBytes. Readers have the old list of
 // regions or the new one: the list is copied. mu is held.
 func (s *space) chain(size uintptr) (*region, error) {
+	const more = 2 * segmentBytes // tables and alignment of a small region
+	if left := vm.AddressesLeft(); size > left/2-more || size > left-goBytes-more || left < goBytes+more {
+		return nil, errForGo
+	}
 	r := &region{}
 	var err error
 	want := max(vm.MaxReserve(), segmentBytes, size)

@@ -98,6 +98,10 @@ func MaxReserve() uintptr {
 	return 1 << bits.Len(uint(quarter)) / 2
 }
 
+// AddressesLeft returns how many more bytes of addresses the process may reserve
+// under its limit, the largest number if there is none or it is unknown.
+func AddressesLeft() uintptr { return addressesLeft() }
+
 // Reserve reserves size bytes of address space at a multiple of align, a power of
 // two. The range is not accessible and uses no memory. It is never released: the
 // caller keeps and recycles it.
