@@ -222,3 +222,16 @@ func TestRewindAfterTheNewestBlocksWereFreed(t *testing.T) {
 	}
 	a.check(t)
 }
+
+// TestTrimToWhatThereIs: TrimTo gives back what is above the bound, and no more.
+func TestTrimToWhatThereIs(t *testing.T) {
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	freehold.Must(a.Alloc(8, 8))
+	a.Reset()
+	reserved := a.Stats().Reserved
+	a.TrimTo(reserved)
+	if got := a.Stats().Reserved; got != reserved {
+		t.Errorf("TrimTo(%d) leaves %d bytes", reserved, got)
+	}
+}
