@@ -196,3 +196,14 @@ func TestSwallowedTickIsMadeUpForByMagazines(t *testing.T) {
 		t.Error("no other alarm is set")
 	}
 }
+
+// An alarm is missed once it is later than the given duration.
+func TestAlarmIsMissedAfterAWhile(t *testing.T) {
+	var a alarm
+	for late, want := range map[time.Duration]bool{-time.Hour: false, time.Minute: false, 2 * time.Hour: true} {
+		a.due.Store(time.Now().Add(-late).UnixNano())
+		if got := a.missed(time.Hour); got != want {
+			t.Errorf("%v late: missed: %v", late, got)
+		}
+	}
+}

@@ -1,9 +1,11 @@
-// Central: blocks without a magazine.
+// Central: magazines and spans of a class.
 
 package heap
 
 import (
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A block that is free in its span is handed out though there is no memory for
@@ -46,4 +48,146 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	}
 	h.pages.mu.Unlock()
 	h.check(t)
+}
+
+// home returns a live block to its span.
+func home(h *Heap, b []byte) (class uint8, e entry) {
+	class, e = entryOf(b)
+	c := &h.central[class]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*statusAt(e.status) = freeDirty
+	c.returnBlocks(h, []entry{e})
+	return class, e
+}
+
+// A central keeps few empty magazines, and none after Trim.
+func TestEmptyMagazinesAreBounded(t *testing.T) {
+	h := newHeap(t, Options{})
+	c := &h.central[classFor(64, 1)]
+	few := func(when string) {
+		t.Helper()
+		if c.emptyMagazines.n > maxEmptyMagazines {
+			t.Fatalf("%s: %d empty magazines, want %d at most", when, c.emptyMagazines.n, maxEmptyMagazines)
+		}
+	}
+	var live [][]byte
+	for range 2 { // the second time from the stock
+		for range 5000 {
+			live = append(live, alloc(t, h, 64))
+			few("Alloc")
+		}
+		for _, b := range live {
+			h.Free(b)
+			few("Free")
+		}
+		live = nil
+	}
+	caches := make([]*LocalCache, maxEmptyMagazines+1)
+	for i := range caches {
+		caches[i] = newLocalCache(h)
+		b, err := caches[i].Alloc(64, 1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches[i].Free(b)
+	}
+	for _, o := range caches {
+		o.Close()
+		few("Close")
+	}
+	if h.Trim(); c.emptyMagazines.n != 0 {
+		t.Errorf("%d empty magazines after Trim", c.emptyMagazines.n)
+	}
+}
+
+// An entry whose address and status are not of one block of the span changes nothing.
+func TestEntriesOfNoBlockAreNotReturned(t *testing.T) {
+	h := newHeap(t, Options{})
+	b, next := alloc(t, h, 3000), alloc(t, h, 3000)
+	class, e := entryOf(b)
+	s, blocks := spanAt(e.addr), classes[class].blocks
+	c := &h.central[class]
+	goHome(h)
+	*statusAt(e.status) = freeDirty
+	for _, e := range []entry{
+		{s.base + blocks*s.size, s.statusOf(blocks)}, // the waste behind the blocks
+		{addrOf(next), e.status},                     // another's status
+	} {
+		live := s.live
+		c.mu.Lock()
+		c.returnTo(h, s, []entry{e})
+		c.mu.Unlock()
+		if s.live != live {
+			t.Errorf("entry %+v was returned", e)
+		}
+	}
+	*statusAt(e.status) = 3000
+	h.Free(b)
+	h.Free(next)
+}
+
+// A full span that gets its first block back is used next. One empty span stays, and is
+// used last.
+func TestOrderOfSpans(t *testing.T) {
+	h := newHeap(t, Options{})
+	const size = 4096
+	c := &h.central[classFor(size, 1)]
+	bySpan := map[*span][][]byte{}
+	var a, b *span
+	for n := 0; a == nil || b == nil; n++ {
+		block := alloc(t, h, size)
+		s := spanAt(addrOf(block))
+		if bySpan[s] = append(bySpan[s], block); uintptr(len(bySpan[s])) < classes[c.class].blocks {
+			continue
+		}
+		if a == nil {
+			a = s
+		} else {
+			b = s
+		}
+	}
+	home(h, bySpan[a][0])
+	home(h, bySpan[b][0])
+	if c.partial.head != b.addr() {
+		t.Error("the span that got a block back last is not the first")
+	}
+	spans := c.spans
+	for _, block := range bySpan[b][1:] {
+		home(h, block)
+	}
+	if c.spans != spans || c.partial.tail != b.addr() {
+		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial.tail == b.addr())
+	}
+}
+
+// The blocks of fresh memory are known to be zero. The waste behind the last block has a
+// status too, which says free.
+func TestStatusesOfAFreshSpan(t *testing.T) {
+	h := newHeap(t, Options{})
+	for i := 1; i < numClasses; i++ {
+		class, e := entryOf(alloc(t, h, int(classes[i].size)))
+		s := spanAt(e.addr)
+		zero := 0
+		for j := range classes[class].blocks {
+			if *statusAt(s.statusOf(j)) == freeZero {
+				zero++
+			}
+		}
+		if blocks := int(classes[class].blocks); vm.HolesReadZero && zero != blocks-1 || *statusAt(s.statusOf(uintptr(blocks))) != freeDirty {
+			t.Errorf("class of %d: %d of %d blocks are zero; behind them is %#x", s.size, zero, blocks, *statusAt(s.statusOf(uintptr(blocks))))
+		}
+	}
+}
+
+// A misuse is no free.
+func TestMisuseIsNotCounted(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 100)
+	class, _ := entryOf(b)
+	c := &h.central[class]
+	frees := c.traffic.frees
+	if c.free(h, nil, b[:99]) || c.traffic.frees != frees {
+		t.Errorf("%d frees, want %d", c.traffic.frees, frees)
+	}
 }

@@ -52,6 +52,13 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 			beyond(b)[100] = 1
 			h.Free(b)
 		}, "was written 1 byte beyond its end"},
+		{"a write beyond the end of a cache's block", func(h *Heap) {
+			var o LocalCache
+			o.Init(h)
+			b, _ := o.Alloc(100, 8, false)
+			beyond(b)[100] = 1
+			o.Free(b)
+		}, "was written 1 byte beyond its end"},
 		{"a write beyond the end that a Resize left", func(h *Heap) {
 			b := alloc(t, h, 112)
 			b, _ = h.Resize(b, 100)

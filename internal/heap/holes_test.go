@@ -192,3 +192,77 @@ func TestZeroedAfterHoles(t *testing.T) {
 	}
 	h.check(t)
 }
+
+// Holes are made again in a span from which blocks were allocated. Stats counts them as
+// given back.
+func TestHolesAreMadeAgainAfterACarve(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	h := newHeap(t, Options{})
+	const size = 3840 // a span has more than two batches
+	class := classFor(size, 1)
+	c := &h.central[class]
+	alloc(t, h, size)
+	h.Trim()
+	if c.holes == 0 || h.Stats().PurgedBytes < uint64(c.holes) {
+		t.Fatalf("holes of %d bytes, %d given back", c.holes, h.Stats().PurgedBytes)
+	}
+	for range classes[class].batch { // so that Trim finds none in a cache
+		alloc(t, h, size)
+	}
+	if c.spans != 1 || c.partial.head == 0 || c.holes != 0 {
+		t.Fatalf("%d spans with holes of %d bytes", c.spans, c.holes)
+	}
+	if h.Trim(); c.holes == 0 {
+		t.Error("no holes around the blocks")
+	}
+	h.check(t)
+}
+
+// A class is not at rest after a punch in which a block moved or a span was freed.
+func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
+	if !makesHoles {
+		t.Skip("this system has no holes")
+	}
+	for name, disturb := range map[string]func(c *central, last bool){
+		"nothing":                func(*central, bool) {},
+		"a block moved":          func(c *central, _ bool) { c.used = true },
+		"a block moved, at last": func(c *central, last bool) { c.used = last },
+		"a span was freed":       func(c *central, _ bool) { c.released++ },
+	} {
+		h := newHeap(t, Options{})
+		const size = 30000
+		c := &h.central[classFor(size, 1)]
+		first := map[*span]bool{}
+		var rest [][]byte
+		for len(first) < 4 {
+			b := alloc(t, h, size)
+			if s := spanAt(addrOf(b)); first[s] {
+				rest = append(rest, b)
+			} else {
+				first[s] = true
+			}
+		}
+		for _, b := range rest {
+			h.Free(b)
+		}
+		goHome(h)
+		calls, spans := 0, c.partial.length()
+		restore := vm.SetFault(func(op vm.Op) error { // c's lock is held
+			if op == vm.OpDecommit {
+				calls++
+				disturb(c, calls == spans)
+			}
+			return nil
+		})
+		c.punch(h)
+		restore()
+		if calls == 0 || spans < 3 {
+			t.Fatalf("%s: %d calls for %d spans", name, calls, spans)
+		}
+		if c.rested != (name == "nothing") {
+			t.Errorf("%s: at rest: %v", name, c.rested)
+		}
+	}
+}

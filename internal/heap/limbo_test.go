@@ -169,3 +169,17 @@ func TestBlockInLimboIsNotLive(t *testing.T) {
 	*statusAt(status) = 100
 	h.Free(b)
 }
+
+// Limbo of up to minLimbo bytes is never full.
+func TestSmallLimboIsNotFull(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.noteLimbo(minLimbo)
+	if h.limbo.full.Load() {
+		t.Error("full at minLimbo")
+	}
+	h.noteLimbo(1)
+	if !h.limbo.full.Load() {
+		t.Error("not full above minLimbo")
+	}
+	h.noteLimbo(-minLimbo - 1)
+}

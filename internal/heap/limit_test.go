@@ -164,3 +164,23 @@ func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
 		t.Error("there was room for a span")
 	}
 }
+
+// A small block may have pages of its own if it is large, or if few spans fit the limit.
+func TestWhoMayTakePages(t *testing.T) {
+	for _, tt := range []struct {
+		max, size int
+		want      bool
+	}{
+		{0, 8, true}, // no limit
+		{1 << 30, 8, false},
+		{1 << 30, pageBytes / 2, false},
+		{1 << 30, pageBytes/2 + 1, true},
+		{64 * pageBytes, 8, false}, // 64 spans
+		{64*pageBytes - 64, 8, true},
+	} {
+		h := newHeap(t, Options{MaxBytes: tt.max})
+		if got := h.mayTakePage(classFor(tt.size, 1), tt.size); got != tt.want {
+			t.Errorf("%d bytes under a limit of %d: %v", tt.size, tt.max, got)
+		}
+	}
+}

@@ -317,3 +317,23 @@ func TestRefusalMakesRoomForSlabs(t *testing.T) {
 	h.Free(b)
 	alloc(t, h, 8) // of the class with the shortest span
 }
+
+// count adds up the live blocks, large ones too, and the empty spans.
+func TestCountOfWhatADrainBrings(t *testing.T) {
+	h := newHeap(t, Options{})
+	before := h.count()
+	alloc(t, h, 1<<20)
+	if n := h.count(); n.live != before.live+1<<20 {
+		t.Errorf("live is %d with a block of 1 MiB", n.live)
+	}
+	b := alloc(t, h, 1000)
+	h.Trim()
+	class, _ := home(h, b)
+	if n := h.count(); n.empty != int(classes[class].pages)*pageBytes {
+		t.Errorf("%d bytes in empty spans, of which there is one", n.empty)
+	}
+	h.Close()
+	if h.reclaim(1) {
+		t.Error("a closed heap has something to reclaim")
+	}
+}

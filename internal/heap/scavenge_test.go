@@ -111,3 +111,30 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 }
+
+// Ticks drain limbo at their third, though there is no cache.
+func TestTicksDrainLimboWithoutCaches(t *testing.T) {
+	h := newHeap(t, Options{})
+	b := alloc(t, h, 1000)
+	h.Trim()
+	class, _ := home(h, b)
+	h.central[class].shrink(h)
+	if h.hasCaches() || h.limbo.bytes.Load() == 0 {
+		t.Fatalf("caches: %v; %d bytes in limbo", h.hasCaches(), h.limbo.bytes.Load())
+	}
+	for range ticksBetweenDrain {
+		h.Tick()
+	}
+	if n := h.limbo.bytes.Load(); n != 0 {
+		t.Errorf("%d bytes in limbo", n)
+	}
+}
+
+// Caches with less than minHoard bytes are no hoard, however little is live.
+func TestSmallStockIsNoHoard(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 100))
+	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.hoards() {
+		t.Errorf("%+v is a hoard", n)
+	}
+}
