@@ -35,19 +35,21 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Errors of [Open], for [errors.Is].
+// Errors of [Open] and [NewRecords], for [errors.Is].
 var (
 	// ErrForeign says that the file is no buffer's: it does not begin as one, or
 	// has a version that this package does not know.
 	ErrForeign = errors.New("not a freehold buffer")
 
-	// ErrCorrupt says that the file's header was damaged.
-	ErrCorrupt = errors.New("the header is corrupt")
+	// ErrCorrupt says that the file's header was damaged, or that a record's length
+	// goes beyond the data.
+	ErrCorrupt = errors.New("corrupt")
 
 	// ErrTruncated says that the file is shorter than the data that it had.
 	ErrTruncated = errors.New("the file is truncated")
 
-	errInUse = errors.New("the file is open in another buffer")
+	errHeader = fmt.Errorf("the header is %w", ErrCorrupt)
+	errInUse  = errors.New("the file is open in another buffer")
 )
 
 const (
@@ -176,11 +178,11 @@ func parseHeader(header []byte, room int64) (n int, err error) {
 	if word == chosen[1] {
 		slot = 1
 	} else if word != chosen[0] {
-		return 0, ErrCorrupt
+		return 0, errHeader
 	}
 	s := header[slotsAt+slot*slotBytes:][:slotBytes]
 	if binary.LittleEndian.Uint32(s[12:]) != checksum(header, slot) {
-		return 0, ErrCorrupt
+		return 0, errHeader
 	}
 	length := binary.LittleEndian.Uint64(s)
 	if length > uint64(room) {

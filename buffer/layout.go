@@ -1,0 +1,114 @@
+// Layout: how records follow each other in a buffer.
+//
+// A frame is a record with its length, which is little-endian:
+//
+//	| length, 4 B | record | zeros, up to a multiple of align |
+//	              ^ a multiple of align
+//
+// The first frame is at first(), so that every record is aligned. Records of fixed
+// size have no lengths and no gaps: there a frame is the record.
+
+package buffer
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+const (
+	lengthBytes = 4
+	maxRecord   = min(math.MaxUint32, math.MaxInt-headerBytes) // bytes in a frame's record
+)
+
+type layout struct {
+	fixed int // bytes of every record; 0 if each has its length
+	align int // of records in frames, a power of two
+}
+
+// first returns the offset of the first frame.
+func (l layout) first() int {
+	if l.fixed != 0 {
+		return 0
+	}
+	return -lengthBytes & (l.align - 1)
+}
+
+// head returns the number of bytes before a frame's record.
+func (l layout) head() int {
+	if l.fixed != 0 {
+		return 0
+	}
+	return lengthBytes
+}
+
+// frameOf returns the size of the frame of a record of n bytes.
+func (l layout) frameOf(n int) int {
+	if l.fixed != 0 {
+		return n
+	}
+	return (lengthBytes + n + l.align - 1) &^ (l.align - 1)
+}
+
+// put writes the length and the zeros of the frame of a record of n bytes.
+func (l layout) put(frame []byte, n int) {
+	if l.fixed == 0 {
+		binary.LittleEndian.PutUint32(frame, uint32(n))
+		clear(frame[lengthBytes+n:])
+	}
+}
+
+// frame returns the size of the frame that data begins with. It panics if data ends
+// before the frame does.
+func (l layout) frame(data []byte) int {
+	if l.fixed != 0 {
+		return l.fixed
+	}
+	return l.frameOf(int(binary.LittleEndian.Uint32(data)))
+}
+
+// record returns the record that data begins with, which is in a frame that was
+// checked.
+func (l layout) record(data []byte) []byte {
+	if l.fixed != 0 {
+		return data[:l.fixed:l.fixed]
+	}
+	end := lengthBytes + int(binary.LittleEndian.Uint32(data))
+	return data[lengthBytes:end:end]
+}
+
+// check returns the size of the frame at an offset of data, or an error if there is
+// no whole one.
+func (l layout) check(data []byte, at int) (int, error) {
+	rest := len(data) - at
+	switch {
+	case l.fixed != 0 && rest >= l.fixed:
+		return l.fixed, nil
+	case l.fixed != 0:
+		return 0, fmt.Errorf("freehold: buffer: the record at offset %d is %w: it has %d bytes of %d", at, ErrCorrupt, rest, l.fixed)
+	case rest < lengthBytes:
+		return 0, fmt.Errorf("freehold: buffer: the frame at offset %d is %w: it has %d bytes", at, ErrCorrupt, rest)
+	}
+	n := binary.LittleEndian.Uint32(data[at:])
+	if uint64(n) > uint64(rest-lengthBytes) || l.frameOf(int(n)) > rest {
+		return 0, fmt.Errorf("freehold: buffer: the frame at offset %d is %w: its record has %d bytes, and %d are left", at, ErrCorrupt, n, rest-lengthBytes)
+	}
+	return l.frameOf(int(n)), nil
+}
+
+// scan checks all frames of data and calls visit with the offset and the size of
+// each.
+func (l layout) scan(data []byte, visit func(at, size int)) error {
+	if len(data) == 0 {
+		return nil
+	}
+	for at := l.first(); at != len(data); {
+		size, err := l.check(data, min(at, len(data)))
+		if err != nil {
+			return err
+		}
+		visit(at, size)
+		at += size
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+// Records: a buffer as a sequence of byte strings. See layout.go for the bytes.
+
+package buffer
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// RecordsOptions sets up [Records]; nil means all defaults.
+type RecordsOptions struct {
+	// RecordBytes is the size of every record, in bytes. The buffer then has the
+	// records and nothing else. 0 means that each record has its own size, which
+	// takes 4 bytes before it. Negative is a panic.
+	RecordBytes int
+
+	// Align is a power of two up to 64. Every record begins at a multiple of it,
+	// so that it may be cast to a struct. That takes up to Align-1 bytes a record.
+	// 0 means 1. With RecordBytes it may only be a power of two that divides
+	// RecordBytes.
+	Align int
+}
+
+// Records is a sequence of records in a [Buffer]. A record is any number of bytes,
+// 0 too, up to 4 GiB - 1. Its offset is where its frame begins in the buffer. A frame
+// is the record with the 4 bytes of its length before it, or the record alone
+// if all have RecordBytes.
+//
+// Nothing else may append to the buffer, truncate it or change lengths in it while
+// Records is in use. All may be read and called as the buffer may. Slices of records
+// are valid as long as those of the buffer. A buffer in a file should be read inside of
+// [Buffer.Guard]; methods that return an error return one for a file that somebody
+// has truncated.
+type Records struct {
+	b      *Buffer
+	n      int // records in the buffer
+	layout layout
+}
+
+// NewRecords returns the records of a buffer, which may be empty. It reads the
+// lengths of all records. The error matches [ErrCorrupt] if one goes beyond the data,
+// and says the offset. The options must be those with which the records were
+// appended.
+func NewRecords(b *Buffer, o *RecordsOptions) (*Records, error) {
+	const call = "buffer.NewRecords"
+	if b == nil {
+		arg.Panicf(call, "buffer is nil")
+	}
+	b.mustBeOpen(call)
+	if o == nil {
+		o = &RecordsOptions{}
+	}
+	arg.AtLeast(call, "RecordBytes", o.RecordBytes, 0)
+	align := max(o.Align, 1)
+	if o.Align != 0 {
+		arg.Align(call, o.Align)
+		arg.Range(call, "alignment", align, 1, blockAlign)
+	}
+	if o.RecordBytes%align != 0 {
+		arg.Panicf(call, "RecordBytes %d, want a multiple of the alignment %d", o.RecordBytes, align)
+	}
+	r := &Records{b: b, layout: layout{fixed: o.RecordBytes, align: align}}
+	if err := b.guarded(r.count); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// count sets n.
+func (r *Records) count() error {
+	if size := r.layout.fixed; size != 0 && r.b.n%size == 0 {
+		r.n = r.b.n / size
+		return nil
+	}
+	return r.layout.scan(r.b.Bytes(), func(int, int) { r.n++ })
+}
+
+// Len returns the number of records.
+func (r *Records) Len() int { return r.n }
+
+// Append appends a record of n bytes and returns it, to fill in place. Its contents
+// are undefined. It fails as [Buffer.Extend] does, and if n is more than 4 GiB - 1;
+// nothing is appended then. With RecordBytes another n is a panic.
+func (r *Records) Append(n int) ([]byte, error) {
+	l, b := r.layout, r.b
+	if l.fixed != 0 && n != l.fixed || n < 0 {
+		r.badSize(n)
+	}
+	if n > maxRecord {
+		return nil, fmt.Errorf("freehold: buffer: a record of %d bytes; %d is the most", n, maxRecord)
+	}
+	begin, gap := b.n, 0
+	if begin == 0 {
+		gap = l.first()
+	}
+	frame, err := b.Extend(gap + l.frameOf(n))
+	if err != nil {
+		return nil, err
+	}
+	if b.file == nil {
+		clear(frame[:gap])
+		l.put(frame[gap:], n)
+	} else if err := b.guarded(func() error {
+		clear(frame[:gap])
+		l.put(frame[gap:], n)
+		return nil
+	}); err != nil {
+		b.n = begin
+		return nil, err
+	}
+	r.n++
+	from := gap + l.head()
+	return frame[from : from+n : from+n], nil
+}
+
+//go:noinline
+func (r *Records) badSize(n int) {
+	const call = "buffer.Records.Append"
+	arg.AtLeast(call, "size", n, 0)
+	arg.Panicf(call, "size %d, want RecordBytes, %d", n, r.layout.fixed)
+}
+
+// AppendBytes appends a record with the contents of p. It fails as Append does. p
+// must not be a part of the buffer.
+func (r *Records) AppendBytes(p []byte) error {
+	begin := r.b.n
+	to, err := r.Append(len(p))
+	if err != nil {
+		return err
+	}
+	if r.b.file == nil {
+		copy(to, p)
+		return nil
+	}
+	if err := r.b.guarded(func() error { copy(to, p); return nil }); err != nil {
+		r.b.n = begin
+		r.n--
+		return err
+	}
+	return nil
+}
+
+// At returns the record with the given offset, which must be one that All has
+// given.
+func (r *Records) At(offset int) []byte {
+	data := r.b.Bytes()
+	arg.Range("buffer.Records.At", "offset", offset, 0, len(data)-1)
+	size, err := r.layout.check(data, offset)
+	if err != nil {
+		arg.Panicf("buffer.Records.At", "offset %d, where no record begins", offset)
+	}
+	return r.layout.record(data[offset : offset+size])
+}
+
+// All returns the records with their offsets, in order. Records that are appended
+// meanwhile are not among them.
+func (r *Records) All() iter.Seq2[int, []byte] { return r.Between(0, r.b.n) }
+
+// Between returns the records whose offsets are from or more and less than to. from
+// is the offset of a record, or 0, or the buffer's length. to may be any offset up to
+// the buffer's length.
+func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
+	const call = "buffer.Records.Between"
+	arg.Range(call, "to", to, 0, r.b.n)
+	arg.Range(call, "from", from, 0, to)
+	return func(yield func(int, []byte) bool) {
+		for at := max(from, r.layout.first()); at < to; {
+			data := r.b.Bytes()[at:]
+			size := r.layout.frame(data)
+			if !yield(at, r.layout.record(data)) {
+				return
+			}
+			at += size
+		}
+	}
+}
+
+// Offsets returns the offset of every record, in order, for At by number and for
+// binary search. The slice is memory of a, which [freehold.FreeSlice] gives back. It
+// takes the size of an int a record. The next Sort makes it useless.
+func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
+	offsets, err := freehold.MakeSlice[int](a, r.n)
+	if err != nil {
+		return nil, err
+	}
+	i := 0
+	err = r.scan(func(at, _ int) {
+		if i < len(offsets) {
+			offsets[i] = at
+		}
+		i++
+	})
+	if err != nil {
+		freehold.FreeSlice(a, offsets)
+		return nil, err
+	}
+	return offsets, nil
+}
+
+// scan calls visit with the offset and the size of every frame. The error says that
+// the frames are not those that were appended.
+func (r *Records) scan(visit func(at, size int)) error {
+	n := 0
+	err := r.b.guarded(func() error {
+		return r.layout.scan(r.b.Bytes(), func(at, size int) { visit(at, size); n++ })
+	})
+	if err == nil && n != r.n {
+		return fmt.Errorf("freehold: buffer: the records are %w: there are %d, and %d were appended", ErrCorrupt, n, r.n)
+	}
+	return err
+}
+
+// Reset drops all records. It keeps the buffer's capacity.
+func (r *Records) Reset() {
+	r.b.Reset()
+	r.n = 0
+}

@@ -1,0 +1,313 @@
+// Records: frames, alignment, buffers that are no records'.
+
+package buffer_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// wantRecords checks what r holds, by each way to read it.
+func wantRecords(t testing.TB, r *buffer.Records, want [][]byte) {
+	t.Helper()
+	if r.Len() != len(want) {
+		t.Fatalf("%d records, want %d", r.Len(), len(want))
+	}
+	a := alloctest.New(t)
+	offsets, err := r.Offsets(a)
+	must(t, err)
+	defer freehold.FreeSlice(a, offsets)
+	i := 0
+	for at, record := range r.All() {
+		if i == len(want) || at != offsets[i] || !bytes.Equal(record, want[i]) || !bytes.Equal(r.At(at), want[i]) || cap(record) != len(record) {
+			t.Fatalf("record %d at %d: %.40q, want %.40q at %d", i, at, record, want[min(i, len(want)-1)], offsets[i])
+		}
+		i++
+	}
+	if i != len(want) {
+		t.Fatalf("All has %d records, want %d", i, len(want))
+	}
+}
+
+// someRecords returns n records of size bytes, or of 0 to 40.
+func someRecords(n, size int) [][]byte {
+	records := make([][]byte, n)
+	for i := range records {
+		s := size
+		if s == 0 {
+			s = i * 7 % 41
+		}
+		records[i] = bytes.Repeat([]byte{byte(i), byte(i >> 8)}, s)[:s]
+	}
+	return records
+}
+
+func TestRecordsAreKept(t *testing.T) {
+	for _, o := range []*buffer.RecordsOptions{
+		nil,
+		{Align: 1}, {Align: 2}, {Align: 4}, {Align: 8}, {Align: 16}, {Align: 64},
+		{RecordBytes: 1}, {RecordBytes: 7}, {RecordBytes: 24, Align: 8}, {RecordBytes: 4096, Align: 64},
+	} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			places(t, func(t *testing.T, b *buffer.Buffer) {
+				r, err := buffer.NewRecords(b, o)
+				must(t, err)
+				wantRecords(t, r, nil)
+				size, align := 0, 1
+				if o != nil {
+					size, align = o.RecordBytes, max(o.Align, 1)
+				}
+				records := someRecords(1000, size)
+				for i, p := range records {
+					if i%2 == 0 {
+						must(t, r.AppendBytes(p))
+						continue
+					}
+					to, err := r.Append(len(p))
+					must(t, err)
+					copy(to, p)
+				}
+				wantRecords(t, r, records)
+				for at, p := range r.All() {
+					if len(p) > 0 && addrOf(p)%uintptr(align) != 0 {
+						t.Fatalf("the record at offset %d is at %#x", at, addrOf(p))
+					}
+				}
+				again, err := buffer.NewRecords(b, o)
+				must(t, err)
+				wantRecords(t, again, records)
+				r.Reset()
+				wantRecords(t, r, nil)
+				must(t, r.AppendBytes(records[1]))
+				wantRecords(t, r, records[1:2])
+			})
+		})
+	}
+}
+
+func TestRecordsBetweenOffsets(t *testing.T) {
+	for _, align := range []int{1, 8} {
+		r := newRecords(t, &buffer.RecordsOptions{Align: align}, someRecords(20, 0))
+		var offsets []int
+		for at := range r.All() {
+			offsets = append(offsets, at)
+		}
+		if got := slices.Collect(seq1(r.Between(offsets[3], offsets[7]))); !slices.Equal(got, offsets[3:7]) {
+			t.Errorf("between %d and %d: %v, want %v", offsets[3], offsets[7], got, offsets[3:7])
+		}
+		if got := slices.Collect(seq1(r.Between(0, offsets[2]+1))); !slices.Equal(got, offsets[:3]) {
+			t.Errorf("between 0 and %d: %v, want %v", offsets[2]+1, got, offsets[:3])
+		}
+		for at := range r.All() {
+			if at == offsets[4] {
+				break
+			}
+		}
+	}
+}
+
+// A buffer is read while records are appended: those that were there are seen, even
+// if the buffer moves.
+func TestAppendWhileRecordsAreRead(t *testing.T) {
+	records := someRecords(100, 0)
+	r := newRecords(t, nil, records)
+	i := 0
+	for _, p := range r.All() {
+		if !bytes.Equal(p, records[i]) {
+			t.Fatalf("record %d: %q, want %q", i, p, records[i])
+		}
+		must(t, r.AppendBytes(make([]byte, 1000)))
+		i++
+	}
+	if i != 100 || r.Len() != 200 {
+		t.Errorf("%d records of %d", i, r.Len())
+	}
+}
+
+func TestRecordsInAFileThatWasClosed(t *testing.T) {
+	path := saved(t, nil)
+	records := someRecords(5000, 0)
+	for i := 0; i < len(records); i += 1000 {
+		b, err := buffer.Open(path, nil)
+		must(t, err)
+		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 8})
+		must(t, err)
+		wantRecords(t, r, records[:i])
+		for _, p := range records[i : i+1000] {
+			must(t, r.AppendBytes(p))
+		}
+		must(t, b.Close())
+	}
+}
+
+func TestBytesThatAreNoRecords(t *testing.T) {
+	frame := func(n uint32, p string) string {
+		return string(binary.LittleEndian.AppendUint32(nil, n)) + p
+	}
+	for _, tt := range []struct {
+		data string
+		o    buffer.RecordsOptions
+		want string
+	}{
+		{"abc", buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: it has 3 bytes"},
+		{frame(2, "ab") + "abc", buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: it has 3 bytes"},
+		{frame(3, "ab"), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 3 bytes, and 2 are left"},
+		{frame(2, "ab") + frame(1<<32-1, "abc"), buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: its record has 4294967295 bytes, and 3 are left"},
+		{frame(1<<31, ""), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 2147483648 bytes, and 0 are left"},
+		{"abc", buffer.RecordsOptions{Align: 8}, "the frame at offset 3 is corrupt: it has 0 bytes"},
+		{"\x00\x00\x00\x00" + frame(2, "ab"), buffer.RecordsOptions{Align: 8}, "the frame at offset 4 is corrupt: its record has 2 bytes, and 2 are left"},
+		{"abcdefgh", buffer.RecordsOptions{RecordBytes: 3}, "the record at offset 6 is corrupt: it has 2 bytes of 3"},
+	} {
+		b := newBuffer(t, nil)
+		b.WriteString(tt.data)
+		_, err := buffer.NewRecords(b, &tt.o)
+		if !errors.Is(err, buffer.ErrCorrupt) || err.Error() != "freehold: buffer: "+tt.want {
+			t.Errorf("%q: %v, want %v", tt.data, err, tt.want)
+		}
+		wantData(t, b, []byte(tt.data))
+	}
+}
+
+func TestRecordThatIsTooLong(t *testing.T) {
+	if ^uint(0)>>32 == 0 {
+		t.Skip("an int has 32 bits")
+	}
+	r := newRecords(t, nil, nil)
+	beyond := uint64(1 << 32)
+	for _, n := range []int{int(beyond), math.MaxInt} {
+		if _, err := r.Append(n); err == nil || !strings.Contains(err.Error(), "4294967295 is the most") {
+			t.Errorf("a record of %d bytes: %v", n, err)
+		}
+	}
+	wantRecords(t, r, nil)
+}
+
+// A record that finds no room leaves the others as they were.
+func TestEveryRefusalLeavesTheRecords(t *testing.T) {
+	for n := 1; n < 12; n++ {
+		b := buffer.New(alloctest.FailAfter(alloctest.New(t), n), nil)
+		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 16})
+		must(t, err)
+		var want [][]byte
+		for _, p := range someRecords(300, 0) {
+			if err := r.AppendBytes(p); err == nil {
+				want = append(want, p)
+			} else if !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+		}
+		wantRecords(t, r, want)
+		must(t, b.Close())
+	}
+}
+
+func TestRecordsInAFileThatIsTruncated(t *testing.T) {
+	path := saved(t, nil)
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	for range 100 {
+		must(t, r.AppendBytes(make([]byte, 1000)))
+	}
+	must(t, b.Commit())
+	if err := os.Truncate(path, 50_000); err != nil {
+		t.Skip(err) // as on Windows, where the file is mapped
+	}
+	if _, err := buffer.NewRecords(b, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("NewRecords: %v", err)
+	}
+	if _, err := r.Offsets(alloctest.New(t)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Offsets: %v", err)
+	}
+	n, end := r.Len(), b.Len()
+	for range 100 { // the free part of the mapping, then growth
+		if err := r.AppendBytes(make([]byte, 10_000)); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatalf("AppendBytes: %v", err)
+		}
+	}
+	if r.Len() != n || b.Len() != end {
+		t.Errorf("%d records in %d bytes, want %d in %d", r.Len(), b.Len(), n, end)
+	}
+}
+
+func TestMisuseOfRecordsPanics(t *testing.T) {
+	b := newBuffer(t, nil)
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	must(t, r.AppendBytes([]byte("data")))
+	fixed := newRecords(t, &buffer.RecordsOptions{RecordBytes: 8}, nil)
+	closed := buffer.New(alloctest.New(t), nil)
+	must(t, closed.Close())
+	records := func(o buffer.RecordsOptions) func() {
+		return func() { buffer.NewRecords(b, &o) }
+	}
+	for _, tt := range []struct {
+		want string
+		call func()
+	}{
+		{"freehold: buffer.NewRecords: buffer is nil", func() { buffer.NewRecords(nil, nil) }},
+		{"freehold: buffer.NewRecords: the buffer is used after Close", func() { buffer.NewRecords(closed, nil) }},
+		{"freehold: buffer.NewRecords: RecordBytes -1, want 0 or more", records(buffer.RecordsOptions{RecordBytes: -1})},
+		{"freehold: buffer.NewRecords: alignment 3, want a power of two", records(buffer.RecordsOptions{Align: 3})},
+		{"freehold: buffer.NewRecords: alignment -1, want a power of two", records(buffer.RecordsOptions{Align: -1})},
+		{"freehold: buffer.NewRecords: alignment 128, want 1 to 64", records(buffer.RecordsOptions{Align: 128})},
+		{"freehold: buffer.NewRecords: RecordBytes 12, want a multiple of the alignment 8", records(buffer.RecordsOptions{RecordBytes: 12, Align: 8})},
+		{"freehold: buffer.Records.Append: size -1, want 0 or more", func() { r.Append(-1) }},
+		{"freehold: buffer.Records.Append: size 7, want RecordBytes, 8", func() { fixed.Append(7) }},
+		{"freehold: buffer.Records.Append: size 9, want RecordBytes, 8", func() { fixed.AppendBytes(make([]byte, 9)) }},
+		{"freehold: buffer.Records.At: offset -1, want 0 to 7", func() { r.At(-1) }},
+		{"freehold: buffer.Records.At: offset 8, want 0 to 7", func() { r.At(8) }},
+		{"freehold: buffer.Records.At: offset 3, where no record begins", func() { r.At(3) }},
+		{"freehold: buffer.Records.Between: to 9, want 0 to 8", func() { r.Between(0, 9) }},
+		{"freehold: buffer.Records.Between: from 5, want 0 to 4", func() { r.Between(5, 4) }},
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != tt.want {
+					t.Errorf("panic %v, want %v", p, tt.want)
+				}
+			}()
+			tt.call()
+		}()
+	}
+	wantRecords(t, r, [][]byte{[]byte("data")})
+}
+
+// newRecords returns records in memory.
+func newRecords(t testing.TB, o *buffer.RecordsOptions, records [][]byte) *buffer.Records {
+	t.Helper()
+	r, err := buffer.NewRecords(newBuffer(t, nil), o)
+	must(t, err)
+	for _, p := range records {
+		must(t, r.AppendBytes(p))
+	}
+	return r
+}
+
+func seq1[K, V any](s iter.Seq2[K, V]) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for k := range s {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func addrOf(p []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(p))) }
