@@ -1,0 +1,336 @@
+// Sort: the three calls that sort records, and what they share.
+//
+//	data     | share 0        | share 1        | ... one for each processor
+//	scratch  | half   | half   | ...
+//
+// Each processor sorts a share with its half of scratch, and then shares are merged
+// two by two, with all the processors that sorted them. An algorithm knows how to do
+// these two; sort_merge.go has what merging needs beside it.
+
+package buffer
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// SortOptions sets up a sort; nil means all defaults.
+type SortOptions struct {
+	// Parallel is how many goroutines sort at once; 0 means [runtime.GOMAXPROCS].
+	// With 1 all is done by the caller's. Negative is a panic.
+	Parallel int
+
+	// Progress, if not nil, is called from time to time with the bytes that were
+	// sorted or merged, and how many that will be when all is done. It is called by
+	// any goroutine, one at a time.
+	Progress func(done, total int)
+
+	// Scratch is where the extra memory comes from. nil means the buffer's own
+	// allocator, or for a buffer in a file a temporary file in Options.Dir.
+	Scratch freehold.Allocator
+}
+
+// Sort sorts the records in the order of cmp, which returns a negative number if a
+// is before b, a positive one if a is after b, and else 0. Records that are equal keep
+// their order. [Records.SortBy] is two to six times as fast.
+//
+// It takes extra memory of half of the data's size and 1 KiB for each goroutine. cmp
+// must not change records; it is called by several goroutines at once.
+//
+// The records are all there whatever happens, though in another order: when cmp
+// contradicts itself, when it panics, which passes to the caller of Sort, or when ctx
+// is done, in which case Sort returns ctx.Err(). Errors match
+// [freehold.ErrOutOfMemory] if the extra memory is refused, and [ErrCorrupt] if
+// lengths of records have changed. The data is then unchanged. An error of a file
+// that somebody has truncated leaves the data undefined, and so does the end of the
+// process: some records are in the extra memory alone.
+func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOptions) error {
+	const call = "buffer.Records.Sort"
+	if cmp == nil {
+		arg.Panicf(call, "cmp is nil")
+	}
+	return r.sort(ctx, call, order{cmp: cmp}, o)
+}
+
+// SortBy sorts the records by their keys as [bytes.Compare] orders them. Records with
+// equal keys keep their order. key returns the key of a record: usually a part
+// of it, else memory that no later call of key changes. nil means that the whole
+// record is the key. What is said of Sort's cmp, memory and errors holds for key.
+//
+// It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the keys
+// are the same part of each.
+func (r *Records) SortBy(ctx context.Context, key func(record []byte) []byte, o *SortOptions) error {
+	if key == nil {
+		key = func(record []byte) []byte { return record }
+	}
+	return r.sort(ctx, "buffer.Records.SortBy", order{key: key}, o)
+}
+
+// SortByUint64 sorts the records by keys that are numbers. Records with equal keys
+// keep their order. What is said of Sort's cmp, memory and errors holds for key.
+//
+// It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the key is
+// 4 or 8 bytes of the record in either byte order, or those XOR a constant.
+func (r *Records) SortByUint64(ctx context.Context, key func(record []byte) uint64, o *SortOptions) error {
+	const call = "buffer.Records.SortByUint64"
+	if key == nil {
+		arg.Panicf(call, "key is nil")
+	}
+	return r.sort(ctx, call, order{number: key}, o)
+}
+
+// order is by one of its functions.
+type order struct {
+	cmp    func(a, b []byte) int
+	key    func(record []byte) []byte
+	number func(record []byte) uint64
+}
+
+func (o *order) compare(a, b []byte) int {
+	switch {
+	case o.cmp != nil:
+		return o.cmp(a, b)
+	case o.number != nil:
+		return cmp.Compare(o.number(a), o.number(b))
+	}
+	return bytes.Compare(o.key(a), o.key(b))
+}
+
+// An algorithm sorts and merges whole frames. Where it returns early, because
+// sorter.stop is set or the user's function panics, data still has all the frames.
+type algorithm interface {
+	// sort sorts data, with half of its size and more of scratch. It returns the
+	// size of the last frame.
+	sort(data, scratch []byte) int
+
+	// merge merges left with the end of out, of which left is as long as the
+	// beginning. Both are sorted, and frames of left precede equal ones.
+	merge(out, left []byte)
+}
+
+const (
+	minShare = 64 << 10 // bytes of data that are worth a goroutine
+	slack    = 1 << 10  // bytes of scratch beyond half of a share
+)
+
+// sorter is a sort under way.
+type sorter struct {
+	order
+	layout  layout
+	data    []byte
+	scratch []byte
+	cuts    []int // where shares begin in data, and the end
+	halves  []int // the same in scratch: multiples of blockAlign
+	alg     algorithm
+
+	guard func(f func() error) error // for each goroutine
+
+	// stop tells all goroutines to return, with the records that they have.
+	stop   atomic.Bool
+	mu     sync.Mutex
+	failed error // the first fault of a file
+	panics []any // of goroutines
+
+	progress    func(done, total int)
+	done, total int
+}
+
+func (r *Records) sort(ctx context.Context, call string, by order, o *SortOptions) (err error) {
+	r.b.mustBeOpen(call)
+	arg.NotNil(call, "ctx", ctx)
+	if o == nil {
+		o = &SortOptions{}
+	}
+	arg.AtLeast(call, "Parallel", o.Parallel, 0)
+	if err := ctx.Err(); err != nil || r.n < 2 {
+		return err
+	}
+	parallel := o.Parallel
+	if parallel == 0 {
+		parallel = runtime.GOMAXPROCS(0)
+	}
+	first := r.layout.first()
+	s := &sorter{order: by, layout: r.layout, data: r.b.Bytes()[first:], progress: o.Progress}
+	if s.cuts, err = r.shares(max(1, min(parallel, len(s.data)/minShare))); err != nil {
+		return err
+	}
+	for i, cut := range s.cuts {
+		s.halves = append(s.halves, cut/2&^(blockAlign-1)+i*slack)
+	}
+	parts := len(s.cuts) - 1
+	mem, free, guard, err := r.scratch(first+s.halves[parts], o.Scratch)
+	if err != nil {
+		return err
+	}
+	defer free()
+	s.guard = guard
+	s.total = s.work(0, parts)
+	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	err = guard(func() error {
+		s.scratch = mem[first:]
+		s.choose()
+		s.sortShares(0, parts)
+		return nil
+	})
+	if len(s.panics) > 0 {
+		if s.panics[0] == nil {
+			runtime.Goexit() // as the user's function did
+		}
+		panic(s.panics[0])
+	}
+	if err == nil {
+		err = s.failed
+	}
+	if err == nil && s.stop.Load() {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// shares returns where n shares of about the same size begin in the data, and its
+// end. No share but the last is larger than an nth.
+func (r *Records) shares(n int) ([]int, error) {
+	first := r.layout.first()
+	size := r.b.n - first
+	cuts := make([]int, 1, n+1)
+	if r.layout.fixed != 0 {
+		for i := 1; i < n; i++ {
+			cuts = append(cuts, r.n/n*i*r.layout.fixed)
+		}
+		return append(cuts, size), nil
+	}
+	err := r.scan(func(at, frame int) {
+		for len(cuts) < n && at-first+frame > size/n*len(cuts) {
+			cuts = append(cuts, at-first)
+		}
+	})
+	return append(cuts, size), err
+}
+
+// scratch returns size bytes, what frees them, and what guards both them and the
+// data.
+func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func(), guard func(func() error) error, err error) {
+	guard = r.b.guarded
+	if a == nil && r.b.file != nil {
+		temp := New(freehold.Default(), &Options{SpillAfter: 1, Dir: r.b.opts.Dir})
+		if mem, err = temp.Extend(size); err != nil {
+			return nil, nil, nil, err
+		}
+		guard = func(f func() error) error {
+			return r.b.guarded(func() error { return temp.guarded(f) })
+		}
+		return mem, func() { _ = temp.Close() }, guard, nil
+	}
+	if a == nil {
+		a = r.b.parent
+	}
+	if mem, err = a.Alloc(size, blockAlign); err != nil {
+		return nil, nil, nil, err
+	}
+	return mem, func() { a.Free(mem) }, guard, nil
+}
+
+// choose sets the algorithm.
+func (s *sorter) choose() {
+	size := s.layout.fixed
+	switch {
+	case size == 0 || size%8 != 0 || size > 64:
+	case s.cmp != nil:
+		s.alg = newMergeSort(s, size)
+	default:
+		if loads, ok := s.findLoads(); ok {
+			s.alg = newRadix(s, size, loads)
+		}
+	}
+	if s.alg == nil {
+		s.alg = &gather{s}
+	}
+}
+
+// sortShares sorts shares lo to hi-1 as one, and returns the size of the last frame.
+func (s *sorter) sortShares(lo, hi int) int {
+	data := s.data[s.cuts[lo]:s.cuts[hi]]
+	scratch := s.scratch[s.halves[lo]:s.halves[hi]]
+	if s.stop.Load() || len(data) == 0 {
+		return 0
+	}
+	if hi-lo == 1 {
+		return s.alg.sort(data, scratch)
+	}
+	mid := lo + (hi-lo)/2
+	var last [2]int
+	s.together(2, func(i int) {
+		if i == 0 {
+			last[0] = s.sortShares(lo, mid)
+		} else {
+			last[1] = s.sortShares(mid, hi)
+		}
+	})
+	n := s.merge(data, s.cuts[mid]-s.cuts[lo], last, scratch, hi-lo)
+	s.tick(len(data))
+	return n
+}
+
+// work returns what tick is to add up to in sortShares(lo, hi).
+func (s *sorter) work(lo, hi int) int {
+	size := s.cuts[hi] - s.cuts[lo]
+	if hi-lo == 1 {
+		return size
+	}
+	mid := lo + (hi-lo)/2
+	return size + s.work(lo, mid) + s.work(mid, hi)
+}
+
+// tick reports that n bytes more were sorted or merged.
+func (s *sorter) tick(n int) {
+	if s.progress == nil || s.stop.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done += n
+	s.progress(s.done, s.total)
+}
+
+// together calls f with 0 to n-1, in as many goroutines, and returns when all have
+// returned. What stops one of them stops the sort.
+func (s *sorter) together(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			returned := false
+			defer func() {
+				if !returned {
+					s.fail(nil, recover())
+				}
+			}()
+			if err := s.guard(func() error { f(i); return nil }); err != nil {
+				s.fail(err, nil)
+			}
+			returned = true
+		})
+	}
+	wg.Wait()
+}
+
+func (s *sorter) fail(err error, p any) {
+	s.stop.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.panics = append(s.panics, p)
+	} else if s.failed == nil {
+		s.failed = err
+	}
+}

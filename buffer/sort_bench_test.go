@@ -1,0 +1,90 @@
+package buffer_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// BenchmarkSort sorts 10 million records (1 million with -short): of 24 B with a
+// random key of 8, or of 8 to 64 random bytes.
+func BenchmarkSort(b *testing.B) {
+	number := func(record []byte) uint64 { return binary.BigEndian.Uint64(record) }
+	part := func(record []byte) []byte { return record[:8] }
+	for _, size := range []int{24, 0} {
+		for _, by := range []struct {
+			name string
+			sort func(r *buffer.Records, o *buffer.SortOptions) error
+		}{
+			{"number", func(r *buffer.Records, o *buffer.SortOptions) error {
+				return r.SortByUint64(context.Background(), number, o)
+			}},
+			{"part", func(r *buffer.Records, o *buffer.SortOptions) error {
+				return r.SortBy(context.Background(), part, o)
+			}},
+			{"whole", func(r *buffer.Records, o *buffer.SortOptions) error {
+				return r.SortBy(context.Background(), nil, o)
+			}},
+			{"hash", func(r *buffer.Records, o *buffer.SortOptions) error {
+				return r.SortByUint64(context.Background(), func(p []byte) uint64 { return number(p) * 0x9E3779B97F4A7C15 }, o)
+			}},
+			{"cmp", func(r *buffer.Records, o *buffer.SortOptions) error {
+				return r.Sort(context.Background(), func(a, b []byte) int { return bytes.Compare(a[:8], b[:8]) }, o)
+			}},
+		} {
+			for _, parallel := range []int{1, runtime.GOMAXPROCS(0)} {
+				b.Run(fmt.Sprintf("recordBytes=%d/by=%s/parallel=%d", size, by.name, parallel), func(b *testing.B) {
+					benchmarkSort(b, size, func(r *buffer.Records) error {
+						return by.sort(r, &buffer.SortOptions{Parallel: parallel})
+					})
+				})
+			}
+		}
+	}
+}
+
+func benchmarkSort(b *testing.B, size int, sort func(r *buffer.Records) error) {
+	n := 10_000_000
+	if testing.Short() {
+		n /= 10
+	}
+	buf := buffer.New(freehold.Default(), nil)
+	defer buf.Close()
+	r, err := buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: size})
+	must(b, err)
+	seed := uint64(0)
+	for b.Loop() {
+		b.StopTimer()
+		seed++
+		rng := rand.New(rand.NewPCG(seed, 1))
+		r.Reset()
+		for range n {
+			s := size
+			if size == 0 {
+				s = 8 + rng.IntN(57)
+			}
+			p, err := r.Append(s)
+			must(b, err)
+			if size != 0 {
+				binary.LittleEndian.PutUint64(p, rng.Uint64())
+				continue
+			}
+			for len(p) >= 8 {
+				binary.LittleEndian.PutUint64(p, rng.Uint64())
+				p = p[8:]
+			}
+			for i := range p {
+				p[i] = byte(rng.Uint32())
+			}
+		}
+		b.StartTimer()
+		must(b, sort(r))
+	}
+}

@@ -1,0 +1,119 @@
+// Merge sort by the user's comparison, of records of a fixed size or of entries.
+//
+// The left half of each part is merged from scratch, as sort_merge.go describes. The
+// comparison is only called while all records are in their places but for such a gap,
+// which is filled if it panics.
+
+package buffer
+
+import "unsafe"
+
+const fewCompared = 12 // records that insertion sorts with about as few comparisons
+
+// mergeSort sorts elements that are records, or entries of records.
+type mergeSort[E any] struct {
+	s    *sorter
+	data []byte // that entries point into; nil if elements are records
+}
+
+func newMergeSort(s *sorter, size int) algorithm {
+	switch size {
+	case 8:
+		return &mergeSort[[8]byte]{s: s}
+	case 16:
+		return &mergeSort[[16]byte]{s: s}
+	case 24:
+		return &mergeSort[[24]byte]{s: s}
+	case 32:
+		return &mergeSort[[32]byte]{s: s}
+	case 40:
+		return &mergeSort[[40]byte]{s: s}
+	case 48:
+		return &mergeSort[[48]byte]{s: s}
+	case 56:
+		return &mergeSort[[56]byte]{s: s}
+	}
+	return &mergeSort[[64]byte]{s: s}
+}
+
+// record returns the record of an element.
+func (m *mergeSort[E]) record(e *E) []byte {
+	if m.data != nil {
+		return m.s.layout.record(m.data[(*entry)(unsafe.Pointer(e)).at:])
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(e)), unsafe.Sizeof(*e))
+}
+
+func (m *mergeSort[E]) less(a, b *E) bool { return m.s.cmp(m.record(a), m.record(b)) < 0 }
+
+func (m *mergeSort[E]) sort(data, scratch []byte) int {
+	m.sortElements(elements[E](data), elements[E](scratch), true)
+	return int(unsafe.Sizeof(*new(E)))
+}
+
+// sortElements sorts a with room for half of it in scratch.
+func (m *mergeSort[E]) sortElements(a, scratch []E, report bool) {
+	if !inOrder(m.s, a, m.less) {
+		m.sortParts(a, scratch, report)
+	} else if report {
+		m.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+	}
+}
+
+func (m *mergeSort[E]) sortParts(a, scratch []E, report bool) {
+	if m.s.stop.Load() {
+		return
+	}
+	if len(a) <= fewCompared {
+		m.insert(a)
+	}
+	if report && len(a) <= manyRecords {
+		m.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+		report = false
+	}
+	if len(a) <= fewCompared {
+		return
+	}
+	left, right := a[:len(a)/2], a[len(a)/2:]
+	m.sortParts(left, scratch, report)
+	m.sortParts(right, scratch, report)
+	if m.s.stop.Load() || !m.less(&right[0], &left[len(left)-1]) {
+		return
+	}
+	n := copy(scratch, left)
+	m.mergeElements(a, scratch[:n])
+}
+
+// insert finds the place of each record before it moves any.
+func (m *mergeSort[E]) insert(a []E) {
+	for i := 1; i < len(a); i++ {
+		j := i
+		for j > 0 && m.less(&a[i], &a[j-1]) {
+			j--
+		}
+		if j < i {
+			e := a[i]
+			copy(a[j+1:i+1], a[j:i])
+			a[j] = e
+		}
+	}
+}
+
+func (m *mergeSort[E]) merge(out, left []byte) {
+	m.mergeElements(elements[E](out), elements[E](left))
+}
+
+func (m *mergeSort[E]) mergeElements(to, left []E) {
+	w, i, j := 0, 0, len(left)
+	defer func() { copy(to[w:], left[i:]) }()
+	for i < len(left) && j < len(to) && !m.s.stop.Load() {
+		if m.less(&to[j], &left[i]) {
+			to[w] = to[j]
+			j++
+		} else {
+			to[w] = left[i]
+			i++
+		}
+		w++
+	}
+}

@@ -1,0 +1,195 @@
+// Merging two sorted runs in place, with room for the left one elsewhere.
+//
+//	data     | A: a0 a1 a2        | B: b0 b1 b2        |
+//	scratch  | a0 a1 a2           |
+//	data     |   gap   b0|   gap     b1|    gap      b2|
+//
+// A is copied to scratch. Runs are cut in pieces of which each is a merge alone: all
+// frames of a0 and b0 precede those of a1 and b1. The piece b0 is moved to where the
+// merged piece ends, so before it there is a gap, as long as a0.
+//
+// The merged frames never overwrite any that were not read: with x bytes taken of a0
+// and y of b0, x+y are written, and b0 has been read up to len(a0)+y, where len(a0) is
+// at least x. So the gap is always as long as what is left of a0, and copying that to
+// the gap ends the merge at any time with every frame in place.
+
+package buffer
+
+import (
+	"slices"
+	"sort"
+)
+
+const (
+	minPiece = 64 << 10 // bytes that are worth a goroutine
+	maxMarks = 256
+)
+
+// run is a sorted sequence of frames with the offsets of some.
+type run struct {
+	data  []byte
+	marks []int // ascending; the first is 0
+}
+
+// merge merges the runs data[:left] and data[left:] with that many goroutines. last
+// has the sizes of their last frames; the last one's size of both is returned.
+func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
+	switch {
+	case left == 0:
+		return last[1]
+	case left == len(data) || s.stop.Load():
+		return last[0]
+	}
+	lastA, lastB := data[left-last[0]:], data[len(data)-last[1]:]
+	if s.compareFrames(lastA, data[left:]) <= 0 {
+		return last[1]
+	}
+	if s.compareFrames(lastB, data) < 0 {
+		rotate(data, left, scratch)
+		return last[0]
+	}
+	size := last[1]
+	if s.compareFrames(lastA, lastB) > 0 {
+		size = last[0]
+	}
+	if left > len(scratch) {
+		s.mergeLarge(data, left, last, scratch, parallel)
+		return size
+	}
+	parallel = min(parallel, max(1, len(data)/minPiece))
+	a, b := s.cutRuns(data[:left], data[left:], parallel)
+	s.together(parallel, func(i int) { copy(scratch[a[i]:a[i+1]], data[a[i]:a[i+1]]) })
+	for i := range parallel {
+		copy(data[a[i+1]+b[i]:], data[left+b[i]:left+b[i+1]])
+	}
+	s.together(parallel, func(i int) {
+		s.alg.merge(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]])
+	})
+	return size
+}
+
+func (s *sorter) compareFrames(a, b []byte) int {
+	return s.compare(s.layout.record(a), s.layout.record(b))
+}
+
+// cutRuns cuts runs a and b into n pieces each, so that all frames of a piece precede
+// those of the next of either run. The pieces i of both have together about an nth of
+// all.
+func (s *sorter) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
+	cutsA, cutsB = make([]int, n+1), make([]int, n+1)
+	cutsA[n], cutsB[n] = len(a), len(b)
+	if n == 1 {
+		return cutsA, cutsB
+	}
+	runs := [2]run{{data: a}, {data: b}}
+	s.together(2, func(i int) { runs[i].marks = s.marks(runs[i].data) })
+	if s.stop.Load() {
+		return cutsA, cutsB
+	}
+	for i := 1; i < n; i++ {
+		cutsA[i], cutsB[i] = s.cutAt(runs[0], runs[1], (len(a)+len(b))/n*i)
+		cutsA[i] = max(cutsA[i], cutsA[i-1]) // if the order contradicts itself
+		cutsB[i] = max(cutsB[i], cutsB[i-1])
+	}
+	return cutsA, cutsB
+}
+
+// marks returns the offsets of up to maxMarks frames, about evenly spaced.
+func (s *sorter) marks(data []byte) []int {
+	step := len(data)/maxMarks + 1
+	if size := s.layout.fixed; size != 0 {
+		step = (step + size - 1) / size * size
+	}
+	var marks []int
+	for at, next := 0, 0; at < len(data); {
+		if at >= next {
+			marks = append(marks, at)
+			next = at + step
+		}
+		if s.layout.fixed != 0 {
+			at = next
+		} else {
+			at += s.layout.frame(data[at:])
+		}
+	}
+	return marks
+}
+
+// cutAt returns a cut of a and b near offset at of the merged run: before a marked
+// frame of a or of b, whichever comes nearer.
+func (s *sorter) cutAt(a, b run, at int) (inA, inB int) {
+	i := sort.Search(len(a.marks), func(i int) bool {
+		return a.marks[i]+b.before(s, a.data[a.marks[i]:], 0) > at
+	})
+	j := sort.Search(len(b.marks), func(j int) bool {
+		return b.marks[j]+a.before(s, b.data[b.marks[j]:], 1) > at
+	})
+	i, j = max(i-1, 0), max(j-1, 0)
+	byA := a.marks[i] + b.before(s, a.data[a.marks[i]:], 0)
+	byB := b.marks[j] + a.before(s, b.data[b.marks[j]:], 1)
+	if max(byA-at, at-byA) <= max(byB-at, at-byB) {
+		frame := a.data[a.marks[i]:]
+		return a.marks[i], b.bound(s, frame, 0)
+	}
+	frame := b.data[b.marks[j]:]
+	return a.bound(s, frame, 1), b.marks[j]
+}
+
+// before returns the last marked offset of r that is not beyond bound, or 0.
+func (r run) before(s *sorter, frame []byte, least int) int {
+	i := sort.Search(len(r.marks), func(i int) bool {
+		return s.compareFrames(r.data[r.marks[i]:], frame) >= least
+	})
+	return r.marks[max(i-1, 0)]
+}
+
+// bound returns the offset of the first of r's frames that is not less than the
+// given one (least 0), or that is greater (least 1).
+func (r run) bound(s *sorter, frame []byte, least int) int {
+	at := r.before(s, frame, least)
+	for at < len(r.data) && s.compareFrames(r.data[at:], frame) < least {
+		at += s.layout.frame(r.data[at:])
+	}
+	return at
+}
+
+// mergeLarge merges runs of which the left one does not fit into scratch: a frame is
+// larger than it should be. It cuts both in two, swaps what is in the middle, and
+// merges what is then on each side:
+//
+//	| a0 | a1 | b0 | b1 |
+//	| a0 | b0 | a1 | b1 |
+func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) {
+	var middle, lastA int // the first frame of a1, and the size of the one before
+	for middle == 0 || middle < left/2 && middle < left-last[0] {
+		lastA = s.layout.frame(data[middle:])
+		middle += lastA
+	}
+	if middle == left { // one frame
+		middle = 0
+	}
+	var at, lastB int // of b1, and the size of the frame before
+	for at < len(data)-left && s.compareFrames(data[left+at:], data[middle:]) < 0 {
+		lastB = s.layout.frame(data[left+at:])
+		at += lastB
+	}
+	rotate(data[middle:left+at], left-middle, scratch)
+	if middle == 0 {
+		return
+	}
+	s.merge(data[:middle+at], middle, [2]int{lastA, lastB}, scratch, parallel)
+	s.merge(data[middle+at:], left-middle, last, scratch, parallel)
+}
+
+// rotate swaps data[:left] with the rest.
+func rotate(data []byte, left int, scratch []byte) {
+	if left <= len(scratch) {
+		copy(scratch, data[:left])
+		n := copy(data, data[left:])
+		copy(data[n:], scratch[:left])
+		return
+	}
+	slices.Reverse(data[:left])
+	slices.Reverse(data[left:])
+	slices.Reverse(data)
+}

@@ -1,0 +1,220 @@
+// Radix sort of records of a fixed size, moved as they are.
+//
+//	data     | A          | B          |
+//	scratch  | room for B |
+//
+// A and B are sorted one after the other, from their most significant digit on: a
+// digit scatters the records of a half to scratch, in buckets; the next one scatters
+// each bucket back. Small buckets are sorted by insertion. Then A and B are merged.
+// Scattering keeps the order of equal digits, so all is stable.
+//
+// (A stable sort by digits needs room for all that it scatters; hence the halves. The
+// merge is cheap, as it has no branch that depends on the records.)
+
+package buffer
+
+import (
+	"math/bits"
+	"unsafe"
+)
+
+const (
+	fewRecords  = 24      // that insertion sorts faster
+	manyRecords = 1 << 16 // from which on digits have 11 bits instead of 8
+)
+
+// radix sorts records that are R.
+type radix[R any] struct {
+	s     *sorter
+	loads []load // of keys, the most significant first
+}
+
+func newRadix(s *sorter, size int, loads []load) algorithm {
+	switch size {
+	case 8:
+		return &radix[[8]byte]{s, loads}
+	case 16:
+		return &radix[[16]byte]{s, loads}
+	case 24:
+		return &radix[[24]byte]{s, loads}
+	case 32:
+		return &radix[[32]byte]{s, loads}
+	case 40:
+		return &radix[[40]byte]{s, loads}
+	case 48:
+		return &radix[[48]byte]{s, loads}
+	case 56:
+		return &radix[[56]byte]{s, loads}
+	}
+	return &radix[[64]byte]{s, loads}
+}
+
+// elements returns p, without a rest that is too small, as a slice of R.
+func elements[R any](p []byte) []R {
+	return unsafe.Slice((*R)(unsafe.Pointer(unsafe.SliceData(p))), len(p)/int(unsafe.Sizeof(*new(R))))
+}
+
+func (x *radix[R]) sort(data, scratch []byte) int {
+	all, room := elements[R](data), elements[R](scratch)
+	size := int(unsafe.Sizeof(all[0]))
+	if inOrder(x.s, all, func(a, b *R) bool { return x.less(a, b, 0) }) {
+		x.s.tick(len(data))
+		return size
+	}
+	a, b := all[:len(all)/2], all[len(all)/2:]
+	x.spread(a, room[:len(a)], false, 0, true)
+	x.spread(b, room[:len(b)], false, 0, true)
+	return x.s.merge(data, len(a)*size, [2]int{size, size}, scratch, 1)
+}
+
+// inOrder reports whether records are sorted. It turns them around if each is less
+// than the one before. It returns true when the sort is to stop.
+func inOrder[E any](s *sorter, records []E, less func(a, b *E) bool) bool {
+	i := 1
+	if len(records) < 2 || less(&records[1], &records[0]) {
+		for i < len(records) && !s.stop.Load() && less(&records[i], &records[i-1]) {
+			i++
+		}
+		if i < len(records) {
+			return s.stop.Load()
+		}
+		for a, b := 0, len(records)-1; a < b; a, b = a+1, b-1 {
+			records[a], records[b] = records[b], records[a]
+		}
+		return true
+	}
+	for i < len(records) && !s.stop.Load() && !less(&records[i], &records[i-1]) {
+		i++
+	}
+	return i == len(records) || s.stop.Load()
+}
+
+// less compares keys from their given load on.
+func (x *radix[R]) less(a, b *R, from int) bool {
+	for i := from; i < len(x.loads); i++ {
+		l := &x.loads[i]
+		if p, q := l.word(unsafe.Pointer(a)), l.word(unsafe.Pointer(b)); p != q {
+			return p < q
+		}
+	}
+	return false
+}
+
+// spread sorts a by the loads from the given one on, to where it is or to b. When it
+// returns, all records are there. It may change the other too.
+func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
+	differ := uint64(0)
+	few := len(a) <= fewRecords || x.s.stop.Load()
+	for ; !few && from < len(x.loads); from++ {
+		if differ = x.differ(a, from); differ != 0 {
+			break
+		}
+	}
+	if differ != 0 {
+		x.scatter(a, b, toB, from, bits.Len64(differ), report)
+		return
+	}
+	if toB {
+		copy(b, a)
+		a = b
+	}
+	if few && len(a) <= fewRecords {
+		x.insert(a, from)
+	}
+	if report {
+		x.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+	}
+}
+
+// differ returns the bits in which the words of a differ.
+func (x *radix[R]) differ(a []R, from int) (differ uint64) {
+	l := x.loads[from]
+	first := l.word(unsafe.Pointer(&a[0]))
+	for i := range a {
+		differ |= l.word(unsafe.Pointer(&a[i])) ^ first
+	}
+	return differ
+}
+
+// scatter moves a to b by the digit of which top is the highest bit, and sorts each
+// bucket to where toB says.
+func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
+	var narrow [1 << 8]int
+	at, width := narrow[:], 8
+	if len(a) >= manyRecords {
+		at, width = make([]int, 1<<11), 11
+	}
+	shift := max(top-width, 0)
+	l := x.loads[from]
+	for i := range a {
+		at[int(l.word(unsafe.Pointer(&a[i]))>>(shift&63))&(len(at)-1)]++
+	}
+	sum := 0
+	for digit, n := range at {
+		at[digit] = sum
+		sum += n
+	}
+	for i := range a {
+		next := &at[int(l.word(unsafe.Pointer(&a[i]))>>(shift&63))&(len(at)-1)]
+		b[*next] = a[i]
+		*next++
+	}
+	begin := 0
+	for _, end := range at {
+		if end == begin {
+			continue
+		}
+		x.spread(b[begin:end], a[begin:end], !toB, from, false)
+		if report {
+			x.s.tick((end - begin) * int(unsafe.Sizeof(a[0])))
+		}
+		begin = end
+	}
+}
+
+func (x *radix[R]) insert(a []R, from int) {
+	for i := 1; i < len(a); i++ {
+		if !x.less(&a[i], &a[i-1], from) {
+			continue
+		}
+		record := a[i]
+		j := i
+		for ; j > 0 && x.less(&record, &a[j-1], from); j-- {
+			a[j] = a[j-1]
+		}
+		a[j] = record
+	}
+}
+
+// merge takes one record after the other without a branch that depends on them: a
+// processor would guess every other one wrong. Rounds are short enough that neither
+// side can end within one.
+func (x *radix[R]) merge(out, left []byte) {
+	const round = 4096
+	to, a := elements[R](out), elements[R](left)
+	var l load // without one all keys are equal
+	if len(x.loads) > 0 {
+		l = x.loads[0]
+	}
+	longer := len(x.loads) > 1
+	w, i, j := 0, 0, len(a)
+	for !x.s.stop.Load() {
+		n := min(len(a)-i, len(to)-j, round)
+		if n == 0 {
+			break
+		}
+		for range n {
+			from := [2]*R{&a[i], &to[j]}
+			p, q := l.word(unsafe.Pointer(from[0])), l.word(unsafe.Pointer(from[1]))
+			_, right := bits.Sub64(q, p, 0) // 1 if q is less
+			if p == q && longer && x.less(from[1], from[0], 1) {
+				right = 1
+			}
+			to[w] = *from[right&1]
+			w++
+			i += int(1 - right)
+			j += int(right)
+		}
+	}
+	copy(to[w:], a[i:])
+}

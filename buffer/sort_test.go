@@ -1,0 +1,305 @@
+// Sorts, against slices.SortStableFunc.
+
+package buffer_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// A sorting is a way to sort, and the comparison that it must agree with.
+type sorting struct {
+	name string
+	sort func(r *buffer.Records, o *buffer.SortOptions) error
+	cmp  func(a, b []byte) int
+}
+
+// keyOf returns the part of a record that the tests sort by: all but the last 4
+// bytes, which number the records.
+func keyOf(record []byte) []byte { return record[:max(0, len(record)-4)] }
+
+// middle returns a key that ends in the middle of a record.
+func middle(record []byte) []byte { return record[len(record)/4 : len(record)/2] }
+
+func word(record []byte) uint64 {
+	var b [8]byte
+	copy(b[:], record)
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func byKey(key func([]byte) []byte) func(a, b []byte) int {
+	return func(a, b []byte) int { return bytes.Compare(key(a), key(b)) }
+}
+
+func byNumber(key func([]byte) uint64) func(a, b []byte) int {
+	return func(a, b []byte) int { return cmp.Compare(key(a), key(b)) }
+}
+
+// sortBy returns a sorting by a key that is a part of the record, and one by a copy
+// of it.
+func sortBy(name string, key func([]byte) []byte) []sorting {
+	clone := func(p []byte) []byte { return bytes.Clone(key(p)) }
+	return []sorting{
+		{"SortBy/" + name, func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortBy(context.Background(), key, o)
+		}, byKey(key)},
+		{"SortBy/copy of " + name, func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortBy(context.Background(), clone, o)
+		}, byKey(key)},
+	}
+}
+
+func sortByUint64(name string, key func([]byte) uint64) sorting {
+	return sorting{"SortByUint64/" + name, func(r *buffer.Records, o *buffer.SortOptions) error {
+		return r.SortByUint64(context.Background(), key, o)
+	}, byNumber(key)}
+}
+
+func sortings(size int) []sorting {
+	all := []sorting{
+		{"Sort", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.Sort(context.Background(), byKey(keyOf), o)
+		}, byKey(keyOf)},
+		{"SortBy/nil", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortBy(context.Background(), nil, o)
+		}, bytes.Compare},
+		sortByUint64("word", word),
+		sortByUint64("hash", func(p []byte) uint64 { return word(p) * 0x9E3779B97F4A7C15 >> 48 }),
+	}
+	all = append(all, sortBy("all but the number", keyOf)...)
+	all = append(all, sortBy("middle", middle)...)
+	for at := 0; at+8 <= size && at < 24; at += 5 {
+		all = append(all,
+			sortByUint64(fmt.Sprintf("big64 at %d", at), func(p []byte) uint64 { return binary.BigEndian.Uint64(p[at:]) }),
+			sortByUint64(fmt.Sprintf("little64 at %d", at), func(p []byte) uint64 { return binary.LittleEndian.Uint64(p[at:]) }),
+			sortByUint64(fmt.Sprintf("signed at %d", at), func(p []byte) uint64 { return binary.LittleEndian.Uint64(p[at:]) ^ 1<<63 }),
+			sortByUint64(fmt.Sprintf("descending at %d", at), func(p []byte) uint64 { return ^binary.BigEndian.Uint64(p[at:]) }),
+			sortByUint64(fmt.Sprintf("big32 at %d", at+4), func(p []byte) uint64 { return uint64(binary.BigEndian.Uint32(p[at+4:])) }),
+			sortByUint64(fmt.Sprintf("little32 at %d", at+4), func(p []byte) uint64 { return uint64(binary.LittleEndian.Uint32(p[at+4:])) }))
+	}
+	return all
+}
+
+// inputs make the contents of record i of n.
+var inputs = []struct {
+	name string
+	key  func(rng *rand.Rand, i, n int) []byte
+}{
+	{"random", func(rng *rand.Rand, i, n int) []byte { return random(rng, 64) }},
+	{"equal", func(rng *rand.Rand, i, n int) []byte { return make([]byte, 64) }},
+	{"all ones", func(rng *rand.Rand, i, n int) []byte { return bytes.Repeat([]byte{255}, 64) }},
+	{"of 17", func(rng *rand.Rand, i, n int) []byte { return number(uint64(rng.IntN(17))) }},
+	{"zeros and ones", func(rng *rand.Rand, i, n int) []byte { return bytes.Repeat([]byte{byte(-rng.IntN(2))}, 64) }},
+	{"sorted", func(rng *rand.Rand, i, n int) []byte { return number(uint64(i)) }},
+	{"descending", func(rng *rand.Rand, i, n int) []byte { return number(uint64(n - i)) }},
+	{"descending by twos", func(rng *rand.Rand, i, n int) []byte { return number(uint64(n-i) / 2) }},
+	{"nearly sorted", func(rng *rand.Rand, i, n int) []byte { return number(uint64(i + rng.IntN(20))) }},
+	{"up and down", func(rng *rand.Rand, i, n int) []byte { return number(uint64(min(i, n-i))) }},
+	{"low bits", func(rng *rand.Rand, i, n int) []byte { return number(rng.Uint64() >> 50) }},
+	{"high bits", func(rng *rand.Rand, i, n int) []byte { return number(rng.Uint64() << 50) }},
+	{"one bucket", func(rng *rand.Rand, i, n int) []byte {
+		if rng.IntN(100) == 0 {
+			return number(rng.Uint64())
+		}
+		return number(rng.Uint64() >> 40)
+	}},
+	{"common prefix", func(rng *rand.Rand, i, n int) []byte {
+		return append(bytes.Repeat([]byte("same"), 14), random(rng, 8)...)
+	}},
+	{"bytes 7 to 9", func(rng *rand.Rand, i, n int) []byte { return append(make([]byte, 7), random(rng, 2)...) }},
+	{"bytes 15 to 17", func(rng *rand.Rand, i, n int) []byte { return append(make([]byte, 15), random(rng, 2)...) }},
+	{"few bits", func(rng *rand.Rand, i, n int) []byte {
+		p := make([]byte, 64)
+		p[rng.IntN(20)] = byte(1 << rng.IntN(8))
+		return p
+	}},
+	{"Zipf", func(rng *rand.Rand, i, n int) []byte {
+		return number(uint64(rand.NewZipf(rng, 1.2, 1, 1<<20).Uint64()))
+	}},
+}
+
+func random(rng *rand.Rand, n int) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		p[i] = byte(rng.Uint32())
+	}
+	return p
+}
+
+func number(x uint64) []byte { return binary.BigEndian.AppendUint64(nil, x) }
+
+// fill returns n records of size bytes, or of 0 to 64: the input's key, cut or padded,
+// and the record's number.
+func fill(rng *rand.Rand, key func(*rand.Rand, int, int) []byte, n, size int) [][]byte {
+	records := make([][]byte, n)
+	for i := range records {
+		p := key(rng, i, n)
+		s := size
+		if s == 0 {
+			s = rng.IntN(65)
+		}
+		p = append(p, make([]byte, max(0, s-len(p)))...)[:s]
+		if s > 4 {
+			binary.BigEndian.PutUint32(p[s-4:], uint32(i))
+		}
+		records[i] = p
+	}
+	return records
+}
+
+// wantSorted sorts records and checks the result.
+func wantSorted(t testing.TB, b *buffer.Buffer, o *buffer.RecordsOptions, records [][]byte, by sorting, so *buffer.SortOptions) {
+	t.Helper()
+	r, err := buffer.NewRecords(b, o)
+	must(t, err)
+	for _, p := range records {
+		must(t, r.AppendBytes(p))
+	}
+	want := slices.Clone(records)
+	slices.SortStableFunc(want, by.cmp)
+	must(t, by.sort(r, so))
+	i := 0
+	for _, p := range r.All() {
+		if !bytes.Equal(p, want[i]) {
+			t.Fatalf("record %d of %d is %x, want %x", i, len(want), p, want[i])
+		}
+		i++
+	}
+	if i != len(want) || r.Len() != i {
+		t.Fatalf("%d records, want %d", i, len(want))
+	}
+	r.Reset()
+}
+
+var layouts = []buffer.RecordsOptions{
+	{}, {Align: 8}, {Align: 64},
+	{RecordBytes: 1}, {RecordBytes: 7}, {RecordBytes: 8}, {RecordBytes: 9}, {RecordBytes: 12},
+	{RecordBytes: 16}, {RecordBytes: 24}, {RecordBytes: 32}, {RecordBytes: 40}, {RecordBytes: 48}, {RecordBytes: 56},
+	{RecordBytes: 64, Align: 64}, {RecordBytes: 72}, {RecordBytes: 4096},
+}
+
+func TestSortsAgreeWithAStableSort(t *testing.T) {
+	for _, o := range layouts {
+		t.Run(fmt.Sprintf("recordBytes=%d/align=%d", o.RecordBytes, o.Align), func(t *testing.T) {
+			b := newBuffer(t, nil)
+			for k, by := range sortings(o.RecordBytes) {
+				for i, in := range inputs {
+					rng := rand.New(rand.NewPCG(uint64(k), uint64(i)))
+					n := []int{2, 3, 23, 24, 25, 26, 100, 1000}[(k+i)%8]
+					wantSorted(t, b, &o, fill(rng, in.key, n, o.RecordBytes), by, nil)
+				}
+			}
+		})
+	}
+}
+
+func TestSortsOfNoneAndOne(t *testing.T) {
+	for _, o := range layouts {
+		for _, by := range sortings(o.RecordBytes) {
+			b := newBuffer(t, nil)
+			wantSorted(t, b, &o, nil, by, nil)
+			wantSorted(t, b, &o, [][]byte{make([]byte, o.RecordBytes)}, by, nil)
+		}
+	}
+}
+
+// Many records: digits of 11 bits, shares for goroutines, chunks.
+func TestSortsOfManyRecords(t *testing.T) {
+	b := newBuffer(t, nil)
+	for i, in := range inputs {
+		for k, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}, {Align: 8}, {RecordBytes: 8}} {
+			size := o.RecordBytes
+			all := sortings(size)
+			for j, by := range all {
+				if (i+j)%len(inputs) != k && (testing.Short() || (i+j)%3 != 0) {
+					continue
+				}
+				parallel := []int{1, 2, 3, 8}[(i+j+k)%4]
+				t.Run(fmt.Sprintf("%s/%+v/%s/%d", in.name, o, by.name, parallel), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(uint64(k), uint64(i)))
+					n := 600<<10/max(size, 33) + rng.IntN(10)
+					if j%4 == 0 && !testing.Short() {
+						n = 150_000
+					}
+					wantSorted(t, b, &o, fill(rng, in.key, n, size), by, &buffer.SortOptions{Parallel: parallel})
+				})
+			}
+		}
+	}
+}
+
+// Each record is the beginning of the next, and some are equal; "a" and "a\0"
+// differ.
+func TestKeysThatBeginOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		records func(rng *rand.Rand) [][]byte
+	}{
+		{"zeros", func(rng *rand.Rand) [][]byte {
+			var records [][]byte
+			for range 3000 {
+				records = append(records, make([]byte, rng.IntN(40)))
+			}
+			return records
+		}},
+		{"long", func(rng *rand.Rand) [][]byte {
+			var records [][]byte
+			for range 300 {
+				records = append(records, append(bytes.Repeat([]byte{'a'}, rng.IntN(3000)), byte(rng.IntN(2))))
+			}
+			return records
+		}},
+		{"empty", func(rng *rand.Rand) [][]byte { return make([][]byte, 1000) }},
+	} {
+		for _, by := range sortings(0) {
+			t.Run(tt.name+"/"+by.name, func(t *testing.T) {
+				wantSorted(t, newBuffer(t, nil), nil, tt.records(rand.New(rand.NewPCG(1, 2))), by, nil)
+			})
+		}
+	}
+}
+
+// Frames that are larger than a share of scratch, than all of it, and than all
+// others together.
+func TestLargeFramesAmongSmall(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, by := range sortings(0) {
+		t.Run(by.name, func(t *testing.T) {
+			for _, large := range [][]int{{5000}, {200_000}, {1_000_000}, {300_000, 300_000}, {100_000, 200_000, 300_000, 400_000}} {
+				for _, smalls := range []int{0, 1, 20, 2000} {
+					records := fill(rng, inputs[rng.IntN(4)].key, smalls, 0)
+					for _, n := range large {
+						records = slices.Insert(records, rng.IntN(len(records)+1), append(random(rng, 4), make([]byte, n)...))
+					}
+					for _, align := range []int{1, 16} {
+						o := &buffer.RecordsOptions{Align: align}
+						wantSorted(t, newBuffer(t, nil), o, records, by, &buffer.SortOptions{Parallel: 1 + rng.IntN(4)})
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSortOfABufferInAFile(t *testing.T) {
+	mapsFiles(t)
+	dir := t.TempDir()
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
+		b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
+		for i, by := range sortings(0) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			wantSorted(t, b, &o, fill(rng, inputs[0].key, 10_000, o.RecordBytes), by, &buffer.SortOptions{Parallel: 1 + i%2})
+			wantSorted(t, b, &o, fill(rng, inputs[0].key, 100, o.RecordBytes), by, &buffer.SortOptions{Scratch: alloctest.New(t)})
+		}
+	}
+	wantEmpty(t, dir)
+}
