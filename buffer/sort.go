@@ -111,13 +111,16 @@ type algorithm interface {
 	sort(data, scratch []byte) int
 
 	// merge merges left with the end of out, of which left is as long as the
-	// beginning. Both are sorted, and frames of left precede equal ones.
-	merge(out, left []byte)
+	// beginning. Both are sorted, and frames of left precede equal ones. It reports
+	// whether the last frame is one of left.
+	merge(out, left []byte) bool
 }
 
 const (
-	minShare = 64 << 10 // bytes of data that are worth a goroutine
+	minShare = 16 << 10 // bytes of data that are worth a goroutine
 	slack    = 1 << 10  // bytes of scratch beyond half of a share
+
+	manyPages = 8 << 20 // bytes of scratch of which huge pages make a small part
 )
 
 // sorter is a sort under way.
@@ -233,6 +236,9 @@ func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func
 	}
 	if mem, err = a.Alloc(size, blockAlign); err != nil {
 		return nil, nil, nil, err
+	}
+	if size >= manyPages {
+		_ = freehold.Advise(mem, freehold.AdviceHugePages) // for fewer TLB misses, if it can be had
 	}
 	return mem, func() { a.Free(mem) }, guard, nil
 }

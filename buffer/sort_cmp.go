@@ -99,13 +99,13 @@ func (m *mergeSort[E]) insert(a []E) {
 	}
 }
 
-func (m *mergeSort[E]) merge(out, left []byte) {
-	m.mergeElements(elements[E](out), elements[E](left))
+func (m *mergeSort[E]) merge(out, left []byte) bool {
+	return m.mergeElements(elements[E](out), elements[E](left))
 }
 
-func (m *mergeSort[E]) mergeElements(to, left []E) {
+func (m *mergeSort[E]) mergeElements(to, left []E) (leftLast bool) {
 	w, i, j := 0, 0, len(left)
-	defer func() { copy(to[w:], left[i:]) }()
+	defer func() { leftLast = copy(to[w:], left[i:]) > 0 }()
 	for i < len(left) && j < len(to) && !m.s.stop.Load() {
 		if m.less(&to[j], &left[i]) {
 			to[w] = to[j]
@@ -116,4 +116,5 @@ func (m *mergeSort[E]) mergeElements(to, left []E) {
 		}
 		w++
 	}
+	return
 }

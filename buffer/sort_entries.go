@@ -294,9 +294,9 @@ func (g *gather) less(a, b *head) bool {
 	return g.s.number == nil && bytes.Compare(a.key, b.key) < 0
 }
 
-func (g *gather) merge(out, left []byte) {
+func (g *gather) merge(out, left []byte) (leftLast bool) {
 	w, i, j := 0, 0, len(left)
-	defer func() { copy(out[w:], left[i:]) }()
+	defer func() { leftLast = copy(out[w:], left[i:]) > 0 }()
 	if i == len(left) || j == len(out) {
 		return
 	}
@@ -318,4 +318,5 @@ func (g *gather) merge(out, left []byte) {
 			g.set(&a, left[i:])
 		}
 	}
+	return
 }

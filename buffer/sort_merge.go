@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	minPiece = 64 << 10 // bytes that are worth a goroutine
+	minPiece = 16 << 10 // bytes that are worth a goroutine
 	maxMarks = 256
 )
 
@@ -32,7 +32,7 @@ type run struct {
 }
 
 // merge merges the runs data[:left] and data[left:] with that many goroutines. last
-// has the sizes of their last frames; the last one's size of both is returned.
+// has the sizes of their last frames. It returns the size of the last one of all.
 func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
 	switch {
 	case left == 0:
@@ -48,13 +48,8 @@ func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, paral
 		rotate(data, left, scratch)
 		return last[0]
 	}
-	size := last[1]
-	if s.compareFrames(lastA, lastB) > 0 {
-		size = last[0]
-	}
 	if left > len(scratch) {
-		s.mergeLarge(data, left, last, scratch, parallel)
-		return size
+		return s.mergeLarge(data, left, last, scratch, parallel)
 	}
 	parallel = min(parallel, max(1, len(data)/minPiece))
 	a, b := s.cutRuns(data[:left], data[left:], parallel)
@@ -62,10 +57,20 @@ func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, paral
 	for i := range parallel {
 		copy(data[a[i+1]+b[i]:], data[left+b[i]:left+b[i+1]])
 	}
-	s.together(parallel, func(i int) {
-		s.alg.merge(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]])
-	})
-	return size
+	// The order may contradict itself, so only the merge can tell which is last.
+	lastOf := func(i int) int {
+		if s.alg.merge(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]]) {
+			return last[0]
+		}
+		return last[1]
+	}
+	sizes := make([]int, parallel)
+	s.together(parallel, func(i int) { sizes[i] = lastOf(i) })
+	i := parallel - 1
+	for a[i] == left && b[i] == len(data)-left {
+		i--
+	}
+	return sizes[i]
 }
 
 func (s *sorter) compareFrames(a, b []byte) int {
@@ -159,7 +164,7 @@ func (r run) bound(s *sorter, frame []byte, least int) int {
 //
 //	| a0 | a1 | b0 | b1 |
 //	| a0 | b0 | a1 | b1 |
-func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) {
+func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
 	var middle, lastA int // the first frame of a1, and the size of the one before
 	for middle == 0 || middle < left/2 && middle < left-last[0] {
 		lastA = s.layout.frame(data[middle:])
@@ -174,11 +179,14 @@ func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, 
 		at += lastB
 	}
 	rotate(data[middle:left+at], left-middle, scratch)
+	if middle == 0 && left+at == len(data) {
+		return last[0]
+	}
 	if middle == 0 {
-		return
+		return last[1]
 	}
 	s.merge(data[:middle+at], middle, [2]int{lastA, lastB}, scratch, parallel)
-	s.merge(data[middle+at:], left-middle, last, scratch, parallel)
+	return s.merge(data[middle+at:], left-middle, last, scratch, parallel)
 }
 
 // rotate swaps data[:left] with the rest.

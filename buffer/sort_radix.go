@@ -173,13 +173,20 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 }
 
 func (x *radix[R]) insert(a []R, from int) {
+	if from == len(x.loads) {
+		return
+	}
+	l := x.loads[from]
+	longer := from+1 < len(x.loads)
 	for i := 1; i < len(a); i++ {
-		if !x.less(&a[i], &a[i-1], from) {
-			continue
-		}
 		record := a[i]
+		w := l.word(unsafe.Pointer(&record))
 		j := i
-		for ; j > 0 && x.less(&record, &a[j-1], from); j-- {
+		for ; j > 0; j-- {
+			before := l.word(unsafe.Pointer(&a[j-1]))
+			if before < w || before == w && !(longer && x.less(&record, &a[j-1], from+1)) {
+				break
+			}
 			a[j] = a[j-1]
 		}
 		a[j] = record
@@ -189,7 +196,7 @@ func (x *radix[R]) insert(a []R, from int) {
 // merge takes one record after the other without a branch that depends on them: a
 // processor would guess every other one wrong. Rounds are short enough that neither
 // side can end within one.
-func (x *radix[R]) merge(out, left []byte) {
+func (x *radix[R]) merge(out, left []byte) bool {
 	const round = 4096
 	to, a := elements[R](out), elements[R](left)
 	var l load // without one all keys are equal
@@ -216,5 +223,5 @@ func (x *radix[R]) merge(out, left []byte) {
 			j += int(right)
 		}
 	}
-	copy(to[w:], a[i:])
+	return copy(to[w:], a[i:]) > 0
 }

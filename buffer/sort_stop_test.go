@@ -1,0 +1,409 @@
+// Sorts that do not end as they should: panics, cancellation, contradictions, faults.
+
+package buffer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// calling returns the sorts, which call f before each call of their function.
+func calling(f func()) []sorting {
+	return []sorting{
+		{"Sort", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.Sort(context.Background(), func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, o)
+		}, byKey(keyOf)},
+		{"SortBy", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortBy(context.Background(), func(p []byte) []byte { f(); return keyOf(p) }, o)
+		}, byKey(keyOf)},
+		{"SortBy copies", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortBy(context.Background(), func(p []byte) []byte { f(); return bytes.Clone(keyOf(p)) }, o)
+		}, byKey(keyOf)},
+		{"SortByUint64", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortByUint64(context.Background(), func(p []byte) uint64 { f(); return word(p) }, o)
+		}, byNumber(word)},
+		{"SortByUint64 of a hash", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortByUint64(context.Background(), func(p []byte) uint64 { f(); return word(p) * 0x9E3779B97F4A7C15 }, o)
+		}, nil},
+	}
+}
+
+// step returns how much later a sort is stopped each time.
+func step() int64 {
+	if testing.Short() {
+		return 3
+	}
+	return 1
+}
+
+// wantSame checks that r has the given records in any order.
+func wantSame(t testing.TB, r *buffer.Records, records [][]byte) {
+	t.Helper()
+	var got [][]byte
+	for _, p := range r.All() {
+		got = append(got, bytes.Clone(p))
+	}
+	want := slices.Clone(records)
+	slices.SortFunc(got, bytes.Compare)
+	slices.SortFunc(want, bytes.Compare)
+	if r.Len() != len(want) || !slices.EqualFunc(got, want, bytes.Equal) {
+		t.Fatalf("%d records, want %d, or others", len(got), len(want))
+	}
+}
+
+// stopped calls try with each sort of each layout, which it is to stop at a call of
+// the user's function; first at early ones, then later and later, until the sort
+// ends before.
+func stopped(t *testing.T, try func(t *testing.T, r *buffer.Records, by func(f func()) sorting, at int64, o *buffer.SortOptions) bool) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for i, by := range calling(nil) {
+			for _, parallel := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, by.name, parallel), func(t *testing.T) {
+					n := 500
+					if parallel > 1 {
+						n = 3 * 17 << 10 / max(o.RecordBytes, 32)
+					}
+					records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
+					r := newRecords(t, &o, records)
+					for at := int64(1); ; at += at*step() + 1 {
+						again := try(t, r, func(f func()) sorting { return calling(f)[i] }, at, &buffer.SortOptions{Parallel: parallel})
+						wantSame(t, r, records)
+						if !again {
+							return
+						}
+						r.Reset()
+						for _, p := range records {
+							must(t, r.AppendBytes(p))
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestPanicsOfTheOrderPassAndLoseNothing(t *testing.T) {
+	stopped(t, func(t *testing.T, r *buffer.Records, by func(func()) sorting, at int64, o *buffer.SortOptions) (again bool) {
+		var calls atomic.Int64
+		defer func() {
+			if p := recover(); p != nil {
+				if again = true; p != "mine" {
+					panic(p)
+				}
+			}
+		}()
+		must(t, by(func() {
+			if calls.Add(1) >= at {
+				panic("mine")
+			}
+		}).sort(r, o))
+		return false
+	})
+}
+
+func TestCancelledSortsLoseNothing(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, parallel := range []int{1, 3} {
+			n := 3 * 17 << 10 / max(o.RecordBytes, 32)
+			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
+			for i, name := range []string{"Sort", "SortBy", "SortByUint64"} {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
+					for at := int64(1); ; at += at*step() + 1 {
+						r := newRecords(t, &o, records)
+						ctx, cancel := context.WithCancel(context.Background())
+						var calls atomic.Int64
+						f := func() {
+							if calls.Add(1) == at {
+								cancel()
+								runtime.Gosched()
+							}
+						}
+						var err error
+						so := &buffer.SortOptions{Parallel: parallel}
+						switch i {
+						case 0:
+							err = r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, so)
+						case 1:
+							err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
+						case 2:
+							err = r.SortByUint64(ctx, func(p []byte) uint64 { f(); return word(p) * 3 }, so)
+						}
+						wantSame(t, r, records)
+						if err != nil && err != context.Canceled {
+							t.Fatal(err)
+						}
+						if calls.Load() < at {
+							must(t, err)
+							cancel()
+							return
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A sort reports its progress up to the end, and may be cancelled at each report.
+func TestProgress(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, in := range []int{0, 1, 5, 6} {
+			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[in].key, 4000, o.RecordBytes)
+			for _, by := range calling(func() {}) {
+				t.Run(fmt.Sprintf("%+v/%s/%s", o, inputs[in].name, by.name), func(t *testing.T) {
+					r := newRecords(t, &o, records)
+					at, end := 0, 0
+					must(t, by.sort(r, &buffer.SortOptions{Parallel: 4, Progress: func(done, total int) {
+						if done <= at || done > total || end != 0 && total != end {
+							t.Errorf("%d of %d after %d of %d", done, total, at, end)
+						}
+						at, end = done, total
+					}}))
+					if at != end || end == 0 {
+						t.Errorf("%d of %d at the end", at, end)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestSortsCancelledByProgress(t *testing.T) {
+	records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 4000, 24)
+	for step := 1; ; step += step/2 + 1 {
+		r := newRecords(t, &buffer.RecordsOptions{RecordBytes: 24}, records)
+		ctx, cancel := context.WithCancelCause(context.Background())
+		calls := 0
+		err := r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: 3, Progress: func(int, int) {
+			if calls++; calls == step {
+				cancel(errors.New("enough"))
+			}
+		}})
+		cancel(nil)
+		wantSame(t, r, records)
+		if calls < step {
+			must(t, err)
+			break
+		}
+		if err != nil && err != context.Canceled {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSortWithADoneContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	records := someRecords(100, 0)
+	r := newRecords(t, nil, records)
+	if err := r.SortBy(ctx, nil, nil); err != context.Canceled {
+		t.Error(err)
+	}
+	wantRecords(t, r, records)
+}
+
+// A comparison that contradicts itself ends, and loses nothing.
+func TestContradictoryOrders(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for name, cmp := range map[string]func(rng *rand.Rand) int{
+			"less":    func(*rand.Rand) int { return -1 },
+			"greater": func(*rand.Rand) int { return 1 },
+			"random":  func(rng *rand.Rand) int { return rng.IntN(3) - 1 },
+			"extreme": func(rng *rand.Rand) int { return []int{-1 << 31, 0, 1<<31 - 1}[rng.IntN(3)] },
+		} {
+			for _, parallel := range []int{1, 4} {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(1, 2))
+					records := fill(rng, inputs[0].key, 4000, o.RecordBytes)
+					if o.RecordBytes == 0 {
+						records = append(records, make([]byte, 100_000), make([]byte, 50_000))
+					}
+					var mu sync.Mutex
+					throw := func() int { mu.Lock(); defer mu.Unlock(); return cmp(rng) }
+					r := newRecords(t, &o, records)
+					so := &buffer.SortOptions{Parallel: parallel}
+					must(t, r.Sort(context.Background(), func(a, b []byte) int { return throw() }, so))
+					wantSame(t, r, records)
+					must(t, r.SortByUint64(context.Background(), func(a []byte) uint64 { return uint64(throw()) }, so))
+					wantSame(t, r, records)
+					must(t, r.SortBy(context.Background(), func(a []byte) []byte { return number(uint64(throw())) }, so))
+					wantSame(t, r, records)
+				})
+			}
+		}
+	}
+}
+
+func TestGoexitInAnOrderPasses(t *testing.T) {
+	for _, parallel := range []int{1, 3} {
+		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 10_000, 24)
+		r := newRecords(t, &buffer.RecordsOptions{RecordBytes: 24}, records)
+		returned := false
+		done := make(chan bool)
+		go func() {
+			defer close(done)
+			_ = r.Sort(context.Background(), func(a, b []byte) int { runtime.Goexit(); return 0 }, &buffer.SortOptions{Parallel: parallel})
+			returned = true
+		}()
+		if <-done; returned {
+			t.Error("Sort returned")
+		}
+		wantSame(t, r, records)
+	}
+}
+
+// Sorting takes half of the data's size and little more, and gives it back.
+func TestExtraMemory(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, parallel := range []int{1, 4} {
+			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 4000, o.RecordBytes)
+			r := newRecords(t, &o, records)
+			size := 0
+			for _, p := range records {
+				size += len(p)
+				if o.RecordBytes == 0 {
+					size += 4
+				}
+			}
+			for _, by := range calling(func() {}) {
+				counter := freehold.NewCounter(alloctest.New(t))
+				must(t, by.sort(r, &buffer.SortOptions{Parallel: parallel, Scratch: counter}))
+				if c := counter.Counts(); c.Allocs != 1 || c.Live != 0 || c.PeakBytes > size/2+parallel<<10 {
+					t.Errorf("%+v, %s: %+v for %d bytes", o, by.name, c, size)
+				}
+			}
+		}
+	}
+}
+
+func TestSortWithoutExtraMemory(t *testing.T) {
+	records := someRecords(1000, 0)
+	for _, by := range calling(func() {}) {
+		r := newRecords(t, nil, records)
+		if err := by.sort(r, &buffer.SortOptions{Scratch: alloctest.FailAfter(alloctest.New(t), 0)}); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("%s: %v", by.name, err)
+		}
+		wantRecords(t, r, records)
+	}
+}
+
+func TestSortWithoutATemporaryFile(t *testing.T) {
+	mapsFiles(t)
+	dir := t.TempDir()
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	records := someRecords(1000, 0)
+	for _, p := range records {
+		must(t, r.AppendBytes(p))
+	}
+	must(t, os.Remove(dir))
+	if err := r.SortBy(context.Background(), nil, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a directory for it: %v", err)
+	}
+	wantRecords(t, r, records)
+}
+
+// A length that changed since is an error, and nothing has moved.
+func TestSortOfChangedLengths(t *testing.T) {
+	for _, tt := range []struct {
+		length byte // of the second record, which has 9 bytes
+		want   string
+	}{
+		{200, "the frame at offset 13 is corrupt"},
+		{22, "there are 4, and 5 were appended"},
+	} {
+		b := newBuffer(t, nil)
+		r, err := buffer.NewRecords(b, nil)
+		must(t, err)
+		for range 5 {
+			must(t, r.AppendBytes([]byte("my record")))
+		}
+		b.Bytes()[13] = tt.length
+		data := bytes.Clone(b.Bytes())
+		err = r.SortBy(context.Background(), nil, nil)
+		if !errors.Is(err, buffer.ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %v", err, tt.want)
+		}
+		wantData(t, b, data)
+	}
+}
+
+func TestSortOfAFileThatIsTruncated(t *testing.T) {
+	mapsFiles(t)
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, parallel := range []int{1, 4} {
+			for i, name := range []string{"Sort", "SortBy", "SortBy copies", "SortByUint64"} {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
+					path := saved(t, nil)
+					b, err := buffer.Open(path, nil)
+					must(t, err)
+					defer b.Close()
+					r, err := buffer.NewRecords(b, &o)
+					must(t, err)
+					for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 20_000, o.RecordBytes) {
+						must(t, r.AppendBytes(p))
+					}
+					var calls atomic.Int64
+					cut := func() {
+						if calls.Add(1) == 5000 {
+							_ = os.Truncate(path, 100_000)
+						}
+					}
+					err = calling(cut)[i].sort(r, &buffer.SortOptions{Parallel: parallel})
+					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 100_000 {
+						t.Skip("a mapped file cannot be truncated")
+					}
+					if !errors.Is(err, io.ErrUnexpectedEOF) {
+						t.Errorf("%v", err)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestMisuseOfSortsPanics(t *testing.T) {
+	ctx := context.Background()
+	r := newRecords(t, nil, someRecords(3, 0))
+	closed := buffer.New(alloctest.New(t), nil)
+	rc, err := buffer.NewRecords(closed, nil)
+	must(t, err)
+	must(t, closed.Close())
+	for _, tt := range []struct {
+		want string
+		call func()
+	}{
+		{"freehold: buffer.Records.Sort: cmp is nil", func() { r.Sort(ctx, nil, nil) }},
+		{"freehold: buffer.Records.SortByUint64: key is nil", func() { r.SortByUint64(ctx, nil, nil) }},
+		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
+		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
+		{"freehold: buffer.Records.SortBy: the buffer is used after Close", func() { rc.SortBy(ctx, nil, nil) }},
+		{"freehold: buffer.Records.Sort: the buffer is used after Close", func() { rc.Sort(ctx, bytes.Compare, nil) }},
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != tt.want {
+					t.Errorf("panic %v, want %v", p, tt.want)
+				}
+			}()
+			tt.call()
+		}()
+	}
+	wantRecords(t, r, someRecords(3, 0))
+}
