@@ -8,9 +8,10 @@
 // scratch in the order of the entries, and copied back. Then chunks are merged from
 // the right, so that the left run is always a single chunk, which fits into scratch.
 //
-// An entry has 8 bytes of the key. Only when these are equal are the next ones
-// read from the frame. Keys that end are padded with zeros, so "a" and "a\0" have the
-// same words; among equal words keys that end there come first, by length.
+// An entry has 8 bytes of the key. Entries are sorted by these with the radix sort of
+// records of 16 bytes. Only where they are equal are the next 8 bytes read from the
+// frames. Keys that end are padded with zeros, so "a" and "a\0" have the same words;
+// among equal words keys that end there come first, by length.
 
 package buffer
 
@@ -18,7 +19,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"math/bits"
 	"slices"
 	"unsafe"
 )
@@ -31,19 +31,18 @@ type entry struct {
 
 const (
 	entryBytes = int(unsafe.Sizeof(entry{}))
-	fewEntries = 16
-	noMore     = -1 // depth of words that are all of the key, and differ
+	wordBytes  = 8
 )
 
 // gather is the algorithm of records that radix and mergeSort do not move.
 type gather struct{ s *sorter }
 
 func (g *gather) sort(data, scratch []byte) int {
-	type chunk struct{ begin, last int }
-	var chunks []chunk
+	type piece struct{ begin, last int }
+	var chunks []piece
 	for at := 0; at < len(data) && !g.s.stop.Load(); {
 		size, last := g.sortChunk(data[at:], scratch)
-		chunks = append(chunks, chunk{at, last})
+		chunks = append(chunks, piece{at, last})
 		at += size
 		g.s.tick(size)
 	}
@@ -66,12 +65,8 @@ func (g *gather) sortChunk(data, scratch []byte) (size, last int) {
 	first := len(room)
 	for size < len(data) {
 		n := g.s.layout.frame(data[size:])
-		free := first - 1
-		if size+n > free*entryBytes || uint64(size+n) > math.MaxUint32 {
-			break
-		}
-		// Merging entries needs room for half of them.
-		if g.s.cmp != nil && free < (len(room)-free)/2 {
+		free := first - 1 // of which sorting needs as much as there are entries
+		if size+n > free*entryBytes || uint64(size+n) > math.MaxUint32 || free < len(room)-free {
 			break
 		}
 		first--
@@ -89,23 +84,37 @@ func (g *gather) sortChunk(data, scratch []byte) (size, last int) {
 	if g.s.stop.Load() || slices.IsSortedFunc(entries, func(a, b entry) int { return int(a.at) - int(b.at) }) {
 		return size, last
 	}
-	n := 0
-	for _, e := range entries {
-		n += copy(scratch[n:], data[e.at:e.at+e.size])
-	}
-	copy(data, scratch[:n])
+	copyFrames(scratch[:size], data[:size], entries)
+	copy(data, scratch[:size])
 	return size, last
 }
 
+// copyFrames copies frames from data to out in the order of their entries.
+func copyFrames(out, data []byte, entries []entry) {
+	const usual = 64 // bytes that are copied as fast as fewer
+	n := 0
+	for _, e := range entries {
+		from, to := data[e.at:], out[n:]
+		if e.size <= usual && len(from) >= usual && len(to) >= usual {
+			*(*[usual]byte)(to) = *(*[usual]byte)(from)
+		} else {
+			copy(to, from[:e.size])
+		}
+		n += int(e.size)
+	}
+}
+
+// sortEntries sorts the entries of data's frames, with room for as many.
 func (g *gather) sortEntries(data []byte, entries, room []entry) {
 	if g.s.cmp != nil {
 		m := mergeSort[entry]{g.s, data}
 		m.sortElements(entries, room, false)
 		return
 	}
-	c := chunkKeys{g, data}
-	if !inOrder(g.s, entries, func(a, b *entry) bool { return c.compare(a, b, 0) < 0 }) {
-		c.radix(entries, 0)
+	word := load{little: littleEndian}
+	c := chunk{g.s, data, radix[entry]{g.s, []load{word}}}
+	if !inOrder(g.s, entries, c.less) {
+		c.sort(entries, room, 0)
 	}
 }
 
@@ -132,134 +141,67 @@ func prefix(key []byte) uint64 {
 	return w
 }
 
-// chunkKeys are the keys of a chunk's frames.
-type chunkKeys struct {
-	*gather
-	data []byte
+// chunk sorts the entries of its frames by their keys.
+type chunk struct {
+	s      *sorter
+	data   []byte
+	byWord radix[entry]
 }
 
 // rest returns the key of e from depth on.
-func (c *chunkKeys) rest(e *entry, depth int) []byte {
+func (c *chunk) rest(e *entry, depth int) []byte {
 	key := c.s.key(c.s.layout.record(c.data[e.at:]))
 	return key[min(depth, len(key)):]
 }
 
-// compare compares the keys of entries whose words are those at depth. All keys have
-// the same bytes before.
-func (c *chunkKeys) compare(a, b *entry, depth int) int {
-	switch {
-	case a.word < b.word:
-		return -1
-	case a.word > b.word:
-		return 1
-	case c.s.number != nil || depth == noMore:
-		return 0
+// less compares entries that have the first words of their keys.
+func (c *chunk) less(a, b *entry) bool {
+	if a.word != b.word || c.s.number != nil {
+		return a.word < b.word
 	}
-	return bytes.Compare(c.rest(a, depth), c.rest(b, depth))
+	return bytes.Compare(c.rest(a, 0), c.rest(b, 0)) < 0
 }
 
-// radix sorts entries in place, by 8 bits at a time (McIlroy, Bostic and McIlroy,
-// Engineering radix sort, 1993: American flag sort). Equal keys are sorted by where
-// they were.
-func (c *chunkKeys) radix(entries []entry, depth int) {
-	for len(entries) > fewEntries {
-		if c.s.stop.Load() {
+// sort sorts entries whose words are those at depth, and whose keys are the same
+// before.
+func (c *chunk) sort(entries, room []entry, depth int) {
+	for !c.s.stop.Load() {
+		c.byWord.spread(entries, room[:len(entries)], false, 0, false)
+		if c.s.number != nil || len(entries) < 2 {
 			return
 		}
-		differ := uint64(0)
-		for i := range entries {
-			differ |= entries[i].word ^ entries[0].word
-		}
-		if differ == 0 {
-			entries, depth = c.deeper(entries, depth)
+		if entries[0].word == entries[len(entries)-1].word {
+			entries = c.longer(entries, room, depth)
+			depth += wordBytes
 			continue
 		}
-		entries = c.flag(entries, depth, max(bits.Len64(differ)-8, 0))
-	}
-	c.insert(entries, depth)
-}
-
-// flag moves entries to buckets by 8 bits of their words, and sorts all but the
-// largest bucket, which it returns. So radix is nested no deeper than the logarithm of
-// the number of entries.
-func (c *chunkKeys) flag(entries []entry, depth, shift int) []entry {
-	var next, end [256]int
-	for i := range entries {
-		end[byte(entries[i].word>>(shift&63))]++
-	}
-	sum, largest := 0, 0
-	for digit, n := range end {
-		if n > end[largest]-next[largest] {
-			largest = digit
-		}
-		next[digit] = sum
-		sum += n
-		end[digit] = sum
-	}
-	begin := next
-	for digit := range next {
-		for next[digit] < end[digit] {
-			e := entries[next[digit]]
-			for {
-				d := byte(e.word >> (shift & 63))
-				if int(d) == digit {
-					break
-				}
-				other := &entries[next[d]]
-				e, *other = *other, e
-				next[d]++
+		for i := 0; i < len(entries); {
+			begin := i
+			for i++; i < len(entries) && entries[i].word == entries[begin].word; i++ {
 			}
-			entries[next[digit]] = e
-			next[digit]++
+			if same := entries[begin:i]; len(same) > 1 {
+				c.sort(c.longer(same, room, depth), room, depth+wordBytes)
+			}
 		}
+		return
 	}
-	for digit := range end {
-		if digit != largest {
-			c.radix(entries[begin[digit]:end[digit]], depth)
-		}
-	}
-	return entries[begin[largest]:end[largest]]
 }
 
-// deeper takes entries with equal words. It sorts those whose keys end there and
-// returns the others, with their next words.
-func (c *chunkKeys) deeper(entries []entry, depth int) ([]entry, int) {
-	if c.s.number != nil {
-		for i := range entries {
-			entries[i].word = uint64(entries[i].at)
-		}
-		return entries, noMore
-	}
-	ended := 0
+// longer takes entries whose words at depth are the same. It puts those first whose
+// keys end there, by length, and returns the others with their next words.
+func (c *chunk) longer(entries, room []entry, depth int) []entry {
 	for i := range entries {
 		e := &entries[i]
-		rest := c.rest(e, depth)
-		if len(rest) > 8 {
-			e.word = prefix(rest[8:])
-			continue
-		}
-		e.word = uint64(len(rest))<<32 | uint64(e.at)
-		entries[ended], *e = *e, entries[ended]
-		ended++
+		e.word = uint64(min(len(c.rest(e, depth)), wordBytes+1))
 	}
-	c.radix(entries[:ended], noMore)
-	return entries[ended:], depth + 8
-}
-
-func (c *chunkKeys) insert(entries []entry, depth int) {
-	for i := 1; i < len(entries); i++ {
-		e := entries[i]
-		j := i
-		for ; j > 0; j-- {
-			before := &entries[j-1]
-			order := c.compare(&e, before, depth)
-			if order > 0 || order == 0 && e.at > before.at {
-				break
-			}
-			entries[j] = *before
-		}
-		entries[j] = e
+	c.byWord.spread(entries, room[:len(entries)], false, 0, false)
+	i := len(entries)
+	for i > 0 && entries[i-1].word > wordBytes {
+		i--
+		e := &entries[i]
+		e.word = prefix(c.rest(e, depth+wordBytes))
 	}
+	return entries[i:]
 }
 
 // head is the first frame of a run.

@@ -30,6 +30,9 @@ func (l *load) word(record unsafe.Pointer) uint64 {
 	return w<<(l.left&63)>>(l.right&63) ^ l.flip
 }
 
+// littleEndian is the byte order of the words of entries.
+var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
+
 // newLoad returns the load of n bytes at an offset of records of at least 8 bytes.
 func newLoad(size, at, n int, little bool) load {
 	l := load{at: uintptr(min(at, size-8)), little: little, right: uint8(64 - 8*n)}

@@ -5,7 +5,7 @@
 //
 // A and B are sorted one after the other, from their most significant digit on: a
 // digit scatters the records of a half to scratch, in buckets; the next one scatters
-// each bucket back. Small buckets are sorted by insertion. Then A and B are merged.
+// each bucket back. Once all buckets are small, insertion sorts them together. Then A and B are merged.
 // Scattering keeps the order of equal digits, so all is stable.
 //
 // (A stable sort by digits needs room for all that it scatters; hence the halves. The
@@ -114,15 +114,20 @@ func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 		x.scatter(a, b, toB, from, bits.Len64(differ), report)
 		return
 	}
+	x.finish(a, b, toB, from, len(a) <= fewRecords, report)
+}
+
+// finish moves a to where it is to be, and sorts it by insertion or leaves it.
+func (x *radix[R]) finish(a, b []R, toB bool, from int, insert, report bool) {
 	if toB {
 		copy(b, a)
 		a = b
 	}
-	if few && len(a) <= fewRecords {
+	if insert {
 		x.insert(a, from)
 	}
 	if report {
-		x.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+		x.s.tick(len(a) * int(unsafe.Sizeof(*new(R))))
 	}
 }
 
@@ -149,15 +154,20 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 	for i := range a {
 		at[int(l.word(unsafe.Pointer(&a[i]))>>(shift&63))&(len(at)-1)]++
 	}
-	sum := 0
+	sum, most := 0, 0
 	for digit, n := range at {
 		at[digit] = sum
 		sum += n
+		most = max(most, n)
 	}
 	for i := range a {
 		next := &at[int(l.word(unsafe.Pointer(&a[i]))>>(shift&63))&(len(at)-1)]
 		b[*next] = a[i]
 		*next++
+	}
+	if most <= fewRecords {
+		x.finish(b, a, !toB, from, true, report)
+		return
 	}
 	begin := 0
 	for _, end := range at {
@@ -173,14 +183,19 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 }
 
 func (x *radix[R]) insert(a []R, from int) {
-	if from == len(x.loads) {
+	if from == len(x.loads) || len(a) == 0 {
 		return
 	}
 	l := x.loads[from]
 	longer := from+1 < len(x.loads)
+	most := l.word(unsafe.Pointer(&a[0]))
 	for i := 1; i < len(a); i++ {
+		w := l.word(unsafe.Pointer(&a[i]))
+		if w > most || w == most && !longer {
+			most = w
+			continue
+		}
 		record := a[i]
-		w := l.word(unsafe.Pointer(&record))
 		j := i
 		for ; j > 0; j-- {
 			before := l.word(unsafe.Pointer(&a[j-1]))
