@@ -246,6 +246,32 @@ func TestRecordsInAFileThatIsTruncated(t *testing.T) {
 	}
 }
 
+// The length of a record may find a page of the file, and its bytes none.
+func TestRecordsAcrossTheEndOfAFileThatIsTruncated(t *testing.T) {
+	path := saved(t, nil)
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	must(t, r.AppendBytes([]byte("data")))
+	must(t, b.Grow(200_000))
+	if err := os.Truncate(path, headerBytes+100); err != nil {
+		t.Skip(err)
+	}
+	if err := r.AppendBytes(make([]byte, 150_000)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("AppendBytes: %v", err)
+	}
+	wantRecords(t, r, [][]byte{[]byte("data")})
+}
+
+func TestOffsetsWithoutMemory(t *testing.T) {
+	r := newRecords(t, nil, someRecords(10, 0))
+	if _, err := r.Offsets(alloctest.FailAfter(alloctest.New(t), 0)); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Error(err)
+	}
+}
+
 func TestMisuseOfRecordsPanics(t *testing.T) {
 	b := newBuffer(t, nil)
 	r, err := buffer.NewRecords(b, nil)
