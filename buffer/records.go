@@ -208,9 +208,13 @@ func (r *Records) scan(visit func(at, size int)) error {
 		return r.layout.scan(r.b.Bytes(), func(at, size int) { visit(at, size); n++ })
 	})
 	if err == nil && n != r.n {
-		return fmt.Errorf("freehold: buffer: the records are %w: there are %d, and %d were appended", ErrCorrupt, n, r.n)
+		return r.changed(n)
 	}
 	return err
+}
+
+func (r *Records) changed(n int) error {
+	return fmt.Errorf("freehold: buffer: the records are %w: there are %d, and %d were appended", ErrCorrupt, n, r.n)
 }
 
 // Reset drops all records. It keeps the buffer's capacity.

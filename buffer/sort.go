@@ -204,6 +204,9 @@ func (r *Records) shares(n int) ([]int, error) {
 	size := r.b.n - first
 	cuts := make([]int, 1, n+1)
 	if r.layout.fixed != 0 {
+		if size != r.n*r.layout.fixed {
+			return nil, r.changed(size / r.layout.fixed)
+		}
 		for i := 1; i < n; i++ {
 			cuts = append(cuts, r.n/n*i*r.layout.fixed)
 		}

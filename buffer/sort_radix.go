@@ -101,7 +101,8 @@ func (x *radix[R]) less(a, b *R, from int) bool {
 }
 
 // spread sorts a by the loads from the given one on, to where it is or to b. When it
-// returns, all records are there. It may change the other too.
+// returns, all records are there. It may change the other too. It reports progress only
+// if it sorts to where a is.
 func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 	differ := uint64(0)
 	few := len(a) <= fewRecords || x.s.stop.Load()
@@ -170,15 +171,19 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 		return
 	}
 	begin := 0
+	if report { // and sort to a
+		defer func() { copy(a[begin:], b[begin:]) }() // if the user's function panics
+	}
 	for _, end := range at {
 		if end == begin {
 			continue
 		}
+		bucket := end - begin
 		x.spread(b[begin:end], a[begin:end], !toB, from, false)
-		if report {
-			x.s.tick((end - begin) * int(unsafe.Sizeof(a[0])))
-		}
 		begin = end
+		if report {
+			x.s.tick(bucket * int(unsafe.Sizeof(a[0])))
+		}
 	}
 }
 

@@ -1,0 +1,175 @@
+// What sorts take: extra memory, files, arguments.
+
+package buffer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// Sorting takes half of the data's size and little more, and gives it back.
+func TestExtraMemory(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, parallel := range []int{1, 4} {
+			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 4000, o.RecordBytes)
+			r := newRecords(t, &o, records)
+			size := 0
+			for _, p := range records {
+				size += len(p)
+				if o.RecordBytes == 0 {
+					size += 4
+				}
+			}
+			for _, by := range calling(func() {}) {
+				counter := freehold.NewCounter(alloctest.New(t))
+				must(t, by.sort(r, &buffer.SortOptions{Parallel: parallel, Scratch: counter}))
+				if c := counter.Counts(); c.Allocs != 1 || c.Live != 0 || c.PeakBytes > size/2+parallel<<10 {
+					t.Errorf("%+v, %s: %+v for %d bytes", o, by.name, c, size)
+				}
+			}
+		}
+	}
+}
+
+func TestSortWithoutExtraMemory(t *testing.T) {
+	records := someRecords(1000, 0)
+	for _, by := range calling(func() {}) {
+		r := newRecords(t, nil, records)
+		if err := by.sort(r, &buffer.SortOptions{Scratch: alloctest.FailAfter(alloctest.New(t), 0)}); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("%s: %v", by.name, err)
+		}
+		wantRecords(t, r, records)
+	}
+}
+
+func TestSortWithoutATemporaryFile(t *testing.T) {
+	mapsFiles(t)
+	dir := t.TempDir()
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	records := someRecords(1000, 0)
+	for _, p := range records {
+		must(t, r.AppendBytes(p))
+	}
+	must(t, os.Remove(dir))
+	if err := r.SortBy(context.Background(), nil, nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a directory for it: %v", err)
+	}
+	wantRecords(t, r, records)
+}
+
+// A length that changed since is an error, and nothing has moved.
+func TestSortOfChangedLengths(t *testing.T) {
+	for _, tt := range []struct {
+		length byte // of the second record, which has 9 bytes
+		want   string
+	}{
+		{200, "the frame at offset 13 is corrupt"},
+		{22, "there are 4, and 5 were appended"},
+	} {
+		b := newBuffer(t, nil)
+		r, err := buffer.NewRecords(b, nil)
+		must(t, err)
+		for range 5 {
+			must(t, r.AppendBytes([]byte("my record")))
+		}
+		b.Bytes()[13] = tt.length
+		data := bytes.Clone(b.Bytes())
+		err = r.SortBy(context.Background(), nil, nil)
+		if !errors.Is(err, buffer.ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v, want %v", err, tt.want)
+		}
+		wantData(t, b, data)
+	}
+}
+
+func TestSortOfABufferThatOthersTruncated(t *testing.T) {
+	b := newBuffer(t, nil)
+	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8})
+	must(t, err)
+	for range 5 {
+		must(t, r.AppendBytes([]byte("8 bytes.")))
+	}
+	b.Truncate(20)
+	err = r.SortBy(context.Background(), nil, nil)
+	if !errors.Is(err, buffer.ErrCorrupt) || !strings.Contains(err.Error(), "there are 2, and 5 were appended") {
+		t.Error(err)
+	}
+}
+
+func TestSortOfAFileThatIsTruncated(t *testing.T) {
+	mapsFiles(t)
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		for _, parallel := range []int{1, 4} {
+			for i, name := range []string{"Sort", "SortBy", "SortBy copies", "SortByUint64"} {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
+					path := saved(t, nil)
+					b, err := buffer.Open(path, nil)
+					must(t, err)
+					defer b.Close()
+					r, err := buffer.NewRecords(b, &o)
+					must(t, err)
+					for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 20_000, o.RecordBytes) {
+						must(t, r.AppendBytes(p))
+					}
+					var calls atomic.Int64
+					cut := func() {
+						if calls.Add(1) == 5000 {
+							_ = os.Truncate(path, 100_000)
+						}
+					}
+					err = calling(cut)[i].sort(r, &buffer.SortOptions{Parallel: parallel})
+					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 100_000 {
+						t.Skip("a mapped file cannot be truncated")
+					}
+					if !errors.Is(err, io.ErrUnexpectedEOF) {
+						t.Errorf("%v", err)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestMisuseOfSortsPanics(t *testing.T) {
+	ctx := context.Background()
+	r := newRecords(t, nil, someRecords(3, 0))
+	closed := buffer.New(alloctest.New(t), nil)
+	rc, err := buffer.NewRecords(closed, nil)
+	must(t, err)
+	must(t, closed.Close())
+	for _, tt := range []struct {
+		want string
+		call func()
+	}{
+		{"freehold: buffer.Records.Sort: cmp is nil", func() { r.Sort(ctx, nil, nil) }},
+		{"freehold: buffer.Records.SortByUint64: key is nil", func() { r.SortByUint64(ctx, nil, nil) }},
+		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
+		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
+		{"freehold: buffer.Records.SortBy: the buffer is used after Close", func() { rc.SortBy(ctx, nil, nil) }},
+		{"freehold: buffer.Records.Sort: the buffer is used after Close", func() { rc.Sort(ctx, bytes.Compare, nil) }},
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != tt.want {
+					t.Errorf("panic %v, want %v", p, tt.want)
+				}
+			}()
+			tt.call()
+		}()
+	}
+	wantRecords(t, r, someRecords(3, 0))
+}
