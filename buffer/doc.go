@@ -10,6 +10,17 @@
 // Growing moves the pages of a large buffer instead of copying them, where the
 // allocator or the system can.
 //
+// # Records
+//
+// [Records] is a sequence of byte strings in a buffer, each of its own size or all of
+// one. It sorts them in place, on all processors, with half of their size as extra
+// memory:
+//
+//	records, err := buffer.NewRecords(buf, nil)
+//	err = records.AppendBytes(line)
+//	err = records.SortBy(ctx, nil, nil)
+//	for offset, line := range records.All() {
+//
 // # Slices into a buffer
 //
 // Bytes and Extend return slices of the buffer's memory. They are valid until the
