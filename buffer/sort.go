@@ -126,6 +126,7 @@ const (
 // sorter is a sort under way.
 type sorter struct {
 	order
+	ctx     context.Context
 	layout  layout
 	data    []byte
 	scratch []byte
@@ -160,7 +161,7 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 		parallel = runtime.GOMAXPROCS(0)
 	}
 	first := r.layout.first()
-	s := &sorter{order: by, layout: r.layout, data: r.b.Bytes()[first:], progress: o.Progress}
+	s := &sorter{order: by, ctx: ctx, layout: r.layout, data: r.b.Bytes()[first:], progress: o.Progress}
 	if s.cuts, err = r.shares(max(1, min(parallel, len(s.data)/minShare))); err != nil {
 		return err
 	}
@@ -306,6 +307,9 @@ func (s *sorter) tick(n int) {
 	defer s.mu.Unlock()
 	s.done += n
 	s.progress(s.done, s.total)
+	if s.ctx.Err() != nil {
+		s.stop.Store(true)
+	}
 }
 
 // together calls f with 0 to n-1, in as many goroutines, and returns when all have

@@ -179,12 +179,12 @@ func TestProgress(t *testing.T) {
 }
 
 func TestSortsCancelledByProgress(t *testing.T) {
-	records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 4000, 24)
+	records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, 24)
 	for step := 1; ; step += step/2 + 1 {
 		r := newRecords(t, &buffer.RecordsOptions{RecordBytes: 24}, records)
 		ctx, cancel := context.WithCancelCause(context.Background())
 		calls := 0
-		err := r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: 3, Progress: func(int, int) {
+		err := r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: 1 + 2*(step%2), Progress: func(int, int) {
 			if calls++; calls == step {
 				cancel(errors.New("enough"))
 			}
@@ -203,11 +203,11 @@ func TestSortsCancelledByProgress(t *testing.T) {
 
 func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
-		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 4000, o.RecordBytes)
+		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, o.RecordBytes)
 		for _, by := range calling(func() {}) {
 			for _, parallel := range []int{1, 3} {
 				r := newRecords(t, &o, records)
-				for at, passed := 1, true; passed; at *= 2 {
+				for at, passed := 1, true; passed; at *= 4 {
 					calls := 0
 					func() {
 						defer func() { passed = recover() == "mine" }()

@@ -267,6 +267,26 @@ func TestSortsWithLongDigits(t *testing.T) {
 	wantSorted(t, b, o, fill(rng, inputs[0].key, 300_000, 64), sortings(64)[0], nil)
 }
 
+// Keys that are the same part of every record but one.
+func TestKeysOfWhichOneIsElsewhere(t *testing.T) {
+	for _, by := range append(
+		sortBy("part", func(p []byte) []byte {
+			if binary.BigEndian.Uint32(p[20:]) == 777 {
+				return p[3:11]
+			}
+			return p[8:16]
+		}),
+		sortByUint64("number", func(p []byte) uint64 {
+			if binary.BigEndian.Uint32(p[20:]) == 777 {
+				return 1 << 63
+			}
+			return binary.LittleEndian.Uint64(p)
+		})) {
+		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 1000, 24)
+		wantSorted(t, newBuffer(t, nil), &buffer.RecordsOptions{RecordBytes: 24}, records, by, nil)
+	}
+}
+
 // Each record is the beginning of the next, and some are equal; "a" and "a\0"
 // differ.
 func TestKeysThatBeginOthers(t *testing.T) {
