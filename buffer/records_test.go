@@ -288,7 +288,7 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		call func()
 	}{
 		{"freehold: buffer.NewRecords: buffer is nil", func() { buffer.NewRecords(nil, nil) }},
-		{"freehold: buffer.NewRecords: the buffer is used after Close", func() { buffer.NewRecords(closed, nil) }},
+		{"freehold: buffer.NewRecords: the buffer is closed", func() { buffer.NewRecords(closed, nil) }},
 		{"freehold: buffer.NewRecords: RecordBytes -1, want 0 or more", records(buffer.RecordsOptions{RecordBytes: -1})},
 		{"freehold: buffer.NewRecords: alignment 3, want a power of two", records(buffer.RecordsOptions{Align: 3})},
 		{"freehold: buffer.NewRecords: alignment -1, want a power of two", records(buffer.RecordsOptions{Align: -1})},

@@ -159,8 +159,8 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		{"freehold: buffer.Records.SortByUint64: key is nil", func() { r.SortByUint64(ctx, nil, nil) }},
 		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
 		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
-		{"freehold: buffer.Records.SortBy: the buffer is used after Close", func() { rc.SortBy(ctx, nil, nil) }},
-		{"freehold: buffer.Records.Sort: the buffer is used after Close", func() { rc.Sort(ctx, bytes.Compare, nil) }},
+		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { rc.SortBy(ctx, nil, nil) }},
+		{"freehold: buffer.Records.Sort: the buffer is closed", func() { rc.Sort(ctx, bytes.Compare, nil) }},
 	} {
 		func() {
 			defer func() {
