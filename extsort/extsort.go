@@ -1,0 +1,168 @@
+package extsort
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"os"
+	"runtime"
+
+	"github.com/freehold-go/freehold"
+)
+
+// Options says what to sort by, and with what. nil means all defaults: lines, by
+// their bytes.
+type Options struct {
+	// Format says where records begin and end. The zero Format is Lines('\n').
+	Format Format
+
+	// Key returns the sort key of a record: bytes.Compare of two keys decides
+	// which record is first. It may append the key to dst, which is empty, or
+	// return a part of record. Both are valid during the call only. It is called
+	// once for each record and must not keep state: equal records have equal keys.
+	// A key is stored in front of its record, so it needs memory and disk space.
+	// nil means that a record is its own key.
+	Key func(dst, record []byte) []byte
+
+	// ThenRecord orders records with equal keys by their bytes. Otherwise they
+	// keep the order of the input. No key may then be the beginning of another
+	// one. It is ignored without Key.
+	ThenRecord bool
+
+	// Reverse reverses the order. Records with equal keys keep the order of the
+	// input all the same.
+	Reverse bool
+
+	// Unique keeps only the first of records with equal keys.
+	Unique bool
+
+	// Memory is how many bytes a sort may take from Parent, which is all it uses
+	// but for a few bytes per 32 KiB of input and the Go runtime. It takes them at
+	// once; pages that it does not touch are not resident. 0 means 256 MiB; less
+	// than MinMemory is a panic. The longest possible record is a quarter of
+	// Memory/Parallel or an eighth of Memory, whichever is less, or little less.
+	Memory int
+
+	// Parallel is how many goroutines sort at a time. 0 means GOMAXPROCS; negative
+	// is a panic. Small Memory makes it less.
+	Parallel int
+
+	// TempDirs are the directories for temporary files, which are used if the
+	// input does not fit in Memory, and then need as much space as the records,
+	// with their keys, have bytes. The workers take the directories in turn. None
+	// means os.TempDir, which on many systems is itself in memory.
+	TempDirs []string
+
+	// Progress, if not nil, is called from time to time, by one goroutine after
+	// the other. The sort waits for it.
+	Progress func(Progress)
+
+	// Parent is where the memory comes from. nil means freehold.Pages.
+	Parent freehold.Allocator
+}
+
+const defaultMemory = 256 << 20
+
+func defaultParallel() int { return runtime.GOMAXPROCS(0) }
+
+// Sort writes the records of all sources to dst, sorted. dst is written from one
+// goroutine, by and large in blocks of 1 MiB, and only once all input has been
+// read. Each source is read to its end, one after the other.
+//
+// The error is that of a source, of dst, of a temporary file, or of ctx. It matches
+// [freehold.ErrOutOfMemory] if Parent does not have the memory, is a [*RecordError]
+// if a record is too long for it, and matches [io.ErrUnexpectedEOF] if a source ends
+// within a record. After an error dst may have been written in part: see [File].
+//
+// Sort does not return before a Read of a source or a Write of dst that waits.
+func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
+	j, err := newJob("extsort.Sort", o)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if err := j.makeRuns(ctx, src); err != nil {
+		return err
+	}
+	if f, ok := dst.(*File); ok {
+		return f.fill(j.plan.output(), j.spilled(), func(w *writer) error { return j.mergeTo(ctx, w) })
+	}
+	w := newWriter(j.plan.output(), 0, func(b []byte, _ int64) error {
+		_, err := dst.Write(b)
+		return err
+	})
+	return firstError(j.mergeTo(ctx, w), w.close())
+}
+
+// SortFile sorts the records of files to the file dst, which appears under its name
+// when it is complete: see [File]. dst may be one of the sources.
+func SortFile(ctx context.Context, dst string, o *Options, src ...string) error {
+	inputs := make([]io.Reader, len(src))
+	for i, name := range src {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		inputs[i] = f
+	}
+	f, err := Create(dst)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := Sort(ctx, f, o, inputs...); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// Records reads all sources and returns an iterator over their records in order,
+// without what frames them. A record is valid until the next one. The errors are
+// those of [Sort]; an error is the last that the iterator yields. Memory and
+// temporary files are held until the loop ends.
+func Records(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := records(ctx, o, src, yield); err != nil && err != errStopped {
+			yield(nil, err)
+		}
+	}
+}
+
+var errStopped = errors.New("the loop has ended")
+
+func records(ctx context.Context, o *Options, src []io.Reader, yield func([]byte, error) bool) error {
+	j, err := newJob("extsort.Records", o)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	if err := j.makeRuns(ctx, src); err != nil {
+		return err
+	}
+	if err := j.reduce(ctx); err != nil {
+		return err
+	}
+	cursors := make([]*cursor, len(j.runs))
+	b := &buffer{}
+	if j.spilled() {
+		b = j.plan.buffers(1, len(j.runs), j.longest)[0]
+	}
+	for i, r := range j.runs {
+		cursors[i] = &cursor{order: i}
+		if err := cursors[i].open(&j.l, r, r.begin(), r.end(), b.window(i), 0); err != nil {
+			return err
+		}
+	}
+	t, err := startTree(&j.l, cursors)
+	if err != nil {
+		return err
+	}
+	return t.each(&b.last, func(c *cursor) error {
+		if !yield(j.l.record(c.stored), ctx.Err()) {
+			return errStopped
+		}
+		return ctx.Err()
+	})
+}

@@ -1,0 +1,91 @@
+// Region: the memory in which records are collected and sorted.
+//
+//	mem  | text        | tail |   free   | entries |
+//	     0             text   text+tail  len(mem)-16n
+//
+// The text holds whole stored records. The tail is what has been read of the next
+// one, or of the next ones if there is no room for their entries.
+
+package extsort
+
+import (
+	"slices"
+	"sync/atomic"
+	"unsafe"
+)
+
+type region struct {
+	mem  []byte
+	text int // bytes
+	tail int // bytes
+	n    int // entries
+	seq  int // of all fills of all regions
+
+	longest int // bytes of the longest stored record ever
+}
+
+// maxRegionBytes keeps offsets in 32 bits.
+const maxRegionBytes = min(1<<32-1<<20, 1<<(unsafe.Sizeof(uintptr(0))*8-2))
+
+// entriesOf returns the last n entries that fit in mem, whose end must be a
+// multiple of 16. It is the package's only conversion of memory.
+func entriesOf(mem []byte, n int) []entry {
+	if n == 0 {
+		return nil
+	}
+	first := mem[len(mem)-n*entryBytes:]
+	return unsafe.Slice((*entry)(unsafe.Pointer(unsafe.SliceData(first))), n)
+}
+
+// entries returns the entries, the last record's first.
+func (r *region) entries() []entry { return entriesOf(r.mem, r.n) }
+
+func (r *region) free() int { return len(r.mem) - r.n*entryBytes - r.text - r.tail }
+
+func (r *region) clear() { r.text, r.tail, r.n = 0, 0, 0 }
+
+// takeTail moves the tail of from to the beginning of r, which is empty.
+func (r *region) takeTail(from *region) {
+	tail := from.mem[from.text:][:from.tail]
+	from.tail = 0
+	r.clear()
+	r.tail = copy(r.mem, tail)
+}
+
+// add appends the entry of the record that is next in the text, whose bytes to
+// compare are n at offset at. It needs room.
+func (r *region) add(at, n, size int) {
+	r.n++
+	entriesOf(r.mem, r.n)[0] = entry{word: loadWord(r.mem[at:at+n], 0), at: uint32(at), n: uint32(n)}
+	r.text += size
+	r.longest = max(r.longest, size)
+}
+
+// sort sorts the entries in up to pieces parts, and returns these.
+func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
+	e := r.entries()
+	slices.Reverse(e)
+	sorter := radix{text: r.mem[:r.text], stop: stop}
+	if l.ties {
+		sorter.ties = 1
+		if l.descending {
+			sorter.ties = -1
+		}
+	}
+	pieces = max(1, min(pieces, len(e)/minPiece))
+	sorted := make([][]entry, pieces)
+	inParallel(pieces, func(i int) {
+		p := e[len(e)/pieces*i : len(e)/pieces*(i+1)]
+		if i == pieces-1 {
+			p = e[len(e)/pieces*i:]
+		}
+		sorter.sortAll(p)
+		if l.descending {
+			slices.Reverse(p)
+		}
+		sorted[i] = p
+	})
+	return sorted
+}
+
+const minPiece = 4096 // entries that are worth a goroutine

@@ -1,0 +1,79 @@
+// Run: sorted records, in memory or in a temporary file.
+
+package extsort
+
+import "cmp"
+
+// A run is a part of the records, in order.
+type run struct {
+	seq   int   // of the fill that its records came by
+	piece int   // of that fill
+	bytes int64 // of its records, about
+
+	// In memory.
+	text    []byte
+	entries []entry
+
+	// In a file.
+	file     *file
+	from, to int64 // offsets
+
+	x                  *index
+	firstMark, endMark int
+}
+
+func byInput(a, b *run) int {
+	return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.piece, b.piece))
+}
+
+// A runWriter writes runs to one file, one after the other.
+type runWriter struct {
+	l    *layout
+	file *file
+	w    *writer
+	x    *index
+	run  *run
+}
+
+// begin begins a run.
+func (w *runWriter) begin(seq int) {
+	w.run = &run{seq: seq, file: w.file, from: w.w.size()}
+	w.x.begin(w.run)
+}
+
+// add appends a stored record.
+func (w *runWriter) add(key, stored []byte) error {
+	if at := w.w.size(); w.run.firstMark == w.run.endMark || at-w.x.at(w.run.endMark-1).at >= w.x.stride {
+		w.x.add(at, key)
+	}
+	return w.w.add(stored)
+}
+
+// end ends the run and returns it.
+func (w *runWriter) end() *run {
+	w.run.to = w.w.size()
+	w.run.bytes = w.run.to - w.run.from
+	w.w.pad()
+	return w.run
+}
+
+// writeEntries writes sorted entries of a text as a run.
+func (w *runWriter) writeEntries(seq int, text []byte, entries []entry) (*run, error) {
+	w.begin(seq)
+	var last []byte
+	for i := range entries {
+		e := &entries[i]
+		at, n := int(e.at), int(e.n)
+		key := text[at:][:n]
+		if w.l.unique {
+			if i > 0 && string(key) == string(last) {
+				continue
+			}
+			last = key
+		}
+		if err := w.add(key, w.l.stored(text, at, n)); err != nil {
+			return nil, err
+		}
+	}
+	return w.end(), nil
+}

@@ -1,0 +1,24 @@
+package extsort
+
+import (
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/windows"
+)
+
+// createUnlinked creates a file in dir that the system removes when it is closed.
+func createUnlinked(dir string) (*os.File, error) {
+	for {
+		name := filepath.Join(dir, "freehold-sort-"+strconv.FormatUint(rand.Uint64(), 36))
+		const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL | windows.FILE_FLAG_DELETE_ON_CLOSE
+		f, err := os.OpenFile(name, flags, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// Writer: bytes in order, to a file in aligned blocks or to an io.Writer.
+//
+//	caller --copy--> block --full--> goroutine --write--> file
+//	                   ^                  |
+//	                   +------ free ------+
+
+package extsort
+
+import "sync/atomic"
+
+// A writer has two blocks: one is filled while the other is written. Its users
+// take turns. It remembers the first error, after which it writes nothing.
+type writer struct {
+	write func(b []byte, at int64) error
+	at    int64 // of the block in the file
+	block []byte
+	n     int // bytes in block
+	full  chan writeJob
+	free  chan []byte
+	ended chan struct{}
+	err   atomic.Pointer[error]
+}
+
+type writeJob struct {
+	b  []byte
+	n  int
+	at int64
+}
+
+// newWriter returns a writer that uses mem, which is cut in two blocks. Close
+// ends its goroutine.
+func newWriter(mem []byte, at int64, write func(b []byte, at int64) error) *writer {
+	half := len(mem) / 2
+	w := &writer{write: write, at: at, block: mem[:half], full: make(chan writeJob, 1), free: make(chan []byte, 2), ended: make(chan struct{})}
+	w.free <- mem[half : 2*half]
+	go w.run()
+	return w
+}
+
+func (w *writer) run() {
+	defer close(w.ended)
+	for job := range w.full {
+		if w.err.Load() == nil {
+			if err := w.write(job.b[:job.n], job.at); err != nil {
+				w.err.Store(&err)
+			}
+		}
+		w.free <- job.b
+	}
+}
+
+func (w *writer) failed() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// add appends b.
+func (w *writer) add(b []byte) error {
+	for {
+		n := copy(w.block[w.n:], b)
+		w.n += n
+		if b = b[n:]; len(b) == 0 {
+			return nil
+		}
+		if err := w.next(); err != nil {
+			return err
+		}
+	}
+}
+
+// next passes the block on and takes the other one.
+func (w *writer) next() error {
+	w.full <- writeJob{b: w.block, n: w.n, at: w.at}
+	w.at += int64(w.n)
+	w.n = 0
+	w.block = <-w.free
+	return w.failed()
+}
+
+// size returns how far the file reaches.
+func (w *writer) size() int64 { return w.at + int64(w.n) }
+
+// pad appends zeros up to a multiple of blockAlign.
+func (w *writer) pad() {
+	to := (w.n + blockAlign - 1) &^ (blockAlign - 1)
+	clear(w.block[w.n:to])
+	w.n = to
+}
+
+// close writes what is left and ends the goroutine.
+func (w *writer) close() error {
+	if w.n > 0 && w.failed() == nil {
+		w.full <- writeJob{b: w.block, n: w.n, at: w.at}
+		w.at += int64(w.n)
+		w.n = 0
+	}
+	close(w.full)
+	<-w.ended
+	return w.failed()
+}
