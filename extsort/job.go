@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -229,7 +230,7 @@ func (w *worker) close(err error) error {
 // inputBytes returns how much the inputs hold, 0 if one of them does not tell.
 func inputBytes(inputs []io.Reader) (total int64) {
 	for _, in := range inputs {
-		f, ok := in.(*os.File)
+		f, ok := in.(interface{ Stat() (fs.FileInfo, error) })
 		if !ok {
 			return 0
 		}
@@ -237,11 +238,7 @@ func inputBytes(inputs []io.Reader) (total int64) {
 		if err != nil || !info.Mode().IsRegular() {
 			return 0
 		}
-		at, err := f.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return 0
-		}
-		total += max(info.Size()-at, 0)
+		total += info.Size()
 	}
 	return total
 }

@@ -3,6 +3,7 @@
 //	freehold demo       a tour in half a minute
 //	freehold memtest    a long sawtooth load, with resident memory over time,
 //	                    on freehold, the Go heap, libc or jemalloc
+//	freehold sort       GNU sort's common options, for input larger than memory
 //	freehold version
 //
 // It is a module of its own, so that its libraries (command line, tables,
@@ -32,7 +33,7 @@ import (
 const (
 	exitOK          = 0
 	exitFailed      = 1   // the run found something wrong or could not go on
-	exitUsage       = 2   // flags that make no sense, here; nothing has been run
+	exitUsage       = 2   // flags that make no sense, here; nothing has been run. Every error of sort
 	exitInterrupted = 130 // SIGINT, as shells report it, or SIGTERM
 )
 
@@ -40,6 +41,7 @@ const (
 type commands struct {
 	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in half a minute."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
+	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
@@ -54,9 +56,11 @@ func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, a ...any) error { return usageError{fmt.Errorf(format, a...)} }
 
-// streams are where a command writes: results to out, progress to err.
+// streams are where a command writes, results to out and progress to err, and what
+// it reads.
 type streams struct {
 	out, err io.Writer
+	in       io.Reader
 }
 
 // A sink writes until its writer fails, and remembers that error for all who print
@@ -80,7 +84,7 @@ func main() {
 	// far; a second one ends the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, os.Stdin}))
 }
 
 // run is main with everything it touches as a parameter. It returns the exit code.
@@ -92,7 +96,7 @@ func run(ctx context.Context, args []string, s streams) int {
 		args = append(slices.Clone(args[1:]), "--help")
 	}
 	out, errs := &sink{Writer: s.out}, &sink{Writer: s.err}
-	err := dispatch(ctx, args, streams{out, errs})
+	err := dispatch(ctx, args, streams{out, errs, s.in})
 	if out.failed != nil {
 		lost := fmt.Errorf("writing standard output: %w", out.failed)
 		switch {
@@ -149,7 +153,14 @@ func report(err error, w io.Writer) int {
 			return exitInterrupted
 		}
 	}
+	if err == errDisorder { // which has been shown
+		return exitFailed
+	}
 	fmt.Fprintf(w, "freehold: %v\n", err)
+	var failedSort sortError
+	if errors.As(err, &failedSort) {
+		return exitUsage
+	}
 	var usage usageError
 	var unavailable unavailableError
 	if errors.As(err, &usage) || errors.As(err, &unavailable) {

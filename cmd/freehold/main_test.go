@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 // command runs the command line and returns what it did.
 func command(ctx context.Context, args ...string) (code int, out, err string) {
 	var o, e bytes.Buffer
-	code = run(ctx, args, streams{&o, &e})
+	code = run(ctx, args, streams{&o, &e, nil})
 	return code, o.String(), e.String()
 }
 
@@ -51,8 +51,8 @@ func TestCommandLine(t *testing.T) {
 		{"help", 0, "Usage: freehold <command>"},
 		{"help memtest", 0, "Usage: freehold memtest"},
 
-		{"nothing", 2, "unexpected argument nothing; the commands are demo, memtest and version; see freehold --help"},
-		{"help nothing", 2, "the commands are demo, memtest and version"},
+		{"nothing", 2, "unexpected argument nothing; the commands are demo, memtest, sort and version; see freehold --help"},
+		{"help nothing", 2, "the commands are demo, memtest, sort and version"},
 		{"memtest --high", 2, "--high needs a value; see freehold memtest --help"},
 		{"memtest --cycles", 2, "--cycles needs a value"},
 		{"memtest --settle", 2, "--settle needs a value"},
@@ -156,7 +156,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 				continue
 			}
 			var errs bytes.Buffer
-			code := run(t.Context(), args, streams{&broken{room}, &errs})
+			code := run(t.Context(), args, streams{&broken{room}, &errs, nil})
 			if n := strings.Count(errs.String(), errBroken.Error()); code != exitFailed || n != 1 || !strings.Contains(errs.String(), "freehold: writing standard output: no space left\n") {
 				t.Errorf("%v with room for %d bytes: exit code %d, %q", args, room, code, errs.String())
 			}
@@ -167,7 +167,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 // The same where people read the report on standard error.
 func TestReportThatIsLostBesideAFile(t *testing.T) {
 	var out bytes.Buffer
-	code := run(t.Context(), append(slices.Clone(tinyRun), "--csv", "-"), streams{&out, &broken{200}})
+	code := run(t.Context(), append(slices.Clone(tinyRun), "--csv", "-"), streams{&out, &broken{200}, nil})
 	if code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
@@ -179,7 +179,7 @@ func TestInterruptedAndUnwritable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var errs bytes.Buffer
-	code := run(ctx, tinyRun, streams{&broken{}, &errs})
+	code := run(ctx, tinyRun, streams{&broken{}, &errs, nil})
 	const want = "freehold: interrupted\nfreehold: writing standard output: no space left\n"
 	if code != exitFailed || errs.String() != want {
 		t.Errorf("exit code %d, %q, want %d, %q", code, errs.String(), exitFailed, want)

@@ -1,0 +1,233 @@
+// Sort keys: a part of a line as bytes whose order is that of GNU sort -k.
+//
+// A key's bytes are never the beginning of another key's, so that several can
+// follow each other: text ends with 0, and a 0 or 1 in it is escaped by a 1.
+// Inverted bytes reverse the order.
+
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ordering is what GNU sort calls ordering options.
+type ordering struct {
+	startBlanks, endBlanks bool // -b: ignore blanks before the place
+	fold                   bool // -f
+	dictionary             bool // -d
+	printable              bool // -i
+	numeric                bool // -n
+	reverse                bool // -r
+}
+
+// A sortKey is the part of a line from field and char, counted from 0, to toField
+// and toChar.
+type sortKey struct {
+	ordering
+	field, char     int
+	toField, toChar int // toChar 0: all of toField-1; else the first toChar characters of toField
+	tab             int // -1: a field begins with the blanks before it
+}
+
+const endOfLine = math.MaxInt
+
+// parseSortKey reads F[.C][OPTS][,F[.C][OPTS]].
+func parseSortKey(text string) (sortKey, error) {
+	k := sortKey{toField: endOfLine}
+	fail := func(what string) (sortKey, error) {
+		return k, usagef("-k %s: %s; a key is F[.C][OPTS][,F[.C][OPTS]] with F and C from 1, such as 2,2n", text, what)
+	}
+	from, to, hasTo := strings.Cut(text, ",")
+	n, rest, ok := leadingNumber(from)
+	if !ok {
+		return fail("a number is missing at the beginning")
+	}
+	if n == 0 {
+		return fail("fields are counted from 1")
+	}
+	k.field = n - 1
+	if after, dot := strings.CutPrefix(rest, "."); dot {
+		if n, rest, ok = leadingNumber(after); !ok {
+			return fail("a number is missing after the period")
+		}
+		if n == 0 {
+			return fail("characters are counted from 1")
+		}
+		k.char = n - 1
+	}
+	if !k.addOptions(rest, &k.startBlanks) {
+		return fail("its options are of b, d, f, i, n and r")
+	}
+	if !hasTo {
+		return k, nil
+	}
+	if n, rest, ok = leadingNumber(to); !ok {
+		return fail("a number is missing after the comma")
+	}
+	if n == 0 {
+		return fail("fields are counted from 1")
+	}
+	k.toField = n
+	if after, dot := strings.CutPrefix(rest, "."); dot {
+		if k.toChar, rest, ok = leadingNumber(after); !ok {
+			return fail("a number is missing after the period")
+		}
+		if k.toChar != 0 {
+			k.toField--
+		}
+	}
+	if !k.addOptions(rest, &k.endBlanks) {
+		return fail("its options are of b, d, f, i, n and r")
+	}
+	return k, nil
+}
+
+// leadingNumber reads decimal digits. A number that is too large is a large one.
+func leadingNumber(s string) (n int, rest string, ok bool) {
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	n, err := strconv.Atoi(s[:i])
+	if i > 0 && err != nil {
+		n = endOfLine / 2
+	}
+	return n, s[i:], i > 0
+}
+
+// addOptions reads ordering options; blanks is where a b goes.
+func (k *sortKey) addOptions(s string, blanks *bool) bool {
+	for _, c := range s {
+		switch c {
+		case 'b':
+			*blanks = true
+		case 'd':
+			k.dictionary = true
+		case 'f':
+			k.fold = true
+		case 'i':
+			k.printable = true
+		case 'n':
+			k.numeric = true
+		case 'r':
+			k.reverse = true
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
+
+// find returns the part of a line that the key is.
+func (k *sortKey) find(line []byte) []byte {
+	from := k.skipFields(line, 0, k.field, false)
+	if k.startBlanks {
+		from = skipBlanks(line, from)
+	}
+	from = min(len(line), from+min(k.char, len(line)))
+	if k.toField == endOfLine {
+		return line[from:]
+	}
+	to := k.skipFields(line, 0, k.toField, k.toChar == 0)
+	if k.toChar != 0 {
+		if k.endBlanks {
+			to = skipBlanks(line, to)
+		}
+		to = min(len(line), to+min(k.toChar, len(line)))
+	}
+	return line[from:max(from, to)]
+}
+
+// skipFields returns where the nth field after offset at begins, or, at the end of
+// a key, where the one before it ends.
+func (k *sortKey) skipFields(line []byte, at, n int, toEnd bool) int {
+	for ; n > 0 && at < len(line); n-- {
+		if k.tab < 0 {
+			at = skipBlanks(line, at)
+			for at < len(line) && !isBlank(line[at]) {
+				at++
+			}
+			continue
+		}
+		for at < len(line) && line[at] != byte(k.tab) {
+			at++
+		}
+		if at < len(line) && !(toEnd && n == 1) {
+			at++
+		}
+	}
+	return at
+}
+
+func skipBlanks(line []byte, at int) int {
+	for at < len(line) && isBlank(line[at]) {
+		at++
+	}
+	return at
+}
+
+// keyFunc returns the function that makes the keys of lines. The whole order may be
+// reversed afterwards, and the line itself may follow the key.
+func keyFunc(keys []sortKey, reversed, thenLine bool) func(dst, line []byte) []byte {
+	last := len(keys) - 1
+	if k := keys[0]; last == 0 && !thenLine && k.isPlain() && k.reverse == reversed {
+		return func(_, line []byte) []byte { return k.find(line) }
+	}
+	return func(dst, line []byte) []byte {
+		for i := range keys {
+			k := &keys[i]
+			from := len(dst)
+			if k.numeric {
+				dst = appendNumber(dst, k.find(line))
+			} else {
+				dst = k.appendText(dst, k.find(line))
+			}
+			if k.reverse != reversed {
+				invert(dst[from:])
+			}
+		}
+		return dst
+	}
+}
+
+// isPlain reports whether the key's bytes are compared as they are.
+func (k *sortKey) isPlain() bool { return !k.numeric && !k.fold && !k.dictionary && !k.printable }
+
+// appendText appends the key of text.
+func (k *sortKey) appendText(dst, text []byte) []byte {
+	for _, c := range text {
+		switch {
+		case k.dictionary: // which implies printable, but for the tab
+			if !isDictionary(c) {
+				continue
+			}
+		case k.printable:
+			if c < ' ' || c > '~' {
+				continue
+			}
+		}
+		if k.fold && c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c <= 1 {
+			dst = append(dst, 1, c+1)
+			continue
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, 0)
+}
+
+func isDictionary(c byte) bool {
+	return isBlank(c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func invert(b []byte) {
+	for i := range b {
+		b[i] = ^b[i]
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// A sortSize is the value of -S, as GNU sort has it: a number of KiB, or one with
+// a unit.
+type sortSize string
+
+func (s *sortSize) UnmarshalText(text []byte) error {
+	*s = sortSize(text)
+	_, err := s.bytes()
+	return err
+}
+
+// leastDefault is the least that is used without -S.
+const leastDefault = 16 << 20
+
+// bytes returns the size in bytes, within what an int holds.
+func (s sortSize) bytes() (int, error) {
+	if s == "" {
+		_, available := machineMemory()
+		return int(min(max(available/4, leastDefault), math.MaxInt/2)), nil
+	}
+	digits := 0
+	for digits < len(s) && (s[digits] >= '0' && s[digits] <= '9' || s[digits] == '.') {
+		digits++
+	}
+	n, err := strconv.ParseFloat(string(s[:digits]), 64)
+	if err != nil {
+		return 0, usagef("-S %s is no size: write a number of KiB, or one with b, K, M, G, T or %%", s)
+	}
+	switch unit := s[digits:]; unit {
+	case "b":
+	case "", "k", "K", "KiB":
+		n *= 1 << 10
+	case "M", "m", "MiB":
+		n *= 1 << 20
+	case "G", "g", "GiB":
+		n *= 1 << 30
+	case "T", "t", "TiB":
+		n *= 1 << 40
+	case "%":
+		total, _ := machineMemory()
+		if total == 0 {
+			return 0, usagef("-S %s: this system does not say how much memory there is", s)
+		}
+		n *= float64(total) / 100
+	default:
+		return 0, usagef("-S %s: %q is no unit; there are b, K, M, G, T and %%", s, unit)
+	}
+	if n < extsort.MinMemory {
+		return 0, usagef("-S %s is too little: at least %s is needed", s, sizeText(extsort.MinMemory))
+	}
+	if n > math.MaxInt/2 {
+		return 0, fmt.Errorf("-S %s is more than this system can address", s)
+	}
+	return int(n), nil
+}
