@@ -28,7 +28,7 @@ type entry struct {
 
 const (
 	entryBytes = 16
-	fewEntries = 16 // from here on insertion sort is faster
+	fewEntries = 24 // from here on insertion sort is faster
 	wordOnly   = -1 // a depth: the word is all there is to compare
 )
 
@@ -37,6 +37,8 @@ type radix struct {
 	text []byte
 	ties int // equal keys by offset if positive, by descending offset if negative, in any order if 0
 	stop *atomic.Bool
+
+	touched uint
 }
 
 // sortAll sorts entries whose words are their records' first eight bytes. Sorted
@@ -163,7 +165,10 @@ func (r *radix) byLength(e []entry) {
 // common returns how many bytes from depth on all entries share.
 func (r *radix) common(e []entry, depth int) int {
 	first := r.key(&e[0])[depth:]
-	for i := 1; i < len(e) && len(first) > 0; i++ {
+	for i := 0; i < len(e) && len(first) > 0; i++ {
+		if i%ahead == 0 {
+			r.touched += touch(r.text, e[i:min(i+ahead, len(e))])
+		}
 		first = first[:commonPrefix(first, r.key(&e[i])[depth:])]
 	}
 	return len(first)
@@ -174,7 +179,7 @@ func (r *radix) insert(e []entry, depth int) {
 	for i := 1; i < len(e); i++ {
 		v := e[i]
 		j := i
-		for j > 0 && r.compare(&v, &e[j-1], depth) < 0 {
+		for j > 0 && (v.word < e[j-1].word || v.word == e[j-1].word && r.compare(&v, &e[j-1], depth) < 0) {
 			e[j] = e[j-1]
 			j--
 		}

@@ -65,11 +65,11 @@ func (r *region) add(at, n, size int) {
 func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
 	e := r.entries()
 	slices.Reverse(e)
-	sorter := radix{text: r.mem[:r.text], stop: stop}
+	ties := 0
 	if l.ties {
-		sorter.ties = 1
+		ties = 1
 		if l.descending {
-			sorter.ties = -1
+			ties = -1
 		}
 	}
 	pieces = max(1, min(pieces, len(e)/minPiece))
@@ -79,6 +79,7 @@ func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
 		if i == pieces-1 {
 			p = e[len(e)/pieces*i:]
 		}
+		sorter := radix{text: r.mem[:r.text], ties: ties, stop: stop}
 		sorter.sortAll(p)
 		if l.descending {
 			slices.Reverse(p)
