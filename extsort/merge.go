@@ -119,7 +119,7 @@ func (m *merge) take(b *buffer) (part, bool, error) {
 	p.to = make([]int64, len(m.runs))
 	for i, r := range m.runs {
 		p.to[i] = r.end()
-		if p.n == len(m.splitters) {
+		if p.n == len(m.splitters) || p.from[i] == p.to[i] {
 			continue
 		}
 		var window []byte
@@ -194,7 +194,10 @@ func (m *merge) mergePart(p part, b *buffer, cursors []cursor, w *partWriter) er
 // copyTo passes the whole part on.
 func (c *cursor) copyTo(w *partWriter) error {
 	for {
-		if err := w.addRaw(c.data); err != nil {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if err := w.m.write(c.data); err != nil {
 			return err
 		}
 		c.data = nil

@@ -36,6 +36,9 @@ func (s *scanner) next() ([]byte, error) {
 			s.from += size
 			return s.l.record(data[:size]), nil
 		}
+		if s.l.needs(data) > uint64(len(s.mem)) || len(data) == len(s.mem) && !s.ended {
+			return nil, &RecordError{Offset: s.offset - int64(len(data)), Max: s.l.maxStored}
+		}
 		if s.ended {
 			if len(data) == 0 {
 				return nil, io.EOF
@@ -45,9 +48,6 @@ func (s *scanner) next() ([]byte, error) {
 			}
 			s.from = s.to
 			return data, nil
-		}
-		if s.l.needs(data) > uint64(len(s.mem)) || len(data) == len(s.mem) {
-			return nil, &RecordError{Offset: s.offset - int64(len(data)), Max: s.l.maxStored}
 		}
 		if s.from > 0 {
 			s.to = copy(s.mem, data)

@@ -63,13 +63,13 @@ func (s *source) fill(ctx context.Context, r *region) error {
 			return nil
 		}
 		into := r.mem[r.text+r.tail:][:n]
-		got, err := io.ReadFull(s.inputs[0], into)
+		got, readErr := io.ReadFull(s.inputs[0], into)
 		r.tail += got
 		s.at += int64(got)
 		s.progress.read(int64(got))
-		ended := err == io.EOF || err == io.ErrUnexpectedEOF
-		if err != nil && !ended {
-			return err
+		ended := readErr == io.EOF || readErr == io.ErrUnexpectedEOF
+		if readErr != nil && !ended {
+			return readErr
 		}
 		if full, err = s.index(r); err == nil && ended {
 			err = s.endInput(r, full)

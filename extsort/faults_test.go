@@ -1,0 +1,306 @@
+package extsort_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// large is more lines than small memory holds.
+func large() string {
+	r := rand.New(rand.NewPCG(3, 4))
+	var b strings.Builder
+	for b.Len() < 1<<20 {
+		fmt.Fprintf(&b, "%016x\n", r.Uint64())
+	}
+	return b.String()
+}
+
+// smallest is memory with which large needs temporary files.
+func smallest(t *testing.T) *extsort.Options {
+	return &extsort.Options{Memory: extsort.MinMemory, Parallel: 1, TempDirs: []string{t.TempDir()}}
+}
+
+func sortString(o *extsort.Options, text string) (string, error) {
+	var out bytes.Buffer
+	err := extsort.Sort(context.Background(), &out, o, strings.NewReader(text))
+	return out.String(), err
+}
+
+func TestMemoryIsReturned(t *testing.T) {
+	for _, text := range []string{"", "b\na\n", large()} {
+		o := smallest(t)
+		o.Parent = alloctest.New(t)
+		if _, err := sortString(o, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestParentOutOfMemory(t *testing.T) {
+	o := smallest(t)
+	o.Parent = alloctest.FailAfter(alloctest.New(t), 0)
+	if _, err := sortString(o, "a\n"); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("%v, want ErrOutOfMemory", err)
+	}
+}
+
+func TestNeverMoreThanMemory(t *testing.T) {
+	o := smallest(t)
+	limit := freehold.NewLimit(freehold.Pages(), o.Memory)
+	o.Parent = limit
+	if _, err := sortString(o, large()); err != nil {
+		t.Fatal(err)
+	}
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes are in use afterwards", limit.Used())
+	}
+}
+
+func TestArgumentsPanic(t *testing.T) {
+	tests := []struct {
+		want string
+		call func()
+	}{
+		{"extsort.Fixed: size 0, want 1 or more", func() { extsort.Fixed(0) }},
+		{"extsort.FixedBy: size 0", func() { extsort.FixedBy(0, 0, 0) }},
+		{"extsort.FixedBy: offset 5, want 0 to 4", func() { extsort.FixedBy(4, 5, 0) }},
+		{"extsort.FixedBy: key length 2, want 0 to 1", func() { extsort.FixedBy(4, 3, 2) }},
+		{"extsort.Sort: Memory -1", func() { sortString(&extsort.Options{Memory: -1}, "") }},
+		{"extsort.Sort: Memory 1, want 0 or at least", func() { sortString(&extsort.Options{Memory: 1}, "") }},
+		{"extsort.Sort: Parallel -1", func() { sortString(&extsort.Options{Parallel: -1}, "") }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.want, func(t *testing.T) {
+			defer func() {
+				if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "freehold: "+tt.want) {
+					t.Errorf("panicked with %s", p)
+				}
+			}()
+			tt.call()
+		})
+	}
+}
+
+func TestRecordsThatAreTooLong(t *testing.T) {
+	long := strings.Repeat("x", extsort.MinMemory)
+	byHalf := func(_, r []byte) []byte { return r[:len(r)/2] }
+	frame := binary.LittleEndian.AppendUint32(nil, 1<<31)
+	tests := []struct {
+		name   string
+		text   string
+		offset int64
+		o      extsort.Options
+	}{
+		{"alone", long, 0, extsort.Options{}},
+		{"after another", "a\n" + long + "\nb\n", 2, extsort.Options{}},
+		{"with a key", "a\n" + long, 2, extsort.Options{Key: byHalf}},
+		{"framed", string(frame) + "x", 0, extsort.Options{Format: extsort.LengthPrefixed()}},
+		{"framed, with a key", string(frame) + "x", 0, extsort.Options{Format: extsort.LengthPrefixed(), Key: byHalf}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := tt.o
+			o.Memory, o.Parallel = extsort.MinMemory, 1
+			_, err := sortString(&o, tt.text)
+			var record *extsort.RecordError
+			if !errors.As(err, &record) || record.Offset != tt.offset || record.Max <= 0 {
+				t.Errorf("%v, want a RecordError at %d", err, tt.offset)
+			}
+		})
+	}
+}
+
+// The longest record that is allowed can be sorted, however many there are.
+func TestLongestRecords(t *testing.T) {
+	o := smallest(t)
+	var record *extsort.RecordError
+	if _, err := sortString(o, strings.Repeat("x", extsort.MinMemory)); !errors.As(err, &record) {
+		t.Fatal(err)
+	}
+	longest := strings.Repeat("x", record.Max-10)
+	var lines [][]byte
+	for i := range 60 {
+		lines = append(lines, fmt.Appendf(nil, "%s%09d", longest, i*7%60))
+	}
+	for _, o := range []*extsort.Options{smallest(t), {Memory: 4 * extsort.MinMemory, Parallel: 4, Unique: true}} {
+		got, err := sortString(o, joinLines(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, joinLines(sortedBy(lines, o)))
+	}
+}
+
+func TestInputEndsWithinARecord(t *testing.T) {
+	for _, o := range []extsort.Options{
+		{Format: extsort.Fixed(4)},
+		{Format: extsort.LengthPrefixed()},
+		{Format: extsort.Fixed(4), Key: func(_, r []byte) []byte { return r }},
+	} {
+		if _, err := sortString(&o, "\x01\x00\x00\x00abc"); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%v, want io.ErrUnexpectedEOF", err)
+		}
+	}
+}
+
+func TestTempDirs(t *testing.T) {
+	o := smallest(t)
+	missing := filepath.Join(t.TempDir(), "missing")
+	o.TempDirs = []string{missing}
+	if _, err := sortString(o, large()); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "temporary file") {
+		t.Errorf("%v, want an error about the temporary file", err)
+	}
+	if _, err := sortString(o, "b\na\n"); err != nil {
+		t.Errorf("%v, but no temporary file is needed", err)
+	}
+}
+
+var errBroken = errors.New("broken")
+
+// brokenAfter is a writer that fails after so many bytes.
+type brokenAfter int
+
+func (b *brokenAfter) Write(p []byte) (int, error) {
+	if *b -= brokenAfter(len(p)); *b < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func TestErrorsOfOthers(t *testing.T) {
+	for _, text := range []string{"b\na\n", large()} {
+		o := smallest(t)
+		o.Parallel, o.Memory = 2, 2*extsort.MinMemory
+		src := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errBroken))
+		if err := extsort.Sort(context.Background(), io.Discard, o, src); !errors.Is(err, errBroken) {
+			t.Errorf("%v, want that of the source", err)
+		}
+		for _, room := range []brokenAfter{0, brokenAfter(len(text) / 2)} {
+			if err := extsort.Sort(context.Background(), &room, o, strings.NewReader(text)); !errors.Is(err, errBroken) {
+				t.Errorf("%v, want that of the destination", err)
+			}
+		}
+	}
+}
+
+// A sort that is cancelled in any phase says so, and leaves no file.
+func TestCancellation(t *testing.T) {
+	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Merging, extsort.Writing} {
+		t.Run(phase.String(), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			o := smallest(t)
+			o.Parallel, o.Memory = 2, 2*extsort.MinMemory
+			reached := false
+			o.Progress = func(p extsort.Progress) {
+				if p.Phase == phase {
+					reached = true
+					cancel()
+				}
+			}
+			text := large()
+			for phase == extsort.Merging && len(text) < 8<<20 {
+				text += text
+			}
+			dst := filepath.Join(t.TempDir(), "out")
+			f, err := extsort.Create(dst)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = extsort.Sort(ctx, f, o, strings.NewReader(text))
+			f.Close()
+			if !reached || !errors.Is(err, context.Canceled) {
+				t.Errorf("reached: %v, error %v", reached, err)
+			}
+			noFiles(t, filepath.Dir(dst))
+			noFiles(t, o.TempDirs[0])
+		})
+	}
+}
+
+func noFiles(t *testing.T, dir string) {
+	t.Helper()
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%s has %v", dir, left)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	o := smallest(t)
+	path := filepath.Join(t.TempDir(), "in")
+	text := large()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := map[extsort.Phase]extsort.Progress{}
+	o.Progress = func(p extsort.Progress) {
+		if p.Done < done[p.Phase].Done {
+			t.Errorf("%v after %v", p, done[p.Phase])
+		}
+		done[p.Phase] = p
+	}
+	if err := extsort.SortFile(context.Background(), path, o, path); err != nil {
+		t.Fatal(err)
+	}
+	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Writing} {
+		if p := done[phase]; p.Done != int64(len(text)) || p.Total != p.Done {
+			t.Errorf("%v ended with %+v, want %d bytes", phase, p, len(text))
+		}
+	}
+}
+
+func TestSortFile(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	text := large()
+	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	target := path
+	if os.Symlink("file", link) == nil {
+		target = link
+	}
+	o := smallest(t)
+	if err := extsort.SortFile(context.Background(), target, o, path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, string(got), joinLines(sortedBy(splitLines(text), o)))
+	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o640 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	for name, sources := range map[string][]string{filepath.Join(dir, "new"): {path, path}, path: {path, filepath.Join(dir, "missing")}} {
+		err := extsort.SortFile(context.Background(), name, o, sources...)
+		if (err == nil) != (name != path) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if unchanged, _ := os.ReadFile(path); string(unchanged) != string(got) {
+		t.Error("a sort that failed changed its output")
+	}
+	if err := extsort.SortFile(context.Background(), dir, o, path); err == nil {
+		t.Error("a directory is no output")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) > 0 {
+		t.Errorf("left %v behind", left)
+	}
+}
