@@ -3,6 +3,8 @@ package extsort_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -85,7 +87,7 @@ func TestSort(t *testing.T) {
 		for _, in := range inputs(size) {
 			for i, v := range variants {
 				for _, parallel := range []int{1, 2, 8} {
-					if testing.Short() && (i+parallel)%3 != 0 {
+					if testing.Short() && (i+parallel)%6 != 0 {
 						continue
 					}
 					if size >= 4<<20 && (len(in.text) < size || parallel == 1 || i%3 != 0) {
@@ -124,5 +126,188 @@ func same(t *testing.T, got, want string) {
 	t.Fatalf("%d records, want %d", len(g), len(w))
 }
 
-var _ = io.EOF
-var _ = iotest.ErrReader
+// The other formats, with the same inputs, cut to their records.
+func TestFormats(t *testing.T) {
+	tests := []struct {
+		name   string
+		format extsort.Format
+		key    func(dst, r []byte) []byte
+		cut    func(text []byte) (records [][]byte, raw []byte)
+	}{
+		{"NUL", extsort.Lines(0), nil, cutAtNUL},
+		{"1", extsort.Fixed(1), nil, cutTo(1)},
+		{"7", extsort.Fixed(7), nil, cutTo(7)},
+		{"24 by 8", extsort.FixedBy(24, 8, 8), func(_, r []byte) []byte { return r[8:16] }, cutTo(24)},
+		{"64 by none", extsort.FixedBy(64, 64, 0), func(_, r []byte) []byte { return nil }, cutTo(64)},
+		{"4096", extsort.Fixed(4096), nil, cutTo(4096)},
+		{"framed", extsort.LengthPrefixed(), nil, cutToFrames},
+	}
+	for _, in := range inputs(400 << 10) {
+		for _, tt := range tests {
+			for _, withKey := range []bool{false, true} {
+				if testing.Short() && withKey == (len(in.name)%2 == 0) {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/%v", in.name, tt.name, withKey), func(t *testing.T) {
+					records, raw := tt.cut([]byte(in.text))
+					o := extsort.Options{Key: tt.key, Reverse: len(in.text)%2 == 0}
+					if withKey {
+						o.Key = func(dst, r []byte) []byte { return append(dst, r[len(r)/2:]...) }
+					}
+					want := sortedBy(records, &o)
+					if !withKey {
+						o.Key = nil
+					}
+					o.Format, o.Memory, o.Parallel, o.TempDirs = tt.format, 2*extsort.MinMemory, 2, []string{t.TempDir()}
+					i := 0
+					for r, err := range extsort.Records(context.Background(), &o, bytes.NewReader(raw)) {
+						if err != nil {
+							t.Fatal(err)
+						}
+						if i >= len(want) || !bytes.Equal(r, want[i]) {
+							t.Fatalf("record %d of %d is %.40q", i, len(want), r)
+						}
+						i++
+					}
+					if i != len(want) {
+						t.Fatalf("%d records, want %d", i, len(want))
+					}
+					// A second sort has the first one's output as its input.
+					var out, again bytes.Buffer
+					if err := extsort.Sort(context.Background(), &out, &o, iotest.HalfReader(bytes.NewReader(raw))); err != nil {
+						t.Fatal(err)
+					}
+					if err := extsort.Check(context.Background(), &o, bytes.NewReader(out.Bytes())); err != nil {
+						t.Error(err)
+					}
+					if err := extsort.Merge(context.Background(), &again, &o, bytes.NewReader(out.Bytes())); err != nil {
+						t.Fatal(err)
+					}
+					if out.Len() != len(raw) || !bytes.Equal(again.Bytes(), out.Bytes()) {
+						t.Errorf("%d bytes became %d and, merged, %d", len(raw), out.Len(), again.Len())
+					}
+				})
+			}
+		}
+	}
+}
+
+func cutAtNUL(text []byte) (records [][]byte, raw []byte) {
+	raw = bytes.TrimRight(text, "\x00")
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	raw = append(slices.Clone(raw), 0)
+	for r := range bytes.SplitSeq(raw[:len(raw)-1], []byte{0}) {
+		if len(r) > 10000 {
+			raw = nil
+			break
+		}
+		records = append(records, r)
+	}
+	if raw == nil {
+		return nil, nil // a text without NUL is one record, and too long
+	}
+	return records, raw
+}
+
+func cutTo(size int) func([]byte) ([][]byte, []byte) {
+	return func(text []byte) (records [][]byte, raw []byte) {
+		text = text[:len(text)/size*size]
+		return slices.Collect(slices.Chunk(text, size)), text
+	}
+}
+
+// cutToFrames makes frames of lines, so that many are empty.
+func cutToFrames(text []byte) (records [][]byte, raw []byte) {
+	records = splitLines(string(text))
+	for _, r := range records {
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(len(r)))
+		raw = append(raw, r...)
+	}
+	return records, raw
+}
+
+func TestMerge(t *testing.T) {
+	o := &extsort.Options{Key: thirdByte}
+	var sources []io.Reader
+	var all [][]byte
+	for i := range 17 {
+		var lines [][]byte
+		for j := range i * 10 {
+			lines = append(lines, fmt.Appendf(nil, "%d%d%d source %d", j%3, j%7, j%5, i))
+		}
+		lines = sortedBy(lines, o)
+		all = append(all, lines...)
+		sources = append(sources, strings.NewReader(joinLines(lines)))
+	}
+	var out bytes.Buffer
+	if err := extsort.Merge(context.Background(), &out, o, sources...); err != nil {
+		t.Fatal(err)
+	}
+	same(t, out.String(), joinLines(sortedBy(all, o)))
+
+	out.Reset()
+	err := extsort.Merge(context.Background(), &out, nil, strings.NewReader("c\na\n"), strings.NewReader("b"))
+	if err != nil || out.String() != "b\nc\na\n" {
+		t.Errorf("sources that are not sorted gave %q, %v", out.String(), err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		text string
+		o    extsort.Options
+		want int64
+	}{
+		{"", extsort.Options{}, 0},
+		{"a\nb\nb", extsort.Options{}, 0},
+		{"a\nb\nb", extsort.Options{Unique: true}, 3},
+		{"a\nc\nb\na\n", extsort.Options{}, 3},
+		{"a\nb\n", extsort.Options{Reverse: true}, 2},
+		{"ccc\naac\naaa\n", extsort.Options{Key: thirdByte}, 3},
+	}
+	for _, tt := range tests {
+		err := extsort.Check(context.Background(), &tt.o, strings.NewReader(tt.text))
+		var wrong *extsort.DisorderError
+		if errors.As(err, &wrong) && wrong.Number == tt.want || err == nil && tt.want == 0 {
+			continue
+		}
+		t.Errorf("%q: %v, want record %d", tt.text, err, tt.want)
+	}
+}
+
+func TestRecordsMayStop(t *testing.T) {
+	for r, err := range extsort.Records(context.Background(), smallest(t), strings.NewReader(large())) {
+		if err != nil || len(r) != 16 {
+			t.Errorf("%q, %v", r, err)
+		}
+		break
+	}
+}
+
+// FuzzSort compares any lines in any order with the model.
+func FuzzSort(f *testing.F) {
+	for i, in := range inputs(2000) {
+		f.Add([]byte(in.text), uint8(i))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, how uint8) {
+		o := variants[int(how)%len(variants)].o
+		o.Memory, o.Parallel = extsort.MinMemory, 1+int(how)%3
+		lines := splitLines(string(text))
+		for _, l := range lines {
+			if len(l) > 10000 {
+				return
+			}
+		}
+		// Often enough to need temporary files.
+		if how >= 128 && len(text) > 0 {
+			lines = slices.Repeat(lines, 1<<19/len(text)+1)
+		}
+		got, err := sortString(&o, joinLines(lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, got, joinLines(sortedBy(lines, &o)))
+	})
+}

@@ -91,9 +91,8 @@ func (w *runWriter) writeEntries(seq int, text []byte, entries []entry) (*run, e
 func touch(text []byte, entries []entry) (sum uint) {
 	for i := range entries {
 		e := &entries[i]
-		sum += uint(text[e.at])
 		if e.n > 0 {
-			sum += uint(text[e.at+e.n-1])
+			sum += uint(text[e.at]) + uint(text[e.at+e.n-1])
 		}
 	}
 	return sum

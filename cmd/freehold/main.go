@@ -153,7 +153,7 @@ func report(err error, w io.Writer) int {
 			return exitInterrupted
 		}
 	}
-	if err == errDisorder { // which has been shown
+	if errors.Is(err, errDisorder) { // which has been shown
 		return exitFailed
 	}
 	fmt.Fprintf(w, "freehold: %v\n", err)

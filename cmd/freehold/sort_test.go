@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sortCommandOf runs freehold sort with an input.
+func sortCommandOf(ctx context.Context, input string, args ...string) (code int, out, err string) {
+	var o, e bytes.Buffer
+	code = run(ctx, append([]string{"sort", "-S", "2M"}, args...), streams{&o, &e, strings.NewReader(input)})
+	return code, o.String(), e.String()
+}
+
+// What GNU sort 9.1 writes in the C locale.
+var sortTable = []struct {
+	args  string
+	input string
+	want  string
+}{
+	{"", "b\na\nc", "a\nb\nc\n"},
+	{"", "", ""},
+	{"", "a\x00\na\nB\n\xff\n", "B\na\na\x00\n\xff\n"},
+	{"-r", "b\na\nab\n", "b\nab\na\n"},
+	{"-u", "b\na\nb\n", "a\nb\n"},
+	{"-ru", "b\na\nb\n", "b\na\n"},
+	{"-n", "10\n9\n-1\n-0\n0.5\n.25\nx\n 3\n", "-1\n-0\nx\n.25\n0.5\n 3\n9\n10\n"},
+	{"-n", "100000000000000000000000000000000000000001\n100000000000000000000000000000000000000000.9\n", "100000000000000000000000000000000000000000.9\n100000000000000000000000000000000000000001\n"},
+	{"-rn", "1\n10\n9\n", "10\n9\n1\n"},
+	{"-n -s", "1 b\n1 a\n0\n", "0\n1 b\n1 a\n"},
+	{"-n -u", "1 b\n1 a\n01\n0\n", "0\n1 b\n"},
+	{"-f", "b\nA\na\nB\n", "A\na\nB\nb\n"},
+	{"-fs", "b\nA\na\nB\n", "A\na\nb\nB\n"},
+	{"-b", "  b\n a\nc\n", " a\n  b\nc\n"},
+	{"-k2", "a 2\nb 1\n", "b 1\na 2\n"},
+	{"-k 2,2n", "a 10\nb 9\n", "b 9\na 10\n"},
+	{"-k2,2nr -k1,1", "b 1\na 1\nc 2\n", "c 2\na 1\nb 1\n"},
+	{"-t, -k2", "a,2\nb,1\nc\n", "c\nb,1\na,2\n"},
+	{"-t= -k2", "a=2\nb=1\n", "b=1\na=2\n"},
+	{"-k1.2,1.3", "xbc\nxab\n", "xab\nxbc\n"},
+	{"-r -k1,1n", "1 a\n2 b\n1 b\n", "1 b\n1 a\n2 b\n"},
+	{"-k1,1r", "a 1\nb 1\na 0\n", "b 1\na 0\na 1\n"},
+	{"-k2,1", "b 1\na 2\n", "a 2\nb 1\n"},
+	{"-z", "b\x00a\nc\x00", "a\nc\x00b\x00"},
+	{"-d", "-b\na\n", "a\n-b\n"},
+	{"-i", "\x01b\na\n", "a\n\x01b\n"},
+	{"-m", "b\na\n", "b\na\n"},
+	{"--fixed 2", "cadbab", "abcadb"},
+	{"--fixed 2 --key 1:1", "cadbab", "cadbab"},
+	{"--fixed 2 --key 1:1 -r", "cadbab", "dbabca"},
+}
+
+func TestSortTable(t *testing.T) {
+	for _, tt := range sortTable {
+		t.Run(tt.args, func(t *testing.T) {
+			code, out, errs := sortCommandOf(t.Context(), tt.input, strings.Fields(tt.args)...)
+			if code != 0 || out != tt.want {
+				t.Errorf("%q gave %q, exit code %d, %s, want %q", tt.input, out, code, errs, tt.want)
+			}
+		})
+	}
+}
+
+func TestSortMistakes(t *testing.T) {
+	dir := t.TempDir()
+	tests := []struct {
+		args string
+		code int
+		want string
+	}{
+		{"-c", 1, "freehold: -:2: disorder: a\n"},
+		{"-C", 1, ""},
+		{"-c -r", 0, ""},
+		{"-c a b", 2, `extra operand "b"`},
+		{"-k 0", 2, "fields are counted from 1"},
+		{"-k x", 2, "a number is missing"},
+		{"-k 1.0", 2, "characters are counted from 1"},
+		{"-k 1,", 2, "a number is missing after the comma"},
+		{"-k 1g", 2, "its options are of b, d, f, i, n and r"},
+		{"-t ab", 2, "the separator is one character"},
+		{"-dn", 2, "options -dn are incompatible"},
+		{"-S 1", 2, "too little"},
+		{"-S x", 2, "no size"},
+		{"-S 1X", 2, "no unit"},
+		{"--parallel=-1", 2, "--parallel -1"},
+		{"-T " + dir + "/missing", 2, "no such file"},
+		{"-o " + dir + "/missing/out", 2, "no such file"},
+		{"-o " + dir, 2, "is a directory"},
+		{dir + "/missing", 2, "cannot read: open " + dir + "/missing"},
+		{dir, 2, "is a directory"},
+		{"--fixed -1", 2, "at least one byte"},
+		{"--fixed 3", 2, "ends within a record"},
+		{"--fixed 4 --key 3:2", 2, "not within a record"},
+		{"--fixed 4 --key 1", 2, "OFFSET:LENGTH"},
+		{"--fixed 4 -n", 2, "compared by their bytes"},
+		{"--nothing", 2, "unknown flag"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.args, func(t *testing.T) {
+			code, out, errs := sortCommandOf(t.Context(), "b\na\n", strings.Fields(tt.args)...)
+			if code != tt.code || !strings.Contains(errs, tt.want) || out != "" || tt.want == "" && errs != "" {
+				t.Errorf("exit code %d, %q, %q, want %d and %q", code, out, errs, tt.code, tt.want)
+			}
+		})
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("mistakes left %v", left)
+	}
+	long := strings.Repeat("x", 1<<20)
+	if code, _, errs := sortCommandOf(t.Context(), "a\n"+long); code != 2 || !strings.Contains(errs, "at byte 2 of the input is longer than") {
+		t.Errorf("a line that is too long: exit code %d, %q", code, errs)
+	}
+}
+
+func TestSortFilesOntoThemselves(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("c\na"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := sortCommandOf(t.Context(), "b", "-o", file, file, "-")
+	if got, _ := os.ReadFile(file); code != 0 || string(got) != "a\nb\nc\n" {
+		t.Errorf("exit code %d, %q, %q", code, errs, got)
+	}
+	if code, _, _ := sortCommandOf(t.Context(), "b", "-o", file, file, file+"2"); code != 2 {
+		t.Errorf("exit code %d for a missing file", code)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code, _, _ := sortCommandOf(ctx, "b", "-o", file, file); code != exitInterrupted {
+		t.Errorf("exit code %d, want that of an interrupt", code)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "a\nb\nc\n" {
+		t.Errorf("a sort that failed left %q", got)
+	}
+}
+
+// Random options and inputs give what the system's sort gives.
+func TestSortAsGNU(t *testing.T) {
+	gnu, err := exec.LookPath("sort")
+	if err != nil {
+		t.Skip(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), gnu, "--version").Output(); err != nil || !bytes.Contains(out, []byte("GNU coreutils")) {
+		t.Skip("the system's sort is another one")
+	}
+	rounds := 600
+	if testing.Short() {
+		rounds = 60
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for range rounds {
+		args, input := randomSort(r)
+		cmd := exec.CommandContext(t.Context(), gnu, args...)
+		cmd.Env = append(os.Environ(), "LC_ALL=C")
+		cmd.Stdin = strings.NewReader(input)
+		want, _ := cmd.Output()
+		code, out, errs := sortCommandOf(t.Context(), input, args...)
+		if code != cmd.ProcessState.ExitCode() || out != string(want) {
+			t.Fatalf("%q of %q: exit code %d, %q, %s, want %d, %q", args, input, code, out, errs, cmd.ProcessState.ExitCode(), want)
+		}
+	}
+}
+
+// randomSort returns options and an input for them.
+func randomSort(r *rand.Rand) (args []string, input string) {
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	letters := func(of string, most int) string {
+		var b strings.Builder
+		for range r.IntN(most + 1) {
+			b.WriteByte(of[r.IntN(len(of))])
+		}
+		return b.String()
+	}
+	place := func(least int) string {
+		s := fmt.Sprint(1 + r.IntN(3))
+		if r.IntN(3) == 0 {
+			s += fmt.Sprint(".", least+r.IntN(3))
+		}
+		return s + letters("bdfinr", 2)
+	}
+	for _, c := range "nrfbdius" {
+		if r.IntN(8) == 0 {
+			args = append(args, "-"+string(c))
+		}
+	}
+	for range r.IntN(3) {
+		key := place(1)
+		if r.IntN(2) == 0 {
+			key += "," + place(0)
+		}
+		args = append(args, slices.Concat([]string{"-k"}, []string{key})...)
+	}
+	if r.IntN(3) == 0 {
+		args = append(args, "-t"+pick(",", " ", "\t", "a", `\0`))
+	}
+	if r.IntN(8) == 0 {
+		args = append(args, pick("-c", "-C", "-m", "-z"))
+	}
+	alphabet := pick("ab", "a b\t", "0123456789-. ", "aAbB,:; \t01.-", "\x00\x01\x02\x1f ~\x7f\x80\xff", "01\x00-")
+	lines := make([]string, r.IntN(60))
+	for i := range lines {
+		lines[i] = letters(alphabet, 4+r.IntN(30))
+	}
+	return args, strings.Join(lines, "\n")
+}
+
+func FuzzSortNumber(f *testing.F) {
+	f.Add("1", "2")
+	f.Add("-0.10", "-0.1")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		x, y := appendNumber(nil, []byte(a)), appendNumber(nil, []byte(b))
+		if c := bytes.Compare(x, y); c != 0 && (bytes.HasPrefix(x, y) || bytes.HasPrefix(y, x)) {
+			t.Errorf("the key of %q and that of %q: one begins the other", a, b)
+		}
+	})
+}
