@@ -33,7 +33,7 @@ func main() {
 		t.Skip(err)
 	}
 	var packages string
-	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest"} {
+	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/extsort"} {
 		packages += "\t_ \"github.com/freehold-go/freehold" + p + "\"\n"
 	}
 	footprintOf := func(source string) (kB, goroutines int) {
