@@ -33,7 +33,7 @@ func main() {
 		t.Skip(err)
 	}
 	var packages string
-	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/extsort"} {
+	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort"} {
 		packages += "\t_ \"github.com/freehold-go/freehold" + p + "\"\n"
 	}
 	footprintOf := func(source string) (kB, goroutines int) {

@@ -207,7 +207,7 @@ func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
 		for _, by := range calling(func() {}) {
 			for _, parallel := range []int{1, 3} {
 				r := newRecords(t, &o, records)
-				for at, passed := 1, true; passed; at *= 4 {
+				for at, passed := 1, true; passed; at *= 8 {
 					calls := 0
 					func() {
 						defer func() { passed = recover() == "mine" }()
