@@ -36,7 +36,7 @@ func main() {
 	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort"} {
 		packages += "\t_ \"github.com/freehold-go/freehold" + p + "\"\n"
 	}
-	footprintOf := func(source string) (kB, goroutines int) {
+	footprintOnce := func(source string) (kB, goroutines int) {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
 			t.Fatal(err)
@@ -53,6 +53,15 @@ func main() {
 			t.Fatalf("%q: %v", out, err)
 		}
 		return kB, goroutines
+	}
+	// The least of several: Go's heap now and then takes another 64 MiB of addresses.
+	footprintOf := func(source string) (least, goroutines int) {
+		least, goroutines = footprintOnce(source)
+		for range 4 {
+			kB, _ := footprintOnce(source)
+			least = min(least, kB)
+		}
+		return least, goroutines
 	}
 	empty, _ := footprintOf(imports + ")\n" + footprint)
 	all, goroutines := footprintOf(imports + packages + ")\n" + footprint)
