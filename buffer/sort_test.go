@@ -342,14 +342,15 @@ func TestLargeFramesAmongSmall(t *testing.T) {
 
 func TestSortOfABufferInAFile(t *testing.T) {
 	mapsFiles(t)
-	dir := t.TempDir()
+	dir := tempDir(t)
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
-		b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
+		b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1, Dir: dir})
 		for i, by := range sortings(0) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			wantSorted(t, b, &o, fill(rng, inputs[0].key, 10_000, o.RecordBytes), by, &buffer.SortOptions{Parallel: 1 + i%2})
 			wantSorted(t, b, &o, fill(rng, inputs[0].key, 100, o.RecordBytes), by, &buffer.SortOptions{Scratch: alloctest.New(t)})
 		}
+		must(t, b.Close())
 	}
 	wantEmpty(t, dir)
 }

@@ -28,7 +28,7 @@ type region struct {
 const maxRegionBytes = min(1<<32-1<<20, 1<<(unsafe.Sizeof(uintptr(0))*8-2))
 
 // entriesOf returns the last n entries that fit in mem, whose end must be a
-// multiple of 16. It is the package's only conversion of memory.
+// multiple of 16. It and index.at are the package's conversions of memory.
 func entriesOf(mem []byte, n int) []entry {
 	if n == 0 {
 		return nil
