@@ -29,13 +29,13 @@ func (p *pageHeap) purge(n uintptr) { p.purgeRuns(n, 1) }
 // number of pages given back. scavenging is held.
 func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for n = min(n, p.dirty); n > 0; {
-		s := p.dirtyRun(minDirty)
-		if s == nil {
+	n = min(n, p.dirty)
+	p.mu.Unlock()
+	for n > 0 {
+		tried, done, more := p.purgeRun(n, minDirty)
+		if !more {
 			break
 		}
-		tried, done := p.purgeRun(s, n)
 		n -= min(n, tried)
 		purged += done
 	}
@@ -59,11 +59,17 @@ func (p *pageHeap) dirtyRun(minDirty uintptr) *span {
 	return nil
 }
 
-// purgeRun decommits up to n dirty pages of s from its end down, in whole units of the
-// system's page, or of huge pages, which less would split. It returns how many dirty
-// pages it tried, and how many the system took. mu is held, and released between
-// slices.
-func (p *pageHeap) purgeRun(s *span, n uintptr) (tried, purged uintptr) {
+// purgeRun decommits up to n dirty pages of a run, from its end down, in whole units of
+// the system's page, or of huge pages, which less would split. It returns how many
+// dirty pages it tried and how many the system took, and reports whether there was a
+// run.
+func (p *pageHeap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.dirtyRun(minDirty)
+	if s == nil {
+		return 0, 0, false
+	}
 	unit := max(vm.PageBytes(), pageBytes)
 	if p.hugePages {
 		unit = vm.HugePageBytes
@@ -96,14 +102,14 @@ func (p *pageHeap) purgeRun(s *span, n uintptr) (tried, purged uintptr) {
 		}
 		p.mu.Lock()
 		if *r.page(base) != s || s.base != base || s.pages != before.pages || s.dirty != before.dirty || s.kind != freeRun {
-			return tried, purged // it is another run now
+			return tried, purged, true // it is another run now
 		}
 	}
 	p.free.remove(s)
 	s.purgeTried = at <= base
 	p.free.insert(s)
 	p.dropTables(s)
-	return tried, purged
+	return tried, purged, true
 }
 
 // purged notes that n pages of a free run no longer hold memory. mu is held.
