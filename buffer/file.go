@@ -11,6 +11,7 @@ import (
 	"os"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/tempfile"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -25,7 +26,7 @@ type file struct {
 
 // newTemp returns a temporary file in dir that holds data and is not mapped.
 func newTemp(dir string, data []byte) (*file, error) {
-	f, err := createTemp(dir)
+	f, err := tempfile.Create(dir, "freehold-")
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/freehold-go/freehold/internal/tempfile"
 )
 
 // blockAlign is what direct reads and writes are multiples of, in memory and in
@@ -29,7 +31,7 @@ func createTemp(dir string) (*file, error) {
 	}
 	f, direct, err := openUnnamed(dir, true, 0o600)
 	if err != nil {
-		f, err = createUnlinked(dir)
+		f, err = tempfile.Create(dir, "freehold-sort-")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("freehold: extsort: temporary file: %w", err)

@@ -1,12 +1,15 @@
 //go:build !windows
 
-package buffer
+// Package tempfile creates temporary files that are gone when they are closed, and
+// when the process ends.
+package tempfile
 
 import "os"
 
-// createTemp returns a new file without a name.
-func createTemp(dir string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, "freehold-*")
+// Create returns a new file in dir without a name. It has one, which begins with
+// prefix, for an instant. "" means os.TempDir.
+func Create(dir, prefix string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, prefix+"*")
 	if err != nil {
 		return nil, err
 	}
