@@ -101,7 +101,7 @@ func partBytes(buffers []*buffer, runs int, inMemory bool) int64 {
 	return int64(min(cap(b.out)/2, runs*b.each*3/4))
 }
 
-// A part is what lies between two splitters.
+// A part is the records between two splitters.
 type part struct {
 	n        int
 	from, to []int64

@@ -120,7 +120,7 @@ func TestRunOfAFailedMoveIsMappedAnew(t *testing.T) {
 	h.check(t)
 }
 
-// Purging goes on where it ended: runs whose memory has gone stand behind the
+// A second purge continues where the first ended: runs that were purged are behind the
 // others of their bin.
 func TestPurgeInTwoSteps(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -29,14 +29,14 @@ func TestBestRunOfABinIsTaken(t *testing.T) {
 	}
 	best, _, first, _ := alloc(t, h, small*pageBytes), alloc(t, h, 40000), alloc(t, h, large*pageBytes), alloc(t, h, 40000)
 	h.Free(best)
-	h.Free(first) // it stands in front
+	h.Free(first) // it is first in its bin
 	if b := alloc(t, h, small*pageBytes); addrOf(b) != addrOf(best) {
 		t.Errorf("a run of %d pages was broken for %d", large, small)
 	}
 }
 
-// Memory that lies free in a heap is used before memory that the system would
-// have to find.
+// Free runs that hold memory are used before those that the system would have to
+// give some.
 func TestRunsThatHoldMemoryAreUsedFirst(t *testing.T) {
 	h := newHeap(t, Options{})
 	clean, _, dirty, _ := alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000), alloc(t, h, 40000)

@@ -59,7 +59,7 @@ func TestTrimLeavesNoEmptySlab(t *testing.T) {
 	}
 }
 
-// A pair costs the same whatever lies free beside it, system calls included.
+// A pair at the edge of a slab makes no system calls.
 func TestPairsAtTheEdgeOfASlabMakeNoSystemCalls(t *testing.T) {
 	h := newHeap(t, Options{})
 	calls := 0

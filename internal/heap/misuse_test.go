@@ -1,4 +1,4 @@
-// Misuse: what is said of a slice that is no live block, and what it costs.
+// Misuse: the panics for slices that are not live blocks, and their cost.
 
 package heap
 

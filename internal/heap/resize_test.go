@@ -85,7 +85,7 @@ func TestResizeLarge(t *testing.T) {
 		top = 64 << 20
 	}
 	for step := byte(2); size < top; step++ {
-		blockers = append(blockers, alloc(t, h, 50000)) // now and then it stands in the way
+		blockers = append(blockers, alloc(t, h, 50000)) // sometimes it is behind the block
 		old := size
 		size *= 2
 		r, ok := h.Resize(b, size)

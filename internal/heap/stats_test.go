@@ -92,7 +92,7 @@ func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
 	check("with holes")
 }
 
-// What lies free with memory behind it is not active.
+// Free pages that hold memory are not active.
 func TestFreePagesAreNotActive(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 1<<20)
