@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/freehold-go/freehold/internal/tempfile"
 )
 
 // File is a file that is being written, for [Sort] and [Merge]. [Create] makes one.
@@ -58,7 +60,7 @@ func Create(path string) (*File, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	f, _, err := openUnnamed(out.dir(), false, 0o666)
+	f, err := tempfile.Unnamed(out.dir(), 0o666)
 	if err != nil {
 		f, err = out.createNamed(os.O_RDWR)
 	}

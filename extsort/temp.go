@@ -29,15 +29,12 @@ func createTemp(dir string) (*file, error) {
 	if dir == "" {
 		dir = os.TempDir()
 	}
-	f, direct, err := openUnnamed(dir, true, 0o600)
-	if err != nil {
-		f, err = tempfile.Create(dir, "freehold-sort-")
-	}
+	f, err := tempfile.Create(dir, "freehold-sort-")
 	if err != nil {
 		return nil, fmt.Errorf("freehold: extsort: temporary file: %w", err)
 	}
 	t := &file{f: f, dir: dir}
-	t.direct.Store(direct)
+	t.direct.Store(setDirect(f, true) == nil)
 	return t, nil
 }
 

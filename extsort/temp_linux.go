@@ -8,33 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openUnnamed opens a new file in dir that has no name, past the page cache if
-// that is wanted and possible.
-func openUnnamed(dir string, direct bool, perm uint32) (f *os.File, isDirect bool, err error) {
-	const flags = unix.O_TMPFILE | unix.O_RDWR | unix.O_CLOEXEC
-	fd := -1
-	if direct {
-		fd, err = openRetrying(dir, flags|unix.O_DIRECT, perm)
-		isDirect = err == nil
-	}
-	if !isDirect {
-		fd, err = openRetrying(dir, flags, perm)
-	}
-	if err != nil {
-		return nil, false, &os.PathError{Op: "open", Path: dir, Err: err}
-	}
-	return os.NewFile(uintptr(fd), dir), isDirect, nil
-}
-
-func openRetrying(dir string, flags int, perm uint32) (int, error) {
-	for {
-		fd, err := unix.Open(dir, flags, perm)
-		if err != unix.EINTR {
-			return fd, err
-		}
-	}
-}
-
 // control calls f with the descriptor.
 func control(file *os.File, f func(fd int) error) error {
 	conn, err := file.SyscallConn()

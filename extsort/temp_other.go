@@ -7,10 +7,6 @@ import (
 	"os"
 )
 
-func openUnnamed(string, bool, uint32) (*os.File, bool, error) {
-	return nil, false, errors.ErrUnsupported
-}
-
 func setDirect(*os.File, bool) error { return errors.ErrUnsupported }
 
 func link(*os.File, string) error { return errors.ErrUnsupported }

@@ -1,4 +1,4 @@
-// Package tempfile creates temporary files: see tempfile_unix.go.
+// Package tempfile creates temporary files: see tempfile.go.
 package tempfile
 
 import (
