@@ -77,8 +77,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //
 // Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not
 // what Close has left, and are the system's if the file cannot be opened, locked,
-// given disk space or mapped. The file is then unchanged. A file can be open once:
-// Open locks it, where the system has locks.
+// given disk space or mapped. The file is then unchanged; one that Open has created
+// is left empty. A file can be open once: Open locks it, where the system has locks.
 func Open(path string, o *Options) (*Buffer, error) {
 	b := newBuffer("buffer.Open", nil, o)
 	f, err := openFile(path)
