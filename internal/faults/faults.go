@@ -1,0 +1,64 @@
+// Flags, and what all tests of this kind begin with.
+
+//go:build linux
+
+package faults
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	fillsFlag = flag.Int("fills", 100, "how often to fill a disk")
+	killsFlag = flag.Int("kills", 40, "how often to kill a process")
+	seedFlag  = flag.Uint64("seed", 1, "what is random depends on it; 0 for another one each time")
+)
+
+// Fills returns how often a test is to fill a disk: -fills, and less with -short.
+func Fills() int { return times(*fillsFlag, 20) }
+
+// Kills returns how often a test is to kill a process: -kills, and less with -short.
+func Kills() int { return times(*killsFlag, 10) }
+
+func times(n, short int) int {
+	if testing.Short() {
+		return min(n, short)
+	}
+	return n
+}
+
+// Seed returns -seed, or the random number that stands for 0.
+var Seed = sync.OnceValue(func() uint64 {
+	if *seedFlag == 0 {
+		return rand.Uint64()
+	}
+	return *seedFlag
+})
+
+// Random returns random numbers for round n of a test.
+func Random(n int) *rand.Rand { return rand.New(rand.NewPCG(Seed(), uint64(n))) }
+
+// Show shows that so many rounds are done, if standard error is a terminal. After the
+// last one it takes the line away.
+func Show(what string, done, all int) {
+	if !isTerminal() {
+		return
+	}
+	line := "\r\x1b[K"
+	if done < all {
+		line += what + " " + strconv.Itoa(done) + " of " + strconv.Itoa(all)
+	}
+	os.Stderr.WriteString(line)
+}
+
+var isTerminal = sync.OnceValue(func() bool {
+	_, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS)
+	return err == nil && os.Getenv("TERM") != "dumb"
+})
