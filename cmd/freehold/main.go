@@ -156,7 +156,7 @@ func report(err error, w io.Writer) int {
 	if errors.Is(err, errDisorder) { // which has been shown
 		return exitFailed
 	}
-	fmt.Fprintf(w, "freehold: %v\n", err)
+	fmt.Fprintf(w, "freehold: %s\n", strings.TrimPrefix(err.Error(), "freehold: "))
 	var failedSort sortError
 	if errors.As(err, &failedSort) {
 		return exitUsage
