@@ -24,7 +24,7 @@ TARGETS = emulators race modules systems fuzz soak portable malloc checkptr stre
 
 FUZZTIME ?= 3s
 
-.PHONY: test quick $(TARGETS) fuzz-long mutate bench demo
+.PHONY: test quick $(TARGETS) fuzz-long mutate faults bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -91,6 +91,14 @@ soak:
 	GOARCH=386 $(GO) test -count=1 ./internal/soak -seed $(SEED) -calls $(FEWER)
 	$(GO) test -count=1 -tags freehold_debug ./internal/soak -seed $(SEED) -calls $(FEWER)
 	$(GO) test -count=1 -race ./internal/soak -seed $(SEED) -calls $(FEWER)
+
+# Disks that become full and processes that are killed, for two minutes; make test has
+# a short run. Disks take the right to mount, by root or in a namespace of one's own.
+FILLS ?= 1000
+KILLS ?= 500
+faults:
+	$(GO) test -count=1 -v ./internal/faults -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
+	cd cmd/freehold && $(GO) test -count=1 -v -run 'SortFills|KillsOfASort' . -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
 
 # Each fuzzer for a short time, from the corpora that long runs have left in
 # testdata/fuzz.

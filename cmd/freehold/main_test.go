@@ -18,7 +18,7 @@ import (
 const asCommand = "FREEHOLD_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
+	if os.Getenv(asCommand) != "" && !(len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "-test.")) {
 		main()
 	}
 	os.Setenv(asCommand, "1")

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	fillsFlag = flag.Int("fills", 100, "how often to fill a disk")
-	killsFlag = flag.Int("kills", 40, "how often to kill a process")
+	fillsFlag = flag.Int("fills", 60, "how often to fill a disk")
+	killsFlag = flag.Int("kills", 24, "how often to kill a process")
 	seedFlag  = flag.Uint64("seed", 1, "what is random depends on it; 0 for another one each time")
 )
 

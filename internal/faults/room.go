@@ -95,10 +95,11 @@ func Self(t *testing.T, args ...string) *exec.Cmd {
 
 // finish waits for the child and passes on what it has logged.
 func finish(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
 	err := cmd.Wait()
-	for line := range strings.Lines(fmt.Sprint(cmd.Stdout)) {
+	for _, line := range strings.Split(fmt.Sprint(cmd.Stdout), "\n") {
 		line = strings.TrimSpace(line)
-		if _, text, ok := strings.Cut(line, "_test.go:"); ok {
+		if where, text, ok := strings.Cut(line, ": "); ok && strings.Contains(where, ".go:") {
 			t.Log(text)
 		} else if err != nil {
 			t.Log(line)

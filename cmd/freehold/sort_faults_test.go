@@ -1,0 +1,296 @@
+// Full disks, and kills, of the process that freehold sort is.
+
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/faults"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// linesFor returns lines of about so many bytes, and what sort makes of them.
+func linesFor(r *rand.Rand, size int) (text, sorted []byte) {
+	var lines []string
+	for at := 0; at < size; {
+		line := fmt.Sprintf("%x\n", faults.Noise[r.IntN(len(faults.Noise)/2):][:r.IntN(40)])
+		lines = append(lines, line)
+		at += len(line)
+	}
+	text = []byte(strings.Join(lines, ""))
+	slices.Sort(lines)
+	return text, []byte(strings.Join(lines, ""))
+}
+
+// sortProcess is the command in a process of its own.
+func sortProcess(t *testing.T, args ...string) *exec.Cmd {
+	cmd := faults.Self(t, append([]string{"sort"}, args...)...)
+	cmd.Env = append(cmd.Env, asCommand+"=1")
+	cmd.Stderr = &bytes.Buffer{}
+	return cmd
+}
+
+// Where there is no room the command says so, with status 2, and leaves everything as
+// it was.
+func TestSortFillsADisk(t *testing.T) {
+	if faults.Isolated(t) {
+		fillBySorts(t, faults.NewDisk(t))
+	}
+}
+
+func TestSortFillsUpToAFileSize(t *testing.T) {
+	if faults.Restricted(t) {
+		fillBySorts(t, faults.NewSizeLimit(t))
+	}
+}
+
+func fillBySorts(t *testing.T, room *faults.Room) {
+	start := time.Now()
+	fills, rounds := 0, 0
+	for ; fills < faults.Fills()/4 && !t.Failed(); rounds++ {
+		if fillBySort(t, room, faults.Random(rounds)) {
+			fills++
+		}
+		if t.Failed() {
+			t.Fatalf("round %d: -seed %d", rounds, faults.Seed())
+		}
+		faults.Show("fills", fills, faults.Fills()/4)
+	}
+	t.Logf("%-20s %5d fills %6.1f s, and %d sorts for which there was room", "freehold sort", fills, time.Since(start).Seconds(), rounds-fills)
+}
+
+// fillBySort sorts, and reports whether there was no room.
+func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
+	text, sorted := linesFor(r, 300_000+r.IntN(1_200_000))
+	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(room.Dir, "out")
+	room.Limit(t, 1<<30)
+	must(t, os.WriteFile(in, text, 0o600))
+	var old []byte
+	if r.IntN(2) == 0 {
+		old = faults.Noise[:5000]
+		must(t, os.WriteFile(out, old, 0o600))
+	}
+	defer os.Remove(out)
+	cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", room.Dir, in)
+	toStdout := r.IntN(4) == 0
+	if toStdout {
+		f, err := os.Create(out)
+		must(t, err)
+		defer f.Close()
+		cmd.Stdout = f
+	} else {
+		cmd.Args = append(cmd.Args, "-o", out)
+	}
+	room.Limit(t, 16<<10+r.IntN(2*len(text)))
+	err := cmd.Run()
+	said := fmt.Sprint(cmd.Stderr)
+	full := err != nil
+	switch {
+	case !full:
+		old = sorted
+	case cmd.ProcessState.ExitCode() != exitUsage || strings.Count(said, "\n") != 1 || !strings.Contains(said, room.Full.Error()):
+		t.Errorf("%v: %q", cmd.ProcessState, said)
+	}
+	if !full || !toStdout {
+		wantFile(t, out, old)
+	}
+	wantFile(t, in, text)
+	room.WantEmpty(t, "out")
+	must(t, os.Remove(in))
+	return full
+}
+
+// wantFile checks a file's contents; nil means that there is none.
+func wantFile(t *testing.T, name string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(name)
+	if err != nil && !(want == nil && errors.Is(err, fs.ErrNotExist)) {
+		t.Error(err)
+	}
+	faults.Same(t, name, got, want)
+}
+
+// phases are those of a sort as its open files show them.
+var phases = []string{"starting", "reading", "sorting", "writing", "over"}
+
+// phaseOf returns the phase of a process that sorts the file in to one in dir.
+func phaseOf(pid int, in, dir string) int {
+	fds := fmt.Sprintf("/proc/%d/fd/", pid)
+	open, err := os.ReadDir(fds)
+	if err != nil || len(open) == 0 {
+		return 4
+	}
+	phase := 0
+	for _, fd := range open {
+		to, _ := os.Readlink(fds + fd.Name())
+		if to == in {
+			return 1
+		}
+		if strings.HasPrefix(to, dir+"/") {
+			phase = 2
+			if info, err := os.Stat(fds + fd.Name()); err == nil && info.Size() > 0 {
+				return 3
+			}
+		}
+	}
+	return phase
+}
+
+// Whenever a sort is killed, its input is as it was, its output the old one or
+// complete, and no temporary file is left.
+func TestKillsOfASort(t *testing.T) {
+	temp, dir, inDir := t.TempDir(), t.TempDir(), t.TempDir()
+	in, out := filepath.Join(inDir, "in"), filepath.Join(dir, "out")
+	start := time.Now()
+	kills := make([]int, len(phases))
+	complete, named := 0, 0
+	var text, sorted []byte
+	for n := range faults.Kills() {
+		r := faults.Random(n)
+		if n%20 == 0 {
+			text, sorted = linesFor(r, 500_000+r.IntN(3_000_000))
+			must(t, os.WriteFile(in, text, 0o600))
+		}
+		var old []byte
+		if r.IntN(2) == 0 {
+			old = faults.Noise[:5000]
+			must(t, os.WriteFile(out, old, 0o600))
+		}
+		cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", temp, "-o", out, in)
+		must(t, cmd.Start())
+		phase := 0
+		for want := n % (len(phases) - 1); phase < want; time.Sleep(100 * time.Microsecond) {
+			phase = phaseOf(cmd.Process.Pid, in, dir)
+		}
+		time.Sleep(time.Duration(r.IntN(1<<r.IntN(14))) * time.Microsecond)
+		kills[phaseOf(cmd.Process.Pid, in, dir)]++
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL && !s.Exited() {
+			t.Errorf("the sort died: %v", cmd.ProcessState)
+		} else if said := fmt.Sprint(cmd.Stderr); said != "" || s.Exited() && s.ExitStatus() != 0 {
+			t.Errorf("%v: %s", cmd.ProcessState, said)
+		}
+
+		wantFile(t, in, text)
+		if got, err := os.ReadFile(out); err == nil && bytes.Equal(got, sorted) {
+			complete++
+		} else {
+			wantFile(t, out, old)
+		}
+		named += wantNoneBut(t, dir, sorted)
+		if left, _ := os.ReadDir(temp); len(left) > 0 {
+			t.Errorf("it left %v", left)
+		}
+		if t.Failed() {
+			t.Fatalf("kill %d: -seed %d", n, faults.Seed())
+		}
+		must(t, os.RemoveAll(out))
+		faults.Show("kills", n+1, faults.Kills())
+	}
+	var where []string
+	for i, n := range kills {
+		where = append(where, fmt.Sprintf("%d %s", n, phases[i]))
+	}
+	t.Logf("%d kills: %s; %d outputs complete, %d of them with a second name left, %.1f s", faults.Kills(), strings.Join(where, ", "), complete+named, named, time.Since(start).Seconds())
+}
+
+// wantNoneBut checks that a directory has the output at most, or the complete output
+// under the name that it has for the instant before it replaces an old file. It
+// removes that, and returns how many there are.
+func wantNoneBut(t *testing.T, dir string, sorted []byte) (named int) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	must(t, err)
+	for _, f := range files {
+		if f.Name() != "out" {
+			wantFile(t, filepath.Join(dir, f.Name()), sorted)
+			must(t, os.Remove(filepath.Join(dir, f.Name())))
+			named++
+		}
+	}
+	return named
+}
+
+// A sort whose reader has seen enough ends as GNU sort does: by SIGPIPE, silently.
+func TestSortIntoAPipeThatIsClosed(t *testing.T) {
+	text, sorted := linesFor(faults.Random(0), 2_000_000)
+	temp := t.TempDir()
+	in := filepath.Join(t.TempDir(), "in")
+	must(t, os.WriteFile(in, text, 0o600))
+	for _, size := range []string{"256K", "1G"} {
+		cmd := sortProcess(t, "-S", size, "-T", temp, in)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		first := make([]byte, 100)
+		if _, err := out.Read(first); err != nil || !bytes.Equal(first, sorted[:100]) {
+			t.Errorf("it begins with %q, %v", first, err)
+		}
+		must(t, out.Close())
+		_ = cmd.Wait()
+		if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGPIPE || fmt.Sprint(cmd.Stderr) != "" {
+			t.Errorf("-S %s: %v, %s", size, cmd.ProcessState, cmd.Stderr)
+		}
+		if left, _ := os.ReadDir(temp); len(left) > 0 {
+			t.Errorf("it left %v", left)
+		}
+	}
+}
+
+// -o names a pipe: it is written, not replaced. If nobody reads any more, that is an
+// error.
+func TestSortToANamedPipe(t *testing.T) {
+	text, sorted := linesFor(faults.Random(0), 1_000_000)
+	dir := t.TempDir()
+	in, pipe := filepath.Join(dir, "in"), filepath.Join(dir, "pipe")
+	must(t, os.WriteFile(in, text, 0o600))
+	must(t, syscall.Mkfifo(pipe, 0o600))
+	for _, all := range []bool{true, false} {
+		cmd := sortProcess(t, "-S", "256K", "-T", dir, "-o", pipe, in)
+		must(t, cmd.Start())
+		r, err := os.Open(pipe)
+		must(t, err)
+		got := make([]byte, 100)
+		if all {
+			var b bytes.Buffer
+			_, err = b.ReadFrom(r)
+			got = b.Bytes()
+		} else {
+			_, err = r.Read(got)
+		}
+		must(t, err)
+		r.Close()
+		_ = cmd.Wait()
+		code, said := cmd.ProcessState.ExitCode(), fmt.Sprint(cmd.Stderr)
+		if all {
+			faults.Same(t, "what the pipe gave", got, sorted)
+		}
+		if all && (code != 0 || said != "") || !all && (code != exitUsage || said != "freehold: extsort: writing "+pipe+": broken pipe\n") {
+			t.Errorf("all of it %t: exit code %d, %q", all, code, said)
+		}
+		if info, err := os.Stat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+			t.Errorf("the pipe is %v, %v", info, err)
+		}
+	}
+}
