@@ -216,7 +216,8 @@ func (b *Buffer) grow(call string, n int) error {
 
 // isFull reports whether err says that there is no room for so much.
 func isFull(err error) bool {
-	return errors.Is(err, freehold.ErrOutOfMemory) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EFBIG)
+	return errors.Is(err, freehold.ErrOutOfMemory) || errors.Is(err, syscall.ENOSPC) ||
+		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 // setCap makes the capacity size bytes, which is more than it is.

@@ -153,16 +153,22 @@ func TestEveryFaultOfTheSystemLeavesTheBufferAsItWas(t *testing.T) {
 	}
 }
 
-// A full disk refuses the double, and gives what is needed.
+// A full disk refuses the double, and gives what is needed. So does a quota.
 func TestGrowthOnADiskThatIsNearlyFull(t *testing.T) {
 	mapsFiles(t)
+	for _, err := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		growOnceRefused(t, err)
+	}
+}
+
+func growOnceRefused(t *testing.T, refusal error) {
 	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
 	must(t, b.Grow(1000))
 	full := 0
 	defer vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpExtendFile {
 			if full++; full == 1 {
-				return syscall.ENOSPC
+				return refusal
 			}
 		}
 		return nil
@@ -170,7 +176,7 @@ func TestGrowthOnADiskThatIsNearlyFull(t *testing.T) {
 	_, err := b.Write(pattern(1001))
 	must(t, err)
 	if full != 2 || b.Cap() != 1125 {
-		t.Errorf("%d tries, capacity %d, want 2 and 1125", full, b.Cap())
+		t.Errorf("%v: %d tries, capacity %d, want 2 and 1125", refusal, full, b.Cap())
 	}
 }
 
