@@ -193,6 +193,10 @@ func TestFileTruncatedUnderTheBuffer(t *testing.T) {
 	must(t, err)
 	must(t, os.Truncate(path, 20_000))
 
+	other, err := os.Create(path + "2")
+	must(t, err)
+	defer other.Close()
+	must(t, other.Truncate(1000))
 	var sum int
 	for _, tt := range []struct {
 		name string
@@ -211,6 +215,8 @@ func TestFileTruncatedUnderTheBuffer(t *testing.T) {
 		{"Read", func() error { _, err := io.Copy(&bytes.Buffer{}, struct{ io.Reader }{b.NewReader()}); return err }},
 		{"WriteTo", func() error { _, err := b.WriteTo(&bytes.Buffer{}); return err }},
 		{"ReadFrom", func() error { _, err := b.ReadFrom(bytes.NewReader(data)); return err }},
+		{"WriteTo a file", func() error { _, err := b.WriteTo(other); return err }},
+		{"ReadFrom a file", func() error { _, err := other.Seek(0, 0); must(t, err); _, err = b.ReadFrom(other); return err }},
 		{"Extend", func() error { _, err := b.Extend(1 << 20); return err }},
 		{"Sync", func() error { return b.Sync() }},
 	} {

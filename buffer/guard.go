@@ -3,9 +3,11 @@
 package buffer
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"syscall"
 )
 
 // Guard calls f, which may use the buffer's bytes. If f, on the same goroutine,
@@ -38,7 +40,13 @@ func (b *Buffer) guarded(f func() error) (err error) {
 		}
 		err = b.file.faulted(fault.Addr())
 	}()
-	return f()
+	err = f()
+	if errors.Is(err, syscall.EFAULT) { // a system call met the page
+		if whole := b.file.mustBeWhole(); whole != nil {
+			err = whole
+		}
+	}
+	return err
 }
 
 // faulted returns the error of an access to addr.
