@@ -17,14 +17,16 @@ import (
 // File is a file that is being written, for [Sort] and [Merge]. [Create] makes one.
 // It replaces the file of its name, if any, at Commit; until then that keeps its
 // contents. What is written has no name before, or, where the system has no files
-// without a name, one that Close removes.
+// without a name, one that Close removes. A process that is killed leaves nothing
+// then, unless that was in the instant between a name and the replacement of an old
+// file.
 //
 // Commit does not wait for the disk: after a loss of power the file may be
 // incomplete.
 type File struct {
 	path    string
 	f       *file
-	temp    string      // its name, if it has one
+	temp    string      // the name that it has, "" if none: path, or one to rename it from
 	old     fs.FileInfo // of the file that it replaces, or nil
 	at      int64
 	inPlace bool // what has the name is no regular file, and is written itself
@@ -152,20 +154,12 @@ func (f *File) Commit() error {
 		}
 	}
 	if f.temp == "" {
-		for {
-			name := f.tempName()
-			err := link(f.f.f, name)
-			if err == nil {
-				f.temp = name
-				break
-			}
-			if !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("freehold: extsort: naming %s: %w", f.path, err)
-			}
+		if err := f.link(); err != nil {
+			return fmt.Errorf("freehold: extsort: naming %s: %w", f.path, err)
 		}
 	}
 	err := f.f.f.Close()
-	if err == nil {
+	if err == nil && f.temp != f.path {
 		err = os.Rename(f.temp, f.path)
 	}
 	f.closed = true
@@ -173,6 +167,25 @@ func (f *File) Commit() error {
 		os.Remove(f.temp)
 	}
 	return err
+}
+
+// link gives a file without a name its own, or one to rename it from where there is
+// a file to replace.
+func (f *File) link() error {
+	name := f.path
+	if f.old != nil {
+		name = f.tempName()
+	}
+	for {
+		err := link(f.f.f, name)
+		if err == nil {
+			f.temp = name
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		name = f.tempName()
+	}
 }
 
 // Close drops the file, unless Commit has named it. It may be called again.
