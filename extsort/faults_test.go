@@ -171,6 +171,84 @@ func TestTempDirs(t *testing.T) {
 	}
 }
 
+// The directory of temporary files goes when more of them are needed.
+func TestTempDirIsRemovedMeanwhile(t *testing.T) {
+	text := large()
+	for len(text) < 8<<20 {
+		text += text
+	}
+	dir := t.TempDir()
+	in, out, temp := filepath.Join(dir, "in"), filepath.Join(dir, "out"), filepath.Join(dir, "temp")
+	for _, err := range []error{os.WriteFile(in, []byte(text), 0o600), os.WriteFile(out, []byte("old"), 0o600), os.Mkdir(temp, 0o700)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := smallest(t)
+	o.TempDirs = []string{temp}
+	var kept error
+	o.Progress = func(p extsort.Progress) {
+		if p.Phase == extsort.Merging && p.Done == 0 {
+			kept = os.Remove(temp)
+		}
+	}
+	err := extsort.SortFile(context.Background(), out, o, in)
+	if kept != nil {
+		t.Skip("the files in it have names: ", kept)
+	}
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "temporary file") {
+		t.Errorf("%v, want an error about the temporary file", err)
+	}
+	if got, _ := os.ReadFile(out); string(got) != "old" {
+		t.Errorf("the output has %d bytes", len(got))
+	}
+	if got, _ := os.ReadFile(in); string(got) != text {
+		t.Error("the input has changed")
+	}
+}
+
+// An input that is truncated while it is read ends there.
+func TestInputIsTruncatedMeanwhile(t *testing.T) {
+	text := large()
+	const left = 100_003
+	for _, format := range []extsort.Format{extsort.Lines('\n'), extsort.Fixed(17)} {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		o := smallest(t)
+		o.Format = format
+		o.Progress = func(p extsort.Progress) {
+			if p.Phase == extsort.Reading && p.Done < left {
+				if err := os.Truncate(in, left); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		err := extsort.SortFile(context.Background(), out, o, in)
+		if format != extsort.Lines('\n') {
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%v, want io.ErrUnexpectedEOF", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := os.ReadFile(out)
+		same(t, string(got), joinLines(sortedBy(splitLines(text[:left]), o)))
+	}
+}
+
+func TestInputIsADirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := extsort.SortFile(context.Background(), filepath.Join(dir, "out"), smallest(t), dir); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("%v, want an error about %s", err, dir)
+	}
+	noFiles(t, dir)
+}
+
 var errBroken = errors.New("broken")
 
 // brokenAfter is a writer that fails after so many bytes.
