@@ -13,8 +13,9 @@ import (
 const role = "FREEHOLD_FAULTS_ROLE"
 
 var roles = map[string]func() error{
-	"writer":  write,
-	"spiller": spill,
+	"writer":    write,
+	"spiller":   spill,
+	"unguarded": unguarded,
 }
 
 func TestMain(m *testing.M) {

@@ -1,0 +1,154 @@
+// Disks that are not as they should be.
+
+//go:build linux
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// On a disk that is read-only everything that writes says so.
+func TestReadOnlyDisk(t *testing.T) {
+	if !Isolated(t) {
+		return
+	}
+	room := NewDisk(t)
+	file, in := filepath.Join(room.Dir, "file"), filepath.Join(room.Dir, "in")
+	b, err := buffer.Open(file, nil)
+	must(t, err)
+	must(t, b.Close())
+	_, text := someInput(Random(0))
+	room.Limit(t, 1<<30)
+	must(t, os.WriteFile(in, text, 0o600))
+	must(t, unix.Mount("none", room.Dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+
+	b = buffer.New(alloctest.New(t), &buffer.Options{Dir: room.Dir, SpillAfter: 1000})
+	defer b.Close()
+	_, err = b.Write(text[:1000])
+	must(t, err)
+	_, spilled := b.Write(text[:1000])
+	Same(t, "the buffer", b.Bytes(), text[:1000])
+	_, opened := buffer.Open(file, nil)
+	_, created := buffer.Open(file+"2", nil)
+	temp := extsort.Sort(context.Background(), io.Discard, smallSort(t, room.Dir), bytes.NewReader(text))
+	output := extsort.SortFile(context.Background(), filepath.Join(room.Dir, "out"), smallSort(t, t.TempDir()), in)
+	onto := extsort.SortFile(context.Background(), in, smallSort(t, t.TempDir()), in)
+	for what, err := range map[string]error{"a buffer that spills": spilled, "Open": opened, "Open of a new file": created,
+		"temporary files": temp, "an output": output, "an output that is there": onto} {
+		if !errors.Is(err, syscall.EROFS) {
+			t.Errorf("%s: %v, want %q", what, err, syscall.EROFS)
+		}
+	}
+	must(t, extsort.SortFile(context.Background(), filepath.Join(t.TempDir(), "out"), smallSort(t, t.TempDir()), in))
+}
+
+// smallSort is one that needs temporary files.
+func smallSort(t *testing.T, dir string) *extsort.Options {
+	return &extsort.Options{Memory: extsort.MinMemory, Parallel: 1, TempDirs: []string{dir}, Parent: alloctest.New(t)}
+}
+
+// ramfs has neither fallocate nor direct access. All works there without them.
+func TestDiskWithoutAllocation(t *testing.T) {
+	if !Isolated(t) {
+		return
+	}
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+		t.Skip("SKIPPED: ", err)
+	}
+	defer unix.Unmount(dir, unix.MNT_DETACH)
+	f, err := os.Create(filepath.Join(dir, "probe"))
+	must(t, err)
+	if err := unix.Fallocate(int(f.Fd()), 0, 0, 1); !errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("SKIPPED: ramfs allocates: ", err)
+	}
+	must(t, f.Close())
+	must(t, os.Remove(f.Name()))
+
+	r := Random(0)
+	b := buffer.New(freehold.Default(), &buffer.Options{Dir: dir, SpillAfter: 1})
+	for b.Len() < 3<<20 {
+		_, err := appendTo(b, r, Noise[b.Len():])
+		must(t, err)
+	}
+	Same(t, "the buffer", b.Bytes(), Noise[:b.Len()])
+	must(t, b.Close())
+
+	file := filepath.Join(dir, "file")
+	b, err = buffer.Open(file, nil)
+	must(t, err)
+	for b.Len() < 3<<20 {
+		_, err := appendTo(b, r, Noise[b.Len():])
+		must(t, err)
+	}
+	n := b.Len()
+	must(t, b.Close())
+	b, err = buffer.Open(file, nil)
+	must(t, err)
+	Same(t, "the file", b.Bytes(), Noise[:n])
+	must(t, b.Close())
+
+	format, text := someInput(r)
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	must(t, os.WriteFile(in, text, 0o600))
+	o := smallSort(t, dir)
+	o.Format = format
+	must(t, extsort.SortFile(context.Background(), out, o, in))
+	got, err := os.ReadFile(out)
+	must(t, err)
+	Same(t, "the output", got, sorted(t, o, text))
+}
+
+// unguarded reads a file that was truncated.
+func unguarded() error {
+	path := os.Getenv(pathOf)
+	b, err := buffer.Open(path, nil)
+	if err != nil {
+		return err
+	}
+	if err := os.Truncate(path, 5000); err != nil {
+		return err
+	}
+	if err := b.Guard(func() { runtime.KeepAlive(bytes.Clone(b.Bytes())) }); !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if _, err := os.Stdout.WriteString("guarded\n"); err != nil {
+		return err
+	}
+	runtime.KeepAlive(bytes.Clone(b.Bytes()))
+	return nil
+}
+
+// A process that reads a truncated file goes on if it does so by Guard. It ends if
+// not, as package buffer's documentation says.
+func TestTruncatedFileInAProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	_, err = b.Write(Noise[:100_000])
+	must(t, err)
+	must(t, b.Close())
+	cmd, told := child(t, "unguarded", path, 0)
+	said, err := io.ReadAll(told)
+	must(t, err)
+	_ = cmd.Wait()
+	if string(said) != "guarded\n" || cmd.ProcessState.Success() || !bytes.Contains(cmd.Stderr.(*bytes.Buffer).Bytes(), []byte("fault")) {
+		t.Errorf("%q, %v, %s", said, cmd.ProcessState, cmd.Stderr)
+	}
+}
