@@ -17,7 +17,7 @@ import (
 // New returns a zero T in a block from a. The caller owns it until [Free] with the
 // same a; the collector neither scans nor frees it.
 //
-// It panics if T holds a Go pointer, naming the field:
+// It panics if a is nil, and if T holds a Go pointer, naming the field:
 //
 //	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
 //
@@ -30,6 +30,7 @@ func New[T any](a Allocator) (*T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("New")
 	}
+	mustNotBeNil("New", a)
 	b, err := a.Zeroed(sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err
@@ -40,12 +41,13 @@ func New[T any](a Allocator) (*T, error) {
 // Free frees the value at p, which [New] returned for the same T and the same a.
 // Do not use p, copies of p or a [Ptr] to it afterwards. A nil p is a no-op.
 //
-// It panics as a.Free does: where a can tell, if p did not come from a or was
-// freed before. Free does not clear the memory.
+// It panics if a is nil, and as a.Free does: where a can tell, if p did not come
+// from a or was freed before. Free does not clear the memory.
 func Free[T any](a Allocator, p *T) {
 	if p == nil {
 		return
 	}
+	mustNotBeNil("Free", a)
 	a.Free(unsafe.Slice((*byte)(unsafe.Pointer(p)), sizeOf[T]()))
 }
 
@@ -54,12 +56,14 @@ func Free[T any](a Allocator, p *T) {
 // with the same a. Grow it with [Append]: the built-in append would copy it to
 // the Go heap and leak the block.
 //
-// It panics if n is negative or, like [New], if T holds a Go pointer. The error
-// matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an int.
+// It panics if n is negative and, like [New], if a is nil or T holds a Go pointer.
+// The error matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an
+// int.
 func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSlice")
 	}
+	mustNotBeNil("MakeSlice", a)
 	arg.AtLeast("MakeSlice", "n", n, 0)
 	size, err := sizeOfN[T](uint(n))
 	if err != nil {
@@ -78,6 +82,7 @@ func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSliceCap")
 	}
+	mustNotBeNil("MakeSliceCap", a)
 	arg.AtLeast("MakeSliceCap", "n", n, 0)
 	arg.AtLeast("MakeSliceCap", "capacity", capacity, n)
 	s, err := MakeSlice[T](a, capacity)
@@ -95,8 +100,11 @@ func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 // works. A slice that begins later, s[1:], or has a smaller capacity, s[:n:n], is
 // not the block, and freeing it is a mistake. So is freeing a slice that the
 // built-in append or slices.Insert has moved to the Go heap: its block has leaked.
-// FreeSlice panics as a.Free does, where a can tell.
-func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
+// FreeSlice panics if a is nil, and as a.Free does, where a can tell.
+func FreeSlice[T any](a Allocator, s []T) {
+	mustNotBeNil("FreeSlice", a)
+	a.Free(blockOf(s))
+}
 
 // Append appends v to s like the built-in append, in memory from a. If v does not
 // fit the capacity of s, a larger block replaces that of s. A nil or empty s gets
@@ -109,9 +117,9 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 // s, err = Append(a, s, v...) never leaks a block. The error matches
 // [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
 //
-// It panics, like [New], if T holds a Go pointer. If v does not fit, it panics as
-// a.Free does if s is not a block of a, such as a slice that the built-in append
-// has moved. If v fits, it does not check s.
+// If v does not fit, it panics, like [New], if a is nil or T holds a Go pointer, and
+// as a.Free does if s is not a block of a, such as a slice that the built-in append
+// has moved. If v fits, it checks nothing.
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
 // on, so n single appends copy O(n) elements, and fewer if a can resize without a
@@ -137,6 +145,7 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("Append")
 	}
+	mustNotBeNil("Append", a)
 	old := blockOf(s)
 
 	// v may be in the block of s, which enlarge is about to replace.
@@ -160,11 +169,12 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 // elements then neither fails nor moves them. If s has the room already, Grow
 // returns s. Ownership, errors and the size of the block are as for [Append].
 //
-// It panics if n is negative or, like [New], if T holds a Go pointer.
+// It panics if n is negative and, like [New], if a is nil or T holds a Go pointer.
 func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("Grow")
 	}
+	mustNotBeNil("Grow", a)
 	arg.AtLeast("Grow", "n", n, 0)
 	if n <= cap(s)-len(s) {
 		return s, nil
@@ -218,11 +228,12 @@ func grownBytes(size int) int {
 // not nil. The caller owns it until [FreeSlice]. s may be on the Go heap or off it;
 // Clone does not keep it.
 //
-// It panics, like [New], if T holds a Go pointer. The error is a's.
+// It panics, like [New], if a is nil or T holds a Go pointer. The error is a's.
 func Clone[T any](a Allocator, s []T) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("Clone")
 	}
+	mustNotBeNil("Clone", a)
 	b, err := a.Alloc(len(s)*sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err
@@ -234,8 +245,10 @@ func Clone[T any](a Allocator, s []T) ([]T, error) {
 
 // CloneString returns a copy of s in a block from a. It is an ordinary string, which
 // the caller owns until [FreeString] with the same a. Its substrings are views of
-// the same block. An empty string takes no memory. The error is a's.
+// the same block. An empty string takes no memory. The error is a's. It panics if a
+// is nil.
 func CloneString[S string | []byte](a Allocator, s S) (string, error) {
+	mustNotBeNil("CloneString", a)
 	b, err := a.Alloc(len(s), 1)
 	if err != nil {
 		return "", err
@@ -246,8 +259,10 @@ func CloneString[S string | []byte](a Allocator, s S) (string, error) {
 
 // FreeString frees s, a whole string that [CloneString] returned for the same a. Do
 // not use it afterwards; that is easy to miss, since map keys, errors and
-// substrings keep strings. An empty string is a no-op. It panics as a.Free does.
+// substrings keep strings. An empty string is a no-op. It panics if a is nil, and as
+// a.Free does.
 func FreeString(a Allocator, s string) {
+	mustNotBeNil("FreeString", a)
 	a.Free(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
@@ -262,6 +277,13 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
+// mustNotBeNil panics in the name of call if a is nil.
+func mustNotBeNil(call string, a Allocator) {
+	if a == nil {
+		arg.Panicf(call, "a is nil")
+	}
+}
+
 func sizeOf[T any]() int  { return int(unsafe.Sizeof(*new(T))) }
 func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }
 
@@ -269,7 +291,7 @@ func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }
 // two lengths cannot overflow.
 func sizeOfN[T any](n uint) (int, error) {
 	if size := sizeOf[T](); n > math.MaxInt/uint(max(size, 1)) {
-		return 0, fmt.Errorf("%w: %d elements of %d bytes are more than an int can hold", ErrOutOfMemory, n, size)
+		return 0, fmt.Errorf("%w: %d elements of %s are more than an int can hold", ErrOutOfMemory, n, arg.Bytes(size))
 	}
 	return int(n) * sizeOf[T](), nil
 }
