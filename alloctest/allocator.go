@@ -105,7 +105,7 @@ func (a *Allocator) alloc(call string, size, align int, fill byte) ([]byte, erro
 	case size == 0:
 		return []byte{}, nil
 	case size > maxBlockBytes || align > maxBlockBytes:
-		return nil, fmt.Errorf("%w: alloctest gives no block of %d bytes at multiples of %d", freehold.ErrOutOfMemory, size, align)
+		return nil, fmt.Errorf("%w: alloctest gives no block of %s at multiples of %d", freehold.ErrOutOfMemory, arg.Bytes(size), align)
 	}
 	k := &block{mem: make([]byte, edgeBytes+align-1+size+edgeBytes), size: size, align: align, alloc: callers()}
 	k.from = edgeBytes
@@ -200,10 +200,10 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 		fault = fmt.Sprintf("which is at byte %d of a block of %s%s",
 			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), k.alloc.after("allocated by"))
 	} else if k := around(slices.Values(a.quarantine), b); k != nil {
-		fault = fmt.Sprintf("which is in a freed block of %d bytes%s%s",
-			k.size, k.alloc.after("allocated by"), k.freed.after("freed by"))
+		fault = fmt.Sprintf("which is in a freed block of %s%s%s",
+			arg.Bytes(k.size), k.alloc.after("allocated by"), k.freed.after("freed by"))
 	}
-	panic(fmt.Sprintf("freehold: %s%s: %d bytes at %#x, %s", prefix, call, len(b), addr, fault))
+	panic(fmt.Sprintf("freehold: %s%s: %s at %#x, %s", prefix, call, arg.Bytes(len(b)), addr, fault))
 }
 
 // around returns the block that b begins in, or nil.
@@ -261,7 +261,7 @@ func (a *Allocator) finish() {
 		return
 	}
 	for _, k := range leaks[:min(len(leaks), maxReports)] {
-		a.t.Errorf("alloctest: leak of %d bytes, aligned to %d%s", k.size, k.align, k.alloc.after("allocated by"))
+		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, k.alloc.after("allocated by"))
 	}
 	if len(leaks) > maxReports {
 		a.t.Errorf("alloctest: leak of %d blocks and %d bytes in all", len(leaks), bytes)

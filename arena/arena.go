@@ -238,7 +238,7 @@ func (a *Arena) Free(b []byte) {
 		a.mustHold("arena.Arena.Free", b)
 	}
 	if a.live == 0 {
-		arg.Panicf("arena.Arena.Free", "%d bytes at %#x, and no block is live", len(b), addressOf(b))
+		arg.Panicf("arena.Arena.Free", "%s at %#x, and no block is live", arg.Bytes(len(b)), addressOf(b))
 	}
 	a.live--
 	if newest {
@@ -336,10 +336,10 @@ func (a *Arena) isNewest(b []byte) bool {
 func (a *Arena) mustHold(call string, b []byte) {
 	from := addressOf(b)
 	if !a.holds(from) {
-		arg.Panicf(call, "%d bytes at %#x, which this arena did not hand out; was it moved by append?", len(b), from)
+		arg.Panicf(call, "%s at %#x, which this arena did not hand out; was it moved by append?", arg.Bytes(len(b)), from)
 	}
 	if uintptr(a.base) <= from && from < a.end && from+uintptr(len(b)) > a.top {
-		arg.Panicf(call, "%d bytes at %#x, a block that has ended", len(b), from)
+		arg.Panicf(call, "%s at %#x, a block that has ended", arg.Bytes(len(b)), from)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // NewFixed returns an arena that allocates from buf alone. A block that does not
@@ -43,6 +44,6 @@ func (a *Arena) fixed() bool { return a.parent == nil }
 
 // full is the error of a fixed arena for a block that does not fit.
 func (a *Arena) full(size, align int) error {
-	return fmt.Errorf("%w: a block of %d bytes at a multiple of %d does not fit the %d bytes that are left of the arena's %d",
-		freehold.ErrOutOfMemory, size, align, a.Remaining(), a.reserved)
+	return fmt.Errorf("%w: a block of %s at a multiple of %d does not fit the arena, which has %d left of %d",
+		freehold.ErrOutOfMemory, arg.Bytes(size), align, a.Remaining(), a.reserved)
 }

@@ -77,7 +77,7 @@ func TestFixedHasItsBufferAndNoMore(t *testing.T) {
 			}
 		}
 		_, err := a.Alloc(1001, 8)
-		if want := "freehold: out of memory: a block of 1001 bytes at a multiple of 8 does not fit the 1000 bytes that are left of the arena's 1000"; err == nil || err.Error() != want {
+		if want := "freehold: out of memory: a block of 1001 bytes at a multiple of 8 does not fit the arena, which has 1000 left of 1000"; err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 		a.Close()

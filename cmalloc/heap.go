@@ -148,5 +148,5 @@ func odd(call string, size, align int) ([]byte, error) {
 }
 
 func outOfMemory(size, align int) error {
-	return fmt.Errorf("%w: malloc could not provide %d bytes at a multiple of %d", freehold.ErrOutOfMemory, size, align)
+	return fmt.Errorf("%w: malloc could not provide %s at a multiple of %d", freehold.ErrOutOfMemory, arg.Bytes(size), align)
 }

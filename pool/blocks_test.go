@@ -424,7 +424,7 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		{q, "double free"},
 		{s, "retired before"},
 		{r[8:], "8 bytes into a block"},
-		{r[1:], "1 bytes into a block"},
+		{r[1:], "1 byte into a block"},
 		{r[:8], "is no block"},
 		{make([]byte, 24), "not of this pool; was it moved by append?"},
 		{append(r, 1), "not of this pool; was it moved by append?"}, // too long, and cap exceeds len

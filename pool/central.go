@@ -158,7 +158,7 @@ func (b *Blocks) grow() error {
 	n := b.perChunk
 	if most := b.limits.MaxBlocks; most > 0 {
 		if n = min(n, most-t.blocks); n == 0 {
-			return fmt.Errorf("%w: the pool is at its limit of %d blocks", freehold.ErrOutOfMemory, most)
+			return fmt.Errorf("%w: one more block would exceed the pool's limit of %d", freehold.ErrOutOfMemory, most)
 		}
 	}
 	if most := b.limits.MaxBytes; most > 0 && b.chunkCost() > most-t.bytes {

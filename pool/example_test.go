@@ -61,7 +61,7 @@ func ExampleBlocks_GetBatch() {
 	n, err := b.GetBatch(batch)
 	fmt.Println(n, err)
 	b.PutBatch(batch[:n])
-	// Output: 10 freehold: out of memory: the pool is at its limit of 10 blocks
+	// Output: 10 freehold: out of memory: one more block would exceed the pool's limit of 10
 }
 
 func ExamplePool_NewCache() {
@@ -115,6 +115,6 @@ func ExamplePool_Retire() {
 	_, err = points.Get()
 	fmt.Println(err)
 	// Output:
-	// freehold: out of memory: the pool is at its limit of 1 blocks
+	// freehold: out of memory: one more block would exceed the pool's limit of 1
 	// <nil>
 }

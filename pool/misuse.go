@@ -79,7 +79,7 @@ func (b *Blocks) diagnose(addr uintptr) string {
 	case i >= c.blocks:
 		return "it is beyond the last block of a chunk"
 	case i*b.stride != off:
-		return fmt.Sprintf("it points %d bytes into a block", off-i*b.stride)
+		return fmt.Sprintf("it points %s into a block", arg.Bytes(int(off-i*b.stride)))
 	case b.status(c, i).load() == statusRetired:
 		return "the block was retired before"
 	case !b.isLive(b.status(c, i), addr):
@@ -125,7 +125,7 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 	b.mustBeMade(call)
 	why := ""
 	if b.chunkOf(addrOf(r)) != nil {
-		why = fmt.Sprintf("a slice of %d bytes and a capacity of %d is no block", len(r), cap(r))
+		why = fmt.Sprintf("a slice of %s and a capacity of %d is no block", arg.Bytes(len(r)), cap(r))
 	}
 	b.misused(call, addrOf(r), why)
 }

@@ -238,7 +238,7 @@ func TestLimitSaysWhatItRefused(t *testing.T) {
 	h := newHeap(t, Options{Name: "small", MaxBytes: 1 << 20})
 	alloc(t, h, 100)
 	for call, err := range map[string]error{"charge": h.pages.charge(2 << 20), "mayCharge": h.pages.mayCharge(2 << 20 / pageBytes)} {
-		if want := `freehold: out of memory: heap "small": 2097152 bytes more would pass the limit of 1048576`; err == nil || err.Error() != want {
+		if want := `freehold: out of memory: heap "small": 2097152 bytes more would exceed the limit of 1048576`; err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", call, err, want)
 		}
 	}

@@ -47,7 +47,7 @@ func (h *Heap) mustBeUntouched(addr uintptr, class uint8, was uint16) {
 	}
 	for i, c := range block(addr, int(classes[class].size), false) {
 		if c != want {
-			panic(fmt.Sprintf("freehold: heap %q: the byte at %#x, %d bytes into a free block, was written: after its Free, or beyond the end of another block", h.pages.name, addr+uintptr(i), i))
+			panic(fmt.Sprintf("freehold: heap %q: the byte at %#x, %s into a free block, was written: after its Free, or beyond the end of another block", h.pages.name, addr+uintptr(i), arg.Bytes(i)))
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 		return []byte{}, nil
 	}
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, h.refuse(call, fmt.Errorf("%w: %d bytes at a multiple of %d are more than an address space has", ErrOutOfMemory, size, align))
+		return nil, h.refuse(call, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", ErrOutOfMemory, arg.Bytes(size), align))
 	}
 	var b []byte
 	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, func() (err error) {

@@ -46,7 +46,7 @@ type limitError struct {
 }
 
 func (e limitError) Error() string {
-	return fmt.Sprintf("%v: heap %q: %d bytes more would pass the limit of %d", ErrOutOfMemory, e.heap, e.n, e.max)
+	return fmt.Sprintf("%v: heap %q: %d bytes more would exceed the limit of %d", ErrOutOfMemory, e.heap, e.n, e.max)
 }
 
 func (e limitError) Unwrap() error { return ErrOutOfMemory }

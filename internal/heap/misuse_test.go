@@ -32,7 +32,7 @@ func TestMisuseIsNamed(t *testing.T) {
 		{"empty slice of Go memory", func(h *Heap, _, _ []byte) { h.Free(make([]byte, 0, 100)) }, "not from a freehold heap"},
 		{"another heap's block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100)) }, "belongs to another heap"},
 		{"another heap's large block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100000)) }, "belongs to another heap"},
-		{"interior", func(h *Heap, small, _ []byte) { h.Free(small[1:]) }, "points 1 bytes into a block of 100 bytes"},
+		{"interior", func(h *Heap, small, _ []byte) { h.Free(small[1:]) }, "points 1 byte into a block of 100 bytes"},
 		{"interior, aligned", func(h *Heap, small, _ []byte) { h.Free(small[96:]) }, "points 96 bytes into a block of 100 bytes"},
 		{"interior of a large block", func(h *Heap, _, large []byte) { h.Free(large[pageBytes*3:]) }, "points 24576 bytes into a block of 100000 bytes"},
 		{"cut slice", func(h *Heap, small, _ []byte) { h.Free(small[:99]) }, "has 99 bytes, the block 100"},

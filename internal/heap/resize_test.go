@@ -180,7 +180,7 @@ func TestMovedPagesAreMappedAnewBeforeOthersHaveThem(t *testing.T) {
 	renewed("Free")
 }
 
-// A block that cannot be cut, for its tables would pass the limit, keeps its pages.
+// A block that cannot be cut, for its tables would exceed the limit, keeps its pages.
 func TestCutThatTheLimitRefuses(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 64 << 20})
 	b := alloc(t, h, 5*segmentBytes)
