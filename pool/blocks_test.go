@@ -388,6 +388,28 @@ func TestCallsAfterClosePanic(t *testing.T) {
 	c.Close()
 }
 
+// A closed pool hands out and takes no block, even if the parent leaves the memory as it
+// was.
+func TestClosedPoolForgetsItsFreeBlocks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	b := pool.NewBlocks(h, 64, 8, nil)
+	c := b.NewCache()
+	defer c.Close()
+	r := freehold.Must(c.Get())
+	b.Free(freehold.Must(b.Alloc(64, 8)))
+	b.Close()
+	for name, call := range map[string]func(){
+		"Blocks.Alloc":    func() { b.Alloc(64, 8) },
+		"Blocks.GetBatch": func() { b.GetBatch(make([][]byte, 1)) },
+		"BlocksCache.Get": func() { c.Get() },
+		"BlocksCache.Put": func() { c.Put(r) },
+	} {
+		wantPanic(t, call, "freehold: pool."+name+": the pool of 64-byte blocks is closed")
+	}
+}
+
 func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 	b := newBlocks(t, 24, 8, nil)
 	c := b.NewCache()
@@ -402,6 +424,9 @@ func TestCallsAfterCloseOfACachePanic(t *testing.T) {
 	p := newPool[node](t, nil)
 	d := p.NewCache()
 	n := freehold.Must(d.Get())
+	for range 63 { // the rest of the cache
+		n = freehold.Must(d.Get())
+	}
 	d.Close()
 	wantPanic(t, func() { d.Get() }, "freehold: pool.Cache.Get: the cache of the pool of pool_test.node is closed")
 	wantPanic(t, func() { d.Put(n) }, "freehold: pool.Cache.Put: the cache of the pool of pool_test.node is closed")

@@ -62,6 +62,18 @@ func TestSecondPutIsDetected(t *testing.T) {
 	}
 }
 
+// Put checks the slice of the block that the cache handed out last, too.
+func TestPutOfALastBlockThatIsNotWhole(t *testing.T) {
+	b := newBlocks(t, 64, 8, nil)
+	c := b.NewCache()
+	defer c.Close()
+	r := freehold.Must(c.Get())
+	for _, part := range [][]byte{r[:10], unsafe.Slice(&r[0], 65)[:64]} {
+		wantPanic(t, func() { c.Put(part) }, "is no block")
+	}
+	c.Put(r)
+}
+
 // In any order of Puts, by any goroutine, no block is handed out twice, and none is lost.
 func TestCachesShareBlocks(t *testing.T) {
 	const blocks = 600

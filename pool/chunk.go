@@ -293,12 +293,18 @@ func (t *table) add(c *chunk) {
 		if s.base.Load() == emptySlot {
 			s.chunk.Store(c)
 			s.statuses.Store(c.statuses)
+			if onAdd != nil {
+				onAdd(s)
+			}
 			s.base.Store(c.base)
 			t.used++
 			return
 		}
 	}
 }
+
+// onAdd is called before a slot gets its base, for tests; nil otherwise.
+var onAdd func(*slot)
 
 // enter adds c to the pool's table, or to a larger copy if that is half full.
 // central.mu is held.

@@ -73,6 +73,27 @@ func TestTrimWaitsForWhoLooksAtAChunk(t *testing.T) {
 	}
 }
 
+// A slot has its chunk and its statuses before readers find it.
+func TestChunkIsInItsSlotBeforeItIsFound(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	defer b.Close()
+	added := 0
+	onAdd = func(s *slot) {
+		added++
+		if s.base.Load() != emptySlot {
+			t.Error("a reader finds the slot already")
+		}
+		if c := s.chunk.Load(); c == nil || s.statuses.Load() != c.statuses {
+			t.Error("the slot is not ready for readers")
+		}
+	}
+	defer func() { onAdd = nil }()
+	b.Free(freehold.Must(b.Alloc(64, 8)))
+	if added != 1 {
+		t.Errorf("%d chunks added, want 1", added)
+	}
+}
+
 // watched counts what is given back to it.
 type watched struct {
 	freehold.Allocator

@@ -1,7 +1,9 @@
 package pool
 
 import (
+	"runtime"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -28,6 +30,60 @@ func TestChunkThatStaysAtTrimServesBlocks(t *testing.T) {
 		t.Errorf("%d chunks, though the first has free blocks", n)
 	}
 	b.Free(live)
+}
+
+// Blocks that do not fit on the stack go to the central free list.
+func TestStoreLosesNoBlock(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
+	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 3 * 64})
+	defer b.Close()
+	var batch [64]entry
+	for range 3 { // two fill the stack
+		n := freehold.Must(b.take("", batch[:]))
+		b.store(0, batch[:n])
+	}
+	if n := b.CentralFree(); n != 64 {
+		t.Errorf("%d blocks went on, want 64", n)
+	}
+}
+
+// A stack of large blocks is shorter than its array.
+func TestPutBatchKeepsToTheCapacity(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), maxStackBytes/4, 8, nil)
+	defer b.Close()
+	blocks := make([][]byte, 10)
+	freehold.Must(b.GetBatch(blocks))
+	b.PutBatch(blocks)
+	b.stacks.Each(func(s *stack) {
+		if n := s.n.load(); n > 4 {
+			t.Errorf("%d blocks on a stack for 4", n)
+		}
+	})
+}
+
+// A block that two goroutines freed at once leaves the stack with the panic, so the next
+// call works.
+func TestBlockFreedTwiceLeavesTheStack(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	defer b.Close()
+	r := freehold.Must(b.Alloc(64, 8))
+	b.FreeAtOnce(unsafe.Pointer(&r[0]))
+	entries := func() (n uint64) {
+		b.stacks.Each(func(s *stack) { n += s.n.load() })
+		return n
+	}
+	before := entries()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		b.dropLive("", 0)
+	}()
+	if n := entries(); n != before-1 {
+		t.Errorf("%d entries, want one less than %d", n, before)
+	}
 }
 
 // The generations of a new chunk are above those of every block of the chunks given
