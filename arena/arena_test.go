@@ -105,6 +105,17 @@ func TestChunksDouble(t *testing.T) {
 	}
 }
 
+// A parent that refuses a chunk is asked for half of it, and so on.
+func TestChunksAreHalvedForAParentThatRefuses(t *testing.T) {
+	for limit, want := range map[int]int{4096: 4096, 4095: 2048, 1000: 512, 100: 100} {
+		a := New(freehold.NewLimit(alloctest.New(t), limit), nil)
+		if _, err := a.Alloc(100, 1); err != nil || a.Stats().Reserved != want {
+			t.Errorf("a parent of %d bytes: %v, %d bytes reserved, want %d", limit, err, a.Stats().Reserved, want)
+		}
+		a.Close()
+	}
+}
+
 // good is a parent whose blocks have good sizes.
 type good struct{ freehold.Allocator }
 
@@ -364,6 +375,20 @@ func TestFreeOfWhatIsNoBlock(t *testing.T) {
 	wantPanic(t, "freehold: arena.Arena.Free: 32 bytes at ..., and no block is live", func() { a.Free(ours[0]) })
 }
 
+// TestFreeOfWhatBeginsBeforeTheChunk: the end of the slice is that of the newest
+// block.
+func TestFreeOfWhatBeginsBeforeTheChunk(t *testing.T) {
+	buf := make([]byte, 200)
+	a := NewFixed(buf[100:])
+	defer a.Close()
+	b := freehold.Must(a.Alloc(50, 1))
+	wantPanic(t, "freehold: arena.Arena.Free: 51 bytes at ..., which this arena did not hand out; was it moved by append?", func() { a.Free(buf[99:150]) })
+	if a.Live() != 1 || a.Remaining() != 50 {
+		t.Errorf("%d live blocks, and %d bytes remain", a.Live(), a.Remaining())
+	}
+	a.Free(b)
+}
+
 func TestResize(t *testing.T) {
 	a := New(alloctest.New(t), &Options{ChunkBytes: 256, MaxChunkBytes: 256})
 	defer a.Close()
@@ -516,6 +541,19 @@ func TestReserve(t *testing.T) {
 		}
 		a.Rewind(m)
 		a.check(t)
+	}
+}
+
+func TestReserveTellsTheRegistry(t *testing.T) {
+	var r Registry
+	a := New(alloctest.New(t), nil)
+	defer a.Close()
+	r.Add("a", a)
+	if err := a.Reserve(100); err != nil {
+		t.Fatal(err)
+	}
+	if _, reserved := a.member.figures(); reserved != defaultChunkBytes {
+		t.Errorf("%d bytes in a chunk of %d", reserved, defaultChunkBytes)
 	}
 }
 

@@ -253,13 +253,42 @@ func TestSharedReserve(t *testing.T) {
 	mustPanic(t, "closed", func() { s.Reserve(0) })
 }
 
+// filled is a parent whose zeroed blocks are not zero, to show what is written to them.
+type filled struct{ freehold.Allocator }
+
+func (f filled) Zeroed(size, align int) ([]byte, error) {
+	b, err := f.Allocator.Zeroed(size, align)
+	for i := range b {
+		b[i] = 7
+	}
+	return b, err
+}
+
+// TestSharedReserveTouchesEachPage, wherever pages begin in a chunk.
+func TestSharedReserveTouchesEachPage(t *testing.T) {
+	const size, page = 10_000, 4 << 10
+	s := newShared(t, filled{alloctest.New(t)}, &arena.SharedOptions{ChunkBytes: size})
+	if err := s.Reserve(size); err != nil {
+		t.Fatal(err)
+	}
+	b := freehold.Must(s.Alloc(size/4, 1))
+	mem := unsafe.Slice(&b[0], size)
+	for _, i := range []int{0, page, 2 * page, size - 1} {
+		if mem[i] != 0 {
+			t.Errorf("byte %d is not touched", i)
+		}
+	}
+}
+
 // TestSharedReserveRefused: the arena is unchanged.
 func TestSharedReserveRefused(t *testing.T) {
-	s := newShared(t, alloctest.New(t), &arena.SharedOptions{ChunkBytes: 400, MaxBytes: 1000})
+	p := &peakParent{Allocator: alloctest.New(t), t: t, maxBytes: 1000}
+	s := newShared(t, p, &arena.SharedOptions{ChunkBytes: 400, MaxBytes: 1000})
 	freehold.Must(s.Alloc(100, 1))
-	before := s.Stats()
-	if err := s.Reserve(601); !errors.Is(err, freehold.ErrOutOfMemory) || s.Stats() != before {
-		t.Errorf("more than the limit: %v, %+v", err, s.Stats())
+	before, calls := s.Stats(), p.calls
+	const want = "freehold: out of memory: 601 bytes would exceed the arena's limit of 1000"
+	if err := s.Reserve(601); !errors.Is(err, freehold.ErrOutOfMemory) || err.Error() != want || s.Stats() != before || p.calls != calls {
+		t.Errorf("more than the limit: %v, %+v, %d calls of the parent", err, s.Stats(), p.calls-calls)
 	}
 	if err := s.Reserve(600); err != nil || s.Stats().Spare != 600 {
 		t.Errorf("the limit: %v, %+v", err, s.Stats())
