@@ -8,50 +8,45 @@ import (
 	"weak"
 )
 
+// Each step ends an epoch, enters a guard or has it leave, on another goroutine. Then the
+// epochs up to a number have passed, and the later ones have not.
 func TestPassed(t *testing.T) {
-	var d Domain
-	if !d.Advance().Passed() {
-		t.Fatal("an epoch in which nobody ever was has not passed")
+	var (
+		d      Domain
+		guards = map[string]Guard{}
+		ended  []*Epoch
+	)
+	enter := func(name string) func() { return func() { guards[name] = d.Enter() } }
+	leave := func(name string) func() {
+		return func() {
+			var wg sync.WaitGroup
+			wg.Go(guards[name].Leave)
+			wg.Wait()
+		}
 	}
-	first := d.Enter()
-	e1 := d.Advance()
-	second := d.Enter()
-	e2 := d.Advance()
-	e3 := d.Advance()
-	if e1.Passed() || e2.Passed() || e3.Passed() {
-		t.Fatal("an epoch passed under a guard")
-	}
-	second.Leave()
-	if e1.Passed() || e2.Passed() || e3.Passed() {
-		t.Fatal("an epoch passed under a guard of an earlier one")
-	}
-	third := d.Enter()
-	first.Leave()
-	if !e1.Passed() || !e2.Passed() || !e3.Passed() {
-		t.Fatal("an epoch has not passed, though all its guards have left")
-	}
-	e4 := d.Advance()
-	if e4.Passed() {
-		t.Fatal("an epoch passed under a guard")
-	}
-	third.Leave()
-	if !e4.Passed() {
-		t.Fatal("an epoch has not passed, though all its guards have left")
-	}
-}
-
-func TestGuardOnAnotherGoroutine(t *testing.T) {
-	var d Domain
-	g := d.Enter()
-	e := d.Advance()
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		runtime.Gosched()
-		g.Leave()
-	})
-	wg.Wait()
-	if !e.Passed() {
-		t.Fatal("not passed")
+	advance := func() { ended = append(ended, d.Advance()) }
+	for i, step := range []struct {
+		do     func()
+		passed int
+	}{
+		{advance, 1}, // nobody ever was in it
+		{enter("first"), 1},
+		{advance, 1},
+		{enter("second"), 1},
+		{advance, 1},
+		{advance, 1},         // waits for guards of earlier epochs
+		{leave("second"), 1}, // first is still in an earlier epoch
+		{enter("third"), 1},
+		{leave("first"), 4}, // third is in a later one
+		{advance, 4},
+		{leave("third"), 5},
+	} {
+		step.do()
+		for number, e := range ended {
+			if got, want := e.Passed(), number+1 <= step.passed; got != want {
+				t.Errorf("after step %d: epoch %d has passed: %t, want %t", i, number+1, got, want)
+			}
+		}
 	}
 }
 
