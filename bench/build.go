@@ -22,7 +22,11 @@ import (
 //go:embed native/native.c
 var nativeSource []byte
 
-const workerPackage = "github.com/freehold-go/freehold/bench/worker"
+const (
+	workerPackage  = "github.com/freehold-go/freehold/bench/worker"
+	sorterPackage  = "github.com/freehold-go/freehold/bench/sorter"
+	commandPackage = "github.com/freehold-go/freehold/cmd/freehold"
+)
 
 // A builder makes the rows' programs in dir.
 type builder struct {
@@ -31,6 +35,9 @@ type builder struct {
 
 	// The C program is built once for all allocators and once without any.
 	native, nativeLoop func() error
+
+	// The sorter is built once for all peers; one of them runs the command.
+	sorter, command func() error
 }
 
 func newBuilder(ctx context.Context, dir string) *builder {
@@ -38,6 +45,8 @@ func newBuilder(ctx context.Context, dir string) *builder {
 	b := &builder{dir: dir, cgo: err == nil && strings.TrimSpace(string(out)) == "1"}
 	b.native = sync.OnceValue(func() error { return b.compile(ctx, "native") })
 	b.nativeLoop = sync.OnceValue(func() error { return b.compile(ctx, "native-loop", "-DLOOP") })
+	b.sorter = sync.OnceValue(func() error { return b.goBuild(ctx, "sorter", sorterPackage, nil) })
+	b.command = sync.OnceValue(func() error { return b.goBuild(ctx, "freehold-command", commandPackage, nil) })
 	return b
 }
 
@@ -63,9 +72,12 @@ func (b *builder) buildAll(ctx context.Context, rows []*row, done func(*row)) {
 // build fills in r's program, or why there is none.
 func (b *builder) build(ctx context.Context, r *row) {
 	var err error
-	if r.native {
+	switch {
+	case r.native:
 		err = b.buildNative(ctx, r)
-	} else {
+	case r.sorter != "":
+		err = b.buildSorter(r)
+	default:
 		err = b.buildWorker(ctx, r)
 	}
 	if err == nil {
@@ -85,14 +97,35 @@ func (b *builder) buildWorker(ctx context.Context, r *row) error {
 	if r.cgo && !b.cgo {
 		return errors.New("cgo is off or there is no C compiler")
 	}
-	r.path = filepath.Join(b.dir, exe(r.name))
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-tags", r.tags, "-o", r.path, workerPackage)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if r.cgo {
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	r.path = b.file(r.name)
+	return b.goBuild(ctx, r.name, workerPackage, r)
+}
+
+func (b *builder) buildSorter(r *row) error {
+	r.path = b.file("sorter")
+	r.args = []string{"-peer", r.sorter, "-dir", b.dir, "-command", b.file("freehold-command")}
+	if err := b.sorter(); err != nil || r.sorter != "command" {
+		return err
 	}
+	return b.command()
+}
+
+// goBuild builds a package, for a row if it is not nil.
+func (b *builder) goBuild(ctx context.Context, name, pkg string, r *row) error {
+	tags, cgo := "", "CGO_ENABLED=0"
+	if r != nil {
+		tags = r.tags
+		if r.cgo {
+			cgo = "CGO_ENABLED=1"
+		}
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-tags", tags, "-o", b.file(name), pkg)
+	cmd.Env = append(os.Environ(), cgo)
 	return outcome(cmd)
 }
+
+// file returns the path of a program.
+func (b *builder) file(name string) string { return filepath.Join(b.dir, exe(name)) }
 
 func (b *builder) buildNative(ctx context.Context, r *row) error {
 	if runtime.GOOS != "linux" && (r.preload != "" || runtime.GOOS == "windows") {
@@ -130,7 +163,11 @@ func (b *builder) compile(ctx context.Context, name string, flags ...string) err
 
 // identify runs r's program once and asks it which allocator it has.
 func (b *builder) identify(ctx context.Context, r *row) error {
-	s, err := take(ctx, r, load{args: []string{"-load", "pair", "-ops", "1"}})
+	args := []string{"-load", "pair", "-ops", "1"}
+	if r.sorter != "" {
+		args = []string{"-load", "version"}
+	}
+	s, err := take(ctx, r, load{args: args})
 	if err != nil {
 		return err
 	}

@@ -90,13 +90,13 @@ func writeBenchstat(w io.Writer, m machine, r *run) error {
 
 func writeCSV(w io.Writer, r *run) error {
 	c := csv.NewWriter(w)
-	c.Write([]string{"load", "row", "round", "unit", "value", "ns", "cpu_ns", "ops", "gcs", "requested", "resident", "mallocs", "others", "noisy"})
+	c.Write([]string{"load", "row", "round", "unit", "value", "ns", "cpu_ns", "ops", "gcs", "requested", "resident", "peak", "mallocs", "others", "noisy"})
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	r.each(func(l load, w *row, s sample) error {
 		return c.Write([]string{
 			l.key, w.name, strconv.Itoa(s.Round), l.unit.String(), number(l.unit.of(s)),
 			number(s.NS), number(s.CPU), number(s.Ops), number(s.GCs),
-			number(s.Requested), number(s.Resident), number(s.Mallocs),
+			number(s.Requested), number(s.Resident), number(s.Peak), number(s.Mallocs),
 			number(s.Others), strconv.FormatBool(s.Noisy),
 		})
 	})

@@ -10,9 +10,11 @@ require (
 	github.com/dustin/go-humanize v1.1.0
 	github.com/freehold-go/freehold v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
+	github.com/lanrat/extsort v1.5.0
 	github.com/schollz/progressbar/v3 v3.19.1
 	github.com/shirou/gopsutil/v4 v4.26.10
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da
+	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 	modernc.org/memory v1.12.1
 )
@@ -33,6 +35,6 @@ require (
 	github.com/tklauser/go-sysconf v0.4.0 // indirect
 	github.com/tklauser/numcpus v0.12.0 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
-	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 )

@@ -27,6 +27,9 @@ type load struct {
 	huge   bool   // only when named or with --full
 
 	special bool // only rows that name it run it
+
+	of   string // key of the load that this one is another figure of; nothing runs for it
+	disk bool   // the kernel's writing to the disk looks like other programs
 }
 
 // A unit says which of a sample's figures counts, and how it reads.
@@ -39,6 +42,7 @@ const (
 	overhead                // resident bytes beyond the requested, per block
 	mallocs                 // Go heap allocations per operation
 	grown                   // MB resident beyond those before the load
+	peak                    // MB resident at most
 )
 
 func (u unit) of(s sample) float64 {
@@ -53,6 +57,8 @@ func (u unit) of(s sample) float64 {
 		return s.Mallocs
 	case grown:
 		return s.Resident / 1e6
+	case peak:
+		return s.Peak / 1e6
 	}
 	return s.NS
 }
@@ -62,7 +68,7 @@ func (u unit) timed() bool { return u == nanoseconds || u == whole }
 
 // String is the unit's name in Go's benchmark format.
 func (u unit) String() string {
-	return [...]string{"ns/op", "ms", "resident/requested", "overhead-B/block", "mallocs/op", "resident-MB"}[u]
+	return [...]string{"ns/op", "ms", "resident/requested", "overhead-B/block", "mallocs/op", "resident-MB", "peak-MB"}[u]
 }
 
 func (u unit) format(v float64) string {
@@ -88,11 +94,23 @@ type scale struct {
 	top       int           // bytes that realloc grows to, and that Reset ends
 	list      int           // nodes
 	settle    time.Duration // between a burst and its count; a heap's decay is 1 s
+
+	records    int    // sorted
+	appended   int    // records
+	grown      [2]int // bytes that a buffer grows to, as usual and with --full
+	lines      int    // bytes
+	sortMemory int    // bytes for a sort of lines
 }
 
 var (
-	fullScale  = scale{20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000, 3 * time.Second}
-	quickScale = scale{2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000, 20 * time.Millisecond}
+	fullScale = scale{
+		20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000, 3 * time.Second,
+		10_000_000, 100_000_000, [2]int{1 << 30, 8 << 30}, 1_000_000_000, 200 << 20,
+	}
+	quickScale = scale{
+		2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000, 20 * time.Millisecond,
+		20_000, 100_000, [2]int{16 << 20, 32 << 20}, 4_000_000, 1 << 20,
+	}
 )
 
 // resetBlock is the size of the blocks that a Reset ends, in bytes.
@@ -291,22 +309,26 @@ func loads(s scale) []load {
 		column: "mallocs", unit: mallocs, rounds: 1,
 		args: []string{"-load", "mallocs"},
 	})
-	return all
+	return append(all, sortLoads(s)...)
 }
 
-// selectLoads keeps the loads whose keys begin with one of the names. Without
-// names it keeps all but the huge ones, and those too if full.
+// selectLoads keeps the loads whose keys begin with one of the names, and those
+// that they are another figure of. Without names it keeps all but the huge ones,
+// and those too if full.
 func selectLoads(all []load, names []string, full bool) ([]load, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(l load) bool { return strings.HasPrefix(l.key, name) }) {
 			return nil, fmt.Errorf("no load begins with %q; --list names them", name)
 		}
 	}
+	named := func(l load) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(l.key, name) })
+	}
 	return slices.DeleteFunc(slices.Clone(all), func(l load) bool {
 		if len(names) == 0 {
 			return l.huge && !full
 		}
-		return !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(l.key, name) })
+		return !named(l) && !slices.ContainsFunc(all, func(other load) bool { return other.of == l.key && named(other) })
 	}), nil
 }
 

@@ -3,7 +3,10 @@
 //	go run ./bench                       all loads but the huge one, about seven minutes
 //	go run ./bench --loads pair,mixed    some loads
 //	go run ./bench --rows freehold,go    some rows; the first one is what ratios are to
-//	go run ./bench --full                with 100 million live blocks, some 6 GiB
+//	go run ./bench --loads sort,append,buffer,lines
+//	                                     records, buffers and GNU sort, about ten minutes
+//	go run ./bench --full                with 100 million live blocks, a buffer of 8 GiB and
+//	                                     5 GB of lines; takes 9 GB of memory and 16 GB of disk
 //	go run ./bench --quick               a smoke test
 //
 // A row is a program of its own: the loops in worker/, compiled against one
@@ -33,7 +36,7 @@ type options struct {
 	Rounds    int           `help:"Samples of each row on each load; loads that take gigabytes have one to three." default:"5"`
 	Sample    time.Duration `help:"Measured time of one sample." default:"60ms"`
 	Noise     float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
-	Full      bool          `help:"All loads, with 100 million live blocks too."`
+	Full      bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
 	Quick     bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	List      bool          `help:"List loads and rows."`
 	CSV       string        `name:"csv" help:"Write every sample as CSV; - is standard output." placeholder:"FILE"`
@@ -59,6 +62,9 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	}
 	size := fullScale
 	size.run = o.Sample
+	if o.Full {
+		size.lines, size.sortMemory = 5_000_000_000, 1<<30
+	}
 	if o.Quick {
 		size, o.Rounds = quickScale, 1
 	}

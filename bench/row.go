@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +16,9 @@ type row struct {
 	what string
 
 	// A Go row is worker/ built with tags; a C row is native/native.c, run with
-	// a library preloaded.
+	// a library preloaded; a row that sorts is sorter/ with a peer's name.
 	tags    string
+	sorter  string
 	cgo     bool
 	native  bool
 	preload string   // the library's file name, as ldconfig lists it
@@ -34,6 +36,7 @@ type row struct {
 
 	// What build found.
 	path    string
+	args    []string
 	env     []string
 	version string
 	skip    string // why there is no program
@@ -42,6 +45,12 @@ type row struct {
 func rows() []*row {
 	list := []string{"list"}
 	held := []string{"onebyte", "onebyte-memory", "burst/2", "burst/8", "burst/64"}
+	fixed := []string{"sort/24"}
+	buffers := append([]string{"sort/framed", "append/16", "buffer/grow", "buffer/grow-full"}, fixed...)
+	var lines []string
+	for _, kind := range lineKinds {
+		lines = append(lines, "lines/"+kind.name)
+	}
 	lru := []string{"lru/16-1024", "lru/16-65536", "lru8/16-1024", "lru8/16-65536"}
 	return []*row{
 		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold", also: append(held, list...)},
@@ -68,6 +77,16 @@ func rows() []*row {
 		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc", also: list},
 		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, also: []string{"bump/64", "bump/64-new"}},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true},
+
+		{name: "freehold-records", what: "freehold's buffer.Records", sorter: "records", only: append([]string{"sort/24-bytes", "sort/24-cmp", "append/16-fixed"}, buffers...)},
+		{name: "ristretto-buffer", what: "ristretto's z.Buffer, on the Go heap as by default; not stable", sorter: "z-buffer", only: buffers},
+		{name: "go-structs", what: "slices.SortFunc on structs; not stable", sorter: "structs", only: fixed},
+		{name: "go-pointers", what: "slices.SortFunc on pointers; not stable", sorter: "pointers", only: fixed},
+		{name: "go-stable", what: "slices.SortStableFunc on structs", sorter: "stable", only: fixed},
+		{name: "freehold-sort", what: "the command freehold sort", sorter: "command", only: lines},
+		{name: "gnu-sort", what: "GNU sort in the C locale", sorter: "gnu", only: lines},
+		{name: "freehold-extsort", what: "freehold's package extsort", sorter: "extsort", only: []string{"lines/mixed"}},
+		{name: "lanrat-extsort", what: "github.com/lanrat/extsort", sorter: "lanrat", only: []string{"lines/mixed"}},
 	}
 }
 
@@ -77,7 +96,7 @@ func (r *row) runs(l load) bool {
 	case r.skip != "":
 		return false
 	case r.only != nil:
-		return slices.Contains(r.only, l.key)
+		return slices.Contains(r.only, cmp.Or(l.of, l.key))
 	case l.special:
 		return slices.Contains(r.also, l.key)
 	case l.unit == mallocs:

@@ -80,7 +80,7 @@ type run struct {
 func (r *run) steps() (n int) {
 	for _, l := range r.loads {
 		for _, w := range r.rows {
-			if w.runs(l) {
+			if l.of == "" && w.runs(l) {
 				n += r.roundsOf(l)
 			}
 		}
@@ -101,7 +101,9 @@ func (r *run) cell(l load, w *row) *cell { return r.cells[l.key][w.name] }
 func (r *run) do(ctx context.Context) error {
 	r.cells = map[string]map[string]*cell{}
 	for _, l := range r.loads {
-		r.cells[l.key] = map[string]*cell{}
+		if r.cells[l.key] = r.cells[l.of]; l.of == "" {
+			r.cells[l.key] = map[string]*cell{}
+		}
 	}
 	start := time.Now()
 	if _, err := readBusy(); err != nil {
@@ -109,7 +111,7 @@ func (r *run) do(ctx context.Context) error {
 	}
 	for round := range r.rounds {
 		for _, l := range r.loads {
-			if round >= r.roundsOf(l) {
+			if l.of != "" || round >= r.roundsOf(l) {
 				continue
 			}
 			for i := range r.rows {
@@ -157,7 +159,7 @@ func (r *run) step(ctx context.Context, l load, w *row, round int) {
 		d := between(before, after)
 		if !r.blind {
 			s.Others = d.share()
-			s.Noisy = l.unit.timed() && d.noisy(r.limit)
+			s.Noisy = l.unit.timed() && !l.disk && d.noisy(r.limit)
 		}
 		if s.Noisy && attempt < retakes && r.waited < quietTotal && ctx.Err() == nil {
 			r.retaken++
@@ -169,7 +171,7 @@ func (r *run) step(ctx context.Context, l load, w *row, round int) {
 		if s.Noisy {
 			r.noisy++
 		}
-		if !r.blind && l.unit.timed() {
+		if !r.blind && l.unit.timed() && !l.disk {
 			r.others.used += d.used
 			r.others.wall += d.wall
 		}

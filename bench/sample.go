@@ -28,6 +28,7 @@ type sample struct {
 	GCs       float64 `json:"gcs"`       // Go collections meanwhile
 	Requested float64 `json:"requested"` // bytes in live blocks
 	Resident  float64 `json:"resident"`  // bytes the process grew by
+	Peak      float64 `json:"peak"`      // bytes the process had, at most
 	Mallocs   float64 `json:"mallocs"`   // Go heap allocations per operation
 	Sum       uint64  `json:"sum"`       // of what the random numbers chose
 	Others    float64 `json:"others"`    // processors' worth of other programs meanwhile
@@ -44,7 +45,7 @@ func take(ctx context.Context, r *row, l load) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, r.path, l.args...)
+	cmd := exec.CommandContext(ctx, r.path, slices.Concat(r.args, l.args)...)
 	cmd.Env = append(os.Environ(), r.env...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -60,7 +61,7 @@ func take(ctx context.Context, r *row, l load) (sample, error) {
 func parseSample(text string) (s sample, err error) {
 	fields := map[string]*float64{
 		"ns": &s.NS, "ops": &s.Ops, "cpu": &s.CPU, "gcs": &s.GCs,
-		"requested": &s.Requested, "resident": &s.Resident, "mallocs": &s.Mallocs,
+		"requested": &s.Requested, "resident": &s.Resident, "peak": &s.Peak, "mallocs": &s.Mallocs,
 	}
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // A target is met when freehold's figure on a load is at most limit times
@@ -96,6 +97,43 @@ func targets() []target {
 	add("realloc 1 MiB to 1 GiB, of a copying one", "grow", "freehold", "copy", 0.05)
 	add("resident per requested byte, 16 B..1 KiB", "memory/16-1024", "", "", 1.15)
 	add("Go heap allocations in its calls", "mallocs", "", "", 0)
+	return append(all, sortTargets()...)
+}
+
+func sortTargets() (all []target) {
+	add := func(what, load, than, on string, limit float64) {
+		row := "freehold-records"
+		if strings.HasPrefix(load, "lines/") {
+			row = "freehold-sort"
+		}
+		all = append(all, target{what, load, row, than, on, limit})
+	}
+	z, gnu := "ristretto-buffer", "gnu-sort"
+	add("sort of 24 B by a number, of z.Buffer's", "sort/24", z, "", 0.1)
+	add("sort of 24 B by 8 bytes, of z.Buffer's", "sort/24-bytes", z, "sort/24", 0.1)
+	add("sort of 24 B by comparison, of z.Buffer's", "sort/24-cmp", z, "sort/24", 0.4)
+	add("sort of 8..64 B, framed, of z.Buffer's", "sort/framed", z, "", 0.2)
+	for _, key := range []string{"24", "24-bytes", "24-cmp", "framed"} {
+		what := map[string]string{"24": "24 B by a number", "24-bytes": "24 B by 8 bytes", "24-cmp": "24 B by comparison", "framed": "8..64 B, framed"}[key]
+		on := ""
+		if key != "framed" {
+			on = "sort/24-peak"
+		}
+		add("memory to sort "+what+", per byte of records", "sort/"+key+"-extra", "", "", 0.55)
+		add("peak in a sort of "+what+", of z.Buffer's", "sort/"+key+"-peak", z, on, 0.85)
+	}
+	add("append of 16 B, of z.Buffer's SliceAllocate", "append/16", z, "", 0.5)
+	add("append of 16 B, all of one size, of SliceAllocate", "append/16-fixed", z, "append/16", 0.5)
+	add("buffer grown to 1 GiB, of z.Buffer's copying", "buffer/grow", z, "", 0.05)
+	add("peak of a buffer grown to 1 GiB, per byte", "buffer/grow-memory", "", "", 1.05)
+	add("buffer grown to 8 GiB, of z.Buffer's copying to 1 GiB", "buffer/grow-full", z, "buffer/grow", 0.05)
+	add("peak of a buffer grown to 8 GiB, per byte", "buffer/grow-full-memory", "", "", 1.05)
+	for _, kind := range lineKinds {
+		add("freehold sort of lines: "+kind.column+", of GNU sort's", "lines/"+kind.name, gnu, "", 0.5)
+	}
+	for _, kind := range lineKinds {
+		add("peak of freehold sort: "+kind.column+", of -S + 64 MiB", "lines/"+kind.name+"-limit", "", "", 1)
+	}
 	return all
 }
 

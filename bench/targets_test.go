@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 )
@@ -89,22 +90,21 @@ func TestFastestC(t *testing.T) {
 func TestTargetsNameWhatIsThere(t *testing.T) {
 	all, everyone := loads(fullScale), rows()
 	for _, target := range targets() {
-		for _, key := range []string{target.load, target.on} {
+		for _, of := range [][2]string{{target.load, target.row}, {cmp.Or(target.on, target.load), target.than}} {
+			key, name := of[0], of[1]
 			i := slices.IndexFunc(all, func(l load) bool { return l.key == key })
-			if key != "" && i < 0 {
+			if i < 0 {
 				t.Errorf("%s: no load %q", target.what, key)
 				continue
 			}
-			for _, name := range []string{target.row, target.than} {
-				j := slices.IndexFunc(everyone, func(r *row) bool { return r.name == name })
-				if name == fastestC {
-					continue
-				}
-				if name != "" && j < 0 {
-					t.Errorf("%s: no row %q", target.what, name)
-				} else if name != "" && key != "" && !everyone[j].runs(all[i]) {
-					t.Errorf("%s: row %s does not run %s", target.what, name, key)
-				}
+			if name == "" || name == fastestC {
+				continue
+			}
+			j := slices.IndexFunc(everyone, func(r *row) bool { return r.name == name })
+			if j < 0 {
+				t.Errorf("%s: no row %q", target.what, name)
+			} else if !everyone[j].runs(all[i]) {
+				t.Errorf("%s: row %s does not run %s", target.what, name, key)
 			}
 		}
 	}

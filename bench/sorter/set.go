@@ -1,0 +1,125 @@
+// Set: records in memory, to be sorted.
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// The records that are sorted.
+const (
+	fixedBytes = 24 // with a random key in the first 8
+	leastFrame = 8  // bytes of the smallest record where each has its own size
+	mostFrame  = 64
+)
+
+// A set has records, and sorts them as the load says.
+type set interface {
+	add(record []byte) error
+	sort() error
+	each(f func(record []byte))
+}
+
+// framed reports whether records have sizes of their own, and are compared as a
+// whole.
+func (p *params) framed() bool { return p.load == "framed" }
+
+// bytesOfSet returns about how many bytes of records there are.
+func (p *params) bytesOfSet() int {
+	if p.framed() {
+		return p.records * (leastFrame + mostFrame) / 2
+	}
+	return p.records * fixedBytes
+}
+
+// runSort sorts a small set first, to warm up.
+func runSort(p *params, fresh func(p *params) (set, error)) (r result, err error) {
+	warm := *p
+	warm.records = max(p.records/100, 2)
+	if _, err = sortOnce(&warm, fresh); err != nil {
+		return r, err
+	}
+	runtime.GC()
+	return sortOnce(p, fresh)
+}
+
+func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err error) {
+	s, err := fresh(p)
+	if err != nil {
+		return r, err
+	}
+	if r.requested, err = fillSet(p, s); err != nil {
+		return r, err
+	}
+	before, err := resetPeak()
+	if err != nil {
+		return r, err
+	}
+	if r.ns, r.cpu, err = timed(s.sort); err != nil {
+		return r, err
+	}
+	r.ops = 1
+	if r.peak, err = peakBytes(); err != nil {
+		return r, err
+	}
+	r.resident = r.peak - min(before, r.peak)
+	r.sum, err = checkSet(p, s)
+	return r, err
+}
+
+// fillSet adds random records and returns their bytes.
+func fillSet(p *params, s set) (n uint64, err error) {
+	rnd := random(1)
+	var record [mostFrame]byte
+	for i := range p.records {
+		size := fixedBytes
+		binary.BigEndian.PutUint64(record[:], rnd.next())
+		if p.framed() {
+			size = leastFrame + int(rnd.next()%(mostFrame-leastFrame+1))
+			for at := 8; at < size; at += 8 {
+				binary.BigEndian.PutUint64(record[at:], rnd.next())
+			}
+		} else {
+			binary.LittleEndian.PutUint64(record[8:], uint64(i))
+		}
+		if err := s.add(record[:size]); err != nil {
+			return 0, err
+		}
+		n += uint64(size)
+	}
+	return n, nil
+}
+
+// checkSet verifies the order, and returns a sum that depends on it.
+func checkSet(p *params, s set) (sum uint64, err error) {
+	n, last, ordered := 0, uint64(0), true
+	s.each(func(record []byte) {
+		key := binary.BigEndian.Uint64(record)
+		ordered = ordered && key >= last
+		last = key
+		sum = sum*31 + key + uint64(len(record))
+		n++
+	})
+	switch {
+	case !ordered:
+		return 0, errors.New("the result is not sorted")
+	case n != p.records:
+		return 0, fmt.Errorf("%d records went in and %d came out", p.records, n)
+	}
+	return sum, nil
+}
+
+// random is xorshift64*, as in worker/.
+type random uint64
+
+func (r *random) next() uint64 {
+	x := uint64(*r)
+	x ^= x >> 12
+	x ^= x << 25
+	x ^= x >> 27
+	*r = random(x)
+	return x * 2685821657736338717
+}
