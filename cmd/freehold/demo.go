@@ -13,8 +13,10 @@ import (
 type demoCommand struct {
 	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all, one after the other."`
 
-	Nodes int       `default:"2000000" help:"Nodes of the linked list."`
-	High  *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
+	Nodes   int       `default:"2000000" help:"Nodes of the linked list."`
+	High    *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
+	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes: 1e9 takes 24 GB of temporary files."`
+	Memory  *byteSize `placeholder:"SIZE" help:"Memory to sort records in; more of them go to temporary files in TMPDIR. Default: 4GiB, or half of what is available."`
 	// What the stories are told of.
 	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
 
@@ -50,7 +52,10 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 			chosen = append(chosen, s)
 		}
 	}
-	set := settings{Nodes: d.Nodes, Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend}
+	set := settings{
+		Nodes: d.Nodes, Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend,
+		Records: int64(d.Records), Memory: d.sortMemory(),
+	}
 	known := contenderNames()
 	for _, name := range d.Backend {
 		if !slices.Contains(known, name) {
@@ -84,6 +89,11 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	}
 	if _, _, err := sawtoothLoad(set); err != nil {
 		return nil, set, err
+	}
+	if slices.Contains(chosen, story(sortStory{})) {
+		if err := checkSort(set); err != nil {
+			return nil, set, err
+		}
 	}
 	return chosen, set, nil
 }

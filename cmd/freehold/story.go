@@ -27,7 +27,7 @@ type story interface {
 	measure(ctx context.Context, set settings, backend string, report func(fraction float64)) (any, error)
 }
 
-var stories = []story{listStory{}, sawtoothStory{}}
+var stories = []story{listStory{}, sawtoothStory{}, sortStory{}}
 
 // settings are the demo's flags that change what stories do.
 type settings struct {
@@ -35,6 +35,9 @@ type settings struct {
 	High   int64         `json:"high"`
 	Cycles int           `json:"cycles"`
 	Settle time.Duration `json:"settle"`
+
+	Records int64 `json:"records"`
+	Memory  int64 `json:"memory"` // bytes to sort them in
 
 	Backends []string `json:"-"` // what --backend names; none means the usual ones
 }
