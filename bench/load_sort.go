@@ -35,7 +35,7 @@ func sortLoads(s scale) (all []load) {
 	}
 
 	sorted := fmt.Sprintf("%s records sorted, ms", humanize.Comma(int64(s.records)))
-	extra, most := "the same: memory that the sort took, per byte of records", "the same: MB resident at most"
+	extra, most := "the same: memory that the sort took, per byte of the records with their frames", "the same: MB resident at most"
 	for _, how := range []struct{ key, load, column string }{
 		{"24", "sort24", "24 B, number of 8"},
 		{"24-bytes", "sort24-bytes", "24 B, 8 bytes"},

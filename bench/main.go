@@ -1,6 +1,6 @@
 // Bench runs freehold beside its peers and prints what it found.
 //
-//	go run ./bench                       all loads but the huge one, about seven minutes
+//	go run ./bench                       all loads but the huge ones, about ten minutes
 //	go run ./bench --loads pair,mixed    some loads
 //	go run ./bench --rows freehold,go    some rows; the first one is what ratios are to
 //	go run ./bench --loads sort,append,buffer,lines

@@ -13,6 +13,7 @@ import (
 )
 
 type records struct {
+	b    *buffer.Buffer
 	r    *buffer.Records
 	load string
 	o    *buffer.SortOptions
@@ -28,10 +29,12 @@ func newRecords(p *params) (set, error) {
 		return nil, err
 	}
 	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: size})
-	return &records{r, p.load, &buffer.SortOptions{Parallel: p.parallel}}, err
+	return &records{b, r, p.load, &buffer.SortOptions{Parallel: p.parallel}}, err
 }
 
 func (s *records) add(record []byte) error { return s.r.AppendBytes(record) }
+
+func (s *records) bytes() int { return s.b.Len() }
 
 func (s *records) sort() error {
 	ctx := context.Background()

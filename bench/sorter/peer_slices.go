@@ -41,6 +41,8 @@ func (s *structs) add(record []byte) error {
 	return nil
 }
 
+func (s *structs) bytes() int { return fixedBytes * len(s.v) }
+
 func (s *structs) sort() error {
 	s.sortBy(s.v, func(a, b value) int { return cmp.Compare(a.key, b.key) })
 	return nil
@@ -62,6 +64,8 @@ func (s *pointers) add(record []byte) error {
 	s.v = append(s.v, &v)
 	return nil
 }
+
+func (s *pointers) bytes() int { return fixedBytes * len(s.v) }
 
 func (s *pointers) sort() error {
 	slices.SortFunc(s.v, func(a, b *value) int { return cmp.Compare(a.key, b.key) })

@@ -20,6 +20,7 @@ const (
 type set interface {
 	add(record []byte) error
 	sort() error
+	bytes() int // that the records take, with their frames
 	each(f func(record []byte))
 }
 
@@ -51,9 +52,10 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 	if err != nil {
 		return r, err
 	}
-	if r.requested, err = fillSet(p, s); err != nil {
+	if err := fillSet(p, s); err != nil {
 		return r, err
 	}
+	r.requested = uint64(s.bytes())
 	before, err := resetPeak()
 	if err != nil {
 		return r, err
@@ -70,8 +72,8 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 	return r, err
 }
 
-// fillSet adds random records and returns their bytes.
-func fillSet(p *params, s set) (n uint64, err error) {
+// fillSet adds random records.
+func fillSet(p *params, s set) error {
 	rnd := random(1)
 	var record [mostFrame]byte
 	for i := range p.records {
@@ -86,11 +88,10 @@ func fillSet(p *params, s set) (n uint64, err error) {
 			binary.LittleEndian.PutUint64(record[8:], uint64(i))
 		}
 		if err := s.add(record[:size]); err != nil {
-			return 0, err
+			return err
 		}
-		n += uint64(size)
 	}
-	return n, nil
+	return nil
 }
 
 // checkSet verifies the order, and returns a sum that depends on it.

@@ -170,9 +170,9 @@ func (s sortStory) tell(ctx context.Context, set settings, run runner) (section,
 		case names[i] == freeholdBackend.name:
 			how = "in a buffer"
 		}
-		took = append(took, fmt.Sprintf("%.1f s %s, with %s at the peak", f.all()/1000, how, sizeText(f.PeakRSS)))
+		took = append(took, fmt.Sprintf("%.1f s %s (resident at most %s)", f.all()/1000, how, sizeText(f.PeakRSS)))
 		if f.Disk > 0 {
-			sec.Notes = append(sec.Notes, fmt.Sprintf("temporary files: more than %s would be needed in memory. Records are made while the sort reads, and verified while it writes: create is all until the last was read, sort the rest.", sizeText(set.Memory)))
+			sec.Notes = append(sec.Notes, fmt.Sprintf("temporary files: in memory the sort would need more than %s. Records are made while it reads, and verified while it writes: create is the time until the last one was read, sort is the rest.", sizeText(set.Memory)))
 		}
 	}
 	sec.Charts = []chart{times, memory}
