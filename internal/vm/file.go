@@ -74,10 +74,12 @@ func ExtendFile(f *os.File, from, to int64) error {
 		if err != nil {
 			return err
 		}
-		if err := mayGrowTo(to); err != nil {
-			return err
-		}
 		size := info.Size()
+		if to > size {
+			if err := mayGrowTo(to); err != nil {
+				return err
+			}
+		}
 		err = allocateFile(f, from, to)
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = writeZeros(f, size, to)

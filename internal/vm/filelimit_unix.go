@@ -4,8 +4,9 @@ package vm
 
 import "golang.org/x/sys/unix"
 
-// mayGrowTo returns EFBIG for a file longer than RLIMIT_FSIZE. The system would
-// send SIGXFSZ too, which ends a Go process.
+// mayGrowTo returns EFBIG for a file longer than RLIMIT_FSIZE. So does the system, but
+// it sends SIGXFSZ too. Go programs ignore that; it ends a C program that Go is a
+// library of.
 func mayGrowTo(size int64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
