@@ -27,9 +27,10 @@ type Options struct {
 	// SpillAfter is how many bytes the buffer may take from its allocator. When
 	// it must hold more it moves, once, to a temporary file that is mapped into
 	// memory, and gives the block back. The system then writes the data to disk
-	// and drops it from memory as it needs. 0 means never; a negative value panics.
-	// 1 puts all but a single byte into a file. Where the allocator has to copy
-	// a block to make it larger, both count at once for that time. [Open] does not
+	// and drops it from memory as it needs. It stays there, even if it shrinks. 0
+	// means never; a negative value panics. With 1, a buffer of one byte is in
+	// memory and any larger one is in a file. Where the allocator has to copy a
+	// block to make it larger, both count at once for that time. [Open] does not
 	// use it.
 	SpillAfter int
 

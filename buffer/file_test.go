@@ -96,6 +96,25 @@ func wantEmpty(t testing.TB, dir string) {
 	}
 }
 
+// One byte may be in memory, and two are in a file.
+func TestSpillAfterOne(t *testing.T) {
+	mapsFiles(t)
+	counter := freehold.NewCounter(alloctest.New(t))
+	b := buffer.New(counter, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	for n := 1; n <= 100; n++ {
+		must(t, b.WriteByte(byte(n)))
+		if c := counter.Counts(); b.Spilled() != (n > 1) || c.LiveBytes != max(0, 2-n) {
+			t.Fatalf("with %d bytes: in a file %t, %d bytes of the allocator", n, b.Spilled(), c.LiveBytes)
+		}
+	}
+	b.Reset()
+	b.Trim()
+	if !b.Spilled() {
+		t.Error("it left the file")
+	}
+	must(t, b.Close())
+}
+
 func TestTemporaryFileHasNoName(t *testing.T) {
 	mapsFiles(t)
 	if runtime.GOOS == "windows" {

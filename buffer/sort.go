@@ -47,10 +47,11 @@ type SortOptions struct {
 // The records are all there whatever happens, though in another order: when cmp
 // contradicts itself, when it panics, which passes to the caller of Sort, or when ctx
 // is done, in which case Sort returns ctx.Err(). Errors match
-// [freehold.ErrOutOfMemory] if the extra memory is refused, and [ErrCorrupt] if
-// lengths of records have changed. The data is then unchanged. An error of a file
-// that somebody has truncated leaves the data undefined, and so does the end of the
-// process: some records are in the extra memory alone.
+// [freehold.ErrOutOfMemory] if the extra memory is refused, are the system's if its
+// temporary file cannot grow, and match [ErrCorrupt] if lengths of records have
+// changed. The data is then unchanged. An error of a file that somebody has truncated
+// leaves the data undefined, and so does the end of the process: some records are in
+// the extra memory alone.
 func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOptions) error {
 	const call = "buffer.Records.Sort"
 	if cmp == nil {
