@@ -131,14 +131,15 @@ func wantFile(t *testing.T, name string, want []byte) {
 }
 
 // phases are those of a sort as its open files show them.
-var phases = []string{"starting", "reading", "sorting", "writing", "over"}
+var phases = []string{"starting", "reading", "sorting", "writing", "naming", "over"}
 
-// phaseOf returns the phase of a process that sorts the file in to one in dir.
-func phaseOf(pid int, in, dir string) int {
+// phaseOf returns the phase of a process that sorts the file in to one of so many
+// bytes in dir.
+func phaseOf(pid int, in, dir string, size int) int {
 	fds := fmt.Sprintf("/proc/%d/fd/", pid)
 	open, err := os.ReadDir(fds)
 	if err != nil || len(open) == 0 {
-		return 4
+		return 5
 	}
 	phase := 0
 	for _, fd := range open {
@@ -148,7 +149,9 @@ func phaseOf(pid int, in, dir string) int {
 		}
 		if strings.HasPrefix(to, dir+"/") {
 			phase = 2
-			if info, err := os.Stat(fds + fd.Name()); err == nil && info.Size() > 0 {
+			if info, err := os.Stat(fds + fd.Name()); err == nil && info.Size() >= int64(size) {
+				return 4
+			} else if err == nil && info.Size() > 0 {
 				return 3
 			}
 		}
@@ -179,11 +182,11 @@ func TestKillsOfASort(t *testing.T) {
 		cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", temp, "-o", out, in)
 		must(t, cmd.Start())
 		phase := 0
-		for want := n % (len(phases) - 1); phase < want; time.Sleep(100 * time.Microsecond) {
-			phase = phaseOf(cmd.Process.Pid, in, dir)
+		for want := n % (len(phases) - 1); phase < want; {
+			phase = phaseOf(cmd.Process.Pid, in, dir, len(sorted))
 		}
-		time.Sleep(time.Duration(r.IntN(1<<r.IntN(14))) * time.Microsecond)
-		kills[phaseOf(cmd.Process.Pid, in, dir)]++
+		time.Sleep(time.Duration(r.IntN(1<<r.IntN(13))) * time.Microsecond)
+		kills[phaseOf(cmd.Process.Pid, in, dir, len(sorted))]++
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL && !s.Exited() {
