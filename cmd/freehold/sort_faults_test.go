@@ -33,7 +33,7 @@ func must(t *testing.T, err error) {
 func linesFor(r *rand.Rand, size int) (text, sorted []byte) {
 	var lines []string
 	for at := 0; at < size; {
-		line := fmt.Sprintf("%x\n", faults.Noise[r.IntN(len(faults.Noise)/2):][:r.IntN(40)])
+		line := fmt.Sprintf("%x\n", faults.Noise()[r.IntN(len(faults.Noise())/2):][:r.IntN(40)])
 		lines = append(lines, line)
 		at += len(line)
 	}
@@ -87,7 +87,7 @@ func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
 	must(t, os.WriteFile(in, text, 0o600))
 	var old []byte
 	if r.IntN(2) == 0 {
-		old = faults.Noise[:5000]
+		old = faults.Noise()[:5000]
 		must(t, os.WriteFile(out, old, 0o600))
 	}
 	defer os.Remove(out)
@@ -176,7 +176,7 @@ func TestKillsOfASort(t *testing.T) {
 		}
 		var old []byte
 		if r.IntN(2) == 0 {
-			old = faults.Noise[:5000]
+			old = faults.Noise()[:5000]
 			must(t, os.WriteFile(out, old, 0o600))
 		}
 		cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", temp, "-o", out, in)

@@ -84,24 +84,24 @@ func TestDiskWithoutAllocation(t *testing.T) {
 	r := Random(0)
 	b := buffer.New(freehold.Default(), &buffer.Options{Dir: dir, SpillAfter: 1})
 	for b.Len() < 3<<20 {
-		_, err := appendTo(b, r, Noise[b.Len():])
+		_, err := appendTo(b, r, Noise()[b.Len():])
 		must(t, err)
 	}
-	Same(t, "the buffer", b.Bytes(), Noise[:b.Len()])
+	Same(t, "the buffer", b.Bytes(), Noise()[:b.Len()])
 	must(t, b.Close())
 
 	file := filepath.Join(dir, "file")
 	b, err = buffer.Open(file, nil)
 	must(t, err)
 	for b.Len() < 3<<20 {
-		_, err := appendTo(b, r, Noise[b.Len():])
+		_, err := appendTo(b, r, Noise()[b.Len():])
 		must(t, err)
 	}
 	n := b.Len()
 	must(t, b.Close())
 	b, err = buffer.Open(file, nil)
 	must(t, err)
-	Same(t, "the file", b.Bytes(), Noise[:n])
+	Same(t, "the file", b.Bytes(), Noise()[:n])
 	must(t, b.Close())
 
 	format, text := someInput(r)
@@ -141,7 +141,7 @@ func TestTruncatedFileInAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	b, err := buffer.Open(path, nil)
 	must(t, err)
-	_, err = b.Write(Noise[:100_000])
+	_, err = b.Write(Noise()[:100_000])
 	must(t, err)
 	must(t, b.Close())
 	cmd, told := child(t, "unguarded", path, 0)

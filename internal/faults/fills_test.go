@@ -126,7 +126,7 @@ func fill(t *testing.T, room *Room, r *rand.Rand, b *buffer.Buffer, data []byte)
 func fillBuffer(t *testing.T, room *Room, r *rand.Rand) int {
 	limit := someRoom(r)
 	room.Limit(t, limit)
-	data := Noise[r.IntN(len(Noise)/2):]
+	data := Noise()[r.IntN(len(Noise())/2):]
 	b := buffer.New(alloctest.New(t), &buffer.Options{Dir: room.Dir, SpillAfter: 1 + r.IntN(limit/2)})
 	defer func() { must(t, b.Close()) }()
 	fill(t, room, r, b, data)
@@ -152,7 +152,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	if room.Each() {
 		room.Limit(t, r.IntN(4096))
 	} else {
-		must(t, os.WriteFile(path+"2", Noise[:4096], 0o600))
+		must(t, os.WriteFile(path+"2", Noise()[:4096], 0o600))
 	}
 	b, err := buffer.Open(path, nil)
 	if err == nil {
@@ -169,7 +169,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 
 	limit := someRoom(r)
 	room.Limit(t, limit)
-	data := Noise[r.IntN(len(Noise)/2):]
+	data := Noise()[r.IntN(len(Noise())/2):]
 	b, err = buffer.Open(path, nil)
 	must(t, err)
 	for range 3 {
@@ -209,7 +209,7 @@ func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 	defer func() { must(t, b.Close()) }()
 	records, err := buffer.NewRecords(b, nil)
 	must(t, err)
-	data := Noise[r.IntN(len(Noise)/2):]
+	data := Noise()[r.IntN(len(Noise())/2):]
 	var want [][]byte
 	for {
 		record := data[:r.IntN(200)]
@@ -268,7 +268,7 @@ func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 	out := filepath.Join(room.Dir, "out")
 	var old []byte
 	if r.IntN(2) == 0 {
-		old = Noise[:5000]
+		old = Noise()[:5000]
 		must(t, os.WriteFile(out, old, 0o600))
 	}
 	room.Limit(t, 16<<10+r.IntN(2*len(text)))
@@ -301,11 +301,11 @@ func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 func someInput(r *rand.Rand) (extsort.Format, []byte) {
 	size := 300_000 + r.IntN(1_200_000)
 	if r.IntN(4) == 0 {
-		return extsort.Fixed(8), Noise[:size&^7]
+		return extsort.Fixed(8), Noise()[:size&^7]
 	}
 	var text []byte
 	for len(text) < size {
-		text = fmt.Appendf(text, "%x\n", Noise[len(text):][:r.IntN(40)])
+		text = fmt.Appendf(text, "%x\n", Noise()[len(text):][:r.IntN(40)])
 	}
 	return extsort.Lines('\n'), text
 }

@@ -52,7 +52,7 @@ func program(c content, r *rand.Rand) error {
 		case c.size() > maxContent:
 			c.truncate(r.IntN(maxContent))
 		case call < 50:
-			err = c.write(Noise[r.IntN(len(Noise)/2):][:r.IntN(1<<r.IntN(18))])
+			err = c.write(Noise()[r.IntN(len(Noise())/2):][:r.IntN(1<<r.IntN(18))])
 		case call < 85:
 			err = c.commit()
 		case call < 90:
@@ -263,7 +263,7 @@ func spill() error {
 			return err
 		}
 		for range r.IntN(2000) {
-			if err := records.AppendBytes(Noise[r.IntN(len(Noise)/2):][:r.IntN(100)]); err != nil {
+			if err := records.AppendBytes(Noise()[r.IntN(len(Noise())/2):][:r.IntN(100)]); err != nil {
 				return err
 			}
 		}

@@ -5,16 +5,17 @@ package faults
 import (
 	"bytes"
 	"math/rand/v2"
+	"sync"
 	"testing"
 )
 
-// Noise is random bytes, which data is a part of.
-var Noise = func() []byte {
+// Noise returns random bytes, which data is a part of: the same at each call.
+var Noise = sync.OnceValue(func() []byte {
 	b := make([]byte, 8<<20)
 	r := rand.NewChaCha8([32]byte{1})
 	r.Read(b)
 	return b
-}()
+})
 
 // Same checks that what has the bytes of want.
 func Same(t *testing.T, what string, got, want []byte) {
