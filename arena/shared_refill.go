@@ -175,8 +175,7 @@ func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk
 	if !dedicated && c.at == 0 {
 		// No partial chunk fits this block. Count them as full, so that processors do
 		// not change chunks for a few bytes.
-		s.full = append(s.full, s.partial.all()...)
-		s.partial = spareSet{}
+		s.full = s.partial.moveTo(s.full)
 	}
 	return c, nil
 }
@@ -266,8 +265,7 @@ func (s *Shared) refusal(size int) error {
 // freeSpare returns the spare chunks to the parent, and reports whether there were any.
 // mu is held.
 func (s *Shared) freeSpare() bool {
-	unused := append(s.spare.all(), s.spareDedicated.all()...)
-	s.spare, s.spareDedicated = spareSet{}, spareSet{}
+	unused := s.spareDedicated.moveTo(s.spare.moveTo(nil))
 	s.shrink(unused)
 	return len(unused) > 0
 }

@@ -18,6 +18,8 @@
 package arena
 
 import (
+	"slices"
+
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
 )
@@ -56,9 +58,9 @@ func (s *Shared) Reset() {
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Reset")
 	s.generation.Add(1)
-	s.outdated = append(append(s.outdated, s.full...), s.partial.all()...)
+	s.outdated = s.partial.moveTo(append(s.outdated, s.full...))
 	clear(s.full)
-	s.full, s.partial = s.full[:0], spareSet{}
+	s.full = s.full[:0]
 	s.live, s.liveBytes = 0, 0
 	if debug {
 		s.drain()
@@ -73,8 +75,10 @@ func (s *Shared) recycle() {
 		s.retired = append(s.retired, sharedBatch{epoch: s.readers.Advance(), chunks: s.outdated})
 		s.outdated = nil
 	}
-	for len(s.retired) > 0 && s.retired[0].epoch.Passed() {
-		for _, c := range s.retired[0].chunks {
+	n := 0
+	for ; n < len(s.retired) && s.retired[n].epoch.Passed(); n++ {
+		chunks := s.retired[n].chunks
+		for _, c := range chunks {
 			c.rewind()
 			if c.dedicated {
 				s.spareDedicated.add(c)
@@ -82,9 +86,10 @@ func (s *Shared) recycle() {
 				s.spare.add(c)
 			}
 		}
-		s.retired[0] = sharedBatch{}
-		s.retired = s.retired[1:]
+		clear(chunks)
+		s.outdated = chunks[:0] // the array, for the next batch
 	}
+	s.retired = slices.Delete(s.retired, 0, n)
 }
 
 // Trim returns all spare chunks to the parent, after recycling given-up memory

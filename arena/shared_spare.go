@@ -9,9 +9,9 @@
 package arena
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
+	"sort"
 )
 
 // maxRun bounds the chunks in a run. A full run is 4 KiB; moving it costs less
@@ -21,7 +21,7 @@ const maxRun = 256
 // A spareSet is a set of chunks with free bytes, which no block is cut off meanwhile.
 //
 // Invariants:
-//   - no run is empty, and none longer than maxRun
+//   - no run is longer than maxRun, and none is empty beside others
 //   - keys ascend within a run and from run to run
 type spareSet struct {
 	runs  [][]spareChunk
@@ -41,16 +41,16 @@ func spareKey(free int, align uintptr) uint64 {
 
 // add inserts a chunk.
 func (s *spareSet) add(c *sharedChunk) {
-	s.bytes += len(c.mem)
 	key := spareKey(len(c.mem)-int(c.at), c.base+uintptr(c.at))
-	r, i := s.search(key)
-	switch {
-	case len(s.runs) == 0:
+	if len(s.runs) == 0 {
 		s.runs = [][]spareChunk{nil}
-	case r == len(s.runs): // above all others
+	}
+	r, i := s.search(key)
+	if r == len(s.runs) { // above all others
 		r--
 		i = len(s.runs[r])
 	}
+	s.bytes += len(c.mem)
 	run := slices.Insert(s.runs[r], i, spareChunk{key, c})
 	if len(run) > maxRun {
 		upper := slices.Clone(run[maxRun/2:])
@@ -85,13 +85,12 @@ func (s *spareSet) take(size, align int, maxBytes uint) *sharedChunk {
 // search returns the run and index of the first chunk whose key is at least key;
 // the run is len(s.runs) if there is none.
 func (s *spareSet) search(key uint64) (run, index int) {
-	run, _ = slices.BinarySearchFunc(s.runs, key, func(r []spareChunk, key uint64) int {
-		return cmp.Compare(r[len(r)-1].key, key)
-	})
+	if s.bytes == 0 {
+		return len(s.runs), 0
+	}
+	run = sort.Search(len(s.runs), func(r int) bool { return s.runs[r][len(s.runs[r])-1].key >= key })
 	if run < len(s.runs) {
-		index, _ = slices.BinarySearchFunc(s.runs[run], key, func(c spareChunk, key uint64) int {
-			return cmp.Compare(c.key, key)
-		})
+		index = sort.Search(len(s.runs[run]), func(i int) bool { return s.runs[run][i].key >= key })
 	}
 	return run, index
 }
@@ -99,17 +98,22 @@ func (s *spareSet) search(key uint64) (run, index int) {
 func (s *spareSet) remove(run, index int) {
 	s.bytes -= len(s.runs[run][index].chunk.mem)
 	s.runs[run] = slices.Delete(s.runs[run], index, index+1)
-	if len(s.runs[run]) == 0 {
+	if len(s.runs[run]) == 0 && len(s.runs) > 1 { // the last one keeps its array
 		s.runs = slices.Delete(s.runs, run, run+1)
 	}
 }
 
-// all returns the chunks.
-func (s *spareSet) all() (chunks []*sharedChunk) {
+// moveTo removes all chunks and appends them to list.
+func (s *spareSet) moveTo(list []*sharedChunk) []*sharedChunk {
 	for _, run := range s.runs {
 		for _, c := range run {
-			chunks = append(chunks, c.chunk)
+			list = append(list, c.chunk)
 		}
 	}
-	return chunks
+	if s.bytes > 0 {
+		clear(s.runs[0])
+		clear(s.runs[1:])
+		s.runs[0], s.runs, s.bytes = s.runs[0][:0], s.runs[:1], 0
+	}
+	return list
 }

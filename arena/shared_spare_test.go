@@ -22,7 +22,7 @@ func (s *spareSet) check(t *testing.T) {
 	var last uint64
 	bytes := 0
 	for _, run := range s.runs {
-		if len(run) == 0 || len(run) > maxRun {
+		if len(run) == 0 && len(s.runs) > 1 || len(run) > maxRun {
 			t.Fatalf("a run of %d", len(run))
 		}
 		for _, c := range run {
@@ -36,6 +36,16 @@ func (s *spareSet) check(t *testing.T) {
 	if bytes != s.bytes {
 		t.Fatalf("%d bytes, counted %d", bytes, s.bytes)
 	}
+}
+
+// all returns the chunks.
+func (s *spareSet) all() (chunks []*sharedChunk) {
+	for _, run := range s.runs {
+		for _, c := range run {
+			chunks = append(chunks, c.chunk)
+		}
+	}
+	return chunks
 }
 
 // TestSpareSet compares a spareSet with a plain list.
@@ -81,8 +91,34 @@ func TestSpareSet(t *testing.T) {
 			s.check(t)
 		}
 	}
-	if got := s.all(); len(got) != len(list) || taken == 0 || missed == 0 || len(s.runs) < 3 {
-		t.Errorf("%d chunks, want %d; %d taken, %d missed; %d runs", len(got), len(list), taken, missed, len(s.runs))
+	if taken == 0 || missed == 0 || len(s.runs) < 3 {
+		t.Errorf("%d taken, %d missed; %d runs", taken, missed, len(s.runs))
+	}
+	moved := s.moveTo(nil)
+	if s.check(t); len(moved) != len(list) || s.bytes != 0 || s.take(1, 1, math.MaxUint) != nil {
+		t.Errorf("%d chunks moved, want %d; %d bytes left", len(moved), len(list), s.bytes)
+	}
+	for _, c := range moved {
+		s.add(c)
+	}
+	if s.check(t); len(s.all()) != len(list) {
+		t.Errorf("%d chunks, want %d again", len(s.all()), len(list))
+	}
+}
+
+// TestSpareSetKeepsItsArray: a set that is emptied over and over takes no memory, as a
+// Reset does it.
+func TestSpareSetKeepsItsArray(t *testing.T) {
+	var s spareSet
+	c := spareOf(100, 64)
+	s.add(c)
+	list := make([]*sharedChunk, 1)
+	if n := testing.AllocsPerRun(100, func() {
+		s.add(s.take(100, 8, math.MaxUint))
+		s.moveTo(list[:0])
+		s.add(c)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 
