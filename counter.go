@@ -8,8 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Counter allocates from another allocator and counts the blocks. It does not
-// count empty blocks and failed calls.
+// Counter allocates from another allocator and counts the blocks. It counts
+// neither empty blocks nor failed calls.
 //
 // It is safe for concurrent use if next is. It adds two atomic operations on shared
 // words to each call (BenchmarkWrappers), which cost more under contention.
@@ -70,7 +70,7 @@ func (c *Counter) Zeroed(size, align int) ([]byte, error) {
 }
 
 // Resize implements [Allocator]. It changes LiveBytes. A block resized to 0 counts
-// as freed.
+// as freed. It panics as Free does.
 func (c *Counter) Resize(b []byte, size int) ([]byte, bool) {
 	c.mustHold("Counter.Resize", len(b))
 	r, ok := c.next.Resize(b, size)

@@ -160,14 +160,15 @@ func (h *Heap) GoodSize(size int) int { return h.h.GoodSize(size) }
 func (h *Heap) Malloc(size int) unsafe.Pointer { return h.h.Malloc(size) }
 
 // Calloc is Malloc of n*size bytes, all zero. It also returns nil if the product
-// overflows.
+// overflows. A negative n or size panics.
 func (h *Heap) Calloc(n, size int) unsafe.Pointer { return h.h.Calloc(n, size) }
 
 // ReallocPointer is C's realloc: it resizes the block at p to size bytes, moves it
 // if necessary, and returns its address. The result is at a multiple of 16, so a
 // block from Alloc that is not there moves; a larger alignment may be lost. If out
 // of memory, it returns nil and leaves the block unchanged. A nil p makes it
-// Malloc.
+// Malloc. Size 0 leaves a block too, unlike in C. It panics if p is not a live block,
+// and if size is negative.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	return h.h.ReallocPointer(p, size)
 }

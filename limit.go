@@ -68,7 +68,7 @@ func (l *Limit) Zeroed(size, align int) ([]byte, error) {
 
 // Resize implements [Allocator]. It reports false if the growth would exceed the
 // limit. It needs room for the difference only; a [Realloc] that copies needs
-// room for both blocks.
+// room for both blocks. It panics if it would give up more bytes than are live in l.
 func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 	if size > len(b) {
 		growth := size - len(b)

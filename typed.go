@@ -117,9 +117,9 @@ func FreeSlice[T any](a Allocator, s []T) {
 // s, err = Append(a, s, v...) never leaks a block. The error matches
 // [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
 //
-// If v does not fit, it panics, like [New], if a is nil or T holds a Go pointer, and
-// as a.Free does if s is not a block of a, such as a slice that the built-in append
-// has moved. If v fits, it checks nothing.
+// If v does not fit, Append panics, like [New], if a is nil or T holds a Go pointer,
+// and as a.Free does if s is not a block of a, such as a slice that the built-in append
+// has moved. If v fits, Append checks nothing.
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
 // on, so n single appends copy O(n) elements, and fewer if a can resize without a

@@ -224,7 +224,8 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 
 // Free implements [freehold.Allocator]. Later blocks reuse the bytes of the
 // newest block. The block before it then becomes the newest, unless there is
-// padding between them. For any other block Free only lowers Live.
+// padding between them. For any other block Free only lowers Live. It panics if b is
+// not from this arena, and, where it can tell, if b is not live.
 func (a *Arena) Free(b []byte) {
 	if len(b) == 0 {
 		if cap(b) > 0 && a.holds(addressOf(b)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// NewFixed returns an arena that allocates from buf alone. A block that does not
-// fit is [freehold.ErrOutOfMemory]. It is for an existing buffer, such as an
+// NewFixed returns an arena that allocates from buf alone. If a block does not fit, the
+// error matches [freehold.ErrOutOfMemory]. It is for an existing buffer, such as an
 // array, a block of another allocator or shared memory, and for a bound without a
 // parent. Reset makes all of buf available again; Trim and TrimTo are no-ops.
 //

@@ -163,7 +163,7 @@ func (r *Recycler) pop(startBytes int) *Arena {
 // Put resets a, which Get returned, and keeps it for a later Get. To stay within
 // MaxBytes it closes the arenas put longest ago; it closes a if a alone exceeds
 // it. The caller must not use a or its blocks afterwards; most uses of an idle
-// arena panic. Put panics if a did not come from this Recycler or is idle
+// arena panic. Put panics if a is nil, did not come from this Recycler or is idle
 // already. For a closed arena it is a no-op.
 //
 // Put removes a from its [Registry].

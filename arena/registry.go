@@ -57,8 +57,8 @@ type membership struct {
 }
 
 // Add returns a new ID for a. Find returns a by it until Remove or a.Close. The
-// name is for Summary. Only a's owner may call Add. It panics if a is closed or in
-// a registry already.
+// name is for Summary. Only a's owner may call Add. It panics if a is nil, closed or
+// in a registry already.
 //
 // IDs are never reused, in any registry. Add panics beyond 16,777,216 arenas at
 // once in a registry, and beyond 2^40 Adds in a process.

@@ -271,7 +271,8 @@ func (b *Blocks) giveSpare() {
 // NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its
 // blocks back to the pool. A cache that is dropped without Close keeps them until
 // the pool's Reset or Close. While a cache is open, Trim keeps the metadata of the
-// chunks that it gives back, for the next chunks.
+// chunks that it gives back, for the next chunks. NewCache panics if the pool is
+// closed or has 16,777,215 open caches.
 func (b *Blocks) NewCache() *BlocksCache {
 	c := &BlocksCache{}
 	c.open("pool.Blocks.NewCache", b)

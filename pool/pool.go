@@ -60,7 +60,8 @@ func (p *Pool[T]) Put(t *T) {
 
 // Retire frees t once every [epoch.Guard] entered before the call has left. The
 // value must be out of new readers' reach before the call. Handles to it say that it
-// is gone at once. A Put of it or a second Retire panics.
+// is gone at once. It panics as Put does, and so does a Put of t or a second Retire of
+// it. A nil t is a no-op.
 func (p *Pool[T]) Retire(t *T) {
 	if t != nil {
 		p.blocks.retire("pool.Pool.Retire", unsafe.Pointer(t))

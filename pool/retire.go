@@ -39,7 +39,7 @@ func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
 // Retire frees r once every [epoch.Guard] entered before the call has left. The block
 // must be out of new readers' reach before the call. It panics as Free does, and so
-// does a Free of the block or a second Retire of it.
+// does a Free of the block or a second Retire of it. An empty r is a no-op.
 func (b *Blocks) Retire(r []byte) {
 	if len(r) > 0 {
 		b.mustBeWhole("pool.Blocks.Retire", r)
