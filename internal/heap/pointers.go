@@ -39,7 +39,9 @@ func (h *Heap) Calloc(n, size int) unsafe.Pointer {
 
 // malloc is Malloc, or Calloc if zero is set, in the name of call.
 func (h *Heap) malloc(call string, size int, zero bool) unsafe.Pointer {
-	h.mustBeOpen(call)
+	if h.pages.closed.Load() || h.caches.Len() == 0 { // inlined, unlike mustBeOpen
+		h.mustBeOpen(call)
+	}
 	b, err := h.Alloc(size, mallocAlign, zero)
 	if err != nil {
 		return nil
