@@ -70,7 +70,9 @@ func init() { ErrOutOfMemory = heap.ErrOutOfMemory }
 // a power of two, and if a is nil.
 func Realloc(a Allocator, b []byte, size, align int) ([]byte, error) {
 	arg.Align("Realloc", align)
-	mustNotBeNil("Realloc", a)
+	if a == nil {
+		panicNoAllocator("Realloc")
+	}
 	if len(b) == 0 {
 		return a.Alloc(size, align)
 	}

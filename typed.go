@@ -27,10 +27,9 @@ import (
 // It costs a's Zeroed and a table look-up to check T (BenchmarkNew), and allocates
 // nothing on the Go heap.
 func New[T any](a Allocator) (*T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("New")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("New", a)
 	}
-	mustNotBeNil("New", a)
 	b, err := a.Zeroed(sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err
@@ -41,13 +40,12 @@ func New[T any](a Allocator) (*T, error) {
 // Free frees the value at p, which [New] returned for the same T and the same a.
 // Do not use p, copies of p or a [Ptr] to it afterwards. A nil p is a no-op.
 //
-// It panics if a is nil, and as a.Free does: where a can tell, if p did not come
-// from a or was freed before. Free does not clear the memory.
+// It panics as a.Free does: where a can tell, if p did not come from a or was
+// freed before. Free does not clear the memory.
 func Free[T any](a Allocator, p *T) {
 	if p == nil {
 		return
 	}
-	mustNotBeNil("Free", a)
 	a.Free(unsafe.Slice((*byte)(unsafe.Pointer(p)), sizeOf[T]()))
 }
 
@@ -60,10 +58,9 @@ func Free[T any](a Allocator, p *T) {
 // The error matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an
 // int.
 func MakeSlice[T any](a Allocator, n int) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("MakeSlice")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("MakeSlice", a)
 	}
-	mustNotBeNil("MakeSlice", a)
 	arg.AtLeast("MakeSlice", "n", n, 0)
 	size, err := sizeOfN[T](uint(n))
 	if err != nil {
@@ -79,10 +76,9 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 // MakeSliceCap is like [MakeSlice] and takes a capacity, in elements. Elements
 // beyond n are zero too. It panics if the capacity is less than n.
 func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("MakeSliceCap")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("MakeSliceCap", a)
 	}
-	mustNotBeNil("MakeSliceCap", a)
 	arg.AtLeast("MakeSliceCap", "n", n, 0)
 	arg.AtLeast("MakeSliceCap", "capacity", capacity, n)
 	s, err := MakeSlice[T](a, capacity)
@@ -100,11 +96,8 @@ func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 // works. A slice that begins later, s[1:], or has a smaller capacity, s[:n:n], is
 // not the block, and freeing it is a mistake. So is freeing a slice that the
 // built-in append or slices.Insert has moved to the Go heap: its block has leaked.
-// FreeSlice panics if a is nil, and as a.Free does, where a can tell.
-func FreeSlice[T any](a Allocator, s []T) {
-	mustNotBeNil("FreeSlice", a)
-	a.Free(blockOf(s))
-}
+// FreeSlice panics as a.Free does, where a can tell.
+func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
 // Append appends v to s like the built-in append, in memory from a. If v does not
 // fit the capacity of s, a larger block replaces that of s. A nil or empty s gets
@@ -142,10 +135,9 @@ const doublingBytes = 64 << 10
 
 // grow is Append's slow path: v does not fit s's capacity.
 func grow[T any](a Allocator, s, v []T) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("Append")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("Append", a)
 	}
-	mustNotBeNil("Append", a)
 	old := blockOf(s)
 
 	// v may be in the block of s, which enlarge is about to replace.
@@ -171,10 +163,9 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 //
 // It panics if n is negative and, like [New], if a is nil or T holds a Go pointer.
 func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("Grow")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("Grow", a)
 	}
-	mustNotBeNil("Grow", a)
 	arg.AtLeast("Grow", "n", n, 0)
 	if n <= cap(s)-len(s) {
 		return s, nil
@@ -230,10 +221,9 @@ func grownBytes(size int) int {
 //
 // It panics, like [New], if a is nil or T holds a Go pointer. The error is a's.
 func Clone[T any](a Allocator, s []T) ([]T, error) {
-	if !isKnown[T]() {
-		mustBePointerFree[T]("Clone")
+	if a == nil || !isKnown[T]() {
+		mustBeFit[T]("Clone", a)
 	}
-	mustNotBeNil("Clone", a)
 	b, err := a.Alloc(len(s)*sizeOf[T](), alignOf[T]())
 	if err != nil {
 		return nil, err
@@ -248,7 +238,9 @@ func Clone[T any](a Allocator, s []T) ([]T, error) {
 // the same block. An empty string takes no memory. The error is a's. It panics if a
 // is nil.
 func CloneString[S string | []byte](a Allocator, s S) (string, error) {
-	mustNotBeNil("CloneString", a)
+	if a == nil {
+		panicNoAllocator("CloneString")
+	}
 	b, err := a.Alloc(len(s), 1)
 	if err != nil {
 		return "", err
@@ -259,10 +251,8 @@ func CloneString[S string | []byte](a Allocator, s S) (string, error) {
 
 // FreeString frees s, a whole string that [CloneString] returned for the same a. Do
 // not use it afterwards; that is easy to miss, since map keys, errors and
-// substrings keep strings. An empty string is a no-op. It panics if a is nil, and as
-// a.Free does.
+// substrings keep strings. An empty string is a no-op. It panics as a.Free does.
 func FreeString(a Allocator, s string) {
-	mustNotBeNil("FreeString", a)
 	a.Free(unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
@@ -277,12 +267,15 @@ func Must[T any](v T, err error) T {
 	return v
 }
 
-// mustNotBeNil panics in the name of call if a is nil.
-func mustNotBeNil(call string, a Allocator) {
+// mustBeFit panics, in the name of call, if a is nil or T holds Go pointers.
+func mustBeFit[T any](call string, a Allocator) {
 	if a == nil {
-		arg.Panicf(call, "a is nil")
+		panicNoAllocator(call)
 	}
+	mustBePointerFree[T](call)
 }
+
+func panicNoAllocator(call string) { arg.Panicf(call, "a is nil") }
 
 func sizeOf[T any]() int  { return int(unsafe.Sizeof(*new(T))) }
 func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }

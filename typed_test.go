@@ -163,15 +163,12 @@ func TestNilAllocatorIsAPanic(t *testing.T) {
 	full := make([]int, 1)
 	for call, f := range map[string]func(){
 		"New":          func() { freehold.New[int](a) },
-		"Free":         func() { freehold.Free(a, new(int)) },
 		"MakeSlice":    func() { freehold.MakeSlice[int](a, 0) },
 		"MakeSliceCap": func() { freehold.MakeSliceCap[int](a, 0, 0) },
-		"FreeSlice":    func() { freehold.FreeSlice[int](a, nil) },
 		"Append":       func() { freehold.Append(a, full, 1) },
 		"Grow":         func() { freehold.Grow(a, full, 0) },
 		"Clone":        func() { freehold.Clone[int](a, nil) },
 		"CloneString":  func() { freehold.CloneString(a, "") },
-		"FreeString":   func() { freehold.FreeString(a, "") },
 		"Realloc":      func() { freehold.Realloc(a, nil, 0, 1) },
 	} {
 		wantPanic(t, "freehold: "+call+": a is nil", f)
