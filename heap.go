@@ -167,8 +167,8 @@ func (h *Heap) Calloc(n, size int) unsafe.Pointer { return h.h.Calloc(n, size) }
 // if necessary, and returns its address. The result is at a multiple of 16, so a
 // block from Alloc that is not there moves; a larger alignment may be lost. If out
 // of memory, it returns nil and leaves the block unchanged. A nil p makes it
-// Malloc. Size 0 leaves a block too, unlike in C. It panics if p is not a live block,
-// and if size is negative.
+// Malloc. Size 0 returns a block too. It panics if p is not a live block, and if size
+// is negative.
 func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 	return h.h.ReallocPointer(p, size)
 }

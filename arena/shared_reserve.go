@@ -24,7 +24,7 @@ func (s *Shared) Reserve(size int) error {
 		for i := 0; i < len(c.mem); i += pageBytes {
 			c.mem[i] = 0
 		}
-		c.mem[len(c.mem)-1] = 0 // in a further page, unless the chunk begins a page
+		c.mem[len(c.mem)-1] = 0 // its last page, where the chunk does not begin a page
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 )
 
 // SlotsBeyondTheFirst tests that assembly serves processors beyond the first slots of a
-// table that has more. setUp makes the object with the table and returns a function with
-// calls to test, which goroutines then call on these processors. It has each call that
-// assembly leaves to Go report its name to slow: few calls may.
+// table that has more. setUp makes the object with the table, and returns a function that
+// goroutines then call on these processors. It also wraps the functions in Go, which the
+// assembly falls back on, so that each reports its name to slow: few calls may end there.
 func SlotsBeyondTheFirst(t *testing.T, setUp func(slow func(call string)) (calls func())) {
 	if !pin.Known() {
 		t.Skip("no assembly")
