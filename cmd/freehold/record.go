@@ -57,10 +57,10 @@ func (r *recordReader) Read(b []byte) (n int, err error) {
 			took := copy(b, r.rest)
 			r.rest = r.rest[took:]
 			b, n = b[took:], n+took
-		case r.made == r.n && n > 0:
-			return n, nil
-		case r.made == r.n:
+		case r.made == r.n && n == 0:
 			return 0, io.EOF
+		case r.made == r.n:
+			b = nil
 		case len(b) >= recordBytes:
 			putRecord(b, r.made)
 			r.made++

@@ -143,6 +143,12 @@ func (s sortStory) tell(ctx context.Context, set settings, run runner) (section,
 		}
 		return figure(v)
 	}
+	size := func(n int64) string {
+		if n == 0 {
+			return "-"
+		}
+		return sizeText(n)
+	}
 	row("create, ms", func(f recordFigures) string { return ms(f.Create) })
 	row("sort, ms", func(f recordFigures) string { return ms(f.Sort) })
 	row("verify, ms", func(f recordFigures) string { return ms(f.Verify) })
@@ -151,8 +157,8 @@ func (s sortStory) tell(ctx context.Context, set settings, run runner) (section,
 	row("one more, records live, ms", func(f recordFigures) string { return figure(f.Collect) })
 	row("collector's processor time, ms", func(f recordFigures) string { return figure(f.CPU) })
 	row("Go heap, records live", func(f recordFigures) string { return sizeText(f.HeapLive) })
-	row("off-heap, records live", func(f recordFigures) string { return sizeText(f.OffLive) })
-	row("in temporary files", func(f recordFigures) string { return sizeText(f.Disk) })
+	row("off-heap, records live", func(f recordFigures) string { return size(f.OffLive) })
+	row("in temporary files", func(f recordFigures) string { return size(f.Disk) })
 	row("resident, peak", func(f recordFigures) string { return sizeText(f.PeakRSS) })
 	sec.Grids = []grid{g}
 

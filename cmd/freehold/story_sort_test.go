@@ -43,8 +43,9 @@ func TestRecordsAreSorted(t *testing.T) {
 	if !spills(many, leastDefault) {
 		t.Fatal("the records fit")
 	}
-	if f := sortedBy(t, many, leastDefault, (*recordSort).inFiles); f.Disk != many*recordBytes {
-		t.Errorf("%d bytes in temporary files", f.Disk)
+	f := sortedBy(t, many, leastDefault, (*recordSort).inFiles)
+	if f.Disk != many*recordBytes || f.Create <= 0 || f.Sort <= 0 {
+		t.Errorf("sorted in files: %+v", f)
 	}
 	sortedBy(t, 1, leastDefault, (*recordSort).inFiles)
 }
