@@ -50,10 +50,11 @@ func (d *demoCommand) sortMemory() int64 {
 	if d.Memory != nil {
 		return int64(*d.Memory)
 	}
+	usual := min(int64(usualMemory), math.MaxInt/2)
 	if _, available := machineMemory(); available > 0 {
-		return max(min(usualMemory, available/2), leastDefault)
+		usual = min(usual, available/2)
 	}
-	return usualMemory
+	return max(usual, leastDefault)
 }
 
 // checkSort says what is wrong with the story's settings, before anything runs.
