@@ -62,7 +62,7 @@ func sortLoads(s scale) (all []load) {
 			key: "buffer/grow", bench: "BufferGrow", huge: i > 0, unit: whole,
 			table: "a buffer that grows from 1 MiB, all of it written to: ms in the calls that grow", column: "to " + bytesText(top),
 		}
-		if i > 0 {
+		if i > 0 { // z.Buffer copies, and would take three times as much memory
 			l.key, l.bench = l.key+"-full", l.bench+"/full"
 		}
 		add(l, "-load", "grow", "-top", itoa(top))

@@ -46,7 +46,7 @@ func rows() []*row {
 	list := []string{"list"}
 	held := []string{"onebyte", "onebyte-memory", "burst/2", "burst/8", "burst/64"}
 	fixed := []string{"sort/24"}
-	buffers := append([]string{"sort/framed", "append/16", "buffer/grow", "buffer/grow-full"}, fixed...)
+	buffers := append([]string{"sort/framed", "append/16", "buffer/grow"}, fixed...)
 	var lines []string
 	for _, kind := range lineKinds {
 		lines = append(lines, "lines/"+kind.name)
@@ -78,7 +78,7 @@ func rows() []*row {
 		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, also: []string{"bump/64", "bump/64-new"}},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true},
 
-		{name: "freehold-records", what: "freehold's buffer.Records", sorter: "records", only: append([]string{"sort/24-bytes", "sort/24-cmp", "append/16-fixed"}, buffers...)},
+		{name: "freehold-records", what: "freehold's buffer.Records", sorter: "records", only: append([]string{"sort/24-bytes", "sort/24-cmp", "append/16-fixed", "buffer/grow-full"}, buffers...)},
 		{name: "ristretto-buffer", what: "ristretto's z.Buffer, on the Go heap as by default; not stable", sorter: "z-buffer", only: buffers},
 		{name: "go-structs", what: "slices.SortFunc on structs; not stable", sorter: "structs", only: fixed},
 		{name: "go-pointers", what: "slices.SortFunc on pointers; not stable", sorter: "pointers", only: fixed},

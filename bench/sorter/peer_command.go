@@ -26,7 +26,7 @@ func sortFlags(p *params, from, to string) []string {
 }
 
 // look is how often a command's resident memory is read.
-const look = 5 * time.Millisecond
+const look = 20 * time.Millisecond
 
 func command(name string, args ...string) (r run, err error) {
 	var said bytes.Buffer
