@@ -6,21 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unsafe"
 )
 
 const minRead = 512 // the least room to give a reader
 
-// Write appends p. It fails as [Buffer.Extend] does, and then appends nothing. p
-// must not be a part of the buffer, unless Grow has made the room before.
-func (b *Buffer) Write(p []byte) (int, error) { return write(b, p) }
-
-// WriteString is Write of a string.
-func (b *Buffer) WriteString(s string) (int, error) { return write(b, s) }
-
-func write[T string | []byte](b *Buffer, p T) (int, error) {
+// Write appends p, which may be a part of the buffer. It fails as [Buffer.Extend]
+// does, and then appends nothing.
+func (b *Buffer) Write(p []byte) (int, error) {
+	at, inside := b.offsetOf(p)
 	to, err := b.Extend(len(p))
 	if err != nil {
 		return 0, err
+	}
+	if inside {
+		p = b.mem[at:][:len(p)]
 	}
 	if b.file == nil {
 		return copy(to, p), nil
@@ -30,6 +30,17 @@ func write[T string | []byte](b *Buffer, p T) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// WriteString is Write of a string.
+func (b *Buffer) WriteString(s string) (int, error) {
+	return b.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
+}
+
+// offsetOf returns the offset of p in b's memory, if p is there. Growing moves p then.
+func (b *Buffer) offsetOf(p []byte) (at uintptr, inside bool) {
+	at = uintptr(unsafe.Pointer(unsafe.SliceData(p))) - uintptr(unsafe.Pointer(unsafe.SliceData(b.mem)))
+	return at, at < uintptr(len(b.mem))
 }
 
 // WriteByte appends a byte. It fails as Write does.
@@ -46,7 +57,8 @@ func (b *Buffer) WriteByte(c byte) error {
 }
 
 // ReadFrom appends all that r has, until its end. It returns the number of bytes
-// appended, and the error of r or of growing; what was read before stays.
+// appended, and the error of r or of growing; what was read before stays. r must not
+// be a [Reader] of b, which would see what is appended and never end.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.ReadFrom")
 	begin := b.n
@@ -72,7 +84,9 @@ func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	}
 }
 
-// WriteTo writes the data to w. The buffer keeps it.
+// WriteTo writes the data to w in one Write, during which w must not change the
+// buffer's capacity. The buffer keeps the data. w may be the buffer itself, which then
+// has the data twice.
 func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.WriteTo")
 	return b.writeTo(w, 0)
@@ -167,7 +181,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// WriteTo writes the rest of the data to w.
+// WriteTo writes the rest of the data to w, as [Buffer.WriteTo] does.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	r.b.mustBeOpen("buffer.Reader.WriteTo")
 	n, err := r.b.writeTo(w, min(r.at, r.b.n))

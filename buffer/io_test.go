@@ -9,6 +9,7 @@ import (
 	"io"
 	"testing"
 	"testing/iotest"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
@@ -91,6 +92,42 @@ func TestReaderSeesWhatIsAppended(t *testing.T) {
 }
 
 func must1[T any](v T, err error) T { return freehold.Must(v, err) }
+
+// What is written may be a part of the buffer, whose memory moves as it grows.
+func TestWriteOfABufferToItself(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		want := pattern(1 << 20)
+		b.Write(want)
+		for name, write := range map[string]func(p []byte) (int64, error){
+			"io.Copy": func([]byte) (int64, error) { return io.Copy(b, b.NewReader()) },
+			"WriteTo": func([]byte) (int64, error) { return b.WriteTo(b) },
+			"Write":   func(p []byte) (int64, error) { n, err := b.Write(p); return int64(n), err },
+			"WriteString": func(p []byte) (int64, error) {
+				n, err := b.WriteString(unsafe.String(&p[0], len(p)))
+				return int64(n), err
+			},
+		} {
+			b.Trim()
+			if n, err := write(b.Bytes()); err != nil || n != int64(len(want)) {
+				t.Fatalf("%s: %d bytes of %d, %v", name, n, len(want), err)
+			}
+			want = append(want, want...)
+			wantData(t, b, want)
+		}
+	})
+}
+
+// Spilling moves the data too.
+func TestWriteOfABufferToItselfThatSpills(t *testing.T) {
+	mapsFiles(t)
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1 << 20, Dir: tempDir(t)})
+	data := pattern(1 << 20)
+	b.Write(data)
+	if n, err := b.Write(b.Bytes()[5:]); err != nil || n != len(data)-5 || !b.Spilled() {
+		t.Fatalf("%d bytes, in a file: %t, %v", n, b.Spilled(), err)
+	}
+	wantData(t, b, append(data, data[5:]...))
+}
 
 func TestReadFrom(t *testing.T) {
 	places(t, func(t *testing.T, b *buffer.Buffer) {

@@ -123,13 +123,17 @@ func (r *Records) badSize(n int) {
 	arg.Panicf(call, "size %d, want RecordBytes, %d", n, r.layout.fixed)
 }
 
-// AppendBytes appends a record with the contents of p. It fails as Append does. p
-// must not be a part of the buffer.
+// AppendBytes appends a record with the contents of p. p may be a part of the
+// buffer. It fails as Append does.
 func (r *Records) AppendBytes(p []byte) error {
 	begin := r.b.n
+	at, inside := r.b.offsetOf(p)
 	to, err := r.Append(len(p))
 	if err != nil {
 		return err
+	}
+	if inside {
+		p = r.b.mem[at:][:len(p)]
 	}
 	if r.b.file == nil {
 		copy(to, p)

@@ -99,6 +99,22 @@ func TestRecordsAreKept(t *testing.T) {
 	}
 }
 
+// A record may be appended again, though the memory moves as the buffer grows.
+func TestRecordsOfTheSameBuffer(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		r, err := buffer.NewRecords(b, nil)
+		must(t, err)
+		want := [][]byte{pattern(100_000)}
+		must(t, r.AppendBytes(want[0]))
+		for range 5 {
+			b.Trim()
+			must(t, r.AppendBytes(r.At(0)))
+			want = append(want, want[0])
+			wantRecords(t, r, want)
+		}
+	})
+}
+
 func TestRecordsBetweenOffsets(t *testing.T) {
 	for _, align := range []int{1, 8} {
 		r := newRecords(t, &buffer.RecordsOptions{Align: align}, someRecords(20, 0))
