@@ -141,9 +141,9 @@ func (b *Buffer) Reset() {
 func (b *Buffer) Trim() {
 	b.mustBeOpen("buffer.Buffer.Trim")
 	switch {
-	case b.n == len(b.mem):
 	case b.file != nil:
 		b.file.trim(b)
+	case b.n == len(b.mem):
 	case b.n == 0:
 		b.parent.Free(b.mem)
 		b.mem = nil

@@ -95,6 +95,9 @@ func (f *file) unmap() error {
 // trim gives back the capacity beyond b's data.
 func (f *file) trim(b *Buffer) {
 	size := f.header + b.n
+	if size == f.size {
+		return
+	}
 	if size > 0 {
 		addr, err := vm.MapFile(f.f, 0, uintptr(size), true)
 		if err != nil {

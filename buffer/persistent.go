@@ -95,6 +95,10 @@ func Open(path string, o *Options) (*Buffer, error) {
 		return nil, fmt.Errorf("freehold: buffer: %s: %w", path, err)
 	}
 	b.mem = f.capacity()
+	if limit := b.opts.MaxBytes; limit != 0 {
+		limit = min(limit, len(b.mem))
+		b.mem = b.mem[:limit:limit]
+	}
 	return b, nil
 }
 

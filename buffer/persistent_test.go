@@ -122,6 +122,37 @@ func TestMaxBytesOfAFile(t *testing.T) {
 	}
 }
 
+// A file keeps its capacity when the process is killed, and MaxBytes may be less.
+func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
+	path := saved(t, nil)
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	data := pattern(100)
+	b.Write(data)
+	must(t, b.Commit())
+	must(t, b.Grow(10_000))
+
+	path, limit := copyOf(t, path), &buffer.Options{MaxBytes: 200}
+	for range 2 {
+		b, err := buffer.Open(path, limit)
+		must(t, err)
+		if n, err := b.Write(make([]byte, 101)); n != 0 || !errors.Is(err, freehold.ErrOutOfMemory) || b.Cap() > 200 {
+			t.Errorf("%d bytes beyond MaxBytes, %v, capacity %d", n, err, b.Cap())
+		}
+		wantData(t, b, data)
+		must(t, b.Close())
+	}
+	if b, err = buffer.Open(copyOf(t, path), &buffer.Options{MaxBytes: 100}); err != nil {
+		t.Fatal(err)
+	}
+	b.Trim()
+	if b.Cap() != 100 {
+		t.Errorf("capacity %d after Trim", b.Cap())
+	}
+	must(t, b.Close())
+}
+
 func TestFilesThatAreNoBuffers(t *testing.T) {
 	mapsFiles(t)
 	dir := tempDir(t)
