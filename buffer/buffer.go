@@ -88,8 +88,8 @@ func (b *Buffer) Cap() int { return len(b.mem) }
 // call that may change the buffer's capacity. Its capacity is its length.
 func (b *Buffer) Bytes() []byte { return b.mem[:b.n:b.n] }
 
-// Spilled reports whether the data is in a file.
-func (b *Buffer) Spilled() bool { return b.file != nil }
+// InFile reports whether the data is in a file: one of [Open], or a temporary one.
+func (b *Buffer) InFile() bool { return b.file != nil }
 
 // Extend appends n bytes and returns them, to fill in place. Their contents are
 // undefined. The slice is valid until the next call that may change the buffer's
@@ -100,7 +100,7 @@ func (b *Buffer) Spilled() bool { return b.file != nil }
 // unchanged.
 func (b *Buffer) Extend(n int) ([]byte, error) {
 	at := b.n
-	if uint(n) > uint(len(b.mem)-at) {
+	if uint(n-1) >= uint(len(b.mem)-at) { // n is 0, too much or negative
 		if err := b.grow("buffer.Buffer.Extend", n); err != nil {
 			return nil, err
 		}
@@ -112,10 +112,7 @@ func (b *Buffer) Extend(n int) ([]byte, error) {
 // Grow makes room for n more bytes, so that they can be appended without growing.
 // It fails as Extend does.
 func (b *Buffer) Grow(n int) error {
-	if uint(n) > uint(len(b.mem)-b.n) {
-		return b.grow("buffer.Buffer.Grow", n)
-	}
-	return nil
+	return b.grow("buffer.Buffer.Grow", n)
 }
 
 // Truncate drops all but the first n bytes. It keeps the capacity. In a file of
@@ -156,8 +153,8 @@ func (b *Buffer) Trim() {
 
 // Close frees the memory, and removes a temporary file. A file of [Open] is
 // committed, cut to the data and written to disk; the error says what failed of
-// that. Close may be called again, and does nothing then. Other methods panic
-// after Close, except Len and Cap, which are 0.
+// that. Close may be called again, and does nothing then. After Close, Len, Cap,
+// Bytes and InFile are those of an empty buffer in memory, and other methods panic.
 func (b *Buffer) Close() error {
 	if b.closed {
 		return nil
@@ -172,7 +169,7 @@ func (b *Buffer) Close() error {
 	default:
 		err = b.file.cutAndClose(b.n)
 	}
-	b.mem, b.n, b.closed = nil, 0, true
+	b.mem, b.n, b.file, b.closed = nil, 0, nil, true
 	return err
 }
 
@@ -186,12 +183,15 @@ func (b *Buffer) mustBeOpen(call string) {
 	}
 }
 
-// grow makes room for n more bytes.
+// grow makes room for n more bytes, and checks that b is open.
 //
 //go:noinline
 func (b *Buffer) grow(call string, n int) error {
 	b.mustBeOpen(call)
 	arg.AtLeast(call, "size", n, 0)
+	if n <= len(b.mem)-b.n {
+		return nil
+	}
 	limit := math.MaxInt - headerBytes
 	if b.opts.MaxBytes != 0 {
 		limit = b.opts.MaxBytes

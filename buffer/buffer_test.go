@@ -180,6 +180,9 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 	if closed.Len() != 0 || closed.Cap() != 0 {
 		t.Errorf("after Close %d bytes, capacity %d", closed.Len(), closed.Cap())
 	}
+	if closed.Bytes() != nil || closed.InFile() {
+		t.Errorf("after Close %d bytes, in a file: %t", len(closed.Bytes()), closed.InFile())
+	}
 	open := newBuffer(t, nil)
 	open.WriteString("data")
 	var zero buffer.Buffer
@@ -195,6 +198,12 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 		{"freehold: buffer.Buffer.Truncate: length 5, want 0 to 4", func() { open.Truncate(5) }},
 		{"freehold: buffer.Buffer.Truncate: length -1, want 0 to 4", func() { open.Truncate(-1) }},
 		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Write([]byte("x")) }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Extend(0) }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Write(nil) }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.WriteString("") }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.WriteByte(1) }},
+		{"freehold: buffer.Buffer.Grow: the buffer is closed", func() { closed.Grow(0) }},
+		{"freehold: buffer.Buffer.Truncate: the buffer is closed", func() { closed.Truncate(0) }},
 		{"freehold: buffer.Buffer.Reset: the buffer is closed", func() { closed.Reset() }},
 		{"freehold: buffer.Buffer.Trim: the buffer is closed", func() { closed.Trim() }},
 		{"freehold: buffer.Buffer.Sync: the buffer is closed", func() { closed.Sync() }},

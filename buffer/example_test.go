@@ -18,7 +18,7 @@ func Example() {
 		fmt.Fprintf(b, "line %d\n", i)
 	}
 	b.WriteTo(os.Stdout)
-	fmt.Println(b.Len(), "bytes, in a file:", b.Spilled())
+	fmt.Println(b.Len(), "bytes, in a file:", b.InFile())
 	// Output:
 	// line 0
 	// line 1

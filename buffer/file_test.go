@@ -60,10 +60,10 @@ func TestBufferMovesToAFile(t *testing.T) {
 	for n := 0; n < len(data); n += 1000 {
 		_, err := b.Write(data[n : n+1000])
 		must(t, err)
-		if want := n+1000 > 10_000; b.Spilled() != want {
-			t.Fatalf("with %d bytes in a file: %t", n+1000, b.Spilled())
+		if want := n+1000 > 10_000; b.InFile() != want {
+			t.Fatalf("with %d bytes in a file: %t", n+1000, b.InFile())
 		}
-		if c := counter.Counts(); c.LiveBytes > 10_000 || b.Spilled() && c.Live != 0 {
+		if c := counter.Counts(); c.LiveBytes > 10_000 || b.InFile() && c.Live != 0 {
 			t.Fatalf("with %d bytes %+v", n+1000, c)
 		}
 	}
@@ -103,13 +103,13 @@ func TestSpillAfterOne(t *testing.T) {
 	b := buffer.New(counter, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
 	for n := 1; n <= 100; n++ {
 		must(t, b.WriteByte(byte(n)))
-		if c := counter.Counts(); b.Spilled() != (n > 1) || c.LiveBytes != max(0, 2-n) {
-			t.Fatalf("with %d bytes: in a file %t, %d bytes of the allocator", n, b.Spilled(), c.LiveBytes)
+		if c := counter.Counts(); b.InFile() != (n > 1) || c.LiveBytes != max(0, 2-n) {
+			t.Fatalf("with %d bytes: in a file %t, %d bytes of the allocator", n, b.InFile(), c.LiveBytes)
 		}
 	}
 	b.Reset()
 	b.Trim()
-	if !b.Spilled() {
+	if !b.InFile() {
 		t.Error("it left the file")
 	}
 	must(t, b.Close())
@@ -123,7 +123,7 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 	dir := tempDir(t)
 	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
 	must(t, b.Grow(2))
-	if !b.Spilled() {
+	if !b.InFile() {
 		t.Error("not in a file")
 	}
 	wantEmpty(t, dir)

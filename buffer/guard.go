@@ -24,7 +24,8 @@ func (b *Buffer) Guard(f func()) error {
 
 // guarded calls f and returns its error, or that of a fault in the file.
 func (b *Buffer) guarded(f func() error) (err error) {
-	if b.file == nil {
+	file := b.file
+	if file == nil {
 		return f()
 	}
 	before := debug.SetPanicOnFault(true)
@@ -35,14 +36,14 @@ func (b *Buffer) guarded(f func() error) (err error) {
 			return
 		}
 		fault, ok := p.(interface{ Addr() uintptr })
-		if !ok || !b.file.maps(fault.Addr()) {
+		if !ok || !file.maps(fault.Addr()) {
 			panic(p)
 		}
-		err = b.file.faulted(fault.Addr())
+		err = file.faulted(fault.Addr())
 	}()
 	err = f()
 	if errors.Is(err, syscall.EFAULT) { // a system call met the page
-		if whole := b.file.mustBeWhole(); whole != nil {
+		if whole := file.mustBeWhole(); whole != nil {
 			err = whole
 		}
 	}

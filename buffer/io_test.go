@@ -123,8 +123,8 @@ func TestWriteOfABufferToItselfThatSpills(t *testing.T) {
 	b := newBuffer(t, &buffer.Options{SpillAfter: 1 << 20, Dir: tempDir(t)})
 	data := pattern(1 << 20)
 	b.Write(data)
-	if n, err := b.Write(b.Bytes()[5:]); err != nil || n != len(data)-5 || !b.Spilled() {
-		t.Fatalf("%d bytes, in a file: %t, %v", n, b.Spilled(), err)
+	if n, err := b.Write(b.Bytes()[5:]); err != nil || n != len(data)-5 || !b.InFile() {
+		t.Fatalf("%d bytes, in a file: %t, %v", n, b.InFile(), err)
 	}
 	wantData(t, b, append(data, data[5:]...))
 }
