@@ -4,8 +4,8 @@
 //	scratch  | half   | half   | ...
 //
 // Each processor sorts a share with its half of scratch, and then shares are merged
-// two by two, with all the processors that sorted them. An algorithm knows how to do
-// these two; sort_merge.go has what merging needs beside it.
+// two by two, with all the processors that sorted them. An algorithm implements both
+// steps; sort_merge.go has the code they share.
 
 package buffer
 
@@ -27,9 +27,9 @@ type SortOptions struct {
 	// With 1 all is done by the caller's. Negative is a panic.
 	Parallel int
 
-	// Progress, if not nil, is called from time to time with the bytes that were
-	// sorted or merged, and how many that will be when all is done. It is called by
-	// any goroutine, one at a time.
+	// Progress, if not nil, is called from time to time: done of total bytes have
+	// been processed. Each byte counts once per pass. It is called by any goroutine,
+	// one at a time.
 	Progress func(done, total int)
 
 	// Scratch is where the extra memory comes from. nil means the buffer's own
@@ -46,7 +46,7 @@ type SortOptions struct {
 //
 // The records are all there whatever happens, though in another order: when cmp
 // contradicts itself, when it panics, which passes to the caller of Sort, or when ctx
-// is done, in which case Sort returns ctx.Err(). Errors match
+// is done, in which case Sort returns [context.Cause] of it. Errors match
 // [freehold.ErrOutOfMemory] if the extra memory is refused, are the system's if its
 // temporary file cannot grow, and match [ErrCorrupt] if lengths of records have
 // changed. The data is then unchanged. An error of a file that somebody has truncated
@@ -63,7 +63,8 @@ func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOp
 // SortBy sorts the records by their keys as [bytes.Compare] orders them. Records with
 // equal keys keep their order. key returns the key of a record: usually a part
 // of it, else memory that no later call of key changes. nil means that the whole
-// record is the key. What is said of Sort's cmp, memory and errors holds for key.
+// record is the key. key has the same restrictions as Sort's cmp; memory and errors
+// are Sort's.
 //
 // It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the keys
 // are the same part of each.
@@ -75,7 +76,8 @@ func (r *Records) SortBy(ctx context.Context, key func(record []byte) []byte, o 
 }
 
 // SortByUint64 sorts the records by keys that are numbers. Records with equal keys
-// keep their order. What is said of Sort's cmp, memory and errors holds for key.
+// keep their order. key has the same restrictions as Sort's cmp; memory and errors
+// are Sort's.
 //
 // It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the key is
 // 4 or 8 bytes of the record in either byte order, or those XOR a constant.
@@ -111,9 +113,8 @@ type algorithm interface {
 	// size of the last frame.
 	sort(data, scratch []byte) int
 
-	// merge merges left with the end of out, of which left is as long as the
-	// beginning. Both are sorted, and frames of left precede equal ones. It reports
-	// whether the last frame is one of left.
+	// merge merges left into out. out ends with the right run and begins with a gap
+	// of len(left). It reports whether the last frame came from left.
 	merge(out, left []byte) bool
 }
 
@@ -121,7 +122,7 @@ const (
 	minShare = 16 << 10 // bytes of data that are worth a goroutine
 	slack    = 1 << 10  // bytes of scratch beyond half of a share
 
-	manyPages = 8 << 20 // bytes of scratch of which huge pages make a small part
+	manyPages = 8 << 20 // scratch of this size or more is advised to use huge pages
 )
 
 // sorter is a sort under way.
@@ -154,7 +155,7 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 		o = &SortOptions{}
 	}
 	arg.AtLeast(call, "Parallel", o.Parallel, 0)
-	if err := ctx.Err(); err != nil || r.n < 2 {
+	if err := context.Cause(ctx); err != nil || r.n < 2 {
 		return err
 	}
 	parallel := o.Parallel
@@ -194,7 +195,7 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 		err = s.failed
 	}
 	if err == nil && s.stop.Load() {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return err
 }

@@ -180,13 +180,14 @@ func TestProgress(t *testing.T) {
 
 func TestSortsCancelledByProgress(t *testing.T) {
 	records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, 24)
+	enough := errors.New("enough")
 	for step := 1; ; step += step/2 + 1 {
 		r := newRecords(t, &buffer.RecordsOptions{RecordBytes: 24}, records)
 		ctx, cancel := context.WithCancelCause(context.Background())
 		calls := 0
 		err := r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: 1 + 2*(step%2), Progress: func(int, int) {
 			if calls++; calls == step {
-				cancel(errors.New("enough"))
+				cancel(enough)
 			}
 		}})
 		cancel(nil)
@@ -195,7 +196,7 @@ func TestSortsCancelledByProgress(t *testing.T) {
 			must(t, err)
 			break
 		}
-		if err != nil && err != context.Canceled {
+		if err != nil && err != enough {
 			t.Fatal(err)
 		}
 	}
@@ -229,11 +230,12 @@ func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
 }
 
 func TestSortWithADoneContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	enough := errors.New("enough")
+	cancel(enough)
 	records := someRecords(100, 0)
 	r := newRecords(t, nil, records)
-	if err := r.SortBy(ctx, nil, nil); err != context.Canceled {
+	if err := r.SortBy(ctx, nil, nil); err != enough {
 		t.Error(err)
 	}
 	wantRecords(t, r, records)
