@@ -28,10 +28,9 @@ type Options struct {
 	// it must hold more it moves, once, to a temporary file that is mapped into
 	// memory, and gives the block back. The system then writes the data to disk
 	// and drops it from memory as it needs. It stays there, even if it shrinks. 0
-	// means never; a negative value panics. With 1, a buffer of one byte is in
-	// memory and any larger one is in a file. Where the allocator has to copy a
-	// block to make it larger, both count at once for that time. [Open] does not
-	// use it.
+	// means never; a negative value panics. With 1, the buffer spills at its second
+	// byte. If the allocator copies to grow, old and new block exist together for a
+	// moment.
 	SpillAfter int
 
 	// Dir is the directory of the temporary file. "" means [os.TempDir], which
@@ -203,7 +202,7 @@ func (b *Buffer) grow(call string, n int) error {
 	if b.file == nil && b.opts.SpillAfter != 0 && need <= b.opts.SpillAfter {
 		limit = min(limit, b.opts.SpillAfter)
 	}
-	// Where there is no room for the double there may be for less.
+	// If doubling is refused, try an eighth more, then exactly what is needed.
 	ahead := min(len(b.mem), maxStep)
 	var err error
 	for _, spare := range [...]int{ahead, ahead / 8, 0} {
@@ -221,7 +220,7 @@ func isFull(err error) bool {
 		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// setCap makes the capacity size bytes, which is more than it is.
+// setCap grows the capacity to size bytes.
 func (b *Buffer) setCap(size int) error {
 	switch {
 	case b.file != nil:

@@ -57,8 +57,8 @@ func (f *file) capacity() []byte { return f.mapped()[f.header:] }
 // maps reports whether addr is in the mapping.
 func (f *file) maps(addr uintptr) bool { return f.addr != 0 && addr-f.addr < uintptr(f.size) }
 
-// setCap gives b capacity for size bytes in the file. After an error all is as it
-// was.
+// setCap grows b's capacity in the file to size bytes. On an error the file and b
+// are unchanged.
 func (f *file) setCap(b *Buffer, size int) error {
 	if err := f.mustBeWhole(); err != nil {
 		return err

@@ -30,8 +30,8 @@ type RecordsOptions struct {
 // if all have RecordBytes.
 //
 // Nothing else may append to the buffer, truncate it or change lengths in it while
-// Records is in use. All may be read and called as the buffer may. Slices of records
-// are valid as long as those of the buffer. A buffer in a file should be read inside of
+// Records is in use. Concurrency rules are the Buffer's. Slices of records are valid
+// as long as those of the buffer. A buffer in a file should be read inside of
 // [Buffer.Guard]; methods that return an error return one for a file that somebody
 // has truncated.
 type Records struct {
@@ -184,7 +184,7 @@ func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 
 // Offsets returns the offset of every record, in order, for At by number and for
 // binary search. The slice is memory of a, which [freehold.FreeSlice] gives back. It
-// takes the size of an int a record. The next Sort makes it useless.
+// takes the size of an int a record. A sort invalidates it.
 func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 	offsets, err := freehold.MakeSlice[int](a, r.n)
 	if err != nil {

@@ -8,7 +8,7 @@ package buffer
 
 import "unsafe"
 
-const fewCompared = 12 // records that insertion sorts with about as few comparisons
+const fewCompared = 12 // up to here insertion sort needs about as few comparisons as merging
 
 // mergeSort sorts elements that are records, or entries of records.
 type mergeSort[E any] struct {

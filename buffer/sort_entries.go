@@ -10,8 +10,8 @@
 //
 // An entry has 8 bytes of the key. Entries are sorted by these with the radix sort of
 // records of 16 bytes. Only where they are equal are the next 8 bytes read from the
-// frames. Keys that end are padded with zeros, so "a" and "a\0" have the same words;
-// among equal words keys that end there come first, by length.
+// frames. Keys that end are padded with zeros, so "a" and "a\0" have the same words.
+// Among equal words, keys that end in this word come first, shorter ones before longer.
 
 package buffer
 

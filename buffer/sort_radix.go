@@ -5,7 +5,8 @@
 //
 // A and B are sorted one after the other, from their most significant digit on: a
 // digit scatters the records of a half to scratch, in buckets; the next one scatters
-// each bucket back. Once all buckets are small, insertion sorts them together. Then A and B are merged.
+// each bucket back. Once all buckets are small, insertion sorts them together. Then A
+// and B are merged.
 // Scattering keeps the order of equal digits, so all is stable.
 //
 // (A stable sort by digits needs room for all that it scatters; hence the halves. The
@@ -100,9 +101,8 @@ func (x *radix[R]) less(a, b *R, from int) bool {
 	return false
 }
 
-// spread sorts a by the loads from the given one on, to where it is or to b. When it
-// returns, all records are there. It may change the other too. It reports progress only
-// if it sorts to where a is.
+// spread sorts a by loads[from:], into b if toB, else in place. The other slice is
+// scratch. It reports progress only if it sorts in place.
 func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 	differ := uint64(0)
 	few := len(a) <= fewRecords || x.s.stop.Load()
@@ -142,8 +142,8 @@ func (x *radix[R]) differ(a []R, from int) (differ uint64) {
 	return differ
 }
 
-// scatter moves a to b by the digit of which top is the highest bit, and sorts each
-// bucket to where toB says.
+// scatter distributes a into b by the digit whose highest bit is top, then sorts each
+// bucket.
 func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 	var narrow [1 << 8]int
 	at, width := narrow[:], 8
