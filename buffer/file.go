@@ -67,7 +67,7 @@ func (f *file) setCap(b *Buffer, size int) error {
 	if err := vm.ExtendFile(f.f, int64(f.size), int64(to)); err != nil {
 		return err
 	}
-	addr, err := vm.MapFile(f.f, 0, uintptr(to), true)
+	addr, err := vm.MapFile(f.f, uintptr(to), true)
 	if err != nil {
 		_ = f.f.Truncate(int64(f.size))
 		return err
@@ -99,7 +99,7 @@ func (f *file) trim(b *Buffer) {
 		return
 	}
 	if size > 0 {
-		addr, err := vm.MapFile(f.f, 0, uintptr(size), true)
+		addr, err := vm.MapFile(f.f, uintptr(size), true)
 		if err != nil {
 			return
 		}

@@ -145,7 +145,7 @@ func (f *file) load() (n int, err error) {
 	if err := vm.ExtendFile(f.f, 0, size); err != nil {
 		return 0, err
 	}
-	f.addr, err = vm.MapFile(f.f, 0, uintptr(size), true)
+	f.addr, err = vm.MapFile(f.f, uintptr(size), true)
 	f.size, f.committed = int(size), n
 	return n, err
 }

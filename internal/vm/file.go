@@ -18,33 +18,33 @@ import (
 	"os"
 )
 
-// MapFile maps size bytes of f from offset as shared memory. Writes reach the file
-// at Sync at the latest. f may be closed. Size need not be whole pages: bytes past
-// it, up to the end of the page, are not kept.
+// MapFile maps the first size bytes of f as shared memory. Writes reach the file at
+// Sync at the latest. f may be closed. Size need not be whole pages: bytes past it,
+// up to the end of the page, are not kept.
 //
 // The error is io.ErrUnexpectedEOF if the file is too short, and matches
 // [ErrUnsupported] on systems without mapped files. Access past the end of a file
 // that was truncated later faults (SIGBUS). So does a write into a hole if the disk
 // is full: see [ExtendFile].
 //
-// Precondition: offset is a multiple of OffsetBytes, size > 0.
-func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintptr, err error) {
-	if size == 0 || size > math.MaxInt-OffsetBytes() || offset < 0 || offset%int64(OffsetBytes()) != 0 || offset > math.MaxInt64-int64(size) {
-		panic(fmt.Sprintf("freehold: vm: map file: %d bytes at offset %d", size, offset))
+// Precondition: size > 0.
+func MapFile(f *os.File, size uintptr, writable bool) (addr uintptr, err error) {
+	if size == 0 || size > math.MaxInt-1<<16 { // so that it can be rounded up
+		panic(fmt.Sprintf("freehold: vm: map file: %d bytes", size))
 	}
 	err = do(OpMapFile, 0, size, func(_, size uintptr) error {
 		info, err := f.Stat()
 		if err != nil {
 			return err
 		}
-		if info.Mode().IsRegular() && info.Size() < offset+int64(size) {
+		if info.Mode().IsRegular() && info.Size() < int64(size) {
 			return io.ErrUnexpectedEOF
 		}
 		conn, err := f.SyscallConn()
 		if err != nil {
 			return err
 		}
-		controlErr := conn.Control(func(fd uintptr) { addr, err = mapFile(fd, offset, size, writable) })
+		controlErr := conn.Control(func(fd uintptr) { addr, err = mapFile(fd, size, writable) })
 		if controlErr != nil {
 			return controlErr
 		}
@@ -58,8 +58,9 @@ func MapFile(f *os.File, offset int64, size uintptr, writable bool) (addr uintpt
 // What f holds stays. The error is the system's: ENOSPC, EDQUOT, EFBIG. After one f
 // has the length it had.
 //
-// File systems that cannot allocate space get zeros written beyond f's end; holes
-// before it remain. One that copies on write may need space all the same.
+// File systems that cannot allocate space get zeros written, into holes and beyond
+// f's end. One that copies on write needs space for each write all the same.
+// Windows and macOS allocate nothing for holes before f's end.
 //
 // Precondition: 0 <= from <= to.
 func ExtendFile(f *os.File, from, to int64) error {
@@ -82,25 +83,13 @@ func ExtendFile(f *os.File, from, to int64) error {
 		}
 		err = allocateFile(f, from, to)
 		if errors.Is(err, errors.ErrUnsupported) {
-			err = writeZeros(f, size, to)
+			err = writeZeros(f, from, size, to)
 		}
 		if err != nil {
 			_ = f.Truncate(size) // ext4 keeps what it allocated before the disk was full
 		}
 		return err
 	})
-}
-
-func writeZeros(f *os.File, from, to int64) error {
-	zeros := make([]byte, 1<<20)
-	for at := from; at < to; {
-		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), to-at)], at)
-		if err != nil {
-			return err
-		}
-		at += int64(n)
-	}
-	return nil
 }
 
 // UnmapFile unmaps exactly a range that MapFile returned, of the size passed to it.

@@ -4,15 +4,14 @@
 
 package vm
 
-import "errors"
+import (
+	"errors"
+	"os"
+)
 
-// OffsetBytes is the alignment of offsets in MapFile.
-func OffsetBytes() uintptr { return pageBytes }
+func mapFile(fd, size uintptr, writable bool) (uintptr, error) { return 0, ErrUnsupported }
 
-func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (uintptr, error) {
-	return 0, ErrUnsupported
-}
-
+func isSparse(*os.File) bool                        { return false }
 func unmapFile(addr, size uintptr) error            { return ErrUnsupported }
 func syncFile(addr, size uintptr) error             { return ErrUnsupported }
 func advise(addr, size uintptr, a Advice) error     { return ErrUnsupported }

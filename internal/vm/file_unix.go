@@ -4,10 +4,12 @@
 
 package vm
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+	"syscall"
 
-// OffsetBytes is the alignment of offsets in MapFile.
-func OffsetBytes() uintptr { return pageBytes }
+	"golang.org/x/sys/unix"
+)
 
 // fileRanges holds the addresses of unmapped files. A mapping may replace several
 // old ones, so neighbours are joined.
@@ -15,7 +17,7 @@ var fileRanges rangeList
 
 const rangesJoin = true
 
-func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (uintptr, error) {
+func mapFile(fd, size uintptr, writable bool) (uintptr, error) {
 	size = roundUp(size, pageBytes)
 	prot := unix.PROT_READ
 	if writable {
@@ -23,13 +25,13 @@ func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (uintptr, er
 	}
 	r, ok := fileRanges.take(size)
 	if !ok {
-		p, err := unix.MmapPtr(int(fd), offset, nil, size, prot, unix.MAP_SHARED)
+		p, err := unix.MmapPtr(int(fd), 0, nil, size, prot, unix.MAP_SHARED)
 		if err != nil {
 			return 0, err
 		}
 		return uintptr(p), nil
 	}
-	_, err := unix.MmapPtr(int(fd), offset, Pointer(r.addr), size, prot, unix.MAP_SHARED|unix.MAP_FIXED)
+	_, err := unix.MmapPtr(int(fd), 0, Pointer(r.addr), size, prot, unix.MAP_SHARED|unix.MAP_FIXED)
 	if err != nil {
 		plug(r.addr, size, unix.PROT_NONE)
 		fileRanges.put(r)
@@ -50,3 +52,13 @@ func unmapFile(addr, size uintptr) error {
 }
 
 func syncFile(addr, size uintptr) error { return unix.Msync(bytesAt(addr, size), unix.MS_SYNC) }
+
+// isSparse reports whether f has less disk space than its length takes.
+func isSparse(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && s.Blocks*512 < s.Size
+}

@@ -2,10 +2,11 @@
 
 package vm
 
-import "golang.org/x/sys/windows"
+import (
+	"os"
 
-// OffsetBytes is the alignment of offsets in MapFile.
-func OffsetBytes() uintptr { return granuleBytes }
+	"golang.org/x/sys/windows"
+)
 
 // fileRanges holds the addresses of unmapped views. Each is a separate reservation,
 // which can only be released whole, so neighbours are not joined.
@@ -13,7 +14,7 @@ var fileRanges rangeList
 
 const rangesJoin = false
 
-func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (addr uintptr, err error) {
+func mapFile(fd, size uintptr, writable bool) (addr uintptr, err error) {
 	prot, access := uint32(windows.PAGE_READONLY), uint32(windows.FILE_MAP_READ)
 	if writable {
 		prot, access = windows.PAGE_READWRITE, windows.FILE_MAP_READ|windows.FILE_MAP_WRITE
@@ -24,21 +25,20 @@ func mapFile(fd uintptr, offset int64, size uintptr, writable bool) (addr uintpt
 	}
 	defer windows.CloseHandle(section) // the view keeps it alive
 
-	high, low := uint32(offset>>32), uint32(offset)
 	used := roundUp(size, granuleBytes)
 	r, ok := fileRanges.take(used)
 	if !ok {
-		return windows.MapViewOfFile(section, access, high, low, size)
+		return windows.MapViewOfFile(section, access, 0, 0, size)
 	}
 	if err := windows.VirtualFree(r.addr, 0, windows.MEM_RELEASE); err != nil {
 		return 0, err
 	}
 	// Until the view is mapped, others may take the range. It is then lost, and the
 	// view is mapped elsewhere.
-	addr, _, err = mapViewOfFileEx.Call(uintptr(section), uintptr(access), uintptr(high), uintptr(low), size, r.addr)
+	addr, _, err = mapViewOfFileEx.Call(uintptr(section), uintptr(access), 0, 0, size, r.addr)
 	if addr == 0 {
 		keepRange(r)
-		return windows.MapViewOfFile(section, access, high, low, size)
+		return windows.MapViewOfFile(section, access, 0, 0, size)
 	}
 	if r.size > used {
 		keepRange(addressRange{r.addr + used, r.size - used})
@@ -64,3 +64,5 @@ func keepRange(r addressRange) {
 }
 
 func syncFile(addr, size uintptr) error { return windows.FlushViewOfFile(addr, size) }
+
+func isSparse(*os.File) bool { return false }

@@ -41,7 +41,7 @@ var calls = []struct {
 	{"Unlock", []Op{OpUnlock}, func(s *subject) error { return Unlock(s.addr, s.size) }},
 	{"ExtendFile", []Op{OpExtendFile}, func(s *subject) error { return ExtendFile(s.file, 0, int64(s.size)) }},
 	{"MapFile", []Op{OpMapFile}, func(s *subject) error {
-		addr, err := MapFile(s.file, 0, s.size, true)
+		addr, err := MapFile(s.file, s.size, true)
 		if err == nil {
 			err = unmapFile(addr, roundUp(s.size, PageBytes()))
 		}
@@ -58,7 +58,7 @@ func newSubject(t *testing.T) *subject {
 	fill(s.addr, s.size)
 	s.file = newFile(t, s.size)
 	var err error
-	if s.mapped, err = MapFile(s.file, 0, s.size, true); err != nil && !errors.Is(err, ErrUnsupported) {
+	if s.mapped, err = MapFile(s.file, s.size, true); err != nil && !errors.Is(err, ErrUnsupported) {
 		t.Fatal(err)
 	}
 	return s

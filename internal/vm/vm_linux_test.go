@@ -198,7 +198,7 @@ func TestMoveSeveralMappings(t *testing.T) {
 func TestUnmapFileKeepsAddresses(t *testing.T) {
 	size := uintptr(8 << 20)
 	f := newFile(t, size)
-	addr, err := MapFile(f, 0, size, true)
+	addr, err := MapFile(f, size, true)
 	must(t, err)
 	stale := (*byte)(Pointer(addr))
 	must(t, UnmapFile(addr, size))
@@ -220,13 +220,13 @@ func TestUnmapFileKeepsAddresses(t *testing.T) {
 func TestMapFileJoins(t *testing.T) {
 	half := uintptr(32 << 20) // more than the ranges that other tests leave
 	f := newFile(t, 2*half)
-	whole, err := MapFile(f, 0, 2*half, false)
+	whole, err := MapFile(f, 2*half, false)
 	must(t, err)
 	must(t, UnmapFile(whole, 2*half))
 	for _, highFirst := range []bool{false, true} {
-		low, err := MapFile(f, 0, half, false)
+		low, err := MapFile(f, half, false)
 		must(t, err)
-		high, err := MapFile(f, 0, half, false)
+		high, err := MapFile(f, half, false)
 		must(t, err)
 		if low != whole || high != whole+half {
 			t.Fatalf("the halves are at %#x and %#x, want them at %#x", low, high, whole)
@@ -236,7 +236,7 @@ func TestMapFileJoins(t *testing.T) {
 		}
 		must(t, UnmapFile(low, half))
 		must(t, UnmapFile(high, half))
-		again, err := MapFile(f, 0, 2*half, false)
+		again, err := MapFile(f, 2*half, false)
 		must(t, err)
 		if again != whole {
 			t.Fatalf("the whole is at %#x, want it at %#x again", again, whole)
@@ -247,10 +247,10 @@ func TestMapFileJoins(t *testing.T) {
 	readOnly, err := os.Open(f.Name())
 	must(t, err)
 	defer readOnly.Close()
-	if _, err := MapFile(readOnly, 0, 2*half, true); !errors.Is(err, os.ErrPermission) {
+	if _, err := MapFile(readOnly, 2*half, true); !errors.Is(err, os.ErrPermission) {
 		t.Fatalf("MapFile of a read-only file: %v", err)
 	}
-	if after := mapped(t, f, 0, 2*half, false); after != whole {
+	if after := mapped(t, f, 2*half, false); after != whole {
 		t.Errorf("after a failed MapFile the file is at %#x, want it at %#x", after, whole)
 	}
 }
@@ -360,7 +360,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 		if reservations == 0 || reservations > 256 {
 			t.Errorf("%d reservations fit into 256 MiB", reservations)
 		}
-		if addr, err := MapFile(f, 0, 512<<20, true); !errors.Is(err, ErrNoMemory) || addr != 0 {
+		if addr, err := MapFile(f, 512<<20, true); !errors.Is(err, ErrNoMemory) || addr != 0 {
 			t.Errorf("MapFile: %#x, %v, want ErrNoMemory", addr, err)
 		}
 		wantFilled(t, addr, size, 0, "beside the limit")
@@ -372,7 +372,7 @@ func TestAddressSpaceLimit(t *testing.T) {
 
 		lift()
 		reserved(t, 16)
-		mapped(t, f, 0, 512<<20, true)
+		mapped(t, f, 512<<20, true)
 	})
 }
 
