@@ -29,13 +29,18 @@
 //
 // # Files
 //
-// A temporary file has no name: it is gone when the buffer is closed and when the
-// process ends, however it ends. (Windows removes it when the last handle is
-// closed, which comes to the same.) [Open] keeps a buffer in a file that has one.
+// A temporary file is gone when the buffer is closed and when the process ends,
+// however it ends. On Linux it never has a name. Elsewhere, and on file systems
+// without O_TMPFILE, its name is removed at once; a kill in that instant leaves an
+// empty file. Windows removes the file when its handle is closed. [Open] keeps a
+// buffer in a file that has a name.
 //
 // Disk space is allocated before it is mapped, so a full disk is an error of the
-// call that grows the buffer and not a crash. What is left is a file that somebody
-// truncates while it is mapped, and a disk that fails: an access to the memory
-// then faults, which ends a Go program. All methods, and what is called by
-// [Buffer.Guard], turn that fault into an error.
+// call that grows the buffer. Three things can still go wrong later, when memory is
+// accessed: somebody truncates the file; the disk fails; or the disk is full, and a
+// write needs space that could not be allocated before. File systems that copy on
+// write (btrfs, ZFS, APFS) may need space for each write. On Windows and macOS, a copy
+// of a file of Open may have holes without space. Such an access faults, which ends a
+// Go program. All methods, and what is called by [Buffer.Guard], turn the fault into
+// an error.
 package buffer

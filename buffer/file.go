@@ -3,7 +3,8 @@
 //	| header, in a file of Open | data | free |
 //	addr                                      addr + size
 //
-// Every byte up to size has disk space before it is mapped.
+// Every byte up to size has disk space before it is mapped, as far as vm.ExtendFile
+// can allocate it.
 
 package buffer
 
