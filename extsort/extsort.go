@@ -77,22 +77,26 @@ func defaultParallel() int { return runtime.GOMAXPROCS(0) }
 //
 // Sort does not return before a Read of a source or a Write of dst that waits.
 func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
-	j, err := newJob("extsort.Sort", o)
-	if err != nil {
-		return err
-	}
-	defer j.close()
-	if err := j.makeRuns(ctx, src); err != nil {
-		return err
-	}
-	if f, ok := dst.(*File); ok {
-		return f.fill(j.plan.output(), j.spilled(), func(w *writer) error { return j.mergeTo(ctx, w) })
-	}
-	w := newWriter(j.plan.output(), 0, func(b []byte, _ int64) error {
-		_, err := dst.Write(b)
-		return err
+	return withJob("extsort.Sort", o, func(j *job) error {
+		if err := j.makeRuns(ctx, src); err != nil {
+			return err
+		}
+		return j.writeTo(dst, func(w *writer) error { return j.mergeTo(ctx, w) })
 	})
-	return firstError(j.mergeTo(ctx, w), w.close())
+}
+
+// writeTo calls f with a writer to dst.
+func (j *job) writeTo(dst io.Writer, f func(w *writer) error) error {
+	if file, ok := dst.(*File); ok {
+		return file.fill(j.plan.output(), j.spilled(), f)
+	}
+	return writing(j.plan.output(), 0, func(b []byte, _ int64) error {
+		n, err := dst.Write(b)
+		if err == nil && n < len(b) {
+			return io.ErrShortWrite
+		}
+		return err
+	}, f)
 }
 
 // SortFile sorts the records of files to the file dst, which appears under its name
@@ -124,7 +128,8 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 // temporary files are held until the loop ends.
 func Records(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if err := records(ctx, o, src, yield); err != nil && err != errStopped {
+		err := withJob("extsort.Records", o, func(j *job) error { return j.yieldRecords(ctx, src, yield) })
+		if err != nil && err != errStopped {
 			yield(nil, err)
 		}
 	}
@@ -132,12 +137,7 @@ func Records(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte
 
 var errStopped = errors.New("the loop has ended")
 
-func records(ctx context.Context, o *Options, src []io.Reader, yield func([]byte, error) bool) error {
-	j, err := newJob("extsort.Records", o)
-	if err != nil {
-		return err
-	}
-	defer j.close()
+func (j *job) yieldRecords(ctx context.Context, src []io.Reader, yield func([]byte, error) bool) error {
 	if err := j.makeRuns(ctx, src); err != nil {
 		return err
 	}
@@ -160,9 +160,12 @@ func records(ctx context.Context, o *Options, src []io.Reader, yield func([]byte
 		return err
 	}
 	return t.each(&b.last, func(c *cursor) error {
-		if !yield(j.l.record(c.stored), ctx.Err()) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !yield(j.l.record(c.stored), nil) {
 			return errStopped
 		}
-		return ctx.Err()
+		return nil
 	})
 }

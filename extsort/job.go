@@ -34,6 +34,16 @@ type job struct {
 	longest int // bytes of the longest stored record
 }
 
+// withJob calls f with a job, and passes its panic on.
+func withJob(call string, o *Options, f func(j *job) error) error {
+	j, err := newJob(call, o)
+	if err != nil {
+		return err
+	}
+	defer j.close()
+	return passPanic(f(j))
+}
+
 // newJob checks the options and takes the memory.
 func newJob(call string, o *Options) (*job, error) {
 	j := &job{}
@@ -110,8 +120,8 @@ func (j *job) makeRuns(ctx context.Context, inputs []io.Reader) error {
 	err := all(ctx, p.workers, func(ctx context.Context, i int) error {
 		defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
 		w := worker{job: j, src: src, round: r, region: p.regions[i], id: i, x: indexes[i]}
-		err := w.work(ctx)
-		return w.close(err)
+		defer w.close() // if the user's functions panic
+		return firstError(w.work(ctx), w.close())
 	})
 	slices.SortFunc(j.runs, byInput)
 	return err
@@ -133,7 +143,10 @@ func (w *worker) work(ctx context.Context) error {
 		if err != nil || w.region.n == 0 {
 			return err
 		}
-		sorted := w.region.sort(&w.l, pieces, &w.stop)
+		sorted, err := w.region.sort(ctx, &w.l, pieces, &w.stop)
+		if err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -214,17 +227,15 @@ func (w *worker) write(ctx context.Context, sorted []entry) error {
 	return nil
 }
 
-// close ends the worker, whose work ended with err.
-func (w *worker) close(err error) error {
-	if w.out != nil {
-		if closeErr := w.out.w.close(); err == nil {
-			err = closeErr
-		}
-	}
+// close ends the worker. It may be called again.
+func (w *worker) close() error {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.longest = max(w.longest, w.region.longest)
-	return err
+	w.mu.Unlock()
+	if w.out == nil {
+		return nil
+	}
+	return w.out.w.close()
 }
 
 // inputBytes returns how much the inputs hold, 0 if one of them does not tell.

@@ -151,7 +151,7 @@ func (m *merge) work(ctx context.Context, b *buffer) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		w.part, w.hasTurn = p.n, false
+		w.ctx, w.part, w.hasTurn = ctx, p.n, false
 		if err := m.mergePart(p, b, cursors, w); err != nil {
 			return err
 		}
@@ -213,6 +213,7 @@ func (c *cursor) copyTo(w *partWriter) error {
 // A partWriter collects the output of a part.
 type partWriter struct {
 	m       *merge
+	ctx     context.Context // of the merge
 	b       *buffer
 	part    int
 	hasTurn bool
@@ -264,7 +265,7 @@ func (w *partWriter) addRaw(b []byte) error {
 // flush writes the buffer, when it is the part's turn.
 func (w *partWriter) flush() error {
 	if !w.hasTurn && !w.m.turn.wait(w.part) {
-		return context.Canceled // another worker has the error
+		return context.Cause(w.ctx)
 	}
 	w.hasTurn = true
 	err := w.m.write(w.b.out)

@@ -121,16 +121,16 @@ func (f *File) fill(mem []byte, much bool, write func(*writer) error) error {
 	if much && !f.inPlace && f.at&(blockAlign-1) == 0 && setDirect(f.f.f, true) == nil {
 		f.f.direct.Store(true)
 	}
-	w := newWriter(mem, f.at, f.writeAt)
-	err := write(w)
-	size := w.size()
 	direct := f.f.direct.Load()
-	if direct {
-		w.pad()
-	}
-	if closeErr := w.close(); err == nil {
-		err = closeErr
-	}
+	size := f.at
+	err := writing(mem, f.at, f.writeAt, func(w *writer) error {
+		err := write(w)
+		size = w.size()
+		if direct {
+			w.pad()
+		}
+		return err
+	})
 	if direct && err == nil {
 		if err = f.f.f.Truncate(size); err == nil && f.f.direct.Swap(false) {
 			err = setDirect(f.f.f, false)

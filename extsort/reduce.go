@@ -44,16 +44,18 @@ func (j *job) reduceOnce(ctx context.Context, half int) error {
 		if err != nil {
 			return err
 		}
-		w := &runWriter{l: &j.l, file: f, w: newWriter(j.plan.writer(i), 0, f.writeAt), x: xs[i]}
-		for g := i; g < len(groups) && err == nil; g += n {
-			if err = ctx.Err(); err == nil {
-				merged[g], err = j.mergeGroup(ctx, groups[g], buffers[i], w)
+		return writing(j.plan.writer(i), 0, f.writeAt, func(out *writer) error {
+			w := &runWriter{l: &j.l, file: f, w: out, x: xs[i]}
+			for g := i; g < len(groups); g += n {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if merged[g], err = j.mergeGroup(ctx, groups[g], buffers[i], w); err != nil {
+					return err
+				}
 			}
-		}
-		if closeErr := w.w.close(); err == nil {
-			err = closeErr
-		}
-		return err
+			return nil
+		})
 	})
 	if err != nil {
 		return err

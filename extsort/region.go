@@ -9,6 +9,7 @@
 package extsort
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -62,7 +63,7 @@ func (r *region) add(at, n, size int) {
 }
 
 // sort sorts the entries in up to pieces parts, and returns these.
-func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
+func (r *region) sort(ctx context.Context, l *layout, pieces int, stop *atomic.Bool) ([][]entry, error) {
 	e := r.entries()
 	slices.Reverse(e)
 	ties := 0
@@ -74,7 +75,7 @@ func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
 	}
 	pieces = max(1, min(pieces, len(e)/minPiece))
 	sorted := make([][]entry, pieces)
-	inParallel(pieces, func(i int) {
+	err := all(ctx, pieces, func(_ context.Context, i int) error {
 		p := e[len(e)/pieces*i : len(e)/pieces*(i+1)]
 		if i == pieces-1 {
 			p = e[len(e)/pieces*i:]
@@ -85,8 +86,9 @@ func (r *region) sort(l *layout, pieces int, stop *atomic.Bool) [][]entry {
 			slices.Reverse(p)
 		}
 		sorted[i] = p
+		return nil
 	})
-	return sorted
+	return sorted, err
 }
 
 const minPiece = 4096 // entries that are worth a goroutine

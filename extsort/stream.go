@@ -14,19 +14,9 @@ import (
 // Of records with equal keys those of an earlier source are first. The errors are
 // those of [Sort].
 func Merge(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
-	j, err := newJob("extsort.Merge", o)
-	if err != nil {
-		return err
-	}
-	defer j.close()
-	if f, ok := dst.(*File); ok {
-		return f.fill(j.plan.output(), false, func(w *writer) error { return j.mergeStreams(ctx, w, src) })
-	}
-	w := newWriter(j.plan.output(), 0, func(b []byte, _ int64) error {
-		_, err := dst.Write(b)
-		return err
+	return withJob("extsort.Merge", o, func(j *job) error {
+		return j.writeTo(dst, func(w *writer) error { return j.mergeStreams(ctx, w, src) })
 	})
-	return firstError(j.mergeStreams(ctx, w, src), w.close())
 }
 
 func (j *job) mergeStreams(ctx context.Context, w *writer, src []io.Reader) error {
@@ -114,11 +104,10 @@ func (e *DisorderError) Error() string {
 // order: less than the record before or, with Unique, equal to it. Other errors
 // are those of [Sort].
 func Check(ctx context.Context, o *Options, src io.Reader) error {
-	j, err := newJob("extsort.Check", o)
-	if err != nil {
-		return err
-	}
-	defer j.close()
+	return withJob("extsort.Check", o, func(j *job) error { return j.check(ctx, src) })
+}
+
+func (j *job) check(ctx context.Context, src io.Reader) error {
 	j.progress.begin(Reading, inputBytes([]io.Reader{src}))
 	c := &cursor{l: &j.l, in: j.newStream(j.l.ofInput(), src, 0, 2)}
 	last := j.plan.rest[len(j.plan.rest)/2:][:0]

@@ -19,12 +19,21 @@ type writer struct {
 	free  chan []byte
 	ended chan struct{}
 	err   atomic.Pointer[error]
+
+	closed bool
 }
 
 type writeJob struct {
 	b  []byte
 	n  int
 	at int64
+}
+
+// writing calls f with a writer that uses mem, and closes it.
+func writing(mem []byte, at int64, write func(b []byte, at int64) error, f func(*writer) error) error {
+	w := newWriter(mem, at, write)
+	defer w.close() // if f panics
+	return firstError(f(w), w.close())
 }
 
 // newWriter returns a writer that uses mem, which is cut in two blocks. Close
@@ -39,11 +48,14 @@ func newWriter(mem []byte, at int64, write func(b []byte, at int64) error) *writ
 
 func (w *writer) run() {
 	defer close(w.ended)
+	defer func() {
+		for job := range w.full { // write has called runtime.Goexit
+			w.free <- job.b
+		}
+	}()
 	for job := range w.full {
-		if w.err.Load() == nil {
-			if err := w.write(job.b[:job.n], job.at); err != nil {
-				w.err.Store(&err)
-			}
+		if w.failed() == nil {
+			catch(func() error { return w.write(job.b[:job.n], job.at) }, func(err error) { w.err.Store(&err) })
 		}
 		w.free <- job.b
 	}
@@ -89,8 +101,12 @@ func (w *writer) pad() {
 	w.n = to
 }
 
-// close writes what is left and ends the goroutine.
+// close writes what is left and ends the goroutine. It may be called again.
 func (w *writer) close() error {
+	if w.closed {
+		return w.failed()
+	}
+	w.closed = true
 	if w.n > 0 && w.failed() == nil {
 		w.full <- writeJob{b: w.block, n: w.n, at: w.at}
 		w.at += int64(w.n)
