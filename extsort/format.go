@@ -34,8 +34,8 @@ const (
 )
 
 const (
-	frameBytes = 4 // the length before a record of LengthPrefixed
-	keyedBytes = 8 // the lengths before a stored key
+	lengthBytes = 4 // before a record of LengthPrefixed
+	keyedBytes  = 8 // before a stored key
 )
 
 // Format says where a record begins and ends. The zero Format is Lines('\n').
@@ -118,9 +118,9 @@ func (l *layout) first(b []byte) (at, n, size int) {
 			return l.keyAt, l.keyN, l.size
 		}
 	case kindFramed:
-		if len(b) >= frameBytes {
-			if n := uint(binary.LittleEndian.Uint32(b)); n <= uint(len(b)-frameBytes) {
-				return frameBytes, int(n), frameBytes + int(n)
+		if len(b) >= lengthBytes {
+			if n := uint(binary.LittleEndian.Uint32(b)); n <= uint(len(b)-lengthBytes) {
+				return lengthBytes, int(n), lengthBytes + int(n)
 			}
 		}
 	case kindKeyed:
@@ -136,8 +136,27 @@ func (l *layout) first(b []byte) (at, n, size int) {
 
 // needs returns the size of the raw record that b begins with if b tells, else 0.
 func (l *layout) needs(b []byte) uint64 {
-	if l.kind == kindFramed && len(b) >= frameBytes {
-		return frameBytes + uint64(binary.LittleEndian.Uint32(b))
+	if l.kind == kindFramed && len(b) >= lengthBytes {
+		return lengthBytes + uint64(binary.LittleEndian.Uint32(b))
+	}
+	return 0
+}
+
+// mayEnd reports whether a record may end in b, which follows the beginning of one.
+func (l *layout) mayEnd(b []byte) bool {
+	return l.kind != kindLines || bytes.IndexByte(b, l.end) >= 0
+}
+
+// frameBytes returns how many bytes a stored record has beside its record and its
+// key.
+func (l *layout) frameBytes() int {
+	switch l.kind {
+	case kindLines:
+		return 1
+	case kindFramed:
+		return lengthBytes
+	case kindKeyed:
+		return keyedBytes
 	}
 	return 0
 }
@@ -163,7 +182,7 @@ func (l *layout) stored(text []byte, at, n int) []byte {
 	case kindFixed:
 		return text[at-l.keyAt : at-l.keyAt+l.size]
 	case kindFramed:
-		return text[at-frameBytes : at+n]
+		return text[at-lengthBytes : at+n]
 	}
 	key, n := keyedLengths(text[at-keyedBytes:])
 	return text[at-keyedBytes : at+key+n]
@@ -175,7 +194,7 @@ func (l *layout) record(stored []byte) []byte {
 	case kindLines:
 		return stored[:len(stored)-1]
 	case kindFramed:
-		return stored[frameBytes:]
+		return stored[lengthBytes:]
 	case kindKeyed:
 		key, _ := keyedLengths(stored)
 		return stored[keyedBytes+key:]

@@ -11,6 +11,8 @@ package extsort
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // MinMemory is the least Options.Memory.
@@ -53,7 +55,7 @@ func newPlan(mem []byte, workers int, keyed bool) *plan {
 	for range workers {
 		p.regions = append(p.regions, &region{mem: take(each)})
 	}
-	p.maxStored = min(each/4, size/8-frameBytes)
+	p.maxStored = min(each/4, size/8&^(blockAlign-1))
 	p.chunk = min(1<<20, each/8)
 	return p
 }
@@ -135,12 +137,13 @@ func floorPower(n int) int {
 
 // A RecordError says that a record is too long for the memory of a sort.
 type RecordError struct {
-	Offset int64 // of the record in all inputs, in bytes
+	Source int   // of the record: the index of an input
+	Offset int64 // of the record in that input, in bytes
 	Max    int   // the most bytes that a record may have, with its key
 }
 
 func (e *RecordError) Error() string {
-	return fmt.Sprintf("freehold: extsort: the record at byte %d is longer than the %d bytes that this much memory allows", e.Offset, e.Max)
+	return fmt.Sprintf("freehold: extsort: the record at byte %d of input %d is longer than the %s that this much memory allows", e.Offset, e.Source, arg.Bytes(e.Max))
 }
 
 const _ = -(unsafe.Sizeof(entry{}) ^ entryBytes)

@@ -47,6 +47,3 @@ func (m *meter) add(n int64) {
 	m.now.Done += n
 	m.report(m.now)
 }
-
-// read counts bytes of input.
-func (m *meter) read(n int64) { m.add(n) }

@@ -5,80 +5,95 @@
 package extsort
 
 import (
+	"context"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"math"
 )
 
 type scanner struct {
-	l        *layout // of raw records
-	in       io.Reader
-	mem      []byte
-	chunk    int
-	progress *meter
-	offset   int64 // of the input's bytes read, and those of the inputs before
+	input
+	l     *layout // of raw records
+	mem   []byte  // for the longest record
+	max   int     // bytes of the longest record, without its frame
+	chunk int     // bytes to read at a time, at most
 
-	from, to int // data
-	ended    bool
+	from, to int    // data
+	begin    int64  // of the last record in the input
 	pending  []byte // a record that its user has not dealt with
 }
 
-// left returns how many bytes have been read and not used.
-func (s *scanner) left() int { return s.to - s.from }
+// newScanner returns a scanner of records of up to max bytes. mem has room for
+// their frames too.
+func newScanner(l *layout, in input, mem []byte, max, chunk int) *scanner {
+	return &scanner{input: in, l: l, mem: mem[:max+l.frameBytes()], max: max, chunk: chunk}
+}
 
 // next returns the next record, without its frame, valid until the next call. At
 // the end the error is io.EOF.
-func (s *scanner) next() ([]byte, error) {
+func (s *scanner) next(ctx context.Context) ([]byte, error) {
 	for {
 		data := s.mem[s.from:s.to]
+		s.begin = s.read - int64(len(data))
 		if _, _, size := s.l.first(data); size != 0 {
 			s.from += size
 			return s.l.record(data[:size]), nil
 		}
-		if s.l.needs(data) > uint64(len(s.mem)) || len(data) == len(s.mem) && !s.ended {
-			return nil, &RecordError{Offset: s.offset - int64(len(data)), Max: s.l.maxStored}
-		}
-		if s.ended {
-			if len(data) == 0 {
-				return nil, io.EOF
+		switch {
+		case len(data) == len(s.mem) || s.l.needs(data) > uint64(len(s.mem)):
+			return nil, s.tooLong()
+		case !s.ended:
+			if err := s.fill(ctx); err != nil {
+				return nil, err
 			}
-			if s.l.kind != kindLines {
-				return nil, fmt.Errorf("freehold: extsort: the input ends within a record, %d bytes after its beginning: %w", len(data), io.ErrUnexpectedEOF)
-			}
+		case len(data) == 0:
+			return nil, io.EOF
+		case s.l.kind != kindLines:
+			return nil, s.cutShort(len(data))
+		default:
 			s.from = s.to
 			return data, nil
-		}
-		if s.from > 0 {
-			s.to = copy(s.mem, data)
-			s.from = 0
-		}
-		n, err := io.ReadFull(s.in, s.mem[s.to:min(len(s.mem), s.to+s.chunk)])
-		s.to += n
-		s.offset += int64(n)
-		s.progress.read(int64(n))
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			s.ended = true
-		} else if err != nil {
-			return nil, err
 		}
 	}
 }
 
+// tooLong is the error of the last record.
+func (s *scanner) tooLong() error {
+	return &RecordError{Source: s.source, Offset: s.begin, Max: s.max}
+}
+
+// fill reads until there may be a whole record. It does not wait for more, so that
+// what comes through a pipe goes on at once.
+func (s *scanner) fill(ctx context.Context) error {
+	if s.from > 0 {
+		s.to = copy(s.mem, s.mem[s.from:s.to])
+		s.from = 0
+	}
+	for s.to < len(s.mem) && !s.ended {
+		n, err := s.some(ctx, s.mem[s.to:min(len(s.mem), s.to+s.chunk)])
+		got := s.mem[s.to:][:n]
+		s.to += n
+		if err != nil || s.l.mayEnd(got) {
+			return err
+		}
+	}
+	return nil
+}
+
 // store writes a record and its key to dst, in stored form, and returns its size:
 // 0 if there is no room.
-func (l *layout) store(dst, record []byte) (size int, err error) {
+func (l *layout) store(dst, record []byte) (size int) {
 	room := dst[keyedBytes:]
 	key := l.key(room[:0:len(room)], record)
 	if len(key) > len(room) || len(record) > len(room)-len(key) {
-		return 0, nil
+		return 0
 	}
 	if uint64(len(key)) > math.MaxInt32 || uint64(len(record)) > math.MaxInt32 {
-		return 0, nil
+		return 0
 	}
 	copy(room, key) // does nothing if the key was appended to dst
 	copy(room[len(key):], record)
 	binary.LittleEndian.PutUint32(dst, uint32(len(key)))
 	binary.LittleEndian.PutUint32(dst[4:], uint32(len(record)))
-	return keyedBytes + len(key) + len(record), nil
+	return keyedBytes + len(key) + len(record)
 }

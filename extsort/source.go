@@ -7,7 +7,6 @@ package extsort
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"sync"
 )
@@ -20,12 +19,23 @@ type source struct {
 	progress  *meter
 
 	mu   sync.Mutex // held by the worker that fills its region
+	next int        // input
+	in   *input     // the one before
 	last *region    // whose tail comes next
 	raw  *scanner   // of the current input, if records are stored with keys
 	rest []byte     // raw memory for it
 	done bool       // nothing is left
-	at   int64      // bytes read
 	fed  int        // fills
+}
+
+// open returns the next input, and false after the last.
+func (s *source) open() (input, bool) {
+	if s.next == len(s.inputs) {
+		s.done = true
+		return input{}, false
+	}
+	s.next++
+	return input{in: s.inputs[s.next-1], source: s.next - 1, progress: s.progress}, true
 }
 
 // fill fills r, which is empty or holds what has been dealt with.
@@ -43,12 +53,12 @@ func (s *source) fill(ctx context.Context, r *region) error {
 	}
 	full, err := s.index(r)
 	for !full && err == nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if len(s.inputs) == 0 {
-			s.done = true
-			return nil
+		if s.in == nil || s.in.ended {
+			in, ok := s.open()
+			if !ok {
+				return nil
+			}
+			s.in = &in
 		}
 		// Half of what is left goes to the entries. A record that has the region for
 		// itself may need it all.
@@ -62,16 +72,12 @@ func (s *source) fill(ctx context.Context, r *region) error {
 			}
 			return nil
 		}
-		into := r.mem[r.text+r.tail:][:n]
-		got, readErr := io.ReadFull(s.inputs[0], into)
+		got, readErr := s.in.full(ctx, r.mem[r.text+r.tail:][:n])
 		r.tail += got
-		s.at += int64(got)
-		s.progress.read(int64(got))
-		ended := readErr == io.EOF || readErr == io.ErrUnexpectedEOF
-		if readErr != nil && !ended {
+		if readErr != nil {
 			return readErr
 		}
-		if full, err = s.index(r); err == nil && ended {
+		if full, err = s.index(r); err == nil && s.in.ended {
 			err = s.endInput(r, full)
 			if err == nil && !full {
 				full, err = s.index(r)
@@ -104,9 +110,8 @@ func (s *source) index(r *region) (full bool, err error) {
 	}
 }
 
-// endInput ends the first input, whose last record may lack its end.
+// endInput ends the input, whose last record may lack its end.
 func (s *source) endInput(r *region, full bool) error {
-	s.inputs = s.inputs[1:]
 	tail := r.mem[r.text:][:r.tail]
 	if len(tail) == 0 {
 		return nil
@@ -116,13 +121,14 @@ func (s *source) endInput(r *region, full bool) error {
 		if tail[len(tail)-1] != s.l.end {
 			r.mem[r.text+r.tail] = s.l.end
 			r.tail++
+			s.in.read++ // as if it had been there
 		}
 	default:
 		if !full {
-			return s.cutShort(len(tail))
+			return s.in.cutShort(len(tail))
 		}
 		if rest := wholeRecords(s.l, tail); rest != 0 {
-			return s.cutShort(rest)
+			return s.in.cutShort(rest)
 		}
 	}
 	return nil
@@ -140,33 +146,27 @@ func wholeRecords(l *layout, b []byte) (rest int) {
 	return len(b)
 }
 
-func (s *source) cutShort(rest int) error {
-	return fmt.Errorf("freehold: extsort: the input ends within a record, %d bytes after its beginning: %w", rest, io.ErrUnexpectedEOF)
-}
-
 func (s *source) tooLong(seen int) error {
-	return &RecordError{Offset: s.at - int64(seen), Max: s.l.maxStored}
+	return &RecordError{Source: s.in.source, Offset: s.in.read - int64(seen), Max: s.l.maxStored - s.l.frameBytes()}
 }
 
 // fillKeyed fills r with records and their keys.
 func (s *source) fillKeyed(ctx context.Context, r *region) error {
 	for {
 		if s.raw == nil {
-			if len(s.inputs) == 0 {
-				s.done = true
+			in, ok := s.open()
+			if !ok {
 				return nil
 			}
-			s.raw = &scanner{l: s.rawLayout, in: s.inputs[0], mem: s.rest, offset: s.at, chunk: s.chunk, progress: s.progress}
-			s.inputs = s.inputs[1:]
+			s.raw = newScanner(s.rawLayout, in, s.rest, s.l.maxStored-keyedBytes, s.chunk)
 		}
 		for {
 			if s.raw.pending == nil {
 				if r.n&1023 == 0 && ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				record, err := s.raw.next()
+				record, err := s.raw.next(ctx)
 				if err == io.EOF {
-					s.at = s.raw.offset
 					s.raw = nil
 					break
 				}
@@ -179,12 +179,9 @@ func (s *source) fillKeyed(ctx context.Context, r *region) error {
 			if free < keyedBytes {
 				return nil
 			}
-			size, err := s.l.store(r.mem[r.text:][:free], s.raw.pending)
-			if err != nil {
-				return err
-			}
+			size := s.l.store(r.mem[r.text:][:free], s.raw.pending)
 			if size > s.l.maxStored || size == 0 && r.n == 0 {
-				return &RecordError{Offset: s.raw.offset - int64(s.raw.left()), Max: s.l.maxStored}
+				return s.raw.tooLong()
 			}
 			if size == 0 {
 				return nil

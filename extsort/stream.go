@@ -23,9 +23,8 @@ func (j *job) mergeStreams(ctx context.Context, w *writer, src []io.Reader) erro
 	j.progress.begin(Writing, inputBytes(src))
 	cursors := make([]*cursor, len(src))
 	raw := j.l.ofInput()
-	raw.maxStored /= max(len(src)/2, 1)
 	for i, in := range src {
-		cursors[i] = &cursor{l: &j.l, order: i, in: j.newStream(raw, in, i, len(src))}
+		cursors[i] = &cursor{l: &j.l, order: i, in: j.newStream(ctx, raw, in, i, len(src))}
 	}
 	t, err := startTree(&j.l, cursors)
 	if err != nil {
@@ -44,26 +43,29 @@ func (j *job) mergeStreams(ctx context.Context, w *writer, src []io.Reader) erro
 
 // A stream is a source that a cursor reads.
 type stream struct {
-	scanner
-	record []byte // the current one, without its frame
-	key    []byte // memory for its key
+	*scanner
+	ctx    context.Context // of the merge
+	record []byte          // the current one, without its frame
+	key    []byte          // memory for its stored form, if it has a key
 }
 
 // newStream returns stream i of n, with its share of the memory.
-func (j *job) newStream(raw *layout, in io.Reader, i, n int) *stream {
+func (j *job) newStream(ctx context.Context, raw *layout, in io.Reader, i, n int) *stream {
 	each := len(j.plan.rest) / n
 	mem := j.plan.rest[i*each:][:each]
-	s := &stream{scanner: scanner{l: raw, in: in, chunk: max(each/4, 1), progress: j.progress}}
+	s := &stream{ctx: ctx}
+	most := each - raw.frameBytes()
 	if j.l.kind == kindKeyed {
 		s.key, mem = mem[:each/2], mem[each/2:]
+		most = len(s.key) - keyedBytes
 	}
-	s.mem = mem
+	s.scanner = newScanner(raw, input{in: in, source: i, progress: j.progress}, mem, most, clamp(each/4, 1, 1<<20))
 	return s
 }
 
 // advanceStream moves to the next record of the stream.
 func (c *cursor) advanceStream() error {
-	record, err := c.in.next()
+	record, err := c.in.next(c.in.ctx)
 	if err == io.EOF {
 		c.end()
 		return nil
@@ -76,12 +78,9 @@ func (c *cursor) advanceStream() error {
 	case kindFixed:
 		c.key = record[c.l.keyAt:][:c.l.keyN]
 	case kindKeyed:
-		size, err := c.l.store(c.in.key, record)
-		if err == nil && size == 0 {
-			err = &RecordError{Offset: c.in.offset - int64(c.in.left()), Max: len(c.in.key)}
-		}
-		if err != nil {
-			return err
+		size := c.l.store(c.in.key, record)
+		if size == 0 {
+			return c.in.tooLong()
 		}
 		at, n, _ := c.l.first(c.in.key[:size])
 		c.key = c.in.key[at:][:n]
@@ -109,7 +108,7 @@ func Check(ctx context.Context, o *Options, src io.Reader) error {
 
 func (j *job) check(ctx context.Context, src io.Reader) error {
 	j.progress.begin(Reading, inputBytes([]io.Reader{src}))
-	c := &cursor{l: &j.l, in: j.newStream(j.l.ofInput(), src, 0, 2)}
+	c := &cursor{l: &j.l, in: j.newStream(ctx, j.l.ofInput(), src, 0, 2)}
 	last := j.plan.rest[len(j.plan.rest)/2:][:0]
 	for n := int64(1); ; n++ {
 		if n&1023 == 0 && ctx.Err() != nil {

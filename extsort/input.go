@@ -1,0 +1,63 @@
+// Input: a source, read with care.
+//
+// The context is looked at before every Read, so at most one Read follows its end.
+// A Read may return less than it was asked for, or nothing.
+
+package extsort
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// An input counts the bytes that it reads from source number source.
+type input struct {
+	in       io.Reader
+	source   int
+	progress *meter
+	read     int64 // bytes
+	ended    bool
+}
+
+// emptyReads is how many Reads in a row may return nothing.
+const emptyReads = 100
+
+// some reads at least one byte, or sets ended.
+func (in *input) some(ctx context.Context, b []byte) (int, error) {
+	for range emptyReads {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		n, err := in.in.Read(b)
+		if n < 0 || n > len(b) {
+			return 0, fmt.Errorf("freehold: extsort: a Read of %d bytes returned %d", len(b), n)
+		}
+		in.read += int64(n)
+		in.progress.add(int64(n))
+		if err == io.EOF {
+			in.ended, err = true, nil
+		}
+		if n > 0 || err != nil || in.ended {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// full reads until b is full, or sets ended.
+func (in *input) full(ctx context.Context, b []byte) (n int, err error) {
+	for n < len(b) && err == nil && !in.ended {
+		var more int
+		more, err = in.some(ctx, b[n:])
+		n += more
+	}
+	return n, err
+}
+
+// cutShort is the error of an input that ends within a record.
+func (in *input) cutShort(rest int) error {
+	return fmt.Errorf("freehold: extsort: input %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(rest), io.ErrUnexpectedEOF)
+}

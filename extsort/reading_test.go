@@ -1,0 +1,182 @@
+package extsort_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// withKeys are options without a key and with one.
+func withKeys() map[string]*extsort.Options {
+	return map[string]*extsort.Options{
+		"no key": {},
+		"key":    {Key: func(_, r []byte) []byte { return r[:len(r)/2] }},
+	}
+}
+
+// calls are all that read.
+var calls = map[string]func(ctx context.Context, o *extsort.Options, src ...io.Reader) error{
+	"Sort": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
+		return extsort.Sort(ctx, io.Discard, o, src...)
+	},
+	"Merge": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
+		return extsort.Merge(ctx, io.Discard, o, src...)
+	},
+	"Check": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
+		return extsort.Check(ctx, o, src[0])
+	},
+}
+
+// onEachCall calls f for each call, without a key and with one.
+func onEachCall(t *testing.T, f func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error)) {
+	for name, call := range calls {
+		for key, o := range withKeys() {
+			t.Run(name+"/"+key, func(t *testing.T) { f(t, o, call) })
+		}
+	}
+}
+
+// A Read that returns after the end of the context is the last one.
+func TestCancellationWhileReading(t *testing.T) {
+	cause := errors.New("the user's reason")
+	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
+		reads := 0
+		drip := readerFunc(func(b []byte) (int, error) {
+			if reads++; reads == 3 {
+				cancel(cause)
+			}
+			b[0] = 'a'
+			return 1, nil
+		})
+		if err := call(ctx, o, drip); !errors.Is(err, cause) || reads != 3 {
+			t.Errorf("%v after %d Reads, want the context's cause after 3", err, reads)
+		}
+	})
+}
+
+func TestReadersThatAreWrong(t *testing.T) {
+	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
+		nothing := readerFunc(func([]byte) (int, error) { return 0, nil })
+		if err := call(context.Background(), o, nothing); !errors.Is(err, io.ErrNoProgress) {
+			t.Errorf("Reads that return nothing: %v, want io.ErrNoProgress", err)
+		}
+		for _, wrong := range []int{-1, 1} {
+			src := readerFunc(func(b []byte) (int, error) {
+				if wrong > 0 {
+					return len(b) + wrong, nil
+				}
+				return wrong, nil
+			})
+			if err := call(context.Background(), o, src); err == nil || !strings.Contains(err.Error(), "a Read of") {
+				t.Errorf("a Read that returns an impossible count: %v", err)
+			}
+		}
+		sometimes := 0
+		hesitant := readerFunc(func(b []byte) (int, error) {
+			if sometimes++; sometimes > 300 {
+				return 0, io.EOF
+			} else if sometimes%50 != 0 {
+				return 0, nil
+			}
+			return copy(b, "a\n"), nil
+		})
+		if err := call(context.Background(), o, hesitant); err != nil {
+			t.Errorf("Reads that return nothing at times: %v", err)
+		}
+	})
+}
+
+// A record that came through a pipe is used before the next one comes.
+func TestPipesAreNotWaitedFor(t *testing.T) {
+	r, w := io.Pipe()
+	go fmt.Fprint(w, "b\na\n") // and no more
+	checked := make(chan error, 1)
+	go func() { checked <- extsort.Check(context.Background(), nil, r) }()
+	select {
+	case err := <-checked:
+		if !errors.As(err, new(*extsort.DisorderError)) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("Check waits for more than it needs")
+	}
+	r.Close()
+}
+
+// A RecordError says which record is too long, and how long one may be.
+func TestLongestRecord(t *testing.T) {
+	formats := map[string]struct {
+		format extsort.Format
+		raw    func(n int) string // a record of n bytes
+	}{
+		"lines": {extsort.Lines('\n'), func(n int) string { return strings.Repeat("x", n) + "\n" }},
+		"framed": {extsort.LengthPrefixed(), func(n int) string {
+			return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) + strings.Repeat("x", n)
+		}},
+	}
+	for name, f := range formats {
+		t.Run(name, func(t *testing.T) {
+			onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
+				o.Format, o.Memory, o.Parallel = f.format, extsort.MinMemory, 1
+				extra := 0 // bytes of keys
+				if o.Key != nil {
+					o.Key, extra = func(_, r []byte) []byte { return r[:min(len(r), 5)] }, 5
+				}
+				try := func(n int) *extsort.RecordError {
+					text := f.raw(1) + f.raw(2) + f.raw(n) + f.raw(7)
+					sources := []io.Reader{strings.NewReader(text)}
+					if !strings.Contains(t.Name(), "Check") {
+						sources = []io.Reader{strings.NewReader(f.raw(4)), sources[0], strings.NewReader(f.raw(0))}
+					}
+					err := call(context.Background(), o, sources...)
+					var record *extsort.RecordError
+					if err != nil && !errors.As(err, &record) && !errors.As(err, new(*extsort.DisorderError)) {
+						t.Fatal(err)
+					}
+					if want := len(f.raw(1) + f.raw(2)); record != nil && (record.Source != (len(sources)-1)/2 || record.Offset != int64(want)) {
+						t.Errorf("%d bytes: %v, want byte %d of input %d", n, err, want, (len(sources)-1)/2)
+					}
+					return record
+				}
+				long := try(1 << 20)
+				if long == nil {
+					t.Fatal("a record of 1 MiB is not too long")
+				}
+				if err := try(long.Max - extra); err != nil {
+					t.Errorf("%d bytes: %v", long.Max-extra, err)
+				}
+				if err := try(long.Max - extra + 1); err == nil || err.Max != long.Max {
+					t.Errorf("%d bytes are not too long, but %d are the most: %v", long.Max-extra+1, long.Max, err)
+				}
+			})
+		})
+	}
+}
+
+// A sort continues with the records of the next input where one ends, also when
+// these did not fit in a region.
+func TestRecordsThatAreTooLongInTheNextRegion(t *testing.T) {
+	for key, o := range withKeys() {
+		o.Memory, o.Parallel = extsort.MinMemory, 1
+		var first bytes.Buffer
+		for first.Len() < 500<<10 {
+			fmt.Fprintf(&first, "%d\n", first.Len())
+		}
+		second := strings.Repeat("a\n", 10_000)
+		err := extsort.Sort(context.Background(), io.Discard, o, &first, strings.NewReader(second+strings.Repeat("x", 100_000)))
+		var record *extsort.RecordError
+		if !errors.As(err, &record) || record.Source != 1 || record.Offset != int64(len(second)) {
+			t.Errorf("%s: %v, want byte %d of input 1", key, err, len(second))
+		}
+	}
+}
