@@ -3,12 +3,14 @@ package extsort
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"os"
 	"runtime"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/atomicfile"
 )
 
 // Options says what to sort by, and with what. nil means all defaults: lines, by
@@ -73,7 +75,7 @@ func defaultParallel() int { return runtime.GOMAXPROCS(0) }
 // The error is that of a source, of dst, of a temporary file, or of ctx. It matches
 // [freehold.ErrOutOfMemory] if Parent does not have the memory, is a [*RecordError]
 // if a record is too long for it, and matches [io.ErrUnexpectedEOF] if a source ends
-// within a record. After an error dst may have been written in part: see [File].
+// within a record. After an error dst may have been written in part.
 //
 // Sort does not return before a Read of a source or a Write of dst that waits.
 func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
@@ -85,22 +87,14 @@ func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) erro
 	})
 }
 
-// writeTo calls f with a writer to dst.
-func (j *job) writeTo(dst io.Writer, f func(w *writer) error) error {
-	if file, ok := dst.(*File); ok {
-		return file.fill(j.plan.output(), j.spilled(), f)
-	}
-	return writing(j.plan.output(), 0, func(b []byte, _ int64) error {
-		n, err := dst.Write(b)
-		if err == nil && n < len(b) {
-			return io.ErrShortWrite
-		}
-		return err
-	}, f)
-}
-
-// SortFile sorts the records of files to the file dst, which appears under its name
-// when it is complete: see [File]. dst may be one of the sources.
+// SortFile sorts the records of files to the file dst, which may be one of them. It
+// replaces dst atomically when the result is complete: until then, and after an error,
+// the old file is intact. The new one has its permissions and, if the system allows
+// it, its owner. Symbolic links are followed; a device or a pipe is written at once.
+//
+// Before it reads, SortFile makes sure that dst may be written and that its directory
+// takes a new file. It does not wait for the disk: after a loss of power dst may be
+// incomplete.
 func SortFile(ctx context.Context, dst string, o *Options, src ...string) error {
 	inputs := make([]io.Reader, len(src))
 	for i, name := range src {
@@ -111,7 +105,7 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 		defer f.Close()
 		inputs[i] = f
 	}
-	f, err := Create(dst)
+	f, err := atomicfile.Create(dst)
 	if err != nil {
 		return err
 	}
@@ -119,7 +113,10 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 	if err := Sort(ctx, f, o, inputs...); err != nil {
 		return err
 	}
-	return f.Commit()
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("freehold: extsort: replacing %s: %w", dst, err)
+	}
+	return nil
 }
 
 // Records reads all sources and returns an iterator over their records in order,

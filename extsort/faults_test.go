@@ -19,6 +19,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/atomicfile"
 )
 
 // large is more lines than small memory holds.
@@ -297,7 +298,7 @@ func TestCancellation(t *testing.T) {
 				text += text
 			}
 			dst := filepath.Join(t.TempDir(), "out")
-			f, err := extsort.Create(dst)
+			f, err := atomicfile.Create(dst)
 			if err != nil {
 				t.Fatal(err)
 			}

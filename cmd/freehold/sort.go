@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/atomicfile"
 )
 
 // sortCommand is GNU sort in the C locale, as far as it goes, and more for binary
@@ -151,10 +152,10 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 		return c.check(ctx, st, o, files[0], inputs[0])
 	}
 	dst := st.out
-	var file *extsort.File
+	var file *atomicfile.File
 	if c.Output != "" && c.Output != stdoutPath {
 		var err error
-		if file, err = extsort.Create(string(c.Output)); err != nil {
+		if file, err = atomicfile.Create(string(c.Output)); err != nil {
 			return fmt.Errorf("-o: %w", err)
 		}
 		defer file.Close()

@@ -142,6 +142,24 @@ func TestSortFilesOntoThemselves(t *testing.T) {
 	}
 }
 
+// -o follows a symbolic link, as GNU sort does, also to a file that is not there.
+func TestSortToALink(t *testing.T) {
+	dir := t.TempDir()
+	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	if err := os.Symlink("target", link); err != nil {
+		t.Skip(err)
+	}
+	for _, in := range []string{"b\na\n", "d\nc\n"} {
+		if code, _, errs := sortCommandOf(t.Context(), in, "-o", link); code != 0 {
+			t.Fatalf("exit code %d, %s", code, errs)
+		}
+		info, err := os.Lstat(target)
+		if got, _ := os.ReadFile(link); err != nil || !info.Mode().IsRegular() || len(got) != len(in) || got[0] >= got[2] {
+			t.Errorf("the link leads to %q, %v", got, err)
+		}
+	}
+}
+
 // Random options and inputs give what the system's sort gives.
 func TestSortAsGNU(t *testing.T) {
 	gnu, err := exec.LookPath("sort")

@@ -8,7 +8,3 @@ import (
 )
 
 func setDirect(*os.File, bool) error { return errors.ErrUnsupported }
-
-func link(*os.File, string) error { return errors.ErrUnsupported }
-
-func keepOwner(*os.File, os.FileInfo) {}

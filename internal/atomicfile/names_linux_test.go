@@ -1,4 +1,4 @@
-package extsort_test
+package atomicfile
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/tempfile"
 )
 
@@ -31,7 +30,7 @@ func TestNewOutputHasOneName(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE); err != nil {
 		t.Fatal(err)
 	}
-	f, err := extsort.Create(filepath.Join(dir, "out"))
+	f, err := Create(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +64,7 @@ func TestNewOutputHasOneName(t *testing.T) {
 // Who creates a file of that name meanwhile has it replaced.
 func TestOutputThatIsNoLongerNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
-	f, err := extsort.Create(path)
+	f, err := Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +81,5 @@ func TestOutputThatIsNoLongerNew(t *testing.T) {
 	if got, err := os.ReadFile(path); err != nil || string(got) != "x\n" {
 		t.Errorf("%q, %v", got, err)
 	}
-	noFilesBut(t, filepath.Dir(path), "out")
-}
-
-func noFilesBut(t *testing.T, dir, name string) {
-	t.Helper()
-	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 1 || files[0].Name() != name {
-		t.Errorf("%v, %v, want %s alone", files, err, name)
-	}
+	want(t, filepath.Dir(path), map[string]string{"out": "x\n"})
 }

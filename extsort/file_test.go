@@ -1,0 +1,43 @@
+package extsort
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A file system may refuse direct access when it is used.
+func TestDirectAccessEnds(t *testing.T) {
+	f, err := createTemp(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.f.Close()
+	if !f.direct.Load() {
+		t.Skip("no direct access")
+	}
+	calls := 0
+	refused := func(b []byte, _ int64) (int, error) {
+		if calls++; f.direct.Load() {
+			return 0, &os.PathError{Op: "write", Err: syscall.EINVAL}
+		}
+		return len(b), nil
+	}
+	for range 2 {
+		if err := f.access(refused, nil, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if calls != 3 || f.direct.Load() {
+		t.Errorf("%d calls, want a second one after the first refusal alone", calls)
+	}
+	if _, err := f.f.WriteAt([]byte("unaligned"), 3); err != nil {
+		t.Errorf("the file is still direct: %v", err)
+	}
+	if err := f.readAt(make([]byte, 8), 100); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "temporary file in ") {
+		t.Errorf("%v, want io.EOF of the temporary file", err)
+	}
+}

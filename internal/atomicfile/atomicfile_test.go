@@ -1,0 +1,228 @@
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// onEachSystem calls f where files need no name, where they cannot have one, and
+// where they cannot get one later, as without /proc.
+func onEachSystem(t *testing.T, f func(t *testing.T)) {
+	realUnnamed, realLink := unnamed, link
+	defer func() { unnamed, link = realUnnamed, realLink }()
+	t.Run("as it is", f)
+	link = func(_ *os.File, name string) error {
+		return &os.LinkError{Op: "linkat", New: name, Err: fs.ErrNotExist}
+	}
+	t.Run("no /proc", f)
+	unnamed = func(string, uint32) (*os.File, error) { return nil, errors.ErrUnsupported }
+	t.Run("no files without a name", f)
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// want fails unless dir has these files alone, with these contents.
+func want(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			continue
+		}
+		text, ok := files[e.Name()]
+		got, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if !ok || err != nil || string(got) != text {
+			t.Errorf("%s has %q, %v, want %q", e.Name(), got, err, text)
+		}
+	}
+	if len(entries) < len(files) {
+		t.Errorf("the directory has %v, want %v", entries, files)
+	}
+}
+
+func create(t *testing.T, path, text string) *File {
+	t.Helper()
+	f, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestCommitReplaces(t *testing.T) {
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		for _, old := range []string{"", "old contents"} {
+			if old != "" {
+				write(t, path, old)
+			}
+			f := create(t, path, "new")
+			if got, _ := os.ReadFile(path); string(got) != old {
+				t.Errorf("before Commit the file has %q", got)
+			}
+			if err := f.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			want(t, dir, map[string]string{"file": "new"})
+			if err := f.Close(); err != nil {
+				t.Errorf("Close after Commit: %v", err)
+			}
+			want(t, dir, map[string]string{"file": "new"})
+		}
+		if info, _ := os.Stat(path); runtime.GOOS != "windows" && info.Mode() != 0o640 {
+			t.Errorf("the permissions are %v, not those of the old file", info.Mode())
+		}
+	})
+}
+
+func TestCloseDiscards(t *testing.T) {
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		write(t, path, "old")
+		for _, path := range []string{path, filepath.Join(dir, "another")} {
+			f := create(t, path, "new")
+			for range 2 {
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := f.Commit(); err != nil {
+				t.Errorf("Commit after Close: %v", err)
+			}
+		}
+		want(t, dir, map[string]string{"file": "old"})
+	})
+}
+
+// Commit's error leaves the old file and nothing else.
+func TestCommitFails(t *testing.T) {
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "file")
+		f := create(t, path, "new")
+		if err := os.Mkdir(path, 0o700); err != nil { // which no file replaces
+			t.Fatal(err)
+		}
+		if err := f.Commit(); err == nil {
+			t.Error("a directory was replaced")
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		want(t, dir, nil)
+
+		write(t, path, "old")
+		f = create(t, path, "new")
+		f.File.Close()
+		if err := f.Commit(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%v, want os.ErrClosed", err)
+		}
+		want(t, dir, map[string]string{"file": "old"})
+	})
+}
+
+// A name that cannot be given is an error of Commit.
+func TestLinkFails(t *testing.T) {
+	dir := t.TempDir()
+	f := create(t, filepath.Join(dir, "file"), "new")
+	if f.temp != "" {
+		t.Skip("a system that needs names")
+	}
+	defer func(real func(*os.File, string) error) { link = real }(link)
+	refusals := []error{fs.ErrExist, fs.ErrExist, fs.ErrExist, fs.ErrPermission}
+	link = func(*os.File, string) error {
+		err := refusals[0]
+		refusals = refusals[1:]
+		return err
+	}
+	if err := f.Commit(); !errors.Is(err, fs.ErrPermission) || len(refusals) > 0 {
+		t.Errorf("%v, and %d refusals left", err, len(refusals))
+	}
+	want(t, dir, nil)
+}
+
+func TestSymbolicLinksAreFollowed(t *testing.T) {
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		if err := errors.Join(
+			os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700),
+			os.Symlink(filepath.Join("a", "b"), filepath.Join(dir, "ab")),
+			os.Symlink("first", filepath.Join(dir, "a", "link")),
+			os.Symlink(filepath.Join(dir, "a", "link"), filepath.Join(dir, "twice")),
+			os.Symlink("ab"+string(filepath.Separator)+".."+string(filepath.Separator)+"second", filepath.Join(dir, "up")),
+			os.Symlink("loop", filepath.Join(dir, "loop")),
+		); err != nil {
+			t.Skip(err)
+		}
+		for range 2 { // the targets do not exist at first
+			for _, name := range []string{"twice", "up"} {
+				f := create(t, filepath.Join(dir, name), name)
+				if err := f.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode().Type() != fs.ModeSymlink {
+					t.Errorf("%s is no link any more: %v, %v", name, info, err)
+				}
+			}
+			want(t, filepath.Join(dir, "a"), map[string]string{"first": "twice", "second": "up", "link": "twice"})
+		}
+		if _, err := Create(filepath.Join(dir, "loop")); err == nil || !strings.Contains(err.Error(), "too many") {
+			t.Errorf("a link to itself: %v", err)
+		}
+	})
+}
+
+func TestDevicesAreWritten(t *testing.T) {
+	f, err := Create(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.InPlace() || f.Path() != os.DevNull {
+		t.Errorf("in place: %v, path %s", f.InPlace(), f.Path())
+	}
+	if _, err := f.WriteString("text"); err != nil {
+		t.Error(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCreateFails(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Create(dir); err == nil {
+		t.Error("a directory is no file")
+	}
+	if _, err := Create(filepath.Join(dir, "missing", "file")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a missing directory: %v", err)
+	}
+	want(t, dir, nil)
+}
+
+// A relative path means the working directory.
+func TestRelativePath(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := create(t, "file", "new").Commit(); err != nil {
+		t.Fatal(err)
+	}
+	want(t, dir, map[string]string{"file": "new"})
+}
