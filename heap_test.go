@@ -66,8 +66,6 @@ func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 		"Heap.Alloc":          func() { h.Alloc(100, 8) },
 		"Heap.Zeroed":         func() { h.Zeroed(100_000, 8) },
 		"Heap.Resize":         func() { h.Resize(small, 50) },
-		"Heap.Malloc":         func() { h.Malloc(10) },
-		"Heap.Calloc":         func() { h.Calloc(10, 10_000) },
 		"Heap.FreePointer":    func() { h.FreePointer(unsafe.Pointer(&small[0])) },
 		"Heap.ReallocPointer": func() { h.ReallocPointer(unsafe.Pointer(&large[0]), 10) },
 		"Heap.UsableSize":     func() { h.UsableSize(unsafe.Pointer(&large[0])) },
@@ -81,6 +79,7 @@ func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 	for _, b := range [][]byte{small, large, make([]byte, 10)} {
 		wantPanic(t, "freehold: Heap.Free"+ofHeap, func() { h.Free(b) })
 	}
+	wantPanic(t, "freehold: Heap.Alloc"+ofHeap, func() { h.Malloc(10) })
 	var c freehold.Cache
 	for call, f := range map[string]func(){
 		"Cache.Alloc":    func() { c.Alloc(100, 8) },

@@ -17,7 +17,7 @@ func (h *Heap) Malloc(size int) unsafe.Pointer {
 	if size <= 0 {
 		size = atLeastOne("Heap.Malloc", size)
 	}
-	return h.malloc("Heap.Malloc", size, false)
+	return h.malloc(size, false)
 }
 
 // atLeastOne returns 1 for a size of 0: the block is one all the same.
@@ -34,14 +34,10 @@ func (h *Heap) Calloc(n, size int) unsafe.Pointer {
 	if high != 0 || bytes > maxSize {
 		return nil
 	}
-	return h.malloc("Heap.Calloc", max(int(bytes), 1), true)
+	return h.malloc(max(int(bytes), 1), true)
 }
 
-// malloc is Malloc, or Calloc if zero is set, in the name of call.
-func (h *Heap) malloc(call string, size int, zero bool) unsafe.Pointer {
-	if h.pages.closed.Load() || h.caches.Len() == 0 { // inlined, unlike mustBeOpen
-		h.mustBeOpen(call)
-	}
+func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 	b, err := h.Alloc(size, mallocAlign, zero)
 	if err != nil {
 		return nil
@@ -64,7 +60,7 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 		size = atLeastOne("Heap.ReallocPointer", size)
 	}
 	if p == nil {
-		return h.malloc("Heap.ReallocPointer", size, false)
+		return h.malloc(size, false)
 	}
 	b := h.blockAt("Heap.ReallocPointer", p)
 	if uintptr(p)%mallocAlign == 0 {
@@ -72,7 +68,7 @@ func (h *Heap) ReallocPointer(p unsafe.Pointer, size int) unsafe.Pointer {
 			return unsafe.Pointer(unsafe.SliceData(r))
 		}
 	}
-	q := h.malloc("Heap.ReallocPointer", size, false)
+	q := h.malloc(size, false)
 	if q != nil {
 		copy(unsafe.Slice((*byte)(q), size), unsafe.Slice((*byte)(p), h.UsableSize(p)))
 		h.Free(b)
