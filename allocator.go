@@ -67,12 +67,9 @@ func init() { ErrOutOfMemory = heap.ErrOutOfMemory }
 // Alloc. Size 0 frees b and returns an empty block.
 //
 // align must be the alignment that b was allocated with. Realloc panics if it is not
-// a power of two, and if a is nil.
+// a power of two.
 func Realloc(a Allocator, b []byte, size, align int) ([]byte, error) {
 	arg.Align("Realloc", align)
-	if a == nil {
-		panicNoAllocator("Realloc")
-	}
 	if len(b) == 0 {
 		return a.Alloc(size, align)
 	}

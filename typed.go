@@ -17,7 +17,7 @@ import (
 // New returns a zero T in a block from a. The caller owns it until [Free] with the
 // same a; the collector neither scans nor frees it.
 //
-// It panics if a is nil, and if T holds a Go pointer, naming the field:
+// It panics if T holds a Go pointer, naming the field:
 //
 //	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
 //
@@ -27,8 +27,8 @@ import (
 // It costs a's Zeroed and a table look-up to check T (BenchmarkNew), and allocates
 // nothing on the Go heap.
 func New[T any](a Allocator) (*T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("New", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("New")
 	}
 	b, err := a.Zeroed(sizeOf[T](), alignOf[T]())
 	if err != nil {
@@ -54,12 +54,11 @@ func Free[T any](a Allocator, p *T) {
 // with the same a. Grow it with [Append]: the built-in append would copy it to
 // the Go heap and leak the block.
 //
-// It panics if n is negative and, like [New], if a is nil or T holds a Go pointer.
-// The error matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an
-// int.
+// It panics if n is negative or, like [New], if T holds a Go pointer. The error
+// matches [ErrOutOfMemory]: it is a's, or the size in bytes overflows an int.
 func MakeSlice[T any](a Allocator, n int) ([]T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("MakeSlice", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("MakeSlice")
 	}
 	arg.AtLeast("MakeSlice", "n", n, 0)
 	size, err := sizeOfN[T](uint(n))
@@ -76,8 +75,8 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 // MakeSliceCap is like [MakeSlice] and takes a capacity, in elements. Elements
 // beyond n are zero too. It panics if the capacity is less than n.
 func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("MakeSliceCap", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("MakeSliceCap")
 	}
 	arg.AtLeast("MakeSliceCap", "n", n, 0)
 	arg.AtLeast("MakeSliceCap", "capacity", capacity, n)
@@ -110,9 +109,9 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 // s, err = Append(a, s, v...) never leaks a block. The error matches
 // [ErrOutOfMemory]. The elements between the result's len and cap are undefined.
 //
-// If v does not fit, Append panics, like [New], if a is nil or T holds a Go pointer,
-// and as a.Free does if s is not a block of a, such as a slice that the built-in append
-// has moved. If v fits, Append checks nothing.
+// If v does not fit, Append panics, like [New], if T holds a Go pointer, and as
+// a.Free does if s is not a block of a, such as a slice that the built-in append has
+// moved. If v fits, Append checks nothing.
 //
 // A block grows to at least twice its size, or one and a half times from 64 KiB
 // on, so n single appends copy O(n) elements, and fewer if a can resize without a
@@ -135,8 +134,8 @@ const doublingBytes = 64 << 10
 
 // grow is Append's slow path: v does not fit s's capacity.
 func grow[T any](a Allocator, s, v []T) ([]T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("Append", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Append")
 	}
 	old := blockOf(s)
 
@@ -161,10 +160,10 @@ func grow[T any](a Allocator, s, v []T) ([]T, error) {
 // elements then neither fails nor moves them. If s has the room already, Grow
 // returns s. Ownership, errors and the size of the block are as for [Append].
 //
-// It panics if n is negative and, like [New], if a is nil or T holds a Go pointer.
+// It panics if n is negative or, like [New], if T holds a Go pointer.
 func Grow[T any](a Allocator, s []T, n int) ([]T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("Grow", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Grow")
 	}
 	arg.AtLeast("Grow", "n", n, 0)
 	if n <= cap(s)-len(s) {
@@ -219,10 +218,10 @@ func grownBytes(size int) int {
 // not nil. The caller owns it until [FreeSlice]. s may be on the Go heap or off it;
 // Clone does not keep it.
 //
-// It panics, like [New], if a is nil or T holds a Go pointer. The error is a's.
+// It panics, like [New], if T holds a Go pointer. The error is a's.
 func Clone[T any](a Allocator, s []T) ([]T, error) {
-	if a == nil || !isKnown[T]() {
-		mustBeFit[T]("Clone", a)
+	if !isKnown[T]() {
+		mustBePointerFree[T]("Clone")
 	}
 	b, err := a.Alloc(len(s)*sizeOf[T](), alignOf[T]())
 	if err != nil {
@@ -235,12 +234,8 @@ func Clone[T any](a Allocator, s []T) ([]T, error) {
 
 // CloneString returns a copy of s in a block from a. It is an ordinary string, which
 // the caller owns until [FreeString] with the same a. Its substrings are views of
-// the same block. An empty string takes no memory. The error is a's. It panics if a
-// is nil.
+// the same block. An empty string takes no memory. The error is a's.
 func CloneString[S string | []byte](a Allocator, s S) (string, error) {
-	if a == nil {
-		panicNoAllocator("CloneString")
-	}
 	b, err := a.Alloc(len(s), 1)
 	if err != nil {
 		return "", err
@@ -266,16 +261,6 @@ func Must[T any](v T, err error) T {
 	}
 	return v
 }
-
-// mustBeFit panics, in the name of call, if a is nil or T holds Go pointers.
-func mustBeFit[T any](call string, a Allocator) {
-	if a == nil {
-		panicNoAllocator(call)
-	}
-	mustBePointerFree[T](call)
-}
-
-func panicNoAllocator(call string) { arg.Panicf(call, "a is nil") }
 
 func sizeOf[T any]() int  { return int(unsafe.Sizeof(*new(T))) }
 func alignOf[T any]() int { return int(unsafe.Alignof(*new(T))) }

@@ -158,23 +158,6 @@ func TestGoPointersAreRefusedByName(t *testing.T) {
 	wantPanic(t, "freehold: Append[string]"+rest, func() { freehold.Append(a, nil, "a") })
 }
 
-func TestNilAllocatorIsAPanic(t *testing.T) {
-	var a freehold.Allocator
-	full := make([]int, 1)
-	for call, f := range map[string]func(){
-		"New":          func() { freehold.New[int](a) },
-		"MakeSlice":    func() { freehold.MakeSlice[int](a, 0) },
-		"MakeSliceCap": func() { freehold.MakeSliceCap[int](a, 0, 0) },
-		"Append":       func() { freehold.Append(a, full, 1) },
-		"Grow":         func() { freehold.Grow(a, full, 0) },
-		"Clone":        func() { freehold.Clone[int](a, nil) },
-		"CloneString":  func() { freehold.CloneString(a, "") },
-		"Realloc":      func() { freehold.Realloc(a, nil, 0, 1) },
-	} {
-		wantPanic(t, "freehold: "+call+": a is nil", f)
-	}
-}
-
 func TestClone(t *testing.T) {
 	a := alloctest.New(t)
 	for _, s := range [][]odd{nil, {}, {{1, 2, 3}}, {{1}, {2}, {3}, {4}}} {
