@@ -16,7 +16,7 @@ func hasSpace(f *os.File, n int64) bool {
 	}
 	var s unix.Statfs_t
 	controlErr := conn.Control(func(fd uintptr) { err = unix.Fstatfs(int(fd), &s) })
-	if controlErr != nil || err != nil || s.Bsize <= 0 {
+	if controlErr != nil || err != nil || s.Bsize <= 0 || s.Blocks == 0 { // ramfs has no blocks
 		return true
 	}
 	return uint64(n)/uint64(s.Bsize) <= uint64(s.Bavail)
