@@ -92,7 +92,7 @@ soak:
 	$(GO) test -count=1 -tags freehold_debug ./internal/soak -seed $(SEED) -calls $(FEWER)
 	$(GO) test -count=1 -race ./internal/soak -seed $(SEED) -calls $(FEWER)
 
-# Disks that become full and processes that are killed, for two minutes; make test has
+# Disks that become full and processes that are killed, for some minutes; make test has
 # a short run. Disks take the right to mount, by root or in a namespace of one's own.
 FILLS ?= 1000
 KILLS ?= 500
