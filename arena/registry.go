@@ -243,8 +243,8 @@ func (s *Shared) figures() (used, reserved int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unused := s.spareBytes() + bytesIn(s.outdated)
-	for _, r := range s.retired {
-		unused += bytesIn(r.chunks)
+	for i := range s.retired {
+		unused += bytesIn(s.retired[i].rest())
 	}
 	return int64(s.reserved - unused), int64(s.reserved)
 }

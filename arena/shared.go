@@ -103,9 +103,12 @@ const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.
 // A sharedBatch is chunks that were retired together. They are recycled once the
 // epoch has passed.
 type sharedBatch struct {
-	epoch  *epoch.Epoch
-	chunks []*sharedChunk
+	epoch    *epoch.Epoch
+	chunks   []*sharedChunk
+	recycled int // of chunks, from the front
 }
+
+func (b *sharedBatch) rest() []*sharedChunk { return b.chunks[b.recycled:] }
 
 const (
 	sharedChunkBytes = 256 << 10

@@ -315,8 +315,8 @@ func (s *Shared) mustHoldEachChunkOnce(t *testing.T) {
 	n := map[*sharedChunk]int{}
 	s.table.Each(func(c *sharedChunk) { n[c]++ })
 	lists := [][]*sharedChunk{s.full, s.partial.all(), s.outdated, s.spare.all(), s.spareDedicated.all()}
-	for _, r := range s.retired {
-		lists = append(lists, r.chunks)
+	for i := range s.retired {
+		lists = append(lists, s.retired[i].rest())
 	}
 	for _, list := range lists {
 		for _, c := range list {

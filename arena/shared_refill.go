@@ -193,7 +193,7 @@ func (s *Shared) lastResort(size, align int) *sharedChunk {
 	}
 	c := s.partial.take(size, align, math.MaxUint)
 	if c == nil {
-		s.recycle()
+		s.recycle(math.MaxInt)
 		c = s.spare.take(size, align, math.MaxUint)
 	}
 	if c == nil {
@@ -211,17 +211,23 @@ func (s *Shared) anyMayFit(size int) bool {
 
 // anySpare returns a spare chunk that fits the block, or nil.
 func (s *Shared) anySpare(size, align int) *sharedChunk {
-	if s.spare.bytes == 0 {
-		s.recycle()
+	for {
+		c := s.spare.take(size, align, math.MaxUint)
+		if c != nil || !s.recycle(fewChunks) {
+			return c
+		}
 	}
-	return s.spare.take(size, align, math.MaxUint)
 }
 
-// bestDedicated returns the best fit of the spare dedicated chunks, or nil if none fits
-// or more than half of the chunk would be wasted.
+// bestDedicated returns a spare dedicated chunk that fits the block, the smallest of
+// those recycled so far, or nil if none fits or more than half of it would be wasted.
 func (s *Shared) bestDedicated(size, align int) *sharedChunk {
-	s.recycle()
-	return s.spareDedicated.take(size, align, 2*uint(size)+1)
+	for {
+		c := s.spareDedicated.take(size, align, 2*uint(size)+1)
+		if c != nil || !s.recycle(fewChunks) {
+			return c
+		}
+	}
 }
 
 // grow returns a new chunk from the parent that fits the block: of the block's size if

@@ -2,7 +2,11 @@
 
 package arena
 
-import "github.com/freehold-go/freehold/internal/arg"
+import (
+	"math"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
 
 // Reserve makes size bytes of spare chunks ready, with their pages touched, so
 // that Alloc need not wait for the parent or the system. It rounds up to whole
@@ -42,7 +46,7 @@ func (s *Shared) takeSpare(size int) (chunks []*sharedChunk, err error) {
 	s.mustBeOpen("arena.Shared.Reserve")
 	if size > s.spare.bytes {
 		s.drain()
-		s.recycle()
+		s.recycle(math.MaxInt)
 	}
 	missing := size - s.spare.bytes
 	if s.maxBytes > 0 && missing > s.maxBytes-s.reserved {

@@ -18,6 +18,7 @@
 package arena
 
 import (
+	"math"
 	"slices"
 
 	"github.com/freehold-go/freehold/epoch"
@@ -64,21 +65,28 @@ func (s *Shared) Reset() {
 	s.live, s.liveBytes = 0, 0
 	if debug {
 		s.drain()
+		s.recycle(math.MaxInt)
 	}
-	s.recycle()
+	s.recycle(fewChunks)
 }
 
-// recycle retires the outdated chunks, and then makes the retired chunks spare whose
-// epoch has passed. mu is held.
-func (s *Shared) recycle() {
+// fewChunks bounds what one call recycles, so that a Reset of many chunks is not one
+// long pause.
+const fewChunks = 64
+
+// recycle retires the outdated chunks, and then makes at most n retired chunks spare
+// whose epoch has passed, oldest first. It reports whether there were any. mu is held.
+func (s *Shared) recycle(n int) bool {
 	if len(s.outdated) > 0 {
 		s.retired = append(s.retired, sharedBatch{epoch: s.readers.Advance(), chunks: s.outdated})
 		s.outdated = nil
 	}
-	n := 0
-	for ; n < len(s.retired) && s.retired[n].epoch.Passed(); n++ {
-		chunks := s.retired[n].chunks
-		for _, c := range chunks {
+	left := n
+	for left > 0 && len(s.retired) > 0 && s.retired[0].epoch.Passed() {
+		batch := &s.retired[0]
+		some := batch.rest()
+		some = some[:min(left, len(some))]
+		for _, c := range some {
 			c.rewind()
 			if c.dedicated {
 				s.spareDedicated.add(c)
@@ -86,10 +94,15 @@ func (s *Shared) recycle() {
 				s.spare.add(c)
 			}
 		}
-		clear(chunks)
-		s.outdated = chunks[:0] // the array, for the next batch
+		left -= len(some)
+		batch.recycled += len(some)
+		if len(batch.rest()) == 0 {
+			clear(batch.chunks)
+			s.outdated = batch.chunks[:0] // the array, for the next batch
+			s.retired = slices.Delete(s.retired, 0, 1)
+		}
 	}
-	s.retired = slices.Delete(s.retired, 0, n)
+	return left < n
 }
 
 // Trim returns all spare chunks to the parent, after recycling given-up memory
@@ -99,7 +112,7 @@ func (s *Shared) Trim() {
 	defer s.mu.Unlock()
 	s.mustBeOpen("arena.Shared.Trim")
 	s.drain()
-	s.recycle()
+	s.recycle(math.MaxInt)
 	s.freeSpare()
 }
 
@@ -121,7 +134,7 @@ func (s *Shared) Stats() SharedStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drain()
-	s.recycle()
+	s.recycle(math.MaxInt)
 	st := SharedStats{
 		Live:      s.live,
 		LiveBytes: s.liveBytes,
@@ -130,8 +143,8 @@ func (s *Shared) Stats() SharedStats {
 		Chunks:    len(s.chunks),
 		MaxBytes:  s.maxBytes,
 	}
-	for _, r := range s.retired {
-		st.Retired += bytesIn(r.chunks)
+	for i := range s.retired {
+		st.Retired += bytesIn(s.retired[i].rest())
 	}
 	return st
 }
@@ -168,7 +181,7 @@ func (s *Shared) Close() {
 		return
 	}
 	s.drain()
-	s.recycle()
+	s.recycle(math.MaxInt)
 	if s.spareBytes() < s.reserved && !s.readers.Advance().Passed() {
 		arg.Panicf("arena.Shared.Close", "a guard is held that may protect its blocks")
 	}

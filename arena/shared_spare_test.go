@@ -202,3 +202,34 @@ func TestAlignedSparesAreLeftToThoseWhoNeedThem(t *testing.T) {
 		t.Error("the aligned chunk is not found")
 	}
 }
+
+// Reset of many chunks recycles a few, and later Allocs the others as they need them.
+func TestResetRecyclesAFewChunks(t *testing.T) {
+	const n, size = 3*fewChunks + 7, 1 << 20
+	s := NewShared(alloctest.New(t), nil)
+	defer s.Close()
+	allocAll := func() {
+		t.Helper()
+		for range n {
+			if _, err := s.Alloc(size, 8); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	allocAll()
+	s.Reset()
+	if recycled := s.spareDedicated.bytes / size; !debug && recycled != fewChunks {
+		t.Errorf("Reset recycled %d chunks, want %d", recycled, fewChunks)
+	}
+	s.mustHoldEachChunkOnce(t)
+	before := s.reserved
+	allocAll()
+	if s.reserved != before {
+		t.Errorf("%d bytes are reserved, and %d when the same blocks are allocated again", before, s.reserved)
+	}
+	s.Reset()
+	if st := s.Stats(); st.Spare != n*size || st.Retired != 0 {
+		t.Errorf("%+v, want %d bytes spare", st, n*size)
+	}
+	s.mustHoldEachChunkOnce(t)
+}
