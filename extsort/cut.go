@@ -5,14 +5,15 @@
 //	run 2  |------------|-----|---------|
 //	        part 0     part 1   part 2
 //
-// A splitter is a key, taken from the marks of the runs. It cuts each run before
-// the first record that does not come before it. Where many keys are equal a
-// splitter is a certain record: equal ones of earlier runs come before it.
+// A splitter is a key, taken from the marks of the runs. A splitter cuts each run at
+// the first record not less than it. With many equal keys, it names one record: run
+// and offset break ties.
 
 package extsort
 
 import (
 	"cmp"
+	"io"
 	"slices"
 	"sort"
 )
@@ -109,19 +110,19 @@ func (s *splitter) cutAt(l *layout, i int, r *run, window []byte) (int64, error)
 	if r.firstMark+n < r.endMark {
 		to = r.x.at(r.firstMark + n).at
 	}
-	var c cursor
-	if err := c.open(l, r, from, to, window, 0); err != nil {
+	var records fileReader
+	if err := records.open(l, r.file, from, to, window); err != nil {
 		return 0, err
 	}
-	at := from
-	for {
-		if err := c.advance(); err != nil || c.ended {
-			return to, err
+	for at := from; ; {
+		key, stored, err := records.next()
+		if err == io.EOF {
+			return to, nil
 		}
-		if !s.before(l, i, c.key) {
-			return at, nil
+		if err != nil || !s.before(l, i, key) {
+			return at, err
 		}
-		at += int64(len(c.stored))
+		at += int64(len(stored))
 	}
 }
 

@@ -138,25 +138,7 @@ func (j *job) yieldRecords(ctx context.Context, src []io.Reader, yield func([]by
 	if err := j.makeRuns(ctx, src); err != nil {
 		return err
 	}
-	if err := j.reduce(ctx); err != nil {
-		return err
-	}
-	cursors := make([]*cursor, len(j.runs))
-	b := &buffer{}
-	if j.spilled() {
-		b = j.plan.buffers(1, len(j.runs), j.longest)[0]
-	}
-	for i, r := range j.runs {
-		cursors[i] = &cursor{order: i}
-		if err := cursors[i].open(&j.l, r, r.begin(), r.end(), b.window(i), 0); err != nil {
-			return err
-		}
-	}
-	t, err := startTree(&j.l, cursors)
-	if err != nil {
-		return err
-	}
-	return t.each(&b.last, func(c *cursor) error {
+	return j.each(ctx, func(c *cursor) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -202,23 +202,34 @@ func (l *layout) record(stored []byte) []byte {
 	return stored
 }
 
-// appendRaw appends the raw form of a stored record to dst.
+// appendRaw appends the raw form of a stored record with a key to dst.
 func (l *layout) appendRaw(dst, stored []byte) []byte {
-	if l.kind != kindKeyed {
-		return append(dst, stored...)
-	}
-	r := l.record(stored)
-	head, tail := l.frame(len(r))
-	return append(append(append(dst, head...), r...), tail...)
+	head, tail := l.frame(stored)
+	return append(append(append(dst, head...), l.record(stored)...), tail...)
 }
 
-// frame returns what is around a record of n bytes in its raw form.
-func (l *layout) frame(n int) (head, tail []byte) {
+// eachRaw calls f with the pieces of a stored record's raw form.
+func (l *layout) eachRaw(stored []byte, f func(b []byte) error) error {
+	if l.kind != kindKeyed {
+		return f(stored)
+	}
+	head, tail := l.frame(stored)
+	for _, b := range [...][]byte{head, l.record(stored), tail} {
+		if err := f(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame returns what is around the record of a stored one with a key in raw form.
+// The length in front of it is that of LengthPrefixed.
+func (l *layout) frame(stored []byte) (head, tail []byte) {
 	switch l.raw {
 	case kindLines:
 		tail = l.ending
 	case kindFramed:
-		head = binary.LittleEndian.AppendUint32(nil, uint32(n))
+		head = stored[keyedBytes-lengthBytes : keyedBytes]
 	}
 	return head, tail
 }

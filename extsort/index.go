@@ -27,6 +27,7 @@ type index struct {
 	keys   int // bytes
 	n      int // marks
 	stride int64
+	due    int64  // from here on in the file
 	runs   []*run // whose marks are here, in order
 }
 
@@ -46,23 +47,33 @@ func (x *index) key(i int) []byte {
 func (x *index) begin(r *run) {
 	r.x, r.firstMark, r.endMark = x, x.n, x.n
 	x.runs = append(x.runs, r)
+	x.due = r.from
 }
 
-// add adds a mark to the last run.
+// add adds a mark to the last run, if one is due.
 func (x *index) add(at int64, key []byte) {
+	if at >= x.due {
+		x.mark(at, key)
+	}
+}
+
+func (x *index) mark(at int64, key []byte) {
 	key = key[:min(len(key), maxKeyBytes)]
+	r := x.runs[len(x.runs)-1]
 	for x.keys+len(key)+(x.n+1)*markBytes > len(x.mem) {
-		if !x.thin() {
+		if x.due = at + 2*x.stride; !x.thin() {
 			return
 		}
-	}
-	r := x.runs[len(x.runs)-1]
-	if x.n > r.firstMark && at-x.at(x.n-1).at < x.stride {
-		return
+		if x.n > r.firstMark {
+			if x.due = x.at(x.n-1).at + x.stride; at < x.due {
+				return
+			}
+		}
 	}
 	x.n++
 	*x.at(x.n - 1) = mark{at: at, key: uint32(x.keys), n: uint32(copy(x.mem[x.keys:], key))}
 	x.keys += len(key)
+	x.due = at + x.stride
 	r.endMark = x.n
 }
 

@@ -26,7 +26,7 @@ type job struct {
 	mem      []byte
 	plan     *plan
 	progress *meter
-	stop     atomic.Bool // sorting is to end: nobody needs it
+	stop     atomic.Bool // set on cancellation: sorting may stop half-done
 
 	mu      sync.Mutex
 	runs    []*run
@@ -119,123 +119,12 @@ func (j *job) makeRuns(ctx context.Context, inputs []io.Reader) error {
 	defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
 	err := all(ctx, p.workers, func(ctx context.Context, i int) error {
 		defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
-		w := worker{job: j, src: src, round: r, region: p.regions[i], id: i, x: indexes[i]}
+		w := worker{j: j, src: src, round: r, region: p.regions[i], id: i, x: indexes[i]}
 		defer w.close() // if the user's functions panic
 		return firstError(w.work(ctx), w.close())
 	})
 	slices.SortFunc(j.runs, byInput)
 	return err
-}
-
-type worker struct {
-	*job
-	src    *source
-	round  *round
-	region *region
-	id     int
-	x      *index
-	out    *runWriter // nil before the first run is written
-}
-
-func (w *worker) work(ctx context.Context) error {
-	for first := true; ; first = false {
-		pieces, more, err := w.fill(ctx, first)
-		if err != nil || w.region.n == 0 {
-			return err
-		}
-		sorted, err := w.region.sort(ctx, &w.l, pieces, &w.stop)
-		if err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-w.round.over:
-		}
-		if w.round.inMemory {
-			w.keep(sorted)
-			return nil
-		}
-		if err := w.write(ctx, sorted[0]); err != nil || !more {
-			return err
-		}
-	}
-}
-
-// fill fills the region. It returns in how many pieces to sort it, and whether
-// there may be more to read.
-func (w *worker) fill(ctx context.Context, first bool) (pieces int, more bool, err error) {
-	s := w.src
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return 0, false, context.Cause(ctx)
-	}
-	if s.done {
-		w.region.clear()
-		return 0, false, nil
-	}
-	if err := s.fill(ctx, w.region); err != nil {
-		return 0, false, err
-	}
-	pieces = 1
-	if first {
-		w.round.left--
-		if s.done {
-			w.round.inMemory = true
-			pieces = w.plan.workers
-		}
-		if s.done || w.round.left == 0 {
-			close(w.round.over)
-		}
-	}
-	return pieces, !s.done, nil
-}
-
-// keep adds the sorted pieces of the region as runs in memory.
-func (w *worker) keep(sorted [][]entry) {
-	r := w.region
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for i, e := range sorted {
-		w.runs = append(w.runs, &run{seq: r.seq, piece: i, bytes: int64(r.text / len(sorted)), text: r.mem[:r.text], entries: e})
-	}
-}
-
-// write writes the sorted region as a run in a file.
-func (w *worker) write(ctx context.Context, sorted []entry) error {
-	if w.out == nil {
-		f, err := w.createFile(w.id)
-		if err != nil {
-			return err
-		}
-		write := func(b []byte, at int64) error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return f.writeAt(b, at)
-		}
-		w.out = &runWriter{l: &w.l, file: f, w: newWriter(w.plan.writer(w.id), 0, write), x: w.x}
-	}
-	r, err := w.out.writeEntries(w.region.seq, w.region.mem[:w.region.text], sorted)
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.runs = append(w.runs, r)
-	return nil
-}
-
-// close ends the worker. It may be called again.
-func (w *worker) close() error {
-	w.mu.Lock()
-	w.longest = max(w.longest, w.region.longest)
-	w.mu.Unlock()
-	if w.out == nil {
-		return nil
-	}
-	return w.out.w.close()
 }
 
 // inputBytes returns how much the inputs hold, 0 if one of them does not tell.

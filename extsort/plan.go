@@ -8,12 +8,7 @@
 
 package extsort
 
-import (
-	"fmt"
-	"unsafe"
-
-	"github.com/freehold-go/freehold/internal/arg"
-)
+import "unsafe"
 
 // MinMemory is the least Options.Memory.
 const MinMemory = 256 << 10
@@ -66,6 +61,12 @@ func (p *plan) writer(i int) []byte { return p.writers[i*p.pair:][:p.pair:p.pair
 // output returns the memory of the output's writer.
 func (p *plan) output() []byte { return p.writer(p.workers) }
 
+// streams returns how many inputs to read at a time: each is an open file and needs
+// memory for its longest record.
+func (p *plan) streams() int {
+	return min(len(p.rest)/min(minWindow, len(p.rest)/16), 256) - 1
+}
+
 // indexes returns a part of the marks' memory for each of n workers.
 func (p *plan) indexes(half, n int) []*index {
 	each := len(p.marks[half]) / n &^ (markBytes - 1)
@@ -76,54 +77,6 @@ func (p *plan) indexes(half, n int) []*index {
 	return xs
 }
 
-// A buffer is the memory of one merge: a window for each run, and the output.
-type buffer struct {
-	windows []byte
-	each    int // bytes of a window
-	out     []byte
-	last    []byte // the key before, if equal ones are dropped
-}
-
-func (b *buffer) window(i int) []byte { return b.windows[i*b.each:][:b.each] }
-
-// minWindow is the least that a merge reads at a time, but for small memory.
-const minWindow = 64 << 10
-
-// buffers divides the rest of the memory for up to n merges of so many runs at a
-// time, with a longest record of maxStored bytes. It returns none if there is not
-// enough for one.
-func (p *plan) buffers(n, runs, maxStored int) []*buffer {
-	least := max(min(minWindow, len(p.rest)/16), maxStored) + 2*blockAlign
-	last := roundUp(maxStored, blockAlign)
-	for ; n > 0; n-- {
-		each := len(p.rest) / n &^ (blockAlign - 1)
-		out := min(each/4&^(blockAlign-1), maxPartBytes)
-		window := (each - out - last) / max(runs, 1) &^ (blockAlign - 1)
-		if window < least {
-			continue
-		}
-		bs := make([]*buffer, n)
-		for i := range bs {
-			mem := p.rest[i*each:][:each]
-			bs[i] = &buffer{out: mem[:0:out], last: mem[out : out : out+last], windows: mem[out+last:], each: window}
-		}
-		return bs
-	}
-	return nil
-}
-
-// fan returns how many runs each of n merges can take at a time, 0 if less than
-// two.
-func (p *plan) fan(n, maxStored int) int {
-	runs := 0
-	for len(p.buffers(n, max(2, runs+1), maxStored)) == n {
-		runs = max(2, runs+1)
-	}
-	return runs
-}
-
-const maxPartBytes = 4 << 20
-
 func clamp(n, least, most int) int { return max(least, min(n, most)) }
 
 // floorPower returns the largest power of two up to n.
@@ -133,17 +86,6 @@ func floorPower(n int) int {
 		p *= 2
 	}
 	return p
-}
-
-// A RecordError says that a record is too long for the memory of a sort.
-type RecordError struct {
-	Source int   // of the record: the index of an input
-	Offset int64 // of the record in that input, in bytes
-	Max    int   // the most bytes that a record may have, with its key
-}
-
-func (e *RecordError) Error() string {
-	return fmt.Sprintf("freehold: extsort: the record at byte %d of input %d is longer than the %s that this much memory allows", e.Offset, e.Source, arg.Bytes(e.Max))
 }
 
 const _ = -(unsafe.Sizeof(entry{}) ^ entryBytes)

@@ -32,11 +32,7 @@ func (j *job) reduceOnce(ctx context.Context, half int) error {
 	fan := j.plan.fan(n, j.longest)
 	buffers := j.plan.buffers(n, fan, j.longest)
 	groups := slices.Collect(slices.Chunk(j.runs, fan))
-	var total int64
-	for _, r := range j.runs {
-		total += r.bytes
-	}
-	j.progress.begin(Merging, total)
+	j.progress.begin(Merging, j.bytes())
 	merged := make([]*run, len(groups))
 	xs := j.plan.indexes(half, n)
 	err := all(ctx, n, func(ctx context.Context, i int) error {
@@ -67,36 +63,53 @@ func (j *job) reduceOnce(ctx context.Context, half int) error {
 
 // mergeGroup merges runs to one.
 func (j *job) mergeGroup(ctx context.Context, runs []*run, b *buffer, w *runWriter) (*run, error) {
-	cursors := make([]cursor, len(runs))
-	var open []*cursor
-	for i, r := range runs {
-		c := &cursors[i]
-		if err := c.open(&j.l, r, r.begin(), r.end(), b.window(i), 0); err != nil {
-			return nil, err
-		}
-		c.order = i
-		open = append(open, c)
-	}
 	w.begin(runs[0].seq)
-	t, err := startTree(&j.l, open)
-	if err != nil {
+	if err := j.eachOf(ctx, runs, b, func(c *cursor) error { return w.add(c.key, c.stored) }); err != nil {
 		return nil, err
 	}
+	return w.end(), nil
+}
+
+// each reduces the runs and calls f for every record, as tree.each does.
+func (j *job) each(ctx context.Context, f func(c *cursor) error) error {
+	if err := j.reduce(ctx); err != nil {
+		return err
+	}
+	b := &buffer{}
+	if j.spilled() {
+		b = j.plan.buffers(1, len(j.runs), j.longest)[0]
+	}
+	j.progress.begin(Writing, j.bytes())
+	return j.eachOf(ctx, j.runs, b, f)
+}
+
+// progressBytes is how much is merged between two reports.
+const progressBytes = 1 << 20
+
+// eachOf calls f for every record of the runs.
+func (j *job) eachOf(ctx context.Context, runs []*run, b *buffer, f func(c *cursor) error) error {
+	p := wholeRuns(runs)
+	cursors, err := p.open(&j.l, runs, b)
+	if err != nil {
+		return err
+	}
+	t, err := startTree(&j.l, cursors)
+	if err != nil {
+		return err
+	}
 	done := 0
-	err = t.each(&b.last, func(c *cursor) error {
-		if done += len(c.stored); done >= 1<<20 {
+	err = t.each(b.last, func(c *cursor) error {
+		if done += len(c.stored); done >= progressBytes {
 			j.progress.add(int64(done))
 			done = 0
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
-		return w.add(c.key, c.stored)
+		return f(c)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return w.end(), nil
+	j.progress.add(int64(done))
+	return err
 }
 
 // closeFilesOf gives the disk space of runs back.

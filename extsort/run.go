@@ -6,7 +6,7 @@ import "cmp"
 
 // A run is a part of the records, in order.
 type run struct {
-	seq   int   // of the fill that its records came by
+	seq   int   // number of the fill its records came from
 	piece int   // of that fill
 	bytes int64 // of its records, about
 
@@ -20,6 +20,14 @@ type run struct {
 
 	x                  *index
 	firstMark, endMark int
+}
+
+// bytes returns how many all runs have, about.
+func (j *job) bytes() (n int64) {
+	for _, r := range j.runs {
+		n += r.bytes
+	}
+	return n
 }
 
 func byInput(a, b *run) int {
@@ -45,9 +53,7 @@ func (w *runWriter) begin(seq int) {
 
 // add appends a stored record.
 func (w *runWriter) add(key, stored []byte) error {
-	if at := w.w.size(); w.run.firstMark == w.run.endMark || at-w.x.at(w.run.endMark-1).at >= w.x.stride {
-		w.x.add(at, key)
-	}
+	w.x.add(w.w.size(), key)
 	return w.w.add(stored)
 }
 

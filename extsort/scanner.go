@@ -29,30 +29,32 @@ func newScanner(l *layout, in input, mem []byte, max, chunk int) *scanner {
 	return &scanner{input: in, l: l, mem: mem[:max+l.frameBytes()], max: max, chunk: chunk}
 }
 
-// next returns the next record, without its frame, valid until the next call. At
-// the end the error is io.EOF.
-func (s *scanner) next(ctx context.Context) ([]byte, error) {
+// next returns the next record in raw form, and its bytes to compare, valid until
+// the next call. At the end the error is io.EOF.
+func (s *scanner) next(ctx context.Context) (key, raw []byte, err error) {
 	for {
 		data := s.mem[s.from:s.to]
 		s.begin = s.read - int64(len(data))
-		if _, _, size := s.l.first(data); size != 0 {
+		if at, n, size := s.l.first(data); size != 0 {
 			s.from += size
-			return s.l.record(data[:size]), nil
+			return data[at : at+n], data[:size], nil
 		}
 		switch {
 		case len(data) == len(s.mem) || s.l.needs(data) > uint64(len(s.mem)):
-			return nil, s.tooLong()
+			return nil, nil, s.tooLong()
 		case !s.ended:
 			if err := s.fill(ctx); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		case len(data) == 0:
-			return nil, io.EOF
-		case s.l.kind != kindLines:
-			return nil, s.cutShort(len(data))
+			return nil, nil, io.EOF
+		case s.l.kind == kindLines: // the last one lacks its end
+			s.makeRoom()
+			s.mem[s.to] = s.l.end
+			s.to++
+			s.read++ // as if it had been there
 		default:
-			s.from = s.to
-			return data, nil
+			return nil, nil, s.cutShort(len(data))
 		}
 	}
 }
@@ -65,10 +67,7 @@ func (s *scanner) tooLong() error {
 // fill reads until there may be a whole record. It does not wait for more, so that
 // what comes through a pipe goes on at once.
 func (s *scanner) fill(ctx context.Context) error {
-	if s.from > 0 {
-		s.to = copy(s.mem, s.mem[s.from:s.to])
-		s.from = 0
-	}
+	s.makeRoom()
 	for s.to < len(s.mem) && !s.ended {
 		n, err := s.some(ctx, s.mem[s.to:min(len(s.mem), s.to+s.chunk)])
 		got := s.mem[s.to:][:n]
@@ -78,6 +77,14 @@ func (s *scanner) fill(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// makeRoom moves the data to the beginning of mem.
+func (s *scanner) makeRoom() {
+	if s.from > 0 {
+		s.to = copy(s.mem, s.mem[s.from:s.to])
+		s.from = 0
+	}
 }
 
 // store writes a record and its key to dst, in stored form, and returns its size:

@@ -165,7 +165,7 @@ func (s *source) fillKeyed(ctx context.Context, r *region) error {
 				if r.n&1023 == 0 && ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				record, err := s.raw.next(ctx)
+				_, raw, err := s.raw.next(ctx)
 				if err == io.EOF {
 					s.raw = nil
 					break
@@ -173,7 +173,7 @@ func (s *source) fillKeyed(ctx context.Context, r *region) error {
 				if err != nil {
 					return err
 				}
-				s.raw.pending = record
+				s.raw.pending = s.rawLayout.record(raw)
 			}
 			free := r.free() - entryBytes
 			if free < keyedBytes {

@@ -83,29 +83,25 @@ func (t *tree) lessSlow(a, b *cursor) bool {
 	return c < 0 || c == 0 && a.order < b.order
 }
 
-// each calls f for each record in order, but not for one that equals the one
-// before where the layout drops these. Last is memory for that.
-func (t *tree) each(last *[]byte, f func(c *cursor) error) error {
+// each calls f for every record in order; with unique, once per key. last is the
+// buffer for the previous key, nil if keys stay valid.
+func (t *tree) each(last []byte, f func(c *cursor) error) error {
+	var previous []byte
 	for first := true; ; first = false {
 		c := t.winner()
 		if c == nil {
 			return nil
 		}
-		if t.l.unique {
-			if !first && string(c.key) == string(*last) {
-				if err := t.advance(); err != nil {
-					return err
+		if !t.l.unique || first || string(c.key) != string(previous) {
+			if t.l.unique {
+				previous = c.key
+				if last != nil {
+					previous = append(last[:0], c.key...)
 				}
-				continue
 			}
-			if c.text != nil {
-				*last = c.key // which stays
-			} else {
-				*last = append((*last)[:0], c.key...)
+			if err := f(c); err != nil {
+				return err
 			}
-		}
-		if err := f(c); err != nil {
-			return err
 		}
 		if err := t.advance(); err != nil {
 			return err

@@ -1,0 +1,30 @@
+// Errors about records.
+
+package extsort
+
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// A RecordError says that a record is too long for the memory of a sort.
+type RecordError struct {
+	Source int   // of the record: the index of an input
+	Offset int64 // of the record in that input, in bytes
+	Max    int   // the most bytes that a record may have, with its key
+}
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("freehold: extsort: the record at byte %d of input %d is longer than the %s that this much memory allows", e.Offset, e.Source, arg.Bytes(e.Max))
+}
+
+// A DisorderError says which record is not in order.
+type DisorderError struct {
+	Number int64  // of the record, counted from 1
+	Record []byte // without its frame
+}
+
+func (e *DisorderError) Error() string {
+	return fmt.Sprintf("freehold: extsort: record %d is not in order", e.Number)
+}

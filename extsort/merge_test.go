@@ -1,0 +1,108 @@
+package extsort_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// An openReader counts readers that have begun and not ended.
+type openReader struct {
+	in    io.Reader
+	open  *int
+	most  *int
+	begun bool
+}
+
+func (r *openReader) Read(b []byte) (int, error) {
+	if !r.begun {
+		r.begun = true
+		*r.open++
+		*r.most = max(*r.most, *r.open)
+	}
+	n, err := r.in.Read(b)
+	if err == io.EOF {
+		*r.open--
+	}
+	return n, err
+}
+
+// Any number of sources can be merged. Not all are read at a time, so they need not
+// all be open, and each has memory for a longer record.
+func TestMergeOfManySources(t *testing.T) {
+	many := 2000
+	if testing.Short() {
+		many = 600
+	}
+	for _, memory := range []int{extsort.MinMemory, 32 << 20} {
+		for i, v := range variants {
+			if memory > extsort.MinMemory && i%5 != 0 {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s/%d", v.name, memory), func(t *testing.T) {
+				o := v.o
+				o.Memory, o.Parallel, o.TempDirs, o.Parent = memory, 1, []string{t.TempDir()}, alloctest.New(t)
+				open, most := 0, 0
+				var sources []io.Reader
+				var all [][]byte
+				for i := range many {
+					var lines [][]byte
+					for j := range i % 4 {
+						// Long, equal in parts, and of each source.
+						lines = append(lines, fmt.Appendf(nil, "%d%d%d%s%d", j%3, i%7, j%2, strings.Repeat("x", i%5*250), i))
+					}
+					lines = sortedBy(lines, &o)
+					all = append(all, lines...)
+					sources = append(sources, &openReader{in: strings.NewReader(joinLines(lines)), open: &open, most: &most})
+				}
+				var out bytes.Buffer
+				if err := extsort.Merge(context.Background(), &out, &o, sources...); err != nil {
+					t.Fatal(err)
+				}
+				same(t, out.String(), joinLines(sortedBy(all, &o)))
+				if open != 0 || most > 255 {
+					t.Errorf("%d sources were open at a time, %d in the end", most, open)
+				}
+			})
+		}
+	}
+}
+
+// Sources that are not sorted lose no record.
+func TestMergeOfUnsortedSources(t *testing.T) {
+	text := large()
+	for _, many := range []int{1, 3, 100, 700} {
+		var sources []io.Reader
+		var all []string
+		for i := range many {
+			lines := strings.SplitAfter(text[i*100:][:1000], "\n")
+			lines[len(lines)-1] += "\n"
+			all = append(all, lines...)
+			sources = append(sources, strings.NewReader(strings.Join(lines, "")))
+		}
+		for name, o := range withKeys() {
+			for _, s := range sources {
+				s.(*strings.Reader).Seek(0, io.SeekStart)
+			}
+			o.Memory, o.Parallel = extsort.MinMemory, 2
+			var out bytes.Buffer
+			if err := extsort.Merge(context.Background(), &out, o, sources...); err != nil {
+				t.Fatal(err)
+			}
+			got := strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n")
+			got[len(got)-1] += "\n"
+			slices.Sort(got)
+			slices.Sort(all)
+			if !slices.Equal(got, all) {
+				t.Errorf("%s: %d sources: %d records, want %d", name, many, len(got), len(all))
+			}
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// Part: the records between two splitters, and who writes them.
+
+package extsort
+
+import "context"
+
+// A part is a piece of each run.
+type part struct {
+	n        int
+	from, to []int64
+	skip     int // bytes that its keys share
+}
+
+// wholeRuns returns the part that is all of the runs.
+func wholeRuns(runs []*run) part {
+	var p part
+	for _, r := range runs {
+		p.from, p.to = append(p.from, r.begin()), append(p.to, r.end())
+	}
+	return p
+}
+
+// open returns cursors of the runs that the part has records of, with b's windows.
+func (p *part) open(l *layout, runs []*run, b *buffer) ([]*cursor, error) {
+	if b.cursors == nil {
+		b.cursors = make([]cursor, len(runs))
+	}
+	var open []*cursor
+	for i, r := range runs {
+		if p.from[i] == p.to[i] {
+			continue
+		}
+		c := &b.cursors[i]
+		*c = cursor{l: l, order: i, skip: p.skip}
+		if err := c.open(r, p.from[i], p.to[i], b.window(i)); err != nil {
+			return nil, err
+		}
+		open = append(open, c)
+	}
+	return open, nil
+}
+
+// A partWriter collects the output of a part.
+type partWriter struct {
+	m       *merge
+	ctx     context.Context // of the merge
+	b       *buffer
+	part    int
+	hasTurn bool
+}
+
+// add appends a record.
+func (w *partWriter) add(c *cursor) error {
+	if c.l.kind != kindKeyed {
+		return w.addRaw(c.stored)
+	}
+	if len(c.stored) <= cap(w.b.out)-len(w.b.out) {
+		w.b.out = c.l.appendRaw(w.b.out, c.stored)
+		return nil
+	}
+	return c.l.eachRaw(c.stored, w.addRaw)
+}
+
+func (w *partWriter) addRaw(b []byte) error {
+	if len(b) > cap(w.b.out)-len(w.b.out) {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		if len(b) > cap(w.b.out) {
+			return w.m.write(b)
+		}
+	}
+	w.b.out = append(w.b.out, b...)
+	return nil
+}
+
+// pass writes b without a copy.
+func (w *partWriter) pass(b []byte) error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	return w.m.write(b)
+}
+
+// flush writes the buffer, when it is the part's turn.
+func (w *partWriter) flush() error {
+	if !w.hasTurn && !w.m.turn.wait(w.part) {
+		return context.Cause(w.ctx)
+	}
+	w.hasTurn = true
+	err := w.m.write(w.b.out)
+	w.b.out = w.b.out[:0]
+	return err
+}
