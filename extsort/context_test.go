@@ -19,9 +19,12 @@ func TestCauseOfCancellation(t *testing.T) {
 	}
 	rounds := 10
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Merging, extsort.Writing} {
+		if phase == extsort.Writing {
+			text = large()
+		}
 		for _, parallel := range []int{1, 2} {
 			// Often enough for workers to be in different places.
 			for calls := range rounds {
