@@ -16,7 +16,7 @@ func Check(ctx context.Context, o *Options, src io.Reader) error {
 }
 
 func (j *job) check(ctx context.Context, src io.Reader) error {
-	j.progress.begin(Reading, inputBytes([]io.Reader{src}))
+	j.progress.begin(PhaseReading, inputBytes([]io.Reader{src}))
 	half := len(j.plan.rest) / 2
 	records := j.newStream(ctx, input{in: src, progress: j.progress}, j.plan.rest[:half])
 	last := j.plan.rest[half:][:0]

@@ -21,8 +21,8 @@ func TestCauseOfCancellation(t *testing.T) {
 	if testing.Short() {
 		rounds = 1
 	}
-	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Merging, extsort.Writing} {
-		if phase == extsort.Writing {
+	for _, phase := range []extsort.Phase{extsort.PhaseReading, extsort.PhaseMerging, extsort.PhaseWriting} {
+		if phase == extsort.PhaseWriting {
 			text = large()
 		}
 		for _, parallel := range []int{1, 2} {
@@ -30,7 +30,7 @@ func TestCauseOfCancellation(t *testing.T) {
 			for calls := range rounds {
 				ctx, cancel := context.WithCancelCause(context.Background())
 				o := smallest(t)
-				o.Parallel, o.Memory = parallel, parallel*extsort.MinMemory
+				o.Parallel, o.MemoryBytes = parallel, parallel*extsort.MinMemoryBytes
 				o.Progress = func(p extsort.Progress) {
 					if p.Phase == phase {
 						if calls--; calls < 0 {
@@ -54,7 +54,7 @@ func TestSortedYieldsOneError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	yielded, failed := 0, 0
-	for r, err := range extsort.Records(ctx, nil, strings.NewReader("a\nb\nc\n")) {
+	for r, err := range extsort.Sorted(ctx, nil, strings.NewReader("a\nb\nc\n")) {
 		if yielded++; yielded == 2 {
 			cancel(cause)
 		}

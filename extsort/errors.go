@@ -8,15 +8,15 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// A RecordError says that a record is too long for the memory of a sort.
-type RecordError struct {
-	Source int   // of the record: the index of an input
-	Offset int64 // of the record in that input, in bytes
+// A TooLongError says that a record is too long for the memory of a sort.
+type TooLongError struct {
+	Source int   // of the record: the index of its source
+	Offset int64 // of the record in the source, in bytes
 	Max    int   // the most bytes that a record may have, with its key
 }
 
-func (e *RecordError) Error() string {
-	return fmt.Sprintf("freehold: extsort: the record at byte %d of input %d is longer than the %s that this much memory allows", e.Offset, e.Source, arg.Bytes(e.Max))
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("freehold: extsort: the record at byte %d of source %d is longer than the %s that this much memory allows", e.Offset, e.Source, arg.Bytes(e.Max))
 }
 
 // A DisorderError says which record is not in order.

@@ -10,7 +10,7 @@ import (
 )
 
 func ExampleSort() {
-	o := &extsort.Options{Memory: 64 << 20, Unique: true}
+	o := &extsort.Options{MemoryBytes: 64 << 20, Unique: true}
 	if err := extsort.Sort(context.Background(), os.Stdout, o, strings.NewReader("pear\napple\npear\n")); err != nil {
 		panic(err)
 	}
@@ -19,13 +19,13 @@ func ExampleSort() {
 	// pear
 }
 
-func ExampleRecords() {
+func ExampleSorted() {
 	// By the word after the first blank.
 	second := func(_, line []byte) []byte {
 		_, word, _ := strings.Cut(string(line), " ")
 		return []byte(word)
 	}
-	for line, err := range extsort.Records(context.Background(), &extsort.Options{Key: second}, strings.NewReader("1 pear\n2 apple\n")) {
+	for line, err := range extsort.Sorted(context.Background(), &extsort.Options{Key: second}, strings.NewReader("1 pear\n2 apple\n")) {
 		if err != nil {
 			panic(err)
 		}

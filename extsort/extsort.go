@@ -1,3 +1,11 @@
+// A sort, from its inputs to its output:
+//
+//	read    inputs --> regions, one for each worker       source.go, worker.go
+//	sort    each region                                   radix.go
+//	write   regions --> runs in temporary files,          run.go
+//	        unless the input fits into the regions
+//	merge   runs --> output, in parts, or one by one      merge.go, reduce.go
+
 package extsort
 
 import (
@@ -21,15 +29,16 @@ type Options struct {
 
 	// Key returns the sort key of a record: bytes.Compare of two keys decides
 	// which record is first. It may append the key to dst, which is empty, or
-	// return a part of record. Both are valid during the call only. It is called
-	// once for each record and must not keep state: equal records have equal keys.
-	// A key is stored in front of its record, so it needs memory and disk space.
-	// nil means that a record is its own key.
+	// return a part of record. Both are valid during the call only. It must not keep
+	// state: equal records have equal keys. Its calls never overlap, whatever
+	// Parallel is; there may be two for a record. A key is stored in front of its
+	// record, so it needs memory and disk space. nil means that a record is its own
+	// key.
 	Key func(dst, record []byte) []byte
 
 	// ThenRecord orders records with equal keys by their bytes. Otherwise they
-	// keep the order of the input. No key may then be the beginning of another
-	// one. It is ignored without Key.
+	// keep the order of the input. It takes two bytes for each record, and one for
+	// each zero byte in its key. It is ignored without Key.
 	ThenRecord bool
 
 	// Reverse reverses the order. Records with equal keys keep the order of the
@@ -39,15 +48,18 @@ type Options struct {
 	// Unique keeps only the first of records with equal keys.
 	Unique bool
 
-	// Memory is how many bytes a sort may take from Parent, which is all it uses
-	// but for a few bytes per 32 KiB of input and the Go runtime. It takes them at
-	// once; pages that it does not touch are not resident. 0 means 256 MiB; less
-	// than MinMemory is a panic. The longest possible record is a quarter of
-	// Memory/Parallel or an eighth of Memory, whichever is less, or little less.
-	Memory int
+	// MemoryBytes is how many bytes a sort may take from Parent, which is all it
+	// uses but for the Go runtime and a few hundred bytes for each run or source. It
+	// takes them at once; pages that it does not touch are not resident. 0 means
+	// 256 MiB; less than MinMemoryBytes is a panic. A record with its key may have
+	// about min(MemoryBytes/8, MemoryBytes/(4*Parallel)) bytes; a longer one is a
+	// TooLongError.
+	MemoryBytes int
 
 	// Parallel is how many goroutines sort at a time. 0 means GOMAXPROCS; negative
-	// is a panic. Small Memory makes it less.
+	// is a panic. With less than MinMemoryBytes for each it is less. Each sorts up to
+	// 4 GiB at a time, so more memory than that helps merging alone. Other
+	// goroutines write; one more merges, to overlap the disk.
 	Parallel int
 
 	// TempDirs are the directories for temporary files, which are used if the
@@ -57,7 +69,8 @@ type Options struct {
 	TempDirs []string
 
 	// Progress, if not nil, is called from time to time, by one goroutine after
-	// the other. The sort waits for it.
+	// the other. The sort waits for it. Its panic passes to the caller of the sort,
+	// and so do those of Key, of sources and of the destination.
 	Progress func(Progress)
 
 	// Parent is where the memory comes from. nil means freehold.Pages.
@@ -68,16 +81,18 @@ const defaultMemory = 256 << 20
 
 func defaultParallel() int { return runtime.GOMAXPROCS(0) }
 
-// Sort writes the records of all sources to dst, sorted. dst is written from one
-// goroutine, by and large in blocks of 1 MiB, and only once all input has been
-// read. Each source is read to its end, one after the other.
+// Sort writes the records of all sources to dst, sorted. Each source is read to its
+// end, one after the other. One goroutine writes dst, in blocks of up to 1 MiB, after
+// all input was read.
 //
-// The error is that of a source, of dst, of a temporary file, or of ctx. It matches
-// [freehold.ErrOutOfMemory] if Parent does not have the memory, is a [*RecordError]
-// if a record is too long for it, and matches [io.ErrUnexpectedEOF] if a source ends
-// within a record. After an error dst may have been written in part.
+// The error is that of a source, of dst or of a temporary file, or context.Cause(ctx)
+// if ctx is done. It matches [freehold.ErrOutOfMemory] if Parent does not have the
+// memory, is a [*TooLongError] if a record is too long for it, and matches
+// [io.ErrUnexpectedEOF] if a source ends within a record. After an error dst may have
+// been written in part.
 //
-// Sort does not return before a Read of a source or a Write of dst that waits.
+// Sort waits for a Read or Write that blocks, even after ctx is done. It calls none
+// after that.
 func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
 	return withJob("extsort.Sort", o, func(j *job) error {
 		if err := j.makeRuns(ctx, src); err != nil {
@@ -119,13 +134,13 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 	return nil
 }
 
-// Records reads all sources and returns an iterator over their records in order,
-// without what frames them. A record is valid until the next one. The errors are
-// those of [Sort]; an error is the last that the iterator yields. Memory and
-// temporary files are held until the loop ends.
-func Records(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte, error] {
+// Sorted returns an iterator over the records of all sources in order, without what
+// frames them. A record is valid until the next one. The errors are those of [Sort];
+// the iterator yields one at most, and nothing after it. Each loop reads the sources;
+// memory and temporary files are held until it ends.
+func Sorted(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		err := withJob("extsort.Records", o, func(j *job) error { return j.yieldRecords(ctx, src, yield) })
+		err := withJob("extsort.Sorted", o, func(j *job) error { return j.yieldRecords(ctx, src, yield) })
 		if err != nil && err != errStopped {
 			yield(nil, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -21,21 +22,24 @@ func sortedBy(records [][]byte, o *extsort.Options) [][]byte {
 		if o.Key == nil {
 			return r
 		}
-		k := slices.Clone(o.Key(nil, r))
-		if o.ThenRecord {
-			k = append(k, r...)
+		return slices.Clone(o.Key(nil, r))
+	}
+	compare := func(a, b []byte) int {
+		c := bytes.Compare(key(a), key(b))
+		if c == 0 && o.ThenRecord {
+			c = bytes.Compare(a, b)
 		}
-		return k
+		return c
 	}
 	records = slices.Clone(records)
 	slices.SortStableFunc(records, func(a, b []byte) int {
 		if o.Reverse {
 			a, b = b, a
 		}
-		return bytes.Compare(key(a), key(b))
+		return compare(a, b)
 	})
 	if o.Unique {
-		records = slices.CompactFunc(records, func(a, b []byte) bool { return bytes.Equal(key(a), key(b)) })
+		records = slices.CompactFunc(records, func(a, b []byte) bool { return compare(a, b) == 0 })
 	}
 	return records
 }
@@ -57,6 +61,19 @@ func thirdByte(dst, r []byte) []byte {
 	return append(dst, r[2])
 }
 
+// someZeros is a key of a few bytes, of which many begin others, also but for zeros.
+func someZeros(dst, r []byte) []byte {
+	for _, c := range r[:min(len(r), 4)] {
+		switch c % 4 {
+		case 0, 1:
+			dst = append(dst, c%4)
+		case 2:
+			dst = append(dst, 255)
+		}
+	}
+	return dst
+}
+
 var variants = []struct {
 	name string
 	o    extsort.Options
@@ -69,6 +86,8 @@ var variants = []struct {
 	{"key reverse", extsort.Options{Key: thirdByte, Reverse: true}},
 	{"key then record", extsort.Options{Key: thirdByte, ThenRecord: true}},
 	{"key then record reverse", extsort.Options{Key: thirdByte, ThenRecord: true, Reverse: true}},
+	{"keys that begin others, then record", extsort.Options{Key: someZeros, ThenRecord: true}},
+	{"keys that begin others, then record, reverse, unique", extsort.Options{Key: someZeros, ThenRecord: true, Reverse: true, Unique: true}},
 	{"key unique", extsort.Options{Key: thirdByte, Unique: true}},
 	{"key part of the record", extsort.Options{Key: func(_, r []byte) []byte { return r[len(r)/2:] }}},
 }
@@ -109,7 +128,7 @@ func TestSort(t *testing.T) {
 					}
 					t.Run(fmt.Sprintf("%s/%d/%s/%d", in.name, size, v.name, parallel), func(t *testing.T) {
 						o := v.o
-						o.Memory = extsort.MinMemory * parallel
+						o.MemoryBytes = extsort.MinMemoryBytes * parallel
 						o.Parallel = parallel
 						o.TempDirs = []string{t.TempDir()}
 						var out bytes.Buffer
@@ -172,9 +191,9 @@ func TestFormats(t *testing.T) {
 					if !withKey {
 						o.Key = nil
 					}
-					o.Format, o.Memory, o.Parallel, o.TempDirs = tt.format, 2*extsort.MinMemory, 2, []string{t.TempDir()}
+					o.Format, o.MemoryBytes, o.Parallel, o.TempDirs = tt.format, 2*extsort.MinMemoryBytes, 2, []string{t.TempDir()}
 					i := 0
-					for r, err := range extsort.Records(context.Background(), &o, bytes.NewReader(raw)) {
+					for r, err := range extsort.Sorted(context.Background(), &o, bytes.NewReader(raw)) {
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -291,13 +310,16 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestRecordsMayStop(t *testing.T) {
-	for r, err := range extsort.Records(context.Background(), smallest(t), strings.NewReader(large())) {
+func TestSortedMayStop(t *testing.T) {
+	o := smallest(t)
+	o.Parent = alloctest.New(t)
+	for r, err := range extsort.Sorted(context.Background(), o, strings.NewReader(large())) {
 		if err != nil || len(r) != 16 {
 			t.Errorf("%q, %v", r, err)
 		}
 		break
 	}
+	noFiles(t, o.TempDirs[0])
 }
 
 // FuzzSort compares any lines in any order with the model.
@@ -307,7 +329,7 @@ func FuzzSort(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte, how uint8) {
 		o := variants[int(how)%len(variants)].o
-		o.Memory, o.Parallel = extsort.MinMemory, 1+int(how)%3
+		o.MemoryBytes, o.Parallel = extsort.MinMemoryBytes, 1+int(how)%3
 		lines := splitLines(string(text))
 		for _, l := range lines {
 			if len(l) > 10000 {

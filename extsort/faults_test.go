@@ -34,7 +34,7 @@ func large() string {
 
 // smallest is memory with which large needs temporary files.
 func smallest(t *testing.T) *extsort.Options {
-	return &extsort.Options{Memory: extsort.MinMemory, Parallel: 1, TempDirs: []string{t.TempDir()}}
+	return &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, Parallel: 1, TempDirs: []string{t.TempDir()}}
 }
 
 func sortString(o *extsort.Options, text string) (string, error) {
@@ -61,15 +61,31 @@ func TestParentOutOfMemory(t *testing.T) {
 	}
 }
 
+// What grows with the input is in the memory from Parent, of which there is one block,
+// and no record is an allocation.
 func TestNeverMoreThanMemory(t *testing.T) {
-	o := smallest(t)
-	limit := freehold.NewLimit(freehold.Pages(), o.Memory)
-	o.Parent = limit
-	if _, err := sortString(o, large()); err != nil {
-		t.Fatal(err)
-	}
-	if limit.Used() != 0 {
-		t.Errorf("%d bytes are in use afterwards", limit.Used())
+	text := strings.Repeat(large(), 4)
+	lines := strings.Count(text, "\n")
+	for name, o := range withKeys() {
+		for _, unique := range []bool{false, true} {
+			o.MemoryBytes, o.Parallel, o.Unique, o.TempDirs = extsort.MinMemoryBytes, 1, unique, []string{t.TempDir()}
+			limit := freehold.NewLimit(freehold.Pages(), o.MemoryBytes)
+			o.Parent = limit
+			for call, f := range calls {
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if err := f(context.Background(), o, strings.NewReader(text)); err != nil && !errors.As(err, new(*extsort.DisorderError)) {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				if bytes, n := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs; bytes > uint64(len(text)/4) || n > uint64(lines/5) {
+					t.Errorf("%s, %s, unique %v: %d allocations of %d bytes on the Go heap for %d lines of %d", call, name, unique, n, bytes, lines, len(text))
+				}
+				if limit.Used() != 0 {
+					t.Errorf("%d bytes are in use afterwards", limit.Used())
+				}
+			}
+		}
 	}
 }
 
@@ -82,8 +98,8 @@ func TestArgumentsPanic(t *testing.T) {
 		{"extsort.FixedBy: size 0", func() { extsort.FixedBy(0, 0, 0) }},
 		{"extsort.FixedBy: offset 5, want 0 to 4", func() { extsort.FixedBy(4, 5, 0) }},
 		{"extsort.FixedBy: key length 2, want 0 to 1", func() { extsort.FixedBy(4, 3, 2) }},
-		{"extsort.Sort: Memory -1", func() { sortString(&extsort.Options{Memory: -1}, "") }},
-		{"extsort.Sort: Memory 1, want 0 or at least", func() { sortString(&extsort.Options{Memory: 1}, "") }},
+		{"extsort.Sort: MemoryBytes -1", func() { sortString(&extsort.Options{MemoryBytes: -1}, "") }},
+		{"extsort.Sort: MemoryBytes 1, want 0 or at least", func() { sortString(&extsort.Options{MemoryBytes: 1}, "") }},
 		{"extsort.Sort: Parallel -1", func() { sortString(&extsort.Options{Parallel: -1}, "") }},
 	}
 	for _, tt := range tests {
@@ -99,7 +115,7 @@ func TestArgumentsPanic(t *testing.T) {
 }
 
 func TestRecordsThatAreTooLong(t *testing.T) {
-	long := strings.Repeat("x", extsort.MinMemory)
+	long := strings.Repeat("x", extsort.MinMemoryBytes)
 	byHalf := func(_, r []byte) []byte { return r[:len(r)/2] }
 	frame := binary.LittleEndian.AppendUint32(nil, 1<<31)
 	tests := []struct {
@@ -117,11 +133,11 @@ func TestRecordsThatAreTooLong(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := tt.o
-			o.Memory, o.Parallel = extsort.MinMemory, 1
+			o.MemoryBytes, o.Parallel = extsort.MinMemoryBytes, 1
 			_, err := sortString(&o, tt.text)
-			var record *extsort.RecordError
+			var record *extsort.TooLongError
 			if !errors.As(err, &record) || record.Offset != tt.offset || record.Max <= 0 {
-				t.Errorf("%v, want a RecordError at %d", err, tt.offset)
+				t.Errorf("%v, want a TooLongError at %d", err, tt.offset)
 			}
 		})
 	}
@@ -130,8 +146,8 @@ func TestRecordsThatAreTooLong(t *testing.T) {
 // The longest record that is allowed can be sorted, however many there are.
 func TestLongestRecords(t *testing.T) {
 	o := smallest(t)
-	var record *extsort.RecordError
-	if _, err := sortString(o, strings.Repeat("x", extsort.MinMemory)); !errors.As(err, &record) {
+	var record *extsort.TooLongError
+	if _, err := sortString(o, strings.Repeat("x", extsort.MinMemoryBytes)); !errors.As(err, &record) {
 		t.Fatal(err)
 	}
 	longest := strings.Repeat("x", record.Max-10)
@@ -139,7 +155,7 @@ func TestLongestRecords(t *testing.T) {
 	for i := range 60 {
 		lines = append(lines, fmt.Appendf(nil, "%s%09d", longest, i*7%60))
 	}
-	for _, o := range []*extsort.Options{smallest(t), {Memory: 4 * extsort.MinMemory, Parallel: 4, Unique: true}} {
+	for _, o := range []*extsort.Options{smallest(t), {MemoryBytes: 4 * extsort.MinMemoryBytes, Parallel: 4, Unique: true}} {
 		got, err := sortString(o, joinLines(lines))
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +205,7 @@ func TestTempDirIsRemovedMeanwhile(t *testing.T) {
 	o.TempDirs = []string{temp}
 	var kept error
 	o.Progress = func(p extsort.Progress) {
-		if p.Phase == extsort.Merging && p.Done == 0 {
+		if p.Phase == extsort.PhaseMerging && p.Done == 0 {
 			kept = os.Remove(temp)
 		}
 	}
@@ -221,7 +237,7 @@ func TestInputIsTruncatedMeanwhile(t *testing.T) {
 		o := smallest(t)
 		o.Format = format
 		o.Progress = func(p extsort.Progress) {
-			if p.Phase == extsort.Reading && p.Done < left {
+			if p.Phase == extsort.PhaseReading && p.Done < left {
 				if err := os.Truncate(in, left); err != nil {
 					t.Error(err)
 				}
@@ -265,7 +281,7 @@ func (b *brokenAfter) Write(p []byte) (int, error) {
 func TestErrorsOfOthers(t *testing.T) {
 	for _, text := range []string{"b\na\n", large()} {
 		o := smallest(t)
-		o.Parallel, o.Memory = 2, 2*extsort.MinMemory
+		o.Parallel, o.MemoryBytes = 2, 2*extsort.MinMemoryBytes
 		src := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errBroken))
 		if err := extsort.Sort(context.Background(), io.Discard, o, src); !errors.Is(err, errBroken) {
 			t.Errorf("%v, want that of the source", err)
@@ -280,12 +296,12 @@ func TestErrorsOfOthers(t *testing.T) {
 
 // A sort that is cancelled in any phase says so, and leaves no file.
 func TestCancellation(t *testing.T) {
-	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Merging, extsort.Writing} {
+	for _, phase := range []extsort.Phase{extsort.PhaseReading, extsort.PhaseMerging, extsort.PhaseWriting} {
 		t.Run(phase.String(), func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			o := smallest(t)
-			o.Parallel, o.Memory = 2, 2*extsort.MinMemory
+			o.Parallel, o.MemoryBytes = 2, 2*extsort.MinMemoryBytes
 			reached := false
 			o.Progress = func(p extsort.Progress) {
 				if p.Phase == phase {
@@ -294,7 +310,7 @@ func TestCancellation(t *testing.T) {
 				}
 			}
 			text := large()
-			for phase == extsort.Merging && len(text) < 8<<20 {
+			for phase == extsort.PhaseMerging && len(text) < 8<<20 {
 				text += text
 			}
 			dst := filepath.Join(t.TempDir(), "out")
@@ -313,10 +329,18 @@ func TestCancellation(t *testing.T) {
 	}
 }
 
+// noFiles fails if there is a file in dir, or an open one without a name.
 func noFiles(t *testing.T, dir string) {
 	t.Helper()
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%s has %v", dir, left)
+	}
+	const open = "/proc/self/fd"
+	descriptors, _ := os.ReadDir(open)
+	for _, d := range descriptors {
+		if name, _ := os.Readlink(filepath.Join(open, d.Name())); strings.HasPrefix(name, dir) {
+			t.Errorf("%s is open", name)
+		}
 	}
 }
 
@@ -337,7 +361,7 @@ func TestProgress(t *testing.T) {
 	if err := extsort.SortFile(context.Background(), path, o, path); err != nil {
 		t.Fatal(err)
 	}
-	for _, phase := range []extsort.Phase{extsort.Reading, extsort.Writing} {
+	for _, phase := range []extsort.Phase{extsort.PhaseReading, extsort.PhaseWriting} {
 		if p := done[phase]; p.Done != int64(len(text)) || p.Total != p.Done {
 			t.Errorf("%v ended with %+v, want %d bytes", phase, p, len(text))
 		}

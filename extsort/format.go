@@ -27,7 +27,8 @@ import (
 type kind uint8
 
 const (
-	kindLines kind = iota
+	kindDefault kind = iota // of the zero Format: lines that end with '\n'
+	kindLines
 	kindFixed
 	kindFramed
 	kindKeyed // stored only
@@ -41,7 +42,6 @@ const (
 // Format says where a record begins and ends. The zero Format is Lines('\n').
 type Format struct {
 	kind        kind
-	set         bool
 	end         byte
 	size        int
 	keyAt, keyN int
@@ -49,7 +49,7 @@ type Format struct {
 
 // Lines is the format of records that end with a byte, such as '\n'. A record does
 // not include that byte. The last one of an input may lack it; the output has it.
-func Lines(end byte) Format { return Format{kind: kindLines, set: true, end: end} }
+func Lines(end byte) Format { return Format{kind: kindLines, end: end} }
 
 // Fixed is the format of records of size bytes each, compared as a whole. It
 // panics unless size is positive.
@@ -65,12 +65,13 @@ func FixedBy(size, at, n int) Format {
 	arg.Range("extsort.FixedBy", "size", size, 1, math.MaxInt32)
 	arg.Range("extsort.FixedBy", "offset", at, 0, size)
 	arg.Range("extsort.FixedBy", "key length", n, 0, size-at)
-	return Format{kind: kindFixed, set: true, size: size, keyAt: at, keyN: n}
+	return Format{kind: kindFixed, size: size, keyAt: at, keyN: n}
 }
 
 // LengthPrefixed is the format of records that each follow their length in bytes,
-// as a little-endian uint32 that does not count itself.
-func LengthPrefixed() Format { return Format{kind: kindFramed, set: true} }
+// as a little-endian uint32 that does not count itself. It is what package buffer's
+// Records are in their Buffer, unless they are aligned.
+func LengthPrefixed() Format { return Format{kind: kindFramed} }
 
 // layout is what a sort knows about its records.
 type layout struct {
@@ -87,7 +88,7 @@ type layout struct {
 
 func newLayout(o *Options) layout {
 	l := layout{Format: o.Format, key: o.Key, thenRecord: o.ThenRecord, descending: o.Reverse, unique: o.Unique}
-	if !l.set {
+	if l.kind == kindDefault {
 		l.Format = Lines('\n')
 	}
 	l.raw, l.ending = l.kind, []byte{l.end}

@@ -59,5 +59,5 @@ func (in *input) full(ctx context.Context, b []byte) (n int, err error) {
 
 // cutShort is the error of an input that ends within a record.
 func (in *input) cutShort(rest int) error {
-	return fmt.Errorf("freehold: extsort: input %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(rest), io.ErrUnexpectedEOF)
+	return fmt.Errorf("freehold: extsort: source %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(rest), io.ErrUnexpectedEOF)
 }

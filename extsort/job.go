@@ -50,14 +50,14 @@ func newJob(call string, o *Options) (*job, error) {
 	if o != nil {
 		j.o = *o
 	}
-	arg.AtLeast(call, "Memory", j.o.Memory, 0)
+	arg.AtLeast(call, "MemoryBytes", j.o.MemoryBytes, 0)
 	arg.AtLeast(call, "Parallel", j.o.Parallel, 0)
 	if j.o.ThenRecord && j.o.Key == nil {
 		j.o.ThenRecord = false
 	}
-	j.o.Memory = cmp.Or(j.o.Memory, defaultMemory)
-	if j.o.Memory < MinMemory {
-		arg.Panicf(call, "Memory %d, want 0 or at least %d", j.o.Memory, MinMemory)
+	j.o.MemoryBytes = cmp.Or(j.o.MemoryBytes, defaultMemory)
+	if j.o.MemoryBytes < MinMemoryBytes {
+		arg.Panicf(call, "MemoryBytes %d, want 0 or at least %d", j.o.MemoryBytes, MinMemoryBytes)
 	}
 	j.o.Parallel = cmp.Or(j.o.Parallel, defaultParallel())
 	if len(j.o.TempDirs) == 0 {
@@ -68,7 +68,7 @@ func newJob(call string, o *Options) (*job, error) {
 	}
 	j.l = newLayout(&j.o)
 	j.progress = &meter{report: j.o.Progress}
-	mem, err := j.o.Parent.Alloc(j.o.Memory&^(blockAlign-1), blockAlign)
+	mem, err := j.o.Parent.Alloc(j.o.MemoryBytes&^(blockAlign-1), blockAlign)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (j *job) makeRuns(ctx context.Context, inputs []io.Reader) error {
 	src := &source{l: &j.l, rawLayout: j.l.ofInput(), inputs: inputs, chunk: p.chunk, progress: j.progress, rest: p.raw}
 	r := &round{left: len(p.regions), over: make(chan struct{})}
 	indexes := p.indexes(0, p.workers)
-	j.progress.begin(Reading, inputBytes(inputs))
+	j.progress.begin(PhaseReading, inputBytes(inputs))
 	defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
 	err := all(ctx, p.workers, func(ctx context.Context, i int) error {
 		defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()

@@ -37,7 +37,7 @@ func (j *job) mergeTo(ctx context.Context, out *writer) error {
 	}
 	m := &merge{j: j, splitters: splitters(&j.l, j.runs, j.partBytes(buffers[0])), out: out, from: wholeRuns(j.runs).from}
 	m.turn.cond.L = &m.turn.mu
-	j.progress.begin(Writing, j.bytes())
+	j.progress.begin(PhaseWriting, j.bytes())
 	return all(ctx, len(buffers), func(ctx context.Context, i int) error {
 		defer context.AfterFunc(ctx, m.turn.end)()
 		return m.work(ctx, buffers[i])

@@ -41,14 +41,14 @@ func TestMergeOfManySources(t *testing.T) {
 	if testing.Short() {
 		many = 600
 	}
-	for _, memory := range []int{extsort.MinMemory, 32 << 20} {
+	for _, memory := range []int{extsort.MinMemoryBytes, 32 << 20} {
 		for i, v := range variants {
-			if memory > extsort.MinMemory && i%5 != 0 {
+			if memory > extsort.MinMemoryBytes && i%5 != 0 {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%d", v.name, memory), func(t *testing.T) {
 				o := v.o
-				o.Memory, o.Parallel, o.TempDirs, o.Parent = memory, 1, []string{t.TempDir()}, alloctest.New(t)
+				o.MemoryBytes, o.Parallel, o.TempDirs, o.Parent = memory, 1, []string{t.TempDir()}, alloctest.New(t)
 				open, most := 0, 0
 				var sources []io.Reader
 				var all [][]byte
@@ -91,7 +91,7 @@ func TestMergeOfUnsortedSources(t *testing.T) {
 			for _, s := range sources {
 				s.(*strings.Reader).Seek(0, io.SeekStart)
 			}
-			o.Memory, o.Parallel = extsort.MinMemory, 2
+			o.MemoryBytes, o.Parallel = extsort.MinMemoryBytes, 2
 			var out bytes.Buffer
 			if err := extsort.Merge(context.Background(), &out, o, sources...); err != nil {
 				t.Fatal(err)

@@ -30,14 +30,14 @@ var userFunctions = []struct {
 	}},
 	{"Progress while reading", func(o *extsort.Options, _ *io.Writer, _ *io.Reader, do func()) {
 		o.Progress = func(p extsort.Progress) {
-			if p.Phase == extsort.Reading && p.Done > 500_000 {
+			if p.Phase == extsort.PhaseReading && p.Done > 500_000 {
 				do()
 			}
 		}
 	}},
 	{"Progress before writing", func(o *extsort.Options, _ *io.Writer, _ *io.Reader, do func()) {
 		o.Progress = func(p extsort.Progress) {
-			if p.Phase == extsort.Writing {
+			if p.Phase == extsort.PhaseWriting {
 				do()
 			}
 		}
@@ -63,12 +63,12 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func onEach(t *testing.T, f func(t *testing.T, name string, sort func(do func()) error)) {
 	for _, u := range userFunctions {
 		for _, parallel := range []int{1, 2} {
-			for _, memory := range []int{extsort.MinMemory * parallel, 16 << 20} {
+			for _, memory := range []int{extsort.MinMemoryBytes * parallel, 16 << 20} {
 				t.Run(u.name, func(t *testing.T) {
 					before := runtime.NumGoroutine()
 					f(t, u.name, func(do func()) error {
 						o := smallest(t)
-						o.Memory, o.Parallel, o.Parent = memory, parallel, alloctest.New(t)
+						o.MemoryBytes, o.Parallel, o.Parent = memory, parallel, alloctest.New(t)
 						dst, src := io.Discard, io.Reader(strings.NewReader(large()))
 						u.set(o, &dst, &src, do)
 						return extsort.Sort(context.Background(), dst, o, src)

@@ -3,15 +3,15 @@
 //	runs   | writers | marks | raw input | region | region | ...
 //	merge  | writers | marks | buffer | buffer | ...
 //
-// All of it is one block of Options.Memory bytes. Only the pages that are used
+// All of it is one block of Options.MemoryBytes. Only the pages that are used
 // become resident.
 
 package extsort
 
 import "unsafe"
 
-// MinMemory is the least Options.Memory.
-const MinMemory = 256 << 10
+// MinMemoryBytes is the least Options.MemoryBytes.
+const MinMemoryBytes = 256 << 10
 
 type plan struct {
 	writers []byte // a pair of blocks for each worker and one for the output
@@ -28,8 +28,7 @@ type plan struct {
 
 // newPlan divides mem.
 func newPlan(mem []byte, workers int, keyed bool) *plan {
-	workers = min(workers, max(1, len(mem)/MinMemory))
-	workers = max(workers, (len(mem)+maxRegionBytes-1)/maxRegionBytes)
+	workers = min(workers, max(1, len(mem)/MinMemoryBytes))
 	p := &plan{workers: workers}
 	p.pair = 2 * clamp(floorPower(len(mem)/16/(workers+1)/2), blockAlign, 1<<20)
 	take := func(n int) []byte {
@@ -46,7 +45,7 @@ func newPlan(mem []byte, workers int, keyed bool) *plan {
 	if keyed {
 		p.raw = take(size / 8 &^ (blockAlign - 1))
 	}
-	each := len(mem) / workers &^ (blockAlign - 1)
+	each := min(len(mem)/workers, maxRegionBytes) &^ (blockAlign - 1)
 	for range workers {
 		p.regions = append(p.regions, &region{mem: take(each)})
 	}

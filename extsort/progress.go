@@ -8,9 +8,9 @@ import "sync"
 type Phase int
 
 const (
-	Reading Phase = iota // input is read, sorted and, unless it fits in memory, written to temporary files
-	Merging              // there are more runs than can be merged at a time: some are merged to longer ones
-	Writing              // all runs are merged to the output
+	PhaseReading Phase = iota // input is read, sorted and, unless it fits in memory, written to temporary files
+	PhaseMerging              // there are more runs than can be merged at a time: some are merged to longer ones
+	PhaseWriting              // all runs are merged to the output
 )
 
 func (p Phase) String() string { return [...]string{"reading", "merging", "writing"}[p] }

@@ -113,7 +113,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	r.Close()
 }
 
-// A RecordError says which record is too long, and how long one may be.
+// A TooLongError says which record is too long, and how long one may be.
 func TestLongestRecord(t *testing.T) {
 	formats := map[string]struct {
 		format extsort.Format
@@ -127,19 +127,19 @@ func TestLongestRecord(t *testing.T) {
 	for name, f := range formats {
 		t.Run(name, func(t *testing.T) {
 			onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
-				o.Format, o.Memory, o.Parallel = f.format, extsort.MinMemory, 1
+				o.Format, o.MemoryBytes, o.Parallel = f.format, extsort.MinMemoryBytes, 1
 				extra := 0 // bytes of keys
 				if o.Key != nil {
 					o.Key, extra = func(_, r []byte) []byte { return r[:min(len(r), 5)] }, 5
 				}
-				try := func(n int) *extsort.RecordError {
+				try := func(n int) *extsort.TooLongError {
 					text := f.raw(1) + f.raw(2) + f.raw(n) + f.raw(7)
 					sources := []io.Reader{strings.NewReader(text)}
 					if !strings.Contains(t.Name(), "Check") {
 						sources = []io.Reader{strings.NewReader(f.raw(4)), sources[0], strings.NewReader(f.raw(0))}
 					}
 					err := call(context.Background(), o, sources...)
-					var record *extsort.RecordError
+					var record *extsort.TooLongError
 					if err != nil && !errors.As(err, &record) && !errors.As(err, new(*extsort.DisorderError)) {
 						t.Fatal(err)
 					}
@@ -167,14 +167,14 @@ func TestLongestRecord(t *testing.T) {
 // these did not fit in a region.
 func TestRecordsThatAreTooLongInTheNextRegion(t *testing.T) {
 	for key, o := range withKeys() {
-		o.Memory, o.Parallel = extsort.MinMemory, 1
+		o.MemoryBytes, o.Parallel = extsort.MinMemoryBytes, 1
 		var first bytes.Buffer
 		for first.Len() < 500<<10 {
 			fmt.Fprintf(&first, "%d\n", first.Len())
 		}
 		second := strings.Repeat("a\n", 10_000)
 		err := extsort.Sort(context.Background(), io.Discard, o, &first, strings.NewReader(second+strings.Repeat("x", 100_000)))
-		var record *extsort.RecordError
+		var record *extsort.TooLongError
 		if !errors.As(err, &record) || record.Source != 1 || record.Offset != int64(len(second)) {
 			t.Errorf("%s: %v, want byte %d of input 1", key, err, len(second))
 		}

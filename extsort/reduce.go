@@ -32,7 +32,7 @@ func (j *job) reduceOnce(ctx context.Context, half int) error {
 	fan := j.plan.fan(n, j.longest)
 	buffers := j.plan.buffers(n, fan, j.longest)
 	groups := slices.Collect(slices.Chunk(j.runs, fan))
-	j.progress.begin(Merging, j.bytes())
+	j.progress.begin(PhaseMerging, j.bytes())
 	merged := make([]*run, len(groups))
 	xs := j.plan.indexes(half, n)
 	err := all(ctx, n, func(ctx context.Context, i int) error {
@@ -79,7 +79,7 @@ func (j *job) each(ctx context.Context, f func(c *cursor) error) error {
 	if j.spilled() {
 		b = j.plan.buffers(1, len(j.runs), j.longest)[0]
 	}
-	j.progress.begin(Writing, j.bytes())
+	j.progress.begin(PhaseWriting, j.bytes())
 	return j.eachOf(ctx, j.runs, b, f)
 }
 

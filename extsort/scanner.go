@@ -6,9 +6,7 @@ package extsort
 
 import (
 	"context"
-	"encoding/binary"
 	"io"
-	"math"
 )
 
 type scanner struct {
@@ -61,7 +59,7 @@ func (s *scanner) next(ctx context.Context) (key, raw []byte, err error) {
 
 // tooLong is the error of the last record.
 func (s *scanner) tooLong() error {
-	return &RecordError{Source: s.source, Offset: s.begin, Max: s.max}
+	return &TooLongError{Source: s.source, Offset: s.begin, Max: s.max}
 }
 
 // fill reads until there may be a whole record. It does not wait for more, so that
@@ -85,22 +83,4 @@ func (s *scanner) makeRoom() {
 		s.to = copy(s.mem, s.mem[s.from:s.to])
 		s.from = 0
 	}
-}
-
-// store writes a record and its key to dst, in stored form, and returns its size:
-// 0 if there is no room.
-func (l *layout) store(dst, record []byte) (size int) {
-	room := dst[keyedBytes:]
-	key := l.key(room[:0:len(room)], record)
-	if len(key) > len(room) || len(record) > len(room)-len(key) {
-		return 0
-	}
-	if uint64(len(key)) > math.MaxInt32 || uint64(len(record)) > math.MaxInt32 {
-		return 0
-	}
-	copy(room, key) // does nothing if the key was appended to dst
-	copy(room[len(key):], record)
-	binary.LittleEndian.PutUint32(dst, uint32(len(key)))
-	binary.LittleEndian.PutUint32(dst[4:], uint32(len(record)))
-	return keyedBytes + len(key) + len(record)
 }

@@ -147,7 +147,7 @@ func wholeRecords(l *layout, b []byte) (rest int) {
 }
 
 func (s *source) tooLong(seen int) error {
-	return &RecordError{Source: s.in.source, Offset: s.in.read - int64(seen), Max: s.l.maxStored - s.l.frameBytes()}
+	return &TooLongError{Source: s.in.source, Offset: s.in.read - int64(seen), Max: s.l.maxStored - s.l.frameBytes()}
 }
 
 // fillKeyed fills r with records and their keys.

@@ -56,7 +56,7 @@ func Merge(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) err
 			add := w.add // not one for each record
 			f := func(c *cursor) error { return c.l.eachRaw(c.stored, add) }
 			if len(src) <= j.plan.streams() {
-				j.progress.begin(Writing, inputBytes(src))
+				j.progress.begin(PhaseWriting, inputBytes(src))
 				return j.mergeStreams(ctx, src, 0, f)
 			}
 			if err := j.mergeToRuns(ctx, src); err != nil {
@@ -90,7 +90,7 @@ func (j *job) mergeStreams(ctx context.Context, src []io.Reader, first int, f fu
 
 // mergeToRuns merges groups of sources, each to a run.
 func (j *job) mergeToRuns(ctx context.Context, src []io.Reader) error {
-	j.progress.begin(Reading, inputBytes(src))
+	j.progress.begin(PhaseReading, inputBytes(src))
 	file, err := j.createFile(0)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 func sortByExtsort(p *params, from, to string) (run, error) {
-	o := &extsort.Options{Memory: int(p.memory), Parallel: p.parallel, TempDirs: []string{p.dir}}
+	o := &extsort.Options{MemoryBytes: int(p.memory), Parallel: p.parallel, TempDirs: []string{p.dir}}
 	return here(func() error { return extsort.SortFile(context.Background(), to, o, from) })
 }
 

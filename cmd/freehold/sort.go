@@ -80,7 +80,7 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Memory = memory
+	o.MemoryBytes = memory
 	for _, dir := range c.TempDir {
 		if info, err := os.Stat(dir); err != nil {
 			return nil, usagef("--temporary-directory: %w", err)
@@ -108,7 +108,7 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 	}
 	if len(keys) > 0 {
 		o.ThenRecord = !c.Stable && !c.Unique
-		o.Key = keyFunc(keys, c.Reverse, o.ThenRecord)
+		o.Key = keyFunc(keys, c.Reverse)
 	}
 	return o, nil
 }
@@ -216,7 +216,7 @@ func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options,
 
 // plainSortError says what is wrong in the command's words.
 func plainSortError(err error) error {
-	var long *extsort.RecordError
+	var long *extsort.TooLongError
 	if errors.As(err, &long) {
 		return fmt.Errorf("the line or record at byte %d of the input is longer than %s, which is what this -S allows", long.Offset, sizeText(int64(long.Max)))
 	}
@@ -313,9 +313,9 @@ func sortState(now extsort.Progress, elapsed time.Duration) (fraction float64, t
 		text = fmt.Sprintf("%s %s of %s, %s/s, %v left", now.Phase, sizeText(now.Done), sizeText(now.Total), sizeText(int64(rate)), left.Round(time.Second))
 	}
 	switch now.Phase {
-	case extsort.Reading:
+	case extsort.PhaseReading:
 		return part / 2, text
-	case extsort.Merging:
+	case extsort.PhaseMerging:
 		return 0.5, text
 	}
 	return 0.5 + part/2, text

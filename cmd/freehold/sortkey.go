@@ -171,10 +171,9 @@ func skipBlanks(line []byte, at int) int {
 }
 
 // keyFunc returns the function that makes the keys of lines. The whole order may be
-// reversed afterwards, and the line itself may follow the key.
-func keyFunc(keys []sortKey, reversed, thenLine bool) func(dst, line []byte) []byte {
-	last := len(keys) - 1
-	if k := keys[0]; last == 0 && !thenLine && k.isPlain() && k.reverse == reversed {
+// reversed afterwards.
+func keyFunc(keys []sortKey, reversed bool) func(dst, line []byte) []byte {
+	if k := keys[0]; len(keys) == 1 && k.isPlain() && k.reverse == reversed {
 		return func(_, line []byte) []byte { return k.find(line) }
 	}
 	return func(dst, line []byte) []byte {

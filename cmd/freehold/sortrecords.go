@@ -164,10 +164,10 @@ func (s *recordSort) inFiles(ctx context.Context) error {
 	}}
 	var c recordCheck
 	o := &extsort.Options{
-		Format: extsort.FixedBy(recordBytes, 0, recordKeyBytes),
-		Memory: int(s.memory),
+		Format:      extsort.FixedBy(recordBytes, 0, recordKeyBytes),
+		MemoryBytes: int(s.memory),
 		Progress: func(p extsort.Progress) {
-			if p.Phase == extsort.Writing && p.Total > 0 {
+			if p.Phase == extsort.PhaseWriting && p.Total > 0 {
 				s.report(0.5 + float64(p.Done)/float64(p.Total)/2)
 			}
 		},

@@ -54,8 +54,8 @@ func (s sortSize) bytes() (int, error) {
 	default:
 		return 0, usagef("-S %s: %q is no unit; there are b, K, M, G, T and %%", s, unit)
 	}
-	if n < extsort.MinMemory {
-		return 0, usagef("-S %s is too little: at least %s is needed", s, sizeText(extsort.MinMemory))
+	if n < extsort.MinMemoryBytes {
+		return 0, usagef("-S %s is too little: at least %s is needed", s, sizeText(extsort.MinMemoryBytes))
 	}
 	if n > math.MaxInt/2 {
 		return 0, fmt.Errorf("-S %s is more than this system can address", s)

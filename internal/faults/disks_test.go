@@ -60,7 +60,7 @@ func TestReadOnlyDisk(t *testing.T) {
 
 // smallSort is one that needs temporary files.
 func smallSort(t *testing.T, dir string) *extsort.Options {
-	return &extsort.Options{Memory: extsort.MinMemory, Parallel: 1, TempDirs: []string{dir}, Parent: alloctest.New(t)}
+	return &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, Parallel: 1, TempDirs: []string{dir}, Parent: alloctest.New(t)}
 }
 
 // ramfs has neither fallocate nor direct access. All works there without them.

@@ -253,7 +253,7 @@ func wantRecords(t *testing.T, records *buffer.Records, want [][]byte) {
 func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 	format, text := someInput(r)
 	o := &extsort.Options{
-		Format: format, Memory: extsort.MinMemory * (1 + r.IntN(3)), Parallel: 1 + r.IntN(2), Parent: alloctest.New(t),
+		Format: format, MemoryBytes: extsort.MinMemoryBytes * (1 + r.IntN(3)), Parallel: 1 + r.IntN(2), Parent: alloctest.New(t),
 		TempDirs: []string{room.Dir}, Reverse: r.IntN(2) == 0, Unique: r.IntN(4) == 0,
 	}
 	if r.IntN(3) == 0 { // the output alone may be too large
@@ -314,7 +314,7 @@ func someInput(r *rand.Rand) (extsort.Format, []byte) {
 func sorted(t *testing.T, o *extsort.Options, text []byte) []byte {
 	var out bytes.Buffer
 	in := *o
-	in.Memory, in.Parallel, in.Parent = 64<<20, 1, nil
+	in.MemoryBytes, in.Parallel, in.Parent = 64<<20, 1, nil
 	must(t, extsort.Sort(context.Background(), &out, &in, bytes.NewReader(text)))
 	return out.Bytes()
 }

@@ -1,0 +1,110 @@
+package extsort_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// Records of a sequence may have any bytes, and share memory.
+func TestSortedSeq(t *testing.T) {
+	for _, in := range inputs(300 << 10) {
+		for _, v := range variants[:4] {
+			o := v.o
+			o.MemoryBytes, o.Parallel, o.Parent = 2*extsort.MinMemoryBytes, 2, alloctest.New(t)
+			records := bytes.Split([]byte(in.text), []byte("a"))
+			if slices.ContainsFunc(records, func(r []byte) bool { return len(r) > 10_000 }) {
+				continue
+			}
+			memory := make([]byte, 10_000)
+			seq := func(yield func([]byte) bool) {
+				for _, r := range records {
+					if !yield(memory[:copy(memory, r)]) {
+						return
+					}
+				}
+			}
+			want := sortedBy(records, &o)
+			i := 0
+			for r, err := range extsort.SortedSeq(context.Background(), &o, seq) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if i >= len(want) || !bytes.Equal(r, want[i]) {
+					t.Fatalf("%s, %s: record %d of %d is %.40q", in.name, v.name, i, len(want), r)
+				}
+				i++
+			}
+			if i != len(want) {
+				t.Errorf("%s, %s: %d records, want %d", in.name, v.name, i, len(want))
+			}
+		}
+	}
+}
+
+// A sequence that does not end stops with the context, and its panic passes.
+func TestSortedSeqStops(t *testing.T) {
+	cause := errors.New("the user's reason")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	left, stopped := 100_000, false
+	endless := func(yield func([]byte) bool) {
+		defer func() { stopped = true }()
+		for yield([]byte("record")) {
+			if left--; left == 0 {
+				cancel(cause)
+			}
+		}
+	}
+	for r, err := range extsort.SortedSeq(ctx, smallest(t), endless) {
+		if !errors.Is(err, cause) || r != nil {
+			t.Errorf("%q, %v, want the context's cause", r, err)
+		}
+	}
+	if left != 0 || !stopped {
+		t.Errorf("%d records left, ended: %v", left, stopped)
+	}
+	defer func() {
+		if p := recover(); p != "mine" {
+			t.Errorf("panicked with %v", p)
+		}
+	}()
+	o := smallest(t)
+	o.MemoryBytes, o.Parallel = 2*extsort.MinMemoryBytes, 2
+	for range extsort.SortedSeq(context.Background(), o, func(func([]byte) bool) { panic("mine") }) {
+		t.Error("a record of a sequence without any")
+	}
+}
+
+// Records of package buffer are in the format LengthPrefixed.
+func TestRecordsOfABuffer(t *testing.T) {
+	b := buffer.New(freehold.Default(), nil)
+	defer b.Close()
+	records, err := buffer.NewRecords(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []string{"pear", "", "fig"} {
+		if err := records.AppendBytes([]byte(r)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sorted := buffer.New(freehold.Default(), nil)
+	defer sorted.Close()
+	if err := extsort.Sort(context.Background(), sorted, &extsort.Options{Format: extsort.LengthPrefixed()}, b.NewReader()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x00\x00\x00\x00\x03\x00\x00\x00fig\x04\x00\x00\x00pear"; string(sorted.Bytes()) != want {
+		t.Errorf("%q, want %q", sorted.Bytes(), want)
+	}
+	if records, err := buffer.NewRecords(sorted, nil); err != nil || records.Len() != 3 {
+		t.Errorf("%v records, %v", records, err)
+	}
+}
