@@ -115,7 +115,7 @@ func TestSortMistakes(t *testing.T) {
 		t.Errorf("mistakes left %v", left)
 	}
 	long := strings.Repeat("x", 1<<20)
-	if code, _, errs := sortCommandOf(t.Context(), "a\n"+long); code != 2 || !strings.Contains(errs, "at byte 2 of the input is longer than") {
+	if code, _, errs := sortCommandOf(t.Context(), "a\n"+long); code != 2 || !strings.Contains(errs, "-: the line or record at byte 2 is longer than") {
 		t.Errorf("a line that is too long: exit code %d, %q", code, errs)
 	}
 }
