@@ -116,7 +116,7 @@ func some(n, short int) func() bool {
 
 func TestSort(t *testing.T) {
 	for _, size := range sizes() {
-		try := some(7, 17)
+		try := some(7, 29)
 		if size >= 4<<20 {
 			try = some(43, 43)
 		}
@@ -174,7 +174,7 @@ func TestFormats(t *testing.T) {
 		{"4096", extsort.Fixed(4096), nil, cutTo(4096)},
 		{"framed", extsort.LengthPrefixed(), nil, cutToFrames},
 	}
-	try := some(3, 17)
+	try := some(3, 29)
 	for _, in := range inputs(400 << 10) {
 		for _, tt := range tests {
 			for _, withKey := range []bool{false, true} {

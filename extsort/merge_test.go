@@ -39,7 +39,7 @@ func (r *openReader) Read(b []byte) (int, error) {
 func TestMergeOfManySources(t *testing.T) {
 	many := 2000
 	if testing.Short() {
-		many = 600
+		many = 250
 	}
 	for _, memory := range []int{extsort.MinMemoryBytes, 32 << 20} {
 		for i, v := range variants {
