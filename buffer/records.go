@@ -63,23 +63,30 @@ func NewRecords(b *Buffer, o *RecordsOptions) (*Records, error) {
 		arg.Panicf(call, "RecordBytes %d, want a multiple of the alignment %d", o.RecordBytes, align)
 	}
 	r := &Records{b: b, layout: layout{fixed: o.RecordBytes, align: align}}
-	if err := b.guarded(r.count); err != nil {
+	var err error
+	if r.n, err = r.count(r.layout.first()); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// count sets n.
-func (r *Records) count() error {
-	if size := r.layout.fixed; size != 0 && r.b.n%size == 0 {
-		r.n = r.b.n / size
-		return nil
+// count returns the number of records from an offset on.
+func (r *Records) count(from int) (n int, err error) {
+	rest := r.b.n - from
+	if size := r.layout.fixed; size != 0 && rest%size == 0 {
+		return rest / size, nil
 	}
-	return r.layout.scan(r.b.Bytes(), func(int, int) { r.n++ })
+	err = r.b.guarded(func() error {
+		return r.layout.scan(r.b.Bytes(), from, func(int, int) { n++ })
+	})
+	return n, err
 }
 
 // Len returns the number of records.
 func (r *Records) Len() int { return r.n }
+
+// End returns the offset that the next record to be appended will have.
+func (r *Records) End() int { return max(r.b.n, r.layout.first()) }
 
 // Append appends a record of n bytes and returns it, to fill in place. Its contents
 // are undefined. It fails as [Buffer.Extend] does, and if n is more than 4 GiB - 1;
@@ -164,11 +171,10 @@ func (r *Records) At(offset int) []byte {
 func (r *Records) All() iter.Seq2[int, []byte] { return r.Between(0, r.b.n) }
 
 // Between returns the records whose offsets are from or more and less than to. from
-// is the offset of a record, or 0, or the buffer's length. to may be any offset up to
-// the buffer's length.
+// is the offset of a record, or 0, or End. to may be any offset up to End.
 func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 	const call = "buffer.Records.Between"
-	arg.Range(call, "to", to, 0, r.b.n)
+	arg.Range(call, "to", to, 0, r.End())
 	arg.Range(call, "from", from, 0, to)
 	return func(yield func(int, []byte) bool) {
 		for at := max(from, r.layout.first()); at < to; {
@@ -209,7 +215,7 @@ func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 func (r *Records) scan(visit func(at, size int)) error {
 	n := 0
 	err := r.b.guarded(func() error {
-		return r.layout.scan(r.b.Bytes(), func(at, size int) { visit(at, size); n++ })
+		return r.layout.scan(r.b.Bytes(), r.layout.first(), func(at, size int) { visit(at, size); n++ })
 	})
 	if err == nil && n != r.n {
 		return r.changed(n)
@@ -219,6 +225,27 @@ func (r *Records) scan(visit func(at, size int)) error {
 
 func (r *Records) changed(n int) error {
 	return fmt.Errorf("freehold: buffer: the records are %w: there are %d, and %d were appended", ErrCorrupt, n, r.n)
+}
+
+// Truncate drops the record with the given offset and all that follow. The offset is
+// one that All has given, or End. It reads the lengths of what it drops. The error
+// matches [ErrCorrupt] if lengths have changed; nothing is dropped then.
+func (r *Records) Truncate(offset int) error {
+	const call = "buffer.Records.Truncate"
+	r.b.mustBeOpen(call)
+	arg.Range(call, "offset", offset, r.layout.first(), r.End())
+	dropped, err := r.count(offset)
+	if err != nil {
+		return err
+	}
+	if dropped > r.n || dropped == r.n && offset != r.layout.first() {
+		return r.changed(dropped)
+	}
+	if r.n -= dropped; r.n == 0 {
+		offset = 0
+	}
+	r.b.Truncate(offset)
+	return nil
 }
 
 // Reset drops all records. It keeps the buffer's capacity.

@@ -115,6 +115,63 @@ func TestRecordsOfTheSameBuffer(t *testing.T) {
 	})
 }
 
+func TestRecordsAreTruncated(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {Align: 8}, {Align: 64}, {RecordBytes: 24}} {
+		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
+			places(t, func(t *testing.T, b *buffer.Buffer) {
+				r, err := buffer.NewRecords(b, &o)
+				must(t, err)
+				records := someRecords(50, o.RecordBytes)
+				var offsets []int
+				must(t, r.Truncate(r.End()))
+				for _, p := range records {
+					offsets = append(offsets, r.End())
+					must(t, r.AppendBytes(p))
+					if !bytes.Equal(r.At(offsets[len(offsets)-1]), p) {
+						t.Fatalf("the record is not at offset %d", offsets[len(offsets)-1])
+					}
+				}
+				for _, n := range []int{50, 49, 20, 1, 0} {
+					if n < 50 {
+						must(t, r.Truncate(offsets[n]))
+					} else {
+						must(t, r.Truncate(r.End()))
+					}
+					wantRecords(t, r, records[:n])
+					again, err := buffer.NewRecords(b, &o)
+					must(t, err)
+					wantRecords(t, again, records[:n])
+				}
+				must(t, r.AppendBytes(records[3]))
+				wantRecords(t, r, records[3:4])
+			})
+		})
+	}
+}
+
+// A length that changed is an error, and nothing is dropped.
+func TestTruncateOfChangedLengths(t *testing.T) {
+	b := newBuffer(t, nil)
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	for range 5 {
+		must(t, r.AppendBytes([]byte("my record")))
+	}
+	for _, tt := range []struct {
+		at, value, offset int
+	}{
+		{13, 200, 13},     // beyond the data
+		{13 + 4, 'x', 17}, // where no record begins
+	} {
+		was := b.Bytes()[tt.at]
+		b.Bytes()[tt.at] = byte(tt.value)
+		if err := r.Truncate(tt.offset); !errors.Is(err, buffer.ErrCorrupt) || r.Len() != 5 || b.Len() != 65 {
+			t.Errorf("%+v: %v, %d records in %d bytes", tt, err, r.Len(), b.Len())
+		}
+		b.Bytes()[tt.at] = was
+	}
+}
+
 func TestRecordsBetweenOffsets(t *testing.T) {
 	for _, align := range []int{1, 8} {
 		r := newRecords(t, &buffer.RecordsOptions{Align: align}, someRecords(20, 0))
@@ -316,6 +373,7 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.Records.At: offset -1, want 0 to 7", func() { r.At(-1) }},
 		{"freehold: buffer.Records.At: offset 8, want 0 to 7", func() { r.At(8) }},
 		{"freehold: buffer.Records.At: offset 3, where no record begins", func() { r.At(3) }},
+		{"freehold: buffer.Records.Truncate: offset 9, want 0 to 8", func() { r.Truncate(9) }},
 		{"freehold: buffer.Records.Between: to 9, want 0 to 8", func() { r.Between(0, 9) }},
 		{"freehold: buffer.Records.Between: from 5, want 0 to 4", func() { r.Between(5, 4) }},
 	} {
