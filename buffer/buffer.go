@@ -17,7 +17,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Options sets up a [Buffer]; nil means all defaults.
+// Options sets up a [Buffer] of [New]; nil means all defaults.
 type Options struct {
 	// MaxBytes is the most that the buffer may hold, in bytes. A call that would
 	// pass it fails with [freehold.ErrOutOfMemory]. 0 means no limit; negative is
@@ -33,8 +33,9 @@ type Options struct {
 	// moment.
 	SpillAfter int
 
-	// Dir is the directory of the temporary file. "" means [os.TempDir], which
-	// on many systems is itself in memory.
+	// Dir is the directory of the temporary file, and of the one that a sort of a
+	// spilled buffer's records takes. "" means [os.TempDir], which on many systems
+	// is itself in memory.
 	Dir string
 }
 
@@ -63,11 +64,8 @@ type Buffer struct {
 // New returns an empty buffer on memory of parent. It takes none before the first
 // write. Close frees it.
 func New(parent freehold.Allocator, o *Options) *Buffer {
-	arg.NotNil("buffer.New", "parent", parent)
-	return newBuffer("buffer.New", parent, o)
-}
-
-func newBuffer(call string, parent freehold.Allocator, o *Options) *Buffer {
+	const call = "buffer.New"
+	arg.NotNil(call, "parent", parent)
 	b := &Buffer{parent: parent}
 	if o != nil {
 		b.opts = *o
@@ -117,7 +115,7 @@ func (b *Buffer) Grow(n int) error {
 // Truncate drops all but the first n bytes. It keeps the capacity. In a file of
 // [Open] it commits the new length if that is less than the committed one.
 func (b *Buffer) Truncate(n int) {
-	b.mustBeOpen("buffer.Buffer.Truncate")
+	b.mustBeWritable("buffer.Buffer.Truncate")
 	arg.Range("buffer.Buffer.Truncate", "length", n, 0, b.n)
 	b.n = n
 	if b.file != nil && n < b.file.committed {
@@ -128,7 +126,7 @@ func (b *Buffer) Truncate(n int) {
 
 // Reset is Truncate(0).
 func (b *Buffer) Reset() {
-	b.mustBeOpen("buffer.Buffer.Reset")
+	b.mustBeWritable("buffer.Buffer.Reset")
 	b.Truncate(0)
 }
 
@@ -182,6 +180,16 @@ func (b *Buffer) mustBeOpen(call string) {
 	}
 }
 
+// mustBeWritable panics in the name of call if b is not open, or open to read.
+func (b *Buffer) mustBeWritable(call string) {
+	b.mustBeOpen(call)
+	if b.readOnly() {
+		arg.Panicf(call, "the buffer is read-only")
+	}
+}
+
+func (b *Buffer) readOnly() bool { return b.file != nil && b.file.readOnly }
+
 // grow makes room for n more bytes, and checks that b is open.
 //
 //go:noinline
@@ -190,6 +198,9 @@ func (b *Buffer) grow(call string, n int) error {
 	arg.AtLeast(call, "size", n, 0)
 	if n <= len(b.mem)-b.n {
 		return nil
+	}
+	if b.readOnly() {
+		return errReadOnly
 	}
 	limit := math.MaxInt - headerBytes
 	if b.opts.MaxBytes != 0 {

@@ -22,7 +22,8 @@ type file struct {
 	size   int     // of the file and of the mapping
 	header int     // bytes before the data; 0 in a temporary file
 
-	committed int // the length in the header
+	committed int  // the length in the header
+	readOnly  bool // the mapping too
 }
 
 // newTemp returns a temporary file in dir that holds data and is not mapped.
@@ -126,9 +127,10 @@ func (f *file) close() error {
 	return err
 }
 
-// cutAndClose is close, and cuts a file with a name to n bytes of data.
+// cutAndClose is close, and cuts a file with a name to n bytes of data if it may be
+// written.
 func (f *file) cutAndClose(n int) error {
-	if f.header == 0 {
+	if f.header == 0 || f.readOnly {
 		return f.close()
 	}
 	err := f.unmap()

@@ -4,6 +4,6 @@ package buffer
 
 import "os"
 
-func lock(*os.File) error { return nil }
+func lock(*os.File, bool) error { return nil }
 
 func syncDir(string) error { return nil }

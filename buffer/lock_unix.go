@@ -8,13 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps others from locking f until f is closed.
-func lock(f *os.File) error {
+// lock keeps others from locking f until f is closed. Shared locks go together.
+func lock(f *os.File, shared bool) error {
+	how := unix.LOCK_EX
+	if shared {
+		how = unix.LOCK_SH
+	}
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
-	controlErr := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), unix.LOCK_EX|unix.LOCK_NB) })
+	controlErr := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), how|unix.LOCK_NB) })
 	if controlErr != nil {
 		return controlErr
 	}

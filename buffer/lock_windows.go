@@ -6,15 +6,18 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock keeps others from locking f until f is closed. It locks a byte far beyond
-// the data, which others may still read.
-func lock(f *os.File) error {
+// lock keeps others from locking f until f is closed. Shared locks go together. It
+// locks a byte far beyond the data, which others may still read.
+func lock(f *os.File, shared bool) error {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if !shared {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	controlErr := conn.Control(func(fd uintptr) {
-		const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 		err = windows.LockFileEx(windows.Handle(fd), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	})
 	if controlErr != nil {

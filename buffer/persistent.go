@@ -26,12 +26,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -50,6 +52,8 @@ var (
 
 	errHeader = fmt.Errorf("the header is %w", ErrCorrupt)
 	errInUse  = errors.New("the file is open in another buffer")
+
+	errReadOnly = fmt.Errorf("freehold: the buffer is read-only: %w", fs.ErrPermission)
 )
 
 const (
@@ -67,6 +71,22 @@ var chosen = [2]uint64{0xA5A5A5A5A5A5A5A5, 0x5A5A5A5A5A5A5A5A}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// OpenOptions sets up a [Buffer] of [Open]; nil means all defaults.
+type OpenOptions struct {
+	// MaxBytes is as in [Options]. A file with more data is not opened.
+	MaxBytes int
+
+	// Dir is the directory of the temporary file that a sort of the records takes.
+	// "" means the directory of the buffer's own file.
+	Dir string
+
+	// ReadOnly opens the file to read: it must exist, and need not be writable.
+	// Commit and Sync do nothing. Calls that would change the data fail with an
+	// error that matches [fs.ErrPermission], or panic if they return none. A write to
+	// the buffer's bytes faults.
+	ReadOnly bool
+}
+
 // Open returns the buffer in a file, which it creates if there is none. The buffer
 // has the data that was last committed: by [Buffer.Commit], Sync, Close, or a
 // Truncate to less.
@@ -78,10 +98,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not
 // what Close has left, and are the system's if the file cannot be opened, locked,
 // given disk space or mapped. The file is then unchanged; one that Open has created
-// is left empty. A file can be open once: Open locks it, where the system has locks.
-func Open(path string, o *Options) (*Buffer, error) {
-	b := newBuffer("buffer.Open", nil, o)
-	f, err := openFile(path)
+// is left empty. A file can be open once, or any number of times with ReadOnly: Open
+// locks it, where the system has locks.
+func Open(path string, o *OpenOptions) (*Buffer, error) {
+	if o == nil {
+		o = &OpenOptions{}
+	}
+	arg.AtLeast("buffer.Open", "MaxBytes", o.MaxBytes, 0)
+	b := &Buffer{opts: Options{MaxBytes: o.MaxBytes, Dir: o.Dir}}
+	if o.Dir == "" {
+		b.opts.Dir = filepath.Dir(path)
+	}
+	f, err := openFile(path, o.ReadOnly)
 	if err != nil {
 		return nil, fmt.Errorf("freehold: buffer: %w", err)
 	}
@@ -103,16 +131,20 @@ func Open(path string, o *Options) (*Buffer, error) {
 }
 
 // openFile opens or creates the file, and locks it.
-func openFile(path string) (*file, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+func openFile(path string, readOnly bool) (*file, error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if readOnly {
+		flags = os.O_RDONLY
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	if err := lock(f); err != nil {
+	if err := lock(f, readOnly); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &file{f: f, header: headerBytes}, nil
+	return &file{f: f, header: headerBytes, readOnly: readOnly}, nil
 }
 
 // load reads the header, maps the file and returns the length of the data. It
@@ -126,7 +158,7 @@ func (f *file) load() (n int, err error) {
 		return 0, fmt.Errorf("%w: it is no regular file", ErrForeign)
 	}
 	size := info.Size()
-	if size == 0 {
+	if size == 0 && !f.readOnly {
 		if err := f.create(); err != nil {
 			return 0, err
 		}
@@ -141,11 +173,12 @@ func (f *file) load() (n int, err error) {
 	if size > math.MaxInt-headerBytes {
 		return 0, fmt.Errorf("%d bytes do not fit the address space", size)
 	}
-	// A copy of the file may have holes.
-	if err := vm.ExtendFile(f.f, 0, size); err != nil {
+	if f.readOnly {
+		size = int64(headerBytes + n)
+	} else if err := vm.ExtendFile(f.f, 0, size); err != nil { // a copy may have holes
 		return 0, err
 	}
-	f.addr, err = vm.MapFile(f.f, uintptr(size), true)
+	f.addr, err = vm.MapFile(f.f, uintptr(size), !f.readOnly)
 	f.size, f.committed = int(size), n
 	return n, err
 }
@@ -222,12 +255,17 @@ func (f *file) commit(n int) {
 	f.committed = n
 }
 
+// persistent reports whether b has a length to commit.
+func (b *Buffer) persistent() bool {
+	return b.file != nil && b.file.header != 0 && !b.file.readOnly
+}
+
 // Commit makes the present length the one that the file opens with. From then on
 // the data survives the end of the process. It costs some stores and a checksum.
 // It does nothing in a buffer that is not from [Open].
 func (b *Buffer) Commit() error {
 	b.mustBeOpen("buffer.Buffer.Commit")
-	if b.file == nil || b.file.header == 0 {
+	if !b.persistent() {
 		return nil
 	}
 	return b.guarded(func() error { b.file.commit(b.n); return nil })
@@ -238,7 +276,7 @@ func (b *Buffer) Commit() error {
 // [Open].
 func (b *Buffer) Sync() error {
 	b.mustBeOpen("buffer.Buffer.Sync")
-	if b.file == nil || b.file.header == 0 {
+	if !b.persistent() {
 		return nil
 	}
 	return b.guarded(func() error { return b.file.sync(b.n) })

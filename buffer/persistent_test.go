@@ -3,7 +3,10 @@
 package buffer_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,12 +112,93 @@ func TestFileIsOpenOnce(t *testing.T) {
 	}
 }
 
+// Any number of buffers may read a file that none writes.
+func TestReadOnly(t *testing.T) {
+	data := pattern(10_000)
+	path := saved(t, data)
+	before := must1(os.ReadFile(path))
+	must(t, os.Chmod(path, 0o444))
+	defer os.Chmod(path, 0o666)
+	readOnly := &buffer.OpenOptions{ReadOnly: true}
+	first, err := buffer.Open(path, readOnly)
+	must(t, err)
+	b, err := buffer.Open(path, readOnly)
+	must(t, err)
+	must(t, first.Close())
+	wantData(t, b, data)
+	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8})
+	must(t, err)
+	_, write := b.Write(data)
+	_, extend := b.Extend(1)
+	_, readFrom := b.ReadFrom(strings.NewReader("text"))
+	for i, err := range []error{write, extend, readFrom, b.Grow(1), b.WriteByte(1), r.AppendBytes(data[:8]), r.SortBy(context.Background(), nil, nil)} {
+		if !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("call %d of those that would write: %v", i, err)
+		}
+	}
+	for name, call := range map[string]func(){
+		"Buffer.Truncate":  func() { b.Truncate(10) },
+		"Buffer.Reset":     func() { b.Reset() },
+		"Records.Truncate": func() { r.Truncate(0) },
+	} {
+		func() {
+			defer func() {
+				if p, want := recover(), "freehold: buffer."+name+": the buffer is read-only"; p != want {
+					t.Errorf("panic %v, want %v", p, want)
+				}
+			}()
+			call()
+		}()
+	}
+	if err := b.Guard(func() { b.Bytes()[5] = 1 }); err == nil {
+		t.Error("a byte could be changed")
+	}
+	b.Trim()
+	must(t, b.Commit())
+	must(t, b.Sync())
+	wantData(t, b, data)
+	must(t, b.Close())
+	if !bytes.Equal(must1(os.ReadFile(path)), before) {
+		t.Error("the file was changed")
+	}
+}
+
+// What a killed process appended is neither read nor removed.
+func TestReadOnlyHasWhatWasCommitted(t *testing.T) {
+	path := saved(t, []byte("data"))
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	defer b.Close()
+	readOnly := &buffer.OpenOptions{ReadOnly: true}
+	if _, err := buffer.Open(path, readOnly); err == nil || !strings.Contains(err.Error(), "open in another buffer") {
+		t.Errorf("beside a buffer that writes: %v", err)
+	}
+	b.WriteString(" and more")
+	path = copyOf(t, path)
+	before := must1(os.Stat(path)).Size()
+	b, err = buffer.Open(path, readOnly)
+	must(t, err)
+	wantData(t, b, []byte("data"))
+	must(t, b.Close())
+	if size := must1(os.Stat(path)).Size(); size != before {
+		t.Errorf("%d bytes in the file, were %d", size, before)
+	}
+	none := filepath.Join(filepath.Dir(path), "none")
+	if _, err := buffer.Open(none, readOnly); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that does not exist: %v", err)
+	}
+	must(t, os.WriteFile(none, nil, 0o666))
+	if _, err := buffer.Open(none, readOnly); !errors.Is(err, buffer.ErrForeign) {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
 func TestMaxBytesOfAFile(t *testing.T) {
 	path := saved(t, pattern(1000))
-	if _, err := buffer.Open(path, &buffer.Options{MaxBytes: 999}); err == nil || !strings.Contains(err.Error(), "more than MaxBytes") {
+	if _, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: 999}); err == nil || !strings.Contains(err.Error(), "more than MaxBytes") {
 		t.Errorf("with 1000 bytes: %v", err)
 	}
-	b, err := buffer.Open(path, &buffer.Options{MaxBytes: 1000})
+	b, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: 1000})
 	must(t, err)
 	defer b.Close()
 	if err := b.WriteByte(1); !errors.Is(err, freehold.ErrOutOfMemory) {
@@ -133,7 +217,7 @@ func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 	must(t, b.Commit())
 	must(t, b.Grow(10_000))
 
-	path, limit := copyOf(t, path), &buffer.Options{MaxBytes: 200}
+	path, limit := copyOf(t, path), &buffer.OpenOptions{MaxBytes: 200}
 	for range 2 {
 		b, err := buffer.Open(path, limit)
 		must(t, err)
@@ -143,7 +227,7 @@ func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 		wantData(t, b, data)
 		must(t, b.Close())
 	}
-	if b, err = buffer.Open(copyOf(t, path), &buffer.Options{MaxBytes: 100}); err != nil {
+	if b, err = buffer.Open(copyOf(t, path), &buffer.OpenOptions{MaxBytes: 100}); err != nil {
 		t.Fatal(err)
 	}
 	b.Trim()

@@ -33,7 +33,7 @@ type SortOptions struct {
 	Progress func(done, total int)
 
 	// Scratch is where the extra memory comes from. nil means the buffer's own
-	// allocator, or for a buffer in a file a temporary file in Options.Dir.
+	// allocator, or for a buffer in a file a temporary file in Dir of its options.
 	Scratch freehold.Allocator
 }
 
@@ -151,6 +151,9 @@ type sorter struct {
 func (r *Records) sort(ctx context.Context, call string, by order, o *SortOptions) (err error) {
 	r.b.mustBeOpen(call)
 	arg.NotNil(call, "ctx", ctx)
+	if r.b.readOnly() {
+		return errReadOnly
+	}
 	if o == nil {
 		o = &SortOptions{}
 	}
