@@ -96,13 +96,13 @@ func (l layout) check(data []byte, at int) (int, error) {
 	return l.frameOf(int(n)), nil
 }
 
-// scan checks the frames of data from an offset on and calls visit with the offset
-// and the size of each.
-func (l layout) scan(data []byte, from int, visit func(at, size int)) error {
+// scan checks the frames of data whose offsets are from or more and less than to. It
+// calls visit with the offset and the size of each.
+func (l layout) scan(data []byte, from, to int, visit func(at, size int)) error {
 	if len(data) == 0 {
 		return nil
 	}
-	for at := from; at != len(data); {
+	for at := from; at < to || at > len(data); {
 		size, err := l.check(data, min(at, len(data)))
 		if err != nil {
 			return err

@@ -77,7 +77,7 @@ func (r *Records) count(from int) (n int, err error) {
 		return rest / size, nil
 	}
 	err = r.b.guarded(func() error {
-		return r.layout.scan(r.b.Bytes(), from, func(int, int) { n++ })
+		return r.layout.scan(r.b.Bytes(), from, r.End(), func(int, int) { n++ })
 	})
 	return n, err
 }
@@ -197,7 +197,7 @@ func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 		return nil, err
 	}
 	i := 0
-	err = r.scan(func(at, _ int) {
+	err = r.scan(r.layout.first(), r.End(), func(at, _ int) {
 		if i < len(offsets) {
 			offsets[i] = at
 		}
@@ -210,14 +210,14 @@ func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 	return offsets, nil
 }
 
-// scan calls visit with the offset and the size of every frame. The error says that
-// the frames are not those that were appended.
-func (r *Records) scan(visit func(at, size int)) error {
+// scan calls visit with the offset and the size of every frame between from and to.
+// The error says that the frames are not those that were appended.
+func (r *Records) scan(from, to int, visit func(at, size int)) error {
 	n := 0
 	err := r.b.guarded(func() error {
-		return r.layout.scan(r.b.Bytes(), r.layout.first(), func(at, size int) { visit(at, size); n++ })
+		return r.layout.scan(r.b.Bytes(), from, to, func(at, size int) { visit(at, size); n++ })
 	})
-	if err == nil && n != r.n {
+	if all := from == r.layout.first() && to == r.End(); err == nil && (n > r.n || all && n != r.n) {
 		return r.changed(n)
 	}
 	return err

@@ -14,8 +14,6 @@ import (
 	"cmp"
 	"context"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -31,6 +29,11 @@ type SortOptions struct {
 	// been processed. Each byte counts once per pass. It is called by any goroutine,
 	// one at a time.
 	Progress func(done, total int)
+
+	// Between, if not nil, has the arguments of [Records.Between] for the records that
+	// are sorted: from, which must be the offset of a record, and to. The others stay
+	// where they are. The extra memory is half of the size of this part.
+	Between *[2]int
 
 	// Scratch is where the extra memory comes from. nil means the buffer's own
 	// allocator, or for a buffer in a file a temporary file in Dir of its options.
@@ -113,9 +116,9 @@ type algorithm interface {
 	// size of the last frame.
 	sort(data, scratch []byte) int
 
-	// merge merges left into out. out ends with the right run and begins with a gap
+	// mergePiece merges left into out. out ends with the right run and begins with a gap
 	// of len(left). It reports whether the last frame came from left.
-	merge(out, left []byte) bool
+	mergePiece(out, left []byte) bool
 }
 
 const (
@@ -125,105 +128,101 @@ const (
 	manyPages = 8 << 20 // scratch of this size or more is advised to use huge pages
 )
 
-// sorter is a sort under way.
+// sorter sorts the shares of data.
 type sorter struct {
-	order
-	ctx     context.Context
-	layout  layout
+	merger
 	data    []byte
 	scratch []byte
 	cuts    []int // where shares begin in data, and the end
 	halves  []int // the same in scratch: multiples of blockAlign
 	alg     algorithm
-
-	guard func(f func() error) error // for each goroutine
-
-	// stop tells all goroutines to return, with the records that they have.
-	stop   atomic.Bool
-	mu     sync.Mutex
-	failed error // the first fault of a file
-	panics []any // of goroutines
-
-	progress    func(done, total int)
-	done, total int
 }
 
-func (r *Records) sort(ctx context.Context, call string, by order, o *SortOptions) (err error) {
+func (r *Records) sort(ctx context.Context, call string, by order, o *SortOptions) error {
 	r.b.mustBeOpen(call)
 	arg.NotNil(call, "ctx", ctx)
-	if r.b.readOnly() {
-		return errReadOnly
-	}
 	if o == nil {
 		o = &SortOptions{}
 	}
 	arg.AtLeast(call, "Parallel", o.Parallel, 0)
-	if err := context.Cause(ctx); err != nil || r.n < 2 {
+	from, to := r.between(call, o.Between)
+	if r.b.readOnly() {
+		return errReadOnly
+	}
+	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	parallel := o.Parallel
 	if parallel == 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	first := r.layout.first()
-	s := &sorter{order: by, ctx: ctx, layout: r.layout, data: r.b.Bytes()[first:], progress: o.Progress}
-	if s.cuts, err = r.shares(max(1, min(parallel, len(s.data)/minShare))); err != nil {
+	s := &sorter{merger: merger{job: &job{ctx: ctx, progress: o.Progress}, order: by, layout: r.layout}}
+	n, err := s.cut(r, from, to, parallel)
+	if err != nil || n < 2 {
 		return err
 	}
-	for i, cut := range s.cuts {
-		s.halves = append(s.halves, cut/2&^(blockAlign-1)+i*slack)
-	}
-	parts := len(s.cuts) - 1
+	first, parts := r.layout.first(), len(s.cuts)-1
 	mem, free, guard, err := r.scratch(first+s.halves[parts], o.Scratch)
 	if err != nil {
 		return err
 	}
 	defer free()
-	s.guard = guard
-	s.total = s.work(0, parts)
-	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
-	err = guard(func() error {
-		s.scratch = mem[first:]
+	s.scratch, s.guard, s.total = mem[first:], guard, s.work(0, parts)
+	return s.run(func() {
 		s.choose()
 		s.sortShares(0, parts)
-		return nil
 	})
-	if len(s.panics) > 0 {
-		if s.panics[0] == nil {
-			runtime.Goexit() // as the user's function did
-		}
-		panic(s.panics[0])
-	}
-	if err == nil {
-		err = s.failed
-	}
-	if err == nil && s.stop.Load() {
-		err = context.Cause(ctx)
-	}
-	return err
 }
 
-// shares returns where n shares of about the same size begin in the data, and its
-// end. No share but the last is larger than an nth.
-func (r *Records) shares(n int) ([]int, error) {
-	first := r.layout.first()
-	size := r.b.n - first
-	cuts := make([]int, 1, n+1)
-	if r.layout.fixed != 0 {
-		if size != r.n*r.layout.fixed {
-			return nil, r.changed(size / r.layout.fixed)
-		}
-		for i := 1; i < n; i++ {
-			cuts = append(cuts, r.n/n*i*r.layout.fixed)
-		}
-		return append(cuts, size), nil
+// between returns the offsets of a part, or of all.
+func (r *Records) between(call string, part *[2]int) (from, to int) {
+	first, end := r.layout.first(), r.End()
+	if part == nil {
+		return first, end
 	}
-	err := r.scan(func(at, frame int) {
-		for len(cuts) < n && at-first+frame > size/n*len(cuts) {
-			cuts = append(cuts, at-first)
+	from, to = part[0], part[1]
+	arg.Range(call, "to", to, 0, end)
+	arg.Range(call, "from", from, 0, to)
+	if size := r.layout.fixed; size != 0 && from%size != 0 {
+		arg.Panicf(call, "from %d, where no record begins", from)
+	}
+	return max(from, first), to
+}
+
+// cut sets data to the records between from and to, and cuts it in shares of about
+// the same size. No share but the last is larger than the average. It returns the
+// number of records.
+func (s *sorter) cut(r *Records, from, to, parallel int) (n int, err error) {
+	shares := max(1, min(parallel, (to-from)/minShare))
+	s.cuts = []int{0}
+	end := from
+	if size := r.layout.fixed; size != 0 {
+		if r.b.n != r.n*size {
+			return 0, r.changed(r.b.n / size)
 		}
-	})
-	return append(cuts, size), err
+		n = (to - from + size - 1) / size
+		end += n * size
+		for i := 1; i < shares; i++ {
+			s.cuts = append(s.cuts, n/shares*i*size)
+		}
+	} else if err := r.scan(from, to, func(at, frame int) {
+		n++
+		end = at + frame
+		for len(s.cuts) < shares && end-from > (to-from)/shares*len(s.cuts) {
+			s.cuts = append(s.cuts, at-from)
+		}
+	}); err != nil {
+		return 0, err
+	}
+	if n < 2 {
+		return n, nil
+	}
+	s.data = r.b.Bytes()[from:end]
+	s.cuts = append(s.cuts, len(s.data))
+	for i, cut := range s.cuts {
+		s.halves = append(s.halves, cut/2&^(blockAlign-1)+i*slack)
+	}
+	return n, nil
 }
 
 // scratch returns size bytes, what frees them, and what guards both them and the
@@ -258,15 +257,16 @@ func (s *sorter) choose() {
 	switch {
 	case size == 0 || size%8 != 0 || size > 64:
 	case s.cmp != nil:
-		s.alg = newMergeSort(s, size)
+		s.alg = newMergeSort(&s.merger, size)
 	default:
 		if loads, ok := s.findLoads(); ok {
-			s.alg = newRadix(s, size, loads)
+			s.alg = newRadix(&s.merger, size, loads)
 		}
 	}
 	if s.alg == nil {
-		s.alg = &gather{s}
+		s.alg = &gather{&s.merger}
 	}
+	s.piece = s.alg.mergePiece
 }
 
 // sortShares sorts shares lo to hi-1 as one, and returns the size of the last frame.
@@ -301,54 +301,4 @@ func (s *sorter) work(lo, hi int) int {
 	}
 	mid := lo + (hi-lo)/2
 	return size + s.work(lo, mid) + s.work(mid, hi)
-}
-
-// tick reports that n bytes more were sorted or merged.
-func (s *sorter) tick(n int) {
-	if s.progress == nil || s.stop.Load() {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done += n
-	s.progress(s.done, s.total)
-	if s.ctx.Err() != nil {
-		s.stop.Store(true)
-	}
-}
-
-// together calls f with 0 to n-1, in as many goroutines, and returns when all have
-// returned. What stops one of them stops the sort.
-func (s *sorter) together(n int, f func(i int)) {
-	if n == 1 {
-		f(0)
-		return
-	}
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() {
-			returned := false
-			defer func() {
-				if !returned {
-					s.fail(nil, recover())
-				}
-			}()
-			if err := s.guard(func() error { f(i); return nil }); err != nil {
-				s.fail(err, nil)
-			}
-			returned = true
-		})
-	}
-	wg.Wait()
-}
-
-func (s *sorter) fail(err error, p any) {
-	s.stop.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err == nil {
-		s.panics = append(s.panics, p)
-	} else if s.failed == nil {
-		s.failed = err
-	}
 }

@@ -12,39 +12,39 @@ const fewCompared = 12 // up to here insertion sort needs about as few compariso
 
 // mergeSort sorts elements that are records, or entries of records.
 type mergeSort[E any] struct {
-	s    *sorter
+	*merger
 	data []byte // that entries point into; nil if elements are records
 }
 
-func newMergeSort(s *sorter, size int) algorithm {
+func newMergeSort(m *merger, size int) algorithm {
 	switch size {
 	case 8:
-		return &mergeSort[[8]byte]{s: s}
+		return &mergeSort[[8]byte]{merger: m}
 	case 16:
-		return &mergeSort[[16]byte]{s: s}
+		return &mergeSort[[16]byte]{merger: m}
 	case 24:
-		return &mergeSort[[24]byte]{s: s}
+		return &mergeSort[[24]byte]{merger: m}
 	case 32:
-		return &mergeSort[[32]byte]{s: s}
+		return &mergeSort[[32]byte]{merger: m}
 	case 40:
-		return &mergeSort[[40]byte]{s: s}
+		return &mergeSort[[40]byte]{merger: m}
 	case 48:
-		return &mergeSort[[48]byte]{s: s}
+		return &mergeSort[[48]byte]{merger: m}
 	case 56:
-		return &mergeSort[[56]byte]{s: s}
+		return &mergeSort[[56]byte]{merger: m}
 	}
-	return &mergeSort[[64]byte]{s: s}
+	return &mergeSort[[64]byte]{merger: m}
 }
 
 // record returns the record of an element.
 func (m *mergeSort[E]) record(e *E) []byte {
 	if m.data != nil {
-		return m.s.layout.record(m.data[(*entry)(unsafe.Pointer(e)).at:])
+		return m.layout.record(m.data[(*entry)(unsafe.Pointer(e)).at:])
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(e)), unsafe.Sizeof(*e))
 }
 
-func (m *mergeSort[E]) less(a, b *E) bool { return m.s.cmp(m.record(a), m.record(b)) < 0 }
+func (m *mergeSort[E]) less(a, b *E) bool { return m.cmp(m.record(a), m.record(b)) < 0 }
 
 func (m *mergeSort[E]) sort(data, scratch []byte) int {
 	m.sortElements(elements[E](data), elements[E](scratch), true)
@@ -53,22 +53,22 @@ func (m *mergeSort[E]) sort(data, scratch []byte) int {
 
 // sortElements sorts a with room for half of it in scratch.
 func (m *mergeSort[E]) sortElements(a, scratch []E, report bool) {
-	if !inOrder(m.s, a, m.less) {
+	if !inOrder(m.job, a, m.less) {
 		m.sortParts(a, scratch, report)
 	} else if report {
-		m.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+		m.tick(len(a) * int(unsafe.Sizeof(a[0])))
 	}
 }
 
 func (m *mergeSort[E]) sortParts(a, scratch []E, report bool) {
-	if m.s.stop.Load() {
+	if m.stop.Load() {
 		return
 	}
 	if len(a) <= fewCompared {
 		m.insert(a)
 	}
 	if report && len(a) <= manyRecords {
-		m.s.tick(len(a) * int(unsafe.Sizeof(a[0])))
+		m.tick(len(a) * int(unsafe.Sizeof(a[0])))
 		report = false
 	}
 	if len(a) <= fewCompared {
@@ -77,7 +77,7 @@ func (m *mergeSort[E]) sortParts(a, scratch []E, report bool) {
 	left, right := a[:len(a)/2], a[len(a)/2:]
 	m.sortParts(left, scratch, report)
 	m.sortParts(right, scratch, report)
-	if m.s.stop.Load() || !m.less(&right[0], &left[len(left)-1]) {
+	if m.stop.Load() || !m.less(&right[0], &left[len(left)-1]) {
 		return
 	}
 	n := copy(scratch, left)
@@ -99,14 +99,15 @@ func (m *mergeSort[E]) insert(a []E) {
 	}
 }
 
-func (m *mergeSort[E]) merge(out, left []byte) bool {
+func (m *mergeSort[E]) mergePiece(out, left []byte) bool {
 	return m.mergeElements(elements[E](out), elements[E](left))
 }
 
 func (m *mergeSort[E]) mergeElements(to, left []E) (leftLast bool) {
 	w, i, j := 0, 0, len(left)
 	defer func() { leftLast = copy(to[w:], left[i:]) > 0 }()
-	for i < len(left) && j < len(to) && !m.s.stop.Load() {
+	stop := &m.stop
+	for i < len(left) && j < len(to) && !stop.Load() {
 		if m.less(&to[j], &left[i]) {
 			to[w] = to[j]
 			j++

@@ -25,6 +25,14 @@ const (
 	maxMarks = 256
 )
 
+// merger merges runs of frames. Algorithms use it, and it uses one for pieces.
+type merger struct {
+	*job
+	order
+	layout layout
+	piece  func(out, left []byte) bool // algorithm.mergePiece
+}
+
 // run is a sorted sequence of frames with the offsets of some.
 type run struct {
 	data  []byte
@@ -33,39 +41,39 @@ type run struct {
 
 // merge merges the runs data[:left] and data[left:] with that many goroutines. last
 // has the sizes of their last frames. It returns the size of the last one of all.
-func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
+func (m *merger) merge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
 	switch {
 	case left == 0:
 		return last[1]
-	case left == len(data) || s.stop.Load():
+	case left == len(data) || m.stop.Load():
 		return last[0]
 	}
 	lastA, lastB := data[left-last[0]:], data[len(data)-last[1]:]
-	if s.compareFrames(lastA, data[left:]) <= 0 {
+	if m.compareFrames(lastA, data[left:]) <= 0 {
 		return last[1]
 	}
-	if s.compareFrames(lastB, data) < 0 {
+	if m.compareFrames(lastB, data) < 0 {
 		rotate(data, left, scratch)
 		return last[0]
 	}
 	if left > len(scratch) {
-		return s.mergeLarge(data, left, last, scratch, parallel)
+		return m.mergeLarge(data, left, last, scratch, parallel)
 	}
 	parallel = min(parallel, max(1, len(data)/minPiece))
-	a, b := s.cutRuns(data[:left], data[left:], parallel)
-	s.together(parallel, func(i int) { copy(scratch[a[i]:a[i+1]], data[a[i]:a[i+1]]) })
+	a, b := m.cutRuns(data[:left], data[left:], parallel)
+	m.together(parallel, func(i int) { copy(scratch[a[i]:a[i+1]], data[a[i]:a[i+1]]) })
 	for i := range parallel {
 		copy(data[a[i+1]+b[i]:], data[left+b[i]:left+b[i+1]])
 	}
 	// The order may contradict itself, so only the merge can tell which is last.
 	lastOf := func(i int) int {
-		if s.alg.merge(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]]) {
+		if m.piece(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]]) {
 			return last[0]
 		}
 		return last[1]
 	}
 	sizes := make([]int, parallel)
-	s.together(parallel, func(i int) { sizes[i] = lastOf(i) })
+	m.together(parallel, func(i int) { sizes[i] = lastOf(i) })
 	i := parallel - 1
 	for a[i] == left && b[i] == len(data)-left {
 		i--
@@ -73,26 +81,26 @@ func (s *sorter) merge(data []byte, left int, last [2]int, scratch []byte, paral
 	return sizes[i]
 }
 
-func (s *sorter) compareFrames(a, b []byte) int {
-	return s.compare(s.layout.record(a), s.layout.record(b))
+func (m *merger) compareFrames(a, b []byte) int {
+	return m.order.compare(m.layout.record(a), m.layout.record(b))
 }
 
 // cutRuns cuts runs a and b into n pieces each, so that all frames of a piece precede
 // those of the next of either run. The pieces i of both have together about an nth of
 // all.
-func (s *sorter) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
+func (m *merger) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
 	cutsA, cutsB = make([]int, n+1), make([]int, n+1)
 	cutsA[n], cutsB[n] = len(a), len(b)
 	if n == 1 {
 		return cutsA, cutsB
 	}
 	runs := [2]run{{data: a}, {data: b}}
-	s.together(2, func(i int) { runs[i].marks = s.marks(runs[i].data) })
-	if s.stop.Load() {
+	m.together(2, func(i int) { runs[i].marks = m.marks(runs[i].data) })
+	if m.stop.Load() {
 		return cutsA, cutsB
 	}
 	for i := 1; i < n; i++ {
-		cutsA[i], cutsB[i] = s.cutAt(runs[0], runs[1], (len(a)+len(b))/n*i)
+		cutsA[i], cutsB[i] = m.cutAt(runs[0], runs[1], (len(a)+len(b))/n*i)
 		cutsA[i] = max(cutsA[i], cutsA[i-1]) // if the order contradicts itself
 		cutsB[i] = max(cutsB[i], cutsB[i-1])
 	}
@@ -100,9 +108,9 @@ func (s *sorter) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
 }
 
 // marks returns the offsets of up to maxMarks frames, about evenly spaced.
-func (s *sorter) marks(data []byte) []int {
+func (m *merger) marks(data []byte) []int {
 	step := len(data)/maxMarks + 1
-	if size := s.layout.fixed; size != 0 {
+	if size := m.layout.fixed; size != 0 {
 		step = (step + size - 1) / size * size
 	}
 	var marks []int
@@ -111,10 +119,10 @@ func (s *sorter) marks(data []byte) []int {
 			marks = append(marks, at)
 			next = at + step
 		}
-		if s.layout.fixed != 0 {
+		if m.layout.fixed != 0 {
 			at = next
 		} else {
-			at += s.layout.frame(data[at:])
+			at += m.layout.frame(data[at:])
 		}
 	}
 	return marks
@@ -122,38 +130,38 @@ func (s *sorter) marks(data []byte) []int {
 
 // cutAt returns a cut of a and b near offset at of the merged run: before a marked
 // frame of a or of b, whichever comes nearer.
-func (s *sorter) cutAt(a, b run, at int) (inA, inB int) {
+func (m *merger) cutAt(a, b run, at int) (inA, inB int) {
 	i := sort.Search(len(a.marks), func(i int) bool {
-		return a.marks[i]+b.before(s, a.data[a.marks[i]:], 0) > at
+		return a.marks[i]+b.before(m, a.data[a.marks[i]:], 0) > at
 	})
 	j := sort.Search(len(b.marks), func(j int) bool {
-		return b.marks[j]+a.before(s, b.data[b.marks[j]:], 1) > at
+		return b.marks[j]+a.before(m, b.data[b.marks[j]:], 1) > at
 	})
 	i, j = max(i-1, 0), max(j-1, 0)
-	byA := a.marks[i] + b.before(s, a.data[a.marks[i]:], 0)
-	byB := b.marks[j] + a.before(s, b.data[b.marks[j]:], 1)
+	byA := a.marks[i] + b.before(m, a.data[a.marks[i]:], 0)
+	byB := b.marks[j] + a.before(m, b.data[b.marks[j]:], 1)
 	if max(byA-at, at-byA) <= max(byB-at, at-byB) {
 		frame := a.data[a.marks[i]:]
-		return a.marks[i], b.bound(s, frame, 0)
+		return a.marks[i], b.bound(m, frame, 0)
 	}
 	frame := b.data[b.marks[j]:]
-	return a.bound(s, frame, 1), b.marks[j]
+	return a.bound(m, frame, 1), b.marks[j]
 }
 
 // before returns the last marked offset of r that is not beyond bound, or 0.
-func (r run) before(s *sorter, frame []byte, least int) int {
+func (r run) before(m *merger, frame []byte, least int) int {
 	i := sort.Search(len(r.marks), func(i int) bool {
-		return s.compareFrames(r.data[r.marks[i]:], frame) >= least
+		return m.compareFrames(r.data[r.marks[i]:], frame) >= least
 	})
 	return r.marks[max(i-1, 0)]
 }
 
 // bound returns the offset of the first of r's frames that is not less than the
 // given one (least 0), or that is greater (least 1).
-func (r run) bound(s *sorter, frame []byte, least int) int {
-	at := r.before(s, frame, least)
-	for at < len(r.data) && s.compareFrames(r.data[at:], frame) < least {
-		at += s.layout.frame(r.data[at:])
+func (r run) bound(m *merger, frame []byte, least int) int {
+	at := r.before(m, frame, least)
+	for at < len(r.data) && m.compareFrames(r.data[at:], frame) < least {
+		at += m.layout.frame(r.data[at:])
 	}
 	return at
 }
@@ -164,18 +172,18 @@ func (r run) bound(s *sorter, frame []byte, least int) int {
 //
 //	| a0 | a1 | b0 | b1 |
 //	| a0 | b0 | a1 | b1 |
-func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
+func (m *merger) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
 	var middle, lastA int // the first frame of a1, and the size of the one before
 	for middle == 0 || middle < left/2 && middle < left-last[0] {
-		lastA = s.layout.frame(data[middle:])
+		lastA = m.layout.frame(data[middle:])
 		middle += lastA
 	}
 	if middle == left { // one frame
 		middle = 0
 	}
 	var at, lastB int // of b1, and the size of the frame before
-	for at < len(data)-left && s.compareFrames(data[left+at:], data[middle:]) < 0 {
-		lastB = s.layout.frame(data[left+at:])
+	for at < len(data)-left && m.compareFrames(data[left+at:], data[middle:]) < 0 {
+		lastB = m.layout.frame(data[left+at:])
 		at += lastB
 	}
 	rotate(data[middle:left+at], left-middle, scratch)
@@ -185,8 +193,8 @@ func (s *sorter) mergeLarge(data []byte, left int, last [2]int, scratch []byte, 
 	if middle == 0 {
 		return last[1]
 	}
-	s.merge(data[:middle+at], middle, [2]int{lastA, lastB}, scratch, parallel)
-	return s.merge(data[middle+at:], left-middle, last, scratch, parallel)
+	m.merge(data[:middle+at], middle, [2]int{lastA, lastB}, scratch, parallel)
+	return m.merge(data[middle+at:], left-middle, last, scratch, parallel)
 }
 
 // rotate swaps data[:left] with the rest.

@@ -26,28 +26,28 @@ const (
 
 // radix sorts records that are R.
 type radix[R any] struct {
-	s     *sorter
+	*merger
 	loads []load // of keys, the most significant first
 }
 
-func newRadix(s *sorter, size int, loads []load) algorithm {
+func newRadix(m *merger, size int, loads []load) algorithm {
 	switch size {
 	case 8:
-		return &radix[[8]byte]{s, loads}
+		return &radix[[8]byte]{m, loads}
 	case 16:
-		return &radix[[16]byte]{s, loads}
+		return &radix[[16]byte]{m, loads}
 	case 24:
-		return &radix[[24]byte]{s, loads}
+		return &radix[[24]byte]{m, loads}
 	case 32:
-		return &radix[[32]byte]{s, loads}
+		return &radix[[32]byte]{m, loads}
 	case 40:
-		return &radix[[40]byte]{s, loads}
+		return &radix[[40]byte]{m, loads}
 	case 48:
-		return &radix[[48]byte]{s, loads}
+		return &radix[[48]byte]{m, loads}
 	case 56:
-		return &radix[[56]byte]{s, loads}
+		return &radix[[56]byte]{m, loads}
 	}
-	return &radix[[64]byte]{s, loads}
+	return &radix[[64]byte]{m, loads}
 }
 
 // elements returns p, without a rest that is too small, as a slice of R.
@@ -58,36 +58,36 @@ func elements[R any](p []byte) []R {
 func (x *radix[R]) sort(data, scratch []byte) int {
 	all, room := elements[R](data), elements[R](scratch)
 	size := int(unsafe.Sizeof(all[0]))
-	if inOrder(x.s, all, func(a, b *R) bool { return x.less(a, b, 0) }) {
-		x.s.tick(len(data))
+	if inOrder(x.job, all, func(a, b *R) bool { return x.less(a, b, 0) }) {
+		x.tick(len(data))
 		return size
 	}
 	a, b := all[:len(all)/2], all[len(all)/2:]
 	x.spread(a, room[:len(a)], false, 0, true)
 	x.spread(b, room[:len(b)], false, 0, true)
-	return x.s.merge(data, len(a)*size, [2]int{size, size}, scratch, 1)
+	return x.merge(data, len(a)*size, [2]int{size, size}, scratch, 1)
 }
 
 // inOrder reports whether records are sorted. It turns them around if each is less
 // than the one before. It returns true when the sort is to stop.
-func inOrder[E any](s *sorter, records []E, less func(a, b *E) bool) bool {
+func inOrder[E any](j *job, records []E, less func(a, b *E) bool) bool {
 	i := 1
 	if len(records) < 2 || less(&records[1], &records[0]) {
-		for i < len(records) && !s.stop.Load() && less(&records[i], &records[i-1]) {
+		for i < len(records) && !j.stop.Load() && less(&records[i], &records[i-1]) {
 			i++
 		}
 		if i < len(records) {
-			return s.stop.Load()
+			return j.stop.Load()
 		}
 		for a, b := 0, len(records)-1; a < b; a, b = a+1, b-1 {
 			records[a], records[b] = records[b], records[a]
 		}
 		return true
 	}
-	for i < len(records) && !s.stop.Load() && !less(&records[i], &records[i-1]) {
+	for i < len(records) && !j.stop.Load() && !less(&records[i], &records[i-1]) {
 		i++
 	}
-	return i == len(records) || s.stop.Load()
+	return i == len(records) || j.stop.Load()
 }
 
 // less compares keys from their given load on.
@@ -105,7 +105,7 @@ func (x *radix[R]) less(a, b *R, from int) bool {
 // scratch. It reports progress only if it sorts in place.
 func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 	differ := uint64(0)
-	few := len(a) <= fewRecords || x.s.stop.Load()
+	few := len(a) <= fewRecords || x.stop.Load()
 	for ; !few && from < len(x.loads); from++ {
 		if differ = x.differ(a, from); differ != 0 {
 			break
@@ -128,7 +128,7 @@ func (x *radix[R]) finish(a, b []R, toB bool, from int, insert, report bool) {
 		x.insert(a, from)
 	}
 	if report {
-		x.s.tick(len(a) * int(unsafe.Sizeof(*new(R))))
+		x.tick(len(a) * int(unsafe.Sizeof(*new(R))))
 	}
 }
 
@@ -182,7 +182,7 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 		x.spread(b[begin:end], a[begin:end], !toB, from, false)
 		begin = end
 		if report {
-			x.s.tick(bucket * int(unsafe.Sizeof(a[0])))
+			x.tick(bucket * int(unsafe.Sizeof(a[0])))
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (x *radix[R]) insert(a []R, from int) {
 // merge takes one record after the other without a branch that depends on them: a
 // processor would guess every other one wrong. Rounds are short enough that neither
 // side can end within one.
-func (x *radix[R]) merge(out, left []byte) bool {
+func (x *radix[R]) mergePiece(out, left []byte) bool {
 	const round = 4096
 	to, a := elements[R](out), elements[R](left)
 	var l load // without one all keys are equal
@@ -225,7 +225,7 @@ func (x *radix[R]) merge(out, left []byte) bool {
 	}
 	longer := len(x.loads) > 1
 	w, i, j := 0, 0, len(a)
-	for !x.s.stop.Load() {
+	for !x.stop.Load() {
 		n := min(len(a)-i, len(to)-j, round)
 		if n == 0 {
 			break

@@ -1,0 +1,67 @@
+// Sorts of a part of the records.
+
+package buffer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// What is between two offsets is sorted, and the rest stays as it is.
+func TestSortBetween(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {Align: 64}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		const n = 5000
+		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
+		for _, by := range calling(func() {}) {
+			if by.cmp == nil {
+				continue
+			}
+			for _, tt := range []struct{ from, to, more, parallel int }{
+				{0, n, 0, 1}, {0, n, 0, 4}, {0, 1000, 0, 4}, {4000, n, 0, 1},
+				{100, 4900, 0, 4}, {100, 4900, 1, 4}, // to within a record
+				{7, 7, 0, 4}, {7, 8, 0, 4}, {7, 9, 0, 4}, {7, 8, 1, 1}, {n, n, 0, 4}, {0, 0, 0, 4},
+			} {
+				t.Run(fmt.Sprintf("%+v/%s/%+v", o, by.name, tt), func(t *testing.T) {
+					r := newRecords(t, &o, nil)
+					var offsets []int
+					for _, p := range records {
+						offsets = append(offsets, r.End())
+						must(t, r.AppendBytes(p))
+					}
+					offsets = append(offsets, r.End())
+					between := [2]int{offsets[tt.from], offsets[tt.to] + tt.more}
+					must(t, by.sort(r, &buffer.SortOptions{Parallel: tt.parallel, Between: &between}))
+					want := slices.Clone(records)
+					slices.SortStableFunc(want[tt.from:tt.to+tt.more], by.cmp)
+					wantRecords(t, r, want)
+				})
+			}
+		}
+	}
+}
+
+func TestSortBetweenOfChangedLengths(t *testing.T) {
+	b := newBuffer(t, nil)
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	for range 5 {
+		must(t, r.AppendBytes([]byte("my record")))
+	}
+	b.Bytes()[26] = 100
+	data := bytes.Clone(b.Bytes())
+	o := &buffer.SortOptions{Between: &[2]int{13, 39}}
+	if err := r.SortBy(context.Background(), nil, o); !errors.Is(err, buffer.ErrCorrupt) {
+		t.Error(err)
+	}
+	wantData(t, b, data)
+	o.Between[1] = 26 // before it
+	must(t, r.SortBy(context.Background(), nil, o))
+	wantData(t, b, data)
+}
