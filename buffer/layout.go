@@ -6,7 +6,8 @@
 //	              ^ a multiple of align
 //
 // The first frame is at first(), so that every record is aligned. Records of fixed
-// size have no lengths and no gaps: there a frame is the record.
+// size have no lengths and no gaps: there a frame is the record. With align 1, frames
+// are those of extsort.LengthPrefixed.
 
 package buffer
 

@@ -27,7 +27,8 @@ type RecordsOptions struct {
 // Records is a sequence of records in a [Buffer]. A record is any number of bytes,
 // 0 too, up to 4 GiB - 1. Its offset is where its frame begins in the buffer. A frame
 // is the record with the 4 bytes of its length before it, or the record alone
-// if all have RecordBytes.
+// if all have RecordBytes. Without Align the buffer has what package extsort calls
+// LengthPrefixed, or Fixed with RecordBytes.
 //
 // Nothing else may append to the buffer, truncate it or change lengths in it while
 // Records is in use. Concurrency rules are the Buffer's. Slices of records are valid

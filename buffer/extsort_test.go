@@ -1,0 +1,39 @@
+package buffer_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// What one package writes the other reads.
+func TestRecordsAreThoseOfExtsort(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
+		records := someRecords(1000, o.RecordBytes)
+		in, out := newRecordsIn(t, newBuffer(t, nil), &o, records), newBuffer(t, nil)
+		format := extsort.LengthPrefixed()
+		if o.RecordBytes != 0 {
+			format = extsort.Fixed(o.RecordBytes)
+		}
+		must(t, extsort.Sort(context.Background(), out, &extsort.Options{Format: format}, in.NewReader()))
+		r, err := buffer.NewRecords(out, &o)
+		must(t, err)
+		want := slices.Clone(records)
+		slices.SortStableFunc(want, bytes.Compare)
+		wantRecords(t, r, want)
+	}
+}
+
+func newRecordsIn(t testing.TB, b *buffer.Buffer, o *buffer.RecordsOptions, records [][]byte) *buffer.Buffer {
+	t.Helper()
+	r, err := buffer.NewRecords(b, o)
+	must(t, err)
+	for _, p := range records {
+		must(t, r.AppendBytes(p))
+	}
+	return b
+}
