@@ -1,0 +1,133 @@
+// Blocks: where they come from.
+
+package flow
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+)
+
+// maxDepth bounds how deep the functions of a package are looked into.
+const maxDepth = 3
+
+// A Block is the result of a call that allocates, or of one of a function of the
+// same package that returns nothing else.
+type Block struct {
+	Instr ssa.Instruction // the call, in the function that was asked about
+	Call  offheap.Call    // the allocator's call, perhaps in a function called by that
+	From  ssa.Value       // the allocator, or nil if that is known to the callee only
+	Size  ssa.Value       // bytes, or elements of MakeSlice, or nil if unknown
+}
+
+// BlockOf returns the block that v is, if it is known where that was allocated.
+func BlockOf(v ssa.Value) (Block, bool) { return blockOf(v, maxDepth) }
+
+func blockOf(v ssa.Value, depth int) (Block, bool) {
+	v = Value(v)
+	result := 0
+	if x, ok := v.(*ssa.Extract); ok {
+		v, result = x.Tuple, x.Index
+	}
+	call, ok := v.(*ssa.Call)
+	if !ok {
+		return Block{}, false
+	}
+	c := offheap.Of(call)
+	if from, ok := c.Allocates(); ok && result == 0 {
+		return Block{call, c, from, sizeOf(c)}, true
+	}
+	callee := call.Call.StaticCallee()
+	if depth == 0 || callee == nil || c.Name != "" {
+		return Block{}, false
+	}
+	var block Block
+	for _, b := range callee.Blocks {
+		end, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
+		if !ok {
+			continue
+		}
+		if c, ok := end.Results[result].(*ssa.Const); ok && c.IsNil() {
+			continue
+		}
+		inner, ok := blockOf(end.Results[result], depth-1)
+		if !ok || block.Instr != nil {
+			return Block{}, false // one way to return a block is enough to know
+		}
+		block = Block{call, inner.Call, argument(call, inner.From), argument(call, inner.Size)}
+	}
+	return block, block.Instr != nil
+}
+
+// argument returns what a value of a callee is to its caller, or nil.
+func argument(call ssa.CallInstruction, v ssa.Value) ssa.Value {
+	if v == nil {
+		return nil
+	}
+	v = Value(v)
+	switch v := v.(type) {
+	case *ssa.Const, *ssa.Global:
+		return v
+	case *ssa.Parameter:
+		for i, p := range v.Parent().Params {
+			if p == v && i < len(call.Common().Args) {
+				return call.Common().Args[i]
+			}
+		}
+	case *ssa.UnOp:
+		if free, ok := v.X.(*ssa.FreeVar); ok {
+			if cell := Captured(free); cell != nil && cell.Parent() == call.Parent() {
+				if store := OnlyStore(cell); store != nil {
+					return store.Val
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func sizeOf(c offheap.Call) ssa.Value {
+	switch c.Name {
+	case "freehold.MakeSlice":
+		return c.Args[1]
+	case "freehold.Realloc":
+		return c.Args[2]
+	}
+	if c.Recv == nil || len(c.Args) != 2 {
+		return nil
+	}
+	if _, _, replaces := c.Replaces(); replaces {
+		return c.Args[1]
+	}
+	if c.FillsBlock() {
+		return c.Args[0]
+	}
+	return nil
+}
+
+// Owners returns an allocator, the ones that its memory comes from, as far as they
+// can be seen, and so on.
+func Owners(a ssa.Value) []ssa.Value {
+	if a == nil {
+		return nil
+	}
+	owners := []ssa.Value{a}
+	for i := 0; i < len(owners) && len(owners) < maxSteps; i++ {
+		if call := made(owners[i]); call != nil {
+			if owner, ok := offheap.Of(call).Makes(); ok {
+				owners = append(owners, owner.Parents...)
+			}
+		}
+	}
+	return owners
+}
+
+// made returns the call that v is the first result of, or nil.
+func made(v ssa.Value) *ssa.Call {
+	v = Value(v)
+	if x, ok := v.(*ssa.Extract); ok && x.Index == 0 {
+		v = x.Tuple
+	}
+	call, _ := v.(*ssa.Call)
+	return call
+}

@@ -1,0 +1,355 @@
+// Package flow follows blocks and owners through the SSA form of a function.
+//
+//	value  the same pointer, slice or interface, by whatever variable it went
+//	base   the block that a value is a part or a view of
+//	key    what tells two loads of one variable or field to be of one value
+//
+// It follows a variable that closures share if it is assigned once, and fields
+// and other variables between two instructions that cannot change them.
+package flow
+
+import (
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+)
+
+// maxSteps bounds the search for where a value comes from.
+const maxSteps = 64
+
+// Value returns where v comes from, through conversions that keep it what it is,
+// [freehold.Must], and variables that are assigned once.
+func Value(v ssa.Value) ssa.Value {
+	for range maxSteps {
+		next := v
+		switch v := v.(type) {
+		case *ssa.ChangeType:
+			next = v.X
+		case *ssa.ChangeInterface:
+			next = v.X
+		case *ssa.MakeInterface:
+			next = v.X
+		case *ssa.TypeAssert:
+			if !v.CommaOk {
+				next = v.X
+			}
+		case *ssa.Call:
+			if c := offheap.Of(v); c.Name == "freehold.Must" {
+				next = c.Args[0]
+			}
+		case *ssa.UnOp:
+			if cell, ok := v.X.(*ssa.Alloc); ok && v.Op == token.MUL {
+				if store := OnlyStore(cell); store != nil && Dominates(store, v) {
+					next = store.Val
+				} else if store := lastStore(cell, v); store != nil {
+					next = store.Val
+				}
+			}
+		case *ssa.Phi:
+			next = onlyEdge(v)
+		}
+		if next == v {
+			return v
+		}
+		v = next
+	}
+	return v
+}
+
+// onlyEdge returns the one value of a Phi, or the Phi if it has several.
+func onlyEdge(phi *ssa.Phi) ssa.Value {
+	var only ssa.Value
+	for _, edge := range phi.Edges {
+		if edge == phi || edge == only {
+			continue
+		}
+		if only != nil {
+			return phi
+		}
+		only = edge
+	}
+	return only
+}
+
+// OnlyStore returns the one assignment of a variable, or nil if there are others
+// or its address is known to more than closures that only read it.
+func OnlyStore(cell *ssa.Alloc) *ssa.Store {
+	var only *ssa.Store
+	for _, ref := range *cell.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.Store:
+			if ref.Addr != cell || only != nil {
+				return nil
+			}
+			only = ref
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeClosure:
+			for i, binding := range ref.Bindings {
+				if binding == cell && !onlyLoads(ref.Fn.(*ssa.Function).FreeVars[i]) {
+					return nil
+				}
+			}
+		default:
+			return nil
+		}
+	}
+	return only
+}
+
+// lastStore returns the assignment of a variable that a load sees, if that is in
+// the same block and no closure can run between them.
+func lastStore(cell *ssa.Alloc, load *ssa.UnOp) *ssa.Store {
+	var last *ssa.Store
+	for _, instr := range load.Block().Instrs {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == cell {
+				last = instr
+			}
+		case *ssa.Call, *ssa.RunDefers:
+			if isShared(cell) {
+				last = nil
+			}
+		}
+		if instr == load {
+			break
+		}
+	}
+	return last
+}
+
+// isShared reports whether others than the function itself may assign a variable.
+func isShared(cell *ssa.Alloc) bool {
+	for _, ref := range *cell.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.Store:
+			if ref.Addr != cell {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// onlyLoads reports whether a closure, and those within it, read the variable
+// that v is the address of and do nothing else with it.
+func onlyLoads(v *ssa.FreeVar) bool {
+	for _, ref := range *v.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp, *ssa.DebugRef:
+		case *ssa.MakeClosure:
+			for i, binding := range ref.Bindings {
+				if binding == v && !onlyLoads(ref.Fn.(*ssa.Function).FreeVars[i]) {
+					return false
+				}
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Captured returns the variable of an enclosing function that v is the address
+// of, or nil.
+func Captured(v *ssa.FreeVar) *ssa.Alloc {
+	closure := v.Parent()
+	for _, b := range closure.Parent().Blocks {
+		for _, instr := range b.Instrs {
+			made, ok := instr.(*ssa.MakeClosure)
+			if !ok || made.Fn != closure {
+				continue
+			}
+			for i, of := range closure.FreeVars {
+				if of != v {
+					continue
+				}
+				switch binding := made.Bindings[i].(type) {
+				case *ssa.Alloc:
+					return binding
+				case *ssa.FreeVar:
+					return Captured(binding)
+				}
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// Base returns the block that v is the address of, a part of, or a view of: p for
+// &p.x, b for b[1:], the argument of PtrTo for the result of its Get.
+func Base(v ssa.Value) ssa.Value {
+	for range maxSteps {
+		v = Value(v)
+		next := view(v)
+		if next == nil {
+			return v
+		}
+		v = next
+	}
+	return v
+}
+
+// view returns the value whose memory v refers to, by one step, or nil.
+func view(v ssa.Value) ssa.Value {
+	switch v := v.(type) {
+	case *ssa.Slice:
+		return v.X
+	case *ssa.FieldAddr:
+		return v.X
+	case *ssa.IndexAddr:
+		return v.X
+	case *ssa.SliceToArrayPointer:
+		return v.X
+	case *ssa.Convert:
+		if isAddress(v.Type()) && isAddress(v.X.Type()) {
+			return v.X
+		}
+	case *ssa.Call:
+		switch builtin(v) {
+		case "Add", "Slice", "SliceData", "String", "StringData":
+			return v.Call.Args[0]
+		}
+		if of, ok := offheap.Of(v).Views(); ok {
+			return of
+		}
+	}
+	return nil
+}
+
+// builtin returns the name of the built-in function that is called, or "".
+func builtin(call ssa.CallInstruction) string {
+	if b, ok := call.Common().Value.(*ssa.Builtin); ok {
+		return b.Name()
+	}
+	return ""
+}
+
+// isAddress reports whether t is a pointer, safe or not.
+func isAddress(t types.Type) bool {
+	switch t := t.Underlying().(type) {
+	case *types.Pointer:
+		return true
+	case *types.Basic:
+		return t.Kind() == types.UnsafePointer
+	}
+	return false
+}
+
+// A Key tells whether two values are the same: if their keys are equal and, for
+// one that is Loaded, nothing between them can have changed the variable or field.
+type Key struct {
+	root ssa.Value
+	path string // of the fields that were loaded, from root
+}
+
+// KeyOf returns the key of v.
+func KeyOf(v ssa.Value) Key {
+	v = Value(v)
+	switch x := v.(type) {
+	case *ssa.UnOp:
+		if x.Op != token.MUL {
+			break
+		}
+		switch addr := x.X.(type) {
+		case *ssa.FieldAddr:
+			k := KeyOf(addr.X)
+			k.path += "." + fieldName(addr)
+			return k
+		case *ssa.FreeVar:
+			if cell := Captured(addr); cell != nil && OnlyStore(cell) != nil {
+				return Key{addr, ""}
+			}
+			return Key{addr, "*"}
+		case *ssa.Global, *ssa.Alloc:
+			return Key{addr, "*"}
+		}
+	case *ssa.Field:
+		k := KeyOf(x.X)
+		k.path += "." + x.X.Type().Underlying().(*types.Struct).Field(x.Field).Name()
+		return k
+	}
+	return Key{v, ""}
+}
+
+func fieldName(addr *ssa.FieldAddr) string {
+	t := addr.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
+	return t.Field(addr.Field).Name()
+}
+
+// Loaded reports whether the value was loaded from a variable or a field.
+func (k Key) Loaded() bool { return k.path != "" }
+
+// Stable reports whether the variable or field of a key is certain to have the
+// same value at two instructions, of which from dominates to.
+func (k Key) Stable(from, to ssa.Instruction) bool {
+	if !k.Loaded() {
+		return true
+	}
+	for instr := range Between(from, to) {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			switch addr := instr.Addr.(type) {
+			case *ssa.FieldAddr, *ssa.Global, *ssa.FreeVar:
+				return false
+			case *ssa.Alloc:
+				if addr == k.root {
+					return false
+				}
+			}
+		case ssa.CallInstruction:
+			if builtin(instr) == "" && offheap.Of(instr).Name == "" {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Int returns the value of a constant integer.
+func Int(v ssa.Value) (int64, bool) {
+	c, ok := v.(*ssa.Const)
+	if !ok || c.Value == nil {
+		return 0, false
+	}
+	return constant.Int64Val(constant.ToInt(c.Value))
+}
+
+// Same reports whether two numbers are certain to be equal: constants, one value,
+// or the same arithmetic on such.
+func Same(x, y ssa.Value) bool {
+	if x == y {
+		return true
+	}
+	if a, ok := Int(x); ok {
+		b, ok := Int(y)
+		return ok && a == b
+	}
+	switch x := x.(type) {
+	case *ssa.BinOp:
+		y, ok := y.(*ssa.BinOp)
+		return ok && x.Op == y.Op && Same(x.X, y.X) && Same(x.Y, y.Y)
+	case *ssa.Convert:
+		y, ok := y.(*ssa.Convert)
+		return ok && types.Identical(x.Type(), y.Type()) && Same(x.X, y.X)
+	case *ssa.UnOp:
+		y, ok := y.(*ssa.UnOp)
+		return ok && x.Op == y.Op && (Same(x.X, y.X) || KeyOf(x).Loaded() && KeyOf(x) == KeyOf(y))
+	case *ssa.Call:
+		y, ok := y.(*ssa.Call)
+		if !ok {
+			return false
+		}
+		f, g := builtin(x), builtin(y)
+		return f == g && (f == "len" || f == "cap") && KeyOf(x.Call.Args[0]) == KeyOf(y.Call.Args[0])
+	}
+	return false
+}
