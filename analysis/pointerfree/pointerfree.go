@@ -1,0 +1,185 @@
+// Package pointerfree defines an analyzer that reports types with Go pointers which
+// are stored off-heap.
+package pointerfree
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+)
+
+const doc = `report types with Go pointers that are stored off-heap
+
+The collector does not scan off-heap memory, and would free what a Go pointer there
+refers to. freehold's typed functions panic at the first use of such a type. This
+says the same at build time, in the same words:
+
+	type Node struct{ key string }
+	n, err := freehold.New[Node](heap)
+
+	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
+
+Generic functions and methods that store values of their type parameters off-heap
+are followed, from package to package: a call with a type that holds Go pointers is
+reported where the type is chosen.`
+
+// Analyzer reports types with Go pointers that are stored off-heap.
+var Analyzer = &analysis.Analyzer{
+	Name:      "pointerfree",
+	Doc:       doc,
+	URL:       "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/pointerfree",
+	FactTypes: []analysis.Fact{(*stores)(nil)},
+	Run:       run,
+}
+
+// typed is the functions that check their type argument, by the names that their
+// panics have.
+var typed = map[string]string{
+	"freehold.New":          "New",
+	"freehold.MakeSlice":    "MakeSlice",
+	"freehold.MakeSliceCap": "MakeSliceCap",
+	"freehold.Append":       "Append",
+	"freehold.Grow":         "Grow",
+	"freehold.Clone":        "Clone",
+	"pool.New":              "pool.New",
+}
+
+// stores is the fact about a generic function or method that it stores values of
+// some of its type parameters off-heap, or of its receiver's.
+type stores struct{ Params []int }
+
+func (*stores) AFact()           {}
+func (s *stores) String() string { return fmt.Sprintf("stores %v", s.Params) }
+
+func run(pass *analysis.Pass) (any, error) {
+	if !offheap.Uses(pass.Pkg) {
+		return nil, nil
+	}
+	for learn(pass) { // until nothing more is known of the package's own functions
+	}
+	for _, f := range pass.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				report(pass, id)
+			}
+			return true
+		})
+	}
+	return nil, nil
+}
+
+// learn exports what a look at each function adds to the facts, and reports whether
+// there is any.
+func learn(pass *analysis.Pass) (more bool) {
+	for _, f := range pass.Files {
+		for _, decl := range f.Decls {
+			decl, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			fn := pass.TypesInfo.Defs[decl.Name].(*types.Func)
+			params := typeParams(fn)
+			if params.Len() == 0 {
+				continue
+			}
+			var fact stores
+			pass.ImportObjectFact(fn, &fact)
+			known := len(fact.Params)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				for _, t := range storedTypes(pass, id) {
+					for i := range params.Len() {
+						if holds(t.arg, params.At(i)) && !slices.Contains(fact.Params, i) {
+							fact.Params = append(fact.Params, i)
+						}
+					}
+				}
+				return true
+			})
+			if len(fact.Params) > known {
+				slices.Sort(fact.Params)
+				pass.ExportObjectFact(fn, &fact)
+				more = true
+			}
+		}
+	}
+	return more
+}
+
+// typeParams returns the type parameters of a function, or of its receiver.
+func typeParams(fn *types.Func) *types.TypeParamList {
+	if sig := fn.Signature(); sig.Recv() != nil {
+		return sig.RecvTypeParams()
+	}
+	return fn.Signature().TypeParams()
+}
+
+// A storedType is a type argument whose values a function stores off-heap.
+type storedType struct {
+	function string // as in the panic
+	param    string // the name of the type parameter, or "" if it is freehold's function
+	arg      types.Type
+}
+
+// storedTypes returns the types that the function named by id stores off-heap.
+func storedTypes(pass *analysis.Pass, id *ast.Ident) []storedType {
+	fn, ok := pass.TypesInfo.Uses[id].(*types.Func)
+	if !ok {
+		return nil
+	}
+	args := typeArgs(pass, id, fn)
+	if args.Len() == 0 {
+		return nil
+	}
+	if name, ok := typed[offheap.Name(fn.Origin())]; ok {
+		return []storedType{{name, "", args.At(0)}}
+	}
+	var fact stores
+	if !pass.ImportObjectFact(fn.Origin(), &fact) {
+		return nil
+	}
+	var all []storedType
+	for _, i := range fact.Params {
+		if i < args.Len() {
+			all = append(all, storedType{fn.Name(), typeParams(fn.Origin()).At(i).Obj().Name(), args.At(i)})
+		}
+	}
+	return all
+}
+
+// typeArgs returns the type arguments of a function, or of its receiver.
+func typeArgs(pass *analysis.Pass, id *ast.Ident, fn *types.Func) *types.TypeList {
+	recv := fn.Signature().Recv()
+	if recv == nil {
+		return pass.TypesInfo.Instances[id].TypeArgs
+	}
+	t := types.Unalias(recv.Type())
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if named, ok := t.(*types.Named); ok {
+		return named.TypeArgs()
+	}
+	return nil
+}
+
+func report(pass *analysis.Pass, id *ast.Ident) {
+	for _, t := range storedTypes(pass, id) {
+		fault := faultOf(t.arg, "")
+		switch {
+		case fault == "":
+		case t.param == "":
+			pass.Reportf(id.Pos(), "freehold: %s[%s]: %s", t.function, typeName(t.arg), fault)
+		default:
+			pass.Reportf(id.Pos(), "%s stores its %s, here %s, off-heap: %s", t.function, t.param, typeName(t.arg), fault)
+		}
+	}
+}
