@@ -1,0 +1,256 @@
+package unclosed
+
+import (
+	"errors"
+	"io"
+	"log"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/pool"
+)
+
+type node struct{ value int }
+
+func never(a freehold.Allocator) {
+	h := freehold.NewHeap(nil) // want `the Heap of freehold.NewHeap is never closed: call or defer its Close`
+	h.Alloc(8, 8)
+	s := arena.NewShared(a, nil) // want `the Shared of arena.NewShared is never closed`
+	s.Alloc(8, 8)
+	p := pool.New[node](a, nil) // want `the Pool of pool.New is never closed`
+	p.Get()
+	arena.New(a, nil)                     // want `the Arena of arena.New is never closed`
+	freehold.New[node](arena.New(a, nil)) // want `the Arena of arena.New is never closed`
+	take(arena.New(a, nil))               // want `the Arena of arena.New is never closed`
+}
+
+func take(a freehold.Allocator) []byte { return freehold.Must(a.Alloc(100, 8)) }
+
+func always(a freehold.Allocator) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	s := arena.NewShared(h, nil)
+	take(s)
+	s.Close()
+	b := pool.NewBlocks(a, 8, 8, nil)
+	defer func() { b.Close() }()
+	c := b.NewCache()
+	defer c.Close()
+}
+
+func onError(a freehold.Allocator, work func() error) error {
+	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 47 comes without its Close`
+	if err := work(); err != nil {
+		return err
+	}
+	scratch.Close()
+	return nil
+}
+
+func onNoError(a freehold.Allocator, work func() error) error {
+	scratch := arena.New(a, nil)
+	if err := work(); err != nil {
+		scratch.Close()
+		return err
+	}
+	scratch.Close()
+	return nil
+}
+
+// A heap that another one is given.
+type server struct{ heap *freehold.Heap }
+
+func handedOn(work func(*freehold.Heap), heaps chan *freehold.Heap, t *testing.T) (*freehold.Heap, *server) {
+	work(freehold.NewHeap(nil))
+	heaps <- freehold.NewHeap(nil)
+	h := freehold.NewHeap(nil)
+	t.Cleanup(h.Close)
+	g := freehold.NewHeap(nil)
+	t.Cleanup(func() { g.Close() })
+	keep(freehold.NewHeap(nil))
+	return freehold.NewHeap(nil), &server{heap: freehold.NewHeap(nil)}
+}
+
+var kept []*freehold.Heap
+
+func keep(h *freehold.Heap) { kept = append(kept, h) }
+
+func halfBuilt(work func() error) (*server, error) {
+	h := freehold.NewHeap(nil) // want `the Heap of freehold.NewHeap is not closed on all paths`
+	if err := work(); err != nil {
+		return nil, err
+	}
+	return &server{h}, nil
+}
+
+// Who has the arena has the heap.
+func over() *arena.Arena {
+	h := freehold.NewHeap(nil)
+	return arena.New(h, nil)
+}
+
+func wrapped() freehold.Allocator {
+	return freehold.NewLimit(freehold.NewHeap(nil), 1<<20)
+}
+
+func wrappedAndDropped() {
+	l := freehold.NewLimit(freehold.NewHeap(nil), 1<<20) // want `the Heap of freehold.NewHeap is never closed`
+	l.Alloc(8, 8)
+}
+
+// What is over a heap of the same function ends with it.
+func endsWithHeap() {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	a := arena.New(h, nil)
+	take(a)
+	c := h.NewCache()
+	take(c)
+	arena.NewRecycler(h, nil) // want `the Recycler of arena.NewRecycler is never closed`
+}
+
+func cache(h *freehold.Heap) {
+	c := h.NewCache() // want `the Cache of h.NewCache is never closed`
+	take(c)
+}
+
+func guards(s *arena.Shared, early bool) {
+	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 123 comes without its Leave`
+	if early {
+		return
+	}
+	g.Leave()
+	s.Enter() // want `the Guard of s.Enter is never left: call or defer its Leave`
+	defer s.Enter().Leave()
+}
+
+func recycled(r *arena.Recycler, fail bool) error {
+	a, err := r.Get(100) // want `the Arena of r.Get is not put back on all paths`
+	if err != nil {
+		return err
+	}
+	take(a)
+	if fail {
+		return errors.New("failed")
+	}
+	r.Put(a)
+	return nil
+}
+
+func recycledAlways(r *arena.Recycler, fail bool) error {
+	a, err := r.Get(100)
+	if err != nil {
+		return err
+	}
+	defer r.Put(a)
+	b := freehold.Must(r.Get(0))
+	b.Close()
+	return nil
+}
+
+func open(path string) (int, error) {
+	b, err := buffer.Open(path, nil) // want `the Buffer of buffer.Open is not closed on all paths`
+	if err != nil {
+		return 0, err
+	}
+	if b.Len() == 0 {
+		return 0, io.EOF
+	}
+	return b.Len(), b.Close()
+}
+
+func create(path string) (err error) {
+	f, err := extsort.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = f.Write(nil)
+	return err
+}
+
+func returnsBoth(path string) (*buffer.Buffer, error) { return buffer.Open(path, nil) }
+
+func fatal(a freehold.Allocator, t *testing.T, tb testing.TB, n int) {
+	h := arena.New(a, nil)
+	switch n {
+	case 1:
+		log.Fatal("no")
+	case 2:
+		t.Fatal("no")
+	case 3:
+		tb.Fatalf("no")
+	case 4:
+		panic("no")
+	}
+	h.Close()
+}
+
+// One condition, asked twice.
+func conditional(a freehold.Allocator, own bool) {
+	if own {
+		a = nil
+	}
+	var h *freehold.Heap
+	if own {
+		h = freehold.NewHeap(nil)
+		a = h
+	}
+	take(a)
+	if own {
+		h.Close()
+	}
+}
+
+func notNil(o *freehold.HeapOptions) {
+	var h *freehold.Heap
+	if o != nil {
+		h = freehold.NewHeap(o)
+	}
+	if h != nil {
+		h.Close()
+	}
+}
+
+func loop(a freehold.Allocator, n int) {
+	for range n {
+		s := arena.New(a, nil)
+		if take(s)[0] == 0 {
+			s.Close()
+			continue
+		}
+		s.Close()
+	}
+	for range n {
+		s := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths`
+		if take(s)[0] == 0 {
+			continue
+		}
+		s.Close()
+	}
+}
+
+func forever(a freehold.Allocator) {
+	s := arena.New(a, nil)
+	for {
+		take(s)
+		s.Reset()
+	}
+}
+
+func oneOfTwo(a freehold.Allocator, shared bool) {
+	var s interface {
+		freehold.Allocator
+		Close()
+	}
+	if shared {
+		s = arena.NewShared(a, nil)
+	} else {
+		s = arena.New(a, nil)
+	}
+	defer s.Close()
+	take(s)
+}

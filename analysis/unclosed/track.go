@@ -1,0 +1,144 @@
+// Tracking: where an owner goes, and which instructions make it somebody else's to
+// close, or close it.
+
+package unclosed
+
+import (
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/freehold-go/freehold/analysis/internal/flow"
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+)
+
+// maxDepth bounds how deep the functions of a package are looked into.
+const maxDepth = 3
+
+// A tracker follows one owner through a function.
+type tracker struct {
+	owner offheap.Owner
+	depth int
+	alias map[ssa.Value]bool       // the owner, under whichever name
+	done  map[ssa.Instruction]bool // what closes it or gives it away
+}
+
+func newTracker(owner offheap.Owner) *tracker {
+	return &tracker{owner, maxDepth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
+}
+
+// follow looks at all uses of v, which is the owner. If over is true, v is one that
+// was made over it: who has that has the owner too, but its Close is not the
+// owner's.
+func (t *tracker) follow(v ssa.Value, over bool) {
+	if t.alias[v] || v.Referrers() == nil {
+		return
+	}
+	t.alias[v] = true
+	for _, ref := range *v.Referrers() {
+		t.use(ref, v, over)
+	}
+}
+
+func (t *tracker) use(ref ssa.Instruction, v ssa.Value, over bool) {
+	switch ref := ref.(type) {
+	case *ssa.Phi, *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface:
+		t.follow(ref.(ssa.Value), over)
+	case *ssa.TypeAssert:
+		if ref.CommaOk {
+			t.done[ref] = true
+		} else {
+			t.follow(ref, over)
+		}
+	case *ssa.Store:
+		cell, ok := ref.Addr.(*ssa.Alloc)
+		if !ok || flow.OnlyStore(cell) != ref {
+			t.done[ref] = true
+			return
+		}
+		t.variable(cell, over)
+	case *ssa.DebugRef, *ssa.BinOp, *ssa.If, *ssa.UnOp:
+	case ssa.CallInstruction:
+		t.call(ref, v, over)
+	default: // Return, MapUpdate, Send, MakeClosure of a bound method and more
+		t.done[ref] = true
+	}
+}
+
+// variable follows the loads of a variable or, in a closure, of a captured one.
+func (t *tracker) variable(addr ssa.Value, over bool) {
+	for _, ref := range *addr.Referrers() {
+		switch ref := ref.(type) {
+		case *ssa.UnOp:
+			t.follow(ref, over)
+		case *ssa.MakeClosure:
+			fn := ref.Fn.(*ssa.Function)
+			for i, binding := range ref.Bindings {
+				if binding == addr && !t.borrows(fn.FreeVars[i], (*tracker).variable) {
+					t.done[ref] = true
+				}
+			}
+		}
+	}
+}
+
+// borrows reports whether another function does nothing with the owner that would
+// make it its own.
+func (t *tracker) borrows(v ssa.Value, follow func(*tracker, ssa.Value, bool)) bool {
+	if t.depth == 0 {
+		return false
+	}
+	inner := newTracker(t.owner)
+	inner.depth = t.depth - 1
+	follow(inner, v, false)
+	return len(inner.done) == 0
+}
+
+func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
+	c := offheap.Of(call)
+	value, _ := call.(*ssa.Call)
+	if _, isGo := call.(*ssa.Go); isGo {
+		t.done[call] = true
+		return
+	}
+	if made, ok := c.Makes(); ok && value != nil {
+		for _, parent := range made.Parents {
+			if parent == v && made.Name != "Guard" {
+				result, _ := results(value, made)
+				if result != nil {
+					t.follow(result, true)
+				}
+				return
+			}
+		}
+	}
+	switch {
+	case c.Name == "freehold.Must" && value != nil:
+		t.follow(value, over)
+	case c.Name == "arena.Recycler.Put" && c.Recv != v:
+		if !over {
+			t.done[call] = true
+		}
+	case v == c.Recv && c.Name != "":
+		if end, ok := c.Ends(); ok && end.Itself && !over || c.Name == "extsort.File.Close" {
+			t.done[call] = true
+		}
+	case c.Name != "" && allocates(c):
+	case call.Common().StaticCallee() != nil && len(call.Common().StaticCallee().Blocks) > 0:
+		callee := call.Common().StaticCallee()
+		for i, arg := range call.Common().Args {
+			if arg == v && (i >= len(callee.Params) || !t.borrows(callee.Params[i], (*tracker).follow)) {
+				t.done[call] = true
+			}
+		}
+	default:
+		t.done[call] = true
+	}
+}
+
+// allocates reports whether a function of freehold takes an allocator only to use
+// it during the call.
+func allocates(c offheap.Call) bool {
+	_, from := c.Allocates()
+	_, _, frees := c.Frees()
+	_, _, replaces := c.Replaces()
+	return from || frees || replaces || c.Name == "freehold.GoodSize"
+}
