@@ -1,0 +1,316 @@
+// Package freepart defines an analyzer that reports frees of anything but a whole
+// block.
+package freepart
+
+import (
+	"fmt"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/freehold-go/freehold/analysis/internal/flow"
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+	"github.com/freehold-go/freehold/analysis/internal/source"
+)
+
+const doc = `report frees of a part of a block, and of Go memory
+
+Free takes exactly what was allocated: the block as Alloc returned it, the slice as
+MakeSlice did, which may be shorter if its capacity is whole, the string of
+CloneString, the pointer of New:
+
+	b, err := heap.Alloc(4096, 8)
+	n, err := r.Read(b)
+	b = b[:n]
+	heap.Free(b) // panics, unless n is 4096
+
+Reported are slices that begin later or are shorter than their block, addresses of
+fields and elements, pointers to another type, and memory that no allocator of
+freehold handed out: variables, make, new, literals. A slice is silently taken for
+whole if its length may be that of the block.`
+
+// Analyzer reports frees of anything but a whole block.
+var Analyzer = &analysis.Analyzer{
+	Name:     "freepart",
+	Doc:      doc,
+	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/freepart",
+	Requires: []*analysis.Analyzer{buildssa.Analyzer},
+	Run:      run,
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	calls := source.Of(pass)
+	for _, fn := range flow.Functions(pass) {
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				call, ok := instr.(ssa.CallInstruction)
+				if !ok {
+					continue
+				}
+				c := offheap.Of(call)
+				block, ok := freed(c)
+				if !ok {
+					continue
+				}
+				if fault := faultOf(c, block, pass.TypesSizes); fault != "" {
+					pass.Reportf(call.Common().Pos(), "%s of %s, which is %s", calls.Text(call), calls.Name(c, block, "an argument"), fault)
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// freed returns the block that a call frees, retires or resizes.
+func freed(c offheap.Call) (ssa.Value, bool) {
+	if block, _, ok := c.Frees(); ok {
+		return block, true
+	}
+	if block, _, ok := c.Retires(); ok {
+		return block, true
+	}
+	if block, _, ok := c.Replaces(); ok && !c.Keeps() {
+		return block, true
+	}
+	return nil, false
+}
+
+// faultOf says what a freed value is instead of a block, or returns "".
+func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
+	if fault := goMemory(c, v); fault != "" {
+		return fault
+	}
+	switch t := v.Type().Underlying().(type) {
+	case *types.Slice:
+		return partOfSlice(c, v)
+	case *types.Basic:
+		if t.Kind() == types.UnsafePointer {
+			return partOfValue(v, sizes)
+		}
+		return partOfString(v)
+	case *types.Pointer:
+		return partOfValue(v, sizes)
+	}
+	return ""
+}
+
+// goMemory says which memory of Go v is, or returns "". An allocator of the user's
+// own may have such blocks.
+func goMemory(c offheap.Call, v ssa.Value) string {
+	if c.Recv != nil && offheap.TypeName(c.Recv.Type()) == "" {
+		return ""
+	}
+	switch base := flow.Base(v).(type) {
+	case *ssa.Alloc:
+		array, ok := base.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array)
+		switch {
+		case !ok:
+			return "a Go variable"
+		case array.Len() > 0:
+			return "memory of the Go heap"
+		}
+	case *ssa.Global:
+		return "a Go variable"
+	case *ssa.MakeSlice:
+		if n, ok := flow.Int(base.Cap); !ok || n > 0 {
+			return "memory of the Go heap"
+		}
+	case *ssa.Const:
+		if base.Value != nil && base.Value.Kind() == constant.String && constant.StringVal(base.Value) != "" {
+			return "a constant"
+		}
+	case *ssa.BinOp:
+		if base.Op == token.ADD && flow.IsString(base) {
+			return "a string of the Go heap"
+		}
+	case *ssa.Convert:
+		if flow.IsString(base) || flow.IsString(base.X) {
+			return "a copy in the Go heap"
+		}
+	}
+	return ""
+}
+
+// partOfSlice says which part of a block a slice is, or returns "".
+func partOfSlice(c offheap.Call, v ssa.Value) string {
+	outermost := true
+	seen := map[ssa.Value]bool{}
+	for !seen[v] {
+		seen[v] = true
+		v = flow.Value(v)
+		if phi, ok := v.(*ssa.Phi); ok {
+			return partOfPhi(c, phi)
+		}
+		s, ok := v.(*ssa.Slice)
+		if !ok {
+			return ""
+		}
+		block, known := flow.BlockOf(flow.Base(s))
+		if !known {
+			return ""
+		}
+		if !isZero(s.Low) {
+			return "not the beginning of its block"
+		}
+		if c.TakesCut() {
+			v = s.X
+			continue
+		}
+		if s.Max != nil && !whole(s.Max, s.X, block) {
+			return "cut off from the rest of its block"
+		}
+		if outermost && !c.TakesShorter() && s.High != nil && !whole(s.High, s.X, block) {
+			return "shorter than its block"
+		}
+		outermost = false
+		v = s.X
+	}
+	return ""
+}
+
+// partOfPhi looks for an assignment that drops the beginning of a block, as in a
+// loop with b = b[n:].
+func partOfPhi(c offheap.Call, phi *ssa.Phi) string {
+	for _, edge := range phi.Edges {
+		s, ok := flow.Value(edge).(*ssa.Slice)
+		if ok && flow.Value(s.X) == phi && !isZero(s.Low) && startsWhole(phi) {
+			return "not the beginning of its block after the loop"
+		}
+	}
+	return ""
+}
+
+// startsWhole reports whether a variable is a block before its loop.
+func startsWhole(phi *ssa.Phi) bool {
+	for _, edge := range phi.Edges {
+		if _, ok := flow.BlockOf(edge); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// whole reports whether a slice up to n has, or may have, all of a block.
+func whole(n, of ssa.Value, block flow.Block) bool {
+	n = flow.Value(n)
+	if call, ok := n.(*ssa.Call); ok && offheap.Of(call).Name == "" {
+		return true // len or cap, or a function that may know
+	}
+	if block.Size == nil {
+		return true
+	}
+	size := flow.Value(block.Size)
+	if flow.Same(n, size) {
+		return true
+	}
+	_, constant := flow.Int(n)
+	_, known := flow.Int(size)
+	return constant && !known
+}
+
+func isZero(v ssa.Value) bool {
+	if v == nil {
+		return true
+	}
+	n, ok := flow.Int(v)
+	return ok && n == 0
+}
+
+// partOfString says which part of a string s is, or returns "".
+func partOfString(v ssa.Value) string {
+	s, ok := flow.Value(v).(*ssa.Slice)
+	if !ok {
+		return ""
+	}
+	if _, known := flow.BlockOf(flow.Base(s)); !known {
+		return ""
+	}
+	if !isZero(s.Low) {
+		return "not the beginning of its block"
+	}
+	if s.High != nil {
+		if call, ok := flow.Value(s.High).(*ssa.Call); !ok || offheap.Of(call).Name != "" {
+			return "shorter than its block"
+		}
+	}
+	return ""
+}
+
+// partOfValue says which part of a value a pointer is to, or returns "".
+func partOfValue(v ssa.Value, sizes types.Sizes) string {
+	block, known := flow.BlockOf(flow.Base(v))
+	if !known {
+		return ""
+	}
+	inner := flow.Value(v)
+	for range 8 { // conversions
+		convert, ok := inner.(*ssa.Convert)
+		if !ok {
+			break
+		}
+		inner = flow.Value(convert.X)
+	}
+	switch x := inner.(type) {
+	case *ssa.FieldAddr:
+		if x.Field > 0 {
+			return "a field of its block"
+		}
+	case *ssa.IndexAddr:
+		if !isZero(x.Index) {
+			return "an element of its block"
+		}
+	case *ssa.Call:
+		if b, ok := x.Call.Value.(*ssa.Builtin); ok && b.Name() == "Add" {
+			if n, ok := flow.Int(x.Call.Args[1]); !ok || n != 0 {
+				return "inside its block"
+			}
+		}
+	}
+	return otherSize(v, block, sizes)
+}
+
+// otherSize says that a pointer to a value of New has become one to a type of
+// another size, or returns "".
+func otherSize(v ssa.Value, block flow.Block, sizes types.Sizes) string {
+	freed, ok := v.Type().Underlying().(*types.Pointer)
+	if !ok || block.Call.Name != "freehold.New" {
+		return ""
+	}
+	results := block.Call.Instr.Common().Signature().Results()
+	made, ok := results.At(0).Type().Underlying().(*types.Pointer)
+	if !ok || isGeneric(made.Elem()) || isGeneric(freed.Elem()) {
+		return ""
+	}
+	if a, b := sizes.Sizeof(freed.Elem()), sizes.Sizeof(made.Elem()); a != b {
+		return fmt.Sprintf("a value of %d bytes in a block of %d", a, b)
+	}
+	return ""
+}
+
+// isGeneric reports whether the size of a type may depend on type parameters.
+func isGeneric(t types.Type) bool {
+	switch t := types.Unalias(t).(type) {
+	case *types.TypeParam:
+		return true
+	case *types.Named:
+		for arg := range t.TypeArgs().Types() {
+			if isGeneric(arg) {
+				return true
+			}
+		}
+		return t.TypeParams().Len() > t.TypeArgs().Len()
+	case *types.Array:
+		return isGeneric(t.Elem())
+	case *types.Struct:
+		for f := range t.Fields() {
+			if isGeneric(f.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
