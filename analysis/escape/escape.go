@@ -1,0 +1,253 @@
+// Package escape defines an analyzer that reports off-heap memory which outlives
+// its block.
+package escape
+
+import (
+	"go/token"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ssa"
+
+	"github.com/freehold-go/freehold/analysis/internal/flow"
+	"github.com/freehold-go/freehold/analysis/internal/offheap"
+	"github.com/freehold-go/freehold/analysis/internal/source"
+)
+
+const doc = `report off-heap memory that is kept beyond the end of its block
+
+A slice or string of an off-heap block is an ordinary Go value. Whoever keeps one
+after the block's Free reads other data:
+
+	scratch := arena.New(heap, nil)
+	defer scratch.Close()
+	name, err := freehold.CloneString(scratch, input)
+	return name, err // ended by the deferred Close
+
+Reported are values that are returned, by themselves or in a struct, and values that
+are stored in a global variable, in a map or in a field of something that the
+function did not make, or sent to a channel, if the same function frees their block
+or ends its arena, pool, buffer or heap, and does not take them out again. strings.Clone
+and slices.Clone make copies on the Go heap.`
+
+// Analyzer reports off-heap memory that outlives its block.
+var Analyzer = &analysis.Analyzer{
+	Name:     "escape",
+	Doc:      doc,
+	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/escape",
+	Requires: []*analysis.Analyzer{buildssa.Analyzer},
+	Run:      run,
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	c := checker{pass, source.Of(pass)}
+	for _, fn := range flow.Functions(pass) {
+		ends := flow.Ends(fn)
+		if len(ends) == 0 {
+			continue
+		}
+		for _, b := range fn.Blocks {
+			for _, instr := range b.Instrs {
+				c.check(instr, ends)
+			}
+		}
+	}
+	return nil, nil
+}
+
+type checker struct {
+	*analysis.Pass
+	calls source.Calls
+}
+
+func (c *checker) check(instr ssa.Instruction, ends []flow.End) {
+	for _, use := range flow.Uses(instr) {
+		if use.Kind != flow.Returned && use.Kind != flow.Stored && use.Kind != flow.Sent {
+			continue
+		}
+		for _, v := range parts(use) {
+			base := flow.Base(v)
+			for _, e := range ends {
+				if e.Replaced || e.Retired || !follows(e, instr, use.Kind) || !isOf(e, base, instr) {
+					continue
+				}
+				if use.Kind == flow.Stored && isTakenOut(instr) || use.Kind == flow.Sent && waits(instr, e) {
+					continue
+				}
+				c.report(instr, use, e)
+				return
+			}
+		}
+	}
+}
+
+func (c *checker) report(instr ssa.Instruction, use flow.Use, e flow.End) {
+	pos := instr.Pos()
+	if !pos.IsValid() {
+		pos = use.Value.Pos()
+	}
+	end := c.calls.Text(e.Call.Instr)
+	if e.Deferred {
+		end = "the deferred " + end
+	}
+	c.Report(analysis.Diagnostic{
+		Pos:     pos,
+		Message: "off-heap memory is " + use.How + " and outlives its block, which " + end + " at " + c.calls.Line(e.Pos()) + " ends",
+		Related: []analysis.RelatedInformation{{Pos: e.Pos(), Message: "it ends here"}},
+	})
+}
+
+// parts returns the value of a use and, if that is a struct that the function has
+// made, or its address, the values of the fields.
+func parts(use flow.Use) []ssa.Value {
+	all := []ssa.Value{use.Value}
+	v := flow.Value(use.Value)
+	if load, ok := v.(*ssa.UnOp); ok && load.Op == token.MUL {
+		v = load.X
+	}
+	made, ok := v.(*ssa.Alloc)
+	if !ok {
+		return all
+	}
+	for _, ref := range *made.Referrers() {
+		field, ok := ref.(*ssa.FieldAddr)
+		if !ok {
+			continue
+		}
+		for _, ref := range *field.Referrers() {
+			if store, ok := ref.(*ssa.Store); ok && store.Addr == field {
+				all = append(all, store.Val)
+			}
+		}
+	}
+	return all
+}
+
+// follows reports whether an end comes after instr whenever that runs, but for the
+// paths that leave before.
+func follows(e flow.End, instr ssa.Instruction, kind flow.Kind) bool {
+	if e.Deferred {
+		return flow.Dominates(e.Instr, instr) || kind != flow.Returned && flow.Dominates(instr, e.Instr)
+	}
+	return kind != flow.Returned && flow.Dominates(instr, e.Instr)
+}
+
+// isOf reports whether e ends the block that base is.
+func isOf(e flow.End, base ssa.Value, instr ssa.Instruction) bool {
+	if e.Block != nil {
+		return same(flow.Base(e.Block), base, e.Instr, instr)
+	}
+	block, ok := flow.BlockOf(base)
+	if !e.Blocks || !ok || e.Since != nil {
+		return false
+	}
+	if !e.Deferred && !flow.Dominates(block.Instr, e.Instr) {
+		return false
+	}
+	for _, owner := range flow.Owners(block.From) {
+		if same(e.Owner, owner, e.Instr, instr) {
+			return true
+		}
+	}
+	return false
+}
+
+// same reports whether two values are one at both instructions, of which either
+// may be the first.
+func same(a, b ssa.Value, x, y ssa.Instruction) bool {
+	if flow.Dominates(y, x) {
+		x, y = y, x
+	}
+	k := flow.KeyOf(a)
+	return k == flow.KeyOf(b) && k.Stable(x, y)
+}
+
+// isTakenOut reports whether the place that instr stores to is of the function's own
+// making or of off-heap memory, or may be assigned or cleared by the function again.
+func isTakenOut(instr ssa.Instruction) bool {
+	switch instr := instr.(type) {
+	case *ssa.MapUpdate:
+		if _, own := flow.Value(instr.Map).(*ssa.MakeMap); own {
+			return true
+		}
+		return anyStore(instr.Parent(), 2, func(other ssa.Instruction) bool {
+			call, ok := other.(ssa.CallInstruction)
+			if !ok {
+				return false
+			}
+			b, ok := call.Common().Value.(*ssa.Builtin)
+			return ok && (b.Name() == "delete" || b.Name() == "clear")
+		})
+	case *ssa.Store:
+		if _, off := flow.BlockOf(flow.Base(instr.Addr)); off {
+			return true
+		}
+		return anyStore(instr.Parent(), 2, func(other ssa.Instruction) bool {
+			store, ok := other.(*ssa.Store)
+			return ok && store != instr && isSamePlace(store.Addr, instr.Addr)
+		})
+	}
+	return false
+}
+
+// isSamePlace reports whether two addresses may be of one variable or field.
+func isSamePlace(a, b ssa.Value) bool {
+	switch a := a.(type) {
+	case *ssa.FieldAddr:
+		b, ok := b.(*ssa.FieldAddr)
+		return ok && a.Field == b.Field && a.X.Type().String() == b.X.Type().String()
+	case *ssa.IndexAddr:
+		_, ok := b.(*ssa.IndexAddr)
+		return ok
+	}
+	return a == b
+}
+
+// anyStore reports whether an instruction of fn is asked for, or one of its function
+// literals or of the functions of the package that it calls.
+func anyStore(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
+	for _, b := range fn.Blocks {
+		for _, instr := range b.Instrs {
+			if is(instr) {
+				return true
+			}
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok || depth == 0 {
+				continue
+			}
+			if callee := call.Common().StaticCallee(); callee != nil && callee != fn && anyStore(callee, depth-1, is) {
+				return true
+			}
+		}
+	}
+	for _, literal := range fn.AnonFuncs {
+		if depth > 0 && anyStore(literal, depth-1, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether the function may wait for the receiver of what instr sends
+// before an end: by a receive, or by a call that is not freehold's.
+func waits(instr ssa.Instruction, e flow.End) bool {
+	after := flow.After(instr)
+	if !e.Deferred {
+		after = flow.Between(instr, e.Instr)
+	}
+	for other := range after {
+		switch other := other.(type) {
+		case *ssa.Select:
+			return true
+		case *ssa.UnOp:
+			if other.Op == token.ARROW {
+				return true
+			}
+		case ssa.CallInstruction:
+			if _, builtin := other.Common().Value.(*ssa.Builtin); !builtin && offheap.Of(other).Name == "" {
+				return true
+			}
+		}
+	}
+	return false
+}

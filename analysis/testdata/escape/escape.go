@@ -1,0 +1,172 @@
+package escape
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/buffer"
+)
+
+type result struct {
+	name string
+	rows []int
+}
+
+type server struct {
+	heap *freehold.Heap
+	last []byte
+	byID map[int]string
+}
+
+var current string
+
+func returned(h *freehold.Heap, in string) (string, error) {
+	scratch := arena.New(h, nil)
+	defer scratch.Close()
+	name, err := freehold.CloneString(scratch, in)
+	return name, err // want `off-heap memory is returned and outlives its block, which the deferred scratch.Close at line 27 ends`
+}
+
+func returnedCopy(h *freehold.Heap, in string) (string, error) {
+	scratch := arena.New(h, nil)
+	defer scratch.Close()
+	name, err := freehold.CloneString(scratch, in)
+	return strings.Clone(name), err
+}
+
+func returnedOfAnother(h *freehold.Heap, in string) (string, error) {
+	scratch := arena.New(h, nil)
+	defer scratch.Close()
+	freehold.CloneString(scratch, in)
+	return freehold.CloneString(h, in)
+}
+
+func returnedPart(h *freehold.Heap) []int {
+	xs := freehold.Must(freehold.MakeSlice[int](h, 9))
+	defer freehold.FreeSlice(h, xs)
+	if xs[0] > 0 {
+		return nil
+	}
+	return xs[1:] // want `off-heap memory is returned`
+}
+
+func returnedElement(h *freehold.Heap) int {
+	xs := freehold.Must(freehold.MakeSlice[int](h, 9))
+	defer freehold.FreeSlice(h, xs)
+	return xs[1]
+}
+
+func returnedInStruct(h *freehold.Heap) *result {
+	xs := freehold.Must(freehold.MakeSlice[int](h, 9))
+	defer freehold.FreeSlice(h, xs)
+	return &result{rows: xs} // want `off-heap memory is returned`
+}
+
+func returnedBytes(h *freehold.Heap) []byte {
+	buf := buffer.New(h, nil)
+	defer buf.Close()
+	buf.WriteString("text")
+	return buf.Bytes() // want `off-heap memory is returned and outlives its block, which the deferred buf.Close`
+}
+
+func freedOnError(h *freehold.Heap, fill func([]byte) error) ([]byte, error) {
+	b, err := h.Alloc(8, 8)
+	if err != nil {
+		return nil, err
+	}
+	if err := fill(b); err != nil {
+		h.Free(b)
+		return nil, err
+	}
+	return b, nil
+}
+
+func global(h *freehold.Heap) {
+	s := freehold.Must(freehold.CloneString(h, "text"))
+	current = s // want `off-heap memory is stored and outlives its block, which freehold.FreeString at line`
+	freehold.FreeString(h, s)
+}
+
+func globalForAWhile(h *freehold.Heap) {
+	s := freehold.Must(freehold.CloneString(h, "text"))
+	current = s
+	work()
+	current = ""
+	freehold.FreeString(h, s)
+}
+
+func (s *server) field() {
+	b := freehold.Must(s.heap.Alloc(8, 8))
+	defer s.heap.Free(b)
+	s.last = b // want `off-heap memory is stored and outlives its block, which the deferred s.heap.Free`
+}
+
+func (s *server) fieldReset() {
+	b := freehold.Must(s.heap.Alloc(8, 8))
+	defer s.heap.Free(b)
+	s.last = b
+	s.reset()
+}
+
+func (s *server) reset() { s.last = nil }
+
+func (s *server) entry(id int) {
+	name := freehold.Must(freehold.CloneString(s.heap, "name"))
+	s.byID[id] = name // want `off-heap memory is stored`
+	freehold.FreeString(s.heap, name)
+}
+
+func (s *server) entryDeleted(id int) {
+	name := freehold.Must(freehold.CloneString(s.heap, "name"))
+	s.byID[id] = name
+	work()
+	delete(s.byID, id)
+	freehold.FreeString(s.heap, name)
+}
+
+func ownMap(h *freehold.Heap) int {
+	seen := map[string]bool{}
+	s := freehold.Must(freehold.CloneString(h, "name"))
+	seen[s] = true
+	n := len(seen)
+	freehold.FreeString(h, s)
+	return n
+}
+
+func local(h *freehold.Heap) int {
+	xs := freehold.Must(freehold.MakeSlice[int](h, 9))
+	r := result{rows: xs}
+	n := r.rows[0]
+	freehold.FreeSlice(h, xs)
+	return n
+}
+
+func sent(h *freehold.Heap, c chan []byte) {
+	b := freehold.Must(h.Alloc(8, 8))
+	c <- b // want `off-heap memory is sent and outlives its block`
+	h.Free(b)
+}
+
+func sentAndDone(h *freehold.Heap, c chan []byte, done chan bool, group *sync.WaitGroup) {
+	b := freehold.Must(h.Alloc(8, 8))
+	c <- b
+	<-done
+	h.Free(b)
+	b = freehold.Must(h.Alloc(8, 8))
+	c <- b
+	group.Wait()
+	h.Free(b)
+}
+
+// Off-heap memory in off-heap memory of one lifetime.
+func inside(h *freehold.Heap) {
+	type node struct{ name freehold.String }
+	a := arena.New(h, nil)
+	defer a.Close()
+	n := freehold.Must(freehold.New[node](a))
+	n.name = freehold.StringOf(freehold.Must(freehold.CloneString(a, "x")))
+}
+
+func work() {}
