@@ -1,0 +1,38 @@
+// Package analysis finds mistakes with off-heap memory at build time.
+//
+// Its analyzers are for golang.org/x/tools/go/analysis, and run in the command
+// freeholdvet, in go vet, in golangci-lint and in editors. They look at one function
+// at a time, and into the functions of the same package that it calls. They report
+// what they are certain of, so a silent run is no proof: freehold's panics,
+// alloctest and the build tag freehold_debug find what is left.
+//
+//   - pointerfree: types with Go pointers that are stored off-heap
+//   - useafterfree: memory that is used or freed after its end
+//   - unclosed: owners that are not closed on every path
+//   - freepart: frees of anything but a whole block
+//   - appendoff: slices that the built-in append moves to the Go heap
+//   - escape: memory that is kept beyond the end of its block
+package analysis
+
+import (
+	"golang.org/x/tools/go/analysis"
+
+	"github.com/freehold-go/freehold/analysis/appendoff"
+	"github.com/freehold-go/freehold/analysis/escape"
+	"github.com/freehold-go/freehold/analysis/freepart"
+	"github.com/freehold-go/freehold/analysis/pointerfree"
+	"github.com/freehold-go/freehold/analysis/unclosed"
+	"github.com/freehold-go/freehold/analysis/useafterfree"
+)
+
+// Analyzers returns all analyzers of this module.
+func Analyzers() []*analysis.Analyzer {
+	return []*analysis.Analyzer{
+		appendoff.Analyzer,
+		escape.Analyzer,
+		freepart.Analyzer,
+		pointerfree.Analyzer,
+		unclosed.Analyzer,
+		useafterfree.Analyzer,
+	}
+}
