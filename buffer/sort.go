@@ -232,6 +232,7 @@ func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func
 	if a == nil && r.b.file != nil {
 		temp := New(freehold.Default(), &Options{SpillAfter: 1, Dir: r.b.opts.Dir})
 		if mem, err = temp.Extend(size); err != nil {
+			_ = temp.Close()
 			return nil, nil, nil, err
 		}
 		guard = func(f func() error) error {
