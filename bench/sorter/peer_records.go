@@ -26,6 +26,7 @@ func newRecords(p *params) (set, error) {
 	}
 	b := buffer.New(freehold.Default(), nil)
 	if err := b.Grow(p.bytesOfSet()); err != nil {
+		_ = b.Close()
 		return nil, err
 	}
 	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: size})
