@@ -149,7 +149,12 @@ var poolPrograms = []program{
 		})},
 	{"Put into a Cache, and then into its pool", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); v := get(p); c.Put(v); p.Put(v) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(get(p)); p.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			defer c.Close()
+			c.Put(get(p))
+			p.Put(get(p))
+		})},
 	{"Put into a Cache twice", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
@@ -157,7 +162,12 @@ var poolPrograms = []program{
 			c.Put(v)
 			c.Put(v)
 		}),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Put(freehold.Must(c.Get())); c.Put(nil) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			defer c.Close()
+			c.Put(freehold.Must(c.Get()))
+			c.Put(nil)
+		})},
 	{"Put into a pool, and then into the Cache that it came from", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
@@ -165,7 +175,12 @@ var poolPrograms = []program{
 			p.Put(v)
 			c.Put(v)
 		}),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); p.Put(freehold.Must(c.Get())); c.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			defer c.Close()
+			p.Put(freehold.Must(c.Get()))
+			c.Put(get(p))
+		})},
 	{"Put into one Cache, and then into another", always(panics("double free")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c, d := p.NewCache(), p.NewCache()
@@ -175,6 +190,8 @@ var poolPrograms = []program{
 		}),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c, d := p.NewCache(), p.NewCache()
+			defer c.Close()
+			defer d.Close()
 			d.Put(freehold.Must(c.Get()))
 			c.Put(freehold.Must(d.Get()))
 		})},
@@ -185,10 +202,19 @@ var poolPrograms = []program{
 			p.Retire(v)
 			c.Put(v)
 		}),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); p.Retire(freehold.Must(c.Get())) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			defer c.Close()
+			p.Retire(freehold.Must(c.Get()))
+		})},
 	{"Put into the Cache of another pool", always(panics("the memory is not of this pool")),
 		inPool(func(w *world, p *pool.Pool[value]) { c := pool.New[value](w.a, nil).NewCache(); c.Get(); c.Put(get(p)) }),
-		inPool(func(w *world, p *pool.Pool[value]) { c := p.NewCache(); c.Get(); c.Put(get(p)) })},
+		inPool(func(w *world, p *pool.Pool[value]) {
+			c := p.NewCache()
+			defer c.Close()
+			c.Get()
+			c.Put(get(p))
+		})},
 	{"Put into a pool's Cache after its Close", always(panics("the cache of the pool of misuse.value is closed")),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
@@ -232,6 +258,7 @@ var poolPrograms = []program{
 		}),
 		inPool(func(w *world, p *pool.Pool[value]) {
 			c := p.NewCache()
+			defer c.Close()
 			c.Get()
 			p.Reset()
 			c.Put(freehold.Must(c.Get()))
