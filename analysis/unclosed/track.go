@@ -4,6 +4,8 @@
 package unclosed
 
 import (
+	"strings"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/flow"
@@ -23,6 +25,23 @@ type tracker struct {
 
 func newTracker(owner offheap.Owner) *tracker {
 	return &tracker{owner, maxDepth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
+}
+
+// endWith follows the parents of a cache, which ends when they are closed.
+func (t *tracker) endWith(fn *ssa.Function) {
+	if !strings.HasPrefix(strings.ToLower(t.owner.Name), "cache") {
+		return
+	}
+	for _, e := range flow.Ends(fn) {
+		if !e.Itself || !e.Blocks {
+			continue
+		}
+		for _, parent := range t.owner.Parents {
+			if flow.KeyOf(e.Owner) == flow.KeyOf(parent) {
+				t.done[e.Instr] = true
+			}
+		}
+	}
 }
 
 // follow looks at all uses of v, which is the owner. If over is true, v is one that

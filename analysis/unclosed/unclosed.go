@@ -98,6 +98,7 @@ func check(pass *analysis.Pass, calls source.Calls, call *ssa.Call, owner offhea
 		return
 	}
 	t := newTracker(owner)
+	t.endWith(call.Parent())
 	if value != nil {
 		t.follow(value, false)
 	}

@@ -148,7 +148,7 @@ func (c *checker) secondFree(second flow.End) {
 
 // owner looks for an end of the owner that a call is about, and of its parents.
 func (c *checker) owner(call offheap.Call) {
-	if block, _, ok := call.Frees(); call.Name == "" || ok && isNil(block) {
+	if block, _, ok := call.Frees(); ok && isNil(block) {
 		return
 	}
 	for _, v := range allocators(call) {
@@ -194,8 +194,18 @@ func (c *checker) gotAgain(e flow.End, call offheap.Call) bool {
 
 // allocators returns the owners that a call needs alive.
 func allocators(call offheap.Call) []ssa.Value {
-	if call.Name == "arena.Recycler.Put" {
+	switch call.Name {
+	case "arena.Recycler.Put":
 		return call.Args // the Recycler itself may be closed
+	case "":
+		value, _ := call.Instr.(*ssa.Call)
+		if value == nil {
+			return nil
+		}
+		if block, ok := flow.BlockOf(value); ok && block.From != nil {
+			return []ssa.Value{block.From} // by a function of the package
+		}
+		return nil
 	}
 	var all []ssa.Value
 	if call.Recv != nil {

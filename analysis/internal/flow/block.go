@@ -44,7 +44,7 @@ func blockOf(v ssa.Value, depth int) (Block, bool) {
 	var block Block
 	for _, b := range callee.Blocks {
 		end, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok {
+		if !ok || result >= len(end.Results) {
 			continue
 		}
 		if c, ok := end.Results[result].(*ssa.Const); ok && c.IsNil() {

@@ -254,3 +254,9 @@ func oneOfTwo(a freehold.Allocator, shared bool) {
 	defer s.Close()
 	take(s)
 }
+
+func cacheEndsWithPool(p *pool.Pool[node]) {
+	c := p.NewCache()
+	c.Get()
+	p.Close()
+}

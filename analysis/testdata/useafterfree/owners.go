@@ -111,7 +111,12 @@ func recycled(r *arena.Recycler) {
 func recycledArena(r *arena.Recycler) {
 	a := freehold.Must(r.Get(0))
 	r.Put(a)
-	take(a)
+	take(a) // want `take after r.Put at line`
+}
+
+func recycledTwice(r *arena.Recycler) {
+	a := freehold.Must(r.Get(0))
+	r.Put(a)
 	r.Put(a) // want `r.Put after r.Put at line`
 }
 
@@ -159,4 +164,26 @@ func rightDeferOrder() {
 	defer a.Close()
 	xs := freehold.Must(freehold.MakeSlice[int](a, 1))
 	defer freehold.FreeSlice(a, xs)
+}
+
+func closedInHelper(a *arena.Arena) {
+	a.Close()
+	take(a) // want `take after a.Close at line`
+}
+
+func wantPanic(f func()) {
+	defer func() { recover() }()
+	f()
+}
+
+// On purpose.
+func mistakes(a *arena.Arena) {
+	b := take(a)
+	a.Close()
+	wantPanic(func() { a.Free(b) })
+	wantPanic(func() {
+		b := take(a)
+		a.Free(b)
+		a.Free(b)
+	})
 }
