@@ -7,7 +7,7 @@
 # tests, with fewer rounds and fewer random programs.
 
 GO    ?= go
-MODULES = . ./bench ./cmd/freehold
+MODULES = . ./analysis ./bench ./cmd/freehold
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # Systems that the core must build for, and its tests for one of each kind: those
@@ -37,6 +37,7 @@ vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-clean:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	$(GO) vet -tags freehold_portable ./...
+	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./bench/...
 
 modules:
 	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test ./...) || status=1; done; exit $$status
