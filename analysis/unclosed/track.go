@@ -137,7 +137,7 @@ func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
 			t.done[call] = true
 		}
 	case v == c.Recv && c.Name != "":
-		if end, ok := c.Ends(); ok && end.Itself && !over || c.Name == "extsort.File.Close" {
+		if end, ok := c.Ends(); ok && end.Itself && !over {
 			t.done[call] = true
 		}
 	case c.Name != "" && allocates(c):

@@ -17,9 +17,9 @@ import (
 
 const doc = `report owners of off-heap memory that are not closed on every path
 
-A heap, an arena, a pool, a cache, a buffer and an output file are closed by Close,
-an arena of a Recycler goes back by Put, and a guard ends with Leave. The collector
-does none of these:
+A heap, an arena, a pool, a cache and a buffer are closed by Close, an arena of a
+Recycler goes back by Put, and a guard ends with Leave. The collector does none of
+these:
 
 	scratch := arena.New(heap, nil)
 	if err := parse(scratch, r); err != nil {
@@ -31,7 +31,7 @@ Reported is an owner if a return may be reached without. One that is returned,
 stored, captured or passed to a function is that one's to close, unless the function
 is of the same package and only allocates from it. An arena, pool or cache over
 another owner that is made in the same function ends with that. A return of main
-ends the process, so it closes all but files.`
+ends the process, so it closes all but buffers in files.`
 
 // Analyzer reports owners that are not closed.
 var Analyzer = &analysis.Analyzer{
@@ -94,8 +94,8 @@ func endsOtherwise(call *ssa.Call, owner offheap.Owner) bool {
 // check reports an owner if a return can be reached that does not close it.
 func check(pass *analysis.Pass, calls source.Calls, call *ssa.Call, owner offheap.Owner) {
 	value, failure := results(call, owner)
-	if value == nil && hasOther(call) {
-		return
+	if value == nil && (failure != nil || hasOther(call)) {
+		return // an error is expected, or the caller gets both
 	}
 	t := newTracker(owner)
 	t.endWith(call.Parent())
@@ -148,10 +148,11 @@ func results(call *ssa.Call, owner offheap.Owner) (value, failure ssa.Value) {
 	}
 	for _, ref := range *call.Referrers() {
 		if x, ok := ref.(*ssa.Extract); ok {
-			switch x.Index {
-			case 0:
+			switch {
+			case len(*x.Referrers()) == 0: // assigned to _
+			case x.Index == 0:
 				value = x
-			case owner.Failure:
+			case x.Index == owner.Failure:
 				failure = x
 			}
 		}

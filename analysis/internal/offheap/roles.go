@@ -177,8 +177,6 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Parents, o.Name = c.Args[:1], "Buffer"
 	case "buffer.Open":
 		o.Failure, o.Name = 1, "Buffer"
-	case "extsort.Create":
-		o.Failure, o.Name = 1, "File"
 	case "freehold.NewLimit", "freehold.NewCounter", "freehold.NewLocked", "buffer.NewRecords":
 		o.Parents, o.Closer = c.Args[:1], ""
 	case "freehold.NewFallback":

@@ -9,7 +9,6 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/buffer"
-	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -42,7 +41,7 @@ func always(a freehold.Allocator) {
 }
 
 func onError(a freehold.Allocator, work func() error) error {
-	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 47 comes without its Close`
+	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 46 comes without its Close`
 	if err := work(); err != nil {
 		return err
 	}
@@ -118,7 +117,7 @@ func cache(h *freehold.Heap) {
 }
 
 func guards(s *arena.Shared, early bool) {
-	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 123 comes without its Leave`
+	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 122 comes without its Leave`
 	if early {
 		return
 	}
@@ -162,8 +161,13 @@ func open(path string) (int, error) {
 	return b.Len(), b.Close()
 }
 
+func mustFail(path string) bool {
+	_, err := buffer.Open(path, nil)
+	return err != nil
+}
+
 func create(path string) (err error) {
-	f, err := extsort.Create(path)
+	f, err := buffer.Open(path, nil)
 	if err != nil {
 		return err
 	}
