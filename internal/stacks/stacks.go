@@ -1,0 +1,197 @@
+// Stacks: call stacks, each kept once.
+//
+//	index   hash -> ID     open addressing; 0 is an empty place
+//	heads   ID -> hash, label, its words
+//	words   | stack 1 | stack 2 | ...     program counters, the innermost first
+//
+// Capture hashes the return addresses on the stack (walk), and looks the hash up. Only
+// for a hash that it has not seen does it ask the runtime for the program counters,
+// which have inlined calls too and take 20 times as long. Equal return addresses have
+// equal program counters. Two stacks with one hash of 64 bits would be taken for one.
+//
+// Stacks are never removed, so readers need no lock: an ID is in the index after its
+// head and words were written.
+
+// Package stacks keeps call stacks off the Go heap, in bounded memory.
+package stacks
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// An ID is a stack in a [Table] with its label.
+type ID uint32
+
+// Other is the ID of stacks for which the table has no room. It has no program counters
+// and label 0.
+const Other ID = 0
+
+const (
+	// Max is the number of IDs, Other included.
+	Max = 1 << 16
+
+	// MaxFrames is how many frames of a stack are kept, the innermost.
+	MaxFrames = 128
+
+	indexLen = 2 * Max
+	maxWords = 32 * Max // program counters of all stacks
+
+	wordBytes  = unsafe.Sizeof(uintptr(0))
+	indexBytes = indexLen * unsafe.Sizeof(ID(0))
+	headBytes  = Max * unsafe.Sizeof(head{})
+	tableBytes = indexBytes + headBytes + maxWords*wordBytes
+)
+
+// head describes a stack.
+type head struct {
+	hash  uint64
+	at    uint32 // of its first word
+	n     uint32 // words
+	label uint32
+	_     uint32
+}
+
+// Table is a set of stacks. The zero value is empty and ready. It takes no memory before
+// the first Capture, and then 18 MiB of addresses, of which it touches what it fills. It
+// keeps them for the life of the process. All methods are safe for concurrent use.
+type Table struct {
+	memory atomic.Uintptr // address of the index, then heads and words; 0 before the first stack
+
+	mu    sync.Mutex // held while a stack is added
+	n     uint32     // IDs
+	words uint32
+	full  atomic.Bool
+}
+
+// Capture returns the ID of the caller's stack with the label. The same stack with
+// another label has another ID. If there is no room or no memory, it returns Other.
+func (t *Table) Capture(label uint32) ID {
+	hash := walk()
+	if hash == 0 {
+		var pcs [MaxFrames]uintptr
+		hash = hashOf(pcs[:runtime.Callers(2, pcs[:])])
+	}
+	hash = mix(hash, uintptr(label))
+	if id := t.find(hash); id != Other {
+		return id
+	}
+	return t.add(hash, label)
+}
+
+// Len returns the number of stacks, Other not included.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return int(max(t.n, 1) - 1)
+}
+
+// Stack returns the program counters of a stack, as runtime.Callers returns them, and its
+// label. The slice is valid for the life of the process and must not be changed.
+func (t *Table) Stack(id ID) (pcs []uintptr, label uint32) {
+	if id == Other {
+		return nil, 0
+	}
+	h := t.head(id)
+	return unsafe.Slice(t.word(h.at), h.n), h.label
+}
+
+func (t *Table) place(i uint64) *uint32 {
+	return (*uint32)(vm.Pointer(t.memory.Load() + uintptr(i%indexLen)*unsafe.Sizeof(ID(0))))
+}
+
+func (t *Table) head(id ID) *head {
+	return (*head)(vm.Pointer(t.memory.Load() + indexBytes + uintptr(id)*unsafe.Sizeof(head{})))
+}
+
+func (t *Table) word(i uint32) *uintptr {
+	return (*uintptr)(vm.Pointer(t.memory.Load() + indexBytes + headBytes + uintptr(i)*wordBytes))
+}
+
+// find returns the stack with the hash, or Other.
+func (t *Table) find(hash uint64) ID {
+	if t.memory.Load() == 0 {
+		return Other
+	}
+	for i := hash; ; i++ { // half of the places are empty
+		id := ID(atomic.LoadUint32(t.place(i)))
+		if id == Other || t.head(id).hash == hash {
+			return id
+		}
+	}
+}
+
+// add adds the caller's stack, unless another goroutine just did.
+//
+//go:noinline
+func (t *Table) add(hash uint64, label uint32) ID {
+	if t.full.Load() {
+		return Other
+	}
+	var pcs [MaxFrames]uintptr
+	n := uint32(runtime.Callers(2, pcs[:]))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if id := t.find(hash); id != Other {
+		return id
+	}
+	if !t.open() {
+		return Other
+	}
+	if t.n == Max || t.words+n > maxWords {
+		t.full.Store(true)
+		return Other
+	}
+	id := ID(t.n)
+	*t.head(id) = head{hash: hash, at: t.words, n: n, label: label}
+	copy(unsafe.Slice(t.word(t.words), n), pcs[:n])
+	t.n, t.words = t.n+1, t.words+n
+	i := hash
+	for *t.place(i) != uint32(Other) {
+		i++
+	}
+	atomic.StoreUint32(t.place(i), uint32(id))
+	return id
+}
+
+// open takes the table's memory, unless it has it, and reports whether it does. mu is
+// held.
+func (t *Table) open() bool {
+	if t.memory.Load() != 0 {
+		return true
+	}
+	size := (tableBytes + vm.PageBytes() - 1) &^ (vm.PageBytes() - 1)
+	at, err := vm.Reserve(size, vm.PageBytes())
+	if err != nil || vm.Commit(at, size) != nil {
+		return false
+	}
+	vm.Name(at, size, "stacks")
+	t.n = uint32(Other) + 1
+	t.memory.Store(at)
+	return true
+}
+
+// hashOf is walk's hash of given program counters.
+func hashOf(pcs []uintptr) uint64 {
+	hash := uint64(hashSeed)
+	for _, pc := range pcs {
+		hash = mix(hash, pc)
+	}
+	return hash
+}
+
+const (
+	hashSeed = 0x243f6a8885a308d3
+	hashMul  = 0x2545f4914f6cdd1d // odd
+)
+
+// mix adds a word to a hash: it multiplies, and turns the high bits, on which all others
+// bear, into the low ones.
+func mix(hash uint64, word uintptr) uint64 {
+	hash = (hash ^ uint64(word)) * hashMul
+	return hash>>32 | hash<<32
+}

@@ -1,0 +1,216 @@
+package stacks
+
+import (
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+var table Table
+
+//go:noinline
+func first(label uint32) ID { return table.Capture(label) }
+
+//go:noinline
+func second(label uint32) ID { return table.Capture(label) }
+
+func inlined(label uint32) ID { return first(label) }
+
+//go:noinline
+func deep(n int, label uint32) ID {
+	if n > 0 {
+		return deep(n-1, label)
+	}
+	return first(label)
+}
+
+// names returns the functions of a stack, without their packages.
+func names(id ID) (all []string, label uint32) {
+	pcs, label := table.Stack(id)
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		all = append(all, f.Function[strings.LastIndexByte(f.Function, '.')+1:])
+		if !more {
+			return all, label
+		}
+	}
+}
+
+// The same stack with the same label has the same ID, and any other another.
+func TestEqualStacksHaveOneID(t *testing.T) {
+	seen := map[ID]bool{}
+	for _, label := range []uint32{0, 1, 1 << 20} {
+		a := []ID{}
+		for range 3 {
+			a = append(a, first(label), second(label), inlined(label), deep(3, label), deep(4, label))
+		}
+		for i, id := range a {
+			if id == Other || id != a[i%5] {
+				t.Errorf("label %d: IDs %d", label, a)
+			}
+			seen[id] = true
+		}
+	}
+	if len(seen) != 3*5 {
+		t.Errorf("%d IDs of 15 stacks", len(seen))
+	}
+}
+
+// A stack has the functions, inlined ones too, from the caller on.
+func TestStack(t *testing.T) {
+	for range 2 { // seen, and not
+		got, label := names(inlined(7))
+		if text := strings.Join(got, " "); !strings.Contains(text+" ", "first inlined TestStack tRunner ") || label != 7 {
+			t.Errorf("%q, label %d", text, label)
+		}
+	}
+	if pcs, label := table.Stack(Other); pcs != nil || label != 0 {
+		t.Errorf("other: %v, label %d", pcs, label)
+	}
+}
+
+// Of a deep stack the innermost frames are kept, and those behind do not matter.
+func TestDeepStack(t *testing.T) {
+	id := deep(2*MaxFrames, 0)
+	got, _ := names(id)
+	if len(got) != MaxFrames || got[MaxFrames-1] != "deep" {
+		t.Errorf("%d frames: %v", len(got), got)
+	}
+	if other := deep(2*MaxFrames+1, 0); other != id {
+		t.Errorf("IDs %d and %d", id, other)
+	}
+}
+
+// A table has room for 64k stacks, and all later ones are Other. Earlier ones are found.
+func TestFullTable(t *testing.T) {
+	var full Table
+	capture := func(label uint32) ID { return full.Capture(label) }
+	ids := map[ID]uint32{}
+	for label := range uint32(Max + 100) {
+		id := capture(label)
+		if id == Other {
+			if label < Max-1 {
+				t.Fatalf("no room for stack %d", label)
+			}
+			continue
+		}
+		ids[id] = label
+	}
+	if len(ids) != Max-1 || full.Len() != Max-1 {
+		t.Errorf("%d IDs, and %d stacks", len(ids), full.Len())
+	}
+	for id, label := range ids {
+		if _, got := full.Stack(id); got != label {
+			t.Fatalf("stack %d has label %d, want %d", id, got, label)
+		}
+	}
+}
+
+// Where words for the stacks end before IDs do, the table is full too.
+func TestFullOfWords(t *testing.T) {
+	var full Table
+	var capture func(n int, label uint32) ID
+	capture = func(n int, label uint32) ID {
+		if n > 0 {
+			return capture(n-1, label)
+		}
+		return full.Capture(label)
+	}
+	n := 0
+	for capture(MaxFrames, uint32(n)) != Other {
+		n++
+	}
+	if want := maxWords / MaxFrames; n != want {
+		t.Errorf("%d stacks of %d frames, want %d", n, MaxFrames, want)
+	}
+}
+
+// Stacks that several goroutines see first at the same moment are added once.
+func TestCaptureByManyGoroutines(t *testing.T) {
+	before := table.Len()
+	var mu sync.Mutex
+	ids := map[ID]bool{}
+	var wg sync.WaitGroup
+	f := func() {
+		for label := range uint32(500) {
+			id := first(1000 + label)
+			if _, got := table.Stack(id); got != 1000+label {
+				t.Errorf("label %d, want %d", got, 1000+label)
+			}
+			mu.Lock()
+			ids[id] = true
+			mu.Unlock()
+		}
+		wg.Done()
+	}
+	for range 8 {
+		wg.Add(1)
+		go f()
+	}
+	wg.Wait()
+	if n := table.Len() - before; n != 500 || len(ids) != 500 {
+		t.Errorf("%d stacks and %d IDs, want 500", n, len(ids))
+	}
+}
+
+// Of two goroutines that have not found a stack, the second to add it finds it then.
+func TestStackIsAddedOnce(t *testing.T) {
+	var table Table
+	if a, b := table.add(1, 0), table.add(1, 0); a == Other || a != b || table.Len() != 1 {
+		t.Errorf("IDs %d and %d of %d", a, b, table.Len())
+	}
+}
+
+// Without memory a stack is Other, and there later once there is memory.
+func TestNoMemory(t *testing.T) {
+	var table Table
+	for _, op := range []vm.Op{vm.OpReserve, vm.OpCommit} {
+		restore := vm.SetFault(func(o vm.Op) error {
+			if o == op {
+				return syscall.ENOMEM
+			}
+			return nil
+		})
+		id := table.Capture(0)
+		restore()
+		if id != Other || table.Len() != 0 {
+			t.Errorf("%v refused: ID %d of %d", op, id, table.Len())
+		}
+	}
+	if id := table.Capture(0); id == Other || table.Len() != 1 {
+		t.Errorf("ID %d of %d", id, table.Len())
+	}
+}
+
+// Capture allocates nothing on the Go heap.
+func TestCaptureLeavesGoHeapAlone(t *testing.T) {
+	first(0)
+	if n := testing.AllocsPerRun(100, func() { first(0) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkCapture(b *testing.B) {
+	var capture func(n int) ID
+	capture = func(n int) ID {
+		if n > 0 {
+			return capture(n - 1)
+		}
+		return table.Capture(0)
+	}
+	for _, frames := range []struct {
+		name string
+		n    int
+	}{{"frames=4", 0}, {"frames=13", 9}, {"frames=28", 24}} {
+		b.Run(frames.name, func(b *testing.B) {
+			for b.Loop() {
+				capture(frames.n)
+			}
+		})
+	}
+}
