@@ -1,0 +1,64 @@
+// Modes: what FREEHOLD_DEBUG asks for.
+
+// Package mode reads the environment variable FREEHOLD_DEBUG, a list of modes with
+// commas between them, each with a value or without:
+//
+//	FREEHOLD_DEBUG=profile=65536,leak
+//
+// It is read once, when the program starts. What it cannot use it reports on standard
+// error, and the program runs without.
+package mode
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// known are the modes that exist.
+var known = []string{"profile"}
+
+var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })
+
+// set is a parsed variable: the value of each mode in it.
+type set struct {
+	values map[string]string
+	report func(string)
+}
+
+// Int returns the value of a mode, which is least or more; without a value, the default.
+// It reports false if the mode is not asked for.
+func Int(name string, least, byDefault int) (n int, on bool) {
+	return given.int(name, least, byDefault)
+}
+
+func parse(variable string, report func(string)) set {
+	s := set{map[string]string{}, report}
+	for item := range strings.SplitSeq(variable, ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		if name == "" {
+			continue
+		}
+		if !slices.Contains(known, name) {
+			report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: no mode %q; there are %s", name, strings.Join(known, ", ")))
+			continue
+		}
+		s.values[name] = value
+	}
+	return s
+}
+
+func (s set) int(name string, least, byDefault int) (n int, on bool) {
+	value, on := s.values[name]
+	if !on || value == "" {
+		return byDefault, on
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least {
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want a number from %d on", name, value, least))
+		return 0, false
+	}
+	return n, true
+}

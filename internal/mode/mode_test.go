@@ -1,0 +1,33 @@
+package mode
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestVariable(t *testing.T) {
+	tests := []struct {
+		variable string
+		n        int
+		on       bool
+		reports  []string
+	}{
+		{"", 0, false, nil},
+		{"profile", 7, true, nil},
+		{"profile=", 7, true, nil},
+		{" , profile=3 ,", 3, true, nil},
+		{"profile=2,profile=4", 4, true, nil},
+		{"profile=0", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on"}},
+		{"profile=1e3", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on"}},
+		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are profile`}},
+		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are profile`}},
+	}
+	for _, tt := range tests {
+		var reports []string
+		s := parse(tt.variable, func(report string) { reports = append(reports, report) })
+		n, on := s.int("profile", 1, 7)
+		if on != tt.on || on && n != tt.n || !slices.Equal(reports, tt.reports) {
+			t.Errorf("%q: %d, %t, %q", tt.variable, n, on, reports)
+		}
+	}
+}
