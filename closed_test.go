@@ -29,7 +29,7 @@ func (s sized) GoodSize(size int) int { return freehold.GoodSize(s.Owner, size) 
 func (s sized) Close()                { s.close() }
 
 func TestClosedAllocatorsPanicOnlyForBlocks(t *testing.T) {
-	h := freehold.NewHeap(nil)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "closing"})
 	defer h.Close()
 	own := freehold.NewHeap(&freehold.HeapOptions{Name: "own"})
 	a, s := arena.New(h, nil), arena.NewShared(h, nil)
@@ -43,7 +43,7 @@ func TestClosedAllocatorsPanicOnlyForBlocks(t *testing.T) {
 		"Heap": {own, `heap "own" is closed`,
 			map[string]func(){"Trim": own.Trim, "NewCache": func() { own.NewCache() }},
 			[]func(){func() { own.Stats() }, func() { own.Live() }, func() { own.FreePointer(nil) }, func() { own.UsableSize(nil) }, func() { fmt.Fprint(io.Discard, own, own.LogValue()) }}},
-		"Cache": {h.NewCache(), `the cache of heap "heap" is closed`, nil, nil},
+		"Cache": {h.NewCache(), `the cache of heap "closing" is closed`, nil, nil},
 		"arena.Arena": {sized{a, a.Close}, "the arena is closed",
 			map[string]func(){"Trim": a.Trim, "Reset": a.Reset, "TrimTo": func() { a.TrimTo(0) }, "Mark": func() { a.Mark() }, "Reserve": func() { a.Reserve(0) }},
 			[]func(){func() { a.Stats() }, func() { a.Live() }, func() { a.Remaining() }}},

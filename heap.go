@@ -17,8 +17,8 @@ import (
 
 // HeapOptions configures a [Heap]; nil means all defaults.
 type HeapOptions struct {
-	// Name appears in messages, in Stats and, if the kernel supports it, in
-	// /proc/self/smaps. Empty means "heap".
+	// Name appears in messages, in Stats, in profiles (package track) and, if the
+	// kernel supports it, in /proc/self/smaps. Empty means "heap 1", "heap 2" and so on.
 	Name string
 
 	// MaxBytes is a hard limit, in bytes, on the memory that the heap holds

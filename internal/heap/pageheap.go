@@ -25,6 +25,7 @@ package heap
 
 import (
 	"cmp"
+	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,7 @@ import (
 type pageHeap struct {
 	id         uint32
 	name       string
+	mapsName   string // of its mappings: equal ones are joined
 	maxBytes   uintptr
 	hugePages  bool
 	wholePages bool
@@ -88,10 +90,16 @@ type largeCount struct {
 // to make fewer than 2^32 heaps.
 var lastID atomic.Uint32
 
+// unnamed counts the heaps made without a name.
+var unnamed atomic.Uint32
+
 // init makes p ready. Its timer calls tick.
 func (p *pageHeap) init(o Options, tick func()) {
 	p.id = lastID.Add(1)
-	p.name = cmp.Or(o.Name, "heap")
+	p.name, p.mapsName = o.Name, o.Name
+	if o.Name == "" {
+		p.name, p.mapsName = fmt.Sprint("heap ", unnamed.Add(1)), "heap"
+	}
 	p.maxBytes = uintptr(o.MaxBytes)
 	p.hugePages, p.wholePages = o.HugePages, o.WholePages
 	p.decay = cmp.Or(o.Decay, DefaultDecay)

@@ -172,7 +172,7 @@ func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
 		if p.hugePages {
 			vm.Advise(low, high-low, vm.HugePages) // best effort
 		}
-		vm.Name(low, high-low, p.name)
+		vm.Name(low, high-low, p.mapsName)
 		return roundUp(low, pageBytes), high &^ (pageBytes - 1), nil
 	}
 	return 0, 0, vm.Commit(low, high-low)

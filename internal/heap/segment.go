@@ -80,6 +80,6 @@ func (p *pageHeap) openSegment(size uintptr, take func(size uintptr) (uintptr, e
 	if p.hugePages {
 		vm.Advise(addr, size, vm.HugePages) // best effort
 	}
-	vm.Name(addr, size, p.name)
+	vm.Name(addr, size, p.mapsName)
 	return addr, nil
 }

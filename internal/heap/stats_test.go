@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -102,5 +103,16 @@ func TestFreePagesAreNotActive(t *testing.T) {
 	h.Free(b)
 	if st := h.Stats(); st.Active != 0 || st.Committed < 1<<20 {
 		t.Errorf("after Free: %+v", st)
+	}
+}
+
+// Every heap has a name.
+func TestNames(t *testing.T) {
+	a, b := newHeap(t, Options{}).Stats().Name, newHeap(t, Options{}).Stats().Name
+	if !strings.HasPrefix(a, "heap ") || !strings.HasPrefix(b, "heap ") || a == b {
+		t.Errorf("heaps without a name are called %q and %q", a, b)
+	}
+	if c := newHeap(t, Options{Name: "c"}).Stats().Name; c != "c" {
+		t.Errorf("heap c is called %q", c)
 	}
 }
