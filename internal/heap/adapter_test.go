@@ -1,5 +1,10 @@
 package heap
 
+import (
+	"fmt"
+	"testing"
+)
+
 // Exported for the tests that need alloctest, which imports this package.
 
 // Adapter is a Heap with the methods of freehold.Allocator.
@@ -25,3 +30,19 @@ type PlainAdapter struct{ Adapter }
 func (a PlainAdapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.alloc(size, align, false) }
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.alloc(size, align, true) }
 func (a PlainAdapter) Free(b []byte)                          { a.Heap.free(b) }
+
+var SampleAt = sampleAt
+
+// EachRate runs a test without sampling, with some blocks sampled and with all.
+func EachRate(t *testing.T, test func(t *testing.T)) {
+	rates := []int{0, 1, 300}
+	if testing.Short() {
+		rates = rates[:2]
+	}
+	for _, rate := range rates {
+		t.Run(fmt.Sprint("rate=", rate), func(t *testing.T) {
+			sampleAt(t, rate)
+			test(t)
+		})
+	}
+}

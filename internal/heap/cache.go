@@ -39,6 +39,7 @@ type cache struct {
 	tops   [numClasses]uintptr
 	ends   [numClasses]uintptr
 	spares [numClasses]uintptr
+	left   int64 // bytes until the next sample: see sampling.go
 }
 
 const cacheBytes = unsafe.Sizeof(cache{})
@@ -53,6 +54,7 @@ func (c *cache) clear() {
 	for i := range c.tops {
 		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
 	}
+	c.left = gap(sampling.rate.Load())
 }
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
@@ -184,6 +186,7 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 		if err != nil && err != errClosed && h.mayTakePage(class, size) {
 			var b []byte
 			if b, err = h.newLarge(size, align, zero); err == nil {
+				h.trySample(b)
 				return b, nil
 			}
 		}
@@ -197,7 +200,9 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 	if debugging {
 		h.mustBeUntouched(addr, class, was)
 	}
-	return block(addr, size, zero && was != freeZero), nil
+	b := block(addr, size, zero && was != freeZero)
+	h.trySample(b)
+	return b, nil
 }
 
 // mayTakePage reports whether a small block that got no span may have pages of its
@@ -218,10 +223,11 @@ func block(addr uintptr, size int, cleared bool) []byte {
 }
 
 // freeSlow is Free after the fast path has failed: the loaded magazine is full, b
-// is large, or b is not a live block.
+// is large or sampled, or b is not a live block.
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
+	h.freeSample(s, b)
 	if s == nil || s.kind != blockRun {
 		h.freeLarge(o, b)
 		return

@@ -26,6 +26,7 @@ type tally struct {
 	total    uintptr // bytes
 	large    largeCount
 	classes  [numClasses]classTally
+	sampled  int
 	metadata map[uintptr]uintptr // objects by size
 }
 
@@ -43,6 +44,9 @@ func (h *Heap) verify() error {
 		if err := h.verifySegment(segment, n); err != nil {
 			return err
 		}
+	}
+	if got := h.countRecords(); got != n.sampled {
+		return fmt.Errorf("%d records of %d sampled blocks", got, n.sampled)
 	}
 	h.caches.Each(func(c *cache) { c.eachObject(n.object) })
 	if err := h.pages.verify(n); err != nil {
@@ -124,6 +128,11 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 	case largeRun:
 		n.large.blocks++
 		n.large.bytes += s.bytes()
+		if size := h.sampledSize(s, s.base); s.sampled && size != s.size {
+			return fmt.Errorf("large block %#x of %d bytes: %d bytes sampled", s.base, s.size, size)
+		} else if s.sampled {
+			n.sampled++
+		}
 	case blockRun:
 		c, class := &n.classes[s.class], &classes[s.class]
 		c.live += int(s.live)
@@ -136,7 +145,7 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 			c.empty++
 		}
 		n.object(class.bitsBytes())
-		return h.verifyBlocks(r, s)
+		return h.verifyBlocks(r, s, n)
 	}
 	return nil
 }
@@ -154,7 +163,7 @@ func (p *pageHeap) verifyFree(r *region, s *span) error {
 }
 
 // verifyBlocks verifies the blocks of a span and their entries in the page map.
-func (h *Heap) verifyBlocks(r *region, s *span) error {
+func (h *Heap) verifyBlocks(r *region, s *span, n *tally) error {
 	if err := s.verify(h.pages.id, s.class); err != nil {
 		return err
 	}
@@ -163,15 +172,23 @@ func (h *Heap) verifyBlocks(r *region, s *span) error {
 		return fmt.Errorf("span %#x with %d of %d blocks live: on the list: %v", s.base, s.live, blocks, on)
 	}
 	for i := range blocks {
-		if st := *statusAt(s.statusOf(i)); st < freeZero && (s.free.has(i) || st == 0 || uintptr(st) > s.size) {
-			return fmt.Errorf("span %#x block %d: free %v, status %d", s.base, i, s.free.has(i), st)
+		at := s.base + i*s.size
+		st, size := *statusAt(s.statusOf(i)), h.sampledSize(s, at)
+		switch {
+		case size != 0:
+			n.sampled++
+		case st < freeZero:
+			size = uintptr(st)
+		}
+		if st < freeZero && (s.free.has(i) || size == 0 || size > s.size) {
+			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes sampled", s.base, i, s.free.has(i), st, size)
 		}
 		want := s.statusOf(i)
 		if r != &addresses.first || h.mapID>>mapHeapShift == noMapID {
 			want = 0
 		}
-		begin, _ := lookUp(s.base+i*s.size, h.mapID)
-		inside, _ := lookUp(s.base+i*s.size+s.size/2, h.mapID)
+		begin, _ := lookUp(at, h.mapID)
+		inside, _ := lookUp(at+s.size/2, h.mapID)
 		if begin != want || inside != 0 {
 			return fmt.Errorf("span %#x block %d: statuses at %#x and %#x, want %#x", s.base, i, begin, inside, want)
 		}
@@ -284,6 +301,16 @@ func (m *metadata) objects() map[uintptr]uintptr {
 				n[s.size] += s.live
 			}
 		}
+	}
+	return n
+}
+
+// countRecords returns how many sampled blocks h has.
+func (h *Heap) countRecords() (n int) {
+	samples.mu.Lock()
+	defer samples.mu.Unlock()
+	for at := h.records.Load(); at != 0; at = recordAt(at).after {
+		n++
 	}
 	return n
 }

@@ -62,7 +62,7 @@ func (h *Heap) mustEndUntouched(b []byte) {
 		return
 	case s.isLarge(h.pages.id, addr, size):
 		size = roundUp(size, pageBytes)
-	case liveEntry(h, b).addr != 0:
+	case liveEntry(h, b).addr != 0 || h.sampledSize(s, addr) == size:
 		size = s.size
 	}
 	for i, c := range block(addr, int(size), false)[len(b):] {

@@ -12,7 +12,9 @@ import (
 )
 
 // What a debug build finds, and when.
-func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
+func TestDebugBuildFindsLateAndLongWrites(t *testing.T) { EachRate(t, testLateAndLongWrites) }
+
+func testLateAndLongWrites(t *testing.T) {
 	beyond := func(b []byte) []byte { return unsafe.Slice(unsafe.SliceData(b), len(b)+1) }
 	tests := []struct {
 		name string
@@ -100,6 +102,7 @@ func TestDebugBuildFindsLateAndLongWrites(t *testing.T) {
 // Slow paths check the spans of their class, and free runs their neighbours.
 func TestDebugBuildChecksInvariants(t *testing.T) {
 	h := makeHeap(Options{Decay: -1})
+	defer unregister(h) // it keeps a lock
 	alloc(t, h, 64)
 	c := &h.central[classOf[64/8]]
 	spanPtr(c.partial.head).live++

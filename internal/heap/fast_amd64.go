@@ -10,6 +10,7 @@
 package heap
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
@@ -45,18 +46,36 @@ type functions struct {
 // plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
-// fast is what is called: functions of fast_amd64.s, if they may run.
-var fast functions
+// fast is what is called: functions of fast_amd64.s, if they may run. counting are those
+// whose Alloc counts down to the next sample, idle the others.
+var fast, idle, counting functions
 
-func init() { fast = pin.Assembly(plain, entries()) }
+func init() {
+	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
+	fast = idle
+}
+
+// countInAssembly makes the fast paths count down to the next sample, or not. A func is
+// one word, so others may call meanwhile.
+func countInAssembly(on bool) {
+	to := &idle
+	if on {
+		to = &counting
+	}
+	set := func(f, to unsafe.Pointer) { atomic.StorePointer((*unsafe.Pointer)(f), *(*unsafe.Pointer)(to)) }
+	set(unsafe.Pointer(&fast.alloc), unsafe.Pointer(&to.alloc))
+	set(unsafe.Pointer(&fast.localAlloc), unsafe.Pointer(&to.localAlloc))
+}
 
 // cleared is what it jumps to for a block that takes more than a few stores to clear.
 var cleared = clearBlock
 
 func clearBlock(addr uintptr, size int) ([]byte, error) { return block(addr, size, true), nil }
 
-// entries returns the addresses of the functions in fast_amd64.s.
+// entries returns the addresses of the functions in fast_amd64.s, countingEntries those
+// that count.
 func entries() *uintptr
+func countingEntries() *uintptr
 
 // For the assembly.
 const (

@@ -102,9 +102,10 @@ near: \
 	NOTQ DX \
 	ANDQ DX, R8
 
-// TAKE sets AX to the topmost block in cache of the class that CLASS found, and
-// R12 to the status that it had, or jumps to none. It changes R8, R10, R11 and R13.
-#define TAKE(cache, none) \
+// FIND finds the topmost block in cache of the class that CLASS found: it sets R10 to the
+// top, R11 to the place of the status and R12 to the status, or jumps to none. It changes
+// R8.
+#define FIND(cache, none) \
 	SHRQ $3, R8 \
 	LEAQ ·classOf(SB), R10 \
 	MOVBLZX (R10)(R8*1), R8 \
@@ -112,7 +113,15 @@ near: \
 	MOVQ (entry_status-entry__size)(R10), R11 \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
-	JCS  none \
+	JCS  none
+
+// COUNT counts the BX bytes down to the next sample, or jumps to none: this block is one.
+#define COUNT(cache, none) \
+	SUBQ BX, cache_left(cache) \
+	JLT  none
+
+// TAKE takes the block that FIND found. It sets AX to the block.
+#define TAKE(cache) \
 	MOVW BX, (R11) \
 	MOVQ (entry_addr-entry__size)(R10), AX \
 	SUBQ $entry__size, R10 \
@@ -185,7 +194,22 @@ class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
 	JEQ  plain
-	TAKE(R9, plain)
+	FIND(R9, plain)
+	TAKE(R9)
+	FINISH(·plain+functions_alloc)
+far:
+	FAR(AX, R9, near, plain)
+
+// allocFast, counting.
+TEXT allocCounting<>(SB), NOSPLIT, $0-0
+	CLASS(wide, plain)
+class:
+	CACHE(AX, R9, near, far)
+	TESTQ R9, R9
+	JEQ  plain
+	FIND(R9, plain)
+	COUNT(R9, plain)
+	TAKE(R9)
 	FINISH(·plain+functions_alloc)
 far:
 	FAR(AX, R9, near, plain)
@@ -228,7 +252,20 @@ class:
 	MOVQ LocalCache_slot(AX), R9
 	TESTQ R9, R9 // 0 in a zero LocalCache
 	JEQ  plain
-	TAKE(R9, plain)
+	FIND(R9, plain)
+	TAKE(R9)
+	FINISH(·plain+functions_localAlloc)
+
+// localAllocFast, counting.
+TEXT localAllocCounting<>(SB), NOSPLIT, $0-0
+	CLASS(wide, plain)
+class:
+	MOVQ LocalCache_slot(AX), R9
+	TESTQ R9, R9
+	JEQ  plain
+	FIND(R9, plain)
+	COUNT(R9, plain)
+	TAKE(R9)
 	FINISH(·plain+functions_localAlloc)
 
 // func(o *LocalCache, b []byte)
@@ -250,8 +287,21 @@ DATA fastFunctions<>+functions_localAlloc(SB)/8, $localAllocFast<>(SB)
 DATA fastFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
+DATA countingFunctions<>+functions_alloc(SB)/8, $allocCounting<>(SB)
+DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
+DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
+DATA countingFunctions<>+functions_localAlloc(SB)/8, $localAllocCounting<>(SB)
+DATA countingFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
+GLOBL countingFunctions<>(SB), RODATA, $functions__size
+
 // func entries() *uintptr
 TEXT ·entries(SB), NOSPLIT, $0-8
 	LEAQ fastFunctions<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func countingEntries() *uintptr
+TEXT ·countingEntries(SB), NOSPLIT, $0-8
+	LEAQ countingFunctions<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET

@@ -16,9 +16,11 @@ import (
 
 // alloc and free keep every promise by themselves, without the assembly.
 func TestConformancePlain(t *testing.T) {
-	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
+	heap.EachRate(t, func(t *testing.T) {
+		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+			return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}
+		}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
+	})
 }
 
 // Whatever stops the world or moves goroutines between processors, a cache has

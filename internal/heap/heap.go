@@ -65,6 +65,7 @@ type Options struct {
 	Decay      time.Duration
 	HugePages  bool
 	WholePages bool // every block is large, and freed memory goes back at once
+	Unsampled  bool // no block is sampled
 }
 
 // Heap is a general allocator. It is not ready before pin.New has made it, or an
@@ -76,8 +77,11 @@ type Heap struct {
 	countedAt atomic.Int64  // when that was, in nanoseconds of Unix time
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
-	ticks     uint32        // so far
-	drained   uint32        // the tick in which the caches were last emptied
+	unsampled bool
+	label     atomic.Uint32  // of its stacks in samples, 0 before the first
+	records   atomic.Uintptr // the sampled blocks, a list; samples.mu is held for changes
+	ticks     uint32         // so far
+	drained   uint32         // the tick in which the caches were last emptied
 
 	pages   pageHeap
 	central [numClasses]central
@@ -97,6 +101,9 @@ func (h *Heap) Init(o Options) {
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
+	if h.unsampled = o.Unsampled; !h.unsampled {
+		register(h)
+	}
 }
 
 // alloc is Alloc in Go.
@@ -108,8 +115,10 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	slot := h.caches.Enter()
 	var addr uintptr
 	var was uint16
+	due := false
 	if c := h.caches.Entry(slot); c != nil { // nil in a zero Heap
 		addr, was = c.take(class, size)
+		due = addr != 0 && c.due(size)
 	}
 	h.caches.Leave(slot)
 	if addr == 0 {
@@ -118,7 +127,11 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	if debugging {
 		h.mustBeUntouched(addr, class, was)
 	}
-	return block(addr, size, zero && was != freeZero), nil
+	b := block(addr, size, zero && was != freeZero)
+	if due {
+		h.sample(b)
+	}
+	return b, nil
 }
 
 // free is Free in Go.
@@ -155,8 +168,25 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 		}
 		return nil, false
 	}
+	s := spanAt(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	sample := h.takeSample(s, b)
+	r, ok := h.resizeBlock(call, s, b, size)
+	switch {
+	case ok:
+		if sample != nil {
+			endSample(sample)
+		}
+		h.trySample(r)
+	case sample != nil:
+		h.keepSample(s, sample)
+	}
+	return r, ok
+}
+
+// resizeBlock is resize of a block that is not sampled and whose span, if there is one,
+// is s.
+func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bool) {
 	addr, old := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
-	s := spanAt(addr)
 	switch {
 	case s != nil && s.isLarge(h.pages.id, addr, old):
 		r, ok := h.resizeLarge(call, b, size)
@@ -214,11 +244,13 @@ func (h *Heap) GoodSize(size int) int {
 // of the heap panics.
 func (h *Heap) Close() {
 	h.mustBeMade("Heap.Close")
+	unregister(h)
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
 	if h.pages.closed.Swap(true) {
 		return
 	}
+	h.endSamples()
 	h.caches.Clear()
 	for i := range h.central {
 		h.central[i].close()

@@ -60,7 +60,9 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 		o.mustBeMade(allocCall(o, zero))
 	}
 	slot := h.caches.Enter()
-	addr, was := o.slot.Entry().take(class, size)
+	c := o.slot.Entry()
+	addr, was := c.take(class, size)
+	due := addr != 0 && c.due(size)
 	h.caches.Leave(slot)
 	if addr == 0 {
 		o.mustBeOpen(allocCall(o, zero))
@@ -69,7 +71,11 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 	if debugging {
 		h.mustBeUntouched(addr, class, was)
 	}
-	return block(addr, size, zero && was != freeZero), nil
+	b := block(addr, size, zero && was != freeZero)
+	if due {
+		h.sample(b)
+	}
+	return b, nil
 }
 
 // free is Free in Go.

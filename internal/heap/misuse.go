@@ -101,6 +101,9 @@ func (h *Heap) diagnose(call string, b []byte) string {
 		}
 		base, size = s.base+i*s.size, uintptr(*statusAt(s.statusOf(i)))
 	}
+	if n := h.sampledSize(s, base); n != 0 {
+		size = n
+	}
 	switch {
 	case s.kind == blockRun && (size >= freeZero || size == inLimbo):
 		return "the block is free; it was freed before (double free), or never allocated"

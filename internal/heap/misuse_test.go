@@ -12,7 +12,9 @@ import (
 )
 
 // Every misuse is named at the guilty call, and nothing else is damaged.
-func TestMisuseIsNamed(t *testing.T) {
+func TestMisuseIsNamed(t *testing.T) { EachRate(t, testMisuseIsNamed) }
+
+func testMisuseIsNamed(t *testing.T) {
 	other := newHeap(t, Options{Name: "other"})
 	tests := []struct {
 		name string

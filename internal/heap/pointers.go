@@ -100,6 +100,9 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 		if s.kind == blockRun {
 			size = uintptr(*statusAt(s.statusOf(s.index(addr))))
 		}
+		if n := h.sampledSize(s, addr); n != 0 {
+			return unsafe.Slice((*byte)(p), n)
+		}
 		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) {
 			return unsafe.Slice((*byte)(p), size)
 		}

@@ -12,17 +12,24 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	tests := map[string]heap.Options{
-		"plain":      {},
-		"decay":      {Decay: 3_000_000},
-		"limit":      {MaxBytes: 1 << 30},
-		"hugePages":  {HugePages: true},
-		"wholePages": {WholePages: true},
+	tests := map[string]struct {
+		o    heap.Options
+		rate int
+	}{
+		"plain":          {},
+		"decay":          {o: heap.Options{Decay: 3_000_000}},
+		"limit":          {o: heap.Options{MaxBytes: 1 << 30}},
+		"hugePages":      {o: heap.Options{HugePages: true}},
+		"wholePages":     {o: heap.Options{WholePages: true}},
+		"sampled":        {rate: 300},
+		"sampled all":    {rate: 1},
+		"sampled, pages": {o: heap.Options{WholePages: true}, rate: 10000},
 	}
-	for name, o := range tests {
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			heap.SampleAt(t, tt.rate)
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-				return heap.Adapter{heap.NewHeap(t, o)}
+				return heap.Adapter{heap.NewHeap(t, tt.o)}
 			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 		})
 	}
@@ -34,7 +41,11 @@ func FuzzHeap(f *testing.F) {
 	f.Add([]byte{0, 0, 255, 255, 2, 0, 3, 255, 3, 0, 255, 255, 4, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		h := heap.NewHeap(t, heap.Options{})
-		alloctest.RunProgram(t, heap.Adapter{h}, prog)
+		for _, rate := range []int{0, 1, 500} {
+			heap.SetSampleRate(rate)
+			alloctest.RunProgram(t, heap.Adapter{h}, prog)
+		}
+		heap.SetSampleRate(0)
 		heap.Check(h, t)
 		h.Tick()
 		heap.Check(h, t)
@@ -63,6 +74,7 @@ func TestProgramsAtOnce(t *testing.T) {
 	if testing.Short() {
 		calls = 1000
 	}
+	heap.SampleAt(t, 0)
 	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
 	done := make(chan bool)
 	var pests, runs sync.WaitGroup
@@ -79,12 +91,18 @@ func TestProgramsAtOnce(t *testing.T) {
 			switch n {
 			case 2:
 				h.Trim()
+			case 3:
+				heap.SetSampleRate(200)
 			case 4:
 				h.Tick()
+			case 5:
+				heap.SetSampleRate(1)
 			case 6:
 				if st := h.Stats(); st.Allocated < 0 || st.Resident < 0 || st.Active < 0 {
 					t.Errorf("%+v", st)
 				}
+			case 7:
+				heap.SetSampleRate(0)
 			case 8:
 				runtime.GC()
 			}

@@ -58,6 +58,7 @@ type span struct {
 	live       uint32 // blocks that are not free in the span: live ones and cached ones
 	holes      uint32 // bytes of free blocks given back to the system
 	punched    bool   // no block moved since holes were made
+	sampled    bool   // of a large block: it has a record
 	pages      uintptr
 	dirty      uintptr // of a free run: its dirty pages
 	purgeTried bool    // of a free run: purge has tried to give its memory back
@@ -68,8 +69,10 @@ type span struct {
 
 const spanBytes = unsafe.Sizeof(span{})
 
-// The statuses of a free block. That of a live block is its size, at most maxSmall.
+// The statuses of a free block and of a sampled one. That of another live block is its size,
+// at most maxSmall.
 const (
+	sampled   = 0xfffc // live, and its size is in its record: see samples.go
 	freeZero  = 0xfffe // never handed out, and reads zero
 	freeDirty = 0xffff
 )
@@ -112,7 +115,7 @@ func (s *span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 func (s *span) reset(kind uint8) {
 	s.kind, s.class = kind, 0
 	s.statuses, s.size, s.live, s.holes, s.free = 0, 0, 0, 0, 0
-	s.punched, s.purgeTried = false, false
+	s.punched, s.sampled, s.purgeTried = false, false, false
 	s.separate = 0
 }
 
