@@ -33,7 +33,7 @@ func main() {
 		t.Skip(err)
 	}
 	var packages string
-	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort"} {
+	for _, p := range []string{"", "/arena", "/pool", "/cmalloc", "/alloctest", "/epoch", "/buffer", "/extsort", "/track"} {
 		packages += "\t_ \"github.com/freehold-go/freehold" + p + "\"\n"
 	}
 	footprintOnce := func(source string) (kB, goroutines int) {

@@ -1,0 +1,30 @@
+package track_test
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/track"
+)
+
+func ExampleProfile() {
+	defer track.SetSampleRate(track.SetSampleRate(1)) // every block, so that the figures are exact
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
+	defer h.Close()
+
+	b, err := h.Alloc(1000, 8)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer h.Free(b)
+
+	for _, u := range track.Profile() {
+		if u.Heap == "index" {
+			frame, _ := runtime.CallersFrames(u.Stack).Next()
+			fmt.Println(u.InUseBytes(), "bytes in", u.InUseObjects(), "block by", frame.Function)
+		}
+	}
+	// Output: 1000 bytes in 1 block by github.com/freehold-go/freehold/track_test.ExampleProfile
+}

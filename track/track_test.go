@@ -1,0 +1,161 @@
+package track_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/track"
+)
+
+func sampleAt(t *testing.T, rate int) {
+	was := track.SetSampleRate(rate)
+	t.Cleanup(func() { track.SetSampleRate(was) })
+}
+
+// of returns the usage of one heap by the innermost function, without its package, and
+// how many stacks each has.
+func of(t *testing.T, heap string) (all map[string]track.Usage, stacks map[string]int) {
+	all, stacks = map[string]track.Usage{}, map[string]int{}
+	for _, u := range track.Profile() {
+		if u.Heap == heap {
+			f, _ := runtime.CallersFrames(u.Stack).Next()
+			name := f.Function[strings.LastIndexByte(f.Function, '/')+1:]
+			sum := all[name]
+			sum.AllocObjects += u.AllocObjects
+			sum.AllocBytes += u.AllocBytes
+			sum.FreeObjects += u.FreeObjects
+			sum.FreeBytes += u.FreeBytes
+			all[name] = sum
+			stacks[name]++
+		}
+	}
+	return all, stacks
+}
+
+//go:noinline
+func direct(h freehold.Allocator) []byte {
+	b, err := h.Alloc(100, 8)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+//go:noinline
+func typed(h freehold.Allocator) *[32]int64 {
+	v, err := freehold.New[[32]int64](h)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// A stack begins with the caller of package freehold, and blocks of one caller are
+// together whichever way inside the module they came.
+func TestStacksBeginWithTheCaller(t *testing.T) {
+	sampleAt(t, 1)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	defer h.Close()
+	limited := freehold.NewLimit(h, 1<<20)
+	var blocks [][]byte
+	for range 300 { // fast paths and slow ones
+		blocks = append(blocks, direct(h))
+		typed(limited)
+	}
+	for _, b := range blocks[:100] {
+		h.Free(b)
+	}
+	a := arena.New(h, nil)
+	defer a.Close()
+	if _, err := a.Alloc(10, 8); err != nil {
+		t.Fatal(err)
+	}
+	all, stacks := of(t, t.Name())
+	if u := all["track_test.direct"]; u.AllocObjects != 300 || u.AllocBytes != 30000 || u.FreeObjects != 100 || u.FreeBytes != 10000 || u.InUseObjects() != 200 || u.InUseBytes() != 20000 {
+		t.Errorf("direct: %+v", u)
+	}
+	if u := all["track_test.typed"]; u.AllocObjects != 300 || u.InUseBytes() != 300*256 {
+		t.Errorf("typed: %+v", u)
+	}
+	if stacks["track_test.direct"] != 1 || stacks["track_test.typed"] != 1 {
+		t.Errorf("stacks: %v", stacks)
+	}
+	inArena := 0
+	for name := range all {
+		if strings.HasPrefix(name, "arena.") {
+			inArena++
+		}
+	}
+	if inArena == 0 {
+		t.Errorf("no stack begins in package arena: %v", stacks)
+	}
+}
+
+func TestRate(t *testing.T) {
+	sampleAt(t, 0)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	defer h.Close()
+	h.Free(direct(h))
+	if was := track.SetSampleRate(1); was != 0 || track.SampleRate() != 1 {
+		t.Errorf("the rate was %d and is %d", was, track.SampleRate())
+	}
+	h.Free(direct(h))
+	track.SetSampleRate(0)
+	h.Free(direct(h))
+	if all, _ := of(t, t.Name()); all["track_test.direct"].AllocObjects != 1 {
+		t.Errorf("%+v", all)
+	}
+	defer func() {
+		if got := fmt.Sprint(recover()); got != "freehold: track.SetSampleRate: bytes -1, want 0 or more" {
+			t.Errorf("panic %q", got)
+		}
+	}()
+	track.SetSampleRate(-1)
+}
+
+// What uses most comes first.
+func TestOrder(t *testing.T) {
+	sampleAt(t, 1)
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	typed(h)
+	for range 5 {
+		direct(h)
+	}
+	all := track.Profile()
+	for i := range all[1:] {
+		if all[i].InUseBytes() < all[i+1].InUseBytes() {
+			t.Errorf("%d bytes before %d", all[i].InUseBytes(), all[i+1].InUseBytes())
+		}
+	}
+}
+
+// FREEHOLD_DEBUG sets the rate before anything is allocated.
+func TestRateOfTheEnvironment(t *testing.T) {
+	if os.Getenv("FREEHOLD_DEBUG") != "" {
+		fmt.Println("rate", track.SampleRate())
+		return
+	}
+	for value, want := range map[string]string{
+		"profile":       "rate 524288\n",
+		"profile=4096":  "rate 4096\n",
+		"profile=-1":    "freehold: FREEHOLD_DEBUG: profile=-1, want a number from 1 on\nrate 0\n",
+		"x,profile=999": `freehold: FREEHOLD_DEBUG: no mode "x"`,
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestRateOfTheEnvironment$")
+		cmd.Env = append(os.Environ(), "FREEHOLD_DEBUG="+value)
+		out, err := cmd.CombinedOutput()
+		if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+			t.Skip("there are no processes here")
+		}
+		if err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("FREEHOLD_DEBUG=%s: %q, %v, want %q", value, out, err, want)
+		}
+	}
+}
