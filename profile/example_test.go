@@ -1,0 +1,27 @@
+package profile_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/freehold-go/freehold/profile"
+)
+
+// Beside net/http/pprof's handlers of Go's profiles.
+func ExampleHandler() {
+	http.Handle("/debug/pprof/offheap", profile.Handler())
+	http.Handle("/debug/pprof/process", profile.ProcessHandler())
+}
+
+func ExampleWrite() {
+	f, err := os.Create("offheap.pb.gz") // for go tool pprof offheap.pb.gz
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer f.Close()
+	if err := profile.Write(f); err != nil {
+		fmt.Println(err)
+	}
+}
