@@ -115,10 +115,13 @@ near: \
 	CMPL R12, $const_freeZero \
 	JCS  none
 
-// COUNT counts the BX bytes down to the next sample, or jumps to none: this block is one.
+// COUNT counts the BX bytes down to the next sample. If this block is one, it jumps to
+// none instead, where they are counted again. It changes R13.
 #define COUNT(cache, none) \
-	SUBQ BX, cache_left(cache) \
-	JLT  none
+	MOVQ cache_left(cache), R13 \
+	SUBQ BX, R13 \
+	JLT  none \
+	MOVQ R13, cache_left(cache)
 
 // TAKE takes the block that FIND found. It sets AX to the block.
 #define TAKE(cache) \
