@@ -34,8 +34,8 @@ func SampleRate() int { return heap.SampleRate() }
 // none. A negative rate panics. The rate holds for allocations after the call; blocks that
 // were sampled before are tracked until they are freed.
 //
-// At the default rate, malloc and free of 64 B take at most 3% longer (BenchmarkPairSampled
-// of internal/heap); a sampled block takes as long as some tens of others. A sample takes 64
+// While sampling is on, Alloc counts bytes, and a sampled block takes as long as some tens of
+// others (BenchmarkPairSampled of internal/heap). A sample takes 64
 // bytes off-heap while its block is live, and a stack up to 1 KiB for good. At most 65,535
 // stacks are kept. SetSampleRate drains the caches of all heaps, which stops the world for
 // microseconds for each.
