@@ -88,6 +88,27 @@ func TestMetadataOfAClosedHeapReadsZero(t *testing.T) {
 	}
 }
 
+// Metadata that cannot be mapped anew gives its memory back all the same.
+func TestReturnedMetadataThatIsNotMappedAnewReadsZero(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("on this system what was given back faults")
+	}
+	var m metadataSpace
+	addr, err := m.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := commit(addr, slabBytes); err != nil {
+		t.Fatal(err)
+	}
+	*slabAt(addr) = slab{size: 1}
+	defer refuse(vm.OpRevoke)()
+	m.give(addr)
+	if *slabAt(addr) != (slab{}) {
+		t.Error("the segment still holds memory")
+	}
+}
+
 // The block of a closed heap is no other heap's, whoever has its number now.
 func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -30,6 +30,12 @@ func TestLostRunWakesTheTimer(t *testing.T) {
 	if !h.pages.alarm.set() {
 		t.Error("asleep with a run to map anew")
 	}
+	restore := refuse(vm.OpCommit)
+	h.Tick()
+	restore()
+	if h.pages.unmapped.head == 0 || !h.pages.alarm.set() {
+		t.Error("asleep after a tick that could not map the run anew")
+	}
 }
 
 func TestLostRunIsNotFree(t *testing.T) {
