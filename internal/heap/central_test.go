@@ -128,7 +128,7 @@ func TestEntriesOfNoBlockAreNotReturned(t *testing.T) {
 }
 
 // A full span that gets its first block back is used next. One empty span stays, and is
-// used last.
+// used last. Another goes.
 func TestOrderOfSpans(t *testing.T) {
 	h := newHeap(t, Options{})
 	const size = 4096
@@ -158,6 +158,12 @@ func TestOrderOfSpans(t *testing.T) {
 	}
 	if c.spans != spans || c.partial.tail != b.addr() {
 		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial.tail == b.addr())
+	}
+	for _, block := range bySpan[a][1:] {
+		home(h, block)
+	}
+	if c.spans != spans-1 {
+		t.Errorf("%d of %d spans are left, of which two were empty", c.spans, spans)
 	}
 }
 

@@ -116,3 +116,18 @@ func TestNames(t *testing.T) {
 		t.Errorf("heap c is called %q", c)
 	}
 }
+
+// The count of a cache in use may be too high. No more blocks are cached than are out of
+// their spans.
+func TestNoMoreBlocksAreCachedThanAreOut(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 100))
+	c := &h.central[classFor(100, 1)]
+	out := c.out
+	c.out = 1
+	st := h.Stats()
+	c.out = out
+	if out < 2 || st.Blocks != 0 || st.Classes[0].Cached != 1 {
+		t.Errorf("one of %d blocks is out: %d live, %d cached", out, st.Blocks, st.Classes[0].Cached)
+	}
+}
