@@ -186,7 +186,7 @@ func TestStatusesOfAFreshSpan(t *testing.T) {
 	}
 }
 
-// A misuse is no free.
+// A misuse is not counted as a free. A Free is.
 func TestMisuseIsNotCounted(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100)
@@ -195,5 +195,8 @@ func TestMisuseIsNotCounted(t *testing.T) {
 	frees := c.traffic.frees
 	if c.free(h, nil, b[:99]) || c.traffic.frees != frees {
 		t.Errorf("%d frees, want %d", c.traffic.frees, frees)
+	}
+	if !c.free(h, nil, b) || c.traffic.frees != frees+1 || h.Stats().SlowFrees != frees+1 {
+		t.Errorf("%d frees, of which Stats has %d, want %d", c.traffic.frees, h.Stats().SlowFrees, frees+1)
 	}
 }

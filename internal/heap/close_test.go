@@ -54,6 +54,21 @@ func TestClosedHeapTakesNothing(t *testing.T) {
 	}
 }
 
+// A tick that comes after Close is the last.
+func TestTickOfAClosedHeapSetsNoTimer(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	alloc(t, h, 10)
+	h.Close()
+	h.pages.alarm.stop()
+	h.central[classFor(10, 1)].used = true
+	h.pages.oversize.busy = true
+	h.Tick()
+	h.pages.tickOversize()
+	if h.pages.alarm.set() || h.pages.oversize.alarm.set() {
+		t.Errorf("a timer is set: %v, %v", h.pages.alarm.set(), h.pages.oversize.alarm.set())
+	}
+}
+
 func TestMemoryThatCloseCouldNotReturnCountsForTheNextHeap(t *testing.T) {
 	h := newHeap(t, Options{})
 	fill(alloc(t, h, 3<<20), 1)

@@ -220,7 +220,7 @@ func TestHolesAreMadeAgainAfterACarve(t *testing.T) {
 	h.check(t)
 }
 
-// A class is not at rest after a punch in which a block moved or a span was freed.
+// A punch ends where a block moves or a span is freed, and the class is not at rest then.
 func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 	if !makesHoles {
 		t.Skip("this system has no holes")
@@ -260,6 +260,9 @@ func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 		restore()
 		if calls == 0 || spans < 3 {
 			t.Fatalf("%s: %d calls for %d spans", name, calls, spans)
+		}
+		if once := name == "a block moved" || name == "a span was freed"; (calls == 1) != once {
+			t.Errorf("%s: holes in %d spans of %d", name, calls, spans)
 		}
 		if c.rested != (name == "nothing") {
 			t.Errorf("%s: at rest: %v", name, c.rested)

@@ -43,6 +43,29 @@ func TestEmptySlabsAreGivenBack(t *testing.T) {
 	}
 }
 
+// The addresses of a slab that was given back serve again.
+func TestAddressesOfAnEmptySlabServeAgain(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for range 2 * metadataSegmentBytes / slabBytes {
+		var objects [2 * slabBytes / maxObject]uintptr // more than a slab has
+		for i := range objects {
+			addr, err := h.pages.newObject(maxObject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects[i] = addr
+		}
+		for _, addr := range objects {
+			h.pages.dropObject(addr, maxObject)
+		}
+	}
+	if n := len(h.pages.metadata.segments); n != 1 {
+		t.Errorf("%d segments for two slabs at a time", n)
+	}
+}
+
 // Trim gives back the slabs that are kept at hand otherwise.
 func TestTrimLeavesNoEmptySlab(t *testing.T) {
 	h := newHeap(t, Options{})

@@ -217,6 +217,7 @@ func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
 		hold, age int
 		sent      uintptr
 		busy      bool
+		dirty     uintptr
 		want      bool
 	}{
 		{want: false},
@@ -225,11 +226,13 @@ func TestOversizeTimerRunsWhileThereIsWork(t *testing.T) {
 		{sent: 100, want: true},
 		{sent: 100, age: oversizeTicksPerDecay - 1, want: false},
 		{busy: true, want: true},
+		{dirty: oversizePages, want: true}, // less of it was free at a moment
 	} {
 		h := newHeap(t, Options{Decay: never})
 		o := &h.pages.oversize
-		o.hold, o.age, o.sent, o.busy = tt.hold, tt.age, tt.sent, tt.busy
+		o.hold, o.age, o.sent, o.busy, o.dirty = tt.hold, tt.age, tt.sent, tt.busy, tt.dirty
 		h.pages.tickOversize()
+		o.dirty, o.least = 0, 0
 		if got := o.alarm.set(); got != tt.want {
 			t.Errorf("%+v: the timer runs: %v", tt, got)
 		}

@@ -22,7 +22,10 @@ func TestStats(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	if len(st.Classes) != 1 || st.Classes[0].Size != 112 || st.Classes[0].Blocks != 1000 {
-		t.Errorf("%+v", st.Classes)
+		t.Fatalf("%+v", st.Classes)
+	}
+	if c, of := st.Classes[0], int(classes[classFor(100, 1)].blocks); c.Blocks+c.Cached+c.Free != c.Spans*of {
+		t.Errorf("spans with %d blocks each: %+v", of, c)
 	}
 	if st.Active < st.Allocated || st.Resident < st.Active+st.Metadata || st.Retained == 0 {
 		t.Errorf("%+v", st)
