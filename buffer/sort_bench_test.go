@@ -50,6 +50,16 @@ func BenchmarkSort(b *testing.B) {
 	}
 }
 
+func fillRandom(p []byte, rng *rand.Rand) {
+	for len(p) >= 8 {
+		binary.LittleEndian.PutUint64(p, rng.Uint64())
+		p = p[8:]
+	}
+	for i := range p {
+		p[i] = byte(rng.Uint32())
+	}
+}
+
 func benchmarkSort(b *testing.B, size int, sort func(r *buffer.Records) error) {
 	n := 10_000_000
 	if testing.Short() {
@@ -78,15 +88,54 @@ func benchmarkSort(b *testing.B, size int, sort func(r *buffer.Records) error) {
 				binary.LittleEndian.PutUint64(p, rng.Uint64())
 				continue
 			}
-			for len(p) >= 8 {
-				binary.LittleEndian.PutUint64(p, rng.Uint64())
-				p = p[8:]
-			}
-			for i := range p {
-				p[i] = byte(rng.Uint32())
-			}
+			fillRandom(p, rng)
 		}
 		b.StartTimer()
 		must(b, sort(r))
+	}
+}
+
+// BenchmarkSortPrefix sorts 100 MB of long records (10 MB with -short): random ones,
+// and ones that differ in their last 16 bytes alone: all of them, or 30 groups.
+func BenchmarkSortPrefix(b *testing.B) {
+	total := 100_000_000
+	if testing.Short() {
+		total /= 10
+	}
+	sorts := map[string]func(r *buffer.Records) error{
+		"key": func(r *buffer.Records) error { return r.SortBy(context.Background(), nil, nil) },
+		"cmp": func(r *buffer.Records) error { return r.Sort(context.Background(), bytes.Compare, nil) },
+	}
+	for _, size := range []int{1000, 10_000} {
+		for _, prefixes := range []int{0, 1, 30} {
+			rng := rand.New(rand.NewPCG(1, 1))
+			data := newBuffer(b, nil)
+			src, err := buffer.NewRecords(data, nil)
+			must(b, err)
+			for range total / size {
+				p, err := src.Append(size)
+				must(b, err)
+				fillRandom(p, rng)
+				if prefixes > 0 {
+					same := p[:size-16]
+					copy(same, bytes.Repeat([]byte{byte(rng.IntN(prefixes))}, len(same)))
+				}
+			}
+			for by, sort := range sorts {
+				b.Run(fmt.Sprintf("recordBytes=%d/prefixes=%d/by=%s", size, prefixes, by), func(b *testing.B) {
+					buf := newBuffer(b, nil)
+					for b.Loop() {
+						b.StopTimer()
+						buf.Reset()
+						_, err := data.WriteTo(buf)
+						must(b, err)
+						r, err := buffer.NewRecords(buf, nil)
+						must(b, err)
+						b.StartTimer()
+						must(b, sort(r))
+					}
+				})
+			}
+		}
 	}
 }

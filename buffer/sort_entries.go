@@ -9,8 +9,9 @@
 // the right, so that the left run is always a single batch, which fits into scratch.
 //
 // An entry has 8 bytes of the key. Entries are sorted by these with the radix sort of
-// records of 16 bytes. Only where they are equal are the next 8 bytes read from the
-// frames. Keys that end are padded with zeros, so "a" and "a\0" have the same words.
+// records of 16 bytes. Only where they are equal are the frames read: what their keys
+// have in common is skipped, then come the next 8 bytes. Keys that end are padded with
+// zeros, so "a" and "a\0" have the same words.
 // Among equal words, keys that end in this word come first, shorter ones before longer.
 
 package buffer
@@ -171,8 +172,7 @@ func (b *batch) sort(entries, room []entry, depth int) {
 			return
 		}
 		if entries[0].word == entries[len(entries)-1].word {
-			entries = b.longer(entries, room, depth)
-			depth += wordBytes
+			entries, depth = b.longer(entries, room, depth)
 			continue
 		}
 		for i := 0; i < len(entries); {
@@ -180,7 +180,8 @@ func (b *batch) sort(entries, room []entry, depth int) {
 			for i++; i < len(entries) && entries[i].word == entries[begin].word; i++ {
 			}
 			if same := entries[begin:i]; len(same) > 1 {
-				b.sort(b.longer(same, room, depth), room, depth+wordBytes)
+				rest, restDepth := b.longer(same, room, depth)
+				b.sort(rest, room, restDepth)
 			}
 		}
 		return
@@ -188,20 +189,50 @@ func (b *batch) sort(entries, room []entry, depth int) {
 }
 
 // longer takes entries whose words at depth are the same. It puts those first whose
-// keys end there, by length, and returns the others with their next words.
-func (b *batch) longer(entries, room []entry, depth int) []entry {
+// keys end there, by length. It returns the others with the words at the depth where
+// their keys differ next, and this depth.
+func (b *batch) longer(entries, room []entry, depth int) ([]entry, int) {
+	depth += wordBytes
+	ended := 0
+	var common []byte // of all keys from depth on
 	for i := range entries {
 		e := &entries[i]
-		e.word = uint64(min(len(b.rest(e, depth)), wordBytes+1))
+		rest := b.rest(e, depth-wordBytes)
+		e.word = uint64(min(len(rest), wordBytes+1))
+		switch {
+		case e.word <= wordBytes:
+			ended++
+		case i == ended: // the first that is longer
+			common = rest[wordBytes:]
+		default:
+			common = commonPrefix(common, rest[wordBytes:])
+		}
 	}
-	b.byWord.spread(entries, room[:len(entries)], false, 0, false)
-	i := len(entries)
-	for i > 0 && entries[i-1].word > wordBytes {
-		i--
+	if ended > 0 {
+		b.byWord.spread(entries, room[:len(entries)], false, 0, false)
+	}
+	entries = entries[ended:]
+	depth += len(common)
+	for i := range entries {
 		e := &entries[i]
-		e.word = prefix(b.rest(e, depth+wordBytes))
+		e.word = prefix(b.rest(e, depth))
 	}
-	return entries[i:]
+	return entries, depth
+}
+
+// commonPrefix returns the part of a that b begins with, too.
+func commonPrefix(a, b []byte) []byte {
+	if bytes.HasPrefix(b, a) {
+		return a
+	}
+	n := 0
+	for n+8 <= min(len(a), len(b)) && binary.NativeEndian.Uint64(a[n:]) == binary.NativeEndian.Uint64(b[n:]) {
+		n += 8
+	}
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:n]
 }
 
 // head is the first frame of a run.
