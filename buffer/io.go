@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-const minRead = 512 // the least room to give a reader
+const minRead = 512 // the room to give a reader, if it can be had
 
 // Write appends p, which may be a part of the buffer. It fails as [Buffer.Extend]
 // does, and then appends nothing.
@@ -57,22 +57,30 @@ func (b *Buffer) WriteByte(c byte) error {
 }
 
 // ReadFrom appends all that r has, until its end. It returns the number of bytes
-// appended, and the error of r or of growing; what was read before stays. r must not
-// be a [Reader] of b, which would see what is appended and never end.
+// appended, and the error of r or of growing; what was read before stays. Where the
+// buffer has no room and cannot grow, or would have to spill, it reads one byte to
+// know if there is more; that byte is lost if the buffer cannot take it. r must not be
+// a [Reader] of b, which would see what is appended and never end.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.ReadFrom")
 	begin := b.n
+	var one [1]byte
 	for {
-		if err := b.Grow(minRead); err != nil {
-			return int64(b.n - begin), err
+		room := b.roomToRead()
+		full := len(room) == 0
+		if full {
+			room = one[:]
 		}
 		err := b.guarded(func() error {
-			room := b.mem[b.n:]
 			n, err := r.Read(room)
 			if n < 0 || n > len(room) {
 				return fmt.Errorf("freehold: buffer: a reader returned %d bytes for %d", n, len(room))
 			}
-			b.n += n
+			if !full {
+				b.n += n
+			} else if _, refused := b.Write(room[:n]); refused != nil {
+				return refused
+			}
 			return err
 		})
 		if err == io.EOF {
@@ -82,6 +90,15 @@ func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 			return int64(b.n - begin), err
 		}
 	}
+}
+
+// roomToRead returns the free capacity. It makes it minRead bytes, unless the buffer
+// would spill for that or cannot grow by so much.
+func (b *Buffer) roomToRead() []byte {
+	if b.file != nil || b.opts.SpillAfter == 0 || b.n <= b.opts.SpillAfter-minRead {
+		_ = b.grow("buffer.Buffer.ReadFrom", minRead) // Write returns the error, if there is more
+	}
+	return b.mem[b.n:]
 }
 
 // WriteTo writes the data to w in one Write, during which w must not change the

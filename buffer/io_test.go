@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
 )
 
@@ -156,6 +157,59 @@ func TestReadFrom(t *testing.T) {
 		}
 		wantData(t, b, data[:777])
 	})
+}
+
+// Only data that does not fit is refused, or makes the buffer spill.
+func TestReadFromUpToALimit(t *testing.T) {
+	read := func(b *buffer.Buffer, n int) error {
+		data := pattern(n)
+		for _, r := range []io.Reader{
+			bytes.NewReader(data),
+			iotest.OneByteReader(bytes.NewReader(data)),
+			iotest.DataErrReader(bytes.NewReader(data)),
+		} {
+			b.Reset()
+			b.Trim()
+			got, err := b.ReadFrom(r)
+			if int(got) != b.Len() {
+				t.Errorf("ReadFrom of %d bytes returned %d, and the buffer has %d", n, got, b.Len())
+			}
+			wantData(t, b, data[:b.Len()])
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, n := range []int{0, 1, 100, 511, 512, 513, 600, 900, 999, 1000, 1001, 1600} {
+		fits := n <= 1000
+		limited := newBuffer(t, &buffer.Options{MaxBytes: 1000})
+		if err := read(limited, n); (err == nil) != fits || !fits && (limited.Len() != 1000 || !errors.Is(err, freehold.ErrOutOfMemory)) {
+			t.Errorf("MaxBytes: %d bytes of %d, %v", limited.Len(), n, err)
+		}
+	}
+	b := buffer.New(alloctest.FailAfter(alloctest.New(t), 1), nil)
+	must(t, b.Grow(100))
+	if n, err := b.ReadFrom(bytes.NewReader(pattern(b.Cap()))); err != nil || int(n) != b.Cap() {
+		t.Errorf("%d bytes for a capacity of %d that cannot grow: %v", n, b.Cap(), err)
+	}
+	if n, err := b.ReadFrom(bytes.NewReader(pattern(1))); n != 0 || !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("%d bytes beyond the capacity, %v", n, err)
+	}
+	must(t, b.Close())
+}
+
+func TestReadFromSpillsForDataAlone(t *testing.T) {
+	mapsFiles(t)
+	dir := tempDir(t)
+	for _, n := range []int{0, 1, 600, 1000, 1001, 5000} {
+		b := newBuffer(t, &buffer.Options{SpillAfter: 1000, Dir: dir})
+		got, err := b.ReadFrom(bytes.NewReader(pattern(n)))
+		if err != nil || int(got) != n || b.InFile() != (n > 1000) {
+			t.Errorf("%d bytes of %d, in a file: %t, %v", got, n, b.InFile(), err)
+		}
+		wantData(t, b, pattern(n))
+	}
 }
 
 type liar struct{}
