@@ -47,7 +47,8 @@ var (
 	// goes beyond the data.
 	ErrCorrupt = errors.New("corrupt")
 
-	// ErrTruncated says that the file is shorter than the data that it had.
+	// ErrTruncated says that the file is shorter than the data that it had, but not
+	// empty.
 	ErrTruncated = errors.New("the file is truncated")
 
 	errHeader = fmt.Errorf("the header is %w", ErrCorrupt)
@@ -98,7 +99,8 @@ type OpenOptions struct {
 // Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not
 // what Close has left, and are the system's if the file cannot be opened, locked,
 // given disk space or mapped. The file is then unchanged; one that Open has created
-// is left empty. A file can be open once, or any number of times with ReadOnly: Open
+// is left empty. So an empty file is a new buffer, even if it had data that somebody
+// has cut off; with ReadOnly it is ErrForeign. A file can be open once, or any number of times with ReadOnly: Open
 // locks it, where the system has locks.
 func Open(path string, o *OpenOptions) (*Buffer, error) {
 	if o == nil {

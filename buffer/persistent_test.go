@@ -275,6 +275,20 @@ func TestFilesThatAreNoBuffers(t *testing.T) {
 	}
 }
 
+// A file of no bytes is what Open leaves when it creates one and cannot go on.
+func TestFileThatWasCutToNothing(t *testing.T) {
+	path := saved(t, pattern(1000))
+	must(t, os.Truncate(path, 0))
+	if _, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: true}); !errors.Is(err, buffer.ErrForeign) {
+		t.Errorf("to read: %v", err)
+	}
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	wantData(t, b, nil)
+	must(t, b.Close())
+	wantFile(t, path, nil)
+}
+
 // Whatever bit of the header is wrong, the data is read whole or not at all.
 func TestEveryBitOfTheHeader(t *testing.T) {
 	data := pattern(1000)
