@@ -1,18 +1,12 @@
-// Records: frames, alignment, buffers that are no records'.
+// Records: frames, alignment, and what is read back.
 
 package buffer_test
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"math"
-	"os"
 	"slices"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -149,29 +143,6 @@ func TestRecordsAreTruncated(t *testing.T) {
 	}
 }
 
-// A length that changed is an error, and nothing is dropped.
-func TestTruncateOfChangedLengths(t *testing.T) {
-	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
-	for range 5 {
-		must(t, r.AppendBytes([]byte("my record")))
-	}
-	for _, tt := range []struct {
-		at, value, offset int
-	}{
-		{13, 200, 13},     // beyond the data
-		{13 + 4, 'x', 17}, // where no record begins
-	} {
-		was := b.Bytes()[tt.at]
-		b.Bytes()[tt.at] = byte(tt.value)
-		if err := r.Truncate(tt.offset); !errors.Is(err, buffer.ErrCorrupt) || r.Len() != 5 || b.Len() != 65 {
-			t.Errorf("%+v: %v, %d records in %d bytes", tt, err, r.Len(), b.Len())
-		}
-		b.Bytes()[tt.at] = was
-	}
-}
-
 func TestRecordsBetweenOffsets(t *testing.T) {
 	for _, align := range []int{1, 8} {
 		r := newRecords(t, &buffer.RecordsOptions{Align: align}, someRecords(20, 0))
@@ -225,168 +196,6 @@ func TestRecordsInAFileThatWasClosed(t *testing.T) {
 		}
 		must(t, b.Close())
 	}
-}
-
-func TestBytesThatAreNoRecords(t *testing.T) {
-	frame := func(n uint32, p string) string {
-		return string(binary.LittleEndian.AppendUint32(nil, n)) + p
-	}
-	for _, tt := range []struct {
-		data string
-		o    buffer.RecordsOptions
-		want string
-	}{
-		{"abc", buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: it has 3 bytes"},
-		{frame(2, "ab") + "abc", buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: it has 3 bytes"},
-		{frame(3, "ab"), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 3 bytes, and 2 are left"},
-		{frame(2, "ab") + frame(1<<32-1, "abc"), buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: its record has 4294967295 bytes, and 3 are left"},
-		{frame(1<<31, ""), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 2147483648 bytes, and 0 are left"},
-		{"abc", buffer.RecordsOptions{Align: 8}, "the frame at offset 3 is corrupt: it has 0 bytes"},
-		{"\x00\x00\x00\x00" + frame(2, "ab"), buffer.RecordsOptions{Align: 8}, "the frame at offset 4 is corrupt: its record has 2 bytes, and 2 are left"},
-		{"abcdefgh", buffer.RecordsOptions{RecordBytes: 3}, "the record at offset 6 is corrupt: it has 2 bytes of 3"},
-	} {
-		b := newBuffer(t, nil)
-		b.WriteString(tt.data)
-		_, err := buffer.NewRecords(b, &tt.o)
-		if !errors.Is(err, buffer.ErrCorrupt) || err.Error() != "freehold: buffer: "+tt.want {
-			t.Errorf("%q: %v, want %v", tt.data, err, tt.want)
-		}
-		wantData(t, b, []byte(tt.data))
-	}
-}
-
-func TestRecordThatIsTooLong(t *testing.T) {
-	if ^uint(0)>>32 == 0 {
-		t.Skip("an int has 32 bits")
-	}
-	r := newRecords(t, nil, nil)
-	beyond := uint64(1 << 32)
-	for _, n := range []int{int(beyond), math.MaxInt} {
-		if _, err := r.Append(n); err == nil || !strings.Contains(err.Error(), "4294967295 is the most") {
-			t.Errorf("a record of %d bytes: %v", n, err)
-		}
-	}
-	wantRecords(t, r, nil)
-}
-
-// A record that finds no room leaves the others as they were.
-func TestEveryRefusalLeavesTheRecords(t *testing.T) {
-	for n := 1; n < 12; n++ {
-		b := buffer.New(alloctest.FailAfter(alloctest.New(t), n), nil)
-		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 16})
-		must(t, err)
-		var want [][]byte
-		for _, p := range someRecords(300, 0) {
-			if err := r.AppendBytes(p); err == nil {
-				want = append(want, p)
-			} else if !errors.Is(err, freehold.ErrOutOfMemory) {
-				t.Fatal(err)
-			}
-		}
-		wantRecords(t, r, want)
-		must(t, b.Close())
-	}
-}
-
-func TestRecordsInAFileThatIsTruncated(t *testing.T) {
-	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
-	defer b.Close()
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
-	for range 100 {
-		must(t, r.AppendBytes(make([]byte, 1000)))
-	}
-	must(t, b.Commit())
-	if err := os.Truncate(path, 50_000); err != nil {
-		t.Skip(err) // as on Windows, where the file is mapped
-	}
-	if _, err := buffer.NewRecords(b, nil); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("NewRecords: %v", err)
-	}
-	if _, err := r.Offsets(alloctest.New(t)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("Offsets: %v", err)
-	}
-	n, end := r.Len(), b.Len()
-	for range 100 { // the free part of the mapping, then growth
-		if err := r.AppendBytes(make([]byte, 10_000)); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("AppendBytes: %v", err)
-		}
-	}
-	if r.Len() != n || b.Len() != end {
-		t.Errorf("%d records in %d bytes, want %d in %d", r.Len(), b.Len(), n, end)
-	}
-}
-
-// The length of a record may find a page of the file, and its bytes none.
-func TestRecordsAcrossTheEndOfAFileThatIsTruncated(t *testing.T) {
-	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
-	defer b.Close()
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
-	must(t, r.AppendBytes([]byte("data")))
-	must(t, b.Grow(200_000))
-	if err := os.Truncate(path, headerBytes+100); err != nil {
-		t.Skip(err)
-	}
-	if err := r.AppendBytes(make([]byte, 150_000)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("AppendBytes: %v", err)
-	}
-	wantRecords(t, r, [][]byte{[]byte("data")})
-}
-
-func TestOffsetsWithoutMemory(t *testing.T) {
-	r := newRecords(t, nil, someRecords(10, 0))
-	if _, err := r.Offsets(alloctest.FailAfter(alloctest.New(t), 0)); !errors.Is(err, freehold.ErrOutOfMemory) {
-		t.Error(err)
-	}
-}
-
-func TestMisuseOfRecordsPanics(t *testing.T) {
-	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
-	must(t, r.AppendBytes([]byte("data")))
-	fixed := newRecords(t, &buffer.RecordsOptions{RecordBytes: 8}, nil)
-	closed := buffer.New(alloctest.New(t), nil)
-	must(t, closed.Close())
-	records := func(o buffer.RecordsOptions) func() {
-		return func() { buffer.NewRecords(b, &o) }
-	}
-	for _, tt := range []struct {
-		want string
-		call func()
-	}{
-		{"freehold: buffer.NewRecords: buffer is nil", func() { buffer.NewRecords(nil, nil) }},
-		{"freehold: buffer.NewRecords: the buffer is closed", func() { buffer.NewRecords(closed, nil) }},
-		{"freehold: buffer.NewRecords: RecordBytes -1, want 0 or more", records(buffer.RecordsOptions{RecordBytes: -1})},
-		{"freehold: buffer.NewRecords: alignment 3, want a power of two", records(buffer.RecordsOptions{Align: 3})},
-		{"freehold: buffer.NewRecords: alignment -1, want a power of two", records(buffer.RecordsOptions{Align: -1})},
-		{"freehold: buffer.NewRecords: alignment 128, want 1 to 64", records(buffer.RecordsOptions{Align: 128})},
-		{"freehold: buffer.NewRecords: RecordBytes 12, want a multiple of the alignment 8", records(buffer.RecordsOptions{RecordBytes: 12, Align: 8})},
-		{"freehold: buffer.Records.Append: size -1, want 0 or more", func() { r.Append(-1) }},
-		{"freehold: buffer.Records.Append: size 7, want RecordBytes, 8", func() { fixed.Append(7) }},
-		{"freehold: buffer.Records.Append: size 9, want RecordBytes, 8", func() { fixed.AppendBytes(make([]byte, 9)) }},
-		{"freehold: buffer.Records.At: offset -1, want 0 to 7", func() { r.At(-1) }},
-		{"freehold: buffer.Records.At: offset 8, want 0 to 7", func() { r.At(8) }},
-		{"freehold: buffer.Records.At: offset 3, where no record begins", func() { r.At(3) }},
-		{"freehold: buffer.Records.Truncate: offset 9, want 0 to 8", func() { r.Truncate(9) }},
-		{"freehold: buffer.Records.Between: to 9, want 0 to 8", func() { r.Between(0, 9) }},
-		{"freehold: buffer.Records.Between: from 5, want 0 to 4", func() { r.Between(5, 4) }},
-	} {
-		func() {
-			defer func() {
-				if p := recover(); p != tt.want {
-					t.Errorf("panic %v, want %v", p, tt.want)
-				}
-			}()
-			tt.call()
-		}()
-	}
-	wantRecords(t, r, [][]byte{[]byte("data")})
 }
 
 // newRecords returns records in memory.
