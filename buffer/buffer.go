@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/freehold-go/freehold"
@@ -59,6 +60,8 @@ type Buffer struct {
 	file   *file // that mem maps, or nil
 	opts   Options
 	closed bool
+
+	writing atomic.Int32 // calls of writeTo that have handed out the data
 }
 
 // New returns an empty buffer on memory of parent. It takes none before the first
@@ -134,6 +137,7 @@ func (b *Buffer) Reset() {
 // system does not allow that, the capacity stays.
 func (b *Buffer) Trim() {
 	b.mustBeOpen("buffer.Buffer.Trim")
+	b.mustNotBeRead("buffer.Buffer.Trim")
 	switch {
 	case b.file != nil:
 		b.file.trim(b)
@@ -157,6 +161,7 @@ func (b *Buffer) Close() error {
 		return nil
 	}
 	b.mustBeOpen("buffer.Buffer.Close")
+	b.mustNotBeRead("buffer.Buffer.Close")
 	err := b.Sync()
 	switch {
 	case b.file == nil:
@@ -177,6 +182,14 @@ func (b *Buffer) mustBeOpen(call string) {
 	}
 	if b.parent == nil && b.file == nil {
 		arg.Panicf(call, "zero value: buffer.New makes a Buffer")
+	}
+}
+
+// mustNotBeRead panics in the name of call if a WriteTo is under way, whose data is
+// going to be elsewhere.
+func (b *Buffer) mustNotBeRead(call string) {
+	if b.writing.Load() != 0 {
+		arg.Panicf(call, "a WriteTo of the buffer is under way")
 	}
 }
 
@@ -209,6 +222,7 @@ func (b *Buffer) grow(call string, n int) error {
 	if n > limit-b.n {
 		return fmt.Errorf("%w: the buffer has %d bytes and cannot take %d more: its limit is %d", freehold.ErrOutOfMemory, b.n, n, limit)
 	}
+	b.mustNotBeRead(call)
 	need := b.n + n
 	if b.file == nil && b.opts.SpillAfter != 0 && need <= b.opts.SpillAfter {
 		limit = min(limit, b.opts.SpillAfter)

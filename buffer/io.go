@@ -101,9 +101,9 @@ func (b *Buffer) roomToRead() []byte {
 	return b.mem[b.n:]
 }
 
-// WriteTo writes the data to w in one Write, during which w must not change the
-// buffer's capacity. The buffer keeps the data. w may be the buffer itself, which then
-// has the data twice.
+// WriteTo writes the data to w in one Write, during which calls that change the
+// buffer's capacity panic. The buffer keeps the data. w may be the buffer itself, which
+// then has the data twice.
 func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.WriteTo")
 	return b.writeTo(w, 0)
@@ -114,6 +114,10 @@ func (b *Buffer) writeTo(w io.Writer, at int) (written int64, err error) {
 	data := b.Bytes()[at:]
 	if len(data) == 0 {
 		return 0, nil
+	}
+	if w != io.Writer(b) { // Write finds its argument again
+		b.writing.Add(1)
+		defer b.writing.Add(-1)
 	}
 	err = b.guarded(func() error {
 		n, err := w.Write(data)

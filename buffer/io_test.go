@@ -216,6 +216,40 @@ type liar struct{}
 
 func (liar) Read([]byte) (int, error) { return -1, nil }
 
+// A writer behind the buffer would read the memory that it has left.
+func TestWriteToAWriterThatChangesTheCapacity(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		b.Write(pattern(1000))
+		must(t, b.Grow(5000))
+		var w bytes.Buffer
+		for name, f := range map[string]func(){
+			"buffer.Buffer.Extend": func() { io.Copy(io.MultiWriter(b, &w), b.NewReader()) },
+			"buffer.Buffer.Trim":   func() { b.WriteTo(writer(b.Trim)) },
+			"buffer.Buffer.Close":  func() { b.WriteTo(writer(func() { b.Close() })) },
+		} {
+			func() {
+				defer func() {
+					if p := recover(); p != "freehold: "+name+": a WriteTo of the buffer is under way" {
+						t.Errorf("%s: panic %v", name, p)
+					}
+				}()
+				for b.Cap() > 0 { // appending within the capacity is allowed
+					f()
+				}
+			}()
+		}
+		if b.Len() != 4000 || w.Len() != 3000 {
+			t.Errorf("%d bytes, %d written", b.Len(), w.Len())
+		}
+		must(t, b.WriteByte(1))
+		b.Trim()
+	})
+}
+
+type writer func()
+
+func (f writer) Write(p []byte) (int, error) { f(); return len(p), nil }
+
 func TestWriteToAWriterThatFails(t *testing.T) {
 	places(t, func(t *testing.T, b *buffer.Buffer) {
 		fmt.Fprintf(b, "%d bytes and %s", 5, "more")
