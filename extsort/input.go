@@ -57,7 +57,16 @@ func (in *input) full(ctx context.Context, b []byte) (n int, err error) {
 	return n, err
 }
 
-// cutShort is the error of an input that ends within a record.
-func (in *input) cutShort(rest int) error {
-	return fmt.Errorf("freehold: extsort: source %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(rest), io.ErrUnexpectedEOF)
+// endRecord ends the input after rest, the beginning of a record. A line gets its end,
+// in the byte after rest, and n is 1.
+func (in *input) endRecord(l *layout, rest []byte) (n int, err error) {
+	if len(rest) == 0 {
+		return 0, nil
+	}
+	if l.kind != kindLines {
+		return 0, fmt.Errorf("freehold: extsort: source %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(len(rest)), io.ErrUnexpectedEOF)
+	}
+	rest[:len(rest)+1][len(rest)] = l.end
+	in.read++ // as if it had been there
+	return 1, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/freehold-go/freehold/extsort"
@@ -29,6 +30,14 @@ var calls = map[string]func(ctx context.Context, o *extsort.Options, src ...io.R
 	},
 	"Merge": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
 		return extsort.Merge(ctx, io.Discard, o, src...)
+	},
+	"Sorted": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
+		for _, err := range extsort.Sorted(ctx, o, src...) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	},
 	"Check": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
 		return extsort.Check(ctx, o, src[0])
@@ -180,3 +189,39 @@ func TestRecordsThatAreTooLongInTheNextRegion(t *testing.T) {
 		}
 	}
 }
+
+// A source that fails, as a truncated gzip stream does, gives no result: neither a
+// complete one nor that of the records before.
+func TestSourceThatFails(t *testing.T) {
+	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
+		for _, broken := range []error{io.ErrUnexpectedEOF, errors.New("broken")} {
+			for _, text := range []string{"", "a", "a\n", "a\nb\nc", strings.Repeat("a\n", 500_000)} {
+				o.MemoryBytes = extsort.MinMemoryBytes
+				for name, src := range map[string]io.Reader{
+					"after the data": io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)),
+					"with the data":  iotest.DataErrReader(io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))),
+					"byte by byte":   io.MultiReader(iotest.OneByteReader(strings.NewReader(text[:min(len(text), 5)])), iotest.ErrReader(broken)),
+				} {
+					if err := call(context.Background(), o, src, strings.NewReader("z\n")); !errors.Is(err, broken) {
+						t.Errorf("%d bytes, then %v %s: %v", len(text), broken, name, err)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A Write that writes less than it was given, and says nothing, fails.
+func TestShortWrites(t *testing.T) {
+	for key, o := range withKeys() {
+		for name, call := range map[string]func(context.Context, io.Writer, *extsort.Options, ...io.Reader) error{"Sort": extsort.Sort, "Merge": extsort.Merge} {
+			if err := call(context.Background(), halfWriter{}, o, strings.NewReader("a\nb\n")); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("%s, %s: %v, want io.ErrShortWrite", name, key, err)
+			}
+		}
+	}
+}
+
+type halfWriter struct{}
+
+func (halfWriter) Write(b []byte) (int, error) { return len(b) / 2, nil }

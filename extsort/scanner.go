@@ -46,13 +46,13 @@ func (s *scanner) next(ctx context.Context) (key, raw []byte, err error) {
 			}
 		case len(data) == 0:
 			return nil, nil, io.EOF
-		case s.l.kind == kindLines: // the last one lacks its end
-			s.makeRoom()
-			s.mem[s.to] = s.l.end
-			s.to++
-			s.read++ // as if it had been there
 		default:
-			return nil, nil, s.cutShort(len(data))
+			s.makeRoom()
+			n, err := s.endRecord(s.l, s.mem[:s.to])
+			if err != nil {
+				return nil, nil, err
+			}
+			s.to += n
 		}
 	}
 }

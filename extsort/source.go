@@ -112,38 +112,24 @@ func (s *source) index(r *region) (full bool, err error) {
 
 // endInput ends the input, whose last record may lack its end.
 func (s *source) endInput(r *region, full bool) error {
-	tail := r.mem[r.text:][:r.tail]
-	if len(tail) == 0 {
-		return nil
+	rest := r.mem[r.text:][:r.tail]
+	if full {
+		rest = afterRecords(s.l, rest)
 	}
-	switch s.l.kind {
-	case kindLines:
-		if tail[len(tail)-1] != s.l.end {
-			r.mem[r.text+r.tail] = s.l.end
-			r.tail++
-			s.in.read++ // as if it had been there
-		}
-	default:
-		if !full {
-			return s.in.cutShort(len(tail))
-		}
-		if rest := wholeRecords(s.l, tail); rest != 0 {
-			return s.in.cutShort(rest)
-		}
-	}
-	return nil
+	n, err := s.in.endRecord(s.l, rest)
+	r.tail += n
+	return err
 }
 
-// wholeRecords returns how many bytes after the last whole record b holds.
-func wholeRecords(l *layout, b []byte) (rest int) {
-	for len(b) > 0 {
+// afterRecords returns what b holds after its last whole record.
+func afterRecords(l *layout, b []byte) []byte {
+	for {
 		_, _, size := l.first(b)
 		if size == 0 {
-			break
+			return b
 		}
 		b = b[size:]
 	}
-	return len(b)
 }
 
 func (s *source) tooLong(seen int) error {
