@@ -74,7 +74,14 @@ func Create(path string) (*File, error) {
 		return f, nil
 	}
 	if err := f.createNamed(); err != nil {
-		return nil, fmt.Errorf("%s is replaced, which takes a new file in its directory: %w", path, err)
+		var at *os.PathError // which names a file that the caller knows nothing of
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		if f.old != nil {
+			return nil, fmt.Errorf("%s is replaced, which takes a new file in its directory: %w", path, err)
+		}
+		return nil, &os.PathError{Op: "create", Path: path, Err: err}
 	}
 	return f, nil
 }
@@ -134,11 +141,12 @@ func (f *File) createNamed() error {
 	})
 }
 
-// name sets temp to a name beside the path that give can give to the file.
+// name sets temp to a name beside the path that give can give to the file. It is
+// short: one made of the path's might be too long.
 func (f *File) name(give func(name string) error) error {
-	dir, base := filepath.Split(f.path)
+	dir, _ := filepath.Split(f.path)
 	for {
-		name := dir + "." + base + "." + strconv.FormatUint(rand.Uint64(), 36)
+		name := dir + ".freehold-" + strconv.FormatUint(rand.Uint64(), 36)
 		err := give(name)
 		if err == nil {
 			f.temp = name

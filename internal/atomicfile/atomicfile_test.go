@@ -211,10 +211,37 @@ func TestCreateFails(t *testing.T) {
 	if _, err := Create(dir); err == nil {
 		t.Error("a directory is no file")
 	}
-	if _, err := Create(filepath.Join(dir, "missing", "file")); !errors.Is(err, fs.ErrNotExist) {
+	missing := filepath.Join(dir, "missing", "file")
+	if _, err := Create(missing); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "create "+missing+": ") {
 		t.Errorf("in a missing directory: %v", err)
 	}
 	want(t, dir, nil)
+}
+
+// A name that the system has no room for is an error of Create. Up to there a file can
+// be replaced.
+func TestLongNames(t *testing.T) {
+	onEachSystem(t, func(t *testing.T) {
+		dir := t.TempDir()
+		files := map[string]string{}
+		for n := 200; ; n++ {
+			name := strings.Repeat("n", n)
+			path := filepath.Join(dir, name)
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				if _, created := Create(path); created == nil {
+					t.Errorf("a name of %d bytes: %v", n, err)
+				}
+				break
+			}
+			for range 2 { // a new file, and one that is replaced
+				if err := create(t, path, "new").Commit(); err != nil {
+					t.Fatalf("a name of %d bytes: %v", n, err)
+				}
+			}
+			files[name] = "new"
+		}
+		want(t, dir, files)
+	})
 }
 
 // A relative path means the working directory.
