@@ -14,11 +14,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"runtime"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/atomicfile"
+	"github.com/freehold-go/freehold/internal/lazyfile"
 )
 
 // Options says what to sort by, and with what. nil means all defaults: lines, by
@@ -107,13 +107,14 @@ func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) erro
 // the old file is intact. The new one has its permissions and, if the system allows
 // it, its owner. Symbolic links are followed; a device or a pipe is written at once.
 //
-// Before it reads, SortFile makes sure that dst may be written and that its directory
-// takes a new file. It does not wait for the disk: after a loss of power dst may be
-// incomplete.
+// Before it reads, SortFile makes sure that the files of src are there, that dst may be
+// written and that its directory takes a new file. It opens each file of src when it
+// reads it; to open a named pipe waits for a writer. It does not wait for the disk:
+// after a loss of power dst may be incomplete.
 func SortFile(ctx context.Context, dst string, o *Options, src ...string) error {
 	inputs := make([]io.Reader, len(src))
 	for i, name := range src {
-		f, err := os.Open(name)
+		f, err := lazyfile.Find(name)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/atomicfile"
+	"github.com/freehold-go/freehold/internal/lazyfile"
 )
 
 // sortCommand is a subset of GNU sort (C locale), plus binary records.
@@ -72,12 +73,15 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 	files := c.inputs()
 	inputs := make([]io.Reader, len(files))
 	for i, name := range files {
-		in, err := openSortInput(name, st)
-		if err != nil {
-			return err
+		if name == stdoutPath {
+			inputs[i] = st.in
+			continue
 		}
-		defer in.close()
-		inputs[i] = in
+		f, err := lazyfile.Find(name)
+		if err != nil {
+			return fmt.Errorf("cannot read: %w", err)
+		}
+		inputs[i] = f
 	}
 	if c.Check || c.CheckQuiet {
 		return c.check(ctx, st, o, files[0], inputs[0])
@@ -85,8 +89,11 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 	dst := st.out
 	var file *atomicfile.File
 	if c.Output != "" && c.Output != stdoutPath {
-		var err error
-		if file, err = atomicfile.Create(string(c.Output)); err != nil {
+		err := uninterrupted(ctx, func() (err error) {
+			file, err = atomicfile.Create(string(c.Output))
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("-o: %w", err)
 		}
 		defer file.Close()
@@ -106,8 +113,8 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 	return err
 }
 
-// patience is how long an interrupted sort may take to stop. One that reads from a
-// pipe in which nothing comes never does.
+// patience is how long an interrupted sort may take to stop. One that waits for the
+// other end of a pipe never does.
 const patience = 2 * time.Second
 
 // uninterrupted calls work and returns its error, or that of ctx if work does not
@@ -130,7 +137,7 @@ func uninterrupted(ctx context.Context, work func() error) error {
 
 // check is -c.
 func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options, name string, in io.Reader) error {
-	err := extsort.Check(ctx, o, in)
+	err := uninterrupted(ctx, func() error { return extsort.Check(ctx, o, in) })
 	var wrong *extsort.DisorderError
 	if !errors.As(err, &wrong) {
 		return err

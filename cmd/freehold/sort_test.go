@@ -94,7 +94,7 @@ func TestSortMistakes(t *testing.T) {
 		{"-T " + dir + "/missing", 2, "no such file"},
 		{"-o " + dir + "/missing/out", 2, "no such file"},
 		{"-o " + dir, 2, "is a directory"},
-		{dir + "/missing", 2, "cannot read: open " + dir + "/missing"},
+		{dir + "/missing", 2, "cannot read: stat " + dir + "/missing"},
 		{dir, 2, "is a directory"},
 		{"--fixed -1", 2, "at least one byte"},
 		{"--fixed 3", 2, "ends within a record"},

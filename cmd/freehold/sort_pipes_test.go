@@ -1,0 +1,71 @@
+// Named pipes as inputs and outputs of freehold sort.
+
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Inputs are opened in turn: one writer may fill one pipe after the other.
+func TestSortOfPipesInTurn(t *testing.T) {
+	dir := t.TempDir()
+	var pipes []string
+	for _, name := range []string{"a", "b", "c"} {
+		pipes = append(pipes, filepath.Join(dir, name))
+		if err := syscall.Mkfifo(pipes[len(pipes)-1], 0o600); err != nil {
+			t.Skip(err)
+		}
+	}
+	go func() {
+		for _, pipe := range pipes {
+			if err := os.WriteFile(pipe, []byte(filepath.Base(pipe)+"\n"+pipe+"\n"), 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	code, out, errs := sortCommandOf(ctx, "", pipes...)
+	if want := strings.Join(pipes, "\n") + "\na\nb\nc\n"; code != 0 || out != want {
+		t.Errorf("exit code %d, %q, %s, want %q", code, out, errs, want)
+	}
+}
+
+// A sort that waits for the other end of a pipe ends by one signal.
+func TestInterruptWhileAPipeIsOpened(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, args := range [][]string{{pipe}, {"-m", pipe}, {"-c", pipe}, {"-o", pipe}} {
+		t.Run(strings.Join(args[:len(args)-1], " "), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(100*time.Millisecond, cancel).Stop()
+			code := make(chan int)
+			go func() {
+				got, _, _ := sortCommandOf(ctx, "a\n", args...)
+				code <- got
+			}()
+			select {
+			case got := <-code:
+				if got != exitInterrupted {
+					t.Errorf("exit code %d, want %d", got, exitInterrupted)
+				}
+			case <-time.After(time.Minute):
+				t.Error("it still waits")
+			}
+			// Who waits goes on, and finds nothing.
+			if other, err := os.OpenFile(pipe, os.O_RDWR|syscall.O_NONBLOCK, 0); err == nil {
+				defer other.Close()
+			}
+		})
+	}
+}
