@@ -5,14 +5,19 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/freehold-go/freehold/extsort"
 )
 
-// sortProgress is a bar for long work.
+// sortProgress is a bar for long work. A sort that was interrupted may still report
+// after it was closed.
 type sortProgress struct {
-	w       io.Writer
+	w io.Writer
+
+	mu      sync.Mutex // guards the following
+	closed  bool
 	bar     *progress
 	began   time.Time // of the phase
 	started time.Time
@@ -29,6 +34,11 @@ func newSortProgress(w io.Writer) *sortProgress {
 const longWork = time.Second
 
 func (p *sortProgress) show(now extsort.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
 	t := time.Now()
 	if now.Phase != p.phase {
 		p.phase, p.began = now.Phase, t
@@ -65,6 +75,9 @@ func sortState(now extsort.Progress, elapsed time.Duration) (fraction float64, t
 }
 
 func (p *sortProgress) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
 	if p.bar != nil {
 		p.bar.close()
 	}
