@@ -131,15 +131,14 @@ func TestReadOnly(t *testing.T) {
 	_, write := b.Write(data)
 	_, extend := b.Extend(1)
 	_, readFrom := b.ReadFrom(strings.NewReader("text"))
-	for i, err := range []error{write, extend, readFrom, b.Grow(1), b.WriteByte(1), r.AppendBytes(data[:8]), r.SortBy(context.Background(), nil, nil)} {
+	for i, err := range []error{write, extend, readFrom, b.Grow(1), b.WriteByte(1), r.AppendBytes(data[:8]), r.Truncate(0), r.SortBy(context.Background(), nil, nil)} {
 		if !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("call %d of those that would write: %v", i, err)
 		}
 	}
 	for name, call := range map[string]func(){
-		"Buffer.Truncate":  func() { b.Truncate(10) },
-		"Buffer.Reset":     func() { b.Reset() },
-		"Records.Truncate": func() { r.Truncate(0) },
+		"Buffer.Truncate": func() { b.Truncate(10) },
+		"Buffer.Reset":    func() { b.Reset() },
 	} {
 		func() {
 			defer func() {

@@ -233,7 +233,10 @@ func (r *Records) changed(n int) error {
 // matches [ErrCorrupt] if lengths have changed; nothing is dropped then.
 func (r *Records) Truncate(offset int) error {
 	const call = "buffer.Records.Truncate"
-	r.b.mustBeWritable(call)
+	r.b.mustBeOpen(call)
+	if r.b.readOnly() {
+		return errReadOnly
+	}
 	arg.Range(call, "offset", offset, r.layout.first(), r.End())
 	dropped, err := r.count(offset)
 	if err != nil {
