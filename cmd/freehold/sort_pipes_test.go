@@ -42,17 +42,18 @@ func TestSortOfPipesInTurn(t *testing.T) {
 
 // A sort that waits for the other end of a pipe ends by one signal.
 func TestInterruptWhileAPipeIsOpened(t *testing.T) {
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	for _, args := range [][]string{{pipe}, {"-m", pipe}, {"-c", pipe}, {"-o", pipe}} {
-		t.Run(strings.Join(args[:len(args)-1], " "), func(t *testing.T) {
+	for _, option := range []string{"-s", "-m", "-c", "-o"} {
+		t.Run(option, func(t *testing.T) {
+			t.Parallel() // each waits for the seconds that a sort has to end
+			pipe := filepath.Join(t.TempDir(), "pipe") // its own: who waited for the last one may still open it
+			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+				t.Skip(err)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer time.AfterFunc(100*time.Millisecond, cancel).Stop()
 			code := make(chan int)
 			go func() {
-				got, _, _ := sortCommandOf(ctx, "a\n", args...)
+				got, _, _ := sortCommandOf(ctx, "a\n", option, pipe)
 				code <- got
 			}()
 			select {
