@@ -147,31 +147,31 @@ func TestAlarmDoesNotMultiply(t *testing.T) {
 	})
 }
 
-// A tick that a bubble swallowed is made up for by large blocks alone, and by few
-// small ones.
+// A tick that a bubble swallowed is made up for by large blocks alone, and by the small
+// one that takes a span.
 func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 	const decay = time.Hour
-	for _, tt := range []struct{ size, blocks int }{
-		{100 << 10, 64},
-		{32 << 10, 20}, // some spans
+	for name, use := range map[string]func(h *Heap){
+		"large blocks": func(h *Heap) {
+			for range 64 {
+				h.Free(alloc(t, h, 100<<10))
+			}
+		},
+		"a span": func(h *Heap) {
+			c := &h.central[classFor(32<<10, 1)]
+			for spans := c.spans; c.spans == spans; {
+				alloc(t, h, 32<<10)
+			}
+		},
 	} {
 		h := newHeap(t, Options{Decay: decay})
-		use := func() {
-			var live [][]byte
-			for range tt.blocks {
-				live = append(live, alloc(t, h, tt.size))
-			}
-			for _, b := range live {
-				h.Free(b)
-			}
-		}
-		synctest.Test(t, func(*testing.T) { use() })
+		synctest.Test(t, func(*testing.T) { use(h); h.pages.wake() })
 		if !h.pages.alarm.missed(decay) {
-			t.Fatalf("blocks of %d bytes: the bubble left no alarm", tt.size)
+			t.Fatalf("%s: the bubble left no alarm", name)
 		}
-		use()
+		use(h)
 		if h.pages.alarm.missed(decay) {
-			t.Errorf("%d blocks of %d bytes: no other alarm is set", tt.blocks, tt.size)
+			t.Errorf("%s: no other alarm is set", name)
 		}
 	}
 }
