@@ -6,7 +6,10 @@
 
 package buffer
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 const fewCompared = 12 // up to here insertion sort needs about as few comparisons as merging
 
@@ -103,19 +106,19 @@ func (m *mergeSort[E]) mergePiece(out, left []byte) bool {
 	return m.mergeElements(elements[E](out), elements[E](left))
 }
 
+// mergeElements merges without a branch on what the comparison returns, which a
+// processor would guess wrong every other time.
 func (m *mergeSort[E]) mergeElements(to, left []E) (leftLast bool) {
 	w, i, j := 0, 0, len(left)
 	defer func() { leftLast = copy(to[w:], left[i:]) > 0 }()
 	stop := &m.stop
 	for i < len(left) && j < len(to) && !stop.Load() {
-		if m.less(&to[j], &left[i]) {
-			to[w] = to[j]
-			j++
-		} else {
-			to[w] = left[i]
-			i++
-		}
+		from := [2]*E{&left[i], &to[j]}
+		right := uint(m.cmp(m.record(from[1]), m.record(from[0]))) >> (bits.UintSize - 1) // 1 if it is less
+		to[w] = *from[right&1]
 		w++
+		i += int(1 - right)
+		j += int(right)
 	}
 	return
 }
