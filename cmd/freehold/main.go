@@ -132,6 +132,9 @@ func dispatch(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
+	if args[0] == "sort" { // whose -h is GNU sort's, which is not there
+		parser.Model.HelpFlag.Short = 0
+	}
 	cmd, err := parser.Parse(joinNegatives(args))
 	switch {
 	case exited: // --help, --version

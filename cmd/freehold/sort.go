@@ -14,28 +14,28 @@ import (
 
 // sortCommand is a subset of GNU sort (C locale), plus binary records.
 type sortCommand struct {
-	Key             []string `short:"k" sep:"none" placeholder:"POS" help:"Sort by a part of the line: F[.C][OPTS][,F[.C][OPTS]], from field F, character C, to the second place or the end of the line. OPTS are of bdfinr. May be repeated. With --fixed: OFFSET:LENGTH."`
-	FieldSeparator  *string  `short:"t" placeholder:"CHAR" help:"Fields are what CHAR separates, not what begins with blanks; \\0 is NUL."`
-	Numeric         bool     `short:"n" name:"numeric-sort" help:"Compare numbers: an optional minus, digits, an optional fraction."`
-	Reverse         bool     `short:"r" help:"Reverse the order."`
-	IgnoreCase      bool     `short:"f" help:"Compare lower case letters as upper case ones."`
-	IgnoreBlanks    bool     `short:"b" name:"ignore-leading-blanks" help:"Ignore blanks at the beginning."`
-	Dictionary      bool     `short:"d" name:"dictionary-order" help:"Compare blanks, letters and digits only."`
-	IgnoreUnprinted bool     `short:"i" name:"ignore-nonprinting" help:"Compare printable characters only."`
-	Unique          bool     `short:"u" help:"Write only the first of lines with equal keys."`
-	Stable          bool     `short:"s" help:"Keep the order of lines with equal keys. Otherwise the whole lines decide."`
+	Key             []string   `short:"k" sep:"none" placeholder:"POS" help:"Sort by a part of the line: F[.C][OPTS][,F[.C][OPTS]], from field F, character C, to the second place or the end of the line. OPTS are of bdfinr. May be repeated. With --fixed: OFFSET:LENGTH."`
+	FieldSeparator  []string   `short:"t" sep:"none" placeholder:"CHAR" help:"Fields are what CHAR separates, not what begins with blanks; \\0 is NUL."`
+	Numeric         sortSwitch `short:"n" name:"numeric-sort" help:"Compare numbers: an optional minus, digits, an optional fraction."`
+	Reverse         sortSwitch `short:"r" help:"Reverse the order."`
+	IgnoreCase      sortSwitch `short:"f" help:"Compare lower case letters as upper case ones."`
+	IgnoreBlanks    sortSwitch `short:"b" name:"ignore-leading-blanks" help:"Ignore blanks at the beginning."`
+	Dictionary      sortSwitch `short:"d" name:"dictionary-order" help:"Compare blanks, letters and digits only."`
+	IgnoreUnprinted sortSwitch `short:"i" name:"ignore-nonprinting" help:"Compare printable characters only."`
+	Unique          sortSwitch `short:"u" help:"Write only the first of lines with equal keys."`
+	Stable          sortSwitch `short:"s" help:"Keep the order of lines with equal keys. Otherwise the whole lines decide."`
 
-	Check      bool `short:"c" help:"Do not sort: exit with status 1 and name the first line that is not in order, if there is one."`
-	CheckQuiet bool `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
-	Merge      bool `short:"m" help:"Merge files that are sorted."`
+	Check      sortCheck  `short:"c" placeholder:"HOW" help:"Do not sort: exit with status 1 and name the first line that is not in order, if there is one. =quiet is -C, =diagnose-first is -c."`
+	CheckQuiet sortSwitch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
+	Merge      sortSwitch `short:"m" help:"Merge files that are sorted."`
 
-	Output         filePath `short:"o" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs."`
-	ZeroTerminated bool     `short:"z" help:"Lines end with NUL, not with a newline."`
-	Fixed          int      `placeholder:"N" help:"Binary records of N bytes each, not lines."`
+	Output         []filePath `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. - is a file of that name, as in GNU sort."`
+	ZeroTerminated sortSwitch `short:"z" help:"Lines end with NUL, not with a newline."`
+	Fixed          *int       `placeholder:"N" help:"Binary records of N bytes each, not lines."`
 
 	BufferSize sortSize `short:"S" placeholder:"SIZE" help:"Use no more memory than that for data: a number of KiB, or with b, K, M, G, T or % of the machine's memory. Default: a quarter of what is available."`
 	TempDir    []string `short:"T" name:"temporary-directory" sep:"none" placeholder:"DIR" help:"For temporary files; may be repeated. Default: TMPDIR, or /tmp."`
-	Parallel   int      `placeholder:"N" help:"How many processors to use. Default: all."`
+	Parallel   *int     `placeholder:"N" help:"How many processors to use. Default: all."`
 
 	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, and so is none."`
 }
@@ -61,6 +61,16 @@ func (c *sortCommand) Run(ctx context.Context, st streams) error {
 	return sortError{plainSortError(err, c.inputs())}
 }
 
+func (c *sortCommand) checks() bool { return c.Check != noCheck || bool(c.CheckQuiet) }
+
+// lineEnd returns what lines end with.
+func (c *sortCommand) lineEnd() byte {
+	if c.ZeroTerminated {
+		return 0
+	}
+	return '\n'
+}
+
 // inputs returns the names of the inputs.
 func (c *sortCommand) inputs() []string {
 	if len(c.Files) == 0 {
@@ -83,14 +93,14 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 		}
 		inputs[i] = f
 	}
-	if c.Check || c.CheckQuiet {
+	if c.checks() {
 		return c.check(ctx, st, o, files[0], inputs[0])
 	}
 	dst := st.out
 	var file *atomicfile.File
-	if c.Output != "" && c.Output != stdoutPath {
+	if len(c.Output) > 0 {
 		err := uninterrupted(ctx, func() (err error) {
-			file, err = atomicfile.Create(string(c.Output))
+			file, err = atomicfile.Create(string(c.Output[0]))
 			return err
 		})
 		if err != nil {
@@ -142,12 +152,12 @@ func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options,
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if !c.CheckQuiet {
+	if !c.CheckQuiet && c.Check != checkQuiet {
 		record := wrong.Record
-		if c.Fixed != 0 {
+		if c.Fixed != nil {
 			record = fmt.Appendf(nil, "%x", record)
 		}
-		fmt.Fprintf(st.err, "freehold: %s:%d: disorder: %s\n", name, wrong.Number, record)
+		fmt.Fprintf(st.err, "freehold: %s:%d: disorder: %s%c", name, wrong.Number, record, c.lineEnd())
 	}
 	return errDisorder
 }

@@ -53,6 +53,9 @@ var sortTable = []struct {
 	{"-d", "-b\na\n", "a\n-b\n"},
 	{"-i", "\x01b\na\n", "a\n\x01b\n"},
 	{"-m", "b\na\n", "b\na\n"},
+	{"-k+2,+2", "a 2\nb 1\n", "b 1\na 2\n"},
+	{"-t, -t, -k2", "a,2\nb,1\n", "b,1\na,2\n"},
+	{"--check --check=diagnose-first", "a\nb\n", ""},
 	{"--fixed 2", "cadbab", "abcadb"},
 	{"--fixed 2 --key 1:1", "cadbab", "cadbab"},
 	{"--fixed 2 --key 1:1 -r", "cadbab", "dbabca"},
@@ -78,7 +81,20 @@ func TestSortMistakes(t *testing.T) {
 	}{
 		{"-c", 1, "freehold: -:2: disorder: a\n"},
 		{"-C", 1, ""},
+		{"--check", 1, "freehold: -:2: disorder: a\n"},
+		{"--check=diagnose-first", 1, "freehold: -:2: disorder: a\n"},
+		{"--check=quiet", 1, ""},
+		{"--check=silent -C", 1, ""},
+		{"--check=quiet -c", 2, "exclude each other"},
+		{"--check=loud", 2, "none of quiet, silent and diagnose-first"},
 		{"-c -r", 0, ""},
+		{"-h", 2, "unknown flag -h"},
+		{"-nh", 2, "unknown flag -h"},
+		{"-t: -t,", 2, "there can be one only"},
+		{"-o x -o y", 2, "there can be one only"},
+		{"--reverse=false", 2, "takes no value"},
+		{"--parallel=0", 2, "--parallel 0"},
+		{"--fixed=0", 2, "at least one byte"},
 		{"-c a b", 2, `extra operand "b"`},
 		{"-k 0", 2, "fields are counted from 1"},
 		{"-k x", 2, "a number is missing"},
@@ -111,12 +127,24 @@ func TestSortMistakes(t *testing.T) {
 			}
 		})
 	}
+	if code, _, errs := sortCommandOf(t.Context(), "b\x00a\x00", "-zc"); code != 1 || errs != "freehold: -:2: disorder: a\x00" {
+		t.Errorf("-zc: exit code %d, %q", code, errs)
+	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("mistakes left %v", left)
 	}
 	long := strings.Repeat("x", 1<<20)
 	if code, _, errs := sortCommandOf(t.Context(), "a\n"+long); code != 2 || !strings.Contains(errs, "-: the line or record at byte 2 is longer than") {
 		t.Errorf("a line that is too long: exit code %d, %q", code, errs)
+	}
+}
+
+// -o - is a file of that name, as in GNU sort.
+func TestSortToAFileNamedMinus(t *testing.T) {
+	t.Chdir(t.TempDir())
+	code, out, errs := sortCommandOf(t.Context(), "b\na\n", "-o", "-")
+	if got, _ := os.ReadFile("-"); code != 0 || out != "" || string(got) != "a\nb\n" {
+		t.Errorf("exit code %d, %q, %s, and the file has %q", code, out, errs, got)
 	}
 }
 

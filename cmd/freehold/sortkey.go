@@ -84,8 +84,10 @@ func parseSortKey(text string) (sortKey, error) {
 	return k, nil
 }
 
-// leadingNumber reads decimal digits. A number that is too large is a large one.
+// leadingNumber reads decimal digits after blanks and a plus, as GNU sort does. A number
+// that is too large is a large one.
 func leadingNumber(s string) (n int, rest string, ok bool) {
+	s = strings.TrimPrefix(strings.TrimLeft(s, " \t\n\v\f\r"), "+")
 	i := 0
 	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
 		i++

@@ -14,13 +14,14 @@ import (
 // options turns the flags into those of package extsort, or says what is wrong with
 // them.
 func (c *sortCommand) options() (*extsort.Options, error) {
-	end := byte('\n')
-	if c.ZeroTerminated {
-		end = 0
+	o := &extsort.Options{Format: extsort.Lines(c.lineEnd()), Reverse: bool(c.Reverse), Unique: bool(c.Unique), TempDirs: c.TempDir}
+	if c.Parallel != nil {
+		if o.Parallel = *c.Parallel; o.Parallel < 1 {
+			return nil, usagef("--parallel %d: at least one is needed", o.Parallel)
+		}
 	}
-	o := &extsort.Options{Format: extsort.Lines(end), Reverse: c.Reverse, Unique: c.Unique, Parallel: c.Parallel, TempDirs: c.TempDir}
-	if c.Parallel < 0 {
-		return nil, usagef("--parallel %d: at least one is needed", c.Parallel)
+	if _, err := theOne("-o", c.Output); err != nil {
+		return nil, err
 	}
 	memory, err := c.BufferSize.bytes()
 	if err != nil {
@@ -34,17 +35,17 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 			return nil, usagef("--temporary-directory: %s is no directory", dir)
 		}
 	}
-	if c.Check || c.CheckQuiet {
+	if c.checks() {
 		switch {
-		case c.Check && c.CheckQuiet:
+		case c.Check == checkFirst && bool(c.CheckQuiet):
 			return nil, usagef("-c and -C exclude each other")
 		case len(c.Files) > 1:
 			return nil, usagef("extra operand %q: -c takes one file", c.Files[1])
-		case c.Output != "":
+		case len(c.Output) > 0:
 			return nil, usagef("-c and -o exclude each other: a check writes nothing")
 		}
 	}
-	if c.Fixed != 0 {
+	if c.Fixed != nil {
 		o.Format, err = c.fixedFormat()
 		return o, err
 	}
@@ -53,38 +54,43 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 		return nil, err
 	}
 	if len(keys) > 0 {
-		o.ThenRecord = !c.Stable && !c.Unique
-		o.Key = keyFunc(keys, c.Reverse)
+		o.ThenRecord = !bool(c.Stable || c.Unique)
+		o.Key = keyFunc(keys, bool(c.Reverse))
 	}
 	return o, nil
 }
 
 // fixedFormat is the format of --fixed with an optional --key.
 func (c *sortCommand) fixedFormat() (extsort.Format, error) {
-	if c.Fixed < 1 {
-		return extsort.Format{}, usagef("--fixed %d: a record has at least one byte", c.Fixed)
+	size := *c.Fixed
+	if size < 1 {
+		return extsort.Format{}, usagef("--fixed %d: a record has at least one byte", size)
 	}
-	if c.Numeric || c.IgnoreCase || c.IgnoreBlanks || c.Dictionary || c.IgnoreUnprinted || c.FieldSeparator != nil || c.ZeroTerminated {
+	if c.Numeric || c.IgnoreCase || c.IgnoreBlanks || c.Dictionary || c.IgnoreUnprinted || len(c.FieldSeparator) > 0 || c.ZeroTerminated {
 		return extsort.Format{}, usagef("--fixed: binary records are compared by their bytes: of the options of order only -r, -u and --key go with it")
 	}
 	if len(c.Key) == 0 {
-		return extsort.Fixed(c.Fixed), nil
+		return extsort.Fixed(size), nil
 	}
 	var at, n int
 	if got, err := fmt.Sscanf(c.Key[0]+" ", "%d:%d ", &at, &n); got != 2 || err != nil || len(c.Key) > 1 || strings.ContainsAny(c.Key[0], " \t\n") {
 		return extsort.Format{}, usagef("--key %s: with --fixed it is OFFSET:LENGTH in bytes, once", strings.Join(c.Key, " "))
 	}
-	if at < 0 || n < 1 || at > c.Fixed || n > c.Fixed-at {
-		return extsort.Format{}, usagef("--key %s is not within a record of %d bytes", c.Key[0], c.Fixed)
+	if at < 0 || n < 1 || at > size || n > size-at {
+		return extsort.Format{}, usagef("--key %s is not within a record of %d bytes", c.Key[0], size)
 	}
-	return extsort.FixedBy(c.Fixed, at, n), nil
+	return extsort.FixedBy(size, at, n), nil
 }
 
 // keys returns the sort keys, none if whole lines are compared as they are.
 func (c *sortCommand) keys() ([]sortKey, error) {
 	tab := -1
-	if c.FieldSeparator != nil {
-		switch s := *c.FieldSeparator; {
+	separator, err := theOne("-t", c.FieldSeparator)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.FieldSeparator) > 0 {
+		switch s := separator; {
 		case s == `\0`:
 			tab = 0
 		case len(s) == 1:
@@ -96,8 +102,8 @@ func (c *sortCommand) keys() ([]sortKey, error) {
 		}
 	}
 	global := ordering{
-		startBlanks: c.IgnoreBlanks, endBlanks: c.IgnoreBlanks, fold: c.IgnoreCase, dictionary: c.Dictionary,
-		printable: c.IgnoreUnprinted, numeric: c.Numeric, reverse: c.Reverse,
+		startBlanks: bool(c.IgnoreBlanks), endBlanks: bool(c.IgnoreBlanks), fold: bool(c.IgnoreCase), dictionary: bool(c.Dictionary),
+		printable: bool(c.IgnoreUnprinted), numeric: bool(c.Numeric), reverse: bool(c.Reverse),
 	}
 	var keys []sortKey
 	for _, text := range c.Key {
