@@ -63,8 +63,10 @@ type Options struct {
 	Parallel int
 
 	// TempDirs are the directories for temporary files, which are used if the
-	// input does not fit in Memory, and then need as much space as the records,
-	// with their keys, have bytes. The workers take the directories in turn. None
+	// input does not fit in Memory, and then need about as much space as the records,
+	// with their keys, have bytes. With more than one pass over them that is so on
+	// Linux, where they shrink as they are merged; elsewhere it may be up to twice as
+	// much. The workers take the directories in turn. None
 	// means os.TempDir, which on many systems is itself in memory.
 	TempDirs []string
 

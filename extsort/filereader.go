@@ -19,11 +19,20 @@ type fileReader struct {
 	data   []byte
 	at     int64 // what to read next, a multiple of blockAlign
 	to     int64 // where the part ends
+
+	once bool  // nobody reads the part again: its space is freed
+	kept int64 // what has been freed ends here
+	step int64 // bytes to free at a time
 }
+
+// maxFreeBytes is how much of a file is freed at a time, at most: all runs that are
+// merged together have that much more space.
+const maxFreeBytes = 1 << 20
 
 // open begins the part [from, to) of a file.
 func (r *fileReader) open(l *layout, f *file, from, to int64, window []byte) error {
-	*r = fileReader{l: l, file: f, window: window, at: from &^ (blockAlign - 1), to: to}
+	*r = fileReader{l: l, file: f, window: window, at: from &^ (blockAlign - 1), to: to, once: r.once}
+	r.kept, r.step = r.at, min((to-from)/8, maxFreeBytes)
 	if from == to {
 		r.at = to
 		return nil
@@ -49,6 +58,10 @@ func (r *fileReader) fill() error {
 	n = min(n, r.to-r.at)
 	r.data = r.window[from : head+int(n)]
 	r.at += roundUp(n, blockAlign)
+	if r.once && (r.at-r.kept >= r.step || r.at >= r.to) {
+		freeSpace(r.file.f, r.kept, r.at)
+		r.kept = r.at
+	}
 	return nil
 }
 

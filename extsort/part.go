@@ -8,7 +8,8 @@ import "context"
 type part struct {
 	n        int
 	from, to []int64
-	skip     int // bytes that its keys share
+	skip     int  // bytes that its keys share
+	once     bool // nobody reads the runs again: their space is freed meanwhile
 }
 
 // wholeRuns returns the part that is all of the runs.
@@ -31,7 +32,7 @@ func (p *part) open(l *layout, runs []*run, b *buffer) ([]*cursor, error) {
 			continue
 		}
 		c := &b.cursors[i]
-		*c = cursor{l: l, order: i, skip: p.skip}
+		*c = cursor{l: l, order: i, skip: p.skip, file: fileReader{once: p.once}}
 		if err := c.open(r, p.from[i], p.to[i], b.window(i)); err != nil {
 			return nil, err
 		}

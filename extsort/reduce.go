@@ -89,6 +89,7 @@ const progressBytes = 1 << 20
 // eachOf calls f for every record of the runs.
 func (j *job) eachOf(ctx context.Context, runs []*run, b *buffer, f func(c *cursor) error) error {
 	p := wholeRuns(runs)
+	p.once = true
 	cursors, err := p.open(&j.l, runs, b)
 	if err != nil {
 		return err

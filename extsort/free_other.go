@@ -1,0 +1,8 @@
+//go:build !linux
+
+package extsort
+
+import "os"
+
+// freeSpace does nothing: this system cannot free a part of a file as Linux does.
+func freeSpace(*os.File, int64, int64) {}

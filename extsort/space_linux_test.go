@@ -1,0 +1,57 @@
+package extsort_test
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/freehold-go/freehold/extsort"
+)
+
+// Several passes over temporary files need no more space than one.
+func TestSpaceOfTemporaryFiles(t *testing.T) {
+	text := strings.Repeat(large(), 16)
+	for key, o := range withKeys() {
+		o.MemoryBytes, o.Parallel, o.TempDirs = 1<<20, 2, []string{t.TempDir()}
+		if key != "no key" {
+			o.Key = func(_, r []byte) []byte { return r[:4] }
+		}
+		var most int64
+		merged := false
+		o.Progress = func(p extsort.Progress) {
+			merged = merged || p.Phase == extsort.PhaseMerging
+			most = max(most, spaceOfFiles(o.TempDirs[0]))
+		}
+		if err := extsort.Sort(context.Background(), io.Discard, o, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		stored := int64(len(text))
+		if key != "no key" {
+			stored += stored / 17 * (8 + 4 - 1)
+		}
+		if !merged {
+			t.Fatal("one pass was enough")
+		}
+		if most > stored*6/5 {
+			t.Errorf("%s: %d bytes of temporary files for records of %d", key, most, stored)
+		}
+	}
+}
+
+// spaceOfFiles returns how much disk space the open files in dir have.
+func spaceOfFiles(dir string) (n int64) {
+	const open = "/proc/self/fd"
+	descriptors, _ := os.ReadDir(open)
+	for _, d := range descriptors {
+		name := filepath.Join(open, d.Name())
+		var info syscall.Stat_t
+		if to, _ := os.Readlink(name); strings.HasPrefix(to, dir) && syscall.Stat(name, &info) == nil {
+			n += info.Blocks * 512
+		}
+	}
+	return n
+}
