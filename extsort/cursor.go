@@ -28,6 +28,7 @@ type cursor struct {
 	l       *layout
 	records sequence // one of those that follow, or a stream
 	file    fileReader
+	read    *meter
 	entries entryReader
 }
 
@@ -47,11 +48,12 @@ func (c *cursor) advance() (err error) {
 // one in a file, which is read through window.
 func (c *cursor) open(r *run, from, to int64, window []byte) error {
 	if r.file == nil {
-		c.entries = entryReader{l: c.l, text: r.text, entries: r.entries[from:to]}
+		c.entries = entryReader{l: c.l, text: r.text, entries: r.entries[from:to], read: c.read}
 		c.records = &c.entries
 		return nil
 	}
 	c.records = &c.file
+	c.file.read = c.read
 	return c.file.open(c.l, r.file, from, to, window)
 }
 
@@ -60,13 +62,21 @@ type entryReader struct {
 	l       *layout
 	text    []byte
 	entries []entry
+	read    *meter
+	done    int // bytes that read does not have yet
 }
 
 func (r *entryReader) next() (key, stored []byte, err error) {
+	if len(r.entries) == 0 || r.done >= progressBytes {
+		r.read.add(int64(r.done))
+		r.done = 0
+	}
 	if len(r.entries) == 0 {
 		return nil, nil, io.EOF
 	}
 	e := &r.entries[0]
 	r.entries = r.entries[1:]
-	return r.text[e.at:][:e.n], r.l.stored(r.text, int(e.at), int(e.n)), nil
+	stored = r.l.stored(r.text, int(e.at), int(e.n))
+	r.done += len(stored)
+	return r.text[e.at:][:e.n], stored, nil
 }

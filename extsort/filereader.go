@@ -20,6 +20,9 @@ type fileReader struct {
 	at     int64 // what to read next, a multiple of blockAlign
 	to     int64 // where the part ends
 
+	from int64  // where it begins
+	read *meter // may be nil
+
 	once bool  // nobody reads the part again: its space is freed
 	kept int64 // what has been freed ends here
 	step int64 // bytes to free at a time
@@ -31,7 +34,7 @@ const maxFreeBytes = 1 << 20
 
 // open begins the part [from, to) of a file.
 func (r *fileReader) open(l *layout, f *file, from, to int64, window []byte) error {
-	*r = fileReader{l: l, file: f, window: window, at: from &^ (blockAlign - 1), to: to, once: r.once}
+	*r = fileReader{l: l, file: f, window: window, at: from &^ (blockAlign - 1), from: from, to: to, read: r.read, once: r.once}
 	r.kept, r.step = r.at, min((to-from)/8, maxFreeBytes)
 	if from == to {
 		r.at = to
@@ -56,6 +59,7 @@ func (r *fileReader) fill() error {
 		return err
 	}
 	n = min(n, r.to-r.at)
+	r.read.add(r.at + n - max(r.at, r.from))
 	r.data = r.window[from : head+int(n)]
 	r.at += roundUp(n, blockAlign)
 	if r.once && (r.at-r.kept >= r.step || r.at >= r.to) {

@@ -104,7 +104,7 @@ func (m *merge) take(b *buffer) (part, bool, error) {
 
 // mergePart merges a part to w.
 func (m *merge) mergePart(p part, b *buffer, w *partWriter) error {
-	cursors, err := p.open(&m.j.l, m.j.runs, b)
+	cursors, err := p.open(m.j, m.j.runs, b)
 	if err != nil {
 		return err
 	}
@@ -117,9 +117,4 @@ func (m *merge) mergePart(p part, b *buffer, w *partWriter) error {
 		return err
 	}
 	return t.each(b.last, w.add)
-}
-
-func (m *merge) write(b []byte) error {
-	m.j.progress.add(int64(len(b)))
-	return m.out.add(b)
 }

@@ -22,7 +22,7 @@ func wholeRuns(runs []*run) part {
 }
 
 // open returns cursors of the runs that the part has records of, with b's windows.
-func (p *part) open(l *layout, runs []*run, b *buffer) ([]*cursor, error) {
+func (p *part) open(j *job, runs []*run, b *buffer) ([]*cursor, error) {
 	if b.cursors == nil {
 		b.cursors = make([]cursor, len(runs))
 	}
@@ -32,7 +32,7 @@ func (p *part) open(l *layout, runs []*run, b *buffer) ([]*cursor, error) {
 			continue
 		}
 		c := &b.cursors[i]
-		*c = cursor{l: l, order: i, skip: p.skip, file: fileReader{once: p.once}}
+		*c = cursor{l: &j.l, read: j.progress, order: i, skip: p.skip, file: fileReader{once: p.once}}
 		if err := c.open(r, p.from[i], p.to[i], b.window(i)); err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (w *partWriter) addRaw(b []byte) error {
 			return err
 		}
 		if len(b) > cap(w.b.out) {
-			return w.m.write(b)
+			return w.m.out.add(b)
 		}
 	}
 	w.b.out = append(w.b.out, b...)
@@ -80,7 +80,7 @@ func (w *partWriter) pass(b []byte) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	return w.m.write(b)
+	return w.m.out.add(b)
 }
 
 // flush writes the buffer, when it is the part's turn.
@@ -89,7 +89,7 @@ func (w *partWriter) flush() error {
 		return context.Cause(w.ctx)
 	}
 	w.hasTurn = true
-	err := w.m.write(w.b.out)
+	err := w.m.out.add(w.b.out)
 	w.b.out = w.b.out[:0]
 	return err
 }

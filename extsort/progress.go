@@ -15,7 +15,8 @@ const (
 
 func (p Phase) String() string { return [...]string{"reading", "merging", "writing"}[p] }
 
-// Progress says how far a sort is. Done grows up to Total within each phase.
+// Progress says how far a sort is. Within each phase Done grows up to Total, which may
+// shrink while runs are merged, as Unique drops records.
 type Progress struct {
 	Phase Phase
 	Done  int64 // bytes
@@ -29,17 +30,22 @@ type meter struct {
 	now    Progress
 }
 
+// begin begins a phase of total bytes, or says how much is left of it.
 func (m *meter) begin(p Phase, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.now = Progress{Phase: p, Total: total}
+	if p != m.now.Phase {
+		m.now.Done = 0
+	}
+	m.now = Progress{Phase: p, Done: m.now.Done, Total: m.now.Done + total}
 	if m.report != nil {
 		m.report(m.now)
 	}
 }
 
+// add adds bytes that have been read. It does nothing if m is nil.
 func (m *meter) add(n int64) {
-	if m.report == nil {
+	if m == nil || m.report == nil {
 		return
 	}
 	m.mu.Lock()

@@ -10,7 +10,8 @@ import (
 // reduce merges groups of neighbouring runs until all can be merged at a time.
 func (j *job) reduce(ctx context.Context) error {
 	half := 0
-	for j.spilled() && j.plan.buffers(1, len(j.runs), j.longest) == nil {
+	for passes := j.passes(); passes > 0; passes-- {
+		j.progress.begin(PhaseMerging, j.bytes()*int64(passes))
 		half = 1 - half
 		if err := j.reduceOnce(ctx, half); err != nil {
 			return err
@@ -22,17 +23,31 @@ func (j *job) reduce(ctx context.Context) error {
 // minFan is the least number of runs to merge at a time in each of several merges.
 const minFan = 8
 
-// reduceOnce merges as many runs at a time as there is memory for, several groups
-// at a time unless these would be small.
-func (j *job) reduceOnce(ctx context.Context, half int) error {
-	n := min(j.plan.workers, len(j.runs)/2)
+// passes returns how many times all runs must be merged to fewer.
+func (j *job) passes() (n int) {
+	for runs := len(j.runs); j.spilled() && j.plan.buffers(1, runs, j.longest) == nil; n++ {
+		_, fan := j.groups(runs)
+		runs = (runs + fan - 1) / fan
+	}
+	return n
+}
+
+// groups returns how many groups of so many runs to merge at a time, and the size of
+// one.
+func (j *job) groups(runs int) (n, fan int) {
+	n = min(j.plan.workers, runs/2)
 	for n > 1 && j.plan.fan(n, j.longest) < minFan {
 		n--
 	}
-	fan := j.plan.fan(n, j.longest)
+	return n, j.plan.fan(n, j.longest)
+}
+
+// reduceOnce merges as many runs at a time as there is memory for, several groups
+// at a time unless these would be small.
+func (j *job) reduceOnce(ctx context.Context, half int) error {
+	n, fan := j.groups(len(j.runs))
 	buffers := j.plan.buffers(n, fan, j.longest)
 	groups := slices.Collect(slices.Chunk(j.runs, fan))
-	j.progress.begin(PhaseMerging, j.bytes())
 	merged := make([]*run, len(groups))
 	xs := j.plan.indexes(half, n)
 	err := all(ctx, n, func(ctx context.Context, i int) error {
@@ -83,14 +98,14 @@ func (j *job) each(ctx context.Context, f func(c *cursor) error) error {
 	return j.eachOf(ctx, j.runs, b, f)
 }
 
-// progressBytes is how much is merged between two reports.
+// progressBytes is how much is merged between two looks at the context or reports.
 const progressBytes = 1 << 20
 
 // eachOf calls f for every record of the runs.
 func (j *job) eachOf(ctx context.Context, runs []*run, b *buffer, f func(c *cursor) error) error {
 	p := wholeRuns(runs)
 	p.once = true
-	cursors, err := p.open(&j.l, runs, b)
+	cursors, err := p.open(j, runs, b)
 	if err != nil {
 		return err
 	}
@@ -99,9 +114,8 @@ func (j *job) eachOf(ctx context.Context, runs []*run, b *buffer, f func(c *curs
 		return err
 	}
 	done := 0
-	err = t.each(b.last, func(c *cursor) error {
+	return t.each(b.last, func(c *cursor) error {
 		if done += len(c.stored); done >= progressBytes {
-			j.progress.add(int64(done))
 			done = 0
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -109,8 +123,6 @@ func (j *job) eachOf(ctx context.Context, runs []*run, b *buffer, f func(c *curs
 		}
 		return f(c)
 	})
-	j.progress.add(int64(done))
-	return err
 }
 
 // closeFilesOf gives the disk space of runs back.

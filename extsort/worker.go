@@ -75,7 +75,7 @@ func (w *worker) keep(sorted [][]entry) {
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
 	for i, e := range sorted {
-		w.j.runs = append(w.j.runs, &run{seq: r.seq, piece: i, bytes: int64(r.text / len(sorted)), text: r.mem[:r.text], entries: e})
+		w.j.runs = append(w.j.runs, &run{seq: r.seq, piece: i, bytes: share(r.text, i+1, len(sorted)) - share(r.text, i, len(sorted)), text: r.mem[:r.text], entries: e})
 	}
 }
 
@@ -114,3 +114,6 @@ func (w *worker) close() error {
 	}
 	return w.out.w.close()
 }
+
+// share returns i/n of so many bytes.
+func share(bytes, i, n int) int64 { return int64(bytes) * int64(i) / int64(n) }

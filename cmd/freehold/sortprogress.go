@@ -69,9 +69,9 @@ func sortState(now extsort.Progress, elapsed time.Duration) (fraction float64, t
 	case extsort.PhaseReading:
 		return part / 2, text
 	case extsort.PhaseMerging:
-		return 0.5, text
+		return 0.5 + part/4, text
 	}
-	return 0.5 + part/2, text
+	return 0.75 + part/4, text
 }
 
 func (p *sortProgress) close() {
