@@ -9,6 +9,24 @@ import (
 	"testing"
 )
 
+// Temporary files are direct where files of their directory can be.
+func TestTemporaryFilesAreDirect(t *testing.T) {
+	dir := t.TempDir()
+	other, err := os.CreateTemp(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	f, err := createTemp(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.f.Close()
+	if can := setDirect(other, true) == nil; f.direct.Load() != can {
+		t.Errorf("direct: %v, want %v", !can, can)
+	}
+}
+
 // A file system may refuse direct access when it is used.
 func TestDirectAccessEnds(t *testing.T) {
 	f, err := createTemp(t.TempDir())
