@@ -100,7 +100,7 @@ const maxLinks = 40
 // they are: filepath.Join would not.
 func follow(path string) (string, error) {
 	at := path
-	for range maxLinks {
+	for range maxLinks + 1 {
 		target, err := os.Readlink(at)
 		if err != nil {
 			return at, nil // no link
