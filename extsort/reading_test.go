@@ -107,19 +107,28 @@ func TestReadersThatAreWrong(t *testing.T) {
 
 // A record that came through a pipe is used before the next one comes.
 func TestPipesAreNotWaitedFor(t *testing.T) {
-	r, w := io.Pipe()
-	go fmt.Fprint(w, "b\na\n") // and no more
-	checked := make(chan error, 1)
-	go func() { checked <- extsort.Check(context.Background(), nil, r) }()
-	select {
-	case err := <-checked:
-		if !errors.As(err, new(*extsort.DisorderError)) {
-			t.Error(err)
+	for _, tt := range []struct {
+		format extsort.Format
+		text   string
+	}{
+		{extsort.Lines('\n'), "b\na\n"},
+		{extsort.Fixed(2), "b\na\n"},
+		{extsort.LengthPrefixed(), "\x01\x00\x00\x00b\x01\x00\x00\x00a"},
+	} {
+		r, w := io.Pipe()
+		go fmt.Fprint(w, tt.text) // and no more
+		checked := make(chan error, 1)
+		go func() { checked <- extsort.Check(context.Background(), &extsort.Options{Format: tt.format}, r) }()
+		select {
+		case err := <-checked:
+			if !errors.As(err, new(*extsort.DisorderError)) {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("Check waits for more than it needs")
 		}
-	case <-time.After(time.Minute):
-		t.Error("Check waits for more than it needs")
+		r.Close()
 	}
-	r.Close()
 }
 
 // A TooLongError says which record is too long, and how long one may be.

@@ -1,0 +1,95 @@
+package extsort
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// written returns a temporary file with text, padded to whole blocks.
+func written(t *testing.T, text string) *file {
+	temp, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { temp.Close() })
+	f := &file{f: temp, what: "temporary file"}
+	err = writing(make([]byte, 4*blockAlign), 0, f.writeAt, func(w *writer) error {
+		if err := w.add([]byte(text)); err != nil {
+			return err
+		}
+		w.pad()
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// Each read is of whole blocks, whatever is left of the data before.
+func TestReadsAreAligned(t *testing.T) {
+	text := strings.Repeat(strings.Repeat("x", 1000)+"\n", 50)
+	l := newLayout(&Options{})
+	const from, to = 1001 * 7, 1001 * 43
+	f := written(t, text)
+	var r fileReader
+	if err := r.open(&l, f, from, to, make([]byte, 3*blockAlign)); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; ; n++ {
+		if r.at != to && r.at%blockAlign != 0 {
+			t.Fatalf("the next read is at %d", r.at)
+		}
+		if end := cap(r.window) - cap(r.data) + len(r.data); r.at < to && end%blockAlign != 0 {
+			t.Fatalf("the data ends at %d of the window", end)
+		}
+		if _, _, err := r.next(); err == io.EOF && n == 36 {
+			return
+		} else if err != nil {
+			t.Fatalf("%v after %d records", err, n)
+		}
+	}
+}
+
+// A part that ends within a record is an error.
+func TestTemporaryFilesThatHaveChanged(t *testing.T) {
+	l := newLayout(&Options{})
+	var r fileReader
+	if err := r.open(&l, written(t, "a\nbcd\n"), 0, 4, make([]byte, 2*blockAlign)); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.next(); err == nil || err == io.EOF {
+		t.Errorf("%v, want an error", err)
+	}
+}
+
+// An index of any size keeps whole keys of records in their order.
+func TestMarksInLittleMemory(t *testing.T) {
+	for size := 2 * markBytes; size < 40*markBytes; size += markBytes {
+		x := &index{mem: make([]byte, size), stride: 1}
+		for _, begin := range []int64{0, 1000} {
+			x.begin(&run{from: begin})
+			for at := begin; at < begin+500; at++ {
+				x.add(at, fmt.Appendf(nil, "%0*d", at%13+4, at))
+			}
+		}
+		for _, r := range x.runs {
+			for i := r.firstMark; i < r.endMark; i++ {
+				at := x.at(i).at
+				if want := fmt.Appendf(nil, "%0*d", at%13+4, at); !bytes.Equal(x.key(i), want) {
+					t.Fatalf("%d bytes: mark %d has the key %q, want %q", size, i, x.key(i), want)
+				}
+			}
+			if r.firstMark < r.endMark && x.at(r.firstMark).at != r.from {
+				t.Errorf("%d bytes: the first mark is at %d, not %d", size, x.at(r.firstMark).at, r.from)
+			}
+		}
+	}
+}
