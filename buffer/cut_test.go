@@ -1,0 +1,34 @@
+package buffer_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/freehold-go/freehold/buffer"
+)
+
+// Trim and Close give the disk space beyond the data back.
+func TestTrimAndCloseCutTheFile(t *testing.T) {
+	mapsFiles(t)
+	path := filepath.Join(tempDir(t), "data")
+	wantSize := func(when string, want int64) {
+		t.Helper()
+		if info, err := os.Stat(path); err != nil || info.Size() != want {
+			t.Errorf("the file has %d bytes %s, %v, want %d", info.Size(), when, err, want)
+		}
+	}
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	must(t, b.Grow(100_000))
+	_, err = b.Write(pattern(1000))
+	must(t, err)
+	b.Trim()
+	if runtime.GOOS != "windows" { // which does not cut a mapped file
+		wantSize("after Trim", headerBytes+1000)
+	}
+	must(t, b.Grow(100_000))
+	must(t, b.Close())
+	wantSize("after Close", headerBytes+1000)
+}
