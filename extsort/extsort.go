@@ -63,7 +63,7 @@ type Options struct {
 	Parallel int
 
 	// TempDirs are the directories for temporary files, which are used if the
-	// input does not fit in Memory, and then need about as much space as the records,
+	// input does not fit in MemoryBytes, and then need about as much space as the records,
 	// with their keys, have bytes. With more than one pass over them that is so on
 	// Linux, where they shrink as they are merged; elsewhere it may be up to twice as
 	// much. The workers take the directories in turn. None
