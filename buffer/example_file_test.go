@@ -1,3 +1,7 @@
+// An example that needs mapped files.
+
+//go:build !js && !wasip1
+
 package buffer_test
 
 import (

@@ -19,7 +19,7 @@ func TestRecordsAreThoseOfExtsort(t *testing.T) {
 		if o.RecordBytes != 0 {
 			format = extsort.Fixed(o.RecordBytes)
 		}
-		must(t, extsort.Sort(context.Background(), out, &extsort.Options{Format: format}, in.NewReader()))
+		must(t, extsort.Sort(context.Background(), out, &extsort.Options{Format: format, MemoryBytes: 1 << 20}, in.NewReader()))
 		r, err := buffer.NewRecords(out, &o)
 		must(t, err)
 		want := slices.Clone(records)

@@ -20,7 +20,7 @@ import "github.com/freehold-go/freehold/internal/vm"
 const slicePages = 512 << 10 / pageBytes
 
 // onSlice, if set, is called after each slice, without mu. For tests.
-var onSlice func()
+var onSlice func(*pageHeap)
 
 // purge gives the memory of up to n free pages back to the system. scavenging is held.
 func (p *pageHeap) purge(n uintptr) { p.purgeRuns(n, 1) }
@@ -98,7 +98,7 @@ func (p *pageHeap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bo
 		before := *s
 		p.mu.Unlock()
 		if onSlice != nil {
-			onSlice()
+			onSlice(p)
 		}
 		p.mu.Lock()
 		if *r.page(base) != s || s.base != base || s.pages != before.pages || s.dirty != before.dirty || s.kind != freeRun {

@@ -154,9 +154,14 @@ func TestHugePagesAreGivenBackWhole(t *testing.T) {
 	}
 }
 
-// atEachSlice calls f after each slice of a purge, until the test ends.
-func atEachSlice(t *testing.T, f func()) {
-	onSlice = f
+// atEachSlice calls f after each slice of a purge of h, until the test ends. The timer of
+// h must not purge meanwhile.
+func atEachSlice(t *testing.T, h *Heap, f func()) {
+	onSlice = func(p *pageHeap) {
+		if p == &h.pages {
+			f()
+		}
+	}
 	t.Cleanup(func() { onSlice = nil })
 }
 
@@ -164,10 +169,10 @@ func atEachSlice(t *testing.T, f func()) {
 // any moment of it, and no limit refuses what is free.
 func TestPurgeKeepsNoAddresses(t *testing.T) {
 	const limit = 48 << 20
-	h := newHeap(t, Options{MaxBytes: limit})
+	h := newHeap(t, Options{MaxBytes: limit, Decay: never})
 	useAndFree(t, h, 40<<20)
 	total, slices := h.pages.total, 0
-	atEachSlice(t, func() {
+	atEachSlice(t, h, func() {
 		if slices++; slices%10 == 0 {
 			h.Free(alloc(t, h, 40<<20))
 		}
@@ -185,11 +190,11 @@ func TestPurgeKeepsNoAddresses(t *testing.T) {
 
 // Stats are exact between two slices: what is on its way to the system is no block's.
 func TestActiveWhilePurging(t *testing.T) {
-	h := newHeap(t, Options{})
+	h := newHeap(t, Options{Decay: never})
 	live := alloc(t, h, 1<<20)
 	useAndFree(t, h, 20<<20)
 	want, slices := h.Stats().Active, 0
-	atEachSlice(t, func() {
+	atEachSlice(t, h, func() {
 		slices++
 		if got := h.Stats().Active; got != want {
 			t.Errorf("Active is %d after slice %d, want %d", got, slices, want)
@@ -213,11 +218,11 @@ func TestRunsThatChangeUnderAPurge(t *testing.T) {
 		{"it is taken and comes back dirty", func(h *Heap) { useAndFree(t, h, size) }},
 		{"most of it is taken", func(h *Heap) { alloc(t, h, size*3/4) }},
 	} {
-		h := newHeap(t, Options{})
+		h := newHeap(t, Options{Decay: never})
 		barrier := alloc(t, h, pageBytes)
 		useAndFree(t, h, size)
 		slices := 0
-		atEachSlice(t, func() {
+		atEachSlice(t, h, func() {
 			if slices++; slices == 3 {
 				c.do(h)
 			}
