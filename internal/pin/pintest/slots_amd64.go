@@ -1,6 +1,7 @@
 //go:build !race && !freehold_portable
 
-// Package pintest has a test that packages with a [pin.Table] and assembly share.
+// The test of slots beyond the first, for packages with a pin.Table and assembly.
+
 package pintest
 
 import (
