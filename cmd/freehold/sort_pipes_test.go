@@ -44,7 +44,7 @@ func TestSortOfPipesInTurn(t *testing.T) {
 func TestInterruptWhileAPipeIsOpened(t *testing.T) {
 	for _, option := range []string{"-s", "-m", "-c", "-o"} {
 		t.Run(option, func(t *testing.T) {
-			t.Parallel() // each waits for the seconds that a sort has to end
+			t.Parallel()                               // each waits for the seconds that a sort has to end
 			pipe := filepath.Join(t.TempDir(), "pipe") // its own: who waited for the last one may still open it
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Skip(err)
