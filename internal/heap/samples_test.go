@@ -40,7 +40,7 @@ func wantUsage(t *testing.T, name string, allocs, allocBytes, frees, freeBytes i
 // At rate 1 each block is counted, whichever path serves it.
 func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	o := newLocalCache(h)
 	var blocks [][]byte
 	bytes := int64(0)
@@ -65,7 +65,7 @@ func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 		blocks = append(blocks, b)
 		bytes += int64(size)
 	}
-	wantUsage(t, t.Name(), 3000, bytes, 0, 0)
+	wantUsage(t, nameOf(t), 3000, bytes, 0, 0)
 	h.check(t)
 	h.Tick()
 	h.Trim()
@@ -82,7 +82,7 @@ func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 			h.FreePointer(unsafe.Pointer(&b[0]))
 		}
 	}
-	wantUsage(t, t.Name(), 3000, bytes, 3000, bytes)
+	wantUsage(t, nameOf(t), 3000, bytes, 3000, bytes)
 	o.Close()
 	h.check(t)
 	if n := h.countRecords(); n != 0 {
@@ -100,7 +100,7 @@ func TestResizeOfASampledBlock(t *testing.T) {
 		{100000, 50000}, {50000, 100000}, {100000, 100001}, {2 << 20, 9 << 20}, {3 << 20, 100},
 	}
 	for _, tt := range tests {
-		name := fmt.Sprint(t.Name(), tt)
+		name := fmt.Sprint(nameOf(t), tt)
 		h := newHeap(t, Options{Name: name})
 		b := alloc(t, h, tt.from)
 		keep := alloc(t, h, 40000) // so that a large block has a neighbour
@@ -128,16 +128,16 @@ func TestResizeOfASampledBlock(t *testing.T) {
 // A moved block is sampled where it is now.
 func TestReallocPointerOfASampledBlock(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	p := h.Malloc(100)
 	if n := h.UsableSize(p); n < 100 {
 		t.Errorf("%d bytes are usable of 100", n)
 	}
 	p = h.ReallocPointer(p, 5000)
 	p = h.ReallocPointer(p, 4990)
-	wantUsage(t, t.Name(), 3, 100+5000+4990, 2, 5100)
+	wantUsage(t, nameOf(t), 3, 100+5000+4990, 2, 5100)
 	h.FreePointer(p)
-	wantUsage(t, t.Name(), 3, 100+5000+4990, 3, 100+5000+4990)
+	wantUsage(t, nameOf(t), 3, 100+5000+4990, 3, 100+5000+4990)
 }
 
 // What is wrong with a slice of a sampled block is found and named as for any other, and
@@ -145,7 +145,7 @@ func TestReallocPointerOfASampledBlock(t *testing.T) {
 func TestMisuseOfSampledBlocks(t *testing.T) {
 	sampleAt(t, 1)
 	for _, size := range []int{100, 100000} {
-		h := newHeap(t, Options{Name: fmt.Sprint(t.Name(), size)})
+		h := newHeap(t, Options{Name: fmt.Sprint(nameOf(t), size)})
 		other := newHeap(t, Options{})
 		alloc(t, other, 50)
 		o := newLocalCache(h)
@@ -178,16 +178,16 @@ func TestMisuseOfSampledBlocks(t *testing.T) {
 // A closed heap has nothing in use, and another may have its addresses.
 func TestCloseEndsSamples(t *testing.T) {
 	sampleAt(t, 1)
-	h := makeHeap(Options{Name: t.Name()})
+	h := makeHeap(Options{Name: nameOf(t)})
 	for i := range 1000 {
 		alloc(t, h, 1+i*50)
 	}
 	h.Close()
-	u := usage(t.Name())
+	u := usage(nameOf(t))
 	if u.AllocObjects != 1000 || u.FreeObjects != 1000 || u.FreeBytes != u.AllocBytes {
 		t.Errorf("%+v", u)
 	}
-	again := newHeap(t, Options{Name: t.Name() + " again"})
+	again := newHeap(t, Options{Name: nameOf(t) + " again"})
 	for i := range 1000 {
 		again.Free(alloc(t, again, 1+i*50))
 	}
@@ -197,7 +197,7 @@ func TestCloseEndsSamples(t *testing.T) {
 // Where there is no memory for a record, the block is there and not sampled.
 func TestNoMemoryForARecord(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	alloc(t, h, 64)
 	was := samples.heap
 	defer func() {
@@ -209,7 +209,7 @@ func TestNoMemoryForARecord(t *testing.T) {
 	samples.heap = makeHeap(Options{MaxBytes: 4096, Unsampled: true})
 	samples.mu.Unlock()
 	b := alloc(t, h, 64)
-	wantUsage(t, t.Name(), 1, 64, 0, 0)
+	wantUsage(t, nameOf(t), 1, 64, 0, 0)
 	h.Free(b)
 	h.check(t)
 }
@@ -217,7 +217,7 @@ func TestNoMemoryForARecord(t *testing.T) {
 // Each record is found among many.
 func TestManyRecords(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	r := rand.New(rand.NewPCG(1, 1))
 	var live [][]byte
 	for range 20000 {
@@ -249,7 +249,7 @@ func siteB(t *testing.T, h *Heap) []byte { return alloc(t, h, 64) }
 // Blocks are counted for the function that allocated them.
 func TestStackOfASample(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	for range 100 {
 		siteA(t, h)
 		siteB(t, h)
@@ -257,7 +257,7 @@ func TestStackOfASample(t *testing.T) {
 	}
 	count := map[string]int64{}
 	for _, u := range Profile() {
-		if u.Heap != t.Name() {
+		if u.Heap != nameOf(t) {
 			continue
 		}
 		frames := runtime.CallersFrames(u.Stack)
@@ -281,10 +281,10 @@ func TestStackOfASample(t *testing.T) {
 func TestLabels(t *testing.T) {
 	sampleAt(t, 1)
 	for range 2 {
-		h := newHeap(t, Options{Name: t.Name()})
+		h := newHeap(t, Options{Name: nameOf(t)})
 		alloc(t, h, 50)
 	}
-	wantUsage(t, t.Name(), 2, 100, 0, 0)
+	wantUsage(t, nameOf(t), 2, 100, 0, 0)
 
 	samples.mu.Lock()
 	labels, labelOf := samples.labels, samples.labelOf
@@ -294,9 +294,19 @@ func TestLabels(t *testing.T) {
 	samples.mu.Unlock()
 	defer func() { samples.labels, samples.labelOf = labels, labelOf }()
 	others := usage(noLabel).AllocObjects
-	h := newHeap(t, Options{Name: t.Name() + " late"})
+	h := newHeap(t, Options{Name: nameOf(t) + " late"})
 	alloc(t, h, 50)
 	if n := usage(noLabel).AllocObjects - others; n != 1 {
 		t.Errorf("%d blocks of others, want 1", n)
 	}
+}
+
+// runs counts the runs of each test. The counts of a name go on when its heap is closed.
+var runs = map[string]int{}
+
+// nameOf returns a name for the heaps of this run of a test.
+func nameOf(t *testing.T) string {
+	name, n := t.Name(), runs[t.Name()]
+	t.Cleanup(func() { runs[name] = n + 1 })
+	return fmt.Sprint(name, " ", n, " ")
 }

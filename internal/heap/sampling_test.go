@@ -12,7 +12,7 @@ func TestSamplesStandForAllBlocks(t *testing.T) {
 	const rate, total = 4096, 64 << 20
 	for _, size := range []int{16, 1000, 4096, 30000, 100000} {
 		sampleAt(t, rate)
-		name := fmt.Sprint(t.Name(), size)
+		name := fmt.Sprint(nameOf(t), size)
 		h := newHeap(t, Options{Name: name})
 		o := newLocalCache(h) // whose countdown is no other goroutine's
 		n := total / size
@@ -73,7 +73,7 @@ func TestGaps(t *testing.T) {
 // A new rate is in force when SetSampleRate returns, in caches that exist.
 func TestRateOfCachesInUse(t *testing.T) {
 	sampleAt(t, math.MaxInt)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	o := newLocalCache(h)
 	defer o.Close()
 	pairs := func() {
@@ -84,18 +84,18 @@ func TestRateOfCachesInUse(t *testing.T) {
 		}
 	}
 	pairs()
-	wantUsage(t, t.Name(), 0, 0, 0, 0)
+	wantUsage(t, nameOf(t), 0, 0, 0, 0)
 	if was := SetSampleRate(1); int64(was) != min(math.MaxInt, maxSampleRate) {
 		t.Errorf("the rate was %d", was)
 	}
 	pairs()
-	wantUsage(t, t.Name(), 200, 12800, 200, 12800)
+	wantUsage(t, nameOf(t), 200, 12800, 200, 12800)
 	b := alloc(t, h, 100)
 	SetSampleRate(0)
 	pairs()
-	wantUsage(t, t.Name(), 201, 12900, 200, 12800)
+	wantUsage(t, nameOf(t), 201, 12900, 200, 12800)
 	h.Free(b) // it was sampled, and counts
-	wantUsage(t, t.Name(), 201, 12900, 201, 12900)
+	wantUsage(t, nameOf(t), 201, 12900, 201, 12900)
 	if got := panicOf(func() { SetSampleRate(-1) }); got != "freehold: track.SetSampleRate: bytes -1, want 0 or more" {
 		t.Errorf("panic %q", got)
 	}
@@ -104,7 +104,7 @@ func TestRateOfCachesInUse(t *testing.T) {
 // Sampling allocates nothing on the Go heap.
 func TestSamplingLeavesGoHeapAlone(t *testing.T) {
 	sampleAt(t, 1)
-	h := newHeap(t, Options{Name: t.Name()})
+	h := newHeap(t, Options{Name: nameOf(t)})
 	for _, size := range []int{64, 100000} {
 		f := func() {
 			b, _ := h.Alloc(size, 8, false)

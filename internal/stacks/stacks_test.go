@@ -133,14 +133,15 @@ func TestFullOfWords(t *testing.T) {
 // Stacks that several goroutines see first at the same moment are added once.
 func TestCaptureByManyGoroutines(t *testing.T) {
 	before := table.Len()
+	base := uint32(1000 + before) // labels that no earlier run of the test had
 	var mu sync.Mutex
 	ids := map[ID]bool{}
 	var wg sync.WaitGroup
 	f := func() {
 		for label := range uint32(500) {
-			id := first(1000 + label)
-			if _, got := table.Stack(id); got != 1000+label {
-				t.Errorf("label %d, want %d", got, 1000+label)
+			id := first(base + label)
+			if _, got := table.Stack(id); got != base+label {
+				t.Errorf("label %d, want %d", got, base+label)
 			}
 			mu.Lock()
 			ids[id] = true
