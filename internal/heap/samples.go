@@ -12,7 +12,7 @@
 // one. What follows is as for any other, and detects the same mistakes.
 //
 // Resize counts as a Free and an Alloc, in place too, so the counts do not depend on what
-// lies behind a block.
+// is behind a block.
 //
 // Records, chains and buckets are blocks of a heap of their own, which is not sampled.
 // There is a record for each live sample, and a bucket for each stack, as many as package
@@ -38,17 +38,17 @@ type record struct {
 	addr   uintptr
 	size   uintptr
 	bucket stacks.ID
-	weight float64 // how many blocks it stands for
+	weight float64 // how many blocks it represents
 }
 
-// bucket is what the samples of a stack stand for. It is off-heap.
+// bucket is what the samples of a stack represent. It is off-heap.
 type bucket struct{ allocObjects, allocBytes, freeObjects, freeBytes uint64 }
 
 const (
 	recordBytes = int(unsafe.Sizeof(record{}))
 	bucketBytes = int(unsafe.Sizeof(bucket{}))
 
-	// Objects are counted in 1/objectUnits: a sample stands for 1 and a fraction, or more.
+	// Objects are counted in 1/objectUnits: a sample represents 1 and a fraction, or more.
 	objectUnits = 1 << 10
 
 	minChains = 1 << 9
@@ -83,7 +83,7 @@ func (h *Heap) sample(b []byte) {
 	if r := newRecord(); r != nil {
 		r.addr, r.size = uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
 		r.bucket, r.weight = id, weight(len(b))
-		objects, bytes := r.standsFor()
+		objects, bytes := r.represents()
 		samples.buckets[id].allocObjects += objects
 		samples.buckets[id].allocBytes += bytes
 		h.link(r)
@@ -209,13 +209,13 @@ func (h *Heap) endSamples() {
 
 // end is endSample with mu held.
 func (r *record) end() {
-	objects, bytes := r.standsFor()
+	objects, bytes := r.represents()
 	samples.buckets[r.bucket].freeObjects += objects
 	samples.buckets[r.bucket].freeBytes += bytes
 	samples.heap.Free(unsafe.Slice((*byte)(unsafe.Pointer(r)), recordBytes))
 }
 
-// weight returns how many blocks of size bytes a sampled one stands for: the inverse of
+// weight returns how many blocks of size bytes a sampled one represents: the inverse of
 // the probability that it is sampled.
 func weight(size int) float64 {
 	if rate := sampling.rate.Load(); rate > 1 {
@@ -224,8 +224,8 @@ func weight(size int) float64 {
 	return 1
 }
 
-// standsFor returns how many blocks, in objectUnits, and how many bytes r stands for.
-func (r *record) standsFor() (objects, bytes uint64) {
+// represents returns how many blocks, in objectUnits, and how many bytes r represents.
+func (r *record) represents() (objects, bytes uint64) {
 	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.size) + 0.5)
 }
 

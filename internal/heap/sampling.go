@@ -2,7 +2,7 @@
 //
 // Of the bytes that a heap hands out, about one in rate is picked, and the block that
 // has it is sampled: its record is in samples.go. A block of size bytes is sampled with
-// probability 1-exp(-size/rate), whatever was sampled before, so a record stands for the
+// probability 1-exp(-size/rate), whatever was sampled before, so a record represents the
 // inverse of that many blocks, and the sums are right on average. (As in tcmalloc and in
 // Go's memory profile.)
 //
