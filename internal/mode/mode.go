@@ -18,7 +18,9 @@ import (
 )
 
 // known are the modes that exist.
-var known = []string{"profile"}
+var known = []string{
+	"profile",
+}
 
 var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })
 
