@@ -115,7 +115,6 @@ func NewHeap(o *HeapOptions) *Heap {
 		WholePages: o.WholePages,
 		HugePages:  o.HugePages,
 	})
-	register(h)
 	return h
 }
 
@@ -197,7 +196,6 @@ func (h *Heap) Close() {
 	if h.shared {
 		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")
 	}
-	unregister(h)
 	h.h.Close()
 }
 

@@ -2,33 +2,7 @@
 
 package freehold
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-	"sync"
-)
-
-// registry holds the open heaps, each with its number in order of creation. A heap
-// dropped without Close stays in it, since it keeps its memory.
-var registry = struct {
-	mu   sync.Mutex
-	open map[*Heap]int
-	made int
-}{open: map[*Heap]int{}}
-
-func register(h *Heap) {
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	registry.open[h] = registry.made
-	registry.made++
-}
-
-func unregister(h *Heap) {
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	delete(registry.open, h)
-}
+import "github.com/freehold-go/freehold/internal/heap"
 
 // AllStats returns the Stats of all open heaps in order of creation: [Default]
 // first. They include [Pages] if it was called, and heaps dropped without Close,
@@ -42,14 +16,7 @@ func unregister(h *Heap) {
 //
 // It costs a call of Stats for each heap. NewHeap and Close block while it runs.
 func AllStats() []Stats {
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	heaps := slices.SortedFunc(maps.Keys(registry.open), func(g, h *Heap) int {
-		return cmp.Compare(registry.open[g], registry.open[h])
-	})
-	all := make([]Stats, len(heaps))
-	for i, h := range heaps {
-		all[i] = h.Stats()
-	}
+	var all []Stats
+	heap.EachOpen(func(h *heap.Heap) { all = append(all, statsOf(h.Stats())) })
 	return all
 }

@@ -46,16 +46,6 @@ func TestAllStatsAreThoseOfTheOpenHeaps(t *testing.T) {
 	}
 }
 
-// A heap leaves the registry before it is closed, so that AllStats finds no closed one.
-func TestHeapLeavesTheRegistryFirst(t *testing.T) {
-	var h freehold.Heap // cannot be closed
-	freehold.Register(&h)
-	wantPanic(t, "freehold: Heap.Close: zero value: NewHeap makes a Heap", h.Close)
-	if freehold.Registered(&h) {
-		t.Error("the heap is in the registry, and Close has begun")
-	}
-}
-
 func ExampleAllStats() {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 	defer heap.Close()

@@ -56,9 +56,7 @@ func SetSampleRate(rate int) (was int) {
 		return was
 	}
 	countInAssembly(rate > 0)
-	for _, h := range openHeaps() {
-		h.restartCountdowns()
-	}
+	EachOpen(func(h *Heap) { h.restartCountdowns() })
 	return was
 }
 
@@ -125,35 +123,4 @@ func (h *Heap) tryAtRate(b []byte) {
 	if rate := sampling.rate.Load(); rate != 0 && gapBelow(len(b), rate) {
 		h.sample(b)
 	}
-}
-
-// heaps are the open heaps, but for that of the samples.
-var heaps struct {
-	mu   sync.Mutex
-	open map[*Heap]struct{}
-}
-
-func openHeaps() []*Heap {
-	heaps.mu.Lock()
-	defer heaps.mu.Unlock()
-	all := make([]*Heap, 0, len(heaps.open))
-	for h := range heaps.open {
-		all = append(all, h)
-	}
-	return all
-}
-
-func register(h *Heap) {
-	heaps.mu.Lock()
-	defer heaps.mu.Unlock()
-	if heaps.open == nil {
-		heaps.open = map[*Heap]struct{}{}
-	}
-	heaps.open[h] = struct{}{}
-}
-
-func unregister(h *Heap) {
-	heaps.mu.Lock()
-	defer heaps.mu.Unlock()
-	delete(heaps.open, h)
 }

@@ -1,0 +1,55 @@
+package heap
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// isOpen reports whether EachOpen calls its function for h.
+func isOpen(h *Heap) (found bool) {
+	EachOpen(func(g *Heap) { found = found || g == h })
+	return found
+}
+
+func TestOpenHeapsAreInOrderOfCreation(t *testing.T) {
+	var made, seen []*Heap
+	for range 50 {
+		made = append(made, newHeap(t, Options{}))
+	}
+	unsampled := newHeap(t, Options{Unsampled: true})
+	EachOpen(func(h *Heap) {
+		if slices.Contains(made, h) {
+			seen = append(seen, h)
+		}
+	})
+	if !slices.Equal(seen, made) {
+		t.Errorf("%p, want %p", seen, made)
+	}
+	if isOpen(unsampled) {
+		t.Error("a heap that is not sampled is among them")
+	}
+	made[7].Close()
+	if isOpen(made[7]) || !isOpen(made[8]) {
+		t.Error("Close removes another heap, or none")
+	}
+}
+
+// A heap leaves the registry before it is closed, so that EachOpen finds no closed one.
+func TestHeapLeavesTheRegistryFirst(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.pages.scavenging.Lock() // which Close waits for
+	closed := make(chan struct{})
+	go func() {
+		h.Close()
+		close(closed)
+	}()
+	for isOpen(h) {
+		runtime.Gosched()
+	}
+	if h.Closed() {
+		t.Error("Close did not wait")
+	}
+	h.pages.scavenging.Unlock()
+	<-closed
+}
