@@ -70,6 +70,11 @@ func ExtendFile(f *os.File, from, to int64) error {
 	if from == to {
 		return nil
 	}
+	return extendFile(f, from, to, allocateFile)
+}
+
+// extendFile is ExtendFile by that system call.
+func extendFile(f *os.File, from, to int64, allocate func(f *os.File, from, to int64) error) error {
 	return do(OpExtendFile, 0, uintptr(to-from), func(_, _ uintptr) error {
 		info, err := f.Stat()
 		if err != nil {
@@ -81,7 +86,7 @@ func ExtendFile(f *os.File, from, to int64) error {
 				return err
 			}
 		}
-		err = allocateFile(f, from, to)
+		err = allocate(f, from, to)
 		if errors.Is(err, errors.ErrUnsupported) {
 			err = writeZeros(f, from, size, to)
 		}

@@ -264,3 +264,24 @@ func TestExtendFileBeyondTheDisk(t *testing.T) {
 		t.Errorf("%d bytes, want 100", info.Size())
 	}
 }
+
+// A system that has allocated some of the space before it finds the disk full leaves
+// the file with the length that it had, and one that allocates none gets zeros.
+func TestExtendFileByOtherSystems(t *testing.T) {
+	f := newFile(t, 100)
+	full := errors.New("the disk is full")
+	err := extendFile(f, 100, 300_000, func(f *os.File, from, to int64) error {
+		must(t, f.Truncate(from+(to-from)/2))
+		return full
+	})
+	info, statErr := f.Stat()
+	must(t, statErr)
+	if !errors.Is(err, full) || info.Size() != 100 {
+		t.Errorf("%v, and the file has %d bytes, want the error and 100", err, info.Size())
+	}
+	must(t, extendFile(f, 100, 300_000, func(*os.File, int64, int64) error { return ErrUnsupported }))
+	got, err := os.ReadFile(f.Name())
+	if err != nil || !bytes.Equal(got, make([]byte, 300_000)) {
+		t.Errorf("%d bytes, %v, want 300000 zeros", len(got), err)
+	}
+}

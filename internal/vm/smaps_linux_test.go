@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,6 +43,55 @@ func smaps(t *testing.T, addr uintptr) (name string, flags []string) {
 		t.Fatalf("no mapping begins at %#x", addr)
 	}
 	return name, nil
+}
+
+// dirtyBytes returns the sizes of the dirty pages of the mapping that begins at addr.
+func dirtyBytes(t *testing.T, addr uintptr) (n int) {
+	t.Helper()
+	f, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Skip("this system does not show mappings: ", err)
+	}
+	defer f.Close()
+	head, inside := fmt.Sprintf("%08x-", addr), false
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		switch {
+		case strings.HasPrefix(lines.Text(), head):
+			inside = true
+		case inside && (fields[0] == "Shared_Dirty:" || fields[0] == "Private_Dirty:"):
+			kilobytes, err := strconv.Atoi(fields[1])
+			must(t, err)
+			n += kilobytes << 10
+		case inside && fields[0] == "VmFlags:":
+			return n
+		}
+	}
+	must(t, lines.Err())
+	t.Skipf("this system does not show the pages at %#x", addr)
+	return 0
+}
+
+// After Sync no page waits to be written.
+func TestSyncCleansPages(t *testing.T) {
+	skipUnderQEMU(t, "whose mappings are the host's")
+	size := 16 * PageBytes()
+	f := newFile(t, size)
+	addr := mapped(t, f, size, true)
+	fill(addr, size)
+	if n := dirtyBytes(t, addr); n != int(size) {
+		t.Skipf("%d bytes are dirty of %d written", n, size)
+	}
+	var s unix.Statfs_t
+	must(t, unix.Fstatfs(int(f.Fd()), &s))
+	if kind := uint32(s.Type); kind == unix.TMPFS_MAGIC || kind == unix.RAMFS_MAGIC {
+		t.Skip("a file system in memory, whose pages stay dirty")
+	}
+	must(t, Sync(addr, size))
+	if n := dirtyBytes(t, addr); n != 0 {
+		t.Errorf("%d bytes are dirty after Sync", n)
+	}
 }
 
 // wantFlag checks whether the mapping at addr has the flag.
