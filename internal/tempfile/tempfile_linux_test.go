@@ -3,6 +3,7 @@ package tempfile
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -24,11 +25,17 @@ func TestAFileNeverHasAName(t *testing.T) {
 	if _, err := unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("TMPDIR", dir)
 	f, err := Create(dir, "freehold-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	other, err := Create("", "freehold-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
 	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("%d bytes of events, %v: a file was created by name", n, err)
 	}
@@ -53,5 +60,50 @@ func TestNameIsRemoved(t *testing.T) {
 	}
 	if _, err := Create(dir+"/none", "freehold-"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("in a directory that does not exist: %v", err)
+	}
+}
+
+// A file that a program has open stays its own: what it starts does not have it.
+func TestChildrenDoNotHaveTheFile(t *testing.T) {
+	f, err := Unnamed(t.TempDir(), 0o600)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFD, 0)
+	if err != nil || flags&unix.FD_CLOEXEC == 0 {
+		t.Errorf("flags %#x, %v", flags, err)
+	}
+}
+
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	f, err := Unnamed(dir, 0o640)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString("text"); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "name")
+	if err := Link(f, name); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != "text" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if info, err := os.Lstat(name); err != nil || info.Mode() != 0o640 {
+		t.Errorf("the file is %v, %v", info.Mode(), err)
+	}
+	for _, taken := range []string{name, dir} {
+		var linkErr *os.LinkError
+		if err := Link(f, taken); !errors.Is(err, os.ErrExist) || !errors.As(err, &linkErr) || linkErr.New != taken {
+			t.Errorf("%s, which is taken: %v", taken, err)
+		}
+	}
+	f.Close()
+	if err := Link(f, name+"2"); err == nil {
+		t.Error("a closed file got a name")
 	}
 }
