@@ -82,8 +82,15 @@ func TestCommitInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := create(t, pipe, "text").Commit(); err != nil {
+	f := create(t, pipe, "text")
+	if !f.InPlace() || f.Path() != pipe {
+		t.Errorf("in place: %t, path %s", f.InPlace(), f.Path())
+	}
+	if err := f.Commit(); err != nil {
 		t.Error(err)
+	}
+	if info, err := os.Stat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the pipe is %v, %v", info.Mode(), err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("the directory has %v", entries)
