@@ -79,6 +79,7 @@
 //
 //   - [NewLimit]: a maximum of live bytes.
 //   - [NewCounter]: the number of live blocks and bytes.
+//   - [NewTagged]: the same by what the blocks are for, and names for that in profiles.
 //   - [NewFallback]: a second allocator for when the first is out of memory.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //

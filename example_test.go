@@ -287,6 +287,23 @@ func ExampleCounter() {
 	// Output: {Live:1 LiveBytes:5 PeakBytes:805 Allocs:2 Frees:1}
 }
 
+func ExampleTagged() {
+	db := freehold.NewTagged(freehold.Default(), "db")
+	cache := freehold.NewTagged(db, "cache")
+	page := freehold.Must(cache.Alloc(4096, 8))
+	row := freehold.Must(db.Alloc(100, 8))
+	for _, t := range freehold.AllTags() {
+		if t.Tag == db.Tag() || t.Tag == cache.Tag() {
+			fmt.Println(t.Tag, t.Live, t.LiveBytes)
+		}
+	}
+	cache.Free(page)
+	db.Free(row)
+	// Output:
+	// db 2 4196
+	// db/cache 1 4096
+}
+
 func ExampleFallback() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

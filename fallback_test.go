@@ -100,6 +100,7 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 		"*freehold.Limit":    freehold.NewLimit(blind, 10),
 		"*freehold.Locked":   freehold.NewLocked(freehold.NewCounter(blind)),
 		"*freehold.Counter":  freehold.NewCounter(freehold.NewLimit(blind, 10)),
+		"*freehold.Tagged":   freehold.NewTagged(freehold.NewTagged(blind, "a"), "b"),
 		"*freehold.Fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
 	} {
 		wantPanic(t, "freehold: NewFallback: first, a "+kind+", cannot tell its blocks: it is around a freehold_test.plain, which is no Owner", func() {
@@ -119,9 +120,11 @@ func TestWrappersPassGoodSizeOn(t *testing.T) {
 		"limit":             {freehold.NewLimit(good, 1000), 128},
 		"counter":           {freehold.NewCounter(good), 128},
 		"locked":            {freehold.NewLocked(good), 128},
+		"tagged":            {freehold.NewTagged(good, "good"), 128},
 		"limit of other":    {freehold.NewLimit(other, 1000), 100},
 		"counter of other":  {freehold.NewCounter(other), 100},
 		"locked of other":   {freehold.NewLocked(other), 100},
+		"tagged of other":   {freehold.NewTagged(other, "other"), 100},
 		"fallback of other": {freehold.NewFallback(other, good), 100},
 		"fallback":          {freehold.NewFallback(freehold.NewLimit(ownedRounder{good, other}, 1000), other), 128},
 	} {
@@ -142,7 +145,7 @@ func (r ownedRounder) Owns(b []byte) bool { return r.owner.Owns(b) }
 // Wrappers that no constructor made have no allocator to call.
 func TestZeroWrappersPanic(t *testing.T) {
 	b := make([]byte, 8)
-	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Counter), new(freehold.Fallback), new(freehold.Locked)} {
+	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Counter), new(freehold.Fallback), new(freehold.Locked), new(freehold.Tagged)} {
 		for call, f := range map[string]func(){
 			"Alloc":        func() { a.Alloc(8, 8) },
 			"Alloc of 0":   func() { a.Alloc(0, 8) },

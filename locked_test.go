@@ -118,7 +118,7 @@ func TestLockedOwnsWhatNextOwns(t *testing.T) {
 
 func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
 	blind := plain{newSlot()}
-	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewCounter(blind), freehold.NewLocked(blind)} {
+	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewCounter(blind), freehold.NewLocked(blind), freehold.NewTagged(blind, "blind")} {
 		b := freehold.Must(a.Alloc(10, 1))
 		if a.Owns(b) || a.Owns(nil) {
 			t.Errorf("a %T owns a block", a)
@@ -130,6 +130,7 @@ func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
 func TestWrappersAroundNothingAreRefused(t *testing.T) {
 	wantPanic(t, "freehold: NewLimit: next is nil", func() { freehold.NewLimit(nil, 100) })
 	wantPanic(t, "freehold: NewCounter: next is nil", func() { freehold.NewCounter(nil) })
+	wantPanic(t, "freehold: NewTagged: next is nil", func() { freehold.NewTagged(nil, "tag") })
 	wantPanic(t, "freehold: NewLocked: next is nil", func() { freehold.NewLocked(nil) })
 	wantPanic(t, "freehold: NewFallback: first is nil", func() { freehold.NewFallback(nil, newSlot()) })
 	wantPanic(t, "freehold: NewFallback: rest is nil", func() { freehold.NewFallback(newSlot(), nil) })

@@ -3,6 +3,7 @@ package freehold
 import (
 	"reflect"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,5 +180,33 @@ func TestCachesGoodSizeIsTheHeaps(t *testing.T) {
 	defer c.Close()
 	for _, size := range []int{1, 100, 32769, 1 << 20} {
 		mustBe(t, c.GoodSize(size), h.GoodSize(size), "good size")
+	}
+}
+
+// Beyond a number of tags, blocks count for a tag of all others.
+func TestManyTags(t *testing.T) {
+	tags.mu.Lock()
+	was := tags.accounts
+	tags.accounts = map[string]*account{}
+	tags.mu.Unlock()
+	defer func() {
+		tags.mu.Lock()
+		defer tags.mu.Unlock()
+		tags.accounts = was
+	}()
+	next := newSpy(func() {})
+	first := NewTagged(next, "0")
+	for i := 1; i < maxTags-1; i++ {
+		NewTagged(next, strconv.Itoa(i))
+	}
+	late := []*Tagged{NewTagged(next, "late"), NewTagged(next, "later")}
+	for _, tagged := range append(late, first, NewTagged(next, "0")) {
+		Must(tagged.Alloc(10, 8))
+	}
+	mustBe(t, len(AllTags()), maxTags, "tags")
+	mustBe(t, first.Counts().Live, 2, "blocks of a tag that was there")
+	mustBe(t, late[1].Counts().Live, 2, "blocks of other tags")
+	if all := AllTags(); all[0].Tag != "(other)" || all[0].Live != 2 || late[1].Tag() != "later" {
+		t.Errorf("%+v, %s", all[0], late[1].Tag())
 	}
 }

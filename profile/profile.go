@@ -13,9 +13,10 @@
 // for what that costs and what a sample stands for. To set another rate, start the program
 // with FREEHOLD_DEBUG=profile=BYTES, or call track.SetSampleRate.
 //
-// Each sample has the label heap, the name of its heap, for pprof's -tagfocus, -tagroot
-// and -tags, and the label bytes, the average size of its blocks. The sample types are
-// those of Go's heap profile, in its order, so pprof compares and merges the two.
+// Each sample has the label heap, the name of its heap, the label tag, the path of the
+// freehold.Tagged that its blocks are from, if they are, and the label bytes, the average
+// size of its blocks. They are for pprof's -tagfocus, -tagroot and -tags. The sample types
+// are those of Go's heap profile, in its order, so pprof compares and merges the two.
 package profile
 
 import (
@@ -116,6 +117,9 @@ func (b *builder) add(u track.Usage) {
 	s := &pb.Sample{
 		Value: []int64{u.AllocObjects, u.AllocBytes, u.InUseObjects(), u.InUseBytes()},
 		Label: map[string][]string{"heap": {u.Heap}},
+	}
+	if u.Tag != "" {
+		s.Label["tag"] = []string{u.Tag}
 	}
 	if u.AllocObjects > 0 {
 		s.NumLabel = map[string][]int64{"bytes": {u.AllocBytes / u.AllocObjects}}

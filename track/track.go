@@ -41,7 +41,7 @@ func SampleRate() int { return heap.SampleRate() }
 // microseconds for each.
 func SetSampleRate(bytes int) (was int) { return heap.SetSampleRate(bytes) }
 
-// Usage is what one call stack allocated and freed in one heap since sampling began, as
+// Usage is what one call stack allocated and freed in one heap and for one tag since sampling began, as
 // estimated from the sampled blocks. Each sampled block of n bytes counts for
 // 1/(1-exp(-n/rate)) blocks, which is right on average at any rate and need not be scaled
 // again. With k samples, the relative error is about 1/sqrt(k). At rate 1 the figures are
@@ -51,6 +51,7 @@ func SetSampleRate(bytes int) (was int) { return heap.SetSampleRate(bytes) }
 // Close of a heap counts as the Free of its blocks.
 type Usage struct {
 	Heap         string    // the heap's name; "(other)" if there are more stacks or names than are kept
+	Tag          string    // the path of the freehold.Tagged that allocated; "" if there is none
 	Stack        []uintptr // program counters, for runtime.CallersFrames; nil for other stacks
 	AllocObjects int64     // blocks
 	AllocBytes   int64     // the bytes asked for
@@ -64,20 +65,20 @@ func (u *Usage) InUseObjects() int64 { return u.AllocObjects - u.FreeObjects }
 // InUseBytes returns the bytes in live blocks.
 func (u *Usage) InUseBytes() int64 { return u.AllocBytes - u.FreeBytes }
 
-// Profile returns the usage of each stack and heap that has a sample, the most bytes in
+// Profile returns the usage of each stack, heap and tag that has a sample, the most bytes in
 // use first. Stacks begin with the caller of this module: the frames of package freehold
 // and its internals are left out; those of arena, pool and other packages are not.
 //
 // It takes about a microsecond for each stack. Other goroutines may allocate meanwhile.
 func Profile() []Usage {
-	type key struct{ heap, stack string }
+	type key struct{ heap, tag, stack string }
 	var all []Usage
 	at := map[key]int{}
 	for _, u := range heap.Profile() {
 		u := Usage(u)
 		u.Stack = callers(u.Stack)
 		// Stacks differ in the frames that are left out.
-		k := key{u.Heap, keyOf(u.Stack)}
+		k := key{u.Heap, u.Tag, keyOf(u.Stack)}
 		i, found := at[k]
 		if !found {
 			at[k] = len(all)

@@ -8,9 +8,11 @@ import (
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
-// Usage estimates what one stack allocated and freed in one heap since the start.
+// Usage estimates what one stack allocated and freed in one heap and for one tag since the
+// start.
 type Usage struct {
 	Heap         string    // its name; "(other)" for the stacks and names that there was no room for
+	Tag          string    // "" for none
 	Stack        []uintptr // as from runtime.Callers, with this module's frames; not to be changed
 	AllocObjects int64
 	AllocBytes   int64
@@ -32,15 +34,15 @@ func Profile() []Usage {
 			FreeObjects:  inObjects(b.freeObjects),
 			FreeBytes:    int64(b.freeBytes),
 		}
-		pcs, label := samples.stacks.Stack(stacks.ID(id))
-		u.Stack, u.Heap = pcs, labels[label]
+		pcs, n := samples.stacks.Stack(stacks.ID(id))
+		u.Stack, u.Heap, u.Tag = pcs, labels[n].heap, labels[n].tag
 		all = append(all, u)
 	}
 	return all
 }
 
 // samplesSoFar returns a copy of the buckets, and the labels.
-func samplesSoFar() ([]bucket, []string) {
+func samplesSoFar() ([]bucket, []label) {
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
 	n := min(samples.stacks.Len()+1, len(samples.buckets))

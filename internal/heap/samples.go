@@ -3,7 +3,7 @@
 //	live block -- status, or flag of its span: sampled
 //	    |
 //	chains     address -> record: size, rate, bucket     of live blocks
-//	buckets    stack and heap -> blocks and bytes so far, allocated and freed
+//	buckets    stack, heap and tag -> blocks and bytes so far, allocated and freed
 //
 // The status of a sampled block is neither a size nor that of a free block. So the fast
 // path of Free fails, and the slow path finds the record: Free costs nothing for the
@@ -52,9 +52,13 @@ const (
 	objectUnits = 1 << 10
 
 	minChains = 1 << 9
-	maxLabels = 1 << 10
-	noLabel   = "(other)"
+	maxLabels = 1 << 12
 )
+
+// label says whose blocks a bucket counts.
+type label struct{ heap, tag string }
+
+var noLabel = label{heap: "(other)"}
 
 // samples has the records and the buckets. mu guards all of it but stacks. The only locks
 // taken under mu are those of heap.
@@ -66,8 +70,8 @@ var samples struct {
 	chains  []uintptr // a power of two of them, by hash of the address
 	records int
 	buckets []bucket // by ID
-	labels  []string // the names of heaps; label 0 is noLabel
-	labelOf map[string]uint32
+	labels  []label  // label 0 is noLabel
+	labelOf map[label]uint32
 }
 
 // sample samples b, a block that was just allocated.
@@ -98,17 +102,24 @@ func (h *Heap) sampleLabel() uint32 {
 	}
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
+	n := labelNumber(label{heap: h.pages.name})
+	h.label.Store(n)
+	return n
+}
+
+// labelNumber returns the number of a label, that of noLabel if there are too many. mu is
+// held.
+func labelNumber(l label) uint32 {
 	if samples.labelOf == nil {
-		samples.labels, samples.labelOf = []string{noLabel}, map[string]uint32{}
+		samples.labels, samples.labelOf = []label{noLabel}, map[label]uint32{}
 	}
-	label, found := samples.labelOf[h.pages.name]
+	n, found := samples.labelOf[l]
 	if !found && len(samples.labels) < maxLabels {
-		label = uint32(len(samples.labels))
-		samples.labels = append(samples.labels, h.pages.name)
-		samples.labelOf[h.pages.name] = label
+		n = uint32(len(samples.labels))
+		samples.labels = append(samples.labels, l)
+		samples.labelOf[l] = n
 	}
-	h.label.Store(label)
-	return label
+	return n
 }
 
 // isSampled reports whether a sampled block begins at addr. Its record has the size.

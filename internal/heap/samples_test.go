@@ -288,15 +288,15 @@ func TestLabels(t *testing.T) {
 
 	samples.mu.Lock()
 	labels, labelOf := samples.labels, samples.labelOf
-	samples.labels = make([]string, maxLabels)
+	samples.labels = make([]label, maxLabels)
 	copy(samples.labels, labels)
-	samples.labelOf = map[string]uint32{}
+	samples.labelOf = map[label]uint32{}
 	samples.mu.Unlock()
 	defer func() { samples.labels, samples.labelOf = labels, labelOf }()
-	others := usage(noLabel).AllocObjects
+	others := usage(noLabel.heap).AllocObjects
 	h := newHeap(t, Options{Name: nameOf(t) + " late"})
 	alloc(t, h, 50)
-	if n := usage(noLabel).AllocObjects - others; n != 1 {
+	if n := usage(noLabel.heap).AllocObjects - others; n != 1 {
 		t.Errorf("%d blocks of others, want 1", n)
 	}
 }

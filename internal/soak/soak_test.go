@@ -95,6 +95,9 @@ var backends = []backend{
 		p := pool.NewBlocks(freehold.Pages(), 256, 16, nil)
 		return common(freehold.NewFallback(p, h), nothing, p.Close)
 	}},
+	{"Tagged twice", true, func(h *freehold.Heap) (func() user, func()) {
+		return common(freehold.NewTagged(freehold.NewTagged(h, "soak"), "inner"), nothing, nothing)
+	}},
 	{"Locked, Counter and Limit", true, func(h *freehold.Heap) (func() user, func()) {
 		return common(freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(h, 1<<30))), nothing, nothing)
 	}},

@@ -1,6 +1,6 @@
 // Stacks: call stacks, each kept once.
 //
-//	index   hash -> ID     open addressing; 0 is an empty place
+//	index   hash, label -> ID     open addressing; 0 is an empty place
 //	heads   ID -> hash, label, its words
 //	words   | stack 1 | stack 2 | ...     program counters, the innermost first
 //
@@ -8,6 +8,8 @@
 // for a hash that it has not seen does it ask the runtime for the program counters,
 // which have inlined calls too and take 20 times as long. Equal return addresses have
 // equal program counters. Two stacks with one hash of 64 bits would be taken for one.
+//
+// The heads of one stack with several labels share its words, if Relabel made them.
 //
 // Stacks are never removed, so readers need no lock: an ID is in the index after its
 // head and words were written.
@@ -49,7 +51,7 @@ const (
 
 // head describes a stack.
 type head struct {
-	hash  uint64
+	hash  uint64 // of the return addresses
 	at    uint32 // of its first word
 	n     uint32 // words
 	label uint32
@@ -76,11 +78,29 @@ func (t *Table) Capture(label uint32) ID {
 		var pcs [MaxFrames]uintptr
 		hash = hashOf(pcs[:runtime.Callers(2, pcs[:])])
 	}
-	hash = mix(hash, uintptr(label))
-	if id := t.find(hash); id != Other {
+	if id := t.find(hash, label); id != Other {
 		return id
 	}
 	return t.add(hash, label)
+}
+
+// Relabel returns the ID of a stack with another label. If there is no room, it returns
+// Other.
+func (t *Table) Relabel(id ID, label uint32) ID {
+	if id == Other {
+		return Other
+	}
+	h := *t.head(id)
+	if to := t.find(h.hash, label); to != Other || t.full.Load() {
+		return to
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if to := t.find(h.hash, label); to != Other {
+		return to
+	}
+	h.label = label
+	return t.insert(h)
 }
 
 // Len returns the number of stacks, Other not included.
@@ -112,14 +132,17 @@ func (t *Table) word(i uint32) *uintptr {
 	return (*uintptr)(vm.Pointer(t.memory.Load() + indexBytes + headBytes + uintptr(i)*wordBytes))
 }
 
-// find returns the stack with the hash, or Other.
-func (t *Table) find(hash uint64) ID {
+// find returns the stack with the hash and the label, or Other.
+func (t *Table) find(hash uint64, label uint32) ID {
 	if t.memory.Load() == 0 {
 		return Other
 	}
-	for i := hash; ; i++ { // half of the places are empty
+	for i := mix(hash, uintptr(label)); ; i++ { // half of the places are empty
 		id := ID(atomic.LoadUint32(t.place(i)))
-		if id == Other || t.head(id).hash == hash {
+		if id == Other {
+			return Other
+		}
+		if h := t.head(id); h.hash == hash && h.label == label {
 			return id
 		}
 	}
@@ -136,21 +159,35 @@ func (t *Table) add(hash uint64, label uint32) ID {
 	n := uint32(runtime.Callers(2, pcs[:]))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if id := t.find(hash); id != Other {
+	if id := t.find(hash, label); id != Other {
 		return id
 	}
 	if !t.open() {
 		return Other
 	}
-	if t.n == Max || t.words+n > maxWords {
+	if t.words+n > maxWords {
+		t.full.Store(true)
+		return Other
+	}
+	copy(unsafe.Slice(t.word(t.words), n), pcs[:n])
+	id := t.insert(head{hash: hash, at: t.words, n: n, label: label})
+	if id != Other {
+		t.words += n
+	}
+	return id
+}
+
+// insert adds a stack whose words are there, and returns its ID, or Other if there is no
+// room. mu is held.
+func (t *Table) insert(h head) ID {
+	if t.n == Max {
 		t.full.Store(true)
 		return Other
 	}
 	id := ID(t.n)
-	*t.head(id) = head{hash: hash, at: t.words, n: n, label: label}
-	copy(unsafe.Slice(t.word(t.words), n), pcs[:n])
-	t.n, t.words = t.n+1, t.words+n
-	i := hash
+	*t.head(id) = h
+	t.n++
+	i := mix(h.hash, uintptr(h.label))
 	for *t.place(i) != uint32(Other) {
 		i++
 	}

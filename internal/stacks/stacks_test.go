@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -164,6 +165,46 @@ func TestStackIsAddedOnce(t *testing.T) {
 	var table Table
 	if a, b := table.add(1, 0), table.add(1, 0); a == Other || a != b || table.Len() != 1 {
 		t.Errorf("IDs %d and %d of %d", a, b, table.Len())
+	}
+}
+
+// A stack with another label is the one that Capture returns for it, and has the same
+// program counters. It needs no further words.
+func TestRelabel(t *testing.T) {
+	var table Table
+	capture := func(label uint32) ID { return table.Capture(label) } // one stack
+	var a, b ID
+	for i := range 2 {
+		id := capture(uint32(i))
+		if a, b = b, id; i == 1 && table.Relabel(a, 1) != b {
+			t.Errorf("stack %d is %d with the label of %d", a, table.Relabel(a, 1), b)
+		}
+	}
+	words, n := table.words, table.Len()
+	c := table.Relabel(a, 7)
+	if c == a || c == b || table.Relabel(a, 7) != c || table.Relabel(c, 0) != a || table.Relabel(c, 7) != c {
+		t.Errorf("IDs %d, %d, %d", a, b, c)
+	}
+	was, _ := table.Stack(a)
+	if pcs, label := table.Stack(c); label != 7 || !slices.Equal(pcs, was) {
+		t.Errorf("label %d, %v, want %v", label, pcs, was)
+	}
+	if table.words != words || table.Len() != n+1 {
+		t.Errorf("%d words more, %d stacks more", table.words-words, table.Len()-n)
+	}
+	if id := table.Relabel(Other, 3); id != Other {
+		t.Errorf("Other is %d with a label", id)
+	}
+}
+
+// A full table relabels to what there is.
+func TestRelabelInAFullTable(t *testing.T) {
+	var full Table
+	id := full.Capture(0)
+	for label := uint32(1); full.Relabel(id, label) != Other; label++ {
+	}
+	if n := full.Len(); n != Max-1 || full.Relabel(id, 5) == Other || full.Relabel(id, Max) != Other {
+		t.Errorf("%d stacks", n)
 	}
 }
 
