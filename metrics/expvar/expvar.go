@@ -1,0 +1,32 @@
+// Expvar: the figures of heaps at /debug/vars.
+
+// Package expvar publishes the figures of heaps with Go's package expvar, as the variable
+// freehold:
+//
+//	import _ "github.com/freehold-go/freehold/metrics/expvar"
+//
+//	curl http://localhost:6060/debug/vars
+//
+// Its value is an object with one member for each name of a heap, by metrics.ByName, which has the
+// fields of [freehold.Stats]. Heaps of one name are added up. Reading it costs a call of Stats
+// for each heap, and nothing otherwise.
+//
+// Go's package mounts /debug/vars on http.DefaultServeMux. Do not serve it to strangers.
+package expvar
+
+import (
+	"expvar"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/metrics"
+)
+
+func init() {
+	expvar.Publish("freehold", expvar.Func(func() any {
+		heaps := map[string]freehold.Stats{}
+		for _, st := range metrics.ByName() {
+			heaps[st.Name] = st
+		}
+		return heaps
+	}))
+}

@@ -1,0 +1,53 @@
+package expvar_test
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	_ "github.com/freehold-go/freehold/metrics/expvar"
+)
+
+func Example() {
+	http.Handle("/vars", expvar.Handler()) // on http.DefaultServeMux it is at /debug/vars
+
+	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
+	defer heap.Close()
+	b, err := heap.Alloc(64, 8)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer heap.Free(b)
+
+	var vars map[string]freehold.Stats
+	if err := json.Unmarshal([]byte(expvar.Get("freehold").String()), &vars); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(vars["index"].LiveBytes, "bytes live")
+	// Output: 64 bytes live
+}
+
+func TestEveryFigureIsPublished(t *testing.T) {
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20})
+	defer h.Close()
+	freehold.Must(h.Alloc(100, 8))
+	w := httptest.NewRecorder()
+	expvar.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/debug/vars", nil))
+	var vars struct{ Freehold map[string]freehold.Stats }
+	if err := json.Unmarshal(w.Body.Bytes(), &vars); err != nil {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	if got, want := vars.Freehold[h.Stats().Name], h.Stats(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, found := vars.Freehold["default"]; !found {
+		t.Error("no default heap")
+	}
+}

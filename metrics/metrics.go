@@ -1,0 +1,82 @@
+// Metrics: the figures of heaps, one set for each name.
+
+// Package metrics is for those who export the figures of heaps to a monitoring system.
+// The exporters are in the packages below it:
+//
+//   - metrics/expvar publishes them at /debug/vars
+//   - metrics/prometheus, a module of its own, collects them for Prometheus
+//   - metrics/otel, a module of its own, observes them for OpenTelemetry
+//
+// All of them tell heaps apart by HeapOptions.Name. A monitoring system keeps each name that it
+// has seen, so name every heap, and do not number heaps that come and go: give them one name.
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/freehold-go/freehold"
+)
+
+// ByName returns [freehold.AllStats] with one Stats for each name: heaps of one name are
+// added up. Their MaxBytes is 0, no limit, if one of them has none. The order is that of the
+// first heaps of each name. A name that is not valid UTF-8, which no such system takes, is
+// quoted as in Go. It costs a call of Stats for each heap.
+//
+// The counters SlowAllocs, SlowFrees, Refusals and PurgedBytes of a closed heap are gone, so
+// those of its name fall. A monitoring system takes that for a restart of the process.
+func ByName() []freehold.Stats {
+	var sums []freehold.Stats
+	at := map[string]int{}
+	for _, st := range freehold.AllStats() {
+		if !utf8.ValidString(st.Name) {
+			st.Name = strconv.Quote(st.Name)
+		}
+		i, found := at[st.Name]
+		if !found {
+			at[st.Name] = len(sums)
+			sums = append(sums, st)
+			continue
+		}
+		add(&sums[i], st)
+	}
+	return sums
+}
+
+// add adds the figures of a heap to those of others.
+func add(sum *freehold.Stats, st freehold.Stats) {
+	sum.Live += st.Live
+	sum.LiveBytes += st.LiveBytes
+	sum.Large += st.Large
+	sum.LargeBytes += st.LargeBytes
+	sum.Active += st.Active
+	sum.Resident += st.Resident
+	sum.Retained += st.Retained
+	sum.Metadata += st.Metadata
+	sum.Committed += st.Committed
+	if sum.MaxBytes == 0 || st.MaxBytes == 0 {
+		sum.MaxBytes = 0
+	} else {
+		sum.MaxBytes += st.MaxBytes
+	}
+	sum.SlowAllocs += st.SlowAllocs
+	sum.SlowFrees += st.SlowFrees
+	sum.Refusals += st.Refusals
+	sum.PurgedBytes += st.PurgedBytes
+	for _, c := range st.Classes {
+		i, found := slices.BinarySearchFunc(sum.Classes, c.BlockSize, func(c freehold.ClassStats, size int) int {
+			return cmp.Compare(c.BlockSize, size)
+		})
+		if !found {
+			sum.Classes = slices.Insert(sum.Classes, i, c)
+			continue
+		}
+		class := &sum.Classes[i]
+		class.Live += c.Live
+		class.Cached += c.Cached
+		class.Free += c.Free
+		class.Spans += c.Spans
+	}
+}

@@ -1,0 +1,198 @@
+package otel_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	freeholdmetrics "github.com/freehold-go/freehold/metrics/otel"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+	sdk "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+func ExampleRegister() {
+	registration, err := freeholdmetrics.Register(otel.Meter("example.com/myservice"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer registration.Unregister()
+}
+
+func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.Heap {
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes})
+	t.Cleanup(h.Close)
+	for _, size := range sizes {
+		freehold.Must(h.Alloc(size, 8))
+	}
+	return h
+}
+
+// register registers on a reader's meter.
+func register(t *testing.T) (*sdk.ManualReader, metric.Registration) {
+	t.Helper()
+	reader := sdk.NewManualReader()
+	r, err := freeholdmetrics.Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reader, r
+}
+
+// A point is what was observed of one heap.
+type point struct {
+	unit, help string
+	value      int64
+	counts     bool
+}
+
+// collect returns the points of heaps of one name.
+func collect(t *testing.T, reader *sdk.ManualReader, heap string) map[string]point {
+	t.Helper()
+	var all metricdata.ResourceMetrics
+	if err := reader.Collect(t.Context(), &all); err != nil {
+		t.Fatal(err)
+	}
+	points := map[string]point{}
+	for _, scope := range all.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			sum, ok := m.Data.(metricdata.Sum[int64])
+			if !ok {
+				t.Fatalf("%s is %T, want a sum", m.Name, m.Data)
+			}
+			for _, p := range sum.DataPoints {
+				if name, _ := p.Attributes.Value(freeholdmetrics.HeapNameKey); name.AsString() != heap {
+					continue
+				}
+				if _, twice := points[m.Name]; twice {
+					t.Errorf("%s is there twice", m.Name)
+				}
+				points[m.Name] = point{m.Unit, m.Description, p.Value, sum.IsMonotonic}
+			}
+		}
+	}
+	return points
+}
+
+// Names are of lower-case words with dots between them, and each has a unit.
+func TestNamesFollowTheConventions(t *testing.T) {
+	newHeap(t, t.Name(), 8<<20, 64)
+	reader, _ := register(t)
+	points := collect(t, reader, t.Name())
+	if len(points) != 14 {
+		t.Errorf("%d metrics, want 14", len(points))
+	}
+	for name, p := range points {
+		if !regexp.MustCompile(`^freehold\.heap(\.[a-z]+(_[a-z]+)*)+$`).MatchString(name) {
+			t.Errorf("name %q", name)
+		}
+		if !regexp.MustCompile(`^(By|\{[a-z]+\})$`).MatchString(p.unit) {
+			t.Errorf("%s: unit %q", name, p.unit)
+		}
+		if !strings.HasSuffix(p.help, ".") {
+			t.Errorf("%s: description %q", name, p.help)
+		}
+	}
+}
+
+func TestEveryFigureIsObserved(t *testing.T) {
+	h := newHeap(t, t.Name(), 8<<20, 64, 4096, 100_000)
+	reader, registration := register(t)
+	if _, err := h.Alloc(9<<20, 8); err == nil {
+		t.Fatal("a block beyond the limit")
+	}
+	h.Free(freehold.Must(h.Alloc(1<<20, 8)))
+	h.Trim()
+	points, st := collect(t, reader, t.Name()), h.Stats()
+	for _, m := range []struct {
+		name, unit string
+		counts     bool
+		want       int64
+	}{
+		{"live", "By", false, int64(st.LiveBytes)},
+		{"live_blocks", "{block}", false, int64(st.Live)},
+		{"large", "By", false, int64(st.LargeBytes)},
+		{"large_blocks", "{block}", false, int64(st.Large)},
+		{"active", "By", false, int64(st.Active)},
+		{"resident", "By", false, int64(st.Resident)},
+		{"retained", "By", false, int64(st.Retained)},
+		{"metadata", "By", false, int64(st.Metadata)},
+		{"committed", "By", false, int64(st.Committed)},
+		{"limit", "By", false, int64(st.MaxBytes)},
+		{"slow_allocs", "{call}", true, int64(st.SlowAllocs)},
+		{"slow_frees", "{call}", true, int64(st.SlowFrees)},
+		{"refusals", "{call}", true, int64(st.Refusals)},
+		{"purged", "By", true, int64(st.PurgedBytes)},
+	} {
+		p, found := points["freehold.heap."+m.name]
+		if !found || p.value != m.want || p.unit != m.unit || p.counts != m.counts || m.want == 0 {
+			t.Errorf("%s: %+v, want %+v", m.name, p, m)
+		}
+	}
+	if err := registration.Unregister(); err != nil {
+		t.Fatal(err)
+	}
+	if points := collect(t, reader, t.Name()); len(points) != 0 {
+		t.Errorf("after Unregister: %v", points)
+	}
+}
+
+func TestHeapsOfOneNameAreOnePoint(t *testing.T) {
+	newHeap(t, t.Name(), 8<<20, 64)
+	newHeap(t, t.Name(), 0, 64, 64)
+	reader, _ := register(t)
+	points := collect(t, reader, t.Name())
+	if points["freehold.heap.live_blocks"].value != 3 {
+		t.Errorf("%+v, want 3 blocks", points)
+	}
+	if p, found := points["freehold.heap.limit"]; found {
+		t.Errorf("limit %+v, which one of the heaps has not", p)
+	}
+}
+
+var errMeter = errors.New("no instruments")
+
+// A broken meter makes no instrument of a kind, or takes no callback.
+type broken struct {
+	noop.Meter
+	part string
+}
+
+func (b broken) Int64ObservableCounter(string, ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	if b.part == "counter" {
+		return nil, errMeter
+	}
+	return noop.Int64ObservableCounter{}, nil
+}
+
+func (b broken) Int64ObservableUpDownCounter(string, ...metric.Int64ObservableUpDownCounterOption) (metric.Int64ObservableUpDownCounter, error) {
+	if b.part == "up-down" {
+		return nil, errMeter
+	}
+	return noop.Int64ObservableUpDownCounter{}, nil
+}
+
+func (b broken) RegisterCallback(metric.Callback, ...metric.Observable) (metric.Registration, error) {
+	if b.part == "callback" {
+		return nil, errMeter
+	}
+	return noop.Registration{}, nil
+}
+
+func TestErrorsOfTheMeter(t *testing.T) {
+	for _, part := range []string{"counter", "up-down", "callback"} {
+		r, err := freeholdmetrics.Register(broken{part: part})
+		if r != nil || !errors.Is(err, errMeter) || err.Error() != "freehold: otel.Register: no instruments" {
+			t.Errorf("%s: %v, %v", part, r, err)
+		}
+	}
+	if _, err := freeholdmetrics.Register(broken{}); err != nil {
+		t.Error(err)
+	}
+}
