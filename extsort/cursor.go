@@ -10,8 +10,8 @@ import "io"
 // A sequence is sorted records.
 type sequence interface {
 	// next returns the next record's bytes to compare, and its stored form. Those of
-	// a file or an input are valid until the next call. At the end the error is
-	// io.EOF.
+	// an input are valid until the next call, those of a file until one that fills the
+	// window. At the end the error is io.EOF.
 	next() (key, stored []byte, err error)
 }
 
@@ -21,11 +21,13 @@ type cursor struct {
 	key    []byte
 	stored []byte
 	ended  bool
-	order  int // among cursors with equal keys
-	leaf   int // in a tree
-	skip   int // bytes that all keys share
+	order  int  // among cursors with equal keys
+	leaf   int  // in a tree
+	repeat bool // the key is the previous one; false if that is gone
+	skip   int  // bytes that all keys share
 
 	l       *layout
+	ofRun   bool     // not of a stream
 	records sequence // one of those that follow, or a stream
 	file    fileReader
 	read    *meter
@@ -34,10 +36,13 @@ type cursor struct {
 
 // advance moves to the next record, or sets ended.
 func (c *cursor) advance() (err error) {
+	before, word := c.key, c.word
 	c.key, c.stored, err = c.records.next()
+	c.repeat = false
 	switch err {
 	case nil:
 		c.word = c.l.word(c.key, c.skip)
+		c.repeat = c.word == word && c.ofRun && !c.file.filled && string(c.key) == string(before)
 	case io.EOF:
 		c.ended, c.word, err = true, ^uint64(0), nil
 	}
@@ -47,6 +52,7 @@ func (c *cursor) advance() (err error) {
 // open begins the part [from, to) of r: entries of a run in memory, or offsets of
 // one in a file, which is read through window.
 func (c *cursor) open(r *run, from, to int64, window []byte) error {
+	c.ofRun = true
 	if r.file == nil {
 		c.entries = entryReader{l: c.l, text: r.text, entries: r.entries[from:to], read: c.read}
 		c.records = &c.entries

@@ -17,6 +17,7 @@ type fileReader struct {
 	file   *file
 	window []byte
 	data   []byte
+	filled bool  // by the last next: what it returned before is gone
 	at     int64 // what to read next, a multiple of blockAlign
 	to     int64 // where the part ends
 
@@ -70,7 +71,7 @@ func (r *fileReader) fill() error {
 }
 
 func (r *fileReader) next() (key, stored []byte, err error) {
-	for {
+	for r.filled = false; ; r.filled = true {
 		if at, n, size := r.l.first(r.data); size > 0 {
 			stored = r.data[:size]
 			r.data = r.data[size:]

@@ -63,6 +63,7 @@ func inputs(size int) []input {
 		{"random", lines(func(int) string { return fmt.Sprintf("%016x%016x", r.Uint64(), r.Uint64()) })},
 		{"equal", lines(func(int) string { return "the same again" })},
 		{"few distinct", lines(func(int) string { return fmt.Sprintf("value %d", r.IntN(100)) })},
+		{"repeats that differ late", lines(func(int) string { return strings.Repeat("value 12", 1+r.IntN(2)) + random(1, "ab") })},
 		{"sorted", sorted},
 		{"reversed", reversed(sorted)},
 		{"nearly sorted", lines(func(i int) string { return fmt.Sprintf("line %09d", i+r.IntN(5)) })},

@@ -138,10 +138,35 @@ func (r *radix) equal(e []entry, depth int) (rest []entry, restDepth int) {
 		return nil, depth
 	}
 	depth += r.common(rest, depth)
+	if allEndAt(rest, depth) {
+		r.shareOne(rest)
+		return nil, depth
+	}
 	for i := range rest {
 		rest[i].word = loadWord(r.key(&rest[i]), depth)
 	}
 	return rest, depth
+}
+
+func allEndAt(e []entry, n int) bool {
+	for i := range e {
+		if int(e[i].n) != n {
+			return false
+		}
+	}
+	return true
+}
+
+// shareOne sorts entries with equal keys. If the records are equal too, all entries refer
+// to one of them, which is then read from memory once.
+func (r *radix) shareOne(e []entry) {
+	if r.ties != 0 {
+		r.byLength(e)
+		return
+	}
+	for i := range e {
+		e[i].at = e[0].at
+	}
 }
 
 // byLength sorts entries that differ in nothing but trailing zeros.

@@ -57,6 +57,9 @@ func (t *tree) advance() error {
 	if err := c.advance(); err != nil {
 		return err
 	}
+	if c.repeat {
+		return nil // it has won against the same records
+	}
 	for node := (len(t.cursors) + c.leaf) / 2; node > 0; node /= 2 {
 		if l := t.losers[node]; l.word < c.word || l.word == c.word && t.lessSlow(l, c) {
 			t.losers[node], c = c, l
