@@ -89,9 +89,8 @@ func defaultParallel() int { return runtime.GOMAXPROCS(0) }
 //
 // The error is that of a source, of dst or of a temporary file, or context.Cause(ctx)
 // if ctx is done. It matches [freehold.ErrOutOfMemory] if Parent does not have the
-// memory, is a [*TooLongError] if a record is too long for it, and matches
-// [io.ErrUnexpectedEOF] if a source ends within a record. After an error dst may have
-// been written in part.
+// memory, is a [*TooLongError] if a record is too long for it, and a [*TruncatedError]
+// if a source ends within a record. After an error dst may have been written in part.
 //
 // Sort waits for a Read or Write that blocks, even after ctx is done. It calls none
 // after that.

@@ -168,13 +168,36 @@ func TestLongestRecords(t *testing.T) {
 }
 
 func TestInputEndsWithinARecord(t *testing.T) {
-	for _, o := range []extsort.Options{
-		{Format: extsort.Fixed(4)},
-		{Format: extsort.LengthPrefixed()},
-		{Format: extsort.Fixed(4), Key: func(_, r []byte) []byte { return r }},
+	const whole, cut = "\x01\x00\x00\x00a\x00\x00\x00", "\x01\x00\x00\x00abc"
+	key := func(_, r []byte) []byte { return r }
+	for _, tt := range []struct {
+		o    extsort.Options
+		at   int64
+		have int
+	}{
+		{extsort.Options{Format: extsort.Fixed(4)}, 4, 3},
+		{extsort.Options{Format: extsort.Fixed(8)}, 0, 7},
+		{extsort.Options{Format: extsort.Fixed(4), Key: key}, 4, 3},
+		{extsort.Options{Format: extsort.LengthPrefixed()}, 5, 2},
+		{extsort.Options{Format: extsort.LengthPrefixed(), Key: key}, 5, 2},
 	} {
-		if _, err := sortString(&o, "\x01\x00\x00\x00abc"); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("%v, want io.ErrUnexpectedEOF", err)
+		first := whole
+		if tt.o.Format == extsort.LengthPrefixed() {
+			first = whole[:5]
+		}
+		for name, err := range map[string]error{
+			"Sort":  extsort.Sort(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
+			"Merge": extsort.Merge(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
+			"Check": extsort.Check(t.Context(), &tt.o, strings.NewReader(cut)),
+		} {
+			want := extsort.TruncatedError{Source: 1, Offset: tt.at, Bytes: tt.have}
+			if name == "Check" {
+				want.Source = 0
+			}
+			var got *extsort.TruncatedError
+			if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &got) || *got != want {
+				t.Errorf("%s: %v, want %v", name, err, &want)
+			}
 		}
 	}
 }

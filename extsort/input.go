@@ -9,8 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-
-	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // An input counts the bytes that it reads from source number source.
@@ -64,7 +62,7 @@ func (in *input) endRecord(l *layout, rest []byte) (n int, err error) {
 		return 0, nil
 	}
 	if l.kind != kindLines {
-		return 0, fmt.Errorf("freehold: extsort: source %d ends within a record, %s after its beginning: %w", in.source, arg.Bytes(len(rest)), io.ErrUnexpectedEOF)
+		return 0, &TruncatedError{Source: in.source, Offset: in.read - int64(len(rest)), Bytes: len(rest)}
 	}
 	rest[:len(rest)+1][len(rest)] = l.end
 	in.read++ // as if it had been there
