@@ -132,10 +132,13 @@ func dispatch(ctx context.Context, args []string, s streams) error {
 	if err != nil {
 		panic(err) // the struct above is wrong
 	}
-	if args[0] == "sort" { // whose -h is GNU sort's, which is not there
-		parser.Model.HelpFlag.Short = 0
+	if args[0] == "sort" {
+		parser.Model.HelpFlag.Short = 0 // sort's -h is GNU sort's, which is not there
+		args = joinValues(args, parser)
+	} else {
+		args = joinNegatives(args)
 	}
-	cmd, err := parser.Parse(joinNegatives(args))
+	cmd, err := parser.Parse(args)
 	switch {
 	case exited: // --help, --version
 		return nil
@@ -191,10 +194,25 @@ func plainly(err error, parser *kong.Kong) error {
 	if flag := missing.FindStringSubmatch(err.Error()); flag != nil {
 		err = fmt.Errorf("%s needs a value", flag[1])
 	}
+	if flag := noNumber.FindStringSubmatch(err.Error()); flag != nil {
+		err = fmt.Errorf("%s: %s is no whole number", flag[1], flag[2])
+	}
+	if flag := unknown.FindStringSubmatch(err.Error()); flag != nil {
+		switch {
+		case command == "freehold sort" && slices.Contains(notThere, flag[1]):
+			err = fmt.Errorf("%s is an option of GNU sort that is not there", flag[1])
+		case !strings.HasPrefix(flag[1], "--"): // every letter would be proposed
+			err = errors.New(flag[0])
+		}
+	}
 	return fmt.Errorf("%w; see %s --help", err, command)
 }
 
-var missing = regexp.MustCompile(`^(--\S+): expected .* but got "(EOL"|--)`)
+var (
+	missing  = regexp.MustCompile(`^(--\S+): expected .* but got "(EOL"|--)`)
+	noNumber = regexp.MustCompile(`^(--\S+): expected a valid \d+ bit int but got (".*")`)
+	unknown  = regexp.MustCompile(`^unknown flag (--?[^ ,]+)`)
+)
 
 // beside returns what err, which errors.Join may have made, holds beside target.
 func beside(err, target error) error {

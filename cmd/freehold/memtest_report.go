@@ -35,11 +35,11 @@ func (r *memtestReport) what() string {
 	return text
 }
 
-func plural(n int, noun string) string {
+func plural[T int | int64 | uint64](n T, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return humanize.Comma(int64(n)) + " " + noun + "s"
 }
 
 // cycles is the table with a row per finished cycle.

@@ -58,7 +58,7 @@ func (c *sortCommand) Run(ctx context.Context, st streams) error {
 	case err == nil, errors.Is(err, errDisorder), ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return err
 	}
-	return sortError{plainSortError(err, c.inputs())}
+	return sortError{c.plainly(err)}
 }
 
 func (c *sortCommand) checks() bool { return c.Check != noCheck || bool(c.CheckQuiet) }
@@ -162,11 +162,15 @@ func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options,
 	return errDisorder
 }
 
-// plainSortError says what is wrong in the command's words. names are of the inputs.
-func plainSortError(err error, names []string) error {
+// plainly says what is wrong in the command's words.
+func (c *sortCommand) plainly(err error) error {
 	var long *extsort.TooLongError
 	if errors.As(err, &long) {
-		return fmt.Errorf("%s: the line or record at byte %d is longer than %s, which is what this -S allows", names[long.Source], long.Offset, sizeText(int64(long.Max)))
+		return fmt.Errorf("%s: the line or record at byte %d is longer than %s, which is what this -S allows", c.inputs()[long.Source], long.Offset, sizeText(int64(long.Max)))
+	}
+	var cut *extsort.TruncatedError
+	if errors.As(err, &cut) {
+		return fmt.Errorf("%s: %s are no multiple of --fixed %d", c.inputs()[cut.Source], plural(cut.Offset+int64(cut.Bytes), "byte"), *c.Fixed)
 	}
 	return err
 }

@@ -88,8 +88,13 @@ func TestSortMistakes(t *testing.T) {
 		{"--check=quiet -c", 2, "exclude each other"},
 		{"--check=loud", 2, "none of quiet, silent and diagnose-first"},
 		{"-c -r", 0, ""},
-		{"-h", 2, "unknown flag -h"},
-		{"-nh", 2, "unknown flag -h"},
+		{"-h", 2, "-h is an option of GNU sort that is not there; see freehold sort --help"},
+		{"-nV", 2, "-V is an option of GNU sort that is not there"},
+		{"--debug", 2, "--debug is an option of GNU sort that is not there"},
+		{"--batch-size=16", 2, "--batch-size is an option of GNU sort that is not there"},
+		{"--files0-from x", 2, "--files0-from is an option of GNU sort that is not there"},
+		{"-y", 2, "unknown flag -y; see"},
+		{"--revers", 2, "unknown flag --revers, did you mean \"--reverse\"?"},
 		{"-t: -t,", 2, "there can be one only"},
 		{"-o x -o y", 2, "there can be one only"},
 		{"--reverse=false", 2, "takes no value"},
@@ -100,20 +105,35 @@ func TestSortMistakes(t *testing.T) {
 		{"-k x", 2, "a number is missing"},
 		{"-k 1.0", 2, "characters are counted from 1"},
 		{"-k 1,", 2, "a number is missing after the comma"},
-		{"-k 1g", 2, "its options are of b, d, f, i, n and r"},
+		{"-k 1g", 2, "its options are of b, d, f, i, n and r; GNU sort's g,"},
+		{"-k 1,1V", 2, "its options are of b, d, f, i, n and r; GNU sort's g,"},
+		{"-k 0:8", 2, "OFFSET:LENGTH is a key of --fixed"},
+		{"-k -1", 2, "a number is missing"},
+		{"--key -1", 2, "a number is missing"},
 		{"-t ab", 2, "the separator is one character"},
 		{"-dn", 2, "options -dn are incompatible"},
 		{"-S 1", 2, "too little"},
 		{"-S x", 2, "no size"},
+		{"-S -5", 2, "-S -5 is no size: write a number of KiB"},
+		{"--buffer-size -5", 2, "-S -5 is no size: write a number of KiB"},
+		{"-nS -5", 2, "-S -5 is no size"},
+		{"-S --", 2, "-S -- is no size"},
 		{"-S 1X", 2, "no unit"},
 		{"--parallel=-1", 2, "--parallel -1"},
+		{"--parallel -1", 2, "--parallel -1: at least one"},
+		{"--parallel x", 2, `--parallel: "x" is no whole number`},
+		{"-t -5", 2, "-t -5: the separator is one character"},
+		{"-T -x", 2, "-x: no such file"},
+		{"-S", 2, "--buffer-size needs a value"},
 		{"-T " + dir + "/missing", 2, "no such file"},
 		{"-o " + dir + "/missing/out", 2, "no such file"},
 		{"-o " + dir, 2, "is a directory"},
 		{dir + "/missing", 2, "cannot read: stat " + dir + "/missing"},
 		{dir, 2, "is a directory"},
 		{"--fixed -1", 2, "at least one byte"},
-		{"--fixed 3", 2, "ends within a record"},
+		{"--fixed 3", 2, "freehold: -: 4 bytes are no multiple of --fixed 3\n"},
+		{"--fixed 99999999999", 2, "--fixed"}, // more than 4 bytes can say
+		{"--fixed 2147483648", 2, "--fixed"},
 		{"--fixed 4 --key 3:2", 2, "not within a record"},
 		{"--fixed 4 --key 1", 2, "OFFSET:LENGTH"},
 		{"--fixed 4 -n", 2, "compared by their bytes"},
@@ -145,6 +165,43 @@ func TestSortToAFileNamedMinus(t *testing.T) {
 	code, out, errs := sortCommandOf(t.Context(), "b\na\n", "-o", "-")
 	if got, _ := os.ReadFile("-"); code != 0 || out != "" || string(got) != "a\nb\n" {
 		t.Errorf("exit code %d, %q, %s, and the file has %q", code, out, errs, got)
+	}
+}
+
+// The value of a flag may begin with a minus, as in GNU sort.
+func TestSortValuesThatBeginWithMinus(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("-n", []byte("b-2\na-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"-o", "-n", "--", "-n"}, {"--output", "-n", "--", "-n"}, {"-so", "-n", "--", "-n"}, {"-o", "-n", "-t", "-", "-k2", "--", "-n"},
+	} {
+		code, out, errs := sortCommandOf(t.Context(), "", args...)
+		if got, _ := os.ReadFile("-n"); code != 0 || out != "" || string(got) != "a-1\nb-2\n" {
+			t.Errorf("%q: exit code %d, %q, %s, and the file has %q", args, code, out, errs, got)
+		}
+	}
+	if code, _, errs := sortCommandOf(t.Context(), "b", "-o", "--", "-n"); code != 0 {
+		t.Errorf("-o -- -n: exit code %d, %s", code, errs)
+	}
+	if got, _ := os.ReadFile("--"); string(got) != "b\n" {
+		t.Errorf("the file named -- has %q", got)
+	}
+}
+
+// Input that ends within a record is named.
+func TestSortOfAPartOfARecord(t *testing.T) {
+	dir := t.TempDir()
+	whole, part := filepath.Join(dir, "whole"), filepath.Join(dir, "part")
+	if os.WriteFile(whole, make([]byte, 300_000), 0o600) != nil || os.WriteFile(part, make([]byte, 400_001), 0o600) != nil {
+		t.Fatal("no files")
+	}
+	for _, flags := range []string{"--fixed 100", "--fixed 100 -m", "--fixed 100 -S 256K", "--fixed 100 --key 0:8"} {
+		code, out, errs := sortCommandOf(t.Context(), "", append(strings.Fields(flags), whole, part)...)
+		if want := "freehold: " + part + ": 400,001 bytes are no multiple of --fixed 100\n"; code != 2 || errs != want || strings.Contains(flags, "-m") != (out != "") {
+			t.Errorf("%s: exit code %d, %d bytes of output, %q, want %q", flags, code, len(out), errs, want)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -61,4 +63,49 @@ func theOne[T ~string](flag string, values []T) (T, error) {
 		return "", nil
 	}
 	return values[0], nil
+}
+
+// notThere are the options of GNU sort 9.1 that freehold sort does not have.
+var notThere = []string{
+	"-g", "--general-numeric-sort", "-h", "--human-numeric-sort", "-M", "--month-sort", "-R", "--random-sort",
+	"-V", "--version-sort", "--sort", "--random-source", "--batch-size", "--compress-program", "--debug", "--files0-from",
+}
+
+// joinValues joins flags with their values where these begin with a minus, as in -o -x:
+// the parser would take -x for a flag.
+func joinValues(args []string, parser *kong.Kong) (joined []string) {
+	commands := parser.Model.Children
+	sort := commands[slices.IndexFunc(commands, func(n *kong.Node) bool { return n.Name == "sort" })]
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			return append(joined, args[i:]...)
+		}
+		if sep, ok := awaitsValue(arg, sort.Flags); ok && i+1 < len(args) && len(args[i+1]) > 1 && args[i+1][0] == '-' {
+			i++
+			arg += sep + args[i]
+		}
+		joined = append(joined, arg)
+	}
+	return joined
+}
+
+// awaitsValue reports whether the next argument is the value of the flag arg, or of
+// the last of its letters, and what stands between the two if they are one.
+func awaitsValue(arg string, flags []*kong.Flag) (sep string, ok bool) {
+	takesValue := func(name string) bool {
+		return slices.ContainsFunc(flags, func(f *kong.Flag) bool {
+			return !f.IsBool() && (name == "--"+f.Name || name == string(f.Short))
+		})
+	}
+	if strings.HasPrefix(arg, "--") {
+		return "=", takesValue(arg)
+	}
+	letters, isFlag := strings.CutPrefix(arg, "-")
+	for i := range letters {
+		if takesValue(letters[i : i+1]) {
+			return "", isFlag && i == len(letters)-1
+		}
+	}
+	return "", false
 }

@@ -33,6 +33,8 @@ type sortKey struct {
 
 const endOfLine = math.MaxInt
 
+const wrongOptions = "its options are of b, d, f, i, n and r; GNU sort's g, h, M, R and V are not there"
+
 // parseSortKey reads F[.C][OPTS][,F[.C][OPTS]].
 func parseSortKey(text string) (sortKey, error) {
 	k := sortKey{toField: endOfLine}
@@ -43,6 +45,9 @@ func parseSortKey(text string) (sortKey, error) {
 	n, rest, ok := leadingNumber(from)
 	if !ok {
 		return fail("a number is missing at the beginning")
+	}
+	if strings.HasPrefix(rest, ":") {
+		return fail("OFFSET:LENGTH is a key of --fixed")
 	}
 	if n == 0 {
 		return fail("fields are counted from 1")
@@ -58,7 +63,7 @@ func parseSortKey(text string) (sortKey, error) {
 		k.char = n - 1
 	}
 	if !k.addOptions(rest, &k.startBlanks) {
-		return fail("its options are of b, d, f, i, n and r")
+		return fail(wrongOptions)
 	}
 	if !hasTo {
 		return k, nil
@@ -79,7 +84,7 @@ func parseSortKey(text string) (sortKey, error) {
 		}
 	}
 	if !k.addOptions(rest, &k.endBlanks) {
-		return fail("its options are of b, d, f, i, n and r")
+		return fail(wrongOptions)
 	}
 	return k, nil
 }

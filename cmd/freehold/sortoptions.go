@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 
@@ -65,6 +66,9 @@ func (c *sortCommand) fixedFormat() (extsort.Format, error) {
 	size := *c.Fixed
 	if size < 1 {
 		return extsort.Format{}, usagef("--fixed %d: a record has at least one byte", size)
+	}
+	if size > math.MaxInt32 {
+		return extsort.Format{}, usagef("--fixed %d: a record has at most %d bytes", size, math.MaxInt32)
 	}
 	if c.Numeric || c.IgnoreCase || c.IgnoreBlanks || c.Dictionary || c.IgnoreUnprinted || len(c.FieldSeparator) > 0 || c.ZeroTerminated {
 		return extsort.Format{}, usagef("--fixed: binary records are compared by their bytes: of the options of order only -r, -u and --key go with it")
