@@ -325,6 +325,14 @@ func figure(v float64) string {
 	}
 }
 
+// duration writes milliseconds, as seconds if they are many.
+func duration(ms float64) string {
+	if ms < 1000 {
+		return figure(ms) + " ms"
+	}
+	return fmt.Sprintf("%.1f s", ms/1000)
+}
+
 // shortFigure writes a number in about four characters, for places as narrow as
 // a bar.
 func shortFigure(v float64) string {

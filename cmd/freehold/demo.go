@@ -15,7 +15,7 @@ type demoCommand struct {
 
 	Nodes   int       `default:"2000000" help:"Nodes of the linked list."`
 	High    *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
-	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes: 1e9 takes 24 GB of temporary files."`
+	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes. Default: 10 million; 1e9 takes 24 GB of temporary files."`
 	Memory  *byteSize `placeholder:"SIZE" help:"Memory to sort records in; more of them go to temporary files in TMPDIR. Default: 4GiB, or half of what is available."`
 	// What the stories are told of.
 	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
@@ -155,7 +155,7 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	}
 	bar.close()
 	if len(report.Sections) > 0 {
-		fmt.Fprintf(text, "\n%s (%.0f s)\n", strong(text, "In short"), time.Since(began).Seconds())
+		fmt.Fprintf(text, "\n%s (%s)\n", strong(text, "In short"), duration(since(began)))
 		for _, sec := range report.Sections {
 			fmt.Fprintln(text, wrapped(text, "- ", sec.Result))
 		}

@@ -123,7 +123,7 @@ func (c *recordCheck) Write(b []byte) (int, error) {
 // there twice.
 func (c *recordCheck) end(n uint64) error {
 	if c.n != n || c.sum != n*(n-1)/2 || len(c.rest) > 0 {
-		return fmt.Errorf("%w: of %s records %s were there", errRecord, humanize.Comma(int64(n)), humanize.Comma(int64(c.n)))
+		return fmt.Errorf("%w: there were %s, want %s", errRecord, plural(c.n, "whole record"), humanize.Comma(int64(n)))
 	}
 	return nil
 }

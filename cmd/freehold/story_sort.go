@@ -129,7 +129,7 @@ func (s sortStory) tell(ctx context.Context, set settings, run runner) (section,
 		return section{}, unavailablef("%s", joined(sec.Notes))
 	}
 
-	records := humanize.Comma(set.Records) + " records"
+	records := plural(set.Records, "record")
 	g := grid{Head: append([]string{fmt.Sprintf("%s of %d bytes", records, recordBytes)}, titles...)}
 	row := func(name string, cell func(f recordFigures) string) {
 		cells := []string{name}
@@ -177,13 +177,13 @@ func (s sortStory) tell(ctx context.Context, set settings, run runner) (section,
 		case names[i] == freeholdBackend.name:
 			how = "in a buffer"
 		}
-		took = append(took, fmt.Sprintf("%.1f s %s (resident at most %s)", f.all()/1000, how, sizeText(f.PeakRSS)))
+		took = append(took, fmt.Sprintf("%s %s (resident at most %s)", duration(f.all()), how, sizeText(f.PeakRSS)))
 		if f.Disk > 0 {
 			sec.Notes = append(sec.Notes, fmt.Sprintf("temporary files: in memory the sort would need more than %s. Records are made while it reads, and verified while it writes: create is the time until the last one was read, sort is the rest.", sizeText(set.Memory)))
 		}
 	}
 	sec.Charts = []chart{times, memory}
-	sec.Result = fmt.Sprintf("%s of %d bytes are created, sorted and verified in %s.", records, recordBytes, joined(took))
+	sec.Result = fmt.Sprintf("%s of %d bytes created, sorted and verified in %s.", records, recordBytes, joined(took))
 	sec.Notes = append(sec.Notes,
 		"Go heap: pointers to structs, sorted by slices.SortFunc, on one processor.",
 		"freehold: the bytes in a buffer, sorted by SortByUint64 or extsort.Sort, which keep the order of equal keys, on all processors.",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -92,7 +93,7 @@ func TestRecordCheckFindsMistakes(t *testing.T) {
 		{"not in order", [][]byte{high, low}, "not in order"},
 		{"twice", [][]byte{low, low}, "not in order"},
 		{"damaged", [][]byte{damaged}, "damaged"},
-		{"in part", [][]byte{low, high[:5]}, "of 1 records 1 were there"},
+		{"in part", [][]byte{low, high[:5]}, "there were 1 whole record, want 1"},
 	}
 	for _, tt := range tests {
 		var c recordCheck
@@ -137,6 +138,23 @@ func TestDemoSortInFiles(t *testing.T) {
 	for _, want := range []string{"1,000,000 records of 24 bytes", "in temporary files", "22.9 MiB"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+}
+
+// A short run is told in milliseconds, and one record is no records.
+func TestDemoSortsOneRecord(t *testing.T) {
+	code, out, errs := command(t.Context(), "demo", "sort", "--records", "1", "--backend", "freehold")
+	result := regexp.MustCompile(`- 1 record of 24 bytes created, sorted and verified in [0-9.]+ ms in a buffer`)
+	if code != 0 || !result.MatchString(out) || strings.Contains(out, "1 records") {
+		t.Errorf("exit code %d, %s, %s", code, out, errs)
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0 ms", 0.004: "0.004 ms", 42: "42.0 ms", 999: "999 ms", 1000: "1.0 s", 90_000: "90.0 s"} {
+		if got := duration(ms); got != want {
+			t.Errorf("%v is %q, want %q", ms, got, want)
 		}
 	}
 }
