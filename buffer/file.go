@@ -9,6 +9,9 @@
 package buffer
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"os"
 	"unsafe"
 
@@ -18,6 +21,7 @@ import (
 
 type file struct {
 	f      *os.File
+	name   string  // for errors
 	addr   uintptr // of the mapping; 0 if there is none
 	size   int     // of the file and of the mapping
 	header int     // bytes before the data; 0 in a temporary file
@@ -28,21 +32,30 @@ type file struct {
 
 // newTemp returns a temporary file in dir that holds data and is not mapped.
 func newTemp(dir string, data []byte) (*file, error) {
-	f, err := tempfile.Create(dir, "freehold-")
+	t := &file{name: "temporary file in " + cmp.Or(dir, os.TempDir())}
+	var err error
+	if t.f, err = tempfile.Create(dir, "freehold-"); err != nil {
+		return nil, t.failed(err)
+	}
+	if err = vm.ExtendFile(t.f, 0, int64(len(data))); err == nil {
+		_, err = t.f.WriteAt(data, 0)
+	}
 	if err != nil {
-		return nil, err
-	}
-	t := &file{f: f}
-	if err := vm.ExtendFile(f, 0, int64(len(data))); err != nil {
 		_ = t.close()
-		return nil, err
-	}
-	if _, err := f.WriteAt(data, 0); err != nil {
-		_ = t.close()
-		return nil, err
+		return nil, t.failed(err)
 	}
 	t.size = len(data)
 	return t, nil
+}
+
+// failed returns what the system said about the file, or what else is wrong with it,
+// with the file's name.
+func (f *file) failed(err error) error {
+	var at *os.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("freehold: buffer: %s: %w", f.name, err)
 }
 
 // mapped returns the mapping.
@@ -67,16 +80,16 @@ func (f *file) setCap(b *Buffer, size int) error {
 	}
 	to := f.header + size
 	if err := vm.ExtendFile(f.f, int64(f.size), int64(to)); err != nil {
-		return err
+		return f.failed(err)
 	}
 	addr, err := vm.MapFile(f.f, uintptr(to), true)
 	if err != nil {
 		_ = f.f.Truncate(int64(f.size))
-		return err
+		return f.failed(err)
 	}
 	if err := f.unmap(); err != nil {
 		_ = vm.UnmapFile(addr, uintptr(to))
-		return err
+		return f.failed(err)
 	}
 	f.addr, f.size = addr, to
 	b.mem = f.capacity()
@@ -143,5 +156,8 @@ func (f *file) cutAndClose(n int) error {
 	if closeErr := f.close(); err == nil {
 		err = closeErr
 	}
-	return err
+	if err != nil {
+		return f.failed(err)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -131,11 +132,13 @@ func TestTemporaryFileHasNoName(t *testing.T) {
 
 func TestDirectoryOfTheTemporaryFileMustExist(t *testing.T) {
 	mapsFiles(t)
-	b := newBuffer(t, &buffer.Options{SpillAfter: 100, Dir: filepath.Join(tempDir(t), "none")})
+	dir := filepath.Join(tempDir(t), "none")
+	b := newBuffer(t, &buffer.Options{SpillAfter: 100, Dir: dir})
 	data := pattern(100)
 	_, err := b.Write(data)
 	must(t, err)
-	if err := b.WriteByte(1); !errors.Is(err, os.ErrNotExist) {
+	want := "freehold: buffer: temporary file in " + dir + ": "
+	if err := b.WriteByte(1); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("in a directory that does not exist: %v", err)
 	}
 	wantData(t, b, data)
@@ -161,7 +164,7 @@ func TestEveryFaultOfTheSystemLeavesTheBufferAsItWas(t *testing.T) {
 			_, err := b.Write(data[at : at+100])
 			if err == nil {
 				want = append(want, data[at:at+100]...)
-			} else if !errors.Is(err, syscall.ENOSPC) {
+			} else if !errors.Is(err, syscall.ENOSPC) || err.Error() != "freehold: buffer: temporary file in "+dir+": "+syscall.ENOSPC.Error() {
 				t.Errorf("fault %d: %v", n, err)
 			}
 		}

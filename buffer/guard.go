@@ -6,15 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // Guard calls f, which may use the buffer's bytes. If f, on the same goroutine,
 // touches a page of the buffer's file that is no longer there, Guard stops f there
 // and returns an error: one that matches [io.ErrUnexpectedEOF] if somebody has
-// truncated the file, else one that says which page could not be read or written.
-// Other panics pass. Without a file Guard only calls f.
+// truncated the file, else one that says which page could not be read or written. The
+// error of a write to a buffer that is read-only matches [fs.ErrPermission]. Other
+// panics pass. Without a file Guard only calls f.
 //
 // f must not hold a lock, or must release it by defer.
 func (b *Buffer) Guard(f func()) error {
@@ -55,17 +60,32 @@ func (f *file) faulted(addr uintptr) error {
 	if err := f.mustBeWhole(); err != nil {
 		return err
 	}
-	return fmt.Errorf("freehold: buffer: %s: the page at offset %d could not be read or written", f.f.Name(), addr-f.addr)
+	at := addr - f.addr
+	switch {
+	case !f.readOnly:
+		return f.failed(fmt.Errorf("the page with byte %d of the file could not be read or written", at))
+	case f.readable(at):
+		return f.failed(fmt.Errorf("a write to byte %d of the file, and the buffer is read-only: %w", at, fs.ErrPermission))
+	}
+	return f.failed(fmt.Errorf("the page with byte %d of the file could not be read", at))
+}
+
+// readable reports whether byte at of the mapping can be read.
+func (f *file) readable(at uintptr) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { ok = recover() == nil }()
+	atomic.LoadUint32((*uint32)(vm.Pointer(f.addr + at&^3))) // which is always done
+	return true
 }
 
 // mustBeWhole returns an error if somebody has truncated the file.
 func (f *file) mustBeWhole() error {
 	info, err := f.f.Stat()
 	if err != nil {
-		return err
+		return f.failed(err)
 	}
 	if info.Size() < int64(f.size) {
-		return fmt.Errorf("freehold: buffer: %s: somebody truncated the file from %d to %d bytes: %w", f.f.Name(), f.size, info.Size(), io.ErrUnexpectedEOF)
+		return f.failed(fmt.Errorf("somebody truncated the file from %d to %d bytes: %w", f.size, info.Size(), io.ErrUnexpectedEOF))
 	}
 	return nil
 }

@@ -86,15 +86,20 @@ func (l layout) check(data []byte, at int) (int, error) {
 	case l.fixed != 0 && rest >= l.fixed:
 		return l.fixed, nil
 	case l.fixed != 0:
-		return 0, fmt.Errorf("freehold: buffer: the record at offset %d is %w: it has %d bytes of %d", at, ErrCorrupt, rest, l.fixed)
+		return 0, noRecord(at, "it has %d of %d bytes", rest, l.fixed)
 	case rest < lengthBytes:
-		return 0, fmt.Errorf("freehold: buffer: the frame at offset %d is %w: it has %d bytes", at, ErrCorrupt, rest)
+		return 0, noRecord(at, "its length has %d of %d bytes", rest, lengthBytes)
 	}
 	n := binary.LittleEndian.Uint32(data[at:])
 	if uint64(n) > uint64(rest-lengthBytes) || l.frameOf(int(n)) > rest {
-		return 0, fmt.Errorf("freehold: buffer: the frame at offset %d is %w: its record has %d bytes, and %d are left", at, ErrCorrupt, n, rest-lengthBytes)
+		return 0, noRecord(at, "its length is %d, and %d bytes are left", n, rest-lengthBytes)
 	}
 	return l.frameOf(int(n)), nil
+}
+
+// noRecord is the error of an offset at which no record begins, or a damaged one.
+func noRecord(at int, format string, args ...any) error {
+	return fmt.Errorf("freehold: buffer: no record begins at offset %d, or it is %w: %s", at, ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
 // scan checks the frames of data whose offsets are from or more and less than to. It

@@ -146,7 +146,7 @@ func openFile(path string, readOnly bool) (*file, error) {
 		f.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &file{f: f, header: headerBytes, readOnly: readOnly}, nil
+	return &file{f: f, name: path, header: headerBytes, readOnly: readOnly}, nil
 }
 
 // load reads the header, maps the file and returns the length of the data. It
@@ -297,8 +297,12 @@ func (f *file) sync(n int) error {
 
 // flush writes the first size bytes to disk.
 func (f *file) flush(size int) error {
-	if err := vm.Sync(f.addr, uintptr(size)); err != nil {
-		return err
+	err := vm.Sync(f.addr, uintptr(size))
+	if err == nil {
+		err = f.f.Sync()
 	}
-	return f.f.Sync()
+	if err != nil {
+		return f.failed(err)
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -149,8 +150,9 @@ func TestReadOnly(t *testing.T) {
 			call()
 		}()
 	}
-	if err := b.Guard(func() { b.Bytes()[5] = 1 }); err == nil {
-		t.Error("a byte could be changed")
+	wantText := fmt.Sprintf("freehold: buffer: %s: a write to byte %d of the file, and the buffer is read-only: ", path, headerBytes+5)
+	if err := b.Guard(func() { b.Bytes()[5] = 1 }); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), wantText) {
+		t.Errorf("a write to a byte: %v", err)
 	}
 	b.Trim()
 	must(t, b.Commit())

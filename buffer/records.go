@@ -32,7 +32,8 @@ type RecordsOptions struct {
 //
 // Nothing else may append to the buffer, truncate it or change lengths in it while
 // Records is in use. Concurrency rules are the Buffer's. Slices of records are valid
-// as long as those of the buffer. A buffer in a file should be read inside of
+// as long as those of the buffer. After its Close, Records are empty: Len is 0, All and
+// Between have no records, and other methods panic. A buffer in a file should be read inside of
 // [Buffer.Guard]; methods that return an error return one for a file that somebody
 // has truncated.
 type Records struct {
@@ -84,7 +85,12 @@ func (r *Records) count(from int) (n int, err error) {
 }
 
 // Len returns the number of records.
-func (r *Records) Len() int { return r.n }
+func (r *Records) Len() int {
+	if r.b.closed {
+		return 0
+	}
+	return r.n
+}
 
 // End returns the offset that the next record to be appended will have.
 func (r *Records) End() int { return max(r.b.n, r.layout.first()) }
@@ -158,6 +164,9 @@ func (r *Records) AppendBytes(p []byte) error {
 // At returns the record with the given offset, which must be one that All has
 // given.
 func (r *Records) At(offset int) []byte {
+	if r.b.closed {
+		r.b.mustBeOpen("buffer.Records.At")
+	}
 	data := r.b.Bytes()
 	arg.Range("buffer.Records.At", "offset", offset, 0, len(data)-1)
 	size, err := r.layout.check(data, offset)
@@ -191,8 +200,12 @@ func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 
 // Offsets returns the offset of every record, in order, for At by number and for
 // binary search. The slice is memory of a, which [freehold.FreeSlice] gives back. It
-// takes the size of an int a record. A sort invalidates it.
+// takes the size of an int a record. A sort invalidates it. a must not be nil; for a
+// slice of the Go heap, collect the offsets of All.
 func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
+	const call = "buffer.Records.Offsets"
+	r.b.mustBeOpen(call)
+	arg.NotNil(call, "allocator", a)
 	offsets, err := freehold.MakeSlice[int](a, r.n)
 	if err != nil {
 		return nil, err

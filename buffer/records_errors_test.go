@@ -3,6 +3,7 @@
 package buffer_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -48,14 +49,14 @@ func TestBytesThatAreNoRecords(t *testing.T) {
 		o    buffer.RecordsOptions
 		want string
 	}{
-		{"abc", buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: it has 3 bytes"},
-		{frame(2, "ab") + "abc", buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: it has 3 bytes"},
-		{frame(3, "ab"), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 3 bytes, and 2 are left"},
-		{frame(2, "ab") + frame(1<<32-1, "abc"), buffer.RecordsOptions{}, "the frame at offset 6 is corrupt: its record has 4294967295 bytes, and 3 are left"},
-		{frame(1<<31, ""), buffer.RecordsOptions{}, "the frame at offset 0 is corrupt: its record has 2147483648 bytes, and 0 are left"},
-		{"abc", buffer.RecordsOptions{Align: 8}, "the frame at offset 3 is corrupt: it has 0 bytes"},
-		{"\x00\x00\x00\x00" + frame(2, "ab"), buffer.RecordsOptions{Align: 8}, "the frame at offset 4 is corrupt: its record has 2 bytes, and 2 are left"},
-		{"abcdefgh", buffer.RecordsOptions{RecordBytes: 3}, "the record at offset 6 is corrupt: it has 2 bytes of 3"},
+		{"abc", buffer.RecordsOptions{}, "no record begins at offset 0, or it is corrupt: its length has 3 of 4 bytes"},
+		{frame(2, "ab") + "abc", buffer.RecordsOptions{}, "no record begins at offset 6, or it is corrupt: its length has 3 of 4 bytes"},
+		{frame(3, "ab"), buffer.RecordsOptions{}, "no record begins at offset 0, or it is corrupt: its length is 3, and 2 bytes are left"},
+		{frame(2, "ab") + frame(1<<32-1, "abc"), buffer.RecordsOptions{}, "no record begins at offset 6, or it is corrupt: its length is 4294967295, and 3 bytes are left"},
+		{frame(1<<31, ""), buffer.RecordsOptions{}, "no record begins at offset 0, or it is corrupt: its length is 2147483648, and 0 bytes are left"},
+		{"abc", buffer.RecordsOptions{Align: 8}, "no record begins at offset 3, or it is corrupt: its length has 0 of 4 bytes"},
+		{"\x00\x00\x00\x00" + frame(2, "ab"), buffer.RecordsOptions{Align: 8}, "no record begins at offset 4, or it is corrupt: its length is 2, and 2 bytes are left"},
+		{"abcdefgh", buffer.RecordsOptions{RecordBytes: 3}, "no record begins at offset 6, or it is corrupt: it has 2 of 3 bytes"},
 	} {
 		b := newBuffer(t, nil)
 		b.WriteString(tt.data)
@@ -164,6 +165,9 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 	must(t, r.AppendBytes([]byte("data")))
 	fixed := newRecords(t, &buffer.RecordsOptions{RecordBytes: 8}, nil)
 	closed := buffer.New(alloctest.New(t), nil)
+	over, err := buffer.NewRecords(closed, nil)
+	must(t, err)
+	must(t, over.AppendBytes([]byte("data")))
 	must(t, closed.Close())
 	records := func(o buffer.RecordsOptions) func() {
 		return func() { buffer.NewRecords(b, &o) }
@@ -188,6 +192,14 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.Records.Truncate: offset 9, want 0 to 8", func() { r.Truncate(9) }},
 		{"freehold: buffer.Records.Between: to 9, want 0 to 8", func() { r.Between(0, 9) }},
 		{"freehold: buffer.Records.Between: from 5, want 0 to 4", func() { r.Between(5, 4) }},
+		{"freehold: buffer.Records.Offsets: allocator is nil", func() { r.Offsets(nil) }},
+		{"freehold: buffer.Records.Offsets: the buffer is closed", func() { over.Offsets(freehold.Default()) }},
+		{"freehold: buffer.Records.At: the buffer is closed", func() { over.At(0) }},
+		{"freehold: buffer.Records.Truncate: the buffer is closed", func() { over.Truncate(0) }},
+		{"freehold: buffer.Buffer.Reset: the buffer is closed", func() { over.Reset() }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { over.Append(1) }},
+		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { over.AppendBytes(nil) }},
+		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { over.SortBy(context.Background(), nil, nil) }},
 	} {
 		func() {
 			defer func() {
@@ -199,4 +211,27 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		}()
 	}
 	wantRecords(t, r, [][]byte{[]byte("data")})
+}
+
+// Reports work after Close of the buffer: there are no records.
+func TestRecordsAfterClose(t *testing.T) {
+	for _, o := range []buffer.RecordsOptions{{}, {Align: 64}, {RecordBytes: 4}} {
+		b := buffer.New(alloctest.New(t), nil)
+		r, err := buffer.NewRecords(b, &o)
+		must(t, err)
+		empty := r.End()
+		for range 3 {
+			must(t, r.AppendBytes([]byte("data")))
+		}
+		must(t, b.Close())
+		if r.Len() != 0 || r.End() != empty {
+			t.Errorf("%+v: %d records to offset %d", o, r.Len(), r.End())
+		}
+		for at := range r.All() {
+			t.Errorf("%+v: a record at offset %d", o, at)
+		}
+		for at := range r.Between(0, empty) {
+			t.Errorf("%+v: a record at offset %d", o, at)
+		}
+	}
 }

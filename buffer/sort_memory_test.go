@@ -81,7 +81,7 @@ func TestSortOfChangedLengths(t *testing.T) {
 		length byte // of the second record, which has 9 bytes
 		want   string
 	}{
-		{200, "the frame at offset 13 is corrupt"},
+		{200, "no record begins at offset 13, or it is corrupt"},
 		{22, "there are 4, and 5 were appended"},
 	} {
 		b := newBuffer(t, nil)
