@@ -114,7 +114,7 @@ func (j *job) makeRuns(ctx context.Context, inputs []io.Reader) error {
 	p := j.plan
 	src := &source{l: &j.l, rawLayout: j.l.ofInput(), inputs: inputs, chunk: p.chunk, progress: j.progress, rest: p.raw}
 	r := &round{left: len(p.regions), over: make(chan struct{})}
-	indexes := p.indexes(0, p.workers)
+	indexes := p.indexes(p.workers)
 	j.progress.begin(PhaseReading, inputBytes(inputs))
 	defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
 	err := all(ctx, p.workers, func(ctx context.Context, i int) error {

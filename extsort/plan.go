@@ -16,7 +16,7 @@ const MinMemoryBytes = 256 << 10
 type plan struct {
 	writers []byte // a pair of blocks for each worker and one for the output
 	pair    int    // bytes of a pair
-	marks   [2][]byte
+	marks   []byte // of the latest runs: merging runs to fewer needs no marks of theirs
 	raw     []byte
 	rest    []byte // regions, buffers
 	workers int    // one for each region
@@ -38,9 +38,7 @@ func newPlan(mem []byte, workers int, keyed bool) *plan {
 	}
 	size := len(mem)
 	p.writers = take(p.pair * (workers + 1))
-	for i := range p.marks {
-		p.marks[i] = take(size / 32 &^ (blockAlign - 1))
-	}
+	p.marks = take(size / 32 &^ (blockAlign - 1))
 	p.rest = mem
 	if keyed {
 		p.raw = take(size / 8 &^ (blockAlign - 1))
@@ -67,11 +65,11 @@ func (p *plan) streams() int {
 }
 
 // indexes returns a part of the marks' memory for each of n workers.
-func (p *plan) indexes(half, n int) []*index {
-	each := len(p.marks[half]) / n &^ (markBytes - 1)
+func (p *plan) indexes(n int) []*index {
+	each := len(p.marks) / n &^ (markBytes - 1)
 	xs := make([]*index, n)
 	for i := range xs {
-		xs[i] = &index{mem: p.marks[half][i*each:][:each], stride: min(strideOfIndex, int64(each))}
+		xs[i] = &index{mem: p.marks[i*each:][:each], stride: min(strideOfIndex, int64(each))}
 	}
 	return xs
 }

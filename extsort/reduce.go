@@ -9,11 +9,9 @@ import (
 
 // reduce merges groups of neighbouring runs until all can be merged at a time.
 func (j *job) reduce(ctx context.Context) error {
-	half := 0
 	for passes := j.passes(); passes > 0; passes-- {
 		j.progress.begin(PhaseMerging, j.bytes()*int64(passes))
-		half = 1 - half
-		if err := j.reduceOnce(ctx, half); err != nil {
+		if err := j.reduceOnce(ctx); err != nil {
 			return err
 		}
 	}
@@ -44,12 +42,12 @@ func (j *job) groups(runs int) (n, fan int) {
 
 // reduceOnce merges as many runs at a time as there is memory for, several groups
 // at a time unless these would be small.
-func (j *job) reduceOnce(ctx context.Context, half int) error {
+func (j *job) reduceOnce(ctx context.Context) error {
 	n, fan := j.groups(len(j.runs))
 	buffers := j.plan.buffers(n, fan, j.longest)
 	groups := slices.Collect(slices.Chunk(j.runs, fan))
 	merged := make([]*run, len(groups))
-	xs := j.plan.indexes(half, n)
+	xs := j.plan.indexes(n)
 	err := all(ctx, n, func(ctx context.Context, i int) error {
 		f, err := j.createFile(i)
 		if err != nil {

@@ -96,7 +96,7 @@ func (j *job) mergeToRuns(ctx context.Context, src []io.Reader) error {
 		return err
 	}
 	return writing(j.plan.writer(0), 0, file.writeAt, func(out *writer) error {
-		w := &runWriter{l: &j.l, file: file, w: out, x: j.plan.indexes(0, 1)[0]}
+		w := &runWriter{l: &j.l, file: file, w: out, x: j.plan.indexes(1)[0]}
 		n := j.plan.streams()
 		for first := 0; first < len(src); first += n {
 			w.begin(first)
