@@ -93,6 +93,21 @@ func TestCapacityDoublesUpToTheLimit(t *testing.T) {
 	}
 }
 
+// MaxBytes may be filled at once, and in pieces.
+func TestMaxBytesMayBeFilled(t *testing.T) {
+	for _, sizes := range [][]int{{1000}, {999, 1}, {1, 999}, {500, 500}} {
+		b := newBuffer(t, &buffer.Options{MaxBytes: 1000})
+		for _, n := range sizes {
+			if _, err := b.Extend(n); err != nil {
+				t.Errorf("%v: %v", sizes, err)
+			}
+		}
+		if _, err := b.Extend(1); !errors.Is(err, freehold.ErrOutOfMemory) || b.Len() != 1000 {
+			t.Errorf("%v: a byte more: %v, and the buffer has %d", sizes, err, b.Len())
+		}
+	}
+}
+
 func equal(a, b []int) bool {
 	if len(a) != len(b) {
 		return false

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -257,6 +258,39 @@ func TestFileTruncatedUnderTheBuffer(t *testing.T) {
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() != 20_000 {
 		t.Errorf("%d bytes in the file, want 20000", info.Size())
+	}
+}
+
+// A write within the capacity fails where the file is gone, and appends nothing.
+func TestWriteToAFileTruncatedUnderItsCapacity(t *testing.T) {
+	mapsFiles(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("a mapped file cannot be truncated")
+	}
+	path := filepath.Join(tempDir(t), "data")
+	b, err := buffer.Open(path, nil)
+	must(t, err)
+	_, err = b.Write(pattern(1000))
+	must(t, err)
+	must(t, b.Grow(200_000))
+	must(t, os.Truncate(path, 100_000))
+	if n, err := b.Write(pattern(150_000)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	wantData(t, b, pattern(1000))
+	if err := b.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+// Faults are panics only while a buffer's call lasts.
+func TestGuardEnds(t *testing.T) {
+	mapsFiles(t)
+	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
+	must(t, b.Grow(2))
+	must(t, b.Guard(func() {}))
+	if debug.SetPanicOnFault(false) {
+		t.Error("faults are panics after Guard")
 	}
 }
 

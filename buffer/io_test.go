@@ -86,6 +86,9 @@ func TestReaderSeesWhatIsAppended(t *testing.T) {
 		if _, err := r.ReadByte(); err != io.EOF {
 			t.Errorf("beyond the end: %v", err)
 		}
+		if n, err := r.WriteTo(&w); err != nil || n != 0 {
+			t.Errorf("WriteTo beyond the end: %d, %v", n, err)
+		}
 		if _, err := b.ReadAt(nil, -1); err == nil {
 			t.Error("ReadAt of a negative offset succeeded")
 		}
@@ -152,8 +155,10 @@ func TestReadFrom(t *testing.T) {
 			t.Errorf("%d bytes, %v", n, err)
 		}
 		wantData(t, b, data[:777])
-		if _, err := b.ReadFrom(liar{}); err == nil {
-			t.Error("a reader that returns a negative count was believed")
+		for _, r := range []io.Reader{liar(-1), liar(1)} {
+			if _, err := b.ReadFrom(r); err == nil {
+				t.Errorf("a reader that returns %d bytes more than there are was believed", r)
+			}
 		}
 		wantData(t, b, data[:777])
 	})
@@ -212,9 +217,15 @@ func TestReadFromSpillsForDataAlone(t *testing.T) {
 	}
 }
 
-type liar struct{}
+// liar is a reader that returns -1, or more than it was asked for by so many bytes.
+type liar int
 
-func (liar) Read([]byte) (int, error) { return -1, nil }
+func (l liar) Read(p []byte) (int, error) {
+	if l < 0 {
+		return -1, nil
+	}
+	return len(p) + int(l), nil
+}
 
 // A writer behind the buffer would read the memory that it has left.
 func TestWriteToAWriterThatChangesTheCapacity(t *testing.T) {

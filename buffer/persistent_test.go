@@ -245,6 +245,8 @@ func TestFilesThatAreNoBuffers(t *testing.T) {
 	must(t, err)
 	version := append([]byte(nil), whole...)
 	version[8] = 2
+	none := append([]byte(nil), whole...)
+	none[8] = 0
 	for _, tt := range []struct {
 		name    string
 		content []byte
@@ -254,6 +256,7 @@ func TestFilesThatAreNoBuffers(t *testing.T) {
 		{"long text", []byte(strings.Repeat("hello, world\n", 1000)), buffer.ErrForeign},
 		{"zeros", make([]byte, 8192), buffer.ErrForeign},
 		{"another version", version, buffer.ErrForeign},
+		{"no version", none, buffer.ErrForeign},
 		{"half a header", whole[:2000], buffer.ErrTruncated},
 		{"a header without the data", whole[:headerBytes], buffer.ErrTruncated},
 		{"a byte too few", whole[:len(whole)-1], buffer.ErrTruncated},

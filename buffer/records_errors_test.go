@@ -40,6 +40,26 @@ func TestTruncateOfChangedLengths(t *testing.T) {
 	}
 }
 
+// So it is if all of it reads as records, but as others.
+func TestTruncateOfOtherRecords(t *testing.T) {
+	for _, tt := range []struct{ records, size, changed, offset int }{
+		{1, 40, 0, 0}, // more than there were
+		{2, 4, 8, 8},  // as many from the second on as there were in all
+	} {
+		b := newBuffer(t, nil)
+		r, err := buffer.NewRecords(b, nil)
+		must(t, err)
+		for range tt.records {
+			must(t, r.AppendBytes(make([]byte, tt.size)))
+		}
+		b.Bytes()[tt.changed] = 0
+		n := b.Len()
+		if err := r.Truncate(tt.offset); !errors.Is(err, buffer.ErrCorrupt) || r.Len() != tt.records || b.Len() != n {
+			t.Errorf("%+v: %v, %d records in %d bytes", tt, err, r.Len(), b.Len())
+		}
+	}
+}
+
 func TestBytesThatAreNoRecords(t *testing.T) {
 	frame := func(n uint32, p string) string {
 		return string(binary.LittleEndian.AppendUint32(nil, n)) + p

@@ -50,6 +50,26 @@ func someRecords(n, size int) [][]byte {
 	return records
 }
 
+// What is between aligned records is zeros, whatever the memory had.
+func TestGapsAreZeros(t *testing.T) {
+	places(t, func(t *testing.T, b *buffer.Buffer) {
+		dirty, err := b.Extend(1000)
+		must(t, err)
+		copy(dirty, bytes.Repeat([]byte{0xEE}, len(dirty)))
+		b.Reset()
+		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 64})
+		must(t, err)
+		want := make([]byte, 60)
+		for _, n := range []int{1, 60, 61, 0} {
+			must(t, r.AppendBytes(bytes.Repeat([]byte{7}, n)))
+			want = append(want, byte(n), 0, 0, 0)
+			want = append(want, bytes.Repeat([]byte{7}, n)...)
+			want = append(want, make([]byte, -(len(want)-60)&63)...)
+		}
+		wantData(t, b, want)
+	})
+}
+
 func TestRecordsAreKept(t *testing.T) {
 	for _, o := range []*buffer.RecordsOptions{
 		nil,

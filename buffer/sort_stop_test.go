@@ -202,6 +202,43 @@ func TestSortsCancelledByProgress(t *testing.T) {
 	}
 }
 
+// After a report that has ended the context the sort calls nobody any more, and
+// returns the cause.
+func TestProgressStopsASortAtOnce(t *testing.T) {
+	enough := errors.New("enough")
+	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
+		n := 5000
+		if o.RecordBytes == 24 {
+			n = 80_000 // more than are sorted between two reports
+		}
+		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
+		for i, name := range []string{"Sort", "SortBy", "SortByUint64"} {
+			r := newRecords(t, &o, records)
+			ctx, cancel := context.WithCancelCause(context.Background())
+			reports, calls := 0, 0
+			f := func() {
+				if reports > 0 {
+					calls++
+				}
+			}
+			so := &buffer.SortOptions{Parallel: 1, Progress: func(int, int) { reports++; cancel(enough) }}
+			var err error
+			switch i {
+			case 0:
+				err = r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, so)
+			case 1:
+				err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
+			case 2:
+				err = r.SortByUint64(ctx, func(p []byte) uint64 { f(); return word(p) * 3 }, so)
+			}
+			if err != enough || reports != 1 || calls != 0 {
+				t.Errorf("%+v, %s: %v, %d reports, %d calls after the first", o, name, err, reports, calls)
+			}
+			wantSame(t, r, records)
+		}
+	}
+}
+
 func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
 		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, o.RecordBytes)

@@ -340,6 +340,30 @@ func TestLargeFramesAmongSmall(t *testing.T) {
 	}
 }
 
+// A frame that does not fit into scratch keeps its place among equal ones.
+func TestLargeFramesAreStable(t *testing.T) {
+	large := append([]byte{5}, make([]byte, 100_000)...)
+	var records [][]byte
+	for _, p := range []string{"\x05 before", "\x09", "LARGE", "\x03", "\x05 after", "\x05 last"} {
+		if p == "LARGE" {
+			records = append(records, large)
+		} else {
+			records = append(records, []byte(p))
+		}
+	}
+	for _, by := range append(sortBy("first byte", func(p []byte) []byte { return p[:1] }),
+		sortByUint64("first byte", func(p []byte) uint64 { return uint64(p[0]) }),
+		sorting{"Sort/first byte", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.Sort(context.Background(), func(a, b []byte) int { return int(a[0]) - int(b[0]) }, o)
+		}, func(a, b []byte) int { return int(a[0]) - int(b[0]) }}) {
+		t.Run(by.name, func(t *testing.T) {
+			for at := range records {
+				wantSorted(t, newBuffer(t, nil), nil, slices.Concat(records[at:], records[:at]), by, &buffer.SortOptions{Parallel: 1})
+			}
+		})
+	}
+}
+
 func TestSortOfABufferInAFile(t *testing.T) {
 	mapsFiles(t)
 	dir := tempDir(t)
