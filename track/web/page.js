@@ -1,0 +1,241 @@
+
+"use strict";
+// The page draws itself from snapshots: the first is in it, the others it fetches.
+const mostPoints = 600, everySecond = 1000;
+const all = "";              // the choice of all heaps
+let snapshots = [];          // at most mostPoints, the oldest first
+let chosen = all;            // the heap of the chart and of the block sizes
+let paused = false;
+
+const at = id => document.getElementById(id);
+
+// make returns an element with text or children. Text never becomes markup.
+function make(tag, content, props) {
+  const e = Object.assign(document.createElement(tag), props);
+  e.append(...(Array.isArray(content) ? content : [content ?? ""]));
+  return e;
+}
+
+function size(n) {
+  if (n < 1024) return Math.round(n) + " B";
+  let unit = -1;
+  do { n /= 1024; unit++; } while (n >= 999.5 && unit < 5);
+  return n.toFixed(n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2) + " " + "KMGTPE"[unit] + "iB";
+}
+const count = n => Math.round(n).toLocaleString("en-US");
+const percent = part => Math.round(part * 100) + "%";
+const fragmentation = h => h.Active > h.LiveBytes ? 1 - h.LiveBytes / h.Active : 0;
+
+// figures returns those of a heap in a snapshot, or of all.
+function figures(s, name) {
+  if (name !== all) return s.Heaps.find(h => h.Name === name);
+  const sum = { Live: 0, LiveBytes: 0, Active: 0, Resident: 0, MaxBytes: 0 };
+  for (const h of s.Heaps) for (const k of ["Live", "LiveBytes", "Active", "Resident"]) sum[k] += h[k];
+  return sum;
+}
+
+// earlier returns the snapshot some seconds before the last, for rates.
+function earlier() {
+  return snapshots[Math.max(0, snapshots.length - 6)];
+}
+
+// rate returns how much a counter of a heap rose per second.
+function rate(h, counter) {
+  const now = snapshots[snapshots.length - 1], before = earlier();
+  const was = before.Heaps.find(x => x.Name === h.Name);
+  const seconds = (Date.parse(now.Time) - Date.parse(before.Time)) / 1000;
+  if (seconds <= 0 || !was || h[counter] < was[counter]) return null;
+  return (h[counter] - was[counter]) / seconds;
+}
+const perSecond = (n, text) => n === null ? "–" : text(n);
+
+function fill(table, head, rows) {
+  table.replaceChildren(
+    make("thead", make("tr", head.map(text => make("th", text, { scope: "col" })))),
+    make("tbody", rows));
+}
+const row = (name, cells) => make("tr", [make("th", name, { scope: "row" }), ...cells.map(c => c instanceof Node ? c : make("td", c))]);
+
+function choose(name) {
+  chosen = name;
+  draw();
+}
+
+function drawTiles(s) {
+  const sum = figures(s, all);
+  const tiles = [
+    ["Live, off-heap", size(sum.LiveBytes)],
+    ["Resident, off-heap", size(sum.Resident)],
+    ["Fragmentation", percent(fragmentation(sum))],
+    ["Go's memory", size(s.GoMemory)],
+  ];
+  if (s.Resident > 0) tiles.push(["Resident, process", size(s.Resident)]);
+  at("tiles").replaceChildren(...tiles.map(([k, v]) => make("div", [make("dt", k), make("dd", v)])));
+}
+
+function drawHeaps(s) {
+  const focused = document.activeElement?.dataset?.heap;
+  fill(at("heap-table"),
+    ["Heap", "Live", "Blocks", "Resident", "Fragmentation", "Committed", "Limit", "Slow allocs/s", "Slow frees/s", "Refused", "Purged/s"],
+    s.Heaps.map(h => {
+      const button = make("button", h.Name, { type: "button", onclick: () => choose(h.Name) });
+      button.dataset.heap = h.Name;
+      button.setAttribute("aria-pressed", h.Name === chosen);
+      const near = h.MaxBytes > 0 && h.Committed > 0.9 * h.MaxBytes;
+      const limit = make("td", h.MaxBytes > 0 ? `${size(h.MaxBytes)}, ${percent(h.Committed / h.MaxBytes)} used` : "–", { className: near ? "bad" : "" });
+      const refused = make("td", count(h.Refusals), { className: rate(h, "Refusals") > 0 ? "bad" : "" });
+      const tr = row(button, [
+        size(h.LiveBytes), count(h.Live), size(h.Resident), percent(fragmentation(h)), size(h.Committed), limit,
+        perSecond(rate(h, "SlowAllocs"), count), perSecond(rate(h, "SlowFrees"), count), refused, perSecond(rate(h, "PurgedBytes"), size)]);
+      tr.className = h.Name === chosen ? "chosen" : "";
+      return tr;
+    }));
+  if (focused !== undefined) [...at("heap-table").querySelectorAll("button")].find(b => b.dataset.heap === focused)?.focus();
+
+  const names = [all, ...s.Heaps.map(h => h.Name)], select = at("which");
+  if (JSON.stringify(names) !== select.dataset.names) {
+    select.replaceChildren(...names.map(n => make("option", n === all ? "all" : n, { value: n })));
+    select.dataset.names = JSON.stringify(names);
+  }
+  select.value = chosen;
+}
+
+function drawClasses(s) {
+  const heaps = s.Heaps.filter(h => chosen === all || h.Name === chosen), sums = new Map();
+  let large = 0, largeBytes = 0;
+  for (const h of heaps) {
+    large += h.Large;
+    largeBytes += h.LargeBytes;
+    for (const c of h.Classes ?? []) {
+      const sum = sums.get(c.BlockSize) ?? { BlockSize: c.BlockSize, Live: 0, Cached: 0, Free: 0, Spans: 0 };
+      for (const k of ["Live", "Cached", "Free", "Spans"]) sum[k] += c[k];
+      sums.set(c.BlockSize, sum);
+    }
+  }
+  const rows = [...sums.values()].sort((a, b) => a.BlockSize - b.BlockSize).map(c => {
+    const part = c.Live / (c.Live + c.Cached + c.Free || 1);
+    const bar = make("span", make("span"), { className: "bar" });
+    bar.firstChild.style.width = percent(part);
+    return row(`${count(c.BlockSize)} B`, [count(c.Live), count(c.Cached), count(c.Free), count(c.Spans), size(c.Live * c.BlockSize), make("td", [percent(part) + " ", bar])]);
+  });
+  if (large > 0) rows.push(row("larger", [count(large), "–", "–", "–", size(largeBytes), "–"]));
+  at("classes").textContent = chosen === all ? "Block sizes, all heaps" : "Block sizes of " + chosen;
+  fill(at("class-table"), ["Block size", "Live", "In caches", "Free", "Spans", "Live bytes", "In use"], rows);
+}
+
+function drawStacks(s) {
+  const stacks = s.Stacks ?? [], list = at("stack-list");
+  at("stack-section").hidden = stacks.length === 0;
+  at("stack-note").textContent = `Estimated from one block in ${size(s.SampleRate)}.`;
+  const key = st => st.Heap + "\n" + st.Callers?.map(c => c.Function + c.Line).join("\n");
+  const open = new Set([...list.querySelectorAll("details[open]")].map(d => d.dataset.key));
+  list.replaceChildren(...stacks.map(st => {
+    const callers = st.Callers ?? [];
+    const d = make("details", [
+      make("summary", `${size(st.Bytes)} in ${count(st.Blocks)} blocks of ${st.Heap}: ${callers[0]?.Function ?? "(other)"}`),
+      make("ol", callers.map(c => make("li", `${c.Function} ${c.File}:${c.Line}`)))]);
+    d.dataset.key = key(st);
+    d.open = open.has(key(st));
+    return d;
+  }));
+}
+
+// step returns a round distance of ticks, so that about four reach most.
+function step(most) {
+  let s = 1;
+  while (s * 4 < most) s *= 2;
+  return s;
+}
+
+function svg(tag, attributes, text) {
+  const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+  if (text !== undefined) e.textContent = text;
+  return e;
+}
+
+function drawChart() {
+  const box = at("chart"), width = Math.max(box.clientWidth, 200), height = box.clientHeight || 240;
+  const left = 72, right = 12, top = 10, bottom = 26;
+  const points = snapshots.map(s => ({ t: Date.parse(s.Time), f: figures(s, chosen) })).filter(p => p.f);
+  if (points.length === 0) return box.replaceChildren();
+  const last = points[points.length - 1], span = Math.max(60e3, last.t - points[0].t);
+  const limit = last.f.MaxBytes;
+  let most = Math.max(...points.map(p => Math.max(p.f.Resident, p.f.Active, p.f.LiveBytes)), 1024);
+  const showLimit = limit > 0 && limit < 4 * most;
+  if (showLimit) most = Math.max(most, limit);
+  const tick = step(most), ceiling = Math.ceil(most * 1.02 / tick) * tick;
+  const x = t => left + (width - left - right) * (1 - (last.t - t) / span);
+  const y = n => top + (height - top - bottom) * (1 - n / ceiling);
+
+  const now = figures(snapshots[snapshots.length - 1], chosen) ?? last.f;
+  const picture = svg("svg", {
+    role: "img", viewBox: `0 0 ${width} ${height}`,
+    "aria-label": `${chosen === all ? "All heaps" : "Heap " + chosen}: ${size(now.LiveBytes)} live, ${size(now.Active)} in pages in use, ${size(now.Resident)} resident, over ${Math.round(span / 1000)} seconds`,
+  });
+  for (let n = 0; n <= ceiling; n += tick) {
+    picture.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(n), y2: y(n) }),
+      svg("text", { x: left - 8, y: y(n) + 4, "text-anchor": "end" }, size(n)));
+  }
+  const ago = ms => ms === 0 ? "now" : ms < 120e3 ? `${Math.round(ms / 1000)} s ago` : `${(ms / 60e3).toFixed(1).replace(".0", "")} min ago`;
+  for (const part of [0, 0.5, 1]) {
+    picture.append(svg("text", { x: x(last.t - span * part), y: height - 6, "text-anchor": part === 0 ? "end" : part === 1 ? "start" : "middle" }, ago(span * part)));
+  }
+  const line = value => points.map((p, i) => `${i ? "L" : "M"}${x(p.t).toFixed(1)} ${y(value(p.f)).toFixed(1)}`).join("");
+  picture.append(svg("path", { class: "under", d: `${line(f => f.LiveBytes)}L${x(last.t)} ${y(0)}L${x(points[0].t)} ${y(0)}Z` }));
+  if (showLimit) picture.append(svg("line", { class: "line limit", x1: left, x2: width - right, y1: y(limit), y2: y(limit) }),
+    svg("text", { x: left + 6, y: y(limit) + 14 }, "limit"));
+  for (const [name, value] of [["resident", f => f.Resident], ["active", f => f.Active], ["live", f => f.LiveBytes]]) {
+    picture.append(svg("path", { class: "line " + name, d: line(value) }));
+  }
+  picture.dataset.points = points.length;
+  box.replaceChildren(picture);
+}
+
+function draw() {
+  const s = snapshots[snapshots.length - 1];
+  if (chosen !== all && !figures(s, chosen)) chosen = all;
+  const up = Math.round((Date.parse(s.Time) - Date.parse(s.Started)) / 1000);
+  at("process").textContent = `${s.Program}, pid ${s.PID}, ${s.Go}, up ${Math.floor(up / 3600)} h ${Math.floor(up / 60) % 60} min ${up % 60} s`;
+  drawTiles(s);
+  drawChart();
+  drawHeaps(s);
+  drawClasses(s);
+  drawStacks(s);
+}
+
+function add(s) {
+  const last = snapshots[snapshots.length - 1];
+  if (last && (last.PID !== s.PID || last.Started !== s.Started)) snapshots = []; // another process
+  snapshots.push(s);
+  if (snapshots.length > mostPoints) snapshots.shift();
+  draw();
+}
+
+async function update() {
+  try {
+    const answer = await fetch("?format=json", { cache: "no-store", signal: AbortSignal.timeout(10000) });
+    if (!answer.ok) throw new Error("status " + answer.status);
+    add(await answer.json());
+    at("status").textContent = "";
+  } catch (e) {
+    at("status").textContent = `The process does not answer (${e.message}). These figures are of ${new Date(snapshots[snapshots.length - 1].Time).toLocaleTimeString()}.`;
+  }
+}
+
+async function run() {
+  for (;;) {
+    await new Promise(wake => setTimeout(wake, everySecond));
+    if (!paused && !document.hidden) await update();
+  }
+}
+
+at("which").onchange = e => choose(e.target.value);
+at("pause").onclick = () => {
+  paused = !paused;
+  at("pause").setAttribute("aria-pressed", paused);
+  at("pause").textContent = paused ? "Go on" : "Pause";
+};
+new ResizeObserver(drawChart).observe(at("chart"));
+add(JSON.parse(at("snapshot").textContent));
+run();

@@ -1,0 +1,156 @@
+// Snapshot: what the page shows.
+
+package web
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	gometrics "runtime/metrics"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/metrics"
+	"github.com/freehold-go/freehold/track"
+)
+
+// Format is Snapshot.Format. It changes with the meaning of a field.
+const Format = "freehold/1"
+
+// mostStacks is how many stacks a snapshot has.
+const mostStacks = 20
+
+// Snapshot is what a process says of its memory, in bytes. Its JSON has the fields' names.
+type Snapshot struct {
+	Format  string // [Format]
+	Time    time.Time
+	Started time.Time // when the process had initialized this package
+	Program string    // the executable's name
+	PID     int
+	Go      string // the version of Go
+
+	Resident int // physical memory of the process; 0 if the system does not tell (Linux does)
+	GoMemory int // memory of the Go runtime, without what it has returned: of its heap, stacks and bookkeeping
+
+	Heaps []freehold.Stats // by name, heaps of one name added up
+
+	SampleRate int     // track.SampleRate; 0 if blocks are not sampled
+	Stacks     []Stack // of sampled blocks, the 20 with the most bytes in use
+}
+
+// Stack is what one call stack has in use, estimated from samples.
+type Stack struct {
+	Heap    string
+	Blocks  int64
+	Bytes   int64
+	Callers []Caller // the innermost first, at most 8
+}
+
+// Caller is one frame of a stack.
+type Caller struct {
+	Function string
+	File     string // the last two parts of its path
+	Line     int
+}
+
+var started = time.Now()
+
+// Take returns a snapshot of this process.
+func Take() *Snapshot {
+	s := &Snapshot{
+		Format: Format, Time: time.Now(), Started: started,
+		PID: os.Getpid(), Go: runtime.Version(),
+		Resident: resident(), GoMemory: goMemory(),
+		Heaps: metrics.ByName(), SampleRate: track.SampleRate(),
+	}
+	if path, err := os.Executable(); err == nil {
+		s.Program = filepath.Base(path)
+	}
+	if s.SampleRate > 0 {
+		s.Stacks = stacks()
+	}
+	return s
+}
+
+// goMemory returns the bytes that the Go runtime has from the system.
+func goMemory() int {
+	samples := []gometrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	gometrics.Read(samples)
+	return int(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}
+
+// resident returns the physical memory of the process.
+func resident() int {
+	text, err := os.ReadFile("/proc/self/statm") // size resident shared ..., in pages
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.Atoi(fields[1])
+	return pages * os.Getpagesize()
+}
+
+func stacks() []Stack {
+	usage := track.Profile()
+	var all []Stack
+	for _, u := range usage[:min(len(usage), mostStacks)] {
+		if u.InUseBytes() <= 0 {
+			break
+		}
+		s := Stack{Heap: u.Heap, Blocks: u.InUseObjects(), Bytes: u.InUseBytes()}
+		frames := runtime.CallersFrames(u.Stack)
+		for more := len(u.Stack) > 0; more && len(s.Callers) < 8; {
+			var f runtime.Frame
+			f, more = frames.Next()
+			s.Callers = append(s.Callers, Caller{f.Function, shortPath(f.File), f.Line})
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// shortPath returns the last two parts of a path.
+func shortPath(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		if i = strings.LastIndexByte(path[:i], '/'); i >= 0 {
+			return path[i+1:]
+		}
+	}
+	return path
+}
+
+// Heap returns the figures of a heap by name, or false.
+func (s *Snapshot) Heap(name string) (freehold.Stats, bool) {
+	for _, st := range s.Heaps {
+		if st.Name == name {
+			return st, true
+		}
+	}
+	return freehold.Stats{}, false
+}
+
+// Total returns the sum of all heaps, for LiveBytes, Live, Active and Resident.
+func (s *Snapshot) Total() (sum freehold.Stats) {
+	for _, st := range s.Heaps {
+		sum.Live += st.Live
+		sum.LiveBytes += st.LiveBytes
+		sum.Active += st.Active
+		sum.Resident += st.Resident
+	}
+	return sum
+}
+
+// Fragmentation returns the part of the bytes of pages in use, Stats.Active, that is not in
+// live blocks, from 0 to 1. It is memory that only blocks of the same sizes can use.
+// Memory of free pages is no part of it: the heap returns it after HeapOptions.Decay.
+func Fragmentation(st freehold.Stats) float64 {
+	if st.Active <= st.LiveBytes { // calls in progress
+		return 0
+	}
+	return 1 - float64(st.LiveBytes)/float64(st.Active)
+}

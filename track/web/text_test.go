@@ -1,0 +1,110 @@
+package web
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+)
+
+func snapshot() *Snapshot {
+	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	return &Snapshot{
+		Format: Format, Program: "shop", PID: 42, Go: "go1.26", Started: start, Time: start.Add(90 * time.Minute),
+		Resident: 2000 << 20, GoMemory: 200 << 20,
+		Heaps: []freehold.Stats{
+			{Name: "default"},
+			{
+				Name: "block cache", Live: 1_234_567, LiveBytes: 1200 << 20, Active: 1600 << 20, Resident: 1700 << 20, Committed: 1650 << 20, MaxBytes: 1 << 30,
+				Large: 2, LargeBytes: 300 << 10,
+				SlowAllocs: 5000, SlowFrees: 4000, Refusals: 3, PurgedBytes: 10 << 20,
+				Classes: []freehold.ClassStats{{BlockSize: 64, Live: 1000, Cached: 30, Free: 400, Spans: 3}, {BlockSize: 4096, Live: 12345, Free: 7, Spans: 1600}},
+			},
+		},
+	}
+}
+
+func TestText(t *testing.T) {
+	const want = `shop, pid 42, go1.26, up 1h30m0s, 2026-03-04 06:36:07
+off-heap 1.17 GiB live, at most 1.66 GiB resident; Go 200 MiB; the process 1.95 GiB resident
+
+heap             live     blocks  resident  fragm.  committed     limit  slow allocs  slow frees  refused    purged
+default           0 B          0       0 B      0%        0 B         -            0           0        0       0 B
+block cache  1.17 GiB  1,234,567  1.66 GiB     25%   1.61 GiB  1.00 GiB        5,000       4,000        3  10.0 MiB
+
+Block sizes of block cache
+
+  block size    live  in caches  free  spans  live bytes
+          64   1,000         30   400      3    62.5 KiB
+       4,096  12,345          0     7  1,600    48.2 MiB
+      larger       2          -     -      -     300 KiB
+`
+	if got := snapshot().Text(nil); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// Between two snapshots of a process there are rates, and a closed heap makes none
+// negative.
+func TestTextHasRates(t *testing.T) {
+	before, s := snapshot(), snapshot()
+	s.Time = before.Time.Add(2 * time.Second)
+	s.Heaps[1].SlowAllocs += 2000
+	s.Heaps[1].PurgedBytes += 4 << 20
+	s.Heaps[1].SlowFrees = 100
+	s.Heaps = append(s.Heaps, freehold.Stats{Name: "new", SlowAllocs: 4})
+	text := s.Text(before)
+	for _, want := range []string{
+		"slow allocs/s  slow frees/s  refused/s  purged/s\n",
+		"1.00 GiB          1,000            50          0  2.00 MiB\n",
+		"              2             0          0       0 B\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	other := snapshot()
+	other.Time = before.Time.Add(-time.Second)
+	other.PID++
+	later := snapshot()
+	restarted := snapshot()
+	restarted.Time = before.Time.Add(-time.Second)
+	restarted.Started = before.Started.Add(-time.Hour)
+	for what, before := range map[string]*Snapshot{"another process": other, "the same moment": later, "an earlier start": restarted} {
+		if text := snapshot().Text(before); strings.Contains(text, "/s") {
+			t.Errorf("%s: rates in %s", what, text)
+		}
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int]string{
+		0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 10_234: "9.99 KiB", 10_240: "10.0 KiB", 102_348: "99.9 KiB", 102_400: "100 KiB",
+		1_023_000: "999 KiB", 1_023_999: "0.98 MiB", 1 << 20: "1.00 MiB", 3 << 29: "1.50 GiB",
+	} {
+		if got := Size(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	if got := Size(math.MaxInt); !strings.HasSuffix(got, "iB") || len(got) > 8 {
+		t.Errorf("the largest: %s", got)
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 12_345_678: "12,345,678"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestShortPath(t *testing.T) {
+	for path, want := range map[string]string{"a.go": "a.go", "x/a.go": "x/a.go", "/x/a.go": "x/a.go", "/w/x/a.go": "x/a.go", "": ""} {
+		if got := shortPath(path); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
+	}
+}

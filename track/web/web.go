@@ -1,0 +1,122 @@
+// Web: the page at /debug/freehold.
+
+// Package web serves a page about the off-heap memory of a running process:
+//
+//	http.Handle("/debug/freehold", web.Handler())
+//
+// The page shows the live and resident bytes of each heap and tag, their fragmentation and
+// limits, what happens per second, block sizes, and a chart of the last ten minutes that is
+// drawn while somebody looks. It needs no network but the process, and changes nothing.
+//
+//	curl http://localhost:6060/debug/freehold               # the same as text
+//	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot
+//	freehold stats http://localhost:6060/debug/freehold     # live, in a terminal
+//
+// Nothing is mounted unless the program does so. The page has no password, and tells names
+// of heaps and functions, sizes and loads: serve it on an address that only its operators
+// reach, as with net/http/pprof.
+package web
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"strings"
+)
+
+var (
+	//go:embed page.html
+	pageHTML string
+	//go:embed page.css
+	pageCSS string
+	//go:embed page.js
+	pageJS string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
+
+	// policy lets the page run its own script and style, ask its own host, and no more.
+	policy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'" +
+		"; script-src '" + hashOf(pageJS) + "'; style-src '" + hashOf(pageCSS) + "'"
+)
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// A Link is a place that the page points to.
+type Link struct {
+	Text string // such as "off-heap profile"
+	URL  string // such as "/debug/pprof/offheap"
+}
+
+// page is what the template takes.
+type page struct {
+	Snapshot *Snapshot
+	Links    []Link
+	CSS      template.CSS
+	JS       template.JS
+	Text     string
+}
+
+// Handler returns the handler of the page, which has the given links. It answers GET and
+// HEAD. The parameter format, or else the header Accept, chooses between html, json (a
+// [Snapshot]) and text, which is the default.
+//
+// An answer costs a call of Stats for each heap and of runtime/metrics, tens of
+// microseconds, and while blocks are sampled a track.Profile. The handler keeps nothing
+// between requests.
+func Handler(links ...Link) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "this page is read-only: GET or HEAD", http.StatusMethodNotAllowed)
+			return
+		}
+		var body bytes.Buffer
+		var kind string
+		var err error
+		switch s := Take(); formatOf(r) {
+		case "html":
+			kind = "text/html; charset=utf-8"
+			w.Header().Set("Content-Security-Policy", policy)
+			err = pageTemplate.Execute(&body, page{s, links, template.CSS(pageCSS), template.JS(pageJS), s.Text(nil)})
+		case "json":
+			kind = "application/json"
+			err = json.NewEncoder(&body).Encode(s)
+		case "text":
+			kind = "text/plain; charset=utf-8"
+			body.WriteString(s.Text(nil))
+		default:
+			http.Error(w, "format: want html, json or text", http.StatusBadRequest)
+			return
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Vary", "Accept")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(body.Bytes()) // the client is gone
+	})
+}
+
+// formatOf returns what a request asks for.
+func formatOf(r *http.Request) string {
+	if r.URL.Query().Has("format") {
+		return r.URL.Query().Get("format")
+	}
+	switch accept := r.Header.Get("Accept"); {
+	case strings.Contains(accept, "text/html"):
+		return "html"
+	case strings.Contains(accept, "application/json"):
+		return "json"
+	}
+	return "text"
+}

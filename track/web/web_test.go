@@ -1,0 +1,217 @@
+package web_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/track"
+	"github.com/freehold-go/freehold/track/web"
+)
+
+func ExampleHandler() {
+	mux := http.NewServeMux()
+	mux.Handle("/debug/freehold", web.Handler(web.Link{Text: "off-heap profile", URL: "/debug/pprof/offheap"}))
+	// On an address that only operators reach:
+	//	http.ListenAndServe("localhost:6060", mux)
+}
+
+func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.Heap {
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes})
+	t.Cleanup(h.Close)
+	for _, size := range sizes {
+		freehold.Must(h.Alloc(size, 8))
+	}
+	return h
+}
+
+// get asks for the page.
+func get(method, target, accept string, links ...web.Link) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
+	w := httptest.NewRecorder()
+	web.Handler(links...).ServeHTTP(w, r)
+	return w
+}
+
+const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+func TestFormats(t *testing.T) {
+	const html, text, js = "text/html; charset=utf-8", "text/plain; charset=utf-8", "application/json"
+	tests := []struct {
+		query, accept, want string
+	}{
+		{"", browser, html},
+		{"", "*/*", text}, // curl
+		{"", "", text},
+		{"", "application/json", js},
+		{"?format=text", browser, text},
+		{"?format=json", browser, js},
+		{"?format=html", "*/*", html},
+	}
+	for _, tt := range tests {
+		w := get("GET", "/debug/freehold"+tt.query, tt.accept)
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != tt.want {
+			t.Errorf("%q, %q: status %d, %s, want %s", tt.query, tt.accept, w.Code, w.Header().Get("Content-Type"), tt.want)
+		}
+		if w.Header().Get("Cache-Control") != "no-store" || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Vary") != "Accept" {
+			t.Errorf("%q, %q: header %v", tt.query, tt.accept, w.Header())
+		}
+	}
+	for _, query := range []string{"?format=xml", "?format="} {
+		if w := get("GET", "/"+query, ""); w.Code != http.StatusBadRequest || w.Body.String() != "format: want html, json or text\n" {
+			t.Errorf("%s: status %d, %s", query, w.Code, w.Body)
+		}
+	}
+}
+
+func TestThePageIsReadOnly(t *testing.T) {
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS"} {
+		w := get(method, "/", browser)
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: status %d, header %v", method, w.Code, w.Header())
+		}
+	}
+	s := httptest.NewServer(web.Handler())
+	defer s.Close()
+	answer, err := http.Head(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK || len(body) != 0 || err != nil {
+		t.Errorf("HEAD: status %d, %d bytes, %v", answer.StatusCode, len(body), err)
+	}
+}
+
+// Names are text everywhere, whatever they contain.
+func TestNamesAreEscaped(t *testing.T) {
+	const evil = `<script>alert("x")</script>` + "\x1b[31m"
+	newHeap(t, evil, 0, 64)
+	html := get("GET", "/", browser, web.Link{Text: "<b>", URL: `javascript:alert(1)"`}).Body.String()
+	if n := strings.Count(html, "<script"); n != 2 {
+		t.Errorf("%d scripts, want 2", n)
+	}
+	for _, bad := range []string{"<b>", `"javascript:`, "\x1b"} {
+		if strings.Contains(html, bad) {
+			t.Errorf("%q is on the page", bad)
+		}
+	}
+	if text := get("GET", "/", "").Body.String(); !strings.Contains(text, `"<script>alert(\"x\")</script>\x1b[31m"  64 B`) || strings.Contains(text, "\x1b") {
+		t.Errorf("text: %s", text)
+	}
+}
+
+// The page loads nothing, neither from elsewhere nor from its own server.
+func TestThePageIsComplete(t *testing.T) {
+	html := get("GET", "/", browser, web.Link{Text: "off-heap profile", URL: "/debug/pprof/offheap"}).Body.String()
+	for _, found := range regexp.MustCompile(`(?i)(src|href)="([^"]*)"|url\(|@import|import\(|https?://[^"]*`).FindAllString(html, -1) {
+		switch found {
+		case `href="data:,"`, `href="?format=text"`, `href="?format=json"`, `href="/debug/pprof/offheap"`, `http://www.w3.org/2000/svg`:
+		default:
+			t.Errorf("the page refers to %s", found)
+		}
+	}
+	if !strings.Contains(html, `<a href="/debug/pprof/offheap">off-heap profile</a>`) {
+		t.Error("no link to the profile")
+	}
+}
+
+func TestJSONIsASnapshot(t *testing.T) {
+	h := newHeap(t, t.Name(), 8<<20, 64, 4096, 100_000)
+	var s web.Snapshot
+	if err := json.Unmarshal(get("GET", "/?format=json", "").Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if got, found := s.Heap(t.Name()); !found || !reflect.DeepEqual(got, h.Stats()) {
+		t.Errorf("%+v, want %+v", got, h.Stats())
+	}
+	if _, found := s.Heap(t.Name() + "x"); found {
+		t.Error("a heap that does not exist")
+	}
+	if s.Format != web.Format || s.PID != os.Getpid() || s.Go == "" || s.GoMemory < 1<<20 || s.Time.Before(s.Started) {
+		t.Errorf("%+v", s)
+	}
+	if _, err := os.Stat("/proc/self/statm"); err == nil && s.Resident < 1<<20 {
+		t.Errorf("%d bytes resident", s.Resident)
+	}
+}
+
+//go:noinline
+func culprit(h *freehold.Heap) []byte { return freehold.Must(h.Alloc(3<<20, 8)) }
+
+// Of sampled blocks the page tells the stacks, and of others none.
+func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
+	was := track.SetSampleRate(0)
+	t.Cleanup(func() { track.SetSampleRate(was) })
+	if s := web.Take(); s.SampleRate != 0 || len(s.Stacks) != 0 {
+		t.Errorf("rate %d, %d stacks, want none", s.SampleRate, len(s.Stacks))
+	}
+	track.SetSampleRate(1)
+	h := newHeap(t, t.Name(), 0)
+	b := culprit(h)
+	s := web.Take()
+	var found *web.Stack
+	for i := range s.Stacks {
+		if s.Stacks[i].Heap == t.Name() {
+			found = &s.Stacks[i]
+		}
+	}
+	if found == nil || found.Bytes != 3<<20 || found.Blocks != 1 {
+		t.Fatalf("stacks %+v", s.Stacks)
+	}
+	if c := found.Callers[0]; !strings.HasSuffix(c.Function, "web_test.culprit") || c.File != "web/web_test.go" || c.Line == 0 {
+		t.Errorf("caller %+v", c)
+	}
+	text := s.Text(nil)
+	for _, want := range []string{"one block in 1 B", "3.00 MiB in 1 blocks of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	h.Free(b)
+	for _, st := range web.Take().Stacks {
+		if st.Heap == t.Name() {
+			t.Errorf("all is free, and there is %+v", st)
+		}
+	}
+}
+
+func TestFragmentation(t *testing.T) {
+	for _, tt := range []struct {
+		live, active int
+		want         float64
+	}{
+		{0, 0, 0},
+		{100, 100, 0},
+		{101, 100, 0}, // calls in progress
+		{25, 100, 0.75},
+		{0, 100, 1},
+	} {
+		if got := web.Fragmentation(freehold.Stats{LiveBytes: tt.live, Active: tt.active}); got != tt.want {
+			t.Errorf("%d of %d: %v, want %v", tt.live, tt.active, got, tt.want)
+		}
+	}
+	h := newHeap(t, t.Name(), 0)
+	var blocks [][]byte
+	for range 100_000 {
+		blocks = append(blocks, freehold.Must(h.Alloc(1000, 8)))
+	}
+	for i, b := range blocks {
+		if i%4 > 0 {
+			h.Free(b)
+		}
+	}
+	if got := web.Fragmentation(h.Stats()); got < 0.70 || got > 0.80 {
+		t.Errorf("three of four blocks are free: %v", got)
+	}
+}
