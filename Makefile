@@ -7,7 +7,7 @@
 # tests, with fewer rounds and fewer random programs.
 
 GO    ?= go
-MODULES = . ./analysis ./bench ./cmd/freehold ./metrics/otel ./metrics/prometheus ./profile
+MODULES = . ./analysis ./bench ./cmd/freehold ./examples/debugging ./metrics/otel ./metrics/prometheus ./profile
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # Systems that the core must build for, and its tests for one of each kind: those

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/track/web"
+)
+
+var update = flag.Bool("update", false, "write docs/page.png")
+
+// A tab is a page in a browser, and what it asked for and complained of.
+type tab struct {
+	context.Context
+	t  *testing.T
+	mu sync.Mutex
+
+	requests, complaints []string
+}
+
+// open shows an address in a new browser, or skips the test where there is none.
+func open(t *testing.T, address string, width int) *tab {
+	t.Helper()
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless_shell"} {
+		if found, err := exec.LookPath(name); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		t.Skip("no browser is installed: chromium or google-chrome")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(width, 900),
+		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
+	t.Cleanup(cancel)
+	p := &tab{t: t}
+	p.Context, cancel = chromedp.NewContext(ctx, chromedp.WithListener(p.listen))
+	t.Cleanup(cancel)
+	p.do(chromedp.EmulateViewport(int64(width), 900))
+	_, err := chromedp.Call(p, network.Enable, network.EnableParams{})
+	_, err2 := chromedp.Call(p, log.Enable, cdp.Empty{})
+	_, err3 := chromedp.Call(p, runtime.Enable, cdp.Empty{})
+	if err := errors.Join(err, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	p.do(chromedp.Navigate(address))
+	return p
+}
+
+func (p *tab) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.requests = append(p.requests, e.Request.URL)
+	case *runtime.EventExceptionThrown:
+		p.complaints = append(p.complaints, e.ExceptionDetails.Text)
+	case *log.EventEntryAdded: // a policy that was broken, a file that is not there
+		p.complaints = append(p.complaints, e.Entry.Text+" "+e.Entry.URL)
+	}
+}
+
+func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	if err := chromedp.Do(p, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// wait waits until an expression of JavaScript is true.
+func (p *tab) wait(expression string) {
+	p.t.Helper()
+	if _, err := chromedp.Run(p, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(time.Minute), chromedp.WithPollingInterval(50*time.Millisecond))); err != nil {
+		text, _ := chromedp.Run(p, chromedp.Evaluate[string]("document.body.innerText"))
+		p.t.Fatalf("%s: %v\n%s", expression, err, text)
+	}
+}
+
+// value returns what an expression of JavaScript is.
+func value[T any](p *tab, expression string) T {
+	p.t.Helper()
+	v, err := chromedp.Run(p, chromedp.Evaluate[T](expression))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return v
+}
+
+// seen fails the test for a request to another host, and for complaints.
+func (p *tab) seen(host string) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.requests {
+		if u, err := url.Parse(r); err != nil || u.Scheme != "data" && u.Host != host {
+			p.t.Errorf("a request for %s", r)
+		}
+	}
+	if len(p.requests) < 3 {
+		p.t.Errorf("%d requests: %q", len(p.requests), p.requests)
+	}
+	for _, c := range p.complaints {
+		p.t.Errorf("the browser complains: %s", c)
+	}
+}
+
+const points = "Number(document.querySelector('#chart svg').dataset.points)"
+
+// The page draws the heaps, follows them, and asks nobody but its process.
+func TestThePageFollowsTheProcess(t *testing.T) {
+	const evil = `<img src="http://example.com/x"><script>document.title = "evil"</script>`
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: evil, MaxBytes: 64 << 20})
+	defer h.Close()
+	freehold.Must(h.Alloc(2<<20, 8))
+	s := httptest.NewServer(handler())
+	defer s.Close()
+	p := open(t, s.URL+"/debug/freehold", 1100)
+	p.wait(points + " >= 3")
+	if got := value[string](p, "document.title"); !strings.HasPrefix(got, "Off-heap memory of ") {
+		t.Errorf("title %q", got)
+	}
+
+	// A name is text, and its heap can be chosen.
+	button := fmt.Sprintf("[...document.querySelectorAll('#heap-table button')].find(b => b.textContent === %q)", evil)
+	p.do(chromedp.Evaluate[chromedp.Void](button+".focus()"), chromedp.Evaluate[chromedp.Void](button+".click()"))
+	if got, want := value[string](p, "document.getElementById('classes').textContent"), "Block sizes of "+evil; got != want {
+		t.Errorf("chosen: %q, want %q", got, want)
+	}
+	label := "document.querySelector('#chart svg').getAttribute('aria-label')"
+	if got := value[string](p, label); !strings.Contains(got, "2.00 MiB live") {
+		t.Errorf("chart: %q", got)
+	}
+
+	// What changes shows, in the chart, the table and the block sizes, and the focus stays.
+	freehold.Must(h.Alloc(1000, 8))
+	freehold.Must(h.Alloc(3<<20, 8))
+	p.wait(label + ".includes('5.00 MiB live')")
+	p.wait(button + ".closest('tr').textContent.includes('5.00 MiB')")
+	if !value[bool](p, "document.getElementById('class-table').textContent.includes('1,024 B')") {
+		t.Error("no row of the block's size")
+	}
+	if !value[bool](p, button+" === document.activeElement") {
+		t.Error("the focus is lost")
+	}
+	before := value[int](p, points)
+	p.wait(fmt.Sprintf("%s > %d", points, before))
+
+	// In a pause nothing changes.
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
+	p.wait("document.getElementById('pause').textContent === 'Go on'")
+	p.seen(strings.TrimPrefix(s.URL, "http://"))
+
+	// A process that has ended is missed, and the last figures stay.
+	p.do(chromedp.Click(chromedp.CSS("#pause")))
+	s.CloseClientConnections()
+	s.Config.Close()
+	p.wait("document.getElementById('status').textContent.startsWith('The process does not answer')")
+	if got := value[string](p, label); !strings.Contains(got, "5.00 MiB live") {
+		t.Errorf("chart after the end: %q", got)
+	}
+}
+
+// On a phone the page is as wide as the screen, and wide tables scroll in themselves.
+func TestThePageFitsAPhone(t *testing.T) {
+	s := httptest.NewServer(web.Handler())
+	defer s.Close()
+	p := open(t, s.URL, 360)
+	p.wait(points + " >= 2")
+	if got := value[int](p, "document.documentElement.scrollWidth"); got > 360 {
+		t.Errorf("the page is %d wide", got)
+	}
+}
+
+// The picture in docs is of this example. It is written with -update.
+func TestPicture(t *testing.T) {
+	if !*update {
+		t.Skip("writes docs/page.png with -update")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	defer func() { stop(); <-done }()
+	s := httptest.NewServer(handler())
+	defer s.Close()
+	for name, width := range map[string]int{"page.png": 1000, "narrow.png": 380} {
+		for _, scheme := range []string{"light", "dark"} {
+			p := open(t, s.URL+"/debug/freehold", width)
+			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+			if _, err := chromedp.Call(p, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
+				t.Fatal(err)
+			}
+			p.wait(points + " >= 25")
+			png, err := chromedp.Run(p, chromedp.FullScreenshot(100))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := "../../docs/page.png"
+			if name != "page.png" || scheme != "light" {
+				path = os.TempDir() + "/" + scheme + "-" + name
+			}
+			if err := os.WriteFile(path, png, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
