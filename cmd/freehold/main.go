@@ -4,6 +4,7 @@
 //	freehold memtest    a long sawtooth load, with resident memory over time,
 //	                    on freehold, the Go heap, libc or jemalloc
 //	freehold sort       GNU sort's common options, for input larger than memory
+//	freehold stats      the off-heap memory of a running program, live
 //	freehold version
 //
 // It is a module of its own, so that its libraries (command line, tables,
@@ -42,6 +43,7 @@ type commands struct {
 	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in half a minute."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
+	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`

@@ -52,8 +52,8 @@ func TestCommandLine(t *testing.T) {
 		{"help", 0, "Usage: freehold <command>"},
 		{"help memtest", 0, "Usage: freehold memtest"},
 
-		{"nothing", 2, "unexpected argument nothing; the commands are demo, memtest, sort and version; see freehold --help"},
-		{"help nothing", 2, "the commands are demo, memtest, sort and version"},
+		{"nothing", 2, "unexpected argument nothing; the commands are demo, memtest, sort, stats and version; see freehold --help"},
+		{"help nothing", 2, "the commands are demo, memtest, sort, stats and version"},
 		{"memtest --high", 2, "--high needs a value; see freehold memtest --help"},
 		{"memtest --cycles", 2, "--cycles needs a value"},
 		{"memtest --settle", 2, "--settle needs a value"},

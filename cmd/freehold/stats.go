@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"golang.org/x/term"
+
+	"github.com/freehold-go/freehold/track/web"
+)
+
+// statsCommand shows the memory of a process that serves the page of package track/web.
+type statsCommand struct {
+	URL      string        `arg:"" help:"Where the process serves its page, such as localhost:6060 or http://host:6060/debug/freehold."`
+	Interval time.Duration `short:"i" default:"1s" help:"Time between updates."`
+	Once     bool          `help:"Print once, also on a terminal."`
+	JSON     bool          `name:"json" help:"Print once, as JSON."`
+}
+
+// longestAnswer bounds an answer, in bytes, and slowestAnswer the time it takes.
+const (
+	longestAnswer = 64 << 20
+	slowestAnswer = 10 * time.Second
+)
+
+// address returns the URL to ask: the page's, if only a host is given.
+func (c *statsCommand) address() (*url.URL, error) {
+	text := c.URL
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, usagef("%q is no URL: write host:port or http://host:port/debug/freehold", c.URL)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, usagef("%q: only http and https URLs can be read", c.URL)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/debug/freehold"
+	}
+	query := u.Query()
+	query.Set("format", "json")
+	u.RawQuery = query.Encode()
+	return u, nil
+}
+
+func (c *statsCommand) Run(ctx context.Context, s streams) error {
+	u, err := c.address()
+	if err != nil {
+		return err
+	}
+	if c.Interval <= 0 {
+		return usagef("--interval %v: it must be longer than 0", c.Interval)
+	}
+	snapshot, body, err := fetch(ctx, u)
+	switch {
+	case err != nil:
+		return err
+	case c.JSON:
+		_, err = s.out.Write(body)
+		return err
+	case c.Once || !isTerminal(s.out):
+		_, err = io.WriteString(s.out, snapshot.Text(nil))
+		return err
+	}
+	return c.watch(ctx, u, snapshot, s.out)
+}
+
+// watch redraws a terminal until ctx is done, which is how a user ends it.
+func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snapshot, terminal io.Writer) error {
+	tick := time.NewTicker(c.Interval)
+	defer tick.Stop()
+	var before *web.Snapshot
+	for start := "\x1b[2J\x1b[H"; ; start = "\x1b[H" {
+		if _, err := io.WriteString(terminal, start+frame(snapshot.Text(before), terminal)); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		before = snapshot
+		var err error
+		if snapshot, _, err = fetch(ctx, u); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("the process has ended, or answers no more: %w", err)
+		}
+	}
+}
+
+// frame returns a text as it replaces the one on a terminal: cut to its size, with the
+// rest of each line erased.
+func frame(text string, terminal io.Writer) string {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	if f, ok := fileOf(terminal); ok {
+		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 1 {
+			if len(lines) >= height {
+				lines = append(lines[:height-2:height-2], fmt.Sprintf("... %d more lines; --once prints all", len(lines)-height+2))
+			}
+			for i, line := range lines {
+				lines[i] = ansi.Truncate(line, width-1, "")
+			}
+		}
+	}
+	return strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J"
+}
+
+// fetch returns the snapshot that a page serves, and its JSON.
+func fetch(ctx context.Context, u *url.URL) (*web.Snapshot, []byte, error) {
+	shown := *u
+	shown.RawQuery = ""
+	where := shown.Redacted()
+	ctx, cancel := context.WithTimeoutCause(ctx, slowestAnswer, fmt.Errorf("no answer in %v", slowestAnswer))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, nil, usagef("%q is no URL: %w", where, err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		var wrapped *url.Error // whose text has the URL again
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, nil, fmt.Errorf("%s: nothing listens there: %w", where, err)
+		}
+		return nil, nil, fmt.Errorf("%s: %w", where, why(ctx, err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, nil, fmt.Errorf("%s: %s; %s", where, answer.Status, mountIt)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", where, why(ctx, err))
+	}
+	var s web.Snapshot
+	if err := json.Unmarshal(body, &s); err != nil || !strings.HasPrefix(s.Format, "freehold/") {
+		return nil, nil, fmt.Errorf("%s is no freehold page; %s", where, mountIt)
+	}
+	if s.Format != web.Format {
+		return nil, nil, fmt.Errorf("%s has the format %q, and this command reads %q: use the freehold command of the program's version", where, s.Format, web.Format)
+	}
+	return &s, body, nil
+}
+
+const mountIt = "a program has one at /debug/freehold after http.Handle(\"/debug/freehold\", web.Handler())"
+
+// why returns the cause of a context that is done, and err otherwise.
+func why(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
