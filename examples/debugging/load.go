@@ -50,6 +50,7 @@ func put(cache *freehold.Heap, random *rand.Rand, values [][]byte) [][]byte {
 	for range 16 {
 		b, err := cache.Alloc(size, 8)
 		if err == nil {
+			clear(b)
 			return append(values, b)
 		}
 		values = remove(cache, random, values)
@@ -63,6 +64,7 @@ func insert(index *freehold.Heap, random *rand.Rand, nodes [][]byte) [][]byte {
 	if err != nil {
 		return nodes
 	}
+	clear(b)
 	return append(nodes, b)
 }
 

@@ -48,7 +48,7 @@ func open(t *testing.T, address string, width int) *tab {
 	if path == "" {
 		t.Skip("no browser is installed: chromium or google-chrome")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(width, 900),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(width, 860),
 		chromedp.Flag("disable-component-update", true), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
@@ -60,7 +60,7 @@ func open(t *testing.T, address string, width int) *tab {
 	p := &tab{t: t}
 	p.Context, cancel = chromedp.NewContext(ctx, chromedp.WithListener(p.listen))
 	t.Cleanup(cancel)
-	p.do(chromedp.EmulateViewport(int64(width), 900))
+	p.do(chromedp.EmulateViewport(int64(width), 860))
 	_, err := chromedp.Call(p, network.Enable, network.EnableParams{})
 	_, err2 := chromedp.Call(p, log.Enable, cdp.Empty{})
 	_, err3 := chromedp.Call(p, runtime.Enable, cdp.Empty{})
@@ -217,7 +217,7 @@ func TestPicture(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wait(points + " >= 25")
-			png, err := chromedp.Run(p, chromedp.FullScreenshot(100))
+			png, err := chromedp.Run(p, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
 			}

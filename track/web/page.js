@@ -76,13 +76,13 @@ function drawTiles(s) {
 function drawHeaps(s) {
   const focused = document.activeElement?.dataset?.heap;
   fill(at("heap-table"),
-    ["Heap", "Live", "Blocks", "Resident", "Fragmentation", "Committed", "Limit", "Slow allocs/s", "Slow frees/s", "Refused", "Purged/s"],
+    ["Heap", "Live", "Blocks", "Resident", "Fragmentation", "Committed", "Limit (used)", "Slow allocs/s", "Slow frees/s", "Refused", "Purged/s"],
     s.Heaps.map(h => {
       const button = make("button", h.Name, { type: "button", onclick: () => choose(h.Name) });
       button.dataset.heap = h.Name;
       button.setAttribute("aria-pressed", h.Name === chosen);
       const near = h.MaxBytes > 0 && h.Committed > 0.9 * h.MaxBytes;
-      const limit = make("td", h.MaxBytes > 0 ? `${size(h.MaxBytes)}, ${percent(h.Committed / h.MaxBytes)} used` : "–", { className: near ? "bad" : "" });
+      const limit = make("td", h.MaxBytes > 0 ? `${size(h.MaxBytes)} (${percent(h.Committed / h.MaxBytes)})` : "–", { className: near ? "bad" : "" });
       const refused = make("td", count(h.Refusals), { className: rate(h, "Refusals") > 0 ? "bad" : "" });
       const tr = row(button, [
         size(h.LiveBytes), count(h.Live), size(h.Resident), percent(fragmentation(h)), size(h.Committed), limit,
