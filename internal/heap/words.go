@@ -1,0 +1,169 @@
+// Words: live blocks searched for pointers into the Go heap.
+//
+// A walk visits the runs of all segments in the order of their addresses. Others allocate
+// and free meanwhile, so each block is looked at while a lock keeps its memory:
+//
+//	small block   its class's mu: no span of the class is freed
+//	large block   the page heap's mu, which others may have after each part
+//	all of them   scavenging: the heap is not closed, and no page purged
+//
+// What other goroutines write to their blocks meanwhile is read as it is: a word is old or
+// new. The race detector does not look at these reads.
+
+package heap
+
+import (
+	"slices"
+
+	"github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// wordsPart is how much of a large block is read while others wait for mu, in bytes.
+const wordsPart = 256 << 10
+
+// GoPointer is a word of a live block that is an address in the Go heap.
+type GoPointer struct {
+	Block  uintptr   // address
+	Size   int       // of the block
+	Offset int       // of the word
+	Word   uintptr   // its value
+	Stack  []uintptr // of the allocation, as in Usage; nil unless the block is sampled
+}
+
+// part is a part of a live block.
+type part struct{ block, size, from, to uintptr }
+
+// GoPointers returns the aligned words of live blocks that are addresses in the Go heap, in
+// the order of their addresses; none for a closed heap. The error says that the build
+// cannot tell.
+func (h *Heap) GoPointers() (all []GoPointer, err error) {
+	h.mustBeMade("track.CheckPointers")
+	if err := canTellGoPointers(); err != nil {
+		return nil, err
+	}
+	h.eachPart(func(p part) { all = p.appendGoPointers(all) })
+	return all, nil
+}
+
+//go:norace
+func (p part) appendGoPointers(all []GoPointer) []GoPointer {
+	for at := p.from; at+wordBytes <= p.to; at += wordBytes {
+		if word := *(*uintptr)(vm.Pointer(p.block + at)); isGoPointer(word) && addresses.regionOf(word) == nil {
+			all = append(all, GoPointer{p.block, int(p.size), int(at), word, stackOf(p.block)})
+		}
+	}
+	return all
+}
+
+// stackOf returns the stack of the allocation of the block at addr, nil if it has no record.
+func stackOf(addr uintptr) []uintptr {
+	id, _ := bucketOf(addr)
+	pcs, _ := samples.stacks.Stack(id)
+	return pcs
+}
+
+// bucketOf returns the bucket and the size in the record of the block at addr, 0 if it has
+// none.
+func bucketOf(addr uintptr) (id stacks.ID, size uintptr) {
+	samples.mu.Lock()
+	defer samples.mu.Unlock()
+	if r := recordOf(addr); r != nil {
+		return r.bucket, r.size
+	}
+	return 0, 0
+}
+
+// eachPart calls visit with each live block, a large one in parts. It may miss a block that
+// is allocated, freed or resized meanwhile. visit must not call h.
+func (h *Heap) eachPart(visit func(part)) {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	h.pages.mu.Lock()
+	segments := slices.Clone(h.pages.segments)
+	h.pages.mu.Unlock()
+	for _, s := range joined(segments) {
+		for at := s.base; at < s.base+s.size; {
+			at = h.visitRun(at, visit)
+		}
+	}
+}
+
+// visitRun calls visit with the live blocks of the run at addr, and returns where to go on.
+func (h *Heap) visitRun(addr uintptr, visit func(part)) (next uintptr) {
+	kind, class, next := h.pages.runAt(addr)
+	switch kind {
+	case blockRun:
+		h.central[class].visit(h, addr, visit)
+	case largeRun:
+		for from := uintptr(0); h.pages.visitLarge(addr, from, visit); from += wordsPart {
+			if onPart != nil {
+				onPart()
+			}
+		}
+	}
+	return next
+}
+
+// onPart, if set, is called after each part of a large block, without mu. For tests.
+var onPart func()
+
+// runAt returns what the run of a page is, and where the next one begins. Inside large blocks
+// and free runs there is no word: the next page is next.
+func (p *pageHeap) runAt(addr uintptr) (kind, class uint8, next uintptr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := spanAt(addr); s != nil {
+		return s.kind, s.class, s.end()
+	}
+	return freeRun, 0, addr + pageBytes
+}
+
+// visitLarge visits the part of a large block at from. It reports false if addr has no large
+// block or it ends before.
+func (p *pageHeap) visitLarge(addr, from uintptr, visit func(part)) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := spanAt(addr)
+	if s == nil || s.kind != largeRun || from >= s.size {
+		return false
+	}
+	visit(part{s.base, s.size, from, min(from+wordsPart, s.size)})
+	return true
+}
+
+// visit visits the live blocks of the span of the class at addr, if there is one.
+func (c *central) visit(h *Heap, addr uintptr, visit func(part)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.pages.mu.Lock()
+	s := spanAt(addr)
+	ours := s != nil && s.kind == blockRun && s.class == c.class && s.owner == h.pages.id
+	h.pages.mu.Unlock()
+	if !ours {
+		return // it was freed in the meantime
+	}
+	for i := range classes[c.class].blocks {
+		if block, size := s.base+i*s.size, s.liveSize(i); size > 0 {
+			visit(part{block, size, 0, size})
+		}
+	}
+}
+
+// liveSize returns the size of block i if it is live, else 0. Other goroutines allocate and
+// free meanwhile.
+//
+//go:norace
+func (s *span) liveSize(i uintptr) uintptr {
+	switch st := *statusAt(s.statusOf(i)); {
+	case st <= maxSmall:
+		return uintptr(st)
+	case st == sampled:
+		_, size := bucketOf(s.base + i*s.size)
+		return size
+	}
+	return 0
+}
+
+// Of returns the heap inside a *freehold.Heap, whose package sets it.
+var Of func(h any) *Heap
