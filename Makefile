@@ -24,7 +24,7 @@ TARGETS = emulators race modules systems fuzz soak portable malloc checkptr stre
 
 FUZZTIME ?= 3s
 
-.PHONY: test quick $(TARGETS) fuzz-long mutate faults bench demo
+.PHONY: test quick $(TARGETS) fuzz-long mutate faults misuse bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -120,6 +120,15 @@ emulators:
 MUTATE ?= .
 mutate:
 	$(GO) run ./scripts/mutate -run '$(MUTATE)' -j 2
+
+# Every mistake of internal/misuse in every build and mode, and the tables of what is
+# detected: in docs/vet.md, docs/reliability.md and the README.
+misuse:
+	$(GO) test -count=1 ./internal/misuse -skip Tables
+	$(GO) test -count=1 -tags freehold_debug ./internal/misuse -skip Tables
+	$(GO) test -count=1 -race ./internal/misuse -skip Tables
+	cd analysis && $(GO) test -count=1 -run TestMisuse . -update
+	$(GO) test -count=1 ./internal/misuse -run Tables -update
 
 bench:
 	@echo "building bench, a minute or two the first time"

@@ -42,8 +42,8 @@ type GoPointer struct {
 // Other goroutines may use h meanwhile. What they write is read as it is at some moment, and
 // the race detector does not report that. A block that they allocate, free or resize may be
 // missed. Close and Trim of h wait, and allocations may wait while one span of small blocks or
-// 256 KiB of a large block are read. How long it takes is
-// BenchmarkCheckPointers. It is for tests and for debugging.
+// 256 KiB of a large block are read. It reads about as fast as BenchmarkCheckPointers says,
+// and is for tests and for debugging.
 //
 // The error matches [errors.ErrUnsupported]: builds with the tag freehold_portable cannot
 // tell. If h is closed, there are no live blocks.

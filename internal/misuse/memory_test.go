@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
 )
 
 var memoryPrograms = []program{
@@ -42,6 +43,34 @@ var memoryPrograms = []program{
 			*unsafe.StringData(s) = 'T'
 			freehold.FreeString(w.a, s)
 		}},
+	{"read after Free, and an Alloc of that size", caught{},
+		func(w *world) { b := w.alloc(small); w.a.Free(b); c := w.again(b); w.sink = b[0]; w.a.Free(c) },
+		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b); w.a.Free(w.alloc(small)) }},
+	{"write after Free", caught{}.andInTests(reports("a write after Free")),
+		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1 },
+		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b) }},
+	{"write after Free to the block's next owner, which reads", caught{},
+		func(w *world) {
+			b := w.alloc(small)
+			w.a.Free(b)
+			c := w.again(b)
+			clear(c)
+			b[0] = 1
+			w.look(c)
+			w.a.Free(c)
+		},
+		func(w *world) {
+			b := w.alloc(small)
+			b[0] = 1
+			w.a.Free(b)
+			c := w.again(b)
+			clear(c)
+			w.look(c)
+			w.a.Free(c)
+		}},
+	{"read of a large block after Free", caught{},
+		func(w *world) { b := w.alloc(large); w.a.Free(b); w.sink = b[50000] },
+		func(w *world) { b := w.alloc(large); w.sink = b[50000]; w.a.Free(b) }},
 	{"write past the end", caught{debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
@@ -51,12 +80,44 @@ var memoryPrograms = []program{
 	{"write past the end, into the next block", caught{}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class-1) = 1; w.a.Free(b) }},
+	{"write 64 bytes past the end", caught{}.andInTests(reports("after the end")),
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(small + 64); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) }},
+	{"read past the end", caught{},
+		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small); w.a.Free(b) },
+		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small-1); w.a.Free(b) }},
+	{"read past the end, of the next block", caught{},
+		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class); w.a.Free(b) },
+		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class-1); w.a.Free(b) }},
 	{"write before the beginning", caught{}.andInTests(reports("a write 1 byte before the beginning")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -1) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), 0) = 1; w.a.Free(b) }},
 	{"a block that is never freed", caught{}.andInTests(reports("leak of 100 bytes")),
 		func(w *world) { w.alloc(small) },
 		func(w *world) { w.a.Free(w.alloc(small)) }},
+	{"a Go pointer in a block, stored by unsafe code", always(points("byte 8 of the block of 100 bytes")),
+		func(w *world) { b := w.alloc(small); *(**int)(unsafe.Pointer(&b[8])) = new(int) },
+		func(w *world) {
+			b := w.alloc(small)
+			*(*freehold.Ptr[byte])(unsafe.Pointer(&b[8])) = freehold.PtrTo(&b[0])
+			w.look(b)
+			w.a.Free(b)
+		}},
+	{"a Go pointer in a large block, stored by unsafe code", always(points("byte 50000 of the block of 100000 bytes")),
+		func(w *world) { b := w.alloc(large); *(**int)(unsafe.Pointer(&b[50000])) = new(int) },
+		func(w *world) { b := w.alloc(large); *(**int)(unsafe.Pointer(&b[50000])) = nil; w.a.Free(b) }},
+	{"a Go pointer in an arena's block, stored by unsafe code", always(points("looks like a pointer into the Go heap")),
+		func(w *world) { *(**int)(unsafe.Pointer(&take(arena.New(w.a, nil))[8])) = new(int) },
+		inArena(func(w *world, a *arena.Arena) { *(**byte)(unsafe.Pointer(&take(a)[8])) = &take(a)[0] })},
+	{"a slice of Go memory in a block, stored by unsafe code", always(points("byte 0 of the block of 24 bytes")),
+		func(w *world) { b := w.alloc(24); *(*[]int)(unsafe.Pointer(&b[0])) = make([]int, 10) },
+		func(w *world) {
+			s := freehold.Must(freehold.MakeSlice[int](w.a, 10))
+			b := w.alloc(24)
+			*(*freehold.Slice[int])(unsafe.Pointer(&b[0])) = freehold.SliceOf(s)
+			freehold.FreeSlice(w.a, s)
+			w.a.Free(b)
+		}},
 	{"read after Close of the heap", caught{plain: faults, debug: faults},
 		func(w *world) { b := w.alloc(small); w.heap.Close(); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.heap.Close() }},

@@ -1,26 +1,23 @@
-// Programs, what is promised of them, and how they are run.
+// Programs, and how they are run.
 //
 //	promised here, as a panic or an error  in this process
 //	anything else, that may end a process  each in a child, with a timeout
 //	twins                                  in this process
 //	all that is promised, once more        in one child with a hostile collector
+//	all of this in the plain build         in a child for each mode of FREEHOLD_DEBUG
 
 package misuse
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	rundebug "runtime/debug"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/track"
 )
 
 // A program makes one mistake, and its twin does the same without it.
@@ -48,75 +45,6 @@ var families = []family{
 	{"arena.Shared", sharedPrograms},
 	{"Package pool", poolPrograms},
 	{"The memory itself", memoryPrograms},
-}
-
-// caught says how a mistake is detected, by build; the zero how is no promise.
-// inTests is not a build: the blocks are from alloctest.New then.
-type caught struct{ plain, debug, race, inTests how }
-
-// always is what every build promises.
-func always(h how) caught { return caught{plain: h, debug: h, race: h} }
-
-// andInTests adds what a test sees that takes its blocks from alloctest.New.
-func (c caught) andInTests(h how) caught {
-	c.inTests = h
-	return c
-}
-
-// here is the promise for this build.
-func (c caught) here() how {
-	switch {
-	case race:
-		return c.race
-	case debug:
-		return c.debug
-	}
-	return c.plain
-}
-
-// A how is a way to detect a mistake.
-type how struct {
-	kind  kind
-	words string // which the message contains
-}
-
-type kind string
-
-const (
-	notPromised kind = ""
-	aPanic      kind = "panic"         // its text begins with "freehold: "
-	outOfMemory kind = "out of memory" // an error that matches ErrOutOfMemory
-	anError     kind = "error"
-	aNo         kind = "false"                // the guilty call's answer
-	aNil        kind = "nil"                  // likewise
-	contained   kind = "panic, or no harm"    // a matter of nanoseconds which of them
-	aFault      kind = "fault"                // at the guilty instruction
-	raceReport  kind = "race report"          // the race detector's
-	raceOrPanic kind = "race report or panic" // whichever is first
-	testFails   kind = "test fails"           // by the time that it ends
-)
-
-func panics(words string) how  { return how{aPanic, words} }
-func fails(words string) how   { return how{anError, words} }
-func reports(words string) how { return how{testFails, words} }
-
-var (
-	refuses       = how{kind: outOfMemory}
-	answersNo     = how{kind: aNo}
-	returnsNil    = how{kind: aNil}
-	isHarmless    = how{kind: contained}
-	faults        = how{kind: aFault}
-	races         = how{kind: raceReport}
-	racesOrPanics = how{kind: raceOrPanic}
-)
-
-// inChild reports whether a promise is about a process as a whole.
-func (h how) inChild() bool {
-	switch h.kind {
-	case notPromised, aFault, raceReport, raceOrPanic:
-		return true
-	}
-	return false
 }
 
 // A world is what a program has. The program may set err or no.
@@ -196,6 +124,7 @@ type outcome struct {
 	world
 	panicked string
 	faulted  bool
+	pointers string // that CheckPointers found in the heap
 	output   string // of its process
 	reports  string // of its test
 }
@@ -219,6 +148,7 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 		}()
 		half(&o.world)
 	}()
+	o.pointers = goPointers(t, o.heap)
 	for _, f := range r.cleanups {
 		f()
 	}
@@ -226,39 +156,20 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 	return o
 }
 
-// fault says what is wrong with an outcome where h is promised, "" if nothing.
-func (h how) fault(o outcome) string {
-	isOurs := strings.HasPrefix(o.panicked, "freehold: ")
-	raced := strings.Contains(o.output, "WARNING: DATA RACE")
-	ok := false
-	switch h.kind {
-	case notPromised:
-		ok = true
-	case aPanic:
-		ok = isOurs && strings.Contains(o.panicked, h.words)
-	case outOfMemory:
-		ok = o.panicked == "" && errors.Is(o.err, freehold.ErrOutOfMemory)
-	case anError:
-		ok = o.panicked == "" && o.err != nil && strings.Contains(o.err.Error(), h.words)
-	case aNo, aNil:
-		ok = o.panicked == "" && o.no
-	case contained:
-		ok = o.panicked == "" || isOurs
-	case aFault:
-		ok = o.faulted
-	case raceReport:
-		ok = raced
-	case raceOrPanic:
-		ok = raced || isOurs
-	case testFails:
-		ok = strings.Contains(o.reports, h.words)
+// goPointers returns what CheckPointers finds, a line each.
+func goPointers(t testing.TB, h *freehold.Heap) string {
+	all, err := track.CheckPointers(h)
+	if canCheckPointers = !errors.Is(err, errors.ErrUnsupported); err != nil && canCheckPointers {
+		t.Error(err)
 	}
-	if ok {
-		return ""
+	var s strings.Builder
+	for _, p := range all {
+		fmt.Fprintln(&s, p)
 	}
-	return fmt.Sprintf("want %s %q; panic %q, fault %v, error %v, answered no %v, reports %q, output:\n%s",
-		h.kind, h.words, o.panicked, o.faulted, o.err, o.no, o.reports, o.output)
+	return s.String()
 }
+
+var canCheckPointers bool
 
 // recorder is a testing.TB that notes failures.
 type recorder struct {
@@ -332,8 +243,8 @@ func worksOn(t *testing.T, h *freehold.Heap) {
 func TestTwins(t *testing.T) {
 	each(t, func(t *testing.T, p program) {
 		o := run(t, p.twin, false)
-		if o.panicked != "" || o.err != nil || o.no {
-			t.Errorf("panic %q, error %v, answered no %v", o.panicked, o.err, o.no)
+		if o.panicked != "" || o.err != nil || o.no || o.pointers != "" {
+			t.Errorf("panic %q, error %v, answered no %v, Go pointers %q", o.panicked, o.err, o.no, o.pointers)
 		}
 		if n := o.heap.Live(); n != 0 {
 			t.Errorf("%d blocks are live", n)
@@ -345,97 +256,4 @@ func TestTwins(t *testing.T) {
 			}
 		}
 	})
-}
-
-const (
-	childVariable = "FREEHOLD_MISUSE"
-	childTimeout  = 30 * time.Second
-)
-
-// What may end the process runs in one of its own: whatever is not promised may
-// do anything there, but not hang.
-func TestPromisesInChildren(t *testing.T) {
-	mayStartChildren(t)
-	each(t, func(t *testing.T, p program) {
-		h := p.caught.here()
-		if !h.inChild() || h.kind == notPromised && testing.Short() {
-			return
-		}
-		t.Parallel()
-		if fault := h.fault(runChild(t, p)); fault != "" {
-			t.Error(fault)
-		}
-	})
-}
-
-// The collector runs all the time and destroys what it frees: what is promised
-// holds there too, and twins are still innocent.
-func TestHostileCollector(t *testing.T) {
-	mayStartChildren(t)
-	if testing.Short() && race {
-		t.Skip("slow")
-	}
-	out, err := start(t, "", "-test.run=^(TestPromises|TestTwins)$", "GOGC=1", "GODEBUG=clobberfree=1,gccheckmark=1")
-	if err != nil || !strings.HasSuffix(out, "PASS\n") {
-		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-func mayStartChildren(t *testing.T) {
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("the test binary runs under an emulator, and cannot start itself")
-	}
-}
-
-// start runs the test binary in a process of its own.
-func start(t *testing.T, name, arg string, env ...string) (out string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], arg)
-	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "GORACE=atexit_sleep_ms=0"), env...)
-	cmd.WaitDelay = time.Second
-	b, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		t.Errorf("a child was still running after %v:\n%s", childTimeout, b)
-	}
-	return string(b), err
-}
-
-const (
-	panicMark = "outcome: panic "
-	faultMark = "outcome: fault "
-)
-
-// runChild runs a program's bug in a process of its own.
-func runChild(t *testing.T, p program) (o outcome) {
-	o.output, _ = start(t, p.mistake, "-test.run=^TestChild$")
-	for line := range strings.Lines(o.output) {
-		if text, ok := strings.CutPrefix(line, panicMark); ok {
-			o.panicked = text
-		}
-		o.faulted = o.faulted || strings.HasPrefix(line, faultMark)
-	}
-	return o
-}
-
-// TestChild is what runs in a child.
-func TestChild(t *testing.T) {
-	name := os.Getenv(childVariable)
-	if name == "" {
-		t.Skip("this is no child")
-	}
-	rundebug.SetPanicOnFault(true)
-	for _, f := range families {
-		for _, p := range f.programs {
-			if p.mistake != name {
-				continue
-			}
-			switch o := run(t, p.bug, false); {
-			case o.faulted:
-				fmt.Println(faultMark + o.panicked)
-			case o.panicked != "":
-				fmt.Println(panicMark + o.panicked)
-			}
-		}
-	}
 }

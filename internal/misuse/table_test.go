@@ -1,10 +1,13 @@
-// docs/reliability.md is written from the programs:
+// The tables of docs/reliability.md and README.md are written from the programs:
 //
-//	go test ./internal/misuse -update
+//	go test ./internal/misuse -run Tables -update
+//
+// The last column is from docs/vet.md, which package analysis writes from the same programs.
 
 package misuse
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -12,27 +15,35 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/reliability.md")
+var update = flag.Bool("update", false, "write the tables")
 
-const tablePath = "../../docs/reliability.md"
+const (
+	tablePath = "../../docs/reliability.md"
+	shortPath = "../../README.md"
+	vetPath   = "../../docs/vet.md"
+)
 
 const tableHead = `# What freehold detects, and what it does not
 
-Each line is a program with one mistake. Package ` + "`internal/misuse`" + ` runs it, and a correct twin of it that nothing may
-complain about; this page is written from the same source, by ` + "`go test ./internal/misuse -update`" + `.
+Each line is a program with one mistake. Package ` + "`internal/misuse`" + ` runs it in each build and mode, and a correct twin of it
+that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and writes the tables on this page from the same source.
 
 - **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
   the time.
 - **debug**: with ` + "`-tags freehold_debug`" + `, where memory without a block is filled with 0xDB and looked at.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
+- **vet**: [freeholdvet](vet.md), before the program runs.
+
+The plain build detects the same with sampling on, whatever ` + "`FREEHOLD_DEBUG`" + ` asks for.
 
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
 when that memory is used again. *error* is an error that the guilty call returns, and that says what was wrong; *out of
 memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
 one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
 the same few nanoseconds. *Fault* is the system's, at the guilty instruction. *Race report* is the race detector's. *Test
-fails* names the block and where it was allocated.
+fails* names the block and where it was allocated. *CheckPointers* is ` + "`track.CheckPointers`" + `, which names the block and the byte,
+but not in builds with ` + "`-tags freehold_portable`" + `. Below *vet* is the analyzer that reports it.
 
 A dot is no promise: the mistake may show or not, and what follows from it is open. A dash, below *in tests*, is not
 applicable: ` + "`alloctest.New`" + ` adds nothing there, and the column of the build is what a test sees.
@@ -41,28 +52,102 @@ A misuse that races with Close or Trim, such as a second Free of a block in anot
 just been given back. It reads zero there, and is a panic as above. On Windows the read is a fault instead.
 `
 
-// table returns docs/reliability.md.
-func table() string {
+// short are the programs in the README's table.
+var short = []string{
+	"double free",
+	"double free of a block whose memory has its next owner, of equal length",
+	"free of a block from its middle on",
+	"free of memory of the Go heap",
+	"free of another heap's block",
+	"FreeSlice of what the built-in append returned",
+	"Free after Close",
+	"New of a type with a string",
+	"a Go pointer in a block, stored by unsafe code",
+	"read after Free",
+	"write after Free, and an Alloc of that size",
+	"write to an arena's block after Reset",
+	"write past the end",
+	"write past the end, into the next block",
+	"write before the beginning",
+	"a block that is never freed",
+	"two goroutines write to one block",
+}
+
+// detects is whether and how a program's mistake is detected, by column.
+func (p program) detects(vet map[string]string) []string {
+	var cells []string
+	for _, c := range columns {
+		cells = append(cells, c.promise(p.caught).String())
+	}
+	inTests := p.caught.inTests.String()
+	if p.caught.inTests.kind == notPromised && p.caught != (caught{}) {
+		inTests = "–"
+	}
+	return append(cells, inTests, cmp.Or(vet[p.mistake], "·"))
+}
+
+func heads() []string {
+	var heads []string
+	for _, c := range columns {
+		heads = append(heads, c.name)
+	}
+	return append(heads, "in tests", "vet")
+}
+
+func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
+
+func head(first string) string {
+	return row(append([]string{first}, heads()...)...) + strings.Repeat("|---", len(heads())+1) + "|\n"
+}
+
+// table returns docs/reliability.md. vet are the analyzers that report a mistake.
+func table(vet map[string]string) string {
 	var s strings.Builder
 	s.WriteString(tableHead)
 	total, promised := 0, 0
+	in := make([]int, len(heads()))
 	for _, f := range families {
-		fmt.Fprintf(&s, "\n## %s\n\n| mistake | plain | debug | race | in tests |\n|---|---|---|---|---|\n", f.name)
+		fmt.Fprintf(&s, "\n## %s\n\n%s", f.name, head("mistake"))
 		for _, p := range f.programs {
-			c := p.caught
-			inTests := c.inTests.String()
-			if c.inTests.kind == notPromised && c != (caught{}) {
-				inTests = "–"
-			}
-			fmt.Fprintf(&s, "| %s | %s | %s | %s | %s |\n", p.mistake, c.plain, c.debug, c.race, inTests)
+			cells := p.detects(vet)
+			s.WriteString(row(append([]string{p.mistake}, cells...)...))
 			total++
-			if c != (caught{}) {
-				promised++
+			found := 0
+			for i, c := range cells {
+				if c != "·" && c != "–" {
+					in[i]++
+					found = 1
+				}
 			}
+			promised += found
 		}
 	}
-	fmt.Fprintf(&s, "\n%d mistakes, of which %d are detected in one build or another.\n", total, promised)
+	var sums []string
+	for _, n := range in {
+		sums = append(sums, fmt.Sprint(n))
+	}
+	fmt.Fprintf(&s, "\n## In all\n\n%s%s", head("mistakes"), row(append([]string{fmt.Sprint(total)}, sums...)...))
+	fmt.Fprintf(&s, "\n%d of %d mistakes are detected in one way or another.\n", promised, total)
 	return s.String()
+}
+
+// shortTable returns the README's table.
+func shortTable(t *testing.T, vet map[string]string) string {
+	all := map[string]program{}
+	for _, f := range families {
+		for _, p := range f.programs {
+			all[p.mistake] = p
+		}
+	}
+	s := head("mistake")
+	for _, name := range short {
+		p, ok := all[name]
+		if !ok {
+			t.Errorf("no program is called %q", name)
+		}
+		s += row(append([]string{name}, p.detects(vet)...)...)
+	}
+	return s
 }
 
 func (h how) String() string {
@@ -72,18 +157,62 @@ func (h how) String() string {
 	return string(h.kind)
 }
 
-func TestTableIsUpToDate(t *testing.T) {
-	if *update {
-		if err := os.WriteFile(tablePath, []byte(table()), 0o666); err != nil {
-			t.Fatal(err)
+func TestTablesAreUpToDate(t *testing.T) {
+	found := read(t, vetPath)
+	_, rows := between(t, vetPath, found, "misuse")
+	vet := map[string]string{}
+	for line := range strings.Lines(rows) {
+		if cells := strings.Split(line, " | "); len(cells) == 2 {
+			vet[strings.TrimPrefix(cells[0], "| ")] = strings.TrimSuffix(cells[1], " |\n")
 		}
 	}
-	got, err := os.ReadFile(tablePath)
+	if len(vet) < 100 {
+		t.Errorf("%s has %d mistakes", vetPath, len(vet))
+	}
+	text := read(t, shortPath)
+	old, _ := between(t, shortPath, text, "misuse")
+	compare(t, tablePath, read(t, tablePath), table(vet))
+	compare(t, shortPath, text, strings.Replace(text, old, marked("misuse", shortTable(t, vet)), 1))
+}
+
+// marked returns text between the marks of a name.
+func marked(name, text string) string {
+	return "<!-- " + name + " -->\n" + text + "<!-- end of " + name + " -->\n"
+}
+
+// between returns what is between the marks of a name in a page, with the marks and
+// without.
+func between(t *testing.T, path, page, name string) (with, without string) {
+	t.Helper()
+	begin, end, _ := strings.Cut(marked(name, "\x00"), "\x00")
+	_, rest, ok := strings.Cut(page, begin)
+	without, _, ok2 := strings.Cut(rest, end)
+	if !ok || !ok2 {
+		t.Fatalf("%s has no %s", path, name)
+	}
+	return begin + without + end, without
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Skip(err) // the sources are not here
 	}
-	if strings.ReplaceAll(string(got), "\r\n", "\n") != table() {
-		t.Error("docs/reliability.md is not what the programs say: go test ./internal/misuse -update")
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+// compare compares a page with what it must be, or writes it.
+func compare(t *testing.T, path, is, want string) {
+	t.Helper()
+	switch {
+	case is == want:
+	case !*update:
+		t.Errorf("%s is not what the programs say: make misuse", path)
+	default:
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -1,0 +1,128 @@
+// Children: programs that may end their process.
+
+package misuse
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	rundebug "runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What may end the process runs in one of its own: whatever is not promised may
+// do anything there, but not hang.
+func TestPromisesInChildren(t *testing.T) {
+	mayStartChildren(t)
+	each(t, func(t *testing.T, p program) {
+		h := p.caught.here()
+		if !h.inChild() || h.kind == notPromised && testing.Short() {
+			return
+		}
+		t.Parallel()
+		if fault := h.fault(runChild(t, p)); fault != "" {
+			t.Error(fault)
+		}
+	})
+}
+
+// Each mode of FREEHOLD_DEBUG holds its promises, and finds no twin guilty.
+func TestModes(t *testing.T) {
+	mayStartChildren(t)
+	if race || debug || modeHere != "" {
+		t.Skip("modes are promised for the plain build")
+	}
+	for _, m := range modes {
+		t.Run(m.variable, func(t *testing.T) {
+			t.Parallel()
+			out, err := start(t, "", []string{"-test.run=^(TestPromises|TestTwins|TestPromisesInChildren)$", fmt.Sprint("-test.short=", testing.Short())}, modeVariable+"="+m.variable)
+			if err != nil || !strings.HasSuffix(out, "PASS\n") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// The collector runs all the time and destroys what it frees: what is promised
+// holds there too, and twins are still innocent.
+func TestHostileCollector(t *testing.T) {
+	mayStartChildren(t)
+	if testing.Short() && race {
+		t.Skip("slow")
+	}
+	out, err := start(t, "", []string{"-test.run=^(TestPromises|TestTwins)$"}, "GOGC=1", "GODEBUG=clobberfree=1,gccheckmark=1")
+	if err != nil || !strings.HasSuffix(out, "PASS\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const (
+	modeVariable  = "FREEHOLD_DEBUG"
+	childVariable = "FREEHOLD_MISUSE"
+	childTimeout  = 30 * time.Second
+)
+
+func mayStartChildren(t *testing.T) {
+	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
+		t.Skip("the test binary runs under an emulator, and cannot start itself")
+	}
+}
+
+// modeHere is the mode of this process.
+var modeHere = os.Getenv(modeVariable)
+
+// start runs the test binary in a process of its own.
+func start(t *testing.T, name string, args []string, env ...string) (out string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), childTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append(append(os.Environ(), childVariable+"="+name, "GORACE=atexit_sleep_ms=0"), env...)
+	cmd.WaitDelay = time.Second
+	b, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Errorf("a child was still running after %v:\n%s", childTimeout, b)
+	}
+	return string(b), err
+}
+
+const (
+	panicMark = "outcome: panic "
+	faultMark = "outcome: fault "
+)
+
+// runChild runs a program's bug in a process of its own.
+func runChild(t *testing.T, p program) (o outcome) {
+	o.output, _ = start(t, p.mistake, []string{"-test.run=^TestChild$"})
+	for line := range strings.Lines(o.output) {
+		if text, ok := strings.CutPrefix(line, panicMark); ok {
+			o.panicked = text
+		}
+		o.faulted = o.faulted || strings.HasPrefix(line, faultMark)
+	}
+	return o
+}
+
+// TestChild is what runs in a child.
+func TestChild(t *testing.T) {
+	name := os.Getenv(childVariable)
+	if name == "" {
+		t.Skip("this is no child")
+	}
+	rundebug.SetPanicOnFault(true)
+	for _, f := range families {
+		for _, p := range f.programs {
+			if p.mistake != name {
+				continue
+			}
+			switch o := run(t, p.bug, false); {
+			case o.faulted:
+				fmt.Println(faultMark + o.panicked)
+			case o.panicked != "":
+				fmt.Println(panicMark + o.panicked)
+			}
+		}
+	}
+}
