@@ -98,7 +98,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	var out strings.Builder
 	seen := map[string]bool{}
 	for _, r := range reports {
-		fmt.Fprintf(&out, "./%s:%d:%d: %s\n", filepath.Base(r.Filename), r.Line, r.Column, r.message)
+		fmt.Fprintf(&out, "%s:%d:%d: %s\n", filepath.Base(r.Filename), r.Line, r.Column, r.message)
 		seen[r.analyzer] = true
 	}
 	for _, a := range analysis.Analyzers() {

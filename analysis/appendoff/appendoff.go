@@ -41,28 +41,24 @@ var Analyzer = &analysis.Analyzer{
 func run(pass *analysis.Pass) (any, error) {
 	calls := source.Of(pass)
 	var replaced map[*ast.CallExpr]bool
-	for _, fn := range flow.Functions(pass) {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				call, ok := instr.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				name := appends(call)
-				if name == "" || !isFull(call.Call.Args[0], map[ssa.Value]bool{}) {
-					continue
-				}
-				if replaced == nil {
-					replaced = replacing(pass)
-				}
-				if expr := calls.Find(call); replaced[expr] || isFreed(call, map[ssa.Value]bool{}) {
-					what := "the slice"
-					if expr != nil {
-						what = types.ExprString(expr.Args[0])
-					}
-					pass.Reportf(call.Pos(), "%s moves %s, which is off-heap and full, to the Go heap; use freehold.Append", name, what)
-				}
+	for instr := range flow.Calls(pass) {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		name := appends(call)
+		if name == "" || !isFull(call.Call.Args[0], map[ssa.Value]bool{}) {
+			continue
+		}
+		if replaced == nil {
+			replaced = replacing(pass)
+		}
+		if expr := calls.Find(call); replaced[expr] || isFreed(call, map[ssa.Value]bool{}) {
+			what := "the slice"
+			if expr != nil {
+				what = types.ExprString(expr.Args[0])
 			}
+			pass.Reportf(call.Pos(), "%s moves %s, which is off-heap and full, to the Go heap; use freehold.Append", name, what)
 		}
 	}
 	return nil, nil

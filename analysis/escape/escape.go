@@ -46,10 +46,8 @@ func run(pass *analysis.Pass) (any, error) {
 		if len(ends) == 0 {
 			continue
 		}
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				c.check(instr, ends)
-			}
+		for instr := range flow.Instructions(fn) {
+			c.check(instr, ends)
 		}
 	}
 	return nil, nil
@@ -206,18 +204,16 @@ func isSamePlace(a, b ssa.Value) bool {
 // anyStore reports whether an instruction of fn is asked for, or one of its function
 // literals or of the functions of the package that it calls.
 func anyStore(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if is(instr) {
-				return true
-			}
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok || depth == 0 {
-				continue
-			}
-			if callee := call.Common().StaticCallee(); callee != nil && callee != fn && anyStore(callee, depth-1, is) {
-				return true
-			}
+	for instr := range flow.Instructions(fn) {
+		if is(instr) {
+			return true
+		}
+		call, ok := instr.(ssa.CallInstruction)
+		if !ok || depth == 0 {
+			continue
+		}
+		if callee := call.Common().StaticCallee(); callee != nil && callee != fn && anyStore(callee, depth-1, is) {
+			return true
 		}
 	}
 	for _, literal := range fn.AnonFuncs {

@@ -44,22 +44,14 @@ var Analyzer = &analysis.Analyzer{
 
 func run(pass *analysis.Pass) (any, error) {
 	calls := source.Of(pass)
-	for _, fn := range flow.Functions(pass) {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				call, ok := instr.(ssa.CallInstruction)
-				if !ok {
-					continue
-				}
-				c := offheap.Of(call)
-				block, ok := freed(c)
-				if !ok {
-					continue
-				}
-				if fault := faultOf(c, block, pass.TypesSizes); fault != "" {
-					pass.Reportf(call.Common().Pos(), "%s of %s, which is %s", calls.Text(call), calls.Name(c, block, "an argument"), fault)
-				}
-			}
+	for call := range flow.Calls(pass) {
+		c := offheap.Of(call)
+		block, ok := freed(c)
+		if !ok {
+			continue
+		}
+		if fault := faultOf(c, block, pass.TypesSizes); fault != "" {
+			pass.Reportf(call.Common().Pos(), "%s of %s, which is %s", calls.Text(call), calls.Name(c, block, "an argument"), fault)
 		}
 	}
 	return nil, nil

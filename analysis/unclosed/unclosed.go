@@ -44,18 +44,14 @@ var Analyzer = &analysis.Analyzer{
 
 func run(pass *analysis.Pass) (any, error) {
 	calls := source.Of(pass)
-	for _, fn := range flow.Functions(pass) {
-		for _, b := range fn.Blocks {
-			for _, instr := range b.Instrs {
-				call, ok := instr.(*ssa.Call)
-				if !ok {
-					continue
-				}
-				owner, ok := offheap.Of(call).Makes()
-				if ok && owner.Closer != "" && !endsOtherwise(call, owner) {
-					check(pass, calls, call, owner)
-				}
-			}
+	for instr := range flow.Calls(pass) {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		owner, ok := offheap.Of(call).Makes()
+		if ok && owner.Closer != "" && !endsOtherwise(call, owner) {
+			check(pass, calls, call, owner)
 		}
 	}
 	return nil, nil

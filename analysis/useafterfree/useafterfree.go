@@ -68,14 +68,12 @@ type finding struct {
 }
 
 func (c *checker) check(fn *ssa.Function) {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			for _, use := range flow.Uses(instr) {
-				c.use(instr, use)
-			}
-			if call, ok := instr.(ssa.CallInstruction); ok {
-				c.owner(offheap.Of(call))
-			}
+	for instr := range flow.Instructions(fn) {
+		for _, use := range flow.Uses(instr) {
+			c.use(instr, use)
+		}
+		if call, ok := instr.(ssa.CallInstruction); ok {
+			c.owner(offheap.Of(call))
 		}
 	}
 	for i := range c.ends {

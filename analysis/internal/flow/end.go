@@ -48,20 +48,17 @@ func Ends(fn *ssa.Function) []End { return ends(fn, maxDepth) }
 
 func ends(fn *ssa.Function, depth int) []End {
 	var all []End
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if _, isGo := instr.(*ssa.Go); !ok || isGo {
-				continue
-			}
-			_, deferred := instr.(*ssa.Defer)
-			c := offheap.Of(call)
-			switch {
-			case c.Name != "":
-				all = append(all, endsOf(c, call, deferred)...)
-			case depth > 0:
-				all = append(all, endsWithin(call, deferred, depth-1)...)
-			}
+	for call := range CallsIn(fn) {
+		if _, isGo := call.(*ssa.Go); isGo {
+			continue
+		}
+		_, deferred := call.(*ssa.Defer)
+		c := offheap.Of(call)
+		switch {
+		case c.Name != "":
+			all = append(all, endsOf(c, call, deferred)...)
+		case depth > 0:
+			all = append(all, endsWithin(call, deferred, depth-1)...)
 		}
 	}
 	return all

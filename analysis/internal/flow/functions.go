@@ -39,19 +39,16 @@ func mayPanic(literal *ssa.Function) bool {
 	if literal.Parent() == nil {
 		return false
 	}
-	for _, b := range literal.Parent().Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok || call.Common().StaticCallee() == nil || !recovers(call.Common().StaticCallee()) {
-				continue
+	for call := range CallsIn(literal.Parent()) {
+		if call.Common().StaticCallee() == nil || !recovers(call.Common().StaticCallee()) {
+			continue
+		}
+		for _, v := range call.Common().Args {
+			if closure, ok := v.(*ssa.MakeClosure); ok {
+				v = closure.Fn
 			}
-			for _, v := range call.Common().Args {
-				if closure, ok := v.(*ssa.MakeClosure); ok {
-					v = closure.Fn
-				}
-				if v == literal {
-					return true
-				}
+			if v == literal {
+				return true
 			}
 		}
 	}

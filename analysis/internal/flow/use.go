@@ -207,17 +207,15 @@ func captures(closure *ssa.MakeClosure, depth int) []Use {
 
 // usesAny reports whether fn uses or frees memory that is asked for.
 func usesAny(fn *ssa.Function, is func(ssa.Value) bool, depth int) bool {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			for _, use := range uses(instr, depth) {
-				if is(use.Value) {
-					return true
-				}
+	for instr := range Instructions(fn) {
+		for _, use := range uses(instr, depth) {
+			if is(use.Value) {
+				return true
 			}
-			if call, ok := instr.(ssa.CallInstruction); ok {
-				if block, _, ok := offheap.Of(call).Frees(); ok && is(block) {
-					return true
-				}
+		}
+		if call, ok := instr.(ssa.CallInstruction); ok {
+			if block, _, ok := offheap.Of(call).Frees(); ok && is(block) {
+				return true
 			}
 		}
 	}
@@ -227,20 +225,14 @@ func usesAny(fn *ssa.Function, is func(ssa.Value) bool, depth int) bool {
 // expectsPanics reports whether fn passes function literals to a function of the
 // package that recovers: they may make mistakes on purpose.
 func expectsPanics(fn *ssa.Function) bool {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			call, ok := instr.(ssa.CallInstruction)
-			if !ok {
-				continue
-			}
-			callee := call.Common().StaticCallee()
-			if callee == nil || !recovers(callee) {
-				continue
-			}
-			for _, v := range call.Common().Args {
-				if _, ok := v.Type().Underlying().(*types.Signature); ok {
-					return true
-				}
+	for call := range CallsIn(fn) {
+		callee := call.Common().StaticCallee()
+		if callee == nil || !recovers(callee) {
+			continue
+		}
+		for _, v := range call.Common().Args {
+			if _, ok := v.Type().Underlying().(*types.Signature); ok {
+				return true
 			}
 		}
 	}
@@ -249,11 +241,9 @@ func expectsPanics(fn *ssa.Function) bool {
 
 // recovers reports whether fn, or a function literal in it, calls recover.
 func recovers(fn *ssa.Function) bool {
-	for _, b := range fn.Blocks {
-		for _, instr := range b.Instrs {
-			if call, ok := instr.(ssa.CallInstruction); ok && builtin(call) == "recover" {
-				return true
-			}
+	for call := range CallsIn(fn) {
+		if builtin(call) == "recover" {
+			return true
 		}
 	}
 	return slices.ContainsFunc(fn.AnonFuncs, recovers)

@@ -161,24 +161,22 @@ func onlyLoads(v *ssa.FreeVar) bool {
 // of, or nil.
 func Captured(v *ssa.FreeVar) *ssa.Alloc {
 	closure := v.Parent()
-	for _, b := range closure.Parent().Blocks {
-		for _, instr := range b.Instrs {
-			made, ok := instr.(*ssa.MakeClosure)
-			if !ok || made.Fn != closure {
+	for instr := range Instructions(closure.Parent()) {
+		made, ok := instr.(*ssa.MakeClosure)
+		if !ok || made.Fn != closure {
+			continue
+		}
+		for i, of := range closure.FreeVars {
+			if of != v {
 				continue
 			}
-			for i, of := range closure.FreeVars {
-				if of != v {
-					continue
-				}
-				switch binding := made.Bindings[i].(type) {
-				case *ssa.Alloc:
-					return binding
-				case *ssa.FreeVar:
-					return Captured(binding)
-				}
-				return nil
+			switch binding := made.Bindings[i].(type) {
+			case *ssa.Alloc:
+				return binding
+			case *ssa.FreeVar:
+				return Captured(binding)
 			}
+			return nil
 		}
 	}
 	return nil

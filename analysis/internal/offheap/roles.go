@@ -133,7 +133,7 @@ func (c Call) Ends() (e End, ok bool) {
 // closed: it only reports, or it is Close again.
 func (c Call) WorksAfter(end Call) bool {
 	switch last(c.Name) {
-	case "Stats", "Live", "Owns", "GoodSize", "String", "LogValue", "Remaining", "BlockSize", "Len", "Cap":
+	case "Stats", "Live", "Owns", "GoodSize", "String", "LogValue", "Remaining", "BlockSize", "Len", "Cap", "Bytes", "InFile":
 		return true
 	case "Put":
 		return c.Name == "arena.Recycler.Put" && end.Name != c.Name // of a closed arena: a no-op

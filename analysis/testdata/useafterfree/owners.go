@@ -143,6 +143,12 @@ func bytes(h *freehold.Heap) byte {
 	return b[0] // want `a block of buf is read after buf.Close`
 }
 
+func closedBuffer(h *freehold.Heap) bool {
+	buf := buffer.New(h, nil)
+	buf.Close()
+	return buf.Bytes() == nil && buf.Len() == 0 && !buf.InFile()
+}
+
 func deferOrder() {
 	h := freehold.NewHeap(nil)
 	a := arena.New(h, nil)
