@@ -24,19 +24,13 @@ import (
 )
 
 const (
-	debugging  = true
-	poisonByte = 0xDB
+	debugging = true
 
 	checkedSpans = 8 // in each slow path
 )
 
 // poison fills the size bytes at addr.
-func poison(addr, size uintptr) {
-	b := block(addr, int(size), false)
-	for n := copy(b, []byte{poisonByte}); n > 0 && n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
+func poison(addr, size uintptr) { fillPoison(block(addr, int(size), false)) }
 
 // mustBeUntouched panics if a free block was written. was is its free status: a block
 // never handed out reads zero, any other holds the fill.

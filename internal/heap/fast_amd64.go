@@ -5,7 +5,7 @@
 // fails, the functions in Go are used instead. They also continue the work if the
 // cache has no block, or no room for one.
 
-//go:build !race && !freehold_portable && !freehold_debug
+//go:build !race && !freehold_portable && !asan && !freehold_debug
 
 package heap
 
@@ -46,12 +46,21 @@ type functions struct {
 // plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
+// checked are those of checked.go.
+var checked = functions{(*Heap).allocChecked, (*Heap).freeChecked, (*Heap).freePointer, (*LocalCache).allocChecked, (*LocalCache).freeChecked}
+
 // fast is what is called: functions of fast_amd64.s, if they may run. counting are those
 // whose Alloc counts down to the next sample, idle the others.
 var fast, idle, counting functions
 
-func init() {
+func init() { chooseEntries() }
+
+// chooseEntries sets what is called.
+func chooseEntries() {
 	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
+	if quarantineBytes > 0 {
+		idle, counting = checked, checked
+	}
 	fast = idle
 }
 

@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable && !freehold_debug
+//go:build !race && !freehold_portable && !asan && !freehold_debug
 
 package heap
 

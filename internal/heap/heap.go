@@ -78,6 +78,7 @@ type Heap struct {
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	unsampled bool
+	checks    *checks        // nil unless the blocks are checked: see checked.go
 	label     atomic.Uint32  // of its stacks in samples, 0 before the first
 	records   atomic.Uintptr // the sampled blocks, a list; samples.mu is held for changes
 	ticks     uint32         // so far
@@ -97,6 +98,7 @@ func (h *Heap) Init(o Options) {
 	arg.AtLeast("NewHeap", "MaxBytes", o.MaxBytes, 0)
 	h.caches.Init(&noCache)
 	h.mapID = takeMapID()
+	h.checks = newChecks(o)
 	h.pages.init(o, h.tick)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
@@ -168,6 +170,14 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 		}
 		return nil, false
 	}
+	if h.checks != nil {
+		return h.resizeChecked(call, b, size)
+	}
+	return h.resizeSampled(call, b, size)
+}
+
+// resizeSampled is resize for sizes above 0.
+func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
 	s := spanAt(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
 	sample := h.takeSample(s, b)
 	r, ok := h.resizeBlock(call, s, b, size)
@@ -229,6 +239,14 @@ func (h *Heap) Closed() bool { return h.pages.closed.Load() }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {
+	if h.checks != nil && size > 0 && size <= maxSize-redBytes {
+		return h.goodSize(size+redBytes) - redBytes
+	}
+	return h.goodSize(size)
+}
+
+// goodSize is GoodSize for blocks of the engine's.
+func (h *Heap) goodSize(size int) int {
 	switch {
 	case size <= 0:
 		return 0
@@ -249,6 +267,9 @@ func (h *Heap) Close() {
 	defer h.pages.scavenging.Unlock()
 	if h.pages.closed.Swap(true) {
 		return
+	}
+	if late := h.endChecks(); late != nil {
+		defer panic(late)
 	}
 	h.endSamples()
 	h.caches.Clear()

@@ -108,9 +108,9 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	case s.kind == blockRun && (size >= freeZero || size == inLimbo):
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
-		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(size)))
+		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(userBytes(size))))
 	}
-	return fmt.Sprintf("it has %s, the block %d; a block is freed whole", arg.Bytes(len(b)), size)
+	return fmt.Sprintf("it has %s, the block %d; a block is freed whole", arg.Bytes(len(b)), userBytes(size))
 }
 
 // spanAround returns the span of the run that contains addr, or nil. A page inside a

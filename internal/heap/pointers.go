@@ -83,7 +83,7 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 		return 0
 	}
 	b := h.blockAt("Heap.UsableSize", p)
-	if debugging {
+	if debugging || h.checks != nil {
 		return len(b) // so that a write behind it is found
 	}
 	if s := spanAt(uintptr(p)); s.kind == blockRun {
@@ -95,6 +95,9 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 // blockAt returns the live block that begins at p.
 func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
+	if h.checks != nil {
+		return h.checkedAt(call, p)
+	}
 	if s := spanAt(addr); s != nil {
 		size := s.size
 		if s.kind == blockRun {

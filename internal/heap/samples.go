@@ -237,7 +237,7 @@ func weight(size int) float64 {
 
 // represents returns how many blocks, in objectUnits, and how many bytes r represents.
 func (r *record) represents() (objects, bytes uint64) {
-	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.size) + 0.5)
+	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(userBytes(r.size)) + 0.5)
 }
 
 // mark sets the status of the block at addr, which says whether it is sampled.

@@ -78,6 +78,9 @@ func (h *Heap) hoards() bool {
 
 // Trim gives back all memory without live blocks at once.
 func (h *Heap) Trim() {
+	if h.checks != nil {
+		h.release(0)
+	}
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
 	h.mustBeOpen("Heap.Trim")

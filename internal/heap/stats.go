@@ -81,6 +81,9 @@ func (h *Heap) Stats() Stats {
 	st.Active = st.Committed - st.Metadata - int(p.dirty*pageBytes)
 	st.Resident = st.Committed - holes
 	st.Retained = int(p.total) - (st.Committed - st.Metadata) + holes
+	if h.checks != nil {
+		h.countQuarantine(&st)
+	}
 	return st
 }
 

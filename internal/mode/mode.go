@@ -20,6 +20,8 @@ import (
 // known are the modes that exist.
 var known = []string{
 	"profile",
+	"poison",
+	"quarantine",
 }
 
 var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })

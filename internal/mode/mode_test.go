@@ -19,8 +19,8 @@ func TestVariable(t *testing.T) {
 		{"profile=2,profile=4", 4, true, nil},
 		{"profile=0", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on"}},
 		{"profile=1e3", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on"}},
-		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are profile`}},
-		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are profile`}},
+		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are profile, poison, quarantine`}},
+		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are profile, poison, quarantine`}},
 	}
 	for _, tt := range tests {
 		var reports []string

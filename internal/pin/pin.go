@@ -4,7 +4,7 @@
 // its processor to itself, without an atomic operation. portable.go is the
 // other way.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 // Package pin gives goroutines what belongs to the processor they run on. A
 // [Table] has a slot for each processor; the slot's holder, a goroutine at a

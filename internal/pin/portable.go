@@ -5,7 +5,7 @@
 // another slot. Slower than pin.go, but plain Go, and the race detector
 // understands it.
 
-//go:build race || freehold_portable
+//go:build race || freehold_portable || asan
 
 // Package pin gives goroutines slots: see pin.go.
 package pin

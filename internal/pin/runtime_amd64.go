@@ -9,7 +9,7 @@
 // Nothing in the language promises that, so the assembly runs only with the
 // versions of Go that were tested. TestKnown says how to test a new one.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 package pin
 

@@ -1,6 +1,6 @@
 // See runtime_amd64.go.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"

@@ -8,7 +8,7 @@
 // words of g, and where it does not grow. So it reads only that stack, whatever BP holds.
 // The stack does not move meanwhile: assembly is not preempted (see package pin).
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"

@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 // The test of slots beyond the first, for packages with a pin.Table and assembly.
 

@@ -1,0 +1,6 @@
+//go:build !amd64 || race || freehold_portable || asan || freehold_debug
+
+package heap
+
+// chooseEntries does nothing where there is no assembly.
+func chooseEntries() {}

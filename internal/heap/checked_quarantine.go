@@ -1,0 +1,110 @@
+// Quarantine: freed blocks that nobody gets yet, so that a use of them is found.
+
+package heap
+
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// quarantine is Free of a checked block in the name of call. A block that is larger than the
+// quarantine does not get there, nor the fill.
+func (h *Heap) quarantine(call string, b []byte) {
+	c, addr := h.checks, addressOf(b)
+	whole := h.end(call, b).whole(addr)
+	if len(whole) > quarantineBytes {
+		c.remove(addr)
+		leave(whole)
+		h.free(whole)
+		return
+	}
+	h.freeSample(spanAt(addr), whole)
+	forbid(whole)
+	c.mu.Lock()
+	c.queue = append(c.queue, addr)
+	c.held += len(whole)
+	c.mu.Unlock()
+	h.release(quarantineBytes)
+}
+
+// release frees the oldest blocks in quarantine until it holds at most that many bytes, and
+// reports whether it has freed any. If one was written, it panics in the end.
+func (h *Heap) release(most int) (any bool) {
+	late := ""
+	for {
+		addr, k := h.checks.oldest(most)
+		if addr == 0 {
+			break
+		}
+		whole := k.whole(addr)
+		if i := written(whole); i >= 0 && late == "" {
+			late = fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.name, i, arg.Bytes(k.size), addr, k.stacks())
+		}
+		h.free(whole)
+		any = true
+	}
+	if late != "" {
+		panic(late)
+	}
+	return any
+}
+
+// oldest takes the oldest block out of a quarantine that holds more than most bytes.
+func (c *checks) oldest(most int) (addr uintptr, k checkedBlock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held <= most {
+		return 0, checkedBlock{}
+	}
+	addr = c.queue[0]
+	k = c.blocks[addr]
+	c.queue = c.queue[1:]
+	c.held -= k.size + redBytes
+	delete(c.blocks, addr)
+	return addr, k
+}
+
+// endChecks ends the quarantine of a heap that is being closed, and with it all blocks. It
+// returns what there is to panic with once the heap is closed, or nil.
+func (h *Heap) endChecks() (late any) {
+	if h.checks == nil {
+		return nil
+	}
+	defer func() {
+		late = recover()
+		h.checks.mu.Lock()
+		defer h.checks.mu.Unlock()
+		clear(h.checks.blocks)
+		for _, s := range h.pages.segments {
+			permit(block(s.base, int(s.size), false))
+		}
+	}()
+	h.release(0)
+	return nil
+}
+
+// countQuarantine makes the figures of blocks in quarantine those of free ones.
+func (h *Heap) countQuarantine(st *Stats) {
+	var n [numClasses]int
+	h.checks.mu.Lock()
+	defer h.checks.mu.Unlock()
+	for _, addr := range h.checks.queue {
+		s := spanAt(addr)
+		st.Blocks--
+		if s.kind == blockRun {
+			st.Allocated -= int(s.size)
+			n[s.class]++
+			continue
+		}
+		st.Allocated -= int(s.bytes())
+		st.LargeBlocks--
+		st.LargeBytes -= int(s.bytes())
+	}
+	for i := range st.Classes {
+		c := &st.Classes[i]
+		in := n[classOf[c.Size/8]]
+		c.Blocks -= in
+		c.Cached += in
+	}
+}
