@@ -153,7 +153,7 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 		return a.allocSlow(size, align, false)
 	}
 	if debug {
-		a.mustBePoison(from, from+uintptr(size))
+		a.claim(from, from+uintptr(size))
 	}
 	a.top = from + uintptr(size)
 	a.live++
@@ -169,7 +169,7 @@ func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 		return a.allocSlow(size, align, true)
 	}
 	if debug {
-		a.mustBePoison(from, from+uintptr(size))
+		a.claim(from, from+uintptr(size))
 	}
 	to := from + uintptr(size)
 	if to > a.zeroTo {
@@ -215,7 +215,7 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 		a.lower(to)
 	case to > a.top:
 		if debug {
-			a.mustBePoison(a.top, to)
+			a.claim(a.top, to)
 		}
 		a.top = to
 	}
@@ -315,7 +315,7 @@ func (a *Arena) close() {
 	a.Reset()
 	a.trim(0)
 	for _, c := range a.chunks { // of a fixed arena
-		mustBePoison(c.mem)
+		claim(c.mem)
 	}
 	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed

@@ -95,7 +95,7 @@ func (a *Arena) cut(size, align int, zeroed bool) []byte {
 	from := a.top + -a.top&uintptr(align-1)
 	to := from + uintptr(size)
 	if debug {
-		a.mustBePoison(a.top, to)
+		a.claim(a.top, to)
 	}
 	if zeroed && to > a.zeroTo {
 		a.clearTo(from, to)
@@ -273,7 +273,7 @@ func (a *Arena) giveBack() {
 	last := len(a.chunks) - 1
 	mem := a.chunks[last].mem
 	if debug {
-		mustBePoison(mem)
+		claim(mem)
 	}
 	i, _ := a.search(addressOf(mem))
 	a.regions = slices.Delete(a.regions, i, i+1)

@@ -21,21 +21,12 @@ func poison(b []byte) {
 	}
 }
 
-// poisonSince poisons the memory of blocks since m. There is no current chunk.
-func (a *Arena) poisonSince(m *Mark) {
-	if m.current >= 0 {
-		mem := a.chunks[m.current].mem
-		poison(mem[m.top-addressOf(mem):])
-	}
-	for _, c := range a.chunks[m.used:a.used] {
-		poison(c.mem)
-	}
-}
+// claim panics if a byte in [from, to) of the current chunk was written, which is about to
+// be of a block.
+func (a *Arena) claim(from, to uintptr) { claim(a.bytes(from, to)) }
 
-// mustBePoison panics if a byte in [from, to) of the current chunk was written.
-func (a *Arena) mustBePoison(from, to uintptr) { mustBePoison(a.bytes(from, to)) }
-
-func mustBePoison(b []byte) {
+// claim panics if a byte of b, which is the arena's no longer, was written.
+func claim(b []byte) {
 	for i, c := range b {
 		if c != poisonByte {
 			arg.Panicf("arena.Arena", "the byte at %#x was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block", addressOf(b[i:]))

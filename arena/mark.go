@@ -135,3 +135,14 @@ func (a *Arena) isStale(m *Mark) bool {
 	})
 	return i < len(a.endings) && place{m.used, m.top}.beyond(a.endings[i].at)
 }
+
+// poisonSince poisons the memory of blocks since m. There is no current chunk.
+func (a *Arena) poisonSince(m *Mark) {
+	if m.current >= 0 {
+		mem := a.chunks[m.current].mem
+		poison(mem[m.top-addressOf(mem):])
+	}
+	for _, c := range a.chunks[m.used:a.used] {
+		poison(c.mem)
+	}
+}

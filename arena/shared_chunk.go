@@ -7,7 +7,11 @@
 
 package arena
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/asan"
+)
 
 // A sharedChunk is memory that blocks are cut from, and counts the blocks allocated
 // and freed in its slot of the table. A chunk without memory only counts.
@@ -34,6 +38,7 @@ type sharedChunk struct {
 }
 
 func newSharedChunk(mem []byte, dedicated, zero bool) *sharedChunk {
+	asan.Poison(mem)
 	return &sharedChunk{mem: mem, base: addressOf(mem), dedicated: dedicated, zero: zero}
 }
 
@@ -50,7 +55,9 @@ func (c *sharedChunk) take(size, align int) []byte {
 	c.at = to
 	c.live++
 	c.liveBytes += size
-	return c.mem[from:to:to]
+	b := c.mem[from:to:to]
+	asan.Unpoison(b)
+	return b
 }
 
 // fits reports whether take would succeed.
@@ -75,7 +82,9 @@ func (c *sharedChunk) extend(b []byte, size int) ([]byte, bool) {
 	to := from + uint(size)
 	c.at = to
 	c.liveBytes += size - len(b)
-	return c.mem[from:to:to], true
+	b = c.mem[from:to:to]
+	asan.Unpoison(b)
+	return b, true
 }
 
 // mayFit reports whether a chunk in the table may have memory for a block of size

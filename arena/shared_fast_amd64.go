@@ -4,7 +4,7 @@
 // package pin, which checks that at start-up. If the check fails, or the processor's
 // chunk does not fit the block, alloc and zero do the work.
 
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 package arena
 

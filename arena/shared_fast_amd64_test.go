@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable
+//go:build !race && !freehold_portable && !asan
 
 package arena
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
 // refill is the slow path of Alloc, and of Zeroed if wantZero is set. zero reports that
@@ -284,6 +285,7 @@ func (s *Shared) shrink(unused []*sharedChunk) {
 	s.chunks = slices.DeleteFunc(s.chunks, func(c *sharedChunk) bool { return c.generation == noGeneration })
 	for _, c := range unused {
 		s.reserved -= len(c.mem)
+		asan.Unpoison(c.mem)
 		s.parent.Free(c.mem)
 	}
 }

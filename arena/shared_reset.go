@@ -23,6 +23,7 @@ import (
 
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
@@ -191,6 +192,7 @@ func (s *Shared) Close() {
 	}
 	s.closed = true
 	for _, c := range s.chunks {
+		asan.Unpoison(c.mem)
 		s.parent.Free(c.mem)
 	}
 	s.chunks, s.full, s.outdated, s.retired = nil, nil, nil, nil

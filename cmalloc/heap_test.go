@@ -16,6 +16,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/cmalloc"
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
 // newHeap returns a Heap of which nothing may be left in the end.
@@ -291,6 +292,9 @@ func TestLiveUnderConcurrency(t *testing.T) {
 const limitedVariable = "FREEHOLD_TEST_LIMITED"
 
 func TestOutOfMemory(t *testing.T) {
+	if asan.Enabled {
+		t.Skip("the sanitizer's addresses exceed any limit, and its malloc ends the program")
+	}
 	newHeap(t)
 	if os.Getenv(limitedVariable) != "" {
 		runOut(t)

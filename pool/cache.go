@@ -289,7 +289,7 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 	}
 	c.top.dec()
 	if debugging {
-		c.blocks.mustBePoison(uintptr(e.pointer()))
+		c.blocks.claim(uintptr(e.pointer()))
 	}
 	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
 }
@@ -341,7 +341,7 @@ func (c *Cache[T]) Get() (t *T, err error) {
 	}
 	s.top.dec()
 	if debugging {
-		s.blocks.mustBePoison(uintptr(e.pointer()))
+		s.blocks.claim(uintptr(e.pointer()))
 	}
 	t = (*T)(e.pointer())
 	var zero T

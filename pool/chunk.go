@@ -19,6 +19,8 @@ import (
 	"math/bits"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
 // chunk is an allocation of the parent, cut into blocks.
@@ -195,6 +197,7 @@ func (b *Blocks) give(c *chunk) {
 		}
 	}
 	b.central.bytes -= len(c.mem)
+	asan.Unpoison(c.mem)
 	b.parent.Free(c.mem)
 	b.giveMetadata(c.metadata)
 }

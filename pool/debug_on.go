@@ -36,10 +36,10 @@ func (b *Blocks) poisonAll(c *chunk) {
 	}
 }
 
-// allMustBePoison is mustBePoison for each entry.
-func (b *Blocks) allMustBePoison(in []entry) {
+// claimAll is claim for each entry.
+func (b *Blocks) claimAll(in []entry) {
 	for _, e := range in {
-		b.mustBePoison(e.addr)
+		b.claim(e.addr)
 	}
 }
 
@@ -68,8 +68,8 @@ func (b *Blocks) overrun(addr uintptr) int {
 	return 0
 }
 
-// mustBePoison panics if the free block at addr was written. No slot is held.
-func (b *Blocks) mustBePoison(addr uintptr) {
+// claim panics if the free block at addr was written. No slot is held.
+func (b *Blocks) claim(addr uintptr) {
 	for i, c := range unsafe.Slice((*byte)(pointer(addr)), b.stride) {
 		if c != poisonByte {
 			b.misused(b.getCall(), addr, fmt.Sprintf("byte %d was written while the block was free, or beyond the end of another", i))

@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable && !freehold_debug
+//go:build !race && !freehold_portable && !freehold_debug && !asan
 
 package pool
 

@@ -1,4 +1,4 @@
-//go:build !amd64 || race || freehold_portable || freehold_debug
+//go:build !amd64 || race || freehold_portable || freehold_debug || asan
 
 package pool
 

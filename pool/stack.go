@@ -56,7 +56,7 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 			s.n.store(n)
 			b.stacks.Leave(slot)
 			if debugging {
-				b.mustBePoison(e.addr)
+				b.claim(e.addr)
 			}
 			return cleared(e.addr, b.zero)
 		}
@@ -91,7 +91,7 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	e := batch[n-1]
 	statusAt(e.status).store(statusLive)
 	if debugging {
-		b.mustBePoison(e.addr)
+		b.claim(e.addr)
 	}
 	return cleared(e.addr, b.zero)
 }
@@ -251,7 +251,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	}
 	b.stacks.Leave(slot)
 	if n > 0 {
-		b.allMustBePoison(out[:n])
+		b.claimAll(out[:n])
 		return n, nil
 	}
 	const call = "pool.Blocks.GetBatch"
@@ -260,7 +260,7 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	for _, e := range out[:n] {
 		statusAt(e.status).store(statusLive)
 	}
-	b.allMustBePoison(out[:n])
+	b.claimAll(out[:n])
 	return n, err
 }
 

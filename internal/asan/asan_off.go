@@ -2,6 +2,9 @@
 
 package asan
 
+// Enabled reports whether the program is built with -asan.
+const Enabled = false
+
 // Poison does nothing.
 func Poison([]byte) {}
 

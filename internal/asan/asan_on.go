@@ -13,6 +13,9 @@ import "C"
 
 import "unsafe"
 
+// Enabled reports whether the program is built with -asan.
+const Enabled = true
+
 // Poison makes each later access to b an error that ends the program. Units of 8 bytes that b
 // fills in part, at its beginning, stay accessible.
 func Poison(b []byte) { C.poison(address(b), C.uintptr_t(len(b))) }

@@ -25,6 +25,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/stacks"
 )
@@ -42,7 +43,7 @@ func quarantineByMode() int {
 	n, on := mode.Int("quarantine", 1, defaultQuarantine)
 	if _, poisoned := mode.Int("poison", 0, 0); on {
 		return n
-	} else if poisoned || sanitized {
+	} else if poisoned || asan.Enabled && !debugging {
 		return defaultQuarantine
 	}
 	return 0

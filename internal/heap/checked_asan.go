@@ -8,8 +8,6 @@ import "github.com/freehold-go/freehold/internal/asan"
 // nothing is filled and nothing verified. Free memory of the engine's stays poisoned: it does
 // not touch that but to clear it, by a call that the sanitizer does not see.
 
-const sanitized = true
-
 func permit(b []byte)    { asan.Unpoison(b) }
 func forbid(b []byte)    { asan.Poison(b) }
 func leave(b []byte)     { asan.Poison(b) }

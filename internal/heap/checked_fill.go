@@ -4,9 +4,6 @@ package heap
 
 // What the blocks of the user's, and the rest, hold. See checked_asan.go for the other way.
 
-// sanitized reports whether the address sanitizer watches the blocks.
-const sanitized = false
-
 // permit makes b the user's.
 func permit([]byte) {}
 

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -171,6 +172,9 @@ func child(t *testing.T, shell string) bool {
 func TestLittleAddressSpace(t *testing.T) {
 	if vm.GoBacked {
 		t.Skip("the memory is Go's own")
+	}
+	if asan.Enabled {
+		t.Skip("the sanitizer's addresses exceed the limit")
 	}
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no shell to set the limit with")

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -147,6 +148,9 @@ func TestOwns(t *testing.T) {
 
 // Neither the fast paths, the slow ones nor large blocks allocate Go memory.
 func TestNoGoHeapAllocations(t *testing.T) {
+	if asan.Enabled {
+		t.Skip("instrumented code allocates")
+	}
 	h := newHeap(t, Options{})
 	for _, size := range []int{8, 64, 1000, 32768, 100000, 3 << 20} {
 		live := make([][]byte, 100)

@@ -1,0 +1,339 @@
+//go:build asan
+
+package sanitizers
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/pool"
+)
+
+func TestAddressSanitizerReports(t *testing.T) { testPrograms(t, "asan_test.go") }
+
+var address = regexp.MustCompile(` at pc (0x[0-9a-f]+) `)
+
+// guilty returns the line of the access in the report of a child. go test makes programs
+// without the tables that the sanitizer reads, but the child is the same program as this.
+func guilty(report string) string {
+	found := address.FindStringSubmatch(report)
+	if found == nil {
+		return ""
+	}
+	pc, _ := strconv.ParseUint(found[1], 0, 64)
+	frame, _ := runtime.CallersFrames([]uintptr{uintptr(pc)}).Next()
+	return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+}
+
+const (
+	poisoned  = "ERROR: AddressSanitizer: use-after-poison"
+	sanitizer = "ERROR: AddressSanitizer"
+)
+
+var sink byte
+
+//go:noinline
+func at(b []byte, i int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), i)) }
+
+func alloc(a freehold.Allocator, size int) []byte { return freehold.Must(a.Alloc(size, 8)) }
+
+func newHeap() *freehold.Heap { return freehold.NewHeap(nil) }
+
+type value struct{ a, b, c uint32 }
+
+var programs = []program{
+	{name: "read after Free", reports: poisoned,
+		do: func() {
+			h := newHeap()
+			b := alloc(h, 64)
+			h.Free(b)
+			sink = *at(b, 5) // bug: read after Free
+		},
+		twin: func() {
+			h := newHeap()
+			b := alloc(h, 64)
+			sink = *at(b, 5)
+			h.Free(b)
+		}},
+	{name: "write after Free of a large block", reports: poisoned,
+		do: func() {
+			h := newHeap()
+			b := alloc(h, 9<<20) // more than the quarantine holds
+			h.Free(b)
+			*at(b, 8<<20) = 1 // bug: write after Free of a large block
+		},
+		twin: func() {
+			h := newHeap()
+			b := alloc(h, 9<<20)
+			*at(b, 8<<20) = 1
+			h.Free(b)
+			b = freehold.Must(h.Zeroed(10<<20, 8))
+			*at(b, 8<<20)++
+		}},
+	{name: "write after Free and Trim", reports: poisoned,
+		do: func() {
+			h := newHeap()
+			b := alloc(h, 64)
+			h.Free(b)
+			h.Trim()
+			*at(b, 0) = 1 // bug: write after Free and Trim
+		},
+		twin: func() {
+			h := newHeap()
+			b := alloc(h, 64)
+			h.Free(b)
+			h.Trim()
+			for range 1000 {
+				b = freehold.Must(h.Zeroed(64, 8))
+				*at(b, 0)++
+			}
+		}},
+	{name: "write one byte beyond the end", reports: poisoned,
+		do: func() {
+			b := alloc(newHeap(), 61)
+			*at(b, 61) = 1 // bug: write one byte beyond the end
+		},
+		twin: func() {
+			b := alloc(newHeap(), 61)
+			*at(b, 60) = 1
+		}},
+	{name: "read one byte beyond the end of a large block", reports: poisoned,
+		do: func() {
+			b := alloc(newHeap(), 64<<10)
+			sink = *at(b, 64<<10) // bug: read one byte beyond the end of a large block
+		},
+		twin: func() {
+			b := alloc(newHeap(), 64<<10)
+			sink = *at(b, 64<<10-1)
+		}},
+	{name: "copy beyond the end", reports: sanitizer, inCopy: true,
+		do: func() {
+			b := alloc(newHeap(), 64)
+			copy(unsafe.Slice(&b[0], 65), make([]byte, 65)) // bug: copy beyond the end
+		},
+		twin: func() {
+			b := alloc(newHeap(), 64)
+			copy(unsafe.Slice(&b[0], 64), make([]byte, 65))
+		}},
+	{name: "write to what Resize has cut off", reports: poisoned,
+		do: func() {
+			h := newHeap()
+			b := alloc(h, 200_000)
+			h.Resize(b, 100_000)
+			*at(b, 150_000) = 1 // bug: write to what Resize has cut off
+		},
+		twin: func() {
+			h := newHeap()
+			b := alloc(h, 200_000)
+			b, _ = h.Resize(b, 100_000)
+			if r, ok := h.Resize(b, 200_000); ok {
+				b = r
+			}
+			*at(b, len(b)-1) = 1
+			c := alloc(h, 500_000)
+			*at(c, 450_000) = 1
+		}},
+	{name: "read of a block that Realloc has moved", reports: poisoned,
+		do: func() {
+			h := newHeap()
+			b := alloc(h, 64)
+			freehold.Must(freehold.Realloc(h, b, 5000, 8))
+			sink = *at(b, 5) // bug: read of a block that Realloc has moved
+		},
+		twin: func() {
+			h := newHeap()
+			b := freehold.Must(freehold.Realloc(h, alloc(h, 64), 5000, 8))
+			sink = *at(b, 4999)
+		}},
+	{name: "free to a Cache, and read", reports: poisoned,
+		do: func() {
+			c := newHeap().NewCache()
+			b := alloc(c, 64)
+			c.Free(b)
+			sink = *at(b, 5) // bug: free to a Cache, and read
+		},
+		twin: func() {
+			c := newHeap().NewCache()
+			b := alloc(c, 64)
+			sink = *at(b, 5)
+			c.Free(b)
+			c.Close()
+		}},
+	{name: "read of an arena's block after Reset", reports: poisoned,
+		do: func() {
+			a := arena.New(newHeap(), nil)
+			b := alloc(a, 64)
+			a.Reset()
+			sink = *at(b, 5) // bug: read of an arena's block after Reset
+		},
+		twin: func() {
+			h := newHeap()
+			for range 3 {
+				a := arena.New(h, nil)
+				for i := range 1000 {
+					b := alloc(a, 1+i)
+					sink = *at(b, i)
+					*at(freehold.Must(a.Zeroed(1+i, 1)), i) = 1
+				}
+				m := a.Mark()
+				alloc(a, 100_000)
+				a.Rewind(m)
+				*at(alloc(a, 200_000), 199_999) = 1
+				a.Reset()
+				*at(alloc(a, 9), 8) = 1
+				a.Close()
+				*at(alloc(h, 100_000), 99_999) = 1
+			}
+		}},
+	{name: "write to an arena's block after Rewind", reports: poisoned,
+		do: func() {
+			a := arena.New(newHeap(), nil)
+			alloc(a, 10)
+			m := a.Mark()
+			b := alloc(a, 64)
+			a.Rewind(m)
+			*at(b, 63) = 1 // bug: write to an arena's block after Rewind
+		},
+		twin: func() {
+			a := arena.New(newHeap(), nil)
+			alloc(a, 10)
+			m := a.Mark()
+			b := alloc(a, 64)
+			*at(b, 63) = 1
+			a.Rewind(m)
+			*at(alloc(a, 64), 63) = 1
+		}},
+	{name: "write past an arena's newest block", reports: poisoned,
+		do: func() {
+			b := alloc(arena.New(newHeap(), nil), 60)
+			*at(b, 60) = 1 // bug: write past an arena's newest block
+		},
+		twin: func() {
+			b := alloc(arena.New(newHeap(), nil), 60)
+			*at(b, 59) = 1
+		}},
+	{name: "write to the buffer of a fixed arena", reports: poisoned,
+		do: func() {
+			buf := alloc(newHeap(), 1000)
+			alloc(arena.NewFixed(buf), 64)
+			*at(buf, 100) = 1 // bug: write to the buffer of a fixed arena
+		},
+		twin: func() {
+			buf := alloc(newHeap(), 1000)
+			a := arena.NewFixed(buf)
+			alloc(a, 64)
+			*at(buf, 63) = 1
+			a.Close()
+			*at(buf, 100) = 1
+		}},
+	{name: "read of a block of a Shared after Reset", reports: poisoned,
+		do: func() {
+			s := arena.NewShared(newHeap(), nil)
+			b := alloc(s, 64)
+			s.Reset()
+			s.Trim()
+			sink = *at(b, 5) // bug: read of a block of a Shared after Reset
+		},
+		twin: func() {
+			h := newHeap()
+			for range 3 {
+				s := arena.NewShared(h, nil)
+				for i := range 1000 {
+					b := alloc(s, 1+i)
+					sink = *at(b, i)
+					*at(freehold.Must(s.Zeroed(1+i, 1)), i) = 1
+				}
+				*at(alloc(s, 1<<20), 1<<20-1) = 1
+				s.Reset()
+				*at(alloc(s, 64), 63) = 1
+				s.Close()
+				*at(alloc(h, 100_000), 99_999) = 1
+			}
+		}},
+	{name: "read of a value after Put", reports: poisoned,
+		do: func() {
+			p := pool.New[value](newHeap(), nil)
+			v := freehold.Must(p.Get())
+			p.Put(v)
+			sink = byte(v.c) // bug: read of a value after Put
+		},
+		twin: func() {
+			h := newHeap()
+			p := pool.New[value](h, nil)
+			c := p.NewCache()
+			for range 1000 {
+				v, u := freehold.Must(p.Get()), freehold.Must(c.Get())
+				*v, *u = value{1, 2, 3}, value{4, 5, 6}
+				sink = byte(v.c + u.c)
+				p.Put(u)
+				c.Put(v)
+			}
+			v := freehold.Must(p.Get())
+			p.Retire(v)
+			c.Close()
+			p.Trim()
+			*freehold.Must(p.Get()) = value{}
+			p.Reset()
+			*freehold.Must(p.Get()) = value{}
+			p.Close()
+			*at(alloc(h, 100_000), 99_999) = 1
+		}},
+	{name: "write after Put to a cache", reports: poisoned,
+		do: func() {
+			c := pool.New[value](newHeap(), nil).NewCache()
+			v := freehold.Must(c.Get())
+			c.Put(v)
+			v.a = 1 // bug: write after Put to a cache
+		},
+		twin: func() {
+			c := pool.New[value](newHeap(), nil).NewCache()
+			v := freehold.Must(c.Get())
+			v.a = 1
+			c.Put(v)
+		}},
+	{name: "write to the padding behind a value", reports: poisoned,
+		do: func() {
+			b := alloc(pool.NewBlocks(newHeap(), 60, 8, nil), 60)
+			*at(b, 60) = 1 // bug: write to the padding behind a value
+		},
+		twin: func() {
+			p := pool.NewBlocks(newHeap(), 60, 8, nil)
+			var all [100][]byte
+			n, _ := p.GetBatch(all[:])
+			for _, b := range all[:n] {
+				*at(b, 59) = 1
+			}
+			p.PutBatch(all[:n])
+			*at(alloc(p, 60), 59) = 1
+		}},
+	{name: "read after Free, another heap's Close between", reports: poisoned,
+		do: func() {
+			g, h := newHeap(), newHeap()
+			alloc(g, 64)
+			b := alloc(h, 64)
+			h.Free(b)
+			g.Close()
+			sink = *at(b, 5) // bug: read after Free, another heap's Close between
+		},
+		twin: func() { // the addresses of closed heaps are used again
+			for range 3 {
+				h := newHeap()
+				for i := range 300 {
+					b := alloc(h, 1+i*200)
+					*at(b, i*200) = 1
+					h.Free(b)
+				}
+				h.Close()
+				w := freehold.Must(freehold.Pages().Alloc(1<<20, 8))
+				*at(w, 1<<20-1) = 1
+				freehold.Pages().Free(w)
+			}
+		}},
+}
