@@ -20,7 +20,7 @@ KINDS = linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
 # All of make test, the longest first.
-TARGETS = emulators race modules systems fuzz soak portable malloc checkptr stress 386 debug vet
+TARGETS = emulators race modules systems fuzz soak asan portable malloc checkptr stress 386 debug checked vet
 
 FUZZTIME ?= 3s
 
@@ -53,6 +53,19 @@ race:
 debug:
 	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/misuse
 	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./internal/misuse ./internal/soak
+
+# Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
+# that they print.
+checked:
+	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' . ./internal/heap ./arena ./pool ./alloctest
+	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/misuse
+
+# The address sanitizer, by gcc.
+asan:
+	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
+		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \
+		$(GO) test -asan -short ./internal/sanitizers . ./arena ./pool ./buffer ./cmalloc ./examples/...; \
+	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
 	$(GO) test -tags freehold_portable -short $(CORE)
