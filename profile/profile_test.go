@@ -303,6 +303,8 @@ func TestGoToolPprof(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Free(site2(h, 2<<20))
+	tagged := freehold.NewTagged(freehold.NewTagged(h, "db"), "cache")
+	defer tagged.Free(freehold.Must(tagged.Alloc(1<<20, 8)))
 	url := serve(t)
 	mine := "-tagfocus=heap=" + t.Name()
 	tests := []struct {
@@ -313,7 +315,8 @@ func TestGoToolPprof(t *testing.T) {
 		{[]string{"-top", mine, url + "offheap"}, []string{`Type: inuse_space`, ` 5MB .* 5MB .*alloc$`, ` 3MB .*site1$`, ` 2MB .*site2$`}, `Heap\)`},
 		{[]string{"-top", "-sample_index=alloc_objects", mine, url + "offheap"}, []string{`Type: alloc_objects`, ` 2 .*alloc`}, ``},
 		{[]string{"-top", mine, "-base", base, url + "offheap"}, []string{` 2MB .*site2$`}, `site1`},
-		{[]string{"-tags", mine, url + "offheap"}, []string{`heap: Total`, t.Name()}, ``},
+		{[]string{"-tags", mine, url + "offheap"}, []string{`heap: Total`, t.Name(), `tag: Total`, `db/cache`}, ``},
+		{[]string{"-top", "-tagfocus=tag=db", url + "offheap"}, []string{` 1MB .*TestGoToolPprof$`}, `site1`},
 		{[]string{"-top", url + "process"}, []string{` 3MB .*site1$`}, ``},
 		{[]string{"-top", base, url + "process"}, []string{` 6MB .*site1$`}, ``},
 	}

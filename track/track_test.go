@@ -2,6 +2,7 @@ package track_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 )
 
@@ -94,6 +96,38 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	}
 	if inArena == 0 {
 		t.Errorf("no stack begins in package arena: %v", stacks)
+	}
+}
+
+// Blocks through a Tagged have its tag, and so do the chunks of arenas and pools above one.
+func TestTag(t *testing.T) {
+	sampleAt(t, 1)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	defer h.Close()
+	db := freehold.NewTagged(h, "db")
+	cache := freehold.NewTagged(freehold.NewLocked(db), "cache")
+	for range 300 {
+		direct(h)
+		direct(db)
+		direct(cache)
+	}
+	a := arena.New(freehold.NewTagged(h, "arena"), nil)
+	defer a.Close()
+	direct(a)
+	p := pool.New[int64](freehold.NewTagged(h, "pool"), nil)
+	defer p.Close()
+	if _, err := p.Get(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]int64{}
+	for _, u := range track.Profile() {
+		if u.Heap == t.Name() && u.InUseObjects() > 0 {
+			got[u.Tag] += u.InUseObjects()
+		}
+	}
+	// The pool takes a chunk, and its metadata.
+	if want := map[string]int64{"": 300, "db": 300, "db/cache": 300, "arena": 1, "pool": 2}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
