@@ -22,6 +22,8 @@ var known = []string{
 	"profile",
 	"poison",
 	"quarantine",
+	"leak",
+	"stats",
 }
 
 var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })
@@ -38,6 +40,9 @@ func Int(name string, least, byDefault int) (n int, on bool) {
 	return given.int(name, least, byDefault)
 }
 
+// On reports whether a mode is asked for that has no value.
+func On(name string) bool { return given.on(name) }
+
 func parse(variable string, report func(string)) set {
 	s := set{map[string]string{}, report}
 	for item := range strings.SplitSeq(variable, ",") {
@@ -52,6 +57,15 @@ func parse(variable string, report func(string)) set {
 		s.values[name] = value
 	}
 	return s
+}
+
+func (s set) on(name string) bool {
+	value, on := s.values[name]
+	if value != "" {
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want no value", name, value))
+		return false
+	}
+	return on
 }
 
 func (s set) int(name string, least, byDefault int) (n int, on bool) {

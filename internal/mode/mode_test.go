@@ -2,6 +2,7 @@ package mode
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,8 +20,8 @@ func TestVariable(t *testing.T) {
 		{"profile=2,profile=4", 4, true, nil},
 		{"profile=0", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on"}},
 		{"profile=1e3", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on"}},
-		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are profile, poison, quarantine`}},
-		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are profile, poison, quarantine`}},
+		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are ` + strings.Join(known, ", ")}},
+		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are ` + strings.Join(known, ", ")}},
 	}
 	for _, tt := range tests {
 		var reports []string
@@ -28,6 +29,26 @@ func TestVariable(t *testing.T) {
 		n, on := s.int("profile", 1, 7)
 		if on != tt.on || on && n != tt.n || !slices.Equal(reports, tt.reports) {
 			t.Errorf("%q: %d, %t, %q", tt.variable, n, on, reports)
+		}
+	}
+}
+
+func TestModesWithoutAValue(t *testing.T) {
+	for variable, want := range map[string]struct {
+		on      bool
+		reports []string
+	}{
+		"":               {false, nil},
+		"profile":        {false, nil},
+		"leak":           {true, nil},
+		"profile=3,leak": {true, nil},
+		"leak=":          {true, nil},
+		"leak=2":         {false, []string{"freehold: FREEHOLD_DEBUG: leak=2, want no value"}},
+	} {
+		var reports []string
+		s := parse(variable, func(report string) { reports = append(reports, report) })
+		if on := s.on("leak"); on != want.on || !slices.Equal(reports, want.reports) {
+			t.Errorf("%q: %t, %q", variable, on, reports)
 		}
 	}
 }

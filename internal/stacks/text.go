@@ -1,37 +1,67 @@
-// Text: a stack as messages show it.
+// Text: stacks for people.
 
 package stacks
 
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 )
 
 const module = "github.com/freehold-go/freehold"
 
-// Text returns a line with the heading and then the stack, one call in two lines, each
-// indented, from the first caller of package freehold on. It is empty for Other.
+// Outside returns a stack without the innermost frames of package freehold, of its
+// internals and of other packages of this module, given by their names. Each program
+// counter of runtime.Callers is one frame.
+func Outside(pcs []uintptr, packages ...string) []uintptr {
+	frames := runtime.CallersFrames(pcs)
+	for i := range pcs {
+		if f, _ := frames.Next(); !isOwn(f, packages) {
+			return pcs[i:]
+		}
+	}
+	return pcs
+}
+
+// isOwn reports whether a frame is of package freehold, of its internals or of the
+// packages of this module. Their tests are not.
+func isOwn(f runtime.Frame, packages []string) bool {
+	name, found := strings.CutPrefix(f.Function, module)
+	if !found || strings.HasSuffix(f.File, "_test.go") {
+		return false
+	}
+	in := func(pkg string) bool { return strings.HasPrefix(name, "/"+pkg+".") }
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/internal/") || slices.ContainsFunc(packages, in)
+}
+
+// Text returns a stack as Go's panics print it: two lines for each frame, the function's
+// name and the file with the line, each after indent. The frames below main, a test or the
+// start of a goroutine are left out.
+func Text(pcs []uintptr, indent string) string {
+	if len(pcs) == 0 {
+		return indent + "(a stack that was not recorded)\n"
+	}
+	var b strings.Builder
+	frames := runtime.CallersFrames(pcs)
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch f.Function {
+		case "runtime.main", "testing.tRunner", "runtime.goexit":
+			return b.String()
+		}
+		fmt.Fprintf(&b, "%s%s\n%s\t%s:%d\n", indent, f.Function, indent, f.File, f.Line)
+	}
+	return b.String()
+}
+
+// Text returns the heading in a line and below it the stack from the first caller of
+// package freehold on, each line after a newline. It is empty for Other.
 func (t *Table) Text(heading string, id ID) string {
 	pcs, _ := t.Stack(id)
 	if len(pcs) == 0 {
 		return ""
 	}
-	var s strings.Builder
-	fmt.Fprintf(&s, "\n\t%s", heading)
-	frames := runtime.CallersFrames(pcs)
-	for inside, more := true, true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		if inside = inside && isOwn(f); !inside {
-			fmt.Fprintf(&s, "\n\t\t%s\n\t\t\t%s:%d", f.Function, f.File, f.Line)
-		}
-	}
-	return s.String()
-}
-
-// isOwn reports whether a call is inside package freehold or its internals.
-func isOwn(f runtime.Frame) bool {
-	name, found := strings.CutPrefix(f.Function, module)
-	return found && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/internal/")) && !strings.HasSuffix(f.File, "_test.go")
+	return "\n\t" + heading + "\n" + strings.TrimSuffix(Text(Outside(pcs), "\t\t"), "\n")
 }

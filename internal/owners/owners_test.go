@@ -1,0 +1,122 @@
+package owners
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+type owner struct{ memory [100]byte }
+
+// made has an owner of its own, which begins nowhere on the stack of the test.
+func made(then func(*owner)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o := &owner{}
+		Watch(o, "owners.owner", "name")
+		then(o)
+	}()
+	<-done
+}
+
+func drop(*owner) {}
+
+// An owner that is dropped is reported, at once and in All, and one that is closed or
+// reachable is not.
+func TestDroppedOwner(t *testing.T) {
+	var out strings.Builder
+	defer WatchTo(&out)()
+	made(Closed[owner])
+	var kept *owner
+	made(func(o *owner) { kept = o })
+	Collect()
+	if out.Len() > 0 || len(All()) > 0 {
+		t.Errorf("%s%v", out.String(), All())
+	}
+	made(drop)
+	Collect()
+	Collect()
+	text, all := out.String(), All()
+	if !strings.HasPrefix(text, `freehold: owners.owner "name" was dropped without Close, made by`+"\n") {
+		t.Errorf("%s", text)
+	}
+	if len(all) != 1 || all[0].Kind != "owners.owner" || all[0].Name != "name" || all[0].Count != 1 {
+		t.Errorf("%+v", all)
+	}
+	for range 3 {
+		made(drop)
+	}
+	Collect()
+	sum := 0
+	for _, d := range All() {
+		sum += d.Count
+	}
+	if n := strings.Count(out.String(), "was dropped"); n != len(All()) || sum != 4 {
+		t.Errorf("%d reports of %+v", n, All())
+	}
+	runtime.KeepAlive(kept)
+	Closed(kept)
+	Closed(kept)
+}
+
+// A report comes once, whether the cleanup or Collect is first, and where an owner has the
+// address of another, that one was dropped.
+func TestOwnerIsReportedOnce(t *testing.T) {
+	defer WatchTo(new(strings.Builder))()
+	a, b := &watch{kind: "x.A"}, &watch{kind: "x.B", name: "b"}
+	add(8, a)
+	add(8, b)
+	end(8, a)
+	if all := All(); len(all) != 1 || all[0].Kind != "x.A" || all[0].Count != 1 {
+		t.Errorf("%+v", all)
+	}
+	end(8, b)
+	end(8, b)
+	closed(8)
+	if all := All(); len(all) != 2 || all[1].String() != `x.B "b"` || all[1].Count != 1 || all[0].String() != "x.A" {
+		t.Errorf("%v", all)
+	}
+}
+
+// Beyond a number of names and stacks, the dropped owners are counted as others.
+func TestManyDroppedOwners(t *testing.T) {
+	var out strings.Builder
+	defer WatchTo(&out)()
+	for i := range uintptr(maxDropped + 9) {
+		add(i, &watch{kind: "x.A", name: fmt.Sprint(i)})
+		end(i, owners.open[i])
+	}
+	all := All()
+	if last := all[len(all)-1]; len(all) != maxDropped || last.Kind != others || last.Count != 10 || strings.Count(out.String(), "dropped") != maxDropped {
+		t.Errorf("%d, the last %+v", len(all), last)
+	}
+}
+
+// Without leak in FREEHOLD_DEBUG nothing is watched.
+func TestOwnersAreNotWatched(t *testing.T) {
+	var out strings.Builder
+	restore := WatchTo(&out)
+	on.Store(false)
+	made(drop)
+	Collect()
+	if out.Len() > 0 || len(All()) > 0 || On() || len(owners.open) > 0 {
+		t.Errorf("%s%v", out.String(), All())
+	}
+	restore()
+}
+
+func BenchmarkWatch(b *testing.B) {
+	for _, watched := range []bool{false, true} {
+		b.Run(fmt.Sprintf("on=%t", watched), func(b *testing.B) {
+			defer WatchTo(new(strings.Builder))()
+			on.Store(watched)
+			var o owner
+			for b.Loop() {
+				Watch(&o, "owners.owner", "")
+				Closed(&o)
+			}
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package stacks
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+//go:noinline
+func here() []uintptr {
+	pcs := make([]uintptr, 10)
+	return pcs[:runtime.Callers(1, pcs)]
+}
+
+func TestText(t *testing.T) {
+	pcs := here()
+	_, file, line, _ := runtime.Caller(0)
+	const at = module + "/internal/stacks."
+	want := fmt.Sprintf("> %shere\n> \t%s:%d\n> %sTestText\n> \t%s:%d\n", at, file, line-5, at, file, line-1)
+	if got := Text(pcs, "> "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := Text(nil, " "); got != " (a stack that was not recorded)\n" {
+		t.Errorf("%q", got)
+	}
+	// All frames but those below are this package's, so the stack begins there.
+	if got := Outside(pcs); len(got) == len(pcs) || strings.Contains(Text(got, ""), "stacks") {
+		t.Errorf("%s", Text(got, ""))
+	}
+	if got := Outside(pcs[:2]); len(got) != 2 {
+		t.Errorf("%d frames of a stack of this package alone, want all", len(got))
+	}
+}
+
+func TestOwnFunctions(t *testing.T) {
+	for name, own := range map[string]bool{
+		module + ".New[...]":                  true,
+		module + ".(*Heap).Alloc":             true,
+		module + "/internal/heap.(*Heap).get": true,
+		module + "/arena.(*Arena).Alloc":      false,
+		module + "/pool.New[...]":             true,
+		module + "/track_test.TestTag":        false,
+		module + "_test.TestHeap":             false,
+		module + "er.New":                     false,
+		"main.main":                           false,
+	} {
+		if isOwn(name, []string{"pool", "track"}) != own {
+			t.Errorf("%s: %t", name, !own)
+		}
+	}
+}
