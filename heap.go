@@ -12,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -102,7 +103,7 @@ func Default() *Heap { return defaultHeap }
 
 // NewHeap returns an empty heap. It takes no off-heap memory before the first block,
 // and on the Go heap 19 KiB, or 20 KiB with 17 to 64 processors. Close returns its
-// memory; a heap dropped without Close keeps it.
+// memory; a heap dropped without Close keeps it, and FREEHOLD_DEBUG=leak reports it.
 func NewHeap(o *HeapOptions) *Heap {
 	if o == nil {
 		o = &HeapOptions{}
@@ -115,6 +116,7 @@ func NewHeap(o *HeapOptions) *Heap {
 		WholePages: o.WholePages,
 		HugePages:  o.HugePages,
 	})
+	owners.Watch(h, "freehold.Heap", o.Name)
 	return h
 }
 
@@ -196,6 +198,7 @@ func (h *Heap) Close() {
 	if h.shared {
 		arg.Panicf("Heap.Close", "Default and Pages serve the whole process and are never closed")
 	}
+	owners.Closed(h)
 	h.h.Close()
 }
 

@@ -22,11 +22,17 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // SharedOptions sets up a [Shared]; nil means all defaults.
 type SharedOptions struct {
+	// Name appears in Stats and, if the arena is dropped without Close, in the report of
+	// package track. It may be empty, and several may have one name. To account for the
+	// memory in profiles too, put a [freehold.Tagged] below.
+	Name string
+
 	// ChunkBytes is the size of a processor's chunk, in bytes. A block of more
 	// than a quarter of it may get a dedicated chunk of just its size. 0 means
 	// 256 KiB, or 2 MiB with HugePages; a negative value panics.
@@ -69,6 +75,7 @@ type SharedOptions struct {
 // [NewShared] makes one. Calls of the zero Shared panic, except Close, Owns, Live,
 // Stats and Free of nil. Enter panics with a nil dereference.
 type Shared struct {
+	name    string
 	readers *epoch.Domain
 
 	parent     freehold.Allocator // called under mu only
@@ -129,7 +136,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	arg.AtLeast(call, "SharedOptions.ChunkBytes", o.ChunkBytes, 0)
 	arg.AtLeast(call, "SharedOptions.MaxBytes", o.MaxBytes, 0)
 	s := pin.New[Shared]()
-	s.parent = parent
+	s.name, s.parent = o.Name, parent
 	s.chunkBytes, s.chunkAlign = o.ChunkBytes, lineBytes
 	s.maxBytes, s.hugePages = o.MaxBytes, o.HugePages
 	s.readers = o.Domain
@@ -146,6 +153,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 		s.chunkAlign = hugeBytes
 	}
 	s.table.Init(&noChunk)
+	owners.Watch(s, "arena.Shared", s.name)
 	return s
 }
 

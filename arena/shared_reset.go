@@ -24,6 +24,7 @@ import (
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/owners"
 )
 
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
@@ -119,13 +120,14 @@ func (s *Shared) Trim() {
 
 // SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
 type SharedStats struct {
-	Live      int // blocks allocated since the last Reset, and not freed
-	LiveBytes int // the sum of their lengths
-	Reserved  int // in all chunks
-	Retired   int // in chunks given up by Reset that guards may protect
-	Spare     int // in chunks ready for use
-	Chunks    int // in use, retired or spare
-	MaxBytes  int // the limit on Reserved; 0 if there is none
+	Name      string // SharedOptions.Name
+	Live      int    // blocks allocated since the last Reset, and not freed
+	LiveBytes int    // the sum of their lengths
+	Reserved  int    // in all chunks
+	Retired   int    // in chunks given up by Reset that guards may protect
+	Spare     int    // in chunks ready for use
+	Chunks    int    // in use, retired or spare
+	MaxBytes  int    // the limit on Reserved; 0 if there is none
 }
 
 // Stats returns the arena's figures, exact for all calls that have returned. It
@@ -137,6 +139,7 @@ func (s *Shared) Stats() SharedStats {
 	s.drain()
 	s.recycle(math.MaxInt)
 	st := SharedStats{
+		Name:      s.name,
 		Live:      s.live,
 		LiveBytes: s.liveBytes,
 		Reserved:  s.reserved,
@@ -191,6 +194,7 @@ func (s *Shared) Close() {
 		s.member = nil
 	}
 	s.closed = true
+	owners.Closed(s)
 	for _, c := range s.chunks {
 		asan.Unpoison(c.mem)
 		s.parent.Free(c.mem)

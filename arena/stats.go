@@ -4,17 +4,19 @@ package arena
 
 // Stats is a snapshot of an arena's memory. Sizes are bytes.
 type Stats struct {
-	Live      int // live blocks, as [Arena.Live] counts them
-	LiveBytes int // in blocks, padding, and freed blocks between them
-	Reserved  int // in chunks, in use or spare
-	Chunks    int // in use or spare
-	MaxBytes  int // the limit on Reserved; 0 if there is none
+	Name      string // Options.Name
+	Live      int    // live blocks, as [Arena.Live] counts them
+	LiveBytes int    // in blocks, padding, and freed blocks between them
+	Reserved  int    // in chunks, in use or spare
+	Chunks    int    // in use or spare
+	MaxBytes  int    // the limit on Reserved; 0 if there is none
 }
 
 // Stats returns the arena's figures. It costs a few loads, and may be called after
 // Close.
 func (a *Arena) Stats() Stats {
 	return Stats{
+		Name:      a.options.Name,
 		Live:      a.live,
 		LiveBytes: a.usedBytes(),
 		Reserved:  a.reserved,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
 )
 
 // Options sets up a [Buffer] of [New]; nil means all defaults.
@@ -75,6 +76,7 @@ func New(parent freehold.Allocator, o *Options) *Buffer {
 	}
 	arg.AtLeast(call, "MaxBytes", b.opts.MaxBytes, 0)
 	arg.AtLeast(call, "SpillAfter", b.opts.SpillAfter, 0)
+	owners.Watch(b, "buffer.Buffer", "")
 	return b
 }
 
@@ -172,6 +174,7 @@ func (b *Buffer) Close() error {
 		err = b.file.cutAndClose(b.n)
 	}
 	b.mem, b.n, b.file, b.closed = nil, 0, nil, true
+	owners.Closed(b)
 	return err
 }
 

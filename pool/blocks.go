@@ -20,11 +20,17 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // Options sets up [Blocks] and [Pool]; nil means all defaults.
 type Options struct {
+	// Name appears in Stats and, if the pool is dropped without Close, in the report of
+	// package track. It may be empty, and several may have one name. To account for the
+	// memory in profiles too, put a [freehold.Tagged] below.
+	Name string
+
 	// MaxBlocks is a hard limit on the blocks that the pool has, in use or not:
 	// Stats.Blocks never exceeds it. 0 means none; a negative value panics.
 	MaxBlocks int
@@ -153,6 +159,11 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	}
 	b.table.Store(newTable(0))
 	b.caches.Store(new([]atomic.Pointer[BlocksCache]))
+	kind := "pool.Blocks"
+	if of != nil {
+		kind = "pool.Pool"
+	}
+	owners.Watch(b, kind, b.limits.Name)
 }
 
 // setChunk sets the fields that depend on shift.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/owners"
 )
 
 // central is guarded by mu. The parent is called under mu.
@@ -232,6 +233,7 @@ func (b *Blocks) close(call string) {
 		return
 	}
 	b.central.closed.Store(true)
+	owners.Closed(b)
 	b.eachCache((*BlocksCache).forget)
 	b.central.caches = 0
 	b.stacks.Clear()

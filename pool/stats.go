@@ -4,15 +4,16 @@ package pool
 
 // Stats is a snapshot of a pool.
 type Stats struct {
-	BlockSize int // bytes in a block, before rounding
-	Live      int // blocks handed out, and neither put back nor retired
-	LiveBytes int // Live * BlockSize
-	Retired   int // blocks that wait for guards to leave
-	Blocks    int // blocks in all chunks: live, retired and free
-	MaxBlocks int // the limit of Blocks; 0 if there is none
-	Chunks    int // chunks from the parent
-	Reserved  int // bytes from the parent: chunks and their metadata
-	MaxBytes  int // the limit of Reserved; 0 if there is none
+	Name      string // Options.Name
+	BlockSize int    // bytes in a block, before rounding
+	Live      int    // blocks handed out, and neither put back nor retired
+	LiveBytes int    // Live * BlockSize
+	Retired   int    // blocks that wait for guards to leave
+	Blocks    int    // blocks in all chunks: live, retired and free
+	MaxBlocks int    // the limit of Blocks; 0 if there is none
+	Chunks    int    // chunks from the parent
+	Reserved  int    // bytes from the parent: chunks and their metadata
+	MaxBytes  int    // the limit of Reserved; 0 if there is none
 }
 
 // Stats returns the pool's figures. Get and Put count nothing: Stats reads a word
@@ -25,6 +26,7 @@ func (b *Blocks) stats(call string) Stats {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	return Stats{
+		Name:      b.limits.Name,
 		BlockSize: b.bytes,
 		Live:      live,
 		LiveBytes: live * b.bytes,

@@ -79,6 +79,7 @@ type Heap struct {
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	unsampled bool
 	checks    *checks        // nil unless the blocks are checked: see checked.go
+	number    uint64         // in registry, 0 if it is not there
 	label     atomic.Uint32  // of its stacks in samples, 0 before the first
 	records   atomic.Uintptr // the sampled blocks, a list; samples.mu is held for changes
 	ticks     uint32         // so far

@@ -3,41 +3,65 @@
 package heap
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
+	"weak"
+
+	"github.com/freehold-go/freehold/internal/owners"
 )
 
-// registry holds the open heaps whose blocks may be sampled, each with its number in
-// order of creation. A heap dropped without Close stays in it, since it keeps its memory.
+// registry holds the open heaps whose blocks may be sampled, by number in order of
+// creation. A heap dropped without Close stays in it, since it keeps its memory, but
+// while owners are watched: then the collector must find it.
 var registry = struct {
 	mu   sync.Mutex
-	open map[*Heap]int
-	made int
-}{open: map[*Heap]int{}}
+	open map[uint64]reference
+	made uint64
+}{open: map[uint64]reference{}}
+
+// reference is a pointer to a heap, weak while owners are watched.
+type reference struct {
+	heap *Heap
+	weak weak.Pointer[Heap]
+}
+
+func (r reference) get() *Heap {
+	if r.heap != nil {
+		return r.heap
+	}
+	return r.weak.Value()
+}
 
 // EachOpen calls f for each open heap in order of creation, but for those that are
 // Unsampled. Init and Close of others wait meanwhile, so f must not call them.
 func EachOpen(f func(*Heap)) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	byAge := func(g, h *Heap) int { return cmp.Compare(registry.open[g], registry.open[h]) }
-	for _, h := range slices.SortedFunc(maps.Keys(registry.open), byAge) {
-		f(h)
+	for _, n := range slices.Sorted(maps.Keys(registry.open)) {
+		if h := registry.open[n].get(); h != nil {
+			f(h)
+		} else {
+			delete(registry.open, n)
+		}
 	}
 }
 
 func register(h *Heap) {
+	r := reference{heap: h}
+	if owners.On() {
+		r = reference{weak: weak.Make(h)}
+	}
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	registry.open[h] = registry.made
 	registry.made++
+	h.number = registry.made
+	registry.open[h.number] = r
 }
 
 // unregister is before anything that Close does, so that EachOpen finds no closed heap.
 func unregister(h *Heap) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
-	delete(registry.open, h)
+	delete(registry.open, h.number)
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/mode"
+	"github.com/freehold-go/freehold/internal/owners"
 )
 
 // DefaultSampleRate is that of Go's memory profile, in bytes.
@@ -39,6 +40,8 @@ func init() { // after that of fast_amd64.go
 	sampling.random.Store(rand.Uint64())
 	if rate, on := mode.Int("profile", 1, DefaultSampleRate); on {
 		SetSampleRate(rate)
+	} else if owners.On() {
+		SetSampleRate(1)
 	}
 }
 
