@@ -24,13 +24,14 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/stacks"
 )
 
 const (
 	edgeBytes       = 64
 	maxBlockBytes   = 256 << 20 // largest size and alignment; more is out of memory
 	quarantineBytes = 16 << 20  // freed blocks in quarantine
-	maxReports      = 10        // leaked blocks reported one by one
+	maxReports      = 10        // stacks whose leaks are reported
 
 	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
 	freedByte = 0xDB
@@ -65,8 +66,8 @@ type block struct {
 
 // New returns an allocator that fails t, through Errorf, for
 //
-//   - each block that is still live after the test and the cleanups registered
-//     later than New, with its size and the stack of its allocation; if the test
+//   - the blocks that are still live after the test and the cleanups registered
+//     later than New, with their sizes and the stack that allocated them; if the test
 //     has failed already, only their number is logged,
 //   - a write up to 64 bytes outside a block, detected when the block is freed or
 //     the test ends,
@@ -260,12 +261,39 @@ func (a *Allocator) finish() {
 		a.t.Logf("alloctest: %d blocks of %d bytes in all were live when the test failed", len(leaks), bytes)
 		return
 	}
-	for _, k := range leaks[:min(len(leaks), maxReports)] {
+	groups := byStack(leaks)
+	for _, g := range groups[:min(len(groups), maxReports)] {
+		k := g.first
+		if g.blocks > 1 {
+			a.t.Errorf("alloctest: leak of %d blocks and %d bytes%s", g.blocks, g.bytes, k.alloc.after("allocated by"))
+			continue
+		}
 		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, k.alloc.after("allocated by"))
 	}
-	if len(leaks) > maxReports {
+	if len(groups) > maxReports {
 		a.t.Errorf("alloctest: leak of %d blocks and %d bytes in all", len(leaks), bytes)
 	}
+}
+
+// A group is the leaked blocks of one stack.
+type group struct {
+	first         *block
+	blocks, bytes int
+}
+
+// byStack returns blocks by stack, in the order of the first of each.
+func byStack(blocks []*block) (groups []*group) {
+	at := map[string]*group{}
+	for _, k := range blocks {
+		key := fmt.Sprint(k.alloc)
+		if at[key] == nil {
+			at[key] = &group{first: k}
+			groups = append(groups, at[key])
+		}
+		at[key].blocks++
+		at[key].bytes += k.size
+	}
+	return groups
 }
 
 // A stack is the program counters of a call stack.
@@ -278,22 +306,11 @@ func callers() stack {
 	return pcs[:runtime.Callers(4, pcs)]
 }
 
-// after returns the heading and the stack, one call a line, without the testing
-// package's calls. It returns "" if the stack is empty.
+// after returns the heading and the stack, without the testing package's calls. It
+// returns "" if the stack is empty.
 func (s stack) after(heading string) string {
 	if len(s) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n\t%s", heading)
-	frames := runtime.CallersFrames(s)
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		if f.Function == "testing.tRunner" || f.Function == "runtime.goexit" {
-			break
-		}
-		fmt.Fprintf(&b, "\n\t\t%s\n\t\t\t%s:%d", f.Function, f.File, f.Line)
-	}
-	return b.String()
+	return "\n\t" + heading + "\n" + strings.TrimSuffix(stacks.Text(s, "\t\t"), "\n")
 }

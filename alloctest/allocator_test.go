@@ -38,7 +38,21 @@ func TestManyLeaksAreReportedTogether(t *testing.T) {
 			freehold.Must(a.Alloc(3, 1))
 		}
 	})
-	if last := failures[len(failures)-1]; len(failures) > 20 || !strings.Contains(last, "1000 blocks and 3000 bytes") {
+	if last := failures[len(failures)-1]; len(failures) != 1 || !strings.Contains(last, "1000 blocks and 3000 bytes") || !strings.Contains(last, "allocator_test.go") {
+		t.Errorf("%d failures, the last one:\n%s", len(failures), last)
+	}
+	failures = record(t, func(t testing.TB) {
+		a := alloctest.New(t)
+		var deep func(n int)
+		deep = func(n int) {
+			if n > 0 {
+				deep(n - 1)
+			}
+			freehold.Must(a.Alloc(3, 1))
+		}
+		deep(19) // a stack for each block
+	})
+	if last := failures[len(failures)-1]; len(failures) != 11 || !strings.HasSuffix(last, "leak of 20 blocks and 60 bytes in all") {
 		t.Errorf("%d failures, the last one:\n%s", len(failures), last)
 	}
 }
