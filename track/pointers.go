@@ -4,11 +4,11 @@ package track
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/stacks"
 )
 
 // GoPointer is a word in a live block that looks like a pointer into the Go heap.
@@ -55,7 +55,7 @@ func CheckPointers(h *freehold.Heap) ([]GoPointer, error) {
 	name := h.Stats().Name
 	var all []GoPointer
 	for _, p := range found {
-		all = append(all, GoPointer{name, p.Block, p.Size, p.Offset, p.Word, callers(p.Stack)})
+		all = append(all, GoPointer{name, p.Block, p.Size, p.Offset, p.Word, stacks.Outside(p.Stack)})
 	}
 	return all, nil
 }
@@ -72,12 +72,6 @@ func (p GoPointer) String() string {
 	if len(p.Stack) == 0 {
 		return s.String()
 	}
-	s.WriteString("\nallocated at:")
-	frames := runtime.CallersFrames(p.Stack)
-	for more := true; more; {
-		var f runtime.Frame
-		f, more = frames.Next()
-		fmt.Fprintf(&s, "\n\t%s\n\t\t%s:%d", f.Function, f.File, f.Line)
-	}
+	s.WriteString("\nallocated at:\n" + strings.TrimSuffix(stacks.Text(p.Stack, "\t"), "\n"))
 	return s.String()
 }

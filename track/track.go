@@ -7,19 +7,27 @@
 // [freehold.Heap], and with them what arenas, pools and buffers take from one. The
 // package profile, a module of its own, writes it in the format of go tool pprof.
 //
+// [Leaks] lists the blocks that are live, by stack: those that were sampled, which at rate
+// 1 are all. [NewTracker] records all blocks of one allocator, whatever the rate.
+//
 // Sampling is off until [SetSampleRate] is called, the package profile is imported, or the
-// program is started with FREEHOLD_DEBUG=profile, or profile=BYTES for another rate. It
-// costs nothing while it is off.
+// program is started with the environment variable FREEHOLD_DEBUG, a list of
+//
+//   - profile, or profile=BYTES: sampling at [DefaultSampleRate], or another rate,
+//   - leak: sampling at rate 1, unless profile is given too, and the report of [AtExit]; owners
+//     such as heaps, arenas and pools that are dropped without Close are reported at once,
+//   - stats: the figures of all heaps and tags in [AtExit].
+//
+// It costs nothing while it is off.
 package track
 
 import (
 	"cmp"
 	"encoding/binary"
-	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/stacks"
 )
 
 // DefaultSampleRate is the rate of FREEHOLD_DEBUG=profile and of the package profile, in
@@ -76,7 +84,7 @@ func Profile() []Usage {
 	at := map[key]int{}
 	for _, u := range heap.Profile() {
 		u := Usage(u)
-		u.Stack = callers(u.Stack)
+		u.Stack = stacks.Outside(u.Stack)
 		// Stacks differ in the frames that are left out.
 		k := key{u.Heap, u.Tag, keyOf(u.Stack)}
 		i, found := at[k]
@@ -92,26 +100,6 @@ func Profile() []Usage {
 	}
 	slices.SortStableFunc(all, func(a, b Usage) int { return cmp.Compare(b.InUseBytes(), a.InUseBytes()) })
 	return all
-}
-
-// callers returns a stack without this module's innermost frames. Each program counter
-// of runtime.Callers is one frame.
-func callers(stack []uintptr) []uintptr {
-	frames := runtime.CallersFrames(stack)
-	for i := range stack {
-		if f, _ := frames.Next(); !isOwn(f.Function) {
-			return stack[i:]
-		}
-	}
-	return stack
-}
-
-const module = "github.com/freehold-go/freehold"
-
-// isOwn reports whether a function is of package freehold or of its internals.
-func isOwn(function string) bool {
-	name, found := strings.CutPrefix(function, module)
-	return found && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/internal/"))
 }
 
 // keyOf returns a stack as a string.

@@ -1,0 +1,129 @@
+// Leaks: blocks that are live.
+
+package track
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/stacks"
+)
+
+// Leak is the live blocks that one call stack allocated in one heap and for one tag.
+type Leak struct {
+	Heap   string    // as in Usage; "" from a Tracker
+	Tag    string    // as in Usage; "" from a Tracker
+	Stack  []uintptr // as in Usage
+	Blocks int64
+	Bytes  int64 // asked for
+}
+
+// Dropped is owners of memory, such as heaps and arenas, that were dropped without Close:
+// the garbage collector has found them unreachable. Their memory is lost until the parent
+// is closed, or for good if it is the system's.
+type Dropped struct {
+	Kind  string    // the type: "freehold.Heap", "arena.Arena", "arena.Shared", "pool.Pool", "pool.Blocks" or "buffer.Buffer"; "(other)" beyond 1,023 stacks and names
+	Name  string    // that the owner was given, "" for none
+	Stack []uintptr // of the call that made it, as in Usage
+	Count int       // owners
+}
+
+// Leaks returns the live blocks that were recorded, by stack, heap and tag, the most bytes
+// first. At rate 1, from the start on, that is every live block, and the figures are
+// exact. At other rates they are estimates, as in [Profile].
+//
+// Whether a live block has leaked only the program knows: call Leaks when all should be
+// free, or compare two calls. Blocks of an arena, a pool or a buffer are not recorded one by
+// one, but the memory that it takes from a heap is.
+func Leaks() []Leak {
+	var all []Leak
+	for _, u := range Profile() {
+		if u.InUseObjects() > 0 {
+			all = append(all, Leak{u.Heap, u.Tag, u.Stack, u.InUseObjects(), u.InUseBytes()})
+		}
+	}
+	return all
+}
+
+// DroppedOwners returns the owners that were found dropped without Close so far, by
+// stack and name. It finds none unless the program was started with FREEHOLD_DEBUG=leak,
+// which has a report on standard error for the first of each stack too, once the
+// collector has found it.
+//
+// A reachable owner is not dropped: one in a global variable, in an arena.Registry, or a
+// heap whose freed memory has yet to decay.
+func DroppedOwners() []Dropped {
+	var all []Dropped
+	for _, d := range owners.All() {
+		all = append(all, Dropped(d))
+	}
+	return all
+}
+
+// WriteLeaks writes what [Leaks] and [DroppedOwners] return as text, with a line for each
+// function and one for its place in the source, as Go's panics have them. The error is
+// w's.
+func WriteLeaks(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	writeLeaks(b, Leaks(), SampleRate())
+	for _, d := range owners.All() {
+		times := ""
+		if d.Count > 1 {
+			times = fmt.Sprintf(" %d times", d.Count)
+		}
+		fmt.Fprintf(b, "\n%s dropped without Close%s, made by\n%s", d, times, stacks.Text(d.Stack, ""))
+	}
+	return b.Flush()
+}
+
+// writeLeaks writes leaks that were recorded at a rate. Errors are the Flush's.
+func writeLeaks(b *bufio.Writer, leaks []Leak, rate int) {
+	var blocks, bytes int64
+	for _, l := range leaks {
+		blocks += l.Blocks
+		bytes += l.Bytes
+	}
+	switch {
+	case len(leaks) == 0 && rate == 0:
+		fmt.Fprintln(b, "freehold: no live block was recorded, as no blocks are: see FREEHOLD_DEBUG=leak")
+	case len(leaks) == 0:
+		fmt.Fprintln(b, "freehold: no live block was recorded")
+	case rate > 1:
+		fmt.Fprintf(b, "freehold: about %s live, by %s, estimated from one in %d bytes\n", sum(blocks, bytes), number(len(leaks), "stack"), rate)
+	default:
+		fmt.Fprintf(b, "freehold: %s live, by %s\n", sum(blocks, bytes), number(len(leaks), "stack"))
+	}
+	for _, l := range leaks {
+		fmt.Fprintf(b, "\n%s", sum(l.Blocks, l.Bytes))
+		if l.Heap != "" {
+			fmt.Fprintf(b, " of heap %q", l.Heap)
+		}
+		if l.Tag != "" {
+			fmt.Fprintf(b, ", tag %q", l.Tag)
+		}
+		fmt.Fprintf(b, ", allocated by\n%s", stacks.Text(l.Stack, ""))
+	}
+}
+
+// sum returns "2 blocks, 300 bytes".
+func sum[N int | int64](blocks, bytes N) string {
+	return number(blocks, "block") + ", " + number(bytes, "byte")
+}
+
+// number returns "1 block", or "n blocks" for any other n.
+func number[N int | int64](n N, of string) string {
+	if n != 1 {
+		of += "s"
+	}
+	return strconv.FormatInt(int64(n), 10) + " " + of
+}
+
+// mostBytesFirst sorts leaks.
+func mostBytesFirst(leaks []Leak) {
+	slices.SortStableFunc(leaks, func(a, b Leak) int { return cmp.Compare(b.Bytes, a.Bytes) })
+}

@@ -1,0 +1,277 @@
+package track_test
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/pool"
+	"github.com/freehold-go/freehold/track"
+)
+
+// leaksOf returns the leaks in one heap as lines of text, with the innermost function.
+func leaksOf(heap string) (all []string) {
+	for _, l := range track.Leaks() {
+		if l.Heap == heap {
+			all = append(all, fmt.Sprintf("%s%d blocks, %d bytes by %s", l.Tag, l.Blocks, l.Bytes, functionOf(l.Stack)))
+		}
+	}
+	return all
+}
+
+// functionOf returns the innermost function of a stack, without its package.
+func functionOf(stack []uintptr) string {
+	f, _ := runtime.CallersFrames(stack).Next()
+	return f.Function[strings.LastIndexByte(f.Function, '.')+1:]
+}
+
+// Leaks are the live blocks, exactly, with one entry for each stack, and the most bytes
+// first.
+func TestLeaks(t *testing.T) {
+	sampleAt(t, 1)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	tagged := freehold.NewTagged(h, "tag: ")
+	var blocks [][]byte
+	for range 300 { // fast paths and slow ones
+		blocks = append(blocks, direct(h))
+		typed(h)
+	}
+	for _, b := range blocks[:299] {
+		h.Free(b)
+	}
+	large := direct(tagged)
+	want := []string{"300 blocks, 76800 bytes by typed", "1 blocks, 100 bytes by direct", "tag: 1 blocks, 100 bytes by direct"}
+	got := leaksOf(t.Name())
+	slices.SortStableFunc(got, func(a, b string) int { return strings.Index(a, " 100 bytes") - strings.Index(b, " 100 bytes") })
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	tagged.Free(large)
+	if got := leaksOf(t.Name()); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+	h.Close()
+	if got := leaksOf(t.Name()); len(got) != 0 {
+		t.Errorf("a closed heap has leaks: %q", got)
+	}
+}
+
+func TestWriteLeaks(t *testing.T) {
+	sampleAt(t, 1)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	defer h.Close()
+	direct(freehold.NewTagged(h, "db"))
+	typed(h)
+	typed(h)
+	var b strings.Builder
+	if err := track.WriteLeaks(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`^freehold: \d+ blocks, \d+ bytes live, by \d+ stacks\n\n`,
+		`\n\n1 block, 100 bytes of heap "TestWriteLeaks", tag "db", allocated by\ngithub.com/freehold-go/freehold/track_test.direct\n\t.*/track_test.go:\d+\ngithub.com/freehold-go/freehold/track_test.TestWriteLeaks\n\t.*/leaks_test.go:\d+\n`,
+		`\nbytes? of heap "TestWriteLeaks", allocated by\n.*track_test.typed\n`,
+	} {
+		want = strings.Replace(want, `\nbytes?`, `\n1 block, 256 bytes`, 1)
+		if !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+	track.SetSampleRate(1000)
+	b.Reset()
+	if err := track.WriteLeaks(&b); err != nil || !strings.Contains(b.String(), " stacks, estimated from one in 1000 bytes\n") {
+		t.Errorf("%v, %s", err, b.String())
+	}
+	for n := range 2 {
+		if err := track.WriteLeaks(full(n)); err != io.ErrShortWrite {
+			t.Errorf("%v", err)
+		}
+		if err := track.WriteStats(full(n)); err != io.ErrShortWrite {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// full is a writer without room.
+type full int
+
+func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+func TestWriteStats(t *testing.T) {
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name(), MaxBytes: 4 << 20})
+	defer h.Close()
+	tagged := freehold.NewTagged(h, t.Name()+" tag")
+	tagged.Free(direct(tagged))
+	direct(tagged)
+	h.Alloc(8<<20, 8)
+	var b strings.Builder
+	if err := track.WriteStats(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`^ +live +blocks +resident +committed +refused calls  heap\n`,
+		`\n +112 +1 +\d+ +\d+ +1  "TestWriteStats"\n`,
+		`\n +\d+ +\d+ +\d+ +\d+ +\d+  total\n +live +blocks +peak +allocations +frees  tag\n`,
+		`\n +\d+ +\d+ +100 +\d+ +\d+  "TestWriteStats tag"\n`,
+	} {
+		if !regexp.MustCompile(want).MatchString(b.String()) {
+			t.Errorf("no %s in\n%s", want, b.String())
+		}
+	}
+}
+
+// Each type that holds memory is reported when it is dropped, with its name and who made
+// it, and not if it is closed.
+func TestDroppedOwners(t *testing.T) {
+	var out strings.Builder
+	defer owners.WatchTo(&out)()
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	type closer struct {
+		freehold.Allocator
+		close func()
+	}
+	made := map[string]func() closer{
+		`freehold.Heap "dropped"`: func() closer {
+			h := freehold.NewHeap(&freehold.HeapOptions{Name: "dropped", Decay: -1})
+			return closer{h, h.Close}
+		},
+		`arena.Arena "dropped"`: func() closer {
+			a := arena.New(h, &arena.Options{Name: "dropped"})
+			return closer{a, a.Close}
+		},
+		`arena.Shared "dropped"`: func() closer {
+			a := arena.NewShared(h, &arena.SharedOptions{Name: "dropped"})
+			return closer{a, a.Close}
+		},
+		`pool.Blocks "dropped"`: func() closer {
+			p := pool.NewBlocks(h, 100, 8, &pool.Options{Name: "dropped"})
+			return closer{p, p.Close}
+		},
+		`pool.Pool "dropped"`: func() closer {
+			p := pool.New[int64](h, &pool.Options{Name: "dropped"})
+			p.Get()
+			return closer{freehold.Default(), p.Close}
+		},
+		`buffer.Buffer`: func() closer {
+			b := buffer.New(h, nil)
+			b.Write(make([]byte, 1000))
+			return closer{freehold.Default(), func() { b.Close() }}
+		},
+	}
+	apart := func(f func()) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f()
+		}()
+		<-done
+	}
+	for name, f := range made {
+		apart(func() {
+			o := f()
+			b := direct(o)
+			o.Free(b)
+			o.close()
+		})
+		owners.Collect()
+		if got := track.DroppedOwners(); len(got) != 0 {
+			t.Errorf("%s: closed, and found %+v", name, got)
+		}
+	}
+	for _, f := range made {
+		for range 2 {
+			apart(func() {
+				o := f()
+				direct(o)
+			})
+		}
+	}
+	owners.Collect()
+	counts := map[string]int{}
+	for _, d := range track.DroppedOwners() {
+		name := d.Kind
+		if d.Name != "" {
+			name += fmt.Sprintf(" %q", d.Name)
+		}
+		counts[name] += d.Count
+		if f, _ := runtime.CallersFrames(d.Stack).Next(); !strings.Contains(f.Function, "track_test.TestDroppedOwners") {
+			t.Errorf("%s: made by %s", name, f.Function)
+		}
+		if !strings.Contains(out.String(), "freehold: "+name+" was dropped without Close, made by\ngithub.com/freehold-go/freehold/track_test.TestDroppedOwners") {
+			t.Errorf("no %s in the reports\n%s", name, out.String())
+		}
+	}
+	for name := range made {
+		if counts[name] != 2 {
+			t.Errorf("%d times %s, want 2", counts[name], name)
+		}
+	}
+	var b strings.Builder
+	if err := track.WriteLeaks(&b); err != nil || strings.Count(b.String(), " dropped without Close") != len(track.DroppedOwners()) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// A program that is started with FREEHOLD_DEBUG says at its end what it leaks, and one that
+// is not says nothing.
+func TestAtExit(t *testing.T) {
+	const child = "FREEHOLD_TEST_AT_EXIT"
+	if os.Getenv(child) != "" {
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
+		direct(freehold.NewTagged(h, "db"))
+		h.Free(direct(h))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			direct(arena.New(h, &arena.Options{Name: "request"}))
+		}()
+		<-done
+		track.AtExit()
+		runtime.KeepAlive(h)
+		return
+	}
+	const leaks = `freehold: 2 blocks, 4196 bytes live, by 2 stacks`
+	const stats = `refused calls  heap`
+	const dropped = `freehold: arena.Arena "request" was dropped without Close, made by`
+	for mode, want := range map[string]struct{ has, hasNot []string }{
+		"":        {nil, []string{"freehold", stats}},
+		"profile": {nil, []string{"freehold", stats}},
+		"stats":   {[]string{stats, `"index"`, `"db"`}, []string{"freehold:"}},
+		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated by`, "track_test.direct\n", dropped,
+			`arena.Arena "request" dropped without Close, made by`, "track_test.TestAtExit"}, []string{stats}},
+		"stats,leak":         {[]string{leaks, dropped, stats}, nil},
+		"leak,profile=10000": {[]string{dropped, "arena.Arena \"request\" dropped without"}, []string{leaks, stats}},
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAtExit$")
+		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil {
+			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+				t.Skip("there are no processes here")
+			}
+			t.Errorf("%s: %v", mode, err)
+		}
+		for _, text := range want.has {
+			if !strings.Contains(errs.String(), text) {
+				t.Errorf("FREEHOLD_DEBUG=%s: no %q in\n%s", mode, text, errs.String())
+			}
+		}
+		for _, text := range want.hasNot {
+			if strings.Contains(errs.String(), text) {
+				t.Errorf("FREEHOLD_DEBUG=%s: %q in\n%s", mode, text, errs.String())
+			}
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Report: what FREEHOLD_DEBUG asks for at the end.
+
+package track
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/mode"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+var statsAtExit = mode.On("stats")
+
+// AtExit writes the reports that the environment variable FREEHOLD_DEBUG asks for to
+// standard error: with leak that of [WriteLeaks], after a garbage collection that looks
+// for dropped owners, and with stats that of [WriteStats]. Without them it does nothing.
+// Defer it in main, before anything that other deferred calls free:
+//
+//	func main() {
+//		defer track.AtExit()
+//		...
+//
+// Go has no hook for the end of a process. Deferred calls run when main returns and when
+// main's goroutine panics. They do not run after os.Exit and log.Fatal, a panic in
+// another goroutine, a fatal error such as a fault, or a signal that ends the process:
+// SIGKILL always, SIGTERM and an interrupt unless the program catches them and returns
+// from main. Goroutines that still run then may have live blocks.
+func AtExit() {
+	if owners.On() {
+		owners.Collect()
+		_ = WriteLeaks(os.Stderr) // nowhere to report an error of standard error
+	}
+	if statsAtExit {
+		_ = WriteStats(os.Stderr)
+	}
+}
+
+// WriteStats writes the figures of all open heaps and of all tags as text: those of
+// [freehold.AllStats] and [freehold.AllTags], in bytes unless they say otherwise. The
+// error is w's.
+func WriteStats(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	const row = "%14v %10v %14v %14v %14v  %v\n"
+	fmt.Fprintf(b, row, "live", "blocks", "resident", "committed", "refused calls", "heap")
+	var all freehold.Stats
+	for _, st := range freehold.AllStats() {
+		fmt.Fprintf(b, row, st.LiveBytes, st.Live, st.Resident, st.Committed, st.Refusals, fmt.Sprintf("%q", st.Name))
+		all.LiveBytes += st.LiveBytes
+		all.Live += st.Live
+		all.Resident += st.Resident
+		all.Committed += st.Committed
+		all.Refusals += st.Refusals
+	}
+	fmt.Fprintf(b, row, all.LiveBytes, all.Live, all.Resident, all.Committed, all.Refusals, "total")
+	if tags := freehold.AllTags(); len(tags) > 0 {
+		fmt.Fprintf(b, row, "live", "blocks", "peak", "allocations", "frees", "tag")
+		for _, t := range tags {
+			fmt.Fprintf(b, row, t.LiveBytes, t.Live, t.PeakBytes, t.Allocs, t.Frees, fmt.Sprintf("%q", t.Tag))
+		}
+	}
+	return b.Flush()
+}
