@@ -43,6 +43,9 @@ const (
 	indexLen = 2 * Max
 	maxWords = 32 * Max // program counters of all stacks
 
+	// Bytes is the memory of a table.
+	Bytes = tableBytes
+
 	wordBytes  = unsafe.Sizeof(uintptr(0))
 	indexBytes = indexLen * unsafe.Sizeof(ID(0))
 	headBytes  = Max * unsafe.Sizeof(head{})
@@ -101,6 +104,13 @@ func (t *Table) Relabel(id ID, label uint32) ID {
 	}
 	h.label = label
 	return t.insert(h)
+}
+
+// Use has t keep its stacks in Bytes of memory at addr: all zero, before the first Capture,
+// or those of a table in another process, which t then only reads.
+func (t *Table) Use(addr uintptr) {
+	t.n = uint32(Other) + 1
+	t.memory.Store(addr)
 }
 
 // Len returns the number of stacks, Other not included.

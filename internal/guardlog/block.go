@@ -1,0 +1,170 @@
+// Blocks: what the log says about an address.
+
+package guardlog
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// Block is a guarded block.
+type Block struct {
+	Addr, Size uintptr
+	State      State
+	Heap       string    // its name, the first bytes of it
+	Alloc      []uintptr // the stack of its allocation, as from runtime.Callers
+	Free       []uintptr // that of its Free, if that has been
+}
+
+// Find returns the guarded block of this process that addr is in, or else is next to.
+func Find(addr uintptr) (Block, bool) { return own.Find(addr) }
+
+// Block returns the block of a record.
+func (id ID) Block() Block {
+	if id == 0 {
+		return Block{}
+	}
+	return own.block(own.record(id))
+}
+
+// Map returns the log in a file that Open has returned in another process with the same
+// program.
+func Map(f *os.File) (*Log, error) {
+	at, err := vm.MapFile(f, logBytes, false)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{}
+	l.at.Store(at)
+	l.stacks.Use(at + stacksAt)
+	return l, nil
+}
+
+// Find returns the guarded block that addr is in, or else the next one before or behind
+// it, at most a page away from its run.
+func (l *Log) Find(addr uintptr) (Block, bool) {
+	if l.at.Load() == 0 {
+		return Block{}, false
+	}
+	var found *record
+	nearest := ^uint64(0)
+	for id := ID(1); id <= ID(l.header().records.Load()); id++ {
+		r, a := l.record(id), uint64(addr)
+		// In front of a run is the inaccessible end of another.
+		if r.state == unused || a < r.base-uint64(vm.PageBytes()) || a >= r.base+r.bytes {
+			continue
+		}
+		distance := uint64(0)
+		switch {
+		case a < r.addr:
+			distance = r.addr - a
+		case a >= r.addr+r.size:
+			distance = a - (r.addr + r.size) + 1
+		}
+		if r.state == Closed { // its addresses may be another heap's by now
+			distance += 1 << 32
+		}
+		if distance < nearest {
+			found, nearest = r, distance
+		}
+	}
+	if found == nil {
+		return Block{}, false
+	}
+	return l.block(found), true
+}
+
+func (l *Log) block(r *record) Block {
+	b := Block{Addr: uintptr(r.addr), Size: uintptr(r.size), State: r.state, Heap: string(r.name[:r.nameLen])}
+	b.Alloc, b.Free = l.stack(r.alloc), l.stack(r.free)
+	return b
+}
+
+// stack returns a stack as this process has its code.
+func (l *Log) stack(id stacks.ID) []uintptr {
+	pcs, _ := l.stacks.Stack(id)
+	shift := anchor() - uintptr(l.header().anchor)
+	moved := make([]uintptr, len(pcs))
+	for i, pc := range pcs {
+		moved[i] = pc + shift
+	}
+	return moved
+}
+
+// anchor returns the address of some function. Processes with the same program have their
+// code at the same distance from it.
+func anchor() uintptr { return reflect.ValueOf(Find).Pointer() }
+
+// Describe says in one line what an access to addr hit.
+func (b Block) Describe(addr uintptr) string {
+	fault := "use after free"
+	switch {
+	case b.State == Closed:
+		fault = "use after Close of the heap"
+	case b.State == Live && addr < b.Addr:
+		fault = "underflow"
+	case b.State == Live && addr >= b.Addr+b.Size:
+		fault = "overflow"
+	case b.State == Live:
+		fault = "access"
+	}
+	return fmt.Sprintf("%s at %#x: %s of a block of %s of heap %q", fault, addr, b.place(addr), arg.Bytes(int(b.Size)), b.Heap)
+}
+
+// place says where in or next to the block addr is.
+func (b Block) place(addr uintptr) string {
+	switch {
+	case addr < b.Addr:
+		return fmt.Sprintf("%s before the beginning", arg.Bytes(int(b.Addr-addr)))
+	case addr >= b.Addr+b.Size:
+		return fmt.Sprintf("%s past the end", arg.Bytes(int(addr-b.Addr-b.Size)+1))
+	}
+	return fmt.Sprintf("byte %d", addr-b.Addr)
+}
+
+// Stacks returns the stacks of the block's allocation and Free as text, a line for each
+// function and its place.
+func (b Block) Stacks() string {
+	var s strings.Builder
+	write(&s, "allocated at:", b.Alloc)
+	write(&s, "freed at:", b.Free)
+	return strings.TrimSuffix(s.String(), "\n")
+}
+
+func write(s *strings.Builder, title string, pcs []uintptr) {
+	if len(pcs) == 0 {
+		return
+	}
+	s.WriteString(title + "\n")
+	frames := runtime.CallersFrames(outside(pcs))
+	for {
+		f, more := frames.Next()
+		if f.Function != "" && f.Function != "runtime.main" && f.Function != "runtime.goexit" {
+			fmt.Fprintf(s, "\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// outside returns a stack without the innermost frames that are of package freehold or of
+// its internals.
+func outside(pcs []uintptr) []uintptr {
+	frames := runtime.CallersFrames(pcs)
+	for i := range pcs {
+		f, _ := frames.Next()
+		name, own := strings.CutPrefix(f.Function, "github.com/freehold-go/freehold")
+		if !own || !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "/internal/") {
+			return pcs[i:]
+		}
+	}
+	return pcs
+}
