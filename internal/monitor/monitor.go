@@ -1,0 +1,75 @@
+// Monitor: a process that explains a fault which ended this one.
+//
+// A fault in a goroutine that did not ask for a panic ends the process. No code of it runs
+// any more, but the runtime writes the crash text, to standard error and to the file of
+// debug.SetCrashOutput. That is a socket to the monitor, a process of the same program:
+//
+//	program   guards blocks, notes them in the log --shared memory--+
+//	   |                                                            v
+//	   +-- crash text, with the address --socket--> monitor: finds the block
+//	                                                 prints it, with its stacks
+//
+// The monitor is the same program, so it has the same functions and lines. It is started with
+// an environment variable, which init of this package finds: it serves, and exits before
+// main. Packages that are initialized before this one are so in the monitor too.
+//
+// The socket's buffer is as small as possible. So the dying process waits in its write until
+// the monitor has read, which matters if it is process 1: the kernel kills the others of a
+// PID namespace with it. For such a parent the monitor prints as soon as it knows the address,
+// and else in the end, so that the report is behind the crash text.
+
+// Package monitor starts a process that reports faults in guarded blocks.
+package monitor
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"github.com/freehold-go/freehold/internal/guardlog"
+)
+
+// maxLine is how much of a line is looked at.
+const maxLine = 4 << 10
+
+// faultAddress finds the address in a crash text. A panic that wraps a fault has the second
+// form only.
+var faultAddress = regexp.MustCompile(`(?:unexpected fault address | addr=)0x([0-9a-f]+)\b`)
+
+// watch reads a crash text to its end, and prints to out what log knows of its address: at
+// once, or in the end.
+func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
+	report := ""
+	lines := bufio.NewReaderSize(in, maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if report == "" {
+			report = explain(line, log)
+			if atOnce {
+				io.WriteString(out, report)
+			}
+		}
+		if err != nil && err != bufio.ErrBufferFull {
+			break
+		}
+	}
+	if !atOnce {
+		io.WriteString(out, report)
+	}
+}
+
+// explain returns the report for a line of a crash text, or "".
+func explain(line []byte, log *guardlog.Log) string {
+	for _, match := range faultAddress.FindAllSubmatch(line, -1) {
+		addr, err := strconv.ParseUint(string(match[1]), 16, 64)
+		if err != nil {
+			continue
+		}
+		if b, found := log.Find(uintptr(addr)); found {
+			return fmt.Sprintf("\nfreehold: %s\n%s\nThe goroutine that did it is the first of the crash text.\n", b.Describe(uintptr(addr)), b.Stacks())
+		}
+	}
+	return ""
+}

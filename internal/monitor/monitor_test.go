@@ -1,0 +1,88 @@
+package monitor
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/freehold-go/freehold/internal/guardlog"
+)
+
+const at = 1 << 24
+
+// log returns the log of this process, mapped again, with a free block of 64 bytes.
+func log(t *testing.T) *guardlog.Log {
+	file := guardlog.Open()
+	if file == nil {
+		t.Skip("no shared memory")
+	}
+	id := guardlog.New(at-at%4096, 1<<14)
+	id.Allocated(at, 64, "index")
+	id.Freed()
+	t.Cleanup(id.Closed)
+	l, err := guardlog.Map(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// The address is found in whatever pieces the text comes, but not in a part of a line.
+func TestWatch(t *testing.T) {
+	l := log(t)
+	report := fmt.Sprintf("\nfreehold: use after free at %#x: byte 8 of a block of 64 bytes of heap \"index\"\nallocated at:\n", at+8)
+	for _, tt := range []struct {
+		text  string
+		found bool
+	}{
+		{fmt.Sprintf("unexpected fault address %#x\nfatal error: fault\n[signal SIGSEGV: segmentation violation code=0x2 addr=%#x pc=0x48f0b5]\n\ngoroutine 1:\n", at+8, at+8), true},
+		{fmt.Sprintf("panic: runtime error\n[signal SIGSEGV: segmentation violation code=0x1 addr=%#x pc=0x501532]\n", at+8), true},
+		{fmt.Sprintf("panic: 1 addr=0x10 \n[signal SIGSEGV: segmentation violation code=0x1 addr=%#x pc=0x501532]\n", at+8), true},
+		{fmt.Sprintf("panic: %#x\n", at+8), false},
+		{"unexpected fault address 0x0\n", false},
+		{"panic: addr=0x\naddr=0xfffffffffffffffffffffffff\n", false},
+		{"", false},
+		{strings.Repeat("x", 3*maxLine) + strings.Repeat("x\n", 100) + fmt.Sprintf("unexpected fault address %#x\n", at+8), true},
+	} {
+		for _, atOnce := range []bool{false, true} {
+			for name, in := range map[string]io.Reader{
+				"whole": strings.NewReader(tt.text), "bytes": iotest.OneByteReader(strings.NewReader(tt.text)),
+			} {
+				var out bytes.Buffer
+				watch(in, l, &out, atOnce)
+				if got := out.String(); strings.HasPrefix(got, report) != tt.found || !tt.found && got != "" || strings.Count(got, "use after") > 1 {
+					t.Errorf("%.200q, %s, at once %v: %q", tt.text, name, atOnce, got)
+				}
+			}
+		}
+	}
+}
+
+// The report comes in the end, or before the text ends, if the reader may not get there.
+func TestWhenTheReportComes(t *testing.T) {
+	l := log(t)
+	for _, atOnce := range []bool{false, true} {
+		var out bytes.Buffer
+		lines := 0
+		in := readerFunc(func(p []byte) (int, error) {
+			if lines++; lines > 2 {
+				return 0, io.EOF
+			}
+			if printed := out.Len() > 0; printed != (atOnce && lines == 2) {
+				t.Errorf("at once %v: before line %d the report is there: %v", atOnce, lines, printed)
+			}
+			return copy(p, fmt.Sprintf("unexpected fault address %#x\n", at+8)), nil
+		})
+		watch(in, l, &out, atOnce)
+		if out.Len() == 0 {
+			t.Errorf("at once %v: no report", atOnce)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
