@@ -31,6 +31,10 @@ type Stats struct {
 	Refusals    uint64 // calls so far that failed for lack of memory
 	PurgedBytes uint64 // bytes returned to the system so far
 
+	Guarded       int    // live blocks that are guarded: see track.SetGuardRate; part of Live
+	GuardedEver   uint64 // blocks guarded so far
+	GuardsSkipped uint64 // blocks so far that were to be guarded, and were not: no budget, no memory, too large
+
 	Classes []ClassStats // by block size; empty classes are left out
 }
 
@@ -69,6 +73,10 @@ func statsOf(s heap.Stats) Stats {
 		SlowFrees:   s.SlowFrees,
 		Refusals:    s.Refusals,
 		PurgedBytes: s.PurgedBytes,
+
+		Guarded:       s.Guarded,
+		GuardedEver:   s.GuardedEver,
+		GuardsSkipped: s.GuardsSkipped,
 	}
 	for _, c := range s.Classes {
 		st.Classes = append(st.Classes, ClassStats{

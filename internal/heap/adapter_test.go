@@ -36,6 +36,8 @@ var SampleAt = sampleAt
 // Checked reports whether blocks are checked from the start of the program on.
 func Checked() bool { return quarantineBytes > 0 }
 
+var GuardAt = guardAt
+
 // EachRate runs a test without sampling, with some blocks sampled and with all.
 func EachRate(t *testing.T, test func(t *testing.T)) {
 	rates := []int{0, 1, 300}

@@ -54,7 +54,7 @@ func (c *cache) clear() {
 	for i := range c.tops {
 		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
 	}
-	c.left = gap(sampling.rate.Load())
+	c.left = gap(events.rate.Load())
 }
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
@@ -186,8 +186,7 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 		if err != nil && err != errClosed && h.mayTakePage(class, size) {
 			var b []byte
 			if b, err = h.newLarge(size, align, zero); err == nil {
-				h.trySample(b)
-				return b, nil
+				return h.tryPick(b, align), nil
 			}
 		}
 		if err != nil {
@@ -201,8 +200,7 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 		h.mustBeUntouched(addr, class, was)
 	}
 	b := block(addr, size, zero && was != freeZero)
-	h.trySample(b)
-	return b, nil
+	return h.tryPick(b, align), nil
 }
 
 // mayTakePage reports whether a small block that got no span may have pages of its
@@ -228,6 +226,10 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
 	h.freeSample(s, b)
+	if s != nil && s.kind == guardRun {
+		h.freeGuarded(o, s, b)
+		return
+	}
 	if s == nil || s.kind != blockRun {
 		h.freeLarge(o, b)
 		return

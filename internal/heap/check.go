@@ -27,6 +27,7 @@ type tally struct {
 	large    largeCount
 	classes  [numClasses]classTally
 	sampled  int
+	guarded  guardCount
 	metadata map[uintptr]uintptr // objects by size
 }
 
@@ -47,6 +48,9 @@ func (h *Heap) verify() error {
 	}
 	if got := h.countRecords(); got != n.sampled {
 		return fmt.Errorf("%d records of %d sampled blocks", got, n.sampled)
+	}
+	if live := h.theGuards().live; live != n.guarded {
+		return fmt.Errorf("guarded is %+v, want %+v", live, n.guarded)
 	}
 	h.caches.Each(func(c *cache) { c.eachObject(n.object) })
 	if err := h.pages.verify(n); err != nil {
@@ -81,6 +85,10 @@ func (h *Heap) verifySegment(segment addrRange, n *tally) error {
 	}
 	for at := segment.base; at < end; {
 		s := *r.page(at)
+		if left := h.theGuards().uncarved; s == nil && at == left.base {
+			at += left.size
+			continue
+		}
 		if s == nil {
 			return fmt.Errorf("page %#x: no run begins here", at)
 		}
@@ -103,7 +111,7 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 	}
 	for in := s.base + pageBytes; in < s.end(); in += pageBytes {
 		want := (*span)(nil)
-		if s.kind == blockRun || s.kind == freeRun && in == s.end()-pageBytes {
+		if s.kind == blockRun || s.kind == guardRun || s.kind == freeRun && in == s.end()-pageBytes {
 			want = s
 		}
 		if *r.page(in) != want {
@@ -112,7 +120,7 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 	}
 	dirty := r.dirty.count(r.pageIndex(s.base), s.pages)
 	n.dirty += dirty
-	if s.kind != freeRun && dirty != s.pages {
+	if s.kind != freeRun && s.kind != guardRun && dirty != s.pages {
 		return fmt.Errorf("run %#x of kind %d: %d of %d pages are dirty", s.base, s.kind, dirty, s.pages)
 	}
 	switch s.kind {
@@ -133,6 +141,8 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 		} else if s.sampled {
 			n.sampled++
 		}
+	case guardRun:
+		return h.verifyGuarded(s, dirty, n)
 	case blockRun:
 		c, class := &n.classes[s.class], &classes[s.class]
 		c.live += int(s.live)
@@ -146,6 +156,22 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 		}
 		n.object(class.bitsBytes())
 		return h.verifyBlocks(r, s, n)
+	}
+	return nil
+}
+
+// verifyGuarded verifies a guard run, of which so many pages are dirty.
+func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *tally) error {
+	want := uintptr(0)
+	if s.live != 0 {
+		n.guarded.add(1, uintptr(h.GoodSize(int(s.size))))
+		_, want = pagesAround(addresses.regionOf(s.base), s.inUse())
+	}
+	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {
+		return fmt.Errorf("guard run %#x: %d pages are dirty, want %d; live %d, sampled %v", s.base, dirty, want, s.live, s.sampled)
+	}
+	if s.sampled {
+		n.sampled++
 	}
 	return nil
 }

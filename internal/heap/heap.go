@@ -78,12 +78,13 @@ type Heap struct {
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	unsampled bool
-	checks    *checks        // nil unless the blocks are checked: see checked.go
-	number    uint64         // in registry, 0 if it is not there
-	label     atomic.Uint32  // of its stacks in samples, 0 before the first
-	records   atomic.Uintptr // the sampled blocks, a list; samples.mu is held for changes
-	ticks     uint32         // so far
-	drained   uint32         // the tick in which the caches were last emptied
+	checks    *checks                // nil unless the blocks are checked: see checked.go
+	number    uint64                 // in registry, 0 if it is not there
+	label     atomic.Uint32          // of its stacks in samples, 0 before the first
+	guards    atomic.Pointer[guards] // nil before the first guarded block
+	records   atomic.Uintptr         // the sampled blocks, a list; samples.mu is held for changes
+	ticks     uint32                 // so far
+	drained   uint32                 // the tick in which the caches were last emptied
 
 	pages   pageHeap
 	central [numClasses]central
@@ -132,7 +133,7 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
-		h.sample(b)
+		b = h.picked(b, align)
 	}
 	return b, nil
 }
@@ -199,6 +200,11 @@ func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
 func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bool) {
 	addr, old := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
 	switch {
+	case s != nil && s.isGuarded(h.pages.id, addr, old):
+		if size != len(b) {
+			return nil, false
+		}
+		return b, true
 	case s != nil && s.isLarge(h.pages.id, addr, old):
 		r, ok := h.resizeLarge(call, b, size)
 		if debugging && ok {
@@ -273,6 +279,7 @@ func (h *Heap) Close() {
 		defer panic(late)
 	}
 	h.endSamples()
+	h.theGuards().close()
 	h.caches.Clear()
 	for i := range h.central {
 		h.central[i].close()

@@ -32,8 +32,7 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 	if err != nil {
 		return nil, h.refuse(call, err)
 	}
-	h.trySample(b)
-	return b, nil
+	return h.tryPick(b, align), nil
 }
 
 // newLarge is allocLarge without reclaim and checks.

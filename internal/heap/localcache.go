@@ -73,7 +73,7 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
-		h.sample(b)
+		b = h.picked(b, align)
 	}
 	return b, nil
 }

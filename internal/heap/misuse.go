@@ -87,6 +87,9 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	if atomic.LoadUint32(r.owner(addr)) != h.pages.id {
 		return "the memory belongs to another heap"
 	}
+	if s := spanAt(addr); s != nil && s.kind == guardRun {
+		return h.diagnoseGuarded(s, b)
+	}
 	h.pages.mu.Lock()
 	defer h.pages.mu.Unlock()
 	s := r.spanAround(addr)

@@ -83,10 +83,11 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 		return 0
 	}
 	b := h.blockAt("Heap.UsableSize", p)
-	if debugging || h.checks != nil {
+	s := spanAt(uintptr(p))
+	if debugging || h.checks != nil || s.kind == guardRun {
 		return len(b) // so that a write behind it is found
 	}
-	if s := spanAt(uintptr(p)); s.kind == blockRun {
+	if s.kind == blockRun {
 		return int(s.size)
 	}
 	return h.GoodSize(len(b))
@@ -106,7 +107,7 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 		if n := h.sampledSize(s, addr); n != 0 {
 			return unsafe.Slice((*byte)(p), n)
 		}
-		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) {
+		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) || s.isGuarded(h.pages.id, addr, size) {
 			return unsafe.Slice((*byte)(p), size)
 		}
 	}

@@ -13,8 +13,9 @@ import (
 
 func TestConformance(t *testing.T) {
 	tests := map[string]struct {
-		o    heap.Options
-		rate int
+		o     heap.Options
+		rate  int
+		guard int // one block in so many is guarded
 	}{
 		"plain":          {},
 		"decay":          {o: heap.Options{Decay: 3_000_000}},
@@ -23,11 +24,14 @@ func TestConformance(t *testing.T) {
 		"wholePages":     {o: heap.Options{WholePages: true}},
 		"sampled":        {rate: 300},
 		"sampled all":    {rate: 1},
+		"guarded":        {guard: 3, rate: 300},
+		"guarded all":    {guard: 1},
 		"sampled, pages": {o: heap.Options{WholePages: true}, rate: 10000},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			heap.SampleAt(t, tt.rate)
+			heap.GuardAt(t, tt.guard, 0)
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return heap.Adapter{heap.NewHeap(t, tt.o)}
 			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
@@ -44,6 +48,9 @@ func FuzzHeap(f *testing.F) {
 		for _, rate := range []int{0, 1, 500} {
 			heap.SetSampleRate(rate)
 			alloctest.RunProgram(t, heap.Adapter{h}, prog)
+			heap.SetGuardRate(1+rate/100, 0)
+			alloctest.RunProgram(t, heap.Adapter{h}, prog)
+			heap.SetGuardRate(0, 0)
 		}
 		heap.SetSampleRate(0)
 		heap.Check(h, t)
@@ -75,6 +82,7 @@ func TestProgramsAtOnce(t *testing.T) {
 		calls = 1000
 	}
 	heap.SampleAt(t, 0)
+	heap.GuardAt(t, 0, 0)
 	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
 	done := make(chan bool)
 	var pests, runs sync.WaitGroup
@@ -103,6 +111,7 @@ func TestProgramsAtOnce(t *testing.T) {
 				}
 			case 7:
 				heap.SetSampleRate(0)
+				heap.SetGuardRate(runtime.NumGoroutine()%3, 0)
 			case 8:
 				runtime.GC()
 			}

@@ -129,6 +129,8 @@ func (s *span) isSampled(owner uint32, addr uintptr) bool {
 		return false
 	case s.kind == largeRun:
 		return s.base == addr && s.sampled
+	case s.kind == guardRun:
+		return s.block == addr && s.sampled
 	case s.kind == blockRun:
 		i := s.index(addr)
 		return s.base+i*s.size == addr && *statusAt(s.statusOf(i)) == sampled

@@ -58,8 +58,7 @@ func SetSampleRate(rate int) (was int) {
 	if was == SampleRate() {
 		return was
 	}
-	countInAssembly(rate > 0)
-	EachOpen(func(h *Heap) { h.restartCountdowns() })
+	recount()
 	return was
 }
 
@@ -82,13 +81,13 @@ func gap(rate int64) int64 {
 }
 
 // gapBelow is gap(rate) < size in less time.
-func gapBelow(size int, rate int64) bool {
+func gapBelow(size, rate int64) bool {
 	if rate <= 1 {
 		return size > 0
 	}
 	u := random()
 	// No logarithm is needed for most sizes: -Log(u) >= 1-u.
-	return (1-u)*float64(rate) < float64(size) && int64(-math.Log(u)*float64(rate)) < int64(size)
+	return (1-u)*float64(rate) < float64(size) && int64(-math.Log(u)*float64(rate)) < size
 }
 
 // random returns a number in (0, 1].
@@ -103,14 +102,14 @@ func random() float64 {
 
 // due counts size bytes down, which c has just served, and reports whether the block is
 // to be sampled. The slot is held.
-func (c *cache) due(size int) bool { return sampling.rate.Load() != 0 && c.countDown(size) }
+func (c *cache) due(size int) bool { return events.rate.Load() != 0 && c.countDown(size) }
 
 // countDown is due apart, so that due is inlined.
 func (c *cache) countDown(size int) bool {
-	if c.left -= int64(size); c.left >= 0 {
+	if c.left -= int64(size) + events.extra.Load(); c.left >= 0 {
 		return false
 	}
-	c.left = gap(sampling.rate.Load())
+	c.left = gap(events.rate.Load())
 	return true
 }
 
@@ -123,7 +122,7 @@ func (h *Heap) trySample(b []byte) {
 
 // tryAtRate is trySample apart, so that trySample is inlined.
 func (h *Heap) tryAtRate(b []byte) {
-	if rate := sampling.rate.Load(); rate != 0 && gapBelow(len(b), rate) {
+	if rate := sampling.rate.Load(); rate != 0 && gapBelow(int64(len(b)), rate) {
 		h.sample(b)
 	}
 }

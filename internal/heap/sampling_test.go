@@ -50,7 +50,7 @@ func TestGaps(t *testing.T) {
 			state := sampling.random.Load()
 			due := gap(rate) < size
 			sampling.random.Store(state)
-			if due == gapBelow(int(size), rate) {
+			if due == gapBelow(size, rate) {
 				alike++
 			}
 			if due {

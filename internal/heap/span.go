@@ -24,6 +24,7 @@ package heap
 import (
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -33,6 +34,7 @@ const (
 	blockRun           // cut into blocks of one class
 	largeRun           // one block
 	unmappedRun        // inaccessible: the system refused to map it anew
+	guardRun           // one guarded block, live or not: see guardrun.go
 )
 
 // span describes a run. It is off-heap, and its links are addresses, so writing them
@@ -64,7 +66,9 @@ type span struct {
 	purgeTried bool    // of a free run: purge has tried to give its memory back
 	next       uintptr // neighbours on a list, 0 at its ends
 	prev       uintptr
-	free       bitmap // of a block run: the blocks that are free in the span
+	free       bitmap      // of a block run: the blocks that are free in the span
+	block      uintptr     // of a guard run: address of the block
+	record     guardlog.ID // of a guard run
 }
 
 const spanBytes = unsafe.Sizeof(span{})

@@ -5,22 +5,25 @@ package heap
 // Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free, each
 // figure may be off by the calls in progress and by a magazine of each class.
 type Stats struct {
-	Name        string
-	Allocated   int    // in live blocks, each counted as its class or its whole pages
-	Active      int    // in runs that hold a block, live or cached
-	Resident    int    // an upper bound of the physical memory in use
-	Retained    int    // address space without memory
-	Metadata    int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
-	Committed   int    // what MaxBytes limits: dirty pages and Metadata
-	MaxBytes    int    // the limit; 0 if there is none
-	Blocks      int    // live blocks
-	LargeBlocks int    // live large blocks, included in Blocks
-	LargeBytes  int    // their part of Allocated
-	SlowAllocs  uint64 // allocations since the start that no cache served, large blocks included
-	SlowFrees   uint64 // frees since the start that no cache took, large blocks included
-	Refusals    uint64 // calls since the start that ran out of memory
-	PurgedBytes uint64 // given back to the system since the start
-	Classes     []ClassStats
+	Name          string
+	Allocated     int    // in live blocks, each counted as its class or its whole pages
+	Active        int    // in runs that hold a block, live or cached
+	Resident      int    // an upper bound of the physical memory in use
+	Retained      int    // address space without memory
+	Metadata      int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
+	Committed     int    // what MaxBytes limits: dirty pages and Metadata
+	MaxBytes      int    // the limit; 0 if there is none
+	Blocks        int    // live blocks
+	LargeBlocks   int    // live large blocks, included in Blocks
+	LargeBytes    int    // their part of Allocated
+	SlowAllocs    uint64 // allocations since the start that no cache served, large blocks included
+	SlowFrees     uint64 // frees since the start that no cache took, large blocks included
+	Refusals      uint64 // calls since the start that ran out of memory
+	PurgedBytes   uint64 // given back to the system since the start
+	Guarded       int    // live guarded blocks, included in Blocks
+	GuardedEver   uint64 // blocks guarded since the start
+	GuardsSkipped uint64 // blocks since the start that were to be guarded, and were not
+	Classes       []ClassStats
 }
 
 // traffic counts what a part of a heap has done since it was made.
@@ -67,15 +70,17 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += n.live
 		st.Allocated += n.live * int(class.size)
 	})
+	h.theGuards().addTo(&st, &t)
 	p := &h.pages
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.add(p.traffic)
 	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.allocs, t.frees, t.purged
 	st.Refusals = h.refused.Load()
-	st.LargeBlocks, st.LargeBytes = p.large.blocks, int(p.large.bytes)
-	st.Blocks += st.LargeBlocks
-	st.Allocated += st.LargeBytes
+	st.LargeBlocks += p.large.blocks
+	st.LargeBytes += int(p.large.bytes)
+	st.Blocks += p.large.blocks
+	st.Allocated += int(p.large.bytes)
 	st.Metadata = int(p.metadata.bytes + p.tables)
 	st.Committed = int(p.committed)
 	st.Active = st.Committed - st.Metadata - int(p.dirty*pageBytes)

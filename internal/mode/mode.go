@@ -24,6 +24,7 @@ var known = []string{
 	"quarantine",
 	"leak",
 	"stats",
+	"guard",
 }
 
 var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })
@@ -42,6 +43,10 @@ func Int(name string, least, byDefault int) (n int, on bool) {
 
 // On reports whether a mode is asked for that has no value.
 func On(name string) bool { return given.on(name) }
+
+// OneIn returns N of a mode with the value 1/N; without a value, 1 and that it has none.
+// It reports false if the mode is not asked for.
+func OneIn(name string) (n int, valued, on bool) { return given.oneIn(name) }
 
 func parse(variable string, report func(string)) set {
 	s := set{map[string]string{}, report}
@@ -79,4 +84,17 @@ func (s set) int(name string, least, byDefault int) (n int, on bool) {
 		return 0, false
 	}
 	return n, true
+}
+
+func (s set) oneIn(name string) (n int, valued, on bool) {
+	value, on := s.values[name]
+	if !on || value == "" {
+		return 1, false, on
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(value, "1/"))
+	if err != nil || n < 1 || !strings.HasPrefix(value, "1/") {
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want 1/N", name, value))
+		return 0, false, false
+	}
+	return n, true, true
 }

@@ -52,3 +52,28 @@ func TestModesWithoutAValue(t *testing.T) {
 		}
 	}
 }
+
+func TestOneIn(t *testing.T) {
+	tests := []struct {
+		variable   string
+		n          int
+		valued, on bool
+		reports    []string
+	}{
+		{"", 0, false, false, nil},
+		{"guard", 1, false, true, nil},
+		{"profile,guard=1/100", 100, true, true, nil},
+		{"guard=1/1", 1, true, true, nil},
+		{"guard=100", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=100, want 1/N"}},
+		{"guard=1/0", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=1/0, want 1/N"}},
+		{"guard=1/x", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=1/x, want 1/N"}},
+	}
+	for _, tt := range tests {
+		var reports []string
+		s := parse(tt.variable, func(report string) { reports = append(reports, report) })
+		n, valued, on := s.oneIn("guard")
+		if on != tt.on || on && (n != tt.n || valued != tt.valued) || !slices.Equal(reports, tt.reports) {
+			t.Errorf("%q: %d, %t, %t, %q", tt.variable, n, valued, on, reports)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package freehold_test
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+// A heap conforms if FREEHOLD_DEBUG has all of its blocks guarded, or some.
+func TestHeapConformsWithGuards(t *testing.T) {
+	if !heap.CanGuard || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no guards or no processes here")
+	}
+	if os.Getenv("FREEHOLD_DEBUG") != "" {
+		return // this is the child
+	}
+	modes := []string{"guard", "guard=1/3,profile=500"}
+	if testing.Short() {
+		modes = modes[:1]
+	}
+	for _, mode := range modes {
+		cmd := exec.Command(os.Args[0], "-test.short", "-test.run=^(TestHeapConforms|TestCacheConforms|TestPagesConform|TestArguments.*)$|^Example")
+		cmd.Env = append(os.Environ(), "FREEHOLD_DEBUG="+mode)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", mode, err, out)
+		}
+	}
+}

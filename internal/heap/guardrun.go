@@ -1,0 +1,384 @@
+// Guard runs: blocks that end at inaccessible memory.
+//
+//	run   | inaccessible | fill | block | fill | inaccessible |
+//	                     |<- system pages ---->|<--- a page -->|
+//
+// A guarded block ends at an inaccessible page, or in front of it by less than its
+// alignment. What is left of its pages is filled, and checked at Free. A freed block's pages
+// are inaccessible too. Its run waits in quarantine, and is used again when the quarantine
+// is full, the one that waited longest first. So an access to freed memory or beyond the
+// end faults.
+//
+//	carve --> live --Free--> quarantine --> idle --> live
+//
+// Runs have lengths of a power of two, and come from segments with nothing else in them:
+// a guard in ordinary memory would split a huge page. A segment is in one of two states:
+//
+//   - All of it is accessible, but for the guards that the kernel knows apart from mappings
+//     (Linux 6.13). A guard is lifted while a block needs the page.
+//   - None of it is, but for the pages of live blocks. This works on all systems, but makes
+//     two mappings of each live block, so there is a bound on these.
+//
+// The memory of live blocks counts as that of any run. Free ones have no memory, and count
+// with their spans only.
+
+package heap
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	maxGuarded = 1 << 20 // larger blocks are not guarded
+
+	guardOrders = 9 // run lengths: a page and twice that up to half a segment, or fewer
+	guardFill   = 0xA5
+
+	// Guards made of mappings, in all heaps. Linux allows 65,530 mappings, and the Go runtime
+	// dies near the end of them.
+	maxMappedGuards = 8 << 10
+)
+
+// quarantineMax bounds a heap's quarantine: by blocks, and by bytes of addresses.
+var quarantineMax = struct {
+	blocks int
+	bytes  uintptr
+}{16 << 10, 1 << (26 + 4*(^uintptr(0)>>63))}
+
+// mappedGuards counts the live blocks whose guards are mappings.
+var mappedGuards atomic.Int64
+
+// guards are the guard runs of a heap. mu guards it and their spans; it is taken before the
+// page heap's, and never while samples.mu is held.
+type guards struct {
+	skipped atomic.Uint64 // blocks that were to be guarded, and were not
+
+	mu         sync.Mutex
+	segments   []uintptr
+	uncarved   addrRange // of the newest segment
+	mapped     bool      // in the newest segment, guards are made of mappings
+	idle       [guardOrders]list
+	quarantine list
+	waiting    guardCount // what is in quarantine, by the bytes of the runs
+	live       guardCount
+	large      guardCount // part of live
+	traffic    traffic
+}
+
+// guardCount counts blocks and bytes.
+type guardCount struct{ blocks, bytes int }
+
+func (c *guardCount) add(blocks int, bytes uintptr) {
+	c.blocks += blocks
+	c.bytes += blocks * int(bytes)
+}
+
+// guardUnit is the length of the shortest run.
+func guardUnit() uintptr { return max(pageBytes, vm.PageBytes()) }
+
+// isGuarded reports whether s is owner's live guarded block of size bytes at addr.
+func (s *span) isGuarded(owner uint32, addr, size uintptr) bool {
+	return s.owner == owner && s.kind == guardRun && s.live == 1 && s.block == addr && s.size == size
+}
+
+// edge returns the end of the pages that a block may use.
+func (s *span) edge() uintptr { return s.end() - vm.PageBytes() }
+
+// inUse returns the system pages of a run that its block takes.
+func (s *span) inUse() addrRange {
+	from := s.block &^ (vm.PageBytes() - 1)
+	return addrRange{from, s.edge() - from}
+}
+
+// slack returns what is left of these pages in front of the block and behind it.
+func (s *span) slack() [2]addrRange {
+	use, end := s.inUse(), s.block+s.size
+	return [2]addrRange{{use.base, s.block - use.base}, {end, s.edge() - end}}
+}
+
+// newGuarded returns a guarded block, which reads zero, or nil if there is none: if it is
+// too large, at too large an alignment, or if there is no memory.
+func (h *Heap) newGuarded(size, align uintptr) []byte {
+	page := vm.PageBytes()
+	if h.pages.wholePages || size > maxGuarded || align > page {
+		return nil
+	}
+	units := (roundUp(size, page) + page + guardUnit() - 1) / guardUnit()
+	order := bits.Len(uint(units - 1))
+	g := h.theGuards()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := h.takeGuardRun(order)
+	if s == nil {
+		return nil
+	}
+	s.block, s.size = (s.edge()-size)&^(align-1), size
+	if !h.openGuarded(s) {
+		g.idle[order].push(s)
+		return nil
+	}
+	s.fill()
+	s.live = 1
+	g.note(1, h.GoodSize(int(size)))
+	g.traffic.allocs++
+	s.record.Allocated(s.block, size, h.pages.name)
+	return block(s.block, int(size), false)
+}
+
+// theGuards returns h's guards.
+func (h *Heap) theGuards() *guards {
+	if g := h.guards.Load(); g != nil {
+		return g
+	}
+	h.guards.CompareAndSwap(nil, &guards{})
+	return h.guards.Load()
+}
+
+// note counts a live block of that GoodSize, or with -1 that it is gone. mu is held.
+func (g *guards) note(blocks, size int) {
+	g.live.add(blocks, uintptr(size))
+	if size > maxSmall {
+		g.large.add(blocks, uintptr(size))
+	}
+}
+
+// takeGuardRun returns an idle run, a new one, or else the one that has been in quarantine
+// the longest of all of its length. mu is held.
+func (h *Heap) takeGuardRun(order int) *span {
+	g := h.theGuards()
+	if g.idle[order].head == 0 && !h.carveGuardRun(order) {
+		for g.quarantine.head != 0 && g.idle[order].head == 0 {
+			g.release()
+		}
+	}
+	s := spanPtr(g.idle[order].head)
+	if s != nil {
+		g.idle[order].remove(s)
+	}
+	return s
+}
+
+// release makes the run idle that has waited in quarantine the longest. mu is held.
+func (g *guards) release() {
+	s := spanPtr(g.quarantine.head)
+	g.quarantine.remove(s)
+	g.waiting.add(-1, s.bytes())
+	g.idle[orderOf(s)].pushBack(s)
+}
+
+func orderOf(s *span) int { return bits.TrailingZeros(uint(s.bytes() / guardUnit())) }
+
+// openGuarded makes the pages of a run's block accessible, and charges for them. mu is held.
+func (h *Heap) openGuarded(s *span) bool {
+	use := s.inUse()
+	p, r := &h.pages, addresses.regionOf(s.base)
+	if !p.chargeGuarded(r, use) {
+		return false
+	}
+	var err error
+	if s.separate != 0 {
+		if mappedGuards.Add(1) <= maxMappedGuards {
+			err = vm.Commit(use.base, use.size)
+		} else {
+			err = vm.ErrNoMemory
+		}
+		if err != nil {
+			mappedGuards.Add(-1)
+		}
+	} else {
+		err = vm.Advise(use.base, use.size, vm.Unguard)
+	}
+	if err != nil {
+		p.unchargeGuarded(r, use)
+	}
+	return err == nil
+}
+
+// chargeGuarded charges for the pages that contain use, and marks them dirty.
+func (p *pageHeap) chargeGuarded(r *region, use addrRange) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from, n := pagesAround(r, use)
+	if p.closed.Load() || p.charge(n*pageBytes) != nil {
+		return false
+	}
+	r.dirty.setRange(from, n)
+	return true
+}
+
+// unchargeGuarded undoes chargeGuarded.
+func (p *pageHeap) unchargeGuarded(r *region, use addrRange) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from, n := pagesAround(r, use)
+	r.dirty.clearRange(from, n)
+	p.uncharge(n * pageBytes)
+}
+
+// pagesAround returns the pages that contain a range, as positions in r.dirty.
+func pagesAround(r *region, in addrRange) (from, n uintptr) {
+	from = r.pageIndex(in.base)
+	return from, r.pageIndex(in.base+in.size-1) + 1 - from
+}
+
+// freeGuarded frees b if it is exactly the live block of the guard run s. It panics if not,
+// and if the fill around the block was written.
+func (h *Heap) freeGuarded(o *LocalCache, s *span, b []byte) {
+	live, written := h.endGuarded(s, b)
+	switch {
+	case !live:
+		h.misused(freeCall(o), b)
+	case written != 0:
+		known := s.record.Block()
+		arg.Panicf(freeCall(o), "%#x on heap %q: the bytes around the block were written: %s\n%s",
+			s.block, h.pages.name, known.Describe(written), known.Stacks())
+	}
+}
+
+// endGuarded is freeGuarded without panics. If the fill was written it returns an address,
+// and the block stays.
+func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
+	g := h.theGuards()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !s.isGuarded(h.pages.id, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) {
+		return false, 0
+	}
+	if written = s.written(); written != 0 {
+		s.fill() // so that it is said once
+		return true, written
+	}
+	s.live = 0
+	g.note(-1, h.GoodSize(len(b)))
+	g.traffic.frees++
+	s.record.Freed()
+	if !h.closeGuarded(s) {
+		return true, 0 // nobody uses the run again
+	}
+	g.quarantine.pushBack(s)
+	g.waiting.add(1, s.bytes())
+	for g.waiting.blocks > h.maxQuarantined() || g.waiting.bytes > int(quarantineMax.bytes) {
+		g.release()
+	}
+	return true, 0
+}
+
+// maxQuarantined returns how many blocks the quarantine may have. Under a limit their spans
+// take a small part of it.
+func (h *Heap) maxQuarantined() int {
+	if h.pages.maxBytes == 0 {
+		return quarantineMax.blocks
+	}
+	return min(quarantineMax.blocks, int(h.pages.maxBytes/(128*spanBytes)))
+}
+
+// closeGuarded makes the pages of a freed block inaccessible. It reports false if the
+// system refuses. mu is held.
+func (h *Heap) closeGuarded(s *span) bool {
+	use := s.inUse()
+	if s.separate != 0 {
+		mappedGuards.Add(-1)
+		if vm.Revoke(use.base, use.size) != nil {
+			return false
+		}
+	} else if vm.Advise(use.base, use.size, vm.Guard) != nil {
+		// The kernel refuses guards in locked memory, for one.
+		if vm.Revoke(s.base, s.bytes()) != nil {
+			return false
+		}
+		s.separate = 1
+	}
+	h.pages.unchargeGuarded(addresses.regionOf(s.base), use)
+	return true
+}
+
+// written returns the address nearest to the block at which the fill was written, or 0. mu
+// is held.
+func (s *span) written() uintptr {
+	front, back := s.slack()[0], s.slack()[1]
+	for i, c := range block(back.base, int(back.size), false) {
+		if c != guardFill {
+			return back.base + uintptr(i)
+		}
+	}
+	b := block(front.base, int(front.size), false)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] != guardFill {
+			return front.base + uintptr(i)
+		}
+	}
+	return 0
+}
+
+// fill fills what is left of the block's pages. mu is held.
+func (s *span) fill() {
+	for _, slack := range s.slack() {
+		b := block(slack.base, int(slack.size), false)
+		for i := range b {
+			b[i] = guardFill
+		}
+	}
+}
+
+// diagnoseGuarded says what is wrong with b, which points into the guard run s and is not a
+// live block.
+func (h *Heap) diagnoseGuarded(s *span, b []byte) string {
+	g := h.theGuards()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	known := s.record.Block()
+	stacks := ""
+	if known.State != 0 {
+		stacks = "\n" + known.Stacks()
+	}
+	switch {
+	case s.live == 0:
+		return "the block is free; it was freed before (double free), or never allocated" + stacks
+	case addr < s.block || addr >= s.block+s.size:
+		return fmt.Sprintf("it is not in a block, but next to one of %s%s", arg.Bytes(int(s.size)), stacks)
+	case addr != s.block:
+		return fmt.Sprintf("it points %s into a block of %s%s", arg.Bytes(int(addr-s.block)), arg.Bytes(int(s.size)), stacks)
+	}
+	return fmt.Sprintf("it has %s, the block %d; a block is freed whole%s", arg.Bytes(len(b)), s.size, stacks)
+}
+
+// addTo adds the guarded blocks to a heap's figures.
+func (g *guards) addTo(st *Stats, t *traffic) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t.add(g.traffic)
+	st.Guarded, st.GuardedEver, st.GuardsSkipped = g.live.blocks, g.traffic.allocs, g.skipped.Load()
+	st.Blocks += g.live.blocks
+	st.Allocated += g.live.bytes
+	st.LargeBlocks += g.large.blocks
+	st.LargeBytes += g.large.bytes
+}
+
+// close forgets all runs. The page heap gives their segments back, and accesses fault.
+func (g *guards) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, segment := range g.segments {
+		for at := segment; at < segment+segmentBytes; {
+			s := spanAt(at)
+			if s == nil {
+				break // the rest is uncarved
+			}
+			if s.separate != 0 && s.live != 0 {
+				mappedGuards.Add(-1)
+			}
+			s.record.Closed()
+			at = s.end()
+		}
+	}
+	g.segments, g.uncarved, g.quarantine, g.idle = nil, addrRange{}, list{}, [guardOrders]list{}
+	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
+}
