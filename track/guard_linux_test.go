@@ -1,0 +1,127 @@
+//go:build !race
+
+package track_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// run returns what a program writes that makes one mistake.
+func run(program, mistake string, env ...string) string {
+	out, _ := command(mistake, program, env...).CombinedOutput()
+	return string(out)
+}
+
+// command is a command that has a program make one mistake.
+func command(mistake, name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name)
+	cmd.Env = append(os.Environ(), "FREEHOLD_DEBUG=guard", "TRACK_MISTAKE="+mistake)
+	for _, arg := range args {
+		if strings.Contains(arg, "=") {
+			cmd.Env = append(cmd.Env, arg)
+		} else {
+			cmd.Args = append(cmd.Args, arg)
+		}
+	}
+	return cmd
+}
+
+const (
+	madeAt  = `allocated at:\n\S+track_test\.makeBlock\n\S+mistake_linux_test\.go:30\n\S+track_test\.makeMistake\n(.*\n)*?`
+	freedAt = `freed at:\n\S+track_test\.freeBlock\n\S+mistake_linux_test\.go:38\n\S+track_test\.makeMistake\n`
+	ofBlock = `of a block of 64 bytes of heap "index"\n`
+)
+
+var mistakes = []struct {
+	name  string
+	wants []string // expressions, in this order
+}{
+	{"read", []string{`unexpected fault address`, `makeMistake`, `\nfreehold: use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
+	{"program", []string{`use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
+	{"write", []string{`unexpected fault address`, `use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
+	{"goroutine", []string{`unexpected fault address`, `makeMistake\.func`, `use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
+	{"copy", []string{`memmove`, `use after free at 0x\w+: byte \d+ ` + ofBlock + madeAt + freedAt}},
+	{"overflow", []string{`unexpected fault address`, `\nfreehold: overflow at 0x\w+: 1 byte past the end ` + ofBlock + madeAt}},
+	{"overflow in copy", []string{`memmove`, `overflow at 0x\w+: \d+ bytes? past the end ` + ofBlock + madeAt}},
+	{"underflow", []string{`unexpected fault address`, `underflow at 0x\w+: 8000 bytes before the beginning ` + ofBlock + madeAt}},
+	{"underflow by one", []string{`panic: freehold: Heap\.Free: .*underflow at 0x\w+: 1 byte before the beginning ` + ofBlock + madeAt, `goroutine 1`}},
+	{"panic", []string{`panic: `, ` addr=0x`, `use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt}},
+	{"recovered", []string{`^use after free at 0x\w+: byte 8 ` + ofBlock + madeAt + freedAt + `(.*\n)*.* true\n$`}},
+	{"EFAULT", []string{`^use after free at 0x\w+: byte 0 ` + ofBlock + madeAt + freedAt + `(.*\n)*.* true\n$`}},
+	{"double free", []string{`panic: freehold: Heap\.Free: .*double free.*\n` + madeAt + freedAt, `goroutine 1`}},
+	{"closed", []string{`unexpected fault address`, `use after Close of the heap at 0x\w+: byte 8 ` + ofBlock + madeAt}},
+}
+
+func mustMatch(t *testing.T, out string, wants ...string) {
+	t.Helper()
+	rest := regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(out, "")
+	for _, want := range wants {
+		at := regexp.MustCompile(want).FindStringIndex(rest)
+		if at == nil {
+			t.Errorf("want %s, in %s", want, out)
+			return
+		}
+		rest = rest[at[1]:]
+	}
+}
+
+// Each mistake is reported with the block and the stacks of its allocation and Free.
+func TestGuardReports(t *testing.T) {
+	for _, m := range mistakes {
+		t.Run(m.name, func(t *testing.T) {
+			env := []string{}
+			if m.name == "program" {
+				env = []string{"FREEHOLD_DEBUG="}
+			}
+			mustMatch(t, run(os.Args[0], m.name, env...), m.wants...)
+		})
+	}
+	for _, name := range []string{"none", "nil"} {
+		if out := run(os.Args[0], name); strings.Contains(out, "freehold: ") {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+}
+
+// The report needs neither the program's symbols nor its place in memory, nor Go's stacks.
+func TestGuardReportsOfOtherBuilds(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil || testing.Short() {
+		t.Skip("it builds this package in other ways")
+	}
+	for _, flags := range []string{"-trimpath", "-buildmode=pie -trimpath"} {
+		program := filepath.Join(t.TempDir(), "program")
+		args := append([]string{"test", "-c", "-ldflags=-s -w", "-o", program}, strings.Fields(flags)...)
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for range 5 { // places of a PIE
+			mustMatch(t, run(program, "read", "GOTRACEBACK=none"), `\nfreehold: use after free at 0x\w+: byte 8 `+ofBlock+madeAt+freedAt)
+		}
+	}
+}
+
+// In a PID namespace the kernel kills all when process 1 ends.
+func TestGuardReportOfProcessOne(t *testing.T) {
+	inside := []string{"--user", "--pid", "--fork", "--mount-proc", os.Args[0]}
+	if err := command("none", "unshare", inside...).Run(); err != nil {
+		t.Skip("no namespaces: ", err)
+	}
+	for range 10 {
+		out, _ := command("read", "unshare", inside...).CombinedOutput()
+		mustMatch(t, string(out), `\nfreehold: use after free at 0x\w+: byte 8 `+ofBlock+madeAt+freedAt)
+	}
+}
+
+// Where no process may be started, guards work without a report, and say so once.
+func TestGuardsWithoutMonitor(t *testing.T) {
+	out, err := command("recovered", "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", "mount -t tmpfs none /proc && exec "+os.Args[0]).CombinedOutput()
+	if err != nil {
+		t.Skip("no namespaces: ", err)
+	}
+	mustMatch(t, string(out), `^freehold: FREEHOLD_DEBUG: guard: faults are not explained: .*\nuse after free at`)
+}

@@ -1,0 +1,110 @@
+// Programs with one mistake, which this test binary is if the environment says so.
+
+//go:build !race
+
+package track_test
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/track"
+)
+
+func init() {
+	if name := os.Getenv("TRACK_MISTAKE"); name != "" {
+		makeMistake(name)
+		os.Exit(0)
+	}
+}
+
+var sink byte
+
+//go:noinline
+func makeBlock(h *freehold.Heap, size int) []byte {
+	b, err := h.Alloc(size, 8)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+//go:noinline
+func freeBlock(h *freehold.Heap, b []byte) { h.Free(b) }
+
+// beyond returns b with n bytes more.
+func beyond(b []byte, n int) []byte { return unsafe.Slice(unsafe.SliceData(b), len(b)+n) }
+
+func makeMistake(name string) {
+	if name == "program" {
+		// In place of FREEHOLD_DEBUG.
+		track.SetGuardRate(1, 0)
+		if err := track.StartMonitor(); err != nil {
+			fmt.Println(err)
+		}
+		name = "read"
+	}
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
+	b := makeBlock(h, 64)
+	switch name {
+	case "none":
+	case "read":
+		freeBlock(h, b)
+		sink = b[8]
+	case "write":
+		freeBlock(h, b)
+		b[8] = 1
+	case "goroutine":
+		freeBlock(h, b)
+		var wg sync.WaitGroup
+		wg.Go(func() { sink = b[8] })
+		wg.Wait()
+	case "copy":
+		freeBlock(h, b)
+		copy(make([]byte, 100), b[8:])
+	case "overflow":
+		beyond(b, 1)[64] = 1
+	case "overflow in copy":
+		copy(beyond(b, 100), make([]byte, 100))
+	case "underflow":
+		*(*byte)(unsafe.Add(unsafe.Pointer(&b[0]), -8000)) = 1
+	case "underflow by one":
+		*(*byte)(unsafe.Add(unsafe.Pointer(&b[0]), -1)) = 1
+		freeBlock(h, b)
+	case "panic":
+		freeBlock(h, b)
+		debug.SetPanicOnFault(true)
+		sink = b[8]
+	case "recovered":
+		freeBlock(h, b)
+		debug.SetPanicOnFault(true)
+		defer func() {
+			fmt.Println(track.Explain(recover()))
+		}()
+		sink = b[8]
+	case "double free":
+		freeBlock(h, b)
+		freeBlock(h, b)
+	case "closed":
+		h.Close()
+		sink = b[8]
+	case "nil":
+		var p *int
+		*p = 1
+	case "EFAULT":
+		freeBlock(h, b)
+		file, err := os.Open("/dev/zero")
+		if err != nil {
+			panic(err)
+		}
+		if _, err := file.Read(b); err == nil || err.(*os.PathError).Err != syscall.EFAULT {
+			panic(err)
+		}
+		fmt.Println(track.ExplainPointer(unsafe.Pointer(&b[0])))
+	}
+}
