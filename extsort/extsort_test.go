@@ -2,6 +2,7 @@ package extsort_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -18,30 +19,36 @@ import (
 
 // sortedBy is the model: a stable sort, then what the options say.
 func sortedBy(records [][]byte, o *extsort.Options) [][]byte {
-	key := func(r []byte) []byte {
-		if o.Key == nil {
-			return r
-		}
-		return slices.Clone(o.Key(nil, r))
+	type keyed struct {
+		key, record []byte
+		at          int
 	}
-	compare := func(a, b []byte) int {
-		c := bytes.Compare(key(a), key(b))
+	all := make([]keyed, len(records))
+	for i, r := range records {
+		all[i] = keyed{r, r, i}
+		if o.Key != nil {
+			all[i].key = slices.Clone(o.Key(nil, r))
+		}
+	}
+	compare := func(a, b keyed) int {
+		c := bytes.Compare(a.key, b.key)
 		if c == 0 && o.ThenRecord {
-			c = bytes.Compare(a, b)
+			c = bytes.Compare(a.record, b.record)
+		}
+		if o.Reverse {
+			c = -c
 		}
 		return c
 	}
-	records = slices.Clone(records)
-	slices.SortStableFunc(records, func(a, b []byte) int {
-		if o.Reverse {
-			a, b = b, a
-		}
-		return compare(a, b)
-	})
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(compare(a, b), a.at-b.at) })
 	if o.Unique {
-		records = slices.CompactFunc(records, func(a, b []byte) bool { return compare(a, b) == 0 })
+		all = slices.CompactFunc(all, func(a, b keyed) bool { return compare(a, b) == 0 })
 	}
-	return records
+	sorted := make([][]byte, len(all))
+	for i := range all {
+		sorted[i] = all[i].record
+	}
+	return sorted
 }
 
 func joinLines(records [][]byte) string {
@@ -182,7 +189,11 @@ func TestFormats(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%v", in.name, tt.name, withKey), func(t *testing.T) {
-					records, raw := tt.cut([]byte(in.text))
+					text := in.text
+					if tt.name == "1" {
+						text = text[:len(text)/4] // each byte takes sixteen more: it does not fit either
+					}
+					records, raw := tt.cut([]byte(text))
 					o := extsort.Options{Key: tt.key, Reverse: len(in.text)%2 == 0}
 					if withKey {
 						o.Key = func(dst, r []byte) []byte { return append(dst, r[len(r)/2:]...) }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -23,14 +24,14 @@ import (
 )
 
 // large is more lines than small memory holds.
-func large() string {
+var large = sync.OnceValue(func() string {
 	r := rand.New(rand.NewPCG(3, 4))
 	var b strings.Builder
 	for b.Len() < 1<<20 {
 		fmt.Fprintf(&b, "%016x\n", r.Uint64())
 	}
 	return b.String()
-}
+})
 
 // smallest is memory with which large needs temporary files.
 func smallest(t *testing.T) *extsort.Options {

@@ -39,7 +39,7 @@ func TestProgressReachesItsTotal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in")
 	times := 8
 	if testing.Short() {
-		times = 3
+		times = 2
 	}
 	text := strings.Repeat(large(), times)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

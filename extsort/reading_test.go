@@ -204,7 +204,7 @@ func TestRecordsThatAreTooLongInTheNextRegion(t *testing.T) {
 func TestSourceThatFails(t *testing.T) {
 	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
 		for _, broken := range []error{io.ErrUnexpectedEOF, errors.New("broken")} {
-			for _, text := range []string{"", "a", "a\n", "a\nb\nc", strings.Repeat("a\n", 200_000)} {
+			for _, text := range []string{"", "a", "a\n", "a\nb\nc", strings.Repeat("a\n", 60_000)} {
 				o.MemoryBytes = extsort.MinMemoryBytes
 				for name, src := range map[string]io.Reader{
 					"after the data": io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)),

@@ -14,7 +14,11 @@ import (
 
 // Several passes over temporary files need no more space than one.
 func TestSpaceOfTemporaryFiles(t *testing.T) {
-	text := strings.Repeat(large(), 16)
+	times := 16
+	if testing.Short() {
+		times = 8
+	}
+	text := strings.Repeat(large(), times)
 	for key, o := range withKeys() {
 		o.MemoryBytes, o.Parallel, o.TempDirs = 1<<20, 2, []string{t.TempDir()}
 		if key != "no key" {
