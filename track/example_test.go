@@ -28,3 +28,25 @@ func ExampleProfile() {
 	}
 	// Output: 1000 bytes in 1 block by github.com/freehold-go/freehold/track_test.ExampleProfile
 }
+
+func ExampleLeaks() {
+	defer track.SetSampleRate(track.SetSampleRate(1)) // as FREEHOLD_DEBUG=leak does, from the start on
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "cache"})
+	defer h.Close()
+
+	pages := freehold.NewTagged(h, "pages")
+	for range 3 {
+		freehold.Must(pages.Alloc(4096, 8)) // and nothing frees it
+	}
+	for _, l := range track.Leaks() {
+		if l.Heap == "cache" {
+			fmt.Println(l.Blocks, "blocks,", l.Bytes, "bytes for", l.Tag)
+		}
+	}
+	// Output: 3 blocks, 12288 bytes for pages
+}
+
+func ExampleAtExit() {
+	defer track.AtExit() // in main: writes what FREEHOLD_DEBUG=leak and stats ask for
+	// Output:
+}
