@@ -3,13 +3,22 @@
 package heap
 
 import (
+	"runtime"
 	"testing"
 	"unsafe"
 )
 
+// bitmapOf returns a bitmap of words that neither end nor move before the test does.
+func bitmapOf(t *testing.T, words []uint64) bitmap {
+	var pinned runtime.Pinner
+	pinned.Pin(&words[0])
+	t.Cleanup(pinned.Unpin)
+	return bitmap(unsafe.Pointer(&words[0]))
+}
+
 func TestBitmap(t *testing.T) {
 	words := make([]uint64, 8)
-	m := bitmap(unsafe.Pointer(&words[0]))
+	m := bitmapOf(t, words)
 	for _, tt := range []struct{ i, n uintptr }{{0, 1}, {0, 64}, {63, 2}, {1, 62}, {64, 64}, {5, 500}, {130, 0}} {
 		clear(words)
 		m.setRange(tt.i, tt.n)
@@ -37,8 +46,7 @@ func TestBitmap(t *testing.T) {
 }
 
 func TestSearchStaysInItsRange(t *testing.T) {
-	words := [2]uint64{1 << 20, 1 << 3}
-	m := bitmap(unsafe.Pointer(&words[0]))
+	m := bitmapOf(t, []uint64{1 << 20, 1 << 3})
 	for _, tt := range []struct{ i, end, want uintptr }{{0, 10, 10}, {0, 20, 20}, {0, 21, 20}, {21, 64, 64}, {21, 67, 67}, {21, 68, 67}} {
 		if got := m.next(tt.i, tt.end, true); got != tt.want {
 			t.Errorf("next in [%d, %d) is %d, want %d", tt.i, tt.end, got, tt.want)
@@ -47,8 +55,7 @@ func TestSearchStaysInItsRange(t *testing.T) {
 }
 
 func TestLastBitOfABitmap(t *testing.T) {
-	words := [4]uint64{0, 1<<63 | 1<<5, 0, ^uint64(0)}
-	m := bitmap(unsafe.Pointer(&words[0]))
+	m := bitmapOf(t, []uint64{0, 1<<63 | 1<<5, 0, ^uint64(0)})
 	for _, want := range []bool{true, false} {
 		for begin := uintptr(0); begin <= 256; begin++ {
 			for end := begin; end <= 256; end++ {

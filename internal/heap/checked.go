@@ -205,13 +205,14 @@ func (k checkedBlock) stacks() string {
 func (h *Heap) resizeChecked(call string, b []byte, size int) ([]byte, bool) {
 	k, addr := h.end(call, b), addressOf(b)
 	h.checks.remove(addr)
+	whole := k.whole(addr)
+	leave(whole) // what the engine frees may be another's before it returns
 	if size <= maxSize-redBytes {
-		whole := k.whole(addr)
 		if r, ok := h.resizeSampled(call, whole, size+redBytes); ok {
-			leave(whole)
 			return h.admit(r, size), true
 		}
 	}
+	permit(b)
 	k.live, k.freed = true, stacks.Other
 	h.checks.put(addr, k)
 	return nil, false
