@@ -213,6 +213,15 @@ func TestTempDirs(t *testing.T) {
 	if _, err := sortString(o, "b\na\n"); err != nil {
 		t.Errorf("%v, but no temporary file is needed", err)
 	}
+	// Workers take them in turn: the second one has the second.
+	o.TempDirs, o.Parallel, o.MemoryBytes = []string{t.TempDir(), missing}, 2, 2*extsort.MinMemoryBytes
+	if _, err := sortString(o, large()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want an error about the second directory", err)
+	}
+	o.TempDirs = append(o.TempDirs[:1], o.TempDirs[0], missing)
+	if _, err := sortString(o, large()); err != nil {
+		t.Errorf("%v, but the third directory is nobody's", err)
+	}
 }
 
 // The directory of temporary files goes when more of them are needed.

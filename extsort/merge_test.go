@@ -3,6 +3,7 @@ package extsort_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -103,6 +104,27 @@ func TestMergeOfUnsortedSources(t *testing.T) {
 			if !slices.Equal(got, all) {
 				t.Errorf("%s: %d sources: %d records, want %d", name, many, len(got), len(all))
 			}
+		}
+	}
+}
+
+// An error names the source, also in a group of later ones.
+func TestMergeNamesTheSource(t *testing.T) {
+	const many, wrong = 300, 250
+	for name, o := range withKeys() {
+		o.MemoryBytes, o.Parallel, o.TempDirs = extsort.MinMemoryBytes, 1, []string{t.TempDir()}
+		var sources []io.Reader
+		for i := range many {
+			text := "a\n"
+			if i == wrong {
+				text += strings.Repeat("long", 100_000)
+			}
+			sources = append(sources, strings.NewReader(text))
+		}
+		err := extsort.Merge(context.Background(), io.Discard, o, sources...)
+		var long *extsort.TooLongError
+		if !errors.As(err, &long) || long.Source != wrong || long.Offset != 2 {
+			t.Errorf("%s: %v, want byte 2 of source %d", name, err, wrong)
 		}
 	}
 }

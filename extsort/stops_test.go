@@ -42,3 +42,31 @@ func TestLastWriteFails(t *testing.T) {
 		}
 	}
 }
+
+// A destination that has failed is not written again, and what it would have had is not
+// merged.
+func TestDestinationThatHasFailed(t *testing.T) {
+	text := large()
+	for key, o := range withKeys() {
+		o.MemoryBytes, o.Parallel, o.TempDirs = extsort.MinMemoryBytes, 1, []string{t.TempDir()}
+		var merged int64
+		o.Progress = func(p extsort.Progress) {
+			if p.Phase == extsort.PhaseWriting {
+				merged = p.Done
+			}
+		}
+		writes := 0
+		dst := writerFunc(func(b []byte) (int, error) {
+			if writes++; writes == 1 {
+				return 0, errBroken
+			}
+			return len(b), nil
+		})
+		if err := extsort.Sort(context.Background(), dst, o, strings.NewReader(text)); !errors.Is(err, errBroken) || writes != 1 {
+			t.Errorf("%s: %v after %d writes, want that of the first", key, err, writes)
+		}
+		if merged > 2*extsort.MinMemoryBytes {
+			t.Errorf("%s: %d bytes were merged, with memory of %d", key, merged, o.MemoryBytes)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// What open files and direct access show of a sort.
+
+package extsort_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/atomicfile"
+)
+
+// A sort that fails closes its inputs: the one that it was reading, too.
+func TestSortFileClosesItsInputs(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	if err := os.WriteFile(in, []byte("short\n"+strings.Repeat("long", 100_000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := extsort.SortFile(context.Background(), filepath.Join(dir, "out"), smallest(t), in)
+	if !errors.As(err, new(*extsort.TooLongError)) {
+		t.Errorf("%v, want a TooLongError", err)
+	}
+	if err := os.Remove(in); err != nil {
+		t.Fatal(err)
+	}
+	noFiles(t, dir)
+}
+
+// What a sort has written past the page cache may be written on as any file.
+func TestOutputMayBeWrittenOn(t *testing.T) {
+	text := large()
+	o := smallest(t)
+	path := filepath.Join(t.TempDir(), "out")
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, times := range []int{1, 2} {
+		if err := extsort.Sort(context.Background(), f, o, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if at, err := f.Seek(0, 2); err != nil || at != int64(times*len(text)) {
+			t.Errorf("the file ends at %d, %v, want %d", at, err, times*len(text))
+		}
+	}
+	if _, err := f.WriteString("and a line\n"); err != nil {
+		t.Error(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted := joinLines(sortedBy(splitLines(text), o))
+	same(t, string(got), sorted+sorted+"and a line\n")
+}
