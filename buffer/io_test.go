@@ -224,7 +224,7 @@ func (l liar) Read(p []byte) (int, error) {
 	if l < 0 {
 		return -1, nil
 	}
-	return len(p) + int(l), nil
+	return len(p) + int(l), io.EOF // or it would be believed for ever
 }
 
 // A writer behind the buffer would read the memory that it has left.
