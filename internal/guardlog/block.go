@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"reflect"
-	"runtime"
 	"strings"
 
 	"github.com/freehold-go/freehold/internal/arg"
@@ -142,29 +141,5 @@ func write(s *strings.Builder, title string, pcs []uintptr) {
 	if len(pcs) == 0 {
 		return
 	}
-	s.WriteString(title + "\n")
-	frames := runtime.CallersFrames(outside(pcs))
-	for {
-		f, more := frames.Next()
-		if f.Function != "" && f.Function != "runtime.main" && f.Function != "runtime.goexit" {
-			fmt.Fprintf(s, "\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
-		}
-		if !more {
-			return
-		}
-	}
-}
-
-// outside returns a stack without the innermost frames that are of package freehold or of
-// its internals.
-func outside(pcs []uintptr) []uintptr {
-	frames := runtime.CallersFrames(pcs)
-	for i := range pcs {
-		f, _ := frames.Next()
-		name, own := strings.CutPrefix(f.Function, "github.com/freehold-go/freehold")
-		if !own || !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "/internal/") {
-			return pcs[i:]
-		}
-	}
-	return pcs
+	s.WriteString(title + "\n" + stacks.Text(stacks.Outside(pcs), "\t"))
 }

@@ -366,19 +366,26 @@ func (g *guards) addTo(st *Stats, t *traffic) {
 func (g *guards) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.eachRun(func(s *span) {
+		if s.separate != 0 && s.live != 0 {
+			mappedGuards.Add(-1)
+		}
+		s.record.Closed()
+	})
+	g.segments, g.uncarved, g.quarantine, g.idle = nil, addrRange{}, list{}, [guardOrders]list{}
+	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
+}
+
+// eachRun calls f with all runs. mu is held.
+func (g *guards) eachRun(f func(s *span)) {
 	for _, segment := range g.segments {
 		for at := segment; at < segment+segmentBytes; {
 			s := spanAt(at)
 			if s == nil {
 				break // the rest is uncarved
 			}
-			if s.separate != 0 && s.live != 0 {
-				mappedGuards.Add(-1)
-			}
-			s.record.Closed()
 			at = s.end()
+			f(s)
 		}
 	}
-	g.segments, g.uncarved, g.quarantine, g.idle = nil, addrRange{}, list{}, [guardOrders]list{}
-	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
 }

@@ -5,6 +5,7 @@
 //
 //	small block   its class's mu: no span of the class is freed
 //	large block   the page heap's mu, which others may have after each part
+//	guarded one   that of the guards: none is freed
 //	all of them   scavenging: the heap is not closed, and no page purged
 //
 // What other goroutines write to their blocks meanwhile is read as it is: a word is old or
@@ -87,6 +88,9 @@ func (h *Heap) eachPart(visit func(part)) {
 			at = h.visitRun(at, visit)
 		}
 	}
+	if g := h.guards.Load(); g != nil {
+		g.visit(visit)
+	}
 }
 
 // visitRun calls visit with the live blocks of the run at addr, and returns where to go on.
@@ -148,6 +152,17 @@ func (c *central) visit(h *Heap, addr uintptr, visit func(part)) {
 			visit(part{block, size, 0, size})
 		}
 	}
+}
+
+// visit visits the live guarded blocks.
+func (g *guards) visit(visit func(part)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.eachRun(func(s *span) {
+		if s.live == 1 {
+			visit(part{s.block, s.size, 0, s.size})
+		}
+	})
 }
 
 // liveSize returns the size of block i if it is live, else 0. Other goroutines allocate and

@@ -202,3 +202,22 @@ func TestGoPointersWhileOthersUseTheHeap(t *testing.T) {
 		}
 	}
 }
+
+func TestGoPointersInGuardedBlocksAreFound(t *testing.T) {
+	guardAt(t, 1, 0)
+	h := newHeap(t, Options{})
+	for _, size := range []int{24, 40000} {
+		clean, b, freed := alloc(t, h, size), alloc(t, h, size), alloc(t, h, size)
+		clear(clean)
+		clear(b)
+		plant(b, 16, goAddr())
+		plant(freed, 16, goAddr())
+		h.Free(freed)
+		want := []GoPointer{{Block: addrOf(b), Size: size, Offset: 16, Word: goAddr()}}
+		if got := goPointers(t, h); h.Stats().Guarded != 2 || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("size %d: %+v, want %+v", size, got, want)
+		}
+		h.Free(b)
+		h.Free(clean)
+	}
+}
