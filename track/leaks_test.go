@@ -108,9 +108,10 @@ type full int
 func (full) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 
 func TestWriteStats(t *testing.T) {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name(), MaxBytes: 4 << 20})
+	name := newName(t)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: 4 << 20})
 	defer h.Close()
-	tagged := freehold.NewTagged(h, t.Name()+" tag")
+	tagged := freehold.NewTagged(h, name+" tag")
 	tagged.Free(direct(tagged))
 	direct(tagged)
 	h.Alloc(8<<20, 8)
@@ -120,9 +121,9 @@ func TestWriteStats(t *testing.T) {
 	}
 	for _, want := range []string{
 		`^ +live +blocks +resident +committed +refused calls  heap\n`,
-		`\n +112 +1 +\d+ +\d+ +1  "TestWriteStats"\n`,
+		`\n +112 +1 +\d+ +\d+ +1  "` + name + `"\n`,
 		`\n +\d+ +\d+ +\d+ +\d+ +\d+  total\n +live +blocks +peak +allocations +frees  tag\n`,
-		`\n +\d+ +\d+ +100 +\d+ +\d+  "TestWriteStats tag"\n`,
+		`\n +\d+ +\d+ +100 +\d+ +\d+  "` + name + ` tag"\n`,
 	} {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("no %s in\n%s", want, b.String())

@@ -20,6 +20,14 @@ func sampleAt(t *testing.T, rate int) {
 	t.Cleanup(func() { track.SetSampleRate(was) })
 }
 
+// names counts the names of heaps and tags, whose totals stay, so no two runs have one.
+var names int
+
+func newName(t *testing.T) string {
+	names++
+	return fmt.Sprint(t.Name(), " ", names)
+}
+
 // of returns the usage of one heap by the innermost function, without its package, and
 // how many stacks each has.
 func of(t *testing.T, heap string) (all map[string]track.Usage, stacks map[string]int) {
@@ -62,7 +70,8 @@ func typed(h freehold.Allocator) *[32]int64 {
 // together whichever way inside the module they came.
 func TestStacksBeginWithTheCaller(t *testing.T) {
 	sampleAt(t, 1)
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	name := newName(t)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name})
 	defer h.Close()
 	limited := freehold.NewLimit(h, 1<<20)
 	var blocks [][]byte
@@ -78,7 +87,7 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	if _, err := a.Alloc(10, 8); err != nil {
 		t.Fatal(err)
 	}
-	all, stacks := of(t, t.Name())
+	all, stacks := of(t, name)
 	if u := all["track_test.direct"]; u.AllocObjects != 300 || u.AllocBytes != 30000 || u.FreeObjects != 100 || u.FreeBytes != 10000 || u.InUseObjects() != 200 || u.InUseBytes() != 20000 {
 		t.Errorf("direct: %+v", u)
 	}
@@ -133,7 +142,8 @@ func TestTag(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	sampleAt(t, 0)
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
+	name := newName(t)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name})
 	defer h.Close()
 	h.Free(direct(h))
 	if was := track.SetSampleRate(1); was != 0 || track.SampleRate() != 1 {
@@ -142,7 +152,7 @@ func TestRate(t *testing.T) {
 	h.Free(direct(h))
 	track.SetSampleRate(0)
 	h.Free(direct(h))
-	if all, _ := of(t, t.Name()); all["track_test.direct"].AllocObjects != 1 {
+	if all, _ := of(t, name); all["track_test.direct"].AllocObjects != 1 {
 		t.Errorf("%+v", all)
 	}
 	defer func() {
