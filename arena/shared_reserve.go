@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
 // Reserve makes size bytes of spare chunks ready, with their pages touched, so
@@ -25,10 +26,12 @@ func (s *Shared) Reserve(size int) error {
 	}
 	const pageBytes = 4 << 10 // the smallest of any system
 	for _, c := range chunks {
+		asan.Unpoison(c.mem)
 		for i := 0; i < len(c.mem); i += pageBytes {
 			c.mem[i] = 0
 		}
 		c.mem[len(c.mem)-1] = 0 // its last page, where the chunk does not begin a page
+		asan.Poison(c.mem)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
