@@ -62,7 +62,7 @@ checked:
 
 # The address sanitizer, by gcc. Left out are tests of figures that red zones and the
 # quarantine change, and of stacks that instrumented frames spread over other slots.
-ASANSKIP = ^Example|GoBackWhenTheyAreFreed|ReallocPointerAlignsAs|TestRefusalsStopTheWorldOnce|TestSpareSetKeepsItsArray|TestHandleOfClosedPool|TestEachBatchIsUsedUp|TestPutBatchFillsTheStackOnce
+ASANSKIP = ^Example|GoBackWhenTheyAreFreed|ReallocPointerAlignsAs|TestRefusalsStopTheWorldOnce|TestSpareSetKeepsItsArray|TestSharedReserveTouchesEachPage|TestHandleOfClosedPool|TestEachBatchIsUsedUp|TestPutBatchFillsTheStackOnce
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
 		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \

@@ -145,7 +145,7 @@ func (h *Heap) picked(b []byte, align int) []byte {
 	if guard {
 		sample = random() <= sampled
 		if g := h.guard(len(b), align); g != nil {
-			h.Free(b)
+			h.free(b) // the engine's: b may end with a red zone
 			b = g
 		}
 	}
