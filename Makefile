@@ -66,7 +66,7 @@ ASANSKIP = ^Example|GoBackWhenTheyAreFreed|ReallocPointerAlignsAs|TestRefusalsSt
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
 		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \
-		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/sanitizers . ./arena ./pool ./cmalloc ./examples/...; \
+		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/sanitizers ./internal/misuse . ./arena ./pool ./cmalloc ./examples/...; \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
@@ -142,6 +142,7 @@ misuse:
 	$(GO) test -count=1 ./internal/misuse -skip Tables
 	$(GO) test -count=1 -tags freehold_debug ./internal/misuse -skip Tables
 	$(GO) test -count=1 -race ./internal/misuse -skip Tables
+	$(GO) test -count=1 -asan ./internal/misuse -skip Tables
 	cd analysis && $(GO) test -count=1 -run TestMisuse . -update
 	$(GO) test -count=1 ./internal/misuse -run Tables -update
 

@@ -43,8 +43,23 @@ func (h *Heap) GoPointers() (all []GoPointer, err error) {
 	if err := canTellGoPointers(); err != nil {
 		return nil, err
 	}
-	h.eachPart(func(p part) { all = p.appendGoPointers(all) })
+	h.eachPart(func(p part) {
+		if h.cutToUser(&p) {
+			all = p.appendGoPointers(all)
+		}
+	})
 	return all, nil
+}
+
+// cutToUser cuts a part to what is the user's, and reports false if the block is none of the
+// user's: see checked.go.
+func (h *Heap) cutToUser(p *part) bool {
+	if h.checks == nil {
+		return true
+	}
+	k, found := h.checks.find(p.block)
+	p.size, p.to = uintptr(k.size), min(p.to, uintptr(k.size))
+	return found && k.live
 }
 
 //go:norace

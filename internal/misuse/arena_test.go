@@ -8,7 +8,7 @@ import (
 )
 
 // poisoned is what debug builds say of a write where no block is.
-var poisoned = caught{debug: panics("was written while no block held it")}
+var poisoned = caught{debug: panics("was written while no block held it"), asan: sanitized}
 
 // inArena runs a program in an arena, and closes that.
 func inArena(f func(w *world, a *arena.Arena)) func(w *world) {
@@ -71,7 +71,7 @@ var arenaPrograms = []program{
 	{"write to an arena's newest block after Free", poisoned,
 		inArena(func(w *world, a *arena.Arena) { b := take(a); a.Free(b); b[0] = 1; take(a) }),
 		inArena(func(w *world, a *arena.Arena) { b := take(a); b[0] = 1; a.Free(b); take(a) })},
-	{"read of an arena's block after Reset", caught{},
+	{"read of an arena's block after Reset", caught{asan: sanitized},
 		inArena(func(w *world, a *arena.Arena) { b := take(a); a.Reset(); w.sink = b[0] }),
 		inArena(func(w *world, a *arena.Arena) { b := take(a); w.sink = b[0]; a.Reset() })},
 	{"write past the end of an arena's newest block", poisoned,

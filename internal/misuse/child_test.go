@@ -32,7 +32,7 @@ func TestPromisesInChildren(t *testing.T) {
 // Each mode of FREEHOLD_DEBUG holds its promises, and finds no twin guilty.
 func TestModes(t *testing.T) {
 	mayStartChildren(t)
-	if race || debug || modeHere != "" {
+	if race || debug || asan || modeHere != "" {
 		t.Skip("modes are promised for the plain build")
 	}
 	for _, m := range modes {
@@ -50,7 +50,7 @@ func TestModes(t *testing.T) {
 // holds there too, and twins are still innocent.
 func TestHostileCollector(t *testing.T) {
 	mayStartChildren(t)
-	if testing.Short() && race {
+	if testing.Short() && (race || asan) {
 		t.Skip("slow")
 	}
 	out, err := start(t, "", []string{"-test.run=^(TestPromises|TestTwins)$"}, "GOGC=1", "GODEBUG=clobberfree=1,gccheckmark=1")

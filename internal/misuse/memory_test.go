@@ -9,13 +9,13 @@ import (
 )
 
 var memoryPrograms = []program{
-	{"read after Free", caught{},
+	{"read after Free", caught{asan: sanitized},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b) }},
-	{"write after Free, and an Alloc of that size", caught{debug: panics("into a free block, was written")}.andInTests(reports("a write after Free")),
+	{"write after Free, and an Alloc of that size", caught{poison: panics("was written after its Free"), debug: panics("into a free block, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1; w.a.Free(w.alloc(small)) },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free of a large block, and an Alloc of that size", caught{debug: panics("in free pages, was written")}.andInTests(reports("a write after Free")),
+	{"write after Free of a large block, and an Alloc of that size", caught{poison: panics("was written after its Free"), debug: panics("in free pages, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1; w.a.Free(w.alloc(large)) },
 		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b); w.a.Free(w.alloc(large)) }},
 	{"write after Free, beside the block's next owner", caught{race: races},
@@ -32,7 +32,7 @@ var memoryPrograms = []program{
 			w.a.Free(b)
 			w.a.Free(c)
 		}},
-	{"write of a string's bytes after FreeString", caught{}.andInTests(reports("a write after Free")),
+	{"write of a string's bytes after FreeString", caught{poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) {
 			s := freehold.Must(freehold.CloneString(w.a, "text"))
 			freehold.FreeString(w.a, s)
@@ -46,7 +46,7 @@ var memoryPrograms = []program{
 	{"read after Free, and an Alloc of that size", caught{},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); c := w.again(b); w.sink = b[0]; w.a.Free(c) },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free", caught{}.andInTests(reports("a write after Free")),
+	{"write after Free", caught{poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1 },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b) }},
 	{"write after Free to the block's next owner, which reads", caught{},
@@ -68,25 +68,25 @@ var memoryPrograms = []program{
 			w.look(c)
 			w.a.Free(c)
 		}},
-	{"read of a large block after Free", caught{},
+	{"read of a large block after Free", caught{asan: sanitized},
 		func(w *world) { b := w.alloc(large); w.a.Free(b); w.sink = b[50000] },
 		func(w *world) { b := w.alloc(large); w.sink = b[50000]; w.a.Free(b) }},
-	{"write past the end", caught{debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
-	{"write past the end of a large block, into the rest of its last page", caught{debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end of a large block, into the rest of its last page", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large-1) = 1; w.a.Free(b) }},
-	{"write past the end, into the next block", caught{}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end, into the next block", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class-1) = 1; w.a.Free(b) }},
 	{"write 64 bytes past the end", caught{}.andInTests(reports("after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small + 64); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) }},
-	{"read past the end", caught{},
+	{"read past the end", caught{asan: sanitized},
 		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small); w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small-1); w.a.Free(b) }},
-	{"read past the end, of the next block", caught{},
+	{"read past the end, of the next block", caught{asan: sanitized},
 		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class); w.a.Free(b) },
 		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class-1); w.a.Free(b) }},
 	{"write before the beginning", caught{}.andInTests(reports("a write 1 byte before the beginning")),

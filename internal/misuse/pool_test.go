@@ -322,14 +322,14 @@ var poolPrograms = []program{
 	{"Alloc of more than a pool's blocks have", always(refuses),
 		inBlocks(func(w *world, p *pool.Blocks) { _, w.err = p.Alloc(small+1, 8) }),
 		inBlocks(func(w *world, p *pool.Blocks) { _, w.err = p.Alloc(small, 8) })},
-	{"write past the end of a block of Blocks, into its padding", caught{debug: panics("pool.Blocks.Free: block")},
+	{"write past the end of a block of Blocks, into its padding", caught{debug: panics("pool.Blocks.Free: block"), asan: sanitized},
 		inBlocks(func(w *world, p *pool.Blocks) {
 			b := take(p)
 			*at(unsafe.Pointer(&b[0]), small) = 1
 			p.Free(b)
 		}),
 		inBlocks(func(w *world, p *pool.Blocks) { b := take(p); b[small-1] = 1; p.Free(b) })},
-	{"write past the end of a block of Blocks, into the next", caught{},
+	{"write past the end of a block of Blocks, into the next", caught{asan: sanitized},
 		func(w *world) {
 			p := pool.NewBlocks(w.a, class, 8, nil)
 			b := take(p)

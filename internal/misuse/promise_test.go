@@ -10,12 +10,13 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// caught says how a mistake is detected. The zero how of a build is no promise. A mode of
-// the plain build detects what that does without it, unless there is a how for the mode.
+// caught says how a mistake is detected. The zero how of a build is no promise. A mode, and
+// the build with -asan, detect what the plain build does, unless there is a how for them.
 // inTests is neither: the blocks are from alloctest.New then.
 type caught struct {
 	plain, debug, race how // builds
-	leak               how // modes: values of FREEHOLD_DEBUG
+	asan               how // a build that is like a mode
+	poison             how // modes: values of FREEHOLD_DEBUG
 	inTests            how
 }
 
@@ -44,7 +45,9 @@ type column struct {
 
 var columns = []column{
 	{"plain", func(c caught) how { return c.plain }},
+	{"poison", func(c caught) how { return c.in(c.poison) }},
 	{"debug", func(c caught) how { return c.debug }},
+	{"asan", func(c caught) how { return c.in(c.asan) }},
 	{"race", func(c caught) how { return c.race }},
 }
 
@@ -56,6 +59,7 @@ type mode struct {
 
 var modes = []mode{
 	{"profile=1", func(c caught) how { return c.plain }},
+	{"poison", func(c caught) how { return c.in(c.poison) }},
 }
 
 // here is the promise for this build, or in this mode.
@@ -65,6 +69,8 @@ func (c caught) here() how {
 		return c.race
 	case debug:
 		return c.debug
+	case asan:
+		return c.in(c.asan)
 	}
 	for _, m := range modes {
 		if m.variable == modeHere {
@@ -93,6 +99,7 @@ const (
 	aFault      kind = "fault"                // at the guilty instruction
 	raceReport  kind = "race report"          // the race detector's
 	raceOrPanic kind = "race report or panic" // whichever is first
+	asanReport  kind = "asan report"          // the address sanitizer's
 	goPointer   kind = "CheckPointers"        // finds it
 	testFails   kind = "test fails"           // by the time that it ends
 )
@@ -110,12 +117,13 @@ var (
 	faults        = how{kind: aFault}
 	races         = how{kind: raceReport}
 	racesOrPanics = how{kind: raceOrPanic}
+	sanitized     = how{kind: asanReport}
 )
 
 // inChild reports whether a promise is about a process as a whole.
 func (h how) inChild() bool {
 	switch h.kind {
-	case notPromised, aFault, raceReport, raceOrPanic:
+	case notPromised, aFault, raceReport, raceOrPanic, asanReport:
 		return true
 	}
 	return false
@@ -145,6 +153,8 @@ func (h how) fault(o outcome) string {
 		ok = raced
 	case raceOrPanic:
 		ok = raced || isOurs
+	case asanReport:
+		ok = strings.Contains(o.output, "ERROR: AddressSanitizer")
 	case goPointer:
 		ok = o.panicked == "" && strings.Contains(o.pointers, h.words) || !canCheckPointers
 	case testFails:

@@ -49,7 +49,7 @@ var sharedPrograms = []program{
 			take(s)
 			s.Close()
 		}},
-	{"read of a block of a Shared after Reset", caught{},
+	{"read of a block of a Shared after Reset", caught{asan: sanitized},
 		inShared(func(w *world, s *arena.Shared) { b := take(s); s.Reset(); w.sink = b[0] }),
 		inShared(func(w *world, s *arena.Shared) {
 			g := s.Enter()

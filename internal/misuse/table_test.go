@@ -30,7 +30,9 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 
 - **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
   the time.
+- **poison**: with ` + "`FREEHOLD_DEBUG=poison`" + `, which needs no other build: red zones behind blocks, and a quarantine for freed ones.
 - **debug**: with ` + "`-tags freehold_debug`" + `, where memory without a block is filled with 0xDB and looked at.
+- **asan**: with ` + "`-asan`" + `, which needs a C compiler.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
 - **vet**: [freeholdvet](vet.md), before the program runs.
@@ -38,11 +40,11 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 The plain build detects the same with sampling on, whatever ` + "`FREEHOLD_DEBUG`" + ` asks for.
 
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
-when that memory is used again. *error* is an error that the guilty call returns, and that says what was wrong; *out of
+when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest. *error* is an error that the guilty call returns, and that says what was wrong; *out of
 memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
 one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
-the same few nanoseconds. *Fault* is the system's, at the guilty instruction. *Race report* is the race detector's. *Test
-fails* names the block and where it was allocated. *CheckPointers* is ` + "`track.CheckPointers`" + `, which names the block and the byte,
+the same few nanoseconds. *Fault* is the system's, at the guilty instruction. *Race report* is the race detector's, *asan report*
+the address sanitizer's, each at the guilty instruction or at the second of two. *Test fails* names the block and where it was allocated. *CheckPointers* is ` + "`track.CheckPointers`" + `, which names the block and the byte,
 but not in builds with ` + "`-tags freehold_portable`" + `. Below *vet* is the analyzer that reports it.
 
 A dot is no promise: the mistake may show or not, and what follows from it is open. A dash, below *in tests*, is not

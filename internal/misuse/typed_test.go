@@ -145,7 +145,7 @@ var typedPrograms = []program{
 			w.sink = s[:5][0]
 			freehold.FreeString(w.a, s)
 		}},
-	{"Get of a Ptr after Free", caught{},
+	{"Get of a Ptr after Free", caught{asan: sanitized},
 		func(w *world) {
 			p := freehold.Must(freehold.New[int64](w.a))
 			r := freehold.PtrTo(p)

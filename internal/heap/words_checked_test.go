@@ -1,0 +1,23 @@
+//go:build !asan
+
+package heap
+
+import "testing"
+
+// Of a checked block neither the red zone nor what is in quarantine is read.
+func TestGoPointersInCheckedBlocks(t *testing.T) {
+	CheckBlocks(t, 1<<20)
+	h := newHeap(t, Options{})
+	for _, size := range []int{100, 40000, wordsPart + 100} {
+		b, freed := alloc(t, h, size), alloc(t, h, size)
+		plant(b, 8, goAddr())
+		h.Free(freed)
+		plant(freed, 8, goAddr())
+		got := goPointers(t, h)
+		fill(freed[8:8+wordBytes], poisonByte)
+		if len(got) != 1 || got[0].Size != size || got[0].Offset != 8 {
+			t.Errorf("size %d: %+v", size, got)
+		}
+		plant(b, 8, 0)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build asan
+
+package misuse
+
+const asan = true
