@@ -25,8 +25,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
@@ -34,9 +34,9 @@ import (
 // maxLine is how much of a line is looked at.
 const maxLine = 4 << 10
 
-// faultAddress finds the address in a crash text. A panic that wraps a fault has the second
-// form only.
-var faultAddress = regexp.MustCompile(`(?:unexpected fault address | addr=)0x([0-9a-f]+)\b`)
+// faults are what a crash text has in front of the address, in hexadecimal. A panic that
+// wraps a fault has the second form only.
+var faults = [...]string{"unexpected fault address 0x", " addr=0x"}
 
 // watch reads a crash text to its end, and prints to out what log knows of its address: at
 // once, or in the end.
@@ -46,7 +46,7 @@ func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	for {
 		line, err := lines.ReadSlice('\n')
 		if report == "" {
-			report = explain(line, log)
+			report = explain(string(line), log)
 			if atOnce {
 				io.WriteString(out, report)
 			}
@@ -61,15 +61,25 @@ func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 }
 
 // explain returns the report for a line of a crash text, or "".
-func explain(line []byte, log *guardlog.Log) string {
-	for _, match := range faultAddress.FindAllSubmatch(line, -1) {
-		addr, err := strconv.ParseUint(string(match[1]), 16, 64)
-		if err != nil {
-			continue
-		}
-		if b, found := log.Find(uintptr(addr)); found {
-			return fmt.Sprintf("\nfreehold: %s\n%s\nThe goroutine that did it is the first of the crash text.\n", b.Describe(uintptr(addr)), b.Stacks())
+func explain(line string, log *guardlog.Log) string {
+	for _, before := range faults {
+		for rest := line; ; {
+			_, after, found := strings.Cut(rest, before)
+			if !found {
+				break
+			}
+			rest = after
+			addr, err := strconv.ParseUint(after[:hexDigits(after)], 16, 64)
+			if err != nil {
+				continue
+			}
+			if b, found := log.Find(uintptr(addr)); found {
+				return fmt.Sprintf("\nfreehold: %s\n%s\nThe goroutine that did it is the first of the crash text.\n", b.Describe(uintptr(addr)), b.Stacks())
+			}
 		}
 	}
 	return ""
 }
+
+// hexDigits returns how many s begins with.
+func hexDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789abcdef")) }
