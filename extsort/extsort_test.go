@@ -150,6 +150,26 @@ func TestSort(t *testing.T) {
 	}
 }
 
+// Records that differ have equal keys of more than a word: none is taken for another.
+func TestLongKeysThatRepeat(t *testing.T) {
+	for _, size := range []int{10 << 10, 100 << 10} {
+		for _, reverse := range []bool{false, true} {
+			o := smallest(t)
+			o.Reverse = reverse
+			o.Key = func(dst, r []byte) []byte { return append(append(dst, r[0]), " and more than a word"...) }
+			var lines [][]byte
+			for i := range size / 10 {
+				lines = append(lines, fmt.Appendf(nil, "%d of %d", i%7, i))
+			}
+			got, err := sortString(o, joinLines(lines))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, got, joinLines(sortedBy(lines, o)))
+		}
+	}
+}
+
 // same fails unless got is want, and says where they differ.
 func same(t *testing.T, got, want string) {
 	t.Helper()

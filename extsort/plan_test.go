@@ -3,6 +3,7 @@ package extsort
 import (
 	"context"
 	"io"
+	"sort"
 	"strings"
 	"testing"
 
@@ -61,6 +62,26 @@ func TestPasses(t *testing.T) {
 	for _, tt := range tests {
 		if got := passes(tt.memory, tt.input); got != tt.want {
 			t.Errorf("memory of %d bytes, input of %d: %d more passes, want %d", tt.memory, tt.input, got, tt.want)
+		}
+	}
+}
+
+// A window holds the longest record for which there is one, wherever in a block the
+// record begins.
+func TestLeastWindows(t *testing.T) {
+	l := newLayout(&Options{})
+	p := newPlan(make([]byte, 1<<20), 1, false)
+	for runs := 2; runs <= 10; runs++ {
+		longest := sort.Search(p.maxStored, func(n int) bool { return p.buffers(1, runs, n+1) == nil })
+		b := p.buffers(1, runs, longest)[0]
+		text := strings.Repeat(strings.Repeat("x", longest-1)+"\n"+strings.Repeat("x", longest-2)+"\n", 5)
+		var r fileReader
+		err := r.open(&l, written(t, text), 0, int64(len(text)), b.window(0))
+		for err == nil {
+			_, _, err = r.next()
+		}
+		if err != io.EOF {
+			t.Errorf("%d runs, with windows of %d bytes: %v", runs, b.each, err)
 		}
 	}
 }
