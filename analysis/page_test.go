@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,11 +127,11 @@ func halves(pkg *packages.Package) []half {
 	for _, f := range pkg.Syntax {
 		ast.Inspect(f, func(n ast.Node) bool {
 			lit, ok := n.(*ast.CompositeLit)
-			if !ok || lit.Type != nil || len(lit.Elts) != 4 {
+			if !ok || types.TypeString(pkg.TypesInfo.TypeOf(lit), types.RelativeTo(pkg.Types)) != "program" || len(lit.Elts) != 4 {
 				return true
 			}
 			name, ok := lit.Elts[0].(*ast.BasicLit)
-			if !ok || name.Kind != token.STRING {
+			if !ok {
 				return true
 			}
 			mistake, _ := strconv.Unquote(name.Value)
