@@ -1,14 +1,13 @@
 //go:build planted
 
-// Command planted makes the mistake that its argument names, and reports what package track
-// knows in the end. The tests of package misuse run it, and expect a report with the line that
+// Command planted makes the mistake that its argument names, and has package track report in
+// the end. The tests of package misuse run it, and expect a report with the line that
 // is marked with the name. The tag keeps it from freeholdvet, which reports some of them.
 package main
 
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"unsafe"
 
@@ -26,9 +25,29 @@ var mistakes = map[string]func(heap *freehold.Heap){
 		b := take(heap)
 		heap.Free(b[16:]) // interior free
 	},
+	"use after free": func(heap *freehold.Heap) {
+		b := take(heap)
+		heap.Free(b)
+		fmt.Println(b[8]) // use after free
+	},
+	"late write": func(heap *freehold.Heap) {
+		b := take(heap)
+		heap.Free(b) // late write
+		fill(b)
+		heap.Trim()
+	},
+	"overflow": func(heap *freehold.Heap) {
+		b := take(heap)
+		fill(unsafe.Slice(&b[0], 101)[100:]) // overflow
+	},
+	"overflow found by Free": func(heap *freehold.Heap) {
+		b := take(heap)
+		fill(unsafe.Slice(&b[0], 101)[100:])
+		heap.Free(b) // overflow found by Free
+	},
 	"leak": func(heap *freehold.Heap) {
 		heap.Free(take(heap))
-		fill(freehold.Must(heap.Alloc(100, 8))) // leak
+		fill(freehold.Must(heap.Alloc(100, 1))) // leak
 	},
 	"Go pointer": func(heap *freehold.Heap) {
 		b := freehold.Must(heap.Zeroed(100, 8)) // Go pointer
@@ -48,11 +67,12 @@ var mistakes = map[string]func(heap *freehold.Heap){
 	},
 }
 
-func take(heap *freehold.Heap) []byte { return freehold.Must(heap.Alloc(100, 8)) }
+func take(heap *freehold.Heap) []byte { return freehold.Must(heap.Alloc(100, 1)) }
 
 func fill(b []byte) { b[0] = 1 }
 
 func main() {
+	defer track.AtExit()
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "planted"})
 	mistakes[os.Args[1]](heap)
 	pointers, err := track.CheckPointers(heap)
@@ -61,15 +81,5 @@ func main() {
 	}
 	for _, p := range pointers {
 		fmt.Println(p)
-	}
-	for _, u := range track.Profile() {
-		if u.InUseBytes() > 0 {
-			fmt.Printf("heap %q: %d bytes live, allocated at:\n", u.Heap, u.InUseBytes())
-			for frames, more := runtime.CallersFrames(u.Stack), true; more; {
-				var f runtime.Frame
-				f, more = frames.Next()
-				fmt.Printf("\t%s\n\t\t%s:%d\n", f.Function, f.File, f.Line)
-			}
-		}
 	}
 }
