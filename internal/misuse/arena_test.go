@@ -74,6 +74,9 @@ var arenaPrograms = []program{
 	{"read of an arena's block after Reset", caught{asan: sanitized},
 		inArena(func(w *world, a *arena.Arena) { b := take(a); a.Reset(); w.sink = b[0] }),
 		inArena(func(w *world, a *arena.Arena) { b := take(a); w.sink = b[0]; a.Reset() })},
+	{"read of an arena's block after Close", caught{guard: guarded("use after free"), asan: sanitized},
+		inArena(func(w *world, a *arena.Arena) { b := take(a); a.Close(); w.sink = b[0] }),
+		inArena(func(w *world, a *arena.Arena) { b := take(a); w.sink = b[0]; a.Close() })},
 	{"write past the end of an arena's newest block", poisoned,
 		inArena(func(w *world, a *arena.Arena) { *at(unsafe.Pointer(&take(a)[0]), small) = 1; take(a) }),
 		inArena(func(w *world, a *arena.Arena) { *at(unsafe.Pointer(&take(a)[0]), small-1) = 1; take(a) })},
@@ -95,7 +98,7 @@ var arenaPrograms = []program{
 	{"more than an arena's limit", always(refuses),
 		func(w *world) { _, w.err = arena.New(w.a, &arena.Options{MaxBytes: small}).Alloc(small+1, 8) },
 		func(w *world) { a := arena.New(w.a, &arena.Options{MaxBytes: small}); take(a); a.Close() }},
-	{"an arena that is never closed", caught{}.andInTests(reports("leak of")),
+	{"an arena that is never closed", caught{leak: leaks("freehold: arena.Arena was dropped without Close, made by")}.andInTests(reports("leak of")),
 		func(w *world) { take(arena.New(w.a, nil)) },
 		func(w *world) { a := arena.New(w.a, nil); take(a); a.Close() }},
 	{"use of an arena by two goroutines", caught{race: races},
@@ -127,8 +130,10 @@ var arenaPrograms = []program{
 		},
 		func(w *world) {
 			var r arena.Registry
-			_, ok := r.Find(r.Add("", arena.New(w.a, nil)))
+			a := arena.New(w.a, nil)
+			_, ok := r.Find(r.Add("", a))
 			w.no = !ok
+			a.Close()
 		}},
 	{"Add of an arena to two registries", always(panics("in a registry already")),
 		func(w *world) {
@@ -142,6 +147,7 @@ var arenaPrograms = []program{
 			a := arena.New(w.a, nil)
 			r.Remove(r.Add("first", a))
 			other.Add("", a)
+			a.Close()
 		}},
 	{"Put of an arena into another Recycler", always(panics("did not come from this Recycler")),
 		func(w *world) {

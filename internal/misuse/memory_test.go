@@ -9,16 +9,16 @@ import (
 )
 
 var memoryPrograms = []program{
-	{"read after Free", caught{asan: sanitized},
+	{"read after Free", caught{guard: guarded("use after free"), asan: sanitized},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b) }},
-	{"write after Free, and an Alloc of that size", caught{poison: panics("was written after its Free"), debug: panics("into a free block, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write after Free, and an Alloc of that size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), debug: panics("into a free block, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1; w.a.Free(w.alloc(small)) },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free of a large block, and an Alloc of that size", caught{poison: panics("was written after its Free"), debug: panics("in free pages, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write after Free of a large block, and an Alloc of that size", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), debug: panics("in free pages, was written"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(large); w.a.Free(b); b[large-1] = 1; w.a.Free(w.alloc(large)) },
 		func(w *world) { b := w.alloc(large); b[large-1] = 1; w.a.Free(b); w.a.Free(w.alloc(large)) }},
-	{"write after Free, beside the block's next owner", caught{race: races},
+	{"write after Free, beside the block's next owner", caught{guard: guarded("use after free"), race: races},
 		func(w *world) {
 			b := w.alloc(small)
 			w.a.Free(b)
@@ -32,7 +32,7 @@ var memoryPrograms = []program{
 			w.a.Free(b)
 			w.a.Free(c)
 		}},
-	{"write of a string's bytes after FreeString", caught{poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write of a string's bytes after FreeString", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) {
 			s := freehold.Must(freehold.CloneString(w.a, "text"))
 			freehold.FreeString(w.a, s)
@@ -43,13 +43,13 @@ var memoryPrograms = []program{
 			*unsafe.StringData(s) = 'T'
 			freehold.FreeString(w.a, s)
 		}},
-	{"read after Free, and an Alloc of that size", caught{},
+	{"read after Free, and an Alloc of that size", caught{guard: guarded("use after free")},
 		func(w *world) { b := w.alloc(small); w.a.Free(b); c := w.again(b); w.sink = b[0]; w.a.Free(c) },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.a.Free(b); w.a.Free(w.alloc(small)) }},
-	{"write after Free", caught{poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
+	{"write after Free", caught{guard: guarded("use after free"), poison: panics("was written after its Free"), asan: sanitized}.andInTests(reports("a write after Free")),
 		func(w *world) { b := w.alloc(small); w.a.Free(b); b[0] = 1 },
 		func(w *world) { b := w.alloc(small); b[0] = 1; w.a.Free(b) }},
-	{"write after Free to the block's next owner, which reads", caught{},
+	{"write after Free to the block's next owner, which reads", caught{guard: guarded("use after free")},
 		func(w *world) {
 			b := w.alloc(small)
 			w.a.Free(b)
@@ -68,31 +68,34 @@ var memoryPrograms = []program{
 			w.look(c)
 			w.a.Free(c)
 		}},
-	{"read of a large block after Free", caught{asan: sanitized},
+	{"read of a large block after Free", caught{guard: guarded("use after free"), asan: sanitized},
 		func(w *world) { b := w.alloc(large); w.a.Free(b); w.sink = b[50000] },
 		func(w *world) { b := w.alloc(large); w.sink = b[50000]; w.a.Free(b) }},
-	{"write past the end", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end", caught{guard: panics("1 byte past the end"), poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small-1) = 1; w.a.Free(b) }},
-	{"write past the end of a large block, into the rest of its last page", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end of a large block, into the rest of its last page", caught{guard: guarded("1 byte past the end"), poison: panics("was written 1 byte beyond its end"), asan: sanitized, debug: panics("was written 1 byte beyond its end")}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(large); *at(unsafe.Pointer(&b[0]), large-1) = 1; w.a.Free(b) }},
-	{"write past the end, into the next block", caught{poison: panics("was written 1 byte beyond its end"), asan: sanitized}.andInTests(reports("a write 1 byte after the end")),
+	{"write past the end, into the next block", caught{guard: guarded("1 byte past the end"), poison: panics("was written 1 byte beyond its end"), asan: sanitized}.andInTests(reports("a write 1 byte after the end")),
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(class); *at(unsafe.Pointer(&b[0]), class-1) = 1; w.a.Free(b) }},
-	{"write 64 bytes past the end", caught{}.andInTests(reports("after the end")),
+	{"write 64 bytes past the end", caught{guard: guarded("64 bytes past the end")}.andInTests(reports("after the end")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small + 64); *at(unsafe.Pointer(&b[0]), small+63) = 1; w.a.Free(b) }},
 	{"read past the end", caught{asan: sanitized},
 		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small); w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); w.sink = *at(unsafe.Pointer(&b[0]), small-1); w.a.Free(b) }},
-	{"read past the end, of the next block", caught{asan: sanitized},
+	{"read past the end, of the next block", caught{guard: guarded("1 byte past the end"), asan: sanitized},
 		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class); w.a.Free(b) },
 		func(w *world) { b := w.alloc(class); w.sink = *at(unsafe.Pointer(&b[0]), class-1); w.a.Free(b) }},
-	{"write before the beginning", caught{}.andInTests(reports("a write 1 byte before the beginning")),
+	{"write before the beginning", caught{guard: panics("1 byte before the beginning")}.andInTests(reports("a write 1 byte before the beginning")),
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -1) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), 0) = 1; w.a.Free(b) }},
-	{"a block that is never freed", caught{}.andInTests(reports("leak of 100 bytes")),
+	{"write 5000 bytes before the beginning", caught{guard: guarded("underflow")},
+		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -5000) = 1; w.a.Free(b) },
+		func(w *world) { b := w.alloc(small + 5000); *at(unsafe.Pointer(&b[5000]), -5000) = 1; w.a.Free(b) }},
+	{"a block that is never freed", caught{leak: leaks(`1 block, 100 bytes of heap "guilty", allocated by`)}.andInTests(reports("leak of 100 bytes")),
 		func(w *world) { w.alloc(small) },
 		func(w *world) { w.a.Free(w.alloc(small)) }},
 	{"a Go pointer in a block, stored by unsafe code", always(points("byte 8 of the block of 100 bytes")),
@@ -118,10 +121,10 @@ var memoryPrograms = []program{
 			freehold.FreeSlice(w.a, s)
 			w.a.Free(b)
 		}},
-	{"read after Close of the heap", caught{plain: faults, debug: faults},
+	{"read after Close of the heap", caught{guard: guarded("use after Close of the heap"), plain: faults, debug: faults},
 		func(w *world) { b := w.alloc(small); w.heap.Close(); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.heap.Close() }},
-	{"write to a large block after Close of the heap", caught{plain: faults, debug: faults},
+	{"write to a large block after Close of the heap", caught{guard: guarded("use after Close of the heap"), plain: faults, debug: faults},
 		func(w *world) { b := w.alloc(large); w.heap.Close(); b[50000] = 1 },
 		func(w *world) { b := w.alloc(large); b[50000] = 1; w.heap.Close() }},
 	{"two goroutines write to one block", caught{race: races},

@@ -11,12 +11,15 @@ package misuse
 import (
 	"errors"
 	"fmt"
+	rundebug "runtime/debug"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/track"
 )
 
@@ -62,7 +65,15 @@ func (w *world) alloc(size int) []byte { return freehold.Must(w.a.Alloc(size, 8)
 // again returns a block of w.a in the memory of b, which was freed.
 func (w *world) again(b []byte) []byte {
 	w.heap.Trim() // no processor's cache has it
-	return retake(b, func() []byte { return w.alloc(len(b)) })
+	var taken [][]byte
+	c := retake(b, func() []byte {
+		taken = append(taken, w.alloc(len(b)))
+		return taken[len(taken)-1]
+	})
+	for _, other := range taken[:len(taken)-1] {
+		w.a.Free(other)
+	}
+	return c
 }
 
 // retake allocates until it has b's memory once more; it gives up some time.
@@ -103,6 +114,7 @@ func atOnce(f, g func()) {
 	done, end := make(chan any, 2), make(chan bool)
 	for _, call := range []func(){f, g} {
 		go func() {
+			rundebug.SetPanicOnFault(true)
 			defer func() {
 				done <- recover()
 				<-end
@@ -122,11 +134,12 @@ func atOnce(f, g func()) {
 // An outcome is what came of a program.
 type outcome struct {
 	world
-	panicked string
-	faulted  bool
-	pointers string // that CheckPointers found in the heap
-	output   string // of its process
-	reports  string // of its test
+	panicked  string
+	faulted   bool
+	explained string // what Explain knows of the fault
+	pointers  string // that CheckPointers found in the heap
+	output    string // of its process
+	reports   string // of its test
 }
 
 // run runs one half of a program. inTests says where the blocks come from.
@@ -138,11 +151,13 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 		o.a = alloctest.New(r)
 	}
 	func() {
+		defer rundebug.SetPanicOnFault(rundebug.SetPanicOnFault(true))
 		defer func() {
 			if p := recover(); p != nil {
 				o.panicked = fmt.Sprint(p)
 				if _, isFault := p.(interface{ Addr() uintptr }); isFault {
 					o.faulted = true
+					o.explained, _ = track.Explain(p)
 				}
 			}
 		}()
@@ -255,11 +270,24 @@ func TestTwins(t *testing.T) {
 		if n := o.heap.Live(); n != 0 {
 			t.Errorf("%d blocks are live", n)
 		}
-		o.heap.Close()
-		if p.caught.inTests.kind != notPromised {
-			if o := run(t, p.twin, true); o.panicked != "" || o.reports != "" {
-				t.Errorf("with alloctest.New: panic %q, reports %q", o.panicked, o.reports)
+		for _, l := range track.Leaks() {
+			if stack := stacks.Text(l.Stack, ""); strings.Contains(stack, "TestTwins") {
+				t.Errorf("%d bytes are reported as a leak of\n%s", l.Bytes, stack)
 			}
 		}
+		o.heap.Close()
+		if p.caught.inTests.kind != notPromised {
+			o := run(t, p.twin, true)
+			if o.panicked != "" || o.reports != "" {
+				t.Errorf("with alloctest.New: panic %q, reports %q", o.panicked, o.reports)
+			}
+			o.heap.Close()
+		}
 	})
+	owners.Collect()
+	for _, d := range track.DroppedOwners() {
+		if stack := stacks.Text(d.Stack, ""); strings.Contains(stack, "TestTwins") {
+			t.Errorf("%s is reported as dropped, made by\n%s", d.Kind, stack)
+		}
+	}
 }

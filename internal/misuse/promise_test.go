@@ -16,8 +16,9 @@ import (
 type caught struct {
 	plain, debug, race how // builds
 	asan               how // a build that is like a mode
-	poison             how // modes: values of FREEHOLD_DEBUG
 	inTests            how
+
+	poison, guard, leak how // modes: values of FREEHOLD_DEBUG
 }
 
 // always is what every build promises.
@@ -46,6 +47,8 @@ type column struct {
 var columns = []column{
 	{"plain", func(c caught) how { return c.plain }},
 	{"poison", func(c caught) how { return c.in(c.poison) }},
+	{"guard", func(c caught) how { return c.in(c.guard) }},
+	{"leak", func(c caught) how { return c.in(c.leak) }},
 	{"debug", func(c caught) how { return c.debug }},
 	{"asan", func(c caught) how { return c.in(c.asan) }},
 	{"race", func(c caught) how { return c.race }},
@@ -58,8 +61,9 @@ type mode struct {
 }
 
 var modes = []mode{
-	{"profile=1", func(c caught) how { return c.plain }},
 	{"poison", func(c caught) how { return c.in(c.poison) }},
+	{"guard", func(c caught) how { return c.in(c.guard) }},
+	{"leak", func(c caught) how { return c.in(c.leak) }},
 }
 
 // here is the promise for this build, or in this mode.
@@ -96,7 +100,10 @@ const (
 	aNo         kind = "false"                // the guilty call's answer
 	aNil        kind = "nil"                  // likewise
 	contained   kind = "panic, or no harm"    // a matter of nanoseconds which of them
+	noHarm      kind = "no harm"              // the mistake is none in this mode
 	aFault      kind = "fault"                // at the guilty instruction
+	guardReport kind = "guard report"         // Explain's, of a fault at the guilty instruction
+	leakReport  kind = "leak report"          // AtExit's, with the stack
 	raceReport  kind = "race report"          // the race detector's
 	raceOrPanic kind = "race report or panic" // whichever is first
 	asanReport  kind = "asan report"          // the address sanitizer's
@@ -108,12 +115,15 @@ func panics(words string) how  { return how{aPanic, words} }
 func fails(words string) how   { return how{anError, words} }
 func reports(words string) how { return how{testFails, words} }
 func points(words string) how  { return how{goPointer, words} }
+func guarded(words string) how { return how{guardReport, words} }
+func leaks(words string) how   { return how{leakReport, words} }
 
 var (
 	refuses       = how{kind: outOfMemory}
 	answersNo     = how{kind: aNo}
 	returnsNil    = how{kind: aNil}
 	isHarmless    = how{kind: contained}
+	harmless      = how{kind: noHarm}
 	faults        = how{kind: aFault}
 	races         = how{kind: raceReport}
 	racesOrPanics = how{kind: raceOrPanic}
@@ -123,7 +133,7 @@ var (
 // inChild reports whether a promise is about a process as a whole.
 func (h how) inChild() bool {
 	switch h.kind {
-	case notPromised, aFault, raceReport, raceOrPanic, asanReport:
+	case notPromised, aFault, leakReport, raceReport, raceOrPanic, asanReport:
 		return true
 	}
 	return false
@@ -147,8 +157,15 @@ func (h how) fault(o outcome) string {
 		ok = o.panicked == "" && o.no
 	case contained:
 		ok = o.panicked == "" || isOurs
+	case noHarm:
+		ok = o.panicked == ""
 	case aFault:
 		ok = o.faulted
+	case guardReport:
+		ok = o.faulted && strings.Contains(o.explained, h.words) && strings.Contains(o.explained, "_test.go:")
+	case leakReport:
+		_, stack, found := strings.Cut(o.output, h.words)
+		ok = found && strings.Contains(stack, "_test.go:")
 	case raceReport:
 		ok = raced
 	case raceOrPanic:
@@ -163,6 +180,6 @@ func (h how) fault(o outcome) string {
 	if ok {
 		return ""
 	}
-	return fmt.Sprintf("want %s %q; panic %q, fault %v, error %v, answered no %v, Go pointers %q, reports %q, output:\n%s",
-		h.kind, h.words, o.panicked, o.faulted, o.err, o.no, o.pointers, o.reports, o.output)
+	return fmt.Sprintf("want %s %q; panic %q, fault %v %q, error %v, answered no %v, Go pointers %q, reports %q, output:\n%s",
+		h.kind, h.words, o.panicked, o.faulted, o.explained, o.err, o.no, o.pointers, o.reports, o.output)
 }

@@ -31,19 +31,27 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 - **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
   the time.
 - **poison**: with ` + "`FREEHOLD_DEBUG=poison`" + `, which needs no other build: red zones behind blocks, and a quarantine for freed ones.
+- **guard**: with ` + "`FREEHOLD_DEBUG=guard`" + `, which needs no other build either: each block ends at an inaccessible page, and is
+  inaccessible after its Free.
+- **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool and buffer.
 - **debug**: with ` + "`-tags freehold_debug`" + `, where memory without a block is filled with 0xDB and looked at.
 - **asan**: with ` + "`-asan`" + `, which needs a C compiler.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
 - **vet**: [freeholdvet](vet.md), before the program runs.
 
-The plain build detects the same with sampling on, whatever ` + "`FREEHOLD_DEBUG`" + ` asks for.
+A mode detects what the plain build does, and more. Modes can be combined, as in ` + "`FREEHOLD_DEBUG=poison,leak`" + `.
 
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
-when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest. *error* is an error that the guilty call returns, and that says what was wrong; *out of
+when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest; for a
+write next to a block it comes when the block is freed. *error* is an error that the guilty call returns, and that says what was wrong; *out of
 memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
 one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
-the same few nanoseconds. *Fault* is the system's, at the guilty instruction. *Race report* is the race detector's, *asan report*
+the same few nanoseconds. *No harm*: guarded blocks are not resized in place. *Fault* is the system's, at the guilty instruction. *Guard report*
+is such a fault and what ` + "`track.Explain`" + ` or the monitor says of it: the block, the distance to it, and the stacks of its allocation and
+Free. With guards, a block's end is found to the byte if its size is a multiple of its alignment; where not, a write to the bytes between them is
+a panic in Free, and a read is not found. *Leak report* is that of ` + "`track.AtExit`" + `: the live blocks, and what was dropped without Close, each with the
+stack that made it. *Race report* is the race detector's, *asan report*
 the address sanitizer's, each at the guilty instruction or at the second of two. *Test fails* names the block and where it was allocated. *CheckPointers* is ` + "`track.CheckPointers`" + `, which names the block and the byte,
 but not in builds with ` + "`-tags freehold_portable`" + `. Below *vet* is the analyzer that reports it.
 
