@@ -13,10 +13,10 @@
 // an environment variable, which init of this package finds: it serves, and exits before
 // main. Packages that are initialized before this one are so in the monitor too.
 //
-// The socket's buffer is as small as possible. So the dying process waits in its write until
-// the monitor has read, which matters if it is process 1: the kernel kills the others of a
-// PID namespace with it. For such a parent the monitor prints as soon as it knows the address,
-// and else in the end, so that the report is behind the crash text.
+// If the program is process 1, the kernel kills the monitor with it, as all of a PID
+// namespace. The socket's buffer is then as small as possible, so the dying process waits in
+// its write until the monitor has read, and the monitor prints as soon as it knows the
+// address. Else it prints in the end, so that the report is behind the crash text.
 
 // Package monitor starts a process that reports faults in guarded blocks.
 package monitor

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -13,7 +14,8 @@ import (
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
 
-// variable is set in the environment of the monitor.
+// variable is set in the environment of the monitor, to the number of the process that it
+// is for.
 const variable = "FREEHOLD_MONITOR"
 
 // The monitor's files, behind the standard ones.
@@ -23,7 +25,7 @@ const (
 )
 
 func init() {
-	if os.Getenv(variable) == "" {
+	if os.Getenv(variable) != strconv.Itoa(os.Getppid()) {
 		return
 	}
 	log, err := guardlog.Map(os.NewFile(logFile, "log"))
@@ -53,11 +55,13 @@ func startOnce() error {
 	crash, far := os.NewFile(uintptr(pair[0]), "crash"), os.NewFile(uintptr(pair[1]), "monitor")
 	defer crash.Close() // SetCrashOutput has a copy
 	defer far.Close()
-	if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
-		return os.NewSyscallError("setsockopt", err)
+	if os.Getpid() == 1 { // else there is no need to wait: a long crash text takes some times as long
+		if err := unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_SNDBUF, 1); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
 	}
 	monitor, err := os.StartProcess("/proc/self/exe", []string{"freehold-monitor"}, &os.ProcAttr{
-		Env:   append(os.Environ(), variable+"=1", "GOGC=off", "FREEHOLD_DEBUG="),
+		Env:   append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()), "GOGC=off", "FREEHOLD_DEBUG="),
 		Files: []*os.File{nil, nil, os.Stderr, far, log},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
