@@ -62,7 +62,25 @@ func NewTagged(next Allocator, name string) *Tagged {
 	if below := tagIn(next); below != "" {
 		name = below + "/" + name
 	}
-	return &Tagged{next: next, tag: name, account: accountOf(name)}
+	t := &Tagged{next: next, tag: name, account: accountOf(name)}
+	if isCounted(next, t.account) {
+		t.account = &account{} // both are (other), for which a block counts once
+	}
+	return t
+}
+
+// isCounted reports whether a, or a wrapper in it, counts its blocks in an account.
+func isCounted(a Allocator, in *account) bool {
+	for {
+		if t, ok := a.(*Tagged); ok && t.account == in {
+			return true
+		}
+		w, ok := a.(interface{ ownsBy() Allocator })
+		if !ok {
+			return false
+		}
+		a = w.ownsBy()
+	}
 }
 
 func isTagName(name string) bool {
