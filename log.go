@@ -54,6 +54,19 @@ func (c *Counter) LogValue() slog.Value {
 	return c.Counts().LogValue()
 }
 
+// LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag before it.
+func (t *Tagged) LogValue() slog.Value {
+	if t == nil || t.account == nil {
+		return slog.StringValue("<nil>")
+	}
+	return TagStats{t.tag, t.Counts()}.LogValue()
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag before it.
+func (st TagStats) LogValue() slog.Value {
+	return slog.GroupValue(append([]slog.Attr{slog.String("tag", st.Tag)}, st.Counts.LogValue().Group()...)...)
+}
+
 // LogValue implements [slog.LogValuer]. It returns a group of live_bytes and limit:
 // Used and MaxBytes.
 func (l *Limit) LogValue() slog.Value {

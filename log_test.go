@@ -31,6 +31,8 @@ func TestLogsShowFigures(t *testing.T) {
 	limit := freehold.NewLimit(counter, 1000)
 	b := freehold.Must(limit.Alloc(30, 8))
 	defer limit.Free(b)
+	tagged := freehold.NewTagged(own, "logged")
+	tagged.Free(freehold.Must(tagged.Alloc(20, 8)))
 	const counts = "live=1 v.live_bytes=30 v.peak_bytes=50 v.allocs=2 v.frees=1"
 	tests := []struct {
 		value any
@@ -38,6 +40,9 @@ func TestLogsShowFigures(t *testing.T) {
 	}{
 		{counter, "v." + counts},
 		{counter.Counts(), "v." + counts},
+		{tagged, `v.tag=logged v.live=0 v.live_bytes=0 v.peak_bytes=20 v.allocs=1 v.frees=1`},
+		{freehold.TagStats{Tag: "a/b", Counts: counter.Counts()}, "v.tag=a/b v." + counts},
+		{(*freehold.Tagged)(nil), "v=<nil>"},
 		{limit, "v.live_bytes=30 v.limit=1000"},
 		{freehold.NewFallback(limit, plain{own}), "v.first.live_bytes=30 v.first.limit=1000 v.rest=freehold_test.plain"},
 		{freehold.NewLocked(limit), "v.live_bytes=30 v.limit=1000"},

@@ -90,7 +90,10 @@ func TestTrackerLeaks(t *testing.T) {
 		t.Error(err)
 	}
 	tracker.Free(b)
-	if none := (*track.Tracker)(nil); none.String() != "<nil>" {
+	if v := tracker.LogValue().String(); v != "[live=5 live_bytes=250]" {
+		t.Errorf("logged as %s", v)
+	}
+	if none := (*track.Tracker)(nil); none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
 		t.Error(none)
 	}
 	text.Reset()
