@@ -3,6 +3,7 @@ package profile_test
 import (
 	"fmt"
 	"net/http"
+	_ "net/http/pprof"
 	"os"
 
 	"github.com/freehold-go/freehold/profile"
@@ -10,8 +11,8 @@ import (
 
 // Beside net/http/pprof's handlers of Go's profiles.
 func ExampleHandler() {
-	http.Handle("/debug/pprof/offheap", profile.Handler())
-	http.Handle("/debug/pprof/process", profile.ProcessHandler())
+	http.Handle("GET /debug/pprof/offheap", profile.Handler())
+	http.Handle("GET /debug/pprof/process", profile.ProcessHandler())
 }
 
 func ExampleWrite() {

@@ -9,7 +9,8 @@ import (
 )
 
 // Handler returns a handler that serves what Write writes. Mount it beside net/http/pprof,
-// at /debug/pprof/offheap. With ?seconds=N it waits so long, or until the client is gone,
+// at "GET /debug/pprof/offheap": without the method, the pattern conflicts with pprof's own, and
+// Handle panics. With ?seconds=N it waits so long, or until the client is gone,
 // and serves the difference. A profile tells function names and sizes: do not serve it to
 // strangers.
 func Handler() http.Handler {

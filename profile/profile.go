@@ -5,7 +5,7 @@
 //
 //	import "github.com/freehold-go/freehold/profile"
 //
-//	http.Handle("/debug/pprof/offheap", profile.Handler())
+//	http.Handle("GET /debug/pprof/offheap", profile.Handler())
 //
 //	go tool pprof http://localhost:6060/debug/pprof/offheap
 //
@@ -13,9 +13,8 @@
 // for what that costs and what a sample stands for. To set another rate, start the program
 // with FREEHOLD_DEBUG=profile=BYTES, or call track.SetSampleRate.
 //
-// Each sample has the label heap, the name of its heap, the label tag, the path of the
-// freehold.Tagged that its blocks are from, if they are, and the label bytes, the average
-// size of its blocks. They are for pprof's -tagfocus, -tagroot and -tags. The sample types
+// Each sample has the label heap, the name of its heap, and the label tag, the path of the
+// freehold.Tagged that its blocks are from, if they are. They are for pprof's -tagfocus, -tagroot and -tags. The sample types
 // are those of Go's heap profile, in its order, so pprof compares and merges the two.
 package profile
 
@@ -120,9 +119,6 @@ func (b *builder) add(u track.Usage) {
 	}
 	if u.Tag != "" {
 		s.Label["tag"] = []string{u.Tag}
-	}
-	if u.AllocObjects > 0 {
-		s.NumLabel = map[string][]int64{"bytes": {u.AllocBytes / u.AllocObjects}}
 	}
 	frames := runtime.CallersFrames(u.Stack)
 	for range u.Stack {

@@ -64,8 +64,8 @@ func handler() http.Handler {
 		web.Link{Text: "Process profile", URL: "/debug/pprof/process"},
 		web.Link{Text: "Go's profiles", URL: "/debug/pprof/"},
 	))
-	mux.Handle("/debug/pprof/offheap", profile.Handler())
-	mux.Handle("/debug/pprof/process", profile.ProcessHandler())
+	mux.Handle("GET /debug/pprof/offheap", profile.Handler())
+	mux.Handle("GET /debug/pprof/process", profile.ProcessHandler())
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
