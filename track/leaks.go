@@ -65,12 +65,14 @@ func DroppedOwners() []Dropped {
 	return all
 }
 
-// WriteLeaks writes what [Leaks] and [DroppedOwners] return as text, with a line for each
-// function and one for its place in the source, as Go's panics have them. The error is
-// w's.
+// WriteLeaks writes what [Leaks] and [DroppedOwners] return as text, and the blocks that
+// were live when their heap was closed, which may be leaks or freed by Close on purpose. Each
+// function of a stack has a line, and another for its place in the source, as in Go's panics.
+// The error is w's.
 func WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	writeLeaks(b, Leaks(), SampleRate())
+	writeClosed(b, Profile())
 	for _, d := range owners.All() {
 		times := ""
 		if d.Count > 1 {
@@ -98,6 +100,10 @@ func writeLeaks(b *bufio.Writer, leaks []Leak, rate int) {
 	default:
 		fmt.Fprintf(b, "freehold: %s live, by %s\n", sum(blocks, bytes), number(len(leaks), "stack"))
 	}
+	writeStacks(b, leaks)
+}
+
+func writeStacks(b *bufio.Writer, leaks []Leak) {
 	for _, l := range leaks {
 		fmt.Fprintf(b, "\n%s", sum(l.Blocks, l.Bytes))
 		if l.Heap != "" {
@@ -108,6 +114,25 @@ func writeLeaks(b *bufio.Writer, leaks []Leak, rate int) {
 		}
 		fmt.Fprintf(b, ", allocated by\n%s", stacks.Text(l.Stack, ""))
 	}
+}
+
+// writeClosed writes the blocks that Close of their heap freed. Errors are the Flush's.
+func writeClosed(b *bufio.Writer, usage []Usage) {
+	var closed []Leak
+	var blocks, bytes int64
+	for _, u := range usage {
+		if u.CloseObjects > 0 {
+			closed = append(closed, Leak{u.Heap, u.Tag, u.Stack, u.CloseObjects, u.CloseBytes})
+			blocks += u.CloseObjects
+			bytes += u.CloseBytes
+		}
+	}
+	if len(closed) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nfreehold: %s live at Close of their heap, by %s\n", sum(blocks, bytes), number(len(closed), "stack"))
+	mostBytesFirst(closed)
+	writeStacks(b, closed)
 }
 
 // sum returns "2 blocks, 300 bytes".

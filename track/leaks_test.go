@@ -66,6 +66,38 @@ func TestLeaks(t *testing.T) {
 	}
 }
 
+// What is live when its heap is closed is told apart.
+func TestWriteLeaksOfClosedHeaps(t *testing.T) {
+	sampleAt(t, 1)
+	report := func() string {
+		var b strings.Builder
+		if err := track.WriteLeaks(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	name := newName(t)
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name})
+	h.Free(direct(h))
+	direct(h)
+	direct(freehold.NewTagged(h, "db"))
+	typed(h)
+	if _, got, _ := strings.Cut(report(), " live at Close of their heap"); strings.Contains(got, name) {
+		t.Errorf("before Close: %s", got)
+	}
+	h.Close()
+	_, got, found := strings.Cut(report(), " live at Close of their heap, by ")
+	for _, want := range []string{
+		"1 block, 256 bytes of heap %q, allocated by\n",
+		"1 block, 100 bytes of heap %q, allocated by\n",
+		"1 block, 100 bytes of heap %q, tag \"db\", allocated by\n",
+	} {
+		if want = fmt.Sprintf(want, name); !found || strings.Count(got, want) != 1 {
+			t.Errorf("no %s in %s", want, got)
+		}
+	}
+}
+
 func TestWriteLeaks(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})

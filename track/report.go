@@ -18,7 +18,8 @@ var statsAtExit = mode.On("stats")
 // AtExit writes the reports that the environment variable FREEHOLD_DEBUG asks for to
 // standard error: with leak that of [WriteLeaks], after a garbage collection that looks
 // for dropped owners, and with stats that of [WriteStats]. Without them it does nothing.
-// Defer it in main, before anything that other deferred calls free:
+// Make it main's first defer, so that it runs last: what other deferred calls free is free
+// then. Blocks that were live when their heap was closed have a part of their own.
 //
 //	func main() {
 //		defer track.AtExit()

@@ -65,6 +65,8 @@ type Usage struct {
 	AllocBytes   int64     // the bytes asked for
 	FreeObjects  int64
 	FreeBytes    int64
+	CloseObjects int64 // blocks that were live at Close of their heap; part of FreeObjects
+	CloseBytes   int64 // part of FreeBytes
 }
 
 // InUseObjects returns the number of live blocks.
@@ -97,6 +99,8 @@ func Profile() []Usage {
 		all[i].AllocBytes += u.AllocBytes
 		all[i].FreeObjects += u.FreeObjects
 		all[i].FreeBytes += u.FreeBytes
+		all[i].CloseObjects += u.CloseObjects
+		all[i].CloseBytes += u.CloseBytes
 	}
 	slices.SortStableFunc(all, func(a, b Usage) int { return cmp.Compare(b.InUseBytes(), a.InUseBytes()) })
 	return all

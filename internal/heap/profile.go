@@ -18,6 +18,8 @@ type Usage struct {
 	AllocBytes   int64
 	FreeObjects  int64
 	FreeBytes    int64
+	CloseObjects int64 // by Close of the heap; part of FreeObjects
+	CloseBytes   int64
 }
 
 // Profile returns the usage of each stack with a sample.
@@ -33,6 +35,8 @@ func Profile() []Usage {
 			AllocBytes:   int64(b.allocBytes),
 			FreeObjects:  inObjects(b.freeObjects),
 			FreeBytes:    int64(b.freeBytes),
+			CloseObjects: inObjects(b.closeObjects),
+			CloseBytes:   int64(b.closeBytes),
 		}
 		pcs, n := samples.stacks.Stack(stacks.ID(id))
 		u.Stack, u.Heap, u.Tag = pcs, labels[n].heap, labels[n].tag

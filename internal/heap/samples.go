@@ -42,7 +42,10 @@ type record struct {
 }
 
 // bucket is what the samples of a stack represent. It is off-heap.
-type bucket struct{ allocObjects, allocBytes, freeObjects, freeBytes uint64 }
+type bucket struct {
+	allocObjects, allocBytes, freeObjects, freeBytes uint64
+	closeObjects, closeBytes                         uint64 // those that Close of a heap freed; part of free
+}
 
 const (
 	recordBytes = int(unsafe.Sizeof(record{}))
@@ -216,6 +219,9 @@ func (h *Heap) endSamples() {
 	for at := h.records.Load(); at != 0; at = h.records.Load() {
 		r := recordAt(at)
 		h.unlink(r)
+		objects, bytes := r.represents()
+		samples.buckets[r.bucket].closeObjects += objects
+		samples.buckets[r.bucket].closeBytes += bytes
 		r.end()
 	}
 }
