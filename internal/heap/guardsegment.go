@@ -94,8 +94,8 @@ func closeSegment(addr uintptr) (mapped bool, err error) {
 	if err := vm.Commit(addr, segmentBytes); err != nil {
 		return true, nil
 	}
-	if vm.Advise(addr, segmentBytes, vm.Guard) == nil {
-		return false, nil
+	if vm.Advise(addr, segmentBytes, vm.Guard) == nil && vm.Advise(addr, vm.PageBytes(), vm.Populate) != nil {
+		return false, nil // QEMU, which ignores advice, would have populated the page
 	}
 	return true, vm.Revoke(addr, segmentBytes)
 }
