@@ -73,13 +73,14 @@ func mustMatch(t *testing.T, out string, wants ...string) {
 // Each mistake is reported with the block and the stacks of its allocation and Free.
 func TestGuardReports(t *testing.T) {
 	for _, m := range mistakes {
-		t.Run(m.name, func(t *testing.T) {
-			env := []string{}
-			if m.name == "program" {
-				env = []string{"FREEHOLD_DEBUG="}
-			}
-			mustMatch(t, run(os.Args[0], m.name, env...), m.wants...)
-		})
+		for _, modes := range []string{"guard", "guard,poison,leak"} {
+			t.Run(m.name+"/"+modes, func(t *testing.T) {
+				if m.name == "program" {
+					modes = ""
+				}
+				mustMatch(t, run(os.Args[0], m.name, "FREEHOLD_DEBUG="+modes), m.wants...)
+			})
+		}
 	}
 	for _, name := range []string{"none", "nil"} {
 		if out := run(os.Args[0], name); strings.Contains(out, "freehold: ") {

@@ -225,11 +225,11 @@ func block(addr uintptr, size int, cleared bool) []byte {
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
-	h.freeSample(s, b)
 	if s != nil && s.kind == guardRun {
 		h.freeGuarded(o, s, b)
 		return
 	}
+	h.freeSample(s, b)
 	if s == nil || s.kind != blockRun {
 		h.freeLarge(o, b)
 		return

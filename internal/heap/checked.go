@@ -13,9 +13,12 @@
 // is found if it comes before as many bytes were freed as the quarantine holds. The call
 // that finds it panics, whosever that is, with the stacks of the guilty block.
 //
-// For the engine a block in quarantine is live. Stats counts it as cached.
+// For the engine a block in quarantine is live. Stats counts it as cached, and samples as
+// free. What they count is the user's size.
 //
-// Heaps without samples, which are the bookkeeping of others, are not checked.
+// Guarded blocks are not checked: they have no red zone, as they end at an inaccessible
+// page, and a quarantine of their own. Nor are heaps without samples, which are the
+// bookkeeping of others.
 
 package heap
 
@@ -41,7 +44,7 @@ var quarantineBytes = quarantineByMode()
 
 func quarantineByMode() int {
 	n, on := mode.Int("quarantine", 1, defaultQuarantine)
-	if _, poisoned := mode.Int("poison", 0, 0); on {
+	if poisoned := mode.On("poison"); on {
 		return n
 	} else if poisoned || asan.Enabled && !debugging {
 		return defaultQuarantine
@@ -109,6 +112,23 @@ func userBytes(size uintptr) uintptr {
 	return size
 }
 
+// userBytes is userBytes of a block in s.
+func (s *span) userBytes(size uintptr) uintptr {
+	if s.kind == guardRun {
+		return size
+	}
+	return userBytes(size)
+}
+
+// checksBlock reports whether what is at addr is checked if it is a block of h.
+func (h *Heap) checksBlock(addr uintptr) bool {
+	if h.checks == nil {
+		return false
+	}
+	s := spanAt(addr)
+	return s == nil || s.kind != guardRun
+}
+
 // allocChecked is Alloc.
 func (h *Heap) allocChecked(size, align int, zero bool) ([]byte, error) {
 	return h.withRedZone(size, func(size int) ([]byte, error) { return h.alloc(size, align, zero) })
@@ -116,7 +136,7 @@ func (h *Heap) allocChecked(size, align int, zero bool) ([]byte, error) {
 
 // freeChecked is Free.
 func (h *Heap) freeChecked(b []byte) {
-	if h.checks == nil || len(b) == 0 {
+	if len(b) == 0 || !h.checksBlock(addressOf(b)) {
 		h.free(b)
 		return
 	}
@@ -130,7 +150,7 @@ func (o *LocalCache) allocChecked(size, align int, zero bool) ([]byte, error) {
 
 // freeChecked is Free.
 func (o *LocalCache) freeChecked(b []byte) {
-	if o.heap == nil || o.heap.checks == nil || len(b) == 0 {
+	if o.heap == nil || len(b) == 0 || !o.heap.checksBlock(addressOf(b)) {
 		o.free(b)
 		return
 	}
@@ -149,8 +169,8 @@ func (h *Heap) withRedZone(size int, alloc func(size int) ([]byte, error)) ([]by
 		h.refused.Add(^uint64(0)) // the second try counts
 		b, err = alloc(size + redBytes)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || len(b) == size { // guarded
+		return b, err
 	}
 	return h.admit(b, size), nil
 }

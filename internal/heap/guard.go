@@ -120,7 +120,7 @@ func (h *Heap) tryPick(b []byte, align int) []byte {
 
 // tryAtCount is tryPick apart, so that tryPick is inlined.
 func (h *Heap) tryAtCount(b []byte, align int) []byte {
-	if rate := events.rate.Load(); rate != 0 && gapBelow(int64(len(b))+events.extra.Load(), rate) {
+	if rate := events.rate.Load(); rate != 0 && gapBelow(int64(userBytes(uintptr(len(b))))+events.extra.Load(), rate) {
 		return h.picked(b, align)
 	}
 	return b
@@ -137,14 +137,15 @@ func (h *Heap) picked(b []byte, align int) []byte {
 	if h.unsampled {
 		return b
 	}
-	guarded, sampled := 1/float64(n), chance(int64(len(b)), sampling.rate.Load())
+	size := int(userBytes(uintptr(len(b))))
+	guarded, sampled := 1/float64(n), chance(int64(size), sampling.rate.Load())
 	// An event is made of three parts: guarded; sampled only; neither.
-	in := random() * chance(int64(len(b))+events.extra.Load(), events.rate.Load())
+	in := random() * chance(int64(size)+events.extra.Load(), events.rate.Load())
 	guard := in <= guarded
 	sample := in-guarded <= sampled*(1-guarded)
 	if guard {
 		sample = random() <= sampled
-		if g := h.guard(len(b), align); g != nil {
+		if g := h.guard(size, align); g != nil {
 			h.free(b) // the engine's: b may end with a red zone
 			b = g
 		}

@@ -30,40 +30,44 @@ func TestOneBlockInNIsGuarded(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 100} {
 		for _, rate := range []int{0, 1, 50, 4096, 1 << 30} {
 			for _, size := range []int{1, 64, 5000, 40000} {
-				sampleAt(t, rate)
-				guardAt(t, n, 0)
-				name := fmt.Sprint(nameOf(t), n, rate, size)
-				h := newHeap(t, Options{Name: name})
-				o := newLocalCache(h) // whose countdown is no other goroutine's
-				calls := total / (1 + size/1000)
-				for range calls {
-					b, err := o.Alloc(size, 8, false)
-					if err != nil {
-						t.Fatal(err)
-					}
-					o.Free(b)
-				}
-				o.Close()
-				within := func(what string, got, p, each float64) {
-					tolerance := 5*math.Sqrt(float64(calls)*p*(1-p))*each + 1
-					if want := float64(calls) * p * each; math.Abs(got-want) > tolerance {
-						t.Errorf("1/%d, rate %d, size %d: %v %s, want %v, at most %v more or less", n, rate, size, got, what, want, tolerance)
-					}
-				}
-				st := h.Stats()
-				within("guarded", float64(st.GuardedEver), 1/float64(n), 1)
-				if st.GuardsSkipped != 0 {
-					t.Errorf("%d skipped", st.GuardsSkipped)
-				}
-				u := usage(name)
-				if p := chance(int64(size), int64(rate)); p > 0 {
-					within("objects sampled", float64(u.AllocObjects), p, 1/p)
-				}
-				if u.AllocBytes != u.FreeBytes {
-					t.Errorf("all is free, and the samples say %+v", u)
-				}
+				testOneInN(t, n, rate, size, total/(1+size/1000))
 			}
 		}
+	}
+}
+
+// testOneInN allocates and frees calls blocks of a size.
+func testOneInN(t *testing.T, n, rate, size, calls int) {
+	sampleAt(t, rate)
+	guardAt(t, n, 0)
+	name := fmt.Sprint(nameOf(t), n, rate, size)
+	h := newHeap(t, Options{Name: name})
+	o := newLocalCache(h) // whose countdown is no other goroutine's
+	for range calls {
+		b, err := o.Alloc(size, 8, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Free(b)
+	}
+	o.Close()
+	within := func(what string, got, p, each float64) {
+		tolerance := 5*math.Sqrt(float64(calls)*p*(1-p))*each + 1
+		if want := float64(calls) * p * each; math.Abs(got-want) > tolerance {
+			t.Errorf("1/%d, rate %d, size %d: %v %s, want %v, at most %v more or less", n, rate, size, got, what, want, tolerance)
+		}
+	}
+	st := h.Stats()
+	within("guarded", float64(st.GuardedEver), 1/float64(n), 1)
+	if st.GuardsSkipped != 0 {
+		t.Errorf("%d skipped", st.GuardsSkipped)
+	}
+	u := usage(name)
+	if p := chance(int64(size), int64(rate)); p > 0 {
+		within("objects sampled", float64(u.AllocObjects), p, 1/p)
+	}
+	if u.AllocBytes != u.FreeBytes {
+		t.Errorf("all is free, and the samples say %+v", u)
 	}
 }
 

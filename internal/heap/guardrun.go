@@ -231,7 +231,13 @@ func pagesAround(r *region, in addrRange) (from, n uintptr) {
 // freeGuarded frees b if it is exactly the live block of the guard run s. It panics if not,
 // and if the fill around the block was written.
 func (h *Heap) freeGuarded(o *LocalCache, s *span, b []byte) {
+	sample := h.takeSample(s, b)
 	live, written := h.endGuarded(s, b)
+	if sample != nil && written != 0 {
+		h.keepSample(s, sample)
+	} else if sample != nil {
+		endSample(sample)
+	}
 	switch {
 	case !live:
 		h.misused(freeCall(o), b)

@@ -96,7 +96,7 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 // blockAt returns the live block that begins at p.
 func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
-	if h.checks != nil {
+	if h.checksBlock(addr) {
 		return h.checkedAt(call, p)
 	}
 	if s := spanAt(addr); s != nil {

@@ -38,6 +38,7 @@ type record struct {
 	addr   uintptr
 	size   uintptr
 	bucket stacks.ID
+	red    uint32  // bytes of size that are the red zone
 	weight float64 // how many blocks it represents
 }
 
@@ -89,7 +90,8 @@ func (h *Heap) sample(b []byte) {
 	defer samples.mu.Unlock()
 	if r := newRecord(); r != nil {
 		r.addr, r.size = uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
-		r.bucket, r.weight = id, weight(len(b))
+		r.red = uint32(r.size - s.userBytes(r.size))
+		r.bucket, r.weight = id, weight(r.userBytes())
 		objects, bytes := r.represents()
 		samples.buckets[id].allocObjects += objects
 		samples.buckets[id].allocBytes += bytes
@@ -236,7 +238,7 @@ func (r *record) end() {
 
 // weight returns how many blocks of size bytes a sampled one represents: the inverse of
 // the probability that it is sampled.
-func weight(size int) float64 {
+func weight(size uintptr) float64 {
 	if rate := sampling.rate.Load(); rate > 1 {
 		return -1 / math.Expm1(-float64(size)/float64(rate))
 	}
@@ -245,7 +247,7 @@ func weight(size int) float64 {
 
 // represents returns how many blocks, in objectUnits, and how many bytes r represents.
 func (r *record) represents() (objects, bytes uint64) {
-	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(userBytes(r.size)) + 0.5)
+	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.userBytes()) + 0.5)
 }
 
 // mark sets the status of the block at addr, which says whether it is sampled.
@@ -257,8 +259,9 @@ func (s *span) mark(addr uintptr, status uint16) {
 	}
 }
 
-func recordAt(addr uintptr) *record { return (*record)(vm.Pointer(addr)) }
-func (r *record) self() uintptr     { return uintptr(unsafe.Pointer(r)) }
+func recordAt(addr uintptr) *record  { return (*record)(vm.Pointer(addr)) }
+func (r *record) self() uintptr      { return uintptr(unsafe.Pointer(r)) }
+func (r *record) userBytes() uintptr { return r.size - uintptr(r.red) }
 
 // chainOf returns the chain of the record of the block at addr. mu is held.
 func chainOf(addr uintptr) *uintptr {

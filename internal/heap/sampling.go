@@ -106,7 +106,7 @@ func (c *cache) due(size int) bool { return events.rate.Load() != 0 && c.countDo
 
 // countDown is due apart, so that due is inlined.
 func (c *cache) countDown(size int) bool {
-	if c.left -= int64(size) + events.extra.Load(); c.left >= 0 {
+	if c.left -= int64(userBytes(uintptr(size))) + events.extra.Load(); c.left >= 0 {
 		return false
 	}
 	c.left = gap(events.rate.Load())
@@ -122,7 +122,8 @@ func (h *Heap) trySample(b []byte) {
 
 // tryAtRate is trySample apart, so that trySample is inlined.
 func (h *Heap) tryAtRate(b []byte) {
-	if rate := sampling.rate.Load(); rate != 0 && gapBelow(int64(len(b)), rate) {
+	rate := sampling.rate.Load()
+	if size := spanAt(addressOf(b)).userBytes(uintptr(len(b))); rate != 0 && gapBelow(int64(size), rate) {
 		h.sample(b)
 	}
 }

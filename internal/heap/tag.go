@@ -30,7 +30,7 @@ func tagSample(b []byte, tag string) {
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
 	r := recordOf(addr)
-	if r == nil || r.size != uintptr(len(b)) {
+	if r == nil || r.userBytes() != uintptr(len(b)) {
 		return
 	}
 	_, from := samples.stacks.Stack(r.bucket)

@@ -44,22 +44,13 @@ func (h *Heap) GoPointers() (all []GoPointer, err error) {
 		return nil, err
 	}
 	h.eachPart(func(p part) {
-		if h.cutToUser(&p) {
+		if h.checks == nil {
 			all = p.appendGoPointers(all)
+		} else {
+			h.checks.visit(p, func(p part) { all = p.appendGoPointers(all) })
 		}
 	})
 	return all, nil
-}
-
-// cutToUser cuts a part to what is the user's, and reports false if the block is none of the
-// user's: see checked.go.
-func (h *Heap) cutToUser(p *part) bool {
-	if h.checks == nil {
-		return true
-	}
-	k, found := h.checks.find(p.block)
-	p.size, p.to = uintptr(k.size), min(p.to, uintptr(k.size))
-	return found && k.live
 }
 
 //go:norace
@@ -122,6 +113,22 @@ func (h *Heap) visitRun(addr uintptr, visit func(part)) (next uintptr) {
 		}
 	}
 	return next
+}
+
+// visit calls visit with what is the user's of a part of the engine's block, if that is live.
+// It stays live meanwhile.
+func (c *checks) visit(p part, visit func(part)) {
+	if spanAt(p.block).kind == guardRun {
+		visit(p)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.blocks[p.block]; k.live {
+		p.size = uintptr(k.size)
+		p.to = min(p.to, p.size)
+		visit(p)
+	}
 }
 
 // onPart, if set, is called after each part of a large block, without mu. For tests.
