@@ -51,6 +51,7 @@ func TestFind(t *testing.T) {
 		{base + page - 64, "access: byte 0 of a block of 64 bytes"},
 		{base + page, "overflow: 1 byte past the end of a block of 64 bytes"},
 		{base + page + 7, "overflow: 8 bytes past the end of a block of 64 bytes"},
+		{base + 2*page - 1, fmt.Sprintf("use after free: %d bytes before the beginning of a block of 100 bytes", page-99)}, // and a page past the other
 		{base + 3*page - 101, "use after free: 1 byte before the beginning of a block of 100 bytes"},
 		{base + 3*page - 100, "use after free: byte 0 of a block of 100 bytes"},
 		{base + 3*page - 1, "use after free: byte 99 of a block of 100 bytes"},
