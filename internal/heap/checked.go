@@ -80,7 +80,7 @@ func newChecks(o Options) *checks {
 	return &checks{blocks: map[uintptr]checkedBlock{}}
 }
 
-func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 func (c *checks) put(addr uintptr, k checkedBlock) {
 	c.mu.Lock()
@@ -136,7 +136,7 @@ func (h *Heap) allocChecked(size, align int, zero bool) ([]byte, error) {
 
 // freeChecked is Free.
 func (h *Heap) freeChecked(b []byte) {
-	if len(b) == 0 || !h.checksBlock(addressOf(b)) {
+	if len(b) == 0 || !h.checksBlock(addrOf(b)) {
 		h.free(b)
 		return
 	}
@@ -150,7 +150,7 @@ func (o *LocalCache) allocChecked(size, align int, zero bool) ([]byte, error) {
 
 // freeChecked is Free.
 func (o *LocalCache) freeChecked(b []byte) {
-	if o.heap == nil || len(b) == 0 || !o.heap.checksBlock(addressOf(b)) {
+	if o.heap == nil || len(b) == 0 || !o.heap.checksBlock(addrOf(b)) {
 		o.free(b)
 		return
 	}
@@ -179,14 +179,14 @@ func (h *Heap) withRedZone(size int, alloc func(size int) ([]byte, error)) ([]by
 func (h *Heap) admit(whole []byte, size int) []byte {
 	permit(whole[:size])
 	forbid(whole[size:])
-	h.checks.put(addressOf(whole), checkedBlock{size: size, live: true, allocated: checkedStacks.Capture(0)})
+	h.checks.put(addrOf(whole), checkedBlock{size: size, live: true, allocated: checkedStacks.Capture(0)})
 	return whole[:size:size]
 }
 
 // end makes b a block that is not live. It panics, in the name of call, unless b is exactly a
 // live block with its red zone untouched.
 func (h *Heap) end(call string, b []byte) checkedBlock {
-	c, addr := h.checks, addressOf(b)
+	c, addr := h.checks, addrOf(b)
 	freed := checkedStacks.Capture(0)
 	c.mu.Lock()
 	k, found := c.blocks[addr]
@@ -206,9 +206,14 @@ func (h *Heap) end(call string, b []byte) checkedBlock {
 	if i := written(k.whole(addr)[k.size:]); i >= 0 {
 		k.live, k.freed = true, stacks.Other
 		c.put(addr, k)
-		panic(fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.name, arg.Bytes(k.size), addr, arg.Bytes(i+1), k.stacks()))
+		h.writtenBeyond(b, i+1, k.stacks())
 	}
 	return k
+}
+
+// writtenBeyond panics for a block that was written n bytes behind its end.
+func (h *Heap) writtenBeyond(b []byte, n int, stacks string) {
+	panic(fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.name, arg.Bytes(len(b)), addrOf(b), arg.Bytes(n), stacks))
 }
 
 // freedBefore panics for a block that is not live.
@@ -223,7 +228,7 @@ func (k checkedBlock) stacks() string {
 
 // resizeChecked is resize.
 func (h *Heap) resizeChecked(call string, b []byte, size int) ([]byte, bool) {
-	k, addr := h.end(call, b), addressOf(b)
+	k, addr := h.end(call, b), addrOf(b)
 	h.checks.remove(addr)
 	whole := k.whole(addr)
 	leave(whole) // what the engine frees may be another's before it returns

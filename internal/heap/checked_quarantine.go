@@ -11,7 +11,7 @@ import (
 // quarantine is Free of a checked block in the name of call. A block that is larger than the
 // quarantine does not get there, nor the fill.
 func (h *Heap) quarantine(call string, b []byte) {
-	c, addr := h.checks, addressOf(b)
+	c, addr := h.checks, addrOf(b)
 	whole := h.end(call, b).whole(addr)
 	if len(whole) > quarantineBytes {
 		c.remove(addr)

@@ -61,7 +61,7 @@ func (h *Heap) mustEndUntouched(b []byte) {
 	}
 	for i, c := range block(addr, int(size), false)[len(b):] {
 		if c != 0 && c != poisonByte {
-			panic(fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end", h.pages.name, arg.Bytes(len(b)), addr, arg.Bytes(i+1)))
+			h.writtenBeyond(b, i+1, "")
 		}
 	}
 }

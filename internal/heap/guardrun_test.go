@@ -169,8 +169,8 @@ func TestQuarantine(t *testing.T) {
 		guardAt(t, 1, 0)
 		was := quarantineMax
 		t.Cleanup(func() { quarantineMax = was })
-		for _, bytes := range []uintptr{1 << 30, 10 * guardUnit()} {
-			quarantineMax.blocks, quarantineMax.bytes = 10, bytes
+		for blocks, bytes := range map[int]uintptr{10: 1 << 30, 1000: 10 * guardUnit()} {
+			quarantineMax.blocks, quarantineMax.bytes = blocks, bytes
 			h := newHeap(t, Options{})
 			var first, b []byte
 			seen := map[*byte]int{}

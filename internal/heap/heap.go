@@ -172,7 +172,7 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	if h.checksBlock(addressOf(b)) {
+	if h.checksBlock(addrOf(b)) {
 		return h.resizeChecked(call, b, size)
 	}
 	return h.resizeSampled(call, b, size)

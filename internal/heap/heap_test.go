@@ -54,8 +54,6 @@ func alloc(t testing.TB, h *Heap, size int) []byte {
 	return b
 }
 
-func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
-
 // fill copies, which takes less than a loop wherever each store is slow: under
 // the race detector and in emulators.
 func fill(b []byte, v byte) {

@@ -123,7 +123,7 @@ func (h *Heap) trySample(b []byte) {
 // tryAtRate is trySample apart, so that trySample is inlined.
 func (h *Heap) tryAtRate(b []byte) {
 	rate := sampling.rate.Load()
-	if size := spanAt(addressOf(b)).userBytes(uintptr(len(b))); rate != 0 && gapBelow(int64(size), rate) {
+	if size := spanAt(addrOf(b)).userBytes(uintptr(len(b))); rate != 0 && gapBelow(int64(size), rate) {
 		h.sample(b)
 	}
 }
