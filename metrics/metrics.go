@@ -7,6 +7,9 @@
 //   - metrics/prometheus, a module of its own, collects them for Prometheus
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
+// They also export [freehold.AllTags], which counts every call, so that a monitoring system can
+// show true rates of allocation.
+//
 // All of them tell heaps apart by HeapOptions.Name. A monitoring system keeps each name that it
 // has seen, so name every heap, and do not number heaps that come and go: give them one name.
 package metrics
@@ -25,7 +28,7 @@ import (
 // first heaps of each name. A name that is not valid UTF-8, which no such system takes, is
 // quoted as in Go. It costs a call of Stats for each heap.
 //
-// The counters SlowAllocs, SlowFrees, Refusals and PurgedBytes of a closed heap are gone, so
+// The counters of a closed heap, such as SlowAllocs and GuardedEver, are gone, so
 // those of its name fall. A monitoring system takes that for a restart of the process.
 func ByName() []freehold.Stats {
 	var sums []freehold.Stats
@@ -65,6 +68,9 @@ func add(sum *freehold.Stats, st freehold.Stats) {
 	sum.SlowFrees += st.SlowFrees
 	sum.Refusals += st.Refusals
 	sum.PurgedBytes += st.PurgedBytes
+	sum.Guarded += st.Guarded
+	sum.GuardedEver += st.GuardedEver
+	sum.GuardsSkipped += st.GuardsSkipped
 	for _, c := range st.Classes {
 		i, found := slices.BinarySearchFunc(sum.Classes, c.BlockSize, func(c freehold.ClassStats, size int) int {
 			return cmp.Compare(c.BlockSize, size)

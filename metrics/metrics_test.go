@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/metrics"
+	"github.com/freehold-go/freehold/track"
 )
 
 // named returns the figures of one name.
@@ -125,5 +126,21 @@ func TestNamesThatAreNotUTF8AreQuoted(t *testing.T) {
 	newHeap(t, t.Name()+"\xfe", 0)
 	if st := named(t, `"`+t.Name()+`\xff"`); st.Live != 1 {
 		t.Errorf("%+v", st)
+	}
+}
+
+func TestGuardsAreAddedUp(t *testing.T) {
+	was := track.SetGuardRate(1, 0)
+	parts := []*freehold.Heap{newHeap(t, t.Name(), 0, 64, 64), newHeap(t, t.Name(), 0, 64)}
+	track.SetGuardRate(was, 0)
+	var want freehold.Stats
+	for _, h := range parts {
+		st := h.Stats()
+		want.Guarded += st.Guarded
+		want.GuardedEver += st.GuardedEver
+		want.GuardsSkipped += st.GuardsSkipped
+	}
+	if got := named(t, t.Name()); got.Guarded != want.Guarded || got.GuardedEver != want.GuardedEver || got.GuardsSkipped != want.GuardsSkipped {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

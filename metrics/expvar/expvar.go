@@ -8,8 +8,9 @@
 //	curl http://localhost:6060/debug/vars
 //
 // Its value is an object with one member for each name of a heap, by metrics.ByName, which has the
-// fields of [freehold.Stats]. Heaps of one name are added up. Reading it costs a call of Stats
-// for each heap, and nothing otherwise.
+// fields of [freehold.Stats]. Heaps of one name are added up. The variable freehold.tags has
+// one member for each tag, with the fields of [freehold.Counts]; a tag includes those below
+// it. Reading them costs a call of Stats for each heap, and nothing otherwise.
 //
 // Go's package mounts /debug/vars on http.DefaultServeMux. Do not serve it to strangers.
 package expvar
@@ -28,5 +29,12 @@ func init() {
 			heaps[st.Name] = st
 		}
 		return heaps
+	}))
+	expvar.Publish("freehold.tags", expvar.Func(func() any {
+		tags := map[string]freehold.Counts{}
+		for _, t := range freehold.AllTags() {
+			tags[t.Tag] = t.Counts
+		}
+		return tags
 	}))
 }

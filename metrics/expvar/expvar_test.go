@@ -51,3 +51,20 @@ func TestEveryFigureIsPublished(t *testing.T) {
 		t.Error("no default heap")
 	}
 }
+
+func TestTagsArePublished(t *testing.T) {
+	h := freehold.NewHeap(nil)
+	defer h.Close()
+	tag := freehold.NewTagged(freehold.NewTagged(h, "vars"), "cache")
+	freehold.Must(tag.Alloc(100, 8))
+	var tags map[string]freehold.Counts
+	if err := json.Unmarshal([]byte(expvar.Get("freehold.tags").String()), &tags); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tags["vars/cache"], tag.Counts(); got != want || got.LiveBytes == 0 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got, want := tags["vars"], tags["vars/cache"]; got != want {
+		t.Errorf("the tag above has %+v, want %+v", got, want)
+	}
+}

@@ -3,12 +3,14 @@ package otel_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/otel"
+	"github.com/freehold-go/freehold/track"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
@@ -52,7 +54,7 @@ type point struct {
 	counts     bool
 }
 
-// collect returns the points of heaps of one name.
+// collect returns the points of heaps of one name, or of a tag.
 func collect(t *testing.T, reader *sdk.ManualReader, heap string) map[string]point {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -67,7 +69,11 @@ func collect(t *testing.T, reader *sdk.ManualReader, heap string) map[string]poi
 				t.Fatalf("%s is %T, want a sum", m.Name, m.Data)
 			}
 			for _, p := range sum.DataPoints {
-				if name, _ := p.Attributes.Value(freeholdmetrics.HeapNameKey); name.AsString() != heap {
+				name, _ := p.Attributes.Value(freeholdmetrics.HeapNameKey)
+				if tag, ok := p.Attributes.Value(freeholdmetrics.TagKey); ok {
+					name = tag
+				}
+				if name.AsString() != heap {
 					continue
 				}
 				if _, twice := points[m.Name]; twice {
@@ -85,11 +91,16 @@ func TestNamesFollowTheConventions(t *testing.T) {
 	newHeap(t, t.Name(), 8<<20, 64)
 	reader, _ := register(t)
 	points := collect(t, reader, t.Name())
-	if len(points) != 14 {
-		t.Errorf("%d metrics, want 14", len(points))
+	if len(points) != 17 {
+		t.Errorf("%d metrics, want 17", len(points))
+	}
+	tag := freehold.NewTagged(freehold.Default(), "conventions").Tag()
+	maps.Copy(points, collect(t, reader, tag))
+	if len(points) != 17+5 {
+		t.Errorf("%d metrics, want 17 and 5", len(points))
 	}
 	for name, p := range points {
-		if !regexp.MustCompile(`^freehold\.heap(\.[a-z]+(_[a-z]+)*)+$`).MatchString(name) {
+		if !regexp.MustCompile(`^freehold\.(heap|tag)(\.[a-z]+(_[a-z]+)*)+$`).MatchString(name) {
 			t.Errorf("name %q", name)
 		}
 		if !regexp.MustCompile(`^(By|\{[a-z]+\})$`).MatchString(p.unit) {
@@ -153,6 +164,40 @@ func TestHeapsOfOneNameAreOnePoint(t *testing.T) {
 	}
 	if p, found := points["freehold.heap.limit"]; found {
 		t.Errorf("limit %+v, which one of the heaps has not", p)
+	}
+}
+
+// Tags have their figures, a tag those of the tags below it.
+func TestTagsAreObserved(t *testing.T) {
+	db := freehold.NewTagged(newHeap(t, t.Name(), 0), "otel")
+	cache := freehold.NewTagged(db, "cache")
+	freehold.Must(cache.Alloc(100, 8))
+	cache.Free(freehold.Must(cache.Alloc(50, 8)))
+	freehold.Must(db.Alloc(7, 8))
+	reader, _ := register(t)
+	for tag, c := range map[string]freehold.Counts{"otel": db.Counts(), "otel/cache": cache.Counts()} {
+		points := collect(t, reader, tag)
+		for name, want := range map[string]int64{
+			"live": int64(c.LiveBytes), "live_blocks": int64(c.Live), "peak": int64(c.PeakBytes), "allocs": int64(c.Allocs), "frees": int64(c.Frees),
+		} {
+			p := points["freehold.tag."+name]
+			if p.value != want || want == 0 || p.counts != (name == "allocs" || name == "frees") {
+				t.Errorf("%s of %s: %+v, want %d", name, tag, p, want)
+			}
+		}
+	}
+}
+
+func TestGuardsAreObserved(t *testing.T) {
+	was := track.SetGuardRate(1, 0)
+	h := newHeap(t, t.Name(), 0, 64, 64)
+	track.SetGuardRate(was, 0)
+	reader, _ := register(t)
+	points, st := collect(t, reader, t.Name()), h.Stats()
+	for name, want := range map[string]int64{"guarded": int64(st.Guarded), "guards": int64(st.GuardedEver), "skipped_guards": int64(st.GuardsSkipped)} {
+		if p, found := points["freehold.heap."+name]; !found || p.value != want {
+			t.Errorf("%s: %+v, want %d", name, p, want)
+		}
 	}
 }
 

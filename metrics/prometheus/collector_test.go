@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/prometheus"
+	"github.com/freehold-go/freehold/track"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -118,6 +119,38 @@ func TestAnyNameIsShown(t *testing.T) {
 	for _, heap := range []string{`a \"b\"\\\nc`, `\"\\xff\"`} {
 		if want := `freehold_heap_live_blocks{heap="` + heap + `"} 1`; !strings.Contains(scrape(t), want) {
 			t.Errorf("no %s", want)
+		}
+	}
+}
+
+// Tags have their figures, a tag those of the tags below it.
+func TestTagsAreCollected(t *testing.T) {
+	h := newHeap(t, t.Name(), 0)
+	db := freehold.NewTagged(h, "prometheus")
+	cache := freehold.NewTagged(db, "cache")
+	freehold.Must(cache.Alloc(100, 8))
+	cache.Free(freehold.Must(cache.Alloc(50, 8)))
+	freehold.Must(db.Alloc(7, 8))
+	text := scrape(t)
+	for tag, c := range map[string]freehold.Counts{"prometheus": db.Counts(), "prometheus/cache": cache.Counts()} {
+		for name, want := range map[string]any{
+			"live_blocks": c.Live, "live_bytes": c.LiveBytes, "peak_bytes": c.PeakBytes, "allocs_total": c.Allocs, "frees_total": c.Frees,
+		} {
+			if line := fmt.Sprintf("\nfreehold_tag_%s{tag=%q} %v\n", name, tag, want); !strings.Contains(text, line) || fmt.Sprint(want) == "0" {
+				t.Errorf("no %q in\n%s", line, text)
+			}
+		}
+	}
+}
+
+func TestGuardsAreCollected(t *testing.T) {
+	was := track.SetGuardRate(1, 0)
+	h := newHeap(t, t.Name(), 0, 64, 64)
+	track.SetGuardRate(was, 0)
+	text, st := scrape(t), h.Stats()
+	for name, want := range map[string]any{"guarded_blocks": st.Guarded, "guards_total": st.GuardedEver, "guards_skipped_total": st.GuardsSkipped} {
+		if line := fmt.Sprintf("\nfreehold_heap_%s{heap=%q} %v\n", name, t.Name(), want); !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
 		}
 	}
 }
