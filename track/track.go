@@ -1,24 +1,35 @@
 // Track: who has the off-heap memory.
 
-// Package track shows where a program's off-heap memory comes from.
+// Package track shows where a program's off-heap memory comes from, and who uses it wrongly:
 //
-// [Profile] is to off-heap memory what runtime.MemProfile is to the Go heap: an estimate,
-// from samples, of what each call stack allocated and freed. It covers the blocks of every
-// [freehold.Heap], and with them what arenas, pools and buffers take from one. The
-// package profile, a module of its own, writes it in the format of go tool pprof.
+//   - [Profile]: what each call stack allocated and freed, estimated from samples, for the
+//     blocks of every [freehold.Heap]; package profile writes it for go tool pprof
+//   - [Leaks], [WriteLeaks]: the live blocks by stack, all of them at rate 1
+//   - [DroppedOwners]: heaps, arenas, pools and buffers that were dropped without Close
+//   - [WriteStats]: the figures of all heaps, and of the tags of [freehold.Tagged]
+//   - [AtExit]: the reports of leaks and figures at the end of main
+//   - [NewTracker]: leaks and wrong frees of one allocator of any kind
+//   - [SetGuardRate]: blocks at inaccessible pages, which find a use after Free and an
+//     overflow at the instruction; [StartMonitor] reports which block it was, and
+//     [Explain] does for a fault that is recovered
+//   - [CheckPointers]: words in live blocks that point into the Go heap
+//   - package track/web: a page about a running process
 //
-// [Leaks] lists the blocks that are live, by stack: those that were sampled, which at rate
-// 1 are all. [NewTracker] records all blocks of one allocator, whatever the rate.
+// All of it is off until it is asked for, and costs nothing while it is off. Calls turn it on,
+// and so does the environment variable FREEHOLD_DEBUG when the program starts, without a
+// rebuild. It is a list with commas of
 //
-// Sampling is off until [SetSampleRate] is called, the package profile is imported, or the
-// program is started with the environment variable FREEHOLD_DEBUG, a list of
-//
-//   - profile, or profile=BYTES: sampling at [DefaultSampleRate], or another rate,
-//   - leak: sampling at rate 1, unless profile is given too, and the report of [AtExit]; owners
-//     such as heaps, arenas and pools that are dropped without Close are reported at once,
+//   - profile, or profile=BYTES: sampling at [DefaultSampleRate], or another rate. The import
+//     of package profile turns it on too.
+//   - leak: sampling at rate 1, unless profile is given too, and the report of [AtExit]. Owners
+//     that are dropped without Close are reported at once.
 //   - stats: the figures of all heaps and tags in [AtExit].
+//   - guard, or guard=1/N: every block, or one in N, is guarded, and faults are reported.
+//   - poison: freed memory and 32 bytes behind each block are filled and looked at, with the
+//     stacks of Alloc and Free in the panic.
+//   - quarantine=BYTES: as poison, and each heap keeps BYTES of freed memory back.
 //
-// It costs nothing while it is off.
+// docs/debugging.md leads from the symptom to the tool, with the output of each.
 package track
 
 import (
