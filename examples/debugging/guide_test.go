@@ -28,9 +28,9 @@ func panicOf(f func()) (text string) {
 }
 
 //go:noinline
-func loadIndex(h *freehold.Heap) (blocks [][]byte) {
+func loadIndex(a freehold.Allocator) (blocks [][]byte) {
 	for range 1000 {
-		blocks = append(blocks, freehold.Must(h.Alloc(20_000, 8)))
+		blocks = append(blocks, freehold.Must(a.Alloc(20_000, 8)))
 	}
 	return blocks
 }
@@ -43,6 +43,7 @@ var outputs = map[string]func(t *testing.T) string{
 	"stats": func(t *testing.T) string {
 		s := web.Take()
 		s.Program, s.SampleRate, s.Stacks = "debugging", 0, nil
+		s.Tags = slices.DeleteFunc(s.Tags, func(tag freehold.TagStats) bool { return tag.Tag != "nodes" })
 		var mine []freehold.Stats
 		for _, name := range []string{"cache", "index"} {
 			st, _ := s.Heap(name)
@@ -121,7 +122,7 @@ func TestTheGuideIsUpToDate(t *testing.T) {
 	index := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 	defer index.Close()
 	fillCache(cache)
-	loadIndex(index)
+	loadIndex(freehold.NewTagged(index, "nodes"))
 	all := workshop{t.TempDir(), map[string]string{}}.outputs()
 	maps.Copy(all, outputs)
 	for _, name := range slices.Sorted(maps.Keys(all)) {

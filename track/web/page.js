@@ -100,6 +100,24 @@ function drawHeaps(s) {
   select.value = chosen;
 }
 
+function drawTags(s) {
+  const tags = s.Tags ?? [], before = earlier(), seconds = (Date.parse(s.Time) - Date.parse(before.Time)) / 1000;
+  at("tag-section").hidden = tags.length === 0;
+  const rise = (t, counter) => {
+    const was = before.Tags?.find(x => x.Tag === t.Tag);
+    return perSecond(was && seconds > 0 ? (t[counter] - was[counter]) / seconds : null, count);
+  };
+  fill(at("tag-table"), ["Tag", "Live", "Blocks", "Peak", "Allocs/s", "Frees/s"],
+    tags.map(t => row(t.Tag, [size(t.LiveBytes), count(t.Live), size(t.PeakBytes), rise(t, "Allocs"), rise(t, "Frees")])));
+}
+
+function drawGuards(s) {
+  const heaps = s.Heaps.filter(h => h.GuardedEver > 0 || h.GuardsSkipped > 0);
+  at("guard-section").hidden = heaps.length === 0;
+  fill(at("guard-table"), ["Heap", "Guarded blocks", "Ever", "Skipped"],
+    heaps.map(h => row(h.Name, [count(h.Guarded), count(h.GuardedEver), count(h.GuardsSkipped)])));
+}
+
 function drawClasses(s) {
   const heaps = s.Heaps.filter(h => chosen === all || h.Name === chosen), sums = new Map();
   let large = 0, largeBytes = 0;
@@ -200,6 +218,8 @@ function draw() {
   drawTiles(s);
   drawChart();
   drawHeaps(s);
+  drawTags(s);
+  drawGuards(s);
   drawClasses(s);
   drawStacks(s);
 }

@@ -34,7 +34,8 @@ type Snapshot struct {
 	Resident int // physical memory of the process; 0 if the system does not tell (Linux does)
 	GoMemory int // memory of the Go runtime, without what it has returned: of its heap, stacks and bookkeeping
 
-	Heaps []freehold.Stats // by name, heaps of one name added up
+	Heaps []freehold.Stats    // by name, heaps of one name added up
+	Tags  []freehold.TagStats // freehold.AllTags; a tag includes those below it
 
 	SampleRate int     // track.SampleRate; 0 if blocks are not sampled
 	Stacks     []Stack // of sampled blocks, the 20 with the most bytes in use
@@ -63,7 +64,7 @@ func Take() *Snapshot {
 		Format: Format, Time: time.Now(), Started: started,
 		PID: os.Getpid(), Go: runtime.Version(),
 		Resident: resident(), GoMemory: goMemory(),
-		Heaps: metrics.ByName(), SampleRate: track.SampleRate(),
+		Heaps: metrics.ByName(), Tags: freehold.AllTags(), SampleRate: track.SampleRate(),
 	}
 	if path, err := os.Executable(); err == nil {
 		s.Program = filepath.Base(path)

@@ -30,6 +30,12 @@ func (s *Snapshot) Text(before *Snapshot) string {
 	}
 	b.WriteString("\n\n")
 	s.heapTable(before).write(&b)
+	for _, t := range []table{s.tagTable(before), s.guardTable()} {
+		if t != nil {
+			b.WriteString("\n")
+			t.write(&b)
+		}
+	}
 	for _, st := range s.Heaps {
 		if len(st.Classes) > 0 {
 			fmt.Fprintf(&b, "\nBlock sizes of %s\n\n", printable(st.Name))

@@ -79,6 +79,37 @@ func TestTextHasRates(t *testing.T) {
 	}
 }
 
+// Tags and guards have tables if there are any, and tags have rates.
+func TestTextHasTagsAndGuards(t *testing.T) {
+	if text := snapshot().Text(nil); strings.Contains(text, "guards") || strings.Contains(text, "\ntag") {
+		t.Errorf("there are none: %s", text)
+	}
+	before, s := snapshot(), snapshot()
+	s.Time = before.Time.Add(2 * time.Second)
+	before.Tags = []freehold.TagStats{{Tag: "db", Counts: freehold.Counts{Allocs: 900, Frees: 100}}}
+	s.Tags = []freehold.TagStats{
+		{Tag: "db", Counts: freehold.Counts{Live: 1800, LiveBytes: 3 << 20, PeakBytes: 4 << 20, Allocs: 2000, Frees: 200}},
+		{Tag: "db/\x1b", Counts: freehold.Counts{Allocs: 10, Frees: 10}},
+	}
+	s.Heaps[1].Guarded, s.Heaps[1].GuardedEver, s.Heaps[1].GuardsSkipped = 1, 3000, 20
+	const since = `
+tag            live  blocks      peak  allocs  frees
+db         3.00 MiB   1,800  4.00 MiB   2,000    200
+"db/\x1b"       0 B       0       0 B      10     10
+
+guards of    live   ever  skipped
+block cache     1  3,000       20
+`
+	if text := s.Text(nil); !strings.Contains(text, since) {
+		t.Errorf("no %s in %s", since, text)
+	}
+	for _, want := range []string{"allocs/s  frees/s\n", "4.00 MiB       550       50\n", " 0 B         5        5\n"} {
+		if text := s.Text(before); !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for n, want := range map[int]string{
 		0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 10_234: "9.99 KiB", 10_240: "10.0 KiB", 102_348: "99.9 KiB", 102_400: "100 KiB",

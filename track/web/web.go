@@ -10,6 +10,7 @@
 //
 //	curl http://localhost:6060/debug/freehold               # the same as text
 //	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot
+//	curl http://localhost:6060/debug/freehold?view=leaks    # live blocks by stack, as text
 //	freehold stats http://localhost:6060/debug/freehold     # live, in a terminal
 //
 // Nothing is mounted unless the program does so. The page has no password, and tells names
@@ -26,6 +27,8 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+
+	"github.com/freehold-go/freehold/track"
 )
 
 var (
@@ -65,7 +68,9 @@ type page struct {
 
 // Handler returns the handler of the page, which has the given links. It answers GET and
 // HEAD. The parameter format, or else the header Accept, chooses between html, json (a
-// [Snapshot]) and text, which is the default.
+// [Snapshot]) and text, which is the default. With view=leaks it answers with the text of
+// track.WriteLeaks: live blocks, which are exact at sample rate 1 and estimates otherwise,
+// and owners that were dropped without Close.
 //
 // An answer costs a call of Stats for each heap and of runtime/metrics, tens of
 // microseconds, and while blocks are sampled a track.Profile. The handler keeps nothing
@@ -75,6 +80,10 @@ func Handler(links ...Link) http.Handler {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "this page is read-only: GET or HEAD", http.StatusMethodNotAllowed)
+			return
+		}
+		if r.URL.Query().Has("view") {
+			serveView(w, r.URL.Query().Get("view"))
 			return
 		}
 		var body bytes.Buffer
@@ -99,12 +108,27 @@ func Handler(links ...Link) http.Handler {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", kind)
-		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Vary", "Accept")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(body.Bytes()) // the client is gone
+		write(w, kind, body.Bytes())
 	})
+}
+
+// serveView answers with another view than the page.
+func serveView(w http.ResponseWriter, view string) {
+	if view != "leaks" {
+		http.Error(w, "view: want leaks", http.StatusBadRequest)
+		return
+	}
+	var body bytes.Buffer
+	_ = track.WriteLeaks(&body) // a buffer has no errors
+	write(w, "text/plain; charset=utf-8", body.Bytes())
+}
+
+func write(w http.ResponseWriter, kind string, body []byte) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(body) // the client is gone
 }
 
 // formatOf returns what a request asks for.

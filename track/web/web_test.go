@@ -2,12 +2,14 @@ package web_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +118,7 @@ func TestThePageIsComplete(t *testing.T) {
 	html := get("GET", "/", browser, web.Link{Text: "off-heap profile", URL: "/debug/pprof/offheap"}).Body.String()
 	for _, found := range regexp.MustCompile(`(?i)(src|href)="([^"]*)"|url\(|@import|import\(|https?://[^"]*`).FindAllString(html, -1) {
 		switch found {
-		case `href="data:,"`, `href="?format=text"`, `href="?format=json"`, `href="/debug/pprof/offheap"`, `http://www.w3.org/2000/svg`:
+		case `href="data:,"`, `href="?format=text"`, `href="?format=json"`, `href="?view=leaks"`, `href="/debug/pprof/offheap"`, `http://www.w3.org/2000/svg`:
 		default:
 			t.Errorf("the page refers to %s", found)
 		}
@@ -183,6 +185,56 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 		if st.Heap == t.Name() {
 			t.Errorf("all is free, and there is %+v", st)
 		}
+	}
+}
+
+// The view of leaks is text for browsers too, and says whether it is exact.
+func TestViewOfLeaks(t *testing.T) {
+	was := track.SetSampleRate(1)
+	t.Cleanup(func() { track.SetSampleRate(was) })
+	h := newHeap(t, t.Name(), 0)
+	h.Free(culprit(h))
+	culprit(h)
+	for _, target := range []string{"/?view=leaks", "/?view=leaks&format=html"} {
+		w := get("GET", target, browser)
+		text := w.Body.String()
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: status %d, %v", target, w.Code, w.Header())
+		}
+		if want := fmt.Sprintf("1 block, 3145728 bytes of heap %q, allocated by\n", t.Name()); !strings.Contains(text, want) || !strings.Contains(text, "web_test.culprit") || strings.Contains(text, "estimated") {
+			t.Errorf("%s: no %q in %s", target, want, text)
+		}
+	}
+	track.SetSampleRate(1000)
+	if text := get("GET", "/?view=leaks", "").Body.String(); !strings.Contains(text, "estimated from one in 1000 bytes") {
+		t.Errorf("at rate 1000: %s", text)
+	}
+	for _, view := range []string{"", "stacks"} {
+		if w := get("GET", "/?view="+view, ""); w.Code != http.StatusBadRequest || w.Body.String() != "view: want leaks\n" {
+			t.Errorf("view %q: status %d, %s", view, w.Code, w.Body)
+		}
+	}
+}
+
+func TestTagsAndGuardsAreShown(t *testing.T) {
+	was := track.SetGuardRate(1, 0)
+	h := newHeap(t, t.Name(), 0)
+	cache := freehold.NewTagged(freehold.NewTagged(h, "web"), "cache")
+	freehold.Must(cache.Alloc(100, 8))
+	track.SetGuardRate(was, 0)
+	var s web.Snapshot
+	if err := json.Unmarshal(get("GET", "/?format=json", "").Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if i := slices.IndexFunc(s.Tags, func(t freehold.TagStats) bool { return t.Tag == "web/cache" }); i < 1 || s.Tags[i].Counts != cache.Counts() || s.Tags[i-1].Tag != "web" {
+		t.Errorf("%+v, want %+v", s.Tags, cache.Counts())
+	}
+	text := s.Text(nil)
+	if !regexp.MustCompile(`(?m)^web/cache +[1-9]\d* B +[1-9]\d* +[1-9]\d* B +[1-9]\d* +0$`).MatchString(text) {
+		t.Errorf("no tag in %s", text)
+	}
+	if st := h.Stats(); st.GuardedEver > 0 && !regexp.MustCompile(fmt.Sprintf(`(?m)^%s +1 +1 +0$`, t.Name())).MatchString(text) {
+		t.Errorf("no guards in %s", text)
 	}
 }
 
