@@ -118,11 +118,11 @@ var typedPrograms = []program{
 		}},
 	{"Append, within its capacity, to a slice that the built-in append has moved", caught{leak: leaks(`1 block, 72 bytes of heap "guilty", allocated by`)}.andInTests(reports("leak of")),
 		func(w *world) {
-			s := append(freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1)
+			s := append(freehold.Must(freehold.MakeSlice[int64](w.a, 9)), 1)
 			freehold.Append(w.a, s, 1)
 		},
 		func(w *world) {
-			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1))
+			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int64](w.a, 9)), 1))
 			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, s, 1)))
 		}},
 	{"FreeSlice of a slice as it was before Append", always(panics("double free")).andInTests(panics("in a freed block")),
