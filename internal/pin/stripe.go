@@ -6,6 +6,11 @@ import "unsafe"
 // stack is: for what goroutines count in several words, so that they seldom
 // write to the same. Any word would be right, and the next call may name
 // another.
+//
+// With -asan, the compiler moves what becomes an unsafe.Pointer to the Go heap, unless told
+// otherwise.
+//
+//go:nocheckptr
 func Stripe(bits uint) uint32 {
 	var local byte
 	const stackShift = 11 // the smallest stack is 2 KiB
