@@ -167,3 +167,18 @@ func TestLongNamesAreCut(t *testing.T) {
 		t.Errorf("%q", b.Heap)
 	}
 }
+
+// Stacks of a process with its code at a higher address are moved to where it is here.
+func TestStacksOfCodeElsewhere(t *testing.T) {
+	emptied(t)
+	id := New(1<<24, 1<<14)
+	allocated(id, 1<<24, 64)
+	here := id.Block().Alloc
+	own.header().anchor += 16
+	defer func() { own.header().anchor -= 16 }()
+	for i, pc := range id.Block().Alloc {
+		if pc != here[i]-16 {
+			t.Fatalf("%#x, want %#x", pc, here[i]-16)
+		}
+	}
+}
