@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -14,8 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
 
-// variable is set in the environment of the monitor, to the number of the process that it
-// is for.
+// variable is set in the environment of the monitor. A process that has it never gets to
+// main, where it would start a monitor of its own.
 const variable = "FREEHOLD_MONITOR"
 
 // The monitor's files, behind the standard ones.
@@ -25,7 +24,7 @@ const (
 )
 
 func init() {
-	if os.Getenv(variable) != strconv.Itoa(os.Getppid()) {
+	if os.Getenv(variable) == "" {
 		return
 	}
 	log, err := guardlog.Map(os.NewFile(logFile, "log"))
@@ -61,7 +60,7 @@ func startOnce() error {
 		}
 	}
 	monitor, err := os.StartProcess("/proc/self/exe", []string{"freehold-monitor"}, &os.ProcAttr{
-		Env:   append(os.Environ(), variable+"="+strconv.Itoa(os.Getpid()), "GOGC=off", "FREEHOLD_DEBUG="),
+		Env:   append(os.Environ(), variable+"=1", "GOGC=off", "FREEHOLD_DEBUG="),
 		Files: []*os.File{nil, nil, os.Stderr, far, log},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
