@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -28,7 +29,7 @@ func TestOneBlockInNIsGuarded(t *testing.T) {
 		total = 4000
 	}
 	for _, n := range []int{1, 2, 7, 100} {
-		for _, rate := range []int{0, 1, 50, 4096, 1 << 30} {
+		for _, rate := range []int{0, 1, 3, 50, 4096, 1 << 30} {
 			for _, size := range []int{1, 64, 5000, 40000} {
 				testOneInN(t, n, rate, size, total/(1+size/1000))
 			}
@@ -140,6 +141,41 @@ func TestGuardBudget(t *testing.T) {
 		if st := h.Stats(); st.GuardedEver != guarded || st.GuardsSkipped != skipped {
 			t.Errorf("after %v: %d guarded and %d skipped, want %d and %d", step.pass, st.GuardedEver, st.GuardsSkipped, guarded, skipped)
 		}
+	}
+}
+
+// Goroutines that use a budget at once take what it has, while another sets it and then.
+func TestBudgetAtOnce(t *testing.T) {
+	clock := time.Unix(1000, 0)
+	now = func() time.Time { return clock }
+	t.Cleanup(func() { now = time.Now })
+	var b budget
+	take := func() (taken int64) {
+		var n atomic.Int64
+		var takers sync.WaitGroup
+		for range 4 {
+			takers.Go(func() {
+				for range 500 {
+					if b.take() {
+						n.Add(1)
+					}
+				}
+			})
+		}
+		takers.Wait()
+		return n.Load()
+	}
+	var setter sync.WaitGroup
+	setter.Go(func() {
+		for range 500 {
+			b.set(10)
+		}
+	})
+	take()
+	setter.Wait()
+	b.set(1000)
+	if n := take(); n != 1000 {
+		t.Errorf("%d tokens were taken of 1000", n)
 	}
 }
 

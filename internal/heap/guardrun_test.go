@@ -62,7 +62,7 @@ func TestGuardedBlockEndsAtAGuard(t *testing.T) {
 		guardAt(t, 1, 0)
 		h := newHeap(t, Options{})
 		for round := range 3 {
-			for _, size := range []int{1, 7, 8, 64, 100, 4095, 4096, 4097, 8192, 40000, 300000, maxGuarded} {
+			for _, size := range []int{1, 7, 8, 64, 100, 4095, 4096, 4097, 8192, maxSmall, maxSmall + 1, 300000, maxGuarded} {
 				for _, align := range []int{1, 8, 16, 64, 4096} {
 					b, err := h.Alloc(size, align, false)
 					if err != nil || uintptr(unsafe.Pointer(&b[0]))%uintptr(align) != 0 || len(b) != size || cap(b) != size {
