@@ -164,7 +164,7 @@ func (h *Heap) verifyRun(r *region, s *span, n *tally) error {
 func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *tally) error {
 	want := uintptr(0)
 	if s.live != 0 {
-		n.guarded.add(1, uintptr(h.GoodSize(int(s.size))))
+		n.guarded.add(1, uintptr(h.goodSize(int(s.size))))
 		_, want = pagesAround(addresses.regionOf(s.base), s.inUse())
 	}
 	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {

@@ -126,7 +126,7 @@ func (h *Heap) newGuarded(size, align uintptr) []byte {
 	}
 	s.fill()
 	s.live = 1
-	g.note(1, h.GoodSize(int(size)))
+	g.note(1, h.goodSize(int(size)))
 	g.traffic.allocs++
 	s.record.Allocated(s.block, size, h.pages.name)
 	return block(s.block, int(size), false)
@@ -262,7 +262,7 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 		return true, written
 	}
 	s.live = 0
-	g.note(-1, h.GoodSize(len(b)))
+	g.note(-1, h.goodSize(len(b)))
 	g.traffic.frees++
 	s.record.Freed()
 	if !h.closeGuarded(s) {

@@ -73,7 +73,7 @@ func TestGuardedBlockEndsAtAGuard(t *testing.T) {
 					}
 					fill(b, 0xFF)
 					mustFault(t, b, int(roundUp(uintptr(size), uintptr(align))))
-					if st := h.Stats(); st.Guarded != 1 || st.Blocks != 1 || st.Allocated != h.GoodSize(size) || (size > maxSmall) != (st.LargeBlocks == 1) {
+					if st := h.Stats(); st.Guarded != 1 || st.Blocks != 1 || st.Allocated != h.goodSize(size) || (size > maxSmall) != (st.LargeBlocks == 1) {
 						t.Errorf("size %d: %+v", size, st)
 					}
 					h.check(t)
