@@ -73,6 +73,7 @@ func inputs(size int) []input {
 		{"bytes 7 to 9", lines(func(int) string { return "1234567" + random(3, "ab") + "tail" })},
 		{"bytes 15 to 17", lines(func(int) string { return "123456781234567" + random(3, "ab") + "tail" })},
 		{"each a prefix of the next", lines(func(i int) string { return strings.Repeat("x", i%1500) })},
+		{"prefixes with tails", lines(func(i int) string { return strings.Repeat("x", i%60) + random(1+i%3, "axz") + random(12, "\x00x") })},
 		{"most in one bucket", lines(func(i int) string {
 			if i%100 == 0 {
 				return random(20, "xyz")

@@ -7,6 +7,8 @@
 //	       the word at a time, beginning with the highest bit that differs
 //	equal  entries with equal words: those that end within it by length, the
 //	       others by their next differing eight bytes
+//	common entries of which most have one word: by how many bytes they have in common
+//	       with one of these. Eight bits would set few of them apart
 //	insert few entries, by comparison
 
 package extsort
@@ -73,7 +75,11 @@ func (r *radix) sort(e []entry, depth int) {
 			differ |= e[i].word ^ first
 		}
 		if differ != 0 {
-			r.flag(e, max(bits.Len64(differ)-8, 0), depth)
+			if like := mostAreLike(e, depth); like != nil {
+				r.byCommon(e, r.key(like), depth)
+			} else {
+				r.flag(e, max(bits.Len64(differ)-8, 0), depth)
+			}
 			return
 		}
 		if depth == wordOnly || r.stop.Load() {
@@ -142,10 +148,15 @@ func (r *radix) equal(e []entry, depth int) (rest []entry, restDepth int) {
 		r.shareOne(rest)
 		return nil, depth
 	}
-	for i := range rest {
-		rest[i].word = loadWord(r.key(&rest[i]), depth)
-	}
+	r.load(rest, depth)
 	return rest, depth
+}
+
+// load loads words from depth on.
+func (r *radix) load(e []entry, depth int) {
+	for i := range e {
+		e[i].word = loadWord(r.key(&e[i]), depth)
+	}
 }
 
 func allEndAt(e []entry, n int) bool {
