@@ -22,7 +22,7 @@ func guardAt(t testing.TB, n, perSecond int) {
 }
 
 // Each block is guarded with the same probability, with samples and without, and samples
-// stand for what they stand for without guards.
+// represent as much as without guards.
 func TestOneBlockInNIsGuarded(t *testing.T) {
 	total := 40000
 	if testing.Short() {

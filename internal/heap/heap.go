@@ -279,7 +279,9 @@ func (h *Heap) Close() {
 		defer panic(late)
 	}
 	h.endSamples()
-	h.theGuards().close()
+	if g := h.guards.Load(); g != nil {
+		g.close()
+	}
 	h.caches.Clear()
 	for i := range h.central {
 		h.central[i].close()

@@ -221,19 +221,20 @@ func (h *Heap) endSamples() {
 	for at := h.records.Load(); at != 0; at = h.records.Load() {
 		r := recordAt(at)
 		h.unlink(r)
-		objects, bytes := r.represents()
-		samples.buckets[r.bucket].closeObjects += objects
-		samples.buckets[r.bucket].closeBytes += bytes
-		r.end()
+		b := &samples.buckets[r.bucket]
+		objects, bytes := r.end()
+		b.closeObjects += objects
+		b.closeBytes += bytes
 	}
 }
 
-// end is endSample with mu held.
-func (r *record) end() {
-	objects, bytes := r.represents()
+// end is endSample with mu held. It returns what r represented.
+func (r *record) end() (objects, bytes uint64) {
+	objects, bytes = r.represents()
 	samples.buckets[r.bucket].freeObjects += objects
 	samples.buckets[r.bucket].freeBytes += bytes
 	samples.heap.Free(unsafe.Slice((*byte)(unsafe.Pointer(r)), recordBytes))
+	return objects, bytes
 }
 
 // weight returns how many blocks of size bytes a sampled one represents: the inverse of

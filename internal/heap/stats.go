@@ -70,7 +70,9 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += n.live
 		st.Allocated += n.live * int(class.size)
 	})
-	h.theGuards().addTo(&st, &t)
+	if g := h.guards.Load(); g != nil {
+		g.addTo(&st, &t)
+	}
 	p := &h.pages
 	p.mu.Lock()
 	defer p.mu.Unlock()
