@@ -91,7 +91,7 @@ func joinValues(args []string, parser *kong.Kong) (joined []string) {
 }
 
 // awaitsValue reports whether the next argument is the value of the flag arg, or of
-// the last of its letters, and what stands between the two if they are one.
+// the last of its letters, and what is between the two if they are one.
 func awaitsValue(arg string, flags []*kong.Flag) (sep string, ok bool) {
 	takesValue := func(name string) bool {
 		return slices.ContainsFunc(flags, func(f *kong.Flag) bool {
