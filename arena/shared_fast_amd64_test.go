@@ -10,18 +10,26 @@ import (
 )
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
-	for name, call := range map[string]func(s *Shared, size, align int) ([]byte, error){"alloc": (*Shared).Alloc, "zeroed": (*Shared).Zeroed} {
-		t.Run(name, func(t *testing.T) {
-			pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) (calls func()) {
-				s := newSharedOver(t, freehold.Default(), nil)
-				was := plain
-				t.Cleanup(func() { plain = was })
-				plain = functions{
-					alloc:  func(s *Shared, size, align int) ([]byte, error) { slow("alloc"); return was.alloc(s, size, align) },
-					zeroed: func(s *Shared, size, align int) ([]byte, error) { slow("zeroed"); return was.zeroed(s, size, align) },
+	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
+		const size = 8
+		s := newSharedOver(t, freehold.Default(), nil)
+		was := plain
+		t.Cleanup(func() { plain = was })
+		plain = functions{
+			alloc:  func(*Shared, int, int) ([]byte, error) { slow("alloc"); return nil, nil },
+			zeroed: func(*Shared, int, int) ([]byte, error) { slow("zeroed"); return nil, nil },
+		}
+		return pintest.Slots{
+			Fill: func() { freehold.Must(s.zero(size, size)) },
+			Serve: func(slot int) bool {
+				c := s.at(slot)
+				if c == nil || !c.zero || len(c.mem)-int(c.at) < 2*size {
+					return false
 				}
-				return func() { freehold.Must(call(s, 8, 8)) }
-			})
-		})
-	}
+				s.Alloc(size, size)
+				s.Zeroed(size, size)
+				return true
+			},
+		}
+	})
 }

@@ -53,7 +53,7 @@ func TestCommonPrefixesAreSkipped(t *testing.T) {
 			by := sorting{"counted", func(r *buffer.Records, o *buffer.SortOptions) error {
 				return r.SortBy(context.Background(), func(p []byte) []byte { calls.Add(1); return p }, o)
 			}, bytes.Compare}
-			wantSorted(t, newBuffer(t, nil), nil, prefixed(rng, n, 1000, prefixes), by, nil)
+			wantSorted(t, newBuffer(t, nil), nil, prefixed(rng, n, 1000, prefixes), by, &buffer.SortOptions{Parallel: 2})
 			if calls.Load() > n*mostCalls {
 				t.Errorf("%d calls of key for %d records, want %d for each at most", calls.Load(), n, mostCalls)
 			}

@@ -11,22 +11,50 @@ import (
 )
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
-	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) (calls func()) {
-		b := NewBlocks(freehold.Default(), 64, 8, nil)
+	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
+		// The blocks that all stacks hold fit into the first chunk of each pool.
+		b := NewBlocks(freehold.Default(), 8, 8, nil)
 		t.Cleanup(b.Close)
 		p := New[int](freehold.Default(), nil)
 		t.Cleanup(p.Close)
 		was := plain
 		t.Cleanup(func() { plain = was })
 		plain = functions{
-			get:   func(b *Blocks) (unsafe.Pointer, error) { slow("get"); return was.get(b) },
-			put:   func(b *Blocks, p unsafe.Pointer) { slow("put"); was.put(b, p) },
-			alloc: func(b *Blocks, size, align int) ([]byte, error) { slow("alloc"); return was.alloc(b, size, align) },
-			free:  func(b *Blocks, r []byte) { slow("free"); was.free(b, r) },
+			get:   func(*Blocks) (unsafe.Pointer, error) { slow("get"); return nil, nil },
+			put:   func(*Blocks, unsafe.Pointer) { slow("put") },
+			alloc: func(*Blocks, int, int) ([]byte, error) { slow("alloc"); return nil, nil },
+			free:  func(*Blocks, []byte) { slow("free") },
 		}
-		return func() {
-			p.Put(freehold.Must(p.Get()))
-			b.Free(freehold.Must(b.Alloc(64, 8)))
+		return pintest.Slots{
+			Fill: func() {
+				p.blocks.put(freehold.Must(p.blocks.get()))
+				b.free(freehold.Must(b.alloc(8, 8)))
+			},
+			Serve: func(slot int) bool {
+				if !servesPair(b, slot) || !servesPair(&p.blocks, slot) {
+					return false
+				}
+				if q, _ := p.Get(); q != nil {
+					p.Put(q)
+				}
+				if r, _ := b.Alloc(8, 8); r != nil {
+					b.Free(r)
+				}
+				return true
+			},
 		}
 	})
+}
+
+// servesPair reports whether assembly can get a block from a slot and put it there again:
+// the stack has one, of a chunk in the first place of the table where it may be.
+func servesPair(b *Blocks, slot int) bool {
+	s := b.stacks.Entry(slot)
+	n := s.n.load()
+	if n == 0 {
+		return false
+	}
+	base := s.entries[n-1].addr & b.chunkMask
+	t := b.table.Load()
+	return t.slots[t.first(base)].base.Load() == base
 }

@@ -10,19 +10,37 @@ import (
 )
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
-	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) (calls func()) {
+	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
+		const size = 64
+		class := classFor(size, 8)
 		h := newHeap(t, Options{})
 		was := plain
 		t.Cleanup(func() { plain = was })
-		plain.alloc = func(h *Heap, size, align int, zero bool) ([]byte, error) {
-			slow("alloc")
-			return was.alloc(h, size, align, zero)
-		}
-		plain.free = func(h *Heap, b []byte) { slow("free"); was.free(h, b) }
-		plain.freePointer = func(h *Heap, p unsafe.Pointer) { slow("freePointer"); was.freePointer(h, p) }
-		return func() {
-			h.Free(alloc(t, h, 64))
-			h.FreePointer(unsafe.Pointer(&alloc(t, h, 64)[0]))
+		plain.alloc = func(*Heap, int, int, bool) ([]byte, error) { slow("alloc"); return nil, nil }
+		plain.free = func(*Heap, []byte) { slow("free") }
+		plain.freePointer = func(*Heap, unsafe.Pointer) { slow("freePointer") }
+		return pintest.Slots{
+			Fill: func() {
+				if b, err := h.alloc(size, 8, false); err == nil {
+					h.free(b)
+				}
+			},
+			Serve: func(slot int) bool {
+				c := h.caches.Entry(slot)
+				if m := c.loaded(class); m == nil || c.fill(class, m) == 0 {
+					return false
+				}
+				if b, _ := idle.alloc(h, size, 8, false); b != nil {
+					h.Free(b)
+				}
+				left := c.left
+				c.left = 1 << 40 // no sample is due
+				if b, _ := counting.alloc(h, size, 8, false); b != nil {
+					h.FreePointer(unsafe.Pointer(&b[0]))
+				}
+				c.left = left
+				return true
+			},
 		}
 	})
 }
