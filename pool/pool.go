@@ -7,7 +7,6 @@ package pool
 
 import (
 	"reflect"
-	"strings"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -33,10 +32,7 @@ type Pool[T any] struct {
 // It panics if parent is nil, if T holds a Go pointer, as [freehold.New] does, and
 // if T is larger than 16 MiB.
 func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
-	if err := freehold.PointerFree[T](); err != nil {
-		name, fault, _ := strings.Cut(strings.TrimPrefix(err.Error(), "freehold: "), ": ")
-		arg.Panicf("pool.New["+name+"]", "%s", fault)
-	}
+	arg.PointerFree("pool.New", "", freehold.PointerFree[T]())
 	var t T
 	p := pin.New[Pool[T]]()
 	p.blocks.init("pool.New", parent, max(int(unsafe.Sizeof(t)), 1), int(unsafe.Alignof(t)), o, reflect.TypeFor[T]())

@@ -6,7 +6,10 @@
 // pool.NewBlocks, Heap.Free or arena.Arena.Reset. The checks are inlined.
 package arg
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Range panics unless min <= got <= max.
 func Range(call, name string, got, min, max int) {
@@ -33,6 +36,15 @@ func Align(call string, align int) {
 func NotNil(call, name string, v any) {
 	if v == nil {
 		Panicf(call, "%s is nil", name)
+	}
+}
+
+// PointerFree panics if err is not nil, which is what freehold.PointerFree says of a type
+// parameter. param names it, with "=", where a call has several.
+func PointerFree(call, param string, err error) {
+	if err != nil {
+		name, fault, _ := strings.Cut(strings.TrimPrefix(err.Error(), "freehold: "), ": ")
+		Panicf(call+"["+param+name+"]", "%s", fault)
 	}
 }
 
