@@ -1,0 +1,96 @@
+// Hash: 64 bits from a key and a random seed.
+//
+//	fold(x, y) = high half of x*y ^ low half of x*y      128 bits in all
+//
+//	8 B as a word  fold with the seed, twice
+//	0 to 16 B      two words, which may overlap -> fold with the seed -> fold
+//	17 to 63 B     16 B at a time -> fold with the seed and what came before -> fold
+//	more           hash/maphash: the processor's AES instructions pay for the call then
+//
+// The scheme is that of wyhash (Wang Yi, public domain), with the constants replaced by
+// the seed. hash/maphash is as good, and costs a call into the runtime: BenchmarkString
+// has both.
+
+// Package hash hashes the keys of containers, with a random seed for each container.
+package hash
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math/bits"
+	"math/rand/v2"
+	"unsafe"
+)
+
+// longBytes is the length from which maphash is faster.
+const longBytes = 64
+
+// Seed selects a hash function. Keys that collide under one seed do not under another,
+// except by chance, so nobody who does not know the seed can make keys that collide. This
+// is not proven. Never show a seed, nor a hash.
+type Seed struct {
+	a, b, c uint64 // b and c are odd
+	maphash maphash.Seed
+}
+
+// NewSeed returns a random seed.
+func NewSeed() Seed {
+	return Seed{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1, maphash.MakeSeed()}
+}
+
+// Uint64 returns the hash of v, all of whose bits are good.
+func (s *Seed) Uint64(v uint64) uint64 { return fold(fold(v^s.a, s.b), s.c) }
+
+// String returns the hash of v, all of whose bits are good.
+func (s *Seed) String(v string) uint64 {
+	return s.Bytes(unsafe.Slice(unsafe.StringData(v), len(v)))
+}
+
+// Bytes returns what String returns for the same bytes.
+func (s *Seed) Bytes(v []byte) uint64 {
+	n := len(v)
+	var x, y uint64
+	switch {
+	case n > 16:
+		return s.long(v)
+	case n >= 8:
+		x, y = binary.LittleEndian.Uint64(v), binary.LittleEndian.Uint64(v[n-8:])
+	case n >= 4:
+		x, y = uint64(binary.LittleEndian.Uint32(v)), uint64(binary.LittleEndian.Uint32(v[n-4:]))
+	case n > 0:
+		x = uint64(v[0])<<16 | uint64(v[n/2])<<8 | uint64(v[n-1])
+	}
+	return s.Words(x, y, n)
+}
+
+// Words returns what Bytes returns for n bytes, if x are the first 8 of them and y the
+// last, as little-endian numbers.
+//
+// Precondition: 8 <= n <= 16.
+func (s *Seed) Words(x, y uint64, n int) uint64 {
+	return fold(fold(x^s.a, y^s.b)^uint64(n), s.c)
+}
+
+// long is Bytes of more than 16 bytes.
+func (s *Seed) long(v []byte) uint64 {
+	if len(v) >= longBytes {
+		return maphash.Bytes(s.maphash, v)
+	}
+	n, last := uint64(len(v)), v[len(v)-16:]
+	x := s.a
+	for len(v) > 16 {
+		x = fold(x^binary.LittleEndian.Uint64(v), s.b^binary.LittleEndian.Uint64(v[8:]))
+		v = v[16:]
+	}
+	x = fold(x^binary.LittleEndian.Uint64(last), s.b^binary.LittleEndian.Uint64(last[8:]))
+	return fold(x^n, s.c)
+}
+
+// Comparable returns a hash of v: the same for all values that == says are equal, and
+// another one each time for a NaN.
+func Comparable[T comparable](s *Seed, v T) uint64 { return maphash.Comparable(s.maphash, v) }
+
+func fold(x, y uint64) uint64 {
+	hi, lo := bits.Mul64(x, y)
+	return hi ^ lo
+}
