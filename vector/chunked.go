@@ -1,0 +1,258 @@
+// Chunked: blocks that never move.
+//
+//	blocks | ---- | ---- | ---- | ---- | -------- | -------- | ...
+//	                                        tail: the block of the last element
+//
+// Package chunks says which block has an element, by a few instructions. There are four
+// blocks of a size, then four of twice that.
+
+package vector
+
+import (
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/bits"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/chunks"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+const firstBytes = 256 // of a first block, unless an element is larger
+
+// Chunked is a growing array whose elements never move. [NewChunked] makes one.
+//
+// A pointer to an element is valid until the element is dropped, by Truncate, Clear or
+// Close. The memory beyond the elements is at most a quarter of theirs, or 1 KiB, or four
+// elements. The blocks take 24 bytes each on the Go heap, and a million elements
+// of 8 bytes have 57.
+type Chunked[T any] struct {
+	_ noCopy
+
+	blocks [][]T // each with the elements that it can hold
+	tail   []T   // the block that Append writes to, with the elements that it has
+	n      int
+	first  uint // a first block has 1<<first elements
+	freed  int  // how often blocks were given back
+	parent freehold.Allocator
+	name   string
+	closed bool
+}
+
+// NewChunked returns an empty array over parent, which must outlive it. It takes no memory
+// before the first element, and Close gives all back. It panics if parent is nil and,
+// with the field's path, if T holds a Go pointer.
+func NewChunked[T any](parent freehold.Allocator, o *Options) *Chunked[T] {
+	c := &Chunked[T]{parent: parent, name: mustMake[T]("vector.NewChunked", parent, o)}
+	c.first = uint(bits.Len(uint(firstBytes / max(unsafe.Sizeof(*new(T)), 1))))
+	if c.first > 0 {
+		c.first--
+	}
+	owners.Watch(c, "vector.Chunked", c.name)
+	return c
+}
+
+// Len returns the number of elements.
+func (c *Chunked[T]) Len() int { return c.n }
+
+// Cap returns how many elements the array can hold without growing.
+func (c *Chunked[T]) Cap() int { return int(chunks.Start(uint(len(c.blocks)), c.first)) }
+
+// At returns element i, which does not move. It panics if i is not one of the elements.
+// It costs some instructions more than an index into a slice (BenchmarkAt).
+func (c *Chunked[T]) At(i int) *T {
+	if uint(i) >= uint(c.n) {
+		c.outOfRange(i)
+	}
+	block, at := chunks.Locate(uint(i), c.first)
+	return &c.blocks[block][at]
+}
+
+// outOfRange is not inlined, so that At is.
+//
+//go:noinline
+func (c *Chunked[T]) outOfRange(i int) {
+	c.mustBeOpen("At")
+	arg.Panicf("vector.Chunked.At", "index %d, and the length is %d", i, c.n)
+}
+
+// Append adds e at the end and returns the new element, which does not move. The error
+// matches [freehold.ErrOutOfMemory]: it is the parent's, or the size in bytes overflows an
+// int. Nothing has changed then.
+func (c *Chunked[T]) Append(e T) (*T, error) {
+	n := len(c.tail)
+	if n == cap(c.tail) {
+		if err := c.appendSlow(); err != nil {
+			return nil, err
+		}
+		n = 0
+	}
+	if debug {
+		c.mustBeFilled(&c.tail[:n+1][n])
+	}
+	c.tail = c.tail[:n+1]
+	c.tail[n] = e
+	c.n++
+	return &c.tail[n], nil
+}
+
+// appendSlow makes the block behind the tail the tail, and takes it from the parent if it
+// is not there.
+//
+//go:noinline
+func (c *Chunked[T]) appendSlow() error {
+	c.mustBeOpen("Append")
+	if c.n == c.Cap() {
+		if err := c.addBlock(); err != nil {
+			return err
+		}
+	}
+	c.setTail()
+	return nil
+}
+
+// addBlock takes a block from the parent.
+func (c *Chunked[T]) addBlock() error {
+	if len(c.blocks) > 4*(bits.UintSize-4-int(c.first)) {
+		return fmt.Errorf("%w: %d elements are all that an index reaches", freehold.ErrOutOfMemory, c.Cap())
+	}
+	n := int(chunks.Len(uint(len(c.blocks)), c.first))
+	b, err := freehold.Grow(c.parent, []T(nil), n)
+	if err == nil {
+		c.blocks = append(c.blocks, b[:n])
+	}
+	if debug && err == nil {
+		c.fill(b[:n])
+		c.mustBeWhole()
+	}
+	return err
+}
+
+// setTail makes the block of element n the tail, if there is one.
+func (c *Chunked[T]) setTail() {
+	c.tail = nil
+	if block, at := chunks.Locate(uint(c.n), c.first); block < uint(len(c.blocks)) {
+		b := c.blocks[block]
+		c.tail = b[:at:len(b)]
+	}
+}
+
+// All returns the indexes and elements. Elements may be changed meanwhile, added and
+// dropped: All has the elements that are there when it comes to them.
+func (c *Chunked[T]) All() iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		c.mustBeOpen("All")
+		for i := 0; i < c.n; {
+			block, at := chunks.Locate(uint(i), c.first)
+			b, freed := c.blocks[block][at:], c.freed
+			for k := 0; k < len(b) && i < c.n && freed == c.freed; k++ {
+				if !yield(i, &b[k]) {
+					return
+				}
+				i++
+			}
+		}
+	}
+}
+
+// Truncate drops all but the first n elements. It keeps the memory for the next ones. It
+// panics if n is negative or more than Len.
+func (c *Chunked[T]) Truncate(n int) {
+	c.mustBeOpen("Truncate")
+	arg.Range("vector.Chunked.Truncate", "length", n, 0, c.n)
+	if debug {
+		for i := n; i < c.n; i++ {
+			block, at := chunks.Locate(uint(i), c.first)
+			c.fill(c.blocks[block][at : at+1])
+		}
+	}
+	c.n = n
+	c.setTail()
+	if debug {
+		c.mustBeWhole()
+	}
+}
+
+// Clear is Truncate(0).
+func (c *Chunked[T]) Clear() {
+	c.mustBeOpen("Clear")
+	c.Truncate(0)
+}
+
+// Grow makes room for n more elements, so that Append of them does not fail. It panics if n
+// is negative. The error is that of Append.
+func (c *Chunked[T]) Grow(n int) error {
+	c.mustBeOpen("Grow")
+	arg.AtLeast("vector.Chunked.Grow", "n", n, 0)
+	before := len(c.blocks)
+	for c.Cap()-c.n < n {
+		if err := c.addBlock(); err != nil {
+			c.keep(before)
+			return err
+		}
+	}
+	return nil
+}
+
+// Clip gives back the blocks without elements.
+func (c *Chunked[T]) Clip() {
+	c.mustBeOpen("Clip")
+	n := len(c.blocks)
+	for n > 0 && int(chunks.Start(uint(n-1), c.first)) >= c.n {
+		n--
+	}
+	c.keep(n)
+	c.setTail()
+	if debug {
+		c.mustBeWhole()
+	}
+}
+
+// keep gives back all but the first n blocks.
+func (c *Chunked[T]) keep(n int) {
+	for _, b := range c.blocks[n:] {
+		freehold.FreeSlice(c.parent, b)
+	}
+	clear(c.blocks[n:])
+	c.freed++
+	c.blocks = c.blocks[:n]
+}
+
+// Close frees the memory. Pointers to elements are no longer valid. Later calls panic,
+// except Close and those that only report: Len, Cap, Stats and LogValue.
+func (c *Chunked[T]) Close() {
+	if c.closed {
+		return
+	}
+	c.mustBeOpen("Close")
+	c.keep(0)
+	c.n, c.blocks, c.tail, c.closed = 0, nil, nil, true
+	owners.Closed(c)
+}
+
+// mustBeOpen panics, in the name of a method, if c was not made or is closed.
+func (c *Chunked[T]) mustBeOpen(call string) {
+	if c.closed || c.parent == nil {
+		refuse("vector.Chunked."+call, "vector.NewChunked", c.closed)
+	}
+}
+
+// Stats returns the figures. It visits each block.
+func (c *Chunked[T]) Stats() Stats {
+	reserved := 0
+	for _, b := range c.blocks {
+		reserved += cap(b) * int(unsafe.Sizeof(*new(T)))
+	}
+	return Stats{c.name, c.n, c.Cap(), reserved}
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (c *Chunked[T]) LogValue() slog.Value {
+	if c == nil {
+		return slog.StringValue("<nil>")
+	}
+	return c.Stats().LogValue()
+}

@@ -1,0 +1,264 @@
+package vector
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// elem is an element of models, with padding.
+type elem struct {
+	a uint64
+	b uint16
+}
+
+// A model runs each operation on a Vector, a Chunked and a slice.
+type model struct {
+	t    testing.TB
+	v    *Vector[elem]
+	c    *Chunked[elem]
+	want []elem
+	held []*elem // of c, as long as want
+	next uint64
+}
+
+func newModel(t testing.TB, forVector, forChunked freehold.Allocator) *model {
+	return &model{t: t, v: New[elem](forVector, nil), c: NewChunked[elem](forChunked, nil)}
+}
+
+// run reads prog as a program: each three bytes are an operation and its arguments.
+func (m *model) run(prog []byte) {
+	for ; len(prog) >= 3; prog = prog[3:] {
+		m.step(prog[0], int(prog[1]), int(prog[2]))
+		m.verify()
+	}
+}
+
+func (m *model) fresh(n int) (s []elem) {
+	for range n {
+		m.next++
+		s = append(s, elem{m.next * 0x9E3779B97F4A7C15, uint16(m.next)})
+	}
+	return s
+}
+
+func (m *model) step(op byte, x, y int) {
+	n := len(m.want)
+	i, j := 0, 0
+	if n > 0 {
+		i = x % n
+		j = i + y%(n-i+1)
+	}
+	switch op % 16 {
+	case 0, 1, 2, 3:
+		m.add(m.fresh(1), func(s []elem) error { return m.v.Append(s[0]) })
+	case 4, 5:
+		m.add(m.fresh(x%50), m.v.AppendSlice)
+	case 6: // a part of itself
+		m.add(slices.Clone(m.want[i:j]), func([]elem) error { return m.v.AppendSlice(m.v.Slice()[i:j]) })
+	case 7:
+		m.insert(x%(n+1), m.fresh(y%20), nil)
+	case 8: // a part of itself
+		m.insert((x+3*y)%(n+1), slices.Clone(m.want[i:j]), func() []elem { return m.v.Slice()[i:j] })
+	case 9:
+		m.v.Delete(i, j)
+		m.want = slices.Delete(slices.Clone(m.want), i, j)
+		m.rebuild()
+	case 10:
+		e, ok := m.v.Pop()
+		if ok != (n > 0) || ok && e != m.want[n-1] {
+			m.t.Fatalf("Pop: %v, %t", e, ok)
+		}
+		if ok {
+			m.truncate(n - 1)
+		}
+	case 11:
+		m.v.Truncate(i)
+		m.truncate(i)
+	case 12:
+		errs := []error{m.v.Grow(x), m.c.Grow(x)}
+		for k, room := range []int{m.v.Cap() - n, m.c.Cap() - n} {
+			if errs[k] == nil && room < x {
+				m.t.Fatalf("room for %d after Grow(%d)", room, x)
+			}
+			m.mustBeMemory(errs[k])
+		}
+	case 13:
+		m.v.Clip()
+		m.c.Clip()
+		if first := 1 << m.c.first; m.c.Cap() > n+max(4*first, n)/4+first {
+			m.t.Fatalf("capacity %d for %d after Clip", m.c.Cap(), n)
+		}
+	case 14:
+		if n > 0 {
+			e := m.fresh(1)[0]
+			m.v.Set(i, e)
+			*m.c.At(i) = e
+			m.want[i] = e
+		}
+	case 15:
+		if y%16 == 0 {
+			m.v.Clear()
+			m.c.Clear()
+			m.want, m.held = nil, nil
+		}
+	}
+}
+
+// add appends s: do does it for the vector.
+func (m *model) add(s []elem, do func([]elem) error) {
+	if err := do(s); err != nil {
+		m.mustBeMemory(err)
+		return
+	}
+	m.want = append(m.want, s...)
+	m.follow()
+}
+
+func (m *model) insert(i int, s []elem, own func() []elem) {
+	from := s
+	if own != nil {
+		from = own()
+	}
+	if err := m.v.Insert(i, from); err != nil {
+		m.mustBeMemory(err)
+		return
+	}
+	m.want = slices.Insert(slices.Clone(m.want), i, s...)
+	m.rebuild()
+}
+
+func (m *model) truncate(n int) {
+	m.c.Truncate(n)
+	m.want, m.held = m.want[:n], m.held[:n]
+}
+
+// rebuild makes c what want is.
+func (m *model) rebuild() {
+	m.c.Truncate(0)
+	m.held = nil
+	m.follow()
+}
+
+// follow appends to c what want has more. If memory runs out, all is cut to what c has.
+func (m *model) follow() {
+	for _, e := range m.want[m.c.Len():] {
+		p, err := m.c.Append(e)
+		if err != nil {
+			m.mustBeMemory(err)
+			n := m.c.Len()
+			m.v.Truncate(n)
+			m.want = m.want[:n]
+			return
+		}
+		m.held = append(m.held, p)
+	}
+}
+
+func (m *model) mustBeMemory(err error) {
+	m.t.Helper()
+	if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *model) verify() {
+	m.t.Helper()
+	if fault := m.c.check(); fault != "" {
+		m.t.Fatal(fault)
+	}
+	if !slices.Equal(m.v.Slice(), m.want) || m.v.Len() != len(m.want) {
+		m.t.Fatalf("the vector has %v, want %v", m.v.Slice(), m.want)
+	}
+	if m.c.Len() != len(m.want) || len(m.held) != len(m.want) {
+		m.t.Fatalf("%d elements, want %d", m.c.Len(), len(m.want))
+	}
+	for i, e := range m.v.All() {
+		if e != m.want[i] || m.v.At(i) != e {
+			m.t.Fatalf("element %d is %v, want %v", i, e, m.want[i])
+		}
+	}
+	k := 0
+	for i, p := range m.c.All() {
+		if i != k || *p != m.want[i] || p != m.held[i] || m.c.At(i) != p {
+			m.t.Fatalf("element %d is %v at %p, want %v at %p", i, *p, p, m.want[i], m.held[i])
+		}
+		k++
+	}
+	if k != len(m.want) {
+		m.t.Fatalf("All has %d elements of %d", k, len(m.want))
+	}
+	for _, st := range []Stats{m.v.Stats(), m.c.Stats()} {
+		if st.Len != len(m.want) || st.Cap < st.Len || st.Reserved < int(unsafe.Sizeof(elem{}))*st.Cap {
+			m.t.Fatalf("%+v", st)
+		}
+	}
+}
+
+func (m *model) close() {
+	m.v.Close()
+	m.c.Close()
+}
+
+// FuzzVector reads its input as a program for a model. The first two bytes say when memory
+// runs out for the Vector and for the Chunked.
+func FuzzVector(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 0, 0, 4, 30, 0, 8, 3, 5, 9, 2, 2, 12, 90, 0, 13, 0, 0})
+	r := rand.New(rand.NewPCG(2, 1))
+	for range 8 {
+		prog := make([]byte, 900)
+		for i := range prog {
+			prog[i] = byte(r.Uint32())
+		}
+		f.Add(prog)
+	}
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		if len(prog) < 2 || len(prog) > 3000 {
+			return
+		}
+		m := newModel(t, failing(t, prog[0]), failing(t, prog[1]))
+		defer m.close()
+		m.run(prog[2:])
+	})
+}
+
+// failing returns an allocator that runs out of memory after n allocations, or never.
+func failing(t testing.TB, n byte) freehold.Allocator {
+	if n == 0 {
+		return alloctest.New(t)
+	}
+	return alloctest.FailAfter(alloctest.New(t), int(n))
+}
+
+// Random programs, on blocks that move and on those of a heap.
+func TestRandomPrograms(t *testing.T) {
+	rounds := 100
+	if testing.Short() {
+		rounds = 20
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		prog := make([]byte, 3*r.IntN(600))
+		for i := range prog {
+			prog[i] = byte(r.Uint32())
+		}
+		var m *model
+		if seed%2 == 0 {
+			m = newModel(t, heap, heap)
+		} else {
+			m = newModel(t, alloctest.New(t), alloctest.New(t))
+		}
+		m.run(prog)
+		m.close()
+	}
+	if n := heap.Stats().Live; n != 0 {
+		t.Errorf("%d blocks are left", n)
+	}
+}

@@ -1,0 +1,18 @@
+// Stats: counts of elements and bytes, and what slog shows of them.
+
+package vector
+
+import "log/slog"
+
+// Stats is a snapshot of a [Vector] or a [Chunked].
+type Stats struct {
+	Name     string // Options.Name
+	Len      int    // elements
+	Cap      int    // elements that there is memory for
+	Reserved int    // bytes from the parent
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of len, cap and reserved.
+func (st Stats) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("len", st.Len), slog.Int("cap", st.Cap), slog.Int("reserved", st.Reserved))
+}
