@@ -1,0 +1,36 @@
+// Counts: references to strings.
+
+package intern
+
+import (
+	"math"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+const maxCount = math.MaxUint32 // a string with so many references stays
+
+// retain adds a reference to a live id, if they are counted.
+func (s *store) retain(id uint32) {
+	if s.counted {
+		if n := s.counts.word(id); *n < maxCount {
+			*n++
+		}
+	}
+}
+
+// release drops a reference to a live id and reports whether it was the last.
+func (s *store) release(id uint32) bool {
+	n := s.counts.word(id)
+	if *n < maxCount {
+		*n--
+	}
+	return *n == 0
+}
+
+// mustCount panics if references are not counted.
+func (s *store) mustCount(call string) {
+	if !s.counted {
+		arg.Panicf(call, "references are not counted: Options.RefCounts is false")
+	}
+}

@@ -1,0 +1,80 @@
+package intern
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// A faucet is an allocator that fails once left allocations have succeeded, unless that is
+// negative.
+type faucet struct {
+	freehold.Allocator
+	left int
+}
+
+func (f *faucet) Alloc(size, align int) ([]byte, error) {
+	if f.left == 0 {
+		return nil, fmt.Errorf("%w: the faucet is closed", freehold.ErrOutOfMemory)
+	}
+	f.left--
+	return f.Allocator.Alloc(size, align)
+}
+
+// Each allocation fails of each Intern that needs one, until segments have split with the
+// directory and without: the strings are as before.
+func TestGrowthThatFailsChangesNothing(t *testing.T) {
+	f := &faucet{Allocator: alloctest.New(t), left: -1}
+	m := newModel(t, f, false, nil)
+	most := 0
+	for i := 0; len(m.s.table.directory) < 4; i++ {
+		v := fmt.Sprint("string ", i)
+		for n := 0; ; n++ {
+			f.left = n
+			id, err := m.s.Intern(v)
+			f.left = -1
+			if err == nil {
+				most = max(most, n)
+				m.ids[v] = id
+				m.max = len(m.ids)
+				break
+			}
+			if _, ok := m.s.Lookup(v); ok || !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Fatalf("%v, and the string is there: %t", err, ok)
+			}
+			if i > 1000 || n > 0 {
+				m.verify()
+			}
+		}
+	}
+	if most < 3 { // a directory and two segments
+		t.Errorf("no Intern took more than %d allocations", most)
+	}
+	m.verify()
+	m.close()
+}
+
+// Where hashes begin alike, a split helps nothing: the directory stays small all the same.
+func TestDirectoryOfHashesThatAgree(t *testing.T) {
+	m := memory{parent: alloctest.New(t)}
+	var tb table
+	tb.init()
+	const n = 10_000
+	for i := range uint32(n) {
+		r, err := tb.makeRoom(&m, i%256)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb.insert(r, i%256, i)
+	}
+	if fault := tb.check(); fault != "" {
+		t.Error(fault)
+	}
+	if entries := len(tb.directory); entries > n/minPerEntry {
+		t.Errorf("a directory of %d entries for %d slots", entries, n)
+	}
+	tb.close(&m)
+}

@@ -1,0 +1,405 @@
+package intern_test
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/intern"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+// set is what Strings and Shared have in common.
+type set interface {
+	Intern(string) (intern.ID, error)
+	InternBytes([]byte) (intern.ID, error)
+	Lookup(string) (intern.ID, bool)
+	LookupBytes([]byte) (intern.ID, bool)
+	Value(intern.ID) string
+	Retain(intern.ID)
+	Release(intern.ID) bool
+	Len() int
+	Stats() intern.Stats
+	Close()
+}
+
+// sets are the constructors of both.
+var sets = map[string]func(freehold.Allocator, *intern.Options) set{
+	"intern.Strings": func(a freehold.Allocator, o *intern.Options) set { return intern.New(a, o) },
+	"intern.Shared":  func(a freehold.Allocator, o *intern.Options) set { return intern.NewShared(a, o) },
+}
+
+func forBoth(t *testing.T, f func(t *testing.T, kind string, create func(freehold.Allocator, *intern.Options) set)) {
+	for kind, create := range sets {
+		t.Run(kind, func(t *testing.T) { f(t, kind, create) })
+	}
+}
+
+// IDs count from 0 in the order of first sight; strings of every length up to 600 and a
+// large one come back as they were.
+func TestStringsComeBack(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(alloctest.New(t), nil)
+		defer s.Close()
+		var all []string
+		for n := range 600 {
+			all = append(all, strings.Repeat("x\x00é", n)[:n])
+		}
+		all = append(all, strings.Repeat("large", 1<<20))
+		bytes := 0
+		for i, v := range all {
+			if id, err := s.Intern(v); err != nil || int(id) != i {
+				t.Fatalf("%d bytes: %d, %v", len(v), id, err)
+			}
+			bytes += len(v)
+		}
+		for i, v := range all {
+			id, err := s.InternBytes([]byte(v))
+			if err != nil || int(id) != i || s.Value(id) != v {
+				t.Fatalf("%d bytes: %d, %v", len(v), id, err)
+			}
+			if id, ok := s.LookupBytes([]byte(v)); !ok || int(id) != i {
+				t.Fatalf("%d bytes: %d, %t", len(v), id, ok)
+			}
+			if id, ok := s.Lookup(v + "y"); ok {
+				t.Fatalf("%d bytes and one more: %d", len(v), id)
+			}
+		}
+		if st := s.Stats(); s.Len() != len(all) || st.Live != len(all) || st.LiveBytes != bytes || st.IDs != len(all) || st.Reserved < bytes {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// A string does not change when the bytes it was made from do.
+func TestStringsAreCopies(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(alloctest.New(t), nil)
+		defer s.Close()
+		for _, n := range []int{1, 16, 1000} {
+			b := []byte(strings.Repeat("a", n))
+			id := freehold.Must(s.InternBytes(b))
+			b[0] = 'b'
+			if v := s.Value(id); v != strings.Repeat("a", n) {
+				t.Errorf("%.20q", v)
+			}
+			if _, ok := s.LookupBytes(b); ok {
+				t.Errorf("%.20q is there", b)
+			}
+		}
+	})
+}
+
+// A string lives as long as it has references, and its ID and memory are then reused.
+func TestReferences(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(alloctest.New(t), &intern.Options{RefCounts: true})
+		defer s.Close()
+		a, b := freehold.Must(s.Intern("a")), freehold.Must(s.Intern("b"))
+		s.Retain(a)
+		s.Intern("a")
+		if s.Release(a) || s.Release(a) || s.Len() != 2 || s.Value(a) != "a" {
+			t.Error("a string is gone that has a reference")
+		}
+		if !s.Release(a) || s.Len() != 1 {
+			t.Error("a string without references is there")
+		}
+		if _, ok := s.Lookup("a"); ok {
+			t.Error("a string without references is found")
+		}
+		if c := freehold.Must(s.Intern("c")); c != a || s.Value(c) != "c" || s.Value(b) != "b" {
+			t.Errorf("the ID %d, want %d", c, a)
+		}
+	})
+}
+
+// Strings that come and go take no more memory in the end.
+func TestChurnTakesNoMore(t *testing.T) {
+	const live, rounds = 500, 40
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(alloctest.New(t), &intern.Options{RefCounts: true})
+		defer s.Close()
+		at := 0
+		for round := range rounds {
+			for i := range live {
+				freehold.Must(s.Intern(fmt.Sprint("round ", round, strings.Repeat("y", i%300))))
+				freehold.Must(s.Intern(fmt.Sprint("round ", round, strings.Repeat("y", i%300))))
+			}
+			for id := range intern.ID(s.Stats().IDs) {
+				for s.Stats().Live > 0 && !s.Release(id) {
+				}
+			}
+			switch st := s.Stats(); {
+			case st.Live != 0 || st.LiveBytes != 0:
+				t.Fatalf("%+v", st)
+			case round == 3:
+				at = st.Reserved
+			case round > 3 && st.Reserved > at+at/10:
+				t.Fatalf("%d bytes after round %d, and %d after the third", st.Reserved, round, at)
+			}
+		}
+	})
+}
+
+// Memory runs out at each allocation in turn: the strings are as before, and once there
+// is memory again the call succeeds.
+func TestOutOfMemory(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		total := 4500
+		if testing.Short() {
+			total = 900
+		}
+		for _, counted := range []bool{false, true} {
+			for n := 0; ; n++ {
+				a := alloctest.FailOnce(alloctest.New(t), n)
+				s := create(a, &intern.Options{RefCounts: counted})
+				failed := false
+				for i := range total {
+					v := fmt.Sprint("string ", i)
+					if i%100 == 99 {
+						v = strings.Repeat(v, 40)
+					}
+					before := s.Stats()
+					id, err := s.Intern(v)
+					if err != nil {
+						failed = true
+						if !errors.Is(err, freehold.ErrOutOfMemory) {
+							t.Fatal(err)
+						}
+						if after := s.Stats(); after.Live != before.Live || after.LiveBytes != before.LiveBytes || after.IDs != before.IDs {
+							t.Fatalf("%+v, and %+v before the error", after, before)
+						}
+						if _, ok := s.Lookup(v); ok {
+							t.Fatal("the string is there after the error")
+						}
+						mustHave(t, s, i)
+						id, err = s.Intern(v)
+					}
+					if err != nil || int(id) != i || s.Value(id) != v {
+						t.Fatalf("%d, %v", id, err)
+					}
+				}
+				if n%10 == 0 {
+					mustHave(t, s, total)
+				}
+				s.Close()
+				if !failed {
+					break
+				}
+				if n > 60 && testing.Short() {
+					n += n / 3
+				}
+			}
+		}
+	})
+}
+
+// mustHave checks that the strings of TestOutOfMemory are there, n of them.
+func mustHave(t *testing.T, s set, n int) {
+	t.Helper()
+	for i := range n {
+		v := fmt.Sprint("string ", i)
+		if i%100 == 99 {
+			v = strings.Repeat(v, 40)
+		}
+		if id, ok := s.Lookup(v); !ok || int(id) != i || s.Value(id) != v {
+			t.Fatalf("string %d: %d, %t", i, id, ok)
+		}
+	}
+}
+
+// Out of memory for good: the strings that are there can be read, and known ones interned.
+func TestFullStringsAreUsable(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(freehold.NewLimit(alloctest.New(t), 100_000), nil)
+		defer s.Close()
+		n := 0
+		for {
+			id, err := s.Intern(fmt.Sprint("string ", n))
+			if errors.Is(err, freehold.ErrOutOfMemory) {
+				break
+			}
+			if err != nil || int(id) != n {
+				t.Fatal(id, err)
+			}
+			n++
+		}
+		if n < 1000 {
+			t.Errorf("%d strings in 100,000 bytes", n)
+		}
+		for i := range n {
+			if id, err := s.Intern(fmt.Sprint("string ", i)); err != nil || int(id) != i {
+				t.Fatal(id, err)
+			}
+		}
+	})
+}
+
+// A set in an arena ends with it.
+func TestStringsInAnArena(t *testing.T) {
+	a := arena.New(alloctest.New(t), nil)
+	defer a.Close()
+	s := intern.New(a, nil)
+	for i := range 10000 {
+		freehold.Must(s.Intern(fmt.Sprint(i)))
+	}
+	for i := range 10000 {
+		if v := s.Value(intern.ID(i)); v != fmt.Sprint(i) {
+			t.Fatalf("%q", v)
+		}
+	}
+	s.Close()
+}
+
+// Intern of bytes and of a known string allocate nothing on the Go heap.
+func TestNothingOnTheGoHeap(t *testing.T) {
+	if testing.CoverMode() != "" {
+		t.Skip("the counters of the coverage allocate")
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(heap, nil)
+		defer s.Close()
+		b := []byte("0000000000")
+		next := func() {
+			for i := len(b) - 1; i >= 0; i-- {
+				if b[i]++; b[i] <= '9' {
+					break
+				}
+				b[i] = '0'
+			}
+		}
+		var before, after runtime.MemStats
+		for range 100 {
+			next()
+			freehold.Must(s.InternBytes(b))
+		}
+		if n := testing.AllocsPerRun(1000, func() { s.InternBytes(b); s.LookupBytes(b); s.Value(1) }); n != 0 {
+			t.Errorf("%v allocations for a known string", n)
+		}
+		runtime.ReadMemStats(&before)
+		for range 100_000 {
+			next()
+			freehold.Must(s.InternBytes(b))
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.Mallocs - before.Mallocs; n > 1000 && !raceBuild {
+			t.Errorf("%d allocations for 100,000 strings", n)
+		}
+	})
+}
+
+// Misuse panics and says what was wrong.
+func TestPanics(t *testing.T) {
+	forBoth(t, func(t *testing.T, kind string, create func(freehold.Allocator, *intern.Options) set) {
+		maker := map[string]string{"intern.Strings": "intern.New", "intern.Shared": "intern.NewShared"}[kind]
+		zero := map[string]func() set{
+			"intern.Strings": func() set { return new(intern.Strings) },
+			"intern.Shared":  func() set { return new(intern.Shared) },
+		}[kind]()
+		heap := freehold.NewHeap(nil)
+		defer heap.Close()
+		plain, counted, gone := create(heap, nil), create(heap, &intern.Options{RefCounts: true}), create(heap, nil)
+		id := freehold.Must(counted.Intern("a"))
+		counted.Release(id)
+		plain.Intern("a")
+		gone.Intern("a")
+		gone.Close()
+		gone.Close()
+		defer plain.Close()
+		defer counted.Close()
+		tests := []struct {
+			call string
+			do   func()
+			want string
+		}{
+			{maker, func() { create(nil, nil) }, "parent is nil"},
+			{kind + ".Intern", func() { zero.Intern("a") }, "zero value: " + maker + " makes one"},
+			{kind + ".Lookup", func() { zero.Lookup("a") }, "zero value: " + maker + " makes one"},
+			{kind + ".Value", func() { zero.Value(0) }, "zero value: " + maker + " makes one"},
+			{kind + ".Close", func() { zero.Close() }, "zero value: " + maker + " makes one"},
+			{kind + ".Intern", func() { gone.Intern("a") }, "the strings are closed"},
+			{kind + ".Lookup", func() { gone.Lookup("a") }, "the strings are closed"},
+			{kind + ".Value", func() { gone.Value(0) }, "the strings are closed"},
+			{kind + ".Release", func() { gone.Release(0) }, "the strings are closed"},
+			{kind + ".Value", func() { plain.Value(1) }, "no string has the ID 1"},
+			{kind + ".Value", func() { plain.Value(1<<32 - 1) }, "no string has the ID 4294967295"},
+			{kind + ".Release", func() { plain.Release(0) }, "references are not counted: Options.RefCounts is false"},
+			{kind + ".Retain", func() { plain.Retain(0) }, "references are not counted: Options.RefCounts is false"},
+			{kind + ".Value", func() { counted.Value(id) }, "no string has the ID 0"},
+			{kind + ".Release", func() { counted.Release(id) }, "no string has the ID 0"},
+			{kind + ".Retain", func() { counted.Retain(id) }, "no string has the ID 0"},
+		}
+		for _, tt := range tests {
+			if got, want := panicOf(tt.do), "freehold: "+tt.call+": "+tt.want; got != want {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		}
+		if gone.Len() != 0 || gone.Stats().Reserved != 0 {
+			t.Errorf("%+v after Close", gone.Stats())
+		}
+	})
+}
+
+func panicOf(f func()) (text string) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprint(r)
+		}
+	}()
+	f()
+	return ""
+}
+
+// Strings that are dropped without Close are reported.
+func TestDroppedStrings(t *testing.T) {
+	var out strings.Builder
+	defer owners.WatchTo(&out)()
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, create := range sets {
+			create(heap, &intern.Options{Name: "labels"}).Intern("a")
+			create(heap, nil).Close()
+		}
+	}()
+	<-done
+	owners.Collect()
+	for kind := range sets {
+		if n := strings.Count(out.String(), kind+` "labels" was dropped without Close`); n != 1 {
+			t.Errorf("%d reports of %s:\n%s", n, kind, out.String())
+		}
+	}
+}
+
+func TestLogsShowFigures(t *testing.T) {
+	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
+		s := create(alloctest.New(t), &intern.Options{Name: "labels"})
+		defer s.Close()
+		s.Intern("abc")
+		st := s.Stats()
+		want := fmt.Sprintf("[live=1 live_bytes=3 ids=1 reserved=%d]", st.Reserved)
+		for _, v := range []slog.LogValuer{st, s.(slog.LogValuer)} {
+			if got := v.LogValue().String(); got != want {
+				t.Errorf("%T: %s, want %s", v, got, want)
+			}
+		}
+		if st.Name != "labels" || st.Reserved < 3 {
+			t.Errorf("%+v", st)
+		}
+	})
+	for _, v := range []slog.LogValuer{(*intern.Strings)(nil), (*intern.Shared)(nil)} {
+		if got := v.LogValue().String(); got != "<nil>" {
+			t.Errorf("%T: %s", v, got)
+		}
+	}
+}

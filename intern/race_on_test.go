@@ -1,0 +1,5 @@
+//go:build race
+
+package intern_test
+
+const raceBuild = true // blocks are on the Go heap

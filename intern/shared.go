@@ -1,0 +1,256 @@
+// Shared: a store and many tables, for any goroutine.
+//
+//	Intern    shard's lock { find it, or { store's lock { add it } } insert it }
+//	Value     no lock
+//
+// The hash's low bits choose the shard, and so the table. A shard's lock guards its table
+// and the reference counts of its strings. The store's lock guards what is common to all:
+// IDs and memory for records. It is taken for new and freed strings only, within a shard's
+// lock. Records and the words of refs do not move, and are written before the ID is told.
+
+package intern
+
+import (
+	"iter"
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/hash"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+const numShards = 64
+
+// Shared is a [Strings] for any goroutine. [NewShared] makes one.
+//
+// Value takes no lock: it costs what that of Strings does, beside any number of writers.
+// Intern and Lookup take one of 64 locks, by the hash, and a new string another one.
+// BenchmarkShared measures them.
+type Shared struct {
+	_ noCopy
+
+	mu     sync.Mutex // guards store, but what readers use without
+	store  store
+	seed   hash.Seed
+	name   string
+	state  state // changed by Close alone
+	shards [numShards]shard
+}
+
+// shard has the strings whose hashes end alike.
+type shard struct {
+	mu    sync.Mutex
+	table table
+	_     [shardBytes - (unsafe.Sizeof(sync.Mutex{})+unsafe.Sizeof(table{}))%shardBytes]byte
+}
+
+const shardBytes = 64 // a multiple of a cache line, so that locks do not share one
+
+// NewShared is [New] for any goroutine. The parent must be safe for concurrent use, as a
+// [freehold.Heap] is; [freehold.NewLocked] makes others so. The struct has 10 KiB.
+func NewShared(parent freehold.Allocator, o *Options) *Shared {
+	arg.NotNil("intern.NewShared", "parent", parent)
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Shared{seed: hash.NewSeed(), name: o.Name, state: open}
+	s.store.init(parent, o.RefCounts)
+	for i := range s.shards {
+		s.shards[i].table.init()
+	}
+	owners.Watch(s, "intern.Shared", o.Name)
+	return s
+}
+
+// Intern is [Strings.Intern].
+func (s *Shared) Intern(v string) (ID, error) {
+	sh, h := s.shard(v)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if at := sh.table.find(&s.store, h, v); at != none {
+		id := s.store.record(at).id
+		s.store.retain(id)
+		return ID(id), nil
+	}
+	s.state.mustBeOpen("intern.Shared.Intern", "intern.NewShared")
+	room, err := sh.table.makeRoom(&s.store.memory, h)
+	if err != nil {
+		return 0, err
+	}
+	at, err := s.add(v)
+	if err != nil {
+		return 0, err
+	}
+	sh.table.insert(room, h, at)
+	if debug {
+		s.checkSometimes(sh)
+	}
+	return ID(s.store.record(at).id), nil
+}
+
+func (s *Shared) add(v string) (at uint32, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.add(v)
+}
+
+func (s *Shared) remove(id uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.remove(id)
+}
+
+// InternBytes is [Strings.InternBytes].
+func (s *Shared) InternBytes(b []byte) (ID, error) { return s.Intern(textOf(b)) }
+
+// Lookup is [Strings.Lookup].
+func (s *Shared) Lookup(v string) (ID, bool) {
+	sh, h := s.shard(v)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	at := sh.table.find(&s.store, h, v)
+	if at == none {
+		s.state.mustBeOpen("intern.Shared.Lookup", "intern.NewShared")
+		return 0, false
+	}
+	return ID(s.store.record(at).id), true
+}
+
+// LookupBytes is [Strings.LookupBytes].
+func (s *Shared) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) }
+
+// Value is [Strings.Value]. With Options.RefCounts the caller must hold a reference.
+func (s *Shared) Value(id ID) string {
+	v, ok := s.store.value(id)
+	if !ok {
+		s.state.noString("intern.Shared.Value", "intern.NewShared", id)
+	}
+	return v
+}
+
+// Retain is [Strings.Retain]. The caller must hold a reference.
+func (s *Shared) Retain(id ID) {
+	sh, _ := s.shard(s.mustHave("intern.Shared.Retain", id))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s.store.retain(uint32(id))
+}
+
+// Release is [Strings.Release]. The caller must hold the reference that it drops.
+func (s *Shared) Release(id ID) bool {
+	sh, h := s.shard(s.mustHave("intern.Shared.Release", id))
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if !s.store.release(uint32(id)) {
+		return false
+	}
+	sh.table.remove(h, *s.store.refs.word(uint32(id)))
+	s.remove(uint32(id))
+	if debug {
+		s.checkSometimes(sh)
+	}
+	return true
+}
+
+// mustHave returns the string of an ID to which the caller has a reference.
+func (s *Shared) mustHave(call string, id ID) string {
+	v, ok := s.store.value(id)
+	if !ok {
+		s.state.noString(call, "intern.NewShared", id)
+	}
+	s.store.mustCount(call)
+	return v
+}
+
+// All is [Strings.All]. It holds no lock while the loop's body runs. With
+// Options.RefCounts it holds a reference to the string meanwhile, and the table's lock
+// for a moment before and after.
+func (s *Shared) All() iter.Seq2[ID, string] {
+	return func(yield func(ID, string) bool) {
+		s.state.mustBeOpen("intern.Shared.All", "intern.NewShared")
+		for id := ID(0); uint32(id) < s.store.ids.Load(); id++ {
+			if !s.store.counted {
+				if !yield(id, s.Value(id)) {
+					return
+				}
+			} else if v, ok := s.hold(id); ok && !s.yieldHeld(yield, id, v) {
+				return
+			}
+		}
+	}
+}
+
+// yieldHeld calls yield, and drops a reference even if that panics.
+func (s *Shared) yieldHeld(yield func(ID, string) bool, id ID, v string) bool {
+	defer s.Release(id)
+	return yield(id, v)
+}
+
+// hold returns the string of an ID with a reference, if there is one.
+func (s *Shared) hold(id ID) (v string, ok bool) {
+	for {
+		sh := s.shardOf(id)
+		if sh == nil {
+			return "", false
+		}
+		sh.mu.Lock()
+		if s.shardOf(id) == sh { // else the ID has another string by now
+			s.store.retain(uint32(id))
+			v, _ = s.store.value(id)
+			sh.mu.Unlock()
+			return v, true
+		}
+		sh.mu.Unlock()
+	}
+}
+
+// shardOf returns the shard of an ID's string, or nil if there is none at the moment.
+func (s *Shared) shardOf(id ID) *shard {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.store.value(id)
+	if !ok {
+		return nil
+	}
+	sh, _ := s.shard(v)
+	return sh
+}
+
+// Len returns the number of strings.
+func (s *Shared) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.live()
+}
+
+// Stats returns the figures. It takes the lock for new strings.
+func (s *Shared) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.stats(s.name)
+}
+
+// Close is [Strings.Close]. No other call may be in progress.
+func (s *Shared) Close() {
+	if s.state == closed {
+		return
+	}
+	s.state.mustBeOpen("intern.Shared.Close", "intern.NewShared")
+	s.store.askParent()
+	for i := range s.shards {
+		s.shards[i].table.close(&s.store.memory)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store.close()
+	s.state = closed
+	owners.Closed(s)
+}
+
+// shard returns the shard of v and the bits of its hash that the table uses.
+func (s *Shared) shard(v string) (sh *shard, h uint32) {
+	full := s.seed.String(v)
+	return &s.shards[full%numShards], uint32(full >> 32)
+}

@@ -1,0 +1,50 @@
+// Stats: counts of strings and bytes, and what slog shows of them.
+
+package intern
+
+import "log/slog"
+
+// Stats is a snapshot of [Strings] or [Shared].
+type Stats struct {
+	Name      string // Options.Name
+	Live      int    // strings
+	LiveBytes int    // in the strings
+	IDs       int    // the most strings at any time so far: every ID is less
+	Reserved  int    // bytes from the parent
+}
+
+// Stats returns the figures. It costs a few loads.
+func (s *Strings) Stats() Stats { return s.store.stats(s.name) }
+
+func (s *store) stats(name string) Stats {
+	return Stats{
+		Name:      name,
+		Live:      s.live(),
+		LiveBytes: s.bytes,
+		IDs:       int(s.ids.Load()),
+		Reserved:  int(s.reserved.Load()),
+	}
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of live, live_bytes, ids and
+// reserved.
+func (st Stats) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("live", st.Live), slog.Int("live_bytes", st.LiveBytes),
+		slog.Int("ids", st.IDs), slog.Int("reserved", st.Reserved))
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (s *Strings) LogValue() slog.Value {
+	if s == nil {
+		return slog.StringValue("<nil>")
+	}
+	return s.Stats().LogValue()
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (s *Shared) LogValue() slog.Value {
+	if s == nil {
+		return slog.StringValue("<nil>")
+	}
+	return s.Stats().LogValue()
+}
