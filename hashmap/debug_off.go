@@ -1,0 +1,5 @@
+//go:build !freehold_debug
+
+package hashmap
+
+const debug = false

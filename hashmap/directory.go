@@ -1,0 +1,133 @@
+// Directory: the tables by the top bits of the hash.
+//
+//	directory | table | table | table | ... |      2^depth references of a word
+//	               \     /
+//	                table whose entries agree in depth-1 bits of their hashes
+//
+// Tables double up to a bounded size. Then they split in two by the next bit of the
+// hash. So a Put moves the entries of one table at most, whatever the map holds, and
+// when the directory doubles also its words.
+
+package hashmap
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+)
+
+// core is the part of a Map that does not depend on types.
+//
+// Invariants (check verifies them):
+//   - depth >= 1, and the directory has 1<<depth references
+//   - a table is at 2^n neighbouring references, at a multiple of 2^n, and its entries
+//     have hashes that lead there
+//   - bytes is the sum of the blocks from the parent
+type core struct {
+	dir   unsafe.Pointer // the directory; nil if the map is closed or no New made it
+	shift uint8          // of a hash, for the index of its table: 64 - depth
+	texts bool           // keys are strings, values are as they are and take bytes, and the map is open
+	words bool           // keys are plain and of 8 bytes, values as they are, and the map is open
+	owned bool           // the map owns copies of keys or values; see owned.go
+	zero  uint64         // always 0, which the compiler does not know; see early
+	hash  hasher
+	layout
+
+	valueKind valueKind
+	head      uintptr // bytes before a string key in its block
+	align     int     // of these blocks
+
+	hashAt  func(key unsafe.Pointer) uint64 // of the key in a slot
+	len     int
+	tables  int // 0: the directory is emptyDirectory
+	slots   int // in all tables
+	moved   int // entries moved by growth
+	bytes   int // from parent
+	cursors *cursor
+	reading sync.Mutex // of the readers that change cursors; a writer is alone
+	parent  freehold.Allocator
+	name    string
+}
+
+// emptyDirectory is the directory of a map without memory. Its table has no entries,
+// and insert puts none there.
+var emptyDirectory = func() *[2]unsafe.Pointer {
+	b := make([]uint64, 2*lineBytes/8)
+	pad := -uintptr(unsafe.Pointer(unsafe.SliceData(b))) & (lineBytes - 1)
+	g := unsafe.Add(unsafe.Pointer(unsafe.SliceData(b)), pad)
+	return &[2]unsafe.Pointer{g, g}
+}()
+
+const minDepth = 1
+
+// entry returns the reference at an index of the directory.
+func (c *core) entry(i uint64) *unsafe.Pointer {
+	return (*unsafe.Pointer)(unsafe.Add(c.dir, uintptr(i)*unsafe.Sizeof(c.dir)))
+}
+
+// tableOf returns the table for hash h.
+func (c *core) tableOf(h uint64) table { return table{*c.entry(h >> (c.shift & 63))} }
+
+// setEntry sets a reference, without a write barrier: the collector does not look for
+// pointers in the directory.
+func (c *core) setEntry(i uint64, t table) {
+	*(*uintptr)(unsafe.Pointer(c.entry(i))) = uintptr(t.ref)
+}
+
+func (c *core) depth() uint { return uint(64 - c.shift) }
+
+// span returns the indexes [from, to) of the references to the table for hash h.
+func (c *core) span(h uint64) (from, to uint64) {
+	i := h >> (c.shift & 63)
+	ref := *c.entry(i)
+	n := uint64(1)
+	for from = i; ; { // a table at 2n references is at a multiple of 2n
+		up := from &^ (2*n - 1)
+		if 2*n > 1<<c.depth() || *c.entry(up) != ref || *c.entry(up + 2*n - 1) != ref {
+			return from, from + n
+		}
+		from, n = up, 2*n
+	}
+}
+
+// reset makes the map one without memory.
+func (c *core) reset() {
+	c.dir, c.shift = unsafe.Pointer(emptyDirectory), 64-minDepth
+	c.tables, c.slots = 0, 0
+}
+
+// eachTable calls fn with each table, in the order of hashes.
+func (c *core) eachTable(fn func(t table)) {
+	if c.tables == 0 {
+		return
+	}
+	for i, next := uint64(0), uint64(0); i < 1<<c.depth(); i = next {
+		_, next = c.span(i << (c.shift & 63))
+		fn(table{*c.entry(i)})
+	}
+}
+
+// insert makes a free slot that of a key with hash h, which the map does not have. The
+// caller writes the key and the value. On an error nothing has changed.
+func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
+	for {
+		if c.tables > 0 {
+			t := c.tableOf(h)
+			g, slot, ok := t.place(&c.layout, h, maxPasses)
+			if !ok && c.isSparse(t) {
+				g, slot, ok = t.place(&c.layout, h, t.groups())
+			}
+			if ok {
+				c.len++
+				return g, slot, nil
+			}
+		}
+		if err := c.grow(h); err != nil {
+			return nil, 0, err
+		}
+		if debug {
+			c.mustBeWhole()
+		}
+	}
+}

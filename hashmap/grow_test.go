@@ -1,0 +1,80 @@
+package hashmap
+
+import (
+	"math/bits"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// A crafted map has hashes of the test's choice: the hash of a key is the key.
+func newCrafted(t *testing.T) *Map[uint64, uint64] {
+	m := New[uint64, uint64](alloctest.New(t), nil)
+	t.Cleanup(m.Close)
+	m.words = false // so that growth asks hashAt
+	m.hashAt = func(key unsafePointer) uint64 { return *(*uint64)(key) }
+	return m
+}
+
+func putCrafted(t *testing.T, m *Map[uint64, uint64], h uint64) {
+	t.Helper()
+	g, slot, err := m.insert(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	*keyIn[uint64](g, slot) = h
+	*valueIn[uint64, uint64](g, slot) = ^h
+}
+
+// Entries that had passed a full group are in it after a split that has made room there.
+func TestEntriesComeHome(t *testing.T) {
+	m := newCrafted(t)
+	if err := m.Grow(600); err != nil {
+		t.Fatal(err)
+	}
+	const next = 1 << 63 // the bit that divides a first table
+	for tag := range uint64(slotsPerGroup) {
+		putCrafted(t, m, next|tag<<tagShift) // all home to group 0
+	}
+	for tag := range uint64(slotsPerGroup) {
+		putCrafted(t, m, tag<<tagShift) // which these pass
+	}
+	from, to := m.span(0)
+	if m.tables != 1 || to-from != 2 || *tagsAt(m.tableOf(0).group(0, m.stride))>>overflowShift == 0 {
+		t.Fatalf("%d tables, the first at %d references", m.tables, to-from)
+	}
+	moved := m.moved
+	if err := m.split(m.tableOf(0), from, to); err != nil {
+		t.Fatal(err)
+	}
+	mustCheck(t, m)
+	for _, h := range []uint64{0, next} {
+		home := *tagsAt(m.tableOf(h).group(0, m.stride))
+		if n := bits.OnesCount64(matchFull(home)); n != slotsPerGroup || home>>overflowShift != 0 {
+			t.Errorf("%d entries at home, of %d, and the overflow bits %x", n, slotsPerGroup, home>>overflowShift)
+		}
+	}
+	if n := m.moved - moved; n != 2*slotsPerGroup {
+		t.Errorf("%d entries moved, want %d", n, 2*slotsPerGroup)
+	}
+}
+
+// Each split of the table for most hashes parts one entry from all others. The directory
+// must not double for each of them.
+func TestDirectoryOfSkewedHashes(t *testing.T) {
+	m := newCrafted(t)
+	const levels = 18
+	for i := range uint64(levels) {
+		putCrafted(t, m, 1<<(63-i)) // in the first groups, where divides looks
+	}
+	for i := range uint64(4000) {
+		putCrafted(t, m, i*0x9E3779B9&0xFFFFFFFF|i%128<<tagShift)
+	}
+	mustCheck(t, m)
+	if m.Len() != levels+4000 || m.tables < 5 {
+		t.Errorf("%d entries in %d tables", m.Len(), m.tables)
+	}
+	if n := 1 << m.depth(); n > maxSparse*(m.tables+32) || n >= 1<<levels {
+		t.Errorf("%d references of %d tables", n, m.tables)
+	}
+}

@@ -1,0 +1,99 @@
+// Hash: keys by their kind, with a seed for each map.
+//
+// A key is plain if two keys are equal exactly if their bytes are: it has no padding, no
+// blank fields, no floats. Such keys and strings are hashed by their bytes, all others by
+// hash/maphash.
+
+package hashmap
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/hash"
+)
+
+// A keyKind says how keys are hashed and stored.
+type keyKind uint8
+
+const (
+	otherKeys  keyKind = iota // hashed by hash.Comparable, stored as they are
+	plainKeys                 // hashed by their bytes, stored as they are
+	stringKeys                // hashed by their bytes, stored as a copy that the map owns
+)
+
+// wordKeyBytes is the size of keys that Get treats apart.
+const wordKeyBytes = 8
+
+// A hasher hashes keys of one type. Two hashers of one type have nothing in common.
+type hasher struct {
+	seed   hash.Seed
+	kind   keyKind
+	narrow uint64 // bits of hashes that are cleared; 0 except in tests
+}
+
+// newHasher returns a hasher for keys of type K, with a seed of its own.
+func newHasher[K comparable]() hasher {
+	return hasher{seed: hash.NewSeed(), kind: kindOf(reflect.TypeFor[K]())}
+}
+
+// kindOf returns the kind of keys of type t.
+func kindOf(t reflect.Type) keyKind {
+	switch {
+	case t.Kind() == reflect.String:
+		return stringKeys
+	case isPlain(t):
+		return plainKeys
+	}
+	return otherKeys
+}
+
+// isPlain reports whether values of type t are equal exactly if their bytes are.
+func isPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return true
+	case reflect.Array:
+		return t.Len() == 0 || isPlain(t.Elem())
+	case reflect.Struct:
+		sum := uintptr(0)
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Name == "_" || !isPlain(f.Type) {
+				return false
+			}
+			sum += f.Type.Size()
+		}
+		return sum == t.Size() // else there is padding
+	}
+	return false
+}
+
+// hashOf returns the hash of k. The hash of a NaN, or of a key that holds one, differs
+// at each call, so no key finds it.
+func hashOf[K comparable](h *hasher, k *K) uint64 {
+	if unsafe.Sizeof(*k) == wordKeyBytes && h.kind == plainKeys {
+		return h.word(*(*uint64)(unsafe.Pointer(k)))
+	}
+	return hashSlow(h, k)
+}
+
+// hashSlow is hashOf for all other keys.
+func hashSlow[K comparable](h *hasher, k *K) uint64 {
+	switch h.kind {
+	case plainKeys:
+		return h.bytes(unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
+	case stringKeys:
+		s := *(*string)(unsafe.Pointer(k))
+		return h.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
+	}
+	return hash.Comparable(&h.seed, *k) &^ h.narrow
+}
+
+// word returns the hash of a key of 8 bytes.
+func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) &^ h.narrow }
+
+// bytes returns the hash of the bytes of a plain key or a string.
+func (h *hasher) bytes(b []byte) uint64 { return h.seed.Bytes(b) &^ h.narrow }

@@ -1,0 +1,97 @@
+// Iteration: through the tables by the top bits of the hash, from a random one on.
+
+package hashmap
+
+import (
+	"iter"
+	"math/rand/v2"
+	"unsafe"
+)
+
+// All yields each entry once, in no order, and another one each time. The map may be
+// changed in the loop, as Go's map may: an entry that is deleted before it is reached is
+// not yielded, and one that is added may be or not. Clear and Close end the loop. Strings
+// and bytes are the map's memory.
+//
+// If a table grows in which the loop is, a copy of it is taken from the parent until the
+// loop leaves it. Stopping an iterator from [iter.Pull] frees it.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("All")
+		if m.len == 0 {
+			return
+		}
+		cur := &cursor{}
+		m.add(cur)
+		defer m.drop(cur)
+		from, _ := m.span(rand.Uint64())
+		first := from << (m.shift & 63)
+		for h := first; ; {
+			_, to := m.span(h)
+			next := to << (m.shift & 63)
+			m.enter(cur, h)
+			if !m.walk(cur, yield) || cur.ended || next == first {
+				return
+			}
+			h = next
+		}
+	}
+}
+
+// Keys yields the keys, as All does.
+func (m *Map[K, V]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		m.All()(func(k K, _ V) bool { return yield(k) })
+	}
+}
+
+// Values yields the values, as All does.
+func (m *Map[K, V]) Values() iter.Seq[V] {
+	return func(yield func(V) bool) {
+		m.All()(func(_ K, v V) bool { return yield(v) })
+	}
+}
+
+// walk yields the entries of the table that cur is in, and reports whether to go on.
+func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
+	first := rand.Uint64()
+	n := cur.table.groups()
+	for i := range n {
+		at := (i + uintptr(first)) & (n - 1)
+		for slot := range uintptr(slotsPerGroup) {
+			g := cur.table.group(at, m.stride) // yield may have detached cur
+			if *tagsAt(g)>>(8*slot&63)&0x80 == 0 {
+				continue
+			}
+			k, v, ok := m.entryAt(cur, at, slot)
+			if ok && !yield(k, v) || cur.ended {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// entryAt returns the entry of a slot of the table that cur is in, and whether the map
+// still has it.
+func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
+	g := cur.table.group(i, m.stride)
+	if m.hash.kind == stringKeys {
+		r := *refIn(g, slot)
+		if cur.detached {
+			if g, slot = m.findRef(r, *m.hashIn(cur.table, i, slot)); g == nil {
+				return k, v, false
+			}
+		}
+		*(*string)(unsafe.Pointer(&k)) = r.text(m.head)
+		return k, m.load(m.valueOf(g, slot)), true
+	}
+	k = *keyIn[K](g, slot)
+	if cur.detached && k == k { // a NaN can neither have changed nor been deleted
+		if g, slot = m.findPlain(&k, *m.hashIn(cur.table, i, slot)); g == nil {
+			return k, v, false
+		}
+		k = *keyIn[K](g, slot)
+	}
+	return k, m.load(m.valueOf(g, slot)), true
+}

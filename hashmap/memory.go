@@ -1,0 +1,55 @@
+// Memory: the blocks from the parent.
+
+package hashmap
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+)
+
+// alloc returns a block of size bytes from the parent.
+func (c *core) alloc(size uintptr, align int) (unsafe.Pointer, error) {
+	if size > math.MaxInt {
+		return nil, fmt.Errorf("%w: %d bytes are more than an int can hold", freehold.ErrOutOfMemory, size)
+	}
+	b, err := c.parent.Alloc(int(size), align)
+	if err != nil {
+		if !errors.Is(err, freehold.ErrOutOfMemory) {
+			err = fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
+		}
+		return nil, err
+	}
+	c.bytes += len(b)
+	return unsafe.Pointer(unsafe.SliceData(b)), nil
+}
+
+// free returns a block to the parent.
+//
+// Precondition: alloc returned it for that size.
+func (c *core) free(p unsafe.Pointer, size uintptr) {
+	c.bytes -= int(size)
+	c.parent.Free(unsafe.Slice((*byte)(p), int(size)))
+}
+
+// newTable returns a table without entries.
+func (c *core) newTable(log uintptr) (table, error) {
+	align := lineBytes
+	if c.stride%(2*lineBytes) == 0 {
+		align = 2 * lineBytes // which processors fetch together
+	}
+	p, err := c.alloc(c.stride<<log, align)
+	if err != nil {
+		return table{}, err
+	}
+	t := table{unsafe.Add(p, log)}
+	for i := range t.groups() {
+		*tagsAt(t.group(i, c.stride)) = 0
+	}
+	return t, nil
+}
+
+func (c *core) freeTable(t table) { c.free(t.base(), c.stride<<t.log()) }

@@ -1,0 +1,301 @@
+// Sharded: a map for any number of goroutines, whose readers take no lock.
+//
+//	directory   | table | table | table | ...      by the top bits of the hash
+//	                |
+//	table       | head | group | group | ... |     sharded_table.go
+//	                      |
+//	group       | tags | version | 7 entries |
+//
+// Each table is a shard: its head has a lock, which its writers take. Readers take none
+// unless writers are in their way: they read a group and its version, and read again if
+// that has changed. sharded_write.go has the writers, sharded_grow.go how tables are
+// replaced, and sharded_text.go strings.
+//
+// # Why a reader finds what it should
+//
+// Go's atomic operations have one total order. Every word that a reader loads is loaded
+// atomically, and is either stored atomically or, on amd64, by plain stores, which that
+// processor makes visible in program order; see sharded_words_plain.go.
+//
+//	reader:  R1 load the directory's entry e        R4 load tags, keys, values
+//	         R2 load the group's version            R5 load the version again
+//	         R3 load the entry again, it is e
+//	writer:  W1 raise the version    W2 store keys and values    W3 store tags
+//
+// Tables are replaced by larger ones. They are not returned to the parent before Close, and a
+// replaced table is used again as a table with groups at the same addresses only. So R2 to R5
+// read groups, whatever has become of the table since R1. Versions only grow.
+//
+// At R3 the table was the one for this hash. If R5 loads the same version as R2, no word
+// of an entry that R4 loaded was stored between R2 and R5, for W1 comes before W2. So R4
+// has seen the entries as they were at R3, and some of them may have been deleted or had
+// their value replaced since, which one store each does (of tags, and of a value of one
+// word). In either case it has seen the key's state at a moment between R3 and R5. A value of more
+// words is replaced while the version is odd, which R2 does not accept.
+//
+// A key that is in no group of its search was absent from each at a moment. Entries do not
+// move between groups of a table, so if it was present in another group at that moment, it
+// was deleted and put again meanwhile: there was a moment when it was absent from all.
+
+package hashmap
+
+import (
+	"iter"
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+// Sharded is a hash map that is safe for concurrent use, with all entries in memory of
+// its parent. It is to [Map] what [sync.Map] is to Go's map.
+//
+// K and V may be any types without Go pointers, and strings; V may be a []byte too. The
+// map keeps copies of strings and bytes. What calls return is the caller's: values,
+// and copies of strings and bytes on the Go heap.
+//
+// Get takes no lock, unless it meets a writer in the same group of 7 entries. Put, Delete
+// and Update lock a table of up to 16 KiB, or of 49 entries if those take more. While it
+// grows, a Put copies one such table. Calls for one key are linearizable: each takes
+// effect at once between its call and its return.
+//
+// An entry takes 16 to 32 bytes more than a K and a V of 8 bytes each, by how full the
+// tables are (Stats tells): each value takes whole words. Tables split, and never join:
+// after many times as many deletions and insertions as there are entries, it is up to 48.
+// Tables that growth has replaced are kept for reuse. Only Close returns them to the parent.
+// On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 strings that
+// were replaced or deleted since their readers left.
+//
+// [NewSharded] makes one. Calls of the zero Sharded panic, except Len, Stats and Close.
+type Sharded[K comparable, V any] struct {
+	shardedTables
+	_      [lineBytes]byte
+	hasher hasher
+	keys   textKind
+	values textKind
+}
+
+// NewSharded returns an empty map over parent, which must be safe for concurrent use, as
+// a [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any
+// allocator safe. NewSharded takes no memory; the first Put does, and Close gives it
+// back. It panics if parent is nil, and if K or V contains Go pointers or is larger than
+// 16 MiB.
+func NewSharded[K comparable, V any](parent freehold.Allocator, o *Options) *Sharded[K, V] {
+	const call = "hashmap.NewSharded"
+	arg.NotNil(call, "parent", parent)
+	if o == nil {
+		o = &Options{}
+	}
+	m := &Sharded[K, V]{hasher: newHasher[K]()}
+	m.keys = textKindOf(reflect.TypeFor[K]())
+	m.values = textKindOf(reflect.TypeFor[V]())
+	keyBytes, valueBytes := wordBytes, wordBytes
+	if m.keys == noText {
+		arg.PointerFree(call, "K=", freehold.PointerFree[K]())
+		keyBytes = wordsFor[K]()
+	}
+	if m.values == noText {
+		arg.PointerFree(call, "V=", freehold.PointerFree[V]())
+		valueBytes = wordsFor[V]()
+	}
+	mustFit[K, V](call)
+	m.init(parent, o.Name, keyBytes, valueBytes)
+	m.direct = m.keys == noText && m.values == noText
+	owners.Watch(m, "hashmap.Sharded", o.Name)
+	return m
+}
+
+// Get returns the value of k, and whether there is one.
+func (m *Sharded[K, V]) Get(k K) (v V, found bool) {
+	if readersLock || !m.direct {
+		return m.getSlow(k)
+	}
+	var h uint64
+	if unsafe.Sizeof(k) == 8 && m.hasher.kind == plainKeys { // inlined
+		h = m.hasher.word(*(*uint64)(unsafe.Pointer(&k)))
+	} else {
+		h = hashSlow(&m.hasher, &k)
+	}
+	at := entryFor(m.dir.Load(), h)
+	m.seam.at(readDirectory)
+	e := at.Load() // R1
+	m.seam.at(readTable)
+	if e <= replacedDirectory {
+		return m.getSlow(k)
+	}
+	// These are m's, as constants.
+	l := shardLayoutOf(wordsFor[K](), wordsFor[V]())
+	tag, groups := tagOf(h), groupsOf(e)
+	i := homeOf(h, groups)
+	for range groups {
+		g := pointer(tableOf(e) + (i+1)*l.stride)
+		version := atomic.LoadUint64(versionOf(g)) // R2
+		m.seam.at(readVersion)
+		if version&1 != 0 {
+			break
+		}
+		if at.Load() != e { // R3
+			break
+		}
+		m.seam.at(readEntry)
+		w := atomic.LoadUint64(tagsAt(g)) // R4
+		m.seam.at(readTags)
+		for match := matchTag(w, tag); match != 0; match &= match - 1 {
+			slot := unsafe.Add(g, shardHeadBytes+slotOf(match)*l.slot)
+			if loadCell[K](slot) == k {
+				m.seam.at(readKey)
+				v := loadCell[V](unsafe.Add(slot, l.value))
+				m.seam.at(readValue)
+				if atomic.LoadUint64(versionOf(g)) != version { // R5
+					return m.getSlow(k)
+				}
+				return v, true
+			}
+		}
+		if atomic.LoadUint64(versionOf(g)) != version { // R5
+			break
+		}
+		if w&passBit(tag) == 0 {
+			return v, false
+		}
+		if i++; i == groups {
+			i = 0
+		}
+	}
+	return m.getSlow(k)
+}
+
+// getSlow is Get for maps of text and in race builds, and where no table or a writer was
+// found.
+func (m *Sharded[K, V]) getSlow(k K) (v V, found bool) {
+	m.mustBeOpen("Get")
+	h := hashOf(&m.hasher, &k)
+	if !readersLock && !m.direct {
+		if v, found, sure := m.getText(h, &k); sure {
+			return v, found
+		}
+	}
+	m.seam.at(readSlow)
+	x, ok := m.enter(h)
+	if !ok {
+		return v, false
+	}
+	defer m.leave(x)
+	g, i := m.find(x, h, &k)
+	if g == nil {
+		return v, false
+	}
+	return m.valueAt(m.slot(g, i)), true
+}
+
+// getText is Get under a guard, for a map of text. It is sure unless it met a writer.
+func (m *Sharded[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
+	guard := m.limbo.readers.Enter() // before R1
+	defer guard.Leave()
+	at, e := m.lookUp(h)
+	m.seam.at(readTable)
+	if e == 0 {
+		return v, false, true
+	}
+	tag, groups := tagOf(h), groupsOf(e)
+	i := homeOf(h, groups)
+	for range groups {
+		g := m.group(tableOf(e), i)
+		version := atomic.LoadUint64(versionOf(g))
+		m.seam.at(readVersion)
+		if version&1 != 0 || at.Load() != e {
+			return v, false, false
+		}
+		m.seam.at(readEntry)
+		w := atomic.LoadUint64(tagsAt(g))
+		m.seam.at(readTags)
+		for match := matchTag(w, tag); match != 0; match &= match - 1 {
+			slot := m.slot(g, slotOf(match))
+			if m.isKey(slot, k) {
+				m.seam.at(readKey)
+				v := m.valueAt(slot)
+				m.seam.at(readValue)
+				return v, true, atomic.LoadUint64(versionOf(g)) == version
+			}
+		}
+		if atomic.LoadUint64(versionOf(g)) != version {
+			return v, false, false
+		}
+		if w&passBit(tag) == 0 {
+			return v, false, true
+		}
+		if i++; i == groups {
+			i = 0
+		}
+	}
+	return v, false, true
+}
+
+// All returns an iterator over the entries, in no order. It sees each entry that is there
+// during the whole loop, and each key at most once; of one that is put or deleted
+// meanwhile it may see a state of any moment of the loop. The entries of one table are
+// copied under its lock, and the body runs without a lock: it may call any method.
+func (m *Sharded[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("All")
+		type entry struct {
+			k K
+			v V
+		}
+		var entries []entry
+		for pos, more := uint64(0), true; more; {
+			entries = entries[:0]
+			pos, more = m.visit(pos, func(x held) {
+				if headOf(x.e).live == 0 {
+					return
+				}
+				m.eachSlot(x.e, func(_, slot unsafe.Pointer) {
+					entries = append(entries, entry{m.ownKeyAt(slot), m.valueAt(slot)})
+				})
+			})
+			for _, e := range entries {
+				if !yield(e.k, e.v) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Clear removes the entries that are there, one table after the other. Entries that are
+// put during the call may stay. The memory of the tables is kept.
+func (m *Sharded[K, V]) Clear() {
+	m.mustBeOpen("Clear")
+	for pos, more := uint64(0), true; more; {
+		pos, more = m.visit(pos, func(x held) {
+			if m.direct {
+				m.empty(x)
+				return
+			}
+			var texts []uintptr
+			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
+			m.empty(x)
+			m.limbo.retire(m.parent, texts...)
+		})
+	}
+}
+
+// Close returns all memory to the parent. No other call may be under way. Later calls
+// panic, except Close, Len and Stats. Close the map before its parent.
+func (m *Sharded[K, V]) Close() {
+	if m.dir.Load() == 0 || m.closed.Load() {
+		return
+	}
+	if m.holds() {
+		owners.AskParent(m.parent)
+	}
+	if !m.direct {
+		m.Clear()
+		m.limbo.close(m.parent)
+	}
+	m.close()
+	owners.Closed(m)
+}

@@ -1,0 +1,313 @@
+// The directory of a Sharded, and the memory of its tables.
+//
+//	m.dir       address of the directory | 64 - depth
+//	directory   2^depth entries of a word each: a table's address | its class
+//
+// An entry is 0 until a key is put there. mu is held to change entries, so under it the
+// directory and its tables stay as they are. A table is replaced under mu and its lock,
+// therefore whoever has its lock and finds it in the directory may write to it.
+//
+// When the directory doubles, the entries of the old one become replacedDirectory after
+// the new one is in place, and before mu is free. So an entry that still refers to a
+// table is up to date, in whichever directory it was found.
+//
+// Old directories are kept for readers that may still be in them. Together they are
+// smaller than the current one.
+
+package hashmap
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// shardedTables is the part of a Sharded that does not depend on its types.
+type shardedTables struct {
+	dir      atomic.Uintptr // 0 if NewSharded did not make the map
+	direct   bool           // neither keys nor values are text
+	closed   atomic.Bool
+	seam     shardedSeam
+	locks    shardedLocks
+	layout   shardLayout
+	maxClass uintptr // of tables, unless hashes collide
+	parent   freehold.Allocator
+	name     string
+	_        [lineBytes]byte // readers need what is above; what is below is written
+
+	mu       sync.Mutex
+	dirs     []uintptr   // all directories, as in dir; the last is the current one
+	spare    [][]uintptr // by class: tables that were replaced
+	tables   int         // in the directory
+	reserved int         // bytes from parent, without text
+
+	_     [lineBytes]byte
+	limbo limbo
+}
+
+const replacedDirectory = 1
+
+const (
+	maxShards     = 1 << 10
+	minMaxClass   = 3
+	sparseEntries = 64 // entries for each table at which the directory does not double
+)
+
+// noDirectory is the directory of a map without memory: two empty entries.
+var noDirectory [2 * lineBytes / wordBytes]uintptr
+
+func noDirectoryWord() uintptr {
+	return (uintptr(unsafe.Pointer(&noDirectory))+classMask)&^classMask | 63
+}
+
+// pointer turns an address in memory of the parent, or in noDirectory, into a pointer.
+// That memory does not move.
+func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+func (m *shardedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes uintptr) {
+	m.parent, m.name = parent, name
+	m.layout = shardLayoutOf(keyBytes, valueBytes)
+	m.maxClass = minMaxClass
+	for m.layout.stride<<(m.maxClass+1) <= tableBytes {
+		m.maxClass++
+	}
+	m.dir.Store(noDirectoryWord())
+}
+
+func (m *shardedTables) mustBeOpen(call string) {
+	if m.dir.Load() == 0 {
+		arg.Panicf("hashmap.Sharded."+call, "zero value: hashmap.NewSharded makes a Sharded")
+	}
+	if m.closed.Load() {
+		arg.Panicf("hashmap.Sharded."+call, "the map is closed")
+	}
+}
+
+func depthOf(dir uintptr) uintptr { return 64 - dir&classMask }
+
+// entryFor returns the place of a hash's entry in a directory.
+func entryFor(dir uintptr, h uint64) *atomic.Uintptr {
+	return (*atomic.Uintptr)(pointer(dir&^classMask + uintptr(h>>(dir&classMask))*wordBytes))
+}
+
+// lookUp returns a hash's entry, and its place.
+func (m *shardedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
+	for {
+		at = entryFor(m.dir.Load(), h)
+		if e = at.Load(); e != replacedDirectory {
+			return at, e
+		}
+	}
+}
+
+// held is a table whose lock is held: its entry and the entry's place.
+type held struct {
+	at *atomic.Uintptr
+	e  uintptr
+}
+
+// enter locks the table for a hash. It reports false if there is none.
+func (m *shardedTables) enter(h uint64) (x held, ok bool) {
+	for {
+		at, e := m.lookUp(h)
+		m.seam.at(lookedUp)
+		if e == 0 {
+			return held{}, false
+		}
+		m.lock(e)
+		if at.Load() == e {
+			return held{at, e}, true
+		}
+		m.unlock(e)
+	}
+}
+
+func (m *shardedTables) leave(x held) { m.unlock(x.e) }
+
+// enterNew is enter, and makes a table if there is none.
+func (m *shardedTables) enterNew(h uint64) (held, error) {
+	for {
+		if x, ok := m.enter(h); ok {
+			return x, nil
+		}
+		if err := m.create(h, 1); err != nil {
+			return held{}, err
+		}
+	}
+}
+
+// create makes a table of a class for a hash, unless there is one.
+func (m *shardedTables) create(h uint64, class uintptr) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.deepen(m.firstDepth()); err != nil {
+		return err
+	}
+	at, e := m.lookUp(h)
+	if e != 0 {
+		return nil
+	}
+	e, err := m.take(class)
+	if err != nil {
+		return err
+	}
+	m.reset(e, depthOf(m.dir.Load()))
+	m.tables++
+	at.Store(e)
+	return nil
+}
+
+// firstDepth gives each processor some tables of its own, so that writers seldom wait.
+func (m *shardedTables) firstDepth() uintptr {
+	return uintptr(bits.Len(uint(min(4*runtime.GOMAXPROCS(0), maxShards) - 1)))
+}
+
+// deepen makes the directory at least as deep. mu is held.
+func (m *shardedTables) deepen(depth uintptr) error {
+	old := m.dir.Load()
+	if len(m.dirs) > 0 && depthOf(old) >= depth {
+		return nil
+	}
+	p, err := m.alloc(1<<depth, wordBytes, lineBytes)
+	if err != nil {
+		return err
+	}
+	d := uintptr(p) | (64 - depth)
+	for i := range uint64(1) << depth {
+		h := i << (64 - depth)
+		entryFor(d, h).Store(entryFor(old, h).Load())
+	}
+	m.dir.Store(d)
+	m.seam.at(deepened)
+	if len(m.dirs) > 0 {
+		for i := range uint64(1) << depthOf(old) {
+			entryFor(old, i<<(64-depthOf(old))).Store(replacedDirectory)
+		}
+	}
+	m.dirs = append(m.dirs, d)
+	return nil
+}
+
+// take returns the entry of a table of a class, spare or new, with any contents but
+// valid versions. mu is held.
+func (m *shardedTables) take(class uintptr) (uintptr, error) {
+	for uintptr(len(m.spare)) <= class {
+		m.spare = append(m.spare, nil)
+	}
+	if last := len(m.spare[class]) - 1; last >= 0 {
+		e := m.spare[class][last]
+		m.spare[class] = m.spare[class][:last]
+		return e, nil
+	}
+	align := uintptr(lineBytes)
+	if m.layout.stride%(2*lineBytes) == 0 {
+		align = 2 * lineBytes // which processors fetch together
+	}
+	p, err := m.alloc(1<<class, m.layout.stride, align)
+	return uintptr(p) | class, err
+}
+
+// give makes a table spare. mu is held.
+func (m *shardedTables) give(e uintptr) { m.spare[classOf(e)] = append(m.spare[classOf(e)], e) }
+
+// alloc returns n*size zeroed bytes of the parent. mu is held.
+func (m *shardedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
+	hi, bytes := bits.Mul64(uint64(n), uint64(size))
+	if n == 0 || hi > 0 || bytes > math.MaxInt {
+		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, uint64(math.MaxInt))
+	}
+	b, err := m.block(m.parent.Zeroed, int(bytes), align)
+	if err != nil {
+		return nil, err
+	}
+	m.reserved += len(b)
+	return unsafe.Pointer(unsafe.SliceData(b)), nil
+}
+
+// block returns what alloc, a method of the parent, returns. If that has no memory, block
+// frees the texts whose readers have left, and tries once more.
+func (m *shardedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
+	b, err := alloc(size, int(align))
+	if err != nil && m.limbo.reclaim(m.parent) {
+		b, err = alloc(size, int(align))
+	}
+	if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
+		err = fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
+	}
+	return b, err
+}
+
+// free returns a block of the parent's.
+func (m *shardedTables) free(addr, size uintptr) {
+	m.reserved -= int(size)
+	m.parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(size)))
+}
+
+// visit locks the table at a position, which is a hash without the bits that its entries
+// do not share, calls f, and returns the next position. It reports false after the last. Loops over all
+// tables begin at 0.
+func (m *shardedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
+	for {
+		dir := m.dir.Load()
+		if e := entryFor(dir, pos).Load(); e == replacedDirectory {
+			continue
+		} else if e == 0 {
+			next = pos + 1<<(dir&classMask)
+			return next, next != 0
+		}
+		if x, ok := m.enter(pos); ok {
+			defer m.leave(x)
+			f(x)
+			next = pos + 1<<(64-headOf(x.e).depth)
+			return next, next != 0
+		}
+	}
+}
+
+// each calls f with the entry of each table. mu is held.
+func (m *shardedTables) each(f func(e uintptr)) {
+	for pos, more := uint64(0), true; more; {
+		dir := m.dir.Load()
+		e := entryFor(dir, pos).Load()
+		step := uint64(1) << (dir & classMask)
+		if e != 0 {
+			f(e)
+			step = 1 << (64 - headOf(e).depth)
+		}
+		pos += step
+		more = pos != 0
+	}
+}
+
+// holds reports whether there is memory of the parent.
+func (m *shardedTables) holds() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.reserved > 0
+}
+
+// close returns the memory to the parent.
+func (m *shardedTables) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed.Store(true)
+	m.each(m.give)
+	m.dir.Store(noDirectoryWord())
+	for class, tables := range m.spare {
+		for _, e := range tables {
+			m.free(tableOf(e), m.layout.stride<<class)
+		}
+	}
+	for _, d := range m.dirs {
+		m.free(d&^classMask, wordBytes<<depthOf(d))
+	}
+	m.spare, m.dirs, m.tables = nil, nil, 0
+}

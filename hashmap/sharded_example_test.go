@@ -1,0 +1,58 @@
+package hashmap_test
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/hashmap"
+)
+
+func ExampleSharded() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	hits := hashmap.NewSharded[string, int](heap, nil)
+	defer hits.Close()
+
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for _, path := range []string{"/", "/about", "/"} {
+				if err := hits.Update(path, func(n *int, _ bool) { *n++ }); err != nil {
+					panic(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	n, found := hits.Get("/")
+	fmt.Println(n, found, hits.Len())
+	// Output: 8 true 2
+}
+
+// Sessions expire while others renew them: DeleteIf looks again under the lock.
+func ExampleSharded_DeleteIf() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	sessions := hashmap.NewSharded[string, int64](heap, nil) // the time that each ends
+	defer sessions.Close()
+	for end, user := range []string{"ann", "bob", "eve"} {
+		if err := sessions.Put(user, int64(end)); err != nil {
+			panic(err)
+		}
+	}
+
+	now := int64(1)
+	expired := func(end int64) bool { return end <= now }
+	for user, end := range sessions.All() {
+		if user == "bob" { // who returns while the loop runs
+			_ = sessions.Put(user, now+60)
+		}
+		if expired(end) {
+			sessions.DeleteIf(user, expired)
+		}
+	}
+	_, bob := sessions.Get("bob")
+	fmt.Println(sessions.Len(), bob)
+	// Output: 2 true
+}

@@ -1,0 +1,174 @@
+// Growth of a Sharded: a table without room is replaced.
+//
+//	entries        table                      replaced by
+//	few, at most   any class                  one of its class: deleted entries had taken room
+//	7/8 of room
+//	more           below the largest class    one of the next class, twice the size
+//	more           of the largest class       two, by the next bit of the hash
+//
+// Whoever puts an entry copies one table, which is the map's pause: up to 16 KiB. All memory is
+// allocated first; an error leaves the map as it was.
+//
+// If hashes agree in many bits, tables would split in vain and the directory would
+// double without end. So where it would have sparseEntries for each table, the table
+// grows beyond the largest class instead.
+
+package hashmap
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// makeRoom replaces the locked table of a hash, which has no room, and leaves it.
+func (m *Sharded[K, V]) makeRoom(x held, h uint64) error {
+	defer m.leave(x)
+	if debug {
+		m.check(x)
+	}
+	hd := headOf(x.e)
+	class, depth := classOf(x.e), hd.depth
+	switch {
+	case hd.live <= roomOf(class)*7/8:
+	case class < m.maxClass || m.isSparse(depth):
+		class++
+	default:
+		depth++
+		class = m.maxClass
+		for roomOf(class) < hd.live { // should all go to one side
+			class++
+		}
+	}
+	return m.replace(x, h, class, depth)
+}
+
+// isSparse reports whether a table of that depth cannot split, since the directory would
+// have too many entries for its tables.
+func (m *shardedTables) isSparse(depth uintptr) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return depth >= depthOf(m.dir.Load()) && 1<<(depth+1) > sparseEntries*m.tables
+}
+
+// replace replaces the locked table of a hash by one of a class and the same depth, or by
+// two if the depth is one more. It does not unlock it.
+func (m *Sharded[K, V]) replace(x held, h uint64, class, depth uintptr) error {
+	var to [2]uintptr
+	n := depth - headOf(x.e).depth + 1
+	if err := m.takeSome(to[:n], class); err != nil {
+		return err
+	}
+	for _, e := range to[:n] {
+		m.reset(e, depth)
+	}
+	if n == 1 {
+		to[1] = to[0]
+	}
+	m.eachSlot(x.e, func(_, from unsafe.Pointer) {
+		h := m.hashAt(from)
+		e := to[h>>(64-depth)&1]
+		g, i := m.place(e, h)
+		copyWords(m.slot(g, i), from, m.layout.slot)
+		text := uintptr(0)
+		if !m.direct {
+			var texts [2]uintptr
+			text = textBytes(m.appendTexts(texts[:0], from)...)
+		}
+		fill(e, g, i, h, text)
+	})
+	m.seam.at(copied)
+	return m.publish(x, h, to, n)
+}
+
+// takeSome sets entries to those of tables of a class, of all or of none.
+func (m *shardedTables) takeSome(entries []uintptr, class uintptr) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range entries {
+		e, err := m.take(class)
+		if err != nil {
+			for _, e := range entries[:i] {
+				m.give(e)
+			}
+			return err
+		}
+		entries[i] = e
+	}
+	return nil
+}
+
+// publish puts n tables into the directory in place of the locked table of a hash.
+func (m *shardedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := headOf(x.e).depth
+	if err := m.deepen(headOf(to[0]).depth); err != nil {
+		for _, e := range to[:n] {
+			m.give(e)
+		}
+		return err
+	}
+	dir := m.dir.Load()
+	first := h >> (64 - old) << (64 - old)
+	count := uint64(1) << (depthOf(dir) - old)
+	for i := range count {
+		entryFor(dir, first+i<<(dir&classMask)).Store(to[2*i/count])
+		m.seam.at(published)
+	}
+	m.tables += int(n) - 1
+	m.give(x.e)
+	return nil
+}
+
+// Grow makes room for n more entries, so that few of the next Puts replace a table; each
+// still may. It takes memory for all n, and time in proportion to the map's length. On an
+// error, which matches [freehold.ErrOutOfMemory], the entries are as they were. It panics
+// if n is negative.
+func (m *Sharded[K, V]) Grow(n int) error {
+	m.mustBeOpen("Grow")
+	arg.AtLeast("hashmap.Sharded.Grow", "n", n, 0)
+	length := m.Len()
+	if n > math.MaxInt-length {
+		return fmt.Errorf("%w: %d more entries are more than an int can count", freehold.ErrOutOfMemory, n)
+	}
+	n += length
+	class, depth := uintptr(1), m.firstDepth()
+	fits := func() bool { // the mean of entries in a table, and five standard deviations
+		mean := float64(n) / float64(uint64(1)<<depth)
+		return mean+5*math.Sqrt(mean) <= float64(roomOf(class))
+	}
+	for !fits() && class < m.maxClass {
+		class++
+	}
+	for !fits() {
+		depth++
+	}
+	if bytes := math.Ldexp(float64(m.layout.stride), int(class+depth)); bytes > math.MaxInt {
+		return fmt.Errorf("%w: tables for %d entries take %.0f bytes", freehold.ErrOutOfMemory, n, bytes)
+	}
+	m.mu.Lock()
+	err := m.deepen(depth)
+	m.mu.Unlock()
+	for pos, more := uint64(0), true; more && err == nil; {
+		x, ok := m.enter(pos)
+		if !ok {
+			err = m.create(pos, class)
+			continue
+		}
+		switch hd := headOf(x.e); {
+		case hd.depth < depth:
+			err = m.replace(x, pos, max(class, classOf(x.e)), hd.depth+1)
+		case classOf(x.e) < class:
+			err = m.replace(x, pos, class, hd.depth)
+		default:
+			pos += 1 << (64 - hd.depth)
+			more = pos != 0
+		}
+		m.leave(x)
+	}
+	return err
+}

@@ -1,0 +1,349 @@
+//go:build freehold_debug && !race
+
+package hashmap
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// at has hook called once, when a call reaches the point for the nth time.
+func at(m *shardedTables, point seamPoint, nth int, hook func()) {
+	m.seam.hook = func(p seamPoint) {
+		if p != point {
+			return
+		}
+		if nth--; nth == 0 {
+			m.seam.hook = nil
+			hook()
+		}
+	}
+}
+
+var readPoints = map[string]seamPoint{
+	"directory": readDirectory, "table": readTable, "version": readVersion, "entry": readEntry,
+	"tags": readTags, "key": readKey, "value": readValue,
+}
+
+// shardedKeys returns keys from the first on whose tables have the same first bits of the hash as that of like, or,
+// if other is set, have not.
+func shardedKeys[V any](m *Sharded[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
+	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
+	for ; len(keys) < n; first++ {
+		if k := wideOf(first); (bits(k) == bits(like)) != other {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+// TestShardedReaderBetweenWrites: at each point of a Get, a writer comes in between.
+func TestShardedReaderBetweenWrites(t *testing.T) {
+	k := wideOf(1)
+	put := func(m *Sharded[wide, wide], keys []wide) {
+		for _, k := range keys {
+			succeed(m.Put(k, wideOf(k.w[0]+100)))
+		}
+	}
+	moves := func(m *Sharded[wide, wide]) { // k's table is replaced
+		put(m, shardedKeys(m, 1000, slotsPerGroup, k, false))
+	}
+	for name, write := range map[string]struct {
+		do    func(m *Sharded[wide, wide])
+		crowd int    // other entries in k's table before
+		after uint64 // what the reader may find instead of 1; 0 is none
+	}{
+		"replace":            {func(m *Sharded[wide, wide]) { succeed(m.Put(k, wideOf(2))) }, 0, 2},
+		"delete":             {func(m *Sharded[wide, wide]) { m.Delete(k) }, 0, 0},
+		"delete and put":     {func(m *Sharded[wide, wide]) { m.Delete(k); succeed(m.Put(k, wideOf(2))) }, 0, 2},
+		"delete, reuse slot": {func(m *Sharded[wide, wide]) { m.Delete(k); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"clear":              {func(m *Sharded[wide, wide]) { m.Clear() }, 0, 0},
+		"clear, reuse slot":  {func(m *Sharded[wide, wide]) { m.Clear(); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"move":               {func(m *Sharded[wide, wide]) { moves(m) }, 0, 1},
+		"move and replace":   {func(m *Sharded[wide, wide]) { moves(m); succeed(m.Put(k, wideOf(2))) }, 0, 2},
+		"move and delete":    {func(m *Sharded[wide, wide]) { moves(m); m.Delete(k) }, 0, 0},
+		"move, reuse table":  {func(m *Sharded[wide, wide]) { moves(m); put(m, shardedKeys(m, 5000, 40, k, true)) }, 0, 1},
+		"move, reuse large table": {func(m *Sharded[wide, wide]) {
+			put(m, shardedKeys(m, 1000, 20, k, false))
+			put(m, shardedKeys(m, 5000, 100, k, true)) // in the words that were k's, if its table is taken
+		}, slotsPerGroup, 1},
+		"double directory": {func(m *Sharded[wide, wide]) {
+			m.mu.Lock()
+			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
+			m.mu.Unlock()
+			succeed(m.Put(k, wideOf(2)))
+		}, 0, 2},
+		"double directory, move, reuse table": {func(m *Sharded[wide, wide]) {
+			m.mu.Lock()
+			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
+			m.mu.Unlock()
+			moves(m)
+			put(m, shardedKeys(m, 5000, 40, k, true))
+		}, 0, 1},
+		"split": {func(m *Sharded[wide, wide]) { succeed(m.Grow(100_000)); succeed(m.Put(k, wideOf(2))) }, 0, 2},
+	} {
+		for point, p := range readPoints {
+			t.Run(name+" after "+point, func(t *testing.T) {
+				m := NewSharded[wide, wide](alloctest.New(t), nil)
+				defer m.Close()
+				succeed(m.Put(k, wideOf(1)))
+				put(m, shardedKeys(m, 500_000, write.crowd, k, false))
+				came := false
+				at(&m.shardedTables, p, 1, func() { came = true; write.do(m) })
+				v, found := m.Get(k)
+				if !came {
+					t.Fatal("the reader did not come there")
+				}
+				if was := found && v == wideOf(1); !was && (found != (write.after != 0) || v != wideOf(write.after)) {
+					t.Errorf("Get = %v, %t; want 1 or %d", v, found, write.after)
+				}
+				if v, found := m.Get(k); found != (write.after != 0) || v != wideOf(write.after) {
+					t.Errorf("the next Get = %v, %t; want %d", v, found, write.after)
+				}
+				m.checkAll()
+			})
+		}
+	}
+}
+
+// TestShardedTornValues: a reader that finds a value of which only some words are written
+// waits for the writer.
+func TestShardedTornValues(t *testing.T) {
+	m := NewSharded[wide, wide](alloctest.New(t), nil)
+	defer m.Close()
+	k := wideOf(1)
+	succeed(m.Put(k, wideOf(1)))
+	for name, odd := range map[string]bool{"before the reader comes": true, "while it reads": false} {
+		h := hashOf(&m.hasher, &k)
+		x, _ := m.enter(h)
+		g, i := m.find(x, h, &k)
+		value := unsafe.Add(m.slot(g, i), m.layout.value)
+		tear := func() {
+			*versionOf(g)++
+			v := wideOf(1)
+			v.w[0] = 9
+			storeCell(value, &v)
+		}
+		if odd {
+			tear()
+		}
+		where := make(chan seamPoint, 100)
+		m.seam.hook = func(p seamPoint) {
+			if p == readKey && !odd {
+				tear()
+			}
+			if p == readSlow || p == readKey && odd {
+				where <- p
+			}
+		}
+		got := make(chan wide)
+		go func() { v, _ := m.Get(k); got <- v }()
+		if p := <-where; p != readSlow {
+			t.Errorf("%s: the reader went on", name)
+		}
+		m.seam.hook = nil
+		v := wideOf(1)
+		storeCell(value, &v)
+		*versionOf(g)++
+		m.leave(x)
+		if v := <-got; v != wideOf(1) {
+			t.Errorf("%s: Get = %v", name, v)
+		}
+	}
+}
+
+// TestShardedReaderBetweenSteps: at each step of a writer, readers find all other entries,
+// and the writer's in its state before or after.
+func TestShardedReaderBetweenSteps(t *testing.T) {
+	for name, point := range map[string]seamPoint{
+		"version": raised, "key": wroteKey, "value": wroteValue, "copy": copied, "entry": published, "directory": deepened,
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := NewSharded[uint64, wide](alloctest.New(t), nil)
+			defer m.Close()
+			const keys = 3000
+			times := 0
+			for k := range uint64(keys) {
+				m.seam.hook = func(p seamPoint) {
+					if p != point {
+						return
+					}
+					hook := m.seam.hook
+					m.seam.hook = nil
+					times++
+					for other := k - min(k, 200); other < k; other++ {
+						if v, found := m.Get(other); !found || v != wideOf(other) {
+							t.Fatalf("Get(%d) = %v, %t while %d is put", other, v, found, k)
+						}
+					}
+					if v, found := m.Get(k); found || v != (wide{}) {
+						t.Fatalf("Get(%d) = %v, %t before it is put", k, v, found)
+					}
+					m.seam.hook = hook
+				}
+				succeed(m.Put(k, wideOf(k)))
+			}
+			if times < 2 {
+				t.Errorf("writers came there %d times", times)
+			}
+			m.seam.hook = nil
+		})
+	}
+}
+
+// TestShardedGuardsText: between any steps of a Get, the texts that it reads are deleted or
+// replaced, and many others after them, so that all are freed that may be.
+func TestShardedGuardsText(t *testing.T) {
+	for point, p := range readPoints {
+		if p == readDirectory {
+			continue
+		}
+		for what, narrow := range map[string]uint64{
+			"replace": 0, "delete": 0, "delete, reuse slot": 1<<64 - 1, // the other key takes the lowest free slot of all
+		} {
+			t.Run(what+" after "+point, func(t *testing.T) {
+				del := what != "replace"
+				m := NewSharded[string, []byte](alloctest.New(t), nil)
+				defer m.Close()
+				m.hasher.narrow = narrow
+				long := []byte(strings.Repeat("value", 100))
+				succeed(m.Put("key", long))
+				at(&m.shardedTables, p, 1, func() {
+					if del {
+						m.Delete("key")
+					} else {
+						succeed(m.Put("key", []byte("new")))
+					}
+					for range 3 * batchTexts {
+						succeed(m.Put("other", []byte("other")))
+					}
+				})
+				v, found := m.Get("key")
+				if s := string(v); found && s != string(long) && (del || s != "new") || !found && !del {
+					t.Errorf("Get = %.20q, %t", s, found)
+				}
+				if m.seam.hook != nil {
+					t.Error("the reader did not come there")
+				}
+				for range 3 * batchTexts { // its guard has left
+					succeed(m.Put("other", []byte("other")))
+				}
+				if n := len(m.limbo.batches); n > 1 {
+					t.Errorf("%d batches of text wait for nobody", n)
+				}
+			})
+		}
+	}
+}
+
+// TestShardedTextReaderBetweenMoves: at each point of a Get, the key's table is replaced, and
+// used again for other keys.
+func TestShardedTextReaderBetweenMoves(t *testing.T) {
+	for point, p := range readPoints {
+		if p == readDirectory {
+			continue
+		}
+		t.Run(point, func(t *testing.T) {
+			m := NewSharded[string, string](alloctest.New(t), nil)
+			defer m.Close()
+			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
+			succeed(m.Put("key", "value"))
+			came := false
+			at(&m.shardedTables, p, 1, func() {
+				came = true
+				for i, like := 0, 0; like < slotsPerGroup; i++ { // these have the key's table replaced
+					if k := textKey(i); top(k) == top("key") {
+						like++
+						succeed(m.Put(k, "like"))
+					}
+				}
+				for i := range 100 { // and these take it
+					if k := textKey(i); top(k) != top("key") {
+						succeed(m.Put(k, "other"))
+					}
+				}
+			})
+			if v, found := m.Get("key"); v != "value" || !found || !came {
+				t.Errorf("Get = %q, %t; the reader came there: %t", v, found, came)
+			}
+			m.checkAll()
+		})
+	}
+}
+
+// TestShardedWriterLooksAgain: between a writer's look at the directory and its lock, the
+// table is replaced, or another writer makes it.
+func TestShardedWriterLooksAgain(t *testing.T) {
+	for name, between := range map[string]struct {
+		keys   int // before
+		narrow uint64
+		do     func(m *Sharded[uint64, uint64])
+	}{
+		"table replaced": {1000, 0, func(m *Sharded[uint64, uint64]) { succeed(m.Grow(100_000)) }},
+		"table made":     {0, 1<<64 - 1, func(m *Sharded[uint64, uint64]) { succeed(m.Put(1<<40, 1<<40)) }},
+	} {
+		for call, write := range map[string]func(m *Sharded[uint64, uint64]){
+			"Put":    func(m *Sharded[uint64, uint64]) { succeed(m.Put(1<<41, 1<<41)) },
+			"Update": func(m *Sharded[uint64, uint64]) { succeed(m.Update(1<<41, func(v *uint64, _ bool) { *v = 1 << 41 })) },
+		} {
+			t.Run(name+" in "+call, func(t *testing.T) {
+				m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+				defer m.Close()
+				m.hasher.narrow = between.narrow
+				for k := range uint64(between.keys) {
+					succeed(m.Put(k, k))
+				}
+				came := false
+				at(&m.shardedTables, lookedUp, 1, func() { came = true; between.do(m) })
+				write(m)
+				if !came {
+					t.Fatal("the writer did not come there")
+				}
+				m.checkAll()
+				n := 0
+				for k, v := range m.All() {
+					if got, found := m.Get(k); v != k || !found || got != k {
+						t.Errorf("Get(%d) = %d, %t, and All has %d", k, got, found, v)
+					}
+					n++
+				}
+				if v, found := m.Get(1 << 41); !found || v != 1<<41 || n != max(between.keys, 1)+1 {
+					t.Errorf("Get = %d, %t, and there are %d entries", v, found, n)
+				}
+			})
+		}
+	}
+}
+
+// TestShardedVersionIsOddInAValue: while the words of a value are written one by one, no
+// reader takes them, and a reader that began before finds another version.
+func TestShardedVersionIsOddInAValue(t *testing.T) {
+	m := NewSharded[wide, wide](alloctest.New(t), nil)
+	defer m.Close()
+	k := wideOf(1)
+	succeed(m.Put(k, wideOf(1)))
+	h := hashOf(&m.hasher, &k)
+	version := func() uint64 {
+		at, e := m.lookUp(h)
+		g, _ := m.find(held{at, e}, h, &k)
+		return *versionOf(g)
+	}
+	before := version()
+	var versions []uint64
+	m.seam.hook = func(p seamPoint) {
+		if p == raised || p == wroteValue {
+			versions = append(versions, version()&1)
+		}
+	}
+	succeed(m.Put(k, wideOf(2)))
+	m.seam.hook = nil
+	if len(versions) != 2 || versions[0] != 1 || versions[1] != 1 {
+		t.Errorf("the lowest bits of the version are %v in the steps of a Put, want 1 and 1", versions)
+	}
+	if after := version(); after <= before || after&1 != 0 {
+		t.Errorf("the version is %d after a Put, and was %d", after, before)
+	}
+}

@@ -1,0 +1,264 @@
+package hashmap
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// wide is a value whose words must be of one write: all are functions of the first.
+type wide struct{ w [6]uint64 }
+
+func wideOf(n uint64) (v wide) {
+	for i := range v.w {
+		v.w[i] = n * uint64(2*i+1)
+	}
+	return v
+}
+
+func (v wide) whole() bool { return v == wideOf(v.w[0]) }
+
+// beside runs writers, and readers until the writers have ended.
+func beside(writers, readers []func(r *rand.Rand)) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))))
+	var write, read sync.WaitGroup
+	var stop atomic.Bool
+	for i, f := range readers {
+		read.Go(func() {
+			for r := rand.New(rand.NewPCG(uint64(i), 1)); !stop.Load(); {
+				f(r)
+				if runtime.GOARCH == "wasm" { // which has one thread, and nothing that stops a loop
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	for i, f := range writers {
+		write.Go(func() { f(rand.New(rand.NewPCG(uint64(i), 2))) })
+	}
+	write.Wait()
+	stop.Store(true)
+	read.Wait()
+}
+
+func rounds(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if readersLock {
+		n /= 4
+	}
+	return n
+}
+
+// TestShardedValuesAreWhole: beside writers that replace, delete and add entries of few
+// keys, and beside growth, a reader finds a value that was put for its key, or none.
+func TestShardedValuesAreWhole(t *testing.T) {
+	for _, keys := range []int{1, 7, 300, 20_000} {
+		t.Run(strconv.Itoa(keys)+" keys", func(t *testing.T) {
+			m := NewSharded[wide, wide](alloctest.New(t), nil)
+			defer m.Close()
+			const ofKey = 1 << 20
+			write := func(r *rand.Rand) {
+				for range rounds(100_000) {
+					n := r.Uint64N(uint64(keys))
+					k := wideOf(n)
+					switch r.IntN(4) {
+					case 0:
+						m.Delete(k)
+					case 1:
+						m.Update(k, func(v *wide, found bool) {
+							if !v.whole() || found != (*v != wide{}) {
+								t.Errorf("Update of %d has %v, %t", n, *v, found)
+							}
+							*v = wideOf((n+1)*ofKey + r.Uint64N(ofKey))
+						})
+					default:
+						succeed(m.Put(k, wideOf((n+1)*ofKey+r.Uint64N(ofKey))))
+					}
+				}
+			}
+			read := func(r *rand.Rand) {
+				n := r.Uint64N(uint64(keys))
+				if v, found := m.Get(wideOf(n)); !v.whole() || found && v.w[0]/ofKey != n+1 || !found && v != (wide{}) {
+					t.Errorf("Get of %d is %v, %t", n, v, found)
+				}
+			}
+			scan := func(*rand.Rand) {
+				for k, v := range m.All() {
+					if !k.whole() || !v.whole() || v.w[0]/ofKey != k.w[0]+1 {
+						t.Errorf("All has %v with %v", k, v)
+					}
+				}
+			}
+			beside([]func(*rand.Rand){write, write}, []func(*rand.Rand){read, read, scan})
+			m.checkAll()
+		})
+	}
+}
+
+// TestShardedGrowsBesideReaders: keys that are there are found at any moment, whatever
+// grows, splits and doubles around them.
+func TestShardedGrowsBesideReaders(t *testing.T) {
+	m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	const stay = 1000
+	for k := range uint64(stay) {
+		succeed(m.Put(k, ^k))
+	}
+	more := uint64(rounds(400_000))
+	write := func(from uint64) func(*rand.Rand) {
+		return func(*rand.Rand) {
+			for k := range more {
+				k = stay + from*more + k
+				succeed(m.Put(k, ^k))
+				if v, found := m.Get(k); !found || v != ^k {
+					t.Errorf("a writer finds %d, %t at its key %d", v, found, k)
+				}
+				if k%3 == 0 && !m.Delete(k) {
+					t.Errorf("Delete(%d) found nothing", k)
+				}
+			}
+		}
+	}
+	read := func(r *rand.Rand) {
+		k := r.Uint64N(stay)
+		if v, found := m.Get(k); !found || v != ^k {
+			t.Errorf("Get(%d) = %d, %t", k, v, found)
+		}
+	}
+	scan := func(*rand.Rand) {
+		seen := map[uint64]bool{}
+		stayed := 0
+		for k := range m.All() {
+			if seen[k] {
+				t.Errorf("All has %d twice", k)
+			}
+			seen[k] = true
+			if k < stay {
+				stayed++
+			}
+		}
+		if stayed != stay {
+			t.Errorf("All has %d of %d entries", stayed, stay)
+		}
+	}
+	beside([]func(*rand.Rand){write(0), write(1)}, []func(*rand.Rand){read, read, scan})
+	m.checkAll()
+	want := stay
+	for k := uint64(stay); k < stay+2*more; k++ {
+		_, found := m.Get(k)
+		if found != (k%3 != 0) {
+			t.Fatalf("Get(%d) is %t", k, found)
+		}
+		if found {
+			want++
+		}
+	}
+	if n := m.Len(); n != want {
+		t.Errorf("Len is %d, want %d", n, want)
+	}
+}
+
+// TestShardedTextIsNeverRecycled: alloctest fills freed blocks, so a reader of one would
+// find other bytes than those of its key.
+func TestShardedTextIsNeverRecycled(t *testing.T) {
+	m := NewSharded[string, string](alloctest.New(t), nil)
+	defer m.Close()
+	const keys = 500
+	key := func(n int) string { return "key " + strconv.Itoa(n) + strings.Repeat("k", n%40) }
+	write := func(r *rand.Rand) {
+		for range rounds(40_000) {
+			k := key(r.IntN(keys))
+			if r.IntN(3) == 0 {
+				m.Delete(k)
+			} else {
+				succeed(m.Put(k, k+"="+strings.Repeat("v", r.IntN(100))))
+			}
+		}
+	}
+	read := func(r *rand.Rand) {
+		k := key(r.IntN(keys))
+		if v, found := m.Get(k); found && strings.TrimRight(v, "v") != k+"=" {
+			t.Errorf("Get(%q) = %q", k, v)
+		}
+	}
+	scan := func(*rand.Rand) {
+		for k, v := range m.All() {
+			if strings.TrimRight(v, "v") != k+"=" {
+				t.Errorf("All has %q with %q", k, v)
+			}
+		}
+	}
+	beside([]func(*rand.Rand){write, write}, []func(*rand.Rand){read, read, scan})
+	m.checkAll()
+}
+
+// TestShardedUpdateCounts: no Update is lost.
+func TestShardedUpdateCounts(t *testing.T) {
+	m := NewSharded[int, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	n := rounds(200_000)
+	count := func(r *rand.Rand) {
+		for range n {
+			succeed(m.Update(r.IntN(3000), func(v *uint64, _ bool) { *v++ }))
+		}
+	}
+	beside([]func(*rand.Rand){count, count, count}, nil)
+	sum := uint64(0)
+	for _, v := range m.All() {
+		sum += v
+	}
+	if sum != uint64(3*n) {
+		t.Errorf("%d updates are counted, want %d", sum, 3*n)
+	}
+}
+
+// TestShardedCallsOfAKeyAreLinearizable: one goroutine raises the value of each key,
+// deleting and putting it too, so that what others read must never go back. A reader that has seen a round of
+// a key sees that or a later one, or that the key is absent, from then on.
+func TestShardedCallsOfAKeyAreLinearizable(t *testing.T) {
+	const keys = 64
+	m := NewSharded[uint32, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	var began, ended [keys]atomic.Uint64 // rounds of the writer
+	write := func(r *rand.Rand) {
+		for round := uint64(1); round <= uint64(rounds(20_000)); round++ {
+			for k := range uint32(keys) {
+				began[k].Store(round)
+				if round%5 == 0 {
+					m.Delete(k)
+				} else {
+					succeed(m.Put(k, round))
+				}
+				ended[k].Store(round)
+			}
+		}
+	}
+	read := func(r *rand.Rand) {
+		k := r.Uint32N(keys)
+		from := ended[k].Load()
+		v, found := m.Get(k)
+		to := began[k].Load()
+		switch {
+		case found && (v < from || v > to || v%5 == 0):
+			t.Errorf("Get(%d) = %d between the rounds %d and %d", k, v, from, to)
+		case !found && from/5 == to/5 && from%5 != 0:
+			t.Errorf("Get(%d) found nothing between the rounds %d and %d", k, from, to)
+		}
+	}
+	beside([]func(*rand.Rand){write}, []func(*rand.Rand){read, read})
+}
+
+// succeed panics if err is not nil.
+func succeed(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

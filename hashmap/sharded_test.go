@@ -1,0 +1,412 @@
+package hashmap
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func TestShardedPanics(t *testing.T) {
+	heap := alloctest.New(t)
+	closed := NewSharded[int, int](heap, nil)
+	succeed(closed.Put(1, 1))
+	closed.Close()
+	closed.Close()
+	var zero Sharded[int, int]
+	zero.Close()
+	if zero.Len() != 0 || closed.Len() != 0 || closed.Stats().Reserved != 0 {
+		t.Errorf("a zero or closed map has entries: %v, %v", zero.Stats(), closed.Stats())
+	}
+	for name, call := range map[string]func(m *Sharded[int, int]){
+		"Get":         func(m *Sharded[int, int]) { m.Get(1) },
+		"Put":         func(m *Sharded[int, int]) { m.Put(1, 1) },
+		"PutIfAbsent": func(m *Sharded[int, int]) { m.PutIfAbsent(1, 1) },
+		"Update":      func(m *Sharded[int, int]) { m.Update(1, func(*int, bool) {}) },
+		"Delete":      func(m *Sharded[int, int]) { m.Delete(1) },
+		"DeleteIf":    func(m *Sharded[int, int]) { m.DeleteIf(1, func(int) bool { return true }) },
+		"Clear":       func(m *Sharded[int, int]) { m.Clear() },
+		"Grow":        func(m *Sharded[int, int]) { m.Grow(1) },
+		"All": func(m *Sharded[int, int]) {
+			for range m.All() {
+			}
+		},
+	} {
+		wantPanic(t, "freehold: hashmap.Sharded."+name+": the map is closed", func() { call(closed) })
+		wantPanic(t, "freehold: hashmap.Sharded."+name+": zero value: hashmap.NewSharded makes a Sharded", func() { call(&zero) })
+	}
+	open := NewSharded[int, int](heap, nil)
+	defer open.Close()
+	wantPanic(t, "freehold: hashmap.Sharded.Grow: n -1, want 0 or more", func() { open.Grow(-1) })
+	wantPanic(t, "freehold: hashmap.NewSharded: parent is nil", func() { NewSharded[int, int](nil, nil) })
+	type pointerful struct {
+		n int
+		s struct{ name string }
+	}
+	wantPanic(t, "freehold: hashmap.NewSharded[K=pointerful]: field s.name is a string, which points into the Go heap; use freehold.String",
+		func() { NewSharded[pointerful, int](heap, nil) })
+	wantPanic(t, "freehold: hashmap.NewSharded[V=*int]: it is a *int, which points into the Go heap; use freehold.Ptr[int]",
+		func() { NewSharded[int, *int](heap, nil) })
+	wantPanic(t, "freehold: hashmap.NewSharded: a K or V of 16777217 bytes, want 16777216 or less",
+		func() { NewSharded[int, [maxBytes + 1]byte](heap, nil) })
+}
+
+// TestShardedRunsOutOfMemory: each allocation fails once, first and alone. The map has the
+// entries that it had.
+func TestShardedRunsOutOfMemory(t *testing.T) {
+	testShardedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) wide { return wideOf(uint64(n)) })
+	testShardedFailure(t, textKey, textKey)
+}
+
+func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value func(int) V) {
+	keys := 6000
+	if testing.Short() {
+		keys = 1000
+	}
+	kinds := map[string]func(freehold.Allocator, int) freehold.Allocator{"after": alloctest.FailAfter, "once": alloctest.FailOnce}
+	for kind, fail := range kinds {
+		step := 1
+		for n := 0; ; n += step {
+			if n > 100 { // texts take an allocation each
+				step = 97
+			}
+			heap := fail(alloctest.New(t), n)
+			m := NewSharded[K, V](heap, nil)
+			want := map[K]V{}
+			failures := 0
+			for i := 0; i < keys && failures < 3; i++ {
+				err := m.Put(key(i), value(i))
+				if i%7 == 6 {
+					if k := key(i - 3); m.Delete(k) {
+						delete(want, k)
+					}
+				}
+				if err == nil {
+					want[key(i)] = value(i)
+					continue
+				}
+				failures++
+				if !errors.Is(err, freehold.ErrOutOfMemory) {
+					t.Fatalf("Put failed with %v", err)
+				}
+				m.checkAll()
+				if got := maps.Collect(m.All()); !maps.Equal(got, want) {
+					t.Fatalf("%s %d: %d entries after a failure, want %d", kind, n, len(got), len(want))
+				}
+				if kind == "once" {
+					if err := m.Put(key(i), value(i)); err != nil {
+						t.Fatalf("Put again failed with %v", err)
+					}
+					want[key(i)] = value(i)
+				}
+			}
+			for k, v := range want {
+				if got, found := m.Get(k); !found || got != v {
+					t.Fatalf("%s %d: Get(%v) = %v, %t", kind, n, k, got, found)
+				}
+			}
+			m.Close()
+			if failures == 0 {
+				break
+			}
+			if testing.Short() && n > 20 {
+				step = 997
+			}
+		}
+	}
+}
+
+func TestShardedGrowRunsOutOfMemory(t *testing.T) {
+	for n := 0; ; n++ {
+		m := NewSharded[int, int](alloctest.FailAfter(alloctest.New(t), n), nil)
+		for i := range 200 {
+			if m.Put(i, -i) != nil {
+				break
+			}
+		}
+		before := maps.Collect(m.All())
+		err := m.Grow(20_000)
+		if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+		m.checkAll()
+		if got := maps.Collect(m.All()); !maps.Equal(got, before) {
+			t.Fatalf("%d entries after Grow, want %d", len(got), len(before))
+		}
+		m.Close()
+		if err == nil {
+			break
+		}
+	}
+	m := NewSharded[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	if err := m.Grow(math.MaxInt - 1); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("Grow to any size: %v", err)
+	}
+}
+
+type refusing struct{ freehold.Allocator }
+
+func (refusing) Zeroed(int, int) ([]byte, error) { return nil, errors.New("no") }
+
+func TestShardedErrorsMatchErrOutOfMemory(t *testing.T) {
+	m := NewSharded[int, int](refusing{}, nil)
+	if err := m.Put(1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || err.Error() != freehold.ErrOutOfMemory.Error()+": no" {
+		t.Errorf("Put: %v", err)
+	}
+}
+
+// TestShardedGrowMakesRoom: no table is replaced by the entries that it was told.
+func TestShardedGrowMakesRoom(t *testing.T) {
+	for _, n := range []int{0, 1, 100, 5000, 50_000} {
+		m := NewSharded[int, int](alloctest.New(t), nil)
+		for i := range n / 10 {
+			succeed(m.Put(-1-i, i))
+		}
+		succeed(m.Grow(n))
+		before := m.Stats()
+		for i := range n * 9 / 10 {
+			succeed(m.Put(i, i))
+		}
+		if after := m.Stats(); after.Reserved > before.Reserved {
+			t.Errorf("Grow(%d) took %d bytes, and %d were added", n, before.Reserved, after.Reserved-before.Reserved)
+		}
+		m.Close()
+	}
+}
+
+// TestShardedTablesAreBounded: a Put copies at most one table of 16 KiB, whatever the map
+// holds. If hashes agree in their first bits, tables grow instead of the directory.
+func TestShardedTablesAreBounded(t *testing.T) {
+	for _, narrow := range []uint64{0, math.MaxUint64 &^ (1<<40 - 1)} {
+		m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+		m.hasher.narrow = narrow
+		for k := range uint64(30_000) {
+			succeed(m.Put(k, k))
+		}
+		largest := 0
+		m.mu.Lock()
+		m.each(func(e uintptr) { largest = max(largest, int(m.layout.stride<<classOf(e))) })
+		m.mu.Unlock()
+		st := m.Stats()
+		if narrow == 0 && largest > tableBytes {
+			t.Errorf("a table has %d bytes", largest)
+		}
+		if st.Directory > sparseEntries*2*st.Tables {
+			t.Errorf("a directory of %d for %d tables", st.Directory, st.Tables)
+		}
+		if st.Len != 30_000 {
+			t.Errorf("%d entries", st.Len)
+		}
+		m.checkAll()
+		m.Close()
+	}
+}
+
+// TestShardedChurn: deletion leaves nothing behind. Neither the memory grows nor the
+// searches.
+func TestShardedChurn(t *testing.T) {
+	m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+	defer m.Close()
+	const live = 5000
+	probes := func() (n int) {
+		for pos, more := uint64(0), true; more; {
+			pos, more = m.visit(pos, func(x held) {
+				for i := range groupsOf(x.e) {
+					for w := *tagsAt(m.group(tableOf(x.e), i)) >> overflowShift; w != 0; w &= w - 1 {
+						n++
+					}
+				}
+			})
+		}
+		return n
+	}
+	var bytes, bits int
+	for k := range uint64(live * 100) {
+		succeed(m.Put(k, k))
+		if k >= live {
+			m.Delete(k - live)
+		}
+		if k == live*10 {
+			bytes, bits = m.Stats().Reserved, probes()
+		}
+	}
+	st := m.Stats()
+	if st.Len != live {
+		t.Errorf("%d entries", st.Len)
+	}
+	if st.Reserved > bytes*3/2 {
+		t.Errorf("%d bytes after 100 times the live entries, %d after 10", st.Reserved, bytes)
+	}
+	if n := probes(); n > 4*bits+100 {
+		t.Errorf("%d overflow bits after 100 times the live entries, %d after 10", n, bits)
+	}
+}
+
+func TestShardedNaN(t *testing.T) {
+	m := NewSharded[float64, int](alloctest.New(t), nil)
+	defer m.Close()
+	for i := range 2000 {
+		succeed(m.Put(math.NaN(), i))
+	}
+	if _, found := m.Get(math.NaN()); found || m.Delete(math.NaN()) || m.Len() != 2000 {
+		t.Errorf("a NaN is found, or there are %d entries, want 2000", m.Len())
+	}
+	seen := map[int]bool{}
+	for _, v := range m.All() {
+		seen[v] = true
+	}
+	if len(seen) != 2000 {
+		t.Errorf("All has %d of 2000 NaNs", len(seen))
+	}
+	m.checkAll()
+	succeed(m.Put(math.Copysign(0, -1), 7))
+	if v, found := m.Get(0); !found || v != 7 {
+		t.Errorf("Get(0) = %d, %t after Put of -0", v, found)
+	}
+	m.Clear()
+	if m.Len() != 0 {
+		t.Errorf("Clear left %d entries", m.Len())
+	}
+}
+
+// TestShardedOwnsItsText: neither the bytes of a key or a value that was put, nor those
+// that Get returned, are the map's.
+func TestShardedOwnsItsText(t *testing.T) {
+	m := NewSharded[string, []byte](alloctest.New(t), nil)
+	defer m.Close()
+	k, v := []byte("key"), []byte("value")
+	succeed(m.Put(unsafe.String(&k[0], len(k)), v))
+	k[0], v[0] = 'K', 'V'
+	got, found := m.Get("key")
+	if !found || string(got) != "value" {
+		t.Fatalf("Get = %q, %t", got, found)
+	}
+	got[0] = 'X'
+	if got, _ := m.Get("key"); string(got) != "value" {
+		t.Errorf("Get = %q after a write to what it returned", got)
+	}
+	for key, value := range m.All() {
+		m.Delete(key)
+		succeed(m.Put("later", nil))
+		if key != "key" || string(value) != "value" {
+			t.Errorf("All has %q with %q", key, value)
+		}
+		break
+	}
+	if v, found := m.Get("later"); !found || v == nil || len(v) != 0 {
+		t.Errorf("Get of an empty value = %v, %t", v, found)
+	}
+}
+
+func TestShardedUpdatePanics(t *testing.T) {
+	m := NewSharded[string, int](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put("a", 1))
+	for _, k := range []string{"a", "b"} {
+		func() {
+			defer func() { recover() }()
+			m.Update(k, func(v *int, _ bool) { *v = 9; panic("fn") })
+		}()
+		func() {
+			defer func() { recover() }()
+			m.DeleteIf(k, func(int) bool { panic("cond") })
+		}()
+	}
+	if got := fmt.Sprint(maps.Collect(m.All())); got != "map[a:1]" {
+		t.Errorf("after the panic of fn: %s", got)
+	}
+	succeed(m.Put("a", 2)) // the lock is free
+}
+
+// What the function of DeleteIf sees is the value that is removed, and a copy of it.
+func TestShardedDeleteIfHandsOutTheValue(t *testing.T) {
+	m := NewSharded[string, []byte](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put("key", []byte("value")))
+	var taken []byte
+	take := func(v []byte) bool { taken = v; return true }
+	if !m.DeleteIf("key", take) || m.DeleteIf("key", take) || m.DeleteIf("none", take) {
+		t.Error("DeleteIf removes a key other than once")
+	}
+	for i := range 100 { // readers have left: the memory is used again
+		succeed(m.Put(fmt.Sprint(i), []byte("other")))
+	}
+	if string(taken) != "value" {
+		t.Errorf("the value was %q", taken)
+	}
+}
+
+func TestShardedAllMayChangeTheMap(t *testing.T) {
+	m := NewSharded[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	for i := range 1000 {
+		succeed(m.Put(i, 0))
+	}
+	seen := 0
+	for k := range m.All() {
+		if k < 1000 {
+			seen++
+			m.Delete(k)
+			succeed(m.Put(1000+k, 1))
+			succeed(m.Put(2000+k, 1))
+		}
+	}
+	if seen != 1000 || m.Len() != 2000 {
+		t.Errorf("All has %d of 1000 entries, and there are %d, want 2000", seen, m.Len())
+	}
+	for range m.All() {
+		m.Clear()
+		break
+	}
+}
+
+func TestShardedStats(t *testing.T) {
+	heap := freehold.NewCounter(alloctest.New(t))
+	m := NewSharded[string, string](heap, &Options{Name: "names"})
+	for i := range 3000 {
+		succeed(m.Put(textKey(i), textKey(i/2)))
+		m.Delete(textKey(i - 100))
+		if i%100 == 0 {
+			if st := m.Stats(); st.Reserved != heap.Counts().LiveBytes || st.Len != min(i+1, 100) {
+				t.Fatalf("%+v; the parent has %d bytes", st, heap.Counts().LiveBytes)
+			}
+		}
+	}
+	st := m.Stats()
+	if st.Name != "names" || st.Tables == 0 || st.Directory < st.Tables || st.Slots < st.Len || st.Spare+st.Text >= st.Reserved {
+		t.Errorf("%+v", st)
+	}
+	want := fmt.Sprintf("[len=%d slots=%d tables=%d reserved=%d spare=%d text=%d]", st.Len, st.Slots, st.Tables, st.Reserved, st.Spare, st.Text)
+	if got := slog.AnyValue(m).Resolve().String(); got != want {
+		t.Errorf("LogValue is %s, want %s", got, want)
+	}
+	var none *Sharded[int, int]
+	if got := none.LogValue().String(); got != "<nil>" {
+		t.Errorf("LogValue of nil is %s", got)
+	}
+	m.Close()
+}
+
+func TestShardedAllocatesNothingOnTheGoHeap(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	m := NewSharded[uint64, wide](heap, nil)
+	defer m.Close()
+	k := uint64(0)
+	if n := testing.AllocsPerRun(10_000, func() {
+		succeed(m.Put(k, wide{}))
+		m.Get(k)
+		m.Get(k + 1)
+		m.Delete(k - 100)
+		k++
+	}); n != 0 {
+		t.Errorf("%v allocations for each entry", n)
+	}
+}

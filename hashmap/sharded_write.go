@@ -1,0 +1,224 @@
+// Writers of a Sharded: they hold the lock of the key's table.
+
+package hashmap
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Put sets the value of k. The error matches [freehold.ErrOutOfMemory], and then nothing
+// has changed. A NaN is never found, so each Put of one adds an entry.
+func (m *Sharded[K, V]) Put(k K, v V) error {
+	m.mustBeOpen("Put")
+	h := hashOf(&m.hasher, &k)
+	for {
+		x, err := m.enterNew(h)
+		if err != nil {
+			return err
+		}
+		g, i := m.find(x, h, &k)
+		if g != nil || headOf(x.e).left > 0 {
+			err = m.write(x, h, g, i, &k, &v)
+			m.leave(x)
+			return err
+		}
+		if err := m.makeRoom(x, h); err != nil {
+			return err
+		}
+	}
+}
+
+// PutIfAbsent sets the value of k if there is none. It returns the value that k has then,
+// and whether it was there before. Errors are those of Put.
+func (m *Sharded[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
+	err = m.change("PutIfAbsent", k, func(at *V, there bool) bool {
+		if found = there; !found {
+			*at = v
+		}
+		value = *at
+		return !found
+	})
+	if err != nil {
+		var none V
+		return none, false, err
+	}
+	return value, found, nil
+}
+
+// Update calls fn under the lock of k's table, with the value of k, or a zero V if there is
+// none, and whether there is one. What fn leaves there becomes the value of k. Other
+// calls see the value before or after, and no other Update comes in between. The error is
+// that of Put, and then nothing has changed, though fn may have been called.
+//
+// fn must not use the map: it would wait for itself. If fn panics, nothing has changed.
+func (m *Sharded[K, V]) Update(k K, fn func(v *V, found bool)) error {
+	return m.change("Update", k, func(v *V, found bool) bool {
+		fn(v, found)
+		return true
+	})
+}
+
+// change is Update, if fn returns true; otherwise nothing changes.
+func (m *Sharded[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
+	m.mustBeOpen(call)
+	h := hashOf(&m.hasher, &k)
+	for {
+		x, err := m.enterNew(h)
+		if err != nil {
+			return err
+		}
+		if done, err := m.tryChange(x, h, &k, fn); done || err != nil {
+			return err
+		}
+	}
+}
+
+// tryChange is change in a locked table, which it leaves. It reports false if the table
+// has been replaced to make room.
+func (m *Sharded[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool) (done bool, err error) {
+	g, i := m.find(x, h, k)
+	if g == nil && headOf(x.e).left == 0 {
+		return false, m.makeRoom(x, h)
+	}
+	defer m.leave(x)
+	var v V
+	if g != nil {
+		v = m.valueAt(m.slot(g, i))
+	}
+	if !fn(&v, g != nil) {
+		return true, nil
+	}
+	return true, m.write(x, h, g, i, k, &v)
+}
+
+// Delete removes k, and reports whether it was there.
+func (m *Sharded[K, V]) Delete(k K) bool { return m.delete("Delete", k, nil) }
+
+// DeleteIf calls cond under the lock of k's table with the value of k, if there is one, and
+// removes k if that returns true. It reports whether it did. No Put or Update comes in
+// between, so DeleteIf removes an entry that has expired, and not one that was put again
+// meanwhile; and cond may note the value that is removed. cond must not use the map: it
+// would wait for itself.
+func (m *Sharded[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
+	return m.delete("DeleteIf", k, cond)
+}
+
+// delete removes k, unless cond is not nil and returns false.
+func (m *Sharded[K, V]) delete(call string, k K, cond func(v V) bool) bool {
+	m.mustBeOpen(call)
+	h := hashOf(&m.hasher, &k)
+	x, ok := m.enter(h)
+	if !ok {
+		return false
+	}
+	defer m.leave(x)
+	g, i := m.find(x, h, &k)
+	if g == nil || cond != nil && !cond(m.valueAt(m.slot(g, i))) {
+		return false
+	}
+	if m.direct {
+		vacate(x.e, g, i, 0)
+		return true
+	}
+	var texts [2]uintptr
+	old := m.appendTexts(texts[:0], m.slot(g, i))
+	vacate(x.e, g, i, textBytes(old...))
+	m.limbo.retire(m.parent, old...)
+	return true
+}
+
+// find returns the group and slot of k in a locked table, or nil.
+func (m *Sharded[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
+	tag, groups := tagOf(h), groupsOf(x.e)
+	i := homeOf(h, groups)
+	for range groups {
+		g := m.group(tableOf(x.e), i)
+		w := *tagsAt(g)
+		for match := matchTag(w, tag); match != 0; match &= match - 1 {
+			if slot := slotOf(match); m.isKey(m.slot(g, slot), k) {
+				return g, slot
+			}
+		}
+		if w&passBit(tag) == 0 {
+			break
+		}
+		if i++; i == groups {
+			i = 0
+		}
+	}
+	return nil, 0
+}
+
+// write sets the value of k, at a slot that find returned, or adds k if that is nil. The
+// table is locked, and has room.
+func (m *Sharded[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) error {
+	if !m.direct {
+		return m.writeText(x, h, g, i, k, v)
+	}
+	if g != nil {
+		setValue(m, g, m.slot(g, i), v)
+		return nil
+	}
+	g, i = m.place(x.e, h)
+	slot := m.slot(g, i)
+	raise(g) // W1
+	m.seam.at(raised)
+	storeCell(slot, k) // W2
+	m.seam.at(wroteKey)
+	storeCell(unsafe.Add(slot, m.layout.value), v)
+	m.seam.at(wroteValue)
+	fill(x.e, g, i, h, 0)
+	return nil
+}
+
+// setValue replaces the value in a slot. A word needs no version: it is stored at once.
+func setValue[K comparable, V any](m *Sharded[K, V], g, slot unsafe.Pointer, v *V) {
+	p := unsafe.Add(slot, m.layout.value)
+	if unsafe.Sizeof(*v) <= wordBytes {
+		storeCell(p, v)
+		return
+	}
+	version := *versionOf(g)
+	atomic.StoreUint64(versionOf(g), version+1) // before the value, on every system
+	m.seam.at(raised)
+	storeCell(p, v)
+	m.seam.at(wroteValue)
+	atomic.StoreUint64(versionOf(g), version+2)
+}
+
+// isKey reports whether a slot's key is k.
+func (m *Sharded[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
+	if m.keys != noText {
+		return textAt(atomic.LoadUintptr((*uintptr)(slot))) == *(*string)(unsafe.Pointer(k))
+	}
+	return loadCell[K](slot) == *k
+}
+
+// hashAt returns the hash of a slot's key, in a locked table.
+func (m *Sharded[K, V]) hashAt(slot unsafe.Pointer) uint64 {
+	var k K
+	if m.keys != noText {
+		*(*string)(unsafe.Pointer(&k)) = textAt(*(*uintptr)(slot))
+	} else {
+		k = loadCell[K](slot)
+	}
+	return hashOf(&m.hasher, &k)
+}
+
+// ownKeyAt returns a slot's key. If it is text, it is a copy.
+func (m *Sharded[K, V]) ownKeyAt(slot unsafe.Pointer) K {
+	if m.keys != noText {
+		return copyOf[K](m.keys, textAt(atomic.LoadUintptr((*uintptr)(slot))))
+	}
+	return loadCell[K](slot)
+}
+
+// valueAt returns a slot's value. If it is text, it is a copy.
+func (m *Sharded[K, V]) valueAt(slot unsafe.Pointer) V {
+	p := unsafe.Add(slot, m.layout.value)
+	if m.values != noText {
+		return copyOf[V](m.values, textAt(atomic.LoadUintptr((*uintptr)(p))))
+	}
+	return loadCell[V](p)
+}

@@ -1,0 +1,37 @@
+// Stats: a map's figures.
+
+package hashmap
+
+import "log/slog"
+
+// Stats is a snapshot of a map. Sizes are bytes.
+type Stats struct {
+	Name     string // Options.Name
+	Len      int    // entries
+	Slots    int    // for entries, in all tables
+	Tables   int
+	Moved    int // entries moved by growth so far
+	Reserved int // from the parent
+}
+
+// Stats returns the map's figures. It costs a few loads, and may be called after Close.
+func (m *Map[K, V]) Stats() Stats {
+	return Stats{Name: m.name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes}
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables and
+// reserved.
+func (st Stats) LogValue() slog.Value {
+	return slog.GroupValue(slog.Int("len", st.Len), slog.Int("slots", st.Slots),
+		slog.Int("tables", st.Tables), slog.Int("reserved", st.Reserved))
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats. Only the map's owner
+// may log it, with a handler that reads values before the log call returns, as those of
+// package slog do.
+func (m *Map[K, V]) LogValue() slog.Value {
+	if m == nil {
+		return slog.StringValue("<nil>")
+	}
+	return m.Stats().LogValue()
+}
