@@ -1,0 +1,272 @@
+// Delete: how the tree shrinks.
+//
+// A node that is less than a third full is joined with a neighbour below the same
+// parent: they become one if that is at most three quarters full, and share their
+// entries equally if not. So a node that was just joined or split takes several
+// entries, in or out, until the next time. Nothing here allocates.
+
+package btree
+
+import "github.com/freehold-go/freehold/internal/arg"
+
+// Delete deletes the entry of k and reports whether there was one. It gives back
+// memory whenever two nodes become one; over an arena, which does not reuse such
+// blocks, a map that shrinks and grows goes on taking memory.
+func (m *Map[K, V]) Delete(k K) bool {
+	n, i, found := m.find("btree.Map.Delete", k)
+	if found {
+		m.deleteAt(n, i)
+	}
+	return found
+}
+
+// DeleteRange deletes the entries with keys from lo on and less than hi, and returns
+// how many there were. It visits only their leaves. For all that are less than hi, let lo be
+// the key of Min.
+func (m *Map[K, V]) DeleteRange(lo, hi K) int {
+	m.mustBeWritable("btree.Map.DeleteRange")
+	before := m.length
+	if m.texts {
+		lo, hi = cloned(lo), cloned(hi) // they may be parts of keys that it deletes
+	}
+	for m.root != nil {
+		var p path
+		m.trace(&p, lo)
+		if p[0].i == p[0].n.count && !m.forward(&p) {
+			break
+		}
+		n, i := p[0].n, p[0].i
+		j := m.lower(n, hi)
+		if j <= i {
+			break
+		}
+		last := j < n.count
+		m.remove(&p, j)
+		if last {
+			break
+		}
+	}
+	return before - m.length
+}
+
+// DeleteFunc calls del for each entry, in order, and deletes those for which it
+// returns true. It returns how many there were. del may change *v, so that one walk
+// changes some values and deletes other entries. It may read the map; a call in it
+// that changes the map panics. If del panics, the entries of leaves before that one
+// are deleted.
+func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
+	const call = "btree.Map.DeleteFunc"
+	m.mustBeWritable(call)
+	if del == nil {
+		arg.Panicf(call, "del is nil")
+	}
+	m.state = busy
+	defer func() { m.state = open }()
+	before := m.length
+	n := m.first()
+	if n == nil {
+		return 0
+	}
+	// A leaf is judged before it is changed. What is deleted changes what leaf the next
+	// key is in, so it is looked for.
+	k := m.key(n, 0)
+	for judged := 0; judged < before; {
+		var p path
+		m.trace(&p, k)
+		n, i := p[0].n, p[0].i
+		if i == n.count {
+			break // only if compare contradicts itself
+		}
+		next := n.next.pointer()
+		if next != nil {
+			k = m.key(next, 0)
+		}
+		judged += n.count - i
+		var doomed [maxSlots]bool
+		any := false
+		for j := i; j < n.count; j++ {
+			doomed[j] = del(m.key(n, j), m.value(n, j))
+			any = any || doomed[j]
+		}
+		if any {
+			m.sweep(&p, &doomed)
+		}
+		if next == nil {
+			break
+		}
+	}
+	return before - m.length
+}
+
+// sweep deletes the doomed entries of the leaf of p.
+func (m *Map[K, V]) sweep(p *path, doomed *[maxSlots]bool) {
+	n, l := p[0].n, &m.leaf
+	kept := 0
+	for i := range n.count {
+		switch {
+		case doomed[i] && m.texts:
+			m.disown(n, i, i+1)
+		case doomed[i]:
+		case kept < i:
+			l.copyKeys(n, kept, n, i, 1)
+			l.copyValues(n, kept, n, i, 1)
+			fallthrough
+		default:
+			kept++
+		}
+	}
+	m.length -= n.count - kept
+	m.version++
+	n.count = kept
+	m.shrunk(p)
+}
+
+// deleteAt deletes entry i of the leaf n.
+func (m *Map[K, V]) deleteAt(n *node, i int) {
+	if i > 0 && n.count > m.leaf.least || m.height == 1 && n.count > 1 {
+		m.cut(n, i, i+1)
+		return
+	}
+	var p path
+	m.trace(&p, m.key(n, i))
+	if p[0] == (step{n, i}) { // unless compare contradicts itself
+		m.remove(&p, i+1)
+	}
+}
+
+// remove deletes the entries of the leaf of p from its index up to j.
+func (m *Map[K, V]) remove(p *path, j int) {
+	m.cut(p[0].n, p[0].i, j)
+	m.shrunk(p)
+}
+
+// cut deletes the entries of the leaf n from i up to j, and leaves its parents as they
+// are.
+func (m *Map[K, V]) cut(n *node, i, j int) {
+	if m.texts {
+		m.disown(n, i, j)
+	}
+	m.leaf.shift(n, j, i, 0)
+	m.length -= j - i
+	m.version++
+}
+
+// shrunk restores the invariants of the nodes of p after entries of its leaf were
+// deleted.
+func (m *Map[K, V]) shrunk(p *path) {
+	n := p[0].n
+	if n.count == 0 && m.height > 1 && p[1].i == 0 {
+		n = m.child(p[1].n, 1) // whose entries are going to be the leaf's
+	}
+	if n.count > 0 {
+		m.raise(p, n)
+	}
+	for level := 0; level < m.height-1 && p[level].n.count < m.layoutOf(level).least; level++ {
+		if !m.join(level, p[level+1]) {
+			break
+		}
+	}
+	for m.height > 1 && m.root.count == 0 {
+		old := m.root
+		m.root = m.child(old, 0)
+		m.height--
+		m.freeNode(old, m.height)
+	}
+	if m.length == 0 {
+		m.freeNode(m.root, 0)
+		m.root, m.height = nil, 0
+	}
+	if debug {
+		m.verify()
+	}
+}
+
+// raise makes the first key of the leaf n the key before the branch of p, if there is
+// one.
+func (m *Map[K, V]) raise(p *path, n *node) {
+	for level := 1; level < m.height; level++ {
+		if i := p[level].i; i > 0 {
+			m.inner.copyKey(p[level].n, i-1, &m.leaf, n, 0)
+			return
+		}
+	}
+}
+
+// join joins the child of parent, which is on that level, with a neighbour. It reports
+// whether the two are now one.
+func (m *Map[K, V]) join(level int, parent step) bool {
+	i := max(parent.i-1, 0) // of the key between the two
+	left, right := m.child(parent.n, i), m.child(parent.n, i+1)
+	one := false
+	if level == 0 {
+		one = m.leaf.joinLeaves(left, right)
+	} else {
+		one = m.inner.joinInner(left, right, parent.n, i)
+	}
+	switch {
+	case one:
+		m.inner.shift(parent.n, i+1, i, 1)
+		m.freeNode(right, level)
+	case level == 0:
+		m.inner.copyKey(parent.n, i, &m.leaf, right, 0)
+	}
+	return one
+}
+
+// joinLeaves moves all entries to left, and takes right out of the leaves' list, or
+// shares them equally. It reports which.
+func (l *layout) joinLeaves(left, right *node) bool {
+	sum := left.count + right.count
+	one := sum <= l.merge || left.count == 0 || right.count == 0
+	half := sum / 2
+	if one {
+		half = sum
+		left.next = right.next
+		if next := right.next.pointer(); next != nil {
+			next.prev = left.address()
+		}
+	}
+	if n := half - left.count; n > 0 {
+		l.copyKeys(left, left.count, right, 0, n)
+		l.copyValues(left, left.count, right, 0, n)
+		l.shift(right, n, 0, 0)
+	} else {
+		l.shift(right, 0, -n, 0)
+		l.copyKeys(right, 0, left, half, -n)
+		l.copyValues(right, 0, left, half, -n)
+	}
+	left.count = half
+	return one
+}
+
+// joinInner is joinLeaves for inner nodes. Key i of parent is the one between them.
+func (l *layout) joinInner(left, right, parent *node, i int) bool {
+	sum := left.count + right.count + 1
+	one := sum <= l.merge
+	half := (sum - 1) / 2
+	if one {
+		half = sum
+	}
+	// With each child that changes sides, a key goes up to parent and another comes down.
+	switch n := half - left.count; {
+	case one:
+		l.copyKey(left, left.count, l, parent, i)
+		l.copyKeys(left, left.count+1, right, 0, right.count)
+		l.copyValues(left, left.count+1, right, 0, right.count+1)
+	case n > 0:
+		l.copyKey(left, left.count, l, parent, i)
+		l.copyKeys(left, left.count+1, right, 0, n-1)
+		l.copyValues(left, left.count+1, right, 0, n)
+		l.copyKey(parent, i, l, right, n-1)
+		l.shift(right, n, 0, 0)
+	case n < 0:
+		n = -n
+		l.shift(right, 0, n, 0)
+		l.copyKey(right, n-1, l, parent, i)
+		l.copyKeys(right, 0, left, half+1, n-1)
+		l.copyValues(right, 0, left, half+1, n)
+		l.copyKey(parent, i, l, left, half)
+	}
+	left.count = half
+	return one
+}

@@ -1,0 +1,128 @@
+package btree_test
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/btree"
+)
+
+func ExampleMap() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	prices := btree.New[uint64, float64](heap, nil)
+	defer prices.Close()
+
+	for day, price := range []float64{41.5, 42, 40.25, 43} {
+		if err := prices.Put(uint64(20260101+day), price); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for day, price := range prices.Range(20260102, 20260104) {
+		fmt.Println(day, price)
+	}
+	for day, price := range prices.BackwardFrom(20251231 + 10000) {
+		fmt.Println("the last one:", day, price)
+		break
+	}
+	// Output:
+	// 20260102 42
+	// 20260103 40.25
+	// the last one: 20260104 43
+}
+
+// The keys are copied: they may come from a buffer that is used again.
+func ExampleNew_strings() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	words := btree.New[string, int](heap, nil)
+	defer words.Close()
+
+	for _, word := range []string{"tree", "leaf", "node", "leaf", "tree", "leaf"} {
+		err := words.Update(word, func(count *int, _ bool) { *count++ })
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for word, count := range words.All() {
+		fmt.Println(word, count)
+	}
+	// Output:
+	// leaf 3
+	// node 1
+	// tree 2
+}
+
+// Keys of several parts, in the order of the parts.
+func ExampleNewFunc() {
+	type reading struct {
+		sensor uint32
+		at     int64
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	readings := btree.NewFunc[reading, float32](heap, func(a, b reading) int {
+		return cmp.Or(cmp.Compare(a.sensor, b.sensor), cmp.Compare(a.at, b.at))
+	}, nil)
+	defer readings.Close()
+
+	for i := range 6 {
+		_ = readings.Put(reading{uint32(i % 2), int64(i)}, float32(i)/2)
+	}
+	for r, degrees := range readings.Range(reading{sensor: 1}, reading{sensor: 2}) {
+		fmt.Println(r.at, degrees)
+	}
+	// Output:
+	// 1 0.5
+	// 3 1.5
+	// 5 2.5
+}
+
+// Entries expire by their values: those below a time go, in one walk over all of them.
+func ExampleMap_DeleteFunc() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	sessions := btree.New[uint64, int64](heap, nil) // the time of the last request
+	defer sessions.Close()
+
+	for id := range uint64(10) {
+		_ = sessions.Put(id, int64(1000+id))
+	}
+	gone := sessions.DeleteFunc(func(_ uint64, last *int64) bool { return *last < 1007 })
+	fmt.Println(gone, "expired")
+	for id := range sessions.All() {
+		fmt.Println(id)
+	}
+	// Output:
+	// 7 expired
+	// 7
+	// 8
+	// 9
+}
+
+// What is older than a time goes, by its key.
+func ExampleMap_DeleteRange() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	events := btree.New[int64, uint32](heap, nil)
+	defer events.Close()
+
+	for second := range int64(10) {
+		_ = events.Put(1767225600+second, uint32(second))
+	}
+	if oldest, _, ok := events.Min(); ok {
+		gone := events.DeleteRange(oldest, 1767225600+7)
+		fmt.Println(gone, "deleted")
+	}
+	for at, event := range events.All() {
+		fmt.Println(at, event)
+	}
+	// Output:
+	// 7 deleted
+	// 1767225607 7
+	// 1767225608 8
+	// 1767225609 9
+}

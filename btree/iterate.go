@@ -1,0 +1,219 @@
+// Iterate: entries in order.
+//
+// An iterator walks the list of leaves. When the loop has inserted or deleted an entry,
+// it looks for the key it was at and goes on behind it.
+
+package btree
+
+import (
+	"iter"
+	"unsafe"
+)
+
+// All returns an iterator over all entries, by ascending keys. See the package for what
+// happens if the loop changes the map.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("btree.Map.All")
+		m.ascend(m.first(), 0, nil, yield)
+	}
+}
+
+// From returns an iterator over the entries with keys from lo on, by ascending keys.
+// Its first entry is the least that is not less than lo.
+func (m *Map[K, V]) From(lo K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("btree.Map.From")
+		n, i := m.seek(lo)
+		m.ascend(n, i, nil, yield)
+	}
+}
+
+// Range returns an iterator over the entries with keys from lo on and less than hi, by
+// ascending keys. There are none if hi is not greater than lo.
+func (m *Map[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("btree.Map.Range")
+		end := hi
+		if m.texts {
+			end = cloned(hi) // it may be a key of the map, which the loop deletes
+		}
+		n, i := m.seek(lo)
+		m.ascend(n, i, &end, yield)
+	}
+}
+
+// Backward returns an iterator over all entries, by descending keys.
+func (m *Map[K, V]) Backward() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("btree.Map.Backward")
+		if n := m.last(); n != nil {
+			m.descend(n, n.count, yield)
+		}
+	}
+}
+
+// BackwardFrom returns an iterator over the entries with keys of at most hi, by
+// descending keys. Its first entry is the greatest that is not greater than hi.
+func (m *Map[K, V]) BackwardFrom(hi K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		m.mustBeOpen("btree.Map.BackwardFrom")
+		n, i := m.seekBehind(hi)
+		m.descend(n, i, yield)
+	}
+}
+
+// seek returns where the first key is that is not less than k: perhaps at the end of a
+// leaf. n is nil if the map is empty.
+func (m *Map[K, V]) seek(k K) (n *node, i int) {
+	if m.root == nil {
+		return nil, 0
+	}
+	n, i, _ = m.search.find(m, k)
+	return n, i
+}
+
+// seekBehind returns where the first key is that is greater than k.
+func (m *Map[K, V]) seekBehind(k K) (n *node, i int) {
+	if m.root == nil {
+		return nil, 0
+	}
+	n, i, found := m.search.find(m, k)
+	if found {
+		i++
+	}
+	return n, i
+}
+
+// An outcome is why a walk over entries of a leaf ended.
+type outcome uint8
+
+const (
+	over    outcome = iota // it has yielded all
+	stopped                // the loop has ended
+	changed                // the loop has inserted or deleted an entry
+)
+
+// ascend yields the entries from index i of the leaf n on, up to the key *hi if hi is
+// not nil.
+func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
+	var at place[K]
+	for n != nil {
+		end := n.count
+		if hi != nil {
+			end = max(m.lower(n, *hi), i)
+		}
+		last := end < n.count
+		switch m.up(n, i, end, &at, yield) {
+		case stopped:
+			return
+		case changed:
+			n, i = m.seekBehind(at.key())
+			continue
+		}
+		if last {
+			return
+		}
+		if n, i = n.next.pointer(), 0; n != nil {
+			m.leaf.touch(n, n.next.pointer())
+		}
+	}
+}
+
+// up yields the entries of the leaf n from index i up to end, and sets at when the loop
+// has changed the map.
+func (m *Map[K, V]) up(n *node, i, end int, at *place[K], yield func(K, V) bool) outcome {
+	version := m.version
+	values := valuesOf[V](&m.leaf, n)[i:end]
+	if m.texts {
+		for j := range values {
+			k := m.key(n, i+j)
+			at.keep(k)
+			if !yield(k, values[j]) {
+				return stopped
+			}
+			if m.version != version {
+				return changed
+			}
+		}
+		return over
+	}
+	keys := keysOf[K](&m.leaf, n)[i:end]
+	for j, k := range keys {
+		if !yield(k, values[j]) {
+			return stopped
+		}
+		if m.version != version {
+			at.k = k
+			return changed
+		}
+	}
+	return over
+}
+
+// descend yields the entries before index i of the leaf n, the last one first.
+func (m *Map[K, V]) descend(n *node, i int, yield func(K, V) bool) {
+	var at place[K]
+	for n != nil {
+		switch m.down(n, i, &at, yield) {
+		case stopped:
+			return
+		case changed:
+			n, i = m.seek(at.key())
+			continue
+		}
+		if n = n.prev.pointer(); n != nil {
+			m.leaf.touch(n, n.prev.pointer())
+			i = n.count
+		}
+	}
+}
+
+// down is up in the other direction, from before index i.
+func (m *Map[K, V]) down(n *node, i int, at *place[K], yield func(K, V) bool) outcome {
+	version := m.version
+	values := valuesOf[V](&m.leaf, n)
+	if m.texts {
+		for i--; i >= 0; i-- {
+			k := m.key(n, i)
+			at.keep(k)
+			if !yield(k, values[i]) {
+				return stopped
+			}
+			if m.version != version {
+				return changed
+			}
+		}
+		return over
+	}
+	keys := keysOf[K](&m.leaf, n)
+	for i--; i >= 0; i-- {
+		k := keys[i]
+		if !yield(k, values[i]) {
+			return stopped
+		}
+		if m.version != version {
+			at.k = k
+			return changed
+		}
+	}
+	return over
+}
+
+// A place is the key at which the loop changed the map. A string key is kept as bytes
+// from before, as the loop may free those of the map.
+type place[K any] struct {
+	k     K
+	bytes []byte
+}
+
+// keep copies k, a string.
+func (p *place[K]) keep(k K) { p.bytes = append(p.bytes[:0], stringOf(&k)...) }
+
+func (p *place[K]) key() K {
+	if p.bytes != nil {
+		s := unsafe.String(unsafe.SliceData(p.bytes), len(p.bytes))
+		return *(*K)(unsafe.Pointer(&s))
+	}
+	return p.k
+}

@@ -1,0 +1,326 @@
+// Map: an ordered map.
+//
+// Here are its fields, and the calls for one key. search.go finds keys, split.go
+// inserts, delete.go deletes, load.go appends, and iterate.go walks.
+
+package btree
+
+import (
+	"cmp"
+	"reflect"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+// Options sets up a [Map]; nil means all defaults.
+type Options struct {
+	// Name appears in Stats and, if the map is dropped without Close, in the report of
+	// package track. It may be empty, and several may have one name. To account for the
+	// memory in profiles too, put a [freehold.Tagged] below.
+	Name string
+}
+
+// maxBytes is the greatest size of a K or V.
+const maxBytes = 16 << 20
+
+// Map is an ordered map off-heap. [New] and [NewFunc] make one; calls of the zero Map
+// panic, except Len, Stats and Close. It must not be copied. Who may use it at once
+// is told at the package.
+//
+// It is a B+ tree. A node is a block of about 2 KiB, or of eight entries if these are
+// larger. Nodes are at least a third full, except the last one of each level. Put of
+// ascending keys and [Map.Load] fill them all but one entry, and Put of keys in random
+// order two thirds on the average, so that an entry of two uint64 takes 16 to 24
+// bytes. The Map itself takes less than 300 bytes on the Go heap.
+//
+// A K or V may have any size up to 16 MiB, 0 too. Large values are moved when
+// others are inserted beside them: to keep them elsewhere, let V be a [freehold.Ptr].
+type Map[K, V any] struct {
+	_ noCopy
+
+	root    *node // nil if the map is empty
+	height  int   // levels of nodes; 0 if the map is empty
+	length  int
+	version uint64 // how often entries were inserted or deleted
+
+	leaf, inner layout
+	keyAt       uintptr // where in its slot a K is
+	texts       bool    // K is a string, and its slot is a text
+	state       state
+
+	search  search[K, V]
+	compare func(a, b K) int
+
+	parent freehold.Allocator
+	counts counts
+	name   string
+}
+
+// noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// A state says whether a map may be used.
+type state uint8
+
+const (
+	unmade state = iota // the zero Map
+	open
+	busy // in a function of the user's that must not change the map
+	closed
+)
+
+// New returns an empty map whose keys are ordered as by [cmp.Compare]: a NaN equals
+// any other and is less than all other keys, and -0 equals 0. Its memory comes from
+// parent, which must outlive it. New takes none; the first entry does.
+//
+// K may be a string. The map then keeps a copy of each key in a block of its own, of
+// the string's length. The strings that iterators, Min and Max return are these
+// copies: each is valid until its entry is deleted. Clone a string to keep it.
+//
+// New panics if parent is nil, and if V holds a Go pointer, as [freehold.New] does.
+func New[K cmp.Ordered, V any](parent freehold.Allocator, o *Options) *Map[K, V] {
+	const call = "btree.New"
+	m := &Map[K, V]{compare: cmp.Compare[K], search: orderedSearch[K, V]()}
+	var k K
+	size, align := unsafe.Sizeof(k), unsafe.Alignof(k)
+	if reflect.TypeFor[K]().Kind() == reflect.String {
+		m.texts, m.search = true, textSearch[K, V]()
+		size, align, m.keyAt = unsafe.Sizeof(text{}), unsafe.Alignof(text{}), unsafe.Offsetof(text{}.string)
+	}
+	m.init(call, parent, size, align, o)
+	return m
+}
+
+// NewFunc returns an empty map whose keys are ordered by compare, as for
+// [slices.SortFunc]: it returns a negative number if a < b, a positive one if a > b,
+// and 0 if they are equal. It must be a strict weak ordering. If it is not, or
+// panics, no memory is lost or corrupted, but entries may not be found. All else is
+// as for [New], which is faster for what it takes.
+//
+// NewFunc panics as New does, if K holds a Go pointer, and if compare is nil.
+func NewFunc[K, V any](parent freehold.Allocator, compare func(a, b K) int, o *Options) *Map[K, V] {
+	const call = "btree.NewFunc"
+	if compare == nil {
+		arg.Panicf(call, "compare is nil")
+	}
+	arg.PointerFree(call, "K=", freehold.PointerFree[K]())
+	m := &Map[K, V]{compare: compare, search: funcSearch[K, V]()}
+	var k K
+	m.init(call, parent, unsafe.Sizeof(k), unsafe.Alignof(k), o)
+	return m
+}
+
+// init sets what New and NewFunc have in common. The slots of keys have this size and
+// alignment.
+func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAlign uintptr, o *Options) {
+	var v V
+	arg.NotNil(call, "parent", parent)
+	arg.PointerFree(call, "V=", freehold.PointerFree[V]())
+	if size := max(keyBytes, unsafe.Sizeof(v)); size > maxBytes {
+		arg.Panicf(call, "a K or V of %d bytes, want %d or less", size, maxBytes)
+	}
+	if o != nil {
+		m.name = o.Name
+	}
+	m.parent = parent
+	m.leaf = newLayout(leafHeader, keyBytes, keyAlign, unsafe.Sizeof(v), unsafe.Alignof(v), 0)
+	m.inner = newLayout(innerHeader, keyBytes, keyAlign, unsafe.Sizeof(address(0)), unsafe.Alignof(address(0)), 1)
+	m.state = open
+	owners.Watch(m, "btree.Map", m.name)
+}
+
+// Get returns the value of k, and whether k is in the map.
+func (m *Map[K, V]) Get(k K) (v V, ok bool) {
+	if m.root == nil {
+		m.mustBeOpen("btree.Map.Get")
+		return v, false
+	}
+	n, i, ok := m.search.find(m, k)
+	if ok {
+		v = *m.value(n, i)
+	}
+	return v, ok
+}
+
+// At returns the value of k to read or to change in place, or nil if k is not in the
+// map. The pointer is valid until an entry is inserted or deleted, whichever.
+func (m *Map[K, V]) At(k K) *V {
+	if m.root == nil {
+		m.mustBeOpen("btree.Map.At")
+		return nil
+	}
+	n, i, ok := m.search.find(m, k)
+	if !ok {
+		return nil
+	}
+	return m.value(n, i)
+}
+
+// Put sets the value of k. If k is in the map, its key stays, as it is for Go's map:
+// one of -0 is still -0 after Put of 0. The error matches [freehold.ErrOutOfMemory],
+// and nothing has changed then. The Put of a key that is there has no error.
+func (m *Map[K, V]) Put(k K, v V) error {
+	n, i, found := m.find("btree.Map.Put", k)
+	if !found {
+		var err error
+		if n, i, err = m.insert(n, i, k); err != nil {
+			return err
+		}
+	}
+	*m.value(n, i) = v
+	return nil
+}
+
+// PutIfAbsent sets the value of k if k is not in the map. It returns the value that is
+// then there, and whether it was there before. Errors are as for [Map.Put].
+func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
+	n, i, found := m.find("btree.Map.PutIfAbsent", k)
+	if found {
+		return *m.value(n, i), true, nil
+	}
+	if n, i, err = m.insert(n, i, k); err != nil {
+		return value, false, err
+	}
+	*m.value(n, i) = v
+	return v, false, nil
+}
+
+// Update calls update with the value of k, to read and to change in place, and
+// whether k was in the map. If it was not, its value is zero and Update inserts it.
+// If update panics, that entry is deleted again. update may read the map; a call
+// in it that changes the map panics. Errors are as for [Map.Put], and without a call
+// of update.
+func (m *Map[K, V]) Update(k K, update func(v *V, found bool)) error {
+	n, i, found := m.find("btree.Map.Update", k)
+	if !found {
+		var err error
+		if n, i, err = m.insert(n, i, k); err != nil {
+			return err
+		}
+		var zero V
+		*m.value(n, i) = zero
+	}
+	m.state = busy
+	done := false
+	defer func() {
+		m.state = open
+		if !done && !found {
+			m.deleteAt(n, i)
+		}
+	}()
+	update(m.value(n, i), found)
+	done = true
+	return nil
+}
+
+// Len returns the number of entries.
+func (m *Map[K, V]) Len() int { return m.length }
+
+// Min returns the entry with the least key, and whether there is one.
+func (m *Map[K, V]) Min() (k K, v V, ok bool) {
+	m.mustBeOpen("btree.Map.Min")
+	if n := m.first(); n != nil {
+		return m.key(n, 0), *m.value(n, 0), true
+	}
+	return k, v, false
+}
+
+// Max returns the entry with the greatest key, and whether there is one.
+func (m *Map[K, V]) Max() (k K, v V, ok bool) {
+	m.mustBeOpen("btree.Map.Max")
+	if n := m.last(); n != nil {
+		return m.key(n, n.count-1), *m.value(n, n.count-1), true
+	}
+	return k, v, false
+}
+
+// Clear deletes all entries and gives all memory back.
+func (m *Map[K, V]) Clear() {
+	m.mustBeWritable("btree.Map.Clear")
+	m.clear()
+}
+
+// Close gives all memory back. Later calls panic, except Close, Len and Stats. In a map
+// dropped without Close the memory is lost until the parent is closed;
+// FREEHOLD_DEBUG=leak reports that.
+func (m *Map[K, V]) Close() {
+	if m.state == unmade || m.state == closed {
+		return
+	}
+	m.mustBeWritable("btree.Map.Close")
+	if m.root != nil {
+		owners.AskParent(m.parent)
+	}
+	m.clear()
+	m.state = closed
+	owners.Closed(m)
+}
+
+func (m *Map[K, V]) clear() {
+	if debug {
+		m.check()
+	}
+	if m.texts {
+		for n := m.first(); n != nil; n = n.next.pointer() {
+			m.disown(n, 0, n.count)
+		}
+	}
+	if m.root != nil {
+		m.freeBelow(m.root, m.height-1)
+	}
+	m.root, m.height, m.length = nil, 0, 0
+	m.version++
+}
+
+// freeBelow frees n, which is on that level above the leaves, and all nodes below it.
+func (m *Map[K, V]) freeBelow(n *node, level int) {
+	if level > 0 {
+		for i := range n.count + 1 {
+			m.freeBelow(m.child(n, i), level-1)
+		}
+	}
+	m.freeNode(n, level)
+}
+
+// find is search.find for a call that changes the map. It returns nil and 0 if the map
+// is empty.
+func (m *Map[K, V]) find(call string, k K) (*node, int, bool) {
+	if m.state != open {
+		m.refuse(call)
+	}
+	if m.root == nil {
+		return nil, 0, false
+	}
+	return m.search.find(m, k)
+}
+
+// mustBeOpen panics, in the name of call, unless the map can be read.
+func (m *Map[K, V]) mustBeOpen(call string) {
+	if m.state == unmade || m.state == closed {
+		m.refuse(call)
+	}
+}
+
+// mustBeWritable panics, in the name of call, unless the map can be changed.
+func (m *Map[K, V]) mustBeWritable(call string) {
+	if m.state != open {
+		m.refuse(call)
+	}
+}
+
+//go:noinline
+func (m *Map[K, V]) refuse(call string) {
+	switch m.state {
+	case unmade:
+		arg.Panicf(call, "zero value: btree.New makes a Map")
+	case busy:
+		arg.Panicf(call, "in a function that Update, DeleteFunc or Load calls, which must not change the map")
+	}
+	arg.Panicf(call, "the map is closed")
+}

@@ -1,0 +1,571 @@
+package btree
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+// mustPanic checks that f panics with a message that contains want.
+func mustPanic(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if message, _ := recover().(string); !strings.Contains(message, want) {
+			t.Errorf("panic %q, want one with %q", message, want)
+		}
+	}()
+	f()
+}
+
+type withString struct{ s string }
+
+func TestMisuse(t *testing.T) {
+	heap := alloctest.New(t)
+	mustPanic(t, "freehold: btree.New: parent is nil", func() { New[int, int](nil, nil) })
+	mustPanic(t, "freehold: btree.New[V=withString]: field s is a string", func() { New[int, withString](heap, nil) })
+	mustPanic(t, "freehold: btree.NewFunc[K=withString]: field s is a string", func() {
+		NewFunc[withString, int](heap, func(a, b withString) int { return 0 }, nil)
+	})
+	mustPanic(t, "freehold: btree.NewFunc[K=string]: it is a string", func() { NewFunc[string, int](heap, strings.Compare, nil) })
+	mustPanic(t, "freehold: btree.NewFunc: compare is nil", func() { NewFunc[int, int](heap, nil, nil) })
+	mustPanic(t, "freehold: btree.New: a K or V of 16777217 bytes, want 16777216 or less", func() { New[int, [maxBytes + 1]byte](heap, nil) })
+
+	m := New[int, int](heap, nil)
+	mustPanic(t, "freehold: btree.Map.DeleteFunc: del is nil", func() { m.DeleteFunc(nil) })
+	mustPanic(t, "freehold: btree.Map.Load: entries is nil", func() { _ = m.Load(nil) })
+	_ = m.Put(1, 1)
+	m.Close()
+	m.Close()
+	for what, m := range map[string]*Map[int, int]{"the map is closed": m, "zero value: btree.New makes a Map": {}} {
+		for name, call := range calls(m) {
+			mustPanic(t, "freehold: btree.Map."+name+": "+what, call)
+		}
+		if m.Len() != 0 || m.Stats() != (Stats{}) {
+			t.Errorf("%s: Len %d, Stats %+v", what, m.Len(), m.Stats())
+		}
+		m.Close()
+	}
+}
+
+// changers are the calls of m that change it, and readers the others that panic when m
+// is closed.
+func changers(m *Map[int, int]) map[string]func() {
+	return map[string]func(){
+		"Put":         func() { _ = m.Put(1, 1) },
+		"PutIfAbsent": func() { _, _, _ = m.PutIfAbsent(1, 1) },
+		"Update":      func() { _ = m.Update(1, func(*int, bool) {}) },
+		"Delete":      func() { m.Delete(1) },
+		"DeleteRange": func() { m.DeleteRange(1, 2) },
+		"DeleteFunc":  func() { m.DeleteFunc(func(int, *int) bool { return true }) },
+		"Load":        func() { _ = m.Load(func(func(int, int) bool) {}) },
+		"Clear":       func() { m.Clear() },
+	}
+}
+
+func calls(m *Map[int, int]) map[string]func() {
+	all := changers(m)
+	readers := map[string]func(){
+		"Get": func() { m.Get(1) },
+		"At":  func() { m.At(1) },
+		"Min": func() { m.Min() },
+		"Max": func() { m.Max() },
+		"All": func() {
+			for range m.All() {
+			}
+		},
+		"From": func() {
+			for range m.From(1) {
+			}
+		},
+		"Range": func() {
+			for range m.Range(1, 2) {
+			}
+		},
+		"Backward": func() {
+			for range m.Backward() {
+			}
+		},
+		"BackwardFrom": func() {
+			for range m.BackwardFrom(1) {
+			}
+		},
+	}
+	for name, call := range readers {
+		all[name] = call
+	}
+	return all
+}
+
+// TestFunctionsMustNotChangeTheMap: what Update, DeleteFunc and Load call may read it.
+func TestFunctionsMustNotChangeTheMap(t *testing.T) {
+	m := New[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	_ = m.Put(1, 10)
+	inside := func() {
+		for name, call := range changers(m) {
+			mustPanic(t, "btree.Map."+name+": in a function that Update, DeleteFunc or Load calls", call)
+		}
+		mustPanic(t, "btree.Map.Close: in a function", m.Close)
+		if v, ok := m.Get(1); !ok || v != 10 {
+			t.Errorf("Get in a function is %d, %t", v, ok)
+		}
+	}
+	_ = m.Update(1, func(*int, bool) { inside() })
+	_ = m.Update(2, func(*int, bool) { inside() })
+	m.DeleteFunc(func(int, *int) bool { inside(); return false })
+	_ = m.Load(func(func(int, int) bool) { inside() })
+	if err := m.Put(3, 3); err != nil || m.Len() != 3 {
+		t.Errorf("afterwards Put: %v, Len is %d", err, m.Len())
+	}
+}
+
+func TestUpdateThatPanicsInsertsNothing(t *testing.T) {
+	m := New[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	for range 2 {
+		mustPanic(t, "mine", func() { _ = m.Update(1, func(v *int, found bool) { *v = 1; panic("mine") }) })
+		if m.Len() != 0 {
+			t.Fatalf("Len is %d", m.Len())
+		}
+	}
+	if st := m.Stats(); st.Reserved != 0 {
+		t.Errorf("an empty map has %d bytes", st.Reserved)
+	}
+	_ = m.Put(1, 5)
+	mustPanic(t, "mine", func() { _ = m.Update(1, func(v *int, found bool) { *v = 6; panic("mine") }) })
+	if v, ok := m.Get(1); v != 6 || !ok {
+		t.Errorf("what Update changed before it panicked is %d, %t", v, ok)
+	}
+}
+
+func TestKeyOfPutStays(t *testing.T) {
+	m := New[float64, int](alloctest.New(t), nil)
+	defer m.Close()
+	_ = m.Put(math.Copysign(0, -1), 1)
+	_ = m.Put(0, 2)
+	if k, v, _ := m.Min(); m.Len() != 1 || !math.Signbit(k) || v != 2 {
+		t.Errorf("Put of 0 over -0 leaves %d entries, the first is %v: %d", m.Len(), k, v)
+	}
+}
+
+// TestFloats has all that is special among floats, and much that is not, in random order.
+func TestFloats(t *testing.T) {
+	special := []float64{math.NaN(), math.Float64frombits(0xFFF8000000000123), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1),
+		math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64}
+	r := rand.New(rand.NewPCG(3, 3))
+	for _, more := range []int{0, 5, 70, 2000} {
+		m := New[float64, float64](alloctest.New(t), nil)
+		keys := slices.Clone(special)
+		for range more {
+			keys = append(keys, r.NormFloat64())
+		}
+		r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		for i, k := range keys {
+			if err := m.Put(k, float64(i)); err != nil {
+				t.Fatal(err)
+			}
+			m.check()
+		}
+		want := slices.Clone(keys)
+		slices.SortFunc(want, cmp.Compare)
+		want = slices.CompactFunc(want, func(a, b float64) bool { return cmp.Compare(a, b) == 0 })
+		var got []float64
+		for k := range m.All() {
+			got = append(got, k)
+		}
+		if !slices.EqualFunc(got, want, func(a, b float64) bool { return cmp.Compare(a, b) == 0 }) {
+			t.Fatalf("%d keys: All is not as cmp.Compare sorts", len(keys))
+		}
+		if n := m.DeleteRange(math.NaN(), math.Inf(-1)); n != 1 {
+			t.Errorf("%d entries from NaN up to -Inf, want 1", n)
+		}
+		_ = m.Put(math.NaN(), 1)
+		for n := range m.BackwardFrom(math.NaN()) {
+			if n == n {
+				t.Errorf("BackwardFrom(NaN) yields %v", n)
+			}
+		}
+		for _, k := range keys {
+			_, ok := m.Get(k)
+			if deleted := m.Delete(k); ok != deleted && k != math.Inf(-1) {
+				t.Errorf("Get finds %v: %t, and Delete: %t", k, ok, deleted)
+			}
+			m.check()
+		}
+		if m.Len() != 0 {
+			t.Errorf("%d entries are left when all keys are deleted", m.Len())
+		}
+		m.Close()
+	}
+}
+
+// TestOrdersOfDeletion deletes all keys in several orders, and looks at the memory.
+func TestOrdersOfDeletion(t *testing.T) {
+	n := 5000
+	if testing.Short() {
+		n = 1500
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	ascending := make([]int, n)
+	for i := range ascending {
+		ascending[i] = i
+	}
+	descending := slices.Clone(ascending)
+	slices.Reverse(descending)
+	random := r.Perm(n)
+	var fromMiddle, fromEnds, strided []int
+	for i := range n / 2 {
+		fromMiddle = append(fromMiddle, n/2-1-i, n/2+i)
+		fromEnds = append(fromEnds, i, n-1-i)
+	}
+	for first := range 61 {
+		for i := first; i < n; i += 61 {
+			strided = append(strided, i)
+		}
+	}
+	orders := map[string][]int{"ascending": ascending, "descending": descending, "random": random,
+		"from the middle": fromMiddle, "from the ends": fromEnds, "strided": strided}
+	for insertion, puts := range orders {
+		for deletion, deletes := range orders {
+			m := New[int, [20]byte](alloctest.New(t), nil)
+			for _, k := range puts {
+				if err := m.Put(k, [20]byte{byte(k)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, k := range deletes {
+				if !m.Delete(k) {
+					t.Fatalf("inserted %s, deleted %s: key %d is gone", insertion, deletion, k)
+				}
+				if i%257 == 0 {
+					m.check()
+				}
+				st := m.Stats()
+				if bound := 3*st.Len + 2*st.Height*m.leaf.slots; st.Slots > bound {
+					t.Fatalf("inserted %s, deleted %s: %d slots for %d entries, want at most %d", insertion, deletion, st.Slots, st.Len, bound)
+				}
+			}
+			if st := m.Stats(); st != (Stats{}) {
+				t.Errorf("inserted %s, deleted %s: an empty map has %+v", insertion, deletion, st)
+			}
+			m.Close()
+		}
+	}
+}
+
+// TestChurnTakesNoMoreMemory: a window that moves over the keys, and random ones that
+// replace each other.
+func TestChurnTakesNoMoreMemory(t *testing.T) {
+	const live = 2000
+	r := rand.New(rand.NewPCG(7, 7))
+	next := map[string]func(i int) uint64{
+		"a window": func(i int) uint64 { return uint64(i) },
+		"random":   func(i int) uint64 { return r.Uint64() },
+		"backward": func(i int) uint64 { return 1<<40 - uint64(i) },
+	}
+	for name, next := range next {
+		m := New[uint64, uint64](alloctest.New(t), nil)
+		var keys []uint64
+		most := 0
+		for i := range 30 * live {
+			k := next(i)
+			keys = append(keys, k)
+			if err := m.Put(k, 0); err != nil {
+				t.Fatal(err)
+			}
+			if i >= live {
+				m.Delete(keys[i-live])
+				most = max(most, m.Stats().Reserved)
+			}
+		}
+		m.check()
+		if want := 3 * live * 16; most > want {
+			t.Errorf("%s: %d bytes for %d entries of 16, want at most %d", name, most, live, want)
+		}
+		m.Close()
+	}
+}
+
+// TestNodesAreFull: how full they are depends on the order of insertion.
+func TestNodesAreFull(t *testing.T) {
+	const n = 20_000
+	r := rand.New(rand.NewPCG(9, 9))
+	for _, test := range []struct {
+		name    string
+		keys    func(m *Map[int, int])
+		percent int
+	}{
+		{"ascending Put", func(m *Map[int, int]) {
+			for i := range n {
+				_ = m.Put(i, i)
+			}
+		}, 98},
+		{"Load", func(m *Map[int, int]) {
+			_ = m.Load(func(yield func(int, int) bool) {
+				for i := 0; i < n && yield(i, i); i++ {
+				}
+			})
+		}, 98},
+		{"random Put", func(m *Map[int, int]) {
+			for _, i := range r.Perm(n) {
+				_ = m.Put(i, i)
+			}
+		}, 60}, // 69 of many nodes; these are some hundred, all split at about the same time
+	} {
+		m := New[int, int](alloctest.New(t), nil)
+		test.keys(m)
+		m.check()
+		if st := m.Stats(); st.Len != n || st.Len*100/st.Slots < test.percent {
+			t.Errorf("%s: %d entries in %d slots, want %d%%", test.name, st.Len, st.Slots, test.percent)
+		}
+		m.Close()
+	}
+}
+
+// TestPutFailsAtEachAllocation: with keys that large each node has eight, so that puts
+// split up to five levels.
+func TestPutFailsAtEachAllocation(t *testing.T) {
+	m := newModel(t, byFunc("", 2000, as200, func(i int) int { return i }, func(a, b bytes200) int { return cmp.Compare(a[24], b[24]) }), alloctest.New(t))
+	failAtEachAllocation(t, m)
+	texts := newModel(t, ordered("", len(textKeys), func(i int) string { return textKeys[i] }, as200), alloctest.New(t))
+	failAtEachAllocation(t, texts)
+}
+
+func failAtEachAllocation[K any, V comparable](t *testing.T, m *model[K, V]) {
+	most := 0
+	keys := rand.New(rand.NewPCG(11, 11)).Perm(1500)
+	if testing.Short() {
+		keys = keys[:700]
+	}
+	for _, x := range keys {
+		key, value := m.kind.key(x), m.kind.value(x)
+		for n := 0; ; n++ {
+			before := m.m.Stats()
+			m.faucet.left = n
+			err := [...]func() error{
+				func() error { return m.m.Put(key, value) },
+				func() error { _, _, err := m.m.PutIfAbsent(key, value); return err },
+				func() error { return m.m.Update(key, func(v *V, _ bool) { *v = value }) },
+			}[x%3]()
+			m.faucet.left = -1
+			if err == nil {
+				most = max(most, n)
+				break
+			}
+			if !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			if st := m.m.Stats(); st != before {
+				t.Fatalf("a failure after %d allocations changes %+v to %+v", n, before, st)
+			}
+			if n > 1 {
+				m.same()
+			}
+		}
+		m.set(x, x)
+	}
+	m.same()
+	if most < 4 {
+		t.Errorf("no put took more than %d allocations", most)
+	}
+	m.m.Close()
+}
+
+func TestIterationOverAMapThatEnds(t *testing.T) {
+	for name, end := range map[string]func(*Map[int, int]){"Clear": (*Map[int, int]).Clear, "Close": (*Map[int, int]).Close} {
+		m := New[int, int](alloctest.New(t), nil)
+		for _, walk := range []func(func(int, int) bool){m.All(), m.Backward(), m.From(3), m.BackwardFrom(5), m.Range(2, 5)} {
+			if name == "Close" && m.state == closed {
+				continue
+			}
+			for i := range 10 {
+				_ = m.Put(i, i)
+			}
+			seen := 0
+			for range walk {
+				seen++
+				end(m)
+			}
+			if seen != 1 {
+				t.Errorf("%d entries are seen, and %s was called at the first", seen, name)
+			}
+		}
+		m.Close()
+	}
+}
+
+// TestSeveralReaders: the race detector finds writes of calls that must only read.
+func TestSeveralReaders(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	m := New[int, int](heap, nil)
+	defer m.Close()
+	texts := New[string, int](heap, nil)
+	defer texts.Close()
+	const n = 3000
+	for i := range n {
+		_ = m.Put(i, i)
+		_ = texts.Put(textKeys[i], i)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			sum := 0
+			for i := range n {
+				v, _ := m.Get(i)
+				w, _ := texts.Get(textKeys[i])
+				sum += v + w + *m.At(i)
+			}
+			for _, v := range m.All() {
+				sum += v
+			}
+			for _, v := range texts.BackwardFrom("1") {
+				sum += v
+			}
+			for k := range m.Range(100, 200) {
+				sum += k
+			}
+			_, _, _ = m.Min()
+			_, _, _ = texts.Max()
+			if m.Stats().Len != n || m.Len() != n || sum == 0 {
+				t.Error("a reader sees another map")
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestKeysOfTheMapAsArguments: calls that delete a string may be given that very string.
+func TestKeysOfTheMapAsArguments(t *testing.T) {
+	m := New[string, int](alloctest.New(t), nil)
+	defer m.Close()
+	for i, k := range textKeys {
+		_ = m.Put(k, i)
+	}
+	for k := range m.All() {
+		if !m.Delete(k) {
+			t.Fatal("a key of All is gone")
+		}
+		if m.Len()%7 == 0 {
+			break
+		}
+	}
+	lo, _, _ := m.Min()
+	hi, _, _ := m.Max()
+	if n, want := m.DeleteRange(lo, hi), m.Len(); n == 0 || want != 1 {
+		t.Errorf("DeleteRange from the first to the last key deletes %d entries and leaves %d, want 1", n, want)
+	}
+}
+
+// TestDeleteFuncEnds: also if compare leads to the first leaf whatever the key.
+func TestDeleteFuncEnds(t *testing.T) {
+	broken := false
+	m := NewFunc[int, int](alloctest.New(t), func(a, b int) int {
+		if broken {
+			return 1
+		}
+		return cmp.Compare(a, b)
+	}, nil)
+	const n = 1000
+	for i := range n {
+		_ = m.Put(i, i)
+	}
+	broken = true
+	calls := 0
+	m.DeleteFunc(func(int, *int) bool {
+		if calls++; calls > n+m.leaf.slots {
+			t.Fatalf("%d calls for %d entries", calls, n)
+		}
+		return false
+	})
+	broken = false
+	m.Close()
+}
+
+// TestCompareWithoutAnOrder: nothing is lost, nothing is found beyond a node, and each call
+// returns.
+func TestCompareWithoutAnOrder(t *testing.T) {
+	if debug {
+		t.Skip("debug builds panic when the keys have no order")
+	}
+	r := rand.New(rand.NewPCG(13, 13))
+	fails := false
+	m := NewFunc[uint64, uint64](alloctest.New(t), func(a, b uint64) int {
+		if fails && r.IntN(20) == 0 {
+			panic("mine")
+		}
+		return r.IntN(3) - 1
+	}, nil)
+	try := func(f func()) {
+		defer func() {
+			if p := recover(); p != nil && p != "mine" {
+				panic(p)
+			}
+		}()
+		f()
+	}
+	for i := range uint64(30_000) {
+		fails = i%2 == 0
+		try(func() { _ = m.Put(i, i) })
+		try(func() { _ = m.Update(i, func(*uint64, bool) {}) })
+		if i > 20_000 {
+			try(func() { m.Delete(i); m.Delete(i + 1); m.Delete(i + 2) })
+		}
+		if i%1000 == 0 {
+			try(func() { m.DeleteFunc(func(k uint64, _ *uint64) bool { return k%7 == 0 }) })
+			try(func() { m.DeleteRange(i, i+10) })
+			try(func() {
+				_ = m.Load(func(yield func(uint64, uint64) bool) {
+					for i := range uint64(100) {
+						if !yield(i, i) {
+							return
+						}
+					}
+				})
+			})
+		}
+	}
+	m.Close()
+}
+
+func TestMapInAnArena(t *testing.T) {
+	a := arena.New(alloctest.New(t), nil)
+	defer a.Close()
+	m := New[string, int](a, nil)
+	for i, k := range textKeys {
+		if err := m.Put(k, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v, ok := m.Get(textKeys[100]); v != 100 || !ok {
+		t.Errorf("Get is %d, %t", v, ok)
+	}
+	m.Close()
+	if n := a.Live(); n != 0 {
+		t.Errorf("a closed map has %d blocks of the arena", n)
+	}
+}
+
+func TestDroppedWithoutClose(t *testing.T) {
+	var report strings.Builder
+	defer owners.WatchTo(&report)()
+	heap := alloctest.New(t)
+	m := New[int, int](heap, &Options{Name: "orders"})
+	m.Close()
+	func() { New[int, int](heap, &Options{Name: "dropped"}) }()
+	owners.Collect()
+	if got := report.String(); !strings.Contains(got, `btree.Map "dropped" was dropped without Close`) || strings.Contains(got, "orders") {
+		t.Errorf("the report is %q", got)
+	}
+}

@@ -1,0 +1,426 @@
+package btree
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// A kind is a K and V to test. Keys are made of numbers from 0 up to keys, in order.
+type kind[K, V any] struct {
+	name    string
+	keys    int
+	key     func(i int) K
+	value   func(i int) V
+	open    func(freehold.Allocator) *Map[K, V]
+	compare func(a, b K) int
+}
+
+// An entry is one of a model.
+type entry struct{ key, value int }
+
+// A model is what a map must hold: a sorted slice.
+type model[K any, V comparable] struct {
+	t       testing.TB
+	kind    kind[K, V]
+	faucet  *faucet
+	m       *Map[K, V]
+	entries []entry
+	seed    int
+}
+
+// A faucet is an allocator that fails once left allocations have succeeded, unless that
+// is negative.
+type faucet struct {
+	freehold.Allocator
+	left int
+}
+
+func (f *faucet) Alloc(size, align int) ([]byte, error) {
+	if f.left == 0 && size > 0 {
+		return nil, fmt.Errorf("%w: the faucet is closed", freehold.ErrOutOfMemory)
+	}
+	f.left--
+	return f.Allocator.Alloc(size, align)
+}
+
+func newModel[K any, V comparable](t testing.TB, k kind[K, V], parent freehold.Allocator) *model[K, V] {
+	f := &faucet{parent, -1}
+	return &model[K, V]{t: t, kind: k, faucet: f, m: k.open(f)}
+}
+
+// run reads prog as a program: each four bytes are an operation and its arguments. After
+// each step the tree must be whole, and the same as the model.
+func (m *model[K, V]) run(prog []byte) {
+	for ; len(prog) >= 4; prog = prog[4:] {
+		op, x, n := prog[0], (int(prog[1])<<8|int(prog[2]))%m.kind.keys, int(prog[3])
+		m.step(op%17, x, n)
+		m.same()
+	}
+	m.m.Close()
+}
+
+func (m *model[K, V]) step(op byte, x, n int) {
+	switch op {
+	case 0, 1: // ascending
+		for i := range n {
+			m.put((x + i) % m.kind.keys)
+		}
+	case 2: // descending
+		for i := range n {
+			m.put((x + n - i) % m.kind.keys)
+		}
+	case 3, 4: // anywhere
+		for i := range n {
+			m.put((x + i*i*977) % m.kind.keys)
+		}
+	case 5:
+		for i := range n {
+			m.delete((x + i) % m.kind.keys)
+		}
+	case 6: // some that are there
+		for i := range n {
+			if len(m.entries) > 0 {
+				m.delete(m.entries[(x+i*i*31)%len(m.entries)].key)
+			}
+		}
+	case 7:
+		m.deleteRange(x, min(x+n*n/16, m.kind.keys-1))
+	case 8:
+		m.deleteFunc(x%7+1, n%11)
+	case 9:
+		m.putIfAbsent(x)
+		m.update((x+n)%m.kind.keys, n)
+	case 10:
+		m.load(x, n)
+	case 11:
+		m.ranges(x, min(x+n*n/16, m.kind.keys-1))
+	case 12:
+		m.changes(x, n)
+	case 13:
+		m.exhausted(x, n)
+	case 14:
+		if n%8 == 0 {
+			m.m.Clear()
+			m.entries = nil
+		}
+	case 15:
+		m.get(x)
+	case 16: // until few are left, from one end
+		for len(m.entries) > n {
+			at := 0
+			if x%2 == 0 {
+				at = len(m.entries) - 1
+			}
+			m.delete(m.entries[at].key)
+		}
+	}
+}
+
+func (m *model[K, V]) find(x int) (int, bool) {
+	return slices.BinarySearchFunc(m.entries, x, func(e entry, x int) int { return e.key - x })
+}
+
+// set is a put of the model.
+func (m *model[K, V]) set(x, value int) {
+	if i, ok := m.find(x); ok {
+		m.entries[i].value = value
+	} else {
+		m.entries = slices.Insert(m.entries, i, entry{x, value})
+	}
+}
+
+func (m *model[K, V]) put(x int) {
+	m.seed++
+	if err := m.m.Put(m.kind.key(x), m.kind.value(m.seed)); err != nil {
+		m.t.Fatalf("Put: %v", err)
+	}
+	m.set(x, m.seed)
+}
+
+func (m *model[K, V]) delete(x int) {
+	i, want := m.find(x)
+	if want {
+		m.entries = slices.Delete(m.entries, i, i+1)
+	}
+	if got := m.m.Delete(m.kind.key(x)); got != want {
+		m.t.Fatalf("Delete of key %d: %t, want %t", x, got, want)
+	}
+}
+
+func (m *model[K, V]) deleteRange(lo, hi int) {
+	i, _ := m.find(lo)
+	j, _ := m.find(hi)
+	want := max(j-i, 0)
+	m.entries = slices.Delete(m.entries, i, i+want)
+	if got := m.m.DeleteRange(m.kind.key(lo), m.kind.key(hi)); got != want {
+		m.t.Fatalf("DeleteRange of keys from %d to %d: %d entries, want %d", lo, hi, got, want)
+	}
+}
+
+// deleteFunc deletes the entries whose value is rest modulo mod, and sets some others.
+func (m *model[K, V]) deleteFunc(mod, rest int) {
+	i := 0
+	doomed := func(e entry) bool { return e.value%mod == rest%mod }
+	got := m.m.DeleteFunc(func(k K, v *V) bool {
+		e := &m.entries[i]
+		if m.kind.compare(k, m.kind.key(e.key)) != 0 || *v != m.kind.value(e.value) {
+			m.t.Fatalf("DeleteFunc: entry %d is not key %d with value %d", i, e.key, e.value)
+		}
+		i++
+		if !doomed(*e) && e.key%5 == 0 {
+			e.value += mod
+			*v = m.kind.value(e.value)
+		}
+		return doomed(*e)
+	})
+	before := len(m.entries)
+	m.entries = slices.DeleteFunc(m.entries, doomed)
+	if i != before || got != before-len(m.entries) {
+		m.t.Fatalf("DeleteFunc deleted %d entries and saw %d, want %d of %d", got, i, before-len(m.entries), before)
+	}
+}
+
+func (m *model[K, V]) putIfAbsent(x int) {
+	m.seed++
+	i, want := m.find(x)
+	value := m.seed
+	if want {
+		value = m.entries[i].value
+	}
+	v, found, err := m.m.PutIfAbsent(m.kind.key(x), m.kind.value(m.seed))
+	if err != nil || found != want || v != m.kind.value(value) {
+		m.t.Fatalf("PutIfAbsent of key %d: found %t, error %v, or another value than %d", x, found, err, value)
+	}
+	m.set(x, value)
+}
+
+func (m *model[K, V]) update(x, n int) {
+	i, want := m.find(x)
+	var before V
+	if want {
+		before = m.kind.value(m.entries[i].value)
+	}
+	type planned struct{}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != (planned{}) {
+				panic(p)
+			}
+		}()
+		m.seed++
+		err := m.m.Update(m.kind.key(x), func(v *V, found bool) {
+			if found != want || *v != before {
+				m.t.Fatalf("Update of key %d: found %t, or another value", x, found)
+			}
+			if n%4 == 0 {
+				panic(planned{})
+			}
+			*v = m.kind.value(m.seed)
+		})
+		if err != nil {
+			m.t.Fatalf("Update: %v", err)
+		}
+		m.set(x, m.seed)
+	}()
+}
+
+// load loads n keys behind the last one, and fails in one of the ways if x says so.
+func (m *model[K, V]) load(x, n int) {
+	first := 0
+	if len(m.entries) > 0 {
+		first = m.entries[len(m.entries)-1].key + 1
+	}
+	n = min(n, m.kind.keys-first)
+	if n <= 0 {
+		return
+	}
+	fails := x%3 == 0
+	err := m.m.Load(func(yield func(K, V) bool) {
+		for i := range n {
+			if !yield(m.kind.key(first+i), m.kind.value(i)) {
+				return
+			}
+		}
+		if fails {
+			yield(m.kind.key(first+x%n), m.kind.value(0))
+		}
+	})
+	if fails {
+		if !errors.Is(err, ErrUnsorted) {
+			m.t.Fatalf("Load of keys that do not ascend: %v", err)
+		}
+		return
+	}
+	if err != nil {
+		m.t.Fatalf("Load: %v", err)
+	}
+	for i := range n {
+		m.entries = append(m.entries, entry{first + i, i})
+	}
+}
+
+// exhausted puts and loads keys while no more than some allocations succeed.
+func (m *model[K, V]) exhausted(x, n int) {
+	for i := range n {
+		m.faucet.left = i % 4
+		key := (x + i*i*31) % m.kind.keys
+		m.seed++
+		err := m.m.Put(m.kind.key(key), m.kind.value(m.seed))
+		switch {
+		case err == nil:
+			m.set(key, m.seed)
+		case !errors.Is(err, freehold.ErrOutOfMemory):
+			m.t.Fatalf("Put: %v", err)
+		}
+	}
+	if len(m.entries) > 0 {
+		m.faucet.left = n % 8
+		first := m.entries[len(m.entries)-1].key + 1
+		err := m.m.Load(func(yield func(K, V) bool) {
+			for i := first; i < m.kind.keys && yield(m.kind.key(i), m.kind.value(0)); i++ {
+			}
+		})
+		switch {
+		case err == nil:
+			for i := first; i < m.kind.keys; i++ {
+				m.entries = append(m.entries, entry{i, 0})
+			}
+		case !errors.Is(err, freehold.ErrOutOfMemory):
+			m.t.Fatalf("Load: %v", err)
+		}
+	}
+	m.faucet.left = -1
+}
+
+func (m *model[K, V]) get(x int) {
+	i, want := m.find(x)
+	v, ok := m.m.Get(m.kind.key(x))
+	p := m.m.At(m.kind.key(x))
+	if ok != want || (p != nil) != want {
+		m.t.Fatalf("Get of key %d: %t, At %p, want %t", x, ok, p, want)
+	}
+	if ok && (v != m.kind.value(m.entries[i].value) || *p != v) {
+		m.t.Fatalf("Get or At of key %d: another value than %d", x, m.entries[i].value)
+	}
+}
+
+// ranges compares all iterators with the model.
+func (m *model[K, V]) ranges(lo, hi int) {
+	i, _ := m.find(lo)
+	j, found := m.find(hi)
+	m.compare("From", m.m.From(m.kind.key(lo)), m.entries[i:])
+	m.compare("Range", m.m.Range(m.kind.key(lo), m.kind.key(hi)), m.entries[i:max(i, j)])
+	m.compare("empty Range", m.m.Range(m.kind.key(hi), m.kind.key(lo)), nil)
+	if found {
+		j++
+	}
+	down := slices.Clone(m.entries[:j])
+	slices.Reverse(down)
+	m.compare("BackwardFrom", m.m.BackwardFrom(m.kind.key(hi)), down)
+	for range m.m.BackwardFrom(m.kind.key(hi)) {
+		break
+	}
+}
+
+func (m *model[K, V]) compare(name string, got func(func(K, V) bool), want []entry) {
+	i := 0
+	for k, v := range got {
+		if i == len(want) {
+			m.t.Fatalf("%s has more than %d entries", name, len(want))
+		}
+		if e := want[i]; m.kind.compare(k, m.kind.key(e.key)) != 0 || v != m.kind.value(e.value) {
+			m.t.Fatalf("%s: entry %d is not key %d with value %d", name, i, e.key, e.value)
+		}
+		i++
+	}
+	if i != len(want) {
+		m.t.Fatalf("%s has %d entries, want %d", name, i, len(want))
+	}
+}
+
+// changes deletes and puts entries while iterating. The iterator must yield what is the
+// next key at that time.
+func (m *model[K, V]) changes(x, n int) {
+	seen, at := 0, -1
+	m.m.From(m.kind.key(x))(func(k K, v V) bool {
+		next, _ := m.find(max(x, at+1))
+		if next == len(m.entries) || m.kind.compare(k, m.kind.key(m.entries[next].key)) != 0 {
+			m.t.Fatalf("an iterator behind key %d yields another one than the next", at)
+		}
+		at = m.entries[next].key
+		seen++
+		m.change(at, seen, n)
+		return seen < 50
+	})
+	if len(m.entries) == 0 {
+		return
+	}
+	seen, at = 0, m.kind.keys
+	m.m.Backward()(func(k K, v V) bool {
+		next, _ := m.find(at)
+		if next == 0 || m.kind.compare(k, m.kind.key(m.entries[next-1].key)) != 0 {
+			m.t.Fatalf("an iterator before key %d yields another one than the next", at)
+		}
+		at = m.entries[next-1].key
+		seen++
+		m.change(at, seen, n)
+		return seen < 50
+	})
+}
+
+func (m *model[K, V]) change(at, seen, n int) {
+	switch (seen + n) % 5 {
+	case 0:
+		m.delete(at)
+	case 1:
+		m.put((at + 1) % m.kind.keys)
+	case 2:
+		m.deleteRange(max(at-n, 0), min(at+n%5, m.kind.keys-1))
+	case 3:
+		m.put(at) // which changes only its value
+	}
+}
+
+// same compares the map with the model, and checks the tree.
+func (m *model[K, V]) same() {
+	m.m.check()
+	if m.m.Len() != len(m.entries) {
+		m.t.Fatalf("Len is %d, want %d", m.m.Len(), len(m.entries))
+	}
+	m.compare("All", m.m.All(), m.entries)
+	least, _, ok := m.m.Min()
+	greatest, _, ok2 := m.m.Max()
+	if n := len(m.entries); ok != (n > 0) || ok2 != ok ||
+		ok && (m.kind.compare(least, m.kind.key(m.entries[0].key)) != 0 || m.kind.compare(greatest, m.kind.key(m.entries[n-1].key)) != 0) {
+		m.t.Fatalf("Min or Max is wrong, of %d entries", n)
+	}
+}
+
+// randomProgram returns a program of some steps.
+func randomProgram(seed uint64, steps int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	prog := make([]byte, 4*steps)
+	for i := range prog {
+		prog[i] = byte(r.Uint32())
+	}
+	return prog
+}
+
+// testKind runs random programs on a kind.
+func testKind[K any, V comparable](t *testing.T, k kind[K, V]) {
+	t.Run(k.name, func(t *testing.T) {
+		rounds := 6
+		if testing.Short() {
+			rounds = 1
+		}
+		for seed := range rounds {
+			newModel(t, k, alloctest.New(t)).run(randomProgram(uint64(seed), 60))
+		}
+	})
+}

@@ -1,0 +1,167 @@
+// Nodes: the blocks of the tree.
+//
+//	leaf    | count | prev | next | keys ...  | values ...    |
+//	inner   | count | keys ...        | children, one more    |
+//
+// Keys are apart from values, so that a search reads only keys. The entries of a
+// leaf and the keys of an inner node ascend. Key i of an inner node is the least key
+// below child i+1: not any key between the two children, but that very one.
+//
+// A key's slot is its K. That of a string is a [text].
+
+package btree
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	nodeBytes = 2 << 10 // what nodes are up to, unless that is fewer than minSlots
+	minSlots  = 8       // the least capacity of a node
+	maxSlots  = 256     // the greatest
+	lineBytes = 64      // of the processor's cache; nodes begin on a line
+
+	// Each level has at least three times the nodes of the one above, apart from the
+	// root and the last node of each level.
+	maxHeight = 42
+)
+
+// A node is the header of a block. That of an inner node ends after count.
+type node struct {
+	count      int // entries of a leaf, keys of an inner node
+	prev, next address
+}
+
+// An address is that of a node, or 0. Nodes refer to each other by addresses, as
+// off-heap memory holds no pointers.
+type address uintptr
+
+const (
+	leafHeader  = unsafe.Sizeof(node{})
+	innerHeader = unsafe.Offsetof(node{}.prev)
+)
+
+// A layout says where a kind of node has what.
+type layout struct {
+	slots  int     // how many keys fit
+	least  int     // below this many, a node is joined with its neighbour
+	merge  int     // two nodes of up to this many keys together become one
+	extra  int     // more values than keys: 1 for an inner node, whose values are its children
+	keys   uintptr // offset of the first key
+	values uintptr // offset of the first value
+	bytes  int     // of the block
+
+	keyBytes, valueBytes uintptr
+}
+
+// newLayout returns the layout of nodes with keys and values of these sizes and
+// alignments, and extra more values than keys.
+func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra int) layout {
+	l := layout{slots: maxSlots, extra: extra, keyBytes: keyBytes, valueBytes: valueBytes}
+	for {
+		l.place(header, keyAlign, valueAlign)
+		if l.bytes <= nodeBytes || l.slots == minSlots {
+			break
+		}
+		l.slots--
+	}
+	l.least = l.slots / 3
+	l.merge = l.slots * 3 / 4
+	return l
+}
+
+// place sets where what is in a node with l.slots keys, and the node's size. What has no
+// size is at its beginning: a pointer to its end is one to the next block.
+func (l *layout) place(header, keyAlign, valueAlign uintptr) {
+	l.bytes = int(header)
+	if l.keyBytes > 0 {
+		l.keys = roundUp(header, keyAlign)
+		l.bytes = int(l.keys + uintptr(l.slots)*l.keyBytes)
+	}
+	if l.valueBytes > 0 {
+		l.values = roundUp(uintptr(l.bytes), valueAlign)
+		l.bytes = int(l.values + uintptr(l.slots+l.extra)*l.valueBytes)
+	}
+}
+
+func roundUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }
+
+// pointer returns the node at a, which is one of the tree's or 0.
+func (a address) pointer() *node { return *(**node)(unsafe.Pointer(&a)) }
+
+// nodeOf returns the node in b, a block of at least the size of a node.
+func nodeOf(b []byte) *node { return (*node)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+func (n *node) address() address { return address(uintptr(unsafe.Pointer(n))) }
+
+// at returns a pointer to a byte of the node's block.
+func (n *node) at(offset uintptr) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(n), offset) }
+
+// block returns the memory of n.
+func (l *layout) block(n *node) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(n)), l.bytes) }
+
+func (l *layout) key(n *node, i int) unsafe.Pointer { return n.at(l.keys + uintptr(i)*l.keyBytes) }
+
+func (l *layout) value(n *node, i int) unsafe.Pointer {
+	return n.at(l.values + uintptr(i)*l.valueBytes)
+}
+
+// keysOf returns the keys of n, which are no texts.
+func keysOf[K any](l *layout, n *node) []K { return unsafe.Slice((*K)(n.at(l.keys)), n.count) }
+
+// valuesOf returns the values of the leaf n.
+func valuesOf[V any](l *layout, n *node) []V { return unsafe.Slice((*V)(n.at(l.values)), n.count) }
+
+// child returns where n, an inner node, has the address of child i.
+func (l *layout) child(n *node, i int) *address {
+	return (*address)(n.at(l.values + uintptr(i)*unsafe.Sizeof(address(0))))
+}
+
+// touch loads the lines of the leaf n that have entries, all at once: a loop over them
+// would wait for one line after the other. next is the leaf for after that.
+func (l *layout) touch(n, next *node) {
+	if next != nil {
+		atomic.LoadUint32((*uint32)(next.at(0)))
+	}
+	keys := min(l.keys+uintptr(n.count)*l.keyBytes, nodeBytes)
+	for at := uintptr(lineBytes); at+4 <= keys; at += lineBytes {
+		atomic.LoadUint32((*uint32)(n.at(at)))
+	}
+	values := min(l.values+uintptr(n.count)*l.valueBytes, nodeBytes)
+	for at := l.values &^ 3; at+4 <= values; at += lineBytes {
+		atomic.LoadUint32((*uint32)(n.at(at)))
+	}
+}
+
+// copyKey copies key j of from, which has layout f, to key i of to.
+func (l *layout) copyKey(to *node, i int, f *layout, from *node, j int) {
+	move(l.key(to, i), f.key(from, j), l.keyBytes)
+}
+
+// copyKeys copies n keys, from key j of from to key i of to.
+func (l *layout) copyKeys(to *node, i int, from *node, j, n int) {
+	if n > 0 { // else there may be no key i or j
+		move(l.key(to, i), l.key(from, j), uintptr(n)*l.keyBytes)
+	}
+}
+
+// copyValues copies n values, from value j of from to value i of to.
+func (l *layout) copyValues(to *node, i int, from *node, j, n int) {
+	if n > 0 {
+		move(l.value(to, i), l.value(from, j), uintptr(n)*l.valueBytes)
+	}
+}
+
+// shift moves the keys of n from key i on to where key j is, which makes n longer or
+// shorter. It does the same to the values from value i+skip on.
+func (l *layout) shift(n *node, i, j, skip int) {
+	l.copyKeys(n, j, n, i, n.count-i)
+	l.copyValues(n, j+skip, n, i+skip, n.count+l.extra-i-skip)
+	n.count += j - i
+}
+
+// move copies size bytes, which may overlap.
+func move(to, from unsafe.Pointer, size uintptr) {
+	copy(unsafe.Slice((*byte)(to), size), unsafe.Slice((*byte)(from), size))
+}

@@ -1,0 +1,155 @@
+// Split: how the tree grows.
+//
+// A key whose leaf is full splits it in two, and so each full node above it, from the
+// top down. All new nodes are allocated before anything changes, so that an error
+// leaves the tree as it was. A leaf at the end that is full splits at its last entry:
+// ascending keys fill all nodes.
+
+package btree
+
+import "github.com/freehold-go/freehold"
+
+// insert makes a slot for k, whose value is undefined, at index i of the leaf n, or
+// where k belongs if that leaf is full. n is nil if the map is empty. It returns where
+// the slot is.
+func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
+	var t text
+	var err error
+	if m.texts {
+		if t, err = m.own(stringOf(&k)); err != nil {
+			return nil, 0, err
+		}
+	}
+	if n == nil || n.count == m.leaf.slots {
+		if n, i, err = m.room(n, k); err != nil {
+			if m.texts {
+				freehold.FreeString(m.parent, t.string.Get())
+			}
+			return nil, 0, err
+		}
+	}
+	m.leaf.shift(n, i, i+1, 0)
+	if m.texts {
+		textsOf(&m.leaf, n)[i] = t
+		m.counts.textBytes += t.string.Len()
+	} else {
+		*m.keySlot(&m.leaf, n, i) = k
+	}
+	m.length++
+	m.version++
+	return n, i, nil
+}
+
+// room makes room for k, whose leaf n is full, or nil if the map is empty. It returns
+// where k belongs.
+func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
+	if n == nil {
+		n, err := m.newNode(0)
+		if err == nil {
+			n.prev, n.next = 0, 0
+			m.root, m.height = n, 1
+		}
+		return n, 0, err
+	}
+	var p path
+	m.trace(&p, k)
+	if p[0].n.count == m.leaf.slots { // unless compare contradicts itself
+		if err := m.split(&p); err != nil {
+			return nil, 0, err
+		}
+	}
+	return p[0].n, p[0].i, nil
+}
+
+// split splits the full leaf at the beginning of p, and the full nodes above it. p then
+// leads to the same place between two keys.
+func (m *Map[K, V]) split(p *path) error {
+	var fresh [maxHeight]*node
+	levels := 1 // that split
+	for levels < m.height && p[levels].n.count == m.inner.slots {
+		levels++
+	}
+	needed := levels
+	if levels == m.height {
+		needed++ // a root
+	}
+	for level := range needed {
+		n, err := m.newNode(level)
+		if err != nil {
+			for level > 0 {
+				level--
+				m.freeNode(fresh[level], level)
+			}
+			return err
+		}
+		fresh[level] = n
+	}
+
+	if levels == m.height {
+		root := fresh[levels]
+		*m.inner.child(root, 0) = m.root.address()
+		p[levels] = step{root, 0}
+		m.root = root
+		m.height++
+	}
+	atEnd := p[0].n.next == 0 && p[0].i == p[0].n.count
+	for level := levels - 1; level > 0; level-- {
+		m.splitInner(p, level, fresh[level], atEnd)
+	}
+	m.splitLeaf(p, fresh[0], atEnd)
+	if debug {
+		m.verify()
+	}
+	return nil
+}
+
+// splitInner moves the upper half of the full node on that level of p to right. The
+// node above has room.
+func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
+	n, l := p[level].n, &m.inner
+	at := n.count / 2
+	if atEnd {
+		at = n.count - 1
+	}
+	l.copyKeys(right, 0, n, at+1, n.count-at-1)
+	l.copyValues(right, 0, n, at+1, n.count-at)
+	right.count = n.count - at - 1
+	n.count = at
+	m.link(p[level+1], l, n, at, right)
+	if p[level].i > at {
+		p[level] = step{right, p[level].i - at - 1}
+		p[level+1].i++
+	}
+}
+
+// splitLeaf moves the upper half of the full leaf of p to right. The node above has
+// room.
+func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
+	n, l := p[0].n, &m.leaf
+	at := (n.count + 1) / 2
+	if atEnd {
+		at = n.count - 1
+	}
+	l.copyKeys(right, 0, n, at, n.count-at)
+	l.copyValues(right, 0, n, at, n.count-at)
+	right.count = n.count - at
+	n.count = at
+	right.prev, right.next = n.address(), n.next
+	if next := n.next.pointer(); next != nil {
+		next.prev = right.address()
+	}
+	n.next = right.address()
+	m.link(p[1], l, right, 0, right)
+	if p[0].i > at {
+		p[0] = step{right, p[0].i - at}
+		p[1].i++
+	}
+}
+
+// link inserts child behind the one of parent. The key between them is a copy of key
+// i of n, which has layout l.
+func (m *Map[K, V]) link(parent step, l *layout, n *node, i int, child *node) {
+	m.inner.shift(parent.n, parent.i, parent.i+1, 1)
+	m.inner.copyKey(parent.n, parent.i, l, n, i)
+	*m.inner.child(parent.n, parent.i+1) = child.address()
+}

@@ -1,0 +1,46 @@
+// Stats: a map's figures.
+
+package btree
+
+import "log/slog"
+
+// Stats is a snapshot of a map.
+type Stats struct {
+	Name     string // Options.Name
+	Len      int    // entries
+	Slots    int    // entries that the leaves have room for; Len / Slots is how full they are
+	Leaves   int    // nodes with entries
+	Inner    int    // nodes above them
+	Height   int    // levels of nodes, which is how many a Get reads
+	Reserved int    // bytes from the parent: nodes and the string keys
+}
+
+// Stats returns the map's figures. It costs a few loads, and may be called after Close.
+func (m *Map[K, V]) Stats() Stats {
+	return Stats{
+		Name:     m.name,
+		Len:      m.length,
+		Slots:    m.counts.leaves * m.leaf.slots,
+		Leaves:   m.counts.leaves,
+		Inner:    m.counts.inner,
+		Height:   m.height,
+		Reserved: m.counts.leaves*m.leaf.bytes + m.counts.inner*m.inner.bytes + m.counts.textBytes,
+	}
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of len, slots, leaves, inner,
+// height and reserved.
+func (st Stats) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Int("len", st.Len), slog.Int("slots", st.Slots),
+		slog.Int("leaves", st.Leaves), slog.Int("inner", st.Inner),
+		slog.Int("height", st.Height), slog.Int("reserved", st.Reserved))
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (m *Map[K, V]) LogValue() slog.Value {
+	if m == nil {
+		return slog.StringValue("<nil>")
+	}
+	return m.Stats().LogValue()
+}
