@@ -56,6 +56,8 @@
 // live as long as it does. So are the results of Get of a [Ptr], [Slice] or
 // [String]. The collector does not know blocks: an unreferenced block is a leak.
 //
+// What a container returns is valid as its methods say, and no longer than its memory.
+//
 // After Close of a heap, cache, arena or pool, calls panic that allocate, resize or
 // free a block or change the allocator in another way: Alloc of size 0, Trim and
 // Reset too. Close, Free of nil and calls that only report still work: Stats, Live,
@@ -82,6 +84,10 @@
 //   - [NewTagged]: the same by what the blocks are for, and names for that in profiles.
 //   - [NewFallback]: a second allocator for when the first is out of memory.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
+//
+// Containers keep their data in memory of any of these: packages hashmap and btree have
+// maps, intern has sets of strings, and vector has growing arrays. docs/maps.md says which
+// to take, and how long what they return is valid.
 //
 // # Errors and panics
 //

@@ -1,5 +1,20 @@
 package freehold
 
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/mode"
+)
+
+// NeedsPlainBlocks skips a test if blocks have red zones and wait in quarantine.
+func NeedsPlainBlocks(t *testing.T) {
+	t.Helper()
+	if _, on := mode.Int("quarantine", 1, 1); on || mode.On("poison") || asan.Enabled {
+		t.Skip("checked blocks have red zones, and freed ones wait in quarantine")
+	}
+}
+
 // For the tests in package freehold_test.
 var (
 	FaultOf    = faultOf

@@ -151,6 +151,7 @@ func TestHeapsAreLoggedByTheirFigures(t *testing.T) {
 
 // C programs rely on realloc's result being aligned for any type.
 func TestReallocPointerAlignsAsMallocDoes(t *testing.T) {
+	freehold.NeedsPlainBlocks(t)
 	h := freehold.NewHeap(nil)
 	defer h.Close()
 	moved := 0

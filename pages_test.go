@@ -28,6 +28,7 @@ func TestPagesAreZero(t *testing.T) {
 }
 
 func TestPagesGoBackWhenTheyAreFreed(t *testing.T) {
+	NeedsPlainBlocks(t)
 	b := Must(Pages().Alloc(100_000, 8))
 	given := 0
 	restore := vm.SetFault(func(op vm.Op) error {

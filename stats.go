@@ -8,7 +8,8 @@ import "github.com/freehold-go/freehold/internal/heap"
 // goroutines allocate and free, each figure may be off by the calls in progress
 // and by a few dozen blocks of each class.
 //
-// Committed counts whole pages of 8 KiB and is what HeapOptions.MaxBytes limits.
+// Committed is what HeapOptions.MaxBytes limits: whole pages of 8 KiB, and to the byte the
+// heap's part of the tables that all heaps share, so it is no multiple of a page.
 // Resident is at most Committed. Neither includes the memory that huge pages make
 // resident around a page in use: see HeapOptions.HugePages.
 type Stats struct {

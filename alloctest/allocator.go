@@ -199,10 +199,10 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 	fault := "which this allocator did not hand out; was it moved by append?"
 	if k := around(maps.Values(a.live), b); k != nil {
 		fault = fmt.Sprintf("which is at byte %d of a block of %s%s",
-			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), k.alloc.after("allocated by"))
+			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), k.alloc.after("allocated at:"))
 	} else if k := around(slices.Values(a.quarantine), b); k != nil {
 		fault = fmt.Sprintf("which is in a freed block of %s%s%s",
-			arg.Bytes(k.size), k.alloc.after("allocated by"), k.freed.after("freed by"))
+			arg.Bytes(k.size), k.alloc.after("allocated at:"), k.freed.after("freed at:"))
 	}
 	panic(fmt.Sprintf("freehold: %s%s: %s at %#x, %s", prefix, call, arg.Bytes(len(b)), addr, fault))
 }
@@ -240,7 +240,7 @@ func (a *Allocator) report(k *block, what string) {
 	if !k.broken {
 		k.broken = true
 		a.t.Errorf("alloctest: %s of a block of %s%s%s",
-			what, arg.Bytes(k.size), k.alloc.after("allocated by"), k.freed.after("freed by"))
+			what, arg.Bytes(k.size), k.alloc.after("allocated at:"), k.freed.after("freed at:"))
 	}
 }
 
@@ -265,10 +265,10 @@ func (a *Allocator) finish() {
 	for _, g := range groups[:min(len(groups), maxReports)] {
 		k := g.first
 		if g.blocks > 1 {
-			a.t.Errorf("alloctest: leak of %d blocks and %d bytes%s", g.blocks, g.bytes, k.alloc.after("allocated by"))
+			a.t.Errorf("alloctest: leak of %d blocks and %d bytes%s", g.blocks, g.bytes, k.alloc.after("allocated at:"))
 			continue
 		}
-		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, k.alloc.after("allocated by"))
+		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, k.alloc.after("allocated at:"))
 	}
 	if len(groups) > maxReports {
 		a.t.Errorf("alloctest: leak of %d blocks and %d bytes in all", len(leaks), bytes)

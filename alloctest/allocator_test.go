@@ -115,7 +115,7 @@ func TestWriteAfterFreeIsReported(t *testing.T) {
 		b := freehold.Must(a.Alloc(100, 8))
 		a.Free(b)
 		b[99] = 1
-	}), "a write after Free, to byte 99 of a block of 100 bytes", "allocated by", "freed by")
+	}), "a write after Free, to byte 99 of a block of 100 bytes", "allocated at:", "freed at:")
 }
 
 func TestWriteAfterFreeIsReportedWhenTheBlockLeavesQuarantine(t *testing.T) {
@@ -152,10 +152,10 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 		call func(a *alloctest.Allocator, b []byte)
 		want []string
 	}{
-		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free: 64 bytes", "freed block of 64 bytes", "allocated by", "freed by"}},
-		{"resize after free", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Resize(b, 8) }, []string{"Resize: 64 bytes", "freed by"}},
+		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free: 64 bytes", "freed block of 64 bytes", "allocated at:", "freed at:"}},
+		{"resize after free", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Resize(b, 8) }, []string{"Resize: 64 bytes", "freed at:"}},
 		{"old slice after resize", func(a *alloctest.Allocator, b []byte) { a.Resize(b, 8); a.Free(b) }, []string{"at byte 0 of a block of 8 bytes"}},
-		{"interior", func(a *alloctest.Allocator, b []byte) { a.Free(b[1:]) }, []string{"at byte 1 of a block of 64 bytes", "allocated by"}},
+		{"interior", func(a *alloctest.Allocator, b []byte) { a.Free(b[1:]) }, []string{"at byte 1 of a block of 64 bytes", "allocated at:"}},
 		{"short", func(a *alloctest.Allocator, b []byte) { a.Free(b[:63]) }, []string{"Free: 63 bytes", "at byte 0 of a block of 64 bytes"}},
 		{"emptied", func(a *alloctest.Allocator, b []byte) { a.Free(b[:0]) }, []string{"Free: 0 bytes", "at byte 0 of a block of 64 bytes"}},
 		{"resize of an emptied", func(a *alloctest.Allocator, b []byte) { a.Resize(b[:0], 0) }, []string{"Resize: 0 bytes", "at byte 0 of a block of 64 bytes"}},

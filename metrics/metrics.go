@@ -8,7 +8,7 @@
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
 // They also export [freehold.AllTags], which counts every call, so that a monitoring system can
-// show true rates of allocation.
+// show true rates of allocation, and the Stats of the budget that runs.
 //
 // All of them tell heaps apart by HeapOptions.Name. A monitoring system keeps each name that it
 // has seen, so name every heap, and do not number heaps that come and go: give them one name.
@@ -31,21 +31,35 @@ import (
 // The counters of a closed heap, such as SlowAllocs and GuardedEver, are gone, so
 // those of its name fall. A monitoring system takes that for a restart of the process.
 func ByName() []freehold.Stats {
-	var sums []freehold.Stats
+	return byName(freehold.AllStats(), func(st *freehold.Stats) *string { return &st.Name }, add)
+}
+
+// byName returns all with one S for each name, which is quoted if it is not valid UTF-8.
+func byName[S any](all []S, name func(*S) *string, add func(sum *S, st S)) []S {
+	var sums []S
 	at := map[string]int{}
-	for _, st := range freehold.AllStats() {
-		if !utf8.ValidString(st.Name) {
-			st.Name = strconv.Quote(st.Name)
+	for _, st := range all {
+		n := name(&st)
+		if !utf8.ValidString(*n) {
+			*n = strconv.Quote(*n)
 		}
-		i, found := at[st.Name]
+		i, found := at[*n]
 		if !found {
-			at[st.Name] = len(sums)
+			at[*n] = len(sums)
 			sums = append(sums, st)
 			continue
 		}
 		add(&sums[i], st)
 	}
 	return sums
+}
+
+// addLimits returns the sum of two limits, of which 0 is none.
+func addLimits[N int | int64](a, b N) N {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return a + b
 }
 
 // add adds the figures of a heap to those of others.
@@ -59,11 +73,7 @@ func add(sum *freehold.Stats, st freehold.Stats) {
 	sum.Retained += st.Retained
 	sum.Metadata += st.Metadata
 	sum.Committed += st.Committed
-	if sum.MaxBytes == 0 || st.MaxBytes == 0 {
-		sum.MaxBytes = 0
-	} else {
-		sum.MaxBytes += st.MaxBytes
-	}
+	sum.MaxBytes = addLimits(sum.MaxBytes, st.MaxBytes)
 	sum.SlowAllocs += st.SlowAllocs
 	sum.SlowFrees += st.SlowFrees
 	sum.Refusals += st.Refusals

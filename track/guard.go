@@ -49,10 +49,14 @@ func SetGuardRate(n, perSecond int) (was int) { return heap.SetGuardRate(n, perS
 // that are initialized before those of this module run their init functions in it. It waits,
 // takes some MiB of memory, and ends with the program. StartMonitor takes the crash output
 // of the process: a later debug.SetCrashOutput replaces it. It works on Linux; elsewhere, and
-// where a process may not be started, it returns an error. Another call does nothing.
+// where a process may not be started, it returns an error. Another call does nothing. The
+// environment variable FREEHOLD_MONITOR is the monitor's: where it is set already, StartMonitor
+// returns an error.
 //
-// The program has a child that it did not start: a wait for any child may return the
-// monitor's end, after somebody killed it.
+// The monitor is not the program's child, unless the program is process 1. A wait for any
+// child may then return the monitor's end, after somebody killed it. If somebody has stopped
+// the monitor, process 1 waits 10 ms for each piece of its crash text, of which each goroutine
+// has some tens. Other programs do not wait.
 //
 // Some 260,000 blocks, 16,000 on 32-bit systems, are known to reports at once, freed ones in
 // quarantine included.

@@ -32,8 +32,8 @@ func command(mistake, name string, args ...string) *exec.Cmd {
 }
 
 const (
-	madeAt  = `allocated at:\n\S+track_test\.makeBlock\n\S+mistake_linux_test\.go:30\n\S+track_test\.makeMistake\n(.*\n)*?`
-	freedAt = `freed at:\n\S+track_test\.freeBlock\n\S+mistake_linux_test\.go:38\n\S+track_test\.makeMistake\n`
+	madeAt  = `allocated at:\n\S+track_test\.makeBlock\n\S+mistake_linux_test\.go:33\n\S+track_test\.makeMistake\n(.*\n)*?`
+	freedAt = `freed at:\n\S+track_test\.freeBlock\n\S+mistake_linux_test\.go:41\n\S+track_test\.makeMistake\n`
 	ofBlock = `of a block of 64 bytes of heap "index"\n`
 )
 

@@ -27,7 +27,7 @@ type Leak struct {
 // the garbage collector has found them unreachable. Their memory is lost until the parent
 // is closed, or for good if it is the system's.
 type Dropped struct {
-	Kind  string    // the type: "freehold.Heap", "arena.Arena", "arena.Shared", "pool.Pool", "pool.Blocks" or "buffer.Buffer"; "(other)" beyond 1,023 stacks and names
+	Kind  string    // the type, such as "freehold.Heap"; "(other)" beyond 1,023 stacks and names
 	Name  string    // that the owner was given, "" for none
 	Stack []uintptr // of the call that made it, as in Usage
 	Count int       // owners
@@ -51,7 +51,9 @@ func Leaks() []Leak {
 }
 
 // DroppedOwners returns the owners that were found dropped without Close so far, by
-// stack and name. It finds none unless the program was started with FREEHOLD_DEBUG=leak,
+// stack and name: a [freehold.Heap], arena.Arena and Shared, pool.Pool and Blocks,
+// buffer.Buffer, hashmap.Map and Sharded, btree.Map, intern.Strings and Shared,
+// vector.Vector and Chunked. It finds none unless the program was started with FREEHOLD_DEBUG=leak,
 // which has a report on standard error for the first of each stack too, once the
 // collector has found it.
 //
@@ -68,7 +70,8 @@ func DroppedOwners() []Dropped {
 // WriteLeaks writes what [Leaks] and [DroppedOwners] return as text, and the blocks that
 // were live when their heap was closed, which may be leaks or freed by Close on purpose. Each
 // function of a stack has a line, and another for its place in the source, as in Go's panics.
-// The error is w's.
+// The first is the one that called this module, and the heading names the function of an
+// arena, a pool or another package through which it did. The error is w's.
 func WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	writeLeaks(b, Leaks(), SampleRate())
@@ -78,7 +81,7 @@ func WriteLeaks(w io.Writer) error {
 		if d.Count > 1 {
 			times = fmt.Sprintf(" %d times", d.Count)
 		}
-		fmt.Fprintf(b, "\n%s dropped without Close%s, made by\n%s", d, times, stacks.Text(d.Stack, ""))
+		fmt.Fprintf(b, "\n%s dropped without Close%s, made at:\n%s", d, times, stacks.Text(d.Stack, ""))
 	}
 	return b.Flush()
 }
@@ -112,7 +115,11 @@ func writeStacks(b *bufio.Writer, leaks []Leak) {
 		if l.Tag != "" {
 			fmt.Fprintf(b, ", tag %q", l.Tag)
 		}
-		fmt.Fprintf(b, ", allocated by\n%s", stacks.Text(l.Stack, ""))
+		stack, through := stacks.Caller(l.Stack)
+		if through != "" {
+			through = " through " + through
+		}
+		fmt.Fprintf(b, ", allocated%s at:\n%s", through, stacks.Text(stack, ""))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
@@ -88,9 +90,9 @@ func TestWriteLeaksOfClosedHeaps(t *testing.T) {
 	h.Close()
 	_, got, found := strings.Cut(report(), " live at Close of their heap, by ")
 	for _, want := range []string{
-		"1 block, 256 bytes of heap %q, allocated by\n",
-		"1 block, 100 bytes of heap %q, allocated by\n",
-		"1 block, 100 bytes of heap %q, tag \"db\", allocated by\n",
+		"1 block, 256 bytes of heap %q, allocated at:\n",
+		"1 block, 100 bytes of heap %q, allocated at:\n",
+		"1 block, 100 bytes of heap %q, tag \"db\", allocated at:\n",
 	} {
 		if want = fmt.Sprintf(want, name); !found || strings.Count(got, want) != 1 {
 			t.Errorf("no %s in %s", want, got)
@@ -105,14 +107,18 @@ func TestWriteLeaks(t *testing.T) {
 	direct(freehold.NewTagged(h, "db"))
 	typed(h)
 	typed(h)
+	a := arena.New(h, nil)
+	defer a.Close()
+	direct(a)
 	var b strings.Builder
 	if err := track.WriteLeaks(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		`^freehold: \d+ blocks, \d+ bytes live, by \d+ stacks\n\n`,
-		`\n\n1 block, 100 bytes of heap "TestWriteLeaks", tag "db", allocated by\ngithub.com/freehold-go/freehold/track_test.direct\n\t.*/track_test.go:\d+\ngithub.com/freehold-go/freehold/track_test.TestWriteLeaks\n\t.*/leaks_test.go:\d+\n`,
-		`\nbytes? of heap "TestWriteLeaks", allocated by\n.*track_test.typed\n`,
+		`\n\n1 block, 100 bytes of heap "TestWriteLeaks", tag "db", allocated at:\ngithub.com/freehold-go/freehold/track_test.direct\n\t.*/track_test.go:\d+\ngithub.com/freehold-go/freehold/track_test.TestWriteLeaks\n\t.*/leaks_test.go:\d+\n`,
+		`\nbytes? of heap "TestWriteLeaks", allocated at:\n.*track_test.typed\n`,
+		`bytes of heap "TestWriteLeaks", allocated through arena\.\(\*Arena\)\.Alloc at:\n.*track_test\.direct\n`,
 	} {
 		want = strings.Replace(want, `\nbytes?`, `\n1 block, 256 bytes`, 1)
 		if !regexp.MustCompile(want).MatchString(b.String()) {
@@ -160,6 +166,31 @@ func TestWriteStats(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("no %s in\n%s", want, b.String())
 		}
+	}
+}
+
+// Heaps have a row for their guards, if they have had any.
+func TestWriteStatsOfGuards(t *testing.T) {
+	if !heap.CanGuard {
+		t.Skip("no guards in this build")
+	}
+	names := []string{newName(t), newName(t)}
+	for i, name := range names {
+		was := track.SetGuardRate(i, 0)
+		defer track.SetGuardRate(was, 0)
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: name})
+		defer h.Close()
+		direct(h)
+		h.Free(direct(h))
+		freehold.Must(h.Alloc(2<<20, 8)) // too large
+	}
+	var b strings.Builder
+	if err := track.WriteStats(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(b.String(), "\n   live guards       ever        skipped  heap\n")
+	if !strings.Contains(got, fmt.Sprintf("%14d %10d %14d  %q\n", 1, 2, 1, names[1])) || strings.Contains(got, names[0]) {
+		t.Errorf("%q", got)
 	}
 }
 
@@ -241,7 +272,7 @@ func TestDroppedOwners(t *testing.T) {
 		if f, _ := runtime.CallersFrames(d.Stack).Next(); !strings.Contains(f.Function, "track_test.TestDroppedOwners") {
 			t.Errorf("%s: made by %s", name, f.Function)
 		}
-		if !strings.Contains(out.String(), "freehold: "+name+" was dropped without Close, made by\ngithub.com/freehold-go/freehold/track_test.TestDroppedOwners") {
+		if !strings.Contains(out.String(), "freehold: "+name+" was dropped without Close, made at:\ngithub.com/freehold-go/freehold/track_test.TestDroppedOwners") {
 			t.Errorf("no %s in the reports\n%s", name, out.String())
 		}
 	}
@@ -253,6 +284,40 @@ func TestDroppedOwners(t *testing.T) {
 	var b strings.Builder
 	if err := track.WriteLeaks(&b); err != nil || strings.Count(b.String(), " dropped without Close") != len(track.DroppedOwners()) {
 		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// Writes after Free that no call has found are reported at the end.
+func TestLateWriteAtExit(t *testing.T) {
+	const child = "FREEHOLD_TEST_LATE_WRITE"
+	if os.Getenv(child) != "" {
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
+		b := direct(h)
+		h.Free(b)
+		b[50] = 1
+		track.AtExit()
+		runtime.KeepAlive(h)
+		return
+	}
+	if asan.Enabled {
+		t.Skip("the sanitizer reports the write")
+	}
+	for mode, want := range map[string]bool{"": false, "poison": true, "quarantine=1000": true} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestLateWriteAtExit$")
+		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil {
+			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+				t.Skip("there are no processes here")
+			}
+			t.Fatal(err)
+		}
+		got := errs.String()
+		found := regexp.MustCompile(`^freehold: heap "index": byte 50 of the block of 100 bytes at 0x\w+ was written after its Free\n\tallocated at:\n\t\t.*track_test\.direct\n(.*\n)*\tfreed at:\n`).MatchString(got)
+		if found != want || !want && got != "" {
+			t.Errorf("FREEHOLD_DEBUG=%s: %s", mode, got)
+		}
 	}
 }
 
@@ -276,13 +341,13 @@ func TestAtExit(t *testing.T) {
 	}
 	const leaks = `freehold: 2 blocks, ` // and how many bytes: a red zone makes an arena's chunk larger
 	const stats = `refused calls  heap`
-	const dropped = `freehold: arena.Arena "request" was dropped without Close, made by`
+	const dropped = `freehold: arena.Arena "request" was dropped without Close, made at:`
 	for mode, want := range map[string]struct{ has, hasNot []string }{
 		"":        {nil, []string{"freehold", stats}},
 		"profile": {nil, []string{"freehold", stats}},
 		"stats":   {[]string{stats, `"index"`, `"db"`}, []string{"freehold:"}},
-		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated by`, "track_test.direct\n", dropped,
-			`arena.Arena "request" dropped without Close, made by`, "track_test.TestAtExit"}, []string{stats}},
+		"leak": {[]string{leaks, `1 block, 100 bytes of heap "index", tag "db", allocated at:`, "track_test.direct\n", dropped,
+			`arena.Arena "request" dropped without Close, made at:`, "track_test.TestAtExit"}, []string{stats}},
 		"stats,leak": {[]string{leaks, dropped, stats}, nil},
 		// What is added to blocks, and freed ones that wait, are no leaks.
 		"leak,poison":           {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},

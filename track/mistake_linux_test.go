@@ -7,12 +7,15 @@ package track_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"syscall"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/track"
 )
 
@@ -40,6 +43,30 @@ func freeBlock(h *freehold.Heap, b []byte) { h.Free(b) }
 // beyond returns b with n bytes more.
 func beyond(b []byte, n int) []byte { return unsafe.Slice(unsafe.SliceData(b), len(b)+n) }
 
+func block() { select {} }
+
+// stopMonitor stops the monitor of this process, and returns its number.
+func stopMonitor() int {
+	log, err := guardlog.Open().Stat()
+	if err != nil {
+		panic(err)
+	}
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range processes {
+		if line, _ := os.ReadFile(dir + "/cmdline"); string(line) != "freehold-monitor\x00" {
+			continue
+		}
+		if file, err := os.Stat(dir + "/fd/4"); err == nil && os.SameFile(file, log) {
+			pid, _ := strconv.Atoi(filepath.Base(dir))
+			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+				panic(err)
+			}
+			return pid
+		}
+	}
+	panic("no monitor")
+}
+
 func makeMistake(name string) {
 	if name == "program" {
 		// In place of FREEHOLD_DEBUG.
@@ -53,6 +80,21 @@ func makeMistake(name string) {
 	b := makeBlock(h, 64)
 	switch name {
 	case "none":
+	case "stopped monitor":
+		fmt.Println(stopMonitor())
+		if os.Getpid() != 1 {
+			for range 1000 { // so that the crash text is long
+				go block()
+			}
+		}
+		freeBlock(h, b)
+		sink = b[8]
+	case "exec":
+		env := append([]string{"TRACK_MISTAKE=after exec", "FREEHOLD_DEBUG="}, os.Environ()...)
+		panic(syscall.Exec("/proc/self/exe", os.Args, env))
+	case "after exec":
+		_, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		fmt.Println("children:", err)
 	case "read":
 		freeBlock(h, b)
 		sink = b[8]

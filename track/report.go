@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/owners"
 )
@@ -17,7 +18,8 @@ var statsAtExit = mode.On("stats")
 
 // AtExit writes the reports that the environment variable FREEHOLD_DEBUG asks for to
 // standard error: with leak that of [WriteLeaks], after a garbage collection that looks
-// for dropped owners, and with stats that of [WriteStats]. Without them it does nothing.
+// for dropped owners, with stats that of [WriteStats], and with poison or quarantine that of
+// [WriteMistakes]. Without them it does nothing.
 // Make it main's first defer, so that it runs last: what other deferred calls free is free
 // then. Blocks that were live when their heap was closed have a part of their own.
 //
@@ -31,6 +33,7 @@ var statsAtExit = mode.On("stats")
 // SIGKILL always, SIGTERM and an interrupt unless the program catches them and returns
 // from main. Goroutines that still run then may have live blocks.
 func AtExit() {
+	_ = WriteMistakes(os.Stderr)
 	if owners.On() {
 		owners.Collect()
 		_ = WriteLeaks(os.Stderr) // nowhere to report an error of standard error
@@ -40,15 +43,28 @@ func AtExit() {
 	}
 }
 
+// WriteMistakes writes what FREEHOLD_DEBUG=poison or quarantine can tell before a call panics
+// with it: each freed block in quarantine that was written after its Free, and each live one
+// that was written up to 32 bytes behind its end, with their stacks. It writes nothing if there
+// are none. It reads all of the quarantine; Alloc and Free wait meanwhile. The error is w's.
+func WriteMistakes(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, text := range heap.WriteMistakes() {
+		fmt.Fprintln(b, text)
+	}
+	return b.Flush()
+}
+
 // WriteStats writes the figures of all open heaps and of all tags as text: those of
-// [freehold.AllStats] and [freehold.AllTags], in bytes unless they say otherwise. The
-// error is w's.
+// [freehold.AllStats] and [freehold.AllTags], in bytes unless they say otherwise. Heaps that
+// have had guarded blocks, or were to have some, have a row for these. The error is w's.
 func WriteStats(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	const row = "%14v %10v %14v %14v %14v  %v\n"
 	fmt.Fprintf(b, row, "live", "blocks", "resident", "committed", "refused calls", "heap")
 	var all freehold.Stats
-	for _, st := range freehold.AllStats() {
+	heaps := freehold.AllStats()
+	for _, st := range heaps {
 		fmt.Fprintf(b, row, st.LiveBytes, st.Live, st.Resident, st.Committed, st.Refusals, fmt.Sprintf("%q", st.Name))
 		all.LiveBytes += st.LiveBytes
 		all.Live += st.Live
@@ -57,6 +73,7 @@ func WriteStats(w io.Writer) error {
 		all.Refusals += st.Refusals
 	}
 	fmt.Fprintf(b, row, all.LiveBytes, all.Live, all.Resident, all.Committed, all.Refusals, "total")
+	writeGuards(b, heaps)
 	if tags := freehold.AllTags(); len(tags) > 0 {
 		fmt.Fprintf(b, row, "live", "blocks", "peak", "allocations", "frees", "tag")
 		for _, t := range tags {
@@ -64,4 +81,20 @@ func WriteStats(w io.Writer) error {
 		}
 	}
 	return b.Flush()
+}
+
+// writeGuards writes the guard figures of heaps that have any. Errors are the Flush's.
+func writeGuards(b *bufio.Writer, heaps []freehold.Stats) {
+	const row = "%14v %10v %14v  %v\n"
+	head := false
+	for _, st := range heaps {
+		if st.GuardedEver == 0 && st.GuardsSkipped == 0 {
+			continue
+		}
+		if !head {
+			head = true
+			fmt.Fprintf(b, row, "live guards", "ever", "skipped", "heap")
+		}
+		fmt.Fprintf(b, row, st.Guarded, st.GuardedEver, st.GuardsSkipped, fmt.Sprintf("%q", st.Name))
+	}
 }

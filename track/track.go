@@ -5,9 +5,11 @@
 //   - [Profile]: what each call stack allocated and freed, estimated from samples, for the
 //     blocks of every [freehold.Heap]; package profile writes it for go tool pprof
 //   - [Leaks], [WriteLeaks]: the live blocks by stack, all of them at rate 1
-//   - [DroppedOwners]: heaps, arenas, pools and buffers that were dropped without Close
+//   - [DroppedOwners]: heaps, arenas, pools, buffers and containers that were dropped
+//     without Close
 //   - [WriteStats]: the figures of all heaps, and of the tags of [freehold.Tagged]
-//   - [AtExit]: the reports of leaks and figures at the end of main
+//   - [AtExit]: the reports of leaks, figures and late writes at the end of main
+//   - [WriteMistakes]: writes after Free and behind blocks that no call has found yet
 //   - [NewTracker]: leaks and wrong frees of one allocator of any kind
 //   - [SetGuardRate]: blocks at inaccessible pages, which find a use after Free and an
 //     overflow at the instruction; [StartMonitor] reports which block it was, and

@@ -256,13 +256,13 @@ func (t *Tracker) whatIs(addr uintptr) string {
 	what := "which this Tracker did not allocate; was it moved by append?"
 	t.eachFreed(func(f freed) {
 		if f.holds(f.addr, addr) {
-			what = fmt.Sprintf("which is in a freed block of %s\nallocated by\n%sfreed by\n%s", arg.Bytes(f.size),
+			what = fmt.Sprintf("which is in a freed block of %s\nallocated at:\n%sfreed at:\n%s", arg.Bytes(f.size),
 				stacks.Text(stackOf(f.alloc), "\t"), stacks.Text(stackOf(f.free), "\t"))
 		}
 	})
 	t.each(func(from uintptr, k tracked) {
 		if k.holds(from, addr) {
-			what = fmt.Sprintf("which is at byte %d of a live block of %s\nallocated by\n%s", addr-from, arg.Bytes(k.size),
+			what = fmt.Sprintf("which is at byte %d of a live block of %s\nallocated at:\n%s", addr-from, arg.Bytes(k.size),
 				stacks.Text(stackOf(k.alloc), "\t"))
 		}
 	})

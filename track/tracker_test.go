@@ -82,7 +82,7 @@ func TestTrackerLeaks(t *testing.T) {
 	}
 	var text strings.Builder
 	err := tracker.WriteLeaks(&text)
-	want := `^freehold: 6 blocks, 350 bytes live, by 2 stacks\n\n5 blocks, 250 bytes, allocated by\n.*track_test.other\n\t.*tracker_test.go:\d+\n.*track_test.TestTrackerLeaks\n`
+	want := `^freehold: 6 blocks, 350 bytes live, by 2 stacks\n\n5 blocks, 250 bytes, allocated at:\n.*track_test.other\n\t.*tracker_test.go:\d+\n.*track_test.TestTrackerLeaks\n`
 	if err != nil || !regexp.MustCompile(want).MatchString(text.String()) {
 		t.Errorf("%v\n%s", err, text.String())
 	}
@@ -115,9 +115,9 @@ func TestTrackerMisuse(t *testing.T) {
 		t.Fatal("the arena has gone on")
 	}
 	for want, call := range map[string]func(){
-		`^freehold: track.Tracker.Free: 100 bytes at 0x[0-9a-f]+, which is in a freed block of 100 bytes\nallocated by\n\tgithub.com/freehold-go/freehold/track_test.direct\n\t\t.*track_test.go:\d+\n` + lines + `freed by\n\tgithub.com/freehold-go/freehold/track_test.TestTrackerMisuse\n`: func() { tracker.Free(freed) },
-		`^freehold: track.Tracker.Resize: 100 bytes at 0x[0-9a-f]+, which is in a freed block of 100 bytes\nallocated by\n` + lines + `freed by\n`:                                                                                                                                             func() { tracker.Resize(freed, 9) },
-		`^freehold: track.Tracker.Free: 10 bytes at 0x[0-9a-f]+, which this Tracker did not allocate; was it moved by append\?$`:                                                                                                                                                               func() { tracker.Free(foreign) },
+		`^freehold: track.Tracker.Free: 100 bytes at 0x[0-9a-f]+, which is in a freed block of 100 bytes\nallocated at:\n\tgithub.com/freehold-go/freehold/track_test.direct\n\t\t.*track_test.go:\d+\n` + lines + `freed at:\n\tgithub.com/freehold-go/freehold/track_test.TestTrackerMisuse\n`: func() { tracker.Free(freed) },
+		`^freehold: track.Tracker.Resize: 100 bytes at 0x[0-9a-f]+, which is in a freed block of 100 bytes\nallocated at:\n` + lines + `freed at:\n`:                                                                                                                                             func() { tracker.Resize(freed, 9) },
+		`^freehold: track.Tracker.Free: 10 bytes at 0x[0-9a-f]+, which this Tracker did not allocate; was it moved by append\?$`:                                                                                                                                                                 func() { tracker.Free(foreign) },
 	} {
 		if got := panicOf(call); !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("panic %s, want %s", got, want)
@@ -131,7 +131,7 @@ func TestTrackerMisuse(t *testing.T) {
 	} {
 		got := panicOf(call)
 		head, tail, _ := strings.Cut(want, " ... ")
-		if !strings.Contains(got, head) || !strings.Contains(got, tail+"\nallocated by\n\tgithub.com/freehold-go/freehold/track_test.other\n") {
+		if !strings.Contains(got, head) || !strings.Contains(got, tail+"\nallocated at:\n\tgithub.com/freehold-go/freehold/track_test.other\n") {
 			t.Errorf("panic %s, want %s", got, want)
 		}
 	}

@@ -14,9 +14,11 @@ func run(ctx context.Context) {
 	defer cache.Close()
 	index := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 	defer index.Close()
+	values := &part{a: freehold.NewTagged(cache, "values")}
+	entries := freehold.NewTagged(index, "entries")
+	parts := []*part{{a: entries}, {a: freehold.NewTagged(entries, "keys")}}
 
 	random := rand.New(rand.NewPCG(1, 2))
-	var values, nodes [][]byte // the index's in Go memory, as this is an example
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for rising := true; ; {
@@ -26,55 +28,63 @@ func run(ctx context.Context) {
 		case <-tick.C:
 		}
 		for range 200 {
-			values = put(cache, random, values)
+			values.put(random)
 		}
-		for range 2000 {
-			if rising {
-				nodes = insert(index, random, nodes)
-			} else {
-				nodes = remove(index, random, nodes)
+		for range 1000 {
+			for _, p := range parts {
+				if rising {
+					p.insert(random)
+				} else {
+					p.remove(random)
+				}
 			}
 		}
-		switch {
-		case len(nodes) >= 300_000:
+		switch n := len(parts[0].blocks); {
+		case n >= 150_000:
 			rising = false
-		case len(nodes) < 50_000:
+		case n < 25_000:
 			rising = true
 		}
 	}
 }
 
+// part is the blocks of one tag, listed in Go memory, as this is an example.
+type part struct {
+	a      *freehold.Tagged
+	blocks [][]byte
+}
+
 // put adds a value to a cache. If the heap is at its limit, it evicts others first.
-func put(cache *freehold.Heap, random *rand.Rand, values [][]byte) [][]byte {
+func (p *part) put(random *rand.Rand) {
 	size := 100 + random.IntN(8000)
 	for range 16 {
-		b, err := cache.Alloc(size, 8)
-		if err == nil {
-			clear(b)
-			return append(values, b)
+		if p.alloc(size) {
+			return
 		}
-		values = remove(cache, random, values)
+		p.remove(random)
 	}
-	return values
 }
 
-// insert adds a node to an index.
-func insert(index *freehold.Heap, random *rand.Rand, nodes [][]byte) [][]byte {
-	b, err := index.Alloc(32<<random.IntN(4), 8)
+// insert adds a node or a key to an index.
+func (p *part) insert(random *rand.Rand) { p.alloc(32 << random.IntN(4)) }
+
+func (p *part) alloc(size int) bool {
+	b, err := p.a.Alloc(size, 8)
 	if err != nil {
-		return nodes
+		return false
 	}
 	clear(b)
-	return append(nodes, b)
+	p.blocks = append(p.blocks, b)
+	return true
 }
 
-// remove frees one of some blocks.
-func remove(h *freehold.Heap, random *rand.Rand, blocks [][]byte) [][]byte {
-	if len(blocks) == 0 {
-		return blocks
+// remove frees one of the blocks.
+func (p *part) remove(random *rand.Rand) {
+	if len(p.blocks) == 0 {
+		return
 	}
-	i, last := random.IntN(len(blocks)), len(blocks)-1
-	h.Free(blocks[i])
-	blocks[i] = blocks[last]
-	return blocks[:last]
+	i, last := random.IntN(len(p.blocks)), len(p.blocks)-1
+	p.a.Free(p.blocks[i])
+	p.blocks[i] = p.blocks[last]
+	p.blocks = p.blocks[:last]
 }

@@ -7,7 +7,8 @@
 //	go tool pprof http://localhost:6060/debug/pprof/offheap
 //	curl http://localhost:6060/debug/vars
 //
-// Its load is a cache that fills up to its limit, and an index that grows and shrinks.
+// Its load is a cache that fills up to its limit, and an index that grows and shrinks, with a
+// tag for the values, the entries and their keys.
 package main
 
 import (

@@ -32,7 +32,7 @@ func (w workshop) outputs() map[string]func(t *testing.T) string {
 				w.made(t, "", "FREEHOLD_DEBUG=poison", "overflow", "\n\ngoroutine ")
 		},
 		"quarantine": func(t *testing.T) string {
-			return w.made(t, "", "FREEHOLD_DEBUG=quarantine=100000000", "useafterfree", "\n\t\tallocated by")
+			return w.made(t, "", "FREEHOLD_DEBUG=quarantine=100000000", "useafterfree", "\n\t\tallocated at:")
 		},
 		"guard": func(t *testing.T) string {
 			return w.guarded(t, "FREEHOLD_DEBUG=guard", "useafterfree") + "\n" + w.guarded(t, "FREEHOLD_DEBUG=guard", "overflow")

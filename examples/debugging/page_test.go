@@ -217,6 +217,7 @@ func TestPicture(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wait(points + " >= 25")
+			p.do(chromedp.EmulateViewport(int64(width), 1120)) // down to the tags
 			png, err := chromedp.Run(p, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)

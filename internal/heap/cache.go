@@ -179,7 +179,7 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 		if c == &noCache {
 			h.addCache(o, slot)
 		}
-		err := h.withReclaim(classes[class].pages, func() (err error) {
+		err := h.withReclaim(classes[class].pages, true, func() (err error) {
 			addr, was, err = h.central[class].alloc(h, o, size)
 			return err
 		})
@@ -208,7 +208,8 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 // the limit is so low that few spans fit. Otherwise such pages would fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
-	return size > pageBytes/2 || h.pages.maxBytes == 0 || classes[class].pages*pageBytes > h.pages.maxBytes/spansOfALowLimit
+	limit := h.pages.limit()
+	return size > pageBytes/2 || limit == 0 || classes[class].pages*pageBytes > limit/spansOfALowLimit
 }
 
 // block returns the size bytes at addr, cleared or as they are.

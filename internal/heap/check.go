@@ -165,6 +165,8 @@ func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *tally) error {
 	want := uintptr(0)
 	if s.live != 0 {
 		n.guarded.add(1, uintptr(h.goodSize(int(s.size))))
+	}
+	if s.live != 0 || dirty != 0 && !h.theGuards().queued(s) { // its pages could not be closed
 		_, want = pagesAround(addresses.regionOf(s.base), s.inUse())
 	}
 	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {
@@ -174,6 +176,11 @@ func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *tally) error {
 		n.sampled++
 	}
 	return nil
+}
+
+// queued reports whether s is in quarantine or idle.
+func (g *guards) queued(s *span) bool {
+	return s.next != 0 || s.prev != 0 || g.quarantine.head == s.addr() || g.idle[orderOf(s)].head == s.addr()
 }
 
 // verifyFree verifies a free run and that its neighbours are not free. mu is held.

@@ -213,7 +213,12 @@ func (h *Heap) end(call string, b []byte) checkedBlock {
 
 // writtenBeyond panics for a block that was written n bytes behind its end.
 func (h *Heap) writtenBeyond(b []byte, n int, stacks string) {
-	panic(fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.name, arg.Bytes(len(b)), addrOf(b), arg.Bytes(n), stacks))
+	panic(h.writtenBehind(addrOf(b), len(b), n, stacks))
+}
+
+// writtenBehind is the message for a block that was written n bytes behind its end.
+func (h *Heap) writtenBehind(addr uintptr, size, n int, stacks string) string {
+	return fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.name, arg.Bytes(size), addr, arg.Bytes(n), stacks)
 }
 
 // freedBefore panics for a block that is not live.
@@ -223,7 +228,7 @@ func (h *Heap) freedBefore(call string, addr uintptr, k checkedBlock) {
 
 // stacks returns the stacks of a block for a message.
 func (k checkedBlock) stacks() string {
-	return checkedStacks.Text("allocated by", k.allocated) + checkedStacks.Text("freed by", k.freed)
+	return checkedStacks.Text("allocated at:", k.allocated) + checkedStacks.Text("freed at:", k.freed)
 }
 
 // resizeChecked is resize.

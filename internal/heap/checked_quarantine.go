@@ -28,6 +28,43 @@ func (h *Heap) quarantine(call string, b []byte) {
 	h.release(quarantineBytes)
 }
 
+// WriteMistakes returns a message for each block of the open heaps that was written where
+// nobody may: in quarantine, or behind its end while it is live. It changes nothing, so the
+// call that would have found the write still panics.
+func WriteMistakes() (all []string) {
+	EachOpen(func(h *Heap) {
+		if h.checks != nil {
+			all = append(all, h.writeMistakes()...)
+		}
+	})
+	return all
+}
+
+func (h *Heap) writeMistakes() (all []string) {
+	c := h.checks
+	c.mu.Lock() // so no block is the engine's meanwhile
+	defer c.mu.Unlock()
+	for _, addr := range c.queue {
+		k := c.blocks[addr]
+		if i := written(k.whole(addr)); i >= 0 {
+			all = append(all, h.writtenLate(addr, k, i))
+		}
+	}
+	for addr, k := range c.blocks {
+		if k.live {
+			if i := written(k.whole(addr)[k.size:]); i >= 0 {
+				all = append(all, h.writtenBehind(addr, k.size, i+1, k.stacks()))
+			}
+		}
+	}
+	return all
+}
+
+// writtenLate is the message for byte i of a block that was written in quarantine.
+func (h *Heap) writtenLate(addr uintptr, k checkedBlock, i int) string {
+	return fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.name, i, arg.Bytes(k.size), addr, k.stacks())
+}
+
 // release frees the oldest blocks in quarantine until it holds at most that many bytes, and
 // reports whether it has freed any. If one was written, it panics in the end.
 func (h *Heap) release(most int) (any bool) {
@@ -39,7 +76,7 @@ func (h *Heap) release(most int) (any bool) {
 		}
 		whole := k.whole(addr)
 		if i := written(whole); i >= 0 && late == "" {
-			late = fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.name, i, arg.Bytes(k.size), addr, k.stacks())
+			late = h.writtenLate(addr, k, i)
 		}
 		h.free(whole)
 		any = true

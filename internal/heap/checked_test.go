@@ -85,7 +85,7 @@ func TestWriteBeyondTheEndIsFoundByFree(t *testing.T) {
 				for range 2 { // the block stays live
 					mustPanic(t, func() { f(h, b) },
 						fmt.Sprintf(`freehold: heap "guilty": the block of %s at %p was written %s beyond its end`, arg.Bytes(size), b, arg.Bytes(beyond)),
-						"\n\tallocated by\n\t\tgithub.com/freehold-go/freehold/internal/heap.allocHere\n\t\t\t", "checked_test.go:", "TestWriteBeyondTheEndIsFoundByFree")
+						"\n\tallocated at:\n\t\tgithub.com/freehold-go/freehold/internal/heap.allocHere\n\t\t\t", "checked_test.go:", "TestWriteBeyondTheEndIsFoundByFree")
 				}
 				red[beyond-1] = was
 				if got := panicOf(func() { f(h, b) }); got != "" {
@@ -135,7 +135,7 @@ func TestWriteAfterFreeIsFoundByWhoeverIsNext(t *testing.T) {
 				unsafe.Slice(&b[0], size+redBytes)[at]++
 				mustPanic(t, func() { find(h) },
 					fmt.Sprintf(`freehold: heap "guilty": byte %d of the block of 100 bytes at %p was written after its Free`, at, b),
-					"\n\tallocated by\n", "internal/heap.allocHere\n", "\n\tfreed by\n", "internal/heap.freeHere\n")
+					"\n\tallocated at:\n", "internal/heap.allocHere\n", "\n\tfreed at:\n", "internal/heap.freeHere\n")
 				if name == "Close" {
 					if !h.Closed() {
 						t.Error("the heap is open")
@@ -171,7 +171,7 @@ func TestDoubleFreeNamesBothStacks(t *testing.T) {
 			freeHere(h, b)
 			mustPanic(t, func() { again(b) },
 				fmt.Sprintf(`freehold: %s: %p on heap "guilty": the block of %d bytes was freed before (double free)`, call, b, size),
-				"allocated by\n", "heap.allocHere\n", "freed by\n", "heap.freeHere\n")
+				"allocated at:\n", "heap.allocHere\n", "freed at:\n", "heap.freeHere\n")
 		}
 	}
 	b := allocHere(h, 64)
@@ -391,4 +391,37 @@ func BenchmarkPairChecked(b *testing.B) {
 			}
 		})
 	}
+}
+
+// A write is found without a call that panics with it, and still by that.
+func TestWriteMistakes(t *testing.T) {
+	CheckBlocks(t, 1<<20)
+	h := newHeap(t, Options{Name: "mistakes"})
+	ours := func() (all []string) {
+		for _, text := range WriteMistakes() {
+			if strings.Contains(text, `heap "mistakes"`) {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	live, freed := allocHere(h, 100), allocHere(h, 200)
+	freeHere(h, freed)
+	if got := ours(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	freed[7]++
+	behind(live, 3)[2]++
+	for range 2 {
+		got := strings.Join(ours(), "\n")
+		for _, want := range []string{"byte 7 of the block of 200 bytes at ", "was written after its Free\n\tallocated at:\n", "heap.freeHere\n",
+			"the block of 100 bytes at ", "was written 3 bytes beyond its end\n\tallocated at:\n"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in %s", want, got)
+			}
+		}
+	}
+	mustPanic(t, func() { h.Free(live) }, "beyond its end")
+	mustPanic(t, func() { h.Trim() }, "after its Free")
+	fillPoison(behind(live, 3))
 }

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ import (
 func TestRunsThatAreNotOpened(t *testing.T) {
 	eachGuard(t, func(t *testing.T) {
 		guardAt(t, 1, 0)
-		h := newHeap(t, Options{})
+		h := newHeap(t, Options{Decay: -1})
 		for range 2 {
 			h.Free(alloc(t, h, 64))
 		}
@@ -53,6 +54,8 @@ func TestRunsThatAreNotOpened(t *testing.T) {
 
 // refuseGuardSegments has the system refuse to make a new segment inaccessible: by guards,
 // which are tried first, and by revoking it.
+//
+// It tells by the order of calls, so no heap may purge meanwhile.
 func refuseGuardSegments() (restore func()) {
 	var last atomic.Int32
 	return vm.SetFault(func(op vm.Op) error {
@@ -71,7 +74,7 @@ func TestQuarantineEndsBeforeGuardsDo(t *testing.T) {
 	}
 	eachGuard(t, func(t *testing.T) {
 		guardAt(t, 1, 0)
-		h := newHeap(t, Options{})
+		h := newHeap(t, Options{Decay: -1})
 		h.Free(alloc(t, h, 64))
 		g, runs := h.theGuards(), 1
 		for ; g.uncarved.size > 0; runs++ {
@@ -126,8 +129,9 @@ func TestIdleRunsAreUsedInOrder(t *testing.T) {
 
 // Guarded blocks count among the allocations and frees that no cache serves.
 func TestTrafficOfGuardedBlocks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one cache of a processor
 	guardAt(t, 1, 0)
-	h := newHeap(t, Options{})
+	h := newHeap(t, Options{Decay: -1})
 	o := newLocalCache(h)
 	defer o.Close()
 	pair := func() {

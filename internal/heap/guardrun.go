@@ -279,10 +279,11 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 // maxQuarantined returns how many blocks the quarantine may have. Under a limit their spans
 // take a small part of it.
 func (h *Heap) maxQuarantined() int {
-	if h.pages.maxBytes == 0 {
+	limit := h.pages.limit()
+	if limit == 0 {
 		return quarantineMax.blocks
 	}
-	return min(quarantineMax.blocks, int(h.pages.maxBytes/(128*spanBytes)))
+	return min(quarantineMax.blocks, int(limit/(128*spanBytes)))
 }
 
 // closeGuarded makes the pages of a freed block inaccessible. It reports false if the

@@ -364,3 +364,35 @@ func TestGuardsAllocateNothingOnTheGoHeap(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A segment that can be neither guarded nor revoked has no guards left: the next owner of its
+// addresses knows nothing of them.
+func TestSegmentThatIsRefusedHasNoGuards(t *testing.T) {
+	addr, err := vm.Reserve(segmentBytes, vm.PageBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vm.Commit(addr, segmentBytes) != nil || vm.Advise(addr+vm.PageBytes(), vm.PageBytes(), vm.Guard) != nil {
+		t.Skip("no guards here")
+	}
+	advice := 0
+	restore := vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpAdvise {
+			if advice++; advice > 1 {
+				return nil
+			}
+		} else if op == vm.OpCommit {
+			return nil
+		}
+		return syscall.ENOMEM
+	})
+	_, err = closeSegment(addr)
+	restore()
+	if err == nil {
+		t.Error("no error")
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	if got := panicOf(func() { block(addr, segmentBytes, false)[vm.PageBytes()] = 1 }); got != "" {
+		t.Error(got)
+	}
+}

@@ -86,7 +86,8 @@ func (h *Heap) addGuardSegment() bool {
 }
 
 // closeSegment makes a new segment inaccessible by guards, or leaves it inaccessible, as it
-// came, where the kernel has none. On an error it may be accessible.
+// came, where the kernel has none. On an error it may be accessible, but has no guards, which
+// would fault under whoever has the addresses next.
 func closeSegment(addr uintptr) (mapped bool, err error) {
 	if !vm.HolesReadZero {
 		return true, nil
@@ -97,5 +98,8 @@ func closeSegment(addr uintptr) (mapped bool, err error) {
 	if vm.Advise(addr, segmentBytes, vm.Guard) == nil && vm.Advise(addr, vm.PageBytes(), vm.Populate) != nil {
 		return false, nil // QEMU, which ignores advice, would have populated the page
 	}
-	return true, vm.Revoke(addr, segmentBytes)
+	if err = vm.Revoke(addr, segmentBytes); err != nil {
+		_ = vm.Advise(addr, segmentBytes, vm.Unguard) // refused where there are none
+	}
+	return true, err
 }

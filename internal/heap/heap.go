@@ -39,7 +39,7 @@
 //	    +-------- large block ----------+
 //
 // Locks are taken in this order: scavenging, counting, a central's mu, that of the
-// table of caches, the page heap's mu, the space's mu. Caches are held alone.
+// table of caches, the page heap's mu, the space's mu, those of a payer. Caches are held alone.
 package heap
 
 import (
@@ -64,8 +64,9 @@ type Options struct {
 	MaxBytes   int
 	Decay      time.Duration
 	HugePages  bool
-	WholePages bool // every block is large, and freed memory goes back at once
-	Unsampled  bool // no block is sampled
+	WholePages bool  // every block is large, and freed memory goes back at once
+	Unsampled  bool  // no block is sampled
+	Payer      Payer // is charged for the heap's memory; nil for nobody
 }
 
 // Heap is a general allocator. It is not ready before pin.New has made it, or an

@@ -25,7 +25,7 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 		return nil, h.refuse(call, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", ErrOutOfMemory, arg.Bytes(size), align))
 	}
 	var b []byte
-	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, func() (err error) {
+	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, false, func() (err error) {
 		b, err = h.newLarge(size, align, zero)
 		return err
 	})
@@ -73,5 +73,6 @@ func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	if s == nil {
 		return nil, false
 	}
+	noteGrowth()
 	return block(s.base, size, false), true
 }

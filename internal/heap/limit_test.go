@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // The limit holds at every moment, under any number of goroutines, and the
@@ -182,5 +184,95 @@ func TestWhoMayTakePages(t *testing.T) {
 		if got := h.mayTakePage(classFor(tt.size, 1), tt.size); got != tt.want {
 			t.Errorf("%d bytes under a limit of %d: %v", tt.size, tt.max, got)
 		}
+	}
+}
+
+// OffHeap is the sum over all heaps, of which others may tick meanwhile: what is not undone
+// adds up.
+func TestOffHeapReturnsToWhatItWas(t *testing.T) {
+	const size, rounds, noise = 64 << 20, 10, 32 << 20
+	before := committedByAll.Load()
+	for range rounds {
+		h := newHeap(t, Options{})
+		large := alloc(t, h, size)
+		for range 1000 {
+			alloc(t, h, 100)
+		}
+		if grown := committedByAll.Load() - before; grown < size-noise || grown > size+noise {
+			t.Fatalf("%d bytes more for a block of %d", grown, size)
+		}
+		h.Free(large)
+		h.Trim()
+		h.Close()
+	}
+	if grown := committedByAll.Load() - before; grown > noise || grown < -noise {
+		t.Errorf("%d bytes more after Close", grown)
+	}
+	want := committedByAll.Load()
+	if vm.GoBacked {
+		want = 0
+	}
+	if got := OffHeap(); got-want > noise || want-got > noise {
+		t.Errorf("OffHeap is %d, want about %d", got, want)
+	}
+}
+
+// Each call that takes pages beyond the watermark tells so before it returns, and none below.
+func TestGrowthIsTold(t *testing.T) {
+	if vm.GoBacked {
+		t.Skip("off-heap memory is Go's own")
+	}
+	const noise = 64 << 20 // of heaps that other tests have left
+	h := newHeap(t, Options{})
+	told := 0
+	OnGrowth(func() {
+		told++
+		SetWatermark(OffHeap() + noise)
+		h.Free(alloc(t, h, 1<<20)) // no lock is held
+	})
+	defer SetWatermark(0)
+	want := func(call string, n int) {
+		t.Helper()
+		if told != n {
+			t.Errorf("after %s: told %d times, want %d", call, told, n)
+		}
+	}
+	SetWatermark(OffHeap() + noise)
+	b := alloc(t, h, 1<<20)
+	want("a small block", 0)
+	large := alloc(t, h, noise+1<<20)
+	want("a large block", 1)
+	if r, ok := h.Resize(large, 3*noise); ok {
+		large = r
+		want("a resize", 2)
+	}
+	h.Free(large)
+	h.Free(b)
+	SetWatermark(1)
+	h.Free(alloc(t, h, 100))
+	if told < 2 {
+		t.Errorf("after a span: told %d times", told)
+	}
+	SetWatermark(0)
+	told = 0
+	h.Free(alloc(t, h, 2*noise))
+	want("a large block without a watermark", 0)
+}
+
+// So does one for which a payer has made room.
+func TestGrowthAfterAPayerMadeRoomIsTold(t *testing.T) {
+	if vm.GoBacked {
+		t.Skip("off-heap memory is Go's own")
+	}
+	p := &testPayer{}
+	p.makeRoom = func(int) bool { p.max = 1 << 30; return true }
+	h := newHeap(t, Options{Payer: p, Decay: never})
+	told := 0
+	OnGrowth(func() { told++ })
+	SetWatermark(1)
+	defer SetWatermark(0)
+	alloc(t, h, 12<<20)
+	if told != 1 {
+		t.Errorf("told %d times", told)
 	}
 }

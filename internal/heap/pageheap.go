@@ -53,6 +53,7 @@ type pageHeap struct {
 	name       string
 	mapsName   string // of its mappings: equal ones are joined
 	maxBytes   uintptr
+	payer      Payer // nil if there is none
 	hugePages  bool
 	wholePages bool
 	decay      time.Duration
@@ -100,7 +101,7 @@ func (p *pageHeap) init(o Options, tick func()) {
 	if o.Name == "" {
 		p.name, p.mapsName = fmt.Sprint("heap ", unnamed.Add(1)), "heap"
 	}
-	p.maxBytes = uintptr(o.MaxBytes)
+	p.maxBytes, p.payer = uintptr(o.MaxBytes), o.Payer
 	p.hugePages, p.wholePages = o.HugePages, o.WholePages
 	p.decay = cmp.Or(o.Decay, DefaultDecay)
 	p.tick = tick
@@ -111,6 +112,9 @@ func (p *pageHeap) init(o Options, tick func()) {
 func (p *pageHeap) allocRun(n, align uintptr) (s *span, zero bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err = p.leavesSlack(n); err != nil {
+		return nil, false, err
+	}
 	s, zero, err = p.take(n, align)
 	if err == nil {
 		p.occupy(s)
@@ -240,5 +244,6 @@ func (p *pageHeap) close() {
 	p.closeMetadata()
 	p.segments, p.free, p.unmapped, p.large = nil, bins{}, list{}, largeCount{}
 	p.oversize.dirty, p.oversize.least = 0, 0
-	p.total, p.committed, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0, 0
+	p.uncharge(p.committed)
+	p.total, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0
 }

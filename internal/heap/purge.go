@@ -248,7 +248,7 @@ func (p *pageHeap) purgeFor(pages uintptr) bool {
 	if p.closed.Load() {
 		return false
 	}
-	if pages += slackPages; p.maxBytes == 0 {
+	if pages += slackPages; p.limit() == 0 {
 		pages = ^uintptr(0)
 	}
 	p.purge(pages)

@@ -8,6 +8,7 @@
 //  2. reclaim drains the caches and stocks to the spans, which frees empty spans. That
 //     stops the world.
 //  3. purgeFor again, for the pages that the drain freed.
+//  4. The payer, if there is one, makes room elsewhere.
 //
 // A program that evicts when it is refused, such as a cache at its limit, is refused at
 // every other request. So step 2 is rationed: the heap first counts what a drain could
@@ -30,12 +31,13 @@ const (
 	slackPages = 4 * slabBytes / pageBytes
 )
 
-// withReclaim calls f, which takes at most that many pages. If f fails, withReclaim
-// gives memory back and calls f again, and returns the last error. No lock of the heap
-// is held.
-func (h *Heap) withReclaim(pages uintptr, f func() error) error {
+// withReclaim calls f, which takes at most that many pages, for a span or a large block.
+// If f fails, withReclaim gives memory back and calls f again, and returns the last error.
+// No lock of the heap is held.
+func (h *Heap) withReclaim(pages uintptr, span bool, f func() error) error {
 	err := f()
 	if err == nil {
+		noteGrowth()
 		return nil
 	}
 	for _, giveBack := range [...]func(uintptr) bool{h.pages.purgeFor, h.reclaim, h.pages.purgeFor} {
@@ -46,13 +48,25 @@ func (h *Heap) withReclaim(pages uintptr, f func() error) error {
 			err = f()
 		}
 	}
+	if p := h.pages.payer; err != nil && err != errClosed && p != nil {
+		bytes := (pages + slackPages) * pageBytes
+		if span {
+			bytes += h.pages.slack()
+		}
+		if p.MakeRoom(int(bytes)) {
+			err = f()
+		}
+	}
+	if err == nil {
+		noteGrowth()
+	}
 	return err
 }
 
 // reclaim drains the caches if that is worth its cost, and lets the system take back or
 // map pages that it has refused before. It reports whether another try may help.
 func (h *Heap) reclaim(pages uintptr) bool {
-	limited := h.pages.maxBytes != 0
+	limited := h.pages.limit() != 0
 	if limited && !h.mayCount(pages) {
 		return false
 	}
@@ -73,7 +87,7 @@ func (h *Heap) reclaim(pages uintptr) bool {
 // mayCount reports whether the refusal of that many pages may count what a drain could
 // free.
 func (h *Heap) mayCount(pages uintptr) bool {
-	limit, now := h.pages.maxBytes/pageBytes, time.Now().UnixNano()
+	limit, now := h.pages.limit()/pageBytes, time.Now().UnixNano()
 	refused := h.uncounted.Add(int64(min(pages, limit)))
 	if refused <= int64(limit/drainShare) && within(drainPause, h.countedAt.Load(), now) {
 		return false
@@ -90,7 +104,7 @@ func (h *Heap) worthADrain() bool {
 	switch {
 	case gain == 0:
 		return false
-	case gain >= int(h.pages.maxBytes)/drainShare:
+	case gain >= int(h.pages.limit()/drainShare):
 		return true
 	}
 	return !within(drainPause, h.drainedAt.Load(), time.Now().UnixNano())

@@ -292,7 +292,7 @@ func TestRoomThatAnotherPurgeHasMade(t *testing.T) {
 		barrier := alloc(t, h, 1<<20)
 		h.countedAt.Store(time.Now().UnixNano())
 		tries := 0
-		err := h.withReclaim(1, func() error {
+		err := h.withReclaim(1, true, func() error {
 			if tries++; tries > 1 {
 				return nil
 			}

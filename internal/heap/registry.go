@@ -47,6 +47,29 @@ func EachOpen(f func(*Heap)) {
 	}
 }
 
+// TrimAll trims each open heap, but for quarantines. Init and Close of others do not wait for it.
+func TrimAll() {
+	var open []*Heap
+	EachOpen(func(h *Heap) { open = append(open, h) })
+	for _, h := range open {
+		h.tryTrim()
+	}
+}
+
+// EachPayer calls f for the payer of each open heap that has one. Init and Close of others
+// do not wait for it.
+func EachPayer(f func(Payer)) {
+	var payers []Payer
+	EachOpen(func(h *Heap) {
+		if p := h.pages.payer; p != nil {
+			payers = append(payers, p)
+		}
+	})
+	for _, p := range payers {
+		f(p)
+	}
+}
+
 func register(h *Heap) {
 	r := reference{heap: h}
 	if owners.On() {

@@ -96,7 +96,7 @@ func (h *Heap) sample(b []byte) {
 		samples.buckets[id].allocObjects += objects
 		samples.buckets[id].allocBytes += bytes
 		h.link(r)
-		s.mark(r.addr, sampled)
+		s.mark(r)
 	}
 }
 
@@ -195,7 +195,7 @@ func (h *Heap) unsample(s *span, b []byte) *record {
 		return nil
 	}
 	h.unlink(r)
-	s.mark(addr, uint16(r.size))
+	s.unmark(r)
 	return r
 }
 
@@ -204,7 +204,7 @@ func (h *Heap) keepSample(s *span, r *record) {
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
 	h.link(r)
-	s.mark(r.addr, sampled)
+	s.mark(r)
 }
 
 // endSample counts a block as freed, and frees its record.
@@ -251,12 +251,21 @@ func (r *record) represents() (objects, bytes uint64) {
 	return uint64(r.weight*objectUnits + 0.5), uint64(r.weight*float64(r.userBytes()) + 0.5)
 }
 
-// mark sets the status of the block at addr, which says whether it is sampled.
-func (s *span) mark(addr uintptr, status uint16) {
+// mark notes that the block of r, in the span s, is sampled.
+func (s *span) mark(r *record) {
 	if s.kind == blockRun {
-		*statusAt(s.statusOf(s.index(addr))) = status
+		*statusAt(s.statusOf(s.index(r.addr))) = sampled
 	} else {
-		s.sampled = status == sampled
+		s.sampled = true
+	}
+}
+
+// unmark undoes mark. The block must still be live.
+func (s *span) unmark(r *record) {
+	if s.kind == blockRun {
+		*statusAt(s.statusOf(s.index(r.addr))) = uint16(r.size)
+	} else {
+		s.sampled = false
 	}
 }
 

@@ -310,3 +310,36 @@ func nameOf(t *testing.T) string {
 	t.Cleanup(func() { runs[name] = n + 1 })
 	return fmt.Sprint(name, " ", n, " ")
 }
+
+// No size is taken for the status of a sampled block, whose low 16 bits some sizes have.
+func TestSizesThatEndLikeTheStatusOfASample(t *testing.T) {
+	for _, size := range []int{int(sampled), 1<<16 + int(sampled)} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			sampleAt(t, 1)
+			h := newHeap(t, Options{})
+			b := alloc(t, h, size)
+			SetSampleRate(0)
+			b, ok := h.Resize(b, size)
+			if s := spanAt(addrOf(b)); !ok || s.sampled {
+				t.Errorf("resized %v, sampled %v", ok, s.sampled)
+			}
+			h.check(t)
+			h.Free(b)
+		})
+		t.Run(fmt.Sprint(size, " guarded"), func(t *testing.T) {
+			guardAt(t, 1, 0)
+			sampleAt(t, 1)
+			h := newHeap(t, Options{})
+			b := alloc(t, h, size)
+			s := spanAt(addrOf(b))
+			if s.kind != guardRun || !s.sampled {
+				t.Fatalf("span %+v", *s)
+			}
+			h.Free(b)
+			if s.sampled {
+				t.Error("a free block is sampled")
+			}
+			h.check(t)
+		})
+	}
+}

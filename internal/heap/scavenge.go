@@ -76,19 +76,52 @@ func (h *Heap) hoards() bool {
 	return c.cached > max(minHoard, c.live/hoardShare)
 }
 
+// Purge gives the memory of free pages back, about that many bytes at most.
+func (h *Heap) Purge(bytes int) {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	if !h.pages.closed.Load() {
+		h.pages.purge(uintptr(bytes)/pageBytes + slackPages)
+	}
+}
+
+// TrimSpare trims a heap that has a page to give back at least, but for its quarantine. A
+// heap that is closed has none.
+func (h *Heap) TrimSpare() {
+	n := h.count()
+	h.pages.mu.Lock()
+	spare := n.cached + n.empty + int(h.pages.dirty*pageBytes)
+	h.pages.mu.Unlock()
+	if spare >= pageBytes {
+		h.tryTrim()
+	}
+}
+
 // Trim gives back all memory without live blocks at once.
 func (h *Heap) Trim() {
 	if h.checks != nil {
 		h.release(0)
 	}
+	if !h.tryTrim() {
+		h.mustBeOpen("Heap.Trim")
+	}
+}
+
+// tryTrim trims all but the quarantine, which Close may be emptying. It reports false for a
+// heap that is closed.
+func (h *Heap) tryTrim() bool {
+	h.mustBeMade("Heap.Trim")
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
-	h.mustBeOpen("Heap.Trim")
+	if h.pages.closed.Load() {
+		return false
+	}
 	h.drain()
 	h.punch()
 	h.pages.retryUnmapped()
 	h.pages.retryPurge()
 	h.pages.purge(^uintptr(0))
+	return true
 }
 
 // punch makes holes in all classes.

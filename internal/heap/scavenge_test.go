@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"sync"
 	"testing"
 )
 
@@ -136,5 +137,37 @@ func TestSmallStockIsNoHoard(t *testing.T) {
 	h.Free(alloc(t, h, 100))
 	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.hoards() {
 		t.Errorf("%+v is a hoard", n)
+	}
+}
+
+// TrimAll trims what is open, while others open and close heaps.
+func TestTrimAll(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.Free(alloc(t, h, 1<<20))
+	done := make(chan bool)
+	var others sync.WaitGroup
+	others.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			other := makeHeap(Options{Decay: -1})
+			other.Free(alloc(t, other, 100))
+			other.Close()
+		}
+	})
+	for range 20 {
+		TrimAll()
+	}
+	close(done)
+	others.Wait()
+	if st := h.Stats(); st.Active != 0 || st.Committed > 256<<10 {
+		t.Errorf("after TrimAll %d bytes are committed, %d active", st.Committed, st.Active)
+	}
+	h.Close()
+	if h.tryTrim() {
+		t.Error("a closed heap was trimmed")
 	}
 }

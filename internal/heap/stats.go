@@ -12,7 +12,7 @@ type Stats struct {
 	Retained      int    // address space without memory
 	Metadata      int    // the heap's own bookkeeping, address tables included; part of Resident and Committed
 	Committed     int    // what MaxBytes limits: dirty pages and Metadata
-	MaxBytes      int    // the limit; 0 if there is none
+	MaxBytes      int    // the limit, or that of the payer if it is lower; 0 if there is none
 	Blocks        int    // live blocks
 	LargeBlocks   int    // live large blocks, included in Blocks
 	LargeBytes    int    // their part of Allocated
@@ -51,7 +51,7 @@ type ClassStats struct {
 // nothing for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
-	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.maxBytes)}
+	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.limit())}
 	holes := 0
 	var t traffic
 	h.eachClass(func(class *class, n holding) {

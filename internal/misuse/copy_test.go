@@ -7,10 +7,14 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/cmalloc"
+	"github.com/freehold-go/freehold/hashmap"
+	"github.com/freehold-go/freehold/intern"
+	"github.com/freehold-go/freehold/vector"
 )
 
-// A copy of an allocator is a second owner of the same blocks. go vet reports one
+// A copy of an allocator or a container is a second owner of the same blocks. go vet reports one
 // where a field has Lock and Unlock, as a mutex does.
 func TestVetFindsCopies(t *testing.T) {
 	for _, of := range []reflect.Type{
@@ -22,6 +26,13 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[freehold.Locked](),
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[cmalloc.Heap](),
+		reflect.TypeFor[hashmap.Map[int, int]](),
+		reflect.TypeFor[hashmap.Sharded[int, int]](),
+		reflect.TypeFor[btree.Map[int, int]](),
+		reflect.TypeFor[intern.Strings](),
+		reflect.TypeFor[intern.Shared](),
+		reflect.TypeFor[vector.Vector[int]](),
+		reflect.TypeFor[vector.Chunked[int]](),
 	} {
 		if !holdsLock(of) {
 			t.Errorf("nothing in a %v tells go vet that it must not be copied", of)

@@ -95,7 +95,7 @@ var memoryPrograms = []program{
 	{"write 5000 bytes before the beginning", caught{guard: guarded("underflow")},
 		func(w *world) { b := w.alloc(small); *at(unsafe.Pointer(&b[0]), -5000) = 1; w.a.Free(b) },
 		func(w *world) { b := w.alloc(small + 5000); *at(unsafe.Pointer(&b[5000]), -5000) = 1; w.a.Free(b) }},
-	{"a block that is never freed", caught{leak: leaks(`1 block, 100 bytes of heap "guilty", allocated by`)}.andInTests(reports("leak of 100 bytes")),
+	{"a block that is never freed", caught{leak: leaks(`1 block, 100 bytes of heap "guilty", allocated at:`)}.andInTests(reports("leak of 100 bytes")),
 		func(w *world) { w.alloc(small) },
 		func(w *world) { w.a.Free(w.alloc(small)) }},
 	{"a Go pointer in a block, stored by unsafe code", always(points("byte 8 of the block of 100 bytes")),

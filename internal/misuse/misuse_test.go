@@ -47,6 +47,10 @@ var families = []family{
 	{"arena.Arena, Registry and Recycler", arenaPrograms},
 	{"arena.Shared", sharedPrograms},
 	{"Package pool", poolPrograms},
+	{"Package hashmap", hashmapPrograms},
+	{"Package btree", btreePrograms},
+	{"Package intern", internPrograms},
+	{"Package vector", vectorPrograms},
 	{"The memory itself", memoryPrograms},
 }
 
@@ -287,7 +291,7 @@ func TestTwins(t *testing.T) {
 	owners.Collect()
 	for _, d := range track.DroppedOwners() {
 		if stack := stacks.Text(d.Stack, ""); strings.Contains(stack, "TestTwins") {
-			t.Errorf("%s is reported as dropped, made by\n%s", d.Kind, stack)
+			t.Errorf("%s is reported as dropped, made at:\n%s", d.Kind, stack)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestPlantedMistakesAreReportedWithTheirLine(t *testing.T) {
 		{"late write", "", "poison", "was written after its Free"},
 		{"overflow", "", "guard", "1 byte past the end of a block of 100 bytes"},
 		{"overflow found by Free", "", "poison", "was written 1 byte beyond its end"},
-		{"leak", "", "leak", `1 block, 100 bytes of heap "planted", allocated by`},
+		{"leak", "", "leak", `1 block, 100 bytes of heap "planted", allocated at:`},
 		{"Go pointer", "", "leak", `heap "planted": byte 8 of the block of 100 bytes at `},
 		{"data race", "-race", "", "WARNING: DATA RACE"},
 	} {

@@ -33,7 +33,7 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 - **poison**: with ` + "`FREEHOLD_DEBUG=poison`" + `, which needs no other build: red zones behind blocks, and a quarantine for freed ones.
 - **guard**: with ` + "`FREEHOLD_DEBUG=guard`" + `, which needs no other build either: each block ends at an inaccessible page, and is
   inaccessible after its Free.
-- **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool and buffer.
+- **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool, buffer and container.
 - **debug**: with ` + "`-tags freehold_debug`" + `, where memory without a block is filled with 0xDB and looked at.
 - **asan**: with ` + "`-asan`" + `, which needs a C compiler.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.

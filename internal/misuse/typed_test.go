@@ -116,7 +116,7 @@ var typedPrograms = []program{
 			s := freehold.Must(freehold.Append(w.a, freehold.Must(freehold.MakeSlice[int](w.a, 9)), 1))
 			freehold.FreeSlice(w.a, freehold.Must(freehold.Append(w.a, s, make([]int, 100)...)))
 		}},
-	{"Append, within its capacity, to a slice that the built-in append has moved", caught{leak: leaks(`1 block, 72 bytes of heap "guilty", allocated by`)}.andInTests(reports("leak of")),
+	{"Append, within its capacity, to a slice that the built-in append has moved", caught{leak: leaks(`1 block, 72 bytes of heap "guilty", allocated at:`)}.andInTests(reports("leak of")),
 		func(w *world) {
 			s := append(freehold.Must(freehold.MakeSlice[int64](w.a, 9)), 1)
 			freehold.Append(w.a, s, 1)

@@ -2,21 +2,22 @@
 //
 // A fault in a goroutine that did not ask for a panic ends the process. No code of it runs
 // any more, but the runtime writes the crash text, to standard error and to the file of
-// debug.SetCrashOutput. That is a socket to the monitor, a process of the same program:
+// debug.SetCrashOutput. That is a pipe to the monitor, a process of the same program:
 //
 //	program   guards blocks, notes them in the log --shared memory--+
 //	   |                                                            v
-//	   +-- crash text, with the address --socket--> monitor: finds the block
-//	                                                 prints it, with its stacks
+//	   +-- crash text, with the address --pipe--> monitor: finds the block
+//	                                               prints it, with its stacks
 //
 // The monitor is the same program, so it has the same functions and lines. It is started with
-// an environment variable, which init of this package finds: it serves, and exits before
-// main. Packages that are initialized before this one are so in the monitor too.
+// a name and an environment variable, which init of this package finds: it serves, and exits
+// before main. Packages that are initialized before this one are so in the monitor too.
 //
 // If the program is process 1, the kernel kills the monitor with it, as all of a PID
-// namespace. The socket's buffer is then as small as possible, so the dying process waits in
-// its write until the monitor has read, and the monitor prints as soon as it knows the
-// address. Else it prints in the end, so that the report is behind the crash text.
+// namespace. Then a socket is in the pipe's place, with a small buffer, so the dying process
+// waits in its writes until the monitor has read, and the monitor reads little at a time and
+// prints as soon as it knows the address. Else it prints in the end, so that the report is
+// behind the crash text.
 
 // Package monitor starts a process that reports faults in guarded blocks.
 package monitor
@@ -31,8 +32,10 @@ import (
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
 
-// maxLine is how much of a line is looked at.
-const maxLine = 4 << 10
+const (
+	maxLine = 4 << 10 // how much of a line is looked at
+	maxRead = 64      // what is read at a time where the report must be printed at once
+)
 
 // faults are what a crash text has in front of the address, in hexadecimal. A panic that
 // wraps a fault has the second form only.
@@ -42,6 +45,9 @@ var faults = [...]string{"unexpected fault address 0x", " addr=0x"}
 // once, or in the end.
 func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	report := ""
+	if atOnce {
+		in = pieces{in}
+	}
 	lines := bufio.NewReaderSize(in, maxLine)
 	for {
 		line, err := lines.ReadSlice('\n')
@@ -59,6 +65,11 @@ func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 		io.WriteString(out, report)
 	}
 }
+
+// pieces reads maxRead bytes at a time.
+type pieces struct{ io.Reader }
+
+func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), maxRead)]) }
 
 // explain returns the report for a line of a crash text, or "".
 func explain(line string, log *guardlog.Log) string {

@@ -62,12 +62,16 @@ func TestWatch(t *testing.T) {
 }
 
 // The report comes in the end, or before the text ends, if the reader may not get there.
+// Then no more is read than needed.
 func TestWhenTheReportComes(t *testing.T) {
 	l := log(t)
 	for _, atOnce := range []bool{false, true} {
 		var out bytes.Buffer
 		lines := 0
 		in := readerFunc(func(p []byte) (int, error) {
+			if atOnce && len(p) > maxRead {
+				t.Errorf("%d bytes are asked for", len(p))
+			}
 			if lines++; lines > 2 {
 				return 0, io.EOF
 			}

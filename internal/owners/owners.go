@@ -161,7 +161,7 @@ func (w *watch) report() {
 	if to == nil {
 		to = os.Stderr
 	}
-	fmt.Fprintf(to, "freehold: %s was dropped without Close, made by\n%s", d, stacks.Text(d.Stack, ""))
+	fmt.Fprintf(to, "freehold: %s was dropped without Close, made at:\n%s", d, stacks.Text(d.Stack, ""))
 }
 
 // String returns the owner's type and name.

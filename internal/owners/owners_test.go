@@ -39,7 +39,7 @@ func TestDroppedOwner(t *testing.T) {
 	Collect()
 	Collect()
 	text, all := out.String(), All()
-	if !strings.HasPrefix(text, `freehold: owners.owner "name" was dropped without Close, made by`+"\n") {
+	if !strings.HasPrefix(text, `freehold: owners.owner "name" was dropped without Close, made at:`+"\n") {
 		t.Errorf("%s", text)
 	}
 	if len(all) != 1 || all[0].Kind != "owners.owner" || all[0].Name != "name" || all[0].Count != 1 {

@@ -24,6 +24,40 @@ func Outside(pcs []uintptr, packages ...string) []uintptr {
 	return pcs
 }
 
+// Caller returns a stack without the innermost frames of this module, and the function of
+// another package than freehold through which these were called, such as
+// "arena.(*Arena).Alloc", or "" if there is none. Tests, examples and commands do not count as
+// frames of the module. A stack that has no other frames is whole.
+func Caller(pcs []uintptr) (outside []uintptr, through string) {
+	frames := runtime.CallersFrames(pcs)
+	for i := range pcs {
+		f, _ := frames.Next()
+		if !isLibrary(f) {
+			return pcs[i:], through
+		}
+		if through = ""; !isOwn(f, nil) {
+			through = short(f.Function)
+		}
+	}
+	return pcs, ""
+}
+
+// isLibrary reports whether a frame is of a package of this module that programs import.
+func isLibrary(f runtime.Frame) bool {
+	name, found := strings.CutPrefix(f.Function, module)
+	return found && (name[0] == '.' || name[0] == '/') && !strings.HasSuffix(f.File, "_test.go") &&
+		!strings.HasPrefix(name, "/examples/") && !strings.HasPrefix(name, "/cmd/") && !strings.HasPrefix(name, "/bench/")
+}
+
+// short returns a function's name with the last part of its package's path.
+func short(function string) string {
+	path := function
+	if i := strings.IndexAny(function, "(["); i >= 0 { // type arguments may have paths
+		path = function[:i]
+	}
+	return function[strings.LastIndexByte(path, '/')+1:]
+}
+
 // isOwn reports whether a frame is of package freehold, of its internals or of the
 // packages of this module. Their tests are not.
 func isOwn(f runtime.Frame, packages []string) bool {

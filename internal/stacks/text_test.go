@@ -49,3 +49,32 @@ func TestOwnFunctions(t *testing.T) {
 		}
 	}
 }
+
+func TestLibraryFunctions(t *testing.T) {
+	for name, want := range map[string]string{
+		module + ".New[...]":                          "freehold.New[...]",
+		module + "/internal/heap.(*Heap).get":         "heap.(*Heap).get",
+		module + "/arena.(*Arena).Alloc":              "arena.(*Arena).Alloc",
+		module + "/pool.New[go.shape.struct { a/b }]": "pool.New[go.shape.struct { a/b }]",
+		module + "/track/web.Take":                    "web.Take",
+		module + "/examples/cache.fill":               "",
+		module + "/cmd/freehold/lab.run":              "",
+		module + "/bench/load.run":                    "",
+		module + "er.New":                             "",
+		"main.main":                                   "",
+	} {
+		if isLibrary(runtime.Frame{Function: name, File: "some.go"}) != (want != "") {
+			t.Errorf("%s: %t", name, want == "")
+		}
+		if want != "" && short(name) != want {
+			t.Errorf("%s is short for %s", short(name), name)
+		}
+		if isLibrary(runtime.Frame{Function: name, File: "some_test.go"}) {
+			t.Errorf("%s in a test is of the library", name)
+		}
+	}
+	pcs := here()
+	if got, through := Caller(pcs); len(got) != len(pcs) || through != "" {
+		t.Errorf("%d frames of %d, through %q", len(got), len(pcs), through)
+	}
+}

@@ -145,12 +145,12 @@ function drawStacks(s) {
   const stacks = s.Stacks ?? [], list = at("stack-list");
   at("stack-section").hidden = stacks.length === 0;
   at("stack-note").textContent = `Estimated from one block in ${size(s.SampleRate)}.`;
-  const key = st => st.Heap + "\n" + st.Callers?.map(c => c.Function + c.Line).join("\n");
+  const key = st => st.Heap + "\n" + st.Through + "\n" + st.Callers?.map(c => c.Function + c.Line).join("\n");
   const open = new Set([...list.querySelectorAll("details[open]")].map(d => d.dataset.key));
   list.replaceChildren(...stacks.map(st => {
     const callers = st.Callers ?? [];
     const d = make("details", [
-      make("summary", `${size(st.Bytes)} in ${count(st.Blocks)} blocks of ${st.Heap}: ${callers[0]?.Function ?? "(other)"}`),
+      make("summary", `${size(st.Bytes)} in ${count(st.Blocks)} ${st.Blocks === 1 ? "block" : "blocks"} of ${st.Heap}: ${callers[0]?.Function ?? "(other)"}${st.Through ? " through " + st.Through : ""}`),
       make("ol", callers.map(c => make("li", `${c.Function} ${c.File}:${c.Line}`)))]);
     d.dataset.key = key(st);
     d.open = open.has(key(st));

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	callstacks "github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/metrics"
 	"github.com/freehold-go/freehold/track"
 )
@@ -46,7 +47,8 @@ type Stack struct {
 	Heap    string
 	Blocks  int64
 	Bytes   int64
-	Callers []Caller // the innermost first, at most 8
+	Callers []Caller // from the one that called this module on, at most 8
+	Through string   // the function of an arena, a pool or another package that it called, such as "arena.(*Arena).Alloc"; "" if there is none
 }
 
 // Caller is one frame of a stack.
@@ -103,9 +105,10 @@ func stacks() []Stack {
 		if u.InUseBytes() <= 0 {
 			break
 		}
-		s := Stack{Heap: u.Heap, Blocks: u.InUseObjects(), Bytes: u.InUseBytes()}
-		frames := runtime.CallersFrames(u.Stack)
-		for more := len(u.Stack) > 0; more && len(s.Callers) < 8; {
+		pcs, through := callstacks.Caller(u.Stack)
+		s := Stack{Heap: u.Heap, Blocks: u.InUseObjects(), Bytes: u.InUseBytes(), Through: through}
+		frames := runtime.CallersFrames(pcs)
+		for more := len(pcs) > 0; more && len(s.Callers) < 8; {
 			var f runtime.Frame
 			f, more = frames.Next()
 			s.Callers = append(s.Callers, Caller{f.Function, shortPath(f.File), f.Line})

@@ -102,7 +102,14 @@ func (s *Snapshot) stackText(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\nIn use by call stack, estimated from one block in %s\n", Size(s.SampleRate))
 	for _, st := range s.Stacks {
-		fmt.Fprintf(b, "\n%s in %s blocks of %s\n", Size(int(st.Bytes)), thousands(int(st.Blocks)), printable(st.Heap))
+		blocks, through := "blocks", ""
+		if st.Blocks == 1 {
+			blocks = "block"
+		}
+		if st.Through != "" {
+			through = " through " + st.Through
+		}
+		fmt.Fprintf(b, "\n%s in %s %s of %s%s\n", Size(int(st.Bytes)), thousands(int(st.Blocks)), blocks, printable(st.Heap), through)
 		for _, c := range st.Callers {
 			fmt.Fprintf(b, "    %s  %s:%d\n", c.Function, c.File, c.Line)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 	"github.com/freehold-go/freehold/track/web"
 )
@@ -175,7 +176,7 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 		t.Errorf("caller %+v", c)
 	}
 	text := s.Text(nil)
-	for _, want := range []string{"one block in 1 B", "3.00 MiB in 1 blocks of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
+	for _, want := range []string{"one block in 1 B", "3.00 MiB in 1 block of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -186,6 +187,34 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 			t.Errorf("all is free, and there is %+v", st)
 		}
 	}
+}
+
+//go:noinline
+func pooled(h *freehold.Heap) *pool.Pool[[4 << 20]byte] {
+	p := pool.New[[4 << 20]byte](h, nil)
+	freehold.Must(p.Get())
+	return p
+}
+
+// A stack begins with the caller of this module, whichever package of it that called.
+func TestStacksOfPoolsBeginWithTheirCaller(t *testing.T) {
+	was := track.SetSampleRate(1)
+	t.Cleanup(func() { track.SetSampleRate(was) })
+	p := pooled(newHeap(t, t.Name(), 0))
+	defer p.Close()
+	s := web.Take()
+	for _, st := range s.Stacks {
+		if st.Heap == t.Name() && st.Bytes > 1<<20 {
+			if !strings.HasSuffix(st.Callers[0].Function, "web_test.pooled") || st.Through != "pool.(*Pool[...]).Get" {
+				t.Errorf("%+v", st)
+			}
+			if want := t.Name() + " through pool.(*Pool[...]).Get\n    github.com/freehold-go/freehold/track/web_test.pooled"; !strings.Contains(s.Text(nil), want) {
+				t.Errorf("no %q in %s", want, s.Text(nil))
+			}
+			return
+		}
+	}
+	t.Errorf("no stack: %+v", s.Stacks)
 }
 
 // The view of leaks is text for browsers too, and says whether it is exact.
@@ -201,7 +230,7 @@ func TestViewOfLeaks(t *testing.T) {
 		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: status %d, %v", target, w.Code, w.Header())
 		}
-		if want := fmt.Sprintf("1 block, 3145728 bytes of heap %q, allocated by\n", t.Name()); !strings.Contains(text, want) || !strings.Contains(text, "web_test.culprit") || strings.Contains(text, "estimated") {
+		if want := fmt.Sprintf("1 block, 3145728 bytes of heap %q, allocated at:\n", t.Name()); !strings.Contains(text, want) || !strings.Contains(text, "web_test.culprit") || strings.Contains(text, "estimated") {
 			t.Errorf("%s: no %q in %s", target, want, text)
 		}
 	}
