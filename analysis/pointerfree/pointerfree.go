@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/types"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 
@@ -37,16 +38,52 @@ var Analyzer = &analysis.Analyzer{
 	Run:       run,
 }
 
-// typed is the functions that check their type argument, by the names that their
+// typed is the functions that check their type arguments, by the names that their
 // panics have.
-var typed = map[string]string{
-	"freehold.New":          "New",
-	"freehold.MakeSlice":    "MakeSlice",
-	"freehold.MakeSliceCap": "MakeSliceCap",
-	"freehold.Append":       "Append",
-	"freehold.Grow":         "Grow",
-	"freehold.Clone":        "Clone",
-	"pool.New":              "pool.New",
+var typed = map[string]checked{
+	"freehold.New":          {"New", only},
+	"freehold.MakeSlice":    {"MakeSlice", only},
+	"freehold.MakeSliceCap": {"MakeSliceCap", only},
+	"freehold.Append":       {"Append", only},
+	"freehold.Grow":         {"Grow", only},
+	"freehold.Clone":        {"Clone", only},
+	"pool.New":              {"pool.New", only},
+	"vector.New":            {"vector.New", only},
+	"vector.NewChunked":     {"vector.NewChunked", only},
+	"hashmap.New":           {"hashmap.New", []param{{"K=", isString}, {"V=", isText}}},
+	"hashmap.NewSharded":    {"hashmap.NewSharded", []param{{"K=", isString}, {"V=", isText}}},
+	"btree.New":             {"btree.New", []param{{"K=", isString}, {"V=", nil}}},
+	"btree.NewFunc":         {"btree.NewFunc", []param{{"K=", nil}, {"V=", nil}}},
+}
+
+// checked is a function with type parameters that must hold no Go pointers.
+type checked struct {
+	name   string
+	params []param
+}
+
+// A param is a type parameter.
+type param struct {
+	name   string                // in the panic, in front of the type
+	copies func(types.Type) bool // types that the function copies in, nil if none
+}
+
+// only is the parameters of a function with one.
+var only = []param{{}}
+
+func isString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Kind() == types.String
+}
+
+// isText reports whether t is a string or a []byte.
+func isText(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	if !ok {
+		return isString(t)
+	}
+	b, ok := s.Elem().Underlying().(*types.Basic)
+	return ok && b.Kind() == types.Uint8
 }
 
 // stores is the fact about a generic function or method that it stores values of
@@ -125,7 +162,7 @@ func typeParams(fn *types.Func) *types.TypeParamList {
 // A storedType is a type argument whose values a function stores off-heap.
 type storedType struct {
 	function string // as in the panic
-	param    string // the name of the type parameter, or "" if it is freehold's function
+	param    string // the name of the type parameter; if it is freehold's function, as in the panic
 	arg      types.Type
 }
 
@@ -139,8 +176,14 @@ func storedTypes(pass *analysis.Pass, id *ast.Ident) []storedType {
 	if args.Len() == 0 {
 		return nil
 	}
-	if name, ok := typed[offheap.Name(fn.Origin())]; ok {
-		return []storedType{{name, "", args.At(0)}}
+	if c, ok := typed[offheap.Name(fn.Origin())]; ok {
+		var all []storedType
+		for i, p := range c.params {
+			if p.copies == nil || !p.copies(args.At(i)) {
+				all = append(all, storedType{c.name, p.name, args.At(i)})
+			}
+		}
+		return all
 	}
 	var fact stores
 	if !pass.ImportObjectFact(fn.Origin(), &fact) {
@@ -176,8 +219,8 @@ func report(pass *analysis.Pass, id *ast.Ident) {
 		fault := faultOf(t.arg, "")
 		switch {
 		case fault == "":
-		case t.param == "":
-			pass.Reportf(id.Pos(), "freehold: %s[%s]: %s", t.function, typeName(t.arg), fault)
+		case t.param == "" || strings.HasSuffix(t.param, "="):
+			pass.Reportf(id.Pos(), "freehold: %s[%s%s]: %s", t.function, t.param, typeName(t.arg), fault)
 		default:
 			pass.Reportf(id.Pos(), "%s stores its %s, here %s, off-heap: %s", t.function, t.param, typeName(t.arg), fault)
 		}

@@ -17,9 +17,9 @@ import (
 
 const doc = `report owners of off-heap memory that are not closed on every path
 
-A heap, an arena, a pool, a cache and a buffer are closed by Close, an arena of a
-Recycler goes back by Put, and a guard ends with Leave. The collector does none of
-these:
+A heap, an arena, a pool, a cache, a buffer and a container are closed by Close, an
+arena of a Recycler goes back by Put, and a guard ends with Leave. The collector does
+none of these:
 
 	scratch := arena.New(heap, nil)
 	if err := parse(scratch, r); err != nil {

@@ -229,7 +229,9 @@ func allocators(call offheap.Call) []ssa.Value {
 // not, unless it is that of a cache, which ends with its parent.
 func reports(call, end offheap.Call) bool {
 	switch call.Name {
-	case "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close", "arena.Recycler.Close":
+	case "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close", "arena.Recycler.Close",
+		"hashmap.Map.Close", "hashmap.Sharded.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
+		"vector.Vector.Close", "vector.Chunked.Close":
 		return false
 	case "epoch.Guard.Leave":
 		return true

@@ -9,6 +9,7 @@
 package offheap
 
 import (
+	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -26,14 +27,30 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 		return c.Args[0], true
 	case "freehold.Heap.Malloc", "freehold.Heap.Calloc", "freehold.Heap.ReallocPointer",
 		"pool.Pool.Get", "pool.Cache.Get", "pool.BlocksCache.Get",
-		"buffer.Buffer.Bytes", "buffer.Buffer.Extend", "buffer.Records.Append", "buffer.Records.At":
+		"buffer.Buffer.Bytes", "buffer.Buffer.Extend", "buffer.Records.Append", "buffer.Records.At",
+		"hashmap.Map.At", "btree.Map.At", "intern.Strings.Value", "intern.Shared.Value",
+		"vector.Vector.Slice", "vector.Chunked.At", "vector.Chunked.Append":
 		return c.Recv, true
+	case "hashmap.Map.Get", "btree.Map.Min", "btree.Map.Max":
+		return c.Recv, c.returnsText()
+	case "hashmap.GetBytes":
+		return c.Args[0], c.returnsText()
 	}
 	switch last(c.Name) {
 	case "Alloc", "Zeroed", "Resize":
 		return c.Recv, true
 	}
 	return nil, false
+}
+
+// returnsText reports whether the first result of a call is a string or a []byte.
+func (c Call) returnsText() bool {
+	t := c.Instr.Common().Signature().Results().At(0).Type().Underlying()
+	if s, ok := t.(*types.Slice); ok {
+		t = s.Elem().Underlying()
+		return types.Identical(t, types.Typ[types.Byte])
+	}
+	return types.Identical(t, types.Typ[types.String])
 }
 
 // FillsBlock reports whether the slice that a call allocates has no capacity
@@ -115,7 +132,9 @@ type End struct {
 // Ends returns what a call ends.
 func (c Call) Ends() (e End, ok bool) {
 	switch c.Name {
-	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close":
+	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
+		"hashmap.Map.Close", "hashmap.Sharded.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
+		"vector.Vector.Close", "vector.Chunked.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
 	case "freehold.Cache.Close", "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
 		return End{Owner: c.Recv, Itself: true}, true
@@ -175,6 +194,18 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Parents, o.Name = c.Args[:1], "Blocks"
 	case "buffer.New":
 		o.Parents, o.Name = c.Args[:1], "Buffer"
+	case "hashmap.New", "btree.New", "btree.NewFunc":
+		o.Parents, o.Name = c.Args[:1], "Map"
+	case "hashmap.NewSharded":
+		o.Parents, o.Name = c.Args[:1], "Sharded"
+	case "intern.New":
+		o.Parents, o.Name = c.Args[:1], "Strings"
+	case "intern.NewShared":
+		o.Parents, o.Name = c.Args[:1], "Shared"
+	case "vector.New":
+		o.Parents, o.Name = c.Args[:1], "Vector"
+	case "vector.NewChunked":
+		o.Parents, o.Name = c.Args[:1], "Chunked"
 	case "buffer.Open":
 		o.Failure, o.Name = 1, "Buffer"
 	case "freehold.NewLimit", "freehold.NewCounter", "freehold.NewLocked", "buffer.NewRecords":

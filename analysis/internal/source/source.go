@@ -66,6 +66,8 @@ func (c Calls) Text(call ssa.CallInstruction) string {
 			return types.ExprString(fun)
 		case *ast.IndexExpr:
 			return types.ExprString(fun.X)
+		case *ast.IndexListExpr:
+			return types.ExprString(fun.X)
 		}
 	}
 	return "a call"

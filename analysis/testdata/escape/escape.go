@@ -7,6 +7,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/hashmap"
 )
 
 type result struct {
@@ -26,7 +27,7 @@ func returned(h *freehold.Heap, in string) (string, error) {
 	scratch := arena.New(h, nil)
 	defer scratch.Close()
 	name, err := freehold.CloneString(scratch, in)
-	return name, err // want `off-heap memory is returned and outlives its block, which the deferred scratch.Close at line 27 ends`
+	return name, err // want `off-heap memory is returned and outlives its block, which the deferred scratch.Close at line 28 ends`
 }
 
 func returnedCopy(h *freehold.Heap, in string) (string, error) {
@@ -170,3 +171,17 @@ func inside(h *freehold.Heap) {
 }
 
 func work() {}
+
+func textOfMap(h *freehold.Heap) string {
+	m := hashmap.New[int, string](h, nil)
+	defer m.Close()
+	s, _ := m.Get(1)
+	return s // want `outlives its block`
+}
+
+func countOfMap(h *freehold.Heap) int {
+	m := hashmap.New[int, int](h, nil)
+	defer m.Close()
+	n, _ := m.Get(1)
+	return n
+}

@@ -8,7 +8,10 @@ import (
 	"freehold.test/pointerfree/list"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/btree"
+	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/pool"
+	"github.com/freehold-go/freehold/vector"
 )
 
 type (
@@ -49,6 +52,28 @@ func all(h *freehold.Heap) {
 	pool.New[[8]float64](h, nil)
 	freehold.CloneString(h, "x")
 }
+
+func tables(h *freehold.Heap) {
+	hashmap.New[*int, int](h, nil)               // want `freehold: hashmap.New\[K=\*int\]: it is a \*int, which points into the Go heap; use freehold.Ptr\[int\]`
+	hashmap.New[string, named](h, nil)           // want `freehold: hashmap.New\[V=named\]: field key is a string`
+	hashmap.New[struct{ s string }, int](h, nil) // want `hashmap.New\[K=struct`
+	hashmap.New[int, []string](h, nil)           // want `hashmap.New\[V=\[\]string\]: it is a \[\]string`
+	hashmap.NewSharded[int, *int](h, nil)        // want `hashmap.NewSharded\[V=\*int\]`
+	btree.New[string, string](h, nil)            // want `btree.New\[V=string\]: it is a string`
+	btree.NewFunc[string, int](h, nil, nil)      // want `btree.NewFunc\[K=string\]: it is a string`
+	vector.New[named](h, nil)                    // want `vector.New\[named\]: field key`
+	vector.NewChunked[*int](h, nil)              // want `vector.NewChunked\[\*int\]`
+
+	hashmap.New[string, string](h, nil)
+	hashmap.New[text, []byte](h, nil)
+	hashmap.NewSharded[string, []byte](h, nil)
+	hashmap.New[int, kept](h, nil)
+	btree.New[text, kept](h, nil)
+	btree.NewFunc[kept, int](h, nil, nil)
+	vector.New[kept](h, nil)
+}
+
+type text string
 
 func containers(h *freehold.Heap) {
 	list.New[string](h).Push("x") // want `Push stores its T, here string, off-heap: it is a string, which points into the Go heap; use freehold.String`

@@ -8,8 +8,12 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/hashmap"
+	"github.com/freehold-go/freehold/intern"
 	"github.com/freehold-go/freehold/pool"
+	"github.com/freehold-go/freehold/vector"
 )
 
 type node struct{ value int }
@@ -24,6 +28,24 @@ func never(a freehold.Allocator) {
 	arena.New(a, nil)                     // want `the Arena of arena.New is never closed`
 	freehold.New[node](arena.New(a, nil)) // want `the Arena of arena.New is never closed`
 	take(arena.New(a, nil))               // want `the Arena of arena.New is never closed`
+}
+
+func tables(a freehold.Allocator) error {
+	m := hashmap.New[string, int](a, nil) // want `the Map of hashmap.New is never closed: call or defer its Close`
+	m.Put("x", 1)
+	s := hashmap.NewSharded[int, int](a, nil) // want `the Sharded of hashmap.NewSharded is never closed`
+	s.Put(1, 1)
+	t := btree.New[int, int](a, nil) // want `the Map of btree.New is not closed on all paths`
+	if err := t.Put(1, 1); err != nil {
+		return err
+	}
+	t.Close()
+	i := intern.New(a, nil) // want `the Strings of intern.New is never closed`
+	i.Intern("x")
+	v := vector.New[int](a, nil)
+	defer v.Close()
+	c := vector.NewChunked[int](a, nil) // want `the Chunked of vector.NewChunked is never closed`
+	return c.Grow(10)
 }
 
 func take(a freehold.Allocator) []byte { return freehold.Must(a.Alloc(100, 8)) }
@@ -41,7 +63,7 @@ func always(a freehold.Allocator) {
 }
 
 func onError(a freehold.Allocator, work func() error) error {
-	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 46 comes without its Close`
+	scratch := arena.New(a, nil) // want `the Arena of arena.New is not closed on all paths: the return at line 68 comes without its Close`
 	if err := work(); err != nil {
 		return err
 	}
@@ -117,7 +139,7 @@ func cache(h *freehold.Heap) {
 }
 
 func guards(s *arena.Shared, early bool) {
-	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 122 comes without its Leave`
+	g := s.Enter() // want `the Guard of s.Enter is not left on all paths: the return at line 144 comes without its Leave`
 	if early {
 		return
 	}
