@@ -24,6 +24,7 @@ var nativeSource []byte
 
 const (
 	workerPackage  = "github.com/freehold-go/freehold/bench/worker"
+	keyedPackage   = "github.com/freehold-go/freehold/bench/keyed"
 	sorterPackage  = "github.com/freehold-go/freehold/bench/sorter"
 	commandPackage = "github.com/freehold-go/freehold/cmd/freehold"
 )
@@ -77,6 +78,9 @@ func (b *builder) build(ctx context.Context, r *row) {
 		err = b.buildNative(ctx, r)
 	case r.sorter != "":
 		err = b.buildSorter(r)
+	case r.keyed:
+		r.path = b.file(r.name)
+		err = b.goBuild(ctx, r.name, keyedPackage, r)
 	default:
 		err = b.buildWorker(ctx, r)
 	}
@@ -164,7 +168,7 @@ func (b *builder) compile(ctx context.Context, name string, flags ...string) err
 // identify runs r's program once and asks it which allocator it has.
 func (b *builder) identify(ctx context.Context, r *row) error {
 	args := []string{"-load", "pair", "-ops", "1"}
-	if r.sorter != "" {
+	if r.sorter != "" || r.keyed {
 		args = []string{"-load", "version"}
 	}
 	s, err := take(ctx, r, load{args: args})

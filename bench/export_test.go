@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,28 @@ func TestExportsOnStandardOutput(t *testing.T) {
 	}
 	if text := errs.String(); !strings.HasPrefix(text, "bench: building 1 program") || !strings.Contains(text, "freehold beside its peers") {
 		t.Errorf("standard error is %q", text)
+	}
+}
+
+// A run that is stopped keeps its samples, and the sample under way is no failure.
+func TestStoppedRunKeepsItsSamples(t *testing.T) {
+	needTools(t)
+	l := load{key: "numbers/hit", special: true, args: []string{"-load", "numbers-hit", "-entries", "1000"}}
+	r := &row{name: "map", keyed: true, tags: "peer_map", only: []string{l.key}}
+	b := newBuilder(t.Context(), t.TempDir())
+	b.buildAll(t.Context(), []*row{r}, func(*row) {})
+	if r.skip != "" {
+		t.Fatal(r.skip)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	plan := &run{rounds: 3, blind: true, loads: []load{l}, rows: []*row{r}}
+	plan.ticked = func(load, *row) { stop() }
+	if err := plan.do(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ends with %v", err)
+	}
+	plan.step(ctx, l, r, 1)
+	if c := plan.cell(l, r); len(c.samples) != 1 || c.failed != "" || plan.took <= 0 {
+		t.Errorf("%d samples, failed %q, in %v", len(c.samples), c.failed, plan.took)
 	}
 }
 

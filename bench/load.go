@@ -100,16 +100,22 @@ type scale struct {
 	grown      [2]int // bytes that a buffer grows to, as usual and with --full
 	lines      int    // bytes
 	sortMemory int    // bytes for a sort of lines
+
+	entries   int    // of maps
+	collected int    // entries that are live in a collection, with --full
+	shared    [2]int // entries of a map that goroutines share
 }
 
 var (
 	fullScale = scale{
 		20 * time.Millisecond, 60 * time.Millisecond, 2 << 30, 256 << 20, 100_000_000, 1 << 30, 2_000_000, 3 * time.Second,
 		10_000_000, 100_000_000, [2]int{1 << 30, 8 << 30}, 1_000_000_000, 200 << 20,
+		10_000_000, 50_000_000, [2]int{100_000, 1_000_000},
 	}
 	quickScale = scale{
 		2 * time.Millisecond, 4 * time.Millisecond, 16 << 20, 4 << 20, 100_000, 16 << 20, 20_000, 20 * time.Millisecond,
 		20_000, 100_000, [2]int{16 << 20, 32 << 20}, 4_000_000, 1 << 20,
+		20_000, 50_000, [2]int{1_000, 10_000},
 	}
 )
 
@@ -309,7 +315,7 @@ func loads(s scale) []load {
 		column: "mallocs", unit: mallocs, rounds: 1,
 		args: []string{"-load", "mallocs"},
 	})
-	return append(all, sortLoads(s)...)
+	return slices.Concat(all, sortLoads(s), keyedLoads(s))
 }
 
 // selectLoads keeps the loads whose keys begin with one of the names, and those

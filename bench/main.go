@@ -125,13 +125,13 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 		bar.Describe(l.key + " " + r.name)
 		bar.Add(1)
 	}
-	err = plan.do(ctx)
+	stopped := plan.do(ctx)
 	bar.Finish()
-	if err != nil {
-		return err
+	if stopped != nil {
+		fmt.Fprintln(stderr, "bench: stopped; this is of the samples until then")
 	}
 
-	m := describe(ctx)
+	m := describe(context.WithoutCancel(ctx))
 	report(people, m, all, plan, o.Quick)
 	for _, file := range []struct {
 		path  string
@@ -147,7 +147,7 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) error {
 			}
 		}
 	}
-	return nil
+	return stopped
 }
 
 // check returns an error for numbers that measure nothing.

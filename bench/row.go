@@ -15,10 +15,12 @@ type row struct {
 	name string // what --rows names
 	what string
 
-	// A Go row is worker/ built with tags; a C row is native/native.c, run with
-	// a library preloaded; a row that sorts is sorter/ with a peer's name.
+	// A Go row is worker/ built with tags, or keyed/ for a container; a C row is
+	// native/native.c, run with a library preloaded; a row that sorts is sorter/ with
+	// a peer's name.
 	tags    string
 	sorter  string
+	keyed   bool
 	cgo     bool
 	native  bool
 	preload string   // the library's file name, as ldconfig lists it
@@ -51,6 +53,11 @@ func rows() []*row {
 	for _, kind := range lineKinds {
 		lines = append(lines, "lines/"+kind.name)
 	}
+	numbers := []string{"numbers/insert", "numbers/hit", "numbers/miss", "numbers/many", "numbers/churn", "numbers/worst", "numbers/held"}
+	texts := []string{"strings/insert", "strings/hit", "strings/miss", "strings/held", "strings/collect", "strings/collect-full"}
+	shared := []string{"shared/small", "shared/large"}
+	ordered := []string{"ordered/insert", "ordered/get", "ordered/scan", "ordered/churn", "ordered/held"}
+	interned := []string{"intern/new", "intern/known", "intern/held"}
 	lru := []string{"lru/16-1024", "lru/16-65536", "lru8/16-1024", "lru8/16-65536"}
 	return []*row{
 		{name: "freehold", what: "freehold's Heap, called directly", tags: "peer_freehold", also: append(held, list...)},
@@ -87,6 +94,23 @@ func rows() []*row {
 		{name: "gnu-sort", what: "GNU sort in the C locale", sorter: "gnu", only: lines},
 		{name: "freehold-extsort", what: "freehold's package extsort", sorter: "extsort", only: []string{"lines/mixed"}},
 		{name: "lanrat-extsort", what: "github.com/lanrat/extsort", sorter: "lanrat", only: []string{"lines/mixed"}},
+
+		{name: "freehold-map", what: "freehold's hashmap.Map", keyed: true, tags: "peer_map", only: append(numbers, texts...)},
+		{name: "freehold-map-huge", what: "freehold's hashmap.Map on a heap with HugePages", keyed: true, tags: "peer_map huge", only: append(numbers, texts...)},
+		{name: "go-map", what: "Go's map; it owns copies of its strings", keyed: true, tags: "peer_gomap", only: append(numbers, texts...)},
+		{name: "cockroach-swiss", what: "github.com/cockroachdb/swiss, as the Go map", keyed: true, tags: "peer_swiss", only: append(numbers, texts...)},
+		{name: "fastcache", what: "github.com/VictoriaMetrics/fastcache, with room for all entries", keyed: true, tags: "peer_fastcache", only: texts},
+		{name: "freehold-sharded", what: "freehold's hashmap.Sharded", keyed: true, tags: "peer_sharded", only: shared},
+		{name: "xsync-map", what: "github.com/puzpuzpuz/xsync's Map", keyed: true, tags: "peer_xsync", only: shared},
+		{name: "sync-map", what: "sync.Map", keyed: true, tags: "peer_syncmap", only: shared},
+		{name: "go-map-rwmutex", what: "256 Go maps, each under a sync.RWMutex", keyed: true, tags: "peer_rwmutex", only: shared},
+		{name: "freehold-btree", what: "freehold's btree.Map", keyed: true, tags: "peer_btree", only: ordered},
+		{name: "google-btree", what: "github.com/google/btree, of degree 32", keyed: true, tags: "peer_google", only: ordered},
+		{name: "tidwall-btree", what: "github.com/tidwall/btree's Map", keyed: true, tags: "peer_tidwall", only: ordered},
+		{name: "freehold-intern", what: "freehold's intern.Strings", keyed: true, tags: "peer_intern", only: interned},
+		{name: "freehold-intern-huge", what: "freehold's intern.Strings on a heap with HugePages", keyed: true, tags: "peer_intern huge", only: interned},
+		{name: "go-map-intern", what: "a map[string]string", keyed: true, tags: "peer_internmap", only: interned},
+		{name: "unique", what: "package unique, its handles kept", keyed: true, tags: "peer_unique", only: interned},
 	}
 }
 

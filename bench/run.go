@@ -97,7 +97,7 @@ func (r *run) roundsOf(l load) int {
 
 func (r *run) cell(l load, w *row) *cell { return r.cells[l.key][w.name] }
 
-// do measures everything, or stops early when ctx ends.
+// do measures everything, or stops early when ctx ends: then r has the samples until then.
 func (r *run) do(ctx context.Context) error {
 	r.cells = map[string]map[string]*cell{}
 	for _, l := range r.loads {
@@ -106,6 +106,7 @@ func (r *run) do(ctx context.Context) error {
 		}
 	}
 	start := time.Now()
+	defer func() { r.took = time.Since(start) }()
 	if _, err := readBusy(); err != nil {
 		r.blind = true
 	}
@@ -126,7 +127,6 @@ func (r *run) do(ctx context.Context) error {
 			}
 		}
 	}
-	r.took = time.Since(start)
 	return nil
 }
 
@@ -148,7 +148,7 @@ func (r *run) step(ctx context.Context, l load, w *row, round int) {
 		s, err := take(ctx, w, l)
 		after, _ := readBusy()
 		r.taken++
-		if errors.Is(err, errSkip) {
+		if errors.Is(err, errSkip) || err != nil && ctx.Err() != nil {
 			return
 		}
 		if err != nil {

@@ -97,7 +97,7 @@ func targets() []target {
 	add("realloc 1 MiB to 1 GiB, of a copying one", "grow", "freehold", "copy", 0.05)
 	add("resident per requested byte, 16 B..1 KiB", "memory/16-1024", "", "", 1.15)
 	add("Go heap allocations in its calls", "mallocs", "", "", 0)
-	return append(all, sortTargets()...)
+	return slices.Concat(all, sortTargets(), keyedTargets())
 }
 
 func sortTargets() (all []target) {
@@ -134,6 +134,33 @@ func sortTargets() (all []target) {
 	for _, kind := range lineKinds {
 		add("peak of freehold sort: "+kind.column+", of -S + 64 MiB", "lines/"+kind.name+"-limit", "", "", 1)
 	}
+	return all
+}
+
+func keyedTargets() (all []target) {
+	add := func(what, load, row, than string, limit float64) {
+		all = append(all, target{what: what, load: load, row: row, than: than, limit: limit})
+	}
+	m, gomap := "freehold-map", "go-map"
+	add("map: get that hits, of Go's map", "numbers/hit", m, gomap, 0.8)
+	add("map: get that misses, of Go's map", "numbers/miss", m, gomap, 0.6)
+	add("map: insert, grown from empty, of Go's map", "numbers/insert", m, gomap, 0.9)
+	all = append(all, target{"map: get of 16 at once, of Go's get", "numbers/many", m, gomap, "numbers/hit", 0.5})
+	add("map: bytes per entry, of Go's map", "numbers/held", m, gomap, 0.76)
+	add("map of strings: get, of Go's map", "strings/hit", m, gomap, 0.9)
+	add("map of strings: insert, of Go's map", "strings/insert", m, gomap, 1)
+	add("map of strings: bytes per entry, of Go's map", "strings/held", m, gomap, 0.6)
+	add("forced collection beside a map, ms", "strings/collect-full", m, "", 0.2)
+	add("Sharded, 100,000 entries, of xsync's Map", "shared/small", "freehold-sharded", "xsync-map", 0.8)
+	add("Sharded, 1,000,000 entries, of xsync's Map", "shared/large", "freehold-sharded", "xsync-map", 0.8)
+	for _, peer := range []string{"google-btree", "tidwall-btree"} {
+		add("btree: insert, of "+peer+"'s", "ordered/insert", "freehold-btree", peer, 0.65)
+		add("btree: get, of "+peer+"'s", "ordered/get", "freehold-btree", peer, 0.5)
+		add("btree: scan, of "+peer+"'s", "ordered/scan", "freehold-btree", peer, 0.5)
+	}
+	add("intern: new string, of a Go map's", "intern/new", "freehold-intern", "go-map-intern", 0.5)
+	add("intern: known string, of a Go map's", "intern/known", "freehold-intern", "go-map-intern", 0.8)
+	add("intern: bytes per string, of a Go map's", "intern/held", "freehold-intern", "go-map-intern", 0.5)
 	return all
 }
 

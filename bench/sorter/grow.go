@@ -5,6 +5,8 @@ package main
 import (
 	"errors"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 const (
@@ -27,11 +29,11 @@ func runGrow(p *params, fresh func(p *params) (growing, error)) (r result, err e
 	if err != nil {
 		return r, err
 	}
-	before, err := resetPeak()
+	before, err := process.ResetPeak()
 	if err != nil {
 		return r, err
 	}
-	used := cpuTime()
+	used := process.CPUTime()
 	var spent time.Duration
 	for range p.top / growStep {
 		began := time.Now()
@@ -47,8 +49,8 @@ func runGrow(p *params, fresh func(p *params) (growing, error)) (r result, err e
 			part[i] = 1
 		}
 	}
-	r.cpu = float64(cpuTime() - used)
-	if r.peak, err = peakBytes(); err != nil {
+	r.cpu = float64(process.CPUTime() - used)
+	if r.peak, err = process.Peak(); err != nil {
 		return r, err
 	}
 	data := b.bytes()
@@ -76,7 +78,7 @@ func runAppend(p *params, fresh func(p *params) (appending, error)) (r result, e
 	if err != nil {
 		return r, err
 	}
-	before, err := resetPeak()
+	before, err := process.ResetPeak()
 	if err != nil {
 		return r, err
 	}
@@ -85,7 +87,7 @@ func runAppend(p *params, fresh func(p *params) (appending, error)) (r result, e
 	}
 	r.ops = p.records
 	r.ns /= float64(r.ops)
-	if r.peak, err = peakBytes(); err != nil {
+	if r.peak, err = process.Peak(); err != nil {
 		return r, err
 	}
 	r.requested, r.resident = uint64(r.ops*appendedBytes), r.peak-min(before, r.peak)

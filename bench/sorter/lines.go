@@ -10,44 +10,46 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/freehold-go/freehold/bench/random"
 )
 
 // lineKinds append a line, without its end. i counts from 0 to n-1.
-var lineKinds = map[string]func(line []byte, i, n uint64, rnd *random) []byte{
+var lineKinds = map[string]func(line []byte, i, n uint64, rnd *random.State) []byte{
 	"mixed": mixedLine,
-	"hex":   func(line []byte, _, _ uint64, rnd *random) []byte { return appendHex(line, rnd, 6) },
-	"prefix": func(line []byte, _, _ uint64, rnd *random) []byte {
+	"hex":   func(line []byte, _, _ uint64, rnd *random.State) []byte { return appendHex(line, rnd, 6) },
+	"prefix": func(line []byte, _, _ uint64, rnd *random.State) []byte {
 		return appendHex(append(line, commonPrefix...), rnd, 1)
 	},
 	"distinct": distinctLine,
-	"sorted":   func(line []byte, i, _ uint64, rnd *random) []byte { return numberedLine(line, i, rnd) },
-	"reversed": func(line []byte, i, n uint64, rnd *random) []byte { return numberedLine(line, n-i, rnd) },
+	"sorted":   func(line []byte, i, _ uint64, rnd *random.State) []byte { return numberedLine(line, i, rnd) },
+	"reversed": func(line []byte, i, n uint64, rnd *random.State) []byte { return numberedLine(line, n-i, rnd) },
 }
 
 var commonPrefix = strings.Repeat("/usr/share/doc/", 8)[:108]
 
 // appendHex appends 8 random digits for each word.
-func appendHex(line []byte, rnd *random, words int) []byte {
+func appendHex(line []byte, rnd *random.State, words int) []byte {
 	var b [4]byte
 	for range words {
-		x := rnd.next() >> 32
+		x := rnd.Next() >> 32
 		b = [4]byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24)}
 		line = hex.AppendEncode(line, b[:])
 	}
 	return line
 }
 
-func numberedLine(line []byte, i uint64, rnd *random) []byte {
+func numberedLine(line []byte, i uint64, rnd *random.State) []byte {
 	const digits = 12
 	number := strconv.AppendUint(nil, 1e11+i, 10)
 	return appendHex(append(append(line, number[:digits]...), ' '), rnd, 4)
 }
 
 // distinctLine is one of 1,000 lines.
-func distinctLine(line []byte, _, _ uint64, rnd *random) []byte {
-	one := random(rnd.next()%1000*2 + 1)
+func distinctLine(line []byte, _, _ uint64, rnd *random.State) []byte {
+	one := random.State(rnd.Next()%1000*2 + 1)
 	for range 4 {
-		one.next() // the first numbers of neighbours are alike
+		one.Next() // the first numbers of neighbours are alike
 	}
 	return appendHex(append(line, "value "...), &one, 4)
 }
@@ -56,8 +58,8 @@ var words = strings.Fields("memory sorting of lines that are larger than the mac
 	"records move between blocks and every worker waits for pages cache index merge order stable quick brown fox")
 
 // mixedLine is a line of a log, a URL, a sentence or a row of a table.
-func mixedLine(line []byte, i, _ uint64, rnd *random) []byte {
-	x := rnd.next()
+func mixedLine(line []byte, i, _ uint64, rnd *random.State) []byte {
+	x := rnd.Next()
 	word := func(shift int) string { return words[x>>shift%uint64(len(words))] }
 	switch x >> 62 {
 	case 0:
@@ -107,7 +109,7 @@ func linesFile(p *params) (path string, err error) {
 	}
 	defer f.Close()
 	w := bufio.NewWriterSize(f, 1<<20)
-	rnd := random(7)
+	rnd := random.State(7)
 	const most = 1 << 36 // lines; a number has twelve digits
 	var line []byte
 	for i, n := uint64(0), int64(0); n < p.bytes; i++ {

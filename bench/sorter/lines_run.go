@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 // A run is one sort of lines.
@@ -33,7 +35,7 @@ func runLines(p *params, sort func(p *params, from, to string) (run, error)) (r 
 	if err := os.Remove(to); err != nil {
 		return r, err
 	}
-	syncDisks()
+	process.SyncDisks()
 	ran, err := sort(p, from, to)
 	if err != nil {
 		return r, err

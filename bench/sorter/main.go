@@ -13,6 +13,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 // params say what to run. Sizes are in bytes.
@@ -110,9 +112,9 @@ func (who peer) run(p *params) (result, error) {
 
 // timed calls f and returns the time that it took, and the processor time.
 func timed(f func() error) (ns, cpu float64, err error) {
-	began, used := time.Now(), cpuTime()
+	began, used := time.Now(), process.CPUTime()
 	err = f()
-	return float64(time.Since(began)), float64(cpuTime() - used), err
+	return float64(time.Since(began)), float64(process.CPUTime() - used), err
 }
 
 func fail(err error) {

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 func sortByCommand(p *params, from, to string) (run, error) {
@@ -50,7 +52,7 @@ func command(name string, args ...string) (r run, err error) {
 			}
 			return r, err
 		case <-tick.C:
-			if now, err := peakOf(cmd.Process.Pid); err == nil {
+			if now, err := process.PeakOf(cmd.Process.Pid); err == nil {
 				r.peak = max(r.peak, now)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/freehold-go/freehold/bench/process"
 	"github.com/freehold-go/freehold/extsort"
 	lanrat "github.com/lanrat/extsort"
 )
@@ -19,13 +20,13 @@ func sortByExtsort(p *params, from, to string) (run, error) {
 
 // here runs f in this process.
 func here(f func() error) (r run, err error) {
-	if _, err := resetPeak(); err != nil {
+	if _, err := process.ResetPeak(); err != nil {
 		return r, err
 	}
 	if r.ns, r.cpu, err = timed(f); err != nil {
 		return r, err
 	}
-	r.peak, err = peakOf(os.Getpid())
+	r.peak, err = process.PeakOf(os.Getpid())
 	return r, err
 }
 

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+
+	"github.com/freehold-go/freehold/bench/process"
+	"github.com/freehold-go/freehold/bench/random"
 )
 
 // The records that are sorted.
@@ -56,7 +59,7 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 		return r, err
 	}
 	r.requested = uint64(s.bytes())
-	before, err := resetPeak()
+	before, err := process.ResetPeak()
 	if err != nil {
 		return r, err
 	}
@@ -64,7 +67,7 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 		return r, err
 	}
 	r.ops = 1
-	if r.peak, err = peakBytes(); err != nil {
+	if r.peak, err = process.Peak(); err != nil {
 		return r, err
 	}
 	r.resident = r.peak - min(before, r.peak)
@@ -74,15 +77,15 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 
 // fillSet adds random records.
 func fillSet(p *params, s set) error {
-	rnd := random(1)
+	rnd := random.State(1)
 	var record [mostFrame]byte
 	for i := range p.records {
 		size := fixedBytes
-		binary.BigEndian.PutUint64(record[:], rnd.next())
+		binary.BigEndian.PutUint64(record[:], rnd.Next())
 		if p.framed() {
-			size = leastFrame + int(rnd.next()%(mostFrame-leastFrame+1))
+			size = leastFrame + int(rnd.Next()%(mostFrame-leastFrame+1))
 			for at := 8; at < size; at += 8 {
-				binary.BigEndian.PutUint64(record[at:], rnd.next())
+				binary.BigEndian.PutUint64(record[at:], rnd.Next())
 			}
 		} else {
 			binary.LittleEndian.PutUint64(record[8:], uint64(i))
@@ -111,16 +114,4 @@ func checkSet(p *params, s set) (sum uint64, err error) {
 		return 0, fmt.Errorf("%d records went in and %d came out", p.records, n)
 	}
 	return sum, nil
-}
-
-// random is xorshift64*, as in worker/.
-type random uint64
-
-func (r *random) next() uint64 {
-	x := uint64(*r)
-	x ^= x >> 12
-	x ^= x << 25
-	x ^= x >> 27
-	*r = random(x)
-	return x * 2685821657736338717
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 func init() { loads["burst"] = runBurst }
@@ -36,7 +38,7 @@ func runBurst(p *params) (r result) {
 	}
 	free(b)
 	runtime.GC()
-	before, err := residentBytes()
+	before, err := process.Resident()
 	if err != nil {
 		return result{skip: err.Error()}
 	}
@@ -75,7 +77,7 @@ func runBurst(p *params) (r result) {
 	}
 	r.ns = float64(time.Since(start)) / float64(r.ops)
 	end()
-	after, err := residentBytes()
+	after, err := process.Resident()
 	if err != nil {
 		fail(err)
 	}
@@ -91,7 +93,7 @@ func runBurst(p *params) (r result) {
 func burst(table []block, thread int) (sum uint64) {
 	rnd := seed(thread)
 	for i := range table {
-		x := rnd.next()
+		x := rnd.Next()
 		least := uint64(burstSmallest) << slotOf(x, doublings)
 		size := sizeOf(x, least, least)
 		b, err := alloc(int(size))

@@ -56,7 +56,7 @@ func (r *ring) produce(p *params) (res result) {
 		blocks := &r.batches[head%ringSlots]
 		sum := uint64(0)
 		for i := range blocks {
-			size := sizeOf(rnd.next(), min, span)
+			size := sizeOf(rnd.Next(), min, span)
 			b, err := alloc(int(size))
 			if err != nil {
 				fail(err)

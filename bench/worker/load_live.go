@@ -9,6 +9,9 @@ import (
 	"errors"
 	"runtime"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
+	"github.com/freehold-go/freehold/bench/random"
 )
 
 // errCannot marks what a peer has no function for.
@@ -67,7 +70,7 @@ func runChurn(p *params) result {
 	begin()
 	start := time.Now()
 	for range 2 * p.slots {
-		x := l.random.next()
+		x := l.random.Next()
 		slot := slotOf(x, uint64(p.slots))
 		l.requested -= uint64(sizes[slot])
 		free(l.live[slot])
@@ -81,7 +84,7 @@ func runChurn(p *params) result {
 type population struct {
 	live      []block
 	min, span uint64
-	random    random
+	random    random.State
 	requested uint64
 }
 
@@ -98,17 +101,17 @@ func newPopulation(p *params) (l *population, resident uint64, skip string) {
 	}
 	free(b)
 	runtime.GC()
-	resident, err = residentBytes()
+	resident, err = process.Resident()
 	if err != nil {
 		return nil, 0, err.Error()
 	}
 	return l, resident, ""
 }
 
-func (l *population) next() uint64 { return sizeOf(l.random.next(), l.min, l.span) }
+func (l *population) next() uint64 { return sizeOf(l.random.Next(), l.min, l.span) }
 
 func (l *population) result(before uint64, ns float64, ops int) result {
-	after, err := residentBytes()
+	after, err := process.Resident()
 	if err != nil {
 		fail(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/bench/random"
 )
 
 const (
@@ -83,7 +84,7 @@ func (c *lruCache) bytes() (n uint64) {
 type lruUser struct {
 	cache           *lruCache
 	keys, min, span uint64
-	random          random
+	random          random.State
 	sum             uint64
 	_               [128]byte // the other thread's is on other cache lines
 }
@@ -105,7 +106,7 @@ func runLRU(p *params) result {
 
 func (l *lruUser) loop(n int) {
 	for range n {
-		x := l.random.next()
+		x := l.random.Next()
 		key, size := slotOf(x, l.keys), sizeOf(x, l.min, l.span)
 		l.cache.use(key, int(size))
 		l.sum += key ^ size

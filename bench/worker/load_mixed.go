@@ -3,10 +3,12 @@
 
 package main
 
+import "github.com/freehold-go/freehold/bench/random"
+
 type mixed struct {
 	live      []block
 	min, span uint64
-	random    random
+	random    random.State
 	sum       uint64
 }
 
@@ -18,7 +20,7 @@ func runMixed(p *params) result {
 			random: seed(thread),
 		}
 		for i := range l.live {
-			size := sizeOf(l.random.next(), l.min, l.span)
+			size := sizeOf(l.random.Next(), l.min, l.span)
 			b, err := alloc(int(size))
 			if err != nil {
 				fail(err)
@@ -34,7 +36,7 @@ func runMixed(p *params) result {
 func (l *mixed) loop(n int) {
 	live, min, span, rnd, sum := l.live, l.min, l.span, l.random, l.sum
 	for range n {
-		x := rnd.next()
+		x := rnd.Next()
 		slot, size := slotOf(x, uint64(len(live))), sizeOf(x, min, span)
 		free(live[slot])
 		b, err := alloc(int(size))

@@ -2,7 +2,11 @@
 
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
+)
 
 func init() { loads["onebyte"] = runOneByte }
 
@@ -14,7 +18,7 @@ func runOneByte(p *params) (r result) {
 	if rounds == 0 {
 		rounds = usual
 	}
-	before, err := residentBytes()
+	before, err := process.Resident()
 	if err != nil {
 		return result{skip: err.Error()}
 	}
@@ -28,7 +32,7 @@ func runOneByte(p *params) (r result) {
 		kept.keep(b)
 		touch(b)
 		spent = time.Since(start)
-		now, err := residentBytes()
+		now, err := process.Resident()
 		if err != nil {
 			fail(err)
 		}

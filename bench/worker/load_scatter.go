@@ -18,7 +18,7 @@ func runScatter(p *params) result {
 		}
 		rnd := seed(thread)
 		for i := range l.order {
-			j := slotOf(rnd.next(), uint64(i+1))
+			j := slotOf(rnd.Next(), uint64(i+1))
 			l.order[i] = l.order[j]
 			l.order[j] = uint32(i)
 		}

@@ -11,8 +11,9 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"time"
+
+	"github.com/freehold-go/freehold/bench/process"
 )
 
 // params say what to run. Sizes are uniform in min..max bytes.
@@ -92,19 +93,13 @@ var measured struct {
 
 // begin and end bracket the measured part.
 func begin() {
-	measured.gcs = -collections()
-	measured.cpu = -cpuTime()
+	measured.gcs = -process.Collections()
+	measured.cpu = -process.CPUTime()
 }
 
 func end() {
-	measured.cpu += cpuTime()
-	measured.gcs += collections()
-}
-
-func collections() int64 {
-	var s debug.GCStats
-	debug.ReadGCStats(&s)
-	return s.NumGC
+	measured.cpu += process.CPUTime()
+	measured.gcs += process.Collections()
 }
 
 // fail ends the sample: an allocator that runs out mid-load has no figure.

@@ -1,6 +1,6 @@
 // Peak: the most physical memory that a process had.
 
-package main
+package process
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resetPeak makes the peak what is resident now, and returns that.
-func resetPeak() (uint64, error) {
+// ResetPeak makes the peak what is resident now, and returns that.
+func ResetPeak() (uint64, error) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
 		return 0, err
 	}
-	return peakBytes()
+	return Peak()
 }
 
-// peakBytes returns the most that was resident since resetPeak.
-func peakBytes() (uint64, error) {
+// Peak returns the most that was resident since ResetPeak.
+func Peak() (uint64, error) {
 	at, err := statusOf(os.Getpid())
 	return at.peak, err
 }
 
-// peakOf returns the peak of a process without the pages of files that it has now.
-func peakOf(pid int) (uint64, error) {
+// PeakOf returns the peak of a process without the pages of files that it has now.
+func PeakOf(pid int) (uint64, error) {
 	at, err := statusOf(pid)
 	return at.peak - min(at.file, at.peak), err
 }
@@ -50,14 +50,5 @@ func statusOf(pid int) (s status, err error) {
 	return s, nil
 }
 
-// cpuTime returns the processor time that this process has used, in ns.
-func cpuTime() int64 {
-	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
-
-// syncDisks writes everything that waits for it.
-func syncDisks() { unix.Sync() }
+// SyncDisks writes everything that waits for it.
+func SyncDisks() { unix.Sync() }

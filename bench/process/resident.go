@@ -1,6 +1,4 @@
-// Resident: the physical memory of this process.
-
-package main
+package process
 
 import (
 	"fmt"
@@ -8,9 +6,9 @@ import (
 	"strings"
 )
 
-// residentBytes reads the exact figure; /proc/self/statm lags behind on
-// kernels that count per processor.
-func residentBytes() (uint64, error) {
+// Resident returns the bytes of physical memory that this process has. It reads the
+// exact figure: /proc/self/statm lags behind on kernels that count per processor.
+func Resident() (uint64, error) {
 	data, err := os.ReadFile("/proc/self/smaps_rollup")
 	if err != nil {
 		return 0, fmt.Errorf("needs Linux's /proc to measure")

@@ -1,11 +1,11 @@
 //go:build unix
 
-package main
+package process
 
 import "syscall"
 
-// cpuTime returns the processor time that this process has used, in ns.
-func cpuTime() int64 {
+// CPUTime returns the processor time that this process has used, in ns.
+func CPUTime() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

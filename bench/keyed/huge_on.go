@@ -1,0 +1,5 @@
+//go:build huge
+
+package main
+
+const hugePages = true

@@ -1,0 +1,18 @@
+// Peer: freehold's hashmap.Sharded.
+
+//go:build peer_sharded
+
+package main
+
+import (
+	"github.com/freehold-go/freehold/hashmap"
+)
+
+type shared = *hashmap.Sharded[uint64, uint64]
+
+func newShared() shared {
+	return hashmap.NewSharded[uint64, uint64](newHeap(), nil)
+}
+func putShared(m shared, k, v uint64)                  { must(m.Put(k, v)) }
+func deleteShared(m shared, k uint64)                  { m.Delete(k) }
+func getShared(m shared, k uint64) (v uint64, ok bool) { return m.Get(k) }
