@@ -10,7 +10,9 @@
 // Its value is an object with one member for each name of a heap, by metrics.ByName, which has the
 // fields of [freehold.Stats]. Heaps of one name are added up. The variable freehold.tags has
 // one member for each tag, with the fields of [freehold.Counts]; a tag includes those below
-// it. Reading them costs a call of Stats for each heap, and nothing otherwise.
+// it. The variable freehold.budget is null, or has the fields of [budget.Stats] while a budget
+// runs. The variable freehold.accounts has one member for each name of an account, by
+// metrics.Accounts, with the fields of [budget.AccountStats]. Reading them costs a call of Stats for each heap, and nothing otherwise.
 //
 // Go's package mounts /debug/vars on http.DefaultServeMux. Do not serve it to strangers.
 package expvar
@@ -19,6 +21,7 @@ import (
 	"expvar"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/metrics"
 )
 
@@ -36,5 +39,18 @@ func init() {
 			tags[t.Tag] = t.Counts
 		}
 		return tags
+	}))
+	expvar.Publish("freehold.accounts", expvar.Func(func() any {
+		accounts := map[string]budget.AccountStats{}
+		for _, st := range metrics.Accounts() {
+			accounts[st.Name] = st
+		}
+		return accounts
+	}))
+	expvar.Publish("freehold.budget", expvar.Func(func() any {
+		if b := budget.Running(); b != nil {
+			return b.Stats()
+		}
+		return nil
 	}))
 }

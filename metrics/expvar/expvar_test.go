@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	_ "github.com/freehold-go/freehold/metrics/expvar"
 )
 
@@ -66,5 +67,36 @@ func TestTagsArePublished(t *testing.T) {
 	}
 	if got, want := tags["vars"], tags["vars/cache"]; got != want {
 		t.Errorf("the tag above has %+v, want %+v", got, want)
+	}
+}
+
+func TestBudgetIsPublished(t *testing.T) {
+	if got := expvar.Get("freehold.budget").String(); got != "null" {
+		t.Errorf("no budget is %s", got)
+	}
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Stop()
+	var st budget.Stats
+	if err := json.Unmarshal([]byte(expvar.Get("freehold.budget").String()), &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Limit != 1<<30 || st.Source != "Options.Limit" || st.GoHeld == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestAccountsArePublished(t *testing.T) {
+	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Hard: 8 << 20})
+	defer a.Close()
+	freehold.Must(a.Alloc(100, 1))
+	var accounts map[string]budget.AccountStats
+	if err := json.Unmarshal([]byte(expvar.Get("freehold.accounts").String()), &accounts); err != nil {
+		t.Fatal(err)
+	}
+	if got := accounts[t.Name()]; got != a.Stats() || got.Used == 0 {
+		t.Errorf("%+v, want %+v", got, a.Stats())
 	}
 }

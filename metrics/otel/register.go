@@ -36,6 +36,35 @@
 //	freehold.tag.allocs          {block}
 //	freehold.tag.frees           {block}
 //
+// These have the attribute freehold.account.name, with the names above it, such as
+// process/search/tenant. They are fields of [budget.AccountStats], by metrics.Accounts:
+//
+//	freehold.account.used        By
+//	freehold.account.reserved    By
+//	freehold.account.live        By
+//	freehold.account.live_blocks {block}
+//	freehold.account.soft_limit  By        only with a soft limit
+//	freehold.account.limit       By        only with a hard limit
+//	freehold.account.pressure    {level}   0 calm, 1 soft, 2 hard
+//	freehold.account.refusals    {call}
+//	freehold.account.evicted     By
+//
+// These have no attribute, and are the fields of [budget.Stats] while a budget runs:
+//
+//	freehold.budget.limit        By
+//	freehold.budget.headroom     By
+//	freehold.budget.off_heap     By
+//	freehold.budget.others       By
+//	freehold.budget.go_held      By
+//	freehold.budget.go_live      By
+//	freehold.budget.go_limit     By
+//	freehold.budget.short        By
+//	freehold.budget.pressure     {level}   0 calm, 1 soft, 2 hard
+//	freehold.budget.wanted       By
+//	freehold.budget.adjustments  {change}
+//	freehold.budget.reclaims     {collection}
+//	freehold.budget.rounds       {round}
+//
 // What only rises is a counter; the others are up-down-counters, so that backends may add
 // them up.
 package otel
@@ -46,6 +75,7 @@ import (
 	"slices"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/metrics"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -57,7 +87,10 @@ const HeapNameKey = attribute.Key("freehold.heap.name")
 // TagKey is the attribute that tells tags apart.
 const TagKey = attribute.Key("freehold.tag")
 
-// A figure is one metric of a heap or a tag.
+// AccountNameKey is the attribute that tells accounts apart.
+const AccountNameKey = attribute.Key("freehold.account.name")
+
+// A figure is one metric of a heap, a tag, an account or the budget.
 type figure[S any] struct {
 	name, unit, help string
 	counts           bool // only rises
@@ -92,6 +125,34 @@ var tagFigures = []figure[freehold.TagStats]{
 	{"frees", "{block}", "Blocks freed.", true, func(t *freehold.TagStats) int64 { return int64(t.Frees) }},
 }
 
+var accountFigures = []figure[budget.AccountStats]{
+	{"used", "By", "Memory that counts against the limits: of the account, those below, and reservations.", false, func(st *budget.AccountStats) int64 { return st.Used }},
+	{"reserved", "By", "Reservations that are not in use.", false, func(st *budget.AccountStats) int64 { return st.Reserved }},
+	{"live", "By", "Memory in live blocks of the account's own.", false, func(st *budget.AccountStats) int64 { return st.LiveBytes }},
+	{"live_blocks", "{block}", "Live blocks of the account's own.", false, func(st *budget.AccountStats) int64 { return int64(st.Live) }},
+	{"soft_limit", "By", "Soft limit of the used memory.", false, func(st *budget.AccountStats) int64 { return st.Soft }},
+	{"limit", "By", "Hard limit of the used memory.", false, func(st *budget.AccountStats) int64 { return st.Hard }},
+	{"pressure", "{level}", "How short memory is: 0 calm, 1 soft, 2 hard.", false, func(st *budget.AccountStats) int64 { return int64(st.Pressure.Level) }},
+	{"refusals", "{call}", "Requests that the account had no room for.", true, func(st *budget.AccountStats) int64 { return int64(st.Refusals) }},
+	{"evicted", "By", "Memory that functions of AllocOrEvict have freed.", true, func(st *budget.AccountStats) int64 { return st.Evicted }},
+}
+
+var budgetFigures = []figure[budget.Stats]{
+	{"limit", "By", "The process's memory limit.", false, func(st *budget.Stats) int64 { return st.Limit }},
+	{"headroom", "By", "The part of the limit that is left free.", false, func(st *budget.Stats) int64 { return st.Headroom }},
+	{"off_heap", "By", "Memory that all heaps have committed.", false, func(st *budget.Stats) int64 { return st.OffHeap }},
+	{"others", "By", "Resident memory that neither Go nor a heap has.", false, func(st *budget.Stats) int64 { return st.Others }},
+	{"go_held", "By", "Memory that Go's memory limit counts.", false, func(st *budget.Stats) int64 { return st.GoHeld }},
+	{"go_live", "By", "Memory that the last collection found live.", false, func(st *budget.Stats) int64 { return st.GoLive }},
+	{"go_limit", "By", "Go's memory limit; the largest int64 is none.", false, func(st *budget.Stats) int64 { return st.GoLimit }},
+	{"short", "By", "Memory by which what must be there passes the limit less the headroom.", false, func(st *budget.Stats) int64 { return st.Short }},
+	{"pressure", "{level}", "How short memory is: 0 calm, 1 soft, 2 hard.", false, func(st *budget.Stats) int64 { return int64(st.Pressure.Level) }},
+	{"wanted", "By", "Memory that should become free for the pressure to be calm.", false, func(st *budget.Stats) int64 { return st.Pressure.Wanted }},
+	{"adjustments", "{change}", "Changes of Go's memory limit and GOGC.", true, func(st *budget.Stats) int64 { return int64(st.Adjustments) }},
+	{"reclaims", "{collection}", "Collections that the budget ran, as Go held more than it may.", true, func(st *budget.Stats) int64 { return int64(st.Reclaims) }},
+	{"rounds", "{round}", "Rounds in which heaps were trimmed and callbacks called.", true, func(st *budget.Stats) int64 { return int64(st.Rounds) }},
+}
+
 // instrument returns the figure's instrument of a meter.
 func (f *figure[S]) instrument(meter metric.Meter, prefix string) (metric.Int64Observable, error) {
 	name := prefix + f.name
@@ -113,8 +174,8 @@ func instruments[S any](meter metric.Meter, prefix string, figures []figure[S]) 
 	return all, nil
 }
 
-// Register makes the instruments on a meter, of all heaps and tags of the process, those that are
-// made later too. Unregister of its result ends them. The error is the meter's. Each collection
+// Register makes the instruments on a meter, of all heaps, tags and accounts of the process, those that are
+// made later too, and of the budget that runs. Unregister of its result ends them. The error is the meter's. Each collection
 // costs a call of Stats for each heap, microseconds.
 func Register(meter metric.Meter) (metric.Registration, error) {
 	ofHeaps, err := instruments(meter, "freehold.heap.", figures)
@@ -125,8 +186,16 @@ func Register(meter metric.Meter) (metric.Registration, error) {
 	if err != nil {
 		return nil, err
 	}
+	ofAccounts, err := instruments(meter, "freehold.account.", accountFigures)
+	if err != nil {
+		return nil, err
+	}
+	ofBudget, err := instruments(meter, "freehold.budget.", budgetFigures)
+	if err != nil {
+		return nil, err
+	}
 	var observables []metric.Observable
-	for _, instrument := range slices.Concat(ofHeaps, ofTags) {
+	for _, instrument := range slices.Concat(ofHeaps, ofTags, ofAccounts, ofBudget) {
 		observables = append(observables, instrument)
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
@@ -142,6 +211,20 @@ func Register(meter metric.Meter) (metric.Registration, error) {
 			tag := metric.WithAttributeSet(attribute.NewSet(TagKey.String(t.Tag)))
 			for i, f := range tagFigures {
 				o.ObserveInt64(ofTags[i], f.value(&t), tag)
+			}
+		}
+		for _, st := range metrics.Accounts() {
+			account := metric.WithAttributeSet(attribute.NewSet(AccountNameKey.String(st.Name)))
+			for i, f := range accountFigures {
+				if (f.name != "soft_limit" || st.Soft > 0) && (f.name != "limit" || st.Hard > 0) {
+					o.ObserveInt64(ofAccounts[i], f.value(&st), account)
+				}
+			}
+		}
+		if b := budget.Running(); b != nil {
+			st := b.Stats()
+			for i, f := range budgetFigures {
+				o.ObserveInt64(ofBudget[i], f.value(&st))
 			}
 		}
 		return nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/otel"
 	"github.com/freehold-go/freehold/track"
 	"go.opentelemetry.io/otel"
@@ -72,6 +73,9 @@ func collect(t *testing.T, reader *sdk.ManualReader, heap string) map[string]poi
 				name, _ := p.Attributes.Value(freeholdmetrics.HeapNameKey)
 				if tag, ok := p.Attributes.Value(freeholdmetrics.TagKey); ok {
 					name = tag
+				}
+				if account, ok := p.Attributes.Value(freeholdmetrics.AccountNameKey); ok {
+					name = account
 				}
 				if name.AsString() != heap {
 					continue
@@ -239,5 +243,69 @@ func TestErrorsOfTheMeter(t *testing.T) {
 	}
 	if _, err := freeholdmetrics.Register(broken{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// A budget has its figures while it runs.
+func TestBudgetIsObserved(t *testing.T) {
+	reader, _ := register(t)
+	const prefix = "freehold.budget."
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30, Headroom: 100 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	points := collect(t, reader, "")
+	b.Stop()
+	for name, want := range map[string]point{
+		"limit": {unit: "By", value: 1 << 30}, "headroom": {unit: "By", value: 100 << 20}, "off_heap": {unit: "By"}, "others": {unit: "By"},
+		"go_held": {unit: "By"}, "go_live": {unit: "By"}, "go_limit": {unit: "By"}, "short": {unit: "By"},
+		"pressure": {unit: "{level}"}, "wanted": {unit: "By"},
+		"adjustments": {unit: "{change}", counts: true}, "reclaims": {unit: "{collection}", counts: true}, "rounds": {unit: "{round}", counts: true},
+	} {
+		p, found := points[prefix+name]
+		if !found || p.unit != want.unit || p.counts != want.counts || want.value != 0 && p.value != want.value || !strings.HasSuffix(p.help, ".") {
+			t.Errorf("%s: %+v, want %+v", name, p, want)
+		}
+	}
+	if points[prefix+"go_held"].value == 0 || points[prefix+"go_limit"].value == 0 {
+		t.Errorf("Go holds nothing: %+v", points)
+	}
+	for name := range collect(t, reader, "") {
+		if strings.HasPrefix(name, prefix) {
+			t.Errorf("%s of a budget that was stopped", name)
+		}
+	}
+}
+
+func TestAccountsAreObserved(t *testing.T) {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
+	defer process.Close()
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, Hard: 8 << 20})
+	b := freehold.Must(a.Alloc(5<<20, 1))
+	freehold.Must(a.AllocOrEvict(5<<20, 1, func(int) int { a.Free(b); return 5 << 20 }))
+	r, err := a.Reserve(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	reader, _ := register(t)
+	points, st := collect(t, reader, t.Name()+"/search"), a.Stats()
+	for name, want := range map[string]point{
+		"used": {unit: "By", value: st.Used}, "reserved": {unit: "By", value: st.Reserved},
+		"live": {unit: "By", value: st.LiveBytes}, "live_blocks": {unit: "{block}", value: int64(st.Live)},
+		"soft_limit": {unit: "By", value: st.Soft}, "limit": {unit: "By", value: st.Hard},
+		"pressure": {unit: "{level}", value: int64(st.Pressure.Level)},
+		"refusals": {unit: "{call}", value: int64(st.Refusals), counts: true}, "evicted": {unit: "By", value: st.Evicted, counts: true},
+	} {
+		p := points["freehold.account."+name]
+		if p.unit != want.unit || p.value != want.value || p.counts != want.counts || p.value == 0 || !strings.HasSuffix(p.help, ".") {
+			t.Errorf("%s: %+v, want %+v", name, p, want)
+		}
+	}
+	points = collect(t, reader, t.Name())
+	for _, name := range []string{"limit", "soft_limit"} {
+		if p, found := points["freehold.account."+name]; found {
+			t.Errorf("%s of an account without one: %+v", name, p)
+		}
 	}
 }

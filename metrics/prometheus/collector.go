@@ -39,15 +39,52 @@
 //	freehold_tag_peak_bytes
 //	freehold_tag_allocs_total
 //	freehold_tag_frees_total
+//
+// These have the label account, with the names above it: process/search/tenant. They are fields of
+// [budget.AccountStats]; a name is of one account, or of several that are added up:
+//
+//	freehold_account_used_bytes
+//	freehold_account_reserved_bytes
+//	freehold_account_live_blocks
+//	freehold_account_live_bytes
+//	freehold_account_soft_limit_bytes   only with a soft limit
+//	freehold_account_limit_bytes        only with a hard limit
+//	freehold_account_pressure           0 calm, 1 soft, 2 hard
+//	freehold_account_refusals_total
+//	freehold_account_evicted_bytes_total
+//
+// An account's own heap is among the heaps too, and its limit there is the account's. What counts
+// against that is freehold_account_used_bytes.
+//
+// These have no label. They are the fields of [budget.Stats], while a budget runs:
+//
+//	freehold_budget_limit_bytes
+//	freehold_budget_headroom_bytes
+//	freehold_budget_off_heap_bytes
+//	freehold_budget_others_bytes
+//	freehold_budget_go_held_bytes
+//	freehold_budget_go_live_bytes
+//	freehold_budget_go_limit_bytes
+//	freehold_budget_short_bytes
+//	freehold_budget_pressure            0 calm, 1 soft, 2 hard
+//	freehold_budget_wanted_bytes
+//	freehold_budget_adjustments_total
+//	freehold_budget_reclaims_total
+//	freehold_budget_rounds_total
+//
+// An alarm for a process that may be killed:
+//
+//	min_over_time(freehold_budget_pressure[1m]) == 2
 package prometheus
 
 import (
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/metrics"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A figure is one metric of what a label tells apart: heaps or tags.
+// A figure is one metric of what a label tells apart, heaps, tags or accounts, or of the budget.
 type figure[S any] struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -62,7 +99,7 @@ func counter(name, help string, value func(*freehold.Stats) uint64) figure[freeh
 	return figureOf("heap", name, help, prometheus.CounterValue, value)
 }
 
-func figureOf[S any, N int | uint64](label, name, help string, kind prometheus.ValueType, value func(*S) N) figure[S] {
+func figureOf[S any, N int | int64 | uint64](label, name, help string, kind prometheus.ValueType, value func(*S) N) figure[S] {
 	desc := prometheus.NewDesc("freehold_"+label+"_"+name, help, []string{label}, nil)
 	return figure[S]{desc, kind, func(of *S) float64 { return float64(value(of)) }}
 }
@@ -96,10 +133,46 @@ var tagFigures = []figure[freehold.TagStats]{
 	figureOf("tag", "frees_total", "Blocks freed.", prometheus.CounterValue, func(t *freehold.TagStats) uint64 { return t.Frees }),
 }
 
+func budgetFigure[N int64 | uint64 | budget.Level](name, help string, kind prometheus.ValueType, value func(*budget.Stats) N) figure[budget.Stats] {
+	desc := prometheus.NewDesc("freehold_budget_"+name, help, nil, nil)
+	return figure[budget.Stats]{desc, kind, func(st *budget.Stats) float64 { return float64(value(st)) }}
+}
+
+var budgetFigures = []figure[budget.Stats]{
+	budgetFigure("limit_bytes", "The process's memory limit.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Limit }),
+	budgetFigure("headroom_bytes", "The part of the limit that is left free.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Headroom }),
+	budgetFigure("off_heap_bytes", "Bytes that all heaps have committed.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.OffHeap }),
+	budgetFigure("others_bytes", "Resident bytes that neither Go nor a heap has.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Others }),
+	budgetFigure("go_held_bytes", "Bytes that Go's memory limit counts.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoHeld }),
+	budgetFigure("go_live_bytes", "Bytes that the last collection found live.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoLive }),
+	budgetFigure("go_limit_bytes", "Go's memory limit; the largest int64 is none.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoLimit }),
+	budgetFigure("short_bytes", "Bytes by which what must be there passes the limit less the headroom.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Short }),
+	budgetFigure("pressure", "How short memory is: 0 calm, 1 soft, 2 hard.", prometheus.GaugeValue, func(st *budget.Stats) budget.Level { return st.Pressure.Level }),
+	budgetFigure("wanted_bytes", "Bytes that should become free for the pressure to be calm.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Pressure.Wanted }),
+	budgetFigure("adjustments_total", "Changes of Go's memory limit and GOGC.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Adjustments }),
+	budgetFigure("reclaims_total", "Collections that the budget ran, as Go held more than it may.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Reclaims }),
+	budgetFigure("rounds_total", "Rounds in which heaps were trimmed and callbacks called.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Rounds }),
+}
+
+var accountFigures = []figure[budget.AccountStats]{
+	figureOf("account", "used_bytes", "Bytes that count against the limits: of the account, those below, and reservations.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Used }),
+	figureOf("account", "reserved_bytes", "Bytes of reservations that are not in use.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Reserved }),
+	figureOf("account", "live_blocks", "Live blocks of the account's own.", prometheus.GaugeValue, func(st *budget.AccountStats) int { return st.Live }),
+	figureOf("account", "live_bytes", "Bytes in live blocks of the account's own.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.LiveBytes }),
+	figureOf("account", "pressure", "How short memory is: 0 calm, 1 soft, 2 hard.", prometheus.GaugeValue, func(st *budget.AccountStats) int { return int(st.Pressure.Level) }),
+	figureOf("account", "refusals_total", "Requests that the account had no room for.", prometheus.CounterValue, func(st *budget.AccountStats) uint64 { return st.Refusals }),
+	figureOf("account", "evicted_bytes_total", "Bytes that functions of AllocOrEvict have freed.", prometheus.CounterValue, func(st *budget.AccountStats) int64 { return st.Evicted }),
+}
+
+var (
+	softLimit = figureOf("account", "soft_limit_bytes", "Soft limit of the used bytes.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Soft })
+	hardLimit = figureOf("account", "limit_bytes", "Hard limit of the used bytes.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Hard })
+)
+
 type collector struct{}
 
-// NewCollector returns a collector of all heaps and tags of the process, those that are made later
-// too. Register it once. Collecting costs a call of Stats for each heap, microseconds. It may be called by
+// NewCollector returns a collector of all heaps, tags and accounts of the process, those that are made later
+// too, and of the budget that runs. Register it once. Collecting costs a call of Stats for each heap, microseconds. It may be called by
 // several goroutines.
 func NewCollector() prometheus.Collector { return collector{} }
 
@@ -108,6 +181,12 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 		to <- f.desc
 	}
 	for _, f := range tagFigures {
+		to <- f.desc
+	}
+	for _, f := range append(accountFigures, softLimit, hardLimit) {
+		to <- f.desc
+	}
+	for _, f := range budgetFigures {
 		to <- f.desc
 	}
 }
@@ -124,6 +203,23 @@ func (collector) Collect(to chan<- prometheus.Metric) {
 	for _, t := range freehold.AllTags() {
 		for _, f := range tagFigures {
 			f.collect(&t, t.Tag, to)
+		}
+	}
+	for _, st := range metrics.Accounts() {
+		for _, f := range accountFigures {
+			f.collect(&st, st.Name, to)
+		}
+		if st.Soft > 0 {
+			softLimit.collect(&st, st.Name, to)
+		}
+		if st.Hard > 0 {
+			hardLimit.collect(&st, st.Name, to)
+		}
+	}
+	if b := budget.Running(); b != nil {
+		st := b.Stats()
+		for _, f := range budgetFigures {
+			to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(&st))
 		}
 	}
 }

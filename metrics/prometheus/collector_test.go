@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/prometheus"
 	"github.com/freehold-go/freehold/track"
 	"github.com/prometheus/client_golang/prometheus"
@@ -152,5 +153,74 @@ func TestGuardsAreCollected(t *testing.T) {
 		if line := fmt.Sprintf("\nfreehold_heap_%s{heap=%q} %v\n", name, t.Name(), want); !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)
 		}
+	}
+}
+
+// A budget has its figures while it runs.
+func TestBudgetIsCollected(t *testing.T) {
+	if strings.Contains(scrape(t), "freehold_budget") {
+		t.Error("figures of no budget")
+	}
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30, Headroom: 100 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := testutil.CollectAndLint(freeholdmetrics.NewCollector())
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	text := scrape(t)
+	b.Stop()
+	for name, kind := range map[string]string{
+		"limit_bytes": "gauge", "headroom_bytes": "gauge", "off_heap_bytes": "gauge", "others_bytes": "gauge",
+		"go_held_bytes": "gauge", "go_live_bytes": "gauge", "go_limit_bytes": "gauge", "short_bytes": "gauge",
+		"pressure": "gauge", "wanted_bytes": "gauge",
+		"adjustments_total": "counter", "reclaims_total": "counter", "rounds_total": "counter",
+	} {
+		if line := "# TYPE freehold_budget_" + name + " " + kind + "\nfreehold_budget_" + name + " "; !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	for _, line := range []string{"limit_bytes 1.073741824e+09\n", "headroom_bytes 1.048576e+08\n"} {
+		if line = "\nfreehold_budget_" + line; !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+	if strings.Contains(scrape(t), "freehold_budget") {
+		t.Error("figures of a budget that was stopped")
+	}
+}
+
+func TestAccountsAreCollected(t *testing.T) {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
+	defer process.Close()
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, Hard: 8 << 20})
+	b := freehold.Must(a.Alloc(5<<20, 1))
+	freehold.Must(a.AllocOrEvict(5<<20, 1, func(int) int { a.Free(b); return 5 << 20 }))
+	r, err := a.Reserve(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	problems, err := testutil.CollectAndLint(freeholdmetrics.NewCollector())
+	if err != nil || len(problems) > 0 {
+		t.Errorf("%v, %v", problems, err)
+	}
+	text, st := scrape(t), a.Stats()
+	for name, want := range map[string]any{
+		"used_bytes": st.Used, "reserved_bytes": st.Reserved, "live_blocks": st.Live, "live_bytes": st.LiveBytes,
+		"soft_limit_bytes": st.Soft, "limit_bytes": st.Hard, "pressure": int(st.Pressure.Level),
+		"refusals_total": st.Refusals, "evicted_bytes_total": st.Evicted,
+	} {
+		_, rest, found := strings.Cut(text, fmt.Sprintf("\nfreehold_account_%s{account=%q} ", name, t.Name()+"/search"))
+		var got, number float64
+		fmt.Sscan(rest, &got)
+		fmt.Sscan(fmt.Sprint(want), &number)
+		if !found || got != number || got == 0 {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if line := fmt.Sprintf("limit_bytes{account=%q}", t.Name()); strings.Contains(text, line) {
+		t.Errorf("%s of an account without a limit", line)
 	}
 }

@@ -1,0 +1,102 @@
+package budget_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/hashmap"
+)
+
+func ExampleAccount() {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", Hard: 64 << 20})
+	defer process.Close() // and all below
+	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Hard: 16 << 20})
+	tenant := budget.NewAccount(search, &budget.AccountOptions{Name: "tenant 7", Hard: 8 << 20})
+
+	index := hashmap.New[uint64, uint64](tenant, nil) // an account is an Allocator
+	defer index.Close()
+	if err := index.Put(1, 2); err != nil {
+		log.Fatal(err)
+	}
+
+	_, err := tenant.Alloc(10<<20, 8)
+	var full *budget.FullError
+	fmt.Println(errors.As(err, &full), errors.Is(err, freehold.ErrOutOfMemory), full.Account.Name())
+	fmt.Println(process.Stats().Used == tenant.Stats().Used)
+	// Output:
+	// true true process/search/tenant 7
+	// true
+}
+
+func ExampleAccount_AllocOrEvict() {
+	cache := budget.NewAccount(nil, &budget.AccountOptions{Name: "cache", Hard: 4 << 20})
+	defer cache.Close()
+
+	var values [][]byte // the oldest first
+	evict := func(bytes int) (freed int) {
+		for len(values) > 0 && freed < bytes {
+			freed += len(values[0])
+			cache.Free(values[0])
+			values = values[1:]
+		}
+		return freed
+	}
+	for range 10000 {
+		v, err := cache.AllocOrEvict(1000, 8, evict)
+		if err != nil {
+			log.Fatal(err)
+		}
+		values = append(values, v)
+	}
+	fmt.Println("within the limit:", cache.Stats().Peak <= 4<<20)
+	fmt.Println("well filled:", len(values) > 3500)
+	// Output:
+	// within the limit: true
+	// well filled: true
+}
+
+func ExampleAccount_OnPressure() {
+	tenant := budget.NewAccount(nil, &budget.AccountOptions{Name: "tenant", Hard: 8 << 20, Soft: 4 << 20})
+	defer tenant.Close()
+	told := make(chan budget.Level)
+	remove := tenant.OnPressure(0, func(_ context.Context, p budget.Pressure) {
+		told <- p.Level // a cache would give back p.Wanted bytes
+	})
+	defer remove()
+
+	b, err := tenant.Alloc(5<<20, 8) // crosses the soft limit
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-told)
+	tenant.Free(b)
+	tenant.Trim()
+	fmt.Println(<-told)
+	// Output:
+	// soft
+	// calm
+}
+
+func ExampleReservation() {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", Hard: 16 << 20})
+	defer process.Close()
+	query := budget.NewAccount(process, &budget.AccountOptions{Name: "query"})
+	others := budget.NewAccount(process, &budget.AccountOptions{Name: "others"})
+
+	r, err := query.Reserve(8 << 20) // before the work begins
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Release()
+	_, err = others.Alloc(10<<20, 8)
+	fmt.Println("others have room:", err == nil)
+	_, err = query.Alloc(6<<20, 8)
+	fmt.Println("the query has:", err == nil)
+	// Output:
+	// others have room: false
+	// the query has: true
+}

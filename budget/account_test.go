@@ -1,0 +1,473 @@
+// Accounts as allocators, and as parts of a tree.
+
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+const never = time.Duration(-1) // memory is given back by Trim alone
+
+// newAccount returns an account that is closed when the test ends.
+func newAccount(t testing.TB, parent *Account, name string, hard int64) *Account {
+	a := NewAccount(parent, &AccountOptions{Name: name, Hard: hard, Decay: never})
+	t.Cleanup(a.Close)
+	return a
+}
+
+func mustAlloc(t testing.TB, a freehold.Allocator, size int) []byte {
+	t.Helper()
+	b, err := a.Alloc(size, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// wantFull checks that an error is of an account that is full.
+func wantFull(t testing.TB, err error, in *Account) {
+	t.Helper()
+	var full *FullError
+	if !errors.As(err, &full) || full.Account != in || !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("%v, want that %v is full", err, in)
+	}
+}
+
+func wantPanic(t testing.TB, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got, _ := recover().(string); got != want {
+			t.Errorf("panic %q, want %q", got, want)
+		}
+	}()
+	f()
+}
+
+func TestAccountConforms(t *testing.T) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		top := newAccount(t, nil, "top", 1<<30)
+		middle := newAccount(t, top, "middle", 0)
+		a := newAccount(t, middle, "a", 1<<30)
+		t.Cleanup(func() { // before they are closed
+			if a.Live() != 0 || a.Stats().LiveBytes != 0 {
+				t.Errorf("left: %v", a)
+			}
+			if top.Stats().Used != a.Stats().Committed {
+				t.Errorf("%v of %v", top, a)
+			}
+			a.Close()
+			for _, x := range []*Account{top, middle} {
+				if st := x.Stats(); st.Used != 0 || st.Peak == 0 {
+					t.Errorf("after Close of the account below: %+v", st)
+				}
+			}
+		})
+		return a
+	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
+}
+
+func TestChargesGoUp(t *testing.T) {
+	top := newAccount(t, nil, "process", 0)
+	middle := newAccount(t, top, "search", 0)
+	one, two := newAccount(t, middle, "one", 0), newAccount(t, middle, "two", 0)
+	mustAlloc(t, one, 1<<20)
+	mustAlloc(t, two, 2<<20)
+	mustAlloc(t, middle, 3<<20)
+	for _, tt := range []struct {
+		a    *Account
+		own  int64
+		used int64
+	}{{one, 1 << 20, 1 << 20}, {two, 2 << 20, 2 << 20}, {middle, 3 << 20, 6 << 20}, {top, 0, 6 << 20}} {
+		const more = 1 << 20 // bookkeeping, of four accounts
+		st := tt.a.Stats()
+		if st.Committed < tt.own || st.Committed > tt.own+more || st.Used < tt.used || st.Used > tt.used+more || st.LiveBytes != tt.own {
+			t.Errorf("%+v, want about %d of %d", st, tt.own, tt.used)
+		}
+		if st.Peak < st.Used || st.Room != math.MaxInt64 || st.Pressure != (Pressure{}) {
+			t.Errorf("%+v", st)
+		}
+	}
+	if top.Stats().Used != one.Stats().Committed+two.Stats().Committed+middle.Stats().Committed {
+		t.Errorf("%v is not the sum", top)
+	}
+	if name := two.Name(); name != "process/search/two" || two.Stats().Name != name {
+		t.Errorf("name %q, %q", name, two.Stats().Name)
+	}
+}
+
+func TestFullSaysWhichAccount(t *testing.T) {
+	top := newAccount(t, nil, "process", 64<<20)
+	middle := newAccount(t, top, "search", 8<<20)
+	a := newAccount(t, middle, "tenant", 16<<20) // above its parent's: that counts
+	b := mustAlloc(t, a, 4<<20)
+	before := a.Stats()
+	for _, size := range []int{6 << 20, 100 << 20} {
+		_, err := a.Alloc(size, 8)
+		_, zeroedErr := a.Zeroed(size, 8)
+		if size == 6<<20 {
+			wantFull(t, err, middle)
+			wantFull(t, zeroedErr, middle)
+		} else {
+			wantFull(t, err, a) // the first on the way up
+		}
+		if !strings.HasPrefix(err.Error(), "freehold: out of memory: account \"process/search") || !strings.Contains(err.Error(), " bytes more would exceed the limit of ") {
+			t.Error(err)
+		}
+	}
+	if _, ok := a.Resize(b, 10<<20); ok {
+		t.Error("grew above the limit")
+	}
+	after := a.Stats()
+	if after.Used != before.Used || after.Live != before.Live || after.Room != before.Room || after.Room >= 4<<20 || middle.Stats().Refusals != 2 || a.Stats().Refusals != 2 {
+		t.Errorf("%+v, before the refusals %+v", after, before)
+	}
+	a.Free(b)
+	a.Free(mustAlloc(t, a, 6<<20))
+}
+
+// An account with 8 blocks of 8 MiB has no more, of whatever size the next one is.
+func TestBlocksOfAllSizesCount(t *testing.T) {
+	for _, size := range []int{16, 1000, 30000, 1 << 20} {
+		top := newAccount(t, nil, "top", 8<<20)
+		a := newAccount(t, top, "a", 0)
+		sum := 0
+		for {
+			b, err := a.Alloc(size, 8)
+			if err != nil {
+				wantFull(t, err, top)
+				break
+			}
+			sum += len(b)
+		}
+		if st := top.Stats(); sum > 8<<20 || sum < 5<<20 || st.Peak > 8<<20 {
+			t.Errorf("blocks of %d: %d bytes, %+v", size, sum, st)
+		}
+	}
+}
+
+// What an account keeps and does not use goes to another that is refused.
+func TestFreePagesGoToOthers(t *testing.T) {
+	top := newAccount(t, nil, "top", 32<<20)
+	one, two := newAccount(t, top, "one", 0), newAccount(t, newAccount(t, top, "middle", 0), "two", 0)
+	stranger := newAccount(t, nil, "stranger", 0)
+	for range 3 {
+		for _, a := range []*Account{one, two, top} {
+			stranger.Free(mustAlloc(t, stranger, 1<<20))
+			a.Free(mustAlloc(t, a, 24<<20))
+			if a.Stats().Committed < 24<<20 {
+				t.Error("gave its free pages back")
+			}
+		}
+	}
+	if stranger.Stats().Committed < 1<<20 {
+		t.Error("an account of another tree was trimmed")
+	}
+	top.Trim()
+	if top.Stats().Used > 1<<20 {
+		t.Errorf("after Trim: %v", top)
+	}
+}
+
+// So does what an account keeps that has come from elsewhere.
+func TestFreePagesOfAMovedAccountGoToItsParent(t *testing.T) {
+	top := newAccount(t, nil, "top", 0)
+	from, to := newAccount(t, top, "from", 0), newAccount(t, top, "to", 32<<20)
+	a := newAccount(t, from, "a", 0)
+	a.Free(mustAlloc(t, a, 24<<20))
+	if err := a.MoveTo(to); err != nil {
+		t.Fatal(err)
+	}
+	mustAlloc(t, to, 24<<20)
+	if from.children != 0 || to.children != 1 || top.children != 2 {
+		t.Errorf("%d, %d and %d accounts are below", from.children, to.children, top.children)
+	}
+	a.Close()
+	if to.children != 0 {
+		t.Errorf("%d accounts are below after Close", to.children)
+	}
+}
+
+// The free blocks in others' caches are looked for now and then, free pages always unless that
+// has just been in vain.
+func TestRefusalsDrainOthersNowAndThen(t *testing.T) {
+	top := newAccount(t, nil, "top", 8<<20)
+	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
+	now, search := time.Unix(1e9, 0), time.Duration(0)
+	top.ledger.now = func() time.Time { now = now.Add(search); return now }
+	refused := func() {
+		t.Helper()
+		_, err := two.Alloc(7<<20, 8)
+		wantFull(t, err, top)
+	}
+	served := func(size int) {
+		t.Helper()
+		two.Free(mustAlloc(t, two, size))
+		two.Trim()
+	}
+	var small [][]byte // which the caches keep: few of each size
+	for size := 256; size <= 4096; size += 128 {
+		for sum := 0; sum < 48<<10; sum += size {
+			small = append(small, mustAlloc(t, one, size))
+		}
+	}
+	large := mustAlloc(t, one, 1<<20)
+	refused()
+	for _, b := range small {
+		one.Free(b)
+	}
+	one.Free(large)
+	refused() // too soon for a drain
+	served(5 << 20)
+	now = now.Add(trimPause)
+	served(7 << 20)
+	large = mustAlloc(t, one, 1<<20)
+	search = time.Second
+	refused()
+	search = 0
+	one.Free(large)
+	refused() // the last search was in vain, and took long
+	now = now.Add(time.Hour)
+	served(7 << 20)
+}
+
+func TestSetLimits(t *testing.T) {
+	top := newAccount(t, nil, "top", 0)
+	a := newAccount(t, top, "a", 0)
+	b := mustAlloc(t, a, 4<<20)
+	top.SetLimits(0, 1<<20) // below what is in use
+	if st := top.Stats(); st.Pressure.Level != Hard || st.Room != 0 || st.Pressure.Wanted < 3<<20 {
+		t.Errorf("%+v", st)
+	}
+	_, err := a.Alloc(1<<20, 8)
+	wantFull(t, err, top)
+	b[4<<20-1] = 1 // nothing was taken away
+	a.Free(b)
+	top.SetLimits(0, 2<<20)
+	if st := top.Stats(); st.Pressure.Level != Calm || st.Used > 1<<20 {
+		t.Errorf("free pages were not given back: %+v", st)
+	}
+	a.Free(mustAlloc(t, a, 1<<20))
+	top.SetLimits(3, 2) // the hard limit counts
+	if p := top.Stats().Pressure; p.Level != Hard {
+		t.Errorf("%+v", p)
+	}
+	top.SetLimits(0, 0)
+	if st := top.Stats(); st.Pressure.Level != Calm || st.Room != math.MaxInt64 {
+		t.Errorf("%+v", st)
+	}
+	a.SetLimits(0, math.MaxInt64)
+	a.Free(mustAlloc(t, a, 8<<20))
+}
+
+func TestMoveTo(t *testing.T) {
+	top := newAccount(t, nil, "process", 0)
+	from, to := newAccount(t, top, "loading", 0), newAccount(t, top, "serving", 8<<20)
+	a := newAccount(t, from, "index", 0)
+	below := newAccount(t, a, "part", 0)
+	b := mustAlloc(t, below, 4<<20)
+	used := top.Stats().Used
+	for range 2 { // to where it is already, too
+		if err := a.MoveTo(to); err != nil {
+			t.Fatal(err)
+		}
+		if from.Stats().Used != 0 || to.Stats().Used != used || top.Stats().Used != used || below.Name() != "process/serving/index/part" {
+			t.Errorf("%v, %v, %v", from, to, top)
+		}
+	}
+	_, err := below.Alloc(5<<20, 8)
+	wantFull(t, err, to)
+	b[4<<20-1] = 1
+
+	if err := a.MoveTo(top); err != nil || to.Stats().Used != 0 || top.Stats().Used != used {
+		t.Errorf("%v, %v, %v", err, to, top)
+	}
+	mustAlloc(t, to, 5<<20)
+	before := top.Stats().Used
+	wantFull(t, a.MoveTo(to), to)
+	if a.Name() != "process/index" || top.Stats().Used != before || a.Stats().Used != used {
+		t.Errorf("%v, %v", a, top)
+	}
+	wantPanic(t, `freehold: Account.MoveTo: account "process/index/part" is at or below "process/index"`, func() { a.MoveTo(below) })
+	wantPanic(t, `freehold: Account.MoveTo: account "process/index" is at or below "process"`, func() { top.MoveTo(a) })
+	wantPanic(t, `freehold: Account.MoveTo: account "process" is at or below "process"`, func() { top.MoveTo(top) })
+	wantPanic(t, `freehold: Account.MoveTo: the accounts are not in one tree`, func() { a.MoveTo(newAccount(t, nil, "other", 0)) })
+	wantPanic(t, `freehold: Account.MoveTo: the accounts are not in one tree`, func() { a.MoveTo(nil) })
+}
+
+func TestCloseWithLiveBlocks(t *testing.T) {
+	top := newAccount(t, nil, "process", 0)
+	middle := newAccount(t, top, "search", 0)
+	a := newAccount(t, middle, "tenant", 0)
+	beside := newAccount(t, top, "beside", 0)
+	mustAlloc(t, a, 1<<20)
+	mustAlloc(t, middle, 100)
+	kept := mustAlloc(t, beside, 100)
+	r, err := middle.Reserve(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	middle.Close()
+	middle.Close()
+	if st := middle.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes == 0 || st.Reserved != 1<<20 {
+		t.Errorf("%+v", st)
+	}
+	if st := a.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes != 1<<20 || a.Live() != 1 {
+		t.Errorf("%+v", st)
+	}
+	if s := a.String(); !strings.HasPrefix(s, `account "process/search/tenant": closed with `) || !strings.HasSuffix(s, " used, 1048576 bytes live in 1 blocks") {
+		t.Error(s)
+	}
+	if top.Stats().Used != beside.Stats().Committed {
+		t.Errorf("the account above is still charged: %v", top)
+	}
+	kept[0] = 1
+	beside.Free(kept)
+	r.Release()
+	if r.Left() != 0 {
+		t.Error("the reservation is still there")
+	}
+	closed := ` account "process/search" is closed`
+	for call, f := range map[string]func(){
+		"budget.NewAccount":    func() { NewAccount(middle, nil) },
+		"Account.SetLimits":    func() { middle.SetLimits(1, 1) },
+		"Account.Trim":         func() { middle.Trim() },
+		"Account.Reserve":      func() { middle.Reserve(1) },
+		"Account.OnPressure":   func() { middle.OnPressure(0, nil) },
+		"Account.MoveTo":       func() { middle.MoveTo(top) },
+		"Reservation.Transfer": func() { must(t, beside).Transfer(middle) },
+	} {
+		wantPanic(t, "freehold: "+call+":"+closed, f)
+	}
+	wantPanic(t, "freehold: Account.MoveTo:"+closed, func() { beside.MoveTo(middle) })
+	wantPanic(t, `freehold: Heap.Alloc: heap "process/search" is closed`, func() { middle.Alloc(1, 1) })
+	wantPanic(t, `freehold: Heap.Alloc: heap "process/search" is closed`, func() { middle.AllocOrEvict(1, 1, nil) })
+}
+
+// must returns a reservation of a byte.
+func must(t testing.TB, a *Account) *Reservation {
+	r, err := a.Reserve(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAccountMistakes(t *testing.T) {
+	wantPanic(t, "freehold: budget.NewAccount: Options.Hard -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Hard: -1}) })
+	wantPanic(t, "freehold: budget.NewAccount: Options.Soft -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Soft: -1}) })
+	a := newAccount(t, nil, "", 0)
+	wantPanic(t, "freehold: Account.SetLimits: soft -1, want 0 or more", func() { a.SetLimits(-1, 0) })
+	wantPanic(t, "freehold: Account.SetLimits: hard -1, want 0 or more", func() { a.SetLimits(0, -1) })
+	wantPanic(t, "freehold: Account.Reserve: bytes -1, want 0 or more", func() { a.Reserve(-1) })
+	zero := " zero value: budget.NewAccount makes an Account"
+	for call, f := range map[string]func(*Account){
+		"budget.NewAccount":  func(a *Account) { NewAccount(a, nil) },
+		"Account.Name":       func(a *Account) { a.Name() },
+		"Account.Trim":       func(a *Account) { a.Trim() },
+		"Account.SetLimits":  func(a *Account) { a.SetLimits(1, 1) },
+		"Account.MoveTo":     func(a *Account) { a.MoveTo(nil) },
+		"Account.Reserve":    func(a *Account) { a.Reserve(1) },
+		"Account.OnPressure": func(a *Account) { a.OnPressure(0, nil) },
+		"Account.Stats":      func(a *Account) { a.Stats() },
+		"Account.Close":      func(a *Account) { a.Close() },
+	} {
+		wantPanic(t, "freehold: "+call+":"+zero, func() { f(&Account{}) })
+	}
+}
+
+func TestAccountsHaveNames(t *testing.T) {
+	one, two := NewAccount(nil, nil), NewAccount(nil, nil)
+	defer one.Close()
+	defer two.Close()
+	if one.Name() == two.Name() || !strings.HasPrefix(one.Name(), "account ") {
+		t.Errorf("%q, %q", one.Name(), two.Name())
+	}
+	a := newAccount(t, one, "part", 64<<20)
+	mustAlloc(t, a, 1000)
+	for _, st := range freehold.AllStats() {
+		if st.Name == a.Name() && st.Live == 1 && st.MaxBytes == 64<<20 {
+			return
+		}
+	}
+	t.Error("its heap is not among all")
+}
+
+func TestAccountStatsText(t *testing.T) {
+	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, Hard: 5 << 20, Live: 2, LiveBytes: 1000, Pressure: Pressure{Soft, 7}}
+	if got, want := st.String(), `account "a/b": 3MiB used, 1000 bytes live in 2 blocks, 1MiB reserved, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	st = AccountStats{
+		Name: "a", Soft: 1, Hard: 2, Used: 3, Peak: 4, Reserved: 5, Committed: 6, Live: 7, LiveBytes: 8,
+		Refusals: 9, Evicted: 10, Pressure: Pressure{Hard, 11}, Closed: true,
+		Room: 12, Rounds: 13, Late: 14, Panics: 15,
+	}
+	want := "[name=a soft=1 hard=2 used=3 peak=4 reserved=5 room=12 committed=6 live=7 live_bytes=8 refusals=9 evicted=10 pressure=hard wanted=11 rounds=13 late=14 panics=15 closed=true"
+	if got := st.LogValue().String(); got != want+"]" {
+		t.Errorf("%s, want %s", got, want)
+	}
+	st.Problem = "a callback panicked"
+	if got := st.LogValue().String(); got != want+" problem=a callback panicked]" {
+		t.Errorf("%s, want %s", got, want)
+	}
+	var text bytes.Buffer
+	a := newAccount(t, nil, "x", 1<<20)
+	slog.New(slog.NewTextHandler(&text, nil)).Info("", "account", a, "none", (*Account)(nil))
+	if s := text.String(); !strings.Contains(s, "account.name=x account.soft=891225 account.hard=1048576 account.used=0 ") || !strings.Contains(s, "account.pressure=calm") || !strings.Contains(s, "none=<nil>") {
+		t.Error(s)
+	}
+	if (*Account)(nil).String() != "<nil>" || a.String() != a.Stats().String() {
+		t.Error(a)
+	}
+}
+
+// Memory that is not used is given back after Decay.
+func TestDecayOfAnAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := NewAccount(nil, &AccountOptions{Decay: time.Hour})
+		defer a.Close()
+		a.Free(mustAlloc(t, a, 1<<20))
+		time.Sleep(time.Minute)
+		if st := a.Stats(); st.Used < 1<<20 {
+			t.Errorf("after a minute: %v", st)
+		}
+		time.Sleep(3 * time.Hour)
+		if st := a.Stats(); st.Used >= 1<<20 {
+			t.Errorf("after hours: %v", st)
+		}
+	})
+}
+
+func TestAllAccounts(t *testing.T) {
+	names := func() (all []string) {
+		for _, st := range AllAccounts() {
+			if strings.HasPrefix(st.Name, t.Name()) {
+				all = append(all, st.Name)
+			}
+		}
+		return all
+	}
+	top := NewAccount(nil, &AccountOptions{Name: t.Name()})
+	defer top.Close()
+	below := NewAccount(top, &AccountOptions{Name: "below"})
+	NewAccount(top, &AccountOptions{Name: "beside"})
+	if got, want := names(), []string{t.Name(), t.Name() + "/below", t.Name() + "/beside"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	below.Close()
+	if got, want := names(), []string{t.Name(), t.Name() + "/beside"}; !slices.Equal(got, want) {
+		t.Errorf("after Close: %q, want %q", got, want)
+	}
+}

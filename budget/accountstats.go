@@ -1,0 +1,155 @@
+// Account stats: the figures of an account.
+
+package budget
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/heap"
+)
+
+// AccountStats is a snapshot of an [Account]. Sizes are bytes.
+type AccountStats struct {
+	Name string // with those of the accounts above: process/search/tenant
+
+	Soft, Hard int64 // the account's own limits, as they hold now; 0 means none
+	Used       int64 // what counts against them: by the account, those below, and reservations
+	Peak       int64 // the maximum of Used so far
+	Reserved   int64 // the account's reservations that are not in use; part of Used
+	Room       int64 // what it may take now by all limits on the way up; math.MaxInt64 if there are none
+	Committed  int64 // by the account's own heap; part of Used
+
+	Live      int   // live blocks of the account's own
+	LiveBytes int64 // their bytes, as in freehold.Stats
+
+	Refusals uint64 // requests so far, of the account or those below, that it had no room for
+	Evicted  int64  // bytes so far that functions of AllocOrEvict have freed
+
+	Pressure Pressure // now
+	Rounds   uint64   // in which functions of OnPressure were called
+	Late     uint64   // calls of these so far that passed their deadline
+	Panics   uint64   // calls of these so far that panicked
+	Problem  string   // what the last of them said, or ""
+
+	Closed bool // the figures are those of the moment before Close
+}
+
+// Stats returns the account's figures. It costs some microseconds, as Heap.Stats does.
+func (a *Account) Stats() AccountStats {
+	a.mustBeMade("Account.Stats")
+	own := a.h.Stats()
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	if a.final != nil {
+		return *a.final
+	}
+	a.note()
+	st := AccountStats{
+		Name: a.path(),
+		Soft: a.softLimit(), Hard: a.hard, Used: a.used, Peak: a.peak, Reserved: a.reserved, Room: a.room(),
+		Committed: int64(own.Committed),
+		Live:      own.Blocks, LiveBytes: int64(own.Allocated),
+		Refusals: a.refusals, Evicted: a.evicted.Load(),
+		Pressure: a.pressure, Rounds: a.rounded,
+	}
+	st.Late, st.Panics, st.Problem = a.callbacks.failed()
+	return st
+}
+
+// AllAccounts returns the Stats of all open accounts of the process, in the order in which they
+// were made. It costs a call of Stats for each.
+func AllAccounts() []AccountStats {
+	var all []AccountStats
+	heap.EachPayer(func(p heap.Payer) {
+		if a, ok := accountOf(p); ok {
+			if st := a.Stats(); !st.Closed {
+				all = append(all, st)
+			}
+		}
+	})
+	return all
+}
+
+// room returns the largest charge that would not be refused. ledger.mu is held.
+func (a *Account) room() int64 {
+	room, reserved := int64(math.MaxInt64), int64(0)
+	for x := a; x != nil; x = x.parent {
+		reserved += x.reserved
+		if x.hard != 0 {
+			room = min(room, max(x.hard-x.used, 0)+reserved)
+		}
+	}
+	return room
+}
+
+// String returns the figures in one line.
+func (st AccountStats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "account %q: ", st.Name)
+	if st.Closed {
+		b.WriteString("closed with ")
+	}
+	fmt.Fprintf(&b, "%s used, %s live in %d blocks", formatSize(st.Used), arg.Bytes(int(st.LiveBytes)), st.Live)
+	if st.Reserved > 0 {
+		fmt.Fprintf(&b, ", %s reserved", formatSize(st.Reserved))
+	}
+	if st.Soft > 0 {
+		fmt.Fprintf(&b, ", soft limit %s", formatSize(st.Soft))
+	}
+	if st.Hard > 0 {
+		fmt.Fprintf(&b, ", limit %s", formatSize(st.Hard))
+	}
+	if st.Pressure.Level > Calm {
+		fmt.Fprintf(&b, ", pressure %v", st.Pressure.Level)
+	}
+	return b.String()
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case. Problem
+// is left out if there is none.
+func (st AccountStats) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String("name", st.Name),
+		slog.Int64("soft", st.Soft),
+		slog.Int64("hard", st.Hard),
+		slog.Int64("used", st.Used),
+		slog.Int64("peak", st.Peak),
+		slog.Int64("reserved", st.Reserved),
+		slog.Int64("room", st.Room),
+		slog.Int64("committed", st.Committed),
+		slog.Int("live", st.Live),
+		slog.Int64("live_bytes", st.LiveBytes),
+		slog.Uint64("refusals", st.Refusals),
+		slog.Int64("evicted", st.Evicted),
+		slog.String("pressure", st.Pressure.Level.String()),
+		slog.Int64("wanted", st.Pressure.Wanted),
+		slog.Uint64("rounds", st.Rounds),
+		slog.Uint64("late", st.Late),
+		slog.Uint64("panics", st.Panics),
+		slog.Bool("closed", st.Closed),
+	}
+	if st.Problem != "" {
+		attrs = append(attrs, slog.String("problem", st.Problem))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// String returns the Stats in one line.
+func (a *Account) String() string {
+	if a == nil {
+		return "<nil>"
+	}
+	return a.Stats().String()
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (a *Account) LogValue() slog.Value {
+	if a == nil {
+		return slog.StringValue("<nil>")
+	}
+	return a.Stats().LogValue()
+}

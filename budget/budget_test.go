@@ -1,0 +1,645 @@
+// Budgets, on a runtime and files of the test's own, and on the process.
+
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fake is a system whose figures the test sets. mu guards it.
+type fake struct {
+	mu        sync.Mutex
+	files     tree
+	variables map[string]string
+	physical  int64
+	offHeap   int64
+	golang    goFigures
+	set       []string // which settings, in order
+	reclaims  int
+	reclaimed chan bool // a reclaim waits for it, unless nil
+	clock     time.Time
+	ticks     chan time.Time
+	stopped   bool
+	watermark int64
+	passed    func() // by off-heap memory
+	onReclaim func() // under mu
+	trims     int
+	onTrim    func() // under mu
+	stalled   func() // of the trigger
+	watchErr  error
+	watching  int // triggers
+}
+
+// ample is GOGC while a newFake has enough of 1000 MiB: the heap grows to four tenths of them.
+const ample = 9900
+
+func newFake() *fake {
+	return &fake{
+		files: tree{}, physical: 1 << 30, ticks: make(chan time.Time), clock: time.Unix(1e9, 0),
+		golang: goFigures{held: 10 * mib, outside: 2 * mib, live: 4 * mib, limit: math.MaxInt64, percent: 100},
+	}
+}
+
+func (f *fake) system() system {
+	return system{
+		machine: machine{
+			files: fileSystem{f},
+			lookupEnv: func(name string) (string, bool) {
+				v, ok := f.variables[name]
+				return v, ok
+			},
+			physical: func() (int64, error) { return locked(f, func() int64 { return f.physical }), nil },
+		},
+		golang:    f,
+		offHeap:   func() int64 { return locked(f, func() int64 { return f.offHeap }) },
+		watermark: func(n int64) { f.change(func() { f.watermark = n }) },
+		onGrowth:  func(passed func()) { f.passed = passed },
+		trim: func() {
+			f.change(func() {
+				f.trims++
+				if f.onTrim != nil {
+					f.onTrim()
+				}
+			})
+		},
+		watch: func(file string, stalled func()) (func(), error) {
+			if f.watchErr != nil {
+				return nil, f.watchErr
+			}
+			f.change(func() { f.stalled = stalled; f.watching++ })
+			return func() { f.change(func() { f.watching-- }) }, nil
+		},
+		sleep: func(d time.Duration) { f.change(func() { f.clock = f.clock.Add(d) }) },
+		now:   func() time.Time { return locked(f, func() time.Time { return f.clock }) },
+		ticks: func() (<-chan time.Time, func()) { return f.ticks, func() { f.stopped = true } },
+	}
+}
+
+type fileSystem struct{ f *fake }
+
+func (fs fileSystem) Open(name string) (fs.File, error) {
+	return locked(fs.f, func() tree { return fs.f.files }).Open(name)
+}
+
+func locked[T any](f *fake, get func() T) T {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return get()
+}
+
+func (f *fake) change(how func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	how()
+}
+
+func (f *fake) read() goFigures { return locked(f, func() goFigures { return f.golang }) }
+func (f *fake) setLimit(n int64) (before int64) {
+	f.change(func() { before, f.golang.limit = f.golang.limit, n; f.set = append(f.set, "limit") })
+	return before
+}
+func (f *fake) setPercent(n int) (before int) {
+	f.change(func() { before, f.golang.percent = f.golang.percent, n; f.set = append(f.set, "percent") })
+	return before
+}
+func (f *fake) reclaim() {
+	f.change(func() {
+		f.reclaims++
+		if f.onReclaim != nil {
+			f.onReclaim()
+		}
+	})
+	if f.reclaimed != nil {
+		<-f.reclaimed
+	}
+}
+
+func (f *fake) now() time.Time { return locked(f, func() time.Time { return f.clock }) }
+func (f *fake) mark() int64    { return locked(f, func() int64 { return f.watermark }) }
+
+// tick has n ticks done, and one more begun: the loop takes one only when it is through with
+// the last.
+func (f *fake) tick(n int) {
+	for range n + 1 {
+		f.ticks <- time.Time{}
+	}
+}
+
+func mustStart(t *testing.T, o Options, f *fake) *Budget {
+	t.Helper()
+	b, err := start(o, f.system())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	return b
+}
+
+func (f *fake) want(t *testing.T, limit int64, percent int) {
+	t.Helper()
+	if g := f.read(); g.limit != limit || g.percent != percent {
+		t.Errorf("limit is %d (%s), GOGC %d, want %d (%s), %d", g.limit, formatSize(g.limit), g.percent, limit, formatSize(limit), percent)
+	}
+}
+
+func TestBudgetFollowsTheFigures(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.want(t, 900*mib, ample)
+	f.change(func() { f.offHeap = 500 * mib })
+	f.tick(1)
+	f.want(t, 400*mib, -1)
+	f.change(func() { f.offHeap = 505 * mib })
+	f.tick(1)
+	f.want(t, 400*mib, -1) // less than 2%
+	f.change(func() {
+		f.offHeap = 500 * mib
+		f.files = tree{"proc/self/status": "RssAnon: 614400 kB\n"} // 600 MiB, 90 of others
+	})
+	f.tick(ticksPerResident)
+	f.want(t, 310*mib, -1)
+	if st := b.Stats(); st.Others != 90*mib || st.OffHeap != 500*mib || st.Headroom != 100*mib || st.Adjustments != 3 || st.Short != 0 {
+		t.Errorf("%+v", st)
+	}
+	f.change(func() { f.offHeap = 2 * gib })
+	f.tick(1)
+	f.want(t, 10*mib, -1)
+	if st := b.Stats(); st.Short == 0 {
+		t.Errorf("%+v", st)
+	}
+	b.Stop()
+	b.Stop()
+	f.want(t, math.MaxInt64, 100)
+	if !f.stopped {
+		t.Error("the ticker was not stopped")
+	}
+}
+
+func TestThereIsOneBudget(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{}, f)
+	if again, err := start(Options{}, newFake().system()); !errors.Is(err, ErrStarted) || again != nil {
+		t.Errorf("a second budget: %v, %v", again, err)
+	}
+	if again, err := Start(nil); !errors.Is(err, ErrStarted) || again != nil {
+		t.Errorf("a second budget: %v, %v", again, err)
+	}
+	if Running() != b {
+		t.Error("the budget that runs is another one")
+	}
+	b.Stop()
+	if Running() != nil {
+		t.Error("a budget that was stopped runs")
+	}
+	if again := mustStart(t, Options{}, newFake()); Running() != again {
+		t.Error("the second budget does not run")
+	}
+}
+
+func TestStartWithoutALimit(t *testing.T) {
+	f := newFake()
+	f.physical = 0
+	b, err := start(Options{}, f.system())
+	if !errors.Is(err, ErrNoLimit) || b != nil || !strings.HasPrefix(err.Error(), "freehold: budget.Start: no memory limit found: set Options.Limit or FREEHOLD_MEMORY_LIMIT") {
+		t.Errorf("%v, %v", b, err)
+	}
+	f.variables = map[string]string{Environment: "1GB"}
+	if _, err := start(Options{}, f.system()); err == nil || err.Error() != `freehold: budget.Start: FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0, such as 512MiB` {
+		t.Error(err)
+	}
+	f.want(t, math.MaxInt64, 100)
+	f.variables[Environment] = "1000MiB"
+	mustStart(t, Options{}, f)
+	f.want(t, 900*mib, ample)
+}
+
+func TestOptionsThatAreMistakes(t *testing.T) {
+	nan := math.NaN()
+	tests := []struct {
+		o    Options
+		want string
+	}{
+		{Options{Limit: -1}, "freehold: budget.Start: Options.Limit -1, want 0 or more"},
+		{Options{Headroom: -1}, "freehold: budget.Start: Options.Headroom -1, want 0 or more"},
+		{Options{GoHeap: -1}, "freehold: budget.Start: Options.GoHeap -1, want 0 or more"},
+		{Options{Deadline: -1}, "freehold: budget.Start: Options.Deadline -1ns, want 0 or more"},
+		{Options{HeadroomRatio: -0.1}, "freehold: budget.Start: Options.HeadroomRatio -0.1, want 0 to 0.5"},
+		{Options{HeadroomRatio: 0.6}, "freehold: budget.Start: Options.HeadroomRatio 0.6, want 0 to 0.5"},
+		{Options{HeadroomRatio: nan}, "freehold: budget.Start: Options.HeadroomRatio NaN, want 0 to 0.5"},
+	}
+	for _, tt := range tests {
+		func() {
+			defer func() {
+				if got := recover(); got != tt.want {
+					t.Errorf("panic %v, want %s", got, tt.want)
+				}
+			}()
+			b, err := Start(&tt.o)
+			t.Errorf("%v, %v", b, err)
+		}()
+	}
+}
+
+func TestHeadroom(t *testing.T) {
+	tests := []struct {
+		o     Options
+		limit int64
+		want  int64
+	}{
+		{Options{}, 1000, 100},
+		{Options{}, 100 * gib, 512 * mib},
+		{Options{HeadroomRatio: 0.25}, 100 * gib, 25 * gib},
+		{Options{HeadroomRatio: 0.25, Headroom: 7}, 100 * gib, 7},
+		{Options{Headroom: 200}, 300, 150},
+	}
+	for _, tt := range tests {
+		if got := tt.o.headroom(tt.limit); got != tt.want {
+			t.Errorf("%+v of %d: %d, want %d", tt.o, tt.limit, got, tt.want)
+		}
+	}
+}
+
+func TestSettingsOfTheUserStay(t *testing.T) {
+	tests := []struct {
+		name          string
+		variables     map[string]string
+		limit         int64
+		percent       int
+		during, after setting
+		report        string
+	}{
+		{"none", nil, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000"},
+		{"GOMEMLIMIT", map[string]string{"GOMEMLIMIT": "2GiB"}, 2 * gib, 100, setting{2 * gib, 22500}, setting{2 * gib, 100}, "GOMEMLIMIT 2GiB (the program's own), GOGC 22500"},
+		{"GOMEMLIMIT=off", map[string]string{"GOMEMLIMIT": "off"}, math.MaxInt64, 100, setting{math.MaxInt64, 22500}, setting{math.MaxInt64, 100}, "GOMEMLIMIT off (the program's own), GOGC 22500"},
+		{"SetMemoryLimit", nil, 2 * gib, 100, setting{2 * gib, 22500}, setting{2 * gib, 100}, "GOMEMLIMIT 2GiB (the program's own), GOGC 22500"},
+		{"GOGC", map[string]string{"GOGC": "100"}, math.MaxInt64, 100, setting{900 * mib, 100}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 100 (the program's own)"},
+		{"SetGCPercent", nil, math.MaxInt64, -1, setting{900 * mib, -1}, setting{math.MaxInt64, -1}, "GOMEMLIMIT 900MiB, GOGC off (the program's own)"},
+		{"empty", map[string]string{"GOGC": "", "GOMEMLIMIT": ""}, math.MaxInt64, 100, setting{900 * mib, 10000}, setting{math.MaxInt64, 100}, "GOMEMLIMIT 900MiB, GOGC 10000"},
+		{"both", map[string]string{"GOGC": "50", "GOMEMLIMIT": "1"}, 1, 50, setting{1, 50}, setting{1, 50}, "GOMEMLIMIT 1B (the program's own), GOGC 50 (the program's own)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFake()
+			f.golang.live = 1 // so that GOGC for 900 MiB is that for Go's smallest goal
+			f.variables = tt.variables
+			f.golang.limit, f.golang.percent = tt.limit, tt.percent
+			b := mustStart(t, Options{Limit: 1000 * mib}, f)
+			f.tick(3)
+			f.want(t, tt.during.limit, tt.during.percent)
+			if s := b.String(); !strings.Contains(s, tt.report) {
+				t.Errorf("%s, want %s", s, tt.report)
+			}
+			b.Stop()
+			f.want(t, tt.after.limit, tt.after.percent)
+		})
+	}
+}
+
+// Go's heap is bounded while the settings change: the limit falls first, and rises last.
+func TestSettingsChangeInOrder(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	b.Stop()
+	if want := []string{"limit", "percent", "percent", "limit"}; !slices.Equal(f.set, want) {
+		t.Errorf("set %q, want %q", f.set, want)
+	}
+}
+
+func TestSettingsThatTheProgramChangesLaterStay(t *testing.T) {
+	f := newFake()
+	f.physical = 64 * gib
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.change(func() { f.golang.percent = 70 })
+	f.tick(1)
+	f.want(t, 900*mib, 70)
+	f.change(func() { f.golang.limit = 5 * gib; f.offHeap = 300 * mib })
+	f.tick(2)
+	f.want(t, 5*gib, 70)
+	if st := b.Stats(); !st.UserGC || !st.UserLimit || st.Problem != problemUsersGC+"; "+problemUsersLimit {
+		t.Errorf("%+v", st)
+	}
+	b.Stop()
+	f.want(t, 5*gib, 70)
+}
+
+func TestSettingsThatTheProgramChangesBeforeStopStay(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.change(func() { f.golang.limit = 5 * gib })
+	b.Stop()
+	f.want(t, 5*gib, 100)
+}
+
+// The budget has read the settings, and the program changes them before the budget does.
+func TestSettingsThatTheProgramChangesDuringATickStay(t *testing.T) {
+	for _, user := range []int64{100 * mib, 950 * mib} { // below and above those of the budget
+		for _, offHeap := range []int64{300 * mib, 0} { // which has the limit fall and rise
+			f := newFake()
+			s, change := f.system(), false
+			s.offHeap = func() int64 { // read after the settings
+				f.change(func() {
+					if change {
+						f.golang.limit, f.golang.percent = user, 70
+					}
+				})
+				return locked(f, func() int64 { return f.offHeap })
+			}
+			f.offHeap = 150 * mib
+			b, err := start(Options{Limit: 1000 * mib, GoHeap: 400 * mib}, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.change(func() { change, f.offHeap, f.golang.live = true, offHeap, 200*mib })
+			b.tick()
+			f.want(t, user, 70)
+			if st := b.Stats(); !st.UserLimit || !st.UserGC || st.Problem != problemUsersLimit+"; "+problemUsersGC {
+				t.Errorf("%+v", st)
+			}
+			f.change(func() { change = false })
+			b.Stop()
+			f.want(t, user, 70)
+		}
+	}
+}
+
+// What the program sets meanwhile stays, however often that is.
+func TestSwap(t *testing.T) {
+	value, program := 1, []int{7, 8, 9}
+	set := func(n int) (before int) {
+		if len(program) > 0 {
+			value, program = program[0], program[1:]
+		}
+		before, value = value, n
+		return before
+	}
+	if got := swap(set, 1, 2); got != 9 || value != 9 {
+		t.Errorf("%d, returned %d, want what the program set last", value, got)
+	}
+	if got := swap(set, 9, 3); got != 3 || value != 3 {
+		t.Errorf("%d, returned %d", value, got)
+	}
+}
+
+func TestContainerIsResized(t *testing.T) {
+	f := newFake()
+	f.physical = 64 * gib
+	set := func(max string) {
+		f.change(func() { f.files = v2.with(app+"memory.max", max, app+"memory.current", "") })
+	}
+	set("1048576000")
+	f.files = f.files.with(pod+"memory.max", "max")
+	b := mustStart(t, Options{GoHeap: math.MaxInt64}, f)
+	f.want(t, 900*mib, -1)
+	for _, tt := range []struct {
+		max    string
+		limit  int64
+		source string
+		broken bool
+	}{
+		{"2097152000", 1800 * mib, "memory.max", false},
+		{"524288000", 450 * mib, "memory.max", false},
+		{"nonsense", 450 * mib, "memory.max", true},
+		{unreadable, 450 * mib, "memory.max", true},
+		{"524288000", 450 * mib, "memory.max", false},
+		{"max", 48*gib - 512*mib, "3/4 of physical memory", false},
+		{"1048576000", 900 * mib, "memory.max", false},
+	} {
+		f.change(func() {
+			f.files = v2.with(app+"memory.max", tt.max, app+"memory.current", "", pod+"memory.max", "max")
+		})
+		f.tick(ticksPerSearch)
+		f.want(t, tt.limit, -1)
+		if st := b.Stats(); !strings.HasSuffix(st.Source, tt.source) || (st.Problem != "") != tt.broken {
+			t.Errorf("%q: source %s, problem %q", tt.max, st.Source, st.Problem)
+		}
+	}
+}
+
+func TestGoIsReclaimedWhenItHoldsTooMuch(t *testing.T) {
+	f := newFake()
+	f.reclaimed = make(chan bool)
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.change(func() { f.golang.held = 700 * mib; f.offHeap = 500 * mib })
+	f.tick(3)
+	if st := b.Stats(); st.Reclaims != 1 {
+		t.Errorf("%d reclaims, want the one that goes on", st.Reclaims)
+	}
+	f.change(func() { f.clock = f.clock.Add(time.Second) })
+	f.reclaimed <- true
+	for ended := false; !ended; {
+		b.mu.Lock()
+		ended = b.reclaiming == nil
+		b.mu.Unlock()
+	}
+	f.tick(3)
+	if st := b.Stats(); st.Reclaims != 1 {
+		t.Errorf("%d reclaims, want none for 10 times the time that the last one took", st.Reclaims)
+	}
+	f.change(func() { f.clock = f.clock.Add(10 * time.Second) })
+	f.tick(1)
+	if st := b.Stats(); st.Reclaims != 2 {
+		t.Errorf("%d reclaims, want 2", st.Reclaims)
+	}
+	close(f.reclaimed)
+	b.Stop()
+	if ended := locked(f, func() int { return f.reclaims }); ended != int(b.Stats().Reclaims) {
+		t.Errorf("after Stop %d of %d reclaims have run", ended, b.Stats().Reclaims)
+	}
+}
+
+// Who takes off-heap memory between two ticks has Go's limit fall, and waits while Go holds
+// too much.
+func TestGrowthMakesRoom(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	if f.watermark != 25*mib {
+		t.Errorf("watermark is %d, want a quarter of the headroom", f.watermark)
+	}
+	f.change(func() { f.offHeap = 300 * mib; f.golang.held = 600 * mib })
+	f.passed()
+	f.want(t, 600*mib, ample)
+	if st := b.Stats(); st.Reclaims != 0 || f.watermark != 325*mib {
+		t.Errorf("watermark is %d, %+v", f.watermark, st)
+	}
+	f.onReclaim = func() { f.golang.held = 50 * mib; f.clock = f.clock.Add(time.Hour) }
+	for i := range int64(3) { // however lately the last reclaim was
+		f.change(func() { f.offHeap += 30 * mib; f.golang.held = 700 * mib })
+		f.passed()
+		f.want(t, 570*mib-i*30*mib, ample)
+		if g := f.read(); g.held != 50*mib {
+			t.Error("the caller did not wait")
+		}
+	}
+	b.Stop()
+	f.passed() // a call that Stop has overtaken
+	f.want(t, math.MaxInt64, 100)
+	if f.watermark != 0 {
+		t.Error("Stop has left the watermark")
+	}
+}
+
+// Who takes off-heap memory has looked before Stop, and has Go's heap collected after it.
+func TestNothingIsReclaimedAfterStop(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.change(func() { f.offHeap = 300 * mib; f.golang.held = 900 * mib })
+	w := wait{f.now(), -1}
+	if !b.waits(&w) {
+		t.Fatal("the caller does not wait")
+	}
+	b.Stop()
+	b.mu.Lock()
+	ended := b.reclaim()
+	b.mu.Unlock()
+	<-ended
+	b.tick() // of a trigger that Stop has overtaken
+	b.work.Wait()
+	if n := locked(f, func() int { return f.reclaims }); n != 0 {
+		t.Errorf("%d reclaims", n)
+	}
+}
+
+// One collection may free little. Who takes off-heap memory waits for more of them, and the
+// program runs between them.
+func TestGrowthWaitsWhileGoShrinks(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	const step = 40 * time.Millisecond
+	onReclaim := func() { f.golang.held -= 15 * mib; f.clock = f.clock.Add(step) }
+	f.change(func() { f.onReclaim = onReclaim; f.offHeap = 500 * mib; f.golang.held = 480 * mib }) // 80 too much
+	began := f.now()
+	f.passed()
+	// As each wait of 0.1 s is worth it, it goes on until a quarter of the headroom is left. There
+	// is a pause between two that is as long as one.
+	if g := f.read(); g.held != 420*mib || f.now().Sub(began) != 7*step {
+		t.Errorf("Go holds %s after %v", formatSize(g.held), f.now().Sub(began))
+	}
+	if f.mark() != 525*mib {
+		t.Errorf("watermark is %s", formatSize(f.mark()))
+	}
+	if st := b.Stats(); st.Reclaims != 4 {
+		t.Errorf("%d reclaims", st.Reclaims)
+	}
+}
+
+// Objects that are allocated during a cycle are live in it. So Go's floor is that of the least
+// live of the last four.
+func TestFloorIsOfTheLeastLive(t *testing.T) {
+	f := newFake()
+	f.offHeap, f.golang.cycles = 890*mib, 1
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	for _, tt := range []struct{ live, least int64 }{ // MiB, of a cycle each
+		{100, 4}, {60, 4}, {90, 4}, {80, 60}, {80, 60}, {80, 80}, {20, 20}, {80, 20},
+	} {
+		f.change(func() { f.golang.cycles++; f.golang.live = tt.live * mib })
+		f.tick(2) // the same cycle at two ticks
+		floor := 2*mib + max(tt.least*mib/100*floorPercent, minGoHeap)
+		if st := b.Stats(); st.Short != max(floor-10*mib, 0) {
+			t.Errorf("%d live: %s short, want %s", tt.live, formatSize(st.Short), formatSize(floor-10*mib))
+		}
+	}
+}
+
+// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Those after it
+// are short.
+func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	look := func() { // a tick that does not begin a reclaim of its own
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.update()
+	}
+	onReclaim := func() { f.clock = f.clock.Add(10 * time.Millisecond) }
+	f.change(func() { f.onReclaim = onReclaim; f.offHeap = 500 * mib; f.golang.held = 510 * mib }) // 110 too much
+	waits := func(least time.Duration) {
+		t.Helper()
+		began := f.now()
+		f.passed()
+		if d := f.now().Sub(began); d < least || d > least+50*time.Millisecond {
+			t.Errorf("waited %v, want %v", d, least)
+		}
+		if got, want := f.mark(), f.system().offHeap()+25*mib; got != want {
+			t.Errorf("watermark is %s, want %s", formatSize(got), formatSize(want))
+		}
+	}
+	pressed := int64(0)
+	f.change(func() {
+		f.onReclaim = func() { onReclaim(); pressed = f.golang.limit }
+	})
+	waits(longWait)
+	if pressed != 400*mib {
+		t.Errorf("Go's limit is %s during the wait", formatSize(pressed))
+	}
+	look()
+	if f.mark() != 525*mib {
+		t.Error("a tick has taken back what was granted")
+	}
+	f.want(t, 510*mib+510*mib/slackShare, -1) // as the wait was in vain
+	f.change(func() { f.offHeap += 26 * mib })
+	waits(shortWait)
+	if pressed != 510*mib+510*mib/slackShare {
+		t.Errorf("Go's limit is %s after a wait in vain", formatSize(pressed))
+	}
+	f.change(func() { f.offHeap = 500 * mib })
+	look()
+	if f.mark() != 525*mib {
+		t.Errorf("memory that was freed leaves %s granted", formatSize(f.mark()))
+	}
+	f.change(func() { f.clock = f.clock.Add(shortShare * 2 * longWait); f.offHeap = 530 * mib })
+	waits(longWait)
+	f.change(func() { f.golang.held = 10 * mib })
+	look()
+	f.change(func() { f.golang.held = 700 * mib; f.offHeap = 540 * mib })
+	look()
+	if f.mark() != 555*mib {
+		t.Errorf("watermark is %s", formatSize(f.mark()))
+	}
+	f.change(func() { f.offHeap = 560 * mib })
+	look()
+	if f.mark() != 560*mib { // while Go holds too much, each growth asks
+		t.Errorf("watermark is %s", formatSize(f.mark()))
+	}
+}
+
+func TestReport(t *testing.T) {
+	f := newFake()
+	f.offHeap = 600 * mib
+	var line, log bytes.Buffer
+	b := mustStart(t, Options{
+		Limit: 1000 * mib, Report: &line,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}, f)
+	want := "freehold: memory budget of 1000MiB from Options.Limit: headroom 100MiB, off-heap 600MiB, others 0B, Go 10MiB; GOMEMLIMIT 300MiB, GOGC off\n"
+	if line.String() != want {
+		t.Errorf("%s, want %s", line.String(), want)
+	}
+	if s := log.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, `msg="freehold: memory budget" budget.limit=1048576000 budget.source=Options.Limit`) || strings.Contains(s, "problem") {
+		t.Error(s)
+	}
+	f.tick(2)
+	if line.String() != want {
+		t.Error("more than one line")
+	}
+	b.Stop()
+	var none *Budget
+	if none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
+		t.Error(none)
+	}
+	st := Stats{GoLimit: math.MaxInt64, GCPercent: 100, Short: 3 << 20, Problem: "a problem", Source: "a source"}
+	if s, want := st.String(), "memory budget of 0B from a source: headroom 0B, off-heap 0B, others 0B, Go 0B; GOMEMLIMIT off, GOGC 100; 3MiB short; a problem"; s != want {
+		t.Errorf("%s, want %s", s, want)
+	}
+	if s := st.LogValue().String(); !strings.Contains(s, "problem=a problem") {
+		t.Error(s)
+	}
+}

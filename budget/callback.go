@@ -1,0 +1,118 @@
+// Callbacks: the functions of OnPressure, and what they cannot break.
+//
+// Each runs in a goroutine of its own, so that one that blocks or panics stops no other.
+
+package budget
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// callback is a function of OnPressure.
+type callback struct {
+	priority int
+	f        func(context.Context, Pressure)
+	running  atomic.Bool
+}
+
+// callbacks are in order of priority. mu guards the fields below. The zero value has none.
+type callbacks struct {
+	mu       sync.Mutex
+	all      []*callback // replaced as a whole, as a round may go over it
+	late     uint64      // calls that passed their deadline
+	panics   uint64      // calls that panicked
+	panicked string      // what the last one said
+}
+
+// add adds a function until remove is called.
+func (cs *callbacks) add(priority int, f func(context.Context, Pressure)) (remove func()) {
+	c := &callback{priority: priority, f: f}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	all := append(slices.Clone(cs.all), c)
+	slices.SortStableFunc(all, func(a, b *callback) int { return cmp.Compare(a.priority, b.priority) })
+	cs.all = all
+	return func() {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.all = slices.DeleteFunc(slices.Clone(cs.all), func(other *callback) bool { return other == c })
+	}
+}
+
+func (cs *callbacks) list() []*callback {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.all
+}
+
+// tell calls the functions in order with what look returns, until that is Calm after one was
+// asked for memory, or until stop. After one that was asked, it calls asked.
+func (cs *callbacks) tell(look func() Pressure, asked func(), deadline time.Duration, stop <-chan struct{}) {
+	was := Calm
+	for _, c := range cs.list() {
+		p := look()
+		if p.Level == Calm && was > Calm {
+			return // the rest is told by the round that this wakes
+		}
+		was = p.Level
+		if !cs.call(c, p, deadline, stop) {
+			return
+		}
+		if was > Calm {
+			asked()
+		}
+	}
+}
+
+// call calls a callback, unless it runs, and waits until it returns, or for the deadline. It
+// reports false after stop.
+func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration, stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	default:
+	}
+	if !c.running.CompareAndSwap(false, true) {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	go func() {
+		defer cancel()
+		defer c.running.Store(false)
+		defer func() {
+			if r := recover(); r != nil {
+				said := fmt.Sprintf("a callback panicked: %v", r) // by a method of the program's
+				cs.mu.Lock()
+				defer cs.mu.Unlock()
+				cs.panics++
+				cs.panicked = said
+			}
+		}()
+		c.f(ctx, p)
+	}()
+	select {
+	case <-ctx.Done():
+		if ctx.Err() == context.DeadlineExceeded {
+			cs.mu.Lock()
+			cs.late++
+			cs.mu.Unlock()
+		}
+		return true
+	case <-stop:
+		return false
+	}
+}
+
+// failed returns how many calls passed their deadline, how many panicked, and what the last
+// of these said.
+func (cs *callbacks) failed() (late, panics uint64, panicked string) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.late, cs.panics, cs.panicked
+}

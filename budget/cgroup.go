@@ -1,0 +1,257 @@
+// Cgroups: the memory limits on the process's own path.
+//
+//	/proc/self/cgroup     0::/pod/app                 the process's group, as its namespace shows it
+//	/proc/self/mountinfo  … /pod /sys/fs/cgroup …     where a part of the hierarchy, /pod, is mounted
+//
+//	/sys/fs/cgroup/app    level 0: memory.max and memory.high, or memory.limit_in_bytes (v1)
+//	/sys/fs/cgroup        level 1: the same, for the group and its siblings together
+//
+// A limit holds for all below it. So each level up to the mount point is read, and the one
+// that leaves the least counts. Files that are missing have no limit; what cannot be
+// understood is a problem that is reported, and the other files still count.
+
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// noLimit is where limits begin that are none. Cgroups of version 1 have the largest
+// number of whole pages in place of the word max.
+const noLimit = 1 << 60
+
+// level is one directory on the process's path.
+type level struct {
+	dir string // in the root's fs.FS, so without a slash in front
+	v2  bool
+	own bool // the process is in it, and not in one below
+}
+
+// groupLimit is the limit of a level.
+type groupLimit struct {
+	level
+	bytes int64
+	file  string // that has it, from the root on
+}
+
+// groupLevels returns the levels of the process, its own first.
+func groupLevels(files fs.FS) ([]level, error) {
+	groups, err := fs.ReadFile(files, "proc/self/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := fs.ReadFile(files, "proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var levels []level
+	var problems []error
+	for line := range strings.Lines(string(groups)) {
+		group, v2, ok := memoryGroup(line)
+		if !ok {
+			continue
+		}
+		mounted := false
+		for line := range strings.Lines(string(mounts)) {
+			root, point, ok := memoryMount(line, v2)
+			if !ok {
+				continue
+			}
+			if dir, ok := groupDir(group, root, point); ok {
+				mounted = true
+				levels = append(levels, climb(dir, point, v2)...)
+			}
+		}
+		// A hierarchy of version 2 beside one of version 1 need not be mounted.
+		if !mounted && (!v2 || len(levels) == 0) {
+			problems = append(problems, fmt.Errorf("/proc/self/mountinfo has no mount of the cgroup %s", group))
+		}
+	}
+	return levels, errors.Join(problems...)
+}
+
+// memoryGroup returns the path of a line of /proc/self/cgroup, if it is of a hierarchy
+// that may limit memory.
+func memoryGroup(line string) (group string, v2, ok bool) {
+	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+	if len(fields) != 3 || !strings.HasPrefix(fields[2], "/") {
+		return "", false, false
+	}
+	v2 = fields[0] == "0" && fields[1] == ""
+	return fields[2], v2, v2 || slices.Contains(strings.Split(fields[1], ","), "memory")
+}
+
+// memoryMount returns what a line of /proc/self/mountinfo mounts, and where, if it is such a
+// hierarchy:
+//
+//	31 24 0:27 /pod /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw
+func memoryMount(line string, v2 bool) (root, point string, ok bool) {
+	mount, system, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
+	m, s := strings.Fields(mount), strings.Fields(system)
+	if len(m) < 6 || len(s) < 1 {
+		return "", "", false
+	}
+	if v2 {
+		ok = s[0] == "cgroup2"
+	} else {
+		ok = s[0] == "cgroup" && slices.Contains(strings.Split(s[len(s)-1], ","), "memory")
+	}
+	return unescape(m[3]), unescape(m[4]), ok
+}
+
+// unescape undoes the escapes of mountinfo: a backslash and three octal digits.
+func unescape(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// groupDir returns the directory of a group in a mount. It reports false if the mount has
+// neither the group nor one above it. A root such as /../.. is above the process's
+// namespace. Then the path from there to the group is unknown, and the mount point, whose
+// limit holds for the group too, takes its place.
+func groupDir(group, root, point string) (dir string, ok bool) {
+	switch {
+	case isBelow(group, root):
+		return path.Join(point, strings.TrimPrefix(group, root)), true
+	case strings.Trim(root, "/.") == "" && isBelow(group, "/"):
+		return point, true
+	}
+	return "", false
+}
+
+// isBelow reports whether a path is another or below it, and does not leave it.
+func isBelow(p, above string) bool {
+	if p == ".." || strings.Contains(p+"/", "/../") {
+		return false
+	}
+	return above == "/" || p == above || strings.HasPrefix(p, above+"/")
+}
+
+// climb returns the levels from a directory to the mount point.
+func climb(dir, point string, v2 bool) []level {
+	var levels []level
+	dir, point = path.Clean(dir), path.Clean(point)
+	for {
+		levels = append(levels, level{inRoot(dir), v2, len(levels) == 0})
+		if dir == point || dir == "/" || dir == "." {
+			return levels
+		}
+		dir = path.Dir(dir)
+	}
+}
+
+// inRoot returns an absolute path as fs.FS wants it.
+func inRoot(p string) string {
+	if p = strings.TrimPrefix(p, "/"); p == "" {
+		return "."
+	}
+	return p
+}
+
+// groupLimits returns the limits of levels, and what could not be read of them.
+func groupLimits(files fs.FS, levels []level) ([]groupLimit, error) {
+	var limits []groupLimit
+	var problems []error
+	for _, l := range levels {
+		names := []string{"memory.limit_in_bytes"}
+		if l.v2 {
+			names = []string{"memory.max", "memory.high"}
+		}
+		for _, name := range names {
+			file := path.Join(l.dir, name)
+			text, err := fs.ReadFile(files, file)
+			if err == nil {
+				var n int64
+				if n, err = parseLimit(string(text)); err == nil && n < noLimit {
+					limits = append(limits, groupLimit{l, n, "/" + file})
+				}
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				problems = append(problems, fmt.Errorf("/%s: %w", file, cause(err)))
+			}
+		}
+		if l.own && !l.v2 {
+			// It includes the levels that a namespace hides.
+			file := path.Join(l.dir, "memory.stat")
+			if n := statOf(files, file)["hierarchical_memory_limit"]; n > 0 && n < noLimit {
+				limits = append(limits, groupLimit{l, n, "/" + file})
+			}
+		}
+	}
+	return limits, errors.Join(problems...)
+}
+
+// parseLimit returns the number of a limit's file, or noLimit.
+func parseLimit(text string) (int64, error) {
+	text = strings.TrimSpace(text)
+	if text == "max" {
+		return noLimit, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%.40q, want a number of bytes above 0, or max", text)
+	}
+	return int64(min(n, noLimit)), nil
+}
+
+// cause returns an error without the path that its text would repeat.
+func cause(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// used returns the bytes of a level that the kernel cannot drop: without the page cache of
+// files and slabs that are reclaimable. It reports false if that cannot be read.
+func (l level) used(files fs.FS) (bytes int64, ok bool) {
+	name, prefix := "memory.usage_in_bytes", "total_"
+	if l.v2 {
+		name, prefix = "memory.current", ""
+	}
+	text, err := fs.ReadFile(files, path.Join(l.dir, name))
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || n < 0 {
+		return 0, false
+	}
+	stat := statOf(files, path.Join(l.dir, "memory.stat"))
+	cache := stat[prefix+"active_file"] + stat[prefix+"inactive_file"] + stat["slab_reclaimable"]
+	return max(n-max(cache, 0), 0), true
+}
+
+// statOf returns the figures of a file with a name and a number in each line. It leaves out
+// what it does not understand.
+func statOf(files fs.FS, file string) map[string]int64 {
+	text, err := fs.ReadFile(files, file)
+	if err != nil {
+		return nil
+	}
+	stat := map[string]int64{}
+	for line := range bytes.Lines(text) {
+		name, value, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
+		if n, err := strconv.ParseInt(value, 10, 64); ok && err == nil && n >= 0 {
+			stat[name] = n
+		}
+	}
+	return stat
+}

@@ -1,0 +1,127 @@
+// Collector: the figures and settings of Go's garbage collector.
+
+package budget
+
+import (
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+)
+
+// goFigures are what the runtime says of itself. Sizes are bytes.
+type goFigures struct {
+	held    int64 // what Go's memory limit counts: memory from the system, but what was given back
+	outside int64 // the part of held that no object can have: stacks, spans, the collector's own
+	live    int64 // objects that the last collection found, and the stacks and globals that it scanned
+	cycles  int64 // collections so far
+	limit   int64 // Go's memory limit; math.MaxInt64 is none
+	percent int   // GOGC; -1 is off
+}
+
+// lives are what the last cycles found live. What the program allocates during a cycle is live
+// in it, so a single one may have found twice what the next leaves.
+type lives struct {
+	cycles int64 // at the last note
+	bytes  [4]int64
+}
+
+// note notes the last cycle.
+func (l *lives) note(g goFigures) {
+	if l.cycles == 0 {
+		for i := range l.bytes {
+			l.bytes[i] = g.live
+		}
+	}
+	if g.cycles != l.cycles {
+		l.bytes[g.cycles%int64(len(l.bytes))] = g.live
+	}
+	l.cycles = g.cycles
+}
+
+// least returns the least that one of them found.
+func (l *lives) least() int64 { return slices.Min(l.bytes[:]) }
+
+// setting is how the collector is set.
+type setting struct {
+	limit   int64
+	percent int
+}
+
+// golang is the runtime: tests have their own.
+type golang interface {
+	read() goFigures
+	// These return what was set before.
+	setLimit(int64) int64
+	setPercent(int) int
+	reclaim() // collects, and returns free memory to the system
+}
+
+// theRuntime is the process's. It is not safe for concurrent use.
+type theRuntime struct{ samples []metrics.Sample }
+
+func newRuntime() *theRuntime {
+	names := []string{
+		"/memory/classes/total:bytes",
+		"/memory/classes/heap/released:bytes",
+		"/memory/classes/heap/objects:bytes",
+		"/memory/classes/heap/unused:bytes",
+		"/memory/classes/heap/free:bytes",
+		"/gc/heap/live:bytes",
+		"/gc/scan/stack:bytes",
+		"/gc/scan/globals:bytes",
+		"/gc/cycles/total:gc-cycles",
+		"/gc/gomemlimit:bytes",
+		"/gc/gogc:percent",
+	}
+	r := &theRuntime{make([]metrics.Sample, len(names))}
+	for i, name := range names {
+		r.samples[i].Name = name
+	}
+	return r
+}
+
+func (r *theRuntime) read() goFigures {
+	metrics.Read(r.samples)
+	var v [11]int64
+	for i, s := range r.samples {
+		if s.Value.Kind() == metrics.KindUint64 {
+			v[i] = int64(min(s.Value.Uint64(), math.MaxInt64))
+		}
+	}
+	f := goFigures{
+		held:    v[0] - v[1],
+		outside: v[0] - v[1] - v[2] - v[3] - v[4],
+		live:    v[5] + v[6] + v[7],
+		cycles:  v[8],
+		limit:   v[9],
+		percent: int(v[10]),
+	}
+	if r.samples[10].Value.Uint64() > math.MaxInt32 {
+		f.percent = -1
+	}
+	return f
+}
+
+func (*theRuntime) setLimit(n int64) int64 { return debug.SetMemoryLimit(n) }
+func (*theRuntime) setPercent(n int) int   { return debug.SetGCPercent(n) }
+func (*theRuntime) reclaim()               { debug.FreeOSMemory() }
+
+// swap sets a value in place of another one. One that the program has set since stays. It
+// returns what is set then.
+func swap[T comparable](set func(T) T, before, after T) T {
+	for found := set(after); found != before; found = set(after) {
+		before, after = after, found
+	}
+	return after
+}
+
+// userSet reports which settings are the user's own: from the environment, or by a call
+// before Start. Like the runtime, it takes a variable that is empty for one that is not set.
+func userSet(g goFigures, lookupEnv func(string) (string, bool)) (limit, percent bool) {
+	given := func(name string) bool {
+		value, _ := lookupEnv(name)
+		return value != ""
+	}
+	return given("GOMEMLIMIT") || g.limit != math.MaxInt64, given("GOGC") || g.percent != defaultGOGC
+}

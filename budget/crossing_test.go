@@ -1,0 +1,307 @@
+// Crossings: who is told, and when.
+
+package budget
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// told notes what an account's callbacks are told.
+func told(a *Account, c *calls, name string) (remove func()) {
+	return a.OnPressure(0, func(_ context.Context, p Pressure) { c.note(name, p) })
+}
+
+// wait is want in a bubble, and checks that nothing more is told.
+func (c *calls) wait(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if len(c.got) != len(want) {
+		t.Fatalf("called %q, want %q", c.all, want)
+	}
+	c.want(t, want...)
+}
+
+func TestCrossingIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		top := newAccount(t, nil, "top", 100<<20)
+		middle := newAccount(t, top, "middle", 0)
+		a := newAccount(t, middle, "a", 0)
+		middle.SetLimits(20<<20, 0)
+		atTop, atMiddle, atA := newCalls(), newCalls(), newCalls()
+		told(top, atTop, "f")
+		told(middle, atMiddle, "f")
+		told(a, atA, "f")
+		first := mustAlloc(t, a, 15<<20)
+		atMiddle.wait(t)
+		second := mustAlloc(t, a, 15<<20)
+		atMiddle.wait(t, "f soft 10")
+		third := mustAlloc(t, a, 15<<20)
+		atMiddle.wait(t) // no new level
+		a.Free(second)
+		a.Trim()
+		atMiddle.wait(t)
+		a.Free(third)
+		a.Trim()
+		atMiddle.wait(t, "f calm 0")
+		atTop.wait(t)
+		more := mustAlloc(t, a, 83<<20)
+		atMiddle.wait(t, "f soft 78")
+		atTop.wait(t, "f hard 15") // 98 of 100, of which 85 are soft
+		a.Free(more)
+		a.Free(first)
+		a.Trim()
+		atMiddle.wait(t, "f calm 0")
+		atTop.wait(t, "f calm 0")
+		atA.wait(t) // has no limit
+	})
+}
+
+func TestCrossingIsToldEachSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		a := newAccount(t, nil, "a", 100<<20)
+		b := mustAlloc(t, a, 90<<20)
+		remove := told(a, c, "f") // what is over already is told at once
+		c.wait(t, "f soft 7")
+		time.Sleep(roundTime)
+		c.wait(t, "f soft 7")
+		more := mustAlloc(t, a, 8<<20)
+		c.wait(t, "f hard 15") // a rise does not wait
+		remove()
+		time.Sleep(2 * roundTime)
+		c.wait(t)
+		told(a, c, "g")
+		time.Sleep(roundTime)
+		c.wait(t, "g hard 15")
+		a.Free(b)
+		a.Free(more)
+		a.Trim()
+		c.wait(t, "g calm 0")
+		if st := a.Stats(); st.Rounds < 5 || st.Pressure.Level != Calm {
+			t.Errorf("%+v", st)
+		}
+		time.Sleep(10 * roundTime)
+		c.wait(t)
+	})
+}
+
+// Free pages of the account and of those below are given back first.
+func TestCrossingTrimsFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		top := newAccount(t, nil, "top", 100<<20)
+		a, b := newAccount(t, top, "a", 0), newAccount(t, top, "b", 0)
+		told(top, c, "f")
+		a.Free(mustAlloc(t, a, 60<<20))
+		live := mustAlloc(t, b, 30<<20)
+		c.wait(t)
+		if used := top.Stats().Used; used > 32<<20 {
+			t.Errorf("%d used", used)
+		}
+		b.Free(live)
+	})
+}
+
+// A refused request is told with the bytes that it wanted, and is over when there is room.
+func TestRefusalIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		top := newAccount(t, nil, "top", 100<<20)
+		a := newAccount(t, top, "a", 0)
+		live := mustAlloc(t, a, 50<<20)
+		spare := make(chan []byte, 1)
+		top.OnPressure(1, func(_ context.Context, p Pressure) {
+			c.note("first", p)
+			if p.Level == Calm {
+				return
+			}
+			if b, ok := <-spare; ok {
+				a.Free(b)
+			}
+		})
+		top.OnPressure(2, func(_ context.Context, p Pressure) { c.note("second", p) })
+		_, err := a.Alloc(60<<20, 8)
+		wantFull(t, err, top)
+		spare <- live // now, or the request might have had it
+		close(spare)
+		c.wait(t, "first hard 62", "first calm 0", "second calm 0")
+		a.Free(mustAlloc(t, a, 60<<20))
+		_, err = a.Alloc(101<<20, 8) // never fits
+		wantFull(t, err, top)
+		_, err = a.Reserve(101 << 20)
+		wantFull(t, err, top)
+		c.wait(t)
+		r := mustReserve(t, top, 60<<20)
+		_, err = top.Reserve(50 << 20)
+		wantFull(t, err, top)
+		c.wait(t, "first hard 52", "second hard 52") // nobody can help
+		time.Sleep(roundTime)
+		c.wait(t, "first hard 52", "second hard 52")
+		time.Sleep(roundTime)
+		c.wait(t, "first calm 0", "second calm 0")
+		r.Release()
+	})
+}
+
+func TestAccountCallbacksThatPanicBlockOrAllocate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		a := newAccount(t, nil, "a", 100<<20)
+		release := make(chan bool)
+		var own []byte
+		a.OnPressure(1, func(context.Context, Pressure) { panic("oh") })
+		a.OnPressure(2, func(context.Context, Pressure) { <-release })
+		a.OnPressure(3, func(_ context.Context, p Pressure) {
+			own = mustAlloc(t, a, 1<<20) // from the account that is short
+			_, err := a.AllocOrEvict(50<<20, 8, func(int) int { return 0 })
+			wantFull(t, err, a)
+			c.note("f", p)
+		})
+		b := mustAlloc(t, a, 90<<20)
+		time.Sleep(defaultDeadline + roundTime/2)
+		c.wait(t, "f soft 7", "f hard 58") // as its request was refused
+		time.Sleep(roundTime)
+		c.wait(t, "f hard 59") // which is no rise
+		if st := a.Stats(); st.Panics != 3 || st.Late != 1 || st.Problem != "a callback panicked: oh" || st.Pressure.Level != Hard {
+			t.Errorf("%+v", st)
+		}
+		close(release)
+		a.Close()
+		_, _ = own, b
+	})
+}
+
+func TestCloseEndsTheRounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		a := newAccount(t, nil, "a", 100<<20)
+		release := make(chan bool)
+		a.OnPressure(1, func(_ context.Context, p Pressure) { c.note("f", p); <-release })
+		a.OnPressure(2, func(_ context.Context, p Pressure) { c.note("late", p) })
+		mustAlloc(t, a, 90<<20)
+		c.wait(t, "f soft 7")
+		a.Close()
+		close(release)
+		time.Sleep(10 * roundTime)
+		c.wait(t) // and no goroutine is left, or the bubble would not end
+	})
+}
+
+// Each byte counts: a level begins above its limit, and falls a 32nd below that.
+func TestLevelsOfAnAccount(t *testing.T) {
+	type step struct {
+		used int64
+		want Pressure
+	}
+	for _, tt := range []struct {
+		soft, hard int64
+		steps      []step
+	}{
+		{1600, 3200, []step{
+			{1600, Pressure{}}, {1601, Pressure{Soft, 1 + 50}}, {1551, Pressure{Soft, 50}}, {1550, Pressure{}}, {1600, Pressure{}},
+			{3100, Pressure{Soft, 1500 + 50}}, {3101, Pressure{Hard, 1501 + 50}}, {3005, Pressure{Hard, 1405 + 50}},
+			{3004, Pressure{Soft, 1404 + 50}}, {3100, Pressure{Soft, 1500 + 50}}, {0, Pressure{}},
+		}},
+		{5000, 3200, []step{{3100, Pressure{}}, {3101, Pressure{Hard, 1 + 96}}}}, // soft begins no later than hard
+		{0, 3200, []step{{2720, Pressure{}}, {2721, Pressure{Soft, 1 + 85}}}},
+		{3000, 3200, []step{{3000, Pressure{}}, {3001, Pressure{Soft, 1 + 93}}}},
+		{200, 3200, []step{{200, Pressure{}}, {201, Pressure{Soft, 1 + 6}}}},
+		{1600, 0, []step{{1 << 30, Pressure{Soft, 1<<30 - 1600 + 50}}}},
+		{0, 0, []step{{1 << 30, Pressure{}}}},
+	} {
+		a := newAccount(t, nil, "a", 0)
+		a.SetLimits(tt.soft, tt.hard)
+		used := int64(0)
+		for _, s := range tt.steps {
+			if s.used > used {
+				payer{a}.Charge(int(s.used - used))
+			} else {
+				payer{a}.Refund(int(used - s.used))
+			}
+			used = s.used
+			if p := a.Stats().Pressure; p != s.want {
+				t.Errorf("soft %d, hard %d, used %d: %+v, want %+v", tt.soft, tt.hard, used, p, s.want)
+			}
+		}
+		payer{a}.Refund(int(used))
+	}
+}
+
+// A refusal is over when the largest request has room, when there is no limit, or in time.
+func TestRefusalIsOver(t *testing.T) {
+	a := newAccount(t, nil, "a", 1000)
+	now := time.Unix(1e9, 0)
+	a.ledger.now = func() time.Time { return now }
+	p := payer{a}
+	refuse := func(bytes int64) {
+		t.Helper()
+		_, err := a.Reserve(bytes)
+		wantFull(t, err, a)
+	}
+	want := func(l Level, wanted int64) {
+		t.Helper()
+		if got := a.Stats().Pressure; got != (Pressure{l, wanted}) {
+			t.Errorf("%+v, want %v %d", got, l, wanted)
+		}
+	}
+	p.Charge(600)
+	refuse(500)
+	refuse(450)
+	want(Hard, 500+850/calmShare)
+	p.Refund(99)
+	want(Hard, 500+850/calmShare)
+	p.Refund(1)
+	want(Calm, 0)
+	refuse(1001) // never fits
+	want(Calm, 0)
+	refuse(1000)
+	want(Hard, 1000+850/calmShare)
+	a.SetLimits(0, 0)
+	want(Calm, 0)
+	a.SetLimits(0, 1000)
+	refuse(1000)
+	now = now.Add(refusedTime - 1)
+	want(Hard, 1000+850/calmShare)
+	now = now.Add(1)
+	want(Calm, 0)
+	p.Refund(500)
+}
+
+// What a trim ends is not told, nor does it call a round that has nothing to tell.
+func TestCrossingAfterOneThatATrimHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		top := newAccount(t, nil, "top", 100<<20)
+		a, b := newAccount(t, top, "a", 0), newAccount(t, top, "b", 0)
+		told(top, c, "f")
+		a.Free(mustAlloc(t, a, 60<<20))
+		mustAlloc(t, b, 30<<20)
+		c.wait(t)
+		mustAlloc(t, b, 60<<20)
+		c.wait(t, "f soft 7")
+		more := mustAlloc(t, a, 8<<20)
+		c.wait(t, "f hard 15")
+		a.Free(more)
+		a.Trim()
+		c.wait(t) // a fall to soft is no news
+		if level := top.Stats().Pressure.Level; level != Soft {
+			t.Errorf("level is %v", level)
+		}
+		time.Sleep(roundTime)
+		c.wait(t, "f soft 7")
+	})
+}
+
+func TestThereAreNoRoundsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAccount(t, nil, "a", 100<<20)
+		mustAlloc(t, a, 99<<20)
+		time.Sleep(10 * roundTime)
+		if st := a.Stats(); st.Rounds != 0 || st.Pressure.Level != Hard {
+			t.Errorf("%+v", st)
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package budget
+
+import (
+	"testing"
+	"time"
+)
+
+func TestPressureOf(t *testing.T) {
+	// 1000 bytes of a MiB are available, soft begins at 850 and hard at 1000; a level stays down to 31 less.
+	f := figures{limit: 1100 * mib, headroom: 100 * mib, others: 40 * mib, golang: goFigures{outside: 10 * mib}, live: 100 * mib} // floor 160
+	slack := int64(1000*mib) / calmShare
+	tests := []struct {
+		offHeap          int64 // MiB
+		before, signaled Level
+		want             Level
+		wanted           int64
+	}{
+		{0, Calm, Calm, Calm, 0},
+		{650, Calm, Calm, Calm, 0},
+		{651, Calm, Calm, Soft, 1*mib + slack},
+		{651, Soft, Calm, Soft, 1*mib + slack},
+		{640, Soft, Calm, Soft, slack}, // not down to calm yet
+		{640, Hard, Calm, Soft, slack},
+		{618, Soft, Calm, Calm, 0},
+		{800, Calm, Calm, Soft, 150*mib + slack},
+		{801, Calm, Calm, Hard, 151*mib + slack},
+		{801, Soft, Calm, Hard, 151*mib + slack},
+		{790, Hard, Calm, Hard, 140*mib + slack},
+		{768, Hard, Calm, Soft, 118*mib + slack},
+		{5000, Calm, Calm, Hard, 4350*mib + slack},
+		{0, Calm, Soft, Soft, slack},
+		{0, Soft, Hard, Hard, slack},
+		{801, Calm, Soft, Hard, 151*mib + slack},
+		{700, Calm, Hard, Hard, 50*mib + slack},
+	}
+	for _, tt := range tests {
+		f.offHeap = tt.offHeap * mib
+		if got := pressureOf(f, tt.before, tt.signaled); got != (Pressure{tt.want, tt.wanted}) {
+			t.Errorf("%d MiB after %v, signaled %v: %+v, want %v %d", tt.offHeap, tt.before, tt.signaled, got, tt.want, tt.wanted)
+		}
+	}
+}
+
+// A limit of the user's may let Go keep what it holds.
+func TestPressureWithALimitOfTheUser(t *testing.T) {
+	f := figures{limit: 1100 * mib, headroom: 100 * mib, golang: goFigures{held: 1001 * mib}}
+	if got := pressureOf(f, Calm, Calm); got.Level != Calm {
+		t.Errorf("%+v", got)
+	}
+	f.userLimit = true
+	if got := pressureOf(f, Calm, Calm); got.Level != Hard {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLevelsHaveNames(t *testing.T) {
+	for l, want := range map[Level]string{Calm: "calm", Soft: "soft", Hard: "hard", -1: "calm", 9: "hard"} {
+		if got := l.String(); got != want {
+			t.Errorf("%d: %s, want %s", int(l), got, want)
+		}
+	}
+}
+
+func TestSignalsEnd(t *testing.T) {
+	var s signals
+	now := time.Unix(1e9, 0)
+	want := func(l Level) {
+		t.Helper()
+		if got := s.at(now); got != l {
+			t.Errorf("level is %v, want %v", got, l)
+		}
+	}
+	want(Calm)
+	s.raise(Hard, now)
+	want(Hard)
+	now = now.Add(signalTime)
+	want(Hard)
+	s.raise(Soft, now) // while Hard holds
+	want(Hard)
+	now = now.Add(signalTime + 1)
+	want(Calm)
+	s.raise(Soft, now)
+	want(Soft)
+	s.raise(Hard, now)
+	want(Hard)
+}
+
+func TestStall(t *testing.T) {
+	tests := []struct {
+		name  string
+		looks [][2]time.Duration // after the first look, and the total
+		fired []bool
+	}{
+		{"nothing", [][2]time.Duration{{0, 5 * time.Second}, {time.Second, 5 * time.Second}}, []bool{false, false}},
+		{"enough", [][2]time.Duration{{0, 0}, {time.Second, stallTime}, {2 * time.Second, stallTime}}, []bool{false, true, false}},
+		{"by parts", [][2]time.Duration{{0, 0}, {1 * time.Second, stallTime / 2}, {2 * time.Second, stallTime}}, []bool{false, false, true}},
+		{"too slowly", [][2]time.Duration{{0, 0}, {stallWindow, stallTime - 1}, {2 * stallWindow, 2*stallTime - 2}}, []bool{false, false, false}},
+		{"a look too late", [][2]time.Duration{{0, 0}, {stallWindow + 1, stallTime}}, []bool{false, false}},
+		{"another file", [][2]time.Duration{{0, 9 * time.Second}, {1, 0}, {2, stallTime}}, []bool{false, false, true}},
+	}
+	for _, tt := range tests {
+		var s stall
+		for i, look := range tt.looks {
+			if fired := s.observe(time.Unix(1e9, 0).Add(look[0]), look[1]); fired != tt.fired[i] {
+				t.Errorf("%s: look %d: %t", tt.name, i, fired)
+			}
+		}
+	}
+}
+
+func TestStallTotal(t *testing.T) {
+	tests := []struct {
+		text string
+		want time.Duration
+		ok   bool
+	}{
+		{"some avg10=0.00 avg60=0.00 avg300=0.00 total=707001525\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=5\n", 707001525 * time.Microsecond, true},
+		{"some total=7", 7 * time.Microsecond, true},
+		{"full total=7", 0, false},
+		{"some avg10=0.00\n", 0, false},
+		{"some total=-7\n", 0, false},
+		{"some total=9223372036854775807\n", 0, false},
+		{"", 0, false},
+		{unreadable, 0, false},
+	}
+	for _, tt := range tests {
+		got, ok := stallTotal(tree{machinePressure: tt.text}, machinePressure)
+		if ok != tt.ok || ok && got != tt.want {
+			t.Errorf("%q: %v, %t", tt.text, got, ok)
+		}
+	}
+}
+
+func TestPressureFile(t *testing.T) {
+	const psi = "some total=1\n"
+	tests := []struct {
+		files tree
+		want  string
+	}{
+		{tree{}, ""},
+		{v2, ""},
+		{v2.with(app+"memory.pressure", psi, pod+"memory.pressure", psi, machinePressure, psi), app + "memory.pressure"},
+		{v2.with(pod+"memory.pressure", psi, machinePressure, psi), machinePressure}, // the parent is not the process's own
+		{v2.with(app+"memory.pressure", "?", machinePressure, psi), machinePressure},
+		{v1.with(machinePressure, psi), machinePressure},
+		{v1.with(machinePressure, unreadable), ""},
+	}
+	for i, tt := range tests {
+		if got := (machine{files: tt.files}).pressureFile(); got != tt.want {
+			t.Errorf("%d: %q, want %q", i, got, tt.want)
+		}
+	}
+}
+
+func TestEventsOfACgroup(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	tests := []struct {
+		name, before, after string
+		full                bool
+		want                Level
+	}{
+		{"none", "low 0\nhigh 5\nmax 7\noom 1\noom_kill 1\n", "low 9\nhigh 5\nmax 7\noom 1\noom_kill 1\n", true, Calm},
+		{"high", "high 5\n", "high 6\n", true, Hard},
+		{"max", "max 5\n", "max 6\n", true, Hard},
+		{"max, by page cache", "max 5\n", "max 6\n", false, Calm},
+		{"oom", "oom 0\n", "oom 1\n", false, Hard},
+		{"a kill", "oom_kill 0\n", "oom_kill 1\n", false, Hard},
+		{"malformed", "max 5\n", "max -\n", true, Calm},
+		{"a file that appears", "", "high 0\n", true, Calm},
+		{"a file that appears with events of before", "", "high 7\noom 7\noom_kill 7\n", true, Calm},
+		{"well-formed again", "oom x\n", "oom 7\n", true, Calm},
+		{"a file that disappears", "max 5\n", "", true, Calm},
+	}
+	for _, tt := range tests {
+		l := limit{group: &level{dir: "cg", v2: true}}
+		var s signals
+		s.observeEvents(tree{"cg/memory.events": tt.before}, l, tt.full, now)
+		if got := s.at(now); got != Calm {
+			t.Errorf("%s: %v at the first look", tt.name, got)
+		}
+		s.observeEvents(tree{"cg/memory.events": tt.after}, l, tt.full, now)
+		if got := s.at(now); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+		old := limit{group: &level{dir: "cg"}} // of version 1, which has no such file
+		s = signals{}
+		s.observeEvents(tree{"cg/memory.events": "max 1\n"}, old, true, now)
+		s.observeEvents(tree{"cg/memory.events": "max 5\n"}, old, true, now)
+		if got := s.at(now); got != Calm {
+			t.Errorf("a cgroup of version 1: %v", got)
+		}
+		other := limit{group: &level{dir: "other", v2: true}}
+		s = signals{}
+		s.observeEvents(tree{"cg/memory.events": "max 1\n"}, l, true, now)
+		s.observeEvents(tree{"other/memory.events": "max 5\n"}, other, true, now)
+		s.observeEvents(tree{"other/memory.events": "max 5\n"}, limit{}, true, now)
+		if got := s.at(now); got != Calm {
+			t.Errorf("another cgroup: %v", got)
+		}
+	}
+}
+
+// The events so far of a cgroup that is mounted at the root are those of before, too.
+func TestEventsOfACgroupAtTheRoot(t *testing.T) {
+	files := v2.with(mounts, "31 24 0:27 /pod/app / rw - cgroup2 cgroup2 rw\n", "memory.max", "300000", "memory.events", "max 5\n")
+	l, err := machine{files: files}.groupLimit(gib)
+	if err != nil || l.source != "/memory.max" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	var s signals
+	now := time.Unix(1e9, 0)
+	s.observeEvents(files, l, true, now)
+	if got := s.at(now); got != Calm {
+		t.Errorf("%v", got)
+	}
+	s.observeEvents(files.with("memory.events", "max 6\n"), l, true, now)
+	if got := s.at(now); got != Hard {
+		t.Errorf("%v after one more", got)
+	}
+}

@@ -1,0 +1,111 @@
+// Limit: how much memory the process may have.
+//
+//	Options.Limit > FREEHOLD_MEMORY_LIMIT > cgroups below physical memory > 3/4 of physical memory
+//
+// The first two are lowered to what the system has: it kills a process that takes more. All
+// of it is looked for again while the budget runs: a container may be resized, and a process
+// moved.
+
+package budget
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// Environment is the variable with the process's limit, as GOMEMLIMIT is written: 512MiB.
+const Environment = "FREEHOLD_MEMORY_LIMIT"
+
+// A machine's other processes, and the kernel, have the rest of physical memory.
+const (
+	physicalShare  = 3
+	physicalShares = 4
+)
+
+// limit is the process's limit and where it is from.
+type limit struct {
+	bytes  int64
+	source string
+	group  *level // whose limit it is; nil if it is not a cgroup's
+}
+
+// machine is what the limit is found by: tests have their own.
+type machine struct {
+	files     fs.FS // the root directory
+	lookupEnv func(string) (string, bool)
+	physical  func() (int64, error)
+}
+
+// findLimit returns the process's limit. It has found one unless bytes is 0; the error is
+// what is wrong with other sources, or with this.
+func (m machine) findLimit(option int64) (limit, error) {
+	asked := limit{bytes: option, source: "Options.Limit"}
+	if option == 0 {
+		value, ok := m.lookupEnv(Environment)
+		if !ok || value == "" {
+			return m.systemLimit()
+		}
+		n, err := parseSize(value)
+		if err != nil {
+			return limit{}, fmt.Errorf("%s: %w", Environment, err)
+		}
+		asked = limit{bytes: n, source: Environment}
+	}
+	least := asked
+	if physical, err := m.physical(); err == nil && 0 < physical && physical < least.bytes {
+		least = limit{bytes: physical, source: "physical memory"}
+	}
+	group, problem := m.groupLimit(least.bytes)
+	if group.bytes > 0 {
+		least = group
+	}
+	if least.source != asked.source {
+		problem = errors.Join(problem, fmt.Errorf("%s of %s is above the %s of %s",
+			asked.source, formatSize(asked.bytes), formatSize(least.bytes), least.source))
+	}
+	return least, problem
+}
+
+// systemLimit returns the limit that the system sets.
+func (m machine) systemLimit() (limit, error) {
+	physical, physicalErr := m.physical()
+	if physicalErr == nil && physical <= 0 {
+		physicalErr = fmt.Errorf("%d bytes", physical)
+	}
+	below := physical
+	if physicalErr != nil {
+		below = noLimit
+	}
+	group, problem := m.groupLimit(below)
+	switch {
+	case group.bytes > 0:
+		return group, problem
+	case physicalErr == nil:
+		bytes := physical / physicalShares * physicalShare
+		return limit{bytes: bytes, source: fmt.Sprintf("%d/%d of physical memory", physicalShare, physicalShares)}, problem
+	}
+	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
+}
+
+// groupLimit returns the limit of the level that leaves the least memory, among those below
+// some bytes.
+func (m machine) groupLimit(below int64) (limit, error) {
+	levels, err := groupLevels(m.files)
+	if errors.Is(err, fs.ErrNotExist) {
+		return limit{}, nil // a system without cgroups
+	}
+	limits, limitsErr := groupLimits(m.files, levels)
+	var least limit
+	var leastLeft int64
+	for _, g := range limits {
+		if g.bytes >= below {
+			continue
+		}
+		used, _ := g.used(m.files)
+		if left := g.bytes - used; least.bytes == 0 || left < leastLeft {
+			least, leastLeft = limit{g.bytes, g.file, &g.level}, left
+		}
+	}
+	return least, errors.Join(err, limitsErr)
+}

@@ -1,0 +1,83 @@
+package budget
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+var errNoFigure = errors.New("no figure")
+
+func TestFindLimit(t *testing.T) {
+	tests := []struct {
+		name     string
+		option   int64
+		variable string
+		files    tree
+		physical int64 // 0 is an error
+		bytes    int64
+		source   string
+		problem  string
+	}{
+		{"option", 500, "1GiB", v2, 4000000, 500, "Options.Limit", ""},
+		{"option above the cgroup's", 1 << 21, "", v2, 4 << 20, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "Options.Limit of 2MiB is above the 976.6KiB of /sys/fs/cgroup/pod/app/memory.max"},
+		{"option above the machine", 1 << 21, "", tree{}, 1 << 20, 1 << 20, "physical memory", "Options.Limit of 2MiB is above the 1MiB of physical memory"},
+		{"option above both", 1 << 21, "", v2, 1 << 20, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "above the 976.6KiB of /sys"},
+		{"option above both, and the machine is less", 1 << 21, "", v2, 900 << 10, 900 << 10, "physical memory", "above the 900KiB of physical memory"},
+		{"option above all, of version 2", math.MaxInt64, "", v2.with(app+"memory.max", "max", pod+"memory.max", "max"), 0, math.MaxInt64, "Options.Limit", ""},
+		{"option above all, of version 1", math.MaxInt64, "", v1.with(v1group+"memory.limit_in_bytes", "9223372036854771712", v1group+"memory.stat", "hierarchical_memory_limit 9223372036854771712"), 0, math.MaxInt64, "Options.Limit", ""},
+		{"option where nothing is known", 500, "", tree{}, 0, 500, "Options.Limit", ""},
+		{"variable", 0, "900KiB", v2, 4000000, 900 << 10, "FREEHOLD_MEMORY_LIMIT", ""},
+		{"variable above the cgroup's", 0, "1MiB", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "FREEHOLD_MEMORY_LIMIT of 1MiB is above the 976.6KiB of"},
+		{"variable is empty", 0, "", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
+		{"variable is malformed", 0, "1GB", v2, 4000000, 0, "", `FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0, such as 512MiB`},
+		{"variable is 0", 0, "0", v2, 4000000, 0, "", `FREEHOLD_MEMORY_LIMIT: "0", want`},
+		{"variable is negative", 0, "-5MiB", v2, 4000000, 0, "", "FREEHOLD_MEMORY_LIMIT: "},
+		{"cgroup", 0, "", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
+		{"cgroup, physical memory is unknown", 0, "", v2, 0, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
+		{"cgroup above physical memory", 0, "", v2, 1000000, 750000, "3/4 of physical memory", ""},
+		{"cgroup is malformed", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "?"), 4000000, 3000000, "3/4 of physical memory", `memory.max: "?", want`},
+		{"no cgroups", 0, "", tree{}, 4000000, 3000000, "3/4 of physical memory", ""},
+		{"a machine without memory", 0, "", tree{}, -1, 0, "", "physical memory: -1 bytes"},
+		{"nothing", 0, "", tree{}, 0, 0, "", "set Options.Limit or FREEHOLD_MEMORY_LIMIT\nphysical memory: no figure"},
+		{"nothing, and a malformed cgroup", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "max"), 0, 0, "", `memory.max: "?", want`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := machineOf(tt.files, tt.variable, tt.physical).findLimit(tt.option)
+			if got.bytes != tt.bytes || got.source != tt.source {
+				t.Errorf("limit is %d of %s, want %d of %s", got.bytes, got.source, tt.bytes, tt.source)
+			}
+			if text(err) == "" != (tt.problem == "") || !strings.Contains(text(err), tt.problem) {
+				t.Errorf("problem is %v, want %q", err, tt.problem)
+			}
+			if noSource := tt.bytes == 0 && tt.variable == ""; errors.Is(err, ErrNoLimit) != noSource {
+				t.Errorf("error %v matches ErrNoLimit: %t", err, !noSource)
+			}
+		})
+	}
+}
+
+func machineOf(files tree, variable string, physical int64) machine {
+	return machine{
+		files:     files,
+		lookupEnv: func(name string) (string, bool) { return variable, name == Environment && variable != "" },
+		physical: func() (int64, error) {
+			if physical == 0 {
+				return 0, errNoFigure
+			}
+			return physical, nil
+		},
+	}
+}
+
+func TestPhysicalMemory(t *testing.T) {
+	n, err := physicalMemory()
+	if err != nil {
+		t.Skip(err)
+	}
+	if n < 16<<20 || n > 1<<50 {
+		t.Errorf("physical memory is %d bytes", n)
+	}
+}

@@ -1,0 +1,89 @@
+// Pressure: callbacks that give memory back.
+//
+// A tick finds the level. When it rises or is Calm again, and each second while it is not, a
+// round runs in a goroutine of its own: it trims the heaps, looks again, and asks the callbacks in
+// order until enough is free. What happens meanwhile is for the next round.
+
+package budget
+
+import (
+	"cmp"
+	"context"
+	"time"
+)
+
+const (
+	roundTime       = time.Second
+	defaultDeadline = time.Second // of a callback
+)
+
+// OnPressure has f called when memory is short, until remove is called, or Stop. Callbacks of
+// a lower priority are called first, those of one priority in the order of OnPressure. All heaps
+// are trimmed before, and the next callback is called only if more is wanted then. So caches
+// that are cheap to fill again have a low priority.
+//
+// f is called within some milliseconds of a rise of the level, once a second while it is not
+// [Calm], and once when it is Calm again. It should give back Wanted bytes or what it can:
+// free blocks, or drop references. f runs in a goroutine of its own, never twice at once. Its context
+// ends after Options.Deadline: then the next callback is called, and f is left out until it
+// returns. A panic of f is recovered and reported in [Stats].
+//
+// f may call remove, and it may allocate. It may still run when remove or Stop returns. After
+// Stop OnPressure does nothing.
+func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
+	return b.callbacks.add(priority, f)
+}
+
+// notePressure finds the pressure, and wakes the rounds if they have something to do. mu is
+// held.
+func (b *Budget) notePressure(f figures) {
+	now := b.system.now()
+	before := b.pressure
+	p, shared := pressureOf(f, before.Level, b.signals.at(now)), b.share(f)
+	b.pressure = Pressure{max(p.Level, shared.Level), max(p.Wanted, shared.Wanted)}
+	level := b.pressure.Level
+	rises, ends := level > before.Level, level == Calm && before.Level > Calm
+	if again := level > Calm && !now.Before(b.roundNext); !rises && !ends && !again {
+		return
+	}
+	b.roundNext = now.Add(roundTime)
+	select {
+	case b.wake <- struct{}{}:
+	default: // one round is for both
+	}
+}
+
+// rounds runs a round at each wake until Stop.
+func (b *Budget) rounds() {
+	for {
+		select {
+		case <-b.stop:
+			return
+		case <-b.wake:
+			b.round()
+		}
+	}
+}
+
+// round trims the heaps and calls the callbacks.
+func (b *Budget) round() {
+	if b.look().Level > Calm {
+		b.system.trim()
+		b.tick()
+	}
+	b.mu.Lock()
+	tell := b.pressure.Level > Calm || b.told > Calm
+	b.told = b.pressure.Level
+	b.rounded++
+	b.mu.Unlock()
+	if tell {
+		b.callbacks.tell(b.look, b.tick, cmp.Or(b.options.Deadline, defaultDeadline), b.stop)
+	}
+}
+
+// look returns the pressure.
+func (b *Budget) look() Pressure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pressure
+}

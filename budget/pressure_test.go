@@ -1,0 +1,226 @@
+// Callbacks: who is called, in which order, and what they cannot break.
+
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// calls is what callbacks were told, in order.
+type calls struct {
+	mu  sync.Mutex
+	all []string
+	got chan bool // a value for each call
+}
+
+func newCalls() *calls { return &calls{got: make(chan bool, 1000)} }
+
+func (c *calls) note(name string, p Pressure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, fmt.Sprint(name, " ", p.Level, " ", p.Wanted/mib))
+	c.got <- true
+}
+
+// want waits for as many calls and compares them all.
+func (c *calls) want(t *testing.T, want ...string) {
+	t.Helper()
+	for range want {
+		<-c.got
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Equal(c.all, want) {
+		t.Errorf("called %q, want %q", c.all, want)
+	}
+	c.all = nil
+}
+
+// hold sets the off-heap memory and lets the rounds see it.
+func (f *fake) hold(b *Budget, bytes int64) {
+	f.change(func() { f.offHeap = bytes })
+	b.tick()
+}
+
+// idle waits until the rounds have done what they were woken for.
+func (b *Budget) idle(rounds uint64) {
+	for b.Stats().Rounds < rounds {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A limit of 1100 MiB with 1000 available: Go's floor is 10 MiB, so soft begins at 840 and hard
+// at 990 MiB of off-heap memory.
+func pressed(t *testing.T, f *fake, o Options) *Budget {
+	f.physical = 64 * gib
+	o.Limit, o.Headroom = 1100*mib, 100*mib
+	return mustStart(t, o, f)
+}
+
+func TestCallbacksAreCalledInOrderUntilEnoughIsFree(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b := pressed(t, f, Options{})
+	b.OnPressure(2, func(_ context.Context, p Pressure) { c.note("last", p); f.change(func() { f.offHeap -= 100 * mib }) })
+	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("first", p); f.change(func() { f.offHeap -= 20 * mib }) })
+	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("second", p); f.change(func() { f.offHeap -= 60 * mib }) })
+	b.OnPressure(3, func(_ context.Context, p Pressure) { c.note("never", p) })
+	f.hold(b, 1020*mib)
+	c.want(t, "first hard 211", "second hard 191", "last soft 131", "never soft 31")
+	if trims := locked(f, func() int { return f.trims }); trims == 0 {
+		t.Error("the heaps were not trimmed")
+	}
+}
+
+func TestCallbacksAreNotCalledIfTrimIsEnough(t *testing.T) {
+	f, c := newFake(), newCalls()
+	f.onTrim = func() { f.offHeap = 100 * mib }
+	b := pressed(t, f, Options{})
+	b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+	f.hold(b, 900*mib)
+	b.idle(2) // the rise, and that it is Calm again
+	f.change(func() { f.onTrim = nil })
+	f.hold(b, 900*mib)
+	c.want(t, "f soft 91")
+	f.hold(b, 10*mib)
+	c.want(t, "f calm 0")
+}
+
+func TestCallbacksAreCalledAgainEachSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so that a round is over before the clock goes on
+		f, c := newFake(), newCalls()
+		b := pressed(t, f, Options{})
+		remove := b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+		f.hold(b, 900*mib)
+		c.wait(t, "f soft 91")
+		for range 10 {
+			f.hold(b, 910*mib) // less than a second later
+		}
+		c.wait(t)
+		f.change(func() { f.clock = f.clock.Add(roundTime) })
+		f.hold(b, 920*mib)
+		c.wait(t, "f soft 111")
+		f.hold(b, 1000*mib) // a rise does not wait
+		c.wait(t, "f hard 191")
+		remove()
+		remove()
+		f.hold(b, 10*mib)
+		c.wait(t)
+	})
+}
+
+func TestCallbacksThatPanicOrBlockStopNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // only the one that blocks misses its deadline
+		f, c := newFake(), newCalls()
+		b := pressed(t, f, Options{Deadline: time.Millisecond})
+		release := make(chan bool)
+		ended := make(chan error, 1)
+		b.OnPressure(1, func(context.Context, Pressure) { panic("oh") })
+		b.OnPressure(2, func(ctx context.Context, p Pressure) {
+			c.note("blocks", p)
+			<-release
+			ended <- ctx.Err()
+		})
+		b.OnPressure(3, func(_ context.Context, p Pressure) { c.note("f", p) })
+		f.hold(b, 900*mib)
+		c.want(t, "blocks soft 91", "f soft 91")
+		f.hold(b, 1000*mib)
+		c.want(t, "f hard 191") // without the one that still runs
+		if st := b.Stats(); st.Panics != 2 || st.Late != 1 || st.Problem != "a callback panicked: oh" {
+			t.Errorf("%+v", st)
+		}
+		close(release)
+		if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the context's error is %v", err)
+		}
+	})
+}
+
+func TestCallbacksMayUseTheBudget(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b := pressed(t, f, Options{})
+	var remove func()
+	remove = b.OnPressure(0, func(_ context.Context, p Pressure) {
+		remove()
+		b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("new", p) })
+		c.note(b.Stats().Pressure.Level.String(), p)
+	})
+	f.hold(b, 900*mib)
+	c.want(t, "soft soft 91")
+	f.hold(b, 1000*mib)
+	c.want(t, "new hard 191")
+}
+
+func TestStopEndsARoundThatWaits(t *testing.T) {
+	f := newFake()
+	b := pressed(t, f, Options{Deadline: time.Hour})
+	called, release := make(chan bool), make(chan bool)
+	b.OnPressure(0, func(context.Context, Pressure) { called <- true; <-release })
+	late := false
+	b.OnPressure(1, func(context.Context, Pressure) { late = true })
+	f.hold(b, 900*mib)
+	<-called
+	b.Stop()
+	close(release)
+	if late {
+		t.Error("called after Stop")
+	}
+}
+
+func TestSignalsRaiseTheLevel(t *testing.T) {
+	for _, polled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("polled=%t", polled), func(t *testing.T) {
+			f, c := newFake(), newCalls()
+			f.files = tree{machinePressure: "some total=0\n"}
+			if polled {
+				f.watchErr = errors.ErrUnsupported
+			}
+			b := pressed(t, f, Options{})
+			b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+			if !polled {
+				f.stalled()
+			} else {
+				f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
+				f.tick(ticksPerResident)
+			}
+			c.want(t, "f soft 31")
+			f.change(func() { f.clock = f.clock.Add(signalTime + 1) })
+			b.tick()
+			c.want(t, "f calm 0")
+			b.Stop()
+			if watching := locked(f, func() int { return f.watching }); watching != 0 {
+				t.Error("Stop has left the trigger")
+			}
+		})
+	}
+}
+
+func TestCallbacksMayTakeTheDeadline(t *testing.T) {
+	f, lasts := newFake(), make(chan bool)
+	b := pressed(t, f, Options{Deadline: time.Hour})
+	b.OnPressure(0, func(ctx context.Context, _ Pressure) {
+		end, ok := ctx.Deadline()
+		lasts <- ok && time.Until(end) > time.Minute
+	})
+	f.hold(b, 900*mib)
+	if !<-lasts {
+		t.Error("the context ends before")
+	}
+}
+
+func TestStallsThatTheKernelTellsOfAreNotPolled(t *testing.T) {
+	f := newFake()
+	f.files = tree{machinePressure: "some total=0\n"}
+	b := pressed(t, f, Options{})
+	f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
+	f.tick(ticksPerResident)
+	if level := b.Stats().Pressure.Level; level != Calm {
+		t.Errorf("level is %v", level)
+	}
+}

@@ -1,0 +1,476 @@
+// The account of the process: its limit follows the budget's, and its pressure is the budget's.
+
+package budget
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// rooted returns a budget with 1000 MiB available, of which Go needs 10, and its account. What
+// that has is a part of off-heap memory; f.offHeap is what other heaps have.
+func rooted(t *testing.T, f *fake) (*Budget, *Account) {
+	f.physical = 64 * gib
+	s := f.system()
+	var root *Account
+	others := s.offHeap
+	s.offHeap = func() int64 {
+		if root == nil {
+			return others()
+		}
+		root.ledger.mu.Lock()
+		defer root.ledger.mu.Unlock()
+		return others() + root.ledger.committed
+	}
+	b, err := start(Options{Limit: 1100 * mib, Headroom: 100 * mib}, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Stop)
+	a := b.Account()
+	t.Cleanup(a.Close)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	root = a
+	return b, a
+}
+
+// charge charges an account as its heap does.
+func charge(t *testing.T, a *Account, bytes int) {
+	t.Helper()
+	if err := (payer{a}).Charge(bytes); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantHard(t *testing.T, a *Account, want int64) {
+	t.Helper()
+	if st := a.Stats(); st.Hard != want {
+		t.Errorf("limit is %s, want %s: %+v", formatSize(st.Hard), formatSize(want), st)
+	}
+}
+
+func TestRootHasWhatIsLeft(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	if b.Account() != root || root.Name() != "process" {
+		t.Errorf("another account: %v", b.Account())
+	}
+	wantHard(t, root, 990*mib)
+	a := newAccount(t, root, "a", 0)
+	charge(t, a, 200*mib)
+	b.tick()
+	wantHard(t, root, 990*mib) // what it has is its own
+	r := mustReserve(t, a, 100*mib)
+	b.tick()
+	wantHard(t, root, 990*mib)
+	if st := a.Stats(); st.Room != 790*mib { // and the reservation's
+		t.Errorf("%+v", st)
+	}
+	r.Release()
+	for _, tt := range []struct {
+		what   string
+		change func()
+		want   int64 // MiB
+	}{
+		{"other heaps", func() { f.offHeap = 90 * mib }, 900},
+		{"Go's live objects", func() { f.golang.live = 100 * mib }, 758}, // 1.5 times as much
+		{"Go's structures", func() { f.golang.outside = 12 * mib }, 748},
+		{"what Go holds above its floor", func() { f.golang.held = 300 * mib }, 748},
+		{"all that is there", func() { f.offHeap = 2 * gib }, 0},
+		{"nothing", func() { f.offHeap = 0; f.golang.live, f.golang.outside = 0, 2*mib }, 990},
+	} {
+		f.change(tt.change)
+		b.tick()
+		if want := max(tt.want*mib, 1); root.Stats().Hard/mib*mib != want/mib*mib {
+			t.Errorf("%s: limit is %s, want %s", tt.what, formatSize(root.Stats().Hard), formatSize(want))
+		}
+	}
+	payer{a}.Refund(200 * mib)
+}
+
+func TestRootFollowsAResize(t *testing.T) {
+	f := newFake()
+	f.physical = 64 * gib
+	set := func(max string) {
+		f.change(func() {
+			f.files = v2.with(app+"memory.max", max, app+"memory.current", "", pod+"memory.max", "max")
+		})
+	}
+	set("1048576000")
+	b := mustStart(t, Options{}, f)
+	root := b.Account()
+	defer root.Close()
+	wantHard(t, root, 890*mib)
+	set("2097152000")
+	f.tick(ticksPerSearch)
+	wantHard(t, root, 1790*mib)
+	a := newAccount(t, root, "a", 0)
+	mustAlloc(t, a, 8<<20)
+	set("10485760") // below what is in use
+	f.tick(ticksPerSearch)
+	if st := b.Stats(); st.Pressure.Level != Hard || st.Account.Pressure.Level != Hard {
+		t.Errorf("%+v", st)
+	}
+	_, err := a.Alloc(1<<20, 8)
+	wantFull(t, err, root)
+	set("1048576000")
+	_, err = a.Alloc(1<<20, 8)
+	wantFull(t, err, root) // the limit is looked for once a second
+	f.tick(ticksPerSearch)
+	mustAlloc(t, a, 1<<20)
+}
+
+func TestLimitsOfTheRootHoldBesideTheBudgets(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	root.SetLimits(0, 500*mib)
+	wantHard(t, root, 500*mib)
+	b.tick()
+	wantHard(t, root, 500*mib)
+	f.change(func() { f.offHeap = 600 * mib })
+	b.tick()
+	wantHard(t, root, 390*mib)
+	root.SetLimits(0, 2000*mib)
+	wantHard(t, root, 390*mib)
+	root.SetLimits(0, 100*mib)
+	wantHard(t, root, 100*mib)
+	b.Stop()
+	wantHard(t, root, 100*mib)
+	root.SetLimits(0, 0)
+	wantHard(t, root, 0)
+}
+
+// A request is refused by the figures of the moment, not by those of the last tick.
+func TestRootLooksBeforeItRefuses(t *testing.T) {
+	f := newFake()
+	f.offHeap = 985 * mib
+	b, root := rooted(t, f)
+	b.tick()
+	wantHard(t, root, 5*mib)
+	f.change(func() { f.offHeap = 0 })
+	mustAlloc(t, root, 8<<20)
+	if b.Stats().Reclaims != 0 || root.Stats().Refusals != 0 {
+		t.Errorf("%+v", b.Stats())
+	}
+}
+
+// What a trim of other heaps or a collection can serve is served.
+func TestRootIsRelieved(t *testing.T) {
+	for _, by := range []string{"trim", "collection"} {
+		t.Run(by, func(t *testing.T) {
+			f := newFake()
+			b, root := rooted(t, f)
+			free := func() { f.offHeap, f.golang.live = 0, 4*mib }
+			fill := func() {
+				f.change(func() { f.offHeap, f.golang.live = 500*mib, 322*mib }) // 485 by live objects
+			}
+			if by == "trim" {
+				f.onTrim = free
+			} else {
+				f.onReclaim = free
+			}
+			reserve := func() error {
+				r, err := root.Reserve(700 * mib)
+				if err == nil {
+					r.Release()
+				}
+				return err
+			}
+			fill()
+			b.tick()
+			if err := reserve(); err != nil {
+				t.Error(err)
+			}
+			if by == "trim" && b.Stats().Reclaims != 0 {
+				t.Error("collected in vain")
+			}
+			fill()
+			b.tick()
+			// The rounds trim too.
+			if err := reserve(); by == "collection" {
+				wantFull(t, err, root) // so soon
+			}
+			f.change(func() { f.clock = f.clock.Add(roundTime) })
+			fill()
+			b.tick()
+			if err := reserve(); err != nil {
+				t.Error(err)
+			}
+			root.SetLimits(0, 600*mib)
+			f.change(func() { f.clock = f.clock.Add(roundTime) })
+			before := b.Stats().Reclaims
+			wantFull(t, reserve(), root)
+			if b.Stats().Reclaims != before {
+				t.Error("collected for a limit that is not the budget's")
+			}
+		})
+	}
+}
+
+func TestRequestsWaitForOneCollection(t *testing.T) {
+	f := newFake()
+	f.reclaimed = make(chan bool)
+	b, root := rooted(t, f)
+	f.change(func() { f.golang.live = 600 * mib })
+	b.tick()
+	wantHard(t, root, 98*mib)
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := root.Reserve(100 * mib)
+			errs <- err
+		}()
+	}
+	for root.Stats().Refusals < 4 {
+		time.Sleep(time.Millisecond)
+	}
+	f.change(func() { f.golang.live = 4 * mib })
+	f.reclaimed <- true
+	for range 4 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if st := b.Stats(); st.Reclaims != 1 {
+		t.Errorf("%d collections", st.Reclaims)
+	}
+	close(f.reclaimed)
+}
+
+func TestCrossingOfTheRootIsTheBudgets(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b, root := rooted(t, f)
+	root.SetLimits(100*mib, 200*mib)
+	a := newAccount(t, root, "a", 0)
+	root.OnPressure(2, func(_ context.Context, p Pressure) { c.note("third", p) })
+	remove := b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("second", p) })
+	root.OnPressure(0, func(_ context.Context, p Pressure) { c.note("first", p) })
+	charge(t, a, 110*mib) // no tick but the crossing's
+	c.want(t, "first soft 13", "second soft 13", "third soft 13")
+	remove()
+	charge(t, root, 60*mib) // no new level
+	charge(t, a, 28*mib)    // 198 of 200, of which 100 are soft
+	c.want(t, "first hard 101", "third hard 101")
+	if st := b.Stats(); st.Pressure.Level != Hard || st.Rounds < 2 || st.Account.Pressure.Level != Hard || st.Account.Rounds != 0 {
+		t.Errorf("%+v", st)
+	}
+	payer{a}.Refund(138 * mib)
+	c.want(t, "first calm 0", "third calm 0")
+	payer{root}.Refund(60 * mib)
+}
+
+// What the budget finds and what the account finds is one level.
+func TestPressureIsTheHigherOne(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b, root := rooted(t, f)
+	b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+	f.hold(b, 880*mib)
+	c.want(t, "f soft 71")
+	charge(t, root, 107*mib) // of 110
+	c.want(t, "f hard 178")
+	if p := root.Stats().Pressure; p.Level != Hard || p.Wanted >= 100*mib {
+		t.Errorf("%+v", p)
+	}
+	payer{root}.Refund(107 * mib)
+	f.hold(b, 100*mib)
+	c.want(t, "f calm 0")
+}
+
+func TestAccountsBelowTheRootHaveTheirOwnCallbacks(t *testing.T) {
+	f, c, below := newFake(), newCalls(), newCalls()
+	b, root := rooted(t, f)
+	a := newAccount(t, root, "a", 100*mib)
+	told(root, c, "process")
+	told(a, below, "a")
+	charge(t, a, 90*mib)
+	below.want(t, "a soft 7")
+	b.tick()
+	if st := b.Stats(); st.Pressure != (Pressure{}) || st.Rounds != 0 {
+		t.Errorf("%+v", st)
+	}
+	f.hold(b, 885*mib) // and with it the account's
+	c.want(t, "process soft 166")
+	below.want(t)
+	payer{a}.Refund(90 * mib)
+	below.want(t, "a calm 0")
+}
+
+func TestRefusalOfTheRootIsTold(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b, root := rooted(t, f)
+	a := newAccount(t, root, "a", 0)
+	spare := make(chan *Reservation, 1)
+	root.OnPressure(0, func(_ context.Context, p Pressure) {
+		c.note("frees", p)
+		if p.Level > Calm {
+			(<-spare).Release()
+		}
+	})
+	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("f", p) })
+	r := mustReserve(t, a, 500*mib)
+	_, err := a.Reserve(600 * mib)
+	wantFull(t, err, root)
+	spare <- r // or the request, which waits for a collection, would have had it
+	c.want(t, "frees hard 626", "frees calm 0", "f calm 0")
+	mustReserve(t, a, 600*mib).Release()
+	spare <- mustReserve(t, a, 500*mib)
+	kept := mustReserve(t, a, 100*mib)
+	_, err = a.Reserve(900 * mib)
+	wantFull(t, err, root)
+	c.want(t, "frees hard 926", "f hard 926") // which is not enough
+	f.change(func() { f.clock = f.clock.Add(refusedTime) })
+	b.tick()
+	c.want(t, "frees calm 0", "f calm 0")
+	kept.Release()
+}
+
+func TestRootsCallbacksThatPanicOrAllocate(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b, root := rooted(t, f)
+	var own []byte
+	root.OnPressure(0, func(context.Context, Pressure) { panic("oh") })
+	root.OnPressure(1, func(_ context.Context, p Pressure) {
+		if p.Level > Calm && own == nil {
+			own = mustAlloc(t, root, 1<<20)
+			_, err := root.Reserve(500 * mib)
+			wantFull(t, err, root)
+			root.OnPressure(2, func(_ context.Context, p Pressure) { c.note("new", p) })
+		}
+		c.note("f", p)
+	})
+	r := mustReserve(t, root, 900*mib)
+	c.want(t, "f soft 84", "f hard 584", "new hard 584")
+	r.Release()
+	c.want(t, "f calm 0", "new calm 0")
+	if st := b.Stats(); st.Panics != 3 || st.Problem != "a callback panicked: oh" || st.Account.Panics != 0 {
+		t.Errorf("%+v", st)
+	}
+	root.Free(own)
+}
+
+func TestRootIsClosedBeforeStop(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	mustAlloc(t, newAccount(t, root, "a", 0), 1<<20)
+	root.Close()
+	b.tick()
+	f.tick(2)
+	if st := b.Stats(); !st.Account.Closed || st.Pressure.Level != Calm || b.Account() != root {
+		t.Errorf("%+v", st)
+	}
+	closed := ` account "process" is closed`
+	wantPanic(t, "freehold: Account.OnPressure:"+closed, func() { root.OnPressure(0, nil) })
+	wantPanic(t, "freehold: budget.NewAccount:"+closed, func() { NewAccount(b.Account(), nil) })
+	b.Stop()
+	root.Close()
+}
+
+func TestRootIsClosedAfterStop(t *testing.T) {
+	f, c := newFake(), newCalls()
+	b, root := rooted(t, f)
+	told(root, c, "f")
+	f.change(func() { f.offHeap = 2 * gib })
+	b.tick()
+	c.want(t, "f hard 1239")
+	wantHard(t, root, 1)
+	b.Stop()
+	wantHard(t, root, 0)
+	b.tick()
+	a := newAccount(t, root, "a", 0)
+	mustAlloc(t, a, 8<<20)
+	wantHard(t, root, 0)
+	told(root, c, "g")
+	root.SetLimits(1, 0)
+	again, other := rooted(t, newFake())
+	if other == root || again.Account() != other {
+		t.Errorf("%v is the old budget's", other)
+	}
+	root.Close()
+	if st := a.Stats(); !root.Stats().Closed || !st.Closed || st.LiveBytes != 8<<20 || other.Stats().Closed {
+		t.Errorf("%+v", st)
+	}
+	c.want(t)
+}
+
+func TestRootIsMadeAfterStop(t *testing.T) {
+	b := mustStart(t, Options{Limit: 1000 * mib}, newFake())
+	b.Stop()
+	root := b.Account()
+	wantHard(t, root, 0)
+	mustAlloc(t, root, 1<<20)
+	root.Close()
+}
+
+func TestRootInTheStats(t *testing.T) {
+	f := newFake()
+	f.physical = 64 * gib
+	b := mustStart(t, Options{Limit: 1100 * mib, Headroom: 100 * mib}, f)
+	text := func() string {
+		var log bytes.Buffer
+		slog.New(slog.NewTextHandler(&log, nil)).Info("", "budget", b)
+		return log.String()
+	}
+	if s := b.String() + text(); strings.Contains(s, "account") || b.Stats().Account != (AccountStats{}) {
+		t.Error(s)
+	}
+	root := b.Account()
+	defer root.Close()
+	r := mustReserve(t, root, 5*mib)
+	defer r.Release()
+	if s, want := b.String(), "; account \"process\": 5MiB used, 0 bytes live in 0 blocks, 5MiB reserved, soft limit "; !strings.Contains(s, want) {
+		t.Errorf("%s, want %s", s, want)
+	}
+	if s, want := text(), " budget.account.name=process budget.account.soft="; !strings.Contains(s, want) {
+		t.Errorf("%s, want %s", s, want)
+	}
+}
+
+// Goroutines allocate below the root while its limit changes, for the figures and by the user, until
+// the budget is stopped.
+func TestRootTogether(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	var work sync.WaitGroup
+	for g := range 4 {
+		a := newAccount(t, root, fmt.Sprint("a", g), 0)
+		work.Go(func() {
+			for i := range 200 {
+				p, err := a.AllocOrEvict(1+i*1000, 8, func(int) int { return 0 })
+				if err == nil {
+					a.Free(p)
+				}
+				if r, err := a.Reserve(int64(i) * mib); err == nil {
+					r.Release()
+				}
+			}
+		})
+	}
+	work.Go(func() {
+		for i := range int64(200) {
+			f.change(func() { f.offHeap = i % 5 * 220 * mib; f.clock = f.clock.Add(roundTime / 10) })
+			b.tick()
+			root.SetLimits(i%3*mib, i%7*100*mib)
+			b.Stats()
+		}
+		b.Stop()
+	})
+	remove := root.OnPressure(0, func(context.Context, Pressure) { root.Trim() })
+	work.Wait()
+	remove()
+	root.SetLimits(0, 0)
+	root.Trim()
+	if st := root.Stats(); st.Hard != 0 || st.Reserved != 0 || st.Live != 0 || st.Room != math.MaxInt64 {
+		t.Errorf("%+v", st)
+	}
+	if sum := b.charged(); sum != root.Stats().Used {
+		t.Errorf("%d bytes are charged, and %d used", sum, root.Stats().Used)
+	}
+}

@@ -1,0 +1,51 @@
+// Sizes: bytes as GOMEMLIMIT is written.
+
+package budget
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// units of GOMEMLIMIT, the largest first, so that B comes after those that end in it.
+var units = []struct {
+	suffix string
+	bytes  int64
+}{
+	{"TiB", 1 << 40},
+	{"GiB", 1 << 30},
+	{"MiB", 1 << 20},
+	{"KiB", 1 << 10},
+	{"B", 1},
+}
+
+// parseSize returns the bytes of a size such as 512MiB or 1000000.
+func parseSize(s string) (int64, error) {
+	digits, unit := s, int64(1)
+	for _, u := range units {
+		if d, ok := strings.CutSuffix(s, u.suffix); ok {
+			digits, unit = d, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if err != nil || n == 0 || int64(n) > math.MaxInt64/unit {
+		return 0, fmt.Errorf("%q, want a size above 0, such as 512MiB", s)
+	}
+	return int64(n) * unit, nil
+}
+
+// formatSize returns a size with the largest unit of which it has one, to a tenth.
+func formatSize(n int64) string {
+	for _, u := range units {
+		if n >= u.bytes || n <= -u.bytes {
+			if n%u.bytes == 0 {
+				return strconv.FormatInt(n/u.bytes, 10) + u.suffix
+			}
+			return strconv.FormatFloat(float64(n)/float64(u.bytes), 'f', 1, 64) + u.suffix
+		}
+	}
+	return "0B"
+}

@@ -1,0 +1,164 @@
+// Stats: the figures of a budget.
+
+package budget
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may be
+// larger than the addresses of a process.
+type Stats struct {
+	Limit    int64  // of the process
+	Source   string // where Limit is from: a file, a variable, an option
+	Headroom int64  // the part of Limit that is left free
+	Problem  string // what was wrong with a source of the limit, or with the settings; or ""
+
+	OffHeap int64 // committed by all heaps: see freehold.Stats.Committed
+	Others  int64 // resident memory that neither Go nor a heap has; 0 where the system does not tell
+	GoHeld  int64 // what Go's memory limit counts: memory that Go's runtime has from the system
+	GoLive  int64 // what the last collection found live, with stacks and globals
+
+	GoLimit   int64 // Go's memory limit; math.MaxInt64 if there is none
+	GCPercent int   // GOGC; -1 if it is off
+	UserLimit bool  // Go's memory limit is the program's or GOMEMLIMIT's, and is left alone
+	UserGC    bool  // GOGC is the program's or the variable's, and is left alone
+
+	Short       int64  // bytes by which off-heap memory, others and what Go needs at least pass Limit less Headroom
+	Adjustments uint64 // changes of Go's memory limit and GOGC so far
+	Reclaims    uint64 // collections so far that the budget ran, since Go held more than it may
+
+	Pressure Pressure // now
+	Rounds   uint64   // in which the heaps were trimmed, and callbacks called if that was not enough
+	Late     uint64   // callbacks so far that passed their deadline
+	Panics   uint64   // callbacks so far that panicked; Problem has the last one's
+
+	Account AccountStats // of Budget.Account; its Name is "" before the first call of that
+}
+
+// Stats returns the budget's figures. Short and Pressure are up to 5 ms old, and Others up to
+// 100. After Stop the settings are the restored ones, and Short and Pressure
+// those of the last look. It takes about a microsecond, and that of
+// Account.Stats if there is an account.
+func (b *Budget) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.system.golang.read()
+	late, panics, panicked := b.callbacks.failed()
+	st := Stats{
+		Limit:    b.limit.bytes,
+		Source:   b.limit.source,
+		Headroom: b.headroom(),
+		Problem:  joined(joined(b.problem, b.taken), panicked),
+
+		OffHeap: b.system.offHeap(),
+		Others:  b.others,
+		GoHeld:  g.held,
+		GoLive:  g.live,
+
+		GoLimit:   g.limit,
+		GCPercent: g.percent,
+		UserLimit: b.userLimit,
+		UserGC:    b.userPercent,
+
+		Short:       b.plan.short,
+		Adjustments: b.adjustments,
+		Reclaims:    b.reclaims,
+
+		Pressure: b.pressure,
+		Rounds:   b.rounded,
+		Late:     late,
+		Panics:   panics,
+	}
+	if b.account != nil {
+		st.Account = b.account.Stats()
+	}
+	return st
+}
+
+// String returns the Stats in one line.
+func (b *Budget) String() string {
+	if b == nil {
+		return "<nil>"
+	}
+	return b.Stats().String()
+}
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (b *Budget) LogValue() slog.Value {
+	if b == nil {
+		return slog.StringValue("<nil>")
+	}
+	return b.Stats().LogValue()
+}
+
+// String returns the figures in one line, as the report at the start has them.
+func (st Stats) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "memory budget of %s from %s: headroom %s, off-heap %s, others %s, Go %s",
+		formatSize(st.Limit), st.Source, formatSize(st.Headroom), formatSize(st.OffHeap), formatSize(st.Others), formatSize(st.GoHeld))
+	limit := "off"
+	if st.GoLimit != math.MaxInt64 {
+		limit = formatSize(st.GoLimit)
+	}
+	fmt.Fprintf(&b, "; GOMEMLIMIT %s%s", limit, users(st.UserLimit))
+	percent := "off"
+	if st.GCPercent >= 0 {
+		percent = strconv.Itoa(st.GCPercent)
+	}
+	fmt.Fprintf(&b, ", GOGC %s%s", percent, users(st.UserGC))
+	if st.Short > 0 {
+		fmt.Fprintf(&b, "; %s short", formatSize(st.Short))
+	}
+	if st.Account.Name != "" {
+		fmt.Fprintf(&b, "; %v", st.Account)
+	}
+	if st.Problem != "" {
+		fmt.Fprintf(&b, "; %s", st.Problem)
+	}
+	return b.String()
+}
+
+func users(own bool) string {
+	if own {
+		return " (the program's own)"
+	}
+	return ""
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case.
+// Problem and Account are left out if there is none.
+func (st Stats) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.Int64("limit", st.Limit),
+		slog.String("source", st.Source),
+		slog.Int64("headroom", st.Headroom),
+		slog.Int64("off_heap", st.OffHeap),
+		slog.Int64("others", st.Others),
+		slog.Int64("go_held", st.GoHeld),
+		slog.Int64("go_live", st.GoLive),
+		slog.Int64("go_limit", st.GoLimit),
+		slog.Int("gc_percent", st.GCPercent),
+		slog.Bool("user_limit", st.UserLimit),
+		slog.Bool("user_gc", st.UserGC),
+		slog.Int64("short", st.Short),
+		slog.Uint64("adjustments", st.Adjustments),
+		slog.Uint64("reclaims", st.Reclaims),
+		slog.String("pressure", st.Pressure.Level.String()),
+		slog.Int64("wanted", st.Pressure.Wanted),
+		slog.Uint64("rounds", st.Rounds),
+		slog.Uint64("late", st.Late),
+		slog.Uint64("panics", st.Panics),
+	}
+	if st.Account.Name != "" {
+		attrs = append(attrs, slog.Any("account", st.Account))
+	}
+	if st.Problem != "" {
+		attrs = append(attrs, slog.String("problem", st.Problem))
+	}
+	return slog.GroupValue(attrs...)
+}
