@@ -12,7 +12,6 @@ import (
 	"image/color"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -39,12 +38,16 @@ var (
 	libcC     = color.RGBA{0x8a, 0x5a, 0xa8, 0xff}
 	jemallocC = color.RGBA{0xb5, 0x36, 0x4b, 0xff} // jemalloc
 	liveC     = color.RGBA{0x8c, 0x95, 0x9f, 0xff} // live bytes
+
+	theirsPaleC = color.RGBA{0xf0, 0xb2, 0x85, 0xff}
+	poolPaleC   = color.RGBA{0x9d, 0xc0, 0xe4, 0xff}
 )
 
 var roles = map[string]color.RGBA{
 	"--ink": ink, "--grid": gridLine, "--live": liveC,
 	"--ours": oursC, "--arena": arenaC, "--pool": poolC,
 	"--theirs": theirsC, "--libc": libcC, "--jemalloc": jemallocC,
+	"--theirs-pale": theirsPaleC, "--pool-pale": poolPaleC,
 }
 
 // colorOf returns the colour of what is called name: a backend, or live bytes.
@@ -86,7 +89,7 @@ type line struct {
 	Points plotter.XYs
 }
 
-// bars is one series of bars, a value per group.
+// bars is one series of bars, a value per group; NaN is no bar.
 type bars struct {
 	Name   string
 	Color  color.Color
@@ -102,16 +105,23 @@ const (
 )
 
 // png draws the chart for a file.
-func (c *chart) png() ([]byte, error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, chartHeight+titleHeight), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(color.White))
-	all := draw.New(canvas)
-	all.FillText(label(13), vg.Point{X: 44, Y: all.Max.Y - 20}, c.Title)
-	if err := c.draw(draw.Crop(all, 0, 0, 0, -titleHeight)); err != nil {
-		return nil, err
+func (c *chart) png() ([]byte, error) { return pngOf([]chart{*c}) }
+
+// pngOf draws charts for one file, one below the other.
+func pngOf(charts []chart) ([]byte, error) {
+	const height = chartHeight + titleHeight
+	canvas := vgimg.NewWith(vgimg.UseWH(chartWidth, height*vg.Length(max(1, len(charts)))), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(color.White))
+	rest := draw.New(canvas)
+	for _, c := range charts {
+		rest.FillText(label(13), vg.Point{X: 44, Y: rest.Max.Y - 20}, c.Title)
+		if err := c.draw(draw.Crop(rest, 0, 0, rest.Max.Y-rest.Min.Y-height, -titleHeight)); err != nil {
+			return nil, err
+		}
+		rest.Max.Y -= height
 	}
 	var out bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("drawing %q: %w", c.Title, err)
+		return nil, fmt.Errorf("drawing a picture: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -212,13 +222,28 @@ func (c *chart) addBars(p *plot.Plot) error {
 	var top float64
 	size := vg.Length(10) // of the values, each of which keeps to its own bar
 	for _, b := range c.Bars {
-		top = max(top, slices.Max(b.Values))
 		for _, v := range b.Values {
-			size = min(size, width/label(1).Width(shortFigure(v)))
+			if !math.IsNaN(v) {
+				top = max(top, v)
+				size = min(size, width/label(1).Width(shortFigure(v)))
+			}
 		}
 	}
 	for i, b := range c.Bars {
-		pb, err := plotter.NewBarChart(plotter.Values(b.Values), width)
+		heights := make(plotter.Values, len(b.Values))
+		var at plotter.XYLabels
+		for g, v := range b.Values {
+			if math.IsNaN(v) {
+				continue
+			}
+			heights[g] = v
+			at.XYs = append(at.XYs, plotter.XY{X: float64(g), Y: v})
+			at.Labels = append(at.Labels, shortFigure(v))
+		}
+		if len(at.XYs) == 0 {
+			continue
+		}
+		pb, err := plotter.NewBarChart(heights, width)
 		if err != nil {
 			return err
 		}
@@ -226,11 +251,6 @@ func (c *chart) addBars(p *plot.Plot) error {
 		pb.Offset = (width + gap) * vg.Length(float64(i)-float64(len(c.Bars)-1)/2)
 		p.Add(pb)
 
-		var at plotter.XYLabels
-		for g, v := range b.Values {
-			at.XYs = append(at.XYs, plotter.XY{X: float64(g), Y: v})
-			at.Labels = append(at.Labels, shortFigure(v))
-		}
 		values, err := plotter.NewLabels(at)
 		if err != nil {
 			return err

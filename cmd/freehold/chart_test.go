@@ -187,6 +187,8 @@ func TestChartTextsDoNotTouch(t *testing.T) {
 		"a minute":     barsOf(88888.8),
 		"small":        barsOf(0.004, 0.001, 9.99),
 		"long and big": sawtoothChart("jemalloc", long),
+		"gclab":        labCharts(labOutcomes(func(i int) labFigures { return labFigures{Seconds: 1, Worst: 1012.3 / float64(i+1)} }))[1],
+		"with gaps":    labCharts(labOutcomes(func(i int) labFigures { return labFigures{Seconds: float64(i % 2), Arrays: 98765} }))[2],
 	} {
 		svg, err := c.svg()
 		if err != nil {
@@ -207,4 +209,12 @@ func TestChartTextsDoNotTouch(t *testing.T) {
 			}
 		}
 	}
+}
+
+// labOutcomes returns an outcome of each of gclab's runs.
+func labOutcomes(figures func(i int) labFigures) (all []labOutcome) {
+	for i, r := range labRuns(shapeNames(), memoryNames(), tunings) {
+		all = append(all, labOutcome{run: r, figures: figures(i)})
+	}
+	return all
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"time"
 )
@@ -42,6 +43,8 @@ func (c *childCommand) Run(ctx context.Context, s streams) error {
 	if err := json.Unmarshal([]byte(c.Settings), &set); err != nil {
 		return usagef("settings: %w", err)
 	}
+	// A terminal interrupts the child as well as its parent, which does so too: once is enough.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	out := json.NewEncoder(s.out)
 	result, err := st.measure(ctx, set, c.Backend, func(fraction float64) {
 		_ = out.Encode(message{Progress: fraction})
@@ -71,7 +74,7 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 		return err
 	}
 	cmd := exec.CommandContext(ctx, exe, "child", st.name(), backend, string(flags))
-	cmd.WaitDelay = 5 * time.Second
+	endInOrder(cmd)
 	if cmd.Env, err = environment(backend); err != nil {
 		return err
 	}
@@ -112,6 +115,18 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 		return errors.New("the child ended without a result")
 	}
 	return json.Unmarshal(raw, result)
+}
+
+// endInOrder has a command interrupted when its context ends, so that it removes what it has
+// made, such as a control group, and killed only later, or where programs take no signals.
+func endInOrder(cmd *exec.Cmd) {
+	cmd.Cancel = func() error {
+		if cmd.Process.Signal(os.Interrupt) == nil {
+			return nil
+		}
+		return cmd.Process.Kill()
+	}
+	cmd.WaitDelay = 5 * time.Second
 }
 
 // lastLines shortens what a child complained of.

@@ -11,19 +11,37 @@ import (
 
 // demoCommand tells the stories.
 type demoCommand struct {
-	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all, one after the other."`
+	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all but budget, one after the other."`
 
 	Nodes   int       `default:"2000000" help:"Nodes of the linked list."`
+	Live    byteSize  `default:"256MiB" help:"What the collector's live data takes on the Go heap."`
 	High    *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
 	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes. Default: 10 million; 1e9 takes 24 GB of temporary files."`
 	Memory  *byteSize `placeholder:"SIZE" help:"Memory to sort records in; more of them go to temporary files in TMPDIR. Default: 4GiB, or half of what is available."`
+
+	Limits []byteSize `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget."`
+	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit."`
+	Runs   int        `default:"1" help:"How often each of its loads runs."`
+	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
+	Box    string     `default:"auto" enum:"auto,cgroup,vm,none" help:"What limits them: a control group of Linux (cgroup), qemu with such a group (vm), whichever can be had (auto), or nothing (none: peaks are measured, nothing is killed)."`
+	GoLive *byteSize  `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
+	QEMU   string     `name:"qemu" default:"qemu-system-x86_64" placeholder:"FILE" help:"The program for --box vm."`
+	Kernel string     `placeholder:"FILE" help:"The Linux kernel for --box vm. Default: the last one in /boot."`
+
 	// What the stories are told of.
 	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
 
+	CSV  filePath `name:"csv" placeholder:"FILE" help:"Write the runs of the story budget, a row each; - is standard output."`
+	PNG  filePath `name:"png" placeholder:"FILE" help:"Write the charts of all stories told."`
 	HTML filePath `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network; - is standard output."`
 
 	Cycles int           `hidden:"" default:"3"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
+	Load   time.Duration `hidden:"" default:"2s"` // of the collector
+
+	Rounds   int           `hidden:"" default:"3"`     // of a load in a box
+	Hold     time.Duration `hidden:"" default:"300ms"` // within a round
+	Deadline time.Duration `hidden:"" default:"2m"`    // of a run
 }
 
 // A nameList is names on the command line, with commas between them.
@@ -41,7 +59,7 @@ func (n *nameList) UnmarshalText(text []byte) error {
 
 // plan turns the flags into stories and their settings, or says what is wrong.
 func (d *demoCommand) plan() ([]story, settings, error) {
-	chosen := stories
+	chosen := tour
 	if len(d.Stories) > 0 {
 		chosen = nil
 		for _, name := range d.Stories {
@@ -90,6 +108,21 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	if _, _, err := sawtoothLoad(set); err != nil {
 		return nil, set, err
 	}
+	if slices.Contains(chosen, story(gcStory{})) {
+		set.Lab = newLabLoad(int64(d.Live), d.Load)
+		if err := (gcStory{}).check(set); err != nil {
+			return nil, set, err
+		}
+	}
+	if slices.Contains(chosen, story(budgetStory{})) {
+		box, err := d.box()
+		if err != nil {
+			return nil, set, err
+		}
+		set.Box = box
+	} else if d.CSV != "" {
+		return nil, set, usagef("--csv is for the story budget, which is not told")
+	}
 	if slices.Contains(chosen, story(sortStory{})) {
 		if err := checkSort(set); err != nil {
 			return nil, set, err
@@ -98,18 +131,43 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	return chosen, set, nil
 }
 
+// box turns the flags of the story budget into settings.
+func (d *demoCommand) box() (boxSettings, error) {
+	s := boxSettings{
+		Kind: d.Box, Shares: d.Shares, Runs: d.Runs, Rounds: d.Rounds, Hold: d.Hold, Deadline: d.Deadline,
+		QEMU: d.QEMU, Kernel: d.Kernel,
+	}
+	for _, limit := range d.Limits {
+		s.Limits = append(s.Limits, int64(limit))
+	}
+	if d.GoLive != nil {
+		s.Live = int64(*d.GoLive)
+	}
+	short := map[string]string{"default": boxDefault, "limit": boxLimit, "budget": boxBudget}
+	for _, name := range d.With {
+		if short[name] == "" {
+			return s, usagef("--with: nothing is called %q; there are: default, limit, budget", name)
+		}
+		s.Modes = append(s.Modes, short[name])
+	}
+	if len(s.Modes) == 0 {
+		s.Modes = boxModes
+	}
+	return s, budgetStory{}.check(s)
+}
+
 func (d *demoCommand) Run(ctx context.Context, st streams) error {
 	chosen, set, err := d.plan()
 	if err != nil {
 		return err
 	}
-	files, text, err := openOuts(map[string]filePath{"--html": d.HTML}, st)
+	files, text, err := openOuts(map[string]filePath{"--csv": d.CSV, "--png": d.PNG, "--html": d.HTML}, st)
 	if err != nil {
 		return err
 	}
 	steps, step := 0, 0
 	for _, s := range chosen {
-		steps += len(set.backendsOf(s))
+		steps += s.measurements(set)
 	}
 	began := time.Now()
 	bar := newProgress(st.err)
@@ -144,6 +202,9 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 		}
 		sec.Title, sec.Why = s.title(), s.why()
 		report.Sections = append(report.Sections, sec)
+		if sec.CSV != nil {
+			failure = errors.Join(failure, files["--csv"].write(sec.CSV))
+		}
 
 		bar.print(text, "\n"+strong(text, sec.Title)+"\n"+wrapped(text, "", sec.Why)+"\n")
 		for _, g := range sec.Grids {
@@ -169,6 +230,13 @@ func (d *demoCommand) Run(ctx context.Context, st streams) error {
 			}
 			failure = errors.Join(failure, err)
 		}
+		failure = errors.Join(failure, files.render("--png", func() ([]byte, error) {
+			var charts []chart
+			for _, sec := range report.Sections {
+				charts = append(charts, sec.Charts...)
+			}
+			return pngOf(charts)
+		}))
 	}
 	return errors.Join(failure, files.close())
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var tinyDemo = []string{"--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--records", "2000"}
+var tinyDemo = []string{"--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--records", "2000", "--live", "1MiB", "--load", "20ms"}
 
 func TestDemo(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "demo.html")
@@ -16,14 +16,14 @@ func TestDemo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 10 measurements") {
+	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 13 measurements") {
 		t.Errorf("the first line is %q", first)
 	}
 	wants := []string{"In short", page}
-	for _, s := range stories {
+	for _, s := range tour {
 		wants = append(wants, s.title())
 	}
-	for _, want := range append(wants, "2,000 nodes of", "2,000 records of", "off-heap, list", "all freed, after Trim") {
+	for _, want := range append(wants, "2,000 nodes of", "2,000 records of", "off-heap, list", "worst turn, ms", "all freed, after Trim") {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}

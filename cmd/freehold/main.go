@@ -3,6 +3,8 @@
 //	freehold demo       a tour in half a minute
 //	freehold memtest    a long sawtooth load, with resident memory over time,
 //	                    on freehold, the Go heap, libc or jemalloc
+//	freehold gclab      what gigabytes of live data cost the garbage collector,
+//	                    on the Go heap and off it
 //	freehold sort       GNU sort's common options, for input larger than memory
 //	freehold stats      the off-heap memory of a running program, live
 //	freehold version
@@ -42,13 +44,16 @@ const (
 type commands struct {
 	Demo    demoCommand    `cmd:"" help:"A tour of what freehold does, in half a minute."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
+	GCLab   gclabCommand   `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
-	Child childCommand `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
+	Child   childCommand   `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
+	BoxLoad boxLoadCommand `cmd:"" hidden:"" name:"boxload" help:"The load of the story budget, in its box."`
+	BoxVM   boxVMCommand   `cmd:"" hidden:"" name:"boxvm" help:"The first process of the virtual machine with a box."`
 }
 
 // A usageError is the user's mistake, found before anything has run.
@@ -129,6 +134,7 @@ func dispatch(ctx context.Context, args []string, s streams) error {
 		kong.Vars{
 			"stories": storyNames(), "backends": strings.Join(backendNames(), ", "),
 			"contenders": strings.Join(contenderNames(), ", "), "version": version(),
+			"shapes": strings.Join(shapeNames(), ", "),
 		},
 	)
 	if err != nil {

@@ -135,23 +135,11 @@ func (r *memtestReport) printResult(w io.Writer) {
 
 // write writes the files that were asked for.
 func (r *memtestReport) write(files outFiles) error {
-	errs := []error{files["--csv"].write(r.csv())}
-	if f := files["--png"]; f != nil {
-		c := r.chart()
-		data, err := c.png()
-		if err == nil {
-			err = f.write(data)
-		}
-		errs = append(errs, err)
-	}
-	if f := files["--html"]; f != nil {
-		data, err := r.page().html()
-		if err == nil {
-			err = f.write(data)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		files["--csv"].write(r.csv()),
+		files.render("--png", func() ([]byte, error) { c := r.chart(); return c.png() }),
+		files.render("--html", func() ([]byte, error) { return r.page().html() }),
+	)
 }
 
 // csv is a row per finished cycle and, if it came that far, a row "end" for

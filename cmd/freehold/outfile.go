@@ -92,6 +92,19 @@ func (o *outFile) close() error {
 // outFiles are the result files of one run, by flag.
 type outFiles map[string]*outFile
 
+// render writes what make returns to the file of a flag, if that was given.
+func (files outFiles) render(flag string, make func() ([]byte, error)) error {
+	f := files[flag]
+	if f == nil {
+		return nil
+	}
+	data, err := make()
+	if err != nil {
+		return err
+	}
+	return f.write(data)
+}
+
 // openOuts opens all paths that are not empty, or none. Each may serve one flag
 // only. text is where the report for people goes then: standard output, or
 // standard error if a file's path is "-".

@@ -28,6 +28,7 @@ type section struct {
 	Charts []chart
 	Grids  []grid
 	Notes  []string
+	CSV    []byte // the figures, for programs; nil if there are none
 }
 
 // drawn is a chart as the template takes it.

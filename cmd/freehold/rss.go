@@ -50,7 +50,9 @@ func machineMemory() (total, available int64) {
 	total, available = int64(v.Total), int64(v.Available)
 	if limit, err := containerMemory(); err == nil && limit < math.MaxInt64 {
 		total = min(total, int64(limit))
-		available = min(available, int64(limit))
+	}
+	if available > 0 { // 0 is unknown
+		available = max(1, min(total, available, containerRoom()))
 	}
 	return total, available
 }

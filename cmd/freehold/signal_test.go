@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,5 +78,82 @@ func TestSignalEndsTheDemo(t *testing.T) {
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
 		t.Errorf("%v, want exit code %d", cmd.ProcessState, exitInterrupted)
+	}
+}
+
+// A child removes what it has made before it ends.
+func TestChildEndsInOrder(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `trap 'rm "$0"; exit 1' INT; touch "$0"; while :; do sleep 0.01; done`, made)
+	endInOrder(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(made); err == nil {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	if err := cmd.Wait(); err == nil {
+		t.Error("the command was not interrupted")
+	}
+	if _, err := os.Stat(made); err == nil {
+		t.Error("what the command had made is left")
+	}
+}
+
+// A child that is interrupted by the terminal and by its parent is interrupted once.
+func TestChildIsInterruptedTwice(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags, err := json.Marshal(settings{Box: boxSettings{Kind: boxNone, Rounds: 1, Hold: time.Hour, Deadline: time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "child", "budget", boxRun{64 << 20, 10, boxDefault, 1}.name(), string(flags))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil { // its load runs
+		t.Fatal(err)
+	}
+	for range 20 {
+		_ = cmd.Process.Signal(os.Interrupt) // an error once it has ended
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+		t.Errorf("%v, want exit code %d", cmd.ProcessState, exitInterrupted)
+	}
+}
+
+// A child that the kernel kills, as it does for lack of memory, is told of.
+func TestChildThatIsKilled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		for ctx.Err() == nil {
+			children, _ := self.Children()
+			for _, c := range children {
+				if line, _ := c.Cmdline(); strings.Contains(line, "array/go/default") {
+					_ = c.Kill()
+				}
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	code, out, errs := command(ctx, tinyLabWith("--data", "array", "--backend", "go", "--tuning", "default", "--time", "1h")...)
+	const want = "the system killed it, most likely for lack of memory"
+	if code != exitFailed || !strings.Contains(out, want) || !strings.Contains(errs, want) {
+		t.Errorf("exit code %d, %q and %q", code, out, errs)
 	}
 }

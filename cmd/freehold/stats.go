@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -20,7 +21,7 @@ import (
 
 // statsCommand shows the memory of a process that serves the page of package track/web.
 type statsCommand struct {
-	URL      string        `arg:"" help:"Where the process serves its page, such as localhost:6060 or http://host:6060/debug/freehold."`
+	URL      string        `arg:"" help:"Where the process serves its page: a port of this machine, such as 6060, host:port, or http://host:6060/debug/freehold."`
 	Interval time.Duration `short:"i" default:"1s" help:"Time between updates."`
 	Once     bool          `help:"Print once, also on a terminal."`
 	JSON     bool          `name:"json" help:"Print once, as JSON."`
@@ -32,18 +33,24 @@ const (
 	slowestAnswer = 10 * time.Second
 )
 
-// address returns the URL to ask: the page's, if only a host is given.
+// address returns the URL to ask: the page's, if only a host is given, and on this machine, if
+// only a port is.
 func (c *statsCommand) address() (*url.URL, error) {
 	text := c.URL
+	if _, err := strconv.ParseUint(text, 10, 16); err == nil {
+		text = ":" + text
+	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Host == "":
-		return nil, usagef("%q is no URL: write host:port or http://host:port/debug/freehold", c.URL)
+	case err != nil || u.Hostname() == "" && u.Port() == "":
+		return nil, usagef("%q is no URL: write a port, host:port or http://host:port/debug/freehold", c.URL)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, usagef("%q: only http and https URLs can be read", c.URL)
+	case u.Hostname() == "":
+		u.Host = "localhost:" + u.Port()
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/debug/freehold"

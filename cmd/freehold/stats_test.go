@@ -51,6 +51,27 @@ func TestStatsPrintsOnce(t *testing.T) {
 	}
 }
 
+// A port is one of this machine.
+func TestAddress(t *testing.T) {
+	const page = "/debug/freehold?format=json"
+	for text, want := range map[string]string{
+		"6110":                  "http://localhost:6110" + page,
+		":6110":                 "http://localhost:6110" + page,
+		":6110/at":              "http://localhost:6110/at?format=json",
+		"http://:6110":          "http://localhost:6110" + page,
+		"[::1]:6110":            "http://[::1]:6110" + page,
+		"host":                  "http://host" + page,
+		"66110":                 "http://66110" + page, // no port
+		"https://host:1/x?y=z":  "https://host:1/x?format=json&y=z",
+		"http://10.1.2.3:6110/": "http://10.1.2.3:6110" + page,
+	} {
+		u, err := (&statsCommand{URL: text}).address()
+		if err != nil || u.String() != want {
+			t.Errorf("%s: %v, %v, want %s", text, u, err, want)
+		}
+	}
+}
+
 func TestStatsSaysWhatIsWrong(t *testing.T) {
 	s := servePage(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,6 +90,7 @@ func TestStatsSaysWhatIsWrong(t *testing.T) {
 		{[]string{"ftp://x"}, 2, `"ftp://x": only http and https URLs can be read`},
 		{[]string{"http://"}, 2, `"http://" is no URL`},
 		{[]string{"::"}, 2, `"::" is no URL`},
+		{[]string{":"}, 2, `":" is no URL`},
 		{[]string{"-i", "0s", s.URL}, 2, "--interval 0s: it must be longer than 0"},
 		{[]string{"-i", "soon", s.URL}, 2, "--interval"},
 		{[]string{silent}, 1, "http://" + silent + "/debug/freehold: nothing listens there: "},

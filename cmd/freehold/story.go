@@ -21,13 +21,20 @@ type story interface {
 	// backends returns the names of all that the story can be told of, and those
 	// of the usual ones.
 	backends() (all, usual []string)
+	// measurements returns how many children tell runs.
+	measurements(set settings) int
 	// tell measures, in children, and says what came out.
 	tell(ctx context.Context, set settings, run runner) (section, error)
 	// measure is one child's work; its result travels as JSON.
 	measure(ctx context.Context, set settings, backend string, report func(fraction float64)) (any, error)
 }
 
-var stories = []story{listStory{}, sawtoothStory{}, sortStory{}}
+// tour is told by default. The others change the machine for a while, or need what it may not
+// have.
+var (
+	tour    = []story{listStory{}, gcStory{}, sawtoothStory{}, sortStory{}}
+	stories = append(slices.Clone(tour), budgetStory{})
+)
 
 // settings are the demo's flags that change what stories do.
 type settings struct {
@@ -38,6 +45,9 @@ type settings struct {
 
 	Records int64 `json:"records"`
 	Memory  int64 `json:"memory"` // bytes to sort them in
+
+	Lab labLoad     `json:"lab"`
+	Box boxSettings `json:"box"`
 
 	Backends []string `json:"-"` // what --backend names; none means the usual ones
 }

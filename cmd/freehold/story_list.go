@@ -77,6 +77,9 @@ func (listStory) backends() (all, usual []string) {
 	return all, all
 }
 
+// measurements implements story.
+func (s listStory) measurements(set settings) int { return len(set.backendsOf(s)) }
+
 // measure implements story.
 func (listStory) measure(ctx context.Context, set settings, backend string, report func(float64)) (any, error) {
 	c, err := contenderNamed(backend)

@@ -33,6 +33,9 @@ func sawtoothLoad(set settings) (l load, samples int, err error) {
 	return l, 600, nil
 }
 
+// measurements implements story.
+func (s sawtoothStory) measurements(set settings) int { return len(set.backendsOf(s)) }
+
 // measure implements story.
 func (sawtoothStory) measure(ctx context.Context, set settings, backend string, report func(float64)) (any, error) {
 	l, samples, err := sawtoothLoad(set)
@@ -144,11 +147,11 @@ func (s sawtoothStory) tell(ctx context.Context, set settings, run runner) (sect
 }
 
 // thin keeps about n samples, evenly, and both ends.
-func thin(samples []sample, n int) []sample {
+func thin[S any](samples []S, n int) []S {
 	if len(samples) <= n {
 		return samples
 	}
-	kept := make([]sample, n)
+	kept := make([]S, n)
 	for i := range kept {
 		kept[i] = samples[i*(len(samples)-1)/(n-1)]
 	}

@@ -80,6 +80,9 @@ func checkSort(set settings) error {
 	return nil
 }
 
+// measurements implements story.
+func (s sortStory) measurements(set settings) int { return len(set.backendsOf(s)) }
+
 // measure implements story.
 func (sortStory) measure(ctx context.Context, set settings, backend string, report func(float64)) (any, error) {
 	s := recordSort{n: set.Records, memory: set.Memory, report: seldom(report)}

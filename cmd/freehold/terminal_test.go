@@ -112,14 +112,3 @@ func TestTablesFitWhenPiped(t *testing.T) {
 		checkWidth(t, tables, 80)
 	}
 }
-
-func checkWidth(t *testing.T, out string, width int) {
-	t.Helper()
-	for line := range strings.Lines(out) {
-		for state := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), "\r") {
-			if n := ansi.StringWidth(state); n > width {
-				t.Errorf("%d characters, more than %d: %q", n, width, state)
-			}
-		}
-	}
-}

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"image/color"
+	"slices"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+	"gonum.org/v1/plot/plotter"
+)
+
+// budgetStory is a container's limit with and without a budget.
+type budgetStory struct{}
+
+func (budgetStory) name() string  { return "budget" }
+func (budgetStory) title() string { return "A memory limit" }
+func (budgetStory) why() string {
+	return "A container that takes more memory than its limit is killed. GOMEMLIMIT keeps Go's heap within it, but does not count off-heap memory. A budget counts both."
+}
+
+// backends implements story.
+func (budgetStory) backends() (all, usual []string) {
+	all = []string{freeholdBackend.name}
+	return all, all
+}
+
+// measurements implements story.
+func (budgetStory) measurements(set settings) int { return len(set.Box.runs()) }
+
+// boxModes are all ways to keep to a limit.
+var boxModes = []string{boxDefault, boxLimit, boxBudget}
+
+const mostBoxRuns = 10_000 // of each load
+
+// check says what is wrong with the story's settings, before anything runs.
+func (budgetStory) check(s boxSettings) error {
+	for _, limit := range s.Limits {
+		if limit < 64<<20 {
+			return usagef("--limits %s: at least 64 MiB are needed", sizeText(limit))
+		}
+		if total, _ := machineMemory(); total > 0 && limit > total/4*3 {
+			return usagef("--limits %s: more than three quarters of the %s of memory", sizeText(limit), sizeText(total))
+		}
+	}
+	for _, share := range s.Shares {
+		if share < 1 || share > 99 {
+			return usagef("--shares %d: a share is 1 to 99 percent", share)
+		}
+	}
+	if s.Runs < 1 {
+		return usagef("--runs %d: at least one is needed", s.Runs)
+	}
+	if s.Runs > mostBoxRuns {
+		return usagef("--runs %d: more than %d", s.Runs, mostBoxRuns)
+	}
+	for _, limit := range s.Limits {
+		if s.Live >= limit {
+			return usagef("--go-live %s: it must be below the limit of %s", sizeText(s.Live), sizeText(limit))
+		}
+	}
+	return nil
+}
+
+// measure implements story: what it measures is the name of a run.
+func (budgetStory) measure(ctx context.Context, set settings, name string, report func(float64)) (any, error) {
+	r, err := boxRunNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	s := set.Box
+	switch s.Kind {
+	case boxVM:
+		return s.measureInVM(ctx, r, report)
+	case boxNone:
+		return s.measure(ctx, r, nil, report)
+	}
+	b, err := newBox(r.Limit)
+	if err != nil {
+		return nil, err
+	}
+	o, err := s.measure(ctx, r, b, report)
+	return o, errors.Join(err, b.remove())
+}
+
+// choose returns the kind of box to use.
+func (s boxSettings) choose() (string, error) {
+	if s.Kind != boxAuto {
+		return s.Kind, nil
+	}
+	b, err := newBox(s.Limits[0])
+	if err == nil {
+		return boxGroup, b.remove()
+	}
+	_, _, vmErr := s.vmReady()
+	if vmErr == nil {
+		return boxVM, nil
+	}
+	return "", unavailablef("%w; %w. A limit on addresses (ulimit -v) is no substitute. --box none measures peaks without a limit", err, vmErr)
+}
+
+// A boxResult is a run and its outcome.
+type boxResult struct {
+	run boxRun
+	boxOutcome
+}
+
+// tell implements story.
+func (b budgetStory) tell(ctx context.Context, set settings, run runner) (section, error) {
+	kind, err := set.Box.choose()
+	if err != nil {
+		return section{}, err
+	}
+	set.Box.Kind = kind
+	var results []boxResult
+	for _, r := range set.Box.runs() {
+		res := boxResult{run: r}
+		if err := run(ctx, b, r.name(), &res.boxOutcome); err != nil {
+			return section{}, err
+		}
+		results = append(results, res)
+	}
+	sec := section{Grids: []grid{boxGrid(results)}, Charts: boxCharts(results), Result: boxFinding(results), CSV: boxCSV(results)}
+	switch kind {
+	case boxGroup:
+		sec.Notes = append(sec.Notes, "Each run was in a control group of its own with the limit, without swap.")
+	case boxVM:
+		sec.Notes = append(sec.Notes, "Each run was in a virtual machine of its own, in a control group with the limit, without swap. The processor is emulated: times are several times those of this machine.")
+	case boxNone:
+		sec.Notes = append(sec.Notes, "There was no box: nothing is killed, and a peak above the limit is shown as over.")
+	}
+	if slices.ContainsFunc(results, func(r boxResult) bool { return r.Result == boxStruck }) {
+		sec.Notes = append(sec.Notes, "A run that was struck was killed, but not for its limit: the machine may have no memory left.")
+	}
+	l := set.Box.load(boxRun{Limit: set.Box.Limits[0], Share: set.Box.Shares[0]})
+	sec.Notes = append(sec.Notes,
+		fmt.Sprintf("Goroutines replace nodes of a table on the Go heap and compute with them, while off-heap blocks are allocated up to the share, half of them freed, and allocated again. At %s and %d%% the Go heap has %s live.", sizeText(set.Box.Limits[0]), set.Box.Shares[0], sizeText(l.Live)),
+		boxLimit+": GOGC=off and nine tenths of the limit. "+boxBudget+": budget.Start(nil).",
+		"The peak is resident memory without pages of files. A run that was killed shows how much of its load was done. Nodes, M/s: millions of nodes replaced a second.")
+	return sec, nil
+}
+
+// boxGrid is the table of the runs.
+func boxGrid(results []boxResult) grid {
+	g := grid{Head: []string{"limit, off-heap, with", "result", "peak", "of limit %", "collections", "collector, % CPU", "failed allocs", "s", "nodes, M/s"}}
+	for _, r := range results {
+		last := r.last()
+		result := r.Result
+		if result != boxFinished && result != boxOver {
+			result += fmt.Sprintf(" at %.0f%%", 100*last.Done)
+		}
+		rate := 0.0
+		if last.Seconds > 0 {
+			rate = float64(last.Nodes) / last.Seconds / 1e6
+		}
+		g.add(fmt.Sprintf("%s, %d%%, %s", sizeText(r.run.Limit), r.run.Share, r.run.Mode), result,
+			sizeText(r.Peak), percent(float64(r.Peak)/float64(r.run.Limit)), humanize.Comma(last.Cycles), percent(last.Collector),
+			strconv.Itoa(last.Failed), figure(r.Seconds), figure(rate))
+	}
+	return g
+}
+
+// boxFinding is what the runs show, in a sentence or two.
+func boxFinding(results []boxResult) string {
+	text := ""
+	for _, mode := range boxModes {
+		runs, finished, worst := 0, 0, 0.0
+		for _, r := range results {
+			if r.run.Mode != mode {
+				continue
+			}
+			runs++
+			if r.Result == boxFinished {
+				finished++
+			}
+			worst = max(worst, float64(r.Peak)/float64(r.run.Limit))
+		}
+		if runs > 0 {
+			text += fmt.Sprintf("With %s, %d of %s finished; the peak was %s%% of the limit. ", mode, finished, plural(runs, "run"), percent(worst))
+		}
+	}
+	return text
+}
+
+// boxCharts are the first run of each kind, over time.
+func boxCharts(results []boxResult) (charts []chart) {
+	for _, r := range results {
+		if r.run.Run != 1 || len(r.Samples) == 0 {
+			continue
+		}
+		over := func(name string, c color.Color, fill bool, value func(boxSample) int64) line {
+			l := line{Name: name, Color: c, Fill: fill}
+			for _, x := range r.Samples {
+				l.Points = append(l.Points, plotter.XY{X: x.Seconds, Y: float64(value(x))})
+			}
+			return l
+		}
+		limit := float64(r.run.Limit)
+		charts = append(charts, chart{
+			Title: fmt.Sprintf("%s, %d%% off-heap, with %s: %s", sizeText(r.run.Limit), r.run.Share, r.run.Mode, r.Result),
+			YMax:  limit * 1.1,
+			Lines: []line{
+				over("Go heap", theirsC, true, func(x boxSample) int64 { return x.Go }),
+				over("off-heap", oursC, true, func(x boxSample) int64 { return x.OffHeap }),
+				over("Go heap + off-heap", ink, false, func(x boxSample) int64 { return x.Go + x.OffHeap }),
+				over("Go's limit", poolC, false, func(x boxSample) int64 {
+					if x.Limit == 0 {
+						return r.run.Limit
+					}
+					return min(x.Limit, r.run.Limit)
+				}),
+				over("limit", jemallocC, false, func(boxSample) int64 { return r.run.Limit }),
+			},
+		})
+	}
+	return charts
+}
+
+// boxCSV is a row per run. Sizes are bytes.
+func boxCSV(results []boxResult) []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	_ = w.Write([]string{"limit", "share_percent", "with", "run", "result", "peak", "collections", "collector_cpu", "failed", "done", "seconds", "nodes"})
+	for _, r := range results {
+		last := r.last()
+		_ = w.Write([]string{
+			strconv.FormatInt(r.run.Limit, 10), strconv.Itoa(r.run.Share), r.run.Mode, strconv.Itoa(r.run.Run), r.Result,
+			strconv.FormatInt(r.Peak, 10), strconv.FormatInt(last.Cycles, 10), strconv.FormatFloat(last.Collector, 'f', 4, 64),
+			strconv.Itoa(last.Failed), strconv.FormatFloat(last.Done, 'f', 3, 64), strconv.FormatFloat(r.Seconds, 'f', 3, 64), strconv.FormatInt(last.Nodes, 10),
+		})
+	}
+	w.Flush()
+	return out.Bytes()
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var tinyBox = []string{"--box", "none", "--limits", "128MiB", "--shares", "30", "--rounds", "1", "--hold", "30ms", "--go-live", "2MiB"}
+
+func TestDemoBudget(t *testing.T) {
+	dir := t.TempDir()
+	table, page, picture := filepath.Join(dir, "b.csv"), filepath.Join(dir, "b.html"), filepath.Join(dir, "b.png")
+	code, out, errs := command(t.Context(), append([]string{"demo", "budget", "--csv", table, "--html", page, "--png", picture}, tinyBox...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, want := range []string{"starting 3 measurements", "128 MiB, 30%", boxDefault, boxLimit, boxBudget, "There was no box", "At 128 MiB and 30% the Go heap has 2.00 MiB live"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	checkPlain(t, out+errs)
+	checkHTML(t, page, "A memory limit", "off-heap")
+	if b, err := os.ReadFile(picture); err != nil || !strings.HasPrefix(string(b), "\x89PNG") {
+		t.Errorf("the picture: %.8q, %v", b, err)
+	}
+	text, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("%d rows, %v:\n%s", len(rows), err, text)
+	}
+	for i, mode := range boxModes {
+		row := rows[i+1]
+		if row[0] != "134217728" || row[1] != "30" || row[2] != mode || row[3] != "1" || row[9] != "1.000" {
+			t.Errorf("%v", row)
+		}
+		if !raceBuild && (row[4] == boxKilled || row[4] == boxStruck) {
+			t.Errorf("nothing kills: %v", row)
+		}
+	}
+}
+
+func TestBudgetFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"--limits 1MiB":                  "--limits 1.00 MiB: at least 64 MiB are needed",
+		"--limits 1000TiB":               "--limits 1000 TiB: more than three quarters of the",
+		"--limits much":                  `"much" is no size`,
+		"--shares 0":                     "--shares 0: a share is 1 to 99 percent",
+		"--shares 50,100":                "--shares 100: a share is 1 to 99 percent",
+		"--runs 0":                       "--runs 0: at least one is needed",
+		"--runs 1000000000":              "--runs 1000000000: more than 10000",
+		"--limits 1GiB --go-live 1GiB":   "--go-live 1.00 GiB: it must be below the limit of 1.00 GiB",
+		"--with magic":                   `--with: nothing is called "magic"; there are: default, limit, budget`,
+		"--box paper":                    `--box must be one of "auto","cgroup","vm","none"`,
+		"--box vm --qemu /nothing":       "no virtual machine: ",
+		"--box vm --kernel /nothing":     "no virtual machine: ",
+		"--with budget --with-something": "unknown flag",
+	} {
+		code, _, errs := command(t.Context(), append([]string{"demo", "budget"}, strings.Fields(args)...)...)
+		if code != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d, %q, want %q", args, code, errs, want)
+		}
+	}
+	if code, _, errs := command(t.Context(), "demo", "list", "--csv", "x"); code != exitUsage || !strings.Contains(errs, "--csv is for the story budget") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+func TestBoxRuns(t *testing.T) {
+	s := boxSettings{Limits: []int64{256 << 20, 4 << 30}, Shares: []int{10, 90}, Modes: boxModes, Runs: 2}
+	runs := s.runs()
+	if len(runs) != 24 {
+		t.Errorf("%d runs", len(runs))
+	}
+	for _, r := range runs {
+		again, err := boxRunNamed(r.name())
+		if err != nil || again != r {
+			t.Errorf("%+v is %+v, %v", r, again, err)
+		}
+		if l := s.load(r); l.OffHeap > r.Limit || l.OffHeap+2*l.Live > r.Limit || l.Live > 64<<20 || l.Live <= 0 {
+			t.Errorf("%+v: %+v", r, l)
+		}
+	}
+	for _, name := range []string{"", "1,2,budget", "x,2,budget,1", "1,x,budget,1", "1,2,budget,x"} {
+		if _, err := boxRunNamed(name); err == nil {
+			t.Errorf("%q names a run", name)
+		}
+	}
+}
+
+// A load has what limits its memory from its mode alone.
+func TestBoxEnvironment(t *testing.T) {
+	environ := []string{"HOME=/root", "GOGC=50", "GOMEMLIMIT=1", "GODEBUG=x", "FREEHOLD_MEMORY_LIMIT=7", "FREEHOLD_BOX=/old"}
+	for _, tt := range []struct {
+		mode, dir string
+		want      []string
+	}{
+		{boxDefault, "", []string{"HOME=/root"}},
+		{boxDefault, "/box", []string{"HOME=/root", "FREEHOLD_BOX=/box"}},
+		{boxLimit, "", []string{"HOME=/root", "GOGC=off", "GOMEMLIMIT=900"}},
+		{boxBudget, "/box", []string{"HOME=/root", "FREEHOLD_BOX=/box"}}, // where the budget finds it
+		{boxBudget, "", []string{"HOME=/root", "FREEHOLD_MEMORY_LIMIT=1000"}},
+	} {
+		if got := boxEnvironment(environ, tt.mode, 1000, tt.dir); !slices.Equal(got, tt.want) {
+			t.Errorf("%s %s: %q, want %q", tt.mode, tt.mode, got, tt.want)
+		}
+	}
+}
+
+func TestResidentPeak(t *testing.T) {
+	var p residentPeak
+	for _, tt := range []struct {
+		status string
+		want   int64 // so far
+	}{
+		{"", 0},
+		{"VmHWM:\t 900 kB\nRssAnon:\t 500 kB\nRssFile:\t 300 kB\nRssShmem:\t 10 kB\n", 600 << 10},
+		{"VmHWM:\t 900 kB\nRssAnon:\t 590 kB\nRssFile:\t 300 kB\nRssShmem:\t 20 kB\n", 610 << 10},
+		{"VmHWM:\t 905 kB\nRssAnon:\t 500 kB\nRssFile:\t 100 kB\n", 610 << 10}, // pages of files went
+		{"VmHWM:\t 920 kB\nRssAnon:\t 500 kB\nRssFile:\t 100 kB\n", 620 << 10},
+	} {
+		if p.look(tt.status); p.bytes() != tt.want {
+			t.Errorf("%q: %d, want %d", tt.status, p.bytes(), tt.want)
+		}
+	}
+}
+
+// groups writes files of control groups.
+func groups(t *testing.T, files map[string]string) (root string) {
+	root = t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// The smallest live heap is one node for each processor.
+func TestLoadWithHardlyALiveHeap(t *testing.T) {
+	w := &boxWork{load: boxLoad{Live: 1}}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() { w.churn(ctx); close(ended) }()
+	for w.nodes.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	<-ended
+}
+
+// Files that the kernel would make are not there, so that each box is refused, and leaves
+// nothing behind.
+func TestBoxRefused(t *testing.T) {
+	for _, tt := range []struct {
+		list string
+		want string
+	}{
+		{"0::/a/b\n", filepath.Join("a", "freehold-box-")}, // a is the nearest that controls memory
+		{"4:memory:/a/b\n0::/\n", filepath.Join("memory", "a", "b", "freehold-box-")},
+		{"4:cpu:/a\n", "no control group can be made"},
+		{"nonsense\n", "no control group can be made"},
+	} {
+		root := groups(t, map[string]string{
+			"list": tt.list, "cgroup.subtree_control": "cpu memory", "a/cgroup.subtree_control": "memory",
+			"a/b/x": "", "memory/a/b/x": "",
+		})
+		b, err := newBoxIn(filepath.Join(root, "list"), root, 1<<20)
+		if b != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "no control group can be made") {
+			t.Errorf("%q: %v", tt.list, err)
+		}
+		filepath.WalkDir(root, func(p string, _ os.DirEntry, _ error) error {
+			if strings.Contains(p, "freehold-box") {
+				t.Errorf("%q: %s is left", tt.list, p)
+			}
+			return nil
+		})
+	}
+	if _, err := newBoxIn(filepath.Join(t.TempDir(), "none"), "/", 1); err == nil {
+		t.Error("a system without control groups")
+	}
+}
+
+// What a box of either version tells and takes.
+func TestBoxFiles(t *testing.T) {
+	for _, tt := range []struct {
+		files              boxFiles
+		version, swap, all string
+	}{
+		{boxV2, "v2", "0", "low 0\nmax 7\noom 2\noom_kill 3\n"},
+		{boxV1, "v1", "4096", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"},
+	} {
+		root := groups(t, map[string]string{
+			"x/" + tt.files.limit: "max", "x/" + tt.files.swap: "max", "x/" + tt.files.kills: tt.all,
+		})
+		b := &box{filepath.Join(root, "x"), tt.files}
+		if err := b.limit(4096); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(filepath.Join(b.dir, tt.files.limit)); string(got) != "4096" {
+			t.Errorf("%s: limit %q", tt.version, got)
+		}
+		if got, _ := os.ReadFile(filepath.Join(b.dir, tt.files.swap)); string(got) != tt.swap {
+			t.Errorf("%s: swap %q", tt.version, got)
+		}
+		if b.kills() != 3 || b.killer() != boxKilled {
+			t.Errorf("%s: %d kills, %s", tt.version, b.kills(), b.killer())
+		}
+		if err := os.WriteFile(filepath.Join(b.dir, tt.files.kills), []byte("oom_kill 0\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if b.killer() != boxStruck {
+			t.Errorf("%s: %s without a kill of the box", tt.version, b.killer())
+		}
+	}
+}
+
+func TestKillWithoutABox(t *testing.T) {
+	if got := (*box)(nil).killer(); got != boxStruck {
+		t.Error(got)
+	}
+}
+
+func TestCpio(t *testing.T) {
+	var a cpio
+	a.add("dev/console", cpioDevice|0o600, 5, 1, nil)
+	a.add("init", cpioFile|0o755, 0, 0, []byte("hello"))
+	got := string(a.end())
+	want := "070701" + "00000001" + "00002180" + "00000000" + "00000000" + "00000001" + "00000000" + "00000000" +
+		"00000000" + "00000000" + "00000005" + "00000001" + "0000000C" + "00000000" + "dev/console\x00" + "\x00\x00" + "070701"
+	if !strings.HasPrefix(got, want) || len(got)%4 != 0 {
+		t.Errorf("%q", got)
+	}
+	if at := strings.Index(got, "hello"); at%4 != 0 || got[at:at+8] != "hello\x00\x00\x00" {
+		t.Errorf("the file is at %d of %q", at, got)
+	}
+	if !strings.Contains(got, "TRAILER!!!\x00") {
+		t.Errorf("no end in %q", got)
+	}
+}
+
+func TestOutcomeOfAVirtualMachine(t *testing.T) {
+	want := boxOutcome{Result: boxKilled, Peak: 7, Samples: []boxSample{{Seconds: 1, Go: 2}}}
+	raw, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen float64
+	report := func(f float64) { seen = f }
+	got, err := decodeOutcome(strings.NewReader("{\"progress\":0.5}\r\n{\"result\":"+string(raw)+"}\r\n"), report)
+	if err != nil || seen != 0.5 || got.Result != want.Result || len(got.Samples) != 1 || got.last() != want.Samples[0] {
+		t.Errorf("%+v, %v, progress %v", got, err, seen)
+	}
+	if _, err := decodeOutcome(strings.NewReader("{\"unavailable\":\"no group\"}"), report); err == nil || err.Error() != "no group" {
+		t.Error(err)
+	}
+	if _, err := decodeOutcome(strings.NewReader("{\"progress\":0.5}\n{\"res"), report); err == nil {
+		t.Error("a machine that ends within its result")
+	}
+	if (&boxOutcome{}).last() != (boxSample{}) {
+		t.Error("the last of no samples")
+	}
+}
+
+func TestVirtualMachineIsRefused(t *testing.T) {
+	kernel := filepath.Join(t.TempDir(), "vmlinuz")
+	if err := os.WriteFile(kernel, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := boxSettings{QEMU: "no-such-program-at-all", Kernel: kernel, Limits: []int64{1 << 30}, Deadline: time.Second}
+	if _, _, err := s.vmReady(); err == nil || !strings.Contains(err.Error(), "no virtual machine: ") && !strings.Contains(err.Error(), "a virtual machine needs") {
+		t.Error(err)
+	}
+	if err := checkStatic(kernel); err == nil {
+		t.Error("an empty file is a program")
+	}
+	if _, err := s.measureInVM(t.Context(), boxRun{Limit: 1 << 30}, func(float64) {}); err == nil {
+		t.Error("measured in no machine")
+	}
+	if err := (&boxVMCommand{}).Run(t.Context(), streams{}); err == nil {
+		t.Error("this is no virtual machine's first process")
+	}
+}
