@@ -52,20 +52,21 @@ race:
 
 debug:
 	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/misuse
-	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./internal/misuse ./internal/soak
+	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./hashmap ./intern ./btree ./vector ./internal/misuse ./internal/soak
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.
 checked:
-	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' . ./internal/heap ./arena ./pool ./alloctest
+	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' .
+	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' ./internal/heap ./arena ./pool ./alloctest
 	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/misuse
 
-# The address sanitizer, by gcc. Left out are examples and tests of figures that red zones
-# change, TestPagesGoBack... and TestReallocPointer...; TestHandleOfClosedPool, which needs
-# memory back at once that the quarantine keeps; TestSharedReserveTouchesEachPage, which
-# reads memory that no block holds; and TestSpareSetKeepsItsArray, which counts allocations:
-# what slices.Insert inserts is on the Go heap with -asan, as it becomes an unsafe.Pointer.
-ASANSKIP = ^Example|TestPagesGoBackWhenTheyAreFreed|TestReallocPointerAlignsAsMallocDoes|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
+# The address sanitizer, by gcc. Left out are examples, whose figures red zones change;
+# TestHandleOfClosedPool, which needs memory back at once that the quarantine keeps;
+# TestSharedReserveTouchesEachPage, which reads memory that no block holds; and
+# TestSpareSetKeepsItsArray, which counts allocations: what slices.Insert inserts is on the
+# Go heap with -asan, as it becomes an unsafe.Pointer.
+ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
 		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \
@@ -97,7 +98,7 @@ checkptr:
 # The collector as hostile as it gets, on one processor and on more than there
 # are. Two, as many as most machines of this kind have, is what modules uses.
 stress:
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,4 ./internal/... ./arena ./pool
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,4 ./internal/... ./arena ./pool ./btree
 
 # One program on every allocator, 11 million calls in five kinds of build. SEED=0
 # makes another program each time.
