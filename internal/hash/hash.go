@@ -34,8 +34,12 @@ type Seed struct {
 }
 
 // NewSeed returns a random seed.
-func NewSeed() Seed {
-	return Seed{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1, maphash.MakeSeed()}
+func NewSeed() Seed { return SeedFrom(rand.Uint64) }
+
+// SeedFrom returns a seed of numbers that next returns. Equal numbers give words, and strings
+// of fewer than 64 bytes, equal hashes, for tests.
+func SeedFrom(next func() uint64) Seed {
+	return Seed{next(), next() | 1, next() | 1, maphash.MakeSeed()}
 }
 
 // Uint64 returns the hash of v, all of whose bits are good.
