@@ -60,6 +60,7 @@ checked:
 	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' .
 	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' ./internal/heap ./arena ./pool ./alloctest
 	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/misuse
+	FREEHOLD_DEBUG=quarantine=10000000 $(GO) test -short -run '^TestTrim' ./budget
 
 # The address sanitizer, by gcc. Left out are examples, whose figures red zones change;
 # TestHandleOfClosedPool, which needs memory back at once that the quarantine keeps;

@@ -51,7 +51,8 @@ type AccountOptions struct {
 // process's. It implements freehold.Owner. What it and the accounts below it have committed
 // never exceeds its hard limit, at any moment, with any number of goroutines. When it would, the
 // free pages of all that share the limit are given back first; then Alloc returns a
-// [FullError], which matches freehold.ErrOutOfMemory.
+// [FullError], which matches freehold.ErrOutOfMemory. Looking for such pages takes a tenth of the
+// time at most, so a request soon after one that was refused may miss what others freed meanwhile.
 //
 // What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes, and
 // reservations. An account with one block has about 100 KiB. So accounts are for limits of a few
@@ -167,9 +168,11 @@ func (a *Account) GoodSize(size int) int { return a.h.GoodSize(size) }
 // Live returns the number of the account's own live blocks. It costs a call of Stats.
 func (a *Account) Live() int { return a.Stats().Live }
 
-// Trim gives back what the account and those below it have without a live block.
+// Trim gives back what the account and those below it have without a live block, but for what
+// FREEHOLD_DEBUG keeps in quarantine for those below.
 func (a *Account) Trim() {
 	a.mustBeUsable("Account.Trim")
+	a.h.Trim()
 	a.trim(func() bool { return false })
 }
 

@@ -180,6 +180,16 @@ func TestFreePagesGoToOthers(t *testing.T) {
 	}
 }
 
+// Trim gives back what waits in quarantine too: make checked runs this with one.
+func TestTrimOfFreedBlocks(t *testing.T) {
+	a := newAccount(t, nil, "a", 0)
+	a.Free(mustAlloc(t, a, 4<<20))
+	a.Trim()
+	if a.Stats().Used > 1<<20 {
+		t.Errorf("after Trim: %v", a)
+	}
+}
+
 // So does what an account keeps that has come from elsewhere.
 func TestFreePagesOfAMovedAccountGoToItsParent(t *testing.T) {
 	top := newAccount(t, nil, "top", 0)

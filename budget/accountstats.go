@@ -26,7 +26,7 @@ type AccountStats struct {
 	Live      int   // live blocks of the account's own
 	LiveBytes int64 // their bytes, as in freehold.Stats
 
-	Refusals uint64 // requests so far, of the account or those below, that it had no room for
+	Refusals uint64 // requests so far, of the account or those below, that it had no room for, if evict then made some too
 	Evicted  int64  // bytes so far that functions of AllocOrEvict have freed
 
 	Pressure Pressure // now

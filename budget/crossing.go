@@ -12,6 +12,7 @@ package budget
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/freehold-go/freehold/internal/heap"
@@ -179,7 +180,7 @@ func (a *Account) makeRoom(n int64, by *Account) bool {
 // search has a and those below give back free pages, until it is enough, and then what their
 // caches hold if a drain is due.
 func (a *Account) search(n int64, began time.Time, drain bool, enough func() bool) {
-	a.eachHeap(enough, func(h *heap.Heap) { h.Purge(int(n)) })
+	a.eachHeap(enough, func(h *heap.Heap) { h.Purge(int(min(n, math.MaxInt))) })
 	if enough() {
 		return
 	}
