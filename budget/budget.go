@@ -130,7 +130,8 @@ func Running() *Budget {
 //
 // The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
 // found, or if FREEHOLD_MEMORY_LIMIT is not a size; then nothing has changed. A limit below what
-// is in use is no error: see Stats.Short.
+// is in use is no error: see Stats.Short. A panic of Options.Report or Options.Logger is the caller's:
+// the budget is stopped then.
 //
 // It costs a goroutine that wakes 200 times a second for some microseconds and reads files of
 // /proc and /sys ten times a second (BenchmarkTick). Alloc and Free cost what they cost without.
@@ -143,6 +144,23 @@ func Start(o *Options) (*Budget, error) {
 }
 
 func start(o Options, s system) (*Budget, error) {
+	b, err := run(o, s)
+	if err != nil {
+		return nil, err
+	}
+	reported := false
+	defer func() {
+		if !reported { // a panic
+			b.Stop()
+		}
+	}()
+	b.report()
+	reported = true
+	return b, nil
+}
+
+// run starts a budget that has reported nothing yet.
+func run(o Options, s system) (*Budget, error) {
 	running.mu.Lock()
 	defer running.mu.Unlock()
 	if running.budget != nil {
@@ -165,7 +183,6 @@ func start(o Options, s system) (*Budget, error) {
 	s.onGrowth(b.makeRoom)
 	b.tick()
 	running.budget = b
-	b.report()
 	stopWatch := b.watchStalls()
 	b.work.Go(b.rounds)
 	ticks, stopTicks := s.ticks()

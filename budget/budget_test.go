@@ -8,10 +8,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -609,6 +611,67 @@ func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
 	if f.mark() != 560*mib { // while Go holds too much, each growth asks
 		t.Errorf("watermark is %s", formatSize(f.mark()))
 	}
+}
+
+// writer is an io.Writer, and a slog.Handler's.
+type writer func()
+
+func (w writer) Write(b []byte) (int, error) { w(); return len(b), nil }
+
+// A Report or Logger that panics, or ends its goroutine, leaves no budget and no goroutine.
+func TestStartThatCannotReport(t *testing.T) {
+	for name, fail := range map[string]writer{
+		"panic": func() { panic("oh") },
+		"exit":  func() { runtime.Goexit() },
+	} {
+		for to, o := range map[string]Options{
+			"Report": {Report: fail},
+			"Logger": {Logger: slog.New(slog.NewTextHandler(fail, nil))},
+		} {
+			t.Run(name+" of "+to, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFake()
+					f.files = tree{machinePressure: "some total=0\n"}
+					panicked := make(chan any)
+					go func() {
+						defer func() { panicked <- recover() }()
+						b, err := start(o, f.system())
+						t.Errorf("%v, %v", b, err)
+					}()
+					if r := <-panicked; (r == "oh") != (name == "panic") {
+						t.Errorf("panic %v", r)
+					}
+					f.want(t, math.MaxInt64, 100)
+					if Running() != nil || !f.stopped || f.mark() != 0 || f.watching != 0 {
+						t.Errorf("left: budget %v, watermark %d, triggers %d", Running(), f.mark(), f.watching)
+					}
+					if b := mustStart(t, Options{}, newFake()); Running() != b {
+						t.Error("a second budget does not run")
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestReportMayUseTheBudget(t *testing.T) {
+	f := newFake()
+	called := false
+	b := mustStart(t, Options{Limit: 1000 * mib, Report: writer(func() {
+		called = true
+		if st := Running().Stats(); st.Limit != 1000*mib {
+			t.Errorf("%+v", st)
+		}
+		if _, err := Start(nil); !errors.Is(err, ErrStarted) {
+			t.Error(err)
+		}
+		Running().Stop()
+	})}, f)
+	if !called || Running() != nil {
+		t.Errorf("called: %t, running: %v", called, Running())
+	}
+	f.want(t, math.MaxInt64, 100)
+	b.Stop()
 }
 
 func TestReport(t *testing.T) {
