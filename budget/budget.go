@@ -166,7 +166,7 @@ func run(o Options, s system) (*Budget, error) {
 	if running.budget != nil {
 		return nil, ErrStarted
 	}
-	found, problem := s.findLimit(o.Limit)
+	found, problem := s.findLimit(o.Limit, nil)
 	if found.bytes == 0 {
 		return nil, fmt.Errorf("freehold: budget.Start: %w", problem)
 	}
@@ -313,15 +313,13 @@ func (b *Budget) watchStalls() (stop func()) {
 	return stop
 }
 
-// search looks for the limit again. A limit of a cgroup stays while its file cannot be
-// understood. mu is held.
+// search looks for the limit again. mu is held.
 func (b *Budget) search() {
-	found, problem := b.system.findLimit(b.options.Limit)
+	found, problem := b.system.findLimit(b.options.Limit, b.limit.groups)
 	b.problem = text(problem)
-	if found.bytes == 0 || problem != nil && b.limit.group != nil && found.group == nil {
-		return
+	if found.bytes > 0 {
+		b.limit = found
 	}
-	b.limit = found
 }
 
 // noteUser notes what is set, and whether the program has changed what was the budget's to

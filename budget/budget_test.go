@@ -426,6 +426,34 @@ func TestContainerIsResized(t *testing.T) {
 	}
 }
 
+// A group's limit stays while its file cannot be understood, whatever its parent's is.
+func TestContainerWithALimitThatIsLostForAWhile(t *testing.T) {
+	for name, o := range map[string]Options{"found": {}, "asked for": {Limit: 2000 * mib}} {
+		f := newFake()
+		f.physical = 1500 * mib
+		small := v2.with(app+"memory.max", "524288000", pod+"memory.max", "1048576000")
+		set := func(files tree) { f.change(func() { f.files = files }) }
+		set(small)
+		b := mustStart(t, o, f)
+		for _, files := range []tree{small.with(app+"memory.max", unreadable), small.with(app+"memory.max", "?"), small} {
+			set(files)
+			f.tick(ticksPerSearch)
+			if st := b.Stats(); st.Limit != 500*mib || st.Source != "/"+app+"memory.max" {
+				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
+			}
+		}
+		small = small.with(app+"memory.max", "max", pod+"memory.max", "max")
+		for _, files := range []tree{small, small.with(app+"memory.max", unreadable)} {
+			set(files)
+			f.tick(ticksPerSearch)
+			if st := b.Stats(); strings.HasPrefix(st.Source, "/sys") {
+				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
+			}
+		}
+		b.Stop()
+	}
+}
+
 func TestGoIsReclaimedWhenItHoldsTooMuch(t *testing.T) {
 	f := newFake()
 	f.reclaimed = make(chan bool)

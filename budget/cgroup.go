@@ -7,13 +7,14 @@
 //	/sys/fs/cgroup        level 1: the same, for the group and its siblings together
 //
 // A limit holds for all below it. So each level up to the mount point is read, and the one
-// that leaves the least counts. Files that are missing have no limit; what cannot be
-// understood is a problem that is reported, and the other files still count.
+// that leaves the least counts. Files that are missing have no limit. What cannot be understood
+// is a problem that is reported; the file's last limit stays, and the other files still count.
 
 package budget
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -165,10 +166,23 @@ func inRoot(p string) string {
 	return p
 }
 
-// groupLimits returns the limits of levels, and what could not be read of them.
-func groupLimits(files fs.FS, levels []level) ([]groupLimit, error) {
+// groupLimits returns the limits of levels, and what could not be read of them. Then the limit
+// is that of before.
+func groupLimits(files fs.FS, levels []level, before []groupLimit) ([]groupLimit, error) {
 	var limits []groupLimit
 	var problems []error
+	add := func(l level, file string, n int64, err error) {
+		file = "/" + file
+		switch {
+		case err == nil && n < noLimit:
+			limits = append(limits, groupLimit{l, n, file})
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			problems = append(problems, fmt.Errorf("%s: %w", file, cause(err)))
+			if i := slices.IndexFunc(before, func(g groupLimit) bool { return g.file == file }); i >= 0 {
+				limits = append(limits, groupLimit{l, before[i].bytes, file})
+			}
+		}
+	}
 	for _, l := range levels {
 		names := []string{"memory.limit_in_bytes"}
 		if l.v2 {
@@ -176,29 +190,29 @@ func groupLimits(files fs.FS, levels []level) ([]groupLimit, error) {
 		}
 		for _, name := range names {
 			file := path.Join(l.dir, name)
-			text, err := fs.ReadFile(files, file)
-			if err == nil {
-				var n int64
-				if n, err = parseLimit(string(text)); err == nil && n < noLimit {
-					limits = append(limits, groupLimit{l, n, "/" + file})
-				}
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				problems = append(problems, fmt.Errorf("/%s: %w", file, cause(err)))
-			}
+			n, err := limitOf(files, file)
+			add(l, file, n, err)
 		}
 		if l.own && !l.v2 {
 			// It includes the levels that a namespace hides.
 			file := path.Join(l.dir, "memory.stat")
-			if n := statOf(files, file)["hierarchical_memory_limit"]; n > 0 && n < noLimit {
-				limits = append(limits, groupLimit{l, n, "/" + file})
-			}
+			stat, err := statOf(files, file)
+			add(l, file, cmp.Or(stat["hierarchical_memory_limit"], noLimit), err)
 		}
 	}
 	return limits, errors.Join(problems...)
 }
 
-// parseLimit returns the number of a limit's file, or noLimit.
+// limitOf returns the number of a limit's file, or noLimit.
+func limitOf(files fs.FS, file string) (int64, error) {
+	text, err := fs.ReadFile(files, file)
+	if err != nil {
+		return 0, err
+	}
+	return parseLimit(string(text))
+}
+
+// parseLimit returns the number of the text of one.
 func parseLimit(text string) (int64, error) {
 	text = strings.TrimSpace(text)
 	if text == "max" {
@@ -234,17 +248,17 @@ func (l level) used(files fs.FS) (bytes int64, ok bool) {
 	if err != nil || n < 0 {
 		return 0, false
 	}
-	stat := statOf(files, path.Join(l.dir, "memory.stat"))
+	stat, _ := statOf(files, path.Join(l.dir, "memory.stat"))
 	cache := stat[prefix+"active_file"] + stat[prefix+"inactive_file"] + stat["slab_reclaimable"]
 	return max(n-max(cache, 0), 0), true
 }
 
 // statOf returns the figures of a file with a name and a number in each line. It leaves out
 // what it does not understand.
-func statOf(files fs.FS, file string) map[string]int64 {
+func statOf(files fs.FS, file string) (map[string]int64, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	stat := map[string]int64{}
 	for line := range bytes.Lines(text) {
@@ -253,5 +267,5 @@ func statOf(files fs.FS, file string) map[string]int64 {
 			stat[name] = n
 		}
 	}
-	return stat
+	return stat, nil
 }

@@ -124,6 +124,7 @@ func TestGroupLimit(t *testing.T) {
 		{"v1, -1", v1.with(v1group+"memory.limit_in_bytes", "-1\n"), 0, "", 0, `"-1", want`},
 		{"v1, unreadable", v1.with(v1group+"memory.limit_in_bytes", unreadable), 0, "", 0, "permission denied"},
 		{"v1, a hidden parent is lower", v1.with(v1group+"memory.stat", "hierarchical_memory_limit 600000\n"), 600000, "/" + v1group + "memory.stat", 400, ""},
+		{"v1, nothing of hidden parents", v1.with(v1group+"memory.stat", "cache 9\n"), 1000000, "/" + v1group + "memory.limit_in_bytes", 400, ""},
 		{"v1, a group below", v1.with(groups, "4:memory:/docker/abc/sub\n", v1group+"sub/memory.limit_in_bytes", "2000000\n"), 1000000, "/" + v1group + "memory.limit_in_bytes", 350, ""},
 		{"v1, memory is not mounted", v1.with(mounts, "32 24 0:28 / /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n"), 0, "", 0, "no mount of the cgroup /docker/abc"},
 		{"v1 and v2", v1.with(mounts, v1[mounts]+"33 24 0:29 / /sys/fs/cgroup/unified ro - cgroup2 cgroup2 rw\n"), 1000000, "/" + v1group + "memory.limit_in_bytes", 350, ""},
@@ -131,7 +132,7 @@ func TestGroupLimit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := machine{files: tt.files}
-			got, err := m.groupLimit(1 << 30)
+			got, err := m.groupLimit(1<<30, nil)
 			if got.bytes != tt.bytes || got.source != tt.source {
 				t.Errorf("limit is %d of %s, want %d of %s", got.bytes, got.source, tt.bytes, tt.source)
 			}
@@ -142,6 +143,49 @@ func TestGroupLimit(t *testing.T) {
 				t.Errorf("used is %d, want %d", used, tt.used)
 			}
 		})
+	}
+}
+
+// Each row is a search after those above it.
+func TestLimitsThatCannotBeUnderstoodStay(t *testing.T) {
+	small := v2.with(app+"memory.max", "500000", pod+"memory.max", "900000")
+	lost := small.with(app+"memory.max", unreadable)
+	hidden := v1.with(v1group+"memory.stat", "hierarchical_memory_limit 600000\n")
+	elsewhere := lost.with(groups, "0::/pod/new\n", pod+"new/memory.max", "max")
+	tests := []struct {
+		name    string
+		files   tree
+		bytes   int64
+		source  string
+		problem bool
+	}{
+		{"the first", small, 500000, "/" + app + "memory.max", false},
+		{"unreadable", lost, 500000, "/" + app + "memory.max", true},
+		{"malformed", lost.with(app+"memory.max", "?"), 500000, "/" + app + "memory.max", true},
+		{"the parent's falls", lost.with(pod+"memory.max", "400000"), 400000, "/" + pod + "memory.max", true},
+		{"the parent's rises", lost, 500000, "/" + app + "memory.max", true},
+		{"neither can be read", lost.with(pod+"memory.max", "?"), 500000, "/" + app + "memory.max", true},
+		{"the group is not known", lost.with(groups, unreadable), 500000, "/" + app + "memory.max", true},
+		{"the group's files are not there", small.with(mounts, "\n"), 500000, "/" + app + "memory.max", true},
+		{"well-formed", small.with(app+"memory.max", "600000"), 600000, "/" + app + "memory.max", false},
+		{"moved", elsewhere, 900000, "/" + pod + "memory.max", false},
+		{"moved back", lost, 900000, "/" + pod + "memory.max", true},
+		{"the first again", small, 500000, "/" + app + "memory.max", false},
+		{"no file", small.with(app+"memory.max", ""), 900000, "/" + pod + "memory.max", false},
+		{"unreadable after no limit", lost, 900000, "/" + pod + "memory.max", true},
+		{"no cgroups", tree{}, 0, "", false},
+
+		{"version 1", hidden, 600000, "/" + v1group + "memory.stat", false},
+		{"version 1, unreadable", hidden.with(v1group+"memory.stat", unreadable), 600000, "/" + v1group + "memory.stat", true},
+		{"version 1, no file", hidden.with(v1group+"memory.stat", ""), 1000000, "/" + v1group + "memory.limit_in_bytes", false},
+	}
+	var before []groupLimit
+	for _, tt := range tests {
+		got, err := machine{files: tt.files}.groupLimit(1<<30, before)
+		if got.bytes != tt.bytes || got.source != tt.source || (err != nil) != tt.problem {
+			t.Errorf("%s: limit is %d of %s, %v, want %d of %s", tt.name, got.bytes, got.source, err, tt.bytes, tt.source)
+		}
+		before = got.groups
 	}
 }
 
@@ -182,7 +226,7 @@ func FuzzGroupLimit(f *testing.F) {
 			t.Skip()
 		}
 		m := machine{files: tree{groups: group, mounts: mount, file: content}}
-		got, _ := m.groupLimit(noLimit)
+		got, _ := m.groupLimit(noLimit, nil)
 		if got.bytes < 0 || got.bytes >= noLimit || got.bytes > 0 != (got.source != "") {
 			t.Errorf("limit is %d of %q", got.bytes, got.source)
 		}

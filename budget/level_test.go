@@ -143,6 +143,7 @@ func TestPressureFile(t *testing.T) {
 		{v2.with(pod+"memory.pressure", psi, machinePressure, psi), machinePressure}, // the parent is not the process's own
 		{v2.with(app+"memory.pressure", "?", machinePressure, psi), machinePressure},
 		{v1.with(machinePressure, psi), machinePressure},
+		{v1.with(v1group+"memory.pressure", psi, machinePressure, psi), machinePressure},
 		{v1.with(machinePressure, unreadable), ""},
 	}
 	for i, tt := range tests {
@@ -203,7 +204,7 @@ func TestEventsOfACgroup(t *testing.T) {
 // The events so far of a cgroup that is mounted at the root are those of before, too.
 func TestEventsOfACgroupAtTheRoot(t *testing.T) {
 	files := v2.with(mounts, "31 24 0:27 /pod/app / rw - cgroup2 cgroup2 rw\n", "memory.max", "300000", "memory.events", "max 5\n")
-	l, err := machine{files: files}.groupLimit(gib)
+	l, err := machine{files: files}.groupLimit(gib, nil)
 	if err != nil || l.source != "/memory.max" {
 		t.Errorf("%+v, %v", l, err)
 	}

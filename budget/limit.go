@@ -4,7 +4,7 @@
 //
 // The first two are lowered to what the system has: it kills a process that takes more. All
 // of it is looked for again while the budget runs: a container may be resized, and a process
-// moved.
+// moved. The limit of a cgroup on the process's path stays while its file cannot be understood.
 
 package budget
 
@@ -27,7 +27,8 @@ const (
 type limit struct {
 	bytes  int64
 	source string
-	group  *level // whose limit it is; nil if it is not a cgroup's
+	group  *level       // whose limit it is; nil if it is not a cgroup's
+	groups []groupLimit // of the process's path
 }
 
 // machine is what the limit is found by: tests have their own.
@@ -38,13 +39,13 @@ type machine struct {
 }
 
 // findLimit returns the process's limit. It has found one unless bytes is 0; the error is
-// what is wrong with other sources, or with this.
-func (m machine) findLimit(option int64) (limit, error) {
+// what is wrong with other sources, or with this. before are the groups of the last search.
+func (m machine) findLimit(option int64, before []groupLimit) (limit, error) {
 	asked := limit{bytes: option, source: "Options.Limit"}
 	if option == 0 {
 		value, ok := m.lookupEnv(Environment)
 		if !ok || value == "" {
-			return m.systemLimit()
+			return m.systemLimit(before)
 		}
 		n, err := parseSize(value)
 		if err != nil {
@@ -56,10 +57,11 @@ func (m machine) findLimit(option int64) (limit, error) {
 	if physical, err := m.physical(); err == nil && 0 < physical && physical < least.bytes {
 		least = limit{bytes: physical, source: "physical memory"}
 	}
-	group, problem := m.groupLimit(least.bytes)
+	group, problem := m.groupLimit(least.bytes, before)
 	if group.bytes > 0 {
 		least = group
 	}
+	least.groups = group.groups
 	if least.source != asked.source {
 		problem = errors.Join(problem, fmt.Errorf("%s of %s is above the %s of %s",
 			asked.source, formatSize(asked.bytes), formatSize(least.bytes), least.source))
@@ -68,7 +70,7 @@ func (m machine) findLimit(option int64) (limit, error) {
 }
 
 // systemLimit returns the limit that the system sets.
-func (m machine) systemLimit() (limit, error) {
+func (m machine) systemLimit(before []groupLimit) (limit, error) {
 	physical, physicalErr := m.physical()
 	if physicalErr == nil && physical <= 0 {
 		physicalErr = fmt.Errorf("%d bytes", physical)
@@ -77,26 +79,30 @@ func (m machine) systemLimit() (limit, error) {
 	if physicalErr != nil {
 		below = noLimit
 	}
-	group, problem := m.groupLimit(below)
+	group, problem := m.groupLimit(below, before)
 	switch {
 	case group.bytes > 0:
 		return group, problem
 	case physicalErr == nil:
-		bytes := physical / physicalShares * physicalShare
-		return limit{bytes: bytes, source: fmt.Sprintf("%d/%d of physical memory", physicalShare, physicalShares)}, problem
+		group.bytes = physical / physicalShares * physicalShare
+		group.source = fmt.Sprintf("%d/%d of physical memory", physicalShare, physicalShares)
+		return group, problem
 	}
 	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
 }
 
 // groupLimit returns the limit of the level that leaves the least memory, among those below
-// some bytes.
-func (m machine) groupLimit(below int64) (limit, error) {
+// some bytes. While the levels are not known, they are those of before.
+func (m machine) groupLimit(below int64, before []groupLimit) (limit, error) {
 	levels, err := groupLevels(m.files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return limit{}, nil // a system without cgroups
 	}
-	limits, limitsErr := groupLimits(m.files, levels)
-	var least limit
+	limits, limitsErr := before, error(nil)
+	if err == nil || len(levels) > 0 {
+		limits, limitsErr = groupLimits(m.files, levels, before)
+	}
+	least := limit{groups: limits}
 	var leastLeft int64
 	for _, g := range limits {
 		if g.bytes >= below {
@@ -104,7 +110,7 @@ func (m machine) groupLimit(below int64) (limit, error) {
 		}
 		used, _ := g.used(m.files)
 		if left := g.bytes - used; least.bytes == 0 || left < leastLeft {
-			least, leastLeft = limit{g.bytes, g.file, &g.level}, left
+			least, leastLeft = limit{g.bytes, g.file, &g.level, limits}, left
 		}
 	}
 	return least, errors.Join(err, limitsErr)

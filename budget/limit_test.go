@@ -45,7 +45,7 @@ func TestFindLimit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := machineOf(tt.files, tt.variable, tt.physical).findLimit(tt.option)
+			got, err := machineOf(tt.files, tt.variable, tt.physical).findLimit(tt.option, nil)
 			if got.bytes != tt.bytes || got.source != tt.source {
 				t.Errorf("limit is %d of %s, want %d of %s", got.bytes, got.source, tt.bytes, tt.source)
 			}
@@ -56,6 +56,18 @@ func TestFindLimit(t *testing.T) {
 				t.Errorf("error %v matches ErrNoLimit: %t", err, !noSource)
 			}
 		})
+	}
+}
+
+// A cgroup's limit that did not count before is known when it does, and its file is unreadable.
+func TestLimitOfAGroupIsKnownWhileALowerOneHolds(t *testing.T) {
+	first, err := machineOf(v2, "", 4000000).findLimit(500, nil)
+	if err != nil || first.bytes != 500 {
+		t.Errorf("%+v, %v", first, err)
+	}
+	files := v2.with(app+"memory.max", unreadable)
+	if got, err := machineOf(files, "", 4000000).findLimit(1500000, first.groups); got.bytes != 1000000 || err == nil {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

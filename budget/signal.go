@@ -113,7 +113,7 @@ func (s *signals) observeEvents(files fs.FS, l limit, full bool, now time.Time) 
 	if l.group == nil || !l.group.v2 {
 		return
 	}
-	events := statOf(files, path.Join(l.group.dir, "memory.events"))
+	events, _ := statOf(files, path.Join(l.group.dir, "memory.events"))
 	before, known := s.events, s.group == l.group.dir
 	s.events, s.group = events, l.group.dir
 	if !known {
