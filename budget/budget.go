@@ -68,13 +68,14 @@ type Budget struct {
 	account     *Account // nil before it is asked for
 
 	// For pressure.go.
-	stallFile string // of PSI that ticks read; "" if there is none, or if the kernel tells
-	signals   signals
-	pressure  Pressure
-	callbacks callbacks
-	told      Level     // that the callbacks know
-	roundNext time.Time // not before, unless the level rises or is Calm
-	rounded   uint64
+	stallFile  string // of PSI; "" if there is none
+	stallsTold bool   // the kernel tells of its stalls, so ticks do not read it
+	signals    signals
+	pressure   Pressure
+	callbacks  callbacks
+	told       Level     // that the callbacks know
+	roundNext  time.Time // not before, unless the level rises or is Calm
+	rounded    uint64
 }
 
 // system is what a budget reads and sets: tests have their own.
@@ -179,16 +180,17 @@ func run(o Options, s system) (*Budget, error) {
 	b.original = setting{g.limit, g.percent}
 	b.current = b.original
 	b.userLimit, b.userPercent = userSet(g, s.lookupEnv)
-	b.stallFile = s.pressureFile()
+	b.stallFile = s.pressureFile("")
 	s.onGrowth(b.makeRoom)
 	b.tick()
 	running.budget = b
-	stopWatch := b.watchStalls()
+	watch := stallWatch{stop: func() {}}
+	b.watchStalls(&watch)
 	b.work.Go(b.rounds)
 	ticks, stopTicks := s.ticks()
 	b.work.Go(func() {
 		defer stopTicks()
-		defer stopWatch()
+		defer func() { watch.stop() }()
 		for {
 			select {
 			case <-b.stop:
@@ -197,6 +199,7 @@ func run(o Options, s system) (*Budget, error) {
 			case <-ticks:
 			}
 			b.tick()
+			b.watchStalls(&watch)
 		}
 	})
 	return b, nil
@@ -285,7 +288,7 @@ func (b *Budget) headroom() int64 { return b.options.headroom(b.limit.bytes) }
 func (b *Budget) observe(full bool) {
 	now := b.system.now()
 	b.signals.observeEvents(b.system.files, b.limit, full, now)
-	if b.stallFile == "" {
+	if b.stallFile == "" || b.stallsTold {
 		return
 	}
 	if total, ok := stallTotal(b.system.files, b.stallFile); ok && b.signals.stall.observe(now, total) {
@@ -293,32 +296,51 @@ func (b *Budget) observe(full bool) {
 	}
 }
 
-// watchStalls has the kernel tell of stalls, in place of reading the file.
-func (b *Budget) watchStalls() (stop func()) {
+// stallWatch is the kernel's trigger at a file of PSI. Only the loop has one.
+type stallWatch struct {
+	file string
+	stop func()
+}
+
+// watchStalls has the kernel tell of the stalls of stallFile, if that is another one than the
+// watch's, in place of ticks that read it. mu is not held, since stop waits for who takes it.
+func (b *Budget) watchStalls(w *stallWatch) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stallFile == "" {
-		return func() {}
+	file := b.stallFile
+	b.mu.Unlock()
+	if file == w.file {
+		return
 	}
-	stop, err := b.system.watch(b.stallFile, func() {
+	w.stop()
+	*w = stallWatch{file, func() {}}
+	if file == "" {
+		return
+	}
+	stop, err := b.system.watch(file, func() {
 		b.mu.Lock()
 		b.signals.raise(Soft, b.system.now())
 		b.mu.Unlock()
 		b.tick()
 	})
 	if err != nil {
-		return func() {} // ticks read the file
+		return // ticks read the file
 	}
-	b.stallFile = ""
-	return stop
+	w.stop = stop
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stallsTold = file == b.stallFile
 }
 
-// search looks for the limit again. mu is held.
+// search looks for the limit again, and for the file of PSI: the process may have been moved. mu
+// is held.
 func (b *Budget) search() {
 	found, problem := b.system.findLimit(b.options.Limit, b.limit.groups)
 	b.problem = text(problem)
 	if found.bytes > 0 {
 		b.limit = found
+	}
+	if file := b.system.pressureFile(b.stallFile); file != b.stallFile {
+		b.stallFile, b.stallsTold, b.signals.stall = file, false, stall{}
 	}
 }
 

@@ -38,7 +38,7 @@ type fake struct {
 	onTrim    func() // under mu
 	stalled   func() // of the trigger
 	watchErr  error
-	watching  int // triggers
+	watching  []string // files with a trigger
 }
 
 // ample is GOGC while a newFake has enough of 1000 MiB: the heap grows to four tenths of them.
@@ -74,11 +74,11 @@ func (f *fake) system() system {
 			})
 		},
 		watch: func(file string, stalled func()) (func(), error) {
-			if f.watchErr != nil {
-				return nil, f.watchErr
+			if err := locked(f, func() error { return f.watchErr }); err != nil {
+				return nil, err
 			}
-			f.change(func() { f.stalled = stalled; f.watching++ })
-			return func() { f.change(func() { f.watching-- }) }, nil
+			f.change(func() { f.stalled = stalled; f.watching = append(f.watching, file) })
+			return func() { f.change(func() { f.watching = f.watching[1:] }) }, nil
 		},
 		sleep: func(d time.Duration) { f.change(func() { f.clock = f.clock.Add(d) }) },
 		now:   func() time.Time { return locked(f, func() time.Time { return f.clock }) },
@@ -670,8 +670,8 @@ func TestStartThatCannotReport(t *testing.T) {
 						t.Errorf("panic %v", r)
 					}
 					f.want(t, math.MaxInt64, 100)
-					if Running() != nil || !f.stopped || f.mark() != 0 || f.watching != 0 {
-						t.Errorf("left: budget %v, watermark %d, triggers %d", Running(), f.mark(), f.watching)
+					if Running() != nil || !f.stopped || f.mark() != 0 || len(f.watching) != 0 {
+						t.Errorf("left: budget %v, watermark %d, triggers %q", Running(), f.mark(), f.watching)
 					}
 					if b := mustStart(t, Options{}, newFake()); Running() != b {
 						t.Error("a second budget does not run")

@@ -147,7 +147,7 @@ func TestPressureFile(t *testing.T) {
 		{v1.with(machinePressure, unreadable), ""},
 	}
 	for i, tt := range tests {
-		if got := (machine{files: tt.files}).pressureFile(); got != tt.want {
+		if got := (machine{files: tt.files}).pressureFile(""); got != tt.want {
 			t.Errorf("%d: %q, want %q", i, got, tt.want)
 		}
 	}

@@ -194,10 +194,88 @@ func TestSignalsRaiseTheLevel(t *testing.T) {
 			b.tick()
 			c.want(t, "f calm 0")
 			b.Stop()
-			if watching := locked(f, func() int { return f.watching }); watching != 0 {
-				t.Error("Stop has left the trigger")
-			}
+			f.wantWatching(t)
 		})
+	}
+}
+
+// wantWatching compares the files with a trigger.
+func (f *fake) wantWatching(t *testing.T, want ...string) {
+	t.Helper()
+	if got := locked(f, func() []string { return f.watching }); !slices.Equal(got, want) {
+		t.Errorf("triggers of %q, want %q", got, want)
+	}
+}
+
+// A process that is moved hears of the stalls of its cgroup.
+func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
+	const none, long, longer = "some total=0\n", "some total=5000000\n", "some total=6000000\n"
+	const own, other = app + "memory.pressure", pod + "other/memory.pressure"
+	here := v2.with(app+"memory.max", "max", pod+"memory.max", "max", own, none, other, long, machinePressure, longer)
+	there := here.with(groups, "0::/pod/other\n")
+	for _, polled := range []bool{false, true} {
+		t.Run(fmt.Sprintf("polled=%t", polled), func(t *testing.T) {
+			f := newFake()
+			f.files = here
+			if polled {
+				f.watchErr = errors.ErrUnsupported
+			}
+			b := pressed(t, f, Options{})
+			for i, tt := range []struct {
+				files, stalled tree // stalls of another file are no signal
+				want           string
+			}{
+				{here, here.with(other, longer), own},
+				{there, there.with(own, long), other},
+				{there.with(other, unreadable), there.with(other, "?"), other},
+				{there.with(groups, unreadable), there.with(groups, "0::/../x\n"), other},
+				{there.with(other, ""), here.with(own, ""), machinePressure},
+				{here, here, own},
+			} {
+				for _, files := range []tree{tt.files, tt.stalled} {
+					f.change(func() { f.files = files; f.clock = f.clock.Add(time.Second) })
+					f.tick(ticksPerSearch)
+					if polled {
+						f.wantWatching(t)
+					} else {
+						f.wantWatching(t, tt.want)
+					}
+					if level := b.Stats().Pressure.Level; level != Calm {
+						t.Errorf("%d: %v", i, level)
+					}
+				}
+			}
+			if polled {
+				f.change(func() { f.files = here.with(own, long) })
+				f.tick(ticksPerResident)
+			} else {
+				f.stalled()
+			}
+			if level := b.Stats().Pressure.Level; level != Soft {
+				t.Errorf("%v after a stall", level)
+			}
+			f.change(func() { f.files = here.with(own, "", machinePressure, "") })
+			f.tick(ticksPerSearch)
+			f.wantWatching(t)
+		})
+	}
+}
+
+// The new cgroup's file may be read-only where the old one's was not.
+func TestStallsArePolledWhereTheNewCgroupHasNoTrigger(t *testing.T) {
+	f := newFake()
+	f.files = tree{machinePressure: "some total=0\n"}
+	b := pressed(t, f, Options{})
+	moved := v2.with(app+"memory.max", "max", pod+"memory.max", "max")
+	f.change(func() {
+		f.watchErr, f.files = errors.ErrUnsupported, moved.with(app+"memory.pressure", "some total=0\n")
+	})
+	f.tick(ticksPerSearch)
+	f.wantWatching(t)
+	f.change(func() { f.files = moved.with(app+"memory.pressure", "some total=200000\n") })
+	f.tick(ticksPerResident)
+	if level := b.Stats().Pressure.Level; level != Soft {
+		t.Errorf("level is %v", level)
 	}
 }
 

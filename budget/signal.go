@@ -2,7 +2,8 @@
 //
 // PSI (pressure stall information) says for how long tasks waited for memory: those of the
 // cgroup, or of the machine. The kernel tells when that passes a part of a window, to those
-// who may set a trigger. The others read the file and compute the same.
+// who may set a trigger. The others read the file and compute the same. A trigger stays with its
+// cgroup, so a process that was moved gets another one.
 //
 // The events of a cgroup count how often it was at its limits. Page cache alone brings it
 // there, in any container that reads files. So they are a signal only while the rest is at the limit too.
@@ -10,6 +11,7 @@
 package budget
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"strconv"
@@ -55,25 +57,29 @@ func (s *signals) at(now time.Time) Level {
 
 // stall finds by polling what a PSI trigger finds: stallTime within stallWindow.
 type stall struct {
-	began time.Time // of the window
+	began time.Time // of the window; long ago before the first look
 	total time.Duration
 }
 
 // observe takes the total of stalls so far, and reports whether a trigger would have fired.
 func (s *stall) observe(now time.Time, total time.Duration) bool {
-	fired := !s.began.IsZero() && now.Sub(s.began) <= stallWindow && total-s.total >= stallTime
-	if fired || s.began.IsZero() || total < s.total || now.Sub(s.began) >= stallWindow {
+	fired := now.Sub(s.began) <= stallWindow && total-s.total >= stallTime
+	if fired || total < s.total || now.Sub(s.began) >= stallWindow {
 		s.began, s.total = now, total
 	}
 	return fired
 }
 
 // pressureFile returns the file of PSI that is closest to the process, or "" if there is
-// none.
-func (m machine) pressureFile() string {
-	levels, _ := groupLevels(m.files)
+// none. That of before stays while it cannot be understood, or the cgroup is not known.
+func (m machine) pressureFile(before string) string {
+	levels, err := groupLevels(m.files)
+	if err != nil && len(levels) == 0 && before != "" {
+		return before
+	}
 	for _, l := range levels {
-		if file := path.Join(l.dir, "memory.pressure"); l.own && l.v2 && isStall(m.files, file) {
+		file := path.Join(l.dir, "memory.pressure")
+		if l.own && l.v2 && (isStall(m.files, file) || file == before && exists(m.files, file)) {
 			return file
 		}
 	}
@@ -86,6 +92,11 @@ func (m machine) pressureFile() string {
 func isStall(files fs.FS, file string) bool {
 	_, ok := stallTotal(files, file)
 	return ok
+}
+
+func exists(files fs.FS, file string) bool {
+	_, err := fs.Stat(files, file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // stallTotal returns for how long some task has waited so far:
