@@ -76,6 +76,7 @@ type Budget struct {
 	told       Level     // that the callbacks know
 	roundNext  time.Time // not before, unless the level rises or is Calm
 	rounded    uint64
+	log        levelLog
 }
 
 // system is what a budget reads and sets: tests have their own.
@@ -175,6 +176,7 @@ func run(o Options, s system) (*Budget, error) {
 		options: o, system: s,
 		stop: make(chan struct{}), wake: make(chan struct{}, 1), crossed: make(chan struct{}, 1),
 		limit: found, problem: text(problem),
+		log: levelLog{busy: true}, // until the start is reported
 	}
 	g := s.golang.read()
 	b.original = setting{g.limit, g.percent}
@@ -383,16 +385,6 @@ func (b *Budget) set(s setting) {
 	}
 	b.current = s
 	b.noteUser(found)
-}
-
-// report writes the line about the start.
-func (b *Budget) report() {
-	if b.options.Report != nil {
-		fmt.Fprintf(b.options.Report, "freehold: %v\n", b)
-	}
-	if b.options.Logger != nil {
-		b.options.Logger.Info("freehold: memory budget", "budget", b)
-	}
 }
 
 func text(err error) string {

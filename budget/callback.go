@@ -87,11 +87,7 @@ func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration, stop 
 		defer c.running.Store(false)
 		defer func() {
 			if r := recover(); r != nil {
-				said := fmt.Sprintf("a callback panicked: %v", r) // by a method of the program's
-				cs.mu.Lock()
-				defer cs.mu.Unlock()
-				cs.panics++
-				cs.panicked = said
+				cs.notePanic("a callback", r)
 			}
 		}()
 		c.f(ctx, p)
@@ -107,6 +103,15 @@ func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration, stop 
 	case <-stop:
 		return false
 	}
+}
+
+// notePanic notes the panic of a function.
+func (cs *callbacks) notePanic(who string, r any) {
+	said := fmt.Sprintf("%s panicked: %v", who, r) // by a method of the program's
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.panics++
+	cs.panicked = said
 }
 
 // failed returns how many calls passed their deadline, how many panicked, and what the last

@@ -42,9 +42,15 @@ type Options struct {
 	// means a second. A negative one panics.
 	Deadline time.Duration
 
-	// Logger and Report get one line when the budget starts: its Stats. nil means none.
-	Logger *slog.Logger
+	// Report gets one line when the budget starts: its Stats. nil means none.
 	Report io.Writer
+
+	// Logger gets that line too, and one with the Stats when the level of the pressure changes:
+	// a warning for Soft and Hard, and Info for Calm. A rise is logged at once, unless trimming the
+	// heaps was enough, and a fall when it has lasted ten seconds. The Logger may use the budget
+	// and its accounts. Lines about the level are written by a goroutine of their own, so one that
+	// blocks or panics stops nothing, and a last one may be written while Stop returns. nil means none.
+	Logger *slog.Logger
 }
 
 const (

@@ -41,6 +41,7 @@ func (b *Budget) notePressure(f figures) {
 	before := b.pressure
 	p, shared := pressureOf(f, before.Level, b.signals.at(now)), b.share(f)
 	b.pressure = Pressure{max(p.Level, shared.Level), max(p.Wanted, shared.Wanted)}
+	b.logLevel(now)
 	level := b.pressure.Level
 	rises, ends := level > before.Level, level == Calm && before.Level > Calm
 	if again := level > Calm && !now.Before(b.roundNext); !rises && !ends && !again {
@@ -74,6 +75,7 @@ func (b *Budget) round() {
 	b.mu.Lock()
 	tell := b.pressure.Level > Calm || b.told > Calm
 	b.told = b.pressure.Level
+	b.logLevel(b.system.now())
 	b.rounded++
 	b.mu.Unlock()
 	if tell {

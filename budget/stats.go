@@ -35,7 +35,7 @@ type Stats struct {
 	Pressure Pressure // now
 	Rounds   uint64   // in which the heaps were trimmed, and callbacks called if that was not enough
 	Late     uint64   // callbacks so far that passed their deadline
-	Panics   uint64   // callbacks so far that panicked; Problem has the last one's
+	Panics   uint64   // callbacks, and lines of Options.Logger, so far that panicked; Problem has the last one's
 
 	Account AccountStats // of Budget.Account; its Name is "" before the first call of that
 }

@@ -1,0 +1,75 @@
+// Log: the lines about a budget.
+//
+// A line about the level is written by a goroutine of its own with no lock held, one at a time:
+// a Logger may use the budget and its accounts, and one that blocks or panics stops nothing.
+
+package budget
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// A level that falls is logged when it has stayed lower for this time. So one that comes and
+// goes, as that of a cache at its limit, is one line.
+const fallTime = 10 * time.Second
+
+// levelLog is what Options.Logger knows of the level.
+type levelLog struct {
+	busy  bool      // a line is being written, and others wait for it
+	level Level     // of the last line
+	held  time.Time // when the callbacks knew that level or a higher one last
+}
+
+// report writes the line about the start. Lines about the level wait for it.
+func (b *Budget) report() {
+	if b.options.Report != nil {
+		fmt.Fprintf(b.options.Report, "freehold: %v\n", b)
+	}
+	if b.options.Logger != nil {
+		b.options.Logger.Info("freehold: memory budget", "budget", b)
+	}
+	b.endLine()
+}
+
+// logLevel has the level that the callbacks know logged if the Logger knows another one. mu is
+// held.
+func (b *Budget) logLevel(now time.Time) {
+	l := &b.log
+	if b.told >= l.level {
+		l.held = now
+	}
+	falls := b.told < l.level
+	if l.busy || b.told == l.level || falls && now.Sub(l.held) < fallTime || b.options.Logger == nil || b.stopped {
+		return
+	}
+	l.busy, l.level = true, b.told
+	go b.writeLevel(Pressure{b.told, b.pressure.Wanted})
+}
+
+// writeLevel writes the line about a level.
+func (b *Budget) writeLevel(p Pressure) {
+	defer b.endLine()
+	defer func() {
+		if r := recover(); r != nil {
+			b.callbacks.notePanic("Options.Logger", r)
+		}
+	}()
+	level := slog.LevelWarn
+	if p.Level == Calm {
+		level = slog.LevelInfo
+	}
+	st := b.Stats()
+	st.Pressure = p
+	b.options.Logger.Log(context.Background(), level, "freehold: memory pressure", "pressure", p.Level.String(), "budget", st)
+}
+
+// endLine lets the next line be written.
+func (b *Budget) endLine() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.log.busy = false
+	b.logLevel(b.system.now())
+}

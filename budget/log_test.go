@@ -1,0 +1,227 @@
+// Log: what a Logger is told, and what it cannot break.
+
+package budget
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lines is a slog.Handler that keeps the lines about the level, short. The zero value is ready.
+type lines struct {
+	mu     sync.Mutex
+	all    []string
+	budget string // of the last one
+	begun  func() // each line calls it, unless nil
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *lines) WithGroup(string) slog.Handler            { return l }
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	line := r.Level.String()
+	l.mu.Lock()
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "budget" {
+			l.budget = a.Value.Resolve().String()
+		} else {
+			line += fmt.Sprintf(" %s=%v", a.Key, a.Value)
+		}
+		return true
+	})
+	l.all = append(l.all, line)
+	begun := l.begun
+	l.mu.Unlock()
+	if begun != nil && r.Message == "freehold: memory pressure" {
+		begun()
+	}
+	return nil
+}
+
+// want waits until all goroutines of the bubble wait, and compares the lines since the last want.
+func (l *lines) want(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Equal(l.all, want) {
+		t.Errorf("lines %q, want %q", l.all, want)
+	}
+	l.all = nil
+}
+
+// logged is pressed with a Logger, in a bubble, after the line about the start.
+func logged(t *testing.T, test func(t *testing.T, f *fake, b *Budget, l *lines)) {
+	synctest.Test(t, func(t *testing.T) {
+		f, l := newFake(), &lines{}
+		b := pressed(t, f, Options{Logger: slog.New(l)})
+		l.want(t, "INFO")
+		test(t, f, b, l)
+	})
+}
+
+const (
+	lineCalm = "INFO pressure=calm"
+	lineSoft = "WARN pressure=soft"
+	lineHard = "WARN pressure=hard"
+)
+
+func TestLevelsAreLogged(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		later := func(d time.Duration) { f.change(func() { f.clock = f.clock.Add(d) }) }
+		f.hold(b, 900*mib)
+		l.want(t, lineSoft)
+		if !strings.Contains(l.budget, "off_heap=943718400") || !strings.Contains(l.budget, "pressure=soft wanted=95") {
+			t.Error(l.budget)
+		}
+		f.hold(b, 910*mib)
+		l.want(t)
+		f.hold(b, 1000*mib)
+		l.want(t, lineHard)
+		later(time.Hour)
+		f.hold(b, 0)
+		l.want(t)
+		later(fallTime - 1)
+		f.hold(b, 0)
+		l.want(t)
+		later(1)
+		f.hold(b, 0)
+		l.want(t, lineCalm)
+		f.hold(b, 1000*mib)
+		l.want(t, lineHard)
+		f.hold(b, 900*mib)
+		later(roundTime) // the next round
+		f.hold(b, 900*mib)
+		l.want(t)
+		later(fallTime)
+		f.hold(b, 900*mib)
+		l.want(t, lineSoft)
+		f.hold(b, 0)
+		later(fallTime)
+		b.Stop()
+		b.tick()
+		l.want(t)
+	})
+}
+
+// The pressure of a line is the one that it is about, whatever that is when it is written.
+func TestLineHasOnePressure(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		b.writeLevel(Pressure{Hard, 7})
+		l.want(t, lineHard)
+		if !strings.Contains(l.budget, "pressure=hard wanted=7 ") {
+			t.Error(l.budget)
+		}
+	})
+}
+
+// A level that comes and goes is one line, until it has gone for a while.
+func TestLevelsThatFlapAreLoggedOnce(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		for range 50 {
+			for _, offHeap := range []int64{1000 * mib, 0} {
+				f.change(func() { f.clock = f.clock.Add(fallTime / 2) })
+				f.hold(b, offHeap)
+				synctest.Wait()
+			}
+		}
+		l.want(t, lineHard)
+	})
+}
+
+func TestLevelsThatTrimEndsAreNotLogged(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		f.change(func() { f.onTrim = func() { f.offHeap = 0 } })
+		f.hold(b, 1000*mib)
+		l.want(t)
+	})
+}
+
+// What is told while a Logger blocks is one line, if that is another level.
+func TestLoggerThatBlocksStopsNothing(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		c, release := newCalls(), make(chan bool)
+		l.begun = func() { <-release }
+		b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+		f.hold(b, 900*mib)
+		l.want(t, lineSoft)
+		c.wait(t, "f soft 91")
+		f.hold(b, 1000*mib)
+		c.wait(t, "f hard 191")
+		l.want(t)
+		release <- true
+		l.want(t, lineHard)
+		f.hold(b, 0)
+		c.wait(t, "f calm 0")
+		f.change(func() { f.clock = f.clock.Add(fallTime) })
+		b.Stop()
+		close(release)
+		l.want(t) // the fall would be a line
+	})
+}
+
+func TestLoggerThatPanicsOrExitsStopsNothing(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		l.begun = func() { panic("oh") }
+		f.hold(b, 900*mib)
+		l.want(t, lineSoft)
+		if st := b.Stats(); st.Panics != 1 || st.Problem != "Options.Logger panicked: oh" {
+			t.Errorf("%+v", st)
+		}
+		l.begun = func() { runtime.Goexit() }
+		f.hold(b, 1000*mib)
+		l.want(t, lineHard)
+		f.hold(b, 0)
+		synctest.Wait()
+		f.change(func() { f.clock = f.clock.Add(fallTime) })
+		f.hold(b, 0)
+		l.want(t, lineCalm)
+	})
+}
+
+func TestLoggerMayUseTheBudget(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		a := newAccount(t, b.Account(), "a", 0)
+		t.Cleanup(b.Account().Close)
+		l.begun = func() {
+			block, err := a.Alloc(1<<20, 8)
+			if err == nil {
+				a.Free(block)
+			}
+			b.tick()
+			b.OnPressure(0, func(context.Context, Pressure) {})()
+			if st := b.Stats(); st.Pressure.Level == Calm {
+				t.Errorf("%+v", st)
+			}
+			b.Stop()
+		}
+		f.hold(b, 900*mib)
+		l.want(t, lineSoft)
+		if Running() != nil {
+			t.Error("the budget runs")
+		}
+	})
+}
+
+// The line about the start is the first, however long it takes.
+func TestStartIsLoggedBeforeTheLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, l := newFake(), &lines{}
+		f.offHeap = 1000 * mib
+		b := pressed(t, f, Options{Logger: slog.New(l), Report: writer(func() {
+			synctest.Wait()
+			Running().tick()
+			l.want(t)
+		})})
+		l.want(t, "INFO", lineHard)
+		b.Stop()
+	})
+}
