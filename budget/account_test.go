@@ -336,7 +336,7 @@ func TestCloseWithLiveBlocks(t *testing.T) {
 	if st := a.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes != 1<<20 || a.Live() != 1 {
 		t.Errorf("%+v", st)
 	}
-	if s := a.String(); !strings.HasPrefix(s, `account "process/search/tenant": closed with `) || !strings.HasSuffix(s, " used, 1048576 bytes live in 1 blocks") {
+	if s := a.String(); !strings.HasPrefix(s, `account "process/search/tenant": closed with `) || !strings.HasSuffix(s, " used, 1MiB live in 1 block") {
 		t.Error(s)
 	}
 	if top.Stats().Used != beside.Stats().Committed {
@@ -415,8 +415,8 @@ func TestAccountsHaveNames(t *testing.T) {
 }
 
 func TestAccountStatsText(t *testing.T) {
-	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, Hard: 5 << 20, Live: 2, LiveBytes: 1000, Pressure: Pressure{Soft, 7}}
-	if got, want := st.String(), `account "a/b": 3MiB used, 1000 bytes live in 2 blocks, 1MiB reserved, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
+	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, Hard: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
+	if got, want := st.String(), `account "a/b": 3MiB used, 3GiB live in 2 blocks, 1MiB reserved, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	st = AccountStats{

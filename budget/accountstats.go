@@ -8,7 +8,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
@@ -93,7 +92,11 @@ func (st AccountStats) String() string {
 	if st.Closed {
 		b.WriteString("closed with ")
 	}
-	fmt.Fprintf(&b, "%s used, %s live in %d blocks", formatSize(st.Used), arg.Bytes(int(st.LiveBytes)), st.Live)
+	blocks := "blocks"
+	if st.Live == 1 {
+		blocks = "block"
+	}
+	fmt.Fprintf(&b, "%s used, %s live in %d %s", formatSize(st.Used), formatSize(st.LiveBytes), st.Live, blocks)
 	if st.Reserved > 0 {
 		fmt.Fprintf(&b, ", %s reserved", formatSize(st.Reserved))
 	}

@@ -726,8 +726,8 @@ func TestReport(t *testing.T) {
 	if none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
 		t.Error(none)
 	}
-	st := Stats{GoLimit: math.MaxInt64, GCPercent: 100, Short: 3 << 20, Problem: "a problem", Source: "a source"}
-	if s, want := st.String(), "memory budget of 0B from a source: headroom 0B, off-heap 0B, others 0B, Go 0B; GOMEMLIMIT off, GOGC 100; 3MiB short; a problem"; s != want {
+	st := Stats{GoLimit: math.MaxInt64, GCPercent: 100, Short: 3 << 20, Pressure: Pressure{Level: Hard}, Problem: "a problem", Source: "a source"}
+	if s, want := st.String(), "memory budget of 0B from a source: headroom 0B, off-heap 0B, others 0B, Go 0B; GOMEMLIMIT off, GOGC 100; 3MiB short; pressure hard; a problem"; s != want {
 		t.Errorf("%s, want %s", s, want)
 	}
 	if s := st.LogValue().String(); !strings.Contains(s, "problem=a problem") {

@@ -425,7 +425,7 @@ func TestRootInTheStats(t *testing.T) {
 	defer root.Close()
 	r := mustReserve(t, root, 5*mib)
 	defer r.Release()
-	if s, want := b.String(), "; account \"process\": 5MiB used, 0 bytes live in 0 blocks, 5MiB reserved, soft limit "; !strings.Contains(s, want) {
+	if s, want := b.String(), "; account \"process\": 5MiB used, 0B live in 0 blocks, 5MiB reserved, soft limit "; !strings.Contains(s, want) {
 		t.Errorf("%s, want %s", s, want)
 	}
 	if s, want := text(), " budget.account.name=process budget.account.soft="; !strings.Contains(s, want) {

@@ -37,10 +37,11 @@ func parseSize(s string) (int64, error) {
 	return int64(n) * unit, nil
 }
 
-// formatSize returns a size with the largest unit of which it has one, to a tenth.
+// formatSize returns a size to a tenth, with the largest unit of which that is one.
 func formatSize(n int64) string {
 	for _, u := range units {
-		if n >= u.bytes || n <= -u.bytes {
+		one := u.bytes - u.bytes/20480 // 1023.95 of the next smaller unit
+		if n >= one || n <= -one {
 			if n%u.bytes == 0 {
 				return strconv.FormatInt(n/u.bytes, 10) + u.suffix
 			}

@@ -27,6 +27,8 @@ func TestParseSize(t *testing.T) {
 func TestFormatSize(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0B", 1: "1B", -1: "-1B", 1023: "1023B", 1 << 10: "1KiB", 1536: "1.5KiB", 512 << 20: "512MiB", 3 << 30: "3GiB", 1 << 50: "1024TiB",
+		1<<30 + 1: "1.0GiB", 1<<30 - 52428: "1.0GiB", 1<<30 - 52429: "1023.9MiB", 52429 - 1<<30: "-1023.9MiB",
+		1<<20 - 51: "1.0MiB", 1<<20 - 52: "1023.9KiB",
 	} {
 		if got := formatSize(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)

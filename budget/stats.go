@@ -114,6 +114,9 @@ func (st Stats) String() string {
 	if st.Short > 0 {
 		fmt.Fprintf(&b, "; %s short", formatSize(st.Short))
 	}
+	if st.Pressure.Level > Calm {
+		fmt.Fprintf(&b, "; pressure %v", st.Pressure.Level)
+	}
 	if st.Account.Name != "" {
 		fmt.Fprintf(&b, "; %v", st.Account)
 	}
