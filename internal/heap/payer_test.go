@@ -128,12 +128,20 @@ func TestPayersLimitIsKept(t *testing.T) {
 	}
 }
 
-// Free pages count as room for a block that none of them can hold.
+// Free pages count as room for a block that none of them can hold. So a purge is enough for it,
+// and the caches are not drained.
 func TestFreePagesAreRoomForALargerBlock(t *testing.T) {
 	p := &testPayer{max: 16 << 20}
 	h := newHeap(t, Options{Payer: p, Decay: never})
-	h.Free(alloc(t, h, 10<<20))
-	h.Free(alloc(t, h, 12<<20))
+	h.Free(alloc(t, h, 100)) // what a drain would look for
+	b := alloc(t, h, 10<<20)
+	alloc(t, h, 40000) // keeps the pages behind b from b
+	h.Free(b)
+	drained := h.drainedAt.Load()
+	alloc(t, h, 12<<20)
+	if h.drainedAt.Load() != drained {
+		t.Error("the caches were drained")
+	}
 	p.check(t, h)
 }
 
