@@ -78,3 +78,38 @@ func TestDirectoryOfHashesThatAgree(t *testing.T) {
 	}
 	tb.close(&m)
 }
+
+// A segment with several entries of the directory grows at a hash of any of them.
+func TestSegmentOfSeveralEntriesGrows(t *testing.T) {
+	m := memory{parent: alloctest.New(t)}
+	var tb table
+	tb.init()
+	defer tb.close(&m)
+	n := uint32(0)
+	add := func(hash uint32) {
+		t.Helper()
+		r, err := tb.makeRoom(&m, hash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb.insert(r, hash, n)
+		n++
+		if fault := tb.check(); fault != "" {
+			t.Fatalf("after %d slots: %s", n, fault)
+		}
+	}
+	const spread = 0x9E3779B9
+	for n < 100 { // of the second half, whose segment stays small
+		add(1<<31 | n*spread>>1)
+	}
+	for tb.depth < 3 {
+		add(n * spread >> 3) // 000...
+	}
+	before := tb.directory[7]
+	for tb.directory[7].slots == before.slots {
+		add(7<<29 | n*spread>>3)
+	}
+	if after := tb.directory[7]; before.depth != 1 || after.depth != 1 {
+		t.Errorf("a segment of depth %d is one of depth %d now", before.depth, after.depth)
+	}
+}

@@ -84,3 +84,24 @@ func TestClipAtTheEndOfABlock(t *testing.T) {
 		}
 	}
 }
+
+// Append takes no block before those of Grow, or of elements that were dropped, are full.
+func TestAppendFillsTheBlocksThatAreThere(t *testing.T) {
+	c := NewChunked[uint64](alloctest.New(t), nil)
+	defer c.Close()
+	if err := c.Grow(1000); err != nil {
+		t.Fatal(err)
+	}
+	full := c.Cap()
+	for range 2 {
+		for range full {
+			if _, err := c.Append(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.Len() != full || c.Cap() != full {
+			t.Errorf("capacity %d for %d elements, and it was %d", c.Cap(), c.Len(), full)
+		}
+		c.Clear()
+	}
+}
