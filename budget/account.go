@@ -184,7 +184,6 @@ func (a *Account) SetLimits(soft, hard int64) {
 	checkLimits("Account.SetLimits", "soft", soft, "hard", hard)
 	a.ledger.mu.Lock()
 	a.soft, a.hard, a.asked = soft, lower(hard, a.followed), hard
-	a.note()
 	a.ledger.mu.Unlock()
 	a.trimWhileShort()
 }

@@ -134,7 +134,6 @@ func (a *Account) round() (more bool) {
 	}
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	a.note()
 	a.telling = a.told > Calm || a.pressure.Level > Calm
 	return a.telling
 }
