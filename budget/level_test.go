@@ -77,12 +77,16 @@ func TestSignalsEnd(t *testing.T) {
 	want(Hard)
 	s.raise(Soft, now) // while Hard holds
 	want(Hard)
-	now = now.Add(signalTime + 1)
+	now = now.Add(1) // and it does not hold for longer
+	want(Soft)
+	now = now.Add(signalTime)
 	want(Calm)
 	s.raise(Soft, now)
 	want(Soft)
 	s.raise(Hard, now)
 	want(Hard)
+	now = now.Add(signalTime + 1)
+	want(Calm)
 }
 
 func TestStall(t *testing.T) {

@@ -31,8 +31,7 @@ const (
 
 // signals is the state of the system's signals.
 type signals struct {
-	level Level
-	until time.Time // then level is over
+	until [Hard + 1]time.Time // of each level; then it is over
 
 	stall  stall
 	events map[string]int64 // of the cgroup's memory.events, at the last look
@@ -40,19 +39,16 @@ type signals struct {
 }
 
 // raise notes a signal.
-func (s *signals) raise(l Level, now time.Time) {
-	if now.After(s.until) || l > s.level {
-		s.level = l
-	}
-	s.until = now.Add(signalTime)
-}
+func (s *signals) raise(l Level, now time.Time) { s.until[l] = now.Add(signalTime) }
 
 // at returns the level of the signals at a time.
 func (s *signals) at(now time.Time) Level {
-	if now.After(s.until) {
-		return Calm
+	for l := Hard; l > Calm; l-- {
+		if !now.After(s.until[l]) {
+			return l
+		}
 	}
-	return s.level
+	return Calm
 }
 
 // stall finds by polling what a PSI trigger finds: stallTime within stallWindow.
