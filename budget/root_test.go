@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -245,6 +246,77 @@ func TestRequestsWaitForOneCollection(t *testing.T) {
 	close(f.reclaimed)
 }
 
+// What is done before a refusal goes on until it is enough, and takes a part of the time at most.
+// Others wait for it, and the budget's ticks do not.
+func TestRelief(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	var done []string
+	unguarded := func() {
+		if b.relief.mu.TryLock() {
+			b.relief.mu.Unlock()
+			t.Error("others do not wait")
+		}
+		if !b.mu.TryLock() {
+			t.Fatal("no tick can be done")
+		}
+		b.mu.Unlock()
+	}
+	takes := time.Duration(0)
+	f.onTrim = func() { unguarded(); done = append(done, "trim"); f.offHeap -= 100 * mib }
+	f.onReclaim = func() { done = append(done, "collection"); f.offHeap -= 100 * mib; f.clock = f.clock.Add(takes) }
+	for _, tt := range []struct {
+		what  string
+		pause time.Duration // since the last one
+		hard  int64         // that is enough, in MiB
+		takes time.Duration
+		want  []string
+	}{
+		{"enough is there", 0, 690, 0, nil},
+		{"a trim is enough", 0, 790, 0, []string{"trim"}},
+		{"so soon", roundTime - 1, 790, 0, nil},
+		{"a collection is enough", 1, 890, 0, []string{"trim", "collection"}},
+		{"it takes a second", roundTime, 990, time.Second, []string{"trim", "collection"}},
+		{"a tenth of the time is over", searchShare*time.Second - 1, 990, 0, nil},
+		{"after that", 1, 990, 0, []string{"trim", "collection"}},
+	} {
+		done, takes = nil, tt.takes
+		f.change(func() { f.offHeap = 300 * mib; f.clock = f.clock.Add(tt.pause) })
+		b.tick()
+		wantHard(t, root, 690*mib)
+		b.relieve(func() bool { return root.Stats().Hard >= tt.hard*mib })
+		if !slices.Equal(done, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.what, done, tt.want)
+		}
+	}
+}
+
+// A charge waits for no lock of the budget's, however often it crosses: a tick holds that, and waits
+// for the ledger's.
+func TestCrossingsDoNotWaitForATick(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	root.SetLimits(100, 200)
+	b.mu.Lock()
+	for range 4 {
+		charge(t, root, 200)
+		payer{root}.Refund(200)
+	}
+	b.mu.Unlock()
+}
+
+// The tick that leaves the account short of memory knows it.
+func TestRootIsShortByTheTick(t *testing.T) {
+	f := newFake()
+	b, root := rooted(t, f)
+	charge(t, root, 500*mib)
+	f.hold(b, 480*mib) // 990 of 1000: soft for the process, and the account has 10 left
+	if p := b.look(); p.Level != Hard {
+		t.Errorf("%+v", p)
+	}
+	payer{root}.Refund(500 * mib)
+}
+
 func TestCrossingOfTheRootIsTheBudgets(t *testing.T) {
 	f, c := newFake(), newCalls()
 	b, root := rooted(t, f)
@@ -389,6 +461,12 @@ func TestRootIsClosedAfterStop(t *testing.T) {
 	wantHard(t, root, 0)
 	told(root, c, "g")
 	root.SetLimits(1, 0)
+	trims := locked(f, func() int { return f.trims })
+	_, err := root.Reserve(math.MaxInt64)
+	wantFull(t, err, root)
+	if locked(f, func() int { return f.trims }) != trims {
+		t.Error("a budget that was stopped makes room")
+	}
 	again, other := rooted(t, newFake())
 	if other == root || again.Account() != other {
 		t.Errorf("%v is the old budget's", other)
