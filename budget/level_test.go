@@ -147,7 +147,7 @@ func TestPressureFile(t *testing.T) {
 		{v2.with(pod+"memory.pressure", psi, machinePressure, psi), machinePressure}, // the parent is not the process's own
 		{v2.with(app+"memory.pressure", "?", machinePressure, psi), machinePressure},
 		{v1.with(machinePressure, psi), machinePressure},
-		{v1.with(v1group+"memory.pressure", psi, machinePressure, psi), machinePressure},
+		{v1.with(v1group+"memory.pressure", psi, machinePressure, psi), machinePressure}, // version 1 has no such file of the kernel's
 		{v1.with(machinePressure, unreadable), ""},
 	}
 	for i, tt := range tests {
