@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -151,13 +152,21 @@ func recurse(n int, f func()) int {
 	return recurse(n-1, f) + int(frame[0])
 }
 
+// BenchmarkTick is a tick of the process's budget, without the account of the process and with it.
 func BenchmarkTick(b *testing.B) {
-	budget, err := Start(&Options{Limit: 1 << 31})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer budget.Stop()
-	for b.Loop() {
-		budget.tick()
+	for _, account := range []bool{false, true} {
+		b.Run(fmt.Sprintf("account=%t", account), func(b *testing.B) {
+			budget, err := Start(&Options{Limit: 1 << 31})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer budget.Stop()
+			if account {
+				defer budget.Account().Close()
+			}
+			for b.Loop() {
+				budget.tick()
+			}
+		})
 	}
 }
