@@ -47,7 +47,7 @@ type Budget struct {
 	limit       limit
 	problem     string // of the limit's sources
 	others      int64
-	ticks       int
+	ticks       uint64  // 32 bits would be used up in months
 	userLimit   bool    // Go's memory limit is not the budget's to set
 	userPercent bool    // nor is GOGC
 	taken       string  // what the program took over while the budget ran

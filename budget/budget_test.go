@@ -579,6 +579,34 @@ func TestFloorIsOfTheLeastLive(t *testing.T) {
 	}
 }
 
+// A tick sees the last of several cycles, and those of long ago are forgotten.
+func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
+	for cycles := range int64(9) {
+		var l lives
+		l.note(goFigures{cycles: 1, live: 1 * mib})
+		for i := range int64(4) {
+			l.note(goFigures{cycles: 1 + (i+1)*(cycles+1), live: 100 * mib})
+		}
+		if got := l.least(); got != 100*mib {
+			t.Errorf("%d cycles at a time: the least live is %s", cycles+1, formatSize(got))
+		}
+	}
+}
+
+// After as many ticks as 31 bits count, which are 124 days, the limit is still looked for.
+func TestTicksAreNotUsedUp(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{}, f)
+	b.mu.Lock()
+	b.ticks = math.MaxInt32
+	b.mu.Unlock()
+	f.change(func() { f.files = v2.with(app+"memory.max", "524288000", pod+"memory.max", "max") })
+	f.tick(ticksPerSearch)
+	if st := b.Stats(); st.Limit != 500*mib {
+		t.Errorf("limit is %s of %s", formatSize(st.Limit), st.Source)
+	}
+}
+
 // A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Those after it
 // are short.
 func TestGrowthDoesNotWaitInVainForever(t *testing.T) {

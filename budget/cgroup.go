@@ -245,7 +245,7 @@ func (l level) used(files fs.FS) (bytes int64, ok bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n >= noLimit { // sums must not overflow
 		return 0, false
 	}
 	stat, _ := statOf(files, path.Join(l.dir, "memory.stat"))

@@ -95,6 +95,7 @@ func TestGroupLimit(t *testing.T) {
 		{"v2, as many as 64 bits have", v2.with(app+"memory.max", "18446744073709551615\n"), 2000000, "/" + pod + "memory.max", 0, ""},
 		{"v2, above the machine", v2.with(app+"memory.max", "3000000000\n"), 2000000, "/" + pod + "memory.max", 0, ""},
 		{"v2, figures are missing", v2.with(app+"memory.current", "", app+"memory.stat", ""), 1000000, "/" + app + "memory.max", 0, ""},
+		{"v2, figures are beyond all memory", v2.with(app+"memory.current", "9223372036854775807\n"), 1000000, "/" + app + "memory.max", 0, ""},
 		{"v2, figures are malformed", v2.with(app+"memory.current", "x\n"), 1000000, "/" + app + "memory.max", 0, ""},
 		{"v2, stat is malformed", v2.with(app+"memory.stat", "anon\nactive_file -5\ninactive_file x\n\n \nslab_reclaimable 70"), 1000000, "/" + app + "memory.max", 330, ""},
 		{"v2, more cache than memory", v2.with(app+"memory.stat", "active_file 5000\n"), 1000000, "/" + app + "memory.max", 0, ""},

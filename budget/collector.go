@@ -19,10 +19,11 @@ type goFigures struct {
 	percent int   // GOGC; -1 is off
 }
 
-// lives are what the last cycles found live. What the program allocates during a cycle is live
+// lives are what the last cycles that were noted found live. What the program allocates during a cycle is live
 // in it, so a single one may have found twice what the next leaves.
 type lives struct {
 	cycles int64 // at the last note
+	notes  int
 	bytes  [4]int64
 }
 
@@ -34,7 +35,8 @@ func (l *lives) note(g goFigures) {
 		}
 	}
 	if g.cycles != l.cycles {
-		l.bytes[g.cycles%int64(len(l.bytes))] = g.live
+		l.bytes[l.notes] = g.live
+		l.notes = (l.notes + 1) % len(l.bytes)
 	}
 	l.cycles = g.cycles
 }
@@ -97,7 +99,7 @@ func (r *theRuntime) read() goFigures {
 		limit:   v[9],
 		percent: int(v[10]),
 	}
-	if r.samples[10].Value.Uint64() > math.MaxInt32 {
+	if v[10] > math.MaxInt32 {
 		f.percent = -1
 	}
 	return f

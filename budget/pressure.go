@@ -10,6 +10,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -29,8 +31,11 @@ const (
 // returns. A panic of f is recovered and reported in [Stats].
 //
 // f may call remove, and it may allocate. It may still run when remove or Stop returns. After
-// Stop OnPressure does nothing.
+// Stop OnPressure does nothing. It panics if f is nil.
 func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
+	if f == nil {
+		arg.Panicf("Budget.OnPressure", "f is nil")
+	}
 	return b.callbacks.add(priority, f)
 }
 

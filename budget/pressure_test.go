@@ -157,6 +157,16 @@ func TestCallbacksMayUseTheBudget(t *testing.T) {
 	c.want(t, "new hard 191")
 }
 
+func TestNilIsNoCallback(t *testing.T) {
+	b := mustStart(t, Options{}, newFake())
+	defer func() {
+		if got, want := recover(), "freehold: Budget.OnPressure: f is nil"; got != want {
+			t.Errorf("panic %v, want %s", got, want)
+		}
+	}()
+	b.OnPressure(0, nil)
+}
+
 func TestStopEndsARoundThatWaits(t *testing.T) {
 	f := newFake()
 	b := pressed(t, f, Options{Deadline: time.Hour})
