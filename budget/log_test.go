@@ -105,6 +105,7 @@ func TestLevelsAreLogged(t *testing.T) {
 		f.hold(b, 900*mib)
 		l.want(t, lineSoft)
 		f.hold(b, 0)
+		synctest.Wait() // the round
 		later(fallTime)
 		b.Stop()
 		b.tick()
