@@ -4,6 +4,7 @@ package budget
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"math"
@@ -354,7 +355,7 @@ func TestCloseWithLiveBlocks(t *testing.T) {
 		"Account.SetLimits":    func() { middle.SetLimits(1, 1) },
 		"Account.Trim":         func() { middle.Trim() },
 		"Account.Reserve":      func() { middle.Reserve(1) },
-		"Account.OnPressure":   func() { middle.OnPressure(0, nil) },
+		"Account.OnPressure":   func() { middle.OnPressure(0, func(context.Context, Pressure) {}) },
 		"Account.MoveTo":       func() { middle.MoveTo(top) },
 		"Reservation.Transfer": func() { must(t, beside).Transfer(middle) },
 	} {

@@ -15,6 +15,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
@@ -35,7 +36,7 @@ const (
 //
 // f is called within some milliseconds of the crossing (BenchmarkReaction), in a goroutine of its
 // own: the call that crosses does not wait. It may allocate from the account, and may be refused.
-// Wanted includes what a refused request needed.
+// Wanted includes what a refused request needed. It panics if f is nil.
 //
 // At [Budget.Account] it is Budget.OnPressure.
 func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
@@ -43,6 +44,9 @@ func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (r
 	if a.budget != nil {
 		a.mustBeUsable("Account.OnPressure")
 		return a.budget.OnPressure(priority, f)
+	}
+	if f == nil {
+		arg.Panicf("Account.OnPressure", "f is nil")
 	}
 	remove = a.callbacks.add(priority, f)
 	a.ledger.mu.Lock()

@@ -62,7 +62,9 @@ func (m machine) findLimit(option int64, before []groupLimit) (limit, error) {
 		least = group
 	}
 	least.groups = group.groups
-	if least.source != asked.source {
+	if least.bytes == asked.bytes {
+		least.source = asked.source
+	} else {
 		problem = errors.Join(problem, fmt.Errorf("%s of %s is above the %s of %s",
 			asked.source, formatSize(asked.bytes), formatSize(least.bytes), least.source))
 	}
@@ -75,11 +77,11 @@ func (m machine) systemLimit(before []groupLimit) (limit, error) {
 	if physicalErr == nil && physical <= 0 {
 		physicalErr = fmt.Errorf("%d bytes", physical)
 	}
-	below := physical
+	most := physical - 1
 	if physicalErr != nil {
-		below = noLimit
+		most = noLimit
 	}
-	group, problem := m.groupLimit(below, before)
+	group, problem := m.groupLimit(most, before)
 	switch {
 	case group.bytes > 0:
 		return group, problem
@@ -91,9 +93,9 @@ func (m machine) systemLimit(before []groupLimit) (limit, error) {
 	return limit{}, errors.Join(ErrNoLimit, problem, fmt.Errorf("physical memory: %w", physicalErr))
 }
 
-// groupLimit returns the limit of the level that leaves the least memory, among those below
+// groupLimit returns the limit of the level that leaves the least memory, among those of at most
 // some bytes. While the levels are not known, they are those of before.
-func (m machine) groupLimit(below int64, before []groupLimit) (limit, error) {
+func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
 	levels, err := groupLevels(m.files)
 	if errors.Is(err, fs.ErrNotExist) {
 		return limit{}, nil // a system without cgroups
@@ -105,7 +107,7 @@ func (m machine) groupLimit(below int64, before []groupLimit) (limit, error) {
 	least := limit{groups: limits}
 	var leastLeft int64
 	for _, g := range limits {
-		if g.bytes >= below {
+		if g.bytes > most {
 			continue
 		}
 		used, _ := g.used(m.files)

@@ -22,6 +22,7 @@ func TestFindLimit(t *testing.T) {
 	}{
 		{"option", 500, "1GiB", v2, 4000000, 500, "Options.Limit", ""},
 		{"option above the cgroup's", 1 << 21, "", v2, 4 << 20, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "Options.Limit of 2MiB is above the 976.6KiB of /sys/fs/cgroup/pod/app/memory.max"},
+		{"option of the cgroup's size", 1000000, "", v2, 4 << 20, 1000000, "Options.Limit", ""},
 		{"option above the machine", 1 << 21, "", tree{}, 1 << 20, 1 << 20, "physical memory", "Options.Limit of 2MiB is above the 1MiB of physical memory"},
 		{"option above both", 1 << 21, "", v2, 1 << 20, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "above the 976.6KiB of /sys"},
 		{"option above both, and the machine is less", 1 << 21, "", v2, 900 << 10, 900 << 10, "physical memory", "above the 900KiB of physical memory"},
@@ -56,6 +57,16 @@ func TestFindLimit(t *testing.T) {
 				t.Errorf("error %v matches ErrNoLimit: %t", err, !noSource)
 			}
 		})
+	}
+}
+
+// An explicit limit that is the container's too counts what the container has.
+func TestLimitOfTheCgroupsSizeIsTheCgroups(t *testing.T) {
+	for option, want := range map[int64]bool{1000000: true, 999999: false} {
+		got, err := machineOf(v2, "", 4000000).findLimit(option, nil)
+		if (got.group != nil) != want || err != nil {
+			t.Errorf("%d: %+v, %v", option, got, err)
+		}
 	}
 }
 

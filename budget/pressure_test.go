@@ -159,12 +159,9 @@ func TestCallbacksMayUseTheBudget(t *testing.T) {
 
 func TestNilIsNoCallback(t *testing.T) {
 	b := mustStart(t, Options{}, newFake())
-	defer func() {
-		if got, want := recover(), "freehold: Budget.OnPressure: f is nil"; got != want {
-			t.Errorf("panic %v, want %s", got, want)
-		}
-	}()
-	b.OnPressure(0, nil)
+	a := newAccount(t, nil, "a", 0)
+	wantPanic(t, "freehold: Budget.OnPressure: f is nil", func() { b.OnPressure(0, nil) })
+	wantPanic(t, "freehold: Account.OnPressure: f is nil", func() { a.OnPressure(0, nil) })
 }
 
 func TestStopEndsARoundThatWaits(t *testing.T) {
