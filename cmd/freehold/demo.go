@@ -19,13 +19,13 @@ type demoCommand struct {
 	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes. Default: 10 million; 1e9 takes 24 GB of temporary files."`
 	Memory  *byteSize `placeholder:"SIZE" help:"Memory to sort records in; more of them go to temporary files in TMPDIR. Default: 4GiB, or half of what is available."`
 
-	Limits []byteSize `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget."`
-	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit."`
+	Limits []byteSize `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget. Default: ${default}."`
+	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit. Default: ${default}."`
 	Runs   int        `default:"1" help:"How often each of its loads runs."`
 	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
 	Box    string     `default:"auto" enum:"auto,cgroup,vm,none" help:"What limits them: a control group of Linux (cgroup), qemu with such a group (vm), whichever can be had (auto), or nothing (none: peaks are measured, nothing is killed)."`
 	GoLive *byteSize  `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
-	QEMU   string     `name:"qemu" default:"qemu-system-x86_64" placeholder:"FILE" help:"The program for --box vm."`
+	QEMU   string     `name:"qemu" default:"qemu-system-x86_64" placeholder:"FILE" help:"The program for --box vm. Default: ${default}."`
 	Kernel string     `placeholder:"FILE" help:"The Linux kernel for --box vm. Default: the last one in /boot."`
 
 	// What the stories are told of.

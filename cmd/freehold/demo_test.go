@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,24 @@ func TestDemoTellsOneStory(t *testing.T) {
 			if told := strings.Contains(out, other.title()); told != (other == s) {
 				t.Errorf("demo %s: %q told: %v", s.name(), other.title(), told)
 			}
+		}
+	}
+}
+
+// A placeholder hides the default, so the text has to say it.
+func TestDemoHelpTellsDefaults(t *testing.T) {
+	fields := reflect.TypeFor[demoCommand]()
+	for i := range fields.NumField() {
+		tag := fields.Field(i).Tag
+		if tag.Get("default") != "" && tag.Get("placeholder") != "" && !strings.Contains(tag.Get("help"), "Default: ") {
+			t.Errorf("the help of %s is silent on its default", fields.Field(i).Name)
+		}
+	}
+	_, help, _ := command(t.Context(), "demo", "--help")
+	help = strings.Join(strings.Fields(help), " ")
+	for _, want := range []string{"Memory limits of the story budget. Default: 512MiB.", "percent of the limit. Default: 50,80.", "--box vm. Default: qemu-system-x86_64."} {
+		if !strings.Contains(help, want) {
+			t.Errorf("%q is missing", want)
 		}
 	}
 }
