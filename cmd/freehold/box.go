@@ -124,7 +124,10 @@ func (s boxSettings) measure(ctx context.Context, r boxRun, b *box, report func(
 		dir = b.dir
 	}
 	cmd.Env = boxEnvironment(os.Environ(), r.Mode, r.Limit, dir)
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = inOrder
+	if _, err := cmd.StdinPipe(); err != nil { // the load's lifeline
+		return nil, err
+	}
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	pipe, err := cmd.StdoutPipe()

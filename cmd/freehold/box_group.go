@@ -3,7 +3,7 @@
 //	/proc/self/cgroup    0::/a/b                      v2, with the memory controller
 //	                     4:memory:/a/b                v1
 //	/sys/fs/cgroup/a     cgroup.subtree_control: memory
-//	/sys/fs/cgroup/a/freehold-box-7   memory.max
+//	/sys/fs/cgroup/a/freehold-box-7-1   memory.max
 //
 // A group of version 2 that has processes cannot limit the groups below it, unless it is the
 // root. So the box is below the nearest group above this process that can.
@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -57,8 +58,8 @@ func newBoxIn(list, root string, limit int64) (*box, error) {
 		group = path.Clean("/" + group)
 		switch {
 		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			b := &box{boxName(filepath.Join(root, "memory", group)), boxV1}
-			if err := b.create(limit); err != nil {
+			b, err := createBox(filepath.Join(root, "memory", group), boxV1, limit)
+			if err != nil {
 				problems = append(problems, err)
 				continue
 			}
@@ -69,8 +70,8 @@ func newBoxIn(list, root string, limit int64) (*box, error) {
 				problems = append(problems, err)
 				continue
 			}
-			b := &box{boxName(above), boxV2}
-			if err := b.create(limit); err != nil {
+			b, err := createBox(above, boxV2, limit)
+			if err != nil {
 				problems = append(problems, err)
 				continue
 			}
@@ -95,19 +96,40 @@ func controlling(root, group string) (dir string, err error) {
 	}
 }
 
-func boxName(above string) string {
-	return filepath.Join(above, fmt.Sprintf("freehold-box-%d", os.Getpid()))
+// createBox makes a group below another and sets its limit.
+func createBox(above string, files boxFiles, limit int64) (*box, error) {
+	removeLeftBoxes(above)
+	// A name that was not there before: one may be left by a process that had this one's id.
+	dir, err := os.MkdirTemp(above, fmt.Sprintf("%s%d-*", boxPrefix, os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	b := &box{dir, files}
+	if err := b.limit(limit); err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	return b, nil
 }
 
-// create makes the group and sets its limit.
-func (b *box) create(limit int64) error {
-	if err := os.Mkdir(b.dir, 0o755); err != nil {
-		return err
+const boxPrefix = "freehold-box-" // and the id of the process that made it
+
+// removeLeftBoxes removes what processes have left that were killed. A group that has
+// processes cannot be removed, and stays.
+func removeLeftBoxes(above string) {
+	groups, _ := os.ReadDir(above)
+	for _, g := range groups {
+		rest, ours := strings.CutPrefix(g.Name(), boxPrefix)
+		id, _, _ := strings.Cut(rest, "-")
+		if pid, err := strconv.Atoi(id); ours && err == nil && pid > 0 && !isAlive(pid) {
+			_ = os.Remove(filepath.Join(above, g.Name()))
+		}
 	}
-	if err := b.limit(limit); err != nil {
-		return errors.Join(err, os.Remove(b.dir))
-	}
-	return nil
+}
+
+// isAlive reports whether there is a process with an id, as far as can be told.
+func isAlive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	return err == nil && !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // limit sets the limit, and that nothing is swapped.

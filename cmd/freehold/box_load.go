@@ -85,7 +85,7 @@ func (c *boxLoadCommand) Run(ctx context.Context, s streams) error {
 	if err := json.Unmarshal([]byte(c.Load), &l); err != nil {
 		return usagef("load: %w", err)
 	}
-	return l.run(ctx, json.NewEncoder(s.out))
+	return l.run(lifeline(ctx, s.in), json.NewEncoder(s.out))
 }
 
 // enterBox puts this process into the control group that the environment names, and begins it

@@ -106,6 +106,9 @@ func (s boxSettings) measureInVM(ctx context.Context, r boxRun, report func(floa
 		"-m", fmt.Sprintf("%dM", (r.Limit+vmRestBytes)>>20),
 		"-nodefaults", "-no-reboot", "-display", "none", "-serial", "file:"+log, "-serial", "stdio",
 		"-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 quiet panic=-1 -- boxvm")
+	runtime.LockOSThread() // with whose end qemu would end
+	defer runtime.UnlockOSThread()
+	endWithParent(cmd)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	pipe, err := cmd.StdoutPipe()

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"syscall"
 )
+
+// endWithParent has a program killed when the thread that starts it ends.
+func endWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
 // boxVMCommand is the first process of a virtual machine: see box_vm.go.
 type boxVMCommand struct{}

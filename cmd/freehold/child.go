@@ -12,10 +12,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -44,7 +46,9 @@ func (c *childCommand) Run(ctx context.Context, s streams) error {
 		return usagef("settings: %w", err)
 	}
 	// A terminal interrupts the child as well as its parent, which does so too: once is enough.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	// A parent that is gone reads nothing, and the child is to end in order then.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGPIPE)
+	ctx = lifeline(ctx, s.in)
 	out := json.NewEncoder(s.out)
 	result, err := st.measure(ctx, set, c.Backend, func(fraction float64) {
 		_ = out.Encode(message{Progress: fraction})
@@ -76,6 +80,9 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 	cmd := exec.CommandContext(ctx, exe, "child", st.name(), backend, string(flags))
 	endInOrder(cmd)
 	if cmd.Env, err = environment(backend); err != nil {
+		return err
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // the child's lifeline
 		return err
 	}
 	var complaint bytes.Buffer
@@ -117,6 +124,25 @@ func runChild(ctx context.Context, st story, set settings, backend string, progr
 	return json.Unmarshal(raw, result)
 }
 
+// inOrder is the time that a process has to end in order.
+const inOrder = 5 * time.Second
+
+// lifeline returns a context that ends with the parent, however that ends: the kernel then
+// closes the pipe that is this process's standard input. Nothing is ever written to it. A
+// process that goes on for long all the same is ended. In tests in may be nil.
+func lifeline(ctx context.Context, in io.Reader) context.Context {
+	if in == nil {
+		return ctx
+	}
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		end()
+		time.AfterFunc(inOrder, func() { os.Exit(exitInterrupted) })
+	}()
+	return ctx
+}
+
 // endInOrder has a command interrupted when its context ends, so that it removes what it has
 // made, such as a control group, and killed only later, or where programs take no signals.
 func endInOrder(cmd *exec.Cmd) {
@@ -126,7 +152,7 @@ func endInOrder(cmd *exec.Cmd) {
 		}
 		return cmd.Process.Kill()
 	}
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = inOrder
 }
 
 // lastLines shortens what a child complained of.

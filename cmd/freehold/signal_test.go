@@ -121,6 +121,9 @@ func TestChildIsInterruptedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := cmd.StdinPipe(); err != nil { // its lifeline
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -192,6 +194,38 @@ func TestBoxRefused(t *testing.T) {
 	}
 	if _, err := newBoxIn(filepath.Join(t.TempDir(), "none"), "/", 1); err == nil {
 		t.Error("a system without control groups")
+	}
+}
+
+// What others have left neither keeps a box from being made nor stays, if it can be told that
+// nobody uses it.
+func TestLeftBoxes(t *testing.T) {
+	const gone = 1 << 30 // no process has such an id
+	own := boxPrefix + strconv.Itoa(os.Getpid())
+	root := groups(t, map[string]string{
+		own + "/busy": "", own + "-1/busy": "",
+		fmt.Sprintf("%s%d-3/busy", boxPrefix, gone): "",
+		boxPrefix + "mine/x":                        "", "other/x": "",
+	})
+	for _, dir := range []string{strconv.Itoa(gone), fmt.Sprintf("%d-2", gone), strconv.Itoa(os.Getppid()), "0", "-1"} {
+		if err := os.Mkdir(filepath.Join(root, boxPrefix+dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := createBox(root, boxV2, 1<<20)
+	if err == nil || !strings.Contains(err.Error(), own+"-") || !strings.Contains(err.Error(), boxV2.limit) {
+		t.Errorf("%v, want that a group of its own name has no limit", err)
+	}
+	for name, want := range map[string]bool{
+		own: true, own + "-1": true, // busy
+		fmt.Sprintf("%s%d-3", boxPrefix, gone): true, // busy
+		fmt.Sprintf("%s%d", boxPrefix, gone):   false, fmt.Sprintf("%s%d-2", boxPrefix, gone): false,
+		fmt.Sprintf("%s%d", boxPrefix, os.Getppid()): true,
+		boxPrefix + "0": true, boxPrefix + "-1": true, boxPrefix + "mine": true, "other": true,
+	} {
+		if _, err := os.Stat(filepath.Join(root, name)); os.IsNotExist(err) == want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
