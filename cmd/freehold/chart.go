@@ -74,7 +74,8 @@ func colorOf(name string) color.RGBA {
 type chart struct {
 	Title string
 	Lines []line
-	YMax  float64 // bytes, to give several charts one scale; 0 for the data's
+	XMax  float64 // seconds, to give several charts one scale; 0 for the data's
+	YMax  float64 // bytes, likewise
 
 	Unit   string // of bars
 	Groups []string
@@ -210,6 +211,7 @@ func (c *chart) addLines(p *plot.Plot) error {
 	}
 	p.X.Label.Text, p.Y.Label.Text = "seconds", unit
 	p.X.Min, p.Y.Min = 0, 0
+	p.X.Max = max(p.X.Max, c.XMax)
 	p.Y.Max = max(top/scale*1.06, 1e-3)
 	p.X.Tick.Marker, p.Y.Tick.Marker = roundTicks{8}, roundTicks{7}
 	return nil

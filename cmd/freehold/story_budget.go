@@ -180,10 +180,78 @@ func boxFinding(results []boxResult) string {
 			worst = max(worst, float64(r.Peak)/float64(r.run.Limit))
 		}
 		if runs > 0 {
-			text += fmt.Sprintf("With %s, %d of %s finished; the peak was %s%% of the limit. ", mode, finished, plural(runs, "run"), percent(worst))
+			text += fmt.Sprintf("With %s, %d of %s finished; the peak was %s%% of the limit. ", boxPhrase(mode), finished, plural(runs, "run"), percent(worst))
 		}
 	}
+	return text + boxPrice(results)
+}
+
+// boxPrice is what a budget costs: beside another mode over the runs that finished with both,
+// or by itself if there are none.
+func boxPrice(results []boxResult) (text string) {
+	finished := map[boxRun]boxResult{}
+	for _, r := range results {
+		if r.Result == boxFinished || r.Result == boxOver {
+			finished[r.run] = r
+		}
+	}
+	var seconds, share span
+	for run, r := range finished {
+		if run.Mode == boxBudget {
+			seconds.add(r.Seconds)
+			share.add(r.last().Collector)
+		}
+	}
+	for _, other := range boxModes[:len(boxModes)-1] {
+		var times, ours, theirs span
+		for run, r := range finished {
+			run.Mode = boxBudget
+			b, both := finished[run]
+			if r.run.Mode != other || !both || r.Seconds == 0 {
+				continue
+			}
+			times.add(b.Seconds / r.Seconds)
+			ours.add(b.last().Collector)
+			theirs.add(r.last().Collector)
+		}
+		if times.n > 0 {
+			text += fmt.Sprintf("Where both finished, a budget took %s times as long as %s; the collector took %s%% of the processors' time with it, and %s%% with %s. ",
+				times.text(figure), other, ours.text(percent), theirs.text(percent), other)
+		}
+	}
+	if text == "" && seconds.n > 0 {
+		text = fmt.Sprintf("With a budget a run took %s s, and the collector %s%% of the processors' time. ", seconds.text(figure), share.text(percent))
+	}
 	return text
+}
+
+// boxPhrase is a mode within a sentence.
+func boxPhrase(mode string) string {
+	if mode == boxBudget {
+		return "a " + mode
+	}
+	return mode
+}
+
+// A span is the smallest and the largest of n values.
+type span struct {
+	low, high float64
+	n         int
+}
+
+func (s *span) add(v float64) {
+	if s.n == 0 {
+		s.low, s.high = v, v
+	}
+	s.low, s.high, s.n = min(s.low, v), max(s.high, v), s.n+1
+}
+
+func (s *span) text(written func(float64) string) string {
+	low, high := written(s.low), written(s.high)
+	if low == high {
+		return low
+	}
+	return low + " to " + high
 }
 
 // boxCharts are the first run of each kind, over time.
@@ -199,25 +267,33 @@ func boxCharts(results []boxResult) (charts []chart) {
 			}
 			return l
 		}
-		limit := float64(r.run.Limit)
-		charts = append(charts, chart{
+		c := chart{
 			Title: fmt.Sprintf("%s, %d%% off-heap, with %s: %s", sizeText(r.run.Limit), r.run.Share, r.run.Mode, r.Result),
-			YMax:  limit * 1.1,
+			XMax:  longestBoxRun(results, r.run),
+			YMax:  float64(r.run.Limit) * 1.1,
 			Lines: []line{
 				over("Go heap", theirsC, true, func(x boxSample) int64 { return x.Go }),
 				over("off-heap", oursC, true, func(x boxSample) int64 { return x.OffHeap }),
 				over("Go heap + off-heap", ink, false, func(x boxSample) int64 { return x.Go + x.OffHeap }),
-				over("Go's limit", poolC, false, func(x boxSample) int64 {
-					if x.Limit == 0 {
-						return r.run.Limit
-					}
-					return min(x.Limit, r.run.Limit)
-				}),
-				over("limit", jemallocC, false, func(boxSample) int64 { return r.run.Limit }),
 			},
-		})
+		}
+		if r.run.Mode != boxDefault { // which has none
+			c.Lines = append(c.Lines, over("Go's memory limit (GOMEMLIMIT)", poolC, false, func(x boxSample) int64 { return x.Limit }))
+		}
+		c.Lines = append(c.Lines, over("container's limit", jemallocC, false, func(boxSample) int64 { return r.run.Limit }))
+		charts = append(charts, c)
 	}
 	return charts
+}
+
+// longestBoxRun returns the seconds of the longest first run of a limit and share.
+func longestBoxRun(results []boxResult, of boxRun) (longest float64) {
+	for _, r := range results {
+		if r.run.Limit == of.Limit && r.run.Share == of.Share && r.run.Run == 1 {
+			longest = max(longest, r.last().Seconds)
+		}
+	}
+	return longest
 }
 
 // boxCSV is a row per run. Sizes are bytes.

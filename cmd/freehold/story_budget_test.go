@@ -100,6 +100,63 @@ func TestBoxRuns(t *testing.T) {
 	}
 }
 
+// The charts of a limit and share have the same axes, and lines for what there is.
+func TestBoxCharts(t *testing.T) {
+	result := func(mode string, share, run int, seconds float64) boxResult {
+		return boxResult{boxRun{1 << 30, share, mode, run}, boxOutcome{Result: boxFinished, Samples: []boxSample{{Seconds: 0.1, Limit: 7}, {Seconds: seconds, Limit: 8}}}}
+	}
+	charts := boxCharts([]boxResult{
+		result(boxDefault, 10, 1, 2), result(boxLimit, 10, 1, 1), result(boxBudget, 10, 1, 3), result(boxBudget, 10, 2, 50),
+		result(boxDefault, 20, 1, 5), {run: boxRun{1 << 30, 20, boxLimit, 1}},
+	})
+	if len(charts) != 4 {
+		t.Fatalf("%d charts", len(charts))
+	}
+	for i, want := range []struct {
+		seconds float64
+		lines   int
+	}{{3, 4}, {3, 5}, {3, 5}, {5, 4}} {
+		c := charts[i]
+		if c.XMax != want.seconds || c.YMax != 1.1*(1<<30) || len(c.Lines) != want.lines {
+			t.Errorf("%s: up to %v s and %v bytes, %d lines; want %+v", c.Title, c.XMax, c.YMax, len(c.Lines), want)
+		}
+		svg, err := c.svg()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := fmt.Sprintf(">%v<", want.seconds); !strings.Contains(string(svg), last) || !strings.Contains(string(svg), "container&#39;s limit") {
+			t.Errorf("%s: no tick %s in %s", c.Title, last, svg)
+		}
+	}
+}
+
+func TestBoxFinding(t *testing.T) {
+	result := func(mode string, share int, what string, seconds, collector float64) boxResult {
+		return boxResult{boxRun{1000, share, mode, 1}, boxOutcome{Result: what, Peak: 500, Seconds: seconds, Samples: []boxSample{{Collector: collector}}}}
+	}
+	b1, b2, b3 := result(boxBudget, 1, boxFinished, 4, 0.1), result(boxBudget, 2, boxFinished, 6, 0.3), result(boxBudget, 3, boxFinished, 60, 0.9)
+	for _, tt := range []struct {
+		name    string
+		results []boxResult
+		want    string
+	}{
+		{"none", nil, ""},
+		{"a budget alone", []boxResult{b1, b2}, "With a budget, 2 of 2 runs finished; the peak was 50.0% of the limit. With a budget a run took 4.00 to 6.00 s, and the collector 10.0 to 30.0% of the processors' time. "},
+		{"beside what finished too", []boxResult{
+			result(boxDefault, 1, boxFinished, 2, 0.2), result(boxLimit, 1, boxKilled, 1, 0), b1,
+			result(boxDefault, 2, boxFinished, 2, 0.2), result(boxLimit, 2, boxFinished, 12, 0), b2,
+			result(boxDefault, 3, boxKilled, 1, 0), result(boxLimit, 3, boxGaveUp, 1, 0), b3,
+		}, "With Go's defaults, 2 of 3 runs finished; the peak was 50.0% of the limit. With GOMEMLIMIT, 1 of 3 runs finished; the peak was 50.0% of the limit. With a budget, 3 of 3 runs finished; the peak was 50.0% of the limit. " +
+			"Where both finished, a budget took 2.00 to 3.00 times as long as Go's defaults; the collector took 10.0 to 30.0% of the processors' time with it, and 20.0% with Go's defaults. " +
+			"Where both finished, a budget took 0.50 times as long as GOMEMLIMIT; the collector took 30.0% of the processors' time with it, and 0.0% with GOMEMLIMIT. "},
+		{"no budget", []boxResult{result(boxDefault, 1, boxFinished, 2, 0.2)}, "With Go's defaults, 1 of 1 run finished; the peak was 50.0% of the limit. "},
+	} {
+		if got := boxFinding(tt.results); got != tt.want {
+			t.Errorf("%s:\n%q, want\n%q", tt.name, got, tt.want)
+		}
+	}
+}
+
 // A load has what limits its memory from its mode alone.
 func TestBoxEnvironment(t *testing.T) {
 	environ := []string{"HOME=/root", "GOGC=50", "GOMEMLIMIT=1", "GODEBUG=x", "FREEHOLD_MEMORY_LIMIT=7", "FREEHOLD_BOX=/old"}
