@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -22,6 +23,9 @@ func servePage(t *testing.T) *httptest.Server {
 	mux.HandleFunc("/words", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "words") })
 	mux.HandleFunc("/json", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"Format": 1}`) })
 	mux.HandleFunc("/later", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, `{"Format": "freehold/99"}`) })
+	mux.HandleFunc("/old", func(w http.ResponseWriter, r *http.Request) { // before budgets and accounts
+		fmt.Fprint(w, `{"Format": "freehold/1", "Program": "shop", "PID": 7, "Heaps": [{"Name": "carts", "LiveBytes": 2048}], "Tags": null}`)
+	})
 	mux.HandleFunc("/cut", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, `{`)
@@ -49,6 +53,28 @@ func TestStatsPrintsOnce(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &snapshot); code != 0 || err != nil || snapshot.PID != os.Getpid() {
 		t.Errorf("--json: code %d, %v, %q", code, err, out)
 	}
+}
+
+// What the page has of a budget and of accounts is printed too, and a page without them is read.
+func TestStatsPrintsTheBudgetAndAccounts(t *testing.T) {
+	s := servePage(t)
+	code, out, errs := command(t.Context(), "stats", s.URL+"/old")
+	if code != 0 || errs != "" || !strings.Contains(out, "\ncarts  2.00 KiB ") || strings.Contains(out, "budget") || strings.Contains(out, "account") {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", Hard: 8 << 20})
+	code, out, errs = command(t.Context(), "stats", s.URL)
+	if code != 0 || errs != "" || !strings.Contains(out, "\n1.00 GiB from Options.Limit  ") || !strings.Contains(out, "\nprocess/tenant  ") {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	checkPlain(t, out)
 }
 
 // A port is one of this machine.

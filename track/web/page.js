@@ -3,8 +3,9 @@
 // The page draws itself from snapshots: the first is in it, the others it fetches.
 const mostPoints = 600, everySecond = 1000;
 const all = "";              // the choice of all heaps
+const budget = "\u0000";      // the choice of the budget
 let snapshots = [];          // at most mostPoints, the oldest first
-let chosen = all;            // the heap of the chart and of the block sizes
+let chosen = all;            // what the chart shows, and the heap of the block sizes
 let paused = false;
 
 const at = id => document.getElementById(id);
@@ -26,8 +27,26 @@ const count = n => Math.round(n).toLocaleString("en-US");
 const percent = part => Math.round(part * 100) + "%";
 const fragmentation = h => h.Active > h.LiveBytes ? 1 - h.LiveBytes / h.Active : 0;
 
-// figures returns those of a heap in a snapshot, or of all.
+const levels = ["calm", "soft", "hard"];
+const nameOf = choice => choice === all ? "all heaps" : choice === budget ? "memory budget" : choice;
+const noLimit = 2 ** 62;     // Go's memory limit is larger if it is off
+
+// The lines of the chart, the highest first: class, label, value.
+const heapLines = [
+  ["resident", "resident", f => f.Resident],
+  ["active", "in pages in use", f => f.Active],
+  ["live", "live", f => f.LiveBytes],
+];
+const budgetLines = [
+  ["resident", "with Go", f => f.OffHeap + f.Others + f.GoHeld],
+  ["active", "with others", f => f.OffHeap + f.Others],
+  ["live", "off-heap", f => f.OffHeap],
+];
+const lines = () => chosen === budget ? budgetLines : heapLines;
+
+// figures returns those of a heap in a snapshot, of all, or of the budget.
 function figures(s, name) {
+  if (name === budget) return s.Budget && { ...s.Budget, MaxBytes: s.Budget.Limit };
   if (name !== all) return s.Heaps.find(h => h.Name === name);
   const sum = { Live: 0, LiveBytes: 0, Active: 0, Resident: 0, MaxBytes: 0 };
   for (const h of s.Heaps) for (const k of ["Live", "LiveBytes", "Active", "Resident"]) sum[k] += h[k];
@@ -39,10 +58,10 @@ function earlier() {
   return snapshots[Math.max(0, snapshots.length - 6)];
 }
 
-// rate returns how much a counter of a heap rose per second.
-function rate(h, counter) {
+// rate returns how much a counter of a heap, or of another list, rose per second.
+function rate(h, counter, list = "Heaps") {
   const now = snapshots[snapshots.length - 1], before = earlier();
-  const was = before.Heaps.find(x => x.Name === h.Name);
+  const was = before[list]?.find(x => x.Name === h.Name);
   const seconds = (Date.parse(now.Time) - Date.parse(before.Time)) / 1000;
   if (seconds <= 0 || !was || h[counter] < was[counter]) return null;
   return (h[counter] - was[counter]) / seconds;
@@ -92,12 +111,37 @@ function drawHeaps(s) {
     }));
   if (focused !== undefined) [...at("heap-table").querySelectorAll("button")].find(b => b.dataset.heap === focused)?.focus();
 
-  const names = [all, ...s.Heaps.map(h => h.Name)], select = at("which");
+  const names = [all, ...s.Budget ? [budget] : [], ...s.Heaps.map(h => h.Name)], select = at("which");
   if (JSON.stringify(names) !== select.dataset.names) {
-    select.replaceChildren(...names.map(n => make("option", n === all ? "all" : n, { value: n })));
+    select.replaceChildren(...names.map(n => make("option", nameOf(n), { value: n })));
     select.dataset.names = JSON.stringify(names);
   }
   select.value = chosen;
+}
+
+const limitOf = n => n > 0 ? size(n) : "–";
+const levelOf = p => make("td", levels[p.Level], { className: p.Level > 0 ? "bad" : "" });
+
+function drawBudget(s) {
+  const b = s.Budget;
+  at("budget-section").hidden = !b;
+  if (!b) return;
+  const own = is => is ? " (own)" : "";
+  fill(at("budget-table"), ["Limit", "Headroom", "Off-heap", "Others", "Go", "GOMEMLIMIT", "GOGC", "Pressure", "Short"],
+    [row(size(b.Limit), [size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
+      (b.GoLimit < noLimit ? size(b.GoLimit) : "off") + own(b.UserLimit), (b.GCPercent >= 0 ? b.GCPercent : "off") + own(b.UserGC),
+      levelOf(b.Pressure), make("td", size(b.Short), { className: b.Short > 0 ? "bad" : "" })])]);
+  at("budget-note").textContent = `The limit is from ${b.Source}. Go is what its memory limit counts; others are neither Go nor a heap.` +
+    (b.UserLimit || b.UserGC ? " Own settings are the program's, and are left alone." : "") + (b.Problem ? ` ${b.Problem}.` : "");
+}
+
+function drawAccounts(s) {
+  const accounts = s.Accounts ?? [];
+  at("account-section").hidden = accounts.length === 0;
+  fill(at("account-table"), ["Account", "Used", "Reserved", "Soft limit", "Hard limit (used)", "Peak", "Pressure", "Refused", "Evicted/s"],
+    accounts.map(a => row(a.Name, [
+      size(a.Used), size(a.Reserved), limitOf(a.Soft), a.Hard > 0 ? `${size(a.Hard)} (${percent(a.Used / a.Hard)})` : "–",
+      size(a.Peak), levelOf(a.Pressure), count(a.Refusals), perSecond(rate(a, "Evicted", "Accounts"), size)])));
 }
 
 function drawTags(s) {
@@ -119,7 +163,8 @@ function drawGuards(s) {
 }
 
 function drawClasses(s) {
-  const heaps = s.Heaps.filter(h => chosen === all || h.Name === chosen), sums = new Map();
+  const every = chosen === all || chosen === budget;
+  const heaps = s.Heaps.filter(h => every || h.Name === chosen), sums = new Map();
   let large = 0, largeBytes = 0;
   for (const h of heaps) {
     large += h.Large;
@@ -137,7 +182,7 @@ function drawClasses(s) {
     return row(`${count(c.BlockSize)} B`, [count(c.Live), count(c.Cached), count(c.Free), count(c.Spans), size(c.Live * c.BlockSize), make("td", [percent(part) + " ", bar])]);
   });
   if (large > 0) rows.push(row("larger", [count(large), "–", "–", "–", size(largeBytes), "–"]));
-  at("classes").textContent = chosen === all ? "Block sizes, all heaps" : "Block sizes of " + chosen;
+  at("classes").textContent = every ? "Block sizes, all heaps" : "Block sizes of " + chosen;
   fill(at("class-table"), ["Block size", "Live", "In caches", "Free", "Spans", "Live bytes", "In use"], rows);
 }
 
@@ -179,7 +224,7 @@ function drawChart() {
   if (points.length === 0) return box.replaceChildren();
   const last = points[points.length - 1], span = Math.max(60e3, last.t - points[0].t);
   const limit = last.f.MaxBytes;
-  let most = Math.max(...points.map(p => Math.max(p.f.Resident, p.f.Active, p.f.LiveBytes)), 1024);
+  let most = Math.max(...points.map(p => Math.max(...lines().map(([, , value]) => value(p.f)))), 1024);
   const showLimit = limit > 0 && limit < 4 * most;
   if (showLimit) most = Math.max(most, limit);
   const tick = step(most), ceiling = Math.ceil(most * 1.02 / tick) * tick;
@@ -189,7 +234,7 @@ function drawChart() {
   const now = figures(snapshots[snapshots.length - 1], chosen) ?? last.f;
   const picture = svg("svg", {
     role: "img", viewBox: `0 0 ${width} ${height}`,
-    "aria-label": `${chosen === all ? "All heaps" : "Heap " + chosen}: ${size(now.LiveBytes)} live, ${size(now.Active)} in pages in use, ${size(now.Resident)} resident, over ${Math.round(span / 1000)} seconds`,
+    "aria-label": `${nameOf(chosen)}: ${lines().toReversed().map(([, label, value]) => `${size(value(now))} ${label}`).join(", ")}, over ${Math.round(span / 1000)} seconds`,
   });
   for (let n = 0; n <= ceiling; n += tick) {
     picture.append(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(n), y2: y(n) }),
@@ -200,12 +245,13 @@ function drawChart() {
     picture.append(svg("text", { x: x(last.t - span * part), y: height - 6, "text-anchor": part === 0 ? "end" : part === 1 ? "start" : "middle" }, ago(span * part)));
   }
   const line = value => points.map((p, i) => `${i ? "L" : "M"}${x(p.t).toFixed(1)} ${y(value(p.f)).toFixed(1)}`).join("");
-  picture.append(svg("path", { class: "under", d: `${line(f => f.LiveBytes)}L${x(last.t)} ${y(0)}L${x(points[0].t)} ${y(0)}Z` }));
+  picture.append(svg("path", { class: "under", d: `${line(lines().at(-1)[2])}L${x(last.t)} ${y(0)}L${x(points[0].t)} ${y(0)}Z` }));
   if (showLimit) picture.append(svg("line", { class: "line limit", x1: left, x2: width - right, y1: y(limit), y2: y(limit) }),
     svg("text", { x: left + 6, y: y(limit) + 14 }, "limit"));
-  for (const [name, value] of [["resident", f => f.Resident], ["active", f => f.Active], ["live", f => f.LiveBytes]]) {
+  for (const [name, , value] of lines()) {
     picture.append(svg("path", { class: "line " + name, d: line(value) }));
   }
+  at("legend").replaceChildren(...lines().map(([name, label]) => make("li", label, { className: name })));
   picture.dataset.points = points.length;
   box.replaceChildren(picture);
 }
@@ -217,7 +263,9 @@ function draw() {
   at("process").textContent = `${s.Program}, pid ${s.PID}, ${s.Go}, up ${Math.floor(up / 3600)} h ${Math.floor(up / 60) % 60} min ${up % 60} s`;
   drawTiles(s);
   drawChart();
+  drawBudget(s);
   drawHeaps(s);
+  drawAccounts(s);
   drawTags(s);
   drawGuards(s);
   drawClasses(s);

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	callstacks "github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/metrics"
 	"github.com/freehold-go/freehold/track"
@@ -37,6 +38,9 @@ type Snapshot struct {
 
 	Heaps []freehold.Stats    // by name, heaps of one name added up
 	Tags  []freehold.TagStats // freehold.AllTags; a tag includes those below it
+
+	Budget   *budget.Stats         // of the budget that runs; nil if there is none
+	Accounts []budget.AccountStats // by name, each right before those below it
 
 	SampleRate int     // track.SampleRate; 0 if blocks are not sampled
 	Stacks     []Stack // of sampled blocks, the 20 with the most bytes in use
@@ -66,7 +70,7 @@ func Take() *Snapshot {
 		Format: Format, Time: time.Now(), Started: started,
 		PID: os.Getpid(), Go: runtime.Version(),
 		Resident: resident(), GoMemory: goMemory(),
-		Heaps: metrics.ByName(), Tags: freehold.AllTags(), SampleRate: track.SampleRate(),
+		Heaps: metrics.ByName(), Tags: freehold.AllTags(), Budget: runningBudget(), Accounts: accounts(), SampleRate: track.SampleRate(),
 	}
 	if path, err := os.Executable(); err == nil {
 		s.Program = filepath.Base(path)

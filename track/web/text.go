@@ -29,8 +29,15 @@ func (s *Snapshot) Text(before *Snapshot) string {
 		fmt.Fprintf(&b, "; the process %s resident", Size(s.Resident))
 	}
 	b.WriteString("\n\n")
+	if t, problem := s.budgetTable(); t != nil {
+		t.write(&b)
+		if problem != "" {
+			b.WriteString(printable(problem) + "\n")
+		}
+		b.WriteString("\n")
+	}
 	s.heapTable(before).write(&b)
-	for _, t := range []table{s.tagTable(before), s.guardTable()} {
+	for _, t := range []table{s.accountTable(before), s.tagTable(before), s.guardTable()} {
 		if t != nil {
 			b.WriteString("\n")
 			t.write(&b)
@@ -71,18 +78,20 @@ func rates(st freehold.Stats, now, before *Snapshot) []string {
 		seconds = now.Time.Sub(before.Time).Seconds()
 		was, _ = before.Heap(st.Name)
 	}
-	rise := func(now, was uint64) int {
-		if now < was { // a heap of that name was closed
-			was = 0
-		}
-		return int(math.Round(float64(now-was) / seconds))
-	}
 	return []string{
-		thousands(rise(st.SlowAllocs, was.SlowAllocs)),
-		thousands(rise(st.SlowFrees, was.SlowFrees)),
-		thousands(rise(st.Refusals, was.Refusals)),
-		Size(rise(st.PurgedBytes, was.PurgedBytes)),
+		thousands(rise(st.SlowAllocs, was.SlowAllocs, seconds)),
+		thousands(rise(st.SlowFrees, was.SlowFrees, seconds)),
+		thousands(rise(st.Refusals, was.Refusals, seconds)),
+		Size(rise(st.PurgedBytes, was.PurgedBytes, seconds)),
 	}
+}
+
+// rise returns how much a counter rose per second.
+func rise(now, was uint64, seconds float64) int {
+	if now < was { // a heap or an account of that name was closed
+		was = 0
+	}
+	return int(math.Round(float64(now-was) / seconds))
 }
 
 func classTable(st freehold.Stats) table {
@@ -160,9 +169,12 @@ func thousands(n int) string {
 }
 
 // Size writes bytes in the unit of 1,024 that leaves three digits: "1.25 MiB".
-func Size(n int) string {
+func Size(n int) string { return size(int64(n)) }
+
+// size is Size for what may be larger than the addresses of a process.
+func size(n int64) string {
 	if n < 1024 {
-		return strconv.Itoa(n) + " B"
+		return strconv.FormatInt(n, 10) + " B"
 	}
 	value, unit := float64(n)/1024, 0
 	for value >= 999.5 && unit < 5 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 )
 
 func snapshot() *Snapshot {
@@ -107,6 +108,51 @@ block cache     1  3,000       20
 		if text := s.Text(before); !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
+	}
+}
+
+// A budget and accounts have tables if there are any, and the counters of accounts have rates.
+func TestTextHasTheBudgetAndAccounts(t *testing.T) {
+	if text := snapshot().Text(nil); strings.Contains(text, "budget") || strings.Contains(text, "account") {
+		t.Errorf("there are none: %s", text)
+	}
+	before, s := snapshot(), snapshot()
+	s.Time = before.Time.Add(2 * time.Second)
+	s.Budget = &budget.Stats{
+		Limit: 6 << 30, Source: "/sys/fs/cgroup/memory.max", Headroom: 512 << 20, Problem: "GOGC is set\x1b",
+		OffHeap: 5 << 30, Others: 100 << 20, GoHeld: 200 << 20, GoLimit: 300 << 20, GCPercent: 100, UserGC: true,
+		Short: 3 << 20, Pressure: budget.Pressure{Level: budget.Soft},
+	}
+	before.Accounts = []budget.AccountStats{{Name: "process", Refusals: 10, Evicted: 1 << 20}, {Name: "process/x", Refusals: 100}}
+	s.Accounts = []budget.AccountStats{
+		{Name: "process", Used: 3 << 30, Peak: 5 << 30, Reserved: 1 << 20, Refusals: 30, Evicted: 5 << 20},
+		{Name: "process/x", Used: 1 << 20, Soft: 2 << 20, Hard: 4 << 20, Peak: 3 << 20, Pressure: budget.Pressure{Level: budget.Hard}, Refusals: 6},
+	}
+	const since = `
+budget                                   headroom  off-heap   others       Go  GOMEMLIMIT       GOGC  pressure     short
+6.00 GiB from /sys/fs/cgroup/memory.max   512 MiB  5.00 GiB  100 MiB  200 MiB     300 MiB  100 (own)      soft  3.00 MiB
+"GOGC is set\x1b"
+
+heap `
+	const accounts = `
+account        used  reserved      soft      hard      peak  pressure  refused   evicted
+process    3.00 GiB  1.00 MiB         -         -  5.00 GiB      calm       30  5.00 MiB
+process/x  1.00 MiB       0 B  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
+`
+	for _, want := range []string{since, accounts} {
+		if text := s.Text(nil); !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+	// The second account is a new one of the name.
+	for _, want := range []string{"  refused/s  evicted/s\n", "calm         10   2.00 MiB\n", "hard          3        0 B\n"} {
+		if text := s.Text(before); !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+	s.Budget.GoLimit, s.Budget.GCPercent, s.Budget.Problem = math.MaxInt64, -1, ""
+	if text := s.Text(nil); !strings.Contains(text, "  off  off (own) ") || strings.Contains(text, "is set") {
+		t.Errorf("no limit: %s", text)
 	}
 }
 

@@ -5,8 +5,8 @@
 //	http.Handle("/debug/freehold", web.Handler())
 //
 // The page shows the live and resident bytes of each heap and tag, their fragmentation and
-// limits, what happens per second, block sizes, and a chart of the last ten minutes that is
-// drawn while somebody looks. It needs no network but the process, and changes nothing.
+// limits, what happens per second, block sizes, the memory budget and the accounts if there
+// are any, and a chart of the last ten minutes that is drawn while somebody looks. It needs no network but the process, and changes nothing.
 //
 //	curl http://localhost:6060/debug/freehold               # the same as text
 //	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 	"github.com/freehold-go/freehold/track/web"
@@ -264,6 +265,57 @@ func TestTagsAndGuardsAreShown(t *testing.T) {
 	}
 	if st := h.Stats(); st.GuardedEver > 0 && !regexp.MustCompile(fmt.Sprintf(`(?m)^%s +1 +1 +0$`, t.Name())).MatchString(text) {
 		t.Errorf("no guards in %s", text)
+	}
+}
+
+// The budget that runs and all accounts are in a snapshot, and nothing if there are none.
+func TestBudgetAndAccountsAreShown(t *testing.T) {
+	if s := web.Take(); s.Budget != nil || len(s.Accounts) != 0 || strings.Contains(s.Text(nil), "\nbudget ") {
+		t.Fatalf("there are none: %+v", s)
+	}
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	one := budget.NewAccount(process, &budget.AccountOptions{Name: "a b", Hard: 8 << 20})
+	budget.NewAccount(process, &budget.AccountOptions{Name: "a"})
+	budget.NewAccount(one, &budget.AccountOptions{Name: "c"})
+	freehold.Must(one.Alloc(1<<20, 8))
+	body := get("GET", "/?format=json", "").Body.Bytes()
+	var s web.Snapshot
+	if err := json.Unmarshal(body, &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Budget == nil || s.Budget.Limit != 1<<30 || s.Budget.Source != "Options.Limit" || s.Budget.OffHeap < 1<<20 {
+		t.Errorf("budget %+v", s.Budget)
+	}
+	var names []string
+	for _, st := range s.Accounts {
+		names = append(names, st.Name)
+	}
+	if want := []string{"process", "process/a", "process/a b", "process/a b/c"}; !slices.Equal(names, want) {
+		t.Fatalf("accounts %q, want %q", names, want)
+	}
+	if st := s.Accounts[2]; st.Hard != 8<<20 || st.LiveBytes != 1<<20 || st.Used < 1<<20 {
+		t.Errorf("%+v", st)
+	}
+	text := get("GET", "/", "").Body.String()
+	for _, want := range []string{`(?m)^1\.00 GiB from Options\.Limit +`, `(?m)^process/a b  +1\.\d\d MiB +0 B +6\.80 MiB +8\.00 MiB `} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+
+	// A client of a version without them reads the rest.
+	var old struct {
+		Format string
+		Heaps  []freehold.Stats
+	}
+	if err := json.Unmarshal(body, &old); err != nil || old.Format != "freehold/1" || len(old.Heaps) != len(s.Heaps) {
+		t.Errorf("%v, %+v", err, old)
 	}
 }
 

@@ -1,0 +1,90 @@
+// Budget: tables of the text for programs with a memory budget or accounts.
+
+package web
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/metrics"
+)
+
+// runningBudget returns the figures of the budget that runs, or nil.
+func runningBudget() *budget.Stats {
+	b := budget.Running()
+	if b == nil {
+		return nil
+	}
+	st := b.Stats()
+	return &st
+}
+
+// accounts returns all accounts, each right before those below it.
+func accounts() []budget.AccountStats {
+	all := metrics.Accounts()
+	slices.SortStableFunc(all, func(a, b budget.AccountStats) int {
+		return slices.CompareFunc(strings.Split(a.Name, "/"), strings.Split(b.Name, "/"), cmp.Compare[string])
+	})
+	return all
+}
+
+// budgetTable returns the budget and what is wrong with it, or nil if none runs.
+func (s *Snapshot) budgetTable() (t table, problem string) {
+	b := s.Budget
+	if b == nil {
+		return nil, ""
+	}
+	limit, percent := "off", "off"
+	if b.GoLimit != math.MaxInt64 {
+		limit = size(b.GoLimit)
+	}
+	if b.GCPercent >= 0 {
+		percent = strconv.Itoa(b.GCPercent)
+	}
+	return table{
+		{"budget", "headroom", "off-heap", "others", "Go", "GOMEMLIMIT", "GOGC", "pressure", "short"},
+		{size(b.Limit) + " from " + printable(b.Source), size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
+			limit + users(b.UserLimit), percent + users(b.UserGC), b.Pressure.Level.String(), size(b.Short)},
+	}, b.Problem
+}
+
+// users marks a setting of the program's own, which the budget leaves alone.
+func users(own bool) string {
+	if own {
+		return " (own)"
+	}
+	return ""
+}
+
+// accountTable returns the accounts, or nil if there are none.
+func (s *Snapshot) accountTable(before *Snapshot) table {
+	if len(s.Accounts) == 0 {
+		return nil
+	}
+	per, seconds := "", 1.0 // since the start
+	was := map[string]budget.AccountStats{}
+	if before != nil {
+		per, seconds = "/s", s.Time.Sub(before.Time).Seconds()
+		for _, st := range before.Accounts {
+			was[st.Name] = st
+		}
+	}
+	limit := func(bytes int64) string {
+		if bytes == 0 {
+			return "-"
+		}
+		return size(bytes)
+	}
+	all := table{{"account", "used", "reserved", "soft", "hard", "peak", "pressure", "refused" + per, "evicted" + per}}
+	for _, st := range s.Accounts {
+		old := was[st.Name]
+		refused, evicted := rise(st.Refusals, old.Refusals, seconds), rise(uint64(st.Evicted), uint64(old.Evicted), seconds)
+		all = append(all, []string{printable(st.Name), size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.Hard),
+			size(st.Peak), st.Pressure.Level.String(), thousands(refused), Size(evicted)})
+	}
+	return all
+}
