@@ -6,14 +6,20 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 )
 
 // run makes changes until ctx is done, and frees all.
-func run(ctx context.Context) {
-	cache := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", MaxBytes: 48 << 20})
-	defer cache.Close()
-	index := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
-	defer index.Close()
+func run(ctx context.Context) error {
+	b, err := budget.Start(&budget.Options{Limit: 256 << 20}) // small, as the load is
+	if err != nil {
+		return err
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	cache := budget.NewAccount(process, &budget.AccountOptions{Name: "cache", Hard: 48 << 20})
+	index := budget.NewAccount(process, &budget.AccountOptions{Name: "index", Soft: 96 << 20})
 	values := &part{a: freehold.NewTagged(cache, "values")}
 	entries := freehold.NewTagged(index, "entries")
 	parts := []*part{{a: entries}, {a: freehold.NewTagged(entries, "keys")}}
@@ -24,7 +30,7 @@ func run(ctx context.Context) {
 	for rising := true; ; {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case <-tick.C:
 		}
 		for range 200 {

@@ -8,7 +8,7 @@
 //	curl http://localhost:6060/debug/vars
 //
 // Its load is a cache that fills up to its limit, and an index that grows and shrinks, with a
-// tag for the values, the entries and their keys.
+// tag for the values, the entries and their keys, in accounts below a memory budget.
 package main
 
 import (
@@ -43,16 +43,12 @@ func main() {
 func serve(ctx context.Context, address string) error {
 	s := &http.Server{Addr: address, Handler: handler()}
 	context.AfterFunc(ctx, func() { s.Close() })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		run(ctx)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
 	fmt.Printf("http://%s/debug/freehold\n", address)
 	err := s.ListenAndServe()
 	if errors.Is(err, http.ErrServerClosed) {
-		<-done
-		return nil
+		return <-done
 	}
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -184,6 +185,43 @@ func TestThePageFollowsTheProcess(t *testing.T) {
 	}
 }
 
+// A budget and accounts are on the page from the moment that there are any, also in the chart.
+func TestThePageShowsTheBudget(t *testing.T) {
+	s := httptest.NewServer(handler())
+	defer s.Close()
+	p := open(t, s.URL+"/debug/freehold", 1100)
+	p.wait(points + " >= 2")
+	const hidden = "document.getElementById('budget-section').hidden && document.getElementById('account-section').hidden"
+	if !value[bool](p, hidden) {
+		t.Error("there is none")
+	}
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	tenant := budget.NewAccount(process, &budget.AccountOptions{Name: "<b>tenant", Hard: 8 << 20})
+	freehold.Must(tenant.Alloc(7<<20, 8))
+	p.wait("document.getElementById('budget-table').textContent.includes('1.00 GiB')")
+	p.wait("document.getElementById('account-table').textContent.includes('process/<b>tenant7.')")
+	p.wait("document.querySelector('#account-table tr:last-child .bad')?.textContent === 'soft'")
+	if got := value[string](p, "document.getElementById('budget-note').textContent"); !strings.HasPrefix(got, "The limit is from Options.Limit.") {
+		t.Errorf("note %q", got)
+	}
+	p.do(chromedp.Evaluate[chromedp.Void](`choose("\u0000")`))
+	if got := value[string](p, "document.querySelector('#chart svg').getAttribute('aria-label')"); !strings.HasPrefix(got, "memory budget: ") || !strings.Contains(got, " off-heap, ") {
+		t.Errorf("chart %q", got)
+	}
+	if got := value[string](p, "document.getElementById('which').selectedOptions[0].textContent"); got != "memory budget" {
+		t.Errorf("chosen %q", got)
+	}
+	b.Stop()
+	p.wait("document.getElementById('budget-section').hidden && document.getElementById('which').selectedOptions[0].textContent === 'all heaps'")
+	p.seen(strings.TrimPrefix(s.URL, "http://"))
+}
+
 // On a phone the page is as wide as the screen, and wide tables scroll in themselves.
 func TestThePageFitsAPhone(t *testing.T) {
 	s := httptest.NewServer(web.Handler())
@@ -204,7 +242,9 @@ func TestPicture(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		run(ctx)
+		if err := run(ctx); err != nil {
+			t.Error(err)
+		}
 	}()
 	defer func() { stop(); <-done }()
 	s := httptest.NewServer(handler())
@@ -217,7 +257,7 @@ func TestPicture(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wait(points + " >= 25")
-			p.do(chromedp.EmulateViewport(int64(width), 1120)) // down to the tags
+			p.do(chromedp.EmulateViewport(int64(width), 1250)) // down to the accounts
 			png, err := chromedp.Run(p, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
