@@ -257,7 +257,7 @@ func TestPicture(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.wait(points + " >= 25")
-			p.do(chromedp.EmulateViewport(int64(width), 1250)) // down to the accounts
+			p.do(chromedp.EmulateViewport(int64(width), 1325)) // down to the accounts
 			png, err := chromedp.Run(p, chromedp.CaptureScreenshot())
 			if err != nil {
 				t.Fatal(err)
