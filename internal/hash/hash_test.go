@@ -76,7 +76,7 @@ func TestAvalanche(t *testing.T) {
 // Sequential keys spread as random ones do, in the bits that choose a place.
 func TestSequentialKeysSpread(t *testing.T) {
 	const n, places = 1 << 16, 1 << 12
-	s := NewSeed()
+	s := testSeed(2)
 	keys := map[string]func(i int) uint64{
 		"Uint64":         func(i int) uint64 { return s.Uint64(uint64(i)) },
 		"Uint64, pages":  func(i int) uint64 { return s.Uint64(uint64(i) << 12) },
