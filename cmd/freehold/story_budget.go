@@ -278,9 +278,10 @@ func boxCharts(results []boxResult) (charts []chart) {
 			},
 		}
 		if r.run.Mode != boxDefault { // which has none
-			c.Lines = append(c.Lines, over("Go's memory limit (GOMEMLIMIT)", poolC, false, func(x boxSample) int64 { return x.Limit }))
+			c.Lines = append(c.Lines, over("GOMEMLIMIT as set", poolC, false, func(x boxSample) int64 { return x.Limit }))
 		}
-		c.Lines = append(c.Lines, over("container's limit", jemallocC, false, func(boxSample) int64 { return r.run.Limit }))
+		limit := float64(r.run.Limit)
+		c.Lines = append(c.Lines, line{Name: "container's limit", Color: jemallocC, Points: plotter.XYs{{X: 0, Y: limit}, {X: c.XMax, Y: limit}}})
 		charts = append(charts, c)
 	}
 	return charts
