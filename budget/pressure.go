@@ -30,6 +30,8 @@ const (
 // ends after Options.Deadline: then the next callback is called, and f is left out until it
 // returns. A panic of f is recovered and reported in [Stats].
 //
+// The heaps are trimmed after each callback too, so f need not call Trim for what it frees to count.
+//
 // f may call remove, and it may allocate. It may still run when remove or Stop returns. After
 // Stop OnPressure does nothing. It panics if f is nil.
 func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (remove func()) {
@@ -73,10 +75,7 @@ func (b *Budget) rounds() {
 
 // round trims the heaps and calls the callbacks.
 func (b *Budget) round() {
-	if b.look().Level > Calm {
-		b.system.trim()
-		b.tick()
-	}
+	b.trimIfShort()
 	b.mu.Lock()
 	tell := b.pressure.Level > Calm || b.told > Calm
 	b.told = b.pressure.Level
@@ -84,7 +83,15 @@ func (b *Budget) round() {
 	b.rounded++
 	b.mu.Unlock()
 	if tell {
-		b.callbacks.tell(b.look, b.tick, cmp.Or(b.options.Deadline, defaultDeadline), b.stop)
+		b.callbacks.tell(b.look, b.trimIfShort, cmp.Or(b.options.Deadline, defaultDeadline), b.stop)
+	}
+}
+
+// trimIfShort trims the heaps unless the pressure is Calm, and looks at the figures then.
+func (b *Budget) trimIfShort() {
+	if b.look().Level > Calm {
+		b.system.trim()
+		b.tick()
 	}
 }
 

@@ -92,6 +92,18 @@ func TestCallbacksAreNotCalledIfTrimIsEnough(t *testing.T) {
 	c.want(t, "f calm 0")
 }
 
+// Pages of freed blocks count until their heap is trimmed.
+func TestWhatCallbacksFreeIsTrimmedBeforeTheNext(t *testing.T) {
+	f, c := newFake(), newCalls()
+	freed := int64(0)
+	f.onTrim = func() { f.offHeap -= freed; freed = 0 }
+	b := pressed(t, f, Options{})
+	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("first", p); f.change(func() { freed = 20 * mib }) })
+	b.OnPressure(2, func(_ context.Context, p Pressure) { c.note("second", p) })
+	f.hold(b, 1020*mib)
+	c.want(t, "first hard 211", "second hard 191")
+}
+
 func TestCallbacksAreCalledAgainEachSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // so that a round is over before the clock goes on
 		f, c := newFake(), newCalls()
