@@ -53,8 +53,8 @@
 //	freehold_account_refusals_total
 //	freehold_account_evicted_bytes_total
 //
-// An account's own heap is among the heaps too, and its limit there is the account's. What counts
-// against that is freehold_account_used_bytes.
+// An account's own heap is among the heaps too. Its limit there is the lowest of the account's and those
+// above. What counts against the account's is freehold_account_used_bytes.
 //
 // These have no label. They are the fields of [budget.Stats], while a budget runs:
 //
