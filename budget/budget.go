@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -387,11 +388,12 @@ func (b *Budget) set(s setting) {
 	b.noteUser(found)
 }
 
+// text returns an error in one line: joined ones have a line each.
 func text(err error) string {
 	if err == nil {
 		return ""
 	}
-	return err.Error()
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
 func joined(a, b string) string {

@@ -710,6 +710,18 @@ func TestStartThatCannotReport(t *testing.T) {
 	}
 }
 
+// Two problems are in one line too.
+func TestReportIsOneLine(t *testing.T) {
+	f := newFake()
+	f.files = v2.with(app+"memory.max", "x", pod+"memory.max", "y")
+	var line bytes.Buffer
+	b := mustStart(t, Options{Report: &line}, f)
+	const want = `/sys/fs/cgroup/pod/app/memory.max: "x", want a number of bytes above 0, or max; /sys/fs/cgroup/pod/memory.max: "y", `
+	if s := line.String(); strings.Count(s, "\n") != 1 || !strings.Contains(s, want) || !strings.HasPrefix(b.Stats().Problem, want) {
+		t.Errorf("%q, want %q in it", s, want)
+	}
+}
+
 func TestReportMayUseTheBudget(t *testing.T) {
 	f := newFake()
 	called := false

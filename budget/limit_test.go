@@ -41,7 +41,7 @@ func TestFindLimit(t *testing.T) {
 		{"cgroup is malformed", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "?"), 4000000, 3000000, "3/4 of physical memory", `memory.max: "?", want`},
 		{"no cgroups", 0, "", tree{}, 4000000, 3000000, "3/4 of physical memory", ""},
 		{"a machine without memory", 0, "", tree{}, -1, 0, "", "physical memory: -1 bytes"},
-		{"nothing", 0, "", tree{}, 0, 0, "", "set Options.Limit or FREEHOLD_MEMORY_LIMIT\nphysical memory: no figure"},
+		{"nothing", 0, "", tree{}, 0, 0, "", "set Options.Limit or FREEHOLD_MEMORY_LIMIT; physical memory: no figure"},
 		{"nothing, and a malformed cgroup", 0, "", v2.with(app+"memory.max", "?", pod+"memory.max", "max"), 0, 0, "", `memory.max: "?", want`},
 	}
 	for _, tt := range tests {
