@@ -174,7 +174,7 @@ func TestLimitsThatCannotBeUnderstoodStay(t *testing.T) {
 		{"the first again", small, 500000, "/" + app + "memory.max", false},
 		{"no file", small.with(app+"memory.max", ""), 900000, "/" + pod + "memory.max", false},
 		{"unreadable after no limit", lost, 900000, "/" + pod + "memory.max", true},
-		{"no cgroups", tree{}, 0, "", false},
+		{"nothing is there, as after chroot", tree{}, 900000, "/" + pod + "memory.max", true},
 
 		{"version 1", hidden, 600000, "/" + v1group + "memory.stat", false},
 		{"version 1, unreadable", hidden.with(v1group+"memory.stat", unreadable), 600000, "/" + v1group + "memory.stat", true},

@@ -97,7 +97,7 @@ func (m machine) systemLimit(before []groupLimit) (limit, error) {
 // some bytes. While the levels are not known, they are those of before.
 func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
 	levels, err := groupLevels(m.files)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && len(before) == 0 {
 		return limit{}, nil // a system without cgroups
 	}
 	limits, limitsErr := before, error(nil)
