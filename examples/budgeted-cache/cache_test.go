@@ -107,6 +107,14 @@ func TestPressureShrinksTheCaches(t *testing.T) {
 	}
 }
 
+// A function of OnPressure may run after Stop: it leaves the accounts of a closed service alone.
+func TestPressureAfterClose(t *testing.T) {
+	s, process := newService(t, 4<<20)
+	s.Close()
+	process.Close()
+	s.giveBack(t.Context(), budget.Pressure{Level: budget.Soft, Wanted: 8 << 20})
+}
+
 func TestService(t *testing.T) {
 	s, _ := newService(t, 4<<20)
 	h := s.Handler()

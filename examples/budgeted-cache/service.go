@@ -13,6 +13,7 @@ import (
 	"expvar"
 	"io"
 	"net/http"
+	"sync"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
@@ -25,12 +26,17 @@ const maxValueBytes = 1 << 20
 var tenants = [...]string{"green", "blue"}
 
 // Service has a cache for each tenant.
-type Service struct{ caches map[string]*Cache }
+type Service struct {
+	caches map[string]*Cache
+
+	mu     sync.Mutex // held while caches give back, so that Close waits for that
+	closed bool
+}
 
 // NewService makes an account for each tenant, which may have hard bytes. All together they may
 // have what the process has. Close frees the values, and closing process the accounts.
 func NewService(process *budget.Account, hard int64) *Service {
-	s := &Service{map[string]*Cache{}}
+	s := &Service{caches: map[string]*Cache{}}
 	for _, name := range tenants {
 		s.caches[name] = NewCache(budget.NewAccount(process, &budget.AccountOptions{Name: name, Hard: hard}))
 	}
@@ -38,15 +44,24 @@ func NewService(process *budget.Account, hard int64) *Service {
 	return s
 }
 
-// giveBack is called when the process is short of memory. Each cache gives its part.
+// giveBack is called when the process is short of memory. Each cache gives its part. A last call
+// may come after Close, and after that of the accounts.
 func (s *Service) giveBack(_ context.Context, p budget.Pressure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	for _, c := range s.caches {
-		c.Shrink(int(p.Wanted) / len(s.caches))
+		c.Shrink(int(p.Wanted / int64(len(s.caches))))
 	}
 }
 
-// Close frees all values.
+// Close frees all values. It waits for giveBack.
 func (s *Service) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	for _, c := range s.caches {
 		c.Close()
 	}
