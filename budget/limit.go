@@ -105,12 +105,14 @@ func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
 		limits, limitsErr = groupLimits(m.files, levels, before)
 	}
 	least := limit{groups: limits}
-	var leastLeft int64
-	for _, g := range limits {
+	var leastLeft, used int64
+	for i, g := range limits {
+		if i == 0 || g.dir != limits[i-1].dir { // or two limits of a level would not compare
+			used, _ = g.used(m.files)
+		}
 		if g.bytes > most {
 			continue
 		}
-		used, _ := g.used(m.files)
 		if left := g.bytes - used; least.bytes == 0 || left < leastLeft {
 			least, leastLeft = limit{g.bytes, g.file, &g.level, limits}, left
 		}

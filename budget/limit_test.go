@@ -2,7 +2,9 @@ package budget
 
 import (
 	"errors"
+	"io/fs"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -79,6 +81,29 @@ func TestLimitOfAGroupIsKnownWhileALowerOneHolds(t *testing.T) {
 	files := v2.with(app+"memory.max", unreadable)
 	if got, err := machineOf(files, "", 4000000).findLimit(1500000, first.groups); got.bytes != 1000000 || err == nil {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// growing is a tree whose file memory.usage_in_bytes grows while it is read.
+type growing struct {
+	tree
+	used *int
+}
+
+func (g growing) Open(name string) (fs.File, error) {
+	if strings.HasSuffix(name, "memory.usage_in_bytes") {
+		*g.used++
+		return g.with(name, strconv.Itoa(*g.used)).Open(name)
+	}
+	return g.tree.Open(name)
+}
+
+// Two equal limits of a level are compared with the same use, so their order decides.
+func TestLimitsOfALevelCompare(t *testing.T) {
+	files := growing{v1.with(v1group+"memory.stat", "hierarchical_memory_limit 1000000\n"), new(int)}
+	got, err := machine{files: files}.groupLimit(1<<30, nil)
+	if want := "/" + v1group + "memory.limit_in_bytes"; got.source != want || err != nil {
+		t.Errorf("limit of %s, %v, want %s", got.source, err, want)
 	}
 }
 
