@@ -111,6 +111,22 @@ func TestBoxEndsWithItsDemo(t *testing.T) {
 	}
 }
 
+// So it is when the terminal of all its processes goes.
+func TestBoxEndsWithItsTerminal(t *testing.T) {
+	d := startBoxedDemo(t)
+	for _, pid := range []int{d.child, d.load, d.demo.Process.Pid} {
+		if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = d.demo.Wait()
+	awaitEnd(t, d.child)
+	awaitEnd(t, d.load)
+	if isThere(d.group) {
+		t.Error("the control group is left")
+	}
+}
+
 // The load ends with the process that watches it, and the next box removes what that one left.
 func TestBoxOfAKilledChild(t *testing.T) {
 	d := startBoxedDemo(t)

@@ -45,9 +45,9 @@ func (c *childCommand) Run(ctx context.Context, s streams) error {
 	if err := json.Unmarshal([]byte(c.Settings), &set); err != nil {
 		return usagef("settings: %w", err)
 	}
-	// A terminal interrupts the child as well as its parent, which does so too: once is enough.
+	// What a terminal sends goes to the parent too, which then ends the child: once is enough.
 	// A parent that is gone reads nothing, and the child is to end in order then.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGHUP, syscall.SIGPIPE)
 	ctx = lifeline(ctx, s.in)
 	out := json.NewEncoder(s.out)
 	result, err := st.measure(ctx, set, c.Backend, func(fraction float64) {
