@@ -109,7 +109,7 @@ func shape(text string) string {
 		"0", "a", "1", "b", "2", "c", "3", "d", "4", "e", "5", "f", "6", "g", "7", "h", "8", "i", "9", "j").Replace)
 	text = regexp.MustCompile(`(?m)^(Previous |)(read|write|Read|Write) at `).ReplaceAllString(text, "${1}ACCESS at ")
 	text = regexp.MustCompile(`0x[0-9a-f]+`).ReplaceAllString(text, "ADDRESS")
-	text = regexp.MustCompile(`[0-9][0-9,.]*( ?([KMGT]i?)?B|kB)?%?|([0-9hm.]+s)`).ReplaceAllString(text, "N")
+	text = regexp.MustCompile(`[0-9][0-9hm.]*s\b|[0-9][0-9,.]*( ?([KMGT]i?)?B|kB)?%?`).ReplaceAllString(text, "N")
 	text = regexp.MustCompile(`N[-:N hms]*N`).ReplaceAllString(text, "N")
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(strings.ReplaceAll(text, "\r\n", "\n"), " ")
 }
