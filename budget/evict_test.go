@@ -200,7 +200,7 @@ func TestEvictThatAllocates(t *testing.T) {
 }
 
 // What was evicted may be in the heap's caches, which a heap that is refused drains now and then
-// only: as the bubble's clock stands still, there is one drain.
+// only: the bubble's clock stands still, so there is one drain.
 func TestEvictedBlocksInCachesServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAccount(t, nil, "a", 256<<20)
