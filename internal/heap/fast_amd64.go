@@ -47,7 +47,7 @@ type functions struct {
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
 // checked are those of checked.go.
-var checked = functions{(*Heap).allocChecked, (*Heap).freeChecked, (*Heap).freePointer, (*LocalCache).allocChecked, (*LocalCache).freeChecked}
+var checked = functions{(*Heap).allocChecked, (*Heap).freeChecked, (*Heap).freePointerSlow, (*LocalCache).allocChecked, (*LocalCache).freeChecked}
 
 // fast is what is called: functions of fast_amd64.s, if they may run. counting are those
 // whose Alloc counts down to the next sample, idle the others.

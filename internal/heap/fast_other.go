@@ -25,7 +25,13 @@ func (h *Heap) Free(b []byte) {
 }
 
 // FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) { h.freePointer(p) }
+func (h *Heap) FreePointer(p unsafe.Pointer) {
+	if quarantineBytes > 0 {
+		h.freePointerSlow(p)
+		return
+	}
+	h.freePointer(p)
+}
 
 // Alloc is the heap's, in a cache of its owner's.
 func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {

@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 )
 
 func BenchmarkPair(b *testing.B) {
@@ -56,13 +57,24 @@ func BenchmarkMixed(b *testing.B) {
 
 // The same by way of the Go code alone.
 func BenchmarkPairPlain(b *testing.B) {
-	h := makeHeap(Options{})
-	defer h.Close()
-	for b.Loop() {
-		p, _ := h.alloc(64, 8, false)
-		p[0] = 1
-		h.free(p)
-	}
+	b.Run("call=Free", func(b *testing.B) {
+		h := makeHeap(Options{})
+		defer h.Close()
+		for b.Loop() {
+			p, _ := h.alloc(64, 8, false)
+			p[0] = 1
+			h.free(p)
+		}
+	})
+	b.Run("call=FreePointer", func(b *testing.B) {
+		h := makeHeap(Options{})
+		defer h.Close()
+		for b.Loop() {
+			p, _ := h.alloc(64, 8, false)
+			p[0] = 1
+			h.freePointer(unsafe.Pointer(&p[0]))
+		}
+	})
 }
 
 // A cache with one owner.
