@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
+
+	"github.com/freehold-go/freehold"
 )
 
 // versionCommand prints what was built, from what, for what.
@@ -14,7 +17,8 @@ func (versionCommand) Run(s streams) error {
 	return nil
 }
 
-// version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64".
+// version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64", and why small
+// blocks are allocated without assembly where they are.
 func version() string {
 	text := "freehold (devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -30,5 +34,9 @@ func version() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	text = fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if err := freehold.FastPath(); err != nil {
+		text += "; " + strings.TrimPrefix(err.Error(), "freehold: ")
+	}
+	return text
 }

@@ -3,11 +3,21 @@
 package heap
 
 import (
+	"reflect"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin/pintest"
 )
+
+// There is an obstacle if and only if functions in Go are called.
+func TestObstacleTellsWhatRuns(t *testing.T) {
+	code := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
+	inGo := code(fast.free) == code(plain.free) || code(fast.free) == code(checked.free)
+	if o := Obstacle(); inGo != (o != "") {
+		t.Errorf("functions in Go run: %t; obstacle %q", inGo, o)
+	}
+}
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
 	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {

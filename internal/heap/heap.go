@@ -69,6 +69,18 @@ type Options struct {
 	Payer      Payer // is charged for the heap's memory; nil for nobody
 }
 
+// Obstacle returns "" if the fast paths of small blocks are assembly, else the reason why
+// not.
+func Obstacle() string {
+	switch {
+	case quarantineBytes > 0:
+		return "FREEHOLD_DEBUG has each block checked"
+	case debugging:
+		return "the tag freehold_debug has each block checked"
+	}
+	return pin.Obstacle()
+}
+
 // Heap is a general allocator. It is not ready before pin.New has made it, or an
 // object that ends with it, and Init was called.
 type Heap struct {

@@ -6,8 +6,9 @@
 // functions call each other, by registers: by way of the stack, as Go calls
 // assembly that it has a declaration of, costs as much as the pin.
 //
-// Nothing in the language promises that, so the assembly runs only with the
-// versions of Go that were tested. TestKnown says how to test a new one.
+// Nothing in the language promises that, so the assembly runs only on the systems
+// and with the versions of Go that were tested. TestKnown says how to test a new
+// version; Obstacle says why assembly does not run.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -15,17 +16,25 @@ package pin
 
 import (
 	"bytes"
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unsafe"
 )
 
-// tested are the versions of Go, patch releases included, in which assembly was
-// found not to be preempted.
-var tested = []string{"go1.26"}
+// tested are the versions of Go, patch releases included, and testedSystems the
+// systems, on which assembly was found not to be preempted.
+var (
+	tested        = []string{"go1.26", "go1.27"}
+	testedSystems = []string{"linux"}
+)
 
-var version = runtime.Version()
+var (
+	version = runtime.Version()
+	system  = runtime.GOOS
+)
 
 // Where the runtime keeps the processor's number: g, which assembly has in R14,
 // holds the address of an m, that of a p, and that its number.
@@ -43,13 +52,22 @@ const (
 	FirstSlots = firstSlots
 )
 
-// Known reports whether this version of Go was tested, and whether the runtime
-// and the compiler are as the constants say and as assembly expects: integer
-// arguments and results in AX, BX, CX, DI, SI in this order, g in R14, 0 in X15.
-// Where they are not, on another system or with another version of Go, such
-// assembly must not run.
-func Known() bool {
-	return knownVersion() && knownRuntime() && knownCompiler() && findsProcessor()
+// Obstacle returns "" if assembly may run, else the reason why not. It may run on a
+// tested system with a tested version of Go, if the runtime and the compiler are as
+// the constants say and as assembly expects: integer arguments and results in AX,
+// BX, CX, DI, SI in this order, g in R14, 0 in X15.
+func Obstacle() string {
+	switch {
+	case !slices.Contains(testedSystems, system):
+		return fmt.Sprintf("%s is none of the tested systems, %s", system, strings.Join(testedSystems, ", "))
+	case !knownVersion():
+		return fmt.Sprintf("%s is none of the tested versions, %s", version, strings.Join(tested, ", "))
+	case !knownCompiler():
+		return "the compiler passes arguments otherwise than that of the tested versions"
+	case !knownRuntime() || !findsProcessor():
+		return "the runtime keeps the processor elsewhere than that of the tested versions"
+	}
+	return ""
 }
 
 // knownVersion reports whether the version is a tested one or a patch release of
@@ -69,7 +87,7 @@ func knownVersion() bool {
 // each field of F, in their order; or plain where assembly must not run. F is a
 // struct of funcs. entries must stay as they are.
 func Assembly[F any](plain F, entries *uintptr) F {
-	if !Known() {
+	if Obstacle() != "" {
 		return plain
 	}
 	return functionsAt[F](entries)

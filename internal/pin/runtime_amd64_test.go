@@ -5,6 +5,7 @@ package pin
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,17 +13,11 @@ import (
 
 // With a Go that was not tested the assembly is off, and freehold slower.
 func TestKnown(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skipf("the runtime may keep the processor elsewhere on %s", runtime.GOOS)
+	if !slices.Contains(testedSystems, runtime.GOOS) {
+		t.Skip(Obstacle())
 	}
 	if !knownVersion() {
-		t.Errorf(`%s is none of the tested versions, %v, so heaps, pools and shared arenas do without their assembly.
-To test this version on linux/amd64:
-  1. In runtime/preempt.go isAsyncSafePoint must still return false for assembly (abi.FuncFlagAsm),
-     and nothing else may stop a goroutine there.
-  2. In cmd/compile/abi-internal.md the registers of amd64 must still be as Known says.
-  3. The other tests of this package must pass, and make stress soak.
-Then add the version to tested in runtime_amd64.go.`, version, tested)
+		t.Errorf("%s.\nSo heaps, pools and shared arenas do without their assembly. CONTRIBUTING.md says how to test a new version of Go.", Obstacle())
 	}
 	compiler, known := knownCompiler(), knownRuntime()
 	if compiler && known {
@@ -34,18 +29,21 @@ Then add the version to tested in runtime_amd64.go.`, version, tested)
 			t.Skipf("built with %s: compiler %v, runtime %v", s.Value, compiler, known)
 		}
 	}
-	t.Errorf("compiler %v, runtime %v: see Known", compiler, known)
+	t.Errorf("compiler %v, runtime %v: %s", compiler, known, Obstacle())
 }
 
 func TestOnlyTestedVersionsAreKnown(t *testing.T) {
-	defer func(v string) { version = v }(version)
-	fits := knownRuntime() && knownCompiler()
+	mustFit(t)
+	defer func(v, s string) { version, system = v, s }(version, system)
+	system = testedSystems[0]
 	for v, want := range map[string]bool{
 		"go1.26":                         true,
 		"go1.26.8":                       true,
 		"go1.26.12":                      true,
+		"go1.27":                         true,
+		"go1.27.4":                       true,
 		"go1.25.9":                       false,
-		"go1.27":                         false,
+		"go1.28":                         false,
 		"go1.260":                        false,
 		"go1.26rc1":                      false, // a candidate
 		"go1.26.8-X:runtimesecret":       false, // an experiment
@@ -55,14 +53,25 @@ func TestOnlyTestedVersionsAreKnown(t *testing.T) {
 		"go1.26-devel_0a1b2c3":           false,
 	} {
 		version = v
-		if got := Known(); got != (want && fits) {
-			t.Errorf("%q: %t", version, got)
+		const obstacle = " is none of the tested versions, go1.26, go1.27"
+		if got := Obstacle(); want && got != "" || !want && got != v+obstacle {
+			t.Errorf("%q: %q", v, got)
 		}
 	}
 }
 
-// mustFit skips where the assembly cannot run. Whether this version of Go was
-// tested does not matter: that is what these tests are for.
+// On a system where nobody has tested it, assembly does not run though it may fit.
+func TestOnlyTestedSystemsAreKnown(t *testing.T) {
+	mustFit(t)
+	defer func(s string) { system = s }(system)
+	system = "openbsd"
+	if got := Obstacle(); got != "openbsd is none of the tested systems, linux" {
+		t.Errorf("%q", got)
+	}
+}
+
+// mustFit skips where the assembly cannot run. Whether this system or version of Go
+// was tested does not matter: that is what these tests are for.
 func mustFit(t *testing.T) {
 	if !knownRuntime() || !knownCompiler() {
 		t.Skip("this runtime or compiler is another than the assembly's")
@@ -142,24 +151,20 @@ func TestProcessor(t *testing.T) {
 	}
 }
 
-// Known looks at all that assembly relies on, each in turn.
-func TestKnownLooksAtEverything(t *testing.T) {
+// Obstacle looks at all that assembly relies on, each in turn.
+func TestObstacleLooksAtEverything(t *testing.T) {
 	mustFit(t)
-	defer func(v string, a struct {
-		probe     func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)
-		processor func() uintptr
-		linger    func(word *atomic.Uint64, wait, stay uintptr) (change uint64, asked bool)
-	}) {
-		version, assembly = v, a
-	}(version, assembly)
-	version = tested[0]
-	if !Known() {
-		t.Fatal("not known as it is")
+	defer func(v, s string, probe func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr), processor func() uintptr) {
+		version, system, assembly.probe, assembly.processor = v, s, probe, processor
+	}(version, system, assembly.probe, assembly.processor)
+	version, system = tested[0], testedSystems[0]
+	if o := Obstacle(); o != "" {
+		t.Fatal(o)
 	}
 	for i := range code {
 		code[i]++
-		if counts := i >= 6 && i < 10; Known() != counts { // the count of pins
-			t.Errorf("byte %d of procPin is another, and it is known: %t", i, !counts)
+		if counts := i >= 6 && i < 10; (Obstacle() == "") != counts { // the count of pins
+			t.Errorf("byte %d of procPin is another, and there is no obstacle: %t", i, !counts)
 		}
 		code[i]--
 	}
@@ -170,14 +175,14 @@ func TestKnownLooksAtEverything(t *testing.T) {
 			*[]*uintptr{&v, &w, &x, &y, &z}[i]++
 			return
 		}
-		if Known() {
-			t.Errorf("result %d is in another register, and it is known", i)
+		if Obstacle() == "" {
+			t.Errorf("result %d is in another register, and there is no obstacle", i)
 		}
 	}
 	assembly.probe = probe
 	assembly.processor = func() uintptr { return processor() + 1 }
-	if Known() {
-		t.Error("the processor is another, and it is known")
+	if Obstacle() == "" {
+		t.Error("the processor is another, and there is no obstacle")
 	}
 }
 

@@ -260,7 +260,8 @@ function draw() {
   const s = snapshots[snapshots.length - 1];
   if (chosen !== all && !figures(s, chosen)) chosen = all;
   const up = Math.round((Date.parse(s.Time) - Date.parse(s.Started)) / 1000);
-  at("process").textContent = `${s.Program}, pid ${s.PID}, ${s.Go}, up ${Math.floor(up / 3600)} h ${Math.floor(up / 60) % 60} min ${up % 60} s`;
+  at("process").textContent = `${s.Program}, pid ${s.PID}, ${s.Go}, up ${Math.floor(up / 3600)} h ${Math.floor(up / 60) % 60} min ${up % 60} s` +
+    (s.Slow ? `; ${s.Slow}` : "");
   drawTiles(s);
   drawChart();
   drawBudget(s);

@@ -32,6 +32,7 @@ type Snapshot struct {
 	Program string    // the executable's name
 	PID     int
 	Go      string // the version of Go
+	Slow    string // why small blocks are not allocated in assembly: the error of freehold.FastPath; "" if they are
 
 	Resident int // physical memory of the process; 0 if the system does not tell (Linux does)
 	GoMemory int // memory of the Go runtime, without what it has returned: of its heap, stacks and bookkeeping
@@ -71,6 +72,9 @@ func Take() *Snapshot {
 		PID: os.Getpid(), Go: runtime.Version(),
 		Resident: resident(), GoMemory: goMemory(),
 		Heaps: metrics.ByName(), Tags: freehold.AllTags(), Budget: runningBudget(), Accounts: accounts(), SampleRate: track.SampleRate(),
+	}
+	if err := freehold.FastPath(); err != nil {
+		s.Slow = err.Error()
 	}
 	if path, err := os.Executable(); err == nil {
 		s.Program = filepath.Base(path)

@@ -28,7 +28,11 @@ func (s *Snapshot) Text(before *Snapshot) string {
 	if s.Resident > 0 {
 		fmt.Fprintf(&b, "; the process %s resident", Size(s.Resident))
 	}
-	b.WriteString("\n\n")
+	b.WriteString("\n")
+	if s.Slow != "" {
+		b.WriteString(printable(s.Slow) + "\n")
+	}
+	b.WriteString("\n")
 	if t, problem := s.budgetTable(); t != nil {
 		t.write(&b)
 		if problem != "" {
