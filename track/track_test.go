@@ -108,7 +108,8 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	}
 }
 
-// Blocks through a Tagged have its tag, and so do the chunks of arenas and pools above one.
+// Blocks through a Tagged have its tag, also if one stack allocates them, and so do the chunks
+// of arenas and pools above one.
 func TestTag(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
@@ -116,9 +117,9 @@ func TestTag(t *testing.T) {
 	db := freehold.NewTagged(h, "db")
 	cache := freehold.NewTagged(freehold.NewLocked(db), "cache")
 	for range 300 {
-		direct(h)
-		direct(db)
-		direct(cache)
+		for _, a := range []freehold.Allocator{h, db, cache} {
+			direct(a)
+		}
 	}
 	a := arena.New(freehold.NewTagged(h, "arena"), nil)
 	defer a.Close()
