@@ -195,7 +195,8 @@ func written(t *testing.T, write func(io.Writer) error) *pb.Profile {
 
 // The profile has Go's sample types in Go's order, so that tools take one for the other.
 func TestFormat(t *testing.T) {
-	sampleAt(t, 1)
+	const rate = 5 // misses a block of 1000 bytes with probability e^-200
+	sampleAt(t, rate)
 	h := newHeap(t)
 	defer h.Free(site3(h, 1000))
 	p := written(t, profile.Write)
@@ -204,7 +205,7 @@ func TestFormat(t *testing.T) {
 		types = append(types, v.Type+"/"+v.Unit)
 	}
 	const want = "alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes"
-	if got := strings.Join(types, " "); got != want || p.DefaultSampleType != "inuse_space" || p.PeriodType.Type != "space" || p.PeriodType.Unit != "bytes" || p.Period != 1 {
+	if got := strings.Join(types, " "); got != want || p.DefaultSampleType != "inuse_space" || p.PeriodType.Type != "space" || p.PeriodType.Unit != "bytes" || p.Period != rate {
 		t.Errorf("%s, default %s, period %d %v", got, p.DefaultSampleType, p.Period, p.PeriodType)
 	}
 	for _, s := range p.Sample {
@@ -411,10 +412,14 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	// What happens in the time between is served, and no more: here nothing.
+	start := time.Now().UnixNano()
 	p := written(t, func(to io.Writer) error {
 		_, err := to.Write(get("?seconds=0.001").Body.Bytes())
 		return err
 	})
+	if end := time.Now().UnixNano(); p.DurationNanos <= 0 || p.TimeNanos-p.DurationNanos < start || p.TimeNanos > end {
+		t.Errorf("%d ns until %d, want a part of the time from %d to %d", p.DurationNanos, p.TimeNanos, start, end)
+	}
 	for _, s := range p.Sample {
 		if s.Label["heap"][0] == t.Name() {
 			t.Errorf("nothing happened, and %v were allocated by %v", s.Value, s.Location[0].Line)
