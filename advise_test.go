@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -36,14 +37,6 @@ func TestAdviceIsAboutTheWholeSlice(t *testing.T) {
 
 func TestAdviceThatDoesNotExistIsAPanic(t *testing.T) {
 	for _, a := range []Advice{-1, AdviceHugePages + 1} {
-		func() {
-			defer func() {
-				want := fmt.Sprintf("freehold: Advise: advice %d, want 0 to 5", a)
-				if got := recover(); got != want {
-					t.Errorf("panic %v, want %q", got, want)
-				}
-			}()
-			Advise([]int{1}, a)
-		}()
+		panics.Want(t, fmt.Sprintf("freehold: Advise: advice %d, want 0 to 5", a), func() { Advise([]int{1}, a) })
 	}
 }

@@ -3,12 +3,11 @@
 package freehold_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // plain hides that an allocator is an Owner.
@@ -96,23 +95,4 @@ func (s *slot) Resize(b []byte, size int) ([]byte, bool) { return s.mem[:size:si
 func (s *slot) Free(b []byte)                            {}
 func (s *slot) Owns(b []byte) bool                       { return len(b) > 0 }
 
-// panicOf returns the panic of call, or "" if there is none.
-func panicOf(call func()) (message string) {
-	defer func() {
-		if r := recover(); r != nil {
-			message = fmt.Sprint(r)
-		}
-	}()
-	call()
-	return ""
-}
-
-// wantPanic checks the panic message of call; "..." matches any text.
-func wantPanic(t *testing.T, want string, call func()) {
-	t.Helper()
-	got := panicOf(call)
-	head, tail, open := strings.Cut(want, "...")
-	if got != want && !(open && strings.HasPrefix(got, head) && strings.HasSuffix(got, tail)) {
-		t.Errorf("panic %q, want %q", got, want)
-	}
-}
+var wantPanic = panics.Want

@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestCounterConforms(t *testing.T) {
@@ -39,9 +40,9 @@ func TestCounterCountsExactly(t *testing.T) {
 		{"Resize that fails", func() { counter.Resize(b, 1<<20) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
 		{"Resize to the same size", func() { b, _ = counter.Resize(b, 200) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
 		{"Alloc that fails", func() { counter.Alloc(1<<30, 8) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
-		{"Alloc that panics", func() { panicOf(func() { counter.Alloc(8, 3) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
-		{"Resize that panics", func() { panicOf(func() { counter.Resize(b, -1) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
-		{"Free that panics", func() { panicOf(func() { counter.Free(make([]byte, 9)) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Alloc that panics", func() { panics.Of(func() { counter.Alloc(8, 3) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Resize that panics", func() { panics.Of(func() { counter.Resize(b, -1) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
+		{"Free that panics", func() { panics.Of(func() { counter.Free(make([]byte, 9)) }) }, freehold.Counts{Live: 2, LiveBytes: 250, PeakBytes: 250, Allocs: 2}},
 		{"Free", func() { counter.Free(c) }, freehold.Counts{Live: 1, LiveBytes: 200, PeakBytes: 250, Allocs: 2, Frees: 1}},
 		{"Free of nil", func() { counter.Free(nil) }, freehold.Counts{Live: 1, LiveBytes: 200, PeakBytes: 250, Allocs: 2, Frees: 1}},
 		{"Realloc to 0", func() { freehold.Must(freehold.Realloc(counter, b, 0, 8)) }, freehold.Counts{PeakBytes: 250, Allocs: 2, Frees: 2}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -155,7 +156,7 @@ func TestZeroWrappersPanic(t *testing.T) {
 			"Resize":       func() { a.Resize(b, 4) },
 			"second Alloc": func() { a.Alloc(8, 8) }, // no lock is held
 		} {
-			if panicOf(f) == "" {
+			if panics.Of(f) == "" {
 				t.Errorf("%T: %s does not panic", a, call)
 			}
 		}
@@ -191,7 +192,7 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 		"rest of a Fallback":      {h, both},
 		"a Fallback as the first": {both, h},
 	} {
-		if got, want := panicOf(func() { freehold.NewFallback(tt.first, tt.rest) }), "freehold: NewFallback: first would own the blocks of rest: both allocate from one *freehold.Heap"; got != want {
+		if got, want := panics.Of(func() { freehold.NewFallback(tt.first, tt.rest) }), "freehold: NewFallback: first would own the blocks of rest: both allocate from one *freehold.Heap"; got != want {
 			t.Errorf("%s: panic %q, want %q", name, got, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestHeapConforms(t *testing.T) {
@@ -229,12 +230,7 @@ func TestAdvise(t *testing.T) {
 	if err := freehold.Advise([]int(nil), freehold.AdviceWillNeed); err != nil {
 		t.Errorf("nil: %v", err)
 	}
-	defer func() {
-		if r := recover(); r == nil || !strings.Contains(fmt.Sprint(r), "advice 99") {
-			t.Errorf("panic %v", r)
-		}
-	}()
-	freehold.Advise(xs, 99)
+	panics.Want(t, "...advice 99...", func() { freehold.Advise(xs, 99) })
 }
 
 func ExampleHeap() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestLimitConforms(t *testing.T) {
@@ -111,7 +112,7 @@ func TestLimitAfterFailuresOfNext(t *testing.T) {
 		{"Free of Go memory panics", func() { limit.Free(make([]byte, 50)) }},
 	}
 	for _, c := range calls {
-		message := panicOf(c.call)
+		message := panics.Of(c.call)
 		if limit.Used() != 100 {
 			t.Fatalf("%s: %d bytes in use, want 100 (panic %q)", c.name, limit.Used(), message)
 		}

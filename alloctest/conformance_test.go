@@ -5,6 +5,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestRightAllocatorPasses(t *testing.T) {
@@ -97,13 +98,6 @@ func TestNegativeAndNilArgumentsPanic(t *testing.T) {
 		"freehold: alloctest.New: t is nil":                                      func() { alloctest.New(nil) },
 		"freehold: alloctest.FailAfter: a is nil":                                func() { alloctest.FailAfter(nil, 0) },
 	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("panic %q, want %q", got, want)
-				}
-			}()
-			call()
-		}()
+		panics.Want(t, want, call)
 	}
 }

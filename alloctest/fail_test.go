@@ -6,6 +6,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestFailingAllocatorsConformUntilTheyFail(t *testing.T) {
@@ -62,14 +63,9 @@ func TestFailingPanicsForAWrongAlignmentFirst(t *testing.T) {
 		"FailOnce":  alloctest.FailOnce(alloctest.New(t), 0),
 	} {
 		for call, alloc := range map[string]func(size, align int) ([]byte, error){"Alloc": a.Alloc, "Zeroed": a.Zeroed} {
-			func() {
-				defer func() {
-					if got, want := recover(), "freehold: alloctest.Allocator."+call+": alignment 3, want a power of two"; got != want {
-						t.Errorf("%s: panic %q, want %q", name, got, want)
-					}
-				}()
-				alloc(8, 3)
-			}()
+			if got, want := panics.Of(func() { alloc(8, 3) }), "freehold: alloctest.Allocator."+call+": alignment 3, want a power of two"; got != want {
+				t.Errorf("%s: panic %q, want %q", name, got, want)
+			}
 		}
 	}
 }
@@ -79,14 +75,7 @@ func TestFailingWantsNoNegativeNumber(t *testing.T) {
 		"freehold: alloctest.FailAfter: n -1, want 0 or more": func() { alloctest.FailAfter(freehold.Default(), -1) },
 		"freehold: alloctest.FailOnce: n -2, want 0 or more":  func() { alloctest.FailOnce(freehold.Default(), -2) },
 	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("panic %v, want %q", got, want)
-				}
-			}()
-			call()
-		}()
+		panics.Want(t, want, call)
 	}
 }
 

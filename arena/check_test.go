@@ -1,11 +1,10 @@
 package arena
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // check verifies the invariants of Arena and its chunks.
@@ -93,19 +92,4 @@ func (r *recorder) Free(b []byte) {
 	r.Allocator.Free(b)
 }
 
-// wantPanic checks the message of a panic in call; "..." matches any text.
-func wantPanic(t *testing.T, want string, call func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		got := ""
-		if r := recover(); r != nil {
-			got = fmt.Sprint(r)
-		}
-		head, tail, open := strings.Cut(want, "...")
-		if got != want && !(open && strings.HasPrefix(got, head) && strings.HasSuffix(got, tail)) {
-			t.Errorf("panic %q, want %q", got, want)
-		}
-	}()
-	call()
-}
+var wantPanic = panics.Want

@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // A model is the expected state of an arena: its live blocks, oldest first, each
@@ -199,12 +200,9 @@ func (m *model) refused(err error) {
 }
 
 func (m *model) mustPanic(call func()) {
-	defer func() {
-		if recover() == nil {
-			m.t.Fatal("no panic")
-		}
-	}()
-	call()
+	if panics.Of(call) == "" {
+		m.t.Fatal("no panic")
+	}
 }
 
 // setups are the arenas for programs; the first byte of the input selects one.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // newShared returns an arena that is closed when the test ends.
@@ -33,15 +33,10 @@ func newHeap(t testing.TB) *freehold.Heap {
 	return h
 }
 
+// mustPanic checks that call panics with a message that contains want.
 func mustPanic(t *testing.T, want string, call func()) {
 	t.Helper()
-	defer func() {
-		t.Helper()
-		if got := fmt.Sprint(recover()); !strings.HasPrefix(got, "freehold: ") || !strings.Contains(got, want) {
-			t.Errorf("panic %q; want freehold's, with %q", got, want)
-		}
-	}()
-	call()
+	panics.Want(t, "freehold: ..."+want+"...", call)
 }
 
 func TestSharedConformance(t *testing.T) {

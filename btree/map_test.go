@@ -14,18 +14,13 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // mustPanic checks that f panics with a message that contains want.
 func mustPanic(t *testing.T, want string, f func()) {
 	t.Helper()
-	defer func() {
-		t.Helper()
-		if message, _ := recover().(string); !strings.Contains(message, want) {
-			t.Errorf("panic %q, want one with %q", message, want)
-		}
-	}()
-	f()
+	panics.Want(t, "..."+want+"...", f)
 }
 
 type withString struct{ s string }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 const never = time.Duration(-1) // memory is given back by Trim alone
@@ -45,16 +46,7 @@ func wantFull(t testing.TB, err error, in *Account) {
 	}
 }
 
-func wantPanic(t testing.TB, want string, f func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if got, _ := recover().(string); got != want {
-			t.Errorf("panic %q, want %q", got, want)
-		}
-	}()
-	f()
-}
+var wantPanic = panics.Want
 
 func TestAccountConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {

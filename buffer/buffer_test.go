@@ -10,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func newBuffer(t testing.TB, o *buffer.Options) *buffer.Buffer {
@@ -231,14 +232,7 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 		{"freehold: buffer.Buffer.Extend: zero value: buffer.New makes a Buffer", func() { zero.Extend(1) }},
 		{"freehold: buffer.Buffer.Close: zero value: buffer.New makes a Buffer", func() { zero.Close() }},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p != tt.want {
-					t.Errorf("panic %v, want %v", p, tt.want)
-				}
-			}()
-			tt.call()
-		}()
+		panics.Want(t, tt.want, tt.call)
 	}
 	wantData(t, open, []byte("data"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // A length that changed is an error, and nothing is dropped.
@@ -221,14 +222,7 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { over.AppendBytes(nil) }},
 		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { over.SortBy(context.Background(), nil, nil) }},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p != tt.want {
-					t.Errorf("panic %v, want %v", p, tt.want)
-				}
-			}()
-			tt.call()
-		}()
+		panics.Want(t, tt.want, tt.call)
 	}
 	wantRecords(t, r, [][]byte{[]byte("data")})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // Sorting takes half of the data's size and little more, and gives it back.
@@ -173,14 +174,7 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		{"freehold: buffer.Records.SortBy: from 9, where no record begins", func() { part(fixed, 9, 16) }},
 		{"freehold: buffer.Records.Sort: the buffer is closed", func() { rc.Sort(ctx, bytes.Compare, nil) }},
 	} {
-		func() {
-			defer func() {
-				if p := recover(); p != tt.want {
-					t.Errorf("panic %v, want %v", p, tt.want)
-				}
-			}()
-			tt.call()
-		}()
+		panics.Want(t, tt.want, tt.call)
 	}
 	wantRecords(t, r, someRecords(3, 0))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/cmalloc"
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // newHeap returns a Heap of which nothing may be left in the end.
@@ -74,14 +75,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		"freehold: cmalloc.Heap.Zeroed: alignment 0, want a power of two": func() { h.Zeroed(0, 0) },
 		"freehold: cmalloc.Heap.Resize: size -1, want 0 or more":          func() { h.Resize(b, -1) },
 	} {
-		func() {
-			defer func() {
-				if got := recover(); got != want {
-					t.Errorf("the panic is %v, want %q", got, want)
-				}
-			}()
-			call()
-		}()
+		panics.Want(t, want, call)
 	}
 }
 

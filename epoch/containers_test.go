@@ -1,13 +1,13 @@
 package epoch_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -77,14 +77,14 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	live := freehold.Must(p.Alloc(64, 8))
 
 	first := domain.Enter()
-	mustPanicUnderGuard(t, s.Close)
-	mustPanicUnderGuard(t, p.Close)
+	panics.Want(t, "...a guard is held that may protect its...", s.Close)
+	panics.Want(t, "...a guard is held that may protect its...", p.Close)
 	s.Reset()
 	p.Retire(live)
 	p.Trim()            // ends the epoch of what is retired
 	second := p.Enter() // too late for blocks that were given up before
-	mustPanicUnderGuard(t, s.Close)
-	mustPanicUnderGuard(t, p.Close)
+	panics.Want(t, "...a guard is held that may protect its...", s.Close)
+	panics.Want(t, "...a guard is held that may protect its...", p.Close)
 	first.Leave()
 	p.Trim()
 	if a, b := s.Stats().Retired, p.Stats().Retired; a+b != 0 {
@@ -94,16 +94,4 @@ func TestCloseUnderAGuardOfTheDomain(t *testing.T) {
 	p.Close()
 	second.Leave()
 	domain.Enter().Leave() // goes on
-}
-
-// mustPanicUnderGuard checks the panic of a Close.
-func mustPanicUnderGuard(t *testing.T, close func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if message, _ := recover().(string); !strings.Contains(message, "a guard is held that may protect its") {
-			t.Errorf("Close under a guard: panic %q", message)
-		}
-	}()
-	close()
 }

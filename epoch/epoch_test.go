@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"weak"
+
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // Each step ends an epoch, enters a guard or has it leave, on another goroutine. Then the
@@ -54,14 +56,7 @@ func TestLeaveTwice(t *testing.T) {
 	var d Domain
 	g := d.Enter()
 	g.Leave()
-	func() {
-		defer func() {
-			if r := recover(); r != "freehold: epoch.Guard.Leave: the guard has left already" {
-				t.Errorf("a second Leave panicked with %v", r)
-			}
-		}()
-		g.Leave()
-	}()
+	panics.Want(t, "freehold: epoch.Guard.Leave: the guard has left already", g.Leave)
 	g = d.Enter()
 	e := d.Advance()
 	if e.Passed() {
@@ -382,10 +377,7 @@ func TestPassedEpochsAreCollected(t *testing.T) {
 }
 
 func TestLeaveOfTheZeroGuardPanics(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
-	}()
-	Guard{}.Leave()
+	if panics.Of(Guard{}.Leave) == "" {
+		t.Error("no panic")
+	}
 }

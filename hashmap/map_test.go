@@ -15,19 +15,10 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
-// wantPanic checks the message of a panic in call.
-func wantPanic(t *testing.T, want string, call func()) {
-	t.Helper()
-	defer func() {
-		t.Helper()
-		if got := fmt.Sprint(recover()); got != want {
-			t.Errorf("panic %q, want %q", got, want)
-		}
-	}()
-	call()
-}
+var wantPanic = panics.Want
 
 func mustCheck[K comparable, V any](t *testing.T, m *Map[K, V]) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/intern"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // set is what Strings and Shared have in common.
@@ -338,7 +339,7 @@ func TestPanics(t *testing.T) {
 			{kind + ".Retain", func() { counted.Retain(id) }, "no string has the ID 0"},
 		}
 		for _, tt := range tests {
-			if got, want := panicOf(tt.do), "freehold: "+tt.call+": "+tt.want; got != want {
+			if got, want := panics.Of(tt.do), "freehold: "+tt.call+": "+tt.want; got != want {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 		}
@@ -346,16 +347,6 @@ func TestPanics(t *testing.T) {
 			t.Errorf("%+v after Close", gone.Stats())
 		}
 	})
-}
-
-func panicOf(f func()) (text string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text = fmt.Sprint(r)
-		}
-	}()
-	f()
-	return ""
 }
 
 // Strings that are dropped without Close are reported.

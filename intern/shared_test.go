@@ -11,6 +11,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/intern"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // Goroutines that intern the same strings get the same IDs, and what any of them was told
@@ -122,7 +123,7 @@ func TestSharedAllDropsItsReference(t *testing.T) {
 	s := intern.NewShared(alloctest.New(t), &intern.Options{RefCounts: true})
 	defer s.Close()
 	id := freehold.Must(s.Intern("a"))
-	panicOf(func() {
+	panics.Of(func() {
 		for range s.All() {
 			panic("in the loop")
 		}

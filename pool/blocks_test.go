@@ -13,25 +13,19 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/epoch"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/pool"
 )
 
 // wantPanic checks that call panics with a message that has all the parts.
 func wantPanic(t *testing.T, call func(), parts ...string) {
 	t.Helper()
-	defer func() {
-		t.Helper()
-		r := recover()
-		if r == nil {
-			t.Fatalf("no panic; want one with %q", parts)
+	got := panics.Of(call)
+	for _, part := range append(parts, "freehold: ") {
+		if !strings.Contains(got, part) {
+			t.Errorf("the panic does not say %q: %q", part, got)
 		}
-		for _, part := range append(parts, "freehold: ") {
-			if !strings.Contains(fmt.Sprint(r), part) {
-				t.Errorf("the panic does not say %q: %v", part, r)
-			}
-		}
-	}()
-	call()
+	}
 }
 
 // Stats has the size of a block, and sums over all blocks.

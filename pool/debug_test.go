@@ -11,6 +11,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -29,7 +30,7 @@ func TestDebugBuildFindsWritesToThePadding(t *testing.T) {
 			beyond := unsafe.Slice(unsafe.SliceData(r), 64)
 			beyond[at] = 1
 			want := fmt.Sprintf("pool of 60-byte blocks: it was written %s beyond its end", arg.Bytes(at-size+1))
-			if got := panicText(func() { free(b, r) }); !strings.HasPrefix(got, "freehold: "+name+": ") || !strings.HasSuffix(got, want) {
+			if got := panics.Of(func() { free(b, r) }); !strings.HasPrefix(got, "freehold: "+name+": ") || !strings.HasSuffix(got, want) {
 				t.Errorf("%s, byte %d: panic %q, want %q", name, at, got, want)
 			}
 			if live := b.Live(); live != 1 {
@@ -49,7 +50,7 @@ func TestDebugBuildFindsWritesToThePaddingInABatch(t *testing.T) {
 	var rs [3][]byte
 	b.GetBatch(rs[:])
 	unsafe.Slice(unsafe.SliceData(rs[1]), 64)[60] = 1
-	if got := panicText(func() { b.PutBatch(rs[:]) }); !strings.Contains(got, "written 1 byte beyond its end") {
+	if got := panics.Of(func() { b.PutBatch(rs[:]) }); !strings.Contains(got, "written 1 byte beyond its end") {
 		t.Errorf("panic %q", got)
 	}
 	if live := b.Live(); live != 2 {
@@ -80,7 +81,7 @@ func TestDebugBuildRaisesNoFalseAlarmForPadding(t *testing.T) {
 	}
 	v := freehold.Must(c.Get())
 	*at(v, 12) = 1
-	if got := panicText(func() { c.Put(v) }); !strings.HasPrefix(got, "freehold: pool.Cache.Put: ") {
+	if got := panics.Of(func() { c.Put(v) }); !strings.HasPrefix(got, "freehold: pool.Cache.Put: ") {
 		t.Errorf("panic %q", got)
 	}
 	*at(v, 12) = 0
@@ -88,12 +89,6 @@ func TestDebugBuildRaisesNoFalseAlarmForPadding(t *testing.T) {
 }
 
 func at[T any](v *T, offset int) *byte { return (*byte)(unsafe.Add(unsafe.Pointer(v), offset)) }
-
-func panicText(f func()) (text string) {
-	defer func() { text, _ = recover().(string) }()
-	f()
-	return ""
-}
 
 // A debug build detects a write to a free block when it is handed out again, for all calls
 // that free and allocate blocks.

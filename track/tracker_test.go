@@ -10,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/track"
 )
 
@@ -36,16 +37,7 @@ func TestTrackerConforms(t *testing.T) {
 // blind hides that an allocator is an Owner.
 type blind struct{ freehold.Allocator }
 
-// panicOf returns the panic of call, or "" if there is none.
-func panicOf(call func()) (message string) {
-	defer func() {
-		if r := recover(); r != nil {
-			message = fmt.Sprint(r)
-		}
-	}()
-	call()
-	return ""
-}
+var panicOf = panics.Of
 
 //go:noinline
 func other(a freehold.Allocator) []byte {

@@ -3,11 +3,10 @@
 package vector
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // The memory of a dropped element is filled, and a write to it is found when it has an
@@ -29,11 +28,5 @@ func TestWritesAfterTruncateAreFound(t *testing.T) {
 	if _, err := c.Append([2]uint32{}); err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		const want = "for element 51 was written after that element was dropped"
-		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}()
-	c.Append([2]uint32{})
+	panics.Want(t, "...for element 51 was written after that element was dropped...", func() { c.Append([2]uint32{}) })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/vector"
 )
 
@@ -261,7 +262,7 @@ func TestPanics(t *testing.T) {
 		{func() { zeroC.Close() }, "vector.Chunked.Close: zero value: vector.NewChunked makes one"},
 	}
 	for _, tt := range tests {
-		if got, want := panicOf(tt.do), "freehold: "+tt.want; got != want {
+		if got, want := panics.Of(tt.do), "freehold: "+tt.want; got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
@@ -273,16 +274,6 @@ func TestPanics(t *testing.T) {
 func walk[E any](all iter.Seq2[int, E]) {
 	for range all {
 	}
-}
-
-func panicOf(f func()) (text string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text = fmt.Sprint(r)
-		}
-	}()
-	f()
-	return ""
 }
 
 // Loops over All may end early, and see what is added meanwhile.

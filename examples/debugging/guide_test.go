@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/profile"
 	"github.com/freehold-go/freehold/track"
 	"github.com/freehold-go/freehold/track/web"
@@ -21,11 +21,7 @@ import (
 const guide = "../../docs/debugging.md"
 
 // panicOf returns what f panics with, as a program prints it.
-func panicOf(f func()) (text string) {
-	defer func() { text = fmt.Sprintf("panic: %v\n", recover()) }()
-	f()
-	return ""
-}
+func panicOf(f func()) string { return "panic: " + panics.Of(f) + "\n" }
 
 //go:noinline
 func loadIndex(a freehold.Allocator) (blocks [][]byte) {

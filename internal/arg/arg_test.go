@@ -1,6 +1,10 @@
 package arg
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/panics"
+)
 
 func TestArgumentsWithinTheirRangePass(t *testing.T) {
 	Range("NewThing", "size", 1, 1, 3)
@@ -27,14 +31,6 @@ func TestPanicsNameTheCallTheValueAndWhatWasWanted(t *testing.T) {
 		{func() { Panicf("Heap.Free", "%d of %s", 3, "these") }, "freehold: Heap.Free: 3 of these"},
 	}
 	for _, test := range tests {
-		func() {
-			defer func() {
-				if got := recover(); got != test.want {
-					t.Errorf("panicked with %q, want %q", got, test.want)
-				}
-			}()
-			test.check()
-			t.Errorf("no panic, want %q", test.want)
-		}()
+		panics.Want(t, test.want, test.check)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -89,12 +90,7 @@ func testLateAndLongWrites(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := makeHeap(Options{Decay: -1})
 			defer h.Close()
-			defer func() {
-				if got := fmt.Sprint(recover()); !strings.Contains(got, tt.want) {
-					t.Errorf("panic %q, want %q", got, tt.want)
-				}
-			}()
-			tt.do(h)
+			panics.Want(t, "..."+tt.want+"...", func() { tt.do(h) })
 		})
 	}
 }
@@ -106,13 +102,10 @@ func TestDebugBuildChecksInvariants(t *testing.T) {
 	alloc(t, h, 64)
 	c := &h.central[classOf[64/8]]
 	spanPtr(c.partial.head).live++
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, "blocks are free in span") {
-			t.Errorf("panic %q", got)
-		}
-	}()
-	h.drain()
-	alloc(t, h, 64)
+	panics.Want(t, "...blocks are free in span...", func() {
+		h.drain()
+		alloc(t, h, 64)
+	})
 }
 
 // UsableSize is what was asked for, so that a write behind it is found.

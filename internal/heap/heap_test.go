@@ -5,13 +5,13 @@ package heap
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -77,16 +77,7 @@ func allSet(b []byte, v byte) bool {
 	return len(b) == 0 || b[0] == v && bytes.Equal(b[1:], b[:len(b)-1])
 }
 
-// panicOf returns what f panics with, "" if it does not.
-func panicOf(f func()) (message string) {
-	defer func() {
-		if r := recover(); r != nil {
-			message = fmt.Sprint(r)
-		}
-	}()
-	f()
-	return ""
-}
+var panicOf = panics.Of
 
 func TestAlignments(t *testing.T) {
 	h := newHeap(t, Options{})

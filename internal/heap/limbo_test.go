@@ -157,14 +157,9 @@ func TestBlockInLimboIsNotLive(t *testing.T) {
 		"Cache.Free":        func() { newLocalCache(h).Free(b) },
 		"Cache.Free of 0 B": func() { newLocalCache(h).Free(b[:0]) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			misuse()
-		}()
+		if panicOf(misuse) == "" {
+			t.Errorf("%s: no panic", name)
+		}
 	}
 	*statusAt(status) = 100
 	h.Free(b)

@@ -245,14 +245,9 @@ func TestResizeOfWhatAnotherHasFreed(t *testing.T) {
 			h := newHeap(t, Options{})
 			b := alloc(t, h, 2<<20)
 			c.do(h, b)
-			func() {
-				defer func() {
-					if p := recover(); p == nil {
-						t.Errorf("to %d bytes after %s: no panic", size, c.name)
-					}
-				}()
-				h.resizeLarge("Heap.Resize", b, size)
-			}()
+			if panicOf(func() { h.resizeLarge("Heap.Resize", b, size) }) == "" {
+				t.Errorf("to %d bytes after %s: no panic", size, c.name)
+			}
 			h.check(t)
 		}
 	}

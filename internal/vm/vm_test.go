@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // reserved returns n fresh pages.
@@ -378,13 +380,9 @@ func testPreconditions(t *testing.T) {
 
 func wantPanic(t *testing.T, why, prefix string, f func()) {
 	t.Helper()
-	defer func() {
-		t.Helper()
-		if s, ok := recover().(string); !ok || !strings.HasPrefix(s, prefix) {
-			t.Errorf("%s: panic is %q, want %q", why, s, prefix+"...")
-		}
-	}()
-	f()
+	if got := panics.Of(f); !strings.HasPrefix(got, prefix) {
+		t.Errorf("%s: panic %q, want %q", why, got, prefix+"...")
+	}
 }
 
 func TestAdvise(t *testing.T) {
