@@ -181,6 +181,52 @@ func TestHeaderThatDoesNotFit(t *testing.T) {
 	must(t, b.Close())
 }
 
+// A child that another goroutine starts has a copy of the descriptor until it becomes
+// its program. The lock ends with the buffer all the same, and with an Open that fails.
+func TestLockEndsWhileAChildHasTheFile(t *testing.T) {
+	path := saved(t, []byte("data"))
+	for name, end := range map[string]func(fork func()){
+		"Close": func(fork func()) {
+			b, err := buffer.Open(path, nil)
+			must(t, err)
+			fork()
+			must(t, b.Close())
+		},
+		"Close to read": func(fork func()) {
+			b, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: true})
+			must(t, err)
+			fork()
+			must(t, b.Close())
+		},
+		"Open": func(fork func()) {
+			defer vm.SetFault(func(op vm.Op) error {
+				if op != vm.OpMapFile {
+					return nil
+				}
+				fork()
+				return syscall.EIO
+			})()
+			if _, err := buffer.Open(path, nil); !errors.Is(err, syscall.EIO) {
+				t.Errorf("a file that cannot be mapped: %v", err)
+			}
+		},
+	} {
+		child := -1
+		end(func() {
+			var err error
+			child, err = unix.Dup(descriptor(t, filepath.Dir(path)))
+			must(t, err)
+		})
+		b, err := buffer.Open(path, nil)
+		must(t, unix.Close(child))
+		if err != nil {
+			t.Errorf("after %s: %v", name, err)
+			continue
+		}
+		must(t, b.Close())
+	}
+}
+
 // descriptor returns that of the process's file in a directory.
 func descriptor(t *testing.T, dir string) int {
 	t.Helper()

@@ -131,9 +131,12 @@ func (f *file) trim(b *Buffer) {
 	_ = f.f.Truncate(int64(size)) // Windows does not cut a mapped file: Close will
 }
 
-// close unmaps the file and closes it. One without a name is gone then.
+// close unmaps the file, unlocks it and closes it. One without a name is gone then.
 func (f *file) close() error {
 	err := f.unmap()
+	if f.header != 0 {
+		unlock(f.f)
+	}
 	if closeErr := f.f.Close(); err == nil {
 		err = closeErr
 	}

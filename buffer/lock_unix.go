@@ -8,22 +8,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock keeps others from locking f until f is closed. Shared locks go together.
+// lock keeps others from locking f until unlock. Shared locks go together.
 func lock(f *os.File, shared bool) error {
 	how := unix.LOCK_EX
 	if shared {
 		how = unix.LOCK_SH
 	}
+	err := flock(f, how|unix.LOCK_NB)
+	if err == unix.EWOULDBLOCK {
+		return errInUse
+	}
+	return err
+}
+
+// unlock ends the lock. Closing f would not: a child has a copy of its descriptor
+// from fork to exec, and the lock is of both.
+func unlock(f *os.File) { _ = flock(f, unix.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
-	controlErr := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), how|unix.LOCK_NB) })
+	controlErr := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), how) })
 	if controlErr != nil {
 		return controlErr
-	}
-	if err == unix.EWOULDBLOCK {
-		return errInUse
 	}
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock keeps others from locking f until f is closed. Shared locks go together. It
+// lock keeps others from locking f until it is closed. Shared locks go together. It
 // locks a byte far beyond the data, which others may still read.
 func lock(f *os.File, shared bool) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
@@ -28,5 +28,7 @@ func lock(f *os.File, shared bool) error {
 	}
 	return err
 }
+
+func unlock(*os.File) {} // no child inherits the handle: closing it unlocks
 
 func syncDir(string) error { return nil }

@@ -120,8 +120,7 @@ func Open(path string, o *OpenOptions) (*Buffer, error) {
 		err = fmt.Errorf("it has %d bytes, more than MaxBytes, %d", b.n, b.opts.MaxBytes)
 	}
 	if err != nil {
-		_ = f.unmap()
-		f.f.Close()
+		_ = f.close()
 		return nil, fmt.Errorf("freehold: buffer: %s: %w", path, err)
 	}
 	b.mem = f.capacity()
