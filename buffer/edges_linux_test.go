@@ -120,15 +120,28 @@ func TestTrimThatFails(t *testing.T) {
 	}
 }
 
-// A pipe is no buffer, even one that may be written.
+// A pipe is no buffer, even one that may be written. Open does not open it, which would
+// wait for its other end.
 func TestPipesAreNoBuffers(t *testing.T) {
 	mapsFiles(t)
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Skip(err)
 	}
-	if _, err := buffer.Open(path, nil); !errors.Is(err, buffer.ErrForeign) {
-		t.Error(err)
+	other, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits here
+	must(t, err)
+	defer other.Close()
+	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
+	must(t, err)
+	defer unix.Close(watch)
+	must1(unix.InotifyAddWatch(watch, path, unix.IN_OPEN))
+	for _, readOnly := range []bool{false, true} {
+		if _, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: readOnly}); !errors.Is(err, buffer.ErrForeign) {
+			t.Errorf("read-only %t: %v", readOnly, err)
+		}
+	}
+	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
+		t.Errorf("%d bytes of events, %v: the pipe was opened", n, err)
 	}
 }
 

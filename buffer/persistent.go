@@ -100,8 +100,11 @@ type OpenOptions struct {
 // what Close has left, and are the system's if the file cannot be opened, locked,
 // given disk space or mapped. The file is then unchanged; one that Open has created
 // is left empty. So an empty file is a new buffer, even if it had data that somebody
-// has cut off; with ReadOnly it is ErrForeign. A file can be open once, or any number of times with ReadOnly: Open
-// locks it, where the system has locks.
+// has cut off; with ReadOnly it is ErrForeign. What is no regular file is ErrForeign
+// too, and is not opened.
+//
+// A file can be open once, or any number of times with ReadOnly: Open locks it, where
+// the system has locks.
 func Open(path string, o *OpenOptions) (*Buffer, error) {
 	if o == nil {
 		o = &OpenOptions{}
@@ -137,6 +140,10 @@ func openFile(path string, readOnly bool) (*file, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
+	// To open a pipe waits for its other end.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w: it is no regular file", path, ErrForeign)
+	}
 	f, err := os.OpenFile(path, flags, 0o666)
 	if err != nil {
 		return nil, err
@@ -154,9 +161,6 @@ func (f *file) load() (n int, err error) {
 	info, err := f.f.Stat()
 	if err != nil {
 		return 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("%w: it is no regular file", ErrForeign)
 	}
 	size := info.Size()
 	if size == 0 && !f.readOnly {
