@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -145,31 +146,97 @@ func TestPipesAreNoBuffers(t *testing.T) {
 	}
 }
 
+// sparse returns the path of a file with the header of a buffer, and a hole behind it.
+func sparse(t *testing.T, length, hole int) string {
+	t.Helper()
+	mapsFiles(t)
+	path := filepath.Join(tempDir(t), "data")
+	must(t, os.WriteFile(path, header(0, length), 0o666))
+	must(t, os.Truncate(path, int64(headerBytes+hole)))
+	if diskBytes(t, path) >= hole {
+		t.Skip("a file system without holes")
+	}
+	return path
+}
+
+func diskBytes(t *testing.T, path string) int {
+	t.Helper()
+	var s unix.Stat_t
+	must(t, unix.Stat(path, &s))
+	return int(s.Blocks * 512)
+}
+
 // A copy of a file may have holes. Open fills them, so that a write finds no full
 // disk.
 func TestHolesAreFilled(t *testing.T) {
 	const size = 1 << 20
-	path := saved(t, pattern(1000))
-	must(t, os.Truncate(path, size))
-	blocks := func() int64 {
-		var s unix.Stat_t
-		must(t, unix.Stat(path, &s))
-		return s.Blocks * 512
-	}
-	if blocks() >= size {
-		t.Skip("a file system without holes")
-	}
+	path := sparse(t, size, size)
 	b, err := buffer.Open(path, nil)
 	must(t, err)
-	if b.Cap() != size-headerBytes {
-		t.Errorf("the capacity is %d", b.Cap())
-	}
 	must(t, b.Sync()) // some file systems count blocks late
-	if n := blocks(); n < size {
+	if n := diskBytes(t, path); n < size {
 		t.Errorf("the file has %d bytes on disk, want %d", n, size)
 	}
-	wantData(t, b, pattern(1000))
+	wantData(t, b, make([]byte, size))
 	must(t, b.Close())
+}
+
+// A file takes disk space for its data only, and none if Open refuses it.
+func TestHoleBehindTheDataIsNotFilled(t *testing.T) {
+	const hole, data = 3 << 29, 1 << 20
+	path := sparse(t, 0, hole)
+	b, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: data})
+	must(t, err)
+	if n := diskBytes(t, path); n >= data || b.Cap() != 0 {
+		t.Errorf("the file has %d bytes on disk, and capacity %d", n, b.Cap())
+	}
+	_, err = b.Write(pattern(data))
+	must(t, err)
+	must(t, b.Sync())
+	if n := diskBytes(t, path); n < data {
+		t.Errorf("the file has %d bytes on disk, and %d of data", n, data)
+	}
+	b.Trim()
+	if info := must1(os.Stat(path)); info.Size() != headerBytes+data {
+		t.Errorf("the file has %d bytes after Trim", info.Size())
+	}
+	must(t, b.Close())
+
+	path = sparse(t, hole, hole)
+	if _, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: data}); err == nil || diskBytes(t, path) >= data {
+		t.Errorf("more than MaxBytes: %v, and the file has %d bytes on disk", err, diskBytes(t, path))
+	}
+}
+
+// A file may be created in a directory that may not be read.
+func TestDirectoryThatMayNotBeRead(t *testing.T) {
+	mapsFiles(t)
+	const nobody = 65534
+	dir := tempDir(t)
+	must(t, os.Chmod(dir, 0o300))
+	root := os.Getuid() == 0
+	if root { // who may read it
+		must(t, os.Chown(dir, nobody, nobody))
+	}
+	done := make(chan error)
+	go func() {
+		if root {
+			runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
+			if _, err := unix.SetfsuidRetUid(nobody); err != nil {
+				done <- err
+				return
+			}
+		}
+		b, err := buffer.Open(filepath.Join(dir, "data"), nil)
+		if err == nil {
+			err = b.Close()
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	must(t, os.Chmod(dir, 0o700))
 }
 
 // Open leaves a new file empty if it cannot write the header: the next one creates it.
@@ -237,6 +304,19 @@ func TestLockEndsWhileAChildHasTheFile(t *testing.T) {
 			continue
 		}
 		must(t, b.Close())
+	}
+}
+
+// So it does if it cannot go on after that.
+func TestNewFileThatCannotBeMapped(t *testing.T) {
+	mapsFiles(t)
+	path := filepath.Join(tempDir(t), "data")
+	defer failNext(vm.OpMapFile)()
+	if _, err := buffer.Open(path, nil); !errors.Is(err, syscall.EIO) {
+		t.Error(err)
+	}
+	if info := must1(os.Stat(path)); info.Size() != 0 {
+		t.Errorf("the file has %d bytes", info.Size())
 	}
 }
 

@@ -23,7 +23,7 @@ type file struct {
 	f      *os.File
 	name   string  // for errors
 	addr   uintptr // of the mapping; 0 if there is none
-	size   int     // of the file and of the mapping
+	size   int     // of the mapping; a killed process may have left a longer file
 	header int     // bytes before the data; 0 in a temporary file
 
 	committed int  // the length in the header
@@ -107,13 +107,17 @@ func (f *file) unmap() error {
 	return nil
 }
 
-// trim gives back the capacity beyond b's data.
+// trim gives back the capacity beyond b's data, and what a killed process has left there.
 func (f *file) trim(b *Buffer) {
-	size := f.header + b.n
-	if size == f.size {
+	if f.readOnly {
 		return
 	}
-	if size > 0 {
+	size := f.header + b.n
+	if size == 0 {
+		if f.unmap() != nil {
+			return
+		}
+	} else if size != f.size {
 		addr, err := vm.MapFile(f.f, uintptr(size), true)
 		if err != nil {
 			return
@@ -123,8 +127,6 @@ func (f *file) trim(b *Buffer) {
 			return
 		}
 		f.addr = addr
-	} else if f.unmap() != nil {
-		return
 	}
 	f.size = size
 	b.mem = f.capacity()

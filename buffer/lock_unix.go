@@ -3,7 +3,10 @@
 package buffer
 
 import (
+	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,9 +40,14 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// syncDir writes a directory's entries to disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// syncEntry writes the directory entry of a new file to disk. A directory that may not be
+// read cannot be synced by itself; there the file is, with which file systems write its
+// entry.
+func syncEntry(f *os.File) error {
+	d, err := os.Open(filepath.Dir(f.Name()))
+	if errors.Is(err, fs.ErrPermission) {
+		return f.Sync()
+	}
 	if err != nil {
 		return err
 	}

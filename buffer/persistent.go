@@ -104,7 +104,8 @@ type OpenOptions struct {
 // too, and is not opened.
 //
 // A file can be open once, or any number of times with ReadOnly: Open locks it, where
-// the system has locks.
+// the system has locks. It allocates disk space for holes in the data, which a copy
+// may have.
 func Open(path string, o *OpenOptions) (*Buffer, error) {
 	if o == nil {
 		o = &OpenOptions{}
@@ -118,19 +119,11 @@ func Open(path string, o *OpenOptions) (*Buffer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("freehold: buffer: %w", err)
 	}
-	b.file = f
-	if b.n, err = f.load(); err == nil && b.opts.MaxBytes != 0 && b.n > b.opts.MaxBytes {
-		err = fmt.Errorf("it has %d bytes, more than MaxBytes, %d", b.n, b.opts.MaxBytes)
-	}
-	if err != nil {
+	if b.n, err = f.load(o.MaxBytes); err != nil {
 		_ = f.close()
 		return nil, fmt.Errorf("freehold: buffer: %s: %w", path, err)
 	}
-	b.mem = f.capacity()
-	if limit := b.opts.MaxBytes; limit != 0 {
-		limit = min(limit, len(b.mem))
-		b.mem = b.mem[:limit:limit]
-	}
+	b.file, b.mem = f, f.capacity()
 	return b, nil
 }
 
@@ -155,36 +148,47 @@ func openFile(path string, readOnly bool) (*file, error) {
 	return &file{f: f, name: path, header: headerBytes, readOnly: readOnly}, nil
 }
 
-// load reads the header, maps the file and returns the length of the data. It
-// writes the header of a file that is empty, as a new one is.
-func (f *file) load() (n int, err error) {
+// load reads the header, maps the file up to the end of the data, and returns the
+// length of that. It writes the header of a file that is empty, as a new one is.
+func (f *file) load(maxBytes int) (n int, err error) {
 	info, err := f.f.Stat()
 	if err != nil {
 		return 0, err
 	}
 	size := info.Size()
 	if size == 0 && !f.readOnly {
+		defer func() {
+			if err != nil {
+				_ = f.f.Truncate(0)
+			}
+		}()
 		if err := f.create(); err != nil {
 			return 0, err
 		}
 		size = headerBytes
 	}
 	var header [headerBytes]byte
-	if read, err := f.f.ReadAt(header[:], 0); err != nil && err != io.EOF {
-		return 0, err
-	} else if n, err = parseHeader(header[:read], size-headerBytes); err != nil {
-		return 0, err
-	}
-	if size > math.MaxInt-headerBytes {
-		return 0, fmt.Errorf("%d bytes do not fit the address space", size)
-	}
-	if f.readOnly {
-		size = int64(headerBytes + n)
-	} else if err := vm.ExtendFile(f.f, 0, size); err != nil { // a copy may have holes
+	read, err := f.f.ReadAt(header[:], 0)
+	if err != nil && err != io.EOF {
 		return 0, err
 	}
-	f.addr, err = vm.MapFile(f.f, uintptr(size), !f.readOnly)
-	f.size, f.committed = int(size), n
+	length, err := parseHeader(header[:read], size-headerBytes)
+	switch {
+	case err != nil:
+		return 0, err
+	case maxBytes != 0 && length > int64(maxBytes):
+		return 0, fmt.Errorf("it has %d bytes, more than MaxBytes, %d", length, maxBytes)
+	case length > math.MaxInt-headerBytes:
+		return 0, fmt.Errorf("%d bytes do not fit the address space", length)
+	}
+	n = int(length)
+	f.size, f.committed = headerBytes+n, n
+	if !f.readOnly {
+		if err := vm.ExtendFile(f.f, 0, int64(f.size)); err != nil { // a copy may have holes
+			return 0, err
+		}
+	}
+	f.addr, err = vm.MapFile(f.f, uintptr(f.size), !f.readOnly)
 	return n, err
 }
 
@@ -197,15 +201,14 @@ func (f *file) create() error {
 	putSlot(header[:], 0, 0)
 	binary.LittleEndian.PutUint64(header[chooseAt:], chosen[0])
 	if _, err := f.f.WriteAt(header[:], 0); err != nil {
-		_ = f.f.Truncate(0)
 		return err
 	}
-	return syncDir(filepath.Dir(f.f.Name()))
+	return syncEntry(f.f)
 }
 
 // parseHeader returns the length that a header has, for a file with room for that
 // many bytes.
-func parseHeader(header []byte, room int64) (n int, err error) {
+func parseHeader(header []byte, room int64) (n int64, err error) {
 	switch {
 	case len(header) < len(magic) || string(header[:len(magic)]) != magic:
 		return 0, ErrForeign
@@ -230,7 +233,7 @@ func parseHeader(header []byte, room int64) (n int, err error) {
 	if length > uint64(room) {
 		return 0, fmt.Errorf("%w: it has room for %d bytes, and the header says %d", ErrTruncated, room, length)
 	}
-	return int(length), nil
+	return int64(length), nil
 }
 
 // putSlot writes a slot for a length.
