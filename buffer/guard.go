@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -24,6 +25,9 @@ import (
 // f must not hold a lock, or must release it by defer.
 func (b *Buffer) Guard(f func()) error {
 	b.mustBeOpen("buffer.Buffer.Guard")
+	if f == nil {
+		arg.Panicf("buffer.Buffer.Guard", "f is nil")
+	}
 	return b.guarded(func() error { f(); return nil })
 }
 

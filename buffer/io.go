@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const minRead = 512 // the room to give a reader, if it can be had
@@ -63,6 +65,7 @@ func (b *Buffer) WriteByte(c byte) error {
 // a [Reader] of b, which would see what is appended and never end.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.ReadFrom")
+	arg.NotNil("buffer.Buffer.ReadFrom", "r", r)
 	begin := b.n
 	var one [1]byte
 	for {
@@ -106,6 +109,7 @@ func (b *Buffer) roomToRead() []byte {
 // then has the data twice.
 func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.WriteTo")
+	arg.NotNil("buffer.Buffer.WriteTo", "w", w)
 	return b.writeTo(w, 0)
 }
 
@@ -205,6 +209,7 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 // WriteTo writes the rest of the data to w, as [Buffer.WriteTo] does.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	r.b.mustBeOpen("buffer.Reader.WriteTo")
+	arg.NotNil("buffer.Reader.WriteTo", "w", w)
 	n, err := r.b.writeTo(w, min(r.at, r.b.n))
 	r.at += int(n)
 	return n, err

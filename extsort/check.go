@@ -12,7 +12,7 @@ import (
 // order: less than the record before or, with Unique, equal to it. Other errors
 // are those of [Sort].
 func Check(ctx context.Context, o *Options, src io.Reader) error {
-	return withJob("extsort.Check", o, func(j *job) error { return j.check(ctx, src) })
+	return withJob(ctx, "extsort.Check", o, []io.Reader{src}, func(j *job) error { return j.check(ctx, src) })
 }
 
 func (j *job) check(ctx context.Context, src io.Reader) error {

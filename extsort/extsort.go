@@ -17,6 +17,7 @@ import (
 	"runtime"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/atomicfile"
 	"github.com/freehold-go/freehold/internal/lazyfile"
 )
@@ -95,7 +96,9 @@ func defaultParallel() int { return runtime.GOMAXPROCS(0) }
 // Sort waits for a Read or Write that blocks, even after ctx is done. It calls none
 // after that.
 func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
-	return withJob("extsort.Sort", o, func(j *job) error {
+	const call = "extsort.Sort"
+	arg.NotNil(call, "dst", dst)
+	return withJob(ctx, call, o, src, func(j *job) error {
 		if err := j.makeRuns(ctx, src); err != nil {
 			return err
 		}
@@ -142,7 +145,7 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 // memory and temporary files are held until it ends.
 func Sorted(ctx context.Context, o *Options, src ...io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		err := withJob("extsort.Sorted", o, func(j *job) error { return j.yieldRecords(ctx, src, yield) })
+		err := withJob(ctx, "extsort.Sorted", o, src, func(j *job) error { return j.yieldRecords(ctx, src, yield) })
 		if err != nil && err != errStopped {
 			yield(nil, err)
 		}

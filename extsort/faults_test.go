@@ -94,6 +94,7 @@ func TestNeverMoreThanMemory(t *testing.T) {
 }
 
 func TestArgumentsPanic(t *testing.T) {
+	ctx, text := t.Context(), strings.NewReader("b\na\n")
 	tests := []struct {
 		want string
 		call func()
@@ -104,6 +105,14 @@ func TestArgumentsPanic(t *testing.T) {
 		{"extsort.FixedBy: key length 2, want 0 to 1", func() { extsort.FixedBy(4, 3, 2) }},
 		{"extsort.Sort: MemoryBytes -1", func() { sortString(&extsort.Options{MemoryBytes: -1}, "") }},
 		{"extsort.Sort: MemoryBytes 1, want 0 or at least", func() { sortString(&extsort.Options{MemoryBytes: 1}, "") }},
+		{"extsort.Sort: dst is nil", func() { extsort.Sort(ctx, nil, nil, text) }},
+		{"extsort.Sort: ctx is nil", func() { extsort.Sort(nil, io.Discard, nil, text) }},
+		{"extsort.Sort: source 1 is nil", func() { extsort.Sort(ctx, io.Discard, nil, text, nil) }},
+		{"extsort.Merge: dst is nil", func() { extsort.Merge(ctx, nil, nil, text) }},
+		{"extsort.Merge: source 0 is nil", func() { extsort.Merge(ctx, io.Discard, nil, nil, text) }},
+		{"extsort.Check: source 0 is nil", func() { extsort.Check(ctx, nil, nil) }},
+		{"extsort.Sorted: source 0 is nil", func() { extsort.Sorted(ctx, nil, nil)(func([]byte, error) bool { return true }) }},
+		{"extsort.SortedSeq: seq is nil", func() { extsort.SortedSeq(ctx, nil, nil) }},
 		{"extsort.Sort: Parallel -1", func() { sortString(&extsort.Options{Parallel: -1}, "") }},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ package extsort
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -34,8 +35,12 @@ type job struct {
 	longest int // bytes of the longest stored record
 }
 
-// withJob calls f with a job, and passes its panic on.
-func withJob(call string, o *Options, f func(j *job) error) error {
+// withJob checks the arguments of call, calls f with a job, and passes its panic on.
+func withJob(ctx context.Context, call string, o *Options, src []io.Reader, f func(j *job) error) error {
+	arg.NotNil(call, "ctx", ctx)
+	for i, in := range src {
+		arg.NotNil(call, fmt.Sprintf("source %d", i), in)
+	}
 	j, err := newJob(call, o)
 	if err != nil {
 		return err

@@ -17,6 +17,9 @@ import (
 // record may have any bytes, so Options.Format is not used; seq may use its memory
 // again for the next one. seq runs on several goroutines, one after the other.
 func SortedSeq(ctx context.Context, o *Options, seq iter.Seq[[]byte]) iter.Seq2[[]byte, error] {
+	if seq == nil {
+		arg.Panicf("extsort.SortedSeq", "seq is nil")
+	}
 	return func(yield func([]byte, error) bool) {
 		framed := Options{}
 		if o != nil {

@@ -5,6 +5,8 @@ package extsort
 import (
 	"context"
 	"io"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // A stream is an input that a cursor reads.
@@ -51,7 +53,9 @@ func (s *stream) next() (key, stored []byte, err error) {
 // files. A record may have about as many bytes as there is memory for its source, or
 // half of that with Key. The errors are those of [Sort].
 func Merge(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
-	return withJob("extsort.Merge", o, func(j *job) error {
+	const call = "extsort.Merge"
+	arg.NotNil(call, "dst", dst)
+	return withJob(ctx, call, o, src, func(j *job) error {
 		return j.writeTo(dst, func(w *writer) error {
 			add := w.add // not one for each record
 			f := func(c *cursor) error { return c.l.eachRaw(c.stored, add) }
