@@ -58,11 +58,15 @@ func (p *plan) writer(i int) []byte { return p.writers[i*p.pair:][:p.pair:p.pair
 // output returns the memory of the output's writer.
 func (p *plan) output() []byte { return p.writer(p.workers) }
 
-// streams returns how many inputs to read at a time: each is an open file and needs
+// streams returns how many inputs to read at a time: each may be an open file and needs
 // memory for its longest record.
 func (p *plan) streams() int {
-	return min(len(p.rest)/min(minWindow, len(p.rest)/16), 256) - 1
+	memory := len(p.rest)/min(minWindow, len(p.rest)/16) - 1
+	return max(2, min(memory, 255, freeDescriptors()-spareDescriptors))
 }
+
+// spareDescriptors are for temporary files, and for what the process opens meanwhile.
+const spareDescriptors = 8
 
 // indexes returns a part of the marks' memory for each of n workers.
 func (p *plan) indexes(n int) []*index {

@@ -49,8 +49,8 @@ func (s *stream) next() (key, stored []byte, err error) {
 // source are first.
 //
 // It reads up to 255 sources together, fewer if there is less than 64 KiB of memory
-// for each, but at least 15. More are merged in groups first, through temporary
-// files. A record may have about as many bytes as there is memory for its source, or
+// for each, but at least 15. It reads fewer than that too if the process may not open
+// so many files more. More are merged in groups first, through temporary files. A record may have about as many bytes as there is memory for its source, or
 // half of that with Key. The errors are those of [Sort].
 func Merge(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) error {
 	const call = "extsort.Merge"

@@ -297,3 +297,27 @@ func TestSortToANamedPipe(t *testing.T) {
 		}
 	}
 }
+
+// Files that the process may not open at a time are merged in passes.
+func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-c", `ulimit -n 64 && exec "$@"`, "sh"}
+	cmd := sortProcess(t, "-m", "-T", dir)
+	args = append(args, cmd.Args...)
+	var want []string
+	for i := range 300 {
+		name := filepath.Join(dir, fmt.Sprint(i))
+		lines := []string{fmt.Sprintf("%04d\n", i*7%300), fmt.Sprintf("%04d\n", 300+i)}
+		want = append(want, lines...)
+		must(t, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o600))
+		args = append(args, name)
+	}
+	slices.Sort(want)
+	sh := exec.CommandContext(t.Context(), "sh", args...)
+	sh.Env, sh.Stderr = cmd.Env, cmd.Stderr
+	got, err := sh.Output()
+	if err != nil {
+		t.Errorf("%v, %s", err, cmd.Stderr)
+	}
+	faults.Same(t, "the output", got, []byte(strings.Join(want, "")))
+}
