@@ -91,7 +91,11 @@ func main() {
 	// far; a second one ends the process.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], streams{os.Stdout, os.Stderr, os.Stdin}))
+	out := io.Writer(os.Stdout)
+	if len(os.Args) > 1 && os.Args[1] == "sort" {
+		out = stdout()
+	}
+	os.Exit(run(ctx, os.Args[1:], streams{out, os.Stderr, os.Stdin}))
 }
 
 // run is main with everything it touches as a parameter. It returns the exit code.
@@ -104,8 +108,12 @@ func run(ctx context.Context, args []string, s streams) int {
 	}
 	out, errs := &sink{Writer: s.out}, &sink{Writer: s.err}
 	err := dispatch(ctx, args, streams{out, errs, s.in})
+	sorts := args[0] == "sort"
 	if out.failed != nil {
 		lost := fmt.Errorf("writing standard output: %w", out.failed)
+		if sorts {
+			lost = sortError{lost}
+		}
 		switch {
 		case errors.As(err, new(usageError)): // the parser's, for --help
 			err = lost
@@ -114,7 +122,10 @@ func run(ctx context.Context, args []string, s streams) int {
 		}
 	}
 	code := report(err, errs)
-	if code == exitOK && errs.failed != nil {
+	switch {
+	case errs.failed != nil && sorts && code == exitFailed:
+		return exitUsage // -c, which could not name the line
+	case errs.failed != nil && code == exitOK:
 		return exitFailed
 	}
 	return code

@@ -321,3 +321,36 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 	}
 	faults.Same(t, "the output", got, []byte(strings.Join(want, "")))
 }
+
+// The status is that of GNU sort where output cannot be written, and where there is
+// none.
+func TestSortWithoutOutput(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in")
+	must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
+	for _, tt := range []struct {
+		how, args string
+		want      int
+	}{
+		{">&-", in, exitUsage},
+		{">&-", "--help", exitUsage},
+		{">&-", "-m " + in, exitUsage},
+		{">&-", os.DevNull, exitOK},
+		{">&-", "-o " + in + " " + in, exitOK},
+		{">/dev/null", in, exitOK},
+		{">/dev/full", in, exitUsage},
+		{">/dev/full", "--help", exitUsage},
+		{"2>/dev/full", in, exitOK},
+		{"2>/dev/full", "-c " + in + " -r", exitOK},
+		{"2>/dev/full", "-c " + in, exitUsage},
+		{"2>/dev/full", "--nothing", exitUsage},
+	} {
+		must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
+		cmd := sortProcess(t, strings.Fields(tt.args)...)
+		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@" ` + tt.how, "sh"}, cmd.Args...)...)
+		sh.Env, sh.Stderr = cmd.Env, cmd.Stderr
+		_ = sh.Run()
+		if code := sh.ProcessState.ExitCode(); code != tt.want || tt.how[0] == '>' && (fmt.Sprint(cmd.Stderr) == "") != (code == exitOK) {
+			t.Errorf("sort %s %s: exit code %d, want %d, %s", tt.args, tt.how, code, tt.want, cmd.Stderr)
+		}
+	}
+}
