@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
@@ -27,9 +30,13 @@ type statsCommand struct {
 	JSON     bool          `name:"json" help:"Print once, as JSON."`
 }
 
-// longestAnswer bounds an answer, in bytes, and slowestAnswer the time it takes.
+// What an answer may have: elements of its lists take up to a few hundred times the memory of
+// their bytes.
 const (
-	longestAnswer = 64 << 20
+	longestAnswer = 4 << 20 // bytes
+	longestHeader = 64 << 10
+	mostElements  = 1 << 14 // of its lists
+	mostNested    = 16
 	slowestAnswer = 10 * time.Second
 )
 
@@ -74,10 +81,12 @@ func (c *statsCommand) Run(ctx context.Context, s streams) error {
 	case err != nil:
 		return err
 	case c.JSON:
-		_, err = s.out.Write(body)
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, body) // which was read
+		_, err = io.WriteString(s.out, escaped(compact.String())+"\n")
 		return err
 	case c.Once || !isTerminal(s.out):
-		_, err = io.WriteString(s.out, snapshot.Text(nil))
+		_, err = io.WriteString(s.out, snapshot.Text(nil, 0))
 		return err
 	}
 	return c.watch(ctx, u, snapshot, s.out)
@@ -89,7 +98,7 @@ func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snap
 	defer tick.Stop()
 	var before *web.Snapshot
 	for start := "\x1b[2J\x1b[H"; ; start = "\x1b[H" {
-		if _, err := io.WriteString(terminal, start+frame(snapshot.Text(before), terminal)); err != nil {
+		if _, err := io.WriteString(terminal, start+frame(snapshot.Text(before, terminalWidth(terminal)-1), terminal)); err != nil {
 			return err
 		}
 		select {
@@ -118,7 +127,7 @@ func frame(text string, terminal io.Writer) string {
 				lines = append(lines[:height-2:height-2], fmt.Sprintf("... %d more lines; --once prints all", len(lines)-height+2))
 			}
 			for i, line := range lines {
-				lines[i] = ansi.Truncate(line, width-1, "")
+				lines[i] = ansi.Truncate(line, width-1, "…")
 			}
 		}
 	}
@@ -126,7 +135,12 @@ func frame(text string, terminal io.Writer) string {
 }
 
 // fetch returns the snapshot that a page serves, and its JSON.
-func fetch(ctx context.Context, u *url.URL) (*web.Snapshot, []byte, error) {
+func fetch(ctx context.Context, u *url.URL) (_ *web.Snapshot, _ []byte, err error) {
+	defer func() {
+		if err != nil {
+			err = escapedError{err}
+		}
+	}()
 	shown := *u
 	shown.RawQuery = ""
 	where := shown.Redacted()
@@ -136,7 +150,7 @@ func fetch(ctx context.Context, u *url.URL) (*web.Snapshot, []byte, error) {
 	if err != nil {
 		return nil, nil, usagef("%q is no URL: %w", where, err)
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		var wrapped *url.Error // whose text has the URL again
 		if errors.As(err, &wrapped) {
@@ -151,9 +165,15 @@ func fetch(ctx context.Context, u *url.URL) (*web.Snapshot, []byte, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, nil, fmt.Errorf("%s: %s; %s", where, answer.Status, mountIt)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, longestAnswer+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", where, why(ctx, err))
+	}
+	if len(body) > longestAnswer {
+		return nil, nil, fmt.Errorf("%s: the answer is longer than %s, which is no freehold page's", where, web.Size(longestAnswer))
+	}
+	if !bounded(body) {
+		return nil, nil, fmt.Errorf("%s: the answer's lists have more than %d elements, or nest deeper than %d, which is no freehold page's", where, mostElements, mostNested)
 	}
 	var s web.Snapshot
 	if err := json.Unmarshal(body, &s); err != nil || !strings.HasPrefix(s.Format, "freehold/") {
@@ -174,3 +194,61 @@ func why(ctx context.Context, err error) error {
 	}
 	return err
 }
+
+// client reads the answer of a server that may be anybody's.
+var client = func() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes = longestHeader
+	return &http.Client{Transport: transport}
+}()
+
+// bounded reports whether a JSON text keeps to mostElements and mostNested.
+func bounded(body []byte) bool {
+	var open [mostNested + 1]byte // the brackets around body[i]
+	elements, nested, inString := 0, 0, false
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inString:
+			if c == '\\' {
+				i++
+			}
+			inString = c != '"'
+		case c == '"':
+			inString = true
+		case c == '[' || c == '{':
+			if nested++; nested > mostNested {
+				return false
+			}
+			open[nested] = c
+		case c == ']' || c == '}':
+			nested = max(nested-1, 0)
+		case c == ',' && open[nested] == '[':
+			if elements++; elements > mostElements {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// escaped returns text with what does not print, and would change a terminal, as JSON writes it.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// escapedError is an error whose text may have parts of an answer.
+type escapedError struct{ error }
+
+func (e escapedError) Error() string { return escaped(e.error.Error()) }
+
+func (e escapedError) Unwrap() error { return e.error }

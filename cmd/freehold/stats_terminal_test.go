@@ -58,6 +58,9 @@ func TestStatsRedrawsATerminal(t *testing.T) {
 				t.Errorf("frame %d has the line %q", i, line)
 			}
 		}
+		if !strings.Contains(f, "  purged") {
+			t.Errorf("frame %d has not all columns of a heap: %q", i, f)
+		}
 		if !strings.Contains(f, "\x1b[K\n") || !strings.HasSuffix(f, "\x1b[J") {
 			t.Errorf("frame %d leaves parts of the one before: %q", i, f)
 		}

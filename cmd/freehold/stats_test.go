@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,8 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+	"unicode"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
@@ -136,5 +141,134 @@ func TestStatsSaysWhatIsWrong(t *testing.T) {
 	cancel()
 	if code, _, errs := command(ctx, "stats", s.URL); code != exitInterrupted || errs != "freehold: interrupted\n" {
 		t.Errorf("interrupted: code %d, %q", code, errs)
+	}
+}
+
+// hostilePage serves an answer that no freehold page gives.
+func hostilePage(t *testing.T, answer string) string {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, answer) }))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// Whatever an answer has where a terminal would act on it, is escaped: in each string of a
+// snapshot, and in JSON.
+func TestStatsEscapesWhatAServerSays(t *testing.T) {
+	var s web.Snapshot
+	text := hostile(reflect.ValueOf(&s).Elem(), 0)
+	s.Format, s.SampleRate, s.Heaps[0].GuardedEver = web.Format, 1, 1
+	body, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The C1 control character needs no escape in JSON.
+	url := hostilePage(t, strings.ReplaceAll(string(body), `\u001b`, "\u009b")+"\r\n")
+	for _, args := range [][]string{{url}, {"--json", url}} {
+		code, out, errs := command(t.Context(), append([]string{"stats"}, args...)...)
+		if code != 0 || errs != "" {
+			t.Fatalf("%q: code %d, %q", args, code, errs)
+		}
+		if at := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); at >= 0 {
+			t.Errorf("%q: raw %q in %q", args, out[at], out)
+		}
+		if n := strings.Count(out, `\u009b`); args[0] == "--json" && n != text {
+			t.Errorf("%d strings in %q, want %d", n, out, text)
+		}
+		for _, name := range []string{"Program", "Go", "Tag", "Source", "Problem", "Heap", "Through", "Function", "File"} {
+			if !strings.Contains(out, name) {
+				t.Errorf("%q: no %s in %q", args, name, out)
+			}
+		}
+	}
+}
+
+// hostile sets each string in v to its field's name and an escape sequence, and each list to one
+// element. It returns how many strings there are.
+func hostile(v reflect.Value, depth int) (strings int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return hostile(v.Elem(), depth)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		return hostile(v.Index(0), depth)
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return 0
+		}
+		for i := range v.NumField() {
+			if f := v.Field(i); f.Kind() == reflect.String && v.Type().Field(i).Name != "Format" {
+				f.SetString(v.Type().Field(i).Name + "\x1b[31m")
+				strings++
+			} else {
+				strings += hostile(f, depth+1)
+			}
+		}
+	}
+	return strings
+}
+
+// An error has nothing of an answer raw either.
+func TestStatsEscapesErrors(t *testing.T) {
+	for _, answer := range []string{
+		"HTTP/1.1 404 \x1b]0;owned\a\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n\x1b[31m red\r\n\r\n",
+		"HTTP/1.1 \x1b[31m\r\n\r\n",
+		"\x1b[31m\r\n\r\n",
+		"HTTP/1.1 302 Found\r\nLocation: gopher://\u009b31m\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: \u009b31m\r\n\r\n",
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Skip(err)
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				http.ReadRequest(bufio.NewReader(c))
+				fmt.Fprint(c, answer)
+				c.Close()
+			}
+		}()
+		code, out, errs := command(t.Context(), "stats", l.Addr().String())
+		l.Close()
+		if at := strings.IndexFunc(errs, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); code != 1 || out != "" || at >= 0 {
+			t.Errorf("%q: code %d, %q, %q", answer, code, out, errs)
+		}
+	}
+}
+
+// The memory that an answer takes is bounded: by its bytes, and by what they make.
+func TestStatsBoundsAnAnswer(t *testing.T) {
+	const most = 4 << 20
+	page := func(rest string) string { return `{"Format":"` + web.Format + `",` + rest + `}` }
+	fill := func(start, part, end string) string {
+		return page(start + strings.Repeat(part, (most-100-len(start)-len(end))/len(part)) + end)
+	}
+	for _, tt := range []struct {
+		what, answer, want string
+	}{
+		{"too long", page(`"Program":"` + strings.Repeat("x", most) + `"`), ": the answer is longer than 4.00 MiB, which is no freehold page's\n"},
+		{"empty heaps", fill(`"Heaps":[0`, ",0", "]"), ": the answer's lists have more than 16384 elements, or nest deeper than 16, which"},
+		{"heaps again and again", fill(`"Heaps":[{}]`, `,"Heaps":[{},{}]`, ""), " elements, or "},
+		{"nested", fill(`"x":`, "[", ""), " nest deeper than 16, "},
+		{"brackets in a string", fill(`"Program":"\"`, "[,", `"`), ""},
+		{"a name that is quoted", fill(`"Heaps":[{"Name":"`, "\x7f", `"}`+strings.Repeat(",{}", 15000)+"]"), ""},
+		{"a wide table", page(`"Accounts":[{"Name":"` + strings.Repeat("x", 1<<20) + `"}` + strings.Repeat(",{}", 16000) + "]"), ""},
+	} {
+		url := hostilePage(t, tt.answer)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		code, _, errs := command(t.Context(), "stats", url)
+		runtime.ReadMemStats(&after)
+		if (code != 0) != (tt.want != "") || !strings.Contains(errs, tt.want) {
+			t.Errorf("%s: code %d, %q, want %q", tt.what, code, errs, tt.want)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64*most { // garbage and the server's included
+			t.Errorf("%s: %s allocated", tt.what, web.Size(int(n)))
+		}
 	}
 }

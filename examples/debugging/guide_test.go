@@ -46,7 +46,7 @@ var outputs = map[string]func(t *testing.T) string{
 			mine = append(mine, st)
 		}
 		s.Heaps = mine
-		return "$ freehold stats localhost:6060\n" + s.Text(nil)
+		return "$ freehold stats localhost:6060\n" + s.Text(nil, 0)
 	},
 	"pprof": func(t *testing.T) string {
 		file := filepath.Join(t.TempDir(), "offheap.pb.gz")

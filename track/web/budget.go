@@ -47,7 +47,7 @@ func (s *Snapshot) budgetTable() (t table, problem string) {
 	}
 	return table{
 		{"budget", "headroom", "off-heap", "others", "Go", "GOMEMLIMIT", "GOGC", "pressure", "short"},
-		{size(b.Limit) + " from " + printable(b.Source), size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
+		{size(b.Limit) + " from " + b.Source, size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
 			limit + users(b.UserLimit), percent + users(b.UserGC), b.Pressure.Level.String(), size(b.Short)},
 	}, b.Problem
 }
@@ -83,7 +83,7 @@ func (s *Snapshot) accountTable(before *Snapshot) table {
 	for _, st := range s.Accounts {
 		old := was[st.Name]
 		refused, evicted := rise(st.Refusals, old.Refusals, seconds), rise(uint64(st.Evicted), uint64(old.Evicted), seconds)
-		all = append(all, []string{printable(st.Name), size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.Hard),
+		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.Hard),
 			size(st.Peak), st.Pressure.Level.String(), thousands(refused), Size(evicted)})
 	}
 	return all

@@ -24,7 +24,7 @@ func (s *Snapshot) tagTable(before *Snapshot) table {
 	rise := func(now, was uint64) string { return thousands(int(math.Round(float64(now-was) / seconds))) }
 	all := table{{"tag", "live", "blocks", "peak", "allocs" + per, "frees" + per}}
 	for _, t := range s.Tags {
-		all = append(all, []string{printable(t.Tag), Size(t.LiveBytes), thousands(t.Live), Size(t.PeakBytes),
+		all = append(all, []string{t.Tag, Size(t.LiveBytes), thousands(t.Live), Size(t.PeakBytes),
 			rise(t.Allocs, was[t.Tag].Allocs), rise(t.Frees, was[t.Tag].Frees)})
 	}
 	return all
@@ -40,7 +40,7 @@ func (s *Snapshot) guardTable() table {
 		if all == nil {
 			all = table{{"guards of", "live", "ever", "skipped"}}
 		}
-		all = append(all, []string{printable(st.Name), thousands(st.Guarded), thousands(int(st.GuardedEver)), thousands(int(st.GuardsSkipped))})
+		all = append(all, []string{st.Name, thousands(st.Guarded), thousands(int(st.GuardedEver)), thousands(int(st.GuardsSkipped))})
 	}
 	return all
 }

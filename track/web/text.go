@@ -14,43 +14,46 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Text returns the snapshot as tables for a terminal. With an earlier snapshot of the same
-// process, it has what happened per second between them instead of since the start.
-func (s *Snapshot) Text(before *Snapshot) string {
+// Text returns the snapshot as tables for a terminal of that width, or of any if width is 0. A
+// table that is wider continues below, with its first column again. With an earlier snapshot of
+// the same process, it has what happened per second between them instead of since the start.
+// Names are quoted if a character of theirs does not print, and cut: at 1,000 characters, those
+// of tables at 100 or half of the width, but not below 20.
+func (s *Snapshot) Text(before *Snapshot, width int) string {
 	if before != nil && (before.PID != s.PID || !before.Started.Equal(s.Started) || !s.Time.After(before.Time)) {
 		before = nil
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s, pid %d, %s, up %v, %s\n", printable(s.Program), s.PID, s.Go,
+	b := text{width: width}
+	b.printf("%s, pid %d, %s, up %v, %s\n", s.Program, s.PID, s.Go,
 		s.Time.Sub(s.Started).Round(time.Second), s.Time.Format("2006-01-02 15:04:05"))
 	total := s.Total()
-	fmt.Fprintf(&b, "off-heap %s live, at most %s resident; Go %s", Size(total.LiveBytes), Size(total.Resident), Size(s.GoMemory))
+	b.printf("off-heap %s live, at most %s resident; Go %s", Size(total.LiveBytes), Size(total.Resident), Size(s.GoMemory))
 	if s.Resident > 0 {
-		fmt.Fprintf(&b, "; the process %s resident", Size(s.Resident))
+		b.printf("; the process %s resident", Size(s.Resident))
 	}
-	b.WriteString("\n")
+	b.printf("\n")
 	if s.Slow != "" {
-		b.WriteString(printable(s.Slow) + "\n")
+		b.printf("%s\n", s.Slow)
 	}
-	b.WriteString("\n")
+	b.printf("\n")
 	if t, problem := s.budgetTable(); t != nil {
-		t.write(&b)
+		b.table(t)
 		if problem != "" {
-			b.WriteString(printable(problem) + "\n")
+			b.printf("%s\n", problem)
 		}
-		b.WriteString("\n")
+		b.printf("\n")
 	}
-	s.heapTable(before).write(&b)
+	b.table(s.heapTable(before))
 	for _, t := range []table{s.accountTable(before), s.tagTable(before), s.guardTable()} {
 		if t != nil {
-			b.WriteString("\n")
-			t.write(&b)
+			b.printf("\n")
+			b.table(t)
 		}
 	}
 	for _, st := range s.Heaps {
 		if len(st.Classes) > 0 {
-			fmt.Fprintf(&b, "\nBlock sizes of %s\n\n", printable(st.Name))
-			classTable(st).write(&b)
+			b.printf("\nBlock sizes of %s\n\n", st.Name)
+			b.table(classTable(st))
 		}
 	}
 	s.stackText(&b)
@@ -59,8 +62,12 @@ func (s *Snapshot) Text(before *Snapshot) string {
 
 func (s *Snapshot) heapTable(before *Snapshot) table {
 	per := "" // since the start
+	was := map[string]freehold.Stats{}
 	if before != nil {
 		per = "/s"
+		for _, st := range before.Heaps {
+			was[st.Name] = st
+		}
 	}
 	t := table{{"heap", "live", "blocks", "resident", "fragm.", "committed", "limit", "slow allocs" + per, "slow frees" + per, "refused" + per, "purged" + per}}
 	for _, st := range s.Heaps {
@@ -68,19 +75,17 @@ func (s *Snapshot) heapTable(before *Snapshot) table {
 		if st.MaxBytes > 0 {
 			limit = Size(st.MaxBytes)
 		}
-		row := []string{printable(st.Name), Size(st.LiveBytes), thousands(st.Live), Size(st.Resident), percent(Fragmentation(st)), Size(st.Committed), limit}
-		t = append(t, append(row, rates(st, s, before)...))
+		row := []string{st.Name, Size(st.LiveBytes), thousands(st.Live), Size(st.Resident), percent(Fragmentation(st)), Size(st.Committed), limit}
+		t = append(t, append(row, rates(st, was[st.Name], s, before)...))
 	}
 	return t
 }
 
 // rates returns the counters of a heap, or how much they rose per second.
-func rates(st freehold.Stats, now, before *Snapshot) []string {
+func rates(st, was freehold.Stats, now, before *Snapshot) []string {
 	seconds := 1.0
-	var was freehold.Stats
 	if before != nil {
 		seconds = now.Time.Sub(before.Time).Seconds()
-		was, _ = before.Heap(st.Name)
 	}
 	return []string{
 		thousands(rise(st.SlowAllocs, was.SlowAllocs, seconds)),
@@ -109,22 +114,23 @@ func classTable(st freehold.Stats) table {
 	return t
 }
 
-func (s *Snapshot) stackText(b *strings.Builder) {
+func (s *Snapshot) stackText(b *text) {
 	if len(s.Stacks) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\nIn use by call stack, estimated from one block in %s\n", Size(s.SampleRate))
+	b.printf("\nIn use by call stack, estimated from one block in %s\n", Size(s.SampleRate))
 	for _, st := range s.Stacks {
-		blocks, through := "blocks", ""
+		blocks := "blocks"
 		if st.Blocks == 1 {
 			blocks = "block"
 		}
+		b.printf("\n%s in %s %s of %s", Size(int(st.Bytes)), thousands(int(st.Blocks)), blocks, st.Heap)
 		if st.Through != "" {
-			through = " through " + st.Through
+			b.printf(" through %s", st.Through)
 		}
-		fmt.Fprintf(b, "\n%s in %s %s of %s%s\n", Size(int(st.Bytes)), thousands(int(st.Blocks)), blocks, printable(st.Heap), through)
+		b.printf("\n")
 		for _, c := range st.Callers {
-			fmt.Fprintf(b, "    %s  %s:%d\n", c.Function, c.File, c.Line)
+			b.printf("    %s  %s:%d\n", c.Function, c.File, c.Line)
 		}
 	}
 }
@@ -132,29 +138,76 @@ func (s *Snapshot) stackText(b *strings.Builder) {
 // A table has a head and rows of as many cells: the first to the left, numbers to the right.
 type table [][]string
 
-func (t table) write(b *strings.Builder) {
-	widths := make([]int, len(t[0]))
-	for _, row := range t {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+// text is what a terminal is sent. All of it passes printf and table, which quote names: these
+// may be from a process that nobody trusts.
+type text struct {
+	strings.Builder
+	width int // of the terminal; 0 if any is fine
+}
+
+const (
+	longestName = 1000 // characters
+	longestCell = 100
+)
+
+// printf is fmt.Fprintf with its strings quoted.
+func (b *text) printf(format string, args ...any) {
+	for i, arg := range args {
+		if s, is := arg.(string); is {
+			args[i] = printable(s, longestName)
 		}
 	}
+	fmt.Fprintf(b, format, args...)
+}
+
+// table writes a table, in parts of as many columns as fit. Each repeats the first column.
+func (b *text) table(t table) {
+	longest := longestCell // of the first column; figures are never as long
+	if b.width > 0 {
+		longest = min(longest, max(b.width/2, 20))
+	}
+	widths := make([]int, len(t[0]))
 	for _, row := range t {
-		var line strings.Builder
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line.WriteString(cell + pad)
-			} else {
-				line.WriteString("  " + pad + cell)
-			}
+		row[0] = printable(row[0], longest)
+		for i := range row {
+			row[i] = printable(row[i], longestCell)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	for from := 1; from < len(widths); {
+		to, used := from, widths[0]
+		for to < len(widths) && (to == from || b.width <= 0 || used+2+widths[to] <= b.width) {
+			used += 2 + widths[to]
+			to++
+		}
+		if from > 1 {
+			b.WriteString("\n")
+		}
+		for _, row := range t {
+			line := pad(row[0], -widths[0])
+			for i := from; i < to; i++ {
+				line += "  " + pad(row[i], widths[i])
+			}
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+		from = to
 	}
 }
 
-// printable returns a name without what would change a terminal.
-func printable(name string) string {
+// pad returns a cell to the right of as many characters, or to the left of -width.
+func pad(cell string, width int) string { return fmt.Sprintf("%*s", width, cell) }
+
+// printable returns a name without what would change a terminal, and at most longest
+// characters of it.
+func printable(name string, longest int) string {
+	if len(name) > longest && utf8.RuneCountInString(name) > longest {
+		end := 0
+		for range longest - 1 {
+			_, n := utf8.DecodeRuneInString(name[end:])
+			end += n
+		}
+		name = name[:end] + "…"
+	}
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
@@ -42,8 +43,46 @@ Block sizes of block cache
        4,096  12,345          0     7  1,600    48.2 MiB
       larger       2          -     -      -     300 KiB
 `
-	if got := snapshot().Text(nil); got != want {
+	if got := snapshot().Text(nil, 0); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A table that is wider than the terminal continues below: no column is missing.
+func TestTextFitsATerminal(t *testing.T) {
+	s := snapshot()
+	s.Budget = &budget.Stats{Source: strings.Repeat("é", 200)}
+	s.Accounts = []budget.AccountStats{{Name: "process/" + strings.Repeat("x", 200), Used: 3 << 30, Peak: 5 << 30, Refusals: 30}}
+	const heaps = `
+heap             live     blocks  resident  fragm.  committed     limit
+default           0 B          0       0 B      0%        0 B         -
+block cache  1.17 GiB  1,234,567  1.66 GiB     25%   1.61 GiB  1.00 GiB
+
+heap         slow allocs  slow frees  refused    purged
+default                0           0        0       0 B
+block cache        5,000       4,000        3  10.0 MiB
+
+account  `
+	if text := s.Text(nil, 80); !strings.Contains(text, heaps) {
+		t.Errorf("no %s in\n%s", heaps, text)
+	}
+	for _, width := range []int{0, 1, 20, 40, 79, 80, 120, 500} {
+		_, text, _ := strings.Cut(s.Text(nil, width), "\n\n")
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(line) - 1; width >= 40 && n > width {
+				t.Errorf("width %d: %d in %q", width, n, line)
+			}
+		}
+		for _, column := range []string{"GOGC", "pressure", "short", "purged", "refused", "evicted", "spans", "live bytes"} {
+			if !strings.Contains(text, " "+column) {
+				t.Errorf("width %d: no %s in\n%s", width, column, text)
+			}
+		}
+		for _, name := range []string{"é…  ", "x…  "} {
+			if !strings.Contains(text, name) {
+				t.Errorf("width %d: no %s in\n%s", width, name, text)
+			}
+		}
 	}
 }
 
@@ -56,7 +95,7 @@ func TestTextHasRates(t *testing.T) {
 	s.Heaps[1].PurgedBytes += 4 << 20
 	s.Heaps[1].SlowFrees = 100
 	s.Heaps = append(s.Heaps, freehold.Stats{Name: "new", SlowAllocs: 4})
-	text := s.Text(before)
+	text := s.Text(before, 0)
 	for _, want := range []string{
 		"slow allocs/s  slow frees/s  refused/s  purged/s\n",
 		"1.00 GiB          1,000            50          0  2.00 MiB\n",
@@ -74,7 +113,7 @@ func TestTextHasRates(t *testing.T) {
 	restarted.Time = before.Time.Add(-time.Second)
 	restarted.Started = before.Started.Add(-time.Hour)
 	for what, before := range map[string]*Snapshot{"another process": other, "the same moment": later, "an earlier start": restarted} {
-		if text := snapshot().Text(before); strings.Contains(text, "/s") {
+		if text := snapshot().Text(before, 0); strings.Contains(text, "/s") {
 			t.Errorf("%s: rates in %s", what, text)
 		}
 	}
@@ -82,7 +121,7 @@ func TestTextHasRates(t *testing.T) {
 
 // Tags and guards have tables if there are any, and tags have rates.
 func TestTextHasTagsAndGuards(t *testing.T) {
-	if text := snapshot().Text(nil); strings.Contains(text, "guards") || strings.Contains(text, "\ntag") {
+	if text := snapshot().Text(nil, 0); strings.Contains(text, "guards") || strings.Contains(text, "\ntag") {
 		t.Errorf("there are none: %s", text)
 	}
 	before, s := snapshot(), snapshot()
@@ -101,11 +140,11 @@ db         3.00 MiB   1,800  4.00 MiB   2,000    200
 guards of    live   ever  skipped
 block cache     1  3,000       20
 `
-	if text := s.Text(nil); !strings.Contains(text, since) {
+	if text := s.Text(nil, 0); !strings.Contains(text, since) {
 		t.Errorf("no %s in %s", since, text)
 	}
 	for _, want := range []string{"allocs/s  frees/s\n", "4.00 MiB       550       50\n", " 0 B         5        5\n"} {
-		if text := s.Text(before); !strings.Contains(text, want) {
+		if text := s.Text(before, 0); !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
 	}
@@ -113,7 +152,7 @@ block cache     1  3,000       20
 
 // A budget and accounts have tables if there are any, and the counters of accounts have rates.
 func TestTextHasTheBudgetAndAccounts(t *testing.T) {
-	if text := snapshot().Text(nil); strings.Contains(text, "budget") || strings.Contains(text, "account") {
+	if text := snapshot().Text(nil, 0); strings.Contains(text, "budget") || strings.Contains(text, "account") {
 		t.Errorf("there are none: %s", text)
 	}
 	before, s := snapshot(), snapshot()
@@ -140,18 +179,18 @@ process    3.00 GiB  1.00 MiB         -         -  5.00 GiB      calm       30  
 process/x  1.00 MiB       0 B  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
 `
 	for _, want := range []string{since, accounts} {
-		if text := s.Text(nil); !strings.Contains(text, want) {
+		if text := s.Text(nil, 0); !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
 	// The second account is a new one of the name.
 	for _, want := range []string{"  refused/s  evicted/s\n", "calm         10   2.00 MiB\n", "hard          3        0 B\n"} {
-		if text := s.Text(before); !strings.Contains(text, want) {
+		if text := s.Text(before, 0); !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
 	}
 	s.Budget.GoLimit, s.Budget.GCPercent, s.Budget.Problem = math.MaxInt64, -1, ""
-	if text := s.Text(nil); !strings.Contains(text, "  off  off (own) ") || strings.Contains(text, "is set") {
+	if text := s.Text(nil, 0); !strings.Contains(text, "  off  off (own) ") || strings.Contains(text, "is set") {
 		t.Errorf("no limit: %s", text)
 	}
 }

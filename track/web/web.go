@@ -93,13 +93,13 @@ func Handler(links ...Link) http.Handler {
 		case "html":
 			kind = "text/html; charset=utf-8"
 			w.Header().Set("Content-Security-Policy", policy)
-			err = pageTemplate.Execute(&body, page{s, links, template.CSS(pageCSS), template.JS(pageJS), s.Text(nil)})
+			err = pageTemplate.Execute(&body, page{s, links, template.CSS(pageCSS), template.JS(pageJS), s.Text(nil, 0)})
 		case "json":
 			kind = "application/json"
 			err = json.NewEncoder(&body).Encode(s)
 		case "text":
 			kind = "text/plain; charset=utf-8"
-			body.WriteString(s.Text(nil))
+			body.WriteString(s.Text(nil, 0))
 		default:
 			http.Error(w, "format: want html, json or text", http.StatusBadRequest)
 			return

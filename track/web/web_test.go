@@ -177,7 +177,7 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 	if c := found.Callers[0]; !strings.HasSuffix(c.Function, "web_test.culprit") || c.File != "web/web_test.go" || c.Line == 0 {
 		t.Errorf("caller %+v", c)
 	}
-	text := s.Text(nil)
+	text := s.Text(nil, 0)
 	for _, want := range []string{"one block in 1 B", "3.00 MiB in 1 block of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
@@ -210,8 +210,8 @@ func TestStacksOfPoolsBeginWithTheirCaller(t *testing.T) {
 			if !strings.HasSuffix(st.Callers[0].Function, "web_test.pooled") || st.Through != "pool.(*Pool[...]).Get" {
 				t.Errorf("%+v", st)
 			}
-			if want := t.Name() + " through pool.(*Pool[...]).Get\n    github.com/freehold-go/freehold/track/web_test.pooled"; !strings.Contains(s.Text(nil), want) {
-				t.Errorf("no %q in %s", want, s.Text(nil))
+			if want := t.Name() + " through pool.(*Pool[...]).Get\n    github.com/freehold-go/freehold/track/web_test.pooled"; !strings.Contains(s.Text(nil, 0), want) {
+				t.Errorf("no %q in %s", want, s.Text(nil, 0))
 			}
 			return
 		}
@@ -260,7 +260,7 @@ func TestTagsAndGuardsAreShown(t *testing.T) {
 	if i := slices.IndexFunc(s.Tags, func(t freehold.TagStats) bool { return t.Tag == "web/cache" }); i < 1 || s.Tags[i].Counts != cache.Counts() || s.Tags[i-1].Tag != "web" {
 		t.Errorf("%+v, want %+v", s.Tags, cache.Counts())
 	}
-	text := s.Text(nil)
+	text := s.Text(nil, 0)
 	if !regexp.MustCompile(`(?m)^web/cache +[1-9]\d* B +[1-9]\d* +[1-9]\d* B +[1-9]\d* +0$`).MatchString(text) {
 		t.Errorf("no tag in %s", text)
 	}
@@ -271,7 +271,7 @@ func TestTagsAndGuardsAreShown(t *testing.T) {
 
 // The budget that runs and all accounts are in a snapshot, and nothing if there are none.
 func TestBudgetAndAccountsAreShown(t *testing.T) {
-	if s := web.Take(); s.Budget != nil || len(s.Accounts) != 0 || strings.Contains(s.Text(nil), "\nbudget ") {
+	if s := web.Take(); s.Budget != nil || len(s.Accounts) != 0 || strings.Contains(s.Text(nil, 0), "\nbudget ") {
 		t.Fatalf("there are none: %+v", s)
 	}
 	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
