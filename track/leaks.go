@@ -74,8 +74,16 @@ func DroppedOwners() []Dropped {
 // arena, a pool or another package through which it did. The error is w's.
 func WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	writeLeaks(b, Leaks(), SampleRate())
-	writeClosed(b, Profile())
+	leaks, closed := Leaks(), leaksAtClose()
+	if len(leaks) > 0 || len(closed) == 0 {
+		writeLeaks(b, leaks, "live", SampleRate())
+	}
+	if len(closed) > 0 {
+		if len(leaks) > 0 {
+			fmt.Fprintln(b)
+		}
+		writeLeaks(b, closed, "live at Close of their heap", SampleRate())
+	}
 	for _, d := range owners.All() {
 		times := ""
 		if d.Count > 1 {
@@ -86,8 +94,9 @@ func WriteLeaks(w io.Writer) error {
 	return b.Flush()
 }
 
-// writeLeaks writes leaks that were recorded at a rate. Errors are the Flush's.
-func writeLeaks(b *bufio.Writer, leaks []Leak, rate int) {
+// writeLeaks writes blocks that were recorded at a rate, and are or were live. Errors are the
+// Flush's.
+func writeLeaks(b *bufio.Writer, leaks []Leak, live string, rate int) {
 	var blocks, bytes int64
 	for _, l := range leaks {
 		blocks += l.Blocks
@@ -99,9 +108,9 @@ func writeLeaks(b *bufio.Writer, leaks []Leak, rate int) {
 	case len(leaks) == 0:
 		fmt.Fprintln(b, "freehold: no live block was recorded")
 	case rate > 1:
-		fmt.Fprintf(b, "freehold: about %s live, by %s, estimated from one in %d bytes\n", sum(blocks, bytes), number(len(leaks), "stack"), rate)
+		fmt.Fprintf(b, "freehold: about %s %s, by %s, estimated from one in %d bytes\n", sum(blocks, bytes), live, number(len(leaks), "stack"), rate)
 	default:
-		fmt.Fprintf(b, "freehold: %s live, by %s\n", sum(blocks, bytes), number(len(leaks), "stack"))
+		fmt.Fprintf(b, "freehold: %s %s, by %s\n", sum(blocks, bytes), live, number(len(leaks), "stack"))
 	}
 	writeStacks(b, leaks)
 }
@@ -123,23 +132,16 @@ func writeStacks(b *bufio.Writer, leaks []Leak) {
 	}
 }
 
-// writeClosed writes the blocks that Close of their heap freed. Errors are the Flush's.
-func writeClosed(b *bufio.Writer, usage []Usage) {
+// leaksAtClose returns the blocks that Close of their heap freed, as Leaks does.
+func leaksAtClose() []Leak {
 	var closed []Leak
-	var blocks, bytes int64
-	for _, u := range usage {
+	for _, u := range Profile() {
 		if u.CloseObjects > 0 {
 			closed = append(closed, Leak{u.Heap, u.Tag, u.Stack, u.CloseObjects, u.CloseBytes})
-			blocks += u.CloseObjects
-			bytes += u.CloseBytes
 		}
 	}
-	if len(closed) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\nfreehold: %s live at Close of their heap, by %s\n", sum(blocks, bytes), number(len(closed), "stack"))
 	mostBytesFirst(closed)
-	writeStacks(b, closed)
+	return closed
 }
 
 // sum returns "2 blocks, 300 bytes".

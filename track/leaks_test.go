@@ -379,3 +379,42 @@ func TestAtExit(t *testing.T) {
 		}
 	}
 }
+
+// A program that closes its heaps before AtExit is told what was live in them, and how much
+// memory they had.
+func TestAtExitOfClosedHeaps(t *testing.T) {
+	const child = "FREEHOLD_TEST_AT_EXIT_CLOSED"
+	if os.Getenv(child) != "" {
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index", MaxBytes: 4 << 20})
+		direct(h)
+		h.Alloc(8<<20, 8)
+		h.Close()
+		h.Close()
+		for range 1001 {
+			freehold.NewHeap(nil).Close()
+		}
+		track.AtExit()
+		return
+	}
+	for mode, want := range map[string]string{
+		"":               `^$`,
+		"leak":           `^freehold: 1 block, 100 bytes live at Close of their heap, by 1 stack\n\n1 block, 100 bytes of heap "index", allocated at:\n.*track_test\.direct\n`,
+		"leak,profile=1": `^freehold: 1 block, 100 bytes live at Close `,
+		"stats": `^ +live .*  heap\n.* "default"\n.*  total\n +live .*  heap, at its Close\n +(112|144) +1 +\d+ +\d+ +1  "index"\n( +0 +0 +\d+ +\d+ +0  "heap \d+"\n){999}` +
+			`and 2 heaps that were closed later\n$`,
+	} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestAtExitOfClosedHeaps$")
+		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		if err := cmd.Run(); err != nil {
+			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+				t.Skip("there are no processes here")
+			}
+			t.Errorf("%s: %v", mode, err)
+		}
+		if !regexp.MustCompile(want).MatchString(errs.String()) {
+			t.Errorf("FREEHOLD_DEBUG=%s: no %s in\n%s", mode, want, errs.String())
+		}
+	}
+}

@@ -10,11 +10,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/heap"
-	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/owners"
 )
-
-var statsAtExit = mode.On("stats")
 
 // AtExit writes the reports that the environment variable FREEHOLD_DEBUG asks for to
 // standard error: with leak that of [WriteLeaks], after a garbage collection that looks
@@ -38,7 +35,7 @@ func AtExit() {
 		owners.Collect()
 		_ = WriteLeaks(os.Stderr) // nowhere to report an error of standard error
 	}
-	if statsAtExit {
+	if heap.KeepsClosed {
 		_ = WriteStats(os.Stderr)
 	}
 }
@@ -57,7 +54,9 @@ func WriteMistakes(w io.Writer) error {
 
 // WriteStats writes the figures of all open heaps and of all tags as text: those of
 // [freehold.AllStats] and [freehold.AllTags], in bytes unless they say otherwise. Heaps that
-// have had guarded blocks, or were to have some, have a row for these. The error is w's.
+// have had guarded blocks, or were to have some, have a row for these. Under
+// FREEHOLD_DEBUG=stats the first 1,000 heaps that were closed have a row too, with their figures
+// right before Close, which are no part of the total. The error is w's.
 func WriteStats(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	const row = "%14v %10v %14v %14v %14v  %v\n"
@@ -73,7 +72,17 @@ func WriteStats(w io.Writer) error {
 		all.Refusals += st.Refusals
 	}
 	fmt.Fprintf(b, row, all.LiveBytes, all.Live, all.Resident, all.Committed, all.Refusals, "total")
-	writeGuards(b, heaps)
+	closed, more := closedStats()
+	if len(closed) > 0 {
+		fmt.Fprintf(b, row, "live", "blocks", "resident", "committed", "refused calls", "heap, at its Close")
+	}
+	for _, st := range closed {
+		fmt.Fprintf(b, row, st.LiveBytes, st.Live, st.Resident, st.Committed, st.Refusals, fmt.Sprintf("%q", st.Name))
+	}
+	if more > 0 {
+		fmt.Fprintf(b, "and %s that were closed later\n", number(more, "heap"))
+	}
+	writeGuards(b, append(heaps, closed...))
 	if tags := freehold.AllTags(); len(tags) > 0 {
 		fmt.Fprintf(b, row, "live", "blocks", "peak", "allocations", "frees", "tag")
 		for _, t := range tags {
@@ -81,6 +90,18 @@ func WriteStats(w io.Writer) error {
 		}
 	}
 	return b.Flush()
+}
+
+// closedStats returns the figures of heap.Closed that WriteStats writes.
+func closedStats() (all []freehold.Stats, more int) {
+	closed, more := heap.Closed()
+	for _, st := range closed {
+		all = append(all, freehold.Stats{
+			Name: st.Name, Live: st.Blocks, LiveBytes: st.Allocated, Resident: st.Resident, Committed: st.Committed, Refusals: st.Refusals,
+			Guarded: st.Guarded, GuardedEver: st.GuardedEver, GuardsSkipped: st.GuardsSkipped,
+		})
+	}
+	return all, more
 }
 
 // writeGuards writes the guard figures of heaps that have any. Errors are the Flush's.

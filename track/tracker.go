@@ -209,7 +209,7 @@ func (t *Tracker) Leaks() []Leak {
 // error is w's.
 func (t *Tracker) WriteLeaks(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	writeLeaks(b, t.Leaks(), 1)
+	writeLeaks(b, t.Leaks(), "live", 1)
 	return b.Flush()
 }
 

@@ -285,6 +285,9 @@ func (h *Heap) Close() {
 	unregister(h)
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
+	if KeepsClosed && !h.unsampled && !h.Closed() {
+		keepClosed(h.Stats())
+	}
 	if h.pages.closed.Swap(true) {
 		return
 	}

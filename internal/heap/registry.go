@@ -1,4 +1,4 @@
-// Registry: the heaps that are open.
+// Registry: the heaps that are open, and the last figures of others.
 
 package heap
 
@@ -8,8 +8,15 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/owners"
 )
+
+// KeepsClosed is whether the last figures of heaps are kept at Close: FREEHOLD_DEBUG=stats.
+var KeepsClosed = mode.On("stats")
+
+// mostClosed is of how many heaps.
+const mostClosed = 1000
 
 // registry holds the open heaps whose blocks may be sampled, by number in order of
 // creation. A heap dropped without Close stays in it, since it keeps its memory, but
@@ -18,6 +25,9 @@ var registry = struct {
 	mu   sync.Mutex
 	open map[uint64]reference
 	made uint64
+
+	closed []Stats // of at most mostClosed heaps, without their classes
+	more   int     // heaps that were closed later
 }{open: map[uint64]reference{}}
 
 // reference is a pointer to a heap, weak while owners are watched.
@@ -87,4 +97,24 @@ func unregister(h *Heap) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
 	delete(registry.open, h.number)
+}
+
+// keepClosed keeps the figures of a heap that is about to close.
+func keepClosed(st Stats) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if len(registry.closed) == mostClosed {
+		registry.more++
+		return
+	}
+	st.Classes = nil
+	registry.closed = append(registry.closed, st)
+}
+
+// Closed returns the figures of heaps right before their Close, in its order, and of how many
+// more there are none: see KeepsClosed.
+func Closed() (all []Stats, more int) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	return slices.Clone(registry.closed), registry.more
 }
