@@ -4,6 +4,7 @@ package escape
 
 import (
 	"go/token"
+	"slices"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/analysis/passes/buildssa"
@@ -25,10 +26,10 @@ after the block's Free reads other data:
 	return name, err // ended by the deferred Close
 
 Reported are values that are returned, by themselves or in a struct, and values that
-are stored in a global variable, in a map or in a field of something that the
-function did not make, or sent to a channel, if the same function frees their block
-or ends its arena, pool, buffer or heap, and does not take them out again. strings.Clone
-and slices.Clone make copies on the Go heap.`
+are stored in a global variable, or in a map or a field of a parameter, of the receiver
+or of a global variable, or sent to such a channel, if the same function frees their block
+or ends its arena, pool, buffer or heap, and neither takes them out again nor frees what
+they are stored in. strings.Clone and slices.Clone make copies on the Go heap.`
 
 // Analyzer reports off-heap memory that outlives its block.
 var Analyzer = &analysis.Analyzer{
@@ -61,6 +62,10 @@ type checker struct {
 func (c *checker) check(instr ssa.Instruction, ends []flow.End) {
 	for _, use := range flow.Uses(instr) {
 		if use.Kind != flow.Returned && use.Kind != flow.Stored && use.Kind != flow.Sent {
+			continue
+		}
+		place := placeOf(instr)
+		if place != nil && (!isOthers(place) || isEnded(place, ends)) {
 			continue
 		}
 		for _, v := range parts(use) {
@@ -160,14 +165,51 @@ func same(a, b ssa.Value, x, y ssa.Instruction) bool {
 	return k == flow.KeyOf(b) && k.Stable(x, y)
 }
 
-// isTakenOut reports whether the place that instr stores to is of the function's own
-// making or of off-heap memory, or may be assigned or cleared by the function again.
+// placeOf returns what instr stores or sends to, or nil if it returns.
+func placeOf(instr ssa.Instruction) ssa.Value {
+	switch instr := instr.(type) {
+	case *ssa.Store:
+		return instr.Addr
+	case *ssa.MapUpdate:
+		return instr.Map
+	case *ssa.Send:
+		return instr.Chan
+	}
+	return nil
+}
+
+// isOthers reports whether others than the function certainly have a place: it is in a
+// parameter or a variable from outside. What a call has returned may be new.
+func isOthers(place ssa.Value) bool {
+	for {
+		switch v := flow.Base(place).(type) {
+		case *ssa.Parameter, *ssa.Global, *ssa.FreeVar:
+			return true
+		case *ssa.UnOp: // a load
+			place = v.X
+		case *ssa.Field:
+			place = v.X
+		case *ssa.Lookup:
+			place = v.X
+		default:
+			return false
+		}
+	}
+}
+
+// isEnded reports whether the function frees or closes what a place is in.
+func isEnded(place ssa.Value, ends []flow.End) bool {
+	k := flow.KeyOf(flow.Base(place))
+	return slices.ContainsFunc(ends, func(e flow.End) bool {
+		return e.Block != nil && flow.KeyOf(flow.Base(e.Block)) == k || e.Owner != nil && e.Itself && flow.KeyOf(e.Owner) == k
+	})
+}
+
+// isTakenOut reports whether the place that instr stores to is of off-heap memory, or may be
+// assigned or cleared by the function again.
 func isTakenOut(instr ssa.Instruction) bool {
 	switch instr := instr.(type) {
 	case *ssa.MapUpdate:
-		if _, own := flow.Value(instr.Map).(*ssa.MakeMap); own {
-			return true
-		}
 		return anyStore(instr.Parent(), 2, func(other ssa.Instruction) bool {
 			call, ok := other.(ssa.CallInstruction)
 			if !ok {

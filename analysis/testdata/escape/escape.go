@@ -185,3 +185,60 @@ func countOfMap(h *freehold.Heap) int {
 	n, _ := m.Get(1)
 	return n
 }
+
+// What a call has returned may be the function's own: nobody is certain to have it after
+// the error.
+func fresh[T any]() *T { return new(T) }
+
+func (s *server) fillNew(fill func([]byte) error) (*server, error) {
+	made := fresh[server]()
+	lists := make([][]byte, len(s.byID))
+	names := func() map[int]string { return map[int]string{} }()
+	queue := make(chan []byte, 1)
+	b := freehold.Must(s.heap.Alloc(8, 8))
+	name := freehold.Must(freehold.CloneString(s.heap, "name"))
+	made.last = b
+	lists[0] = b
+	names[1] = name
+	queue <- b
+	s.byID[1] = name // want `off-heap memory is stored`
+	if err := fill(b); err != nil {
+		s.heap.Free(b)
+		freehold.FreeString(s.heap, name)
+		return nil, err
+	}
+	return made, nil
+}
+
+func try[T any](err *error, get func() (T, error)) (v T) {
+	if *err == nil {
+		v, *err = get()
+	}
+	return v
+}
+
+func fillTried(h *freehold.Heap) (*server, error) {
+	var err error
+	s := try(&err, func() (*server, error) { return &server{}, nil })
+	b := try(&err, func() ([]byte, error) { return h.Alloc(8, 8) })
+	s.last = b
+	if err != nil {
+		h.Free(b)
+		return nil, err
+	}
+	return s, nil
+}
+
+// What is stored in memory that is freed too outlives nothing.
+type link struct{ next *link }
+
+func linkAndFree(h *freehold.Heap, last *link, fill func() error) error {
+	n := freehold.Must(freehold.New[link](h))
+	last.next = n
+	if err := fill(); err != nil {
+		freehold.Free(h, n)
+		freehold.Free(h, last)
+		return err
+	}
+	return nil
+}
