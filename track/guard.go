@@ -41,9 +41,11 @@ const GuardsPerSecond = heap.GuardsPerSecond
 func SetGuardRate(n, perSecond int) (was int) { return heap.SetGuardRate(n, perSecond) }
 
 // StartMonitor starts a process that reports faults in guarded blocks. Such a fault ends the
-// program, as any does, with Go's crash text. Behind it the monitor writes to standard error
-// what was hit, "use after free at 0x…: byte 8 of a block of 64 bytes", and the stacks of the
-// block's allocation and Free. FREEHOLD_DEBUG=guard starts it.
+// program, as any does, with Go's crash text. The monitor writes to standard error what was hit,
+// "use after free at 0x…: byte 8 of a block of 64 bytes": in a line as soon as it has read the
+// address, which is near the head of that text, and behind the text again, with the stacks of
+// the block's allocation and Free. Of process 1 it writes all of that at once.
+// FREEHOLD_DEBUG=guard starts it.
 //
 // The monitor is this program again, from /proc/self/exe, which stops before main. Packages
 // that are initialized before those of this module run their init functions in it. It waits,

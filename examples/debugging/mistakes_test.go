@@ -82,19 +82,21 @@ func (w workshop) made(t *testing.T, flag, variable, mistake string, upTo ...str
 	return "$ " + flag + strings.TrimSpace(variable+" ./mistakes "+mistake) + "\n" + strings.TrimRight(text, "\n") + "\n"
 }
 
-// guarded is made for a fault: the crash text, without its goroutines, and the report.
+// guarded is made for a fault: the head of the crash text, what the monitor says near it, and
+// the report.
 func (w workshop) guarded(t *testing.T, variable, mistake string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("faults are reported on Linux")
 	}
 	text := w.made(t, "", variable, mistake)
-	head, _, _ := strings.Cut(text, "\n[signal ")
-	_, report, found := strings.Cut(text, "\nfreehold: ")
-	if !found {
+	lead := regexp.MustCompile(`\nfreehold: .* last\n`).FindString(text)
+	head, _, _ := strings.Cut(strings.Replace(text, lead, "", 1), "\n[signal ")
+	at := strings.LastIndex(text, "\nfreehold: ")
+	if lead == "" || at < 0 {
 		t.Fatalf("no report in %s", text)
 	}
-	return head + "\n...\nfreehold: " + report
+	return head + "\n" + lead + "...\n" + text[at+1:]
 }
 
 // build returns a program of this repository.

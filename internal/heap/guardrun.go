@@ -32,6 +32,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -347,6 +348,8 @@ func (h *Heap) diagnoseGuarded(s *span, b []byte) string {
 		stacks = "\n" + known.Stacks()
 	}
 	switch {
+	case s.live == 0 && known.State == guardlog.Freed && known.Addr == addr:
+		return "the block is free; it was freed before (double free)" + stacks
 	case s.live == 0:
 		return "the block is free; it was freed before (double free), or never allocated" + stacks
 	case addr < s.block || addr >= s.block+s.size:

@@ -143,8 +143,9 @@ func TestMisuseOfGuardedBlocks(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{func() { h.Free(freed) }, "the block is free; it was freed before (double free), or never allocated" + inStacks},
+		{func() { h.Free(freed) }, "the block is free; it was freed before (double free)" + inStacks},
 		{func() { h.Free(freed) }, "\nfreed at:\n\t"},
+		{func() { h.Free(freed[8:]) }, "the block is free; it was freed before (double free), or never allocated" + inStacks},
 		{func() { h.FreePointer(unsafe.Pointer(&freed[0])) }, "double free"},
 		{func() { h.UsableSize(unsafe.Pointer(&freed[0])) }, "double free"},
 		{func() { h.Resize(freed, 10) }, "double free"},

@@ -16,15 +16,15 @@
 // If the program is process 1, the kernel kills the monitor with it, as all of a PID
 // namespace. Then a socket is in the pipe's place, with a small buffer, so the dying process
 // waits in its writes until the monitor has read, and the monitor reads little at a time and
-// prints as soon as it knows the address. Else it prints in the end, so that the report is
-// behind the crash text.
+// prints as soon as it knows the address. Else it says in a line what it is as soon as it knows
+// that, which is near the head of the crash text, and prints the report in the end, behind the
+// stacks of all goroutines.
 
 // Package monitor starts a process that reports faults in guarded blocks.
 package monitor
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -41,8 +41,8 @@ const (
 // wraps a fault has the second form only.
 var faults = [...]string{"unexpected fault address 0x", " addr=0x"}
 
-// watch reads a crash text to its end, and prints to out what log knows of its address: at
-// once, or in the end.
+// watch reads a crash text to its end, and prints to out what log knows of its address: all at
+// once, or a line at once and all in the end.
 func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	report := ""
 	if atOnce {
@@ -52,9 +52,13 @@ func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	for {
 		line, err := lines.ReadSlice('\n')
 		if report == "" {
-			report = explain(string(line), log)
-			if atOnce {
-				io.WriteString(out, report)
+			if what, stacks := explain(string(line), log); what != "" {
+				report = "\nfreehold: " + what + "\n" + stacks + "\n"
+				if atOnce {
+					io.WriteString(out, report)
+				} else {
+					io.WriteString(out, "\nfreehold: "+what+"; the goroutine that did it comes first, and the stacks of the block last\n")
+				}
 			}
 		}
 		if err != nil && err != bufio.ErrBufferFull {
@@ -71,8 +75,8 @@ type pieces struct{ io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), maxRead)]) }
 
-// explain returns the report for a line of a crash text, or "".
-func explain(line string, log *guardlog.Log) string {
+// explain returns what the fault in a line of a crash text hit, and the stacks of that block.
+func explain(line string, log *guardlog.Log) (what, stacks string) {
 	for _, before := range faults {
 		for rest := line; ; {
 			_, after, found := strings.Cut(rest, before)
@@ -85,11 +89,11 @@ func explain(line string, log *guardlog.Log) string {
 				continue
 			}
 			if b, found := log.Find(uintptr(addr)); found {
-				return fmt.Sprintf("\nfreehold: %s\n%s\nThe goroutine that did it is the first of the crash text.\n", b.Describe(uintptr(addr)), b.Stacks())
+				return b.Describe(uintptr(addr)), b.Stacks()
 			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // hexDigits returns how many s begins with.

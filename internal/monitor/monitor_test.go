@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -33,7 +34,8 @@ func log(t *testing.T) *guardlog.Log {
 // The address is found in whatever pieces the text comes, but not in a part of a line.
 func TestWatch(t *testing.T) {
 	l := log(t)
-	report := fmt.Sprintf("\nfreehold: use after free at %#x: byte 8 of a block of 64 bytes of heap \"index\"\nallocated at:\n", at+8)
+	what := fmt.Sprintf("\nfreehold: use after free at %#x: byte 8 of a block of 64 bytes of heap \"index\"", at+8)
+	lead, report := what+"; the goroutine that did it comes first, and the stacks of the block last\n", what+"\nallocated at:\n"
 	for _, tt := range []struct {
 		text  string
 		found bool
@@ -53,16 +55,23 @@ func TestWatch(t *testing.T) {
 			} {
 				var out bytes.Buffer
 				watch(in, l, &out, atOnce)
-				if got := out.String(); strings.HasPrefix(got, report) != tt.found || !tt.found && got != "" || strings.Count(got, "use after") > 1 {
-					t.Errorf("%.200q, %s, at once %v: %q", tt.text, name, atOnce, got)
+				got, led := out.String(), false
+				if !atOnce {
+					got, led = strings.CutPrefix(got, lead)
+				}
+				if led != (tt.found && !atOnce) || strings.HasPrefix(got, report) != tt.found || !tt.found && got != "" || strings.Count(got, "use after") > 1 {
+					t.Errorf("%.200q, %s, at once %v: %q", tt.text, name, atOnce, out.String())
+				}
+				if _, freed, _ := strings.Cut(got, "\nfreed at:\n"); tt.found && strings.Contains(freed, "\n\n") || regexp.MustCompile(`(?m)^[^\t]`).MatchString(freed) {
+					t.Errorf("the report does not end with the stacks: %q", got)
 				}
 			}
 		}
 	}
 }
 
-// The report comes in the end, or before the text ends, if the reader may not get there.
-// Then no more is read than needed.
+// What was hit is said before the rest of the text is read. The report comes in the end, or at
+// once, if the reader may not get there. Then no more is read than needed.
 func TestWhenTheReportComes(t *testing.T) {
 	l := log(t)
 	for _, atOnce := range []bool{false, true} {
@@ -75,14 +84,15 @@ func TestWhenTheReportComes(t *testing.T) {
 			if lines++; lines > 2 {
 				return 0, io.EOF
 			}
-			if printed := out.Len() > 0; printed != (atOnce && lines == 2) {
-				t.Errorf("at once %v: before line %d the report is there: %v", atOnce, lines, printed)
+			text := out.String()
+			if said, printed := strings.Contains(text, "use after"), strings.Contains(text, "allocated at:"); said != (lines == 2) || printed != (atOnce && lines == 2) {
+				t.Errorf("at once %v: before line %d there is %q", atOnce, lines, text)
 			}
 			return copy(p, fmt.Sprintf("unexpected fault address %#x\n", at+8)), nil
 		})
 		watch(in, l, &out, atOnce)
-		if out.Len() == 0 {
-			t.Errorf("at once %v: no report", atOnce)
+		if strings.Count(out.String(), "allocated at:") != 1 {
+			t.Errorf("at once %v: %q", atOnce, out.String())
 		}
 	}
 }
