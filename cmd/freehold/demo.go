@@ -37,7 +37,7 @@ type demoCommand struct {
 
 	Cycles int           `hidden:"" default:"3"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
-	Load   time.Duration `hidden:"" default:"2s"` // of the collector
+	Load   time.Duration `hidden:"" default:"1s"` // of the collector
 
 	Rounds   int           `hidden:"" default:"3"`     // of a load in a box
 	Hold     time.Duration `hidden:"" default:"300ms"` // within a round

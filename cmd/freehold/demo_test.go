@@ -17,7 +17,7 @@ func TestDemo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 13 measurements") {
+	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 16 measurements") {
 		t.Errorf("the first line is %q", first)
 	}
 	wants := []string{"In short", page}
@@ -130,8 +130,19 @@ func TestDemoOfOneBackend(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if strings.Contains(out, "libc") || strings.Contains(out, "if they are Go values") || !strings.Contains(out, "if they are off-heap") {
+	if strings.Contains(out, "libc") || strings.Contains(out, "ms (Go heap)") || !strings.Contains(out, "ms (freehold);") {
 		t.Errorf("the demo of freehold alone says:\n%s", out)
+	}
+}
+
+// The sentence about a list has the figures of each contender, not the worst of some.
+func TestListResult(t *testing.T) {
+	got := listResult(2_000_000, []contender{goContender, freeholdContender, libcContender},
+		[]listFigures{{Collect: 98, HeapLive: 64 << 20}, {Collect: 3.98, HeapLive: 1 << 20}, {Collect: 12, HeapLive: 2 << 20}})
+	want := "With 2,000,000 nodes live, one collection takes 98.0 ms (Go heap), 3.98 ms (freehold) and 12.0 ms (" + libcContender.title +
+		"); the Go heap then holds 64.0 MiB, 1.00 MiB and 2.00 MiB."
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -109,32 +110,31 @@ func labGrid(s shape, l labLoad, outcomes []labOutcome) grid {
 // percent writes a share as a percentage.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// labResult compares pointers on the Go heap with what is off it, both with the
-// settings that are right there.
+// labResult compares the memories, each setting of the collector by itself.
 func labResult(s shape, l labLoad, outcomes []labOutcome) string {
-	var onGo, off *labFigures
-	for i, o := range outcomes {
-		switch {
-		case !o.measured():
-		case o.run.store.memory == "go" && onGo == nil:
-			onGo = &outcomes[i].figures
-		case o.run.store.memory == "freehold": // the last one is with a limit, if there are two
-			off = &outcomes[i].figures
+	where := map[string]string{"go": "on the Go heap", "flat": "there without pointers", "freehold": "on freehold"}
+	var all []string
+	for _, tuning := range tunings {
+		var parts []string
+		for _, o := range outcomes {
+			if !o.measured() || o.run.tuning != tuning {
+				continue
+			}
+			text := "%s %s%%, %s and %s"
+			if len(parts) == 0 {
+				text = "%s %s%% of the processors' time go to the collector, the worst turn takes %s, and workers fill %s arrays a second"
+			}
+			f := o.figures
+			parts = append(parts, fmt.Sprintf(text, where[o.run.store.memory], percent(f.Collector), duration(f.Worst), figure(f.Arrays)))
+		}
+		if len(parts) > 0 {
+			all = append(all, fmt.Sprintf("%s, %s live, %s: %s.", shapeTitle(s), sizeText(l.Live), tuning, strings.Join(parts, "; ")))
 		}
 	}
-	what := fmt.Sprintf("%s, %s live", shapeTitle(s), sizeText(l.Live))
-	say := func(f *labFigures) string {
-		return fmt.Sprintf("%s%% of the processors' time go to the collector, the worst turn takes %s, and workers fill %s arrays a second", percent(f.Collector), duration(f.Worst), figure(f.Arrays))
+	if len(all) == 0 {
+		return fmt.Sprintf("%s, %s live: see the table.", shapeTitle(s), sizeText(l.Live))
 	}
-	switch {
-	case onGo != nil && off != nil:
-		return fmt.Sprintf("%s: on the Go heap %s. On freehold it is %s%%, %s and %s.", what, say(onGo), percent(off.Collector), duration(off.Worst), figure(off.Arrays))
-	case onGo != nil:
-		return fmt.Sprintf("%s: on the Go heap %s.", what, say(onGo))
-	case off != nil:
-		return fmt.Sprintf("%s: on freehold %s.", what, say(off))
-	}
-	return what + ": see the table."
+	return strings.Join(all, " ")
 }
 
 // labNotes explain the figures.

@@ -42,7 +42,7 @@ func TestGCLab(t *testing.T) {
 	runs := labRuns(shapeNames(), memoryNames(), tunings)
 	wants := []string{"freehold gclab: starting " + plural(len(runs), "measurement") + ", each in a process", "1.00 MiB live; 2 workers", "collector, % CPU", "worst turn, ms", "65,536"}
 	for _, s := range shapes {
-		wants = append(wants, shapeTitle(s), shapeTitle(s)+", 1.00 MiB live: on the Go heap ", s.stores[0].about)
+		wants = append(wants, shapeTitle(s), shapeTitle(s)+", 1.00 MiB live, default: on the Go heap ", shapeTitle(s)+", 1.00 MiB live, limit: on the Go heap ", s.stores[0].about)
 	}
 	for _, want := range wants {
 		if !strings.Contains(out, want) {
@@ -206,11 +206,33 @@ func TestGCLabInterrupted(t *testing.T) {
 
 func TestGCLabOfOneMemory(t *testing.T) {
 	for memory, want := range map[string]string{
-		"go": "live: on the Go heap ", "flat": "live: see the table.", "freehold": "live: on freehold ",
+		"go": "live, default: on the Go heap ", "flat": "live, default: there without pointers ", "freehold": "live, default: on freehold ",
 	} {
 		code, out, errs := command(t.Context(), tinyLabWith("--data", "array", "--backend", memory, "--tuning", "default")...)
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("%s: exit code %d, %s, the report is:\n%s", memory, code, errs, out)
 		}
+	}
+}
+
+// Memories are compared under the same settings of the collector, in the demo too.
+func TestLabResult(t *testing.T) {
+	all := gcStory{}.runs(settings{})
+	if want := labRuns([]string{"array"}, memoryNames(), tunings); len(all) != len(want) {
+		t.Errorf("the demo has %d runs, want %d", len(all), len(want))
+	}
+	var outcomes []labOutcome
+	for i, r := range all {
+		outcomes = append(outcomes, labOutcome{run: r, figures: labFigures{Seconds: 1, Collector: float64(i+1) / 100, Worst: 10 * float64(i+1), Arrays: 100 * float64(i+1)}})
+	}
+	const want = "Array of pointers, 1.00 GiB live, default: on the Go heap 1.0% of the processors' time go to the collector, the worst turn takes 10.0 ms, " +
+		"and workers fill 100 arrays a second; there without pointers 3.0%, 30.0 ms and 300; on freehold 5.0%, 50.0 ms and 500. " +
+		"Array of pointers, 1.00 GiB live, limit: on the Go heap 2.0% of the processors' time go to the collector, the worst turn takes 20.0 ms, " +
+		"and workers fill 200 arrays a second; there without pointers 4.0%, 40.0 ms and 400; on freehold 6.0%, 60.0 ms and 600."
+	if got := labResult(arrayShape, labLoad{Live: 1 << 30}, outcomes); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got := labResult(arrayShape, labLoad{Live: 1 << 30}, nil); got != "Array of pointers, 1.00 GiB live: see the table." {
+		t.Errorf("nothing was measured: %s", got)
 	}
 }

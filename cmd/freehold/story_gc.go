@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // gcStory is a short gclab.
@@ -20,15 +21,14 @@ func (gcStory) backends() (all, usual []string) {
 	return all, all
 }
 
-// runs returns the measurements: one on the Go heap, and one on freehold with each
-// tuning.
-func (s gcStory) runs(set settings) (runs []labRun) {
-	for _, r := range labRuns([]string{arrayShape.name}, set.backendsOf(s), tunings) {
-		if r.store.memory == freeholdBackend.name || r.tuning == tuningDefault {
-			runs = append(runs, r)
-		}
+// runs returns the measurements: with each setting of the collector the same memories, of which
+// the Go heap has the data with pointers and without.
+func (s gcStory) runs(set settings) []labRun {
+	in := set.backendsOf(s)
+	if slices.Contains(in, goBackend.name) {
+		in = append(slices.Clone(in), "flat")
 	}
-	return runs
+	return labRuns([]string{arrayShape.name}, in, tunings)
 }
 
 // check says what is wrong with the story's settings, before anything runs.

@@ -224,29 +224,12 @@ func (s listStory) tell(ctx context.Context, set settings, run runner) (section,
 	return sec, nil
 }
 
-// listResult says what a collection costs and what the Go heap holds, on the Go
-// heap and at most off it.
+// listResult says what a collection costs and what the Go heap holds, of each contender.
 func listResult(nodes int, measured []contender, figures []listFigures) string {
-	var onGo, off *listFigures
-	for i, c := range measured {
-		f := figures[i]
-		switch {
-		case c.name == goContender.name:
-			onGo = &f
-		case off == nil:
-			off = &f
-		default:
-			off.Collect, off.HeapLive = max(off.Collect, f.Collect), max(off.HeapLive, f.HeapLive)
-		}
-	}
 	var parts, heaps []string
-	if onGo != nil {
-		parts = append(parts, figure(onGo.Collect)+" ms if they are Go values")
-		heaps = append(heaps, sizeText(onGo.HeapLive))
-	}
-	if off != nil {
-		parts = append(parts, "at most "+figure(off.Collect)+" ms if they are off-heap")
-		heaps = append(heaps, "at most "+sizeText(off.HeapLive))
+	for i, c := range measured {
+		parts = append(parts, fmt.Sprintf("%s ms (%s)", figure(figures[i].Collect), c.title))
+		heaps = append(heaps, sizeText(figures[i].HeapLive))
 	}
 	return fmt.Sprintf("With %s nodes live, one collection takes %s; the Go heap then holds %s.",
 		humanize.Comma(int64(nodes)), joined(parts), joined(heaps))
