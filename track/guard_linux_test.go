@@ -3,6 +3,7 @@
 package track_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +12,17 @@ import (
 	"testing"
 )
 
-// run returns what a program writes that makes one mistake.
+// run returns what a program writes that makes one mistake, and how it ended if that is no
+// success with some words.
 func run(program, mistake string, env ...string) string {
-	out, _ := command(mistake, program, env...).CombinedOutput()
+	return output(command(mistake, program, env...))
+}
+
+func output(cmd *exec.Cmd) string {
+	out, err := cmd.CombinedOutput()
+	if err != nil || len(out) == 0 {
+		return fmt.Sprintf("%s\n%v, %v", out, cmd.ProcessState, err)
+	}
 	return string(out)
 }
 
@@ -111,8 +120,7 @@ func TestGuardReportOfProcessOne(t *testing.T) {
 		t.Skip("no namespaces: ", err)
 	}
 	for range 10 {
-		out, _ := command("read", "unshare", inside...).CombinedOutput()
-		mustMatch(t, string(out), `\nfreehold: use after free at 0x\w+: byte 8 `+ofBlock+madeAt+freedAt)
+		mustMatch(t, output(command("read", "unshare", inside...)), `\nfreehold: use after free at 0x\w+: byte 8 `+ofBlock+madeAt+freedAt)
 	}
 }
 

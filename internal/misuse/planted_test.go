@@ -59,10 +59,10 @@ func TestPlantedMistakesAreReportedWithTheirLine(t *testing.T) {
 			}
 			cmd := exec.Command(program, tt.mistake)
 			cmd.Env = append(os.Environ(), modeVariable+"="+tt.mode)
-			out, _ := cmd.CombinedOutput() // some end with a status, and some not
+			out, err := cmd.CombinedOutput() // some end with a status, and some not
 			line := fmt.Sprintf("main.go:%d", lineOf(t, string(text), "// "+tt.mistake+"\n"))
 			if !strings.Contains(string(out), tt.want) || !strings.Contains(string(out), line+"\n") && !strings.Contains(string(out), line+" ") {
-				t.Errorf("want %q and %s:\n%s", tt.want, line, out)
+				t.Errorf("want %q and %s; %v:\n%s", tt.want, line, err, out)
 			}
 		})
 	}
