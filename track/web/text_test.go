@@ -86,6 +86,15 @@ account  `
 	}
 }
 
+// The head tells that the fast path does not run, and why.
+func TestTextTellsTheSlowPath(t *testing.T) {
+	s := snapshot()
+	s.Slow = "freehold: small blocks without assembly: go9 is none"
+	if text, _, _ := strings.Cut(s.Text(nil, 0), "\n\n"); !strings.HasSuffix(text, "resident\n"+s.Slow) {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
 // Between two snapshots of a process there are rates, and a closed heap makes none
 // negative.
 func TestTextHasRates(t *testing.T) {
