@@ -150,17 +150,21 @@ func TestReadFrom(t *testing.T) {
 		}
 		b.Reset()
 		broken := errors.New("broken")
-		n, err := b.ReadFrom(io.MultiReader(bytes.NewReader(data[:777]), iotest.ErrReader(broken)))
-		if n != 777 || err != broken {
-			t.Errorf("%d bytes, %v", n, err)
+		r := io.MultiReader(bytes.NewReader(data[:777]), iotest.ErrReader(broken))
+		for _, r := range []io.Reader{r, iotest.DataErrReader(io.MultiReader(bytes.NewReader(data[777:1000]), r))} {
+			before := b.Len()
+			n, err := b.ReadFrom(r)
+			if int(n) != b.Len()-before || err != broken {
+				t.Errorf("%d bytes of %d, %v", n, b.Len()-before, err)
+			}
 		}
-		wantData(t, b, data[:777])
+		wantData(t, b, data[:1000])
 		for _, r := range []io.Reader{liar(-1), liar(1)} {
 			if _, err := b.ReadFrom(r); err == nil {
 				t.Errorf("a reader that returns %d bytes more than there are was believed", r)
 			}
 		}
-		wantData(t, b, data[:777])
+		wantData(t, b, data[:1000])
 	})
 }
 
@@ -215,6 +219,14 @@ func TestReadFromSpillsForDataAlone(t *testing.T) {
 		}
 		wantData(t, b, pattern(n))
 	}
+	// The byte that is read to know if there is more may come with an error.
+	b, broken := newBuffer(t, &buffer.Options{SpillAfter: 1000, Dir: dir}), errors.New("broken")
+	b.Write(pattern(1000))
+	r := iotest.DataErrReader(io.MultiReader(bytes.NewReader([]byte{1}), iotest.ErrReader(broken)))
+	if n, err := b.ReadFrom(r); n != 1 || err != broken {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	wantData(t, b, append(pattern(1000), 1))
 }
 
 // liar is a reader that returns -1, or more than it was asked for by so many bytes.
