@@ -34,6 +34,7 @@ var sortTable = []struct {
 	{"-ru", "b\na\nb\n", "b\na\n"},
 	{"-n", "10\n9\n-1\n-0\n0.5\n.25\nx\n 3\n", "-1\n-0\nx\n.25\n0.5\n 3\n9\n10\n"},
 	{"-n", "100000000000000000000000000000000000000001\n100000000000000000000000000000000000000000.9\n", "100000000000000000000000000000000000000000.9\n100000000000000000000000000000000000000001\n"},
+	{"-n", "9\n10\n007\n", "007\n9\n10\n"},
 	{"-rn", "1\n10\n9\n", "10\n9\n1\n"},
 	{"-n -s", "1 b\n1 a\n0\n", "0\n1 b\n1 a\n"},
 	{"-n -u", "1 b\n1 a\n01\n0\n", "0\n1 b\n"},
@@ -214,6 +215,12 @@ func TestSortFilesOntoThemselves(t *testing.T) {
 	if got, _ := os.ReadFile(file); code != 0 || string(got) != "a\nb\nc\n" {
 		t.Errorf("exit code %d, %q, %q", code, errs, got)
 	}
+	if code, _, errs := sortCommandOf(t.Context(), "aa\n", "-m", "-o", file, file, "-"); code != 0 {
+		t.Errorf("-m: exit code %d, %q", code, errs)
+	}
+	if got, _ := os.ReadFile(file); string(got) != "a\naa\nb\nc\n" {
+		t.Errorf("-m: %q", got)
+	}
 	if code, _, _ := sortCommandOf(t.Context(), "b", "-o", file, file, file+"2"); code != 2 {
 		t.Errorf("exit code %d for a missing file", code)
 	}
@@ -222,7 +229,7 @@ func TestSortFilesOntoThemselves(t *testing.T) {
 	if code, _, _ := sortCommandOf(ctx, "b", "-o", file, file); code != exitInterrupted {
 		t.Errorf("exit code %d, want that of an interrupt", code)
 	}
-	if got, _ := os.ReadFile(file); string(got) != "a\nb\nc\n" {
+	if got, _ := os.ReadFile(file); string(got) != "a\naa\nb\nc\n" {
 		t.Errorf("a sort that failed left %q", got)
 	}
 }
