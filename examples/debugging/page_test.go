@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/track"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -206,7 +207,7 @@ func TestThePageShowsTheBudget(t *testing.T) {
 	freehold.Must(tenant.Alloc(7<<20, 8))
 	p.wait("document.getElementById('budget-table').textContent.includes('1.00 GiB')")
 	p.wait("document.getElementById('account-table').textContent.includes('process/<b>tenant7.')")
-	p.wait("document.querySelector('#account-table tr:last-child .bad')?.textContent === 'soft'")
+	p.wait("document.querySelector('#account-table tr:last-child .strong')?.textContent === 'soft'")
 	if got := value[string](p, "document.getElementById('budget-note').textContent"); !strings.HasPrefix(got, "The limit is from Options.Limit.") {
 		t.Errorf("note %q", got)
 	}
@@ -222,14 +223,65 @@ func TestThePageShowsTheBudget(t *testing.T) {
 	p.seen(strings.TrimPrefix(s.URL, "http://"))
 }
 
-// On a phone the page is as wide as the screen, and wide tables scroll in themselves.
-func TestThePageFitsAPhone(t *testing.T) {
+//go:noinline
+func lookup(a freehold.Allocator) { freehold.Must(a.Alloc(2<<20, 8)) }
+
+//go:noinline
+func insert(a freehold.Allocator) { freehold.Must(a.Alloc(2<<20, 8)) }
+
+//go:noinline
+func request(a freehold.Allocator) {
+	lookup(a)
+	lookup(a) // called by another line
+	insert(a)
+}
+
+// On a screen of any width the page is as wide as that, and no table is cut. Rows of stacks
+// differ, and nothing is red for a cache that is full.
+func TestThePageFits(t *testing.T) {
+	defer track.SetSampleRate(track.SetSampleRate(1))
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	full := budget.NewAccount(process, &budget.AccountOptions{Name: "a-rather-long-name", Soft: 4 << 20, Hard: 8 << 20})
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "sessions of tenants", MaxBytes: 16 << 20})
+	defer h.Close()
+	request(freehold.NewTagged(h, "tag"))
+	for _, a := range []freehold.Allocator{full, h} {
+		for err := error(nil); err == nil; {
+			_, err = a.Alloc(100_000, 8)
+		}
+	}
 	s := httptest.NewServer(web.Handler())
 	defer s.Close()
-	p := open(t, s.URL, 360)
-	p.wait(points + " >= 2")
-	if got := value[int](p, "document.documentElement.scrollWidth"); got > 360 {
-		t.Errorf("the page is %d wide", got)
+	p := open(t, s.URL, 1280)
+	p.wait(points + " >= 3")
+	for _, width := range []int{1280, 1201, 1200, 800, 400, 320} {
+		p.do(chromedp.EmulateViewport(int64(width), 860))
+		p.wait(fmt.Sprintf("innerWidth === %d", width))
+		if got := value[int](p, "document.documentElement.scrollWidth"); got > width {
+			t.Errorf("the page is %d wide, want %d", got, width)
+		}
+		if got := value[string](p, "[...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.firstChild.id + ' is ' + e.scrollWidth + ' wide of ' + e.clientWidth).join()"); got != "" {
+			t.Errorf("at %d: %s", width, got)
+		}
+	}
+	if got := value[string](p, "[...document.querySelectorAll('.bad')].map(e => e.closest('tr').textContent).join()"); got != "" {
+		t.Errorf("red: %s", got)
+	}
+	rows := strings.Split(value[string](p, "[...document.querySelectorAll('summary')].map(e => e.textContent).join('\\n')"), "\n")
+	mine := map[string]bool{}
+	for _, row := range rows {
+		if strings.Contains(row, " of sessions of tenants, tag tag: ") {
+			mine[row] = true
+		}
+	}
+	if got := value[string](p, "document.getElementById('stack-note').textContent"); len(mine) != 3 || got != "Every block is counted." {
+		t.Errorf("%d rows differ, want 3: %q, %q", len(mine), rows, got)
 	}
 }
 
@@ -249,7 +301,7 @@ func TestPicture(t *testing.T) {
 	defer func() { stop(); <-done }()
 	s := httptest.NewServer(handler())
 	defer s.Close()
-	for name, width := range map[string]int{"page.png": 1000, "narrow.png": 380} {
+	for name, width := range map[string]int{"page.png": 1280, "narrow.png": 400} {
 		for _, scheme := range []string{"light", "dark"} {
 			p := open(t, s.URL+"/debug/freehold", width)
 			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}

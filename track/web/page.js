@@ -72,6 +72,7 @@ function fill(table, head, rows) {
   table.replaceChildren(
     make("thead", make("tr", head.map(text => make("th", text, { scope: "col" })))),
     make("tbody", rows));
+  for (const tr of rows) [...tr.children].forEach((cell, i) => cell.dataset.head = head[i]);
 }
 const row = (name, cells) => make("tr", [make("th", name, { scope: "row" }), ...cells.map(c => c instanceof Node ? c : make("td", c))]);
 
@@ -100,12 +101,10 @@ function drawHeaps(s) {
       const button = make("button", h.Name, { type: "button", onclick: () => choose(h.Name) });
       button.dataset.heap = h.Name;
       button.setAttribute("aria-pressed", h.Name === chosen);
-      const near = h.MaxBytes > 0 && h.Committed > 0.9 * h.MaxBytes;
-      const limit = make("td", h.MaxBytes > 0 ? `${size(h.MaxBytes)} (${percent(h.Committed / h.MaxBytes)})` : "–", { className: near ? "bad" : "" });
-      const refused = make("td", count(h.Refusals), { className: rate(h, "Refusals") > 0 ? "bad" : "" });
+      const limit = h.MaxBytes > 0 ? `${size(h.MaxBytes)} (${percent(h.Committed / h.MaxBytes)})` : "–";
       const tr = row(button, [
         size(h.LiveBytes), count(h.Live), size(h.Resident), percent(fragmentation(h)), size(h.Committed), limit,
-        perSecond(rate(h, "SlowAllocs"), count), perSecond(rate(h, "SlowFrees"), count), refused, perSecond(rate(h, "PurgedBytes"), size)]);
+        perSecond(rate(h, "SlowAllocs"), count), perSecond(rate(h, "SlowFrees"), count), count(h.Refusals), perSecond(rate(h, "PurgedBytes"), size)]);
       tr.className = h.Name === chosen ? "chosen" : "";
       return tr;
     }));
@@ -120,7 +119,8 @@ function drawHeaps(s) {
 }
 
 const limitOf = n => n > 0 ? size(n) : "–";
-const levelOf = p => make("td", levels[p.Level], { className: p.Level > 0 ? "bad" : "" });
+// A full cache is well: its account is at a limit, and red is only what the process lacks.
+const levelOf = (p, bad) => make("td", levels[p.Level], { className: p.Level === 0 ? "" : p.Level === 2 && bad ? "bad" : "strong" });
 
 function drawBudget(s) {
   const b = s.Budget;
@@ -130,7 +130,7 @@ function drawBudget(s) {
   fill(at("budget-table"), ["Limit", "Headroom", "Off-heap", "Others", "Go", "GOMEMLIMIT", "GOGC", "Pressure", "Short"],
     [row(size(b.Limit), [size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
       (b.GoLimit < noLimit ? size(b.GoLimit) : "off") + own(b.UserLimit), (b.GCPercent >= 0 ? b.GCPercent : "off") + own(b.UserGC),
-      levelOf(b.Pressure), make("td", size(b.Short), { className: b.Short > 0 ? "bad" : "" })])]);
+      levelOf(b.Pressure, true), make("td", size(b.Short), { className: b.Short > 0 ? "bad" : "" })])]);
   at("budget-note").textContent = `The limit is from ${b.Source}. Go is what its memory limit counts; others are neither Go nor a heap.` +
     (b.UserLimit || b.UserGC ? " Own settings are the program's, and are left alone." : "") + (b.Problem ? ` ${b.Problem}.` : "");
 }
@@ -141,7 +141,7 @@ function drawAccounts(s) {
   fill(at("account-table"), ["Account", "Used", "Reserved", "Soft limit", "Hard limit (used)", "Peak", "Pressure", "Refused", "Evicted/s"],
     accounts.map(a => row(a.Name, [
       size(a.Used), size(a.Reserved), limitOf(a.Soft), a.Hard > 0 ? `${size(a.Hard)} (${percent(a.Used / a.Hard)})` : "–",
-      size(a.Peak), levelOf(a.Pressure), count(a.Refusals), perSecond(rate(a, "Evicted", "Accounts"), size)])));
+      size(a.Peak), levelOf(a.Pressure, false), count(a.Refusals), perSecond(rate(a, "Evicted", "Accounts"), size)])));
 }
 
 function drawTags(s) {
@@ -186,17 +186,27 @@ function drawClasses(s) {
   fill(at("class-table"), ["Block size", "Live", "In caches", "Free", "Spans", "Live bytes", "In use"], rows);
 }
 
+const frame = c => `${c.Function} ${c.File}:${c.Line}`;
+
+// pathOf returns the first caller of a stack, and the one that tells it from others with that.
+function pathOf(st, stacks) {
+  const callers = st.Callers ?? [], path = n => callers.slice(0, n).map(frame).join();
+  let n = 1;
+  const alike = o => o !== st && o.Heap === st.Heap && o.Tag === st.Tag && o.Through === st.Through && (o.Callers ?? []).slice(0, n).map(frame).join() === path(n);
+  while (n < callers.length && stacks.some(alike)) n++;
+  return callers.length === 0 ? "(other)" : frame(callers[0]) + (n > 1 ? ", called by " + frame(callers[n - 1]) : "");
+}
+
 function drawStacks(s) {
   const stacks = s.Stacks ?? [], list = at("stack-list");
   at("stack-section").hidden = stacks.length === 0;
-  at("stack-note").textContent = `Estimated from one block in ${size(s.SampleRate)}.`;
-  const key = st => st.Heap + "\n" + st.Through + "\n" + st.Callers?.map(c => c.Function + c.Line).join("\n");
+  at("stack-note").textContent = s.SampleRate === 1 ? "Every block is counted." : `Estimated from one in ${count(s.SampleRate)} bytes.`;
+  const key = st => [st.Heap, st.Tag, st.Through, ...(st.Callers ?? []).map(frame)].join("\n");
   const open = new Set([...list.querySelectorAll("details[open]")].map(d => d.dataset.key));
   list.replaceChildren(...stacks.map(st => {
-    const callers = st.Callers ?? [];
     const d = make("details", [
-      make("summary", `${size(st.Bytes)} in ${count(st.Blocks)} ${st.Blocks === 1 ? "block" : "blocks"} of ${st.Heap}: ${callers[0]?.Function ?? "(other)"}${st.Through ? " through " + st.Through : ""}`),
-      make("ol", callers.map(c => make("li", `${c.Function} ${c.File}:${c.Line}`)))]);
+      make("summary", `${size(st.Bytes)} in ${count(st.Blocks)} ${st.Blocks === 1 ? "block" : "blocks"} of ${st.Heap}${st.Tag ? ", tag " + st.Tag : ""}: ${pathOf(st, stacks)}${st.Through ? " through " + st.Through : ""}`),
+      make("ol", (st.Callers ?? []).map(c => make("li", frame(c))))]);
     d.dataset.key = key(st);
     d.open = open.has(key(st));
     return d;

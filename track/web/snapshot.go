@@ -3,10 +3,13 @@
 package web
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	gometrics "runtime/metrics"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +53,7 @@ type Snapshot struct {
 // Stack is what one call stack has in use, estimated from samples.
 type Stack struct {
 	Heap    string
+	Tag     string // as in track.Usage
 	Blocks  int64
 	Bytes   int64
 	Callers []Caller // from the one that called this module on, at most 8
@@ -106,24 +110,34 @@ func resident() int {
 	return pages * os.Getpagesize()
 }
 
+// stacks returns the stacks of a snapshot: those of track.Profile that differ in what is shown.
 func stacks() []Stack {
-	usage := track.Profile()
 	var all []Stack
-	for _, u := range usage[:min(len(usage), mostStacks)] {
+	at := map[string]int{}
+	for _, u := range track.Profile() {
 		if u.InUseBytes() <= 0 {
 			break
 		}
 		pcs, through := callstacks.Caller(u.Stack)
-		s := Stack{Heap: u.Heap, Blocks: u.InUseObjects(), Bytes: u.InUseBytes(), Through: through}
+		s := Stack{Heap: u.Heap, Tag: u.Tag, Through: through}
 		frames := runtime.CallersFrames(pcs)
 		for more := len(pcs) > 0; more && len(s.Callers) < 8; {
 			var f runtime.Frame
 			f, more = frames.Next()
 			s.Callers = append(s.Callers, Caller{f.Function, shortPath(f.File), f.Line})
 		}
-		all = append(all, s)
+		key := fmt.Sprintf("%+v", s)
+		i, found := at[key]
+		if !found {
+			i = len(all)
+			at[key] = i
+			all = append(all, s)
+		}
+		all[i].Blocks += u.InUseObjects()
+		all[i].Bytes += u.InUseBytes()
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b Stack) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all[:min(len(all), mostStacks)]
 }
 
 // shortPath returns the last two parts of a path.

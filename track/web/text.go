@@ -118,13 +118,20 @@ func (s *Snapshot) stackText(b *text) {
 	if len(s.Stacks) == 0 {
 		return
 	}
-	b.printf("\nIn use by call stack, estimated from one block in %s\n", Size(s.SampleRate))
+	if s.SampleRate == 1 {
+		b.printf("\nIn use by call stack\n")
+	} else {
+		b.printf("\nIn use by call stack, estimated from one in %s bytes\n", thousands(s.SampleRate))
+	}
 	for _, st := range s.Stacks {
 		blocks := "blocks"
 		if st.Blocks == 1 {
 			blocks = "block"
 		}
 		b.printf("\n%s in %s %s of %s", Size(int(st.Bytes)), thousands(int(st.Blocks)), blocks, st.Heap)
+		if st.Tag != "" {
+			b.printf(", tag %s", st.Tag)
+		}
 		if st.Through != "" {
 			b.printf(" through %s", st.Through)
 		}

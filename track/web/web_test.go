@@ -178,7 +178,7 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 		t.Errorf("caller %+v", c)
 	}
 	text := s.Text(nil, 0)
-	for _, want := range []string{"one block in 1 B", "3.00 MiB in 1 block of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
+	for _, want := range []string{"\nIn use by call stack\n", "3.00 MiB in 1 block of " + t.Name(), "web_test.culprit  web/web_test.go:"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -188,6 +188,36 @@ func TestStacksAreThoseOfSampledBlocks(t *testing.T) {
 		if st.Heap == t.Name() {
 			t.Errorf("all is free, and there is %+v", st)
 		}
+	}
+}
+
+// Rows that look alike are one, and those of two tags do not look alike.
+func TestStacksAreTold(t *testing.T) {
+	was := track.SetSampleRate(1)
+	t.Cleanup(func() { track.SetSampleRate(was) })
+	h := newHeap(t, t.Name(), 0)
+	var twice [2][]byte
+	for _, tag := range []string{"a", "b"} {
+		tagged := freehold.NewTagged(h, tag)
+		twice[0], twice[1] = freehold.Must(tagged.Alloc(3<<20, 8)), freehold.Must(tagged.Alloc(3<<20, 8)) // on one line
+	}
+	s := web.Take()
+	rows := map[string]int64{}
+	for _, st := range s.Stacks {
+		if st.Heap == t.Name() {
+			rows[st.Tag] += st.Blocks
+			rows[""]++
+		}
+	}
+	if want := map[string]int64{"": 2, "a": 2, "b": 2}; !reflect.DeepEqual(rows, want) {
+		t.Errorf("rows %v, want %v: %+v", rows, want, s.Stacks)
+	}
+	if text := s.Text(nil, 0); !strings.Contains(text, "\n6.00 MiB in 2 blocks of "+t.Name()+", tag b\n") {
+		t.Errorf("no tag in %s", text)
+	}
+	s.SampleRate = 512 << 10
+	if text := s.Text(nil, 0); !strings.Contains(text, "\nIn use by call stack, estimated from one in 524,288 bytes\n") {
+		t.Errorf("no rate in %s", text)
 	}
 }
 
