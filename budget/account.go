@@ -85,14 +85,12 @@ type Account struct {
 	trimNext     time.Time // nor are their caches drained
 	pressure     Pressure
 	told         Level // that the callbacks know
-	telling      bool  // the rounds run
 	rounded      uint64
 	final        *AccountStats // once closed
 
 	budget    *Budget // whose account it is; nil for others
 	callbacks callbacks
-	wake      chan struct{} // the next round is due
-	stop      chan struct{}
+	rounds    turns
 	closing   sync.Once
 	evicted   atomic.Int64 // bytes, by AllocOrEvict
 
@@ -105,8 +103,8 @@ const _ = -(unsafe.Sizeof(Account{}) ^ (unsafe.Offsetof(Account{}.h) + unsafe.Si
 var unnamed atomic.Uint32
 
 // NewAccount returns an empty account below parent, or one at the top if parent is nil. It takes
-// no off-heap memory before the first block, and 20 KiB on the Go heap. Close ends it. It panics
-// if parent is closed.
+// no off-heap memory before the first block, and 20 KiB on the Go heap. Close ends it. One that is
+// made in a testing/synctest bubble may be used outside of it. It panics if parent is closed.
 func NewAccount(parent *Account, o *AccountOptions) *Account {
 	if o == nil {
 		o = &AccountOptions{}
@@ -115,7 +113,7 @@ func NewAccount(parent *Account, o *AccountOptions) *Account {
 	a := pin.New[Account]()
 	a.ledger, a.parent = &ledger{now: time.Now}, parent
 	a.soft, a.hard, a.asked = o.Soft, o.Hard, o.Hard
-	a.wake, a.stop = make(chan struct{}, 1), make(chan struct{})
+	a.rounds = turns{do: a.round, now: time.Now, after: afterFunc}
 	if a.name = o.Name; a.name == "" {
 		a.name = fmt.Sprint("account ", unnamed.Add(1))
 	}
@@ -240,7 +238,7 @@ func (a *Account) Close() {
 			a.parent.children--
 		}
 		a.final = &final
-		close(a.stop)
+		a.rounds.end()
 	})
 }
 

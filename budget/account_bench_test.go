@@ -128,10 +128,10 @@ func BenchmarkReaction(b *testing.B) {
 		took := (<-began).Sub(start)
 		sum, most, n = sum+took, max(most, took), n+1
 		a.Free(p)
-		for telling := true; telling; {
+		for told := Soft; told > Calm; {
 			a.Trim()
 			a.ledger.mu.Lock()
-			telling = a.telling
+			told = a.told
 			a.ledger.mu.Unlock()
 		}
 	}

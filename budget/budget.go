@@ -1,7 +1,9 @@
 // Budget: the loop that keeps Go's memory limit at what off-heap memory leaves.
 //
 // A tick reads the figures, and a step (step.go) decides. What is cheap is read at each
-// tick, the system's figures ten times a second, and the limit is looked for each second.
+// tick, the system's figures ten times a second at most, and the limit is looked for once a second at most.
+// While nothing happens ticks are rare: off-heap memory that grows (growth.go), a collection that
+// ends and an account that is short (root.go) call for one.
 
 package budget
 
@@ -18,9 +20,11 @@ import (
 )
 
 const (
-	tickTime          = 5 * time.Millisecond
-	ticksPerResident  = 20
-	ticksPerSearch    = 200
+	tickTime          = 5 * time.Millisecond // unless the process is at rest: see figures.pace
+	lookTime          = 100 * time.Millisecond
+	calmTime          = 2 * time.Second
+	searchTime        = time.Second
+	ticksPerSearch    = 5 // at rest
 	problemUsersLimit = "the program changed Go's memory limit, which the budget leaves alone from then on"
 	problemUsersGC    = "the program changed GOGC, which the budget leaves alone from then on"
 )
@@ -37,27 +41,30 @@ var ErrNoLimit = errors.New("no memory limit found: set Options.Limit or " + Env
 type Budget struct {
 	options Options
 	system  system
-	stop    chan struct{}
-	wake    chan struct{}  // a round is due
-	crossed chan struct{}  // the account's level has changed: a tick is due
-	work    sync.WaitGroup // the loop, the rounds and a reclaim
+	ticks   turns
+	rounds  turns
 	once    sync.Once
 	relief  relief
+
+	collecting sync.Mutex // locked while a reclaim runs
 
 	mu          sync.Mutex // guards what follows
 	limit       limit
 	problem     string // of the limit's sources
 	others      int64
-	ticks       uint64  // 32 bits would be used up in months
-	userLimit   bool    // Go's memory limit is not the budget's to set
-	userPercent bool    // nor is GOGC
-	taken       string  // what the program took over while the budget ran
-	original    setting // at Start
-	current     setting // that the budget has made, or found
+	lookNext    time.Time // not before, the system's figures are read
+	searchNext  time.Time // nor is the limit looked for
+	userLimit   bool      // Go's memory limit is not the budget's to set
+	userPercent bool      // nor is GOGC
+	taken       string    // what the program took over while the budget ran
+	original    setting   // at Start
+	current     setting   // that the budget has made, or found
 	plan        plan
+	rise        int64         // off-heap memory may grow by it before the level rises
+	pace        time.Duration // to the next tick
 	adjustments uint64
 	reclaims    uint64
-	reclaiming  chan struct{} // closed when the reclaim that runs has ended; nil if none does
+	reclaiming  bool
 	reclaimed   time.Time     // when the last reclaim ended
 	reclaimTook time.Duration // by it
 	granted     int64         // off-heap memory may grow to it, although Go holds too much
@@ -69,15 +76,14 @@ type Budget struct {
 	account     *Account // nil before it is asked for
 
 	// For pressure.go.
-	stallFile  string // of PSI; "" if there is none
-	stallsTold bool   // the kernel tells of its stalls, so ticks do not read it
-	signals    signals
-	pressure   Pressure
-	callbacks  callbacks
-	told       Level     // that the callbacks know
-	roundNext  time.Time // not before, unless the level rises or is Calm
-	rounded    uint64
-	log        levelLog
+	stallFile string // of PSI; "" if there is none
+	signals   signals
+	pressure  Pressure
+	callbacks callbacks
+	told      Level     // that the callbacks know
+	roundNext time.Time // not before, unless the level rises or is Calm
+	rounded   uint64
+	log       levelLog
 }
 
 // system is what a budget reads and sets: tests have their own.
@@ -91,14 +97,13 @@ type system struct {
 	trim      func() // all heaps
 	now       func() time.Time
 	sleep     func(time.Duration)
-	ticks     func() (ticks <-chan time.Time, stop func())
-	// watch calls f when tasks have waited for memory: see watchStalls.
-	watch func(file string, f func()) (stop func(), err error)
+	after     func(time.Duration, func())
+	onCycle   func(f func() (more bool)) // calls f after each collection while there is more
 }
 
 func theSystem() system {
 	return system{
-		machine:   machine{os.DirFS("/"), os.LookupEnv, physicalMemory},
+		machine:   machine{rootDirectory(), os.LookupEnv, physicalMemory},
 		golang:    newRuntime(),
 		offHeap:   heap.OffHeap,
 		watermark: heap.SetWatermark,
@@ -106,11 +111,8 @@ func theSystem() system {
 		trim:      heap.TrimAll,
 		now:       time.Now,
 		sleep:     time.Sleep,
-		ticks: func() (<-chan time.Time, func()) {
-			t := time.NewTicker(tickTime)
-			return t.C, t.Stop
-		},
-		watch: func(file string, f func()) (func(), error) { return watchStalls("/"+file, f) },
+		after:     afterFunc,
+		onCycle:   onCycle,
 	}
 }
 
@@ -136,8 +138,10 @@ func Running() *Budget {
 // is in use is no error: see Stats.Short. A panic of Options.Report or Options.Logger is the caller's:
 // the budget is stopped then.
 //
-// It costs a goroutine that wakes 200 times a second for some microseconds and reads files of
-// /proc and /sys ten times a second (BenchmarkTick). Alloc and Free cost what they cost without.
+// A process at rest wakes once a second or two if most of its limit is free, and ten times a second if all but the
+// headroom is in use, to read files of /proc and /sys. It wakes 200 times a second for some microseconds while the
+// pressure is not Calm, and when off-heap memory has grown or a collection has ended (BenchmarkTick). Alloc and Free
+// cost what they cost without. A budget may be started in a testing/synctest bubble and used outside of it.
 func Start(o *Options) (*Budget, error) {
 	if o == nil {
 		o = &Options{}
@@ -175,10 +179,11 @@ func run(o Options, s system) (*Budget, error) {
 	}
 	b := &Budget{
 		options: o, system: s,
-		stop: make(chan struct{}), wake: make(chan struct{}, 1), crossed: make(chan struct{}, 1),
-		limit: found, problem: text(problem),
+		limit: found, problem: text(problem), searchNext: s.now().Add(searchTime),
 		log: levelLog{busy: true}, // until the start is reported
 	}
+	b.ticks = turns{do: b.turn, now: s.now, after: s.after}
+	b.rounds = turns{do: b.round, now: s.now, after: s.after}
 	g := s.golang.read()
 	b.original = setting{g.limit, g.percent}
 	b.current = b.original
@@ -187,23 +192,9 @@ func run(o Options, s system) (*Budget, error) {
 	s.onGrowth(b.makeRoom)
 	b.tick()
 	running.budget = b
-	watch := stallWatch{stop: func() {}}
-	b.watchStalls(&watch)
-	b.work.Go(b.rounds)
-	ticks, stopTicks := s.ticks()
-	b.work.Go(func() {
-		defer stopTicks()
-		defer func() { watch.stop() }()
-		for {
-			select {
-			case <-b.stop:
-				return
-			case <-b.crossed:
-			case <-ticks:
-			}
-			b.tick()
-			b.watchStalls(&watch)
-		}
+	s.onCycle(func() (more bool) {
+		b.ticks.within(tickTime)
+		return !b.hasStopped()
 	})
 	return b, nil
 }
@@ -216,8 +207,9 @@ func (b *Budget) Stop() {
 		b.mu.Lock()
 		b.stopped = true
 		b.mu.Unlock()
-		close(b.stop)
-		b.work.Wait()
+		b.ticks.end()
+		b.rounds.end()
+		b.awaitReclaim()
 		running.mu.Lock()
 		defer running.mu.Unlock()
 		b.mu.Lock()
@@ -231,13 +223,28 @@ func (b *Budget) Stop() {
 	})
 }
 
+// hasStopped reports whether Stop was called.
+func (b *Budget) hasStopped() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped
+}
+
+// turn is a tick that returns when the next one is due.
+func (b *Budget) turn() (next time.Duration) {
+	b.tick()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.pace
+}
+
 // tick looks at the figures and acts on them.
 func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.update()
 	_, pause := b.plan.patience(b.headroom())
-	if pause > 0 && b.system.now().Sub(b.reclaimed) >= pause*b.reclaimTook {
+	if pause > 0 && !ahead(b.system.now(), b.reclaimed.Add(pause*b.reclaimTook)) {
 		b.reclaim()
 	}
 }
@@ -247,18 +254,20 @@ func (b *Budget) update() {
 	if b.stopped {
 		return
 	}
-	if b.ticks > 0 && b.ticks%ticksPerSearch == 0 {
+	now := b.system.now()
+	if !ahead(now, b.searchNext) {
+		b.searchNext = now.Add(max(searchTime, ticksPerSearch*b.pace))
 		b.search()
 	}
 	g, charged, offHeap := b.system.golang.read(), b.charged(), b.system.offHeap()
 	headroom := b.headroom()
-	if b.ticks%ticksPerResident == 0 {
+	if !ahead(now, b.lookNext) {
+		b.lookNext = now.Add(lookTime)
 		// At the same moment, so that no memory counts twice.
 		resident := b.system.residentOf(b.limit)
 		b.others = max(resident-g.held-offHeap, 0)
 		b.observe(resident > b.limit.bytes-headroom)
 	}
-	b.ticks++
 	b.noteUser(setting{g.limit, g.percent})
 	b.lives.note(g)
 	f := figures{
@@ -270,7 +279,7 @@ func (b *Budget) update() {
 		goHeap:      b.options.GoHeap,
 		golang:      g,
 		live:        b.lives.least(),
-		pressed:     b.taking > 0 && !b.system.now().Before(b.shortUntil),
+		pressed:     b.taking > 0 && !ahead(now, b.shortUntil),
 		userLimit:   b.userLimit,
 		userPercent: b.userPercent,
 	}
@@ -280,8 +289,13 @@ func (b *Budget) update() {
 	}
 	b.plan = step(f, before)
 	b.set(b.plan.setting)
-	b.setWatermark(offHeap)
 	b.notePressure(f)
+	b.setWatermark(offHeap)
+	b.pace = f.pace()
+	if _, pause := b.plan.patience(headroom); pause > 0 || b.taking > 0 || b.pressure.Level > Calm {
+		b.pace = tickTime
+	}
+	b.ticks.within(b.pace)
 }
 
 // headroom returns the bytes of the limit that are left free. mu is held.
@@ -291,47 +305,12 @@ func (b *Budget) headroom() int64 { return b.options.headroom(b.limit.bytes) }
 func (b *Budget) observe(full bool) {
 	now := b.system.now()
 	b.signals.observeEvents(b.system.files, b.limit, full, now)
-	if b.stallFile == "" || b.stallsTold {
+	if b.stallFile == "" {
 		return
 	}
 	if total, ok := stallTotal(b.system.files, b.stallFile); ok && b.signals.stall.observe(now, total) {
 		b.signals.raise(Soft, now)
 	}
-}
-
-// stallWatch is the kernel's trigger at a file of PSI. Only the loop has one.
-type stallWatch struct {
-	file string
-	stop func()
-}
-
-// watchStalls has the kernel tell of the stalls of stallFile, if that is another one than the
-// watch's, in place of ticks that read it. mu is not held, since stop waits for who takes it.
-func (b *Budget) watchStalls(w *stallWatch) {
-	b.mu.Lock()
-	file := b.stallFile
-	b.mu.Unlock()
-	if file == w.file {
-		return
-	}
-	w.stop()
-	*w = stallWatch{file, func() {}}
-	if file == "" {
-		return
-	}
-	stop, err := b.system.watch(file, func() {
-		b.mu.Lock()
-		b.signals.raise(Soft, b.system.now())
-		b.mu.Unlock()
-		b.tick()
-	})
-	if err != nil {
-		return // ticks read the file
-	}
-	w.stop = stop
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stallsTold = file == b.stallFile
 }
 
 // search looks for the limit again, and for the file of PSI: the process may have been moved. mu
@@ -343,7 +322,7 @@ func (b *Budget) search() {
 		b.limit = found
 	}
 	if file := b.system.pressureFile(b.stallFile); file != b.stallFile {
-		b.stallFile, b.stallsTold, b.signals.stall = file, false, stall{}
+		b.stallFile, b.signals.stall = file, stall{}
 	}
 }
 

@@ -29,16 +29,14 @@ type fake struct {
 	reclaims  int
 	reclaimed chan bool // a reclaim waits for it, unless nil
 	clock     time.Time
-	ticks     chan time.Time
-	stopped   bool
+	due       time.Time // of the last timer
+	timer     func()
+	cycle     func() (more bool) // a collection has ended
 	watermark int64
 	passed    func() // by off-heap memory
 	onReclaim func() // under mu
 	trims     int
 	onTrim    func() // under mu
-	stalled   func() // of the trigger
-	watchErr  error
-	watching  []string // files with a trigger
 }
 
 // ample is GOGC while a newFake has enough of 1000 MiB: the heap grows to four tenths of them.
@@ -46,7 +44,7 @@ const ample = 9900
 
 func newFake() *fake {
 	return &fake{
-		files: tree{}, physical: 1 << 30, ticks: make(chan time.Time), clock: time.Unix(1e9, 0),
+		files: tree{}, physical: 1 << 30, clock: time.Unix(1e9, 0),
 		golang: goFigures{held: 10 * mib, outside: 2 * mib, live: 4 * mib, limit: math.MaxInt64, percent: 100},
 	}
 }
@@ -73,16 +71,12 @@ func (f *fake) system() system {
 				}
 			})
 		},
-		watch: func(file string, stalled func()) (func(), error) {
-			if err := locked(f, func() error { return f.watchErr }); err != nil {
-				return nil, err
-			}
-			f.change(func() { f.stalled = stalled; f.watching = append(f.watching, file) })
-			return func() { f.change(func() { f.watching = f.watching[1:] }) }, nil
-		},
 		sleep: func(d time.Duration) { f.change(func() { f.clock = f.clock.Add(d) }) },
 		now:   func() time.Time { return locked(f, func() time.Time { return f.clock }) },
-		ticks: func() (<-chan time.Time, func()) { return f.ticks, func() { f.stopped = true } },
+		after: func(d time.Duration, timer func()) {
+			f.change(func() { f.due, f.timer = f.clock.Add(d), timer })
+		},
+		onCycle: func(cycle func() bool) { f.cycle = cycle },
 	}
 }
 
@@ -128,11 +122,23 @@ func (f *fake) reclaim() {
 func (f *fake) now() time.Time { return locked(f, func() time.Time { return f.clock }) }
 func (f *fake) mark() int64    { return locked(f, func() int64 { return f.watermark }) }
 
-// tick has n ticks done, and one more begun: the loop takes one only when it is through with
-// the last.
+// tick has the next n ticks done.
 func (f *fake) tick(n int) {
-	for range n + 1 {
-		f.ticks <- time.Time{}
+	for range n {
+		var timer func()
+		f.change(func() {
+			if timer = f.timer; f.clock.Before(f.due) {
+				f.clock = f.due
+			}
+		})
+		timer()
+	}
+}
+
+// pass has the ticks of a time done.
+func (f *fake) pass(d time.Duration) {
+	for end := f.now().Add(d); !locked(f, func() time.Time { return f.due }).After(end); {
+		f.tick(1)
 	}
 }
 
@@ -167,7 +173,7 @@ func TestBudgetFollowsTheFigures(t *testing.T) {
 		f.offHeap = 500 * mib
 		f.files = tree{"proc/self/status": "RssAnon: 614400 kB\n"} // 600 MiB, 90 of others
 	})
-	f.tick(ticksPerResident)
+	f.pass(calmTime)
 	f.want(t, 310*mib, -1)
 	if st := b.Stats(); st.Others != 90*mib || st.OffHeap != 500*mib || st.Headroom != 100*mib || st.Adjustments != 3 || st.Short != 0 {
 		t.Errorf("%+v", st)
@@ -181,8 +187,10 @@ func TestBudgetFollowsTheFigures(t *testing.T) {
 	b.Stop()
 	b.Stop()
 	f.want(t, math.MaxInt64, 100)
-	if !f.stopped {
-		t.Error("the ticker was not stopped")
+	f.due = time.Time{}
+	f.tick(1)
+	if !f.due.IsZero() {
+		t.Error("ticks go on")
 	}
 }
 
@@ -418,7 +426,7 @@ func TestContainerIsResized(t *testing.T) {
 		f.change(func() {
 			f.files = v2.with(app+"memory.max", tt.max, app+"memory.current", "", pod+"memory.max", "max")
 		})
-		f.tick(ticksPerSearch)
+		f.pass((ticksPerSearch + 1) * calmTime)
 		f.want(t, tt.limit, -1)
 		if st := b.Stats(); !strings.HasSuffix(st.Source, tt.source) || (st.Problem != "") != tt.broken {
 			t.Errorf("%q: source %s, problem %q", tt.max, st.Source, st.Problem)
@@ -437,7 +445,7 @@ func TestContainerWithALimitThatIsLostForAWhile(t *testing.T) {
 		b := mustStart(t, o, f)
 		for _, files := range []tree{small.with(app+"memory.max", unreadable), small.with(app+"memory.max", "?"), small} {
 			set(files)
-			f.tick(ticksPerSearch)
+			f.pass((ticksPerSearch + 1) * calmTime)
 			if st := b.Stats(); st.Limit != 500*mib || st.Source != "/"+app+"memory.max" {
 				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
 			}
@@ -445,7 +453,7 @@ func TestContainerWithALimitThatIsLostForAWhile(t *testing.T) {
 		small = small.with(app+"memory.max", "max", pod+"memory.max", "max")
 		for _, files := range []tree{small, small.with(app+"memory.max", unreadable)} {
 			set(files)
-			f.tick(ticksPerSearch)
+			f.pass((ticksPerSearch + 1) * calmTime)
 			if st := b.Stats(); strings.HasPrefix(st.Source, "/sys") {
 				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
 			}
@@ -465,11 +473,7 @@ func TestGoIsReclaimedWhenItHoldsTooMuch(t *testing.T) {
 	}
 	f.change(func() { f.clock = f.clock.Add(time.Second) })
 	f.reclaimed <- true
-	for ended := false; !ended; {
-		b.mu.Lock()
-		ended = b.reclaiming == nil
-		b.mu.Unlock()
-	}
+	b.awaitReclaim()
 	f.tick(3)
 	if st := b.Stats(); st.Reclaims != 1 {
 		t.Errorf("%d reclaims, want none for 10 times the time that the last one took", st.Reclaims)
@@ -527,14 +531,66 @@ func TestNothingIsReclaimedAfterStop(t *testing.T) {
 		t.Fatal("the caller does not wait")
 	}
 	b.Stop()
-	b.mu.Lock()
-	ended := b.reclaim()
-	b.mu.Unlock()
-	<-ended
-	b.tick() // of a trigger that Stop has overtaken
-	b.work.Wait()
+	b.collect()
+	b.tick() // that Stop has overtaken
+	b.awaitReclaim()
 	if n := locked(f, func() int { return f.reclaims }); n != 0 {
 		t.Errorf("%d reclaims", n)
+	}
+}
+
+// Ticks are rare while nothing happens, and as frequent as ever when something does.
+func TestTicksAreRareAtRest(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{Limit: 1000 * mib}, f) // a headroom of 100
+	next := func(want time.Duration) {
+		t.Helper()
+		if got := locked(f, func() time.Duration { return f.due.Sub(f.clock) }); got != want {
+			t.Errorf("the next tick is in %v, want %v", got, want)
+		}
+	}
+	for _, tt := range []struct {
+		offHeap int64 // beside 10 MiB that Go holds
+		want    time.Duration
+	}{{0, 17 * lookTime}, {290, 13 * lookTime}, {750, 3 * lookTime}, {751, 3 * lookTime}, {766, tickTime}, {995, tickTime}, {0, 17 * lookTime}} {
+		f.change(func() { f.offHeap = tt.offHeap * mib })
+		f.tick(1)
+		next(tt.want)
+	}
+	f.change(func() { f.golang.held = 900 * mib })
+	f.tick(1)
+	next(lookTime) // nothing is wanted, and a headroom is left
+	f.change(func() { f.golang.held = 940 * mib })
+	f.tick(1)
+	next(tickTime) // as it collects
+	b.awaitReclaim()
+	f.change(func() { f.golang.held = 10 * mib })
+	f.tick(1)
+	next(17 * lookTime)
+	if !f.cycle() {
+		t.Error("the next collection calls for no tick")
+	}
+	next(tickTime)
+	f.tick(1)
+	next(17 * lookTime)
+	f.passed()
+	next(tickTime) // off-heap memory grows
+	b.Account()
+	b.Stop()
+	if f.cycle() {
+		t.Error("a collection after Stop calls for a tick")
+	}
+}
+
+// The growth that raises the level is told of, also if it is less than a part of the headroom.
+func TestGrowthThatRaisesTheLevelIsATick(t *testing.T) {
+	f := newFake()
+	b := pressed(t, f, Options{})
+	for _, tt := range []struct{ offHeap, want int64 }{{0, 25}, {820, 840}, {839, 840}, {841, 866}, {980, 990}, {991, 1016}} {
+		f.hold(b, tt.offHeap*mib)
+		if got := f.mark() / mib; got != tt.want {
+			t.Errorf("with %d MiB the watermark is %d, want %d", tt.offHeap, got, tt.want)
+		}
 	}
 }
 
@@ -590,20 +646,6 @@ func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 		if got := l.least(); got != 100*mib {
 			t.Errorf("%d cycles at a time: the least live is %s", cycles+1, formatSize(got))
 		}
-	}
-}
-
-// After as many ticks as 31 bits count, which are 124 days, the limit is still looked for.
-func TestTicksAreNotUsedUp(t *testing.T) {
-	f := newFake()
-	b := mustStart(t, Options{}, f)
-	b.mu.Lock()
-	b.ticks = math.MaxInt32
-	b.mu.Unlock()
-	f.change(func() { f.files = v2.with(app+"memory.max", "524288000", pod+"memory.max", "max") })
-	f.tick(ticksPerSearch)
-	if st := b.Stats(); st.Limit != 500*mib {
-		t.Errorf("limit is %s of %s", formatSize(st.Limit), st.Source)
 	}
 }
 
@@ -698,8 +740,8 @@ func TestStartThatCannotReport(t *testing.T) {
 						t.Errorf("panic %v", r)
 					}
 					f.want(t, math.MaxInt64, 100)
-					if Running() != nil || !f.stopped || f.mark() != 0 || len(f.watching) != 0 {
-						t.Errorf("left: budget %v, watermark %d, triggers %q", Running(), f.mark(), f.watching)
+					if Running() != nil || f.cycle() || f.mark() != 0 {
+						t.Errorf("left: budget %v, watermark %d", Running(), f.mark())
 					}
 					if b := mustStart(t, Options{}, newFake()); Running() != b {
 						t.Error("a second budget does not run")

@@ -52,34 +52,26 @@ func (cs *callbacks) list() []*callback {
 }
 
 // tell calls the functions in order with what look returns, until that is Calm after one was
-// asked for memory, or until stop. After one that was asked, it calls asked.
-func (cs *callbacks) tell(look func() Pressure, asked func(), deadline time.Duration, stop <-chan struct{}) {
+// asked for memory, or until stopped. After one that was asked, it calls asked.
+func (cs *callbacks) tell(look func() Pressure, asked func(), deadline time.Duration, stopped func() bool) {
 	was := Calm
 	for _, c := range cs.list() {
 		p := look()
-		if p.Level == Calm && was > Calm {
+		if stopped() || p.Level == Calm && was > Calm {
 			return // the rest is told by the round that this wakes
 		}
 		was = p.Level
-		if !cs.call(c, p, deadline, stop) {
-			return
-		}
+		cs.call(c, p, deadline)
 		if was > Calm {
 			asked()
 		}
 	}
 }
 
-// call calls a callback, unless it runs, and waits until it returns, or for the deadline. It
-// reports false after stop.
-func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration, stop <-chan struct{}) bool {
-	select {
-	case <-stop:
-		return false
-	default:
-	}
+// call calls a callback, unless it runs, and waits until it returns, or for the deadline.
+func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration) {
 	if !c.running.CompareAndSwap(false, true) {
-		return true
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	go func() {
@@ -92,16 +84,11 @@ func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration, stop 
 		}()
 		c.f(ctx, p)
 	}()
-	select {
-	case <-ctx.Done():
-		if ctx.Err() == context.DeadlineExceeded {
-			cs.mu.Lock()
-			cs.late++
-			cs.mu.Unlock()
-		}
-		return true
-	case <-stop:
-		return false
+	<-ctx.Done()
+	if ctx.Err() == context.DeadlineExceeded {
+		cs.mu.Lock()
+		defer cs.mu.Unlock()
+		cs.late++
 	}
 }
 

@@ -4,6 +4,7 @@ package budget
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -103,6 +104,15 @@ func (r *theRuntime) read() goFigures {
 		f.percent = -1
 	}
 	return f
+}
+
+// onCycle calls f after each collection while there is more, in the runtime's goroutine for that.
+func onCycle(f func() (more bool)) {
+	runtime.AddCleanup(new([2]*byte), func(f func() bool) {
+		if f() {
+			onCycle(f)
+		}
+	}, f)
 }
 
 func (*theRuntime) setLimit(n int64) int64 { return debug.SetMemoryLimit(n) }

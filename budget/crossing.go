@@ -5,8 +5,8 @@
 //	                                    soft limit: soft  31/32: hard
 //
 // The charge that crosses finds it, and starts the rounds in a goroutine: they trim the heaps
-// and call the functions of OnPressure, then and each second until it is over. An account that
-// is calm has no goroutine.
+// and call the functions of OnPressure, then and each second until it is over. An account has no
+// goroutine between them, and one that is calm has no timer.
 
 package budget
 
@@ -52,7 +52,9 @@ func (a *Account) OnPressure(priority int, f func(context.Context, Pressure)) (r
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
 	a.mustBeOpen("Account.OnPressure")
-	a.startRounds()
+	if a.pressure.Level > Calm {
+		a.rounds.wake()
+	}
 	return remove
 }
 
@@ -69,7 +71,7 @@ func (a *Account) shortage() Pressure {
 		}
 		return begin != 0 && a.used > begin
 	}
-	if a.refused > 0 && (a.hard == 0 || a.refused <= a.hard-a.used || !a.ledger.now().Before(a.refusedUntil)) {
+	if a.refused > 0 && (a.hard == 0 || a.refused <= a.hard-a.used || !ahead(a.ledger.now(), a.refusedUntil)) {
 		a.refused = 0
 	}
 	p := Pressure{}
@@ -85,61 +87,56 @@ func (a *Account) shortage() Pressure {
 	return p
 }
 
-// note finds the pressure, and wakes the rounds if they have something to do. ledger.mu is held.
+// note finds the pressure, and wakes the rounds, or the ticks of the budget whose account it is, if
+// they have something to do. ledger.mu is held.
 func (a *Account) note() {
 	before := a.pressure.Level
 	a.pressure = a.shortage()
-	switch level := a.pressure.Level; {
-	case level == before || level < before && level > Calm:
-	case a.telling:
-		select {
-		case a.wake <- struct{}{}:
-		default: // one round is for both
+	level := a.pressure.Level
+	changes := level > before || level == Calm && before > Calm
+	switch {
+	case a.budget != nil:
+		if changes {
+			a.budget.ticks.wake()
 		}
+	case level == Calm && a.told == Calm || len(a.callbacks.list()) == 0:
+	case changes:
+		a.rounds.wake()
 	default:
-		a.startRounds()
+		a.rounds.within(roundTime)
 	}
 }
 
-// startRounds starts the rounds if there is something to tell and somebody to be told.
-// ledger.mu is held.
-func (a *Account) startRounds() {
-	if a.pressure.Level > Calm && !a.telling && len(a.callbacks.list()) > 0 {
-		a.telling = true
-		go a.rounds()
-	}
-}
-
-// rounds runs rounds until the callbacks know that the pressure is over. A closed account is calm.
-func (a *Account) rounds() {
-	for a.round() {
-		select {
-		case <-a.wake:
-		case <-time.After(roundTime):
-		}
-	}
-}
-
-// round trims the heaps and calls the callbacks. It reports whether there is another.
-func (a *Account) round() (more bool) {
+// round trims the heaps and calls the callbacks. There is another until they know that the
+// pressure is over.
+func (a *Account) round() (next time.Duration) {
 	a.trimWhileShort()
 	a.ledger.mu.Lock()
 	a.note()
-	select {
-	case <-a.wake: // for this round
-	default:
-	}
+	a.rounds.drop() // what woke it is for this round
 	tell := a.pressure.Level > Calm || a.told > Calm
 	a.told = a.pressure.Level
 	a.rounded++
 	a.ledger.mu.Unlock()
 	if tell {
-		a.callbacks.tell(a.look, a.trimWhileShort, defaultDeadline, a.stop)
+		a.callbacks.tell(a.look, a.trimWhileShort, defaultDeadline, a.closed)
 	}
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	a.telling = a.told > Calm || a.pressure.Level > Calm
-	return a.telling
+	if len(a.callbacks.list()) == 0 {
+		a.told = Calm // nobody knows
+	}
+	if a.told > Calm {
+		return roundTime
+	}
+	return 0
+}
+
+// closed reports whether Close was called.
+func (a *Account) closed() bool {
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	return a.final != nil
 }
 
 // trimWhileShort trims the heaps of a and those below until a is calm.
@@ -216,7 +213,7 @@ func (a *Account) noteRefusal(n int64, by *Account, now time.Time) (full *Accoun
 		full.note()
 	}
 	others := full != by || full.children > 0
-	return full, others && !now.Before(full.searchNext), !now.Before(full.trimNext)
+	return full, others && !ahead(now, full.searchNext), !ahead(now, full.trimNext)
 }
 
 // fullFor returns the account that would refuse a charge of n bytes, or nil.

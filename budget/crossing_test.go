@@ -74,6 +74,7 @@ func TestCrossingIsToldEachSecond(t *testing.T) {
 		time.Sleep(2 * roundTime)
 		c.wait(t)
 		told(a, c, "g")
+		c.wait(t, "g hard 15")
 		time.Sleep(roundTime)
 		c.wait(t, "g hard 15")
 		a.Free(b)

@@ -8,15 +8,15 @@ package budget
 
 import "time"
 
-// setWatermark lets off-heap memory grow by a part of the headroom until the next look. While
-// Go holds too much, each growth asks, unless it was granted by a wait that has ended. mu is held.
+// setWatermark lets off-heap memory grow by a part of the headroom until the next look, or until the level
+// rises. While Go holds too much, each growth asks, unless it was granted by a wait that has ended. mu is held.
 func (b *Budget) setWatermark(offHeap int64) {
-	ahead := offHeap + b.headroom()/growthShare
-	b.granted = min(b.granted, ahead)
+	mark := offHeap + b.headroom()/growthShare
+	b.granted = min(b.granted, mark)
 	if wait, _ := b.plan.patience(b.headroom()); wait > 0 {
-		ahead = max(b.granted, offHeap)
+		mark = max(b.granted, offHeap)
 	}
-	b.system.watermark(max(ahead, 1))
+	b.system.watermark(max(offHeap+min(mark-offHeap, b.rise), 1))
 }
 
 // makeRoom is called by who takes off-heap memory, before it is used, when that has grown by
@@ -70,7 +70,7 @@ func (b *Budget) waits(w *wait) bool {
 	waited := now.Sub(w.began)
 	patience, _ := b.plan.patience(b.headroom())
 	switch {
-	case now.Before(b.shortUntil):
+	case ahead(now, b.shortUntil):
 		patience = min(patience, shortWait)
 	case patience > time.Second: // also on a slow machine
 		patience = max(patience, manyReclaims*b.reclaimTook)
@@ -97,31 +97,34 @@ func (b *Budget) waits(w *wait) bool {
 // collect waits for a reclaim.
 func (b *Budget) collect() {
 	b.mu.Lock()
-	ended := b.reclaim()
+	b.reclaim()
 	b.mu.Unlock()
-	<-ended
+	b.awaitReclaim()
 }
 
-// reclaim has Go's heap collected and given back, in a goroutine, unless that is going on, or
-// Stop waits for such goroutines. Ticks do so for a part of the time at most. mu is held.
-func (b *Budget) reclaim() (ended <-chan struct{}) {
-	if b.stopped {
-		return b.stop
+// awaitReclaim waits for the reclaim that runs, if one does. mu is not held.
+func (b *Budget) awaitReclaim() {
+	b.collecting.Lock()
+	defer b.collecting.Unlock()
+}
+
+// reclaim has Go's heap collected and given back, in a goroutine, unless that is going on, or the
+// budget has stopped. Ticks do so for a part of the time at most. mu is held.
+func (b *Budget) reclaim() {
+	if b.stopped || b.reclaiming {
+		return
 	}
-	if b.reclaiming != nil {
-		return b.reclaiming
-	}
-	done, began := make(chan struct{}), b.system.now()
-	b.reclaiming = done
+	b.reclaiming = true
 	b.reclaims++
-	b.work.Go(func() {
-		defer close(done)
+	began := b.system.now()
+	b.collecting.Lock() // others keep it for no time
+	go func() {
+		defer b.collecting.Unlock()
 		b.system.golang.reclaim()
 		now := b.system.now()
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.reclaiming = nil
+		b.reclaiming = false
 		b.reclaimed, b.reclaimTook = now, now.Sub(began)
-	})
-	return done
+	}()
 }

@@ -3,9 +3,9 @@
 package budget
 
 import (
-	"sync/atomic"
+	"runtime"
+	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -124,24 +124,30 @@ func TestStopEndsWaits(t *testing.T) {
 
 // Stop returns when the collection that runs has ended.
 func TestStopWaitsForACollection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.reclaimed = make(chan bool)
-		b := mustStart(t, Options{Limit: 1000 * mib}, f)
-		f.change(func() { f.golang.held = 2000 * mib })
-		b.tick()
-		var stopped atomic.Bool
-		go func() { b.Stop(); stopped.Store(true) }()
-		synctest.Wait()
-		if stopped.Load() {
-			t.Error("Stop has not waited")
-		}
-		f.reclaimed <- true
-		synctest.Wait()
-		if !stopped.Load() {
-			t.Error("Stop waits on")
-		}
-	})
+	f := newFake()
+	f.reclaimed = make(chan bool)
+	b := mustStart(t, Options{Limit: 1000 * mib}, f)
+	f.change(func() { f.golang.held = 2000 * mib })
+	b.tick()
+	var order []string
+	stopped := make(chan bool)
+	go func() {
+		b.Stop()
+		f.change(func() { order = append(order, "stopped") })
+		close(stopped)
+	}()
+	for !b.hasStopped() {
+		runtime.Gosched()
+	}
+	for range 1000 { // one that does not wait returns
+		runtime.Gosched()
+	}
+	f.change(func() { order = append(order, "collected") })
+	f.reclaimed <- true
+	<-stopped
+	if want := []string{"collected", "stopped"}; !slices.Equal(order, want) {
+		t.Errorf("%q, want %q", order, want)
+	}
 }
 
 // Ticks run collections for a part of the time, the larger the more of the headroom Go holds.
@@ -154,12 +160,7 @@ func TestTicksCollectForAPartOfTheTime(t *testing.T) {
 			tick := func(reclaims uint64) {
 				t.Helper()
 				b.tick()
-				b.mu.Lock()
-				ended := b.reclaiming
-				b.mu.Unlock()
-				if ended != nil {
-					<-ended
-				}
+				b.awaitReclaim()
 				if n := b.Stats().Reclaims; n != reclaims {
 					t.Errorf("%d collections, want %d", n, reclaims)
 				}

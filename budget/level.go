@@ -9,6 +9,8 @@
 
 package budget
 
+import "math"
+
 // Level is how short memory is. Levels are in order.
 type Level int
 
@@ -34,12 +36,29 @@ const (
 	calmShare = 32
 )
 
+// levels returns what must be needed for the level to be Soft and Hard.
+func (f figures) levels() (soft, hard int64) {
+	hard = f.limit - f.headroom
+	return hard / 100 * softPercent, hard
+}
+
+// rise returns by how much what is needed may grow before it raises a level.
+func (f figures) rise(from Level) int64 {
+	soft, hard := f.levels()
+	switch from {
+	case Calm:
+		return soft - f.needed()
+	case Soft:
+		return hard - f.needed()
+	}
+	return math.MaxInt64
+}
+
 // pressureOf returns the pressure for figures, after a level before and with a level that the
 // system signals.
 func pressureOf(f figures, before, signaled Level) Pressure {
-	available := f.limit - f.headroom
-	needed := f.needed()
-	soft, slack := available/100*softPercent, available/calmShare
+	soft, hard := f.levels()
+	needed, slack := f.needed(), hard/calmShare
 	from := func(l Level, begin int64) bool {
 		if before >= l {
 			begin -= slack
@@ -48,7 +67,7 @@ func pressureOf(f figures, before, signaled Level) Pressure {
 	}
 	p := Pressure{Level: Calm}
 	switch {
-	case from(Hard, available):
+	case from(Hard, hard):
 		p.Level = Hard
 	case from(Soft, soft):
 		p.Level = Soft

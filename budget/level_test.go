@@ -73,7 +73,7 @@ func TestSignalsEnd(t *testing.T) {
 	want(Calm)
 	s.raise(Hard, now)
 	want(Hard)
-	now = now.Add(signalTime)
+	now = now.Add(signalTime - 1)
 	want(Hard)
 	s.raise(Soft, now) // while Hard holds
 	want(Hard)
@@ -85,7 +85,7 @@ func TestSignalsEnd(t *testing.T) {
 	want(Soft)
 	s.raise(Hard, now)
 	want(Hard)
-	now = now.Add(signalTime + 1)
+	now = now.Add(signalTime)
 	want(Calm)
 }
 
@@ -100,6 +100,8 @@ func TestStall(t *testing.T) {
 		{"by parts", [][2]time.Duration{{0, 0}, {1 * time.Second, stallTime / 2}, {2 * time.Second, stallTime}}, []bool{false, false, true}},
 		{"too slowly", [][2]time.Duration{{0, 0}, {stallWindow, stallTime - 1}, {2 * stallWindow, 2*stallTime - 2}}, []bool{false, false, false}},
 		{"a look too late", [][2]time.Duration{{0, 0}, {stallWindow + 1, stallTime}}, []bool{false, false}},
+		{"enough of a late look", [][2]time.Duration{{0, 0}, {2 * stallWindow, 2 * stallTime}}, []bool{false, true}},
+		{"a look of long ago", [][2]time.Duration{{0, 0}, {2*stallWindow + 1, stallWindow}}, []bool{false, false}},
 		{"another file", [][2]time.Duration{{0, 9 * time.Second}, {1, 0}, {2, stallTime}}, []bool{false, false, true}},
 	}
 	for _, tt := range tests {

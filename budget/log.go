@@ -42,7 +42,7 @@ func (b *Budget) logLevel(now time.Time) {
 		l.held = now
 	}
 	falls := b.told < l.level
-	if l.busy || b.told == l.level || falls && now.Sub(l.held) < fallTime || b.options.Logger == nil || b.stopped {
+	if l.busy || b.told == l.level || falls && ahead(now, l.held.Add(fallTime)) || b.options.Logger == nil || b.stopped {
 		return
 	}
 	l.busy, l.level = true, b.told

@@ -48,33 +48,19 @@ func (b *Budget) notePressure(f figures) {
 	before := b.pressure
 	p, shared := pressureOf(f, before.Level, b.signals.at(now)), b.share(f)
 	b.pressure = Pressure{max(p.Level, shared.Level), max(p.Wanted, shared.Wanted)}
+	b.rise = f.rise(b.pressure.Level)
 	b.logLevel(now)
 	level := b.pressure.Level
 	rises, ends := level > before.Level, level == Calm && before.Level > Calm
-	if again := level > Calm && !now.Before(b.roundNext); !rises && !ends && !again {
+	if again := level > Calm && !ahead(now, b.roundNext); !rises && !ends && !again {
 		return
 	}
 	b.roundNext = now.Add(roundTime)
-	select {
-	case b.wake <- struct{}{}:
-	default: // one round is for both
-	}
+	b.rounds.wake()
 }
 
-// rounds runs a round at each wake until Stop.
-func (b *Budget) rounds() {
-	for {
-		select {
-		case <-b.stop:
-			return
-		case <-b.wake:
-			b.round()
-		}
-	}
-}
-
-// round trims the heaps and calls the callbacks.
-func (b *Budget) round() {
+// round trims the heaps and calls the callbacks. Ticks wake the next one.
+func (b *Budget) round() (next time.Duration) {
 	b.trimIfShort()
 	b.mu.Lock()
 	tell := b.pressure.Level > Calm || b.told > Calm
@@ -83,8 +69,9 @@ func (b *Budget) round() {
 	b.rounded++
 	b.mu.Unlock()
 	if tell {
-		b.callbacks.tell(b.look, b.trimIfShort, cmp.Or(b.options.Deadline, defaultDeadline), b.stop)
+		b.callbacks.tell(b.look, b.trimIfShort, cmp.Or(b.options.Deadline, defaultDeadline), b.hasStopped)
 	}
+	return 0
 }
 
 // trimIfShort trims the heaps unless the pressure is Calm, and looks at the figures then.

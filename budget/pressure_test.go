@@ -193,37 +193,16 @@ func TestStopEndsARoundThatWaits(t *testing.T) {
 }
 
 func TestSignalsRaiseTheLevel(t *testing.T) {
-	for _, polled := range []bool{false, true} {
-		t.Run(fmt.Sprintf("polled=%t", polled), func(t *testing.T) {
-			f, c := newFake(), newCalls()
-			f.files = tree{machinePressure: "some total=0\n"}
-			if polled {
-				f.watchErr = errors.ErrUnsupported
-			}
-			b := pressed(t, f, Options{})
-			b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
-			if !polled {
-				f.stalled()
-			} else {
-				f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
-				f.tick(ticksPerResident)
-			}
-			c.want(t, "f soft 31")
-			f.change(func() { f.clock = f.clock.Add(signalTime + 1) })
-			b.tick()
-			c.want(t, "f calm 0")
-			b.Stop()
-			f.wantWatching(t)
-		})
-	}
-}
-
-// wantWatching compares the files with a trigger.
-func (f *fake) wantWatching(t *testing.T, want ...string) {
-	t.Helper()
-	if got := locked(f, func() []string { return f.watching }); !slices.Equal(got, want) {
-		t.Errorf("triggers of %q, want %q", got, want)
-	}
+	f, c := newFake(), newCalls()
+	f.files = tree{machinePressure: "some total=0\n"}
+	b := pressed(t, f, Options{})
+	b.OnPressure(0, func(_ context.Context, p Pressure) { c.note("f", p) })
+	f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
+	f.tick(1)
+	c.want(t, "f soft 31")
+	f.change(func() { f.clock = f.clock.Add(signalTime) })
+	f.tick(1)
+	c.want(t, "f calm 0")
 }
 
 // A process that is moved hears of the stalls of its cgroup.
@@ -232,69 +211,27 @@ func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 	const own, other = app + "memory.pressure", pod + "other/memory.pressure"
 	here := v2.with(app+"memory.max", "max", pod+"memory.max", "max", own, none, other, long, machinePressure, longer)
 	there := here.with(groups, "0::/pod/other\n")
-	for _, polled := range []bool{false, true} {
-		t.Run(fmt.Sprintf("polled=%t", polled), func(t *testing.T) {
-			f := newFake()
-			f.files = here
-			if polled {
-				f.watchErr = errors.ErrUnsupported
-			}
-			b := pressed(t, f, Options{})
-			for i, tt := range []struct {
-				files, stalled tree // stalls of another file are no signal
-				want           string
-			}{
-				{here, here.with(other, longer), own},
-				{there, there.with(own, long), other},
-				{there.with(other, unreadable), there.with(other, "?"), other},
-				{there.with(groups, unreadable), there.with(groups, "0::/../x\n"), other},
-				{there.with(other, ""), here.with(own, ""), machinePressure},
-				{here, here, own},
-			} {
-				for _, files := range []tree{tt.files, tt.stalled} {
-					f.change(func() { f.files = files; f.clock = f.clock.Add(time.Second) })
-					f.tick(ticksPerSearch)
-					if polled {
-						f.wantWatching(t)
-					} else {
-						f.wantWatching(t, tt.want)
-					}
-					if level := b.Stats().Pressure.Level; level != Calm {
-						t.Errorf("%d: %v", i, level)
-					}
-				}
-			}
-			if polled {
-				f.change(func() { f.files = here.with(own, long) })
-				f.tick(ticksPerResident)
-			} else {
-				f.stalled()
-			}
-			if level := b.Stats().Pressure.Level; level != Soft {
-				t.Errorf("%v after a stall", level)
-			}
-			f.change(func() { f.files = here.with(own, "", machinePressure, "") })
-			f.tick(ticksPerSearch)
-			f.wantWatching(t)
-		})
-	}
-}
-
-// The new cgroup's file may be read-only where the old one's was not.
-func TestStallsArePolledWhereTheNewCgroupHasNoTrigger(t *testing.T) {
 	f := newFake()
-	f.files = tree{machinePressure: "some total=0\n"}
+	f.files = here
 	b := pressed(t, f, Options{})
-	moved := v2.with(app+"memory.max", "max", pod+"memory.max", "max")
-	f.change(func() {
-		f.watchErr, f.files = errors.ErrUnsupported, moved.with(app+"memory.pressure", "some total=0\n")
-	})
-	f.tick(ticksPerSearch)
-	f.wantWatching(t)
-	f.change(func() { f.files = moved.with(app+"memory.pressure", "some total=200000\n") })
-	f.tick(ticksPerResident)
+	for i, files := range []tree{ // stalls of another file are no signal
+		here, here.with(other, longer),
+		there, there.with(own, long),
+		there.with(other, unreadable), there.with(other, "?"),
+		there.with(groups, unreadable), there.with(groups, "0::/../x\n"),
+		there.with(other, ""), here.with(own, ""),
+		here, here.with(own, none),
+	} {
+		f.change(func() { f.files = files })
+		f.pass((ticksPerSearch + 1) * calmTime)
+		if level := b.Stats().Pressure.Level; level != Calm {
+			t.Errorf("%d: %v", i, level)
+		}
+	}
+	f.change(func() { f.files = here.with(own, long) })
+	f.pass(calmTime)
 	if level := b.Stats().Pressure.Level; level != Soft {
-		t.Errorf("level is %v", level)
+		t.Errorf("%v after a stall", level)
 	}
 }
 
@@ -308,16 +245,5 @@ func TestCallbacksMayTakeTheDeadline(t *testing.T) {
 	f.hold(b, 900*mib)
 	if !<-lasts {
 		t.Error("the context ends before")
-	}
-}
-
-func TestStallsThatTheKernelTellsOfAreNotPolled(t *testing.T) {
-	f := newFake()
-	f.files = tree{machinePressure: "some total=0\n"}
-	b := pressed(t, f, Options{})
-	f.change(func() { f.files = tree{machinePressure: "some total=200000\n"} })
-	f.tick(ticksPerResident)
-	if level := b.Stats().Pressure.Level; level != Calm {
-		t.Errorf("level is %v", level)
 	}
 }

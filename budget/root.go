@@ -39,7 +39,7 @@ func (b *Budget) Account() *Account {
 	if b.account == nil {
 		a := NewAccount(nil, &AccountOptions{Name: "process"})
 		a.ledger.now = b.system.now
-		a.budget, a.wake, a.telling = b, b.crossed, true
+		a.budget = b
 		b.account = a
 		b.update()
 	}
@@ -103,7 +103,7 @@ func (b *Budget) relieve(enough func() bool) {
 	b.relief.mu.Lock()
 	defer b.relief.mu.Unlock()
 	began := b.system.now()
-	if enough() || began.Before(b.relief.next) {
+	if enough() || ahead(began, b.relief.next) {
 		return
 	}
 	b.system.trim()

@@ -111,12 +111,12 @@ func TestRootFollowsAResize(t *testing.T) {
 	defer root.Close()
 	wantHard(t, root, 890*mib)
 	set("2097152000")
-	f.tick(ticksPerSearch)
+	f.pass((ticksPerSearch + 1) * calmTime)
 	wantHard(t, root, 1790*mib)
 	a := newAccount(t, root, "a", 0)
 	mustAlloc(t, a, 8<<20)
 	set("10485760") // below what is in use
-	f.tick(ticksPerSearch)
+	f.pass((ticksPerSearch + 1) * calmTime)
 	if st := b.Stats(); st.Pressure.Level != Hard || st.Account.Pressure.Level != Hard {
 		t.Errorf("%+v", st)
 	}
@@ -125,7 +125,7 @@ func TestRootFollowsAResize(t *testing.T) {
 	set("1048576000")
 	_, err = a.Alloc(1<<20, 8)
 	wantFull(t, err, root) // the limit is looked for once a second
-	f.tick(ticksPerSearch)
+	f.pass((ticksPerSearch + 1) * calmTime)
 	mustAlloc(t, a, 1<<20)
 }
 

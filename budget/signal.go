@@ -1,9 +1,8 @@
 // Signals: what the system says of memory that is short.
 //
 // PSI (pressure stall information) says for how long tasks waited for memory: those of the
-// cgroup, or of the machine. The kernel tells when that passes a part of a window, to those
-// who may set a trigger. The others read the file and compute the same. A trigger stays with its
-// cgroup, so a process that was moved gets another one.
+// cgroup, or of the machine. Looks find when that passes a part of a window. The kernel has triggers
+// for that, but without CAP_SYS_RESOURCE it looks each 2 s itself, and who waits for one blocks a thread.
 //
 // The events of a cgroup count how often it was at its limits. Page cache alone brings it
 // there, in any container that reads files. So they are a signal only while the rest is at the limit too.
@@ -20,7 +19,6 @@ import (
 )
 
 const (
-	// The kernel's rule: without CAP_SYS_RESOURCE a window is a multiple of 2 s.
 	stallWindow = 2 * time.Second
 	stallTime   = 100 * time.Millisecond
 	// A signal holds until the next may have come.
@@ -44,23 +42,26 @@ func (s *signals) raise(l Level, now time.Time) { s.until[l] = now.Add(signalTim
 // at returns the level of the signals at a time.
 func (s *signals) at(now time.Time) Level {
 	for l := Hard; l > Calm; l-- {
-		if !now.After(s.until[l]) {
+		if ahead(now, s.until[l]) {
 			return l
 		}
 	}
 	return Calm
 }
 
-// stall finds by polling what a PSI trigger finds: stallTime within stallWindow.
+// stall finds stallTime within stallWindow, as a trigger of PSI does.
 type stall struct {
 	began time.Time // of the window; long ago before the first look
 	total time.Duration
 }
 
-// observe takes the total of stalls so far, and reports whether a trigger would have fired.
+// observe takes the total of stalls so far, and reports whether that is found.
 func (s *stall) observe(now time.Time, total time.Duration) bool {
-	fired := now.Sub(s.began) <= stallWindow && total-s.total >= stallTime
-	if fired || total < s.total || now.Sub(s.began) >= stallWindow {
+	age := now.Sub(s.began).Abs() // a bubble's clock is years behind
+	stalled := min(total-s.total, 2*stallWindow)
+	// A look of a process at rest may be later than the window's end. Then the mean counts.
+	fired := age <= 2*stallWindow && stalled >= stallTime && stalled*stallWindow >= stallTime*age
+	if fired || total < s.total || age >= stallWindow {
 		s.began, s.total = now, total
 	}
 	return fired

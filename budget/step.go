@@ -142,6 +142,15 @@ func (f figures) needed() int64 {
 	return f.offHeap + f.others + goNeeds
 }
 
+// pace returns the time to the next tick of a process at rest. Of what takes memory only others do
+// not call for one. It grows with what is left: until the next tick they take all of that only if they grow by half of
+// a headroom in 100 ms.
+func (f figures) pace() time.Duration {
+	left := f.limit - f.offHeap - f.others - f.golang.held
+	headrooms := left / max(f.headroom, 1)
+	return lookTime * time.Duration(min(max(2*headrooms-1, 1), int64(calmTime/lookTime)))
+}
+
 // floor returns the least that Go's limit may be.
 func (f figures) floor() int64 {
 	return f.golang.outside + max(f.live/100*floorPercent, minGoHeap)

@@ -1,0 +1,111 @@
+// Turns: work that is done one turn at a time, at once or in a while.
+//
+// There is no goroutine between turns, and no channel. Both would belong to the testing/synctest
+// bubble that made them: it could not end before they do, and others could not use them. A timer
+// belongs to its bubble too, so each start makes another one. It does not fire once its bubble has
+// ended: the next call of within makes up for it.
+
+package budget
+
+import (
+	"sync"
+	"time"
+)
+
+// turns calls do, never twice at once. do returns the time to the next turn; 0 is none.
+type turns struct {
+	do    func() (next time.Duration)
+	now   func() time.Time
+	after func(time.Duration, func()) // time.AfterFunc
+
+	mu    sync.Mutex // the last in the order of locks; guards what follows
+	runs  bool
+	again bool      // wake was called during a turn
+	ended bool      // no turn begins
+	due   time.Time // when the next turn begins; the timers of other times do nothing
+}
+
+// afterFunc is time.AfterFunc without its timer.
+func afterFunc(d time.Duration, f func()) { time.AfterFunc(d, f) }
+
+// wake has a turn begin now, in a goroutine of its own, or after the one that runs.
+func (t *turns) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.again = t.runs; t.begin() {
+		go t.run()
+	}
+}
+
+// within has a turn begin after d, unless one runs or is due before.
+func (t *turns) within(d time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := t.now(); !t.runs && (!ahead(now, t.due) || t.due.Sub(now) > d) {
+		t.start(d)
+	}
+}
+
+// drop forgets a wake: the turn that runs has seen what it was for.
+func (t *turns) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.again = false
+}
+
+// end has no turn begin from now on. One may still run.
+func (t *turns) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended, t.again = true, false
+}
+
+// begin reports whether a turn begins. mu is held.
+func (t *turns) begin() bool {
+	if t.runs || t.ended {
+		return false
+	}
+	t.runs, t.due = true, time.Time{}
+	return true
+}
+
+// start has a turn begin after d and at no other time. mu is held.
+func (t *turns) start(d time.Duration) {
+	due := t.now().Add(d)
+	t.due = due
+	t.after(d, func() {
+		t.mu.Lock()
+		begins := t.due.Equal(due) && t.begin()
+		t.mu.Unlock()
+		if begins {
+			t.run()
+		}
+	})
+}
+
+func (t *turns) run() {
+	for t.more(t.do()) {
+	}
+}
+
+// more ends a turn and reports whether another one begins at once.
+func (t *turns) more(next time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.again {
+		t.again = false
+		return true
+	}
+	t.runs = false
+	if next > 0 && !t.ended {
+		t.start(next)
+	}
+	return false
+}
+
+// ahead reports whether t is later than now by the same clock: that of a bubble begins in the
+// year 2000.
+func ahead(now, t time.Time) bool {
+	d := t.Sub(now)
+	return 0 < d && d < 365*24*time.Hour
+}
