@@ -83,6 +83,8 @@ type Budget struct {
 	told      Level     // that the callbacks know
 	roundNext time.Time // not before, unless the level rises or is Calm
 	rounded   uint64
+	danger    bool          // the level is Hard, and not for the account's sake alone
+	pause     time.Duration // between rounds in danger
 	log       levelLog
 }
 

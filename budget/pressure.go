@@ -25,7 +25,8 @@ const (
 // that are cheap to fill again have a low priority.
 //
 // f is called within some milliseconds of a rise of the level, once a second while it is not
-// [Calm], and once when it is Calm again. It should give back Wanted bytes or what it can:
+// [Calm], and once when it is Calm again. While the process itself is at its limit, f is called again as soon as all
+// have returned if off-heap memory was freed, and else after 5 ms, 10 ms and so on up to a second. It should give back Wanted bytes or what it can:
 // free blocks, or drop references. f runs in a goroutine of its own, never twice at once. Its context
 // ends after Options.Deadline: then the next callback is called, and f is left out until it
 // returns. A panic of f is recovered and reported in [Stats].
@@ -46,12 +47,21 @@ func (b *Budget) OnPressure(priority int, f func(context.Context, Pressure)) (re
 func (b *Budget) notePressure(f figures) {
 	now := b.system.now()
 	before := b.pressure
-	p, shared := pressureOf(f, before.Level, b.signals.at(now)), b.share(f)
+	own := before.Level
+	if !b.danger {
+		own = min(own, Soft) // Hard is the account's
+	}
+	p, shared := pressureOf(f, own, b.signals.at(now)), b.share(f)
 	b.pressure = Pressure{max(p.Level, shared.Level), max(p.Wanted, shared.Wanted)}
 	b.rise = f.rise(b.pressure.Level)
+	begins := p.Level == Hard && !b.danger
+	if begins {
+		b.pause = tickTime
+	}
+	b.danger = p.Level == Hard
 	b.logLevel(now)
 	level := b.pressure.Level
-	rises, ends := level > before.Level, level == Calm && before.Level > Calm
+	rises, ends := level > before.Level || begins, level == Calm && before.Level > Calm
 	if again := level > Calm && !ahead(now, b.roundNext); !rises && !ends && !again {
 		return
 	}
@@ -59,8 +69,21 @@ func (b *Budget) notePressure(f figures) {
 	b.rounds.wake()
 }
 
-// round trims the heaps and calls the callbacks. Ticks wake the next one.
+// round trims the heaps and calls the callbacks. Ticks wake the next one: in danger the next tick does,
+// as Go's heap may grow by more in a second than there is. A round that has freed nothing makes
+// the pause after it twice as long.
 func (b *Budget) round() (next time.Duration) {
+	before := b.system.offHeap()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.pause = min(2*b.pause, roundTime); b.system.offHeap() < before {
+			b.pause = tickTime
+		}
+		if b.danger {
+			b.roundNext = b.system.now().Add(b.pause)
+		}
+	}()
 	b.trimIfShort()
 	b.mu.Lock()
 	tell := b.pressure.Level > Calm || b.told > Calm

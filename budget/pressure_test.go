@@ -127,6 +127,51 @@ func TestCallbacksAreCalledAgainEachSecond(t *testing.T) {
 	})
 }
 
+// Go's heap grows by more in a second than is left. So callbacks that free are called again at once while
+// the process is at its limit, and those that do not ever more rarely.
+func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, c := newFake(), newCalls()
+		b, root := rooted(t, f)
+		frees := int64(0)
+		b.OnPressure(0, func(_ context.Context, p Pressure) {
+			c.note("f", Pressure{Level: p.Level})
+			f.change(func() { f.offHeap -= frees })
+		})
+		mustReserve(t, root, 500*mib)
+		_, err := root.Reserve(600 * mib)
+		wantFull(t, err, root)
+		c.wait(t, "f hard 0")
+		f.tick(10)
+		c.wait(t) // the account's own limit is no danger
+		frees = 150 * mib
+		f.change(func() { f.offHeap = 1000 * mib })
+		f.tick(1)
+		c.wait(t, "f hard 0") // and this is no rise of the level
+		for range 3 {
+			f.change(func() { f.offHeap = 1000 * mib })
+			f.tick(1)
+			c.wait(t, "f hard 0")
+		}
+		frees = 0
+		f.change(func() { f.offHeap = 1000 * mib })
+		f.tick(1)
+		c.wait(t, "f hard 0")
+		for pause := 2 * tickTime; pause < roundTime; pause *= 2 {
+			f.tick(int(pause/tickTime) - 1)
+			c.wait(t)
+			f.tick(1)
+			c.wait(t, "f hard 0")
+		}
+		for range 2 {
+			f.tick(int(roundTime/tickTime) - 1)
+			c.wait(t)
+			f.tick(1)
+			c.wait(t, "f hard 0")
+		}
+	})
+}
+
 func TestCallbacksThatPanicOrBlockStopNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // only the one that blocks misses its deadline
 		f, c := newFake(), newCalls()
