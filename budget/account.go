@@ -15,6 +15,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,26 +221,49 @@ func (a *Account) MoveTo(parent *Account) error {
 func (a *Account) Close() {
 	a.mustBeMade("Account.Close")
 	a.closing.Do(func() {
-		heap.EachPayer(func(p heap.Payer) {
-			if other, ok := accountOf(p); ok && other != a && other.below(a) {
-				other.Close()
-			}
-		})
-		owners.Closed(a)
-		final := a.Stats()
-		final.Closed = true
-		a.h.Close()
-		a.ledger.mu.Lock()
-		defer a.ledger.mu.Unlock()
-		for len(a.reservations) > 0 {
-			a.reservations[0].release()
+		for _, other := range a.descendants() {
+			other.closing.Do(other.close)
 		}
-		if a.parent != nil {
-			a.parent.children--
-		}
-		a.final = &final
-		a.rounds.end()
+		a.close()
 	})
+}
+
+// descendants returns the accounts below a, the deepest first.
+func (a *Account) descendants() []*Account {
+	var levels [][]*Account
+	heap.EachPayer(func(p heap.Payer) {
+		if other, ok := accountOf(p); ok {
+			depth := other.depthBelow(a)
+			for len(levels) < depth {
+				levels = append(levels, nil)
+			}
+			if depth > 0 {
+				levels[depth-1] = append(levels[depth-1], other)
+			}
+		}
+	})
+	slices.Reverse(levels)
+	return slices.Concat(levels...)
+}
+
+// close ends an account that has no others below it.
+func (a *Account) close() {
+	owners.Closed(a)
+	final := a.Stats()
+	final.Closed = true
+	a.h.Close()
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock()
+	for _, r := range a.reservations {
+		r.left = 0
+	}
+	a.refund(a.reserved, nil)
+	a.reserved, a.reservations = 0, nil
+	if a.parent != nil {
+		a.parent.children--
+	}
+	a.final = &final
+	a.rounds.end()
 }
 
 // mustBeMade panics for a zero Account.
@@ -280,29 +304,34 @@ func (a *Account) path() string {
 }
 
 // isIn reports whether a is b or below it. ledger.mu is held.
-func (a *Account) isIn(b *Account) bool {
+func (a *Account) isIn(b *Account) bool { return a.depthIn(b) >= 0 }
+
+// depthIn returns how many levels a is below b; -1 if it is elsewhere. ledger.mu is held.
+func (a *Account) depthIn(b *Account) int {
+	depth := 0
 	for x := a; x != nil; x = x.parent {
 		if x == b {
-			return true
+			return depth
 		}
+		depth++
 	}
-	return false
+	return -1
 }
 
-// below is isIn without the lock, for any two accounts.
-func (a *Account) below(b *Account) bool {
+// depthBelow is depthIn without the lock, for any two accounts.
+func (a *Account) depthBelow(b *Account) int {
 	if a.ledger != b.ledger {
-		return false
+		return -1
 	}
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	return a.isIn(b)
+	return a.depthIn(b)
 }
 
 // eachHeap calls f for the heaps of a and of the accounts below until it is enough.
 func (a *Account) eachHeap(enough func() bool, f func(*heap.Heap)) {
 	heap.EachPayer(func(p heap.Payer) {
-		if other, ok := accountOf(p); ok && other.below(a) && !enough() {
+		if other, ok := accountOf(p); ok && other.depthBelow(a) >= 0 && !enough() {
 			f(&other.h)
 		}
 	})

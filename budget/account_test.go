@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -472,5 +473,39 @@ func TestAllAccounts(t *testing.T) {
 	below.Close()
 	if got, want := names(), []string{t.Name(), t.Name() + "/beside"}; !slices.Equal(got, want) {
 		t.Errorf("after Close: %q, want %q", got, want)
+	}
+}
+
+// Close looks for the accounts below once, whatever their number, and not once for each.
+func TestCloseOfManyAccountsIsLinear(t *testing.T) {
+	closing := func(n int) (bytes uint64) {
+		top := NewAccount(nil, &AccountOptions{Name: t.Name()})
+		for range n / 2 {
+			NewAccount(NewAccount(top, nil), nil)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		top.Close()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc // a search makes a list
+	}
+	few, many := closing(100), closing(400)
+	if many > 8*few {
+		t.Errorf("Close allocates %d bytes for 100 accounts and %d for 400", few, many)
+	}
+}
+
+// What an account has left when it is closed is its own: those below are closed before, however they moved.
+func TestCloseBeginsAtTheDeepest(t *testing.T) {
+	top := NewAccount(nil, nil)
+	leaf := NewAccount(top, nil)
+	middle := NewAccount(top, nil)
+	if err := leaf.MoveTo(middle); err != nil {
+		t.Fatal(err)
+	}
+	mustAlloc(t, leaf, 1<<20)
+	top.Close()
+	if st := middle.Stats(); st.Used != 0 || leaf.Stats().Used < 1<<20 {
+		t.Errorf("%v, and below it %v", st, leaf)
 	}
 }
