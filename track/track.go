@@ -89,8 +89,8 @@ func (u *Usage) InUseObjects() int64 { return u.AllocObjects - u.FreeObjects }
 func (u *Usage) InUseBytes() int64 { return u.AllocBytes - u.FreeBytes }
 
 // Profile returns the usage of each stack, heap and tag that has a sample, the most bytes in
-// use first. Stacks begin with the caller of this module: the frames of package freehold
-// and its internals are left out; those of arena, pool and other packages are not.
+// use first. Stacks begin with the caller of this module: the frames of package freehold,
+// its internals and accounts are left out; those of arena, pool and other packages are not.
 //
 // It takes about a microsecond for each stack. Other goroutines may allocate meanwhile.
 func Profile() []Usage {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 )
@@ -81,6 +82,14 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 	}
 	for _, b := range blocks[:100] {
 		h.Free(b)
+	}
+	account := budget.NewAccount(nil, &budget.AccountOptions{Name: name + " account"})
+	defer account.Close()
+	for range 300 {
+		direct(account)
+	}
+	if all, stacks := of(t, name+" account"); len(all) != 1 || stacks["track_test.direct"] != 1 {
+		t.Errorf("of an account: %v", stacks)
 	}
 	a := arena.New(h, nil)
 	defer a.Close()

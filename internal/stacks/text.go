@@ -12,7 +12,7 @@ import (
 const module = "github.com/freehold-go/freehold"
 
 // Outside returns a stack without the innermost frames of package freehold, of its
-// internals and of other packages of this module, given by their names. Each program
+// internals, of accounts and of other packages of this module, given by their names. Each program
 // counter of runtime.Callers is one frame.
 func Outside(pcs []uintptr, packages ...string) []uintptr {
 	frames := runtime.CallersFrames(pcs)
@@ -58,15 +58,16 @@ func short(function string) string {
 	return function[strings.LastIndexByte(path, '/')+1:]
 }
 
-// isOwn reports whether a frame is of package freehold, of its internals or of the
-// packages of this module. Their tests are not.
+// isOwn reports whether a frame is of package freehold, of its internals, of an account, which
+// is a heap, or of the packages of this module. Their tests are not.
 func isOwn(f runtime.Frame, packages []string) bool {
 	name, found := strings.CutPrefix(f.Function, module)
 	if !found || strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
 	in := func(pkg string) bool { return strings.HasPrefix(name, "/"+pkg+".") }
-	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/internal/") || slices.ContainsFunc(packages, in)
+	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "/internal/") ||
+		strings.HasPrefix(name, "/budget.(*Account).") || slices.ContainsFunc(packages, in)
 }
 
 // Text returns a stack as Go's panics print it: two lines for each frame, the function's

@@ -35,6 +35,8 @@ func TestOwnFunctions(t *testing.T) {
 		module + ".(*Heap).Alloc":             true,
 		module + "/internal/heap.(*Heap).get": true,
 		module + "/arena.(*Arena).Alloc":      false,
+		module + "/budget.(*Account).Alloc":   true,
+		module + "/budget.(*Budget).Account":  false,
 		module + "/pool.New[...]":             true,
 		module + "/track_test.TestTag":        false,
 		module + "_test.TestHeap":             false,
