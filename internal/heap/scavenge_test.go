@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -137,6 +138,34 @@ func TestSmallStockIsNoHoard(t *testing.T) {
 	h.Free(alloc(t, h, 100))
 	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.hoards() {
 		t.Errorf("%+v is a hoard", n)
+	}
+}
+
+// TrimAll waits for a heap that is busy, and the registry is free meanwhile.
+func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
+	before, busy := newHeap(t, Options{Decay: never}), newHeap(t, Options{})
+	before.Free(alloc(t, before, 1<<20))
+	busy.pages.scavenging.Lock()
+	trimmed := make(chan struct{})
+	go func() {
+		TrimAll()
+		close(trimmed)
+	}()
+	for before.Stats().Committed >= 1<<20 {
+		runtime.Gosched()
+	}
+	free := false
+	for range 1000 {
+		if free = registry.mu.TryLock(); free {
+			registry.mu.Unlock()
+			break
+		}
+		runtime.Gosched()
+	}
+	busy.pages.scavenging.Unlock()
+	<-trimmed
+	if !free {
+		t.Error("the registry is locked")
 	}
 }
 
