@@ -434,6 +434,18 @@ func TestContainerIsResized(t *testing.T) {
 	}
 }
 
+// A search that finds nothing leaves the limit as it is, and says why.
+func TestLimitStaysWhenNoneIsFound(t *testing.T) {
+	f := newFake()
+	b := mustStart(t, Options{}, f)
+	before := b.Stats()
+	f.change(func() { f.physical = 0 })
+	f.pass((ticksPerSearch + 1) * calmTime)
+	if st := b.Stats(); st.Limit != before.Limit || st.Source != before.Source || !strings.Contains(st.Problem, ErrNoLimit.Error()) {
+		t.Errorf("%+v", st)
+	}
+}
+
 // A group's limit stays while its file cannot be understood, whatever its parent's is.
 func TestContainerWithALimitThatIsLostForAWhile(t *testing.T) {
 	for name, o := range map[string]Options{"found": {}, "asked for": {Limit: 2000 * mib}} {

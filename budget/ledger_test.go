@@ -216,30 +216,34 @@ func (m *model) check() {
 		m.t.Fatalf("the heaps have %d, want %d", got, sum)
 	}
 	for i, x := range m.all {
-		a, used := x.account, m.used(x)
-		x.peak = max(x.peak, used)
-		a.ledger.mu.Lock()
-		parent := (*Account)(nil)
-		if x.parent != nil {
-			parent = x.parent.account
-		}
-		if a.used != used || a.reserved != x.left() || a.hard != x.hard() || a.parent != parent || a.peak != x.peak {
-			m.t.Fatalf("account %d has used %d, at most %d, and reserved %d, want %d, %d and %d", i, a.used, a.peak, a.reserved, used, x.peak, x.left())
-		}
-		for _, r := range x.reserved {
-			if r.r.left != r.left || r.r.account != a {
-				m.t.Fatalf("account %d: reservation of %d, want %d", i, r.r.left, r.left)
-			}
-		}
-		room := a.room()
-		a.ledger.mu.Unlock()
-		if room < 1<<30 {
-			p := payer{a}
+		if room := m.checkAccount(i, x); room < 1<<30 {
+			p := payer{x.account}
 			if p.MayCharge(int(room), 0) != nil || p.MayCharge(int(room+1), 0) == nil {
 				m.t.Fatalf("account %d: room for %d", i, room)
 			}
 		}
 	}
+}
+
+// checkAccount compares an account with the model, and returns its room.
+func (m *model) checkAccount(i int, x *modelAccount) (room int64) {
+	a, used := x.account, m.used(x)
+	x.peak = max(x.peak, used)
+	a.ledger.mu.Lock()
+	defer a.ledger.mu.Unlock() // also after Fatalf
+	parent := (*Account)(nil)
+	if x.parent != nil {
+		parent = x.parent.account
+	}
+	if a.used != used || a.reserved != x.left() || a.hard != x.hard() || a.parent != parent || a.peak != x.peak {
+		m.t.Fatalf("account %d has used %d, at most %d, and reserved %d, want %d, %d and %d", i, a.used, a.peak, a.reserved, used, x.peak, x.left())
+	}
+	for _, r := range x.reserved {
+		if r.r.left != r.left || r.r.account != a {
+			m.t.Fatalf("account %d: reservation of %d, want %d", i, r.r.left, r.left)
+		}
+	}
+	return a.room()
 }
 
 func (m *model) run(program []byte) {
