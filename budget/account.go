@@ -15,6 +15,7 @@ package budget
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,12 @@ type AccountOptions struct {
 	// have it, as HeapOptions.Decay: 0 means a second. When another account is refused a block for
 	// lack of it, it is given back at once.
 	Decay time.Duration
+
+	// Logger gets a line with the Stats when the level of the pressure changes: a warning for
+	// Soft and Hard, and Info for Calm. A rise is logged unless trimming the heaps was enough, and a fall when it
+	// has lasted ten seconds. Lines are written by a goroutine of their own, so a Logger that blocks or panics stops
+	// nothing. nil means that of the parent; [Budget.Account] has Options.Logger, which tells of the budget.
+	Logger *slog.Logger
 }
 
 // Account is a heap with a share of a larger limit: a tenant's within a subsystem's within the
@@ -87,11 +94,15 @@ type Account struct {
 	pressure     Pressure
 	told         Level // that the callbacks know
 	rounded      uint64
+	logged       Level         // of the last line
+	fell         time.Time     // when the level fell below that
 	final        *AccountStats // once closed
 
 	budget    *Budget // whose account it is; nil for others
 	callbacks callbacks
 	rounds    turns
+	logger    *slog.Logger // nil if there is none
+	lines     turns
 	closing   sync.Once
 	evicted   atomic.Int64 // bytes, by AllocOrEvict
 
@@ -115,12 +126,15 @@ func NewAccount(parent *Account, o *AccountOptions) *Account {
 	a.ledger, a.parent = &ledger{now: time.Now}, parent
 	a.soft, a.hard, a.asked = o.Soft, o.Hard, o.Hard
 	a.rounds = turns{do: a.round, now: time.Now, after: afterFunc}
+	a.lines = turns{do: a.logLevel, now: time.Now, after: afterFunc}
+	a.logger = o.Logger
 	if a.name = o.Name; a.name == "" {
 		a.name = fmt.Sprint("account ", unnamed.Add(1))
 	}
 	if parent != nil {
 		parent.mustBeMade("budget.NewAccount")
 		a.ledger = parent.ledger
+		a.logger = cmp.Or(o.Logger, parent.logger)
 		parent.adopt()
 	}
 	name := a.Name()
@@ -264,6 +278,7 @@ func (a *Account) close() {
 	}
 	a.final = &final
 	a.rounds.end()
+	a.lines.end()
 }
 
 // mustBeMade panics for a zero Account.

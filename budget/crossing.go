@@ -94,6 +94,7 @@ func (a *Account) note() {
 	a.pressure = a.shortage()
 	level := a.pressure.Level
 	changes := level > before || level == Calm && before > Calm
+	a.noteLine(before)
 	switch {
 	case a.budget != nil:
 		if changes {

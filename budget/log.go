@@ -1,4 +1,4 @@
-// Log: the lines about a budget.
+// Log: the lines about a budget and about accounts.
 //
 // A line about the level is written by a goroutine of its own with no lock held, one at a time:
 // a Logger may use the budget and its accounts, and one that blocks or panics stops nothing.
@@ -57,13 +57,18 @@ func (b *Budget) writeLevel(p Pressure) {
 			b.callbacks.notePanic("Options.Logger", r)
 		}
 	}()
+	st := b.Stats()
+	st.Pressure = p
+	logPressure(b.options.Logger, p, "budget", st)
+}
+
+// logPressure writes a line about a level.
+func logPressure(l *slog.Logger, p Pressure, of string, st slog.LogValuer) {
 	level := slog.LevelWarn
 	if p.Level == Calm {
 		level = slog.LevelInfo
 	}
-	st := b.Stats()
-	st.Pressure = p
-	b.options.Logger.Log(context.Background(), level, "freehold: memory pressure", "pressure", p.Level.String(), "budget", st)
+	l.Log(context.Background(), level, "freehold: memory pressure", "pressure", p.Level.String(), of, st)
 }
 
 // endLine lets the next line be written.
@@ -72,4 +77,43 @@ func (b *Budget) endLine() {
 	defer b.mu.Unlock()
 	b.log.busy = false
 	b.logLevel(b.system.now())
+}
+
+// noteLine has a line written if the level has changed and the Logger knows another one. That of
+// the process's account is part of the budget's. ledger.mu is held.
+func (a *Account) noteLine(before Level) {
+	level := a.pressure.Level
+	switch {
+	case level == before || a.logger == nil || a.budget != nil:
+	case level > a.logged:
+		a.lines.wake()
+	case level < a.logged && before >= a.logged:
+		a.fell = a.lines.now()
+		a.lines.within(fallTime)
+	}
+}
+
+// logLevel writes a line if the Logger knows another level, and returns when to look again.
+func (a *Account) logLevel() (next time.Duration) {
+	a.trimWhileShort()
+	st := a.Stats()
+	a.ledger.mu.Lock()
+	before, level := a.logged, st.Pressure.Level
+	now, falls := a.lines.now(), a.fell.Add(fallTime)
+	if level < before && ahead(now, falls) {
+		a.ledger.mu.Unlock()
+		return falls.Sub(now)
+	}
+	a.logged = level
+	a.ledger.mu.Unlock()
+	if level == before || st.Closed {
+		return 0
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			a.callbacks.notePanic("AccountOptions.Logger", r)
+		}
+	}()
+	logPressure(a.logger, st.Pressure, "account", st)
+	return 0
 }

@@ -32,6 +32,8 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
 		if a.Key == "budget" {
 			l.budget = a.Value.Resolve().String()
+		} else if a.Key == "account" {
+			line += " of " + a.Value.Resolve().Group()[0].Value.String()
 		} else {
 			line += fmt.Sprintf(" %s=%v", a.Key, a.Value)
 		}
@@ -224,5 +226,62 @@ func TestStartIsLoggedBeforeTheLevel(t *testing.T) {
 		})})
 		l.want(t, "INFO", lineHard)
 		b.Stop()
+	})
+}
+
+// Accounts log by their own Logger, or by that of the account above.
+func TestLevelsOfAccountsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lines{}
+		top := NewAccount(nil, &AccountOptions{Name: "top", Hard: 100 << 20, Decay: never, Logger: slog.New(l)})
+		defer top.Close()
+		a := newAccount(t, top, "a", 50<<20)
+		a.Free(mustAlloc(t, a, 45<<20))
+		l.want(t) // trimming was enough
+		b := mustAlloc(t, a, 45<<20)
+		l.want(t, lineSoft+" of top/a")
+		c := mustAlloc(t, top, 53<<20)
+		l.want(t, lineHard+" of top")
+		for range 30 { // it comes and goes
+			a.Free(b)
+			a.Trim()
+			time.Sleep(fallTime - 1)
+			b = mustAlloc(t, a, 45<<20)
+		}
+		time.Sleep(2 * fallTime)
+		l.want(t)
+		top.Free(c)
+		top.Trim()
+		time.Sleep(fallTime - 1)
+		l.want(t)
+		time.Sleep(1)
+		l.want(t, lineCalm+" of top")
+		a.Free(b)
+		a.Trim()
+		a.Close()
+		time.Sleep(2 * fallTime)
+		l.want(t)
+		l.begun = func() { panic("oh") }
+		mustAlloc(t, top, 99<<20)
+		l.want(t, lineHard+" of top")
+		if st := top.Stats(); st.Panics != 1 || st.Problem != "AccountOptions.Logger panicked: oh" {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// The accounts below that of the process log by the budget's Logger, and it does by the budget.
+func TestLevelsBelowTheRootAreLogged(t *testing.T) {
+	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
+		root := b.Account()
+		defer root.Close()
+		a := newAccount(t, root, "a", 10*mib)
+		charge(t, a, 9*mib)
+		l.want(t, lineSoft+" of process/a")
+		payer{a}.Refund(9 * mib)
+		root.SetLimits(5*mib, 0)
+		charge(t, root, 6*mib)
+		l.want(t, lineSoft)
+		payer{root}.Refund(6 * mib)
 	})
 }

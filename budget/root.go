@@ -37,7 +37,7 @@ func (b *Budget) Account() *Account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.account == nil {
-		a := NewAccount(nil, &AccountOptions{Name: "process"})
+		a := NewAccount(nil, &AccountOptions{Name: "process", Logger: b.options.Logger})
 		a.ledger.now = b.system.now
 		a.budget = b
 		b.account = a
