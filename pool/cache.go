@@ -233,7 +233,7 @@ func (c *BlocksCache) giveOldest(n int) {
 			moved++
 		}
 	}
-	c.blocks.giveBack(oldest[:moved])
+	c.blocks.giveBack(oldest[:moved], statusFree)
 }
 
 // close returns the blocks to the central free list.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/owners"
@@ -25,7 +26,17 @@ import (
 //   - bytes == sum of the lengths of mem and metadata over chunks, plus those of
 //     spare, and <= MaxBytes if there is one
 //   - spare is empty if caches == 0
-//   - a block is on a stack, in a cache, retired, live, or its bit in free is set
+//   - a block is on a stack, in a cache, moving, retired, live, or its bit in free is set
+//
+// # A block with two entries
+//
+// Free does not write the status atomically. Two goroutines that free one block in the
+// same few nanoseconds may both pass Free's check, and then two entries for it exist.
+// The first to be handed out makes the status live. Whoever meets the other finds that
+// and drops it: Get panics, giveBack and Trim are silent. If the other has come back to
+// the chunk before, carve meets its bit and panics, and seize keeps the chunk.
+//
+// Not detected: the second entry is handed out in the same few nanoseconds as the first.
 type central struct {
 	mu      sync.Mutex
 	closed  atomic.Bool // changes under mu
@@ -87,7 +98,12 @@ func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 			}
 			continue
 		}
-		n += b.carve(c, out[n:])
+		moved, twice := b.carve(c, out[n:])
+		n += moved
+		if twice != 0 {
+			b.returnTo(out[:n], statusMoving)
+			b.refuse(call, twice, freedTwice)
+		}
 	}
 	// Stacks use the last entry first: make it the lowest address.
 	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
@@ -110,37 +126,62 @@ func (b *Blocks) nextPartial() *chunk {
 	return nil
 }
 
-// carve moves free blocks of c to out, from low addresses to high ones.
-func (b *Blocks) carve(c *chunk, out []entry) (n int) {
-	for w := 0; w < len(c.free) && n < len(out); w++ {
-		for c.free[w] != 0 && n < len(out) {
+// carve moves free blocks of c to out, from low addresses to high ones. They are moving
+// from then on: a second entry of one neither is handed out nor comes back. If a block
+// is not free, carve drops it and stops: twice is its address.
+func (b *Blocks) carve(c *chunk, out []entry) (n int, twice uintptr) {
+	for w := 0; w < len(c.free); w++ {
+		for c.free[w] != 0 {
+			if n == len(out) {
+				return n, 0
+			}
 			i := uintptr(w*64 + bits.TrailingZeros64(c.free[w]))
 			c.free[w] &= c.free[w] - 1
-			out[n] = entry{c.base + i*b.stride, c.statuses + i<<b.statusShift}
+			c.freeBlocks--
+			st := b.status(c, i)
+			if st.load() != statusFree {
+				return n, c.base + i*b.stride
+			}
+			st.store(statusMoving)
+			out[n] = entry{c.base + i*b.stride, uintptr(unsafe.Pointer(st))}
 			n++
 		}
 	}
-	c.freeBlocks -= n
-	return n
+	return n, 0
 }
 
-// giveBack returns free blocks of a stack or a cache to their chunks.
-func (b *Blocks) giveBack(in []entry) {
+// giveBack returns blocks with the status from, which are free otherwise, to their
+// chunks.
+func (b *Blocks) giveBack(in []entry, from status) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
+	b.returnTo(in, from)
+}
+
+// returnTo is giveBack with central.mu held. It drops the second entry of a block: the
+// chunk is gone, the bit is set, or the status is another. It finds the status by the
+// chunk, since that of the entry may be in memory of the parent by then.
+func (b *Blocks) returnTo(in []entry, from status) {
 	var c *chunk // of the previous entry
 	for _, e := range in {
 		if c == nil || e.addr-c.base >= 1<<b.shift {
 			c = b.chunkOf(e.addr)
 		}
-		if c == nil || statusAt(e.status).load() != statusFree {
-			continue // freed by two goroutines at once: its chunk is gone, or it is live again
+		if c == nil {
+			continue
 		}
 		i := b.index(e.addr - c.base)
-		if c.free[i/64]&(1<<(i%64)) != 0 {
-			continue // freed by two goroutines at once: in its chunk already
+		st, word, bit := b.status(c, i), &c.free[i/64], uint64(1)<<(i%64)
+		if st.load() != from || *word&bit != 0 {
+			continue
 		}
-		c.free[i/64] |= 1 << (i % 64)
+		if from != statusFree {
+			if debugging {
+				b.poison(e.addr)
+			}
+			st.store(statusFree)
+		}
+		*word |= bit
 		c.freeBlocks++
 		b.setPartial(c)
 	}
@@ -205,7 +246,36 @@ func (b *Blocks) trim(call string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
-	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) })
+	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) && b.seize(c) })
+}
+
+// seize makes every block of c moving, so that no second entry of one is handed out
+// while c is being returned. If a block is not free, it changes nothing but that
+// block's bit, and reports false. All bits are set. central.mu is held.
+func (b *Blocks) seize(c *chunk) bool {
+	all := true
+	for i := range c.blocks {
+		if st := b.status(c, i); st.load() == statusFree {
+			st.store(statusMoving)
+		} else {
+			all = false
+		}
+	}
+	return all || b.unseize(c)
+}
+
+// unseize makes the moving blocks of c free, and reports whether those are all. It
+// clears the bits of the others, which are somebody's.
+func (b *Blocks) unseize(c *chunk) bool {
+	for i := range c.blocks {
+		if st := b.status(c, i); st.load() == statusMoving {
+			st.store(statusFree)
+		} else {
+			c.free[i/64] &^= 1 << (i % 64)
+			c.freeBlocks--
+		}
+	}
+	return c.freeBlocks == int(c.blocks)
 }
 
 // askParent panics with the parent's message if the parent is closed: reading metadata
@@ -243,7 +313,9 @@ func (b *Blocks) close(call string) {
 
 // release returns the chunks that match to the parent. It first replaces the table by
 // one without them, and waits until each holder of a slot has left: no goroutine reads
-// their metadata then. central.mu is held.
+// their metadata then. It drops what entries of theirs are on stacks. A chunk of which a
+// block was handed out after all, by a holder that found it free before it was seized,
+// stays. central.mu is held.
 func (b *Blocks) release(match func(*chunk) bool) {
 	t := &b.central
 	var gone, kept []*chunk
@@ -257,17 +329,31 @@ func (b *Blocks) release(match func(*chunk) bool) {
 	if len(gone) == 0 {
 		return
 	}
-	t.chunks, t.partial = kept, nil
-	for _, c := range kept {
+	b.keep(kept)
+	b.stacks.Drain(nil, func(taken []*stack) {
+		for _, s := range taken {
+			b.returnTo(s.entries[:s.n.load()], statusFree)
+		}
+	})
+	for _, c := range gone {
+		if !t.closed.Load() && !b.unseize(c) {
+			b.keep(append(t.chunks, c))
+			continue
+		}
+		t.blocks -= int(c.blocks)
+		b.give(c)
+	}
+}
+
+// keep makes chunks all that there are.
+func (b *Blocks) keep(chunks []*chunk) {
+	t := &b.central
+	t.chunks, t.partial = chunks, nil
+	for _, c := range chunks {
 		c.partial = false
 		if c.freeBlocks > 0 {
 			b.setPartial(c)
 		}
 	}
 	b.retable(0)
-	b.stacks.Wait()
-	for _, c := range gone {
-		t.blocks -= int(c.blocks)
-		b.give(c)
-	}
 }

@@ -30,7 +30,9 @@ import (
 // Invariants:
 //   - base is a multiple of 1<<shift
 //   - blocks <= perChunk
-//   - free has freeBlocks bits set, each of a block whose status is free
+//   - free has freeBlocks bits set, each of a block whose status is free, unless two
+//     goroutines freed it at once: it came back by one of its two entries and was
+//     handed out by the other
 //   - partial == the chunk is on central.partial; freeBlocks > 0 implies partial
 type chunk struct {
 	base     uintptr
@@ -50,9 +52,12 @@ type chunk struct {
 const (
 	statusFree    = 0
 	statusLive    = 1
-	statusRetired = 2
+	statusMoving  = 2              // free, from its chunk to a stack or a cache, or the chunk is being returned
+	statusRetired = 3              // and above: see limbo.status
 	statusOfCache = 1 << placeBits // and above
 )
+
+func (s status) isRetired() bool { return s >= statusRetired && s < statusOfCache }
 
 // isLive reports whether the block at addr with the status at st is live. A nil
 // st means that there is no such block.

@@ -26,8 +26,11 @@
 //
 // A Put of anything but a live block panics and says why: the block was freed or
 // retired before, the address is inside a block, or the memory is not of this
-// pool. Two goroutines that free one block at the same moment may both return. A
-// later Get detects that and panics, unless two Gets then race for the block.
+// pool. Two goroutines that free one block at the same moment may both return. The
+// block has one owner at a time all the same: a Get that finds it a second time
+// panics, and Trim drops what it finds, and keeps the chunk of a live block. Not
+// detected: two Gets find the block at the same moment, or the second Free checks the
+// block before the first has freed it, and frees it after it was handed out again.
 //
 // Not detected: reading or writing a block after its Put, and a second Put of a
 // block that has been handed out again since. PutHandle detects the latter.

@@ -16,6 +16,11 @@ const freedTwice = "it was freed by two goroutines at once; found when it was ha
 func (b *Blocks) misused(call string, addr uintptr, why string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
+	b.refuse(call, addr, why)
+}
+
+// refuse is misused with central.mu held.
+func (b *Blocks) refuse(call string, addr uintptr, why string) {
 	b.mustBeOpen(call)
 	if why == "" {
 		why = b.diagnose(addr)
@@ -80,7 +85,7 @@ func (b *Blocks) diagnose(addr uintptr) string {
 		return "it is beyond the last block of a chunk"
 	case i*b.stride != off:
 		return fmt.Sprintf("it points %s into a block", arg.Bytes(int(off-i*b.stride)))
-	case b.status(c, i).load() == statusRetired:
+	case b.status(c, i).load().isRetired():
 		return "the block was retired before"
 	case !b.isLive(b.status(c, i), addr):
 		return "the block is free; it was freed before (double free), or never handed out"

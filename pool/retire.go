@@ -22,15 +22,24 @@ type limbo struct {
 	open    []entry // retired since the last batch was closed
 	batches []batch // oldest first
 	retired int     // blocks in open and batches
+	sealed  uint    // batches that were closed
 }
 
 // batch is retired blocks that are freed once the epoch has passed.
 type batch struct {
 	blocks []entry
+	status status // of the blocks
 	epoch  *epoch.Epoch
 }
 
 const batchBlocks = 64
+
+// status returns the status of the blocks in open. Those of the batches before, 252 at
+// least, are others: a block that is freed and retired at once, and is then retired by
+// its next owner, waits for the guards of that.
+func (l *limbo) status() status {
+	return statusRetired + status(l.sealed%(statusOfCache-statusRetired))
+}
 
 // Enter returns a guard: no block that is retired from then on is handed out again
 // before its Leave. It takes no lock and never waits; with Leave it
@@ -52,19 +61,21 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	if debugging {
 		b.mustEndUntouched(call, uintptr(p))
 	}
-	e, ok := b.retireAs(uintptr(p), statusRetired)
-	if !ok {
-		b.misused(call, uintptr(p), "")
-	}
 	l := &b.limbo
 	l.mu.Lock()
-	l.open = append(l.open, e)
-	l.retired++
+	e, ok := b.retireAs(uintptr(p), l.status()) // under mu: of two calls at once one is refused
+	if ok {
+		l.open = append(l.open, e)
+		l.retired++
+	}
 	full := len(l.open) >= batchBlocks
 	if full {
 		l.seal(b.epochs)
 	}
 	l.mu.Unlock()
+	if !ok {
+		b.misused(call, uintptr(p), "")
+	}
 	if full {
 		b.collect(false)
 	}
@@ -73,8 +84,9 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 // seal closes the open batch. mu is held.
 func (l *limbo) seal(epochs *epoch.Domain) {
 	if len(l.open) > 0 {
-		l.batches = append(l.batches, batch{l.open, epochs.Advance()})
+		l.batches = append(l.batches, batch{l.open, l.status(), epochs.Advance()})
 		l.open = nil
+		l.sealed++
 	}
 }
 
@@ -98,13 +110,7 @@ func (b *Blocks) collect(all bool) bool {
 	}
 	l.mu.Unlock()
 	for _, p := range passed {
-		for _, e := range p.blocks {
-			if debugging {
-				b.poison(e.addr)
-			}
-			statusAt(e.status).store(statusFree)
-		}
-		b.giveBack(p.blocks)
+		b.giveBack(p.blocks, p.status)
 	}
 	return n > 0
 }

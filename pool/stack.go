@@ -139,7 +139,7 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 		}
 		b.stacks.Leave(slot)
 		if moved > 0 {
-			b.giveBack(oldest[:moved])
+			b.giveBack(oldest[:moved], statusFree)
 		}
 		switch {
 		case done:
@@ -182,7 +182,7 @@ func (b *Blocks) putCentral(addr uintptr) {
 	if !ok {
 		b.misused(b.putCall(), addr, "")
 	}
-	b.giveBack([]entry{e})
+	b.giveBack([]entry{e}, statusFree)
 }
 
 // retireAs changes the status of the live block at addr from live to another. It
@@ -204,7 +204,7 @@ func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
-// store pushes free blocks onto the stack of the current processor. If that is full or
+// store pushes blocks that carve has taken onto the stack of the current processor. If that is full or
 // missing, they go to the central free list.
 func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
@@ -213,6 +213,9 @@ func (b *Blocks) store(slot int, in []entry) {
 		s := b.stacks.Entry(slot)
 		if n := s.n.load(); n+uint64(len(in)) <= s.capacity {
 			copy(s.entries[n:], in)
+			for _, e := range in {
+				statusAt(e.status).store(statusFree)
+			}
 			s.n.store(n + uint64(len(in)))
 			kept = true
 		}
@@ -225,7 +228,7 @@ func (b *Blocks) store(slot int, in []entry) {
 		}
 	}
 	if len(in) > 0 {
-		b.giveBack(in)
+		b.giveBack(in, statusMoving)
 	}
 }
 
@@ -290,7 +293,7 @@ func (b *Blocks) putSome(src [][]byte) int {
 	slot = b.stacks.EnterAt(slot)
 	n = b.endSome(src, batch[:])
 	b.stacks.Leave(slot)
-	b.giveBack(batch[:n])
+	b.giveBack(batch[:n], statusFree)
 	return n
 }
 
@@ -330,7 +333,7 @@ func (b *Blocks) drain() bool {
 	}
 	b.stacks.Drain((*stack).some, func(taken []*stack) {
 		for _, s := range taken {
-			b.giveBack(s.entries[:s.n.load()])
+			b.giveBack(s.entries[:s.n.load()], statusFree)
 		}
 	})
 	return true

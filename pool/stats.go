@@ -53,7 +53,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			if st := b.status(c, i).load(); st != statusFree && st != statusRetired {
+			if st := b.status(c, i).load(); st == statusLive || st >= statusOfCache {
 				live++
 			}
 		}
@@ -70,7 +70,7 @@ func (b *Blocks) exhausted() bool {
 	defer b.central.mu.Unlock()
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
-			if b.status(c, i).load() == statusFree {
+			if st := b.status(c, i).load(); st == statusFree || st == statusMoving {
 				return false
 			}
 		}

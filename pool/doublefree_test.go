@@ -1,0 +1,259 @@
+// Double frees by two goroutines at once: a block with two entries has one owner.
+
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// panicOf returns what f panics with, or "".
+func panicOf(f func()) (text string) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprint(r)
+		}
+	}()
+	f()
+	return ""
+}
+
+// fill writes to all of the block at p: the parent's memory, if the chunk was returned.
+func (b *Blocks) fill(p unsafe.Pointer) {
+	for i := range unsafe.Slice((*byte)(p), b.bytes) {
+		*(*byte)(unsafe.Add(p, i)) = 5
+	}
+}
+
+// liveByASecondEntry returns a block that came back to its chunk by one entry, and was
+// handed out by the other. It is the third of the chunk, whose others are free.
+func (b *Blocks) liveByASecondEntry() unsafe.Pointer {
+	var all [3]unsafe.Pointer
+	for i := range all {
+		all[i] = freehold.Must(b.get())
+	}
+	for _, p := range all {
+		b.put(p)
+	}
+	b.drain()
+	b.TakeAtOnce(all[2])
+	b.fill(all[2])
+	return all[2]
+}
+
+// liveOfACache is liveByASecondEntry, whose second entry was in c: the block was put there
+// and freed at once.
+func (b *Blocks) liveOfACache(c *BlocksCache) unsafe.Pointer {
+	r := freehold.Must(c.Get())
+	c.giveOldest(c.len())
+	st := b.statusOf(addrOf(r))
+	was := st.load()
+	b.Free(r)
+	b.drain()
+	st.store(was)
+	return unsafe.Pointer(&r[0])
+}
+
+func TestLiveBlockKeepsItsChunk(t *testing.T) {
+	parent := alloctest.New(t) // finds writes to what it got back
+	pools := []*Blocks{&New[[64]byte](parent, nil).blocks}
+	for _, size := range []int{64, 1024, 9000} {
+		pools = append(pools, NewBlocks(parent, size, 8, nil))
+	}
+	for _, b := range pools {
+		for _, ofCache := range []bool{false, true} {
+			c := b.NewCache()
+			p := unsafe.Pointer(nil)
+			if ofCache {
+				p = b.liveOfACache(c)
+			} else {
+				p = b.liveByASecondEntry()
+			}
+			b.trim("")
+			if len(b.central.chunks) == 0 {
+				t.Errorf("%s, of a cache %t: the chunk of a live block was returned", b.contents(), ofCache)
+			}
+			b.fill(p)
+			b.put(p) // of an innocent owner: it does not panic
+			c.Close()
+			b.trim("")
+			if s := b.stats(""); s.Chunks != 0 || s.Reserved != 0 || s.Live != 0 {
+				t.Errorf("%+v", s)
+			}
+		}
+		b.close("")
+	}
+}
+
+// A call that finds a live block among the free ones of a chunk panics. Later ones have
+// the rest.
+func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
+	const blocks = 100
+	parent := alloctest.New(t)
+	for name, get := range map[string]func(b *Blocks, c *BlocksCache) ([]byte, error){
+		"Alloc":  func(b *Blocks, _ *BlocksCache) ([]byte, error) { return b.Alloc(64, 8) },
+		"Zeroed": func(b *Blocks, _ *BlocksCache) ([]byte, error) { return b.Zeroed(64, 8) },
+		"GetBatch": func(b *Blocks, _ *BlocksCache) ([]byte, error) {
+			one := make([][]byte, 1)
+			_, err := b.GetBatch(one)
+			return one[0], err
+		},
+		"Cache": func(_ *Blocks, c *BlocksCache) ([]byte, error) { return c.Get() },
+	} {
+		b := NewBlocks(parent, 64, 8, &Options{MaxBlocks: blocks})
+		c := b.NewCache()
+		live := b.liveByASecondEntry()
+		panics := 0
+		var others [][]byte
+		for range 2 * blocks {
+			var r []byte
+			got := panicOf(func() { r, _ = get(b, c) })
+			switch {
+			case strings.Contains(got, "it was freed by two goroutines at once"):
+				panics++
+			case got != "":
+				t.Error(got)
+			case r != nil:
+				others = append(others, r)
+				if unsafe.Pointer(&r[0]) == live {
+					t.Errorf("%s: the block has two owners", name)
+				}
+			}
+		}
+		if panics != 1 || len(others) != blocks-1 {
+			t.Errorf("%s: %d panics and %d blocks, want 1 and %d", name, panics, len(others), blocks-1)
+		}
+		b.PutBatch(others)
+		b.put(live)
+		c.Close()
+		if n := b.Live(); n != 0 {
+			t.Errorf("%s: %d blocks are live", name, n)
+		}
+		b.Close()
+	}
+}
+
+// Blocks on their way from a chunk to a stack are neither handed out nor come back by a
+// second entry.
+func TestMovingBlockHasNoOtherOwner(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	defer b.Close()
+	var batch [8]entry
+	freehold.Must(b.take("", batch[:]))
+	before := b.CentralFree()
+	b.giveBack(batch[:1], statusFree)
+	if b.CentralFree() != before {
+		t.Error("a block came back while it was on its way out")
+	}
+	b.FreeAtOnce(pointer(batch[1].addr))
+	if got := panicOf(func() { b.get() }); !strings.Contains(got, "freed by two goroutines at once") {
+		t.Errorf("a block on its way out was handed out: %q", got)
+	}
+	b.giveBack(batch[:], statusMoving)
+	b.drain()
+	if b.CentralFree() != before+len(batch) {
+		t.Error("blocks were lost")
+	}
+}
+
+// While Trim returns a chunk, a second entry of a block in it finds no free block, comes
+// on no stack that stays, and keeps the chunk if it was handed out before.
+func TestSecondEntryDuringTrim(t *testing.T) {
+	for _, taken := range []bool{false, true} {
+		b := NewBlocks(alloctest.New(t), 64, 8, nil)
+		r := freehold.Must(b.Alloc(64, 8))
+		b.Free(r)
+		b.drain()
+		b.addStacks()
+		second := entry{addrOf(r), uintptr(unsafe.Pointer(b.statusOf(addrOf(r))))}
+		slot := b.stacks.Enter()
+		held := b.stacks.Entry(slot)
+		b.stacks.Leave(slot)
+		waits := 0
+		restore := onWait(b, func() {
+			waits++
+			if statusAt(second.status).load() == statusFree {
+				t.Error("the block can be handed out while its chunk is returned")
+			}
+			if taken { // by a goroutine that found it free before
+				statusAt(second.status).store(statusLive)
+				return
+			}
+			held.entries[0] = second // by a goroutine that found the chunk before
+			held.n.store(1)
+		})
+		b.Trim()
+		restore()
+		if waits != 1 {
+			t.Fatalf("%d waits", waits)
+		}
+		if b.stacks.Any((*stack).some) {
+			t.Error("a stack has a block of a chunk that is gone")
+		}
+		if taken {
+			b.fill(unsafe.Pointer(&r[0]))
+			b.Free(r)
+			b.Trim()
+		}
+		if s := b.Stats(); s.Chunks != 0 || s.Live != 0 {
+			t.Errorf("%+v", s)
+		}
+		b.Close()
+	}
+}
+
+// A block was retired and freed at once, and is live by the other entry. The one in limbo
+// does not free it when its guards have left, nor if the block is retired again.
+func TestBlockFreedAndRetiredAtOnceIsFreedByItsOwner(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 1})
+		first := b.Enter()
+		r := freehold.Must(b.Alloc(64, 8))
+		b.Retire(r)
+		b.collect(true)
+		b.TakeAtOnce(unsafe.Pointer(&r[0]))
+		second := b.Enter()
+		if again {
+			b.Retire(r)
+			b.collect(true)
+		}
+		first.Leave()
+		if q, err := b.Alloc(64, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Errorf("retired again %t: the block at %p has two owners, %p", again, &r[0], &q[0])
+		}
+		if !again {
+			b.Free(r)
+		}
+		second.Leave()
+		if _, err := b.Alloc(64, 8); err != nil {
+			t.Error(err)
+		}
+		b.Close()
+	}
+}
+
+// As before, and the chunk was returned meanwhile.
+func TestLimboLeavesReturnedMemoryAlone(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil) // finds writes to the metadata
+	defer b.Close()
+	g := b.Enter()
+	r := freehold.Must(b.Alloc(64, 8))
+	b.Retire(r)
+	b.TakeAtOnce(unsafe.Pointer(&r[0]))
+	b.Free(r)
+	b.Trim()
+	if len(b.central.chunks) != 0 {
+		t.Fatal("the chunk is still there")
+	}
+	g.Leave()
+	b.Trim()
+	if s := b.Stats(); s.Retired != 0 {
+		t.Errorf("%+v", s)
+	}
+}
