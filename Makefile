@@ -1,14 +1,34 @@
-# make test runs everything that this machine can; make quick what a change needs first.
+# make quick runs what a change needs first, make test every kind of build, and
+# make test-long what takes long as well.
 #
-# Each kind of build tests what it can break: the race detector looks at what
-# goroutines do together, and 386, checkptr and other systems at the packages
-# that the examples are built on. modules alone runs the tests in full, as they
-# are on this machine; every other kind of build runs them with -short: the same
+# Each kind of build tests the packages that it can break: the race detector looks
+# at what goroutines do together, 386 at all of the core, and the others at the
+# packages whose code is another in that build. modules runs the tests in full, as
+# they are on this machine; every other kind of build runs them with -short: the same
 # tests, with fewer rounds and fewer random programs.
 
 GO    ?= go
 MODULES = . ./analysis ./bench ./cmd/freehold ./examples/debugging ./metrics/otel ./metrics/prometheus ./profile
 CORE    = $$($(GO) list ./... | grep -v /examples/)
+
+# The packages with files for systems or processors, and none with net/http, whose
+# packages take as long to build for a system as all others together.
+SYSTEMIC = . ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track ./internal/...
+
+# make test leaves to make test-long: tests that build and run programs for minutes, and
+# packages that a kind of build changes only by what they import. Race builds have checkptr
+# on, so checkptr alone is for the packages with code that race builds leave out.
+ifdef FULL
+SYSTEMIC  = $(CORE)
+PORTABLE  = $(CORE)
+CHECKPTR  = $(CORE)
+STRESSED  = ./internal/... ./arena ./pool ./btree
+else
+BRIEF     = ./bench ./cmd/freehold ./examples/debugging
+PORTABLE  = . ./internal/heap ./internal/pin/... ./internal/stacks ./internal/soak ./arena ./pool ./epoch ./hashmap ./track
+CHECKPTR  = ./internal/heap ./arena ./pool
+STRESSED  = ./internal/heap ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
+endif
 
 # Systems that the core must build for, and its tests for one of each kind: those
 # of linux/amd64 and linux/386 are vetted by other targets.
@@ -20,15 +40,18 @@ KINDS = linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
 # All of make test, the longest first.
-TARGETS = emulators race modules systems fuzz soak asan today portable malloc checkptr stress 386 debug checked vet
+TARGETS = modules race emulators systems asan today 386 malloc portable debug stress checkptr checked vet
 
 FUZZTIME ?= 3s
 
-.PHONY: test quick $(TARGETS) fuzz-long newest mutate faults misuse bench demo
+.PHONY: test test-long quick $(TARGETS) soak fuzz fuzz-long newest mutate faults misuse bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
 	@MAKE=$(MAKE) scripts/together $(TARGETS)
+
+test-long:
+	@FULL=1 MAKE=$(MAKE) scripts/together $(TARGETS) fuzz soak
 
 quick: vet debug
 	$(GO) test -short ./...
@@ -40,11 +63,12 @@ vet:
 	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./bench/...
 
 modules:
-	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test ./...) || status=1; done; exit $$status
+	@status=0; for m in $(filter-out $(BRIEF),$(MODULES)); do (cd $$m && $(GO) test ./...) || status=1; done; \
+	for m in $(BRIEF); do (cd $$m && $(GO) test -short ./...) || status=1; done; exit $$status
 
 # Conformance by one goroutine is tested on one heap, as the memory is another
-# than elsewhere: Go's. Long tests by one goroutine are left out; modules, 386
-# and checkptr have them.
+# than elsewhere: Go's. Long tests by one goroutine are left out; modules and 386
+# have them.
 LONG = TestRandomPrograms|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain
 race:
 	$(GO) test -race -short -skip '^($(LONG))$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' ./...
@@ -75,7 +99,7 @@ asan:
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
-	$(GO) test -tags freehold_portable -short $(CORE)
+	$(GO) test -tags freehold_portable -short $(PORTABLE)
 
 # C's malloc: without cgo, and on jemalloc, linked and static, where it is
 # installed.
@@ -94,12 +118,12 @@ malloc:
 	GOARCH=386 $(GO) test -short $(CORE)
 
 checkptr:
-	$(GO) test -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CORE)
+	$(GO) test -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CHECKPTR)
 
 # The collector as hostile as it gets, on one processor and on more than there
 # are. Two, as many as most machines of this kind have, is what modules uses.
 stress:
-	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,4 ./internal/... ./arena ./pool ./btree
+	GOGC=1 GODEBUG=gccheckmark=1,clobberfree=1 $(GO) test -short -cpu 1,4 $(STRESSED)
 
 # One program on every allocator, 11 million calls in five kinds of build. SEED=0
 # makes another program each time.
@@ -139,11 +163,11 @@ fuzz-long:
 	scripts/fuzz 10m
 
 systems:
-	@status=0; for s in $(SYSTEMS); do echo "build $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) build $(CORE) || status=1; done; \
-	for s in $(KINDS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(CORE) || status=1; done; exit $$status
+	@status=0; for s in $(SYSTEMS); do echo "build $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) build $(SYSTEMIC) || status=1; done; \
+	for s in $(KINDS); do echo "vet $$s"; GOOS=$${s%/*} GOARCH=$${s#*/} $(GO) vet $(SYSTEMIC) || status=1; done; exit $$status
 
 emulators:
-	scripts/emulators
+	FULL=$(FULL) scripts/emulators
 
 # Promises broken on purpose, one at a time: does a test notice? Some 4 minutes.
 MUTATE ?= .
