@@ -93,6 +93,9 @@ func (a *Account) note() {
 	before := a.pressure.Level
 	a.pressure = a.shortage()
 	level := a.pressure.Level
+	if level == Calm && before == Calm && a.told == Calm {
+		return
+	}
 	changes := level > before || level == Calm && before > Calm
 	a.noteLine(before)
 	switch {
