@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,15 +21,16 @@ import (
 func rooted(t *testing.T, f *fake) (*Budget, *Account) {
 	f.physical = 64 * gib
 	s := f.system()
-	var root *Account
+	var root atomic.Pointer[Account]
 	others := s.offHeap
 	s.offHeap = func() int64 {
-		if root == nil {
+		a := root.Load()
+		if a == nil {
 			return others()
 		}
-		root.ledger.mu.Lock()
-		defer root.ledger.mu.Unlock()
-		return others() + root.ledger.committed
+		a.ledger.mu.Lock()
+		defer a.ledger.mu.Unlock()
+		return others() + a.ledger.committed
 	}
 	b, err := start(Options{Limit: 1100 * mib, Headroom: 100 * mib}, s)
 	if err != nil {
@@ -37,9 +39,7 @@ func rooted(t *testing.T, f *fake) (*Budget, *Account) {
 	t.Cleanup(b.Stop)
 	a := b.Account()
 	t.Cleanup(a.Close)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	root = a
+	root.Store(a)
 	return b, a
 }
 
@@ -230,7 +230,7 @@ func TestRequestsWaitForOneCollection(t *testing.T) {
 			errs <- err
 		}()
 	}
-	for root.Stats().Refusals < 4 {
+	for root.Stats().Refusals < 4 || b.Stats().Reclaims == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	f.change(func() { f.golang.live = 4 * mib })
