@@ -22,9 +22,9 @@ import (
 const (
 	tickTime          = 5 * time.Millisecond // unless the process is at rest: see figures.pace
 	lookTime          = 100 * time.Millisecond
-	calmTime          = 2 * time.Second
+	calmTime          = 3 * time.Second
 	searchTime        = time.Second
-	ticksPerSearch    = 5 // at rest
+	ticksPerSearch    = 3 // at rest
 	problemUsersLimit = "the program changed Go's memory limit, which the budget leaves alone from then on"
 	problemUsersGC    = "the program changed GOGC, which the budget leaves alone from then on"
 )
@@ -140,7 +140,7 @@ func Running() *Budget {
 // is in use is no error: see Stats.Short. A panic of Options.Report or Options.Logger is the caller's:
 // the budget is stopped then.
 //
-// A process at rest wakes once a second or two if most of its limit is free, and ten times a second if all but the
+// A process at rest wakes each two or three seconds if most of its limit is free, and ten times a second if all but the
 // headroom is in use, to read files of /proc and /sys. It wakes 200 times a second for some microseconds while the
 // pressure is not Calm, and when off-heap memory has grown or a collection has ended (BenchmarkTick). Alloc and Free
 // cost what they cost without. A budget may be started in a testing/synctest bubble and used outside of it.

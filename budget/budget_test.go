@@ -564,7 +564,7 @@ func TestTicksAreRareAtRest(t *testing.T) {
 	for _, tt := range []struct {
 		offHeap int64 // beside 10 MiB that Go holds
 		want    time.Duration
-	}{{0, 17 * lookTime}, {290, 13 * lookTime}, {750, 3 * lookTime}, {751, 3 * lookTime}, {766, tickTime}, {995, tickTime}, {0, 17 * lookTime}} {
+	}{{0, 25 * lookTime}, {290, 19 * lookTime}, {750, 4 * lookTime}, {751, 4 * lookTime}, {766, tickTime}, {995, tickTime}, {0, 25 * lookTime}} {
 		f.change(func() { f.offHeap = tt.offHeap * mib })
 		f.tick(1)
 		next(tt.want)
@@ -578,13 +578,13 @@ func TestTicksAreRareAtRest(t *testing.T) {
 	b.awaitReclaim()
 	f.change(func() { f.golang.held = 10 * mib })
 	f.tick(1)
-	next(17 * lookTime)
+	next(25 * lookTime)
 	if !f.cycle() {
 		t.Error("the next collection calls for no tick")
 	}
 	next(tickTime)
 	f.tick(1)
-	next(17 * lookTime)
+	next(25 * lookTime)
 	f.passed()
 	next(tickTime) // off-heap memory grows
 	b.Account()

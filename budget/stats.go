@@ -40,7 +40,7 @@ type Stats struct {
 	Account AccountStats // of Budget.Account; its Name is "" before the first call of that
 }
 
-// Stats returns the budget's figures. Others are up to 100 ms old, and up to 2 s while
+// Stats returns the budget's figures. Others are up to 100 ms old, and up to 3 s while
 // most of the limit is free. So are Short and Pressure as far as they depend on them. After Stop the settings are the restored ones, and Short and Pressure
 // those of the last look. It takes about a microsecond, and that of
 // Account.Stats if there is an account.
