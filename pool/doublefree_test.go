@@ -4,25 +4,14 @@ package pool
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
-
-// panicOf returns what f panics with, or "".
-func panicOf(f func()) (text string) {
-	defer func() {
-		if r := recover(); r != nil {
-			text = fmt.Sprint(r)
-		}
-	}()
-	f()
-	return ""
-}
 
 // fill writes to all of the block at p: the parent's memory, if the chunk was returned.
 func (b *Blocks) fill(p unsafe.Pointer) {
@@ -109,14 +98,14 @@ func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 		b := NewBlocks(parent, 64, 8, &Options{MaxBlocks: blocks})
 		c := b.NewCache()
 		live := b.liveByASecondEntry()
-		panics := 0
+		found := 0
 		var others [][]byte
 		for range 2 * blocks {
 			var r []byte
-			got := panicOf(func() { r, _ = get(b, c) })
+			got := panics.Of(func() { r, _ = get(b, c) })
 			switch {
 			case strings.Contains(got, "it was freed by two goroutines at once"):
-				panics++
+				found++
 			case got != "":
 				t.Error(got)
 			case r != nil:
@@ -126,8 +115,8 @@ func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 				}
 			}
 		}
-		if panics != 1 || len(others) != blocks-1 {
-			t.Errorf("%s: %d panics and %d blocks, want 1 and %d", name, panics, len(others), blocks-1)
+		if found != 1 || len(others) != blocks-1 {
+			t.Errorf("%s: %d panics and %d blocks, want 1 and %d", name, found, len(others), blocks-1)
 		}
 		b.PutBatch(others)
 		b.put(live)
@@ -152,7 +141,7 @@ func TestMovingBlockHasNoOtherOwner(t *testing.T) {
 		t.Error("a block came back while it was on its way out")
 	}
 	b.FreeAtOnce(pointer(batch[1].addr))
-	if got := panicOf(func() { b.get() }); !strings.Contains(got, "freed by two goroutines at once") {
+	if got := panics.Of(func() { b.get() }); !strings.Contains(got, "freed by two goroutines at once") {
 		t.Errorf("a block on its way out was handed out: %q", got)
 	}
 	b.giveBack(batch[:], statusMoving)
