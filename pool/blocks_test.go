@@ -296,7 +296,8 @@ func TestTrimGivesBackWhatIsFree(t *testing.T) {
 	}
 }
 
-// A block may grow to the block size, and a limit of one chunk permits one chunk.
+// A block may grow to the block size, and a limit of one chunk permits one chunk, also while
+// the metadata of the one before is kept for it.
 func TestBoundsMayBeReached(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	x := freehold.Must(b.Alloc(10, 1))
@@ -306,10 +307,17 @@ func TestBoundsMayBeReached(t *testing.T) {
 	}
 	b.Free(r)
 	one := newBlocks(t, 64, 8, &pool.Options{MaxBytes: b.Stats().Reserved})
-	if x, err := one.Alloc(64, 8); err != nil {
-		t.Error(err)
-	} else {
-		one.Free(x)
+	defer one.NewCache().Close() // keeps the metadata
+	for range 2 {
+		if x, err := one.Alloc(64, 8); err != nil {
+			t.Error(err)
+		} else {
+			one.Free(x)
+		}
+		one.Trim()
+		if n := one.Stats().Chunks; n != 0 {
+			t.Errorf("%d chunks after Trim", n)
+		}
 	}
 }
 
