@@ -122,6 +122,17 @@ func pools(p *pool.Pool[node], b *pool.Blocks) {
 	b.Free(take(b, 64)[8:])                                               // want `not the beginning of its block`
 	b.Free(take(b, 64)[:8:8])
 	p.Put(freehold.Must(p.Get()))
+
+	b.Retire(take(b, 64)[8:]) // want `not the beginning of its block`
+	b.Retire(take(b, 64)[:8:8])
+	p.Retire(new(node)) // want `which is a Go variable`
+	p.Retire(freehold.Must(p.Get()))
+}
+
+func caches(c *pool.Cache[node], b *pool.BlocksCache) {
+	c.Put(new(node))                  // want `which is a Go variable`
+	b.Put(freehold.Must(b.Get())[8:]) // want `not the beginning of its block`
+	b.Put(freehold.Must(b.Get())[:8:8])
 }
 
 // An allocator that hands out Go memory.
