@@ -11,6 +11,7 @@
 package arena
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -98,6 +99,7 @@ type Arena struct {
 	member  *membership        // in a Registry; nil if in none
 	keeper  *Recycler          // the arena's, or nil
 	state   state
+	put     atomic.Bool // into keeper, and not handed out again
 }
 
 // noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
@@ -368,10 +370,12 @@ func (a *Arena) refuse(call string) {
 	case unmade:
 		arg.Panicf(call, "zero value: arena.New makes an Arena")
 	case idle:
-		arg.Panicf(call, "the arena was put into its Recycler")
+		refusePut(call)
 	}
 	arg.Panicf(call, "the arena is closed")
 }
+
+func refusePut(call string) { arg.Panicf(call, "the arena was put into its Recycler") }
 
 // A header is the layout of a []byte.
 type header struct {

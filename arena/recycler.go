@@ -157,6 +157,7 @@ func (r *Recycler) pop(startBytes int) *Arena {
 	r.stack = slices.Delete(r.stack, i, i+1)
 	r.reserved -= a.reserved
 	a.state = open
+	a.put.Store(false)
 	return a
 }
 
@@ -164,7 +165,7 @@ func (r *Recycler) pop(startBytes int) *Arena {
 // MaxBytes it closes the arenas put longest ago; it closes a if a alone exceeds
 // it. The caller must not use a or its blocks afterwards; most uses of an idle
 // arena panic. Put panics if a is nil, did not come from this Recycler or is idle
-// already. For a closed arena it is a no-op.
+// already; of two Puts at the same moment one panics. For a closed arena it is a no-op.
 //
 // Put removes a from its [Registry].
 func (r *Recycler) Put(a *Arena) {
@@ -178,6 +179,9 @@ func (r *Recycler) Put(a *Arena) {
 		return
 	}
 	a.mustBeOpen("arena.Recycler.Put")
+	if !a.put.CompareAndSwap(false, true) { // another goroutine puts it at this moment
+		refusePut("arena.Recycler.Put")
+	}
 	a.leaveRegistry()
 	a.Reset()
 	a.trim(r.options.MaxArenaBytes)

@@ -204,6 +204,32 @@ func TestRecyclerMisuse(t *testing.T) {
 	wantPanic(t, "freehold: arena.NewRecycler: Options.ChunkBytes -1, want 0 or more", func() { NewRecycler(freehold.Pages(), &RecyclerOptions{Arena: &Options{ChunkBytes: -1}}) })
 }
 
+// An arena that a second goroutine puts while the first does is put once: it has one next
+// owner.
+func TestRecyclerPutTwiceAtOnce(t *testing.T) {
+	var r *Recycler
+	var a *Arena
+	parent := onFree{alloctest.New(t), func() {
+		if b := a; b != nil { // in the trim of Put
+			a = nil
+			wantPanic(t, "freehold: arena.Recycler.Put: the arena was put into its Recycler", func() { r.Put(b) })
+		}
+	}}
+	r = NewRecycler(parent, &RecyclerOptions{MaxArenaBytes: 1, Decay: -1})
+	defer r.Close()
+	a = get(t, r, 100)
+	r.Put(a)
+	if n := r.Stats().Idle; a != nil || n != 1 {
+		t.Errorf("%d idle arenas for one", n)
+	}
+	if b, c := get(t, r, 0), get(t, r, 0); b == c {
+		t.Error("an arena has two owners")
+	} else {
+		r.Put(b)
+		r.Put(c)
+	}
+}
+
 func TestRecyclerOverALimit(t *testing.T) {
 	limit := freehold.NewLimit(alloctest.New(t), 10000)
 	r := NewRecycler(limit, &RecyclerOptions{Decay: -1})
