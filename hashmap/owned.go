@@ -1,4 +1,5 @@
-// Owned: strings and bytes, which the map keeps as copies in blocks of their own.
+// Owned: strings and bytes, which a Map keeps as copies in blocks of their own. A Sharded
+// has the same references: sharded_text.go.
 //
 //	slot of a string key    | ref |--> | value | key's bytes |
 //	slot of a string value  | ref |--> | value's bytes |
@@ -78,13 +79,23 @@ func (c *core) newBlock(head uintptr, align int, s string) (ref, error) {
 	if err != nil {
 		return 0, err
 	}
+	r, err := refTo(p, head, s)
+	if err != nil {
+		c.free(p, size)
+	}
+	return r, err
+}
+
+// refTo returns a reference to the block at p, and writes the bytes of s behind its head.
+//
+// Precondition: the block has blockBytes(head, len(s)) bytes.
+func refTo(p unsafe.Pointer, head uintptr, s string) (ref, error) {
 	addr := uint64(uintptr(p)) / blockAlign
 	if addr >= 1<<refAddrBits {
-		c.free(p, size)
 		return 0, fmt.Errorf("%w: a block at %#x is beyond 48 bits of address", freehold.ErrOutOfMemory, uintptr(p))
 	}
-	to := unsafe.Slice((*byte)(unsafe.Add(p, head)), size-head)
 	n := len(s)
+	to := unsafe.Slice((*byte)(unsafe.Add(p, head)), blockBytes(0, n))
 	if n >= longBytes {
 		binary.NativeEndian.PutUint64(to, uint64(n))
 		to, n = to[lengthBytes:], longBytes

@@ -9,7 +9,7 @@
 // Each table is a shard: its head has a lock, which its writers take. Readers take none
 // unless writers are in their way: they read a group and its version, and read again if
 // that has changed. sharded_write.go has the writers, sharded_grow.go how tables are
-// replaced, and sharded_text.go strings.
+// replaced, and sharded_text.go strings, bytes and large values.
 //
 // # Why a reader finds what it should
 //
@@ -63,10 +63,17 @@ import (
 // effect at once between its call and its return.
 //
 // An entry takes 16 to 32 bytes more than a K and a V of 8 bytes each, by how full the
-// tables are (Stats tells): each value takes whole words. Tables split, and never join:
-// after many times as many deletions and insertions as there are entries, it is up to 48.
-// Tables that growth has replaced are kept for reuse. Only Close returns them to the parent.
-// On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 strings that
+// tables are (Stats tells), and larger ones 2.2 to 3.5 times their size: each value takes whole
+// words. Tables split, and never join: after many times as many deletions and insertions as
+// there are entries, it is up to 48 bytes more. Tables that growth has replaced are kept for
+// reuse. Only Close returns them to the parent.
+//
+// A V of 128 bytes or more is in a block of its own, as strings and bytes are. The block takes
+// the size of V, and the entry as much as one with a V of 8 bytes. A Put that replaces such a
+// value takes a new block, and fails if there is none. The old one is freed when its readers
+// have left.
+//
+// On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 of these blocks that
 // were replaced or deleted since their readers left.
 //
 // [NewSharded] makes one. Calls of the zero Sharded panic, except Len, Stats and Close.
@@ -92,18 +99,30 @@ func NewSharded[K comparable, V any](parent freehold.Allocator, o *Options) *Sha
 	m := &Sharded[K, V]{hasher: newHasher[K]()}
 	m.keys = textKindOf(reflect.TypeFor[K]())
 	m.values = textKindOf(reflect.TypeFor[V]())
-	keyBytes, valueBytes := wordBytes, wordBytes
 	if m.keys == noText {
 		arg.PointerFree(call, "K=", freehold.PointerFree[K]())
-		keyBytes = wordsFor[K]()
 	}
 	if m.values == noText {
 		arg.PointerFree(call, "V=", freehold.PointerFree[V]())
-		valueBytes = wordsFor[V]()
 	}
 	mustFit[K, V](call)
-	m.init(parent, o.Name, keyBytes, valueBytes)
+	var k K
+	var v V
+	if m.values == noText && unsafe.Sizeof(v) >= largeBytes {
+		m.values = isLarge
+	}
 	m.direct = m.keys == noText && m.values == noText
+	keyBytes, valueBytes := wordsFor[K](), wordsFor[V]()
+	if m.keys != noText {
+		keyBytes = refBytes
+	}
+	if m.values != noText {
+		valueBytes = refBytes
+	}
+	if !m.direct { // references are aligned, on 32 bits too
+		keyBytes, valueBytes = (keyBytes+refBytes-1)&^(refBytes-1), (valueBytes+refBytes-1)&^(refBytes-1)
+	}
+	m.init(parent, o.Name, keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
 	owners.Watch(m, "hashmap.Sharded", o.Name)
 	return m
 }
@@ -168,7 +187,7 @@ func (m *Sharded[K, V]) Get(k K) (v V, found bool) {
 	return m.getSlow(k)
 }
 
-// getSlow is Get for maps of text and in race builds, and where no table or a writer was
+// getSlow is Get for maps with text and in race builds, and where no table or a writer was
 // found.
 func (m *Sharded[K, V]) getSlow(k K) (v V, found bool) {
 	m.mustBeOpen("Get")
@@ -191,7 +210,7 @@ func (m *Sharded[K, V]) getSlow(k K) (v V, found bool) {
 	return m.valueAt(m.slot(g, i)), true
 }
 
-// getText is Get under a guard, for a map of text. It is sure unless it met a writer.
+// getText is Get under a guard, for a map with text. It is sure unless it met a writer.
 func (m *Sharded[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 	guard := m.limbo.readers.Enter() // before R1
 	defer guard.Leave()
@@ -275,7 +294,7 @@ func (m *Sharded[K, V]) Clear() {
 				m.empty(x)
 				return
 			}
-			var texts []uintptr
+			var texts []ref
 			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
 			m.empty(x)
 			m.limbo.retire(m.parent, texts...)

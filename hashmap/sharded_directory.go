@@ -58,7 +58,8 @@ const replacedDirectory = 1
 const (
 	maxShards     = 1 << 10
 	minMaxClass   = 3
-	sparseEntries = 64 // entries for each table at which the directory does not double
+	copiedBytes   = 1 << 20 // of K and V, which All copies of a table larger than minMaxClass
+	sparseEntries = 64      // entries for each table at which the directory does not double
 )
 
 // noDirectory is the directory of a map without memory: two empty entries.
@@ -72,11 +73,11 @@ func noDirectoryWord() uintptr {
 // That memory does not move.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
-func (m *shardedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes uintptr) {
+func (m *shardedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes, entryBytes uintptr) {
 	m.parent, m.name = parent, name
 	m.layout = shardLayoutOf(keyBytes, valueBytes)
 	m.maxClass = minMaxClass
-	for m.layout.stride<<(m.maxClass+1) <= tableBytes {
+	for m.layout.stride<<(m.maxClass+1) <= tableBytes && entryBytes*slotsPerGroup<<(m.maxClass+1) <= copiedBytes {
 		m.maxClass++
 	}
 	m.dir.Store(noDirectoryWord())

@@ -75,7 +75,7 @@ func (m *Sharded[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 		copyWords(m.slot(g, i), from, m.layout.slot)
 		text := uintptr(0)
 		if !m.direct {
-			var texts [2]uintptr
+			var texts [2]ref
 			text = textBytes(m.appendTexts(texts[:0], from)...)
 		}
 		fill(e, g, i, h, text)

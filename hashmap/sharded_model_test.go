@@ -158,6 +158,12 @@ var shardedPrograms = map[string]func(t testing.TB, prog []byte, narrow uint64){
 	"string to 24 B": func(t testing.TB, prog []byte, narrow uint64) {
 		runSharded(t, prog, narrow, textKey, func(n int) tripleValue { return tripleValue{uint64(n), ^uint64(n), uint32(n)} })
 	},
+	"uint64 to 128 B": func(t testing.TB, prog []byte, narrow uint64) {
+		runSharded(t, prog, narrow, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
+	},
+	"string to 256 B": func(t testing.TB, prog []byte, narrow uint64) {
+		runSharded(t, prog, narrow, textKey, func(n int) (v [64]float32) { v[0], v[63] = float32(n), -float32(n); return v })
+	},
 	"string to string": func(t testing.TB, prog []byte, narrow uint64) {
 		runSharded(t, prog, narrow, textKey, func(n int) string { return textKey(n % 700) })
 	},

@@ -42,54 +42,62 @@ func shardedKeys[V any](m *Sharded[wide, V], first uint64, n int, like wide, oth
 
 // TestShardedReaderBetweenWrites: at each point of a Get, a writer comes in between.
 func TestShardedReaderBetweenWrites(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testShardedReaderBetweenWrites(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testShardedReaderBetweenWrites(t, largeOf) })
+}
+
+func testShardedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64) V) {
 	k := wideOf(1)
-	put := func(m *Sharded[wide, wide], keys []wide) {
+	put := func(m *Sharded[wide, V], keys []wide) {
 		for _, k := range keys {
-			succeed(m.Put(k, wideOf(k.w[0]+100)))
+			succeed(m.Put(k, valueOf(k.w[0]+100)))
 		}
 	}
-	moves := func(m *Sharded[wide, wide]) { // k's table is replaced
+	moves := func(m *Sharded[wide, V]) { // k's table is replaced
 		put(m, shardedKeys(m, 1000, slotsPerGroup, k, false))
 	}
 	for name, write := range map[string]struct {
-		do    func(m *Sharded[wide, wide])
+		do    func(m *Sharded[wide, V])
 		crowd int    // other entries in k's table before
 		after uint64 // what the reader may find instead of 1; 0 is none
 	}{
-		"replace":            {func(m *Sharded[wide, wide]) { succeed(m.Put(k, wideOf(2))) }, 0, 2},
-		"delete":             {func(m *Sharded[wide, wide]) { m.Delete(k) }, 0, 0},
-		"delete and put":     {func(m *Sharded[wide, wide]) { m.Delete(k); succeed(m.Put(k, wideOf(2))) }, 0, 2},
-		"delete, reuse slot": {func(m *Sharded[wide, wide]) { m.Delete(k); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
-		"clear":              {func(m *Sharded[wide, wide]) { m.Clear() }, 0, 0},
-		"clear, reuse slot":  {func(m *Sharded[wide, wide]) { m.Clear(); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
-		"move":               {func(m *Sharded[wide, wide]) { moves(m) }, 0, 1},
-		"move and replace":   {func(m *Sharded[wide, wide]) { moves(m); succeed(m.Put(k, wideOf(2))) }, 0, 2},
-		"move and delete":    {func(m *Sharded[wide, wide]) { moves(m); m.Delete(k) }, 0, 0},
-		"move, reuse table":  {func(m *Sharded[wide, wide]) { moves(m); put(m, shardedKeys(m, 5000, 40, k, true)) }, 0, 1},
-		"move, reuse large table": {func(m *Sharded[wide, wide]) {
+		"replace":            {func(m *Sharded[wide, V]) { succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"delete":             {func(m *Sharded[wide, V]) { m.Delete(k) }, 0, 0},
+		"delete and put":     {func(m *Sharded[wide, V]) { m.Delete(k); succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"delete, reuse slot": {func(m *Sharded[wide, V]) { m.Delete(k); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"clear":              {func(m *Sharded[wide, V]) { m.Clear() }, 0, 0},
+		"clear, reuse slot":  {func(m *Sharded[wide, V]) { m.Clear(); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"move":               {func(m *Sharded[wide, V]) { moves(m) }, 0, 1},
+		"move and replace":   {func(m *Sharded[wide, V]) { moves(m); succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"move and delete":    {func(m *Sharded[wide, V]) { moves(m); m.Delete(k) }, 0, 0},
+		"move, reuse table":  {func(m *Sharded[wide, V]) { moves(m); put(m, shardedKeys(m, 5000, 40, k, true)) }, 0, 1},
+		"move, reuse large table": {func(m *Sharded[wide, V]) {
 			put(m, shardedKeys(m, 1000, 20, k, false))
 			put(m, shardedKeys(m, 5000, 100, k, true)) // in the words that were k's, if its table is taken
 		}, slotsPerGroup, 1},
-		"double directory": {func(m *Sharded[wide, wide]) {
+		"double directory": {func(m *Sharded[wide, V]) {
 			m.mu.Lock()
 			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
 			m.mu.Unlock()
-			succeed(m.Put(k, wideOf(2)))
+			succeed(m.Put(k, valueOf(2)))
 		}, 0, 2},
-		"double directory, move, reuse table": {func(m *Sharded[wide, wide]) {
+		"double directory, move, reuse table": {func(m *Sharded[wide, V]) {
 			m.mu.Lock()
 			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
 			m.mu.Unlock()
 			moves(m)
 			put(m, shardedKeys(m, 5000, 40, k, true))
 		}, 0, 1},
-		"split": {func(m *Sharded[wide, wide]) { succeed(m.Grow(100_000)); succeed(m.Put(k, wideOf(2))) }, 0, 2},
+		"split": {func(m *Sharded[wide, V]) { succeed(m.Grow(100_000)); succeed(m.Put(k, valueOf(2))) }, 0, 2},
 	} {
 		for point, p := range readPoints {
 			t.Run(name+" after "+point, func(t *testing.T) {
-				m := NewSharded[wide, wide](alloctest.New(t), nil)
+				m := NewSharded[wide, V](alloctest.New(t), nil)
 				defer m.Close()
-				succeed(m.Put(k, wideOf(1)))
+				if p == readDirectory && !m.direct {
+					return // only such readers come there
+				}
+				succeed(m.Put(k, valueOf(1)))
 				put(m, shardedKeys(m, 500_000, write.crowd, k, false))
 				came := false
 				at(&m.shardedTables, p, 1, func() { came = true; write.do(m) })
@@ -97,10 +105,10 @@ func TestShardedReaderBetweenWrites(t *testing.T) {
 				if !came {
 					t.Fatal("the reader did not come there")
 				}
-				if was := found && v == wideOf(1); !was && (found != (write.after != 0) || v != wideOf(write.after)) {
+				if was := found && v == valueOf(1); !was && (found != (write.after != 0) || v != valueOf(write.after)) {
 					t.Errorf("Get = %v, %t; want 1 or %d", v, found, write.after)
 				}
-				if v, found := m.Get(k); found != (write.after != 0) || v != wideOf(write.after) {
+				if v, found := m.Get(k); found != (write.after != 0) || v != valueOf(write.after) {
 					t.Errorf("the next Get = %v, %t; want %d", v, found, write.after)
 				}
 				m.checkAll()
@@ -158,12 +166,19 @@ func TestShardedTornValues(t *testing.T) {
 // TestShardedReaderBetweenSteps: at each step of a writer, readers find all other entries,
 // and the writer's in its state before or after.
 func TestShardedReaderBetweenSteps(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testShardedReaderBetweenSteps(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testShardedReaderBetweenSteps(t, largeOf) })
+}
+
+func testShardedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) V) {
+	var none V
 	for name, point := range map[string]seamPoint{
 		"version": raised, "key": wroteKey, "value": wroteValue, "copy": copied, "entry": published, "directory": deepened,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := NewSharded[uint64, wide](alloctest.New(t), nil)
+			m := NewSharded[uint64, V](alloctest.New(t), nil)
 			defer m.Close()
+			m.maxClass = minMaxClass // directories double more often
 			const keys = 3000
 			times := 0
 			for k := range uint64(keys) {
@@ -175,16 +190,16 @@ func TestShardedReaderBetweenSteps(t *testing.T) {
 					m.seam.hook = nil
 					times++
 					for other := k - min(k, 200); other < k; other++ {
-						if v, found := m.Get(other); !found || v != wideOf(other) {
+						if v, found := m.Get(other); !found || v != valueOf(other) {
 							t.Fatalf("Get(%d) = %v, %t while %d is put", other, v, found, k)
 						}
 					}
-					if v, found := m.Get(k); found || v != (wide{}) {
+					if v, found := m.Get(k); found || v != none {
 						t.Fatalf("Get(%d) = %v, %t before it is put", k, v, found)
 					}
 					m.seam.hook = hook
 				}
-				succeed(m.Put(k, wideOf(k)))
+				succeed(m.Put(k, valueOf(k)))
 			}
 			if times < 2 {
 				t.Errorf("writers came there %d times", times)
@@ -197,6 +212,13 @@ func TestShardedReaderBetweenSteps(t *testing.T) {
 // TestShardedGuardsText: between any steps of a Get, the texts that it reads are deleted or
 // replaced, and many others after them, so that all are freed that may be.
 func TestShardedGuardsText(t *testing.T) {
+	t.Run("string", func(t *testing.T) {
+		testShardedGuardsText(t, strings.Repeat("value", 100), "new", "other")
+	})
+	t.Run("large", func(t *testing.T) { testShardedGuardsText(t, largeOf(1), largeOf(2), largeOf(3)) })
+}
+
+func testShardedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 	for point, p := range readPoints {
 		if p == readDirectory {
 			continue
@@ -206,30 +228,29 @@ func TestShardedGuardsText(t *testing.T) {
 		} {
 			t.Run(what+" after "+point, func(t *testing.T) {
 				del := what != "replace"
-				m := NewSharded[string, []byte](alloctest.New(t), nil)
+				m := NewSharded[string, V](alloctest.New(t), nil)
 				defer m.Close()
 				m.hasher.narrow = narrow
-				long := []byte(strings.Repeat("value", 100))
-				succeed(m.Put("key", long))
+				succeed(m.Put("key", old))
 				at(&m.shardedTables, p, 1, func() {
 					if del {
 						m.Delete("key")
 					} else {
-						succeed(m.Put("key", []byte("new")))
+						succeed(m.Put("key", replaced))
 					}
 					for range 3 * batchTexts {
-						succeed(m.Put("other", []byte("other")))
+						succeed(m.Put("other", other))
 					}
 				})
 				v, found := m.Get("key")
-				if s := string(v); found && s != string(long) && (del || s != "new") || !found && !del {
-					t.Errorf("Get = %.20q, %t", s, found)
+				if found && v != old && (del || v != replaced) || !found && !del {
+					t.Errorf("Get = %.20v, %t", v, found)
 				}
 				if m.seam.hook != nil {
 					t.Error("the reader did not come there")
 				}
 				for range 3 * batchTexts { // its guard has left
-					succeed(m.Put("other", []byte("other")))
+					succeed(m.Put("other", other))
 				}
 				if n := len(m.limbo.batches); n > 1 {
 					t.Errorf("%d batches of text wait for nobody", n)
@@ -242,32 +263,37 @@ func TestShardedGuardsText(t *testing.T) {
 // TestShardedTextReaderBetweenMoves: at each point of a Get, the key's table is replaced, and
 // used again for other keys.
 func TestShardedTextReaderBetweenMoves(t *testing.T) {
+	t.Run("string", func(t *testing.T) { testShardedTextReaderBetweenMoves(t, "value", "like", "other") })
+	t.Run("large", func(t *testing.T) { testShardedTextReaderBetweenMoves(t, largeOf(1), largeOf(2), largeOf(3)) })
+}
+
+func testShardedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, other V) {
 	for point, p := range readPoints {
 		if p == readDirectory {
 			continue
 		}
 		t.Run(point, func(t *testing.T) {
-			m := NewSharded[string, string](alloctest.New(t), nil)
+			m := NewSharded[string, V](alloctest.New(t), nil)
 			defer m.Close()
 			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
-			succeed(m.Put("key", "value"))
+			succeed(m.Put("key", value))
 			came := false
 			at(&m.shardedTables, p, 1, func() {
 				came = true
-				for i, like := 0, 0; like < slotsPerGroup; i++ { // these have the key's table replaced
+				for i, n := 0, 0; n < slotsPerGroup; i++ { // these have the key's table replaced
 					if k := textKey(i); top(k) == top("key") {
-						like++
-						succeed(m.Put(k, "like"))
+						n++
+						succeed(m.Put(k, like))
 					}
 				}
 				for i := range 100 { // and these take it
 					if k := textKey(i); top(k) != top("key") {
-						succeed(m.Put(k, "other"))
+						succeed(m.Put(k, other))
 					}
 				}
 			})
-			if v, found := m.Get("key"); v != "value" || !found || !came {
-				t.Errorf("Get = %q, %t; the reader came there: %t", v, found, came)
+			if v, found := m.Get("key"); v != value || !found || !came {
+				t.Errorf("Get = %v, %t; the reader came there: %t", v, found, came)
 			}
 			m.checkAll()
 		})

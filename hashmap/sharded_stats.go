@@ -17,9 +17,9 @@ type ShardedStats struct {
 	Slots     int    // entries for which tables have slots; beyond 11/16 of them tables grow
 	Tables    int
 	Directory int // entries of the directory
-	Reserved  int // bytes from the parent: tables, directories and text
+	Reserved  int // bytes from the parent: tables, directories and Text
 	Spare     int // of Reserved: tables that wait for reuse
-	Text      int // of Reserved: strings and bytes, with those that readers may still use
+	Text      int // of Reserved: blocks of strings, bytes and large values, with those that readers may still use
 }
 
 // Len returns the number of entries. It takes time in proportion to the tables, one for

@@ -16,13 +16,36 @@ import (
 type wide struct{ w [6]uint64 }
 
 func wideOf(n uint64) (v wide) {
-	for i := range v.w {
-		v.w[i] = n * uint64(2*i+1)
-	}
+	fillWords(v.w[:], n)
 	return v
 }
 
-func (v wide) whole() bool { return v == wideOf(v.w[0]) }
+func (v wide) whole() bool   { return v == wideOf(v.w[0]) }
+func (v wide) first() uint64 { return v.w[0] }
+
+// large is a wide that has a block of its own.
+type large struct{ w [largeBytes / 8]uint64 }
+
+func largeOf(n uint64) (v large) {
+	fillWords(v.w[:], n)
+	return v
+}
+
+func (v large) whole() bool   { return v == largeOf(v.w[0]) }
+func (v large) first() uint64 { return v.w[0] }
+
+func fillWords(w []uint64, n uint64) {
+	for i := range w {
+		w[i] = n * uint64(2*i+1)
+	}
+}
+
+// words is wide or large.
+type words interface {
+	comparable
+	whole() bool
+	first() uint64
+}
 
 // beside runs writers, and readers until the writers have ended.
 func beside(writers, readers []func(r *rand.Rand)) {
@@ -60,9 +83,15 @@ func rounds(n int) int {
 // TestShardedValuesAreWhole: beside writers that replace, delete and add entries of few
 // keys, and beside growth, a reader finds a value that was put for its key, or none.
 func TestShardedValuesAreWhole(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testShardedValuesAreWhole(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testShardedValuesAreWhole(t, largeOf) })
+}
+
+func testShardedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) {
+	var none V
 	for _, keys := range []int{1, 7, 300, 20_000} {
 		t.Run(strconv.Itoa(keys)+" keys", func(t *testing.T) {
-			m := NewSharded[wide, wide](alloctest.New(t), nil)
+			m := NewSharded[wide, V](alloctest.New(t), nil)
 			defer m.Close()
 			const ofKey = 1 << 20
 			write := func(r *rand.Rand) {
@@ -73,26 +102,26 @@ func TestShardedValuesAreWhole(t *testing.T) {
 					case 0:
 						m.Delete(k)
 					case 1:
-						m.Update(k, func(v *wide, found bool) {
-							if !v.whole() || found != (*v != wide{}) {
+						m.Update(k, func(v *V, found bool) {
+							if !(*v).whole() || found != (*v != none) {
 								t.Errorf("Update of %d has %v, %t", n, *v, found)
 							}
-							*v = wideOf((n+1)*ofKey + r.Uint64N(ofKey))
+							*v = valueOf((n+1)*ofKey + r.Uint64N(ofKey))
 						})
 					default:
-						succeed(m.Put(k, wideOf((n+1)*ofKey+r.Uint64N(ofKey))))
+						succeed(m.Put(k, valueOf((n+1)*ofKey+r.Uint64N(ofKey))))
 					}
 				}
 			}
 			read := func(r *rand.Rand) {
 				n := r.Uint64N(uint64(keys))
-				if v, found := m.Get(wideOf(n)); !v.whole() || found && v.w[0]/ofKey != n+1 || !found && v != (wide{}) {
+				if v, found := m.Get(wideOf(n)); !v.whole() || found && v.first()/ofKey != n+1 || !found && v != none {
 					t.Errorf("Get of %d is %v, %t", n, v, found)
 				}
 			}
 			scan := func(*rand.Rand) {
 				for k, v := range m.All() {
-					if !k.whole() || !v.whole() || v.w[0]/ofKey != k.w[0]+1 {
+					if !k.whole() || !v.whole() || v.first()/ofKey != k.first()+1 {
 						t.Errorf("All has %v with %v", k, v)
 					}
 				}

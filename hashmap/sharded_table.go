@@ -4,8 +4,8 @@
 //	group   | tags 8 B | version 8 B | key, value | key, value | ... |    7 entries
 //
 // For a K and a V of a word each, a group is 128 bytes. Tags are as in group.go. Keys and
-// values take whole words, so that they can be loaded atomically; those of text are
-// the address of a block (sharded_text.go).
+// values take whole words, so that they can be loaded atomically. Text, which includes large
+// values, is a reference to a block (sharded_text.go).
 //
 // A deleted entry's slot is free at once. If its group has overflow bits, they stay, and
 // searches may pass the group in vain. To bound that, such a slot still counts as taken:
@@ -28,7 +28,7 @@ import (
 type shardHead struct {
 	mu    sync.Mutex // of 8 bytes without pointers; race builds use another: sharded_lock_race.go
 	live  uintptr    // entries
-	text  uintptr    // bytes in blocks of text
+	text  uintptr    // bytes in the blocks of its entries
 	left  uintptr    // slots that may be taken before the table is copied
 	depth uintptr    // leading bits of the hash that all entries share
 }

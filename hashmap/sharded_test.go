@@ -64,6 +64,8 @@ func TestShardedPanics(t *testing.T) {
 func TestShardedRunsOutOfMemory(t *testing.T) {
 	testShardedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) wide { return wideOf(uint64(n)) })
 	testShardedFailure(t, textKey, textKey)
+	testShardedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
+	testShardedFailure(t, textKey, func(n int) large { return largeOf(uint64(n)) })
 }
 
 func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value func(int) V) {
@@ -84,6 +86,13 @@ func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value fu
 			failures := 0
 			for i := 0; i < keys && failures < 3; i++ {
 				err := m.Put(key(i), value(i))
+				if k := key(i / 2); i%5 == 4 { // replaced, or nothing has changed
+					if err := m.Update(k, func(v *V, _ bool) { *v = value(i) }); err == nil {
+						want[k] = value(i)
+					} else if failures++; !errors.Is(err, freehold.ErrOutOfMemory) {
+						t.Fatalf("Update failed with %v", err)
+					}
+				}
 				if i%7 == 6 {
 					if k := key(i - 3); m.Delete(k) {
 						delete(want, k)
@@ -125,10 +134,20 @@ func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value fu
 }
 
 func TestShardedGrowRunsOutOfMemory(t *testing.T) {
+	testShardedGrowRunsOutOfMemory(t, func(n int) int { return -n })
+	testShardedGrowRunsOutOfMemory(t, func(n int) large { return largeOf(uint64(n)) })
+	m := NewSharded[int, int](alloctest.New(t), nil)
+	defer m.Close()
+	if err := m.Grow(math.MaxInt - 1); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("Grow to any size: %v", err)
+	}
+}
+
+func testShardedGrowRunsOutOfMemory[V comparable](t *testing.T, value func(int) V) {
 	for n := 0; ; n++ {
-		m := NewSharded[int, int](alloctest.FailAfter(alloctest.New(t), n), nil)
+		m := NewSharded[int, V](alloctest.FailAfter(alloctest.New(t), n), nil)
 		for i := range 200 {
-			if m.Put(i, -i) != nil {
+			if m.Put(i, value(i)) != nil {
 				break
 			}
 		}
@@ -145,11 +164,6 @@ func TestShardedGrowRunsOutOfMemory(t *testing.T) {
 		if err == nil {
 			break
 		}
-	}
-	m := NewSharded[int, int](alloctest.New(t), nil)
-	defer m.Close()
-	if err := m.Grow(math.MaxInt - 1); !errors.Is(err, freehold.ErrOutOfMemory) {
-		t.Errorf("Grow to any size: %v", err)
 	}
 }
 
@@ -181,6 +195,33 @@ func TestShardedGrowMakesRoom(t *testing.T) {
 			t.Errorf("Grow(%d) took %d bytes, and %d were added", n, before.Reserved, after.Reserved-before.Reserved)
 		}
 		m.Close()
+	}
+}
+
+// TestShardedLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
+func TestShardedLargeValuesTakeTheirSize(t *testing.T) {
+	testShardedLargeValue[[largeBytes]byte](t)
+	testShardedLargeValue[[64]float32](t)
+	testShardedLargeValue[[1024]byte](t)
+
+	m := NewSharded[uint64, [64 << 10]byte](alloctest.New(t), nil)
+	defer m.Close()
+	if m.maxClass != minMaxClass {
+		t.Errorf("All would copy %d values of 64 KiB at a time", roomOf(m.maxClass))
+	}
+}
+
+func testShardedLargeValue[V any](t *testing.T) {
+	m := NewSharded[uint64, V](alloctest.New(t), nil)
+	defer m.Close()
+	var v V
+	const n = 5000
+	for k := range uint64(n) {
+		succeed(m.Put(k, v))
+	}
+	st := m.Stats()
+	if st.Text != n*int(unsafe.Sizeof(v)) || st.Reserved-st.Text > 96*n {
+		t.Errorf("%T: %+v", v, st)
 	}
 }
 
@@ -371,10 +412,15 @@ func TestShardedAllMayChangeTheMap(t *testing.T) {
 }
 
 func TestShardedStats(t *testing.T) {
+	testShardedStats(t, func(n int) string { return textKey(n / 2) })
+	testShardedStats(t, func(n int) large { return largeOf(uint64(n)) })
+}
+
+func testShardedStats[V any](t *testing.T, value func(n int) V) {
 	heap := freehold.NewCounter(alloctest.New(t))
-	m := NewSharded[string, string](heap, &Options{Name: "names"})
+	m := NewSharded[string, V](heap, &Options{Name: "names"})
 	for i := range 3000 {
-		succeed(m.Put(textKey(i), textKey(i/2)))
+		succeed(m.Put(textKey(i), value(i)))
 		m.Delete(textKey(i - 100))
 		if i%100 == 0 {
 			if st := m.Stats(); st.Reserved != heap.Counts().LiveBytes || st.Len != min(i+1, 100) {
@@ -398,13 +444,19 @@ func TestShardedStats(t *testing.T) {
 }
 
 func TestShardedAllocatesNothingOnTheGoHeap(t *testing.T) {
+	testShardedAllocations[wide](t)
+	testShardedAllocations[large](t) // less than one for each, to note what waits for readers
+}
+
+func testShardedAllocations[V any](t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	m := NewSharded[uint64, wide](heap, nil)
+	m := NewSharded[uint64, V](heap, nil)
 	defer m.Close()
 	k := uint64(0)
 	if n := testing.AllocsPerRun(10_000, func() {
-		succeed(m.Put(k, wide{}))
+		var v V
+		succeed(m.Put(k, v))
 		m.Get(k)
 		m.Get(k + 1)
 		m.Delete(k - 100)

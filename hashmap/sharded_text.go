@@ -1,11 +1,11 @@
-// Text of a Sharded: strings and bytes, in blocks of the parent.
+// Text of a Sharded: strings, bytes and large values, in blocks of the parent.
 //
-//	slot   | address of the key's text | ... |
-//	text   | length, a word | bytes |
+//	slot   | ref of the key, or the key | ref of the value, or the value |
 //
-// The address of the empty text is 0. A text does not change. When its entry is deleted,
-// or its value replaced, it is retired, and freed once the guards that were entered before have left. A
-// reader enters a guard before it loads the directory's entry.
+// A large value is the text of its bytes. References are as in owned.go, without a head. A
+// text does not change. When its entry is deleted, or its value replaced, it is retired, and
+// freed once the guards that were entered before have left. A reader enters a guard before it
+// loads the directory's entry.
 //
 // So a reader may read a text before it has checked the version. A slot's words are
 // stored before its tag, and stay when the tag is cleared. A slot whose tag a reader has
@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -31,7 +32,12 @@ const (
 	noText textKind = iota
 	isString
 	isBytes // of values only
+	isLarge // of values only
 )
+
+// largeBytes is the size from which on a value is large. In a group it would take two to five
+// times its size, since slots are free, and readers would wait while it is replaced.
+const largeBytes = 128
 
 func textKindOf(t reflect.Type) textKind {
 	switch {
@@ -43,76 +49,82 @@ func textKindOf(t reflect.Type) textKind {
 	return noText
 }
 
-// textOf returns the bytes of v, which is a string or []byte.
+// textOf returns the bytes of v.
 func textOf[T any](kind textKind, v *T) string {
-	if kind == isBytes {
+	switch kind {
+	case isBytes:
 		b := *(*[]byte)(unsafe.Pointer(v))
 		return unsafe.String(unsafe.SliceData(b), len(b))
+	case isLarge:
+		return unsafe.String((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
 	}
 	return *(*string)(unsafe.Pointer(v))
 }
 
 // copyOf returns a T with a copy of text.
 func copyOf[T any](kind textKind, text string) (v T) {
-	if kind == isBytes {
+	switch kind {
+	case isBytes:
 		*(*[]byte)(unsafe.Pointer(&v)) = []byte(text)
-	} else {
+	case isLarge:
+		v = *(*T)(unsafe.Pointer(unsafe.StringData(text)))
+	default:
 		*(*string)(unsafe.Pointer(&v)) = strings.Clone(text)
 	}
 	return v
 }
 
-// textAt returns the text at an address of newText.
-func textAt(addr uintptr) string {
-	if addr == 0 {
-		return ""
-	}
-	n := *(*uintptr)(pointer(addr))
-	return unsafe.String((*byte)(pointer(addr+wordBytes)), int(n))
-}
+// loadText returns the text of the reference at p.
+func loadText(p unsafe.Pointer) string { return ref(atomic.LoadUint64((*uint64)(p))).text(0) }
 
-// newText returns the address of a copy of text.
-func (m *shardedTables) newText(text string) (uintptr, error) {
+// storeRef sets the reference at p.
+func storeRef(p unsafe.Pointer, r ref) { store64((*uint64)(p), uint64(r)) }
+
+// newText returns a reference to a copy of text.
+func (m *shardedTables) newText(text string) (ref, error) {
 	if text == "" {
 		return 0, nil
 	}
-	b, err := m.block(m.parent.Alloc, int(wordBytes)+len(text), wordBytes)
+	b, err := m.block(m.parent.Alloc, int(blockBytes(0, len(text))), blockAlign)
 	if err != nil {
 		return 0, err
 	}
-	*(*uintptr)(unsafe.Pointer(unsafe.SliceData(b))) = uintptr(len(text))
-	copy(b[wordBytes:], text)
-	return uintptr(unsafe.Pointer(unsafe.SliceData(b))), nil
+	r, err := refTo(unsafe.Pointer(unsafe.SliceData(b)), 0, text)
+	if err != nil {
+		m.parent.Free(b)
+	}
+	return r, err
 }
 
-func freeText(parent freehold.Allocator, addr uintptr) {
-	parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(textBytes(addr))))
+// freeText returns the block of a text, unless that is empty.
+func freeText(parent freehold.Allocator, r ref) {
+	if size := textBytes(r); size > 0 {
+		parent.Free(unsafe.Slice((*byte)(r.block()), size))
+	}
 }
 
 // textBytes returns how many bytes of the parent some texts take.
-func textBytes(texts ...uintptr) (bytes uintptr) {
-	for _, addr := range texts {
-		if addr != 0 {
-			bytes += wordBytes + uintptr(len(textAt(addr)))
-		}
+func textBytes(texts ...ref) (bytes uintptr) {
+	for _, r := range texts {
+		bytes += blockBytes(0, len(r.text(0)))
 	}
 	return bytes
 }
 
 // appendTexts appends the texts of a slot, in a locked table.
-func (m *Sharded[K, V]) appendTexts(texts []uintptr, slot unsafe.Pointer) []uintptr {
+func (m *Sharded[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 	if m.keys != noText {
-		texts = append(texts, *(*uintptr)(slot))
+		texts = append(texts, *(*ref)(slot))
 	}
 	if m.values != noText {
-		texts = append(texts, *(*uintptr)(unsafe.Add(slot, m.layout.value)))
+		texts = append(texts, *(*ref)(unsafe.Add(slot, m.layout.value)))
 	}
 	return texts
 }
 
 // writeText is write for maps with text.
 func (m *Sharded[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
-	var key, value uintptr
+	var key, value ref
 	if m.values != noText {
 		if value, err = m.newText(textOf(m.values, v)); err != nil {
 			return err
@@ -124,9 +136,9 @@ func (m *Sharded[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr,
 			setValue(m, g, slot, v)
 			return nil
 		}
-		p := (*uintptr)(unsafe.Add(slot, m.layout.value))
-		old := *p
-		storeWord(p, value)
+		p := unsafe.Add(slot, m.layout.value)
+		old := *(*ref)(p)
+		storeRef(p, value)
 		hd := headOf(x.e)
 		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
 		m.limbo.retire(m.parent, old)
@@ -134,9 +146,7 @@ func (m *Sharded[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr,
 	}
 	if m.keys != noText {
 		if key, err = m.newText(textOf(m.keys, k)); err != nil {
-			if value != 0 {
-				freeText(m.parent, value)
-			}
+			freeText(m.parent, value)
 			return err
 		}
 	}
@@ -145,13 +155,13 @@ func (m *Sharded[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr,
 	raise(g) // W1
 	m.seam.at(raised)
 	if m.keys != noText { // W2
-		storeWord((*uintptr)(slot), key)
+		storeRef(slot, key)
 	} else {
 		storeCell(slot, k)
 	}
 	m.seam.at(wroteKey)
 	if p := unsafe.Add(slot, m.layout.value); m.values != noText {
-		storeWord((*uintptr)(p), value)
+		storeRef(p, value)
 	} else {
 		storeCell(p, v)
 	}
@@ -165,7 +175,7 @@ type limbo struct {
 	readers epoch.Domain
 
 	mu      sync.Mutex
-	open    []uintptr
+	open    []ref
 	batches []textBatch // oldest first
 	bytes   int         // in open and batches
 
@@ -174,7 +184,7 @@ type limbo struct {
 
 // textBatch is texts that are freed once the epoch has passed.
 type textBatch struct {
-	texts []uintptr
+	texts []ref
 	epoch *epoch.Epoch
 }
 
@@ -185,16 +195,17 @@ const (
 )
 
 // retire frees texts that are in no table any more, once their readers have left.
-func (l *limbo) retire(parent freehold.Allocator, texts ...uintptr) {
+func (l *limbo) retire(parent freehold.Allocator, texts ...ref) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, addr := range texts {
-		if addr != 0 {
-			l.open = append(l.open, addr)
-			l.bytes += int(textBytes(addr))
+	for _, r := range texts {
+		if r != 0 {
+			l.open = append(l.open, r)
 		}
 	}
-	l.openBytes += int(textBytes(texts...))
+	bytes := int(textBytes(texts...))
+	l.bytes += bytes
+	l.openBytes += bytes
 	if len(l.open) >= batchTexts || l.openBytes >= batchBytes {
 		l.endBatch()
 	}
@@ -229,10 +240,10 @@ func (l *limbo) sweep(parent freehold.Allocator) {
 }
 
 // free frees texts. mu is held.
-func (l *limbo) free(parent freehold.Allocator, texts []uintptr) {
-	for _, addr := range texts {
-		l.bytes -= int(textBytes(addr))
-		freeText(parent, addr)
+func (l *limbo) free(parent freehold.Allocator, texts []ref) {
+	l.bytes -= int(textBytes(texts...))
+	for _, r := range texts {
+		freeText(parent, r)
 	}
 }
 

@@ -121,7 +121,7 @@ func (m *Sharded[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 		vacate(x.e, g, i, 0)
 		return true
 	}
-	var texts [2]uintptr
+	var texts [2]ref
 	old := m.appendTexts(texts[:0], m.slot(g, i))
 	vacate(x.e, g, i, textBytes(old...))
 	m.limbo.retire(m.parent, old...)
@@ -190,7 +190,7 @@ func setValue[K comparable, V any](m *Sharded[K, V], g, slot unsafe.Pointer, v *
 // isKey reports whether a slot's key is k.
 func (m *Sharded[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
 	if m.keys != noText {
-		return textAt(atomic.LoadUintptr((*uintptr)(slot))) == *(*string)(unsafe.Pointer(k))
+		return loadText(slot) == *(*string)(unsafe.Pointer(k))
 	}
 	return loadCell[K](slot) == *k
 }
@@ -199,7 +199,7 @@ func (m *Sharded[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
 func (m *Sharded[K, V]) hashAt(slot unsafe.Pointer) uint64 {
 	var k K
 	if m.keys != noText {
-		*(*string)(unsafe.Pointer(&k)) = textAt(*(*uintptr)(slot))
+		*(*string)(unsafe.Pointer(&k)) = (*(*ref)(slot)).text(0)
 	} else {
 		k = loadCell[K](slot)
 	}
@@ -209,7 +209,7 @@ func (m *Sharded[K, V]) hashAt(slot unsafe.Pointer) uint64 {
 // ownKeyAt returns a slot's key. If it is text, it is a copy.
 func (m *Sharded[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 	if m.keys != noText {
-		return copyOf[K](m.keys, textAt(atomic.LoadUintptr((*uintptr)(slot))))
+		return copyOf[K](m.keys, loadText(slot))
 	}
 	return loadCell[K](slot)
 }
@@ -218,7 +218,7 @@ func (m *Sharded[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 func (m *Sharded[K, V]) valueAt(slot unsafe.Pointer) V {
 	p := unsafe.Add(slot, m.layout.value)
 	if m.values != noText {
-		return copyOf[V](m.values, textAt(atomic.LoadUintptr((*uintptr)(p))))
+		return copyOf[V](m.values, loadText(p))
 	}
 	return loadCell[V](p)
 }
