@@ -2,8 +2,11 @@ package btree
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 )
 
@@ -53,5 +56,36 @@ func TestDeleteRangeToAPartOfAKeyThatIsDeleted(t *testing.T) {
 	first, _, _ := m.Min()
 	if got := m.DeleteRange(first[:1], first[1:]); got != n+1 || m.Len() != 1 {
 		t.Errorf("%d keys are less than the bound, %d were deleted, and %d are left", n+1, got, m.Len())
+	}
+}
+
+// A loop sees each entry once that DeleteFunc leaves, and none that it has deleted.
+func TestDeleteFuncInALoop(t *testing.T) {
+	up, down := []int{0}, []int{99}
+	for i := 2; i < 100; i += 2 {
+		up, down = append(up, i), append(down, 100-i)
+	}
+	down = append(down, 0)
+	for name, loop := range map[string]struct {
+		walk func(m *Map[int, int]) iter.Seq2[int, int]
+		want []int
+	}{
+		"All":      {(*Map[int, int]).All, up},
+		"Backward": {(*Map[int, int]).Backward, down},
+	} {
+		m := New[int, int](alloctest.New(t), nil)
+		for i := range 100 {
+			freehold.Must(0, m.Put(i, i))
+		}
+		var seen []int
+		for k := range loop.walk(m) {
+			if seen = append(seen, k); len(seen) == 1 {
+				m.DeleteFunc(func(k int, _ *int) bool { return k%2 == 1 })
+			}
+		}
+		if !slices.Equal(seen, loop.want) {
+			t.Errorf("%s has %d, want %d", name, seen, loop.want)
+		}
+		m.Close()
 	}
 }
