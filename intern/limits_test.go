@@ -143,3 +143,19 @@ func TestSharedSpreadsStrings(t *testing.T) {
 		}
 	}
 }
+
+// A free record is not cut if a single word would be left, which no string can take.
+func TestFreeRecordsAreNotCutToASingleWord(t *testing.T) {
+	s := New(alloctest.New(t), &Options{RefCounts: true})
+	defer s.Close()
+	offset := func(text string) uint32 { return *s.store.refs.word(uint32(freehold.Must(s.Intern(text)))) }
+	id := freehold.Must(s.Intern("8 bytes.")) // 4 words
+	at := *s.store.refs.word(uint32(id))
+	s.Release(id)
+	if offset("7 bytes") == at { // 3 words
+		t.Error("a string of 3 words has taken a record of 4")
+	}
+	if offset("8 other.") != at {
+		t.Error("a string of 4 words has not taken the free record of 4")
+	}
+}
