@@ -10,11 +10,13 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // fill writes to all of the block at p: the parent's memory, if the chunk was returned.
 func (b *Blocks) fill(p unsafe.Pointer) {
+	asan.Unpoison(unsafe.Slice((*byte)(p), b.bytes)) // as a Get does
 	for i := range unsafe.Slice((*byte)(p), b.bytes) {
 		*(*byte)(unsafe.Add(p, i)) = 5
 	}
