@@ -3,9 +3,8 @@
 #
 # Each kind of build tests the packages that it can break: the race detector looks
 # at what goroutines do together, 386 at all of the core, and the others at the
-# packages whose code is another in that build. modules runs the tests in full, as
-# they are on this machine; every other kind of build runs them with -short: the same
-# tests, with fewer rounds and fewer random programs.
+# packages whose code is another in that build. All run with -short, which means fewer
+# rounds and fewer random programs; make test-long runs modules in full.
 
 GO    ?= go
 MODULES = . ./analysis ./bench ./cmd/freehold ./examples/debugging ./metrics/otel ./metrics/prometheus ./profile
@@ -15,16 +14,20 @@ CORE    = $$($(GO) list ./... | grep -v /examples/)
 # packages take as long to build for a system as all others together.
 SYSTEMIC = . ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track ./internal/...
 
-# make test leaves to make test-long: tests that build and run programs for minutes, and
-# packages that a kind of build changes only by what they import. Race builds have checkptr
-# on, so checkptr alone is for the packages with code that race builds leave out.
+# make test leaves to make test-long: more rounds, tests that build and run programs for
+# minutes, packages that a kind of build changes only by what they import, and systems that
+# another one stands for. Race builds have checkptr on, so checkptr alone is for the packages
+# with code that race builds leave out.
 ifdef FULL
 SYSTEMIC  = $(CORE)
+ON386     = $(CORE)
+EXAMPLES  = ./examples/...
 PORTABLE  = $(CORE)
 CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
-BRIEF     = ./bench ./cmd/freehold ./examples/debugging
+SHORT     = -short
+ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
 PORTABLE  = . ./internal/heap ./internal/pin/... ./internal/stacks ./internal/soak ./arena ./pool ./epoch ./hashmap ./track
 CHECKPTR  = ./internal/heap ./arena ./pool
 STRESSED  = ./internal/heap ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
@@ -32,9 +35,12 @@ endif
 
 # Systems that the core must build for, and its tests for one of each kind: those
 # of linux/amd64 and linux/386 are vetted by other targets.
-SYSTEMS = linux/arm64 linux/riscv64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64 \
-	freebsd/amd64 openbsd/amd64 netbsd/amd64 js/wasm wasip1/wasm
-KINDS = linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 js/wasm
+SYSTEMS = linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64 openbsd/amd64 netbsd/amd64 js/wasm wasip1/wasm
+KINDS   = darwin/arm64 windows/amd64 js/wasm
+ifdef FULL
+SYSTEMS += linux/riscv64 darwin/amd64 windows/arm64
+KINDS   += linux/arm64 freebsd/amd64
+endif
 
 # The subtests of the conformance suite that use one goroutine.
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
@@ -63,8 +69,7 @@ vet:
 	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./bench/...
 
 modules:
-	@status=0; for m in $(filter-out $(BRIEF),$(MODULES)); do (cd $$m && $(GO) test ./...) || status=1; done; \
-	for m in $(BRIEF); do (cd $$m && $(GO) test -short ./...) || status=1; done; exit $$status
+	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test $(SHORT) ./...) || status=1; done; exit $$status
 
 # Conformance by one goroutine is tested on one heap, as the memory is another
 # than elsewhere: Go's. Long tests by one goroutine are left out; modules and 386
@@ -95,7 +100,7 @@ ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|Test
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
 		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \
-		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/sanitizers ./internal/misuse . ./arena ./pool ./cmalloc ./examples/...; \
+		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/sanitizers ./internal/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
@@ -115,7 +120,7 @@ malloc:
 	else echo "skipped: jemalloc (it takes cgo, pkg-config and libjemalloc-dev)"; fi
 
 386:
-	GOARCH=386 $(GO) test -short $(CORE)
+	GOARCH=386 $(GO) test -short $(ON386)
 
 checkptr:
 	$(GO) test -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CHECKPTR)
