@@ -29,6 +29,6 @@
 // MemoryBytes/80 KiB of them are merged at a time, but 10 with 1 MiB. So with 256 MiB
 // and two goroutines, input of up to about 250 GiB is written to temporary files once
 // and read once; with 1 MiB, input of up to 3 MiB. More takes another pass over the
-// temporary files. The command "freehold sort" is made of this package; the README
-// compares it with GNU sort.
+// temporary files. The command "freehold sort" is made of this package;
+// docs/figures.md compares it with GNU sort.
 package extsort

@@ -66,12 +66,7 @@ just been given back. It reads zero there, and is a panic as above. On Windows t
 var short = []string{
 	"double free",
 	"double free of a block whose memory has its next owner, of equal length",
-	"free of a block from its middle on",
-	"free of memory of the Go heap",
-	"free of another heap's block",
 	"FreeSlice of what the built-in append returned",
-	"Free after Close",
-	"New of a type with a string",
 	"a Go pointer in a block, stored by unsafe code",
 	"read after Free",
 	"write after Free, and an Alloc of that size",
