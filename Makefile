@@ -50,7 +50,7 @@ TARGETS = modules race emulators systems asan today 386 malloc portable debug st
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick $(TARGETS) soak fuzz fuzz-long newest mutate faults misuse bench demo
+.PHONY: test test-long quick $(TARGETS) soak fuzz fuzz-long newest mutate mutants faults misuse bench demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -174,10 +174,15 @@ systems:
 emulators:
 	FULL=$(FULL) scripts/emulators
 
-# Promises broken on purpose, one at a time: does a test notice? Some 4 minutes.
+# Promises broken on purpose, one at a time: does a test notice?
 MUTATE ?= .
 mutate:
 	$(GO) run ./scripts/mutate -run '$(MUTATE)' -j 2
+
+# Operators and conditions of a package changed one by one, in a copy of the module.
+PKG ?= ./vector
+mutants:
+	GOWORK=off GOFLAGS='-short -vet=off' $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash $(PKG)
 
 # Every mistake of internal/misuse in every build and mode, and the tables of what is
 # detected: in docs/vet.md, docs/reliability.md and the README.

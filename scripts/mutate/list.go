@@ -33,16 +33,13 @@ var lists embed.FS
 
 // mutation is one entry of a list.
 type mutation struct {
-	list  string // the list's file without .txt
-	name  string
+	name  string // the list's file without .txt, and the entry's name
 	file  string // slash-separated, from the module's root
 	after string // where to begin; "" is the file's first line
 	test  string
 	old   string
 	new   string
 }
-
-func (m mutation) String() string { return m.list + ": " + m.name }
 
 // readLists returns the mutations of all lists, in order.
 func readLists(files fs.FS) ([]mutation, error) {
@@ -56,45 +53,21 @@ func readLists(files fs.FS) ([]mutation, error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := parse(strings.TrimSuffix(name, ".txt"), string(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		_, entries, _ := strings.Cut("\n"+string(text), "\n== ")
+		for entry := range strings.SplitSeq(entries, "\n== ") {
+			m, err := parse(entry)
+			m.name = strings.TrimSuffix(name, ".txt") + ": " + m.name
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", m.name, err)
+			}
+			all = append(all, m)
 		}
-		all = append(all, list...)
 	}
 	return all, nil
 }
 
-// parse returns the mutations of one list.
-func parse(list, text string) ([]mutation, error) {
-	head, rest, found := strings.Cut("\n"+text, "\n== ")
-	for line := range strings.Lines(head) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			return nil, fmt.Errorf("%q stands before the first mutation", line)
-		}
-	}
-	if !found {
-		return nil, nil
-	}
-	var all []mutation
-	seen := map[string]bool{}
-	for entry := range strings.SplitSeq(rest, "\n== ") {
-		m, err := parseEntry(entry)
-		if err == nil && seen[m.name] {
-			err = errors.New("there are two of this name")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", m.name, err)
-		}
-		seen[m.name] = true
-		m.list = list
-		all = append(all, m)
-	}
-	return all, nil
-}
-
-// parseEntry reads an entry from its name on.
-func parseEntry(text string) (m mutation, err error) {
+// parse reads an entry from its name on.
+func parse(text string) (m mutation, err error) {
 	m.name, text, _ = strings.Cut(text, "\n")
 	head, blocks, hasOld := strings.Cut("\n"+text+"\n", "\n-- old\n")
 	old, new, hasNew := strings.Cut("\n"+blocks, "\n-- new\n")
@@ -103,8 +76,7 @@ func parseEntry(text string) (m mutation, err error) {
 	}
 	m.old, m.new = strings.TrimPrefix(old, "\n"), strings.TrimRight(new, "\n")
 	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch key {
+		switch key, value, _ := strings.Cut(strings.TrimSpace(line), ": "); key {
 		case "":
 		case "file":
 			m.file = value
@@ -116,19 +88,11 @@ func parseEntry(text string) (m mutation, err error) {
 			return m, fmt.Errorf("%q is no file:, after: or test:", strings.TrimSpace(line))
 		}
 	}
-	switch {
-	case m.file == "":
-		return m, errors.New("it names no file")
-	case m.old == "":
-		return m, errors.New("its old text is empty")
-	case m.old == m.new:
+	if m.old == m.new {
 		return m, errors.New("it changes nothing")
 	}
 	if m.test == "" {
-		m.test = "-short ."
-		if dir := path.Dir(m.file); dir != "." {
-			m.test += "/" + dir
-		}
+		m.test = "-short ./" + path.Dir(m.file)
 	}
 	return m, nil
 }
