@@ -1,11 +1,9 @@
 // Boxes: runs of a load under a memory limit, and what became of them.
 //
 //	freehold demo budget -> child: measures -> boxload: in the box
-//	freehold demo budget -> child -> qemu -> child: measures -> boxload: in the box
 //
-// A control group is the limit that containers have. Where none can be made, a small virtual
-// machine has one. RLIMIT_AS would limit addresses, which off-heap memory and Go's runtime
-// reserve far more of than they use.
+// A control group is the limit that containers have. RLIMIT_AS would limit addresses, which
+// off-heap memory and Go's runtime reserve far more of than they use.
 
 package main
 
@@ -25,13 +23,9 @@ import (
 
 // Kinds of boxes.
 const (
-	boxAuto  = "auto"   // a group, or a machine where none can be made
 	boxGroup = "cgroup" // a control group below this process's
-	boxVM    = "vm"     // qemu, with a control group in it
 	boxNone  = "none"   // no limit but the budget's: nothing is killed
 )
-
-var boxKinds = []string{boxAuto, boxGroup, boxVM, boxNone}
 
 // boxSettings are the demo's flags for boxes. Sizes are bytes.
 type boxSettings struct {
@@ -44,8 +38,6 @@ type boxSettings struct {
 	Rounds   int           `json:"rounds"`
 	Hold     time.Duration `json:"hold"`
 	Deadline time.Duration `json:"deadline"` // of a run
-	QEMU     string        `json:"qemu"`
-	Kernel   string        `json:"kernel"`
 }
 
 // A boxRun is one run.

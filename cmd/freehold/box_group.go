@@ -78,7 +78,7 @@ func newBoxIn(list, root string, limit int64) (*box, error) {
 			return b, nil
 		}
 	}
-	return nil, unavailablef("no control group can be made: %w", errors.Join(problems...))
+	return nil, unavailablef("no control group can be made: %w; --box none measures peaks without a limit", errors.Join(problems...))
 }
 
 // controlling returns the nearest group that limits memory for those below it.
@@ -162,7 +162,14 @@ func (b *box) kills() int64 {
 	if b == nil {
 		return 0
 	}
-	return cached(filepath.Join(b.dir, b.files.kills), "oom_kill")
+	text, _ := os.ReadFile(filepath.Join(b.dir, b.files.kills))
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+			kills, _ := strconv.ParseInt(n, 10, 64)
+			return kills
+		}
+	}
+	return 0
 }
 
 // remove removes the group, which is busy until its process is gone for good.

@@ -155,27 +155,3 @@ func TestBoxOfAKilledChild(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// qemu ends with the thread that starts it, which is locked for as long.
-func TestProgramEndsWithItsParent(t *testing.T) {
-	if os.Getenv("FREEHOLD_TEST_PARENT") != "" {
-		cmd := exec.Command("sleep", "3600")
-		endWithParent(cmd)
-		t.Fatal(cmd.Run())
-	}
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	parent := exec.CommandContext(t.Context(), exe, "-test.run=^TestProgramEndsWithItsParent$")
-	parent.Env = append(os.Environ(), "FREEHOLD_TEST_PARENT=1")
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
-	}
-	program := awaitChild(t, parent.Process.Pid, "3600")
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = parent.Wait()
-	awaitEnd(t, program)
-}

@@ -218,3 +218,11 @@ func labOutcomes(figures func(i int) labFigures) (all []labOutcome) {
 	}
 	return all
 }
+
+func TestDuration(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0 ms", 0.004: "0.004 ms", 42: "42.0 ms", 999: "999 ms", 1000: "1.0 s", 90_000: "90.0 s"} {
+		if got := duration(ms); got != want {
+			t.Errorf("%v is %q, want %q", ms, got, want)
+		}
+	}
+}

@@ -13,20 +13,16 @@ import (
 type demoCommand struct {
 	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all but budget, one after the other."`
 
-	Nodes   int       `default:"2000000" help:"Nodes of the linked list."`
-	Live    byteSize  `default:"256MiB" help:"What the collector's live data takes on the Go heap."`
-	High    *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
-	Records count     `default:"10000000" placeholder:"N" help:"Records to sort, of 24 bytes. Default: 10 million; 1e9 takes 24 GB of temporary files."`
-	Memory  *byteSize `placeholder:"SIZE" help:"Memory to sort records in; more of them go to temporary files in TMPDIR. Default: 4GiB, or half of what is available."`
+	Nodes int       `default:"2000000" help:"Nodes of the linked list."`
+	Live  byteSize  `default:"256MiB" help:"What the collector's live data takes on the Go heap."`
+	High  *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
 
 	Limits []byteSize `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget. Default: ${default}."`
 	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit. Default: ${default}."`
 	Runs   int        `default:"1" help:"How often each of its loads runs."`
 	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
-	Box    string     `default:"auto" enum:"auto,cgroup,vm,none" help:"What limits them: a control group of Linux (cgroup), qemu with such a group (vm), whichever can be had (auto), or nothing (none: peaks are measured, nothing is killed)."`
+	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
 	GoLive *byteSize  `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
-	QEMU   string     `name:"qemu" default:"qemu-system-x86_64" placeholder:"FILE" help:"The program for --box vm. Default: ${default}."`
-	Kernel string     `placeholder:"FILE" help:"The Linux kernel for --box vm. Default: the last one in /boot."`
 
 	// What the stories are told of.
 	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
@@ -72,7 +68,6 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	}
 	set := settings{
 		Nodes: d.Nodes, Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend,
-		Records: int64(d.Records), Memory: d.sortMemory(),
 	}
 	known := contenderNames()
 	for _, name := range d.Backend {
@@ -123,11 +118,6 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 	} else if d.CSV != "" {
 		return nil, set, usagef("--csv is for the story budget, which is not told")
 	}
-	if slices.Contains(chosen, story(sortStory{})) {
-		if err := checkSort(set); err != nil {
-			return nil, set, err
-		}
-	}
 	return chosen, set, nil
 }
 
@@ -135,7 +125,6 @@ func (d *demoCommand) plan() ([]story, settings, error) {
 func (d *demoCommand) box() (boxSettings, error) {
 	s := boxSettings{
 		Kind: d.Box, Shares: d.Shares, Runs: d.Runs, Rounds: d.Rounds, Hold: d.Hold, Deadline: d.Deadline,
-		QEMU: d.QEMU, Kernel: d.Kernel,
 	}
 	for _, limit := range d.Limits {
 		s.Limits = append(s.Limits, int64(limit))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var tinyDemo = []string{"--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--records", "2000", "--live", "1MiB", "--load", "20ms"}
+var tinyDemo = []string{"--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--live", "1MiB", "--load", "20ms"}
 
 func TestDemo(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "demo.html")
@@ -17,14 +17,14 @@ func TestDemo(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 16 measurements") {
+	if first, _, _ := strings.Cut(out, "\n"); !strings.HasPrefix(first, "freehold demo: starting 14 measurements") {
 		t.Errorf("the first line is %q", first)
 	}
 	wants := []string{"In short", page}
 	for _, s := range tour {
 		wants = append(wants, s.title())
 	}
-	for _, want := range append(wants, "2,000 nodes of", "2,000 records of", "off-heap, list", "worst turn, ms", "all freed, after Trim") {
+	for _, want := range append(wants, "2,000 nodes of", "off-heap, list", "worst turn, ms", "all freed, after Trim") {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
@@ -58,7 +58,7 @@ func TestDemoHelpTellsDefaults(t *testing.T) {
 	}
 	_, help, _ := command(t.Context(), "demo", "--help")
 	help = strings.Join(strings.Fields(help), " ")
-	for _, want := range []string{"Memory limits of the story budget. Default: 512MiB.", "percent of the limit. Default: 50,80.", "--box vm. Default: qemu-system-x86_64."} {
+	for _, want := range []string{"Memory limits of the story budget. Default: 512MiB.", "percent of the limit. Default: 50,80."} {
 		if !strings.Contains(help, want) {
 			t.Errorf("%q is missing", want)
 		}

@@ -33,7 +33,7 @@ type pointerArray struct{ values []*uint64 }
 
 func (a *pointerArray) add(from, to int) error {
 	for i := from; i < to; i++ {
-		v := recordKey(uint64(i))
+		v := valueOf(uint64(i))
 		a.values[i] = &v
 	}
 	return nil
@@ -56,7 +56,7 @@ type flatArray struct{ values []uint64 }
 
 func (a *flatArray) add(from, to int) error {
 	for i := from; i < to; i++ {
-		a.values[i] = recordKey(uint64(i))
+		a.values[i] = valueOf(uint64(i))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (a *offArray) close() {
 
 // checkEntry verifies the value of entry i.
 func checkEntry(i int, got uint64) error {
-	if want := recordKey(uint64(i)); got != want {
+	if want := valueOf(uint64(i)); got != want {
 		return fmt.Errorf("entry %d holds %#x, where %#x was written", i, got, want)
 	}
 	return nil

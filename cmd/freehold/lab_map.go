@@ -35,7 +35,7 @@ type goMap map[string]uint64
 func (m goMap) add(from, to int) error {
 	for i := from; i < to; i++ {
 		key := keyOf(i)
-		m[string(key[:])] = recordKey(uint64(i))
+		m[string(key[:])] = valueOf(uint64(i))
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ type flatMap map[keyText]uint64
 
 func (m flatMap) add(from, to int) error {
 	for i := from; i < to; i++ {
-		m[keyOf(i)] = recordKey(uint64(i))
+		m[keyOf(i)] = valueOf(uint64(i))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ type offMap struct {
 func (m *offMap) add(from, to int) error {
 	for i := from; i < to; i++ {
 		key := keyOf(i)
-		if err := hashmap.PutBytes(m.entries, key[:], recordKey(uint64(i))); err != nil {
+		if err := hashmap.PutBytes(m.entries, key[:], valueOf(uint64(i))); err != nil {
 			return err
 		}
 	}

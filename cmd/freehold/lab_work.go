@@ -60,7 +60,7 @@ func (w *labWork) work(ctx context.Context, number uint64) {
 	for ctx.Err() == nil {
 		array := make([]uint64, w.arrayBytes/8)
 		for i := range array {
-			array[i] = recordKey(number)
+			array[i] = valueOf(number)
 			number++
 		}
 		w.sum.Add(array[len(array)/2])

@@ -53,7 +53,6 @@ type commands struct {
 
 	Child   childCommand   `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
 	BoxLoad boxLoadCommand `cmd:"" hidden:"" name:"boxload" help:"The load of the story budget, in its box."`
-	BoxVM   boxVMCommand   `cmd:"" hidden:"" name:"boxvm" help:"The first process of the virtual machine with a box."`
 }
 
 // A usageError is the user's mistake, found before anything has run.

@@ -44,7 +44,6 @@ func TestCommandLine(t *testing.T) {
 		{"--help", 0, "memtest"},
 		{"memtest --help", 0, "--settle"},
 		{"demo --help", 0, "list, gc, sawtooth"},
-		{"demo --help", 0, "Default: 10 million"},
 		{"version", 0, "freehold "},
 		{"--version", 0, version() + "\n"},
 		{"memtest --version", 0, version() + "\n"},

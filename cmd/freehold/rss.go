@@ -5,13 +5,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"strings"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
-	"github.com/shirou/gopsutil/v4/mem"
+	"github.com/freehold-go/freehold/budget"
 	"github.com/shirou/gopsutil/v4/process"
 )
 
@@ -36,26 +34,9 @@ func residentBytes() int64 {
 	return int64(info.RSS)
 }
 
-// containerMemory returns the memory limit of this process's control group, or
-// an error if there is none.
-var containerMemory = memlimit.FromCgroup
-
 // machineMemory returns the bytes of memory that this process could ever have,
 // which a container may limit, and those available now.
-func machineMemory() (total, available int64) {
-	v, err := mem.VirtualMemory()
-	if err != nil {
-		return 0, 0
-	}
-	total, available = int64(v.Total), int64(v.Available)
-	if limit, err := containerMemory(); err == nil && limit < math.MaxInt64 {
-		total = min(total, int64(limit))
-	}
-	if available > 0 { // 0 is unknown
-		available = max(1, min(total, available, containerRoom()))
-	}
-	return total, available
-}
+var machineMemory = budget.Memory
 
 // machineText describes the machine in a line, for reports.
 func machineText() string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,30 +8,6 @@ import (
 	"strings"
 	"testing"
 )
-
-func TestMachineMemoryIsTheContainers(t *testing.T) {
-	before := containerMemory
-	t.Cleanup(func() { containerMemory = before })
-	containerMemory = func() (uint64, error) { return 0, errors.New("no control groups here") }
-	machine, _ := machineMemory()
-	if machine == 0 {
-		t.Skip("this system does not say how much memory there is")
-	}
-	for _, tt := range []struct {
-		limit uint64
-		want  int64
-	}{
-		{64 << 20, 64 << 20},
-		{1 << 62, machine}, // more than there is
-		{1 << 63, machine}, // cgroup v1 says so for none
-	} {
-		containerMemory = func() (uint64, error) { return tt.limit, nil }
-		total, available := machineMemory()
-		if total != tt.want || available > total {
-			t.Errorf("limit %d: %d bytes, %d available, want %d", tt.limit, total, available, tt.want)
-		}
-	}
-}
 
 // A group below the root has the limit; the root's own file has none.
 func TestLimitOfANestedGroup(t *testing.T) {

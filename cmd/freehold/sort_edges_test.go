@@ -292,12 +292,3 @@ func TestPhasesBeginAnew(t *testing.T) {
 		t.Error("a closed bar takes reports")
 	}
 }
-
-// A buffer's records take half of their size more to be sorted.
-func TestSpills(t *testing.T) {
-	const n = 1000
-	memory := int64(n * recordBytes * 3 / 2)
-	if spills(n, memory) || !spills(n+1, memory) || !spills(n, memory-recordBytes*3/2) {
-		t.Error("temporary files are for what memory and half of it more cannot hold")
-	}
-}

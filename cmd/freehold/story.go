@@ -32,7 +32,7 @@ type story interface {
 // tour is told by default. The others change the machine for a while, or need what it may not
 // have.
 var (
-	tour    = []story{listStory{}, gcStory{}, sawtoothStory{}, sortStory{}}
+	tour    = []story{listStory{}, gcStory{}, sawtoothStory{}}
 	stories = append(slices.Clone(tour), budgetStory{})
 )
 
@@ -42,9 +42,6 @@ type settings struct {
 	High   int64         `json:"high"`
 	Cycles int           `json:"cycles"`
 	Settle time.Duration `json:"settle"`
-
-	Records int64 `json:"records"`
-	Memory  int64 `json:"memory"` // bytes to sort them in
 
 	Lab labLoad     `json:"lab"`
 	Box boxSettings `json:"box"`

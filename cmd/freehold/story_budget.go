@@ -73,10 +73,7 @@ func (budgetStory) measure(ctx context.Context, set settings, name string, repor
 		return nil, err
 	}
 	s := set.Box
-	switch s.Kind {
-	case boxVM:
-		return s.measureInVM(ctx, r, report)
-	case boxNone:
+	if s.Kind == boxNone {
 		return s.measure(ctx, r, nil, report)
 	}
 	b, err := newBox(r.Limit)
@@ -87,22 +84,6 @@ func (budgetStory) measure(ctx context.Context, set settings, name string, repor
 	return o, errors.Join(err, b.remove())
 }
 
-// choose returns the kind of box to use.
-func (s boxSettings) choose() (string, error) {
-	if s.Kind != boxAuto {
-		return s.Kind, nil
-	}
-	b, err := newBox(s.Limits[0])
-	if err == nil {
-		return boxGroup, b.remove()
-	}
-	_, _, vmErr := s.vmReady()
-	if vmErr == nil {
-		return boxVM, nil
-	}
-	return "", unavailablef("%w; %w. A limit on addresses (ulimit -v) is no substitute. --box none measures peaks without a limit", err, vmErr)
-}
-
 // A boxResult is a run and its outcome.
 type boxResult struct {
 	run boxRun
@@ -111,11 +92,6 @@ type boxResult struct {
 
 // tell implements story.
 func (b budgetStory) tell(ctx context.Context, set settings, run runner) (section, error) {
-	kind, err := set.Box.choose()
-	if err != nil {
-		return section{}, err
-	}
-	set.Box.Kind = kind
 	var results []boxResult
 	for _, r := range set.Box.runs() {
 		res := boxResult{run: r}
@@ -125,13 +101,10 @@ func (b budgetStory) tell(ctx context.Context, set settings, run runner) (sectio
 		results = append(results, res)
 	}
 	sec := section{Grids: []grid{boxGrid(results)}, Charts: boxCharts(results), Result: boxFinding(results), CSV: boxCSV(results)}
-	switch kind {
-	case boxGroup:
-		sec.Notes = append(sec.Notes, "Each run was in a control group of its own with the limit, without swap.")
-	case boxVM:
-		sec.Notes = append(sec.Notes, "Each run was in a virtual machine of its own, in a control group with the limit, without swap. The processor is emulated: times are several times those of this machine.")
-	case boxNone:
+	if set.Box.Kind == boxNone {
 		sec.Notes = append(sec.Notes, "There was no box: nothing is killed, and a peak above the limit is shown as over.")
+	} else {
+		sec.Notes = append(sec.Notes, "Each run was in a control group of its own with the limit, without swap.")
 	}
 	if slices.ContainsFunc(results, func(r boxResult) bool { return r.Result == boxStruck }) {
 		sec.Notes = append(sec.Notes, "A run that was struck was killed, but not for its limit: the machine may have no memory left.")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -63,9 +62,7 @@ func TestBudgetFlags(t *testing.T) {
 		"--runs 1000000000":              "--runs 1000000000: more than 10000",
 		"--limits 1GiB --go-live 1GiB":   "--go-live 1.00 GiB: it must be below the limit of 1.00 GiB",
 		"--with magic":                   `--with: nothing is called "magic"; there are: default, limit, budget`,
-		"--box paper":                    `--box must be one of "auto","cgroup","vm","none"`,
-		"--box vm --qemu /nothing":       "no virtual machine: ",
-		"--box vm --kernel /nothing":     "no virtual machine: ",
+		"--box paper":                    `--box must be one of "cgroup","none"`,
 		"--with budget --with-something": "unknown flag",
 	} {
 		code, _, errs := command(t.Context(), append([]string{"demo", "budget"}, strings.Fields(args)...)...)
@@ -323,66 +320,5 @@ func TestBoxFiles(t *testing.T) {
 func TestKillWithoutABox(t *testing.T) {
 	if got := (*box)(nil).killer(); got != boxStruck {
 		t.Error(got)
-	}
-}
-
-func TestCpio(t *testing.T) {
-	var a cpio
-	a.add("dev/console", cpioDevice|0o600, 5, 1, nil)
-	a.add("init", cpioFile|0o755, 0, 0, []byte("hello"))
-	got := string(a.end())
-	want := "070701" + "00000001" + "00002180" + "00000000" + "00000000" + "00000001" + "00000000" + "00000000" +
-		"00000000" + "00000000" + "00000005" + "00000001" + "0000000C" + "00000000" + "dev/console\x00" + "\x00\x00" + "070701"
-	if !strings.HasPrefix(got, want) || len(got)%4 != 0 {
-		t.Errorf("%q", got)
-	}
-	if at := strings.Index(got, "hello"); at%4 != 0 || got[at:at+8] != "hello\x00\x00\x00" {
-		t.Errorf("the file is at %d of %q", at, got)
-	}
-	if !strings.Contains(got, "TRAILER!!!\x00") {
-		t.Errorf("no end in %q", got)
-	}
-}
-
-func TestOutcomeOfAVirtualMachine(t *testing.T) {
-	want := boxOutcome{Result: boxKilled, Peak: 7, Samples: []boxSample{{Seconds: 1, Go: 2}}}
-	raw, err := json.Marshal(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var seen float64
-	report := func(f float64) { seen = f }
-	got, err := decodeOutcome(strings.NewReader("{\"progress\":0.5}\r\n{\"result\":"+string(raw)+"}\r\n"), report)
-	if err != nil || seen != 0.5 || got.Result != want.Result || len(got.Samples) != 1 || got.last() != want.Samples[0] {
-		t.Errorf("%+v, %v, progress %v", got, err, seen)
-	}
-	if _, err := decodeOutcome(strings.NewReader("{\"unavailable\":\"no group\"}"), report); err == nil || err.Error() != "no group" {
-		t.Error(err)
-	}
-	if _, err := decodeOutcome(strings.NewReader("{\"progress\":0.5}\n{\"res"), report); err == nil {
-		t.Error("a machine that ends within its result")
-	}
-	if (&boxOutcome{}).last() != (boxSample{}) {
-		t.Error("the last of no samples")
-	}
-}
-
-func TestVirtualMachineIsRefused(t *testing.T) {
-	kernel := filepath.Join(t.TempDir(), "vmlinuz")
-	if err := os.WriteFile(kernel, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s := boxSettings{QEMU: "no-such-program-at-all", Kernel: kernel, Limits: []int64{1 << 30}, Deadline: time.Second}
-	if _, _, err := s.vmReady(); err == nil || !strings.Contains(err.Error(), "no virtual machine: ") && !strings.Contains(err.Error(), "a virtual machine needs") {
-		t.Error(err)
-	}
-	if err := checkStatic(kernel); err == nil {
-		t.Error("an empty file is a program")
-	}
-	if _, err := s.measureInVM(t.Context(), boxRun{Limit: 1 << 30}, func(float64) {}); err == nil {
-		t.Error("measured in no machine")
-	}
-	if err := (&boxVMCommand{}).Run(t.Context(), streams{}); err == nil {
-		t.Error("this is no virtual machine's first process")
 	}
 }

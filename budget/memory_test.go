@@ -1,0 +1,31 @@
+package budget
+
+import "testing"
+
+func TestMemory(t *testing.T) {
+	const gib, mib = 1 << 30, 1 << 20
+	free := func(files tree) tree { return files.with("proc/meminfo", "MemTotal: 4 kB\nMemAvailable: 1048576 kB\n") }
+	limited := v2.with(app+"memory.max", "max", pod+"memory.max", "104857600", pod+"memory.current", "62914560",
+		pod+"memory.stat", "inactive_file 20971520\n")
+	for _, tt := range []struct {
+		name             string
+		files            tree
+		physical         int64
+		total, available int64
+	}{
+		{"a machine that tells", free(tree{}), 4 * gib, 4 * gib, gib},
+		{"one that does not tell what is available", tree{}, 4 * gib, 4 * gib, 4 * gib},
+		{"a group above the process's own, with files that can be dropped", free(limited), 4 * gib, 100 * mib, 60 * mib},
+		{"a full group", free(limited.with(pod+"memory.current", "999999999")), 4 * gib, 100 * mib, 1},
+		{"a limit above the machine", free(v2.with(app+"memory.max", "99999999999", pod+"memory.max", "max")), 4 * gib, 4 * gib, gib},
+		{"no figure", free(limited), 0, 0, 0},
+		{"a machine without memory", tree{}, -1, 0, 0},
+	} {
+		if total, available := machineOf(tt.files, "", tt.physical).memory(); total != tt.total || available != tt.available {
+			t.Errorf("%s: %d, %d, want %d, %d", tt.name, total, available, tt.total, tt.available)
+		}
+	}
+	if total, available := Memory(); available > total {
+		t.Errorf("%d bytes of %d are available", available, total)
+	}
+}
