@@ -136,7 +136,8 @@ func (b *Buffer) Reset() {
 }
 
 // Trim gives back the capacity beyond the data, in whole blocks or pages. Where the
-// system does not allow that, the capacity stays.
+// system does not allow that, the capacity stays. In a file of [Open] that a Truncate
+// made shorter since the last Sync, it first writes all to disk.
 func (b *Buffer) Trim() {
 	b.mustBeOpen("buffer.Buffer.Trim")
 	b.mustNotBeRead("buffer.Buffer.Trim")

@@ -57,6 +57,61 @@ func TestSyncWritesTheDataFirst(t *testing.T) {
 	must(t, b.Close())
 }
 
+// A length on disk that is longer than a file will be is replaced before the file is
+// cut: after a loss of power the two fit.
+func TestTheLengthIsOnDiskBeforeTheFileIsCut(t *testing.T) {
+	const long, short = 100_000, 10
+	data := append(pattern(long), 1)
+	whole := saved(t, data[:long])
+	left := saved(t, data[:short]) // by a process that was killed after Truncate
+	must(t, os.Truncate(left, headerBytes+long))
+	cut := func(b *buffer.Buffer) { b.Truncate(short); b.Trim() }
+	const none = vm.Op(vm.NumOps)
+	for _, tt := range []struct {
+		why   string
+		path  string
+		do    func(b *buffer.Buffer)
+		fails vm.Op
+		syncs int
+		size  int // of the file then
+	}{
+		{"Trim", whole, cut, none, 1, short},
+		{"once is enough", whole, func(b *buffer.Buffer) { cut(b); b.Trim() }, none, 1, short},
+		{"it cannot be written", whole, cut, vm.OpSync, 1, long},
+		{"a killed process did not Trim", left, (*buffer.Buffer).Trim, none, 1, short},
+		{"more cannot be mapped", left, func(b *buffer.Buffer) { b.Grow(1) }, vm.OpMapFile, 1, short},
+		{"Sync did it", whole, func(b *buffer.Buffer) { b.Truncate(short); b.Sync(); b.Trim() }, none, 2, short},
+		{"a longer one", whole, func(b *buffer.Buffer) { b.WriteByte(1); b.Commit(); b.Trim() }, none, 0, long + 1},
+	} {
+		path := copyOf(t, tt.path)
+		b, err := buffer.Open(path, nil)
+		must(t, err)
+		syncs := 0
+		restore := vm.SetFault(func(op vm.Op) error {
+			if op == vm.OpSync {
+				syncs++
+				slot, lengths := readHeader(t, path)
+				if info := must1(os.Stat(path)); lengths[slot] != short || info.Size() < headerBytes+long {
+					t.Errorf("%s: the length %d is written when the file has %d bytes", tt.why, lengths[slot], info.Size())
+				}
+			}
+			if op == tt.fails {
+				return syscall.EIO
+			}
+			return nil
+		})
+		tt.do(b)
+		restore()
+		if info := must1(os.Stat(path)); syncs != tt.syncs || info.Size() != headerBytes+int64(tt.size) {
+			t.Errorf("%s: %d syncs and %d bytes, want %d and %d", tt.why, syncs, info.Size()-headerBytes, tt.syncs, tt.size)
+		}
+		n := b.Len()
+		wantData(t, b, data[:n])
+		must(t, b.Close())
+		wantFile(t, path, data[:n])
+	}
+}
+
 // revocable is an allocator whose one block can be made inaccessible.
 type revocable struct {
 	freehold.Allocator

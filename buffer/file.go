@@ -26,8 +26,9 @@ type file struct {
 	size   int     // of the mapping; a killed process may have left a longer file
 	header int     // bytes before the data; 0 in a temporary file
 
-	committed int  // the length in the header
-	readOnly  bool // the mapping too
+	committed int   // the length in the header
+	promised  int64 // the most that the header on disk may have as the length
+	readOnly  bool  // the mapping too
 }
 
 // newTemp returns a temporary file in dir that holds data and is not mapped.
@@ -84,7 +85,7 @@ func (f *file) setCap(b *Buffer, size int) error {
 	}
 	addr, err := vm.MapFile(f.f, uintptr(to), true)
 	if err != nil {
-		_ = f.f.Truncate(int64(f.size))
+		_ = f.cut(f.size)
 		return f.failed(err)
 	}
 	if err := f.unmap(); err != nil {
@@ -130,7 +131,18 @@ func (f *file) trim(b *Buffer) {
 	}
 	f.size = size
 	b.mem = f.capacity()
-	_ = f.f.Truncate(int64(size)) // Windows does not cut a mapped file: Close will
+	_ = f.cut(size) // Windows does not cut a mapped file: Close will
+}
+
+// cut shortens the file to size bytes. A header on disk that promises more is written
+// first: else a loss of power may leave that header and the shorter file.
+func (f *file) cut(size int) error {
+	if f.header != 0 && int64(size) < headerBytes+f.promised {
+		if err := f.flush(headerBytes); err != nil {
+			return err
+		}
+	}
+	return f.f.Truncate(int64(size))
 }
 
 // close unmaps the file, unlocks it and closes it. One without a name is gone then.

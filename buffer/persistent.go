@@ -182,7 +182,7 @@ func (f *file) load(maxBytes int) (n int, err error) {
 		return 0, fmt.Errorf("%d bytes do not fit the address space", length)
 	}
 	n = int(length)
-	f.size, f.committed = headerBytes+n, n
+	f.size, f.committed, f.promised = headerBytes+n, n, size-headerBytes
 	if !f.readOnly {
 		if err := vm.ExtendFile(f.f, 0, int64(f.size)); err != nil { // a copy may have holes
 			return 0, err
@@ -260,7 +260,7 @@ func (f *file) commit(n int) {
 	}
 	putSlot(header, slot, n)
 	atomic.StoreUint64(word, chosen[slot])
-	f.committed = n
+	f.committed, f.promised = n, max(f.promised, int64(n))
 }
 
 // persistent reports whether b has a length to commit.
@@ -301,7 +301,7 @@ func (f *file) sync(n int) error {
 	return f.flush(headerBytes)
 }
 
-// flush writes the first size bytes to disk.
+// flush writes the first size bytes to disk, and so the header.
 func (f *file) flush(size int) error {
 	err := vm.Sync(f.addr, uintptr(size))
 	if err == nil {
@@ -310,5 +310,6 @@ func (f *file) flush(size int) error {
 	if err != nil {
 		return f.failed(err)
 	}
+	f.promised = int64(f.committed)
 	return nil
 }
