@@ -362,16 +362,21 @@ func TestLockEndsWhileAChildHasTheFile(t *testing.T) {
 	}
 }
 
-// So it does if it cannot go on after that.
-func TestNewFileThatCannotBeMapped(t *testing.T) {
+// So it does if it cannot go on after that. The header is on disk before Open returns,
+// and so before the file can grow.
+func TestNewFileThatCannotBeMappedOrWritten(t *testing.T) {
 	mapsFiles(t)
-	path := filepath.Join(tempDir(t), "data")
-	defer failNext(vm.OpMapFile)()
-	if _, err := buffer.Open(path, nil); !errors.Is(err, syscall.EIO) {
-		t.Error(err)
-	}
-	if info := must1(os.Stat(path)); info.Size() != 0 {
-		t.Errorf("the file has %d bytes", info.Size())
+	for _, op := range []vm.Op{vm.OpMapFile, vm.OpSync} {
+		path := filepath.Join(tempDir(t), "data")
+		restore := failNext(op)
+		_, err := buffer.Open(path, nil)
+		restore()
+		if !errors.Is(err, syscall.EIO) || strings.Count(err.Error(), path) != 1 {
+			t.Errorf("%v fails: %v", op, err)
+		}
+		if info := must1(os.Stat(path)); info.Size() != 0 {
+			t.Errorf("%v fails: the file has %d bytes", op, info.Size())
+		}
 	}
 }
 

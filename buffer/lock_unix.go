@@ -40,13 +40,13 @@ func flock(f *os.File, how int) error {
 	return err
 }
 
-// syncEntry writes the directory entry of a new file to disk. A directory that may not be
-// read cannot be synced by itself; there the file is, with which file systems write its
-// entry.
+// syncEntry writes the directory entry of a new file, which is on disk, to disk. A
+// directory that may not be read cannot be synced: file systems write the entry with
+// the file.
 func syncEntry(f *os.File) error {
 	d, err := os.Open(filepath.Dir(f.Name()))
 	if errors.Is(err, fs.ErrPermission) {
-		return f.Sync()
+		return nil
 	}
 	if err != nil {
 		return err

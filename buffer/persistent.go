@@ -156,9 +156,11 @@ func (f *file) load(maxBytes int) (n int, err error) {
 		return 0, err
 	}
 	size := info.Size()
-	if size == 0 && !f.readOnly {
+	fresh := size == 0 && !f.readOnly
+	if fresh {
 		defer func() {
 			if err != nil {
+				_ = f.unmap() // Windows does not cut a mapped file
 				_ = f.f.Truncate(0)
 			}
 		}()
@@ -188,22 +190,29 @@ func (f *file) load(maxBytes int) (n int, err error) {
 			return 0, err
 		}
 	}
-	f.addr, err = vm.MapFile(f.f, uintptr(f.size), !f.readOnly)
+	if f.addr, err = vm.MapFile(f.f, uintptr(f.size), !f.readOnly); err != nil {
+		return 0, err
+	}
+	if fresh {
+		// Else a loss of power may leave a file that has grown and has no header.
+		if err := f.flush(headerBytes); err != nil {
+			return 0, err
+		}
+		err = syncEntry(f.f)
+	}
 	return n, err
 }
 
-// create writes the header of an empty buffer in one piece, so that there is never
-// a part of one.
+// create writes the header of an empty buffer in one piece, so that a kill leaves no
+// part of one.
 func (f *file) create() error {
 	var header [headerBytes]byte
 	copy(header[:], magic)
 	binary.LittleEndian.PutUint32(header[8:], version)
 	putSlot(header[:], 0, 0)
 	binary.LittleEndian.PutUint64(header[chooseAt:], chosen[0])
-	if _, err := f.f.WriteAt(header[:], 0); err != nil {
-		return err
-	}
-	return syncEntry(f.f)
+	_, err := f.f.WriteAt(header[:], 0)
+	return err
 }
 
 // parseHeader returns the length that a header has, for a file with room for that
@@ -294,11 +303,15 @@ func (f *file) sync(n int) error {
 	if err := f.mustBeWhole(); err != nil {
 		return err
 	}
-	if err := f.flush(f.size); err != nil {
-		return err
+	err := f.flush(f.size)
+	if err == nil {
+		f.commit(n)
+		err = f.flush(headerBytes)
 	}
-	f.commit(n)
-	return f.flush(headerBytes)
+	if err != nil {
+		return f.failed(err)
+	}
+	return nil
 }
 
 // flush writes the first size bytes to disk, and so the header.
@@ -307,9 +320,8 @@ func (f *file) flush(size int) error {
 	if err == nil {
 		err = f.f.Sync()
 	}
-	if err != nil {
-		return f.failed(err)
+	if err == nil {
+		f.promised = int64(f.committed)
 	}
-	f.promised = int64(f.committed)
-	return nil
+	return err
 }
