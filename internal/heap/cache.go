@@ -39,7 +39,7 @@ type cache struct {
 	tops   [numClasses]uintptr
 	ends   [numClasses]uintptr
 	spares [numClasses]uintptr
-	left   int64 // bytes until the next sample: see sampling.go
+	left   int64 // bytes until the countdown ends: see guard.go
 }
 
 const cacheBytes = unsafe.Sizeof(cache{})

@@ -366,9 +366,9 @@ func (c *central) grow(h *Heap) error {
 	return nil
 }
 
-// release frees an empty span, unless retake finds a block in it that is live.
+// release frees an empty span, unless markLiveAgain finds a block in it that is live.
 func (c *central) release(h *Heap, s *span) {
-	if c.retake(s); s.live > 0 {
+	if c.markLiveAgain(s); s.live > 0 {
 		return
 	}
 	c.empty--

@@ -20,8 +20,8 @@ const (
 	numClasses = 75       // class 0 means "no class"
 	maxBlocks  = 1024     // the most blocks in a span
 
-	maxBatch  = 128      // the most blocks that move between cache and central at once
-	slotBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
+	maxBatch    = 128      // the most blocks that move between cache and central at once
+	cachedBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
 )
 
 // class describes one block size.
@@ -86,7 +86,7 @@ func newClass(size uintptr) class {
 		size:   size,
 		pages:  pages,
 		blocks: min(pages*pageBytes/size, maxBlocks),
-		batch:  max(2, min(maxBatch, slotBytes/2/size)),
+		batch:  max(2, min(maxBatch, cachedBytes/2/size)),
 	}
 }
 

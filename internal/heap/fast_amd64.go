@@ -46,7 +46,7 @@ type functions struct {
 // plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
-// checked are those of checked.go.
+// checked are those of poison.go.
 var checked = functions{(*Heap).allocChecked, (*Heap).freeChecked, (*Heap).freePointerSlow, (*LocalCache).allocChecked, (*LocalCache).freeChecked}
 
 // fast is what is called: functions of fast_amd64.s, if they may run. counting are those

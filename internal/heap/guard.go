@@ -50,7 +50,7 @@ const (
 // guarding is which blocks are guarded. sampling.mu is held while it changes.
 var guarding struct {
 	oneIn  atomic.Int64 // 0 guards none
-	budget budget
+	budget tokenBucket
 }
 
 func init() { // after that of fast_amd64.go
@@ -179,26 +179,26 @@ func (h *Heap) guard(size, align int) []byte {
 	return b
 }
 
-// budget bounds how many blocks are guarded in a second: a bucket that fills with tokens
+// tokenBucket bounds how many blocks are guarded in a second: a bucket that fills with tokens
 // at that rate, up to those of a second, and from which each guard takes one.
-type budget struct {
+type tokenBucket struct {
 	mu        sync.Mutex
 	perSecond int // 0 is no bound
 	tokens    float64
 	at        time.Time // when tokens was right
 }
 
-// now is the budget's clock. Tests have their own.
+// now is the clock of the bucket. Tests have their own.
 var now = time.Now
 
-func (b *budget) set(perSecond int) {
+func (b *tokenBucket) set(perSecond int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.perSecond, b.tokens, b.at = perSecond, float64(perSecond), now()
 }
 
 // take takes a token. It reports false if there is none.
-func (b *budget) take() bool {
+func (b *tokenBucket) take() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.perSecond == 0 {

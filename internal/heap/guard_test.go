@@ -150,7 +150,7 @@ func TestBudgetAtOnce(t *testing.T) {
 	clock := time.Unix(1000, 0)
 	now = func() time.Time { return clock }
 	t.Cleanup(func() { now = time.Now })
-	var b budget
+	var b tokenBucket
 	take := func() (taken int64) {
 		var n atomic.Int64
 		var takers sync.WaitGroup

@@ -1,24 +1,5 @@
 // Heap: the general allocator.
 //
-// The terms of this package:
-//
-//	page      8 KiB, the unit of runs
-//	run       neighbouring pages
-//	span      the description of a run: free, cut into blocks, or one large block
-//	class     a block size; small requests are rounded up to one
-//	block     what Alloc returns
-//	status    two bytes per small block: its requested size, or that it is free
-//	entry     a free block and the address of its status
-//	magazine  a stack of entries of one class
-//	cache     a processor's magazines, or those of a LocalCache
-//	central   the magazines and spans of a class, behind the caches
-//	page map  from an address to the span and the statuses of its page
-//	dirty     of a page: it may hold memory of the system
-//	limbo     the statuses of freed spans that an entry may still point to
-//	drain     to return what the caches hold to the spans
-//	purge     to give the memory of free pages back to the system
-//	scavenge  to find what can be given back, by a timer or in Trim
-//
 //	region    | segment | segment | ...                       of all heaps
 //	segment   | span | free run | large block | free run |    of one heap
 //	span      | block 0 | block 1 | ... | block n | waste |   of one class
@@ -38,8 +19,43 @@
 //	   \                                +-> page heap -> space -> vm
 //	    +-------- large block ----------+
 //
-// Locks are taken in this order: scavenging, counting, a central's mu, that of the
-// table of caches, the page heap's mu, the space's mu, those of a payer. Caches are held alone.
+// The terms of this package:
+//
+//	page      8 KiB, the unit of runs
+//	run       neighbouring pages
+//	span      the description of a run: free, cut into blocks, or one large block
+//	class     a block size; small requests are rounded up to one
+//	block     what Alloc returns
+//	status    two bytes per small block: its requested size, or that it is free
+//	entry     a free block and the address of its status
+//	magazine  a stack of entries of one class
+//	cache     a processor's magazines, or those of a LocalCache
+//	central   the magazines and spans of a class, behind the caches
+//	page map  from an address to the span and the statuses of its page
+//	dirty     of a page: it may hold memory of the system
+//	limbo     the statuses of freed spans that an entry may still point to
+//	drain     to return what the caches hold to the spans
+//	purge     to give the memory of free pages back to the system
+//	scavenge  to find what can be given back, by a timer or in Trim
+//
+// # Locks
+//
+// A lock is taken before those below it, never after one:
+//
+//	sampling.mu       the rates; held while the caches of all heaps are drained
+//	registry.mu       the open heaps; held while EachOpen calls its function
+//	scavenging        of a heap: who gives memory back
+//	counting          of a heap: blocks are where Stats does not look
+//	guards.mu         of a heap
+//	central.mu        of a class of a heap; one at a time
+//	pin.Table's mu    of a heap: caches come and go
+//	pageHeap.mu       of a heap
+//	checks.mu         of a heap
+//	samples.mu        the records, whose heap has locks of its own below it
+//	space.mu          addresses; metadataSpace.mu and a payer's locks are beside it
+//
+// The rest are leaves, under which no other is taken: mapIDs.mu, tokenBucket.mu, that of
+// package guardlog, and those of a stacks.Table. Caches have no lock: see package pin.
 package heap
 
 import (
@@ -91,7 +107,7 @@ type Heap struct {
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	unsampled bool
-	checks    *checks                // nil unless the blocks are checked: see checked.go
+	checks    *checks                // nil unless the blocks are checked: see poison.go
 	number    uint64                 // in registry, 0 if it is not there
 	label     atomic.Uint32          // of its stacks in samples, 0 before the first
 	guards    atomic.Pointer[guards] // nil before the first guarded block

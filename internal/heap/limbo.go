@@ -78,13 +78,13 @@ func (c *central) drain(h *Heap) {
 // noteLimbo adds change to the bytes in limbo.
 func (h *Heap) noteLimbo(change int64) {
 	bytes := h.limbo.bytes.Add(change)
-	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.held())/limboShare)
+	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.committedNow())/limboShare)
 }
 
-// retake marks the blocks of s as live that are free in s but have a live status: each
+// markLiveAgain marks the blocks of s as live that are free in s but have a live status: each
 // was allocated from the second entry of a block freed twice. It reads the statuses of
 // the blocks that are free in s only; other goroutines write the others. c.mu is held.
-func (c *central) retake(s *span) {
+func (c *central) markLiveAgain(s *span) {
 	// Four statuses at a time: freeZero and freeDirty differ in the lowest bit only.
 	const allFree = freeZero | freeZero<<16 | freeZero<<32 | freeZero<<48
 	blocks := classes[c.class].blocks

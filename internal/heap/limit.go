@@ -90,8 +90,8 @@ func (p *pageHeap) leavesSlack(n uintptr) error {
 	return p.payer.MayCharge(int((n-p.dirty)*pageBytes), int(p.slack()))
 }
 
-// held returns committed.
-func (p *pageHeap) held() uintptr {
+// committedNow returns committed.
+func (p *pageHeap) committedNow() uintptr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.committed

@@ -44,7 +44,7 @@ func TestTablesGoBackWithTheirRuns(t *testing.T) {
 		return
 	}
 	r := addresses.regionOf(from) // not checked before: reading a word gives it a page
-	for name, table := range map[string]uintptr{"page words": r.pages, "tags": r.mapEntries} {
+	for name, table := range map[string]uintptr{"page words": r.pages, "entries": r.mapEntries} {
 		first, last := table+r.pageIndex(from)*8, table+r.pageIndex(to)*8
 		first &^= vm.PageBytes() - 1
 		pages := make([]byte, roundUp(last-first, vm.PageBytes())/vm.PageBytes())

@@ -11,7 +11,7 @@ func TestFreePagesHaveNoTags(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64)
 	if st, _ := lookUp(addrOf(b), h.mapID); st == 0 {
-		t.Skip("this heap's blocks have no tags")
+		t.Skip("this heap's blocks have no entries")
 	}
 	h.Free(b)
 	h.Trim()

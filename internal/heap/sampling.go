@@ -100,8 +100,8 @@ func random() float64 {
 	return float64(x>>11+1) / (1 << 53)
 }
 
-// due counts size bytes down, which c has just served, and reports whether the block is
-// to be sampled. The slot is held.
+// due counts size bytes down, which c has just served, and reports whether the
+// countdown ended: the block may be sampled or guarded. The slot is held.
 func (c *cache) due(size int) bool { return events.rate.Load() != 0 && c.countDown(size) }
 
 // countDown is due apart, so that due is inlined.

@@ -55,7 +55,7 @@ func (h *Heap) tick() {
 		}
 	}
 	cached := h.hasCaches() || h.limbo.bytes.Load() > 0
-	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.hoards()) {
+	if cached && h.ticks-h.drained >= ticksBetweenDrain && (!busy || h.cachesHoldMuch()) {
 		h.drained, cached = h.ticks, false
 		if busy {
 			h.drain()
@@ -70,8 +70,8 @@ func (h *Heap) tick() {
 	}
 }
 
-// hoards reports whether the caches hold much compared to the live bytes.
-func (h *Heap) hoards() bool {
+// cachesHoldMuch reports whether the caches hold much compared to the live bytes.
+func (h *Heap) cachesHoldMuch() bool {
 	c := h.count()
 	return c.cached > max(minHoard, c.live/hoardShare)
 }
@@ -177,7 +177,7 @@ func (c *central) punch(h *Heap) {
 // so no free block of s is handed out meanwhile, except by the second entry of a block
 // freed twice.
 func (c *central) punchSpan(s *span) {
-	c.retake(s)
+	c.markLiveAgain(s)
 	holes := uintptr(0) // bytes
 	blocks := classes[c.class].blocks
 	for i := uintptr(0); i < blocks; {

@@ -136,7 +136,7 @@ func TestTicksDrainLimboWithoutCaches(t *testing.T) {
 func TestSmallStockIsNoHoard(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.Free(alloc(t, h, 100))
-	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.hoards() {
+	if n := h.count(); n.cached == 0 || n.cached > minHoard || h.cachesHoldMuch() {
 		t.Errorf("%+v is a hoard", n)
 	}
 }

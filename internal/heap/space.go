@@ -85,17 +85,17 @@ func (s *space) startFirst() {
 	}
 }
 
-// reserve makes r a region of size bytes. If tagged is set, it has page map entries.
-func (r *region) reserve(size uintptr, tagged bool) error {
+// reserve makes r a region of size bytes. If withEntries is set, it has page map entries.
+func (r *region) reserve(size uintptr, withEntries bool) error {
 	tables := uintptr(0)
 	table := func(bytes uintptr) (at uintptr) {
 		at = tables
 		tables += roundUp(bytes, vm.PageBytes())
 		return at
 	}
-	pages, tags := table(size/pageBytes*wordBytes), uintptr(0)
-	if tagged {
-		tags = table(size / pageBytes * mapEntryBytes)
+	pages, entries := table(size/pageBytes*wordBytes), uintptr(0)
+	if withEntries {
+		entries = table(size / pageBytes * mapEntryBytes)
 	}
 	dirty, owners := table(size/pageBytes/8), table(size/segmentBytes*ownerBytes)
 	charges := table(size / segmentBytes)
@@ -108,8 +108,8 @@ func (r *region) reserve(size uintptr, tagged bool) error {
 	}
 	r.pages, r.dirty, r.owners = at+pages, bitmap(at+dirty), at+owners
 	r.charges = at + charges
-	if tagged {
-		r.mapEntries = at + tags
+	if withEntries {
+		r.mapEntries = at + entries
 	}
 	r.base, r.size = at+tables, size
 	return nil

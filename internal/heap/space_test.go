@@ -96,9 +96,9 @@ func TestRegionIsOneReservation(t *testing.T) {
 		return nil
 	})
 	defer restore()
-	for _, tagged := range []bool{false, true} {
+	for _, withEntries := range []bool{false, true} {
 		reserved = 0
-		if err := new(region).reserve(segmentBytes, tagged); err != nil || reserved != 1 {
+		if err := new(region).reserve(segmentBytes, withEntries); err != nil || reserved != 1 {
 			t.Errorf("%d reservations, %v", reserved, err)
 		}
 	}

@@ -2,7 +2,7 @@
 
 package heap
 
-// What the blocks of the user's, and the rest, hold. See checked_asan.go for the other way.
+// What the blocks of the user's, and the rest, hold. See poison_asan.go for the other way.
 
 // permit makes b the user's.
 func permit([]byte) {}

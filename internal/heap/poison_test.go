@@ -85,7 +85,7 @@ func TestWriteBeyondTheEndIsFoundByFree(t *testing.T) {
 				for range 2 { // the block stays live
 					mustPanic(t, func() { f(h, b) },
 						fmt.Sprintf(`freehold: heap "guilty": the block of %s at %p was written %s beyond its end`, arg.Bytes(size), b, arg.Bytes(beyond)),
-						"\n\tallocated at:\n\t\tgithub.com/freehold-go/freehold/internal/heap.allocHere\n\t\t\t", "checked_test.go:", "TestWriteBeyondTheEndIsFoundByFree")
+						"\n\tallocated at:\n\t\tgithub.com/freehold-go/freehold/internal/heap.allocHere\n\t\t\t", "poison_test.go:", "TestWriteBeyondTheEndIsFoundByFree")
 				}
 				red[beyond-1] = was
 				if got := panicOf(func() { f(h, b) }); got != "" {
