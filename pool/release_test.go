@@ -32,6 +32,35 @@ func TestChunkThatStaysAtTrimServesBlocks(t *testing.T) {
 	b.Free(live)
 }
 
+// A block that is freed while Trim returns other chunks is in its own afterwards.
+func TestBlockFreedDuringTrimIsNotLost(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, nil)
+	defer b.Close()
+	live := freehold.Must(b.Alloc(64, 8))
+	var others [][]byte
+	for len(b.central.chunks) < 2 {
+		others = append(others, freehold.Must(b.Alloc(64, 8)))
+	}
+	b.PutBatch(others)
+	b.drain()
+	b.addStacks()
+	slot := b.stacks.Enter()
+	held := b.stacks.Entry(slot)
+	b.stacks.Leave(slot)
+	waits := 0
+	defer onWait(b, func() {
+		if waits++; waits == 1 { // by a goroutine that held the stack
+			b.push(held, addrOf(live))
+		}
+	})()
+	for want := 1; want >= 0; want-- {
+		b.Trim()
+		if s := b.Stats(); s.Chunks != want || s.Live != 0 {
+			t.Errorf("%+v, want %d chunks", s, want)
+		}
+	}
+}
+
 // Blocks that do not fit on the stack go to the central free list.
 func TestStoreLosesNoBlock(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
