@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,44 @@ func TestTurnsInAndOutOfABubble(t *testing.T) {
 	if len(ran) != 1 {
 		t.Errorf("%d turns in the second bubble, want 1", len(ran))
 	}
+}
+
+// A turn begins when it was last asked for, and at no time that was asked for before.
+func TestTurnsBeginWhenTheyAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran atomic.Int32
+		during := func() {}
+		w := turns{do: func() time.Duration { ran.Add(1); during(); return 0 }, now: time.Now, after: afterFunc}
+		for _, tt := range []struct {
+			name        string
+			ask, during func()
+			now, ever   int32 // turns
+		}{
+			{name: "one that is due before", ask: func() { w.within(2 * time.Hour); w.within(time.Hour) }, ever: 1},
+			{name: "now", ask: func() { w.within(time.Hour); w.wake() }, now: 1, ever: 1},
+			{name: "another wake", ask: w.wake, during: w.wake, now: 2, ever: 2},
+			{name: "a wake that was dropped", ask: w.wake, during: func() { w.wake(); w.drop() }, now: 1, ever: 1},
+			{name: "the end", ask: w.wake, during: func() { w.wake(); w.end() }, now: 1, ever: 1},
+			{name: "after the end", ask: func() { w.within(time.Hour); w.wake() }},
+		} {
+			ran.Store(0)
+			during = func() {
+				if ran.Load() == 1 && tt.during != nil {
+					tt.during()
+				}
+			}
+			tt.ask()
+			synctest.Wait()
+			if n := ran.Load(); n != tt.now {
+				t.Errorf("%s: %d turns begin at once, want %d", tt.name, n, tt.now)
+			}
+			time.Sleep(3 * time.Hour)
+			synctest.Wait()
+			if n := ran.Load(); n != tt.ever {
+				t.Errorf("%s: %d turns, want %d", tt.name, n, tt.ever)
+			}
+		}
+	})
 }
 
 // What is told at a limit is told in and out of a bubble, wherever the account was made.
