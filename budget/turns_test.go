@@ -50,6 +50,7 @@ func TestTurnsBeginWhenTheyAreDue(t *testing.T) {
 		}{
 			{name: "one that is due before", ask: func() { w.within(2 * time.Hour); w.within(time.Hour) }, ever: 1},
 			{name: "now", ask: func() { w.within(time.Hour); w.wake() }, now: 1, ever: 1},
+			{name: "later while one runs", ask: w.wake, during: func() { w.within(time.Hour) }, now: 1, ever: 1},
 			{name: "another wake", ask: w.wake, during: w.wake, now: 2, ever: 2},
 			{name: "a wake that was dropped", ask: w.wake, during: func() { w.wake(); w.drop() }, now: 1, ever: 1},
 			{name: "the end", ask: w.wake, during: func() { w.wake(); w.end() }, now: 1, ever: 1},
