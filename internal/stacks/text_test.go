@@ -59,7 +59,7 @@ func TestLibraryFunctions(t *testing.T) {
 		module + "/arena.(*Arena).Alloc":              "arena.(*Arena).Alloc",
 		module + "/pool.New[go.shape.struct { a/b }]": "pool.New[go.shape.struct { a/b }]",
 		module + "/track/web.Take":                    "web.Take",
-		module + "/examples/cache.fill":               "",
+		module + "/examples/request-pool.fill":        "",
 		module + "/cmd/freehold/lab.run":              "",
 		module + "/bench/load.run":                    "",
 		module + "er.New":                             "",
