@@ -15,14 +15,7 @@ const (
 	DontNeed                 // not needed: the system may drop the contents
 	Populate                 // fault in every page now: an error instead of SIGBUS on a full disk
 
-	HugePages   // use huge pages where the range covers aligned ones
-	NoHugePages // never use huge pages
-	Collapse    // turn the range into huge pages now
-
-	NoDump // exclude from core dumps
-	Dump   // undo NoDump
-	NoFork // do not pass to a forked child
-	Fork   // undo NoFork
+	HugePages // use huge pages where the range covers aligned ones
 
 	Guard   // drop the contents; any access faults until Unguard, even after Decommit
 	Unguard // undo Guard; the range reads zero

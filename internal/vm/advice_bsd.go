@@ -7,19 +7,13 @@ package vm
 import "golang.org/x/sys/unix"
 
 var advices = [numAdvices]int{
-	Normal:      unix.MADV_NORMAL,
-	Sequential:  unix.MADV_SEQUENTIAL,
-	Random:      unix.MADV_RANDOM,
-	WillNeed:    unix.MADV_WILLNEED,
-	DontNeed:    unix.MADV_DONTNEED,
-	Populate:    none,
-	HugePages:   none,
-	NoHugePages: none,
-	Collapse:    none,
-	NoDump:      none,
-	Dump:        none,
-	NoFork:      none,
-	Fork:        none,
-	Guard:       none,
-	Unguard:     none,
+	Normal:     unix.MADV_NORMAL,
+	Sequential: unix.MADV_SEQUENTIAL,
+	Random:     unix.MADV_RANDOM,
+	WillNeed:   unix.MADV_WILLNEED,
+	DontNeed:   unix.MADV_DONTNEED,
+	Populate:   none,
+	HugePages:  none,
+	Guard:      none,
+	Unguard:    none,
 }

@@ -15,7 +15,5 @@ func isSparse(*os.File) bool                        { return false }
 func unmapFile(addr, size uintptr) error            { return ErrUnsupported }
 func syncFile(addr, size uintptr) error             { return ErrUnsupported }
 func advise(addr, size uintptr, a Advice) error     { return ErrUnsupported }
-func lock(addr, size uintptr) error                 { return ErrUnsupported }
-func unlock(addr, size uintptr) error               { return ErrUnsupported }
 func setName(addr, size uintptr, name string) error { return ErrUnsupported }
 func outOfMemory(err error) bool                    { return errors.Is(err, ErrNoMemory) }

@@ -38,9 +38,6 @@ func plug(addr, size uintptr, prot int) {
 	}
 }
 
-func lock(addr, size uintptr) error   { return unix.Mlock(bytesAt(addr, size)) }
-func unlock(addr, size uintptr) error { return unix.Munlock(bytesAt(addr, size)) }
-
 func outOfMemory(err error) bool {
 	return errors.Is(err, ErrNoMemory) || errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.EAGAIN)
 }

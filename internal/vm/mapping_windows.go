@@ -37,9 +37,6 @@ func advise(addr, size uintptr, a Advice) error {
 	return ErrUnsupported
 }
 
-func lock(addr, size uintptr) error   { return windows.VirtualLock(addr, size) }
-func unlock(addr, size uintptr) error { return windows.VirtualUnlock(addr, size) }
-
 func setName(addr, size uintptr, name string) error { return ErrUnsupported }
 
 func outOfMemory(err error) bool {

@@ -20,8 +20,6 @@ const (
 	OpMove
 	OpResident
 	OpAdvise
-	OpLock
-	OpUnlock
 	OpName
 	OpExtendFile
 	OpMapFile
@@ -31,7 +29,7 @@ const (
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
-	"lock", "unlock", "name", "extend file", "map file", "unmap file", "sync"}
+	"name", "extend file", "map file", "unmap file", "sync"}
 
 func (op Op) String() string { return opNames[op] }
 

@@ -37,8 +37,6 @@ var calls = []struct {
 	{"Move", []Op{OpMove}, func(s *subject) error { return Move(s.spare, s.addr, s.size) }},
 	{"Resident", []Op{OpResident}, func(s *subject) error { return Resident(s.addr, s.size, make([]byte, s.size/PageBytes())) }},
 	{"Advise", []Op{OpAdvise}, func(s *subject) error { return Advise(s.addr, s.size, WillNeed) }},
-	{"Lock", []Op{OpLock}, func(s *subject) error { return Lock(s.addr, s.size) }},
-	{"Unlock", []Op{OpUnlock}, func(s *subject) error { return Unlock(s.addr, s.size) }},
 	{"ExtendFile", []Op{OpExtendFile}, func(s *subject) error { return ExtendFile(s.file, 0, int64(s.size)) }},
 	{"MapFile", []Op{OpMapFile}, func(s *subject) error {
 		addr, err := MapFile(s.file, s.size, true)

@@ -197,20 +197,6 @@ func Resident(addr, size uintptr, pages []byte) error {
 	return do(OpResident, addr, size, func(addr, size uintptr) error { return resident(addr, size, pages) })
 }
 
-// Lock keeps a range in physical memory, out of swap, until Unlock. Commit the range
-// before Lock, and Unlock it before Decommit, which Linux before 5.18 refuses for
-// locked memory. Locks do not nest.
-func Lock(addr, size uintptr) error {
-	check(OpLock, addr, size)
-	return do(OpLock, addr, size, lock)
-}
-
-// Unlock undoes Lock.
-func Unlock(addr, size uintptr) error {
-	check(OpUnlock, addr, size)
-	return do(OpUnlock, addr, size, unlock)
-}
-
 // Name shows a range as "freehold: name" in /proc/self/maps, if the system supports
 // it. Ranges with different names are separate mappings.
 func Name(addr, size uintptr, name string) {

@@ -97,7 +97,9 @@ func TestDecommitReturnsMemory(t *testing.T) {
 	page := PageBytes()
 	for _, drop := range []func(addr, size uintptr) error{Decommit, Revoke, Renew} {
 		addr, size := committed(t, 64)
-		must(t, ignoreUnsupported(Advise(addr, size, NoHugePages)))
+		if err := unix.Madvise(bytesAt(addr, size), unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL { // a kernel without huge pages
+			t.Fatal(err)
+		}
 		if n := residentPages(t, addr, size); n != 0 {
 			t.Errorf("%d pages are resident before the first touch", n)
 		}
@@ -295,7 +297,7 @@ func TestErrnoClasses(t *testing.T) {
 		unix.EAGAIN: ErrNoMemory,
 		unix.ENOSYS: ErrUnsupported,
 	} {
-		if err := error(&Error{Op: OpLock, Err: errno}); !errors.Is(err, want) || !errors.Is(err, errno) {
+		if err := error(&Error{Op: OpCommit, Err: errno}); !errors.Is(err, want) || !errors.Is(err, errno) {
 			t.Errorf("%v is not %v", err, want)
 		}
 	}

@@ -333,8 +333,6 @@ func testPreconditions(t *testing.T) {
 		"decommit": func(addr, size uintptr) { Decommit(addr, size) },
 		"revoke":   func(addr, size uintptr) { Revoke(addr, size) },
 		"renew":    func(addr, size uintptr) { Renew(addr, size) },
-		"lock":     func(addr, size uintptr) { Lock(addr, size) },
-		"unlock":   func(addr, size uintptr) { Unlock(addr, size) },
 		"name":     func(addr, size uintptr) { Name(addr, size, "x") },
 		"advise":   func(addr, size uintptr) { Advise(addr, size, WillNeed) },
 		"move":     func(addr, size uintptr) { Move(addr, top-size, size) },
@@ -395,24 +393,10 @@ func TestAdvise(t *testing.T) {
 	}
 	fill(addr, size)
 	wantFilled(t, addr, size, 0, "after all advice")
-	for _, a := range []Advice{Normal, Sequential, Random, WillNeed, NoHugePages, HugePages, NoDump, Dump, NoFork, Fork, Populate} {
+	for _, a := range []Advice{Normal, Sequential, Random, WillNeed, HugePages, Populate} {
 		_ = Advise(addr, size, a)
 		wantFilled(t, addr, size, 0, "after advice that keeps contents")
 	}
-}
-
-func TestLock(t *testing.T) {
-	addr, size := committed(t, 2)
-	fill(addr, size)
-	if err := Lock(addr, size); err != nil {
-		if !errors.Is(err, ErrUnsupported) && !errors.Is(err, ErrNoMemory) {
-			t.Fatal(err)
-		}
-		t.Skip("this system, or its limit, does not lock pages: ", err)
-	}
-	wantFilled(t, addr, size, 0, "locked")
-	must(t, Unlock(addr, size))
-	must(t, Decommit(addr, size))
 }
 
 func TestName(t *testing.T) {

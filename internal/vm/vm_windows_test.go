@@ -18,7 +18,7 @@ func TestErrnoClasses(t *testing.T) {
 		windows.ERROR_WORKING_SET_QUOTA: ErrNoMemory,
 		windows.ERROR_NOT_SUPPORTED:     ErrUnsupported,
 	} {
-		if err := error(&Error{Op: OpLock, Err: errno}); !errors.Is(err, want) || !errors.Is(err, errno) {
+		if err := error(&Error{Op: OpCommit, Err: errno}); !errors.Is(err, want) || !errors.Is(err, errno) {
 			t.Errorf("%v is not %v", err, want)
 		}
 	}
