@@ -8,9 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
-// FastPath returns nil if small blocks are allocated and freed in assembly, otherwise an
-// error that says why they are by the same functions in Go, which take about twice as
-// long:
+// FastPath returns nil if assembly allocates and frees small blocks. Otherwise Go code
+// does, which takes about twice as long, and the error says why:
 //
 //	freehold: small blocks without assembly: go1.28 is none of the tested versions, go1.26, go1.27
 //

@@ -37,7 +37,7 @@ type sortCommand struct {
 	TempDir    []string `short:"T" name:"temporary-directory" sep:"none" placeholder:"DIR" help:"For temporary files; may be repeated. Default: TMPDIR, or /tmp."`
 	Parallel   *int     `placeholder:"N" help:"How many processors to use. Default: all."`
 
-	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, and so is none."`
+	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, which is also read if there are none."`
 }
 
 // A sortError has GNU sort's exit status for errors.
