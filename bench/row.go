@@ -100,7 +100,7 @@ func rows() []*row {
 		{name: "go-map", what: "Go's map; it owns copies of its strings", keyed: true, tags: "peer_gomap", only: append(numbers, texts...)},
 		{name: "cockroach-swiss", what: "github.com/cockroachdb/swiss, as the Go map", keyed: true, tags: "peer_swiss", only: append(numbers, texts...)},
 		{name: "fastcache", what: "github.com/VictoriaMetrics/fastcache, with room for all entries", keyed: true, tags: "peer_fastcache", only: texts},
-		{name: "freehold-sharded", what: "freehold's hashmap.Sharded", keyed: true, tags: "peer_sharded", only: shared},
+		{name: "freehold-sharded", what: "freehold's hashmap.Shared", keyed: true, tags: "peer_sharded", only: shared},
 		{name: "xsync-map", what: "github.com/puzpuzpuz/xsync's Map", keyed: true, tags: "peer_xsync", only: shared},
 		{name: "sync-map", what: "sync.Map", keyed: true, tags: "peer_syncmap", only: shared},
 		{name: "go-map-rwmutex", what: "256 Go maps, each under a sync.RWMutex", keyed: true, tags: "peer_rwmutex", only: shared},

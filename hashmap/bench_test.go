@@ -101,7 +101,7 @@ func BenchmarkClear(b *testing.B) {
 	keys, _ := benchKeys()
 	h := freehold.NewHeap(nil)
 	defer h.Close()
-	m, s, g := New[uint64, uint64](h, nil), NewSharded[uint64, uint64](h, nil), map[uint64]uint64{}
+	m, s, g := New[uint64, uint64](h, nil), NewShared[uint64, uint64](h, nil), map[uint64]uint64{}
 	for _, k := range keys {
 		freehold.Must(0, m.Put(k, k))
 		freehold.Must(0, s.Put(k, k))
@@ -127,7 +127,7 @@ func BenchmarkClear(b *testing.B) {
 			m.Clear()
 		}
 	})
-	b.Run("map=sharded", func(b *testing.B) {
+	b.Run("map=shared", func(b *testing.B) {
 		for b.Loop() {
 			s.Put(1, 1)
 			s.Clear()

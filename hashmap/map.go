@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
-// Options sets up a [Map] or a [Sharded]; nil means all defaults.
+// Options sets up a [Map] or a [Shared]; nil means all defaults.
 type Options struct {
 	// Name appears in Stats and, if the map is dropped without Close, in the report of
 	// package track. It may be empty, and several may have one name. To account for the

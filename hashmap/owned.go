@@ -1,5 +1,5 @@
-// Owned: strings and bytes, which a Map keeps as copies in blocks of their own. A Sharded
-// has the same references: sharded_text.go.
+// Owned: strings and bytes, which a Map keeps as copies in blocks of their own. A Shared
+// has the same references: shared_text.go.
 //
 //	slot of a string key    | ref |--> | value | key's bytes |
 //	slot of a string value  | ref |--> | value's bytes |

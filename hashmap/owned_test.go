@@ -117,16 +117,16 @@ func TestDistantBlocks(t *testing.T) {
 		t.Errorf("%d entries, the first is %q", m.Len(), v)
 	}
 
-	s := NewSharded[string, string](d, nil)
+	s := NewShared[string, string](d, nil)
 	defer s.Close()
 	succeed(s.Put("a", "b"))
 	for _, k := range []string{"a", "c"} {
 		d.next = true
 		if err := s.Put(k, "d"); !errors.Is(err, freehold.ErrOutOfMemory) || d.next || len(d.out) > 0 {
-			t.Errorf("Sharded: error %v, and %d blocks are left", err, len(d.out))
+			t.Errorf("Shared: error %v, and %d blocks are left", err, len(d.out))
 		}
 	}
 	if v, _ := s.Get("a"); s.Len() != 1 || v != "b" {
-		t.Errorf("Sharded: %d entries, the first is %q", s.Len(), v)
+		t.Errorf("Shared: %d entries, the first is %q", s.Len(), v)
 	}
 }

@@ -52,7 +52,7 @@ func Leaks() []Leak {
 
 // DroppedOwners returns the owners that were found dropped without Close so far, by
 // stack and name: a [freehold.Heap], arena.Arena and Shared, pool.Pool and Blocks,
-// buffer.Buffer, hashmap.Map and Sharded, btree.Map, intern.Strings and Shared,
+// buffer.Buffer, hashmap.Map and Shared, btree.Map, intern.Strings and Shared,
 // vector.Vector and Chunked. It finds none unless the program was started with FREEHOLD_DEBUG=leak,
 // which has a report on standard error for the first of each stack too, once the
 // collector has found it.

@@ -51,7 +51,7 @@ var typed = map[string]checked{
 	"vector.New":            {"vector.New", only},
 	"vector.NewChunked":     {"vector.NewChunked", only},
 	"hashmap.New":           {"hashmap.New", []param{{"K=", isString}, {"V=", isText}}},
-	"hashmap.NewSharded":    {"hashmap.NewSharded", []param{{"K=", isString}, {"V=", isText}}},
+	"hashmap.NewShared":     {"hashmap.NewShared", []param{{"K=", isString}, {"V=", isText}}},
 	"btree.New":             {"btree.New", []param{{"K=", isString}, {"V=", nil}}},
 	"btree.NewFunc":         {"btree.NewFunc", []param{{"K=", nil}, {"V=", nil}}},
 }

@@ -230,7 +230,7 @@ func allocators(call offheap.Call) []ssa.Value {
 func reports(call, end offheap.Call) bool {
 	switch call.Name {
 	case "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close", "arena.Recycler.Close",
-		"hashmap.Map.Close", "hashmap.Sharded.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
+		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close":
 		return false
 	case "epoch.Guard.Leave":

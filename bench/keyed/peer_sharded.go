@@ -1,4 +1,4 @@
-// Peer: freehold's hashmap.Sharded.
+// Peer: freehold's hashmap.Shared.
 
 //go:build peer_sharded
 
@@ -8,10 +8,10 @@ import (
 	"github.com/freehold-go/freehold/hashmap"
 )
 
-type shared = *hashmap.Sharded[uint64, uint64]
+type shared = *hashmap.Shared[uint64, uint64]
 
 func newShared() shared {
-	return hashmap.NewSharded[uint64, uint64](newHeap(), nil)
+	return hashmap.NewShared[uint64, uint64](newHeap(), nil)
 }
 func putShared(m shared, k, v uint64)                  { must(m.Put(k, v)) }
 func deleteShared(m shared, k uint64)                  { m.Delete(k) }

@@ -27,7 +27,7 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[cmalloc.Heap](),
 		reflect.TypeFor[hashmap.Map[int, int]](),
-		reflect.TypeFor[hashmap.Sharded[int, int]](),
+		reflect.TypeFor[hashmap.Shared[int, int]](),
 		reflect.TypeFor[btree.Map[int, int]](),
 		reflect.TypeFor[intern.Strings](),
 		reflect.TypeFor[intern.Shared](),

@@ -28,9 +28,9 @@ func inTexts(f func(w *world, m *hashmap.Map[int, string])) func(w *world) {
 }
 
 // inShards runs a program with a map for any goroutine, and closes that.
-func inShards(f func(w *world, m *hashmap.Sharded[int, int])) func(w *world) {
+func inShards(f func(w *world, m *hashmap.Shared[int, int])) func(w *world) {
 	return func(w *world) {
-		m := hashmap.NewSharded[int, int](w.a, nil)
+		m := hashmap.NewShared[int, int](w.a, nil)
 		f(w, m)
 		m.Close()
 	}
@@ -97,13 +97,13 @@ var hashmapPrograms = []program{
 	{"Put into a Map beside Get in another goroutine", caught{race: races},
 		inMap(func(w *world, m *hashmap.Map[int, int]) { puts(m); atOnce(func() { puts(m) }, func() { m.Get(1) }) }),
 		inMap(func(w *world, m *hashmap.Map[int, int]) { puts(m); atOnce(func() { m.Get(2) }, func() { m.Get(1) }) })},
-	{"Get after Close of a Sharded", always(panics("the map is closed")),
-		inShards(func(w *world, m *hashmap.Sharded[int, int]) { puts(m); m.Close(); m.Get(1) }),
-		inShards(func(w *world, m *hashmap.Sharded[int, int]) { puts(m); m.Get(1); m.Close() })},
-	{"Close of a Sharded after Close of its heap", always(panics("is closed")),
-		inShards(func(w *world, m *hashmap.Sharded[int, int]) { puts(m); w.heap.Close() }),
-		inShards(func(w *world, m *hashmap.Sharded[int, int]) { puts(m); m.Close(); w.heap.Close() })},
-	{"a Sharded that is never closed", caught{leak: leaks("freehold: hashmap.Sharded was dropped without Close, made at:")}.andInTests(reports("leak of")),
-		func(w *world) { m := hashmap.NewSharded[int, int](w.a, nil); m.Put(1, 1) },
-		func(w *world) { m := hashmap.NewSharded[int, int](w.a, nil); m.Put(1, 1); m.Close() }},
+	{"Get after Close of a hashmap.Shared", always(panics("the map is closed")),
+		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); m.Close(); m.Get(1) }),
+		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); m.Get(1); m.Close() })},
+	{"Close of a hashmap.Shared after Close of its heap", always(panics("is closed")),
+		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); w.heap.Close() }),
+		inShards(func(w *world, m *hashmap.Shared[int, int]) { puts(m); m.Close(); w.heap.Close() })},
+	{"a hashmap.Shared that is never closed", caught{leak: leaks("freehold: hashmap.Shared was dropped without Close, made at:")}.andInTests(reports("leak of")),
+		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1) },
+		func(w *world) { m := hashmap.NewShared[int, int](w.a, nil); m.Put(1, 1); m.Close() }},
 }

@@ -133,7 +133,7 @@ type End struct {
 func (c Call) Ends() (e End, ok bool) {
 	switch c.Name {
 	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
-		"hashmap.Map.Close", "hashmap.Sharded.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
+		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
 	case "freehold.Cache.Close", "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
@@ -196,8 +196,8 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Parents, o.Name = c.Args[:1], "Buffer"
 	case "hashmap.New", "btree.New", "btree.NewFunc":
 		o.Parents, o.Name = c.Args[:1], "Map"
-	case "hashmap.NewSharded":
-		o.Parents, o.Name = c.Args[:1], "Sharded"
+	case "hashmap.NewShared":
+		o.Parents, o.Name = c.Args[:1], "Shared"
 	case "intern.New":
 		o.Parents, o.Name = c.Args[:1], "Strings"
 	case "intern.NewShared":

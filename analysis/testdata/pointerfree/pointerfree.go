@@ -58,7 +58,7 @@ func tables(h *freehold.Heap) {
 	hashmap.New[string, named](h, nil)           // want `freehold: hashmap.New\[V=named\]: field key is a string`
 	hashmap.New[struct{ s string }, int](h, nil) // want `hashmap.New\[K=struct`
 	hashmap.New[int, []string](h, nil)           // want `hashmap.New\[V=\[\]string\]: it is a \[\]string`
-	hashmap.NewSharded[int, *int](h, nil)        // want `hashmap.NewSharded\[V=\*int\]`
+	hashmap.NewShared[int, *int](h, nil)         // want `hashmap.NewShared\[V=\*int\]`
 	btree.New[string, string](h, nil)            // want `btree.New\[V=string\]: it is a string`
 	btree.NewFunc[string, int](h, nil, nil)      // want `btree.NewFunc\[K=string\]: it is a string`
 	vector.New[named](h, nil)                    // want `vector.New\[named\]: field key`
@@ -66,7 +66,7 @@ func tables(h *freehold.Heap) {
 
 	hashmap.New[string, string](h, nil)
 	hashmap.New[text, []byte](h, nil)
-	hashmap.NewSharded[string, []byte](h, nil)
+	hashmap.NewShared[string, []byte](h, nil)
 	hashmap.New[int, kept](h, nil)
 	btree.New[text, kept](h, nil)
 	btree.NewFunc[kept, int](h, nil, nil)

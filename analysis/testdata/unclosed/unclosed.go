@@ -33,7 +33,7 @@ func never(a freehold.Allocator) {
 func tables(a freehold.Allocator) error {
 	m := hashmap.New[string, int](a, nil) // want `the Map of hashmap.New is never closed: call or defer its Close`
 	m.Put("x", 1)
-	s := hashmap.NewSharded[int, int](a, nil) // want `the Sharded of hashmap.NewSharded is never closed`
+	s := hashmap.NewShared[int, int](a, nil) // want `the Shared of hashmap.NewShared is never closed`
 	s.Put(1, 1)
 	t := btree.New[int, int](a, nil) // want `the Map of btree.New is not closed on all paths`
 	if err := t.Put(1, 1); err != nil {

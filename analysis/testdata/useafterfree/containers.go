@@ -33,7 +33,7 @@ func ofMaps(h *freehold.Heap) byte {
 }
 
 func ofShards(h *freehold.Heap) byte {
-	texts := hashmap.NewSharded[int, string](h, nil)
+	texts := hashmap.NewShared[int, string](h, nil)
 	text, _ := texts.Get(1)
 	texts.Close()
 	return text[0]

@@ -1,4 +1,4 @@
-// Writers of a Sharded: they hold the lock of the key's table.
+// Writers of a Shared: they hold the lock of the key's table.
 
 package hashmap
 
@@ -9,7 +9,7 @@ import (
 
 // Put sets the value of k. The error matches [freehold.ErrOutOfMemory], and then nothing
 // has changed. A NaN is never found, so each Put of one adds an entry.
-func (m *Sharded[K, V]) Put(k K, v V) error {
+func (m *Shared[K, V]) Put(k K, v V) error {
 	m.mustBeOpen("Put")
 	h := hashOf(&m.hasher, &k)
 	for {
@@ -31,7 +31,7 @@ func (m *Sharded[K, V]) Put(k K, v V) error {
 
 // PutIfAbsent sets the value of k if there is none. It returns the value that k has then,
 // and whether it was there before. Errors are those of Put.
-func (m *Sharded[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
+func (m *Shared[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	err = m.change("PutIfAbsent", k, func(at *V, there bool) bool {
 		if found = there; !found {
 			*at = v
@@ -52,7 +52,7 @@ func (m *Sharded[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 // that of Put, and then nothing has changed, though fn may have been called.
 //
 // fn must not use the map: it would wait for itself. If fn panics, nothing has changed.
-func (m *Sharded[K, V]) Update(k K, fn func(v *V, found bool)) error {
+func (m *Shared[K, V]) Update(k K, fn func(v *V, found bool)) error {
 	return m.change("Update", k, func(v *V, found bool) bool {
 		fn(v, found)
 		return true
@@ -60,7 +60,7 @@ func (m *Sharded[K, V]) Update(k K, fn func(v *V, found bool)) error {
 }
 
 // change is Update, if fn returns true; otherwise nothing changes.
-func (m *Sharded[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
+func (m *Shared[K, V]) change(call string, k K, fn func(v *V, found bool) bool) error {
 	m.mustBeOpen(call)
 	h := hashOf(&m.hasher, &k)
 	for {
@@ -76,7 +76,7 @@ func (m *Sharded[K, V]) change(call string, k K, fn func(v *V, found bool) bool)
 
 // tryChange is change in a locked table, which it leaves. It reports false if the table
 // has been replaced to make room.
-func (m *Sharded[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool) (done bool, err error) {
+func (m *Shared[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bool) bool) (done bool, err error) {
 	g, i := m.find(x, h, k)
 	if g == nil && headOf(x.e).left == 0 {
 		return false, m.makeRoom(x, h)
@@ -93,19 +93,19 @@ func (m *Sharded[K, V]) tryChange(x held, h uint64, k *K, fn func(v *V, found bo
 }
 
 // Delete removes k, and reports whether it was there.
-func (m *Sharded[K, V]) Delete(k K) bool { return m.delete("Delete", k, nil) }
+func (m *Shared[K, V]) Delete(k K) bool { return m.delete("Delete", k, nil) }
 
 // DeleteIf calls cond under the lock of k's table with the value of k, if there is one, and
 // removes k if that returns true. It reports whether it did. No Put or Update comes in
 // between, so DeleteIf removes an entry that has expired, and not one that was put again
 // meanwhile; and cond may note the value that is removed. cond must not use the map: it
 // would wait for itself.
-func (m *Sharded[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
+func (m *Shared[K, V]) DeleteIf(k K, cond func(v V) bool) bool {
 	return m.delete("DeleteIf", k, cond)
 }
 
 // delete removes k, unless cond is not nil and returns false.
-func (m *Sharded[K, V]) delete(call string, k K, cond func(v V) bool) bool {
+func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	m.mustBeOpen(call)
 	h := hashOf(&m.hasher, &k)
 	x, ok := m.enter(h)
@@ -129,7 +129,7 @@ func (m *Sharded[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 }
 
 // find returns the group and slot of k in a locked table, or nil.
-func (m *Sharded[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
+func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 	tag, groups := tagOf(h), groupsOf(x.e)
 	i := homeOf(h, groups)
 	for range groups {
@@ -152,7 +152,7 @@ func (m *Sharded[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 
 // write sets the value of k, at a slot that find returned, or adds k if that is nil. The
 // table is locked, and has room.
-func (m *Sharded[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) error {
+func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) error {
 	if !m.direct {
 		return m.writeText(x, h, g, i, k, v)
 	}
@@ -173,7 +173,7 @@ func (m *Sharded[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *
 }
 
 // setValue replaces the value in a slot. A word needs no version: it is stored at once.
-func setValue[K comparable, V any](m *Sharded[K, V], g, slot unsafe.Pointer, v *V) {
+func setValue[K comparable, V any](m *Shared[K, V], g, slot unsafe.Pointer, v *V) {
 	p := unsafe.Add(slot, m.layout.value)
 	if unsafe.Sizeof(*v) <= wordBytes {
 		storeCell(p, v)
@@ -188,7 +188,7 @@ func setValue[K comparable, V any](m *Sharded[K, V], g, slot unsafe.Pointer, v *
 }
 
 // isKey reports whether a slot's key is k.
-func (m *Sharded[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
+func (m *Shared[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
 	if m.keys != noText {
 		return loadText(slot) == *(*string)(unsafe.Pointer(k))
 	}
@@ -196,7 +196,7 @@ func (m *Sharded[K, V]) isKey(slot unsafe.Pointer, k *K) bool {
 }
 
 // hashAt returns the hash of a slot's key, in a locked table.
-func (m *Sharded[K, V]) hashAt(slot unsafe.Pointer) uint64 {
+func (m *Shared[K, V]) hashAt(slot unsafe.Pointer) uint64 {
 	var k K
 	if m.keys != noText {
 		*(*string)(unsafe.Pointer(&k)) = (*(*ref)(slot)).text(0)
@@ -207,7 +207,7 @@ func (m *Sharded[K, V]) hashAt(slot unsafe.Pointer) uint64 {
 }
 
 // ownKeyAt returns a slot's key. If it is text, it is a copy.
-func (m *Sharded[K, V]) ownKeyAt(slot unsafe.Pointer) K {
+func (m *Shared[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 	if m.keys != noText {
 		return copyOf[K](m.keys, loadText(slot))
 	}
@@ -215,7 +215,7 @@ func (m *Sharded[K, V]) ownKeyAt(slot unsafe.Pointer) K {
 }
 
 // valueAt returns a slot's value. If it is text, it is a copy.
-func (m *Sharded[K, V]) valueAt(slot unsafe.Pointer) V {
+func (m *Shared[K, V]) valueAt(slot unsafe.Pointer) V {
 	p := unsafe.Add(slot, m.layout.value)
 	if m.values != noText {
 		return copyOf[V](m.values, loadText(p))

@@ -1,4 +1,4 @@
-// Stores that readers may see at any moment: see sharded_words_plain.go.
+// Stores that readers may see at any moment: see shared_words_plain.go.
 
 //go:build !amd64 || race
 

@@ -15,60 +15,60 @@ import (
 	"github.com/freehold-go/freehold/internal/hash"
 )
 
-func TestShardedPanics(t *testing.T) {
+func TestSharedPanics(t *testing.T) {
 	heap := alloctest.New(t)
-	closed := NewSharded[int, int](heap, nil)
+	closed := NewShared[int, int](heap, nil)
 	succeed(closed.Put(1, 1))
 	closed.Close()
 	closed.Close()
-	var zero Sharded[int, int]
+	var zero Shared[int, int]
 	zero.Close()
 	if zero.Len() != 0 || closed.Len() != 0 || closed.Stats().Reserved != 0 {
 		t.Errorf("a zero or closed map has entries: %v, %v", zero.Stats(), closed.Stats())
 	}
-	for name, call := range map[string]func(m *Sharded[int, int]){
-		"Get":         func(m *Sharded[int, int]) { m.Get(1) },
-		"Put":         func(m *Sharded[int, int]) { m.Put(1, 1) },
-		"PutIfAbsent": func(m *Sharded[int, int]) { m.PutIfAbsent(1, 1) },
-		"Update":      func(m *Sharded[int, int]) { m.Update(1, func(*int, bool) {}) },
-		"Delete":      func(m *Sharded[int, int]) { m.Delete(1) },
-		"DeleteIf":    func(m *Sharded[int, int]) { m.DeleteIf(1, func(int) bool { return true }) },
-		"Clear":       func(m *Sharded[int, int]) { m.Clear() },
-		"Grow":        func(m *Sharded[int, int]) { m.Grow(1) },
-		"All": func(m *Sharded[int, int]) {
+	for name, call := range map[string]func(m *Shared[int, int]){
+		"Get":         func(m *Shared[int, int]) { m.Get(1) },
+		"Put":         func(m *Shared[int, int]) { m.Put(1, 1) },
+		"PutIfAbsent": func(m *Shared[int, int]) { m.PutIfAbsent(1, 1) },
+		"Update":      func(m *Shared[int, int]) { m.Update(1, func(*int, bool) {}) },
+		"Delete":      func(m *Shared[int, int]) { m.Delete(1) },
+		"DeleteIf":    func(m *Shared[int, int]) { m.DeleteIf(1, func(int) bool { return true }) },
+		"Clear":       func(m *Shared[int, int]) { m.Clear() },
+		"Grow":        func(m *Shared[int, int]) { m.Grow(1) },
+		"All": func(m *Shared[int, int]) {
 			for range m.All() {
 			}
 		},
 	} {
-		wantPanic(t, "freehold: hashmap.Sharded."+name+": the map is closed", func() { call(closed) })
-		wantPanic(t, "freehold: hashmap.Sharded."+name+": zero value: hashmap.NewSharded makes a Sharded", func() { call(&zero) })
+		wantPanic(t, "freehold: hashmap.Shared."+name+": the map is closed", func() { call(closed) })
+		wantPanic(t, "freehold: hashmap.Shared."+name+": zero value: hashmap.NewShared makes a Shared", func() { call(&zero) })
 	}
-	open := NewSharded[int, int](heap, nil)
+	open := NewShared[int, int](heap, nil)
 	defer open.Close()
-	wantPanic(t, "freehold: hashmap.Sharded.Grow: n -1, want 0 or more", func() { open.Grow(-1) })
-	wantPanic(t, "freehold: hashmap.NewSharded: parent is nil", func() { NewSharded[int, int](nil, nil) })
+	wantPanic(t, "freehold: hashmap.Shared.Grow: n -1, want 0 or more", func() { open.Grow(-1) })
+	wantPanic(t, "freehold: hashmap.NewShared: parent is nil", func() { NewShared[int, int](nil, nil) })
 	type pointerful struct {
 		n int
 		s struct{ name string }
 	}
-	wantPanic(t, "freehold: hashmap.NewSharded[K=pointerful]: field s.name is a string, which points into the Go heap; use freehold.String",
-		func() { NewSharded[pointerful, int](heap, nil) })
-	wantPanic(t, "freehold: hashmap.NewSharded[V=*int]: it is a *int, which points into the Go heap; use freehold.Ptr[int]",
-		func() { NewSharded[int, *int](heap, nil) })
-	wantPanic(t, "freehold: hashmap.NewSharded: a K or V of 16777217 bytes, want 16777216 or less",
-		func() { NewSharded[int, [maxBytes + 1]byte](heap, nil) })
+	wantPanic(t, "freehold: hashmap.NewShared[K=pointerful]: field s.name is a string, which points into the Go heap; use freehold.String",
+		func() { NewShared[pointerful, int](heap, nil) })
+	wantPanic(t, "freehold: hashmap.NewShared[V=*int]: it is a *int, which points into the Go heap; use freehold.Ptr[int]",
+		func() { NewShared[int, *int](heap, nil) })
+	wantPanic(t, "freehold: hashmap.NewShared: a K or V of 16777217 bytes, want 16777216 or less",
+		func() { NewShared[int, [maxBytes + 1]byte](heap, nil) })
 }
 
-// TestShardedRunsOutOfMemory: each allocation fails once, first and alone. The map has the
+// TestSharedRunsOutOfMemory: each allocation fails once, first and alone. The map has the
 // entries that it had.
-func TestShardedRunsOutOfMemory(t *testing.T) {
-	testShardedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) wide { return wideOf(uint64(n)) })
-	testShardedFailure(t, textKey, textKey)
-	testShardedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
-	testShardedFailure(t, textKey, func(n int) large { return largeOf(uint64(n)) })
+func TestSharedRunsOutOfMemory(t *testing.T) {
+	testSharedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) wide { return wideOf(uint64(n)) })
+	testSharedFailure(t, textKey, textKey)
+	testSharedFailure(t, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
+	testSharedFailure(t, textKey, func(n int) large { return largeOf(uint64(n)) })
 }
 
-func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value func(int) V) {
+func testSharedFailure[K, V comparable](t *testing.T, key func(int) K, value func(int) V) {
 	keys := 6000
 	if testing.Short() {
 		keys = 1000
@@ -81,7 +81,7 @@ func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value fu
 				step = 97
 			}
 			heap := fail(alloctest.New(t), n)
-			m := NewSharded[K, V](heap, nil)
+			m := NewShared[K, V](heap, nil)
 			want := map[K]V{}
 			failures := 0
 			for i := 0; i < keys && failures < 3; i++ {
@@ -133,19 +133,19 @@ func testShardedFailure[K, V comparable](t *testing.T, key func(int) K, value fu
 	}
 }
 
-func TestShardedGrowRunsOutOfMemory(t *testing.T) {
-	testShardedGrowRunsOutOfMemory(t, func(n int) int { return -n })
-	testShardedGrowRunsOutOfMemory(t, func(n int) large { return largeOf(uint64(n)) })
-	m := NewSharded[int, int](alloctest.New(t), nil)
+func TestSharedGrowRunsOutOfMemory(t *testing.T) {
+	testSharedGrowRunsOutOfMemory(t, func(n int) int { return -n })
+	testSharedGrowRunsOutOfMemory(t, func(n int) large { return largeOf(uint64(n)) })
+	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
 	if err := m.Grow(math.MaxInt - 1); !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("Grow to any size: %v", err)
 	}
 }
 
-func testShardedGrowRunsOutOfMemory[V comparable](t *testing.T, value func(int) V) {
+func testSharedGrowRunsOutOfMemory[V comparable](t *testing.T, value func(int) V) {
 	for n := 0; ; n++ {
-		m := NewSharded[int, V](alloctest.FailAfter(alloctest.New(t), n), nil)
+		m := NewShared[int, V](alloctest.FailAfter(alloctest.New(t), n), nil)
 		for i := range 200 {
 			if m.Put(i, value(i)) != nil {
 				break
@@ -171,28 +171,28 @@ type refusing struct{ freehold.Allocator }
 
 func (refusing) Zeroed(int, int) ([]byte, error) { return nil, errors.New("no") }
 
-func TestShardedErrorsMatchErrOutOfMemory(t *testing.T) {
-	m := NewSharded[int, int](refusing{}, nil)
+func TestSharedErrorsMatchErrOutOfMemory(t *testing.T) {
+	m := NewShared[int, int](refusing{}, nil)
 	if err := m.Put(1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || err.Error() != freehold.ErrOutOfMemory.Error()+": no" {
 		t.Errorf("Put: %v", err)
 	}
 }
 
-// TestShardedGrowMakesRoom: Grow takes most of the tables' memory, and with the Puts at most a
+// TestSharedGrowMakesRoom: Grow takes most of the tables' memory, and with the Puts at most a
 // fifth more than the Puts alone.
-func TestShardedGrowMakesRoom(t *testing.T) {
-	testShardedGrowMakesRoom[uint64](t)
-	testShardedGrowMakesRoom[[largeBytes - 8]byte](t)
-	testShardedGrowMakesRoom[large](t)
+func TestSharedGrowMakesRoom(t *testing.T) {
+	testSharedGrowMakesRoom[uint64](t)
+	testSharedGrowMakesRoom[[largeBytes - 8]byte](t)
+	testSharedGrowMakesRoom[large](t)
 }
 
-func testShardedGrowMakesRoom[V any](t *testing.T) {
+func testSharedGrowMakesRoom[V any](t *testing.T) {
 	var v V
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	for n := 4000; n < 40_000; n += n / 3 {
 		fill := func(grow bool) (grown, filled int) {
-			m := NewSharded[int, V](heap, nil)
+			m := NewShared[int, V](heap, nil)
 			defer m.Close()
 			m.hasher.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, uint64(n))).Uint64)
 			for k := range n {
@@ -213,21 +213,21 @@ func testShardedGrowMakesRoom[V any](t *testing.T) {
 	}
 }
 
-// TestShardedLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
-func TestShardedLargeValuesTakeTheirSize(t *testing.T) {
-	testShardedLargeValue[[largeBytes]byte](t)
-	testShardedLargeValue[[64]float32](t)
-	testShardedLargeValue[[1024]byte](t)
+// TestSharedLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
+func TestSharedLargeValuesTakeTheirSize(t *testing.T) {
+	testSharedLargeValue[[largeBytes]byte](t)
+	testSharedLargeValue[[64]float32](t)
+	testSharedLargeValue[[1024]byte](t)
 
-	m := NewSharded[uint64, [64 << 10]byte](alloctest.New(t), nil)
+	m := NewShared[uint64, [64 << 10]byte](alloctest.New(t), nil)
 	defer m.Close()
 	if m.maxClass != minMaxClass {
 		t.Errorf("All would copy %d values of 64 KiB at a time", roomOf(m.maxClass))
 	}
 }
 
-func testShardedLargeValue[V any](t *testing.T) {
-	m := NewSharded[uint64, V](alloctest.New(t), nil)
+func testSharedLargeValue[V any](t *testing.T) {
+	m := NewShared[uint64, V](alloctest.New(t), nil)
 	defer m.Close()
 	var v V
 	const n = 5000
@@ -240,11 +240,11 @@ func testShardedLargeValue[V any](t *testing.T) {
 	}
 }
 
-// TestShardedTablesAreBounded: a Put copies at most one table of 16 KiB, whatever the map
+// TestSharedTablesAreBounded: a Put copies at most one table of 16 KiB, whatever the map
 // holds. If hashes agree in their first bits, tables grow instead of the directory.
-func TestShardedTablesAreBounded(t *testing.T) {
+func TestSharedTablesAreBounded(t *testing.T) {
 	for _, narrow := range []uint64{0, math.MaxUint64 &^ (1<<40 - 1)} {
-		m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+		m := NewShared[uint64, uint64](alloctest.New(t), nil)
 		m.hasher.narrow = narrow
 		for k := range uint64(30_000) {
 			succeed(m.Put(k, k))
@@ -268,10 +268,10 @@ func TestShardedTablesAreBounded(t *testing.T) {
 	}
 }
 
-// TestShardedChurn: deletion leaves nothing behind. Neither the memory grows nor the
+// TestSharedChurn: deletion leaves nothing behind. Neither the memory grows nor the
 // searches.
-func TestShardedChurn(t *testing.T) {
-	m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+func TestSharedChurn(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
 	const live = 5000
 	probes := func() (n int) {
@@ -308,8 +308,8 @@ func TestShardedChurn(t *testing.T) {
 	}
 }
 
-func TestShardedNaN(t *testing.T) {
-	m := NewSharded[float64, int](alloctest.New(t), nil)
+func TestSharedNaN(t *testing.T) {
+	m := NewShared[float64, int](alloctest.New(t), nil)
 	defer m.Close()
 	for i := range 2000 {
 		succeed(m.Put(math.NaN(), i))
@@ -335,10 +335,10 @@ func TestShardedNaN(t *testing.T) {
 	}
 }
 
-// TestShardedOwnsItsText: neither the bytes of a key or a value that was put, nor those
+// TestSharedOwnsItsText: neither the bytes of a key or a value that was put, nor those
 // that Get returned, are the map's.
-func TestShardedOwnsItsText(t *testing.T) {
-	m := NewSharded[string, []byte](alloctest.New(t), nil)
+func TestSharedOwnsItsText(t *testing.T) {
+	m := NewShared[string, []byte](alloctest.New(t), nil)
 	defer m.Close()
 	k, v := []byte("key"), []byte("value")
 	succeed(m.Put(unsafe.String(&k[0], len(k)), v))
@@ -364,8 +364,8 @@ func TestShardedOwnsItsText(t *testing.T) {
 	}
 }
 
-func TestShardedUpdatePanics(t *testing.T) {
-	m := NewSharded[string, int](alloctest.New(t), nil)
+func TestSharedUpdatePanics(t *testing.T) {
+	m := NewShared[string, int](alloctest.New(t), nil)
 	defer m.Close()
 	succeed(m.Put("a", 1))
 	for _, k := range []string{"a", "b"} {
@@ -385,8 +385,8 @@ func TestShardedUpdatePanics(t *testing.T) {
 }
 
 // What the function of DeleteIf sees is the value that is removed, and a copy of it.
-func TestShardedDeleteIfHandsOutTheValue(t *testing.T) {
-	m := NewSharded[string, []byte](alloctest.New(t), nil)
+func TestSharedDeleteIfHandsOutTheValue(t *testing.T) {
+	m := NewShared[string, []byte](alloctest.New(t), nil)
 	defer m.Close()
 	succeed(m.Put("key", []byte("value")))
 	var taken []byte
@@ -402,8 +402,8 @@ func TestShardedDeleteIfHandsOutTheValue(t *testing.T) {
 	}
 }
 
-func TestShardedAllMayChangeTheMap(t *testing.T) {
-	m := NewSharded[int, int](alloctest.New(t), nil)
+func TestSharedAllMayChangeTheMap(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
 	for i := range 1000 {
 		succeed(m.Put(i, 0))
@@ -426,14 +426,14 @@ func TestShardedAllMayChangeTheMap(t *testing.T) {
 	}
 }
 
-func TestShardedStats(t *testing.T) {
-	testShardedStats(t, func(n int) string { return textKey(n / 2) })
-	testShardedStats(t, func(n int) large { return largeOf(uint64(n)) })
+func TestSharedStats(t *testing.T) {
+	testSharedStats(t, func(n int) string { return textKey(n / 2) })
+	testSharedStats(t, func(n int) large { return largeOf(uint64(n)) })
 }
 
-func testShardedStats[V any](t *testing.T, value func(n int) V) {
+func testSharedStats[V any](t *testing.T, value func(n int) V) {
 	heap := freehold.NewCounter(alloctest.New(t))
-	m := NewSharded[string, V](heap, &Options{Name: "names"})
+	m := NewShared[string, V](heap, &Options{Name: "names"})
 	for i := range 3000 {
 		succeed(m.Put(textKey(i), value(i)))
 		m.Delete(textKey(i - 100))
@@ -451,22 +451,22 @@ func testShardedStats[V any](t *testing.T, value func(n int) V) {
 	if got := slog.AnyValue(m).Resolve().String(); got != want {
 		t.Errorf("LogValue is %s, want %s", got, want)
 	}
-	var none *Sharded[int, int]
+	var none *Shared[int, int]
 	if got := none.LogValue().String(); got != "<nil>" {
 		t.Errorf("LogValue of nil is %s", got)
 	}
 	m.Close()
 }
 
-func TestShardedAllocatesNothingOnTheGoHeap(t *testing.T) {
-	testShardedAllocations[wide](t)
-	testShardedAllocations[large](t) // less than one for each, to note what waits for readers
+func TestSharedAllocatesNothingOnTheGoHeap(t *testing.T) {
+	testSharedAllocations[wide](t)
+	testSharedAllocations[large](t) // less than one for each, to note what waits for readers
 }
 
-func testShardedAllocations[V any](t *testing.T) {
+func testSharedAllocations[V any](t *testing.T) {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	m := NewSharded[uint64, V](heap, nil)
+	m := NewShared[uint64, V](heap, nil)
 	defer m.Close()
 	k := uint64(0)
 	if n := testing.AllocsPerRun(10_000, func() {

@@ -1,4 +1,4 @@
-// Text of a Sharded: strings, bytes and large values, in blocks of the parent.
+// Text of a Shared: strings, bytes and large values, in blocks of the parent.
 //
 //	slot   | ref of the key, or the key | ref of the value, or the value |
 //
@@ -81,7 +81,7 @@ func loadText(p unsafe.Pointer) string { return ref(atomic.LoadUint64((*uint64)(
 func storeRef(p unsafe.Pointer, r ref) { store64((*uint64)(p), uint64(r)) }
 
 // newText returns a reference to a copy of text.
-func (m *shardedTables) newText(text string) (ref, error) {
+func (m *sharedTables) newText(text string) (ref, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -112,7 +112,7 @@ func textBytes(texts ...ref) (bytes uintptr) {
 }
 
 // appendTexts appends the texts of a slot, in a locked table.
-func (m *Sharded[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
+func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 	if m.keys != noText {
 		texts = append(texts, *(*ref)(slot))
 	}
@@ -123,7 +123,7 @@ func (m *Sharded[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 }
 
 // writeText is write for maps with text.
-func (m *Sharded[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
+func (m *Shared[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
 	var key, value ref
 	if m.values != noText {
 		if value, err = m.newText(textOf(m.values, v)); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/freehold-go/freehold/hashmap"
 )
 
-func ExampleSharded() {
+func ExampleShared() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	hits := hashmap.NewSharded[string, int](heap, nil)
+	hits := hashmap.NewShared[string, int](heap, nil)
 	defer hits.Close()
 
 	var wg sync.WaitGroup
@@ -31,10 +31,10 @@ func ExampleSharded() {
 }
 
 // Sessions expire while others renew them: DeleteIf looks again under the lock.
-func ExampleSharded_DeleteIf() {
+func ExampleShared_DeleteIf() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	sessions := hashmap.NewSharded[string, int64](heap, nil) // the time that each ends
+	sessions := hashmap.NewShared[string, int64](heap, nil) // the time that each ends
 	defer sessions.Close()
 	for end, user := range []string{"ann", "bob", "eve"} {
 		if err := sessions.Put(user, int64(end)); err != nil {

@@ -1,21 +1,21 @@
-// Sharded: a map for any number of goroutines, whose readers take no lock.
+// Shared: a map for any number of goroutines, whose readers take no lock.
 //
 //	directory   | table | table | table | ...      by the top bits of the hash
 //	                |
-//	table       | head | group | group | ... |     sharded_table.go
+//	table       | head | group | group | ... |     shared_table.go
 //	                      |
 //	group       | tags | version | 7 entries |
 //
 // Each table is a shard: its head has a lock, which its writers take. Readers take none
 // unless writers are in their way: they read a group and its version, and read again if
-// that has changed. sharded_write.go has the writers, sharded_grow.go how tables are
-// replaced, and sharded_text.go strings, bytes and large values.
+// that has changed. shared_write.go has the writers, shared_grow.go how tables are
+// replaced, and shared_text.go strings, bytes and large values.
 //
 // # Why a reader finds what it should
 //
 // Go's atomic operations have one total order. Every word that a reader loads is loaded
 // atomically, and is either stored atomically or, on amd64, by plain stores, which that
-// processor makes visible in program order; see sharded_words_plain.go.
+// processor makes visible in program order; see shared_words_plain.go.
 //
 //	reader:  R1 load the directory's entry e        R4 load tags, keys, values
 //	         R2 load the group's version            R5 load the version again
@@ -50,7 +50,7 @@ import (
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
-// Sharded is a hash map that is safe for concurrent use, with all entries in memory of
+// Shared is a hash map that is safe for concurrent use, with all entries in memory of
 // its parent. It is to [Map] what [sync.Map] is to Go's map.
 //
 // K and V may be any types without Go pointers, and strings; V may be a []byte too. The
@@ -76,27 +76,27 @@ import (
 // On the Go heap a map takes less than 4 KiB, and 2 KiB more for each 64 of these blocks that
 // were replaced or deleted since their readers left.
 //
-// [NewSharded] makes one. Calls of the zero Sharded panic, except Len, Stats and Close.
-type Sharded[K comparable, V any] struct {
-	shardedTables
+// [NewShared] makes one. Calls of the zero Shared panic, except Len, Stats and Close.
+type Shared[K comparable, V any] struct {
+	sharedTables
 	_      [lineBytes]byte
 	hasher hasher
 	keys   textKind
 	values textKind
 }
 
-// NewSharded returns an empty map over parent, which must be safe for concurrent use, as
+// NewShared returns an empty map over parent, which must be safe for concurrent use, as
 // a [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any
-// allocator safe. NewSharded takes no memory; the first Put does, and Close gives it
+// allocator safe. NewShared takes no memory; the first Put does, and Close gives it
 // back. It panics if parent is nil, and if K or V contains Go pointers or is larger than
 // 16 MiB.
-func NewSharded[K comparable, V any](parent freehold.Allocator, o *Options) *Sharded[K, V] {
-	const call = "hashmap.NewSharded"
+func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shared[K, V] {
+	const call = "hashmap.NewShared"
 	arg.NotNil(call, "parent", parent)
 	if o == nil {
 		o = &Options{}
 	}
-	m := &Sharded[K, V]{hasher: newHasher[K]()}
+	m := &Shared[K, V]{hasher: newHasher[K]()}
 	m.keys = textKindOf(reflect.TypeFor[K]())
 	m.values = textKindOf(reflect.TypeFor[V]())
 	if m.keys == noText {
@@ -123,12 +123,12 @@ func NewSharded[K comparable, V any](parent freehold.Allocator, o *Options) *Sha
 		keyBytes, valueBytes = (keyBytes+refBytes-1)&^(refBytes-1), (valueBytes+refBytes-1)&^(refBytes-1)
 	}
 	m.init(parent, o.Name, keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
-	owners.Watch(m, "hashmap.Sharded", o.Name)
+	owners.Watch(m, "hashmap.Shared", o.Name)
 	return m
 }
 
 // Get returns the value of k, and whether there is one.
-func (m *Sharded[K, V]) Get(k K) (v V, found bool) {
+func (m *Shared[K, V]) Get(k K) (v V, found bool) {
 	if readersLock || !m.direct {
 		return m.getSlow(k)
 	}
@@ -189,7 +189,7 @@ func (m *Sharded[K, V]) Get(k K) (v V, found bool) {
 
 // getSlow is Get for maps with text and in race builds, and where no table or a writer was
 // found.
-func (m *Sharded[K, V]) getSlow(k K) (v V, found bool) {
+func (m *Shared[K, V]) getSlow(k K) (v V, found bool) {
 	m.mustBeOpen("Get")
 	h := hashOf(&m.hasher, &k)
 	if !readersLock && !m.direct {
@@ -211,7 +211,7 @@ func (m *Sharded[K, V]) getSlow(k K) (v V, found bool) {
 }
 
 // getText is Get under a guard, for a map with text. It is sure unless it met a writer.
-func (m *Sharded[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
+func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 	guard := m.limbo.readers.Enter() // before R1
 	defer guard.Leave()
 	at, e := m.lookUp(h)
@@ -257,7 +257,7 @@ func (m *Sharded[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 // during the whole loop, and each key at most once; of one that is put or deleted
 // meanwhile it may see a state of any moment of the loop. The entries of one table are
 // copied under its lock, and the body runs without a lock: it may call any method.
-func (m *Sharded[K, V]) All() iter.Seq2[K, V] {
+func (m *Shared[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("All")
 		type entry struct {
@@ -286,7 +286,7 @@ func (m *Sharded[K, V]) All() iter.Seq2[K, V] {
 
 // Clear removes the entries that are there, one table after the other. Entries that are
 // put during the call may stay. The memory of the tables is kept.
-func (m *Sharded[K, V]) Clear() {
+func (m *Shared[K, V]) Clear() {
 	m.mustBeOpen("Clear")
 	for pos, more := uint64(0), true; more; {
 		pos, more = m.visit(pos, func(x held) {
@@ -304,7 +304,7 @@ func (m *Sharded[K, V]) Clear() {
 
 // Close returns all memory to the parent. No other call may be under way. Later calls
 // panic, except Close, Len and Stats. Close the map before its parent.
-func (m *Sharded[K, V]) Close() {
+func (m *Shared[K, V]) Close() {
 	if m.dir.Load() == 0 || m.closed.Load() {
 		return
 	}

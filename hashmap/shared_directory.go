@@ -1,4 +1,4 @@
-// The directory of a Sharded, and the memory of its tables.
+// The directory of a Shared, and the memory of its tables.
 //
 //	m.dir       address of the directory | 64 - depth
 //	directory   2^depth entries of a word each: a table's address | its class
@@ -30,13 +30,13 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// shardedTables is the part of a Sharded that does not depend on its types.
-type shardedTables struct {
-	dir      atomic.Uintptr // 0 if NewSharded did not make the map
+// sharedTables is the part of a Shared that does not depend on its types.
+type sharedTables struct {
+	dir      atomic.Uintptr // 0 if NewShared did not make the map
 	direct   bool           // neither keys nor values are text
 	closed   atomic.Bool
-	seam     shardedSeam
-	locks    shardedLocks
+	seam     sharedSeam
+	locks    sharedLocks
 	layout   shardLayout
 	maxClass uintptr // of tables, unless hashes collide
 	parent   freehold.Allocator
@@ -73,7 +73,7 @@ func noDirectoryWord() uintptr {
 // That memory does not move.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
-func (m *shardedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes, entryBytes uintptr) {
+func (m *sharedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes, entryBytes uintptr) {
 	m.parent, m.name = parent, name
 	m.layout = shardLayoutOf(keyBytes, valueBytes)
 	m.maxClass = minMaxClass
@@ -83,12 +83,12 @@ func (m *shardedTables) init(parent freehold.Allocator, name string, keyBytes, v
 	m.dir.Store(noDirectoryWord())
 }
 
-func (m *shardedTables) mustBeOpen(call string) {
+func (m *sharedTables) mustBeOpen(call string) {
 	if m.dir.Load() == 0 {
-		arg.Panicf("hashmap.Sharded."+call, "zero value: hashmap.NewSharded makes a Sharded")
+		arg.Panicf("hashmap.Shared."+call, "zero value: hashmap.NewShared makes a Shared")
 	}
 	if m.closed.Load() {
-		arg.Panicf("hashmap.Sharded."+call, "the map is closed")
+		arg.Panicf("hashmap.Shared."+call, "the map is closed")
 	}
 }
 
@@ -100,7 +100,7 @@ func entryFor(dir uintptr, h uint64) *atomic.Uintptr {
 }
 
 // lookUp returns a hash's entry, and its place.
-func (m *shardedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
+func (m *sharedTables) lookUp(h uint64) (at *atomic.Uintptr, e uintptr) {
 	for {
 		at = entryFor(m.dir.Load(), h)
 		if e = at.Load(); e != replacedDirectory {
@@ -116,7 +116,7 @@ type held struct {
 }
 
 // enter locks the table for a hash. It reports false if there is none.
-func (m *shardedTables) enter(h uint64) (x held, ok bool) {
+func (m *sharedTables) enter(h uint64) (x held, ok bool) {
 	for {
 		at, e := m.lookUp(h)
 		m.seam.at(lookedUp)
@@ -131,10 +131,10 @@ func (m *shardedTables) enter(h uint64) (x held, ok bool) {
 	}
 }
 
-func (m *shardedTables) leave(x held) { m.unlock(x.e) }
+func (m *sharedTables) leave(x held) { m.unlock(x.e) }
 
 // enterNew is enter, and makes a table if there is none.
-func (m *shardedTables) enterNew(h uint64) (held, error) {
+func (m *sharedTables) enterNew(h uint64) (held, error) {
 	for {
 		if x, ok := m.enter(h); ok {
 			return x, nil
@@ -146,7 +146,7 @@ func (m *shardedTables) enterNew(h uint64) (held, error) {
 }
 
 // create makes a table of a class for a hash, unless there is one.
-func (m *shardedTables) create(h uint64, class uintptr) error {
+func (m *sharedTables) create(h uint64, class uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := m.deepen(m.firstDepth()); err != nil {
@@ -167,12 +167,12 @@ func (m *shardedTables) create(h uint64, class uintptr) error {
 }
 
 // firstDepth gives each processor some tables of its own, so that writers seldom wait.
-func (m *shardedTables) firstDepth() uintptr {
+func (m *sharedTables) firstDepth() uintptr {
 	return uintptr(bits.Len(uint(min(4*runtime.GOMAXPROCS(0), maxShards) - 1)))
 }
 
 // deepen makes the directory at least as deep. mu is held.
-func (m *shardedTables) deepen(depth uintptr) error {
+func (m *sharedTables) deepen(depth uintptr) error {
 	old := m.dir.Load()
 	if len(m.dirs) > 0 && depthOf(old) >= depth {
 		return nil
@@ -199,7 +199,7 @@ func (m *shardedTables) deepen(depth uintptr) error {
 
 // take returns the entry of a table of a class, spare or new, with any contents but
 // valid versions. mu is held.
-func (m *shardedTables) take(class uintptr) (uintptr, error) {
+func (m *sharedTables) take(class uintptr) (uintptr, error) {
 	for uintptr(len(m.spare)) <= class {
 		m.spare = append(m.spare, nil)
 	}
@@ -217,10 +217,10 @@ func (m *shardedTables) take(class uintptr) (uintptr, error) {
 }
 
 // give makes a table spare. mu is held.
-func (m *shardedTables) give(e uintptr) { m.spare[classOf(e)] = append(m.spare[classOf(e)], e) }
+func (m *sharedTables) give(e uintptr) { m.spare[classOf(e)] = append(m.spare[classOf(e)], e) }
 
 // alloc returns n*size zeroed bytes of the parent. mu is held.
-func (m *shardedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
+func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 	hi, bytes := bits.Mul64(uint64(n), uint64(size))
 	if n == 0 || hi > 0 || bytes > math.MaxInt {
 		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, uint64(math.MaxInt))
@@ -235,7 +235,7 @@ func (m *shardedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 
 // block returns what alloc, a method of the parent, returns. If that has no memory, block
 // frees the texts whose readers have left, and tries once more.
-func (m *shardedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
+func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
 	b, err := alloc(size, int(align))
 	if err != nil && m.limbo.reclaim(m.parent) {
 		b, err = alloc(size, int(align))
@@ -247,7 +247,7 @@ func (m *shardedTables) block(alloc func(size, align int) ([]byte, error), size 
 }
 
 // free returns a block of the parent's.
-func (m *shardedTables) free(addr, size uintptr) {
+func (m *sharedTables) free(addr, size uintptr) {
 	m.reserved -= int(size)
 	m.parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(size)))
 }
@@ -255,7 +255,7 @@ func (m *shardedTables) free(addr, size uintptr) {
 // visit locks the table at a position, which is a hash without the bits that its entries
 // do not share, calls f, and returns the next position. It reports false after the last. Loops over all
 // tables begin at 0.
-func (m *shardedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
+func (m *sharedTables) visit(pos uint64, f func(x held)) (next uint64, more bool) {
 	for {
 		dir := m.dir.Load()
 		if e := entryFor(dir, pos).Load(); e == replacedDirectory {
@@ -274,7 +274,7 @@ func (m *shardedTables) visit(pos uint64, f func(x held)) (next uint64, more boo
 }
 
 // each calls f with the entry of each table. mu is held.
-func (m *shardedTables) each(f func(e uintptr)) {
+func (m *sharedTables) each(f func(e uintptr)) {
 	for pos, more := uint64(0), true; more; {
 		dir := m.dir.Load()
 		e := entryFor(dir, pos).Load()
@@ -289,14 +289,14 @@ func (m *shardedTables) each(f func(e uintptr)) {
 }
 
 // holds reports whether there is memory of the parent.
-func (m *shardedTables) holds() bool {
+func (m *sharedTables) holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reserved > 0
 }
 
 // close returns the memory to the parent.
-func (m *shardedTables) close() {
+func (m *sharedTables) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closed.Store(true)

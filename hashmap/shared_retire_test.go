@@ -19,31 +19,31 @@ func (f *freeing) Free(b []byte) {
 	f.freed()
 }
 
-// TestShardedFreesWhatNoReaderFinds: while a value is freed, Get finds the one that has replaced
+// TestSharedFreesWhatNoReaderFinds: while a value is freed, Get finds the one that has replaced
 // it, or none. Values of batchBytes are freed as soon as they are retired. Keys are no text:
 // an overwritten one is not found.
-func TestShardedFreesWhatNoReaderFinds(t *testing.T) {
+func TestSharedFreesWhatNoReaderFinds(t *testing.T) {
 	t.Run("string", func(t *testing.T) {
-		testShardedFrees(t, strings.Repeat("o", batchBytes), strings.Repeat("n", batchBytes))
+		testSharedFrees(t, strings.Repeat("o", batchBytes), strings.Repeat("n", batchBytes))
 	})
 	t.Run("large", func(t *testing.T) {
-		testShardedFrees(t, [batchBytes]byte{1, batchBytes - 1: 1}, [batchBytes]byte{2, batchBytes - 1: 2})
+		testSharedFrees(t, [batchBytes]byte{1, batchBytes - 1: 1}, [batchBytes]byte{2, batchBytes - 1: 2})
 	})
 }
 
-func testShardedFrees[V comparable](t *testing.T, old, replaced V) {
+func testSharedFrees[V comparable](t *testing.T, old, replaced V) {
 	for call, write := range map[string]struct {
-		do    func(m *Sharded[int, V])
+		do    func(m *Shared[int, V])
 		found bool
 	}{
-		"Put":      {func(m *Sharded[int, V]) { succeed(m.Put(1, replaced)) }, true},
-		"Update":   {func(m *Sharded[int, V]) { succeed(m.Update(1, func(v *V, _ bool) { *v = replaced })) }, true},
-		"Delete":   {func(m *Sharded[int, V]) { m.Delete(1) }, false},
-		"DeleteIf": {func(m *Sharded[int, V]) { m.DeleteIf(1, func(V) bool { return true }) }, false},
-		"Clear":    {func(m *Sharded[int, V]) { m.Clear() }, false},
+		"Put":      {func(m *Shared[int, V]) { succeed(m.Put(1, replaced)) }, true},
+		"Update":   {func(m *Shared[int, V]) { succeed(m.Update(1, func(v *V, _ bool) { *v = replaced })) }, true},
+		"Delete":   {func(m *Shared[int, V]) { m.Delete(1) }, false},
+		"DeleteIf": {func(m *Shared[int, V]) { m.DeleteIf(1, func(V) bool { return true }) }, false},
+		"Clear":    {func(m *Shared[int, V]) { m.Clear() }, false},
 	} {
 		parent := &freeing{Allocator: alloctest.New(t), freed: func() {}}
-		m := NewSharded[int, V](parent, nil)
+		m := NewShared[int, V](parent, nil)
 		succeed(m.Put(1, old))
 		times := 0
 		parent.freed = func() {

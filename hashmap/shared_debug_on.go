@@ -4,10 +4,10 @@
 
 package hashmap
 
-// shardedSeam calls hook at each seamPoint.
-type shardedSeam struct{ hook func(seamPoint) }
+// sharedSeam calls hook at each seamPoint.
+type sharedSeam struct{ hook func(seamPoint) }
 
-func (s *shardedSeam) at(p seamPoint) {
+func (s *sharedSeam) at(p seamPoint) {
 	if s.hook != nil {
 		s.hook(p)
 	}

@@ -1,4 +1,4 @@
-// Growth of a Sharded: a table without room is replaced.
+// Growth of a Shared: a table without room is replaced.
 //
 //	entries        table                      replaced by
 //	few, at most   any class                  one of its class: deleted entries had taken room
@@ -25,7 +25,7 @@ import (
 )
 
 // makeRoom replaces the locked table of a hash, which has no room, and leaves it.
-func (m *Sharded[K, V]) makeRoom(x held, h uint64) error {
+func (m *Shared[K, V]) makeRoom(x held, h uint64) error {
 	defer m.leave(x)
 	if debug {
 		m.check(x)
@@ -48,7 +48,7 @@ func (m *Sharded[K, V]) makeRoom(x held, h uint64) error {
 
 // isSparse reports whether a table of that depth cannot split, since the directory would
 // have too many entries for its tables.
-func (m *shardedTables) isSparse(depth uintptr) bool {
+func (m *sharedTables) isSparse(depth uintptr) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return depth >= depthOf(m.dir.Load()) && 1<<(depth+1) > sparseEntries*m.tables
@@ -56,7 +56,7 @@ func (m *shardedTables) isSparse(depth uintptr) bool {
 
 // replace replaces the locked table of a hash by one of a class and the same depth, or by
 // two if the depth is one more. It does not unlock it.
-func (m *Sharded[K, V]) replace(x held, h uint64, class, depth uintptr) error {
+func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 	var to [2]uintptr
 	n := depth - headOf(x.e).depth + 1
 	if err := m.takeSome(to[:n], class); err != nil {
@@ -85,7 +85,7 @@ func (m *Sharded[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 }
 
 // takeSome sets entries to those of tables of a class, of all or of none.
-func (m *shardedTables) takeSome(entries []uintptr, class uintptr) error {
+func (m *sharedTables) takeSome(entries []uintptr, class uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range entries {
@@ -102,7 +102,7 @@ func (m *shardedTables) takeSome(entries []uintptr, class uintptr) error {
 }
 
 // publish puts n tables into the directory in place of the locked table of a hash.
-func (m *shardedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error {
+func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := headOf(x.e).depth
@@ -129,9 +129,9 @@ func (m *shardedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) erro
 // at most a fifth more. Each Put takes the blocks of its strings, bytes and large values. Grow
 // takes time in proportion to the map's length. On an error, which matches
 // [freehold.ErrOutOfMemory], the entries are as they were. It panics if n is negative.
-func (m *Sharded[K, V]) Grow(n int) error {
+func (m *Shared[K, V]) Grow(n int) error {
 	m.mustBeOpen("Grow")
-	arg.AtLeast("hashmap.Sharded.Grow", "n", n, 0)
+	arg.AtLeast("hashmap.Shared.Grow", "n", n, 0)
 	length := m.Len()
 	if n > math.MaxInt-length {
 		return fmt.Errorf("%w: %d more entries are more than an int can count", freehold.ErrOutOfMemory, n)

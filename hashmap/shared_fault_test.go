@@ -11,13 +11,13 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// TestShardedUpdateUsesAnotherMap: fn of Update may use other maps, whichever of their
+// TestSharedUpdateUsesAnotherMap: fn of Update may use other maps, whichever of their
 // tables it locks.
-func TestShardedUpdateUsesAnotherMap(t *testing.T) {
+func TestSharedUpdateUsesAnotherMap(t *testing.T) {
 	const keys = 20_000 // in far more tables than there are locks
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	a, b := NewSharded[int, int](heap, nil), NewSharded[int, [32]int](heap, nil)
+	a, b := NewShared[int, int](heap, nil), NewShared[int, [32]int](heap, nil)
 	defer a.Close()
 	defer b.Close()
 	for k := range keys {
@@ -34,9 +34,9 @@ func TestShardedUpdateUsesAnotherMap(t *testing.T) {
 	}
 }
 
-// TestShardedGrowBeyondInt: an impossible number of entries is an error.
-func TestShardedGrowBeyondInt(t *testing.T) {
-	m := NewSharded[int, int](alloctest.New(t), nil)
+// TestSharedGrowBeyondInt: an impossible number of entries is an error.
+func TestSharedGrowBeyondInt(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
 	succeed(m.Put(1, 1))
 	if err := m.Grow(math.MaxInt); !errors.Is(err, freehold.ErrOutOfMemory) || m.Len() != 1 {
@@ -44,10 +44,10 @@ func TestShardedGrowBeyondInt(t *testing.T) {
 	}
 }
 
-// TestShardedReplacedTextIsFreed: large values that were replaced do not pile up.
-func TestShardedReplacedTextIsFreed(t *testing.T) {
+// TestSharedReplacedTextIsFreed: large values that were replaced do not pile up.
+func TestSharedReplacedTextIsFreed(t *testing.T) {
 	c := freehold.NewCounter(alloctest.New(t))
-	m := NewSharded[int, []byte](freehold.NewLocked(c), nil)
+	m := NewShared[int, []byte](freehold.NewLocked(c), nil)
 	defer m.Close()
 	value := make([]byte, 1<<20)
 	for range 50 {
@@ -58,10 +58,10 @@ func TestShardedReplacedTextIsFreed(t *testing.T) {
 	}
 }
 
-// TestShardedReclaimsText: a call that runs out of memory frees the texts that no reader
+// TestSharedReclaimsText: a call that runs out of memory frees the texts that no reader
 // can see, however few, and tries again.
-func TestShardedReclaimsText(t *testing.T) {
-	m := NewSharded[int, string](freehold.NewLimit(alloctest.New(t), 32<<10), nil)
+func TestSharedReclaimsText(t *testing.T) {
+	m := NewShared[int, string](freehold.NewLimit(alloctest.New(t), 32<<10), nil)
 	defer m.Close()
 	value := strings.Repeat("v", 1000)
 	n := 0

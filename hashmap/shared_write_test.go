@@ -8,9 +8,9 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// TestShardedTextIsTheCallers: text that calls return outlives its entry and the map.
-func TestShardedTextIsTheCallers(t *testing.T) {
-	m := NewSharded[string, string](alloctest.New(t), nil)
+// TestSharedTextIsTheCallers: text that calls return outlives its entry and the map.
+func TestSharedTextIsTheCallers(t *testing.T) {
+	m := NewShared[string, string](alloctest.New(t), nil)
 	succeed(m.Put("the key", "the value"))
 	got, _ := m.Get("the key")
 	absent, _, err := m.PutIfAbsent("the key", "another")
@@ -31,10 +31,10 @@ func TestShardedTextIsTheCallers(t *testing.T) {
 	}
 }
 
-// TestShardedSlotsAreReused: neither a key that comes and goes nor a map that is cleared
+// TestSharedSlotsAreReused: neither a key that comes and goes nor a map that is cleared
 // takes another table.
-func TestShardedSlotsAreReused(t *testing.T) {
-	m := NewSharded[int, int](alloctest.New(t), nil)
+func TestSharedSlotsAreReused(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
 	m.hasher.narrow = 1<<64 - 1 // all in one table, of 7 slots
 	for range 100 {
@@ -53,9 +53,9 @@ func TestShardedSlotsAreReused(t *testing.T) {
 	}
 }
 
-// TestShardedPutIfAbsentRunsOutOfMemory: without memory there is no value.
-func TestShardedPutIfAbsentRunsOutOfMemory(t *testing.T) {
-	m := NewSharded[int, string](alloctest.FailAfter(alloctest.New(t), 2), nil) // directory and table
+// TestSharedPutIfAbsentRunsOutOfMemory: without memory there is no value.
+func TestSharedPutIfAbsentRunsOutOfMemory(t *testing.T) {
+	m := NewShared[int, string](alloctest.FailAfter(alloctest.New(t), 2), nil) // directory and table
 	defer m.Close()
 	v, found, err := m.PutIfAbsent(1, "one")
 	if v != "" || found || !errors.Is(err, freehold.ErrOutOfMemory) || m.Len() != 0 {
@@ -63,9 +63,9 @@ func TestShardedPutIfAbsentRunsOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestShardedPutIfAbsentLeavesAValue: it needs no memory where there is one.
-func TestShardedPutIfAbsentLeavesAValue(t *testing.T) {
-	m := NewSharded[int, string](alloctest.FailAfter(alloctest.New(t), 3), nil) // directory, table and text
+// TestSharedPutIfAbsentLeavesAValue: it needs no memory where there is one.
+func TestSharedPutIfAbsentLeavesAValue(t *testing.T) {
+	m := NewShared[int, string](alloctest.FailAfter(alloctest.New(t), 3), nil) // directory, table and text
 	defer m.Close()
 	succeed(m.Put(1, "one"))
 	if v, found, err := m.PutIfAbsent(1, "another"); v != "one" || !found || err != nil {
@@ -74,17 +74,17 @@ func TestShardedPutIfAbsentLeavesAValue(t *testing.T) {
 }
 
 // largestClass returns the class of the map's largest table.
-func largestClass(m *Sharded[uint64, uint64]) (class uintptr) {
+func largestClass(m *Shared[uint64, uint64]) (class uintptr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.each(func(e uintptr) { class = max(class, classOf(e)) })
 	return class
 }
 
-// TestShardedChurnCopiesTables: a table whose slots deleted entries have taken is replaced
+// TestSharedChurnCopiesTables: a table whose slots deleted entries have taken is replaced
 // by one of its size.
-func TestShardedChurnCopiesTables(t *testing.T) {
-	m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+func TestSharedChurnCopiesTables(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
 	m.hasher.narrow = 1<<64 - 1 // all pass the same groups, so slots are not free at once
 	const live = 40
@@ -106,7 +106,7 @@ func TestShardedChurnCopiesTables(t *testing.T) {
 }
 
 // alike returns n keys from first on whose hashes begin with 12 zeros.
-func alike(m *Sharded[uint64, uint64], first uint64, n int) (keys []uint64) {
+func alike(m *Shared[uint64, uint64], first uint64, n int) (keys []uint64) {
 	for k := first; len(keys) < n; k++ {
 		if hashOf(&m.hasher, &k)>>(64-12) == 0 {
 			keys = append(keys, k)
@@ -115,20 +115,20 @@ func alike(m *Sharded[uint64, uint64], first uint64, n int) (keys []uint64) {
 	return keys
 }
 
-// TestShardedLargeTablesSplit: a table that has grown beyond the largest class, because its
+// TestSharedLargeTablesSplit: a table that has grown beyond the largest class, because its
 // hashes agree, goes on as one when the directory is large enough to split it.
-func TestShardedLargeTablesSplit(t *testing.T) {
-	for name, others := range map[string]func(m *Sharded[uint64, uint64]) uint64{
-		"Put": func(m *Sharded[uint64, uint64]) uint64 {
+func TestSharedLargeTablesSplit(t *testing.T) {
+	for name, others := range map[string]func(m *Shared[uint64, uint64]) uint64{
+		"Put": func(m *Shared[uint64, uint64]) uint64 {
 			const n = 50_000
 			for k := range uint64(n) {
 				succeed(m.Put(1<<40+k, k))
 			}
 			return n
 		},
-		"Grow": func(m *Sharded[uint64, uint64]) uint64 { succeed(m.Grow(200_000)); return 0 },
+		"Grow": func(m *Shared[uint64, uint64]) uint64 { succeed(m.Grow(200_000)); return 0 },
 	} {
-		m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+		m := NewShared[uint64, uint64](alloctest.New(t), nil)
 		keys := alike(m, 0, 4000)
 		for _, k := range keys[:2000] {
 			succeed(m.Put(k, k))
@@ -153,9 +153,9 @@ func TestShardedLargeTablesSplit(t *testing.T) {
 	}
 }
 
-// TestShardedHasADirectoryForEachDepth: none is replaced by one of the same depth.
-func TestShardedHasADirectoryForEachDepth(t *testing.T) {
-	m := NewSharded[int, int](alloctest.New(t), nil)
+// TestSharedHasADirectoryForEachDepth: none is replaced by one of the same depth.
+func TestSharedHasADirectoryForEachDepth(t *testing.T) {
+	m := NewShared[int, int](alloctest.New(t), nil)
 	defer m.Close()
 	for k := range 20_000 {
 		succeed(m.Put(k, k))
@@ -165,11 +165,11 @@ func TestShardedHasADirectoryForEachDepth(t *testing.T) {
 	}
 }
 
-// TestShardedSplitRunsOutOfMemory: each allocation of a table that splits, with a directory
+// TestSharedSplitRunsOutOfMemory: each allocation of a table that splits, with a directory
 // that doubles, fails once. Nothing has changed then, and the next Put succeeds.
-func TestShardedSplitRunsOutOfMemory(t *testing.T) {
+func TestSharedSplitRunsOutOfMemory(t *testing.T) {
 	for n := 0; ; n++ {
-		m := NewSharded[uint64, uint64](alloctest.FailOnce(alloctest.New(t), n), nil)
+		m := NewShared[uint64, uint64](alloctest.FailOnce(alloctest.New(t), n), nil)
 		m.hasher.narrow = 0xFF << 56 // all in one table, until the directory has 2^8 entries
 		const keys = 1000
 		failed := false

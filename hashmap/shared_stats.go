@@ -1,4 +1,4 @@
-// Counts and checks of a Sharded.
+// Counts and checks of a Shared.
 
 package hashmap
 
@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// ShardedStats is a snapshot of a Sharded.
-type ShardedStats struct {
+// SharedStats is a snapshot of a Shared.
+type SharedStats struct {
 	Name      string // Options.Name
 	Len       int    // entries
 	Slots     int    // entries for which tables have slots; beyond 11/16 of them tables grow
@@ -25,12 +25,12 @@ type ShardedStats struct {
 // Len returns the number of entries. It takes time in proportion to the tables, one for
 // 300 to 600 entries of 16 bytes, during which no table grows. Beside writers it is
 // approximate.
-func (m *Sharded[K, V]) Len() int { return m.Stats().Len }
+func (m *Shared[K, V]) Len() int { return m.Stats().Len }
 
 // Stats returns the map's figures, in the time of Len. It may be called after Close.
-func (m *Sharded[K, V]) Stats() ShardedStats {
+func (m *Shared[K, V]) Stats() SharedStats {
 	if m.dir.Load() == 0 {
-		return ShardedStats{}
+		return SharedStats{}
 	}
 	m.limbo.mu.Lock()
 	retired := m.limbo.bytes
@@ -41,10 +41,10 @@ func (m *Sharded[K, V]) Stats() ShardedStats {
 	return st
 }
 
-func (m *shardedTables) stats() ShardedStats {
+func (m *sharedTables) stats() SharedStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st := ShardedStats{Name: m.name, Tables: m.tables, Reserved: m.reserved}
+	st := SharedStats{Name: m.name, Tables: m.tables, Reserved: m.reserved}
 	m.each(func(e uintptr) {
 		st.Len += int(atomic.LoadUintptr(&headOf(e).live))
 		st.Text += int(atomic.LoadUintptr(&headOf(e).text))
@@ -61,7 +61,7 @@ func (m *shardedTables) stats() ShardedStats {
 
 // LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables, reserved,
 // spare and text.
-func (st ShardedStats) LogValue() slog.Value {
+func (st SharedStats) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.Int("len", st.Len),
 		slog.Int("slots", st.Slots),
@@ -73,15 +73,15 @@ func (st ShardedStats) LogValue() slog.Value {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
-func (m *Sharded[K, V]) LogValue() slog.Value {
+func (m *Shared[K, V]) LogValue() slog.Value {
 	if m == nil {
 		return slog.StringValue("<nil>")
 	}
 	return m.Stats().LogValue()
 }
 
-// check panics if a locked table breaks an invariant of sharded_table.go.
-func (m *Sharded[K, V]) check(x held) {
+// check panics if a locked table breaks an invariant of shared_table.go.
+func (m *Shared[K, V]) check(x held) {
 	hd := headOf(x.e)
 	live, text := uintptr(0), uintptr(0)
 	m.eachSlot(x.e, func(g, slot unsafe.Pointer) {
@@ -94,29 +94,29 @@ func (m *Sharded[K, V]) check(x held) {
 			return
 		}
 		if _, at := m.lookUp(h); at != x.e {
-			arg.Panicf("hashmap.Sharded", "an entry with hash %#x is in table %#x, and the directory has %#x", h, x.e, at)
+			arg.Panicf("hashmap.Shared", "an entry with hash %#x is in table %#x, and the directory has %#x", h, x.e, at)
 		}
 		at := homeOf(h, groupsOf(x.e))
 		for m.group(tableOf(x.e), at) != g {
 			if *tagsAt(m.group(tableOf(x.e), at))&passBit(tagOf(h)) == 0 {
-				arg.Panicf("hashmap.Sharded", "the search for hash %#x ends in group %d before its entry", h, at)
+				arg.Panicf("hashmap.Shared", "the search for hash %#x ends in group %d before its entry", h, at)
 			}
 			at = (at + 1) % groupsOf(x.e)
 		}
 	})
 	for i := range groupsOf(x.e) {
 		if *versionOf(m.group(tableOf(x.e), i))&1 != 0 {
-			arg.Panicf("hashmap.Sharded", "the version of group %d is odd", i)
+			arg.Panicf("hashmap.Shared", "the version of group %d is odd", i)
 		}
 	}
 	if live != hd.live || text != hd.text || live+hd.left > roomOf(classOf(x.e)) {
-		arg.Panicf("hashmap.Sharded", "a table of class %d has %d entries with %d bytes of text; its head has %d with %d, and %d left",
+		arg.Panicf("hashmap.Shared", "a table of class %d has %d entries with %d bytes of text; its head has %d with %d, and %d left",
 			classOf(x.e), live, text, hd.live, hd.text, hd.left)
 	}
 }
 
 // checkAll checks all tables.
-func (m *Sharded[K, V]) checkAll() {
+func (m *Shared[K, V]) checkAll() {
 	for pos, more := uint64(0), true; more; {
 		pos, more = m.visit(pos, m.check)
 	}

@@ -1,11 +1,11 @@
-// Tables of a Sharded: groups with versions, behind a head with the lock.
+// Tables of a Shared: groups with versions, behind a head with the lock.
 //
 //	table   | head, pad | group 0 | group 1 | ... |       2^class units of one group's size
 //	group   | tags 8 B | version 8 B | key, value | key, value | ... |    7 entries
 //
 // For a K and a V of a word each, a group is 128 bytes. Tags are as in group.go. Keys and
 // values take whole words, so that they can be loaded atomically. Text, which includes large
-// values, is a reference to a block (sharded_text.go).
+// values, is a reference to a block (shared_text.go).
 //
 // A deleted entry's slot is free at once. If its group has overflow bits, they stay, and
 // searches may pass the group in vain. To bound that, such a slot still counts as taken:
@@ -26,7 +26,7 @@ import (
 
 // shardHead begins a table. mu guards the table's words; readers load the groups' without.
 type shardHead struct {
-	mu    sync.Mutex // of 8 bytes without pointers; race builds use another: sharded_lock_race.go
+	mu    sync.Mutex // of 8 bytes without pointers; race builds use another: shared_lock_race.go
 	live  uintptr    // entries
 	text  uintptr    // bytes in the blocks of its entries
 	left  uintptr    // slots that may be taken before the table is copied
@@ -76,14 +76,14 @@ func homeOf(h uint64, groups uintptr) uintptr {
 func headOf(e uintptr) *shardHead        { return (*shardHead)(pointer(tableOf(e))) }
 func versionOf(g unsafe.Pointer) *uint64 { return (*uint64)(unsafe.Add(g, tagBytes)) }
 
-func (m *shardedTables) group(t, i uintptr) unsafe.Pointer { return pointer(t + (i+1)*m.layout.stride) }
+func (m *sharedTables) group(t, i uintptr) unsafe.Pointer { return pointer(t + (i+1)*m.layout.stride) }
 
-func (m *shardedTables) slot(g unsafe.Pointer, i uintptr) unsafe.Pointer {
+func (m *sharedTables) slot(g unsafe.Pointer, i uintptr) unsafe.Pointer {
 	return unsafe.Add(g, shardHeadBytes+i*m.layout.slot)
 }
 
 // eachSlot calls f with the group and the slot of each entry of a locked table.
-func (m *shardedTables) eachSlot(e uintptr, f func(g, slot unsafe.Pointer)) {
+func (m *sharedTables) eachSlot(e uintptr, f func(g, slot unsafe.Pointer)) {
 	for i := range groupsOf(e) {
 		g := m.group(tableOf(e), i)
 		for full := matchFull(*tagsAt(g)); full != 0; full &= full - 1 {
@@ -94,7 +94,7 @@ func (m *shardedTables) eachSlot(e uintptr, f func(g, slot unsafe.Pointer)) {
 
 // reset makes a table empty that is in no directory, and outdates what readers have
 // read of an earlier one there.
-func (m *shardedTables) reset(e, depth uintptr) {
+func (m *sharedTables) reset(e, depth uintptr) {
 	for i := range groupsOf(e) {
 		g := m.group(tableOf(e), i)
 		raise(g)
@@ -107,7 +107,7 @@ func (m *shardedTables) reset(e, depth uintptr) {
 }
 
 // empty removes all entries of a locked table.
-func (m *shardedTables) empty(x held) {
+func (m *sharedTables) empty(x held) {
 	hd := headOf(x.e)
 	if hd.left == roomOf(classOf(x.e)) {
 		return // no entries, and no overflow bits, which would still take room
@@ -125,7 +125,7 @@ func raise(g unsafe.Pointer) { store64(versionOf(g), *versionOf(g)+2) }
 
 // place returns a free slot for an entry with hash h. The table has one, and is locked or
 // in no directory.
-func (m *shardedTables) place(e uintptr, h uint64) (g unsafe.Pointer, slot uintptr) {
+func (m *sharedTables) place(e uintptr, h uint64) (g unsafe.Pointer, slot uintptr) {
 	tag, groups := tagOf(h), groupsOf(e)
 	for i := homeOf(h, groups); ; {
 		g = m.group(tableOf(e), i)

@@ -80,18 +80,18 @@ func rounds(n int) int {
 	return n
 }
 
-// TestShardedValuesAreWhole: beside writers that replace, delete and add entries of few
+// TestSharedValuesAreWhole: beside writers that replace, delete and add entries of few
 // keys, and beside growth, a reader finds a value that was put for its key, or none.
-func TestShardedValuesAreWhole(t *testing.T) {
-	t.Run("wide", func(t *testing.T) { testShardedValuesAreWhole(t, wideOf) })
-	t.Run("large", func(t *testing.T) { testShardedValuesAreWhole(t, largeOf) })
+func TestSharedValuesAreWhole(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testSharedValuesAreWhole(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testSharedValuesAreWhole(t, largeOf) })
 }
 
-func testShardedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) {
+func testSharedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) {
 	var none V
 	for _, keys := range []int{1, 7, 300, 20_000} {
 		t.Run(strconv.Itoa(keys)+" keys", func(t *testing.T) {
-			m := NewSharded[wide, V](alloctest.New(t), nil)
+			m := NewShared[wide, V](alloctest.New(t), nil)
 			defer m.Close()
 			const ofKey = 1 << 20
 			write := func(r *rand.Rand) {
@@ -132,10 +132,10 @@ func testShardedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) 
 	}
 }
 
-// TestShardedGrowsBesideReaders: keys that are there are found at any moment, whatever
+// TestSharedGrowsBesideReaders: keys that are there are found at any moment, whatever
 // grows, splits and doubles around them.
-func TestShardedGrowsBesideReaders(t *testing.T) {
-	m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+func TestSharedGrowsBesideReaders(t *testing.T) {
+	m := NewShared[uint64, uint64](alloctest.New(t), nil)
 	defer m.Close()
 	const stay = 1000
 	for k := range uint64(stay) {
@@ -195,10 +195,10 @@ func TestShardedGrowsBesideReaders(t *testing.T) {
 	}
 }
 
-// TestShardedTextIsNeverRecycled: alloctest fills freed blocks, so a reader of one would
+// TestSharedTextIsNeverRecycled: alloctest fills freed blocks, so a reader of one would
 // find other bytes than those of its key.
-func TestShardedTextIsNeverRecycled(t *testing.T) {
-	m := NewSharded[string, string](alloctest.New(t), nil)
+func TestSharedTextIsNeverRecycled(t *testing.T) {
+	m := NewShared[string, string](alloctest.New(t), nil)
 	defer m.Close()
 	const keys = 500
 	key := func(n int) string { return "key " + strconv.Itoa(n) + strings.Repeat("k", n%40) }
@@ -229,9 +229,9 @@ func TestShardedTextIsNeverRecycled(t *testing.T) {
 	m.checkAll()
 }
 
-// TestShardedUpdateCounts: no Update is lost.
-func TestShardedUpdateCounts(t *testing.T) {
-	m := NewSharded[int, uint64](alloctest.New(t), nil)
+// TestSharedUpdateCounts: no Update is lost.
+func TestSharedUpdateCounts(t *testing.T) {
+	m := NewShared[int, uint64](alloctest.New(t), nil)
 	defer m.Close()
 	n := rounds(200_000)
 	count := func(r *rand.Rand) {
@@ -249,12 +249,12 @@ func TestShardedUpdateCounts(t *testing.T) {
 	}
 }
 
-// TestShardedCallsOfAKeyAreLinearizable: one goroutine raises the value of each key,
+// TestSharedCallsOfAKeyAreLinearizable: one goroutine raises the value of each key,
 // deleting and putting it too, so that what others read must never go back. A reader that has seen a round of
 // a key sees that or a later one, or that the key is absent, from then on.
-func TestShardedCallsOfAKeyAreLinearizable(t *testing.T) {
+func TestSharedCallsOfAKeyAreLinearizable(t *testing.T) {
 	const keys = 64
-	m := NewSharded[uint32, uint64](alloctest.New(t), nil)
+	m := NewShared[uint32, uint64](alloctest.New(t), nil)
 	defer m.Close()
 	var began, ended [keys]atomic.Uint64 // rounds of the writer
 	write := func(r *rand.Rand) {

@@ -11,7 +11,7 @@ import (
 )
 
 // at has hook called once, when a call reaches the point for the nth time.
-func at(m *shardedTables, point seamPoint, nth int, hook func()) {
+func at(m *sharedTables, point seamPoint, nth int, hook func()) {
 	m.seam.hook = func(p seamPoint) {
 		if p != point {
 			return
@@ -28,9 +28,9 @@ var readPoints = map[string]seamPoint{
 	"tags": readTags, "key": readKey, "value": readValue,
 }
 
-// shardedKeys returns keys from the first on whose tables have the same first bits of the hash as that of like, or,
+// sharedKeys returns keys from the first on whose tables have the same first bits of the hash as that of like, or,
 // if other is set, have not.
-func shardedKeys[V any](m *Sharded[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
+func sharedKeys[V any](m *Shared[wide, V], first uint64, n int, like wide, other bool) (keys []wide) {
 	bits := func(k wide) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 	for ; len(keys) < n; first++ {
 		if k := wideOf(first); (bits(k) == bits(like)) != other {
@@ -40,67 +40,67 @@ func shardedKeys[V any](m *Sharded[wide, V], first uint64, n int, like wide, oth
 	return keys
 }
 
-// TestShardedReaderBetweenWrites: at each point of a Get, a writer comes in between.
-func TestShardedReaderBetweenWrites(t *testing.T) {
-	t.Run("wide", func(t *testing.T) { testShardedReaderBetweenWrites(t, wideOf) })
-	t.Run("large", func(t *testing.T) { testShardedReaderBetweenWrites(t, largeOf) })
+// TestSharedReaderBetweenWrites: at each point of a Get, a writer comes in between.
+func TestSharedReaderBetweenWrites(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testSharedReaderBetweenWrites(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testSharedReaderBetweenWrites(t, largeOf) })
 }
 
-func testShardedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64) V) {
+func testSharedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64) V) {
 	k := wideOf(1)
-	put := func(m *Sharded[wide, V], keys []wide) {
+	put := func(m *Shared[wide, V], keys []wide) {
 		for _, k := range keys {
 			succeed(m.Put(k, valueOf(k.w[0]+100)))
 		}
 	}
-	moves := func(m *Sharded[wide, V]) { // k's table is replaced
-		put(m, shardedKeys(m, 1000, slotsPerGroup, k, false))
+	moves := func(m *Shared[wide, V]) { // k's table is replaced
+		put(m, sharedKeys(m, 1000, slotsPerGroup, k, false))
 	}
 	for name, write := range map[string]struct {
-		do    func(m *Sharded[wide, V])
+		do    func(m *Shared[wide, V])
 		crowd int    // other entries in k's table before
 		after uint64 // what the reader may find instead of 1; 0 is none
 	}{
-		"replace":            {func(m *Sharded[wide, V]) { succeed(m.Put(k, valueOf(2))) }, 0, 2},
-		"delete":             {func(m *Sharded[wide, V]) { m.Delete(k) }, 0, 0},
-		"delete and put":     {func(m *Sharded[wide, V]) { m.Delete(k); succeed(m.Put(k, valueOf(2))) }, 0, 2},
-		"delete, reuse slot": {func(m *Sharded[wide, V]) { m.Delete(k); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
-		"clear":              {func(m *Sharded[wide, V]) { m.Clear() }, 0, 0},
-		"clear, reuse slot":  {func(m *Sharded[wide, V]) { m.Clear(); put(m, shardedKeys(m, 1000, 1, k, false)) }, 0, 0},
-		"move":               {func(m *Sharded[wide, V]) { moves(m) }, 0, 1},
-		"move and replace":   {func(m *Sharded[wide, V]) { moves(m); succeed(m.Put(k, valueOf(2))) }, 0, 2},
-		"move and delete":    {func(m *Sharded[wide, V]) { moves(m); m.Delete(k) }, 0, 0},
-		"move, reuse table":  {func(m *Sharded[wide, V]) { moves(m); put(m, shardedKeys(m, 5000, 40, k, true)) }, 0, 1},
-		"move, reuse large table": {func(m *Sharded[wide, V]) {
-			put(m, shardedKeys(m, 1000, 20, k, false))
-			put(m, shardedKeys(m, 5000, 100, k, true)) // in the words that were k's, if its table is taken
+		"replace":            {func(m *Shared[wide, V]) { succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"delete":             {func(m *Shared[wide, V]) { m.Delete(k) }, 0, 0},
+		"delete and put":     {func(m *Shared[wide, V]) { m.Delete(k); succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"delete, reuse slot": {func(m *Shared[wide, V]) { m.Delete(k); put(m, sharedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"clear":              {func(m *Shared[wide, V]) { m.Clear() }, 0, 0},
+		"clear, reuse slot":  {func(m *Shared[wide, V]) { m.Clear(); put(m, sharedKeys(m, 1000, 1, k, false)) }, 0, 0},
+		"move":               {func(m *Shared[wide, V]) { moves(m) }, 0, 1},
+		"move and replace":   {func(m *Shared[wide, V]) { moves(m); succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"move and delete":    {func(m *Shared[wide, V]) { moves(m); m.Delete(k) }, 0, 0},
+		"move, reuse table":  {func(m *Shared[wide, V]) { moves(m); put(m, sharedKeys(m, 5000, 40, k, true)) }, 0, 1},
+		"move, reuse large table": {func(m *Shared[wide, V]) {
+			put(m, sharedKeys(m, 1000, 20, k, false))
+			put(m, sharedKeys(m, 5000, 100, k, true)) // in the words that were k's, if its table is taken
 		}, slotsPerGroup, 1},
-		"double directory": {func(m *Sharded[wide, V]) {
+		"double directory": {func(m *Shared[wide, V]) {
 			m.mu.Lock()
 			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
 			m.mu.Unlock()
 			succeed(m.Put(k, valueOf(2)))
 		}, 0, 2},
-		"double directory, move, reuse table": {func(m *Sharded[wide, V]) {
+		"double directory, move, reuse table": {func(m *Shared[wide, V]) {
 			m.mu.Lock()
 			succeed(m.deepen(depthOf(m.dir.Load()) + 3))
 			m.mu.Unlock()
 			moves(m)
-			put(m, shardedKeys(m, 5000, 40, k, true))
+			put(m, sharedKeys(m, 5000, 40, k, true))
 		}, 0, 1},
-		"split": {func(m *Sharded[wide, V]) { succeed(m.Grow(100_000)); succeed(m.Put(k, valueOf(2))) }, 0, 2},
+		"split": {func(m *Shared[wide, V]) { succeed(m.Grow(100_000)); succeed(m.Put(k, valueOf(2))) }, 0, 2},
 	} {
 		for point, p := range readPoints {
 			t.Run(name+" after "+point, func(t *testing.T) {
-				m := NewSharded[wide, V](alloctest.New(t), nil)
+				m := NewShared[wide, V](alloctest.New(t), nil)
 				defer m.Close()
 				if p == readDirectory && !m.direct {
 					return // only such readers come there
 				}
 				succeed(m.Put(k, valueOf(1)))
-				put(m, shardedKeys(m, 500_000, write.crowd, k, false))
+				put(m, sharedKeys(m, 500_000, write.crowd, k, false))
 				came := false
-				at(&m.shardedTables, p, 1, func() { came = true; write.do(m) })
+				at(&m.sharedTables, p, 1, func() { came = true; write.do(m) })
 				v, found := m.Get(k)
 				if !came {
 					t.Fatal("the reader did not come there")
@@ -117,10 +117,10 @@ func testShardedReaderBetweenWrites[V words](t *testing.T, valueOf func(n uint64
 	}
 }
 
-// TestShardedTornValues: a reader that finds a value of which only some words are written
+// TestSharedTornValues: a reader that finds a value of which only some words are written
 // waits for the writer.
-func TestShardedTornValues(t *testing.T) {
-	m := NewSharded[wide, wide](alloctest.New(t), nil)
+func TestSharedTornValues(t *testing.T) {
+	m := NewShared[wide, wide](alloctest.New(t), nil)
 	defer m.Close()
 	k := wideOf(1)
 	succeed(m.Put(k, wideOf(1)))
@@ -163,20 +163,20 @@ func TestShardedTornValues(t *testing.T) {
 	}
 }
 
-// TestShardedReaderBetweenSteps: at each step of a writer, readers find all other entries,
+// TestSharedReaderBetweenSteps: at each step of a writer, readers find all other entries,
 // and the writer's in its state before or after.
-func TestShardedReaderBetweenSteps(t *testing.T) {
-	t.Run("wide", func(t *testing.T) { testShardedReaderBetweenSteps(t, wideOf) })
-	t.Run("large", func(t *testing.T) { testShardedReaderBetweenSteps(t, largeOf) })
+func TestSharedReaderBetweenSteps(t *testing.T) {
+	t.Run("wide", func(t *testing.T) { testSharedReaderBetweenSteps(t, wideOf) })
+	t.Run("large", func(t *testing.T) { testSharedReaderBetweenSteps(t, largeOf) })
 }
 
-func testShardedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) V) {
+func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) V) {
 	var none V
 	for name, point := range map[string]seamPoint{
 		"version": raised, "key": wroteKey, "value": wroteValue, "copy": copied, "entry": published, "directory": deepened,
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := NewSharded[uint64, V](alloctest.New(t), nil)
+			m := NewShared[uint64, V](alloctest.New(t), nil)
 			defer m.Close()
 			m.maxClass = minMaxClass // directories double more often
 			const keys = 3000
@@ -209,16 +209,16 @@ func testShardedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64)
 	}
 }
 
-// TestShardedGuardsText: between any steps of a Get, the texts that it reads are deleted or
+// TestSharedGuardsText: between any steps of a Get, the texts that it reads are deleted or
 // replaced, and many others after them, so that all are freed that may be.
-func TestShardedGuardsText(t *testing.T) {
+func TestSharedGuardsText(t *testing.T) {
 	t.Run("string", func(t *testing.T) {
-		testShardedGuardsText(t, strings.Repeat("value", 100), "new", "other")
+		testSharedGuardsText(t, strings.Repeat("value", 100), "new", "other")
 	})
-	t.Run("large", func(t *testing.T) { testShardedGuardsText(t, largeOf(1), largeOf(2), largeOf(3)) })
+	t.Run("large", func(t *testing.T) { testSharedGuardsText(t, largeOf(1), largeOf(2), largeOf(3)) })
 }
 
-func testShardedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
+func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 	for point, p := range readPoints {
 		if p == readDirectory {
 			continue
@@ -228,11 +228,11 @@ func testShardedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 		} {
 			t.Run(what+" after "+point, func(t *testing.T) {
 				del := what != "replace"
-				m := NewSharded[string, V](alloctest.New(t), nil)
+				m := NewShared[string, V](alloctest.New(t), nil)
 				defer m.Close()
 				m.hasher.narrow = narrow
 				succeed(m.Put("key", old))
-				at(&m.shardedTables, p, 1, func() {
+				at(&m.sharedTables, p, 1, func() {
 					if del {
 						m.Delete("key")
 					} else {
@@ -260,25 +260,25 @@ func testShardedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 	}
 }
 
-// TestShardedTextReaderBetweenMoves: at each point of a Get, the key's table is replaced, and
+// TestSharedTextReaderBetweenMoves: at each point of a Get, the key's table is replaced, and
 // used again for other keys.
-func TestShardedTextReaderBetweenMoves(t *testing.T) {
-	t.Run("string", func(t *testing.T) { testShardedTextReaderBetweenMoves(t, "value", "like", "other") })
-	t.Run("large", func(t *testing.T) { testShardedTextReaderBetweenMoves(t, largeOf(1), largeOf(2), largeOf(3)) })
+func TestSharedTextReaderBetweenMoves(t *testing.T) {
+	t.Run("string", func(t *testing.T) { testSharedTextReaderBetweenMoves(t, "value", "like", "other") })
+	t.Run("large", func(t *testing.T) { testSharedTextReaderBetweenMoves(t, largeOf(1), largeOf(2), largeOf(3)) })
 }
 
-func testShardedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, other V) {
+func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, other V) {
 	for point, p := range readPoints {
 		if p == readDirectory {
 			continue
 		}
 		t.Run(point, func(t *testing.T) {
-			m := NewSharded[string, V](alloctest.New(t), nil)
+			m := NewShared[string, V](alloctest.New(t), nil)
 			defer m.Close()
 			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 			succeed(m.Put("key", value))
 			came := false
-			at(&m.shardedTables, p, 1, func() {
+			at(&m.sharedTables, p, 1, func() {
 				came = true
 				for i, n := 0, 0; n < slotsPerGroup; i++ { // these have the key's table replaced
 					if k := textKey(i); top(k) == top("key") {
@@ -300,30 +300,30 @@ func testShardedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, 
 	}
 }
 
-// TestShardedWriterLooksAgain: between a writer's look at the directory and its lock, the
+// TestSharedWriterLooksAgain: between a writer's look at the directory and its lock, the
 // table is replaced, or another writer makes it.
-func TestShardedWriterLooksAgain(t *testing.T) {
+func TestSharedWriterLooksAgain(t *testing.T) {
 	for name, between := range map[string]struct {
 		keys   int // before
 		narrow uint64
-		do     func(m *Sharded[uint64, uint64])
+		do     func(m *Shared[uint64, uint64])
 	}{
-		"table replaced": {1000, 0, func(m *Sharded[uint64, uint64]) { succeed(m.Grow(100_000)) }},
-		"table made":     {0, 1<<64 - 1, func(m *Sharded[uint64, uint64]) { succeed(m.Put(1<<40, 1<<40)) }},
+		"table replaced": {1000, 0, func(m *Shared[uint64, uint64]) { succeed(m.Grow(100_000)) }},
+		"table made":     {0, 1<<64 - 1, func(m *Shared[uint64, uint64]) { succeed(m.Put(1<<40, 1<<40)) }},
 	} {
-		for call, write := range map[string]func(m *Sharded[uint64, uint64]){
-			"Put":    func(m *Sharded[uint64, uint64]) { succeed(m.Put(1<<41, 1<<41)) },
-			"Update": func(m *Sharded[uint64, uint64]) { succeed(m.Update(1<<41, func(v *uint64, _ bool) { *v = 1 << 41 })) },
+		for call, write := range map[string]func(m *Shared[uint64, uint64]){
+			"Put":    func(m *Shared[uint64, uint64]) { succeed(m.Put(1<<41, 1<<41)) },
+			"Update": func(m *Shared[uint64, uint64]) { succeed(m.Update(1<<41, func(v *uint64, _ bool) { *v = 1 << 41 })) },
 		} {
 			t.Run(name+" in "+call, func(t *testing.T) {
-				m := NewSharded[uint64, uint64](alloctest.New(t), nil)
+				m := NewShared[uint64, uint64](alloctest.New(t), nil)
 				defer m.Close()
 				m.hasher.narrow = between.narrow
 				for k := range uint64(between.keys) {
 					succeed(m.Put(k, k))
 				}
 				came := false
-				at(&m.shardedTables, lookedUp, 1, func() { came = true; between.do(m) })
+				at(&m.sharedTables, lookedUp, 1, func() { came = true; between.do(m) })
 				write(m)
 				if !came {
 					t.Fatal("the writer did not come there")
@@ -344,10 +344,10 @@ func TestShardedWriterLooksAgain(t *testing.T) {
 	}
 }
 
-// TestShardedVersionIsOddInAValue: while the words of a value are written one by one, no
+// TestSharedVersionIsOddInAValue: while the words of a value are written one by one, no
 // reader takes them, and a reader that began before finds another version.
-func TestShardedVersionIsOddInAValue(t *testing.T) {
-	m := NewSharded[wide, wide](alloctest.New(t), nil)
+func TestSharedVersionIsOddInAValue(t *testing.T) {
+	m := NewShared[wide, wide](alloctest.New(t), nil)
 	defer m.Close()
 	k := wideOf(1)
 	succeed(m.Put(k, wideOf(1)))

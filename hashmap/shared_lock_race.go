@@ -13,12 +13,12 @@ import "sync"
 // readersLock says that Get takes the table's lock.
 const readersLock = true
 
-// shardedLocks are those of one map: fn of Update may use another.
-type shardedLocks struct{ mu [1 << 8]sync.Mutex }
+// sharedLocks are those of one map: fn of Update may use another.
+type sharedLocks struct{ mu [1 << 8]sync.Mutex }
 
-func (m *shardedTables) lock(e uintptr)   { m.locks.of(e).Lock() }
-func (m *shardedTables) unlock(e uintptr) { m.locks.of(e).Unlock() }
+func (m *sharedTables) lock(e uintptr)   { m.locks.of(e).Lock() }
+func (m *sharedTables) unlock(e uintptr) { m.locks.of(e).Unlock() }
 
-func (l *shardedLocks) of(e uintptr) *sync.Mutex {
+func (l *sharedLocks) of(e uintptr) *sync.Mutex {
 	return &l.mu[tableOf(e)/tableBytes%uintptr(len(l.mu))]
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// shardedModel runs a program on a Sharded and on a Go map, and compares them after each step.
+// sharedModel runs a program on a Shared and on a Go map, and compares them after each step.
 // Each three bytes are an operation and its key.
-type shardedModel[K comparable, V any] struct {
+type sharedModel[K comparable, V any] struct {
 	t     testing.TB
-	m     *Sharded[K, V]
+	m     *Shared[K, V]
 	want  map[K]V
 	key   func(n int) K
 	value func(n int) V
@@ -22,7 +22,7 @@ type shardedModel[K comparable, V any] struct {
 	steps int
 }
 
-func (s *shardedModel[K, V]) run(prog []byte) {
+func (s *sharedModel[K, V]) run(prog []byte) {
 	for ; len(prog) >= 3; prog = prog[3:] {
 		s.steps++
 		s.step(prog[0], int(binary.LittleEndian.Uint16(prog[1:])))
@@ -33,7 +33,7 @@ func (s *shardedModel[K, V]) run(prog []byte) {
 	s.compare()
 }
 
-func (s *shardedModel[K, V]) step(op byte, arg int) {
+func (s *sharedModel[K, V]) step(op byte, arg int) {
 	s.t.Helper()
 	k := s.key(arg)
 	old, there := s.want[k]
@@ -101,7 +101,7 @@ func (s *shardedModel[K, V]) step(op byte, arg int) {
 }
 
 // compare compares all entries, and checks the invariants.
-func (s *shardedModel[K, V]) compare() {
+func (s *sharedModel[K, V]) compare() {
 	s.t.Helper()
 	if n := s.m.Len(); n != len(s.want) {
 		s.t.Fatalf("Len is %d, want %d", n, len(s.want))
@@ -130,45 +130,45 @@ type (
 	}
 )
 
-// shardedPrograms run a program on maps of many types of K and V.
-var shardedPrograms = map[string]func(t testing.TB, prog []byte, narrow uint64){
+// sharedPrograms run a program on maps of many types of K and V.
+var sharedPrograms = map[string]func(t testing.TB, prog []byte, narrow uint64){
 	"uint64 to uint64": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) uint64 { return uint64(n) }, func(n int) uint64 { return uint64(n) << 40 })
+		runShared(t, prog, narrow, func(n int) uint64 { return uint64(n) }, func(n int) uint64 { return uint64(n) << 40 })
 	},
 	"uint8 to nothing": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) uint8 { return uint8(n) }, func(int) struct{} { return struct{}{} })
+		runShared(t, prog, narrow, func(n int) uint8 { return uint8(n) }, func(int) struct{} { return struct{}{} })
 	},
 	"nothing to uint16": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(int) struct{} { return struct{}{} }, func(n int) uint16 { return uint16(n) })
+		runShared(t, prog, narrow, func(int) struct{} { return struct{}{} }, func(n int) uint16 { return uint16(n) })
 	},
 	"nothing to nothing": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(int) [0]int { return [0]int{} }, func(int) struct{} { return struct{}{} })
+		runShared(t, prog, narrow, func(int) [0]int { return [0]int{} }, func(int) struct{} { return struct{}{} })
 	},
 	"[3]byte to 24 B": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) [3]byte { return [3]byte{byte(n), byte(n >> 8), 7} },
+		runShared(t, prog, narrow, func(n int) [3]byte { return [3]byte{byte(n), byte(n >> 8), 7} },
 			func(n int) tripleValue { return tripleValue{uint64(n), ^uint64(n), uint32(n)} })
 	},
 	"padded to 200 B": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) paddedKey { return paddedKey{uint8(n), uint32(n >> 3)} },
+		runShared(t, prog, narrow, func(n int) paddedKey { return paddedKey{uint8(n), uint32(n >> 3)} },
 			func(n int) (v [200]byte) { v[0], v[199] = byte(n), byte(n>>8); return v })
 	},
 	"float64 to int8": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) float64 { return float64(n%512) / 2 }, func(n int) int8 { return int8(n) })
+		runShared(t, prog, narrow, func(n int) float64 { return float64(n%512) / 2 }, func(n int) int8 { return int8(n) })
 	},
 	"string to 24 B": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, textKey, func(n int) tripleValue { return tripleValue{uint64(n), ^uint64(n), uint32(n)} })
+		runShared(t, prog, narrow, textKey, func(n int) tripleValue { return tripleValue{uint64(n), ^uint64(n), uint32(n)} })
 	},
 	"uint64 to 128 B": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
+		runShared(t, prog, narrow, func(n int) uint64 { return uint64(n) }, func(n int) large { return largeOf(uint64(n)) })
 	},
 	"string to 256 B": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, textKey, func(n int) (v [64]float32) { v[0], v[63] = float32(n), -float32(n); return v })
+		runShared(t, prog, narrow, textKey, func(n int) (v [64]float32) { v[0], v[63] = float32(n), -float32(n); return v })
 	},
 	"string to string": func(t testing.TB, prog []byte, narrow uint64) {
-		runSharded(t, prog, narrow, textKey, func(n int) string { return textKey(n % 700) })
+		runShared(t, prog, narrow, textKey, func(n int) string { return textKey(n % 700) })
 	},
 	"uint32 to []byte": func(t testing.TB, prog []byte, narrow uint64) {
-		m := newShardedModel(t, narrow, func(n int) uint32 { return uint32(n) }, func(n int) []byte { return []byte(textKey(n % 700)) })
+		m := newSharedModel(t, narrow, func(n int) uint32 { return uint32(n) }, func(n int) []byte { return []byte(textKey(n % 700)) })
 		m.same = func(a, b []byte) bool { return string(a) == string(b) }
 		m.run(prog)
 	},
@@ -182,15 +182,15 @@ func textKey(n int) string {
 	return strconv.Itoa(n) + strings.Repeat("x", max(0, n%1024-323))
 }
 
-func runSharded[K, V comparable](t testing.TB, prog []byte, narrow uint64, key func(int) K, value func(int) V) {
-	newShardedModel(t, narrow, key, value).run(prog)
+func runShared[K, V comparable](t testing.TB, prog []byte, narrow uint64, key func(int) K, value func(int) V) {
+	newSharedModel(t, narrow, key, value).run(prog)
 }
 
-func newShardedModel[K comparable, V any](t testing.TB, narrow uint64, key func(int) K, value func(int) V) *shardedModel[K, V] {
-	m := NewSharded[K, V](alloctest.New(t), nil)
+func newSharedModel[K comparable, V any](t testing.TB, narrow uint64, key func(int) K, value func(int) V) *sharedModel[K, V] {
+	m := NewShared[K, V](alloctest.New(t), nil)
 	t.Cleanup(m.Close)
 	m.hasher.narrow = narrow
-	return &shardedModel[K, V]{t: t, m: m, want: map[K]V{}, key: key, value: value,
+	return &sharedModel[K, V]{t: t, m: m, want: map[K]V{}, key: key, value: value,
 		same: func(a, b V) bool { return any(a) == any(b) }}
 }
 
@@ -204,13 +204,13 @@ var narrowHashes = map[string]uint64{
 	"all but 3 bits": ^uint64(7<<61 | 1<<31 | 1<<tagShift),
 }
 
-func TestShardedIsAMap(t *testing.T) {
+func TestSharedIsAMap(t *testing.T) {
 	steps := 6000
 	if testing.Short() {
 		steps = 1500
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for name, run := range shardedPrograms {
+	for name, run := range sharedPrograms {
 		for bits, narrow := range narrowHashes {
 			prog := make([]byte, 3*steps)
 			for i := range prog {
@@ -224,13 +224,13 @@ func TestShardedIsAMap(t *testing.T) {
 	}
 }
 
-func FuzzSharded(f *testing.F) {
+func FuzzShared(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 1, 0, 5, 0, 0}, uint8(0))
 	f.Add([]byte("0 10 20 30 45 05 19 09 0;0 <@ "), uint8(1))
 	f.Fuzz(func(t *testing.T, prog []byte, bits uint8) {
 		prog = prog[:min(len(prog), 3*500)]
 		narrow := []uint64{0, 0xFFFFFF << 40, 0xFFFFFFFF, 0x7F << tagShift, ^uint64(0), ^uint64(1 << 63)}[bits%6]
-		for name, run := range shardedPrograms {
+		for name, run := range sharedPrograms {
 			t.Run(name, func(t *testing.T) { run(t, prog, narrow) })
 		}
 	})

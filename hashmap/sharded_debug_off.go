@@ -1,8 +1,0 @@
-//go:build !freehold_debug
-
-package hashmap
-
-// shardedSeam is empty: see sharded_debug_on.go.
-type shardedSeam struct{}
-
-func (shardedSeam) at(seamPoint) {}
