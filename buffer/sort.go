@@ -30,10 +30,10 @@ type SortOptions struct {
 	// one at a time.
 	Progress func(done, total int)
 
-	// Between, if not nil, has the arguments of [Records.Between] for the records that
-	// are sorted: from, which must be the offset of a record, and to. The others stay
-	// where they are. The extra memory is half of the size of this part.
-	Between *[2]int
+	// From and To are offsets: the records from From on and before To are sorted, and the
+	// others stay where they are. From must be the offset of a record, or 0; To may be any
+	// offset, and 0 means End. The extra memory is half of the size of this part.
+	From, To int
 
 	// Scratch is where the extra memory comes from. nil means the buffer's own
 	// allocator, or for a buffer in a file a temporary file in Dir of its options.
@@ -146,7 +146,7 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 		o = &SortOptions{}
 	}
 	arg.AtLeast(call, "Parallel", o.Parallel, 0)
-	from, to := r.between(call, o.Between)
+	from, to := r.part(call, o.From, o.To)
 	if r.b.readOnly() {
 		return errReadOnly
 	}
@@ -175,19 +175,18 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 	})
 }
 
-// between returns the offsets of a part, or of all.
-func (r *Records) between(call string, part *[2]int) (from, to int) {
-	first, end := r.layout.first(), r.End()
-	if part == nil {
-		return first, end
+// part returns the offsets of the part that SortOptions choose.
+func (r *Records) part(call string, from, to int) (int, int) {
+	end := r.End()
+	if to == 0 {
+		to = end
 	}
-	from, to = part[0], part[1]
-	arg.Range(call, "to", to, 0, end)
-	arg.Range(call, "from", from, 0, to)
+	arg.Range(call, "To", to, 0, end)
+	arg.Range(call, "From", from, 0, to)
 	if size := r.layout.fixed; size != 0 && from%size != 0 {
-		arg.Panicf(call, "from %d, where no record begins", from)
+		arg.Panicf(call, "From %d, where no record begins", from)
 	}
-	return max(from, first), to
+	return max(from, r.layout.first()), to
 }
 
 // cut sets data to the records between from and to, and cuts it in shares of about

@@ -26,7 +26,7 @@ func TestSortBetween(t *testing.T) {
 			for _, tt := range []struct{ from, to, more, parallel int }{
 				{0, n, 0, 1}, {0, n, 0, 4}, {0, 1000, 0, 4}, {4000, n, 0, 1},
 				{100, 4900, 0, 4}, {100, 4900, 1, 4}, // to within a record
-				{7, 7, 0, 4}, {7, 8, 0, 4}, {7, 9, 0, 4}, {7, 8, 1, 1}, {n, n, 0, 4}, {0, 0, 0, 4},
+				{7, 7, 0, 4}, {7, 8, 0, 4}, {7, 9, 0, 4}, {7, 8, 1, 1}, {n, n, 0, 4}, {0, 1, 0, 4},
 			} {
 				t.Run(fmt.Sprintf("%+v/%s/%+v", o, by.name, tt), func(t *testing.T) {
 					r := newRecords(t, &o, nil)
@@ -36,8 +36,8 @@ func TestSortBetween(t *testing.T) {
 						must(t, r.AppendBytes(p))
 					}
 					offsets = append(offsets, r.End())
-					between := [2]int{offsets[tt.from], offsets[tt.to] + tt.more}
-					must(t, by.sort(r, &buffer.SortOptions{Parallel: tt.parallel, Between: &between}))
+					from, to := offsets[tt.from], offsets[tt.to]+tt.more
+					must(t, by.sort(r, &buffer.SortOptions{Parallel: tt.parallel, From: from, To: to}))
 					want := slices.Clone(records)
 					slices.SortStableFunc(want[tt.from:tt.to+tt.more], by.cmp)
 					wantRecords(t, r, want)
@@ -56,12 +56,12 @@ func TestSortBetweenOfChangedLengths(t *testing.T) {
 	}
 	b.Bytes()[26] = 100
 	data := bytes.Clone(b.Bytes())
-	o := &buffer.SortOptions{Between: &[2]int{13, 39}}
+	o := &buffer.SortOptions{From: 13, To: 39}
 	if err := r.SortBy(context.Background(), nil, o); !errors.Is(err, buffer.ErrCorrupt) {
 		t.Error(err)
 	}
 	wantData(t, b, data)
-	o.Between[1] = 26 // before it
+	o.To = 26 // before it
 	must(t, r.SortBy(context.Background(), nil, o))
 	wantData(t, b, data)
 }

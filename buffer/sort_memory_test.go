@@ -154,7 +154,7 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 	r := newRecords(t, nil, someRecords(3, 0))
 	fixed := newRecords(t, &buffer.RecordsOptions{RecordBytes: 8}, someRecords(3, 8))
 	part := func(r *buffer.Records, from, to int) {
-		r.SortBy(ctx, nil, &buffer.SortOptions{Between: &[2]int{from, to}})
+		r.SortBy(ctx, nil, &buffer.SortOptions{From: from, To: to})
 	}
 	closed := buffer.New(alloctest.New(t), nil)
 	rc, err := buffer.NewRecords(closed, nil)
@@ -169,9 +169,9 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
 		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
 		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { rc.SortBy(ctx, nil, nil) }},
-		{"freehold: buffer.Records.SortBy: to 1000, want 0 to 33", func() { part(r, 0, 1000) }},
-		{"freehold: buffer.Records.SortBy: from 9, want 0 to 8", func() { part(r, 9, 8) }},
-		{"freehold: buffer.Records.SortBy: from 9, where no record begins", func() { part(fixed, 9, 16) }},
+		{"freehold: buffer.Records.SortBy: To 1000, want 0 to 33", func() { part(r, 0, 1000) }},
+		{"freehold: buffer.Records.SortBy: From 9, want 0 to 8", func() { part(r, 9, 8) }},
+		{"freehold: buffer.Records.SortBy: From 9, where no record begins", func() { part(fixed, 9, 16) }},
 		{"freehold: buffer.Records.Sort: the buffer is closed", func() { rc.Sort(ctx, bytes.Compare, nil) }},
 	} {
 		panics.Want(t, tt.want, tt.call)
