@@ -121,7 +121,7 @@ func NewAccount(parent *Account, o *AccountOptions) *Account {
 	if o == nil {
 		o = &AccountOptions{}
 	}
-	checkLimits("budget.NewAccount", "Options.Soft", o.Soft, "Options.Hard", o.Hard)
+	checkLimits("budget.NewAccount", "AccountOptions.Soft", o.Soft, "AccountOptions.Hard", o.Hard)
 	a := pin.New[Account]()
 	a.ledger, a.parent = &ledger{now: time.Now}, parent
 	a.soft, a.hard, a.asked = o.Soft, o.Hard, o.Hard

@@ -369,8 +369,8 @@ func must(t testing.TB, a *Account) *Reservation {
 }
 
 func TestAccountMistakes(t *testing.T) {
-	wantPanic(t, "freehold: budget.NewAccount: Options.Hard -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Hard: -1}) })
-	wantPanic(t, "freehold: budget.NewAccount: Options.Soft -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Soft: -1}) })
+	wantPanic(t, "freehold: budget.NewAccount: AccountOptions.Hard -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Hard: -1}) })
+	wantPanic(t, "freehold: budget.NewAccount: AccountOptions.Soft -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Soft: -1}) })
 	a := newAccount(t, nil, "", 0)
 	wantPanic(t, "freehold: Account.SetLimits: soft -1, want 0 or more", func() { a.SetLimits(-1, 0) })
 	wantPanic(t, "freehold: Account.SetLimits: hard -1, want 0 or more", func() { a.SetLimits(0, -1) })
