@@ -57,7 +57,7 @@ type Tagged struct {
 func NewTagged(next Allocator, name string) *Tagged {
 	arg.NotNil("NewTagged", "next", next)
 	if !isTagName(name) {
-		arg.Panicf("NewTagged", "name %q, want printing characters without slashes", name)
+		arg.Panicf("NewTagged", "name %q, want one or more printing characters, and no slash", name)
 	}
 	if below := tagIn(next); below != "" {
 		name = below + "/" + name

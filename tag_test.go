@@ -92,7 +92,7 @@ func TestNamesOfTags(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "a/b", "/", "a\n", "\x00", "\xff", "a\u2028"} {
-		wantPanic(t, fmt.Sprintf("freehold: NewTagged: name %q, want printing characters without slashes", name), func() { freehold.NewTagged(newSlot(), name) })
+		wantPanic(t, fmt.Sprintf("freehold: NewTagged: name %q, want one or more printing characters, and no slash", name), func() { freehold.NewTagged(newSlot(), name) })
 	}
 }
 

@@ -181,16 +181,20 @@ func (r *Records) At(offset int) []byte {
 func (r *Records) All() iter.Seq2[int, []byte] { return r.Between(0, r.b.n) }
 
 // Between returns the records whose offsets are from or more and less than to. from
-// is the offset of a record, or 0, or End. to may be any offset up to End.
+// is the offset of a record, or 0, or End. to may be any offset up to End. The loop panics at
+// an offset where no record begins.
 func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 	const call = "buffer.Records.Between"
 	arg.Range(call, "to", to, 0, r.End())
 	arg.Range(call, "from", from, 0, to)
 	return func(yield func(int, []byte) bool) {
 		for at := max(from, r.layout.first()); at < to; {
-			data := r.b.Bytes()[at:]
-			size := r.layout.frame(data)
-			if !yield(at, r.layout.record(data)) {
+			data := r.b.Bytes()
+			size, err := r.layout.check(data, at)
+			if err != nil {
+				arg.Panicf(call, "offset %d, where no record begins: was the buffer written to beside its Records?", at)
+			}
+			if !yield(at, r.layout.record(data[at:])) {
 				return
 			}
 			at += size

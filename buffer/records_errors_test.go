@@ -227,6 +227,21 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 	wantRecords(t, r, [][]byte{[]byte("data")})
 }
 
+// Bytes that no Records wrote are no record: the loop says where.
+func TestAllOfABufferThatWasWrittenBesideItsRecords(t *testing.T) {
+	b := newBuffer(t, nil)
+	r, err := buffer.NewRecords(b, nil)
+	must(t, err)
+	must(t, r.AppendBytes([]byte("data")))
+	_, err = b.Write([]byte("x"))
+	must(t, err)
+	must(t, r.AppendBytes([]byte("more")))
+	panics.Want(t, "freehold: buffer.Records.Between: offset 8, where no record begins: was the buffer written to beside its Records?", func() {
+		for range r.All() {
+		}
+	})
+}
+
 // Reports work after Close of the buffer: there are no records.
 func TestRecordsAfterClose(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {Align: 64}, {RecordBytes: 4}} {

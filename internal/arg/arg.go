@@ -14,7 +14,18 @@ import (
 // Range panics unless min <= got <= max.
 func Range(call, name string, got, min, max int) {
 	if got < min || got > max {
+		outOfRange(call, name, got, min, max)
+	}
+}
+
+func outOfRange(call, name string, got, min, max int) {
+	switch {
+	case min < max:
 		Panicf(call, "%s %d, want %d to %d", name, got, min, max)
+	case min == max:
+		Panicf(call, "%s %d, want %d", name, got, min)
+	default:
+		Panicf(call, "%s %d, and none is valid: it is empty", name, got)
 	}
 }
 

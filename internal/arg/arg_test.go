@@ -23,6 +23,8 @@ func TestPanicsNameTheCallTheValueAndWhatWasWanted(t *testing.T) {
 	}{
 		{func() { Range("pool.NewBlocks", "size", 0, 1, 8) }, "freehold: pool.NewBlocks: size 0, want 1 to 8"},
 		{func() { Range("pool.NewBlocks", "size", 9, 1, 8) }, "freehold: pool.NewBlocks: size 9, want 1 to 8"},
+		{func() { Range("Vector.Truncate", "length", 5, 0, 0) }, "freehold: Vector.Truncate: length 5, want 0"},
+		{func() { Range("Records.At", "offset", 0, 0, -1) }, "freehold: Records.At: offset 0, and none is valid: it is empty"},
 		{func() { AtLeast("NewLimit", "maxBytes", -1, 0) }, "freehold: NewLimit: maxBytes -1, want 0 or more"},
 		{func() { Align("Heap.Alloc", 0) }, "freehold: Heap.Alloc: alignment 0, want a power of two"},
 		{func() { Align("Heap.Alloc", 3) }, "freehold: Heap.Alloc: alignment 3, want a power of two"},
