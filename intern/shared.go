@@ -132,17 +132,30 @@ func (s *Shared) Value(id ID) string {
 
 // Retain is [Strings.Retain]. The caller must hold a reference.
 func (s *Shared) Retain(id ID) {
-	sh, _ := s.shard(s.mustHave("intern.Shared.Retain", id))
+	const call = "intern.Shared.Retain"
+	sh, h := s.shard(s.mustHave(call, id))
+	s.retainIn(call, sh, h, id)
+}
+
+func (s *Shared) retainIn(call string, sh *shard, h uint32, id ID) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	s.mustStillHave(call, sh, h, id)
 	s.store.retain(uint32(id))
 }
 
-// Release is [Strings.Release]. The caller must hold the reference that it drops.
+// Release is [Strings.Release]. The caller must hold the reference that it drops. Of two calls
+// that drop the last one at once, one panics.
 func (s *Shared) Release(id ID) bool {
-	sh, h := s.shard(s.mustHave("intern.Shared.Release", id))
+	const call = "intern.Shared.Release"
+	sh, h := s.shard(s.mustHave(call, id))
+	return s.releaseIn(call, sh, h, id)
+}
+
+func (s *Shared) releaseIn(call string, sh *shard, h uint32, id ID) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	s.mustStillHave(call, sh, h, id)
 	if !s.store.release(uint32(id)) {
 		return false
 	}
@@ -162,6 +175,14 @@ func (s *Shared) mustHave(call string, id ID) string {
 	}
 	s.store.mustCount(call)
 	return v
+}
+
+// mustStillHave panics if the ID has not a string of that hash any more: its last reference
+// was dropped after mustHave. sh.mu is held.
+func (s *Shared) mustStillHave(call string, sh *shard, h uint32, id ID) {
+	if !sh.table.has(h, *s.store.refs.word(uint32(id))) {
+		s.state.noString(call, "intern.NewShared", id)
+	}
 }
 
 // All is [Strings.All]. It holds no lock while the loop's body runs. With

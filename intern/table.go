@@ -161,6 +161,19 @@ func (t *table) insert(r room, hash, at uint32) {
 	t.used++
 }
 
+// has reports whether there is a slot of a hash and offset.
+func (t *table) has(hash, at uint32) bool {
+	e := &t.directory[hash>>(hashBits-t.depth)]
+	for p := e.search(hash); ; p++ {
+		switch v := e.slot(p); {
+		case v.hash() != hash || v == noSlot:
+			return false
+		case v.at() == at:
+			return true
+		}
+	}
+}
+
 // remove takes out the slot of a hash and offset, which is there. Later slots move back
 // towards their homes.
 func (t *table) remove(hash, at uint32) {
