@@ -3,6 +3,8 @@
 package pool
 
 import (
+	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -128,4 +130,43 @@ func TestAdvanceHasOneWinner(t *testing.T) {
 	if wins.Load() != w.load() {
 		t.Errorf("%d won, and the word is %d", wins.Load(), w.load())
 	}
+}
+
+// A batch of retired blocks is in limbo until it is free to others: a Get that finds
+// neither would say that the pool is exhausted.
+func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
+	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 1})
+	defer b.Close()
+	b.Retire(freehold.Must(b.Alloc(64, 8)))
+	b.central.mu.Lock()
+	done := make(chan bool, 1)
+	go func() { done <- b.collect(true) }()
+	waitsIn(t, "pool.(*Blocks).collect", done)
+	b.limbo.mu.Lock()
+	if b.limbo.retired != 1 {
+		t.Error("the block is neither retired nor free")
+	}
+	b.limbo.mu.Unlock()
+	b.central.mu.Unlock()
+	if !<-done || b.exhausted() {
+		t.Error("the block was not freed")
+	}
+	b.Retire(freehold.Must(b.Alloc(64, 8)))
+	if b.exhausted() {
+		t.Error("the pool is exhausted, and the next collect would free a block")
+	}
+}
+
+// waitsIn returns when a goroutine waits for a lock in a call of function.
+func waitsIn(t *testing.T, function string, done <-chan bool) {
+	t.Helper()
+	for stacks := make([]byte, 1<<20); len(done) == 0; runtime.Gosched() {
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			status, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+				return
+			}
+		}
+	}
+	t.Error("nobody waited")
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// limbo has the retired blocks that are not free yet. mu guards its fields.
+// limbo has the retired blocks that are not free yet. mu guards its fields; it is taken
+// after central.mu.
 type limbo struct {
 	mu      sync.Mutex
 	open    []entry // retired since the last batch was closed
@@ -90,29 +91,43 @@ func (l *limbo) seal(epochs *epoch.Domain) {
 	}
 }
 
-// collect frees the batches whose epoch has passed. If all is set, it first closes the
-// open batch. It reports whether it freed any.
+// collect frees the blocks of takePassed, and reports whether there were any. central.mu is
+// held meanwhile: to whoever has that, a block is retired or free, and never on its way.
 func (b *Blocks) collect(all bool) bool {
-	l := &b.limbo
+	b.central.mu.Lock()
+	defer b.central.mu.Unlock()
+	passed := b.limbo.takePassed(b.epochs, all)
+	for _, p := range passed {
+		b.returnTo(p.blocks, p.status)
+	}
+	return len(passed) > 0
+}
+
+// takePassed removes the batches whose epoch has passed. If all is set, it first closes the
+// open batch.
+func (l *limbo) takePassed(epochs *epoch.Domain, all bool) (passed []batch) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	if all {
-		l.seal(b.epochs)
+		l.seal(epochs)
 	}
 	n := 0
 	for n < len(l.batches) && l.batches[n].epoch.Passed() {
 		l.retired -= len(l.batches[n].blocks)
 		n++
 	}
-	var passed []batch
 	if n > 0 {
 		passed = append(passed, l.batches[:n]...)
 		l.batches = append([]batch(nil), l.batches[n:]...)
 	}
-	l.mu.Unlock()
-	for _, p := range passed {
-		b.giveBack(p.blocks, p.status)
-	}
-	return n > 0
+	return passed
+}
+
+// due reports whether blocks were retired since the last batch was closed, or a batch has passed.
+func (l *limbo) due() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open) > 0 || len(l.batches) > 0 && l.batches[0].epoch.Passed()
 }
 
 // clear forgets all retired blocks.

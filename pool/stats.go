@@ -64,7 +64,7 @@ func (b *Blocks) count(call string) (live, retired int) {
 	return max(live, 0), b.limbo.retired
 }
 
-// exhausted reports whether no block is free except in caches.
+// exhausted reports whether no block is free except in caches, and collect has nothing to do.
 func (b *Blocks) exhausted() bool {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -75,5 +75,5 @@ func (b *Blocks) exhausted() bool {
 			}
 		}
 	}
-	return true
+	return !b.limbo.due()
 }
