@@ -439,6 +439,8 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 	r, q, s := freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8)), freehold.Must(b.Alloc(24, 8))
 	c := b.NewCache()
 	defer c.Close()
+	b.Retire(freehold.Must(b.Alloc(24, 8)))
+	b.Trim() // so s is of the second batch
 	b.Retire(s)
 	b.Free(q)
 	other := newBlocks(t, 24, 8, nil)
