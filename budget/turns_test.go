@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,6 +75,43 @@ func TestTurnsBeginWhenTheyAreDue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A round that a bubble has swallowed is made up for when the account is used again.
+func TestRoundsGoOnAfterABubble(t *testing.T) {
+	a := NewAccount(nil, &AccountOptions{Hard: 100 << 20, Decay: never})
+	defer a.Close()
+	var told atomic.Int32
+	a.OnPressure(0, func(context.Context, Pressure) { told.Add(1) })
+	synctest.Test(t, func(t *testing.T) {
+		mustAlloc(t, a, 90<<20)
+		synctest.Wait()
+	})
+	synctest.Test(t, func(t *testing.T) { // by whose clock that round is due in a second
+		time.Sleep(roundTime)
+		mustAlloc(t, a, 1<<20)
+		time.Sleep(roundTime)
+		synctest.Wait()
+	})
+	if n := told.Load(); n != 2 {
+		t.Errorf("%d calls, want 2", n)
+	}
+}
+
+// Times of one clock are ahead of it by less than a year.
+func TestAhead(t *testing.T) {
+	bubble, outside := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		now, t time.Time
+		want   bool
+	}{
+		{outside, outside.Add(1), true}, {outside, outside, false}, {outside, outside.Add(-1), false},
+		{outside, time.Time{}, false}, {outside, bubble, false}, {bubble, outside, false},
+	} {
+		if ahead(tt.now, tt.t) != tt.want {
+			t.Errorf("%v is ahead of %v: %t", tt.t, tt.now, !tt.want)
+		}
+	}
 }
 
 // What is told at a limit is told in and out of a bubble, wherever the account was made.
