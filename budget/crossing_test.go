@@ -59,6 +59,21 @@ func TestCrossingIsToldOnce(t *testing.T) {
 	})
 }
 
+// A round tells what happened before its look, and is not followed by another for that.
+func TestRoundTellsAllThatWokeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCalls()
+		a := newAccount(t, nil, "a", 100<<20)
+		told(a, c, "f")
+		a.rounds.begin() // a round that has not looked yet
+		mustAlloc(t, a, 90<<20)
+		mustAlloc(t, a, 8<<20)
+		go a.rounds.run()
+		c.wait(t, "f hard 15")
+		a.Close()
+	})
+}
+
 func TestCrossingIsToldEachSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCalls()
@@ -303,6 +318,13 @@ func TestThereAreNoRoundsForNobody(t *testing.T) {
 		time.Sleep(10 * roundTime)
 		if st := a.Stats(); st.Rounds != 0 || st.Pressure.Level != Hard {
 			t.Errorf("%+v", st)
+		}
+		remove := told(a, newCalls(), "f")
+		synctest.Wait()
+		remove()
+		time.Sleep(10 * roundTime)
+		if n := a.Stats().Rounds; n != 2 { // that for f, and the one that finds nobody
+			t.Errorf("%d rounds, want 2", n)
 		}
 	})
 }

@@ -169,6 +169,14 @@ func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
 			f.tick(1)
 			c.wait(t, "f hard 0")
 		}
+		f.change(func() { f.offHeap = 0 })
+		f.tick(1)
+		c.wait(t, "f calm 0")
+		f.change(func() { f.offHeap = 1000 * mib })
+		f.tick(1)
+		c.wait(t, "f hard 0")
+		f.tick(2)
+		c.wait(t, "f hard 0") // the pause is short again
 	})
 }
 

@@ -466,6 +466,9 @@ func TestMistakesSayWhatWasWrong(t *testing.T) {
 		wantPanic(t, func() { c.Put(m.block) }, "freehold: pool.BlocksCache.Put"+block, m.want)
 		wantPanic(t, func() { b.Retire(m.block) }, "freehold: pool.Blocks.Retire"+block, m.want)
 	}
+	if n := b.Stats().Retired; n != 1 {
+		t.Errorf("%d blocks retired, want 1", n)
+	}
 	b.Free(r)
 }
 

@@ -133,10 +133,13 @@ func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 // Blocks on their way from a chunk to a stack are neither handed out nor come back by a
 // second entry.
 func TestMovingBlockHasNoOtherOwner(t *testing.T) {
-	b := NewBlocks(alloctest.New(t), 64, 8, nil)
-	defer b.Close()
 	var batch [8]entry
+	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: len(batch)})
+	defer b.Close()
 	freehold.Must(b.take("", batch[:]))
+	if live := b.Live(); live != 0 || b.exhausted() {
+		t.Errorf("%d blocks are live, exhausted %t; all are on their way", live, b.exhausted())
+	}
 	before := b.CentralFree()
 	b.giveBack(batch[:1], statusFree)
 	if b.CentralFree() != before {
