@@ -102,6 +102,7 @@ func TestStall(t *testing.T) {
 		{"a look too late", [][2]time.Duration{{0, 0}, {stallWindow + 1, stallTime}}, []bool{false, false}},
 		{"enough of a late look", [][2]time.Duration{{0, 0}, {2 * stallWindow, 2 * stallTime}}, []bool{false, true}},
 		{"a look of long ago", [][2]time.Duration{{0, 0}, {2*stallWindow + 1, stallWindow}}, []bool{false, false}},
+		{"another clock", [][2]time.Duration{{0, 0}, {-time.Hour, stallTime}, {-time.Hour + time.Second, 2 * stallTime}}, []bool{false, false, true}},
 		{"another file", [][2]time.Duration{{0, 9 * time.Second}, {1, 0}, {2, stallTime}}, []bool{false, false, true}},
 	}
 	for _, tt := range tests {

@@ -276,9 +276,11 @@ func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 		here, here.with(own, none),
 	} {
 		f.change(func() { f.files = files })
-		f.pass((ticksPerSearch + 1) * calmTime)
-		if level := b.Stats().Pressure.Level; level != Calm {
-			t.Errorf("%d: %v", i, level)
+		for range ticksPerSearch + 1 {
+			f.pass(calmTime)
+			if level := b.Stats().Pressure.Level; level != Calm {
+				t.Errorf("%d: %v", i, level)
+			}
 		}
 	}
 	f.change(func() { f.files = here.with(own, long) })

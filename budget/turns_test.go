@@ -4,6 +4,7 @@ package budget
 
 import (
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -95,6 +96,17 @@ func TestRoundsGoOnAfterABubble(t *testing.T) {
 	})
 	if n := told.Load(); n != 2 {
 		t.Errorf("%d calls, want 2", n)
+	}
+}
+
+// Each collection is told, until there is no more to tell.
+func TestOnCycle(t *testing.T) {
+	var told atomic.Int32
+	onCycle(func() (more bool) { return told.Add(1) < 3 })
+	for end := time.Now().Add(time.Minute); told.Load() < 3; runtime.GC() {
+		if time.Now().After(end) {
+			t.Fatalf("%d collections told, want 3", told.Load())
+		}
 	}
 }
 
