@@ -73,7 +73,7 @@ type SharedOptions struct {
 // each chunk takes 128.
 //
 // [NewShared] makes one. Calls of the zero Shared panic, except Close, Owns, Live,
-// Stats and Free of nil. Enter panics with a nil dereference.
+// Stats and Free of nil.
 type Shared struct {
 	name    string
 	readers *epoch.Domain

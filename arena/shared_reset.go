@@ -30,7 +30,12 @@ import (
 // Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
 // and never waits (BenchmarkSharedGuard). It is Enter of SharedOptions.Domain, if
 // set.
-func (s *Shared) Enter() epoch.Guard { return s.readers.Enter() }
+func (s *Shared) Enter() epoch.Guard {
+	if s.readers == nil { // without a call, so that Enter is inlined
+		panic("freehold: arena.Shared.Enter: zero value: arena.NewShared makes a Shared")
+	}
+	return s.readers.Enter()
+}
 
 // Reset gives up all blocks. It is safe while others allocate, read and call
 // Reset. It takes about a microsecond and waits for nobody.
