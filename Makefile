@@ -7,7 +7,7 @@
 # rounds and fewer random programs; make test-long runs modules in full.
 
 GO    ?= go
-MODULES = . ./analysis ./bench ./cmd/freehold ./examples/debugging ./metrics/otel ./metrics/prometheus ./profile
+MODULES = . ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # The packages with files for systems or processors, and none with net/http, whose
@@ -66,7 +66,7 @@ vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-clean:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	$(GO) vet -tags freehold_portable ./...
-	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./bench/...
+	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./lab/...
 
 modules:
 	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test $(SHORT) ./...) || status=1; done; exit $$status
@@ -111,12 +111,12 @@ portable:
 malloc:
 	CGO_ENABLED=0 $(GO) vet ./cmalloc
 	CGO_ENABLED=0 $(GO) test -short ./cmalloc
-	cd cmd/freehold && CGO_ENABLED=0 $(GO) test -short -run Backend ./...
+	cd lab && CGO_ENABLED=0 $(GO) test -short -run Backend ./...
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && pkg-config --exists jemalloc 2>/dev/null; then \
 		set -ex; $(GO) vet -tags jemalloc ./cmalloc; \
 		$(GO) test -tags jemalloc ./cmalloc; $(GO) test -race -short -tags jemalloc ./cmalloc; \
 		$(GO) test -short -tags jemalloc,jemalloc_static ./cmalloc; \
-		cd cmd/freehold; $(GO) test -short -tags jemalloc -run Backend ./...; \
+		cd lab; $(GO) test -short -tags jemalloc -run Backend ./...; \
 	else echo "skipped: jemalloc (it takes cgo, pkg-config and libjemalloc-dev)"; fi
 
 386:
@@ -195,9 +195,8 @@ misuse:
 	$(GO) test -count=1 ./internal/misuse -run Tables -update
 
 bench:
-	@echo "building bench, a minute or two the first time"
-	@$(GO) run ./bench
+	@echo "building lab, a minute or two the first time"
+	@$(GO) run ./lab bench
 
 demo:
-	@echo "building cmd/freehold, a minute or two the first time"
 	@$(GO) run ./cmd/freehold demo

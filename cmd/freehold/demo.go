@@ -1,231 +1,342 @@
+// The demo: what the Go heap and freehold do with the same data, in one process and half a
+// minute. Package lab measures the same with care, in processes of their own.
+
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
+	"text/tabwriter"
 	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// demoCommand tells the stories.
+// demoCommand shows what it measures as text.
 type demoCommand struct {
-	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all but budget, one after the other."`
-
-	Nodes int       `default:"2000000" help:"Nodes of the linked list."`
-	Live  byteSize  `default:"256MiB" help:"What the collector's live data takes on the Go heap."`
-	High  *byteSize `placeholder:"SIZE" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
-
-	Limits []byteSize `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget. Default: ${default}."`
-	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit. Default: ${default}."`
-	Runs   int        `default:"1" help:"How often each of its loads runs."`
-	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
-	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
-	GoLive *byteSize  `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
-
-	// What the stories are told of.
-	Backend nameList `placeholder:"NAME,..." help:"Allocators to compare, of: ${contenders}. Default: all of them in the list, go and freehold in the sawtooth."`
-
-	CSV  filePath `name:"csv" placeholder:"FILE" help:"Write the runs of the story budget, a row each; - is standard output."`
-	PNG  filePath `name:"png" placeholder:"FILE" help:"Write the charts of all stories told."`
-	HTML filePath `name:"html" placeholder:"FILE" help:"Write a report with charts as one page that needs no network; - is standard output."`
-
-	Cycles int           `hidden:"" default:"3"`
+	Nodes  int           `default:"2000000" help:"Nodes of the linked list."`
+	Live   cli.Size      `default:"256MiB" help:"Data that is live while others allocate."`
+	High   cli.Size      `default:"512MiB" help:"Live bytes at the top of a load that rises and falls."`
+	Time   time.Duration `hidden:"" default:"4s"`
 	Settle time.Duration `hidden:"" default:"1500ms"`
-	Load   time.Duration `hidden:"" default:"1s"` // of the collector
-
-	Rounds   int           `hidden:"" default:"3"`     // of a load in a box
-	Hold     time.Duration `hidden:"" default:"300ms"` // within a round
-	Deadline time.Duration `hidden:"" default:"2m"`    // of a run
 }
 
-// A nameList is names on the command line, with commas between them.
-type nameList []string
-
-func (n *nameList) UnmarshalText(text []byte) error {
-	for name := range strings.SplitSeq(string(text), ",") {
-		if name == "" {
-			return errors.New("a name is missing")
+func (d *demoCommand) Run(ctx context.Context, s cli.Streams) error {
+	if total, _ := budget.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
+		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))
+	}
+	if d.Nodes < 1 || d.Live < 1<<20 || d.High < 1<<20 {
+		return cli.Usagef("--nodes %d, --live %v and --high %v: at least one node and 1 MiB are needed", d.Nodes, d.Live, d.High)
+	}
+	fmt.Fprintf(s.Out, "freehold demo: the same data on the Go heap and off it, in about half a minute\n%s\n", version())
+	for _, show := range []func(context.Context, io.Writer) error{d.list, d.collector, d.sawtooth, d.mistakes} {
+		fmt.Fprintln(s.Out)
+		if err := show(ctx, s.Out); err != nil {
+			return err
 		}
-		*n = append(*n, name)
+		debug.FreeOSMemory()
 	}
 	return nil
 }
 
-// plan turns the flags into stories and their settings, or says what is wrong.
-func (d *demoCommand) plan() ([]story, settings, error) {
-	chosen := tour
-	if len(d.Stories) > 0 {
-		chosen = nil
-		for _, name := range d.Stories {
-			s, err := storyNamed(name)
-			if err != nil {
-				return nil, settings{}, err
-			}
-			chosen = append(chosen, s)
-		}
+// A row of a table begins with its name. The columns of figures are aligned to the right.
+func printTable(w io.Writer, rows ...[]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	widest := 0
+	for _, row := range rows {
+		widest = max(widest, len(row[0]))
 	}
-	set := settings{
-		Nodes: d.Nodes, Cycles: d.Cycles, Settle: d.Settle, Backends: d.Backend,
+	for _, row := range rows {
+		fmt.Fprintf(t, "  %-*s\t%s\t\n", widest, row[0], strings.Join(row[1:], "\t"))
 	}
-	known := contenderNames()
-	for _, name := range d.Backend {
-		if !slices.Contains(known, name) {
-			return nil, set, usagef("--backend: nothing is called %q; there are: %s", name, strings.Join(known, ", "))
-		}
-	}
-	chosen = slices.DeleteFunc(slices.Clone(chosen), func(s story) bool { return len(set.backendsOf(s)) == 0 })
-	if len(chosen) == 0 {
-		return nil, set, usagef("--backend %s: none of the chosen stories supports it", strings.Join(d.Backend, ","))
-	}
-	total, _ := machineMemory()
-	switch {
-	case d.High != nil:
-		set.High = int64(*d.High)
-	case total > 0:
-		set.High = min(1<<30, total/8)
-	default:
-		set.High = 1 << 30
-	}
-	switch {
-	case set.Cycles < 1:
-		return nil, set, usagef("--cycles %d: at least one is needed", set.Cycles)
-	case set.Settle < 0:
-		return nil, set, usagef("--settle %v: a time cannot be negative", set.Settle)
-	case set.Nodes < 1:
-		return nil, set, usagef("--nodes %d: at least one is needed", set.Nodes)
-	case total > 0 && int64(set.Nodes) > total/2/nodeBytes:
-		return nil, set, usagef("--nodes %d: at %d bytes each they would take more than half of the %s of memory", set.Nodes, nodeBytes, sizeText(total))
-	case total > 0 && set.High > total/3:
-		return nil, set, usagef("--high %s is more than a third of the %s of memory, and the Go heap needs twice that; memtest goes higher", sizeText(set.High), sizeText(total))
-	}
-	if _, _, err := sawtoothLoad(set); err != nil {
-		return nil, set, err
-	}
-	if slices.Contains(chosen, story(gcStory{})) {
-		set.Lab = newLabLoad(int64(d.Live), d.Load)
-		if err := (gcStory{}).check(set); err != nil {
-			return nil, set, err
-		}
-	}
-	if slices.Contains(chosen, story(budgetStory{})) {
-		box, err := d.box()
-		if err != nil {
-			return nil, set, err
-		}
-		set.Box = box
-	} else if d.CSV != "" {
-		return nil, set, usagef("--csv is for the story budget, which is not told")
-	}
-	return chosen, set, nil
+	t.Flush()
 }
 
-// box turns the flags of the story budget into settings.
-func (d *demoCommand) box() (boxSettings, error) {
-	s := boxSettings{
-		Kind: d.Box, Shares: d.Shares, Runs: d.Runs, Rounds: d.Rounds, Hold: d.Hold, Deadline: d.Deadline,
-	}
-	for _, limit := range d.Limits {
-		s.Limits = append(s.Limits, int64(limit))
-	}
-	if d.GoLive != nil {
-		s.Live = int64(*d.GoLive)
-	}
-	short := map[string]string{"default": boxDefault, "limit": boxLimit, "budget": boxBudget}
-	for _, name := range d.With {
-		if short[name] == "" {
-			return s, usagef("--with: nothing is called %q; there are: default, limit, budget", name)
-		}
-		s.Modes = append(s.Modes, short[name])
-	}
-	if len(s.Modes) == 0 {
-		s.Modes = boxModes
-	}
-	return s, budgetStory{}.check(s)
-}
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
 
-func (d *demoCommand) Run(ctx context.Context, st streams) error {
-	chosen, set, err := d.plan()
-	if err != nil {
-		return err
-	}
-	files, text, err := openOuts(map[string]filePath{"--csv": d.CSV, "--png": d.PNG, "--html": d.HTML}, st)
-	if err != nil {
-		return err
-	}
-	steps, step := 0, 0
-	for _, s := range chosen {
-		steps += s.measurements(set)
-	}
+// timed returns how long f takes.
+func timed(f func()) time.Duration {
 	began := time.Now()
-	bar := newProgress(st.err)
-	defer bar.close()
-	each := "each "
-	if steps == 1 {
-		each = ""
-	}
-	bar.print(text, strong(text, fmt.Sprintf("freehold demo: starting %s, %sin a process of its own", plural(steps, "measurement"), each)))
-	bar.print(text, wrapped(text, "", machineText()))
+	f()
+	return time.Since(began)
+}
 
-	report := &page{
-		Title: "freehold: memory you own",
-		Lead:  "Off-heap memory for Go, next to the Go heap, on this machine.",
-		Facts: []string{machineText(), version(), began.Format("2006-01-02 15:04"), "Each measurement ran in a process of its own."},
-	}
-	var failure error
-	for _, s := range chosen {
-		run := func(ctx context.Context, s story, backend string, result any) error {
-			what := s.title() + " (" + titleOf(backend) + ")"
-			bar.show(float64(step)/float64(steps), what)
-			err := runChild(ctx, s, set, backend, func(f float64) {
-				bar.show((float64(step)+f)/float64(steps), what)
-			}, result)
-			step++
+type goNode struct {
+	key     uint64
+	payload [40]byte
+	next    *goNode
+}
+
+type offNode struct {
+	key     uint64
+	payload [40]byte
+	next    freehold.Ptr[offNode]
+}
+
+const nodeBytes = 56
+
+// list builds a linked list, walks it, collects garbage while it is live, and frees it.
+func (d *demoCommand) list(ctx context.Context, w io.Writer) error {
+	fmt.Fprintf(w, "A linked list of %s of %d bytes. A collection visits each that is on the Go heap.\n\n", cli.Plural(d.Nodes, "node"), nodeBytes)
+	rows := [][]string{{""}, {"build, ms"}, {"walk, ms"}, {"one collection while it is live, ms"}, {"Go heap then"}, {"free, ms"}}
+	want := uint64(d.Nodes) * uint64(d.Nodes-1) / 2
+	measure := func(name string, build func() error, walk func() uint64, free func()) (err error) {
+		var sum uint64
+		var collects time.Duration
+		var live runtime.MemStats
+		built := timed(func() { err = build() })
+		if err != nil {
 			return err
 		}
-		sec, err := s.tell(ctx, set, run)
-		if err != nil {
-			failure = err
-			break
+		walked := timed(func() { sum = walk() })
+		if sum != want {
+			return fmt.Errorf("the keys add up to %d, not %d", sum, want)
 		}
-		sec.Title, sec.Why = s.title(), s.why()
-		report.Sections = append(report.Sections, sec)
-		if sec.CSV != nil {
-			failure = errors.Join(failure, files["--csv"].write(sec.CSV))
+		const rounds = 5
+		for range rounds {
+			collects += timed(runtime.GC)
 		}
+		runtime.ReadMemStats(&live)
+		freed := timed(free)
+		for i, cell := range []string{name, milliseconds(built), milliseconds(walked), milliseconds(collects / rounds), cli.Bytes(int64(live.HeapAlloc)), milliseconds(freed)} {
+			rows[i] = append(rows[i], cell)
+		}
+		return ctx.Err()
+	}
 
-		bar.print(text, "\n"+strong(text, sec.Title)+"\n"+wrapped(text, "", sec.Why)+"\n")
-		for _, g := range sec.Grids {
-			g.print(text)
+	var head *goNode
+	err := measure("Go heap", func() error {
+		for i := range d.Nodes {
+			head = &goNode{key: uint64(i), next: head}
 		}
-		for _, n := range sec.Notes {
-			fmt.Fprintln(text, wrapped(text, "  - ", n))
+		return nil
+	}, func() (sum uint64) {
+		for n := head; n != nil; n = n.next {
+			sum += n.key
+		}
+		return sum
+	}, func() { head = nil; runtime.GC() })
+	if err != nil {
+		return err
+	}
+	for _, where := range []string{"freehold.Heap", "arena.Arena"} {
+		heap := freehold.NewHeap(nil)
+		var a freehold.Allocator = heap
+		region := arena.New(heap, nil)
+		if where == "arena.Arena" {
+			a = region
+		}
+		var first freehold.Ptr[offNode]
+		err := measure(where, func() error {
+			for i := range d.Nodes {
+				n, err := freehold.New[offNode](a)
+				if err != nil {
+					return err
+				}
+				n.key, n.next = uint64(i), first
+				first = freehold.PtrTo(n)
+			}
+			return nil
+		}, func() (sum uint64) {
+			for n := first.Get(); n != nil; n = n.next.Get() {
+				sum += n.key
+			}
+			return sum
+		}, func() {
+			for n := first.Get(); a == heap && n != nil; {
+				next := n.next.Get()
+				freehold.Free(a, n)
+				n = next
+			}
+			region.Close()
+		})
+		heap.Close()
+		if err != nil {
+			return err
 		}
 	}
-	bar.close()
-	if len(report.Sections) > 0 {
-		fmt.Fprintf(text, "\n%s (%s)\n", strong(text, "In short"), duration(since(began)))
-		for _, sec := range report.Sections {
-			fmt.Fprintln(text, wrapped(text, "- ", sec.Result))
+	printTable(w, rows...)
+	return nil
+}
+
+// collector keeps values live, as pointers or off-heap, while a goroutine for each processor
+// allocates, and a loop takes a turn each millisecond.
+func (d *demoCommand) collector(ctx context.Context, w io.Writer) error {
+	values := int(d.Live) / 16
+	fmt.Fprintf(w, "%s live, as pointers on the Go heap or side by side off it, while others allocate.\n\n", cli.Plural(values, "value"))
+	rows := [][]string{{""}, {"collector, % of all processors' time"}, {"worst turn of 1 ms, ms"}, {"arrays of 1 MiB filled a second"}}
+	measure := func(name string) {
+		gcBefore, allBefore := processorTime()
+		worst, arrays := underLoad(ctx, d.Time)
+		gc, all := processorTime()
+		for i, cell := range []string{name, fmt.Sprintf("%.1f", 100*(gc-gcBefore)/max(all-allBefore, 1e-9)), milliseconds(worst), fmt.Sprintf("%.0f", arrays)} {
+			rows[i] = append(rows[i], cell)
 		}
-		if f := files["--html"]; f != nil {
-			data, err := report.html()
-			if err == nil {
-				err = f.write(data)
-			}
-			if err == nil {
-				fmt.Fprintln(text, "\nReport: "+f.path)
-			}
-			failure = errors.Join(failure, err)
-		}
-		failure = errors.Join(failure, files.render("--png", func() ([]byte, error) {
-			var charts []chart
-			for _, sec := range report.Sections {
-				charts = append(charts, sec.Charts...)
-			}
-			return pngOf(charts)
-		}))
 	}
-	return errors.Join(failure, files.close())
+	pointers := make([]*uint64, values)
+	for i := range pointers {
+		v := uint64(i)
+		pointers[i] = &v
+	}
+	runtime.GC()
+	measure("[]*uint64, Go heap")
+	runtime.KeepAlive(pointers)
+	pointers = nil
+	runtime.GC()
+
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	off, err := freehold.MakeSlice[uint64](heap, values)
+	if err != nil {
+		return err
+	}
+	for i := range off {
+		off[i] = uint64(i)
+	}
+	measure("[]uint64, freehold")
+	freehold.FreeSlice(heap, off)
+	printTable(w, rows...)
+	return ctx.Err()
+}
+
+// underLoad fills arrays for some time, and returns how late the worst of the turns was done
+// and how many arrays were filled a second.
+func underLoad(ctx context.Context, d time.Duration) (worst time.Duration, arrays float64) {
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	filled := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		go func() {
+			n := 0
+			for ; ctx.Err() == nil; n++ {
+				array := make([]uint64, 1<<17)
+				for i := range array {
+					array[i] = uint64(i + n)
+				}
+			}
+			filled <- n
+		}()
+	}
+	began := time.Now()
+	for due := began; ctx.Err() == nil; due = due.Add(time.Millisecond) {
+		time.Sleep(time.Until(due))
+		var last *goNode
+		for range 1000 {
+			last = &goNode{next: last}
+		}
+		worst = max(worst, time.Since(due))
+	}
+	total := 0
+	for range runtime.GOMAXPROCS(0) {
+		total += <-filled
+	}
+	return worst, float64(total) / time.Since(began).Seconds()
+}
+
+// sawtooth allocates blocks of random size, frees most of them at random, waits, and frees the
+// rest.
+func (d *demoCommand) sawtooth(ctx context.Context, w io.Writer) error {
+	low := int(d.High) / 16
+	fmt.Fprintf(w, "A load that rises to %v in blocks of 16 B to 64 KiB, and falls to %s.\n\n", d.High, cli.Bytes(int64(low)))
+	rows := [][]string{{""}, {"from the system at the top"}, {fmt.Sprintf("%v after the fall", d.Settle)}, {"that is, for each live byte"}, {"everything freed"}}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	for _, where := range []struct {
+		name  string
+		alloc func(n int) ([]byte, error)
+		free  func(b []byte)
+		held  func() int64
+	}{
+		{"Go heap", func(n int) ([]byte, error) { return make([]byte, n), nil }, func([]byte) {}, goHeld},
+		{"freehold", func(n int) ([]byte, error) { return heap.Alloc(n, 16) }, heap.Free, func() int64 { return int64(heap.Stats().Committed) }},
+	} {
+		debug.FreeOSMemory()
+		random, before := rand.New(rand.NewPCG(1, 2)), where.held()
+		var blocks [][]byte
+		live := 0
+		for live < int(d.High) {
+			b, err := where.alloc(32 << random.IntN(12) * (4 + random.IntN(5)) / 8)
+			if err != nil {
+				return err
+			}
+			b[0], b[len(b)-1] = 1, 1
+			blocks = append(blocks, b)
+			live += len(b)
+		}
+		top := where.held()
+		fall := func(low int) {
+			for live > low {
+				i, last := random.IntN(len(blocks)), len(blocks)-1
+				b := blocks[i]
+				blocks[i], blocks[last] = blocks[last], nil
+				blocks = blocks[:last]
+				live -= len(b)
+				where.free(b)
+			}
+		}
+		settled := func() int64 {
+			time.Sleep(d.Settle)
+			return where.held() - before
+		}
+		fall(low)
+		kept, left := settled(), live
+		fall(0)
+		for i, cell := range []string{where.name, cli.Bytes(top - before), cli.Bytes(kept), fmt.Sprintf("%.2f", float64(kept)/float64(max(left, 1))), cli.Bytes(settled())} {
+			rows[i] = append(rows[i], cell)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	printTable(w, rows...)
+	return nil
+}
+
+// mistakes makes some that are detected.
+func (*demoCommand) mistakes(_ context.Context, w io.Writer) error {
+	fmt.Fprint(w, "Mistakes, and what they say:\n\n")
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	for _, m := range []struct {
+		what string
+		make func()
+	}{
+		{"free a block twice", func() {
+			b, _ := heap.Alloc(64, 8)
+			heap.Free(b)
+			heap.Free(b)
+		}},
+		{"free Go memory", func() { heap.Free(make([]byte, 64)) }},
+		{"store a Go pointer off-heap", func() { _, _ = freehold.New[struct{ name string }](heap) }},
+	} {
+		func() {
+			defer func() { fmt.Fprintf(w, "  %s:\n    %v\n", m.what, recover()) }()
+			m.make()
+		}()
+	}
+	return nil
+}
+
+// processorTime returns what the collector and all of the process have used, in seconds.
+func processorTime() (gc, all float64) {
+	runtime.GC() // the figures are as of a collection's end
+	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/cpu/classes/total:cpu-seconds"}}
+	metrics.Read(s)
+	return s[0].Value.Float64(), s[1].Value.Float64()
+}
+
+// goHeld returns the bytes that Go's heap has from the system.
+func goHeld() int64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"}}
+	metrics.Read(s)
+	return int64(s[0].Value.Uint64() + s[1].Value.Uint64() + s[2].Value.Uint64())
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/atomicfile"
 	"github.com/freehold-go/freehold/internal/lazyfile"
@@ -29,7 +30,7 @@ type sortCommand struct {
 	CheckQuiet sortSwitch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
 	Merge      sortSwitch `short:"m" help:"Merge files that are sorted."`
 
-	Output         []filePath `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. - is a file of that name, as in GNU sort."`
+	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. - is a file of that name, as in GNU sort."`
 	ZeroTerminated sortSwitch `short:"z" help:"Lines end with NUL, not with a newline."`
 	Fixed          *int       `placeholder:"N" help:"Binary records of N bytes each, not lines."`
 
@@ -40,25 +41,18 @@ type sortCommand struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, which is also read if there are none."`
 }
 
-// A sortError has GNU sort's exit status for errors.
-type sortError struct{ error }
-
-func (e sortError) Unwrap() error { return e.error }
-
 // errDisorder: -c has already printed the line.
-var errDisorder = errors.New("not in order")
+var errDisorder = &cli.Error{Code: cli.Failed}
 
-func (c *sortCommand) Run(ctx context.Context, st streams) error {
+// stdinPath is the name that stands for standard input.
+const stdinPath = "-"
+
+func (c *sortCommand) Run(ctx context.Context, st cli.Streams) error {
 	o, err := c.options()
 	if err != nil {
 		return err
 	}
-	err = c.run(ctx, st, o)
-	switch {
-	case err == nil, errors.Is(err, errDisorder), ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		return err
-	}
-	return sortError{c.plainly(err)}
+	return c.plainly(c.run(ctx, st, o))
 }
 
 func (c *sortCommand) checks() bool { return c.Check != noCheck || bool(c.CheckQuiet) }
@@ -74,17 +68,17 @@ func (c *sortCommand) lineEnd() byte {
 // inputs returns the names of the inputs.
 func (c *sortCommand) inputs() []string {
 	if len(c.Files) == 0 {
-		return []string{stdoutPath}
+		return []string{stdinPath}
 	}
 	return c.Files
 }
 
-func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) error {
+func (c *sortCommand) run(ctx context.Context, st cli.Streams, o *extsort.Options) error {
 	files := c.inputs()
 	inputs := make([]io.Reader, len(files))
 	for i, name := range files {
-		if name == stdoutPath {
-			inputs[i] = st.in
+		if name == stdinPath {
+			inputs[i] = st.In
 			continue
 		}
 		f, err := lazyfile.Find(name)
@@ -96,11 +90,11 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 	if c.checks() {
 		return c.check(ctx, st, o, files[0], inputs[0])
 	}
-	dst := st.out
+	dst := st.Out
 	var file *atomicfile.File
 	if len(c.Output) > 0 {
 		err := uninterrupted(ctx, func() (err error) {
-			file, err = atomicfile.Create(string(c.Output[0]))
+			file, err = atomicfile.Create(c.Output[0])
 			return err
 		})
 		if err != nil {
@@ -109,7 +103,7 @@ func (c *sortCommand) run(ctx context.Context, st streams, o *extsort.Options) e
 		defer file.Close()
 		dst = file
 	}
-	bar := newSortProgress(st.err)
+	bar := newSortProgress(st.Err)
 	o.Progress = bar.show
 	work := extsort.Sort
 	if c.Merge {
@@ -146,7 +140,7 @@ func uninterrupted(ctx context.Context, work func() error) error {
 }
 
 // check is -c.
-func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options, name string, in io.Reader) error {
+func (c *sortCommand) check(ctx context.Context, st cli.Streams, o *extsort.Options, name string, in io.Reader) error {
 	err := uninterrupted(ctx, func() error { return extsort.Check(ctx, o, in) })
 	var wrong *extsort.DisorderError
 	if !errors.As(err, &wrong) {
@@ -157,7 +151,7 @@ func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options,
 		if c.Fixed != nil {
 			record = fmt.Appendf(nil, "%x", record)
 		}
-		fmt.Fprintf(st.err, "freehold: %s:%d: disorder: %s%c", name, wrong.Number, record, c.lineEnd())
+		fmt.Fprintf(st.Err, "freehold: %s:%d: disorder: %s%c", name, wrong.Number, record, c.lineEnd())
 	}
 	return errDisorder
 }
@@ -166,11 +160,11 @@ func (c *sortCommand) check(ctx context.Context, st streams, o *extsort.Options,
 func (c *sortCommand) plainly(err error) error {
 	var long *extsort.TooLongError
 	if errors.As(err, &long) {
-		return fmt.Errorf("%s: the line or record at byte %d is longer than %s, which is what this -S allows", c.inputs()[long.Source], long.Offset, sizeText(int64(long.Max)))
+		return fmt.Errorf("%s: the line or record at byte %d is longer than %s, which is what this -S allows", c.inputs()[long.Source], long.Offset, cli.Bytes(int64(long.Max)))
 	}
 	var cut *extsort.TruncatedError
 	if errors.As(err, &cut) {
-		return fmt.Errorf("%s: %s are no multiple of --fixed %d", c.inputs()[cut.Source], plural(cut.Offset+int64(cut.Bytes), "byte"), *c.Fixed)
+		return fmt.Errorf("%s: %s are no multiple of --fixed %d", c.inputs()[cut.Source], cli.Plural(cut.Offset+int64(cut.Bytes), "byte"), *c.Fixed)
 	}
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -120,8 +122,8 @@ func TestTablesAreOfGNU(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range sortRefusals {
 		cmd := exec.CommandContext(t.Context(), gnu, tt.args...)
-		if _ = cmd.Run(); cmd.ProcessState.ExitCode() != exitUsage {
-			t.Errorf("%q: it ends with %d, and freehold with %d", tt.args, cmd.ProcessState.ExitCode(), exitUsage)
+		if _ = cmd.Run(); cmd.ProcessState.ExitCode() != cli.Misused {
+			t.Errorf("%q: it ends with %d, and freehold with %d", tt.args, cmd.ProcessState.ExitCode(), cli.Misused)
 		}
 	}
 }
@@ -186,8 +188,8 @@ func TestSortRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, tt := range sortRefusals {
 		code, out, errs := sortCommandOf(t.Context(), "a\n", tt.args...)
-		if code != exitUsage || out != "" || !strings.Contains(errs, tt.want) {
-			t.Errorf("%q: exit code %d, %q, %q, want %d and %q", tt.args, code, out, errs, exitUsage, tt.want)
+		if code != cli.Misused || out != "" || !strings.Contains(errs, tt.want) {
+			t.Errorf("%q: exit code %d, %q, %q, want %d and %q", tt.args, code, out, errs, cli.Misused, tt.want)
 		}
 	}
 	if left, _ := os.ReadDir("."); len(left) > 0 {
@@ -206,7 +208,7 @@ func TestSortNamesTheFileOfALongLine(t *testing.T) {
 	}
 	for _, option := range []string{"-s", "-m"} {
 		code, _, errs := sortCommandOf(t.Context(), "", append([]string{option}, files...)...)
-		if want := "freehold: " + files[1] + ": the line or record at byte 2 is longer than"; code != exitUsage || !strings.HasPrefix(errs, want) {
+		if want := "freehold: " + files[1] + ": the line or record at byte 2 is longer than"; code != cli.Misused || !strings.HasPrefix(errs, want) {
 			t.Errorf("%s: exit code %d, %q, want %q", option, code, errs, want)
 		}
 	}
@@ -223,7 +225,7 @@ func TestWholeLinesHaveNoKey(t *testing.T) {
 
 func TestSortSizes(t *testing.T) {
 	const least = extsort.MinMemoryBytes
-	total, _ := machineMemory()
+	total, _ := budget.Memory()
 	tenth := 10 * (float64(total) / 100)
 	if tenth > math.MaxInt/2 {
 		tenth = 0

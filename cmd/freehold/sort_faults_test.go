@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/internal/faults"
 )
 
@@ -108,7 +109,7 @@ func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
 	switch {
 	case !full:
 		old = sorted
-	case cmd.ProcessState.ExitCode() != exitUsage || strings.Count(said, "\n") != 1 || !strings.Contains(said, room.Full.Error()):
+	case cmd.ProcessState.ExitCode() != cli.Misused || strings.Count(said, "\n") != 1 || !strings.Contains(said, room.Full.Error()):
 		t.Errorf("%v: %q", cmd.ProcessState, said)
 	}
 	if !full || !toStdout {
@@ -289,7 +290,7 @@ func TestSortToANamedPipe(t *testing.T) {
 		if all {
 			faults.Same(t, "what the pipe gave", got, sorted)
 		}
-		if all && (code != 0 || said != "") || !all && (code != exitUsage || said != "freehold: write "+pipe+": broken pipe\n") {
+		if all && (code != 0 || said != "") || !all && (code != cli.Misused || said != "freehold: write "+pipe+": broken pipe\n") {
 			t.Errorf("all of it %t: exit code %d, %q", all, code, said)
 		}
 		if info, err := os.Stat(pipe); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
@@ -331,25 +332,25 @@ func TestSortWithoutOutput(t *testing.T) {
 		how, args string
 		want      int
 	}{
-		{">&-", in, exitUsage},
-		{">&-", "--help", exitUsage},
-		{">&-", "-m " + in, exitUsage},
-		{">&-", os.DevNull, exitOK},
-		{">&-", "-o " + in + " " + in, exitOK},
-		{">/dev/null", in, exitOK},
-		{">/dev/full", in, exitUsage},
-		{">/dev/full", "--help", exitUsage},
-		{"2>/dev/full", in, exitOK},
-		{"2>/dev/full", "-c " + in + " -r", exitOK},
-		{"2>/dev/full", "-c " + in, exitUsage},
-		{"2>/dev/full", "--nothing", exitUsage},
+		{">&-", in, cli.Misused},
+		{">&-", "--help", cli.Misused},
+		{">&-", "-m " + in, cli.Misused},
+		{">&-", os.DevNull, cli.OK},
+		{">&-", "-o " + in + " " + in, cli.OK},
+		{">/dev/null", in, cli.OK},
+		{">/dev/full", in, cli.Misused},
+		{">/dev/full", "--help", cli.Misused},
+		{"2>/dev/full", in, cli.OK},
+		{"2>/dev/full", "-c " + in + " -r", cli.OK},
+		{"2>/dev/full", "-c " + in, cli.Misused},
+		{"2>/dev/full", "--nothing", cli.Misused},
 	} {
 		must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
 		cmd := sortProcess(t, strings.Fields(tt.args)...)
 		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@" ` + tt.how, "sh"}, cmd.Args...)...)
 		sh.Env, sh.Stderr = cmd.Env, cmd.Stderr
 		_ = sh.Run()
-		if code := sh.ProcessState.ExitCode(); code != tt.want || tt.how[0] == '>' && (fmt.Sprint(cmd.Stderr) == "") != (code == exitOK) {
+		if code := sh.ProcessState.ExitCode(); code != tt.want || tt.how[0] == '>' && (fmt.Sprint(cmd.Stderr) == "") != (code == cli.OK) {
 			t.Errorf("sort %s %s: exit code %d, want %d, %s", tt.args, tt.how, code, tt.want, cmd.Stderr)
 		}
 	}

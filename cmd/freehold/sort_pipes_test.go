@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // Inputs are opened in turn: one writer may fill one pipe after the other.
@@ -58,8 +60,8 @@ func TestInterruptWhileAPipeIsOpened(t *testing.T) {
 			}()
 			select {
 			case got := <-code:
-				if got != exitInterrupted {
-					t.Errorf("exit code %d, want %d", got, exitInterrupted)
+				if got != cli.Interrupted {
+					t.Errorf("exit code %d, want %d", got, cli.Interrupted)
 				}
 			case <-time.After(time.Minute):
 				t.Error("it still waits")

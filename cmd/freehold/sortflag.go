@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // A sortSwitch is a flag without a value: --reverse=false is a mistake.
@@ -56,19 +58,13 @@ func (c *sortCheck) Decode(ctx *kong.DecodeContext) error {
 func theOne[T ~string](flag string, values []T) (T, error) {
 	for _, v := range values {
 		if v != values[0] {
-			return "", usagef("%s: %q and %q: there can be one only", flag, string(values[0]), string(v))
+			return "", cli.Usagef("%s: %q and %q: there can be one only", flag, string(values[0]), string(v))
 		}
 	}
 	if len(values) == 0 {
 		return "", nil
 	}
 	return values[0], nil
-}
-
-// notThere are the options of GNU sort 9.1 that freehold sort does not have.
-var notThere = []string{
-	"-g", "--general-numeric-sort", "-h", "--human-numeric-sort", "-M", "--month-sort", "-R", "--random-sort",
-	"-V", "--version-sort", "--sort", "--random-source", "--batch-size", "--compress-program", "--debug", "--files0-from",
 }
 
 // joinValues joins flags with their values where these begin with a minus, as in -o -x:

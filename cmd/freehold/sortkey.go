@@ -10,6 +10,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // ordering is what GNU sort calls ordering options.
@@ -39,7 +41,7 @@ const wrongOptions = "its options are of b, d, f, i, n and r; GNU sort's g, h, M
 func parseSortKey(text string) (sortKey, error) {
 	k := sortKey{toField: endOfLine}
 	fail := func(what string) (sortKey, error) {
-		return k, usagef("-k %s: %s; a key is F[.C][OPTS][,F[.C][OPTS]] with F and C from 1, such as 2,2n", text, what)
+		return k, cli.Usagef("-k %s: %s; a key is F[.C][OPTS][,F[.C][OPTS]] with F and C from 1, such as 2,2n", text, what)
 	}
 	from, to, hasTo := strings.Cut(text, ",")
 	n, rest, ok := leadingNumber(from)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -18,7 +19,7 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 	o := &extsort.Options{Format: extsort.Lines(c.lineEnd()), Reverse: bool(c.Reverse), Unique: bool(c.Unique), TempDirs: c.TempDir}
 	if c.Parallel != nil {
 		if o.Parallel = *c.Parallel; o.Parallel < 1 {
-			return nil, usagef("--parallel %d: at least one is needed", o.Parallel)
+			return nil, cli.Usagef("--parallel %d: at least one is needed", o.Parallel)
 		}
 	}
 	if _, err := theOne("-o", c.Output); err != nil {
@@ -31,19 +32,19 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 	o.MemoryBytes = memory
 	for _, dir := range c.TempDir {
 		if info, err := os.Stat(dir); err != nil {
-			return nil, usagef("--temporary-directory: %w", err)
+			return nil, cli.Usagef("--temporary-directory: %w", err)
 		} else if !info.IsDir() {
-			return nil, usagef("--temporary-directory: %s is no directory", dir)
+			return nil, cli.Usagef("--temporary-directory: %s is no directory", dir)
 		}
 	}
 	if c.checks() {
 		switch {
 		case c.Check == checkFirst && bool(c.CheckQuiet):
-			return nil, usagef("-c and -C exclude each other")
+			return nil, cli.Usagef("-c and -C exclude each other")
 		case len(c.Files) > 1:
-			return nil, usagef("extra operand %q: -c takes one file", c.Files[1])
+			return nil, cli.Usagef("extra operand %q: -c takes one file", c.Files[1])
 		case len(c.Output) > 0:
-			return nil, usagef("-c and -o exclude each other: a check writes nothing")
+			return nil, cli.Usagef("-c and -o exclude each other: a check writes nothing")
 		}
 	}
 	if c.Fixed != nil {
@@ -65,23 +66,23 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 func (c *sortCommand) fixedFormat() (extsort.Format, error) {
 	size := *c.Fixed
 	if size < 1 {
-		return extsort.Format{}, usagef("--fixed %d: a record has at least one byte", size)
+		return extsort.Format{}, cli.Usagef("--fixed %d: a record has at least one byte", size)
 	}
 	if size > math.MaxInt32 {
-		return extsort.Format{}, usagef("--fixed %d: a record has at most %d bytes", size, math.MaxInt32)
+		return extsort.Format{}, cli.Usagef("--fixed %d: a record has at most %d bytes", size, math.MaxInt32)
 	}
 	if c.Numeric || c.IgnoreCase || c.IgnoreBlanks || c.Dictionary || c.IgnoreUnprinted || len(c.FieldSeparator) > 0 || c.ZeroTerminated {
-		return extsort.Format{}, usagef("--fixed: binary records are compared by their bytes: of the options of order only -r, -u and --key go with it")
+		return extsort.Format{}, cli.Usagef("--fixed: binary records are compared by their bytes: of the options of order only -r, -u and --key go with it")
 	}
 	if len(c.Key) == 0 {
 		return extsort.Fixed(size), nil
 	}
 	var at, n int
 	if got, err := fmt.Sscanf(c.Key[0]+" ", "%d:%d ", &at, &n); got != 2 || err != nil || len(c.Key) > 1 || strings.ContainsAny(c.Key[0], " \t\n") {
-		return extsort.Format{}, usagef("--key %s: with --fixed it is OFFSET:LENGTH in bytes, once", strings.Join(c.Key, " "))
+		return extsort.Format{}, cli.Usagef("--key %s: with --fixed it is OFFSET:LENGTH in bytes, once", strings.Join(c.Key, " "))
 	}
 	if at < 0 || n < 1 || at > size || n > size-at {
-		return extsort.Format{}, usagef("--key %s is not within a record of %d bytes", c.Key[0], size)
+		return extsort.Format{}, cli.Usagef("--key %s is not within a record of %d bytes", c.Key[0], size)
 	}
 	return extsort.FixedBy(size, at, n), nil
 }
@@ -100,9 +101,9 @@ func (c *sortCommand) keys() ([]sortKey, error) {
 		case len(s) == 1:
 			tab = int(s[0])
 		case s == "":
-			return nil, usagef("-t: the separator is missing; it is one character")
+			return nil, cli.Usagef("-t: the separator is missing; it is one character")
 		default:
-			return nil, usagef("-t %s: the separator is one character", s)
+			return nil, cli.Usagef("-t %s: the separator is one character", s)
 		}
 	}
 	global := ordering{
@@ -128,7 +129,7 @@ func (c *sortCommand) keys() ([]sortKey, error) {
 	}
 	for _, k := range keys {
 		if k.numeric && (k.dictionary || k.printable) {
-			return nil, usagef("options -%s are incompatible", cmp.Or(map[bool]string{true: "dn"}[k.dictionary], "in"))
+			return nil, cli.Usagef("options -%s are incompatible", cmp.Or(map[bool]string{true: "dn"}[k.dictionary], "in"))
 		}
 	}
 	return keys, nil

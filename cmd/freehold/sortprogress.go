@@ -8,26 +8,24 @@ import (
 	"sync"
 	"time"
 
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
 )
 
 // sortProgress is a bar for long work. A sort that was interrupted may still report
 // after it was closed.
 type sortProgress struct {
-	w io.Writer
-
 	mu      sync.Mutex // guards the following
 	closed  bool
-	bar     *progress
+	bar     *cli.Bar
 	began   time.Time // of the phase
 	started time.Time
 	phase   extsort.Phase
-	shown   time.Time
 }
 
 func newSortProgress(w io.Writer) *sortProgress {
 	now := time.Now()
-	return &sortProgress{w: w, began: now, started: now}
+	return &sortProgress{bar: cli.NewBar(w, 100*time.Millisecond), began: now, started: now}
 }
 
 // longWork is how long a sort takes before it shows a bar.
@@ -43,27 +41,22 @@ func (p *sortProgress) show(now extsort.Progress) {
 	if now.Phase != p.phase {
 		p.phase, p.began = now.Phase, t
 	}
-	if t.Sub(p.started) < longWork || t.Sub(p.shown) < 100*time.Millisecond {
-		return
+	if t.Sub(p.started) >= longWork {
+		p.bar.Show(sortState(now, t.Sub(p.began)))
 	}
-	p.shown = t
-	if p.bar == nil {
-		p.bar = newProgress(p.w)
-	}
-	p.bar.show(sortState(now, t.Sub(p.began)))
 }
 
 // sortState returns the fraction that is done of all work, and a text about it.
 func sortState(now extsort.Progress, elapsed time.Duration) (fraction float64, text string) {
 	rate := float64(now.Done) / max(elapsed.Seconds(), 1e-3)
-	text = fmt.Sprintf("%s %s, %s/s", now.Phase, sizeText(now.Done), sizeText(int64(rate)))
+	text = fmt.Sprintf("%s %s, %s/s", now.Phase, cli.Bytes(now.Done), cli.Bytes(int64(rate)))
 	if now.Total == 0 {
 		return 0, text
 	}
 	part := min(1, float64(now.Done)/float64(now.Total))
 	if rate > 0 {
 		left := time.Duration(float64(now.Total-min(now.Done, now.Total)) / rate * float64(time.Second))
-		text = fmt.Sprintf("%s %s of %s, %s/s, %v left", now.Phase, sizeText(now.Done), sizeText(now.Total), sizeText(int64(rate)), left.Round(time.Second))
+		text = fmt.Sprintf("%s %s of %s, %s/s, %v left", now.Phase, cli.Bytes(now.Done), cli.Bytes(now.Total), cli.Bytes(int64(rate)), left.Round(time.Second))
 	}
 	switch now.Phase {
 	case extsort.PhaseReading:
@@ -78,7 +71,5 @@ func (p *sortProgress) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	if p.bar != nil {
-		p.bar.close()
-	}
+	p.bar.Clear()
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -24,7 +26,7 @@ const leastDefault = 16 << 20
 // bytes returns the size in bytes, within what an int holds.
 func (s sortSize) bytes() (int, error) {
 	if s == "" {
-		_, available := machineMemory()
+		_, available := budget.Memory()
 		return int(min(max(available/4, leastDefault), math.MaxInt/2)), nil
 	}
 	digits := 0
@@ -33,7 +35,7 @@ func (s sortSize) bytes() (int, error) {
 	}
 	n, err := strconv.ParseFloat(string(s[:digits]), 64)
 	if err != nil {
-		return 0, usagef("-S %s is no size: write a number of KiB, or one with b, K, M, G, T or %%", s)
+		return 0, cli.Usagef("-S %s is no size: write a number of KiB, or one with b, K, M, G, T or %%", s)
 	}
 	switch unit := s[digits:]; unit {
 	case "b":
@@ -46,16 +48,16 @@ func (s sortSize) bytes() (int, error) {
 	case "T", "t", "TiB":
 		n *= 1 << 40
 	case "%":
-		total, _ := machineMemory()
+		total, _ := budget.Memory()
 		if total == 0 {
-			return 0, usagef("-S %s: this system does not say how much memory there is", s)
+			return 0, cli.Usagef("-S %s: this system does not say how much memory there is", s)
 		}
 		n *= float64(total) / 100
 	default:
-		return 0, usagef("-S %s: %q is no unit; there are b, K, M, G, T and %%", s, unit)
+		return 0, cli.Usagef("-S %s: %q is no unit; there are b, K, M, G, T and %%", s, unit)
 	}
 	if n < extsort.MinMemoryBytes {
-		return 0, usagef("-S %s is too little: at least %s is needed", s, sizeText(extsort.MinMemoryBytes))
+		return 0, cli.Usagef("-S %s is too little: at least %s is needed", s, cli.Bytes(extsort.MinMemoryBytes))
 	}
 	if n > math.MaxInt/2 {
 		return 0, fmt.Errorf("-S %s is more than this system can address", s)

@@ -16,9 +16,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
-	"github.com/charmbracelet/x/ansi"
-	"golang.org/x/term"
-
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -53,9 +51,9 @@ func (c *statsCommand) address() (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" && u.Port() == "":
-		return nil, usagef("%q is no URL: write a port, host:port or http://host:port/debug/freehold", c.URL)
+		return nil, cli.Usagef("%q is no URL: write a port, host:port or http://host:port/debug/freehold", c.URL)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usagef("%q: only http and https URLs can be read", c.URL)
+		return nil, cli.Usagef("%q: only http and https URLs can be read", c.URL)
 	case u.Hostname() == "":
 		u.Host = "localhost:" + u.Port()
 	}
@@ -68,13 +66,13 @@ func (c *statsCommand) address() (*url.URL, error) {
 	return u, nil
 }
 
-func (c *statsCommand) Run(ctx context.Context, s streams) error {
+func (c *statsCommand) Run(ctx context.Context, s cli.Streams) error {
 	u, err := c.address()
 	if err != nil {
 		return err
 	}
 	if c.Interval <= 0 {
-		return usagef("--interval %v: it must be longer than 0", c.Interval)
+		return cli.Usagef("--interval %v: it must be longer than 0", c.Interval)
 	}
 	snapshot, body, err := fetch(ctx, u)
 	switch {
@@ -83,13 +81,13 @@ func (c *statsCommand) Run(ctx context.Context, s streams) error {
 	case c.JSON:
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, body) // which was read
-		_, err = io.WriteString(s.out, escaped(compact.String())+"\n")
+		_, err = io.WriteString(s.Out, escaped(compact.String())+"\n")
 		return err
-	case c.Once || !isTerminal(s.out):
-		_, err = io.WriteString(s.out, snapshot.Text(nil, 0))
+	case c.Once || !cli.IsTerminal(s.Out):
+		_, err = io.WriteString(s.Out, snapshot.Text(nil, 0))
 		return err
 	}
-	return c.watch(ctx, u, snapshot, s.out)
+	return c.watch(ctx, u, snapshot, s.Out)
 }
 
 // watch redraws a terminal until ctx is done, which is how a user ends it.
@@ -98,7 +96,8 @@ func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snap
 	defer tick.Stop()
 	var before *web.Snapshot
 	for start := "\x1b[2J\x1b[H"; ; start = "\x1b[H" {
-		if _, err := io.WriteString(terminal, start+frame(snapshot.Text(before, terminalWidth(terminal)-1), terminal)); err != nil {
+		width, height := cli.TerminalSize(terminal)
+		if _, err := io.WriteString(terminal, start+frame(snapshot.Text(before, width-1), width, height)); err != nil {
 			return err
 		}
 		select {
@@ -119,17 +118,13 @@ func (c *statsCommand) watch(ctx context.Context, u *url.URL, snapshot *web.Snap
 
 // frame returns a text as it replaces the one on a terminal: cut to its size, with the
 // rest of each line erased.
-func frame(text string, terminal io.Writer) string {
+func frame(text string, width, height int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if f, ok := fileOf(terminal); ok {
-		if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 1 {
-			if len(lines) >= height {
-				lines = append(lines[:height-2:height-2], fmt.Sprintf("... %d more lines; --once prints all", len(lines)-height+2))
-			}
-			for i, line := range lines {
-				lines[i] = ansi.Truncate(line, width-1, "…")
-			}
-		}
+	if height > 1 && len(lines) >= height {
+		lines = append(lines[:height-2:height-2], fmt.Sprintf("... %d more lines; --once prints all", len(lines)-height+2))
+	}
+	for i, line := range lines {
+		lines[i] = cli.Cut(line, width-1, "…")
 	}
 	return strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J"
 }
@@ -148,7 +143,7 @@ func fetch(ctx context.Context, u *url.URL) (_ *web.Snapshot, _ []byte, err erro
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, nil, usagef("%q is no URL: %w", where, err)
+		return nil, nil, cli.Usagef("%q is no URL: %w", where, err)
 	}
 	answer, err := client.Do(request)
 	if err != nil {

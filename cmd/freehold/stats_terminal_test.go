@@ -5,13 +5,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
+	"github.com/creack/pty"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -27,10 +30,25 @@ func watchPage(t *testing.T, hook func(answer int32, w http.ResponseWriter), can
 	}))
 	defer s.Close()
 	defer cancel()
-	tty, hangUp := terminal(t, 60)
+	t.Setenv("TERM", "xterm")
+	theirs, tty, err := pty.Open()
+	if err != nil {
+		t.Skipf("no terminal can be made here: %v", err)
+	}
+	if err := pty.Setsize(tty, &pty.Winsize{Rows: 24, Cols: 60}); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan string)
+	go func() {
+		data, _ := io.ReadAll(theirs) // an error once everyone has hung up
+		read <- string(data)
+	}()
 	var e bytes.Buffer
-	code = run(ctx, []string{"stats", "-i", "1ms", s.URL}, streams{tty, &e, nil})
-	return code, hangUp(), e.String()
+	code = run(ctx, []string{"stats", "-i", "1ms", s.URL}, cli.Streams{Out: tty, Err: &e})
+	tty.Close()
+	text := <-read
+	theirs.Close()
+	return code, strings.ReplaceAll(text, "\r\n", "\n"), e.String()
 }
 
 // On a terminal each answer replaces the one before, cut to the screen.
@@ -41,7 +59,7 @@ func TestStatsRedrawsATerminal(t *testing.T) {
 			cancel()
 		}
 	}, cancel, ctx)
-	if code != exitOK || errs != "" {
+	if code != cli.OK || errs != "" {
 		t.Errorf("code %d, %q, want an end without a word", code, errs)
 	}
 	frames := strings.Split(screen, "\x1b[H")[1:]
@@ -49,12 +67,12 @@ func TestStatsRedrawsATerminal(t *testing.T) {
 		t.Fatalf("%d frames: %q", len(frames), screen)
 	}
 	for i, f := range frames {
-		lines := strings.Split(strings.TrimSuffix(ansi.Strip(f), "\n"), "\n")
+		lines := strings.Split(strings.TrimSuffix(strings.NewReplacer("\x1b[K", "", "\x1b[J", "").Replace(f), "\n"), "\n")
 		if len(lines) > 23 {
 			t.Errorf("frame %d has %d lines", i, len(lines))
 		}
 		for _, line := range lines {
-			if ansi.StringWidth(line) > 59 {
+			if displaywidth.String(line) > 59 {
 				t.Errorf("frame %d has the line %q", i, line)
 			}
 		}
@@ -75,7 +93,7 @@ func TestStatsSaysThatTheProcessHasEnded(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}, cancel, ctx)
-	if code != exitFailed || !strings.HasPrefix(errs, "freehold: the process has ended, or answers no more: http://127.0.0.1:") {
+	if code != cli.Failed || !strings.HasPrefix(errs, "freehold: the process has ended, or answers no more: http://127.0.0.1:") {
 		t.Errorf("code %d, %q", code, errs)
 	}
 	if !strings.Contains(screen, "off-heap ") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -139,7 +140,7 @@ func TestStatsSaysWhatIsWrong(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := command(ctx, "stats", s.URL); code != exitInterrupted || errs != "freehold: interrupted\n" {
+	if code, _, errs := command(ctx, "stats", s.URL); code != cli.Interrupted || errs != "freehold: interrupted\n" {
 		t.Errorf("interrupted: code %d, %q", code, errs)
 	}
 }

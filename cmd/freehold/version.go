@@ -2,41 +2,16 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
-	"strings"
 
-	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // versionCommand prints what was built, from what, for what.
 type versionCommand struct{}
 
-func (versionCommand) Run(s streams) error {
-	fmt.Fprintln(s.out, version())
+func (versionCommand) Run(s cli.Streams) error {
+	fmt.Fprintln(s.Out, version())
 	return nil
 }
 
-// version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64", and why small
-// blocks are allocated without assembly where they are.
-func version() string {
-	text := "freehold (devel)"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		if v := info.Main.Version; v != "" {
-			text = "freehold " + v
-		}
-		for _, set := range info.Settings {
-			switch {
-			case set.Key == "vcs.revision":
-				text += " " + set.Value[:min(12, len(set.Value))]
-			case set.Key == "vcs.modified" && set.Value == "true":
-				text += "+changes"
-			}
-		}
-	}
-	text = fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if err := freehold.FastPath(); err != nil {
-		text += "; " + strings.TrimPrefix(err.Error(), "freehold: ")
-	}
-	return text
-}
+func version() string { return cli.Version("freehold") }

@@ -1,0 +1,180 @@
+// Package cli is what the commands freehold and lab have in common: command lines and exit
+// codes, sizes, and what goes to a terminal.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// Exit codes.
+const (
+	OK          = 0
+	Failed      = 1   // the run found something wrong or could not go on
+	Misused     = 2   // flags that make no sense, here; nothing has been run
+	Interrupted = 130 // SIGINT, as shells report it, or SIGTERM
+)
+
+// An Error has an exit code of its own. It is not shown if Err is nil.
+type Error struct {
+	Err  error
+	Code int
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return ""
+	}
+	return e.Err.Error()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usagef returns an error for the user's mistake, found before anything has run.
+func Usagef(format string, a ...any) error { return &Error{fmt.Errorf(format, a...), Misused} }
+
+// Streams are where a command writes, results to Out and progress to Err, and what
+// it reads.
+type Streams struct {
+	Out, Err io.Writer
+	In       io.Reader
+}
+
+// A sink writes until its writer fails, and remembers that error for all who print
+// without a look at it.
+type sink struct {
+	io.Writer
+	failed error
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	if s.failed != nil {
+		return 0, s.failed
+	}
+	n, err := s.Writer.Write(p)
+	s.failed = err
+	return n, err
+}
+
+// A Program is a command line.
+type Program struct {
+	Name, About, Version string
+	Commands             any // a struct as kong wants it
+	Vars                 kong.Vars
+	Args                 func(parser *kong.Kong, args []string) []string // changes the arguments; may be nil
+	Failed               int                                             // exit code of failures; 0 is Failed
+}
+
+// Main runs the program with the process's arguments, and exits.
+func (p Program) Main(out io.Writer) {
+	// The first signal ends the run in order, with what has been measured so
+	// far; a second one ends the process.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(p.Run(ctx, os.Args[1:], Streams{out, os.Stderr, os.Stdin}))
+}
+
+// Run is Main with everything it touches as a parameter. It returns the exit code.
+func (p Program) Run(ctx context.Context, args []string, s Streams) int {
+	switch {
+	case len(args) == 0:
+		args = []string{"--help"}
+	case args[0] == "help": // as other commands have it: help, help sort
+		args = append(slices.Clone(args[1:]), "--help")
+	}
+	p.Failed = max(p.Failed, Failed)
+	out, errs := &sink{Writer: s.Out}, &sink{Writer: s.Err}
+	err := p.dispatch(ctx, args, Streams{out, errs, s.In})
+	if out.failed != nil {
+		lost := fmt.Errorf("writing standard output: %w", out.failed)
+		var known *Error
+		switch {
+		case errors.As(err, &known) && known.Code == Misused: // the parser's, for --help
+			err = lost
+		case !errors.Is(err, out.failed):
+			err = errors.Join(err, lost)
+		}
+	}
+	code := p.report(err, errs)
+	if errs.failed != nil {
+		code = max(code, p.Failed)
+	}
+	return code
+}
+
+// dispatch runs the command that args name.
+func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
+	exited := false
+	vars := kong.Vars{"version": p.Version}.CloneWith(p.Vars)
+	parser, err := kong.New(p.Commands, kong.Name(p.Name), kong.Description(p.About), vars,
+		kong.Writers(s.Out, s.Err),
+		kong.Exit(func(int) { exited = true }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(s),
+	)
+	if err != nil {
+		panic(err) // the struct is wrong
+	}
+	if p.Args != nil {
+		args = p.Args(parser, args)
+	}
+	cmd, err := parser.Parse(args)
+	switch {
+	case exited: // --help, --version
+		return nil
+	case err != nil:
+		command := p.Name
+		var wrong *kong.ParseError
+		if errors.As(err, &wrong) && wrong.Context.Selected() != nil {
+			command += " " + wrong.Context.Selected().Name
+		}
+		return Usagef("%w; see %s --help", err, command)
+	}
+	return cmd.Run()
+}
+
+// report says what went wrong, if anything did. It returns the exit code.
+func (p Program) report(err error, w io.Writer) int {
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintf(w, "%s: interrupted\n", p.Name)
+		if err = beside(err, context.Canceled); err == nil {
+			return Interrupted
+		}
+	}
+	if err == nil {
+		return OK
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(w, "%s: %s\n", p.Name, strings.TrimPrefix(text, "freehold: "))
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own.Code
+	}
+	return p.Failed
+}
+
+// beside returns what err, which errors.Join may have made, holds beside target.
+func beside(err, target error) error {
+	parts, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		if errors.Is(err, target) {
+			return nil
+		}
+		return err
+	}
+	var rest []error
+	for _, part := range parts.Unwrap() {
+		rest = append(rest, beside(part, target))
+	}
+	return errors.Join(rest...)
+}

@@ -1,0 +1,112 @@
+// Burst: many processors are busy for a moment, then one goroutine goes on.
+//
+// Each goroutine of the burst allocates blocks of all sizes and frees them.
+// After that one goroutine allocates and frees a batch of small blocks over and
+// over, enough of them that it is not served by its own cache alone. What stays
+// resident beyond the batch is what the allocator keeps for idle processors.
+
+package main
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/process"
+)
+
+func init() { loads["burst"] = runBurst }
+
+const (
+	burstSmallest = 16 // bytes; each doubling from here is as likely as any other
+	doublings     = 11
+	cycled        = 64   // bytes of a block of the batch
+	batch         = 1000 // blocks
+)
+
+func runBurst(p *params) (r result) {
+	runtime.GOMAXPROCS(p.threads)
+	tables := make([][]block, p.threads)
+	for i := range tables {
+		tables[i] = make([]block, p.slots)
+		clear(tables[i]) // touches it
+	}
+	b, err := alloc(cycled) // the allocator's own start-up is not the burst's
+	if err != nil {
+		fail(err)
+	}
+	free(b)
+	runtime.GC()
+	before, err := process.Resident()
+	if err != nil {
+		return result{skip: err.Error()}
+	}
+
+	sums := make([]uint64, p.threads)
+	var missing atomic.Int64
+	missing.Store(int64(p.threads))
+	var wg sync.WaitGroup
+	for i, table := range tables {
+		wg.Go(func() {
+			// Spinning holds a processor each, until all of them are in use.
+			for missing.Add(-1); missing.Load() > 0; {
+			}
+			sums[i] = burst(table, i)
+		})
+	}
+	wg.Wait()
+
+	live := tables[0][:0]
+	begin()
+	start := time.Now()
+	for time.Since(start) < p.run {
+		for range batch {
+			b, err := alloc(cycled)
+			if err != nil {
+				fail(err)
+			}
+			touch(b)
+			live = append(live, b)
+		}
+		for _, b := range live {
+			free(b)
+		}
+		live = live[:0]
+		r.ops += batch
+	}
+	r.ns = float64(time.Since(start)) / float64(r.ops)
+	end()
+	after, err := process.Resident()
+	if err != nil {
+		fail(err)
+	}
+	runtime.KeepAlive(tables)
+	r.resident, r.requested = after-min(before, after), batch*cycled
+	for _, sum := range sums {
+		r.sum += sum
+	}
+	return r
+}
+
+// burst fills the table and frees it, and returns the bytes that it had.
+func burst(table []block, thread int) (sum uint64) {
+	rnd := seed(thread)
+	for i := range table {
+		x := rnd.Next()
+		least := uint64(burstSmallest) << slotOf(x, doublings)
+		size := sizeOf(x, least, least)
+		b, err := alloc(int(size))
+		if err != nil {
+			fail(err)
+		}
+		fill(bytes(b, int(size)))
+		table[i] = b
+		sum += size
+	}
+	for _, b := range table {
+		free(b)
+	}
+	clear(table)
+	return sum
+}

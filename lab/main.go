@@ -1,0 +1,61 @@
+// Lab measures freehold beside others, and writes reports.
+//
+//	go run ./lab report     what freehold does on this machine, with charts
+//	go run ./lab memtest    a long load that rises and falls, with resident memory over time
+//	go run ./lab gclab      what gigabytes of live data cost the garbage collector
+//	go run ./lab bench      all allocators, containers and sorts beside their peers
+//
+// It is a module of its own with the libraries and the peers that this takes.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/lab/bench"
+)
+
+// commands is the command line; the fields' tags are its help.
+type commands struct {
+	Report  tourCommand    `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
+	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
+	GCLab   gclabCommand   `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
+	Bench   bench.Command  `cmd:"" help:"Run freehold beside its peers: allocators, arenas, maps, sorts."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
+	Child   childCommand   `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
+	BoxLoad boxLoadCommand `cmd:"" hidden:"" name:"boxload" help:"The load of the story budget, in its box."`
+}
+
+func version() string { return cli.Version("lab") }
+
+func main() { program().Main(os.Stdout) }
+
+func program() cli.Program {
+	return cli.Program{
+		Name: "lab", About: "freehold and its peers, measured. See https://github.com/freehold-go/freehold.",
+		Version: version(), Commands: &commands{}, Vars: kong.Vars{
+			"stories": storyNames(), "backends": strings.Join(backendNames(), ", "),
+			"contenders": strings.Join(contenderNames(), ", "), "shapes": strings.Join(shapeNames(), ", "),
+		},
+	}
+}
+
+// run is main with everything it touches as a parameter. It returns the exit code.
+func run(ctx context.Context, args []string, s cli.Streams) int { return program().Run(ctx, args, s) }
+
+// An unavailableError says why a backend cannot be had in this build or on this
+// machine.
+type unavailableError struct{ error }
+
+func (e unavailableError) Unwrap() error { return e.error }
+
+func unavailablef(format string, a ...any) error {
+	return &cli.Error{Err: unavailableError{fmt.Errorf(format, a...)}, Code: cli.Misused}
+}
