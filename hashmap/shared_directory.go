@@ -234,10 +234,12 @@ func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 }
 
 // block returns what alloc, a method of the parent, returns. If that has no memory, block
-// frees the texts whose readers have left, and tries once more.
+// frees the texts whose readers have left, and tries once more if it or another goroutine has
+// freed any meanwhile.
 func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
+	freed := m.limbo.freed.Load()
 	b, err := alloc(size, int(align))
-	if err != nil && m.limbo.reclaim(m.parent) {
+	if err != nil && m.limbo.reclaim(m.parent) != freed {
 		b, err = alloc(size, int(align))
 	}
 	if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {

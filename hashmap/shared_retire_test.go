@@ -63,3 +63,36 @@ func testSharedFrees[V comparable](t *testing.T, old, replaced V) {
 		}
 	}
 }
+
+// refusesOnce calls refused before it refuses a block.
+type refusesOnce struct {
+	freehold.Allocator
+	refused func()
+}
+
+func (r *refusesOnce) Alloc(size, align int) ([]byte, error) {
+	if f := r.refused; f != nil {
+		r.refused = nil
+		f()
+		return nil, freehold.ErrOutOfMemory
+	}
+	return r.Allocator.Alloc(size, align)
+}
+
+// A Put that was refused tries again if another goroutine has freed texts meanwhile, and has
+// left none to free.
+func TestSharedTriesAgainAfterOthersHaveFreed(t *testing.T) {
+	parent := &refusesOnce{Allocator: alloctest.New(t)}
+	m := NewShared[int, string](parent, nil)
+	defer m.Close()
+	succeed(m.Put(1, "old"))
+	m.Delete(1)
+	parent.refused = func() { m.limbo.reclaim(parent) }
+	if err := m.Put(1, "new"); err != nil {
+		t.Error(err)
+	}
+	parent.refused = func() {}
+	if err := m.Put(1, "newer"); err == nil {
+		t.Error("a Put tries again though nothing was freed")
+	}
+}

@@ -170,9 +170,10 @@ func (m *Shared[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, 
 	return nil
 }
 
-// limbo has the texts that wait for readers. mu guards all but readers.
+// limbo has the texts that wait for readers. mu guards all but readers, and changes of freed.
 type limbo struct {
 	readers epoch.Domain
+	freed   atomic.Uint64 // how often texts were freed
 
 	mu      sync.Mutex
 	open    []ref
@@ -212,17 +213,15 @@ func (l *limbo) retire(parent freehold.Allocator, texts ...ref) {
 	l.sweep(parent)
 }
 
-// reclaim frees what it can at once, and reports whether that is anything. A call that
-// has met the end of memory then tries again.
-func (l *limbo) reclaim(parent freehold.Allocator) bool {
+// reclaim frees what it can at once, and returns freed.
+func (l *limbo) reclaim(parent freehold.Allocator) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.bytes
 	if len(l.open) > 0 {
 		l.endBatch()
 	}
 	l.sweep(parent)
-	return l.bytes < before
+	return l.freed.Load()
 }
 
 // endBatch makes the open texts a batch. mu is held.
@@ -245,6 +244,7 @@ func (l *limbo) free(parent freehold.Allocator, texts []ref) {
 	for _, r := range texts {
 		freeText(parent, r)
 	}
+	l.freed.Add(1)
 }
 
 // close frees all texts. There are no readers.
