@@ -58,7 +58,8 @@ type Options struct {
 	MemoryBytes int
 
 	// Parallel is how many goroutines sort at a time. 0 means GOMAXPROCS; negative
-	// is a panic. With less than MinMemoryBytes for each it is less. Each sorts up to
+	// is a panic. With less than MinMemoryBytes for each it is less, and so it is if
+	// the process may not open two files more for each. Each sorts up to
 	// 4 GiB at a time, so more memory than that helps merging alone. Other
 	// goroutines write; one more merges, to overlap the disk.
 	Parallel int

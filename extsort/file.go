@@ -28,6 +28,9 @@ type file struct {
 // createTemp returns a new file in dir that ends with the process.
 func createTemp(dir string) (*file, error) {
 	f, err := tempfile.Create(dir, "freehold-sort-")
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w in this process (RLIMIT_NOFILE)", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("freehold: extsort: temporary file: %w", err)
 	}

@@ -79,7 +79,7 @@ func newJob(call string, o *Options) (*job, error) {
 	}
 	_ = freehold.Advise(mem, freehold.AdviceHugePages)
 	j.mem = mem
-	j.plan = newPlan(mem, j.o.Parallel, j.l.kind == kindKeyed)
+	j.plan = newPlan(mem, min(j.o.Parallel, fileWorkers()), j.l.kind == kindKeyed)
 	j.l.maxStored = j.plan.maxStored
 	return j, nil
 }

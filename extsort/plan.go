@@ -65,7 +65,12 @@ func (p *plan) streams() int {
 	return max(2, min(memory, 255, freeDescriptors()-spareDescriptors))
 }
 
-// spareDescriptors are for temporary files, and for what the process opens meanwhile.
+// fileWorkers returns how many workers may have temporary files: one with the runs to
+// merge, and at the same time one for what they are merged to.
+func fileWorkers() int { return max(1, (freeDescriptors()-spareDescriptors)/2) }
+
+// spareDescriptors are for an input, the output, a temporary file, and what the process
+// opens meanwhile.
 const spareDescriptors = 8
 
 // indexes returns a part of the marks' memory for each of n workers.
