@@ -5,54 +5,21 @@ package freehold
 import (
 	"fmt"
 	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // LogValue implements [slog.LogValuer]. It returns a group of all figures but Classes,
 // in snake case: name, live, live_bytes and so on. The limit is left out if there is
 // none.
-func (st Stats) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.String("name", st.Name),
-		slog.Int("live", st.Live),
-		slog.Int("live_bytes", st.LiveBytes),
-		slog.Int("large", st.Large),
-		slog.Int("large_bytes", st.LargeBytes),
-		slog.Int("active", st.Active),
-		slog.Int("resident", st.Resident),
-		slog.Int("retained", st.Retained),
-		slog.Int("metadata", st.Metadata),
-		slog.Int("committed", st.Committed),
-	}
-	if st.MaxBytes > 0 {
-		attrs = append(attrs, slog.Int("limit", st.MaxBytes))
-	}
-	return slog.GroupValue(append(attrs,
-		slog.Uint64("slow_allocs", st.SlowAllocs),
-		slog.Uint64("slow_frees", st.SlowFrees),
-		slog.Uint64("refusals", st.Refusals),
-		slog.Uint64("purged_bytes", st.PurgedBytes),
-	)...)
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st) }
 
 // LogValue implements [slog.LogValuer]. It returns a group of live, live_bytes,
 // peak_bytes, allocs and frees.
-func (c Counts) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.Int("live", c.Live),
-		slog.Int("live_bytes", c.LiveBytes),
-		slog.Int("peak_bytes", c.PeakBytes),
-		slog.Uint64("allocs", c.Allocs),
-		slog.Uint64("frees", c.Frees),
-	)
-}
+func (c Counts) LogValue() slog.Value { return statlog.Group(c) }
 
 // LogValue implements [slog.LogValuer]. It returns that of Counts.
-func (c *Counter) LogValue() slog.Value {
-	if c == nil {
-		return slog.StringValue("<nil>")
-	}
-	return c.Counts().LogValue()
-}
+func (c *Counter) LogValue() slog.Value { return statlog.Of(c, c.Counts) }
 
 // LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag before it.
 func (t *Tagged) LogValue() slog.Value {
@@ -63,9 +30,7 @@ func (t *Tagged) LogValue() slog.Value {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag before it.
-func (st TagStats) LogValue() slog.Value {
-	return slog.GroupValue(append([]slog.Attr{slog.String("tag", st.Tag)}, st.Counts.LogValue().Group()...)...)
-}
+func (st TagStats) LogValue() slog.Value { return statlog.Group(st) }
 
 // LogValue implements [slog.LogValuer]. It returns a group of live_bytes and limit:
 // Used and MaxBytes.

@@ -2,7 +2,11 @@
 
 package btree
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
+)
 
 // Stats is a snapshot of a map.
 type Stats struct {
@@ -30,17 +34,7 @@ func (m *Map[K, V]) Stats() Stats {
 
 // LogValue implements [slog.LogValuer]. It returns a group of len, slots, leaves, inner,
 // height and reserved.
-func (st Stats) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.Int("len", st.Len), slog.Int("slots", st.Slots),
-		slog.Int("leaves", st.Leaves), slog.Int("inner", st.Inner),
-		slog.Int("height", st.Height), slog.Int("reserved", st.Reserved))
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (m *Map[K, V]) LogValue() slog.Value {
-	if m == nil {
-		return slog.StringValue("<nil>")
-	}
-	return m.Stats().LogValue()
-}
+func (m *Map[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // AccountStats is a snapshot of an [Account]. Sizes are bytes.
@@ -32,9 +33,9 @@ type AccountStats struct {
 	Rounds   uint64   // in which functions of OnPressure were called
 	Late     uint64   // calls of these so far that passed their deadline
 	Panics   uint64   // calls of these so far that panicked
-	Problem  string   // what the last of them said, or ""
 
-	Closed bool // the figures are those of the moment before Close
+	Closed  bool   // the figures are those of the moment before Close
+	Problem string // what the last call that panicked said, or ""
 }
 
 // Stats returns the account's figures. It costs some microseconds, as Heap.Stats does.
@@ -114,32 +115,7 @@ func (st AccountStats) String() string {
 
 // LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case. Problem
 // is left out if there is none.
-func (st AccountStats) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.String("name", st.Name),
-		slog.Int64("soft", st.Soft),
-		slog.Int64("hard", st.Hard),
-		slog.Int64("used", st.Used),
-		slog.Int64("peak", st.Peak),
-		slog.Int64("reserved", st.Reserved),
-		slog.Int64("room", st.Room),
-		slog.Int64("committed", st.Committed),
-		slog.Int("live", st.Live),
-		slog.Int64("live_bytes", st.LiveBytes),
-		slog.Uint64("refusals", st.Refusals),
-		slog.Int64("evicted", st.Evicted),
-		slog.String("pressure", st.Pressure.Level.String()),
-		slog.Int64("wanted", st.Pressure.Wanted),
-		slog.Uint64("rounds", st.Rounds),
-		slog.Uint64("late", st.Late),
-		slog.Uint64("panics", st.Panics),
-		slog.Bool("closed", st.Closed),
-	}
-	if st.Problem != "" {
-		attrs = append(attrs, slog.String("problem", st.Problem))
-	}
-	return slog.GroupValue(attrs...)
-}
+func (st AccountStats) LogValue() slog.Value { return statlog.Group(st) }
 
 // String returns the Stats in one line.
 func (a *Account) String() string {
@@ -150,9 +126,4 @@ func (a *Account) String() string {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (a *Account) LogValue() slog.Value {
-	if a == nil {
-		return slog.StringValue("<nil>")
-	}
-	return a.Stats().LogValue()
-}
+func (a *Account) LogValue() slog.Value { return statlog.Of(a, a.Stats) }

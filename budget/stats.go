@@ -8,6 +8,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // Stats is a snapshot of a [Budget]. Sizes are bytes, int64 on every system: a limit may be
@@ -89,12 +91,7 @@ func (b *Budget) String() string {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (b *Budget) LogValue() slog.Value {
-	if b == nil {
-		return slog.StringValue("<nil>")
-	}
-	return b.Stats().LogValue()
-}
+func (b *Budget) LogValue() slog.Value { return statlog.Of(b, b.Stats) }
 
 // String returns the figures in one line, as the report at the start has them.
 func (st Stats) String() string {
@@ -135,33 +132,4 @@ func users(own bool) string {
 
 // LogValue implements [slog.LogValuer]. It returns a group of all figures, in snake case.
 // Problem and Account are left out if there is none.
-func (st Stats) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.Int64("limit", st.Limit),
-		slog.String("source", st.Source),
-		slog.Int64("headroom", st.Headroom),
-		slog.Int64("off_heap", st.OffHeap),
-		slog.Int64("others", st.Others),
-		slog.Int64("go_held", st.GoHeld),
-		slog.Int64("go_live", st.GoLive),
-		slog.Int64("go_limit", st.GoLimit),
-		slog.Int("gc_percent", st.GCPercent),
-		slog.Bool("user_limit", st.UserLimit),
-		slog.Bool("user_gc", st.UserGC),
-		slog.Int64("short", st.Short),
-		slog.Uint64("adjustments", st.Adjustments),
-		slog.Uint64("reclaims", st.Reclaims),
-		slog.String("pressure", st.Pressure.Level.String()),
-		slog.Int64("wanted", st.Pressure.Wanted),
-		slog.Uint64("rounds", st.Rounds),
-		slog.Uint64("late", st.Late),
-		slog.Uint64("panics", st.Panics),
-	}
-	if st.Account.Name != "" {
-		attrs = append(attrs, slog.Any("account", st.Account))
-	}
-	if st.Problem != "" {
-		attrs = append(attrs, slog.String("problem", st.Problem))
-	}
-	return slog.GroupValue(attrs...)
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st) }

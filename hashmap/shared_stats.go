@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // SharedStats is a snapshot of a Shared.
@@ -61,24 +62,10 @@ func (m *sharedTables) stats() SharedStats {
 
 // LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables, reserved,
 // spare and text.
-func (st SharedStats) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.Int("len", st.Len),
-		slog.Int("slots", st.Slots),
-		slog.Int("tables", st.Tables),
-		slog.Int("reserved", st.Reserved),
-		slog.Int("spare", st.Spare),
-		slog.Int("text", st.Text),
-	)
-}
+func (st SharedStats) LogValue() slog.Value { return statlog.Group(st, "Name", "Directory") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
-func (m *Shared[K, V]) LogValue() slog.Value {
-	if m == nil {
-		return slog.StringValue("<nil>")
-	}
-	return m.Stats().LogValue()
-}
+func (m *Shared[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }
 
 // check panics if a locked table breaks an invariant of shared_table.go.
 func (m *Shared[K, V]) check(x held) {

@@ -2,7 +2,11 @@
 
 package hashmap
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
+)
 
 // Stats is a snapshot of a map. Sizes are bytes.
 type Stats struct {
@@ -21,17 +25,9 @@ func (m *Map[K, V]) Stats() Stats {
 
 // LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables and
 // reserved.
-func (st Stats) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("len", st.Len), slog.Int("slots", st.Slots),
-		slog.Int("tables", st.Tables), slog.Int("reserved", st.Reserved))
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name", "Moved") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats. Only the map's owner
 // may log it, with a handler that reads values before the log call returns, as those of
 // package slog do.
-func (m *Map[K, V]) LogValue() slog.Value {
-	if m == nil {
-		return slog.StringValue("<nil>")
-	}
-	return m.Stats().LogValue()
-}
+func (m *Map[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

@@ -2,7 +2,11 @@
 
 package intern
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
+)
 
 // Stats is a snapshot of [Strings] or [Shared].
 type Stats struct {
@@ -28,23 +32,10 @@ func (s *store) stats(name string) Stats {
 
 // LogValue implements [slog.LogValuer]. It returns a group of live, live_bytes, ids and
 // reserved.
-func (st Stats) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("live", st.Live), slog.Int("live_bytes", st.LiveBytes),
-		slog.Int("ids", st.IDs), slog.Int("reserved", st.Reserved))
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (s *Strings) LogValue() slog.Value {
-	if s == nil {
-		return slog.StringValue("<nil>")
-	}
-	return s.Stats().LogValue()
-}
+func (s *Strings) LogValue() slog.Value { return statlog.Of(s, s.Stats) }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (s *Shared) LogValue() slog.Value {
-	if s == nil {
-		return slog.StringValue("<nil>")
-	}
-	return s.Stats().LogValue()
-}
+func (s *Shared) LogValue() slog.Value { return statlog.Of(s, s.Stats) }

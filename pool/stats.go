@@ -10,9 +10,9 @@ type Stats struct {
 	LiveBytes int    // Live * BlockSize
 	Retired   int    // blocks that wait for guards to leave
 	Blocks    int    // blocks in all chunks: live, retired and free
-	MaxBlocks int    // the limit of Blocks; 0 if there is none
 	Chunks    int    // chunks from the parent
 	Reserved  int    // bytes from the parent: chunks and their metadata
+	MaxBlocks int    // the limit of Blocks; 0 if there is none
 	MaxBytes  int    // the limit of Reserved; 0 if there is none
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/chunks"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 const firstBytes = 256 // of a first block, unless an element is larger
@@ -250,9 +251,4 @@ func (c *Chunked[T]) Stats() Stats {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (c *Chunked[T]) LogValue() slog.Value {
-	if c == nil {
-		return slog.StringValue("<nil>")
-	}
-	return c.Stats().LogValue()
-}
+func (c *Chunked[T]) LogValue() slog.Value { return statlog.Of(c, c.Stats) }

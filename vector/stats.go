@@ -2,7 +2,11 @@
 
 package vector
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
+)
 
 // Stats is a snapshot of a [Vector] or a [Chunked].
 type Stats struct {
@@ -13,6 +17,4 @@ type Stats struct {
 }
 
 // LogValue implements [slog.LogValuer]. It returns a group of len, cap and reserved.
-func (st Stats) LogValue() slog.Value {
-	return slog.GroupValue(slog.Int("len", st.Len), slog.Int("cap", st.Cap), slog.Int("reserved", st.Reserved))
-}
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }

@@ -15,6 +15,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/statlog"
 )
 
 // Options sets up [Vector] and [Chunked]; nil means all defaults.
@@ -292,9 +293,4 @@ func (v *Vector[T]) Stats() Stats {
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.
-func (v *Vector[T]) LogValue() slog.Value {
-	if v == nil {
-		return slog.StringValue("<nil>")
-	}
-	return v.Stats().LogValue()
-}
+func (v *Vector[T]) LogValue() slog.Value { return statlog.Of(v, v.Stats) }
