@@ -1,8 +1,6 @@
 package btree
 
 import (
-	"log/slog"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -109,11 +107,6 @@ func TestStats(t *testing.T) {
 	want := Stats{Name: "prices", Len: 200, Slots: 2 * m.leaf.slots, Leaves: 2, Inner: 1, Height: 2, Reserved: 2*m.leaf.bytes + m.inner.bytes}
 	if st := m.Stats(); st != want {
 		t.Errorf("Stats are %+v, want %+v", st, want)
-	}
-	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("", "m", m, "none", (*Map[uint64, uint64])(nil))
-	if got := log.String(); !strings.Contains(got, "m.len=200 m.slots=") || !strings.Contains(got, "m.leaves=2 m.inner=1 m.height=2 m.reserved=") || !strings.Contains(got, "none=<nil>") {
-		t.Errorf("the log is %s", got)
 	}
 	texts := New[string, bool](alloctest.New(t), nil)
 	defer texts.Close()

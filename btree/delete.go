@@ -13,7 +13,7 @@ import "github.com/freehold-go/freehold/internal/arg"
 // memory whenever two nodes become one; over an arena, which does not reuse such
 // blocks, a map that shrinks and grows goes on taking memory.
 func (m *Map[K, V]) Delete(k K) bool {
-	n, i, found := m.find("btree.Map.Delete", k)
+	n, i, found := m.find("Delete", k)
 	if found {
 		m.deleteAt(n, i)
 	}
@@ -24,7 +24,7 @@ func (m *Map[K, V]) Delete(k K) bool {
 // how many there were. It visits only their leaves. For all that are less than hi, let lo be
 // the key of Min.
 func (m *Map[K, V]) DeleteRange(lo, hi K) int {
-	m.mustBeWritable("btree.Map.DeleteRange")
+	m.mustBeWritable("DeleteRange")
 	before := m.length
 	if m.texts {
 		lo, hi = cloned(lo), cloned(hi) // they may be parts of keys that it deletes
@@ -55,13 +55,12 @@ func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 // that changes the map panics. If del panics, the entries of leaves before that one
 // are deleted.
 func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
-	const call = "btree.Map.DeleteFunc"
-	m.mustBeWritable(call)
+	m.mustBeWritable("DeleteFunc")
 	if del == nil {
-		arg.Panicf(call, "del is nil")
+		arg.Panicf("btree.Map.DeleteFunc", "del is nil")
 	}
-	m.state = busy
-	defer func() { m.state = open }()
+	m.base.Lend()
+	defer func() { m.base.Back() }()
 	before := m.length
 	n := m.first()
 	if n == nil {

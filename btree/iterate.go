@@ -14,7 +14,7 @@ import (
 // happens if the loop changes the map.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("btree.Map.All")
+		m.mustBeOpen("All")
 		m.ascend(m.first(), 0, nil, yield)
 	}
 }
@@ -23,7 +23,7 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 // Its first entry is the least that is not less than lo.
 func (m *Map[K, V]) From(lo K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("btree.Map.From")
+		m.mustBeOpen("From")
 		n, i := m.seek(lo)
 		m.ascend(n, i, nil, yield)
 	}
@@ -33,7 +33,7 @@ func (m *Map[K, V]) From(lo K) iter.Seq2[K, V] {
 // ascending keys. There are none if hi is not greater than lo.
 func (m *Map[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("btree.Map.Range")
+		m.mustBeOpen("Range")
 		end := hi
 		if m.texts {
 			end = cloned(hi) // it may be a key of the map, which the loop deletes
@@ -46,7 +46,7 @@ func (m *Map[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 // Backward returns an iterator over all entries, by descending keys.
 func (m *Map[K, V]) Backward() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("btree.Map.Backward")
+		m.mustBeOpen("Backward")
 		if n := m.last(); n != nil {
 			m.descend(n, n.count, yield)
 		}
@@ -57,7 +57,7 @@ func (m *Map[K, V]) Backward() iter.Seq2[K, V] {
 // descending keys. Its first entry is the greatest that is not greater than hi.
 func (m *Map[K, V]) BackwardFrom(hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		m.mustBeOpen("btree.Map.BackwardFrom")
+		m.mustBeOpen("BackwardFrom")
 		n, i := m.seekBehind(hi)
 		m.descend(n, i, yield)
 	}

@@ -23,15 +23,14 @@ var ErrUnsorted = errors.New("freehold: btree: keys do not ascend")
 // [freehold.ErrOutOfMemory]. It is the same if entries panics. Within entries, the map
 // may be read, and a call that changes it panics.
 func (m *Map[K, V]) Load(entries iter.Seq2[K, V]) (err error) {
-	const call = "btree.Map.Load"
-	m.mustBeWritable(call)
+	m.mustBeWritable("Load")
 	if entries == nil {
-		arg.Panicf(call, "entries is nil")
+		arg.Panicf("btree.Map.Load", "entries is nil")
 	}
 	before, done := m.length, false
-	m.state = busy
+	m.base.Lend()
 	defer func() {
-		m.state = open
+		m.base.Back()
 		if !done {
 			m.truncate(before)
 		}

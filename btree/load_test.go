@@ -92,7 +92,7 @@ func TestLoadOfEachLength(t *testing.T) {
 			if err := m.Load(ascending(n, -1)); err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
 				t.Fatal(err)
 			} else if err == nil {
-				m.Clear()
+				m.DeleteFunc(func(uint64, *[40]byte) bool { return true })
 			}
 			f.left = -1
 		}

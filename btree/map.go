@@ -12,7 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // Options sets up a [Map]; nil means all defaults.
@@ -39,7 +39,7 @@ const maxBytes = 16 << 20
 // A K or V may have any size up to 16 MiB, 0 too. Large values are moved when
 // others are inserted beside them: to keep them elsewhere, let V be a [freehold.Ptr].
 type Map[K, V any] struct {
-	_ noCopy
+	base container.Base
 
 	root    *node // nil if the map is empty
 	height  int   // levels of nodes; 0 if the map is empty
@@ -49,31 +49,15 @@ type Map[K, V any] struct {
 	leaf, inner layout
 	keyAt       uintptr // where in its slot a K is
 	texts       bool    // K is a string, and its slot is a text
-	state       state
 
 	search  search[K, V]
 	compare func(a, b K) int
 
-	parent freehold.Allocator
 	counts counts
-	name   string
+	spare  [2]spare // leaves, and inner nodes
 }
 
-// noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
-
-// A state says whether a map may be used.
-type state uint8
-
-const (
-	unmade state = iota // the zero Map
-	open
-	busy // in a function of the user's that must not change the map
-	closed
-)
+var mapKind = container.Kind{Type: "btree.Map", Maker: "btree.New", Is: "the map is"}
 
 // New returns an empty map whose keys are ordered as by [cmp.Compare]: a NaN equals
 // any other and is less than all other keys, and -0 equals 0. Its memory comes from
@@ -120,25 +104,22 @@ func NewFunc[K, V any](parent freehold.Allocator, compare func(a, b K) int, o *O
 // alignment.
 func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAlign uintptr, o *Options) {
 	var v V
-	arg.NotNil(call, "parent", parent)
 	arg.PointerFree(call, "V=", freehold.PointerFree[V]())
 	if size := max(keyBytes, unsafe.Sizeof(v)); size > maxBytes {
 		arg.Panicf(call, "a K or V of %d bytes, want %d or less", size, maxBytes)
 	}
-	if o != nil {
-		m.name = o.Name
+	if o == nil {
+		o = &Options{}
 	}
-	m.parent = parent
 	m.leaf = newLayout(leafHeader, keyBytes, keyAlign, unsafe.Sizeof(v), unsafe.Alignof(v), 0)
 	m.inner = newLayout(innerHeader, keyBytes, keyAlign, unsafe.Sizeof(address(0)), unsafe.Alignof(address(0)), 1)
-	m.state = open
-	owners.Watch(m, "btree.Map", m.name)
+	container.Make(m, &m.base, &mapKind, parent, o.Name)
 }
 
 // Get returns the value of k, and whether k is in the map.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	if m.root == nil {
-		m.mustBeOpen("btree.Map.Get")
+		m.mustBeOpen("Get")
 		return v, false
 	}
 	n, i, ok := m.search.find(m, k)
@@ -152,7 +133,7 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 // map. The pointer is valid until an entry is inserted or deleted, whichever.
 func (m *Map[K, V]) At(k K) *V {
 	if m.root == nil {
-		m.mustBeOpen("btree.Map.At")
+		m.mustBeOpen("At")
 		return nil
 	}
 	n, i, ok := m.search.find(m, k)
@@ -162,16 +143,18 @@ func (m *Map[K, V]) At(k K) *V {
 	return m.value(n, i)
 }
 
-// Put sets the value of k. If k is in the map, its key stays, as it is for Go's map:
-// one of -0 is still -0 after Put of 0. The error matches [freehold.ErrOutOfMemory],
-// and nothing has changed then. The Put of a key that is there has no error.
+// Put sets the value of k, and the key of an entry whose key equals k: one of -0 is 0
+// after Put of 0, as in Go's map. The error matches [freehold.ErrOutOfMemory], and
+// nothing has changed then. The Put of a key that is there has no error.
 func (m *Map[K, V]) Put(k K, v V) error {
-	n, i, found := m.find("btree.Map.Put", k)
+	n, i, found := m.find("Put", k)
 	if !found {
 		var err error
 		if n, i, err = m.insert(n, i, k); err != nil {
 			return err
 		}
+	} else if !m.texts {
+		*m.keySlot(&m.leaf, n, i) = k
 	}
 	*m.value(n, i) = v
 	return nil
@@ -180,7 +163,7 @@ func (m *Map[K, V]) Put(k K, v V) error {
 // PutIfAbsent sets the value of k if k is not in the map. It returns the value that is
 // then there, and whether it was there before. Errors are as for [Map.Put].
 func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
-	n, i, found := m.find("btree.Map.PutIfAbsent", k)
+	n, i, found := m.find("PutIfAbsent", k)
 	if found {
 		return *m.value(n, i), true, nil
 	}
@@ -193,24 +176,28 @@ func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 
 // Update calls update with the value of k, to read and to change in place, and
 // whether k was in the map. If it was not, its value is zero and Update inserts it.
-// If update panics, that entry is deleted again. update may read the map; a call
-// in it that changes the map panics. Errors are as for [Map.Put], and without a call
-// of update.
+// If update panics, the map is as before. update may read the map; a call in it that
+// changes the map panics. Errors are as for [Map.Put], and without a call of update.
 func (m *Map[K, V]) Update(k K, update func(v *V, found bool)) error {
-	n, i, found := m.find("btree.Map.Update", k)
-	if !found {
+	n, i, found := m.find("Update", k)
+	var old V
+	if found {
+		old = *m.value(n, i)
+	} else {
 		var err error
 		if n, i, err = m.insert(n, i, k); err != nil {
 			return err
 		}
-		var zero V
-		*m.value(n, i) = zero
+		*m.value(n, i) = old
 	}
-	m.state = busy
+	m.base.Lend()
 	done := false
 	defer func() {
-		m.state = open
-		if !done && !found {
+		m.base.Back()
+		if done {
+			return
+		}
+		if *m.value(n, i) = old; !found {
 			m.deleteAt(n, i)
 		}
 	}()
@@ -224,7 +211,7 @@ func (m *Map[K, V]) Len() int { return m.length }
 
 // Min returns the entry with the least key, and whether there is one.
 func (m *Map[K, V]) Min() (k K, v V, ok bool) {
-	m.mustBeOpen("btree.Map.Min")
+	m.mustBeOpen("Min")
 	if n := m.first(); n != nil {
 		return m.key(n, 0), *m.value(n, 0), true
 	}
@@ -233,16 +220,17 @@ func (m *Map[K, V]) Min() (k K, v V, ok bool) {
 
 // Max returns the entry with the greatest key, and whether there is one.
 func (m *Map[K, V]) Max() (k K, v V, ok bool) {
-	m.mustBeOpen("btree.Map.Max")
+	m.mustBeOpen("Max")
 	if n := m.last(); n != nil {
 		return m.key(n, n.count-1), *m.value(n, n.count-1), true
 	}
 	return k, v, false
 }
 
-// Clear deletes all entries and gives all memory back.
+// Clear deletes all entries. It keeps the nodes for the next ones, and gives the memory
+// of string keys back.
 func (m *Map[K, V]) Clear() {
-	m.mustBeWritable("btree.Map.Clear")
+	m.mustBeWritable("Clear")
 	m.clear()
 }
 
@@ -250,16 +238,11 @@ func (m *Map[K, V]) Clear() {
 // dropped without Close the memory is lost until the parent is closed;
 // FREEHOLD_DEBUG=leak reports that.
 func (m *Map[K, V]) Close() {
-	if m.state == unmade || m.state == closed {
-		return
+	if m.base.MayClose(&mapKind, m.Stats().Reserved > 0) {
+		m.clear()
+		m.freeSpare()
+		container.Closed(m, &m.base)
 	}
-	m.mustBeWritable("btree.Map.Close")
-	if m.root != nil {
-		owners.AskParent(m.parent)
-	}
-	m.clear()
-	m.state = closed
-	owners.Closed(m)
 }
 
 func (m *Map[K, V]) clear() {
@@ -272,55 +255,21 @@ func (m *Map[K, V]) clear() {
 		}
 	}
 	if m.root != nil {
-		m.freeBelow(m.root, m.height-1)
+		m.spareBelow(m.root, m.height-1)
 	}
 	m.root, m.height, m.length = nil, 0, 0
 	m.version++
 }
 
-// freeBelow frees n, which is on that level above the leaves, and all nodes below it.
-func (m *Map[K, V]) freeBelow(n *node, level int) {
-	if level > 0 {
-		for i := range n.count + 1 {
-			m.freeBelow(m.child(n, i), level-1)
-		}
-	}
-	m.freeNode(n, level)
-}
-
 // find is search.find for a call that changes the map. It returns nil and 0 if the map
 // is empty.
 func (m *Map[K, V]) find(call string, k K) (*node, int, bool) {
-	if m.state != open {
-		m.refuse(call)
-	}
+	m.mustBeWritable(call)
 	if m.root == nil {
 		return nil, 0, false
 	}
 	return m.search.find(m, k)
 }
 
-// mustBeOpen panics, in the name of call, unless the map can be read.
-func (m *Map[K, V]) mustBeOpen(call string) {
-	if m.state == unmade || m.state == closed {
-		m.refuse(call)
-	}
-}
-
-// mustBeWritable panics, in the name of call, unless the map can be changed.
-func (m *Map[K, V]) mustBeWritable(call string) {
-	if m.state != open {
-		m.refuse(call)
-	}
-}
-
-//go:noinline
-func (m *Map[K, V]) refuse(call string) {
-	switch m.state {
-	case unmade:
-		arg.Panicf(call, "zero value: btree.New makes a Map")
-	case busy:
-		arg.Panicf(call, "in a function that Update, DeleteFunc or Load calls, which must not change the map")
-	}
-	arg.Panicf(call, "the map is closed")
-}
+func (m *Map[K, V]) mustBeOpen(call string)     { m.base.MustBeOpen(&mapKind, call) }
+func (m *Map[K, V]) mustBeWritable(call string) { m.base.MustBeWritable(&mapKind, call) }

@@ -2,20 +2,35 @@
 
 package btree
 
+import "github.com/freehold-go/freehold/internal/container"
+
 // counts are of what the map holds from its parent.
 type counts struct {
 	leaves, inner int
 	textBytes     int // of string keys
 }
 
+// spare is nodes that Clear keeps, linked by next.
+type spare struct {
+	first address
+	n     int
+}
+
 // newNode returns an empty node for that level above the leaves.
 func (m *Map[K, V]) newNode(level int) (*node, error) {
-	b, err := m.parent.Alloc(m.layoutOf(level).bytes, lineBytes)
-	if err != nil {
-		return nil, err
+	spare := m.spareOf(level)
+	n := spare.first.pointer()
+	if n != nil {
+		spare.first = n.next
+		spare.n--
+	} else {
+		b, err := m.base.Parent.Alloc(m.layoutOf(level).bytes, lineBytes)
+		if err != nil {
+			return nil, container.Refused(err)
+		}
+		n = nodeOf(b)
 	}
 	m.count(level, 1)
-	n := nodeOf(b)
 	n.count = 0
 	return n, nil
 }
@@ -23,8 +38,34 @@ func (m *Map[K, V]) newNode(level int) (*node, error) {
 // freeNode frees n, which is on that level.
 func (m *Map[K, V]) freeNode(n *node, level int) {
 	m.count(level, -1)
-	m.parent.Free(m.layoutOf(level).block(n))
+	m.base.Parent.Free(m.layoutOf(level).block(n))
 }
+
+// spareBelow makes n, which is on that level, and all nodes below it spare.
+func (m *Map[K, V]) spareBelow(n *node, level int) {
+	if level > 0 {
+		for i := range n.count + 1 {
+			m.spareBelow(m.child(n, i), level-1)
+		}
+	}
+	m.count(level, -1)
+	spare := m.spareOf(level)
+	n.next = spare.first
+	spare.first = n.address()
+	spare.n++
+}
+
+// freeSpare frees the spare nodes.
+func (m *Map[K, V]) freeSpare() {
+	for level := range m.spare {
+		for m.spare[level].n > 0 {
+			n, _ := m.newNode(level)
+			m.freeNode(n, level)
+		}
+	}
+}
+
+func (m *Map[K, V]) spareOf(level int) *spare { return &m.spare[min(level, 1)] }
 
 func (m *Map[K, V]) count(level, change int) {
 	if level == 0 {

@@ -23,7 +23,7 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	if n == nil || n.count == m.leaf.slots {
 		if n, i, err = m.room(n, k); err != nil {
 			if m.texts {
-				freehold.FreeString(m.parent, t.string.Get())
+				freehold.FreeString(m.base.Parent, t.string.Get())
 			}
 			return nil, 0, err
 		}

@@ -16,24 +16,23 @@ type Stats struct {
 	Leaves   int    // nodes with entries
 	Inner    int    // nodes above them
 	Height   int    // levels of nodes, which is how many a Get reads
-	Reserved int    // bytes from the parent: nodes and the string keys
+	Reserved int    // bytes from the parent: nodes, with those that Clear keeps, and the string keys
 }
 
 // Stats returns the map's figures. It costs a few loads, and may be called after Close.
 func (m *Map[K, V]) Stats() Stats {
 	return Stats{
-		Name:     m.name,
+		Name:     m.base.Name,
 		Len:      m.length,
 		Slots:    m.counts.leaves * m.leaf.slots,
 		Leaves:   m.counts.leaves,
 		Inner:    m.counts.inner,
 		Height:   m.height,
-		Reserved: m.counts.leaves*m.leaf.bytes + m.counts.inner*m.inner.bytes + m.counts.textBytes,
+		Reserved: (m.counts.leaves+m.spare[0].n)*m.leaf.bytes + (m.counts.inner+m.spare[1].n)*m.inner.bytes + m.counts.textBytes,
 	}
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of len, slots, leaves, inner,
-// height and reserved.
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.

@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // A text is the slot of a string key. Its string is off-heap.
@@ -85,9 +86,9 @@ func prefixOf(s string) uint64 {
 
 // own returns a copy of s.
 func (m *Map[K, V]) own(s string) (t text, err error) {
-	copied, err := freehold.CloneString(m.parent, s)
+	copied, err := freehold.CloneString(m.base.Parent, s)
 	if err != nil {
-		return t, err
+		return t, container.Refused(err)
 	}
 	return text{prefixOf(s), freehold.StringOf(copied)}, nil
 }
@@ -96,6 +97,6 @@ func (m *Map[K, V]) own(s string) (t text, err error) {
 func (m *Map[K, V]) disown(n *node, i, j int) {
 	for _, t := range textsOf(&m.leaf, n)[i:j] {
 		m.counts.textBytes -= t.string.Len()
-		freehold.FreeString(m.parent, t.string.Get())
+		freehold.FreeString(m.base.Parent, t.string.Get())
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // core is the part of a Map that does not depend on types.
@@ -25,7 +25,7 @@ import (
 //     have hashes that lead there
 //   - bytes is the sum of the blocks from the parent
 type core struct {
-	dir   unsafe.Pointer // the directory; nil if the map is closed or no New made it
+	dir   unsafe.Pointer // the directory; nil unless the map is open
 	shift uint8          // of a hash, for the index of its table: 64 - depth
 	texts bool           // keys are strings, values are as they are and take bytes, and the map is open
 	words bool           // keys are plain and of 8 bytes, values as they are, and the map is open
@@ -46,8 +46,7 @@ type core struct {
 	bytes   int // from parent
 	cursors *cursor
 	reading sync.Mutex // of the readers that change cursors; a writer is alone
-	parent  freehold.Allocator
-	name    string
+	base    container.Base
 }
 
 // emptyDirectory is the directory of a map without memory. Its table has no entries,

@@ -38,7 +38,7 @@ func (m *Map[K, V]) GetMany(keys []K, values []V, found []bool) {
 // PutMany is Put for each keys[i] and values[i], in order. On an error the entries
 // before the one that failed are in the map. It panics if values is shorter than keys.
 func (m *Map[K, V]) PutMany(keys []K, values []V) error {
-	m.mustBeOpen("PutMany")
+	m.mustBeWritable("PutMany")
 	arg.AtLeast("hashmap.Map.PutMany", "length of values", len(values), len(keys))
 	if m.owned {
 		for i := range keys {

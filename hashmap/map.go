@@ -11,7 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // Options sets up a [Map] or a [Shared]; nil means all defaults.
@@ -47,15 +47,10 @@ type Options struct {
 // that collide. Were all hashes alike, the map would work, and take time in
 // proportion to its length.
 type Map[K comparable, V any] struct {
-	_ noCopy
 	core
 }
 
-// noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
+var mapKind = container.Kind{Type: "hashmap.Map", Maker: "hashmap.New", Is: "the map is"}
 
 // New returns an empty map over parent, which must outlive it. It panics if parent is
 // nil, if K or V holds a Go pointer, with the path of the field, and if one of them is
@@ -63,14 +58,12 @@ func (*noCopy) Unlock() {}
 // to the parent. A map dropped without Close leaks it until the parent is closed;
 // FREEHOLD_DEBUG=leak reports that.
 func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] {
-	arg.NotNil("hashmap.New", "parent", parent)
 	kt, vt := reflect.TypeFor[K](), reflect.TypeFor[V]()
 	m := &Map[K, V]{}
-	c := &m.core
-	c.parent = parent
-	if o != nil {
-		c.name = o.Name
+	if o == nil {
+		o = &Options{}
 	}
+	c := &m.core
 	c.hash = newHasher[K]()
 	c.valueKind = valueKindOf(vt)
 	if c.hash.kind != stringKeys {
@@ -104,7 +97,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	c.words = c.hash.kind == plainKeys && kt.Size() == wordKeyBytes && !c.owned
 	c.texts = c.hash.kind == stringKeys && c.valueKind == plainValues && c.head > 0
 	c.reset()
-	owners.Watch(m, "hashmap.Map", c.name)
+	container.Make(m, &c.base, &mapKind, parent, o.Name)
 	return m
 }
 
@@ -225,7 +218,7 @@ func (m *Map[K, V]) At(k K) *V {
 // [freehold.ErrOutOfMemory], nothing has changed. A key that the map has needs no memory,
 // unless V is a string or []byte.
 func (m *Map[K, V]) Put(k K, v V) error {
-	m.mustBeOpen("Put")
+	m.mustBeWritable("Put")
 	if m.owned {
 		return m.putOwned(&k, &v)
 	}
@@ -266,7 +259,7 @@ func (m *Map[K, V]) putFar(k K, v V, h uint64) error {
 // PutIfAbsent sets the value of k to v unless the map has k. It returns the value that k
 // has then, and whether the map had it before. Errors are those of Put.
 func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
-	m.mustBeOpen("PutIfAbsent")
+	m.mustBeWritable("PutIfAbsent")
 	if value, found = m.Get(k); !found {
 		if err = m.Put(k, v); err == nil {
 			if value, ok := m.Get(k); ok { // k is no NaN
@@ -279,19 +272,27 @@ func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 }
 
 // Update calls fn with the value of k, which is zero if the map does not have k, and
-// found says so. What fn leaves there is k's value then. fn must not use the map. If V
-// is a string or []byte, fn sees the map's memory and what it leaves is copied. Errors
-// are those of Put; fn may have been called.
+// found says so. What fn leaves there is k's value then; if fn panics, the map is as before.
+// fn may read the map; a call in it that changes the map panics. If V is a string or []byte,
+// fn sees the map's memory and what it leaves is copied. Errors are those of Put; fn may
+// have been called.
 func (m *Map[K, V]) Update(k K, fn func(v *V, found bool)) error {
-	m.mustBeOpen("Update")
+	m.mustBeWritable("Update")
 	v, found := m.Get(k)
-	fn(&v, found)
+	m.lend(func() { fn(&v, found) })
 	return m.Put(k, v)
+}
+
+// lend calls fn, which must not change the map.
+func (m *Map[K, V]) lend(fn func()) {
+	m.base.Lend()
+	defer m.base.Back()
+	fn()
 }
 
 // Delete removes k, and reports whether the map had it.
 func (m *Map[K, V]) Delete(k K) bool {
-	m.mustBeOpen("Delete")
+	m.mustBeWritable("Delete")
 	if m.owned {
 		return m.deleteOwned(&k)
 	}
@@ -311,7 +312,7 @@ func (m *Map[K, V]) Len() int { return m.len }
 // iterations that are under way. It visits each table and, if the map has strings or
 // bytes, each entry.
 func (m *Map[K, V]) Clear() {
-	m.mustBeOpen("Clear")
+	m.mustBeWritable("Clear")
 	m.clear()
 }
 
@@ -320,7 +321,7 @@ func (m *Map[K, V]) Clear() {
 // n. On an error, which is the parent's, the entries are as they were. It panics if n is
 // negative.
 func (m *Map[K, V]) Grow(n int) error {
-	m.mustBeOpen("Grow")
+	m.mustBeWritable("Grow")
 	arg.AtLeast("hashmap.Map.Grow", "n", n, 0)
 	return m.reserve(n)
 }
@@ -329,27 +330,12 @@ func (m *Map[K, V]) Grow(n int) error {
 // and, if the map has strings or bytes, each entry. It ends iterations that are under way. Later calls
 // panic, except Close, Len and Stats. Close the map before its parent.
 func (m *Map[K, V]) Close() {
-	if m.dir == nil {
-		return
-	}
-	if m.tables > 0 {
-		owners.AskParent(m.parent)
-	}
-	m.clear()
-	m.release()
-	owners.Closed(m)
-}
-
-func (c *core) mustBeOpen(call string) {
-	if c.dir == nil {
-		c.refuse(call)
+	if m.base.MayClose(&mapKind, m.tables > 0) {
+		m.clear()
+		m.release()
+		container.Closed(m, &m.base)
 	}
 }
 
-func (c *core) refuse(call string) {
-	call = "hashmap.Map." + call
-	if c.parent == nil {
-		arg.Panicf(call, "zero value: hashmap.New makes a Map")
-	}
-	arg.Panicf(call, "the map is closed")
-}
+func (c *core) mustBeOpen(call string)     { c.base.MustBeOpen(&mapKind, call) }
+func (c *core) mustBeWritable(call string) { c.base.MustBeWritable(&mapKind, call) }

@@ -3,8 +3,6 @@ package hashmap
 import (
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -14,7 +12,6 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/hash"
-	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
@@ -44,43 +41,10 @@ func TestTypesWithGoPointersPanic(t *testing.T) {
 		func() { New[int, []uint16](a, nil) })
 	wantPanic(t, "freehold: hashmap.New[K=interface {}]: it is an interface, which points into the Go heap; use a concrete type without Go pointers",
 		func() { New[any, int](a, nil) })
-	wantPanic(t, "freehold: hashmap.New: parent is nil", func() { New[int, int](nil, nil) })
 	const large = "freehold: hashmap.New: a K or V of 16777217 bytes, want 16777216 or less"
 	wantPanic(t, large, func() { New[int, [maxBytes + 1]byte](a, nil) })
 	wantPanic(t, large, func() { New[string, [maxBytes + 1]byte](a, nil) })
 	wantPanic(t, large, func() { New[[maxBytes + 1]byte, string](a, nil) })
-}
-
-// calls are those that need an open map.
-var calls = map[string]func(m *Map[int, int]){
-	"Get":         func(m *Map[int, int]) { m.Get(1) },
-	"At":          func(m *Map[int, int]) { m.At(1) },
-	"Put":         func(m *Map[int, int]) { m.Put(1, 1) },
-	"PutIfAbsent": func(m *Map[int, int]) { m.PutIfAbsent(1, 1) },
-	"Update":      func(m *Map[int, int]) { m.Update(1, func(*int, bool) {}) },
-	"Delete":      func(m *Map[int, int]) { m.Delete(1) },
-	"Clear":       func(m *Map[int, int]) { m.Clear() },
-	"Grow":        func(m *Map[int, int]) { m.Grow(1) },
-	"GetMany":     func(m *Map[int, int]) { m.GetMany(nil, nil, nil) },
-	"PutMany":     func(m *Map[int, int]) { m.PutMany(nil, nil) },
-	"All":         func(m *Map[int, int]) { m.All()(func(int, int) bool { return true }) },
-}
-
-func TestUseAfterClosePanics(t *testing.T) {
-	m := New[int, int](alloctest.New(t), &Options{Name: "x"})
-	for i := range 1000 {
-		m.Put(i, i)
-	}
-	m.Close()
-	m.Close()
-	for name, call := range calls {
-		wantPanic(t, "freehold: hashmap.Map."+name+": the map is closed", func() { call(m) })
-		wantPanic(t, "freehold: hashmap.Map."+name+": zero value: hashmap.New makes a Map", func() { call(new(Map[int, int])) })
-	}
-	if m.Len() != 0 || m.Stats().Reserved != 0 || m.Stats().Name != "x" {
-		t.Errorf("after Close: %+v", m.Stats())
-	}
-	new(Map[int, int]).Close()
 }
 
 func TestMisusePanics(t *testing.T) {
@@ -95,22 +59,6 @@ func TestMisusePanics(t *testing.T) {
 		func() { m.GetMany(keys, make([]string, 3), make([]bool, 2)) })
 	wantPanic(t, "freehold: hashmap.Map.PutMany: length of values 2, want 3 or more",
 		func() { m.PutMany(keys, make([]string, 2)) })
-}
-
-func TestMapDroppedWithoutCloseIsReported(t *testing.T) {
-	var out strings.Builder
-	defer owners.WatchTo(&out)()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		New[int, int](freehold.Default(), &Options{Name: "dropped"})
-		New[int, int](freehold.Default(), &Options{Name: "closed"}).Close()
-	}()
-	<-done
-	owners.Collect()
-	if !strings.HasPrefix(out.String(), `freehold: hashmap.Map "dropped" was dropped without Close`) || strings.Contains(out.String(), "closed") {
-		t.Error(out.String())
-	}
 }
 
 // A map of few entries takes little memory, and an empty one none.
@@ -273,19 +221,6 @@ func outOfMemory[K, V comparable](t *testing.T, key func(int) K, value func(int)
 	m.Close()
 }
 
-// A parent's error that is not freehold's matches ErrOutOfMemory all the same.
-func TestForeignErrorsMatch(t *testing.T) {
-	m := New[int, int](foreign{}, nil)
-	defer m.Close()
-	if err := m.Put(1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || !errors.Is(err, io.ErrShortBuffer) {
-		t.Errorf("error %v", err)
-	}
-}
-
-type foreign struct{ freehold.Allocator }
-
-func (foreign) Alloc(int, int) ([]byte, error) { return nil, io.ErrShortBuffer }
-
 // As many deletions as insertions leave the lengths of searches as they were, and at most
 // double the memory.
 func TestChurn(t *testing.T) {
@@ -359,22 +294,6 @@ func TestNaN(t *testing.T) {
 	m.Clear()
 	if m.Len() != 0 {
 		t.Errorf("Clear leaves %d", m.Len())
-	}
-}
-
-func TestZeroesAreOneKey(t *testing.T) {
-	m := New[float64, int](alloctest.New(t), nil)
-	defer m.Close()
-	minus := math.Copysign(0, -1)
-	m.Put(0, 1)
-	m.Put(minus, 2)
-	for k, v := range m.All() {
-		if v != 2 || !math.Signbit(k) { // as in Go's map, the key of the last Put
-			t.Errorf("%v: %d", k, v)
-		}
-	}
-	if v, ok := m.Get(0); m.Len() != 1 || !ok || v != 2 {
-		t.Errorf("%d entries, %d", m.Len(), v)
 	}
 }
 
@@ -598,19 +517,6 @@ func TestLoopYieldsTheKeyOfTheLastPut(t *testing.T) {
 			}
 		}
 		m.Close()
-	}
-}
-
-func TestLog(t *testing.T) {
-	m := New[int, int](alloctest.New(t), nil)
-	defer m.Close()
-	m.Put(1, 1)
-	var out strings.Builder
-	log := slog.New(slog.NewTextHandler(&out, nil))
-	log.Info("x", "map", m, "none", (*Map[int, int])(nil))
-	want := fmt.Sprintf("map.len=1 map.slots=7 map.tables=1 map.reserved=%d none=<nil>\n", m.Stats().Reserved)
-	if !strings.HasSuffix(out.String(), want) {
-		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
 

@@ -3,12 +3,12 @@
 package hashmap
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // alloc returns a block of size bytes from the parent.
@@ -16,12 +16,9 @@ func (c *core) alloc(size uintptr, align int) (unsafe.Pointer, error) {
 	if size > math.MaxInt {
 		return nil, fmt.Errorf("%w: %d bytes are more than an int can hold", freehold.ErrOutOfMemory, size)
 	}
-	b, err := c.parent.Alloc(int(size), align)
+	b, err := c.base.Parent.Alloc(int(size), align)
 	if err != nil {
-		if !errors.Is(err, freehold.ErrOutOfMemory) {
-			err = fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
-		}
-		return nil, err
+		return nil, container.Refused(err)
 	}
 	c.bytes += len(b)
 	return unsafe.Pointer(unsafe.SliceData(b)), nil
@@ -32,7 +29,7 @@ func (c *core) alloc(size uintptr, align int) (unsafe.Pointer, error) {
 // Precondition: alloc returned it for that size.
 func (c *core) free(p unsafe.Pointer, size uintptr) {
 	c.bytes -= int(size)
-	c.parent.Free(unsafe.Slice((*byte)(p), int(size)))
+	c.base.Parent.Free(unsafe.Slice((*byte)(p), int(size)))
 }
 
 // newTable returns a table without entries.

@@ -47,7 +47,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // Shared is a hash map that is safe for concurrent use, with all entries in memory of
@@ -85,6 +85,8 @@ type Shared[K comparable, V any] struct {
 	values textKind
 }
 
+var sharedKind = container.Kind{Type: "hashmap.Shared", Maker: "hashmap.NewShared", Is: "the map is"}
+
 // NewShared returns an empty map over parent, which must be safe for concurrent use, as
 // a [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any
 // allocator safe. NewShared takes no memory; the first Put does, and Close gives it
@@ -92,7 +94,6 @@ type Shared[K comparable, V any] struct {
 // 16 MiB.
 func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shared[K, V] {
 	const call = "hashmap.NewShared"
-	arg.NotNil(call, "parent", parent)
 	if o == nil {
 		o = &Options{}
 	}
@@ -122,13 +123,13 @@ func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shar
 	if !m.direct { // references are aligned, on 32 bits too
 		keyBytes, valueBytes = (keyBytes+refBytes-1)&^(refBytes-1), (valueBytes+refBytes-1)&^(refBytes-1)
 	}
-	m.init(parent, o.Name, keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
-	owners.Watch(m, "hashmap.Shared", o.Name)
+	m.init(keyBytes, valueBytes, unsafe.Sizeof(k)+unsafe.Sizeof(v))
+	container.Make(m, &m.base, &sharedKind, parent, o.Name)
 	return m
 }
 
 // Get returns the value of k, and whether there is one.
-func (m *Shared[K, V]) Get(k K) (v V, found bool) {
+func (m *Shared[K, V]) Get(k K) (v V, ok bool) {
 	if readersLock || !m.direct {
 		return m.getSlow(k)
 	}
@@ -189,7 +190,7 @@ func (m *Shared[K, V]) Get(k K) (v V, found bool) {
 
 // getSlow is Get for maps with text and in race builds, and where no table or a writer was
 // found.
-func (m *Shared[K, V]) getSlow(k K) (v V, found bool) {
+func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 	m.mustBeOpen("Get")
 	h := hashOf(&m.hasher, &k)
 	if !readersLock && !m.direct {
@@ -297,7 +298,7 @@ func (m *Shared[K, V]) Clear() {
 			var texts []ref
 			m.eachSlot(x.e, func(_, slot unsafe.Pointer) { texts = m.appendTexts(texts, slot) })
 			m.empty(x)
-			m.limbo.retire(m.parent, texts...)
+			m.limbo.retire(m.base.Parent, texts...)
 		})
 	}
 }
@@ -305,16 +306,13 @@ func (m *Shared[K, V]) Clear() {
 // Close returns all memory to the parent. No other call may be under way. Later calls
 // panic, except Close, Len and Stats. Close the map before its parent.
 func (m *Shared[K, V]) Close() {
-	if m.dir.Load() == 0 || m.closed.Load() {
+	if !m.base.MayClose(&sharedKind, m.holds()) {
 		return
-	}
-	if m.holds() {
-		owners.AskParent(m.parent)
 	}
 	if !m.direct {
 		m.Clear()
-		m.limbo.close(m.parent)
+		m.limbo.close(m.base.Parent)
 	}
 	m.close()
-	owners.Closed(m)
+	container.Closed(m, &m.base)
 }

@@ -17,7 +17,6 @@
 package hashmap
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -27,20 +26,18 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // sharedTables is the part of a Shared that does not depend on its types.
 type sharedTables struct {
+	base     container.Base
 	dir      atomic.Uintptr // 0 if NewShared did not make the map
 	direct   bool           // neither keys nor values are text
-	closed   atomic.Bool
 	seam     sharedSeam
 	locks    sharedLocks
 	layout   shardLayout
-	maxClass uintptr // of tables, unless hashes collide
-	parent   freehold.Allocator
-	name     string
+	maxClass uintptr         // of tables, unless hashes collide
 	_        [lineBytes]byte // readers need what is above; what is below is written
 
 	mu       sync.Mutex
@@ -73,8 +70,7 @@ func noDirectoryWord() uintptr {
 // That memory does not move.
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
 
-func (m *sharedTables) init(parent freehold.Allocator, name string, keyBytes, valueBytes, entryBytes uintptr) {
-	m.parent, m.name = parent, name
+func (m *sharedTables) init(keyBytes, valueBytes, entryBytes uintptr) {
 	m.layout = shardLayoutOf(keyBytes, valueBytes)
 	m.maxClass = minMaxClass
 	for m.layout.stride<<(m.maxClass+1) <= tableBytes && entryBytes*slotsPerGroup<<(m.maxClass+1) <= copiedBytes {
@@ -83,14 +79,7 @@ func (m *sharedTables) init(parent freehold.Allocator, name string, keyBytes, va
 	m.dir.Store(noDirectoryWord())
 }
 
-func (m *sharedTables) mustBeOpen(call string) {
-	if m.dir.Load() == 0 {
-		arg.Panicf("hashmap.Shared."+call, "zero value: hashmap.NewShared makes a Shared")
-	}
-	if m.closed.Load() {
-		arg.Panicf("hashmap.Shared."+call, "the map is closed")
-	}
-}
+func (m *sharedTables) mustBeOpen(call string) { m.base.MustBeOpen(&sharedKind, call) }
 
 func depthOf(dir uintptr) uintptr { return 64 - dir&classMask }
 
@@ -225,7 +214,7 @@ func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 	if n == 0 || hi > 0 || bytes > math.MaxInt {
 		return nil, fmt.Errorf("%w: %d bytes of tables", freehold.ErrOutOfMemory, uint64(math.MaxInt))
 	}
-	b, err := m.block(m.parent.Zeroed, int(bytes), align)
+	b, err := m.block(m.base.Parent.Zeroed, int(bytes), align)
 	if err != nil {
 		return nil, err
 	}
@@ -239,19 +228,16 @@ func (m *sharedTables) alloc(n, size, align uintptr) (unsafe.Pointer, error) {
 func (m *sharedTables) block(alloc func(size, align int) ([]byte, error), size int, align uintptr) ([]byte, error) {
 	freed := m.limbo.freed.Load()
 	b, err := alloc(size, int(align))
-	if err != nil && m.limbo.reclaim(m.parent) != freed {
+	if err != nil && m.limbo.reclaim(m.base.Parent) != freed {
 		b, err = alloc(size, int(align))
 	}
-	if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
-		err = fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
-	}
-	return b, err
+	return b, container.Refused(err)
 }
 
 // free returns a block of the parent's.
 func (m *sharedTables) free(addr, size uintptr) {
 	m.reserved -= int(size)
-	m.parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(size)))
+	m.base.Parent.Free(unsafe.Slice((*byte)(pointer(addr)), int(size)))
 }
 
 // visit locks the table at a position, which is a hash without the bits that its entries
@@ -301,7 +287,6 @@ func (m *sharedTables) holds() bool {
 func (m *sharedTables) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.closed.Store(true)
 	m.each(m.give)
 	m.dir.Store(noDirectoryWord())
 	for class, tables := range m.spare {

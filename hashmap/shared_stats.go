@@ -45,7 +45,7 @@ func (m *Shared[K, V]) Stats() SharedStats {
 func (m *sharedTables) stats() SharedStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st := SharedStats{Name: m.name, Tables: m.tables, Reserved: m.reserved}
+	st := SharedStats{Name: m.base.Name, Tables: m.tables, Reserved: m.reserved}
 	m.each(func(e uintptr) {
 		st.Len += int(atomic.LoadUintptr(&headOf(e).live))
 		st.Text += int(atomic.LoadUintptr(&headOf(e).text))
@@ -60,9 +60,8 @@ func (m *sharedTables) stats() SharedStats {
 	return st
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables, reserved,
-// spare and text.
-func (st SharedStats) LogValue() slog.Value { return statlog.Group(st, "Name", "Directory") }
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
+func (st SharedStats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
 func (m *Shared[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

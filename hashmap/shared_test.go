@@ -3,7 +3,6 @@ package hashmap
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -17,36 +16,9 @@ import (
 
 func TestSharedPanics(t *testing.T) {
 	heap := alloctest.New(t)
-	closed := NewShared[int, int](heap, nil)
-	succeed(closed.Put(1, 1))
-	closed.Close()
-	closed.Close()
-	var zero Shared[int, int]
-	zero.Close()
-	if zero.Len() != 0 || closed.Len() != 0 || closed.Stats().Reserved != 0 {
-		t.Errorf("a zero or closed map has entries: %v, %v", zero.Stats(), closed.Stats())
-	}
-	for name, call := range map[string]func(m *Shared[int, int]){
-		"Get":         func(m *Shared[int, int]) { m.Get(1) },
-		"Put":         func(m *Shared[int, int]) { m.Put(1, 1) },
-		"PutIfAbsent": func(m *Shared[int, int]) { m.PutIfAbsent(1, 1) },
-		"Update":      func(m *Shared[int, int]) { m.Update(1, func(*int, bool) {}) },
-		"Delete":      func(m *Shared[int, int]) { m.Delete(1) },
-		"DeleteIf":    func(m *Shared[int, int]) { m.DeleteIf(1, func(int) bool { return true }) },
-		"Clear":       func(m *Shared[int, int]) { m.Clear() },
-		"Grow":        func(m *Shared[int, int]) { m.Grow(1) },
-		"All": func(m *Shared[int, int]) {
-			for range m.All() {
-			}
-		},
-	} {
-		wantPanic(t, "freehold: hashmap.Shared."+name+": the map is closed", func() { call(closed) })
-		wantPanic(t, "freehold: hashmap.Shared."+name+": zero value: hashmap.NewShared makes a Shared", func() { call(&zero) })
-	}
 	open := NewShared[int, int](heap, nil)
 	defer open.Close()
 	wantPanic(t, "freehold: hashmap.Shared.Grow: n -1, want 0 or more", func() { open.Grow(-1) })
-	wantPanic(t, "freehold: hashmap.NewShared: parent is nil", func() { NewShared[int, int](nil, nil) })
 	type pointerful struct {
 		n int
 		s struct{ name string }
@@ -164,17 +136,6 @@ func testSharedGrowRunsOutOfMemory[V comparable](t *testing.T, value func(int) V
 		if err == nil {
 			break
 		}
-	}
-}
-
-type refusing struct{ freehold.Allocator }
-
-func (refusing) Zeroed(int, int) ([]byte, error) { return nil, errors.New("no") }
-
-func TestSharedErrorsMatchErrOutOfMemory(t *testing.T) {
-	m := NewShared[int, int](refusing{}, nil)
-	if err := m.Put(1, 1); !errors.Is(err, freehold.ErrOutOfMemory) || err.Error() != freehold.ErrOutOfMemory.Error()+": no" {
-		t.Errorf("Put: %v", err)
 	}
 }
 
@@ -364,26 +325,6 @@ func TestSharedOwnsItsText(t *testing.T) {
 	}
 }
 
-func TestSharedUpdatePanics(t *testing.T) {
-	m := NewShared[string, int](alloctest.New(t), nil)
-	defer m.Close()
-	succeed(m.Put("a", 1))
-	for _, k := range []string{"a", "b"} {
-		func() {
-			defer func() { recover() }()
-			m.Update(k, func(v *int, _ bool) { *v = 9; panic("fn") })
-		}()
-		func() {
-			defer func() { recover() }()
-			m.DeleteIf(k, func(int) bool { panic("cond") })
-		}()
-	}
-	if got := fmt.Sprint(maps.Collect(m.All())); got != "map[a:1]" {
-		t.Errorf("after the panic of fn: %s", got)
-	}
-	succeed(m.Put("a", 2)) // the lock is free
-}
-
 // What the function of DeleteIf sees is the value that is removed, and a copy of it.
 func TestSharedDeleteIfHandsOutTheValue(t *testing.T) {
 	m := NewShared[string, []byte](alloctest.New(t), nil)
@@ -446,14 +387,6 @@ func testSharedStats[V any](t *testing.T, value func(n int) V) {
 	st := m.Stats()
 	if st.Name != "names" || st.Tables == 0 || st.Directory < st.Tables || st.Slots < st.Len || st.Spare+st.Text >= st.Reserved {
 		t.Errorf("%+v", st)
-	}
-	want := fmt.Sprintf("[len=%d slots=%d tables=%d reserved=%d spare=%d text=%d]", st.Len, st.Slots, st.Tables, st.Reserved, st.Spare, st.Text)
-	if got := slog.AnyValue(m).Resolve().String(); got != want {
-		t.Errorf("LogValue is %s, want %s", got, want)
-	}
-	var none *Shared[int, int]
-	if got := none.LogValue().String(); got != "<nil>" {
-		t.Errorf("LogValue of nil is %s", got)
 	}
 	m.Close()
 }

@@ -85,13 +85,13 @@ func (m *sharedTables) newText(text string) (ref, error) {
 	if text == "" {
 		return 0, nil
 	}
-	b, err := m.block(m.parent.Alloc, int(blockBytes(0, len(text))), blockAlign)
+	b, err := m.block(m.base.Parent.Alloc, int(blockBytes(0, len(text))), blockAlign)
 	if err != nil {
 		return 0, err
 	}
 	r, err := refTo(unsafe.Pointer(unsafe.SliceData(b)), 0, text)
 	if err != nil {
-		m.parent.Free(b)
+		m.base.Parent.Free(b)
 	}
 	return r, err
 }
@@ -132,6 +132,9 @@ func (m *Shared[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, 
 	}
 	if g != nil {
 		slot := m.slot(g, i)
+		if m.hasher.kind == otherKeys {
+			storeCell(slot, k) // as write does
+		}
 		if m.values == noText {
 			setValue(m, g, slot, v)
 			return nil
@@ -141,12 +144,12 @@ func (m *Shared[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, 
 		storeRef(p, value)
 		hd := headOf(x.e)
 		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
-		m.limbo.retire(m.parent, old)
+		m.limbo.retire(m.base.Parent, old)
 		return nil
 	}
 	if m.keys != noText {
 		if key, err = m.newText(textOf(m.keys, k)); err != nil {
-			freeText(m.parent, value)
+			freeText(m.base.Parent, value)
 			return err
 		}
 	}

@@ -124,7 +124,7 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 	var texts [2]ref
 	old := m.appendTexts(texts[:0], m.slot(g, i))
 	vacate(x.e, g, i, textBytes(old...))
-	m.limbo.retire(m.parent, old...)
+	m.limbo.retire(m.base.Parent, old...)
 	return true
 }
 
@@ -157,6 +157,9 @@ func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K
 		return m.writeText(x, h, g, i, k, v)
 	}
 	if g != nil {
+		if m.hasher.kind == otherKeys {
+			storeCell(m.slot(g, i), k) // -0 may replace +0; any mixture of their words equals both
+		}
 		setValue(m, g, m.slot(g, i), v)
 		return nil
 	}

@@ -20,12 +20,11 @@ type Stats struct {
 
 // Stats returns the map's figures. It costs a few loads, and may be called after Close.
 func (m *Map[K, V]) Stats() Stats {
-	return Stats{Name: m.name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes}
+	return Stats{Name: m.base.Name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes}
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of len, slots, tables and
-// reserved.
-func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name", "Moved") }
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats. Only the map's owner
 // may log it, with a handler that reads values before the log call returns, as those of

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 const maxCount = math.MaxUint32 // a string with so many references stays
@@ -29,8 +30,8 @@ func (s *store) release(id uint32) bool {
 }
 
 // mustCount panics if references are not counted.
-func (s *store) mustCount(call string) {
+func (s *store) mustCount(k *container.Kind, call string) {
 	if !s.counted {
-		arg.Panicf(call, "references are not counted: Options.RefCounts is false")
+		arg.Panicf(k.Type+"."+call, "references are not counted: Options.RefCounts is false")
 	}
 }

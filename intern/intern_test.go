@@ -3,7 +3,6 @@ package intern_test
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/intern"
-	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
@@ -72,7 +70,7 @@ func TestStringsComeBack(t *testing.T) {
 				t.Fatalf("%d bytes and one more: %d", len(v), id)
 			}
 		}
-		if st := s.Stats(); s.Len() != len(all) || st.Live != len(all) || st.LiveBytes != bytes || st.IDs != len(all) || st.Reserved < bytes {
+		if st := s.Stats(); s.Len() != len(all) || st.Len != len(all) || st.LiveBytes != bytes || st.IDs != len(all) || st.Reserved < bytes {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -133,11 +131,11 @@ func TestChurnTakesNoMore(t *testing.T) {
 				freehold.Must(s.Intern(fmt.Sprint("round ", round, strings.Repeat("y", i%300))))
 			}
 			for id := range intern.ID(s.Stats().IDs) {
-				for s.Stats().Live > 0 && !s.Release(id) {
+				for s.Stats().Len > 0 && !s.Release(id) {
 				}
 			}
 			switch st := s.Stats(); {
-			case st.Live != 0 || st.LiveBytes != 0:
+			case st.Len != 0 || st.LiveBytes != 0:
 				t.Fatalf("%+v", st)
 			case round == 3:
 				at = st.Reserved
@@ -173,7 +171,7 @@ func TestOutOfMemory(t *testing.T) {
 						if !errors.Is(err, freehold.ErrOutOfMemory) {
 							t.Fatal(err)
 						}
-						if after := s.Stats(); after.Live != before.Live || after.LiveBytes != before.LiveBytes || after.IDs != before.IDs {
+						if after := s.Stats(); after.Len != before.Len || after.LiveBytes != before.LiveBytes || after.IDs != before.IDs {
 							t.Fatalf("%+v, and %+v before the error", after, before)
 						}
 						if _, ok := s.Lookup(v); ok {
@@ -300,20 +298,12 @@ func TestNothingOnTheGoHeap(t *testing.T) {
 // Misuse panics and says what was wrong.
 func TestPanics(t *testing.T) {
 	forBoth(t, func(t *testing.T, kind string, create func(freehold.Allocator, *intern.Options) set) {
-		maker := map[string]string{"intern.Strings": "intern.New", "intern.Shared": "intern.NewShared"}[kind]
-		zero := map[string]func() set{
-			"intern.Strings": func() set { return new(intern.Strings) },
-			"intern.Shared":  func() set { return new(intern.Shared) },
-		}[kind]()
 		heap := freehold.NewHeap(nil)
 		defer heap.Close()
-		plain, counted, gone := create(heap, nil), create(heap, &intern.Options{RefCounts: true}), create(heap, nil)
+		plain, counted := create(heap, nil), create(heap, &intern.Options{RefCounts: true})
 		id := freehold.Must(counted.Intern("a"))
 		counted.Release(id)
 		plain.Intern("a")
-		gone.Intern("a")
-		gone.Close()
-		gone.Close()
 		defer plain.Close()
 		defer counted.Close()
 		tests := []struct {
@@ -321,15 +311,6 @@ func TestPanics(t *testing.T) {
 			do   func()
 			want string
 		}{
-			{maker, func() { create(nil, nil) }, "parent is nil"},
-			{kind + ".Intern", func() { zero.Intern("a") }, "zero value: " + maker + " makes one"},
-			{kind + ".Lookup", func() { zero.Lookup("a") }, "zero value: " + maker + " makes one"},
-			{kind + ".Value", func() { zero.Value(0) }, "zero value: " + maker + " makes one"},
-			{kind + ".Close", func() { zero.Close() }, "zero value: " + maker + " makes one"},
-			{kind + ".Intern", func() { gone.Intern("a") }, "the strings are closed"},
-			{kind + ".Lookup", func() { gone.Lookup("a") }, "the strings are closed"},
-			{kind + ".Value", func() { gone.Value(0) }, "the strings are closed"},
-			{kind + ".Release", func() { gone.Release(0) }, "the strings are closed"},
 			{kind + ".Value", func() { plain.Value(1) }, "no string has the ID 1"},
 			{kind + ".Value", func() { plain.Value(1<<32 - 1) }, "no string has the ID 4294967295"},
 			{kind + ".Release", func() { plain.Release(0) }, "references are not counted: Options.RefCounts is false"},
@@ -343,54 +324,5 @@ func TestPanics(t *testing.T) {
 				t.Errorf("got  %q\nwant %q", got, want)
 			}
 		}
-		if gone.Len() != 0 || gone.Stats().Reserved != 0 {
-			t.Errorf("%+v after Close", gone.Stats())
-		}
 	})
-}
-
-// Strings that are dropped without Close are reported.
-func TestDroppedStrings(t *testing.T) {
-	var out strings.Builder
-	defer owners.WatchTo(&out)()
-	heap := freehold.NewHeap(nil)
-	defer heap.Close()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, create := range sets {
-			create(heap, &intern.Options{Name: "labels"}).Intern("a")
-			create(heap, nil).Close()
-		}
-	}()
-	<-done
-	owners.Collect()
-	for kind := range sets {
-		if n := strings.Count(out.String(), kind+` "labels" was dropped without Close`); n != 1 {
-			t.Errorf("%d reports of %s:\n%s", n, kind, out.String())
-		}
-	}
-}
-
-func TestLogsShowFigures(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		s := create(alloctest.New(t), &intern.Options{Name: "labels"})
-		defer s.Close()
-		s.Intern("abc")
-		st := s.Stats()
-		want := fmt.Sprintf("[live=1 live_bytes=3 ids=1 reserved=%d]", st.Reserved)
-		for _, v := range []slog.LogValuer{st, s.(slog.LogValuer)} {
-			if got := v.LogValue().String(); got != want {
-				t.Errorf("%T: %s, want %s", v, got, want)
-			}
-		}
-		if st.Name != "labels" || st.Reserved < 3 {
-			t.Errorf("%+v", st)
-		}
-	})
-	for _, v := range []slog.LogValuer{(*intern.Strings)(nil), (*intern.Shared)(nil)} {
-		if got := v.LogValue().String(); got != "<nil>" {
-			t.Errorf("%T: %s", v, got)
-		}
-	}
 }

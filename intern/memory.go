@@ -7,7 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/chunks"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 const (
@@ -29,7 +29,7 @@ type memory struct {
 func (m *memory) alloc(size int) (uintptr, error) {
 	b, err := m.parent.Alloc(size, blockAlign)
 	if err != nil {
-		return 0, err
+		return 0, container.Refused(err)
 	}
 	m.reserved.Add(int64(size))
 	return addrOf(b), nil
@@ -39,13 +39,6 @@ func (m *memory) alloc(size int) (uintptr, error) {
 func (m *memory) free(addr uintptr, size int) {
 	m.parent.Free(bytesAt(addr, size))
 	m.reserved.Add(-int64(size))
-}
-
-// askParent panics if the parent is closed, and had given memory.
-func (m *memory) askParent() {
-	if m.reserved.Load() > 0 {
-		owners.AskParent(m.parent)
-	}
 }
 
 // words is an array of words that grows and never moves. Readers need no lock for words

@@ -151,7 +151,7 @@ func (m *model) verify() {
 			m.t.Fatalf("All has %.20q with the ID %d, want %d", v, id, m.ids[v])
 		}
 	}
-	if st := m.s.Stats(); st.Live != len(m.ids) || m.s.Len() != st.Live || st.LiveBytes != bytes || st.IDs > m.max {
+	if st := m.s.Stats(); st.Len != len(m.ids) || m.s.Len() != st.Len || st.LiveBytes != bytes || st.IDs > m.max {
 		m.t.Fatalf("%+v, want %d strings of %d bytes and %d IDs at most", st, len(m.ids), bytes, m.max)
 	}
 }

@@ -37,9 +37,9 @@ func TestSharedLastReferenceDroppedAtOnce(t *testing.T) {
 		}
 		const want = "freehold: intern.Shared.%s: no string has the ID %d"
 		for range 2 {
-			panics.Want(t, fmt.Sprintf(want, "Release", second), func() { s.releaseIn("intern.Shared.Release", sh, h, second) })
+			panics.Want(t, fmt.Sprintf(want, "Release", second), func() { s.releaseIn("Release", sh, h, second) })
 		}
-		panics.Want(t, fmt.Sprintf(want, "Retain", second), func() { s.retainIn("intern.Shared.Retain", sh, h, second) })
+		panics.Want(t, fmt.Sprintf(want, "Retain", second), func() { s.retainIn("Retain", sh, h, second) })
 		for i := range 4 {
 			intern(fmt.Sprint("later ", i))
 		}

@@ -16,9 +16,8 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/hash"
-	"github.com/freehold-go/freehold/internal/owners"
 )
 
 const numShards = 64
@@ -29,15 +28,14 @@ const numShards = 64
 // Intern and Lookup take one of 64 locks, by the hash, and a new string another one.
 // BenchmarkShared measures them.
 type Shared struct {
-	_ noCopy
-
-	mu     sync.Mutex // guards store, but what readers use without
+	base   container.Base // changed by Close alone
+	mu     sync.Mutex     // guards store, but what readers use without
 	store  store
 	seed   hash.Seed
-	name   string
-	state  state // changed by Close alone
 	shards [numShards]shard
 }
+
+var sharedKind = container.Kind{Type: "intern.Shared", Maker: "intern.NewShared", Is: "the strings are"}
 
 // shard has the strings whose hashes end alike.
 type shard struct {
@@ -51,16 +49,15 @@ const shardBytes = 64 // a multiple of a cache line, so that locks do not share 
 // NewShared is [New] for any goroutine. The parent must be safe for concurrent use, as a
 // [freehold.Heap] is; [freehold.NewLocked] makes others so. The struct has 10 KiB.
 func NewShared(parent freehold.Allocator, o *Options) *Shared {
-	arg.NotNil("intern.NewShared", "parent", parent)
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Shared{seed: hash.NewSeed(), name: o.Name, state: open}
+	s := &Shared{seed: hash.NewSeed()}
+	container.Make(s, &s.base, &sharedKind, parent, o.Name)
 	s.store.init(parent, o.RefCounts)
 	for i := range s.shards {
 		s.shards[i].table.init()
 	}
-	owners.Watch(s, "intern.Shared", o.Name)
 	return s
 }
 
@@ -74,7 +71,7 @@ func (s *Shared) Intern(v string) (ID, error) {
 		s.store.retain(id)
 		return ID(id), nil
 	}
-	s.state.mustBeOpen("intern.Shared.Intern", "intern.NewShared")
+	s.base.MustBeOpen(&sharedKind, "Intern")
 	room, err := sh.table.makeRoom(&s.store.memory, h)
 	if err != nil {
 		return 0, err
@@ -112,7 +109,7 @@ func (s *Shared) Lookup(v string) (ID, bool) {
 	defer sh.mu.Unlock()
 	at := sh.table.find(&s.store, h, v)
 	if at == none {
-		s.state.mustBeOpen("intern.Shared.Lookup", "intern.NewShared")
+		s.base.MustBeOpen(&sharedKind, "Lookup")
 		return 0, false
 	}
 	return ID(s.store.record(at).id), true
@@ -125,14 +122,14 @@ func (s *Shared) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) }
 func (s *Shared) Value(id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		s.state.noString("intern.Shared.Value", "intern.NewShared", id)
+		noString(&s.base, &sharedKind, "Value", id)
 	}
 	return v
 }
 
 // Retain is [Strings.Retain]. The caller must hold a reference.
 func (s *Shared) Retain(id ID) {
-	const call = "intern.Shared.Retain"
+	const call = "Retain"
 	sh, h := s.shard(s.mustHave(call, id))
 	s.retainIn(call, sh, h, id)
 }
@@ -147,7 +144,7 @@ func (s *Shared) retainIn(call string, sh *shard, h uint32, id ID) {
 // Release is [Strings.Release]. The caller must hold the reference that it drops. Of two calls
 // that drop the last one at once, one panics.
 func (s *Shared) Release(id ID) bool {
-	const call = "intern.Shared.Release"
+	const call = "Release"
 	sh, h := s.shard(s.mustHave(call, id))
 	return s.releaseIn(call, sh, h, id)
 }
@@ -171,9 +168,9 @@ func (s *Shared) releaseIn(call string, sh *shard, h uint32, id ID) bool {
 func (s *Shared) mustHave(call string, id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		s.state.noString(call, "intern.NewShared", id)
+		noString(&s.base, &sharedKind, call, id)
 	}
-	s.store.mustCount(call)
+	s.store.mustCount(&sharedKind, call)
 	return v
 }
 
@@ -181,7 +178,7 @@ func (s *Shared) mustHave(call string, id ID) string {
 // was dropped after mustHave. sh.mu is held.
 func (s *Shared) mustStillHave(call string, sh *shard, h uint32, id ID) {
 	if !sh.table.has(h, *s.store.refs.word(uint32(id))) {
-		s.state.noString(call, "intern.NewShared", id)
+		noString(&s.base, &sharedKind, call, id)
 	}
 }
 
@@ -190,7 +187,7 @@ func (s *Shared) mustStillHave(call string, sh *shard, h uint32, id ID) {
 // for a moment before and after.
 func (s *Shared) All() iter.Seq2[ID, string] {
 	return func(yield func(ID, string) bool) {
-		s.state.mustBeOpen("intern.Shared.All", "intern.NewShared")
+		s.base.MustBeOpen(&sharedKind, "All")
 		for id := ID(0); uint32(id) < s.store.ids.Load(); id++ {
 			if !s.store.counted {
 				if !yield(id, s.Value(id)) {
@@ -250,24 +247,21 @@ func (s *Shared) Len() int {
 func (s *Shared) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.store.stats(s.name)
+	return s.store.stats(s.base.Name)
 }
 
 // Close is [Strings.Close]. No other call may be in progress.
 func (s *Shared) Close() {
-	if s.state == closed {
+	if !s.base.MayClose(&sharedKind, s.store.reserved.Load() > 0) {
 		return
 	}
-	s.state.mustBeOpen("intern.Shared.Close", "intern.NewShared")
-	s.store.askParent()
 	for i := range s.shards {
 		s.shards[i].table.close(&s.store.memory)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.store.close()
-	s.state = closed
-	owners.Closed(s)
+	container.Closed(s, &s.base)
 }
 
 // shard returns the shard of v and the bits of its hash that the table uses.

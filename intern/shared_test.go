@@ -113,7 +113,7 @@ func TestSharedReferences(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if st := s.Stats(); st.Live != 0 || st.LiveBytes != 0 || st.IDs > 20 {
+	if st := s.Stats(); st.Len != 0 || st.LiveBytes != 0 || st.IDs > 20 {
 		t.Errorf("%+v", st)
 	}
 }

@@ -11,27 +11,26 @@ import (
 // Stats is a snapshot of [Strings] or [Shared].
 type Stats struct {
 	Name      string // Options.Name
-	Live      int    // strings
+	Len       int    // strings
 	LiveBytes int    // in the strings
 	IDs       int    // the most strings at any time so far: every ID is less
 	Reserved  int    // bytes from the parent
 }
 
 // Stats returns the figures. It costs a few loads.
-func (s *Strings) Stats() Stats { return s.store.stats(s.name) }
+func (s *Strings) Stats() Stats { return s.store.stats(s.base.Name) }
 
 func (s *store) stats(name string) Stats {
 	return Stats{
 		Name:      name,
-		Live:      s.live(),
+		Len:       s.live(),
 		LiveBytes: s.bytes,
 		IDs:       int(s.ids.Load()),
 		Reserved:  int(s.reserved.Load()),
 	}
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of live, live_bytes, ids and
-// reserved.
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.

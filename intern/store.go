@@ -22,6 +22,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/chunks"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 const (
@@ -109,7 +110,7 @@ func (s *store) add(text string) (at uint32, err error) {
 	if len(text) > maxShort {
 		b, err := s.parent.Alloc(len(text), 1)
 		if err != nil {
-			return none, err
+			return none, container.Refused(err)
 		}
 		s.reserved.Add(int64(len(text)))
 		copy(b, text)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/hash"
-	"github.com/freehold-go/freehold/internal/owners"
 )
 
 // ID is the number of a string in its [Strings] or [Shared]. IDs are dense: the first
@@ -37,36 +37,25 @@ type Options struct {
 // and takes 24 bytes beside it. Memory grows by steps of at most a quarter. Nothing is on
 // the Go heap for each string, and the struct has 3 KiB.
 type Strings struct {
-	_ noCopy
-
+	base  container.Base
 	table table
 	store store
 	seed  hash.Seed
 	hash  func(hash.Seed, string) uint64 // nil but in tests
-	name  string
-	state state
 }
 
-// state says whether Strings or Shared may be used.
-type state uint8
-
-const (
-	unmade state = iota
-	open
-	closed
-)
+var stringsKind = container.Kind{Type: "intern.Strings", Maker: "intern.New", Is: "the strings are"}
 
 // New returns an empty set over parent, which must outlive it. It takes no memory before
 // the first string, and Close gives all back. It panics if parent is nil.
 func New(parent freehold.Allocator, o *Options) *Strings {
-	arg.NotNil("intern.New", "parent", parent)
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Strings{seed: hash.NewSeed(), name: o.Name, state: open}
+	s := &Strings{seed: hash.NewSeed()}
+	container.Make(s, &s.base, &stringsKind, parent, o.Name)
 	s.store.init(parent, o.RefCounts)
 	s.table.init()
-	owners.Watch(s, "intern.Strings", o.Name)
 	return s
 }
 
@@ -95,7 +84,7 @@ func (s *Strings) InternBytes(b []byte) (ID, error) { return s.Intern(textOf(b))
 
 // add adds v, which is not there.
 func (s *Strings) add(h uint32, v string) (ID, error) {
-	s.state.mustBeOpen("intern.Strings.Intern", "intern.New")
+	s.base.MustBeOpen(&stringsKind, "Intern")
 	room, err := s.table.makeRoom(&s.store.memory, h)
 	if err != nil {
 		return 0, err
@@ -116,7 +105,7 @@ func (s *Strings) add(h uint32, v string) (ID, error) {
 func (s *Strings) Lookup(v string) (ID, bool) {
 	at := s.table.find(&s.store, s.hashOf(v), v)
 	if at == none {
-		s.state.mustBeOpen("intern.Strings.Lookup", "intern.New")
+		s.base.MustBeOpen(&stringsKind, "Lookup")
 		return 0, false
 	}
 	return ID(s.store.record(at).id), true
@@ -132,7 +121,7 @@ func (s *Strings) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) 
 func (s *Strings) Value(id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		s.state.noString("intern.Strings.Value", "intern.New", id)
+		noString(&s.base, &stringsKind, "Value", id)
 	}
 	return v
 }
@@ -140,7 +129,7 @@ func (s *Strings) Value(id ID) string {
 // Retain adds a reference to a string, as Intern of it does. It panics if no string has
 // that ID, or without Options.RefCounts.
 func (s *Strings) Retain(id ID) {
-	s.mustHave("intern.Strings.Retain", id)
+	s.mustHave("Retain", id)
 	s.store.retain(uint32(id))
 }
 
@@ -154,7 +143,7 @@ func (s *Strings) Retain(id ID) {
 // Close. Memory goes to new strings that are as long or shorter, and to the parent only
 // where the string had a block of its own; the table does not shrink.
 func (s *Strings) Release(id ID) bool {
-	v := s.mustHave("intern.Strings.Release", id)
+	v := s.mustHave("Release", id)
 	if !s.store.release(uint32(id)) {
 		return false
 	}
@@ -170,9 +159,9 @@ func (s *Strings) Release(id ID) bool {
 func (s *Strings) mustHave(call string, id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
-		s.state.noString(call, "intern.New", id)
+		noString(&s.base, &stringsKind, call, id)
 	}
-	s.store.mustCount(call)
+	s.store.mustCount(&stringsKind, call)
 	return v
 }
 
@@ -180,7 +169,7 @@ func (s *Strings) mustHave(call string, id ID) string {
 // meanwhile: All has those that are there when it comes to their IDs.
 func (s *Strings) All() iter.Seq2[ID, string] {
 	return func(yield func(ID, string) bool) {
-		s.state.mustBeOpen("intern.Strings.All", "intern.New")
+		s.base.MustBeOpen(&stringsKind, "All")
 		for id := ID(0); uint32(id) < s.store.ids.Load(); id++ {
 			if v, ok := s.store.value(id); ok && !yield(id, v) {
 				return
@@ -196,15 +185,11 @@ func (s *Strings) Len() int { return s.store.live() }
 // Close frees all memory. The strings of Value are no longer valid. Later calls panic,
 // except Close, Len, Stats and LogValue.
 func (s *Strings) Close() {
-	if s.state == closed {
-		return
+	if s.base.MayClose(&stringsKind, s.store.reserved.Load() > 0) {
+		s.table.close(&s.store.memory)
+		s.store.close()
+		container.Closed(s, &s.base)
 	}
-	s.state.mustBeOpen("intern.Strings.Close", "intern.New")
-	s.store.askParent()
-	s.table.close(&s.store.memory)
-	s.store.close()
-	s.state = closed
-	owners.Closed(s)
 }
 
 // hashOf returns the bits of v's hash that the table uses.
@@ -215,24 +200,8 @@ func (s *Strings) hashOf(v string) uint32 {
 	return uint32(s.seed.String(v) >> 32)
 }
 
-// noCopy makes go vet report copies of the struct that has it, as for a mutex.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
-
-// mustBeOpen panics, in the name of call, unless the strings are open.
-func (st state) mustBeOpen(call, maker string) {
-	switch st {
-	case unmade:
-		arg.Panicf(call, "zero value: %s makes one", maker)
-	case closed:
-		arg.Panicf(call, "the strings are closed")
-	}
-}
-
 // noString panics for an ID without a string.
-func (st state) noString(call, maker string, id ID) {
-	st.mustBeOpen(call, maker)
-	arg.Panicf(call, "no string has the ID %d", id)
+func noString(b *container.Base, k *container.Kind, call string, id ID) {
+	b.MustBeOpen(k, call)
+	arg.Panicf(k.Type+"."+call, "no string has the ID %d", id)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/chunks"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
@@ -31,28 +31,27 @@ const firstBytes = 256 // of a first block, unless an element is larger
 // elements. The blocks take 24 bytes each on the Go heap, and a million elements
 // of 8 bytes have 57.
 type Chunked[T any] struct {
-	_ noCopy
-
 	blocks [][]T // each with the elements that it can hold
 	tail   []T   // the block that Append writes to, with the elements that it has
 	n      int
 	first  uint // a first block has 1<<first elements
 	freed  int  // how often blocks were given back
-	parent freehold.Allocator
-	name   string
-	closed bool
+	base   container.Base
 }
+
+var chunkedKind = container.Kind{Type: "vector.Chunked", Maker: "vector.NewChunked", Is: "the vector is"}
 
 // NewChunked returns an empty array over parent, which must outlive it. It takes no memory
 // before the first element, and Close gives all back. It panics if parent is nil and,
 // with the field's path, if T holds a Go pointer.
 func NewChunked[T any](parent freehold.Allocator, o *Options) *Chunked[T] {
-	c := &Chunked[T]{parent: parent, name: mustMake[T]("vector.NewChunked", parent, o)}
+	arg.PointerFree(chunkedKind.Maker, "", freehold.PointerFree[T]())
+	c := &Chunked[T]{}
+	container.Make(c, &c.base, &chunkedKind, parent, nameOf(o))
 	c.first = uint(bits.Len(uint(firstBytes / max(unsafe.Sizeof(*new(T)), 1))))
 	if c.first > 0 {
 		c.first--
 	}
-	owners.Watch(c, "vector.Chunked", c.name)
 	return c
 }
 
@@ -121,7 +120,7 @@ func (c *Chunked[T]) addBlock() error {
 		return fmt.Errorf("%w: %d elements are all that an index reaches", freehold.ErrOutOfMemory, c.Cap())
 	}
 	n := int(chunks.Len(uint(len(c.blocks)), c.first))
-	b, err := freehold.Grow(c.parent, []T(nil), n)
+	b, err := freehold.Grow(c.base.Parent, []T(nil), n)
 	if err == nil {
 		c.blocks = append(c.blocks, b[:n])
 	}
@@ -129,7 +128,7 @@ func (c *Chunked[T]) addBlock() error {
 		c.fill(b[:n])
 		c.mustBeWhole()
 	}
-	return err
+	return container.Refused(err)
 }
 
 // setTail makes the block of element n the tail, if there is one.
@@ -215,7 +214,7 @@ func (c *Chunked[T]) Clip() {
 // keep gives back all but the first n blocks.
 func (c *Chunked[T]) keep(n int) {
 	for _, b := range c.blocks[n:] {
-		freehold.FreeSlice(c.parent, b)
+		freehold.FreeSlice(c.base.Parent, b)
 	}
 	clear(c.blocks[n:])
 	c.freed++
@@ -225,21 +224,14 @@ func (c *Chunked[T]) keep(n int) {
 // Close frees the memory. Pointers to elements are no longer valid. Later calls panic,
 // except Close and those that only report: Len, Cap, Stats and LogValue.
 func (c *Chunked[T]) Close() {
-	if c.closed {
-		return
+	if c.base.MayClose(&chunkedKind, len(c.blocks) > 0) {
+		c.keep(0)
+		c.n, c.blocks, c.tail = 0, nil, nil
+		container.Closed(c, &c.base)
 	}
-	c.mustBeOpen("Close")
-	c.keep(0)
-	c.n, c.blocks, c.tail, c.closed = 0, nil, nil, true
-	owners.Closed(c)
 }
 
-// mustBeOpen panics, in the name of a method, if c was not made or is closed.
-func (c *Chunked[T]) mustBeOpen(call string) {
-	if c.closed || c.parent == nil {
-		refuse("vector.Chunked."+call, "vector.NewChunked", c.closed)
-	}
-}
+func (c *Chunked[T]) mustBeOpen(call string) { c.base.MustBeOpen(&chunkedKind, call) }
 
 // Stats returns the figures. It visits each block.
 func (c *Chunked[T]) Stats() Stats {
@@ -247,7 +239,7 @@ func (c *Chunked[T]) Stats() Stats {
 	for _, b := range c.blocks {
 		reserved += cap(b) * int(unsafe.Sizeof(*new(T)))
 	}
-	return Stats{c.name, c.n, c.Cap(), reserved}
+	return Stats{c.base.Name, c.n, c.Cap(), reserved}
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.

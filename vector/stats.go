@@ -16,5 +16,5 @@ type Stats struct {
 	Reserved int    // bytes from the parent
 }
 
-// LogValue implements [slog.LogValuer]. It returns a group of len, cap and reserved.
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }

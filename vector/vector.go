@@ -8,13 +8,12 @@ package vector
 import (
 	"iter"
 	"log/slog"
-	"reflect"
 	"slices"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
@@ -32,33 +31,23 @@ type Options struct {
 // change the capacity: Append, AppendSlice, Insert, Grow, Clip or Close. A slice used
 // after that reads and writes freed memory.
 type Vector[T any] struct {
-	_ noCopy
-
-	elems  []T // all the capacity
-	parent freehold.Allocator
-	name   string
-	closed bool
+	elems []T // all the capacity
+	base  container.Base
 }
 
-// noCopy makes go vet report copies of the struct that has it, as for a mutex.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
+var vectorKind = container.Kind{Type: "vector.Vector", Maker: "vector.New", Is: "the vector is"}
 
 // New returns an empty vector over parent, which must outlive it. It takes no memory before
 // the first element, and Close gives all back. It panics if parent is nil and, with the
 // field's path, if T holds a Go pointer.
 func New[T any](parent freehold.Allocator, o *Options) *Vector[T] {
-	v := &Vector[T]{parent: parent, name: mustMake[T]("vector.New", parent, o)}
-	owners.Watch(v, "vector.Vector", v.name)
+	arg.PointerFree(vectorKind.Maker, "", freehold.PointerFree[T]())
+	v := &Vector[T]{}
+	container.Make(v, &v.base, &vectorKind, parent, nameOf(o))
 	return v
 }
 
-// mustMake checks the arguments of a constructor and returns the name from its options.
-func mustMake[T any](call string, parent freehold.Allocator, o *Options) (name string) {
-	arg.PointerFree(call, "", freehold.PointerFree[T]())
-	arg.NotNil(call+"["+reflect.TypeFor[T]().String()+"]", "parent", parent)
+func nameOf(o *Options) string {
 	if o == nil {
 		return ""
 	}
@@ -141,18 +130,18 @@ func (v *Vector[T]) Append(e T) error {
 //go:noinline
 func (v *Vector[T]) appendSlow(e T) error {
 	v.mustBeOpen("Append")
-	elems, err := freehold.Append(v.parent, v.elems, e)
+	elems, err := freehold.Append(v.base.Parent, v.elems, e)
 	v.elems = elems
-	return err
+	return container.Refused(err)
 }
 
 // AppendSlice adds the elements of s at the end, all or none. s may be a part of the
 // vector. The error is that of Append.
 func (v *Vector[T]) AppendSlice(s []T) error {
 	v.mustBeOpen("AppendSlice")
-	elems, err := freehold.Append(v.parent, v.elems, s...)
+	elems, err := freehold.Append(v.base.Parent, v.elems, s...)
 	v.elems = elems
-	return err
+	return container.Refused(err)
 }
 
 // Insert puts the elements of s before element i, or at the end if i is Len. s may be a
@@ -171,9 +160,9 @@ func (v *Vector[T]) Insert(i int, s []T) error {
 		slices.Reverse(v.elems[i:])
 		return nil
 	}
-	elems, err := freehold.Grow(v.parent, v.elems, k)
+	elems, err := freehold.Grow(v.base.Parent, v.elems, k)
 	if err != nil {
-		return err
+		return container.Refused(err)
 	}
 	v.elems = elems[:n+k]
 	copy(v.elems[i+k:], v.elems[i:n])
@@ -232,9 +221,9 @@ func (v *Vector[T]) Clear() {
 func (v *Vector[T]) Grow(n int) error {
 	v.mustBeOpen("Grow")
 	arg.AtLeast("vector.Vector.Grow", "n", n, 0)
-	elems, err := freehold.Grow(v.parent, v.elems, n)
+	elems, err := freehold.Grow(v.base.Parent, v.elems, n)
 	v.elems = elems
-	return err
+	return container.Refused(err)
 }
 
 // Clip gives back the capacity beyond the elements, where the parent can shrink the block
@@ -245,12 +234,12 @@ func (v *Vector[T]) Clip() {
 		return
 	}
 	if len(v.elems) == 0 {
-		freehold.FreeSlice(v.parent, v.elems)
+		freehold.FreeSlice(v.base.Parent, v.elems)
 		v.elems = nil
 		return
 	}
 	block := bytesOf(v.elems[:cap(v.elems)])
-	b, err := freehold.Realloc(v.parent, block, len(bytesOf(v.elems)), int(unsafe.Alignof(*new(T))))
+	b, err := freehold.Realloc(v.base.Parent, block, len(bytesOf(v.elems)), int(unsafe.Alignof(*new(T))))
 	if err == nil {
 		v.elems = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(v.elems))
 	}
@@ -264,32 +253,18 @@ func bytesOf[T any](s []T) []byte {
 // Close frees the memory. Slices of elements are no longer valid. Later calls panic, except
 // Close and those that only report: Len, Cap, Stats and LogValue.
 func (v *Vector[T]) Close() {
-	if v.closed {
-		return
-	}
-	v.mustBeOpen("Close")
-	freehold.FreeSlice(v.parent, v.elems)
-	v.elems, v.closed = nil, true
-	owners.Closed(v)
-}
-
-// mustBeOpen panics, in the name of a method, if v was not made or is closed.
-func (v *Vector[T]) mustBeOpen(call string) {
-	if v.closed || v.parent == nil {
-		refuse("vector.Vector."+call, "vector.New", v.closed)
+	if v.base.MayClose(&vectorKind, cap(v.elems) > 0) {
+		freehold.FreeSlice(v.base.Parent, v.elems)
+		v.elems = nil
+		container.Closed(v, &v.base)
 	}
 }
 
-func refuse(call, maker string, closed bool) {
-	if closed {
-		arg.Panicf(call, "the vector is closed")
-	}
-	arg.Panicf(call, "zero value: %s makes one", maker)
-}
+func (v *Vector[T]) mustBeOpen(call string) { v.base.MustBeOpen(&vectorKind, call) }
 
 // Stats returns the figures. It costs a few loads.
 func (v *Vector[T]) Stats() Stats {
-	return Stats{v.name, v.Len(), v.Cap(), v.Cap() * int(unsafe.Sizeof(*new(T)))}
+	return Stats{v.base.Name, v.Len(), v.Cap(), v.Cap() * int(unsafe.Sizeof(*new(T)))}
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of Stats.

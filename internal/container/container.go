@@ -1,0 +1,117 @@
+// Package container has what all containers have: a parent, a name and a state.
+//
+//	unmade --Make--> open --Closed--> closed
+//	                 |  ^
+//	            Lend |  | Back
+//	                 v  |
+//	                 lent: a function of the caller's has a value, and must not change the container
+//
+// [Base] is a field of each container, and not embedded, so that its methods are not theirs.
+package container
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+// NoCopy makes go vet report copies of the struct that has it, as for a mutex.
+type NoCopy struct{}
+
+func (*NoCopy) Lock()   {}
+func (*NoCopy) Unlock() {}
+
+// A Kind names a type of containers in panics and reports.
+type Kind struct {
+	Type  string // such as "btree.Map"
+	Maker string // its constructor, such as "btree.New"
+	Is    string // such as "the map is"
+}
+
+type state uint8
+
+const (
+	unmade state = iota
+	open
+	lent
+	closed
+)
+
+// Base is a container's parent, name and state. The zero value is of a container that no
+// constructor made.
+type Base struct {
+	_      NoCopy
+	Parent freehold.Allocator
+	Name   string
+	state  state
+}
+
+// Make opens a container, c, whose Base is b. It panics if parent is nil.
+func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string) {
+	arg.NotNil(k.Maker, "parent", parent)
+	b.Parent, b.Name, b.state = parent, name, open
+	owners.Watch(c, k.Type, name)
+}
+
+// MustBeOpen panics, in the name of a method, unless the container can be read.
+func (b *Base) MustBeOpen(k *Kind, call string) {
+	if b.state != open && b.state != lent {
+		b.refuse(k, call)
+	}
+}
+
+// MustBeWritable panics, in the name of a method, unless the container can be changed.
+func (b *Base) MustBeWritable(k *Kind, call string) {
+	if b.state != open {
+		b.refuse(k, call)
+	}
+}
+
+//go:noinline
+func (b *Base) refuse(k *Kind, call string) {
+	call = k.Type + "." + call
+	switch b.state {
+	case unmade:
+		arg.Panicf(call, "zero value: %s makes one", k.Maker)
+	case lent:
+		arg.Panicf(call, "in a function that another call calls: %s not to be changed there", k.Is)
+	}
+	arg.Panicf(call, "%s closed", k.Is)
+}
+
+// Lend makes the container one that must not be changed, until Back.
+func (b *Base) Lend() { b.state = lent }
+
+// Back ends what Lend began.
+func (b *Base) Back() { b.state = open }
+
+// MayClose reports whether there is anything to close: not in the zero value, and not after
+// Close. It panics if the container is lent and, if it holds memory, if its parent is closed.
+func (b *Base) MayClose(k *Kind, holds bool) bool {
+	if b.state == unmade || b.state == closed {
+		return false
+	}
+	b.MustBeWritable(k, "Close")
+	if holds {
+		owners.AskParent(b.Parent)
+	}
+	return true
+}
+
+// Closed ends a container, which has given back its memory.
+func Closed[T any](c *T, b *Base) {
+	b.state = closed
+	owners.Closed(c)
+}
+
+// Refused returns a parent's error, if there is one, as one that matches
+// [freehold.ErrOutOfMemory] too.
+func Refused(err error) error {
+	if err == nil || errors.Is(err, freehold.ErrOutOfMemory) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
+}
