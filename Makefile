@@ -111,12 +111,12 @@ portable:
 malloc:
 	CGO_ENABLED=0 $(GO) vet ./cmalloc
 	CGO_ENABLED=0 $(GO) test -short ./cmalloc
-	cd lab && CGO_ENABLED=0 $(GO) test -short -run Backend ./...
+	cd lab && CGO_ENABLED=0 $(GO) test ./subject
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && pkg-config --exists jemalloc 2>/dev/null; then \
 		set -ex; $(GO) vet -tags jemalloc ./cmalloc; \
 		$(GO) test -tags jemalloc ./cmalloc; $(GO) test -race -short -tags jemalloc ./cmalloc; \
 		$(GO) test -short -tags jemalloc,jemalloc_static ./cmalloc; \
-		cd lab; $(GO) test -short -tags jemalloc -run Backend ./...; \
+		cd lab; $(GO) test -tags jemalloc ./subject; \
 	else echo "skipped: jemalloc (it takes cgo, pkg-config and libjemalloc-dev)"; fi
 
 386:

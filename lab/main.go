@@ -9,8 +9,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"strings"
 
@@ -18,11 +16,12 @@ import (
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/bench"
+	"github.com/freehold-go/freehold/lab/subject"
 )
 
 // commands is the command line; the fields' tags are its help.
 type commands struct {
-	Report  tourCommand    `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
+	Report  reportCommand  `cmd:"" help:"What freehold does on this machine, beside the Go heap and others."`
 	Memtest memtestCommand `cmd:"" help:"Grow to many GiB and shrink again, over and over, and show how much memory stays."`
 	GCLab   gclabCommand   `cmd:"" name:"gclab" help:"Keep gigabytes live under load, and show what that costs the garbage collector, on the Go heap and off it."`
 	Bench   bench.Command  `cmd:"" help:"Run freehold beside its peers: allocators, arenas, maps, sorts."`
@@ -41,21 +40,8 @@ func program() cli.Program {
 	return cli.Program{
 		Name: "lab", About: "freehold and its peers, measured. See https://github.com/freehold-go/freehold.",
 		Version: version(), Commands: &commands{}, Vars: kong.Vars{
-			"stories": storyNames(), "backends": strings.Join(backendNames(), ", "),
-			"contenders": strings.Join(contenderNames(), ", "), "shapes": strings.Join(shapeNames(), ", "),
+			"stories": storyNames(), "kinds": strings.Join(subject.KindNames(), ", "),
+			"subjects": strings.Join(subjectNames(), ", "), "shapes": strings.Join(shapeNames(), ", "),
 		},
 	}
-}
-
-// run is main with everything it touches as a parameter. It returns the exit code.
-func run(ctx context.Context, args []string, s cli.Streams) int { return program().Run(ctx, args, s) }
-
-// An unavailableError says why a backend cannot be had in this build or on this
-// machine.
-type unavailableError struct{ error }
-
-func (e unavailableError) Unwrap() error { return e.error }
-
-func unavailablef(format string, a ...any) error {
-	return &cli.Error{Err: unavailableError{fmt.Errorf(format, a...)}, Code: cli.Misused}
 }

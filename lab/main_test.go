@@ -3,18 +3,21 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/clipperhouse/displaywidth"
+
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// The demo starts its own program as a child. Within tests that program is the
+// Lab starts its own program as a child. Within tests that program is the
 // test binary, which is then the command itself.
 const asCommand = "FREEHOLD_TEST_AS_COMMAND"
 
@@ -29,13 +32,23 @@ func TestMain(m *testing.M) {
 // command runs the command line and returns what it did.
 func command(ctx context.Context, args ...string) (code int, out, err string) {
 	var o, e bytes.Buffer
-	code = run(ctx, args, cli.Streams{Out: &o, Err: &e})
+	code = program().Run(ctx, args, cli.Streams{Out: &o, Err: &e})
 	return code, o.String(), e.String()
 }
 
+// Runs that take no time.
+var (
+	tinyReport  = []string{"report", "--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--live", "1MiB", "--load", "20ms"}
+	tinyMemtest = []string{"memtest", "--high", "16MiB", "--cycles", "3", "--goroutines", "2", "--settle", "1ms"}
+	tinyGCLab   = []string{"gclab", "--live", "1MiB", "--time", "20ms", "--workers", "2", "--array", "64KiB", "--headroom", "256MiB", "--reserve", "1MiB"}
+	tinyBox     = []string{"report", "budget", "--box", "none", "--limits", "128MiB", "--shares", "30", "--rounds", "1", "--hold", "30ms", "--go-live", "2MiB"}
+)
+
+func with(args []string, more ...string) []string { return append(slices.Clone(args), more...) }
+
 func TestCommandLine(t *testing.T) {
 	dir := t.TempDir()
-	tests := []struct {
+	for _, tt := range []struct {
 		args string
 		code int
 		want string // somewhere in the output or the errors
@@ -44,62 +57,70 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --help", 0, "--settle"},
 		{"report --help", 0, "list, gc, sawtooth"},
 		{"--version", 0, version() + "\n"},
+		{"nothing", 2, "unexpected argument nothing; see lab --help"},
+		{"child nothing go {}", 2, "no story is called"},
+		{"child list go {", 2, "settings: "},
+		{"boxload {", 2, "load: "},
 
-		{"memtest --high=", 2, `--high: "" is no size`},
-		{"memtest --html=", 2, "--html: the name of a file is missing"},
-		{"memtest --csv=", 2, "--csv: the name of a file is missing"},
-		{"memtest --backend=", 2, `no backend is called ""; there are: freehold, go, libc, jemalloc`},
+		{"memtest --backend=", 2, `no allocator is called ""; there are: freehold, go, libc, jemalloc`},
 		{"memtest --high 0", 2, "--high 0 B is too little"},
 		{"memtest --limit 0", 2, "--limit 0: at least a byte is needed; without --limit there is none"},
 		{"memtest --high 1GiB --goroutines 0", 2, "--goroutines 0: at least one is needed"},
-		{"memtest --nothing", 2, "unknown flag --nothing"},
-		{"memtest extra", 2, "unexpected argument extra"},
-		{"memtest --backend calloc", 2, `no backend is called "calloc"; there are: freehold, go, libc, jemalloc`},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
-		{"memtest --high much", 2, `"much" is no size: write bytes, or a number with KiB, MiB, GiB or TiB (powers of 1024) or KB, MB, GB or TB (of 1000)`},
-		{"memtest --high 1MiB --sizes small --low 1MiB", 2, "--low 1.00 MiB is not below --high 1.00 MiB"},
-		{"memtest --high 1GiB --low 2GiB", 2, "nothing to free"},
-		{"memtest --high 1GiB --cycles 0", 2, "--cycles 0"},
+		{"memtest --high much", 2, `"much" is no size: write bytes, or a number with KiB`},
+		{"memtest --high 1MiB --sizes small --low 1MiB --goroutines 1", 2, "--low 1.00 MiB is not below --high 1.00 MiB"},
 		{"memtest --high 1GiB --cycles=-3", 2, "--cycles -3"},
-		{"memtest --high 1GiB --goroutines=-1", 2, "--goroutines -1"},
 		{"memtest --high 1GiB --settle=-1s", 2, "--settle -1s"},
-		{"memtest --high 1GiB --settle soon", 2, "--settle"},
 		{"memtest --high 7MiB --goroutines 2", 2, "each of the 2 goroutines needs room"},
 		{"memtest --high 1024TiB", 2, "or add --force"},
 		{"memtest --high 1024TiB --force", 2, "the table of that many chunks would take more than"},
-		{"memtest --high 1024TiB --force --sizes small", 2, "the table of that many chunks would take more than"},
 		{"memtest --high 7000000TiB --force", 2, "the table of that many chunks would take more than"},
-		{"memtest --backend go --limit 1GiB", 2, "has no hard limit"},
 		{"memtest --backend libc --limit 1GiB", 2, "has no hard limit"},
 		{"memtest --high 64MiB --csv " + dir, 2, "cannot write"},
-		{"memtest --high 64MiB --csv " + dir + "/no/such/folder/a.csv", 2, "cannot write"},
 		{"memtest --high 64MiB --html " + dir + "/no/a.html", 2, "--html: cannot write"},
-
 		{"memtest --high 64MiB --csv - --html -", 2, "--csv and --html both write -"},
-		{"report nothing", 2, `no story is called "nothing"; there are: list, gc, sawtooth`},
+
+		{"report nothing", 2, `no story is called "nothing"; there are: list, gc, sawtooth, budget`},
 		{"report list --nodes 0", 2, "--nodes 0"},
-		{"report --cycles 0", 2, "--cycles 0: at least one is needed"},
-		{"report --settle=-1s", 2, "--settle -1s"},
-		{"report --high 0", 2, "--high 0 B is too little"},
-		{"report --backend=", 2, "--backend: a name is missing"},
-		{"report --backend go,,arena", 2, "--backend: a name is missing"},
-		{"report --html=", 2, "--html: the name of a file is missing"},
 		{"report list --nodes 100000000000", 2, "more than half"},
+		{"report --cycles 0", 2, "--cycles 0: at least one is needed"},
+		{"report --high 0", 2, "--high 0 B is too little"},
 		{"report sawtooth --high 1TiB", 2, "more than a third"},
 		{"report gc --live 1KiB", 2, "--live 1.00 KiB is too little"},
 		{"report gc --live 1000TiB", 2, "--live 1000 TiB: array of pointers (Go heap, default) may take"},
-		{"report sawtooth --high 1MiB", 2, "too little"},
 		{"report --backend calloc", 2, `nothing is called "calloc"; there are: go, freehold, arena, pool, libc, jemalloc`},
-		{"report --html " + dir + "/no/a.html", 2, "cannot write"},
-	}
-	for _, tt := range tests {
+		{"report gc --backend arena", 2, "none of the chosen stories supports it"},
+		{"report --csv x", 2, "--csv is for one story"},
+
+		{"report budget --limits 1MiB", 2, "--limits 1.00 MiB: at least 64 MiB are needed"},
+		{"report budget --limits 1000TiB", 2, "--limits 1000 TiB: more than three quarters of the"},
+		{"report budget --shares 0", 2, "--shares 0: a share is 1 to 99 percent"},
+		{"report budget --shares 50,100", 2, "--shares 100: a share is 1 to 99 percent"},
+		{"report budget --runs 0", 2, "--runs 0: 1 to 10000"},
+		{"report budget --limits 1GiB --go-live 1GiB", 2, "--go-live 1.00 GiB: it must be below the limit of 1.00 GiB"},
+		{"report budget --with magic", 2, `--with: nothing is called "magic"; there are: default, limit, budget`},
+		{"report budget --box paper", 2, `--box must be one of "cgroup","none"`},
+
+		{"gclab --data heap", 2, `--data: nothing is called "heap"; there are: ` + strings.Join(shapeNames(), ", ")},
+		{"gclab --backend libc", 2, `--backend: nothing is called "libc"; there are: go, flat, freehold`},
+		{"gclab --tuning off", 2, `--tuning: nothing is called "off"; there are: default, limit`},
+		{"gclab --data strings --backend flat", 2, "it cannot be kept in the memory flat"},
+		{"gclab --live 8000000TiB", 2, "is more than this system can address"},
+		{"gclab --live 1000TiB", 2, "array of pointers (Go heap, default) may take 2.93 PiB: "},
+		{"gclab --live 1000TiB --tuning limit", 2, "array of pointers (Go heap, limit) may take 1.95 PiB: "},
+		{"gclab --reserve 1000TiB", 2, "of which 1000 TiB are to stay so; choose less, or add --force to try"},
+		{"gclab --time 0s", 2, "--time 0s: it must be longer than 0"},
+		{"gclab --workers 0", 2, "--workers 0: at least one is needed"},
+		{"gclab --array 1", 2, "--array 1 B is too little: at least 8.00 KiB are needed"},
+		{"gclab --array 7000000TiB", 2, "--array 6.68 EiB is more than this system can address"},
+		{"gclab --live 1MiB --workers 2 --array 64KiB --headroom 1MiB", 2, "--headroom 1.00 MiB is too little: 2 workers with arrays of 64.0 KiB need 32.3 MiB"},
+
+		{"bench --rounds 0", 2, "--rounds 0, want 1 or more"},
+	} {
 		t.Run(tt.args, func(t *testing.T) {
 			code, out, err := command(t.Context(), strings.Fields(tt.args)...)
-			if code != tt.code {
-				t.Errorf("exit code %d, want %d", code, tt.code)
-			}
-			if !strings.Contains(out+err, tt.want) {
-				t.Errorf("printed %q and %q, want %q in it", out, err, tt.want)
+			if code != tt.code || !strings.Contains(out+err, tt.want) {
+				t.Errorf("exit code %d, want %d; printed %q and %q, want %q in it", code, tt.code, out, err, tt.want)
 			}
 			if code == cli.Misused && out != "" {
 				t.Errorf("a wrong flag printed results: %q", out)
@@ -126,77 +147,97 @@ func (b *broken) Write(p []byte) (int, error) {
 
 // A report that cannot be written is a failure, whatever part of it is lost.
 func TestReportThatCannotBeWritten(t *testing.T) {
-	for _, args := range [][]string{
-		{"--help"}, {"--version"},
-		tinyRun,
-		append(slices.Clone(tinyRun), "--csv", "-"),
-		append([]string{"report", "list", "--backend", "go"}, tinyTour...),
-		append([]string{"report", "list", "--backend", "go", "--html", "-"}, tinyTour...),
-	} {
-		for _, room := range []int{0, 200} {
-			if len(args) <= 2 && room > 0 {
-				continue
-			}
-			var errs bytes.Buffer
-			code := run(t.Context(), args, cli.Streams{Out: &broken{room}, Err: &errs})
-			if n := strings.Count(errs.String(), errBroken.Error()); code != cli.Failed || n != 1 || !strings.Contains(errs.String(), "lab: writing standard output: no space left\n") {
-				t.Errorf("%v with room for %d bytes: exit code %d, %q", args, room, code, errs.String())
+	list := with(tinyReport, "list", "--backend", "go")
+	for _, args := range [][]string{tinyMemtest, with(tinyMemtest, "--csv", "-"), list, with(list, "--html", "-")} {
+		var errs bytes.Buffer
+		code := program().Run(t.Context(), args, cli.Streams{Out: &broken{200}, Err: &errs})
+		if n := strings.Count(errs.String(), errBroken.Error()); code != cli.Failed || n != 1 {
+			t.Errorf("%v: exit code %d, %q", args, code, errs.String())
+		}
+	}
+	// The same where people read the report on standard error.
+	var out bytes.Buffer
+	code := program().Run(t.Context(), with(tinyMemtest, "--csv", "-"), cli.Streams{Out: &out, Err: &broken{200}})
+	if rows := rowsOf(t, out.String()); code != cli.Failed || len(rows) != 5 {
+		t.Errorf("exit code %d, rows %v", code, rows)
+	}
+}
+
+// rowsOf returns the rows of a CSV, its head first, which are all of one length.
+func rowsOf(t *testing.T, text string) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil || len(rows) == 0 {
+		t.Fatalf("%v: %q", err, text)
+	}
+	return rows
+}
+
+func rowsIn(t *testing.T, path string) [][]string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rowsOf(t, string(data))
+}
+
+var (
+	control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
+	outside = regexp.MustCompile(`(?i)https?://|src\s*=|href\s*=|@import|url\(`)
+)
+
+// reportOf runs a command that succeeds, and verifies what it prints where there is no terminal:
+// sentences are lines, tables fit the usual one, and the page needs nothing else.
+func reportOf(t *testing.T, args ...string) (out, page string) {
+	t.Helper()
+	html := filepath.Join(t.TempDir(), "a.html")
+	code, out, errs := command(t.Context(), with(args, "--html", html)...)
+	if code != cli.OK {
+		t.Fatalf("%v: exit code %d: %s", args, code, errs)
+	}
+	if at := control.FindString(out + errs); at != "" {
+		t.Errorf("piped output has the control character %q:\n%s", at, out)
+	}
+	tables := 0
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "   ") || strings.HasPrefix(line, "  ─") {
+			tables++
+			if n := displaywidth.String(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("a line of a table has %d characters: %q", n, line)
 			}
 		}
 	}
-}
-
-// The same where people read the report on standard error.
-func TestReportThatIsLostBesideAFile(t *testing.T) {
-	var out bytes.Buffer
-	code := run(t.Context(), append(slices.Clone(tinyRun), "--csv", "-"), cli.Streams{Out: &out, Err: &broken{200}})
-	if code != cli.Failed {
-		t.Errorf("exit code %d, want %d", code, cli.Failed)
+	if tables < 3 {
+		t.Errorf("%v: no tables in:\n%s", args, out)
 	}
-	checkRows(t, out.String(), 3, true)
+	checkPage(t, html)
+	data, _ := os.ReadFile(html)
+	return out, string(data)
 }
 
-// An interrupted run says so, and also what it lost.
-func TestInterruptedAndUnwritable(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var errs bytes.Buffer
-	code := run(ctx, tinyRun, cli.Streams{Out: &broken{}, Err: &errs})
-	const want = "lab: interrupted\nlab: writing standard output: no space left\n"
-	if code != cli.Failed || errs.String() != want {
-		t.Errorf("exit code %d, %q, want %d, %q", code, errs.String(), cli.Failed, want)
-	}
-}
-
-// commandProcess does the same in a process of its own, for what changes the process.
-func commandProcess(t *testing.T, env []string, args ...string) (code int, out, err string) {
+func checkPage(t *testing.T, html string) {
 	t.Helper()
-	exe, failed := os.Executable()
-	if failed != nil {
-		t.Fatal(failed)
+	data, err := os.ReadFile(html)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return processOf(t, env, exe, args...)
+	page := string(data)
+	if at := outside.FindString(page); at != "" {
+		t.Errorf("the page refers to something outside of it: %q", at)
+	}
+	wants(t, page, "<!doctype html>", "</html>", "prefers-color-scheme: dark", "How this was measured")
+	if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") || strings.Contains(page, "ZgotmplZ") {
+		t.Error("the page has figures that are none")
+	}
 }
 
-// processOf runs any program.
-func processOf(t *testing.T, env []string, program string, args ...string) (code int, out, err string) {
+// wants fails for each text that is missing.
+func wants(t *testing.T, text string, all ...string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), env...)
-	var o, e bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &o, &e
-	if failed := cmd.Run(); failed != nil && cmd.ProcessState == nil {
-		t.Fatal(failed)
-	}
-	return cmd.ProcessState.ExitCode(), o.String(), e.String()
-}
-
-var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
-
-// checkPlain fails if text has anything that only a terminal understands.
-func checkPlain(t *testing.T, text string) {
-	t.Helper()
-	if at := control.FindString(text); at != "" {
-		t.Errorf("piped output has the control character %q:\n%s", at, text)
+	for _, want := range all {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in:\n%s", want, text)
+		}
 	}
 }

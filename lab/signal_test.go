@@ -4,9 +4,7 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/lab/load"
 )
 
 // SIGTERM ends a run as Ctrl-C does: with what has been measured so far.
@@ -25,7 +26,7 @@ func TestSignalsEndARunInOrder(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(signal.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.csv")
-			cmd := exec.CommandContext(t.Context(), exe, append(tinyRun, "--cycles", "1000000", "--csv", file)...)
+			cmd := exec.CommandContext(t.Context(), exe, with(tinyMemtest, "--cycles", "1000000", "--csv", file)...)
 			var out, errs bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			if err := cmd.Start(); err != nil {
@@ -56,68 +57,21 @@ func TestSignalsEndARunInOrder(t *testing.T) {
 	}
 }
 
-func TestSignalEndsTheDemo(t *testing.T) {
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), exe, append([]string{"report", "sawtooth", "--settle", "1h"}, tinyTour[:6]...)...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	first := make([]byte, 1)
-	if _, err := out.Read(first); err != nil { // it has begun
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != cli.Interrupted {
-		t.Errorf("%v, want exit code %d", cmd.ProcessState, cli.Interrupted)
-	}
-}
-
-// A child removes what it has made before it ends.
-func TestChildEndsInOrder(t *testing.T) {
-	made := filepath.Join(t.TempDir(), "made")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `trap 'rm "$0"; exit 1' INT; touch "$0"; while :; do sleep 0.01; done`, made)
-	endInOrder(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(made); err == nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("the command was not interrupted")
-	}
-	if _, err := os.Stat(made); err == nil {
-		t.Error("what the command had made is left")
-	}
-}
-
 // A child that is interrupted by the terminal and by its parent is interrupted once.
 func TestChildIsInterruptedTwice(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags, err := json.Marshal(settings{Box: boxSettings{Kind: boxNone, Rounds: 1, Hold: time.Hour, Deadline: time.Hour}})
+	flags, err := json.Marshal(settings{Boxes: load.Boxes{Kind: load.BoxNone, Rounds: 1, Hold: time.Hour, Deadline: time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), exe, "child", "budget", boxRun{64 << 20, 10, boxDefault, 1}.name(), string(flags))
+	run, err := json.Marshal(load.BoxRun{Limit: 64 << 20, Share: 10, Mode: load.BoxDefault, Run: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "child", "budget", string(run), string(flags))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -137,27 +91,5 @@ func TestChildIsInterruptedTwice(t *testing.T) {
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != cli.Interrupted {
 		t.Errorf("%v, want exit code %d", cmd.ProcessState, cli.Interrupted)
-	}
-}
-
-// A child that the kernel kills, as it does for lack of memory, is told of.
-func TestChildThatIsKilled(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			children, _ := self.Children()
-			for _, c := range children {
-				if line, _ := c.Cmdline(); strings.Contains(line, "array/go/default") {
-					_ = c.Kill()
-				}
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	}()
-	code, out, errs := command(ctx, tinyLabWith("--data", "array", "--backend", "go", "--tuning", "default", "--time", "1h")...)
-	const want = "the system killed it, most likely for lack of memory"
-	if code != cli.Failed || !strings.Contains(out, want) || !strings.Contains(errs, want) {
-		t.Errorf("exit code %d, %q and %q", code, out, errs)
 	}
 }

@@ -1,160 +1,143 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"image/color"
 	"slices"
 	"strconv"
+	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"gonum.org/v1/plot/plotter"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/lab/load"
+	"github.com/freehold-go/freehold/lab/report"
+	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // budgetStory is a container's limit with and without a budget.
 type budgetStory struct{}
 
-func (budgetStory) name() string  { return "budget" }
-func (budgetStory) title() string { return "A memory limit" }
-func (budgetStory) why() string {
-	return "A container that takes more memory than its limit is killed. GOMEMLIMIT keeps Go's heap within it, but does not count off-heap memory. A budget counts both."
+// boxFlags are its flags.
+type boxFlags struct {
+	Limits []cli.Size `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget. Default: ${default}."`
+	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit. Default: ${default}."`
+	Runs   int        `default:"1" help:"How often each of its loads runs."`
+	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
+	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
+	GoLive *cli.Size  `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
+
+	Rounds   int           `hidden:"" default:"3"`     // of a load in a box
+	Hold     time.Duration `hidden:"" default:"300ms"` // within a round
+	Deadline time.Duration `hidden:"" default:"2m"`    // of a run
 }
 
-// backends implements story.
-func (budgetStory) backends() (all, usual []string) {
-	all = []string{freeholdBackend.name}
-	return all, all
-}
-
-// measurements implements story.
-func (budgetStory) measurements(set settings) int { return len(set.Box.runs()) }
-
-// boxModes are all ways to keep to a limit.
-var boxModes = []string{boxDefault, boxLimit, boxBudget}
-
-const mostBoxRuns = 10_000 // of each load
-
-// check says what is wrong with the story's settings, before anything runs.
-func (budgetStory) check(s boxSettings) error {
-	for _, limit := range s.Limits {
-		if limit < 64<<20 {
-			return cli.Usagef("--limits %s: at least 64 MiB are needed", cli.Bytes(limit))
-		}
-		if total, _ := machineMemory(); total > 0 && limit > total/4*3 {
-			return cli.Usagef("--limits %s: more than three quarters of the %s of memory", cli.Bytes(limit), cli.Bytes(total))
-		}
+// boxes turns the flags into settings.
+func (c *boxFlags) boxes() (load.Boxes, error) {
+	s := load.Boxes{Kind: c.Box, Shares: c.Shares, Runs: c.Runs, Rounds: c.Rounds, Hold: c.Hold, Deadline: c.Deadline}
+	for _, limit := range c.Limits {
+		s.Limits = append(s.Limits, int64(limit))
 	}
-	for _, share := range s.Shares {
-		if share < 1 || share > 99 {
-			return cli.Usagef("--shares %d: a share is 1 to 99 percent", share)
-		}
+	if c.GoLive != nil {
+		s.Live = int64(*c.GoLive)
 	}
-	if s.Runs < 1 {
-		return cli.Usagef("--runs %d: at least one is needed", s.Runs)
-	}
-	if s.Runs > mostBoxRuns {
-		return cli.Usagef("--runs %d: more than %d", s.Runs, mostBoxRuns)
-	}
-	for _, limit := range s.Limits {
-		if s.Live >= limit {
-			return cli.Usagef("--go-live %s: it must be below the limit of %s", cli.Bytes(s.Live), cli.Bytes(limit))
-		}
-	}
-	return nil
-}
-
-// measure implements story: what it measures is the name of a run.
-func (budgetStory) measure(ctx context.Context, set settings, name string, report func(float64)) (any, error) {
-	r, err := boxRunNamed(name)
+	names := []string{"default", "limit", "budget"}
+	with, err := c.With.of("--with", names)
 	if err != nil {
+		return s, err
+	}
+	for _, name := range with {
+		s.Modes = append(s.Modes, load.BoxModes[slices.Index(names, name)])
+	}
+	return s, s.Check()
+}
+
+func (budgetStory) name() string { return "budget" }
+
+func (budgetStory) subjects() (all, usual []string) {
+	return []string{"freehold"}, []string{"freehold"}
+}
+
+func (budgetStory) measurements(set settings) int { return len(set.Boxes.All()) }
+
+// measure has a run, as JSON, for a subject.
+func (budgetStory) measure(ctx context.Context, set settings, text string, tell wire.Writer) (any, error) {
+	var r load.BoxRun
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
 		return nil, err
 	}
-	s := set.Box
-	if s.Kind == boxNone {
-		return s.measure(ctx, r, nil, report)
-	}
-	b, err := newBox(r.Limit)
-	if err != nil {
+	o, err := set.Boxes.Run(ctx, r, tell)
+	if o == nil {
 		return nil, err
 	}
-	o, err := s.measure(ctx, r, b, report)
-	return o, errors.Join(err, b.remove())
+	return o, err
 }
 
 // A boxResult is a run and its outcome.
 type boxResult struct {
-	run boxRun
-	boxOutcome
+	run load.BoxRun
+	load.BoxOutcome
 }
 
-// tell implements story.
-func (b budgetStory) tell(ctx context.Context, set settings, run runner) (section, error) {
+func (b budgetStory) tell(ctx context.Context, r *reporter) (sec report.Section, csv []byte, err error) {
+	set := r.set.Boxes
 	var results []boxResult
-	for _, r := range set.Box.runs() {
-		res := boxResult{run: r}
-		if err := run(ctx, b, r.name(), &res.boxOutcome); err != nil {
-			return section{}, err
+	var names []string
+	var keys [][]string
+	var figures []any
+	for _, run := range set.All() {
+		res := boxResult{run: run}
+		text, err := json.Marshal(run)
+		if err != nil {
+			return sec, nil, err
 		}
-		results = append(results, res)
+		name := fmt.Sprintf("%s, %d%%, %s", cli.Bytes(run.Limit), run.Share, run.Mode)
+		if err := r.measure(ctx, b, string(text), name, nil, &res.BoxOutcome); err != nil {
+			return sec, nil, err
+		}
+		results, names, figures = append(results, res), append(names, name), append(figures, res.BoxOutcome)
+		keys = append(keys, []string{strconv.FormatInt(run.Limit, 10), strconv.Itoa(run.Share), run.Mode, strconv.Itoa(run.Run)})
 	}
-	sec := section{Grids: []grid{boxGrid(results)}, Charts: boxCharts(results), Result: boxFinding(results), CSV: boxCSV(results)}
-	if set.Box.Kind == boxNone {
-		sec.Notes = append(sec.Notes, "There was no box: nothing is killed, and a peak above the limit is shown as over.")
-	} else {
-		sec.Notes = append(sec.Notes, "Each run was in a control group of its own with the limit, without swap.")
+	first := load.BoxRun{Limit: set.Limits[0], Share: set.Shares[0]}
+	sec = report.Section{
+		Title:  "A memory limit",
+		Why:    "A container that takes more memory than its limit is killed. GOMEMLIMIT keeps Go's heap within it, but does not count off-heap memory. A budget counts both.",
+		Result: boxFinding(results), Charts: boxCharts(results), Grids: []report.Grid{report.Rows("limit, off-heap, with", names, figures)},
+		Notes: []string{
+			"Each run was in a control group of its own with the limit, without swap.",
+			fmt.Sprintf("Goroutines replace nodes of a table on the Go heap and compute with them, while off-heap blocks are allocated up to the share, half of them freed, and allocated again. At %s and %d%% the Go heap has %s live.", cli.Bytes(first.Limit), first.Share, cli.Bytes(set.GoLive(first))),
+			load.BoxLimit + ": GOGC=off and nine tenths of the limit. " + load.BoxBudget + ": budget.Start(nil).",
+			"The peak is resident memory without pages of files. Done is how much of its load a run did. Nodes, M/s: millions of nodes replaced a second.",
+		},
 	}
-	if slices.ContainsFunc(results, func(r boxResult) bool { return r.Result == boxStruck }) {
+	if set.Kind == load.BoxNone {
+		sec.Notes[0] = "There was no box: nothing is killed, and a peak above the limit is shown as over."
+	}
+	if slices.ContainsFunc(results, func(r boxResult) bool { return r.Result == load.BoxStruck }) {
 		sec.Notes = append(sec.Notes, "A run that was struck was killed, but not for its limit: the machine may have no memory left.")
 	}
-	l := set.Box.load(boxRun{Limit: set.Box.Limits[0], Share: set.Box.Shares[0]})
-	sec.Notes = append(sec.Notes,
-		fmt.Sprintf("Goroutines replace nodes of a table on the Go heap and compute with them, while off-heap blocks are allocated up to the share, half of them freed, and allocated again. At %s and %d%% the Go heap has %s live.", cli.Bytes(set.Box.Limits[0]), set.Box.Shares[0], cli.Bytes(l.Live)),
-		boxLimit+": GOGC=off and nine tenths of the limit. "+boxBudget+": budget.Start(nil).",
-		"The peak is resident memory without pages of files. A run that was killed shows how much of its load was done. Nodes, M/s: millions of nodes replaced a second.")
-	return sec, nil
-}
-
-// boxGrid is the table of the runs.
-func boxGrid(results []boxResult) grid {
-	g := grid{Head: []string{"limit, off-heap, with", "result", "peak", "of limit %", "collections", "collector, % CPU", "failed allocs", "s", "nodes, M/s"}}
-	for _, r := range results {
-		last := r.last()
-		result := r.Result
-		if result != boxFinished && result != boxOver {
-			result += fmt.Sprintf(" at %.0f%%", 100*last.Done)
-		}
-		rate := 0.0
-		if last.Seconds > 0 {
-			rate = float64(last.Nodes) / last.Seconds / 1e6
-		}
-		g.add(fmt.Sprintf("%s, %d%%, %s", cli.Bytes(r.run.Limit), r.run.Share, r.run.Mode), result,
-			cli.Bytes(r.Peak), percent(float64(r.Peak)/float64(r.run.Limit)), humanize.Comma(last.Cycles), percent(last.Collector),
-			strconv.Itoa(last.Failed), figure(r.Seconds), figure(rate))
-	}
-	return g
+	return sec, report.CSV([]string{"limit", "share_percent", "with", "run"}, keys, figures, load.BoxOutcome{}), nil
 }
 
 // boxFinding is what the runs show, in a sentence or two.
 func boxFinding(results []boxResult) string {
 	text := ""
-	for _, mode := range boxModes {
+	for _, mode := range load.BoxModes {
 		runs, finished, worst := 0, 0, 0.0
 		for _, r := range results {
 			if r.run.Mode != mode {
 				continue
 			}
 			runs++
-			if r.Result == boxFinished {
+			if r.Result == load.BoxFinished {
 				finished++
 			}
 			worst = max(worst, float64(r.Peak)/float64(r.run.Limit))
 		}
 		if runs > 0 {
-			text += fmt.Sprintf("With %s, %d of %s finished; the peak was %s%% of the limit. ", boxPhrase(mode), finished, cli.Plural(runs, "run"), percent(worst))
+			text += fmt.Sprintf("With %s, %d of %s finished; the peak was %s%% of the limit. ", boxPhrase(mode), finished, cli.Plural(runs, "run"), report.Percent(worst))
 		}
 	}
 	return text + boxPrice(results)
@@ -163,45 +146,45 @@ func boxFinding(results []boxResult) string {
 // boxPrice is what a budget costs: beside another mode over the runs that finished with both,
 // or by itself if there are none.
 func boxPrice(results []boxResult) (text string) {
-	finished := map[boxRun]boxResult{}
+	finished := map[load.BoxRun]boxResult{}
 	for _, r := range results {
-		if r.Result == boxFinished || r.Result == boxOver {
+		if r.Result == load.BoxFinished || r.Result == load.BoxOver {
 			finished[r.run] = r
 		}
 	}
 	var seconds, share span
 	for run, r := range finished {
-		if run.Mode == boxBudget {
+		if run.Mode == load.BoxBudget {
 			seconds.add(r.Seconds)
-			share.add(r.last().Collector)
+			share.add(r.Collector)
 		}
 	}
-	for _, other := range boxModes[:len(boxModes)-1] {
+	for _, other := range load.BoxModes[:len(load.BoxModes)-1] {
 		var times, ours, theirs span
 		for run, r := range finished {
-			run.Mode = boxBudget
+			run.Mode = load.BoxBudget
 			b, both := finished[run]
 			if r.run.Mode != other || !both || r.Seconds == 0 {
 				continue
 			}
 			times.add(b.Seconds / r.Seconds)
-			ours.add(b.last().Collector)
-			theirs.add(r.last().Collector)
+			ours.add(b.Collector)
+			theirs.add(r.Collector)
 		}
 		if times.n > 0 {
 			text += fmt.Sprintf("Where both finished, a budget took %s times as long as %s; the collector took %s%% of the processors' time with it, and %s%% with %s. ",
-				times.text(figure), other, ours.text(percent), theirs.text(percent), other)
+				times.text(report.Figure), other, ours.text(report.Percent), theirs.text(report.Percent), other)
 		}
 	}
 	if text == "" && seconds.n > 0 {
-		text = fmt.Sprintf("With a budget a run took %s s, and the collector %s%% of the processors' time. ", seconds.text(figure), share.text(percent))
+		text = fmt.Sprintf("With a budget a run took %s s, and the collector %s%% of the processors' time. ", seconds.text(report.Figure), share.text(report.Percent))
 	}
 	return text
 }
 
 // boxPhrase is a mode within a sentence.
 func boxPhrase(mode string) string {
-	if mode == boxBudget {
+	if mode == load.BoxBudget {
 		return "a " + mode
 	}
 	return mode
@@ -229,61 +212,44 @@ func (s *span) text(written func(float64) string) string {
 }
 
 // boxCharts are the first run of each kind, over time.
-func boxCharts(results []boxResult) (charts []chart) {
+func boxCharts(results []boxResult) (charts []report.Chart) {
 	for _, r := range results {
 		if r.run.Run != 1 || len(r.Samples) == 0 {
 			continue
 		}
-		over := func(name string, c color.Color, fill bool, value func(boxSample) int64) line {
-			l := line{Name: name, Color: c, Fill: fill}
+		over := func(name string, c color.Color, fill bool, value func(load.BoxSample) int64) report.Line {
+			l := report.Line{Name: name, Color: c, Fill: fill}
 			for _, x := range r.Samples {
 				l.Points = append(l.Points, plotter.XY{X: x.Seconds, Y: float64(value(x))})
 			}
 			return l
 		}
-		c := chart{
+		c := report.Chart{
 			Title: fmt.Sprintf("%s, %d%% off-heap, with %s: %s", cli.Bytes(r.run.Limit), r.run.Share, r.run.Mode, r.Result),
 			XMax:  longestBoxRun(results, r.run),
 			YMax:  float64(r.run.Limit) * 1.1,
-			Lines: []line{
-				over("Go heap", theirsC, true, func(x boxSample) int64 { return x.Go }),
-				over("off-heap", oursC, true, func(x boxSample) int64 { return x.OffHeap }),
-				over("Go heap + off-heap", ink, false, func(x boxSample) int64 { return x.Go + x.OffHeap }),
+			Lines: []report.Line{
+				over("Go heap", report.Theirs, true, func(x load.BoxSample) int64 { return x.Go }),
+				over("off-heap", report.Ours, true, func(x load.BoxSample) int64 { return x.OffHeap }),
+				over("Go heap + off-heap", report.Ink, false, func(x load.BoxSample) int64 { return x.Go + x.OffHeap }),
 			},
 		}
-		if r.run.Mode != boxDefault { // which has none
-			c.Lines = append(c.Lines, over("GOMEMLIMIT as set", poolC, false, func(x boxSample) int64 { return x.Limit }))
+		if r.run.Mode != load.BoxDefault { // which has none
+			c.Lines = append(c.Lines, over("GOMEMLIMIT as set", report.Pool, false, func(x load.BoxSample) int64 { return x.Limit }))
 		}
 		limit := float64(r.run.Limit)
-		c.Lines = append(c.Lines, line{Name: "container's limit", Color: jemallocC, Points: plotter.XYs{{X: 0, Y: limit}, {X: c.XMax, Y: limit}}})
+		c.Lines = append(c.Lines, report.Line{Name: "container's limit", Color: report.Jemalloc, Points: plotter.XYs{{X: 0, Y: limit}, {X: c.XMax, Y: limit}}})
 		charts = append(charts, c)
 	}
 	return charts
 }
 
 // longestBoxRun returns the seconds of the longest first run of a limit and share.
-func longestBoxRun(results []boxResult, of boxRun) (longest float64) {
+func longestBoxRun(results []boxResult, of load.BoxRun) (longest float64) {
 	for _, r := range results {
-		if r.run.Limit == of.Limit && r.run.Share == of.Share && r.run.Run == 1 {
-			longest = max(longest, r.last().Seconds)
+		if r.run.Limit == of.Limit && r.run.Share == of.Share && r.run.Run == 1 && len(r.Samples) > 0 {
+			longest = max(longest, r.Samples[len(r.Samples)-1].Seconds)
 		}
 	}
 	return longest
-}
-
-// boxCSV is a row per run. Sizes are bytes.
-func boxCSV(results []boxResult) []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	_ = w.Write([]string{"limit", "share_percent", "with", "run", "result", "peak", "collections", "collector_cpu", "failed", "done", "seconds", "nodes"})
-	for _, r := range results {
-		last := r.last()
-		_ = w.Write([]string{
-			strconv.FormatInt(r.run.Limit, 10), strconv.Itoa(r.run.Share), r.run.Mode, strconv.Itoa(r.run.Run), r.Result,
-			strconv.FormatInt(r.Peak, 10), strconv.FormatInt(last.Cycles, 10), strconv.FormatFloat(last.Collector, 'f', 4, 64),
-			strconv.Itoa(last.Failed), strconv.FormatFloat(last.Done, 'f', 3, 64), strconv.FormatFloat(r.Seconds, 'f', 3, 64), strconv.FormatInt(last.Nodes, 10),
-		})
-	}
-	w.Flush()
-	return out.Bytes()
 }

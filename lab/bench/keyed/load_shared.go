@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
 	"github.com/freehold-go/freehold/lab/bench/random"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 func init() { loads["shared"] = runShared }

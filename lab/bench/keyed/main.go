@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 // params say what to run.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 const (

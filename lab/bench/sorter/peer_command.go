@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 func sortByCommand(p *params, from, to string) (run, error) {
@@ -39,24 +39,14 @@ func command(name string, args ...string) (r run, err error) {
 	if err := cmd.Start(); err != nil {
 		return r, err
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
-	for tick := time.NewTicker(look); ; {
-		select {
-		case err := <-done:
-			tick.Stop()
-			r.ns = float64(time.Since(began))
-			r.cpu = float64(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
-			if err != nil && said.Len() > 0 {
-				err = errors.New(strings.TrimSpace(said.String()))
-			}
-			return r, err
-		case <-tick.C:
-			if now, err := process.PeakOf(cmd.Process.Pid); err == nil {
-				r.peak = max(r.peak, now)
-			}
-		}
+	peak := process.Watch(cmd.Process.Pid, look)
+	err = cmd.Wait()
+	r.ns, r.peak = float64(time.Since(began)), uint64(peak())
+	r.cpu = float64(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+	if err != nil && said.Len() > 0 {
+		err = errors.New(strings.TrimSpace(said.String()))
 	}
+	return r, err
 }
 
 func commandVersion(p *params) (string, error) {

@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 
 	"github.com/freehold-go/freehold/extsort"
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 	lanrat "github.com/lanrat/extsort"
 )
 
@@ -26,7 +26,7 @@ func here(f func() error) (r run, err error) {
 	if r.ns, r.cpu, err = timed(f); err != nil {
 		return r, err
 	}
-	r.peak, err = process.PeakOf(os.Getpid())
+	r.peak, err = process.PeakWithoutFiles()
 	return r, err
 }
 

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
 	"github.com/freehold-go/freehold/lab/bench/random"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 // The records that are sorted.

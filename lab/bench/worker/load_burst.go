@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 func init() { loads["burst"] = runBurst }

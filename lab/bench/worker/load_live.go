@@ -10,8 +10,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
 	"github.com/freehold-go/freehold/lab/bench/random"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 // errCannot marks what a peer has no function for.

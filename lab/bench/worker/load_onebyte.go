@@ -5,7 +5,7 @@ package main
 import (
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 func init() { loads["onebyte"] = runOneByte }

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/freehold-go/freehold/lab/bench/process"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 // params say what to run. Sizes are uniform in min..max bytes.

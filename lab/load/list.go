@@ -1,0 +1,76 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/freehold-go/freehold/lab/run"
+	"github.com/freehold-go/freehold/lab/subject"
+	"github.com/freehold-go/freehold/lab/wire"
+)
+
+// ListFigures is what one kind of list measured. Sizes that nobody knows are -1.
+type ListFigures struct {
+	Build   float64 `json:"build_ms" show:"build, ms" unit:"ms" bar:"Time, milliseconds (less is better)/build"`
+	Walk    float64 `json:"walk_ms" show:"walk, ms" unit:"ms" bar:"Time, milliseconds (less is better)/walk"`
+	Free    float64 `json:"free_ms" show:"free, ms" unit:"ms" bar:"Time, milliseconds (less is better)/free"`
+	Collect float64 `json:"collect_ms" show:"one collection, list live, ms" unit:"ms" bar:"Time, milliseconds (less is better)/one collection"` // the median of several
+	CPU     float64 `json:"collect_cpu_ms" show:"its processor time, ms" unit:"ms" bar:"Time, milliseconds (less is better)/its CPU time"`      // all processors together
+	Cycles  int     `json:"cycles" show:"collections during the build" unit:"n"`
+
+	HeapLive  int64 `json:"heap_live" show:"Go heap, list live" unit:"B" bar:"Memory with the list live, MiB/Go heap"` // after a collection
+	OffBefore int64 `json:"off_before" show:"off-heap, before" unit:"B"`
+	OffLive   int64 `json:"off_live" show:"off-heap, list live" unit:"B" bar:"Memory with the list live, MiB/off-heap"`
+	OffLeft   int64 `json:"off_left" show:"off-heap, list freed" unit:"B"`
+	RSS       int64 `json:"rss" show:"resident, list live" unit:"B" bar:"Memory with the list live, MiB/resident, whole process"`
+}
+
+// List builds, walks and frees a linked list: many small values with references between them,
+// which is what a collector finds hardest.
+func List(ctx context.Context, kind subject.ListKind, nodes int, tell wire.Writer) (*ListFigures, error) {
+	l, err := kind.Open()
+	if err != nil {
+		return nil, err
+	}
+	f := &ListFigures{OffBefore: l.OffHeap()}
+	before := readCollector()
+	if f.Build = milliseconds(func() { err = l.Build(nodes) }); err != nil {
+		return nil, err
+	}
+	f.Cycles = int(readCollector().cycles - before.cycles)
+	tell.Progress(0.3, "")
+	var sum uint64
+	f.Walk = milliseconds(func() { sum = l.Walk() })
+	if want := uint64(nodes) * uint64(nodes-1) / 2; sum != want {
+		return nil, fmt.Errorf("the walk is wrong: the keys add up to %d, not %d", sum, want)
+	}
+
+	const rounds = 7
+	var took []float64
+	before = readCollector()
+	for i := range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		took = append(took, milliseconds(runtime.GC))
+		tell.Progress(0.3+0.6*float64(i+1)/rounds, "")
+	}
+	slices.Sort(took)
+	f.Collect, f.CPU = took[rounds/2], (readCollector().gc-before.gc)*1000/rounds
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	f.HeapLive, f.RSS, f.OffLive = int64(mem.HeapAlloc), run.Resident(), l.OffHeap()
+
+	f.Free = milliseconds(l.Free)
+	f.OffLeft = l.OffHeap()
+	return f, l.End()
+}
+
+func milliseconds(f func()) float64 {
+	began := time.Now()
+	f()
+	return time.Since(began).Seconds() * 1000
+}

@@ -1,0 +1,93 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"github.com/freehold-go/freehold/lab/run"
+)
+
+// A Sample is what the process held at one moment.
+type Sample struct {
+	Seconds float64 `json:"s"`
+	RSS     int64   `json:"rss"`
+	Live    int64   `json:"live"`
+}
+
+// A meter samples resident memory over time, in little memory of its own: when
+// maxSamples are held every second one goes, and from then on samples are
+// taken half as often.
+//
+// mu guards everything below it.
+type meter struct {
+	start time.Time
+	live  func() int64
+
+	mu      sync.Mutex
+	samples []Sample
+	every   time.Duration
+	peak    int64 // largest RSS since takePeak
+}
+
+const (
+	maxSamples   = 2048
+	firstSamples = 20 * time.Millisecond
+)
+
+// newMeter returns a meter; live returns the bytes in live chunks.
+func newMeter(live func() int64) *meter {
+	return &meter{
+		start: time.Now(), live: live, every: firstSamples,
+		samples: make([]Sample, 0, maxSamples),
+	}
+}
+
+// take adds a sample and returns it.
+func (m *meter) take() Sample {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := Sample{Seconds: time.Since(m.start).Seconds(), RSS: run.Resident(), Live: m.live()}
+	if len(m.samples) == maxSamples {
+		for i := range maxSamples / 2 {
+			m.samples[i] = m.samples[2*i]
+		}
+		m.samples = m.samples[:maxSamples/2]
+		m.every *= 2
+	}
+	m.samples = append(m.samples, s)
+	m.peak = max(m.peak, s.RSS)
+	return s
+}
+
+// takePeak returns the largest RSS seen since the last call.
+func (m *meter) takePeak() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	peak := m.peak
+	m.peak = 0
+	return peak
+}
+
+// interval returns the time between samples now.
+func (m *meter) interval() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.every
+}
+
+// watch samples until stop is called, and calls each after every sample.
+func (m *meter) watch(each func(Sample)) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-quit:
+				return
+			case <-time.After(m.interval()):
+				each(m.take())
+			}
+		}
+	}()
+	return sync.OnceFunc(func() { close(quit); <-done })
+}

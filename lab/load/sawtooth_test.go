@@ -1,0 +1,212 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/lab/run"
+	"github.com/freehold-go/freehold/lab/subject"
+	"github.com/freehold-go/freehold/lab/wire"
+)
+
+var silent = wire.NewWriter(io.Discard)
+
+func open(t *testing.T, name string) *subject.Allocator {
+	t.Helper()
+	kind, err := subject.KindNamed(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := kind.Open(0)
+	if errors.As(err, new(run.UnavailableError)) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	return a
+}
+
+func TestSawtooth(t *testing.T) {
+	for _, name := range subject.KindNames() {
+		for _, l := range []Sawtooth{
+			{Sizes: "big", High: 24 << 20, Low: 1 << 20, Cycles: 2, Goroutines: 2, Seed: 1},
+			{Sizes: "small", High: 4 << 20, Low: 64 << 10, Cycles: 3, Goroutines: 3, Seed: 2},
+			{Sizes: "both", High: 16 << 20, Low: 0, Cycles: 2, Goroutines: 1, Seed: 3},
+		} {
+			t.Run(name+"/"+string(l.Sizes), func(t *testing.T) {
+				var told bytes.Buffer
+				o, err := l.Run(t.Context(), open(t, name), wire.NewWriter(&told))
+				if err != nil {
+					t.Fatal(err)
+				}
+				cycles := 0
+				for in := json.NewDecoder(&told); ; {
+					var m wire.Message
+					if in.Decode(&m) != nil {
+						break
+					}
+					if m.Part != nil {
+						cycles++
+					} else if m.Progress < 0 || m.Progress > 1 || m.Text == "" {
+						t.Errorf("progress %v %q", m.Progress, m.Text)
+					}
+				}
+				if cycles != l.Cycles || len(o.Teeth) != l.Cycles {
+					t.Errorf("%d cycles, %d were told, want %d", len(o.Teeth), cycles, l.Cycles)
+				}
+				for i, tooth := range o.Teeth {
+					if tooth.PeakLive > l.High || tooth.PeakLive < l.High/4 {
+						t.Errorf("cycle %d rose to %d live bytes, not to about %d", i, tooth.PeakLive, l.High)
+					}
+					if tooth.Live > l.Low || tooth.Start != o.Start {
+						t.Errorf("cycle %d: %+v, want %d live at most", i, tooth, l.Low)
+					}
+				}
+				if o.End == nil || o.End.Live != 0 || o.End.Allocated > 0 {
+					t.Errorf("ended with %+v, want nothing live", o.End)
+				}
+				if len(o.Samples) == 0 || o.Chunks == 0 {
+					t.Errorf("%d samples, %d chunks", len(o.Samples), o.Chunks)
+				}
+			})
+		}
+	}
+}
+
+func TestSawtoothIsReproducible(t *testing.T) {
+	run := func(name string, seed uint64) *SawtoothOutcome {
+		l := Sawtooth{Sizes: "small", High: 2 << 20, Low: 1 << 18, Cycles: 3, Goroutines: 2, Seed: seed}
+		o, err := l.Run(t.Context(), open(t, name), silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	a, b, other := run("go", 5), run("freehold", 5), run("go", 6)
+	if a.Chunks != b.Chunks {
+		t.Errorf("the same seed gave %d and %d chunks", a.Chunks, b.Chunks)
+	}
+	differs := false
+	for i := range a.Teeth {
+		if a.Teeth[i].Live != b.Teeth[i].Live || a.Teeth[i].PeakLive != b.Teeth[i].PeakLive {
+			t.Errorf("cycle %d: the same seed gave %+v and %+v", i+1, a.Teeth[i], b.Teeth[i])
+		}
+		differs = differs || a.Teeth[i].Live != other.Teeth[i].Live
+	}
+	if !differs {
+		t.Error("another seed gave the same run")
+	}
+}
+
+var tiny = Sawtooth{Sizes: "small", High: 1 << 20, Low: 1 << 16, Cycles: 4, Goroutines: 1, Seed: 1}
+
+// faulty is the Go heap with a defect.
+func faulty(t *testing.T, alloc func(size int) ([]byte, error), allocated int64) *subject.Allocator {
+	a := open(t, "go")
+	if alloc != nil {
+		a.Alloc = alloc
+	}
+	a.Allocated = func() int64 { return allocated }
+	return a
+}
+
+func TestSawtoothKeepsResultsWhenMemoryRunsOut(t *testing.T) {
+	var allocs atomic.Int64
+	most := int64(1 << 62)
+	alloc := func(size int) ([]byte, error) {
+		if allocs.Add(1) > most {
+			return nil, freehold.ErrOutOfMemory
+		}
+		return make([]byte, size), nil
+	}
+	if _, err := tiny.Run(t.Context(), faulty(t, alloc, -1), silent); err != nil {
+		t.Fatal(err)
+	}
+	most = 2*allocs.Load() - 3 // in the last cycle of the next run
+	o, err := tiny.Run(t.Context(), faulty(t, alloc, -1), silent)
+	if !errors.Is(err, freehold.ErrOutOfMemory) || !strings.Contains(err.Error(), "cycle 4, rise") {
+		t.Errorf("the error is %v", err)
+	}
+	if len(o.Teeth) != 3 || o.End != nil || len(o.Samples) == 0 {
+		t.Errorf("%d cycles were kept, end %v, want 3 and none", len(o.Teeth), o.End)
+	}
+}
+
+func TestSawtoothFindsMistakes(t *testing.T) {
+	same := make([]byte, maxSmallChunk)
+	overlap := func(size int) ([]byte, error) { return same[:size], nil }
+	if _, err := tiny.Run(t.Context(), faulty(t, overlap, -1), silent); err == nil || !strings.Contains(err.Error(), "memory corrupted") {
+		t.Errorf("blocks that overlap gave %v", err)
+	}
+	if _, err := tiny.Run(t.Context(), faulty(t, nil, 48), silent); err == nil || !strings.Contains(err.Error(), "48 as allocated") {
+		t.Errorf("an allocator that still counts 48 bytes gave %v", err)
+	}
+}
+
+func TestSawtoothStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	l, allocs := tiny, 0
+	l.Cycles = 1_000_000
+	o, err := l.Run(ctx, faulty(t, func(size int) ([]byte, error) {
+		if allocs++; allocs == 5000 {
+			cancel()
+		}
+		return make([]byte, size), nil
+	}, -1), silent)
+	if !errors.Is(err, context.Canceled) || len(o.Teeth) == 0 || len(o.Teeth) > 5000 {
+		t.Errorf("stopped after %d cycles with %v", len(o.Teeth), err)
+	}
+}
+
+func TestFragmentation(t *testing.T) {
+	for tooth, want := range map[Tooth]float64{
+		{Start: 100, AfterSettle: 1100, Live: 1000}: 1,
+		{Start: 100, AfterSettle: 1600, Live: 1000}: 1.5,
+		{Start: 100, AfterSettle: 1600}:             -1, // nothing to divide by
+	} {
+		if tooth.finish(0); tooth.Ratio != want {
+			t.Errorf("%+v, want %v", tooth, want)
+		}
+	}
+}
+
+func TestMeterStaysSmall(t *testing.T) {
+	m := newMeter(func() int64 { return 5 })
+	for range 5*maxSamples + 3 {
+		m.take()
+	}
+	if len(m.samples) > maxSamples || len(m.samples) < maxSamples/2 || cap(m.samples) != maxSamples {
+		t.Errorf("%d samples are held, of at most %d", len(m.samples), maxSamples)
+	}
+	for i := 1; i < len(m.samples); i++ {
+		if m.samples[i].Seconds < m.samples[i-1].Seconds {
+			t.Fatalf("sample %d is older than the one before it", i)
+		}
+	}
+	if m.interval() <= firstSamples {
+		t.Error("samples are as frequent as at the start")
+	}
+	if m.takePeak() != m.samples[0].RSS && m.takePeak() != 0 {
+		t.Error("takePeak did not start anew")
+	}
+}
+
+func TestThin(t *testing.T) {
+	all := make([]int, 1000)
+	for i := range all {
+		all[i] = i
+	}
+	kept := Thin(all, 100)
+	if len(kept) != 100 || kept[0] != 0 || kept[99] != 999 || len(Thin(all[:50], 100)) != 50 {
+		t.Errorf("%d samples from %v to %v", len(kept), kept[0], kept[len(kept)-1])
+	}
+}

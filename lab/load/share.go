@@ -1,0 +1,68 @@
+package load
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/lab/subject"
+)
+
+// A share is one goroutine's part of a sawtooth: its own chunks, random numbers
+// and bounds, so that a run is the same for the same seed.
+//
+// Only its goroutine touches it, but for live, which anyone may read.
+type share struct {
+	high, low int64
+	sizes     Sizes
+	rng       *rand.Rand
+	chunks    []chunk
+	count     int64 // chunks ever allocated
+
+	_    [64]byte
+	live atomic.Int64 // bytes
+	_    [64]byte
+}
+
+var chunkBytes = int64(reflect.TypeFor[chunk]().Size())
+
+// grow allocates until the next chunk would pass high.
+func (s *share) grow(ctx context.Context, a *subject.Allocator) error {
+	for ctx.Err() == nil {
+		size := s.sizes.next(s.rng)
+		if s.live.Load()+int64(size) > s.high {
+			return nil
+		}
+		block, err := a.Alloc(size)
+		if err != nil {
+			return err
+		}
+		s.count++
+		c := chunk{b: block, stamp: s.rng.Uint64()}
+		c.fill()
+		s.chunks = append(s.chunks, c)
+		s.live.Add(int64(size))
+	}
+	return ctx.Err()
+}
+
+// shrink frees chunks at random until no more than low bytes are live.
+func (s *share) shrink(ctx context.Context, a *subject.Allocator, low int64) error {
+	for s.live.Load() > low {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		i, last := s.rng.IntN(len(s.chunks)), len(s.chunks)-1
+		c := s.chunks[i]
+		if err := c.check(); err != nil {
+			return err
+		}
+		s.chunks[i] = s.chunks[last]
+		s.chunks[last] = chunk{}
+		s.chunks = s.chunks[:last]
+		s.live.Add(-int64(len(c.b)))
+		a.Free(c.b)
+	}
+	return nil
+}

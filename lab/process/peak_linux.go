@@ -1,0 +1,88 @@
+// Peak: the most physical memory that a process had.
+
+package process
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ResetPeak makes the peak what is resident now, and returns that.
+func ResetPeak() (uint64, error) {
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
+		return 0, err
+	}
+	return Peak()
+}
+
+// Peak returns the most that was resident since ResetPeak.
+func Peak() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	var p peak
+	p.look(string(text))
+	return uint64(p.all), err
+}
+
+// PeakWithoutFiles returns the same less the pages of files that are resident now.
+func PeakWithoutFiles() (uint64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	var p peak
+	p.look(string(text))
+	return uint64(p.bytes()), err
+}
+
+// Watch looks at the resident memory of a process now and then until the largest is asked for.
+func Watch(pid int, every time.Duration) (largest func() int64) {
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	quit, done := make(chan struct{}), make(chan int64)
+	go func() {
+		var p peak
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			if text, err := os.ReadFile(file); err == nil {
+				p.look(string(text))
+			}
+			select {
+			case <-quit:
+				done <- p.bytes()
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() int64 { close(quit); return <-done }
+}
+
+// peak finds the largest resident memory of a process without pages of files: the most
+// that a look saw, or the most that the kernel saw less the most of the files' part. That drops
+// when memory is short.
+type peak struct{ now, all, files int64 }
+
+// look takes the process's status.
+func (p *peak) look(status string) {
+	var now int64
+	for line := range strings.Lines(status) {
+		name, value, _ := strings.Cut(line, ":")
+		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch name {
+		case "RssAnon", "RssShmem":
+			now += kib << 10
+		case "VmHWM":
+			p.all = max(p.all, kib<<10)
+		case "RssFile":
+			p.files = max(p.files, kib<<10)
+		}
+	}
+	p.now = max(p.now, now)
+}
+
+func (p *peak) bytes() int64 { return max(p.now, p.all-p.files) }
+
+// SyncDisks writes everything that waits for it.
+func SyncDisks() { unix.Sync() }

@@ -1,0 +1,53 @@
+// Package wire is what a program that measures tells the one that has started it: lines of
+// JSON on its standard output, any number of them and then its result.
+//
+// Programs in C write them too: see bench/native.
+package wire
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// A Message is one line.
+type Message struct {
+	Progress float64 `json:"progress,omitempty"` // a fraction of 1
+	Text     string  `json:"text,omitempty"`     // beside Progress
+
+	Part   json.RawMessage `json:"part,omitempty"` // of a result, for when it never comes
+	Result json.RawMessage `json:"result,omitempty"`
+
+	Failed      string `json:"failed,omitempty"`      // why Result is not complete
+	Unavailable string `json:"unavailable,omitempty"` // why there is none on this machine
+}
+
+// A Writer writes messages. Errors are those of a parent that is gone, which then ends the
+// program by other means.
+type Writer struct{ e *json.Encoder }
+
+func NewWriter(w io.Writer) Writer { return Writer{json.NewEncoder(w)} }
+
+func (w Writer) Progress(fraction float64, text string) {
+	_ = w.e.Encode(Message{Progress: fraction, Text: text})
+}
+
+func (w Writer) Part(part any) { _ = w.e.Encode(Message{Part: raw(part)}) }
+
+func (w Writer) Unavailable(why string) { _ = w.e.Encode(Message{Unavailable: why}) }
+
+// Result ends the messages. failed is why the result is not complete, nil if it is.
+func (w Writer) Result(result any, failed error) {
+	m := Message{Result: raw(result)}
+	if failed != nil {
+		m.Failed = failed.Error()
+	}
+	_ = w.e.Encode(m)
+}
+
+func raw(v any) json.RawMessage {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // figures are finite, and keys are strings
+	}
+	return text
+}
