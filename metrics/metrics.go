@@ -7,6 +7,8 @@
 //   - metrics/prometheus, a module of its own, collects them for Prometheus
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
+// [HeapFigures] and the other lists have what the exporters show, and how.
+//
 // They also export [freehold.AllTags], which counts every call, so that a monitoring system can
 // show true rates of allocation, and the Stats of the budget that runs.
 //
@@ -16,6 +18,7 @@ package metrics
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -54,33 +57,9 @@ func byName[S any](all []S, name func(*S) *string, add func(sum *S, st S)) []S {
 	return sums
 }
 
-// addLimits returns the sum of two limits, of which 0 is none.
-func addLimits[N int | int64](a, b N) N {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return a + b
-}
-
 // add adds the figures of a heap to those of others.
 func add(sum *freehold.Stats, st freehold.Stats) {
-	sum.Live += st.Live
-	sum.LiveBytes += st.LiveBytes
-	sum.Large += st.Large
-	sum.LargeBytes += st.LargeBytes
-	sum.Active += st.Active
-	sum.Resident += st.Resident
-	sum.Retained += st.Retained
-	sum.Metadata += st.Metadata
-	sum.Committed += st.Committed
-	sum.MaxBytes = addLimits(sum.MaxBytes, st.MaxBytes)
-	sum.SlowAllocs += st.SlowAllocs
-	sum.SlowFrees += st.SlowFrees
-	sum.Refusals += st.Refusals
-	sum.PurgedBytes += st.PurgedBytes
-	sum.Guarded += st.Guarded
-	sum.GuardedEver += st.GuardedEver
-	sum.GuardsSkipped += st.GuardsSkipped
+	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 	for _, c := range st.Classes {
 		i, found := slices.BinarySearchFunc(sum.Classes, c.BlockSize, func(c freehold.ClassStats, size int) int {
 			return cmp.Compare(c.BlockSize, size)
@@ -89,10 +68,27 @@ func add(sum *freehold.Stats, st freehold.Stats) {
 			sum.Classes = slices.Insert(sum.Classes, i, c)
 			continue
 		}
-		class := &sum.Classes[i]
-		class.Live += c.Live
-		class.Cached += c.Cached
-		class.Free += c.Free
-		class.Spans += c.Spans
+		addFields(reflect.ValueOf(&sum.Classes[i]).Elem(), reflect.ValueOf(c))
+	}
+}
+
+// addFields adds the numbers of a struct to those of another, but for those that are no sums. A
+// limit of 0 is none, and so is the sum with it.
+func addFields(sum, st reflect.Value) {
+	for i := range sum.NumField() {
+		to, n := sum.Field(i), st.Field(i)
+		switch name := sum.Type().Field(i).Name; {
+		case name == "BlockSize", name == "Peak", name == "Room":
+		case n.Kind() == reflect.Struct:
+			addFields(to, n)
+		case name == "Level":
+			to.SetInt(max(to.Int(), n.Int()))
+		case slices.Contains([]string{"MaxBytes", "Soft", "Hard"}, name) && (to.IsZero() || n.IsZero()):
+			to.SetZero()
+		case n.CanInt():
+			to.SetInt(to.Int() + n.Int())
+		case n.CanUint():
+			to.SetUint(to.Uint() + n.Uint())
+		}
 	}
 }

@@ -78,6 +78,8 @@
 package prometheus
 
 import (
+	"cmp"
+
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/metrics"
@@ -86,87 +88,37 @@ import (
 
 // A figure is one metric of what a label tells apart, heaps, tags or accounts, or of the budget.
 type figure[S any] struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(*S) float64
+	metrics.Figure[S]
+	desc *prometheus.Desc
+	kind prometheus.ValueType
 }
 
-func gauge(name, help string, value func(*freehold.Stats) int) figure[freehold.Stats] {
-	return figureOf("heap", name, help, prometheus.GaugeValue, value)
+// names are those that do not follow from a figure's name and unit.
+var names = map[string]string{
+	"freehold_heap_guarded":              "freehold_heap_guarded_blocks",
+	"freehold_heap_skipped_guards_total": "freehold_heap_guards_skipped_total",
 }
 
-func counter(name, help string, value func(*freehold.Stats) uint64) figure[freehold.Stats] {
-	return figureOf("heap", name, help, prometheus.CounterValue, value)
-}
-
-func figureOf[S any, N int | int64 | uint64](label, name, help string, kind prometheus.ValueType, value func(*S) N) figure[S] {
-	desc := prometheus.NewDesc("freehold_"+label+"_"+name, help, []string{label}, nil)
-	return figure[S]{desc, kind, func(of *S) float64 { return float64(value(of)) }}
-}
-
-var figures = []figure[freehold.Stats]{
-	gauge("live_blocks", "Live blocks.", func(st *freehold.Stats) int { return st.Live }),
-	gauge("live_bytes", "Bytes in live blocks, as the heap rounds them up.", func(st *freehold.Stats) int { return st.LiveBytes }),
-	gauge("large_blocks", "Live blocks larger than 32 KiB or in whole pages.", func(st *freehold.Stats) int { return st.Large }),
-	gauge("large_bytes", "Bytes in live blocks larger than 32 KiB or in whole pages.", func(st *freehold.Stats) int { return st.LargeBytes }),
-	gauge("active_bytes", "Bytes of pages in use.", func(st *freehold.Stats) int { return st.Active }),
-	gauge("resident_bytes", "Physical memory in bytes, an upper bound.", func(st *freehold.Stats) int { return st.Resident }),
-	gauge("retained_bytes", "Bytes of reserved addresses without memory.", func(st *freehold.Stats) int { return st.Retained }),
-	gauge("metadata_bytes", "Bytes of the heap's own bookkeeping.", func(st *freehold.Stats) int { return st.Metadata }),
-	gauge("committed_bytes", "Bytes of pages that may hold memory, which the limit is for.", func(st *freehold.Stats) int { return st.Committed }),
-	counter("slow_allocs_total", "Allocations that missed the caches, and all of large blocks.", func(st *freehold.Stats) uint64 { return st.SlowAllocs }),
-	counter("slow_frees_total", "Frees that missed the caches, and all of large blocks.", func(st *freehold.Stats) uint64 { return st.SlowFrees }),
-	counter("refusals_total", "Calls that failed for lack of memory.", func(st *freehold.Stats) uint64 { return st.Refusals }),
-	counter("purged_bytes_total", "Bytes returned to the system.", func(st *freehold.Stats) uint64 { return st.PurgedBytes }),
-	gauge("guarded_blocks", "Live blocks that are guarded.", func(st *freehold.Stats) int { return st.Guarded }),
-	counter("guards_total", "Blocks that were guarded.", func(st *freehold.Stats) uint64 { return st.GuardedEver }),
-	counter("guards_skipped_total", "Blocks that were to be guarded, and were not for lack of budget or memory.", func(st *freehold.Stats) uint64 { return st.GuardsSkipped }),
-}
-
-var limit = gauge("limit_bytes", "Hard limit of the committed bytes.", func(st *freehold.Stats) int { return st.MaxBytes })
-
-var tagFigures = []figure[freehold.TagStats]{
-	figureOf("tag", "live_blocks", "Live blocks.", prometheus.GaugeValue, func(t *freehold.TagStats) int { return t.Live }),
-	figureOf("tag", "live_bytes", "Bytes in live blocks, as asked for.", prometheus.GaugeValue, func(t *freehold.TagStats) int { return t.LiveBytes }),
-	figureOf("tag", "peak_bytes", "Maximum of the bytes in live blocks.", prometheus.GaugeValue, func(t *freehold.TagStats) int { return t.PeakBytes }),
-	figureOf("tag", "allocs_total", "Blocks allocated.", prometheus.CounterValue, func(t *freehold.TagStats) uint64 { return t.Allocs }),
-	figureOf("tag", "frees_total", "Blocks freed.", prometheus.CounterValue, func(t *freehold.TagStats) uint64 { return t.Frees }),
-}
-
-func budgetFigure[N int64 | uint64 | budget.Level](name, help string, kind prometheus.ValueType, value func(*budget.Stats) N) figure[budget.Stats] {
-	desc := prometheus.NewDesc("freehold_budget_"+name, help, nil, nil)
-	return figure[budget.Stats]{desc, kind, func(st *budget.Stats) float64 { return float64(value(st)) }}
-}
-
-var budgetFigures = []figure[budget.Stats]{
-	budgetFigure("limit_bytes", "The process's memory limit.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Limit }),
-	budgetFigure("headroom_bytes", "The part of the limit that is left free.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Headroom }),
-	budgetFigure("off_heap_bytes", "Bytes that all heaps have committed.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.OffHeap }),
-	budgetFigure("others_bytes", "Resident bytes that neither Go nor a heap has.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Others }),
-	budgetFigure("go_held_bytes", "Bytes that Go's memory limit counts.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoHeld }),
-	budgetFigure("go_live_bytes", "Bytes that the last collection found live.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoLive }),
-	budgetFigure("go_limit_bytes", "Go's memory limit; the largest int64 is none.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.GoLimit }),
-	budgetFigure("short_bytes", "Bytes by which what must be there passes the limit less the headroom.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Short }),
-	budgetFigure("pressure", "How short memory is: 0 calm, 1 soft, 2 hard.", prometheus.GaugeValue, func(st *budget.Stats) budget.Level { return st.Pressure.Level }),
-	budgetFigure("wanted_bytes", "Bytes that should become free for the pressure to be calm.", prometheus.GaugeValue, func(st *budget.Stats) int64 { return st.Pressure.Wanted }),
-	budgetFigure("adjustments_total", "Changes of Go's memory limit and GOGC.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Adjustments }),
-	budgetFigure("reclaims_total", "Collections that the budget ran, as Go held more than it may.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Reclaims }),
-	budgetFigure("rounds_total", "Rounds in which heaps were trimmed and callbacks called.", prometheus.CounterValue, func(st *budget.Stats) uint64 { return st.Rounds }),
-}
-
-var accountFigures = []figure[budget.AccountStats]{
-	figureOf("account", "used_bytes", "Bytes that count against the limits: of the account, those below, and reservations.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Used }),
-	figureOf("account", "reserved_bytes", "Bytes of reservations that are not in use.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Reserved }),
-	figureOf("account", "live_blocks", "Live blocks of the account's own.", prometheus.GaugeValue, func(st *budget.AccountStats) int { return st.Live }),
-	figureOf("account", "live_bytes", "Bytes in live blocks of the account's own.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.LiveBytes }),
-	figureOf("account", "pressure", "How short memory is: 0 calm, 1 soft, 2 hard.", prometheus.GaugeValue, func(st *budget.AccountStats) int { return int(st.Pressure.Level) }),
-	figureOf("account", "refusals_total", "Requests that the account had no room for.", prometheus.CounterValue, func(st *budget.AccountStats) uint64 { return st.Refusals }),
-	figureOf("account", "evicted_bytes_total", "Bytes that functions of AllocOrEvict have freed.", prometheus.CounterValue, func(st *budget.AccountStats) int64 { return st.Evicted }),
+func figuresOf[S any](of string, labels []string, figures []metrics.Figure[S]) (all []figure[S]) {
+	for _, f := range figures {
+		name, kind := "freehold_"+of+"_"+f.Name, prometheus.GaugeValue
+		if f.Unit == "By" {
+			name += "_bytes"
+		}
+		if f.Rises {
+			name, kind = name+"_total", prometheus.CounterValue
+		}
+		name = cmp.Or(names[name], name)
+		all = append(all, figure[S]{f, prometheus.NewDesc(name, f.Help, labels, nil), kind})
+	}
+	return all
 }
 
 var (
-	softLimit = figureOf("account", "soft_limit_bytes", "Soft limit of the used bytes.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Soft })
-	hardLimit = figureOf("account", "limit_bytes", "Hard limit of the used bytes.", prometheus.GaugeValue, func(st *budget.AccountStats) int64 { return st.Hard })
+	ofHeaps    = figuresOf("heap", []string{"heap"}, metrics.HeapFigures)
+	ofTags     = figuresOf("tag", []string{"tag"}, metrics.TagFigures)
+	ofAccounts = figuresOf("account", []string{"account"}, metrics.AccountFigures)
+	ofBudget   = figuresOf("budget", nil, metrics.BudgetFigures)
 )
 
 type collector struct{}
@@ -177,53 +129,38 @@ type collector struct{}
 func NewCollector() prometheus.Collector { return collector{} }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
-	for _, f := range append(figures, limit) {
-		to <- f.desc
-	}
-	for _, f := range tagFigures {
-		to <- f.desc
-	}
-	for _, f := range append(accountFigures, softLimit, hardLimit) {
-		to <- f.desc
-	}
-	for _, f := range budgetFigures {
+	describe(ofHeaps, to)
+	describe(ofTags, to)
+	describe(ofAccounts, to)
+	describe(ofBudget, to)
+}
+
+func describe[S any](figures []figure[S], to chan<- *prometheus.Desc) {
+	for _, f := range figures {
 		to <- f.desc
 	}
 }
 
 func (collector) Collect(to chan<- prometheus.Metric) {
 	for _, st := range metrics.ByName() {
-		for _, f := range figures {
-			f.collect(&st, st.Name, to)
-		}
-		if st.MaxBytes > 0 {
-			limit.collect(&st, st.Name, to)
-		}
+		collect(ofHeaps, &st, to, st.Name)
 	}
-	for _, t := range freehold.AllTags() {
-		for _, f := range tagFigures {
-			f.collect(&t, t.Tag, to)
-		}
+	for _, st := range freehold.AllTags() {
+		collect(ofTags, &st, to, st.Tag)
 	}
 	for _, st := range metrics.Accounts() {
-		for _, f := range accountFigures {
-			f.collect(&st, st.Name, to)
-		}
-		if st.Soft > 0 {
-			softLimit.collect(&st, st.Name, to)
-		}
-		if st.Hard > 0 {
-			hardLimit.collect(&st, st.Name, to)
-		}
+		collect(ofAccounts, &st, to, st.Name)
 	}
 	if b := budget.Running(); b != nil {
 		st := b.Stats()
-		for _, f := range budgetFigures {
-			to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(&st))
-		}
+		collect(ofBudget, &st, to)
 	}
 }
 
-func (f figure[S]) collect(of *S, name string, to chan<- prometheus.Metric) {
-	to <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(of), name)
+func collect[S any](figures []figure[S], st *S, to chan<- prometheus.Metric, labels ...string) {
+	for _, f := range figures {
+		if n := f.Value(st); n != 0 || !f.Limit {
+			to <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(n), labels...)
+		}
+	}
 }
