@@ -34,12 +34,12 @@ type AccountOptions struct {
 	// process/search/tenant. Empty means "account 1", "account 2" and so on.
 	Name string
 
-	// Hard is what the account and those below it may have at most. 0 means no limit but
+	// MaxBytes is what the account and those below it may have at most. 0 means no limit but
 	// those of the accounts above. A negative one panics. One above the parent's is no mistake:
 	// both hold, so the lower one counts.
-	Hard int64
+	MaxBytes int64
 
-	// Soft is where OnPressure's functions are called. 0 means 85% of Hard, or never if that
+	// Soft is where OnPressure's functions are called. 0 means 85% of MaxBytes, or never if that
 	// is 0 too. A negative one panics.
 	Soft int64
 
@@ -121,10 +121,10 @@ func NewAccount(parent *Account, o *AccountOptions) *Account {
 	if o == nil {
 		o = &AccountOptions{}
 	}
-	checkLimits("budget.NewAccount", "AccountOptions.Soft", o.Soft, "AccountOptions.Hard", o.Hard)
+	checkLimits("budget.NewAccount", "AccountOptions.Soft", o.Soft, "AccountOptions.MaxBytes", o.MaxBytes)
 	a := pin.New[Account]()
 	a.ledger, a.parent = &ledger{now: time.Now}, parent
-	a.soft, a.hard, a.asked = o.Soft, o.Hard, o.Hard
+	a.soft, a.hard, a.asked = o.Soft, o.MaxBytes, o.MaxBytes
 	a.rounds = turns{do: a.round, now: time.Now, after: afterFunc}
 	a.lines = turns{do: a.logLevel, now: time.Now, after: afterFunc}
 	a.logger = o.Logger

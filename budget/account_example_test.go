@@ -12,10 +12,10 @@ import (
 )
 
 func ExampleAccount() {
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", Hard: 64 << 20})
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", MaxBytes: 64 << 20})
 	defer process.Close() // and all below
-	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Hard: 16 << 20})
-	tenant := budget.NewAccount(search, &budget.AccountOptions{Name: "tenant 7", Hard: 8 << 20})
+	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 16 << 20})
+	tenant := budget.NewAccount(search, &budget.AccountOptions{Name: "tenant 7", MaxBytes: 8 << 20})
 
 	index := hashmap.New[uint64, uint64](tenant, nil) // an account is an Allocator
 	defer index.Close()
@@ -33,7 +33,7 @@ func ExampleAccount() {
 }
 
 func ExampleAccount_AllocOrEvict() {
-	cache := budget.NewAccount(nil, &budget.AccountOptions{Name: "cache", Hard: 4 << 20})
+	cache := budget.NewAccount(nil, &budget.AccountOptions{Name: "cache", MaxBytes: 4 << 20})
 	defer cache.Close()
 
 	var values [][]byte // the oldest first
@@ -60,7 +60,7 @@ func ExampleAccount_AllocOrEvict() {
 }
 
 func ExampleAccount_OnPressure() {
-	tenant := budget.NewAccount(nil, &budget.AccountOptions{Name: "tenant", Hard: 8 << 20, Soft: 4 << 20})
+	tenant := budget.NewAccount(nil, &budget.AccountOptions{Name: "tenant", MaxBytes: 8 << 20, Soft: 4 << 20})
 	defer tenant.Close()
 	told := make(chan budget.Level)
 	remove := tenant.OnPressure(0, func(_ context.Context, p budget.Pressure) {
@@ -82,7 +82,7 @@ func ExampleAccount_OnPressure() {
 }
 
 func ExampleReservation() {
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", Hard: 16 << 20})
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", MaxBytes: 16 << 20})
 	defer process.Close()
 	query := budget.NewAccount(process, &budget.AccountOptions{Name: "query"})
 	others := budget.NewAccount(process, &budget.AccountOptions{Name: "others"})

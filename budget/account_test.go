@@ -24,7 +24,7 @@ const never = time.Duration(-1) // memory is given back by Trim alone
 
 // newAccount returns an account that is closed when the test ends.
 func newAccount(t testing.TB, parent *Account, name string, hard int64) *Account {
-	a := NewAccount(parent, &AccountOptions{Name: name, Hard: hard, Decay: never})
+	a := NewAccount(parent, &AccountOptions{Name: name, MaxBytes: hard, Decay: never})
 	t.Cleanup(a.Close)
 	return a
 }
@@ -369,7 +369,7 @@ func must(t testing.TB, a *Account) *Reservation {
 }
 
 func TestAccountMistakes(t *testing.T) {
-	wantPanic(t, "freehold: budget.NewAccount: AccountOptions.Hard -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Hard: -1}) })
+	wantPanic(t, "freehold: budget.NewAccount: AccountOptions.MaxBytes -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{MaxBytes: -1}) })
 	wantPanic(t, "freehold: budget.NewAccount: AccountOptions.Soft -1, want 0 or more", func() { NewAccount(nil, &AccountOptions{Soft: -1}) })
 	a := newAccount(t, nil, "", 0)
 	wantPanic(t, "freehold: Account.SetLimits: soft -1, want 0 or more", func() { a.SetLimits(-1, 0) })
@@ -409,16 +409,16 @@ func TestAccountsHaveNames(t *testing.T) {
 }
 
 func TestAccountStatsText(t *testing.T) {
-	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, Hard: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
+	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, MaxBytes: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
 	if got, want := st.String(), `account "a/b": 3MiB used, 3GiB live in 2 blocks, 1MiB reserved, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	st = AccountStats{
-		Name: "a", Soft: 1, Hard: 2, Used: 3, Peak: 4, Reserved: 5, Committed: 6, Live: 7, LiveBytes: 8,
+		Name: "a", Soft: 1, MaxBytes: 2, Used: 3, Peak: 4, Reserved: 5, Committed: 6, Live: 7, LiveBytes: 8,
 		Refusals: 9, Evicted: 10, Pressure: Pressure{Hard, 11}, Closed: true,
 		Room: 12, Rounds: 13, Late: 14, Panics: 15,
 	}
-	want := "[name=a soft=1 hard=2 used=3 peak=4 reserved=5 room=12 committed=6 live=7 live_bytes=8 refusals=9 evicted=10 pressure=hard wanted=11 rounds=13 late=14 panics=15 closed=true"
+	want := "[name=a soft=1 limit=2 used=3 peak=4 reserved=5 room=12 committed=6 live=7 live_bytes=8 refusals=9 evicted=10 pressure=hard wanted=11 rounds=13 late=14 panics=15 closed=true"
 	if got := st.LogValue().String(); got != want+"]" {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -429,7 +429,7 @@ func TestAccountStatsText(t *testing.T) {
 	var text bytes.Buffer
 	a := newAccount(t, nil, "x", 1<<20)
 	slog.New(slog.NewTextHandler(&text, nil)).Info("", "account", a, "none", (*Account)(nil))
-	if s := text.String(); !strings.Contains(s, "account.name=x account.soft=891225 account.hard=1048576 account.used=0 ") || !strings.Contains(s, "account.pressure=calm") || !strings.Contains(s, "none=<nil>") {
+	if s := text.String(); !strings.Contains(s, "account.name=x account.soft=891225 account.limit=1048576 account.used=0 ") || !strings.Contains(s, "account.pressure=calm") || !strings.Contains(s, "none=<nil>") {
 		t.Error(s)
 	}
 	if (*Account)(nil).String() != "<nil>" || a.String() != a.Stats().String() {

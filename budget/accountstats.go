@@ -16,12 +16,12 @@ import (
 type AccountStats struct {
 	Name string // with those of the accounts above: process/search/tenant
 
-	Soft, Hard int64 // the account's own limits, as they hold now; 0 means none
-	Used       int64 // what counts against them: by the account, those below, and reservations
-	Peak       int64 // the maximum of Used so far
-	Reserved   int64 // the account's reservations that are not in use; part of Used
-	Room       int64 // what it may take now by all limits on the way up; math.MaxInt64 if there are none
-	Committed  int64 // by the account's own heap; part of Used
+	Soft, MaxBytes int64 // the account's own limits, as they hold now; 0 means none
+	Used           int64 // what counts against them: by the account, those below, and reservations
+	Peak           int64 // the maximum of Used so far
+	Reserved       int64 // the account's reservations that are not in use; part of Used
+	Room           int64 // what it may take now by all limits on the way up; math.MaxInt64 if there are none
+	Committed      int64 // by the account's own heap; part of Used
 
 	Live      int   // live blocks of the account's own
 	LiveBytes int64 // their bytes, as in freehold.Stats
@@ -50,7 +50,7 @@ func (a *Account) Stats() AccountStats {
 	a.note()
 	st := AccountStats{
 		Name: a.path(),
-		Soft: a.softLimit(), Hard: a.hard, Used: a.used, Peak: a.peak, Reserved: a.reserved, Room: a.room(),
+		Soft: a.softLimit(), MaxBytes: a.hard, Used: a.used, Peak: a.peak, Reserved: a.reserved, Room: a.room(),
 		Committed: int64(own.Committed),
 		Live:      own.Blocks, LiveBytes: int64(own.Allocated),
 		Refusals: a.refusals, Evicted: a.evicted.Load(),
@@ -104,8 +104,8 @@ func (st AccountStats) String() string {
 	if st.Soft > 0 {
 		fmt.Fprintf(&b, ", soft limit %s", formatSize(st.Soft))
 	}
-	if st.Hard > 0 {
-		fmt.Fprintf(&b, ", limit %s", formatSize(st.Hard))
+	if st.MaxBytes > 0 {
+		fmt.Fprintf(&b, ", limit %s", formatSize(st.MaxBytes))
 	}
 	if st.Pressure.Level > Calm {
 		fmt.Fprintf(&b, ", pressure %v", st.Pressure.Level)

@@ -39,7 +39,7 @@ func ExampleBudget_Account() {
 		// Caches give back p.Wanted bytes.
 	})
 
-	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Hard: 512 << 20})
+	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 512 << 20})
 	fmt.Println(search.Name())
 	_, err = process.Reserve(2 << 30)
 	var full *budget.FullError

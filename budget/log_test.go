@@ -233,7 +233,7 @@ func TestStartIsLoggedBeforeTheLevel(t *testing.T) {
 func TestLevelsOfAccountsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lines{}
-		top := NewAccount(nil, &AccountOptions{Name: "top", Hard: 100 << 20, Decay: never, Logger: slog.New(l)})
+		top := NewAccount(nil, &AccountOptions{Name: "top", MaxBytes: 100 << 20, Decay: never, Logger: slog.New(l)})
 		defer top.Close()
 		a := newAccount(t, top, "a", 50<<20)
 		a.Free(mustAlloc(t, a, 45<<20))

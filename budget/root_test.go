@@ -53,8 +53,8 @@ func charge(t *testing.T, a *Account, bytes int) {
 
 func wantHard(t *testing.T, a *Account, want int64) {
 	t.Helper()
-	if st := a.Stats(); st.Hard != want {
-		t.Errorf("limit is %s, want %s: %+v", formatSize(st.Hard), formatSize(want), st)
+	if st := a.Stats(); st.MaxBytes != want {
+		t.Errorf("limit is %s, want %s: %+v", formatSize(st.MaxBytes), formatSize(want), st)
 	}
 }
 
@@ -90,8 +90,8 @@ func TestRootHasWhatIsLeft(t *testing.T) {
 	} {
 		f.change(tt.change)
 		b.tick()
-		if want := max(tt.want*mib, 1); root.Stats().Hard/mib*mib != want/mib*mib {
-			t.Errorf("%s: limit is %s, want %s", tt.what, formatSize(root.Stats().Hard), formatSize(want))
+		if want := max(tt.want*mib, 1); root.Stats().MaxBytes/mib*mib != want/mib*mib {
+			t.Errorf("%s: limit is %s, want %s", tt.what, formatSize(root.Stats().MaxBytes), formatSize(want))
 		}
 	}
 	payer{a}.Refund(200 * mib)
@@ -285,7 +285,7 @@ func TestRelief(t *testing.T) {
 		f.change(func() { f.offHeap = 300 * mib; f.clock = f.clock.Add(tt.pause) })
 		b.tick()
 		wantHard(t, root, 690*mib)
-		b.relieve(func() bool { return root.Stats().Hard >= tt.hard*mib })
+		b.relieve(func() bool { return root.Stats().MaxBytes >= tt.hard*mib })
 		if !slices.Equal(done, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.what, done, tt.want)
 		}
@@ -546,7 +546,7 @@ func TestRootTogether(t *testing.T) {
 	remove()
 	root.SetLimits(0, 0)
 	root.Trim()
-	if st := root.Stats(); st.Hard != 0 || st.Reserved != 0 || st.Live != 0 || st.Room != math.MaxInt64 {
+	if st := root.Stats(); st.MaxBytes != 0 || st.Reserved != 0 || st.Live != 0 || st.Room != math.MaxInt64 {
 		t.Errorf("%+v", st)
 	}
 	if sum := b.charged(); sum != root.Stats().Used {

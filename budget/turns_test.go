@@ -80,7 +80,7 @@ func TestTurnsBeginWhenTheyAreDue(t *testing.T) {
 
 // A round that a bubble has swallowed is made up for when the account is used again.
 func TestRoundsGoOnAfterABubble(t *testing.T) {
-	a := NewAccount(nil, &AccountOptions{Hard: 100 << 20, Decay: never})
+	a := NewAccount(nil, &AccountOptions{MaxBytes: 100 << 20, Decay: never})
 	defer a.Close()
 	var told atomic.Int32
 	a.OnPressure(0, func(context.Context, Pressure) { told.Add(1) })
@@ -141,7 +141,7 @@ func TestAccountInAndOutOfABubble(t *testing.T) {
 			c := newCalls()
 			var a *Account
 			where[0](func() {
-				a = NewAccount(nil, &AccountOptions{Hard: 100 << 20, Decay: never})
+				a = NewAccount(nil, &AccountOptions{MaxBytes: 100 << 20, Decay: never})
 				a.Free(mustAlloc(t, a, 1<<20)) // no level is crossed
 			})
 			where[1](func() {

@@ -9,7 +9,7 @@ import (
 )
 
 // Accounts returns [budget.AllAccounts] with one AccountStats for each name: accounts of one name
-// are added up, as heaps are by [ByName]. Their Soft or Hard is 0, no limit, if one of them has
+// are added up, as heaps are by [ByName]. Their Soft or MaxBytes is 0, no limit, if one of them has
 // none, and their Pressure is the highest. Room, Peak and Problem are those of the first one.
 func Accounts() []budget.AccountStats {
 	return byName(budget.AllAccounts(), func(st *budget.AccountStats) *string { return &st.Name }, addAccount)

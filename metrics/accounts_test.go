@@ -21,7 +21,7 @@ func newAccount(t *testing.T, parent *budget.Account, o budget.AccountOptions) *
 
 func TestAccountsOfOneNameAreAddedUp(t *testing.T) {
 	const mib = 1 << 20
-	o := budget.AccountOptions{Name: "shard", Soft: 4 * mib, Hard: 8 * mib}
+	o := budget.AccountOptions{Name: "shard", Soft: 4 * mib, MaxBytes: 8 * mib}
 	var sum budget.AccountStats
 	for i := range 3 {
 		a := newAccount(t, newAccount(t, nil, budget.AccountOptions{Name: t.Name()}), o)
@@ -40,7 +40,7 @@ func TestAccountsOfOneNameAreAddedUp(t *testing.T) {
 			sum = st
 		} else {
 			sum.Soft += st.Soft
-			sum.Hard += st.Hard
+			sum.MaxBytes += st.MaxBytes
 			sum.Used += st.Used
 			sum.Reserved += st.Reserved
 			sum.Committed += st.Committed
@@ -61,7 +61,7 @@ func TestAccountsOfOneNameAreAddedUp(t *testing.T) {
 		t.Errorf("\n got %+v\nwant %+v", got[0], sum)
 	}
 	newAccount(t, newAccount(t, nil, budget.AccountOptions{Name: t.Name()}), budget.AccountOptions{Name: "shard"})
-	if got := accounts(t.Name() + "/shard"); len(got) != 1 || got[0].Soft != 0 || got[0].Hard != 0 {
+	if got := accounts(t.Name() + "/shard"); len(got) != 1 || got[0].Soft != 0 || got[0].MaxBytes != 0 {
 		t.Errorf("a limit, which one of them has not: %+v", got)
 	}
 }

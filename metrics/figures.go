@@ -52,7 +52,7 @@ var (
 		{"live", "By", "Memory in live blocks of the account's own.", false, false, func(st *budget.AccountStats) int64 { return st.LiveBytes }},
 		{"live_blocks", "{block}", "Live blocks of the account's own.", false, false, func(st *budget.AccountStats) int64 { return int64(st.Live) }},
 		{"soft_limit", "By", "Soft limit of the used memory.", false, true, func(st *budget.AccountStats) int64 { return st.Soft }},
-		{"limit", "By", "Hard limit of the used memory.", false, true, func(st *budget.AccountStats) int64 { return st.Hard }},
+		{"limit", "By", "Hard limit of the used memory.", false, true, func(st *budget.AccountStats) int64 { return st.MaxBytes }},
 		{"pressure", "{level}", "How short memory is: 0 calm, 1 soft, 2 hard.", false, false, func(st *budget.AccountStats) int64 { return int64(st.Pressure.Level) }},
 		{"refusals", "{call}", "Requests that the account had no room for.", true, false, func(st *budget.AccountStats) int64 { return int64(st.Refusals) }},
 		{"evicted", "By", "Memory that functions of AllocOrEvict have freed.", true, false, func(st *budget.AccountStats) int64 { return st.Evicted }},

@@ -7,10 +7,9 @@
 //   - metrics/prometheus, a module of its own, collects them for Prometheus
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
-// [HeapFigures] and the other lists have what the exporters show, and how.
-//
 // They also export [freehold.AllTags], which counts every call, so that a monitoring system can
 // show true rates of allocation, and the Stats of the budget that runs.
+// [HeapFigures] and the lists beside it have what the latter two show.
 //
 // All of them tell heaps apart by HeapOptions.Name. A monitoring system keeps each name that it
 // has seen, so name every heap, and do not number heaps that come and go: give them one name.
@@ -83,7 +82,7 @@ func addFields(sum, st reflect.Value) {
 			addFields(to, n)
 		case name == "Level":
 			to.SetInt(max(to.Int(), n.Int()))
-		case slices.Contains([]string{"MaxBytes", "Soft", "Hard"}, name) && (to.IsZero() || n.IsZero()):
+		case slices.Contains([]string{"MaxBytes", "Soft"}, name) && (to.IsZero() || n.IsZero()):
 			to.SetZero()
 		case n.CanInt():
 			to.SetInt(to.Int() + n.Int())

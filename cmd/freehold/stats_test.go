@@ -75,7 +75,7 @@ func TestStatsPrintsTheBudgetAndAccounts(t *testing.T) {
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close()
-	budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", Hard: 8 << 20})
+	budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", MaxBytes: 8 << 20})
 	code, out, errs = command(t.Context(), "stats", s.URL)
 	if code != 0 || errs != "" || !strings.Contains(out, "\n1.00 GiB from Options.Limit  ") || !strings.Contains(out, "\nprocess/tenant  ") {
 		t.Errorf("code %d, %q, %q", code, out, errs)

@@ -25,7 +25,7 @@ func newService(t *testing.T, hard int64) (*Service, *budget.Account) {
 
 // Without eviction a cache holds what was put last. A value that can never fit evicts nothing.
 func TestCache(t *testing.T) {
-	account := budget.NewAccount(nil, &budget.AccountOptions{Hard: 8 << 20})
+	account := budget.NewAccount(nil, &budget.AccountOptions{MaxBytes: 8 << 20})
 	defer account.Close()
 	c := NewCache(account)
 	for key := range 200 {
@@ -57,7 +57,7 @@ func TestCache(t *testing.T) {
 // found is right.
 func TestCacheAtItsLimit(t *testing.T) {
 	const limit = 8 << 20
-	account := budget.NewAccount(nil, &budget.AccountOptions{Hard: limit})
+	account := budget.NewAccount(nil, &budget.AccountOptions{MaxBytes: limit})
 	defer account.Close()
 	c := NewCache(account)
 	var work sync.WaitGroup

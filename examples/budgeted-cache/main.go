@@ -70,7 +70,7 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	for _, name := range tenants {
 		c := s.caches[name]
 		st := c.account.Stats()
-		fmt.Fprintf(tw, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t\n", st.Name, c.Len(), mib(st.Used), mib(st.Peak), mib(st.Hard), mib(st.Evicted))
+		fmt.Fprintf(tw, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t\n", st.Name, c.Len(), mib(st.Used), mib(st.Peak), mib(st.MaxBytes), mib(st.Evicted))
 	}
 	tw.Flush()
 	if o.http != "" {

@@ -38,7 +38,7 @@ type Service struct {
 func NewService(process *budget.Account, hard int64) *Service {
 	s := &Service{caches: map[string]*Cache{}}
 	for _, name := range tenants {
-		s.caches[name] = NewCache(budget.NewAccount(process, &budget.AccountOptions{Name: name, Hard: hard}))
+		s.caches[name] = NewCache(budget.NewAccount(process, &budget.AccountOptions{Name: name, MaxBytes: hard}))
 	}
 	process.OnPressure(0, s.giveBack)
 	return s

@@ -18,7 +18,7 @@ func run(ctx context.Context) error {
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close()
-	cache := budget.NewAccount(process, &budget.AccountOptions{Name: "cache", Hard: 48 << 20})
+	cache := budget.NewAccount(process, &budget.AccountOptions{Name: "cache", MaxBytes: 48 << 20})
 	index := budget.NewAccount(process, &budget.AccountOptions{Name: "index", Soft: 96 << 20})
 	values := &part{a: freehold.NewTagged(cache, "values")}
 	entries := freehold.NewTagged(index, "entries")

@@ -89,7 +89,7 @@ func TestBudgetIsPublished(t *testing.T) {
 }
 
 func TestAccountsArePublished(t *testing.T) {
-	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Hard: 8 << 20})
+	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), MaxBytes: 8 << 20})
 	defer a.Close()
 	freehold.Must(a.Alloc(100, 1))
 	var accounts map[string]budget.AccountStats

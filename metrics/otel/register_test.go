@@ -280,7 +280,7 @@ func TestBudgetIsObserved(t *testing.T) {
 func TestAccountsAreObserved(t *testing.T) {
 	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
 	defer process.Close()
-	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, Hard: 8 << 20})
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, MaxBytes: 8 << 20})
 	b := freehold.Must(a.Alloc(5<<20, 1))
 	freehold.Must(a.AllocOrEvict(5<<20, 1, func(int) int { a.Free(b); return 5 << 20 }))
 	r, err := a.Reserve(1 << 20)
@@ -293,7 +293,7 @@ func TestAccountsAreObserved(t *testing.T) {
 	for name, want := range map[string]point{
 		"used": {unit: "By", value: st.Used}, "reserved": {unit: "By", value: st.Reserved},
 		"live": {unit: "By", value: st.LiveBytes}, "live_blocks": {unit: "{block}", value: int64(st.Live)},
-		"soft_limit": {unit: "By", value: st.Soft}, "limit": {unit: "By", value: st.Hard},
+		"soft_limit": {unit: "By", value: st.Soft}, "limit": {unit: "By", value: st.MaxBytes},
 		"pressure": {unit: "{level}", value: int64(st.Pressure.Level)},
 		"refusals": {unit: "{call}", value: int64(st.Refusals), counts: true}, "evicted": {unit: "By", value: st.Evicted, counts: true},
 	} {

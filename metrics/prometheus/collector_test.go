@@ -194,7 +194,7 @@ func TestBudgetIsCollected(t *testing.T) {
 func TestAccountsAreCollected(t *testing.T) {
 	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
 	defer process.Close()
-	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, Hard: 8 << 20})
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", Soft: 4 << 20, MaxBytes: 8 << 20})
 	b := freehold.Must(a.Alloc(5<<20, 1))
 	freehold.Must(a.AllocOrEvict(5<<20, 1, func(int) int { a.Free(b); return 5 << 20 }))
 	r, err := a.Reserve(1 << 20)
@@ -209,7 +209,7 @@ func TestAccountsAreCollected(t *testing.T) {
 	text, st := scrape(t), a.Stats()
 	for name, want := range map[string]any{
 		"used_bytes": st.Used, "reserved_bytes": st.Reserved, "live_blocks": st.Live, "live_bytes": st.LiveBytes,
-		"soft_limit_bytes": st.Soft, "limit_bytes": st.Hard, "pressure": int(st.Pressure.Level),
+		"soft_limit_bytes": st.Soft, "limit_bytes": st.MaxBytes, "pressure": int(st.Pressure.Level),
 		"refusals_total": st.Refusals, "evicted_bytes_total": st.Evicted,
 	} {
 		_, rest, found := strings.Cut(text, fmt.Sprintf("\nfreehold_account_%s{account=%q} ", name, t.Name()+"/search"))

@@ -83,7 +83,7 @@ func (s *Snapshot) accountTable(before *Snapshot) table {
 	for _, st := range s.Accounts {
 		old := was[st.Name]
 		refused, evicted := rise(st.Refusals, old.Refusals, seconds), rise(uint64(st.Evicted), uint64(old.Evicted), seconds)
-		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.Hard),
+		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.MaxBytes),
 			size(st.Peak), st.Pressure.Level.String(), thousands(refused), Size(evicted)})
 	}
 	return all

@@ -140,7 +140,7 @@ function drawAccounts(s) {
   at("account-section").hidden = accounts.length === 0;
   fill(at("account-table"), ["Account", "Used", "Reserved", "Soft limit", "Hard limit (used)", "Peak", "Pressure", "Refused", "Evicted/s"],
     accounts.map(a => row(a.Name, [
-      size(a.Used), size(a.Reserved), limitOf(a.Soft), a.Hard > 0 ? `${size(a.Hard)} (${percent(a.Used / a.Hard)})` : "–",
+      size(a.Used), size(a.Reserved), limitOf(a.Soft), a.MaxBytes > 0 ? `${size(a.MaxBytes)} (${percent(a.Used / a.MaxBytes)})` : "–",
       size(a.Peak), levelOf(a.Pressure, false), count(a.Refusals), perSecond(rate(a, "Evicted", "Accounts"), size)])));
 }
 

@@ -174,7 +174,7 @@ func TestTextHasTheBudgetAndAccounts(t *testing.T) {
 	before.Accounts = []budget.AccountStats{{Name: "process", Refusals: 10, Evicted: 1 << 20}, {Name: "process/x", Refusals: 100}}
 	s.Accounts = []budget.AccountStats{
 		{Name: "process", Used: 3 << 30, Peak: 5 << 30, Reserved: 1 << 20, Refusals: 30, Evicted: 5 << 20},
-		{Name: "process/x", Used: 1 << 20, Soft: 2 << 20, Hard: 4 << 20, Peak: 3 << 20, Pressure: budget.Pressure{Level: budget.Hard}, Refusals: 6},
+		{Name: "process/x", Used: 1 << 20, Soft: 2 << 20, MaxBytes: 4 << 20, Peak: 3 << 20, Pressure: budget.Pressure{Level: budget.Hard}, Refusals: 6},
 	}
 	const since = `
 budget                                   headroom  off-heap   others       Go  GOMEMLIMIT       GOGC  pressure     short

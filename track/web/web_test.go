@@ -311,7 +311,7 @@ func TestBudgetAndAccountsAreShown(t *testing.T) {
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close()
-	one := budget.NewAccount(process, &budget.AccountOptions{Name: "a b", Hard: 8 << 20})
+	one := budget.NewAccount(process, &budget.AccountOptions{Name: "a b", MaxBytes: 8 << 20})
 	budget.NewAccount(process, &budget.AccountOptions{Name: "a"})
 	budget.NewAccount(one, &budget.AccountOptions{Name: "c"})
 	freehold.Must(one.Alloc(1<<20, 8))
@@ -330,7 +330,7 @@ func TestBudgetAndAccountsAreShown(t *testing.T) {
 	if want := []string{"process", "process/a", "process/a b", "process/a b/c"}; !slices.Equal(names, want) {
 		t.Fatalf("accounts %q, want %q", names, want)
 	}
-	if st := s.Accounts[2]; st.Hard != 8<<20 || st.LiveBytes != 1<<20 || st.Used < 1<<20 {
+	if st := s.Accounts[2]; st.MaxBytes != 8<<20 || st.LiveBytes != 1<<20 || st.Used < 1<<20 {
 		t.Errorf("%+v", st)
 	}
 	text := get("GET", "/", "").Body.String()
