@@ -3,13 +3,12 @@
 package freehold
 
 import (
-	"strings"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Counts is a snapshot of a [Counter] or of the blocks with a tag.
+// Counts is a snapshot of the blocks of a [Tagged].
 type Counts struct {
 	Live      int    // live blocks
 	LiveBytes int    // sum of their lengths
@@ -51,11 +50,11 @@ func (a *account) mustHold(call string, size int) {
 }
 
 func tooManyBytes(call string, size int) {
-	arg.Panicf(call, "%s, more than this %s has handed out: a double free, or a block from elsewhere", arg.Bytes(size), receiver(call))
+	arg.Panicf(call, "%s, more than this Tagged has handed out: a double free, or a block from elsewhere", arg.Bytes(size))
 }
 
 func tooManyBlocks(call string) {
-	arg.Panicf(call, "more blocks than this %s has handed out: a double free, or a block from elsewhere", receiver(call))
+	arg.Panicf(call, "more blocks than this Tagged has handed out: a double free, or a block from elsewhere")
 }
 
 // replace counts the change of a block from oldSize to newSize, where 0 means no
@@ -87,12 +86,6 @@ func (a *account) replace(call string, oldSize, newSize int) {
 		a.bytes.Add(-growth)
 		tooManyBlocks(call)
 	}
-}
-
-// receiver returns the type of a call's receiver.
-func receiver(call string) string {
-	name, _, _ := strings.Cut(call, ".")
-	return name
 }
 
 // onPeak is called before a peak rises, for tests; nil otherwise.

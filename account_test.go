@@ -10,20 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
-func TestCounterConforms(t *testing.T) {
-	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		counter := freehold.NewCounter(alloctest.New(t))
-		t.Cleanup(func() {
-			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || c.Allocs != c.Frees {
-				t.Errorf("when all are freed: %+v", c)
-			}
-		})
-		return counter
-	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
-}
-
-func TestCounterCountsExactly(t *testing.T) {
-	counter := freehold.NewCounter(newRoomy(t))
+func TestTaggedCountsExactly(t *testing.T) {
+	counter := freehold.NewTagged(newRoomy(t), "")
 	var b, c []byte
 	steps := []struct {
 		name string
@@ -55,8 +43,8 @@ func TestCounterCountsExactly(t *testing.T) {
 	}
 }
 
-func TestCounterCountsAResizeTo0AsFree(t *testing.T) {
-	counter := freehold.NewCounter(alloctest.New(t)) // whose Resize does it
+func TestTaggedCountsAResizeTo0AsFree(t *testing.T) {
+	counter := freehold.NewTagged(alloctest.New(t), "") // whose Resize does it
 	b := freehold.Must(counter.Alloc(100, 8))
 	if _, ok := counter.Resize(b, 0); !ok {
 		t.Fatal("cannot")
@@ -66,29 +54,20 @@ func TestCounterCountsAResizeTo0AsFree(t *testing.T) {
 	}
 }
 
-func TestCounterOwnsWhatNextOwns(t *testing.T) {
-	counter := freehold.NewCounter(alloctest.New(t))
-	b := freehold.Must(counter.Alloc(10, 1))
-	if !counter.Owns(b) || counter.Owns(make([]byte, 10)) {
-		t.Error("Owns is not next's")
-	}
-	counter.Free(b)
-}
-
-// A Counter does not count the Free of a foreign block.
-func TestForeignFreeDoesNotLowerACounter(t *testing.T) {
+// A Tagged does not count the Free of a foreign block.
+func TestForeignFreeDoesNotLowerTheCounts(t *testing.T) {
 	next := newSlot()
-	c := freehold.NewCounter(next)
+	c := freehold.NewTagged(next, "")
 	b := freehold.Must(c.Alloc(100, 8))
 	before := c.Counts()
-	wantPanic(t, "freehold: Counter.Free: 101 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Free(make([]byte, 101)) })
-	wantPanic(t, "freehold: Counter.Resize: 200 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Resize(make([]byte, 200), 50) })
+	wantPanic(t, "freehold: Tagged.Free: 101 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { c.Free(make([]byte, 101)) })
+	wantPanic(t, "freehold: Tagged.Resize: 200 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { c.Resize(make([]byte, 200), 50) })
 	if got := c.Counts(); got != before {
 		t.Errorf("%+v, want %+v", got, before)
 	}
 	c.Free(b[:40])
 	before = c.Counts()
-	wantPanic(t, "freehold: Counter.Free: more blocks than this Counter has handed out: a double free, or a block from elsewhere", func() { c.Free(b[:40]) })
+	wantPanic(t, "freehold: Tagged.Free: more blocks than this Tagged has handed out: a double free, or a block from elsewhere", func() { c.Free(b[:40]) })
 	if got := c.Counts(); got != before || got.Live != 0 || got.LiveBytes != 60 {
 		t.Errorf("%+v, want %+v", got, before)
 	}
@@ -99,13 +78,13 @@ func TestForeignBlocksAreNotFreedThroughAWrapper(t *testing.T) {
 	h := freehold.NewHeap(nil)
 	defer h.Close()
 	b := freehold.Must(h.Alloc(64, 8))
-	limit, counter := freehold.NewLimit(h, 100), freehold.NewCounter(h)
+	limit, counter := freehold.NewLimit(h, 100), freehold.NewTagged(h, "")
 	own := freehold.Must(counter.Alloc(40, 8))
 	defer counter.Free(own)
 	wantPanic(t, "freehold: Limit.Free: 64 bytes, more than this Limit has handed out: a double free, or a block from elsewhere", func() { limit.Free(b) })
 	wantPanic(t, "freehold: Limit.Resize: 1 byte, more than this Limit has handed out: a double free, or a block from elsewhere", func() { limit.Resize(b, 63) })
-	wantPanic(t, "freehold: Counter.Free: 64 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { counter.Free(b) })
-	wantPanic(t, "freehold: Counter.Resize: 64 bytes, more than this Counter has handed out: a double free, or a block from elsewhere", func() { counter.Resize(b, 8) })
+	wantPanic(t, "freehold: Tagged.Free: 64 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { counter.Free(b) })
+	wantPanic(t, "freehold: Tagged.Resize: 64 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { counter.Resize(b, 8) })
 	h.Free(b) // live, at its size
 	if n := h.Live(); n != 1 {
 		t.Errorf("%d blocks are live", n)
@@ -137,13 +116,13 @@ func TestForeignBlocksThatAreFreedAtOnceAreNotCounted(t *testing.T) {
 		t.Errorf("%d bytes are used", n)
 	}
 
-	counter := freehold.NewCounter(next)
+	counter := freehold.NewTagged(next, "")
 	for _, tt := range []struct {
 		size int // of each block, of which two are freed
 		want string
 	}{
-		{30, "freehold: Counter.Free: more blocks than this Counter has handed out: a double free, or a block from elsewhere"},
-		{60, "freehold: Counter.Free: 60 bytes, more than this Counter has handed out: a double free, or a block from elsewhere"},
+		{30, "freehold: Tagged.Free: more blocks than this Tagged has handed out: a double free, or a block from elsewhere"},
+		{60, "freehold: Tagged.Free: 60 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere"},
 	} {
 		b := freehold.Must(counter.Alloc(100, 8))
 		next.f = func() { counter.Free(b[:tt.size]) }
@@ -151,13 +130,13 @@ func TestForeignBlocksThatAreFreedAtOnceAreNotCounted(t *testing.T) {
 		if c := counter.Counts(); c.Live != 0 || c.LiveBytes != 100-tt.size {
 			t.Errorf("%+v", c)
 		}
-		counter = freehold.NewCounter(next)
+		counter = freehold.NewTagged(next, "")
 	}
 }
 
 // A peak that another goroutine has raised meanwhile is not lowered.
-func TestCounterPeakNeverGoesDown(t *testing.T) {
-	counter := freehold.NewCounter(alloctest.New(t))
+func TestTaggedPeakNeverGoesDown(t *testing.T) {
+	counter := freehold.NewTagged(alloctest.New(t), "")
 	var late []byte
 	defer freehold.OnPeak(func() {
 		if late == nil {
@@ -174,8 +153,8 @@ func TestCounterPeakNeverGoesDown(t *testing.T) {
 }
 
 // TestCounterIsNeverNegative: a block counts as allocated before it counts as freed.
-func TestCounterIsNeverNegative(t *testing.T) {
-	counter := freehold.NewCounter(alloctest.New(t))
+func TestTaggedIsNeverNegative(t *testing.T) {
+	counter := freehold.NewTagged(alloctest.New(t), "")
 	var workers, watcher sync.WaitGroup
 	done := make(chan struct{})
 	watcher.Go(func() {

@@ -80,8 +80,8 @@
 // Each wrapper adds one feature to any allocator. They combine in any order:
 //
 //   - [NewLimit]: a maximum of live bytes.
-//   - [NewCounter]: the number of live blocks and bytes.
-//   - [NewTagged]: the same by what the blocks are for, and names for that in profiles.
+//   - [NewTagged]: the number of live blocks and bytes, also by what they are for, and names
+//     for that in profiles.
 //   - [NewFallback]: a second allocator for when the first is out of memory.
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //

@@ -277,8 +277,8 @@ func ExampleLimit() {
 	// 900 of 1000
 }
 
-func ExampleCounter() {
-	counter := freehold.NewCounter(freehold.Default())
+func ExampleNewTagged() {
+	counter := freehold.NewTagged(freehold.Default(), "")
 	xs := freehold.Must(freehold.MakeSlice[uint64](counter, 100))
 	s := freehold.Must(freehold.CloneString(counter, "hello"))
 	freehold.FreeSlice(counter, xs)

@@ -21,7 +21,7 @@ var (
 	GrownBytes = grownBytes
 )
 
-// OnPeak makes each Counter call f before its peak rises, until restore is called.
+// OnPeak makes each Tagged call f before its peak rises, until restore is called.
 func OnPeak(f func()) (restore func()) {
 	onPeak = f
 	return func() { onPeak = nil }

@@ -99,8 +99,7 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 	blind := plain{newSlot()}
 	for kind, first := range map[string]freehold.Owner{
 		"*freehold.Limit":    freehold.NewLimit(blind, 10),
-		"*freehold.Locked":   freehold.NewLocked(freehold.NewCounter(blind)),
-		"*freehold.Counter":  freehold.NewCounter(freehold.NewLimit(blind, 10)),
+		"*freehold.Locked":   freehold.NewLocked(freehold.NewTagged(blind, "")),
 		"*freehold.Tagged":   freehold.NewTagged(freehold.NewTagged(blind, "a"), "b"),
 		"*freehold.Fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
 	} {
@@ -119,11 +118,9 @@ func TestWrappersPassGoodSizeOn(t *testing.T) {
 		want int
 	}{
 		"limit":             {freehold.NewLimit(good, 1000), 128},
-		"counter":           {freehold.NewCounter(good), 128},
 		"locked":            {freehold.NewLocked(good), 128},
 		"tagged":            {freehold.NewTagged(good, "good"), 128},
 		"limit of other":    {freehold.NewLimit(other, 1000), 100},
-		"counter of other":  {freehold.NewCounter(other), 100},
 		"locked of other":   {freehold.NewLocked(other), 100},
 		"tagged of other":   {freehold.NewTagged(other, "other"), 100},
 		"fallback of other": {freehold.NewFallback(other, good), 100},
@@ -146,7 +143,7 @@ func (r ownedRounder) Owns(b []byte) bool { return r.owner.Owns(b) }
 // Wrappers that no constructor made have no allocator to call.
 func TestZeroWrappersPanic(t *testing.T) {
 	b := make([]byte, 8)
-	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Counter), new(freehold.Fallback), new(freehold.Locked), new(freehold.Tagged)} {
+	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Fallback), new(freehold.Locked), new(freehold.Tagged)} {
 		for call, f := range map[string]func(){
 			"Alloc":        func() { a.Alloc(8, 8) },
 			"Alloc of 0":   func() { a.Alloc(0, 8) },
@@ -185,7 +182,7 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 	}{
 		"a heap twice":            {h, h},
 		"a wrapper and its heap":  {limit, h},
-		"two wrappers":            {freehold.NewLocked(limit), freehold.NewCounter(h)},
+		"two wrappers":            {freehold.NewLocked(limit), freehold.NewTagged(h, "")},
 		"a cache and its heap":    {c, h},
 		"a heap and its cache":    {h, freehold.NewLimit(c, 10)},
 		"first of a Fallback":     {other, both},
@@ -208,7 +205,7 @@ func TestGoodSizeThroughTiers(t *testing.T) {
 	small, middle := pool.NewBlocks(h, 16, 8, nil), pool.NewBlocks(h, 256, 8, nil)
 	defer small.Close()
 	defer middle.Close()
-	limited := freehold.NewLimit(freehold.NewCounter(freehold.NewLocked(small)), 1000)
+	limited := freehold.NewLimit(freehold.NewTagged(freehold.NewLocked(small), ""), 1000)
 	tiers := freehold.NewFallback(limited, freehold.NewFallback(middle, h))
 	for size, want := range map[int]int{
 		1: 16, 16: 16, 17: 256, 256: 256, 257: h.GoodSize(257), 300: h.GoodSize(300), 100_000: h.GoodSize(100_000),

@@ -225,7 +225,6 @@ func BenchmarkWrappers(b *testing.B) {
 	}{
 		{"none", slot},
 		{"limit", freehold.NewLimit(slot, 1<<30)},
-		{"counter", freehold.NewCounter(slot)},
 		{"tagged", freehold.NewTagged(slot, "slot")},
 		{"fallback", freehold.NewFallback(slot, newSlot())},
 		{"locked", freehold.NewLocked(slot)},

@@ -65,7 +65,7 @@ func TestLockedConforms(t *testing.T) {
 func TestWrappersConformTogether(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 		small := freehold.NewLimit(&lonely{Allocator: alloctest.New(t), t: t}, 1<<20)
-		counter := freehold.NewCounter(freehold.NewFallback(small, &lonely{Allocator: alloctest.New(t), t: t}))
+		counter := freehold.NewTagged(freehold.NewFallback(small, &lonely{Allocator: alloctest.New(t), t: t}), "")
 		t.Cleanup(func() {
 			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 {
 				t.Errorf("when all are freed: %+v, and %d bytes of the first", c, small.Used())
@@ -82,7 +82,7 @@ func FuzzWrappers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		small := freehold.NewLimit(mover{alloctest.New(t)}, 10_000)
 		large := freehold.NewLimit(newRoomy(t), 4<<20)
-		counter := freehold.NewCounter(freehold.NewFallback(small, large))
+		counter := freehold.NewTagged(freehold.NewFallback(small, large), "")
 		alloctest.RunProgram(t, freehold.NewLocked(counter), prog)
 		if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 || large.Used() != 0 {
 			t.Errorf("when all are freed: %+v, %d and %d bytes", c, small.Used(), large.Used())
@@ -118,7 +118,7 @@ func TestLockedOwnsWhatNextOwns(t *testing.T) {
 
 func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
 	blind := plain{newSlot()}
-	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewCounter(blind), freehold.NewLocked(blind), freehold.NewTagged(blind, "blind")} {
+	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewLocked(blind), freehold.NewTagged(blind, "blind")} {
 		b := freehold.Must(a.Alloc(10, 1))
 		if a.Owns(b) || a.Owns(nil) {
 			t.Errorf("a %T owns a block", a)
@@ -129,7 +129,6 @@ func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
 
 func TestWrappersAroundNothingAreRefused(t *testing.T) {
 	wantPanic(t, "freehold: NewLimit: next is nil", func() { freehold.NewLimit(nil, 100) })
-	wantPanic(t, "freehold: NewCounter: next is nil", func() { freehold.NewCounter(nil) })
 	wantPanic(t, "freehold: NewTagged: next is nil", func() { freehold.NewTagged(nil, "tag") })
 	wantPanic(t, "freehold: NewLocked: next is nil", func() { freehold.NewLocked(nil) })
 	wantPanic(t, "freehold: NewFallback: first is nil", func() { freehold.NewFallback(nil, newSlot()) })

@@ -18,10 +18,7 @@ func (st Stats) LogValue() slog.Value { return statlog.Group(st) }
 // peak_bytes, allocs and frees.
 func (c Counts) LogValue() slog.Value { return statlog.Group(c) }
 
-// LogValue implements [slog.LogValuer]. It returns that of Counts.
-func (c *Counter) LogValue() slog.Value { return statlog.Of(c, c.Counts) }
-
-// LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag before it.
+// LogValue implements [slog.LogValuer]. It returns that of Counts, with the tag, if there is one, before it.
 func (t *Tagged) LogValue() slog.Value {
 	if t == nil || t.account == nil {
 		return slog.StringValue("<nil>")

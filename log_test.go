@@ -26,7 +26,7 @@ func logLine(v any) string {
 
 func TestLogsShowFigures(t *testing.T) {
 	own := alloctest.New(t)
-	counter := freehold.NewCounter(own)
+	counter := freehold.NewTagged(own, "")
 	counter.Free(freehold.Must(counter.Alloc(50, 8)))
 	limit := freehold.NewLimit(counter, 1000)
 	b := freehold.Must(limit.Alloc(30, 8))
@@ -49,7 +49,6 @@ func TestLogsShowFigures(t *testing.T) {
 		{freehold.NewLocked(freehold.NewLocked(limit)), "v.live_bytes=30 v.limit=1000"},
 		{freehold.NewLocked(plain{limit}), "v=freehold_test.plain"},
 		{&freehold.Fallback{}, "v.first=<nil> v.rest=<nil>"},
-		{(*freehold.Counter)(nil), "v=<nil>"},
 		{(*freehold.Limit)(nil), "v=<nil>"},
 		{(*freehold.Fallback)(nil), "v=<nil>"},
 		{(*freehold.Locked)(nil), "v=<nil>"},

@@ -56,7 +56,7 @@ func testNew[T any](t *testing.T, a freehold.Allocator) {
 }
 
 func TestNewOfSizeZero(t *testing.T) {
-	a := freehold.NewCounter(alloctest.New(t))
+	a := freehold.NewTagged(alloctest.New(t), "")
 	p := freehold.Must(freehold.New[struct{}](a))
 	q := freehold.Must(freehold.New[[0]uint64](a))
 	if p == nil || q == nil {
@@ -447,7 +447,7 @@ func TestAppendTakesWhatFits(t *testing.T) {
 // TestAppendIsAmortised: a million appends use few blocks, and their sum is not much
 // larger than the last one.
 func TestAppendIsAmortised(t *testing.T) {
-	a := freehold.NewCounter(alloctest.New(t))
+	a := freehold.NewTagged(alloctest.New(t), "")
 	var s []uint64
 	var err error
 	moved := 0
@@ -660,7 +660,6 @@ func TestTypedFunctionsAllocateNothingOnTheGoHeap(t *testing.T) {
 	for name, a := range map[string]freehold.Allocator{
 		"slot":     slot,
 		"limit":    freehold.NewLimit(slot, 1<<20),
-		"counter":  freehold.NewCounter(slot),
 		"fallback": freehold.NewFallback(slot, newSlot()),
 		"locked":   freehold.NewLocked(slot),
 	} {

@@ -66,9 +66,9 @@ func TestLockedHoldsItsLockInEachCall(t *testing.T) {
 func TestWrappersCountWhileNextWorks(t *testing.T) {
 	used, blocks := 0, 0
 	var limit *Limit
-	var counter *Counter
+	var counter *Tagged
 	limit = NewLimit(newSpy(func() { used, blocks = limit.Used(), counter.Counts().Live }), 100)
-	counter = NewCounter(limit)
+	counter = NewTagged(limit, "")
 	b, _ := counter.Alloc(40, 8)
 	mustBe(t, used, 40, "bytes in Alloc")
 	mustBe(t, blocks, 0, "blocks in Alloc")
@@ -88,7 +88,7 @@ func TestWrappersCountWhileNextWorks(t *testing.T) {
 // interrupts one between a load and a store.
 func TestWrappersLoseNoCount(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4 * runtime.NumCPU()))
-	pairs, counters := 100_000, make([]Counter, 50_000)
+	pairs, counters := 100_000, make([]account, 50_000)
 	if testing.Short() {
 		pairs, counters = 10_000, counters[:5_000]
 	}
@@ -127,7 +127,7 @@ func TestWrappersLoseNoCount(t *testing.T) {
 	}
 	wg.Wait()
 	for i := range counters {
-		if c := counters[i].Counts(); c.PeakBytes != 100 {
+		if c := counters[i].counts(); c.PeakBytes != 100 {
 			t.Fatalf("two blocks of 50 bytes: %+v", c)
 		}
 	}

@@ -259,7 +259,7 @@ func TestRecyclerLeavesTheRegistry(t *testing.T) {
 // TestRecyclerDecays: idle arenas are closed, by the clock of a synctest bubble.
 func TestRecyclerDecays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		parent := freehold.NewCounter(alloctest.New(t))
+		parent := freehold.NewTagged(alloctest.New(t), "")
 		r := NewRecycler(parent, &RecyclerOptions{Decay: time.Minute})
 		hot := get(t, r, 100)
 		r.Put(get(t, r, 100))
@@ -305,7 +305,7 @@ func TestRecyclerConcurrently(t *testing.T) {
 	}
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
-	counter := freehold.NewCounter(heap)
+	counter := freehold.NewTagged(heap, "")
 	r := NewRecycler(counter, &RecyclerOptions{MaxBytes: 100 << 10, MaxArenaBytes: 40 << 10, Decay: time.Microsecond})
 	var wg sync.WaitGroup
 	for g := range 4 {

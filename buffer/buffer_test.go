@@ -40,7 +40,7 @@ func wantData(t testing.TB, b *buffer.Buffer, want []byte) {
 }
 
 func TestBufferTakesNoMemoryBeforeTheFirstByte(t *testing.T) {
-	a := freehold.NewCounter(alloctest.New(t))
+	a := freehold.NewTagged(alloctest.New(t), "")
 	b := buffer.New(a, nil)
 	if s, err := b.Extend(0); err != nil || len(s) != 0 {
 		t.Errorf("Extend(0): %v, %v", s, err)

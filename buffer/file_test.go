@@ -56,7 +56,7 @@ func pattern(n int) []byte {
 func TestBufferMovesToAFile(t *testing.T) {
 	mapsFiles(t)
 	dir := tempDir(t)
-	counter := freehold.NewCounter(alloctest.New(t))
+	counter := freehold.NewTagged(alloctest.New(t), "")
 	b := buffer.New(counter, &buffer.Options{SpillAfter: 10_000, Dir: dir})
 	data := pattern(300_000)
 	for n := 0; n < len(data); n += 1000 {
@@ -101,7 +101,7 @@ func wantEmpty(t testing.TB, dir string) {
 // One byte may be in memory, and two are in a file.
 func TestSpillAfterOne(t *testing.T) {
 	mapsFiles(t)
-	counter := freehold.NewCounter(alloctest.New(t))
+	counter := freehold.NewTagged(alloctest.New(t), "")
 	b := buffer.New(counter, &buffer.Options{SpillAfter: 1, Dir: tempDir(t)})
 	for n := 1; n <= 100; n++ {
 		must(t, b.WriteByte(byte(n)))

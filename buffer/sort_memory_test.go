@@ -35,7 +35,7 @@ func TestExtraMemory(t *testing.T) {
 				}
 			}
 			for _, by := range calling(func() {}) {
-				counter := freehold.NewCounter(alloctest.New(t))
+				counter := freehold.NewTagged(alloctest.New(t), "")
 				must(t, by.sort(r, &buffer.SortOptions{Parallel: parallel, Scratch: counter}))
 				if c := counter.Counts(); c.Allocs != 1 || c.Live != 0 || c.PeakBytes > size/2+parallel<<10 {
 					t.Errorf("%+v, %s: %+v for %d bytes", o, by.name, c, size)

@@ -63,7 +63,7 @@ func TestMisusePanics(t *testing.T) {
 
 // A map of few entries takes little memory, and an empty one none.
 func TestMemory(t *testing.T) {
-	c := freehold.NewCounter(alloctest.New(t))
+	c := freehold.NewTagged(alloctest.New(t), "")
 	m := New[uint64, uint64](c, nil)
 	m.Get(1)
 	m.Delete(1)

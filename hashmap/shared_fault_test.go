@@ -46,7 +46,7 @@ func TestSharedGrowBeyondInt(t *testing.T) {
 
 // TestSharedReplacedTextIsFreed: large values that were replaced do not pile up.
 func TestSharedReplacedTextIsFreed(t *testing.T) {
-	c := freehold.NewCounter(alloctest.New(t))
+	c := freehold.NewTagged(alloctest.New(t), "")
 	m := NewShared[int, []byte](freehold.NewLocked(c), nil)
 	defer m.Close()
 	value := make([]byte, 1<<20)

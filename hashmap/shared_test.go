@@ -373,7 +373,7 @@ func TestSharedStats(t *testing.T) {
 }
 
 func testSharedStats[V any](t *testing.T, value func(n int) V) {
-	heap := freehold.NewCounter(alloctest.New(t))
+	heap := freehold.NewTagged(alloctest.New(t), "")
 	m := NewShared[string, V](heap, &Options{Name: "names"})
 	for i := range 3000 {
 		succeed(m.Put(textKey(i), value(i)))

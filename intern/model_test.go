@@ -206,7 +206,7 @@ func TestRandomPrograms(t *testing.T) {
 		for i := range prog {
 			prog[i] = byte(r.Uint32())
 		}
-		m := newModel(t, freehold.NewCounter(alloctest.New(t)), seed%2 == 1, hashes[seed/2%len(hashes)])
+		m := newModel(t, freehold.NewTagged(alloctest.New(t), ""), seed%2 == 1, hashes[seed/2%len(hashes)])
 		m.run(prog)
 		m.close()
 	}

@@ -73,7 +73,7 @@ func TestTrackerJoinsTheBlocksOfACaller(t *testing.T) {
 	a := arena.New(freehold.Default(), nil)
 	defer a.Close()
 	tracker := track.NewTracker(a)
-	for _, by := range []freehold.Allocator{tracker, freehold.NewLimit(tracker, 1000), freehold.NewCounter(tracker)} {
+	for _, by := range []freehold.Allocator{tracker, freehold.NewLimit(tracker, 1000), freehold.NewTagged(tracker, "")} {
 		direct(by)
 	}
 	if leaks := tracker.Leaks(); len(leaks) != 1 || leaks[0].Blocks != 3 || leaks[0].Bytes != 300 {

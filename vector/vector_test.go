@@ -103,7 +103,7 @@ func TestSizesOverflow(t *testing.T) {
 
 // Elements of size 0 take no memory.
 func TestElementsOfNoSize(t *testing.T) {
-	a := freehold.NewCounter(alloctest.New(t))
+	a := freehold.NewTagged(alloctest.New(t), "")
 	v, c := vector.New[struct{}](a, nil), vector.NewChunked[struct{}](a, nil)
 	for i := range 5000 {
 		if err := v.Append(struct{}{}); err != nil {
@@ -140,7 +140,7 @@ func TestElementsOfNoSize(t *testing.T) {
 
 // Clip and Close give all back.
 func TestMemoryGoesBack(t *testing.T) {
-	a := freehold.NewCounter(freehold.Default())
+	a := freehold.NewTagged(freehold.Default(), "")
 	v, c := vector.New[int32](a, nil), vector.NewChunked[int32](a, nil)
 	for i := range int32(100_000) {
 		v.Append(i)

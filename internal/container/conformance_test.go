@@ -222,7 +222,7 @@ var agreements = map[string]func(t *testing.T, k kind){
 		wantRefusals(t, k, k.zero, "zero value: "+k.maker+" makes one")
 	},
 	"Close gives all memory back, once": func(t *testing.T, k kind) {
-		memory := freehold.NewCounter(alloctest.New(t))
+		memory := freehold.NewTagged(alloctest.New(t), "")
 		s := filled(t, k, memory, "x")
 		if got := figure(k, s, "Reserved"); got != int64(memory.Counts().LiveBytes) {
 			t.Errorf("Reserved is %d, and the parent has %d", got, memory.Counts().LiveBytes)
@@ -285,7 +285,7 @@ var agreements = map[string]func(t *testing.T, k kind){
 		if k.clear == nil {
 			return
 		}
-		memory := freehold.NewCounter(alloctest.New(t))
+		memory := freehold.NewTagged(alloctest.New(t), "")
 		s := filled(t, k, memory, "")
 		defer s.Close()
 		before := memory.Counts()

@@ -21,7 +21,6 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[freehold.Heap](),
 		reflect.TypeFor[freehold.Cache](),
 		reflect.TypeFor[freehold.Limit](),
-		reflect.TypeFor[freehold.Counter](),
 		reflect.TypeFor[freehold.Fallback](),
 		reflect.TypeFor[freehold.Locked](),
 		reflect.TypeFor[alloctest.Allocator](),

@@ -11,13 +11,13 @@ type unowned struct{ freehold.Allocator }
 var wrapperPrograms = []program{
 	{"double free through every wrapper", always(panics("double free")).andInTests(panics("double free")),
 		func(w *world) {
-			a := freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
+			a := freehold.NewLocked(freehold.NewTagged(freehold.NewLimit(w.a, 1<<20), ""))
 			b := freehold.Must(a.Alloc(small, 8))
 			a.Free(b)
 			a.Free(b)
 		},
 		func(w *world) {
-			a := freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(w.a, 1<<20)))
+			a := freehold.NewLocked(freehold.NewTagged(freehold.NewLimit(w.a, 1<<20), ""))
 			a.Free(freehold.Must(a.Alloc(small, 8)))
 		}},
 	{"a block beyond the Limit", always(refuses).andInTests(refuses),

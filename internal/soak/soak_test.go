@@ -98,8 +98,8 @@ var backends = []backend{
 	{"Tagged twice", true, func(h *freehold.Heap) (func() user, func()) {
 		return common(freehold.NewTagged(freehold.NewTagged(h, "soak"), "inner"), nothing, nothing)
 	}},
-	{"Locked, Counter and Limit", true, func(h *freehold.Heap) (func() user, func()) {
-		return common(freehold.NewLocked(freehold.NewCounter(freehold.NewLimit(h, 1<<30))), nothing, nothing)
+	{"Locked, Tagged and Limit", true, func(h *freehold.Heap) (func() user, func()) {
+		return common(freehold.NewLocked(freehold.NewTagged(freehold.NewLimit(h, 1<<30), "")), nothing, nothing)
 	}},
 }
 

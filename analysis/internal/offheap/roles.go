@@ -208,7 +208,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Parents, o.Name = c.Args[:1], "Chunked"
 	case "buffer.Open":
 		o.Failure, o.Name = 1, "Buffer"
-	case "freehold.NewLimit", "freehold.NewCounter", "freehold.NewLocked", "buffer.NewRecords":
+	case "freehold.NewLimit", "freehold.NewTagged", "freehold.NewLocked", "buffer.NewRecords":
 		o.Parents, o.Closer = c.Args[:1], ""
 	case "freehold.NewFallback":
 		o.Parents, o.Closer = c.Args[:2], ""
