@@ -28,7 +28,7 @@ STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/pin/... ./internal/stacks ./internal/soak ./arena ./pool ./epoch ./hashmap ./track
+PORTABLE  = . ./internal/heap ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
 CHECKPTR  = ./internal/heap ./arena ./pool
 STRESSED  = ./internal/heap ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
@@ -80,15 +80,15 @@ race:
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 
 debug:
-	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/misuse
-	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./hashmap ./intern ./btree ./vector ./internal/misuse ./internal/soak
+	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/test/misuse
+	$(GO) test -tags freehold_debug -short . ./internal/heap ./arena ./pool ./hashmap ./intern ./btree ./vector ./internal/test/misuse ./internal/test/soak
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.
 checked:
 	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' .
 	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' ./internal/heap ./arena ./pool ./alloctest
-	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/misuse
+	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/test/misuse
 	FREEHOLD_DEBUG=quarantine=10000000 $(GO) test -short -run '^TestTrim' ./budget
 
 # The address sanitizer, by gcc. Left out are examples, whose figures red zones change;
@@ -99,8 +99,8 @@ checked:
 ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
-		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/sanitizers; \
-		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/sanitizers ./internal/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
+		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/test/sanitizers; \
+		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/test/sanitizers ./internal/test/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
@@ -136,11 +136,11 @@ SEED  ?= 1
 CALLS ?= 4000000
 FEWER = $$(($(CALLS) / 4))
 soak:
-	$(GO) test -count=1 -v ./internal/soak -seed $(SEED) -calls $(CALLS)
-	$(GO) test -count=1 -tags freehold_portable ./internal/soak -seed $(SEED) -calls $(CALLS)
-	GOARCH=386 $(GO) test -count=1 ./internal/soak -seed $(SEED) -calls $(FEWER)
-	$(GO) test -count=1 -tags freehold_debug ./internal/soak -seed $(SEED) -calls $(FEWER)
-	$(GO) test -count=1 -race ./internal/soak -seed $(SEED) -calls $(FEWER)
+	$(GO) test -count=1 -v ./internal/test/soak -seed $(SEED) -calls $(CALLS)
+	$(GO) test -count=1 -tags freehold_portable ./internal/test/soak -seed $(SEED) -calls $(CALLS)
+	GOARCH=386 $(GO) test -count=1 ./internal/test/soak -seed $(SEED) -calls $(FEWER)
+	$(GO) test -count=1 -tags freehold_debug ./internal/test/soak -seed $(SEED) -calls $(FEWER)
+	$(GO) test -count=1 -race ./internal/test/soak -seed $(SEED) -calls $(FEWER)
 
 # The core with the newest Go that the assembly was tested with; TestKnown fails with any
 # other. make newest takes the newest that there is: see CONTRIBUTING.md.
@@ -156,7 +156,7 @@ newest:
 FILLS ?= 1000
 KILLS ?= 500
 faults:
-	$(GO) test -count=1 -v ./internal/faults -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
+	$(GO) test -count=1 -v ./internal/test/faults -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
 	cd cmd/freehold && $(GO) test -count=1 -v -run 'SortFills|KillsOfASort' . -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
 
 # Each fuzzer for a short time, from the corpora that long runs have left in
@@ -184,15 +184,15 @@ PKG ?= ./vector
 mutants:
 	GOWORK=off GOFLAGS='-short -vet=off' $(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash $(PKG)
 
-# Every mistake of internal/misuse in every build and mode, and the tables of what is
+# Every mistake of internal/test/misuse in every build and mode, and the tables of what is
 # detected: in docs/vet.md, docs/reliability.md and the README.
 misuse:
-	$(GO) test -count=1 ./internal/misuse -skip Tables
-	$(GO) test -count=1 -tags freehold_debug ./internal/misuse -skip Tables
-	$(GO) test -count=1 -race ./internal/misuse -skip Tables
-	$(GO) test -count=1 -asan ./internal/misuse -skip Tables
+	$(GO) test -count=1 ./internal/test/misuse -skip Tables
+	$(GO) test -count=1 -tags freehold_debug ./internal/test/misuse -skip Tables
+	$(GO) test -count=1 -race ./internal/test/misuse -skip Tables
+	$(GO) test -count=1 -asan ./internal/test/misuse -skip Tables
 	cd analysis && $(GO) test -count=1 -run TestMisuse . -update
-	$(GO) test -count=1 ./internal/misuse -run Tables -update
+	$(GO) test -count=1 ./internal/test/misuse -run Tables -update
 
 bench:
 	@echo "building lab, a minute or two the first time"

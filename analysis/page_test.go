@@ -110,7 +110,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	part(t, "output", "```\n$ go vet -vettool=$(which freeholdvet) .\n"+out.String()+"```\n")
 }
 
-// A half of a program of internal/misuse, with its mistake or without it.
+// A half of a program of internal/test/misuse, with its mistake or without it.
 type half struct {
 	mistake    string
 	isTwin     bool
@@ -147,7 +147,7 @@ func halves(pkg *packages.Package) []half {
 // Of the programs with mistakes many are reported, and they are on the page; of
 // their correct twins none is.
 func TestMisuse(t *testing.T) {
-	pkg, reports := vet(t, "..", "./internal/misuse")
+	pkg, reports := vet(t, "..", "./internal/test/misuse")
 	programs := halves(pkg)
 	if len(programs) < 200 {
 		t.Fatalf("%d halves of programs", len(programs))

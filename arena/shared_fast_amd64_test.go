@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/pin/pintest"
+	"github.com/freehold-go/freehold/internal/test/pintest"
 )
 
 func TestSlotsBeyondTheFirst(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"os"
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/tempfile"
+	"github.com/freehold-go/freehold/internal/file/tempfile"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/extsort"
-	"github.com/freehold-go/freehold/internal/atomicfile"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
 // A sort that fails closes its inputs: the one that it was reading, too.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/atomicfile"
-	"github.com/freehold-go/freehold/internal/lazyfile"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+	"github.com/freehold-go/freehold/internal/file/lazyfile"
 )
 
 // Options says what to sort by, and with what. nil means all defaults: lines, by

@@ -20,7 +20,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/extsort"
-	"github.com/freehold-go/freehold/internal/atomicfile"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
 // large is more lines than small memory holds.

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/freehold-go/freehold/internal/atomicfile"
-	"github.com/freehold-go/freehold/internal/tempfile"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+	"github.com/freehold-go/freehold/internal/file/tempfile"
 )
 
 // blockAlign is what direct reads and writes are multiples of, in memory and in

@@ -9,8 +9,8 @@ import (
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
-	"github.com/freehold-go/freehold/internal/atomicfile"
-	"github.com/freehold-go/freehold/internal/lazyfile"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+	"github.com/freehold-go/freehold/internal/file/lazyfile"
 )
 
 // sortCommand is a subset of GNU sort (C locale), plus binary records.

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
-	"github.com/freehold-go/freehold/internal/faults"
+	"github.com/freehold-go/freehold/internal/test/faults"
 )
 
 func must(t *testing.T, err error) {

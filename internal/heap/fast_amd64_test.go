@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/pin/pintest"
+	"github.com/freehold-go/freehold/internal/test/pintest"
 )
 
 // There is an obstacle if and only if functions in Go are called.

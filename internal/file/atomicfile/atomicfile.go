@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/freehold-go/freehold/internal/tempfile"
+	"github.com/freehold-go/freehold/internal/file/tempfile"
 )
 
 // File is a file that is being written. Commit replaces the file at its path

@@ -1,6 +1,6 @@
 // The tables of docs/reliability.md and README.md are written from the programs:
 //
-//	go test ./internal/misuse -run Tables -update
+//	go test ./internal/test/misuse -run Tables -update
 //
 // The last column is from docs/vet.md, which package analysis writes from the same programs.
 
@@ -18,14 +18,14 @@ import (
 var update = flag.Bool("update", false, "write the tables")
 
 const (
-	tablePath = "../../docs/reliability.md"
-	shortPath = "../../README.md"
-	vetPath   = "../../docs/vet.md"
+	tablePath = "../../../docs/reliability.md"
+	shortPath = "../../../README.md"
+	vetPath   = "../../../docs/vet.md"
 )
 
 const tableHead = `# What freehold detects, and what it does not
 
-Each line is a program with one mistake. Package ` + "`internal/misuse`" + ` runs it in each build and mode, and a correct twin of it
+Each line is a program with one mistake. Package ` + "`internal/test/misuse`" + ` runs it in each build and mode, and a correct twin of it
 that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and writes the tables on this page from the same source.
 
 - **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all

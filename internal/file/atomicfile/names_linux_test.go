@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/freehold-go/freehold/internal/tempfile"
+	"github.com/freehold-go/freehold/internal/file/tempfile"
 )
 
 // An output that is new appears under its name and has no other before. So a kill

@@ -123,7 +123,7 @@ func TestSameBytesEverywhere(t *testing.T) {
 		start := time.Now()
 		got := b.run(t, seed, calls, programs)
 		if t.Failed() {
-			t.Fatalf("%s: go test ./internal/soak -seed %d -calls %d", b.name, seed, *callsFlag)
+			t.Fatalf("%s: go test ./internal/test/soak -seed %d -calls %d", b.name, seed, *callsFlag)
 		}
 		if i == 0 {
 			copy(want[:], got)
