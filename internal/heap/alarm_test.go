@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 const never = time.Duration(1) << 50 // a decay whose timer does not fire here
@@ -50,7 +52,7 @@ func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
 
 // The timer does not stop before the caches' blocks have become holes.
 func TestTimerRunsUntilHolesAreMade(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{Decay: never})

@@ -196,9 +196,6 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 	if was < freeZero {
 		freedTwice(allocCall(o, zero), addr)
 	}
-	if debugging {
-		h.mustBeUntouched(addr, class, was)
-	}
 	b := block(addr, size, zero && was != freeZero)
 	return h.tryPick(b, align), nil
 }
@@ -242,9 +239,6 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
 		*statusAt(e.status) = freeDirty
 		freed = true
-		if debugging {
-			poison(addr, s.size)
-		}
 	}
 	h.caches.Leave(slot)
 	if freed {

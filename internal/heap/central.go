@@ -93,9 +93,6 @@ func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 	if e.addr != 0 {
 		*statusAt(e.status) = freeDirty
 		c.traffic.frees++
-		if debugging {
-			poison(e.addr, classes[c.class].size)
-		}
 	}
 	switch {
 	case err == nil && e.addr != 0:
@@ -207,9 +204,6 @@ func (c *central) freeMagazine(h *Heap, m *magazine) {
 func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
-	if debugging {
-		c.check(h)
-	}
 	h.pages.wake()
 	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
 		h.pages.wakeAgain()
@@ -356,9 +350,6 @@ func (c *central) grow(h *Heap) error {
 		*statusAt(s.statusOf(i)) = fresh
 	}
 	*statusAt(s.statusOf(class.blocks)) = freeDirty
-	if debugging && !zero {
-		poison(s.base, s.bytes())
-	}
 	h.pages.publishSpan(s, h.mapID)
 	c.partial.push(s)
 	c.spans++

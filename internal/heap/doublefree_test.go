@@ -185,7 +185,7 @@ func TestLiveBlockIsNotCarvedAgain(t *testing.T) {
 // A span in which every block is live is on no list, though one of them is live by
 // a second entry.
 func TestSpanOfLiveBlocksIsOnNoList(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("nobody looks at such a span here")
 	}
 	h := newHeap(t, Options{})
@@ -210,7 +210,7 @@ func TestSpanOfLiveBlocksIsOnNoList(t *testing.T) {
 // The memory of a block that came home by one entry and is live by the other is
 // not given back with that of the free ones around it.
 func TestLiveBlockKeepsItsMemory(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -227,7 +227,7 @@ func TestLiveBlockKeepsItsMemory(t *testing.T) {
 // While the pages of free blocks are given back, an entry that is one too many
 // finds no free block among them.
 func TestNoBlockIsFreeWhileItsPagesAreGivenBack(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})

@@ -5,7 +5,7 @@
 // fails, the functions in Go are used instead. They also continue the work if the
 // cache has no block, or no room for one.
 
-//go:build !race && !freehold_portable && !asan && !freehold_debug
+//go:build !race && !freehold_portable && !asan
 
 package heap
 

@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable && !asan && !freehold_debug
+//go:build !race && !freehold_portable && !asan
 
 package heap
 

@@ -50,9 +50,6 @@ func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
 	base := roundUp(s.base, align)
 	dirty := r.dirty.count(r.pageIndex(base), n)
 	lead := (base - s.base) / pageBytes
-	if debugging {
-		p.mustBeUnused(r, base, n)
-	}
 
 	// Everything that can fail comes before the first change to a run.
 	var before, after *span
@@ -161,9 +158,6 @@ func (p *pageHeap) link(r *region, s *span) {
 	}
 	*r.page(s.base), *r.page(s.end() - pageBytes) = s, s
 	p.free.insert(s)
-	if debugging {
-		p.check(r, s)
-	}
 }
 
 // unlink undoes link. mu is held.

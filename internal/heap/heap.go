@@ -89,10 +89,10 @@ type Options struct {
 // not.
 func Obstacle() string {
 	switch {
-	case quarantineBytes > 0:
-		return "FREEHOLD_DEBUG has each block checked"
 	case debugging:
 		return "the tag freehold_debug has each block checked"
+	case quarantineBytes > 0:
+		return "FREEHOLD_DEBUG has each block checked"
 	}
 	return pin.Obstacle()
 }
@@ -157,9 +157,6 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	if addr == 0 {
 		return h.allocSlow(nil, class, size, align, zero)
 	}
-	if debugging {
-		h.mustBeUntouched(addr, class, was)
-	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
 		b = h.picked(b, align)
@@ -169,18 +166,12 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
-	if debugging {
-		h.mustEndUntouched(b)
-	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, h.mapID)
 	// The status of a free block is larger than maxSmall.
 	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && h.caches.Entry(slot).push(class, entry{addr, st}) {
 		*statusAt(st) = freeDirty
-		if debugging {
-			poison(addr, classes[class].size)
-		}
 		h.caches.Leave(slot)
 		return
 	}
@@ -236,9 +227,6 @@ func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bo
 		return b, true
 	case s != nil && s.isLarge(h.pages.id, addr, old):
 		r, ok := h.resizeLarge(call, b, size)
-		if debugging && ok {
-			poisonEnd(r)
-		}
 		return r, ok
 	case s == nil || !s.isBlock(h.pages.id, addr, old):
 		h.misused(call, b)
@@ -249,9 +237,6 @@ func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bo
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*statusAt(e.status) = uint16(size)
-		if debugging {
-			poison(addr+uintptr(size), s.size-uintptr(size))
-		}
 	}
 	h.caches.Leave(slot)
 	if e.addr == 0 {

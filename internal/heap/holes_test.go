@@ -11,7 +11,7 @@ import (
 )
 
 func TestHolesAreMadeOnce(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -33,7 +33,7 @@ func TestHolesAreMadeOnce(t *testing.T) {
 }
 
 func TestHolesGrowWithWhatIsFreed(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -79,7 +79,7 @@ func TestHolesSplitNoHugePages(t *testing.T) {
 // A span that is freed while holes are made is not looked at: a Cache with
 // the last blocks of the spans that come next is closed meanwhile.
 func TestHolesStopWhereASpanWasFreed(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -148,7 +148,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 
 // A hole in a span that was given back reads zero or is cleared.
 func TestZeroedAfterHoles(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -196,7 +196,7 @@ func TestZeroedAfterHoles(t *testing.T) {
 // Holes are made again in a span from which blocks were allocated. Stats counts them as
 // given back.
 func TestHolesAreMadeAgainAfterACarve(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	h := newHeap(t, Options{})
@@ -222,7 +222,7 @@ func TestHolesAreMadeAgainAfterACarve(t *testing.T) {
 
 // A punch ends where a block moves or a span is freed, and the class is not at rest then.
 func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
-	if !makesHoles {
+	if !vm.HolesReadZero {
 		t.Skip("this system has no holes")
 	}
 	for name, disturb := range map[string]func(c *central, last bool){

@@ -68,9 +68,6 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 		o.mustBeOpen(allocCall(o, zero))
 		return h.allocSlow(o, class, size, align, zero)
 	}
-	if debugging {
-		h.mustBeUntouched(addr, class, was)
-	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
 		b = h.picked(b, align)
@@ -84,17 +81,11 @@ func (o *LocalCache) free(b []byte) {
 	if h == nil {
 		o.mustBeMade("Cache.Free")
 	}
-	if debugging {
-		h.mustEndUntouched(b)
-	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, o.mapID)
 	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {
 		*statusAt(st) = freeDirty
-		if debugging {
-			poison(addr, classes[class].size)
-		}
 		h.caches.Leave(slot)
 		return
 	}

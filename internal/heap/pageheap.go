@@ -185,9 +185,6 @@ func (p *pageHeap) release(s *span) (kept bool) {
 		return false
 	}
 	s.reset(freeRun)
-	if debugging {
-		poisonDirty(s)
-	}
 	p.insert(s)
 	return true
 }

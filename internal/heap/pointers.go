@@ -47,10 +47,6 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 
 // freePointer is FreePointer in Go.
 func (h *Heap) freePointer(p unsafe.Pointer) {
-	if debugging {
-		h.freePointerSlow(p)
-		return
-	}
 	addr := uintptr(p)
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, h.mapID)
@@ -103,7 +99,7 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	}
 	b := h.blockAt("Heap.UsableSize", p)
 	s := spanAt(uintptr(p))
-	if debugging || h.checks != nil || s.kind == guardRun {
+	if h.checks != nil || s.kind == guardRun {
 		return len(b) // so that a write behind it is found
 	}
 	if s.kind == blockRun {

@@ -46,7 +46,7 @@ func quarantineByMode() int {
 	n, on := mode.Int("quarantine", 1, defaultQuarantine)
 	if poisoned := mode.On("poison"); on {
 		return n
-	} else if poisoned || asan.Enabled && !debugging {
+	} else if poisoned || asan.Enabled || debugging {
 		return defaultQuarantine
 	}
 	return 0

@@ -1,4 +1,4 @@
-//go:build !amd64 || race || freehold_portable || asan || freehold_debug
+//go:build !amd64 || race || freehold_portable || asan
 
 package heap
 

@@ -145,9 +145,6 @@ func (p *pageHeap) discard(s *span) {
 		p.traffic.purged += uint64(high - low)
 	}
 	s.reset(freeRun)
-	if debugging {
-		poisonDirty(s)
-	}
 	p.insert(s)
 }
 

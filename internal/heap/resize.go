@@ -105,9 +105,6 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 		}
 		next = p.freeNeighbour(r, s.end())
 	}
-	if debugging {
-		p.mustBeUnused(r, next.base, n)
-	}
 	dirty := r.dirty.count(r.pageIndex(next.base), n)
 	end := next.base + n*pageBytes
 	edges := [...]uintptr{end - pageBytes, min(end, next.end()-pageBytes)}

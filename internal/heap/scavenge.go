@@ -30,8 +30,6 @@ const (
 	ticksBetweenDrain = ticksPerDecay
 	holeBatch         = 32 // spans that punch visits under one lock
 
-	makesHoles = vm.HolesReadZero && !debugging // debug builds check the fill of free blocks
-
 	// If the caches hold more than minHoard bytes, and more than this part of the live
 	// bytes, a busy heap drains them too.
 	minHoard   = 512 << 10
@@ -154,7 +152,7 @@ func (c *central) punch(h *Heap) {
 	defer c.mu.Unlock()
 	c.used = false
 	at := c.partial.head
-	if !makesHoles || h.pages.hugePages {
+	if !vm.HolesReadZero || h.pages.hugePages {
 		at = 0
 	}
 	released := c.released

@@ -56,9 +56,6 @@ func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error
 	p.segments = append(p.segments, addrRange{addr, size})
 	p.total += size
 	s.base, s.pages = addr, size/pageBytes
-	if debugging {
-		poisonDirty(s)
-	}
 	p.insert(s)
 	return s, nil
 }

@@ -57,9 +57,6 @@ func zeroed(t *testing.T, h *Heap, size int) []byte {
 // A block that is used again and again takes the memory that its user touches,
 // as it does the first time.
 func TestZeroedBlockHasMemoryForWhatIsTouchedOnly(t *testing.T) {
-	if debugging {
-		t.Skip("Free touches all of a block in a debug build")
-	}
 	sizes := []int{1 << 20, 64 << 20, 256 << 20}
 	if bits.UintSize == 64 {
 		sizes = append(sizes, 2<<(bits.UintSize/2-2)) // 2 GiB
@@ -103,9 +100,6 @@ func TestZeroedBlockKeepsTheMemoryOfItsRun(t *testing.T) {
 // Whichever pages were touched, the block is zero and they are all that is in
 // memory.
 func TestZeroedBlockOverPagesTouchedAtRandom(t *testing.T) {
-	if debugging {
-		t.Skip("Free touches all of a block in a debug build")
-	}
 	const size = 40<<20 + 3*pageBytes // more than one question, and no whole number of them
 	random := rand.New(rand.NewPCG(1, 19))
 	h := newHeap(t, Options{})

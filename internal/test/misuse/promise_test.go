@@ -11,11 +11,12 @@ import (
 )
 
 // caught says how a mistake is detected. The zero how of a build is no promise. A mode, and
-// the build with -asan, detect what the plain build does, unless there is a how for them.
+// the build with -asan, detect what the plain build does, unless there is a how for them, and
+// builds with the tag freehold_debug what mode poison does.
 // inTests is neither: the blocks are from alloctest.New then.
 type caught struct {
-	plain, debug, race how // builds
-	asan               how // a build that is like a mode
+	plain, race how // builds
+	debug, asan how // builds that are like modes
 	inTests            how
 
 	poison, guard, leak how // modes: values of FREEHOLD_DEBUG
@@ -38,6 +39,14 @@ func (c caught) in(h how) how {
 	return h
 }
 
+// inDebug is what builds with the tag freehold_debug promise.
+func (c caught) inDebug() how {
+	if c.debug == (how{}) {
+		return c.in(c.poison)
+	}
+	return c.debug
+}
+
 // A column is a build or a mode, in the table.
 type column struct {
 	name    string
@@ -49,7 +58,7 @@ var columns = []column{
 	{"poison", func(c caught) how { return c.in(c.poison) }},
 	{"guard", func(c caught) how { return c.in(c.guard) }},
 	{"leak", func(c caught) how { return c.in(c.leak) }},
-	{"debug", func(c caught) how { return c.debug }},
+	{"debug", caught.inDebug},
 	{"asan", func(c caught) how { return c.in(c.asan) }},
 	{"race", func(c caught) how { return c.race }},
 }
@@ -72,7 +81,7 @@ func (c caught) here() how {
 	case race:
 		return c.race
 	case debug:
-		return c.debug
+		return c.inDebug()
 	case asan:
 		return c.in(c.asan)
 	}

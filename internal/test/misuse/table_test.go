@@ -34,7 +34,7 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 - **guard**: with ` + "`FREEHOLD_DEBUG=guard`" + `, which needs no other build either: each block ends at an inaccessible page, and is
   inaccessible after its Free.
 - **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool, buffer and container.
-- **debug**: with ` + "`-tags freehold_debug`" + `, where memory without a block is filled with 0xDB and looked at.
+- **debug**: with ` + "`-tags freehold_debug`" + `: as poison, and arenas, pools and containers fill and check their free memory too.
 - **asan**: with ` + "`-asan`" + `, which needs a C compiler.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.
 - **in tests**: the blocks come from ` + "`alloctest.New(t)`" + `.
