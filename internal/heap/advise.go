@@ -7,7 +7,6 @@ package heap
 
 import (
 	"errors"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/vm"
@@ -46,7 +45,3 @@ func Advise(b []byte, a vm.Advice) error {
 
 // stays reports whether advice persists with the mapping.
 func stays(a vm.Advice) bool { return a != vm.WillNeed && a != vm.DontNeed }
-
-// setSeparate marks the run as separate from its neighbours' mapping. It is atomic,
-// since goroutines may advise parts of one block at once without the heap's lock.
-func (s *span) setSeparate() { atomic.StoreUint32(&s.separate, 1) }

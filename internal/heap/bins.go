@@ -44,7 +44,7 @@ func bin(n uintptr) int {
 // insert adds s. Runs with memory that purge has not tried go to the front: fit
 // prefers them, since their pages are resident, and dirtyRun stops at the first
 // run of another kind.
-func (b *bins) insert(s *span) {
+func (b *bins) insert(s *pspan) {
 	i := bin(s.pages)
 	if s.dirty > 0 && !s.purgeTried {
 		b.lists[i].push(s)
@@ -54,7 +54,7 @@ func (b *bins) insert(s *span) {
 	b.filled[i/64] |= 1 << (i % 64)
 }
 
-func (b *bins) remove(s *span) {
+func (b *bins) remove(s *pspan) {
 	i := bin(s.pages)
 	b.lists[i].remove(s)
 	if b.lists[i].head == 0 {
@@ -63,12 +63,12 @@ func (b *bins) remove(s *span) {
 }
 
 // fit returns a run of at least n pages, nil if there is none.
-func (b *bins) fit(n uintptr) *span {
+func (b *bins) fit(n uintptr) *pspan {
 	// Best fit among the first runs of the bin. Some of them may be too short.
 	i := bin(n)
-	var best *span
+	var best *pspan
 	for j, at := 0, b.lists[i].head; at != 0 && j < binSearch; j++ {
-		s := spanPtr(at)
+		s := pspanPtr(at)
 		if s.pages >= n && (best == nil || s.pages < best.pages) {
 			if best = s; s.pages == n {
 				break
@@ -86,7 +86,7 @@ func (b *bins) fit(n uintptr) *span {
 			filled &= ^uint64(0) << ((i + 1) % 64)
 		}
 		if filled != 0 {
-			return spanPtr(b.lists[w*64+bits.TrailingZeros64(filled)].head)
+			return pspanPtr(b.lists[w*64+bits.TrailingZeros64(filled)].head)
 		}
 	}
 	return nil
@@ -109,7 +109,7 @@ func (b *bins) retryPurge() {
 	for i := range b.lists {
 		l := &b.lists[i]
 		for at := l.head; at != 0; {
-			s := spanPtr(at)
+			s := pspanPtr(at)
 			at = s.next
 			if s.purgeTried && s.dirty > 0 {
 				s.purgeTried = false

@@ -248,7 +248,7 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	c.holes -= int(s.holes)
 	s.holes, s.punched = 0, false
 	if s.live == uint32(classes[c.class].blocks) {
-		c.partial.remove(s)
+		c.partial.remove(&s.pspan)
 	}
 	return n
 }
@@ -289,7 +289,7 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 		return
 	}
 	if s.live == uint32(blocks) {
-		c.partial.push(s)
+		c.partial.push(&s.pspan)
 	}
 	s.live -= returned
 	s.punched = false
@@ -300,8 +300,8 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	if c.empty++; c.empty > 1 {
 		c.release(h, s)
 	} else {
-		c.partial.remove(s)
-		c.partial.pushBack(s)
+		c.partial.remove(&s.pspan)
+		c.partial.pushBack(&s.pspan)
 	}
 }
 
@@ -334,11 +334,12 @@ func (c *central) grow(h *Heap) error {
 	if err != nil {
 		return err
 	}
-	s, zero, err := h.pages.allocRun(class.pages, pageBytes)
+	run, zero, err := h.pages.allocRun(class.pages, pageBytes)
 	if err != nil {
 		h.pages.freeObject(statuses, class.bitsBytes())
 		return err
 	}
+	s := spanOf(run)
 	s.class, s.size = c.class, class.size
 	s.statuses, s.free = statuses, bitmap(statuses+class.statusesBytes())
 	s.free.setRange(0, class.blocks)
@@ -350,8 +351,8 @@ func (c *central) grow(h *Heap) error {
 		*statusAt(s.statusOf(i)) = fresh
 	}
 	*statusAt(s.statusOf(class.blocks)) = freeDirty
-	h.pages.publishSpan(s, h.mapID)
-	c.partial.push(s)
+	h.pages.publishBlocks(run, s.mapEntry(h.mapID), 1<<mapPageShift)
+	c.partial.push(&s.pspan)
 	c.spans++
 	c.empty++
 	return nil
@@ -363,12 +364,12 @@ func (c *central) release(h *Heap, s *span) {
 		return
 	}
 	c.empty--
-	c.partial.remove(s)
+	c.partial.remove(&s.pspan)
 	c.released++
 	c.spans--
 	c.holes -= int(s.holes)
 	c.bury(h, s)
-	h.pages.freeRun(s)
+	h.pages.freeRun(&s.pspan)
 }
 
 // close forgets everything. The page heap frees the memory.

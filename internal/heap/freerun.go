@@ -27,7 +27,7 @@ import (
 // knows which pages to zero, until occupy sets the bits.
 //
 // On an error no run has changed. A new segment stays, as a free run.
-func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
+func (p *pageHeap) take(n, align uintptr) (s *pspan, zero bool, err error) {
 	if p.closed.Load() {
 		return nil, false, errClosed
 	}
@@ -52,8 +52,8 @@ func (p *pageHeap) take(n, align uintptr) (s *span, zero bool, err error) {
 	lead := (base - s.base) / pageBytes
 
 	// Everything that can fail comes before the first change to a run.
-	var before, after *span
-	fail := func(err error) (*span, bool, error) {
+	var before, after *pspan
+	fail := func(err error) (*pspan, bool, error) {
 		p.freeSpan(before)
 		p.freeSpan(after)
 		return nil, false, err
@@ -117,7 +117,7 @@ func (p *pageHeap) noteTaken(n, clean uintptr) {
 // free neighbours. s remains the span of the joined run. mu is held.
 //
 // purge may try the joined run, whatever it tried before.
-func (p *pageHeap) insert(s *span) {
+func (p *pageHeap) insert(s *pspan) {
 	r := addresses.regionOf(s.base)
 	s.dirty = r.dirty.count(r.pageIndex(s.base), s.pages)
 	if prev := p.freeNeighbour(r, s.base-pageBytes); prev != nil {
@@ -138,7 +138,7 @@ func (p *pageHeap) insert(s *span) {
 // freeNeighbour returns the free run whose first or last page is at addr; nil if
 // there is none, or it is another heap's. Segments of other heaps may be adjacent:
 // the owner is checked before the word is read, which their mu guards. mu is held.
-func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *span {
+func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *pspan {
 	if !r.holds(addr) || atomic.LoadUint32(r.owner(addr)) != p.id {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (p *pageHeap) freeNeighbour(r *region, addr uintptr) *span {
 
 // link puts a free run on its bin and into the page map. Its neighbours must not be
 // free. mu is held.
-func (p *pageHeap) link(r *region, s *span) {
+func (p *pageHeap) link(r *region, s *pspan) {
 	p.dirty += s.dirty
 	if s.dirty >= oversizePages {
 		p.oversize.dirty += s.dirty
@@ -161,7 +161,7 @@ func (p *pageHeap) link(r *region, s *span) {
 }
 
 // unlink undoes link. mu is held.
-func (p *pageHeap) unlink(r *region, s *span) {
+func (p *pageHeap) unlink(r *region, s *pspan) {
 	p.dirty -= s.dirty
 	p.oversize.dirty -= oversizePart(s.dirty)
 	*r.page(s.base), *r.page(s.end() - pageBytes) = nil, nil

@@ -122,7 +122,7 @@ func (h *Heap) newGuarded(size, align uintptr) []byte {
 	}
 	s.block, s.size = (s.edge()-size)&^(align-1), size
 	if !h.openGuarded(s) {
-		g.idle[order].push(s)
+		g.idle[order].push(&s.pspan)
 		return nil
 	}
 	s.fill()
@@ -161,7 +161,7 @@ func (h *Heap) takeGuardRun(order int) *span {
 	}
 	s := spanPtr(g.idle[order].head)
 	if s != nil {
-		g.idle[order].remove(s)
+		g.idle[order].remove(&s.pspan)
 	}
 	return s
 }
@@ -169,9 +169,9 @@ func (h *Heap) takeGuardRun(order int) *span {
 // release makes the run idle that has waited in quarantine the longest. mu is held.
 func (g *guards) release() {
 	s := spanPtr(g.quarantine.head)
-	g.quarantine.remove(s)
+	g.quarantine.remove(&s.pspan)
 	g.waiting.add(-1, s.bytes())
-	g.idle[orderOf(s)].pushBack(s)
+	g.idle[orderOf(s)].pushBack(&s.pspan)
 }
 
 func orderOf(s *span) int { return bits.TrailingZeros(uint(s.bytes() / guardUnit())) }
@@ -179,8 +179,8 @@ func orderOf(s *span) int { return bits.TrailingZeros(uint(s.bytes() / guardUnit
 // openGuarded makes the pages of a run's block accessible, and charges for them. mu is held.
 func (h *Heap) openGuarded(s *span) bool {
 	use := s.inUse()
-	p, r := &h.pages, addresses.regionOf(s.base)
-	if !p.chargeGuarded(r, use) {
+	p := &h.pages
+	if !p.openPages(use) {
 		return false
 	}
 	var err error
@@ -197,36 +197,9 @@ func (h *Heap) openGuarded(s *span) bool {
 		err = vm.Advise(use.base, use.size, vm.Unguard)
 	}
 	if err != nil {
-		p.unchargeGuarded(r, use)
+		p.closePages(use)
 	}
 	return err == nil
-}
-
-// chargeGuarded charges for the pages that contain use, and marks them dirty.
-func (p *pageHeap) chargeGuarded(r *region, use addrRange) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from, n := pagesAround(r, use)
-	if p.closed.Load() || p.charge(n*pageBytes) != nil {
-		return false
-	}
-	r.dirty.setRange(from, n)
-	return true
-}
-
-// unchargeGuarded undoes chargeGuarded.
-func (p *pageHeap) unchargeGuarded(r *region, use addrRange) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	from, n := pagesAround(r, use)
-	r.dirty.clearRange(from, n)
-	p.uncharge(n * pageBytes)
-}
-
-// pagesAround returns the pages that contain a range, as positions in r.dirty.
-func pagesAround(r *region, in addrRange) (from, n uintptr) {
-	from = r.pageIndex(in.base)
-	return from, r.pageIndex(in.base+in.size-1) + 1 - from
 }
 
 // freeGuarded frees b if it is exactly the live block of the guard run s. It panics if not,
@@ -269,7 +242,7 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 	if !h.closeGuarded(s) {
 		return true, 0 // nobody uses the run again
 	}
-	g.quarantine.pushBack(s)
+	g.quarantine.pushBack(&s.pspan)
 	g.waiting.add(1, s.bytes())
 	for g.waiting.blocks > h.maxQuarantined() || g.waiting.bytes > int(quarantineMax.bytes) {
 		g.release()
@@ -303,7 +276,7 @@ func (h *Heap) closeGuarded(s *span) bool {
 		}
 		s.separate = 1
 	}
-	h.pages.unchargeGuarded(addresses.regionOf(s.base), use)
+	h.pages.closePages(use)
 	return true
 }
 

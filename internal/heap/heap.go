@@ -59,7 +59,6 @@
 package heap
 
 import (
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,11 +67,6 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pin"
 )
-
-// ErrOutOfMemory is matched by every error that says there is no memory.
-var ErrOutOfMemory = errors.New("freehold: out of memory")
-
-var errClosed = errors.New("freehold: heap is closed")
 
 // Options sets up a Heap. The zero value is all defaults.
 type Options struct {
@@ -130,7 +124,7 @@ func (h *Heap) Init(o Options) {
 	h.caches.Init(&noCache)
 	h.mapID = takeMapID()
 	h.checks = newChecks(o)
-	h.pages.init(o, h.tick)
+	h.pages.init(pageOptions{o.Name, o.MaxBytes, o.Decay, o.HugePages, o.WholePages, o.Payer}, h.tick)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}

@@ -106,7 +106,7 @@ func (c *central) markLiveAgain(s *span) {
 		c.empty--
 	}
 	if before < uint32(blocks) && s.live == uint32(blocks) {
-		c.partial.remove(s)
+		c.partial.remove(&s.pspan)
 	}
 }
 

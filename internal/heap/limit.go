@@ -11,11 +11,22 @@
 package heap
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
+
+// ErrOutOfMemory is matched by every error that says there is no memory.
+var ErrOutOfMemory = errors.New("freehold: out of memory")
+
+// errClosed is the error of a request to a heap that is closed.
+var errClosed = errors.New("freehold: heap is closed")
+
+// slackPages is what a request may need besides its pages: slabs for a span, its statuses and
+// a magazine, and tables.
+const slackPages = 4 * slabBytes / pageBytes
 
 // committedByAll is the sum of committed over all heaps.
 var committedByAll atomic.Int64

@@ -54,7 +54,7 @@ func (p *pageHeap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 
 // dropTables gives back the memory of the words inside s, a free run. These words are
 // 0 and read 0 afterwards: lock-free readers notice nothing. mu is held.
-func (p *pageHeap) dropTables(s *span) {
+func (p *pageHeap) dropTables(s *pspan) {
 	if !vm.HolesReadZero {
 		return
 	}

@@ -73,7 +73,7 @@ func (h *Heap) misused(call string, b []byte) {
 	arg.Panicf(call, "%#x on heap %q: %s", unsafe.SliceData(b), h.pages.name, h.diagnose(call, b))
 }
 
-func (h *Heap) diagnose(call string, b []byte) string {
+func (h *Heap) diagnose(call string, b []byte) (says string) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	r := addresses.regionOf(addr)
 	if r == nil || atomic.LoadUint32(r.owner(addr)) == 0 {
@@ -90,9 +90,13 @@ func (h *Heap) diagnose(call string, b []byte) string {
 	if s := spanAt(addr); s != nil && s.kind == guardRun {
 		return h.diagnoseGuarded(s, b)
 	}
-	h.pages.mu.Lock()
-	defer h.pages.mu.Unlock()
-	s := r.spanAround(addr)
+	h.pages.lookAround(addr, func(s *pspan) { says = h.diagnoseRun(spanOf(s), b) })
+	return says
+}
+
+// diagnoseRun is diagnose of b in the run s, or in none if s is nil. The page heap's mu is held.
+func (h *Heap) diagnoseRun(s *span, b []byte) string {
+	addr := addrOf(b)
 	if s == nil || s.kind == freeRun {
 		return "no block begins there; it was freed before (double free), or never allocated"
 	}
@@ -114,21 +118,4 @@ func (h *Heap) diagnose(call string, b []byte) string {
 		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(userBytes(size))))
 	}
 	return fmt.Sprintf("it has %s, the block %d; a block is freed whole", arg.Bytes(len(b)), userBytes(size))
-}
-
-// spanAround returns the span of the run that contains addr, or nil. A page inside a
-// large block or a free run has no word, so it visits the pages in front one by one.
-//
-// Precondition: the mu of addr's heap is held, or addr is in a live block of the caller.
-func (r *region) spanAround(addr uintptr) *span {
-	owner := atomic.LoadUint32(r.owner(addr))
-	for at := addr; at-r.base < r.used.Load() && atomic.LoadUint32(r.owner(at)) == owner; at -= pageBytes {
-		if s := *r.page(at); s != nil {
-			if addr >= s.base && addr < s.end() {
-				return s
-			}
-			return nil
-		}
-	}
-	return nil
 }

@@ -87,6 +87,18 @@ type largeCount struct {
 	bytes  uintptr // their pages
 }
 
+// traffic counts what a part of a heap has done since it was made.
+type traffic struct {
+	allocs, frees uint64 // blocks
+	purged        uint64 // bytes given back to the system
+}
+
+func (t *traffic) add(u traffic) {
+	t.allocs += u.allocs
+	t.frees += u.frees
+	t.purged += u.purged
+}
+
 // lastID is the id of the newest heap. Ids are not reused; a process is expected
 // to make fewer than 2^32 heaps.
 var lastID atomic.Uint32
@@ -94,8 +106,18 @@ var lastID atomic.Uint32
 // unnamed counts the heaps made without a name.
 var unnamed atomic.Uint32
 
+// pageOptions sets up a pageHeap. The zero value is all defaults.
+type pageOptions struct {
+	Name       string
+	MaxBytes   int
+	Decay      time.Duration
+	HugePages  bool
+	WholePages bool  // freed memory goes back at once
+	Payer      Payer // is charged for the heap's memory; nil for nobody
+}
+
 // init makes p ready. Its timer calls tick.
-func (p *pageHeap) init(o Options, tick func()) {
+func (p *pageHeap) init(o pageOptions, tick func()) {
 	p.id = lastID.Add(1)
 	p.name, p.mapsName = o.Name, o.Name
 	if o.Name == "" {
@@ -109,7 +131,7 @@ func (p *pageHeap) init(o Options, tick func()) {
 
 // allocRun takes a run of n pages at a multiple of align, and reports whether it
 // reads zero. The run is not in the page map yet: see publishSpan.
-func (p *pageHeap) allocRun(n, align uintptr) (s *span, zero bool, err error) {
+func (p *pageHeap) allocRun(n, align uintptr) (s *pspan, zero bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err = p.leavesSlack(n); err != nil {
@@ -129,7 +151,7 @@ func (p *pageHeap) allocRun(n, align uintptr) (s *span, zero bool, err error) {
 // Clearing may take long, so mu is not held meanwhile. The run is published by
 // then, so nobody else takes it, and its dirty bits still tell the pages that were
 // used before from those that read zero. occupy sets the bits afterwards.
-func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*span, error) {
+func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*pspan, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, isZero, err := p.take(roundUp(size, pageBytes)/pageBytes, align)
@@ -149,7 +171,7 @@ func (p *pageHeap) allocBlock(size, align uintptr, zero bool) (*span, error) {
 
 // freeRun takes back a run. It keeps its memory until a purge; a run that may not
 // keep it goes to discard.
-func (p *pageHeap) freeRun(s *span) {
+func (p *pageHeap) freeRun(s *pspan) {
 	p.mu.Lock()
 	kept := p.release(s)
 	p.mu.Unlock()
@@ -161,7 +183,7 @@ func (p *pageHeap) freeRun(s *span) {
 // for one block, the second finds none.
 func (p *pageHeap) freeBlock(addr, size uintptr) bool {
 	p.mu.Lock()
-	s := spanAt(addr)
+	s := pspanAt(addr)
 	if s == nil || !s.isLarge(p.id, addr, size) {
 		p.mu.Unlock()
 		return false
@@ -176,7 +198,7 @@ func (p *pageHeap) freeBlock(addr, size uintptr) bool {
 // release removes a run in use from the page map. If the run may keep its memory,
 // release also makes it a free run; otherwise the caller must pass it to discard
 // without mu, which released does. mu is held.
-func (p *pageHeap) release(s *span) (kept bool) {
+func (p *pageHeap) release(s *pspan) (kept bool) {
 	p.unpublish(s)
 	if p.releases++; p.releases%64 == 0 { // the clock is not read each time
 		p.wakeAgain()
@@ -190,7 +212,7 @@ func (p *pageHeap) release(s *span) (kept bool) {
 }
 
 // released completes a release. mu is not held.
-func (p *pageHeap) released(s *span, kept bool) {
+func (p *pageHeap) released(s *pspan, kept bool) {
 	if !kept {
 		p.discard(s)
 	}
@@ -198,7 +220,7 @@ func (p *pageHeap) released(s *span, kept bool) {
 }
 
 // occupy sets the dirty bits of a run in use. take has charged for them. mu is held.
-func (p *pageHeap) occupy(s *span) {
+func (p *pageHeap) occupy(s *pspan) {
 	r := addresses.regionOf(s.base)
 	r.dirty.setRange(r.pageIndex(s.base), s.pages)
 }
@@ -214,21 +236,45 @@ func (p *pageHeap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
 }
 
 // newSpan returns a span without a run. mu is held.
-func (p *pageHeap) newSpan() (*span, error) {
+func (p *pageHeap) newSpan() (*pspan, error) {
 	addr, err := p.newObject(spanBytes)
 	if err != nil {
 		return nil, err
 	}
-	s := spanPtr(addr)
+	s := pspanPtr(addr)
 	s.owner = p.id
 	s.reset(freeRun)
 	return s, nil
 }
 
-func (p *pageHeap) freeSpan(s *span) {
+func (p *pageHeap) freeSpan(s *pspan) {
 	if s != nil {
 		p.dropObject(s.addr(), spanBytes)
 	}
+}
+
+// figures is a snapshot of a pageHeap. Sizes are bytes.
+type figures struct {
+	committed uintptr // what MaxBytes limits: dirty pages, tables and metadata
+	dirty     uintptr // of free runs: what holds memory
+	metadata  uintptr // tables included
+	total     uintptr // addresses
+	large     largeCount
+	traffic   traffic // of large blocks, and of free pages
+}
+
+// figures returns p's.
+func (p *pageHeap) count() figures {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return figures{p.committed, p.dirty * pageBytes, p.metadata.bytes + p.tables, p.total, p.large, p.traffic}
+}
+
+// allSegments returns the segments in order of address, neighbours of one region as one.
+func (p *pageHeap) allSegments() []addrRange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return joined(p.segments)
 }
 
 // close returns all memory and addresses. scavenging is held.

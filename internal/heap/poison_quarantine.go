@@ -113,7 +113,7 @@ func (h *Heap) endChecks() (late any) {
 		h.checks.mu.Lock()
 		defer h.checks.mu.Unlock()
 		clear(h.checks.blocks)
-		for _, s := range h.pages.segments {
+		for _, s := range h.pages.allSegments() {
 			permit(block(s.base, int(s.size), false))
 		}
 	}()

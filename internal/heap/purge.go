@@ -14,7 +14,17 @@
 
 package heap
 
-import "github.com/freehold-go/freehold/internal/vm"
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// DefaultDecay is how long a heap keeps unused memory.
+const DefaultDecay = time.Second
+
+// ticksPerDecay is how often the timer of a heap ticks.
+const ticksPerDecay = 3
 
 // slicePages is what the system takes back while others wait for mu.
 const slicePages = 512 << 10 / pageBytes
@@ -44,10 +54,10 @@ func (p *pageHeap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 
 // dirtyRun returns a free run with at least minDirty dirty pages that purge may try,
 // of the longest bin that has one, or nil. mu is held.
-func (p *pageHeap) dirtyRun(minDirty uintptr) *span {
+func (p *pageHeap) dirtyRun(minDirty uintptr) *pspan {
 	for b := p.free.below(numBins); b >= bin(minDirty); b = p.free.below(b) {
-		for at := p.free.lists[b].head; at != 0; at = spanPtr(at).next {
-			s := spanPtr(at)
+		for at := p.free.lists[b].head; at != 0; at = pspanPtr(at).next {
+			s := pspanPtr(at)
 			if s.dirty == 0 || s.purgeTried {
 				break // and so are the others of the bin: see bins.insert
 			}
@@ -113,7 +123,7 @@ func (p *pageHeap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bo
 }
 
 // purged notes that n pages of a free run no longer hold memory. mu is held.
-func (p *pageHeap) purged(s *span, n uintptr) {
+func (p *pageHeap) purged(s *pspan, n uintptr) {
 	p.oversize.dirty -= oversizePart(s.dirty) - oversizePart(s.dirty-n)
 	s.dirty -= n
 	p.dirty -= n
@@ -127,7 +137,7 @@ func (p *pageHeap) purged(s *span, n uintptr) {
 //
 // If the system unmapped the run and refuses to map it anew, the run is set aside
 // with its charge until retryUnmapped.
-func (p *pageHeap) discard(s *span) {
+func (p *pageHeap) discard(s *pspan) {
 	low, high, err := p.remap(s)
 	r := addresses.regionOf(s.base)
 	p.mu.Lock()
@@ -152,7 +162,7 @@ func (p *pageHeap) discard(s *span) {
 // run is mapped anew, which ends its advice and lets the system join the mapping with
 // its neighbours'. If the system refuses but the run is usable, low == high. An error
 // means that the run is inaccessible.
-func (p *pageHeap) remap(s *span) (low, high uintptr, err error) {
+func (p *pageHeap) remap(s *pspan) (low, high uintptr, err error) {
 	if s.separate == 0 {
 		low, high, err = decommit(s.base, s.bytes())
 		if err != nil {
@@ -181,13 +191,13 @@ func (p *pageHeap) retryUnmapped() {
 	p.mu.Lock()
 	unmapped := p.unmapped
 	p.unmapped = list{}
-	for at := unmapped.head; at != 0; at = spanPtr(at).next {
-		s := spanPtr(at)
+	for at := unmapped.head; at != 0; at = pspanPtr(at).next {
+		s := pspanPtr(at)
 		*addresses.regionOf(s.base).page(s.base) = nil
 	}
 	p.mu.Unlock()
 	for unmapped.head != 0 {
-		s := spanPtr(unmapped.head)
+		s := pspanPtr(unmapped.head)
 		unmapped.remove(s)
 		p.released(s, false)
 	}

@@ -25,10 +25,6 @@ const (
 	// part of the limit were refused, or if the last count was drainPause ago.
 	drainShare = 32
 	drainPause = 10 * time.Millisecond
-
-	// What a request may need besides its pages: slabs for a span, its statuses and a
-	// magazine, and tables.
-	slackPages = 4 * slabBytes / pageBytes
 )
 
 // withReclaim calls f, which takes at most that many pages, for a span or a large block.
@@ -129,8 +125,6 @@ func (h *Heap) count() (n counts) {
 		n.empty += in.empty * int(class.pages) * pageBytes
 	})
 	n.empty += int(h.limbo.bytes.Load())
-	h.pages.mu.Lock()
-	defer h.pages.mu.Unlock()
-	n.live += int(h.pages.large.bytes)
+	n.live += int(h.pages.count().large.bytes)
 	return n
 }

@@ -18,7 +18,7 @@ const moveBytes = 1 << 20
 // the block's span, which is another one if the pages were moved, or nil if only a
 // copy can do it. It reports false if no such block begins there: another goroutine
 // may have freed or resized it since the caller looked.
-func (p *pageHeap) resizeBlock(addr, old, size uintptr) (s *span, live bool) {
+func (p *pageHeap) resizeBlock(addr, old, size uintptr) (s *pspan, live bool) {
 	s, tail, kept, done := p.resizeInPlace(addr, old, size)
 	switch {
 	case s == nil:
@@ -34,10 +34,10 @@ func (p *pageHeap) resizeBlock(addr, old, size uintptr) (s *span, live bool) {
 // resizeInPlace is resizeBlock without a move. It returns the block's span, if there is
 // one; the run that was cut off and released, if any, and whether that was kept; and
 // whether the block has the size. If not, the block is hidden: a move is next.
-func (p *pageHeap) resizeInPlace(addr, old, size uintptr) (s, tail *span, kept, done bool) {
+func (p *pageHeap) resizeInPlace(addr, old, size uintptr) (s, tail *pspan, kept, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s = spanAt(addr)
+	s = pspanAt(addr)
 	if s == nil || !s.isLarge(p.id, addr, old) {
 		return nil, nil, false, false
 	}
@@ -56,10 +56,10 @@ func (p *pageHeap) resizeInPlace(addr, old, size uintptr) (s, tail *span, kept, 
 
 // hide removes a large block from the page map while it is moved, so that a
 // racing Free or Resize of the same block finds none. mu is held.
-func (p *pageHeap) hide(s *span) { *addresses.regionOf(s.base).page(s.base) = nil }
+func (p *pageHeap) hide(s *pspan) { *addresses.regionOf(s.base).page(s.base) = nil }
 
 // show undoes hide. mu is not held.
-func (p *pageHeap) show(s *span) {
+func (p *pageHeap) show(s *pspan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	*addresses.regionOf(s.base).page(s.base) = s
@@ -68,7 +68,7 @@ func (p *pageHeap) show(s *span) {
 // cut cuts a large block off after n pages. It returns the run of the rest, which the
 // caller releases. If there is no memory for the span of the rest, it returns nil, and
 // the block keeps its pages. mu is held.
-func (p *pageHeap) cut(s *span, n uintptr) *span {
+func (p *pageHeap) cut(s *pspan, n uintptr) *pspan {
 	tail, err := p.newSpan()
 	if err != nil {
 		return nil
@@ -91,7 +91,7 @@ func (p *pageHeap) cut(s *span, n uintptr) *span {
 // extend adds the n pages behind a large block to the block, if they are free or
 // were never handed out. It is take for a given address: everything that can fail
 // comes before the first change, and the charge is for the clean pages. mu is held.
-func (p *pageHeap) extend(s *span, n uintptr) bool {
+func (p *pageHeap) extend(s *pspan, n uintptr) bool {
 	r := addresses.regionOf(s.base)
 	next := p.freeNeighbour(r, s.end())
 	if next == nil || next.pages < n {
@@ -141,7 +141,7 @@ func (p *pageHeap) extend(s *span, n uintptr) bool {
 // Moving splits mappings: the new run's is not its neighbours', and what the move
 // leaves at the old run may be many. Both runs are marked separate, so that they are
 // mapped anew when they are freed. A failed move may have split them too.
-func (p *pageHeap) move(s *span, size uintptr) *span {
+func (p *pageHeap) move(s *pspan, size uintptr) *pspan {
 	os := vm.PageBytes()
 	if s.bytes() < moveBytes || s.bytes()%os != 0 || s.base%os != 0 {
 		p.show(s)

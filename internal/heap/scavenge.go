@@ -16,17 +16,9 @@
 
 package heap
 
-import (
-	"time"
-
-	"github.com/freehold-go/freehold/internal/vm"
-)
-
-// DefaultDecay is how long a heap keeps unused memory.
-const DefaultDecay = time.Second
+import "github.com/freehold-go/freehold/internal/vm"
 
 const (
-	ticksPerDecay     = 3
 	ticksBetweenDrain = ticksPerDecay
 	holeBatch         = 32 // spans that punch visits under one lock
 
@@ -87,10 +79,7 @@ func (h *Heap) Purge(bytes int) {
 // heap that is closed has none.
 func (h *Heap) TrimSpare() {
 	n := h.count()
-	h.pages.mu.Lock()
-	spare := n.cached + n.empty + int(h.pages.dirty*pageBytes)
-	h.pages.mu.Unlock()
-	if spare >= pageBytes {
+	if spare := n.cached + n.empty + int(h.pages.count().dirty); spare >= pageBytes {
 		h.tryTrim()
 	}
 }

@@ -6,13 +6,18 @@
 
 package heap
 
-import "github.com/freehold-go/freehold/internal/vm"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
 
 const maxSegmentBytes = 64 << 20
 
 // grow takes a segment of at least n pages and returns the free run that contains
 // it. mu is held.
-func (p *pageHeap) grow(n uintptr) (*span, error) {
+func (p *pageHeap) grow(n uintptr) (*pspan, error) {
 	return p.addSegment(n, func(size uintptr) (uintptr, error) { return addresses.take(size, p.id) })
 }
 
@@ -26,7 +31,7 @@ func (p *pageHeap) growAt(at, n uintptr) error {
 // addSegment adds a segment of at least n pages, which take provides. The heap's
 // addresses double with each segment, up to maxSegmentBytes at a time. If that much is
 // refused, it takes just what n pages need. On an error nothing is added. mu is held.
-func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*span, error) {
+func (p *pageHeap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*pspan, error) {
 	need := roundUp(n*pageBytes, segmentBytes)
 	size := max(need, min(p.total, maxSegmentBytes))
 	s, err := p.newSpan()
@@ -79,4 +84,17 @@ func (p *pageHeap) openSegment(size uintptr, take func(size uintptr) (uintptr, e
 	}
 	vm.Name(addr, size, p.mapsName)
 	return addr, nil
+}
+
+// joined returns ranges in order of address, neighbours of one region as one.
+func joined(in []addrRange) (out []addrRange) {
+	in = slices.SortedFunc(slices.Values(in), func(a, b addrRange) int { return cmp.Compare(a.base, b.base) })
+	for _, f := range in {
+		if last := len(out) - 1; last >= 0 && out[last].base+out[last].size == f.base && addresses.regionOf(out[last].base) == addresses.regionOf(f.base) {
+			out[last].size += f.size
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
 }

@@ -161,8 +161,8 @@ func (r *region) holds(addr uintptr) bool {
 // page returns the word in pages of the page that holds addr.
 //
 // Precondition: addr is in the used part of r.
-func (r *region) page(addr uintptr) **span {
-	return (**span)(vm.Pointer(r.pages + (addr-r.base)>>pageShift*wordBytes))
+func (r *region) page(addr uintptr) **pspan {
+	return (**pspan)(vm.Pointer(r.pages + (addr-r.base)>>pageShift*wordBytes))
 }
 
 // pageIndex returns the position in r.dirty of the page that holds addr.
@@ -190,7 +190,7 @@ func (s *space) regionOf(addr uintptr) *region {
 
 // span returns the span in the word of addr's page. It is nil for pages inside large
 // blocks and free runs, and if addr is not in r.
-func (r *region) span(addr uintptr) *span {
+func (r *region) span(addr uintptr) *pspan {
 	if r.holds(addr) {
 		return *r.page(addr)
 	}
@@ -198,15 +198,15 @@ func (r *region) span(addr uintptr) *span {
 }
 
 // spanAt is span in whichever region has addr.
-func spanAt(addr uintptr) *span {
+func pspanAt(addr uintptr) *pspan {
 	if s := addresses.first.span(addr); s != nil {
 		return s
 	}
-	return spanBeyond(addr)
+	return pspanBeyond(addr)
 }
 
 // spanBeyond is spanAt without the first region.
-func spanBeyond(addr uintptr) *span {
+func pspanBeyond(addr uintptr) *pspan {
 	if chained := addresses.chained.Load(); chained != nil {
 		for _, r := range *chained {
 			if s := r.span(addr); s != nil {

@@ -70,7 +70,7 @@ func TestTablesOfAReturnedSegmentAreEmpty(t *testing.T) {
 	addr := take(t, s, 1)
 	r := &s.first
 	for off := uintptr(0); off < segmentBytes; off += pageBytes {
-		*r.page(addr + off) = &span{}
+		*r.page(addr + off) = &pspan{}
 		*r.mapEntry(off) = ^uint64(0)
 	}
 	r.dirty.setRange(0, segmentBytes/pageBytes)

@@ -1,7 +1,7 @@
-// Spans: descriptions of runs, which are cut into blocks, one large block, or free.
+// Spans: what the engine adds to the description of a run.
 //
-// A run is consecutive pages. Its span is in metadata, where no overrun of a block can
-// reach it:
+// The statuses of a span's blocks, and a bit for each that is free in the span, are in
+// metadata like the span itself, where no overrun of a block can reach them:
 //
 //	pages    | page | page | page |     metadata   | span |
 //	         | block 0 | block 1 | … |             | statuses[blocks+1] | free[words] |
@@ -28,50 +28,29 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-const (
-	freeRun     = iota // in a bin of the page heap, or being purged
-	takenRun           // in use, not published yet
-	blockRun           // cut into blocks of one class
-	largeRun           // one block
-	unmappedRun        // inaccessible: the system refused to map it anew
-	guardRun           // one guarded block, live or not: see guardrun.go
-)
-
-// span describes a run. It is off-heap, and its links are addresses, so writing them
-// needs no write barrier.
+// span describes a run. It begins with what package pages knows of it.
 //
 // Invariants of a block run:
 //   - live + bits set in free == blocks
 //   - a block is free in the span, cached or live; its status is freeZero or
 //     freeDirty unless it is live
 //
-// kind, base, class, statuses and owner, and size of a block run, are fixed while a
-// word of the page map points to the span: readers without a lock rely on it. The
-// rest is guarded by central's mu for a block run, and else by the page heap's.
+// class and statuses are fixed while a word of the page map points to the span: readers
+// without a lock rely on it. central's mu guards the rest of a block run.
 type span struct {
-	base       uintptr // address of the run
-	statuses   uintptr // of a block run: address of the statuses, [blocks+1]uint16
-	size       uintptr // block size in bytes; of a large block, the size asked for
-	owner      uint32  // the heap's id
-	class      uint8   // of a block run
-	kind       uint8
-	align      uint8  // of a large block: log2 of the alignment asked for
-	separate   uint32 // not 0: pages were moved or advised, so the run's mapping may not be its neighbours'
-	live       uint32 // blocks that are not free in the span: live ones and cached ones
-	holes      uint32 // bytes of free blocks given back to the system
-	punched    bool   // no block moved since holes were made
-	sampled    bool   // of a large block: it has a record
-	pages      uintptr
-	dirty      uintptr // of a free run: its dirty pages
-	purgeTried bool    // of a free run: purge has tried to give its memory back
-	next       uintptr // neighbours on a list, 0 at its ends
-	prev       uintptr
-	free       bitmap      // of a block run: the blocks that are free in the span
-	block      uintptr     // of a guard run: address of the block
-	record     guardlog.ID // of a guard run
+	pspan
+	statuses uintptr     // of a block run: address of the statuses, [blocks+1]uint16
+	free     bitmap      // of a block run: the blocks that are free in the span
+	live     uint32      // blocks that are not free in the span: live ones and cached ones
+	holes    uint32      // bytes of free blocks given back to the system
+	class    uint8       // of a block run
+	punched  bool        // no block moved since holes were made
+	sampled  bool        // of a large block: it has a record
+	block    uintptr     // of a guard run: address of the block
+	record   guardlog.ID // of a guard run
 }
 
-const spanBytes = unsafe.Sizeof(span{})
+const _ = spanBytes - unsafe.Sizeof(span{}) // a span has room for it
 
 // The statuses of a free block and of a sampled one. That of another live block is its size,
 // at most maxSmall.
@@ -85,14 +64,12 @@ const (
 func statusAt(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
 
 func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
-func (s *span) addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
-func (s *span) bytes() uintptr   { return s.pages * pageBytes }
-func (s *span) end() uintptr     { return s.base + s.pages*pageBytes }
 
-// isLarge reports whether s is owner's large block of size bytes at addr.
-func (s *span) isLarge(owner uint32, addr, size uintptr) bool {
-	return s.owner == owner && s.kind == largeRun && s.base == addr && s.size == size
-}
+// spanOf returns what package pages calls s.
+func spanOf(s *pspan) *span { return (*span)(unsafe.Pointer(s)) }
+
+// spanAt returns the span in the page map's word of addr's page, or nil.
+func spanAt(addr uintptr) *span { return spanOf(pspanAt(addr)) }
 
 // isBlock reports whether a live block of size bytes begins at addr, in a span of
 // owner's.
@@ -115,53 +92,8 @@ func (s *span) index(addr uintptr) uintptr {
 // statusOf returns the address of the status of block i.
 func (s *span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 
-// reset makes s the span of a run of another kind, and clears all but the run.
-func (s *span) reset(kind uint8) {
-	s.kind, s.class = kind, 0
-	s.statuses, s.size, s.live, s.holes, s.free = 0, 0, 0, 0, 0
-	s.punched, s.sampled, s.purgeTried = false, false, false
-	s.separate = 0
-}
-
 // bitsBytes returns the size of the metadata object of a span of blocks: the statuses,
 // which begin at a cache line, and the bitmap.
 func (c *class) bitsBytes() uintptr     { return c.statusesBytes() + c.freeWords()*8 }
 func (c *class) statusesBytes() uintptr { return roundUp((c.blocks+1)*statusBytes, 8) }
 func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }
-
-// list is a doubly linked list of spans.
-type list struct{ head, tail uintptr }
-
-func (l *list) push(s *span) {
-	s.prev, s.next = 0, l.head
-	if l.head != 0 {
-		spanPtr(l.head).prev = s.addr()
-	} else {
-		l.tail = s.addr()
-	}
-	l.head = s.addr()
-}
-
-func (l *list) pushBack(s *span) {
-	s.next, s.prev = 0, l.tail
-	if l.tail != 0 {
-		spanPtr(l.tail).next = s.addr()
-	} else {
-		l.head = s.addr()
-	}
-	l.tail = s.addr()
-}
-
-func (l *list) remove(s *span) {
-	if s.prev != 0 {
-		spanPtr(s.prev).next = s.next
-	} else {
-		l.head = s.next
-	}
-	if s.next != 0 {
-		spanPtr(s.next).prev = s.prev
-	} else {
-		l.tail = s.prev
-	}
-	s.next, s.prev = 0, 0
-}

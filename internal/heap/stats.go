@@ -26,18 +26,6 @@ type Stats struct {
 	Classes       []ClassStats
 }
 
-// traffic counts what a part of a heap has done since it was made.
-type traffic struct {
-	allocs, frees uint64 // blocks
-	purged        uint64 // bytes given back to the system
-}
-
-func (t *traffic) add(u traffic) {
-	t.allocs += u.allocs
-	t.frees += u.frees
-	t.purged += u.purged
-}
-
 // ClassStats is the part of Stats for one class. Classes without spans are left out.
 type ClassStats struct {
 	Size   int // bytes in a block
@@ -73,9 +61,7 @@ func (h *Heap) Stats() Stats {
 	if g := h.guards.Load(); g != nil {
 		g.addTo(&st, &t)
 	}
-	p := &h.pages
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p := h.pages.count()
 	t.add(p.traffic)
 	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.allocs, t.frees, t.purged
 	st.Refusals = h.refused.Load()
@@ -83,9 +69,9 @@ func (h *Heap) Stats() Stats {
 	st.LargeBytes += int(p.large.bytes)
 	st.Blocks += p.large.blocks
 	st.Allocated += int(p.large.bytes)
-	st.Metadata = int(p.metadata.bytes + p.tables)
+	st.Metadata = int(p.metadata)
 	st.Committed = int(p.committed)
-	st.Active = st.Committed - st.Metadata - int(p.dirty*pageBytes)
+	st.Active = st.Committed - st.Metadata - int(p.dirty)
 	st.Resident = st.Committed - holes
 	st.Retained = int(p.total) - (st.Committed - st.Metadata) + holes
 	if h.checks != nil {

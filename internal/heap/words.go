@@ -14,8 +14,6 @@
 package heap
 
 import (
-	"slices"
-
 	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -86,10 +84,7 @@ func bucketOf(addr uintptr) (id stacks.ID, size uintptr) {
 func (h *Heap) eachPart(visit func(part)) {
 	h.pages.scavenging.Lock()
 	defer h.pages.scavenging.Unlock()
-	h.pages.mu.Lock()
-	segments := slices.Clone(h.pages.segments)
-	h.pages.mu.Unlock()
-	for _, s := range joined(segments) {
+	for _, s := range h.pages.allSegments() {
 		for at := s.base; at < s.base+s.size; {
 			at = h.visitRun(at, visit)
 		}
@@ -101,18 +96,32 @@ func (h *Heap) eachPart(visit func(part)) {
 
 // visitRun calls visit with the live blocks of the run at addr, and returns where to go on.
 func (h *Heap) visitRun(addr uintptr, visit func(part)) (next uintptr) {
-	kind, class, next := h.pages.runAt(addr)
+	kind, class := uint8(freeRun), uint8(0)
+	next = h.pages.look(addr, func(s *pspan) {
+		kind, class = s.kind, spanOf(s).class
+	})
 	switch kind {
 	case blockRun:
 		h.central[class].visit(h, addr, visit)
 	case largeRun:
-		for from := uintptr(0); h.pages.visitLarge(addr, from, visit); from += wordsPart {
+		for from := uintptr(0); h.visitLarge(addr, from, visit); from += wordsPart {
 			if onPart != nil {
 				onPart()
 			}
 		}
 	}
 	return next
+}
+
+// visitLarge visits the part of a large block at from. It reports false if addr has no large
+// block or it ends before.
+func (h *Heap) visitLarge(addr, from uintptr, visit func(part)) (more bool) {
+	h.pages.look(addr, func(s *pspan) {
+		if more = s.kind == largeRun && from < s.size; more {
+			visit(part{s.base, s.size, from, min(from+wordsPart, s.size)})
+		}
+	})
+	return more
 }
 
 // visit calls visit with what is the user's of a part of the engine's block, if that is live.
@@ -134,39 +143,17 @@ func (c *checks) visit(p part, visit func(part)) {
 // onPart, if set, is called after each part of a large block, without mu. For tests.
 var onPart func()
 
-// runAt returns what the run of a page is, and where the next one begins. Inside large blocks
-// and free runs there is no word: the next page is next.
-func (p *pageHeap) runAt(addr uintptr) (kind, class uint8, next uintptr) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s := spanAt(addr); s != nil {
-		return s.kind, s.class, s.end()
-	}
-	return freeRun, 0, addr + pageBytes
-}
-
-// visitLarge visits the part of a large block at from. It reports false if addr has no large
-// block or it ends before.
-func (p *pageHeap) visitLarge(addr, from uintptr, visit func(part)) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := spanAt(addr)
-	if s == nil || s.kind != largeRun || from >= s.size {
-		return false
-	}
-	visit(part{s.base, s.size, from, min(from+wordsPart, s.size)})
-	return true
-}
-
 // visit visits the live blocks of the span of the class at addr, if there is one.
 func (c *central) visit(h *Heap, addr uintptr, visit func(part)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	h.pages.mu.Lock()
-	s := spanAt(addr)
-	ours := s != nil && s.kind == blockRun && s.class == c.class && s.owner == h.pages.id
-	h.pages.mu.Unlock()
-	if !ours {
+	var s *span
+	h.pages.look(addr, func(run *pspan) {
+		if in := spanOf(run); in.kind == blockRun && in.class == c.class && in.owner == h.pages.id {
+			s = in
+		}
+	})
+	if s == nil {
 		return // it was freed in the meantime
 	}
 	for i := range classes[c.class].blocks {

@@ -53,7 +53,7 @@ func TestLargeBlockIsFreedUnderTheWalk(t *testing.T) {
 	h.Free(b)
 	h.Trim()
 	visit := func(p part) { t.Errorf("%+v", p) }
-	if h.pages.visitLarge(addrOf(b), 0, visit) {
+	if h.visitLarge(addrOf(b), 0, visit) {
 		t.Error("a free run is a large block")
 	}
 	for range 1000 {
@@ -62,7 +62,7 @@ func TestLargeBlockIsFreedUnderTheWalk(t *testing.T) {
 	if s := spanAt(addrOf(b)); s == nil || s.kind != blockRun {
 		t.Fatalf("the pages are not used again: %+v", s)
 	}
-	if h.pages.visitLarge(addrOf(b), 0, visit) {
+	if h.visitLarge(addrOf(b), 0, visit) {
 		t.Error("a small block is a large one")
 	}
 }

@@ -25,7 +25,7 @@ const (
 
 // clearUsed zeroes the dirty pages of s. The others read zero already. mu is not
 // held.
-func (p *pageHeap) clearUsed(s *span) {
+func (p *pageHeap) clearUsed(s *pspan) {
 	unit := vm.PageBytes()
 	if p.hugePages {
 		unit = vm.HugePageBytes // dropping less would split one

@@ -1,0 +1,105 @@
+// Look-up: from the address of a small block to its status.
+//
+// The entry of a page of small blocks, in the page map, has what Free needs to know:
+//
+//	63                      22 21  16 15    8 7     0
+//	| address of the statuses    | page | map ID | class |
+//
+// page is the page's index in its span, so the entry alone turns an address into a
+// block's index and the address of its status. Free reads only the entry, never
+// the span. Pages without small blocks have entry 0.
+//
+// Entries are read without a lock; see pagemap.go of package pages. Only misuse reads an
+// entry while it changes. It must not find a live block:
+//
+//   - Before grow publishes an entry, the span's statuses exist and say that each block
+//     is free.
+//   - Before release has an entry cleared, bury has set the statuses to inLimbo. A reader
+//     that loaded the entry earlier finds no live block. It holds a slot of the caches,
+//     and a drain waits for it before the statuses are freed.
+
+package heap
+
+import (
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	mapHeapShift   = 8
+	mapPageShift   = 16
+	mapStatusShift = 22
+
+	mapHeapMask = 1<<mapPageShift - 1<<mapHeapShift
+	mapPageMask = 1<<mapStatusShift - 1<<mapPageShift
+
+	noMapID = 1<<(mapPageShift-mapHeapShift) - 1 // like 0, the number of no heap
+
+	// Statuses begin at multiples of objectUnit, which is 1<<statusShift. An entry
+	// leaves the bits below out.
+	statusShift = 6
+)
+
+// mapIDs assigns numbers to the open heaps, for their entries. Further heaps get
+// noMapID: they write no entries, and their Free takes the slow path.
+var mapIDs struct {
+	mu   sync.Mutex
+	used [noMapID]bool
+}
+
+// takeMapID returns a number that no open heap has, or noMapID, shifted to its
+// position in an entry.
+func takeMapID() uint64 {
+	mapIDs.mu.Lock()
+	defer mapIDs.mu.Unlock()
+	for i := 1; i < noMapID; i++ {
+		if !mapIDs.used[i] {
+			mapIDs.used[i] = true
+			return uint64(i) << mapHeapShift
+		}
+	}
+	return noMapID << mapHeapShift
+}
+
+func giveMapID(mapID uint64) {
+	if i := mapID >> mapHeapShift; i != noMapID {
+		mapIDs.mu.Lock()
+		defer mapIDs.mu.Unlock()
+		mapIDs.used[i] = false
+	}
+}
+
+// mapEntry returns the entry of the first page of a span of blocks. It is 0 if the heap has
+// no number, or the statuses an address of more than 48 bits: Free then takes the slow path.
+func (s *span) mapEntry(mapID uint64) uint64 {
+	at := uint64(s.statuses) >> statusShift
+	if mapID>>mapHeapShift == noMapID || at>>(64-mapStatusShift) != 0 {
+		return 0
+	}
+	return at<<mapStatusShift | mapID | uint64(s.class)
+}
+
+// lookUp returns the address of the status of the block that begins at addr, and
+// its class. It returns 0 if no block begins there or it is another heap's. The
+// block may be free. The caller holds a slot of the caches.
+func lookUp(addr uintptr, mapID uint64) (at uintptr, class uint8) {
+	r := &addresses.first
+	if !r.holds(addr) {
+		return 0, 0
+	}
+	off := addr - r.base
+	// The heap's bits of word are 0 if and only if the page is the heap's.
+	word := atomic.LoadUint64(r.mapEntry(off)) ^ mapID
+	class = uint8(word)
+	// in is the offset into the span. See reciprocals for the division.
+	in := off&(pageBytes-1) | uintptr(word&mapPageMask)>>(mapPageShift-pageShift)
+	recip := reciprocals[class]
+	product := uint64(in) * uint64(recip)
+	if word&mapHeapMask != 0 || uint32(product) >= recip {
+		return 0, 0
+	}
+	return uintptr(word>>mapStatusShift<<statusShift) + uintptr(product>>32)*statusBytes, class
+}
+
+const statusBytes = unsafe.Sizeof(uint16(0))

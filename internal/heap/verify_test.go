@@ -1,0 +1,208 @@
+// Verify: the invariants of a heap at rest, for the tests.
+//
+// Each verify looks at one thing and returns what is wrong with it.
+
+package heap
+
+import "fmt"
+
+// tally is what a walk over the runs of a heap found.
+type heapTally struct {
+	tally
+	classes [numClasses]classTally
+	sampled int
+	guarded guardCount
+}
+
+type classTally struct{ live, holes, spans, partial, empty int }
+
+// verify verifies the invariants of h and of all that it has. Nobody else uses h.
+func (h *Heap) verify() error {
+	h.pages.scavenging.Lock()
+	defer h.pages.scavenging.Unlock()
+	n := &heapTally{}
+	h.caches.Each(func(c *cache) { c.eachObject(n.object) })
+	for i := range h.central {
+		h.central[i].eachObject(n.object)
+	}
+	err := h.pages.verify(&n.tally, h.theGuards().uncarved, func(s *pspan, dirty uintptr) error {
+		return h.verifyRun(spanOf(s), dirty, n)
+	})
+	if err != nil {
+		return err
+	}
+	if got := h.countRecords(); got != n.sampled {
+		return fmt.Errorf("%d records of %d sampled blocks", got, n.sampled)
+	}
+	if live := h.theGuards().live; live != n.guarded {
+		return fmt.Errorf("guarded is %+v, want %+v", live, n.guarded)
+	}
+	for i := range h.central {
+		c := &h.central[i]
+		if err := c.verify(h); err != nil {
+			return err
+		}
+		if got, want := (classTally{c.out, c.holes, c.spans, c.partial.length(), c.empty}), n.classes[i]; got != want {
+			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
+		}
+		if c.stocked > c.out {
+			return fmt.Errorf("class %d: %d blocks stocked of %d out", i, c.stocked, c.out)
+		}
+	}
+	return nil
+}
+
+// verifyRun verifies a run in use, of which so many pages are dirty.
+func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
+	switch s.kind {
+	case largeRun:
+		if size := h.sampledSize(s, s.base); s.sampled && size != s.size {
+			return fmt.Errorf("large block %#x of %d bytes: %d bytes sampled", s.base, s.size, size)
+		} else if s.sampled {
+			n.sampled++
+		}
+	case guardRun:
+		return h.verifyGuarded(s, dirty, n)
+	case blockRun:
+		c, class := &n.classes[s.class], &classes[s.class]
+		c.live += int(s.live)
+		c.holes += int(s.holes)
+		c.spans++
+		if free := uintptr(s.live) < class.blocks; free {
+			c.partial++
+		}
+		if s.live == 0 {
+			c.empty++
+		}
+		n.object(class.bitsBytes())
+		return h.verifyBlocks(s, n)
+	}
+	return nil
+}
+
+// verifyGuarded verifies a guard run, of which so many pages are dirty.
+func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *heapTally) error {
+	want := uintptr(0)
+	if s.live != 0 {
+		n.guarded.add(1, uintptr(h.goodSize(int(s.size))))
+	}
+	if s.live != 0 || dirty != 0 && !h.theGuards().queued(s) { // its pages could not be closed
+		_, want = pagesAround(addresses.regionOf(s.base), s.inUse())
+	}
+	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {
+		return fmt.Errorf("guard run %#x: %d pages are dirty, want %d; live %d, sampled %v", s.base, dirty, want, s.live, s.sampled)
+	}
+	if s.sampled {
+		n.sampled++
+	}
+	return nil
+}
+
+// queued reports whether s is in quarantine or idle.
+func (g *guards) queued(s *span) bool {
+	return s.next != 0 || s.prev != 0 || g.quarantine.head == s.addr() || g.idle[orderOf(s)].head == s.addr()
+}
+
+// verifyBlocks verifies the blocks of a span and their entries in the page map.
+func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
+	if err := s.verify(h.pages.id, s.class); err != nil {
+		return err
+	}
+	blocks := classes[s.class].blocks
+	if free, on := uintptr(s.live) < blocks, h.central[s.class].partial.contains(&s.pspan); on != free {
+		return fmt.Errorf("span %#x with %d of %d blocks live: on the list: %v", s.base, s.live, blocks, on)
+	}
+	for i := range blocks {
+		at := s.base + i*s.size
+		st, size := *statusAt(s.statusOf(i)), h.sampledSize(s, at)
+		switch {
+		case size != 0:
+			n.sampled++
+		case st < freeZero:
+			size = uintptr(st)
+		}
+		if st < freeZero && (s.free.has(i) || size == 0 || size > s.size) {
+			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes sampled", s.base, i, s.free.has(i), st, size)
+		}
+		want := s.statusOf(i)
+		if !addresses.first.holds(at) || h.mapID>>mapHeapShift == noMapID {
+			want = 0
+		}
+		begin, _ := lookUp(at, h.mapID)
+		inside, _ := lookUp(at+s.size/2, h.mapID)
+		if begin != want || inside != 0 {
+			return fmt.Errorf("span %#x block %d: statuses at %#x and %#x, want %#x", s.base, i, begin, inside, want)
+		}
+	}
+	return nil
+}
+
+// verify verifies a span of blocks. The lock of its central is held.
+func (s *span) verify(owner uint32, class uint8) error {
+	blocks := classes[class].blocks
+	free := s.free.count(0, blocks)
+	if s.kind != blockRun || s.class != class || s.owner != owner || free+uintptr(s.live) != blocks || spanAt(s.base) != s {
+		return fmt.Errorf("class %d: %d of %d blocks are free in span %+v", class, free, blocks, *s)
+	}
+	return nil
+}
+
+// verify verifies the stock of a class and its spans with free blocks.
+func (c *central) verify(h *Heap) error {
+	stocked := 0
+	for at := c.stock.head; at != 0; at = magazineAt(at).next {
+		stocked += int(magazineAt(at).n)
+	}
+	if stocked != c.stocked || c.empty > c.spans {
+		return fmt.Errorf("class %d: %d blocks stocked, counted %d; %d of %d spans empty", c.class, stocked, c.stocked, c.empty, c.spans)
+	}
+	if c.stock.n > maxStock || c.emptyMagazines.n > maxEmptyMagazines {
+		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d and %d at most", c.class, c.stock.n, c.emptyMagazines.n, maxStock, maxEmptyMagazines)
+	}
+	for at := c.partial.head; at != 0; {
+		s := spanPtr(at)
+		if err := s.verify(h.pages.id, c.class); err != nil {
+			return err
+		}
+		if uintptr(s.live) == classes[c.class].blocks {
+			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.base)
+		}
+		at = s.next
+	}
+	return nil
+}
+
+// eachObject calls f with the size of each object of metadata that c is made of.
+func (c *cache) eachObject(f func(size uintptr)) {
+	f(cacheBytes)
+	for i := range classes {
+		if c.loaded(uint8(i)) != nil {
+			f(classes[i].magazineBytes())
+		}
+		if c.spares[i] != 0 {
+			f(classes[i].magazineBytes())
+		}
+	}
+}
+
+// eachObject calls f with the size of each object of metadata that c has, but for
+// those of its spans.
+func (c *central) eachObject(f func(size uintptr)) {
+	class := &classes[c.class]
+	for range c.stock.n + c.emptyMagazines.n {
+		f(class.magazineBytes())
+	}
+	for at := c.limbo; at != 0; at = uintptr(*bitmap(at + class.statusesBytes()).word(0)) {
+		f(class.bitsBytes())
+	}
+}
+
+// countRecords returns how many sampled blocks h has.
+func (h *Heap) countRecords() (n int) {
+	samples.mu.Lock()
+	defer samples.mu.Unlock()
+	for at := h.records.Load(); at != 0; at = recordAt(at).after {
+		n++
+	}
+	return n
+}
