@@ -118,7 +118,7 @@ func TestStacksBeginWithTheCaller(t *testing.T) {
 }
 
 // Blocks through a Tagged have its tag, also if one stack allocates them, and so do the chunks
-// of arenas and pools above one.
+// of arenas and pools above one. A Tagged without a name leaves the tag as it is.
 func TestTag(t *testing.T) {
 	sampleAt(t, 1)
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: t.Name()})
@@ -126,7 +126,7 @@ func TestTag(t *testing.T) {
 	db := freehold.NewTagged(h, "db")
 	cache := freehold.NewTagged(freehold.NewLocked(db), "cache")
 	for range 300 {
-		for _, a := range []freehold.Allocator{h, db, cache} {
+		for _, a := range []freehold.Allocator{h, freehold.NewTagged(db, ""), cache} {
 			direct(a)
 		}
 	}
