@@ -167,18 +167,14 @@ func (b *builder) compile(ctx context.Context, name string, flags ...string) err
 
 // identify runs r's program once and asks it which allocator it has.
 func (b *builder) identify(ctx context.Context, r *row) error {
-	args := []string{"-load", "pair", "-ops", "1"}
-	if r.sorter != "" || r.keyed {
-		args = []string{"-load", "version"}
-	}
-	s, err := take(ctx, r, load{args: args})
+	s, err := take(ctx, r, load{args: []string{"-load", "version"}})
 	if err != nil {
 		return err
 	}
-	if !strings.HasPrefix(s.version, r.expect) {
-		return fmt.Errorf("runs on %s instead", s.version)
+	if !strings.HasPrefix(s.Version, r.expect) {
+		return fmt.Errorf("runs on %s instead", s.Version)
 	}
-	r.version, _, _ = strings.Cut(s.version, "-")
+	r.version, _, _ = strings.Cut(s.Version, "-")
 	return nil
 }
 

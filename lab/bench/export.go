@@ -4,7 +4,6 @@ package bench
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"io"
 	"os"
 	"runtime"
@@ -79,7 +78,7 @@ func writeBenchstat(w io.Writer, m machine, r *run) error {
 	}
 	return r.each(func(l load, row *row, s sample) error {
 		result.Name = benchfmt.Name(l.bench + "/row=" + row.name)
-		result.Iters = max(int(s.Ops), 1)
+		result.Iters = max(s.Ops, 1)
 		result.Values = []benchfmt.Value{{Value: l.unit.of(s), Unit: l.unit.String()}}
 		if l.unit == nanoseconds {
 			result.Values = append(result.Values, benchfmt.Value{Value: s.CPU, Unit: "cpu-ns/op"})
@@ -95,58 +94,11 @@ func writeCSV(w io.Writer, r *run) error {
 	r.each(func(l load, w *row, s sample) error {
 		return c.Write([]string{
 			l.key, w.name, strconv.Itoa(s.Round), l.unit.String(), number(l.unit.of(s)),
-			number(s.NS), number(s.CPU), number(s.Ops), number(s.GCs),
-			number(s.Requested), number(s.Resident), number(s.Peak), number(s.Mallocs),
+			number(s.NS), number(s.CPU), number(float64(s.Ops)), number(float64(s.GCs)),
+			number(float64(s.Requested)), number(float64(s.Resident)), number(float64(s.Peak)), number(s.Mallocs),
 			number(s.Others), strconv.FormatBool(s.Noisy),
 		})
 	})
 	c.Flush()
 	return c.Error()
-}
-
-func writeJSON(w io.Writer, m machine, all []*row, r *run) error {
-	type jsonRow struct {
-		Name    string `json:"name"`
-		What    string `json:"what"`
-		Version string `json:"version,omitempty"`
-		Skipped string `json:"skipped,omitempty"`
-	}
-	type jsonCell struct {
-		Load    string   `json:"load"`
-		Row     string   `json:"row"`
-		Unit    string   `json:"unit"`
-		Failed  string   `json:"failed,omitempty"`
-		Spread  *spread  `json:"spread,omitempty"`
-		Samples []sample `json:"samples"`
-	}
-	out := struct {
-		Machine machine    `json:"machine"`
-		Rounds  int        `json:"rounds"`
-		Seconds float64    `json:"seconds"`
-		Others  float64    `json:"others"` // processors' worth
-		Noisy   int        `json:"noisy_samples"`
-		Rows    []jsonRow  `json:"rows"`
-		Cells   []jsonCell `json:"cells"`
-		Targets []verdict  `json:"targets"`
-	}{Machine: m, Rounds: r.rounds, Seconds: r.took.Seconds(), Others: r.others.share(), Noisy: r.noisy, Targets: judge(r)}
-	for _, row := range all {
-		out.Rows = append(out.Rows, jsonRow{row.name, row.what, row.version, row.skip})
-	}
-	for _, l := range r.loads {
-		for _, row := range r.rows {
-			c := r.cell(l, row)
-			if c == nil {
-				continue
-			}
-			j := jsonCell{Load: l.key, Row: row.name, Unit: l.unit.String(), Failed: c.failed, Samples: c.samples}
-			if len(c.samples) > 0 {
-				s := c.spread(l.unit)
-				j.Spread = &s
-			}
-			out.Cells = append(out.Cells, j)
-		}
-	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "\t")
-	return e.Encode(out)
 }

@@ -14,13 +14,14 @@ import (
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	measured "github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 // What is written reads back, whatever the figures' size.
 func TestBenchstat(t *testing.T) {
 	all := loads(fullScale)
 	r := &run{loads: all[:1], rows: rows()[:1], cells: map[string]map[string]*cell{}}
-	r.cells[all[0].key] = map[string]*cell{"freehold": {samples: []sample{{NS: 8.75, Ops: 1000, CPU: 9}, {NS: 3e22, Ops: 0.2, CPU: 1e-7}}}}
+	r.cells[all[0].key] = map[string]*cell{"freehold": {samples: []sample{{Sample: measured.Sample{NS: 8.75, Ops: 1000, CPU: 9}}, {Sample: measured.Sample{NS: 3e22, CPU: 1e-7}}}}}
 	var out bytes.Buffer
 	if err := writeBenchstat(&out, machine{CPU: "a processor", Commit: "1234 with changes"}, r); err != nil {
 		t.Fatal(err)
@@ -77,7 +78,7 @@ func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 }
 
 func TestExportsOnStandardOutput(t *testing.T) {
-	o := Command{Rounds: 1, Sample: 1, CSV: "-", JSON: "-"}
+	o := Command{Rounds: 1, Sample: 1, CSV: "-", Benchstat: "-"}
 	if err := o.Run(t.Context(), cli.Streams{Out: io.Discard, Err: io.Discard}); err == nil || !strings.Contains(err.Error(), "only one") {
 		t.Errorf("two files on standard output: %v", err)
 	}

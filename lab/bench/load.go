@@ -50,15 +50,15 @@ func (u unit) of(s sample) float64 {
 	case whole:
 		return s.NS / 1e6
 	case resident:
-		return s.Resident / s.Requested
+		return float64(s.Resident) / float64(s.Requested)
 	case overhead:
-		return (s.Resident - s.Requested) / s.Ops
+		return (float64(s.Resident) - float64(s.Requested)) / float64(s.Ops)
 	case mallocs:
 		return s.Mallocs
 	case grown:
-		return s.Resident / 1e6
+		return float64(s.Resident) / 1e6
 	case peak:
-		return s.Peak / 1e6
+		return float64(s.Peak) / 1e6
 	}
 	return s.NS
 }

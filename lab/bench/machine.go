@@ -17,14 +17,14 @@ import (
 )
 
 type machine struct {
-	CPU     string `json:"cpu"`
-	Cores   int    `json:"cores"`
-	Memory  string `json:"memory"`
-	Kernel  string `json:"kernel"`
-	Pages   string `json:"huge_pages"`
-	Go      string `json:"go"`
-	Commit  string `json:"commit"`
-	Command string `json:"command"`
+	CPU     string
+	Cores   int
+	Memory  string
+	Kernel  string
+	Pages   string
+	Go      string
+	Commit  string
+	Command string
 }
 
 // describe finds out what it can; the rest stays "unknown".

@@ -39,7 +39,6 @@ type Command struct {
 	Quick     bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	List      bool          `help:"List loads and rows."`
 	CSV       string        `name:"csv" help:"Write every sample as CSV; - is standard output." placeholder:"FILE"`
-	JSON      string        `name:"json" help:"Write everything as JSON; - is standard output." placeholder:"FILE"`
 	Benchstat string        `help:"Write every sample in Go's benchmark format: benchstat -col /row FILE." placeholder:"FILE"`
 }
 
@@ -70,11 +69,11 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		return nil
 	}
 
-	exports := []string{o.CSV, o.JSON, o.Benchstat}
+	exports := []string{o.CSV, o.Benchstat}
 	people := st.Out // read the report there
 	switch toStdout := slices.DeleteFunc(slices.Clone(exports), func(path string) bool { return path != stdoutPath }); {
 	case len(toStdout) > 1:
-		return cli.Usagef("only one of --csv, --json and --benchstat can be -")
+		return cli.Usagef("only one of --csv and --benchstat can be -")
 	case len(toStdout) == 1:
 		people = st.Err
 	}
@@ -130,7 +129,6 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		write func(io.Writer) error
 	}{
 		{o.CSV, func(w io.Writer) error { return writeCSV(w, plan) }},
-		{o.JSON, func(w io.Writer) error { return writeJSON(w, m, all, plan) }},
 		{o.Benchstat, func(w io.Writer) error { return writeBenchstat(w, m, plan) }},
 	} {
 		if file.path != "" {

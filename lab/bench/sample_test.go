@@ -1,10 +1,11 @@
 package bench
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"testing"
+
+	measured "github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 func TestSpread(t *testing.T) {
@@ -32,25 +33,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-func TestParseSample(t *testing.T) {
-	s, err := parseSample("version=jemalloc 5.3\nns=8.7000\nops=1000\nsum=18446744073709551615\ncpu=9.1\ngcs=3\nrequested=100\nresident=120\nmallocs=0\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := sample{NS: 8.7, Ops: 1000, Sum: math.MaxUint64, CPU: 9.1, GCs: 3, Requested: 100, Resident: 120, version: "jemalloc 5.3"}
-	if s != want {
-		t.Errorf("got %+v, want %+v", s, want)
-	}
-	if _, err := parseSample("version=x\nskip=has no realloc\n"); !errors.Is(err, errSkip) {
-		t.Errorf("a skipped load gave %v", err)
-	}
-	if _, err := parseSample("ns=fast\n"); err == nil {
-		t.Error("a broken figure was accepted")
-	}
-}
-
 func TestUnits(t *testing.T) {
-	s := sample{NS: 2e6, Ops: 10, Requested: 1000, Resident: 1150, Mallocs: 0.5}
+	s := sample{Sample: measured.Sample{NS: 2e6, Ops: 10, Requested: 1000, Resident: 1150, Mallocs: 0.5}}
 	for u, want := range map[unit]float64{nanoseconds: 2e6, whole: 2, resident: 1.15, overhead: 15, mallocs: 0.5} {
 		if got := u.of(s); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%v of the sample is %v, want %v", u, got, want)

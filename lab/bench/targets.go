@@ -25,14 +25,14 @@ const fastestC = "the fastest C program"
 
 // A verdict is a target held against a run.
 type verdict struct {
-	What    string  `json:"what"`
-	Value   float64 `json:"value"`
-	Min     float64 `json:"min"` // over the rounds
-	Max     float64 `json:"max"`
-	Limit   float64 `json:"limit"`
-	Figures string  `json:"figures"` // the medians that make the value
-	Result  string  `json:"result"`  // ok, MISSED, or why there is no value
-	Noisy   bool    `json:"noisy"`
+	What    string
+	Value   float64
+	Min     float64 // over the rounds
+	Max     float64
+	Limit   float64
+	Figures string // the medians that make the value
+	Result  string // ok, MISSED, or why there is no value
+	Noisy   bool
 }
 
 func targets() []target {

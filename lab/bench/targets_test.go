@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"testing"
+
+	measured "github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 // runOf makes a run of one load and figures per row, one sample each.
@@ -12,7 +14,7 @@ func runOf(loads []load, ns map[string]map[string]float64) *run {
 	for key, rows := range ns {
 		r.cells[key] = map[string]*cell{}
 		for name, v := range rows {
-			r.cells[key][name] = &cell{samples: []sample{{NS: v, Ops: 1}}}
+			r.cells[key][name] = &cell{samples: []sample{{Sample: measured.Sample{NS: v, Ops: 1}}}}
 		}
 	}
 	return r
@@ -53,7 +55,7 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 	cellOf := func(ns ...float64) *cell {
 		c := &cell{}
 		for round, v := range ns {
-			c.samples = append(c.samples, sample{Round: round, NS: v})
+			c.samples = append(c.samples, sample{Round: round, Sample: measured.Sample{NS: v}})
 		}
 		return c
 	}
@@ -73,7 +75,7 @@ func TestFastestC(t *testing.T) {
 	r.rows = rows()
 	second := func(name string, ns float64) {
 		c := r.cells["pair/64"][name]
-		c.samples = append(c.samples, sample{Round: 1, NS: ns, Noisy: name == "c-jemalloc"})
+		c.samples = append(c.samples, sample{Round: 1, Sample: measured.Sample{NS: ns}, Noisy: name == "c-jemalloc"})
 	}
 	second("c-jemalloc", 5)
 	second("c-tcmalloc", 7)

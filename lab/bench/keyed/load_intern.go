@@ -8,25 +8,25 @@ import "runtime"
 
 func init() {
 	loads["intern-new"] = func(p *params) (r result) {
-		internAll(newInterned(), newStringKeys(p.entries/100, inOrder))
-		keys, s := newStringKeys(p.entries, inOrder), newInterned()
-		r = timed(p.entries, func() { internAll(s, keys) })
-		r.sum = uint64(p.entries)
+		internAll(newInterned(), newStringKeys(p.Entries/100, inOrder))
+		keys, s := newStringKeys(p.Entries, inOrder), newInterned()
+		r = timed(p.Entries, func() { internAll(s, keys) })
+		r.Sum = uint64(p.Entries)
 		runtime.KeepAlive(s)
 		return r
 	}
 	loads["intern-known"] = func(p *params) (r result) {
 		s := newInterned()
-		internAll(s, newStringKeys(p.entries, inOrder))
-		keys := hits(p.entries)
+		internAll(s, newStringKeys(p.Entries, inOrder))
+		keys := hits(p.Entries)
 		internAll(s, keys[:keys.len()/4*stringBytes])
 		r = timed(keys.len(), func() { internAll(s, keys) })
-		r.sum = uint64(p.entries)
+		r.Sum = uint64(p.Entries)
 		runtime.KeepAlive(s)
 		return r
 	}
 	loads["intern-held"] = func(p *params) result {
-		keys := newStringKeys(p.entries, inOrder)
+		keys := newStringKeys(p.Entries, inOrder)
 		internAll(newInterned(), keys[:100*stringBytes])
 		return filled(p, func() any {
 			s := newInterned()

@@ -12,20 +12,20 @@ import (
 
 func init() {
 	loads["numbers-insert"] = func(p *params) (r result) {
-		fillNumbers(p.entries / 100)
+		fillNumbers(p.Entries / 100)
 		var m numbers
-		r = timed(p.entries, func() { m = fillNumbers(p.entries) })
-		r.sum = uint64(lenNumbers(m))
+		r = timed(p.Entries, func() { m = fillNumbers(p.Entries) })
+		r.Sum = uint64(lenNumbers(m))
 		return r
 	}
 	loads["numbers-hit"] = func(p *params) result { return lookNumbers(p, 0) }
-	loads["numbers-miss"] = func(p *params) result { return lookNumbers(p, uint64(p.entries)) }
+	loads["numbers-miss"] = func(p *params) result { return lookNumbers(p, uint64(p.Entries)) }
 	loads["numbers-many"] = manyNumbers
 	loads["numbers-churn"] = churnNumbers
 	loads["numbers-worst"] = worstNumbers
 	loads["numbers-held"] = func(p *params) result {
 		fillNumbers(100)
-		return filled(p, func() any { return fillNumbers(p.entries) })
+		return filled(p, func() any { return fillNumbers(p.Entries) })
 	}
 }
 
@@ -40,7 +40,7 @@ func fillNumbers(n int) numbers {
 // lookNumbers gets keys at random, all of which are there, or none, when they begin
 // at n.
 func lookNumbers(p *params, from uint64) result {
-	m, n := fillNumbers(p.entries), uint64(p.entries)
+	m, n := fillNumbers(p.Entries), uint64(p.Entries)
 	rnd, sum := random.State(3), uint64(0)
 	look := func(count int) {
 		for range count {
@@ -51,10 +51,10 @@ func lookNumbers(p *params, from uint64) result {
 			}
 		}
 	}
-	count := min(p.entries, lookups)
+	count := min(p.Entries, lookups)
 	look(count / 4)
 	r := timed(count, func() { look(count) })
-	r.sum = sum
+	r.Sum = sum
 	return r
 }
 
@@ -62,7 +62,7 @@ func lookNumbers(p *params, from uint64) result {
 const batch = 16
 
 func manyNumbers(p *params) result {
-	m, n := fillNumbers(p.entries), uint64(p.entries)
+	m, n := fillNumbers(p.Entries), uint64(p.Entries)
 	rnd, sum := random.State(3), uint64(0)
 	look := func(count int) {
 		var keys, values [batch]uint64
@@ -79,26 +79,26 @@ func manyNumbers(p *params) result {
 			}
 		}
 	}
-	count := max(min(p.entries, lookups), batch)
+	count := max(min(p.Entries, lookups), batch)
 	look(count / 4)
 	r := timed(count, func() { look(count) })
-	r.sum = sum
+	r.Sum = sum
 	return r
 }
 
 // churnNumbers deletes the oldest entry and puts a new one.
 func churnNumbers(p *params) result {
-	m, n := fillNumbers(p.entries), uint64(p.entries)
+	m, n := fillNumbers(p.Entries), uint64(p.Entries)
 	churn := func(from, to uint64) {
 		for i := from; i < to; i++ {
 			deleteNumber(m, keyOf(i))
 			putNumber(m, keyOf(n+i), i)
 		}
 	}
-	count := uint64(min(p.entries, lookups))
+	count := uint64(min(p.Entries, lookups))
 	churn(0, count/4)
 	r := timed(int(count), func() { churn(count/4, count/4+count) })
-	r.sum = uint64(lenNumbers(m))
+	r.Sum = uint64(lenNumbers(m))
 	return r
 }
 
@@ -106,15 +106,15 @@ func churnNumbers(p *params) result {
 func worstNumbers(p *params) (r result) {
 	m := newNumbers()
 	worst := time.Duration(0)
-	r = timed(p.entries, func() {
+	r = timed(p.Entries, func() {
 		last := time.Now()
-		for i := range uint64(p.entries) {
+		for i := range uint64(p.Entries) {
 			putNumber(m, keyOf(i), i)
 			now := time.Now()
 			worst = max(worst, now.Sub(last))
 			last = now
 		}
 	})
-	r.ns, r.sum = float64(worst), uint64(lenNumbers(m))
+	r.NS, r.Sum = float64(worst), uint64(lenNumbers(m))
 	return r
 }

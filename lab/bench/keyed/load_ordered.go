@@ -8,24 +8,24 @@ import "github.com/freehold-go/freehold/lab/bench/random"
 
 func init() {
 	loads["ordered-insert"] = func(p *params) (r result) {
-		fillOrdered(p.entries / 100)
+		fillOrdered(p.Entries / 100)
 		var m ordered
-		r = timed(p.entries, func() { m = fillOrdered(p.entries) })
-		r.sum = uint64(lenOrdered(m))
+		r = timed(p.Entries, func() { m = fillOrdered(p.Entries) })
+		r.Sum = uint64(lenOrdered(m))
 		return r
 	}
 	loads["ordered-get"] = getAllOrdered
 	loads["ordered-scan"] = func(p *params) (r result) {
-		m, sum := fillOrdered(p.entries), uint64(0)
+		m, sum := fillOrdered(p.Entries), uint64(0)
 		scanOrdered(m)
-		r = timed(p.entries, func() { sum = scanOrdered(m) })
-		r.sum = sum
+		r = timed(p.Entries, func() { sum = scanOrdered(m) })
+		r.Sum = sum
 		return r
 	}
 	loads["ordered-churn"] = churnOrdered
 	loads["ordered-held"] = func(p *params) result {
 		fillOrdered(100)
-		return filled(p, func() any { return fillOrdered(p.entries) })
+		return filled(p, func() any { return fillOrdered(p.Entries) })
 	}
 }
 
@@ -38,7 +38,7 @@ func fillOrdered(n int) ordered {
 }
 
 func getAllOrdered(p *params) result {
-	m, n := fillOrdered(p.entries), uint64(p.entries)
+	m, n := fillOrdered(p.Entries), uint64(p.Entries)
 	rnd, sum := random.State(3), uint64(0)
 	look := func(count int) {
 		for range count {
@@ -47,25 +47,25 @@ func getAllOrdered(p *params) result {
 			}
 		}
 	}
-	count := min(p.entries, lookups)
+	count := min(p.Entries, lookups)
 	look(count / 4)
 	r := timed(count, func() { look(count) })
-	r.sum = sum
+	r.Sum = sum
 	return r
 }
 
 // churnOrdered deletes the oldest entry and puts a new one.
 func churnOrdered(p *params) result {
-	m, n := fillOrdered(p.entries), uint64(p.entries)
+	m, n := fillOrdered(p.Entries), uint64(p.Entries)
 	churn := func(from, to uint64) {
 		for i := from; i < to; i++ {
 			deleteOrdered(m, keyOf(i))
 			putOrdered(m, keyOf(n+i), i)
 		}
 	}
-	count := uint64(min(p.entries, lookups))
+	count := uint64(min(p.Entries, lookups))
 	churn(0, count/4)
 	r := timed(int(count), func() { churn(count/4, count/4+count) })
-	r.sum = uint64(lenOrdered(m))
+	r.Sum = uint64(lenOrdered(m))
 	return r
 }

@@ -10,23 +10,23 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/lab/bench/random"
-	"github.com/freehold-go/freehold/lab/process"
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 func init() { loads["shared"] = runShared }
 
 // runShared gets in 90 of 100 operations, where half of the keys are there, puts in 5
-// and deletes in 5. All keys are equally likely, so about p.entries of them stay.
+// and deletes in 5. All keys are equally likely, so about p.Entries of them stay.
 func runShared(p *params) (r result) {
 	m := newShared()
-	for i := range uint64(p.entries) {
+	for i := range uint64(p.Entries) {
 		putShared(m, keyOf(2*i), i)
 	}
-	keys := uint64(2 * p.entries)
+	keys := uint64(2 * p.Entries)
 	var phase atomic.Int32 // 0 warms up, 1 measures, 2 has ended
-	ns, ops := make([]float64, p.goroutines), make([]int, p.goroutines)
+	ns, ops := make([]float64, p.Threads), make([]int, p.Threads)
 	var wg sync.WaitGroup
-	for g := range p.goroutines {
+	for g := range p.Threads {
 		wg.Go(func() {
 			rnd, found := random.State(g+1), uint64(0)
 			loop := func(want int32) (n int) {
@@ -55,19 +55,18 @@ func runShared(p *params) (r result) {
 			sink.Add(found)
 		})
 	}
-	time.Sleep(p.warm)
-	r.cpu, r.gcs = -process.CPUTime(), -process.Collections()
+	time.Sleep(p.Warm)
+	sample.Begin()
 	phase.Store(1)
-	time.Sleep(p.run)
+	time.Sleep(p.Run)
 	phase.Store(2)
 	wg.Wait()
-	r.cpu += process.CPUTime()
-	r.gcs += process.Collections()
-	for g := range p.goroutines {
-		r.ns += ns[g] / float64(p.goroutines)
-		r.ops += ops[g]
+	sample.End()
+	for g := range p.Threads {
+		r.NS += ns[g] / float64(p.Threads)
+		r.Ops += ops[g]
 	}
-	r.sum = uint64(p.entries)
+	r.Sum = uint64(p.Entries)
 	return r
 }
 

@@ -15,18 +15,18 @@ type pair struct{ a, b uint64 }
 
 func init() {
 	loads["strings-insert"] = func(p *params) (r result) {
-		fillTexts(newStringKeys(p.entries/100, inOrder))
-		keys := newStringKeys(p.entries, inOrder)
+		fillTexts(newStringKeys(p.Entries/100, inOrder))
+		keys := newStringKeys(p.Entries, inOrder)
 		var m texts
-		r = timed(p.entries, func() { m = fillTexts(keys) })
-		r.sum = uint64(p.entries)
+		r = timed(p.Entries, func() { m = fillTexts(keys) })
+		r.Sum = uint64(p.Entries)
 		runtime.KeepAlive(m)
 		return r
 	}
-	loads["strings-hit"] = func(p *params) result { return lookTexts(p, hits(p.entries)) }
-	loads["strings-miss"] = func(p *params) result { return lookTexts(p, misses(p.entries)) }
+	loads["strings-hit"] = func(p *params) result { return lookTexts(p, hits(p.Entries)) }
+	loads["strings-miss"] = func(p *params) result { return lookTexts(p, misses(p.Entries)) }
 	loads["strings-held"] = func(p *params) result {
-		keys := newStringKeys(p.entries, inOrder)
+		keys := newStringKeys(p.Entries, inOrder)
 		fillTexts(keys[:100*stringBytes])
 		return filled(p, func() any { return fillTexts(keys) })
 	}
@@ -42,7 +42,7 @@ func fillTexts(keys stringKeys) texts {
 }
 
 func lookTexts(p *params, keys stringKeys) result {
-	m, sum := fillTexts(newStringKeys(p.entries, inOrder)), uint64(0)
+	m, sum := fillTexts(newStringKeys(p.Entries, inOrder)), uint64(0)
 	look := func(keys stringKeys) {
 		for i := range keys.len() {
 			if v, ok := getText(m, keys.at(i)); ok {
@@ -54,7 +54,7 @@ func lookTexts(p *params, keys stringKeys) result {
 	}
 	look(keys[:keys.len()/4*stringBytes])
 	r := timed(keys.len(), func() { look(keys) })
-	r.sum = sum
+	r.Sum = sum
 	return r
 }
 
@@ -64,7 +64,7 @@ const collections = 41
 // collectTexts forces collections while the map is live. Its ns are those of the
 // median.
 func collectTexts(p *params) (r result) {
-	m := fillTexts(newStringKeys(p.entries, inOrder))
+	m := fillTexts(newStringKeys(p.Entries, inOrder))
 	runtime.GC()
 	runtime.GC()
 	var took []time.Duration
@@ -76,7 +76,7 @@ func collectTexts(p *params) (r result) {
 		}
 	})
 	slices.Sort(took)
-	r.ns, r.sum = float64(took[len(took)/2]), uint64(p.entries)
+	r.NS, r.Sum = float64(took[len(took)/2]), uint64(p.Entries)
 	runtime.KeepAlive(m)
 	return r
 }

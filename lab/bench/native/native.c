@@ -69,9 +69,11 @@ static inline void *must(void *b) {
 	return b;
 }
 
-// version asks the malloc in use who it is, so that a preload that did not
+static char version[256];
+
+// find_version asks the malloc in use who it is, so that a preload that did not
 // take is seen.
-static void print_version(void) {
+static void find_version(void) {
 	int (*mallctl)(const char *, void *, size_t *, void *, size_t);
 	int (*mi_version)(void);
 	const char *(*tc_version)(int *, int *, const char **);
@@ -82,17 +84,17 @@ static void print_version(void) {
 		const char *v = "?";
 		size_t n = sizeof v;
 		mallctl("version", &v, &n, NULL, 0);
-		printf("version=jemalloc %s\n", v);
+		snprintf(version, sizeof version, "jemalloc %s", v);
 	} else if (mi_version) {
 		int v = mi_version();
-		printf("version=mimalloc %d.%d.%d\n", v / 100, v / 10 % 10, v % 10);
+		snprintf(version, sizeof version, "mimalloc %d.%d.%d", v / 100, v / 10 % 10, v % 10);
 	} else if (tc_version) {
-		printf("version=tcmalloc %s\n", tc_version(NULL, NULL, NULL));
+		snprintf(version, sizeof version, "tcmalloc %s", tc_version(NULL, NULL, NULL));
 	} else {
 #ifdef __GLIBC__
-		printf("version=libc %s\n", gnu_get_libc_version());
+		snprintf(version, sizeof version, "libc %s", gnu_get_libc_version());
 #else
-		printf("version=libc of this system\n");
+		snprintf(version, sizeof version, "libc of this system");
 #endif
 	}
 }
@@ -516,7 +518,7 @@ static result run(void) {
 	if (!strcmp(p.load, "copy")) return growth(step_copy);
 	if (!strcmp(p.load, "live")) return run_live();
 	if (!strcmp(p.load, "churn")) return run_churn();
-	die("no such load");
+	if (strcmp(p.load, "version")) die("no such load");
 	return (result){0};
 }
 
@@ -540,9 +542,9 @@ int main(int argc, char **argv) {
 	p.span = p.max - p.min + 1;
 
 	result r = run();
-	print_version();
-	printf("ns=%.4f\nops=%llu\nsum=%llu\n", r.ns, (unsigned long long)r.ops, (unsigned long long)r.sum);
-	printf("cpu=%.4f\ngcs=0\n", cpu / (r.ops ? r.ops : 1));
-	printf("requested=%llu\nresident=%llu\nmallocs=0\n", (unsigned long long)r.requested, (unsigned long long)r.resident);
+	find_version();
+	printf("{\"result\":{\"ns\":%.4f,\"ops\":%llu,\"sum\":%llu,\"cpu_ns\":%.4f,\"requested\":%llu,\"resident\":%llu,\"version\":\"%s\"}}\n",
+		r.ns, (unsigned long long)r.ops, (unsigned long long)r.sum, cpu / (r.ops ? r.ops : 1),
+		(unsigned long long)r.requested, (unsigned long long)r.resident, version);
 	return 0;
 }

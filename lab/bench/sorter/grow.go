@@ -35,7 +35,7 @@ func runGrow(p *params, fresh func(p *params) (growing, error)) (r result, err e
 	}
 	used := process.CPUTime()
 	var spent time.Duration
-	for range p.top / growStep {
+	for range p.Top / growStep {
 		began := time.Now()
 		if err := b.grow(growStep); err != nil {
 			return r, err
@@ -49,8 +49,8 @@ func runGrow(p *params, fresh func(p *params) (growing, error)) (r result, err e
 			part[i] = 1
 		}
 	}
-	r.cpu = float64(process.CPUTime() - used)
-	if r.peak, err = process.Peak(); err != nil {
+	r.CPU = float64(process.CPUTime() - used)
+	if r.Peak, err = process.Peak(); err != nil {
 		return r, err
 	}
 	data := b.bytes()
@@ -59,8 +59,8 @@ func runGrow(p *params, fresh func(p *params) (growing, error)) (r result, err e
 			return r, errors.New("the buffer lost its contents")
 		}
 	}
-	r.ns, r.ops, r.sum = float64(spent), 1, uint64(len(data))
-	r.requested, r.resident = uint64(len(data)), r.peak-min(before, r.peak)
+	r.NS, r.Ops, r.Sum = float64(spent), 1, uint64(len(data))
+	r.Requested, r.Resident = uint64(len(data)), r.Peak-min(before, r.Peak)
 	return r, nil
 }
 
@@ -82,15 +82,15 @@ func runAppend(p *params, fresh func(p *params) (appending, error)) (r result, e
 	if err != nil {
 		return r, err
 	}
-	if r.ns, r.cpu, err = timed(func() error { return a.records(p.records) }); err != nil {
+	if r.NS, r.CPU, err = timed(func() error { return a.records(p.Records) }); err != nil {
 		return r, err
 	}
-	r.ops = p.records
-	r.ns /= float64(r.ops)
-	if r.peak, err = process.Peak(); err != nil {
+	r.Ops = p.Records
+	r.NS /= float64(r.Ops)
+	if r.Peak, err = process.Peak(); err != nil {
 		return r, err
 	}
-	r.requested, r.resident = uint64(r.ops*appendedBytes), r.peak-min(before, r.peak)
-	r.sum = uint64(a.len())
+	r.Requested, r.Resident = uint64(r.Ops*appendedBytes), r.Peak-min(before, r.Peak)
+	r.Sum = uint64(a.len())
 	return r, nil
 }

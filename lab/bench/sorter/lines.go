@@ -86,15 +86,15 @@ func mixedLine(line []byte, i, _ uint64, rnd *random.State) []byte {
 // linesFile returns the file of the lines that p asks for. It makes one if it is
 // not there yet, and removes others, so that there is one at a time.
 func linesFile(p *params) (path string, err error) {
-	kind := lineKinds[p.kind]
+	kind := lineKinds[p.Kind]
 	if kind == nil {
-		return "", fmt.Errorf("no kind of lines is called %q", p.kind)
+		return "", fmt.Errorf("no kind of lines is called %q", p.Kind)
 	}
-	path = filepath.Join(p.dir, fmt.Sprintf("lines-%s-%d", p.kind, p.bytes))
+	path = filepath.Join(p.Dir, fmt.Sprintf("lines-%s-%d", p.Kind, p.Bytes))
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	others, err := filepath.Glob(filepath.Join(p.dir, "lines-*"))
+	others, err := filepath.Glob(filepath.Join(p.Dir, "lines-*"))
 	if err != nil {
 		return "", err
 	}
@@ -112,7 +112,7 @@ func linesFile(p *params) (path string, err error) {
 	rnd := random.State(7)
 	const most = 1 << 36 // lines; a number has twelve digits
 	var line []byte
-	for i, n := uint64(0), int64(0); n < p.bytes; i++ {
+	for i, n := uint64(0), int64(0); n < p.Bytes; i++ {
 		line = append(kind(line[:0], i, most, &rnd), '\n')
 		n += int64(len(line))
 		if _, err := w.Write(line); err != nil {

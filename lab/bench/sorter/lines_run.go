@@ -27,7 +27,7 @@ func runLines(p *params, sort func(p *params, from, to string) (run, error)) (r 
 	if err != nil {
 		return r, err
 	}
-	to := filepath.Join(p.dir, "sorted")
+	to := filepath.Join(p.Dir, "sorted")
 	defer os.Remove(to)
 	if err := copyFile(from, to); err != nil {
 		return r, err
@@ -40,9 +40,9 @@ func runLines(p *params, sort func(p *params, from, to string) (run, error)) (r 
 	if err != nil {
 		return r, err
 	}
-	r.ns, r.cpu, r.ops = ran.ns, ran.cpu, 1
-	r.peak, r.resident, r.requested = ran.peak, ran.peak, uint64(p.memory)+besides
-	r.sum, err = sumOfFile(to)
+	r.NS, r.CPU, r.Ops = ran.ns, ran.cpu, 1
+	r.Peak, r.Resident, r.Requested = ran.peak, ran.peak, uint64(p.Memory)+besides
+	r.Sum, err = sumOfFile(to)
 	return r, err
 }
 

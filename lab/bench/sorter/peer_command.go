@@ -15,7 +15,7 @@ import (
 )
 
 func sortByCommand(p *params, from, to string) (run, error) {
-	return command(p.command, append([]string{"sort"}, sortFlags(p, from, to)...)...)
+	return command(p.Command, append([]string{"sort"}, sortFlags(p, from, to)...)...)
 }
 
 func sortByGNU(p *params, from, to string) (run, error) {
@@ -24,7 +24,7 @@ func sortByGNU(p *params, from, to string) (run, error) {
 
 // sortFlags are the same for both.
 func sortFlags(p *params, from, to string) []string {
-	return []string{"-S", fmt.Sprintf("%db", p.memory), fmt.Sprintf("--parallel=%d", p.parallel), "-T", p.dir, "-o", to, from}
+	return []string{"-S", fmt.Sprintf("%db", p.Memory), fmt.Sprintf("--parallel=%d", p.Parallel), "-T", p.Dir, "-o", to, from}
 }
 
 // look is how often a command's resident memory is read.
@@ -50,7 +50,7 @@ func command(name string, args ...string) (r run, err error) {
 }
 
 func commandVersion(p *params) (string, error) {
-	return versionOf(p.command, "version")
+	return versionOf(p.Command, "version")
 }
 
 func gnuVersion(*params) (string, error) {

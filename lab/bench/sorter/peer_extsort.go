@@ -14,7 +14,7 @@ import (
 )
 
 func sortByExtsort(p *params, from, to string) (run, error) {
-	o := &extsort.Options{MemoryBytes: int(p.memory), Parallel: p.parallel, TempDirs: []string{p.dir}}
+	o := &extsort.Options{MemoryBytes: int(p.Memory), Parallel: p.Parallel, TempDirs: []string{p.Dir}}
 	return here(func() error { return extsort.SortFile(context.Background(), to, o, from) })
 }
 
@@ -42,8 +42,8 @@ const (
 // no bytes.
 func sortByLanrat(p *params, from, to string) (run, error) {
 	c := lanrat.DefaultConfig()
-	c.ChunkSize = int(p.memory / lanratChunks / lanratLineBytes)
-	c.NumWorkers, c.TempFilesDir = p.parallel, p.dir
+	c.ChunkSize = int(p.Memory / lanratChunks / lanratLineBytes)
+	c.NumWorkers, c.TempFilesDir = p.Parallel, p.Dir
 	return here(func() error { return lanratSort(c, from, to) })
 }
 

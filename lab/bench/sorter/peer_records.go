@@ -21,16 +21,16 @@ type records struct {
 
 func newRecords(p *params) (set, error) {
 	size := fixedBytes
-	if p.framed() {
+	if framed(p) {
 		size = 0
 	}
 	b := buffer.New(freehold.Default(), nil)
-	if err := b.Grow(p.bytesOfSet()); err != nil {
+	if err := b.Grow(bytesOfSet(p)); err != nil {
 		_ = b.Close()
 		return nil, err
 	}
 	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: size})
-	return &records{b, r, p.load, &buffer.SortOptions{Parallel: p.parallel}}, err
+	return &records{b, r, p.Load, &buffer.SortOptions{Parallel: p.Parallel}}, err
 }
 
 func (s *records) add(record []byte) error { return s.r.AppendBytes(record) }
@@ -73,7 +73,7 @@ type appended struct{ r *buffer.Records }
 
 func newRecordsAppend(p *params) (appending, error) {
 	size := 0
-	if p.load == "append-fixed" {
+	if p.Load == "append-fixed" {
 		size = appendedBytes
 	}
 	r, err := buffer.NewRecords(buffer.New(freehold.Default(), nil), &buffer.RecordsOptions{RecordBytes: size})

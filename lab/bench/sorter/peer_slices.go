@@ -29,11 +29,11 @@ type structs struct {
 }
 
 func newStructs(p *params) (set, error) {
-	return &structs{make([]value, 0, p.records), slices.SortFunc[[]value]}, nil
+	return &structs{make([]value, 0, p.Records), slices.SortFunc[[]value]}, nil
 }
 
 func newStable(p *params) (set, error) {
-	return &structs{make([]value, 0, p.records), slices.SortStableFunc[[]value]}, nil
+	return &structs{make([]value, 0, p.Records), slices.SortStableFunc[[]value]}, nil
 }
 
 func (s *structs) add(record []byte) error {
@@ -57,7 +57,7 @@ func (s *structs) each(f func(record []byte)) {
 
 type pointers struct{ v []*value }
 
-func newPointers(p *params) (set, error) { return &pointers{make([]*value, 0, p.records)}, nil }
+func newPointers(p *params) (set, error) { return &pointers{make([]*value, 0, p.Records)}, nil }
 
 func (s *pointers) add(record []byte) error {
 	v := valueOf(record)

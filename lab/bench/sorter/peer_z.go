@@ -17,10 +17,10 @@ type zSet struct {
 func newZ(p *params) (set, error) {
 	const lengthBytes, spare = 8, 1 << 20 // the last record grows a buffer that it would fill
 	less := func(a, b []byte) bool { return bytes.Compare(a[:8], b[:8]) < 0 }
-	if p.framed() {
+	if framed(p) {
 		less = func(a, b []byte) bool { return bytes.Compare(a, b) < 0 }
 	}
-	return &zSet{z.NewBuffer(p.bytesOfSet()+lengthBytes*p.records+spare, "bench"), less}, nil
+	return &zSet{z.NewBuffer(bytesOfSet(p)+lengthBytes*p.Records+spare, "bench"), less}, nil
 }
 
 func (s *zSet) add(record []byte) error {

@@ -29,20 +29,20 @@ type set interface {
 
 // framed reports whether records have sizes of their own, and are compared as a
 // whole.
-func (p *params) framed() bool { return p.load == "framed" }
+func framed(p *params) bool { return p.Load == "framed" }
 
 // bytesOfSet returns about how many bytes of records there are.
-func (p *params) bytesOfSet() int {
-	if p.framed() {
-		return p.records * (leastFrame + mostFrame) / 2
+func bytesOfSet(p *params) int {
+	if framed(p) {
+		return p.Records * (leastFrame + mostFrame) / 2
 	}
-	return p.records * fixedBytes
+	return p.Records * fixedBytes
 }
 
 // runSort sorts a small set first, to warm up.
 func runSort(p *params, fresh func(p *params) (set, error)) (r result, err error) {
 	warm := *p
-	warm.records = max(p.records/100, 2)
+	warm.Records = max(p.Records/100, 2)
 	if _, err = sortOnce(&warm, fresh); err != nil {
 		return r, err
 	}
@@ -58,20 +58,20 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 	if err := fillSet(p, s); err != nil {
 		return r, err
 	}
-	r.requested = uint64(s.bytes())
+	r.Requested = uint64(s.bytes())
 	before, err := process.ResetPeak()
 	if err != nil {
 		return r, err
 	}
-	if r.ns, r.cpu, err = timed(s.sort); err != nil {
+	if r.NS, r.CPU, err = timed(s.sort); err != nil {
 		return r, err
 	}
-	r.ops = 1
-	if r.peak, err = process.Peak(); err != nil {
+	r.Ops = 1
+	if r.Peak, err = process.Peak(); err != nil {
 		return r, err
 	}
-	r.resident = r.peak - min(before, r.peak)
-	r.sum, err = checkSet(p, s)
+	r.Resident = r.Peak - min(before, r.Peak)
+	r.Sum, err = checkSet(p, s)
 	return r, err
 }
 
@@ -79,10 +79,10 @@ func sortOnce(p *params, fresh func(p *params) (set, error)) (r result, err erro
 func fillSet(p *params, s set) error {
 	rnd := random.State(1)
 	var record [mostFrame]byte
-	for i := range p.records {
+	for i := range p.Records {
 		size := fixedBytes
 		binary.BigEndian.PutUint64(record[:], rnd.Next())
-		if p.framed() {
+		if framed(p) {
 			size = leastFrame + int(rnd.Next()%(mostFrame-leastFrame+1))
 			for at := 8; at < size; at += 8 {
 				binary.BigEndian.PutUint64(record[at:], rnd.Next())
@@ -110,8 +110,8 @@ func checkSet(p *params, s set) (sum uint64, err error) {
 	switch {
 	case !ordered:
 		return 0, errors.New("the result is not sorted")
-	case n != p.records:
-		return 0, fmt.Errorf("%d records went in and %d came out", p.records, n)
+	case n != p.Records:
+		return 0, fmt.Errorf("%d records went in and %d came out", p.Records, n)
 	}
 	return sum, nil
 }

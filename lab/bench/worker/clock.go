@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 // A looper is one thread's part of a load: loop runs n operations.
@@ -18,27 +20,27 @@ type looper interface {
 // runThreads gives every thread a looper of its own, warms all of them, and
 // then times all of them over the same stretch of time.
 func runThreads(p *params, fresh func(thread int) looper) result {
-	each := make([]result, p.threads)
+	each := make([]result, p.Threads)
 	var wg sync.WaitGroup
-	warm := newBarrier(p.threads)
-	for i := range p.threads {
+	warm := newBarrier(p.Threads)
+	for i := range p.Threads {
 		wg.Go(func() {
 			l := fresh(i)
 			chunk := 1
-			if p.ops == 0 {
-				chunk = calibrate(l, p.warm)
+			if p.Ops == 0 {
+				chunk = calibrate(l, p.Warm)
 			}
-			warm.wait(begin)
+			warm.wait(sample.Begin)
 			each[i] = timed(p, l, chunk)
 		})
 	}
 	wg.Wait()
-	end()
+	sample.End()
 	var r result
 	for _, e := range each {
-		r.ns += e.ns / float64(p.threads)
-		r.ops += e.ops
-		r.sum += e.sum
+		r.NS += e.NS / float64(p.Threads)
+		r.Ops += e.Ops
+		r.Sum += e.Sum
 	}
 	return r
 }
@@ -61,17 +63,17 @@ func calibrate(l looper, d time.Duration) (chunk int) {
 
 func timed(p *params, l looper, chunk int) (r result) {
 	start := time.Now()
-	if p.ops > 0 {
-		l.loop(p.ops)
-		r.ops = p.ops
+	if p.Ops > 0 {
+		l.loop(p.Ops)
+		r.Ops = p.Ops
 	} else {
-		for time.Since(start) < p.run {
+		for time.Since(start) < p.Run {
 			l.loop(chunk)
-			r.ops += chunk
+			r.Ops += chunk
 		}
 	}
-	r.ns = float64(time.Since(start)) / float64(r.ops)
-	r.sum = l.checksum()
+	r.NS = float64(time.Since(start)) / float64(r.Ops)
+	r.Sum = l.checksum()
 	return r
 }
 

@@ -8,7 +8,11 @@
 
 package main
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 // bumpBytes is what a goroutine allocates between two resets.
 const bumpBytes = 1 << 20
@@ -25,7 +29,7 @@ type bumper struct {
 }
 
 func runBump(p *params) result {
-	return runThreads(p, func(int) looper { return &bumper{size: p.min, left: bumpBytes / p.min} })
+	return runThreads(p, func(int) looper { return &bumper{size: p.Min, left: bumpBytes / p.Min} })
 }
 
 func (l *bumper) loop(n int) {
@@ -36,7 +40,7 @@ func (l *bumper) loop(n int) {
 		for range batch {
 			b, err := bump(size)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 		}
@@ -74,10 +78,10 @@ func (l *newBumper) loop(n int) {
 		for range batch {
 			o, err := bumpNew()
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			if o[0] != 0 {
-				fail(errNotZero)
+				sample.Fail(errNotZero)
 			}
 			o[0] = 1
 		}

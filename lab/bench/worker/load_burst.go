@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/lab/process"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 func init() { loads["burst"] = runBurst }
@@ -26,26 +28,26 @@ const (
 )
 
 func runBurst(p *params) (r result) {
-	runtime.GOMAXPROCS(p.threads)
-	tables := make([][]block, p.threads)
+	runtime.GOMAXPROCS(p.Threads)
+	tables := make([][]block, p.Threads)
 	for i := range tables {
-		tables[i] = make([]block, p.slots)
+		tables[i] = make([]block, p.Slots)
 		clear(tables[i]) // touches it
 	}
 	b, err := alloc(cycled) // the allocator's own start-up is not the burst's
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 	free(b)
 	runtime.GC()
 	before, err := process.Resident()
 	if err != nil {
-		return result{skip: err.Error()}
+		return result{Skip: err.Error()}
 	}
 
-	sums := make([]uint64, p.threads)
+	sums := make([]uint64, p.Threads)
 	var missing atomic.Int64
-	missing.Store(int64(p.threads))
+	missing.Store(int64(p.Threads))
 	var wg sync.WaitGroup
 	for i, table := range tables {
 		wg.Go(func() {
@@ -58,13 +60,13 @@ func runBurst(p *params) (r result) {
 	wg.Wait()
 
 	live := tables[0][:0]
-	begin()
+	sample.Begin()
 	start := time.Now()
-	for time.Since(start) < p.run {
+	for time.Since(start) < p.Run {
 		for range batch {
 			b, err := alloc(cycled)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 			live = append(live, b)
@@ -73,18 +75,18 @@ func runBurst(p *params) (r result) {
 			free(b)
 		}
 		live = live[:0]
-		r.ops += batch
+		r.Ops += batch
 	}
-	r.ns = float64(time.Since(start)) / float64(r.ops)
-	end()
+	r.NS = float64(time.Since(start)) / float64(r.Ops)
+	sample.End()
 	after, err := process.Resident()
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 	runtime.KeepAlive(tables)
-	r.resident, r.requested = after-min(before, after), batch*cycled
+	r.Resident, r.Requested = after-min(before, after), batch*cycled
 	for _, sum := range sums {
-		r.sum += sum
+		r.Sum += sum
 	}
 	return r
 }
@@ -98,7 +100,7 @@ func burst(table []block, thread int) (sum uint64) {
 		size := sizeOf(x, least, least)
 		b, err := alloc(int(size))
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		fill(bytes(b, int(size)))
 		table[i] = b

@@ -8,6 +8,8 @@ package main
 import (
 	"errors"
 	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 const (
@@ -30,20 +32,20 @@ func runCopy(p *params) result {
 	})
 }
 
-// growth times one run up to p.top; the operation is that whole run.
+// growth times one run up to p.Top; the operation is that whole run.
 func growth(p *params, step func(b block, from, to int) (block, error)) (r result) {
-	if _, err := growOnce(min(growWarm, p.top), step); errors.Is(err, errCannot) {
-		return result{skip: err.Error()}
+	if _, err := growOnce(min(growWarm, p.Top), step); errors.Is(err, errCannot) {
+		return result{Skip: err.Error()}
 	} else if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
-	begin()
-	spent, err := growOnce(p.top, step)
+	sample.Begin()
+	spent, err := growOnce(p.Top, step)
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
-	end()
-	return result{ns: float64(spent), ops: 1, sum: uint64(p.top)}
+	sample.End()
+	return result{NS: float64(spent), Ops: 1, Sum: uint64(p.Top)}
 }
 
 func growOnce(top int, step func(b block, from, to int) (block, error)) (spent time.Duration, err error) {

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 const (
@@ -37,7 +39,7 @@ type ring struct {
 func runHandover(p *params) result {
 	r := &ring{}
 	freed := make(chan struct{})
-	go func() { r.consume(p.read); close(freed) }()
+	go func() { r.consume(p.Read); close(freed) }()
 	result := r.produce(p)
 	r.done.Store(true)
 	<-freed
@@ -45,7 +47,7 @@ func runHandover(p *params) result {
 }
 
 func (r *ring) produce(p *params) (res result) {
-	rnd, min, span := seed(0), uint64(p.min), uint64(p.max-p.min+1)
+	rnd, min, span := seed(0), uint64(p.Min), uint64(p.Max-p.Min+1)
 	batch := func() {
 		head := r.head.Load()
 		for spins := 0; head-r.tail.Load() == ringSlots; spins++ {
@@ -59,33 +61,33 @@ func (r *ring) produce(p *params) (res result) {
 			size := sizeOf(rnd.Next(), min, span)
 			b, err := alloc(int(size))
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 			blocks[i] = b
 			sum += size
 		}
 		r.head.Store(head + 1)
-		res.sum += sum
+		res.Sum += sum
 	}
 
-	if p.ops == 0 {
-		for start := time.Now(); time.Since(start) < p.warm; {
+	if p.Ops == 0 {
+		for start := time.Now(); time.Since(start) < p.Warm; {
 			for range 16 {
 				batch()
 			}
 		}
 	}
-	begin()
+	sample.Begin()
 	start := time.Now()
-	for p.ops > 0 && res.ops < p.ops || p.ops == 0 && time.Since(start) < p.run {
+	for p.Ops > 0 && res.Ops < p.Ops || p.Ops == 0 && time.Since(start) < p.Run {
 		for range 16 {
 			batch()
 		}
-		res.ops += 16 * batchSize
+		res.Ops += 16 * batchSize
 	}
-	res.ns = float64(time.Since(start)) / float64(res.ops)
-	end()
+	res.NS = float64(time.Since(start)) / float64(res.Ops)
+	sample.End()
 	return res
 }
 
@@ -105,7 +107,7 @@ func (r *ring) consume(read bool) {
 		spins = 0
 		for _, b := range &r.batches[tail%ringSlots] {
 			if read && first(b) != 1 {
-				fail(errors.New("a block lost its byte on the way"))
+				sample.Fail(errors.New("a block lost its byte on the way"))
 			}
 			free(b)
 		}

@@ -1,9 +1,11 @@
 // List: a linked list of zeroed nodes, built and freed; an operation is one
 // whole list.
 
-//go:build peer_arena || peer_goheap || peer_ristretto_allocator || (!peer_maxbytes && !peer_limit && !peer_arena && !peer_shared && !peer_cache && !peer_pool && !peer_pool_cache && !peer_ristretto_allocator && !peer_interface && !peer_pointer && !peer_goheap && !peer_modernc && !peer_modernc_mutex && !peer_ristretto && !peer_cgo && !peer_cgo_jemalloc && !peer_loop)
+//go:build !peer || peer_arena || peer_goheap || peer_ristretto_allocator
 
 package main
+
+import "github.com/freehold-go/freehold/lab/bench/sample"
 
 func init() { loads["list"] = runList }
 
@@ -14,7 +16,7 @@ type list struct {
 }
 
 func runList(p *params) result {
-	return runThreads(p, func(int) looper { return &list{nodes: p.slots} })
+	return runThreads(p, func(int) looper { return &list{nodes: p.Slots} })
 }
 
 func (l *list) loop(n int) {
@@ -22,7 +24,7 @@ func (l *list) loop(n int) {
 		for key := range l.nodes {
 			n, err := newNode()
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			n.key = uint64(key)
 			n.link(l.head)

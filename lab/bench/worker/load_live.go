@@ -12,29 +12,31 @@ import (
 
 	"github.com/freehold-go/freehold/lab/bench/random"
 	"github.com/freehold-go/freehold/lab/process"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 // errCannot marks what a peer has no function for.
 var errCannot = errors.New("has no realloc")
 
-// runLive allocates p.slots blocks and keeps all of them.
+// runLive allocates p.Slots blocks and keeps all of them.
 func runLive(p *params) result {
 	l, before, skip := newPopulation(p)
 	if skip != "" {
-		return result{skip: skip}
+		return result{Skip: skip}
 	}
-	begin()
+	sample.Begin()
 	start := time.Now()
 	for i := range l.live {
 		b, err := alloc(int(l.next()))
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		touch(b)
 		l.live[i] = b
 	}
 	spent := time.Since(start)
-	end()
+	sample.End()
 
 	l.random = seed(0) // the same sizes again, for the bytes beyond the first
 	for _, b := range l.live {
@@ -42,7 +44,7 @@ func runLive(p *params) result {
 		fill(bytes(b, size))
 		l.requested += uint64(size)
 	}
-	return l.result(before, float64(spent)/float64(p.slots), p.slots)
+	return l.result(before, float64(spent)/float64(p.Slots), p.Slots)
 }
 
 // runChurn replaces blocks of a full table at random, twice as often as there
@@ -50,15 +52,15 @@ func runLive(p *params) result {
 func runChurn(p *params) result {
 	l, before, skip := newPopulation(p)
 	if skip != "" {
-		return result{skip: skip}
+		return result{Skip: skip}
 	}
-	sizes := make([]uint32, p.slots)
+	sizes := make([]uint32, p.Slots)
 	clear(sizes)
-	before += uint64(4 * p.slots)
+	before += uint64(4 * p.Slots)
 	place := func(i, size uint64) {
 		b, err := alloc(int(size))
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		fill(bytes(b, int(size)))
 		l.live[i], sizes[i] = b, uint32(size)
@@ -67,18 +69,18 @@ func runChurn(p *params) result {
 	for i := range l.live {
 		place(uint64(i), l.next())
 	}
-	begin()
+	sample.Begin()
 	start := time.Now()
-	for range 2 * p.slots {
+	for range 2 * p.Slots {
 		x := l.random.Next()
-		slot := slotOf(x, uint64(p.slots))
+		slot := slotOf(x, uint64(p.Slots))
 		l.requested -= uint64(sizes[slot])
 		free(l.live[slot])
 		place(slot, sizeOf(x, l.min, l.span))
 	}
 	spent := time.Since(start)
-	end()
-	return l.result(before, float64(spent)/float64(2*p.slots), 2*p.slots)
+	sample.End()
+	return l.result(before, float64(spent)/float64(2*p.Slots), 2*p.Slots)
 }
 
 type population struct {
@@ -90,14 +92,14 @@ type population struct {
 
 func newPopulation(p *params) (l *population, resident uint64, skip string) {
 	l = &population{
-		live: make([]block, p.slots),
-		min:  uint64(p.min), span: uint64(p.max - p.min + 1),
+		live: make([]block, p.Slots),
+		min:  uint64(p.Min), span: uint64(p.Max - p.Min + 1),
 		random: seed(0),
 	}
 	clear(l.live)          // touches it: fresh memory from the system is not in RSS yet
-	b, err := alloc(p.min) // the allocator's own start-up is not a block's cost
+	b, err := alloc(p.Min) // the allocator's own start-up is not a block's cost
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 	free(b)
 	runtime.GC()
@@ -113,12 +115,12 @@ func (l *population) next() uint64 { return sizeOf(l.random.Next(), l.min, l.spa
 func (l *population) result(before uint64, ns float64, ops int) result {
 	after, err := process.Resident()
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 	runtime.KeepAlive(l.live)
 	return result{
-		ns: ns, ops: ops, sum: l.requested,
-		requested: l.requested, resident: after - min(before, after),
+		NS: ns, Ops: ops, Sum: l.requested,
+		Requested: l.requested, Resident: after - min(before, after),
 	}
 }
 

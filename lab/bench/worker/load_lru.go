@@ -15,6 +15,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/lab/bench/random"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 const (
@@ -54,7 +56,7 @@ func (s *shard) use(key uint64, size int) {
 			return
 		}
 		if !errors.Is(err, freehold.ErrOutOfMemory) {
-			fail(err)
+			sample.Fail(err)
 		}
 		oldest := s.ages.Back()
 		if oldest == nil {
@@ -94,13 +96,13 @@ func runLRU(p *params) result {
 	for i := range cache {
 		cache[i].values = map[uint64]*list.Element{}
 	}
-	keys := uint64(2 * cacheBytes / ((p.min + p.max) / 2))
+	keys := uint64(2 * cacheBytes / ((p.Min + p.Max) / 2))
 	user := func(thread int) *lruUser {
-		return &lruUser{cache: cache, keys: keys, min: uint64(p.min), span: uint64(p.max - p.min + 1), random: seed(thread)}
+		return &lruUser{cache: cache, keys: keys, min: uint64(p.Min), span: uint64(p.Max - p.Min + 1), random: seed(thread)}
 	}
-	user(p.threads).loop(int(keys)) // until the cache is full
+	user(p.Threads).loop(int(keys)) // until the cache is full
 	r := runThreads(p, func(thread int) looper { return user(thread) })
-	r.requested = cache.bytes()
+	r.Requested = cache.bytes()
 	return r
 }
 

@@ -2,12 +2,16 @@
 
 package main
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 // typedRound calls what only freehold has; see load_mallocs_typed.go.
 var typedRound = func(n int) {}
 
-// runMallocs counts over p.ops rounds of every call that hands out a block.
+// runMallocs counts over p.Ops rounds of every call that hands out a block.
 // The runtime allocates now and then on its own account, so the least of
 // several counts stands.
 func runMallocs(p *params) (r result) {
@@ -17,7 +21,7 @@ func runMallocs(p *params) (r result) {
 			for _, get := range []func(int) (block, error){alloc, zeroed} {
 				b, err := get(size)
 				if err != nil {
-					fail(err)
+					sample.Fail(err)
 				}
 				touch(b)
 				free(b)
@@ -25,20 +29,20 @@ func runMallocs(p *params) (r result) {
 		}
 		typedRound(n)
 	}
-	n := p.ops
+	n := p.Ops
 	if n == 0 {
 		n = 100_000
 	}
 	round(n)
-	r.mallocs = -1
+	r.Mallocs = -1
 	for range 5 {
 		before := mallocs()
 		round(n)
-		if per := float64(mallocs()-before) / float64(n); r.mallocs < 0 || per < r.mallocs {
-			r.mallocs = per
+		if per := float64(mallocs()-before) / float64(n); r.Mallocs < 0 || per < r.Mallocs {
+			r.Mallocs = per
 		}
 	}
-	r.ops = n
+	r.Ops = n
 	return r
 }
 

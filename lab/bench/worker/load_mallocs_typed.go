@@ -1,8 +1,12 @@
-//go:build !peer_maxbytes && !peer_limit && !peer_arena && !peer_shared && !peer_cache && !peer_pool && !peer_pool_cache && !peer_ristretto_allocator && !peer_pointer && !peer_goheap && !peer_modernc && !peer_modernc_mutex && !peer_ristretto && !peer_cgo && !peer_cgo_jemalloc && !peer_loop
+//go:build !peer || peer_interface
 
 package main
 
-import "github.com/freehold-go/freehold"
+import (
+	"github.com/freehold-go/freehold"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 func init() {
 	type node struct {
@@ -13,14 +17,14 @@ func init() {
 		for i := range n {
 			p, err := freehold.New[node](heap)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			p.key = uint64(i)
 			freehold.Free(heap, p)
 
 			s, err := freehold.MakeSlice[uint64](heap, 1+i%100)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			s[0] = uint64(i)
 			freehold.FreeSlice(heap, s)

@@ -3,7 +3,11 @@
 
 package main
 
-import "github.com/freehold-go/freehold/lab/bench/random"
+import (
+	"github.com/freehold-go/freehold/lab/bench/random"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 type mixed struct {
 	live      []block
@@ -15,15 +19,15 @@ type mixed struct {
 func runMixed(p *params) result {
 	return runThreads(p, func(thread int) looper {
 		l := &mixed{
-			live: make([]block, p.slots),
-			min:  uint64(p.min), span: uint64(p.max - p.min + 1),
+			live: make([]block, p.Slots),
+			min:  uint64(p.Min), span: uint64(p.Max - p.Min + 1),
 			random: seed(thread),
 		}
 		for i := range l.live {
 			size := sizeOf(l.random.Next(), l.min, l.span)
 			b, err := alloc(int(size))
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 			l.live[i] = b
@@ -41,7 +45,7 @@ func (l *mixed) loop(n int) {
 		free(live[slot])
 		b, err := alloc(int(size))
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		touch(b)
 		live[slot] = b

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/lab/process"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 func init() { loads["onebyte"] = runOneByte }
@@ -14,29 +16,29 @@ func init() { loads["onebyte"] = runOneByte }
 // rounds, is read while the block is live and outside of the time.
 func runOneByte(p *params) (r result) {
 	const warm, usual = 2, 16
-	rounds := p.ops
+	rounds := p.Ops
 	if rounds == 0 {
 		rounds = usual
 	}
 	before, err := process.Resident()
 	if err != nil {
-		return result{skip: err.Error()}
+		return result{Skip: err.Error()}
 	}
 	var kept keeper
 	round := func() (spent time.Duration) {
 		start := time.Now()
-		b, err := zeroed(p.min)
+		b, err := zeroed(p.Min)
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		kept.keep(b)
 		touch(b)
 		spent = time.Since(start)
 		now, err := process.Resident()
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
-		r.resident = max(r.resident, now-min(before, now))
+		r.Resident = max(r.Resident, now-min(before, now))
 		start = time.Now()
 		free(b)
 		return spent + time.Since(start)
@@ -44,13 +46,13 @@ func runOneByte(p *params) (r result) {
 	for range warm {
 		round()
 	}
-	begin()
+	sample.Begin()
 	spent := time.Duration(0)
 	for range rounds {
 		spent += round()
 	}
-	end()
-	r.ns, r.ops = float64(spent)/float64(rounds), rounds
-	r.requested, r.sum = uint64(p.min), uint64(rounds)*uint64(p.min)
+	sample.End()
+	r.NS, r.Ops = float64(spent)/float64(rounds), rounds
+	r.Requested, r.Sum = uint64(p.Min), uint64(rounds)*uint64(p.Min)
 	return r
 }

@@ -4,6 +4,8 @@
 
 package main
 
+import "github.com/freehold-go/freehold/lab/bench/sample"
+
 type pair struct {
 	size, sum uint64
 	_         [128]byte // the other thread's is on other cache lines
@@ -12,7 +14,7 @@ type pair struct {
 }
 
 func runPair(p *params) result {
-	return runThreads(p, func(int) looper { return &pair{size: uint64(p.min)} })
+	return runThreads(p, func(int) looper { return &pair{size: uint64(p.Min)} })
 }
 
 func (l *pair) loop(n int) {
@@ -20,7 +22,7 @@ func (l *pair) loop(n int) {
 	for range n {
 		b, err := alloc(size)
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		l.kept.keep(b)
 		touch(b)

@@ -22,7 +22,7 @@ type pair struct {
 }
 
 func runPair(p *params) result {
-	return runThreads(p, func(int) looper { return &pair{size: uint64(p.min)} })
+	return runThreads(p, func(int) looper { return &pair{size: uint64(p.Min)} })
 }
 
 func (l *pair) loop(n int) {

@@ -5,20 +5,22 @@
 
 package main
 
+import "github.com/freehold-go/freehold/lab/bench/sample"
+
 type pair struct {
 	size, sum uint64
 	_         [128]byte // the other thread's is on other cache lines
 }
 
 func runPair(p *params) result {
-	return runThreads(p, func(int) looper { return &pair{size: uint64(p.min)} })
+	return runThreads(p, func(int) looper { return &pair{size: uint64(p.Min)} })
 }
 
 func (l *pair) loop(n int) {
 	for range n {
 		o, err := objects.Get()
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		o[0] = 1
 		objects.Put(o)

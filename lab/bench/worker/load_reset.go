@@ -6,17 +6,21 @@
 
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 func init() { loads["reset"] = runReset }
 
 func runReset(p *params) (r result) {
 	fillAndReset := func() time.Duration {
 		g := enter()
-		for range p.slots {
-			b, err := bump(p.min)
+		for range p.Slots {
+			b, err := bump(p.Min)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 		}
@@ -27,17 +31,17 @@ func runReset(p *params) (r result) {
 	}
 	for start := time.Now(); ; { // at least once, so that the memory is there
 		fillAndReset()
-		if time.Since(start) >= p.warm {
+		if time.Since(start) >= p.Warm {
 			break
 		}
 	}
-	begin()
+	sample.Begin()
 	spent := time.Duration(0)
-	for start := time.Now(); p.ops > 0 && r.ops < p.ops || p.ops == 0 && time.Since(start) < p.run; r.ops++ {
+	for start := time.Now(); p.Ops > 0 && r.Ops < p.Ops || p.Ops == 0 && time.Since(start) < p.Run; r.Ops++ {
 		spent += fillAndReset()
-		r.sum += uint64(p.slots) * uint64(p.min)
+		r.Sum += uint64(p.Slots) * uint64(p.Min)
 	}
-	end()
-	r.ns = float64(spent) / float64(r.ops)
+	sample.End()
+	r.NS = float64(spent) / float64(r.Ops)
 	return r
 }

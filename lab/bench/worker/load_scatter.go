@@ -2,6 +2,8 @@
 
 package main
 
+import "github.com/freehold-go/freehold/lab/bench/sample"
+
 type scatter struct {
 	live  []block
 	order []uint32
@@ -12,9 +14,9 @@ type scatter struct {
 func runScatter(p *params) result {
 	r := runThreads(p, func(thread int) looper {
 		l := &scatter{
-			live:  make([]block, p.slots),
-			order: make([]uint32, p.slots),
-			size:  p.min,
+			live:  make([]block, p.Slots),
+			order: make([]uint32, p.Slots),
+			size:  p.Min,
 		}
 		rnd := seed(thread)
 		for i := range l.order {
@@ -27,8 +29,8 @@ func runScatter(p *params) result {
 		}
 		return l
 	})
-	r.ns /= float64(p.slots) // a loop is a round of all blocks
-	r.ops *= p.slots
+	r.NS /= float64(p.Slots) // a loop is a round of all blocks
+	r.Ops *= p.Slots
 	return r
 }
 
@@ -37,7 +39,7 @@ func (l *scatter) loop(n int) {
 		for i := range l.live {
 			b, err := alloc(l.size)
 			if err != nil {
-				fail(err)
+				sample.Fail(err)
 			}
 			touch(b)
 			l.live[i] = b

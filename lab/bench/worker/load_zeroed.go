@@ -2,6 +2,8 @@
 
 package main
 
+import "github.com/freehold-go/freehold/lab/bench/sample"
+
 type zeroedPair struct {
 	size, sum uint64
 	_         [128]byte // the other thread's is on other cache lines
@@ -10,7 +12,7 @@ type zeroedPair struct {
 }
 
 func runZeroed(p *params) result {
-	return runThreads(p, func(int) looper { return &zeroedPair{size: uint64(p.min)} })
+	return runThreads(p, func(int) looper { return &zeroedPair{size: uint64(p.Min)} })
 }
 
 func (l *zeroedPair) loop(n int) {
@@ -18,7 +20,7 @@ func (l *zeroedPair) loop(n int) {
 	for range n {
 		b, err := zeroed(size)
 		if err != nil {
-			fail(err)
+			sample.Fail(err)
 		}
 		l.kept.keep(b)
 		touch(b)

@@ -1,6 +1,6 @@
 // Node: one of a list on freehold's heap, freed one by one.
 
-//go:build !peer_maxbytes && !peer_limit && !peer_arena && !peer_shared && !peer_cache && !peer_pool && !peer_pool_cache && !peer_ristretto_allocator && !peer_interface && !peer_pointer && !peer_goheap && !peer_modernc && !peer_modernc_mutex && !peer_ristretto && !peer_cgo && !peer_cgo_jemalloc && !peer_loop
+//go:build !peer
 
 package main
 

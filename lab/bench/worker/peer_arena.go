@@ -16,14 +16,6 @@ import (
 
 var heap = arena.New(freehold.NewHeap(nil), nil)
 
-func alloc(n int) (block, error)  { return heap.Alloc(n, 16) }
-func zeroed(n int) (block, error) { return heap.Zeroed(n, 16) }
-func free(b block)                { heap.Free(b) }
-
-func realloc(b block, _, n int) (block, error) { return freehold.Realloc(heap, b, n, 16) }
-
 func bump(n int) (block, error) { return heap.Alloc(n, 8) }
 func bumpNew() (*object, error) { return freehold.New[object](heap) }
 func reset()                    { heap.Reset() }
-
-func version() string { return "freehold, " + goVersion() }

@@ -4,7 +4,11 @@
 
 package main
 
-import "modernc.org/memory"
+import (
+	"modernc.org/memory"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
+)
 
 var heap memory.Allocator
 
@@ -13,7 +17,7 @@ func zeroed(n int) (block, error) { return heap.UnsafeCalloc(n) }
 
 func free(b block) {
 	if err := heap.UnsafeFree(b); err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 }
 

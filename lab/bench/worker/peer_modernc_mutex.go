@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"modernc.org/memory"
+
+	"github.com/freehold-go/freehold/lab/bench/sample"
 )
 
 var (
@@ -34,7 +36,7 @@ func free(b block) {
 	err := heap.UnsafeFree(b)
 	mu.Unlock()
 	if err != nil {
-		fail(err)
+		sample.Fail(err)
 	}
 }
 
