@@ -96,8 +96,8 @@ func (c *core) checkTable(t table, from, to uint64, sum *core) string {
 // ownedBytes returns the size of the blocks of a slot.
 func (c *core) ownedBytes(g unsafe.Pointer, slot uintptr) int {
 	n := uintptr(0)
-	if c.valueKind != plainValues {
-		n += blockBytes(0, len((*(*ref)(c.valueOf(g, slot))).text(0)))
+	if c.valueKind != noText {
+		n += blockBytes(0, len((*c.valueRef(g, slot)).text(0)))
 	}
 	if c.hash.kind == stringKeys {
 		n += blockBytes(c.head, len((*refIn(g, slot)).text(c.head)))

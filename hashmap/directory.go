@@ -4,7 +4,7 @@
 //	               \     /
 //	                table whose entries agree in depth-1 bits of their hashes
 //
-// Tables double up to a bounded size. Then they split in two by the next bit of the
+// This is extendible hashing. Tables double up to a bounded size. Then they split in two by the next bit of the
 // hash. So a Put moves the entries of one table at most, whatever the map holds, and
 // when the directory doubles also its words.
 
@@ -34,7 +34,7 @@ type core struct {
 	hash  hasher
 	layout
 
-	valueKind valueKind
+	valueKind textKind
 	head      uintptr // bytes before a string key in its block
 	align     int     // of these blocks
 

@@ -32,8 +32,11 @@
 //
 // # Memory
 //
+// Both are extendible hash tables: a directory by the top bits of the hash, over tables with
+// open addressing that split in two. Readers of a Shared check versions, as of a seqlock.
+//
 // All memory is from the allocator that New is given, the parent. Tables have up to 16
-// KiB and are between 0.4 and 0.8 full: 23 to 42 bytes for each entry of two words. A
+// KiB and a load factor of 0.4 to 0.8: 23 to 42 bytes for each entry of two words. A
 // map in an arena ends with the arena; what it frees as it grows is lost until then, about
 // half of its directory, and replaced strings.
 //

@@ -30,7 +30,8 @@ type Options struct {
 //
 // K and V are types without Go pointers, or string or, for V, []byte. Strings and bytes
 // are copied in. What the map returns of them is its own memory: it is valid until the
-// next call that changes the map, and []byte must not be written to.
+// next call that changes the map, and []byte must not be written to. Beside a key that is
+// no string, a V of 128 bytes or more is in a block of its own.
 //
 // Keys are equal as == says. As in Go's map, a NaN is never found: each Put adds an
 // entry, which All yields and only Clear removes.
@@ -65,23 +66,26 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	}
 	c := &m.core
 	c.hash = newHasher[K]()
-	c.valueKind = valueKindOf(vt)
+	c.valueKind = textKindOf(vt)
 	if c.hash.kind != stringKeys {
 		arg.PointerFree("hashmap.New", "K=", freehold.PointerFree[K]())
 	}
-	if c.valueKind == plainValues {
+	if c.valueKind == noText {
 		arg.PointerFree("hashmap.New", "V=", freehold.PointerFree[V]())
 	}
 	mustFit[K, V]("hashmap.New")
-	c.owned = c.hash.kind == stringKeys || c.valueKind != plainValues
+	if c.hash.kind != stringKeys && c.valueKind == noText && vt.Size() >= largeBytes {
+		c.valueKind = isLarge
+	}
+	c.owned = c.hash.kind == stringKeys || c.valueKind != noText
 	switch {
-	case c.hash.kind == stringKeys && c.valueKind == plainValues:
+	case c.hash.kind == stringKeys && c.valueKind == noText:
 		c.layout = layoutOf[ref, struct{}]()
 		c.head, c.align = vt.Size(), vt.Align()
 	case c.hash.kind == stringKeys:
 		c.layout = layoutOf[ref, struct{}]()
 		c.head, c.align = refBytes, refBytes
-	case c.valueKind != plainValues:
+	case c.valueKind != noText:
 		c.layout = layoutOf[K, ref]()
 	default:
 		c.layout = layoutOf[K, V]()
@@ -95,7 +99,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 		c.hashAt = func(key unsafe.Pointer) uint64 { return hashOf(&c.hash, (*K)(key)) }
 	}
 	c.words = c.hash.kind == plainKeys && kt.Size() == wordKeyBytes && !c.owned
-	c.texts = c.hash.kind == stringKeys && c.valueKind == plainValues && c.head > 0
+	c.texts = c.hash.kind == stringKeys && c.valueKind == noText && c.head > 0
 	c.reset()
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
 	return m

@@ -211,7 +211,7 @@ func outOfMemory[K, V comparable](t *testing.T, key func(int) K, value func(int)
 	}
 	was := m.Stats()
 	a.failing = alloctest.FailAfter(a.Allocator, 0)
-	if err := m.Put(key(0), value(1)); (err != nil) != (m.valueKind != plainValues) {
+	if err := m.Put(key(0), value(1)); (err != nil) != m.views() {
 		t.Errorf("a value in place of another: %v", err)
 	}
 	a.failing = nil

@@ -1,13 +1,12 @@
-// Owned: strings and bytes, which a Map keeps as copies in blocks of their own. A Shared
-// has the same references: shared_text.go.
+// Owned: strings, bytes and large values, which maps keep as copies in blocks of their own.
 //
 //	slot of a string key    | ref |--> | value | key's bytes |
-//	slot of a string value  | ref |--> | value's bytes |
+//	slot of a text value    | ref |--> | value's bytes |
 //
 //	ref                     | length 19 bits | address / 8, 45 bits |
 //
 // So a search reads the line of tags and references and then the line of the key, where
-// the value is too. A length of 19 ones says that 8 bytes with the length precede
+// the value of a Map is too. A Shared has text values and keys apart: shared_text.go. A length of 19 ones says that 8 bytes with the length precede
 // the bytes. No bytes and no value take no block.
 
 package hashmap
@@ -16,28 +15,60 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 )
 
-// A valueKind says how values are stored.
-type valueKind uint8
+// A textKind says which text a K or V is.
+type textKind uint8
 
 const (
-	plainValues  valueKind = iota // as they are
-	stringValues                  // as a ref
-	bytesValues                   // as a ref
+	noText textKind = iota
+	isString
+	isBytes // of values only
+	isLarge // of values only
 )
 
-func valueKindOf(t reflect.Type) valueKind {
+// largeBytes is the size from which on a value is large, and is stored as the text of its bytes.
+// In a group it would take two to five times its size, since slots are free, and be copied
+// whenever a table grows.
+const largeBytes = 128
+
+func textKindOf(t reflect.Type) textKind {
 	switch {
 	case t.Kind() == reflect.String:
-		return stringValues
+		return isString
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return bytesValues
+		return isBytes
 	}
-	return plainValues
+	return noText
+}
+
+// textOf returns the bytes of v.
+func textOf[T any](kind textKind, v *T) string {
+	switch kind {
+	case isBytes:
+		b := *(*[]byte)(unsafe.Pointer(v))
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	case isLarge:
+		return unsafe.String((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
+	}
+	return *(*string)(unsafe.Pointer(v))
+}
+
+// copyOf returns a T with a copy of text.
+func copyOf[T any](kind textKind, text string) (v T) {
+	switch kind {
+	case isBytes:
+		*(*[]byte)(unsafe.Pointer(&v)) = []byte(text)
+	case isLarge:
+		v = *(*T)(unsafe.Pointer(unsafe.StringData(text)))
+	default:
+		*(*string)(unsafe.Pointer(&v)) = strings.Clone(text)
+	}
+	return v
 }
 
 // A ref refers to a block with a head, whose size is the same for all blocks of its
@@ -120,20 +151,10 @@ func (c *core) freeBlock(r ref, head uintptr) {
 
 // findString returns the group and the slot of a string key with hash h, or nil.
 func (c *core) findString(s string, h uint64) (g unsafe.Pointer, slot uintptr) {
-	t := c.tableOf(h)
-	last := t.groups() - 1
-	tag := tagOf(h)
-	for i, n := t.home(h), uintptr(0); n <= last; i, n = (i+1)&last, n+1 {
-		g := t.group(i, refStride)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			slot := slotOf(match)
-			if (*refIn(g, slot)).text(c.head) == s {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			break
+	p := c.probe(h)
+	for p.next() {
+		if (*refIn(p.group, p.slot)).text(c.head) == s {
+			return p.group, p.slot
 		}
 	}
 	return nil, 0
@@ -178,19 +199,10 @@ func (c *core) valueOfString(s string, h uint64) unsafe.Pointer {
 
 // findRef returns the group and the slot of a reference to a key with hash h, or nil.
 func (c *core) findRef(r ref, h uint64) (g unsafe.Pointer, slot uintptr) {
-	t := c.tableOf(h)
-	last := t.groups() - 1
-	tag := tagOf(h)
-	for i, n := t.home(h), uintptr(0); n <= last; i, n = (i+1)&last, n+1 {
-		g := t.group(i, refStride)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			if slot := slotOf(match); *refIn(g, slot) == r {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			break
+	p := c.probe(h)
+	for p.next() {
+		if *refIn(p.group, p.slot) == r {
+			return p.group, p.slot
 		}
 	}
 	return nil, 0

@@ -21,29 +21,22 @@ func (m *Map[K, V]) findOwned(k *K) (g unsafe.Pointer, slot uintptr, h uint64) {
 
 // findPlain is find for a map whose values are references.
 func (m *Map[K, V]) findPlain(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
-	t := m.tableOf(h)
-	last := t.groups() - 1
-	tag := tagOf(h)
-	for i, n := t.home(h), uintptr(0); n <= last; i, n = (i+1)&last, n+1 {
-		g := t.group(i, m.stride)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			slot := slotOf(match)
-			if *keyIn[K](g, slot) == *k {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			break
+	p := m.probe(h)
+	for p.next() {
+		if *keyIn[K](p.group, p.slot) == *k {
+			return p.group, p.slot
 		}
 	}
 	return nil, 0
 }
 
-// valueOf returns where a slot's value or the reference to it is.
+// valueOf returns where a slot's value is, or the reference to it if that is a string or []byte.
 func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
-	if c.hash.kind == stringKeys && c.head > 0 { // else there may be no block
+	switch {
+	case c.hash.kind == stringKeys && c.head > 0: // else there may be no block
 		return (*refIn(g, slot)).block()
+	case c.valueKind == isLarge:
+		return unsafe.Pointer(unsafe.StringData((*(*ref)(c.value(g, slot))).text(0)))
 	}
 	return c.value(g, slot)
 }
@@ -51,24 +44,15 @@ func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 // load returns the value at p.
 func (m *Map[K, V]) load(p unsafe.Pointer) (v V) {
 	switch m.valueKind {
-	case stringValues:
+	case isString:
 		*(*string)(unsafe.Pointer(&v)) = (*(*ref)(p)).text(0)
-	case bytesValues:
+	case isBytes:
 		s := (*(*ref)(p)).text(0)
 		*(*[]byte)(unsafe.Pointer(&v)) = unsafe.Slice(unsafe.StringData(s), len(s))
 	default:
 		v = *(*V)(p)
 	}
 	return v
-}
-
-// textOf returns the bytes of a value that is a string or []byte.
-func (m *Map[K, V]) textOf(v *V) string {
-	if m.valueKind == stringValues {
-		return *(*string)(unsafe.Pointer(v))
-	}
-	b := *(*[]byte)(unsafe.Pointer(v))
-	return unsafe.String(unsafe.SliceData(b), len(b))
 }
 
 func (m *Map[K, V]) getOwned(k *K) (v V, ok bool) {
@@ -79,7 +63,7 @@ func (m *Map[K, V]) getOwned(k *K) (v V, ok bool) {
 }
 
 func (m *Map[K, V]) atOwned(k *K) *V {
-	if m.valueKind != plainValues {
+	if m.views() {
 		arg.Panicf("hashmap.Map.At", "values are copies that the map owns: use Get and Put")
 	}
 	if g, slot, _ := m.findOwned(k); g != nil {
@@ -90,37 +74,33 @@ func (m *Map[K, V]) atOwned(k *K) *V {
 
 func (m *Map[K, V]) putOwned(k *K, v *V) error {
 	g, slot, h := m.findOwned(k)
-	var value ref
-	if m.valueKind != plainValues {
-		var err error
-		if value, err = m.newBlock(0, 1, m.textOf(v)); err != nil {
+	if g != nil && !m.views() {
+		*(*V)(m.valueOf(g, slot)) = *v
+		return nil
+	}
+	var key, value ref
+	var err error
+	if m.valueKind != noText {
+		if value, err = m.newBlock(0, blockAlign, textOf(m.valueKind, v)); err != nil {
 			return err
 		}
 	}
 	if g != nil {
-		p := m.valueOf(g, slot)
-		if m.valueKind == plainValues {
-			*(*V)(p) = *v
-			return nil
-		}
-		m.freeBlock(*(*ref)(p), 0)
-		*(*ref)(p) = value
+		p := m.valueRef(g, slot)
+		m.freeBlock(*p, 0)
+		*p = value
 		return nil
 	}
-	var key ref
-	var err error
 	if m.hash.kind == stringKeys {
 		key, err = m.newBlock(m.head, m.align, *(*string)(unsafe.Pointer(k)))
 	}
 	if err == nil {
-		if g, slot, err = m.insert(h); err != nil && m.hash.kind == stringKeys {
+		if g, slot, err = m.insert(h); err != nil {
 			m.freeBlock(key, m.head)
 		}
 	}
 	if err != nil {
-		if m.valueKind != plainValues {
-			m.freeBlock(value, 0)
-		}
+		m.freeBlock(value, 0)
 		return err
 	}
 	if m.hash.kind == stringKeys {
@@ -128,8 +108,8 @@ func (m *Map[K, V]) putOwned(k *K, v *V) error {
 	} else {
 		*keyIn[K](g, slot) = *k
 	}
-	if m.valueKind != plainValues {
-		*(*ref)(m.valueOf(g, slot)) = value
+	if m.valueKind != noText {
+		*m.valueRef(g, slot) = value
 	} else {
 		*(*V)(m.valueOf(g, slot)) = *v
 	}
@@ -146,10 +126,23 @@ func (m *Map[K, V]) deleteOwned(k *K) bool {
 	return true
 }
 
+// valueRef returns the reference to a slot's value.
+//
+// Precondition: values is not noText.
+func (c *core) valueRef(g unsafe.Pointer, slot uintptr) *ref {
+	if c.valueKind == isLarge {
+		return (*ref)(c.value(g, slot))
+	}
+	return (*ref)(c.valueOf(g, slot))
+}
+
+// views reports whether values are strings or []byte, of which callers get the map's memory.
+func (c *core) views() bool { return c.valueKind == isString || c.valueKind == isBytes }
+
 // freeSlot frees the blocks of a slot.
 func (c *core) freeSlot(g unsafe.Pointer, slot uintptr) {
-	if c.valueKind != plainValues {
-		c.freeBlock(*(*ref)(c.valueOf(g, slot)), 0)
+	if c.valueKind != noText {
+		c.freeBlock(*c.valueRef(g, slot), 0)
 	}
 	if c.hash.kind == stringKeys {
 		c.freeBlock(*refIn(g, slot), c.head)

@@ -7,8 +7,8 @@
 //	group       | tags | version | 7 entries |
 //
 // Each table is a shard: its head has a lock, which its writers take. Readers take none
-// unless writers are in their way: they read a group and its version, and read again if
-// that has changed. shared_write.go has the writers, shared_grow.go how tables are
+// unless writers are in their way: each group is a seqlock. They read a group and its
+// version, and read again if that has changed. shared_write.go has the writers, shared_grow.go how tables are
 // replaced, and shared_text.go strings, bytes and large values.
 //
 // # Why a reader finds what it should

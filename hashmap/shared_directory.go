@@ -1,4 +1,5 @@
-// The directory of a Shared, and the memory of its tables.
+// The directory of a Shared, for extendible hashing as in directory.go, and the memory of its
+// tables.
 //
 //	m.dir       address of the directory | 64 - depth
 //	directory   2^depth entries of a word each: a table's address | its class

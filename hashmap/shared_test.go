@@ -174,11 +174,11 @@ func testSharedGrowMakesRoom[V any](t *testing.T) {
 	}
 }
 
-// TestSharedLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
-func TestSharedLargeValuesTakeTheirSize(t *testing.T) {
-	testSharedLargeValue[[largeBytes]byte](t)
-	testSharedLargeValue[[64]float32](t)
-	testSharedLargeValue[[1024]byte](t)
+// TestLargeValuesTakeTheirSize: besides the value, an entry takes what its slot does.
+func TestLargeValuesTakeTheirSize(t *testing.T) {
+	testLargeValue[[largeBytes]byte](t)
+	testLargeValue[[64]float32](t)
+	testLargeValue[[1024]byte](t)
 
 	m := NewShared[uint64, [64 << 10]byte](alloctest.New(t), nil)
 	defer m.Close()
@@ -187,17 +187,22 @@ func TestSharedLargeValuesTakeTheirSize(t *testing.T) {
 	}
 }
 
-func testSharedLargeValue[V any](t *testing.T) {
-	m := NewShared[uint64, V](alloctest.New(t), nil)
+func testLargeValue[V any](t *testing.T) {
+	m, s := New[uint64, V](alloctest.New(t), nil), NewShared[uint64, V](alloctest.New(t), nil)
 	defer m.Close()
+	defer s.Close()
 	var v V
 	const n = 5000
 	for k := range uint64(n) {
 		succeed(m.Put(k, v))
+		succeed(s.Put(k, v))
 	}
-	st := m.Stats()
-	if st.Text != n*int(unsafe.Sizeof(v)) || st.Reserved-st.Text > 96*n {
-		t.Errorf("%T: %+v", v, st)
+	values, st := n*int(unsafe.Sizeof(v)), s.Stats()
+	if st.Text != values || st.Reserved-st.Text > 96*n || m.Stats().Reserved-values > 48*n {
+		t.Errorf("%T: %+v, %+v", v, st, m.Stats())
+	}
+	if p := m.At(1); p == nil || m.At(n) != nil { // in its block
+		t.Errorf("%T: At is %v", v, p)
 	}
 }
 

@@ -2,8 +2,7 @@
 //
 //	slot   | ref of the key, or the key | ref of the value, or the value |
 //
-// A large value is the text of its bytes. References are as in owned.go, without a head. A
-// text does not change. When its entry is deleted, or its value replaced, it is retired, and
+// Kinds of text and references are as in owned.go, without a head. A text does not change. When its entry is deleted, or its value replaced, it is retired, and
 // freed once the guards that were entered before have left. A reader enters a guard before it
 // loads the directory's entry.
 //
@@ -15,8 +14,6 @@
 package hashmap
 
 import (
-	"reflect"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -24,55 +21,6 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/epoch"
 )
-
-// A textKind says which text a K or V is.
-type textKind uint8
-
-const (
-	noText textKind = iota
-	isString
-	isBytes // of values only
-	isLarge // of values only
-)
-
-// largeBytes is the size from which on a value is large. In a group it would take two to five
-// times its size, since slots are free, and readers would wait while it is replaced.
-const largeBytes = 128
-
-func textKindOf(t reflect.Type) textKind {
-	switch {
-	case t.Kind() == reflect.String:
-		return isString
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return isBytes
-	}
-	return noText
-}
-
-// textOf returns the bytes of v.
-func textOf[T any](kind textKind, v *T) string {
-	switch kind {
-	case isBytes:
-		b := *(*[]byte)(unsafe.Pointer(v))
-		return unsafe.String(unsafe.SliceData(b), len(b))
-	case isLarge:
-		return unsafe.String((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v))
-	}
-	return *(*string)(unsafe.Pointer(v))
-}
-
-// copyOf returns a T with a copy of text.
-func copyOf[T any](kind textKind, text string) (v T) {
-	switch kind {
-	case isBytes:
-		*(*[]byte)(unsafe.Pointer(&v)) = []byte(text)
-	case isLarge:
-		v = *(*T)(unsafe.Pointer(unsafe.StringData(text)))
-	default:
-		*(*string)(unsafe.Pointer(&v)) = strings.Clone(text)
-	}
-	return v
-}
 
 // loadText returns the text of the reference at p.
 func loadText(p unsafe.Pointer) string { return ref(atomic.LoadUint64((*uint64)(p))).text(0) }

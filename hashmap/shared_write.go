@@ -130,21 +130,11 @@ func (m *Shared[K, V]) delete(call string, k K, cond func(v V) bool) bool {
 
 // find returns the group and slot of k in a locked table, or nil.
 func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
-	tag, groups := tagOf(h), groupsOf(x.e)
-	i := homeOf(h, groups)
-	for range groups {
-		g := m.group(tableOf(x.e), i)
-		w := *tagsAt(g)
-		for match := matchTag(w, tag); match != 0; match &= match - 1 {
-			if slot := slotOf(match); m.isKey(m.slot(g, slot), k) {
-				return g, slot
-			}
-		}
-		if w&passBit(tag) == 0 {
-			break
-		}
-		if i++; i == groups {
-			i = 0
+	groups := groupsOf(x.e)
+	p := newProbe(m.group(tableOf(x.e), 0), groups, m.layout.stride, homeOf(h, groups), h)
+	for p.next() {
+		if m.isKey(m.slot(p.group, p.slot), k) {
+			return p.group, p.slot
 		}
 	}
 	return nil, 0

@@ -42,6 +42,57 @@ func (t table) after(h uint64, passed, stride uintptr) unsafe.Pointer {
 // group returns the group of an index.
 func (t table) group(i, stride uintptr) unsafe.Pointer { return unsafe.Add(t.base(), i*stride) }
 
+// A probe goes through the slots that may have a key, from its home on: an open-addressing
+// search whose steps are groups.
+type probe struct {
+	group unsafe.Pointer
+	slot  uintptr
+
+	base       unsafe.Pointer // of group 0
+	groups     uintptr
+	stride     uintptr
+	i, left    uintptr // number of the group; groups that are not searched yet
+	w          uint64  // tags
+	match, tag uint64
+}
+
+// newProbe returns a probe for hash h in a table, whose home for it is group i.
+func newProbe(base unsafe.Pointer, groups, stride, i uintptr, h uint64) probe {
+	p := probe{base: base, groups: groups, stride: stride, i: i, left: groups - 1, tag: tagOf(h)}
+	p.enter()
+	return p
+}
+
+// enter reads the tags of group i.
+func (p *probe) enter() {
+	p.group = unsafe.Add(p.base, p.i*p.stride)
+	p.w = *tagsAt(p.group)
+	p.match = matchTag(p.w, p.tag)
+}
+
+// next moves to the next slot with the tag. It reports false if there is none.
+func (p *probe) next() bool {
+	for p.match == 0 {
+		if p.w&passBit(p.tag) == 0 || p.left == 0 {
+			return false
+		}
+		p.left--
+		if p.i++; p.i == p.groups {
+			p.i = 0
+		}
+		p.enter()
+	}
+	p.slot = slotOf(p.match)
+	p.match &= p.match - 1
+	return true
+}
+
+// probe returns a probe for hash h.
+func (c *core) probe(h uint64) probe {
+	t := c.tableOf(h)
+	return newProbe(t.base(), t.groups(), c.stride, t.home(h), h)
+}
+
 // maxPasses is how many groups a new entry may pass before its table grows: then it is
 // about 0.8 full. The more, the less memory and the longer the searches.
 const maxPasses = 7

@@ -12,6 +12,7 @@
 // on, which ends at the first hash that is greater, and a segment is copied from one end
 // to the other without looking at a string.
 //
+// This is extendible hashing, over open addressing with linear probes in the order of hashes.
 // A segment of more than maxSegmentBytes is split by the next bit of the hash. If the
 // directory has a single entry for it, the directory doubles. So an insertion copies one
 // segment at most, and at times the directory: 16 B for each 1,600 strings or more.
