@@ -26,8 +26,8 @@ type demoCommand struct {
 	Nodes  int           `default:"2000000" help:"Nodes of the linked list."`
 	Live   cli.Size      `default:"256MiB" help:"Data that is live while others allocate."`
 	High   cli.Size      `default:"512MiB" help:"Live bytes at the top of a load that rises and falls."`
-	Time   time.Duration `hidden:"" default:"4s"`
-	Settle time.Duration `hidden:"" default:"1500ms"`
+	Time   time.Duration `hidden:"" default:"5s"`
+	Settle time.Duration `hidden:"" default:"2s"`
 }
 
 func (d *demoCommand) Run(ctx context.Context, s cli.Streams) error {
@@ -301,22 +301,26 @@ func (d *demoCommand) sawtooth(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// mistakes makes some that are detected.
+// mistakes makes some that are detected, and passes a limit, which is an error.
 func (*demoCommand) mistakes(_ context.Context, w io.Writer) error {
 	fmt.Fprint(w, "Mistakes, and what they say:\n\n")
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
+	free := heap.Free // by another name, or freeholdvet would find them at build time
 	for _, m := range []struct {
 		what string
 		make func()
 	}{
 		{"free a block twice", func() {
 			b, _ := heap.Alloc(64, 8)
-			heap.Free(b)
-			heap.Free(b)
+			free(b)
+			free(b)
 		}},
-		{"free Go memory", func() { heap.Free(make([]byte, 64)) }},
-		{"store a Go pointer off-heap", func() { _, _ = freehold.New[struct{ name string }](heap) }},
+		{"free Go memory", func() { free(make([]byte, 64)) }},
+		{"allocate beyond a limit", func() {
+			_, err := freehold.NewLimit(heap, 1<<10).Alloc(4<<10, 8)
+			panic(err)
+		}},
 	} {
 		func() {
 			defer func() { fmt.Fprintf(w, "  %s:\n    %v\n", m.what, recover()) }()

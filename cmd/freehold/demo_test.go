@@ -20,7 +20,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2,000 nodes of 56 bytes", "arena.Arena\n", "worst turn of 1 ms", "rises to 2.00 MiB", "everything freed",
-		"free a block twice:\n    freehold: ", "free Go memory:\n    freehold: ", "off-heap:\n    freehold: ",
+		"free a block twice:\n    freehold: ", "free Go memory:\n    freehold: ", "a limit:\n    freehold: ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
