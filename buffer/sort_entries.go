@@ -18,10 +18,11 @@ package buffer
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
 	"slices"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type entry struct {
@@ -127,19 +128,7 @@ func (g *gather) word(data []byte) uint64 {
 	case g.number != nil:
 		return g.number(g.layout.record(data))
 	}
-	return prefix(g.key(g.layout.record(data)))
-}
-
-// prefix returns the first 8 bytes of a key.
-func prefix(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	w := uint64(0)
-	for i, c := range key {
-		w |= uint64(c) << (56 - 8*i)
-	}
-	return w
+	return keysort.Word(g.key(g.layout.record(data)), 0)
 }
 
 // batch sorts the entries of its frames by their keys.
@@ -205,7 +194,7 @@ func (b *batch) longer(entries, room []entry, depth int) ([]entry, int) {
 		case i == ended: // the first that is longer
 			common = rest[wordBytes:]
 		default:
-			common = commonPrefix(common, rest[wordBytes:])
+			common = common[:keysort.Common(common, rest[wordBytes:])]
 		}
 	}
 	if ended > 0 {
@@ -215,24 +204,9 @@ func (b *batch) longer(entries, room []entry, depth int) ([]entry, int) {
 	depth += len(common)
 	for i := range entries {
 		e := &entries[i]
-		e.word = prefix(b.rest(e, depth))
+		e.word = keysort.Word(b.rest(e, depth), 0)
 	}
 	return entries, depth
-}
-
-// commonPrefix returns the part of a that b begins with, too.
-func commonPrefix(a, b []byte) []byte {
-	if bytes.HasPrefix(b, a) {
-		return a
-	}
-	n := 0
-	for n+8 <= min(len(a), len(b)) && binary.NativeEndian.Uint64(a[n:]) == binary.NativeEndian.Uint64(b[n:]) {
-		n += 8
-	}
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return a[:n]
 }
 
 // head is the first frame of a run.
@@ -253,7 +227,7 @@ func (g *gather) set(h *head, data []byte) {
 		h.word = g.number(record)
 	default:
 		h.key = g.key(record)
-		h.word = prefix(h.key)
+		h.word = keysort.Word(h.key, 0)
 	}
 }
 

@@ -4,9 +4,11 @@ package buffer
 
 import (
 	"context"
-	"runtime"
+	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 // job is a sort under way.
@@ -17,8 +19,7 @@ type job struct {
 	// stop tells all goroutines to return, with the records that they have.
 	stop   atomic.Bool
 	mu     sync.Mutex
-	failed error // the first fault of a file
-	panics []any // of goroutines
+	failed error // the first fault of a file, or panic of a goroutine
 
 	progress    func(done, total int)
 	done, total int
@@ -28,14 +29,8 @@ type job struct {
 func (j *job) run(f func()) error {
 	defer context.AfterFunc(j.ctx, func() { j.stop.Store(true) })()
 	err := j.guard(func() error { f(); return nil })
-	if len(j.panics) > 0 {
-		if j.panics[0] == nil {
-			runtime.Goexit() // as the user's function did
-		}
-		panic(j.panics[0])
-	}
-	if err == nil {
-		err = j.failed
+	if failed := keysort.Pass(j.failed); err == nil {
+		err = failed
 	}
 	if err == nil && j.stop.Load() {
 		err = context.Cause(j.ctx)
@@ -67,28 +62,19 @@ func (j *job) together(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			returned := false
-			defer func() {
-				if !returned {
-					j.fail(nil, recover())
-				}
-			}()
-			if err := j.guard(func() error { f(i); return nil }); err != nil {
-				j.fail(err, nil)
-			}
-			returned = true
+			keysort.Catch(func() error { return j.guard(func() error { f(i); return nil }) }, j.fail)
 		})
 	}
 	wg.Wait()
 }
 
-func (j *job) fail(err error, p any) {
+// fail stops the sort. A panic is passed on rather than an error.
+func (j *job) fail(err error) {
 	j.stop.Store(true)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err == nil {
-		j.panics = append(j.panics, p)
-	} else if j.failed == nil {
+	var p *keysort.Panic
+	if j.failed == nil || errors.As(err, &p) && !errors.As(j.failed, &p) {
 		j.failed = err
 	}
 }

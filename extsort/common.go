@@ -13,6 +13,8 @@
 
 package extsort
 
+import "github.com/freehold-go/freehold/internal/keysort"
+
 const (
 	sameAsPivot = 1 << 32 // a word: between those of records that are less and greater
 	manyEntries = 128     // from here on mostAreLike looks
@@ -72,7 +74,7 @@ func (r *radix) byCommon(e []entry, pivot []byte, depth int) {
 // agreement returns how many bytes key and pivot begin with in common, as a word
 // whose order is that of keys which differ in it.
 func agreement(key, pivot []byte, depth int) uint64 {
-	n := depth + commonPrefix(key[depth:], pivot[depth:])
+	n := depth + keysort.Common(key[depth:], pivot[depth:])
 	switch {
 	case n == len(key) && n == len(pivot):
 		return sameAsPivot

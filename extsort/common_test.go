@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 // Records that begin with much of one record, in all ways to leave it, some more than
@@ -29,7 +31,7 @@ func TestSortByCommon(t *testing.T) {
 			for range 10 * manyEntries {
 				at := len(text)
 				text = append(text, strings.Repeat("x", 10+r.IntN(90))+tt.tail()...)
-				e = append(e, entry{word: loadWord(text[at:], 0), at: uint32(at), n: uint32(len(text) - at)})
+				e = append(e, entry{word: keysort.Word(text[at:], 0), at: uint32(at), n: uint32(len(text) - at)})
 			}
 			want := slices.Clone(e)
 			key := func(e entry) []byte { return text[e.at:][:e.n] }

@@ -22,6 +22,7 @@ import (
 	"math"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type kind uint8
@@ -246,21 +247,9 @@ func (l *layout) compare(a, b []byte) int {
 // word returns eight bytes of a record's compared bytes from offset skip, zeros
 // after its end, as a number whose order is that of the sort.
 func (l *layout) word(key []byte, skip int) uint64 {
-	w := loadWord(key, skip)
+	w := keysort.Word(key, skip)
 	if l.descending {
 		return ^w
 	}
 	return w
-}
-
-// loadWord returns key[skip:skip+8], big-endian, with zeros after key's end.
-func loadWord(key []byte, skip int) uint64 {
-	if len(key) >= skip+8 {
-		return binary.BigEndian.Uint64(key[skip:])
-	}
-	var b [8]byte
-	if skip < len(key) {
-		copy(b[:], key[skip:])
-	}
-	return binary.BigEndian.Uint64(b[:])
 }

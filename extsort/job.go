@@ -19,6 +19,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type job struct {
@@ -46,7 +47,7 @@ func withJob(ctx context.Context, call string, o *Options, src []io.Reader, f fu
 		return err
 	}
 	defer j.close()
-	return passPanic(f(j))
+	return keysort.Pass(f(j))
 }
 
 // newJob checks the options and takes the memory.

@@ -9,6 +9,8 @@ package extsort
 import (
 	"context"
 	"sync"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type merge struct {
@@ -95,7 +97,7 @@ func (m *merge) take(b *buffer) (part, bool, error) {
 		p.to[i] = max(at, p.from[i])
 	}
 	if p.n > 0 && p.n < len(m.splitters) {
-		p.skip = commonPrefix(m.splitters[p.n-1].key, m.splitters[p.n].key)
+		p.skip = keysort.Common(m.splitters[p.n-1].key, m.splitters[p.n].key)
 	}
 	m.next++
 	m.from = p.to

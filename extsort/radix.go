@@ -19,6 +19,8 @@ import (
 	"math/bits"
 	"slices"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 // An entry refers to a record of a region: n bytes to compare at offset at.
@@ -155,7 +157,7 @@ func (r *radix) equal(e []entry, depth int) (rest []entry, restDepth int) {
 // load loads words from depth on.
 func (r *radix) load(e []entry, depth int) {
 	for i := range e {
-		e[i].word = loadWord(r.key(&e[i]), depth)
+		e[i].word = keysort.Word(r.key(&e[i]), depth)
 	}
 }
 
@@ -205,7 +207,7 @@ func (r *radix) common(e []entry, depth int) int {
 		if i%ahead == 0 {
 			r.touched += touch(r.text, e[i:min(i+ahead, len(e))])
 		}
-		first = first[:commonPrefix(first, r.key(&e[i])[depth:])]
+		first = first[:keysort.Common(first, r.key(&e[i])[depth:])]
 	}
 	return len(first)
 }
@@ -247,19 +249,3 @@ func (r *radix) compare(a, b *entry, depth int) int {
 }
 
 func (r *radix) key(e *entry) []byte { return r.text[e.at:][:e.n] }
-
-// commonPrefix returns how many bytes a and b begin with in common.
-func commonPrefix(a, b []byte) int {
-	n := min(len(a), len(b))
-	i := 0
-	for i+8 <= n {
-		if x := loadWord(a, i) ^ loadWord(b, i); x != 0 {
-			return i + bits.LeadingZeros64(x)/8
-		}
-		i += 8
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
-}

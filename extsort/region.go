@@ -13,6 +13,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type region struct {
@@ -57,7 +59,7 @@ func (r *region) takeTail(from *region) {
 // compare are n at offset at. It needs room.
 func (r *region) add(at, n, size int) {
 	r.n++
-	entriesOf(r.mem, r.n)[0] = entry{word: loadWord(r.mem[at:at+n], 0), at: uint32(at), n: uint32(n)}
+	entriesOf(r.mem, r.n)[0] = entry{word: keysort.Word(r.mem[at:at+n], 0), at: uint32(at), n: uint32(n)}
 	r.text += size
 	r.longest = max(r.longest, size)
 }

@@ -6,7 +6,11 @@
 
 package extsort
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/keysort"
+)
 
 // A writer has two blocks: one is filled while the other is written. Its users
 // take turns. It remembers the first error, after which it writes nothing.
@@ -55,7 +59,7 @@ func (w *writer) run() {
 	}()
 	for job := range w.full {
 		if w.failed() == nil {
-			catch(func() error { return w.write(job.b[:job.n], job.at) }, func(err error) { w.err.Store(&err) })
+			keysort.Catch(func() error { return w.write(job.b[:job.n], job.at) }, func(err error) { w.err.Store(&err) })
 		}
 		w.free <- job.b
 	}
