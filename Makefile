@@ -28,9 +28,9 @@ STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
-CHECKPTR  = ./internal/heap ./arena ./pool
-STRESSED  = ./internal/heap ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
+PORTABLE  = . ./internal/heap ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
+CHECKPTR  = ./internal/heap ./internal/pages ./arena ./pool
+STRESSED  = ./internal/heap ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
 # Systems that the core must build for, and its tests for one of each kind: those
@@ -99,7 +99,7 @@ checked:
 ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
-		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./arena ./pool ./internal/test/sanitizers; \
+		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./internal/pages ./arena ./pool ./internal/test/sanitizers; \
 		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/test/sanitizers ./internal/test/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
@@ -146,7 +146,7 @@ soak:
 # other. make newest takes the newest that there is: see CONTRIBUTING.md.
 TODAY = go1.27.4
 today:
-	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap . ./arena ./pool ./hashmap ./budget ./track/...
+	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
 
 newest:
 	GOTOOLCHAIN=go$$($(GO) list -m -f '{{.Version}}' go@latest) $(GO) test ./...

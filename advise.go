@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -50,5 +50,5 @@ var adviceOf = [...]vm.Advice{
 func Advise[T any](s []T, a Advice) error {
 	arg.Range("Advise", "advice", int(a), 0, len(adviceOf)-1)
 	b := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(*new(T))))
-	return heap.Advise(b, adviceOf[a])
+	return pages.Advise(b, adviceOf[a])
 }

@@ -7,7 +7,7 @@ package freehold
 
 import (
 	"github.com/freehold-go/freehold/internal/arg"
-	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // Allocator hands out blocks of memory that the garbage collector does not see.
@@ -58,7 +58,7 @@ type Owner interface {
 // space. Nothing has changed when it is returned.
 var ErrOutOfMemory error
 
-func init() { ErrOutOfMemory = heap.ErrOutOfMemory }
+func init() { ErrOutOfMemory = pages.ErrOutOfMemory }
 
 // Realloc returns a block of the given size with b's contents, up to the
 // smaller of the two sizes. Bytes beyond are undefined. It resizes b if the

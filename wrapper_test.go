@@ -168,7 +168,7 @@ func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
 	defer h.Close()
 	engine := reflect.ValueOf(&h.h).Elem().FieldByName("pages")
 	if st := h.Stats(); st.Name != "asked" || st.MaxBytes != 1<<20 ||
-		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("hugePages").Bool() || !engine.FieldByName("wholePages").Bool() {
+		engine.FieldByName("decay").Int() != int64(time.Hour) || !engine.FieldByName("HugePages").Bool() || !engine.FieldByName("WholePages").Bool() {
 		t.Errorf("%+v", st)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -245,7 +246,7 @@ func (a *Account) Close() {
 // descendants returns the accounts below a, the deepest first.
 func (a *Account) descendants() []*Account {
 	var levels [][]*Account
-	heap.EachPayer(func(p heap.Payer) {
+	heap.EachPayer(func(p pages.Payer) {
 		if other, ok := accountOf(p); ok {
 			depth := other.depthBelow(a)
 			for len(levels) < depth {
@@ -345,7 +346,7 @@ func (a *Account) depthBelow(b *Account) int {
 
 // eachHeap calls f for the heaps of a and of the accounts below until it is enough.
 func (a *Account) eachHeap(enough func() bool, f func(*heap.Heap)) {
-	heap.EachPayer(func(p heap.Payer) {
+	heap.EachPayer(func(p pages.Payer) {
 		if other, ok := accountOf(p); ok && other.depthBelow(a) >= 0 && !enough() {
 			f(&other.h)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
@@ -64,7 +65,7 @@ func (a *Account) Stats() AccountStats {
 // were made. It costs a call of Stats for each.
 func AllAccounts() []AccountStats {
 	var all []AccountStats
-	heap.EachPayer(func(p heap.Payer) {
+	heap.EachPayer(func(p pages.Payer) {
 		if a, ok := accountOf(p); ok {
 			if st := a.Stats(); !st.Closed {
 				all = append(all, st)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 const (
@@ -107,9 +108,9 @@ func theSystem() system {
 	return system{
 		machine:   machine{rootDirectory(), os.LookupEnv, physicalMemory},
 		golang:    newRuntime(),
-		offHeap:   heap.OffHeap,
-		watermark: heap.SetWatermark,
-		onGrowth:  heap.OnGrowth,
+		offHeap:   pages.OffHeap,
+		watermark: pages.SetWatermark,
+		onGrowth:  pages.OnGrowth,
 		trim:      heap.TrimAll,
 		now:       time.Now,
 		sleep:     time.Sleep,

@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // ledger is what the accounts of a tree share. mu is the last in the order of locks: no other
@@ -40,11 +40,11 @@ type FullError struct {
 
 // Error says which account is full.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("%v: account %q: %d bytes more would exceed the limit of %d", heap.ErrOutOfMemory, e.Account.Name(), e.Bytes, e.Limit)
+	return fmt.Sprintf("%v: account %q: %d bytes more would exceed the limit of %d", pages.ErrOutOfMemory, e.Account.Name(), e.Bytes, e.Limit)
 }
 
 // Unwrap returns freehold.ErrOutOfMemory.
-func (e *FullError) Unwrap() error { return heap.ErrOutOfMemory }
+func (e *FullError) Unwrap() error { return pages.ErrOutOfMemory }
 
 // Name returns the account's name behind those above: process/search/tenant.
 func (a *Account) Name() string {
@@ -120,7 +120,7 @@ func move(n int64, from, to *Account, own bool) error {
 // payer is an account as its heap sees it.
 type payer struct{ a *Account }
 
-func accountOf(p heap.Payer) (*Account, bool) {
+func accountOf(p pages.Payer) (*Account, bool) {
 	of, ok := p.(payer)
 	return of.a, ok
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -25,7 +26,7 @@ type mapping struct {
 // mappingsOf returns the mappings that h's segments are in.
 func mappingsOf(t *testing.T, h *Heap) []mapping {
 	t.Helper()
-	return mappingsIn(t, h.pages.segments)
+	return mappingsIn(t, h.pages.AllSegments())
 }
 
 // needsFlags skips a test where the system does not show what was advised, as an
@@ -43,7 +44,7 @@ func needsFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mappingsIn(t, []addrRange{{at, size}}) {
+	for _, m := range mappingsIn(t, []pages.Range{{Base: at, Size: size}}) {
 		if slices.Contains(m.flags, "sr") {
 			return
 		}
@@ -53,7 +54,7 @@ func needsFlags(t *testing.T) {
 
 // mappingsIn returns the mappings that ranges are in. It skips the test where the
 // system shows no flags.
-func mappingsIn(t *testing.T, ranges []addrRange) (all []mapping) {
+func mappingsIn(t *testing.T, ranges []pages.Range) (all []mapping) {
 	t.Helper()
 	f, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -65,8 +66,8 @@ func mappingsIn(t *testing.T, ranges []addrRange) (all []mapping) {
 		fields := strings.Fields(lines.Text())
 		var m mapping
 		if n, _ := fmt.Sscanf(fields[0], "%x-%x", &m.from, &m.to); n == 2 {
-			inside = slices.ContainsFunc(ranges, func(s addrRange) bool {
-				return m.from < s.base+s.size && s.base < m.to
+			inside = slices.ContainsFunc(ranges, func(s pages.Range) bool {
+				return m.from < s.Base+s.Size && s.Base < m.to
 			})
 			if inside {
 				m.name = strings.Join(fields[min(5, len(fields)):], " ")
@@ -129,7 +130,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 				alloc(t, h, 40000)
 				b := alloc(t, h, size)
 				before := mappingsOf(t, h)
-				if err := Advise(b[size/4:3*size/4], advice); err != nil {
+				if err := pages.Advise(b[size/4:3*size/4], advice); err != nil {
 					t.Logf("%s: %v", name, err) // a kernel without huge pages
 					continue
 				}
@@ -140,7 +141,7 @@ func TestAdviceEndsWithItsBlock(t *testing.T) {
 				if got := advised(t, h, flag); got != 0 {
 					t.Errorf("%s: %d bytes have it still", name, got)
 				}
-				if after := mappingsOf(t, h); len(h.pages.segments) == 1 && len(after) != len(before) {
+				if after := mappingsOf(t, h); len(h.pages.AllSegments()) == 1 && len(after) != len(before) {
 					t.Errorf("%s: %d mappings, then %d: %v", name, len(before), len(after), after)
 				}
 				h.check(t)
@@ -155,7 +156,7 @@ func TestAdviceIsKeptByWhatIsLeftOfABlock(t *testing.T) {
 	needsFlags(t)
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 16<<20)
-	if err := Advise(b, vm.Sequential); err != nil {
+	if err := pages.Advise(b, vm.Sequential); err != nil {
 		t.Skip(err)
 	}
 	b, ok := h.Resize(b, 4<<20)
@@ -176,7 +177,7 @@ func TestAHeapOfHugePagesKeepsThem(t *testing.T) {
 	if before == 0 {
 		t.Skip("this kernel has no huge pages")
 	}
-	if err := Advise(b, vm.Sequential); err != nil {
+	if err := pages.Advise(b, vm.Sequential); err != nil {
 		t.Skip(err)
 	}
 	h.Free(b)
@@ -190,7 +191,7 @@ func TestAdviceThatStaysIsNotForSmallBlocks(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 32<<10)
 	for advice, flag := range map[vm.Advice]string{vm.HugePages: "hg", vm.Sequential: "sr", vm.Random: "rr"} {
-		if err := Advise(b, advice); err != nil {
+		if err := pages.Advise(b, advice); err != nil {
 			t.Errorf("advice %d: %v", advice, err)
 		}
 		if got := advised(t, h, flag); got != 0 {
@@ -204,7 +205,7 @@ func TestAdviceThatStaysIsNotForSmallBlocks(t *testing.T) {
 func TestMemoryAfterHugePagesIsWhatIsUsed(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64<<20)
-	if err := Advise(b, vm.HugePages); err != nil {
+	if err := pages.Advise(b, vm.HugePages); err != nil {
 		t.Skip(err)
 	}
 	fill(b, 1)

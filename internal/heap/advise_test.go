@@ -5,6 +5,7 @@ package heap
 import (
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -13,7 +14,7 @@ func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 1<<20)
 	restore := refuse(vm.OpAdvise)
-	err := Advise(b, vm.Sequential)
+	err := pages.Advise(b, vm.Sequential)
 	restore()
 	if err == nil {
 		t.Fatal("the advice was taken")
@@ -27,15 +28,15 @@ func TestAdviceThatFailedEndsWithItsBlock(t *testing.T) {
 func TestAdviceStaysInsideTheBlock(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, int(8*vm.PageBytes()))
-	if err := Advise(b[:1], vm.DontNeed); err != nil {
+	if err := pages.Advise(b[:1], vm.DontNeed); err != nil {
 		t.Errorf("no whole page: %v", err)
 	}
-	if err := Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
+	if err := pages.Advise(make([]byte, 1<<20), vm.WillNeed); err != vm.ErrUnsupported {
 		t.Errorf("memory of the Go heap: %v", err)
 	}
 	fill(b, 5)
 	for _, part := range [][2]int{{1, len(b) - 1}, {100, 200}, {1, int(vm.PageBytes()) + 1}} {
-		if err := Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
+		if err := pages.Advise(b[part[0]:part[1]], vm.DontNeed); err != nil {
 			t.Skip("this system drops nothing: ", err)
 		}
 		if !allSet(b[:part[0]], 5) || !allSet(b[part[1]:], 5) {

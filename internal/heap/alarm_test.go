@@ -3,7 +3,6 @@
 package heap
 
 import (
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,42 +10,25 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-const never = time.Duration(1) << 50 // a decay whose timer does not fire here
-
 // A heap at rest has no timer; one with memory to return has.
 func TestTimerRunsOnlyWhenThereIsWork(t *testing.T) {
 	h := newHeap(t, Options{Decay: 1 << 50}) // it never fires here
-	if h.pages.alarm.set() {
+	if h.pages.Alarm.Set() {
 		t.Error("awake before the first block")
 	}
 	h.Free(alloc(t, h, 1<<20))
-	if !h.pages.alarm.set() {
+	if !h.pages.Alarm.Set() {
 		t.Error("asleep with memory to return")
 	}
 	for range 2 * ticksBetweenDrain {
 		h.Tick()
 	}
-	if h.pages.alarm.set() {
+	if h.pages.Alarm.Set() {
 		t.Error("awake with nothing to do")
 	}
 	h.Free(alloc(t, h, 100))
-	if !h.pages.alarm.set() {
+	if !h.pages.Alarm.Set() {
 		t.Error("asleep with blocks in the caches")
-	}
-}
-
-// The timer runs as long as free pages hold memory.
-func TestTimerRunsUntilFreePagesAreGivenBack(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
-	h.Free(alloc(t, h, 1<<20))
-	for range 10 {
-		h.Tick()
-		if h.pages.dirty > 0 && !h.pages.alarm.set() {
-			t.Fatalf("asleep with %d free pages of memory", h.pages.dirty)
-		}
-	}
-	if h.pages.dirty > 0 || h.pages.alarm.set() {
-		t.Errorf("%d free pages of memory, awake: %v", h.pages.dirty, h.pages.alarm.set())
 	}
 }
 
@@ -63,7 +45,7 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	for _, b := range live[:2] { // into a cache
 		h.Free(b)
 	}
-	for n := 0; h.pages.alarm.set(); n++ {
+	for n := 0; h.pages.Alarm.Set(); n++ {
 		if n > 20 {
 			t.Fatal("the timer does not stop")
 		}
@@ -124,31 +106,6 @@ func TestHeapInAndOutOfABubble(t *testing.T) {
 	})
 }
 
-// One alarm is set at a time, however long the work of the last one waits, and
-// one that was replaced does nothing.
-func TestAlarmDoesNotMultiply(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var a alarm
-		var rang atomic.Int32
-		ring := func() { rang.Add(1) } // it waits, and has not called stop
-		a.start(time.Second, ring)
-		time.Sleep(time.Minute)
-		if !a.set() || a.missed(time.Second) || rang.Load() != 1 {
-			t.Errorf("a waiting alarm: set %v, missed %v, rang %d times", a.set(), a.missed(time.Second), rang.Load())
-		}
-		a.stop()
-		if a.set() {
-			t.Error("it is set after stop")
-		}
-		a.start(time.Second, func() { t.Error("an alarm that was replaced rang") })
-		a.start(2*time.Second, ring)
-		time.Sleep(time.Minute)
-		if rang.Load() != 2 {
-			t.Errorf("rang %d times, want 2", rang.Load())
-		}
-	})
-}
-
 // A tick that a bubble swallowed is made up for by large blocks alone, and by the small
 // one that takes a span.
 func TestSwallowedTickIsMadeUpFor(t *testing.T) {
@@ -167,12 +124,12 @@ func TestSwallowedTickIsMadeUpFor(t *testing.T) {
 		},
 	} {
 		h := newHeap(t, Options{Decay: decay})
-		synctest.Test(t, func(*testing.T) { use(h); h.pages.wake() })
-		if !h.pages.alarm.missed(decay) {
+		synctest.Test(t, func(*testing.T) { use(h); h.pages.Wake() })
+		if !h.pages.Alarm.Missed(decay) {
 			t.Fatalf("%s: the bubble left no alarm", name)
 		}
 		use(h)
-		if h.pages.alarm.missed(decay) {
+		if h.pages.Alarm.Missed(decay) {
 			t.Errorf("%s: no other alarm is set", name)
 		}
 	}
@@ -186,26 +143,15 @@ func TestSwallowedTickIsMadeUpForByMagazines(t *testing.T) {
 	for range 40000 {
 		live = append(live, alloc(t, h, 64))
 	}
-	h.pages.alarm.stop()
-	synctest.Test(t, func(*testing.T) { h.pages.wake() })
-	if !h.pages.alarm.missed(decay) {
+	h.pages.Alarm.Stop()
+	synctest.Test(t, func(*testing.T) { h.pages.Wake() })
+	if !h.pages.Alarm.Missed(decay) {
 		t.Fatal("the bubble left no alarm")
 	}
 	for i := 0; i < len(live); i += 2 { // no span is emptied
 		h.Free(live[i])
 	}
-	if h.pages.alarm.missed(decay) {
+	if h.pages.Alarm.Missed(decay) {
 		t.Error("no other alarm is set")
-	}
-}
-
-// An alarm is missed once it is later than the given duration.
-func TestAlarmIsMissedAfterAWhile(t *testing.T) {
-	var a alarm
-	for late, want := range map[time.Duration]bool{-time.Hour: false, time.Minute: false, 2 * time.Hour: true} {
-		a.due.Store(time.Now().Add(-late).UnixNano())
-		if got := a.missed(time.Hour); got != want {
-			t.Errorf("%v late: missed: %v", late, got)
-		}
 	}
 }

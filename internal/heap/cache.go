@@ -27,6 +27,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -164,7 +165,7 @@ func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 // allocSlow is Alloc of a small block after the fast path has failed on o's cache,
 // or on the processor's if o is nil.
 func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	if h.pages.wholePages {
+	if h.pages.WholePages {
 		return h.allocLarge(o, size, align, zero)
 	}
 	slot := h.caches.Enter()
@@ -183,7 +184,7 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 			addr, was, err = h.central[class].alloc(h, o, size)
 			return err
 		})
-		if err != nil && err != errClosed && h.mayTakePage(class, size) {
+		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, size) {
 			var b []byte
 			if b, err = h.newLarge(size, align, zero); err == nil {
 				return h.tryPick(b, align), nil
@@ -205,8 +206,8 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 // the limit is so low that few spans fit. Otherwise such pages would fill the heap.
 func (h *Heap) mayTakePage(class uint8, size int) bool {
 	const spansOfALowLimit = 64
-	limit := h.pages.limit()
-	return size > pageBytes/2 || limit == 0 || classes[class].pages*pageBytes > limit/spansOfALowLimit
+	limit := h.pages.Limit()
+	return size > pages.PageBytes/2 || limit == 0 || classes[class].pages*pages.PageBytes > limit/spansOfALowLimit
 }
 
 // block returns the size bytes at addr, cleared or as they are.
@@ -223,12 +224,12 @@ func block(addr uintptr, size int, cleared bool) []byte {
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
-	if s != nil && s.kind == guardRun {
+	if s != nil && s.Kind == pages.GuardRun {
 		h.freeGuarded(o, s, b)
 		return
 	}
 	h.freeSample(s, b)
-	if s == nil || s.kind != blockRun {
+	if s == nil || s.Kind != pages.BlockRun {
 		h.freeLarge(o, b)
 		return
 	}
@@ -250,9 +251,9 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	if !h.central[class].free(h, o, b) {
 		h.misused(freeCall(o), b)
 	}
-	if h.limbo.full.Load() && h.pages.scavenging.TryLock() {
+	if h.limbo.full.Load() && h.pages.Scavenging.TryLock() {
 		h.drain()
-		h.pages.scavenging.Unlock()
+		h.pages.Scavenging.Unlock()
 	}
 }
 
@@ -262,7 +263,7 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 func liveEntry(h *Heap, b []byte) entry {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	s := spanAt(addr)
-	if s == nil || !s.isBlock(h.pages.id, addr, uintptr(len(b))) {
+	if s == nil || !s.isBlock(h.pages.ID, addr, uintptr(len(b))) {
 		return entry{}
 	}
 	return entry{addr, s.statusOf(s.index(addr))}
@@ -277,7 +278,7 @@ func (h *Heap) addCache(o *LocalCache, slot int) {
 		s = &o.slot
 	}
 	h.caches.Install(s, func() *cache {
-		addr, err := h.pages.allocObject(cacheBytes)
+		addr, err := h.pages.AllocObject(cacheBytes)
 		if err != nil {
 			return nil
 		}
@@ -288,7 +289,7 @@ func (h *Heap) addCache(o *LocalCache, slot int) {
 }
 
 // drain returns what caches and stocks hold to the spans, and frees the spans
-// without a live block and the statuses in limbo. scavenging is held.
+// without a live block and the statuses in limbo. Scavenging is held.
 func (h *Heap) drain() { h.drainBy(h.caches.Drain) }
 
 // drainPatiently is drain for a heap at rest. The heaps whose ticks are due at the
@@ -306,9 +307,9 @@ func (h *Heap) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 			h.central[i].drain(h)
 		}
 		for _, c := range taken {
-			h.pages.freeObject(c.addr(), cacheBytes)
+			h.pages.FreeObject(c.addr(), cacheBytes)
 		}
-		h.pages.freeEmptySlabs()
+		h.pages.FreeEmptySlabs()
 	})
 	h.drainedAt.Store(time.Now().UnixNano())
 }

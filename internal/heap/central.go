@@ -22,6 +22,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/pages"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -47,16 +48,16 @@ type central struct {
 	stocked        int  // blocks in them
 	emptyMagazines pile // magazines without
 	class          uint8
-	entered        uint8 // how often caches have entered, for wakeAgain
+	entered        uint8 // how often caches have entered, for WakeAgain
 	used           bool  // blocks moved since the last tick
 	rested         bool  // nothing moved since all was given back that could be
-	partial        list
+	partial        pages.List
 	spans          int
 	empty          int  // spans without a block in use
 	released       uint // spans that were freed
 	out            int  // blocks that are not free in their span
 	holes          int  // bytes of free blocks given back to the system
-	traffic        traffic
+	traffic        pages.Traffic
 
 	limbo uintptr // statuses of spans that were freed: see limbo.go
 }
@@ -68,7 +69,7 @@ type central struct {
 func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()
-	c.traffic.allocs++
+	c.traffic.Allocs++
 	m, err := c.filled(h)
 	var e entry
 	if err == nil {
@@ -92,7 +93,7 @@ func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*statusAt(e.status) = freeDirty
-		c.traffic.frees++
+		c.traffic.Frees++
 	}
 	switch {
 	case err == nil && e.addr != 0:
@@ -149,7 +150,7 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
-		if c.partial.head == 0 {
+		if c.partial.Head == 0 {
 			if n > 0 {
 				break
 			}
@@ -158,7 +159,7 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 				return nil, err
 			}
 		}
-		n += c.carve(spanPtr(c.partial.head), all[n:])
+		n += c.carve(spanPtr(c.partial.Head), all[n:])
 	}
 	// The last entry is used first: let that be the lowest address.
 	slices.Reverse(all[:n])
@@ -178,7 +179,7 @@ func (c *central) newMagazine(h *Heap) (*magazine, error) {
 	if m := c.emptyMagazines.pop(); m != nil {
 		return m, nil
 	}
-	addr, err := h.pages.allocObject(classes[c.class].magazineBytes())
+	addr, err := h.pages.AllocObject(classes[c.class].magazineBytes())
 	if err != nil {
 		return nil, err
 	}
@@ -197,16 +198,16 @@ func (c *central) discard(h *Heap, m *magazine) {
 }
 
 func (c *central) freeMagazine(h *Heap, m *magazine) {
-	h.pages.freeObject(m.addr(), classes[c.class].magazineBytes())
+	h.pages.FreeObject(m.addr(), classes[c.class].magazineBytes())
 }
 
 // lock locks c for a cache, and notes that blocks are about to move.
 func (c *central) lock(h *Heap) {
 	c.mu.Lock()
 	c.used, c.rested = true, false
-	h.pages.wake()
+	h.pages.Wake()
 	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
-		h.pages.wakeAgain()
+		h.pages.WakeAgain()
 	}
 }
 
@@ -214,8 +215,8 @@ func (c *central) lock(h *Heap) {
 // magazine, or the zero entry.
 func (c *central) carveOne() entry {
 	var out [1]entry
-	for c.partial.head != 0 {
-		if c.carve(spanPtr(c.partial.head), out[:]) == 1 {
+	for c.partial.Head != 0 {
+		if c.carve(spanPtr(c.partial.Head), out[:]) == 1 {
 			break
 		}
 	}
@@ -232,13 +233,13 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	carved := 0
 	words := classes[c.class].freeWords()
 	for w := uintptr(0); w < words && n < len(out); w++ {
-		word := s.free.word(w)
+		word := s.free.Word(w)
 		for *word != 0 && n < len(out) {
 			i := w*64 + uintptr(bits.TrailingZeros64(*word))
 			*word &= *word - 1
 			carved++
 			if *statusAt(s.statusOf(i)) >= freeZero {
-				out[n] = entry{s.base + i*s.size, s.statusOf(i)}
+				out[n] = entry{s.Base + i*s.Size, s.statusOf(i)}
 				n++
 			}
 		}
@@ -248,7 +249,7 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	c.holes -= int(s.holes)
 	s.holes, s.punched = 0, false
 	if s.live == uint32(classes[c.class].blocks) {
-		c.partial.remove(&s.pspan)
+		c.partial.Remove(&s.Span)
 	}
 	return n
 }
@@ -258,10 +259,10 @@ func (c *central) returnBlocks(h *Heap, in []entry) {
 	for len(in) > 0 {
 		s := spanAt(in[0].addr)
 		n := 1
-		for s != nil && n < len(in) && in[n].addr-s.base < s.bytes() {
+		for s != nil && n < len(in) && in[n].addr-s.Base < s.Bytes() {
 			n++
 		}
-		if s != nil && s.kind == blockRun && s.class == c.class {
+		if s != nil && s.Kind == pages.BlockRun && s.class == c.class {
 			c.returnTo(h, s, in[:n])
 		}
 		in = in[n:]
@@ -276,10 +277,10 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	returned := uint32(0)
 	for _, e := range in {
 		i := (e.status - s.statuses) / statusBytes
-		if i >= blocks || s.base+i*s.size != e.addr || *statusAt(e.status) < freeZero {
+		if i >= blocks || s.Base+i*s.Size != e.addr || *statusAt(e.status) < freeZero {
 			continue
 		}
-		word, bit := s.free.word(i/64), uint64(1)<<(i%64)
+		word, bit := s.free.Word(i/64), uint64(1)<<(i%64)
 		if *word&bit == 0 {
 			*word |= bit
 			returned++
@@ -289,7 +290,7 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 		return
 	}
 	if s.live == uint32(blocks) {
-		c.partial.push(&s.pspan)
+		c.partial.Push(&s.Span)
 	}
 	s.live -= returned
 	s.punched = false
@@ -300,8 +301,8 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	if c.empty++; c.empty > 1 {
 		c.release(h, s)
 	} else {
-		c.partial.remove(&s.pspan)
-		c.partial.pushBack(&s.pspan)
+		c.partial.Remove(&s.Span)
+		c.partial.PushBack(&s.Span)
 	}
 }
 
@@ -317,9 +318,9 @@ func (c *central) shrink(h *Heap) {
 		c.freeMagazine(h, m)
 	}
 	if c.empty > 0 {
-		for at := c.partial.head; at != 0; {
+		for at := c.partial.Head; at != 0; {
 			s := spanPtr(at)
-			at = s.next
+			at = s.Next
 			if s.live == 0 {
 				c.release(h, s)
 			}
@@ -330,19 +331,19 @@ func (c *central) shrink(h *Heap) {
 // grow adds a span.
 func (c *central) grow(h *Heap) error {
 	class := &classes[c.class]
-	statuses, err := h.pages.allocObject(class.bitsBytes())
+	statuses, err := h.pages.AllocObject(class.bitsBytes())
 	if err != nil {
 		return err
 	}
-	run, zero, err := h.pages.allocRun(class.pages, pageBytes)
+	run, zero, err := h.pages.AllocRun(class.pages, pages.PageBytes)
 	if err != nil {
-		h.pages.freeObject(statuses, class.bitsBytes())
+		h.pages.FreeObject(statuses, class.bitsBytes())
 		return err
 	}
 	s := spanOf(run)
-	s.class, s.size = c.class, class.size
-	s.statuses, s.free = statuses, bitmap(statuses+class.statusesBytes())
-	s.free.setRange(0, class.blocks)
+	s.class, s.Size = c.class, class.size
+	s.statuses, s.free = statuses, pages.Bitmap(statuses+class.statusesBytes())
+	s.free.SetRange(0, class.blocks)
 	fresh := uint16(freeDirty)
 	if zero {
 		fresh = freeZero
@@ -351,8 +352,8 @@ func (c *central) grow(h *Heap) error {
 		*statusAt(s.statusOf(i)) = fresh
 	}
 	*statusAt(s.statusOf(class.blocks)) = freeDirty
-	h.pages.publishBlocks(run, s.mapEntry(h.mapID), 1<<mapPageShift)
-	c.partial.push(&s.pspan)
+	h.pages.PublishBlocks(run, s.mapEntry(h.mapID), 1<<mapPageShift)
+	c.partial.Push(&s.Span)
 	c.spans++
 	c.empty++
 	return nil
@@ -364,18 +365,18 @@ func (c *central) release(h *Heap, s *span) {
 		return
 	}
 	c.empty--
-	c.partial.remove(&s.pspan)
+	c.partial.Remove(&s.Span)
 	c.released++
 	c.spans--
 	c.holes -= int(s.holes)
 	c.bury(h, s)
-	h.pages.freeRun(&s.pspan)
+	h.pages.FreeRun(&s.Span)
 }
 
 // close forgets everything. The page heap frees the memory.
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stock, c.emptyMagazines, c.stocked, c.partial = pile{}, pile{}, 0, list{}
+	c.stock, c.emptyMagazines, c.stocked, c.partial = pile{}, pile{}, 0, pages.List{}
 	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

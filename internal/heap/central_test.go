@@ -24,9 +24,7 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 	size := classes[class].magazineBytes()
 	var objects []uintptr
 	for {
-		h.pages.mu.Lock()
-		addr, err := h.pages.newObject(size)
-		h.pages.mu.Unlock()
+		addr, err := h.pages.AllocObject(size)
 		if err == nil {
 			objects = append(objects, addr)
 		} else if b, err := h.Alloc(maxSmall+1, 8, false); err == nil {
@@ -42,11 +40,9 @@ func TestFreeBlocksAreHandedOutWithoutAMagazine(t *testing.T) {
 		}
 		live = append(live, b)
 	}
-	h.pages.mu.Lock()
 	for _, addr := range objects {
-		h.pages.dropObject(addr, size)
+		h.pages.FreeObject(addr, size)
 	}
-	h.pages.mu.Unlock()
 	h.check(t)
 }
 
@@ -111,7 +107,7 @@ func TestEntriesOfNoBlockAreNotReturned(t *testing.T) {
 	goHome(h)
 	*statusAt(e.status) = freeDirty
 	for _, e := range []entry{
-		{s.base + blocks*s.size, s.statusOf(blocks)}, // the waste behind the blocks
+		{s.Base + blocks*s.Size, s.statusOf(blocks)}, // the waste behind the blocks
 		{addrOf(next), e.status},                     // another's status
 	} {
 		live := s.live
@@ -149,15 +145,15 @@ func TestOrderOfSpans(t *testing.T) {
 	}
 	home(h, bySpan[a][0])
 	home(h, bySpan[b][0])
-	if c.partial.head != b.addr() {
+	if c.partial.Head != b.Addr() {
 		t.Error("the span that got a block back last is not the first")
 	}
 	spans := c.spans
 	for _, block := range bySpan[b][1:] {
 		home(h, block)
 	}
-	if c.spans != spans || c.partial.tail != b.addr() {
-		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial.tail == b.addr())
+	if c.spans != spans || c.partial.Tail != b.Addr() {
+		t.Errorf("%d of %d spans are left; the empty one is the last: %v", c.spans, spans, c.partial.Tail == b.Addr())
 	}
 	for _, block := range bySpan[a][1:] {
 		home(h, block)
@@ -181,7 +177,7 @@ func TestStatusesOfAFreshSpan(t *testing.T) {
 			}
 		}
 		if blocks := int(classes[class].blocks); vm.HolesReadZero && zero != blocks-1 || *statusAt(s.statusOf(uintptr(blocks))) != freeDirty {
-			t.Errorf("class of %d: %d of %d blocks are zero; behind them is %#x", s.size, zero, blocks, *statusAt(s.statusOf(uintptr(blocks))))
+			t.Errorf("class of %d: %d of %d blocks are zero; behind them is %#x", s.Size, zero, blocks, *statusAt(s.statusOf(uintptr(blocks))))
 		}
 	}
 }
@@ -192,11 +188,11 @@ func TestMisuseIsNotCounted(t *testing.T) {
 	b := alloc(t, h, 100)
 	class, _ := entryOf(b)
 	c := &h.central[class]
-	frees := c.traffic.frees
-	if c.free(h, nil, b[:99]) || c.traffic.frees != frees {
-		t.Errorf("%d frees, want %d", c.traffic.frees, frees)
+	frees := c.traffic.Frees
+	if c.free(h, nil, b[:99]) || c.traffic.Frees != frees {
+		t.Errorf("%d frees, want %d", c.traffic.Frees, frees)
 	}
-	if !c.free(h, nil, b) || c.traffic.frees != frees+1 || h.Stats().SlowFrees != frees+1 {
-		t.Errorf("%d frees, of which Stats has %d, want %d", c.traffic.frees, h.Stats().SlowFrees, frees+1)
+	if !c.free(h, nil, b) || c.traffic.Frees != frees+1 || h.Stats().SlowFrees != frees+1 {
+		t.Errorf("%d frees, of which Stats has %d, want %d", c.traffic.Frees, h.Stats().SlowFrees, frees+1)
 	}
 }

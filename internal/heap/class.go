@@ -12,7 +12,11 @@
 
 package heap
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
 
 const (
 	maxSmall   = 32 << 10 // the largest class in bytes; larger blocks are runs
@@ -78,14 +82,14 @@ func classStep(size uintptr) uintptr {
 // which is about 32 KiB, and wastes at most a 32nd at its end.
 func newClass(size uintptr) class {
 	minBlocks := max(4, min(maxBlocks, (32<<10)/size))
-	pages := (minBlocks*size + pageBytes - 1) / pageBytes
-	for (pages*pageBytes)%size > pages*pageBytes/32 {
-		pages++
+	n := (minBlocks*size + pages.PageBytes - 1) / pages.PageBytes
+	for (n*pages.PageBytes)%size > n*pages.PageBytes/32 {
+		n++
 	}
 	return class{
 		size:   size,
-		pages:  pages,
-		blocks: min(pages*pageBytes/size, maxBlocks),
+		pages:  n,
+		blocks: min(n*pages.PageBytes/size, maxBlocks),
 		batch:  max(2, min(maxBatch, cachedBytes/2/size)),
 	}
 }

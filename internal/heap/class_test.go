@@ -3,13 +3,14 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/pages"
 	"testing"
 )
 
 func TestClassesServeEverySizeAndAlignment(t *testing.T) {
 	for align := uintptr(1); align <= maxAlign; align *= 2 {
 		for size := uintptr(1); size <= maxSmall; size++ {
-			rounded := roundUp(size, align)
+			rounded := pages.RoundUp(size, align)
 			if rounded > maxSmall {
 				continue
 			}
@@ -40,14 +41,14 @@ func TestClassTable(t *testing.T) {
 	}
 	for i := 1; i < numClasses; i++ {
 		c := &classes[i]
-		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pageBytes || c.pages*pageBytes-c.blocks*c.size >= c.size {
+		if c.blocks > maxBlocks || c.blocks*c.size > c.pages*pages.PageBytes || c.pages*pages.PageBytes-c.blocks*c.size >= c.size {
 			t.Errorf("class %+v: the blocks do not fill the span", *c)
 		}
-		if c.bitsBytes() > maxObject || c.magazineBytes() > maxObject || c.pages > mapPageMask>>mapPageShift {
+		if c.bitsBytes() > pages.MaxObject || c.magazineBytes() > pages.MaxObject || c.pages > mapPageMask>>mapPageShift {
 			t.Errorf("class %+v: bookkeeping larger than an object", *c)
 		}
 		// The reciprocal divides exactly, and knows what divides exactly.
-		for off := range c.pages * pageBytes {
+		for off := range c.pages * pages.PageBytes {
 			product := uint64(off) * uint64(reciprocals[i])
 			if got := uintptr(product >> 32); got != off/c.size {
 				t.Fatalf("class of %d: offset %d has index %d", c.size, off, got)

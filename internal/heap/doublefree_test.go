@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -142,7 +143,7 @@ func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	live := unsafe.Slice((*byte)(unsafe.Pointer(&b[0])), 1000)
 	fill(live, 5)
 	h.Trim()
-	if s := spanAt(e.addr); s == nil || s.kind != blockRun {
+	if s := spanAt(e.addr); s == nil || s.Kind != pages.BlockRun {
 		t.Fatal("the span went with a live block in it")
 	}
 	var others [][]byte
@@ -321,7 +322,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 				live = live[:len(live)-1]
 				check(b)
 				s := spanAt(uintptr(unsafe.Pointer(&b[0])))
-				twice := n%8 == 0 && s.kind == blockRun
+				twice := n%8 == 0 && s.Kind == pages.BlockRun
 				var class uint8
 				var e entry
 				if twice {

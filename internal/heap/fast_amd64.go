@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -94,4 +95,9 @@ const (
 	tableLen   = pin.TableLen
 	tableSlots = pin.TableSlots
 	firstSlots = pin.FirstSlots
+
+	pageShift    = pages.PageShift
+	firstBase    = pages.FirstBase
+	firstUsed    = pages.FirstUsed
+	firstEntries = pages.FirstEntries
 )

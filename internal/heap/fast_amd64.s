@@ -30,12 +30,12 @@ near: \
 // class to its class, or jumps to none. It changes R8, R11 and R12.
 #define STATE(mapID, addr, status, class, none) \
 	MOVQ addr, R8 \
-	SUBQ ·addresses+(space_first+region_base)(SB), R8 \
-	CMPQ R8, ·addresses+(space_first+region_used)(SB) \
+	SUBQ freehold·addresses+const_firstBase(SB), R8 \
+	CMPQ R8, freehold·addresses+const_firstUsed(SB) \
 	JAE  none \
 	MOVQ R8, status \
 	SHRQ $const_pageShift, status \
-	MOVQ ·addresses+(space_first+region_mapEntries)(SB), R11 \
+	MOVQ freehold·addresses+const_firstEntries(SB), R11 \
 	MOVQ (R11)(status*8), status \
 	XORQ mapID, status \
 	TESTL $const_mapHeapMask, status \

@@ -5,13 +5,10 @@ package heap
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -117,7 +114,7 @@ func TestEveryCallBelowFails(t *testing.T) {
 					err := op(w)
 					restore()
 					points++
-					if err != nil && !errors.Is(err, ErrOutOfMemory) {
+					if err != nil && !errors.Is(err, pages.ErrOutOfMemory) {
 						t.Fatalf("call %d fails: %v", n, err)
 					}
 					for i, b := range w.live {
@@ -146,94 +143,4 @@ func TestEveryCallBelowFails(t *testing.T) {
 		}
 	}
 	t.Logf("%d points", points)
-}
-
-// child runs this test alone in a process of its own, and reports whether it
-// is that process.
-func child(t *testing.T, shell string) bool {
-	if os.Getenv("FREEHOLD_CHILD") != "" {
-		return true
-	}
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("the test binary runs under an emulator, and cannot start itself")
-	}
-	cmd := exec.Command("sh", "-c", shell+` exec "$0" "$@"`, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "FREEHOLD_CHILD=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return false
-}
-
-// With little address space the first reservation is refused; smaller regions
-// serve, none takes more than half of what is left, and Go's heap keeps some. When they
-// are used up there is an error, and later memory again.
-func TestLittleAddressSpace(t *testing.T) {
-	if vm.GoBacked {
-		t.Skip("the memory is Go's own")
-	}
-	if asan.Enabled {
-		t.Skip("the sanitizer's addresses exceed the limit")
-	}
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no shell to set the limit with")
-	}
-	if !child(t, "ulimit -v 3000000 &&") {
-		return
-	}
-	h := newHeap(t, Options{})
-	if vm.AddressesLeft() == ^uintptr(0) {
-		t.Skip("the system does not say how many addresses are left")
-	}
-	if _, err := h.Alloc(int(vm.AddressesLeft()/4*3), 8, false); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("three quarters of the addresses left: %v", err)
-	}
-	var before uintptr // addresses left when the newest region was reserved
-	defer vm.SetFault(func(op vm.Op) error {
-		if op == vm.OpReserve {
-			before = vm.AddressesLeft()
-		}
-		return nil
-	})()
-	var live [][]byte
-	newest := &addresses.first
-	for {
-		b, err := h.Alloc(10<<20, 8, false)
-		if err != nil {
-			if !errors.Is(err, ErrOutOfMemory) {
-				t.Fatal(err)
-			}
-			break
-		}
-		b[0] = 1
-		live = append(live, b)
-		// Go may take some of what is left at any time, so this is not looked at in the end.
-		if all := addresses.chained.Load(); all != nil && newest != (*all)[len(*all)-1] {
-			newest = (*all)[len(*all)-1]
-			if left := before - newest.size; left < goBytes/2 {
-				t.Errorf("%d MiB of addresses left for Go", left>>20)
-			}
-		}
-		if len(live) > 300 {
-			t.Fatal("the limit was not set")
-		}
-	}
-	if len(live) < 20 {
-		t.Errorf("only %d blocks of 10 MiB in 3 GB of addresses", len(live))
-	}
-	if newest == &addresses.first {
-		t.Error("no small regions")
-	}
-	for _, b := range live {
-		h.Free(b)
-	}
-	for range len(live) {
-		if b, err := h.Alloc(10<<20, 8, false); err != nil {
-			t.Fatal(err)
-		} else {
-			b[0] = 1
-		}
-	}
-	h.check(t)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -117,7 +118,7 @@ func TestStatsOfGuardedBlocks(t *testing.T) {
 	if none := (guardCount{}); g.live != none || g.large != none || g.waiting != none {
 		t.Errorf("after Close %+v are live, %+v large, %+v in quarantine", g.live, g.large, g.waiting)
 	}
-	if g.segments != nil || g.uncarved.size != 0 || g.quarantine.head != 0 || g.idle != [guardOrders]list{} {
+	if g.segments != nil || g.uncarved.Size != 0 || g.quarantine.Head != 0 || g.idle != [guardOrders]pages.List{} {
 		t.Error("after Close there are runs")
 	}
 }

@@ -36,7 +36,7 @@ func TestRunsThatAreNotOpened(t *testing.T) {
 		if st.GuardedEver != before.GuardedEver || st.GuardsSkipped != calls {
 			t.Errorf("%d guarded and %d skipped, want %d and %d", st.GuardedEver, st.GuardsSkipped, before.GuardedEver, calls)
 		}
-		uncarved.base, uncarved.size = uncarved.base+guardUnit(), uncarved.size-guardUnit()
+		uncarved.Base, uncarved.Size = uncarved.Base+guardUnit(), uncarved.Size-guardUnit()
 		if len(g.segments) != segments || g.uncarved != uncarved {
 			t.Errorf("%d segments, and %+v is left, want %d and %+v", len(g.segments), g.uncarved, segments, uncarved)
 		}
@@ -57,7 +57,7 @@ func TestRunsThatAreNotOpened(t *testing.T) {
 // heap, go on.
 func refuseGuardSegments() (restore func()) {
 	return vm.SetFault(func(op vm.Op) error {
-		if (op == vm.OpAdvise || op == vm.OpRevoke) && isWithin("heap.closeSegment") {
+		if (op == vm.OpAdvise || op == vm.OpRevoke) && isWithin("pages.closeSegment") {
 			return syscall.ENOMEM
 		}
 		return nil
@@ -89,7 +89,7 @@ func TestQuarantineEndsBeforeGuardsDo(t *testing.T) {
 		h := newHeap(t, Options{})
 		h.Free(alloc(t, h, 64))
 		g, runs := h.theGuards(), 1
-		for ; g.uncarved.size > 0; runs++ {
+		for ; g.uncarved.Size > 0; runs++ {
 			h.Free(alloc(t, h, 64))
 		}
 		if g.waiting.blocks != runs || len(g.segments) != 1 {

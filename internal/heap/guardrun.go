@@ -33,6 +33,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/guardlog"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -63,14 +64,14 @@ type guards struct {
 
 	mu         sync.Mutex
 	segments   []uintptr
-	uncarved   addrRange // of the newest segment
-	mapped     bool      // in the newest segment, guards are made of mappings
-	idle       [guardOrders]list
-	quarantine list
+	uncarved   pages.Range // of the newest segment
+	mapped     bool        // in the newest segment, guards are made of mappings
+	idle       [guardOrders]pages.List
+	quarantine pages.List
 	waiting    guardCount // what is in quarantine, by the bytes of the runs
 	live       guardCount
 	large      guardCount // part of live
-	traffic    traffic
+	traffic    pages.Traffic
 }
 
 // guardCount counts blocks and bytes.
@@ -82,36 +83,36 @@ func (c *guardCount) add(blocks int, bytes uintptr) {
 }
 
 // guardUnit is the length of the shortest run.
-func guardUnit() uintptr { return max(pageBytes, vm.PageBytes()) }
+func guardUnit() uintptr { return max(pages.PageBytes, vm.PageBytes()) }
 
 // isGuarded reports whether s is owner's live guarded block of size bytes at addr.
 func (s *span) isGuarded(owner uint32, addr, size uintptr) bool {
-	return s.owner == owner && s.kind == guardRun && s.live == 1 && s.block == addr && s.size == size
+	return s.Owner == owner && s.Kind == pages.GuardRun && s.live == 1 && s.block == addr && s.Size == size
 }
 
 // edge returns the end of the pages that a block may use.
-func (s *span) edge() uintptr { return s.end() - vm.PageBytes() }
+func (s *span) edge() uintptr { return s.End() - vm.PageBytes() }
 
 // inUse returns the system pages of a run that its block takes.
-func (s *span) inUse() addrRange {
+func (s *span) inUse() pages.Range {
 	from := s.block &^ (vm.PageBytes() - 1)
-	return addrRange{from, s.edge() - from}
+	return pages.Range{Base: from, Size: s.edge() - from}
 }
 
 // slack returns what is left of these pages in front of the block and behind it.
-func (s *span) slack() [2]addrRange {
-	use, end := s.inUse(), s.block+s.size
-	return [2]addrRange{{use.base, s.block - use.base}, {end, s.edge() - end}}
+func (s *span) slack() [2]pages.Range {
+	use, end := s.inUse(), s.block+s.Size
+	return [2]pages.Range{{Base: use.Base, Size: s.block - use.Base}, {Base: end, Size: s.edge() - end}}
 }
 
 // newGuarded returns a guarded block, which reads zero, or nil if there is none: if it is
 // too large, at too large an alignment, or if there is no memory.
 func (h *Heap) newGuarded(size, align uintptr) []byte {
 	page := vm.PageBytes()
-	if h.pages.wholePages || size > maxGuarded || align > page {
+	if h.pages.WholePages || size > maxGuarded || align > page {
 		return nil
 	}
-	units := (roundUp(size, page) + page + guardUnit() - 1) / guardUnit()
+	units := (pages.RoundUp(size, page) + page + guardUnit() - 1) / guardUnit()
 	order := bits.Len(uint(units - 1))
 	g := h.theGuards()
 	g.mu.Lock()
@@ -120,16 +121,16 @@ func (h *Heap) newGuarded(size, align uintptr) []byte {
 	if s == nil {
 		return nil
 	}
-	s.block, s.size = (s.edge()-size)&^(align-1), size
+	s.block, s.Size = (s.edge()-size)&^(align-1), size
 	if !h.openGuarded(s) {
-		g.idle[order].push(&s.pspan)
+		g.idle[order].Push(&s.Span)
 		return nil
 	}
 	s.fill()
 	s.live = 1
 	g.note(1, h.goodSize(int(size)))
-	g.traffic.allocs++
-	s.record.Allocated(s.block, size, h.pages.name)
+	g.traffic.Allocs++
+	s.record.Allocated(s.block, size, h.pages.Name)
 	return block(s.block, int(size), false)
 }
 
@@ -154,39 +155,39 @@ func (g *guards) note(blocks, size int) {
 // the longest of all of its length. mu is held.
 func (h *Heap) takeGuardRun(order int) *span {
 	g := h.theGuards()
-	if g.idle[order].head == 0 && !h.carveGuardRun(order) {
-		for g.quarantine.head != 0 && g.idle[order].head == 0 {
+	if g.idle[order].Head == 0 && !h.carveGuardRun(order) {
+		for g.quarantine.Head != 0 && g.idle[order].Head == 0 {
 			g.release()
 		}
 	}
-	s := spanPtr(g.idle[order].head)
+	s := spanPtr(g.idle[order].Head)
 	if s != nil {
-		g.idle[order].remove(&s.pspan)
+		g.idle[order].Remove(&s.Span)
 	}
 	return s
 }
 
 // release makes the run idle that has waited in quarantine the longest. mu is held.
 func (g *guards) release() {
-	s := spanPtr(g.quarantine.head)
-	g.quarantine.remove(&s.pspan)
-	g.waiting.add(-1, s.bytes())
-	g.idle[orderOf(s)].pushBack(&s.pspan)
+	s := spanPtr(g.quarantine.Head)
+	g.quarantine.Remove(&s.Span)
+	g.waiting.add(-1, s.Bytes())
+	g.idle[orderOf(s)].PushBack(&s.Span)
 }
 
-func orderOf(s *span) int { return bits.TrailingZeros(uint(s.bytes() / guardUnit())) }
+func orderOf(s *span) int { return bits.TrailingZeros(uint(s.Bytes() / guardUnit())) }
 
 // openGuarded makes the pages of a run's block accessible, and charges for them. mu is held.
 func (h *Heap) openGuarded(s *span) bool {
 	use := s.inUse()
 	p := &h.pages
-	if !p.openPages(use) {
+	if !p.OpenPages(use) {
 		return false
 	}
 	var err error
-	if s.separate != 0 {
+	if s.Separate != 0 {
 		if mappedGuards.Add(1) <= maxMappedGuards {
-			err = vm.Commit(use.base, use.size)
+			err = vm.Commit(use.Base, use.Size)
 		} else {
 			err = vm.ErrNoMemory
 		}
@@ -194,10 +195,10 @@ func (h *Heap) openGuarded(s *span) bool {
 			mappedGuards.Add(-1)
 		}
 	} else {
-		err = vm.Advise(use.base, use.size, vm.Unguard)
+		err = vm.Advise(use.Base, use.Size, vm.Unguard)
 	}
 	if err != nil {
-		p.closePages(use)
+		p.ClosePages(use)
 	}
 	return err == nil
 }
@@ -218,7 +219,7 @@ func (h *Heap) freeGuarded(o *LocalCache, s *span, b []byte) {
 	case written != 0:
 		known := s.record.Block()
 		arg.Panicf(freeCall(o), "%#x on heap %q: the bytes around the block were written: %s\n%s",
-			s.block, h.pages.name, known.Describe(written), known.Stacks())
+			s.block, h.pages.Name, known.Describe(written), known.Stacks())
 	}
 }
 
@@ -228,7 +229,7 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 	g := h.theGuards()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !s.isGuarded(h.pages.id, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) {
+	if !s.isGuarded(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) {
 		return false, 0
 	}
 	if written = s.written(); written != 0 {
@@ -237,13 +238,13 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 	}
 	s.live = 0
 	g.note(-1, h.goodSize(len(b)))
-	g.traffic.frees++
+	g.traffic.Frees++
 	s.record.Freed()
 	if !h.closeGuarded(s) {
 		return true, 0 // nobody uses the run again
 	}
-	g.quarantine.pushBack(&s.pspan)
-	g.waiting.add(1, s.bytes())
+	g.quarantine.PushBack(&s.Span)
+	g.waiting.add(1, s.Bytes())
 	for g.waiting.blocks > h.maxQuarantined() || g.waiting.bytes > int(quarantineMax.bytes) {
 		g.release()
 	}
@@ -253,30 +254,30 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 // maxQuarantined returns how many blocks the quarantine may have. Under a limit their spans
 // take a small part of it.
 func (h *Heap) maxQuarantined() int {
-	limit := h.pages.limit()
+	limit := h.pages.Limit()
 	if limit == 0 {
 		return quarantineMax.blocks
 	}
-	return min(quarantineMax.blocks, int(limit/(128*spanBytes)))
+	return min(quarantineMax.blocks, int(limit/(128*pages.SpanBytes)))
 }
 
 // closeGuarded makes the pages of a freed block inaccessible. It reports false if the
 // system refuses. mu is held.
 func (h *Heap) closeGuarded(s *span) bool {
 	use := s.inUse()
-	if s.separate != 0 {
+	if s.Separate != 0 {
 		mappedGuards.Add(-1)
-		if vm.Revoke(use.base, use.size) != nil {
+		if vm.Revoke(use.Base, use.Size) != nil {
 			return false
 		}
-	} else if vm.Advise(use.base, use.size, vm.Guard) != nil {
+	} else if vm.Advise(use.Base, use.Size, vm.Guard) != nil {
 		// The kernel refuses guards in locked memory, for one.
-		if vm.Revoke(s.base, s.bytes()) != nil {
+		if vm.Revoke(s.Base, s.Bytes()) != nil {
 			return false
 		}
-		s.separate = 1
+		s.Separate = 1
 	}
-	h.pages.closePages(use)
+	h.pages.ClosePages(use)
 	return true
 }
 
@@ -284,15 +285,15 @@ func (h *Heap) closeGuarded(s *span) bool {
 // is held.
 func (s *span) written() uintptr {
 	front, back := s.slack()[0], s.slack()[1]
-	for i, c := range block(back.base, int(back.size), false) {
+	for i, c := range block(back.Base, int(back.Size), false) {
 		if c != guardFill {
-			return back.base + uintptr(i)
+			return back.Base + uintptr(i)
 		}
 	}
-	b := block(front.base, int(front.size), false)
+	b := block(front.Base, int(front.Size), false)
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] != guardFill {
-			return front.base + uintptr(i)
+			return front.Base + uintptr(i)
 		}
 	}
 	return 0
@@ -301,7 +302,7 @@ func (s *span) written() uintptr {
 // fill fills what is left of the block's pages. mu is held.
 func (s *span) fill() {
 	for _, slack := range s.slack() {
-		b := block(slack.base, int(slack.size), false)
+		b := block(slack.Base, int(slack.Size), false)
 		for i := range b {
 			b[i] = guardFill
 		}
@@ -325,20 +326,20 @@ func (h *Heap) diagnoseGuarded(s *span, b []byte) string {
 		return "the block is free; it was freed before (double free)" + stacks
 	case s.live == 0:
 		return "the block is free; it was freed before (double free), or never allocated" + stacks
-	case addr < s.block || addr >= s.block+s.size:
-		return fmt.Sprintf("it is not in a block, but next to one of %s%s", arg.Bytes(int(s.size)), stacks)
+	case addr < s.block || addr >= s.block+s.Size:
+		return fmt.Sprintf("it is not in a block, but next to one of %s%s", arg.Bytes(int(s.Size)), stacks)
 	case addr != s.block:
-		return fmt.Sprintf("it points %s into a block of %s%s", arg.Bytes(int(addr-s.block)), arg.Bytes(int(s.size)), stacks)
+		return fmt.Sprintf("it points %s into a block of %s%s", arg.Bytes(int(addr-s.block)), arg.Bytes(int(s.Size)), stacks)
 	}
-	return fmt.Sprintf("it has %s, the block %d; a block is freed whole%s", arg.Bytes(len(b)), s.size, stacks)
+	return fmt.Sprintf("it has %s, the block %d; a block is freed whole%s", arg.Bytes(len(b)), s.Size, stacks)
 }
 
 // addTo adds the guarded blocks to a heap's figures.
-func (g *guards) addTo(st *Stats, t *traffic) {
+func (g *guards) addTo(st *Stats, t *pages.Traffic) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t.add(g.traffic)
-	st.Guarded, st.GuardedEver, st.GuardsSkipped = g.live.blocks, g.traffic.allocs, g.skipped.Load()
+	t.Add(g.traffic)
+	st.Guarded, st.GuardedEver, st.GuardsSkipped = g.live.blocks, g.traffic.Allocs, g.skipped.Load()
 	st.Blocks += g.live.blocks
 	st.Allocated += g.live.bytes
 	st.LargeBlocks += g.large.blocks
@@ -350,24 +351,24 @@ func (g *guards) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.eachRun(func(s *span) {
-		if s.separate != 0 && s.live != 0 {
+		if s.Separate != 0 && s.live != 0 {
 			mappedGuards.Add(-1)
 		}
 		s.record.Closed()
 	})
-	g.segments, g.uncarved, g.quarantine, g.idle = nil, addrRange{}, list{}, [guardOrders]list{}
+	g.segments, g.uncarved, g.quarantine, g.idle = nil, pages.Range{}, pages.List{}, [guardOrders]pages.List{}
 	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
 }
 
 // eachRun calls f with all runs. mu is held.
 func (g *guards) eachRun(f func(s *span)) {
 	for _, segment := range g.segments {
-		for at := segment; at < segment+segmentBytes; {
+		for at := segment; at < segment+pages.SegmentBytes; {
 			s := spanAt(at)
 			if s == nil {
 				break // the rest is uncarved
 			}
-			at = s.end()
+			at = s.End()
 			f(s)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -72,7 +73,7 @@ func TestGuardedBlockEndsAtAGuard(t *testing.T) {
 						t.Errorf("size %d, align %d: not zero in round %d", size, align, round)
 					}
 					fill(b, 0xFF)
-					mustFault(t, b, int(roundUp(uintptr(size), uintptr(align))))
+					mustFault(t, b, int(pages.RoundUp(uintptr(size), uintptr(align))))
 					if st := h.Stats(); st.Guarded != 1 || st.Blocks != 1 || st.Allocated != h.goodSize(size) || (size > maxSmall) != (st.LargeBlocks == 1) {
 						t.Errorf("size %d: %+v", size, st)
 					}
@@ -363,40 +364,5 @@ func TestGuardsAllocateNothingOnTheGoHeap(t *testing.T) {
 	f()
 	if n := testing.AllocsPerRun(1000, f); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-// A segment that can be neither guarded nor revoked has no guards left: the next owner of its
-// addresses knows nothing of them.
-func TestSegmentThatIsRefusedHasNoGuards(t *testing.T) {
-	addr, err := vm.Reserve(segmentBytes, vm.PageBytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if vm.Commit(addr, segmentBytes) != nil || vm.Advise(addr+vm.PageBytes(), vm.PageBytes(), vm.Guard) != nil {
-		t.Skip("no guards here")
-	}
-	advice := 0
-	restore := vm.SetFault(func(op vm.Op) error {
-		if !isWithin("heap.closeSegment") {
-			return nil
-		}
-		if op == vm.OpAdvise {
-			if advice++; advice > 1 {
-				return nil
-			}
-		} else if op == vm.OpCommit {
-			return nil
-		}
-		return syscall.ENOMEM
-	})
-	_, err = closeSegment(addr)
-	restore()
-	if err == nil {
-		t.Error("no error")
-	}
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if got := panicOf(func() { block(addr, segmentBytes, false)[vm.PageBytes()] = 1 }); got != "" {
-		t.Error(got)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"math/bits"
 
 	"github.com/freehold-go/freehold/internal/guardlog"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // carveGuardRun adds an idle run of 1<<order units. It reports false if there is no memory
 // for one. mu of guards is held.
 func (h *Heap) carveGuardRun(order int) bool {
 	size := guardUnit() << order
-	if h.theGuards().uncarved.size < size && !h.addGuardSegment() {
+	if h.theGuards().uncarved.Size < size && !h.addGuardSegment() {
 		return false
 	}
 	return h.carve(size)
@@ -21,17 +22,17 @@ func (h *Heap) carveGuardRun(order int) bool {
 // carve makes the first size bytes that are uncarved an idle run. mu of guards is held.
 func (h *Heap) carve(size uintptr) bool {
 	g := h.theGuards()
-	s := spanOf(h.pages.newGuardRun(g.uncarved.base, size/pageBytes))
+	s := spanOf(h.pages.NewGuardRun(g.uncarved.Base, size/pages.PageBytes))
 	if s == nil {
 		return false
 	}
-	s.record = guardlog.New(s.base, size)
+	s.record = guardlog.New(s.Base, size)
 	if g.mapped {
-		s.separate = 1
+		s.Separate = 1
 	}
-	g.uncarved.base += size
-	g.uncarved.size -= size
-	g.idle[orderOf(s)].push(&s.pspan)
+	g.uncarved.Base += size
+	g.uncarved.Size -= size
+	g.idle[orderOf(s)].Push(&s.Span)
 	return true
 }
 
@@ -39,22 +40,22 @@ func (h *Heap) carve(size uintptr) bool {
 // is held.
 func (h *Heap) addGuardSegment() bool {
 	g := h.theGuards()
-	for g.uncarved.size > 0 {
-		units := g.uncarved.size / guardUnit()
+	for g.uncarved.Size > 0 {
+		units := g.uncarved.Size / guardUnit()
 		if !h.carve(guardUnit() << min(bits.Len(uint(units))-1, guardOrders-1)) {
 			return false
 		}
 	}
-	addr, mapped, added := h.pages.addClosedSegment()
+	addr, mapped, added := h.pages.AddClosedSegment()
 	if !added {
 		return false
 	}
 	g.segments = append(g.segments, addr)
-	g.uncarved, g.mapped = addrRange{addr, segmentBytes}, mapped
+	g.uncarved, g.mapped = pages.Range{Base: addr, Size: pages.SegmentBytes}, mapped
 	if !h.carve(guardUnit()) {
 		return false
 	}
 	// This run stays inaccessible, as what is in front of the next one.
-	g.idle[0].remove(pspanPtr(g.idle[0].head))
+	g.idle[0].Remove(pages.SpanPtr(g.idle[0].Head))
 	return true
 }

@@ -1,7 +1,5 @@
 // Heap: the general allocator.
 //
-//	region    | segment | segment | ...                       of all heaps
-//	segment   | span | free run | large block | free run |    of one heap
 //	span      | block 0 | block 1 | ... | block n | waste |   of one class
 //	magazine  | head | entry 0 | entry 1 | ... |              of one class
 //
@@ -10,19 +8,17 @@
 // fast_amd64.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
-// goroutine, on memory from package vm.
+// goroutine, on runs of pages from package pages.
 //
 // A small block comes from a span of its class, by way of a cache; a large one
 // is a run of pages:
 //
 //	Alloc -> cache -> central -> span --+
-//	   \                                +-> page heap -> space -> vm
+//	   \                                +-> package pages -> vm
 //	    +-------- large block ----------+
 //
-// The terms of this package:
+// The terms of this package, besides those of package pages:
 //
-//	page      8 KiB, the unit of runs
-//	run       neighbouring pages
 //	span      the description of a run: free, cut into blocks, or one large block
 //	class     a block size; small requests are rounded up to one
 //	block     what Alloc returns
@@ -31,11 +27,8 @@
 //	magazine  a stack of entries of one class
 //	cache     a processor's magazines, or those of a LocalCache
 //	central   the magazines and spans of a class, behind the caches
-//	page map  from an address to the span and the statuses of its page
-//	dirty     of a page: it may hold memory of the system
 //	limbo     the statuses of freed spans that an entry may still point to
 //	drain     to return what the caches hold to the spans
-//	purge     to give the memory of free pages back to the system
 //	scavenge  to find what can be given back, by a timer or in Trim
 //
 // # Locks
@@ -44,15 +37,15 @@
 //
 //	sampling.mu       the rates; held while the caches of all heaps are drained
 //	registry.mu       the open heaps; held while EachOpen calls its function
-//	scavenging        of a heap: who gives memory back
+//	Scavenging        of a heap's pages: who gives memory back
 //	counting          of a heap: blocks are where Stats does not look
 //	guards.mu         of a heap
 //	central.mu        of a class of a heap; one at a time
 //	pin.Table's mu    of a heap: caches come and go
-//	pageHeap.mu       of a heap
+//	mu of the pages   of a heap
 //	checks.mu         of a heap
 //	samples.mu        the records, whose heap has locks of its own below it
-//	space.mu          addresses; metadataSpace.mu and a payer's locks are beside it
+//	those below mu    that package pages takes
 //
 // The rest are leaves, under which no other is taken: mapIDs.mu, tokenBucket.mu, that of
 // package guardlog, and those of a stacks.Table. Caches have no lock: see package pin.
@@ -65,6 +58,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -74,9 +68,9 @@ type Options struct {
 	MaxBytes   int
 	Decay      time.Duration
 	HugePages  bool
-	WholePages bool  // every block is large, and freed memory goes back at once
-	Unsampled  bool  // no block is sampled
-	Payer      Payer // is charged for the heap's memory; nil for nobody
+	WholePages bool        // every block is large, and freed memory goes back at once
+	Unsampled  bool        // no block is sampled
+	Payer      pages.Payer // is charged for the heap's memory; nil for nobody
 }
 
 // Obstacle returns "" if the fast paths of small blocks are assembly, else the reason why
@@ -109,7 +103,7 @@ type Heap struct {
 	ticks     uint32                 // so far
 	drained   uint32                 // the tick in which the caches were last emptied
 
-	pages   pageHeap
+	pages   pages.Heap
 	central [numClasses]central
 
 	mapID  uint64           // the heap's number in page map entries, at its place there
@@ -124,7 +118,10 @@ func (h *Heap) Init(o Options) {
 	h.caches.Init(&noCache)
 	h.mapID = takeMapID()
 	h.checks = newChecks(o)
-	h.pages.init(pageOptions{o.Name, o.MaxBytes, o.Decay, o.HugePages, o.WholePages, o.Payer}, h.tick)
+	h.pages.Init(pages.Options{
+		Name: o.Name, MaxBytes: o.MaxBytes, Decay: o.Decay,
+		HugePages: o.HugePages, WholePages: o.WholePages, Payer: o.Payer,
+	}, h.tick)
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
@@ -209,22 +206,22 @@ func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
 	return r, ok
 }
 
-// resizeBlock is resize of a block that is not sampled and whose span, if there is one,
+// ResizeBlock is resize of a block that is not sampled and whose span, if there is one,
 // is s.
 func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bool) {
 	addr, old := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
 	switch {
-	case s != nil && s.isGuarded(h.pages.id, addr, old):
+	case s != nil && s.isGuarded(h.pages.ID, addr, old):
 		if size != len(b) {
 			return nil, false
 		}
 		return b, true
-	case s != nil && s.isLarge(h.pages.id, addr, old):
+	case s != nil && s.IsLarge(h.pages.ID, addr, old):
 		r, ok := h.resizeLarge(call, b, size)
 		return r, ok
-	case s == nil || !s.isBlock(h.pages.id, addr, old):
+	case s == nil || !s.isBlock(h.pages.ID, addr, old):
 		h.misused(call, b)
-	case uintptr(size) > s.size || uintptr(size) <= s.size/2:
+	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:
 		return nil, false
 	}
 	slot := h.caches.Enter()
@@ -245,12 +242,12 @@ func (h *Heap) Owns(b []byte) bool {
 		return false
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	r := addresses.regionOf(addr)
-	return r != nil && atomic.LoadUint32(r.owner(addr)) == h.pages.id
+	r := pages.Addresses.RegionOf(addr)
+	return r != nil && atomic.LoadUint32(r.Owner(addr)) == h.pages.ID
 }
 
 // Closed reports whether Close was called.
-func (h *Heap) Closed() bool { return h.pages.closed.Load() }
+func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {
@@ -265,12 +262,12 @@ func (h *Heap) goodSize(size int) int {
 	switch {
 	case size <= 0:
 		return 0
-	case size <= maxSmall && !h.pages.wholePages:
+	case size <= maxSmall && !h.pages.WholePages:
 		return int(classes[classOf[(size+7)/8]].size)
 	case size > maxSize:
 		return size
 	}
-	return int(roundUp(uintptr(size), pageBytes))
+	return int(pages.RoundUp(uintptr(size), pages.PageBytes))
 }
 
 // Close gives all memory back. The blocks become inaccessible, and a later use
@@ -278,12 +275,12 @@ func (h *Heap) goodSize(size int) int {
 func (h *Heap) Close() {
 	h.mustBeMade("Heap.Close")
 	unregister(h)
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
 	if KeepsClosed && !h.unsampled && !h.Closed() {
 		keepClosed(h.Stats())
 	}
-	if h.pages.closed.Swap(true) {
+	if h.pages.Closed.Swap(true) {
 		return
 	}
 	if late := h.endChecks(); late != nil {
@@ -297,6 +294,6 @@ func (h *Heap) Close() {
 	for i := range h.central {
 		h.central[i].close()
 	}
-	h.pages.close()
+	h.pages.Close()
 	giveMapID(h.mapID)
 }

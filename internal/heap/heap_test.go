@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -29,7 +31,7 @@ func newHeap(t testing.TB, o Options) *Heap {
 	}
 	h := makeHeap(o)
 	t.Cleanup(func() {
-		if !h.pages.closed.Load() && !t.Failed() {
+		if !h.pages.Closed.Load() && !t.Failed() {
 			h.check(t)
 			h.Close()
 		}
@@ -50,6 +52,15 @@ func (h *Heap) check(t testing.TB) {
 	if err := h.verify(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+const never = time.Duration(1) << 50 // a decay whose timer does not fire here
+
+func useAndFree(t *testing.T, h *Heap, size int) {
+	t.Helper()
+	b := alloc(t, h, size)
+	b[0] = 1
+	h.Free(b)
 }
 
 func alloc(t testing.TB, h *Heap, size int) []byte {
@@ -101,12 +112,12 @@ func TestSizesThatNoAddressSpaceHas(t *testing.T) {
 	const maxInt = int(^uint(0) >> 1)
 	for _, size := range []int{maxInt, maxInt - 100, maxInt / 2, maxInt/4*3 + 5} {
 		for _, align := range []int{1, 1 << 20, maxInt/2 + 1} {
-			if _, err := h.Alloc(size, align, false); !errors.Is(err, ErrOutOfMemory) {
+			if _, err := h.Alloc(size, align, false); !errors.Is(err, pages.ErrOutOfMemory) {
 				t.Errorf("Alloc(%d, %d): %v", size, align, err)
 			}
 		}
 	}
-	if _, err := h.Alloc(1, maxInt/2+1, false); !errors.Is(err, ErrOutOfMemory) {
+	if _, err := h.Alloc(1, maxInt/2+1, false); !errors.Is(err, pages.ErrOutOfMemory) {
 		t.Errorf("huge alignment: %v", err)
 	}
 	if p := h.Calloc(maxInt, maxInt); p != nil {

@@ -97,9 +97,9 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	for _, b := range rest {
 		h.Free(b)
 	}
-	h.pages.scavenging.Lock()
+	h.pages.Scavenging.Lock()
 	h.drain()
-	h.pages.scavenging.Unlock()
+	h.pages.Scavenging.Unlock()
 	class, _ := entryOf(rest[0])
 	c := &h.central[class]
 	o := newLocalCache(h)
@@ -107,7 +107,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	// who has waited from the second time on.
 	var next []*span
 	n := 0
-	for at := c.partial.head; at != 0; at = spanPtr(at).next {
+	for at := c.partial.Head; at != 0; at = spanPtr(at).Next {
 		if n++; n > 2*holeBatch && n <= 2*holeBatch+int(classes[class].batch) {
 			next = append(next, spanPtr(at))
 		}
@@ -131,9 +131,9 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 		}
 		return nil
 	})
-	h.pages.scavenging.Lock()
+	h.pages.Scavenging.Lock()
 	c.punch(h)
-	h.pages.scavenging.Unlock()
+	h.pages.Scavenging.Unlock()
 	restore()
 	<-done
 	h.check(t)
@@ -211,7 +211,7 @@ func TestHolesAreMadeAgainAfterACarve(t *testing.T) {
 	for range classes[class].batch { // so that Trim finds none in a cache
 		alloc(t, h, size)
 	}
-	if c.spans != 1 || c.partial.head == 0 || c.holes != 0 {
+	if c.spans != 1 || c.partial.Head == 0 || c.holes != 0 {
 		t.Fatalf("%d spans with holes of %d bytes", c.spans, c.holes)
 	}
 	if h.Trim(); c.holes == 0 {
@@ -248,7 +248,7 @@ func TestPunchThatWasDisturbedIsNoRest(t *testing.T) {
 			h.Free(b)
 		}
 		goHome(h)
-		calls, spans := 0, c.partial.length()
+		calls, spans := 0, c.partial.Length()
 		restore := vm.SetFault(func(op vm.Op) error { // c's lock is held
 			if op == vm.OpDecommit {
 				calls++

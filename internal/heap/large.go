@@ -8,9 +8,10 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
-const maxSize = math.MaxInt/2 - segmentBytes // exceeds any address space
+const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
 // allocLarge is Alloc for requests that no class serves. It panics for bad arguments.
 func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, error) {
@@ -22,10 +23,10 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 		return []byte{}, nil
 	}
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, h.refuse(call, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", ErrOutOfMemory, arg.Bytes(size), align))
+		return nil, h.refuse(call, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(size), align))
 	}
 	var b []byte
-	err := h.withReclaim(roundUp(uintptr(size), pageBytes)/pageBytes, false, func() (err error) {
+	err := h.withReclaim(pages.RoundUp(uintptr(size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
 		b, err = h.newLarge(size, align, zero)
 		return err
 	})
@@ -37,21 +38,21 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 
 // newLarge is allocLarge without reclaim and checks.
 func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
-	s, err := h.pages.allocBlock(uintptr(size), uintptr(align), zero)
+	s, err := h.pages.AllocBlock(uintptr(size), uintptr(align), zero)
 	if err != nil {
 		return nil, err
 	}
-	return block(s.base, size, false), nil
+	return block(s.Base, size, false), nil
 }
 
 // freeLarge is Free for blocks in no span of blocks. It panics for misuse. Empty slices
 // of foreign memory are a no-op.
 func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	if cap(b) == 0 && addresses.regionOf(addr) == nil {
+	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
 		return
 	}
-	if len(b) == 0 || !h.pages.freeBlock(addr, uintptr(len(b))) {
+	if len(b) == 0 || !h.pages.FreeBlock(addr, uintptr(len(b))) {
 		h.misused(freeCall(o), b)
 	}
 }
@@ -63,16 +64,16 @@ func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	// But a small size may have got pages of its own, near the limit: see mayTakePage.
 	// Such a block is resized within them.
 	old := uintptr(len(b))
-	if size > maxSize || size <= maxSmall && !h.pages.wholePages && (old > maxSmall || uintptr(size) > roundUp(old, pageBytes)) {
+	if size > maxSize || size <= maxSmall && !h.pages.WholePages && (old > maxSmall || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
 		return nil, false
 	}
-	s, live := h.pages.resizeBlock(uintptr(unsafe.Pointer(unsafe.SliceData(b))), old, uintptr(size))
+	s, live := h.pages.ResizeBlock(uintptr(unsafe.Pointer(unsafe.SliceData(b))), old, uintptr(size))
 	if !live {
 		h.misused(call, b)
 	}
 	if s == nil {
 		return nil, false
 	}
-	noteGrowth()
-	return block(s.base, size, false), true
+	pages.NoteGrowth()
+	return block(s.Base, size, false), true
 }

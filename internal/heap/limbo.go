@@ -29,6 +29,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -48,7 +49,7 @@ type limbo struct {
 }
 
 // bury moves the statuses of s into limbo, a list linked through the first word of
-// each bitmap. The caller then frees the run; see pagemap.go for the order. c.mu is
+// each bitmap. The caller then frees the run; see lookup.go for the order. c.mu is
 // held.
 func (c *central) bury(h *Heap, s *span) {
 	class := &classes[c.class]
@@ -56,9 +57,9 @@ func (c *central) bury(h *Heap, s *span) {
 	for i := range words {
 		words[i] = inLimbo * 0x0001_0001_0001_0001
 	}
-	*s.free.word(0) = uint64(c.limbo)
+	*s.free.Word(0) = uint64(c.limbo)
 	c.limbo = s.statuses
-	h.noteLimbo(int64(roundUp(class.bitsBytes(), objectUnit)))
+	h.noteLimbo(int64(pages.RoundUp(class.bitsBytes(), pages.ObjectUnit)))
 }
 
 // drain is a class's part of the heap's drain. There are no caches.
@@ -69,16 +70,16 @@ func (c *central) drain(h *Heap) {
 	class := &classes[c.class]
 	for c.limbo != 0 {
 		statuses := c.limbo
-		c.limbo = uintptr(*bitmap(statuses + class.statusesBytes()).word(0))
-		h.pages.freeObject(statuses, class.bitsBytes())
-		h.noteLimbo(-int64(roundUp(class.bitsBytes(), objectUnit)))
+		c.limbo = uintptr(*pages.Bitmap(statuses + class.statusesBytes()).Word(0))
+		h.pages.FreeObject(statuses, class.bitsBytes())
+		h.noteLimbo(-int64(pages.RoundUp(class.bitsBytes(), pages.ObjectUnit)))
 	}
 }
 
 // noteLimbo adds change to the bytes in limbo.
 func (h *Heap) noteLimbo(change int64) {
 	bytes := h.limbo.bytes.Add(change)
-	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.committedNow())/limboShare)
+	h.limbo.full.Store(bytes > minLimbo && bytes > int64(h.pages.CommittedNow())/limboShare)
 }
 
 // markLiveAgain marks the blocks of s as live that are free in s but have a live status: each
@@ -90,13 +91,13 @@ func (c *central) markLiveAgain(s *span) {
 	blocks := classes[c.class].blocks
 	before := s.live
 	for i := uintptr(0); i < blocks; i += 4 {
-		in := *s.free.word(i / 64) >> (i % 64) & 15
+		in := *s.free.Word(i / 64) >> (i % 64) & 15
 		if in == 0 || in == 15 && *(*uint64)(vm.Pointer(s.statusOf(i)))&allFree == allFree {
 			continue
 		}
 		for j := i; in != 0; j, in = j+1, in>>1 {
 			if in&1 != 0 && *statusAt(s.statusOf(j)) < freeZero {
-				s.free.clearRange(j, 1)
+				s.free.ClearRange(j, 1)
 				s.live++
 			}
 		}
@@ -106,7 +107,7 @@ func (c *central) markLiveAgain(s *span) {
 		c.empty--
 	}
 	if before < uint32(blocks) && s.live == uint32(blocks) {
-		c.partial.remove(&s.pspan)
+		c.partial.Remove(&s.Span)
 	}
 }
 

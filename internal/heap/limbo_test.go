@@ -4,6 +4,7 @@ package heap
 
 import (
 	"fmt"
+	"github.com/freehold-go/freehold/internal/pages"
 	"strings"
 	"testing"
 	"unsafe"
@@ -14,13 +15,13 @@ func goHome(h *Heap) {
 	h.caches.Drain(nil, func(taken []*cache) {
 		for _, c := range taken {
 			h.empty(c)
-			h.pages.freeObject(c.addr(), cacheBytes)
+			h.pages.FreeObject(c.addr(), cacheBytes)
 		}
 	})
 	for i := range h.central {
 		h.central[i].shrink(h)
 	}
-	h.pages.freeEmptySlabs()
+	h.pages.FreeEmptySlabs()
 }
 
 // A block that two goroutines freed at once went home by its first entry, its
@@ -34,7 +35,7 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 			class, e := entryOf(b)
 			h.Free(b)
 			goHome(h)
-			if s := spanAt(e.addr); s != nil && s.kind == blockRun {
+			if s := spanAt(e.addr); s != nil && s.Kind == pages.BlockRun {
 				t.Fatal("the span is still there")
 			}
 			o := newLocalCache(h) // whose place is known

@@ -4,99 +4,11 @@ package heap
 
 import (
 	"errors"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
-
-// The limit holds at every moment, under any number of goroutines, and the
-// heap works on when memory has come back.
-func TestLimitIsNeverPassed(t *testing.T) {
-	const limit = 24 << 20
-	h := newHeap(t, Options{MaxBytes: limit})
-	done := make(chan bool)
-	var watch, runs sync.WaitGroup
-	watch.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			default:
-			}
-			if st := h.Stats(); st.Committed > limit {
-				t.Errorf("committed is %d", st.Committed)
-				return
-			}
-			runtime.Gosched()
-		}
-	})
-	var refused sync.Map
-	for g := range 4 {
-		runs.Go(func() {
-			var live [][]byte
-			for i := range 3000 {
-				size := []int{100, 3000, 40000, 900000}[(i+g)%4]
-				b, err := h.Alloc(size, 8, false)
-				if err != nil {
-					if !errors.Is(err, ErrOutOfMemory) || !strings.Contains(err.Error(), "limit of") {
-						t.Error(err)
-					}
-					refused.Store(g, true)
-					for _, b := range live {
-						h.Free(b)
-					}
-					live = nil
-					continue
-				}
-				fill(b[:min(len(b), 100)], byte(g))
-				live = append(live, b)
-			}
-			for _, b := range live {
-				if !allSet(b[:min(len(b), 100)], byte(g)) {
-					t.Error("a block changed")
-				}
-				h.Free(b)
-			}
-		})
-	}
-	runs.Wait()
-	close(done)
-	watch.Wait()
-	if _, ok := refused.Load(0); !ok {
-		t.Error("the limit was never reached")
-	}
-	h.check(t)
-	b, err := h.Alloc(limit-4<<20, 8, false)
-	if err != nil {
-		t.Errorf("after all is freed: %v", err)
-	}
-	h.Free(b)
-}
-
-// The last byte below a limit may be had, and the first above it may not.
-func TestLimitIsExact(t *testing.T) {
-	reached := false
-	for limit := int(64<<10 + heldBytes + tableBytes); limit <= 256<<10; limit += pageBytes {
-		h := newHeap(t, Options{MaxBytes: limit, WholePages: true})
-		for {
-			if _, err := h.Alloc(pageBytes, 1, false); err != nil {
-				break
-			}
-		}
-		st := h.Stats()
-		if st.Committed > limit || st.Committed < limit-slabBytes {
-			t.Errorf("%d bytes of %d", st.Committed, limit)
-		}
-		reached = reached || st.Committed == limit
-		h.Close()
-	}
-	if !reached {
-		t.Error("no limit was reached")
-	}
-}
 
 // A request that is refused keeps nothing of what it had taken.
 func TestRefusalsCostNoMemory(t *testing.T) {
@@ -121,7 +33,7 @@ func TestRefusalsCostNoMemory(t *testing.T) {
 
 	h = newHeap(t, Options{})
 	alloc(t, h, 40000)
-	h.pages.maxBytes = h.pages.committed
+	h.pages.MaxBytes = h.pages.Figures().Committed
 	if _, err := h.Alloc(100000, 1<<20, false); err == nil {
 		t.Error("a run with others before and behind it was not refused")
 	}
@@ -136,7 +48,7 @@ func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
 		for {
 			b, err := h.Alloc(size, 8, false)
 			if err != nil {
-				if !errors.Is(err, ErrOutOfMemory) {
+				if !errors.Is(err, pages.ErrOutOfMemory) {
 					t.Error(err)
 				}
 				break
@@ -160,9 +72,9 @@ func TestSmallLimitHoldsBlocksOfEveryClass(t *testing.T) {
 func TestLargeSmallBlockIsPagesAtTheLimit(t *testing.T) {
 	h := newHeap(t, Options{})
 	alloc(t, h, 16<<20)
-	h.pages.maxBytes = h.pages.committed + 100<<10
+	h.pages.MaxBytes = h.pages.Figures().Committed + 100<<10
 	b := alloc(t, h, 32<<10)
-	if s := spanAt(addrOf(b)); s.kind != largeRun {
+	if s := spanAt(addrOf(b)); s.Kind != pages.LargeRun {
 		t.Error("there was room for a span")
 	}
 }
@@ -175,88 +87,16 @@ func TestWhoMayTakePages(t *testing.T) {
 	}{
 		{0, 8, true}, // no limit
 		{1 << 30, 8, false},
-		{1 << 30, pageBytes / 2, false},
-		{1 << 30, pageBytes/2 + 1, true},
-		{64 * pageBytes, 8, false}, // 64 spans
-		{64*pageBytes - 64, 8, true},
+		{1 << 30, pages.PageBytes / 2, false},
+		{1 << 30, pages.PageBytes/2 + 1, true},
+		{64 * pages.PageBytes, 8, false}, // 64 spans
+		{64*pages.PageBytes - 64, 8, true},
 	} {
 		h := newHeap(t, Options{MaxBytes: tt.max})
 		if got := h.mayTakePage(classFor(tt.size, 1), tt.size); got != tt.want {
 			t.Errorf("%d bytes under a limit of %d: %v", tt.size, tt.max, got)
 		}
 	}
-}
-
-// OffHeap is the sum over all heaps, of which others may tick meanwhile: what is not undone
-// adds up.
-func TestOffHeapReturnsToWhatItWas(t *testing.T) {
-	const size, rounds, noise = 64 << 20, 10, 32 << 20
-	before := committedByAll.Load()
-	for range rounds {
-		h := newHeap(t, Options{})
-		large := alloc(t, h, size)
-		for range 1000 {
-			alloc(t, h, 100)
-		}
-		if grown := committedByAll.Load() - before; grown < size-noise || grown > size+noise {
-			t.Fatalf("%d bytes more for a block of %d", grown, size)
-		}
-		h.Free(large)
-		h.Trim()
-		h.Close()
-	}
-	if grown := committedByAll.Load() - before; grown > noise || grown < -noise {
-		t.Errorf("%d bytes more after Close", grown)
-	}
-	want := committedByAll.Load()
-	if vm.GoBacked {
-		want = 0
-	}
-	if got := OffHeap(); got-want > noise || want-got > noise {
-		t.Errorf("OffHeap is %d, want about %d", got, want)
-	}
-}
-
-// Each call that takes pages beyond the watermark tells so before it returns, and none below.
-func TestGrowthIsTold(t *testing.T) {
-	if vm.GoBacked {
-		t.Skip("off-heap memory is Go's own")
-	}
-	const noise = 64 << 20 // of heaps that other tests have left
-	h := newHeap(t, Options{})
-	told := 0
-	OnGrowth(func() {
-		told++
-		SetWatermark(OffHeap() + noise)
-		h.Free(alloc(t, h, 1<<20)) // no lock is held
-	})
-	defer SetWatermark(0)
-	want := func(call string, n int) {
-		t.Helper()
-		if told != n {
-			t.Errorf("after %s: told %d times, want %d", call, told, n)
-		}
-	}
-	SetWatermark(OffHeap() + noise)
-	b := alloc(t, h, 1<<20)
-	want("a small block", 0)
-	large := alloc(t, h, noise+1<<20)
-	want("a large block", 1)
-	if r, ok := h.Resize(large, 3*noise); ok {
-		large = r
-		want("a resize", 2)
-	}
-	h.Free(large)
-	h.Free(b)
-	SetWatermark(1)
-	h.Free(alloc(t, h, 100))
-	if told < 2 {
-		t.Errorf("after a span: told %d times", told)
-	}
-	SetWatermark(0)
-	told = 0
-	h.Free(alloc(t, h, 2*noise))
-	want("a large block without a watermark", 0)
 }
 
 // So does one for which a payer has made room.
@@ -268,9 +108,9 @@ func TestGrowthAfterAPayerMadeRoomIsTold(t *testing.T) {
 	p.makeRoom = func(int) bool { p.max = 1 << 30; return true }
 	h := newHeap(t, Options{Payer: p, Decay: never})
 	told := 0
-	OnGrowth(func() { told++ })
-	SetWatermark(1)
-	defer SetWatermark(0)
+	pages.OnGrowth(func() { told++ })
+	pages.SetWatermark(1)
+	defer pages.SetWatermark(0)
 	alloc(t, h, 12<<20)
 	if told != 1 {
 		t.Errorf("told %d times", told)

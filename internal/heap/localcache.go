@@ -45,7 +45,7 @@ func (o *LocalCache) Close() {
 		return
 	}
 	h.empty(c)
-	h.pages.freeObject(c.addr(), cacheBytes)
+	h.pages.FreeObject(c.addr(), cacheBytes)
 }
 
 // alloc is Alloc in Go.
@@ -107,7 +107,7 @@ func (o *LocalCache) mustBeMade(call string) {
 func (o *LocalCache) mustBeOpen(call string) {
 	o.mustBeMade(call)
 	if o.closed {
-		arg.Panicf(call, "the cache of heap %q is closed", o.heap.pages.name)
+		arg.Panicf(call, "the cache of heap %q is closed", o.heap.pages.Name)
 	}
 }
 

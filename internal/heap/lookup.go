@@ -21,6 +21,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/pages"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -36,7 +37,7 @@ const (
 
 	noMapID = 1<<(mapPageShift-mapHeapShift) - 1 // like 0, the number of no heap
 
-	// Statuses begin at multiples of objectUnit, which is 1<<statusShift. An entry
+	// Statuses begin at multiples of ObjectUnit, which is 1<<statusShift. An entry
 	// leaves the bits below out.
 	statusShift = 6
 )
@@ -70,7 +71,7 @@ func giveMapID(mapID uint64) {
 	}
 }
 
-// mapEntry returns the entry of the first page of a span of blocks. It is 0 if the heap has
+// MapEntry returns the entry of the first page of a span of blocks. It is 0 if the heap has
 // no number, or the statuses an address of more than 48 bits: Free then takes the slow path.
 func (s *span) mapEntry(mapID uint64) uint64 {
 	at := uint64(s.statuses) >> statusShift
@@ -84,16 +85,16 @@ func (s *span) mapEntry(mapID uint64) uint64 {
 // its class. It returns 0 if no block begins there or it is another heap's. The
 // block may be free. The caller holds a slot of the caches.
 func lookUp(addr uintptr, mapID uint64) (at uintptr, class uint8) {
-	r := &addresses.first
-	if !r.holds(addr) {
+	r := &pages.Addresses.First
+	if !r.Holds(addr) {
 		return 0, 0
 	}
-	off := addr - r.base
+	off := addr - r.Base
 	// The heap's bits of word are 0 if and only if the page is the heap's.
-	word := atomic.LoadUint64(r.mapEntry(off)) ^ mapID
+	word := atomic.LoadUint64(r.MapEntry(off)) ^ mapID
 	class = uint8(word)
 	// in is the offset into the span. See reciprocals for the division.
-	in := off&(pageBytes-1) | uintptr(word&mapPageMask)>>(mapPageShift-pageShift)
+	in := off&(pages.PageBytes-1) | uintptr(word&mapPageMask)>>(mapPageShift-pages.PageShift)
 	recip := reciprocals[class]
 	product := uint64(in) * uint64(recip)
 	if word&mapHeapMask != 0 || uint32(product) >= recip {

@@ -25,6 +25,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // hoard is mappings that the kernel gives to one process, all of them or all but
@@ -229,7 +230,7 @@ func TestMappingsRunOut(t *testing.T) {
 		next := heap.NewHeap(t, heap.Options{}) // where closing was
 		for _, size := range []int{100, 100000, 5 << 20, 64 << 20} {
 			b, err := short{next, hoard, spare}.Zeroed(size, 8)
-			if err != nil && !errors.Is(err, heap.ErrOutOfMemory) {
+			if err != nil && !errors.Is(err, pages.ErrOutOfMemory) {
 				t.Errorf("%d mappings left: %v", spare, err)
 			} else if err == nil && !holdsOnly(b, 0) {
 				t.Errorf("%d mappings left: a block of %d bytes is not zero", spare, size)

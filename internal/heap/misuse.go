@@ -9,19 +9,20 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // refuse turns the error of a failed allocation into the error of call. After Close it
 // panics.
 func (h *Heap) refuse(call string, err error) error {
-	if err == errClosed {
+	if err == pages.ErrClosed {
 		h.mustBeOpen(call)
 	}
 	h.refused.Add(1)
-	if errors.Is(err, ErrOutOfMemory) {
+	if errors.Is(err, pages.ErrOutOfMemory) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrOutOfMemory, err)
+	return fmt.Errorf("%w: %w", pages.ErrOutOfMemory, err)
 }
 
 // allocCall returns the exported name of Alloc or Zeroed: of a Cache if o is not nil,
@@ -58,8 +59,8 @@ func panicNotMade(call string) { arg.Panicf(call, "zero value: NewHeap makes a H
 // mustBeOpen panics in the name of call if h is the zero Heap, and after Close.
 func (h *Heap) mustBeOpen(call string) {
 	h.mustBeMade(call)
-	if h.pages.closed.Load() {
-		arg.Panicf(call, "heap %q is closed", h.pages.name)
+	if h.pages.Closed.Load() {
+		arg.Panicf(call, "heap %q is closed", h.pages.Name)
 	}
 }
 
@@ -70,13 +71,13 @@ func freedTwice(call string, addr uintptr) {
 // misused panics with what is wrong with b, which is not a live block of h.
 func (h *Heap) misused(call string, b []byte) {
 	h.mustBeOpen(call)
-	arg.Panicf(call, "%#x on heap %q: %s", unsafe.SliceData(b), h.pages.name, h.diagnose(call, b))
+	arg.Panicf(call, "%#x on heap %q: %s", unsafe.SliceData(b), h.pages.Name, h.diagnose(call, b))
 }
 
 func (h *Heap) diagnose(call string, b []byte) (says string) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	r := addresses.regionOf(addr)
-	if r == nil || atomic.LoadUint32(r.owner(addr)) == 0 {
+	r := pages.Addresses.RegionOf(addr)
+	if r == nil || atomic.LoadUint32(r.Owner(addr)) == 0 {
 		const foreign = "the memory is not from a freehold heap"
 		switch call {
 		case "Heap.FreePointer", "Heap.ReallocPointer", "Heap.UsableSize": // of no slice
@@ -84,35 +85,35 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 		}
 		return foreign + "; was it moved by append?"
 	}
-	if atomic.LoadUint32(r.owner(addr)) != h.pages.id {
+	if atomic.LoadUint32(r.Owner(addr)) != h.pages.ID {
 		return "the memory belongs to another heap"
 	}
-	if s := spanAt(addr); s != nil && s.kind == guardRun {
+	if s := spanAt(addr); s != nil && s.Kind == pages.GuardRun {
 		return h.diagnoseGuarded(s, b)
 	}
-	h.pages.lookAround(addr, func(s *pspan) { says = h.diagnoseRun(spanOf(s), b) })
+	h.pages.LookAround(addr, func(s *pages.Span) { says = h.diagnoseRun(spanOf(s), b) })
 	return says
 }
 
 // diagnoseRun is diagnose of b in the run s, or in none if s is nil. The page heap's mu is held.
 func (h *Heap) diagnoseRun(s *span, b []byte) string {
 	addr := addrOf(b)
-	if s == nil || s.kind == freeRun {
+	if s == nil || s.Kind == pages.FreeRun {
 		return "no block begins there; it was freed before (double free), or never allocated"
 	}
-	base, size := s.base, s.size
-	if s.kind == blockRun {
+	base, size := s.Base, s.Size
+	if s.Kind == pages.BlockRun {
 		i := s.index(addr)
-		for i > 0 && s.base+i*s.size > addr {
+		for i > 0 && s.Base+i*s.Size > addr {
 			i--
 		}
-		base, size = s.base+i*s.size, uintptr(*statusAt(s.statusOf(i)))
+		base, size = s.Base+i*s.Size, uintptr(*statusAt(s.statusOf(i)))
 	}
 	if n := h.sampledSize(s, base); n != 0 {
 		size = n
 	}
 	switch {
-	case s.kind == blockRun && (size >= freeZero || size == inLimbo):
+	case s.Kind == pages.BlockRun && (size >= freeZero || size == inLimbo):
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(userBytes(size))))

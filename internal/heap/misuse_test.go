@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -36,7 +37,7 @@ func testMisuseIsNamed(t *testing.T) {
 		{"another heap's large block", func(h *Heap, _, _ []byte) { h.Free(alloc(t, other, 100000)) }, "belongs to another heap"},
 		{"interior", func(h *Heap, small, _ []byte) { h.Free(small[1:]) }, "points 1 byte into a block of 100 bytes"},
 		{"interior, aligned", func(h *Heap, small, _ []byte) { h.Free(small[96:]) }, "points 96 bytes into a block of 100 bytes"},
-		{"interior of a large block", func(h *Heap, _, large []byte) { h.Free(large[pageBytes*3:]) }, "points 24576 bytes into a block of 100000 bytes"},
+		{"interior of a large block", func(h *Heap, _, large []byte) { h.Free(large[pages.PageBytes*3:]) }, "points 24576 bytes into a block of 100000 bytes"},
 		{"cut slice", func(h *Heap, small, _ []byte) { h.Free(small[:99]) }, "has 99 bytes, the block 100"},
 		{"emptied slice", func(h *Heap, small, _ []byte) { h.Free(small[:0]) }, "has 0 bytes, the block 100"},
 		{"clipped slice", func(h *Heap, small, _ []byte) { h.Free(small[:99:99]) }, "has 99 bytes, the block 100"},
@@ -74,7 +75,7 @@ func testMisuseIsNamed(t *testing.T) {
 			if !strings.HasPrefix(got, "freehold: ") || !strings.Contains(got, tt.want) {
 				t.Fatalf("panic %q, want one with %q", got, tt.want)
 			}
-			if h.pages.closed.Load() {
+			if h.pages.Closed.Load() {
 				return
 			}
 			for i := range bystander {
@@ -181,7 +182,7 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 func TestFreeOfWhatIsBeingGivenBackIsNamed(t *testing.T) {
 	h := newHeap(t, Options{WholePages: true})
 	before, stale := alloc(t, h, 40000), alloc(t, h, 40000)
-	if addrOf(stale) != spanAt(addrOf(before)).end() {
+	if addrOf(stale) != spanAt(addrOf(before)).End() {
 		t.Fatal("the blocks are no neighbours")
 	}
 	got := ""

@@ -24,8 +24,8 @@ func residentIn(t *testing.T, h *Heap) (bytes int) {
 	t.Helper()
 	const piece = 1 << 20
 	pages := make([]byte, piece/vm.PageBytes())
-	for _, segment := range h.pages.segments {
-		for at := segment.base; at < segment.base+segment.size; at += piece {
+	for _, segment := range h.pages.AllSegments() {
+		for at := segment.Base; at < segment.Base+segment.Size; at += piece {
 			if err := vm.Resident(at, piece, pages); err != nil {
 				t.Skip(err)
 			}
@@ -78,8 +78,8 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 		live := [][]byte{alloc(t, h, 40000)}
 		fill(live[0], 1)
 		held("after the first block")
-		if locked := advised(t, h, "lo"); locked < h.pages.total {
-			t.Errorf("round %d: %d bytes of %d are locked as they are touched", round, locked, h.pages.total)
+		if locked := advised(t, h, "lo"); locked < h.pages.Figures().Total {
+			t.Errorf("round %d: %d bytes of %d are locked as they are touched", round, locked, h.pages.Figures().Total)
 		}
 		b := alloc(t, h, 2<<20)
 		alloc(t, h, 40000) // in the way
@@ -104,7 +104,7 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 		}
 		h.Trim()
 		left := held("after Trim")
-		if errno := madvise(h.pages.segments[0].base, 0, unix.MADV_DONTNEED_LOCKED); errno == 0 && left > full/8 {
+		if errno := madvise(h.pages.AllSegments()[0].Base, 0, unix.MADV_DONTNEED_LOCKED); errno == 0 && left > full/8 {
 			t.Errorf("round %d: %d bytes of %d stay after Trim", round, left, full)
 		}
 		h.Close()

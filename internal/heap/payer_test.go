@@ -5,6 +5,7 @@ package heap
 import (
 	"errors"
 	"fmt"
+	"github.com/freehold-go/freehold/internal/pages"
 	"math"
 	"testing"
 )
@@ -17,7 +18,7 @@ type testPayer struct {
 	makeRoom     func(bytes int) bool
 }
 
-var errRefused = fmt.Errorf("%w: refused", ErrOutOfMemory)
+var errRefused = fmt.Errorf("%w: refused", pages.ErrOutOfMemory)
 
 func (p *testPayer) Charge(n int) error {
 	p.charges++
@@ -201,11 +202,11 @@ func TestPayerMakesRoom(t *testing.T) {
 	p.makeRoom = func(int) bool { t.Error("asked though nothing was refused"); return false }
 	p.max = math.MaxInt
 	alloc(t, h, 1<<20)
-	if err := h.withReclaim(1, false, func() error { return errClosed }); err != errClosed {
+	if err := h.withReclaim(1, false, func() error { return pages.ErrClosed }); err != pages.ErrClosed {
 		t.Error(err)
 	}
 	h.Close()
-	if _, err := h.pages.allocBlock(1, 8, false); err != errClosed {
+	if _, err := h.pages.AllocBlock(1, 8, false); err != pages.ErrClosed {
 		t.Error(err)
 	}
 }
@@ -251,9 +252,9 @@ func TestEachPayer(t *testing.T) {
 	h := newHeap(t, Options{Payer: one})
 	newHeap(t, Options{Payer: two})
 	newHeap(t, Options{})
-	want := map[Payer]bool{one: true, two: true}
-	EachPayer(func(p Payer) {
-		if p == Payer(one) {
+	want := map[pages.Payer]bool{one: true, two: true}
+	EachPayer(func(p pages.Payer) {
+		if p == pages.Payer(one) {
 			h.Close() // no lock is held
 		}
 		delete(want, p)
@@ -261,8 +262,8 @@ func TestEachPayer(t *testing.T) {
 	if len(want) != 0 {
 		t.Errorf("without %v", want)
 	}
-	EachPayer(func(p Payer) {
-		if p == Payer(one) {
+	EachPayer(func(p pages.Payer) {
+		if p == pages.Payer(one) {
 			t.Error("the payer of a closed heap")
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 const mallocAlign = 16
@@ -99,11 +100,11 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 	}
 	b := h.blockAt("Heap.UsableSize", p)
 	s := spanAt(uintptr(p))
-	if h.checks != nil || s.kind == guardRun {
+	if h.checks != nil || s.Kind == pages.GuardRun {
 		return len(b) // so that a write behind it is found
 	}
-	if s.kind == blockRun {
-		return int(s.size)
+	if s.Kind == pages.BlockRun {
+		return int(s.Size)
 	}
 	return h.GoodSize(len(b))
 }
@@ -115,14 +116,14 @@ func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 		return h.checkedAt(call, p)
 	}
 	if s := spanAt(addr); s != nil {
-		size := s.size
-		if s.kind == blockRun {
+		size := s.Size
+		if s.Kind == pages.BlockRun {
 			size = uintptr(*statusAt(s.statusOf(s.index(addr))))
 		}
 		if n := h.sampledSize(s, addr); n != 0 {
 			return unsafe.Slice((*byte)(p), n)
 		}
-		if s.isBlock(h.pages.id, addr, size) || s.isLarge(h.pages.id, addr, size) || s.isGuarded(h.pages.id, addr, size) {
+		if s.isBlock(h.pages.ID, addr, size) || s.IsLarge(h.pages.ID, addr, size) || s.isGuarded(h.pages.ID, addr, size) {
 			return unsafe.Slice((*byte)(p), size)
 		}
 	}

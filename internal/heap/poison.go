@@ -30,6 +30,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/mode"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
@@ -114,7 +115,7 @@ func userBytes(size uintptr) uintptr {
 
 // userBytes is userBytes of a block in s.
 func (s *span) userBytes(size uintptr) uintptr {
-	if s.kind == guardRun {
+	if s.Kind == pages.GuardRun {
 		return size
 	}
 	return userBytes(size)
@@ -126,7 +127,7 @@ func (h *Heap) checksBlock(addr uintptr) bool {
 		return false
 	}
 	s := spanAt(addr)
-	return s == nil || s.kind != guardRun
+	return s == nil || s.Kind != pages.GuardRun
 }
 
 // allocChecked is Alloc.
@@ -218,12 +219,12 @@ func (h *Heap) writtenBeyond(b []byte, n int, stacks string) {
 
 // writtenBehind is the message for a block that was written n bytes behind its end.
 func (h *Heap) writtenBehind(addr uintptr, size, n int, stacks string) string {
-	return fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.name, arg.Bytes(size), addr, arg.Bytes(n), stacks)
+	return fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.Name, arg.Bytes(size), addr, arg.Bytes(n), stacks)
 }
 
 // freedBefore panics for a block that is not live.
 func (h *Heap) freedBefore(call string, addr uintptr, k checkedBlock) {
-	arg.Panicf(call, "%#x on heap %q: the block of %s was freed before (double free)%s", addr, h.pages.name, arg.Bytes(k.size), k.stacks())
+	arg.Panicf(call, "%#x on heap %q: the block of %s was freed before (double free)%s", addr, h.pages.Name, arg.Bytes(k.size), k.stacks())
 }
 
 // stacks returns the stacks of a block for a message.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // quarantine is Free of a checked block in the name of call. A block that is larger than the
@@ -62,7 +63,7 @@ func (h *Heap) writeMistakes() (all []string) {
 
 // writtenLate is the message for byte i of a block that was written in quarantine.
 func (h *Heap) writtenLate(addr uintptr, k checkedBlock, i int) string {
-	return fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.name, i, arg.Bytes(k.size), addr, k.stacks())
+	return fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.Name, i, arg.Bytes(k.size), addr, k.stacks())
 }
 
 // release frees the oldest blocks in quarantine until it holds at most that many bytes, and
@@ -113,8 +114,8 @@ func (h *Heap) endChecks() (late any) {
 		h.checks.mu.Lock()
 		defer h.checks.mu.Unlock()
 		clear(h.checks.blocks)
-		for _, s := range h.pages.allSegments() {
-			permit(block(s.base, int(s.size), false))
+		for _, s := range h.pages.AllSegments() {
+			permit(block(s.Base, int(s.Size), false))
 		}
 	}()
 	h.release(0)
@@ -129,14 +130,14 @@ func (h *Heap) countQuarantine(st *Stats) {
 	for _, addr := range h.checks.queue {
 		s := spanAt(addr)
 		st.Blocks--
-		if s.kind == blockRun {
-			st.Allocated -= int(s.size)
+		if s.Kind == pages.BlockRun {
+			st.Allocated -= int(s.Size)
 			n[s.class]++
 			continue
 		}
-		st.Allocated -= int(s.bytes())
+		st.Allocated -= int(s.Bytes())
 		st.LargeBlocks--
-		st.LargeBytes -= int(s.bytes())
+		st.LargeBytes -= int(s.Bytes())
 	}
 	for i := range st.Classes {
 		c := &st.Classes[i]

@@ -3,11 +3,11 @@
 // The order is by cost. After each step that may have helped, the request is tried
 // again:
 //
-//  1. purgeFor purges free pages, if the limit then permits the request. It stops
+//  1. PurgeFor purges free pages, if the limit then permits the request. It stops
 //     nobody.
 //  2. reclaim drains the caches and stocks to the spans, which frees empty spans. That
 //     stops the world.
-//  3. purgeFor again, for the pages that the drain freed.
+//  3. PurgeFor again, for the pages that the drain freed.
 //  4. The payer, if there is one, makes room elsewhere.
 //
 // A program that evicts when it is refused, such as a cache at its limit, is refused at
@@ -16,7 +16,11 @@
 
 package heap
 
-import "time"
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
 
 const (
 	// A drain is worth its cost if it frees this part of the limit, or if the last one
@@ -30,61 +34,61 @@ const (
 // withReclaim calls f, which takes at most that many pages, for a span or a large block.
 // If f fails, withReclaim gives memory back and calls f again, and returns the last error.
 // No lock of the heap is held.
-func (h *Heap) withReclaim(pages uintptr, span bool, f func() error) error {
+func (h *Heap) withReclaim(need uintptr, span bool, f func() error) error {
 	err := f()
 	if err == nil {
-		noteGrowth()
+		pages.NoteGrowth()
 		return nil
 	}
-	for _, giveBack := range [...]func(uintptr) bool{h.pages.purgeFor, h.reclaim, h.pages.purgeFor} {
-		if err == nil || err == errClosed {
+	for _, giveBack := range [...]func(uintptr) bool{h.pages.PurgeFor, h.reclaim, h.pages.PurgeFor} {
+		if err == nil || err == pages.ErrClosed {
 			break
 		}
-		if giveBack(pages) {
+		if giveBack(need) {
 			err = f()
 		}
 	}
-	if p := h.pages.payer; err != nil && err != errClosed && p != nil {
-		bytes := (pages + slackPages) * pageBytes
+	if p := h.pages.Payer; err != nil && err != pages.ErrClosed && p != nil {
+		bytes := (need + pages.SlackPages) * pages.PageBytes
 		if span {
-			bytes += h.pages.slack()
+			bytes += h.pages.Slack()
 		}
 		if p.MakeRoom(int(bytes)) {
 			err = f()
 		}
 	}
 	if err == nil {
-		noteGrowth()
+		pages.NoteGrowth()
 	}
 	return err
 }
 
 // reclaim drains the caches if that is worth its cost, and lets the system take back or
 // map pages that it has refused before. It reports whether another try may help.
-func (h *Heap) reclaim(pages uintptr) bool {
-	limited := h.pages.limit() != 0
-	if limited && !h.mayCount(pages) {
+func (h *Heap) reclaim(need uintptr) bool {
+	limited := h.pages.Limit() != 0
+	if limited && !h.mayCount(need) {
 		return false
 	}
 	worth := !limited || h.worthADrain()
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	if h.pages.closed.Load() {
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	if h.pages.Closed.Load() {
 		return false
 	}
 	if worth {
 		h.drain()
 	}
-	h.pages.retryUnmapped()
-	h.pages.retryPurge()
+	h.pages.RetryUnmapped()
+	h.pages.RetryPurge()
 	return true
 }
 
 // mayCount reports whether the refusal of that many pages may count what a drain could
 // free.
-func (h *Heap) mayCount(pages uintptr) bool {
-	limit, now := h.pages.limit()/pageBytes, time.Now().UnixNano()
-	refused := h.uncounted.Add(int64(min(pages, limit)))
+func (h *Heap) mayCount(need uintptr) bool {
+	limit, now := h.pages.Limit()/pages.PageBytes, time.Now().UnixNano()
+	refused := h.uncounted.Add(int64(min(need, limit)))
 	if refused <= int64(limit/drainShare) && within(drainPause, h.countedAt.Load(), now) {
 		return false
 	}
@@ -100,7 +104,7 @@ func (h *Heap) worthADrain() bool {
 	switch {
 	case gain == 0:
 		return false
-	case gain >= int(h.pages.limit()/drainShare):
+	case gain >= int(h.pages.Limit()/drainShare):
 		return true
 	}
 	return !within(drainPause, h.drainedAt.Load(), time.Now().UnixNano())
@@ -122,9 +126,9 @@ func (h *Heap) count() (n counts) {
 	h.eachClass(func(class *class, in holding) {
 		n.live += in.live * int(class.size)
 		n.cached += in.cached * int(class.size)
-		n.empty += in.empty * int(class.pages) * pageBytes
+		n.empty += in.empty * int(class.pages) * pages.PageBytes
 	})
 	n.empty += int(h.limbo.bytes.Load())
-	n.live += int(h.pages.count().large.bytes)
+	n.live += int(h.pages.Figures().Large.Bytes)
 	return n
 }

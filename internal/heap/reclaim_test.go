@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -22,7 +23,7 @@ func TestRefusalTriesAgainWhatWasRefused(t *testing.T) {
 	restore()
 	h.Free(small)        // something to drain ...
 	h.drainedAt.Store(0) // ... that was not drained just now
-	b, err := h.Alloc(1<<20+pageBytes, 8, false)
+	b, err := h.Alloc(1<<20+pages.PageBytes, 8, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestLimitEmptiesCachesFirst(t *testing.T) {
 	if !h.hasCaches() {
 		t.Fatal("there are no caches")
 	}
-	if b, err := h.Alloc(limit-h.Stats().Metadata-slabBytes, 8, false); err != nil {
+	if b, err := h.Alloc(limit-h.Stats().Metadata-pages.SlabBytes, 8, false); err != nil {
 		t.Error(err)
 	} else {
 		h.Free(b)
@@ -100,7 +101,7 @@ func TestWhichRefusalsCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // in which time passes by Sleep alone
 		const limit = 64 << 20
 		h := newHeap(t, Options{MaxBytes: limit})
-		const part = limit / drainShare / pageBytes
+		const part = limit / drainShare / pages.PageBytes
 		for i, c := range []struct {
 			pages uintptr
 			after time.Duration
@@ -150,8 +151,8 @@ func TestRefusalWithoutADrainTriesAgain(t *testing.T) {
 	restore := refuse(vm.OpDecommit)
 	h.Trim()
 	restore()
-	if n := h.count(); n.cached+n.empty != 0 || h.pages.dirty == 0 {
-		t.Fatalf("%+v, %d free pages of memory", n, h.pages.dirty)
+	if n := h.count(); n.cached+n.empty != 0 || h.pages.Figures().Dirty == 0 {
+		t.Fatalf("%+v, %d bytes of free pages", n, h.pages.Figures().Dirty)
 	}
 	h.Free(alloc(t, h, 1<<20+8<<10))
 }
@@ -179,7 +180,7 @@ func TestRefusalsDoNotReclaimInVain(t *testing.T) {
 				fifo = append(fifo, b)
 				break
 			}
-			if !errors.Is(err, ErrOutOfMemory) {
+			if !errors.Is(err, pages.ErrOutOfMemory) {
 				t.Fatal(err)
 			}
 			refused++
@@ -296,10 +297,10 @@ func TestRoomThatAnotherPurgeHasMade(t *testing.T) {
 			if tries++; tries > 1 {
 				return nil
 			}
-			h.pages.scavenging.Lock()
-			h.pages.purge(^uintptr(0))
-			h.pages.scavenging.Unlock()
-			return ErrOutOfMemory
+			h.pages.Scavenging.Lock()
+			h.pages.Purge(^uintptr(0))
+			h.pages.Scavenging.Unlock()
+			return pages.ErrOutOfMemory
 		})
 		if err != nil {
 			t.Error(err)
@@ -313,7 +314,7 @@ func TestRoomThatAnotherPurgeHasMade(t *testing.T) {
 func TestRefusalMakesRoomForSlabs(t *testing.T) {
 	h := newHeap(t, Options{MaxBytes: 4 << 20})
 	b := alloc(t, h, 2<<20)
-	h.pages.maxBytes = h.pages.committed
+	h.pages.MaxBytes = h.pages.Figures().Committed
 	h.Free(b)
 	alloc(t, h, 8) // of the class with the shortest span
 }
@@ -329,7 +330,7 @@ func TestCountOfWhatADrainBrings(t *testing.T) {
 	b := alloc(t, h, 1000)
 	h.Trim()
 	class, _ := home(h, b)
-	if n := h.count(); n.empty != int(classes[class].pages)*pageBytes {
+	if n := h.count(); n.empty != int(classes[class].pages)*pages.PageBytes {
 		t.Errorf("%d bytes in empty spans, of which there is one", n.empty)
 	}
 	h.Close()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // KeepsClosed is whether the last figures of heaps are kept at Close: FREEHOLD_DEBUG=stats.
@@ -68,10 +69,10 @@ func TrimAll() {
 
 // EachPayer calls f for the payer of each open heap that has one. Init and Close of others
 // do not wait for it.
-func EachPayer(f func(Payer)) {
-	var payers []Payer
+func EachPayer(f func(pages.Payer)) {
+	var payers []pages.Payer
 	EachOpen(func(h *Heap) {
-		if p := h.pages.payer; p != nil {
+		if p := h.pages.Payer; p != nil {
 			payers = append(payers, p)
 		}
 	})

@@ -38,7 +38,7 @@ func TestOpenHeapsAreInOrderOfCreation(t *testing.T) {
 // A heap leaves the registry before it is closed, so that EachOpen finds no closed one.
 func TestHeapLeavesTheRegistryFirst(t *testing.T) {
 	h := newHeap(t, Options{})
-	h.pages.scavenging.Lock() // which Close waits for
+	h.pages.Scavenging.Lock() // which Close waits for
 	closed := make(chan struct{})
 	go func() {
 		h.Close()
@@ -50,6 +50,6 @@ func TestHeapLeavesTheRegistryFirst(t *testing.T) {
 	if h.Closed() {
 		t.Error("Close did not wait")
 	}
-	h.pages.scavenging.Unlock()
+	h.pages.Scavenging.Unlock()
 	<-closed
 }

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/vm"
@@ -107,7 +108,7 @@ func (h *Heap) sampleLabel() uint32 {
 	}
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
-	n := labelNumber(label{heap: h.pages.name})
+	n := labelNumber(label{heap: h.pages.Name})
 	h.label.Store(n)
 	return n
 }
@@ -130,22 +131,22 @@ func labelNumber(l label) uint32 {
 // isSampled reports whether a sampled block begins at addr. Its record has the size.
 func (s *span) isSampled(owner uint32, addr uintptr) bool {
 	switch {
-	case s == nil || s.owner != owner:
+	case s == nil || s.Owner != owner:
 		return false
-	case s.kind == largeRun:
-		return s.base == addr && s.sampled
-	case s.kind == guardRun:
+	case s.Kind == pages.LargeRun:
+		return s.Base == addr && s.sampled
+	case s.Kind == pages.GuardRun:
 		return s.block == addr && s.sampled
-	case s.kind == blockRun:
+	case s.Kind == pages.BlockRun:
 		i := s.index(addr)
-		return s.base+i*s.size == addr && *statusAt(s.statusOf(i)) == sampled
+		return s.Base+i*s.Size == addr && *statusAt(s.statusOf(i)) == sampled
 	}
 	return false
 }
 
 // sampledSize returns the size of the sampled block at addr, or 0.
 func (h *Heap) sampledSize(s *span, addr uintptr) uintptr {
-	if h.records.Load() == 0 || !s.isSampled(h.pages.id, addr) {
+	if h.records.Load() == 0 || !s.isSampled(h.pages.ID, addr) {
 		return 0
 	}
 	samples.mu.Lock()
@@ -166,7 +167,7 @@ func (h *Heap) freeSample(s *span, b []byte) {
 
 // freeSampled is freeSample apart, so that freeSample is inlined.
 func (h *Heap) freeSampled(s *span, b []byte) {
-	if !s.isSampled(h.pages.id, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
+	if !s.isSampled(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
 		return
 	}
 	samples.mu.Lock()
@@ -179,7 +180,7 @@ func (h *Heap) freeSampled(s *span, b []byte) {
 // takeSample makes b an ordinary block if it is exactly a sampled one, and returns its
 // record. The caller passes it to endSample, or to keepSample if the block stays.
 func (h *Heap) takeSample(s *span, b []byte) *record {
-	if h.records.Load() == 0 || !s.isSampled(h.pages.id, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
+	if h.records.Load() == 0 || !s.isSampled(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
 		return nil
 	}
 	samples.mu.Lock()
@@ -253,7 +254,7 @@ func (r *record) represents() (objects, bytes uint64) {
 
 // mark notes that the block of r, in the span s, is sampled.
 func (s *span) mark(r *record) {
-	if s.kind == blockRun {
+	if s.Kind == pages.BlockRun {
 		*statusAt(s.statusOf(s.index(r.addr))) = sampled
 	} else {
 		s.sampled = true
@@ -262,7 +263,7 @@ func (s *span) mark(r *record) {
 
 // unmark undoes mark. The block must still be live.
 func (s *span) unmark(r *record) {
-	if s.kind == blockRun {
+	if s.Kind == pages.BlockRun {
 		*statusAt(s.statusOf(s.index(r.addr))) = uint16(r.size)
 	} else {
 		s.sampled = false
@@ -349,7 +350,7 @@ func newRecord() *record {
 func growChains() bool {
 	old := samples.chains
 	n := max(2*len(old), minChains)
-	b, err := samples.heap.Alloc(n*int(wordBytes), 8, true)
+	b, err := samples.heap.Alloc(n*int(pages.WordBytes), 8, true)
 	if err != nil {
 		return len(old) > 0
 	}
@@ -363,7 +364,7 @@ func growChains() bool {
 		}
 	}
 	if len(old) > 0 {
-		samples.heap.Free(unsafe.Slice((*byte)(unsafe.Pointer(&old[0])), len(old)*int(wordBytes)))
+		samples.heap.Free(unsafe.Slice((*byte)(unsafe.Pointer(&old[0])), len(old)*int(pages.WordBytes)))
 	}
 	return true
 }

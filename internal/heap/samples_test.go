@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"github.com/freehold-go/freehold/internal/pages"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -163,7 +164,7 @@ func TestMisuseOfSampledBlocks(t *testing.T) {
 			}
 		}
 		h.check(t)
-		wantUsage(t, h.pages.name, 1, int64(size), 0, 0)
+		wantUsage(t, h.pages.Name, 1, int64(size), 0, 0)
 		o.Free(b)
 		for _, call := range []func(){func() { h.Free(b) }, func() { o.Free(b) }, func() { h.Resize(b, 10) }, func() { h.FreePointer(unsafe.Pointer(&b[0])) }} {
 			if got := panicOf(call); !strings.Contains(got, "double free") {
@@ -171,7 +172,7 @@ func TestMisuseOfSampledBlocks(t *testing.T) {
 			}
 		}
 		o.Close()
-		wantUsage(t, h.pages.name, 1, int64(size), 1, int64(size))
+		wantUsage(t, h.pages.Name, 1, int64(size), 1, int64(size))
 	}
 }
 
@@ -332,7 +333,7 @@ func TestSizesThatEndLikeTheStatusOfASample(t *testing.T) {
 			h := newHeap(t, Options{})
 			b := alloc(t, h, size)
 			s := spanAt(addrOf(b))
-			if s.kind != guardRun || !s.sampled {
+			if s.Kind != pages.GuardRun || !s.sampled {
 				t.Fatalf("span %+v", *s)
 			}
 			h.Free(b)

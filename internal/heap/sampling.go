@@ -64,9 +64,9 @@ func SetSampleRate(rate int) (was int) {
 
 // restartCountdowns empties the caches. New ones begin with new countdowns.
 func (h *Heap) restartCountdowns() {
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	if !h.pages.closed.Load() && h.hasCaches() {
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	if !h.pages.Closed.Load() && h.hasCaches() {
 		h.drain()
 	}
 }

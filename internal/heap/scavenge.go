@@ -10,16 +10,20 @@
 //     most once per decay, since that stops the world.
 //  3. The page heap purges as many pages as were free at every moment: the low-water
 //     mark. Steps 1 and 2 come first, as they free pages. Long free runs are purged
-//     sooner: see oversize.go.
+//     sooner: see oversize.go of package pages.
 //
 // There is no background goroutine, and a heap at rest has no timer.
 
 package heap
 
-import "github.com/freehold-go/freehold/internal/vm"
+import (
+	"github.com/freehold-go/freehold/internal/vm"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
 
 const (
-	ticksBetweenDrain = ticksPerDecay
+	ticksBetweenDrain = pages.TicksPerDecay
 	holeBatch         = 32 // spans that punch visits under one lock
 
 	// If the caches hold more than minHoard bytes, and more than this part of the live
@@ -31,12 +35,12 @@ const (
 // tick gives back what was not used since the last tick. It sets the next tick if there
 // is anything left to watch.
 func (h *Heap) tick() {
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	if h.pages.closed.Load() {
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	if h.pages.Closed.Load() {
 		return
 	}
-	h.pages.alarm.stop()
+	h.pages.Alarm.Stop()
 	h.ticks++
 	busy := false
 	for i := range h.central {
@@ -54,9 +58,9 @@ func (h *Heap) tick() {
 		}
 		h.punch()
 	}
-	h.pages.retryUnmapped()
-	if more := h.pages.purgeUnused(); more || busy || cached {
-		h.pages.wake()
+	h.pages.RetryUnmapped()
+	if more := h.pages.PurgeUnused(); more || busy || cached {
+		h.pages.Wake()
 	}
 }
 
@@ -68,10 +72,10 @@ func (h *Heap) cachesHoldMuch() bool {
 
 // Purge gives the memory of free pages back, about that many bytes at most.
 func (h *Heap) Purge(bytes int) {
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	if !h.pages.closed.Load() {
-		h.pages.purge(uintptr(bytes)/pageBytes + slackPages)
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	if !h.pages.Closed.Load() {
+		h.pages.Purge(uintptr(bytes)/pages.PageBytes + pages.SlackPages)
 	}
 }
 
@@ -79,7 +83,7 @@ func (h *Heap) Purge(bytes int) {
 // heap that is closed has none.
 func (h *Heap) TrimSpare() {
 	n := h.count()
-	if spare := n.cached + n.empty + int(h.pages.count().dirty); spare >= pageBytes {
+	if spare := n.cached + n.empty + int(h.pages.Figures().Dirty); spare >= pages.PageBytes {
 		h.tryTrim()
 	}
 }
@@ -98,16 +102,16 @@ func (h *Heap) Trim() {
 // heap that is closed.
 func (h *Heap) tryTrim() bool {
 	h.mustBeMade("Heap.Trim")
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	if h.pages.closed.Load() {
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	if h.pages.Closed.Load() {
 		return false
 	}
 	h.drain()
 	h.punch()
-	h.pages.retryUnmapped()
-	h.pages.retryPurge()
-	h.pages.purge(^uintptr(0))
+	h.pages.RetryUnmapped()
+	h.pages.RetryPurge()
+	h.pages.Purge(^uintptr(0))
 	return true
 }
 
@@ -140,14 +144,14 @@ func (c *central) punch(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used = false
-	at := c.partial.head
-	if !vm.HolesReadZero || h.pages.hugePages {
+	at := c.partial.Head
+	if !vm.HolesReadZero || h.pages.HugePages {
 		at = 0
 	}
 	released := c.released
 	for n := 1; at != 0 && !c.used && c.released == released; n++ {
 		s := spanPtr(at)
-		at = s.next
+		at = s.Next
 		if !s.punched {
 			s.punched = true
 			c.punchSpan(s)
@@ -168,15 +172,15 @@ func (c *central) punchSpan(s *span) {
 	holes := uintptr(0) // bytes
 	blocks := classes[c.class].blocks
 	for i := uintptr(0); i < blocks; {
-		from := s.free.next(i, blocks, true)
-		to := s.free.next(from, blocks, false)
+		from := s.free.Next(i, blocks, true)
+		to := s.free.Next(from, blocks, false)
 		i = to
 		s.replaceStatuses(from, to, freeDirty, inLimbo) // a second entry finds no free block meanwhile
-		low, high, err := decommit(s.base+from*s.size, (to-from)*s.size)
+		low, high, err := pages.Decommit(s.Base+from*s.Size, (to-from)*s.Size)
 		s.replaceStatuses(from, to, inLimbo, freeDirty)
 		if err == nil {
 			holes += high - low
-			c.traffic.purged += uint64(high - low)
+			c.traffic.Purged += uint64(high - low)
 		}
 	}
 	c.holes += int(holes) - int(s.holes)

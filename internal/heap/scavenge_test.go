@@ -145,7 +145,7 @@ func TestSmallStockIsNoHoard(t *testing.T) {
 func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
 	before, busy := newHeap(t, Options{Decay: never}), newHeap(t, Options{})
 	before.Free(alloc(t, before, 1<<20))
-	busy.pages.scavenging.Lock()
+	busy.pages.Scavenging.Lock()
 	trimmed := make(chan struct{})
 	go func() {
 		TrimAll()
@@ -162,7 +162,7 @@ func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
 		}
 		runtime.Gosched()
 	}
-	busy.pages.scavenging.Unlock()
+	busy.pages.Scavenging.Unlock()
 	<-trimmed
 	if !free {
 		t.Error("the registry is locked")

@@ -25,6 +25,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/guardlog"
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -38,19 +39,19 @@ import (
 // class and statuses are fixed while a word of the page map points to the span: readers
 // without a lock rely on it. central's mu guards the rest of a block run.
 type span struct {
-	pspan
-	statuses uintptr     // of a block run: address of the statuses, [blocks+1]uint16
-	free     bitmap      // of a block run: the blocks that are free in the span
-	live     uint32      // blocks that are not free in the span: live ones and cached ones
-	holes    uint32      // bytes of free blocks given back to the system
-	class    uint8       // of a block run
-	punched  bool        // no block moved since holes were made
-	sampled  bool        // of a large block: it has a record
-	block    uintptr     // of a guard run: address of the block
-	record   guardlog.ID // of a guard run
+	pages.Span
+	statuses uintptr      // of a block run: address of the statuses, [blocks+1]uint16
+	free     pages.Bitmap // of a block run: the blocks that are free in the span
+	live     uint32       // blocks that are not free in the span: live ones and cached ones
+	holes    uint32       // bytes of free blocks given back to the system
+	class    uint8        // of a block run
+	punched  bool         // no block moved since holes were made
+	sampled  bool         // of a large block: it has a record
+	block    uintptr      // of a guard run: address of the block
+	record   guardlog.ID  // of a guard run
 }
 
-const _ = spanBytes - unsafe.Sizeof(span{}) // a span has room for it
+const _ = pages.SpanBytes - unsafe.Sizeof(span{}) // a span has room for it
 
 // The statuses of a free block and of a sampled one. That of another live block is its size,
 // at most maxSmall.
@@ -66,19 +67,19 @@ func statusAt(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
 func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
 
 // spanOf returns what package pages calls s.
-func spanOf(s *pspan) *span { return (*span)(unsafe.Pointer(s)) }
+func spanOf(s *pages.Span) *span { return (*span)(unsafe.Pointer(s)) }
 
 // spanAt returns the span in the page map's word of addr's page, or nil.
-func spanAt(addr uintptr) *span { return spanOf(pspanAt(addr)) }
+func spanAt(addr uintptr) *span { return spanOf(pages.SpanAt(addr)) }
 
 // isBlock reports whether a live block of size bytes begins at addr, in a span of
 // owner's.
 func (s *span) isBlock(owner uint32, addr, size uintptr) bool {
-	if s.owner != owner || s.kind != blockRun || size == 0 || size > maxSmall {
+	if s.Owner != owner || s.Kind != pages.BlockRun || size == 0 || size > maxSmall {
 		return false
 	}
 	i := s.index(addr)
-	return s.base+i*s.size == addr && uintptr(*statusAt(s.statusOf(i))) == size
+	return s.Base+i*s.Size == addr && uintptr(*statusAt(s.statusOf(i))) == size
 }
 
 // index returns the index of the block that contains addr, or the number of blocks for
@@ -86,7 +87,7 @@ func (s *span) isBlock(owner uint32, addr, size uintptr) bool {
 //
 // Precondition: addr is in the run.
 func (s *span) index(addr uintptr) uintptr {
-	return uintptr(uint64(addr-s.base) * uint64(reciprocals[s.class]) >> 32)
+	return uintptr(uint64(addr-s.Base) * uint64(reciprocals[s.class]) >> 32)
 }
 
 // statusOf returns the address of the status of block i.
@@ -95,5 +96,5 @@ func (s *span) statusOf(i uintptr) uintptr { return s.statuses + i*statusBytes }
 // bitsBytes returns the size of the metadata object of a span of blocks: the statuses,
 // which begin at a cache line, and the bitmap.
 func (c *class) bitsBytes() uintptr     { return c.statusesBytes() + c.freeWords()*8 }
-func (c *class) statusesBytes() uintptr { return roundUp((c.blocks+1)*statusBytes, 8) }
+func (c *class) statusesBytes() uintptr { return pages.RoundUp((c.blocks+1)*statusBytes, 8) }
 func (c *class) freeWords() uintptr     { return (c.blocks + 63) / 64 }

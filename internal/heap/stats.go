@@ -2,6 +2,8 @@
 
 package heap
 
+import "github.com/freehold-go/freehold/internal/pages"
+
 // Stats is a snapshot of a heap. Sizes are bytes. While others allocate and free, each
 // figure may be off by the calls in progress and by a magazine of each class.
 type Stats struct {
@@ -39,12 +41,12 @@ type ClassStats struct {
 // nothing for it.
 func (h *Heap) Stats() Stats {
 	h.mustBeMade("Heap.Stats")
-	st := Stats{Name: h.pages.name, MaxBytes: int(h.pages.limit())}
+	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}
 	holes := 0
-	var t traffic
+	var t pages.Traffic
 	h.eachClass(func(class *class, n holding) {
 		holes += n.holes
-		t.add(n.traffic)
+		t.Add(n.Traffic)
 		if n.spans == 0 {
 			return
 		}
@@ -61,19 +63,19 @@ func (h *Heap) Stats() Stats {
 	if g := h.guards.Load(); g != nil {
 		g.addTo(&st, &t)
 	}
-	p := h.pages.count()
-	t.add(p.traffic)
-	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.allocs, t.frees, t.purged
+	p := h.pages.Figures()
+	t.Add(p.Traffic)
+	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.Allocs, t.Frees, t.Purged
 	st.Refusals = h.refused.Load()
-	st.LargeBlocks += p.large.blocks
-	st.LargeBytes += int(p.large.bytes)
-	st.Blocks += p.large.blocks
-	st.Allocated += int(p.large.bytes)
-	st.Metadata = int(p.metadata)
-	st.Committed = int(p.committed)
-	st.Active = st.Committed - st.Metadata - int(p.dirty)
+	st.LargeBlocks += p.Large.Blocks
+	st.LargeBytes += int(p.Large.Bytes)
+	st.Blocks += p.Large.Blocks
+	st.Allocated += int(p.Large.Bytes)
+	st.Metadata = int(p.Metadata)
+	st.Committed = int(p.Committed)
+	st.Active = st.Committed - st.Metadata - int(p.Dirty)
 	st.Resident = st.Committed - holes
-	st.Retained = int(p.total) - (st.Committed - st.Metadata) + holes
+	st.Retained = int(p.Total) - (st.Committed - st.Metadata) + holes
 	if h.checks != nil {
 		h.countQuarantine(&st)
 	}
@@ -88,7 +90,7 @@ type holding struct {
 	spans  int
 	empty  int // spans without a block in use
 	holes  int // bytes of free blocks given back to the system
-	traffic
+	pages.Traffic
 }
 
 // eachClass calls f with what the heap has of each class. It waits for an ongoing drain:
@@ -104,7 +106,7 @@ func (h *Heap) eachClass(f func(class *class, n holding)) {
 		in := min(c.stocked+cached[i], c.out)
 		n := holding{
 			live: c.out - in, cached: in, free: c.spans*int(class.blocks) - c.out,
-			spans: c.spans, empty: c.empty, holes: c.holes, traffic: c.traffic,
+			spans: c.spans, empty: c.empty, holes: c.holes, Traffic: c.traffic,
 		}
 		c.mu.Unlock()
 		f(class, n)

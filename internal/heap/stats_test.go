@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -63,7 +64,7 @@ func TestStatsCountWhatHasPassed(t *testing.T) {
 	h.Free(small)
 	h.Trim()
 	st = h.Stats()
-	if want := uint64(1<<20 + classes[classOf[64/8]].pages*pageBytes); st.Refusals != 1 || st.PurgedBytes != want {
+	if want := uint64(1<<20 + classes[classOf[64/8]].pages*pages.PageBytes); st.Refusals != 1 || st.PurgedBytes != want {
 		t.Errorf("%d refusals and %d bytes given back, want 1 and %d", st.Refusals, st.PurgedBytes, want)
 	}
 }
@@ -74,8 +75,8 @@ func TestResidentAndRetainedAreAllThereIs(t *testing.T) {
 	h := newHeap(t, Options{})
 	check := func(when string) {
 		t.Helper()
-		if st := h.Stats(); st.Resident+st.Retained != int(h.pages.total)+st.Metadata {
-			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.pages.total, st.Metadata)
+		if st := h.Stats(); st.Resident+st.Retained != int(h.pages.Figures().Total)+st.Metadata {
+			t.Errorf("%s: %d resident and %d retained of %d and %d of metadata", when, st.Resident, st.Retained, h.pages.Figures().Total, st.Metadata)
 		}
 	}
 	check("empty")

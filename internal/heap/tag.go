@@ -24,7 +24,7 @@ func Tag(b []byte, tag string) {
 // tagSample is Tag apart, so that Tag is inlined.
 func tagSample(b []byte, tag string) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
-	if s := spanAt(addr); s == nil || !s.isSampled(s.owner, addr) {
+	if s := spanAt(addr); s == nil || !s.isSampled(s.Owner, addr) {
 		return
 	}
 	samples.mu.Lock()

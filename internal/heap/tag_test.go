@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"github.com/freehold-go/freehold/internal/pages"
 	"testing"
 )
 
@@ -38,8 +39,8 @@ func TestTag(t *testing.T) {
 		untagged := alloc(t, h, size)
 		Tag(untagged[:size-1], "part")
 		Tag(untagged[1:], "inside")
-		if size > pageBytes {
-			Tag(untagged[pageBytes:], "inside")
+		if size > pages.PageBytes {
+			Tag(untagged[pages.PageBytes:], "inside")
 		}
 		Tag(nil, "nil")
 		Tag([]byte{}, "empty")

@@ -1,9 +1,8 @@
-// Unmapped runs: what the system left without access, and how it comes back.
+// Unmapped runs: what the system left without access, and how a refusal brings it back.
 
 package heap
 
 import (
-	"runtime/debug"
 	"syscall"
 	"testing"
 
@@ -11,56 +10,25 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// lose has the system leave a run of 4 MiB without access.
-func lose(t *testing.T, h *Heap) {
-	t.Helper()
-	b := moved(t, h)
-	h.pages.alarm.stop()
-	restore := refuse(vm.OpCommit)
-	h.Free(b)
-	restore()
-	if h.pages.unmapped.head == 0 {
-		t.Fatal("the run was not lost")
-	}
-}
-
-func TestLostRunWakesTheTimer(t *testing.T) {
-	h := newHeap(t, Options{Decay: never})
-	lose(t, h)
-	if !h.pages.alarm.set() {
-		t.Error("asleep with a run to map anew")
-	}
-	restore := refuse(vm.OpCommit)
-	h.Tick()
-	restore()
-	if h.pages.unmapped.head == 0 || !h.pages.alarm.set() {
-		t.Error("asleep after a tick that could not map the run anew")
-	}
-}
-
-func TestLostRunIsNotFree(t *testing.T) {
-	h := newHeap(t, Options{})
-	lose(t, h)
-	h.check(t)
-}
-
-func TestTrimMapsLostRunsAnew(t *testing.T) {
-	h := newHeap(t, Options{})
-	lose(t, h)
-	h.Trim()
-	if st := h.Stats(); h.pages.unmapped.head != 0 || st.Active != st.LargeBytes {
-		t.Errorf("after Trim: %+v", st)
-	}
-}
-
 // Before the heap gives up what the system refused, it tries again what the system
 // refused before.
 func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
-	lose(t, h)
+	b := alloc(t, h, 1<<20)
+	alloc(t, h, 40000) // so that it cannot grow in place
+	b, ok := h.Resize(b, 4<<20)
+	if !ok {
+		t.Skip("pages are not moved here")
+	}
+	restore := refuse(vm.OpCommit)
+	h.Free(b)
+	restore()
+	if st := h.Stats(); st.Active == st.LargeBytes {
+		t.Fatal("the run was not lost")
+	}
 	drained := false
 	defer pin.OnWait(func(p *pin.Holders) { drained = drained || p == &h.caches.Holders })()
-	restore := vm.SetFault(func(op vm.Op) error {
+	restore = vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpCommit && !drained {
 			return syscall.ENOMEM
 		}
@@ -71,32 +39,7 @@ func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	if err != nil || !drained {
 		t.Fatalf("drained: %v, %v", drained, err)
 	}
-	if h.pages.unmapped.head != 0 {
+	if st := h.Stats(); st.Active != st.LargeBytes {
 		t.Error("the run is still lost")
-	}
-}
-
-func TestRunThatWasLostHasAccessWhenItIsBack(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 1<<20)
-	alloc(t, h, 40000) // so that it cannot grow in place
-	b, ok := h.Resize(b, 8<<20)
-	if !ok {
-		t.Skip("pages are not moved here")
-	}
-	restore := refuse(vm.OpCommit)
-	h.Free(b)
-	restore()
-	if h.pages.unmapped.head == 0 {
-		t.Fatal("the run was not lost")
-	}
-	h.Tick()
-	if h.pages.unmapped.head != 0 {
-		t.Fatal("the run is still lost")
-	}
-	b = alloc(t, h, 8<<20)
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	if got := panicOf(func() { b[5] = 1 }); got != "" {
-		t.Error(got)
 	}
 }

@@ -4,11 +4,15 @@
 
 package heap
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
 
 // tally is what a walk over the runs of a heap found.
 type heapTally struct {
-	tally
+	pages.Tally
 	classes [numClasses]classTally
 	sampled int
 	guarded guardCount
@@ -18,14 +22,14 @@ type classTally struct{ live, holes, spans, partial, empty int }
 
 // verify verifies the invariants of h and of all that it has. Nobody else uses h.
 func (h *Heap) verify() error {
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
 	n := &heapTally{}
-	h.caches.Each(func(c *cache) { c.eachObject(n.object) })
+	h.caches.Each(func(c *cache) { c.eachObject(n.Object) })
 	for i := range h.central {
-		h.central[i].eachObject(n.object)
+		h.central[i].eachObject(n.Object)
 	}
-	err := h.pages.verify(&n.tally, h.theGuards().uncarved, func(s *pspan, dirty uintptr) error {
+	err := h.pages.Verify(&n.Tally, h.theGuards().uncarved, func(s *pages.Span, dirty uintptr) error {
 		return h.verifyRun(spanOf(s), dirty, n)
 	})
 	if err != nil {
@@ -42,7 +46,7 @@ func (h *Heap) verify() error {
 		if err := c.verify(h); err != nil {
 			return err
 		}
-		if got, want := (classTally{c.out, c.holes, c.spans, c.partial.length(), c.empty}), n.classes[i]; got != want {
+		if got, want := (classTally{c.out, c.holes, c.spans, c.partial.Length(), c.empty}), n.classes[i]; got != want {
 			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
 		}
 		if c.stocked > c.out {
@@ -54,16 +58,16 @@ func (h *Heap) verify() error {
 
 // verifyRun verifies a run in use, of which so many pages are dirty.
 func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
-	switch s.kind {
-	case largeRun:
-		if size := h.sampledSize(s, s.base); s.sampled && size != s.size {
-			return fmt.Errorf("large block %#x of %d bytes: %d bytes sampled", s.base, s.size, size)
+	switch s.Kind {
+	case pages.LargeRun:
+		if size := h.sampledSize(s, s.Base); s.sampled && size != s.Size {
+			return fmt.Errorf("large block %#x of %d bytes: %d bytes sampled", s.Base, s.Size, size)
 		} else if s.sampled {
 			n.sampled++
 		}
-	case guardRun:
+	case pages.GuardRun:
 		return h.verifyGuarded(s, dirty, n)
-	case blockRun:
+	case pages.BlockRun:
 		c, class := &n.classes[s.class], &classes[s.class]
 		c.live += int(s.live)
 		c.holes += int(s.holes)
@@ -74,7 +78,7 @@ func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 		if s.live == 0 {
 			c.empty++
 		}
-		n.object(class.bitsBytes())
+		n.Object(class.bitsBytes())
 		return h.verifyBlocks(s, n)
 	}
 	return nil
@@ -84,13 +88,13 @@ func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *heapTally) error {
 	want := uintptr(0)
 	if s.live != 0 {
-		n.guarded.add(1, uintptr(h.goodSize(int(s.size))))
+		n.guarded.add(1, uintptr(h.goodSize(int(s.Size))))
 	}
 	if s.live != 0 || dirty != 0 && !h.theGuards().queued(s) { // its pages could not be closed
-		_, want = pagesAround(addresses.regionOf(s.base), s.inUse())
+		_, want = pages.PagesAround(pages.Addresses.RegionOf(s.Base), s.inUse())
 	}
 	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {
-		return fmt.Errorf("guard run %#x: %d pages are dirty, want %d; live %d, sampled %v", s.base, dirty, want, s.live, s.sampled)
+		return fmt.Errorf("guard run %#x: %d pages are dirty, want %d; live %d, sampled %v", s.Base, dirty, want, s.live, s.sampled)
 	}
 	if s.sampled {
 		n.sampled++
@@ -100,20 +104,20 @@ func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *heapTally) error {
 
 // queued reports whether s is in quarantine or idle.
 func (g *guards) queued(s *span) bool {
-	return s.next != 0 || s.prev != 0 || g.quarantine.head == s.addr() || g.idle[orderOf(s)].head == s.addr()
+	return s.Next != 0 || s.Prev != 0 || g.quarantine.Head == s.Addr() || g.idle[orderOf(s)].Head == s.Addr()
 }
 
 // verifyBlocks verifies the blocks of a span and their entries in the page map.
 func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
-	if err := s.verify(h.pages.id, s.class); err != nil {
+	if err := s.verify(h.pages.ID, s.class); err != nil {
 		return err
 	}
 	blocks := classes[s.class].blocks
-	if free, on := uintptr(s.live) < blocks, h.central[s.class].partial.contains(&s.pspan); on != free {
-		return fmt.Errorf("span %#x with %d of %d blocks live: on the list: %v", s.base, s.live, blocks, on)
+	if free, on := uintptr(s.live) < blocks, h.central[s.class].partial.Contains(&s.Span); on != free {
+		return fmt.Errorf("span %#x with %d of %d blocks live: on the list: %v", s.Base, s.live, blocks, on)
 	}
 	for i := range blocks {
-		at := s.base + i*s.size
+		at := s.Base + i*s.Size
 		st, size := *statusAt(s.statusOf(i)), h.sampledSize(s, at)
 		switch {
 		case size != 0:
@@ -121,17 +125,17 @@ func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 		case st < freeZero:
 			size = uintptr(st)
 		}
-		if st < freeZero && (s.free.has(i) || size == 0 || size > s.size) {
-			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes sampled", s.base, i, s.free.has(i), st, size)
+		if st < freeZero && (s.free.Has(i) || size == 0 || size > s.Size) {
+			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes sampled", s.Base, i, s.free.Has(i), st, size)
 		}
 		want := s.statusOf(i)
-		if !addresses.first.holds(at) || h.mapID>>mapHeapShift == noMapID {
+		if !pages.Addresses.First.Holds(at) || h.mapID>>mapHeapShift == noMapID {
 			want = 0
 		}
 		begin, _ := lookUp(at, h.mapID)
-		inside, _ := lookUp(at+s.size/2, h.mapID)
+		inside, _ := lookUp(at+s.Size/2, h.mapID)
 		if begin != want || inside != 0 {
-			return fmt.Errorf("span %#x block %d: statuses at %#x and %#x, want %#x", s.base, i, begin, inside, want)
+			return fmt.Errorf("span %#x block %d: statuses at %#x and %#x, want %#x", s.Base, i, begin, inside, want)
 		}
 	}
 	return nil
@@ -140,8 +144,8 @@ func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 // verify verifies a span of blocks. The lock of its central is held.
 func (s *span) verify(owner uint32, class uint8) error {
 	blocks := classes[class].blocks
-	free := s.free.count(0, blocks)
-	if s.kind != blockRun || s.class != class || s.owner != owner || free+uintptr(s.live) != blocks || spanAt(s.base) != s {
+	free := s.free.Count(0, blocks)
+	if s.Kind != pages.BlockRun || s.class != class || s.Owner != owner || free+uintptr(s.live) != blocks || spanAt(s.Base) != s {
 		return fmt.Errorf("class %d: %d of %d blocks are free in span %+v", class, free, blocks, *s)
 	}
 	return nil
@@ -159,15 +163,15 @@ func (c *central) verify(h *Heap) error {
 	if c.stock.n > maxStock || c.emptyMagazines.n > maxEmptyMagazines {
 		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d and %d at most", c.class, c.stock.n, c.emptyMagazines.n, maxStock, maxEmptyMagazines)
 	}
-	for at := c.partial.head; at != 0; {
+	for at := c.partial.Head; at != 0; {
 		s := spanPtr(at)
-		if err := s.verify(h.pages.id, c.class); err != nil {
+		if err := s.verify(h.pages.ID, c.class); err != nil {
 			return err
 		}
 		if uintptr(s.live) == classes[c.class].blocks {
-			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.base)
+			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.Base)
 		}
-		at = s.next
+		at = s.Next
 	}
 	return nil
 }
@@ -192,7 +196,7 @@ func (c *central) eachObject(f func(size uintptr)) {
 	for range c.stock.n + c.emptyMagazines.n {
 		f(class.magazineBytes())
 	}
-	for at := c.limbo; at != 0; at = uintptr(*bitmap(at + class.statusesBytes()).word(0)) {
+	for at := c.limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
 		f(class.bitsBytes())
 	}
 }

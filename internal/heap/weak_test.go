@@ -26,7 +26,7 @@ func TestDroppedHeaps(t *testing.T) {
 		owners.Collect()
 		var left *Heap
 		EachOpen(func(h *Heap) {
-			if h.pages.name == name {
+			if h.pages.Name == name {
 				left = h
 			}
 		})

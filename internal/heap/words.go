@@ -6,7 +6,7 @@
 //	small block   its class's mu: no span of the class is freed
 //	large block   the page heap's mu, which others may have after each part
 //	guarded one   that of the guards: none is freed
-//	all of them   scavenging: the heap is not closed, and no page purged
+//	all of them   Scavenging: the heap is not closed, and no page purged
 //
 // What other goroutines write to their blocks meanwhile is read as it is: a word is old or
 // new. The race detector does not look at these reads.
@@ -14,6 +14,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -53,8 +54,8 @@ func (h *Heap) GoPointers() (all []GoPointer, err error) {
 
 //go:norace
 func (p part) appendGoPointers(all []GoPointer) []GoPointer {
-	for at := p.from; at+wordBytes <= p.to; at += wordBytes {
-		if word := *(*uintptr)(vm.Pointer(p.block + at)); isGoPointer(word) && addresses.regionOf(word) == nil {
+	for at := p.from; at+pages.WordBytes <= p.to; at += pages.WordBytes {
+		if word := *(*uintptr)(vm.Pointer(p.block + at)); isGoPointer(word) && pages.Addresses.RegionOf(word) == nil {
 			all = append(all, GoPointer{p.block, int(p.size), int(at), word, stackOf(p.block)})
 		}
 	}
@@ -82,10 +83,10 @@ func bucketOf(addr uintptr) (id stacks.ID, size uintptr) {
 // eachPart calls visit with each live block, a large one in parts. It may miss a block that
 // is allocated, freed or resized meanwhile. visit must not call h.
 func (h *Heap) eachPart(visit func(part)) {
-	h.pages.scavenging.Lock()
-	defer h.pages.scavenging.Unlock()
-	for _, s := range h.pages.allSegments() {
-		for at := s.base; at < s.base+s.size; {
+	h.pages.Scavenging.Lock()
+	defer h.pages.Scavenging.Unlock()
+	for _, s := range h.pages.AllSegments() {
+		for at := s.Base; at < s.Base+s.Size; {
 			at = h.visitRun(at, visit)
 		}
 	}
@@ -96,14 +97,14 @@ func (h *Heap) eachPart(visit func(part)) {
 
 // visitRun calls visit with the live blocks of the run at addr, and returns where to go on.
 func (h *Heap) visitRun(addr uintptr, visit func(part)) (next uintptr) {
-	kind, class := uint8(freeRun), uint8(0)
-	next = h.pages.look(addr, func(s *pspan) {
-		kind, class = s.kind, spanOf(s).class
+	kind, class := uint8(pages.FreeRun), uint8(0)
+	next = h.pages.Look(addr, func(s *pages.Span) {
+		kind, class = s.Kind, spanOf(s).class
 	})
 	switch kind {
-	case blockRun:
+	case pages.BlockRun:
 		h.central[class].visit(h, addr, visit)
-	case largeRun:
+	case pages.LargeRun:
 		for from := uintptr(0); h.visitLarge(addr, from, visit); from += wordsPart {
 			if onPart != nil {
 				onPart()
@@ -116,9 +117,9 @@ func (h *Heap) visitRun(addr uintptr, visit func(part)) (next uintptr) {
 // visitLarge visits the part of a large block at from. It reports false if addr has no large
 // block or it ends before.
 func (h *Heap) visitLarge(addr, from uintptr, visit func(part)) (more bool) {
-	h.pages.look(addr, func(s *pspan) {
-		if more = s.kind == largeRun && from < s.size; more {
-			visit(part{s.base, s.size, from, min(from+wordsPart, s.size)})
+	h.pages.Look(addr, func(s *pages.Span) {
+		if more = s.Kind == pages.LargeRun && from < s.Size; more {
+			visit(part{s.Base, s.Size, from, min(from+wordsPart, s.Size)})
 		}
 	})
 	return more
@@ -127,7 +128,7 @@ func (h *Heap) visitLarge(addr, from uintptr, visit func(part)) (more bool) {
 // visit calls visit with what is the user's of a part of the engine's block, if that is live.
 // It stays live meanwhile.
 func (c *checks) visit(p part, visit func(part)) {
-	if spanAt(p.block).kind == guardRun {
+	if spanAt(p.block).Kind == pages.GuardRun {
 		visit(p)
 		return
 	}
@@ -148,8 +149,8 @@ func (c *central) visit(h *Heap, addr uintptr, visit func(part)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var s *span
-	h.pages.look(addr, func(run *pspan) {
-		if in := spanOf(run); in.kind == blockRun && in.class == c.class && in.owner == h.pages.id {
+	h.pages.Look(addr, func(run *pages.Span) {
+		if in := spanOf(run); in.Kind == pages.BlockRun && in.class == c.class && in.Owner == h.pages.ID {
 			s = in
 		}
 	})
@@ -157,7 +158,7 @@ func (c *central) visit(h *Heap, addr uintptr, visit func(part)) {
 		return // it was freed in the meantime
 	}
 	for i := range classes[c.class].blocks {
-		if block, size := s.base+i*s.size, s.liveSize(i); size > 0 {
+		if block, size := s.Base+i*s.Size, s.liveSize(i); size > 0 {
 			visit(part{block, size, 0, size})
 		}
 	}
@@ -169,7 +170,7 @@ func (g *guards) visit(visit func(part)) {
 	defer g.mu.Unlock()
 	g.eachRun(func(s *span) {
 		if s.live == 1 {
-			visit(part{s.block, s.size, 0, s.size})
+			visit(part{s.block, s.Size, 0, s.Size})
 		}
 	})
 }
@@ -183,7 +184,7 @@ func (s *span) liveSize(i uintptr) uintptr {
 	case st <= maxSmall:
 		return uintptr(st)
 	case st == sampled:
-		_, size := bucketOf(s.base + i*s.size)
+		_, size := bucketOf(s.Base + i*s.Size)
 		return size
 	}
 	return 0

@@ -2,7 +2,11 @@
 
 package heap
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
 
 // Of a checked block neither the red zone nor what is in quarantine is read.
 func TestGoPointersInCheckedBlocks(t *testing.T) {
@@ -15,7 +19,7 @@ func TestGoPointersInCheckedBlocks(t *testing.T) {
 		h.Free(freed)
 		plant(freed, 8, goAddr())
 		got := goPointers(t, h)
-		fill(freed[8:8+wordBytes], poisonByte)
+		fill(freed[8:8+pages.WordBytes], poisonByte)
 		if len(got) != 1 || got[0].Size != size || got[0].Offset != 8 {
 			t.Errorf("size %d: %+v", size, got)
 		}

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"github.com/freehold-go/freehold/internal/pages"
 	"runtime"
 	"slices"
 	"sync"
@@ -33,13 +34,13 @@ func goAddr() uintptr { return uintptr(unsafe.Pointer(aGoVariable)) }
 
 func TestGoPointersAreFound(t *testing.T) {
 	sampleAt(t, 0)
-	for _, size := range []int{int(wordBytes), 24, 100, 1000, 32 << 10, 40000, wordsPart, 3*wordsPart + 100} {
+	for _, size := range []int{int(pages.WordBytes), 24, 100, 1000, 32 << 10, 40000, wordsPart, 3*wordsPart + 100} {
 		h := newHeap(t, Options{})
 		var offsets []int
-		for at := 0; at+int(wordBytes) <= size; at += max(int(wordBytes), size/5&^7) {
+		for at := 0; at+int(pages.WordBytes) <= size; at += max(int(pages.WordBytes), size/5&^7) {
 			offsets = append(offsets, at)
 		}
-		last := size&^int(wordBytes-1) - int(wordBytes)
+		last := size&^int(pages.WordBytes-1) - int(pages.WordBytes)
 		if offsets[len(offsets)-1] != last {
 			offsets = append(offsets, last)
 		}
@@ -74,7 +75,7 @@ func TestOtherWordsAreNoGoPointers(t *testing.T) {
 	} {
 		for _, size := range []int{64, 40000} {
 			b := alloc(t, h, size)
-			for i := 0; i < size; i += int(wordBytes) {
+			for i := 0; i < size; i += int(pages.WordBytes) {
 				plant(b, i, word)
 			}
 		}
@@ -123,7 +124,7 @@ func TestLargeBlockChangesBetweenParts(t *testing.T) {
 		want   int
 	}{
 		{func(h *Heap, b []byte) {}, 2},
-		{func(h *Heap, b []byte) { h.Free(b); h.pages.mustPurge() }, 1},
+		{func(h *Heap, b []byte) { h.Free(b); h.pages.Purge(^uintptr(0)) }, 1},
 		{func(h *Heap, b []byte) { h.Resize(b, wordsPart+8) }, 1},
 		{func(h *Heap, b []byte) { h.Free(b); h.Alloc(50000, 8, true) }, 1},
 	} {
@@ -140,14 +141,11 @@ func TestLargeBlockChangesBetweenParts(t *testing.T) {
 	}
 }
 
-// mustPurge gives all free pages back. The walk holds scavenging.
-func (p *pageHeap) mustPurge() { p.purge(^uintptr(0)) }
-
 // A span is freed between the look at its run and the one at its blocks.
 func TestSpanIsFreedUnderTheWalk(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 64)
-	addr := addrOf(b) &^ (pageBytes - 1)
+	addr := addrOf(b) &^ (pages.PageBytes - 1)
 	h.Free(b)
 	h.Trim()
 	h.central[classFor(64, 1)].visit(h, addr, func(p part) { t.Errorf("%+v", p) })

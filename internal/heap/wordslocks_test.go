@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"github.com/freehold-go/freehold/internal/pages"
 	"sync"
 	"testing"
 )
@@ -10,25 +11,23 @@ import (
 // The locks keep the memory of the block that is read, and the heap open.
 func TestWalkHoldsLocks(t *testing.T) {
 	h := newHeap(t, Options{})
-	want := map[uint8]int{blockRun: 1, largeRun: 1}
+	want := map[uint8]int{pages.BlockRun: 1, pages.LargeRun: 1}
 	alloc(t, h, 64)
 	alloc(t, h, 100_000)
 	if CanGuard {
 		guardAt(t, 1, 0)
 		alloc(t, h, 64)
-		want[guardRun] = 1
+		want[pages.GuardRun] = 1
 	}
 	visited := map[uint8]int{}
 	h.eachPart(func(p part) {
 		s := spanAt(p.block)
-		visited[s.kind]++
-		locks := map[string]*sync.Mutex{"scavenging": &h.pages.scavenging}
-		switch s.kind {
-		case blockRun:
+		visited[s.Kind]++
+		locks := map[string]*sync.Mutex{"scavenging": &h.pages.Scavenging}
+		switch s.Kind {
+		case pages.BlockRun:
 			locks["the class's mu"] = &h.central[s.class].mu
-		case largeRun:
-			locks["the page heap's mu"] = &h.pages.mu
-		case guardRun:
+		case pages.GuardRun:
 			locks["the mu of guards"] = &h.theGuards().mu
 		}
 		for name, mu := range locks {
@@ -59,7 +58,7 @@ func TestLargeBlockIsFreedUnderTheWalk(t *testing.T) {
 	for range 1000 {
 		alloc(t, h, 200)
 	}
-	if s := spanAt(addrOf(b)); s == nil || s.kind != blockRun {
+	if s := spanAt(addrOf(b)); s == nil || s.Kind != pages.BlockRun {
 		t.Fatalf("the pages are not used again: %+v", s)
 	}
 	if h.visitLarge(addrOf(b), 0, visit) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -35,7 +36,7 @@ func TestZeroedLargeBlockClearsOnlyWhatWasUsed(t *testing.T) {
 func residentBytes(t *testing.T, b []byte) (n int) {
 	t.Helper()
 	os := vm.PageBytes()
-	pages := make([]byte, roundUp(uintptr(len(b)), os)/os)
+	pages := make([]byte, pages.RoundUp(uintptr(len(b)), os)/os)
 	if err := vm.Resident(uintptr(unsafe.Pointer(&b[0])), uintptr(len(pages))*os, pages); err != nil {
 		t.Skip(err)
 	}
@@ -100,7 +101,7 @@ func TestZeroedBlockKeepsTheMemoryOfItsRun(t *testing.T) {
 // Whichever pages were touched, the block is zero and they are all that is in
 // memory.
 func TestZeroedBlockOverPagesTouchedAtRandom(t *testing.T) {
-	const size = 40<<20 + 3*pageBytes // more than one question, and no whole number of them
+	const size = 40<<20 + 3*pages.PageBytes // more than one question, and no whole number of them
 	random := rand.New(rand.NewPCG(1, 19))
 	h := newHeap(t, Options{})
 	alloc(t, h, 40000) // the blocks begin in the middle of things

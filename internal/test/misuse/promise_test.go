@@ -17,7 +17,7 @@ import (
 type caught struct {
 	plain, race how // builds
 	debug, asan how // builds that are like modes
-	inTests            how
+	inTests     how
 
 	poison, guard, leak how // modes: values of FREEHOLD_DEBUG
 }

@@ -1,0 +1,307 @@
+// Page heap: runs of pages, and everything that a heap has from the system.
+//
+// Free neighbours are always merged into one run, whether their pages hold memory
+// or not. A dirty bit per page says which pages do:
+//
+//	fresh page --occupy--> dirty --purge--> clean: reads zero, takes no memory
+//
+// A run in use is dirty in full. A free run is dirty in full, in part or not at
+// all. committed, which MaxBytes limits, is the dirty pages, the address tables
+// and the metadata.
+//
+// freerun.go cuts and joins free runs, bins.go finds one by length, pagemap.go publishes
+// runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it
+// back, resize.go resizes large blocks, and metadata.go has the spans.
+
+// Package pages hands out runs of pages and takes them back.
+//
+// A [Heap] owns its segments of addresses, its free runs, its metadata and its limit, and
+// gives memory back to the system. It knows nothing of classes and caches: the layer above,
+// package heap, cuts a run into blocks, or hands it out as one large block.
+//
+//	region    | segment | segment | ...                       of all heaps
+//	segment   | blocks | free run | large block | free run |  of one heap
+//
+// The terms of this package:
+//
+//	page      8 KiB, the unit of runs
+//	run       neighbouring pages
+//	span      the description of a run
+//	page map  from an address to the span of its run
+//	dirty     of a page: it may hold memory of the system
+//	purge     to give the memory of free pages back to the system
+//
+// # Locks
+//
+// Locks are taken in this order: a heap's Scavenging, its mu, then that of the space, of the
+// metadata space or of a payer. The last three are never held together. Locks of the layer above may be
+// taken between Scavenging and mu.
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Heap is the lower layer of package heap's Heap. Methods lock mu themselves unless their
+// comment says that it is held. No method unlocks a lock of its caller.
+//
+// mu guards the fields from metadata on, the spans of free runs and large blocks,
+// and the dirty bits of the heap's segments. Scavenging serializes the operations
+// that give memory back.
+//
+// Invariants:
+//   - committed == PageBytes * (dirty bits set in the segments) + tables + metadata.bytes
+//   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
+//   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
+//   - a free run's dirty == its dirty bits set
+//   - no two neighbouring runs are free, except runs that purge has off their bins
+//
+// A run just taken is charged before occupy sets its bits: in between, committed
+// exceeds the first sum by its clean pages.
+type Heap struct {
+	ID         uint32
+	Name       string
+	mapsName   string // of its mappings: equal ones are joined
+	MaxBytes   uintptr
+	Payer      Payer // nil if there is none
+	HugePages  bool
+	WholePages bool
+	decay      time.Duration
+	Closed     atomic.Bool
+
+	Scavenging sync.Mutex
+	Alarm      alarm
+	tick       func() // what the alarm calls
+
+	_ [64]byte // keeps mu and what it guards off the cache lines of the fixed fields
+
+	mu         sync.Mutex
+	metadata   metadata
+	segments   []Range
+	total      uintptr // bytes in segments
+	free       bins
+	committed  uintptr // bytes
+	tables     uintptr // bytes, the part of committed for the segments' tables
+	dirty      uintptr // pages
+	leastDirty uintptr // the lowest dirty since the last tick
+	large      largeCount
+	traffic    Traffic // of large blocks, and of free pages
+	releases   uint8   // counts freed runs, modulo 256, for WakeAgain
+	unmapped   List    // runs that are inaccessible since the system refused to map them
+	oversize   oversize
+}
+
+// largeCount counts the large blocks.
+type largeCount struct {
+	Blocks int
+	Bytes  uintptr // their pages
+}
+
+// Traffic counts what a part of a heap has done since it was made.
+type Traffic struct {
+	Allocs, Frees uint64 // blocks
+	Purged        uint64 // bytes given back to the system
+}
+
+func (t *Traffic) Add(u Traffic) {
+	t.Allocs += u.Allocs
+	t.Frees += u.Frees
+	t.Purged += u.Purged
+}
+
+// lastID is the id of the newest heap. Ids are not reused; a process is expected
+// to make fewer than 2^32 heaps.
+var lastID atomic.Uint32
+
+// unnamed counts the heaps made without a name.
+var unnamed atomic.Uint32
+
+// Options sets up a Heap. The zero value is all defaults.
+type Options struct {
+	Name       string
+	MaxBytes   int
+	Decay      time.Duration
+	HugePages  bool
+	WholePages bool  // freed memory goes back at once
+	Payer      Payer // is charged for the heap's memory; nil for nobody
+}
+
+// Init makes p ready. Its timer calls tick.
+func (p *Heap) Init(o Options, tick func()) {
+	p.ID = lastID.Add(1)
+	p.Name, p.mapsName = o.Name, o.Name
+	if o.Name == "" {
+		p.Name, p.mapsName = fmt.Sprint("heap ", unnamed.Add(1)), "heap"
+	}
+	p.MaxBytes, p.Payer = uintptr(o.MaxBytes), o.Payer
+	p.HugePages, p.WholePages = o.HugePages, o.WholePages
+	p.decay = cmp.Or(o.Decay, DefaultDecay)
+	p.tick = tick
+}
+
+// AllocRun takes a run of n pages at a multiple of align, and reports whether it
+// reads zero. The run is not in the page map yet: see PublishBlocks.
+func (p *Heap) AllocRun(n, align uintptr) (s *Span, zero bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err = p.leavesSlack(n); err != nil {
+		return nil, false, err
+	}
+	s, zero, err = p.take(n, align)
+	if err == nil {
+		p.occupy(s)
+		p.WakeAgain()
+	}
+	return s, zero, err
+}
+
+// AllocBlock takes a run for a large block of size bytes, and publishes it. If zero
+// is set, the block reads zero.
+//
+// Clearing may take long, so mu is not held meanwhile. The run is published by
+// then, so nobody else takes it, and its dirty bits still tell the pages that were
+// used before from those that read zero. occupy sets the bits afterwards.
+func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, isZero, err := p.take(RoundUp(size, PageBytes)/PageBytes, align)
+	if err != nil {
+		return nil, err
+	}
+	p.publishLarge(s, size, uint8(bits.TrailingZeros(uint(align))))
+	p.traffic.Allocs++
+	if zero && !isZero {
+		p.mu.Unlock()
+		p.clearUsed(s)
+		p.mu.Lock()
+	}
+	p.occupy(s)
+	return s, nil
+}
+
+// FreeRun takes back a run. It keeps its memory until a purge; a run that may not
+// keep it goes to discard.
+func (p *Heap) FreeRun(s *Span) {
+	p.mu.Lock()
+	kept := p.release(s)
+	p.mu.Unlock()
+	p.released(s, kept)
+}
+
+// FreeBlock is FreeRun for a large block. It reports false if no large block of
+// exactly that size begins at addr. It decides that under mu: of two racing calls
+// for one block, the second finds none.
+func (p *Heap) FreeBlock(addr, size uintptr) bool {
+	p.mu.Lock()
+	s := SpanAt(addr)
+	if s == nil || !s.IsLarge(p.ID, addr, size) {
+		p.mu.Unlock()
+		return false
+	}
+	p.traffic.Frees++
+	kept := p.release(s)
+	p.mu.Unlock()
+	p.released(s, kept)
+	return true
+}
+
+// release removes a run in use from the page map. If the run may keep its memory,
+// release also makes it a free run; otherwise the caller must pass it to discard
+// without mu, which released does. mu is held.
+func (p *Heap) release(s *Span) (kept bool) {
+	p.unpublish(s)
+	if p.releases++; p.releases%64 == 0 { // the clock is not read each time
+		p.WakeAgain()
+	}
+	if s.Separate != 0 || p.WholePages {
+		return false
+	}
+	s.reset(FreeRun)
+	p.insert(s)
+	return true
+}
+
+// released completes a release. mu is not held.
+func (p *Heap) released(s *Span, kept bool) {
+	if !kept {
+		p.discard(s)
+	}
+	p.Wake()
+}
+
+// occupy sets the dirty bits of a run in use. take has charged for them. mu is held.
+func (p *Heap) occupy(s *Span) {
+	r := Addresses.RegionOf(s.Base)
+	r.dirty.SetRange(r.pageIndex(s.Base), s.pages)
+}
+
+// nextDirty returns the first dirty pages in [at, end), as positions in r.dirty.
+// The caller owns the pages. It takes mu nevertheless, since the bits of other
+// runs share their words.
+func (p *Heap) nextDirty(r *region, at, end uintptr) (from, to uintptr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	from = r.dirty.Next(r.pageIndex(at), r.pageIndex(end), true)
+	return from, r.dirty.Next(from, r.pageIndex(end), false)
+}
+
+// newSpan returns a span without a run. mu is held.
+func (p *Heap) newSpan() (*Span, error) {
+	addr, err := p.newObject(SpanBytes)
+	if err != nil {
+		return nil, err
+	}
+	s := SpanPtr(addr)
+	s.Owner = p.ID
+	s.reset(FreeRun)
+	return s, nil
+}
+
+func (p *Heap) freeSpan(s *Span) {
+	if s != nil {
+		p.dropObject(s.Addr(), SpanBytes)
+	}
+}
+
+// figures is a snapshot of a Heap. Sizes are bytes.
+type figures struct {
+	Committed uintptr // what MaxBytes limits: dirty pages, tables and metadata
+	Dirty     uintptr // of free runs: what holds memory
+	Metadata  uintptr // tables included
+	Total     uintptr // addresses
+	Large     largeCount
+	Traffic   Traffic // of large blocks, and of free pages
+}
+
+// Figures returns a snapshot.
+func (p *Heap) Figures() figures {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return figures{p.committed, p.dirty * PageBytes, p.metadata.bytes + p.tables, p.total, p.large, p.traffic}
+}
+
+// AllSegments returns the segments in order of address, neighbours of one region as one.
+func (p *Heap) AllSegments() []Range {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return joined(p.segments)
+}
+
+// Close returns all memory and addresses. Scavenging is held.
+func (p *Heap) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, segment := range p.segments {
+		Addresses.give(segment.Base, segment.Size)
+	}
+	p.closeMetadata()
+	p.segments, p.free, p.unmapped, p.large = nil, bins{}, List{}, largeCount{}
+	p.oversize.dirty, p.oversize.least = 0, 0
+	p.uncharge(p.committed)
+	p.total, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0
+}

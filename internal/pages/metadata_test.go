@@ -1,0 +1,122 @@
+// Metadata: slabs and their objects.
+
+package pages
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+func TestMetadataIsZero(t *testing.T) {
+	const size = 128
+	h := newHeap(t, Options{})
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for range 3 {
+		addr, err := h.pages.newObject(size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
+		if !allSet(b, 0) {
+			t.Error("an object that was freed and taken again is not zero")
+		}
+		fill(b, 1)
+		h.pages.dropObject(addr, size)
+	}
+}
+
+func TestEmptySlabsAreGivenBack(t *testing.T) {
+	h := newHeap(t, Options{WholePages: true})
+	var live [][]byte
+	for range 2000 {
+		live = append(live, alloc(t, h, PageBytes))
+	}
+	full := h.pages.metadata.bytes
+	for _, b := range live {
+		h.Free(b)
+	}
+	if h.pages.metadata.bytes > 2*SlabBytes || full < 8*SlabBytes {
+		t.Errorf("2000 spans took %d bytes in slabs, and %d when they were freed", full, h.pages.metadata.bytes)
+	}
+}
+
+// The addresses of a slab that was given back serve again.
+func TestAddressesOfAnEmptySlabServeAgain(t *testing.T) {
+	h := newHeap(t, Options{})
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for range 2 * metadataSegmentBytes / SlabBytes {
+		var objects [2 * SlabBytes / MaxObject]uintptr // more than a slab has
+		for i := range objects {
+			addr, err := h.pages.newObject(MaxObject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			objects[i] = addr
+		}
+		for _, addr := range objects {
+			h.pages.dropObject(addr, MaxObject)
+		}
+	}
+	if n := len(h.pages.metadata.segments); n != 1 {
+		t.Errorf("%d segments for two slabs at a time", n)
+	}
+}
+
+// A pair at the edge of a slab makes no system calls.
+func TestPairsAtTheEdgeOfASlabMakeNoSystemCalls(t *testing.T) {
+	h := newHeap(t, Options{})
+	calls := 0
+	defer vm.SetFault(func(vm.Op) error { calls++; return nil })()
+	for i := range 300 {
+		alloc(t, h, 40000)
+		h.Free(alloc(t, h, 40000))
+		calls = 0
+		for range 100 {
+			h.Free(alloc(t, h, 40000))
+		}
+		if calls > 0 {
+			t.Fatalf("%d blocks live: %d system calls in 100 pairs", i, calls)
+		}
+	}
+}
+
+func TestSlabThatCannotBeReturnedCountsOnce(t *testing.T) {
+	h := newHeap(t, Options{})
+	alloc(t, h, 10)
+	defer refuse(vm.OpDecommit)()
+	before := h.pages.metadata.bytes
+	h.pages.mu.Lock()
+	defer h.pages.mu.Unlock()
+	for range 100 {
+		var objects [12]uintptr // more than a slab has
+		for i := range objects {
+			objects[i], _ = h.pages.newObject(3000)
+		}
+		for _, addr := range objects {
+			h.pages.dropObject(addr, 3000)
+		}
+	}
+	if h.pages.metadata.bytes-before > 3*SlabBytes {
+		t.Errorf("%d bytes for three slabs", h.pages.metadata.bytes-before)
+	}
+}
+
+// Trim gives back the slabs that are kept at hand otherwise.
+func TestTrimLeavesNoEmptySlab(t *testing.T) {
+	h := newHeap(t, Options{})
+	for size := 8; size <= (32 << 10); size *= 2 {
+		h.Free(alloc(t, h, size))
+	}
+	h.Trim()
+	for _, at := range h.pages.metadata.room {
+		for ; at != 0; at = slabAt(at).next {
+			if s := slabAt(at); s.live == 0 {
+				t.Errorf("a slab for objects of %d bytes is empty", s.Size)
+			}
+		}
+	}
+}

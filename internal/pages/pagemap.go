@@ -1,0 +1,138 @@
+// Page map: from an address to its run.
+//
+// Two tables have a word for each page. pages has the span:
+//
+//	each page of a run of blocks         its span
+//	first page of a large block          its span
+//	first and last page of a free run    its span
+//	any other page                       nil
+//
+// The pages inside free runs and large blocks have no word to write, so taking and
+// freeing one costs the same at any length.
+//
+// entries has what the layer above needs to know of a page of its blocks, in one word that
+// it has chosen. Other pages have entry 0.
+//
+// # Readers without a lock
+//
+// The layer above reads both tables without a lock. The words of a page are written
+// under the page heap's mu, and for a run in use only while none of its blocks is
+// live. A caller with a live block therefore reads stable words: publishing them
+// happened before the block was handed out, by a lock of the layer above or the page heap's.
+//
+// Only misuse, such as a double free, reads words while they change:
+//
+//   - An entry is one atomic word, so it is whole or absent.
+//   - A span that was read before unpublish cleared the word may describe another
+//     run by now. Detection is best effort then.
+//   - Large blocks are freed under mu, where their span is checked again.
+
+package pages
+
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const mapEntryBytes = 8
+
+// MapEntry returns the entry of the page at off, an offset into r.
+func (r *region) MapEntry(off uintptr) *uint64 {
+	return (*uint64)(vm.Pointer(r.mapEntries + off>>PageShift*mapEntryBytes))
+}
+
+// setPages sets the word in pages of each page of s.
+func (s *Span) setPages(to *Span) {
+	r := Addresses.RegionOf(s.Base)
+	for at := s.Base; at < s.End(); at += PageBytes {
+		*r.page(at) = to
+	}
+}
+
+// setMapEntries sets the entry of page i of s to first + i*step. It is a no-op if the region
+// has no entries.
+func (s *Span) setMapEntries(first, step uint64) {
+	r := Addresses.RegionOf(s.Base)
+	if r.mapEntries == 0 {
+		return
+	}
+	for i := range s.pages {
+		atomic.StoreUint64(r.MapEntry(s.Base-r.Base+i*PageBytes), first+uint64(i)*step)
+	}
+}
+
+// publishLarge makes a run just taken a large block, and sets the word of its first
+// page. mu is held.
+func (p *Heap) publishLarge(s *Span, size uintptr, align uint8) {
+	s.reset(LargeRun)
+	s.Size, s.align = size, align
+	*Addresses.RegionOf(s.Base).page(s.Base) = s
+	p.large.Blocks++
+	p.large.Bytes += s.Bytes()
+}
+
+// PublishBlocks makes a run just taken a run of blocks of the layer above, and sets the
+// words of all its pages: the entry of page i is first + i*step. No block of the run has been
+// handed out.
+func (p *Heap) PublishBlocks(s *Span, first, step uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.Kind = BlockRun
+	if first != 0 {
+		s.setMapEntries(first, step)
+	}
+	s.setPages(s)
+}
+
+// unpublish removes a run in use from the page map. Its blocks are free. The span is
+// unchanged, as readers may still have it. mu is held.
+func (p *Heap) unpublish(s *Span) {
+	switch s.Kind {
+	case LargeRun:
+		p.large.Blocks--
+		p.large.Bytes -= s.Bytes()
+		*Addresses.RegionOf(s.Base).page(s.Base) = nil
+	case BlockRun:
+		s.setMapEntries(0, 0)
+		s.setPages(nil)
+	}
+}
+
+// Look calls f, with mu held, with the span in the word of addr's page, if there is one. It
+// returns where the next run begins; inside large blocks and free runs, where there is no
+// word, the next page.
+func (p *Heap) Look(addr uintptr, f func(s *Span)) (next uintptr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := SpanAt(addr)
+	if s == nil {
+		return addr + PageBytes
+	}
+	f(s)
+	return s.End()
+}
+
+// LookAround calls f, with mu held, with the span of the run that contains addr, or nil.
+func (p *Heap) LookAround(addr uintptr, f func(s *Span)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(Addresses.RegionOf(addr).spanAround(addr))
+}
+
+// spanAround returns the span of the run that contains addr, or nil. A page inside a
+// large block or a free run has no word, so it visits the pages in front one by one.
+//
+// Precondition: the mu of addr's heap is held, or addr is in a live block of the caller.
+func (r *region) spanAround(addr uintptr) *Span {
+	owner := atomic.LoadUint32(r.Owner(addr))
+	for at := addr; at-r.Base < r.used.Load() && atomic.LoadUint32(r.Owner(at)) == owner; at -= PageBytes {
+		if s := *r.page(at); s != nil {
+			if addr >= s.Base && addr < s.End() {
+				return s
+			}
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+// Resize: how a large block grows and shrinks.
+//
+// A block shrinks in place: its tail is cut off and freed. It grows in place if the
+// pages behind it are free or were never handed out. Otherwise, from moveBytes on
+// and if the system supports it, its pages are moved to a longer run without a copy.
+
+package pages
+
+import (
+	"errors"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const moveBytes = 1 << 20
+
+// ResizeBlock resizes the large block of old bytes at addr to size bytes. It returns
+// the block's span, which is another one if the pages were moved, or nil if only a
+// copy can do it. It reports false if no such block begins there: another goroutine
+// may have freed or resized it since the caller looked.
+func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
+	s, tail, kept, done := p.resizeInPlace(addr, old, size)
+	switch {
+	case s == nil:
+		return nil, false
+	case !done:
+		return p.move(s, size), true
+	case tail != nil:
+		p.released(tail, kept)
+	}
+	return s, true
+}
+
+// resizeInPlace is ResizeBlock without a move. It returns the block's span, if there is
+// one; the run that was cut off and released, if any, and whether that was kept; and
+// whether the block has the size. If not, the block is hidden: a move is next.
+func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s = SpanAt(addr)
+	if s == nil || !s.IsLarge(p.ID, addr, old) {
+		return nil, nil, false, false
+	}
+	switch n := RoundUp(size, PageBytes) / PageBytes; {
+	case n < s.pages:
+		if tail = p.cut(s, n); tail != nil {
+			kept = p.release(tail)
+		}
+	case n > s.pages && !p.extend(s, n-s.pages):
+		p.hide(s)
+		return s, nil, false, false
+	}
+	s.Size = size
+	return s, tail, kept, true
+}
+
+// hide removes a large block from the page map while it is moved, so that a
+// racing Free or Resize of the same block finds none. mu is held.
+func (p *Heap) hide(s *Span) { *Addresses.RegionOf(s.Base).page(s.Base) = nil }
+
+// show undoes hide. mu is not held.
+func (p *Heap) show(s *Span) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	*Addresses.RegionOf(s.Base).page(s.Base) = s
+}
+
+// cut cuts a large block off after n pages. It returns the run of the rest, which the
+// caller releases. If there is no memory for the span of the rest, it returns nil, and
+// the block keeps its pages. mu is held.
+func (p *Heap) cut(s *Span, n uintptr) *Span {
+	tail, err := p.newSpan()
+	if err != nil {
+		return nil
+	}
+	r := Addresses.RegionOf(s.Base)
+	edges := [...]uintptr{s.Base + (n-1)*PageBytes, s.Base + n*PageBytes}
+	tables := r.tableCost(edges[:]...)
+	if p.charge(tables) != nil {
+		p.freeSpan(tail)
+		return nil
+	}
+	p.noteTables(r, tables, edges[:]...)
+	tail.reset(takenRun)
+	tail.Base, tail.pages, tail.Separate = edges[1], s.pages-n, s.Separate
+	p.large.Bytes -= tail.Bytes()
+	s.pages = n
+	return tail
+}
+
+// extend adds the n pages behind a large block to the block, if they are free or
+// were never handed out. It is take for a given address: everything that can fail
+// comes before the first change, and the charge is for the clean pages. mu is held.
+func (p *Heap) extend(s *Span, n uintptr) bool {
+	r := Addresses.RegionOf(s.Base)
+	next := p.freeNeighbour(r, s.End())
+	if next == nil || next.pages < n {
+		// A new segment behind next, or behind the block, becomes part of next.
+		from := s.End()
+		if next != nil {
+			from = next.End()
+		}
+		if p.mayCharge(n) != nil || p.growAt(from, n) != nil {
+			return false
+		}
+		next = p.freeNeighbour(r, s.End())
+	}
+	dirty := r.dirty.Count(r.pageIndex(next.Base), n)
+	end := next.Base + n*PageBytes
+	edges := [...]uintptr{end - PageBytes, min(end, next.End()-PageBytes)}
+	tables := r.tableCost(edges[:]...)
+	cost := (n-dirty)*PageBytes + tables
+	if p.charge(cost) != nil {
+		return false
+	}
+	if !vm.HolesReadZero && dirty < n && Commit(next.Base, n*PageBytes) != nil {
+		p.uncharge(cost)
+		return false
+	}
+	p.noteTables(r, tables, edges[:]...)
+	p.unlink(r, next)
+	r.dirty.SetRange(r.pageIndex(next.Base), n)
+	if next.pages -= n; next.pages > 0 {
+		next.Base += n * PageBytes
+		next.dirty -= dirty
+		p.link(r, next)
+	} else {
+		p.freeSpan(next)
+	}
+	p.noteTaken(n, n-dirty)
+	s.pages += n
+	p.large.Bytes += n * PageBytes
+	return true
+}
+
+// move moves the pages of a hidden large block to a run for size bytes. It returns the
+// new run's span. If the system cannot move them, or there is no such run, it shows
+// the block again and returns nil. Until the old run is discarded, both count against
+// the limit.
+//
+// Moving splits mappings: the new run's is not its neighbours', and what the move
+// leaves at the old run may be many. Both runs are marked separate, so that they are
+// mapped anew when they are freed. A failed move may have split them too.
+func (p *Heap) move(s *Span, size uintptr) *Span {
+	os := vm.PageBytes()
+	if s.Bytes() < moveBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
+		p.show(s)
+		return nil
+	}
+	to, _, err := p.AllocRun(RoundUp(size, PageBytes)/PageBytes, max(1<<s.align, os))
+	if err != nil {
+		p.show(s)
+		return nil
+	}
+	err = vm.Move(to.Base, s.Base, s.Bytes())
+	if !errors.Is(err, vm.ErrUnsupported) {
+		to.setSeparate()
+	}
+	if err != nil {
+		p.FreeRun(to)
+		p.show(s)
+		return nil
+	}
+	p.mu.Lock()
+	p.unpublish(s)
+	s.setSeparate() // what is left of the mapping there is
+	p.publishLarge(to, size, s.align)
+	to.setSeparate()
+	p.mu.Unlock()
+	p.discard(s)
+	p.Wake()
+	return to
+}

@@ -1,0 +1,102 @@
+// Zero: making memory that was used before read zero again.
+//
+// A page that is resident is cleared. One that is not is dropped, in case it is in
+// swap: clearing it would make it resident, which takes several times as long, and
+// the block may never use it. So a block keeps the resident pages of its run and
+// gets no others.
+
+package pages
+
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	// Asking the system which pages are resident takes a system call and time for each
+	// page. Below minAskBytes clearing everything takes no longer than the question;
+	// above maxAskBytes the answers alone take longer than a call should.
+	minAskBytes = 1 << 20
+	maxAskBytes = 1 << 30
+
+	askPages = 4096 // pages in one question
+)
+
+// clearUsed zeroes the dirty pages of s. The others read zero already. mu is not
+// held.
+func (p *Heap) clearUsed(s *Span) {
+	unit := vm.PageBytes()
+	if p.HugePages {
+		unit = vm.HugePageBytes // dropping less would split one
+	}
+	r := Addresses.RegionOf(s.Base)
+	for at, end := s.Base, s.End(); at < end; {
+		from, to := p.nextDirty(r, at, end)
+		at = r.Base + to*PageBytes
+		zero(r.Base+from*PageBytes, (to-from)*PageBytes, unit)
+	}
+}
+
+// zero zeroes [at, at+size), and drops pages in whole units only.
+func zero(at, size, unit uintptr) {
+	switch {
+	case size < minAskBytes || !vm.HolesReadZero:
+		clearBytes(at, size)
+	case size > maxAskBytes:
+		zeroByDropping(at, size, unit)
+	case vm.TellsResident:
+		zeroByAsking(at, size, unit)
+	default:
+		clearBytes(at, size)
+	}
+}
+
+// zeroByAsking clears the resident pages and drops the others. Neighbours are
+// cleared in one call, since memclr writes past the processor's caches from 32 MiB
+// on, which is faster.
+func zeroByAsking(at, size, unit uintptr) {
+	os := vm.PageBytes()
+	from, to := RoundUp(at, os), (at+size)&^(os-1)
+	clearBytes(at, from-at)
+	clearBytes(to, at+size-to)
+	var answer [askPages]byte
+	start, was := from, byte(0)
+	for next := from; next < to; {
+		resident := answer[:min((to-next)/os, askPages)]
+		if vm.Resident(next, uintptr(len(resident))*os, resident) != nil {
+			clearBytes(start, to-start)
+			return
+		}
+		for _, page := range resident {
+			if page&1 != was {
+				zeroAlike(start, next-start, was, unit)
+				start, was = next, page&1
+			}
+			next += os
+		}
+	}
+	zeroAlike(start, to-start, was, unit)
+}
+
+// zeroAlike zeroes pages of which vm.Resident says the same.
+func zeroAlike(at, size uintptr, resident byte, unit uintptr) {
+	if resident != 0 {
+		clearBytes(at, size)
+	} else {
+		zeroByDropping(at, size, unit)
+	}
+}
+
+// zeroByDropping zeroes [at, at+size), whole units of it by giving their memory
+// back.
+func zeroByDropping(at, size, unit uintptr) {
+	from, to := RoundUp(at, unit), (at+size)&^(unit-1)
+	if !vm.HolesReadZero || from >= to || vm.Decommit(from, to-from) != nil {
+		from, to = at, at
+	}
+	clearBytes(at, from-at)
+	clearBytes(to, at+size-to)
+}
+
+func clearBytes(at, size uintptr) { clear(unsafe.Slice((*byte)(vm.Pointer(at)), size)) }
