@@ -155,6 +155,7 @@ func (s Boxes) measure(ctx context.Context, r BoxRun, b *box, tell wire.Writer) 
 	if b != nil {
 		dir = b.dir
 	}
+	cmd.WaitDelay = time.Second // it has made nothing that it would have to remove
 	cmd.Env = boxEnvironment(os.Environ(), r.Mode, r.Limit, dir)
 	began := time.Now()
 	var peak func() int64

@@ -41,8 +41,11 @@ func Self(ctx context.Context, args ...string) (*exec.Cmd, error) {
 
 // Child runs a command, calls on with each message but the last one, and decodes its result.
 // What the command complained of is in the error. result may be incomplete if there is one.
+// When ctx ends, the command is interrupted, or killed if it has a WaitDelay.
 func Child(ctx context.Context, cmd *exec.Cmd, on func(wire.Message), result any) error {
-	endInOrder(cmd)
+	if cmd.WaitDelay == 0 {
+		endInOrder(cmd)
+	}
 	if _, err := cmd.StdinPipe(); err != nil { // the child's lifeline
 		return err
 	}
