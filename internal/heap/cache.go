@@ -210,6 +210,9 @@ func (h *Heap) mayTakePage(class uint8, size int) bool {
 	return size > pages.PageBytes/2 || limit == 0 || classes[class].pages*pages.PageBytes > limit/spansOfALowLimit
 }
 
+// addrOf returns the address at which b begins.
+func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
 // block returns the size bytes at addr, cleared or as they are.
 func block(addr uintptr, size int, cleared bool) []byte {
 	b := unsafe.Slice((*byte)(vm.Pointer(addr)), size)
@@ -222,7 +225,7 @@ func block(addr uintptr, size int, cleared bool) []byte {
 // freeSlow is Free after the fast path has failed: the loaded magazine is full, b
 // is large or sampled, or b is not a live block.
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	s := spanAt(addr)
 	if s != nil && s.Kind == pages.GuardRun {
 		h.freeGuarded(o, s, b)
@@ -261,7 +264,7 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 // zero entry. The caller holds a slot or the lock of the block's central. Either
 // keeps the span and its statuses from being freed.
 func liveEntry(h *Heap, b []byte) entry {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	s := spanAt(addr)
 	if s == nil || !s.isBlock(h.pages.ID, addr, uintptr(len(b))) {
 		return entry{}

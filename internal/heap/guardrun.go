@@ -29,7 +29,6 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/guardlog"
@@ -229,7 +228,7 @@ func (h *Heap) endGuarded(s *span, b []byte) (live bool, written uintptr) {
 	g := h.theGuards()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !s.isGuarded(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))) {
+	if !s.isGuarded(h.pages.ID, addrOf(b), uintptr(len(b))) {
 		return false, 0
 	}
 	if written = s.written(); written != 0 {
@@ -315,7 +314,7 @@ func (h *Heap) diagnoseGuarded(s *span, b []byte) string {
 	g := h.theGuards()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	known := s.record.Block()
 	stacks := ""
 	if known.State != 0 {

@@ -157,7 +157,7 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, h.mapID)
 	// The status of a free block is larger than maxSmall.
@@ -191,7 +191,7 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 
 // resizeSampled is resize for sizes above 0.
 func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
-	s := spanAt(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	s := spanAt(addrOf(b))
 	sample := h.takeSample(s, b)
 	r, ok := h.resizeBlock(call, s, b, size)
 	switch {
@@ -209,7 +209,7 @@ func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
 // ResizeBlock is resize of a block that is not sampled and whose span, if there is one,
 // is s.
 func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bool) {
-	addr, old := uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+	addr, old := addrOf(b), uintptr(len(b))
 	switch {
 	case s != nil && s.isGuarded(h.pages.ID, addr, old):
 		if size != len(b) {
@@ -241,7 +241,7 @@ func (h *Heap) Owns(b []byte) bool {
 	if len(b) == 0 {
 		return false
 	}
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	r := pages.Addresses.RegionOf(addr)
 	return r != nil && atomic.LoadUint32(r.Owner(addr)) == h.pages.ID
 }

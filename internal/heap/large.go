@@ -5,7 +5,6 @@ package heap
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
@@ -48,7 +47,7 @@ func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 // freeLarge is Free for blocks in no span of blocks. It panics for misuse. Empty slices
 // of foreign memory are a no-op.
 func (h *Heap) freeLarge(o *LocalCache, b []byte) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
 		return
 	}
@@ -67,7 +66,7 @@ func (h *Heap) resizeLarge(call string, b []byte, size int) ([]byte, bool) {
 	if size > maxSize || size <= maxSmall && !h.pages.WholePages && (old > maxSmall || uintptr(size) > pages.RoundUp(old, pages.PageBytes)) {
 		return nil, false
 	}
-	s, live := h.pages.ResizeBlock(uintptr(unsafe.Pointer(unsafe.SliceData(b))), old, uintptr(size))
+	s, live := h.pages.ResizeBlock(addrOf(b), old, uintptr(size))
 	if !live {
 		h.misused(call, b)
 	}

@@ -7,8 +7,6 @@
 package heap
 
 import (
-	"unsafe"
-
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -81,7 +79,7 @@ func (o *LocalCache) free(b []byte) {
 	if h == nil {
 		o.mustBeMade("Cache.Free")
 	}
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, o.mapID)
 	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {

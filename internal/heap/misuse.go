@@ -75,7 +75,7 @@ func (h *Heap) misused(call string, b []byte) {
 }
 
 func (h *Heap) diagnose(call string, b []byte) (says string) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	r := pages.Addresses.RegionOf(addr)
 	if r == nil || atomic.LoadUint32(r.Owner(addr)) == 0 {
 		const foreign = "the memory is not from a freehold heap"

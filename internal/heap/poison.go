@@ -81,8 +81,6 @@ func newChecks(o Options) *checks {
 	return &checks{blocks: map[uintptr]checkedBlock{}}
 }
 
-func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
-
 func (c *checks) put(addr uintptr, k checkedBlock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

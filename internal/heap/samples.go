@@ -86,11 +86,11 @@ func (h *Heap) sample(b []byte) {
 	}
 	label := h.sampleLabel()
 	id := samples.stacks.Capture(label)
-	s := spanAt(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	s := spanAt(addrOf(b))
 	samples.mu.Lock()
 	defer samples.mu.Unlock()
 	if r := newRecord(); r != nil {
-		r.addr, r.size = uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))
+		r.addr, r.size = addrOf(b), uintptr(len(b))
 		r.red = uint32(r.size - s.userBytes(r.size))
 		r.bucket, r.weight = id, weight(r.userBytes())
 		objects, bytes := r.represents()
@@ -167,7 +167,7 @@ func (h *Heap) freeSample(s *span, b []byte) {
 
 // freeSampled is freeSample apart, so that freeSample is inlined.
 func (h *Heap) freeSampled(s *span, b []byte) {
-	if !s.isSampled(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
+	if !s.isSampled(h.pages.ID, addrOf(b)) {
 		return
 	}
 	samples.mu.Lock()
@@ -180,7 +180,7 @@ func (h *Heap) freeSampled(s *span, b []byte) {
 // takeSample makes b an ordinary block if it is exactly a sampled one, and returns its
 // record. The caller passes it to endSample, or to keepSample if the block stays.
 func (h *Heap) takeSample(s *span, b []byte) *record {
-	if h.records.Load() == 0 || !s.isSampled(h.pages.ID, uintptr(unsafe.Pointer(unsafe.SliceData(b)))) {
+	if h.records.Load() == 0 || !s.isSampled(h.pages.ID, addrOf(b)) {
 		return nil
 	}
 	samples.mu.Lock()
@@ -190,7 +190,7 @@ func (h *Heap) takeSample(s *span, b []byte) *record {
 
 // unsample is takeSample with mu held.
 func (h *Heap) unsample(s *span, b []byte) *record {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	r := recordOf(addr)
 	if r == nil || r.size != uintptr(len(b)) {
 		return nil

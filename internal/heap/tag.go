@@ -7,8 +7,6 @@
 package heap
 
 import (
-	"unsafe"
-
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
@@ -23,7 +21,7 @@ func Tag(b []byte, tag string) {
 
 // tagSample is Tag apart, so that Tag is inlined.
 func tagSample(b []byte, tag string) {
-	addr := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	addr := addrOf(b)
 	if s := spanAt(addr); s == nil || !s.isSampled(s.Owner, addr) {
 		return
 	}
