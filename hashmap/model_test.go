@@ -3,6 +3,7 @@ package hashmap
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"testing"
 
@@ -10,21 +11,31 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
+// A subject is a Map or a Shared.
+type subject[K comparable, V any] interface {
+	Get(k K) (V, bool)
+	Put(k K, v V) error
+	PutIfAbsent(k K, v V) (V, bool, error)
+	Update(k K, fn func(v *V, found bool)) error
+	Delete(k K) bool
+	All() iter.Seq2[K, V]
+	Len() int
+	Clear()
+	Grow(n int) error
+	Close()
+}
+
 // A model is a map beside a Go map that has the same entries. Keys and values are made
 // from numbers.
 type model[K comparable, V any] struct {
 	t     testing.TB
-	m     *Map[K, V]
+	m     subject[K, V]
 	want  map[K]V
 	key   func(n int) K
 	value func(n int) V
 	equal func(a, b V) bool
 	keys  int // number of different numbers for keys
 	fresh int
-}
-
-func newModel[K comparable, V any](t testing.TB, parent freehold.Allocator, key func(int) K, value func(int) V, equal func(a, b V) bool) *model[K, V] {
-	return &model[K, V]{t: t, m: New[K, V](parent, nil), want: map[K]V{}, key: key, value: value, equal: equal}
 }
 
 // run reads prog as a program: each three bytes are an operation and its arguments.
@@ -79,6 +90,9 @@ func (m *model[K, V]) step(op byte, arg int) {
 		}
 		m.want[k] = v
 	case 12:
+		if shared, ok := m.m.(*Shared[K, V]); ok {
+			m.deleteIf(shared, k, arg%3 == 0)
+		}
 		m.get(k)
 	case 13: // a run of neighbours
 		for i := range arg % 64 {
@@ -104,6 +118,23 @@ func (m *model[K, V]) step(op byte, arg int) {
 	}
 }
 
+func (m *model[K, V]) deleteIf(shared *Shared[K, V], k K, keep bool) {
+	want, had := m.want[k]
+	asked := false
+	got := shared.DeleteIf(k, func(v V) bool {
+		if asked = true; !m.equal(v, want) {
+			m.t.Fatalf("DeleteIf(%v) has %v; want %v", k, v, want)
+		}
+		return !keep
+	})
+	if got != (had && !keep) || asked != had {
+		m.t.Fatalf("DeleteIf(%v) = %t, and has asked: %t", k, got, asked)
+	}
+	if got {
+		delete(m.want, k)
+	}
+}
+
 func (m *model[K, V]) put(k K, v V) {
 	if err := m.m.Put(k, v); err != nil {
 		m.refused(err)
@@ -120,8 +151,13 @@ func (m *model[K, V]) get(k K) {
 	}
 }
 
-// iterate changes the map in a loop over it: it deletes some entries and adds others.
+// iterate changes a Map in a loop over it: it deletes some entries and adds others. The loop
+// of a Shared may yield what was deleted.
 func (m *model[K, V]) iterate(arg int) {
+	plain, isPlain := m.m.(*Map[K, V])
+	if !isPlain {
+		arg = 0
+	}
 	before := map[K]bool{}
 	for k := range m.want {
 		before[k] = true
@@ -162,7 +198,7 @@ func (m *model[K, V]) iterate(arg int) {
 	if len(before) > 0 {
 		m.t.Fatalf("All leaves out %d entries of %d", len(before), len(seen))
 	}
-	if m.m.cursors != nil {
+	if isPlain && plain.cursors != nil {
 		m.t.Fatal("a cursor stays")
 	}
 }
@@ -170,7 +206,10 @@ func (m *model[K, V]) iterate(arg int) {
 // verify compares all entries.
 func (m *model[K, V]) verify() {
 	m.t.Helper()
-	if fault := m.m.check(); fault != "" {
+	plain, isPlain := m.m.(*Map[K, V])
+	if !isPlain {
+		m.m.(*Shared[K, V]).checkAll()
+	} else if fault := plain.check(); fault != "" {
 		m.t.Fatal(fault)
 	}
 	if m.m.Len() != len(m.want) {
@@ -181,9 +220,12 @@ func (m *model[K, V]) verify() {
 		m.get(k)
 		keys = append(keys, k)
 	}
+	if !isPlain {
+		return
+	}
 	keys = append(keys, m.key(1<<20))
 	values, found := make([]V, len(keys)), make([]bool, len(keys))
-	m.m.GetMany(keys, values, found)
+	plain.GetMany(keys, values, found)
 	for i, k := range keys {
 		if want, had := m.want[k]; found[i] != had || !m.equal(values[i], want) {
 			m.t.Fatalf("GetMany of %v: %v, %t; want %v, %t", k, values[i], found[i], want, had)
@@ -231,11 +273,14 @@ func noisy(n int) padded {
 
 type runner interface{ run(prog []byte) }
 
-// kinds are the types that programs run on; the second byte of the input selects one.
-var kinds = []struct {
+// modelled makes models of a Map or a Shared of some types.
+type modelled struct {
 	name string
-	make func(t testing.TB, parent freehold.Allocator, narrow uint64) (r runner, end func())
-}{
+	make func(t testing.TB, parent freehold.Allocator, narrow uint64, shared bool) (r runner, end func())
+}
+
+// kinds are the types that programs run on; the second byte of the input selects one.
+var kinds = []modelled{
 	kind("uint64-uint64", number[uint64], number[uint64], same),
 	kind("uint32-uint8", number[uint32], number[uint8], same),
 	kind("uint8-[3]uint8", number[uint8], func(n int) [3]byte { return [3]byte{byte(n), byte(n >> 8), 3} }, same),
@@ -252,20 +297,25 @@ var kinds = []struct {
 	kind("uint64-[]byte", number[uint64], bytesOf, func(a, b []byte) bool { return string(a) == string(b) }),
 	kind("string-none", text, func(int) struct{} { return struct{}{} }, same),
 	kind("string-[]byte", text, bytesOf, func(a, b []byte) bool { return string(a) == string(b) }),
+	kind("uint64-[64]float32", number[uint64], func(n int) (v [64]float32) { v[0], v[63] = float32(n), -float32(n); return v }, same),
+	kind("string-[64]float32", text, func(n int) (v [64]float32) { v[0], v[63] = float32(n), -float32(n); return v }, same),
 	kind("[200]byte-string", func(n int) [200]byte { return [200]byte{byte(n), 199: byte(n >> 8)} }, text, same),
 }
 
-func kind[K comparable, V any](name string, key func(int) K, value func(int) V, equal func(a, b V) bool) (k struct {
-	name string
-	make func(t testing.TB, parent freehold.Allocator, narrow uint64) (r runner, end func())
-}) {
-	k.name = name
-	k.make = func(t testing.TB, parent freehold.Allocator, narrow uint64) (runner, func()) {
-		m := newModel(t, parent, key, value, equal)
-		m.m.hash.narrow = narrow
+func kind[K comparable, V any](name string, key func(int) K, value func(int) V, equal func(a, b V) bool) modelled {
+	return modelled{name, func(t testing.TB, parent freehold.Allocator, narrow uint64, shared bool) (runner, func()) {
+		m := &model[K, V]{t: t, want: map[K]V{}, key: key, value: value, equal: equal}
+		if shared {
+			s := NewShared[K, V](parent, nil)
+			s.hasher.narrow = narrow
+			m.m = s
+		} else {
+			s := New[K, V](parent, nil)
+			s.hash.narrow = narrow
+			m.m = s
+		}
 		return m, m.m.Close
-	}
-	return k
+	}}
 }
 
 // narrows are the bits that hashes lack; the first byte of the input selects one.
@@ -289,7 +339,7 @@ func runProgram(t testing.TB, prog []byte) {
 	if prog[0]&16 != 0 {
 		parent = freehold.NewLimit(parent, 20_000)
 	}
-	r, end := kinds[int(prog[1])%len(kinds)].make(t, parent, narrows[int(prog[0]&15)%len(narrows)])
+	r, end := kinds[int(prog[1])%len(kinds)].make(t, parent, narrows[int(prog[0]&15)%len(narrows)], prog[0]&32 != 0)
 	r.run(prog[2:min(len(prog), 2+3*maxSteps)])
 	end()
 }
@@ -304,9 +354,9 @@ func FuzzMap(f *testing.F) {
 }
 
 func TestRandomPrograms(t *testing.T) {
-	n := 30
+	n := 60 // half of them of a Shared
 	if testing.Short() {
-		n = 4
+		n = 8
 	}
 	for i, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -417,4 +419,12 @@ func testSharedAllocations[V any](t *testing.T) {
 	}); n != 0 {
 		t.Errorf("%v allocations for each entry", n)
 	}
+}
+
+// textKey returns the text of a number, of 0 to 700 bytes.
+func textKey(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + strings.Repeat("x", max(0, n%1024-323))
 }
