@@ -16,6 +16,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
@@ -65,7 +66,7 @@ type Options struct {
 // free, or a free of part of a block, is not detected for a block between
 // others.
 type Arena struct {
-	_ noCopy
+	_ container.NoCopy
 
 	// Addresses in the current chunk, all 0 if there is none:
 	//
@@ -101,12 +102,6 @@ type Arena struct {
 	state   state
 	put     atomic.Bool // into keeper, and not handed out again
 }
-
-// noCopy makes go vet report copies of the struct that embeds it, as for a mutex.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
 
 // A state says whether an arena may be used.
 type state uint8

@@ -9,7 +9,6 @@
 package pool
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -339,11 +338,3 @@ func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 // pool while readers of the Domain's other containers come and go, unlink and
 // retire its blocks, and Close it once a Trim has left none live or retired.
 func (b *Blocks) Close() { b.close("pool.Blocks.Close") }
-
-// refused turns the parent's error into the pool's.
-func refused(err error) error {
-	if errors.Is(err, freehold.ErrOutOfMemory) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", freehold.ErrOutOfMemory, err)
-}

@@ -23,6 +23,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // BlocksCache holds up to 128 free blocks of a [Blocks] for one goroutine at a
@@ -36,7 +37,7 @@ import (
 // Blocks.NewCache makes a BlocksCache. Put and Close of the zero value panic and
 // name it; Get panics with a nil dereference.
 type BlocksCache struct {
-	_ noCopy
+	_ container.NoCopy
 
 	// Only the owner writes top and entries. Other goroutines read them when they
 	// free a block, to check that it is not free already. What the owner does meanwhile

@@ -21,6 +21,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // chunk is an allocation of the parent, cut into blocks.
@@ -120,7 +121,7 @@ func (b *Blocks) status(c *chunk, i uintptr) *status { return statusAt(c.statuse
 func (b *Blocks) newChunk(n int) (*chunk, error) {
 	metadata, err := b.newMetadata()
 	if err != nil {
-		return nil, refused(err)
+		return nil, container.Refused(err)
 	}
 	var mem []byte
 	defer func() {
@@ -130,7 +131,7 @@ func (b *Blocks) newChunk(n int) (*chunk, error) {
 	}()
 	mem, err = b.parent.Alloc(1<<b.shift, 1<<b.shift)
 	if err != nil {
-		return nil, refused(err)
+		return nil, container.Refused(err)
 	}
 	b.central.bytes += len(mem)
 	c := &chunk{base: addrOf(mem), blocks: uintptr(n), mem: mem, metadata: metadata}
