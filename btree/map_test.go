@@ -47,7 +47,7 @@ func TestFunctionsMustNotChangeTheMap(t *testing.T) {
 	defer m.Close()
 	_ = m.Put(1, 10)
 	inside := func() {
-		mustPanic(t, "btree.Map.Put: in a function", func() { m.Put(1, 1) })
+		mustPanic(t, "btree.Map.Put: a function", func() { m.Put(1, 1) })
 		if v, ok := m.Get(1); !ok || v != 10 {
 			t.Errorf("Get in a function is %d, %t", v, ok)
 		}

@@ -361,9 +361,9 @@ func TestUpdate(t *testing.T) {
 			for _, key := range []int{1, 2} {
 				m.Update(key, func(v *int, _ bool) {
 					for name, call := range k.changes {
-						panics.Want(t, "freehold: "+k.name+"."+name+": in a function...", func() { call(s) })
+						panics.Want(t, "freehold: "+k.name+"."+name+": a function...", func() { call(s) })
 					}
-					panics.Want(t, "freehold: "+k.name+".Close: in a function...", s.Close)
+					panics.Want(t, "freehold: "+k.name+".Close: a function...", s.Close)
 					m.Get(1)
 					*v = 20
 				})

@@ -12,6 +12,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -77,7 +78,8 @@ func (b *Base) refuse(k *Kind, call string) {
 	case unmade:
 		arg.Panicf(call, "zero value: %s makes one", k.Maker)
 	case lent:
-		arg.Panicf(call, "in a function that another call calls: %s not to be changed there", k.Is)
+		what, _, _ := strings.Cut(k.Is, " is")
+		arg.Panicf(call, "a function that another call calls must not change %s", what)
 	}
 	arg.Panicf(call, "%s closed", k.Is)
 }
