@@ -1,4 +1,4 @@
-// Log: what slog shows of buffers.
+// Log: what slog and fmt show of buffers.
 
 package buffer
 
@@ -15,6 +15,10 @@ func (b *Buffer) LogValue() slog.Value {
 	}
 	return slog.GroupValue(slog.Int("len", b.Len()), slog.Int("cap", b.Cap()), slog.Bool("in_file", b.InFile()))
 }
+
+// String returns what LogValue does, as text. It is not the data, unlike that of a bytes.Buffer:
+// string(b.Bytes()) is.
+func (b *Buffer) String() string { return "buffer.Buffer " + b.LogValue().String() }
 
 // LogValue implements [slog.LogValuer]. It returns a group of records, their number,
 // and buffer, as [Buffer.LogValue] has it.

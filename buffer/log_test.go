@@ -26,6 +26,9 @@ func TestLogsShowFigures(t *testing.T) {
 		}
 	}
 	expect(b, open)
+	if got := fmt.Sprint(b); got != "buffer.Buffer "+open {
+		t.Errorf("printed as %.100s", got)
+	}
 	expect(r, "[records=1 buffer="+open+"]")
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
