@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64", and why small
-// blocks are allocated without assembly where they are.
+// Version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64; small blocks are
+// allocated in assembly", or why they are not.
 func Version(name string) string {
 	text := name + " (devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -28,7 +28,7 @@ func Version(name string) string {
 	}
 	text = fmt.Sprintf("%s %s %s/%s", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err := freehold.FastPath(); err != nil {
-		text += "; " + strings.TrimPrefix(err.Error(), "freehold: ")
+		return text + "; " + strings.TrimPrefix(err.Error(), "freehold: ")
 	}
-	return text
+	return text + "; small blocks are allocated in assembly"
 }
