@@ -6,8 +6,9 @@
 //	ref                     | length 19 bits | address / 8, 45 bits |
 //
 // So a search reads the line of tags and references and then the line of the key, where
-// the value of a Map is too. A Shared has text values and keys apart: shared_text.go. A length of 19 ones says that 8 bytes with the length precede
-// the bytes. No bytes and no value take no block.
+// the value of a Map is too. A Shared has text values and keys apart: shared_text.go. A
+// length of 19 ones says that 8 bytes with the length precede the bytes. No bytes and no
+// value take no block.
 
 package hashmap
 

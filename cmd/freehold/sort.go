@@ -44,7 +44,7 @@ type sortCommand struct {
 // errDisorder: -c has already printed the line.
 var errDisorder = &cli.Error{Code: cli.Failed}
 
-// stdinPath is the name that stands for standard input.
+// stdinPath is the name of standard input.
 const stdinPath = "-"
 
 func (c *sortCommand) Run(ctx context.Context, st cli.Streams) error {

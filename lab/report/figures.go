@@ -24,7 +24,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// Missing stands for figures that there are none of, and says why in a word.
+// Missing takes the place of figures that a run does not have: a word that says why.
 type Missing string
 
 type figure struct {

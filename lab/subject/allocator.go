@@ -115,7 +115,7 @@ func noLimit(name string) error {
 	return cli.Usagef("--limit: the allocator %s has no hard limit", name)
 }
 
-// A library in LD_PRELOAD stands in for the C library's malloc from the start of a process on.
+// A library in LD_PRELOAD replaces the C library's malloc from the start of a process on.
 const (
 	preloadVariable = "LD_PRELOAD"
 	jemallocLibrary = "libjemalloc.so.2" // found by the dynamic linker
