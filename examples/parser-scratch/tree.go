@@ -15,10 +15,28 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"iter"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+)
+
+// A Kind is the type of a value.
+type Kind uint8
+
+const (
+	Null Kind = iota
+	False
+	True
+	Number
+	String
+	Array
+	Object
 )
 
 // A Node is a value in the tree of a text.
@@ -35,17 +53,20 @@ type Node struct {
 // Parse returns the tree of a JSON text, allocated in the arena. It is valid until
 // the arena is reset or closed, or rewound to an earlier mark.
 //
-// The error is a *SyntaxError, or matches freehold.ErrOutOfMemory. On an error the
-// arena is unchanged. On the Go heap, Parse allocates only errors.
-func Parse(a *arena.Arena, text string) (*Node, error) {
+// The error is a *json.SyntaxError, or a *strconv.NumError for a number out of range,
+// or matches freehold.ErrOutOfMemory. On an error the arena is unchanged.
+func Parse(a *arena.Arena, text []byte) (*Node, error) {
+	if !json.Valid(text) {
+		return nil, json.Unmarshal(text, new(any))
+	}
 	before := a.Mark()
-	b := builder{reader: reader{source: text}, arena: a}
-	var root freehold.Ptr[Node]
-	if err := b.values(&root, 0); err != nil {
+	b := builder{arena: a, rest: text}
+	root, err := b.value(false)
+	if err != nil {
 		a.Rewind(before)
 		return nil, err
 	}
-	return root.Get(), nil
+	return root, nil
 }
 
 // All yields the children of an Array or Object in order.
@@ -59,65 +80,137 @@ func (n *Node) All() iter.Seq[*Node] {
 // Get returns the child of an Object with the given key, the last one if there are
 // several, or nil if there is none.
 func (n *Node) Get(key string) (found *Node) {
-	if n.Kind != Object {
-		return nil
-	}
 	for c := range n.All() {
-		if c.Key.Get() == key {
+		if n.Kind == Object && c.Key.Get() == key {
 			found = c
 		}
 	}
 	return found
 }
 
-// builder builds nodes from the values of a reader.
+// A builder builds nodes from a text that is valid JSON.
 type builder struct {
-	reader
 	arena *arena.Arena
+	rest  []byte // of the text
 }
 
-// values builds all values up to closing and links them into a list at link.
-func (b *builder) values(link *freehold.Ptr[Node], closing byte) error {
-	for b.next(closing) {
-		n, err := freehold.New[Node](b.arena)
+// peek returns the first byte of the next value or key, or the bracket that closes.
+func (b *builder) peek() byte {
+	for {
+		switch c := b.rest[0]; c {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			b.rest = b.rest[1:]
+		default:
+			return c
+		}
+	}
+}
+
+// value builds the next value, after its key if it has one.
+func (b *builder) value(hasKey bool) (n *Node, err error) {
+	if n, err = freehold.New[Node](b.arena); err != nil {
+		return nil, err
+	}
+	if hasKey {
+		if n.Key, err = b.text(); err != nil {
+			return nil, err
+		}
+	}
+	switch b.peek() {
+	case 'n':
+		b.rest = b.rest[len("null"):]
+	case 'f':
+		n.Kind, b.rest = False, b.rest[len("false"):]
+	case 't':
+		n.Kind, b.rest = True, b.rest[len("true"):]
+	case '"':
+		n.Kind = String
+		n.Text, err = b.text()
+	case '[':
+		n.Kind = Array
+		err = b.children(n, ']')
+	case '{':
+		n.Kind = Object
+		err = b.children(n, '}')
+	default:
+		n.Kind = Number
+		end := len(b.rest) - len(bytes.TrimLeft(b.rest, "+-.0123456789Ee"))
+		n.Number, err = strconv.ParseFloat(string(b.rest[:end]), 64)
+		b.rest = b.rest[end:]
+	}
+	return n, err
+}
+
+// children builds all values up to the bracket that closes n.
+func (b *builder) children(n *Node, closing byte) error {
+	b.rest = b.rest[1:]
+	for link := &n.first; b.peek() != closing; {
+		c, err := b.value(n.Kind == Object)
 		if err != nil {
 			return err
 		}
-		*link = freehold.PtrTo(n)
-		link = &n.next
-
-		n.Kind = b.kind
-		if n.Key, err = b.unquote(b.key); err != nil {
-			return err
-		}
-		switch n.Kind {
-		case Number:
-			n.Number = b.number
-		case String:
-			n.Text, err = b.unquote(b.text)
-		case Array:
-			err = b.values(&n.first, ']')
-		case Object:
-			err = b.values(&n.first, '}')
-		}
-		if err != nil {
-			return err
-		}
+		*link = freehold.PtrTo(c)
+		link = &c.next
 	}
-	return b.err
+	b.rest = b.rest[1:]
+	return nil
 }
 
-// unquote returns the value of q as a block of the arena.
-func (b *builder) unquote(q quoted) (freehold.String, error) {
-	if q.raw == "" || q.plain {
-		s, err := freehold.CloneString(b.arena, q.raw)
-		return freehold.StringOf(s), err
+// text returns the next key or string as a block of the arena.
+func (b *builder) text() (freehold.String, error) {
+	b.peek()
+	b.rest = b.rest[1:]
+	end, escapes := 0, false
+	for b.rest[end] != '"' {
+		if b.rest[end] == '\\' {
+			escapes = true
+			end++ // a quote may follow
+		}
+		end++
 	}
-	block, err := b.arena.Alloc(q.unquotedBytes(), 1)
+	text := b.rest[:end]
+	b.rest = b.rest[end+1:]
+	if !escapes && utf8.Valid(text) {
+		block, err := freehold.Clone(b.arena, text)
+		return freehold.StringOf(block), err
+	}
+	block, err := b.arena.Alloc(3*len(text), 1) // enough if each byte is invalid and becomes U+FFFD
 	if err != nil {
 		return freehold.String{}, err
 	}
-	value := q.appendTo(block[:0])
+	value := unescape(block[:0], text)
 	block, _ = b.arena.Resize(block, len(value)) // the newest block shrinks in place
 	return freehold.StringOf(block), nil
+}
+
+// unescape appends the value of a string without its quotes to dst.
+func unescape(dst, text []byte) []byte {
+	for len(text) > 0 {
+		switch {
+		case text[0] != '\\':
+			c, size := utf8.DecodeRune(text)
+			dst = utf8.AppendRune(dst, c)
+			text = text[size:]
+		case text[1] != 'u':
+			dst = append(dst, escaped[text[1]])
+			text = text[2:]
+		default:
+			c := hex(text[2:6])
+			text = text[6:]
+			if bytes.HasPrefix(text, []byte(`\u`)) {
+				if pair := utf16.DecodeRune(c, hex(text[2:6])); pair != utf8.RuneError {
+					c, text = pair, text[6:]
+				}
+			}
+			dst = utf8.AppendRune(dst, c) // half a surrogate pair becomes U+FFFD
+		}
+	}
+	return dst
+}
+
+var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+func hex(digits []byte) rune {
+	v, _ := strconv.ParseUint(string(digits), 16, 16)
+	return rune(v)
 }
