@@ -1,19 +1,19 @@
-// Request-pool runs an HTTP service under load, by turns with request memory on the
-// Go heap and in an arena that all requests share.
+// Request-pool runs an HTTP service whose requests share one arena, and clients that
+// check its answers.
 //
-//	go run ./examples/request-pool -requests 50000 -clients 16
+//	go run ./examples/request-pool
 package main
 
 import (
-	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/signal"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -21,65 +21,73 @@ import (
 )
 
 func main() {
-	requests := flag.Int("requests", 20_000, "requests in all, for each kind of memory")
-	clients := flag.Int("clients", 8, "clients at once")
-	lines := flag.Int("lines", 100, "lines of an order")
-	flag.Parse()
-	if *requests < 1 || *clients < 1 || *lines < 0 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "request-pool: -requests and -clients are at least 1, -lines at least 0, and it takes no arguments")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, *requests, *clients, *lines); err != nil {
+	if err := run(os.Stdout, 20_000); err != nil {
 		fmt.Fprintln(os.Stderr, "request-pool:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, requests, clients, lines int) error {
+// run has clients send a number of orders.
+func run(w io.Writer, orders int) error {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	shared := arena.NewShared(heap, &arena.SharedOptions{MaxBytes: 256 << 20})
 	defer shared.Close()
+	s := &service{shared: shared}
+	server := httptest.NewUnstartedServer(s) // on a free port of this machine
+	// A slow client holds a guard, which delays the reuse of memory of other
+	// requests. The timeouts limit that.
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 10*time.Second, 10*time.Second
+	server.Start()
+	defer server.Close()
 
-	fmt.Fprintf(w, "%d requests of %d lines with either memory, from %d clients in this process\n\n", requests, lines, clients)
-	contenders := []*contender{
-		newContender("Go heap", &service{}),
-		newContender("arena", &service{shared: shared}),
+	const clients = 8
+	start, errs := time.Now(), make([]error, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for n := i; n < orders && errs[i] == nil; n += clients {
+				errs[i] = send(server, random)
+			}
+		})
 	}
-	if err := compete(ctx, contenders, requests, clients, lines); err != nil {
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	printTable(w, contenders, requests)
+	took := time.Since(start)
+	server.Close() // waits for requests, so that no guard is left
 
-	held := shared.Stats().Reserved
-	shared.Reset()
+	fmt.Fprintf(w, "%d orders in %.2f s, all receipts right\n", orders, took.Seconds())
+	fmt.Fprintf(w, "one Reset for every %d requests; the arena holds %d KB\n", resetEvery, shared.Stats().Reserved>>10)
 	shared.Close()
-	st := heap.Stats()
-	fmt.Fprintf(w, "\nthe arena held %d KB; all freed: the heap holds %d blocks of %d bytes\n", held>>10, st.Live, st.LiveBytes)
+	fmt.Fprintf(w, "all freed: the heap holds %d blocks\n", heap.Stats().Live)
 	return nil
 }
 
-// listen serves on a free port of this machine. stop waits for the requests in
-// progress.
-func listen(h http.Handler) (url string, stop func() error, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
+// send sends an order of a hundred lines and checks the receipt.
+func send(server *httptest.Server, random *rand.Rand) error {
+	var order, want strings.Builder
+	total := uint64(0)
+	for range 100 {
+		article, count := random.Uint64N(1e9), 1+random.Uint64N(9)
+		total += count * priceOf(article)
+		fmt.Fprintf(&order, "%d %d\n", article, count)
+		fmt.Fprintf(&want, "%d of article %d at %d\n", count, article, priceOf(article))
 	}
-	// A slow client holds a guard, which delays the reuse of memory of other
-	// requests. The timeouts limit that.
-	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	return "http://" + l.Addr().String(), func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		err := server.Shutdown(ctx)
-		if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
-			err = errors.Join(err, serveErr)
-		}
+	fmt.Fprintf(&want, "total %d\n", total)
+	resp, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(order.String()))
+	if err != nil {
 		return err
-	}, nil
+	}
+	defer resp.Body.Close()
+	receipt, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK || string(receipt) != want.String() {
+		return fmt.Errorf("status %d, receipt %q, want %q", resp.StatusCode, receipt, want.String())
+	}
+	return nil
 }

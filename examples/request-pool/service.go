@@ -12,10 +12,12 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
@@ -27,61 +29,91 @@ const (
 	maxRequestBytes = 1 << 20 // of an order
 )
 
-// service is the handler of orders.
+var errMalformed = errors.New("malformed order")
+
+// service answers an order, which has the number of an article and a count in each
+// line, with a receipt.
 type service struct {
-	shared *arena.Shared // nil: requests use the Go heap
+	shared *arena.Shared
 	served atomic.Uint64
 }
 
-// ServeHTTP answers an order with its receipt.
+// ServeHTTP does not use the arena's blocks after its guard has left.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.shared == nil {
-		serve(goHeap{}, w, r)
-		return
-	}
 	g := s.shared.Enter()
 	defer g.Leave()
-	serve(s.shared, w, r)
-	if s.served.Add(1)%resetEvery == 0 {
-		s.shared.Reset()
-	}
-}
-
-// serve answers a request. It does not use memory's blocks after it returns.
-func serve(memory freehold.Allocator, w http.ResponseWriter, r *http.Request) {
-	receipt, err := receiptFor(memory, r)
-	var malformed *FormatError
+	receipt, err := receiptFor(s.shared, r)
 	switch {
 	case err == nil:
-		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(receipt) // ignore clients that have disconnected
-	case errors.As(err, &malformed):
+	case errors.Is(err, errMalformed):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, freehold.ErrOutOfMemory):
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	default:
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
+	if s.served.Add(1)%resetEvery == 0 {
+		s.shared.Reset()
+	}
 }
 
+// receiptFor reads an order and returns its receipt, both in memory.
 func receiptFor(memory freehold.Allocator, r *http.Request) ([]byte, error) {
 	if r.ContentLength < 0 || r.ContentLength > maxRequestBytes {
-		return nil, &FormatError{0, fmt.Sprintf("an order has a Content-Length of up to %d bytes", maxRequestBytes)}
+		return nil, fmt.Errorf("%w: its Content-Length must be 0 to %d", errMalformed, maxRequestBytes)
 	}
 	order, err := memory.Alloc(int(r.ContentLength), 1)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := io.ReadFull(r.Body, order); err != nil {
-		return nil, &FormatError{0, "the order is cut off: " + err.Error()}
+		return nil, fmt.Errorf("%w: %w", errMalformed, err)
 	}
-	return answer(memory, order)
+	lines, err := parse(memory, order)
+	if err != nil {
+		return nil, err
+	}
+	return receiptOf(memory, lines)
 }
 
-// goHeap is the Go heap as an allocator, for comparison: the collector frees.
-type goHeap struct{}
+// A line is one of an order.
+type line struct{ article, count uint64 }
 
-func (goHeap) Alloc(size, align int) ([]byte, error)  { return make([]byte, size), nil }
-func (goHeap) Zeroed(size, align int) ([]byte, error) { return make([]byte, size), nil }
-func (goHeap) Resize([]byte, int) ([]byte, bool)      { return nil, false }
-func (goHeap) Free([]byte)                            {}
+// priceOf is the service's catalogue.
+func priceOf(article uint64) uint64 { return 1 + article%1000 }
+
+// parse returns the lines of an order, allocated from memory.
+func parse(memory freehold.Allocator, order []byte) (lines []line, err error) {
+	for text := range bytes.Lines(order) {
+		article, count, _ := bytes.Cut(bytes.TrimSuffix(text, []byte("\n")), []byte(" "))
+		a, err1 := strconv.ParseUint(string(article), 10, 64)
+		c, err2 := strconv.ParseUint(string(count), 10, 64)
+		if err1 != nil || err2 != nil {
+			return nil, fmt.Errorf("%w: line %d is %q", errMalformed, len(lines)+1, text)
+		}
+		if lines, err = freehold.Append(memory, lines, line{a, c}); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
+
+// receiptOf returns the receipt of an order, allocated from memory.
+func receiptOf(memory freehold.Allocator, lines []line) (receipt []byte, err error) {
+	total := uint64(0)
+	for _, l := range lines {
+		price := priceOf(l.article)
+		total += l.count * price
+		var buf [100]byte // long enough for three numbers
+		text := strconv.AppendUint(buf[:0], l.count, 10)
+		text = strconv.AppendUint(append(text, " of article "...), l.article, 10)
+		text = strconv.AppendUint(append(text, " at "...), price, 10)
+		if receipt, err = freehold.Append(memory, receipt, append(text, '\n')...); err != nil {
+			return nil, err
+		}
+	}
+	var buf [30]byte
+	text := strconv.AppendUint(append(buf[:0], "total "...), total, 10)
+	return freehold.Append(memory, receipt, append(text, '\n')...)
+}

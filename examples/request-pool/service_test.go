@@ -2,131 +2,54 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/asan"
 )
 
-// post sends a body to a service and returns the answer.
-func post(t *testing.T, s *service, body io.Reader) (status int, answer string) {
-	t.Helper()
-	url, stop, err := listen(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.Post(url, "application/octet-stream", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if err := errors.Join(err, stop()); err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, strings.TrimSpace(string(b))
+// serve sends an order to a service and returns the answer.
+func serve(s *service, order io.Reader, length int64) (status int, answer string) {
+	r := httptest.NewRequest(http.MethodPost, "/", order)
+	r.ContentLength = length
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
 }
 
-func TestServiceRefuses(t *testing.T) {
-	shared := arena.NewShared(freehold.Default(), &arena.SharedOptions{MaxBytes: 64 << 10, ChunkBytes: 4 << 10})
+func TestAnswers(t *testing.T) {
+	shared := arena.NewShared(alloctest.New(t), &arena.SharedOptions{MaxBytes: 64 << 10, ChunkBytes: 4 << 10})
 	defer shared.Close()
 	s := &service{shared: shared}
-	order := freehold.Must(encodeOrder(goHeap{}, 1, make([]line, 1000)))
 	for _, test := range []struct {
-		name   string
-		body   io.Reader
+		order  string
+		more   int64 // bytes that the Content-Length is longer
 		status int
-		answer string
+		want   string
 	}{
-		{"cut", bytes.NewReader(order[:len(order)-1]), 400, "offset 0: a value of 31013 bytes, and 31012 are left"},
-		{"empty", http.NoBody, 400, "offset 0: no order"},
-		{"of unknown length", struct{ io.Reader }{strings.NewReader("x")}, 400, "offset 0: an order has a Content-Length of up to 1048576 bytes"},
-		{"too long", bytes.NewReader(make([]byte, maxRequestBytes+1)), 400, "offset 0: an order has a Content-Length of up to 1048576 bytes"},
-		{"more than the arena may hold", bytes.NewReader(order), 503, "out of memory"},
+		{"", 0, 200, "total 0\n"},
+		{"1234 2\n999 1", 0, 200, "2 of article 1234 at 235\n1 of article 999 at 1000\ntotal 1470\n"},
+		{"1 2\n3\n", 0, 400, `malformed order: line 2 is "3\n"`},
+		{"1 2 3\n", 0, 400, `line 1 is "1 2 3\n"`},
+		{"1 18446744073709551616\n", 0, 400, `line 1 is "1 18446744073709551616\n"`},
+		{"1 2\n", 1, 400, "malformed order: unexpected EOF"},
+		{"1 2\n", -5, 400, "malformed order: its Content-Length must be 0 to 1048576"}, // unknown
+		{"1 2\n", 1 << 20, 400, "malformed order: its Content-Length must be 0 to 1048576"},
+		{strings.Repeat("1 2\n", 10_000), 0, 503, "out of memory"},
+		{"1 2\n", 0, 200, "2 of article 1 at 2\ntotal 4\n"},
 	} {
-		if status, answer := post(t, s, test.body); status != test.status || !strings.Contains(answer, test.answer) {
-			t.Errorf("%s: %d %q", test.name, status, answer)
+		status, answer := serve(s, strings.NewReader(test.order), int64(len(test.order))+test.more)
+		if status != test.status || !strings.Contains(answer, test.want) {
+			t.Errorf("%.20q: status %d, %q", test.order, status, answer)
 		}
 		shared.Reset()
-	}
-	small := freehold.Must(encodeOrder(goHeap{}, 2, []line{{1, 1}}))
-	if status, answer := post(t, s, bytes.NewReader(small)); status != 200 {
-		t.Errorf("afterwards: %d %q", status, answer)
-	}
-}
-
-// Resets every 64 requests, with requests in progress, and all receipts right.
-func TestRun(t *testing.T) {
-	var out strings.Builder
-	requests := 5000
-	if testing.Short() {
-		requests = 500
-	}
-	if err := run(context.Background(), &out, requests, 16, 30); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"handler, p99", "round trip, p99", "holds 0 blocks"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-}
-
-// Rounds alternate the order of contenders, and every request is timed at the
-// handler.
-func TestRoundsTakeTurns(t *testing.T) {
-	var order strings.Builder
-	var mu sync.Mutex
-	logged := func(name string) *contender {
-		s := &service{}
-		return newContender(name, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			order.WriteString(name)
-			mu.Unlock()
-			s.ServeHTTP(w, r)
-		}))
-	}
-	a, b := logged("a"), logged("b")
-	requests := 3*roundRequests + 2
-	if err := compete(context.Background(), []*contender{a, b}, requests, 2, 1); err != nil {
-		t.Fatal(err)
-	}
-	repeat, n := strings.Repeat, roundRequests
-	want := repeat("a", 200) + repeat("b", 200) + repeat("a", n) + repeat("b", 2*n+1) + repeat("a", 2*n+2) + repeat("b", n+1)
-	if order.String() != want {
-		t.Errorf("%d requests, not by turns", order.Len())
-	}
-	for _, c := range []*contender{a, b} {
-		if len(c.handlerP99) != 3 || len(c.tripP99) != 3 || len(c.handler.stop()) != n+1 {
-			t.Errorf("%s: %d rounds, %d requests in the last", c.name, len(c.handlerP99), len(c.handler.stop()))
-		}
-	}
-}
-
-func TestRunEndsWhenToldTo(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	told := errors.New("told to end")
-	cancel(told)
-	if err := run(ctx, io.Discard, 1000, 4, 10); !errors.Is(err, told) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func TestLoadReportsWrongAnswers(t *testing.T) {
-	url, stop, err := listen(http.NotFoundHandler())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stop()
-	if _, err := newClients(url, 2, 1).load(context.Background(), 10); err == nil || !strings.Contains(err.Error(), "404 Not Found") {
-		t.Errorf("error %v", err)
 	}
 }
 
@@ -137,35 +60,111 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 // A request whose body stalls keeps its memory while others reset the arena, and
 // only until it ends.
 func TestResetLeavesRequestsAlone(t *testing.T) {
-	shared := arena.NewShared(freehold.Default(), &arena.SharedOptions{ChunkBytes: 4 << 10})
+	shared := arena.NewShared(alloctest.New(t), &arena.SharedOptions{ChunkBytes: 4 << 10})
 	defer shared.Close()
 	s := &service{shared: shared}
-	send := func(id uint64, body func(order []byte) io.Reader) {
-		lines := []line{{id, 1}, {id + 1, 2}}
-		order := freehold.Must(encodeOrder(goHeap{}, id, lines))
-		r := httptest.NewRequest(http.MethodPost, "/", body(order))
-		r.ContentLength = int64(len(order))
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, r)
-		if err := checkReceipt(w.Body.Bytes(), id, lines); w.Code != http.StatusOK || err != nil {
-			t.Errorf("request %d: status %d, %v", id, w.Code, err)
+	stall := readerFunc(func([]byte) (int, error) {
+		for range 3 * resetEvery {
+			serve(s, strings.NewReader("9 9\n"), 4)
 		}
-	}
-	send(1, func(order []byte) io.Reader {
-		half := len(order) / 2
-		stop := readerFunc(func([]byte) (int, error) {
-			for id := range uint64(3 * resetEvery) {
-				send(1000+id, func(order []byte) io.Reader { return bytes.NewReader(order) })
-			}
-			if shared.Stats().Retired == 0 {
-				t.Error("the guard keeps nothing")
-			}
-			return 0, io.EOF
-		})
-		return io.MultiReader(bytes.NewReader(order[:half]), stop, bytes.NewReader(order[half:]))
+		if shared.Stats().Retired == 0 {
+			t.Error("the guard keeps nothing")
+		}
+		return 0, io.EOF
 	})
+	order := io.MultiReader(strings.NewReader("7 "), stall, strings.NewReader("3\n"))
+	if status, answer := serve(s, order, 4); status != 200 || answer != "3 of article 7 at 8\ntotal 24\n" {
+		t.Errorf("status %d, %q", status, answer)
+	}
 	shared.Reset()
 	if kept := shared.Stats().Retired; kept != 0 {
 		t.Errorf("%d bytes are kept without a guard", kept)
+	}
+}
+
+// answer is the work of a request without HTTP.
+func answer(memory freehold.Allocator, order []byte) error {
+	lines, err := parse(memory, order)
+	if err == nil {
+		_, err = receiptOf(memory, lines)
+	}
+	return err
+}
+
+var hundred = bytes.Repeat([]byte("123456789 5\n"), 100)
+
+func TestOutOfMemory(t *testing.T) {
+	for n := 0; ; n++ {
+		a := arena.New(alloctest.FailAfter(alloctest.New(t), n), &arena.Options{ChunkBytes: 128, MaxChunkBytes: 128})
+		err := answer(a, hundred)
+		a.Close()
+		if err == nil {
+			if n < 5 {
+				t.Errorf("only %d allocations", n)
+			}
+			break
+		}
+		if !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Fatalf("failure %d: %v", n, err)
+		}
+	}
+}
+
+func TestNoGoAllocations(t *testing.T) {
+	if asan.Enabled {
+		t.Skip("instrumented code allocates, and so do checked blocks")
+	}
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	a := arena.New(heap, nil)
+	defer a.Close()
+	if n := testing.AllocsPerRun(100, func() {
+		if err := answer(a, hundred); err != nil {
+			t.Fatal(err)
+		}
+		a.Reset()
+	}); n != 0 {
+		t.Errorf("an answer makes %v allocations on the Go heap", n)
+	}
+}
+
+// Resets every 64 requests, with requests in progress, and all receipts right.
+func TestRun(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, 500); err != nil || !strings.Contains(out.String(), "holds 0 blocks") {
+		t.Errorf("error %v, printed\n%s", err, out.String())
+	}
+}
+
+// goHeap is the Go heap as an allocator: the collector frees.
+type goHeap struct{}
+
+func (goHeap) Alloc(size, align int) ([]byte, error)  { return make([]byte, size), nil }
+func (goHeap) Zeroed(size, align int) ([]byte, error) { return make([]byte, size), nil }
+func (goHeap) Resize([]byte, int) ([]byte, bool)      { return nil, false }
+func (goHeap) Free([]byte)                            {}
+
+func BenchmarkAnswer(b *testing.B) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	shared := arena.NewShared(heap, nil)
+	defer shared.Close()
+	for name, memory := range map[string]freehold.Allocator{"go": goHeap{}, "shared": shared} {
+		b.Run("memory="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				for n := 1; pb.Next(); n++ {
+					g := shared.Enter()
+					err := answer(memory, hundred)
+					g.Leave()
+					if err != nil {
+						b.Fatal(err)
+					}
+					if n%resetEvery == 0 {
+						shared.Reset()
+					}
+				}
+			})
+		})
 	}
 }
