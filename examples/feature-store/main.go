@@ -1,101 +1,122 @@
-// Feature-store serves feature vectors by string keys over HTTP, under load, from a
-// table off-heap and then from a Go map.
+// Feature-store serves feature vectors by string keys over HTTP from a table off-heap,
+// and has clients that check its answers.
 //
-//	go run ./examples/feature-store                # 20 million keys, 8 GB
-//	go run ./examples/feature-store -n 1000000 -time 3s
+//	go run ./examples/feature-store                # a million keys, 0.1 GB
+//	go run ./examples/feature-store -n 20000000    # 1.6 GB
 package main
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"os/signal"
-	"text/tabwriter"
+	"runtime"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/freehold-go/freehold"
 )
 
-type options struct {
-	n, clients, keys int
-	time             time.Duration
-	headroom         int
-	only             string
-}
-
 func main() {
-	var o options
-	flag.IntVar(&o.n, "n", 20_000_000, "keys in the table")
-	flag.IntVar(&o.clients, "clients", 8, "clients at once")
-	flag.IntVar(&o.keys, "keys", 32, "keys of a request")
-	flag.DurationVar(&o.time, "time", 10*time.Second, "how long each table is under load")
-	flag.IntVar(&o.headroom, "headroom", 256, "MiB by which the Go heap may grow where GOMEMLIMIT is set")
-	flag.StringVar(&o.only, "only", "", "one table alone: off-heap or go")
+	n := flag.Int("n", 1_000_000, "keys in the table")
 	flag.Parse()
-	if o.n < 1 || o.clients < 1 || o.keys < 1 || o.time <= 0 || o.headroom < 16 ||
-		o.only != "" && o.only != "off-heap" && o.only != "go" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "feature-store: -n, -clients and -keys are at least 1, -time is longer than 0, -headroom at least 16, -only is off-heap or go, and it takes no arguments")
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, o); err != nil {
+	if err := run(os.Stdout, *n, 5000); err != nil {
 		fmt.Fprintln(os.Stderr, "feature-store:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, o options) error {
-	fmt.Fprintf(w, "%d keys, each with %d numbers; %d clients that look up %d keys at a time, for %v\n\n", o.n, len(Features{}), o.clients, o.keys, o.time)
+// run fills a table with n keys and sends requests to its service.
+func run(w io.Writer, n, requests int) error {
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "features"})
 	defer heap.Close()
-	var all []figures
-	var err error
-	if o.only != "go" {
-		table := NewTable(heap)
-		defer table.Close()
-		if all, err = compete(ctx, "off-heap", table, heap, o, []int{0, o.headroom << 20}); err != nil {
+	table := NewTable(heap)
+	defer table.Close()
+
+	start := time.Now()
+	for i := range n {
+		if err := table.Put(keyOf(i), featuresOf(i)); err != nil {
 			return err
 		}
-		table.Close()
-		heap.Trim() // now, and not after a while, so that the next figures are without it
 	}
-	left := heap.Stats()
-	if o.only != "off-heap" {
-		measured, err := compete(ctx, "Go map", newGoTable(), heap, o, []int{0})
-		if err != nil {
-			return err
-		}
-		all = append(all, measured...)
+	fmt.Fprintf(w, "%d keys in %.1f s: %d MiB off-heap\n", n, time.Since(start).Seconds(), heap.Stats().Committed>>20)
+
+	start = time.Now()
+	runtime.GC()
+	fmt.Fprintf(w, "a collection beside them takes %.1f ms\n", time.Since(start).Seconds()*1e3)
+
+	if err := load(newService(table), n, requests); err != nil {
+		return err
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	printFigures(tw, all)
-	tw.Flush()
-	fmt.Fprintf(w, "\nall answers were right; after Close the heap holds %d blocks of %d bytes\n", left.Live, left.LiveBytes)
+	table.Close()
+	fmt.Fprintf(w, "%d requests, all answers right; after Close the heap holds %d blocks\n", requests, heap.Stats().Live)
 	return nil
 }
 
-// serve serves on a free port of this machine. stop waits for the requests in progress.
-func serve(h http.Handler) (url string, stop func() error, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
+// keyOf and featuresOf are the contents of the table.
+func keyOf(i int) []byte { return fmt.Appendf(nil, "customer:%010d", i) }
+
+func featuresOf(i int) (f Features) {
+	random := rand.NewPCG(2, uint64(i))
+	for j := range f {
+		f[j] = float32(random.Uint64()>>40) / (1 << 24)
 	}
-	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	return "http://" + l.Addr().String(), func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		err := server.Shutdown(ctx)
-		if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
-			err = errors.Join(err, serveErr)
+	return f
+}
+
+// load sends requests from several clients.
+func load(service http.Handler, n, requests int) error {
+	server := httptest.NewServer(service) // on a free port of this machine
+	defer server.Close()
+	const clients = 8
+	errs := make([]error, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for r := i; r < requests && errs[i] == nil; r += clients {
+				errs[i] = request(server, random, n)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// request asks for 32 keys, of which about one in 16 is not there.
+func request(server *httptest.Server, random *rand.Rand, n int) error {
+	var body strings.Builder
+	var want []*Features
+	for range 32 {
+		i := random.IntN(n + n/16 + 1)
+		fmt.Fprintf(&body, "%s\n", keyOf(i))
+		f := featuresOf(i)
+		if i < n {
+			want = append(want, &f)
+		} else {
+			want = append(want, nil)
 		}
+	}
+	resp, err := server.Client().Post(server.URL+"/features", "text/plain", strings.NewReader(body.String()))
+	if err != nil {
 		return err
-	}, nil
+	}
+	defer resp.Body.Close()
+	answer := json.NewDecoder(resp.Body)
+	for i, want := range want {
+		var got *Features
+		if err := answer.Decode(&got); err != nil {
+			return fmt.Errorf("%s, line %d: %w", resp.Status, i+1, err)
+		}
+		if (got == nil) != (want == nil) || got != nil && *got != *want {
+			return fmt.Errorf("line %d is %v, want %v", i+1, got, want)
+		}
+	}
+	return nil
 }
