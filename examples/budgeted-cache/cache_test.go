@@ -68,7 +68,7 @@ func TestCacheAtItsLimit(t *testing.T) {
 				if v, ok := c.Get(fmt.Sprint(key), nil); ok && !bytes.Equal(v, valueOf("a", key)) {
 					t.Errorf("key %d has %d bytes", key, len(v))
 				}
-				// One may find all other shards locked, and its own empty.
+				// Blocks of mixed sizes fragment memory, so that evictions may not be enough.
 				if err := c.Put(fmt.Sprint(key), valueOf("a", key)); err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
 					t.Error(err)
 				}
@@ -143,7 +143,7 @@ func TestService(t *testing.T) {
 // The load gets right answers, no tenant passes its limit, and nothing is left.
 func TestRun(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), &out, options{mib: 4, requests: 4000}); err != nil {
+	if err := run(t.Context(), &out, 4, 4000, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"all answers right", "process/green", "process/blue"} {

@@ -6,45 +6,36 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
-	"text/tabwriter"
+	"sync"
 	"time"
 
 	"github.com/freehold-go/freehold/budget"
 )
 
-type options struct {
-	mib, requests int
-	http          string
-}
-
 func main() {
-	var o options
-	flag.IntVar(&o.mib, "mib", 16, "MiB that a tenant may have")
-	flag.IntVar(&o.requests, "requests", 50_000, "requests of the load")
-	flag.StringVar(&o.http, "http", "", "an `address` to go on serving on, such as localhost:6060")
+	mib := flag.Int("mib", 16, "MiB that a tenant may have")
+	address := flag.String("http", "", "an `address` to go on serving on, such as localhost:6060")
 	flag.Parse()
-	if o.mib < 4 || o.requests < 0 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "budgeted-cache: -mib is at least 4, -requests is not negative, and it takes no arguments")
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, o); err != nil {
+	if err := run(ctx, os.Stdout, *mib, 50_000, *address); err != nil {
 		fmt.Fprintln(os.Stderr, "budgeted-cache:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, o options) (err error) {
+func run(ctx context.Context, w io.Writer, mib, requests int, address string) error {
 	b, err := budget.Start(nil) // the container's limit, or a part of the machine's memory
 	if err != nil {
 		return err
@@ -52,56 +43,85 @@ func run(ctx context.Context, w io.Writer, o options) (err error) {
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close() // and the tenants' below it
-	s := NewService(process, int64(o.mib)<<20)
+	s := NewService(process, int64(mib)<<20)
 	defer s.Close()
-	url, stop, err := serve(s.Handler(), o.http)
+
+	l, err := net.Listen("tcp", address) // without an address on a free port
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	keys := o.mib << 20 / (4 << 10) * 2 // half of them fit
-	hits, err := load(ctx, url, 8, o.requests, keys)
-	if err != nil {
+	server := &http.Server{Handler: s.Handler(), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	go server.Serve(l)
+	defer server.Shutdown(context.Background()) // waits for requests
+
+	keys := mib << 20 / (4 << 10) * 2 // half of them fit
+	if err := load(ctx, "http://"+l.Addr().String(), requests, keys); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%v\n\n%d requests, %d hits, all answers right\n\n", b, o.requests, hits)
-	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "account\tvalues\tMiB used\tpeak\tlimit\tevicted\t")
+	fmt.Fprintf(w, "%v\n%d requests, all answers right\n", b, requests)
 	for _, name := range tenants {
 		c := s.caches[name]
-		st := c.account.Stats()
-		fmt.Fprintf(tw, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t\n", st.Name, c.Len(), mib(st.Used), mib(st.Peak), mib(st.MaxBytes), mib(st.Evicted))
+		fmt.Fprintf(w, "%d values, %v\n", c.Len(), c.account.Stats())
 	}
-	tw.Flush()
-	if o.http != "" {
-		fmt.Fprintf(w, "\n%s/debug/freehold until interrupted\n", url)
+	if address != "" {
+		fmt.Fprintf(w, "http://%s/debug/freehold until interrupted\n", address)
 		<-ctx.Done()
 	}
 	return nil
 }
 
-func mib(n int64) float64 { return float64(n) / (1 << 20) }
+// load has clients ask for keys of all tenants, and put the values that are not there.
+func load(ctx context.Context, url string, requests, keys int) error {
+	const clients = 8
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	defer client.CloseIdleConnections()
+	errs := make([]error, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for n := i; n < requests && errs[i] == nil; n += clients {
+				key := min(random.IntN(keys), random.IntN(keys)) // low ones more often
+				errs[i] = use(ctx, client, url, tenants[random.IntN(len(tenants))], key)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
 
-// serve serves on an address, or on a free port of this machine. stop waits for the requests in
-// progress.
-func serve(h http.Handler, address string) (url string, stop func() error, err error) {
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{Handler: h, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	return "http://" + l.Addr().String(), func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		err := server.Shutdown(ctx)
-		if serveErr := <-served; !errors.Is(serveErr, http.ErrServerClosed) {
-			err = errors.Join(err, serveErr)
+// use asks for a key, and puts its value if there is none.
+func use(ctx context.Context, client *http.Client, url, tenant string, key int) error {
+	at, want := fmt.Sprintf("%s/cache/%s/%d", url, tenant, key), valueOf(tenant, key)
+	status, value, err := do(ctx, client, http.MethodGet, at, nil)
+	if err == nil && status == http.StatusNotFound {
+		status, _, err = do(ctx, client, http.MethodPut, at, want)
+		if status == http.StatusNoContent || status == http.StatusInsufficientStorage { // a cache may go without
+			return err
 		}
-		return err
-	}, nil
+	}
+	if err == nil && (status != http.StatusOK || !bytes.Equal(value, want)) {
+		err = fmt.Errorf("%s: status %d, %d bytes, want %d", at, status, len(value), len(want))
+	}
+	return err
+}
+
+func do(ctx context.Context, client *http.Client, method, url string, body []byte) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	a, err := client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer a.Body.Close()
+	answer, err = io.ReadAll(a.Body)
+	return a.StatusCode, answer, err
+}
+
+// valueOf returns the value of a key: 1 to 8 KiB.
+func valueOf(tenant string, key int) []byte {
+	line := fmt.Sprintf("%s %d\n", tenant, key)
+	return bytes.Repeat([]byte(line), (1024+key%7*1024)/len(line)+1)
 }
