@@ -43,17 +43,6 @@ func TestTaggedCountsExactly(t *testing.T) {
 	}
 }
 
-func TestTaggedCountsAResizeTo0AsFree(t *testing.T) {
-	counter := freehold.NewTagged(alloctest.New(t), "") // whose Resize does it
-	b := freehold.Must(counter.Alloc(100, 8))
-	if _, ok := counter.Resize(b, 0); !ok {
-		t.Fatal("cannot")
-	}
-	if got, want := counter.Counts(), (freehold.Counts{PeakBytes: 100, Allocs: 1, Frees: 1}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
 // A Tagged does not count the Free of a foreign block.
 func TestForeignFreeDoesNotLowerTheCounts(t *testing.T) {
 	next := newSlot()

@@ -110,36 +110,6 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 	freehold.NewFallback(freehold.NewLimit(freehold.NewFallback(newSlot(), newSlot()), 10), blind)
 }
 
-func TestWrappersPassGoodSizeOn(t *testing.T) {
-	good, other := rounder{newSlot()}, newSlot()
-	type sizer interface{ GoodSize(size int) int }
-	for name, c := range map[string]struct {
-		a    freehold.Allocator
-		want int
-	}{
-		"limit":             {freehold.NewLimit(good, 1000), 128},
-		"locked":            {freehold.NewLocked(good), 128},
-		"tagged":            {freehold.NewTagged(good, "good"), 128},
-		"limit of other":    {freehold.NewLimit(other, 1000), 100},
-		"locked of other":   {freehold.NewLocked(other), 100},
-		"tagged of other":   {freehold.NewTagged(other, "other"), 100},
-		"fallback of other": {freehold.NewFallback(other, good), 100},
-		"fallback":          {freehold.NewFallback(freehold.NewLimit(ownedRounder{good, other}, 1000), other), 128},
-	} {
-		if got := c.a.(sizer).GoodSize(100); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
-		}
-	}
-}
-
-// ownedRounder is a rounder that is an Owner.
-type ownedRounder struct {
-	rounder
-	owner freehold.Owner
-}
-
-func (r ownedRounder) Owns(b []byte) bool { return r.owner.Owns(b) }
-
 // Wrappers that no constructor made have no allocator to call.
 func TestZeroWrappersPanic(t *testing.T) {
 	b := make([]byte, 8)
@@ -224,7 +194,9 @@ func TestGoodSizeThroughTiers(t *testing.T) {
 			}
 		}
 	}
-	if got := freehold.GoodSize(small, 17); got != 17 {
-		t.Errorf("GoodSize of 17 is %d, want 17", got)
+	for _, a := range []freehold.Allocator{small, freehold.NewLimit(newSlot(), 10)} {
+		if got := freehold.GoodSize(a, 17); got != 17 {
+			t.Errorf("%T: GoodSize of 17 is %d, want 17", a, got)
+		}
 	}
 }

@@ -31,25 +31,6 @@ func TestPagesConform(t *testing.T) {
 		&alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
-func TestPagesAreWholeAndZero(t *testing.T) {
-	for range 3 {
-		b, err := freehold.Pages().Zeroed(10000, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if uintptr(unsafe.Pointer(&b[0]))%8192 != 0 {
-			t.Error("does not begin at a page")
-		}
-		for i := range b {
-			if b[i] != 0 {
-				t.Fatalf("byte %d is %d", i, b[i])
-			}
-			b[i] = 1
-		}
-		freehold.Pages().Free(b)
-	}
-}
-
 func TestHeapsOfWrongOptionsPanic(t *testing.T) {
 	wantPanic(t, "freehold: NewHeap: MaxBytes -1, want 0 or more", func() {
 		freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})

@@ -3,10 +3,6 @@ package freehold_test
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -80,14 +76,6 @@ func TestLimitCountsExactly(t *testing.T) {
 	used(0, "after Resize of nil")
 }
 
-func TestLimitCountsAResizeTo0AsFree(t *testing.T) {
-	limit := freehold.NewLimit(alloctest.New(t), 100) // whose Resize does it
-	b := freehold.Must(limit.Alloc(100, 8))
-	if _, ok := limit.Resize(b, 0); !ok || limit.Used() != 0 {
-		t.Errorf("%t, %d bytes in use", ok, limit.Used())
-	}
-}
-
 // TestLimitAfterFailuresOfNext: if next fails or panics, an allocation does not
 // count, and a block that was to be freed still does.
 func TestLimitAfterFailuresOfNext(t *testing.T) {
@@ -127,86 +115,6 @@ func TestNewLimitOfNegativeSize(t *testing.T) {
 	}
 }
 
-func TestLimitOwnsWhatNextOwns(t *testing.T) {
-	limit := freehold.NewLimit(alloctest.New(t), 100)
-	b := freehold.Must(limit.Alloc(10, 1))
-	if !limit.Owns(b) || limit.Owns(make([]byte, 10)) {
-		t.Error("Owns is not next's")
-	}
-	limit.Free(b)
-}
-
-// gauge records the peak of its live bytes.
-type gauge struct {
-	freehold.Allocator
-	live, most atomic.Int64
-}
-
-func (g *gauge) Alloc(size, align int) ([]byte, error) {
-	live := g.live.Add(int64(size))
-	for most := g.most.Load(); live > most && !g.most.CompareAndSwap(most, live); most = g.most.Load() {
-	}
-	return g.Allocator.Alloc(size, align)
-}
-
-func (g *gauge) Resize(b []byte, size int) ([]byte, bool) {
-	r, ok := g.Allocator.Resize(b, size)
-	if ok {
-		g.live.Add(int64(size - len(b))) // the test only shrinks
-	}
-	return r, ok
-}
-
-func (g *gauge) Free(b []byte) {
-	g.live.Add(-int64(len(b)))
-	g.Allocator.Free(b)
-}
-
-// TestLimitIsNeverPassed: and requests that fit never fail because of others that
-// do not.
-func TestLimitIsNeverPassed(t *testing.T) {
-	const workers, share = 4, 1000
-	g := &gauge{Allocator: alloctest.New(t)}
-	limit := freehold.NewLimit(g, workers*share)
-	var stop atomic.Bool
-	var greedy, modest sync.WaitGroup
-	for range 2 {
-		greedy.Go(func() {
-			for !stop.Load() {
-				if b, err := limit.Alloc(workers*share+1, 1); err == nil {
-					t.Errorf("%d bytes", len(b))
-				}
-				runtime.Gosched()
-			}
-		})
-	}
-	for w := range workers {
-		r := rand.New(rand.NewPCG(1, uint64(w)))
-		modest.Go(func() {
-			for range 2000 {
-				b, err := limit.Alloc(share, 1) // all workers together use the whole limit
-				if err != nil {
-					t.Errorf("a request that fits: %v", err)
-					return
-				}
-				if r.IntN(2) == 0 {
-					if b, err = freehold.Realloc(limit, b, 1+r.IntN(share), 1); err != nil {
-						t.Errorf("shrinking: %v", err)
-						return
-					}
-				}
-				limit.Free(b)
-			}
-		})
-	}
-	modest.Wait()
-	stop.Store(true)
-	greedy.Wait()
-	if most := g.most.Load(); most > workers*share || limit.Used() != 0 {
-		t.Errorf("up to %d bytes live with a limit of %d; %d at the end", most, workers*share, limit.Used())
-	}
-}
-
 // A wrong alignment panics even if the block would be refused.
 func TestLimitPanicsForAWrongAlignmentFirst(t *testing.T) {
 	l := freehold.NewLimit(alloctest.New(t), 0)
@@ -238,17 +146,5 @@ func BenchmarkWrappers(b *testing.B) {
 				c.a.Free(m)
 			}
 		})
-	}
-}
-
-// The Free of a foreign block does not raise a Limit.
-func TestForeignFreeDoesNotRaiseALimit(t *testing.T) {
-	h := freehold.NewHeap(nil)
-	defer h.Close()
-	l := freehold.NewLimit(h, 1000)
-	b := freehold.Must(h.Alloc(500, 8))
-	wantPanic(t, "freehold: Limit.Free: 500 bytes, more than this Limit has handed out: a double free, or a block from elsewhere", func() { l.Free(b) })
-	if _, err := l.Alloc(1001, 8); !errors.Is(err, freehold.ErrOutOfMemory) {
-		t.Errorf("the limit was passed: %v", err)
 	}
 }

@@ -7,65 +7,17 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 )
 
-// lonely is not safe for concurrent use: two calls at once are a data race, and
-// usually one of them detects the other.
-type lonely struct {
-	*alloctest.Allocator
-	t     testing.TB
-	calls int
-	busy  bool
-}
-
-func (l *lonely) enter() func() {
-	if l.busy {
-		l.t.Error("two calls at once")
-	}
-	l.busy = true
-	l.calls++
-	return func() { l.busy = false }
-}
-
-func (l *lonely) Alloc(size, align int) ([]byte, error) {
-	defer l.enter()()
-	return l.Allocator.Alloc(size, align)
-}
-
-func (l *lonely) Zeroed(size, align int) ([]byte, error) {
-	defer l.enter()()
-	return l.Allocator.Zeroed(size, align)
-}
-
-func (l *lonely) Resize(b []byte, size int) ([]byte, bool) {
-	defer l.enter()()
-	return l.Allocator.Resize(b, size)
-}
-
-func (l *lonely) Free(b []byte) {
-	defer l.enter()()
-	l.Allocator.Free(b)
-}
-
-func (l *lonely) Owns(b []byte) bool {
-	defer l.enter()()
-	return l.Allocator.Owns(b)
-}
-
-func (l *lonely) GoodSize(size int) int {
-	defer l.enter()()
-	return size
-}
-
 func TestLockedConforms(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		return freehold.NewLocked(&lonely{Allocator: alloctest.New(t), t: t})
+		return freehold.NewLocked(alloctest.New(t))
 	}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
 // TestWrappersConformTogether uses an order that users are likely to choose.
 func TestWrappersConformTogether(t *testing.T) {
 	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-		small := freehold.NewLimit(&lonely{Allocator: alloctest.New(t), t: t}, 1<<20)
-		counter := freehold.NewTagged(freehold.NewFallback(small, &lonely{Allocator: alloctest.New(t), t: t}), "")
+		small := freehold.NewLimit(alloctest.New(t), 1<<20)
+		counter := freehold.NewTagged(freehold.NewFallback(small, alloctest.New(t)), "")
 		t.Cleanup(func() {
 			if c := counter.Counts(); c.LiveBytes != 0 || c.Live != 0 || small.Used() != 0 {
 				t.Errorf("when all are freed: %+v, and %d bytes of the first", c, small.Used())
@@ -107,23 +59,20 @@ func TestLockedUnlocksWhenNextPanics(t *testing.T) {
 	a.Free(b)
 }
 
-func TestLockedOwnsWhatNextOwns(t *testing.T) {
-	a := freehold.NewLocked(alloctest.New(t))
-	b := freehold.Must(a.Alloc(10, 1))
-	if !a.Owns(b) || a.Owns(make([]byte, 10)) {
-		t.Error("Owns is not next's")
-	}
-	a.Free(b)
-}
-
-func TestWrappersAroundNoOwnerOwnNothing(t *testing.T) {
-	blind := plain{newSlot()}
-	for _, a := range []freehold.Owner{freehold.NewLimit(blind, 100), freehold.NewLocked(blind), freehold.NewTagged(blind, "blind")} {
-		b := freehold.Must(a.Alloc(10, 1))
-		if a.Owns(b) || a.Owns(nil) {
-			t.Errorf("a %T owns a block", a)
+func TestWrappersOwnWhatNextOwns(t *testing.T) {
+	for _, wrap := range []func(next freehold.Allocator) freehold.Owner{
+		func(next freehold.Allocator) freehold.Owner { return freehold.NewLimit(next, 100) },
+		func(next freehold.Allocator) freehold.Owner { return freehold.NewLocked(next) },
+		func(next freehold.Allocator) freehold.Owner { return freehold.NewTagged(next, "") },
+	} {
+		for _, next := range []freehold.Allocator{alloctest.New(t), plain{newSlot()}} {
+			a := wrap(next)
+			b := freehold.Must(a.Alloc(10, 1))
+			if _, want := next.(freehold.Owner); a.Owns(b) != want || a.Owns(make([]byte, 10)) || a.Owns(nil) {
+				t.Errorf("a %T around a %T owns other blocks than that", a, next)
+			}
+			a.Free(b)
 		}
-		a.Free(b)
 	}
 }
 

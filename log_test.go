@@ -1,7 +1,6 @@
 package freehold_test
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -60,25 +59,5 @@ func TestLogsShowFigures(t *testing.T) {
 		if got := logLine(tt.value); got != tt.want {
 			t.Errorf("%T: %s, want %s", tt.value, got, tt.want)
 		}
-	}
-}
-
-func TestLogsOfHeapsShowNameAndLimit(t *testing.T) {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: "logged", MaxBytes: 8 << 20})
-	b := freehold.Must(h.Alloc(100, 8))
-	st := h.Stats()
-	if got, want := logLine(h), fmt.Sprintf("v.name=logged v.live_bytes=%d v.resident=%d v.limit=8388608", st.LiveBytes, st.Resident); got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	if got := logLine(st); !strings.Contains(got, " v.limit=8388608 v.slow_allocs=") {
-		t.Errorf("no limit in %s", got)
-	}
-	h.Free(b)
-	h.Close()
-	if got, want := logLine(h), "v.name=logged v.closed=true"; got != want {
-		t.Errorf("closed: %s, want %s", got, want)
-	}
-	if got := logLine(freehold.Pages()); !strings.HasPrefix(got, "v.name=pages v.live_bytes=") {
-		t.Errorf("pages: %s", got)
 	}
 }

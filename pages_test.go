@@ -2,6 +2,7 @@ package freehold
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -17,6 +18,9 @@ func TestPagesAreZero(t *testing.T) {
 	defer restore()
 	for range 3 {
 		b := Must(Pages().Zeroed(100_000, 8))
+		if uintptr(unsafe.Pointer(&b[0]))%8192 != 0 {
+			t.Error("a block does not begin at a page")
+		}
 		for i := range b {
 			if b[i] != 0 {
 				t.Fatalf("byte %d is %d", i, b[i])

@@ -4,7 +4,6 @@ package freehold
 
 import (
 	"reflect"
-	"sync"
 	"testing"
 )
 
@@ -86,38 +85,6 @@ func TestFullTableStillAnswers(t *testing.T) {
 	}
 	if PointerFree[[77]int]() != nil || PointerFree[[77]string]() == nil {
 		t.Error("wrong answers from PointerFree with a full table")
-	}
-}
-
-// TestTypesAreInspectedConcurrently: each word is in the table once, whichever
-// goroutine adds it.
-func TestTypesAreInspectedConcurrently(t *testing.T) {
-	emptyTable(t)
-	const words = 500
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			for i := range uintptr(words) {
-				if inspect((i+1)*32, free) != "" {
-					t.Error("an int has not passed")
-				}
-			}
-		})
-	}
-	wg.Wait()
-	seen := map[uintptr]int{}
-	for i := range passed {
-		if w := passed[i].Load(); w != 0 {
-			seen[w]++
-		}
-	}
-	for w, n := range seen {
-		if n != 1 {
-			t.Errorf("word %d is there %d times", w, n)
-		}
-	}
-	if len(seen) != words {
-		t.Errorf("%d words of %d", len(seen), words)
 	}
 }
 

@@ -23,14 +23,3 @@ func TestStatsAreTheEngines(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
-
-func TestLiveCountsBlocksOfAnySize(t *testing.T) {
-	h := NewHeap(nil)
-	defer h.Close()
-	mustBe(t, h.Live(), 0, "live blocks at first")
-	small, large := Must(h.Alloc(100, 8)), Must(h.Alloc(100_000, 8))
-	mustBe(t, h.Live(), 2, "live blocks")
-	h.Free(small)
-	h.Free(large)
-	mustBe(t, h.Live(), 0, "live blocks when both are freed")
-}

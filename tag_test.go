@@ -2,8 +2,6 @@ package freehold_test
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -108,62 +106,5 @@ func TestTaggedIsAString(t *testing.T) {
 		if got := none.String(); got != "<nil>" {
 			t.Errorf("%s", got)
 		}
-	}
-}
-
-func TestTaggedOwnsWhatNextOwns(t *testing.T) {
-	tagged := freehold.NewTagged(alloctest.New(t), newTag(t))
-	b := freehold.Must(tagged.Alloc(10, 1))
-	if !tagged.Owns(b) || tagged.Owns(make([]byte, 10)) {
-		t.Error("Owns is not next's")
-	}
-	tagged.Free(b)
-}
-
-// A foreign block is refused before next frees it.
-func TestForeignBlocksAreNotFreedThroughATagged(t *testing.T) {
-	h := freehold.NewHeap(nil)
-	defer h.Close()
-	b := freehold.Must(h.Alloc(64, 8))
-	tagged := freehold.NewTagged(h, newTag(t))
-	own := freehold.Must(tagged.Alloc(40, 8))
-	wantPanic(t, "freehold: Tagged.Free: 64 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { tagged.Free(b) })
-	wantPanic(t, "freehold: Tagged.Resize: 64 bytes, more than this Tagged has handed out: a double free, or a block from elsewhere", func() { tagged.Resize(b, 8) })
-	tagged.Free(own)
-	h.Free(b)
-}
-
-// Tags beyond the limit have one account, in which a block counts once.
-func TestTagsBeyondTheLimit(t *testing.T) {
-	const child = "FREEHOLD_TEST_TAGS" // tags stay, so another process has them
-	if os.Getenv(child) == "" {
-		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-			t.Skip("tests cannot start themselves here")
-		}
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), child+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-		return
-	}
-	h := freehold.NewHeap(nil)
-	defer h.Close()
-	for i := range 4200 {
-		freehold.NewTagged(h, fmt.Sprintf("%05d", i))
-	}
-	var a freehold.Allocator = h
-	for i := range 3 {
-		a = freehold.NewTagged(freehold.NewTagged(a, fmt.Sprint("beyond ", i)), "")
-	}
-	b := freehold.Must(a.Alloc(1000, 8))
-	want := freehold.TagStats{Tag: "(other)", Counts: freehold.Counts{Live: 1, LiveBytes: 1000, PeakBytes: 1000, Allocs: 1}}
-	all := freehold.AllTags()
-	if len(all) != 4096 || all[0] != want {
-		t.Errorf("%d tags, of which the first is %+v", len(all), all[0])
-	}
-	a.Free(b)
-	if got := freehold.AllTags()[0]; got.Live != 0 || got.LiveBytes != 0 || got.Frees != 1 {
-		t.Errorf("after Free: %+v", got)
 	}
 }
