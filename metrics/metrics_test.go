@@ -1,146 +1,221 @@
-package metrics_test
+package metrics
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/metrics"
-	"github.com/freehold-go/freehold/track"
+	"github.com/freehold-go/freehold/budget"
 )
 
-// named returns the figures of one name.
-func named(t *testing.T, name string) freehold.Stats {
-	t.Helper()
-	var found []freehold.Stats
-	for _, st := range metrics.ByName() {
-		if st.Name == name {
-			found = append(found, st)
-		}
-	}
-	if len(found) != 1 {
-		t.Fatalf("%d heaps of name %q", len(found), name)
-	}
-	return found[0]
+// named returns those of a list with a name.
+func named[S any](all []S, name string) []S {
+	return slices.DeleteFunc(all, func(st S) bool { return reflect.ValueOf(st).Field(0).String() != name })
 }
 
-func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) *freehold.Heap {
+func newHeap(t *testing.T, name string, maxBytes int, sizes ...int) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes})
 	t.Cleanup(h.Close)
 	for _, size := range sizes {
 		freehold.Must(h.Alloc(size, 8))
 	}
-	return h
 }
 
-// Each figure of heaps with one name is the sum of theirs.
+// Heaps of one name are one, with the classes of all in order, where the first of them was.
 func TestHeapsOfOneNameAreAddedUp(t *testing.T) {
-	parts := []*freehold.Heap{
-		newHeap(t, t.Name(), 8<<20, 64, 4096, 100_000),
-		newHeap(t, t.Name(), 4<<20, 16, 64, 100_000),
-		newHeap(t, t.Name(), 2<<20, 2048, 64),
+	name, other := t.Name()+" 2", t.Name()+" 1"
+	newHeap(t, name, 8<<20, 64, 4096, 100_000)
+	newHeap(t, other, 0)
+	newHeap(t, name, 4<<20, 16, 64, 100_000)
+	newHeap(t, name, 2<<20, 2048, 64)
+	all := slices.DeleteFunc(ByName(), func(st freehold.Stats) bool { return st.Name != name && st.Name != other })
+	if len(all) != 2 || all[1].Name != other {
+		t.Fatalf("%+v", all)
 	}
-	newHeap(t, t.Name()+" other", 0, 64)
-	if _, err := parts[2].Alloc(3<<20, 8); err == nil {
-		t.Fatal("a block beyond the limit")
+	var classes []string
+	for _, c := range all[0].Classes {
+		classes = append(classes, fmt.Sprint(c.BlockSize, " ", c.Live))
 	}
-	got := named(t, t.Name())
-	sum := reflect.ValueOf(got)
-	for i := range sum.NumField() {
-		if !sum.Field(i).CanInt() && !sum.Field(i).CanUint() {
-			continue
-		}
-		want := 0
-		for _, h := range parts {
-			f := reflect.ValueOf(h.Stats()).Field(i)
-			if f.CanInt() {
-				want += int(f.Int())
-			} else {
-				want += int(f.Uint())
-			}
-		}
-		have := 0
-		if f := sum.Field(i); f.CanInt() {
-			have = int(f.Int())
-		} else {
-			have = int(f.Uint())
-		}
-		if have != want {
-			t.Errorf("%s: %d, want %d", sum.Type().Field(i).Name, have, want)
-		}
-	}
-	if got.Live != 8 || got.Large != 2 || got.MaxBytes != 14<<20 || got.Refusals == 0 {
-		t.Errorf("%+v", got)
-	}
-	classes := map[int]freehold.ClassStats{}
-	var sizes []int
-	for _, h := range parts {
-		for _, c := range h.Stats().Classes {
-			sum := classes[c.BlockSize]
-			classes[c.BlockSize] = freehold.ClassStats{BlockSize: c.BlockSize, Live: sum.Live + c.Live, Cached: sum.Cached + c.Cached, Free: sum.Free + c.Free, Spans: sum.Spans + c.Spans}
-		}
-	}
-	for _, c := range got.Classes {
-		if c != classes[c.BlockSize] {
-			t.Errorf("class %+v, want %+v", c, classes[c.BlockSize])
-		}
-		sizes = append(sizes, c.BlockSize)
-	}
-	if len(sizes) != len(classes) || len(sizes) != 4 || !slices.IsSorted(sizes) {
-		t.Errorf("classes %v, want %d in order", sizes, len(classes))
-	}
-}
-
-func TestOneHeapWithoutALimitLeavesNone(t *testing.T) {
-	newHeap(t, t.Name()+"1", 1<<20)
-	newHeap(t, t.Name()+"1", 0)
-	newHeap(t, t.Name()+"1", 1<<20)
-	newHeap(t, t.Name()+"2", 0)
-	newHeap(t, t.Name()+"2", 1<<20)
-	for _, name := range []string{t.Name() + "1", t.Name() + "2"} {
-		if got := named(t, name).MaxBytes; got != 0 {
-			t.Errorf("%s: limit %d, want none", name, got)
-		}
-	}
-}
-
-// Heaps come in the order of the first of each name.
-func TestOrder(t *testing.T) {
-	newHeap(t, t.Name()+"b", 0)
-	newHeap(t, t.Name()+"a", 0)
-	newHeap(t, t.Name()+"b", 0)
-	var names []string
-	for _, st := range metrics.ByName() {
-		if st.Name == t.Name()+"a" || st.Name == t.Name()+"b" {
-			names = append(names, st.Name)
-		}
-	}
-	if !slices.Equal(names, []string{t.Name() + "b", t.Name() + "a"}) {
-		t.Errorf("%q", names)
-	}
-}
-
-func TestNamesThatAreNotUTF8AreQuoted(t *testing.T) {
-	newHeap(t, t.Name()+"\xff", 0, 64)
-	newHeap(t, t.Name()+"\xfe", 0)
-	if st := named(t, `"`+t.Name()+`\xff"`); st.Live != 1 {
+	if st, want := all[0], []string{"16 1", "64 3", "2048 1", "4096 1"}; st.Live != 8 || st.Large != 2 || st.MaxBytes != 14<<20 || !slices.Equal(classes, want) {
 		t.Errorf("%+v", st)
 	}
 }
 
-func TestGuardsAreAddedUp(t *testing.T) {
-	was := track.SetGuardRate(1, 0)
-	parts := []*freehold.Heap{newHeap(t, t.Name(), 0, 64, 64), newHeap(t, t.Name(), 0, 64)}
-	track.SetGuardRate(was, 0)
-	var want freehold.Stats
-	for _, h := range parts {
-		st := h.Stats()
-		want.Guarded += st.Guarded
-		want.GuardedEver += st.GuardedEver
-		want.GuardsSkipped += st.GuardsSkipped
+// One without a limit leaves none.
+func TestLimitsOfOneName(t *testing.T) {
+	for i, limits := range [][]int{{1 << 20, 0, 1 << 20}, {0, 1 << 20}} {
+		name := fmt.Sprint(t.Name(), i)
+		for _, limit := range limits {
+			newHeap(t, name, limit)
+			a := budget.NewAccount(nil, &budget.AccountOptions{Name: name + " account", MaxBytes: int64(limit)})
+			t.Cleanup(a.Close)
+		}
+		heaps, accounts := named(ByName(), name), named(Accounts(), name+" account")
+		if len(heaps) != 1 || heaps[0].MaxBytes != 0 || len(accounts) != 1 || accounts[0].MaxBytes != 0 || accounts[0].Soft != 0 {
+			t.Errorf("%+v, %+v", heaps, accounts)
+		}
 	}
-	if got := named(t, t.Name()); got.Guarded != want.Guarded || got.GuardedEver != want.GuardedEver || got.GuardsSkipped != want.GuardsSkipped {
-		t.Errorf("%+v, want %+v", got, want)
+}
+
+func TestNamesThatAreNotUTF8AreQuoted(t *testing.T) {
+	newHeap(t, t.Name()+"\xff", 0)
+	newHeap(t, t.Name()+"\xfe", 0)
+	if name := `"` + t.Name() + `\xff"`; len(named(ByName(), name)) != 1 {
+		t.Errorf("no heap %s", name)
+	}
+}
+
+// fill sets each number of a struct to another one, from *n on.
+func fill(v reflect.Value, n *int64) {
+	for i := range v.NumField() {
+		switch f := v.Field(i); {
+		case f.Kind() == reflect.Struct:
+			fill(f, n)
+		case f.CanInt():
+			f.SetInt(*n)
+		case f.CanUint():
+			f.SetUint(uint64(*n))
+		}
+		*n += 3
+	}
+}
+
+// wantSums checks each number of a struct: the sum of two others', but for some fields.
+func wantSums(t *testing.T, sum, a, b reflect.Value, but ...string) {
+	t.Helper()
+	for i := range sum.NumField() {
+		name, f := sum.Type().Field(i).Name, sum.Field(i)
+		switch {
+		case slices.Contains(but, name):
+		case f.Kind() == reflect.Struct:
+			wantSums(t, f, a.Field(i), b.Field(i), but...)
+		case f.CanInt() && f.Int() != a.Field(i).Int()+b.Field(i).Int(),
+			f.CanUint() && f.Uint() != a.Field(i).Uint()+b.Field(i).Uint():
+			t.Errorf("%v.%s of %v and %v is %v", sum.Type(), name, a.Field(i), b.Field(i), f)
+		}
+	}
+}
+
+// filled returns two structs whose numbers all differ.
+func filled[S any]() (a, b S) {
+	n := int64(1)
+	fill(reflect.ValueOf(&a).Elem(), &n)
+	n *= 100
+	fill(reflect.ValueOf(&b).Elem(), &n)
+	return a, b
+}
+
+// Each figure is added up, also one that nothing but a field has.
+func TestEachFieldIsAddedUp(t *testing.T) {
+	a, b := filled[freehold.Stats]()
+	one, two := filled[freehold.ClassStats]()
+	two.BlockSize = one.BlockSize
+	a.Classes, b.Classes = []freehold.ClassStats{one}, []freehold.ClassStats{two}
+	sum := a
+	sum.Classes = []freehold.ClassStats{one}
+	add(&sum, b)
+	wantSums(t, reflect.ValueOf(sum), reflect.ValueOf(a), reflect.ValueOf(b))
+	wantSums(t, reflect.ValueOf(sum.Classes[0]), reflect.ValueOf(one), reflect.ValueOf(two), "BlockSize")
+
+	x, y := filled[budget.AccountStats]()
+	total := x
+	addAccount(&total, y)
+	wantSums(t, reflect.ValueOf(total), reflect.ValueOf(x), reflect.ValueOf(y), "Peak", "Room", "Level")
+	if total.Peak != x.Peak || total.Room != x.Room || total.Pressure.Level != y.Pressure.Level {
+		t.Errorf("%+v", total)
+	}
+}
+
+// fieldOf returns the field of a Stats that a figure has the value of.
+func fieldOf[S any](f Figure[S]) string {
+	st, _ := filled[S]()
+	var find func(v reflect.Value) string
+	find = func(v reflect.Value) string {
+		for i := range v.NumField() {
+			name, n := v.Type().Field(i).Name, v.Field(i)
+			if n.Kind() == reflect.Struct {
+				if found := find(n); found != "" {
+					return found
+				}
+			}
+			if n.CanInt() && n.Int() == f.Value(&st) || n.CanUint() && n.Uint() == uint64(f.Value(&st)) {
+				return name
+			}
+		}
+		return ""
+	}
+	return find(reflect.ValueOf(st))
+}
+
+// lines returns what a list of figures has, a line each.
+func lines[S any](figures []Figure[S]) string {
+	var b strings.Builder
+	for _, f := range figures {
+		kind := map[[2]bool]string{{false, false}: "", {true, false}: " rises", {false, true}: " limit"}[[2]bool{f.Rises, f.Limit}]
+		fmt.Fprintf(&b, "%s %s %s%s\n", f.Name, f.Unit, fieldOf(f), kind)
+		if !strings.HasSuffix(f.Help, ".") {
+			fmt.Fprintln(&b, "which is no sentence: ", f.Help)
+		}
+	}
+	return b.String()
+}
+
+func TestFigures(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{lines(HeapFigures), `live By LiveBytes
+live_blocks {block} Live
+large By LargeBytes
+large_blocks {block} Large
+active By Active
+resident By Resident
+retained By Retained
+metadata By Metadata
+committed By Committed
+limit By MaxBytes limit
+slow_allocs {call} SlowAllocs rises
+slow_frees {call} SlowFrees rises
+refusals {call} Refusals rises
+purged By PurgedBytes rises
+guarded {block} Guarded
+guards {block} GuardedEver rises
+skipped_guards {block} GuardsSkipped rises
+`},
+		{lines(TagFigures), `live By LiveBytes
+live_blocks {block} Live
+peak By PeakBytes
+allocs {block} Allocs rises
+frees {block} Frees rises
+`},
+		{lines(AccountFigures), `used By Used
+reserved By Reserved
+live By LiveBytes
+live_blocks {block} Live
+soft_limit By Soft limit
+limit By MaxBytes limit
+pressure {level} Level
+refusals {call} Refusals rises
+evicted By Evicted rises
+`},
+		{lines(BudgetFigures), `limit By Limit
+headroom By Headroom
+off_heap By OffHeap
+others By Others
+go_held By GoHeld
+go_live By GoLive
+go_limit By GoLimit
+short By Short
+pressure {level} Level
+wanted By Wanted
+adjustments {change} Adjustments rises
+reclaims {collection} Reclaims rises
+rounds {round} Rounds rises
+`},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("\n got %s\nwant %s", tt.got, tt.want)
+		}
 	}
 }

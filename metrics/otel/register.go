@@ -72,7 +72,6 @@ package otel
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
@@ -90,22 +89,31 @@ const TagKey = attribute.Key("freehold.tag")
 // AccountNameKey is the attribute that tells accounts apart.
 const AccountNameKey = attribute.Key("freehold.account.name")
 
-// instruments makes those of figures on a meter.
-func instruments[S any](meter metric.Meter, prefix string, figures []metrics.Figure[S]) (all []metric.Int64Observable, err error) {
+// maker makes instruments on a meter.
+type maker struct {
+	metric.Meter
+	made []metric.Observable
+	err  error // the first one
+}
+
+// instruments makes those of figures.
+func instruments[S any](m *maker, prefix string, figures []metrics.Figure[S]) (all []metric.Int64Observable) {
 	for _, f := range figures {
 		unit, help := metric.WithUnit(f.Unit), metric.WithDescription(f.Help)
 		var instrument metric.Int64Observable
+		var err error
 		if f.Rises {
-			instrument, err = meter.Int64ObservableCounter(prefix+f.Name, unit, help)
+			instrument, err = m.Int64ObservableCounter(prefix+f.Name, unit, help)
 		} else {
-			instrument, err = meter.Int64ObservableUpDownCounter(prefix+f.Name, unit, help)
+			instrument, err = m.Int64ObservableUpDownCounter(prefix+f.Name, unit, help)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("freehold: otel.Register: %w", err)
+		if m.err == nil {
+			m.err = err
 		}
+		m.made = append(m.made, instrument)
 		all = append(all, instrument)
 	}
-	return all, nil
+	return all
 }
 
 // observe observes figures by their instruments.
@@ -121,25 +129,13 @@ func observe[S any](o metric.Observer, figures []metrics.Figure[S], by []metric.
 // made later too, and of the budget that runs. Unregister of its result ends them. The error is the meter's. Each collection
 // costs a call of Stats for each heap, microseconds.
 func Register(meter metric.Meter) (metric.Registration, error) {
-	ofHeaps, err := instruments(meter, "freehold.heap.", metrics.HeapFigures)
-	if err != nil {
-		return nil, err
-	}
-	ofTags, err := instruments(meter, "freehold.tag.", metrics.TagFigures)
-	if err != nil {
-		return nil, err
-	}
-	ofAccounts, err := instruments(meter, "freehold.account.", metrics.AccountFigures)
-	if err != nil {
-		return nil, err
-	}
-	ofBudget, err := instruments(meter, "freehold.budget.", metrics.BudgetFigures)
-	if err != nil {
-		return nil, err
-	}
-	var observables []metric.Observable
-	for _, instrument := range slices.Concat(ofHeaps, ofTags, ofAccounts, ofBudget) {
-		observables = append(observables, instrument)
+	m := &maker{Meter: meter}
+	ofHeaps := instruments(m, "freehold.heap.", metrics.HeapFigures)
+	ofTags := instruments(m, "freehold.tag.", metrics.TagFigures)
+	ofAccounts := instruments(m, "freehold.account.", metrics.AccountFigures)
+	ofBudget := instruments(m, "freehold.budget.", metrics.BudgetFigures)
+	if m.err != nil {
+		return nil, fmt.Errorf("freehold: otel.Register: %w", m.err)
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, st := range metrics.ByName() {
@@ -156,7 +152,7 @@ func Register(meter metric.Meter) (metric.Registration, error) {
 			observe(o, metrics.BudgetFigures, ofBudget, &st)
 		}
 		return nil
-	}, observables...)
+	}, m.made...)
 	if err != nil {
 		return nil, fmt.Errorf("freehold: otel.Register: %w", err)
 	}
