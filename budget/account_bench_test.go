@@ -44,39 +44,6 @@ func BenchmarkAccountPair(b *testing.B) {
 	}
 }
 
-// BenchmarkAccountPairTwo is BenchmarkAccountPair on two goroutines, in one account and in
-// two of one parent.
-func BenchmarkAccountPairTwo(b *testing.B) {
-	run := func(b *testing.B, of func(g int) freehold.Allocator) {
-		var wg sync.WaitGroup
-		for g := range 2 {
-			a := of(g)
-			wg.Go(func() {
-				for range b.N {
-					p, _ := a.Alloc(64, 8)
-					p[0] = 1
-					a.Free(p)
-				}
-			})
-		}
-		wg.Wait()
-	}
-	b.Run("account", func(b *testing.B) {
-		a := deep(b)
-		run(b, func(int) freehold.Allocator { return a })
-	})
-	b.Run("siblings", func(b *testing.B) {
-		a := deep(b)
-		both := []*Account{a, newAccount(b, a.parent, "other", 1<<30)}
-		run(b, func(g int) freehold.Allocator { return both[g] })
-	})
-	b.Run("heap", func(b *testing.B) {
-		h := freehold.NewHeap(nil)
-		defer h.Close()
-		run(b, func(int) freehold.Allocator { return h })
-	})
-}
-
 // BenchmarkCharge is a charge and a refund three deep, which is once for fresh pages.
 func BenchmarkCharge(b *testing.B) {
 	p := payer{deep(b)}

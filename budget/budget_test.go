@@ -233,29 +233,20 @@ func TestStartWithoutALimit(t *testing.T) {
 }
 
 func TestOptionsThatAreMistakes(t *testing.T) {
-	nan := math.NaN()
 	tests := []struct {
 		o    Options
 		want string
 	}{
-		{Options{Limit: -1}, "freehold: budget.Start: Options.Limit -1, want 0 or more"},
-		{Options{Headroom: -1}, "freehold: budget.Start: Options.Headroom -1, want 0 or more"},
-		{Options{GoHeap: -1}, "freehold: budget.Start: Options.GoHeap -1, want 0 or more"},
-		{Options{Deadline: -1}, "freehold: budget.Start: Options.Deadline -1ns, want 0 or more"},
-		{Options{HeadroomRatio: -0.1}, "freehold: budget.Start: Options.HeadroomRatio -0.1, want 0 to 0.5"},
-		{Options{HeadroomRatio: 0.6}, "freehold: budget.Start: Options.HeadroomRatio 0.6, want 0 to 0.5"},
-		{Options{HeadroomRatio: nan}, "freehold: budget.Start: Options.HeadroomRatio NaN, want 0 to 0.5"},
+		{Options{Limit: -1}, "Limit -1, want 0 or more"},
+		{Options{Headroom: -1}, "Headroom -1, want 0 or more"},
+		{Options{GoHeap: -1}, "GoHeap -1, want 0 or more"},
+		{Options{Deadline: -1}, "Deadline -1ns, want 0 or more"},
+		{Options{HeadroomRatio: -0.1}, "HeadroomRatio -0.1, want 0 to 0.5"},
+		{Options{HeadroomRatio: 0.6}, "HeadroomRatio 0.6, want 0 to 0.5"},
+		{Options{HeadroomRatio: math.NaN()}, "HeadroomRatio NaN, want 0 to 0.5"},
 	}
 	for _, tt := range tests {
-		func() {
-			defer func() {
-				if got := recover(); got != tt.want {
-					t.Errorf("panic %v, want %s", got, tt.want)
-				}
-			}()
-			b, err := Start(&tt.o)
-			t.Errorf("%v, %v", b, err)
-		}()
+		wantPanic(t, "freehold: budget.Start: Options."+tt.want, func() { Start(&tt.o) })
 	}
 }
 
@@ -446,62 +437,6 @@ func TestLimitStaysWhenNoneIsFound(t *testing.T) {
 	}
 }
 
-// A group's limit stays while its file cannot be understood, whatever its parent's is.
-func TestContainerWithALimitThatIsLostForAWhile(t *testing.T) {
-	for name, o := range map[string]Options{"found": {}, "asked for": {Limit: 2000 * mib}} {
-		f := newFake()
-		f.physical = 1500 * mib
-		small := v2.with(app+"memory.max", "524288000", pod+"memory.max", "1048576000")
-		set := func(files tree) { f.change(func() { f.files = files }) }
-		set(small)
-		b := mustStart(t, o, f)
-		for _, files := range []tree{small.with(app+"memory.max", unreadable), small.with(app+"memory.max", "?"), small} {
-			set(files)
-			f.pass((ticksPerSearch + 1) * calmTime)
-			if st := b.Stats(); st.Limit != 500*mib || st.Source != "/"+app+"memory.max" {
-				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
-			}
-		}
-		small = small.with(app+"memory.max", "max", pod+"memory.max", "max")
-		for _, files := range []tree{small, small.with(app+"memory.max", unreadable)} {
-			set(files)
-			f.pass((ticksPerSearch + 1) * calmTime)
-			if st := b.Stats(); strings.HasPrefix(st.Source, "/sys") {
-				t.Errorf("%s: limit is %s of %s", name, formatSize(st.Limit), st.Source)
-			}
-		}
-		b.Stop()
-	}
-}
-
-func TestGoIsReclaimedWhenItHoldsTooMuch(t *testing.T) {
-	f := newFake()
-	f.reclaimed = make(chan bool)
-	b := mustStart(t, Options{Limit: 1000 * mib}, f)
-	f.change(func() { f.golang.held = 700 * mib; f.offHeap = 500 * mib })
-	f.tick(3)
-	if st := b.Stats(); st.Reclaims != 1 {
-		t.Errorf("%d reclaims, want the one that goes on", st.Reclaims)
-	}
-	f.change(func() { f.clock = f.clock.Add(time.Second) })
-	f.reclaimed <- true
-	b.awaitReclaim()
-	f.tick(3)
-	if st := b.Stats(); st.Reclaims != 1 {
-		t.Errorf("%d reclaims, want none for 10 times the time that the last one took", st.Reclaims)
-	}
-	f.change(func() { f.clock = f.clock.Add(10 * time.Second) })
-	f.tick(1)
-	if st := b.Stats(); st.Reclaims != 2 {
-		t.Errorf("%d reclaims, want 2", st.Reclaims)
-	}
-	close(f.reclaimed)
-	b.Stop()
-	if ended := locked(f, func() int { return f.reclaims }); ended != int(b.Stats().Reclaims) {
-		t.Errorf("after Stop %d of %d reclaims have run", ended, b.Stats().Reclaims)
-	}
-}
-
 // Who takes off-heap memory between two ticks has Go's limit fall, and waits while Go holds
 // too much.
 func TestGrowthMakesRoom(t *testing.T) {
@@ -606,29 +541,6 @@ func TestGrowthThatRaisesTheLevelIsATick(t *testing.T) {
 	}
 }
 
-// One collection may free little. Who takes off-heap memory waits for more of them, and the
-// program runs between them.
-func TestGrowthWaitsWhileGoShrinks(t *testing.T) {
-	f := newFake()
-	b := mustStart(t, Options{Limit: 1000 * mib}, f)
-	const step = 40 * time.Millisecond
-	onReclaim := func() { f.golang.held -= 15 * mib; f.clock = f.clock.Add(step) }
-	f.change(func() { f.onReclaim = onReclaim; f.offHeap = 500 * mib; f.golang.held = 480 * mib }) // 80 too much
-	began := f.now()
-	f.passed()
-	// As each wait of 0.1 s is worth it, it goes on until a quarter of the headroom is left. There
-	// is a pause between two that is as long as one.
-	if g := f.read(); g.held != 420*mib || f.now().Sub(began) != 7*step {
-		t.Errorf("Go holds %s after %v", formatSize(g.held), f.now().Sub(began))
-	}
-	if f.mark() != 525*mib {
-		t.Errorf("watermark is %s", formatSize(f.mark()))
-	}
-	if st := b.Stats(); st.Reclaims != 4 {
-		t.Errorf("%d reclaims", st.Reclaims)
-	}
-}
-
 // Objects that are allocated during a cycle are live in it. So Go's floor is that of the least
 // live of the last four.
 func TestFloorIsOfTheLeastLive(t *testing.T) {
@@ -661,66 +573,44 @@ func TestFloorForgetsCyclesThatPassBetweenTicks(t *testing.T) {
 	}
 }
 
-// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Those after it
-// are short.
+// A wait in vain ends, and lets off-heap memory grow by a part of the headroom. Go's limit is what Go may
+// hold during the wait, and then follows what it holds.
 func TestGrowthDoesNotWaitInVainForever(t *testing.T) {
-	f := newFake()
-	b := mustStart(t, Options{Limit: 1000 * mib}, f)
-	look := func() { // a tick that does not begin a reclaim of its own
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.update()
-	}
-	onReclaim := func() { f.clock = f.clock.Add(10 * time.Millisecond) }
-	f.change(func() { f.onReclaim = onReclaim; f.offHeap = 500 * mib; f.golang.held = 510 * mib }) // 110 too much
-	waits := func(least time.Duration) {
-		t.Helper()
-		began := f.now()
-		f.passed()
-		if d := f.now().Sub(began); d < least || d > least+50*time.Millisecond {
-			t.Errorf("waited %v, want %v", d, least)
-		}
-		if got, want := f.mark(), f.system().offHeap()+25*mib; got != want {
-			t.Errorf("watermark is %s, want %s", formatSize(got), formatSize(want))
-		}
-	}
+	f, b := waiting(t, 110*mib, 10*time.Millisecond, nothing)
 	pressed := int64(0)
 	f.change(func() {
+		onReclaim := f.onReclaim
 		f.onReclaim = func() { onReclaim(); pressed = f.golang.limit }
 	})
-	waits(longWait)
+	look := func(offHeap, held, mark int64) { // a tick that does not begin a reclaim of its own
+		t.Helper()
+		f.change(func() { f.offHeap, f.golang.held = offHeap*mib, held*mib })
+		b.mu.Lock()
+		b.update()
+		b.mu.Unlock()
+		if f.mark() != mark*mib {
+			t.Errorf("with %d MiB the watermark is %s, want %d MiB", offHeap, formatSize(f.mark()), mark)
+		}
+	}
+	const holds = 510*mib + 510*mib/slackShare
+	f.waits(t, longWait, 50*time.Millisecond)
 	if pressed != 400*mib {
 		t.Errorf("Go's limit is %s during the wait", formatSize(pressed))
 	}
-	look()
-	if f.mark() != 525*mib {
-		t.Error("a tick has taken back what was granted")
-	}
-	f.want(t, 510*mib+510*mib/slackShare, -1) // as the wait was in vain
-	f.change(func() { f.offHeap += 26 * mib })
-	waits(shortWait)
-	if pressed != 510*mib+510*mib/slackShare {
+	look(500, 510, 525)  // what was granted stays
+	f.want(t, holds, -1) // as the wait was in vain
+	f.change(func() { f.offHeap = 526 * mib })
+	f.waits(t, shortWait, 50*time.Millisecond)
+	if pressed != holds {
 		t.Errorf("Go's limit is %s after a wait in vain", formatSize(pressed))
 	}
-	f.change(func() { f.offHeap = 500 * mib })
-	look()
-	if f.mark() != 525*mib {
-		t.Errorf("memory that was freed leaves %s granted", formatSize(f.mark()))
-	}
-	f.change(func() { f.clock = f.clock.Add(shortShare * 2 * longWait); f.offHeap = 530 * mib })
-	waits(longWait)
-	f.change(func() { f.golang.held = 10 * mib })
-	look()
-	f.change(func() { f.golang.held = 700 * mib; f.offHeap = 540 * mib })
-	look()
-	if f.mark() != 555*mib {
-		t.Errorf("watermark is %s", formatSize(f.mark()))
-	}
-	f.change(func() { f.offHeap = 560 * mib })
-	look()
-	if f.mark() != 560*mib { // while Go holds too much, each growth asks
-		t.Errorf("watermark is %s", formatSize(f.mark()))
-	}
+	look(526, 510, 551)
+	look(500, 510, 525) // memory that was freed is not granted
+	f.change(func() { f.clock, f.offHeap = f.clock.Add(shortShare*2*longWait), 530*mib })
+	f.waits(t, longWait, 50*time.Millisecond)
+	look(530, 10, 555)
+	look(540, 700, 555)
+	look(560, 700, 560) // while Go holds too much, each growth asks
 }
 
 // writer is an io.Writer, and a slog.Handler's.

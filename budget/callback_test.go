@@ -98,10 +98,3 @@ func TestCallbacksThatChangeDuringARound(t *testing.T) {
 		}
 	}
 }
-
-func TestNoCallbackIsCalledAfterTheEnd(t *testing.T) {
-	var cs callbacks
-	cs.add(0, func(context.Context, Pressure) { t.Error("called") })
-	stopped := func() bool { return true }
-	cs.tell(func() Pressure { return Pressure{Level: Hard} }, func() { t.Error("asked") }, time.Hour, stopped)
-}

@@ -129,6 +129,10 @@ func TestStopWaitsForACollection(t *testing.T) {
 	b := mustStart(t, Options{Limit: 1000 * mib}, f)
 	f.change(func() { f.golang.held = 2000 * mib })
 	b.tick()
+	b.tick() // one collection runs at a time
+	if n := b.Stats().Reclaims; n != 1 {
+		t.Errorf("%d collections", n)
+	}
 	var order []string
 	stopped := make(chan bool)
 	go func() {

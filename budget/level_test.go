@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -179,31 +180,29 @@ func TestEventsOfACgroup(t *testing.T) {
 		{"well-formed again", "oom x\n", "oom 7\n", true, Calm},
 		{"a file that disappears", "max 5\n", "", true, Calm},
 	}
+	own := limit{group: &level{dir: "cg", v2: true}}
 	for _, tt := range tests {
-		l := limit{group: &level{dir: "cg", v2: true}}
 		var s signals
-		s.observeEvents(tree{"cg/memory.events": tt.before}, l, tt.full, now)
+		s.observeEvents(tree{"cg/memory.events": tt.before}, own, tt.full, now)
 		if got := s.at(now); got != Calm {
 			t.Errorf("%s: %v at the first look", tt.name, got)
 		}
-		s.observeEvents(tree{"cg/memory.events": tt.after}, l, tt.full, now)
+		s.observeEvents(tree{"cg/memory.events": tt.after}, own, tt.full, now)
 		if got := s.at(now); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
-		old := limit{group: &level{dir: "cg"}} // of version 1, which has no such file
-		s = signals{}
-		s.observeEvents(tree{"cg/memory.events": "max 1\n"}, old, true, now)
-		s.observeEvents(tree{"cg/memory.events": "max 5\n"}, old, true, now)
-		if got := s.at(now); got != Calm {
-			t.Errorf("a cgroup of version 1: %v", got)
+	}
+	for name, then := range map[string]limit{
+		"a cgroup of version 1": {group: &level{dir: "cg"}},
+		"another cgroup":        {group: &level{dir: "other", v2: true}},
+		"no cgroup":             {},
+	} {
+		var s signals
+		for i, l := range []limit{own, then, then} {
+			s.observeEvents(tree{"cg/memory.events": fmt.Sprintln("max", i), "other/memory.events": "max 5\n"}, l, true, now)
 		}
-		other := limit{group: &level{dir: "other", v2: true}}
-		s = signals{}
-		s.observeEvents(tree{"cg/memory.events": "max 1\n"}, l, true, now)
-		s.observeEvents(tree{"other/memory.events": "max 5\n"}, other, true, now)
-		s.observeEvents(tree{"other/memory.events": "max 5\n"}, limit{}, true, now)
 		if got := s.at(now); got != Calm {
-			t.Errorf("another cgroup: %v", got)
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

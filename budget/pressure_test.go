@@ -64,20 +64,6 @@ func pressed(t *testing.T, f *fake, o Options) *Budget {
 	return mustStart(t, o, f)
 }
 
-func TestCallbacksAreCalledInOrderUntilEnoughIsFree(t *testing.T) {
-	f, c := newFake(), newCalls()
-	b := pressed(t, f, Options{})
-	b.OnPressure(2, func(_ context.Context, p Pressure) { c.note("last", p); f.change(func() { f.offHeap -= 100 * mib }) })
-	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("first", p); f.change(func() { f.offHeap -= 20 * mib }) })
-	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("second", p); f.change(func() { f.offHeap -= 60 * mib }) })
-	b.OnPressure(3, func(_ context.Context, p Pressure) { c.note("never", p) })
-	f.hold(b, 1020*mib)
-	c.want(t, "first hard 211", "second hard 191", "last soft 131", "never soft 31")
-	if trims := locked(f, func() int { return f.trims }); trims == 0 {
-		t.Error("the heaps were not trimmed")
-	}
-}
-
 func TestCallbacksAreNotCalledIfTrimIsEnough(t *testing.T) {
 	f, c := newFake(), newCalls()
 	f.onTrim = func() { f.offHeap = 100 * mib }
@@ -230,19 +216,17 @@ func TestNilIsNoCallback(t *testing.T) {
 }
 
 func TestStopEndsARoundThatWaits(t *testing.T) {
-	f := newFake()
-	b := pressed(t, f, Options{Deadline: time.Hour})
-	called, release := make(chan bool), make(chan bool)
-	b.OnPressure(0, func(context.Context, Pressure) { called <- true; <-release })
-	late := false
-	b.OnPressure(1, func(context.Context, Pressure) { late = true })
-	f.hold(b, 900*mib)
-	<-called
-	b.Stop()
-	close(release)
-	if late {
-		t.Error("called after Stop")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		b := pressed(t, f, Options{Deadline: time.Hour})
+		release := make(chan bool)
+		b.OnPressure(0, func(context.Context, Pressure) { <-release })
+		b.OnPressure(1, func(context.Context, Pressure) { t.Error("called after Stop") })
+		f.hold(b, 900*mib)
+		synctest.Wait()
+		b.Stop()
+		close(release)
+	})
 }
 
 func TestSignalsRaiseTheLevel(t *testing.T) {

@@ -82,20 +82,6 @@ func TestReservationServesSmallBlocks(t *testing.T) {
 	}
 }
 
-// A reservation of an account is for those below it too.
-func TestReservationServesAccountsBelow(t *testing.T) {
-	top := newAccount(t, nil, "top", 16<<20)
-	middle := newAccount(t, top, "middle", 0)
-	a, other := newAccount(t, middle, "a", 0), newAccount(t, top, "other", 0)
-	r := mustReserve(t, middle, 8<<20)
-	mustAlloc(t, other, 7<<20)
-	mustAlloc(t, a, 7<<20)
-	wantUsed(t, 8<<20, middle)
-	if used := a.Stats().Used; used+r.Left() != 8<<20 {
-		t.Errorf("%d used and %d left", used, r.Left())
-	}
-}
-
 func TestReserveWithoutRoom(t *testing.T) {
 	top := newAccount(t, nil, "top", 8<<20)
 	a, other := newAccount(t, top, "a", 4<<20), newAccount(t, top, "other", 0)
@@ -114,7 +100,6 @@ func TestReserveWithoutRoom(t *testing.T) {
 	wantUsed(t, 0, a)
 }
 
-// The oldest reservation pays first.
 // Sums of charges do not overflow where nothing limits them.
 func TestReserveWithoutALimit(t *testing.T) {
 	const all = math.MaxInt64
@@ -139,66 +124,6 @@ func TestReserveWithoutALimit(t *testing.T) {
 	wantUsed(t, a.Stats().Committed, a)
 }
 
-func TestReservationsAreUsedInOrder(t *testing.T) {
-	a := newAccount(t, nil, "a", 0)
-	p := payer{a}
-	one, two := mustReserve(t, a, 100), mustReserve(t, a, 50)
-	want := func(left1, left2, used int64) {
-		t.Helper()
-		if one.Left() != left1 || two.Left() != left2 || a.Stats().Reserved != left1+left2 {
-			t.Errorf("%d and %d left, want %d and %d: %v", one.Left(), two.Left(), left1, left2, a)
-		}
-		wantUsed(t, used, a)
-	}
-	p.Charge(70)
-	want(30, 50, 150)
-	p.Charge(40)
-	want(0, 40, 150)
-	p.Refund(110) // to the limit, not to the reservations
-	want(0, 40, 40)
-	one.Release()
-	two.Release()
-	want(0, 0, 0)
-}
-
-func TestTransfer(t *testing.T) {
-	top := newAccount(t, nil, "top", 1000)
-	left, right := newAccount(t, top, "left", 0), newAccount(t, top, "right", 300)
-	a, b := newAccount(t, left, "a", 0), newAccount(t, right, "b", 0)
-	r := mustReserve(t, a, 200)
-	wantUsed(t, 200, a, left, top)
-	for _, tt := range []struct {
-		to         *Account
-		used, free []*Account
-	}{
-		{b, []*Account{b, right, top}, []*Account{a, left}},
-		{b, []*Account{b, right, top}, []*Account{a, left}},
-		{top, []*Account{top}, []*Account{a, b, left, right}}, // up
-		{a, []*Account{a, left, top}, []*Account{b, right}},   // down
-	} {
-		if err := r.Transfer(tt.to); err != nil || r.Left() != 200 || tt.to.Stats().Reserved != 200 {
-			t.Errorf("%v, %d left, %v", err, r.Left(), tt.to)
-		}
-		wantUsed(t, 200, tt.used...)
-		wantUsed(t, 0, tt.free...)
-	}
-	payer{right}.Charge(101)
-	more := mustReserve(t, left, 200)
-	wantFull(t, more.Transfer(b), right)
-	wantUsed(t, 400, left)
-	wantUsed(t, 0, b)
-	wantUsed(t, 101, right)
-	more.Release()
-	payer{right}.Refund(101)
-	wantPanic(t, "freehold: Reservation.Transfer: the accounts are not in one tree", func() { r.Transfer(newAccount(t, nil, "other", 0)) })
-	wantPanic(t, "freehold: Reservation.Transfer: the accounts are not in one tree", func() { r.Transfer(nil) })
-	r.Release()
-	if err := r.Transfer(b); err != nil {
-		t.Error(err)
-	}
-	wantUsed(t, 0, a, b, left)
-}
-
 // The race detector sees what is not guarded.
 func TestTransferBesideOthers(t *testing.T) {
 	top := newAccount(t, nil, "top", 1000)
@@ -219,26 +144,4 @@ func TestTransferBesideOthers(t *testing.T) {
 	all.Go(func() { r.Transfer(a) })
 	all.Wait()
 	wantUsed(t, 0, top, a, b)
-}
-
-// What a reservation on the new way pays is charged above already.
-func TestTransferAndMoveAreServedByReservations(t *testing.T) {
-	top := newAccount(t, nil, "top", 1000)
-	left, right := newAccount(t, top, "left", 0), newAccount(t, top, "right", 0)
-	a, b := newAccount(t, left, "a", 0), newAccount(t, right, "b", 0)
-	for _, move := range []func() error{
-		func() error { return mustReserve(t, a, 200).Transfer(b) },
-		func() error { payer{a}.Charge(200); return a.MoveTo(right) },
-	} {
-		r := mustReserve(t, right, 150)
-		before := right.Stats().Used
-		if err := move(); err != nil {
-			t.Fatal(err)
-		}
-		wantUsed(t, before+50, right, top)
-		if r.Left() != 0 {
-			t.Errorf("%d left", r.Left())
-		}
-	}
-	payer{a}.Refund(200)
 }
