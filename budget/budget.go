@@ -137,7 +137,8 @@ func Running() *Budget {
 // environment, or set by the program, before Start or later. Then [Stats] says so.
 //
 // The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
-// found, or if FREEHOLD_MEMORY_LIMIT is not a size; then nothing has changed. A limit below what
+// found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a cgroup's: that is
+// bytes taken for a larger unit. Then nothing has changed. A limit below what
 // is in use is no error: see Stats.Short. A panic of Options.Report or Options.Logger is the caller's:
 // the budget is stopped then.
 //
@@ -179,6 +180,9 @@ func run(o Options, s system) (*Budget, error) {
 	found, problem := s.findLimit(o.Limit, nil)
 	if found.bytes == 0 {
 		return nil, fmt.Errorf("freehold: budget.Start: %w", problem)
+	}
+	if found.bytes < minGoHeap && found.group == nil {
+		return nil, fmt.Errorf("freehold: budget.Start: %s of %s, want %s or more, which Go's heap needs alone", found.source, formatSize(found.bytes), formatSize(minGoHeap))
 	}
 	b := &Budget{
 		options: o, system: s,

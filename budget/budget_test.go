@@ -232,6 +232,22 @@ func TestStartWithoutALimit(t *testing.T) {
 	f.want(t, 900*mib, ample)
 }
 
+// A limit of 1,000 is one in bytes, of which no program is within.
+func TestStartWithALimitThatIsOfNoUse(t *testing.T) {
+	f := newFake()
+	for source, o := range map[string]Options{Environment: {}, "Options.Limit": {Limit: minGoHeap - 1}} {
+		f.variables = map[string]string{Environment: "8388607"}
+		want := "freehold: budget.Start: " + source + " of 8.0MiB, want 8MiB or more, which Go's heap needs alone"
+		if b, err := start(o, f.system()); b != nil || err == nil || err.Error() != want {
+			t.Errorf("%v, %v, want %s", b, err, want)
+		}
+	}
+	f.want(t, math.MaxInt64, 100)
+	mustStart(t, Options{Limit: minGoHeap}, f).Stop()
+	f.files = v2 // a cgroup's 1,000,000 bytes
+	mustStart(t, Options{}, f)
+}
+
 func TestOptionsThatAreMistakes(t *testing.T) {
 	tests := []struct {
 		o    Options
