@@ -101,7 +101,6 @@ func ExampleRecords_SortBy() {
 	// 2 pear
 }
 
-// The greatest first: the complement of a number has the opposite order.
 func ExampleRecords_SortByUint64() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
@@ -116,15 +115,14 @@ func ExampleRecords_SortByUint64() {
 		}
 		binary.LittleEndian.PutUint64(record, n)
 	}
-	descending := func(record []byte) uint64 { return ^binary.LittleEndian.Uint64(record) }
-	if err := records.SortByUint64(context.Background(), descending, nil); err != nil {
+	if err := records.SortByUint64(context.Background(), 0, binary.LittleEndian, nil); err != nil {
 		log.Fatal(err)
 	}
 	for _, record := range records.All() {
 		fmt.Println(binary.LittleEndian.Uint64(record))
 	}
 	// Output:
-	// 1099511627776
-	// 300
 	// 7
+	// 300
+	// 1099511627776
 }

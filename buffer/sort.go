@@ -1,4 +1,4 @@
-// Sort: the three calls that sort records, and what they share.
+// Sort: the calls that sort records, and what they share.
 //
 //	data     | share 0        | share 1        | ... one for each processor
 //	scratch  | half   | half   | ...
@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"runtime"
 
 	"github.com/freehold-go/freehold"
@@ -68,46 +69,84 @@ func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOp
 // equal keys keep their order. key returns the key of a record: usually a part
 // of it, else memory that no later call of key changes. nil means that the whole
 // record is the key. key has the same restrictions as Sort's cmp; memory and errors
-// are Sort's.
-//
-// It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the keys
-// are the same part of each.
+// are Sort's. Where the key is at the same place of each record, SortByPart is faster.
 func (r *Records) SortBy(ctx context.Context, key func(record []byte) []byte, o *SortOptions) error {
-	if key == nil {
-		key = func(record []byte) []byte { return record }
+	by := order{key: key}
+	if key == nil && r.layout.fixed != 0 {
+		by.part = &part{n: r.layout.fixed}
 	}
-	return r.sort(ctx, "buffer.Records.SortBy", order{key: key}, o)
+	return r.sort(ctx, "buffer.Records.SortBy", by, o)
 }
 
-// SortByUint64 sorts the records by keys that are numbers. Records with equal keys
-// keep their order. key has the same restrictions as Sort's cmp; memory and errors
-// are Sort's.
+// SortByPart sorts records of RecordBytes by n of their bytes, from offset at, as
+// [bytes.Compare] orders them. Records with equal keys keep their order. Memory and
+// errors are Sort's. It panics unless those bytes are in the record.
 //
-// It is fastest if records have RecordBytes, a multiple of 8 up to 64, and the key is
-// 4 or 8 bytes of the record in either byte order, or those XOR a constant.
-func (r *Records) SortByUint64(ctx context.Context, key func(record []byte) uint64, o *SortOptions) error {
-	const call = "buffer.Records.SortByUint64"
-	if key == nil {
-		arg.Panicf(call, "key is nil")
-	}
-	return r.sort(ctx, call, order{number: key}, o)
+// It is fastest if RecordBytes is a multiple of 8 up to 64.
+func (r *Records) SortByPart(ctx context.Context, at, n int, o *SortOptions) error {
+	const call = "buffer.Records.SortByPart"
+	r.mustHave(call, at, n)
+	return r.sort(ctx, call, byPart(at, n), o)
 }
 
-// order is by one of its functions.
+// SortByUint64 sorts records of RecordBytes by a number: 8 of their bytes, from offset
+// at, in the given byte order. It is as SortByPart otherwise.
+func (r *Records) SortByUint64(ctx context.Context, at int, order binary.ByteOrder, o *SortOptions) error {
+	const call = "buffer.Records.SortByUint64"
+	if order == nil {
+		arg.Panicf(call, "order is nil")
+	}
+	r.mustHave(call, at, wordBytes)
+	by := byPart(at, wordBytes)
+	if order.Uint16([]byte{1, 0}) == 1 {
+		by.part.little = true
+		by.cmp = func(a, b []byte) int {
+			return cmp.Compare(binary.LittleEndian.Uint64(a[at:]), binary.LittleEndian.Uint64(b[at:]))
+		}
+	}
+	return r.sort(ctx, call, by, o)
+}
+
+// mustHave panics in the name of call unless every record has n bytes at an offset.
+func (r *Records) mustHave(call string, at, n int) {
+	size := r.layout.fixed
+	if size == 0 {
+		arg.Panicf(call, "the records have no RecordBytes")
+	}
+	arg.Range(call, "offset", at, 0, size)
+	arg.Range(call, "key length", n, 0, size-at)
+}
+
+// order is by cmp or by key. part is the same key, if it has one place.
 type order struct {
-	cmp    func(a, b []byte) int
-	key    func(record []byte) []byte
-	number func(record []byte) uint64
+	cmp  func(a, b []byte) int
+	key  func(record []byte) []byte // nil is the whole record
+	part *part
+}
+
+// part is n bytes of a record from an offset, the least significant one first if little.
+type part struct {
+	at, n  int
+	little bool
+}
+
+func byPart(at, n int) order {
+	return order{key: func(record []byte) []byte { return record[at : at+n] }, part: &part{at: at, n: n}}
+}
+
+// keyOf returns the key of a record.
+func (o *order) keyOf(record []byte) []byte {
+	if o.key == nil {
+		return record
+	}
+	return o.key(record)
 }
 
 func (o *order) compare(a, b []byte) int {
-	switch {
-	case o.cmp != nil:
+	if o.cmp != nil {
 		return o.cmp(a, b)
-	case o.number != nil:
-		return cmp.Compare(o.number(a), o.number(b))
 	}
-	return bytes.Compare(o.key(a), o.key(b))
+	return bytes.Compare(o.keyOf(a), o.keyOf(b))
 }
 
 // An algorithm sorts and merges whole frames. Where it returns early, because
@@ -255,19 +294,40 @@ func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func
 // choose sets the algorithm.
 func (s *sorter) choose() {
 	size := s.layout.fixed
-	switch {
-	case size == 0 || size%8 != 0 || size > 64:
-	case s.cmp != nil:
-		s.alg = newMergeSort(&s.merger, size)
-	default:
-		if loads, ok := s.findLoads(); ok {
-			s.alg = newRadix(&s.merger, size, loads)
-		}
-	}
-	if s.alg == nil {
+	if size%8 == 0 && 0 < size && size <= 64 && (s.part != nil || s.cmp != nil) {
+		s.alg = moving(&s.merger)
+	} else {
 		s.alg = &gather{&s.merger}
 	}
 	s.piece = s.alg.mergePiece
+}
+
+// moving returns the algorithm of records that are moved as they are.
+func moving(m *merger) algorithm {
+	switch m.layout.fixed {
+	case 8:
+		return movingOf[[8]byte](m)
+	case 16:
+		return movingOf[[16]byte](m)
+	case 24:
+		return movingOf[[24]byte](m)
+	case 32:
+		return movingOf[[32]byte](m)
+	case 40:
+		return movingOf[[40]byte](m)
+	case 48:
+		return movingOf[[48]byte](m)
+	case 56:
+		return movingOf[[56]byte](m)
+	}
+	return movingOf[[64]byte](m)
+}
+
+func movingOf[R any](m *merger) algorithm {
+	if m.part != nil {
+		return &radix[R]{m, m.part.loads(m.layout.fixed)}
+	}
+	return &mergeSort[R]{merger: m}
 }
 
 // sortShares sorts shares lo to hi-1 as one, and returns the size of the last frame.

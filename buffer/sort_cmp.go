@@ -19,26 +19,6 @@ type mergeSort[E any] struct {
 	data []byte // that entries point into; nil if elements are records
 }
 
-func newMergeSort(m *merger, size int) algorithm {
-	switch size {
-	case 8:
-		return &mergeSort[[8]byte]{merger: m}
-	case 16:
-		return &mergeSort[[16]byte]{merger: m}
-	case 24:
-		return &mergeSort[[24]byte]{merger: m}
-	case 32:
-		return &mergeSort[[32]byte]{merger: m}
-	case 40:
-		return &mergeSort[[40]byte]{merger: m}
-	case 48:
-		return &mergeSort[[48]byte]{merger: m}
-	case 56:
-		return &mergeSort[[56]byte]{merger: m}
-	}
-	return &mergeSort[[64]byte]{merger: m}
-}
-
 // record returns the record of an element.
 func (m *mergeSort[E]) record(e *E) []byte {
 	if m.data != nil {

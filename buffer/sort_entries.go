@@ -122,13 +122,10 @@ func (g *gather) sortEntries(data []byte, entries, room []entry) {
 
 // word returns the first word of the key of the frame at the beginning of data.
 func (g *gather) word(data []byte) uint64 {
-	switch {
-	case g.cmp != nil:
+	if g.cmp != nil {
 		return 0
-	case g.number != nil:
-		return g.number(g.layout.record(data))
 	}
-	return keysort.Word(g.key(g.layout.record(data)), 0)
+	return keysort.Word(g.keyOf(g.layout.record(data)), 0)
 }
 
 // batch sorts the entries of its frames by their keys.
@@ -140,13 +137,13 @@ type batch struct {
 
 // rest returns the key of e from depth on.
 func (b *batch) rest(e *entry, depth int) []byte {
-	key := b.key(b.layout.record(b.data[e.at:]))
+	key := b.keyOf(b.layout.record(b.data[e.at:]))
 	return key[min(depth, len(key)):]
 }
 
 // less compares entries that have the first words of their keys.
 func (b *batch) less(x, y *entry) bool {
-	if x.word != y.word || b.number != nil {
+	if x.word != y.word {
 		return x.word < y.word
 	}
 	return bytes.Compare(b.rest(x, 0), b.rest(y, 0)) < 0
@@ -157,7 +154,7 @@ func (b *batch) less(x, y *entry) bool {
 func (b *batch) sort(entries, room []entry, depth int) {
 	for !b.stop.Load() {
 		b.byWord.spread(entries, room[:len(entries)], false, 0, false)
-		if b.number != nil || len(entries) < 2 {
+		if len(entries) < 2 {
 			return
 		}
 		if entries[0].word == entries[len(entries)-1].word {
@@ -219,14 +216,9 @@ type head struct {
 // set makes h the frame at the beginning of data.
 func (g *gather) set(h *head, data []byte) {
 	h.frame = data[:g.layout.frame(data)]
-	record := g.layout.record(h.frame)
-	switch {
-	case g.cmp != nil:
-		h.key = record
-	case g.number != nil:
-		h.word = g.number(record)
-	default:
-		h.key = g.key(record)
+	h.key = g.layout.record(h.frame)
+	if g.cmp == nil {
+		h.key = g.keyOf(h.key)
 		h.word = keysort.Word(h.key, 0)
 	}
 }
@@ -238,7 +230,7 @@ func (g *gather) less(a, b *head) bool {
 	case a.word != b.word:
 		return a.word < b.word
 	}
-	return g.number == nil && bytes.Compare(a.key, b.key) < 0
+	return bytes.Compare(a.key, b.key) < 0
 }
 
 func (g *gather) mergePiece(out, left []byte) (leftLast bool) {

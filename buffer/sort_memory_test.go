@@ -5,6 +5,7 @@ package buffer_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func TestExtraMemory(t *testing.T) {
 					size += 4
 				}
 			}
-			for _, by := range calling(func() {}) {
+			for _, by := range kinds(o.RecordBytes) {
 				counter := freehold.NewTagged(alloctest.New(t), "")
 				must(t, by.sort(r, &buffer.SortOptions{Parallel: parallel, Scratch: counter}))
 				if c := counter.Counts(); c.Allocs != 1 || c.Live != 0 || c.PeakBytes > size/2+parallel<<10 {
@@ -47,7 +48,7 @@ func TestExtraMemory(t *testing.T) {
 
 func TestSortWithoutExtraMemory(t *testing.T) {
 	records := someRecords(1000, 0)
-	for _, by := range calling(func() {}) {
+	for _, by := range kinds(0) {
 		r := newRecords(t, nil, records)
 		if err := by.sort(r, &buffer.SortOptions{Scratch: alloctest.FailAfter(alloctest.New(t), 0)}); !errors.Is(err, freehold.ErrOutOfMemory) {
 			t.Errorf("%s: %v", by.name, err)
@@ -119,8 +120,8 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 	mapsFiles(t)
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
 		for _, parallel := range []int{1, 4} {
-			for i, name := range []string{"Sort", "SortBy", "SortBy copies", "SortByUint64"} {
-				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
+			for i, by := range kinds(o.RecordBytes) {
+				t.Run(fmt.Sprintf("%+v/%s/%d", o, by.name, parallel), func(t *testing.T) {
 					path := saved(t, nil)
 					b, err := buffer.Open(path, nil)
 					must(t, err)
@@ -136,7 +137,13 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 							_ = os.Truncate(path, 100_000)
 						}
 					}
-					err = calling(cut)[i].sort(r, &buffer.SortOptions{Parallel: parallel})
+					so := &buffer.SortOptions{Parallel: parallel}
+					if all := calling(cut); i < len(all) {
+						by = all[i]
+					} else { // it calls nothing else
+						so.Progress = func(int, int) { _ = os.Truncate(path, 100_000) }
+					}
+					err = by.sort(r, so)
 					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 100_000 {
 						t.Skip("a mapped file cannot be truncated")
 					}
@@ -165,7 +172,11 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		call func()
 	}{
 		{"freehold: buffer.Records.Sort: cmp is nil", func() { r.Sort(ctx, nil, nil) }},
-		{"freehold: buffer.Records.SortByUint64: key is nil", func() { r.SortByUint64(ctx, nil, nil) }},
+		{"freehold: buffer.Records.SortByPart: the records have no RecordBytes", func() { r.SortByPart(ctx, 0, 1, nil) }},
+		{"freehold: buffer.Records.SortByPart: offset 9, want 0 to 8", func() { fixed.SortByPart(ctx, 9, 0, nil) }},
+		{"freehold: buffer.Records.SortByPart: key length 3, want 0 to 2", func() { fixed.SortByPart(ctx, 6, 3, nil) }},
+		{"freehold: buffer.Records.SortByUint64: order is nil", func() { fixed.SortByUint64(ctx, 0, nil, nil) }},
+		{"freehold: buffer.Records.SortByUint64: key length 8, want 0 to 7", func() { fixed.SortByUint64(ctx, 1, binary.BigEndian, nil) }},
 		{"freehold: buffer.Records.SortBy: ctx is nil", func() { r.SortBy(nil, nil, nil) }},
 		{"freehold: buffer.Records.SortBy: Parallel -1, want 0 or more", func() { r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: -1}) }},
 		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { rc.SortBy(ctx, nil, nil) }},

@@ -30,26 +30,6 @@ type radix[R any] struct {
 	loads []load // of keys, the most significant first
 }
 
-func newRadix(m *merger, size int, loads []load) algorithm {
-	switch size {
-	case 8:
-		return &radix[[8]byte]{m, loads}
-	case 16:
-		return &radix[[16]byte]{m, loads}
-	case 24:
-		return &radix[[24]byte]{m, loads}
-	case 32:
-		return &radix[[32]byte]{m, loads}
-	case 40:
-		return &radix[[40]byte]{m, loads}
-	case 48:
-		return &radix[[48]byte]{m, loads}
-	case 56:
-		return &radix[[56]byte]{m, loads}
-	}
-	return &radix[[64]byte]{m, loads}
-}
-
 // elements returns p, without a rest that is too small, as a slice of R.
 func elements[R any](p []byte) []R {
 	return unsafe.Slice((*R)(unsafe.Pointer(unsafe.SliceData(p))), len(p)/int(unsafe.Sizeof(*new(R))))
@@ -219,10 +199,7 @@ func (x *radix[R]) insert(a []R, from int) {
 func (x *radix[R]) mergePiece(out, left []byte) bool {
 	const round = 4096
 	to, a := elements[R](out), elements[R](left)
-	var l load // without one all keys are equal
-	if len(x.loads) > 0 {
-		l = x.loads[0]
-	}
+	l := x.loads[0] // keys of no bytes are all equal, and such runs are not merged
 	longer := len(x.loads) > 1
 	w, i, j := 0, 0, len(a)
 	for !x.stop.Load() {

@@ -29,13 +29,16 @@ func calling(f func()) []sorting {
 		{"SortBy copies", func(r *buffer.Records, o *buffer.SortOptions) error {
 			return r.SortBy(context.Background(), func(p []byte) []byte { f(); return bytes.Clone(keyOf(p)) }, o)
 		}, byKey(keyOf)},
-		{"SortByUint64", func(r *buffer.Records, o *buffer.SortOptions) error {
-			return r.SortByUint64(context.Background(), func(p []byte) uint64 { f(); return word(p) }, o)
-		}, byNumber(word)},
-		{"SortByUint64 of a hash", func(r *buffer.Records, o *buffer.SortOptions) error {
-			return r.SortByUint64(context.Background(), func(p []byte) uint64 { f(); return word(p) * 0x9E3779B97F4A7C15 }, o)
-		}, nil},
 	}
+}
+
+// kinds are sorts of records of size bytes, or of any if it is 0, by each algorithm.
+func kinds(size int) []sorting {
+	all := calling(func() {})
+	if size != 0 {
+		all = append(all, sortByPart(0, size-4))
+	}
+	return all
 }
 
 // step returns how much later a sort is stopped each time.
@@ -116,7 +119,7 @@ func TestCancelledSortsLoseNothing(t *testing.T) {
 		for _, parallel := range []int{1, 3} {
 			n := 3 * 17 << 10 / max(o.RecordBytes, 32)
 			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
-			for i, name := range []string{"Sort", "SortBy", "SortByUint64"} {
+			for i, name := range []string{"Sort", "SortBy"} {
 				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
 					for at := int64(1); ; at += at*step() + 1 {
 						r := newRecords(t, &o, records)
@@ -135,8 +138,6 @@ func TestCancelledSortsLoseNothing(t *testing.T) {
 							err = r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, so)
 						case 1:
 							err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
-						case 2:
-							err = r.SortByUint64(ctx, func(p []byte) uint64 { f(); return word(p) * 3 }, so)
 						}
 						wantSame(t, r, records)
 						if err != nil && err != context.Canceled {
@@ -159,7 +160,7 @@ func TestProgress(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
 		for _, in := range []int{0, 1, 5, 6} {
 			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[in].key, 4000, o.RecordBytes)
-			for _, by := range calling(func() {}) {
+			for _, by := range kinds(o.RecordBytes) {
 				t.Run(fmt.Sprintf("%+v/%s/%s", o, inputs[in].name, by.name), func(t *testing.T) {
 					r := newRecords(t, &o, records)
 					at, end := 0, 0
@@ -212,7 +213,10 @@ func TestProgressStopsASortAtOnce(t *testing.T) {
 			n = 80_000 // more than are sorted between two reports
 		}
 		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
-		for i, name := range []string{"Sort", "SortBy", "SortByUint64"} {
+		for i, name := range []string{"Sort", "SortBy", "SortByPart"} {
+			if i == 2 && o.RecordBytes == 0 {
+				continue
+			}
 			r := newRecords(t, &o, records)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			reports, calls := 0, 0
@@ -229,7 +233,7 @@ func TestProgressStopsASortAtOnce(t *testing.T) {
 			case 1:
 				err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
 			case 2:
-				err = r.SortByUint64(ctx, func(p []byte) uint64 { f(); return word(p) * 3 }, so)
+				err = r.SortByPart(ctx, 0, 8, so)
 			}
 			if err != enough || reports != 1 || calls != 0 {
 				t.Errorf("%+v, %s: %v, %d reports, %d calls after the first", o, name, err, reports, calls)
@@ -242,7 +246,7 @@ func TestProgressStopsASortAtOnce(t *testing.T) {
 func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
 		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, o.RecordBytes)
-		for _, by := range calling(func() {}) {
+		for _, by := range kinds(o.RecordBytes) {
 			for _, parallel := range []int{1, 3} {
 				r := newRecords(t, &o, records)
 				for at, passed := 1, true; passed; at *= 8 {
@@ -299,8 +303,6 @@ func TestContradictoryOrders(t *testing.T) {
 					r := newRecords(t, &o, records)
 					so := &buffer.SortOptions{Parallel: parallel}
 					must(t, r.Sort(context.Background(), func(a, b []byte) int { return throw() }, so))
-					wantSame(t, r, records)
-					must(t, r.SortByUint64(context.Background(), func(a []byte) uint64 { return uint64(throw()) }, so))
 					wantSame(t, r, records)
 					must(t, r.SortBy(context.Background(), func(a []byte) []byte { return number(uint64(throw())) }, so))
 					wantSame(t, r, records)

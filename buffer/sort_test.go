@@ -30,18 +30,8 @@ func keyOf(record []byte) []byte { return record[:max(0, len(record)-4)] }
 // middle returns a key that ends in the middle of a record.
 func middle(record []byte) []byte { return record[len(record)/4 : len(record)/2] }
 
-func word(record []byte) uint64 {
-	var b [8]byte
-	copy(b[:], record)
-	return binary.BigEndian.Uint64(b[:])
-}
-
 func byKey(key func([]byte) []byte) func(a, b []byte) int {
 	return func(a, b []byte) int { return bytes.Compare(key(a), key(b)) }
-}
-
-func byNumber(key func([]byte) uint64) func(a, b []byte) int {
-	return func(a, b []byte) int { return cmp.Compare(key(a), key(b)) }
 }
 
 // sortBy returns a sorting by a key that is a part of the record, and one by a copy
@@ -58,12 +48,19 @@ func sortBy(name string, key func([]byte) []byte) []sorting {
 	}
 }
 
-func sortByUint64(name string, key func([]byte) uint64) sorting {
-	return sorting{"SortByUint64/" + name, func(r *buffer.Records, o *buffer.SortOptions) error {
-		return r.SortByUint64(context.Background(), key, o)
-	}, byNumber(key)}
+func sortByPart(at, n int) sorting {
+	return sorting{fmt.Sprintf("SortByPart/%d at %d", n, at), func(r *buffer.Records, o *buffer.SortOptions) error {
+		return r.SortByPart(context.Background(), at, n, o)
+	}, byKey(func(p []byte) []byte { return p[at : at+n] })}
 }
 
+func sortByUint64(at int, order binary.ByteOrder) sorting {
+	return sorting{fmt.Sprintf("SortByUint64/%v at %d", order, at), func(r *buffer.Records, o *buffer.SortOptions) error {
+		return r.SortByUint64(context.Background(), at, order, o)
+	}, func(a, b []byte) int { return cmp.Compare(order.Uint64(a[at:]), order.Uint64(b[at:])) }}
+}
+
+// sortings are for records of size bytes, or of any if it is 0.
 func sortings(size int) []sorting {
 	all := []sorting{
 		{"Sort", func(r *buffer.Records, o *buffer.SortOptions) error {
@@ -75,19 +72,15 @@ func sortings(size int) []sorting {
 		{"SortBy/nothing", func(r *buffer.Records, o *buffer.SortOptions) error {
 			return r.SortBy(context.Background(), func(p []byte) []byte { return p[:0] }, o)
 		}, func(a, b []byte) int { return 0 }},
-		sortByUint64("word", word),
-		sortByUint64("hash", func(p []byte) uint64 { return word(p) * 0x9E3779B97F4A7C15 >> 48 }),
 	}
 	all = append(all, sortBy("all but the number", keyOf)...)
 	all = append(all, sortBy("middle", middle)...)
+	if size == 0 {
+		return all
+	}
+	all = append(all, sortByPart(0, max(0, size-4)), sortByPart(size/4, size/3), sortByPart(size, 0))
 	for at := 0; at+8 <= size && at < 24; at += 5 {
-		all = append(all,
-			sortByUint64(fmt.Sprintf("big64 at %d", at), func(p []byte) uint64 { return binary.BigEndian.Uint64(p[at:]) }),
-			sortByUint64(fmt.Sprintf("little64 at %d", at), func(p []byte) uint64 { return binary.LittleEndian.Uint64(p[at:]) }),
-			sortByUint64(fmt.Sprintf("signed at %d", at), func(p []byte) uint64 { return binary.LittleEndian.Uint64(p[at:]) ^ 1<<63 }),
-			sortByUint64(fmt.Sprintf("descending at %d", at), func(p []byte) uint64 { return ^binary.BigEndian.Uint64(p[at:]) }),
-			sortByUint64(fmt.Sprintf("big32 at %d", at+4), func(p []byte) uint64 { return uint64(binary.BigEndian.Uint32(p[at+4:])) }),
-			sortByUint64(fmt.Sprintf("little32 at %d", at+4), func(p []byte) uint64 { return uint64(binary.LittleEndian.Uint32(p[at+4:])) }))
+		all = append(all, sortByUint64(at, binary.BigEndian), sortByUint64(at, binary.LittleEndian), sortByPart(at+4, 4))
 	}
 	return all
 }
@@ -251,40 +244,15 @@ func TestSortsWithLongDigits(t *testing.T) {
 	for _, tt := range []struct {
 		input int
 		size  int
-		by    string
-	}{{12, 8, "SortByUint64/big64 at 0"}, {0, 16, "SortByUint64/hash"}} {
-		for _, by := range sortings(tt.size) {
-			if by.name == tt.by {
-				o := &buffer.RecordsOptions{RecordBytes: tt.size}
-				wantSorted(t, b, o, fill(rng, inputs[tt.input].key, 140_000, tt.size), by, &buffer.SortOptions{Parallel: 1})
-			}
-		}
+	}{{12, 8}, {0, 16}} {
+		o := &buffer.RecordsOptions{RecordBytes: tt.size}
+		wantSorted(t, b, o, fill(rng, inputs[tt.input].key, 140_000, tt.size), sortByUint64(0, binary.BigEndian), &buffer.SortOptions{Parallel: 1})
 	}
 	if testing.Short() {
 		return
 	}
 	o := &buffer.RecordsOptions{RecordBytes: 64}
 	wantSorted(t, b, o, fill(rng, inputs[0].key, 300_000, 64), sortings(64)[0], nil)
-}
-
-// Keys that are the same part of every record but one.
-func TestKeysOfWhichOneIsElsewhere(t *testing.T) {
-	for _, by := range append(
-		sortBy("part", func(p []byte) []byte {
-			if binary.BigEndian.Uint32(p[20:]) == 777 {
-				return p[3:11]
-			}
-			return p[8:16]
-		}),
-		sortByUint64("number", func(p []byte) uint64 {
-			if binary.BigEndian.Uint32(p[20:]) == 777 {
-				return 1 << 63
-			}
-			return binary.LittleEndian.Uint64(p)
-		})) {
-		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 1000, 24)
-		wantSorted(t, newBuffer(t, nil), &buffer.RecordsOptions{RecordBytes: 24}, records, by, nil)
-	}
 }
 
 // Each record is the beginning of the next, and some are equal; "a" and "a\0"
@@ -352,7 +320,6 @@ func TestLargeFramesAreStable(t *testing.T) {
 		}
 	}
 	for _, by := range append(sortBy("first byte", func(p []byte) []byte { return p[:1] }),
-		sortByUint64("first byte", func(p []byte) uint64 { return uint64(p[0]) }),
 		sorting{"Sort/first byte", func(r *buffer.Records, o *buffer.SortOptions) error {
 			return r.Sort(context.Background(), func(a, b []byte) int { return int(a[0]) - int(b[0]) }, o)
 		}, func(a, b []byte) int { return int(a[0]) - int(b[0]) }}) {
@@ -369,7 +336,7 @@ func TestSortOfABufferInAFile(t *testing.T) {
 	dir := tempDir(t)
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
 		b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1, Dir: dir})
-		for i, by := range sortings(0) {
+		for i, by := range sortings(o.RecordBytes) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			wantSorted(t, b, &o, fill(rng, inputs[0].key, 10_000, o.RecordBytes), by, &buffer.SortOptions{Parallel: 1 + i%2})
 			wantSorted(t, b, &o, fill(rng, inputs[0].key, 100, o.RecordBytes), by, &buffer.SortOptions{Scratch: alloctest.New(t)})

@@ -41,9 +41,9 @@ func (s *records) sort() error {
 	ctx := context.Background()
 	switch s.load {
 	case "sort24":
-		return s.r.SortByUint64(ctx, func(record []byte) uint64 { return binary.BigEndian.Uint64(record) }, s.o)
+		return s.r.SortByUint64(ctx, 0, binary.BigEndian, s.o)
 	case "sort24-bytes":
-		return s.r.SortBy(ctx, func(record []byte) []byte { return record[:8] }, s.o)
+		return s.r.SortByPart(ctx, 0, 8, s.o)
 	case "sort24-cmp":
 		return s.r.Sort(ctx, func(a, b []byte) int { return bytes.Compare(a[:8], b[:8]) }, s.o)
 	case "framed":
