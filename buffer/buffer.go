@@ -100,10 +100,13 @@ func (b *Buffer) InFile() bool { return b.file != nil }
 // The error matches [freehold.ErrOutOfMemory] if memory or MaxBytes does not
 // allow it, and is the system's if the file cannot grow. The buffer is then
 // unchanged.
-func (b *Buffer) Extend(n int) ([]byte, error) {
+func (b *Buffer) Extend(n int) ([]byte, error) { return b.extend("buffer.Buffer.Extend", n) }
+
+// extend is Extend in the name of call.
+func (b *Buffer) extend(call string, n int) ([]byte, error) {
 	at := b.n
 	if uint(n-1) >= uint(len(b.mem)-at) { // n is 0, too much or negative
-		if err := b.grow("buffer.Buffer.Extend", n); err != nil {
+		if err := b.grow(call, n); err != nil {
 			return nil, err
 		}
 	}
@@ -119,20 +122,22 @@ func (b *Buffer) Grow(n int) error {
 
 // Truncate drops all but the first n bytes. It keeps the capacity. In a file of
 // [Open] it commits the new length if that is less than the committed one.
-func (b *Buffer) Truncate(n int) {
-	b.mustBeWritable("buffer.Buffer.Truncate")
-	arg.Range("buffer.Buffer.Truncate", "length", n, 0, b.n)
+func (b *Buffer) Truncate(n int) { b.truncate("buffer.Buffer.Truncate", n) }
+
+// Clear drops all bytes, as Truncate does.
+func (b *Buffer) Clear() { b.truncate("buffer.Buffer.Clear", 0) }
+
+func (b *Buffer) truncate(call string, n int) {
+	b.mustBeOpen(call)
+	if b.readOnly() {
+		arg.Panicf(call, "the buffer is read-only")
+	}
+	arg.Range(call, "length", n, 0, b.n)
 	b.n = n
 	if b.file != nil && n < b.file.committed {
 		// If the file is gone then the next call with an error says so.
 		_ = b.guarded(func() error { b.file.commit(n); return nil })
 	}
-}
-
-// Reset is Truncate(0).
-func (b *Buffer) Reset() {
-	b.mustBeWritable("buffer.Buffer.Reset")
-	b.Truncate(0)
 }
 
 // Trim gives back the capacity beyond the data, in whole blocks or pages. Where the
@@ -193,14 +198,6 @@ func (b *Buffer) mustBeOpen(call string) {
 func (b *Buffer) mustNotBeRead(call string) {
 	if b.writing.Load() != 0 {
 		arg.Panicf(call, "a WriteTo of the buffer is under way")
-	}
-}
-
-// mustBeWritable panics in the name of call if b is not open, or open to read.
-func (b *Buffer) mustBeWritable(call string) {
-	b.mustBeOpen(call)
-	if b.readOnly() {
-		arg.Panicf(call, "the buffer is read-only")
 	}
 }
 

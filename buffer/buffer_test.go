@@ -45,7 +45,7 @@ func TestBufferTakesNoMemoryBeforeTheFirstByte(t *testing.T) {
 	if s, err := b.Extend(0); err != nil || len(s) != 0 {
 		t.Errorf("Extend(0): %v, %v", s, err)
 	}
-	b.Reset()
+	b.Clear()
 	b.Trim()
 	wantData(t, b, nil)
 	if n := a.Counts().Allocs; n != 0 {
@@ -162,7 +162,7 @@ func TestTrimKeepsTheDataAlone(t *testing.T) {
 		t.Errorf("capacity %d", b.Cap())
 	}
 	wantData(t, b, []byte("hello"))
-	b.Reset()
+	b.Clear()
 	b.Trim()
 	if b.Cap() != 0 {
 		t.Errorf("capacity %d without data", b.Cap())
@@ -213,14 +213,14 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 		{"freehold: buffer.Buffer.Grow: size -1, want 0 or more", func() { open.Grow(-1) }},
 		{"freehold: buffer.Buffer.Truncate: length 5, want 0 to 4", func() { open.Truncate(5) }},
 		{"freehold: buffer.Buffer.Truncate: length -1, want 0 to 4", func() { open.Truncate(-1) }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Write([]byte("x")) }},
+		{"freehold: buffer.Buffer.Write: the buffer is closed", func() { closed.Write([]byte("x")) }},
 		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Extend(0) }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.Write(nil) }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.WriteString("") }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { closed.WriteByte(1) }},
+		{"freehold: buffer.Buffer.Write: the buffer is closed", func() { closed.Write(nil) }},
+		{"freehold: buffer.Buffer.WriteString: the buffer is closed", func() { closed.WriteString("") }},
+		{"freehold: buffer.Buffer.WriteByte: the buffer is closed", func() { closed.WriteByte(1) }},
 		{"freehold: buffer.Buffer.Grow: the buffer is closed", func() { closed.Grow(0) }},
 		{"freehold: buffer.Buffer.Truncate: the buffer is closed", func() { closed.Truncate(0) }},
-		{"freehold: buffer.Buffer.Reset: the buffer is closed", func() { closed.Reset() }},
+		{"freehold: buffer.Buffer.Clear: the buffer is closed", func() { closed.Clear() }},
 		{"freehold: buffer.Buffer.Trim: the buffer is closed", func() { closed.Trim() }},
 		{"freehold: buffer.Buffer.Sync: the buffer is closed", func() { closed.Sync() }},
 		{"freehold: buffer.Buffer.Commit: the buffer is closed", func() { closed.Commit() }},

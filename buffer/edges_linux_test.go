@@ -423,7 +423,7 @@ func TestSortWhoseTemporaryFileIsTruncated(t *testing.T) {
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%+v: %v", o, err)
 		}
-		b.Reset()
+		b.Clear()
 		must(t, b.Close())
 		wantUnused(t, dir)
 	}

@@ -76,7 +76,7 @@ func TestBufferMovesToAFile(t *testing.T) {
 		t.Errorf("capacity %d", b.Cap())
 	}
 	wantData(t, b, data[:100])
-	b.Reset()
+	b.Clear()
 	b.Trim()
 	if b.Cap() != 0 {
 		t.Errorf("capacity %d without data", b.Cap())
@@ -109,7 +109,7 @@ func TestSpillAfterOne(t *testing.T) {
 			t.Fatalf("with %d bytes: in a file %t, %d bytes of the allocator", n, b.InFile(), c.LiveBytes)
 		}
 	}
-	b.Reset()
+	b.Clear()
 	b.Trim()
 	if !b.InFile() {
 		t.Error("it left the file")

@@ -15,9 +15,11 @@ const minRead = 512 // the room to give a reader, if it can be had
 
 // Write appends p, which may be a part of the buffer. It fails as [Buffer.Extend]
 // does, and then appends nothing.
-func (b *Buffer) Write(p []byte) (int, error) {
+func (b *Buffer) Write(p []byte) (int, error) { return b.write("buffer.Buffer.Write", p) }
+
+func (b *Buffer) write(call string, p []byte) (int, error) {
 	at, inside := b.offsetOf(p)
-	to, err := b.Extend(len(p))
+	to, err := b.extend(call, len(p))
 	if err != nil {
 		return 0, err
 	}
@@ -36,7 +38,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 
 // WriteString is Write of a string.
 func (b *Buffer) WriteString(s string) (int, error) {
-	return b.Write(unsafe.Slice(unsafe.StringData(s), len(s)))
+	return b.write("buffer.Buffer.WriteString", unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
 // offsetOf returns the offset of p in b's memory, if p is there. Growing moves p then.
@@ -47,11 +49,12 @@ func (b *Buffer) offsetOf(p []byte) (at uintptr, inside bool) {
 
 // WriteByte appends a byte. It fails as Write does.
 func (b *Buffer) WriteByte(c byte) error {
+	const call = "buffer.Buffer.WriteByte"
 	if b.file != nil {
-		_, err := b.Write([]byte{c})
+		_, err := b.write(call, []byte{c})
 		return err
 	}
-	to, err := b.Extend(1)
+	to, err := b.extend(call, 1)
 	if err == nil {
 		to[0] = c
 	}
@@ -64,8 +67,9 @@ func (b *Buffer) WriteByte(c byte) error {
 // know if there is more; that byte is lost if the buffer cannot take it. r must not be
 // a [Reader] of b, which would see what is appended and never end.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
-	b.mustBeOpen("buffer.Buffer.ReadFrom")
-	arg.NotNil("buffer.Buffer.ReadFrom", "r", r)
+	const call = "buffer.Buffer.ReadFrom"
+	b.mustBeOpen(call)
+	arg.NotNil(call, "r", r)
 	begin := b.n
 	var one [1]byte
 	for {
@@ -81,7 +85,7 @@ func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 			}
 			if !full {
 				b.n += n
-			} else if _, refused := b.Write(room[:n]); refused != nil {
+			} else if _, refused := b.write(call, room[:n]); refused != nil {
 				return refused
 			}
 			return err

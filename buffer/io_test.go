@@ -141,14 +141,14 @@ func TestReadFrom(t *testing.T) {
 			"byte by byte":         iotest.OneByteReader(bytes.NewReader(data)),
 			"with an EOF and data": iotest.DataErrReader(bytes.NewReader(data)),
 		} {
-			b.Reset()
+			b.Clear()
 			b.WriteString("before ")
 			if n, err := b.ReadFrom(r); err != nil || n != int64(len(data)) {
 				t.Errorf("%s: %d bytes, %v", name, n, err)
 			}
 			wantData(t, b, append([]byte("before "), data...))
 		}
-		b.Reset()
+		b.Clear()
 		broken := errors.New("broken")
 		r := io.MultiReader(bytes.NewReader(data[:777]), iotest.ErrReader(broken))
 		for _, r := range []io.Reader{r, iotest.DataErrReader(io.MultiReader(bytes.NewReader(data[777:1000]), r))} {
@@ -177,7 +177,7 @@ func TestReadFromUpToALimit(t *testing.T) {
 			iotest.OneByteReader(bytes.NewReader(data)),
 			iotest.DataErrReader(bytes.NewReader(data)),
 		} {
-			b.Reset()
+			b.Clear()
 			b.Trim()
 			got, err := b.ReadFrom(r)
 			if int(got) != b.Len() {
@@ -246,9 +246,9 @@ func TestWriteToAWriterThatChangesTheCapacity(t *testing.T) {
 		must(t, b.Grow(5000))
 		var w bytes.Buffer
 		for name, f := range map[string]func(){
-			"buffer.Buffer.Extend": func() { io.Copy(io.MultiWriter(b, &w), b.NewReader()) },
-			"buffer.Buffer.Trim":   func() { b.WriteTo(writer(b.Trim)) },
-			"buffer.Buffer.Close":  func() { b.WriteTo(writer(func() { b.Close() })) },
+			"buffer.Buffer.Write": func() { io.Copy(io.MultiWriter(b, &w), b.NewReader()) },
+			"buffer.Buffer.Trim":  func() { b.WriteTo(writer(b.Trim)) },
+			"buffer.Buffer.Close": func() { b.WriteTo(writer(func() { b.Close() })) },
 		} {
 			func() {
 				defer func() {

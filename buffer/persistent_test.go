@@ -48,7 +48,7 @@ func TestFileKeepsTheData(t *testing.T) {
 	b, err = buffer.Open(path, nil)
 	must(t, err)
 	wantData(t, b, append(data[:50_000:50_000], "and more"...))
-	b.Reset()
+	b.Clear()
 	b.Trim()
 	must(t, b.Close())
 	b, err = buffer.Open(path, nil)
@@ -139,7 +139,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	for name, call := range map[string]func(){
 		"Buffer.Truncate": func() { b.Truncate(10) },
-		"Buffer.Reset":    func() { b.Reset() },
+		"Buffer.Clear":    func() { b.Clear() },
 	} {
 		func() {
 			defer func() {

@@ -98,10 +98,12 @@ func (r *Records) End() int { return max(r.b.n, r.layout.first()) }
 // Append appends a record of n bytes and returns it, to fill in place. Its contents
 // are undefined. It fails as [Buffer.Extend] does, and if n is more than 4 GiB - 1;
 // nothing is appended then. With RecordBytes another n is a panic.
-func (r *Records) Append(n int) ([]byte, error) {
+func (r *Records) Append(n int) ([]byte, error) { return r.append("buffer.Records.Append", n) }
+
+func (r *Records) append(call string, n int) ([]byte, error) {
 	l, b := r.layout, r.b
 	if l.fixed != 0 && n != l.fixed || n < 0 {
-		r.badSize(n)
+		r.badSize(call, n)
 	}
 	if n > maxRecord {
 		return nil, fmt.Errorf("freehold: buffer: a record of %d bytes; %d is the most", n, maxRecord)
@@ -110,7 +112,7 @@ func (r *Records) Append(n int) ([]byte, error) {
 	if begin == 0 {
 		gap = l.first()
 	}
-	frame, err := b.Extend(gap + l.frameOf(n))
+	frame, err := b.extend(call, gap+l.frameOf(n))
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +133,7 @@ func (r *Records) Append(n int) ([]byte, error) {
 }
 
 //go:noinline
-func (r *Records) badSize(n int) {
-	const call = "buffer.Records.Append"
+func (r *Records) badSize(call string, n int) {
 	arg.AtLeast(call, "size", n, 0)
 	arg.Panicf(call, "size %d, want RecordBytes, %d", n, r.layout.fixed)
 }
@@ -142,7 +143,7 @@ func (r *Records) badSize(n int) {
 func (r *Records) AppendBytes(p []byte) error {
 	begin := r.b.n
 	at, inside := r.b.offsetOf(p)
-	to, err := r.Append(len(p))
+	to, err := r.append("buffer.Records.AppendBytes", len(p))
 	if err != nil {
 		return err
 	}
@@ -269,8 +270,8 @@ func (r *Records) Truncate(offset int) error {
 	return nil
 }
 
-// Reset drops all records. It keeps the buffer's capacity.
-func (r *Records) Reset() {
-	r.b.Reset()
+// Clear drops all records. It keeps the buffer's capacity.
+func (r *Records) Clear() {
+	r.b.truncate("buffer.Records.Clear", 0)
 	r.n = 0
 }

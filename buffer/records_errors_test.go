@@ -206,7 +206,7 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.NewRecords: RecordBytes 12, want a multiple of the alignment 8", records(buffer.RecordsOptions{RecordBytes: 12, Align: 8})},
 		{"freehold: buffer.Records.Append: size -1, want 0 or more", func() { r.Append(-1) }},
 		{"freehold: buffer.Records.Append: size 7, want RecordBytes, 8", func() { fixed.Append(7) }},
-		{"freehold: buffer.Records.Append: size 9, want RecordBytes, 8", func() { fixed.AppendBytes(make([]byte, 9)) }},
+		{"freehold: buffer.Records.AppendBytes: size 9, want RecordBytes, 8", func() { fixed.AppendBytes(make([]byte, 9)) }},
 		{"freehold: buffer.Records.At: offset -1, want 0 to 7", func() { r.At(-1) }},
 		{"freehold: buffer.Records.At: offset 8, want 0 to 7", func() { r.At(8) }},
 		{"freehold: buffer.Records.At: offset 3, where no record begins", func() { r.At(3) }},
@@ -217,9 +217,9 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.Records.Offsets: the buffer is closed", func() { over.Offsets(freehold.Default()) }},
 		{"freehold: buffer.Records.At: the buffer is closed", func() { over.At(0) }},
 		{"freehold: buffer.Records.Truncate: the buffer is closed", func() { over.Truncate(0) }},
-		{"freehold: buffer.Buffer.Reset: the buffer is closed", func() { over.Reset() }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { over.Append(1) }},
-		{"freehold: buffer.Buffer.Extend: the buffer is closed", func() { over.AppendBytes(nil) }},
+		{"freehold: buffer.Records.Clear: the buffer is closed", func() { over.Clear() }},
+		{"freehold: buffer.Records.Append: the buffer is closed", func() { over.Append(1) }},
+		{"freehold: buffer.Records.AppendBytes: the buffer is closed", func() { over.AppendBytes(nil) }},
 		{"freehold: buffer.Records.SortBy: the buffer is closed", func() { over.SortBy(context.Background(), nil, nil) }},
 	} {
 		panics.Want(t, tt.want, tt.call)

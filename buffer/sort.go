@@ -43,8 +43,8 @@ type SortOptions struct {
 
 // Sort sorts the records in the order of cmp, which returns a negative number if a
 // is before b, a positive one if a is after b, and else 0. Records that are equal keep
-// their order. [Records.SortBy] is up to six times as fast, the more so the smaller the
-// records are.
+// their order. [Records.SortByPart] is up to six times as fast, the more so the smaller
+// the records are.
 //
 // It takes extra memory of half of the data's size and 1 KiB for each goroutine. cmp
 // must not change records; it is called by several goroutines at once.

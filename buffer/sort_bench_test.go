@@ -75,7 +75,7 @@ func benchmarkSort(b *testing.B, size int, sort func(r *buffer.Records) error) {
 		b.StopTimer()
 		seed++
 		rng := rand.New(rand.NewPCG(seed, 1))
-		r.Reset()
+		r.Clear()
 		for range n {
 			s := size
 			if size == 0 {
@@ -127,7 +127,7 @@ func BenchmarkSortPrefix(b *testing.B) {
 					buf := newBuffer(b, nil)
 					for b.Loop() {
 						b.StopTimer()
-						buf.Reset()
+						buf.Clear()
 						_, err := data.WriteTo(buf)
 						must(b, err)
 						r, err := buffer.NewRecords(buf, nil)

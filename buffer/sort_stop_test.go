@@ -84,7 +84,7 @@ func stopped(t *testing.T, try func(t *testing.T, r *buffer.Records, by func(f f
 						if !again {
 							return
 						}
-						r.Reset()
+						r.Clear()
 						for _, p := range records {
 							must(t, r.AppendBytes(p))
 						}

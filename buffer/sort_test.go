@@ -173,7 +173,7 @@ func wantSorted(t testing.TB, b *buffer.Buffer, o *buffer.RecordsOptions, record
 	if i != len(want) || r.Len() != i {
 		t.Fatalf("%d records, want %d", i, len(want))
 	}
-	r.Reset()
+	r.Clear()
 }
 
 var layouts = []buffer.RecordsOptions{
