@@ -5,7 +5,11 @@
 
 package extsort
 
-import "io"
+import (
+	"io"
+
+	"github.com/freehold-go/freehold/internal/keysort"
+)
 
 // A sequence is sorted records.
 type sequence interface {
@@ -67,7 +71,7 @@ func (c *cursor) open(r *run, from, to int64, window []byte) error {
 type entryReader struct {
 	l       *layout
 	text    []byte
-	entries []entry
+	entries []keysort.Entry
 	read    *meter
 	done    int // bytes that read does not have yet
 }
@@ -82,7 +86,7 @@ func (r *entryReader) next() (key, stored []byte, err error) {
 	}
 	e := &r.entries[0]
 	r.entries = r.entries[1:]
-	stored = r.l.stored(r.text, int(e.at), int(e.n))
+	stored = r.l.stored(r.text, int(e.At), int(e.N))
 	r.done += len(stored)
-	return r.text[e.at:][:e.n], stored, nil
+	return r.text[e.At:][:e.N], stored, nil
 }

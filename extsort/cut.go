@@ -80,7 +80,7 @@ func (r *run) mark(i, n int) splitter {
 	}
 	at := int64(len(r.entries)) * int64(i) / int64(n)
 	e := r.entries[at]
-	return splitter{key: r.text[e.at:][:e.n], at: at}
+	return splitter{key: r.text[e.At:][:e.N], at: at}
 }
 
 // before reports whether a record of run i with that key comes before s, for a
@@ -98,7 +98,7 @@ func (s *splitter) cutAt(l *layout, i int, r *run, window []byte) (int64, error)
 	if r.file == nil {
 		n := sort.Search(len(r.entries), func(j int) bool {
 			e := r.entries[j]
-			return !s.before(l, i, r.text[e.at:][:e.n])
+			return !s.before(l, i, r.text[e.At:][:e.N])
 		})
 		return int64(n), nil
 	}

@@ -94,5 +94,4 @@ func floorPower(n int) int {
 	return p
 }
 
-const _ = -(unsafe.Sizeof(entry{}) ^ entryBytes)
 const _ = -(unsafe.Sizeof(mark{}) ^ markBytes)

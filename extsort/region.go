@@ -32,18 +32,18 @@ const maxRegionBytes = min(1<<32-1<<20, 1<<(unsafe.Sizeof(uintptr(0))*8-2))
 
 // entriesOf returns the last n entries that fit in mem, whose end must be a
 // multiple of 16. It and index.at are the package's conversions of memory.
-func entriesOf(mem []byte, n int) []entry {
+func entriesOf(mem []byte, n int) []keysort.Entry {
 	if n == 0 {
 		return nil
 	}
-	first := mem[len(mem)-n*entryBytes:]
-	return unsafe.Slice((*entry)(unsafe.Pointer(unsafe.SliceData(first))), n)
+	first := mem[len(mem)-n*keysort.EntryBytes:]
+	return unsafe.Slice((*keysort.Entry)(unsafe.Pointer(unsafe.SliceData(first))), n)
 }
 
 // entries returns the entries, the last record's first.
-func (r *region) entries() []entry { return entriesOf(r.mem, r.n) }
+func (r *region) entries() []keysort.Entry { return entriesOf(r.mem, r.n) }
 
-func (r *region) free() int { return len(r.mem) - r.n*entryBytes - r.text - r.tail }
+func (r *region) free() int { return len(r.mem) - r.n*keysort.EntryBytes - r.text - r.tail }
 
 func (r *region) clear() { r.text, r.tail, r.n = 0, 0, 0 }
 
@@ -59,13 +59,13 @@ func (r *region) takeTail(from *region) {
 // compare are n at offset at. It needs room.
 func (r *region) add(at, n, size int) {
 	r.n++
-	entriesOf(r.mem, r.n)[0] = entry{word: keysort.Word(r.mem[at:at+n], 0), at: uint32(at), n: uint32(n)}
+	entriesOf(r.mem, r.n)[0] = keysort.Entry{Word: keysort.Word(r.mem[at:at+n], 0), At: uint32(at), N: uint32(n)}
 	r.text += size
 	r.longest = max(r.longest, size)
 }
 
 // sort sorts the entries in up to pieces parts, and returns these.
-func (r *region) sort(ctx context.Context, l *layout, pieces int, stop *atomic.Bool) ([][]entry, error) {
+func (r *region) sort(ctx context.Context, l *layout, pieces int, stop *atomic.Bool) ([][]keysort.Entry, error) {
 	e := r.entries()
 	slices.Reverse(e)
 	ties := 0
@@ -76,14 +76,14 @@ func (r *region) sort(ctx context.Context, l *layout, pieces int, stop *atomic.B
 		}
 	}
 	pieces = max(1, min(pieces, len(e)/minPiece))
-	sorted := make([][]entry, pieces)
+	sorted := make([][]keysort.Entry, pieces)
 	err := all(ctx, pieces, func(_ context.Context, i int) error {
 		p := e[len(e)/pieces*i : len(e)/pieces*(i+1)]
 		if i == pieces-1 {
 			p = e[len(e)/pieces*i:]
 		}
-		sorter := radix{text: r.mem[:r.text], ties: ties, stop: stop}
-		sorter.sortAll(p)
+		sorter := keysort.Sorter{Text: r.mem[:r.text], Ties: ties, Stop: stop}
+		sorter.Sort(p)
 		if l.descending {
 			slices.Reverse(p)
 		}

@@ -2,7 +2,11 @@
 
 package extsort
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/freehold-go/freehold/internal/keysort"
+)
 
 // A run is a part of the records, in order.
 type run struct {
@@ -12,7 +16,7 @@ type run struct {
 
 	// In memory.
 	text    []byte
-	entries []entry
+	entries []keysort.Entry
 
 	// In a file.
 	file     *file
@@ -65,20 +69,16 @@ func (w *runWriter) end() *run {
 	return w.run
 }
 
-// ahead is how many records are touched before they are copied: their cache misses
-// then overlap.
-const ahead = 32
-
 // writeEntries writes sorted entries of a text as a run.
-func (w *runWriter) writeEntries(seq int, text []byte, entries []entry) (*run, error) {
+func (w *runWriter) writeEntries(seq int, text []byte, entries []keysort.Entry) (*run, error) {
 	w.begin(seq)
 	var last []byte
 	for i := range entries {
-		if i%ahead == 0 {
-			w.touched += touch(text, entries[i:min(i+ahead, len(entries))])
+		if i%keysort.Ahead == 0 {
+			w.touched += keysort.Touch(text, entries[i:min(i+keysort.Ahead, len(entries))])
 		}
 		e := &entries[i]
-		at, n := int(e.at), int(e.n)
+		at, n := int(e.At), int(e.N)
 		key := text[at:][:n]
 		if w.l.unique {
 			if i > 0 && string(key) == string(last) {
@@ -91,15 +91,4 @@ func (w *runWriter) writeEntries(seq int, text []byte, entries []entry) (*run, e
 		}
 	}
 	return w.end(), nil
-}
-
-// touch reads from each record. The sum is for the compiler to keep the reads.
-func touch(text []byte, entries []entry) (sum uint) {
-	for i := range entries {
-		e := &entries[i]
-		if e.n > 0 {
-			sum += uint(text[e.at]) + uint(text[e.at+e.n-1])
-		}
-	}
-	return sum
 }

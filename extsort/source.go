@@ -9,6 +9,8 @@ import (
 	"context"
 	"io"
 	"sync"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 type source struct {
@@ -64,7 +66,7 @@ func (s *source) fill(ctx context.Context, r *region) error {
 		// itself may need it all.
 		n := min(s.chunk, r.free()/2)
 		if r.n == 0 && n < s.chunk {
-			n = min(s.chunk, r.free()-entryBytes-1)
+			n = min(s.chunk, r.free()-keysort.EntryBytes-1)
 		}
 		if n < minRead(r) {
 			if r.n == 0 {
@@ -103,7 +105,7 @@ func (s *source) index(r *region) (full bool, err error) {
 			return false, s.tooLong(len(data))
 		case size == 0:
 			return false, nil
-		case len(r.mem)-(r.n+1)*entryBytes < end+1:
+		case len(r.mem)-(r.n+1)*keysort.EntryBytes < end+1:
 			return true, nil
 		}
 		r.add(r.text+at, n, size)
@@ -161,7 +163,7 @@ func (s *source) fillKeyed(ctx context.Context, r *region) error {
 				}
 				s.raw.pending = s.rawLayout.record(raw)
 			}
-			free := r.free() - entryBytes
+			free := r.free() - keysort.EntryBytes
 			if free < keyedBytes {
 				return nil
 			}

@@ -2,7 +2,11 @@
 
 package extsort
 
-import "context"
+import (
+	"context"
+
+	"github.com/freehold-go/freehold/internal/keysort"
+)
 
 type worker struct {
 	j      *job
@@ -70,7 +74,7 @@ func (w *worker) fill(ctx context.Context, first bool) (pieces int, more bool, e
 }
 
 // keep adds the sorted pieces of the region as runs in memory.
-func (w *worker) keep(sorted [][]entry) {
+func (w *worker) keep(sorted [][]keysort.Entry) {
 	r := w.region
 	w.j.mu.Lock()
 	defer w.j.mu.Unlock()
@@ -80,7 +84,7 @@ func (w *worker) keep(sorted [][]entry) {
 }
 
 // write writes the sorted region as a run in a file.
-func (w *worker) write(ctx context.Context, sorted []entry) error {
+func (w *worker) write(ctx context.Context, sorted []keysort.Entry) error {
 	if w.out == nil {
 		f, err := w.j.createFile(w.id)
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package keysort has what the sorts of packages buffer and extsort share: keys as words of 8
-// bytes, and goroutines whose panics reach the caller.
+// bytes, entries that refer to keys and their sort, and goroutines whose panics reach the caller.
 package keysort
 
 import (
