@@ -18,6 +18,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 const (
@@ -74,10 +75,11 @@ type Arena struct {
 	//	[top, zeroTo) is zero, if top < zeroTo
 	//	[max(top, dirtyTo), end) is zero
 	top     uintptr        // of the blocks; free memory begins here
-	end     uintptr        // of the chunk
+	fastEnd uintptr        // end; top in a checked arena, which has no fast path
 	zeroTo  uintptr        // see clearTo
 	base    unsafe.Pointer // of the chunk; the only pointer that blocks are made from
 	live    int            // blocks handed out and neither freed nor ended
+	end     uintptr        // of the chunk
 	dirtyTo uintptr        // the highest top so far, less what was cleared since
 	ahead   int            // bytes to clear beyond the next block that needs clearing
 
@@ -100,6 +102,7 @@ type Arena struct {
 	member  *membership        // in a Registry; nil if in none
 	keeper  *Recycler          // the arena's, or nil
 	state   state
+	checked bool        // memory without a block is poison
 	put     atomic.Bool // into keeper, and not handed out again
 }
 
@@ -123,7 +126,7 @@ func New(parent freehold.Allocator, o *Options) *Arena {
 }
 
 func newArena(parent freehold.Allocator, o Options) *Arena {
-	a := &Arena{parent: parent, options: o, current: -1, state: open}
+	a := &Arena{parent: parent, options: o, current: -1, state: open, checked: poison.On()}
 	if parent != nil {
 		owners.Watch(a, "arena.Arena", o.Name)
 	}
@@ -157,11 +160,8 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 	// padding: align <= 0 shares a bit with align-1, or with top. The second
 	// rejects a size that does not fit: size-1 wraps around for size <= 0.
 	from, mask := a.top, uintptr(align-1)
-	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.end-from {
+	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.fastEnd-from {
 		return a.allocSlow(size, align, false)
-	}
-	if debug {
-		a.claim(from, from+uintptr(size))
 	}
 	a.top = from + uintptr(size)
 	a.live++
@@ -173,11 +173,8 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 // clears used memory up to 1 KiB ahead.
 func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	from, mask := a.top, uintptr(align-1)
-	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.end-from {
+	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.fastEnd-from {
 		return a.allocSlow(size, align, true)
-	}
-	if debug {
-		a.claim(from, from+uintptr(size))
 	}
 	to := from + uintptr(size)
 	if to > a.zeroTo {
@@ -209,8 +206,8 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 		if size > len(b) {
 			return nil, false
 		}
-		if debug {
-			poison(b[size:])
+		if a.checked {
+			poison.Leave(b[size:])
 		}
 		return b[:size:size], true
 	}
@@ -222,8 +219,8 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	case to < a.top:
 		a.lower(to)
 	case to > a.top:
-		if debug {
-			a.claim(a.top, to)
+		if a.checked {
+			a.claim(to)
 		}
 		a.top = to
 	}
@@ -252,8 +249,8 @@ func (a *Arena) Free(b []byte) {
 	a.live--
 	if newest {
 		a.lower(addressOf(b))
-	} else if debug {
-		poison(b)
+	} else if a.checked {
+		poison.Leave(b)
 	}
 }
 
@@ -309,8 +306,8 @@ func (a *Arena) trim(maxBytes int) {
 // Close ends all blocks and returns all memory to the parent, one Free per chunk.
 // Later calls that allocate, resize or free a block, or change the arena in another
 // way, panic. Close, Free of nil and calls that only report still work. Close the
-// arena before its parent: Close after that of a [freehold.Heap] panics, and in builds with the
-// tag freehold_debug faults. The memory of [NewFixed] is the caller's again.
+// arena before its parent: Close after that of a [freehold.Heap] panics. The memory of
+// [NewFixed] is the caller's again.
 func (a *Arena) Close() {
 	if a.state == closed {
 		return
@@ -320,10 +317,13 @@ func (a *Arena) Close() {
 }
 
 func (a *Arena) close() {
+	if a.checked && len(a.chunks) > 0 && !a.fixed() {
+		owners.AskParent(a.parent) // its memory would fault after its Close
+	}
 	a.Reset()
 	a.trim(0)
-	for _, c := range a.chunks { // of a fixed arena
-		claim(c.mem)
+	if a.checked && a.fixed() && a.reserved > 0 {
+		mustBePoison(a.chunks[0].mem)
 	}
 	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed

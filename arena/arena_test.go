@@ -68,7 +68,7 @@ func TestTenSmallBlocksTakeOneBlockOfTheParent(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	a.Close()
-	if parent.frees != 1 {
+	if parent.frees != len(parent.sizes) {
 		t.Errorf("%d frees", parent.frees)
 	}
 }
@@ -564,7 +564,7 @@ func TestUseAfterClose(t *testing.T) {
 	m := a.Mark()
 	a.Close()
 	a.Close()
-	if parent.frees != 1 {
+	if parent.frees != len(parent.sizes) {
 		t.Errorf("%d frees", parent.frees)
 	}
 	for call, use := range map[string]func(){
@@ -594,10 +594,10 @@ func TestZeroedClearsNothingTwice(t *testing.T) {
 	a := New(parent, nil)
 	defer a.Close()
 	freehold.Must(a.Zeroed(8, 8))
-	if parent.zeroed != 1 && !debug {
+	if parent.zeroed != 1 && !a.checked {
 		t.Error("the chunk for a Zeroed is not zeroed")
 	}
-	if a.zeroTo != a.end && !debug {
+	if a.zeroTo != a.end && !a.checked {
 		t.Error("a fresh chunk is not known to be zero")
 	}
 	a.Reset()
@@ -606,7 +606,7 @@ func TestZeroedClearsNothingTwice(t *testing.T) {
 		setAll(b, 0xFF)
 		a.check(t)
 	}
-	if a.zeroTo != a.end && !debug {
+	if a.zeroTo != a.end && !a.checked {
 		t.Error("what is beyond used memory is not known to be zero")
 	}
 }

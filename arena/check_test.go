@@ -30,7 +30,7 @@ func (a *Arena) check(t testing.TB) {
 				}
 			}
 		}
-		if !debug {
+		if !a.checked {
 			for j, c := range c.mem[dirtyTo-r.from:] {
 				if c != 0 {
 					t.Fatalf("byte %d beyond dirtyTo is %#x", j, c)

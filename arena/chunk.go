@@ -21,6 +21,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 const (
@@ -92,11 +93,11 @@ func fits(from, to uintptr, size, align int) bool {
 //
 // Precondition: it fits.
 func (a *Arena) cut(size, align int, zeroed bool) []byte {
+	if a.checked {
+		return a.cutChecked(size, align, zeroed)
+	}
 	from := a.top + -a.top&uintptr(align-1)
 	to := from + uintptr(size)
-	if debug {
-		a.claim(a.top, to)
-	}
 	if zeroed && to > a.zeroTo {
 		a.clearTo(from, to)
 	}
@@ -105,14 +106,35 @@ func (a *Arena) cut(size, align int, zeroed bool) []byte {
 	return a.block(from, size)
 }
 
+// cutChecked is cut in a checked arena. What is beyond the block stays poison.
+func (a *Arena) cutChecked(size, align int, zeroed bool) []byte {
+	from := a.top + -a.top&uintptr(align-1)
+	a.claim(from + uintptr(size))
+	a.live++
+	b := a.block(from, size)
+	if zeroed {
+		clear(b)
+	}
+	return b
+}
+
+// claim raises top in a checked arena.
+func (a *Arena) claim(to uintptr) {
+	mustBePoison(a.bytes(a.top, to))
+	a.top, a.fastEnd = to, to
+}
+
+// mustBePoison panics if b, which was no block's, was written.
+func mustBePoison(b []byte) {
+	if i := poison.Take(b); i >= 0 {
+		arg.Panicf("arena.Arena", "the byte at %#x was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block", addressOf(b[i:]))
+	}
+}
+
 // clearTo zeroes [from, to) of the current chunk's free memory, and some bytes
 // ahead. It doubles the bytes ahead at each call, so that a few blocks in a row,
 // between a Mark and a Rewind for example, pay little.
 func (a *Arena) clearTo(from, to uintptr) {
-	if debug {
-		clear(a.bytes(from, to)) // the rest stays poisoned
-		return
-	}
 	if from < a.dirtyTo {
 		upTo := min(a.dirtyTo, max(to, min(to+uintptr(a.ahead), a.end)))
 		if from = max(from, a.zeroTo); from < upTo {
@@ -130,8 +152,9 @@ func (a *Arena) clearTo(from, to uintptr) {
 
 // lower lowers top to an address in the current chunk.
 func (a *Arena) lower(to uintptr) {
-	if debug {
-		poison(a.bytes(to, a.top))
+	if a.checked {
+		poison.Leave(a.bytes(to, a.top))
+		a.fastEnd = to
 	}
 	a.dirtyTo = max(a.dirtyTo, a.top)
 	a.top, a.zeroTo, a.ahead = to, to, 0
@@ -149,6 +172,10 @@ func (a *Arena) enter(i int, top uintptr) {
 	a.current = i
 	a.base = unsafe.Pointer(unsafe.SliceData(c.mem))
 	a.top, a.end = top, uintptr(a.base)+uintptr(len(c.mem))
+	a.fastEnd = a.end
+	if a.checked {
+		a.fastEnd = top
+	}
 	a.dirtyTo, a.zeroTo, a.ahead = c.dirtyTo, top, 0
 	if a.dirtyTo <= top {
 		a.zeroTo = a.end
@@ -164,7 +191,7 @@ func (a *Arena) leave() {
 	a.chunks[a.current].dirtyTo = max(a.dirtyTo, a.top)
 	a.filled += int(a.top - uintptr(a.base))
 	a.current, a.base = -1, nil
-	a.top, a.end, a.zeroTo, a.dirtyTo = 0, 0, 0, 0
+	a.top, a.end, a.fastEnd, a.zeroTo, a.dirtyTo = 0, 0, 0, 0, 0
 }
 
 // use takes spare chunk i into use and makes it the current one.
@@ -207,7 +234,7 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 		return fmt.Errorf("%w: a chunk of %s beside %d would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), a.reserved, limit)
 	}
 	alloc := a.parent.Alloc
-	if zeroed && !debug {
+	if zeroed && !a.checked {
 		alloc = a.parent.Zeroed
 	}
 	a.next = max(a.next, a.options.ChunkBytes)
@@ -231,11 +258,11 @@ func (a *Arena) take(size, align int, zeroed bool) error {
 		want = max(want/2, size)
 	}
 	c := chunk{mem: mem, dirtyTo: addressOf(mem)}
-	if !zeroed || debug {
+	if !zeroed || a.checked {
 		c.dirtyTo += uintptr(len(mem))
 	}
-	if debug {
-		poison(mem)
+	if a.checked {
+		poison.Leave(mem)
 	}
 	a.chunks = append(a.chunks, c)
 	at, _ := a.search(addressOf(mem))
@@ -272,8 +299,8 @@ func (a *Arena) holds(address uintptr) bool {
 func (a *Arena) giveBack() {
 	last := len(a.chunks) - 1
 	mem := a.chunks[last].mem
-	if debug {
-		claim(mem)
+	if a.checked {
+		mustBePoison(mem)
 	}
 	i, _ := a.search(addressOf(mem))
 	a.regions = slices.Delete(a.regions, i, i+1)

@@ -26,7 +26,7 @@
 //
 // A block, and every value in it, ends with the first of: its Free,
 // [Arena.Rewind] to an older [Mark], [Arena.Reset], [Arena.Close], and the Close
-// of the parent. Builds with the tag freehold_debug fill memory with 0xDB when
-// its block ends, and panic at the next allocation there if it was written to
+// of the parent. With FREEHOLD_DEBUG=poison an arena fills memory with 0xDB when
+// its block ends, and panics at the next allocation there if it was written to
 // since.
 package arena

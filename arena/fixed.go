@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // NewFixed returns an arena that allocates from buf alone. If a block does not fit, the
@@ -20,8 +21,8 @@ import (
 // free or unmap it while blocks are in use. It may be on the Go heap, since blocks
 // hold no Go pointers. The arena keeps it from the collector until Close, and so
 // does an ordinary pointer or slice into a block; a [freehold.Ptr], Slice or
-// String does not. The capacity beyond len(buf) is not used. Builds with the tag
-// freehold_debug fill buf with 0xDB.
+// String does not. The capacity beyond len(buf) is not used. With
+// FREEHOLD_DEBUG=poison NewFixed fills buf with 0xDB.
 //
 //go:noinline
 func NewFixed(buf []byte) *Arena {
@@ -32,8 +33,8 @@ func NewFixed(buf []byte) *Arena {
 		a.chunks = []chunk{{mem: mem, dirtyTo: addressOf(mem) + uintptr(len(mem))}}
 		a.regions = []region{regionOf(mem)}
 		a.reserved = len(mem)
-		if debug {
-			poison(mem)
+		if a.checked {
+			poison.Leave(mem)
 		}
 	}
 	return a

@@ -21,6 +21,7 @@ import (
 	"slices"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // A Mark is a saved state of one arena, for [Arena.Rewind]. It holds no memory
@@ -109,11 +110,14 @@ func (a *Arena) rewind(m *Mark) {
 			a.lower(m.top)
 		} else {
 			a.top = m.top // the newest blocks at m have been freed since
+			if a.checked {
+				a.fastEnd = m.top
+			}
 		}
 		return
 	}
 	a.leave()
-	if debug {
+	if a.checked {
 		a.poisonSince(m)
 	}
 	a.used = m.used
@@ -140,9 +144,9 @@ func (a *Arena) isStale(m *Mark) bool {
 func (a *Arena) poisonSince(m *Mark) {
 	if m.current >= 0 {
 		mem := a.chunks[m.current].mem
-		poison(mem[m.top-addressOf(mem):])
+		poison.Leave(mem[m.top-addressOf(mem):])
 	}
 	for _, c := range a.chunks[m.used:a.used] {
-		poison(c.mem)
+		poison.Leave(c.mem)
 	}
 }

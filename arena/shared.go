@@ -24,6 +24,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // SharedOptions sets up a [Shared]; nil means all defaults.
@@ -83,6 +84,7 @@ type Shared struct {
 	chunkAlign int
 	maxBytes   int
 	hugePages  bool
+	checked    bool // memory that is recycled is filled
 
 	mu     sync.Mutex // guards what follows
 	closed bool
@@ -138,7 +140,7 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	s := pin.New[Shared]()
 	s.name, s.parent = o.Name, parent
 	s.chunkBytes, s.chunkAlign = o.ChunkBytes, lineBytes
-	s.maxBytes, s.hugePages = o.MaxBytes, o.HugePages
+	s.maxBytes, s.hugePages, s.checked = o.MaxBytes, o.HugePages, poison.On()
 	s.readers = o.Domain
 	if s.readers == nil {
 		s.readers = new(epoch.Domain)

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // A sharedChunk is memory that blocks are cut from, and counts the blocks allocated
@@ -97,10 +98,10 @@ func (c *sharedChunk) mayFit(size int, generation uint64) bool {
 // holds reports whether the byte at addr is in the chunk's memory.
 func (c *sharedChunk) holds(addr uintptr) bool { return addr-c.base < uintptr(len(c.mem)) }
 
-// rewind makes all of the chunk's memory free.
-func (c *sharedChunk) rewind() {
-	if debug {
-		poison(c.mem)
+// rewind makes all of the chunk's memory free, and poison if the arena is checked.
+func (c *sharedChunk) rewind(checked bool) {
+	if checked {
+		poison.Leave(c.mem)
 	}
 	c.at, c.live, c.liveBytes, c.zero = 0, 0, 0, false
 }

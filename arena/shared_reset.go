@@ -59,8 +59,8 @@ func (s *Shared) Enter() epoch.Guard {
 // writer must make sure that no Reset was called since before its Alloc. A guard
 // held for long keeps all memory given up meanwhile: see SharedStats.Retired.
 //
-// Builds with the tag freehold_debug fill memory with 0xDB when it is recycled, so
-// that late reads show. Without guards Reset itself does so, and stops the world.
+// With FREEHOLD_DEBUG=poison memory is filled with 0xDB when it is recycled, so that
+// late reads show. Without guards Reset itself does so, and stops the world.
 func (s *Shared) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Shared) Reset() {
 	clear(s.full)
 	s.full = s.full[:0]
 	s.live, s.liveBytes = 0, 0
-	if debug {
+	if s.checked {
 		s.drain()
 		s.recycle(math.MaxInt)
 	}
@@ -94,7 +94,7 @@ func (s *Shared) recycle(n int) bool {
 		some := batch.rest()
 		some = some[:min(left, len(some))]
 		for _, c := range some {
-			c.rewind()
+			c.rewind(s.checked)
 			if c.dedicated {
 				s.spareDedicated.add(c)
 			} else {

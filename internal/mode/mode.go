@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // known are the modes that exist.
@@ -27,7 +28,17 @@ var known = []string{
 	"guard",
 }
 
-var given = parse(os.Getenv("FREEHOLD_DEBUG"), func(s string) { fmt.Fprintln(os.Stderr, s) })
+var given = parse(os.Getenv("FREEHOLD_DEBUG"), once(func(s string) { fmt.Fprintln(os.Stderr, s) }))
+
+// once returns report, which is called once for each text: several packages ask for a mode.
+func once(report func(string)) func(string) {
+	var reported sync.Map
+	return func(s string) {
+		if _, found := reported.LoadOrStore(s, true); !found {
+			report(s)
+		}
+	}
+}
 
 // set is a parsed variable: the value of each mode in it.
 type set struct {

@@ -77,3 +77,12 @@ func TestOneIn(t *testing.T) {
 		}
 	}
 }
+
+// What several packages ask for is reported once.
+func TestReportsComeOnce(t *testing.T) {
+	var reports []string
+	s := parse("poison=3", once(func(report string) { reports = append(reports, report) }))
+	if s.on("poison") || s.on("poison") || len(reports) != 1 {
+		t.Errorf("%q", reports)
+	}
+}

@@ -7,8 +7,8 @@ import (
 	"github.com/freehold-go/freehold/arena"
 )
 
-// poisoned is what debug builds say of a write where no block is.
-var poisoned = caught{debug: panics("was written while no block held it"), asan: sanitized}
+// poisoned is what mode poison says of a write where no block is.
+var poisoned = caught{poison: panics("was written while no block held it"), asan: sanitized}
 
 // inArena runs a program in an arena, and closes that.
 func inArena(f func(w *world, a *arena.Arena)) func(w *world) {
@@ -32,7 +32,7 @@ var arenaPrograms = []program{
 	{"Reset after Close of an arena", always(panics("the arena is closed")),
 		inArena(func(w *world, a *arena.Arena) { a.Close(); a.Reset() }),
 		inArena(func(w *world, a *arena.Arena) { a.Reset(); a.Close(); a.Close() })},
-	{"Close of an arena after Close of its heap", caught{plain: panics("is closed"), debug: faults, race: panics("is closed")},
+	{"Close of an arena after Close of its heap", always(panics("is closed")),
 		inArena(func(w *world, a *arena.Arena) { take(a); w.heap.Close() }),
 		inArena(func(w *world, a *arena.Arena) { take(a); a.Close(); w.heap.Close() })},
 	{"free of Go memory to an arena", always(panics("which this arena did not hand out")),
@@ -184,7 +184,7 @@ var arenaPrograms = []program{
 			a.Close()
 		},
 		recycled},
-	{"Close of a Recycler after Close of its heap", caught{plain: panics("is closed"), debug: faults, race: panics("is closed")},
+	{"Close of a Recycler after Close of its heap", always(panics("is closed")),
 		func(w *world) {
 			r := arena.NewRecycler(w.heap, &arena.RecyclerOptions{Decay: -1})
 			r.Put(freehold.Must(r.Get(1000)))

@@ -1,0 +1,61 @@
+// Poison: memory that nobody may use, inside what arenas and pools took from their parents.
+//
+//	nobody's --Take--> somebody's --Leave--> nobody's
+//
+// Memory that is nobody's holds the fill, and Take looks for bytes that were written. In
+// builds with -asan it is inaccessible instead.
+
+// Package poison finds writes to memory that nobody may use: if FREEHOLD_DEBUG asks for
+// poison or quarantine, and in builds with -asan.
+package poison
+
+import (
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/mode"
+)
+
+// Fill is what each byte holds that is nobody's.
+const Fill = 0xDB
+
+var on = asked()
+
+func asked() bool {
+	_, quarantine := mode.Int("quarantine", 1, 0)
+	return mode.On("poison") || quarantine || asan.Enabled
+}
+
+// On reports whether what is made from now on poisons its memory.
+func On() bool { return on }
+
+// Set changes what On reports, until restore is called. For tests.
+func Set(to bool) (restore func()) {
+	before := on
+	on = to
+	return func() { on = before }
+}
+
+// Leave makes b nobody's.
+func Leave(b []byte) {
+	if asan.Enabled {
+		asan.Poison(b)
+		return
+	}
+	for n := copy(b, []byte{Fill}); n > 0 && n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// Take makes b somebody's. It returns the index of the first byte that was written since
+// Leave, or -1.
+func Take(b []byte) int {
+	if asan.Enabled {
+		asan.Unpoison(b)
+		return -1
+	}
+	for i, c := range b {
+		if c != Fill {
+			return i
+		}
+	}
+	return -1
+}
