@@ -88,7 +88,6 @@ type Blocks struct {
 	table     atomic.Pointer[table]
 	chunkMask uintptr          // of an address: its chunk's base
 	recip     uint64           // 2^64 / stride, rounded up
-	zero      uintptr          // bytes that get clears in a block: 0, or a multiple of 8
 	bytes     int              // size of a block, at most stride
 	align     int              // of blocks; stride is a multiple of it
 	stacks    pin.Table[stack] // of each processor; last, as pin.New demands
@@ -136,7 +135,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	b.stride = uintptr(stride)
 	b.statusShift = statusShift
 	if b.versioned {
-		b.zero, b.statusShift = b.stride, versionedShift
+		b.statusShift = versionedShift
 	}
 	b.recip = math.MaxUint64/uint64(stride) + 1
 	b.capacity = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1

@@ -29,9 +29,6 @@ var fast functions
 
 func init() { fast = pin.Assembly(plain, entries()) }
 
-// clearing is the function to which the assembly jumps to clear a block.
-var clearing = cleared
-
 // entries returns the addresses of the functions in fast_amd64.s.
 func entries() *uintptr
 
@@ -44,8 +41,6 @@ const (
 	tableSlots = pin.TableSlots
 	firstSlots = pin.FirstSlots
 	hashFactor = golden
-
-	maxZero = 64 // the most bytes that the assembly clears itself
 )
 
 // The assembly multiplies indices by these sizes.

@@ -48,39 +48,6 @@ near: \
 	MOVQ DX, stack_n(stack) \
 	MOVQ (stack_entries+entry_addr)(stack)(R8*1), R11
 
-// RETURN returns the block at R11 from the pool in SI, cleared by stores that may
-// overlap: the end of a loop would be hard to predict. The block is the caller's
-// already.
-#define RETURN(small, tiny, large, done) \
-	MOVQ R11, AX \
-	MOVQ Blocks_zero(SI), R9 \
-	XORL BX, BX \
-	XORL CX, CX \
-	CMPQ R9, $32 \
-	JCS  small \
-	CMPQ R9, $const_maxZero \
-	JHI  large \
-	MOVUPS X15, (AX) \
-	MOVUPS X15, 16(AX) \
-	MOVUPS X15, -32(AX)(R9*1) \
-	MOVUPS X15, -16(AX)(R9*1) \
-	RET \
-small: \
-	TESTQ R9, R9 \
-	JEQ  done \
-	CMPQ R9, $16 \
-	JCS  tiny \
-	MOVUPS X15, (AX) \
-	MOVUPS X15, -16(AX)(R9*1) \
-done: \
-	RET \
-tiny: \
-	MOVQ BX, (AX) \
-	RET \
-large: \
-	MOVQ R9, BX \
-	GOON(·clearing)
-
 // FIND looks for the live block at BX in the pool in SI: R10 is the address of its
 // status. It jumps to none if the chunk is not in the first slot that it may be in,
 // or a cache had the block. AX keeps its value, R13 is clobbered.
@@ -131,12 +98,14 @@ large: \
 //
 //	b AX -> AX, BX CX
 TEXT getFast<>(SB), NOSPLIT, $0-0
-	MOVQ AX, SI
 	STACK(AX, CX, near, far)
 	TESTQ CX, CX
 	JEQ  plain
 	POP(CX, plain)
-	RETURN(small, tiny, large, done)
+	MOVQ R11, AX
+	XORL BX, BX
+	XORL CX, CX
+	RET
 plain:
 	GOON(·plain+functions_get)
 far:

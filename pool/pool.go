@@ -43,7 +43,13 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 // matches [freehold.ErrOutOfMemory]: the limit was reached, or the parent refused.
 func (p *Pool[T]) Get() (*T, error) {
 	q, err := fast.get(&p.blocks)
-	return (*T)(q), err
+	if err != nil {
+		return nil, err
+	}
+	t := (*T)(q)
+	var zero T
+	*t = zero
+	return t, nil
 }
 
 // Put frees a value that Get returned, from any goroutine. The caller must not use

@@ -58,18 +58,11 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 			if debugging {
 				b.claim(e.addr)
 			}
-			return cleared(e.addr, b.zero)
+			return pointer(e.addr), nil
 		}
 	}
 	b.stacks.Leave(slot)
 	return b.getSlow(slot)
-}
-
-// cleared returns the block at addr, with its first bytes cleared.
-func cleared(addr, bytes uintptr) (unsafe.Pointer, error) {
-	p := pointer(addr)
-	clear(unsafe.Slice((*byte)(p), bytes))
-	return p, nil
 }
 
 // getSlow is the slow path of get: the stack is empty or missing, or its next
@@ -82,18 +75,13 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.zero > 0 && !debugging { // fault the pages in: get clears blocks while it holds a slot
-		for _, e := range batch[:n-1] {
-			*(*byte)(pointer(e.addr)), *(*byte)(pointer(e.addr + b.zero - 1)) = 0, 0
-		}
-	}
 	b.store(slot, batch[:n-1])
 	e := batch[n-1]
 	statusAt(e.status).store(statusLive)
 	if debugging {
 		b.claim(e.addr)
 	}
-	return cleared(e.addr, b.zero)
+	return pointer(e.addr), nil
 }
 
 // dropLive removes the next block of the stack and panics, if the block is not free.

@@ -9,7 +9,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/pool"
 )
@@ -112,39 +111,6 @@ func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
 	if n := b.CentralFree(); n != 1 {
 		t.Errorf("%d blocks are free for one", n)
 	}
-}
-
-// Get clears values while it holds a slot, where it must not wait for a page fault: the
-// slow path writes to blocks before it pushes them.
-func TestBlocksOnAStackWereTouched(t *testing.T) {
-	if pool.Debugging {
-		t.Skip("poison touches every block")
-	}
-	type value [200]byte
-	p := pool.New[value](dirty{alloctest.New(t)}, nil)
-	defer p.Close()
-	first := freehold.Must(p.Get())
-	touched := 0
-	for i := range 63 { // the rest of the batch
-		v := (*value)(unsafe.Add(unsafe.Pointer(first), (i+1)*len(first)))
-		if v[0] == 0 && v[len(v)-1] == 0 {
-			touched++
-		}
-	}
-	if touched != 63 {
-		t.Errorf("%d of 63 blocks were touched at both ends", touched)
-	}
-}
-
-// dirty is an allocator that fills its blocks.
-type dirty struct{ freehold.Allocator }
-
-func (d dirty) Alloc(size, align int) ([]byte, error) {
-	r, err := d.Allocator.Alloc(size, align)
-	for i := range r {
-		r[i] = 0xDB
-	}
-	return r, err
 }
 
 // Of two concurrent PutHandles of one handle, one frees the value. The other panics because
