@@ -125,8 +125,5 @@ func (c *core) insert(h uint64) (g unsafe.Pointer, slot uintptr, err error) {
 		if err := c.grow(h); err != nil {
 			return nil, 0, err
 		}
-		if debug {
-			c.mustBeWhole()
-		}
 	}
 }

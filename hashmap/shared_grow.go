@@ -27,9 +27,6 @@ import (
 // makeRoom replaces the locked table of a hash, which has no room, and leaves it.
 func (m *Shared[K, V]) makeRoom(x held, h uint64) error {
 	defer m.leave(x)
-	if debug {
-		m.check(x)
-	}
 	hd := headOf(x.e)
 	class, depth := classOf(x.e), hd.depth
 	switch {

@@ -1,4 +1,4 @@
-//go:build freehold_debug && !race
+//go:build freehold_seams && !race
 
 package hashmap
 

@@ -1,8 +1,8 @@
-//go:build !freehold_debug
+//go:build !freehold_seams
 
 package hashmap
 
-// sharedSeam is empty: see shared_debug_on.go.
+// sharedSeam is empty: see shared_seam_on.go.
 type sharedSeam struct{}
 
 func (sharedSeam) at(seamPoint) {}

@@ -1,25 +1,16 @@
-// Check: the invariants of a map, for tests and debug builds.
+// Check: the invariants of a Map and of a Shared.
 
 package hashmap
 
 import (
 	"fmt"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// mustBeWhole panics if an invariant does not hold in an insertion: the copies of the new
-// entry are in no slot yet.
-func (c *core) mustBeWhole() {
-	if fault := c.verify(c.owned); fault != "" {
-		panic("freehold: hashmap: " + fault)
-	}
-}
-
 // check returns the first invariant that does not hold, or "".
-func (c *core) check() string { return c.verify(false) }
-
-// verify is check, for a map that may have copies that are in no slot.
-func (c *core) verify(loose bool) string {
+func (c *core) check() string {
 	if c.tables == 0 {
 		if c.len != 0 || c.slots != 0 || c.bytes != 0 {
 			return fmt.Sprintf("%d entries, %d slots, %d bytes without a table", c.len, c.slots, c.bytes)
@@ -42,9 +33,6 @@ func (c *core) verify(loose bool) string {
 		if cur.detached {
 			sum.bytes += int(c.copyBytes(cur.table))
 		}
-	}
-	if loose {
-		sum.bytes = max(sum.bytes, c.bytes)
 	}
 	if sum.len != c.len || sum.tables != c.tables || sum.slots != c.slots || sum.bytes != c.bytes {
 		return fmt.Sprintf("%d entries, %d tables, %d slots, %d bytes, counted as %d, %d, %d, %d",
@@ -103,4 +91,46 @@ func (c *core) ownedBytes(g unsafe.Pointer, slot uintptr) int {
 		n += blockBytes(c.head, len((*refIn(g, slot)).text(c.head)))
 	}
 	return int(n)
+}
+
+// check panics if a locked table breaks an invariant of shared_table.go.
+func (m *Shared[K, V]) check(x held) {
+	hd := headOf(x.e)
+	live, text := uintptr(0), uintptr(0)
+	m.eachSlot(x.e, func(g, slot unsafe.Pointer) {
+		live++
+		if !m.direct {
+			text += textBytes(m.appendTexts(nil, slot)...)
+		}
+		h := m.hashAt(slot)
+		if h != m.hashAt(slot) { // a NaN
+			return
+		}
+		if _, at := m.lookUp(h); at != x.e {
+			arg.Panicf("hashmap.Shared", "an entry with hash %#x is in table %#x, and the directory has %#x", h, x.e, at)
+		}
+		at := homeOf(h, groupsOf(x.e))
+		for m.group(tableOf(x.e), at) != g {
+			if *tagsAt(m.group(tableOf(x.e), at))&passBit(tagOf(h)) == 0 {
+				arg.Panicf("hashmap.Shared", "the search for hash %#x ends in group %d before its entry", h, at)
+			}
+			at = (at + 1) % groupsOf(x.e)
+		}
+	})
+	for i := range groupsOf(x.e) {
+		if *versionOf(m.group(tableOf(x.e), i))&1 != 0 {
+			arg.Panicf("hashmap.Shared", "the version of group %d is odd", i)
+		}
+	}
+	if live != hd.live || text != hd.text || live+hd.left > roomOf(classOf(x.e)) {
+		arg.Panicf("hashmap.Shared", "a table of class %d has %d entries with %d bytes of text; its head has %d with %d, and %d left",
+			classOf(x.e), live, text, hd.live, hd.text, hd.left)
+	}
+}
+
+// checkAll checks all tables.
+func (m *Shared[K, V]) checkAll() {
+	for pos, more := uint64(0), true; more; {
+		pos, more = m.visit(pos, m.check)
+	}
 }

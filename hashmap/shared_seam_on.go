@@ -1,6 +1,4 @@
-// Debug builds: tests act between two steps of a reader or writer.
-
-//go:build freehold_debug
+//go:build freehold_seams
 
 package hashmap
 

@@ -1,5 +1,0 @@
-//go:build !freehold_debug
-
-package hashmap
-
-const debug = false
