@@ -2,58 +2,100 @@ package btree
 
 import (
 	"testing"
-	"unsafe"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// TestCheckFindsWhatIsBroken breaks each invariant of a tree of three levels.
-func TestCheckFindsWhatIsBroken(t *testing.T) {
-	heap := freehold.NewHeap(nil)
-	defer heap.Close()
-	m := New[int, [100]byte](heap, nil)
-	defer m.Close()
-	for i := range 6000 {
-		_ = m.Put(i, [100]byte{})
+// check panics unless
+//   - all leaves are on one level, and nodes are as full as they must be,
+//   - keys ascend, and a key between two children is the least below the second one,
+//   - the list of leaves has them all, in both directions,
+//   - the counts are right.
+func (m *Map[K, V]) check() {
+	if m.root == nil {
+		if m.height != 0 || m.length != 0 || m.counts != (counts{}) {
+			m.broken("without a root it has height %d, %d entries and %+v", m.height, m.length, m.counts)
+		}
+		return
 	}
-	if m.height != 3 {
-		t.Fatalf("the tree has %d levels", m.height)
+	c := checker[K, V]{m: m}
+	c.below(m.root, m.height-1, true)
+	if c.before != nil && c.before.next != 0 {
+		m.broken("the last leaf has a next one")
 	}
-	first := m.first()
-	second := first.next.pointer()
-	inner := m.child(m.root, 1)
-	keys := func(n *node, l *layout) []int { return keysOf[int](l, n) }
-	for want, at := range map[string]struct {
-		word *int
-		bad  int
-	}{
-		"a node on level 0 of 3 has 1 keys":                 {&second.count, 1},
-		"a node on level 1 of 3 has 1000 keys":              {&inner.count, 1000},
-		"keys 1 and 2 of a node on level 0 do not ascend":   {&keys(second, &m.leaf)[2], 0},
-		"keys 4 and 5 of a node on level 1 do not ascend":   {&keys(inner, &m.inner)[5], 0},
-		"key 0 of a node on level 2 is not the least":       {&keys(m.root, &m.inner)[0], keys(inner, &m.inner)[0] - 1},
-		"the keys of a leaf and the one before it do not":   {&keys(first, &m.leaf)[first.count-1], 100_000},
-		"a leaf and the one before it are not linked":       {(*int)(unsafe.Pointer(&second.prev)), 0},
-		"the last leaf has a next one":                      {(*int)(unsafe.Pointer(&m.last().next)), int(first.address())},
-		"it has 6000 entries and {leaves:":                  {&m.length, 5999},
-		"and counts 6000 and {leaves:1 ":                    {&m.counts.leaves, 1},
-		"without a root it has height 3, 6000 entries and ": {(*int)(unsafe.Pointer(&m.root)), 0},
-	} {
-		before := *at.word
-		*at.word = at.bad
-		mustPanic(t, want, m.check)
-		*at.word = before
+	if c.length != m.length || c.counts != m.counts {
+		m.broken("it has %d entries and %+v, and counts %d and %+v", c.length, c.counts, m.length, m.counts)
 	}
-	m.check()
+}
 
-	texts := New[string, int](heap, nil)
-	defer texts.Close()
-	_ = texts.Put("abc", 1)
-	prefix := &textsOf(&texts.leaf, texts.root)[0].prefix
-	*prefix++
-	mustPanic(t, `the string key "abc" has the prefix`, texts.check)
-	*prefix--
+func (m *Map[K, V]) broken(format string, args ...any) {
+	arg.Panicf("btree.Map", "the tree is broken, or compare is no order: "+format, args...)
+}
+
+type checker[K, V any] struct {
+	m      *Map[K, V]
+	before *node // the leaf
+	length int
+	counts
+}
+
+// below checks the nodes from n down, which is on that level. The last node of a level
+// may have fewer entries than others.
+func (c *checker[K, V]) below(n *node, level int, last bool) {
+	m, l := c.m, c.m.layoutOf(level)
+	least := l.least
+	if last {
+		least = 1
+	}
+	if n.count < least || n.count > l.slots {
+		m.broken("a node on level %d of %d has %d keys, want %d to %d", level, m.height, n.count, least, l.slots)
+	}
+	for i := 1; i < n.count; i++ {
+		if m.compare(*m.keySlot(l, n, i-1), *m.keySlot(l, n, i)) >= 0 {
+			m.broken("keys %d and %d of a node on level %d do not ascend", i-1, i, level)
+		}
+	}
+	if level == 0 {
+		c.leaf(n)
+		return
+	}
+	c.inner++
+	for i := range n.count + 1 {
+		child := m.child(n, i)
+		c.below(child, level-1, last && i == n.count)
+		if i == 0 {
+			continue
+		}
+		for range level - 1 {
+			child = m.child(child, 0)
+		}
+		if m.compare(*m.keySlot(l, n, i-1), m.key(child, 0)) != 0 {
+			m.broken("key %d of a node on level %d is not the least below child %d", i-1, level, i)
+		}
+	}
+}
+
+// leaf checks what the leaf n has, and that it follows the one before.
+func (c *checker[K, V]) leaf(n *node) {
+	m := c.m
+	c.leaves++
+	c.length += n.count
+	if n.prev.pointer() != c.before || c.before != nil && c.before.next.pointer() != n {
+		m.broken("a leaf and the one before it are not linked")
+	}
+	if c.before != nil && m.compare(m.key(c.before, c.before.count-1), m.key(n, 0)) >= 0 {
+		m.broken("the keys of a leaf and the one before it do not ascend")
+	}
+	c.before = n
+	if m.texts {
+		for _, t := range textsOf(&m.leaf, n) {
+			c.textBytes += t.string.Len()
+			if t.prefix != prefixOf(t.string.Get()) {
+				m.broken("the string key %q has the prefix %#x", t.string.Get(), t.prefix)
+			}
+		}
+	}
 }
 
 // TestLayouts: nodes are about 2 KiB, unless entries are large or tiny, and nothing in them

@@ -175,9 +175,6 @@ func (m *Map[K, V]) shrunk(p *path) {
 		m.freeNode(m.root, 0)
 		m.root, m.height = nil, 0
 	}
-	if debug {
-		m.verify()
-	}
 }
 
 // raise makes the first key of the leaf n the key before the branch of p, if there is

@@ -246,9 +246,6 @@ func (m *Map[K, V]) Close() {
 }
 
 func (m *Map[K, V]) clear() {
-	if debug {
-		m.check()
-	}
 	if m.texts {
 		for n := m.first(); n != nil; n = n.next.pointer() {
 			m.disown(n, 0, n.count)

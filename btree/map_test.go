@@ -398,9 +398,6 @@ func TestDeleteFuncEnds(t *testing.T) {
 // TestCompareWithoutAnOrder: nothing is lost, nothing is found beyond a node, and each call
 // returns.
 func TestCompareWithoutAnOrder(t *testing.T) {
-	if debug {
-		t.Skip("debug builds panic when the keys have no order")
-	}
 	r := rand.New(rand.NewPCG(13, 13))
 	fails := false
 	m := NewFunc[uint64, uint64](alloctest.New(t), func(a, b uint64) int {

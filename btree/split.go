@@ -97,9 +97,6 @@ func (m *Map[K, V]) split(p *path) error {
 		m.splitInner(p, level, fresh[level], atEnd)
 	}
 	m.splitLeaf(p, fresh[0], atEnd)
-	if debug {
-		m.verify()
-	}
 	return nil
 }
 
