@@ -11,6 +11,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/hash"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // hashes are how models hash: well, and with collisions of each kind.
@@ -190,7 +191,7 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
-// Random programs, for all hashes, with and without counts.
+// Random programs, for all hashes, with and without counts and poison.
 func TestRandomPrograms(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -206,9 +207,11 @@ func TestRandomPrograms(t *testing.T) {
 		for i := range prog {
 			prog[i] = byte(r.Uint32())
 		}
+		restore := poison.Set(seed%4 > 1)
 		m := newModel(t, freehold.NewTagged(alloctest.New(t), ""), seed%2 == 1, hashes[seed/2%len(hashes)])
 		m.run(prog)
 		m.close()
+		restore()
 	}
 }
 

@@ -81,9 +81,6 @@ func (s *Shared) Intern(v string) (ID, error) {
 		return 0, err
 	}
 	sh.table.insert(room, h, at)
-	if debug {
-		s.checkSometimes(sh)
-	}
 	return ID(s.store.record(at).id), nil
 }
 
@@ -158,9 +155,6 @@ func (s *Shared) releaseIn(call string, sh *shard, h uint32, id ID) bool {
 	}
 	sh.table.remove(h, *s.store.refs.word(uint32(id)))
 	s.remove(uint32(id))
-	if debug {
-		s.checkSometimes(sh)
-	}
 	return true
 }
 

@@ -21,8 +21,10 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/chunks"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 const (
@@ -69,6 +71,7 @@ type store struct {
 	refs    words
 	counts  words // empty unless counted
 	counted bool
+	poison  bool // free records are poison, but for their first words
 
 	next, end uint32 // free words of the last chunk
 	bytes     int
@@ -85,7 +88,7 @@ type store struct {
 }
 
 func (s *store) init(parent freehold.Allocator, counted bool) {
-	s.parent, s.counted, s.freeID = parent, counted, none
+	s.parent, s.counted, s.poison, s.freeID = parent, counted, poison.On(), none
 	for i := range s.free {
 		s.free[i] = none
 	}
@@ -203,9 +206,7 @@ func (s *store) takeRecord(need uint32) uint32 {
 	if s.free[size] == none {
 		s.sizes &^= 1 << size
 	}
-	if debug {
-		s.mustBeFilled(at, size)
-	}
+	s.claim(at, size)
 	if size > need {
 		s.freeRecord(at+need, size-need)
 	}
@@ -214,12 +215,22 @@ func (s *store) takeRecord(need uint32) uint32 {
 
 // freeRecord makes words free.
 func (s *store) freeRecord(at, size uint32) {
-	if debug {
-		s.fill(at, size)
+	if s.poison {
+		poison.Leave(s.rest(at, size))
 	}
 	s.record(at).id = s.free[size]
 	s.free[size] = at
 	s.sizes |= 1 << size
+}
+
+// claim panics if a free record was written to.
+func (s *store) claim(at, size uint32) {
+	if !s.poison {
+		return
+	}
+	if i := poison.Take(s.rest(at, size)); i >= 0 {
+		arg.Panicf("intern", "byte %d of the memory of a string was written after the string was freed", i)
+	}
 }
 
 // remove frees the string of id, which is live.
@@ -265,6 +276,11 @@ func (s *store) close() {
 			if r := s.record(at); r.size == isLong {
 				s.freeLong(r.long())
 			}
+		}
+	}
+	for size, at := range s.free {
+		for ; at != none; at = s.record(at).id {
+			s.claim(at, uint32(size))
 		}
 	}
 	s.ids.Store(0)

@@ -1,39 +1,33 @@
+// Check: the invariants of a Chunked.
+//
+//   - block i has as many elements as package chunks says
+//   - Append writes element n, whose block is the tail, unless the tail is full
+
 package vector
 
 import (
-	"slices"
-	"testing"
+	"fmt"
+	"unsafe"
 
-	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/chunks"
 )
 
-// Each invariant is checked: what breaks it is found.
-func TestCheckFindsWhatIsBroken(t *testing.T) {
-	for name, damage := range map[string]func(c *Chunked[int]){
-		"length beyond the capacity": func(c *Chunked[int]) { c.n = c.Cap() + 1 },
-		"negative length":            func(c *Chunked[int]) { c.n = -1 },
-		"length beyond the tail":     func(c *Chunked[int]) { c.n++ },
-		"tail behind the length":     func(c *Chunked[int]) { c.tail = c.tail[:len(c.tail)-1] },
-		"tail without a block":       func(c *Chunked[int]) { c.n = c.Cap() },
-		"short block":                func(c *Chunked[int]) { c.blocks[1] = c.blocks[1][1:] },
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := NewChunked[int](alloctest.New(t), nil)
-			defer c.Close()
-			for i := range 200 {
-				if _, err := c.Append(i); err != nil {
-					t.Fatal(err)
-				}
-			}
-			n, tail, blocks := c.n, c.tail, slices.Clone(c.blocks)
-			if fault := c.check(); fault != "" {
-				t.Error(fault)
-			}
-			damage(c)
-			if c.check() == "" {
-				t.Error("the damage is not found")
-			}
-			c.n, c.tail, c.blocks = n, tail, blocks
-		})
+// check returns what is wrong, or "".
+func (c *Chunked[T]) check() string {
+	for i, b := range c.blocks {
+		if want := int(chunks.Len(uint(i), c.first)); len(b) != want {
+			return fmt.Sprintf("block %d has %d elements, want %d", i, len(b), want)
+		}
 	}
+	if c.n < 0 || c.n > c.Cap() {
+		return fmt.Sprintf("%d elements of %d", c.n, c.Cap())
+	}
+	if len(c.tail) == cap(c.tail) || unsafe.Sizeof(*new(T)) == 0 {
+		return ""
+	}
+	block, at := chunks.Locate(uint(c.n), c.first)
+	if block >= uint(len(c.blocks)) || &c.tail[:len(c.tail)+1][len(c.tail)] != &c.blocks[block][at] {
+		return fmt.Sprintf("the tail has %d elements, and element %d is element %d of block %d", len(c.tail), c.n, at, block)
+	}
+	return ""
 }

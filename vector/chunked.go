@@ -19,6 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/chunks"
 	"github.com/freehold-go/freehold/internal/container"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
@@ -36,6 +37,7 @@ type Chunked[T any] struct {
 	n      int
 	first  uint // a first block has 1<<first elements
 	freed  int  // how often blocks were given back
+	poison bool // memory without an element is poison
 	base   container.Base
 }
 
@@ -46,7 +48,7 @@ var chunkedKind = container.Kind{Type: "vector.Chunked", Maker: "vector.NewChunk
 // with the field's path, if T holds a Go pointer.
 func NewChunked[T any](parent freehold.Allocator, o *Options) *Chunked[T] {
 	arg.PointerFree(chunkedKind.Maker, "", freehold.PointerFree[T]())
-	c := &Chunked[T]{}
+	c := &Chunked[T]{poison: poison.On()}
 	container.Make(c, &c.base, &chunkedKind, parent, nameOf(o))
 	c.first = uint(bits.Len(uint(firstBytes / max(unsafe.Sizeof(*new(T)), 1))))
 	if c.first > 0 {
@@ -88,10 +90,7 @@ func (c *Chunked[T]) Append(e T) (*T, error) {
 		if err := c.appendSlow(); err != nil {
 			return nil, err
 		}
-		n = 0
-	}
-	if debug {
-		c.mustBeFilled(&c.tail[:n+1][n])
+		n = len(c.tail)
 	}
 	c.tail = c.tail[:n+1]
 	c.tail[n] = e
@@ -111,6 +110,9 @@ func (c *Chunked[T]) appendSlow() error {
 		}
 	}
 	c.setTail()
+	if c.poison {
+		c.claim()
+	}
 	return nil
 }
 
@@ -124,9 +126,8 @@ func (c *Chunked[T]) addBlock() error {
 	if err == nil {
 		c.blocks = append(c.blocks, b[:n])
 	}
-	if debug && err == nil {
-		c.fill(b[:n])
-		c.mustBeWhole()
+	if c.poison && err == nil {
+		poison.Leave(bytesOf(b[:n]))
 	}
 	return container.Refused(err)
 }
@@ -137,6 +138,26 @@ func (c *Chunked[T]) setTail() {
 	if block, at := chunks.Locate(uint(c.n), c.first); block < uint(len(c.blocks)) {
 		b := c.blocks[block]
 		c.tail = b[:at:len(b)]
+		if c.poison {
+			c.tail = b[:at:at] // so that Append claims each element
+		}
+	}
+}
+
+// claim gives the tail room for the next element.
+func (c *Chunked[T]) claim() {
+	block, at := chunks.Locate(uint(c.n), c.first)
+	b := c.blocks[block]
+	c.mustBePoison(b, c.n-int(at), int(at), int(at)+1)
+	c.tail = b[: at : at+1]
+}
+
+// mustBePoison panics if b[i:j], which has no elements, was written to. b begins with
+// element start.
+func (c *Chunked[T]) mustBePoison(b []T, start, i, j int) {
+	if at := poison.Take(bytesOf(b[i:j])); at >= 0 {
+		size := int(unsafe.Sizeof(*new(T)))
+		arg.Panicf("vector.Chunked", "byte %d of the memory for element %d was written after that element was dropped", at%size, start+i+at/size)
 	}
 }
 
@@ -163,17 +184,14 @@ func (c *Chunked[T]) All() iter.Seq2[int, *T] {
 func (c *Chunked[T]) Truncate(n int) {
 	c.mustBeOpen("Truncate")
 	arg.Range("vector.Chunked.Truncate", "length", n, 0, c.n)
-	if debug {
+	if c.poison {
 		for i := n; i < c.n; i++ {
 			block, at := chunks.Locate(uint(i), c.first)
-			c.fill(c.blocks[block][at : at+1])
+			poison.Leave(bytesOf(c.blocks[block][at : at+1]))
 		}
 	}
 	c.n = n
 	c.setTail()
-	if debug {
-		c.mustBeWhole()
-	}
 }
 
 // Clear is Truncate(0).
@@ -206,14 +224,15 @@ func (c *Chunked[T]) Clip() {
 	}
 	c.keep(n)
 	c.setTail()
-	if debug {
-		c.mustBeWhole()
-	}
 }
 
 // keep gives back all but the first n blocks.
 func (c *Chunked[T]) keep(n int) {
-	for _, b := range c.blocks[n:] {
+	for i, b := range c.blocks[n:] {
+		if c.poison {
+			start := int(chunks.Start(uint(n+i), c.first))
+			c.mustBePoison(b, start, min(max(c.n-start, 0), len(b)), len(b))
+		}
 		freehold.FreeSlice(c.base.Parent, b)
 	}
 	clear(c.blocks[n:])

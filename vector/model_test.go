@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // elem is an element of models, with padding.
@@ -235,7 +236,7 @@ func failing(t testing.TB, n byte) freehold.Allocator {
 	return alloctest.FailAfter(alloctest.New(t), int(n))
 }
 
-// Random programs, on blocks that move and on those of a heap.
+// Random programs, on blocks that move and on those of a heap, with and without poison.
 func TestRandomPrograms(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
@@ -249,6 +250,7 @@ func TestRandomPrograms(t *testing.T) {
 		for i := range prog {
 			prog[i] = byte(r.Uint32())
 		}
+		restore := poison.Set(seed%4 > 1)
 		var m *model
 		if seed%2 == 0 {
 			m = newModel(t, heap, heap)
@@ -257,6 +259,7 @@ func TestRandomPrograms(t *testing.T) {
 		}
 		m.run(prog)
 		m.close()
+		restore()
 	}
 	if n := heap.Stats().Live; n != 0 {
 		t.Errorf("%d blocks are left", n)

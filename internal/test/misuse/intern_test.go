@@ -102,7 +102,7 @@ var internPrograms = []program{
 			w.sink = s.Value(id)[0]
 			s.Release(id)
 		})},
-	{"write to a string of Value after its Release, and an Intern", caught{debug: panics("was written after the string was freed")},
+	{"write to a string of Value after its Release, and an Intern", caught{poison: panics("was written after the string was freed")},
 		inCounted(func(w *world, s *intern.Strings) {
 			id := enter(s, "some text")
 			v := s.Value(id)

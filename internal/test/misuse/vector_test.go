@@ -69,7 +69,7 @@ var vectorPrograms = []program{
 			}
 			c.Close()
 		})},
-	{"write to an element of a Chunked after Truncate, and an Append", caught{debug: panics("was written after")},
+	{"write to an element of a Chunked after Truncate, and an Append", caught{poison: panics("was written after")},
 		inChunked(func(w *world, c *vector.Chunked[int]) { e := c.At(9); c.Truncate(9); *e = 1; c.Append(2) }),
 		inChunked(func(w *world, c *vector.Chunked[int]) { *c.At(9) = 1; c.Truncate(9); c.Append(2) })},
 	{"write to an element of a Chunked after Close", late,
