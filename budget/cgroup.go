@@ -13,7 +13,6 @@
 package budget
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -107,21 +106,8 @@ func memoryMount(line string, v2 bool) (root, point string, ok bool) {
 	return unescape(m[3]), unescape(m[4]), ok
 }
 
-// unescape undoes the escapes of mountinfo: a backslash and three octal digits.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+4 <= len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
-}
+// unescape undoes the escapes of mountinfo.
+var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace
 
 // groupDir returns the directory of a group in a mount. It reports false if the mount has
 // neither the group nor one above it. A root such as /../.. is above the process's
@@ -150,20 +136,12 @@ func climb(dir, point string, v2 bool) []level {
 	var levels []level
 	dir, point = path.Clean(dir), path.Clean(point)
 	for {
-		levels = append(levels, level{inRoot(dir), v2, len(levels) == 0})
+		levels = append(levels, level{cmp.Or(strings.TrimPrefix(dir, "/"), "."), v2, len(levels) == 0})
 		if dir == point || dir == "/" || dir == "." {
 			return levels
 		}
 		dir = path.Dir(dir)
 	}
-}
-
-// inRoot returns an absolute path as fs.FS wants it.
-func inRoot(p string) string {
-	if p = strings.TrimPrefix(p, "/"); p == "" {
-		return "."
-	}
-	return p
 }
 
 // groupLimits returns the limits of levels, and what could not be read of them. Then the limit
@@ -205,16 +183,11 @@ func groupLimits(files fs.FS, levels []level, before []groupLimit) ([]groupLimit
 
 // limitOf returns the number of a limit's file, or noLimit.
 func limitOf(files fs.FS, file string) (int64, error) {
-	text, err := fs.ReadFile(files, file)
+	content, err := fs.ReadFile(files, file)
 	if err != nil {
 		return 0, err
 	}
-	return parseLimit(string(text))
-}
-
-// parseLimit returns the number of the text of one.
-func parseLimit(text string) (int64, error) {
-	text = strings.TrimSpace(text)
+	text := strings.TrimSpace(string(content))
 	if text == "max" {
 		return noLimit, nil
 	}
@@ -240,12 +213,8 @@ func (l level) used(files fs.FS) (bytes int64, ok bool) {
 	if l.v2 {
 		name, prefix = "memory.current", ""
 	}
-	text, err := fs.ReadFile(files, path.Join(l.dir, name))
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || n < 0 || n >= noLimit { // sums must not overflow
+	n, err := limitOf(files, path.Join(l.dir, name))
+	if err != nil || n >= noLimit { // sums must not overflow
 		return 0, false
 	}
 	stat, _ := statOf(files, path.Join(l.dir, "memory.stat"))
@@ -253,18 +222,26 @@ func (l level) used(files fs.FS) (bytes int64, ok bool) {
 	return max(n-max(cache, 0), 0), true
 }
 
-// statOf returns the figures of a file with a name and a number in each line. It leaves out
-// what it does not understand.
+// statOf returns the figures of a file with a name and a number in each line, which may be one of kB. It leaves
+// out what it does not understand.
 func statOf(files fs.FS, file string) (map[string]int64, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {
 		return nil, err
 	}
 	stat := map[string]int64{}
-	for line := range bytes.Lines(text) {
-		name, value, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-		if n, err := strconv.ParseInt(value, 10, 64); ok && err == nil && n >= 0 {
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		n, err := strconv.ParseInt(fields[1], 10, 64)
+		switch name := strings.TrimSuffix(fields[0], ":"); {
+		case err != nil || n < 0:
+		case len(fields) == 2:
 			stat[name] = n
+		case fields[2] == "kB" && n < noLimit>>10:
+			stat[name] = n << 10
 		}
 	}
 	return stat, nil

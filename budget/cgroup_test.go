@@ -194,22 +194,20 @@ func TestResidentBytes(t *testing.T) {
 	tests := []struct {
 		status string
 		want   int64
-		ok     bool
 	}{
-		{"Name:\tx\nVmRSS:\t   70 kB\nRssAnon:\t   40 kB\nRssFile:\t   20 kB\nRssShmem:\t   10 kB\n", 50 << 10, true},
-		{"RssAnon:\t40 kB", 40 << 10, true},
-		{"RssAnon: -1 kB\n", 0, false},
-		{"RssAnon: 40 MB\n", 0, false},
-		{"RssAnon: 9223372036854775807 kB\n", 0, false},
-		{"RssAnon\n", 0, false},
-		{"VmRSS: 70 kB\n", 0, false},
-		{"", 0, false},
-		{unreadable, 0, false},
+		{"Name:\tx\nVmRSS:\t   70 kB\nRssAnon:\t   40 kB\nRssFile:\t   20 kB\nRssShmem:\t   10 kB\n", 50 << 10},
+		{"RssAnon:\t40 kB", 40 << 10},
+		{"RssAnon: -1 kB\n", 0},
+		{"RssAnon: 40 MB\n", 0},
+		{"RssAnon: 9223372036854775807 kB\n", 0},
+		{"RssAnon\n", 0},
+		{"VmRSS: 70 kB\n", 0},
+		{"", 0},
+		{unreadable, 0},
 	}
 	for _, tt := range tests {
-		n, ok := residentBytes(tree{"proc/self/status": tt.status})
-		if n != tt.want && tt.ok || ok != tt.ok {
-			t.Errorf("%q: %d, %t", tt.status, n, ok)
+		if n := residentBytes(tree{"proc/self/status": tt.status}); n != tt.want {
+			t.Errorf("%q: %d, want %d", tt.status, n, tt.want)
 		}
 	}
 }

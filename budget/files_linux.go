@@ -1,9 +1,9 @@
 package budget
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,25 +15,14 @@ type rootFiles struct{ fs.FS }
 func rootDirectory() fs.FS { return rootFiles{os.DirFS("/")} }
 
 func (rootFiles) ReadFile(name string) ([]byte, error) {
-	fail := func(op string, err error) ([]byte, error) {
-		return nil, &fs.PathError{Op: op, Path: name, Err: err}
-	}
 	fd, err := unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fail("open", err)
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	defer unix.Close(fd)
-	text := make([]byte, 0, 4096)
-	for {
-		n, err := unix.Read(fd, text[len(text):cap(text)])
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return fail("read", err)
-		case n == 0:
-			return text, nil
-		}
-		text = slices.Grow(text[:len(text)+n], 1)
-	}
+	f := os.NewFile(uintptr(fd), name) // which blocks, so the poller does not take it
+	defer f.Close()
+	var text bytes.Buffer
+	text.Grow(4096)
+	_, err = text.ReadFrom(f)
+	return text.Bytes(), err
 }

@@ -2,10 +2,7 @@ package budget
 
 import (
 	"cmp"
-	"fmt"
-	"io/fs"
 	"os"
-	"strings"
 )
 
 // Memory returns how many bytes this process may have by the machine's memory and the limits
@@ -20,7 +17,8 @@ func (m machine) memory() (total, available int64) {
 	if err != nil || total <= 0 {
 		return 0, 0
 	}
-	available = min(total, cmp.Or(availableMemory(m.files), total))
+	free, _ := statOf(m.files, "proc/meminfo")
+	available = min(total, cmp.Or(free["MemAvailable"], total))
 	levels, _ := groupLevels(m.files)
 	limits, _ := groupLimits(m.files, levels, nil)
 	for _, g := range limits {
@@ -29,19 +27,4 @@ func (m machine) memory() (total, available int64) {
 		available = min(available, max(g.bytes-used, 1)) // 0 is unknown
 	}
 	return total, available
-}
-
-// availableMemory returns the memory that the machine has without swapping, 0 if it does not tell.
-func availableMemory(files fs.FS) int64 {
-	text, err := fs.ReadFile(files, "proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		var kib int64
-		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 && kib > 0 && kib < noLimit>>10 {
-			return kib << 10
-		}
-	}
-	return 0
 }

@@ -105,12 +105,10 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 		return 0, false
 	}
 	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "some ") {
-			continue
+		if _, value, found := strings.Cut(line, " total="); found && strings.HasPrefix(line, "some ") {
+			us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+			return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < noLimit/1000
 		}
-		_, value, _ := strings.Cut(line, " total=")
-		us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-		return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < noLimit/1000
 	}
 	return 0, false
 }
