@@ -61,30 +61,15 @@ func users(own bool) string {
 }
 
 // accountTable returns the accounts, or nil if there are none.
-func (s *Snapshot) accountTable(before *Snapshot) table {
+func (s *Snapshot) accountTable(since interval) table {
 	if len(s.Accounts) == 0 {
 		return nil
 	}
-	per, seconds := "", 1.0 // since the start
-	was := map[string]budget.AccountStats{}
-	if before != nil {
-		per, seconds = "/s", s.Time.Sub(before.Time).Seconds()
-		for _, st := range before.Accounts {
-			was[st.Name] = st
-		}
-	}
-	limit := func(bytes int64) string {
-		if bytes == 0 {
-			return "-"
-		}
-		return size(bytes)
-	}
-	all := table{{"account", "used", "reserved", "soft", "hard", "peak", "pressure", "refused" + per, "evicted" + per}}
+	all := table{{"account", "used", "reserved", "soft", "hard", "peak", "pressure", "refused" + since.per, "evicted" + since.per}}
 	for _, st := range s.Accounts {
-		old := was[st.Name]
-		refused, evicted := rise(st.Refusals, old.Refusals, seconds), rise(uint64(st.Evicted), uint64(old.Evicted), seconds)
-		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.MaxBytes),
-			size(st.Peak), st.Pressure.Level.String(), thousands(refused), Size(evicted)})
+		was := earlier(since.before.Accounts, func(old budget.AccountStats) bool { return old.Name == st.Name })
+		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.MaxBytes), size(st.Peak), st.Pressure.Level.String(),
+			thousands(since.rise(st.Refusals, was.Refusals)), Size(since.rise(uint64(st.Evicted), uint64(was.Evicted)))})
 	}
 	return all
 }

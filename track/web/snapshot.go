@@ -142,22 +142,17 @@ func stacks() []Stack {
 
 // shortPath returns the last two parts of a path.
 func shortPath(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		if i = strings.LastIndexByte(path[:i], '/'); i >= 0 {
-			return path[i+1:]
-		}
-	}
-	return path
+	parts := strings.Split(path, "/")
+	return strings.Join(parts[max(len(parts)-2, 0):], "/")
 }
 
 // Heap returns the figures of a heap by name, or false.
 func (s *Snapshot) Heap(name string) (freehold.Stats, bool) {
-	for _, st := range s.Heaps {
-		if st.Name == name {
-			return st, true
-		}
+	i := slices.IndexFunc(s.Heaps, func(st freehold.Stats) bool { return st.Name == name })
+	if i < 0 {
+		return freehold.Stats{}, false
 	}
-	return freehold.Stats{}, false
+	return s.Heaps[i], true
 }
 
 // Total returns the sum of all heaps, for LiveBytes, Live, Active and Resident.

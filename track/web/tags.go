@@ -3,29 +3,19 @@
 package web
 
 import (
-	"math"
-
 	"github.com/freehold-go/freehold"
 )
 
 // tagTable returns the tags, which count all calls, or nil if there are none.
-func (s *Snapshot) tagTable(before *Snapshot) table {
+func (s *Snapshot) tagTable(since interval) table {
 	if len(s.Tags) == 0 {
 		return nil
 	}
-	per, seconds := "", 1.0 // since the start
-	was := map[string]freehold.Counts{}
-	if before != nil {
-		per, seconds = "/s", s.Time.Sub(before.Time).Seconds()
-		for _, t := range before.Tags {
-			was[t.Tag] = t.Counts
-		}
-	}
-	rise := func(now, was uint64) string { return thousands(int(math.Round(float64(now-was) / seconds))) }
-	all := table{{"tag", "live", "blocks", "peak", "allocs" + per, "frees" + per}}
+	all := table{{"tag", "live", "blocks", "peak", "allocs" + since.per, "frees" + since.per}}
 	for _, t := range s.Tags {
+		was := earlier(since.before.Tags, func(old freehold.TagStats) bool { return old.Tag == t.Tag })
 		all = append(all, []string{t.Tag, Size(t.LiveBytes), thousands(t.Live), Size(t.PeakBytes),
-			rise(t.Allocs, was[t.Tag].Allocs), rise(t.Frees, was[t.Tag].Frees)})
+			thousands(since.rise(t.Allocs, was.Allocs)), thousands(since.rise(t.Frees, was.Frees))})
 	}
 	return all
 }

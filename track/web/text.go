@@ -5,6 +5,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,8 +21,9 @@ import (
 // Names are quoted if a character of theirs does not print, and cut: at 1,000 characters, those
 // of tables at 100 or half of the width, but not below 20.
 func (s *Snapshot) Text(before *Snapshot, width int) string {
-	if before != nil && (before.PID != s.PID || !before.Started.Equal(s.Started) || !s.Time.After(before.Time)) {
-		before = nil
+	since := interval{&Snapshot{}, "", 1}
+	if before != nil && before.PID == s.PID && before.Started.Equal(s.Started) && s.Time.After(before.Time) {
+		since = interval{before, "/s", s.Time.Sub(before.Time).Seconds()}
 	}
 	b := text{width: width}
 	b.printf("%s, pid %d, %s, up %v, %s\n", s.Program, s.PID, s.Go,
@@ -43,8 +45,8 @@ func (s *Snapshot) Text(before *Snapshot, width int) string {
 		}
 		b.printf("\n")
 	}
-	b.table(s.heapTable(before))
-	for _, t := range []table{s.accountTable(before), s.tagTable(before), s.guardTable()} {
+	b.table(s.heapTable(since))
+	for _, t := range []table{s.accountTable(since), s.tagTable(since), s.guardTable()} {
 		if t != nil {
 			b.printf("\n")
 			b.table(t)
@@ -60,47 +62,47 @@ func (s *Snapshot) Text(before *Snapshot, width int) string {
 	return b.String()
 }
 
-func (s *Snapshot) heapTable(before *Snapshot) table {
-	per := "" // since the start
-	was := map[string]freehold.Stats{}
-	if before != nil {
-		per = "/s"
-		for _, st := range before.Heaps {
-			was[st.Name] = st
-		}
-	}
-	t := table{{"heap", "live", "blocks", "resident", "fragm.", "committed", "limit", "slow allocs" + per, "slow frees" + per, "refused" + per, "purged" + per}}
-	for _, st := range s.Heaps {
-		limit := "-"
-		if st.MaxBytes > 0 {
-			limit = Size(st.MaxBytes)
-		}
-		row := []string{st.Name, Size(st.LiveBytes), thousands(st.Live), Size(st.Resident), percent(Fragmentation(st)), Size(st.Committed), limit}
-		t = append(t, append(row, rates(st, was[st.Name], s, before)...))
-	}
-	return t
+// interval is the time of the counters in a text.
+type interval struct {
+	before  *Snapshot // empty for the time since the start
+	per     string    // behind their names: /s, or nothing
+	seconds float64
 }
 
-// rates returns the counters of a heap, or how much they rose per second.
-func rates(st, was freehold.Stats, now, before *Snapshot) []string {
-	seconds := 1.0
-	if before != nil {
-		seconds = now.Time.Sub(before.Time).Seconds()
-	}
-	return []string{
-		thousands(rise(st.SlowAllocs, was.SlowAllocs, seconds)),
-		thousands(rise(st.SlowFrees, was.SlowFrees, seconds)),
-		thousands(rise(st.Refusals, was.Refusals, seconds)),
-		Size(rise(st.PurgedBytes, was.PurgedBytes, seconds)),
-	}
-}
-
-// rise returns how much a counter rose per second.
-func rise(now, was uint64, seconds float64) int {
+// rise returns how much a counter rose per second, or since the start.
+func (i interval) rise(now, was uint64) int {
 	if now < was { // a heap or an account of that name was closed
 		was = 0
 	}
-	return int(math.Round(float64(now-was) / seconds))
+	return int(math.Round(float64(now-was) / i.seconds))
+}
+
+// earlier returns the one of a name of an earlier list, or a zero one.
+func earlier[S any](all []S, is func(S) bool) (found S) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		found = all[i]
+	}
+	return found
+}
+
+// limit writes a limit, of which 0 is none.
+func limit(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	return size(bytes)
+}
+
+func (s *Snapshot) heapTable(since interval) table {
+	t := table{{"heap", "live", "blocks", "resident", "fragm.", "committed", "limit",
+		"slow allocs" + since.per, "slow frees" + since.per, "refused" + since.per, "purged" + since.per}}
+	for _, st := range s.Heaps {
+		was := earlier(since.before.Heaps, func(old freehold.Stats) bool { return old.Name == st.Name })
+		t = append(t, []string{st.Name, Size(st.LiveBytes), thousands(st.Live), Size(st.Resident), percent(Fragmentation(st)), Size(st.Committed), limit(int64(st.MaxBytes)),
+			thousands(since.rise(st.SlowAllocs, was.SlowAllocs)), thousands(since.rise(st.SlowFrees, was.SlowFrees)),
+			thousands(since.rise(st.Refusals, was.Refusals)), Size(since.rise(st.PurgedBytes, was.PurgedBytes))})
+	}
+	return t
 }
 
 func classTable(st freehold.Stats) table {

@@ -277,25 +277,12 @@ func TestViewOfLeaks(t *testing.T) {
 	}
 }
 
-func TestTagsAndGuardsAreShown(t *testing.T) {
-	was := track.SetGuardRate(1, 0)
-	h := newHeap(t, t.Name(), 0)
-	cache := freehold.NewTagged(freehold.NewTagged(h, "web"), "cache")
+func TestTagsAreShown(t *testing.T) {
+	cache := freehold.NewTagged(freehold.NewTagged(newHeap(t, t.Name(), 0), "web"), "cache")
 	freehold.Must(cache.Alloc(100, 8))
-	track.SetGuardRate(was, 0)
-	var s web.Snapshot
-	if err := json.Unmarshal(get("GET", "/?format=json", "").Body.Bytes(), &s); err != nil {
-		t.Fatal(err)
-	}
+	s := web.Take()
 	if i := slices.IndexFunc(s.Tags, func(t freehold.TagStats) bool { return t.Tag == "web/cache" }); i < 1 || s.Tags[i].Counts != cache.Counts() || s.Tags[i-1].Tag != "web" {
 		t.Errorf("%+v, want %+v", s.Tags, cache.Counts())
-	}
-	text := s.Text(nil, 0)
-	if !regexp.MustCompile(`(?m)^web/cache +[1-9]\d* B +[1-9]\d* +[1-9]\d* B +[1-9]\d* +0$`).MatchString(text) {
-		t.Errorf("no tag in %s", text)
-	}
-	if st := h.Stats(); st.GuardedEver > 0 && !regexp.MustCompile(fmt.Sprintf(`(?m)^%s +1 +1 +0$`, t.Name())).MatchString(text) {
-		t.Errorf("no guards in %s", text)
 	}
 }
 
@@ -333,12 +320,6 @@ func TestBudgetAndAccountsAreShown(t *testing.T) {
 	if st := s.Accounts[2]; st.MaxBytes != 8<<20 || st.LiveBytes != 1<<20 || st.Used < 1<<20 {
 		t.Errorf("%+v", st)
 	}
-	text := get("GET", "/", "").Body.String()
-	for _, want := range []string{`(?m)^1\.00 GiB from Options\.Limit +`, `(?m)^process/a b  +1\.\d\d MiB +0 B +6\.80 MiB +8\.00 MiB `} {
-		if !regexp.MustCompile(want).MatchString(text) {
-			t.Errorf("no %s in %s", want, text)
-		}
-	}
 
 	// A client of a version without them reads the rest.
 	var old struct {
@@ -364,18 +345,5 @@ func TestFragmentation(t *testing.T) {
 		if got := web.Fragmentation(freehold.Stats{LiveBytes: tt.live, Active: tt.active}); got != tt.want {
 			t.Errorf("%d of %d: %v, want %v", tt.live, tt.active, got, tt.want)
 		}
-	}
-	h := newHeap(t, t.Name(), 0)
-	var blocks [][]byte
-	for range 100_000 {
-		blocks = append(blocks, freehold.Must(h.Alloc(1000, 8)))
-	}
-	for i, b := range blocks {
-		if i%4 > 0 {
-			h.Free(b)
-		}
-	}
-	if got := web.Fragmentation(h.Stats()); got < 0.70 || got > 0.80 {
-		t.Errorf("three of four blocks are free: %v", got)
 	}
 }
