@@ -3,7 +3,6 @@ package profile_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -13,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -43,11 +43,6 @@ func newHeap(t *testing.T) *freehold.Heap {
 	return h
 }
 
-// sites are functions that allocate, each with a stack of its own.
-var sites = []func(h *freehold.Heap, size int) []byte{
-	site0, site1, site2, site3, site4, site5, site6, site7, site8, site9, site10, site11,
-}
-
 func alloc(h *freehold.Heap, size int) []byte {
 	b, err := h.Alloc(size, 8)
 	if err != nil {
@@ -57,40 +52,26 @@ func alloc(h *freehold.Heap, size int) []byte {
 }
 
 //go:noinline
-func site0(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
 func site1(h *freehold.Heap, size int) []byte { return alloc(h, size) }
 
 //go:noinline
 func site2(h *freehold.Heap, size int) []byte { return alloc(h, size) }
 
-//go:noinline
-func site3(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site4(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site5(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site6(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site7(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site8(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site9(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site10(h *freehold.Heap, size int) []byte { return alloc(h, size) }
-
-//go:noinline
-func site11(h *freehold.Heap, size int) []byte { return alloc(h, size) }
+// sites are functions that allocate, each with a stack of its own.
+var sites = []func(h *freehold.Heap, size int) []byte{
+	site1,
+	site2,
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+	func(h *freehold.Heap, size int) []byte { return alloc(h, size) },
+}
 
 // sizeOf returns a size for a site: tiny to large, skewed to the small ones.
 func sizeOf(r *rand.Rand, site int) int {
@@ -145,7 +126,7 @@ func TestProfileTellsTheTruth(t *testing.T) {
 			if strings.HasSuffix(name, ".alloc") {
 				name = s.Location[1].Line[0].Function.Name
 			}
-			got[name[strings.LastIndexByte(name, '.')+1:]] += float64(s.Value[3])
+			got[name] += float64(s.Value[3])
 			sum += float64(s.Value[3])
 		}
 	}
@@ -162,8 +143,9 @@ func TestProfileTellsTheTruth(t *testing.T) {
 	}
 	slices.SortFunc(order, func(a, b int) int { return live[b] - live[a] })
 	for _, site := range order[:10] {
-		if off := math.Abs(got[fmt.Sprint("site", site)]/float64(live[site]) - 1); off > 0.10 {
-			t.Errorf("site %d: %.0f bytes in use, want %d: %.1f%% off", site, got[fmt.Sprint("site", site)], live[site], off*100)
+		name := runtime.FuncForPC(reflect.ValueOf(sites[site]).Pointer()).Name()
+		if off := math.Abs(got[name]/float64(live[site]) - 1); off > 0.10 {
+			t.Errorf("%s: %.0f bytes in use, want %d: %.1f%% off", name, got[name], live[site], off*100)
 		}
 	}
 	for _, b := range blocks {
@@ -198,7 +180,7 @@ func TestFormat(t *testing.T) {
 	const rate = 5 // misses a block of 1000 bytes with probability e^-200
 	sampleAt(t, rate)
 	h := newHeap(t)
-	defer h.Free(site3(h, 1000))
+	defer h.Free(site1(h, 1000))
 	p := written(t, profile.Write)
 	var types []string
 	for _, v := range p.SampleType {
@@ -217,7 +199,7 @@ func TestFormat(t *testing.T) {
 			stack = append(stack, l.Line[0].Function.Name)
 		}
 		const module = "github.com/freehold-go/freehold/profile_test."
-		if want := []string{module + "alloc", module + "site3", module + "TestFormat", "testing.tRunner"}; len(stack) < 4 || !slices.Equal(stack[:4], want) {
+		if want := []string{module + "alloc", module + "site1", module + "TestFormat", "testing.tRunner"}; len(stack) < 4 || !slices.Equal(stack[:4], want) {
 			t.Errorf("stack %q, want %q", stack, want)
 		}
 		if !slices.Equal(s.Value, []int64{1, 1000, 1, 1000}) || len(s.NumLabel) > 0 {
@@ -236,7 +218,7 @@ var garbage []byte
 func TestProcess(t *testing.T) {
 	sampleAt(t, 1)
 	h := newHeap(t)
-	defer h.Free(site3(h, 1<<20))
+	defer h.Free(site1(h, 1<<20))
 	garbage = make([]byte, 64<<20) // sure to be sampled
 	runtime.GC()
 	runtime.GC()
