@@ -7,6 +7,7 @@ package wire
 import (
 	"encoding/json"
 	"io"
+	"sync"
 )
 
 // A Message is one line.
@@ -21,19 +22,28 @@ type Message struct {
 	Unavailable string `json:"unavailable,omitempty"` // why there is none on this machine
 }
 
-// A Writer writes messages. Errors are those of a parent that is gone, which then ends the
-// program by other means.
-type Writer struct{ e *json.Encoder }
-
-func NewWriter(w io.Writer) Writer { return Writer{json.NewEncoder(w)} }
-
-func (w Writer) Progress(fraction float64, text string) {
-	_ = w.e.Encode(Message{Progress: fraction, Text: text})
+// A Writer writes messages, of several goroutines if need be. Errors are those of a parent that is
+// gone, which then ends the program by other means.
+type Writer struct {
+	mu *sync.Mutex
+	e  *json.Encoder
 }
 
-func (w Writer) Part(part any) { _ = w.e.Encode(Message{Part: raw(part)}) }
+func NewWriter(w io.Writer) Writer { return Writer{new(sync.Mutex), json.NewEncoder(w)} }
 
-func (w Writer) Unavailable(why string) { _ = w.e.Encode(Message{Unavailable: why}) }
+func (w Writer) write(m Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.e.Encode(m)
+}
+
+func (w Writer) Progress(fraction float64, text string) {
+	w.write(Message{Progress: fraction, Text: text})
+}
+
+func (w Writer) Part(part any) { w.write(Message{Part: raw(part)}) }
+
+func (w Writer) Unavailable(why string) { w.write(Message{Unavailable: why}) }
 
 // Result ends the messages. failed is why the result is not complete, nil if it is.
 func (w Writer) Result(result any, failed error) {
@@ -41,7 +51,7 @@ func (w Writer) Result(result any, failed error) {
 	if failed != nil {
 		m.Failed = failed.Error()
 	}
-	_ = w.e.Encode(m)
+	w.write(m)
 }
 
 func raw(v any) json.RawMessage {
