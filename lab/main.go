@@ -10,12 +10,16 @@ package main
 
 import (
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/bench"
+	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
@@ -28,8 +32,7 @@ type commands struct {
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
-	Child   childCommand   `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
-	BoxLoad boxLoadCommand `cmd:"" hidden:"" name:"boxload" help:"The load of the story budget, in its box."`
+	Child childCommand `cmd:"" hidden:"" help:"One measurement of a story, in a process of its own."`
 }
 
 func version() string { return cli.Version("lab") }
@@ -37,11 +40,18 @@ func version() string { return cli.Version("lab") }
 func main() { program().Main(os.Stdout) }
 
 func program() cli.Program {
+	total, _ := budget.Memory()
+	size := func(n int64) string { return cli.Size(n).String() }
+	high := int64(1 << 30)
+	if total > 0 {
+		high = min(high, total/8)
+	}
 	return cli.Program{
 		Name: "lab", About: "freehold and its peers, measured. See https://github.com/freehold-go/freehold.",
 		Version: version(), Commands: &commands{}, Vars: kong.Vars{
 			"stories": storyNames(), "kinds": strings.Join(subject.KindNames(), ", "),
-			"subjects": strings.Join(subjectNames(), ", "), "shapes": strings.Join(shapeNames(), ", "),
+			"subjects": strings.Join(subject.ListNames(), ", "), "shapes": strings.Join(subject.ShapeNames(), ", "),
+			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "reserve": size(load.UsualReserve(total)),
 		},
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
@@ -19,27 +17,50 @@ import (
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
-// A story is a load on several subjects, each in a child process, and what came out. Each has a
-// file of its own, story_NAME.go, and a place in stories.
-type story interface {
-	name() string // what "report NAME" calls it
-	// subjects returns what it can be told of, and what it is told of by default.
-	subjects() (all, usual []string)
-	// measurements returns how many children tell runs.
-	measurements(set settings) int
-	// tell measures, in children, and says what came out; csv may be nil.
-	tell(ctx context.Context, r *reporter) (sec report.Section, csv []byte, err error)
-	// measure is one child's work. It may have a part of its result beside an error.
-	measure(ctx context.Context, set settings, subject string, tell wire.Writer) (any, error)
+// A story is a load on several subjects, and what came out. Each has a file of its own,
+// story_NAME.go, and a place in stories.
+type story struct {
+	name       string // what "report NAME" calls it
+	title, why string
+	figures    any      // what tables show: a zero value
+	keys       []string // the first columns of CSV
+	row        any      // what CSV shows of figures after them: a zero value
+
+	trials   func(set settings) []*trial
+	measure  func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) // a child's work
+	sentence func(set settings, group string, measured []*trial) string                            // what a table shows
+	notes    func(set settings) []string
+
+	// These may be nil. start runs a child in another way than startChild, rows has other rows of
+	// CSV than one for each trial, and more adds to a section.
+	start func(ctx context.Context, set settings, t *trial, args []string, on func(wire.Message)) error
+	rows  func(set settings, t *trial) [][]string
+	more  func(set settings, all []*trial, sec *report.Section)
 }
 
-// tour is told by default. The other changes the machine for a while.
-var (
-	tour    = []story{listStory{}, liveStory{}, sawtoothStory{}}
-	stories = append(slices.Clone(tour), budgetStory{})
+// A trial is one measurement, in a child process.
+type trial struct {
+	keys  []string // what is measured
+	group string   // the title of the table that it is in
+	name  string   // the head of its column there
+	color string
+	about string // a note, which trials may share
+
+	result  any    // a pointer to what the child tells
+	outcome string // "" if it was not begun
+	problem error  // why it was not measured
+	written int    // rows of CSV
+}
+
+// What becomes of a trial.
+const (
+	measured = "measured"
+	refused  = "refused" // not begun: memory may run out
+	skipped  = "skipped" // it cannot be had here
+	stopped  = "stopped" // it failed, or was killed
 )
 
-// settings are the flags that change what children do.
+// settings are the flags that change what is measured, and how.
 type settings struct {
 	Nodes    int           `json:"nodes"`
 	Sawtooth load.Sawtooth `json:"sawtooth"`
@@ -47,35 +68,23 @@ type settings struct {
 	Live     load.Live     `json:"live"`
 	Boxes    load.Boxes    `json:"boxes"`
 
-	Subjects []string `json:"-"` // what --backend names; none means the usual ones
+	Subjects []string       `json:"-"` // what --backend names; none means the usual ones
+	LiveRuns []load.LiveRun `json:"-"`
+	Force    bool           `json:"-"` // nothing is refused
 }
 
-// subjectsOf returns the subjects to tell s of, in s's order.
-func (set settings) subjectsOf(s story) []string {
-	all, usual := s.subjects()
-	if len(set.Subjects) == 0 {
-		return usual
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(set.Subjects, name) })
+// wants reports whether a subject is to be measured, which is one of the usual ones or not.
+func (set settings) wants(name string, usual bool) bool {
+	return usual && len(set.Subjects) == 0 || slices.Contains(set.Subjects, name)
 }
 
-// subjectNames returns the names of all that any story can be told of.
-func subjectNames() (names []string) {
-	for _, s := range stories {
-		all, _ := s.subjects()
-		for _, name := range all {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
+// stories are all of them. The last changes the machine for a while, and is told only by name.
+var stories = []*story{&listStory, &liveStory, &sawtoothStory, &budgetStory}
 
 // storyNamed returns the story called name.
-func storyNamed(name string) (story, error) {
+func storyNamed(name string) (*story, error) {
 	for _, s := range stories {
-		if s.name() == name {
+		if s.name == name {
 			return s, nil
 		}
 	}
@@ -85,37 +94,16 @@ func storyNamed(name string) (story, error) {
 func storyNames() string {
 	var names []string
 	for _, s := range stories {
-		names = append(names, s.name())
+		names = append(names, s.name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// A nameList is names on the command line, with commas between them.
-type nameList []string
-
-func (n *nameList) UnmarshalText(text []byte) error {
-	*n = strings.Split(string(text), ",")
-	return nil
-}
-
-// of returns an error for a name that is not known, and all that are known if none is given.
-func (n nameList) of(flag string, known []string) ([]string, error) {
-	for _, name := range n {
-		if !slices.Contains(known, name) {
-			return nil, cli.Usagef("%s: nothing is called %q; there are: %s", flag, name, strings.Join(known, ", "))
-		}
-	}
-	if len(n) == 0 {
-		return known, nil
-	}
-	return n, nil
-}
-
 // childCommand is a child: one measurement.
 type childCommand struct {
-	Story    string `arg:""`
-	Subject  string `arg:""`
-	Settings string `arg:""` // as JSON
+	Story    string   `arg:""`
+	Settings string   `arg:""` // as JSON
+	Keys     []string `arg:"" optional:""`
 }
 
 func (c *childCommand) Run(ctx context.Context, st cli.Streams) error {
@@ -127,139 +115,86 @@ func (c *childCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err := json.Unmarshal([]byte(c.Settings), &set); err != nil {
 		return cli.Usagef("settings: %w", err)
 	}
+	run.Lifeline(st.In)
 	tell := wire.NewWriter(st.Out)
-	result, err := s.measure(run.Lifeline(ctx, st.In), set, c.Subject, tell)
-	switch {
-	case errors.As(err, new(run.UnavailableError)):
+	result, err := s.measure(ctx, set, c.Keys, tell)
+	if errors.As(err, new(run.UnavailableError)) {
 		tell.Unavailable(err.Error())
-	case result == nil:
-		return err
-	default:
+	} else {
 		tell.Result(result, err)
 	}
 	return nil
 }
 
-// boxLoadCommand is the load of the story budget, in its box.
-type boxLoadCommand struct {
-	Load string `arg:""` // as JSON
-}
-
-func (c *boxLoadCommand) Run(ctx context.Context, st cli.Streams) error {
-	return load.RunInBox(run.Lifeline(ctx, st.In), c.Load, wire.NewWriter(st.Out))
-}
-
-// outputs are the flags for files.
-type outputs struct {
-	CSV  string `name:"csv" placeholder:"FILE" help:"Write a row for each measurement, as far as it has come; - is standard output."`
-	HTML string `name:"html" placeholder:"FILE" help:"Write the report with charts as one page that needs no network; - is standard output."`
-}
-
-// A reporter runs measurements and writes reports of them. All of them show as much as was measured.
-type reporter struct {
-	set         settings
-	files       report.Files
-	text        io.Writer
-	bar         *cli.Bar
-	began       time.Time
-	steps, step int
-	sections    []report.Section
-}
-
-// newReporter begins a report of so many measurements.
-func newReporter(st cli.Streams, o outputs, command string, set settings, steps int, lines ...string) (*reporter, error) {
-	r := &reporter{set: set, files: report.Files{CSV: o.CSV, HTML: o.HTML}, bar: cli.NewBar(st.Err, 100*time.Millisecond), began: time.Now(), steps: steps}
-	var err error
-	if r.text, err = r.files.Open(st); err != nil {
-		return nil, err
-	}
-	fmt.Fprintln(r.text, cli.Strong(r.text, fmt.Sprintf("lab %s: starting %s, in a process of its own each", command, cli.Plural(steps, "measurement"))))
-	for _, line := range append([]string{run.MachineText()}, lines...) {
-		fmt.Fprintln(r.text, report.Wrapped(r.text, "", line))
-	}
-	return r, nil
-}
-
-// measure runs one measurement in a child and decodes its result. part gets the parts of a result
-// before; it may be nil.
-func (r *reporter) measure(ctx context.Context, s story, name, what string, part func(json.RawMessage), result any) error {
-	text, err := json.Marshal(r.set)
+// run runs a trial in a child.
+func (s *story) run(ctx context.Context, set settings, t *trial, on func(wire.Message)) error {
+	text, err := json.Marshal(set)
 	if err != nil {
 		return err
 	}
-	cmd, err := run.Self(ctx, "child", s.name(), name, string(text))
+	args := append([]string{"child", s.name, string(text)}, t.keys...)
+	if s.start != nil {
+		return s.start(ctx, set, t, args, on)
+	}
+	cmd, err := run.Self(ctx, args...)
 	if err != nil {
 		return err
 	}
-	cmd.Env = append(os.Environ(), subject.Environment(name)...)
-	show := func(m wire.Message) { r.bar.Show((float64(r.step)+m.Progress)/float64(r.steps), what+" "+m.Text) }
-	show(wire.Message{})
-	err = run.Child(ctx, cmd, func(m wire.Message) {
-		if m.Part == nil {
-			show(m)
-		} else if part != nil {
-			part(m.Part)
-		}
-	}, result)
-	r.step++
-	if err != nil && ctx.Err() == nil && !errors.As(err, new(run.UnavailableError)) {
-		err = fmt.Errorf("%s: %w", what, err)
-	}
-	return err
+	cmd.Env = append(os.Environ(), subject.Environment(t.keys[0])...)
+	return run.Child(ctx, cmd, on, t.result)
 }
 
-// measureEach measures a story's subjects, each into a result of its own, and skips those that
-// cannot be had here: they become notes.
-func measureEach[T any](ctx context.Context, r *reporter, s story, sec *report.Section, title func(name string) string) (names []string, results []T, err error) {
-	for _, name := range r.set.subjectsOf(s) {
-		var result T
-		err := r.measure(ctx, s, name, s.name()+" ("+title(name)+")", nil, &result)
-		if errors.As(err, new(run.UnavailableError)) {
-			sec.Notes = append(sec.Notes, "skipped: "+err.Error()+".")
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		names, results = append(names, name), append(results, result)
+// csv returns the rows of a trial, as far as it has come.
+func (s *story) csv(set settings, t *trial) [][]string {
+	switch {
+	case s.rows != nil:
+		return s.rows(set, t)
+	case t.outcome == "":
+		return nil
 	}
-	if len(results) == 0 {
-		return nil, nil, run.Unavailablef("%s", report.Joined(sec.Notes))
-	}
-	return names, results, nil
+	return [][]string{slices.Concat(t.keys, []string{t.outcome}, report.Values(t.shown(), s.row))}
 }
 
-// add prints a section.
-func (r *reporter) add(sec report.Section) {
-	r.bar.Clear()
-	sec.Print(r.text)
-	r.sections = append(r.sections, sec)
+// shown returns what tables show of a trial: its figures, or why there are none.
+func (t *trial) shown() any {
+	if t.outcome != measured {
+		return t.outcome
+	}
+	return t.result
 }
 
-// end prints the results of all sections, and writes the page.
-func (r *reporter) end(title, lead string, facts []string, failure error) error {
-	r.bar.Clear()
-	if len(r.sections) == 0 {
-		return failure
-	}
-	fmt.Fprintf(r.text, "\n%s (%v)\n", cli.Strong(r.text, "In short"), time.Since(r.began).Round(100*time.Millisecond))
-	for _, sec := range r.sections {
-		if sec.Result != "" {
-			fmt.Fprintln(r.text, report.Wrapped(r.text, "- ", sec.Result))
+// section is what the trials show that were begun.
+func (s *story) section(set settings, all []*trial) report.Section {
+	sec := report.Section{Title: s.title, Why: s.why}
+	all = slices.DeleteFunc(slices.Clone(all), func(t *trial) bool { return t.outcome == "" })
+	note := func(text string) {
+		if text != "" && !slices.Contains(sec.Notes, text) {
+			sec.Notes = append(sec.Notes, text)
 		}
 	}
-	if errors.Is(failure, context.Canceled) {
-		fmt.Fprintf(r.text, "- Interrupted after %s.\n", cli.Plural(r.step-1, "measurement"))
+	for rest := all; len(rest) > 0; {
+		group := rest[0].group
+		var columns []report.Column
+		var good []*trial
+		for ; len(rest) > 0 && rest[0].group == group; rest = rest[1:] {
+			t := rest[0]
+			columns = append(columns, report.Column{Name: t.name, Color: t.color, V: t.shown()})
+			if t.outcome == measured {
+				good = append(good, t)
+			}
+			note(t.about)
+			if t.problem != nil {
+				note(fmt.Sprintf("%s: %v.", t.outcome, t.problem))
+			}
+		}
+		sec.Grids = append(sec.Grids, report.Columns(group, s.figures, columns))
+		if len(good) > 0 {
+			sec.Results = append(sec.Results, s.sentence(set, group, good))
+		}
 	}
-	page := report.Page{Title: title, Lead: lead, Sections: r.sections}
-	page.Facts = append([]string{run.MachineText(), version(), r.began.Format("2006-01-02 15:04"), "Each measurement ran in a process of its own."}, facts...)
-	return errors.Join(failure, r.files.WriteHTML(&page))
-}
-
-// anys returns the results as figures.
-func anys[T any](results []T) (all []any) {
-	for _, r := range results {
-		all = append(all, r)
+	sec.Notes = append(sec.Notes, s.notes(set)...)
+	if s.more != nil {
+		s.more(set, all, &sec)
 	}
-	return all
+	return sec
 }

@@ -14,66 +14,46 @@ import (
 )
 
 // listStory is a linked list.
-type listStory struct{}
-
-func (listStory) name() string { return "list" }
-
-func (listStory) subjects() (all, usual []string) {
-	for _, k := range subject.Lists {
-		all = append(all, k.Name)
-	}
-	return all, all
+var listStory = story{
+	name:    "list",
+	title:   "A linked list",
+	why:     "The collector visits every live Go value in every cycle, so a large index or cache costs time even when nobody uses it. Off-heap values are never visited.",
+	figures: load.ListFigures{},
+	keys:    []string{"list", "outcome"},
+	row:     load.ListFigures{},
+	trials: func(set settings) (all []*trial) {
+		for _, k := range subject.Lists {
+			if set.wants(k.Name, true) {
+				all = append(all, &trial{
+					keys: []string{k.Name}, group: listNodes(set) + fmt.Sprintf(" nodes of %d bytes", subject.NodeBytes),
+					name: k.Title, color: k.Name, about: "free, " + k.Title + ": " + k.Frees + ".", result: new(load.ListFigures),
+				})
+			}
+		}
+		return all
+	},
+	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+		kind, err := subject.ListNamed(keys[0])
+		if err != nil {
+			return nil, err
+		}
+		return load.List(ctx, kind, set.Nodes, tell)
+	},
+	sentence: func(set settings, _ string, measured []*trial) string {
+		var collects, heaps []string
+		for _, t := range measured {
+			f := t.result.(*load.ListFigures)
+			collects = append(collects, fmt.Sprintf("%s ms (%s)", report.Figure(f.Collect), t.name))
+			heaps = append(heaps, cli.Bytes(f.HeapLive))
+		}
+		return fmt.Sprintf("With %s nodes live, one collection takes %s; the Go heap then holds %s.", listNodes(set), report.Joined(collects), report.Joined(heaps))
+	},
+	notes: func(settings) []string {
+		return []string{
+			"off-heap: bytes in live blocks, as the allocator counts them.",
+			"one collection: the median of seven calls of runtime.GC; its processor time is the mean over all processors.",
+		}
+	},
 }
 
-func (s listStory) measurements(set settings) int { return len(set.subjectsOf(s)) }
-
-func (listStory) measure(ctx context.Context, set settings, name string, tell wire.Writer) (any, error) {
-	kind, err := subject.ListNamed(name)
-	if err != nil {
-		return nil, err
-	}
-	f, err := load.List(ctx, kind, set.Nodes, tell)
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
-}
-
-func (s listStory) tell(ctx context.Context, r *reporter) (sec report.Section, csv []byte, err error) {
-	sec = report.Section{
-		Title: "A linked list",
-		Why:   "The collector visits every live Go value in every cycle, so a large index or cache costs time even when nobody uses it. Off-heap values are never visited.",
-	}
-	names, results, err := measureEach[load.ListFigures](ctx, r, s, &sec, titleOf)
-	if err != nil {
-		return sec, nil, err
-	}
-	var titles, collects, heaps []string
-	var series []report.Series
-	var keys [][]string
-	for i, name := range names {
-		kind, _ := subject.ListNamed(name)
-		f := results[i]
-		titles, keys = append(titles, kind.Title), append(keys, []string{name})
-		series = append(series, report.Series{Name: kind.Title, Color: report.ColorOf(name), V: f})
-		collects = append(collects, fmt.Sprintf("%s ms (%s)", report.Figure(f.Collect), kind.Title))
-		heaps = append(heaps, cli.Bytes(f.HeapLive))
-		sec.Notes = append(sec.Notes, "free, "+kind.Title+": "+kind.Frees+".")
-	}
-	nodes := humanize.Comma(int64(r.set.Nodes))
-	sec.Grids = []report.Grid{report.Columns(fmt.Sprintf("%s nodes of %d bytes", nodes, subject.NodeBytes), titles, anys(results))}
-	sec.Charts = report.Charts(series)
-	sec.Result = fmt.Sprintf("With %s nodes live, one collection takes %s; the Go heap then holds %s.", nodes, report.Joined(collects), report.Joined(heaps))
-	sec.Notes = append(sec.Notes,
-		"off-heap: bytes in live blocks, as the allocator counts them.",
-		"one collection: the median of seven calls of runtime.GC; its processor time is the mean over all processors.")
-	return sec, report.CSV([]string{"list"}, keys, anys(results), load.ListFigures{}), nil
-}
-
-// titleOf returns what charts and tables call a list or an allocator.
-func titleOf(name string) string {
-	if k, err := subject.ListNamed(name); err == nil {
-		return k.Title
-	}
-	return name
-}
+func listNodes(set settings) string { return humanize.Comma(int64(set.Nodes)) }

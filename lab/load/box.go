@@ -1,7 +1,5 @@
 // Boxes: runs of a load under a memory limit, and what became of them.
 //
-//	lab report budget -> child: measures -> boxload: in the box
-//
 // A control group is the limit that containers have. RLIMIT_AS would limit addresses, which
 // off-heap memory and Go's runtime reserve far more of than they use.
 
@@ -22,26 +20,27 @@ import (
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
-// Kinds of boxes.
+// How a load keeps to its limit.
 const (
-	BoxGroup = "cgroup" // a control group below this process's
-	BoxNone  = "none"   // no limit but the budget's: nothing is killed
+	BoxDefault = "Go's defaults" // not at all
+	BoxLimit   = "GOMEMLIMIT"    // GOGC=off and nine tenths of the limit, as container guides have it
+	BoxBudget  = "budget"
 )
 
-// BoxModes are all ways to keep to a limit.
+// BoxModes are all of them.
 var BoxModes = []string{BoxDefault, BoxLimit, BoxBudget}
 
 // Boxes say what is run. Sizes are bytes.
 type Boxes struct {
-	Kind     string        `json:"kind"`
-	Limits   []int64       `json:"limits"`
-	Shares   []int         `json:"shares"` // of off-heap memory, in percent of the limit
-	Modes    []string      `json:"modes"`
-	Runs     int           `json:"runs"`
+	Free     bool          `json:"-"` // no limit but the budget's: nothing is killed
+	Limits   []int64       `json:"-"`
+	Shares   []int         `json:"-"` // of off-heap memory, in percent of the limit
+	Modes    []string      `json:"-"`
+	Runs     int           `json:"-"`
+	Deadline time.Duration `json:"-"`    // of a run
 	Live     int64         `json:"live"` // on the Go heap; 0 for a quarter of what off-heap memory leaves
 	Rounds   int           `json:"rounds"`
 	Hold     time.Duration `json:"hold"`
-	Deadline time.Duration `json:"deadline"` // of a run
 }
 
 // A BoxRun is one run.
@@ -56,8 +55,8 @@ type BoxRun struct {
 func (s Boxes) All() (all []BoxRun) {
 	for _, limit := range s.Limits {
 		for _, share := range s.Shares {
-			for _, mode := range s.Modes {
-				for run := range s.Runs {
+			for run := range s.Runs {
+				for _, mode := range s.Modes {
 					all = append(all, BoxRun{limit, share, mode, run + 1})
 				}
 			}
@@ -68,7 +67,6 @@ func (s Boxes) All() (all []BoxRun) {
 
 // Check says what is wrong with them, before anything runs.
 func (s Boxes) Check() error {
-	const mostRuns = 10_000 // of each load
 	total, _ := budget.Memory()
 	for _, limit := range s.Limits {
 		switch {
@@ -85,8 +83,8 @@ func (s Boxes) Check() error {
 			return cli.Usagef("--shares %d: a share is 1 to 99 percent", share)
 		}
 	}
-	if s.Runs < 1 || s.Runs > mostRuns {
-		return cli.Usagef("--runs %d: 1 to %d are possible", s.Runs, mostRuns)
+	if s.Runs < 1 {
+		return cli.Usagef("--runs %d: at least one is needed", s.Runs)
 	}
 	return nil
 }
@@ -113,108 +111,81 @@ const (
 
 // A BoxOutcome is what a run measured.
 type BoxOutcome struct {
+	BoxRun
 	Result    string  `json:"result" show:"result"`
 	Peak      int64   `json:"peak" show:"peak" unit:"B"` // resident, without pages of files
-	OfLimit   float64 `json:"peak_of_limit" show:"of limit %" unit:"%"`
+	OfLimit   float64 `json:"peak_of_limit" show:"peak, % of the limit" unit:"%"`
 	Cycles    int64   `json:"collections" show:"collections" unit:"n"`
 	Collector float64 `json:"collector_cpu" show:"collector, % CPU" unit:"%"`
-	Failed    int     `json:"failed" show:"failed allocs" unit:"n"`
 	Done      float64 `json:"done" show:"done, %" unit:"%"`
-	Seconds   float64 `json:"seconds" show:"s"`
+	Seconds   float64 `json:"seconds" show:"time, s"`
 	Nodes     float64 `json:"nodes_m_per_s" show:"nodes, M/s"` // millions of nodes replaced a second
 
-	Samples []BoxSample `json:"samples"`
+	Samples []BoxSample
 }
 
-// Run runs a load in its box, and watches it.
-func (s Boxes) Run(ctx context.Context, r BoxRun, tell wire.Writer) (*BoxOutcome, error) {
-	if s.Kind == BoxNone {
-		return s.measure(ctx, r, nil, tell)
-	}
-	b, err := newBox(r.Limit)
-	if err != nil {
-		return nil, err
-	}
-	o, err := s.measure(ctx, r, b, tell)
-	return o, errors.Join(err, b.remove())
-}
-
-// measure runs a load in a box, or in none if b is nil, and watches it.
-func (s Boxes) measure(ctx context.Context, r BoxRun, b *box, tell wire.Writer) (*BoxOutcome, error) {
-	text, err := json.Marshal(boxLoad{Mode: r.Mode, OffHeap: r.offHeap(), Live: s.GoLive(r), Rounds: s.Rounds, Hold: s.Hold})
-	if err != nil {
-		return nil, err
-	}
+// Run runs a load in its box, and watches it. args are this program's for the load.
+func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(wire.Message)) (err error) {
 	limited, stop := context.WithTimeout(ctx, s.Deadline)
 	defer stop()
-	cmd, err := run.Self(limited, "boxload", string(text))
+	cmd, err := run.Self(limited, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	dir := ""
-	if b != nil {
-		dir = b.dir
+	cmd.Env = s.environment(o.BoxRun)
+	var b box
+	if !s.Free {
+		if b, err = newBox(o.Limit); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.remove()) }()
+		b.enter(cmd)
 	}
-	cmd.WaitDelay = time.Second // it has made nothing that it would have to remove
-	cmd.Env = boxEnvironment(os.Environ(), r.Mode, r.Limit, dir)
 	began := time.Now()
-	var peak func() int64
-	o := &BoxOutcome{}
+	peak := func() int64 { return 0 }
 	var last BoxSample
-	err = run.Child(limited, cmd, func(m wire.Message) {
-		if peak == nil {
+	failed := run.Child(limited, cmd, func(m wire.Message) {
+		if len(o.Samples) == 0 {
 			peak = process.Watch(cmd.Process.Pid, time.Millisecond)
 		}
 		if json.Unmarshal(m.Part, &last) == nil {
 			o.Samples = append(o.Samples, last)
-			tell.Progress(last.Done, "")
+			on(wire.Message{Progress: last.Done})
 		}
 	}, &last)
-	o.Seconds = time.Since(began).Seconds()
-	if peak != nil {
-		o.Peak = peak()
-	}
-	o.OfLimit = float64(o.Peak) / float64(r.Limit)
-	o.Cycles, o.Collector, o.Failed, o.Done = last.Cycles, last.Collector, last.Failed, last.Done
-	if last.Seconds > 0 {
-		o.Nodes = float64(last.Nodes) / last.Seconds / 1e6
-	}
-	o.Samples = Thin(append(o.Samples, last), 400)
+	o.Seconds, o.Peak, o.Samples = time.Since(began).Seconds(), peak(), append(o.Samples, last)
+	o.OfLimit = float64(o.Peak) / float64(o.Limit)
+	o.Cycles, o.Collector, o.Done, o.Nodes = last.Cycles, last.Collector, last.Done, float64(last.Nodes)/max(last.Seconds, 1e-3)/1e6
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case limited.Err() != nil:
 		o.Result = BoxGaveUp
-	case run.Killed(err) || b.kills() > 0:
-		o.Result = b.killer()
-	case err != nil:
-		return nil, fmt.Errorf("the load of %+v: %w", r, err)
-	case last.Failed > 0:
+	case b != "" && b.kills() > 0:
+		o.Result = BoxKilled
+	case run.Killed(failed):
+		o.Result = BoxStruck
+	case failed != nil:
+		return fmt.Errorf("the load of %+v: %w", o.BoxRun, failed)
+	case last.Failed:
 		o.Result = BoxFailed
-	case b == nil && o.Peak > r.Limit:
+	case s.Free && o.Peak > o.Limit:
 		o.Result = BoxOver
 	default:
 		o.Result = BoxFinished
 	}
-	return o, nil
+	return nil
 }
 
-// killer returns the result of a load in b, or in no box, that was killed.
-func (b *box) killer() string {
-	if b.kills() > 0 {
-		return BoxKilled
+// environment returns the environment of a load: this one's, but what limits memory is as its
+// mode has it.
+func (s Boxes) environment(r BoxRun) []string {
+	percent, goLimit, ours := "", "", ""
+	switch {
+	case r.Mode == BoxLimit:
+		percent, goLimit = "off", fmt.Sprint(r.Limit/10*9)
+	case r.Mode == BoxBudget && s.Free: // else the budget finds it
+		ours = fmt.Sprint(r.Limit)
 	}
-	return BoxStruck
-}
-
-// Thin keeps about n samples, evenly, and both ends.
-func Thin[S any](samples []S, n int) []S {
-	if len(samples) <= n {
-		return samples
-	}
-	kept := make([]S, n)
-	for i := range kept {
-		kept[i] = samples[i*(len(samples)-1)/(n-1)]
-	}
-	return kept
+	return append(os.Environ(), "GODEBUG=", "GOGC="+percent, "GOMEMLIMIT="+goLimit, budget.Environment+"="+ours)
 }

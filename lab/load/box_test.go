@@ -2,11 +2,10 @@ package load
 
 import (
 	"context"
-	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,44 +26,38 @@ func TestBoxRuns(t *testing.T) {
 
 // A load has what limits its memory from its mode alone.
 func TestBoxEnvironment(t *testing.T) {
-	environ := []string{"HOME=/root", "GOGC=50", "GOMEMLIMIT=1", "GODEBUG=x", "FREEHOLD_MEMORY_LIMIT=7", "FREEHOLD_BOX=/old"}
+	for name, value := range map[string]string{"GOGC": "50", "GOMEMLIMIT": "1000000000", "GODEBUG": "gctrace=1", "FREEHOLD_MEMORY_LIMIT": "7"} {
+		t.Setenv(name, value)
+	}
 	for _, tt := range []struct {
-		mode, dir string
-		want      []string
+		mode string
+		free bool
+		want []string
 	}{
-		{BoxDefault, "", []string{"HOME=/root"}},
-		{BoxDefault, "/box", []string{"HOME=/root", "FREEHOLD_BOX=/box"}},
-		{BoxLimit, "", []string{"HOME=/root", "GOGC=off", "GOMEMLIMIT=900"}},
-		{BoxBudget, "/box", []string{"HOME=/root", "FREEHOLD_BOX=/box"}}, // where the budget finds it
-		{BoxBudget, "", []string{"HOME=/root", "FREEHOLD_MEMORY_LIMIT=1000"}},
+		{BoxDefault, false, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}},
+		{BoxLimit, false, []string{"GODEBUG=", "GOGC=off", "GOMEMLIMIT=900", "FREEHOLD_MEMORY_LIMIT="}},
+		{BoxBudget, false, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}}, // the budget finds it
+		{BoxBudget, true, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT=1000"}},
 	} {
-		if got := boxEnvironment(environ, tt.mode, 1000, tt.dir); !slices.Equal(got, tt.want) {
-			t.Errorf("%s %s: %q, want %q", tt.mode, tt.mode, got, tt.want)
+		cmd := exec.Cmd{Env: Boxes{Free: tt.free}.environment(BoxRun{Limit: 1000, Mode: tt.mode})}
+		got := slices.DeleteFunc(cmd.Environ(), func(v string) bool {
+			name, _, _ := strings.Cut(v, "=")
+			return !slices.Contains([]string{"GODEBUG", "GOGC", "GOMEMLIMIT", "FREEHOLD_MEMORY_LIMIT"}, name)
+		})
+		slices.Sort(got)
+		slices.Sort(tt.want)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.mode, got, tt.want)
 		}
 	}
-}
-
-// groups writes files of control groups.
-func groups(t *testing.T, files map[string]string) (root string) {
-	root = t.TempDir()
-	for name, text := range files {
-		file := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
 }
 
 // The smallest live heap is one node for each processor.
 func TestLoadWithHardlyALiveHeap(t *testing.T) {
-	w := &boxWork{load: boxLoad{Live: 1}}
+	w := &boxWork{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)
-	go func() { w.churn(ctx); close(ended) }()
+	go func() { w.churn(ctx, 1); close(ended) }()
 	for w.nodes.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -72,106 +65,63 @@ func TestLoadWithHardlyALiveHeap(t *testing.T) {
 	<-ended
 }
 
-// Files that the kernel would make are not there, so that each box is refused, and leaves
-// nothing behind.
-func TestBoxRefused(t *testing.T) {
-	for _, tt := range []struct {
-		list string
-		want string
-	}{
-		{"0::/a/b\n", filepath.Join("a", "lab-box-")}, // a is the nearest that controls memory
-		{"4:memory:/a/b\n0::/\n", filepath.Join("memory", "a", "b", "lab-box-")},
-		{"4:cpu:/a\n", "no control group can be made"},
-		{"nonsense\n", "no control group can be made"},
-	} {
-		root := groups(t, map[string]string{
-			"list": tt.list, "cgroup.subtree_control": "cpu memory", "a/cgroup.subtree_control": "memory",
-			"a/b/x": "", "memory/a/b/x": "",
-		})
-		b, err := newBoxIn(filepath.Join(root, "list"), root, 1<<20)
-		if b != nil || err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "no control group can be made") {
-			t.Errorf("%q: %v", tt.list, err)
-		}
-		filepath.WalkDir(root, func(p string, _ os.DirEntry, _ error) error {
-			if strings.Contains(p, "lab-box") {
-				t.Errorf("%q: %s is left", tt.list, p)
-			}
-			return nil
-		})
-	}
-	if _, err := newBoxIn(filepath.Join(t.TempDir(), "none"), "/", 1); err == nil {
-		t.Error("a system without control groups")
-	}
-}
-
-// What others have left neither keeps a box from being made nor stays, if it can be told that
-// nobody uses it.
-func TestLeftBoxes(t *testing.T) {
-	const gone = 1 << 30 // no process has such an id
-	own := boxPrefix + strconv.Itoa(os.Getpid())
-	root := groups(t, map[string]string{
-		own + "/busy": "", own + "-1/busy": "",
-		fmt.Sprintf("%s%d-3/busy", boxPrefix, gone): "",
-		boxPrefix + "mine/x":                        "", "other/x": "",
-	})
-	for _, dir := range []string{strconv.Itoa(gone), fmt.Sprintf("%d-2", gone), strconv.Itoa(os.Getppid()), "0", "-1"} {
-		if err := os.Mkdir(filepath.Join(root, boxPrefix+dir), 0o755); err != nil {
+// fakeGroup makes a folder with files as a control group has them.
+func fakeGroup(t *testing.T, files map[string]string) (dir string) {
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	_, err := createBox(root, boxV2, 1<<20)
-	if err == nil || !strings.Contains(err.Error(), own+"-") || !strings.Contains(err.Error(), boxV2.limit) {
-		t.Errorf("%v, want that a group of its own name has no limit", err)
-	}
-	for name, want := range map[string]bool{
-		own: true, own + "-1": true, // busy
-		fmt.Sprintf("%s%d-3", boxPrefix, gone): true, // busy
-		fmt.Sprintf("%s%d", boxPrefix, gone):   false, fmt.Sprintf("%s%d-2", boxPrefix, gone): false,
-		fmt.Sprintf("%s%d", boxPrefix, os.Getppid()): true,
-		boxPrefix + "0": true, boxPrefix + "-1": true, boxPrefix + "mine": true, "other": true,
-	} {
-		if _, err := os.Stat(filepath.Join(root, name)); os.IsNotExist(err) == want {
-			t.Errorf("%s: %v", name, err)
+	return dir
+}
+
+// A group whose limit cannot be set is no box, and is not left. Those that others have left go, if
+// nobody uses them and nobody is about to.
+func TestBoxRefused(t *testing.T) {
+	above := fakeGroup(t, nil)
+	old := time.Now().Add(-time.Hour)
+	for name, at := range map[string]time.Time{boxPrefix + "left": old, boxPrefix + "busy": old, boxPrefix + "young": time.Now(), "other": old} {
+		dir := filepath.Join(above, name)
+		if err := os.MkdirAll(filepath.Join(above, boxPrefix+"busy", "process"), 0o755); err != nil {
+			t.Fatal(err)
 		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(dir, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err := createBox(above, 1<<20); b != "" || err == nil || !strings.Contains(err.Error(), boxPrefix) {
+		t.Errorf("%q, %v, want that the group has no limit", b, err)
+	}
+	left, _ := filepath.Glob(above + "/*")
+	for i := range left {
+		left[i] = filepath.Base(left[i])
+	}
+	if want := []string{boxPrefix + "busy", boxPrefix + "young", "other"}; !slices.Equal(left, want) {
+		t.Errorf("%q are left, want %q", left, want)
 	}
 }
 
 // What a box of either version tells and takes.
 func TestBoxFiles(t *testing.T) {
-	for _, tt := range []struct {
-		files              boxFiles
-		version, swap, all string
-	}{
-		{boxV2, "v2", "0", "low 0\nmax 7\noom 2\noom_kill 3\n"},
-		{boxV1, "v1", "4096", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"},
+	for _, tt := range []struct{ limit, swap, want, kills, all string }{
+		{"memory.max", "memory.swap.max", "0", "memory.events", "low 0\nmax 7\noom 2\noom_kill 3\n"},
+		{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "4096", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"},
 	} {
-		root := groups(t, map[string]string{
-			"x/" + tt.files.limit: "max", "x/" + tt.files.swap: "max", "x/" + tt.files.kills: tt.all,
-		})
-		b := &box{filepath.Join(root, "x"), tt.files}
+		b := box(fakeGroup(t, map[string]string{tt.limit: "max", tt.swap: "max", tt.kills: tt.all}))
 		if err := b.limit(4096); err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := os.ReadFile(filepath.Join(b.dir, tt.files.limit)); string(got) != "4096" {
-			t.Errorf("%s: limit %q", tt.version, got)
+		for file, want := range map[string]string{tt.limit: "4096", tt.swap: tt.want} {
+			if got, _ := os.ReadFile(filepath.Join(string(b), file)); string(got) != want {
+				t.Errorf("%s is %q, want %q", file, got, want)
+			}
 		}
-		if got, _ := os.ReadFile(filepath.Join(b.dir, tt.files.swap)); string(got) != tt.swap {
-			t.Errorf("%s: swap %q", tt.version, got)
+		if b.kills() != 3 {
+			t.Errorf("%d kills", b.kills())
 		}
-		if b.kills() != 3 || b.killer() != BoxKilled {
-			t.Errorf("%s: %d kills, %s", tt.version, b.kills(), b.killer())
-		}
-		if err := os.WriteFile(filepath.Join(b.dir, tt.files.kills), []byte("oom_kill 0\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if b.killer() != BoxStruck {
-			t.Errorf("%s: %s without a kill of the box", tt.version, b.killer())
-		}
-	}
-}
-
-func TestKillWithoutABox(t *testing.T) {
-	if got := (*box)(nil).killer(); got != BoxStruck {
-		t.Error(got)
 	}
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -10,45 +9,36 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
-// Collection is what live data cost the collector.
+// Collection is what live data cost the collector. Shares and pauses are not known where no
+// collection ended.
 type Collection struct {
-	Entries   int     `json:"entries"`
-	Collector float64 `json:"collector_share" show:"collector, % CPU" unit:"%" bar:"Collector, % of all processors' time (less is better)/of all time"` // until the last collection's end
+	Collector float64 `json:"collector_share" show:"collector, % CPU" unit:"%"` // until the last collection's end
 	Cycles    int     `json:"collections" show:"collections" unit:"n"`
-	Pause     float64 `json:"pause_ms" show:"worst pause, ms" unit:"ms"` // the longest stop of all goroutines
-	Late      float64 `json:"turn_p99_ms" show:"99% of turns, ms" unit:"ms"`
-	Worst     float64 `json:"turn_worst_ms" show:"worst turn, ms" unit:"ms" bar:"Worst turn, milliseconds (less is better)/a turn"`
-	Arrays    float64 `json:"arrays_per_s" show:"arrays a second" bar:"Arrays that workers fill per second (more is better)/arrays"`
+	Pause     float64 `json:"pause_ms" show:"worst pause, ms"` // the longest stop of all goroutines
+	Late      float64 `json:"turn_p99_ms" show:"99% of turns, ms"`
+	Worst     float64 `json:"turn_worst_ms" show:"worst turn, ms"`
+	Arrays    float64 `json:"arrays_per_s" show:"arrays a second"`
 	Goal      int64   `json:"goal" show:"largest goal" unit:"B"` // heap size that the collector aimed at
-	PeakRSS   int64   `json:"peak_rss" show:"resident, peak" unit:"B" bar:"Resident memory at the peak, MiB/resident"`
+	PeakRSS   int64   `json:"peak_rss" show:"resident, peak" unit:"B"`
 	Live      int64   `json:"live" show:"live" unit:"B"` // on the Go heap and off it, once built
 	OffHeap   int64   `json:"off_heap" show:"of that off-heap" unit:"B"`
 	Build     float64 `json:"build_s" show:"build, s"`
 	Seconds   float64 `json:"load_s" show:"load, s"` // for which the load ran
-
-	Stopped string `json:"stopped"` // why it ended early, "" if it did not
 }
 
-// Run is one run, in a process of its own. What stops it early is in the figures.
+// Run is one run, in a process of its own.
 func (l Live) Run(ctx context.Context, r LiveRun, tell wire.Writer) (*Collection, error) {
 	run.DieFirst()
 	watched, stop := watchMemory(ctx, l.Reserve)
 	defer stop()
-	f := &Collection{Entries: r.Shape.Entries(l.Live)}
+	f := &Collection{}
 	err := f.measure(watched, l, r, tell)
-	var short shortageError
-	switch cause := context.Cause(watched); {
-	case errors.As(cause, &short):
-		f.Stopped = short.Error()
-		return f, nil
-	case errors.Is(err, freehold.ErrOutOfMemory):
-		f.Stopped = err.Error()
-		return f, nil
+	if cause := context.Cause(watched); cause != nil {
+		err = cause
 	}
 	return f, err
 }
@@ -57,22 +47,23 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 	debug.SetGCPercent(-1) // building makes no garbage
 	debug.SetMemoryLimit(math.MaxInt64)
 	began := time.Now()
-	data, err := r.Store.Open(f.Entries)
+	entries := r.Shape.Entries(l.Live)
+	data, err := r.Store.Open(entries)
 	if err != nil {
 		return err
 	}
 	defer data.Close()
 	const step = 1 << 16
-	for from := 0; from < f.Entries; from += step {
+	for from := 0; from < entries; from += step {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for i := from; i < min(from+step, f.Entries); i++ {
+		for i := from; i < min(from+step, entries); i++ {
 			if err := data.Put(i); err != nil {
-				return fmt.Errorf("after %d of %d entries: %w", i, f.Entries, err)
+				return fmt.Errorf("after %d of %d entries: %w", i, entries, err)
 			}
 		}
-		tell.Progress(0.5*float64(from)/float64(f.Entries), "")
+		tell.Progress(0.5*float64(from)/float64(entries), "")
 	}
 	f.Build = time.Since(began).Seconds()
 	runtime.GC()
@@ -90,7 +81,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 		return err
 	}
 	debug.SetGCPercent(-1)
-	for i := 0; i < data.Checks(); i += 1 + f.Entries>>20 {
+	for i := 0; i < data.Checks(); i += 1 + entries>>20 {
 		if err := data.Check(i); err != nil {
 			return err
 		}
@@ -138,8 +129,13 @@ func readCollector() collector {
 }
 
 // since returns the collector's share of the processors, the collections, and the
-// upper bound of the longest pause in milliseconds.
+// upper bound of the longest pause in milliseconds. Without a collection there are no shares and
+// pauses, which are then -1.
 func (c collector) since(before collector) (share float64, cycles int, pause float64) {
+	cycles = int(c.cycles - before.cycles)
+	if cycles == 0 {
+		return -1, 0, -1
+	}
 	if all := c.all - before.all; all > 0 {
 		share = min(1, (c.gc-before.gc)/all) // the last pause may be in gc alone
 	}
@@ -151,7 +147,7 @@ func (c collector) since(before collector) (share float64, cycles int, pause flo
 			}
 		}
 	}
-	return share, int(c.cycles - before.cycles), pause * 1000
+	return share, cycles, pause * 1000
 }
 
 // busySince reports whether a collection is in progress, if none was before: each

@@ -14,18 +14,18 @@ import (
 
 // ListFigures is what one kind of list measured. Sizes that nobody knows are -1.
 type ListFigures struct {
-	Build   float64 `json:"build_ms" show:"build, ms" unit:"ms" bar:"Time, milliseconds (less is better)/build"`
-	Walk    float64 `json:"walk_ms" show:"walk, ms" unit:"ms" bar:"Time, milliseconds (less is better)/walk"`
-	Free    float64 `json:"free_ms" show:"free, ms" unit:"ms" bar:"Time, milliseconds (less is better)/free"`
-	Collect float64 `json:"collect_ms" show:"one collection, list live, ms" unit:"ms" bar:"Time, milliseconds (less is better)/one collection"` // the median of several
-	CPU     float64 `json:"collect_cpu_ms" show:"its processor time, ms" unit:"ms" bar:"Time, milliseconds (less is better)/its CPU time"`      // all processors together
+	Build   float64 `json:"build_ms" show:"build, ms"`
+	Walk    float64 `json:"walk_ms" show:"walk, ms"`
+	Free    float64 `json:"free_ms" show:"free, ms"`
+	Collect float64 `json:"collect_ms" show:"one collection, list live, ms"` // the median of several
+	CPU     float64 `json:"collect_cpu_ms" show:"its processor time, ms"`    // all processors together
 	Cycles  int     `json:"cycles" show:"collections during the build" unit:"n"`
 
-	HeapLive  int64 `json:"heap_live" show:"Go heap, list live" unit:"B" bar:"Memory with the list live, MiB/Go heap"` // after a collection
+	HeapLive  int64 `json:"heap_live" show:"Go heap, list live" unit:"B"` // after a collection
 	OffBefore int64 `json:"off_before" show:"off-heap, before" unit:"B"`
-	OffLive   int64 `json:"off_live" show:"off-heap, list live" unit:"B" bar:"Memory with the list live, MiB/off-heap"`
+	OffLive   int64 `json:"off_live" show:"off-heap, list live" unit:"B"`
 	OffLeft   int64 `json:"off_left" show:"off-heap, list freed" unit:"B"`
-	RSS       int64 `json:"rss" show:"resident, list live" unit:"B" bar:"Memory with the list live, MiB/resident, whole process"`
+	RSS       int64 `json:"rss" show:"resident, list live" unit:"B"`
 }
 
 // List builds, walks and frees a linked list: many small values with references between them,

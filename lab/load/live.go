@@ -7,7 +7,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold/budget"
@@ -28,13 +27,13 @@ type Live struct {
 // NewLive returns the usual load.
 func NewLive(live int64, d time.Duration) Live {
 	total, _ := budget.Memory()
-	l := Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: usualReserve(total)}
+	l := Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
 	l.Headroom = l.UsualHeadroom()
 	return l
 }
 
-// usualReserve is what a run leaves of total bytes of memory.
-func usualReserve(total int64) int64 {
+// UsualReserve is what a run leaves of total bytes of memory.
+func UsualReserve(total int64) int64 {
 	const least = 256 << 20 // more than workers allocate before the next look
 	return min(max(total/20, least), total/4)
 }
@@ -82,9 +81,6 @@ type LiveRun struct {
 	Tuning string
 }
 
-// Name is "array/go/default".
-func (r LiveRun) Name() string { return r.Shape.Name + "/" + r.Store.Memory + "/" + r.Tuning }
-
 // Title is "Go heap, default".
 func (r LiveRun) Title() string { return MemoryTitle(r.Store.Memory) + ", " + r.Tuning }
 
@@ -96,16 +92,6 @@ func MemoryTitle(name string) string {
 		}
 	}
 	return name
-}
-
-// LiveRunNamed returns the run of that name.
-func LiveRunNamed(name string) (LiveRun, error) {
-	if parts := strings.Split(name, "/"); len(parts) == 3 {
-		for _, r := range LiveRuns(parts[:1], parts[1:2], parts[2:]) {
-			return r, nil
-		}
-	}
-	return LiveRun{}, fmt.Errorf("no measurement is called %q", name)
 }
 
 // LiveRuns returns the runs of all that is named. A shape that cannot be kept in a memory has no

@@ -9,30 +9,14 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
 var tinyLive = Live{Live: 1 << 20, Headroom: 128 << 20, Time: 20 * time.Millisecond, Workers: 2, Array: 64 << 10}
-
-func TestLiveRuns(t *testing.T) {
-	for _, r := range LiveRuns([]string{"array", "strings"}, []string{"go", "flat", "freehold"}, Tunings) {
-		again, err := LiveRunNamed(r.Name())
-		if err != nil || again.Name() != r.Name() {
-			t.Errorf("%s is not found under its name: %v", r.Name(), err)
-		}
-	}
-	for _, name := range []string{"", "array", "array/go", "array/go/nothing", "strings/flat/default", "array/go/default/more"} {
-		if r, err := LiveRunNamed(name); err == nil {
-			t.Errorf("%q is %s", name, r.Name())
-		}
-	}
-}
 
 // The runtime stops all goroutines twice for each collection.
 func TestCollectorCountsStops(t *testing.T) {
@@ -44,7 +28,6 @@ func TestCollectorCountsStops(t *testing.T) {
 	}
 }
 
-// Memory that runs out is a result; anything else is an error.
 func TestLiveRunsThatFail(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_LIVE") == "" { // it changes the collector's settings
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestLiveRunsThatFail$")
@@ -60,30 +43,22 @@ func TestLiveRunsThatFail(t *testing.T) {
 		adding, checking error
 		reserve          int64
 		cancel           bool
-		stopped          string // in the figures
-		err              error
+		want             string // of the error
 	}{
 		{name: "nothing fails"},
-		{name: "out of memory", adding: freehold.ErrOutOfMemory, stopped: freehold.ErrOutOfMemory.Error()},
-		{name: "another error", adding: wrong, err: wrong},
-		{name: "damage", checking: wrong, err: wrong},
-		{name: "too little memory", adding: context.Canceled, reserve: math.MaxInt64, stopped: "are to stay available"},
-		{name: "interrupted", cancel: true, err: context.Canceled},
+		{name: "an error", adding: wrong, want: "after 0 of 65536 entries: wrong"},
+		{name: "damage", checking: wrong, want: "wrong"},
+		{name: "too little memory", reserve: math.MaxInt64, want: "are to stay available"},
+		{name: "interrupted", cancel: true, want: "context canceled"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			short := make(chan bool)
-			onShortage = sync.OnceFunc(func() { close(short) })
-			defer func() { onShortage = nil }()
 			closed := 0
 			data := &subject.Data{
 				Put: func(int) error {
 					if tt.cancel {
 						cancel()
-					}
-					if tt.reserve > 0 {
-						<-short
 					}
 					return tt.adding
 				},
@@ -92,43 +67,23 @@ func TestLiveRunsThatFail(t *testing.T) {
 			}
 			store := subject.Store{Memory: "go", Entry: 16, Open: func(int) (*subject.Data, error) { return data, nil }}
 			l := tinyLive
-			l.Reserve = tt.reserve
-			f, err := l.Run(ctx, LiveRun{subject.Shape{Name: "failing", Stores: []subject.Store{store}}, store, TuningLimit}, silent)
-			if !errors.Is(err, tt.err) {
-				t.Errorf("the error is %v, want %v", err, tt.err)
+			if l.Reserve = tt.reserve; l.Reserve > 0 {
+				l.Live = 1 << 50 // it does not end of itself
 			}
-			if !strings.Contains(f.Stopped, tt.stopped) || (f.Stopped == "") != (tt.stopped == "") {
-				t.Errorf("stopped %q, want %q", f.Stopped, tt.stopped)
+			_, err := l.Run(ctx, LiveRun{subject.Shape{Name: "failing", Stores: []subject.Store{store}}, store, TuningLimit}, silent)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q", err, tt.want)
 			}
-			if closed > 1 || closed == 0 && tt.reserve == 0 {
+			if closed != 1 {
 				t.Errorf("the data was closed %d times", closed)
 			}
 		})
 	}
 }
 
-func TestWatchMemory(t *testing.T) {
-	ctx, stop := watchMemory(t.Context(), math.MaxInt64)
-	defer stop()
-	<-ctx.Done()
-	var short shortageError
-	if err := context.Cause(ctx); !errors.As(err, &short) || short.available <= 0 || short.reserve != math.MaxInt64 {
-		t.Errorf("the cause is %v", err)
-	}
-	ctx, stop = watchMemory(t.Context(), 0)
-	time.Sleep(30 * time.Millisecond)
-	if err := ctx.Err(); err != nil {
-		t.Errorf("with nothing to keep free: %v", err)
-	}
-	stop()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("after stop: %v", err)
-	}
-}
-
 func TestUsualReserve(t *testing.T) {
 	for total, want := range map[int64]int64{0: 0, 512 << 20: 128 << 20, 2 << 30: 256 << 20, 100 << 30: 5 << 30} {
-		if got := usualReserve(total); got != want {
+		if got := UsualReserve(total); got != want {
 			t.Errorf("of %d bytes, %d are kept, want %d", total, got, want)
 		}
 	}
@@ -157,13 +112,11 @@ func TestLiveRefusal(t *testing.T) {
 		{"which the default does not use", "array/freehold/default", func(l *Live) { l.Headroom = 2 * available }, ""},
 	}
 	for _, tt := range tests {
-		r, err := LiveRunNamed(tt.run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		name := strings.Split(tt.run, "/")
+		r := LiveRuns(name[:1], name[1:2], name[2:])[0]
 		l := tinyLive
 		tt.change(&l)
-		err = l.Refusal(r)
+		err := l.Refusal(r)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
@@ -183,7 +136,8 @@ func TestCollectorSince(t *testing.T) {
 		pause  float64
 		busy   bool
 	}{
-		{before, 0, 0, 0, false},
+		{before, -1, 0, -1, false},
+		{of(3, 20, 3, 6, 0, 1, 0), -1, 0, -1, true}, // the first has not ended
 		{of(3, 20, 5, 9, 0, 1, 0), 0.2, 2, 1, false},
 		{of(3, 20, 5, 9, 1, 1, 0), 0.2, 2, 2, true},
 		{of(9, 11, 4, 7, 0, 1, 0), 1, 1, 1, false},

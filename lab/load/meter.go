@@ -1,9 +1,11 @@
 package load
 
 import (
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/freehold-go/freehold/lab/process"
 	"github.com/freehold-go/freehold/lab/run"
 )
 
@@ -15,8 +17,7 @@ type Sample struct {
 }
 
 // A meter samples resident memory over time, in little memory of its own: when
-// maxSamples are held every second one goes, and from then on samples are
-// taken half as often.
+// maxSamples are held every second one goes, and from then on one of two is kept.
 //
 // mu guards everything below it.
 type meter struct {
@@ -25,28 +26,27 @@ type meter struct {
 
 	mu      sync.Mutex
 	samples []Sample
-	every   time.Duration
+	taken   int
+	every   int   // of those taken one is kept
 	peak    int64 // largest RSS since takePeak
 }
 
-const (
-	maxSamples   = 2048
-	firstSamples = 20 * time.Millisecond
-)
+const maxSamples = 2048
 
 // newMeter returns a meter; live returns the bytes in live chunks.
 func newMeter(live func() int64) *meter {
-	return &meter{
-		start: time.Now(), live: live, every: firstSamples,
-		samples: make([]Sample, 0, maxSamples),
-	}
+	return &meter{start: time.Now(), live: live, every: 1, samples: make([]Sample, 0, maxSamples)}
 }
 
-// take adds a sample and returns it.
+// take samples once.
 func (m *meter) take() Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := Sample{Seconds: time.Since(m.start).Seconds(), RSS: run.Resident(), Live: m.live()}
+	m.peak = max(m.peak, s.RSS)
+	if m.taken++; m.taken%m.every != 0 {
+		return s
+	}
 	if len(m.samples) == maxSamples {
 		for i := range maxSamples / 2 {
 			m.samples[i] = m.samples[2*i]
@@ -55,7 +55,6 @@ func (m *meter) take() Sample {
 		m.every *= 2
 	}
 	m.samples = append(m.samples, s)
-	m.peak = max(m.peak, s.RSS)
 	return s
 }
 
@@ -68,26 +67,14 @@ func (m *meter) takePeak() int64 {
 	return peak
 }
 
-// interval returns the time between samples now.
-func (m *meter) interval() time.Duration {
+// held returns the samples so far.
+func (m *meter) held() []Sample {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.every
+	return slices.Clone(m.samples)
 }
 
 // watch samples until stop is called, and calls each after every sample.
 func (m *meter) watch(each func(Sample)) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-quit:
-				return
-			case <-time.After(m.interval()):
-				each(m.take())
-			}
-		}
-	}()
-	return sync.OnceFunc(func() { close(quit); <-done })
+	return process.Every(20*time.Millisecond, func() { each(m.take()) })
 }

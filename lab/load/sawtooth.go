@@ -16,12 +16,15 @@ package load
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"sync"
+	"runtime"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
@@ -38,47 +41,68 @@ type Sawtooth struct {
 	Settle     time.Duration `json:"settle"` // idle time after a fall
 }
 
-// A Tooth is one finished cycle.
+// NewSawtooth returns the usual load with some bytes at the top.
+func NewSawtooth(high int64, cycles int, settle time.Duration) Sawtooth {
+	l := Sawtooth{Sizes: "both", High: high, Low: high / 16, Cycles: cycles, Goroutines: runtime.GOMAXPROCS(0), Seed: 1, Settle: settle}
+	if high/int64(l.Goroutines) < l.Sizes.Max() {
+		l.Goroutines = 1
+	}
+	return l
+}
+
+// Check says what is wrong with the load.
+func (l Sawtooth) Check() error {
+	most := int64(math.MaxInt / 4)
+	if total, _ := budget.Memory(); total > 0 {
+		most = min(most, total)
+	}
+	switch {
+	case l.Cycles < 1:
+		return cli.Usagef("--cycles %d: at least one is needed", l.Cycles)
+	case l.Goroutines < 1:
+		return cli.Usagef("--goroutines %d: at least one is needed", l.Goroutines)
+	case l.Settle < 0:
+		return cli.Usagef("--settle %v: a time cannot be negative", l.Settle)
+	case l.High/int64(l.Goroutines) < l.Sizes.Max():
+		return cli.Usagef("--high %s is too little: each of the %d goroutines needs room for a chunk of up to %s",
+			cli.Bytes(l.High), l.Goroutines, cli.Bytes(l.Sizes.Max()))
+	case l.Low >= l.High:
+		return cli.Usagef("--low %s is not below --high %s: there would be nothing to free", cli.Bytes(l.Low), cli.Bytes(l.High))
+	case l.TableBytes() > float64(most):
+		return cli.Usagef("--high %s: the table of that many chunks would take more than %s", cli.Bytes(l.High), cli.Bytes(most))
+	}
+	return nil
+}
+
+// A Tooth is one finished cycle, or the last fall to nothing. What is -1 was not measured.
 type Tooth struct {
-	Start       int64         `json:"start_rss"` // before the first cycle
 	PeakRSS     int64         `json:"peak_rss" show:"peak RSS" unit:"B"`
 	AfterFall   int64         `json:"fall_rss" show:"after fall" unit:"B"`
 	AfterSettle int64         `json:"settle_rss" show:"after settle" unit:"B"`
 	PeakLive    int64         `json:"peak_live"`
-	Live        int64         `json:"live" show:"live" unit:"B"` // at the end of the cycle
-	Ratio       float64       `json:"fragmentation" show:"resident per live" unit:"x"`
+	Live        int64         `json:"live" show:"live" unit:"B"`                       // at the end of the cycle
+	Ratio       float64       `json:"fragmentation" show:"resident per live" unit:"x"` // without what was resident at the start: 1 is perfect
 	Rise        time.Duration `json:"rise_s" show:"rise s"`
 	Fall        time.Duration `json:"fall_s" show:"fall s"`
 	Total       time.Duration `json:"total_s" show:"total s"`
 }
 
-// finish fills in what follows from the other figures. The ratio is what the process holds beyond
-// what it held at the start, for each byte that is live: 1 is perfect.
-func (t *Tooth) finish(settle time.Duration) {
-	t.Ratio = -1
-	if t.Live > 0 {
-		t.Ratio = float64(t.AfterSettle-t.Start) / float64(t.Live)
-	}
-	t.Total = t.Rise + t.Fall + settle
-}
-
-// Ending is what is left when everything is freed.
-type Ending struct {
-	AfterFall   int64 `json:"afterFall"` // RSS
-	AfterSettle int64 `json:"afterSettle"`
-	AfterTrim   int64 `json:"afterTrim"`
-	Live        int64 `json:"live"`      // 0, or the load is wrong
-	Allocated   int64 `json:"allocated"` // as the allocator counts, -1 if it does not
-}
-
-// A SawtoothOutcome is what was measured, as far as it came.
+// A SawtoothOutcome is what was measured, as far as it came: the worst of all cycles, and the end.
+// What is -1 was not measured.
 type SawtoothOutcome struct {
-	Table   int64    `json:"table"`   // bytes of the table of chunks, part of every RSS
-	Start   int64    `json:"start"`   // RSS with the table in place and nothing allocated
-	Chunks  int64    `json:"chunks"`  // allocated, in all
-	Teeth   []Tooth  `json:"teeth"`   // finished cycles
-	End     *Ending  `json:"end"`     // nil if it did not come that far
-	Samples []Sample `json:"samples"` // over the whole time
+	Table       int64    `json:"table" show:"table of chunks, part of all that is resident" unit:"B"`
+	Chunks      int64    `json:"chunks" show:"chunks, each checked before it was freed" unit:"n"`
+	Start       int64    `json:"start_rss" show:"resident at the start" unit:"B"` // with the table
+	PeakRSS     int64    `json:"peak_rss" show:"resident, peak" unit:"B"`
+	AfterFall   int64    `json:"fall_rss" show:"resident after the fall, worst" unit:"B"`
+	AfterSettle int64    `json:"settle_rss" show:"resident after the decay, worst" unit:"B"`
+	Live        int64    `json:"live" show:"live then" unit:"B"`
+	Ratio       float64  `json:"fragmentation" show:"resident per live, worst" unit:"x"`
+	EndSettle   int64    `json:"end_rss" show:"all freed, after the decay" unit:"B"`
+	EndTrim     int64    `json:"trim_rss" show:"all freed, after Trim" unit:"B"`
+	EndLive     int64    `json:"end_live" show:"live in the end" unit:"B"`
+	Teeth       []Tooth  `json:"teeth"`   // finished cycles, and the end
+	Samples     []Sample `json:"samples"` // over the whole time
 }
 
 // sawtooth is a load running on an allocator.
@@ -88,45 +112,29 @@ type sawtooth struct {
 	shares    []*share
 	meter     *meter
 	out       SawtoothOutcome
-
-	tell wire.Writer
-
-	mu    sync.Mutex // guards stage
-	stage stage
+	tell      wire.Writer
+	stages    int // that have begun
+	stage     atomic.Pointer[wire.Message]
 }
 
-// A stage is what the sawtooth is doing, for progress.
-type stage struct {
-	name     string
-	cycle    int
-	from, to int64 // live bytes it begins and ends with; equal if it waits
-	began    time.Time
-	at, part float64 // where it lies within its cycle: its start and its length
-}
-
-// Run runs the load, and tells of each finished cycle. On an error, which may be ctx's, the
-// outcome holds what had been measured until then.
+// Run runs the load, and tells of each finished cycle. On an error the outcome holds what had
+// been measured until then.
 func (l Sawtooth) Run(ctx context.Context, a *subject.Allocator, tell wire.Writer) (*SawtoothOutcome, error) {
 	s := &sawtooth{Sawtooth: l, allocator: a, tell: tell}
 	s.prepare()
-	stop := s.meter.watch(s.report)
-	defer func() {
-		stop()
-		s.out.Samples = s.meter.samples
-		for _, sh := range s.shares {
-			s.out.Chunks += sh.count
-		}
-	}()
-	for n := 1; n <= s.Cycles; n++ {
+	defer s.meter.watch(s.report)()
+	for n := 1; n <= s.Cycles+1; n++ {
 		if err := s.cycle(ctx, n); err != nil {
-			return &s.out, fmt.Errorf("in cycle %d, %s, %s live: %w", n, s.stage.name, cli.Bytes(s.live()), err)
+			return s.outcome(), fmt.Errorf("in %s, %s live: %w", s.stage.Load().Text, cli.Bytes(s.live()), err)
 		}
-		s.tell.Part(s.out.Teeth[n-1])
+		s.tell.Part(s.outcome())
 	}
-	if err := s.end(ctx); err != nil {
-		return &s.out, fmt.Errorf("at the end, %s, %s live: %w", s.stage.name, cli.Bytes(s.live()), err)
+	s.allocator.Trim()
+	s.out.EndTrim = s.meter.take().RSS
+	if allocated := a.Allocated(); s.live() != 0 || allocated > 0 {
+		return s.outcome(), fmt.Errorf("everything is freed, yet %d bytes count as live and %d as allocated", s.live(), allocated)
 	}
-	return &s.out, nil
+	return s.outcome(), nil
 }
 
 // shareChunks returns how many chunks a share has room for, more than it needs.
@@ -153,64 +161,58 @@ func (s *sawtooth) prepare() {
 			sh.chunks[i].stamp = 1 // touches the table's pages
 		}
 		sh.chunks = sh.chunks[:0]
-		s.out.Table += int64(perShare) * chunkBytes
 		s.shares = append(s.shares, sh)
 	}
+	s.out = SawtoothOutcome{Table: int64(perShare*s.Goroutines) * chunkBytes, EndSettle: -1, EndTrim: -1, EndLive: -1, Ratio: -1}
+	s.enter("the start")
 	s.meter = newMeter(s.live)
 	s.out.Start = s.meter.take().RSS
 }
 
-// cycle is one rise, fall and settle.
-func (s *sawtooth) cycle(ctx context.Context, n int) error {
-	t := Tooth{Start: s.out.Start}
+// cycle is one rise, fall and settle. The one after the last only falls, to nothing.
+func (s *sawtooth) cycle(ctx context.Context, n int) (err error) {
+	t := Tooth{PeakRSS: -1, Ratio: -1}
+	name, last := fmt.Sprintf("cycle %d of %d", n, s.Cycles), n > s.Cycles
+	if last {
+		name = "the end"
+	}
 	s.meter.takePeak()
-	var err error
-
-	s.enter(stage{name: "rise", cycle: n, from: s.live(), to: s.High, at: 0, part: 0.5})
-	if t.Rise, err = s.parallel(ctx, func(ctx context.Context, sh *share) error { return sh.grow(ctx, s.allocator) }); err != nil {
-		return err
+	s.enter(name + ", rise")
+	if !last {
+		if t.Rise, err = s.parallel(ctx, func(ctx context.Context, sh *share) error { return sh.grow(ctx, s.allocator) }); err != nil {
+			return err
+		}
 	}
 	t.PeakLive = s.meter.take().Live
 
-	s.enter(stage{name: "fall", cycle: n, from: s.live(), to: s.Low, at: 0.5, part: 0.15})
-	if t.Fall, err = s.parallel(ctx, func(ctx context.Context, sh *share) error { return sh.shrink(ctx, s.allocator, sh.low) }); err != nil {
+	s.enter(name + ", fall")
+	if t.Fall, err = s.parallel(ctx, func(ctx context.Context, sh *share) error {
+		if last {
+			return sh.shrink(ctx, s.allocator, 0)
+		}
+		return sh.shrink(ctx, s.allocator, sh.low)
+	}); err != nil {
 		return err
 	}
 	after := s.meter.take()
 	t.AfterFall, t.Live = after.RSS, after.Live
 
-	settled, err := s.settle(ctx, n, 0.65, 0.35)
-	if err != nil {
-		return err
-	}
+	s.enter(name + ", settle")
+	time.Sleep(s.Settle)
 	t.AfterSettle = s.meter.take().RSS
-	t.PeakRSS = s.meter.takePeak()
-	t.finish(settled)
-	s.out.Teeth = append(s.out.Teeth, t)
-	return nil
-}
-
-// end frees everything.
-func (s *sawtooth) end(ctx context.Context) error {
-	var e Ending
-	var err error
-	n := s.Cycles + 1
-	s.enter(stage{name: "free all", cycle: n, from: s.live(), to: 0, at: 0, part: 0.3})
-	if _, err = s.parallel(ctx, func(ctx context.Context, sh *share) error { return sh.shrink(ctx, s.allocator, 0) }); err != nil {
-		return err
+	t.Total = t.Rise + t.Fall + s.Settle
+	o := &s.out
+	if last {
+		o.EndSettle, o.EndLive = t.AfterSettle, t.Live
+	} else {
+		t.PeakRSS = s.meter.takePeak()
+		if t.Live > 0 {
+			t.Ratio = float64(t.AfterSettle-o.Start) / float64(t.Live)
+		}
+		o.PeakRSS, o.AfterFall, o.AfterSettle = max(o.PeakRSS, t.PeakRSS), max(o.AfterFall, t.AfterFall), max(o.AfterSettle, t.AfterSettle)
+		o.Live, o.Ratio = t.Live, max(o.Ratio, t.Ratio)
 	}
-	after := s.meter.take()
-	e.AfterFall, e.Live, e.Allocated = after.RSS, after.Live, s.allocator.Allocated()
-	if _, err = s.settle(ctx, n, 0.3, 0.7); err != nil {
-		return err
-	}
-	e.AfterSettle = s.meter.take().RSS
-	s.allocator.Trim()
-	e.AfterTrim = s.meter.take().RSS
-	s.out.End = &e
-	if e.Live != 0 || e.Allocated > 0 {
-		return fmt.Errorf("everything is freed, yet %d bytes count as live and %d as allocated", e.Live, e.Allocated)
-	}
+	o.Teeth = append(o.Teeth, t)
 	return nil
 }
 
@@ -225,18 +227,6 @@ func (s *sawtooth) parallel(ctx context.Context, f func(context.Context, *share)
 	return time.Since(began), err
 }
 
-// settle waits, idle.
-func (s *sawtooth) settle(ctx context.Context, cycle int, at, part float64) (time.Duration, error) {
-	s.enter(stage{name: "settle", cycle: cycle, at: at, part: part})
-	began := time.Now()
-	select {
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	case <-time.After(s.Settle):
-		return time.Since(began), nil
-	}
-}
-
 // live returns the bytes in live chunks.
 func (s *sawtooth) live() (n int64) {
 	for _, sh := range s.shares {
@@ -245,29 +235,23 @@ func (s *sawtooth) live() (n int64) {
 	return n
 }
 
-func (s *sawtooth) enter(st stage) {
-	st.began = time.Now()
-	s.mu.Lock()
-	s.stage = st
-	s.mu.Unlock()
+// outcome returns what was measured so far.
+func (s *sawtooth) outcome() *SawtoothOutcome {
+	s.out.Samples, s.out.Chunks = s.meter.held(), 0
+	for _, sh := range s.shares {
+		s.out.Chunks += sh.count
+	}
+	return &s.out
+}
+
+// enter begins a stage, of which each cycle has three.
+func (s *sawtooth) enter(name string) {
+	s.stage.Store(&wire.Message{Progress: float64(s.stages) / float64(3*s.Cycles+4), Text: name})
+	s.stages++
 }
 
 // report passes progress on.
 func (s *sawtooth) report(now Sample) {
-	s.mu.Lock()
-	st := s.stage
-	s.mu.Unlock()
-	done := 1.0
-	if st.from != st.to {
-		done = float64(now.Live-st.from) / float64(st.to-st.from)
-	} else if s.Settle > 0 {
-		done = time.Since(st.began).Seconds() / s.Settle.Seconds()
-	}
-	done = st.at + st.part*min(max(done, 0), 1)
-	name := fmt.Sprintf("cycle %d/%d %-6s", st.cycle, s.Cycles, st.name)
-	if st.cycle > s.Cycles {
-		name = "the end, " + st.name
-	}
-	s.tell.Progress((float64(st.cycle-1)+done)/float64(s.Cycles+1),
-		fmt.Sprintf("%s  resident %s, live %s", name, cli.Bytes(now.RSS), cli.Bytes(now.Live)))
+	m := s.stage.Load()
+	s.tell.Progress(m.Progress, fmt.Sprintf("%s: resident %s, live %s", m.Text, cli.Bytes(now.RSS), cli.Bytes(now.Live)))
 }

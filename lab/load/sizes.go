@@ -10,6 +10,7 @@ import (
 //	big    16 B to 4 MiB, each size as likely as any other
 //	small  16 B to 64 KiB, each doubling as likely as any other
 //	both   a mix of them, half of the bytes from each
+//	boxed  1 KiB to 1 MiB, each doubling as likely as any other
 type Sizes string
 
 const (
@@ -27,11 +28,10 @@ var (
 
 // next draws a size.
 func (s Sizes) next(r *rand.Rand) int {
-	big := s == "big"
-	if s == "both" {
-		big = r.Float64() < meanSmall/(meanSmall+meanBig)
-	}
-	if big {
+	switch {
+	case s == "boxed":
+		return int(math.Exp2(10 + 10*r.Float64()))
+	case s == "big", s == "both" && r.Float64() < meanSmall/(meanSmall+meanBig):
 		return minChunk + r.IntN(maxBigChunk-minChunk+1)
 	}
 	return int(minChunk * math.Exp2(r.Float64()*doublings))
@@ -45,7 +45,7 @@ func (s Sizes) Max() int64 {
 	return maxBigChunk
 }
 
-// mean returns the average size that next draws.
+// mean returns the average size that next draws of big, small or both.
 func (s Sizes) mean() float64 {
 	switch s {
 	case "big":

@@ -39,24 +39,16 @@ func PeakWithoutFiles() (uint64, error) {
 // Watch looks at the resident memory of a process now and then until the largest is asked for.
 func Watch(pid int, every time.Duration) (largest func() int64) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
-	quit, done := make(chan struct{}), make(chan int64)
-	go func() {
-		var p peak
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			if text, err := os.ReadFile(file); err == nil {
-				p.look(string(text))
-			}
-			select {
-			case <-quit:
-				done <- p.bytes()
-				return
-			case <-tick.C:
-			}
+	var p peak
+	stop := Every(every, func() {
+		if text, err := os.ReadFile(file); err == nil {
+			p.look(string(text))
 		}
-	}()
-	return func() int64 { close(quit); return <-done }
+	})
+	return func() int64 {
+		stop()
+		return p.bytes()
+	}
 }
 
 // peak finds the largest resident memory of a process without pages of files: the most

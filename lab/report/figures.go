@@ -1,19 +1,16 @@
-// Figures: a measurement is a struct whose fields say how tables, CSV and charts show them.
+// Figures: a measurement is a struct whose fields say how tables and CSV show them.
 //
-//	Build float64 `json:"build_ms" show:"build, ms" unit:"ms" bar:"Time, milliseconds/build"`
+//	Build float64 `json:"build_ms" show:"build, ms" unit:"ms"`
 //
 //	json   its column in CSV
 //	show   its name in tables
-//	unit   ms, s, B, n (a count), % (a share), x (a ratio)
-//	bar    a chart and the group in it where its bar is
+//	unit   B (bytes), n (a count), % (a share), x (a ratio), or any other
+//
+// What is less than 0 is not known.
 
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
-	"image/color"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
@@ -24,30 +21,24 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// Missing takes the place of figures that a run does not have: a word that says why.
-type Missing string
-
 type figure struct {
-	column, name, unit, bar string
-	text                    string // where it is no number
-	value                   float64
+	column, name, unit string
+	text               string // where it is no number
+	value              float64
 }
 
 // figuresOf returns the fields that are shown, of a struct or a pointer to one.
 func figuresOf(v any) (all []figure) {
 	s := reflect.Indirect(reflect.ValueOf(v))
-	if s.Kind() != reflect.Struct {
-		return nil
-	}
 	for i := range s.NumField() {
 		tag := s.Type().Field(i).Tag
-		f := figure{name: tag.Get("show"), unit: tag.Get("unit"), bar: tag.Get("bar")}
+		f := figure{name: tag.Get("show"), unit: tag.Get("unit")}
 		f.column, _, _ = strings.Cut(tag.Get("json"), ",")
 		switch x := s.Field(i); {
 		case f.name == "":
 			continue
 		case x.Kind() == reflect.String:
-			f.text, f.value = x.String(), math.NaN()
+			f.text, f.value = x.String(), -1
 		case x.Type() == reflect.TypeFor[time.Duration]():
 			f.value = time.Duration(x.Int()).Seconds()
 		case x.CanInt():
@@ -60,12 +51,12 @@ func figuresOf(v any) (all []figure) {
 	return all
 }
 
-// cell writes a figure for people. What is less than 0 is not known.
+// cell writes a figure for people.
 func (f figure) cell() string {
 	switch {
 	case f.text != "":
 		return f.text
-	case f.value < 0 || math.IsNaN(f.value):
+	case f.value < 0:
 		return "-"
 	}
 	switch f.unit {
@@ -81,123 +72,78 @@ func (f figure) cell() string {
 	return Figure(f.value)
 }
 
-// cells returns the figure at i of each measurement.
-func cells(v []any, i int) (row []string) {
-	for _, one := range v {
-		if why, ok := one.(Missing); ok {
-			row = append(row, string(why))
-		} else {
-			row = append(row, figuresOf(one)[i].cell())
-		}
-	}
-	return row
+// A Column is a measurement in a table.
+type Column struct {
+	Name  string
+	Color string // a class of page.html, for its bars
+	V     any    // a struct of figures, or a string that says why there are none
 }
 
-// some returns the figures of the first measurement, for their names.
-func some(v []any) []figure {
-	for _, one := range v {
-		if _, missing := one.(Missing); !missing {
-			return figuresOf(one)
-		}
+// figures returns its figures, and one with the reason for each of like if it has none.
+func (c Column) figures(like any) []figure {
+	why, missing := c.V.(string)
+	if !missing {
+		return figuresOf(c.V)
 	}
-	return nil
+	all := figuresOf(like)
+	for i := range all {
+		all[i].text, all[i].value = why, -1
+	}
+	return all
 }
 
-// Columns is a table with a column for each measurement. title is above the figures' names.
-func Columns(title string, names []string, v []any) Grid {
-	g := Grid{Head: append([]string{title}, names...)}
-	for i, f := range some(v) {
-		g.Add(append([]string{f.name}, cells(v, i)...)...)
+// Columns is a table with a column for each measurement and a row for each figure of like. title is
+// above the figures' names.
+func Columns(title string, like any, columns []Column) Grid {
+	g := Grid{Head: []string{title}, Colors: []string{""}}
+	for _, f := range figuresOf(like) {
+		g.Add(f.name)
+	}
+	for _, c := range columns {
+		g.Head, g.Colors = append(g.Head, c.Name), append(g.Colors, c.Color)
+		for i, f := range c.figures(like) {
+			g.Rows[i] = append(g.Rows[i], Cell{Text: f.cell(), Value: f.value})
+		}
 	}
 	return g
 }
 
 // Rows is a table with a row for each measurement. title is above their names.
-func Rows(title string, names []string, v []any) Grid {
+func Rows[T any](title string, names []string, all []T) Grid {
+	var like T
 	g := Grid{Head: []string{title}}
-	for _, f := range some(v) {
+	for _, f := range figuresOf(like) {
 		g.Head = append(g.Head, f.name)
 	}
-	for i, name := range names {
-		row := []string{name}
-		for j := range g.Head[1:] {
-			row = append(row, cells(v[i:i+1], j)...)
+	for i, one := range all {
+		row := []string{names[i]}
+		for _, f := range figuresOf(one) {
+			row = append(row, f.cell())
 		}
 		g.Add(row...)
 	}
 	return g
 }
 
-// CSV is a row for each measurement, after values that say of what it is. Sizes are bytes, and
-// durations seconds. A measurement that is missing has empty cells. like is one of their type,
-// for when there is none.
-func CSV(keys []string, values [][]string, v []any, like any) []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	head := append([]string(nil), keys...)
+// Names are the columns of figures in CSV.
+func Names(like any) (names []string) {
 	for _, f := range figuresOf(like) {
-		head = append(head, f.column)
+		names = append(names, f.column)
 	}
-	_ = w.Write(head)
-	for i, one := range v {
-		row := append([]string(nil), values[i]...)
-		for _, f := range figuresOf(one) {
-			text := f.text
-			if text == "" && f.value >= 0 {
-				text = strconv.FormatFloat(f.value, 'f', -1, 64)
-			}
-			row = append(row, text)
-		}
-		_ = w.Write(append(row, make([]string, len(head)-len(row))...))
-	}
-	w.Flush()
-	return out.Bytes()
+	return names
 }
 
-// A Series is a measurement in charts.
-type Series struct {
-	Name  string
-	Color color.Color
-	V     any
-}
-
-// Charts are the bars of all series, a chart for each that fields name.
-func Charts(all []Series) (charts []Chart) {
-	if len(all) == 0 {
-		return nil
+// Values are figures in CSV: sizes are bytes, and durations seconds. A string is why there are none.
+func Values(v, like any) (values []string) {
+	if _, missing := v.(string); missing {
+		return make([]string, len(Names(like)))
 	}
-	at := map[string]int{}
-	for _, s := range all {
-		for _, f := range figuresOf(s.V) {
-			title, group, ok := strings.Cut(f.bar, "/")
-			if !ok {
-				continue
-			}
-			i, known := at[title]
-			if !known {
-				i = len(charts)
-				at[title] = i
-				charts = append(charts, Chart{Title: title, Unit: f.unit})
-				if f.unit == "B" {
-					charts[i].Unit = "MiB"
-				}
-			}
-			c := &charts[i]
-			if len(c.Bars) == 0 || c.Bars[len(c.Bars)-1].Name != s.Name {
-				c.Bars = append(c.Bars, Bars{Name: s.Name, Color: s.Color})
-			}
-			if len(c.Bars) == 1 {
-				c.Groups = append(c.Groups, group)
-			}
-			switch f.unit {
-			case "B":
-				f.value /= 1 << 20
-			case "%":
-				f.value *= 100
-			}
-			b := &c.Bars[len(c.Bars)-1]
-			b.Values = append(b.Values, max(f.value, 0))
+	for _, f := range figuresOf(v) {
+		text := f.text
+		if f.value >= 0 {
+			text = strconv.FormatFloat(f.value, 'f', -1, 64)
 		}
+		values = append(values, text)
 	}
-	return charts
+	return values
 }

@@ -12,85 +12,53 @@ import (
 // A Grid is a table of results, for the terminal and for the page alike. The
 // first column names the row; the others are figures.
 type Grid struct {
-	Head []string
-	Rows [][]string
+	Head   []string
+	Colors []string // of columns with bars: classes of page.html
+	Rows   [][]Cell
+}
+
+// A Cell is one figure. Value is the length of its bar beside the others of its row; none if it is
+// not above 0.
+type Cell struct {
+	Text  string
+	Value float64
 }
 
 // Add appends a row.
-func (g *Grid) Add(cells ...string) { g.Rows = append(g.Rows, cells) }
-
-// usualWidth is the width, in characters, of what is no terminal.
-const usualWidth = 80
-
-// Print writes the grid to w as wide as w is, in colour if w takes it.
-func (g *Grid) Print(w io.Writer) {
-	width, _ := cli.TerminalSize(w)
-	if width == 0 {
-		width = usualWidth
+func (g *Grid) Add(cells ...string) {
+	row := make([]Cell, len(cells))
+	for i, c := range cells {
+		row[i].Text = c
 	}
-	for i, part := range g.fit(width) {
-		if i > 0 {
-			io.WriteString(w, "\n")
-		}
-		part.render(w)
+	g.Rows = append(g.Rows, row)
+}
+
+// Bar returns the height of a cell's bar in percent of its row's highest.
+func (g Grid) Bar(row []Cell, c Cell) float64 {
+	most := 0.0
+	for _, other := range row {
+		most = max(most, other.Value)
 	}
+	if len(g.Colors) == 0 || c.Value <= 0 {
+		return 0
+	}
+	return 100 * c.Value / most
 }
 
 const (
+	usualWidth = 80 // of what is no terminal, in characters
 	indent     = 2
 	padding    = 2  // of a column, both sides together
 	narrowName = 14 // a name is not wrapped to less
 )
 
-// fit returns the grid as grids that are at most width wide. Where it is too wide
-// heads wrap first, then the names of rows; then some columns go into another
-// grid, with the names repeated. One column is left as wide as it is.
-func (g *Grid) fit(width int) []Grid {
-	natural, wrapped := indent, make([]int, len(g.Head))
-	name := 0
-	for i, head := range g.Head {
-		cells := 0
-		for _, r := range g.Rows {
-			cells = max(cells, text.LongestLineLen(r[i]))
-		}
-		widest := max(cells, text.LongestLineLen(head))
-		natural += widest + padding
-		if i == 0 {
-			name = widest
-			continue
-		}
-		wrapped[i] = cells
-		for word := range strings.FieldsSeq(head) {
-			wrapped[i] = max(wrapped[i], text.LongestLineLen(word))
-		}
+// Print writes the grid to w, in colour if w takes it. Heads are wrapped to the width of their
+// figures, and names to what is left of the terminal.
+func (g Grid) Print(w io.Writer) {
+	room, _ := cli.TerminalSize(w)
+	if room == 0 {
+		room = usualWidth
 	}
-	if natural <= width {
-		return []Grid{*g}
-	}
-
-	var parts []Grid
-	for from := 1; from < len(g.Head); {
-		room, to := width-indent-padding, from
-		for to < len(g.Head) && (to == from || room-wrapped[to]-padding >= min(name, narrowName)) {
-			room -= wrapped[to] + padding
-			to++
-		}
-		wrapped[0] = min(name, max(room, narrowName))
-		part := Grid{Head: []string{text.WrapSoft(g.Head[0], wrapped[0])}}
-		for i := from; i < to; i++ {
-			part.Head = append(part.Head, text.WrapSoft(g.Head[i], wrapped[i]))
-		}
-		for _, r := range g.Rows {
-			cells := []string{text.WrapSoft(r[0], wrapped[0])}
-			part.Add(append(cells, r[from:to]...)...)
-		}
-		parts, from = append(parts, part), to
-	}
-	return parts
-}
-
-// render writes the grid as it is.
-func (g *Grid) render(w io.Writer) {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -101,31 +69,34 @@ func (g *Grid) render(w io.Writer) {
 	}
 	t.SetStyle(style)
 
-	var columns []table.ColumnConfig
-	for i := range g.Head {
-		align := text.AlignRight
-		if i == 0 {
-			align = text.AlignLeft
+	rows := make([]table.Row, len(g.Rows))
+	columns := make([]table.ColumnConfig, len(g.Head))
+	head := table.Row{}
+	for i, name := range g.Head {
+		head = append(head, name)
+		widest := 0
+		for _, word := range strings.Fields(name) {
+			widest = max(widest, text.StringWidth(word))
 		}
-		columns = append(columns, table.ColumnConfig{
-			Number: i + 1, Align: align, AlignHeader: align,
+		for j := range g.Rows {
+			rows[j] = append(rows[j], g.Rows[j][i].Text)
+			widest = max(widest, text.StringWidth(g.Rows[j][i].Text))
+		}
+		columns[i] = table.ColumnConfig{
+			Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight,
 			VAlign: text.VAlignBottom, VAlignHeader: text.VAlignBottom,
-		})
+			WidthMax: widest, WidthMaxEnforcer: text.WrapSoft,
+		}
+		if i > 0 {
+			room -= widest + padding
+		}
 	}
+	columns[0].Align, columns[0].AlignHeader = text.AlignLeft, text.AlignLeft
+	columns[0].WidthMax = max(room-indent-padding, narrowName)
 	t.SetColumnConfigs(columns)
-	t.AppendHeader(row(g.Head))
-	for _, r := range g.Rows {
-		t.AppendRow(row(r))
-	}
+	t.AppendHeader(head)
+	t.AppendRows(rows)
 	for line := range strings.Lines(t.Render() + "\n") {
 		io.WriteString(w, strings.Repeat(" ", indent)+strings.TrimRight(line, " \n")+"\n")
 	}
-}
-
-func row(cells []string) table.Row {
-	r := make(table.Row, len(cells))
-	for i, c := range cells {
-		r[i] = c
-	}
-	return r
 }

@@ -1,7 +1,7 @@
+// Package report shows measurements: as text, as CSV and as a page with charts.
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -25,47 +25,20 @@ type Page struct {
 
 // A Section is one part of a page.
 type Section struct {
-	Title  string
-	Why    string
-	Result string // the finding in a sentence
-	Charts []Chart
-	Grids  []Grid
-	Notes  []string
+	Title   string
+	Why     string
+	Results []string // the findings, each a sentence or two
+	Charts  []Chart
+	Grids   []Grid
+	Notes   []string
 }
 
-// drawn is a chart as the template takes it.
-type drawn struct {
-	Title string
-	SVG   template.HTML
-}
-
-// Drawn draws the section's charts.
-func (s Section) Drawn() (all []drawn, err error) {
-	for _, c := range s.Charts {
-		svg, err := c.svg()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, drawn{c.Title, svg})
-	}
-	return all, nil
-}
-
-// html renders the page.
-func (p *Page) html() ([]byte, error) {
-	var out bytes.Buffer
-	if err := pageTemplate.Execute(&out, p); err != nil {
-		return nil, fmt.Errorf("rendering the page: %w", err)
-	}
-	return out.Bytes(), nil
-}
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p) }
 
 // Print writes a section's tables and notes for people.
 func (s *Section) Print(w io.Writer) {
-	fmt.Fprintf(w, "\n%s\n", cli.Strong(w, s.Title))
-	if s.Why != "" {
-		fmt.Fprintln(w, Wrapped(w, "", s.Why))
-	}
+	fmt.Fprintf(w, "\n%s\n%s\n", cli.Strong(w, s.Title), Wrapped(w, "", s.Why))
 	for _, g := range s.Grids {
 		fmt.Fprintln(w)
 		g.Print(w)

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -26,34 +25,6 @@ func Figure(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	default:
 		return humanize.Comma(int64(math.Round(v)))
-	}
-}
-
-// Duration writes milliseconds, as seconds if they are many.
-func Duration(ms float64) string {
-	if ms < 1000 {
-		return Figure(ms) + " ms"
-	}
-	return fmt.Sprintf("%.1f s", ms/1000)
-}
-
-// shortFigure writes a number in about four characters, for places as narrow as
-// a bar.
-func shortFigure(v float64) string {
-	switch {
-	case v == 0:
-		return "0"
-	case v < 0.01:
-		return "<.01"
-	case v < 9.995:
-		return strconv.FormatFloat(v, 'f', 2, 64)
-	case v < 99.95:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v < 9999.5:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	default:
-		digits, prefix := humanize.ComputeSI(v)
-		return strconv.FormatFloat(digits, 'f', 0, 64) + prefix
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/wire"
@@ -41,11 +40,8 @@ func Self(ctx context.Context, args ...string) (*exec.Cmd, error) {
 
 // Child runs a command, calls on with each message but the last one, and decodes its result.
 // What the command complained of is in the error. result may be incomplete if there is one.
-// When ctx ends, the command is interrupted, or killed if it has a WaitDelay.
+// The command is killed when its context, which is ctx, ends.
 func Child(ctx context.Context, cmd *exec.Cmd, on func(wire.Message), result any) error {
-	if cmd.WaitDelay == 0 {
-		endInOrder(cmd)
-	}
 	if _, err := cmd.StdinPipe(); err != nil { // the child's lifeline
 		return err
 	}
@@ -95,38 +91,18 @@ func Killed(err error) bool {
 	return errors.As(err, &exit) && exit.String() == "signal: killed"
 }
 
-// inOrder is the time that a process has to end in order.
-const inOrder = 5 * time.Second
-
-// Lifeline returns a context that ends with the parent, however that ends: the kernel then
-// closes the pipe that is this process's standard input. Nothing is ever written to it. A
-// process that goes on for long all the same is ended. In tests in may be nil.
-func Lifeline(ctx context.Context, in io.Reader) context.Context {
+// Lifeline ends this process, a child, with its parent, however that ends: the kernel then closes
+// the pipe that is this process's standard input. Nothing is ever written to it. What a terminal
+// sends goes to both, and is for the parent alone. In tests in may be nil.
+func Lifeline(in io.Reader) {
 	if in == nil {
-		return ctx
+		return
 	}
-	// What a terminal sends goes to the parent too, which then ends the child: once is enough.
-	// A parent that is gone reads nothing, and the child is to end in order then.
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGHUP, syscall.SIGPIPE)
-	ctx, end := context.WithCancel(ctx)
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		_, _ = io.Copy(io.Discard, in)
-		end()
-		time.AfterFunc(inOrder, func() { os.Exit(cli.Interrupted) })
+		os.Exit(cli.Interrupted)
 	}()
-	return ctx
-}
-
-// endInOrder has a command interrupted when its context ends, so that it removes what it has
-// made, such as a control group, and killed only later, or where programs take no signals.
-func endInOrder(cmd *exec.Cmd) {
-	cmd.Cancel = func() error {
-		if cmd.Process.Signal(os.Interrupt) == nil {
-			return nil
-		}
-		return cmd.Process.Kill()
-	}
-	cmd.WaitDelay = inOrder
 }
 
 // lastLines shortens what a child complained of.

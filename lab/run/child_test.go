@@ -3,14 +3,10 @@
 package run
 
 import (
-	"context"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold/lab/wire"
 )
@@ -42,30 +38,5 @@ func TestChild(t *testing.T) {
 		if Killed(err) != strings.Contains(tt.script, "KILL") || errors.As(err, new(UnavailableError)) != strings.Contains(tt.script, "unavailable") {
 			t.Errorf("%s: %v", tt.script, err)
 		}
-	}
-}
-
-// A child removes what it has made before it ends.
-func TestChildEndsInOrder(t *testing.T) {
-	made := filepath.Join(t.TempDir(), "made")
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `trap 'rm "$0"; exit 1' INT; touch "$0"; while :; do sleep 0.01; done`, made)
-	endInOrder(cmd)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(made); err == nil {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("the command was not interrupted")
-	}
-	if _, err := os.Stat(made); err == nil {
-		t.Error("what the command had made is left")
 	}
 }

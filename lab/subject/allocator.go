@@ -149,3 +149,24 @@ func KindNames() (names []string) {
 	}
 	return names
 }
+
+func ListNames() (names []string) {
+	for _, k := range Lists {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func ShapeNames() (names []string) {
+	for _, s := range Shapes {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func MemoryNames() (names []string) {
+	for _, m := range Memories {
+		names = append(names, m.Name)
+	}
+	return names
+}
