@@ -9,6 +9,8 @@ package buffer
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/keysort"
 )
 
 const fewCompared = 12 // up to here insertion sort needs about as few comparisons as merging
@@ -22,7 +24,8 @@ type mergeSort[E any] struct {
 // record returns the record of an element.
 func (m *mergeSort[E]) record(e *E) []byte {
 	if m.data != nil {
-		return m.layout.record(m.data[(*entry)(unsafe.Pointer(e)).at:])
+		e := (*keysort.Entry)(unsafe.Pointer(e))
+		return m.data[e.At : e.At+e.N : e.At+e.N]
 	}
 	return unsafe.Slice((*byte)(unsafe.Pointer(e)), unsafe.Sizeof(*e))
 }

@@ -8,11 +8,7 @@
 // scratch in the order of the entries, and copied back. Then batches are merged from
 // the right, so that the left run is always a single batch, which fits into scratch.
 //
-// An entry has 8 bytes of the key. Entries are sorted by these with the radix sort of
-// records of 16 bytes. Only where they are equal are the frames read: what their keys
-// have in common is skipped, then come the next 8 bytes. Keys that end are padded with
-// zeros, so "a" and "a\0" have the same words.
-// Among equal words, keys that end in this word come first, shorter ones before longer.
+// Entries are sorted by internal/keysort, or by the user's comparison.
 
 package buffer
 
@@ -25,16 +21,7 @@ import (
 	"github.com/freehold-go/freehold/internal/keysort"
 )
 
-type entry struct {
-	word uint64 // the part of the key that is sorted by next
-	at   uint32 // offset of the frame in its batch
-	size uint32 // of the frame
-}
-
-const (
-	entryBytes = int(unsafe.Sizeof(entry{}))
-	wordBytes  = 8
-)
+const entryBytes = keysort.EntryBytes
 
 // gather is the algorithm of records that radix and mergeSort do not move.
 type gather struct{ *merger }
@@ -63,7 +50,7 @@ func (g *gather) sort(data, scratch []byte) int {
 // and that of the last one.
 func (g *gather) sortBatch(data, scratch []byte) (size, last int) {
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))) & (entryBytes - 1)
-	room := elements[entry](scratch[skip:])
+	room := elements[keysort.Entry](scratch[skip:])
 	first := len(room)
 	for size < len(data) {
 		n := g.layout.frame(data[size:])
@@ -72,7 +59,7 @@ func (g *gather) sortBatch(data, scratch []byte) (size, last int) {
 			break
 		}
 		first--
-		room[first] = entry{g.word(data[size:]), uint32(size), uint32(n)}
+		room[first] = g.entry(data, size)
 		size += n
 	}
 	if size == 0 { // the frame is too large
@@ -82,128 +69,84 @@ func (g *gather) sortBatch(data, scratch []byte) (size, last int) {
 	entries := room[first:]
 	slices.Reverse(entries)
 	g.sortEntries(data[:size], entries, room[:first])
-	last = int(entries[len(entries)-1].size)
-	if g.stop.Load() || slices.IsSortedFunc(entries, func(a, b entry) int { return int(a.at) - int(b.at) }) {
+	last = len(g.frame(data, entries[len(entries)-1]))
+	if g.stop.Load() || inPlace(entries) {
 		return size, last
 	}
-	copyFrames(scratch[:size], data[:size], entries)
+	g.copyFrames(scratch[:size], data[:size], entries)
 	copy(data, scratch[:size])
 	return size, last
 }
 
-// copyFrames copies frames from data to out in the order of their entries.
-func copyFrames(out, data []byte, entries []entry) {
+// inPlace reports whether the entries are those of frames in their order.
+func inPlace(entries []keysort.Entry) bool {
+	for i := 1; i < len(entries); i++ {
+		if entries[i].At <= entries[i-1].At { // equal ones refer to one of two equal records
+			return false
+		}
+	}
+	return true
+}
+
+// entry returns the entry of the frame at an offset of data. It refers to the record,
+// whose key may be a part of it.
+func (g *gather) entry(data []byte, at int) keysort.Entry {
+	record := g.layout.record(data[at:])
+	e := keysort.Entry{At: uint32(at + g.layout.head()), N: uint32(len(record))}
+	if g.cmp == nil {
+		key := g.keyOf(record)
+		e.Word, e.N = keysort.Word(key, 0), uint32(len(key))
+	}
+	return e
+}
+
+// frame returns the frame of an entry.
+func (g *gather) frame(data []byte, e keysort.Entry) []byte {
+	from := data[int(e.At)-g.layout.head():]
+	if g.key == nil {
+		return from[:g.layout.frameOf(int(e.N))]
+	}
+	return from[:g.layout.frame(from)]
+}
+
+// copyFrames copies frames from data to out in the order of their entries. The frames are
+// touched first, as their sizes may be in them. The sum is for the compiler to keep that.
+func (g *gather) copyFrames(out, data []byte, entries []keysort.Entry) (touched uint) {
 	const usual = 64 // bytes that are copied as fast as fewer
 	n := 0
-	for _, e := range entries {
-		from, to := data[e.at:], out[n:]
-		if e.size <= usual && len(from) >= usual && len(to) >= usual {
-			*(*[usual]byte)(to) = *(*[usual]byte)(from)
-		} else {
-			copy(to, from[:e.size])
+	for i, e := range entries {
+		if i%keysort.Ahead == 0 {
+			for _, e := range entries[i:min(i+keysort.Ahead, len(entries))] {
+				touched += uint(data[int(e.At)-g.layout.head()])
+			}
 		}
-		n += int(e.size)
+		from := g.frame(data, e)
+		if to := out[n:]; len(from) <= usual && cap(from) >= usual && len(to) >= usual {
+			*(*[usual]byte)(to) = *(*[usual]byte)(from[:usual])
+		} else {
+			copy(to, from)
+		}
+		n += len(from)
 	}
+	return touched
 }
 
 // sortEntries sorts the entries of data's frames, with room for as many.
-func (g *gather) sortEntries(data []byte, entries, room []entry) {
+func (g *gather) sortEntries(data []byte, entries, room []keysort.Entry) {
 	if g.cmp != nil {
-		m := mergeSort[entry]{g.merger, data}
+		m := mergeSort[keysort.Entry]{g.merger, data}
 		m.sortElements(entries, room, false)
 		return
 	}
-	word := load{little: littleEndian}
-	b := batch{g.merger, data, radix[entry]{g.merger, []load{word}}}
-	if !inOrder(g.job, entries, b.less) {
-		b.sort(entries, room, 0)
-	}
-}
-
-// word returns the first word of the key of the frame at the beginning of data.
-func (g *gather) word(data []byte) uint64 {
-	if g.cmp != nil {
-		return 0
-	}
-	return keysort.Word(g.keyOf(g.layout.record(data)), 0)
-}
-
-// batch sorts the entries of its frames by their keys.
-type batch struct {
-	*merger
-	data   []byte
-	byWord radix[entry]
-}
-
-// rest returns the key of e from depth on.
-func (b *batch) rest(e *entry, depth int) []byte {
-	key := b.keyOf(b.layout.record(b.data[e.at:]))
-	return key[min(depth, len(key)):]
-}
-
-// less compares entries that have the first words of their keys.
-func (b *batch) less(x, y *entry) bool {
-	if x.word != y.word {
-		return x.word < y.word
-	}
-	return bytes.Compare(b.rest(x, 0), b.rest(y, 0)) < 0
-}
-
-// sort sorts entries whose words are those at depth, and whose keys are the same
-// before.
-func (b *batch) sort(entries, room []entry, depth int) {
-	for !b.stop.Load() {
-		b.byWord.spread(entries, room[:len(entries)], false, 0, false)
-		if len(entries) < 2 {
-			return
-		}
-		if entries[0].word == entries[len(entries)-1].word {
-			entries, depth = b.longer(entries, room, depth)
-			continue
-		}
-		for i := 0; i < len(entries); {
-			begin := i
-			for i++; i < len(entries) && entries[i].word == entries[begin].word; i++ {
-			}
-			if same := entries[begin:i]; len(same) > 1 {
-				rest, restDepth := b.longer(same, room, depth)
-				b.sort(rest, room, restDepth)
-			}
-		}
-		return
-	}
-}
-
-// longer takes entries whose words at depth are the same. It puts those first whose
-// keys end there, by length. It returns the others with the words at the depth where
-// their keys differ next, and this depth.
-func (b *batch) longer(entries, room []entry, depth int) ([]entry, int) {
-	depth += wordBytes
-	ended := 0
-	var common []byte // of all keys from depth on
-	for i := range entries {
-		e := &entries[i]
-		rest := b.rest(e, depth-wordBytes)
-		e.word = uint64(min(len(rest), wordBytes+1))
-		switch {
-		case e.word <= wordBytes:
-			ended++
-		case i == ended: // the first that is longer
-			common = rest[wordBytes:]
-		default:
-			common = common[:keysort.Common(common, rest[wordBytes:])]
+	s := keysort.Sorter{Text: data, Stop: &g.stop}
+	if g.key != nil {
+		s.Ties = 1 // their records may differ
+		s.Key = func(e keysort.Entry) []byte {
+			key := g.key(g.layout.record(data[int(e.At)-g.layout.head():]))
+			return key[:min(len(key), int(e.N))]
 		}
 	}
-	if ended > 0 {
-		b.byWord.spread(entries, room[:len(entries)], false, 0, false)
-	}
-	entries = entries[ended:]
-	depth += len(common)
-	for i := range entries {
-		e := &entries[i]
-		e.word = keysort.Word(b.rest(e, depth), 0)
-	}
-	return entries, depth
+	s.Sort(entries)
 }
 
 // head is the first frame of a run.

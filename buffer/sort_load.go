@@ -8,6 +8,8 @@ import (
 	"unsafe"
 )
 
+const wordBytes = 8
+
 // A load reads up to 8 bytes of a record as a number.
 type load struct {
 	at     uintptr // of the 8 bytes that are read
@@ -23,9 +25,6 @@ func (l *load) word(record unsafe.Pointer) uint64 {
 	}
 	return w << (l.left & 63) >> (l.right & 63)
 }
-
-// littleEndian is the byte order of the words of entries.
-var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // loads returns the loads of a part of records of size bytes, at least 8, the most
 // significant one first.

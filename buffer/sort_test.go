@@ -211,6 +211,19 @@ func TestSortsOfNoneAndOne(t *testing.T) {
 	}
 }
 
+// Entries of equal records may refer to one of them.
+func TestSortsOfEqualRecords(t *testing.T) {
+	for _, few := range []string{"ab", "ba", "aab", "abb", "bba", "acb"} {
+		var records [][]byte
+		for i := range 300 {
+			records = append(records, fmt.Appendf(nil, "%c and more than a word", few[i%len(few)]))
+		}
+		for _, by := range sortings(0)[1:] {
+			wantSorted(t, newBuffer(t, nil), nil, records, by, nil)
+		}
+	}
+}
+
 // Many records: digits of 11 bits, shares for goroutines, chunks.
 func TestSortsOfManyRecords(t *testing.T) {
 	b := newBuffer(t, nil)
@@ -253,37 +266,6 @@ func TestSortsWithLongDigits(t *testing.T) {
 	}
 	o := &buffer.RecordsOptions{RecordBytes: 64}
 	wantSorted(t, b, o, fill(rng, inputs[0].key, 300_000, 64), sortings(64)[0], nil)
-}
-
-// Each record is the beginning of the next, and some are equal; "a" and "a\0"
-// differ.
-func TestKeysThatBeginOthers(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		records func(rng *rand.Rand) [][]byte
-	}{
-		{"zeros", func(rng *rand.Rand) [][]byte {
-			var records [][]byte
-			for range 3000 {
-				records = append(records, make([]byte, rng.IntN(40)))
-			}
-			return records
-		}},
-		{"long", func(rng *rand.Rand) [][]byte {
-			var records [][]byte
-			for range 300 {
-				records = append(records, append(bytes.Repeat([]byte{'a'}, rng.IntN(3000)), byte(rng.IntN(2))))
-			}
-			return records
-		}},
-		{"empty", func(rng *rand.Rand) [][]byte { return make([][]byte, 1000) }},
-	} {
-		for _, by := range sortings(0) {
-			t.Run(tt.name+"/"+by.name, func(t *testing.T) {
-				wantSorted(t, newBuffer(t, nil), nil, tt.records(rand.New(rand.NewPCG(1, 2))), by, nil)
-			})
-		}
-	}
 }
 
 // Frames that are larger than a share of scratch, than all of it, and than all
