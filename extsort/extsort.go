@@ -121,14 +121,14 @@ func SortFile(ctx context.Context, dst string, o *Options, src ...string) error 
 	for i, name := range src {
 		f, err := lazyfile.Find(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("freehold: extsort: %w", err)
 		}
 		defer f.Close()
 		inputs[i] = f
 	}
 	f, err := atomicfile.Create(dst)
 	if err != nil {
-		return err
+		return fmt.Errorf("freehold: extsort: %w", err)
 	}
 	defer f.Close()
 	if err := Sort(ctx, f, o, inputs...); err != nil {

@@ -42,7 +42,7 @@ func (in *input) some(ctx context.Context, b []byte) (int, error) {
 			return n, err
 		}
 	}
-	return 0, io.ErrNoProgress
+	return 0, fmt.Errorf("freehold: extsort: %d Reads of source %d returned nothing: %w", emptyReads, in.source, io.ErrNoProgress)
 }
 
 // full reads until b is full, or sets ended.
