@@ -3,6 +3,7 @@
 package extsort
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ func (j *job) writeTo(dst io.Writer, f func(w *writer) error) error {
 	return writing(j.plan.output(), 0, func(b []byte, _ int64) error {
 		n, err := dst.Write(b)
 		if err == nil && n < len(b) {
-			return io.ErrShortWrite
+			return fmt.Errorf("freehold: extsort: a Write of %d bytes wrote %d: %w", len(b), n, io.ErrShortWrite)
 		}
 		return err
 	}, f)
@@ -108,5 +109,5 @@ func (j *job) writeToFile(out *atomicfile.File, f func(w *writer) error) error {
 	if file.direct.Load() {
 		err = setDirect(out.File, false)
 	}
-	return firstError(err, out.Truncate(size))
+	return cmp.Or(err, out.Truncate(size))
 }

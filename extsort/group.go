@@ -33,13 +33,3 @@ func all(ctx context.Context, n int, f func(ctx context.Context, i int) error) e
 	wg.Wait()
 	return first
 }
-
-// firstError returns the first error that is not nil.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

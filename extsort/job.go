@@ -127,7 +127,7 @@ func (j *job) makeRuns(ctx context.Context, inputs []io.Reader) error {
 		defer context.AfterFunc(ctx, func() { j.stop.Store(true) })()
 		w := worker{j: j, src: src, round: r, region: p.regions[i], id: i, x: indexes[i]}
 		defer w.close() // if the user's functions panic
-		return firstError(w.work(ctx), w.close())
+		return cmp.Or(w.work(ctx), w.close())
 	})
 	slices.SortFunc(j.runs, byInput)
 	return err

@@ -17,11 +17,11 @@ type merge struct {
 	j         *job
 	splitters []splitter
 	out       *writer
-	turn      turns
 
-	parts sync.Mutex // guards the following
-	next  int        // part
-	from  []int64    // where it begins in each run
+	parts sync.Mutex    // guards the following
+	next  int           // part
+	from  []int64       // where it begins in each run
+	turn  chan struct{} // closed when it may write
 }
 
 // mergeTo merges all runs to out.
@@ -37,13 +37,10 @@ func (j *job) mergeTo(ctx context.Context, out *writer) error {
 			buffers = append(buffers, &buffer{out: j.plan.writer(i)[:0]})
 		}
 	}
-	m := &merge{j: j, splitters: splitters(&j.l, j.runs, j.partBytes(buffers[0])), out: out, from: wholeRuns(j.runs).from}
-	m.turn.cond.L = &m.turn.mu
+	m := &merge{j: j, splitters: splitters(&j.l, j.runs, j.partBytes(buffers[0])), out: out, from: wholeRuns(j.runs).from, turn: make(chan struct{})}
+	close(m.turn) // of the first part
 	j.progress.begin(PhaseWriting, j.bytes())
-	return all(ctx, len(buffers), func(ctx context.Context, i int) error {
-		defer context.AfterFunc(ctx, m.turn.end)()
-		return m.work(ctx, buffers[i])
-	})
+	return all(ctx, len(buffers), func(ctx context.Context, i int) error { return m.work(ctx, buffers[i]) })
 }
 
 // partBytes returns how much to merge at a time: little enough for the output to
@@ -65,14 +62,14 @@ func (m *merge) work(ctx context.Context, b *buffer) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		w.part, w.hasTurn = p.n, false
+		w.turn = p.turn
 		if err := m.mergePart(p, b, w); err != nil {
 			return err
 		}
 		if err := w.flush(); err != nil {
 			return err
 		}
-		m.turn.pass()
+		close(p.over)
 	}
 }
 
@@ -80,7 +77,7 @@ func (m *merge) work(ctx context.Context, b *buffer) error {
 func (m *merge) take(b *buffer) (part, bool, error) {
 	m.parts.Lock()
 	defer m.parts.Unlock()
-	p := part{n: m.next, from: m.from}
+	p := part{n: m.next, from: m.from, turn: m.turn, over: make(chan struct{})}
 	if p.n > len(m.splitters) {
 		return p, false, nil
 	}
@@ -100,7 +97,7 @@ func (m *merge) take(b *buffer) (part, bool, error) {
 		p.skip = keysort.Common(m.splitters[p.n-1].key, m.splitters[p.n].key)
 	}
 	m.next++
-	m.from = p.to
+	m.from, m.turn = p.to, p.over
 	return p, true, nil
 }
 

@@ -10,6 +10,8 @@ type part struct {
 	from, to []int64
 	skip     int  // bytes that its keys share
 	once     bool // nobody reads the runs again: their space is freed meanwhile
+
+	turn, over chan struct{} // closed when it may write its output, and when it has
 }
 
 // wholeRuns returns the part that is all of the runs.
@@ -43,11 +45,10 @@ func (p *part) open(j *job, runs []*run, b *buffer) ([]*cursor, error) {
 
 // A partWriter collects the output of a part.
 type partWriter struct {
-	m       *merge
-	ctx     context.Context // of the merge
-	b       *buffer
-	part    int
-	hasTurn bool
+	m    *merge
+	ctx  context.Context // of the merge
+	b    *buffer
+	turn chan struct{} // of the part
 }
 
 // add appends a record.
@@ -85,10 +86,11 @@ func (w *partWriter) pass(b []byte) error {
 
 // flush writes the buffer, when it is the part's turn.
 func (w *partWriter) flush() error {
-	if !w.hasTurn && !w.m.turn.wait(w.part) {
+	select {
+	case <-w.turn:
+	case <-w.ctx.Done():
 		return context.Cause(w.ctx)
 	}
-	w.hasTurn = true
 	err := w.m.out.add(w.b.out)
 	w.b.out = w.b.out[:0]
 	return err

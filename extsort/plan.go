@@ -8,7 +8,10 @@
 
 package extsort
 
-import "unsafe"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // MinMemoryBytes is the least Options.MemoryBytes.
 const MinMemoryBytes = 256 << 10
@@ -30,7 +33,8 @@ type plan struct {
 func newPlan(mem []byte, workers int, keyed bool) *plan {
 	workers = min(workers, max(1, len(mem)/MinMemoryBytes))
 	p := &plan{workers: workers}
-	p.pair = 2 * clamp(floorPower(len(mem)/16/(workers+1)/2), blockAlign, 1<<20)
+	block := len(mem) / 16 / (workers + 1) / 2
+	p.pair = 2 * max(blockAlign, min(1<<(bits.Len(uint(block))-1), 1<<20))
 	take := func(n int) []byte {
 		b := mem[:n:n]
 		mem = mem[n:]
@@ -81,17 +85,6 @@ func (p *plan) indexes(n int) []*index {
 		xs[i] = &index{mem: p.marks[i*each:][:each], stride: min(strideOfIndex, int64(each))}
 	}
 	return xs
-}
-
-func clamp(n, least, most int) int { return max(least, min(n, most)) }
-
-// floorPower returns the largest power of two up to n.
-func floorPower(n int) int {
-	p := 1
-	for p*2 <= n {
-		p *= 2
-	}
-	return p
 }
 
 const _ = -(unsafe.Sizeof(mark{}) ^ markBytes)

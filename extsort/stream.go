@@ -27,7 +27,7 @@ func (j *job) newStream(ctx context.Context, in input, mem []byte) *stream {
 		s.keyed, s.stored, mem = &j.l, mem[:half], mem[half:]
 		most = half - keyedBytes
 	}
-	s.scanner = newScanner(raw, in, mem, most, clamp(len(mem)/4, 1, 1<<20))
+	s.scanner = newScanner(raw, in, mem, most, max(1, min(len(mem)/4, 1<<20)))
 	return s
 }
 

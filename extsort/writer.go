@@ -7,6 +7,7 @@
 package extsort
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/keysort"
@@ -37,7 +38,7 @@ type writeJob struct {
 func writing(mem []byte, at int64, write func(b []byte, at int64) error, f func(*writer) error) error {
 	w := newWriter(mem, at, write)
 	defer w.close() // if f panics
-	return firstError(f(w), w.close())
+	return cmp.Or(f(w), w.close())
 }
 
 // newWriter returns a writer that uses mem, which is cut in two blocks. Close

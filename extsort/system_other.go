@@ -2,7 +2,12 @@
 
 package extsort
 
-import "os"
+import (
+	"errors"
+	"os"
+)
+
+func setDirect(*os.File, bool) error { return errors.ErrUnsupported }
 
 // freeSpace does nothing: this system cannot free a part of a file as Linux does.
 func freeSpace(*os.File, int64, int64) {}
