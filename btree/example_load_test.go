@@ -62,7 +62,7 @@ func save(path string, m *btree.Map[uint64, uint64]) error {
 	if err != nil {
 		return err
 	}
-	file.Reset()
+	file.Clear()
 	for k, v := range m.All() {
 		b, err := file.Extend(16)
 		if err != nil {
