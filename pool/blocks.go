@@ -21,6 +21,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // Options sets up [Blocks] and [Pool]; nil means all defaults.
@@ -71,6 +72,7 @@ type Blocks struct {
 
 	shift     uint         // a chunk has 1<<shift bytes, and that alignment
 	versioned bool         // blocks have generations
+	checked   bool         // free blocks are poison: see poison.go
 	of        reflect.Type // type of the values; nil for Blocks
 
 	statusShift uint // a status has 1<<statusShift bytes, generation included
@@ -131,7 +133,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	arg.AtLeast(call, "Options.MaxBytes", b.limits.MaxBytes, 0)
 	unit := max(align, minStrideBytes)
 	stride := (size + unit - 1) &^ (unit - 1)
-	b.parent, b.bytes, b.align, b.of, b.versioned = parent, size, align, of, of != nil
+	b.parent, b.bytes, b.align, b.of, b.versioned, b.checked = parent, size, align, of, of != nil, poison.On()
 	b.stride = uintptr(stride)
 	b.statusShift = statusShift
 	if b.versioned {

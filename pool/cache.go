@@ -175,8 +175,12 @@ func (c *BlocksCache) refill() error {
 	if err != nil {
 		return err
 	}
-	for i, e := range batch[:n] {
-		c.set(i+1, e)
+	if c.blocks.checked {
+		statusAt(batch[0].status).store(statusLive)
+	} else {
+		for i, e := range batch[:n] {
+			c.set(i+1, e)
+		}
 	}
 	c.entries[0].addr.store(batch[n-1].addr)
 	c.top.store(c.number<<placeBits + status(n))
@@ -199,9 +203,10 @@ func (c *BlocksCache) put(p unsafe.Pointer) {
 	if !b.isLive(st, addr) {
 		b.misused(c.putCall(), addr, "")
 	}
-	if debugging {
+	if b.checked {
 		b.mustEndUntouched(c.putCall(), addr)
-		b.poison(addr)
+		b.putCentral(addr)
+		return
 	}
 	if b.versioned {
 		st.age()
@@ -289,9 +294,6 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 		}
 	}
 	c.top.dec()
-	if debugging {
-		c.blocks.claim(uintptr(e.pointer()))
-	}
 	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
 }
 
@@ -301,10 +303,6 @@ func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(unsafe.SliceData(r))) && e.status.load() == up && len(r) == c.bytes && cap(r) == c.bytes {
-		if debugging {
-			c.blocks.mustEndUntouched("pool.BlocksCache.Put", uintptr(e.pointer()))
-			c.blocks.poison(uintptr(e.pointer()))
-		}
 		c.top.inc()
 	} else {
 		orPutBytes(c, r, (*BlocksCache).putBytes)
@@ -341,9 +339,6 @@ func (c *Cache[T]) Get() (t *T, err error) {
 		}
 	}
 	s.top.dec()
-	if debugging {
-		s.blocks.claim(uintptr(e.pointer()))
-	}
 	t = (*T)(e.pointer())
 	var zero T
 	*t = zero
@@ -357,10 +352,6 @@ func (c *Cache[T]) Put(t *T) {
 	up := s.top + 1
 	e := &s.entries[uint8(up)]
 	if e.addr == address(unsafe.Pointer(t)) && e.status.load() == up {
-		if debugging {
-			s.blocks.mustEndUntouched("pool.Cache.Put", uintptr(e.pointer()))
-			s.blocks.poison(uintptr(e.pointer()))
-		}
 		s.top.inc()
 		e.status.age()
 	} else {

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/pool"
 )
 
@@ -22,6 +23,7 @@ func get(c *pool.BlocksCache, n int) [][]byte {
 // A double free is detected for each pair of calls that free a block: the last block that
 // a cache handed out, an earlier one, and one whose place in the cache is in other use.
 func TestSecondPutIsDetected(t *testing.T) {
+	defer poison.Set(false)() // the caches of a checked pool are empty
 	b := newBlocks(t, 64, 8, nil)
 	own, other := b.NewCache(), b.NewCache()
 	defer own.Close()
@@ -158,6 +160,7 @@ func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 }
 
 func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
+	defer poison.Set(false)() // the caches of a checked pool are empty
 	const blocks = 256
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
 	c := b.NewCache()

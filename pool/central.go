@@ -86,6 +86,9 @@ func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
+	if b.checked {
+		out = out[:1]
+	}
 	n := 0
 	for n < len(out) {
 		c := b.nextPartial()
@@ -105,6 +108,7 @@ func (b *Blocks) tryTake(call string, out []entry) (int, error) {
 			b.refuse(call, twice, freedTwice)
 		}
 	}
+	b.claim(call, out[:n])
 	// Stacks use the last entry first: make it the lowest address.
 	for i, j := 0, n-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]
@@ -175,12 +179,8 @@ func (b *Blocks) returnTo(in []entry, from status) {
 		if st.load() != from || *word&bit != 0 {
 			continue
 		}
-		if from != statusFree {
-			if debugging {
-				b.poison(e.addr)
-			}
-			st.store(statusFree)
-		}
+		b.poison(e.addr)
+		st.store(statusFree)
 		*word |= bit
 		c.freeBlocks++
 		b.setPartial(c)

@@ -12,6 +12,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // fill writes to all of the block at p: the parent's memory, if the chunk was returned.
@@ -133,6 +134,7 @@ func TestLiveBlockIsNotTakenFromItsChunk(t *testing.T) {
 // Blocks on their way from a chunk to a stack are neither handed out nor come back by a
 // second entry.
 func TestMovingBlockHasNoOtherOwner(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	var batch [8]entry
 	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: len(batch)})
 	defer b.Close()
@@ -159,6 +161,7 @@ func TestMovingBlockHasNoOtherOwner(t *testing.T) {
 // While Trim returns a chunk, a second entry of a block in it finds no free block, comes
 // on no stack that stays, and keeps the chunk if it was handed out before.
 func TestSecondEntryDuringTrim(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	for _, taken := range []bool{false, true} {
 		b := NewBlocks(alloctest.New(t), 64, 8, nil)
 		r := freehold.Must(b.Alloc(64, 8))

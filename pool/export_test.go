@@ -45,6 +45,3 @@ func (p *Pool[T]) Blocks() *Blocks { return &p.blocks }
 func HandleAt[T any](t *T) Handle[T] {
 	return Handle[T]{addr: uintptr(unsafe.Pointer(t)), gen: 1 << 62}
 }
-
-// Debugging reports whether this is a debug build.
-const Debugging = debugging

@@ -4,7 +4,7 @@
 // package pin, which checks that at start-up. If the check fails, or the processor's
 // stack is empty, full or missing, Blocks.get and Blocks.put do the work.
 
-//go:build !race && !freehold_portable && !freehold_debug && !asan
+//go:build !race && !freehold_portable && !asan
 
 package pool
 

@@ -4,7 +4,7 @@
 // and the goroutine in R14. Where they go on in a Go function, the arguments
 // are in their registers again.
 
-//go:build !race && !freehold_portable && !freehold_debug && !asan
+//go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"

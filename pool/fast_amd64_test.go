@@ -1,4 +1,4 @@
-//go:build !race && !freehold_portable && !freehold_debug && !asan
+//go:build !race && !freehold_portable && !asan
 
 package pool
 
@@ -7,10 +7,12 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/test/pintest"
 )
 
 func TestSlotsBeyondTheFirst(t *testing.T) {
+	defer poison.Set(false)() // the assembly serves no checked pool
 	pintest.SlotsBeyondTheFirst(t, func(slow func(call string)) pintest.Slots {
 		// The blocks that all stacks hold fit into the first chunk of each pool.
 		b := NewBlocks(freehold.Default(), 8, 8, nil)

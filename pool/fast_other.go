@@ -1,4 +1,4 @@
-//go:build !amd64 || race || freehold_portable || freehold_debug || asan
+//go:build !amd64 || race || freehold_portable || asan
 
 package pool
 

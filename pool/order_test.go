@@ -11,6 +11,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // onWait has f called whenever b is about to wait for the holders of its slots,
@@ -26,6 +27,7 @@ func onWait(b *Blocks, f func()) (restore func()) {
 // A drain takes the blocks of a stack only after its holder has left, who may
 // still put one there.
 func TestDrainWaitsForWhoHoldsAStack(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 2})
 	defer b.Close()
 	early, late := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))

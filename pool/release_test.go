@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // A chunk that stays when others are returned serves blocks again.
@@ -34,6 +35,7 @@ func TestChunkThatStaysAtTrimServesBlocks(t *testing.T) {
 
 // A block that is freed while Trim returns other chunks is in its own afterwards.
 func TestBlockFreedDuringTrimIsNotLost(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	b := NewBlocks(alloctest.New(t), 64, 8, nil)
 	defer b.Close()
 	live := freehold.Must(b.Alloc(64, 8))
@@ -63,6 +65,7 @@ func TestBlockFreedDuringTrimIsNotLost(t *testing.T) {
 
 // Blocks that do not fit on the stack go to the central free list.
 func TestStoreLosesNoBlock(t *testing.T) {
+	defer poison.Set(false)()                       // a checked pool has no stacks
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
 	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 3 * 64})
 	defer b.Close()
@@ -93,6 +96,7 @@ func TestPutBatchKeepsToTheCapacity(t *testing.T) {
 // A block that two goroutines freed at once leaves the stack with the panic, so the next
 // call works.
 func TestBlockFreedTwiceLeavesTheStack(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	b := NewBlocks(alloctest.New(t), 64, 8, nil)
 	defer b.Close()
 	r := freehold.Must(b.Alloc(64, 8))

@@ -55,9 +55,6 @@ func (b *Blocks) get() (unsafe.Pointer, error) {
 			st.store(statusLive)
 			s.n.store(n)
 			b.stacks.Leave(slot)
-			if debugging {
-				b.claim(e.addr)
-			}
 			return pointer(e.addr), nil
 		}
 	}
@@ -78,9 +75,6 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	b.store(slot, batch[:n-1])
 	e := batch[n-1]
 	statusAt(e.status).store(statusLive)
-	if debugging {
-		b.claim(e.addr)
-	}
 	return pointer(e.addr), nil
 }
 
@@ -101,9 +95,6 @@ func (b *Blocks) dropLive(call string, slot int) {
 
 // put frees the block at p.
 func (b *Blocks) put(p unsafe.Pointer) {
-	if debugging {
-		b.mustEndUntouched(b.putCall(), uintptr(p))
-	}
 	slot := b.stacks.Enter()
 	done, _ := b.push(b.stacks.Entry(slot), uintptr(p))
 	b.stacks.Leave(slot)
@@ -156,9 +147,6 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	if b.versioned {
 		st.age()
 	}
-	if debugging {
-		b.poison(addr)
-	}
 	s.entries[n%fullStackBlocks] = entry{addr, uintptr(unsafe.Pointer(st))}
 	s.n.store(n + 1)
 	return true, false
@@ -166,6 +154,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 
 // putCentral is put for a slot without a stack: the block goes to the central free list.
 func (b *Blocks) putCentral(addr uintptr) {
+	b.mustEndUntouched(b.putCall(), addr)
 	e, ok := b.retireAs(addr, statusFree)
 	if !ok {
 		b.misused(b.putCall(), addr, "")
@@ -180,9 +169,6 @@ func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	st := b.statusOf(addr)
 	ok := b.isLive(st, addr)
 	if ok {
-		if debugging && to == statusFree {
-			b.poison(addr)
-		}
 		st.store(to)
 		if b.versioned {
 			st.age()
@@ -222,7 +208,7 @@ func (b *Blocks) store(slot int, in []entry) {
 
 // addStack gives a slot a stack. It reports whether that was needed and possible.
 func (b *Blocks) addStack(slot int) bool {
-	return b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{capacity: b.capacity} })
+	return !b.checked && b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{capacity: b.capacity} })
 }
 
 // getSome is get for several blocks: between one and len(out), or an error.
@@ -242,7 +228,6 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	}
 	b.stacks.Leave(slot)
 	if n > 0 {
-		b.claimAll(out[:n])
 		return n, nil
 	}
 	const call = "pool.Blocks.GetBatch"
@@ -251,7 +236,6 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	for _, e := range out[:n] {
 		statusAt(e.status).store(statusLive)
 	}
-	b.claimAll(out[:n])
 	return n, err
 }
 
@@ -305,9 +289,6 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 			return i
 		}
 		st.store(statusFree)
-		if debugging {
-			b.poison(addr)
-		}
 		out[i] = entry{addr, uintptr(unsafe.Pointer(st))}
 	}
 	return len(src)

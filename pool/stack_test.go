@@ -10,12 +10,14 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/pool"
 )
 
 // A batch that the slow path takes serves the next calls at any depth of the goroutine's
 // stack: it is in the slot where they look first.
 func TestEachBatchIsUsedUp(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	const gets, batch = 256, 64
 	p := newPool[node](t, &pool.Options{MaxBlocks: 1 << 14})
 	count := func(t *testing.T, depth int) {
@@ -61,6 +63,7 @@ func atDepth(bytes int, f func()) {
 // A block that two goroutines free at the same moment has two entries. Once it is handed
 // out, a call that finds the second entry panics and hands nothing out.
 func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	for name, get := range map[string]func(b *pool.Blocks) []byte{
 		"Alloc": func(b *pool.Blocks) []byte { return freehold.Must(b.Alloc(64, 8)) },
 		"GetBatch": func(b *pool.Blocks) []byte {
@@ -95,6 +98,7 @@ func TestTwoPutsAtOnceAreFoundByThePool(t *testing.T) {
 // The central free list has a block at most once, and only if it is free, even if two
 // goroutines freed it at the same moment.
 func TestCopiesOfABlockFlowBackOnce(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	const blocks = 64
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
 	all := make([][]byte, blocks)
@@ -228,6 +232,7 @@ func TestPutBatchIsFreeOfEach(t *testing.T) {
 // PutBatch fills the stack, and gives further blocks to the central free list without moving
 // older ones out first.
 func TestPutBatchFillsTheStackOnce(t *testing.T) {
+	defer poison.Set(false)() // a checked pool has no stacks
 	const blocks, room = 1000, 128
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
 	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})

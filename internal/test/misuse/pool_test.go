@@ -62,7 +62,7 @@ var poolPrograms = []program{
 	{"free of a value to the pool's parent", always(panics("Heap.Free: 0x")),
 		inPool(func(w *world, p *pool.Pool[value]) { get(p); freehold.Free(w.a, get(p)) }),
 		inPool(func(w *world, p *pool.Pool[value]) { p.Put(get(p)) })},
-	{"Put by two goroutines at once", caught{plain: isHarmless, debug: isHarmless, race: racesOrPanics},
+	{"Put by two goroutines at once", caught{plain: isHarmless, race: racesOrPanics},
 		inPool(func(w *world, p *pool.Pool[value]) {
 			v := get(p)
 			atOnce(func() { p.Put(v) }, func() { p.Put(v) })
@@ -322,7 +322,7 @@ var poolPrograms = []program{
 	{"Alloc of more than a pool's blocks have", always(refuses),
 		inBlocks(func(w *world, p *pool.Blocks) { _, w.err = p.Alloc(small+1, 8) }),
 		inBlocks(func(w *world, p *pool.Blocks) { _, w.err = p.Alloc(small, 8) })},
-	{"write past the end of a block of Blocks, into its padding", caught{debug: panics("pool.Blocks.Free: block"), asan: sanitized},
+	{"write past the end of a block of Blocks, into its padding", caught{poison: panics("pool.Blocks.Free: block"), asan: sanitized},
 		inBlocks(func(w *world, p *pool.Blocks) {
 			b := take(p)
 			*at(unsafe.Pointer(&b[0]), small) = 1

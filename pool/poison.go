@@ -1,0 +1,69 @@
+// Poison: checked pools, whose free blocks nobody may use.
+//
+// A checked pool has no stacks, and its caches hold no block: each block comes from the
+// central free list and goes there, by the slow paths. It is poison while it is there,
+// after Retire from when its readers have left. The padding behind a live block stays
+// poison.
+
+package pool
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/poison"
+)
+
+// poison makes the block at addr nobody's, if the pool is checked.
+func (b *Blocks) poison(addr uintptr) {
+	if b.checked {
+		poison.Leave(unsafe.Slice((*byte)(pointer(addr)), b.stride))
+	}
+}
+
+// poisonAll is poison for the blocks of a chunk.
+func (b *Blocks) poisonAll(c *chunk) {
+	if b.checked {
+		poison.Leave(c.mem)
+	}
+}
+
+// claim makes free blocks their owners', if the pool is checked. It panics if one was
+// written. central.mu is held.
+func (b *Blocks) claim(call string, in []entry) {
+	if !b.checked {
+		return
+	}
+	for _, e := range in {
+		block := unsafe.Slice((*byte)(pointer(e.addr)), b.stride)
+		if i := poison.Take(block); i >= 0 {
+			b.refuse(call, e.addr, fmt.Sprintf("byte %d was written while the block was free, or beyond the end of another", i))
+		}
+		asan.Poison(block[b.bytes:])
+	}
+}
+
+// mustEndUntouched panics if the padding behind the live block at addr was written.
+// For any other addr, and if the pool is not checked, it is a no-op. No slot is held.
+func (b *Blocks) mustEndUntouched(call string, addr uintptr) {
+	if n := b.overrun(addr); n > 0 {
+		b.misused(call, addr, "it was written "+arg.Bytes(n)+" beyond its end")
+	}
+}
+
+// overrun returns how far beyond the end of the live block at addr the first written
+// byte of its padding is: 1 for the byte behind the block, 0 if none was written.
+func (b *Blocks) overrun(addr uintptr) int {
+	if !b.checked || asan.Enabled {
+		return 0
+	}
+	slot := b.stacks.Enter() // keeps the metadata mapped
+	live := b.isLive(b.statusOf(addr), addr)
+	b.stacks.Leave(slot)
+	if !live {
+		return 0
+	}
+	return poison.Take(unsafe.Slice((*byte)(pointer(addr)), b.stride)[b.bytes:]) + 1
+}
