@@ -180,7 +180,9 @@ func (b *Blocks) returnTo(in []entry, from status) {
 			continue
 		}
 		b.poison(e.addr)
-		st.store(statusFree)
+		if from != statusFree {
+			st.store(statusFree)
+		}
 		*word |= bit
 		c.freeBlocks++
 		b.setPartial(c)
@@ -283,11 +285,8 @@ func (b *Blocks) unseize(c *chunk) bool {
 func (b *Blocks) askParent() {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	if len(b.central.chunks) == 0 {
-		return
-	}
-	if block, err := b.parent.Alloc(1, 1); err == nil { // an error shows that it is open, too
-		b.parent.Free(block)
+	if len(b.central.chunks) > 0 {
+		owners.AskParent(b.parent)
 	}
 }
 

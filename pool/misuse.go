@@ -136,11 +136,14 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 }
 
 // whole returns how many slices at the start of src have the length and capacity
-// of a block, up to 128. In a checked pool it stops at one that was written beyond its end.
+// of a block, up to 128; none in a checked pool, which frees one by one.
 func (b *Blocks) whole(src [][]byte) int {
+	if b.checked {
+		return 0
+	}
 	src = src[:min(len(src), fullStackBlocks)]
 	for i, r := range src {
-		if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) || b.overrun(addrOf(r)) > 0 {
+		if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
 			return i
 		}
 	}

@@ -45,25 +45,20 @@ func (b *Blocks) claim(call string, in []entry) {
 	}
 }
 
-// mustEndUntouched panics if the padding behind the live block at addr was written.
-// For any other addr, and if the pool is not checked, it is a no-op. No slot is held.
+// mustEndUntouched panics if the padding behind the live block at addr was written. For
+// any other addr it is a no-op. The pool is checked, and no slot is held.
 func (b *Blocks) mustEndUntouched(call string, addr uintptr) {
-	if n := b.overrun(addr); n > 0 {
-		b.misused(call, addr, "it was written "+arg.Bytes(n)+" beyond its end")
-	}
-}
-
-// overrun returns how far beyond the end of the live block at addr the first written
-// byte of its padding is: 1 for the byte behind the block, 0 if none was written.
-func (b *Blocks) overrun(addr uintptr) int {
-	if !b.checked || asan.Enabled {
-		return 0
+	if asan.Enabled { // which has reported it
+		return
 	}
 	slot := b.stacks.Enter() // keeps the metadata mapped
 	live := b.isLive(b.statusOf(addr), addr)
 	b.stacks.Leave(slot)
 	if !live {
-		return 0
+		return
 	}
-	return poison.Take(unsafe.Slice((*byte)(pointer(addr)), b.stride)[b.bytes:]) + 1
+	padding := unsafe.Slice((*byte)(pointer(addr)), b.stride)[b.bytes:]
+	if i := poison.Take(padding); i >= 0 {
+		b.misused(call, addr, "it was written "+arg.Bytes(i+1)+" beyond its end")
+	}
 }

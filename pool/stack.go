@@ -154,7 +154,9 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 
 // putCentral is put for a slot without a stack: the block goes to the central free list.
 func (b *Blocks) putCentral(addr uintptr) {
-	b.mustEndUntouched(b.putCall(), addr)
+	if b.checked {
+		b.mustEndUntouched(b.putCall(), addr)
+	}
 	e, ok := b.retireAs(addr, statusFree)
 	if !ok {
 		b.misused(b.putCall(), addr, "")
