@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -28,14 +29,14 @@ type subject[K comparable, V any] interface {
 // A model is a map beside a Go map that has the same entries. Keys and values are made
 // from numbers.
 type model[K comparable, V any] struct {
-	t     testing.TB
-	m     subject[K, V]
-	want  map[K]V
-	key   func(n int) K
-	value func(n int) V
-	equal func(a, b V) bool
-	keys  int // number of different numbers for keys
-	fresh int
+	t      testing.TB
+	m      subject[K, V]
+	parent *freehold.Tagged
+	want   map[K]V
+	key    func(n int) K
+	value  func(n int) V
+	equal  func(a, b V) bool
+	fresh  int
 }
 
 // run reads prog as a program: each three bytes are an operation and its arguments.
@@ -149,6 +150,16 @@ func (m *model[K, V]) get(k K) {
 	if want, had := m.want[k]; ok != had || !m.equal(got, want) {
 		m.t.Fatalf("Get(%v) = %v, %t; want %v, %t", k, got, ok, want, had)
 	}
+	plain, isPlain := m.m.(*Map[K, V])
+	if !isPlain || plain.views() {
+		return
+	}
+	if p := plain.At(k); (p != nil) != ok || ok && !m.equal(*p, got) {
+		m.t.Fatalf("At(%v) = %v; want %v, %t", k, p, got, ok)
+	} else if ok { // it is the value that Get has
+		*p = m.value(m.fresh)
+		m.want[k] = *p
+	}
 }
 
 // iterate changes a Map in a loop over it: it deletes some entries and adds others. The loop
@@ -206,22 +217,21 @@ func (m *model[K, V]) iterate(arg int) {
 // verify compares all entries.
 func (m *model[K, V]) verify() {
 	m.t.Helper()
-	plain, isPlain := m.m.(*Map[K, V])
-	if !isPlain {
-		m.m.(*Shared[K, V]).checkAll()
-	} else if fault := plain.check(); fault != "" {
-		m.t.Fatal(fault)
-	}
-	if m.m.Len() != len(m.want) {
-		m.t.Fatalf("%d entries, want %d", m.m.Len(), len(m.want))
+	mustBeWhole(m.t, m.m)
+	if n := m.parent.Counts().LiveBytes; m.m.Len() != len(m.want) || reserved(m.m) != n {
+		m.t.Fatalf("%d entries, want %d; Reserved is %d, want %d", m.m.Len(), len(m.want), reserved(m.m), n)
 	}
 	keys := make([]K, 0, len(m.want))
 	for k := range m.want {
 		m.get(k)
 		keys = append(keys, k)
 	}
+	plain, isPlain := m.m.(*Map[K, V])
 	if !isPlain {
 		return
+	}
+	if n := len(slices.Collect(plain.Keys())); n != len(keys) || n != len(slices.Collect(plain.Values())) {
+		m.t.Fatalf("%d keys and %d values, want %d", n, len(slices.Collect(plain.Values())), len(keys))
 	}
 	keys = append(keys, m.key(1<<20))
 	values, found := make([]V, len(keys)), make([]bool, len(keys))
@@ -304,16 +314,12 @@ var kinds = []modelled{
 
 func kind[K comparable, V any](name string, key func(int) K, value func(int) V, equal func(a, b V) bool) modelled {
 	return modelled{name, func(t testing.TB, parent freehold.Allocator, narrow uint64, shared bool) (runner, func()) {
-		m := &model[K, V]{t: t, want: map[K]V{}, key: key, value: value, equal: equal}
+		open := makeMap[K, V]
 		if shared {
-			s := NewShared[K, V](parent, nil)
-			s.hasher.narrow = narrow
-			m.m = s
-		} else {
-			s := New[K, V](parent, nil)
-			s.hash.narrow = narrow
-			m.m = s
+			open = makeShared[K, V]
 		}
+		memory := freehold.NewTagged(parent, "")
+		m := &model[K, V]{t: t, m: open(memory, narrow), parent: memory, want: map[K]V{}, key: key, value: value, equal: equal}
 		return m, m.m.Close
 	}}
 }

@@ -2,7 +2,6 @@ package hashmap
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -31,16 +30,6 @@ func TestSharedUpdateUsesAnotherMap(t *testing.T) {
 	}))
 	if v, _ := a.Get(0); v != keys {
 		t.Errorf("got %d, want %d", v, keys)
-	}
-}
-
-// TestSharedGrowBeyondInt: an impossible number of entries is an error.
-func TestSharedGrowBeyondInt(t *testing.T) {
-	m := NewShared[int, int](alloctest.New(t), nil)
-	defer m.Close()
-	succeed(m.Put(1, 1))
-	if err := m.Grow(math.MaxInt); !errors.Is(err, freehold.ErrOutOfMemory) || m.Len() != 1 {
-		t.Errorf("%v, %d entries", err, m.Len())
 	}
 }
 
@@ -87,15 +76,6 @@ func TestSharedReclaimsText(t *testing.T) {
 		if err := m.Put(k, ""); err != nil {
 			t.Fatalf("for the tables of %d entries: %v", k, err)
 		}
-	}
-}
-
-// TestPutIfAbsentOfNaN returns the value that it put, which no search finds.
-func TestPutIfAbsentOfNaN(t *testing.T) {
-	m := New[float64, int](alloctest.New(t), nil)
-	defer m.Close()
-	if v, found, err := m.PutIfAbsent(math.NaN(), 7); v != 7 || found || err != nil {
-		t.Errorf("%d, %t, %v", v, found, err)
 	}
 }
 

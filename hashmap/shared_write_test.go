@@ -1,35 +1,10 @@
 package hashmap
 
 import (
-	"errors"
 	"testing"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 )
-
-// TestSharedTextIsTheCallers: text that calls return outlives its entry and the map.
-func TestSharedTextIsTheCallers(t *testing.T) {
-	m := NewShared[string, string](alloctest.New(t), nil)
-	succeed(m.Put("the key", "the value"))
-	got, _ := m.Get("the key")
-	absent, _, err := m.PutIfAbsent("the key", "another")
-	var updated string
-	succeed(errors.Join(err, m.Update("the key", func(v *string, _ bool) { updated = *v })))
-	var keys, values []string
-	for k, v := range m.All() {
-		keys, values = append(keys, k), append(values, v)
-	}
-	m.Close() // which frees the text, and alloctest fills it
-	for call, v := range map[string]string{"Get": got, "PutIfAbsent": absent, "Update": updated, "All": values[0]} {
-		if v != "the value" {
-			t.Errorf("%s returned %q", call, v)
-		}
-	}
-	if keys[0] != "the key" {
-		t.Errorf("All has the key %q", keys[0])
-	}
-}
 
 // TestSharedSlotsAreReused: neither a key that comes and goes nor a map that is cleared
 // takes another table.
@@ -50,26 +25,6 @@ func TestSharedSlotsAreReused(t *testing.T) {
 	}
 	if st := m.Stats(); st.Spare != 0 || st.Tables != 1 || st.Len != 0 {
 		t.Errorf("%+v", st)
-	}
-}
-
-// TestSharedPutIfAbsentRunsOutOfMemory: without memory there is no value.
-func TestSharedPutIfAbsentRunsOutOfMemory(t *testing.T) {
-	m := NewShared[int, string](alloctest.FailAfter(alloctest.New(t), 2), nil) // directory and table
-	defer m.Close()
-	v, found, err := m.PutIfAbsent(1, "one")
-	if v != "" || found || !errors.Is(err, freehold.ErrOutOfMemory) || m.Len() != 0 {
-		t.Errorf("%q, %t, %v, %d entries", v, found, err, m.Len())
-	}
-}
-
-// TestSharedPutIfAbsentLeavesAValue: it needs no memory where there is one.
-func TestSharedPutIfAbsentLeavesAValue(t *testing.T) {
-	m := NewShared[int, string](alloctest.FailAfter(alloctest.New(t), 3), nil) // directory, table and text
-	defer m.Close()
-	succeed(m.Put(1, "one"))
-	if v, found, err := m.PutIfAbsent(1, "another"); v != "one" || !found || err != nil {
-		t.Errorf("%q, %t, %v", v, found, err)
 	}
 }
 
@@ -165,37 +120,35 @@ func TestSharedHasADirectoryForEachDepth(t *testing.T) {
 	}
 }
 
-// TestSharedSplitRunsOutOfMemory: each allocation of a table that splits, with a directory
-// that doubles, fails once. Nothing has changed then, and the next Put succeeds.
-func TestSharedSplitRunsOutOfMemory(t *testing.T) {
-	for n := 0; ; n++ {
-		m := NewShared[uint64, uint64](alloctest.FailOnce(alloctest.New(t), n), nil)
-		m.hasher.narrow = 0xFF << 56 // all in one table, until the directory has 2^8 entries
-		const keys = 1000
-		failed := false
-		for k := range uint64(keys) {
-			err := m.Put(k, ^k)
-			if err == nil {
-				continue
-			}
-			if failed = true; !errors.Is(err, freehold.ErrOutOfMemory) || m.Len() != int(k) {
-				t.Fatalf("%v, and %d entries, want %d", err, m.Len(), k)
-			}
-			m.checkAll()
-			succeed(m.Put(k, ^k))
+// TestSharedResultsAreTheCallers: text that calls return or hand out is a copy, which outlives
+// its entry and the map.
+func TestSharedResultsAreTheCallers(t *testing.T) {
+	m := NewShared[string, []byte](alloctest.New(t), nil)
+	succeed(m.Put("the key", []byte("the value")))
+	got, _ := m.Get("the key")
+	got[0] = 'T'
+	there, _, err := m.PutIfAbsent("the key", nil)
+	succeed(err)
+	key, results := "", map[string][]byte{"PutIfAbsent": there}
+	succeed(m.Update("the key", func(v *[]byte, _ bool) { results["Update"] = *v }))
+	for k, v := range m.All() {
+		results["All"], key = v, k
+	}
+	take := func(v []byte) bool { results["DeleteIf"] = v; return true }
+	if !m.DeleteIf("the key", take) || m.DeleteIf("the key", take) || m.DeleteIf("none", take) {
+		t.Error("DeleteIf removes a key other than once")
+	}
+	succeed(m.Put("empty", nil))
+	if v, found := m.Get("empty"); !found || v == nil || len(v) != 0 {
+		t.Errorf("Get of an empty value = %v, %t", v, found)
+	}
+	m.Close() // which frees the text, and alloctest fills it
+	for call, v := range results {
+		if string(v) != "the value" {
+			t.Errorf("%s has %q", call, v)
 		}
-		m.checkAll()
-		for k := range uint64(keys) {
-			if v, found := m.Get(k); !found || v != ^k {
-				t.Fatalf("failure %d: Get(%d) = %d, %t", n, k, v, found)
-			}
-		}
-		if !failed && len(m.dirs) < 3 {
-			t.Errorf("%d directories", len(m.dirs))
-		}
-		m.Close()
-		if !failed {
-			break
-		}
+	}
+	if string(got) != "The value" || key != "the key" {
+		t.Errorf("Get has %q, and All the key %q", got, key)
 	}
 }

@@ -81,11 +81,13 @@ func TestSequentialKeysSpread(t *testing.T) {
 		"Uint64":         func(i int) uint64 { return s.Uint64(uint64(i)) },
 		"Uint64, pages":  func(i int) uint64 { return s.Uint64(uint64(i) << 12) },
 		"Uint64, top":    func(i int) uint64 { return s.Uint64(uint64(i) << 48) },
+		"Uint64, rev":    func(i int) uint64 { return s.Uint64(bits.Reverse64(uint64(i))) },
+		"Uint64, gray":   func(i int) uint64 { return s.Uint64(uint64(i ^ i>>1)) },
 		"String":         func(i int) uint64 { return s.String(fmt.Sprint("key", i)) },
 		"String of 30 B": func(i int) uint64 { return s.String(fmt.Sprintf("%030d", i)) },
 	}
 	for name, hash := range keys {
-		for _, shift := range []int{0, 7, 20, 32, 52} {
+		for _, shift := range []int{0, 7, 20, 25, 32, 52} {
 			var count [places]int
 			for i := range n {
 				count[hash(i)>>shift%places]++
