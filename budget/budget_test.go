@@ -722,8 +722,7 @@ func TestReport(t *testing.T) {
 		t.Error("more than one line")
 	}
 	b.Stop()
-	var none *Budget
-	if none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
+	if none := (*Budget)(nil); none.String() != "<nil>" || none.LogValue().String() != "<nil>" {
 		t.Error(none)
 	}
 	st := Stats{GoLimit: math.MaxInt64, GCPercent: 100, Short: 3 << 20, Pressure: Pressure{Level: Hard}, Problem: "a problem", Source: "a source"}

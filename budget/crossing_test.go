@@ -104,23 +104,6 @@ func TestCrossingIsToldEachSecond(t *testing.T) {
 	})
 }
 
-// Free pages of the account and of those below are given back first.
-func TestCrossingTrimsFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCalls()
-		top := newAccount(t, nil, "top", 100<<20)
-		a, b := newAccount(t, top, "a", 0), newAccount(t, top, "b", 0)
-		told(top, c, "f")
-		a.Free(mustAlloc(t, a, 60<<20))
-		live := mustAlloc(t, b, 30<<20)
-		c.wait(t)
-		if used := top.Stats().Used; used > 32<<20 {
-			t.Errorf("%d used", used)
-		}
-		b.Free(live)
-	})
-}
-
 // A refused request is told with the bytes that it wanted, and is over when there is room.
 func TestRefusalIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -151,30 +151,6 @@ func TestEvictThatPanics(t *testing.T) {
 	a.Free(mustAlloc(t, a, 3<<20))
 }
 
-// While one caller's evict blocks, others use the account and its parents.
-func TestEvictThatBlocks(t *testing.T) {
-	top := newAccount(t, nil, "top", 8<<20)
-	a := newAccount(t, top, "a", 4<<20)
-	b := mustAlloc(t, a, 3<<20)
-	called, release, done := make(chan bool), make(chan bool), make(chan error)
-	go func() {
-		_, err := a.AllocOrEvict(2<<20, 8, func(int) int { called <- true; <-release; return 0 })
-		done <- err
-	}()
-	<-called
-	a.Free(mustAlloc(t, a, 100))
-	_, err := a.AllocOrEvict(2<<20, 8, func(int) int { return 0 })
-	wantFull(t, err, a)
-	a.SetLimits(0, 6<<20)
-	mustReserve(t, top, 1<<20).Release()
-	if a.Stats().Live != 1 {
-		t.Error(a)
-	}
-	a.Free(b)
-	close(release)
-	wantFull(t, <-done, a)
-}
-
 // An evict may allocate from the account, from what it has freed and from nothing.
 func TestEvictThatAllocates(t *testing.T) {
 	a := newAccount(t, nil, "a", 4<<20)

@@ -335,50 +335,43 @@ func TestAccountsTogether(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	var refusals atomic.Int64
 	for g := range 4 {
 		work.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(g), 2))
-			var live [][]byte
-			var from []*Account
-			var reserved []*Reservation
-			evict := func(bytes int) (freed int) {
-				for len(live) > 0 && freed < bytes {
-					from[0].Free(live[0])
-					freed += len(live[0])
-					live, from = live[1:], from[1:]
-				}
-				return freed
+			var caches []*fifo
+			for _, a := range leaves {
+				caches = append(caches, &fifo{account: a})
 			}
+			var reserved []*Reservation
 			for range rounds {
-				a := leaves[r.IntN(len(leaves))]
+				c := caches[r.IntN(len(caches))]
 				switch r.IntN(8) {
 				case 0:
-					res, err := a.Reserve(r.Int64N(4 << 20))
+					res, err := c.account.Reserve(r.Int64N(4 << 20))
 					if err == nil {
 						reserved = append(reserved, res)
 					}
 				case 1:
 					if len(reserved) > 0 {
-						reserved[0].Transfer(a)
+						reserved[0].Transfer(c.account)
 						reserved[0].Release()
 						reserved = reserved[1:]
 					}
 				case 2:
 					leaves[3].MoveTo(middles[r.IntN(2)])
 				case 3:
-					evict(r.IntN(8 << 20))
+					c.evict(r.IntN(8 << 20))
 				default:
-					b, err := a.AllocOrEvict(1+r.IntN(2<<r.IntN(20)), 8, evict)
-					if err != nil {
-						refusals.Add(1)
-						continue
+					b, err := c.account.AllocOrEvict(1+r.IntN(2<<r.IntN(20)), 8, c.evict)
+					if err == nil {
+						b[0], b[len(b)-1] = byte(g), byte(g)
+						c.live = append(c.live, b)
 					}
-					b[0], b[len(b)-1] = byte(g), byte(g)
-					live, from = append(live, b), append(from, a)
 				}
 			}
-			evict(1 << 30)
+			for _, c := range caches {
+				c.evict(1 << 30)
+			}
 			for _, r := range reserved {
 				r.Release()
 			}

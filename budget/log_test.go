@@ -126,20 +126,6 @@ func TestLineHasOnePressure(t *testing.T) {
 	})
 }
 
-// A level that comes and goes is one line, until it has gone for a while.
-func TestLevelsThatFlapAreLoggedOnce(t *testing.T) {
-	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
-		for range 50 {
-			for _, offHeap := range []int64{1000 * mib, 0} {
-				f.change(func() { f.clock = f.clock.Add(fallTime / 2) })
-				f.hold(b, offHeap)
-				synctest.Wait()
-			}
-		}
-		l.want(t, lineHard)
-	})
-}
-
 func TestLevelsThatTrimEndsAreNotLogged(t *testing.T) {
 	logged(t, func(t *testing.T, f *fake, b *Budget, l *lines) {
 		f.change(func() { f.onTrim = func() { f.offHeap = 0 } })

@@ -28,38 +28,6 @@ func wantUsed(t testing.TB, want int64, of ...*Account) {
 	}
 }
 
-func TestReservationIsThereWhenOthersTakeAll(t *testing.T) {
-	top := newAccount(t, nil, "top", 32<<20)
-	a, greedy := newAccount(t, top, "a", 0), newAccount(t, top, "greedy", 0)
-	r := mustReserve(t, a, 12<<20)
-	for {
-		if _, err := greedy.Alloc(64<<10, 8); err != nil {
-			wantFull(t, err, top)
-			break
-		}
-	}
-	if st := a.Stats(); st.Reserved != 12<<20 || st.Used != 12<<20 || st.Room < 12<<20 {
-		t.Errorf("%+v", st)
-	}
-	var live [][]byte
-	for range 11 {
-		live = append(live, mustAlloc(t, a, 1<<20))
-	}
-	if left := r.Left(); left > 1<<20 || left <= 0 || a.Stats().Used != 12<<20 {
-		t.Errorf("%d left, %v", left, a)
-	}
-	if _, err := greedy.Alloc(512<<10, 8); err == nil {
-		t.Error("what is left was taken")
-	}
-	r.Release()
-	r.Release()
-	wantUsed(t, a.Stats().Committed, a)
-	mustAlloc(t, greedy, 512<<10)
-	for _, b := range live {
-		a.Free(b)
-	}
-}
-
 // A reservation serves blocks of all sizes, to its end.
 func TestReservationServesSmallBlocks(t *testing.T) {
 	for _, size := range []int{100, 1000, 20000} {
