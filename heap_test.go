@@ -31,12 +31,6 @@ func TestPagesConform(t *testing.T) {
 		&alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
-func TestHeapsOfWrongOptionsPanic(t *testing.T) {
-	wantPanic(t, "freehold: NewHeap: MaxBytes -1, want 0 or more", func() {
-		freehold.NewHeap(&freehold.HeapOptions{MaxBytes: -1})
-	})
-}
-
 // The first use of a zero Heap or Cache panics and names the constructor.
 func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 	const ofHeap, ofCache = ": zero value: NewHeap makes a Heap", ": zero value: Heap.NewCache makes a Cache"

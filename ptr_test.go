@@ -153,20 +153,3 @@ func TestListOffHeap(t *testing.T) {
 		t.Errorf("%d nodes are missing", i)
 	}
 }
-
-func BenchmarkPtr(b *testing.B) {
-	a := newSlot()
-	nodes := freehold.Must(freehold.MakeSlice[node](a, 100))
-	for i := range nodes[1:] {
-		nodes[i].next = freehold.PtrTo(&nodes[i+1])
-	}
-	for b.Loop() {
-		n := 0
-		for p := &nodes[0]; p != nil; p = p.next.Get() {
-			n++
-		}
-		if n != 100 {
-			b.Fatal(n)
-		}
-	}
-}

@@ -697,28 +697,3 @@ func benchmarkNew[T any](b *testing.B, heap *freehold.Heap) {
 }
 
 var sink any
-
-func BenchmarkAppend(b *testing.B) {
-	heap := freehold.NewHeap(nil)
-	defer heap.Close()
-	for _, n := range []int{10, 1000, 100_000} {
-		b.Run(fmt.Sprintf("n=%d/of=heap", n), func(b *testing.B) {
-			for b.Loop() {
-				var s []uint64
-				for i := range n {
-					s, _ = freehold.Append(heap, s, uint64(i))
-				}
-				freehold.FreeSlice(heap, s)
-			}
-		})
-		b.Run(fmt.Sprintf("n=%d/of=go", n), func(b *testing.B) {
-			for b.Loop() {
-				var s []uint64
-				for i := range n {
-					s = append(s, uint64(i))
-				}
-				sink = s
-			}
-		})
-	}
-}

@@ -1,79 +1,48 @@
 package mode
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 )
 
-func TestVariable(t *testing.T) {
-	tests := []struct {
+// Each row has what the functions for one kind of mode say of a variable.
+func TestModes(t *testing.T) {
+	none := `freehold: FREEHOLD_DEBUG: no mode %q; there are ` + strings.Join(known, ", ")
+	number := func(s set) string { n, on := s.int("profile", 1, 7); return fmt.Sprint(n, on) }
+	oneIn := func(s set) string { n, valued, on := s.oneIn("guard"); return fmt.Sprint(n, valued, on) }
+	alone := func(s set) string { return fmt.Sprint(s.on("leak")) }
+	for _, tt := range []struct {
 		variable string
-		n        int
-		on       bool
-		reports  []string
+		ask      func(set) string
+		want     string
+		report   string
 	}{
-		{"", 0, false, nil},
-		{"profile", 7, true, nil},
-		{"profile=", 7, true, nil},
-		{" , profile=3 ,", 3, true, nil},
-		{"profile=2,profile=4", 4, true, nil},
-		{"profile=0", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on"}},
-		{"profile=1e3", 0, false, []string{"freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on"}},
-		{"prof=1", 0, false, []string{`freehold: FREEHOLD_DEBUG: no mode "prof"; there are ` + strings.Join(known, ", ")}},
-		{"what,profile", 7, true, []string{`freehold: FREEHOLD_DEBUG: no mode "what"; there are ` + strings.Join(known, ", ")}},
-	}
-	for _, tt := range tests {
-		var reports []string
-		s := parse(tt.variable, func(report string) { reports = append(reports, report) })
-		n, on := s.int("profile", 1, 7)
-		if on != tt.on || on && n != tt.n || !slices.Equal(reports, tt.reports) {
-			t.Errorf("%q: %d, %t, %q", tt.variable, n, on, reports)
-		}
-	}
-}
-
-func TestModesWithoutAValue(t *testing.T) {
-	for variable, want := range map[string]struct {
-		on      bool
-		reports []string
-	}{
-		"":               {false, nil},
-		"profile":        {false, nil},
-		"leak":           {true, nil},
-		"profile=3,leak": {true, nil},
-		"leak=":          {true, nil},
-		"leak=2":         {false, []string{"freehold: FREEHOLD_DEBUG: leak=2, want no value"}},
+		{"", number, "7 false", ""},
+		{"profile", number, "7 true", ""},
+		{"profile=", number, "7 true", ""},
+		{" , profile=3 ,", number, "3 true", ""},
+		{"profile=2,profile=4", number, "4 true", ""},
+		{"profile=0", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=0, want a number from 1 on"},
+		{"profile=1e3", number, "0 false", "freehold: FREEHOLD_DEBUG: profile=1e3, want a number from 1 on"},
+		{"prof=1", number, "7 false", fmt.Sprintf(none, "prof")},
+		{"what,profile", number, "7 true", fmt.Sprintf(none, "what")},
+		{"", alone, "false", ""},
+		{"profile=3,leak", alone, "true", ""},
+		{"leak=", alone, "true", ""},
+		{"leak=2", alone, "false", "freehold: FREEHOLD_DEBUG: leak=2, want no value"},
+		{"", oneIn, "1 false false", ""},
+		{"guard", oneIn, "1 false true", ""},
+		{"profile,guard=1/100", oneIn, "100 true true", ""},
+		{"guard=1/1", oneIn, "1 true true", ""},
+		{"guard=100", oneIn, "0 false false", "freehold: FREEHOLD_DEBUG: guard=100, want 1/N"},
+		{"guard=1/0", oneIn, "0 false false", "freehold: FREEHOLD_DEBUG: guard=1/0, want 1/N"},
+		{"guard=1/x", oneIn, "0 false false", "freehold: FREEHOLD_DEBUG: guard=1/x, want 1/N"},
 	} {
 		var reports []string
-		s := parse(variable, func(report string) { reports = append(reports, report) })
-		if on := s.on("leak"); on != want.on || !slices.Equal(reports, want.reports) {
-			t.Errorf("%q: %t, %q", variable, on, reports)
-		}
-	}
-}
-
-func TestOneIn(t *testing.T) {
-	tests := []struct {
-		variable   string
-		n          int
-		valued, on bool
-		reports    []string
-	}{
-		{"", 0, false, false, nil},
-		{"guard", 1, false, true, nil},
-		{"profile,guard=1/100", 100, true, true, nil},
-		{"guard=1/1", 1, true, true, nil},
-		{"guard=100", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=100, want 1/N"}},
-		{"guard=1/0", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=1/0, want 1/N"}},
-		{"guard=1/x", 0, false, false, []string{"freehold: FREEHOLD_DEBUG: guard=1/x, want 1/N"}},
-	}
-	for _, tt := range tests {
-		var reports []string
-		s := parse(tt.variable, func(report string) { reports = append(reports, report) })
-		n, valued, on := s.oneIn("guard")
-		if on != tt.on || on && (n != tt.n || valued != tt.valued) || !slices.Equal(reports, tt.reports) {
-			t.Errorf("%q: %d, %t, %t, %q", tt.variable, n, valued, on, reports)
+		got := tt.ask(parse(tt.variable, func(report string) { reports = append(reports, report) }))
+		if report := strings.Join(reports, "\n"); got != tt.want || report != tt.report {
+			t.Errorf("%q: %s, %q, want %s, %q", tt.variable, got, report, tt.want, tt.report)
 		}
 	}
 }

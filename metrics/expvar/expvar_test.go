@@ -35,68 +35,56 @@ func Example() {
 	// Output: 64 bytes live
 }
 
+// published returns a variable as a client reads it.
+func published[S any](t *testing.T, name string) (value S) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	expvar.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/debug/vars", nil))
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(w.Body.Bytes(), &all); err != nil {
+		t.Fatalf("%v in %s", err, w.Body)
+	}
+	if err := json.Unmarshal(all[name], &value); err != nil {
+		t.Fatalf("%v in %s", err, all[name])
+	}
+	return value
+}
+
 func TestEveryFigureIsPublished(t *testing.T) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20})
 	defer h.Close()
-	freehold.Must(h.Alloc(100, 8))
-	w := httptest.NewRecorder()
-	expvar.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/debug/vars", nil))
-	var vars struct{ Freehold map[string]freehold.Stats }
-	if err := json.Unmarshal(w.Body.Bytes(), &vars); err != nil {
-		t.Fatalf("%v in %s", err, w.Body)
-	}
-	if got, want := vars.Freehold[h.Stats().Name], h.Stats(); !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if _, found := vars.Freehold["default"]; !found {
-		t.Error("no default heap")
-	}
-}
-
-func TestTagsArePublished(t *testing.T) {
-	h := freehold.NewHeap(nil)
-	defer h.Close()
 	tag := freehold.NewTagged(freehold.NewTagged(h, "vars"), "cache")
 	freehold.Must(tag.Alloc(100, 8))
-	var tags map[string]freehold.Counts
-	if err := json.Unmarshal([]byte(expvar.Get("freehold.tags").String()), &tags); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := tags["vars/cache"], tag.Counts(); got != want || got.LiveBytes == 0 {
+	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), MaxBytes: 8 << 20})
+	defer a.Close()
+	freehold.Must(a.Alloc(100, 1))
+
+	heaps := published[map[string]freehold.Stats](t, "freehold")
+	if got, want := heaps[h.Stats().Name], h.Stats(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, want := tags["vars"], tags["vars/cache"]; got != want {
-		t.Errorf("the tag above has %+v, want %+v", got, want)
+	if _, found := heaps["default"]; !found {
+		t.Error("no default heap")
+	}
+	tags := published[map[string]freehold.Counts](t, "freehold.tags")
+	if want := tag.Counts(); tags["vars/cache"] != want || tags["vars"] != want || want.LiveBytes == 0 {
+		t.Errorf("%+v, want %+v", tags, want)
+	}
+	if got := published[map[string]budget.AccountStats](t, "freehold.accounts")[t.Name()]; got != a.Stats() || got.Used == 0 {
+		t.Errorf("%+v, want %+v", got, a.Stats())
 	}
 }
 
 func TestBudgetIsPublished(t *testing.T) {
-	if got := expvar.Get("freehold.budget").String(); got != "null" {
-		t.Errorf("no budget is %s", got)
+	if got := published[*budget.Stats](t, "freehold.budget"); got != nil {
+		t.Errorf("no budget is %+v", got)
 	}
 	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Stop()
-	var st budget.Stats
-	if err := json.Unmarshal([]byte(expvar.Get("freehold.budget").String()), &st); err != nil {
-		t.Fatal(err)
-	}
-	if st.Limit != 1<<30 || st.Source != "Options.Limit" || st.GoHeld == 0 {
+	if st := published[budget.Stats](t, "freehold.budget"); st.Limit != 1<<30 || st.Source != "Options.Limit" || st.GoHeld == 0 {
 		t.Errorf("%+v", st)
-	}
-}
-
-func TestAccountsArePublished(t *testing.T) {
-	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), MaxBytes: 8 << 20})
-	defer a.Close()
-	freehold.Must(a.Alloc(100, 1))
-	var accounts map[string]budget.AccountStats
-	if err := json.Unmarshal([]byte(expvar.Get("freehold.accounts").String()), &accounts); err != nil {
-		t.Fatal(err)
-	}
-	if got := accounts[t.Name()]; got != a.Stats() || got.Used == 0 {
-		t.Errorf("%+v, want %+v", got, a.Stats())
 	}
 }
