@@ -54,19 +54,16 @@ function figures(s, name) {
 }
 
 // earlier returns the snapshot some seconds before the last, for rates.
-function earlier() {
-  return snapshots[Math.max(0, snapshots.length - 6)];
-}
+const earlier = () => snapshots[Math.max(0, snapshots.length - 6)];
 
-// rate returns how much a counter of a heap, or of another list, rose per second.
-function rate(h, counter, list = "Heaps") {
-  const now = snapshots[snapshots.length - 1], before = earlier();
-  const was = before[list]?.find(x => x.Name === h.Name);
+// rate returns how much a counter of a heap, a tag or an account rose per second, as text.
+function rate(of, list, counter, text) {
+  const now = snapshots.at(-1), before = earlier();
+  const was = before[list]?.find(x => x.Name === of.Name && x.Tag === of.Tag);
   const seconds = (Date.parse(now.Time) - Date.parse(before.Time)) / 1000;
-  if (seconds <= 0 || !was || h[counter] < was[counter]) return null;
-  return (h[counter] - was[counter]) / seconds;
+  if (seconds <= 0 || !was || of[counter] < was[counter]) return "–";
+  return text((of[counter] - was[counter]) / seconds);
 }
-const perSecond = (n, text) => n === null ? "–" : text(n);
 
 function fill(table, head, rows) {
   table.replaceChildren(
@@ -74,6 +71,13 @@ function fill(table, head, rows) {
     make("tbody", rows));
   for (const tr of rows) [...tr.children].forEach((cell, i) => cell.dataset.head = head[i]);
 }
+
+// section fills the table of a part of the page that is hidden without rows.
+function section(id, head, rows) {
+  at(id + "-section").hidden = rows.length === 0;
+  fill(at(id + "-table"), head, rows);
+}
+
 const row = (name, cells) => make("tr", [make("th", name, { scope: "row" }), ...cells.map(c => c instanceof Node ? c : make("td", c))]);
 
 function choose(name) {
@@ -101,10 +105,9 @@ function drawHeaps(s) {
       const button = make("button", h.Name, { type: "button", onclick: () => choose(h.Name) });
       button.dataset.heap = h.Name;
       button.setAttribute("aria-pressed", h.Name === chosen);
-      const limit = h.MaxBytes > 0 ? `${size(h.MaxBytes)} (${percent(h.Committed / h.MaxBytes)})` : "–";
       const tr = row(button, [
-        size(h.LiveBytes), count(h.Live), size(h.Resident), percent(fragmentation(h)), size(h.Committed), limit,
-        perSecond(rate(h, "SlowAllocs"), count), perSecond(rate(h, "SlowFrees"), count), count(h.Refusals), perSecond(rate(h, "PurgedBytes"), size)]);
+        size(h.LiveBytes), count(h.Live), size(h.Resident), percent(fragmentation(h)), size(h.Committed), limitOf(h.MaxBytes, h.Committed),
+        rate(h, "Heaps", "SlowAllocs", count), rate(h, "Heaps", "SlowFrees", count), count(h.Refusals), rate(h, "Heaps", "PurgedBytes", size)]);
       tr.className = h.Name === chosen ? "chosen" : "";
       return tr;
     }));
@@ -118,48 +121,38 @@ function drawHeaps(s) {
   select.value = chosen;
 }
 
-const limitOf = n => n > 0 ? size(n) : "–";
+// limitOf writes a limit, and how much of it is used if that is known.
+const limitOf = (n, used) => n > 0 ? size(n) + (used === undefined ? "" : ` (${percent(used / n)})`) : "–";
 // A full cache is well: its account is at a limit, and red is only what the process lacks.
 const levelOf = (p, bad) => make("td", levels[p.Level], { className: p.Level === 0 ? "" : p.Level === 2 && bad ? "bad" : "strong" });
 
 function drawBudget(s) {
-  const b = s.Budget;
-  at("budget-section").hidden = !b;
-  if (!b) return;
-  const own = is => is ? " (own)" : "";
-  fill(at("budget-table"), ["Limit", "Headroom", "Off-heap", "Others", "Go", "GOMEMLIMIT", "GOGC", "Pressure", "Short"],
-    [row(size(b.Limit), [size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
+  const b = s.Budget, own = is => is ? " (own)" : "";
+  section("budget", ["Limit", "Headroom", "Off-heap", "Others", "Go", "GOMEMLIMIT", "GOGC", "Pressure", "Short"],
+    b ? [row(size(b.Limit), [size(b.Headroom), size(b.OffHeap), size(b.Others), size(b.GoHeld),
       (b.GoLimit < noLimit ? size(b.GoLimit) : "off") + own(b.UserLimit), (b.GCPercent >= 0 ? b.GCPercent : "off") + own(b.UserGC),
-      levelOf(b.Pressure, true), make("td", size(b.Short), { className: b.Short > 0 ? "bad" : "" })])]);
-  at("budget-note").textContent = `The limit is from ${b.Source}. Go is what its memory limit counts; others are neither Go nor a heap.` +
+      levelOf(b.Pressure, true), make("td", size(b.Short), { className: b.Short > 0 ? "bad" : "" })])] : []);
+  if (b) at("budget-note").textContent = `The limit is from ${b.Source}. Go is what its memory limit counts; others are neither Go nor a heap.` +
     (b.UserLimit || b.UserGC ? " Own settings are the program's, and are left alone." : "") + (b.Problem ? ` ${b.Problem}.` : "");
 }
 
 function drawAccounts(s) {
-  const accounts = s.Accounts ?? [];
-  at("account-section").hidden = accounts.length === 0;
-  fill(at("account-table"), ["Account", "Used", "Reserved", "Soft limit", "Hard limit (used)", "Peak", "Pressure", "Refused", "Evicted/s"],
-    accounts.map(a => row(a.Name, [
-      size(a.Used), size(a.Reserved), limitOf(a.Soft), a.MaxBytes > 0 ? `${size(a.MaxBytes)} (${percent(a.Used / a.MaxBytes)})` : "–",
-      size(a.Peak), levelOf(a.Pressure, false), count(a.Refusals), perSecond(rate(a, "Evicted", "Accounts"), size)])));
+  section("account", ["Account", "Used", "Reserved", "Soft limit", "Hard limit (used)", "Peak", "Pressure", "Refused", "Evicted/s"],
+    (s.Accounts ?? []).map(a => row(a.Name, [
+      size(a.Used), size(a.Reserved), limitOf(a.Soft), limitOf(a.MaxBytes, a.Used),
+      size(a.Peak), levelOf(a.Pressure, false), count(a.Refusals), rate(a, "Accounts", "Evicted", size)])));
 }
 
 function drawTags(s) {
-  const tags = s.Tags ?? [], before = earlier(), seconds = (Date.parse(s.Time) - Date.parse(before.Time)) / 1000;
-  at("tag-section").hidden = tags.length === 0;
-  const rise = (t, counter) => {
-    const was = before.Tags?.find(x => x.Tag === t.Tag);
-    return perSecond(was && seconds > 0 ? (t[counter] - was[counter]) / seconds : null, count);
-  };
-  fill(at("tag-table"), ["Tag", "Live", "Blocks", "Peak", "Allocs/s", "Frees/s"],
-    tags.map(t => row(t.Tag, [size(t.LiveBytes), count(t.Live), size(t.PeakBytes), rise(t, "Allocs"), rise(t, "Frees")])));
+  section("tag", ["Tag", "Live", "Blocks", "Peak", "Allocs/s", "Frees/s"],
+    (s.Tags ?? []).map(t => row(t.Tag, [
+      size(t.LiveBytes), count(t.Live), size(t.PeakBytes), rate(t, "Tags", "Allocs", count), rate(t, "Tags", "Frees", count)])));
 }
 
 function drawGuards(s) {
-  const heaps = s.Heaps.filter(h => h.GuardedEver > 0 || h.GuardsSkipped > 0);
-  at("guard-section").hidden = heaps.length === 0;
-  fill(at("guard-table"), ["Heap", "Guarded blocks", "Ever", "Skipped"],
-    heaps.map(h => row(h.Name, [count(h.Guarded), count(h.GuardedEver), count(h.GuardsSkipped)])));
+  section("guard", ["Heap", "Guarded blocks", "Ever", "Skipped"],
+    s.Heaps.filter(h => h.GuardedEver > 0 || h.GuardsSkipped > 0)
+      .map(h => row(h.Name, [count(h.Guarded), count(h.GuardedEver), count(h.GuardsSkipped)])));
 }
 
 function drawClasses(s) {
@@ -232,7 +225,7 @@ function drawChart() {
   const left = 72, right = 12, top = 10, bottom = 26;
   const points = snapshots.map(s => ({ t: Date.parse(s.Time), f: figures(s, chosen) })).filter(p => p.f);
   if (points.length === 0) return box.replaceChildren();
-  const last = points[points.length - 1], span = Math.max(60e3, last.t - points[0].t);
+  const last = points.at(-1), span = Math.max(60e3, last.t - points[0].t);
   const limit = last.f.MaxBytes;
   let most = Math.max(...points.map(p => Math.max(...lines().map(([, , value]) => value(p.f)))), 1024);
   const showLimit = limit > 0 && limit < 4 * most;
@@ -241,7 +234,7 @@ function drawChart() {
   const x = t => left + (width - left - right) * (1 - (last.t - t) / span);
   const y = n => top + (height - top - bottom) * (1 - n / ceiling);
 
-  const now = figures(snapshots[snapshots.length - 1], chosen) ?? last.f;
+  const now = figures(snapshots.at(-1), chosen) ?? last.f;
   const picture = svg("svg", {
     role: "img", viewBox: `0 0 ${width} ${height}`,
     "aria-label": `${nameOf(chosen)}: ${lines().toReversed().map(([, label, value]) => `${size(value(now))} ${label}`).join(", ")}, over ${Math.round(span / 1000)} seconds`,
@@ -267,7 +260,7 @@ function drawChart() {
 }
 
 function draw() {
-  const s = snapshots[snapshots.length - 1];
+  const s = snapshots.at(-1);
   if (chosen !== all && !figures(s, chosen)) chosen = all;
   const up = Math.round((Date.parse(s.Time) - Date.parse(s.Started)) / 1000);
   at("process").textContent = `${s.Program}, pid ${s.PID}, ${s.Go}, up ${Math.floor(up / 3600)} h ${Math.floor(up / 60) % 60} min ${up % 60} s` +
@@ -284,7 +277,7 @@ function draw() {
 }
 
 function add(s) {
-  const last = snapshots[snapshots.length - 1];
+  const last = snapshots.at(-1);
   if (last && (last.PID !== s.PID || last.Started !== s.Started)) snapshots = []; // another process
   snapshots.push(s);
   if (snapshots.length > mostPoints) snapshots.shift();
@@ -298,7 +291,7 @@ async function update() {
     add(await answer.json());
     at("status").textContent = "";
   } catch (e) {
-    at("status").textContent = `The process does not answer (${e.message}). These figures are of ${new Date(snapshots[snapshots.length - 1].Time).toLocaleTimeString()}.`;
+    at("status").textContent = `The process does not answer (${e.message}). These figures are of ${new Date(snapshots.at(-1).Time).toLocaleTimeString()}.`;
   }
 }
 
