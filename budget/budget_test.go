@@ -348,14 +348,6 @@ func TestSettingsThatTheProgramChangesLaterStay(t *testing.T) {
 	f.want(t, 5*gib, 70)
 }
 
-func TestSettingsThatTheProgramChangesBeforeStopStay(t *testing.T) {
-	f := newFake()
-	b := mustStart(t, Options{Limit: 1000 * mib}, f)
-	f.change(func() { f.golang.limit = 5 * gib })
-	b.Stop()
-	f.want(t, 5*gib, 100)
-}
-
 // The budget has read the settings, and the program changes them before the budget does.
 func TestSettingsThatTheProgramChangesDuringATickStay(t *testing.T) {
 	for _, user := range []int64{100 * mib, 950 * mib} { // below and above those of the budget
@@ -481,24 +473,6 @@ func TestGrowthMakesRoom(t *testing.T) {
 	f.want(t, math.MaxInt64, 100)
 	if f.watermark != 0 {
 		t.Error("Stop has left the watermark")
-	}
-}
-
-// Who takes off-heap memory has looked before Stop, and has Go's heap collected after it.
-func TestNothingIsReclaimedAfterStop(t *testing.T) {
-	f := newFake()
-	b := mustStart(t, Options{Limit: 1000 * mib}, f)
-	f.change(func() { f.offHeap = 300 * mib; f.golang.held = 900 * mib })
-	w := wait{f.now(), -1}
-	if !b.waits(&w) {
-		t.Fatal("the caller does not wait")
-	}
-	b.Stop()
-	b.collect()
-	b.tick() // that Stop has overtaken
-	b.awaitReclaim()
-	if n := locked(f, func() int { return f.reclaims }); n != 0 {
-		t.Errorf("%d reclaims", n)
 	}
 }
 

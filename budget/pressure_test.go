@@ -220,7 +220,12 @@ func TestStopEndsARoundThatWaits(t *testing.T) {
 		f := newFake()
 		b := pressed(t, f, Options{Deadline: time.Hour})
 		release := make(chan bool)
-		b.OnPressure(0, func(context.Context, Pressure) { <-release })
+		b.OnPressure(0, func(ctx context.Context, _ Pressure) {
+			if end, ok := ctx.Deadline(); !ok || time.Until(end) != time.Hour {
+				t.Errorf("the context ends at %v", end)
+			}
+			<-release
+		})
 		b.OnPressure(1, func(context.Context, Pressure) { t.Error("called after Stop") })
 		f.hold(b, 900*mib)
 		synctest.Wait()
@@ -271,18 +276,5 @@ func TestSignalsAreOfTheCgroupThatTheProcessIsIn(t *testing.T) {
 	f.pass(calmTime)
 	if level := b.Stats().Pressure.Level; level != Soft {
 		t.Errorf("%v after a stall", level)
-	}
-}
-
-func TestCallbacksMayTakeTheDeadline(t *testing.T) {
-	f, lasts := newFake(), make(chan bool)
-	b := pressed(t, f, Options{Deadline: time.Hour})
-	b.OnPressure(0, func(ctx context.Context, _ Pressure) {
-		end, ok := ctx.Deadline()
-		lasts <- ok && time.Until(end) > time.Minute
-	})
-	f.hold(b, 900*mib)
-	if !<-lasts {
-		t.Error("the context ends before")
 	}
 }
