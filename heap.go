@@ -7,6 +7,7 @@ package freehold
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -84,7 +85,7 @@ type HeapOptions struct {
 //
 // Not detected: reading or writing a block after its Free or past its end, and a
 // second Free once the memory is a live block of the same length again: that block is
-// freed. Builds with the tag freehold_debug find writes, see docs/reliability.md.
+// freed. FREEHOLD_DEBUG=poison finds writes, see docs/reliability.md.
 //
 // Make one with [NewHeap]. Calls of a zero Heap panic, except Owns, GoodSize and Free
 // of nil.
@@ -97,9 +98,20 @@ const _ = -(unsafe.Sizeof(Heap{}) ^ (unsafe.Offsetof(Heap{}.h) + unsafe.Sizeof(H
 
 var defaultHeap = newShared(&HeapOptions{Name: "default"})
 
+func init() { heap.Of = func(h any) *heap.Heap { return &h.(*Heap).h } } // for package track
+
 // Default returns the process-wide heap. It is for applications: a library should
 // take an Allocator from its caller. Its Close panics.
 func Default() *Heap { return defaultHeap }
+
+var wholePages = sync.OnceValue(func() *Heap {
+	return newShared(&HeapOptions{Name: "pages", WholePages: true})
+})
+
+// Pages returns the process-wide heap of whole pages: see [HeapOptions].WholePages.
+// Use it as the parent of other allocators, and for few, large, long-lived blocks.
+// Its Close panics.
+func Pages() *Heap { return wholePages() }
 
 // NewHeap returns an empty heap. It takes no off-heap memory before the first block,
 // and on the Go heap 19 KiB, or 20 KiB with 17 to 64 processors. Close returns its

@@ -119,3 +119,21 @@ func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
 	}
 	return least, errors.Join(err, limitsErr)
 }
+
+// residentOf returns the resident bytes that count against a limit: those of its cgroup, or
+// of the process. It is 0 where the system does not tell.
+func (m machine) residentOf(l limit) int64 {
+	if l.group != nil {
+		if n, ok := l.group.used(m.files); ok {
+			return n
+		}
+	}
+	return residentBytes(m.files)
+}
+
+// residentBytes returns the process's resident memory that is no file's: anonymous and
+// shared memory. It is 0 where the system does not tell.
+func residentBytes(files fs.FS) int64 {
+	stat, _ := statOf(files, "proc/self/status")
+	return stat["RssAnon"] + stat["RssShmem"]
+}

@@ -23,6 +23,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/budget"
 )
 
 // ByName returns [freehold.AllStats] with one Stats for each name: heaps of one name are
@@ -34,6 +35,18 @@ import (
 // those of its name fall. A monitoring system takes that for a restart of the process.
 func ByName() []freehold.Stats {
 	return byName(freehold.AllStats(), func(st *freehold.Stats) *string { return &st.Name }, add)
+}
+
+// Accounts returns [budget.AllAccounts] with one AccountStats for each name: accounts of one name
+// are added up, as heaps are by [ByName]. Their Soft or MaxBytes is 0, no limit, if one of them has
+// none, and their Pressure is the highest. Room, Peak and Problem are those of the first one.
+func Accounts() []budget.AccountStats {
+	return byName(budget.AllAccounts(), func(st *budget.AccountStats) *string { return &st.Name }, addAccount)
+}
+
+// addAccount adds the figures of an account to those of others.
+func addAccount(sum *budget.AccountStats, st budget.AccountStats) {
+	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 }
 
 // byName returns all with one S for each name, which is quoted if it is not valid UTF-8.

@@ -1,4 +1,4 @@
-// Budget: tables of the text for programs with a memory budget or accounts.
+// Tables: parts of the text that only some programs have.
 
 package web
 
@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/metrics"
 )
@@ -70,6 +71,35 @@ func (s *Snapshot) accountTable(since interval) table {
 		was := earlier(since.before.Accounts, func(old budget.AccountStats) bool { return old.Name == st.Name })
 		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.MaxBytes), size(st.Peak), st.Pressure.Level.String(),
 			thousands(since.rise(st.Refusals, was.Refusals)), Size(since.rise(uint64(st.Evicted), uint64(was.Evicted)))})
+	}
+	return all
+}
+
+// tagTable returns the tags, which count all calls, or nil if there are none.
+func (s *Snapshot) tagTable(since interval) table {
+	if len(s.Tags) == 0 {
+		return nil
+	}
+	all := table{{"tag", "live", "blocks", "peak", "allocs" + since.per, "frees" + since.per}}
+	for _, t := range s.Tags {
+		was := earlier(since.before.Tags, func(old freehold.TagStats) bool { return old.Tag == t.Tag })
+		all = append(all, []string{t.Tag, Size(t.LiveBytes), thousands(t.Live), Size(t.PeakBytes),
+			thousands(since.rise(t.Allocs, was.Allocs)), thousands(since.rise(t.Frees, was.Frees))})
+	}
+	return all
+}
+
+// guardTable returns the guards of the heaps that have had any, or nil.
+func (s *Snapshot) guardTable() table {
+	var all table
+	for _, st := range s.Heaps {
+		if st.GuardedEver == 0 && st.GuardsSkipped == 0 {
+			continue
+		}
+		if all == nil {
+			all = table{{"guards of", "live", "ever", "skipped"}}
+		}
+		all = append(all, []string{st.Name, thousands(st.Guarded), thousands(int(st.GuardedEver)), thousands(int(st.GuardsSkipped))})
 	}
 	return all
 }
