@@ -62,7 +62,7 @@ func TestCommandLine(t *testing.T) {
 		{"child nothing go {}", 2, "no story is called"},
 		{"child list go {", 2, "settings: "},
 
-		{"memtest --backend=", 2, `no allocator is called ""; there are: freehold, go, libc, jemalloc`},
+		{"memtest --backend=", 2, `no allocator is called ""; there are: go, freehold, libc, jemalloc`},
 		{"memtest --high 0", 2, "--high 0 B is too little"},
 		{"memtest --high 1GiB --goroutines 0", 2, "--goroutines 0: at least one is needed"},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},

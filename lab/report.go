@@ -42,11 +42,11 @@ func (c *reportCommand) plan() (told []*story, set settings, err error) {
 	if told == nil {
 		told = stories[:len(stories)-1]
 	}
-	if _, err := c.Backend.of("--backend", subject.ListNames()); err != nil {
+	if _, err := c.Backend.of("--backend", subject.Names(subject.Memories)); err != nil {
 		return nil, set, err
 	}
 	set = settings{Nodes: c.Nodes, Subjects: c.Backend, Live: load.NewLive(int64(c.Live), c.Load)}
-	for _, r := range load.LiveRuns([]string{"array"}, subject.MemoryNames(), load.Tunings) {
+	for _, r := range load.LiveRuns([]string{"array"}, subject.LiveMemories, load.Tunings) {
 		if set.wants(r.Store.Memory, true) || r.Store.Memory == "flat" && set.wants("go", true) {
 			set.LiveRuns = append(set.LiveRuns, r)
 		}

@@ -22,22 +22,22 @@ var listStory = story{
 	keys:    []string{"list", "outcome"},
 	row:     load.ListFigures{},
 	trials: func(set settings) (all []*trial) {
-		for _, k := range subject.Lists {
-			if set.wants(k.Name, true) {
+		for _, m := range subject.Memories {
+			if set.wants(m.Name, true) {
 				all = append(all, &trial{
-					keys: []string{k.Name}, group: listNodes(set) + fmt.Sprintf(" nodes of %d bytes", subject.NodeBytes),
-					name: k.Title, color: k.Name, about: "free, " + k.Title + ": " + k.Frees + ".", result: new(load.ListFigures),
+					keys: []string{m.Name}, group: listNodes(set) + fmt.Sprintf(" nodes of %d bytes", subject.NodeBytes),
+					name: m.Title, color: m.Name, result: new(load.ListFigures),
 				})
 			}
 		}
 		return all
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		kind, err := subject.ListNamed(keys[0])
+		m, err := subject.Named(subject.Memories, keys[0])
 		if err != nil {
 			return nil, err
 		}
-		return load.List(ctx, kind, set.Nodes, tell)
+		return load.List(ctx, m, set.Nodes, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {
 		var collects, heaps []string
@@ -50,7 +50,8 @@ var listStory = story{
 	},
 	notes: func(settings) []string {
 		return []string{
-			"off-heap: bytes in live blocks, as the allocator counts them.",
+			"free: node by node. The Go heap's list is dropped and collected, the arena closed, all at once.",
+			"off-heap: bytes in live blocks, as the allocator counts them; C counts all of its code, with what threads' caches keep.",
 			"one collection: the median of seven calls of runtime.GC; its processor time is the mean over all processors.",
 		}
 	},

@@ -31,7 +31,7 @@ var liveStory = story{
 				keys:  []string{r.Shape.Name, r.Store.Memory, r.Tuning},
 				group: fmt.Sprintf("%s, %s entries", r.Shape.Title, humanize.Comma(int64(r.Shape.Entries(set.Live.Live)))),
 				name:  r.Title(), color: r.Store.Memory,
-				about:  fmt.Sprintf("%s, %s: %s.", r.Shape.Title, load.MemoryTitle(r.Store.Memory), r.Store.About),
+				about:  fmt.Sprintf("%s, %s: %s.", r.Shape.Title, r.MemoryTitle(), r.Store.About),
 				result: new(load.Collection), problem: set.Live.Refusal(r),
 			})
 		}
@@ -91,7 +91,7 @@ func (g *gclabCommand) plan() (settings, error) {
 		set.Live.Headroom = set.Live.UsualHeadroom()
 	}
 	data, err1 := g.Data.of("--data", subject.ShapeNames())
-	in, err2 := g.Backend.of("--backend", subject.MemoryNames())
+	in, err2 := g.Backend.of("--backend", subject.LiveMemories)
 	tuned, err3 := g.Tuning.of("--tuning", load.Tunings)
 	set.LiveRuns = load.LiveRuns(data, in, tuned)
 	return set, errors.Join(err1, err2, err3, set.Live.Check())

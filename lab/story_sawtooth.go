@@ -25,7 +25,7 @@ var sawtoothStory = story{
 	row:     load.Tooth{},
 	trials: func(set settings) (all []*trial) {
 		l := set.Sawtooth
-		for _, k := range subject.Kinds {
+		for _, k := range subject.Freeing() {
 			if !set.wants(k.Name, k.Name == "go" || k.Name == "freehold") {
 				continue
 			}
@@ -41,15 +41,14 @@ var sawtoothStory = story{
 		return all
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		kind, err := subject.KindNamed(keys[0])
+		m, err := subject.Named(subject.Freeing(), keys[0])
 		if err != nil {
 			return nil, err
 		}
-		a, err := kind.Open(set.Limit)
+		a, err := m.Open(set.Limit)
 		if err != nil {
 			return nil, err
 		}
-		defer a.Close()
 		return set.Sawtooth.Run(ctx, a, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {
@@ -139,13 +138,13 @@ func (m *memtestCommand) plan() (settings, error) {
 		l.Low = int64(*m.Low)
 	}
 	set := settings{Sawtooth: l, Limit: int64(m.Limit), Subjects: []string{m.Backend}}
-	kind, err := subject.KindNamed(m.Backend)
+	memory, err := subject.Named(subject.Freeing(), m.Backend)
 	total, _ := budget.Memory()
 	switch {
 	case err != nil:
 		return set, err
-	case m.Limit > 0 && kind.Name != "freehold":
-		return set, cli.Usagef("--limit: the allocator %s has no hard limit", kind.Name)
+	case m.Limit > 0 && memory.Name != "freehold":
+		return set, cli.Usagef("--limit: the allocator %s has no hard limit", memory.Name)
 	case total > 0 && l.High > total && !m.Force:
 		return set, cli.Usagef("--high %s is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force",
 			cli.Bytes(l.High), cli.Bytes(total))

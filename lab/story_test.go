@@ -18,11 +18,11 @@ import (
 )
 
 func TestReport(t *testing.T) {
-	out, page := reportOf(t, with(tinyReport, "--backend", strings.Join(subject.ListNames(), ","))...)
+	out, page := reportOf(t, with(tinyReport, "--backend", strings.Join(subject.Names(subject.Memories), ","))...)
 	wants(t, out, "lab: starting ", "A linked list\n", "A large live heap\n", "Memory that comes back\n", "In short",
 		"2,000 nodes of", "all freed, after Trim", "With 2,000 nodes live, one collection takes ")
-	for _, k := range subject.Lists {
-		had, skipped := strings.Contains(out, "free, "+k.Title), strings.Contains(out, "skipped: "+k.Name+": ")
+	for _, k := range subject.Memories {
+		had, skipped := strings.Contains(out, k.Title), strings.Contains(out, "skipped: "+k.Name+": ")
 		if !had || skipped && (k.Name == "go" || k.Name == "freehold") {
 			t.Errorf("%s: told %v, skipped %v", k.Name, had, skipped)
 		}
@@ -54,7 +54,7 @@ func TestReportInterrupted(t *testing.T) {
 }
 
 func TestMemtest(t *testing.T) {
-	for _, name := range subject.KindNames() {
+	for _, name := range subject.Names(subject.Freeing()) {
 		file := filepath.Join(t.TempDir(), "a.csv")
 		// A file that is there already is replaced as a whole.
 		if err := os.WriteFile(file, bytes.Repeat([]byte("old,"), 10_000), 0o644); err != nil {
@@ -134,7 +134,7 @@ func TestMemtestPlan(t *testing.T) {
 func TestGCLab(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.csv")
 	out, page := reportOf(t, with(tinyGCLab, "--csv", file)...)
-	runs := load.LiveRuns(subject.ShapeNames(), subject.MemoryNames(), load.Tunings)
+	runs := load.LiveRuns(subject.ShapeNames(), subject.LiveMemories, load.Tunings)
 	wants(t, out, "lab: starting "+cli.Plural(len(runs), "measurement"), "1.00 MiB live; 2 workers", "worst turn, ms", "65,536")
 	for _, s := range subject.Shapes {
 		wants(t, out, upper(s.Title)+", ", " (freehold, default)", " (Go heap, limit)", s.Stores[0].About)

@@ -26,7 +26,6 @@ import (
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/lab/process"
 	"github.com/freehold-go/freehold/lab/run"
-	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
@@ -114,22 +113,21 @@ func (w *boxWork) churn(ctx context.Context, live int64) {
 
 // offHeap grows and shrinks off-heap memory.
 func (w *boxWork) offHeap(ctx context.Context) error {
-	a := &subject.Allocator{Alloc: func(size int) ([]byte, error) { return w.heap.Alloc(size, 8) }, Free: w.heap.Free}
 	time.Sleep(w.Hold)
 	for range w.Rounds {
-		if err := w.share.grow(ctx, a); err != nil {
+		if err := w.share.grow(ctx, w.heap); err != nil {
 			return err
 		}
 		w.turns.Add(1)
 		time.Sleep(w.Hold)
-		if err := w.share.shrink(ctx, a, w.share.low); err != nil {
+		if err := w.share.shrink(ctx, w.heap, w.share.low); err != nil {
 			return err
 		}
 		w.heap.Trim()
 		time.Sleep(w.Hold)
 		w.turns.Add(1)
 	}
-	return w.share.shrink(ctx, a, 0)
+	return w.share.shrink(ctx, w.heap, 0)
 }
 
 func (w *boxWork) sample() BoxSample {

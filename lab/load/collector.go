@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/lab/run"
+	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
@@ -52,7 +53,6 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 	if err != nil {
 		return err
 	}
-	defer data.Close()
 	const step = 1 << 16
 	for from := 0; from < entries; from += step {
 		if err := ctx.Err(); err != nil {
@@ -68,7 +68,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 	f.Build = time.Since(began).Seconds()
 	runtime.GC()
 	onHeap := int64(metricOf("/gc/heap/live:bytes").Uint64())
-	f.OffHeap = data.OffHeap()
+	f.OffHeap = data.Bytes()
 	f.Live = onHeap + f.OffHeap
 
 	if r.Tuning == TuningLimit {
@@ -81,10 +81,8 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 		return err
 	}
 	debug.SetGCPercent(-1)
-	for i := 0; i < data.Checks(); i += 1 + entries>>20 {
-		if err := data.Check(i); err != nil {
-			return err
-		}
+	if sum := data.Sum(); sum != subject.SumOf(entries) {
+		return fmt.Errorf("the numbers of %d entries add up to %d", entries, sum)
 	}
 	return nil
 }

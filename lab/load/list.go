@@ -12,7 +12,7 @@ import (
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
-// ListFigures is what one kind of list measured. Sizes that nobody knows are -1.
+// ListFigures is what one kind of list measured.
 type ListFigures struct {
 	Build   float64 `json:"build_ms" show:"build, ms"`
 	Walk    float64 `json:"walk_ms" show:"walk, ms"`
@@ -30,21 +30,25 @@ type ListFigures struct {
 
 // List builds, walks and frees a linked list: many small values with references between them,
 // which is what a collector finds hardest.
-func List(ctx context.Context, kind subject.ListKind, nodes int, tell wire.Writer) (*ListFigures, error) {
-	l, err := kind.Open()
+func List(ctx context.Context, m subject.Memory, nodes int, tell wire.Writer) (*ListFigures, error) {
+	l, err := m.List(1)
 	if err != nil {
 		return nil, err
 	}
-	f := &ListFigures{OffBefore: l.OffHeap()}
+	f := &ListFigures{OffBefore: l.Bytes()}
 	before := readCollector()
-	if f.Build = milliseconds(func() { err = l.Build(nodes) }); err != nil {
+	if f.Build = milliseconds(func() {
+		for i := 0; i < nodes && err == nil; i++ {
+			err = l.Put(i)
+		}
+	}); err != nil {
 		return nil, err
 	}
 	f.Cycles = int(readCollector().cycles - before.cycles)
 	tell.Progress(0.3, "")
 	var sum uint64
-	f.Walk = milliseconds(func() { sum = l.Walk() })
-	if want := uint64(nodes) * uint64(nodes-1) / 2; sum != want {
+	f.Walk = milliseconds(func() { sum = l.Sum() })
+	if want := subject.SumOf(nodes); sum != want {
 		return nil, fmt.Errorf("the walk is wrong: the keys add up to %d, not %d", sum, want)
 	}
 
@@ -62,11 +66,14 @@ func List(ctx context.Context, kind subject.ListKind, nodes int, tell wire.Write
 	f.Collect, f.CPU = took[rounds/2], (readCollector().gc-before.gc)*1000/rounds
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
-	f.HeapLive, f.RSS, f.OffLive = int64(mem.HeapAlloc), run.Resident(), l.OffHeap()
+	f.HeapLive, f.RSS, f.OffLive = int64(mem.HeapAlloc), run.Resident(), l.Bytes()
 
 	f.Free = milliseconds(l.Free)
-	f.OffLeft = l.OffHeap()
-	return f, l.End()
+	f.OffLeft = l.Bytes()
+	if live := l.Live(); live != 0 {
+		return f, fmt.Errorf("every node is freed, yet %d are live", live)
+	}
+	return f, nil
 }
 
 func milliseconds(f func()) float64 {

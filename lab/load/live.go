@@ -82,16 +82,14 @@ type LiveRun struct {
 }
 
 // Title is "Go heap, default".
-func (r LiveRun) Title() string { return MemoryTitle(r.Store.Memory) + ", " + r.Tuning }
+func (r LiveRun) Title() string { return r.MemoryTitle() + ", " + r.Tuning }
 
-// MemoryTitle returns what reports call a memory.
-func MemoryTitle(name string) string {
-	for _, m := range subject.Memories {
-		if m.Name == name {
-			return m.Title
-		}
+// MemoryTitle returns what reports call its memory.
+func (r LiveRun) MemoryTitle() string {
+	if r.Store.Memory == "go" {
+		return "Go heap"
 	}
-	return name
+	return r.Store.Memory
 }
 
 // LiveRuns returns the runs of all that is named. A shape that cannot be kept in a memory has no

@@ -131,8 +131,8 @@ func (l Sawtooth) Run(ctx context.Context, a *subject.Allocator, tell wire.Write
 	}
 	s.allocator.Trim()
 	s.out.EndTrim = s.meter.take().RSS
-	if allocated := a.Allocated(); s.live() != 0 || allocated > 0 {
-		return s.outcome(), fmt.Errorf("everything is freed, yet %d bytes count as live and %d as allocated", s.live(), allocated)
+	if blocks := a.Live(); s.live() != 0 || blocks > 0 {
+		return s.outcome(), fmt.Errorf("everything is freed, yet %d bytes and %d blocks count as live", s.live(), blocks)
 	}
 	return s.outcome(), nil
 }

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/freehold-go/freehold/lab/subject"
+	"github.com/freehold-go/freehold"
 )
 
 // A share is one goroutine's part of a sawtooth: its own chunks, random numbers
@@ -28,13 +28,13 @@ type share struct {
 var chunkBytes = int64(reflect.TypeFor[chunk]().Size())
 
 // grow allocates until the next chunk would pass high.
-func (s *share) grow(ctx context.Context, a *subject.Allocator) error {
+func (s *share) grow(ctx context.Context, a freehold.Allocator) error {
 	for ctx.Err() == nil {
 		size := s.sizes.next(s.rng)
 		if s.live.Load()+int64(size) > s.high {
 			return nil
 		}
-		block, err := a.Alloc(size)
+		block, err := a.Alloc(size, 16)
 		if err != nil {
 			return err
 		}
@@ -48,7 +48,7 @@ func (s *share) grow(ctx context.Context, a *subject.Allocator) error {
 }
 
 // shrink frees chunks at random until no more than low bytes are live.
-func (s *share) shrink(ctx context.Context, a *subject.Allocator, low int64) error {
+func (s *share) shrink(ctx context.Context, a freehold.Allocator, low int64) error {
 	for s.live.Load() > low {
 		if err := ctx.Err(); err != nil {
 			return err

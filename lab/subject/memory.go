@@ -1,0 +1,160 @@
+// Package subject is what is measured: memories, and data that is kept in them.
+package subject
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmalloc"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/lab/run"
+)
+
+// A Memory is a place for data.
+type Memory struct {
+	Name  string
+	Title string        // in charts and tables
+	About string        // what free and trim mean there; "" if blocks are not freed one by one
+	Decay time.Duration // how long free memory stays before it goes back, 0 if nobody knows
+	// Open returns an allocator. limit is a hard limit in bytes, 0 for none.
+	Open func(limit int64) (*Allocator, error)
+	// List returns linked lists of nodes.
+	List func(heads int) (*Data, error)
+}
+
+// An Allocator is a memory that is open. What it has allocated may be left to the end of the process.
+type Allocator struct {
+	freehold.Allocator
+	Trim    func()       // gives all memory that it can to the operating system, now
+	Live    func() int   // blocks by its own figures, 0 if it has none
+	Bytes   func() int64 // in live blocks, likewise
+	FreeAll func()       // nil if blocks are freed one by one
+}
+
+// Memories are all of them.
+var Memories = []Memory{
+	{
+		Name: "go", Title: "Go heap", Open: openGo, List: goList,
+		About: "the Go heap: free drops the reference and the collector finds out later; trim is debug.FreeOSMemory",
+	},
+	{
+		Name: "freehold", Title: "freehold", Open: openFreehold, List: listIn(openFreehold),
+		About: "freehold.Heap: free returns a block at once, Trim gives free pages back without waiting for the decay",
+		Decay: time.Second, // the default of HeapOptions
+	},
+	{Name: "arena", Title: "arena", Open: openArena, List: listIn(openArena)},
+	{Name: "pool", Title: "pool", List: poolList},
+	{
+		Name: "libc", Title: "libc", Open: openC("libc"), List: listIn(openC("libc")),
+		About: "the C library's malloc, through cgo: free returns a block at once, trim is malloc_trim where there is one",
+	},
+	{
+		Name: "jemalloc", Title: "jemalloc", Open: openC("jemalloc"), List: listIn(openC("jemalloc")),
+		About: "jemalloc, through cgo: free returns a block at once, trim purges all arenas; it looks at its decay when it is called, or in the background with MALLOC_CONF=background_thread:true",
+		Decay: 10 * time.Second, // jemalloc's default
+	},
+}
+
+// Freeing are those that free blocks one by one.
+func Freeing() (all []Memory) {
+	for _, m := range Memories {
+		if m.About != "" {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// Named returns the one of all memories that is called name.
+func Named(all []Memory, name string) (Memory, error) {
+	for _, m := range all {
+		if m.Name == name {
+			return m, nil
+		}
+	}
+	return Memory{}, cli.Usagef("no allocator is called %q; there are: %s", name, strings.Join(Names(all), ", "))
+}
+
+func Names(all []Memory) (names []string) {
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func openFreehold(limit int64) (*Allocator, error) {
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "lab", MaxBytes: int(limit)})
+	return &Allocator{
+		Allocator: h, Trim: h.Trim, Live: func() int { return int(h.Stats().Live) }, Bytes: func() int64 { return int64(h.Stats().LiveBytes) },
+	}, nil
+}
+
+func openArena(limit int64) (*Allocator, error) {
+	a, err := openFreehold(limit)
+	region := arena.New(a.Allocator, nil)
+	a.Allocator, a.FreeAll = region, region.Close
+	return a, err
+}
+
+type goHeap struct{}
+
+func (goHeap) Alloc(size, _ int) ([]byte, error)  { return make([]byte, size), nil }
+func (goHeap) Zeroed(size, _ int) ([]byte, error) { return make([]byte, size), nil }
+func (goHeap) Resize([]byte, int) ([]byte, bool)  { return nil, false }
+func (goHeap) Free([]byte)                        {}
+
+// openGo sets the memory limit to nine tenths of the machine's memory, unless the user has set
+// one: garbage may double a heap, and the kernel would kill the process where a limit makes the
+// collector work harder.
+func openGo(int64) (*Allocator, error) {
+	if total, _ := budget.Memory(); total > 0 && os.Getenv("GOMEMLIMIT") == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+		debug.SetMemoryLimit(total / 10 * 9)
+	}
+	return &Allocator{Allocator: goHeap{}, Trim: debug.FreeOSMemory, Live: func() int { return 0 }, Bytes: func() int64 { return 0 }}, nil
+}
+
+// openC opens C's heap if the malloc of that name serves it in this process. There is one malloc
+// in a process, and what is reported under its name must be its own. Its bytes are of all C code
+// in the process, with what its threads' caches keep.
+func openC(name string) func(int64) (*Allocator, error) {
+	return func(int64) (*Allocator, error) {
+		h, err := cmalloc.New()
+		if err != nil {
+			return nil, run.Unavailablef("%s: %w", name, err)
+		}
+		is, version := cmalloc.Implementation()
+		if is == name || name == "libc" && is == "glibc" {
+			return &Allocator{Allocator: h, Trim: h.Trim, Live: h.Live, Bytes: func() int64 { return int64(h.Stats().Allocated) }}, nil
+		}
+		why := "by the tags of this build"
+		if preload := os.Getenv(preloadVariable); preload != "" {
+			why = "with " + preloadVariable + "=" + preload + ": that library is not installed, or is another malloc"
+		}
+		return nil, run.Unavailablef("%s: malloc is %s %s here, %s", name, is, version, why)
+	}
+}
+
+// A library in LD_PRELOAD replaces the C library's malloc from the start of a process on.
+const (
+	preloadVariable = "LD_PRELOAD"
+	jemallocLibrary = "libjemalloc.so.2" // found by the dynamic linker
+)
+
+// Environment returns what the environment of a process must have in addition, for what is called
+// name. A build with -tags jemalloc has its malloc; elsewhere the library is put before the C
+// library's, and openC sees in that process whether it is there.
+func Environment(name string) []string {
+	is, _ := cmalloc.Implementation()
+	now := os.Getenv(preloadVariable)
+	if name != "jemalloc" || is == "" || is == "jemalloc" || runtime.GOOS != "linux" || strings.Contains(now, jemallocLibrary) {
+		return nil
+	}
+	return []string{preloadVariable + "=" + strings.TrimSuffix(jemallocLibrary+":"+now, ":")}
+}
