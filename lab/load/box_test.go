@@ -65,21 +65,10 @@ func TestLoadWithHardlyALiveHeap(t *testing.T) {
 	<-ended
 }
 
-// fakeGroup makes a folder with files as a control group has them.
-func fakeGroup(t *testing.T, files map[string]string) (dir string) {
-	dir = t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // A group whose limit cannot be set is no box, and is not left. Those that others have left go, if
 // nobody uses them and nobody is about to.
 func TestBoxRefused(t *testing.T) {
-	above := fakeGroup(t, nil)
+	above := t.TempDir()
 	old := time.Now().Add(-time.Hour)
 	for name, at := range map[string]time.Time{boxPrefix + "left": old, boxPrefix + "busy": old, boxPrefix + "young": time.Now(), "other": old} {
 		dir := filepath.Join(above, name)
@@ -93,7 +82,7 @@ func TestBoxRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b, err := createBox(above, 1<<20); b != "" || err == nil || !strings.Contains(err.Error(), boxPrefix) {
+	if b, err := (hierarchy{top: above, limit: "memory.max"}).newBox(1 << 20); b != "" || err == nil || !strings.Contains(err.Error(), boxPrefix) {
 		t.Errorf("%q, %v, want that the group has no limit", b, err)
 	}
 	left, _ := filepath.Glob(above + "/*")
@@ -105,23 +94,36 @@ func TestBoxRefused(t *testing.T) {
 	}
 }
 
-// What a box of either version tells and takes.
-func TestBoxFiles(t *testing.T) {
-	for _, tt := range []struct{ limit, swap, want, kills, all string }{
-		{"memory.max", "memory.swap.max", "0", "memory.events", "low 0\nmax 7\noom 2\noom_kill 3\n"},
-		{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "4096", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n"},
+// What a box of either version tells of kills.
+func TestBoxKills(t *testing.T) {
+	for file, text := range map[string]string{
+		"memory.events": "low 0\nmax 7\noom 2\noom_kill 3\n", "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
 	} {
-		b := box(fakeGroup(t, map[string]string{tt.limit: "max", tt.swap: "max", tt.kills: tt.all}))
-		if err := b.limit(4096); err != nil {
+		b := box(t.TempDir())
+		if err := os.WriteFile(filepath.Join(string(b), file), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		for file, want := range map[string]string{tt.limit: "4096", tt.swap: tt.want} {
-			if got, _ := os.ReadFile(filepath.Join(string(b), file)); string(got) != want {
-				t.Errorf("%s is %q, want %q", file, got, want)
-			}
+		if n := b.kills(); n != 3 {
+			t.Errorf("%s: %d kills", file, n)
 		}
-		if b.kills() != 3 {
-			t.Errorf("%d kills", b.kills())
+	}
+}
+
+// The kernel takes the limits.
+func TestBoxLimit(t *testing.T) {
+	b, err := newBox(1 << 30)
+	if err != nil {
+		t.Skip(err)
+	}
+	for _, h := range hierarchies {
+		if text, err := os.ReadFile(filepath.Join(string(b), h.limit)); err == nil && string(text) != "1073741824\n" {
+			t.Errorf("%s is %q", h.limit, text)
 		}
+		if text, err := os.ReadFile(filepath.Join(string(b), h.swap)); err == nil && string(text) != "0\n" && string(text) != "1073741824\n" {
+			t.Errorf("%s is %q", h.swap, text)
+		}
+	}
+	if err := b.remove(); err != nil {
+		t.Error(err)
 	}
 }

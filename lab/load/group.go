@@ -1,11 +1,7 @@
-// A box: a control group of its own with a memory limit.
+// A box: a control group of its own with a memory limit, at the top of its hierarchy.
 //
-//	/proc/self/cgroup    0::/a/b              v2, with the memory controller
-//	                     4:memory:/a/b        v1
-//	/sys/fs/cgroup/a     lab-box-17/memory.max
-//
-// A group of version 2 that has processes cannot limit the groups below it, unless it is the
-// root. So the box is below the nearest group above this process that can.
+//	/sys/fs/cgroup/lab-box-17/memory.max                       version 2
+//	/sys/fs/cgroup/memory/lab-box-17/memory.limit_in_bytes     version 1
 
 package load
 
@@ -13,9 +9,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,64 +22,43 @@ type box string
 
 const boxPrefix = "lab-box-"
 
-// newBox makes a box with a limit in bytes.
-func newBox(limit int64) (box, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return "", run.Unavailablef("no control groups: %w", err)
-	}
-	for line := range strings.Lines(string(text)) {
-		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, _ := strings.Cut(rest, ":")
-		root := "/sys/fs/cgroup"
-		switch {
-		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			root += "/memory"
-		case controllers != "":
-			continue
-		}
-		for group = path.Clean("/" + group); ; group = path.Dir(group) {
-			b, created := createBox(filepath.Join(root, group), limit)
-			if created == nil {
-				return b, nil
-			}
-			err = errors.Join(err, created)
-			if group == "/" {
-				break
-			}
-		}
-	}
-	return "", run.Unavailablef("no control group can be made: %w; --box none measures peaks without a limit", err)
+// A hierarchy is a version of control groups: its top, and the files that limit a group.
+type hierarchy struct{ top, limit, swap string }
+
+var hierarchies = []hierarchy{
+	{"/sys/fs/cgroup", "memory.max", "memory.swap.max"},
+	{"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes"},
 }
 
-// createBox makes a group below another and sets its limit.
-func createBox(above string, limit int64) (box, error) {
-	removeLeftBoxes(above)
-	_ = box(above).write("cgroup.subtree_control", "+memory") // of version 2
-	dir, err := os.MkdirTemp(above, boxPrefix)
+// newBox makes a box with a limit in bytes.
+func newBox(limit int64) (box, error) {
+	var problems error
+	for _, h := range hierarchies {
+		b, err := h.newBox(limit)
+		if err == nil {
+			return b, nil
+		}
+		problems = errors.Join(problems, err)
+	}
+	return "", run.Unavailablef("no control group can be made: %w; --box none measures peaks without a limit", problems)
+}
+
+// newBox makes a box that cannot swap, where swap is accounted for. Version 2 limits swap, version 1
+// memory and swap together, and refuses 0 for them.
+func (h hierarchy) newBox(limit int64) (box, error) {
+	removeLeftBoxes(h.top)
+	_ = box(h.top).write("cgroup.subtree_control", "+memory") // of version 2
+	dir, err := os.MkdirTemp(h.top, boxPrefix)
 	if err != nil {
 		return "", err
 	}
-	if err := box(dir).limit(limit); err != nil {
+	b, n := box(dir), strconv.FormatInt(limit, 10)
+	if err := b.write(h.limit, n); err != nil {
 		return "", errors.Join(err, os.Remove(dir))
 	}
-	return box(dir), nil
-}
-
-// limit sets the limit of memory, and that nothing is swapped where swap is accounted for.
-func (b box) limit(bytes int64) error {
-	n := strconv.FormatInt(bytes, 10)
-	err2 := b.write("memory.max", n)
-	if err2 == nil {
-		_ = b.write("memory.swap.max", "0")
-		return nil
-	}
-	err1 := b.write("memory.limit_in_bytes", n)
-	if err1 == nil {
-		_ = b.write("memory.memsw.limit_in_bytes", n)
-		return nil
-	}
-	return errors.Join(err2, err1)
+	_ = b.write(h.swap, n)
+	_ = b.write(h.swap, "0")
+	return b, nil
 }
 
 // write writes a file that the kernel has, and creates none.
