@@ -49,8 +49,9 @@ func program() cli.Program {
 	return cli.Program{
 		Name: "lab", About: "freehold and its peers, measured. See https://github.com/freehold-go/freehold.",
 		Version: version(), Commands: &commands{}, Vars: kong.Vars{
-			"stories": storyNames(), "kinds": strings.Join(subject.Names(subject.Freeing()), ", "),
-			"subjects": strings.Join(subject.Names(subject.Memories), ", "), "shapes": strings.Join(subject.ShapeNames(), ", "),
+			"stories": storyNames(), "kinds": strings.Join(subject.Names(subject.Freeing()), ","),
+			"subjects": strings.Join(subject.Names(subject.Memories), ","), "shapes": strings.Join(subject.ShapeNames(), ","),
+			"memories": strings.Join(subject.LiveMemories, ","), "tunings": strings.Join(load.Tunings, ","),
 			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "reserve": size(load.UsualReserve(total)),
 		},
 	}

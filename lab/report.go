@@ -15,12 +15,12 @@ import (
 
 // reportCommand tells stories.
 type reportCommand struct {
-	Stories []string `arg:"" optional:"" name:"story" help:"Stories to tell: ${stories}. Default: all but budget, one after the other."`
+	Stories []string `arg:"" optional:"" name:"story" default:"tour" enum:"tour,${stories}" help:"Stories to tell: ${stories}. The default, tour, is all but budget, one after the other."`
 
 	Nodes   int      `default:"2000000" help:"Nodes of the linked list."`
 	Live    cli.Size `default:"256MiB" help:"What the collector's live data takes on the Go heap."`
 	High    cli.Size `default:"${high}" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
-	Backend nameList `placeholder:"NAME,..." help:"What to compare, of: ${subjects}. Default: all of them in the list, go and freehold elsewhere."`
+	Backend []string `default:"usual" enum:"usual,${subjects}" help:"What to compare, of: ${subjects}. Usual are all of them in the list, go and freehold elsewhere."`
 
 	boxFlags
 	outputs
@@ -33,17 +33,11 @@ type reportCommand struct {
 // plan turns the flags into stories and their settings, or says what is wrong.
 func (c *reportCommand) plan() (told []*story, set settings, err error) {
 	for _, name := range c.Stories {
-		s, err := storyNamed(name)
-		if err != nil {
-			return nil, set, err
+		if name == "tour" {
+			told = append(told, stories[:len(stories)-1]...)
+		} else {
+			told = append(told, storyNamed(name))
 		}
-		told = append(told, s)
-	}
-	if told == nil {
-		told = stories[:len(stories)-1]
-	}
-	if _, err := c.Backend.of("--backend", subject.Names(subject.Memories)); err != nil {
-		return nil, set, err
 	}
 	set = settings{Nodes: c.Nodes, Subjects: c.Backend, Live: load.NewLive(int64(c.Live), c.Load)}
 	for _, r := range load.LiveRuns([]string{"array"}, subject.LiveMemories, load.Tunings) {

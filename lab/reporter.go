@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
@@ -17,27 +16,6 @@ import (
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/wire"
 )
-
-// A nameList is names on the command line, with commas between them.
-type nameList []string
-
-func (n *nameList) UnmarshalText(text []byte) error {
-	*n = strings.Split(string(text), ",")
-	return nil
-}
-
-// of returns an error for a name that is not known, and all that are known if none is given.
-func (n nameList) of(flag string, known []string) ([]string, error) {
-	for _, name := range n {
-		if !slices.Contains(known, name) {
-			return nil, cli.Usagef("%s: nothing is called %q; there are: %s", flag, name, strings.Join(known, ", "))
-		}
-	}
-	if len(n) == 0 {
-		return known, nil
-	}
-	return n, nil
-}
 
 // outputs are the flags for files.
 type outputs struct {

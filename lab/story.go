@@ -68,27 +68,22 @@ type settings struct {
 	Live     load.Live     `json:"live"`
 	Boxes    load.Boxes    `json:"boxes"`
 
-	Subjects []string       `json:"-"` // what --backend names; none means the usual ones
+	Subjects []string       `json:"-"` // what --backend names
 	LiveRuns []load.LiveRun `json:"-"`
 	Force    bool           `json:"-"` // nothing is refused
 }
 
 // wants reports whether a subject is to be measured, which is one of the usual ones or not.
 func (set settings) wants(name string, usual bool) bool {
-	return usual && len(set.Subjects) == 0 || slices.Contains(set.Subjects, name)
+	return usual && slices.Contains(set.Subjects, "usual") || slices.Contains(set.Subjects, name)
 }
 
 // stories are all of them. The last changes the machine for a while, and is told only by name.
 var stories = []*story{&listStory, &liveStory, &sawtoothStory, &budgetStory}
 
 // storyNamed returns the story called name.
-func storyNamed(name string) (*story, error) {
-	for _, s := range stories {
-		if s.name == name {
-			return s, nil
-		}
-	}
-	return nil, cli.Usagef("no story is called %q; there are: %s", name, storyNames())
+func storyNamed(name string) *story {
+	return stories[slices.IndexFunc(stories, func(s *story) bool { return s.name == name })]
 }
 
 func storyNames() string {
@@ -96,28 +91,24 @@ func storyNames() string {
 	for _, s := range stories {
 		names = append(names, s.name)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ",")
 }
 
 // childCommand is a child: one measurement.
 type childCommand struct {
-	Story    string   `arg:""`
+	Story    string   `arg:"" enum:"${stories}"`
 	Settings string   `arg:""` // as JSON
 	Keys     []string `arg:"" optional:""`
 }
 
 func (c *childCommand) Run(ctx context.Context, st cli.Streams) error {
-	s, err := storyNamed(c.Story)
-	if err != nil {
-		return err
-	}
 	var set settings
 	if err := json.Unmarshal([]byte(c.Settings), &set); err != nil {
 		return cli.Usagef("settings: %w", err)
 	}
 	run.Lifeline(st.In)
 	tell := wire.NewWriter(st.Out)
-	result, err := s.measure(ctx, set, c.Keys, tell)
+	result, err := storyNamed(c.Story).measure(ctx, set, c.Keys, tell)
 	if errors.As(err, new(run.UnavailableError)) {
 		tell.Unavailable(err.Error())
 	} else {

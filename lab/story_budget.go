@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -107,10 +106,10 @@ func boxChart(t *trial, o *load.BoxOutcome, seconds float64) report.Chart {
 
 // boxFlags are its flags.
 type boxFlags struct {
-	Limits []cli.Size `default:"512MiB" placeholder:"SIZE" help:"Memory limits of the story budget. Default: ${default}."`
-	Shares []int      `default:"50,80" placeholder:"N" help:"Shares of off-heap memory in them, in percent of the limit. Default: ${default}."`
+	Limits []cli.Size `default:"512MiB" help:"Memory limits of the story budget."`
+	Shares []int      `default:"50,80" help:"Shares of off-heap memory in them, in percent of the limit."`
 	Runs   int        `default:"1" help:"How often each of its loads runs."`
-	With   nameList   `placeholder:"NAME,..." help:"How they keep to the limit: default (Go's defaults), limit (GOMEMLIMIT), budget. Default: all."`
+	With   []string   `default:"default,limit,budget" enum:"default,limit,budget" help:"How they keep to the limit: by Go's defaults, by GOMEMLIMIT, by a budget."`
 	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
 	GoLive cli.Size   `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
 
@@ -127,10 +126,8 @@ func (c *boxFlags) boxes() (load.Boxes, error) {
 	for _, limit := range c.Limits {
 		s.Limits = append(s.Limits, int64(limit))
 	}
-	names := []string{"default", "limit", "budget"}
-	with, err := c.With.of("--with", names)
-	for _, name := range with {
-		s.Modes = append(s.Modes, load.BoxModes[slices.Index(names, name)])
+	for _, name := range c.With {
+		s.Modes = append(s.Modes, map[string]string{"default": load.BoxDefault, "limit": load.BoxLimit, "budget": load.BoxBudget}[name])
 	}
-	return s, errors.Join(err, s.Check())
+	return s, s.Check()
 }

@@ -33,11 +33,7 @@ var listStory = story{
 		return all
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		m, err := subject.Named(subject.Memories, keys[0])
-		if err != nil {
-			return nil, err
-		}
-		return load.List(ctx, m, set.Nodes, tell)
+		return load.List(ctx, subject.Named(keys[0]), set.Nodes, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {
 		var collects, heaps []string

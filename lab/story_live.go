@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
-	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
 )
 
@@ -69,9 +67,9 @@ func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 // gclabCommand measures what live data costs the collector.
 type gclabCommand struct {
 	Live     cli.Size      `default:"3GiB" help:"What the data takes on the Go heap with pointers, such as 12GiB; every memory gets the same entries."`
-	Data     nameList      `placeholder:"NAME,..." help:"Kinds of live data: ${shapes}. Default: all."`
-	Backend  nameList      `placeholder:"NAME,..." help:"Where it is: go (the Go heap, with pointers), flat (the Go heap, without pointers), freehold. Default: all."`
-	Tuning   nameList      `placeholder:"NAME,..." help:"Settings of the collector: default (GOGC=100), limit (GOGC=off and GOMEMLIMIT). Default: both."`
+	Data     []string      `default:"${shapes}" enum:"${shapes}" help:"Kinds of live data."`
+	Backend  []string      `default:"${memories}" enum:"${memories}" help:"Where it is: on the Go heap with pointers (go), there without (flat), off it."`
+	Tuning   []string      `default:"${tunings}" enum:"${tunings}" help:"Settings of the collector: default (GOGC=100), limit (GOGC=off and GOMEMLIMIT)."`
 	Headroom cli.Size      `placeholder:"SIZE" help:"With --tuning limit, GOMEMLIMIT is what is live on the Go heap and as much again, at least this. Default: a quarter of --live."`
 	Time     time.Duration `default:"10s" help:"How long each run is under load; it goes on until a collection that has begun is done."`
 	Workers  int           `default:"${processors}" help:"Goroutines that allocate and compute. Default: GOMAXPROCS."`
@@ -90,11 +88,8 @@ func (g *gclabCommand) plan() (settings, error) {
 	if g.Headroom == 0 {
 		set.Live.Headroom = set.Live.UsualHeadroom()
 	}
-	data, err1 := g.Data.of("--data", subject.ShapeNames())
-	in, err2 := g.Backend.of("--backend", subject.LiveMemories)
-	tuned, err3 := g.Tuning.of("--tuning", load.Tunings)
-	set.LiveRuns = load.LiveRuns(data, in, tuned)
-	return set, errors.Join(err1, err2, err3, set.Live.Check())
+	set.LiveRuns = load.LiveRuns(g.Data, g.Backend, g.Tuning)
+	return set, set.Live.Check()
 }
 
 func (g *gclabCommand) Run(ctx context.Context, st cli.Streams) error {

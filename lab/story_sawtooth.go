@@ -41,11 +41,7 @@ var sawtoothStory = story{
 		return all
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		m, err := subject.Named(subject.Freeing(), keys[0])
-		if err != nil {
-			return nil, err
-		}
-		a, err := m.Open(set.Limit)
+		a, err := subject.Named(keys[0]).Open(set.Limit)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +111,7 @@ func cycleName(set settings, i int) string {
 
 // memtestCommand runs a sawtooth for as long as the user likes.
 type memtestCommand struct {
-	Backend    string        `default:"freehold" help:"Allocator under test: ${kinds}."`
+	Backend    string        `default:"freehold" enum:"${kinds}" help:"Allocator under test: ${enum}."`
 	Sizes      string        `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
 	High       cli.Size      `default:"${half}" help:"Live bytes at the top of a cycle, such as 16GiB; GiB or G is 1024 MiB, GB is 1000 MB. Default: half of the memory."`
 	Low        *cli.Size     `placeholder:"SIZE" help:"Live bytes at its end. Default: a sixteenth of --high."`
@@ -138,13 +134,10 @@ func (m *memtestCommand) plan() (settings, error) {
 		l.Low = int64(*m.Low)
 	}
 	set := settings{Sawtooth: l, Limit: int64(m.Limit), Subjects: []string{m.Backend}}
-	memory, err := subject.Named(subject.Freeing(), m.Backend)
 	total, _ := budget.Memory()
 	switch {
-	case err != nil:
-		return set, err
-	case m.Limit > 0 && memory.Name != "freehold":
-		return set, cli.Usagef("--limit: the allocator %s has no hard limit", memory.Name)
+	case m.Limit > 0 && m.Backend != "freehold":
+		return set, cli.Usagef("--limit: the allocator %s has no hard limit", m.Backend)
 	case total > 0 && l.High > total && !m.Force:
 		return set, cli.Usagef("--high %s is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force",
 			cli.Bytes(l.High), cli.Bytes(total))

@@ -20,11 +20,7 @@ var silent = wire.NewWriter(io.Discard)
 
 func open(t *testing.T, name string) *subject.Allocator {
 	t.Helper()
-	kind, err := subject.Named(subject.Freeing(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := kind.Open(0)
+	a, err := subject.Named(name).Open(0)
 	if errors.As(err, new(run.UnavailableError)) {
 		t.Skip(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmalloc"
-	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/run"
 )
 
@@ -72,14 +72,9 @@ func Freeing() (all []Memory) {
 	return all
 }
 
-// Named returns the one of all memories that is called name.
-func Named(all []Memory, name string) (Memory, error) {
-	for _, m := range all {
-		if m.Name == name {
-			return m, nil
-		}
-	}
-	return Memory{}, cli.Usagef("no allocator is called %q; there are: %s", name, strings.Join(Names(all), ", "))
+// Named returns the memory called name, which is one of them.
+func Named(name string) Memory {
+	return Memories[slices.IndexFunc(Memories, func(m Memory) bool { return m.Name == name })]
 }
 
 func Names(all []Memory) (names []string) {
