@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -26,6 +27,9 @@ func (b *Size) UnmarshalText(text []byte) error {
 	*b = Size(n)
 	return nil
 }
+
+// MarshalText writes a size so that it is read as it was.
+func (b Size) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(b), 10), nil }
 
 func (b Size) String() string { return Bytes(int64(b)) }
 

@@ -48,3 +48,11 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestSizesAreWrittenAsTheyAreRead(t *testing.T) {
+	var got Size
+	text, err := Size(1<<40 + 1).MarshalText()
+	if err != nil || got.UnmarshalText(text) != nil || got != 1<<40+1 {
+		t.Errorf("%q is read as %d, %v", text, got, err)
+	}
+}
