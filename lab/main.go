@@ -52,7 +52,7 @@ func program() cli.Program {
 			"stories": storyNames(), "kinds": strings.Join(subject.Names(subject.Freeing()), ","),
 			"subjects": strings.Join(subject.Names(subject.Memories), ","), "shapes": strings.Join(subject.ShapeNames(), ","),
 			"memories": strings.Join(subject.LiveMemories, ","), "tunings": strings.Join(load.Tunings, ","),
-			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "reserve": size(load.UsualReserve(total)),
+			"processors": strconv.Itoa(runtime.GOMAXPROCS(0)), "high": size(high), "half": size(total / 2), "reserve": load.UsualReserve(total).String(),
 		},
 	}
 }

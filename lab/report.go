@@ -22,7 +22,7 @@ type reportCommand struct {
 	High    cli.Size `default:"${high}" help:"Live bytes at the top of the sawtooth. Default: 1GiB, or less on a small machine."`
 	Backend []string `default:"usual" enum:"usual,${subjects}" help:"What to compare, of: ${subjects}. Usual are all of them in the list, go and freehold elsewhere."`
 
-	boxFlags
+	Boxes load.Boxes `embed:""`
 	outputs
 
 	Cycles int           `hidden:"" default:"3"`
@@ -39,13 +39,13 @@ func (c *reportCommand) plan() (told []*story, set settings, err error) {
 			told = append(told, storyNamed(name))
 		}
 	}
-	set = settings{Nodes: c.Nodes, Subjects: c.Backend, Live: load.NewLive(int64(c.Live), c.Load)}
+	set = settings{Nodes: c.Nodes, Subjects: c.Backend, Live: load.NewLive(c.Live, c.Load), Boxes: c.Boxes}
 	for _, r := range load.LiveRuns([]string{"array"}, subject.LiveMemories, load.Tunings) {
 		if set.wants(r.Store.Memory, true) || r.Store.Memory == "flat" && set.wants("go", true) {
 			set.LiveRuns = append(set.LiveRuns, r)
 		}
 	}
-	set.Sawtooth = load.NewSawtooth(int64(c.High), c.Cycles, c.Settle)
+	set.Sawtooth = load.NewSawtooth(c.High, c.Cycles, c.Settle)
 	total, _ := budget.Memory()
 	switch {
 	case c.Nodes < 1:
@@ -61,7 +61,7 @@ func (c *reportCommand) plan() (told []*story, set settings, err error) {
 		return nil, set, err
 	}
 	if slices.Contains(told, &budgetStory) {
-		set.Boxes, err = c.boxes()
+		err = set.Boxes.Check()
 	}
 	return told, set, err
 }

@@ -62,11 +62,10 @@ const (
 
 // settings are the flags that change what is measured, and how.
 type settings struct {
-	Nodes    int           `json:"nodes"`
-	Sawtooth load.Sawtooth `json:"sawtooth"`
-	Limit    int64         `json:"limit"` // of an allocator
-	Live     load.Live     `json:"live"`
-	Boxes    load.Boxes    `json:"boxes"`
+	Nodes    int
+	Sawtooth load.Sawtooth
+	Live     load.Live
+	Boxes    load.Boxes
 
 	Subjects []string       `json:"-"` // what --backend names
 	LiveRuns []load.LiveRun `json:"-"`

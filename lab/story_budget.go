@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
@@ -27,8 +26,8 @@ var budgetStory = story{
 		}
 		for _, r := range set.Boxes.All() {
 			all = append(all, &trial{
-				keys:  []string{strconv.FormatInt(r.Limit, 10), strconv.Itoa(r.Share), r.Mode, strconv.Itoa(r.Run)},
-				group: fmt.Sprintf("%s, %d%% off-heap, run %d", cli.Bytes(r.Limit), r.Share, r.Run),
+				keys:  []string{strconv.FormatInt(int64(r.Limit), 10), strconv.Itoa(r.Share), r.Mode, strconv.Itoa(r.Run)},
+				group: fmt.Sprintf("%v, %d%% off-heap, run %d", r.Limit, r.Share, r.Run),
 				name:  r.Mode, color: map[string]string{load.BoxDefault: "go", load.BoxLimit: "flat", load.BoxBudget: "freehold"}[r.Mode],
 				result: &load.BoxOutcome{BoxRun: r},
 			})
@@ -39,12 +38,12 @@ var budgetStory = story{
 		return set.Boxes.Run(ctx, t.result.(*load.BoxOutcome), args, on)
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		limit, err1 := strconv.ParseInt(keys[0], 10, 64)
+		limit, err1 := strconv.Atoi(keys[0])
 		share, err2 := strconv.Atoi(keys[1])
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, err
 		}
-		return set.Boxes.Load(ctx, load.BoxRun{Limit: limit, Share: share, Mode: keys[2]}, tell)
+		return set.Boxes.Load(ctx, load.BoxRun{Limit: cli.Size(limit), Share: share, Mode: keys[2]}, tell)
 	},
 	sentence: func(_ settings, group string, measured []*trial) string {
 		var all []string
@@ -56,14 +55,14 @@ var budgetStory = story{
 	},
 	notes: func(set settings) []string {
 		box := "Each run was in a control group of its own with the limit, without swap. One that was struck was killed, but not for its limit: the machine may have no memory left."
-		if set.Boxes.Free {
+		if set.Boxes.Box == "none" {
 			box = "There was no box: nothing is killed, and a peak above the limit is shown as over."
 		}
 		first := set.Boxes.All()[0]
 		return []string{
 			box,
-			fmt.Sprintf("Goroutines replace nodes of a table on the Go heap and compute with them, while off-heap blocks are allocated up to the share, half of them freed, and allocated again. At %s and %d%% the Go heap has %s live.", cli.Bytes(first.Limit), first.Share, cli.Bytes(set.Boxes.GoLive(first))),
-			load.BoxLimit + ": GOGC=off and nine tenths of the limit. " + load.BoxBudget + ": budget.Start(nil).",
+			fmt.Sprintf("Goroutines replace nodes of a table on the Go heap and compute with them, while off-heap blocks are allocated up to the share, half of them freed, and allocated again. At %v and %d%% the Go heap has %v live.", first.Limit, first.Share, set.Boxes.LiveIn(first)),
+			"default: Go's defaults. limit: GOGC=off, and GOMEMLIMIT at nine tenths of the limit. budget: budget.Start(nil).",
 			"The peak is resident memory without pages of files. Done is how much of its load a run did. Nodes, M/s: millions of nodes replaced a second.",
 		}
 	},
@@ -102,32 +101,4 @@ func boxChart(t *trial, o *load.BoxOutcome, seconds float64) report.Chart {
 	}
 	c.Lines = append(c.Lines, report.Line{Name: "container's limit", Color: "jemalloc", Points: []report.Point{{X: 0, Y: limit}, {X: seconds, Y: limit}}})
 	return c
-}
-
-// boxFlags are its flags.
-type boxFlags struct {
-	Limits []cli.Size `default:"512MiB" help:"Memory limits of the story budget."`
-	Shares []int      `default:"50,80" help:"Shares of off-heap memory in them, in percent of the limit."`
-	Runs   int        `default:"1" help:"How often each of its loads runs."`
-	With   []string   `default:"default,limit,budget" enum:"default,limit,budget" help:"How they keep to the limit: by Go's defaults, by GOMEMLIMIT, by a budget."`
-	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
-	GoLive cli.Size   `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
-
-	Rounds   int           `hidden:"" default:"3"`     // of a load in a box
-	Hold     time.Duration `hidden:"" default:"300ms"` // within a round
-	Deadline time.Duration `hidden:"" default:"2m"`    // of a run
-}
-
-// boxes turns the flags into settings.
-func (c *boxFlags) boxes() (load.Boxes, error) {
-	s := load.Boxes{
-		Free: c.Box == "none", Shares: c.Shares, Runs: c.Runs, Live: int64(c.GoLive), Rounds: c.Rounds, Hold: c.Hold, Deadline: c.Deadline,
-	}
-	for _, limit := range c.Limits {
-		s.Limits = append(s.Limits, int64(limit))
-	}
-	for _, name := range c.With {
-		s.Modes = append(s.Modes, map[string]string{"default": load.BoxDefault, "limit": load.BoxLimit, "budget": load.BoxBudget}[name])
-	}
-	return s, s.Check()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
@@ -30,7 +29,7 @@ var sawtoothStory = story{
 				continue
 			}
 			t := &trial{
-				keys: []string{k.Name}, group: fmt.Sprintf("%s, %s to %s", cli.Plural(l.Cycles, "cycle"), cli.Bytes(l.Low), cli.Bytes(l.High)),
+				keys: []string{k.Name}, group: fmt.Sprintf("%s, %v to %v", cli.Plural(l.Cycles, "cycle"), l.Low, l.High),
 				name: k.Title, color: k.Name, about: k.About + ".", result: new(load.SawtoothOutcome),
 			}
 			if l.Settle < k.Decay {
@@ -41,7 +40,7 @@ var sawtoothStory = story{
 		return all
 	},
 	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		a, err := subject.Named(keys[0]).Open(set.Limit)
+		a, err := subject.Named(keys[0]).Open(int64(set.Sawtooth.Limit))
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +53,8 @@ var sawtoothStory = story{
 			peaks = append(peaks, fmt.Sprintf("%s (%s)", cli.Bytes(o.PeakRSS), t.name))
 			kept = append(kept, fmt.Sprintf("%s, %.3f for each live byte (%s)", cli.Bytes(o.AfterSettle), o.Ratio, t.name))
 		}
-		return fmt.Sprintf("A load that rises to %s peaks at %s, resident. Back at %s it keeps up to %s.",
-			cli.Bytes(set.Sawtooth.High), report.Joined(peaks), cli.Bytes(set.Sawtooth.Low), report.Joined(kept))
+		return fmt.Sprintf("A load that rises to %v peaks at %s, resident. Back at %v it keeps up to %s.",
+			set.Sawtooth.High, report.Joined(peaks), set.Sawtooth.Low, report.Joined(kept))
 	},
 	notes: func(set settings) []string {
 		return []string{
@@ -111,36 +110,27 @@ func cycleName(set settings, i int) string {
 
 // memtestCommand runs a sawtooth for as long as the user likes.
 type memtestCommand struct {
-	Backend    string        `default:"freehold" enum:"${kinds}" help:"Allocator under test: ${enum}."`
-	Sizes      string        `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
-	High       cli.Size      `default:"${half}" help:"Live bytes at the top of a cycle, such as 16GiB; GiB or G is 1024 MiB, GB is 1000 MB. Default: half of the memory."`
-	Low        *cli.Size     `placeholder:"SIZE" help:"Live bytes at its end. Default: a sixteenth of --high."`
-	Cycles     int           `default:"10" help:"How many times to rise and fall."`
-	Goroutines int           `default:"${processors}" help:"How many allocate at once. Default: GOMAXPROCS."`
-	Settle     time.Duration `default:"2s" help:"Idle time after each fall, for memory to go back; the heap's decay is 1s."`
-	Seed       uint64        `default:"1" help:"Seed of the random sizes and choices."`
-	Limit      cli.Size      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there. Default: none."`
-	Force      bool          `help:"Run although --high is more than the memory."`
+	Backend string        `default:"freehold" enum:"${kinds}" help:"Allocator under test: ${enum}."`
+	Load    load.Sawtooth `embed:""`
+	Low     *cli.Size     `placeholder:"SIZE" help:"Live bytes at a cycle's end. Default: a sixteenth of --high."`
+	Force   bool          `help:"Run although --high is more than the memory."`
 
 	outputs
 }
 
 // plan turns the flags into settings, or says what is wrong with them.
 func (m *memtestCommand) plan() (settings, error) {
-	l := load.Sawtooth{
-		Sizes: load.Sizes(m.Sizes), High: int64(m.High), Low: int64(m.High / 16), Cycles: m.Cycles, Goroutines: m.Goroutines, Seed: m.Seed, Settle: m.Settle,
+	l := m.Load
+	if l.Low = l.High / 16; m.Low != nil {
+		l.Low = *m.Low
 	}
-	if m.Low != nil {
-		l.Low = int64(*m.Low)
-	}
-	set := settings{Sawtooth: l, Limit: int64(m.Limit), Subjects: []string{m.Backend}}
+	set := settings{Sawtooth: l, Subjects: []string{m.Backend}}
 	total, _ := budget.Memory()
 	switch {
-	case m.Limit > 0 && m.Backend != "freehold":
+	case l.Limit > 0 && m.Backend != "freehold":
 		return set, cli.Usagef("--limit: the allocator %s has no hard limit", m.Backend)
-	case total > 0 && l.High > total && !m.Force:
-		return set, cli.Usagef("--high %s is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force",
-			cli.Bytes(l.High), cli.Bytes(total))
+	case total > 0 && int64(l.High) > total && !m.Force:
+		return set, cli.Usagef("--high %v is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force", l.High, cli.Bytes(total))
 	}
 	return set, l.Check()
 }
@@ -150,11 +140,12 @@ func (m *memtestCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("%s: %s to %s, %s, seed %d", m.Backend, cli.Bytes(set.Sawtooth.Low), m.High, cli.Plural(m.Goroutines, "goroutine"), m.Seed)
-	if m.Limit > 0 {
-		what += fmt.Sprintf(", limit %v", m.Limit)
+	l := set.Sawtooth
+	what := fmt.Sprintf("%s: %v to %v, %s, seed %d", m.Backend, l.Low, l.High, cli.Plural(l.Goroutines, "goroutine"), l.Seed)
+	if l.Limit > 0 {
+		what += fmt.Sprintf(", limit %v", l.Limit)
 	}
-	if _, available := budget.Memory(); available > 0 && int64(m.High) > available/10*9 {
+	if _, available := budget.Memory(); available > 0 && int64(l.High) > available/10*9 {
 		fmt.Fprintf(st.Err, "lab: warning: only %s of memory is available now; the system may kill this process\n", cli.Bytes(available))
 	}
 	return tell(ctx, st, m.outputs, set, report.Page{Title: "Does memory come back?", Lead: what + "."}, &sawtoothStory)

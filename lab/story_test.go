@@ -79,10 +79,11 @@ func TestMemtest(t *testing.T) {
 
 func TestMemtestOutOfMemory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.csv")
-	code, _, errs := command(t.Context(), with(tinyMemtest, "--limit", "12MiB", "--csv", file)...)
+	code, out, errs := command(t.Context(), with(tinyMemtest, "--limit", "12MiB", "--low", "0", "--csv", file)...)
 	if code != cli.Failed || !strings.Contains(errs, "in cycle 1 of 3, rise, ") {
 		t.Errorf("exit code %d, %q", code, errs)
 	}
+	wants(t, out, "0 B to 16.0 MiB", "limit 12.0 MiB")
 	if rows := rowsIn(t, file); len(rows) != 1 {
 		t.Errorf("the rows are %v", rows)
 	}
@@ -110,23 +111,6 @@ func TestInterruptedRunsKeepTheirResults(t *testing.T) {
 		}
 		if rows := rowsIn(t, file); len(rows) < 3 {
 			t.Errorf("%s: the rows are %v", args[0], rows)
-		}
-	}
-}
-
-func TestMemtestPlan(t *testing.T) {
-	low := cli.Size(0)
-	for _, tt := range []struct {
-		m    memtestCommand
-		want load.Sawtooth
-	}{
-		{memtestCommand{High: 1 << 30, Goroutines: 2}, load.Sawtooth{High: 1 << 30, Low: 1 << 26, Goroutines: 2}},
-		{memtestCommand{High: 1 << 30, Low: &low, Goroutines: 1}, load.Sawtooth{High: 1 << 30, Low: 0, Goroutines: 1}},
-	} {
-		tt.m.Backend, tt.m.Sizes, tt.m.Cycles, tt.m.Seed = "freehold", "big", 3, 9
-		tt.want.Sizes, tt.want.Cycles, tt.want.Seed = "big", 3, 9
-		if got, err := tt.m.plan(); err != nil || got.Sawtooth != tt.want {
-			t.Errorf("plan is %+v, %v; want %+v", got, err, tt.want)
 		}
 	}
 }
@@ -214,7 +198,7 @@ func TestBudgetStory(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("the rows are %v", rows)
 	}
-	for i, mode := range load.BoxModes {
+	for i, mode := range []string{load.BoxDefault, load.BoxLimit, load.BoxBudget} {
 		row := rows[i+1]
 		if row[0] != "134217728" || row[1] != "30" || row[2] != mode || row[3] != "1" || row[slices.Index(rows[0], "done")] != "1" {
 			t.Errorf("%v", row)

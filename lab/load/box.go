@@ -22,30 +22,28 @@ import (
 
 // How a load keeps to its limit.
 const (
-	BoxDefault = "Go's defaults" // not at all
-	BoxLimit   = "GOMEMLIMIT"    // GOGC=off and nine tenths of the limit, as container guides have it
+	BoxDefault = "default" // by Go's defaults: not at all
+	BoxLimit   = "limit"   // GOGC=off and GOMEMLIMIT at nine tenths of the limit, as container guides have it
 	BoxBudget  = "budget"
 )
 
-// BoxModes are all of them.
-var BoxModes = []string{BoxDefault, BoxLimit, BoxBudget}
-
-// Boxes say what is run. Sizes are bytes.
+// Boxes say what is run.
 type Boxes struct {
-	Free     bool          `json:"-"` // no limit but the budget's: nothing is killed
-	Limits   []int64       `json:"-"`
-	Shares   []int         `json:"-"` // of off-heap memory, in percent of the limit
-	Modes    []string      `json:"-"`
-	Runs     int           `json:"-"`
-	Deadline time.Duration `json:"-"`    // of a run
-	Live     int64         `json:"live"` // on the Go heap; 0 for a quarter of what off-heap memory leaves
-	Rounds   int           `json:"rounds"`
-	Hold     time.Duration `json:"hold"`
+	Limits []cli.Size `default:"512MiB" help:"Memory limits of the story budget."`
+	Shares []int      `default:"50,80" help:"Shares of off-heap memory in them, in percent of the limit."`
+	Runs   int        `default:"1" help:"How often each of its loads runs."`
+	With   []string   `default:"default,limit,budget" enum:"default,limit,budget" help:"How they keep to the limit: by Go's defaults, by GOMEMLIMIT, by a budget."`
+	Box    string     `default:"cgroup" enum:"cgroup,none" help:"What limits them: a control group of Linux (cgroup), or nothing (none: peaks are measured, nothing is killed)."`
+	GoLive cli.Size   `placeholder:"SIZE" help:"Their live Go heap. Default: a quarter of what the off-heap share leaves, 64MiB at most."`
+
+	Rounds   int           `hidden:"" default:"3"`     // of a load
+	Hold     time.Duration `hidden:"" default:"300ms"` // within a round
+	Deadline time.Duration `hidden:"" default:"2m"`    // of a run
 }
 
 // A BoxRun is one run.
 type BoxRun struct {
-	Limit int64
+	Limit cli.Size
 	Share int
 	Mode  string
 	Run   int // from 1
@@ -56,7 +54,7 @@ func (s Boxes) All() (all []BoxRun) {
 	for _, limit := range s.Limits {
 		for _, share := range s.Shares {
 			for run := range s.Runs {
-				for _, mode := range s.Modes {
+				for _, mode := range s.With {
 					all = append(all, BoxRun{limit, share, mode, run + 1})
 				}
 			}
@@ -71,11 +69,11 @@ func (s Boxes) Check() error {
 	for _, limit := range s.Limits {
 		switch {
 		case limit < 64<<20:
-			return cli.Usagef("--limits %s: at least 64 MiB are needed", cli.Bytes(limit))
-		case total > 0 && limit > total/4*3:
-			return cli.Usagef("--limits %s: more than three quarters of the %s of memory", cli.Bytes(limit), cli.Bytes(total))
-		case s.Live >= limit:
-			return cli.Usagef("--go-live %s: it must be below the limit of %s", cli.Bytes(s.Live), cli.Bytes(limit))
+			return cli.Usagef("--limits %v: at least 64 MiB are needed", limit)
+		case total > 0 && int64(limit) > total/4*3:
+			return cli.Usagef("--limits %v: more than three quarters of the %s of memory", limit, cli.Bytes(total))
+		case s.GoLive >= limit:
+			return cli.Usagef("--go-live %v: it must be below the limit of %v", s.GoLive, limit)
 		}
 	}
 	for _, share := range s.Shares {
@@ -89,15 +87,15 @@ func (s Boxes) Check() error {
 	return nil
 }
 
-// GoLive returns what is live on the Go heap in a run.
-func (s Boxes) GoLive(r BoxRun) int64 {
-	if s.Live > 0 {
-		return s.Live
+// LiveIn returns what is live on the Go heap in a run.
+func (s Boxes) LiveIn(r BoxRun) cli.Size {
+	if s.GoLive > 0 {
+		return s.GoLive
 	}
 	return min((r.Limit-r.offHeap())/4, 64<<20)
 }
 
-func (r BoxRun) offHeap() int64 { return r.Limit / 100 * int64(r.Share) }
+func (r BoxRun) offHeap() cli.Size { return r.Limit / 100 * cli.Size(r.Share) }
 
 // What becomes of a run.
 const (
@@ -134,8 +132,8 @@ func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(wi
 	}
 	cmd.Env = s.environment(o.BoxRun)
 	var b box
-	if !s.Free {
-		if b, err = newBox(o.Limit); err != nil {
+	if s.Box == "cgroup" {
+		if b, err = newBox(int64(o.Limit)); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, b.remove()) }()
@@ -169,7 +167,7 @@ func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(wi
 		return fmt.Errorf("the load of %+v: %w", o.BoxRun, failed)
 	case last.Failed:
 		o.Result = BoxFailed
-	case s.Free && o.Peak > o.Limit:
+	case b == "" && o.Peak > int64(o.Limit):
 		o.Result = BoxOver
 	default:
 		o.Result = BoxFinished
@@ -183,9 +181,9 @@ func (s Boxes) environment(r BoxRun) []string {
 	percent, goLimit, ours := "", "", ""
 	switch {
 	case r.Mode == BoxLimit:
-		percent, goLimit = "off", fmt.Sprint(r.Limit/10*9)
-	case r.Mode == BoxBudget && s.Free: // else the budget finds it
-		ours = fmt.Sprint(r.Limit)
+		percent, goLimit = "off", fmt.Sprint(int64(r.Limit)/10*9)
+	case r.Mode == BoxBudget && s.Box == "none": // else the budget finds it
+		ours = fmt.Sprint(int64(r.Limit))
 	}
 	return append(os.Environ(), "GODEBUG=", "GOGC="+percent, "GOMEMLIMIT="+goLimit, budget.Environment+"="+ours)
 }

@@ -75,12 +75,12 @@ func (s Boxes) Load(ctx context.Context, r BoxRun, tell wire.Writer) (last BoxSa
 	}
 	w := &boxWork{Boxes: s, heap: freehold.NewHeap(nil), began: time.Now()}
 	defer w.heap.Close()
-	w.share = share{high: r.offHeap(), low: r.offHeap() / 2, sizes: "boxed", rng: rand.New(rand.NewPCG(1, 2))}
+	w.share = share{high: int64(r.offHeap()), low: int64(r.offHeap() / 2), sizes: "boxed", rng: rand.New(rand.NewPCG(1, 2))}
 
 	ctx, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() { w.churn(ctx, s.GoLive(r)) })
+		all.Go(func() { w.churn(ctx, int64(s.LiveIn(r))) })
 	}
 	quiet := process.Every(boxSampleTime, func() { tell.Part(w.sample()) })
 	err = w.offHeap(ctx)

@@ -9,16 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 func TestBoxRuns(t *testing.T) {
-	s := Boxes{Limits: []int64{256 << 20, 4 << 30}, Shares: []int{10, 90}, Modes: BoxModes, Runs: 2}
+	s := Boxes{Limits: []cli.Size{256 << 20, 4 << 30}, Shares: []int{10, 90}, With: []string{BoxDefault, BoxLimit, BoxBudget}, Runs: 2}
 	runs := s.All()
 	if len(runs) != 24 {
 		t.Errorf("%d runs", len(runs))
 	}
 	for _, r := range runs {
-		if off, live := r.offHeap(), s.GoLive(r); off > r.Limit || off+2*live > r.Limit || live > 64<<20 || live <= 0 {
+		if off, live := r.offHeap(), s.LiveIn(r); off > r.Limit || off+2*live > r.Limit || live > 64<<20 || live <= 0 {
 			t.Errorf("%+v: %d off-heap, %d live", r, off, live)
 		}
 	}
@@ -31,15 +33,15 @@ func TestBoxEnvironment(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		mode string
-		free bool
+		box  string
 		want []string
 	}{
-		{BoxDefault, false, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}},
-		{BoxLimit, false, []string{"GODEBUG=", "GOGC=off", "GOMEMLIMIT=900", "FREEHOLD_MEMORY_LIMIT="}},
-		{BoxBudget, false, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}}, // the budget finds it
-		{BoxBudget, true, []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT=1000"}},
+		{BoxDefault, "cgroup", []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}},
+		{BoxLimit, "cgroup", []string{"GODEBUG=", "GOGC=off", "GOMEMLIMIT=900", "FREEHOLD_MEMORY_LIMIT="}},
+		{BoxBudget, "cgroup", []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT="}}, // the budget finds it
+		{BoxBudget, "none", []string{"GODEBUG=", "GOGC=", "GOMEMLIMIT=", "FREEHOLD_MEMORY_LIMIT=1000"}},
 	} {
-		cmd := exec.Cmd{Env: Boxes{Free: tt.free}.environment(BoxRun{Limit: 1000, Mode: tt.mode})}
+		cmd := exec.Cmd{Env: Boxes{Box: tt.box}.environment(BoxRun{Limit: 1000, Mode: tt.mode})}
 		got := slices.DeleteFunc(cmd.Environ(), func(v string) bool {
 			name, _, _ := strings.Cut(v, "=")
 			return !slices.Contains([]string{"GODEBUG", "GOGC", "GOMEMLIMIT", "FREEHOLD_MEMORY_LIMIT"}, name)

@@ -34,7 +34,7 @@ type Collection struct {
 // Run is one run, in a process of its own.
 func (l Live) Run(ctx context.Context, r LiveRun, tell wire.Writer) (*Collection, error) {
 	run.DieFirst()
-	watched, stop := watchMemory(ctx, l.Reserve)
+	watched, stop := watchMemory(ctx, int64(l.Reserve))
 	defer stop()
 	f := &Collection{}
 	err := f.measure(watched, l, r, tell)
@@ -48,7 +48,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 	debug.SetGCPercent(-1) // building makes no garbage
 	debug.SetMemoryLimit(math.MaxInt64)
 	began := time.Now()
-	entries := r.Shape.Entries(l.Live)
+	entries := r.Shape.Entries(int64(l.Live))
 	data, err := r.Store.Open(entries)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 	f.Live = onHeap + f.OffHeap
 
 	if r.Tuning == TuningLimit {
-		debug.SetMemoryLimit(onHeap + max(onHeap, l.Headroom))
+		debug.SetMemoryLimit(onHeap + max(onHeap, int64(l.LeastHeadroom())))
 	} else {
 		debug.SetGCPercent(100)
 	}
@@ -92,7 +92,7 @@ func (f *Collection) underLoad(ctx context.Context, l Live, tell wire.Writer) {
 	m := newMeter(func() int64 { return int64(metricOf("/gc/heap/goal:bytes").Uint64()) })
 	m.take()
 	stop := m.watch(func(s Sample) { tell.Progress(0.5+0.5*min(1, s.Seconds/l.Time.Seconds()), "") })
-	w := work{arrayBytes: l.Array}
+	w := work{arrayBytes: int64(l.Array)}
 	before, began := readCollector(), time.Now()
 	w.run(ctx, l.Workers, l.Time, func() bool { return readCollector().busySince(before) })
 	f.Seconds = time.Since(began).Seconds()

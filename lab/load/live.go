@@ -14,54 +14,58 @@ import (
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
-// Live says what every run does. Sizes are in bytes.
+// Live says what every run does.
 type Live struct {
-	Live     int64         `json:"live"`     // what the data takes on the Go heap with pointers
-	Headroom int64         `json:"headroom"` // what a limit leaves to garbage at least
-	Reserve  int64         `json:"reserve"`  // memory of the machine that must stay available
-	Time     time.Duration `json:"time"`     // for which the load runs
-	Workers  int           `json:"workers"`
-	Array    int64         `json:"array"` // that a worker allocates at a time
+	Live     cli.Size      `default:"3GiB" help:"What the data takes on the Go heap with pointers, such as 12GiB; every memory gets the same entries."`
+	Headroom cli.Size      `placeholder:"SIZE" help:"With --tuning limit, GOMEMLIMIT is what is live on the Go heap and as much again, at least this. Default: a quarter of --live."`
+	Time     time.Duration `default:"10s" help:"How long each run is under load; it goes on until a collection that has begun is done."`
+	Workers  int           `default:"${processors}" help:"Goroutines that allocate and compute. Default: GOMAXPROCS."`
+	Array    cli.Size      `default:"8MiB" help:"What a worker allocates at a time."`
+	Reserve  cli.Size      `default:"${reserve}" help:"Memory that must stay available: a run that may take it is refused, one that takes it is stopped. Default: a twentieth of the memory, at least 256MiB."`
 }
 
 // NewLive returns the usual load.
-func NewLive(live int64, d time.Duration) Live {
+func NewLive(live cli.Size, d time.Duration) Live {
 	total, _ := budget.Memory()
-	l := Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
-	l.Headroom = l.UsualHeadroom()
-	return l
+	return Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
 }
 
 // UsualReserve is what a run leaves of total bytes of memory.
-func UsualReserve(total int64) int64 {
+func UsualReserve(total int64) cli.Size {
 	const least = 256 << 20 // more than workers allocate before the next look
-	return min(max(total/20, least), total/4)
+	return cli.Size(min(max(total/20, least), total/4))
 }
 
-// UsualHeadroom keeps collections rare, and fresh pages few.
-func (l Live) UsualHeadroom() int64 { return max(l.Live/4, l.garbage()) }
+// LeastHeadroom is what a limit leaves to garbage at least. The usual one keeps collections rare,
+// and fresh pages few.
+func (l Live) LeastHeadroom() cli.Size {
+	if l.Headroom > 0 {
+		return l.Headroom
+	}
+	return max(l.Live/4, l.garbage())
+}
 
 // garbage returns the bytes that workers and loop need to get on at all.
-func (l Live) garbage() int64 { return 2*int64(l.Workers)*l.Array + 32<<20 }
+func (l Live) garbage() cli.Size { return 2*cli.Size(l.Workers)*l.Array + 32<<20 }
 
 // Check says what is wrong with the load.
 func (l Live) Check() error {
-	const leastLive, leastArray = 1 << 20, 8 << 10
+	const leastLive, leastArray cli.Size = 1 << 20, 8 << 10
 	switch {
 	case l.Live < leastLive:
-		return cli.Usagef("--live %s is too little: at least %s are needed", cli.Bytes(l.Live), cli.Bytes(leastLive))
+		return cli.Usagef("--live %v is too little: at least %v are needed", l.Live, leastLive)
 	case l.Live > math.MaxInt/4:
-		return cli.Usagef("--live %s is more than this system can address", cli.Bytes(l.Live))
+		return cli.Usagef("--live %v is more than this system can address", l.Live)
 	case l.Time <= 0:
 		return cli.Usagef("--time %v: it must be longer than 0", l.Time)
 	case l.Workers < 1:
 		return cli.Usagef("--workers %d: at least one is needed", l.Workers)
 	case l.Array < leastArray:
-		return cli.Usagef("--array %s is too little: at least %s are needed", cli.Bytes(l.Array), cli.Bytes(leastArray))
-	case l.Array > math.MaxInt/4/int64(l.Workers):
-		return cli.Usagef("--array %s is more than this system can address", cli.Bytes(l.Array))
-	case l.Headroom < l.garbage():
-		return cli.Usagef("--headroom %s is too little: %s with arrays of %s need %s", cli.Bytes(l.Headroom), cli.Plural(l.Workers, "worker"), cli.Bytes(l.Array), cli.Bytes(l.garbage()))
+		return cli.Usagef("--array %v is too little: at least %v are needed", l.Array, leastArray)
+	case l.Array > math.MaxInt/4/cli.Size(l.Workers):
+		return cli.Usagef("--array %v is more than this system can address", l.Array)
+	case l.LeastHeadroom() < l.garbage():
+		return cli.Usagef("--headroom %v is too little: %s with arrays of %v need %v", l.Headroom, cli.Plural(l.Workers, "worker"), l.Array, l.garbage())
 	}
 	return nil
 }
@@ -109,22 +113,22 @@ func LiveRuns(data, in, tuned []string) (runs []LiveRun) {
 
 // Refusal says why a run is not begun, if memory may run out in it.
 func (l Live) Refusal(r LiveRun) error {
-	data := int64(r.Shape.Entries(l.Live)) * r.Store.Entry
+	data := cli.Size(r.Shape.Entries(int64(l.Live))) * cli.Size(r.Store.Entry)
 	need := data + l.garbage()
 	switch {
 	case r.Tuning == TuningLimit && r.Store.Memory == "freehold":
-		need = data + l.Headroom
+		need = data + l.LeastHeadroom()
 	case r.Tuning == TuningLimit:
-		need = data + max(data, l.Headroom)
+		need = data + max(data, l.LeastHeadroom())
 	case r.Store.Memory == "go":
 		need += 2 * data // as much garbage, and what is allocated while a collection marks
 	case r.Store.Memory == "flat":
 		need += data
 	}
 	total, available := budget.Memory()
-	if total == 0 || need <= available-l.Reserve {
+	if total == 0 || need <= cli.Size(available)-l.Reserve {
 		return nil
 	}
-	return fmt.Errorf("%s (%s) may take %s: %s of memory are available, of which %s are to stay so",
-		r.Shape.Title, r.Title(), cli.Bytes(need), cli.Bytes(available), cli.Bytes(l.Reserve))
+	return fmt.Errorf("%s (%s) may take %v: %s of memory are available, of which %v are to stay so",
+		r.Shape.Title, r.Title(), need, cli.Bytes(available), l.Reserve)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
@@ -42,7 +43,7 @@ func TestLiveRunsThatFail(t *testing.T) {
 		name    string
 		adding  error
 		damage  uint64
-		reserve int64
+		reserve cli.Size
 		cancel  bool
 		want    string // of the error
 	}{
@@ -78,7 +79,7 @@ func TestLiveRunsThatFail(t *testing.T) {
 }
 
 func TestUsualReserve(t *testing.T) {
-	for total, want := range map[int64]int64{0: 0, 512 << 20: 128 << 20, 2 << 30: 256 << 20, 100 << 30: 5 << 30} {
+	for total, want := range map[int64]cli.Size{0: 0, 512 << 20: 128 << 20, 2 << 30: 256 << 20, 100 << 30: 5 << 30} {
 		if got := UsualReserve(total); got != want {
 			t.Errorf("of %d bytes, %d are kept, want %d", total, got, want)
 		}
@@ -98,14 +99,14 @@ func TestLiveRefusal(t *testing.T) {
 	}{
 		{"small", "array/go/default", func(l *Live) {}, ""},
 		{"small, with a limit", "array/go/limit", func(l *Live) {}, ""},
-		{"large, on the Go heap", "array/go/default", func(l *Live) { l.Live = available / 2 }, "array of pointers (Go heap, default) may take"},
-		{"large, off it", "array/freehold/default", func(l *Live) { l.Live = available / 2 }, ""},
-		{"too large for either", "array/freehold/default", func(l *Live) { l.Live = 4 * available }, "array of pointers (freehold, default) may take"},
-		{"a reserve", "nodes/flat/default", func(l *Live) { l.Reserve = 2 * available }, "are to stay so"},
-		{"large, with a limit", "array/go/limit", func(l *Live) { l.Live = available * 3 / 4 }, "array of pointers (Go heap, limit) may take"},
-		{"large, off it, with a limit", "array/freehold/limit", func(l *Live) { l.Live = available * 3 / 4 }, ""},
-		{"headroom beyond the memory", "array/freehold/limit", func(l *Live) { l.Headroom = 2 * available }, "may take"},
-		{"which the default does not use", "array/freehold/default", func(l *Live) { l.Headroom = 2 * available }, ""},
+		{"large, on the Go heap", "array/go/default", func(l *Live) { l.Live = cli.Size(available / 2) }, "array of pointers (Go heap, default) may take"},
+		{"large, off it", "array/freehold/default", func(l *Live) { l.Live = cli.Size(available / 2) }, ""},
+		{"too large for either", "array/freehold/default", func(l *Live) { l.Live = cli.Size(4 * available) }, "array of pointers (freehold, default) may take"},
+		{"a reserve", "nodes/flat/default", func(l *Live) { l.Reserve = cli.Size(2 * available) }, "are to stay so"},
+		{"large, with a limit", "array/go/limit", func(l *Live) { l.Live = cli.Size(available * 3 / 4) }, "array of pointers (Go heap, limit) may take"},
+		{"large, off it, with a limit", "array/freehold/limit", func(l *Live) { l.Live = cli.Size(available * 3 / 4) }, ""},
+		{"headroom beyond the memory", "array/freehold/limit", func(l *Live) { l.Headroom = cli.Size(2 * available) }, "may take"},
+		{"which the default does not use", "array/freehold/default", func(l *Live) { l.Headroom = cli.Size(2 * available) }, ""},
 	}
 	for _, tt := range tests {
 		name := strings.Split(tt.run, "/")

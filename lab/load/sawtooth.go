@@ -32,29 +32,33 @@ import (
 
 // A Sawtooth says what the load does. Bytes are those asked for.
 type Sawtooth struct {
-	Sizes      Sizes         `json:"sizes"`
-	High       int64         `json:"high"` // live bytes at the top of a cycle, never passed
-	Low        int64         `json:"low"`  // and at its end
-	Cycles     int           `json:"cycles"`
-	Goroutines int           `json:"goroutines"`
-	Seed       uint64        `json:"seed"`
-	Settle     time.Duration `json:"settle"` // idle time after a fall
+	Sizes      Sizes         `default:"both" enum:"big,small,both" help:"Chunk sizes: big (16 B to 4 MiB), small (16 B to 64 KiB) or both, half of the bytes from each."`
+	High       cli.Size      `default:"${half}" help:"Live bytes at the top of a cycle, never passed, such as 16GiB; GiB or G is 1024 MiB, GB is 1000 MB. Default: half of the memory."`
+	Low        cli.Size      `kong:"-"` // and at its end
+	Cycles     int           `default:"10" help:"How many times to rise and fall."`
+	Goroutines int           `default:"${processors}" help:"How many allocate at once. Default: GOMAXPROCS."`
+	Settle     time.Duration `default:"2s" help:"Idle time after each fall, for memory to go back; the heap's decay is 1s."`
+	Seed       uint64        `default:"1" help:"Seed of the random sizes and choices."`
+	Limit      cli.Size      `placeholder:"SIZE" help:"Hard limit on the heap's memory, to see what happens there. Default: none."`
 }
 
 // NewSawtooth returns the usual load with some bytes at the top.
-func NewSawtooth(high int64, cycles int, settle time.Duration) Sawtooth {
+func NewSawtooth(high cli.Size, cycles int, settle time.Duration) Sawtooth {
 	l := Sawtooth{Sizes: "both", High: high, Low: high / 16, Cycles: cycles, Goroutines: runtime.GOMAXPROCS(0), Seed: 1, Settle: settle}
-	if high/int64(l.Goroutines) < l.Sizes.Max() {
+	if l.share(high) < l.Sizes.Max() {
 		l.Goroutines = 1
 	}
 	return l
 }
 
+// share is a goroutine's share of some bytes.
+func (l Sawtooth) share(n cli.Size) int64 { return int64(n) / int64(l.Goroutines) }
+
 // Check says what is wrong with the load.
 func (l Sawtooth) Check() error {
-	most := int64(math.MaxInt / 4)
+	most := math.MaxInt / 4.0
 	if total, _ := budget.Memory(); total > 0 {
-		most = min(most, total)
+		most = min(most, float64(total))
 	}
 	switch {
 	case l.Cycles < 1:
@@ -63,13 +67,12 @@ func (l Sawtooth) Check() error {
 		return cli.Usagef("--goroutines %d: at least one is needed", l.Goroutines)
 	case l.Settle < 0:
 		return cli.Usagef("--settle %v: a time cannot be negative", l.Settle)
-	case l.High/int64(l.Goroutines) < l.Sizes.Max():
-		return cli.Usagef("--high %s is too little: each of the %d goroutines needs room for a chunk of up to %s",
-			cli.Bytes(l.High), l.Goroutines, cli.Bytes(l.Sizes.Max()))
+	case l.share(l.High) < l.Sizes.Max():
+		return cli.Usagef("--high %v is too little: each of the %d goroutines needs room for a chunk of up to %s", l.High, l.Goroutines, cli.Bytes(l.Sizes.Max()))
 	case l.Low >= l.High:
-		return cli.Usagef("--low %s is not below --high %s: there would be nothing to free", cli.Bytes(l.Low), cli.Bytes(l.High))
-	case l.TableBytes() > float64(most):
-		return cli.Usagef("--high %s: the table of that many chunks would take more than %s", cli.Bytes(l.High), cli.Bytes(most))
+		return cli.Usagef("--low %v is not below --high %v: there would be nothing to free", l.Low, l.High)
+	case l.shareChunks()*float64(l.Goroutines)*float64(chunkBytes) > most:
+		return cli.Usagef("--high %v: the table of that many chunks would take more than %s", l.High, cli.Bytes(int64(most)))
 	}
 	return nil
 }
@@ -143,17 +146,12 @@ func (l Sawtooth) shareChunks() float64 {
 	return float64(l.High)/l.Sizes.mean()/float64(l.Goroutines)*1.25 + slack
 }
 
-// TableBytes returns the size of the table of chunks.
-func (l Sawtooth) TableBytes() float64 {
-	return l.shareChunks() * float64(l.Goroutines) * float64(chunkBytes)
-}
-
 // prepare makes the table and notes the resident memory before the load.
 func (s *sawtooth) prepare() {
 	perShare := int(s.shareChunks())
 	for i := range s.Goroutines {
 		sh := &share{
-			high: s.High / int64(s.Goroutines), low: s.Low / int64(s.Goroutines),
+			high: s.share(s.High), low: s.share(s.Low),
 			rng: rand.New(rand.NewPCG(s.Seed, uint64(i))), sizes: s.Sizes,
 		}
 		sh.chunks = make([]chunk, perShare)

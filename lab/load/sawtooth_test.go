@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
@@ -59,10 +60,10 @@ func TestSawtooth(t *testing.T) {
 					t.Errorf("%d cycles, %d were told, want %d and the end", len(o.Teeth), cycles, l.Cycles)
 				}
 				for i, tooth := range o.Teeth[:l.Cycles] {
-					if tooth.PeakLive > l.High || tooth.PeakLive < l.High/4 {
+					if cli.Size(tooth.PeakLive) > l.High || cli.Size(tooth.PeakLive) < l.High/4 {
 						t.Errorf("cycle %d rose to %d live bytes, not to about %d", i, tooth.PeakLive, l.High)
 					}
-					if tooth.Live > l.Low {
+					if cli.Size(tooth.Live) > l.Low {
 						t.Errorf("cycle %d: %+v, want %d live at most", i, tooth, l.Low)
 					}
 					if want := float64(tooth.AfterSettle-o.Start) / float64(tooth.Live); tooth.Live > 0 && tooth.Ratio != want || tooth.Live == 0 && tooth.Ratio != -1 {
