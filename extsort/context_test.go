@@ -3,46 +3,48 @@ package extsort_test
 import (
 	"context"
 	"errors"
-	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
-// Whatever a sort does when its context ends, the error is context.Cause.
-func TestCauseOfCancellation(t *testing.T) {
+// A sort that is cancelled in any phase says why, and leaves no file.
+func TestCancellation(t *testing.T) {
 	cause := errors.New("the user's reason")
-	text := large()
-	for len(text) < 8<<20 {
-		text += text
-	}
 	rounds := 10
 	if testing.Short() {
 		rounds = 1
 	}
-	for _, phase := range []extsort.Phase{extsort.PhaseReading, extsort.PhaseMerging, extsort.PhaseWriting} {
-		if phase == extsort.PhaseWriting {
-			text = large()
-		}
+	for phase, times := range map[extsort.Phase]int{extsort.PhaseReading: 1, extsort.PhaseMerging: 4, extsort.PhaseWriting: 1} {
+		text := strings.Repeat(large(), times)
 		for _, parallel := range []int{1, 2} {
 			// Often enough for workers to be in different places.
-			for calls := range rounds {
+			for round := range rounds {
 				ctx, cancel := context.WithCancelCause(context.Background())
 				o := smallest(t)
 				o.Parallel, o.MemoryBytes = parallel, parallel*extsort.MinMemoryBytes
+				reports := 0
 				o.Progress = func(p extsort.Progress) {
 					if p.Phase == phase {
-						if calls--; calls < 0 {
+						if reports++; reports > round {
 							cancel(cause)
 						}
 					}
 				}
-				err := extsort.Sort(ctx, io.Discard, o, strings.NewReader(text))
+				dst := filepath.Join(t.TempDir(), "out")
+				f, err := atomicfile.Create(dst)
+				must(t, err)
+				err = extsort.Sort(ctx, f, o, strings.NewReader(text))
+				f.Close()
 				cancel(nil)
-				if !errors.Is(err, cause) {
-					t.Errorf("%v, %d goroutines: %v, want the context's cause", phase, parallel, err)
+				if reports <= round || !errors.Is(err, cause) {
+					t.Errorf("%v, %d goroutines: %v after %d reports, want the context's cause", phase, parallel, err, reports)
 				}
+				noFiles(t, filepath.Dir(dst))
+				noFiles(t, o.TempDirs[0])
 			}
 		}
 	}

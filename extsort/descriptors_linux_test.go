@@ -36,13 +36,9 @@ func TestSortWithFewDescriptors(t *testing.T) {
 	const spare, workers, times = 8, 2, 8 // so large that runs are merged to fewer
 	text := strings.Repeat(large(), times)
 	var before unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	lowest, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unix.Close(lowest)
 	few := before
 	few.Cur = uint64(lowest + spare + 2*workers)

@@ -20,16 +20,12 @@ func TestSortFileClosesItsInputs(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
-	if err := os.WriteFile(in, []byte("short\n"+strings.Repeat("long", 100_000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(in, []byte("short\n"+strings.Repeat("long", 100_000)), 0o600))
 	err := extsort.SortFile(context.Background(), filepath.Join(dir, "out"), smallest(t), in)
 	if !errors.As(err, new(*extsort.TooLongError)) {
 		t.Errorf("%v, want a TooLongError", err)
 	}
-	if err := os.Remove(in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(in))
 	noFiles(t, dir)
 }
 
@@ -39,14 +35,10 @@ func TestOutputMayBeWrittenOn(t *testing.T) {
 	o := smallest(t)
 	path := filepath.Join(t.TempDir(), "out")
 	f, err := atomicfile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, times := range []int{1, 2} {
-		if err := extsort.Sort(context.Background(), f, o, strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, extsort.Sort(context.Background(), f, o, strings.NewReader(text)))
 		if at, err := f.Seek(0, 2); err != nil || at != int64(times*len(text)) {
 			t.Errorf("the file ends at %d, %v, want %d", at, err, times*len(text))
 		}
@@ -54,13 +46,9 @@ func TestOutputMayBeWrittenOn(t *testing.T) {
 	if _, err := f.WriteString("and a line\n"); err != nil {
 		t.Error(err)
 	}
-	if err := f.Commit(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Commit())
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sorted := joinLines(sortedBy(splitLines(text), o))
 	same(t, string(got), sorted+sorted+"and a line\n")
 }

@@ -51,6 +51,13 @@ func sortedBy(records [][]byte, o *extsort.Options) [][]byte {
 	return sorted
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func joinLines(records [][]byte) string {
 	var b strings.Builder
 	for _, r := range records {
@@ -103,7 +110,7 @@ var variants = []struct {
 // last takes two passes.
 func sizes() []int {
 	if testing.Short() {
-		return []int{50 << 10, 400 << 10}
+		return []int{50 << 10, 300 << 10}
 	}
 	return []int{50 << 10, 150 << 10, 600 << 10, 4 << 20}
 }
@@ -139,9 +146,7 @@ func TestSort(t *testing.T) {
 						o.Parallel = parallel
 						o.TempDirs = []string{t.TempDir()}
 						var out bytes.Buffer
-						if err := extsort.Sort(context.Background(), &out, &o, strings.NewReader(in.text)); err != nil {
-							t.Fatal(err)
-						}
+						must(t, extsort.Sort(context.Background(), &out, &o, strings.NewReader(in.text)))
 						same(t, out.String(), joinLines(sortedBy(splitLines(in.text), &o)))
 					})
 				}
@@ -162,9 +167,7 @@ func TestLongKeysThatRepeat(t *testing.T) {
 				lines = append(lines, fmt.Appendf(nil, "%d of %d", i%7, i))
 			}
 			got, err := sortString(o, joinLines(lines))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			same(t, got, joinLines(sortedBy(lines, o)))
 		}
 	}
@@ -202,7 +205,7 @@ func TestFormats(t *testing.T) {
 		{"framed", extsort.LengthPrefixed(), nil, cutToFrames},
 	}
 	try := some(3, 29)
-	for _, in := range inputs(400 << 10) {
+	for _, in := range inputs(200 << 10) {
 		for _, tt := range tests {
 			for _, withKey := range []bool{false, true} {
 				if !try() {
@@ -222,12 +225,10 @@ func TestFormats(t *testing.T) {
 					if !withKey {
 						o.Key = nil
 					}
-					o.Format, o.MemoryBytes, o.Parallel, o.TempDirs = tt.format, 2*extsort.MinMemoryBytes, 2, []string{t.TempDir()}
+					o.Format, o.MemoryBytes, o.Parallel, o.TempDirs = tt.format, extsort.MinMemoryBytes, 1, []string{t.TempDir()}
 					i := 0
 					for r, err := range extsort.Sorted(context.Background(), &o, bytes.NewReader(raw)) {
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						if i >= len(want) || !bytes.Equal(r, want[i]) {
 							t.Fatalf("record %d of %d is %.40q", i, len(want), r)
 						}
@@ -238,15 +239,11 @@ func TestFormats(t *testing.T) {
 					}
 					// A second sort has the first one's output as its input.
 					var out, again bytes.Buffer
-					if err := extsort.Sort(context.Background(), &out, &o, iotest.HalfReader(bytes.NewReader(raw))); err != nil {
-						t.Fatal(err)
-					}
+					must(t, extsort.Sort(context.Background(), &out, &o, iotest.HalfReader(bytes.NewReader(raw))))
 					if err := extsort.Check(context.Background(), &o, bytes.NewReader(out.Bytes())); err != nil {
 						t.Error(err)
 					}
-					if err := extsort.Merge(context.Background(), &again, &o, bytes.NewReader(out.Bytes())); err != nil {
-						t.Fatal(err)
-					}
+					must(t, extsort.Merge(context.Background(), &again, &o, bytes.NewReader(out.Bytes())))
 					if out.Len() != len(raw) || !bytes.Equal(again.Bytes(), out.Bytes()) {
 						t.Errorf("%d bytes became %d and, merged, %d", len(raw), out.Len(), again.Len())
 					}
@@ -306,9 +303,7 @@ func TestMerge(t *testing.T) {
 		sources = append(sources, strings.NewReader(joinLines(lines)))
 	}
 	var out bytes.Buffer
-	if err := extsort.Merge(context.Background(), &out, o, sources...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, extsort.Merge(context.Background(), &out, o, sources...))
 	same(t, out.String(), joinLines(sortedBy(all, o)))
 
 	out.Reset()
@@ -372,9 +367,7 @@ func FuzzSort(f *testing.F) {
 			lines = slices.Repeat(lines, 1<<19/len(text)+1)
 		}
 		got, err := sortString(&o, joinLines(lines))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, got, joinLines(sortedBy(lines, &o)))
 	})
 }

@@ -64,9 +64,7 @@ func TestMergeOfManySources(t *testing.T) {
 					sources = append(sources, &openReader{in: strings.NewReader(joinLines(lines)), open: &open, most: &most})
 				}
 				var out bytes.Buffer
-				if err := extsort.Merge(context.Background(), &out, &o, sources...); err != nil {
-					t.Fatal(err)
-				}
+				must(t, extsort.Merge(context.Background(), &out, &o, sources...))
 				same(t, out.String(), joinLines(sortedBy(all, &o)))
 				if open != 0 || most > 255 {
 					t.Errorf("%d sources were open at a time, %d in the end", most, open)
@@ -94,9 +92,7 @@ func TestMergeOfUnsortedSources(t *testing.T) {
 			}
 			o.MemoryBytes, o.Parallel = extsort.MinMemoryBytes, 2
 			var out bytes.Buffer
-			if err := extsort.Merge(context.Background(), &out, o, sources...); err != nil {
-				t.Fatal(err)
-			}
+			must(t, extsort.Merge(context.Background(), &out, o, sources...))
 			got := strings.SplitAfter(strings.TrimSuffix(out.String(), "\n"), "\n")
 			got[len(got)-1] += "\n"
 			slices.Sort(got)

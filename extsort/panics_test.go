@@ -22,7 +22,7 @@ var userFunctions = []struct {
 	{"Key", func(o *extsort.Options, _ *io.Writer, _ *io.Reader, do func()) {
 		calls := 0
 		o.Key = func(dst, r []byte) []byte {
-			if calls++; calls == 40_000 {
+			if calls++; calls == 20_000 {
 				do()
 			}
 			return append(dst, r...)
@@ -30,7 +30,7 @@ var userFunctions = []struct {
 	}},
 	{"Progress while reading", func(o *extsort.Options, _ *io.Writer, _ *io.Reader, do func()) {
 		o.Progress = func(p extsort.Progress) {
-			if p.Phase == extsort.PhaseReading && p.Done > 500_000 {
+			if p.Phase == extsort.PhaseReading && p.Done > 250_000 {
 				do()
 			}
 		}
@@ -63,7 +63,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 func onEach(t *testing.T, f func(t *testing.T, name string, sort func(do func()) error)) {
 	for _, u := range userFunctions {
 		for _, parallel := range []int{1, 2} {
-			for _, memory := range []int{extsort.MinMemoryBytes * parallel, 16 << 20} {
+			for _, memory := range []int{extsort.MinMemoryBytes * parallel, 8 << 20} {
 				t.Run(u.name, func(t *testing.T) {
 					before := runtime.NumGoroutine()
 					f(t, u.name, func(do func()) error {

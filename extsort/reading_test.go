@@ -173,6 +173,13 @@ func TestLongestRecord(t *testing.T) {
 				if err := try(long.Max - extra); err != nil {
 					t.Errorf("%d bytes: %v", long.Max-extra, err)
 				}
+				if f.format == extsort.LengthPrefixed() { // as its length says, before it is there
+					var record *extsort.TooLongError
+					frame := binary.LittleEndian.AppendUint32(nil, 1<<31)
+					if err := call(context.Background(), o, bytes.NewReader(append(frame, 'x'))); !errors.As(err, &record) || record.Offset != 0 {
+						t.Errorf("a length of 2 GiB: %v", err)
+					}
+				}
 				if err := try(long.Max - extra + 1); err == nil || err.Max != long.Max {
 					t.Errorf("%d bytes are not too long, but %d are the most: %v", long.Max-extra+1, long.Max, err)
 				}

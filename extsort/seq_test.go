@@ -7,9 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
-	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -38,9 +36,7 @@ func TestSortedSeq(t *testing.T) {
 		want := sortedBy(records, &o)
 		i := 0
 		for r, err := range extsort.SortedSeq(context.Background(), &o, seq) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if i >= len(want) || !bytes.Equal(r, want[i]) {
 				t.Fatalf("%s, %s: record %d of %d is %.40q", in.name, v.name, i, len(want), r)
 			}
@@ -83,31 +79,5 @@ func TestSortedSeqStops(t *testing.T) {
 	o.MemoryBytes, o.Parallel = 2*extsort.MinMemoryBytes, 2
 	for range extsort.SortedSeq(context.Background(), o, func(func([]byte) bool) { panic("mine") }) {
 		t.Error("a record of a sequence without any")
-	}
-}
-
-// Records of package buffer are in the format LengthPrefixed.
-func TestRecordsOfABuffer(t *testing.T) {
-	b := buffer.New(freehold.Default(), nil)
-	defer b.Close()
-	records, err := buffer.NewRecords(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range []string{"pear", "", "fig"} {
-		if err := records.AppendBytes([]byte(r)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sorted := buffer.New(freehold.Default(), nil)
-	defer sorted.Close()
-	if err := extsort.Sort(context.Background(), sorted, &extsort.Options{Format: extsort.LengthPrefixed()}, b.NewReader()); err != nil {
-		t.Fatal(err)
-	}
-	if want := "\x00\x00\x00\x00\x03\x00\x00\x00fig\x04\x00\x00\x00pear"; string(sorted.Bytes()) != want {
-		t.Errorf("%q, want %q", sorted.Bytes(), want)
-	}
-	if records, err := buffer.NewRecords(sorted, nil); err != nil || records.Len() != 3 {
-		t.Errorf("%v records, %v", records, err)
 	}
 }

@@ -14,21 +14,15 @@ func TestSortFile(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	text := large()
-	if err := os.WriteFile(path, []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o640))
 	target := path
 	if os.Symlink("file", link) == nil {
 		target = link
 	}
 	o := smallest(t)
-	if err := extsort.SortFile(context.Background(), target, o, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, extsort.SortFile(context.Background(), target, o, path))
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same(t, string(got), joinLines(sortedBy(splitLines(text), o)))
 	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o640 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)

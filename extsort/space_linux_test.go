@@ -30,9 +30,7 @@ func TestSpaceOfTemporaryFiles(t *testing.T) {
 			merged = merged || p.Phase == extsort.PhaseMerging
 			most = max(most, spaceOfFiles(o.TempDirs[0]))
 		}
-		if err := extsort.Sort(context.Background(), io.Discard, o, strings.NewReader(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, extsort.Sort(context.Background(), io.Discard, o, strings.NewReader(text)))
 		stored := int64(len(text))
 		if key != "no key" {
 			stored += stored / 17 * (8 + 4 - 1)

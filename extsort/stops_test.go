@@ -33,12 +33,19 @@ func TestCancellationBetweenReads(t *testing.T) {
 	}
 }
 
-// The last block is written when all records have been passed on.
-func TestLastWriteFails(t *testing.T) {
+// A destination may fail at once, meanwhile, or with the last block, which is written when
+// all records have been passed on.
+func TestDestinationsThatFail(t *testing.T) {
 	for _, text := range []string{"b\na\n", large()} {
-		room := brokenAfter(len(text) - 1)
-		if err := extsort.Sort(context.Background(), &room, smallest(t), strings.NewReader(text)); !errors.Is(err, errBroken) {
-			t.Errorf("Sort of %d bytes: %v, want that of the destination", len(text), err)
+		for _, room := range []int{0, len(text) / 2, len(text) - 1} {
+			for _, parallel := range []int{1, 2} {
+				o := smallest(t)
+				o.Parallel, o.MemoryBytes = parallel, parallel*extsort.MinMemoryBytes
+				dst := brokenAfter(room)
+				if err := extsort.Sort(context.Background(), &dst, o, strings.NewReader(text)); !errors.Is(err, errBroken) {
+					t.Errorf("%d bytes of %d, %d goroutines: %v, want that of the destination", room, len(text), parallel, err)
+				}
+			}
 		}
 	}
 }
