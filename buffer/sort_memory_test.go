@@ -138,7 +138,7 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 						}
 					}
 					so := &buffer.SortOptions{Parallel: parallel}
-					if all := calling(cut); i < len(all) {
+					if all := calling(context.Background(), cut); i < len(all) {
 						by = all[i]
 					} else { // it calls nothing else
 						so.Progress = func(int, int) { _ = os.Truncate(path, 100_000) }

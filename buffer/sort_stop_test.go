@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,37 +18,33 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 )
 
-// calling returns the sorts, which call f before each call of their function.
-func calling(f func()) []sorting {
+// calling returns the sorts that call the user's functions, and f before each call.
+func calling(ctx context.Context, f func()) []sorting {
 	return []sorting{
 		{"Sort", func(r *buffer.Records, o *buffer.SortOptions) error {
-			return r.Sort(context.Background(), func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, o)
+			return r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, o)
 		}, byKey(keyOf)},
 		{"SortBy", func(r *buffer.Records, o *buffer.SortOptions) error {
-			return r.SortBy(context.Background(), func(p []byte) []byte { f(); return keyOf(p) }, o)
+			return r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, o)
 		}, byKey(keyOf)},
 		{"SortBy copies", func(r *buffer.Records, o *buffer.SortOptions) error {
-			return r.SortBy(context.Background(), func(p []byte) []byte { f(); return bytes.Clone(keyOf(p)) }, o)
+			return r.SortBy(ctx, func(p []byte) []byte { f(); return bytes.Clone(keyOf(p)) }, o)
 		}, byKey(keyOf)},
 	}
 }
 
-// kinds are sorts of records of size bytes, or of any if it is 0, by each algorithm.
-func kinds(size int) []sorting {
-	all := calling(func() {})
+// kindsIn returns sorts of records of size bytes, or of any if it is 0, by each algorithm.
+func kindsIn(ctx context.Context, size int) []sorting {
+	all := calling(ctx, func() {})
 	if size != 0 {
-		all = append(all, sortByPart(0, size-4))
+		all = append(all, sorting{"SortByPart", func(r *buffer.Records, o *buffer.SortOptions) error {
+			return r.SortByPart(ctx, 0, size-4, o)
+		}, byKey(keyOf)})
 	}
 	return all
 }
 
-// step returns how much later a sort is stopped each time.
-func step() int64 {
-	if testing.Short() {
-		return 3
-	}
-	return 1
-}
+func kinds(size int) []sorting { return kindsIn(context.Background(), size) }
 
 // wantSame checks that r has the given records in any order.
 func wantSame(t testing.TB, r *buffer.Records, records [][]byte) {
@@ -64,92 +61,58 @@ func wantSame(t testing.TB, r *buffer.Records, records [][]byte) {
 	}
 }
 
-// stopped calls try with each sort of each layout, which it is to stop at a call of
-// the user's function; first at early ones, then later and later, until the sort
-// ends before.
-func stopped(t *testing.T, try func(t *testing.T, r *buffer.Records, by func(f func()) sorting, at int64, o *buffer.SortOptions) bool) {
+// Whatever stops a sort, at any call of the user's functions: it says so, and loses no
+// record. First at early calls, then later and later, until the sort ends before.
+func TestStoppedSortsLoseNothing(t *testing.T) {
+	enough := errors.New("enough")
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
-		for i, by := range calling(nil) {
+		for i, by := range kinds(o.RecordBytes) {
 			for _, parallel := range []int{1, 3} {
-				t.Run(fmt.Sprintf("%+v/%s/%d", o, by.name, parallel), func(t *testing.T) {
-					n := 500
-					if parallel > 1 {
-						n = 3 * 17 << 10 / max(o.RecordBytes, 32)
-					}
-					records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
-					r := newRecords(t, &o, records)
-					for at := int64(1); ; at += at*step() + 1 {
-						again := try(t, r, func(f func()) sorting { return calling(f)[i] }, at, &buffer.SortOptions{Parallel: parallel})
-						wantSame(t, r, records)
-						if !again {
-							return
+				for _, how := range []string{"panic of the order", "cancelled by the order", "panic of Progress", "cancelled by Progress"} {
+					t.Run(fmt.Sprintf("%+v/%s/%d/%s", o, by.name, parallel, how), func(t *testing.T) {
+						n := 500
+						if parallel > 1 {
+							n = 3 * 17 << 10 / max(o.RecordBytes, 32)
 						}
-						r.Clear()
-						for _, p := range records {
-							must(t, r.AppendBytes(p))
-						}
-					}
-				})
-			}
-		}
-	}
-}
-
-func TestPanicsOfTheOrderPassAndLoseNothing(t *testing.T) {
-	stopped(t, func(t *testing.T, r *buffer.Records, by func(func()) sorting, at int64, o *buffer.SortOptions) (again bool) {
-		var calls atomic.Int64
-		defer func() {
-			if p := recover(); p != nil {
-				if again = true; p != "mine" {
-					panic(p)
-				}
-			}
-		}()
-		must(t, by(func() {
-			if calls.Add(1) >= at {
-				panic("mine")
-			}
-		}).sort(r, o))
-		return false
-	})
-}
-
-func TestCancelledSortsLoseNothing(t *testing.T) {
-	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}} {
-		for _, parallel := range []int{1, 3} {
-			n := 3 * 17 << 10 / max(o.RecordBytes, 32)
-			records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
-			for i, name := range []string{"Sort", "SortBy"} {
-				t.Run(fmt.Sprintf("%+v/%s/%d", o, name, parallel), func(t *testing.T) {
-					for at := int64(1); ; at += at*step() + 1 {
-						r := newRecords(t, &o, records)
-						ctx, cancel := context.WithCancel(context.Background())
-						var calls atomic.Int64
-						f := func() {
-							if calls.Add(1) == at {
-								cancel()
-								runtime.Gosched()
+						records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
+						for at, reached := int64(1), true; reached; at += at + 1 {
+							ctx, cancel := context.WithCancelCause(context.Background())
+							var calls atomic.Int64
+							stop := func() {
+								switch n := calls.Add(1); {
+								case n >= at && strings.HasPrefix(how, "panic"):
+									panic(enough)
+								case n == at:
+									cancel(enough)
+									runtime.Gosched()
+								}
+							}
+							r, so := newRecords(t, &o, records), &buffer.SortOptions{Parallel: parallel}
+							all := calling(ctx, stop)
+							if strings.HasSuffix(how, "Progress") {
+								all = kindsIn(ctx, o.RecordBytes)
+								so.Progress = func(int, int) { stop() }
+							}
+							if i == len(all) {
+								return // it calls no order
+							}
+							err := func() (err error) {
+								defer func() {
+									if p := recover(); p != nil {
+										err = p.(error)
+									}
+								}()
+								return all[i].sort(r, so)
+							}()
+							cancel(nil)
+							wantSame(t, r, records)
+							reached = calls.Load() >= at
+							if err != nil && err != enough || reached && err == nil && strings.HasPrefix(how, "panic") || !reached && err != nil {
+								t.Fatalf("call %d of %d: %v", at, calls.Load(), err)
 							}
 						}
-						var err error
-						so := &buffer.SortOptions{Parallel: parallel}
-						switch i {
-						case 0:
-							err = r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, so)
-						case 1:
-							err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
-						}
-						wantSame(t, r, records)
-						if err != nil && err != context.Canceled {
-							t.Fatal(err)
-						}
-						if calls.Load() < at {
-							must(t, err)
-							cancel()
-							return
-						}
-					}
-				})
+					})
+				}
 			}
 		}
 	}
@@ -179,30 +142,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestSortsCancelledByProgress(t *testing.T) {
-	records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, 24)
-	enough := errors.New("enough")
-	for step := 1; ; step += step/2 + 1 {
-		r := newRecords(t, &buffer.RecordsOptions{RecordBytes: 24}, records)
-		ctx, cancel := context.WithCancelCause(context.Background())
-		calls := 0
-		err := r.SortBy(ctx, nil, &buffer.SortOptions{Parallel: 1 + 2*(step%2), Progress: func(int, int) {
-			if calls++; calls == step {
-				cancel(enough)
-			}
-		}})
-		cancel(nil)
-		wantSame(t, r, records)
-		if calls < step {
-			must(t, err)
-			break
-		}
-		if err != nil && err != enough {
-			t.Fatal(err)
-		}
-	}
-}
-
 // After a report that has ended the context the sort calls nobody any more, and
 // returns the cause.
 func TestProgressStopsASortAtOnce(t *testing.T) {
@@ -213,59 +152,17 @@ func TestProgressStopsASortAtOnce(t *testing.T) {
 			n = 80_000 // more than are sorted between two reports
 		}
 		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
-		for i, name := range []string{"Sort", "SortBy", "SortByPart"} {
-			if i == 2 && o.RecordBytes == 0 {
-				continue
-			}
+		for i, by := range kinds(o.RecordBytes) {
 			r := newRecords(t, &o, records)
 			ctx, cancel := context.WithCancelCause(context.Background())
 			reports, calls := 0, 0
-			f := func() {
-				if reports > 0 {
-					calls++
-				}
-			}
-			so := &buffer.SortOptions{Parallel: 1, Progress: func(int, int) { reports++; cancel(enough) }}
-			var err error
-			switch i {
-			case 0:
-				err = r.Sort(ctx, func(a, b []byte) int { f(); return byKey(keyOf)(a, b) }, so)
-			case 1:
-				err = r.SortBy(ctx, func(p []byte) []byte { f(); return keyOf(p) }, so)
-			case 2:
-				err = r.SortByPart(ctx, 0, 8, so)
-			}
+			all := kindsIn(ctx, o.RecordBytes)
+			copy(all, calling(ctx, func() { calls += min(reports, 1) }))
+			err := all[i].sort(r, &buffer.SortOptions{Parallel: 1, Progress: func(int, int) { reports++; cancel(enough) }})
 			if err != enough || reports != 1 || calls != 0 {
-				t.Errorf("%+v, %s: %v, %d reports, %d calls after the first", o, name, err, reports, calls)
+				t.Errorf("%+v, %s: %v, %d reports, %d calls after the first", o, by.name, err, reports, calls)
 			}
 			wantSame(t, r, records)
-		}
-	}
-}
-
-func TestPanicsOfProgressPassAndLoseNothing(t *testing.T) {
-	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
-		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 15_000, o.RecordBytes)
-		for _, by := range kinds(o.RecordBytes) {
-			for _, parallel := range []int{1, 3} {
-				r := newRecords(t, &o, records)
-				for at, passed := 1, true; passed; at *= 8 {
-					calls := 0
-					func() {
-						defer func() { passed = recover() == "mine" }()
-						must(t, by.sort(r, &buffer.SortOptions{Parallel: parallel, Progress: func(int, int) {
-							if calls++; calls == at {
-								panic("mine")
-							}
-						}}))
-					}()
-					wantSame(t, r, records)
-					if !passed && calls >= at {
-						t.Errorf("%s: the panic did not pass", by.name)
-					}
-					r = newRecords(t, &o, records)
-				}
-			}
 		}
 	}
 }
