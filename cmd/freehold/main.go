@@ -20,6 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/gnu"
 )
 
 // commands is the command line; the fields' tags are its help.
@@ -52,7 +53,7 @@ func program(args []string) cli.Program {
 		p.Failed = cli.Misused
 		p.Args = func(parser *kong.Kong, args []string) []string {
 			parser.Model.HelpFlag.Short = 0 // -h is another flag of GNU sort, which is not there
-			return joinValues(args, parser)
+			return gnu.JoinValues(args, parser)
 		}
 	}
 	return p

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/gnu"
 	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 	"github.com/freehold-go/freehold/internal/file/lazyfile"
@@ -15,26 +16,19 @@ import (
 
 // sortCommand is a subset of GNU sort (C locale), plus binary records.
 type sortCommand struct {
-	Key             []string   `short:"k" sep:"none" placeholder:"POS" help:"Sort by a part of the line: F[.C][OPTS][,F[.C][OPTS]], from field F, character C, to the second place or the end of the line. OPTS are of bdfinr. May be repeated. With --fixed: OFFSET:LENGTH."`
-	FieldSeparator  []string   `short:"t" sep:"none" placeholder:"CHAR" help:"Fields are what CHAR separates, not what begins with blanks; \\0 is NUL."`
-	Numeric         sortSwitch `short:"n" name:"numeric-sort" help:"Compare numbers: an optional minus, digits, an optional fraction."`
-	Reverse         sortSwitch `short:"r" help:"Reverse the order."`
-	IgnoreCase      sortSwitch `short:"f" help:"Compare lower case letters as upper case ones."`
-	IgnoreBlanks    sortSwitch `short:"b" name:"ignore-leading-blanks" help:"Ignore blanks at the beginning."`
-	Dictionary      sortSwitch `short:"d" name:"dictionary-order" help:"Compare blanks, letters and digits only."`
-	IgnoreUnprinted sortSwitch `short:"i" name:"ignore-nonprinting" help:"Compare printable characters only."`
-	Unique          sortSwitch `short:"u" help:"Write only the first of lines with equal keys."`
-	Stable          sortSwitch `short:"s" help:"Keep the order of lines with equal keys. Otherwise the whole lines decide."`
+	gnu.Order
+	Unique gnu.Switch `short:"u" help:"Write only the first of lines with equal keys."`
+	Stable gnu.Switch `short:"s" help:"Keep the order of lines with equal keys. Otherwise the whole lines decide."`
 
-	Check      sortCheck  `short:"c" placeholder:"HOW" help:"Do not sort: exit with status 1 and name the first line that is not in order, if there is one. =quiet is -C, =diagnose-first is -c."`
-	CheckQuiet sortSwitch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
-	Merge      sortSwitch `short:"m" help:"Merge files that are sorted."`
+	Check      gnu.Check  `short:"c" placeholder:"HOW" help:"Do not sort: exit with status 1 and name the first line that is not in order, if there is one. =quiet is -C, =diagnose-first is -c."`
+	CheckQuiet gnu.Switch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
+	Merge      gnu.Switch `short:"m" help:"Merge files that are sorted."`
 
 	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. - is a file of that name, as in GNU sort."`
-	ZeroTerminated sortSwitch `short:"z" help:"Lines end with NUL, not with a newline."`
+	ZeroTerminated gnu.Switch `short:"z" help:"Lines end with NUL, not with a newline."`
 	Fixed          *int       `placeholder:"N" help:"Binary records of N bytes each, not lines."`
 
-	BufferSize sortSize `short:"S" placeholder:"SIZE" help:"Use no more memory than that for data: a number of KiB, or with b, K, M, G, T or % of the machine's memory. Default: a quarter of what is available."`
+	BufferSize gnu.Size `short:"S" placeholder:"SIZE" help:"Use no more memory than that for data: a number of KiB, or with b, K, M, G, T or % of the machine's memory. Default: a quarter of what is available."`
 	TempDir    []string `short:"T" name:"temporary-directory" sep:"none" placeholder:"DIR" help:"For temporary files; may be repeated. Default: TMPDIR, or /tmp."`
 	Parallel   *int     `placeholder:"N" help:"How many processors to use. Default: all."`
 
@@ -55,7 +49,7 @@ func (c *sortCommand) Run(ctx context.Context, st cli.Streams) error {
 	return c.plainly(c.run(ctx, st, o))
 }
 
-func (c *sortCommand) checks() bool { return c.Check != noCheck || bool(c.CheckQuiet) }
+func (c *sortCommand) checks() bool { return c.Check != gnu.NoCheck || bool(c.CheckQuiet) }
 
 // lineEnd returns what lines end with.
 func (c *sortCommand) lineEnd() byte {
@@ -146,7 +140,7 @@ func (c *sortCommand) check(ctx context.Context, st cli.Streams, o *extsort.Opti
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	if !c.CheckQuiet && c.Check != checkQuiet {
+	if !c.CheckQuiet && c.Check != gnu.CheckQuiet {
 		record := wrong.Record
 		if c.Fixed != nil {
 			record = fmt.Appendf(nil, "%x", record)

@@ -3,13 +3,13 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"os"
 	"strings"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/gnu"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -22,10 +22,10 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 			return nil, cli.Usagef("--parallel %d: at least one is needed", o.Parallel)
 		}
 	}
-	if _, err := theOne("-o", c.Output); err != nil {
+	if _, err := gnu.One("-o", c.Output); err != nil {
 		return nil, err
 	}
-	memory, err := c.BufferSize.bytes()
+	memory, err := c.BufferSize.Bytes()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 	}
 	if c.checks() {
 		switch {
-		case c.Check == checkFirst && bool(c.CheckQuiet):
+		case c.Check == gnu.CheckFirst && bool(c.CheckQuiet):
 			return nil, cli.Usagef("-c and -C exclude each other")
 		case len(c.Files) > 1:
 			return nil, cli.Usagef("extra operand %q: -c takes one file", c.Files[1])
@@ -51,15 +51,9 @@ func (c *sortCommand) options() (*extsort.Options, error) {
 		o.Format, err = c.fixedFormat()
 		return o, err
 	}
-	keys, err := c.keys()
-	if err != nil {
-		return nil, err
-	}
-	if len(keys) > 0 {
-		o.ThenRecord = !bool(c.Stable || c.Unique)
-		o.Key = keyFunc(keys, bool(c.Reverse))
-	}
-	return o, nil
+	o.ThenRecord = !bool(c.Stable || c.Unique)
+	o.Key, err = c.KeyFunc()
+	return o, err
 }
 
 // fixedFormat is the format of --fixed with an optional --key.
@@ -71,7 +65,7 @@ func (c *sortCommand) fixedFormat() (extsort.Format, error) {
 	if size > math.MaxInt32 {
 		return extsort.Format{}, cli.Usagef("--fixed %d: a record has at most %d bytes", size, math.MaxInt32)
 	}
-	if c.Numeric || c.IgnoreCase || c.IgnoreBlanks || c.Dictionary || c.IgnoreUnprinted || len(c.FieldSeparator) > 0 || c.ZeroTerminated {
+	if c.OfText() || bool(c.ZeroTerminated) {
 		return extsort.Format{}, cli.Usagef("--fixed: binary records are compared by their bytes: of the options of order only -r, -u and --key go with it")
 	}
 	if len(c.Key) == 0 {
@@ -85,52 +79,4 @@ func (c *sortCommand) fixedFormat() (extsort.Format, error) {
 		return extsort.Format{}, cli.Usagef("--key %s is not within a record of %d bytes", c.Key[0], size)
 	}
 	return extsort.FixedBy(size, at, n), nil
-}
-
-// keys returns the sort keys, none if whole lines are compared as they are.
-func (c *sortCommand) keys() ([]sortKey, error) {
-	tab := -1
-	separator, err := theOne("-t", c.FieldSeparator)
-	if err != nil {
-		return nil, err
-	}
-	if len(c.FieldSeparator) > 0 {
-		switch s := separator; {
-		case s == `\0`:
-			tab = 0
-		case len(s) == 1:
-			tab = int(s[0])
-		case s == "":
-			return nil, cli.Usagef("-t: the separator is missing; it is one character")
-		default:
-			return nil, cli.Usagef("-t %s: the separator is one character", s)
-		}
-	}
-	global := ordering{
-		startBlanks: bool(c.IgnoreBlanks), endBlanks: bool(c.IgnoreBlanks), fold: bool(c.IgnoreCase), dictionary: bool(c.Dictionary),
-		printable: bool(c.IgnoreUnprinted), numeric: bool(c.Numeric), reverse: bool(c.Reverse),
-	}
-	var keys []sortKey
-	for _, text := range c.Key {
-		k, err := parseSortKey(text)
-		if err != nil {
-			return nil, err
-		}
-		if k.ordering == (ordering{}) {
-			k.ordering = global
-		}
-		k.tab = tab
-		keys = append(keys, k)
-	}
-	plain := global
-	plain.reverse = false
-	if len(keys) == 0 && plain != (ordering{}) {
-		keys = append(keys, sortKey{ordering: global, tab: tab, toField: endOfLine})
-	}
-	for _, k := range keys {
-		if k.numeric && (k.dictionary || k.printable) {
-			return nil, cli.Usagef("options -%s are incompatible", cmp.Or(map[bool]string{true: "dn"}[k.dictionary], "in"))
-		}
-	}
-	return keys, nil
 }

@@ -1,4 +1,6 @@
-package main
+// Size: the value of -S.
+
+package gnu
 
 import (
 	"fmt"
@@ -10,21 +12,21 @@ import (
 	"github.com/freehold-go/freehold/extsort"
 )
 
-// A sortSize is the value of -S, as GNU sort has it: a number of KiB, or one with
+// A Size is the value of -S, as GNU sort has it: a number of KiB, or one with
 // a unit.
-type sortSize string
+type Size string
 
-func (s *sortSize) UnmarshalText(text []byte) error {
-	*s = sortSize(text)
-	_, err := s.bytes()
+func (s *Size) UnmarshalText(text []byte) error {
+	*s = Size(text)
+	_, err := s.Bytes()
 	return err
 }
 
 // leastDefault is the least that is used without -S.
 const leastDefault = 16 << 20
 
-// bytes returns the size in bytes, within what an int holds.
-func (s sortSize) bytes() (int, error) {
+// Bytes returns the size in bytes, within what an int holds.
+func (s Size) Bytes() (int, error) {
 	if s == "" {
 		_, available := budget.Memory()
 		return int(min(max(available/4, leastDefault), math.MaxInt/2)), nil

@@ -6,7 +6,7 @@
 // up to manyDigits, after which eight bytes count them. A pair of digits is 1 to
 // 100. Zeros at the end are left out. All bytes of a negative number are inverted.
 
-package main
+package gnu
 
 import "encoding/binary"
 

@@ -1,6 +1,6 @@
-// Flags of freehold sort that the parser does not have.
+// Flags that the parser does not have.
 
-package main
+package gnu
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// A sortSwitch is a flag without a value: --reverse=false is a mistake.
-type sortSwitch bool
+// A Switch is a flag without a value: --reverse=false is a mistake.
+type Switch bool
 
-func (*sortSwitch) IsBool() bool { return true }
+func (*Switch) IsBool() bool { return true }
 
-func (s *sortSwitch) Decode(ctx *kong.DecodeContext) error {
+func (s *Switch) Decode(ctx *kong.DecodeContext) error {
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
 		return fmt.Errorf("it takes no value, such as %v", ctx.Scan.Pop().Value)
 	}
@@ -25,37 +25,37 @@ func (s *sortSwitch) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// A sortCheck is the value of -c, which may be left out.
-type sortCheck string
+// A Check is the value of -c, which may be left out.
+type Check string
 
 const (
-	noCheck    sortCheck = ""
-	checkFirst sortCheck = "diagnose-first"
-	checkQuiet sortCheck = "quiet"
+	NoCheck    Check = ""
+	CheckFirst Check = "diagnose-first"
+	CheckQuiet Check = "quiet"
 )
 
-func (*sortCheck) IsBool() bool { return true }
+func (*Check) IsBool() bool { return true }
 
-func (c *sortCheck) Decode(ctx *kong.DecodeContext) error {
-	mode := checkFirst
+func (c *Check) Decode(ctx *kong.DecodeContext) error {
+	mode := CheckFirst
 	if ctx.Scan.Peek().Type == kong.FlagValueToken {
-		mode = sortCheck(fmt.Sprint(ctx.Scan.Pop().Value))
+		mode = Check(fmt.Sprint(ctx.Scan.Pop().Value))
 	}
 	if mode == "silent" {
-		mode = checkQuiet
+		mode = CheckQuiet
 	}
 	switch {
-	case mode != checkFirst && mode != checkQuiet:
+	case mode != CheckFirst && mode != CheckQuiet:
 		return fmt.Errorf("%q is none of quiet, silent and diagnose-first", string(mode))
-	case *c != noCheck && *c != mode:
+	case *c != NoCheck && *c != mode:
 		return fmt.Errorf("%s and %s exclude each other", *c, mode)
 	}
 	*c = mode
 	return nil
 }
 
-// theOne returns the value of a flag that may be repeated with the same value only.
-func theOne[T ~string](flag string, values []T) (T, error) {
+// One returns the value of a flag that may be repeated with the same value only.
+func One[T ~string](flag string, values []T) (T, error) {
 	for _, v := range values {
 		if v != values[0] {
 			return "", cli.Usagef("%s: %q and %q: there can be one only", flag, string(values[0]), string(v))
@@ -67,9 +67,9 @@ func theOne[T ~string](flag string, values []T) (T, error) {
 	return values[0], nil
 }
 
-// joinValues joins flags with their values where these begin with a minus, as in -o -x:
+// JoinValues joins flags with their values where these begin with a minus, as in -o -x:
 // the parser would take -x for a flag.
-func joinValues(args []string, parser *kong.Kong) (joined []string) {
+func JoinValues(args []string, parser *kong.Kong) (joined []string) {
 	commands := parser.Model.Children
 	sort := commands[slices.IndexFunc(commands, func(n *kong.Node) bool { return n.Name == "sort" })]
 	for i := 0; i < len(args); i++ {

@@ -4,7 +4,7 @@
 // follow each other: text ends with 0, and a 0 or 1 in it is escaped by a 1.
 // Inverted bytes reverse the order.
 
-package main
+package gnu
 
 import (
 	"math"
@@ -24,9 +24,9 @@ type ordering struct {
 	reverse                bool // -r
 }
 
-// A sortKey is the part of a line from field and char, counted from 0, to toField
+// A key is the part of a line from field and char, counted from 0, to toField
 // and toChar.
-type sortKey struct {
+type key struct {
 	ordering
 	field, char     int
 	toField, toChar int // toChar 0: all of toField-1; else the first toChar characters of toField
@@ -37,10 +37,10 @@ const endOfLine = math.MaxInt
 
 const wrongOptions = "its options are of b, d, f, i, n and r; GNU sort's g, h, M, R and V are not there"
 
-// parseSortKey reads F[.C][OPTS][,F[.C][OPTS]].
-func parseSortKey(text string) (sortKey, error) {
-	k := sortKey{toField: endOfLine}
-	fail := func(what string) (sortKey, error) {
+// parseKey reads F[.C][OPTS][,F[.C][OPTS]].
+func parseKey(text string) (key, error) {
+	k := key{toField: endOfLine}
+	fail := func(what string) (key, error) {
 		return k, cli.Usagef("-k %s: %s; a key is F[.C][OPTS][,F[.C][OPTS]] with F and C from 1, such as 2,2n", text, what)
 	}
 	from, to, hasTo := strings.Cut(text, ",")
@@ -107,7 +107,7 @@ func leadingNumber(s string) (n int, rest string, ok bool) {
 }
 
 // addOptions reads ordering options; blanks is where a b goes.
-func (k *sortKey) addOptions(s string, blanks *bool) bool {
+func (k *key) addOptions(s string, blanks *bool) bool {
 	for _, c := range s {
 		switch c {
 		case 'b':
@@ -132,7 +132,7 @@ func (k *sortKey) addOptions(s string, blanks *bool) bool {
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
 // find returns the part of a line that the key is.
-func (k *sortKey) find(line []byte) []byte {
+func (k *key) find(line []byte) []byte {
 	from := k.skipFields(line, 0, k.field, false)
 	if k.startBlanks {
 		from = skipBlanks(line, from)
@@ -153,7 +153,7 @@ func (k *sortKey) find(line []byte) []byte {
 
 // skipFields returns where the nth field after offset at begins, or, at the end of
 // a key, where the one before it ends.
-func (k *sortKey) skipFields(line []byte, at, n int, toEnd bool) int {
+func (k *key) skipFields(line []byte, at, n int, toEnd bool) int {
 	for ; n > 0 && at < len(line); n-- {
 		if k.tab < 0 {
 			at = skipBlanks(line, at)
@@ -181,7 +181,7 @@ func skipBlanks(line []byte, at int) int {
 
 // keyFunc returns the function that makes the keys of lines. The whole order may be
 // reversed afterwards.
-func keyFunc(keys []sortKey, reversed bool) func(dst, line []byte) []byte {
+func keyFunc(keys []key, reversed bool) func(dst, line []byte) []byte {
 	if k := keys[0]; len(keys) == 1 && k.isPlain() && k.reverse == reversed {
 		return func(_, line []byte) []byte { return k.find(line) }
 	}
@@ -203,10 +203,10 @@ func keyFunc(keys []sortKey, reversed bool) func(dst, line []byte) []byte {
 }
 
 // isPlain reports whether the key's bytes are compared as they are.
-func (k *sortKey) isPlain() bool { return !k.numeric && !k.fold && !k.dictionary && !k.printable }
+func (k *key) isPlain() bool { return !k.numeric && !k.fold && !k.dictionary && !k.printable }
 
 // appendText appends the key of text.
-func (k *sortKey) appendText(dst, text []byte) []byte {
+func (k *key) appendText(dst, text []byte) []byte {
 	for _, c := range text {
 		switch {
 		case k.dictionary: // which implies printable, but for the tab
