@@ -19,11 +19,9 @@ func TestTrimAndCloseCutTheFile(t *testing.T) {
 			t.Errorf("the file has %d bytes %s, %v, want %d", info.Size(), when, err, want)
 		}
 	}
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	must(t, b.Grow(100_000))
-	_, err = b.Write(pattern(1000))
-	must(t, err)
+	must1(b.Write(pattern(1000)))
 	b.Trim()
 	if runtime.GOOS != "windows" { // which does not cut a mapped file
 		wantSize("after Trim", headerBytes+1000)

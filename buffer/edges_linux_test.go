@@ -27,8 +27,7 @@ import (
 // Sync writes the data before it makes the length count, and then the length.
 func TestSyncWritesTheDataFirst(t *testing.T) {
 	path := saved(t, []byte("old"))
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	b.WriteString(" and new")
 	var lengths []int
 	restore := vm.SetFault(func(op vm.Op) error {
@@ -38,7 +37,7 @@ func TestSyncWritesTheDataFirst(t *testing.T) {
 		}
 		return nil
 	})
-	err = b.Sync()
+	err := b.Sync()
 	restore()
 	must(t, err)
 	if !equal(lengths, []int{3, 11}) {
@@ -84,8 +83,7 @@ func TestTheLengthIsOnDiskBeforeTheFileIsCut(t *testing.T) {
 		{"a longer one", whole, func(b *buffer.Buffer) { b.WriteByte(1); b.Commit(); b.Trim() }, none, 0, long + 1},
 	} {
 		path := copyOf(t, tt.path)
-		b, err := buffer.Open(path, nil)
-		must(t, err)
+		b := must1(buffer.Open(path, nil))
 		syncs := 0
 		restore := vm.SetFault(func(op vm.Op) error {
 			if op == vm.OpSync {
@@ -140,8 +138,7 @@ func TestSpillingThatCannotWrite(t *testing.T) {
 	dir := t.TempDir()
 	a := &revocable{}
 	b := buffer.New(a, &buffer.Options{SpillAfter: 100, Dir: dir})
-	_, err := b.Write(pattern(100))
-	must(t, err)
+	must1(b.Write(pattern(100)))
 	defer unix.Munmap(a.mem)
 	must(t, unix.Mprotect(a.mem, unix.PROT_NONE))
 	if _, err := b.Write(pattern(100)); !errors.Is(err, syscall.EFAULT) || b.InFile() {
@@ -231,8 +228,7 @@ func TestHolesAreFilled(t *testing.T) {
 		t.Errorf("holes that cannot be filled: %v, %v", b, err)
 	}
 	restore()
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	must(t, b.Sync()) // some file systems count blocks late
 	if n := diskBytes(t, path); n < headerBytes+size {
 		t.Errorf("the file has %d bytes on disk, want %d", n, headerBytes+size)
@@ -245,13 +241,11 @@ func TestHolesAreFilled(t *testing.T) {
 func TestHoleBehindTheDataIsNotFilled(t *testing.T) {
 	const hole, data = 3 << 29, 1 << 20
 	path := sparse(t, 0, hole)
-	b, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: data})
-	must(t, err)
+	b := must1(buffer.Open(path, &buffer.OpenOptions{MaxBytes: data}))
 	if n := diskBytes(t, path); n >= data || b.Cap() != 0 {
 		t.Errorf("the file has %d bytes on disk, and capacity %d", n, b.Cap())
 	}
-	_, err = b.Write(pattern(data))
-	must(t, err)
+	must1(b.Write(pattern(data)))
 	must(t, b.Sync())
 	if n := diskBytes(t, path); n < data {
 		t.Errorf("the file has %d bytes on disk, and %d of data", n, data)
@@ -316,8 +310,7 @@ func TestHeaderThatDoesNotFit(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	must(t, b.Close())
 }
 
@@ -327,14 +320,12 @@ func TestLockEndsWhileAChildHasTheFile(t *testing.T) {
 	path := saved(t, []byte("data"))
 	for name, end := range map[string]func(fork func()){
 		"Close": func(fork func()) {
-			b, err := buffer.Open(path, nil)
-			must(t, err)
+			b := must1(buffer.Open(path, nil))
 			fork()
 			must(t, b.Close())
 		},
 		"Close to read": func(fork func()) {
-			b, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: true})
-			must(t, err)
+			b := must1(buffer.Open(path, &buffer.OpenOptions{ReadOnly: true}))
 			fork()
 			must(t, b.Close())
 		},
@@ -388,8 +379,7 @@ func TestNewFileThatCannotBeMappedOrWritten(t *testing.T) {
 // descriptor returns that of the process's file in a directory.
 func descriptor(t *testing.T, dir string) int {
 	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	fds := must1(os.ReadDir("/proc/self/fd"))
 	for _, fd := range fds {
 		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir+"/") {
 			n, err := strconv.Atoi(fd.Name())
@@ -406,15 +396,13 @@ func TestSortWhoseTemporaryFileIsTruncated(t *testing.T) {
 	path := saved(t, nil)
 	for _, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}} {
 		dir := t.TempDir()
-		b, err := buffer.Open(path, &buffer.OpenOptions{Dir: dir})
-		must(t, err)
-		r, err := buffer.NewRecords(b, &o)
-		must(t, err)
+		b := must1(buffer.Open(path, &buffer.OpenOptions{Dir: dir}))
+		r := must1(buffer.NewRecords(b, &o))
 		for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 20_000, o.RecordBytes) {
 			must(t, r.AppendBytes(p))
 		}
 		calls := 0
-		err = r.Sort(context.Background(), func(a, b []byte) int {
+		err := r.Sort(context.Background(), func(a, b []byte) int {
 			if calls++; calls == 5000 {
 				must(t, unix.Ftruncate(descriptor(t, dir), 0))
 			}

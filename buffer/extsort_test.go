@@ -20,8 +20,7 @@ func TestRecordsAreThoseOfExtsort(t *testing.T) {
 			format = extsort.Fixed(o.RecordBytes)
 		}
 		must(t, extsort.Sort(context.Background(), out, &extsort.Options{Format: format, MemoryBytes: 1 << 20}, in.NewReader()))
-		r, err := buffer.NewRecords(out, &o)
-		must(t, err)
+		r := must1(buffer.NewRecords(out, &o))
 		want := slices.Clone(records)
 		slices.SortStableFunc(want, bytes.Compare)
 		wantRecords(t, r, want)
@@ -30,8 +29,7 @@ func TestRecordsAreThoseOfExtsort(t *testing.T) {
 
 func newRecordsIn(t testing.TB, b *buffer.Buffer, o *buffer.RecordsOptions, records [][]byte) *buffer.Buffer {
 	t.Helper()
-	r, err := buffer.NewRecords(b, o)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, o))
 	for _, p := range records {
 		must(t, r.AppendBytes(p))
 	}

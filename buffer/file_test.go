@@ -35,8 +35,7 @@ func tempDir(t testing.TB) string {
 	dir, err := os.MkdirTemp("", "freehold")
 	must(t, err)
 	t.Cleanup(func() {
-		files, err := os.ReadDir(dir)
-		must(t, err)
+		files := must1(os.ReadDir(dir))
 		for _, f := range files {
 			must(t, os.Remove(filepath.Join(dir, f.Name())))
 		}
@@ -60,8 +59,7 @@ func TestBufferMovesToAFile(t *testing.T) {
 	b := buffer.New(counter, &buffer.Options{SpillAfter: 10_000, Dir: dir})
 	data := pattern(300_000)
 	for n := 0; n < len(data); n += 1000 {
-		_, err := b.Write(data[n : n+1000])
-		must(t, err)
+		must1(b.Write(data[n : n+1000]))
 		if want := n+1000 > 10_000; b.InFile() != want {
 			t.Fatalf("with %d bytes in a file: %t", n+1000, b.InFile())
 		}
@@ -81,8 +79,7 @@ func TestBufferMovesToAFile(t *testing.T) {
 	if b.Cap() != 0 {
 		t.Errorf("capacity %d without data", b.Cap())
 	}
-	_, err := b.Write(data)
-	must(t, err)
+	must1(b.Write(data))
 	wantData(t, b, data)
 	must(t, b.Close())
 	wantEmpty(t, dir)
@@ -91,8 +88,7 @@ func TestBufferMovesToAFile(t *testing.T) {
 // wantEmpty checks that a directory has no files.
 func wantEmpty(t testing.TB, dir string) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	must(t, err)
+	files := must1(os.ReadDir(dir))
 	if len(files) != 0 {
 		t.Errorf("left behind: %v", files)
 	}
@@ -136,8 +132,7 @@ func TestDirectoryOfTheTemporaryFileMustExist(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "none")
 	b := newBuffer(t, &buffer.Options{SpillAfter: 100, Dir: dir})
 	data := pattern(100)
-	_, err := b.Write(data)
-	must(t, err)
+	must1(b.Write(data))
 	want := "freehold: buffer: temporary file in " + dir + ": "
 	if err := b.WriteByte(1); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("in a directory that does not exist: %v", err)
@@ -196,8 +191,7 @@ func growOnceRefused(t *testing.T, refusal error) {
 		}
 		return nil
 	})()
-	_, err := b.Write(pattern(1001))
-	must(t, err)
+	must1(b.Write(pattern(1001)))
 	if full != 2 || b.Cap() != 1125 {
 		t.Errorf("%v: %d tries, capacity %d, want 2 and 1125", refusal, full, b.Cap())
 	}
@@ -209,15 +203,12 @@ func TestFileTruncatedUnderTheBuffer(t *testing.T) {
 		t.Skip("a mapped file cannot be truncated")
 	}
 	path := filepath.Join(tempDir(t), "data")
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	data := pattern(100_000)
-	_, err = b.Write(data)
-	must(t, err)
+	must1(b.Write(data))
 	must(t, os.Truncate(path, 20_000))
 
-	other, err := os.Create(path + "2")
-	must(t, err)
+	other := must1(os.Create(path + "2"))
 	defer other.Close()
 	must(t, other.Truncate(1000))
 	var sum int
@@ -268,10 +259,8 @@ func TestWriteToAFileTruncatedUnderItsCapacity(t *testing.T) {
 		t.Skip("a mapped file cannot be truncated")
 	}
 	path := filepath.Join(tempDir(t), "data")
-	b, err := buffer.Open(path, nil)
-	must(t, err)
-	_, err = b.Write(pattern(1000))
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
+	must1(b.Write(pattern(1000)))
 	must(t, b.Grow(200_000))
 	must(t, os.Truncate(path, 100_000))
 	if n, err := b.Write(pattern(150_000)); n != 0 || !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -38,8 +38,7 @@ func readHeader(t testing.TB, path string) (slot int, lengths [2]int) {
 	must(t, err)
 	defer f.Close()
 	h := make([]byte, headerBytes)
-	_, err = f.ReadAt(h, 0)
-	must(t, err)
+	must1(f.ReadAt(h, 0))
 	if binary.LittleEndian.Uint64(h[16:]) == slotWords[1] {
 		slot = 1
 	}
@@ -58,8 +57,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 	for slot := range 2 {
 		path := filepath.Join(tempDir(t), "data")
 		must(t, os.WriteFile(path, append(header(slot, 1000), data...), 0o666))
-		b, err := buffer.Open(path, nil)
-		must(t, err)
+		b := must1(buffer.Open(path, nil))
 		wantData(t, b, data)
 		must(t, b.Close())
 
@@ -77,8 +75,7 @@ func TestFilesOfOtherProgramsAreRead(t *testing.T) {
 // time.
 func TestCommitsAlternate(t *testing.T) {
 	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	before, old := readHeader(t, copyOf(t, path))
 	for i := range 5 {
 		must(t, b.WriteByte(byte(i)))

@@ -29,8 +29,7 @@ func failNext(op vm.Op) (restore func()) {
 // spilled returns a buffer in a temporary file in dir.
 func spilled(t *testing.T, dir string) *buffer.Buffer {
 	b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 1, Dir: dir})
-	_, err := b.Write(pattern(1000))
-	must(t, err)
+	must1(b.Write(pattern(1000)))
 	return b
 }
 
@@ -39,10 +38,8 @@ func TestErrorsLeaveNoFileBehind(t *testing.T) {
 	mapsFiles(t)
 	open := func(t *testing.T, dir string) (*buffer.Buffer, string) {
 		path := filepath.Join(dir, "data")
-		b, err := buffer.Open(path, nil)
-		must(t, err)
-		_, err = b.Write(pattern(10_000))
-		must(t, err)
+		b := must1(buffer.Open(path, nil))
+		must1(b.Write(pattern(10_000)))
 		return b, path
 	}
 	for name, f := range map[string]func(t *testing.T, dir string) error{
@@ -77,20 +74,18 @@ func TestErrorsLeaveNoFileBehind(t *testing.T) {
 		},
 		"spilling without disk space": func(t *testing.T, dir string) error {
 			b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 100, Dir: dir})
-			_, err := b.Write(pattern(100))
-			must(t, err)
+			must1(b.Write(pattern(100)))
 			restore := failNext(vm.OpExtendFile)
-			_, err = b.Write(pattern(100))
+			_, err := b.Write(pattern(100))
 			restore()
 			must(t, b.Close())
 			return err
 		},
 		"spilling that cannot map": func(t *testing.T, dir string) error {
 			b := buffer.New(alloctest.New(t), &buffer.Options{SpillAfter: 100, Dir: dir})
-			_, err := b.Write(pattern(100))
-			must(t, err)
+			must1(b.Write(pattern(100)))
 			restore := failNext(vm.OpMapFile)
-			_, err = b.Write(pattern(100))
+			_, err := b.Write(pattern(100))
 			restore()
 			must(t, b.Close())
 			return err
@@ -105,10 +100,9 @@ func TestErrorsLeaveNoFileBehind(t *testing.T) {
 		},
 		"a sort without disk space": func(t *testing.T, dir string) error {
 			b := spilled(t, dir)
-			r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10})
-			must(t, err)
+			r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10}))
 			restore := failNext(vm.OpExtendFile)
-			err = r.SortBy(context.Background(), nil, nil)
+			err := r.SortBy(context.Background(), nil, nil)
 			restore()
 			must(t, b.Close())
 			return err
@@ -131,8 +125,7 @@ func TestSortLeavesNoFileBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	dir := t.TempDir()
 	b := spilled(t, dir)
-	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10})
-	must(t, err)
+	r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10}))
 	must(t, r.SortBy(context.Background(), nil, nil))
 	must(t, b.Close())
 	wantUnused(t, dir)
@@ -141,15 +134,13 @@ func TestSortLeavesNoFileBehind(t *testing.T) {
 // wantUnused reports the files of a directory that the process has open or mapped.
 func wantUnused(t *testing.T, dir string) {
 	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	must(t, err)
+	maps := must1(os.ReadFile("/proc/self/maps"))
 	for line := range strings.Lines(string(maps)) {
 		if strings.Contains(line, dir+"/") {
 			t.Error("still mapped: ", line)
 		}
 	}
-	fds, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	fds := must1(os.ReadDir("/proc/self/fd"))
 	for _, fd := range fds {
 		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir+"/") {
 			t.Error("still open: ", to)
@@ -160,8 +151,7 @@ func wantUnused(t *testing.T, dir string) {
 // A file that cannot be mapped again has the length that it had.
 func TestFileThatCannotBeMappedKeepsItsLength(t *testing.T) {
 	path := saved(t, pattern(1000))
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	restore := failNext(vm.OpMapFile)
 	if err := b.Grow(100_000); err == nil {
 		t.Error("growing succeeds")

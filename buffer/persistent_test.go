@@ -24,10 +24,8 @@ func saved(t testing.TB, data []byte) string {
 	t.Helper()
 	mapsFiles(t)
 	path := filepath.Join(tempDir(t), "data")
-	b, err := buffer.Open(path, nil)
-	must(t, err)
-	_, err = b.Write(data)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
+	must1(b.Write(data))
 	must(t, b.Close())
 	return path
 }
@@ -38,21 +36,17 @@ func TestFileKeepsTheData(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() != headerBytes+int64(len(data)) {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	wantData(t, b, data)
 	b.Truncate(50_000)
-	_, err = b.Write([]byte("and more"))
-	must(t, err)
+	must1(b.Write([]byte("and more")))
 	must(t, b.Close())
-	b, err = buffer.Open(path, nil)
-	must(t, err)
+	b = must1(buffer.Open(path, nil))
 	wantData(t, b, append(data[:50_000:50_000], "and more"...))
 	b.Clear()
 	b.Trim()
 	must(t, b.Close())
-	b, err = buffer.Open(path, nil)
-	must(t, err)
+	b = must1(buffer.Open(path, nil))
 	wantData(t, b, nil)
 	must(t, b.Close())
 }
@@ -60,8 +54,7 @@ func TestFileKeepsTheData(t *testing.T) {
 // copyOf returns a copy of an open buffer's file, which is what a kill leaves.
 func copyOf(t testing.TB, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	must(t, err)
+	content := must1(os.ReadFile(path))
 	to := filepath.Join(tempDir(t), "copy")
 	must(t, os.WriteFile(to, content, 0o666))
 	return to
@@ -69,22 +62,19 @@ func copyOf(t testing.TB, path string) string {
 
 func wantFile(t testing.TB, path string, want []byte) {
 	t.Helper()
-	b, err := buffer.Open(copyOf(t, path), nil)
-	must(t, err)
+	b := must1(buffer.Open(copyOf(t, path), nil))
 	wantData(t, b, want)
 	must(t, b.Close())
 }
 
 func TestFileOpensToWhatWasCommitted(t *testing.T) {
 	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
 	data := pattern(30_000)
 	var committed int
 	for at := 0; at < len(data); at += 1000 {
-		_, err = b.Write(data[at : at+1000])
-		must(t, err)
+		must1(b.Write(data[at : at+1000]))
 		switch at / 1000 % 5 {
 		case 1:
 			must(t, b.Commit())
@@ -105,8 +95,7 @@ func TestFileOpensToWhatWasCommitted(t *testing.T) {
 
 func TestFileIsOpenOnce(t *testing.T) {
 	path := saved(t, []byte("data"))
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
 	if _, err := buffer.Open(path, nil); err == nil || !strings.Contains(err.Error(), "open in another buffer") {
 		t.Errorf("opened twice: %v", err)
@@ -121,14 +110,11 @@ func TestReadOnly(t *testing.T) {
 	must(t, os.Chmod(path, 0o444))
 	defer os.Chmod(path, 0o666)
 	readOnly := &buffer.OpenOptions{ReadOnly: true}
-	first, err := buffer.Open(path, readOnly)
-	must(t, err)
-	b, err := buffer.Open(path, readOnly)
-	must(t, err)
+	first := must1(buffer.Open(path, readOnly))
+	b := must1(buffer.Open(path, readOnly))
 	must(t, first.Close())
 	wantData(t, b, data)
-	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8})
-	must(t, err)
+	r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8}))
 	_, write := b.Write(data)
 	_, extend := b.Extend(1)
 	_, readFrom := b.ReadFrom(strings.NewReader("text"))
@@ -167,8 +153,7 @@ func TestReadOnly(t *testing.T) {
 // What a killed process appended is neither read nor removed.
 func TestReadOnlyHasWhatWasCommitted(t *testing.T) {
 	path := saved(t, []byte("data"))
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
 	readOnly := &buffer.OpenOptions{ReadOnly: true}
 	if _, err := buffer.Open(path, readOnly); err == nil || !strings.Contains(err.Error(), "open in another buffer") {
@@ -177,8 +162,7 @@ func TestReadOnlyHasWhatWasCommitted(t *testing.T) {
 	b.WriteString(" and more")
 	path = copyOf(t, path)
 	before := must1(os.Stat(path)).Size()
-	b, err = buffer.Open(path, readOnly)
-	must(t, err)
+	b = must1(buffer.Open(path, readOnly))
 	wantData(t, b, []byte("data"))
 	must(t, b.Close())
 	if size := must1(os.Stat(path)).Size(); size != before {
@@ -199,8 +183,7 @@ func TestMaxBytesOfAFile(t *testing.T) {
 	if _, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: 999}); err == nil || !strings.Contains(err.Error(), "more than MaxBytes") {
 		t.Errorf("with 1000 bytes: %v", err)
 	}
-	b, err := buffer.Open(path, &buffer.OpenOptions{MaxBytes: 1000})
-	must(t, err)
+	b := must1(buffer.Open(path, &buffer.OpenOptions{MaxBytes: 1000}))
 	defer b.Close()
 	if err := b.WriteByte(1); !errors.Is(err, freehold.ErrOutOfMemory) {
 		t.Errorf("a byte beyond MaxBytes: %v", err)
@@ -210,8 +193,7 @@ func TestMaxBytesOfAFile(t *testing.T) {
 // A file keeps its capacity when the process is killed, and MaxBytes may be less.
 func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
 	data := pattern(100)
 	b.Write(data)
@@ -220,17 +202,14 @@ func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 
 	path, limit := copyOf(t, path), &buffer.OpenOptions{MaxBytes: 200}
 	for range 2 {
-		b, err := buffer.Open(path, limit)
-		must(t, err)
+		b := must1(buffer.Open(path, limit))
 		if n, err := b.Write(make([]byte, 101)); n != 0 || !errors.Is(err, freehold.ErrOutOfMemory) || b.Cap() > 200 {
 			t.Errorf("%d bytes beyond MaxBytes, %v, capacity %d", n, err, b.Cap())
 		}
 		wantData(t, b, data)
 		must(t, b.Close())
 	}
-	if b, err = buffer.Open(copyOf(t, path), &buffer.OpenOptions{MaxBytes: 100}); err != nil {
-		t.Fatal(err)
-	}
+	b = must1(buffer.Open(copyOf(t, path), &buffer.OpenOptions{MaxBytes: 100}))
 	b.Trim()
 	if b.Cap() != 100 {
 		t.Errorf("capacity %d after Trim", b.Cap())
@@ -241,8 +220,7 @@ func TestMaxBytesOfAFileWithMoreCapacity(t *testing.T) {
 func TestFilesThatAreNoBuffers(t *testing.T) {
 	mapsFiles(t)
 	dir := tempDir(t)
-	whole, err := os.ReadFile(saved(t, pattern(1000)))
-	must(t, err)
+	whole := must1(os.ReadFile(saved(t, pattern(1000))))
 	version := append([]byte(nil), whole...)
 	version[8] = 2
 	none := append([]byte(nil), whole...)
@@ -286,8 +264,7 @@ func TestFileThatWasCutToNothing(t *testing.T) {
 	if _, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: true}); !errors.Is(err, buffer.ErrForeign) {
 		t.Errorf("to read: %v", err)
 	}
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	wantData(t, b, nil)
 	must(t, b.Close())
 	wantFile(t, path, nil)
@@ -297,8 +274,7 @@ func TestFileThatWasCutToNothing(t *testing.T) {
 func TestEveryBitOfTheHeader(t *testing.T) {
 	data := pattern(1000)
 	path := saved(t, data)
-	whole, err := os.ReadFile(path)
-	must(t, err)
+	whole := must1(os.ReadFile(path))
 	refused := 0
 	for bit := range headerBytes * 8 {
 		if bit >= 64*8 && bit%101 != 0 {

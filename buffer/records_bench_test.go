@@ -19,8 +19,7 @@ func BenchmarkAppend(b *testing.B) {
 		b.Run(fmt.Sprintf("recordBytes=%d", size), func(b *testing.B) {
 			for b.Loop() {
 				buf := buffer.New(freehold.Default(), nil)
-				r, err := buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: size})
-				must(b, err)
+				r := must1(buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: size}))
 				for i := range n {
 					p, err := r.Append(16)
 					if err != nil {

@@ -21,8 +21,7 @@ import (
 // A length that changed is an error, and nothing is dropped.
 func TestTruncateOfChangedLengths(t *testing.T) {
 	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	for range 5 {
 		must(t, r.AppendBytes([]byte("my record")))
 	}
@@ -48,8 +47,7 @@ func TestTruncateOfOtherRecords(t *testing.T) {
 		{2, 4, 8, 8},  // as many from the second on as there were in all
 	} {
 		b := newBuffer(t, nil)
-		r, err := buffer.NewRecords(b, nil)
-		must(t, err)
+		r := must1(buffer.NewRecords(b, nil))
 		for range tt.records {
 			must(t, r.AppendBytes(make([]byte, tt.size)))
 		}
@@ -107,8 +105,7 @@ func TestRecordThatIsTooLong(t *testing.T) {
 func TestEveryRefusalLeavesTheRecords(t *testing.T) {
 	for n := 1; n < 12; n++ {
 		b := buffer.New(alloctest.FailAfter(alloctest.New(t), n), nil)
-		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 16})
-		must(t, err)
+		r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{Align: 16}))
 		var want [][]byte
 		for _, p := range someRecords(300, 0) {
 			if err := r.AppendBytes(p); err == nil {
@@ -124,11 +121,9 @@ func TestEveryRefusalLeavesTheRecords(t *testing.T) {
 
 func TestRecordsInAFileThatIsTruncated(t *testing.T) {
 	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	for range 100 {
 		must(t, r.AppendBytes(make([]byte, 1000)))
 	}
@@ -156,11 +151,9 @@ func TestRecordsInAFileThatIsTruncated(t *testing.T) {
 // The length of a record may find a page of the file, and its bytes none.
 func TestRecordsAcrossTheEndOfAFileThatIsTruncated(t *testing.T) {
 	path := saved(t, nil)
-	b, err := buffer.Open(path, nil)
-	must(t, err)
+	b := must1(buffer.Open(path, nil))
 	defer b.Close()
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	must(t, r.AppendBytes([]byte("data")))
 	must(t, b.Grow(200_000))
 	if err := os.Truncate(path, headerBytes+100); err != nil {
@@ -181,13 +174,11 @@ func TestOffsetsWithoutMemory(t *testing.T) {
 
 func TestMisuseOfRecordsPanics(t *testing.T) {
 	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	must(t, r.AppendBytes([]byte("data")))
 	fixed := newRecords(t, &buffer.RecordsOptions{RecordBytes: 8}, nil)
 	closed := buffer.New(alloctest.New(t), nil)
-	over, err := buffer.NewRecords(closed, nil)
-	must(t, err)
+	over := must1(buffer.NewRecords(closed, nil))
 	must(t, over.AppendBytes([]byte("data")))
 	must(t, closed.Close())
 	records := func(o buffer.RecordsOptions) func() {
@@ -230,11 +221,9 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 // Bytes that no Records wrote are no record: the loop says where.
 func TestAllOfABufferThatWasWrittenBesideItsRecords(t *testing.T) {
 	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	must(t, r.AppendBytes([]byte("data")))
-	_, err = b.Write([]byte("x"))
-	must(t, err)
+	must1(b.Write([]byte("x")))
 	must(t, r.AppendBytes([]byte("more")))
 	panics.Want(t, "freehold: buffer.Records.Between: offset 8, where no record begins: was the buffer written to beside its Records?", func() {
 		for range r.All() {
@@ -246,8 +235,7 @@ func TestAllOfABufferThatWasWrittenBesideItsRecords(t *testing.T) {
 func TestRecordsAfterClose(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {Align: 64}, {RecordBytes: 4}} {
 		b := buffer.New(alloctest.New(t), nil)
-		r, err := buffer.NewRecords(b, &o)
-		must(t, err)
+		r := must1(buffer.NewRecords(b, &o))
 		empty := r.End()
 		for range 3 {
 			must(t, r.AppendBytes([]byte("data")))

@@ -53,12 +53,10 @@ func someRecords(n, size int) [][]byte {
 // What is between aligned records is zeros, whatever the memory had.
 func TestGapsAreZeros(t *testing.T) {
 	places(t, func(t *testing.T, b *buffer.Buffer) {
-		dirty, err := b.Extend(1000)
-		must(t, err)
+		dirty := must1(b.Extend(1000))
 		copy(dirty, bytes.Repeat([]byte{0xEE}, len(dirty)))
 		b.Clear()
-		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 64})
-		must(t, err)
+		r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{Align: 64}))
 		want := make([]byte, 60)
 		for _, n := range []int{1, 60, 61, 0} {
 			must(t, r.AppendBytes(bytes.Repeat([]byte{7}, n)))
@@ -78,8 +76,7 @@ func TestRecordsAreKept(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			places(t, func(t *testing.T, b *buffer.Buffer) {
-				r, err := buffer.NewRecords(b, o)
-				must(t, err)
+				r := must1(buffer.NewRecords(b, o))
 				wantRecords(t, r, nil)
 				size, align := 0, 1
 				if o != nil {
@@ -91,8 +88,7 @@ func TestRecordsAreKept(t *testing.T) {
 						must(t, r.AppendBytes(p))
 						continue
 					}
-					to, err := r.Append(len(p))
-					must(t, err)
+					to := must1(r.Append(len(p)))
 					copy(to, p)
 				}
 				wantRecords(t, r, records)
@@ -101,8 +97,7 @@ func TestRecordsAreKept(t *testing.T) {
 						t.Fatalf("the record at offset %d is at %#x", at, addrOf(p))
 					}
 				}
-				again, err := buffer.NewRecords(b, o)
-				must(t, err)
+				again := must1(buffer.NewRecords(b, o))
 				wantRecords(t, again, records)
 				r.Clear()
 				wantRecords(t, r, nil)
@@ -116,8 +111,7 @@ func TestRecordsAreKept(t *testing.T) {
 // A record may be appended again, though the memory moves as the buffer grows.
 func TestRecordsOfTheSameBuffer(t *testing.T) {
 	places(t, func(t *testing.T, b *buffer.Buffer) {
-		r, err := buffer.NewRecords(b, nil)
-		must(t, err)
+		r := must1(buffer.NewRecords(b, nil))
 		want := [][]byte{pattern(100_000)}
 		must(t, r.AppendBytes(want[0]))
 		for range 5 {
@@ -133,8 +127,7 @@ func TestRecordsAreTruncated(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {Align: 8}, {Align: 64}, {RecordBytes: 24}} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			places(t, func(t *testing.T, b *buffer.Buffer) {
-				r, err := buffer.NewRecords(b, &o)
-				must(t, err)
+				r := must1(buffer.NewRecords(b, &o))
 				records := someRecords(50, o.RecordBytes)
 				var offsets []int
 				must(t, r.Truncate(r.End()))
@@ -152,8 +145,7 @@ func TestRecordsAreTruncated(t *testing.T) {
 						must(t, r.Truncate(r.End()))
 					}
 					wantRecords(t, r, records[:n])
-					again, err := buffer.NewRecords(b, &o)
-					must(t, err)
+					again := must1(buffer.NewRecords(b, &o))
 					wantRecords(t, again, records[:n])
 				}
 				must(t, r.AppendBytes(records[3]))
@@ -206,10 +198,8 @@ func TestRecordsInAFileThatWasClosed(t *testing.T) {
 	path := saved(t, nil)
 	records := someRecords(5000, 0)
 	for i := 0; i < len(records); i += 1000 {
-		b, err := buffer.Open(path, nil)
-		must(t, err)
-		r, err := buffer.NewRecords(b, &buffer.RecordsOptions{Align: 8})
-		must(t, err)
+		b := must1(buffer.Open(path, nil))
+		r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{Align: 8}))
 		wantRecords(t, r, records[:i])
 		for _, p := range records[i : i+1000] {
 			must(t, r.AppendBytes(p))
@@ -221,8 +211,7 @@ func TestRecordsInAFileThatWasClosed(t *testing.T) {
 // newRecords returns records in memory.
 func newRecords(t testing.TB, o *buffer.RecordsOptions, records [][]byte) *buffer.Records {
 	t.Helper()
-	r, err := buffer.NewRecords(newBuffer(t, nil), o)
-	must(t, err)
+	r := must1(buffer.NewRecords(newBuffer(t, nil), o))
 	for _, p := range records {
 		must(t, r.AppendBytes(p))
 	}

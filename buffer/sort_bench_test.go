@@ -68,8 +68,7 @@ func benchmarkSort(b *testing.B, size int, sort func(r *buffer.Records) error) {
 	}
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	r, err := buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: size})
-	must(b, err)
+	r := must1(buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: size}))
 	seed := uint64(0)
 	for b.Loop() {
 		b.StopTimer()
@@ -111,11 +110,9 @@ func BenchmarkSortPrefix(b *testing.B) {
 		for _, prefixes := range []int{0, 1, 30} {
 			rng := rand.New(rand.NewPCG(1, 1))
 			data := newBuffer(b, nil)
-			src, err := buffer.NewRecords(data, nil)
-			must(b, err)
+			src := must1(buffer.NewRecords(data, nil))
 			for range total / size {
-				p, err := src.Append(size)
-				must(b, err)
+				p := must1(src.Append(size))
 				fillRandom(p, rng)
 				if prefixes > 0 {
 					same := p[:size-16]
@@ -128,10 +125,8 @@ func BenchmarkSortPrefix(b *testing.B) {
 					for b.Loop() {
 						b.StopTimer()
 						buf.Clear()
-						_, err := data.WriteTo(buf)
-						must(b, err)
-						r, err := buffer.NewRecords(buf, nil)
-						must(b, err)
+						must1(data.WriteTo(buf))
+						r := must1(buffer.NewRecords(buf, nil))
 						b.StartTimer()
 						must(b, sort(r))
 					}

@@ -46,8 +46,7 @@ func TestSortBetween(t *testing.T) {
 
 func TestSortBetweenOfChangedLengths(t *testing.T) {
 	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	for range 5 {
 		must(t, r.AppendBytes([]byte("my record")))
 	}

@@ -64,8 +64,7 @@ func TestSortWithoutATemporaryFile(t *testing.T) {
 	}
 	dir := t.TempDir()
 	b := newBuffer(t, &buffer.Options{SpillAfter: 1, Dir: dir})
-	r, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, nil))
 	records := someRecords(1000, 0)
 	for _, p := range records {
 		must(t, r.AppendBytes(p))
@@ -87,14 +86,13 @@ func TestSortOfChangedLengths(t *testing.T) {
 		{22, "there are 4, and 5 were appended"},
 	} {
 		b := newBuffer(t, nil)
-		r, err := buffer.NewRecords(b, nil)
-		must(t, err)
+		r := must1(buffer.NewRecords(b, nil))
 		for range 5 {
 			must(t, r.AppendBytes([]byte("my record")))
 		}
 		b.Bytes()[13] = tt.length
 		data := bytes.Clone(b.Bytes())
-		err = r.SortBy(context.Background(), nil, nil)
+		err := r.SortBy(context.Background(), nil, nil)
 		if !errors.Is(err, buffer.ErrCorrupt) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %v", err, tt.want)
 		}
@@ -104,13 +102,12 @@ func TestSortOfChangedLengths(t *testing.T) {
 
 func TestSortOfABufferThatOthersTruncated(t *testing.T) {
 	b := newBuffer(t, nil)
-	r, err := buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8})
-	must(t, err)
+	r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 8}))
 	for range 5 {
 		must(t, r.AppendBytes([]byte("8 bytes.")))
 	}
 	b.Truncate(20)
-	err = r.SortBy(context.Background(), nil, nil)
+	err := r.SortBy(context.Background(), nil, nil)
 	if !errors.Is(err, buffer.ErrCorrupt) || !strings.Contains(err.Error(), "there are 2, and 5 were appended") {
 		t.Error(err)
 	}
@@ -123,11 +120,9 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 			for i, by := range kinds(o.RecordBytes) {
 				t.Run(fmt.Sprintf("%+v/%s/%d", o, by.name, parallel), func(t *testing.T) {
 					path := saved(t, nil)
-					b, err := buffer.Open(path, nil)
-					must(t, err)
+					b := must1(buffer.Open(path, nil))
 					defer b.Close()
-					r, err := buffer.NewRecords(b, &o)
-					must(t, err)
+					r := must1(buffer.NewRecords(b, &o))
 					for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 20_000, o.RecordBytes) {
 						must(t, r.AppendBytes(p))
 					}
@@ -143,7 +138,7 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 					} else { // it calls nothing else
 						so.Progress = func(int, int) { _ = os.Truncate(path, 100_000) }
 					}
-					err = by.sort(r, so)
+					err := by.sort(r, so)
 					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 100_000 {
 						t.Skip("a mapped file cannot be truncated")
 					}
@@ -164,8 +159,7 @@ func TestMisuseOfSortsPanics(t *testing.T) {
 		r.SortBy(ctx, nil, &buffer.SortOptions{From: from, To: to})
 	}
 	closed := buffer.New(alloctest.New(t), nil)
-	rc, err := buffer.NewRecords(closed, nil)
-	must(t, err)
+	rc := must1(buffer.NewRecords(closed, nil))
 	must(t, closed.Close())
 	for _, tt := range []struct {
 		want string

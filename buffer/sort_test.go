@@ -155,8 +155,7 @@ func fill(rng *rand.Rand, key func(*rand.Rand, int, int) []byte, n, size int) []
 // wantSorted sorts records and checks the result.
 func wantSorted(t testing.TB, b *buffer.Buffer, o *buffer.RecordsOptions, records [][]byte, by sorting, so *buffer.SortOptions) {
 	t.Helper()
-	r, err := buffer.NewRecords(b, o)
-	must(t, err)
+	r := must1(buffer.NewRecords(b, o))
 	for _, p := range records {
 		must(t, r.AppendBytes(p))
 	}
