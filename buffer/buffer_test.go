@@ -5,6 +5,7 @@ package buffer_test
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -81,7 +82,7 @@ func TestCapacityDoublesUpToTheLimit(t *testing.T) {
 			sizes = append(sizes, b.Cap())
 		}
 	}
-	if got, want := sizes, []int{64, 128, 256, 512, 1000}; !equal(got, want) {
+	if got, want := sizes, []int{64, 128, 256, 512, 1000}; !slices.Equal(got, want) {
 		t.Errorf("capacities %v, want %v", got, want)
 	}
 	err := b.WriteByte(1)
@@ -106,18 +107,6 @@ func TestMaxBytesMayBeFilled(t *testing.T) {
 			t.Errorf("%v: a byte more: %v, and the buffer has %d", sizes, err, b.Len())
 		}
 	}
-}
-
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // With no memory for the double a buffer grows by less.

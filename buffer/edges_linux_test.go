@@ -10,8 +10,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -40,7 +41,7 @@ func TestSyncWritesTheDataFirst(t *testing.T) {
 	err := b.Sync()
 	restore()
 	must(t, err)
-	if !equal(lengths, []int{3, 11}) {
+	if !slices.Equal(lengths, []int{3, 11}) {
 		t.Errorf("when parts are written the lengths are %v, want 3 and 11", lengths)
 	}
 
@@ -146,7 +147,7 @@ func TestSpillingThatCannotWrite(t *testing.T) {
 	}
 	must(t, unix.Mprotect(a.mem, unix.PROT_READ|unix.PROT_WRITE))
 	wantData(t, b, pattern(100))
-	wantUnused(t, dir)
+	filetest.WantUnused(t, dir)
 	must(t, b.Close())
 }
 
@@ -169,7 +170,7 @@ func TestTrimThatFails(t *testing.T) {
 			t.Errorf("after %v has failed once: the capacity is %d", op, b.Cap())
 		}
 		must(t, b.Close())
-		wantUnused(t, dir)
+		filetest.WantUnused(t, dir)
 	}
 }
 
@@ -184,17 +185,14 @@ func TestPipesAreNoBuffers(t *testing.T) {
 	other, err := os.OpenFile(path, os.O_RDWR, 0) // so that nobody waits here
 	must(t, err)
 	defer other.Close()
-	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	must(t, err)
-	defer unix.Close(watch)
-	must1(unix.InotifyAddWatch(watch, path, unix.IN_OPEN))
+	seen := filetest.Watch(t, path, unix.IN_OPEN)
 	for _, readOnly := range []bool{false, true} {
 		if _, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: readOnly}); !errors.Is(err, buffer.ErrForeign) {
 			t.Errorf("read-only %t: %v", readOnly, err)
 		}
 	}
-	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
-		t.Errorf("%d bytes of events, %v: the pipe was opened", n, err)
+	if events := seen(); events != nil {
+		t.Error("the pipe was opened")
 	}
 }
 
@@ -265,31 +263,18 @@ func TestHoleBehindTheDataIsNotFilled(t *testing.T) {
 // A file may be created in a directory that may not be read.
 func TestDirectoryThatMayNotBeRead(t *testing.T) {
 	mapsFiles(t)
-	const nobody = 65534
 	dir := tempDir(t)
 	must(t, os.Chmod(dir, 0o300))
-	root := os.Getuid() == 0
-	if root { // who may read it
-		must(t, os.Chown(dir, nobody, nobody))
+	if os.Getuid() == 0 { // who may read it
+		must(t, os.Chown(dir, filetest.Nobody, filetest.Nobody))
 	}
-	done := make(chan error)
-	go func() {
-		if root {
-			runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-			if _, err := unix.SetfsuidRetUid(nobody); err != nil {
-				done <- err
-				return
-			}
-		}
+	must(t, filetest.AsNobody(func() error {
 		b, err := buffer.Open(filepath.Join(dir, "data"), nil)
 		if err == nil {
 			err = b.Close()
 		}
-		done <- err
-	}()
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+		return err
+	}))
 	must(t, os.Chmod(dir, 0o700))
 }
 
@@ -379,13 +364,8 @@ func TestNewFileThatCannotBeMappedOrWritten(t *testing.T) {
 // descriptor returns that of the process's file in a directory.
 func descriptor(t *testing.T, dir string) int {
 	t.Helper()
-	fds := must1(os.ReadDir("/proc/self/fd"))
-	for _, fd := range fds {
-		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir+"/") {
-			n, err := strconv.Atoi(fd.Name())
-			must(t, err)
-			return n
-		}
+	for fd := range filetest.Open(t, dir) {
+		return must1(strconv.Atoi(fd))
 	}
 	t.Skip("this system does not show open files")
 	return 0
@@ -413,6 +393,6 @@ func TestSortWhoseTemporaryFileIsTruncated(t *testing.T) {
 		}
 		b.Clear()
 		must(t, b.Close())
-		wantUnused(t, dir)
+		filetest.WantUnused(t, dir)
 	}
 }

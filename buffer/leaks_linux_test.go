@@ -5,12 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -114,7 +114,7 @@ func TestErrorsLeaveNoFileBehind(t *testing.T) {
 			if err := f(t, dir); err == nil {
 				t.Error("it succeeds")
 			}
-			wantUnused(t, dir)
+			filetest.WantUnused(t, dir)
 		})
 	}
 }
@@ -128,24 +128,7 @@ func TestSortLeavesNoFileBehind(t *testing.T) {
 	r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10}))
 	must(t, r.SortBy(context.Background(), nil, nil))
 	must(t, b.Close())
-	wantUnused(t, dir)
-}
-
-// wantUnused reports the files of a directory that the process has open or mapped.
-func wantUnused(t *testing.T, dir string) {
-	t.Helper()
-	maps := must1(os.ReadFile("/proc/self/maps"))
-	for line := range strings.Lines(string(maps)) {
-		if strings.Contains(line, dir+"/") {
-			t.Error("still mapped: ", line)
-		}
-	}
-	fds := must1(os.ReadDir("/proc/self/fd"))
-	for _, fd := range fds {
-		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir+"/") {
-			t.Error("still open: ", to)
-		}
-	}
+	filetest.WantUnused(t, dir)
 }
 
 // A file that cannot be mapped again has the length that it had.

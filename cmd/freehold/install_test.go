@@ -11,6 +11,8 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 const corePath = "github.com/freehold-go/freehold"
@@ -23,13 +25,9 @@ func TestInstallOfARelease(t *testing.T) {
 		t.Skip("builds the command anew")
 	}
 	goMod, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	mod, err := modfile.Parse("go.mod", goMod, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	core := module.Version{Path: corePath}
 	for _, r := range mod.Require {
 		if r.Mod.Path == corePath {
@@ -63,28 +61,18 @@ func TestInstallOfARelease(t *testing.T) {
 func release(t *testing.T, proxy string, m module.Version, dir string) {
 	t.Helper()
 	versions := filepath.Join(proxy, m.Path, "@v")
-	if err := os.MkdirAll(versions, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, os.MkdirAll(versions, 0o755))
 	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	for name, text := range map[string]string{
 		"list":              m.Version + "\n",
 		m.Version + ".info": fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, m.Version),
 		m.Version + ".mod":  string(goMod),
 	} {
-		if err := os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
 	}
 	f, err := os.Create(filepath.Join(versions, m.Version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer f.Close()
-	if err := zip.CreateFromDir(f, m, dir); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, zip.CreateFromDir(f, m, dir))
 }

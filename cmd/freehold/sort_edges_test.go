@@ -12,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 func TestSortOfFixedRecords(t *testing.T) {
@@ -58,9 +59,7 @@ func TestSortNamesTheFileOfALongLine(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}
 	for i, text := range []string{"x\n", "y\n" + strings.Repeat("z", 1<<20)} {
-		if err := os.WriteFile(files[i], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, os.WriteFile(files[i], []byte(text), 0o600))
 	}
 	for _, option := range []string{"-s", "-m"} {
 		code, _, errs := sortCommandOf(t.Context(), "", append([]string{option}, files...)...)

@@ -21,14 +21,8 @@ import (
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/internal/test/faults"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // linesFor returns lines of about so many bytes, and what sort makes of them.
 func linesFor(r *rand.Rand, size int) (text, sorted []byte) {
@@ -85,18 +79,18 @@ func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
 	text, sorted := linesFor(r, 300_000+r.IntN(1_200_000))
 	in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(room.Dir, "out")
 	room.Limit(t, 1<<30)
-	must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
 	var old []byte
 	if r.IntN(2) == 0 {
 		old = faults.Noise()[:5000]
-		must(t, os.WriteFile(out, old, 0o600))
+		filetest.Must(t, os.WriteFile(out, old, 0o600))
 	}
 	defer os.Remove(out)
 	cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", room.Dir, in)
 	toStdout := r.IntN(4) == 0
 	if toStdout {
 		f, err := os.Create(out)
-		must(t, err)
+		filetest.Must(t, err)
 		defer f.Close()
 		cmd.Stdout = f
 	} else {
@@ -117,7 +111,7 @@ func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
 	}
 	wantFile(t, in, text)
 	room.WantEmpty(t, "out")
-	must(t, os.Remove(in))
+	filetest.Must(t, os.Remove(in))
 	return full
 }
 
@@ -173,15 +167,15 @@ func TestKillsOfASort(t *testing.T) {
 		r := faults.Random(n)
 		if n%20 == 0 {
 			text, sorted = linesFor(r, 500_000+r.IntN(3_000_000))
-			must(t, os.WriteFile(in, text, 0o600))
+			filetest.Must(t, os.WriteFile(in, text, 0o600))
 		}
 		var old []byte
 		if r.IntN(2) == 0 {
 			old = faults.Noise()[:5000]
-			must(t, os.WriteFile(out, old, 0o600))
+			filetest.Must(t, os.WriteFile(out, old, 0o600))
 		}
 		cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", temp, "-o", out, in)
-		must(t, cmd.Start())
+		filetest.Must(t, cmd.Start())
 		phase := 0
 		for want := n % (len(phases) - 1); phase < want; {
 			phase = phaseOf(cmd.Process.Pid, in, dir, len(sorted))
@@ -209,7 +203,7 @@ func TestKillsOfASort(t *testing.T) {
 		if t.Failed() {
 			t.Fatalf("kill %d: -seed %d", n, faults.Seed())
 		}
-		must(t, os.RemoveAll(out))
+		filetest.Must(t, os.RemoveAll(out))
 		faults.Show("kills", n+1, faults.Kills())
 	}
 	var where []string
@@ -225,11 +219,11 @@ func TestKillsOfASort(t *testing.T) {
 func wantNoneBut(t *testing.T, dir string, sorted []byte) (named int) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	must(t, err)
+	filetest.Must(t, err)
 	for _, f := range files {
 		if f.Name() != "out" {
 			wantFile(t, filepath.Join(dir, f.Name()), sorted)
-			must(t, os.Remove(filepath.Join(dir, f.Name())))
+			filetest.Must(t, os.Remove(filepath.Join(dir, f.Name())))
 			named++
 		}
 	}
@@ -241,17 +235,17 @@ func TestSortIntoAPipeThatIsClosed(t *testing.T) {
 	text, sorted := linesFor(faults.Random(0), 2_000_000)
 	temp := t.TempDir()
 	in := filepath.Join(t.TempDir(), "in")
-	must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
 	for _, size := range []string{"256K", "1G"} {
 		cmd := sortProcess(t, "-S", size, "-T", temp, in)
 		out, err := cmd.StdoutPipe()
-		must(t, err)
-		must(t, cmd.Start())
+		filetest.Must(t, err)
+		filetest.Must(t, cmd.Start())
 		first := make([]byte, 100)
 		if _, err := out.Read(first); err != nil || !bytes.Equal(first, sorted[:100]) {
 			t.Errorf("it begins with %q, %v", first, err)
 		}
-		must(t, out.Close())
+		filetest.Must(t, out.Close())
 		_ = cmd.Wait()
 		if s := cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGPIPE || fmt.Sprint(cmd.Stderr) != "" {
 			t.Errorf("-S %s: %v, %s", size, cmd.ProcessState, cmd.Stderr)
@@ -268,13 +262,13 @@ func TestSortToANamedPipe(t *testing.T) {
 	text, sorted := linesFor(faults.Random(0), 1_000_000)
 	dir := t.TempDir()
 	in, pipe := filepath.Join(dir, "in"), filepath.Join(dir, "pipe")
-	must(t, os.WriteFile(in, text, 0o600))
-	must(t, syscall.Mkfifo(pipe, 0o600))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, syscall.Mkfifo(pipe, 0o600))
 	for _, all := range []bool{true, false} {
 		cmd := sortProcess(t, "-S", "256K", "-T", dir, "-o", pipe, in)
-		must(t, cmd.Start())
+		filetest.Must(t, cmd.Start())
 		r, err := os.Open(pipe)
-		must(t, err)
+		filetest.Must(t, err)
 		got := make([]byte, 100)
 		if all {
 			var b bytes.Buffer
@@ -283,7 +277,7 @@ func TestSortToANamedPipe(t *testing.T) {
 		} else {
 			_, err = r.Read(got)
 		}
-		must(t, err)
+		filetest.Must(t, err)
 		r.Close()
 		_ = cmd.Wait()
 		code, said := cmd.ProcessState.ExitCode(), fmt.Sprint(cmd.Stderr)
@@ -310,7 +304,7 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 		name := filepath.Join(dir, fmt.Sprint(i))
 		lines := []string{fmt.Sprintf("%04d\n", i*7%300), fmt.Sprintf("%04d\n", 300+i)}
 		want = append(want, lines...)
-		must(t, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o600))
+		filetest.Must(t, os.WriteFile(name, []byte(strings.Join(lines, "")), 0o600))
 		args = append(args, name)
 	}
 	slices.Sort(want)
@@ -327,7 +321,7 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 // none.
 func TestSortWithoutOutput(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
-	must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
+	filetest.Must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
 	for _, tt := range []struct {
 		how, args string
 		want      int
@@ -345,7 +339,7 @@ func TestSortWithoutOutput(t *testing.T) {
 		{"2>/dev/full", "-c " + in, cli.Misused},
 		{"2>/dev/full", "--nothing", cli.Misused},
 	} {
-		must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
+		filetest.Must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
 		cmd := sortProcess(t, strings.Fields(tt.args)...)
 		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@" ` + tt.how, "sh"}, cmd.Args...)...)
 		sh.Env, sh.Stderr = cmd.Env, cmd.Stderr

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // sortCommandOf runs freehold sort with an input.
@@ -145,9 +146,7 @@ func TestSortToAFileNamedMinus(t *testing.T) {
 // The value of a flag may begin with a minus, as in GNU sort.
 func TestSortValuesThatBeginWithMinus(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("-n", []byte("b-2\na-1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, os.WriteFile("-n", []byte("b-2\na-1\n"), 0o600))
 	for _, args := range [][]string{
 		{"-o", "-n", "--", "-n"}, {"--output", "-n", "--", "-n"}, {"-so", "-n", "--", "-n"}, {"-o", "-n", "-t", "-", "-k2", "--", "-n"},
 	} {
@@ -181,9 +180,7 @@ func TestSortOfAPartOfARecord(t *testing.T) {
 
 func TestSortFilesOntoThemselves(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, []byte("c\na"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, os.WriteFile(file, []byte("c\na"), 0o600))
 	code, _, errs := sortCommandOf(t.Context(), "b", "-o", file, file, "-")
 	if got, _ := os.ReadFile(file); code != 0 || string(got) != "a\nb\nc\n" {
 		t.Errorf("exit code %d, %q, %q", code, errs, got)

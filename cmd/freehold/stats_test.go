@@ -19,6 +19,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -69,9 +70,7 @@ func TestStatsPrintsTheBudgetAndAccounts(t *testing.T) {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close()
@@ -159,9 +158,7 @@ func TestStatsEscapesWhatAServerSays(t *testing.T) {
 	text := hostile(reflect.ValueOf(&s).Elem(), 0)
 	s.Format, s.SampleRate, s.Heaps[0].GuardedEver = web.Format, 1, 1
 	body, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	// The C1 control character needs no escape in JSON.
 	url := hostilePage(t, strings.ReplaceAll(string(body), `\u001b`, "\u009b")+"\r\n")
 	for _, args := range [][]string{{url}, {"--json", url}} {

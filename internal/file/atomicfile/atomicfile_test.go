@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // onEachSystem calls f where files need no name, where they cannot have one, and
@@ -26,18 +29,13 @@ func onEachSystem(t *testing.T, f func(t *testing.T)) {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o640)); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, 0o640)))
 }
 
 // want fails unless dir has these files alone, with these contents.
 func want(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := freehold.Must(os.ReadDir(dir))
 	found := 0
 	for _, e := range entries {
 		if e.IsDir() {
@@ -57,13 +55,8 @@ func want(t *testing.T, dir string, files map[string]string) {
 
 func create(t *testing.T, path, text string) *File {
 	t.Helper()
-	f, err := Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	f := freehold.Must(Create(path))
+	freehold.Must(f.WriteString(text))
 	return f
 }
 
@@ -79,9 +72,7 @@ func TestCommitReplaces(t *testing.T) {
 			if got, _ := os.ReadFile(path); string(got) != old {
 				t.Errorf("before Commit the file has %q", got)
 			}
-			if err := f.Commit(); err != nil {
-				t.Fatal(err)
-			}
+			filetest.Must(t, f.Commit())
 			want(t, dir, map[string]string{"file": "new"})
 			if err := f.Close(); err != nil {
 				t.Errorf("Close after Commit: %v", err)
@@ -126,9 +117,7 @@ func TestCommitFails(t *testing.T) {
 		if err := f.Commit(); err == nil {
 			t.Error("a directory was replaced")
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, os.Remove(path))
 		want(t, dir, nil)
 
 		f = create(t, path, "new")
@@ -184,9 +173,7 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 		for range 2 { // the targets do not exist at first
 			for _, name := range []string{"twice", "up"} {
 				f := create(t, filepath.Join(dir, name), name)
-				if err := f.Commit(); err != nil {
-					t.Fatal(err)
-				}
+				filetest.Must(t, f.Commit())
 				if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode().Type() != fs.ModeSymlink {
 					t.Errorf("%s is no link any more: %v, %v", name, info, err)
 				}
@@ -203,10 +190,7 @@ func TestDevicesAreWritten(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("if it fails, root has replaced the device: TestCommitInPlace does without")
 	}
-	f, err := Create(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := freehold.Must(Create(os.DevNull))
 	if !f.InPlace() || f.Path() != os.DevNull {
 		t.Errorf("in place: %v, path %s", f.InPlace(), f.Path())
 	}
@@ -260,8 +244,6 @@ func TestLongNames(t *testing.T) {
 func TestRelativePath(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	if err := create(t, "file", "new").Commit(); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, create(t, "file", "new").Commit())
 	want(t, dir, map[string]string{"file": "new"})
 }

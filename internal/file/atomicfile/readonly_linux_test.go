@@ -5,11 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // A file may be writable and its directory not. It is then refused, not written in
@@ -25,21 +24,9 @@ func TestReadOnlyDirectory(t *testing.T) {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "file")
 	write(t, path, "old")
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	failed := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and not unlocked: the thread ends with the goroutine
-		const nobody = 65534
-		if _, err := unix.SetfsuidRetUid(nobody); err != nil {
-			failed <- err
-			return
-		}
-		_, err := Create(path)
-		failed <- err
-	}()
-	if err := <-failed; !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "takes a new file in its directory") {
+	filetest.Must(t, os.Chmod(path, 0o666))
+	err := filetest.AsNobody(func() error { _, err := Create(path); return err })
+	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "takes a new file in its directory") {
 		t.Errorf("%v, want that the directory takes no file", err)
 	}
 	want(t, dir, map[string]string{"file": "old"})

@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // A program that runs may not be written, by root neither.
@@ -36,13 +38,8 @@ func TestTheOwnerStays(t *testing.T) {
 	if err := os.Chown(path, 1234, 5678); err != nil {
 		t.Skip(err)
 	}
-	if err := create(t, path, "new").Commit(); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, create(t, path, "new").Commit())
+	info := freehold.Must(os.Stat(path))
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != 1234 || s.Gid != 5678 {
 		t.Errorf("the owner is %d:%d, not that of the old file", s.Uid, s.Gid)
 	}
@@ -78,10 +75,7 @@ func TestCommitInPlace(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
-	r, err := os.OpenFile(pipe, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := freehold.Must(os.OpenFile(pipe, os.O_RDWR, 0))
 	f := create(t, pipe, "text")
 	if !f.InPlace() || f.Path() != pipe {
 		t.Errorf("in place: %t, path %s", f.InPlace(), f.Path())
@@ -96,7 +90,7 @@ func TestCommitInPlace(t *testing.T) {
 		t.Errorf("the directory has %v", entries)
 	}
 	r.Close()
-	wantUnused(t, dir)
+	filetest.WantUnused(t, dir)
 }
 
 // Neither the old file nor one that could have no name stays open.
@@ -110,23 +104,9 @@ func TestNoFileStaysOpen(t *testing.T) {
 			if err := end(create(t, path, "new")); err != nil {
 				t.Error(err)
 			}
-			wantUnused(t, dir)
+			filetest.WantUnused(t, dir)
 		}
 	})
-}
-
-// wantUnused reports the files of a directory that the process has open.
-func wantUnused(t *testing.T, dir string) {
-	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, fd := range fds {
-		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, dir+"/") {
-			t.Error("still open: ", to)
-		}
-	}
 }
 
 // A file without a directory is created in the working one.

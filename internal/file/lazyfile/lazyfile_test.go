@@ -7,17 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 func TestFileIsOpenWhileItIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Find(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, os.WriteFile(path, []byte("text"), 0o600))
+	f := freehold.Must(Find(path))
 	if info, err := f.Stat(); err != nil || info.Size() != 4 || f.f != nil {
 		t.Errorf("found: %v, %v, open: %t", info, err, f.f != nil)
 	}
@@ -36,26 +34,16 @@ func TestFileIsOpenWhileItIsRead(t *testing.T) {
 		}
 	}
 
-	f, err = Find(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	f = freehold.Must(Find(path))
+	filetest.Must(t, os.Remove(path))
 	if _, err := f.Read(make([]byte, 1)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it has been removed: %v", err)
 	}
 }
 
 func TestCloseOfAnOpenFile(t *testing.T) {
-	f, err := Find("lazyfile_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	f := freehold.Must(Find("lazyfile_test.go"))
+	freehold.Must(f.Read(make([]byte, 1)))
 	opened := f.f
 	if err := f.Close(); err != nil {
 		t.Error(err)
@@ -77,9 +65,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	path := filepath.Join(dir, "file")
-	if err := os.WriteFile(path, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, os.WriteFile(path, nil, 0))
 	if opened, err := os.Open(path); err == nil {
 		opened.Close()
 		t.Skip("who runs this may read everything")

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // A process that is killed at any moment leaves no file if there never was a name.
@@ -17,27 +20,14 @@ func TestAFileNeverHasAName(t *testing.T) {
 	} else {
 		t.Skip("a file system without O_TMPFILE: ", err)
 	}
-	watch, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer unix.Close(watch)
-	if _, err := unix.InotifyAddWatch(watch, dir, unix.IN_CREATE|unix.IN_MOVED_TO); err != nil {
-		t.Fatal(err)
-	}
+	seen := filetest.Watch(t, dir, unix.IN_CREATE|unix.IN_MOVED_TO)
 	t.Setenv("TMPDIR", dir)
-	f, err := Create(dir, "freehold-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := freehold.Must(Create(dir, "freehold-"))
 	defer f.Close()
-	other, err := Create("", "freehold-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := freehold.Must(Create("", "freehold-"))
 	defer other.Close()
-	if n, err := unix.Read(watch, make([]byte, 4096)); !errors.Is(err, unix.EAGAIN) {
-		t.Errorf("%d bytes of events, %v: a file was created by name", n, err)
+	if names := seen(); names != nil {
+		t.Errorf("files were created by name: %q", names)
 	}
 	if _, err := f.WriteAt([]byte("x"), 0); err != nil {
 		t.Error(err)
@@ -47,10 +37,7 @@ func TestAFileNeverHasAName(t *testing.T) {
 // Elsewhere the name is removed at once.
 func TestNameIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	f, err := named(dir, "freehold-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := freehold.Must(named(dir, "freehold-"))
 	defer f.Close()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
@@ -83,13 +70,9 @@ func TestLink(t *testing.T) {
 		t.Skip(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteString("text"); err != nil {
-		t.Fatal(err)
-	}
+	freehold.Must(f.WriteString("text"))
 	name := filepath.Join(dir, "name")
-	if err := Link(f, name); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, Link(f, name))
 	if got, err := os.ReadFile(name); err != nil || string(got) != "text" {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/freehold-go/freehold"
 )
 
 // A file is empty, may be written and read, and is gone when it is closed. Only its
@@ -16,10 +18,7 @@ func TestCreate(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("TMP", dir) // on Windows
 	for _, in := range []string{dir, ""} {
-		f, err := Create(in, "freehold-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := freehold.Must(Create(in, "freehold-"))
 		if _, err := f.WriteAt([]byte("text"), 1); err != nil {
 			t.Error(err)
 		}

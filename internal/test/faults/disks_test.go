@@ -21,6 +21,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // On a disk that is read-only everything that writes says so.
@@ -31,17 +32,17 @@ func TestReadOnlyDisk(t *testing.T) {
 	room := NewDisk(t)
 	file, in := filepath.Join(room.Dir, "file"), filepath.Join(room.Dir, "in")
 	b, err := buffer.Open(file, nil)
-	must(t, err)
-	must(t, b.Close())
+	filetest.Must(t, err)
+	filetest.Must(t, b.Close())
 	_, text := someInput(Random(0))
 	room.Limit(t, 1<<30)
-	must(t, os.WriteFile(in, text, 0o600))
-	must(t, unix.Mount("none", room.Dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, unix.Mount("none", room.Dir, "tmpfs", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 
 	b = buffer.New(alloctest.New(t), &buffer.Options{Dir: room.Dir, SpillAfter: 1000})
 	defer b.Close()
 	_, err = b.Write(text[:1000])
-	must(t, err)
+	filetest.Must(t, err)
 	_, spilled := b.Write(text[:1000])
 	Same(t, "the buffer", b.Bytes(), text[:1000])
 	_, opened := buffer.Open(file, nil)
@@ -55,7 +56,7 @@ func TestReadOnlyDisk(t *testing.T) {
 			t.Errorf("%s: %v, want %q", what, err, syscall.EROFS)
 		}
 	}
-	must(t, extsort.SortFile(context.Background(), filepath.Join(t.TempDir(), "out"), smallSort(t, t.TempDir()), in))
+	filetest.Must(t, extsort.SortFile(context.Background(), filepath.Join(t.TempDir(), "out"), smallSort(t, t.TempDir()), in))
 }
 
 // smallSort is one that needs temporary files.
@@ -74,44 +75,44 @@ func TestDiskWithoutAllocation(t *testing.T) {
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
 	f, err := os.Create(filepath.Join(dir, "probe"))
-	must(t, err)
+	filetest.Must(t, err)
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("SKIPPED: ramfs allocates: ", err)
 	}
-	must(t, f.Close())
-	must(t, os.Remove(f.Name()))
+	filetest.Must(t, f.Close())
+	filetest.Must(t, os.Remove(f.Name()))
 
 	r := Random(0)
 	b := buffer.New(freehold.Default(), &buffer.Options{Dir: dir, SpillAfter: 1})
 	for b.Len() < 3<<20 {
 		_, err := appendTo(b, r, Noise()[b.Len():])
-		must(t, err)
+		filetest.Must(t, err)
 	}
 	Same(t, "the buffer", b.Bytes(), Noise()[:b.Len()])
-	must(t, b.Close())
+	filetest.Must(t, b.Close())
 
 	file := filepath.Join(dir, "file")
 	b, err = buffer.Open(file, nil)
-	must(t, err)
+	filetest.Must(t, err)
 	for b.Len() < 3<<20 {
 		_, err := appendTo(b, r, Noise()[b.Len():])
-		must(t, err)
+		filetest.Must(t, err)
 	}
 	n := b.Len()
-	must(t, b.Close())
+	filetest.Must(t, b.Close())
 	b, err = buffer.Open(file, nil)
-	must(t, err)
+	filetest.Must(t, err)
 	Same(t, "the file", b.Bytes(), Noise()[:n])
-	must(t, b.Close())
+	filetest.Must(t, b.Close())
 
 	format, text := someInput(r)
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-	must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
 	o := smallSort(t, dir)
 	o.Format = format
-	must(t, extsort.SortFile(context.Background(), out, o, in))
+	filetest.Must(t, extsort.SortFile(context.Background(), out, o, in))
 	got, err := os.ReadFile(out)
-	must(t, err)
+	filetest.Must(t, err)
 	Same(t, "the output", got, sorted(t, o, text))
 }
 
@@ -140,13 +141,13 @@ func unguarded() error {
 func TestTruncatedFileInAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	b, err := buffer.Open(path, nil)
-	must(t, err)
+	filetest.Must(t, err)
 	_, err = b.Write(Noise()[:100_000])
-	must(t, err)
-	must(t, b.Close())
+	filetest.Must(t, err)
+	filetest.Must(t, b.Close())
 	cmd, told := child(t, "unguarded", path, 0)
 	said, err := io.ReadAll(told)
-	must(t, err)
+	filetest.Must(t, err)
 	_ = cmd.Wait()
 	if string(said) != "guarded\n" || cmd.ProcessState.Success() || !bytes.Contains(cmd.Stderr.(*bytes.Buffer).Bytes(), []byte("fault")) {
 		t.Errorf("%q, %v, %s", said, cmd.ProcessState, cmd.Stderr)

@@ -21,14 +21,8 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // fillers are who writes, in turn. Each returns how often the room was full.
 var fillers = []struct {
@@ -128,7 +122,7 @@ func fillBuffer(t *testing.T, room *Room, r *rand.Rand) int {
 	room.Limit(t, limit)
 	data := Noise()[r.IntN(len(Noise())/2):]
 	b := buffer.New(alloctest.New(t), &buffer.Options{Dir: room.Dir, SpillAfter: 1 + r.IntN(limit/2)})
-	defer func() { must(t, b.Close()) }()
+	defer func() { filetest.Must(t, b.Close()) }()
 	fill(t, room, r, b, data)
 
 	room.Limit(t, 2*limit)
@@ -152,7 +146,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	if room.Each() {
 		room.Limit(t, r.IntN(4096))
 	} else {
-		must(t, os.WriteFile(path+"2", Noise()[:4096], 0o600))
+		filetest.Must(t, os.WriteFile(path+"2", Noise()[:4096], 0o600))
 	}
 	b, err := buffer.Open(path, nil)
 	if err == nil {
@@ -163,7 +157,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 		t.Errorf("what could not be opened has %d bytes", info.Size())
 	}
 	if !room.Each() {
-		must(t, os.Remove(path+"2"))
+		filetest.Must(t, os.Remove(path+"2"))
 	}
 	fills++
 
@@ -171,23 +165,23 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	room.Limit(t, limit)
 	data := Noise()[r.IntN(len(Noise())/2):]
 	b, err = buffer.Open(path, nil)
-	must(t, err)
+	filetest.Must(t, err)
 	for range 3 {
 		fill(t, room, r, b, data)
 		fills++
 		if r.IntN(2) == 0 {
-			must(t, b.Sync())
+			filetest.Must(t, b.Sync())
 		}
 		if r.IntN(2) == 0 {
 			b.Truncate(r.IntN(b.Len() + 1))
 		}
 		n := b.Len()
-		must(t, b.Close())
+		filetest.Must(t, b.Close())
 		if room.Each() { // a file that is larger than any may become
 			room.Limit(t, n/2)
 		}
 		b, err = buffer.Open(path, nil)
-		must(t, err)
+		filetest.Must(t, err)
 		Same(t, "the file", b.Bytes(), data[:n])
 		if b.Len() != n {
 			t.Fatalf("the file has %d bytes, want %d", b.Len(), n)
@@ -197,7 +191,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 		}
 		room.Limit(t, limit)
 	}
-	must(t, b.Close())
+	filetest.Must(t, b.Close())
 	return fills
 }
 
@@ -206,9 +200,9 @@ func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 	limit := someRoom(r)
 	room.Limit(t, limit)
 	b := buffer.New(freehold.Default(), &buffer.Options{Dir: room.Dir, SpillAfter: 1})
-	defer func() { must(t, b.Close()) }()
+	defer func() { filetest.Must(t, b.Close()) }()
 	records, err := buffer.NewRecords(b, nil)
-	must(t, err)
+	filetest.Must(t, err)
 	data := Noise()[r.IntN(len(Noise())/2):]
 	var want [][]byte
 	for {
@@ -229,7 +223,7 @@ func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 		fills++
 	}
 	room.Limit(t, 2*limit)
-	must(t, records.SortBy(context.Background(), nil, nil))
+	filetest.Must(t, records.SortBy(context.Background(), nil, nil))
 	slices.SortStableFunc(want, bytes.Compare)
 	wantRecords(t, records, want)
 	return fills
@@ -264,12 +258,12 @@ func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 	}
 	in := filepath.Join(t.TempDir(), "in")
 	room.Limit(t, 1<<30)
-	must(t, os.WriteFile(in, text, 0o600))
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
 	out := filepath.Join(room.Dir, "out")
 	var old []byte
 	if r.IntN(2) == 0 {
 		old = Noise()[:5000]
-		must(t, os.WriteFile(out, old, 0o600))
+		filetest.Must(t, os.WriteFile(out, old, 0o600))
 	}
 	room.Limit(t, 16<<10+r.IntN(2*len(text)))
 	err := extsort.SortFile(context.Background(), out, o, in)
@@ -287,7 +281,7 @@ func fillSort(t *testing.T, room *Room, r *rand.Rand) int {
 	}
 	Same(t, "the output", got, old)
 	got, readErr = os.ReadFile(in)
-	must(t, readErr)
+	filetest.Must(t, readErr)
 	Same(t, "the input", got, text)
 	room.WantEmpty(t, "out")
 	os.Remove(out)
@@ -315,6 +309,6 @@ func sorted(t *testing.T, o *extsort.Options, text []byte) []byte {
 	var out bytes.Buffer
 	in := *o
 	in.MemoryBytes, in.Parallel, in.Parent = 64<<20, 1, nil
-	must(t, extsort.Sort(context.Background(), &out, &in, bytes.NewReader(text)))
+	filetest.Must(t, extsort.Sort(context.Background(), &out, &in, bytes.NewReader(text)))
 	return out.Bytes()
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 const (
@@ -177,8 +178,8 @@ func child(t *testing.T, as, path string, round int) (*exec.Cmd, io.Reader) {
 	cmd.Env = append(cmd.Env, role+"="+as, pathOf+"="+path, fmt.Sprint(roundOf, "=", round))
 	cmd.Stderr = &bytes.Buffer{}
 	told, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	filetest.Must(t, err)
+	filetest.Must(t, cmd.Start())
 	return cmd, told
 }
 
@@ -190,7 +191,7 @@ func killed(t *testing.T, r *rand.Rand, cmd *exec.Cmd, told io.Reader) (commits 
 	}
 	time.AfterFunc(time.Duration(r.IntN(5000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
 	rest, err := io.Copy(io.Discard, told)
-	must(t, err)
+	filetest.Must(t, err)
 	_ = cmd.Wait()
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
 		t.Fatalf("the child: %v: %s", cmd.ProcessState, cmd.Stderr)
@@ -218,7 +219,7 @@ func TestKillsOfAWriter(t *testing.T) {
 			if err != nil && !(os.IsNotExist(err) && k == 0) {
 				t.Fatal(err)
 			}
-			must(t, os.WriteFile(look, left, 0o600))
+			filetest.Must(t, os.WriteFile(look, left, 0o600))
 		}
 		b, err := buffer.Open(look, nil)
 		if err != nil {
@@ -239,9 +240,9 @@ func TestKillsOfAWriter(t *testing.T) {
 		}
 		data = bytes.Clone(b.Bytes())
 		largest = max(largest, len(data))
-		must(t, b.Close())
+		filetest.Must(t, b.Close())
 		if r.IntN(16) == 0 {
-			must(t, os.Remove(path))
+			filetest.Must(t, os.Remove(path))
 			data = nil
 		}
 		Show("kills", n+1, Kills())
@@ -288,7 +289,7 @@ func TestKillsOfASpiller(t *testing.T) {
 		cmd, told := child(t, "spiller", dir, n)
 		files += 2 * killed(t, Random(-1-n), cmd, told)
 		left, err := os.ReadDir(dir)
-		must(t, err)
+		filetest.Must(t, err)
 		if len(left) > 0 {
 			t.Fatalf("kill %d left %v", n, left)
 		}
