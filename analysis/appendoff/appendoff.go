@@ -6,13 +6,12 @@ import (
 	"go/ast"
 	"go/types"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
+	"golang.org/x/tools/go/ast/edge"
+	"golang.org/x/tools/go/ast/inspector"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/flow"
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
-	"github.com/freehold-go/freehold/analysis/internal/source"
 )
 
 const doc = `report off-heap slices that append moves to the Go heap
@@ -30,18 +29,8 @@ that were cut or made with a capacity, which have room, and copies that are mean
 a result with a variable of its own.`
 
 // Analyzer reports off-heap slices that append moves.
-var Analyzer = &analysis.Analyzer{
-	Name:     "appendoff",
-	Doc:      doc,
-	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/appendoff",
-	Requires: []*analysis.Analyzer{buildssa.Analyzer},
-	Run:      run,
-}
-
-func run(pass *analysis.Pass) (any, error) {
-	calls := source.Of(pass)
-	var replaced map[*ast.CallExpr]bool
-	for instr := range flow.Calls(pass) {
+var Analyzer = flow.Analyzer("appendoff", doc, func(pass *flow.Pass, fn *ssa.Function) {
+	for instr := range flow.CallsIn(fn) {
 		call, ok := instr.(*ssa.Call)
 		if !ok {
 			continue
@@ -50,19 +39,11 @@ func run(pass *analysis.Pass) (any, error) {
 		if name == "" || !isFull(call.Call.Args[0], map[ssa.Value]bool{}) {
 			continue
 		}
-		if replaced == nil {
-			replaced = replacing(pass)
-		}
-		if expr := calls.Find(call); replaced[expr] || isFreed(call, map[ssa.Value]bool{}) {
-			what := "the slice"
-			if expr != nil {
-				what = types.ExprString(expr.Args[0])
-			}
-			pass.Reportf(call.Pos(), "%s moves %s, which is off-heap and full, to the Go heap; use freehold.Append", name, what)
+		if at, expr := pass.Source(call); expr != nil && (replaces(at, expr) || isFreed(call, map[ssa.Value]bool{})) {
+			pass.Reportf(call.Pos(), "%s moves %s, which is off-heap and full, to the Go heap; use freehold.Append", name, types.ExprString(expr.Args[0]))
 		}
 	}
-	return nil, nil
-}
+})
 
 // appends returns the name of the function if a call adds elements to its first
 // argument, or room for them, else "".
@@ -73,7 +54,7 @@ func appends(call *ssa.Call) string {
 		}
 		return ""
 	}
-	fn := flow.Callee(call)
+	fn := offheap.Callee(call.Common())
 	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "slices" {
 		return ""
 	}
@@ -129,30 +110,22 @@ func isFull(v ssa.Value, seen map[ssa.Value]bool) bool {
 	return true
 }
 
-// replacing returns the calls whose result is assigned to their first argument.
-func replacing(pass *analysis.Pass) map[*ast.CallExpr]bool {
-	all := map[*ast.CallExpr]bool{}
-	for _, f := range pass.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			assign, ok := n.(*ast.AssignStmt)
-			if !ok || len(assign.Lhs) != len(assign.Rhs) {
-				return true
-			}
-			for i, rhs := range assign.Rhs {
-				call, ok := ast.Unparen(rhs).(*ast.CallExpr)
-				if ok && len(call.Args) > 0 && types.ExprString(assign.Lhs[i]) == types.ExprString(call.Args[0]) {
-					all[call] = true
-				}
-			}
-			return true
-		})
+// replaces reports whether the result of a call is assigned to its first argument.
+func replaces(at inspector.Cursor, call *ast.CallExpr) bool {
+	for at.ParentEdgeKind() == edge.ParenExpr_X {
+		at = at.Parent()
 	}
-	return all
+	if at.ParentEdgeKind() != edge.AssignStmt_Rhs {
+		return false
+	}
+	assign := at.Parent().Node().(*ast.AssignStmt)
+	to := assign.Lhs[at.ParentEdgeIndex()]
+	return types.ExprString(to) == types.ExprString(call.Args[0])
 }
 
 // isFreed reports whether v goes to a function that takes blocks only.
 func isFreed(v ssa.Value, seen map[ssa.Value]bool) bool {
-	if seen[v] || v.Referrers() == nil {
+	if seen[v] {
 		return false
 	}
 	seen[v] = true
@@ -162,27 +135,14 @@ func isFreed(v ssa.Value, seen map[ssa.Value]bool) bool {
 			if isFreed(ref, seen) {
 				return true
 			}
-		case *ssa.Call:
-			if appends(ref) != "" && ref.Call.Args[0] == v && isFreed(ref, seen) {
-				return true
-			}
-			if takes(ref, v) {
-				return true
-			}
 		case ssa.CallInstruction:
-			if takes(ref, v) {
+			if end, ok := offheap.Of(ref).Ends(); ok && end.Block == v {
+				return true
+			}
+			if call, ok := ref.(*ssa.Call); ok && appends(call) != "" && call.Call.Args[0] == v && isFreed(call, seen) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-func takes(call ssa.CallInstruction, v ssa.Value) bool {
-	c := offheap.Of(call)
-	if block, _, ok := c.Frees(); ok && block == v {
-		return true
-	}
-	block, _, ok := c.Replaces()
-	return ok && block == v
 }

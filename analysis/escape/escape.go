@@ -6,13 +6,10 @@ import (
 	"go/token"
 	"slices"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/flow"
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
-	"github.com/freehold-go/freehold/analysis/internal/source"
 )
 
 const doc = `report off-heap memory that is kept beyond the end of its block
@@ -32,72 +29,56 @@ or ends its arena, pool, buffer or heap, and neither takes them out again nor fr
 they are stored in. strings.Clone and slices.Clone make copies on the Go heap.`
 
 // Analyzer reports off-heap memory that outlives its block.
-var Analyzer = &analysis.Analyzer{
-	Name:     "escape",
-	Doc:      doc,
-	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/escape",
-	Requires: []*analysis.Analyzer{buildssa.Analyzer},
-	Run:      run,
-}
-
-func run(pass *analysis.Pass) (any, error) {
-	c := checker{pass, source.Of(pass)}
-	for _, fn := range flow.Functions(pass) {
-		ends := flow.Ends(fn)
-		if len(ends) == 0 {
-			continue
-		}
-		for instr := range flow.Instructions(fn) {
-			c.check(instr, ends)
-		}
-	}
-	return nil, nil
-}
-
-type checker struct {
-	*analysis.Pass
-	calls source.Calls
-}
-
-func (c *checker) check(instr ssa.Instruction, ends []flow.End) {
-	for _, use := range flow.Uses(instr) {
-		if use.Kind != flow.Returned && use.Kind != flow.Stored && use.Kind != flow.Sent {
-			continue
-		}
-		place := placeOf(instr)
-		if place != nil && (!isOthers(place) || isEnded(place, ends)) {
-			continue
-		}
-		for _, v := range parts(use) {
-			base := flow.Base(v)
-			for _, e := range ends {
-				if e.Replaced || e.Retired || !follows(e, instr, use.Kind) || !isOf(e, base, instr) {
-					continue
-				}
-				if use.Kind == flow.Stored && isTakenOut(instr) || use.Kind == flow.Sent && waits(instr, e) {
-					continue
-				}
-				c.report(instr, use, e)
-				return
+var Analyzer = flow.Analyzer("escape", doc, func(pass *flow.Pass, fn *ssa.Function) {
+	ends := flow.Ends(fn)
+	for instr := range flow.Instructions(fn) {
+		for _, use := range flow.Uses(instr) {
+			if e := endOf(use, instr, ends); e != nil {
+				report(pass, use, instr, e)
+				break
 			}
 		}
 	}
+})
+
+// endOf returns the end that memory outlives by a use of it, or nil.
+func endOf(use flow.Use, instr ssa.Instruction, ends []flow.End) *flow.End {
+	place := placeOf(instr)
+	switch use.How {
+	case flow.Returned:
+	case flow.Stored, flow.Sent:
+		if !isOthers(place) || isEnded(place, ends) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	for _, v := range parts(use) {
+		base := flow.Base(v)
+		for _, e := range ends {
+			if e.Replaced || e.Retired || !follows(e, instr, use.How) || !e.IsOf(base, instr) && !e.IsOfOwner(base, instr) {
+				continue
+			}
+			if use.How == flow.Stored && isTakenOut(instr) || use.How == flow.Sent && waits(instr, e) {
+				continue
+			}
+			return &e
+		}
+	}
+	return nil
 }
 
-func (c *checker) report(instr ssa.Instruction, use flow.Use, e flow.End) {
+func report(pass *flow.Pass, use flow.Use, instr ssa.Instruction, e *flow.End) {
 	pos := instr.Pos()
 	if !pos.IsValid() {
 		pos = use.Value.Pos()
 	}
-	end := c.calls.Text(e.Call.Instr)
+	end := pass.Text(e.Call.Instr)
 	if e.Deferred {
 		end = "the deferred " + end
 	}
-	c.Report(analysis.Diagnostic{
-		Pos:     pos,
-		Message: "off-heap memory is " + use.How + " and outlives its block, which " + end + " at " + c.calls.Line(e.Pos()) + " ends",
-		Related: []analysis.RelatedInformation{{Pos: e.Pos(), Message: "it ends here"}},
-	})
+	pass.ReportWith(e.Pos(), "it ends here", pos,
+		"off-heap memory is "+use.How+" and outlives its block, which "+end+" at "+pass.Line(e.Pos())+" ends")
 }
 
 // parts returns the value of a use and, if that is a struct that the function has
@@ -128,41 +109,8 @@ func parts(use flow.Use) []ssa.Value {
 
 // follows reports whether an end comes after instr whenever that runs, but for the
 // paths that leave before.
-func follows(e flow.End, instr ssa.Instruction, kind flow.Kind) bool {
-	if e.Deferred {
-		return flow.Dominates(e.Instr, instr) || kind != flow.Returned && flow.Dominates(instr, e.Instr)
-	}
-	return kind != flow.Returned && flow.Dominates(instr, e.Instr)
-}
-
-// isOf reports whether e ends the block that base is.
-func isOf(e flow.End, base ssa.Value, instr ssa.Instruction) bool {
-	if e.Block != nil {
-		return same(flow.Base(e.Block), base, e.Instr, instr)
-	}
-	block, ok := flow.BlockOf(base)
-	if !e.Blocks || !ok || e.Since != nil {
-		return false
-	}
-	if !e.Deferred && !flow.Dominates(block.Instr, e.Instr) {
-		return false
-	}
-	for _, owner := range flow.Owners(block.From) {
-		if same(e.Owner, owner, e.Instr, instr) {
-			return true
-		}
-	}
-	return false
-}
-
-// same reports whether two values are one at both instructions, of which either
-// may be the first.
-func same(a, b ssa.Value, x, y ssa.Instruction) bool {
-	if flow.Dominates(y, x) {
-		x, y = y, x
-	}
-	k := flow.KeyOf(a)
-	return k == flow.KeyOf(b) && k.Stable(x, y)
+func follows(e flow.End, instr ssa.Instruction, how string) bool {
+	return e.Deferred && flow.Dominates(e.Instr, instr) || how != flow.Returned && flow.Dominates(instr, e.Instr)
 }
 
 // placeOf returns what instr stores or sends to, or nil if it returns.
@@ -273,7 +221,7 @@ func waits(instr ssa.Instruction, e flow.End) bool {
 	if !e.Deferred {
 		after = flow.Between(instr, e.Instr)
 	}
-	for other := range after {
+	for _, other := range after {
 		switch other := other.(type) {
 		case *ssa.Select:
 			return true

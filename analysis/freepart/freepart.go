@@ -8,13 +8,10 @@ import (
 	"go/token"
 	"go/types"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/flow"
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
-	"github.com/freehold-go/freehold/analysis/internal/source"
 )
 
 const doc = `report frees of a part of a block, and of Go memory
@@ -34,66 +31,37 @@ freehold handed out: variables, make, new, literals. A slice is silently taken f
 whole if its length may be that of the block.`
 
 // Analyzer reports frees of anything but a whole block.
-var Analyzer = &analysis.Analyzer{
-	Name:     "freepart",
-	Doc:      doc,
-	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/freepart",
-	Requires: []*analysis.Analyzer{buildssa.Analyzer},
-	Run:      run,
-}
-
-func run(pass *analysis.Pass) (any, error) {
-	calls := source.Of(pass)
-	for call := range flow.Calls(pass) {
+var Analyzer = flow.Analyzer("freepart", doc, func(pass *flow.Pass, fn *ssa.Function) {
+	for call := range flow.CallsIn(fn) {
 		c := offheap.Of(call)
-		block, ok := freed(c)
-		if !ok {
+		end, _ := c.Ends()
+		if end.Block == nil || c.Keeps() {
 			continue
 		}
-		if fault := faultOf(c, block, pass.TypesSizes); fault != "" {
-			pass.Reportf(call.Common().Pos(), "%s of %s, which is %s", calls.Text(call), calls.Name(c, block, "an argument"), fault)
+		if fault := faultOf(c, end.Block, pass.TypesSizes); fault != "" {
+			pass.Reportf(call.Common().Pos(), "%s of %s, which is %s", pass.Text(call), pass.Name(c, end.Block, "an argument"), fault)
 		}
 	}
-	return nil, nil
-}
-
-// freed returns the block that a call frees, retires or resizes.
-func freed(c offheap.Call) (ssa.Value, bool) {
-	if block, _, ok := c.Frees(); ok {
-		return block, true
-	}
-	if block, _, ok := c.Retires(); ok {
-		return block, true
-	}
-	if block, _, ok := c.Replaces(); ok && !c.Keeps() {
-		return block, true
-	}
-	return nil, false
-}
+})
 
 // faultOf says what a freed value is instead of a block, or returns "".
 func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	if fault := goMemory(c, v); fault != "" {
 		return fault
 	}
-	switch t := v.Type().Underlying().(type) {
-	case *types.Slice:
+	if offheap.IsString(v.Type()) {
 		return partOfSlice(c, v)
-	case *types.Basic:
-		if t.Kind() == types.UnsafePointer {
-			return partOfValue(v, sizes)
-		}
-		return partOfString(v)
-	case *types.Pointer:
-		return partOfValue(v, sizes)
 	}
-	return ""
+	if _, ok := v.Type().Underlying().(*types.Slice); ok {
+		return partOfSlice(c, v)
+	}
+	return partOfValue(v, sizes)
 }
 
 // goMemory says which memory of Go v is, or returns "". An allocator of the user's
 // own may have such blocks.
 func goMemory(c offheap.Call, v ssa.Value) string {
-	if c.Recv != nil && offheap.TypeName(c.Recv.Type()) == "" {
+	if c.Own {
 		return ""
 	}
 	switch base := flow.Base(v).(type) {
@@ -116,18 +84,18 @@ func goMemory(c offheap.Call, v ssa.Value) string {
 			return "a constant"
 		}
 	case *ssa.BinOp:
-		if base.Op == token.ADD && flow.IsString(base) {
+		if base.Op == token.ADD && offheap.IsString(base.Type()) {
 			return "a string of the Go heap"
 		}
 	case *ssa.Convert:
-		if flow.IsString(base) || flow.IsString(base.X) {
+		if offheap.IsString(base.Type()) || offheap.IsString(base.X.Type()) {
 			return "a copy in the Go heap"
 		}
 	}
 	return ""
 }
 
-// partOfSlice says which part of a block a slice is, or returns "".
+// partOfSlice says which part of a block a slice or string is, or returns "".
 func partOfSlice(c offheap.Call, v ssa.Value) string {
 	outermost := true
 	seen := map[ssa.Value]bool{}
@@ -193,7 +161,7 @@ func whole(n, of ssa.Value, block flow.Block) bool {
 		return true // len or cap, or a function that may know
 	}
 	if block.Size == nil {
-		return true
+		return !offheap.IsString(of.Type())
 	}
 	size := flow.Value(block.Size)
 	if flow.Same(n, size) {
@@ -210,26 +178,6 @@ func isZero(v ssa.Value) bool {
 	}
 	n, ok := flow.Int(v)
 	return ok && n == 0
-}
-
-// partOfString says which part of a string s is, or returns "".
-func partOfString(v ssa.Value) string {
-	s, ok := flow.Value(v).(*ssa.Slice)
-	if !ok {
-		return ""
-	}
-	if _, known := flow.BlockOf(flow.Base(s)); !known {
-		return ""
-	}
-	if !isZero(s.Low) {
-		return "not the beginning of its block"
-	}
-	if s.High != nil {
-		if call, ok := flow.Value(s.High).(*ssa.Call); !ok || offheap.Of(call).Name != "" {
-			return "shorter than its block"
-		}
-	}
-	return ""
 }
 
 // partOfValue says which part of a value a pointer is to, or returns "".

@@ -50,9 +50,9 @@ var typed = map[string]checked{
 	"pool.New":              {"pool.New", only},
 	"vector.New":            {"vector.New", only},
 	"vector.NewChunked":     {"vector.NewChunked", only},
-	"hashmap.New":           {"hashmap.New", []param{{"K=", isString}, {"V=", isText}}},
-	"hashmap.NewShared":     {"hashmap.NewShared", []param{{"K=", isString}, {"V=", isText}}},
-	"btree.New":             {"btree.New", []param{{"K=", isString}, {"V=", nil}}},
+	"hashmap.New":           {"hashmap.New", []param{{"K=", offheap.IsString}, {"V=", offheap.IsText}}},
+	"hashmap.NewShared":     {"hashmap.NewShared", []param{{"K=", offheap.IsString}, {"V=", offheap.IsText}}},
+	"btree.New":             {"btree.New", []param{{"K=", offheap.IsString}, {"V=", nil}}},
 	"btree.NewFunc":         {"btree.NewFunc", []param{{"K=", nil}, {"V=", nil}}},
 }
 
@@ -71,21 +71,6 @@ type param struct {
 // only is the parameters of a function with one.
 var only = []param{{}}
 
-func isString(t types.Type) bool {
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Kind() == types.String
-}
-
-// isText reports whether t is a string or a []byte.
-func isText(t types.Type) bool {
-	s, ok := t.Underlying().(*types.Slice)
-	if !ok {
-		return isString(t)
-	}
-	b, ok := s.Elem().Underlying().(*types.Basic)
-	return ok && b.Kind() == types.Uint8
-}
-
 // stores is the fact about a generic function or method that it stores values of
 // some of its type parameters off-heap, or of its receiver's.
 type stores struct{ Params []int }
@@ -94,7 +79,7 @@ func (*stores) AFact()           {}
 func (s *stores) String() string { return fmt.Sprintf("stores %v", s.Params) }
 
 func run(pass *analysis.Pass) (any, error) {
-	if !offheap.Uses(pass.Pkg) {
+	if offheap.Root(pass.Pkg) == nil {
 		return nil, nil
 	}
 	for learn(pass) { // until nothing more is known of the package's own functions

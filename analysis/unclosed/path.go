@@ -3,8 +3,8 @@
 package unclosed
 
 import (
-	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -16,7 +16,7 @@ import (
 // t.done, or nil. Not searched are the branches in which call has failed or the
 // owner is nil, and those that contradict a condition under which call is made.
 func leak(call *ssa.Call, failure ssa.Value, t *tracker) *ssa.Return {
-	known := conditions(call.Block())
+	known := flow.Conditions(call.Block())
 	seen := map[*ssa.BasicBlock]bool{}
 	var search func(instrs []ssa.Instruction) *ssa.Return
 	search = func(instrs []ssa.Instruction) *ssa.Return {
@@ -24,83 +24,39 @@ func leak(call *ssa.Call, failure ssa.Value, t *tracker) *ssa.Return {
 			if t.done[instr] || endsTest(instr) {
 				return nil
 			}
-			switch instr := instr.(type) {
-			case *ssa.Return:
-				return instr
-			case *ssa.Panic:
-				return nil
-			case *ssa.If:
-				for i, succ := range instr.Block().Succs {
-					if seen[succ] || !possible(instr.Cond, i == 0, failure, t, known) {
-						continue
-					}
-					seen[succ] = true
-					if end := search(succ.Instrs); end != nil {
-						return end
-					}
-				}
-				return nil
-			case *ssa.Jump:
-				succ := instr.Block().Succs[0]
-				if seen[succ] {
-					return nil
-				}
-				seen[succ] = true
-				return search(succ.Instrs)
+			if end, ok := instr.(*ssa.Return); ok {
+				return end
+			}
+		}
+		from := instrs[len(instrs)-1]
+		test, _ := from.(*ssa.If)
+		for i, succ := range from.Block().Succs {
+			if seen[succ] || test != nil && !possible(flow.Condition{Value: test.Cond, Is: i == 0}, failure, t, known) {
+				continue
+			}
+			seen[succ] = true
+			if end := search(succ.Instrs); end != nil {
+				return end
 			}
 		}
 		return nil
 	}
 	block := call.Block().Instrs
-	for i, instr := range block {
-		if instr == call {
-			return search(block[i+1:])
-		}
-	}
-	return nil
+	return search(block[slices.Index(block, ssa.Instruction(call))+1:])
 }
 
-// A condition is a value that an If has tested.
-type condition struct {
-	value ssa.Value
-	is    bool
-}
-
-// conditions returns what holds wherever block runs.
-func conditions(block *ssa.BasicBlock) []condition {
-	var all []condition
-	for b := block; b.Idom() != nil; b = b.Idom() {
-		test, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If)
-		if !ok || len(b.Preds) != 1 {
-			continue
-		}
-		all = append(all, condition{test.Cond, b == b.Idom().Succs[0]})
+// possible reports whether a condition may hold while there is an owner.
+func possible(c flow.Condition, failure ssa.Value, t *tracker, known []flow.Condition) bool {
+	if slices.ContainsFunc(known, c.Contradicts) {
+		return false
 	}
-	return all
-}
-
-// possible reports whether a condition may be true, or false, while there is an
-// owner.
-func possible(cond ssa.Value, is bool, failure ssa.Value, t *tracker, known []condition) bool {
-	for _, k := range known {
-		if k.is != is && flow.Same(k.value, cond) {
-			return false
-		}
-	}
-	not, ok := cond.(*ssa.UnOp)
-	if ok && not.Op == token.NOT {
-		return possible(not.X, !is, failure, t, known)
-	}
-	test, ok := cond.(*ssa.BinOp)
-	if !ok || test.Op != token.EQL && test.Op != token.NEQ {
+	v, isNil, ok := c.Nil()
+	if !ok {
 		return true
 	}
-	if c, ok := test.Y.(*ssa.Const); !ok || !c.IsNil() {
-		return true
-	}
-	isNil := is == (test.Op == token.EQL)
-	x := flow.Value(test.X)
-	return !(failure != nil && x == flow.Value(failure) && !isNil) && !((t.alias[x] || t.alias[test.X]) && isNil)
+	x := flow.Value(v)
+	failed := failure != nil && x == flow.Value(failure) && !isNil
+	return !failed && !(isNil && (t.alias[x] || t.alias[v]))
 }
 
 // endsTest reports whether an instruction ends a test, by a method of testing.TB.

@@ -4,6 +4,7 @@
 package unclosed
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -23,13 +24,13 @@ type tracker struct {
 	done  map[ssa.Instruction]bool // what closes it or gives it away
 }
 
-func newTracker(owner offheap.Owner) *tracker {
-	return &tracker{owner, maxDepth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
+func newTracker(owner offheap.Owner, depth int) *tracker {
+	return &tracker{owner, depth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
 }
 
 // endWith follows the parents of a cache, which ends when they are closed.
 func (t *tracker) endWith(fn *ssa.Function) {
-	if !strings.HasPrefix(strings.ToLower(t.owner.Name), "cache") {
+	if !strings.HasSuffix(t.owner.Name, "Cache") {
 		return
 	}
 	for _, e := range flow.Ends(fn) {
@@ -74,7 +75,7 @@ func (t *tracker) use(ref ssa.Instruction, v ssa.Value, over bool) {
 			return
 		}
 		t.variable(cell, over)
-	case *ssa.DebugRef, *ssa.BinOp, *ssa.If, *ssa.UnOp:
+	case *ssa.BinOp, *ssa.If, *ssa.UnOp:
 	case ssa.CallInstruction:
 		t.call(ref, v, over)
 	default: // Return, MapUpdate, Send, MakeClosure of a bound method and more
@@ -105,44 +106,33 @@ func (t *tracker) borrows(v ssa.Value, follow func(*tracker, ssa.Value, bool)) b
 	if t.depth == 0 {
 		return false
 	}
-	inner := newTracker(t.owner)
-	inner.depth = t.depth - 1
+	inner := newTracker(t.owner, t.depth-1)
 	follow(inner, v, false)
 	return len(inner.done) == 0
 }
 
 func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
 	c := offheap.Of(call)
+	end, _ := c.Ends()
 	value, _ := call.(*ssa.Call)
-	if _, isGo := call.(*ssa.Go); isGo {
-		t.done[call] = true
+	callee := call.Common().StaticCallee()
+	if made, ok := c.Makes(); ok && value != nil && made.Name != "Guard" && slices.Contains(made.Parents, v) {
+		if result, _ := results(value, made); result != nil {
+			t.follow(result, true)
+		}
 		return
 	}
-	if made, ok := c.Makes(); ok && value != nil {
-		for _, parent := range made.Parents {
-			if parent == v && made.Name != "Guard" {
-				result, _ := results(value, made)
-				if result != nil {
-					t.follow(result, true)
-				}
-				return
-			}
-		}
-	}
-	switch {
+	switch _, isGo := call.(*ssa.Go); {
+	case isGo:
+		t.done[call] = true
 	case c.Name == "freehold.Must" && value != nil:
 		t.follow(value, over)
-	case c.Name == "arena.Recycler.Put" && c.Recv != v:
+	case end.Itself && end.Owner == v:
 		if !over {
 			t.done[call] = true
 		}
-	case v == c.Recv && c.Name != "":
-		if end, ok := c.Ends(); ok && end.Itself && !over {
-			t.done[call] = true
-		}
-	case c.Name != "" && allocates(c):
-	case call.Common().StaticCallee() != nil && len(call.Common().StaticCallee().Blocks) > 0:
-		callee := call.Common().StaticCallee()
+	case c.Name != "" && (v == c.Recv || allocates(c)):
+	case callee != nil && len(callee.Blocks) > 0:
 		for i, arg := range call.Common().Args {
 			if arg == v && (i >= len(callee.Params) || !t.borrows(callee.Params[i], (*tracker).follow)) {
 				t.done[call] = true
@@ -157,7 +147,6 @@ func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
 // it during the call.
 func allocates(c offheap.Call) bool {
 	_, from := c.Allocates()
-	_, _, frees := c.Frees()
-	_, _, replaces := c.Replaces()
-	return from || frees || replaces || c.Name == "freehold.GoodSize"
+	end, _ := c.Ends()
+	return from || end.Block != nil || c.Name == "freehold.GoodSize"
 }

@@ -3,16 +3,12 @@
 package unclosed
 
 import (
-	"go/token"
-	"strings"
+	"slices"
 
-	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/passes/buildssa"
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/flow"
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
-	"github.com/freehold-go/freehold/analysis/internal/source"
 )
 
 const doc = `report owners of off-heap memory that are not closed on every path
@@ -34,28 +30,16 @@ another owner that is made in the same function ends with that. A return of main
 ends the process, so it closes all but buffers in files.`
 
 // Analyzer reports owners that are not closed.
-var Analyzer = &analysis.Analyzer{
-	Name:     "unclosed",
-	Doc:      doc,
-	URL:      "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/unclosed",
-	Requires: []*analysis.Analyzer{buildssa.Analyzer},
-	Run:      run,
-}
-
-func run(pass *analysis.Pass) (any, error) {
-	calls := source.Of(pass)
-	for instr := range flow.Calls(pass) {
-		call, ok := instr.(*ssa.Call)
-		if !ok {
-			continue
-		}
-		owner, ok := offheap.Of(call).Makes()
-		if ok && owner.Closer != "" && !endsOtherwise(call, owner) {
-			check(pass, calls, call, owner)
+var Analyzer = flow.Analyzer("unclosed", doc, func(pass *flow.Pass, fn *ssa.Function) {
+	for instr := range flow.CallsIn(fn) {
+		if call, ok := instr.(*ssa.Call); ok {
+			owner, ok := offheap.Of(call).Makes()
+			if ok && owner.Closer != "" && !endsOtherwise(call, owner) {
+				check(pass, call, owner)
+			}
 		}
 	}
-	return nil, nil
-}
+})
 
 // endsOtherwise reports whether an owner needs no close: the process or an owner
 // that it is over ends before.
@@ -88,12 +72,12 @@ func endsOtherwise(call *ssa.Call, owner offheap.Owner) bool {
 }
 
 // check reports an owner if a return can be reached that does not close it.
-func check(pass *analysis.Pass, calls source.Calls, call *ssa.Call, owner offheap.Owner) {
+func check(pass *flow.Pass, call *ssa.Call, owner offheap.Owner) {
 	value, failure := results(call, owner)
 	if value == nil && (failure != nil || hasOther(call)) {
 		return // an error is expected, or the caller gets both
 	}
-	t := newTracker(owner)
+	t := newTracker(owner, maxDepth)
 	t.endWith(call.Parent())
 	if value != nil {
 		t.follow(value, false)
@@ -102,39 +86,21 @@ func check(pass *analysis.Pass, calls source.Calls, call *ssa.Call, owner offhea
 	if end == nil {
 		return
 	}
-	where := calls.Text(call)
+	what := "the " + owner.Name + " of " + pass.Text(call)
 	if len(t.done) == 0 {
-		pass.Reportf(call.Pos(), "the %s of %s is never %s: call or defer its %s", owner.Name, where, past(owner), owner.Closer)
+		pass.Reportf(call.Pos(), "%s is never %s: call or defer its %s", what, past[owner.Closer], owner.Closer)
 		return
 	}
-	line := calls.Line(end.Pos())
-	if !end.Pos().IsValid() {
-		line = "the end of the function"
+	line := "the end of the function"
+	if end.Pos().IsValid() {
+		line = pass.Line(end.Pos())
 	}
-	pass.Report(analysis.Diagnostic{
-		Pos:     call.Pos(),
-		Message: "the " + owner.Name + " of " + where + " is not " + past(owner) + " on all paths: the return at " + line + " comes without its " + owner.Closer,
-		Related: related(end.Pos(), owner),
-	})
+	pass.ReportWith(end.Pos(), "this return may be reached without its "+owner.Closer, call.Pos(),
+		what+" is not "+past[owner.Closer]+" on all paths: the return at "+line+" comes without its "+owner.Closer)
 }
 
-func related(pos token.Pos, owner offheap.Owner) []analysis.RelatedInformation {
-	if !pos.IsValid() {
-		return nil
-	}
-	return []analysis.RelatedInformation{{Pos: pos, Message: "this return may be reached without its " + owner.Closer}}
-}
-
-// past returns the participle of an owner's closer.
-func past(owner offheap.Owner) string {
-	switch owner.Closer {
-	case "Put":
-		return "put back"
-	case "Leave":
-		return "left"
-	}
-	return strings.ToLower(owner.Closer) + "d"
-}
+// past is the participle of an owner's closer.
+var past = map[string]string{"Close": "closed", "Put": "put back", "Leave": "left"}
 
 // results returns the owner and the error that a call returns, each nil if it is
 // not used.
@@ -159,12 +125,8 @@ func results(call *ssa.Call, owner offheap.Owner) (value, failure ssa.Value) {
 // hasOther reports whether the results of a call are used as a whole, as in return
 // f().
 func hasOther(call *ssa.Call) bool {
-	for _, ref := range *call.Referrers() {
-		switch ref.(type) {
-		case *ssa.Extract, *ssa.DebugRef:
-		default:
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
+		_, part := ref.(*ssa.Extract)
+		return !part
+	})
 }

@@ -96,7 +96,7 @@ func sizeOf(c offheap.Call) ssa.Value {
 	if c.Recv == nil || len(c.Args) != 2 {
 		return nil
 	}
-	if _, _, replaces := c.Replaces(); replaces {
+	if end, ok := c.Ends(); ok && end.Replaced {
 		return c.Args[1]
 	}
 	if c.FillsBlock() {

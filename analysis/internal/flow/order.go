@@ -1,9 +1,9 @@
-// Order: which instructions run before which.
+// Order: which instructions run before which, and under which conditions.
 
 package flow
 
 import (
-	"iter"
+	"go/token"
 	"slices"
 
 	"golang.org/x/tools/go/ssa"
@@ -22,58 +22,37 @@ func Dominates(a, b ssa.Instruction) bool {
 func index(instr ssa.Instruction) int { return slices.Index(instr.Block().Instrs, instr) }
 
 // Between returns the instructions that may run after from and before to.
-func Between(from, to ssa.Instruction) iter.Seq[ssa.Instruction] {
-	return func(yield func(ssa.Instruction) bool) {
-		first, last := from.Block(), to.Block()
-		if first == last && index(from) < index(to) {
-			each(first.Instrs[index(from)+1:index(to)], yield)
-			return
-		}
-		ahead := reach(first, func(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Succs })
-		behind := reach(last, func(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Preds })
-		if !each(first.Instrs[index(from)+1:], yield) || !each(last.Instrs[:index(to)], yield) {
-			return
-		}
-		for b := range ahead {
-			if behind[b] && b != first && b != last && !each(b.Instrs, yield) {
-				return
-			}
+func Between(from, to ssa.Instruction) []ssa.Instruction {
+	first, last := from.Block(), to.Block()
+	if first == last && index(from) < index(to) {
+		return first.Instrs[index(from)+1 : index(to)]
+	}
+	all := slices.Concat(first.Instrs[index(from)+1:], last.Instrs[:index(to)])
+	behind := reach(last, func(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Preds })
+	for b := range reach(first, successors) {
+		if behind[b] && b != first && b != last {
+			all = append(all, b.Instrs...)
 		}
 	}
+	return all
 }
 
 // After returns the instructions that may run after from.
-func After(from ssa.Instruction) iter.Seq[ssa.Instruction] {
-	return func(yield func(ssa.Instruction) bool) {
-		block := from.Block()
-		if !each(block.Instrs[index(from)+1:], yield) {
-			return
-		}
-		for b := range reach(block, func(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Succs }) {
-			if !each(b.Instrs, yield) {
-				return
-			}
-		}
+func After(from ssa.Instruction) []ssa.Instruction {
+	all := slices.Clone(from.Block().Instrs[index(from)+1:])
+	for b := range reach(from.Block(), successors) {
+		all = append(all, b.Instrs...)
 	}
+	return all
 }
 
-func each(instrs []ssa.Instruction, yield func(ssa.Instruction) bool) bool {
-	for _, instr := range instrs {
-		if !yield(instr) {
-			return false
-		}
-	}
-	return true
-}
+func successors(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Succs }
 
 // reach returns the blocks that one step or more leads to.
 func reach(from *ssa.BasicBlock, next func(*ssa.BasicBlock) []*ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	found := map[*ssa.BasicBlock]bool{}
-	todo := []*ssa.BasicBlock{from}
-	for len(todo) > 0 {
-		b := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, n := range next(b) {
+	for todo := []*ssa.BasicBlock{from}; len(todo) > 0; todo = todo[1:] {
+		for _, n := range next(todo[0]) {
 			if !found[n] {
 				found[n] = true
 				todo = append(todo, n)
@@ -96,4 +75,50 @@ func Always(instr ssa.Instruction) bool {
 		}
 	}
 	return returns
+}
+
+// A Condition is what an If has found a value to be.
+type Condition struct {
+	Value ssa.Value
+	Is    bool
+}
+
+// Conditions returns what holds wherever block runs.
+func Conditions(block *ssa.BasicBlock) (all []Condition) {
+	for b := block; b.Idom() != nil; b = b.Idom() {
+		if test, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If); ok && len(b.Preds) == 1 {
+			all = append(all, Condition{test.Cond, b == b.Idom().Succs[0]}.plain())
+		}
+	}
+	return all
+}
+
+// plain returns a condition without negations.
+func (c Condition) plain() Condition {
+	if not, ok := c.Value.(*ssa.UnOp); ok && not.Op == token.NOT {
+		return Condition{not.X, !c.Is}.plain()
+	}
+	return c
+}
+
+// Nil returns the value that a condition compares with nil, and whether that is nil.
+func (c Condition) Nil() (v ssa.Value, is, ok bool) {
+	c = c.plain()
+	test, ok := c.Value.(*ssa.BinOp)
+	if !ok || test.Op != token.EQL && test.Op != token.NEQ || !IsNil(test.Y) {
+		return nil, false, false
+	}
+	return test.X, c.Is == (test.Op == token.EQL), true
+}
+
+// Contradicts reports whether two conditions cannot hold at once.
+func (c Condition) Contradicts(other Condition) bool {
+	c, other = c.plain(), other.plain()
+	return c.Is != other.Is && Same(c.Value, other.Value)
+}
+
+// IsNil reports whether v is the constant nil.
+func IsNil(v ssa.Value) bool {
+	c, ok := Value(v).(*ssa.Const)
+	return ok && c.IsNil()
 }

@@ -16,35 +16,30 @@ import (
 // length or the address of a block is none.
 type Use struct {
 	Value ssa.Value
-	How   string // a participle: "read", "returned"
-	Kind  Kind
+	How   string // a participle, such as "read"
 }
 
-// Kind is where a use leaves the memory.
-type Kind int
-
+// How a use leaves the memory with others.
 const (
-	Access   Kind = iota // nowhere: it is read or written here
-	Passed               // with a function
-	Returned             // with the caller
-	Stored               // in a variable, a field or a map that others see
-	Sent                 // in a channel
+	Returned = "returned" // to the caller
+	Stored   = "stored"   // in a variable, a field or a map that others see
+	Sent     = "sent"     // to a channel
 )
 
 // Uses returns the uses of memory by an instruction.
 func Uses(instr ssa.Instruction) []Use { return uses(instr, maxDepth) }
 
-func uses(instr ssa.Instruction, depth int) []Use {
-	one := func(v ssa.Value, how string, kind Kind) []Use { return []Use{{v, how, kind}} }
+func uses(instr ssa.Instruction, depth int) (all []Use) {
+	one := func(v ssa.Value, how string) []Use { return []Use{{v, how}} }
 	switch instr := instr.(type) {
 	case *ssa.UnOp:
 		if instr.Op == token.MUL && !isVariable(instr.X) {
-			return one(instr.X, "read", Access)
+			return one(instr.X, "read")
 		}
 	case *ssa.Store:
 		if isVariable(instr.Addr) {
 			if _, global := instr.Addr.(*ssa.Global); global {
-				return one(instr.Val, "stored", Stored)
+				return one(instr.Val, Stored)
 			}
 			return nil
 		}
@@ -52,48 +47,43 @@ func uses(instr ssa.Instruction, depth int) []Use {
 			if _, ok := Value(instr.Val).Type().Underlying().(*types.Pointer); ok {
 				return nil // a pointer that is printed
 			}
-			return one(instr.Val, "passed on", Passed)
+			return one(instr.Val, "passed on")
 		}
-		written := Use{instr.Addr, "written", Access}
+		written := Use{instr.Addr, "written"}
 		if _, local := Base(instr.Addr).(*ssa.Alloc); local {
 			return []Use{written}
 		}
-		return []Use{written, {instr.Val, "stored", Stored}}
+		return []Use{written, {instr.Val, Stored}}
 	case *ssa.Index:
-		if IsString(instr.X) {
-			return one(instr.X, "read", Access)
+		if offheap.IsString(instr.X.Type()) {
+			return one(instr.X, "read")
 		}
 	case *ssa.Lookup:
-		if IsString(instr.X) {
-			return one(instr.X, "read", Access)
-		}
-		return one(instr.Index, "read", Access)
+		return one(instr.Index, "read")
 	case *ssa.MapUpdate:
-		return []Use{{instr.Key, "stored", Stored}, {instr.Value, "stored", Stored}}
+		return []Use{{instr.Key, Stored}, {instr.Value, Stored}}
 	case *ssa.Range:
-		return one(instr.X, "read", Access)
+		return one(instr.X, "read")
 	case *ssa.BinOp:
-		if IsString(instr.X) {
-			return []Use{{instr.X, "read", Access}, {instr.Y, "read", Access}}
+		if offheap.IsString(instr.X.Type()) {
+			return []Use{{instr.X, "read"}, {instr.Y, "read"}}
 		}
 	case *ssa.Convert:
 		if !isAddress(instr.X.Type()) {
-			return one(instr.X, "read", Access)
+			return one(instr.X, "read")
 		}
 	case *ssa.Send:
-		return one(instr.X, "sent", Sent)
+		return one(instr.X, Sent)
 	case *ssa.Return:
-		var uses []Use
 		for _, v := range instr.Results {
-			uses = append(uses, Use{v, "returned", Returned})
+			all = append(all, Use{v, Returned})
 		}
-		return uses
 	case *ssa.MakeClosure:
 		return captures(instr, depth)
 	case ssa.CallInstruction:
 		return callUses(instr, depth)
 	}
-	return nil
+	return all
 }
 
 // isVariable reports whether an address is that of a variable as a whole.
@@ -112,55 +102,35 @@ func isVarargs(v ssa.Value) bool {
 	return ok && a.Comment == "varargs"
 }
 
-// IsString reports whether v is a string.
-func IsString(v ssa.Value) bool {
-	b, ok := v.Type().Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsString != 0
-}
-
 // callUses returns the uses by a call, except for what it frees.
-func callUses(call ssa.CallInstruction, depth int) []Use {
-	var uses []Use
+func callUses(call ssa.CallInstruction, depth int) (all []Use) {
 	args := call.Common().Args
-	if name := builtin(call); name != "" {
-		switch name {
-		case "append", "copy", "clear", "print", "println":
-			for _, v := range args {
-				uses = append(uses, Use{v, "used by " + name, Access})
-			}
+	switch name := builtin(call); name {
+	case "":
+	case "append", "copy", "clear", "print", "println":
+		for _, v := range args {
+			all = append(all, Use{v, "used by " + name})
 		}
-		return uses
-	}
-	c := offheap.Of(call)
-	if c.Name != "" && !c.Touches() || c.Name == "" && ignores(call) {
+		return all
+	default:
 		return nil
 	}
-	freed, _, _ := c.Frees()
-	retired, _, _ := c.Retires()
+	c := offheap.Of(call)
+	end, _ := c.Ends()
+	name, callee := "a function", offheap.Callee(call.Common())
+	if callee != nil {
+		name = callee.Name()
+	}
+	if c.Name != "" && !c.Touches() || callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == "runtime" { // KeepAlive
+		return nil
+	}
 	for i, v := range args {
-		if v == freed || v == retired || c.Name == "" && !touches(call.Common().StaticCallee(), i, depth) {
-			continue
+		freed := v == end.Block && !end.Replaced
+		if !freed && (c.Name != "" || touches(call.Common().StaticCallee(), i, depth)) {
+			all = append(all, Use{v, "passed to " + name})
 		}
-		uses = append(uses, Use{v, "passed to " + calleeName(call), Passed})
 	}
-	return uses
-}
-
-// ignores reports whether a call of another's function does not look at the
-// memory of its arguments.
-func ignores(call ssa.CallInstruction) bool {
-	fn := Callee(call)
-	return fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == "runtime" // KeepAlive, SetFinalizer
-}
-
-// Callee returns the function that a call names, or nil.
-func Callee(call ssa.CallInstruction) *types.Func { return offheap.Callee(call.Common()) }
-
-func calleeName(call ssa.CallInstruction) string {
-	if fn := Callee(call); fn != nil {
-		return fn.Name()
-	}
-	return "a function"
+	return all
 }
 
 // touches reports whether fn may use the memory of its nth argument. It is true for
@@ -170,18 +140,14 @@ func touches(fn *ssa.Function, n, depth int) bool {
 		return true
 	}
 	param := fn.Params[n]
-	if _, ok := param.Type().Underlying().(*types.Interface); ok {
-		return true
-	}
-	return usesAny(fn, func(v ssa.Value) bool { return Base(v) == param }, depth-1)
+	return types.IsInterface(param.Type()) || usesAny(fn, func(v ssa.Value) bool { return Base(v) == param }, depth-1)
 }
 
 // captures returns the variables that a function literal captures and whose memory
 // it uses.
-func captures(closure *ssa.MakeClosure, depth int) []Use {
-	var uses []Use
+func captures(closure *ssa.MakeClosure, depth int) (all []Use) {
 	fn := closure.Fn.(*ssa.Function)
-	if depth == 0 || expectsPanics(closure.Parent()) {
+	if depth == 0 || expectsPanic(fn) {
 		return nil
 	}
 	for i, binding := range closure.Bindings {
@@ -193,58 +159,28 @@ func captures(closure *ssa.MakeClosure, depth int) []Use {
 		if store == nil || !Dominates(store, closure) {
 			continue
 		}
-		isIt := func(v ssa.Value) bool {
+		isLoad := func(v ssa.Value) bool {
 			load, ok := Base(v).(*ssa.UnOp)
 			return ok && load.X == fn.FreeVars[i]
 		}
-		if !usesAny(fn, isIt, depth-1) {
-			continue
+		if usesAny(fn, isLoad, depth-1) {
+			all = append(all, Use{store.Val, "captured by a function"})
 		}
-		uses = append(uses, Use{store.Val, "captured by a function", Access})
 	}
-	return uses
+	return all
 }
 
 // usesAny reports whether fn uses or frees memory that is asked for.
 func usesAny(fn *ssa.Function, is func(ssa.Value) bool, depth int) bool {
 	for instr := range Instructions(fn) {
-		for _, use := range uses(instr, depth) {
-			if is(use.Value) {
-				return true
-			}
-		}
-		if call, ok := instr.(ssa.CallInstruction); ok {
-			if block, _, ok := offheap.Of(call).Frees(); ok && is(block) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// expectsPanics reports whether fn passes function literals to a function of the
-// package that recovers: they may make mistakes on purpose.
-func expectsPanics(fn *ssa.Function) bool {
-	for call := range CallsIn(fn) {
-		callee := call.Common().StaticCallee()
-		if callee == nil || !recovers(callee) {
-			continue
-		}
-		for _, v := range call.Common().Args {
-			if _, ok := v.Type().Underlying().(*types.Signature); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// recovers reports whether fn, or a function literal in it, calls recover.
-func recovers(fn *ssa.Function) bool {
-	for call := range CallsIn(fn) {
-		if builtin(call) == "recover" {
+		if slices.ContainsFunc(uses(instr, depth), func(u Use) bool { return is(u.Value) }) {
 			return true
 		}
+		if call, ok := instr.(ssa.CallInstruction); ok {
+			if end, ok := offheap.Of(call).Ends(); ok && end.Block != nil && is(end.Block) {
+				return true
+			}
+		}
 	}
-	return slices.ContainsFunc(fn.AnonFuncs, recovers)
+	return false
 }

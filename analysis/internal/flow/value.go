@@ -9,9 +9,11 @@
 package flow
 
 import (
+	"fmt"
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -27,12 +29,8 @@ func Value(v ssa.Value) ssa.Value {
 	for range maxSteps {
 		next := v
 		switch v := v.(type) {
-		case *ssa.ChangeType:
-			next = v.X
-		case *ssa.ChangeInterface:
-			next = v.X
-		case *ssa.MakeInterface:
-			next = v.X
+		case *ssa.ChangeType, *ssa.ChangeInterface, *ssa.MakeInterface:
+			next = operand(v)
 		case *ssa.TypeAssert:
 			if !v.CommaOk {
 				next = v.X
@@ -75,86 +73,65 @@ func onlyEdge(phi *ssa.Phi) ssa.Value {
 	return only
 }
 
-// OnlyStore returns the one assignment of a variable, or nil if there are others
-// or its address is known to more than closures that only read it.
-func OnlyStore(cell *ssa.Alloc) *ssa.Store {
-	var only *ssa.Store
-	for _, ref := range *cell.Referrers() {
+// operand returns the first operand of the instruction that makes v.
+func operand(v ssa.Value) ssa.Value { return *v.(ssa.Instruction).Operands(nil)[0] }
+
+// assignments returns the assignments of the variable that addr is the address of, those
+// in closures too. It reports false if the address is known to others.
+func assignments(addr ssa.Value) (all []*ssa.Store, known bool) {
+	for _, ref := range *addr.Referrers() {
 		switch ref := ref.(type) {
 		case *ssa.Store:
-			if ref.Addr != cell || only != nil {
-				return nil
+			if ref.Addr != addr {
+				return nil, false
 			}
-			only = ref
-		case *ssa.UnOp, *ssa.DebugRef:
+			all = append(all, ref)
+		case *ssa.UnOp:
 		case *ssa.MakeClosure:
 			for i, binding := range ref.Bindings {
-				if binding == cell && !onlyLoads(ref.Fn.(*ssa.Function).FreeVars[i]) {
-					return nil
+				if binding == addr {
+					inner, known := assignments(ref.Fn.(*ssa.Function).FreeVars[i])
+					if !known {
+						return nil, false
+					}
+					all = append(all, inner...)
 				}
 			}
 		default:
-			return nil
+			return nil, false
 		}
 	}
-	return only
+	return all, true
+}
+
+// OnlyStore returns the one assignment of a variable, or nil if there are others, or
+// may be, or if a closure makes it.
+func OnlyStore(cell *ssa.Alloc) *ssa.Store {
+	all, _ := assignments(cell)
+	if len(all) != 1 || all[0].Addr != cell {
+		return nil
+	}
+	return all[0]
 }
 
 // lastStore returns the assignment of a variable that a load sees, if that is in
-// the same block and no closure can run between them.
-func lastStore(cell *ssa.Alloc, load *ssa.UnOp) *ssa.Store {
-	var last *ssa.Store
-	for _, instr := range load.Block().Instrs {
+// the same block and nobody else can assign the variable between them.
+func lastStore(cell *ssa.Alloc, load *ssa.UnOp) (last *ssa.Store) {
+	all, known := assignments(cell)
+	shared := !known || slices.ContainsFunc(all, func(s *ssa.Store) bool { return s.Addr != cell })
+	for _, instr := range load.Block().Instrs[:index(load)] {
 		switch instr := instr.(type) {
 		case *ssa.Store:
 			if instr.Addr == cell {
 				last = instr
 			}
 		case *ssa.Call, *ssa.RunDefers:
-			if isShared(cell) {
+			if shared {
 				last = nil
 			}
 		}
-		if instr == load {
-			break
-		}
 	}
 	return last
-}
-
-// isShared reports whether others than the function itself may assign a variable.
-func isShared(cell *ssa.Alloc) bool {
-	for _, ref := range *cell.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.Store:
-			if ref.Addr != cell {
-				return true
-			}
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// onlyLoads reports whether a closure, and those within it, read the variable
-// that v is the address of and do nothing else with it.
-func onlyLoads(v *ssa.FreeVar) bool {
-	for _, ref := range *v.Referrers() {
-		switch ref := ref.(type) {
-		case *ssa.UnOp, *ssa.DebugRef:
-		case *ssa.MakeClosure:
-			for i, binding := range ref.Bindings {
-				if binding == v && !onlyLoads(ref.Fn.(*ssa.Function).FreeVars[i]) {
-					return false
-				}
-			}
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // Captured returns the variable of an enclosing function that v is the address
@@ -162,21 +139,13 @@ func onlyLoads(v *ssa.FreeVar) bool {
 func Captured(v *ssa.FreeVar) *ssa.Alloc {
 	closure := v.Parent()
 	for instr := range Instructions(closure.Parent()) {
-		made, ok := instr.(*ssa.MakeClosure)
-		if !ok || made.Fn != closure {
-			continue
-		}
-		for i, of := range closure.FreeVars {
-			if of != v {
-				continue
-			}
-			switch binding := made.Bindings[i].(type) {
+		if made, ok := instr.(*ssa.MakeClosure); ok && made.Fn == closure {
+			switch binding := made.Bindings[slices.Index(closure.FreeVars, v)].(type) {
 			case *ssa.Alloc:
 				return binding
 			case *ssa.FreeVar:
 				return Captured(binding)
 			}
-			return nil
 		}
 	}
 	return nil
@@ -199,14 +168,8 @@ func Base(v ssa.Value) ssa.Value {
 // view returns the value whose memory v refers to, by one step, or nil.
 func view(v ssa.Value) ssa.Value {
 	switch v := v.(type) {
-	case *ssa.Slice:
-		return v.X
-	case *ssa.FieldAddr:
-		return v.X
-	case *ssa.IndexAddr:
-		return v.X
-	case *ssa.SliceToArrayPointer:
-		return v.X
+	case *ssa.Slice, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.SliceToArrayPointer:
+		return operand(v)
 	case *ssa.Convert:
 		if isAddress(v.Type()) && isAddress(v.X.Type()) {
 			return v.X
@@ -243,7 +206,7 @@ func isAddress(t types.Type) bool {
 }
 
 // A Key tells whether two values are the same: if their keys are equal and, for
-// one that is Loaded, nothing between them can have changed the variable or field.
+// one that is loaded, nothing between them can have changed the variable or field.
 type Key struct {
 	root ssa.Value
 	path string // of the fields that were loaded, from root
@@ -259,9 +222,7 @@ func KeyOf(v ssa.Value) Key {
 		}
 		switch addr := x.X.(type) {
 		case *ssa.FieldAddr:
-			k := KeyOf(addr.X)
-			k.path += "." + fieldName(addr)
-			return k
+			return field(addr.X, addr.Field)
 		case *ssa.FreeVar:
 			if cell := Captured(addr); cell != nil && OnlyStore(cell) != nil {
 				return Key{addr, ""}
@@ -271,28 +232,35 @@ func KeyOf(v ssa.Value) Key {
 			return Key{addr, "*"}
 		}
 	case *ssa.Field:
-		k := KeyOf(x.X)
-		k.path += "." + x.X.Type().Underlying().(*types.Struct).Field(x.Field).Name()
-		return k
+		return field(x.X, x.Field)
 	}
 	return Key{v, ""}
 }
 
-func fieldName(addr *ssa.FieldAddr) string {
-	t := addr.X.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Struct)
-	return t.Field(addr.Field).Name()
+// field returns the key of a field of a struct, or of what a pointer points to.
+func field(of ssa.Value, index int) Key {
+	k := KeyOf(of)
+	k.path += fmt.Sprint(".", index)
+	return k
 }
 
-// Loaded reports whether the value was loaded from a variable or a field.
-func (k Key) Loaded() bool { return k.path != "" }
-
-// Stable reports whether the variable or field of a key is certain to have the
-// same value at two instructions, of which from dominates to.
-func (k Key) Stable(from, to ssa.Instruction) bool {
-	if !k.Loaded() {
-		return true
+// IsOne reports whether two values are the same at two instructions, of which either
+// dominates the other.
+func IsOne(a, b ssa.Value, x, y ssa.Instruction) bool {
+	k := KeyOf(a)
+	if k != KeyOf(b) {
+		return false
 	}
-	for instr := range Between(from, to) {
+	if Dominates(y, x) {
+		x, y = y, x
+	}
+	return k.path == "" || k.isStable(Between(x, y))
+}
+
+// isStable reports whether none of some instructions can change the variable or the
+// fields that a value was loaded from.
+func (k Key) isStable(between []ssa.Instruction) bool {
+	for _, instr := range between {
 		switch instr := instr.(type) {
 		case *ssa.Store:
 			switch addr := instr.Addr.(type) {
@@ -340,7 +308,7 @@ func Same(x, y ssa.Value) bool {
 		return ok && types.Identical(x.Type(), y.Type()) && Same(x.X, y.X)
 	case *ssa.UnOp:
 		y, ok := y.(*ssa.UnOp)
-		return ok && x.Op == y.Op && (Same(x.X, y.X) || KeyOf(x).Loaded() && KeyOf(x) == KeyOf(y))
+		return ok && x.Op == y.Op && (Same(x.X, y.X) || KeyOf(x) == KeyOf(y))
 	case *ssa.Call:
 		y, ok := y.(*ssa.Call)
 		if !ok {

@@ -3,21 +3,22 @@
 package offheap
 
 import (
+	"cmp"
 	"go/types"
-	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
 )
 
-// Module is the path of the module that the analyzers are about.
-const Module = "github.com/freehold-go/freehold"
+// module is the path of the module that the analyzers are about.
+const module = "github.com/freehold-go/freehold"
 
 // A Call is a call of one of freehold's functions, of a method of its types, or
 // of a method of any [freehold.Allocator]. Name is "" for every other call.
 type Call struct {
 	Instr ssa.CallInstruction
 	Name  string      // as a user writes it: "freehold.New", "arena.Arena.Reset"
+	Own   bool        // a method of an allocator that is not freehold's
 	Recv  ssa.Value   // nil for a function
 	Args  []ssa.Value // without the receiver
 }
@@ -38,8 +39,9 @@ func Of(instr ssa.CallInstruction) Call {
 		}
 	}
 	c.Name = Name(fn)
-	if c.Name == "" && c.Recv != nil && isAllocatorMethod(fn) {
+	if pkg := instr.Parent().Pkg; c.Name == "" && c.Recv != nil && pkg != nil && isAllocatorMethod(fn, pkg.Pkg) {
 		c.Name = "freehold.Allocator." + fn.Name()
+		c.Own = !strings.HasPrefix(fn.Pkg().Path(), module)
 	}
 	return c
 }
@@ -70,108 +72,78 @@ func Name(fn *types.Func) string {
 	if fn.Pkg() == nil || !fn.Exported() {
 		return ""
 	}
-	pkg, ok := strings.CutPrefix(fn.Pkg().Path(), Module)
+	pkg, ok := strings.CutPrefix(fn.Pkg().Path(), module)
 	if !ok || strings.Contains(pkg, "/internal") || strings.Count(pkg, "/") > 1 {
 		return ""
 	}
-	if pkg == "" {
-		pkg = "freehold"
-	}
-	name := strings.TrimPrefix(pkg, "/") + "."
+	name := cmp.Or(strings.TrimPrefix(pkg, "/"), "freehold") + "."
 	if recv := fn.Signature().Recv(); recv != nil {
-		named := namedOf(recv.Type())
-		if named == nil {
-			return ""
-		}
-		name += named.Obj().Name() + "."
+		name += typeName(recv.Type()) + "."
 	}
 	return name + fn.Name()
 }
 
-// TypeName returns the name of a type of freehold, or of what it points to, as a
-// user writes it: "arena.Arena". It returns "" for other types.
-func TypeName(t types.Type) string {
-	named := namedOf(t)
-	if named == nil || named.Obj().Pkg() == nil {
-		return ""
-	}
-	pkg, ok := strings.CutPrefix(named.Obj().Pkg().Path(), Module)
-	if !ok {
-		return ""
-	}
-	if pkg == "" {
-		pkg = "freehold"
-	}
-	return strings.TrimPrefix(pkg, "/") + "." + named.Obj().Name()
-}
-
-func namedOf(t types.Type) *types.Named {
+// typeName returns the name of a declared type, or of the one that it points to,
+// or "".
+func typeName(t types.Type) string {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
 		t = types.Unalias(p.Elem())
 	}
-	named, _ := t.(*types.Named)
-	return named
+	if named, ok := t.(*types.Named); ok {
+		return named.Obj().Name()
+	}
+	return ""
 }
 
-// isAllocatorMethod reports whether fn has the name and the signature of one of
-// the methods of freehold.Allocator, and its type has all of them.
-func isAllocatorMethod(fn *types.Func) bool {
-	if !slices.Contains(allocatorMethods, fn.Name()) {
+// isAllocatorMethod reports whether fn is one of the methods of freehold.Allocator,
+// which its type implements. from is a package that uses freehold.
+func isAllocatorMethod(fn *types.Func, from *types.Package) bool {
+	switch fn.Name() {
+	case "Alloc", "Zeroed", "Resize", "Free":
+	default:
 		return false
 	}
+	freehold := Root(from)
+	if freehold == nil {
+		return false
+	}
+	allocator := freehold.Scope().Lookup("Allocator").Type().Underlying().(*types.Interface)
 	recv := fn.Signature().Recv().Type()
-	for _, name := range allocatorMethods {
-		obj, _, _ := types.LookupFieldOrMethod(recv, true, fn.Pkg(), name)
-		method, ok := obj.(*types.Func)
-		if !ok || signatureOf(method) != allocatorSignatures[name] {
-			return false
-		}
-	}
-	return true
+	return types.Implements(recv, allocator) || types.Implements(types.NewPointer(recv), allocator)
 }
 
-var allocatorMethods = []string{"Alloc", "Zeroed", "Resize", "Free"}
+// Root returns the package freehold as pkg imports it, itself or through others, or
+// nil. The analyzers have nothing to say about packages that do not.
+func Root(pkg *types.Package) *types.Package { return root(pkg, map[*types.Package]bool{}) }
 
-var allocatorSignatures = map[string]string{
-	"Alloc":  "int,int:[]uint8,error",
-	"Zeroed": "int,int:[]uint8,error",
-	"Resize": "[]uint8,int:[]uint8,bool",
-	"Free":   "[]uint8:",
-}
-
-// signatureOf returns the types of fn's parameters and results.
-func signatureOf(fn *types.Func) string {
-	list := func(tuple *types.Tuple) string {
-		var names []string
-		for v := range tuple.Variables() {
-			name := types.Unalias(v.Type()).String()
-			names = append(names, strings.ReplaceAll(name, "[]byte", "[]uint8"))
-		}
-		return strings.Join(names, ",")
-	}
-	sig := fn.Signature()
-	return list(sig.Params()) + ":" + list(sig.Results())
-}
-
-// Uses reports whether pkg imports freehold, itself or through others, or is a
-// part of it. The analyzers have nothing to say about other packages.
-func Uses(pkg *types.Package) bool {
-	return reaches(pkg, map[*types.Package]bool{})
-}
-
-func reaches(pkg *types.Package, seen map[*types.Package]bool) bool {
-	if pkg.Path() == Module {
-		return true
-	}
-	if seen[pkg] {
-		return false
+func root(pkg *types.Package, seen map[*types.Package]bool) *types.Package {
+	if pkg.Path() == module {
+		return pkg
 	}
 	seen[pkg] = true
 	for _, p := range pkg.Imports() {
-		if reaches(p, seen) {
-			return true
+		if !seen[p] {
+			if found := root(p, seen); found != nil {
+				return found
+			}
 		}
 	}
-	return false
+	return nil
+}
+
+// IsString reports whether t is a string.
+func IsString(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&types.IsString != 0
+}
+
+// IsText reports whether t is a string or a []byte.
+func IsText(t types.Type) bool {
+	s, ok := t.Underlying().(*types.Slice)
+	if !ok {
+		return IsString(t)
+	}
+	b, ok := s.Elem().Underlying().(*types.Basic)
+	return ok && b.Kind() == types.Uint8
 }

@@ -1,15 +1,12 @@
 // Roles: what a call does to blocks and to their owners.
 //
 //	allocates  its result is a block of an allocator
-//	frees      a block ends
-//	replaces   a block ends if the call succeeds, and its result is the next
-//	ends       an owner ends, or its blocks do
+//	ends       a block is freed or replaced by the result, or an owner ends, or its blocks do
 //	makes      its result is an owner, over its parents
 
 package offheap
 
 import (
-	"go/types"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -44,14 +41,7 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 }
 
 // returnsText reports whether the first result of a call is a string or a []byte.
-func (c Call) returnsText() bool {
-	t := c.Instr.Common().Signature().Results().At(0).Type().Underlying()
-	if s, ok := t.(*types.Slice); ok {
-		t = s.Elem().Underlying()
-		return types.Identical(t, types.Typ[types.Byte])
-	}
-	return types.Identical(t, types.Typ[types.String])
-}
+func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Results().At(0).Type()) }
 
 // FillsBlock reports whether the slice that a call allocates has no capacity
 // beyond its length.
@@ -65,42 +55,6 @@ func (c Call) FillsBlock() bool {
 		return true
 	}
 	return false
-}
-
-// Frees returns the block that a call frees, and to whom.
-func (c Call) Frees() (block, to ssa.Value, ok bool) {
-	switch c.Name {
-	case "freehold.Free", "freehold.FreeSlice", "freehold.FreeString":
-		return c.Args[1], c.Args[0], true
-	case "freehold.Heap.FreePointer", "pool.Pool.Put", "pool.Cache.Put", "pool.BlocksCache.Put":
-		return c.Args[0], c.Recv, true
-	}
-	if last(c.Name) == "Free" && c.Recv != nil {
-		return c.Args[0], c.Recv, true
-	}
-	return nil, nil, false
-}
-
-// Retires returns the block that a call retires: it may be read on, under a
-// guard, and it must not be freed.
-func (c Call) Retires() (block, to ssa.Value, ok bool) {
-	if last(c.Name) == "Retire" {
-		return c.Args[0], c.Recv, true
-	}
-	return nil, nil, false
-}
-
-// Replaces returns the block that a call replaces by its result if it succeeds.
-// result is the index of the error or the bool that says so, or -1.
-func (c Call) Replaces() (block ssa.Value, result int, ok bool) {
-	switch c.Name {
-	case "freehold.Append", "freehold.Grow", "freehold.Realloc":
-		return c.Args[1], 1, true
-	}
-	if last(c.Name) == "Resize" && c.Recv != nil {
-		return c.Args[0], 1, true
-	}
-	return nil, 0, false
 }
 
 // Keeps reports whether a replaced block may be the result itself, as if it had
@@ -121,17 +75,29 @@ func (c Call) TakesCut() bool {
 // that has lost length alone.
 func (c Call) TakesShorter() bool { return c.Name == "freehold.FreeSlice" }
 
-// An End is a call after which an owner, or what it has handed out, is gone.
+// An End is a call after which a block is gone, or an owner, or what that has handed
+// out. Either Block or Owner is nil.
 type End struct {
+	Block    ssa.Value
+	To       ssa.Value // the allocator that Block goes to, or nil
+	Retired  bool      // Block may be read on, under a guard, and must not be freed
+	Replaced bool      // Block is only gone if the call's second result, an error or a bool, says that it succeeded
+
 	Owner  ssa.Value
-	Itself bool      // the owner is closed
-	Blocks bool      // its blocks have ended
+	Itself bool      // Owner is closed
+	Blocks bool      // those of Owner have ended
 	Since  ssa.Value // only those handed out after this Mark, if not nil
 }
 
 // Ends returns what a call ends.
 func (c Call) Ends() (e End, ok bool) {
 	switch c.Name {
+	case "freehold.Free", "freehold.FreeSlice", "freehold.FreeString":
+		return End{Block: c.Args[1], To: c.Args[0]}, true
+	case "freehold.Heap.FreePointer", "pool.Pool.Put", "pool.Cache.Put", "pool.BlocksCache.Put":
+		return End{Block: c.Args[0], To: c.Recv}, true
+	case "freehold.Append", "freehold.Grow", "freehold.Realloc":
+		return End{Block: c.Args[1], Replaced: true}, true
 	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
 		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close":
@@ -144,6 +110,17 @@ func (c Call) Ends() (e End, ok bool) {
 		return End{Owner: c.Recv, Blocks: true, Since: c.Args[0]}, true
 	case "arena.Recycler.Put":
 		return End{Owner: c.Args[0], Itself: true, Blocks: true}, true
+	}
+	if c.Recv == nil {
+		return End{}, false
+	}
+	switch last(c.Name) {
+	case "Free":
+		return End{Block: c.Args[0], To: c.Recv}, true
+	case "Retire":
+		return End{Block: c.Args[0], To: c.Recv, Retired: true}, true
+	case "Resize":
+		return End{Block: c.Args[0], Replaced: true}, true
 	}
 	return End{}, false
 }
@@ -164,10 +141,10 @@ func (c Call) WorksAfter(end Call) bool {
 
 // An Owner is what a call makes that somebody must close.
 type Owner struct {
+	Name    string      // of its type
 	Parents []ssa.Value // which must outlive it
 	Closer  string      // the method that closes it, "" for a wrapper that needs none
 	Failure int         // the index of the error among the results, or -1
-	Name    string      // of its type, for messages
 }
 
 // Makes returns the owner that a call makes, its first result.
@@ -175,39 +152,16 @@ func (c Call) Makes() (o Owner, ok bool) {
 	o = Owner{Closer: "Close", Failure: -1}
 	switch c.Name {
 	case "freehold.NewHeap":
-		o.Name = "Heap"
-	case "freehold.Heap.NewCache":
-		o.Parents, o.Name = []ssa.Value{c.Recv}, "Cache"
-	case "pool.Pool.NewCache", "pool.Blocks.NewCache":
-		o.Parents, o.Name = []ssa.Value{c.Recv}, "cache of the pool"
-	case "arena.New":
-		o.Parents, o.Name = c.Args[:1], "Arena"
-	case "arena.NewShared":
-		o.Parents, o.Name = c.Args[:1], "Shared"
-	case "arena.NewRecycler":
-		o.Parents, o.Name = c.Args[:1], "Recycler"
-	case "arena.Recycler.Get":
-		o.Parents, o.Closer, o.Failure, o.Name = []ssa.Value{c.Recv}, "Put", 1, "Arena"
-	case "pool.New":
-		o.Parents, o.Name = c.Args[:1], "Pool"
-	case "pool.NewBlocks":
-		o.Parents, o.Name = c.Args[:1], "Blocks"
-	case "buffer.New":
-		o.Parents, o.Name = c.Args[:1], "Buffer"
-	case "hashmap.New", "btree.New", "btree.NewFunc":
-		o.Parents, o.Name = c.Args[:1], "Map"
-	case "hashmap.NewShared":
-		o.Parents, o.Name = c.Args[:1], "Shared"
-	case "intern.New":
-		o.Parents, o.Name = c.Args[:1], "Strings"
-	case "intern.NewShared":
-		o.Parents, o.Name = c.Args[:1], "Shared"
-	case "vector.New":
-		o.Parents, o.Name = c.Args[:1], "Vector"
-	case "vector.NewChunked":
-		o.Parents, o.Name = c.Args[:1], "Chunked"
 	case "buffer.Open":
-		o.Failure, o.Name = 1, "Buffer"
+		o.Failure = 1
+	case "freehold.Heap.NewCache", "pool.Pool.NewCache", "pool.Blocks.NewCache":
+		o.Parents = []ssa.Value{c.Recv}
+	case "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
+		"hashmap.New", "hashmap.NewShared", "btree.New", "btree.NewFunc", "intern.New", "intern.NewShared",
+		"vector.New", "vector.NewChunked":
+		o.Parents = c.Args[:1]
+	case "arena.Recycler.Get":
+		o.Parents, o.Closer, o.Failure = []ssa.Value{c.Recv}, "Put", 1
 	case "freehold.NewLimit", "freehold.NewTagged", "freehold.NewLocked", "buffer.NewRecords":
 		o.Parents, o.Closer = c.Args[:1], ""
 	case "freehold.NewFallback":
@@ -216,8 +170,9 @@ func (c Call) Makes() (o Owner, ok bool) {
 		if last(c.Name) != "Enter" {
 			return Owner{}, false
 		}
-		o.Parents, o.Closer, o.Name = []ssa.Value{c.Recv}, "Leave", "Guard"
+		o.Parents, o.Closer = []ssa.Value{c.Recv}, "Leave"
 	}
+	o.Name = typeName(c.Instr.Common().Signature().Results().At(0).Type())
 	return o, true
 }
 

@@ -286,3 +286,9 @@ func cacheEndsWithPool(p *pool.Pool[node]) {
 	c.Get()
 	p.Close()
 }
+
+// Put ends the arena, and not the Recycler.
+func putIsNoClose(a freehold.Allocator) {
+	r := arena.NewRecycler(a, nil) // want `the Recycler of arena.NewRecycler is never closed`
+	r.Put(freehold.Must(r.Get(0)))
+}

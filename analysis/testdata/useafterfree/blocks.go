@@ -300,3 +300,24 @@ func own(c counted, b []byte) {
 	c.Free(b)
 	b[0] = 1 // want `b is written after c.Free`
 }
+
+func inClosure(h *freehold.Heap) func() {
+	b := freehold.Must(h.Alloc(4, 1))
+	return func() {
+		h.Free(b)
+		b[0] = 1 // want `b is written after h.Free`
+	}
+}
+
+func letters(h *freehold.Heap, s string) (n rune) {
+	freehold.FreeString(h, s)
+	for _, c := range s { // want `s is read after freehold.FreeString`
+		n += c
+	}
+	return n
+}
+
+func mapKey(h *freehold.Heap, s string, m map[string]int) int {
+	freehold.FreeString(h, s)
+	return m[s] // want `s is read after freehold.FreeString`
+}
