@@ -2,40 +2,26 @@ package pointerfree_test
 
 import (
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/analysis/analysistest"
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/freehold-go/freehold/analysis/pointerfree"
 )
 
-func testdata(t *testing.T) string {
-	dir, err := filepath.Abs("../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func Test(t *testing.T) {
-	analysistest.Run(t, testdata(t), pointerfree.Analyzer, "./pointerfree", "./pointerfree/list")
-}
-
 // The analyzer says of each type what freehold says of it at run time.
 func TestWordsAreThoseOfThePanic(t *testing.T) {
-	run := exec.Command("go", "run", "./pointerfree/words")
-	run.Dir = testdata(t)
+	run := exec.Command("go", "run", "./words")
+	run.Dir = "../testdata"
 	run.Env = append(run.Environ(), "GOWORK=off")
 	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadAllSyntax, Dir: run.Dir, Env: run.Env}, "./pointerfree/words")
+	pkgs, err := packages.Load(&packages.Config{Mode: packages.LoadAllSyntax, Dir: run.Dir, Env: run.Env}, "./words")
 	if err != nil {
 		t.Fatal(err)
 	}
