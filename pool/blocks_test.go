@@ -162,18 +162,6 @@ func TestBatchAtTheLimitGivesWhatThereIs(t *testing.T) {
 	b.PutBatch(dst[:200])
 }
 
-func TestPutBatchStopsAtTheGuiltyBlock(t *testing.T) {
-	b := newBlocks(t, 32, 8, nil)
-	dst := make([][]byte, 4)
-	freehold.Must(b.GetBatch(dst))
-	b.Free(dst[2])
-	wantPanic(t, func() { b.PutBatch(dst) }, "double free")
-	if n := b.Live(); n != 1 {
-		t.Errorf("%d blocks are live", n)
-	}
-	b.Free(dst[3])
-}
-
 func TestEveryParentFailure(t *testing.T) {
 	for n := 0; ; n++ {
 		b := pool.NewBlocks(alloctest.FailAfter(alloctest.New(t), n), 1024, 8, nil)
@@ -319,32 +307,6 @@ func TestBoundsMayBeReached(t *testing.T) {
 			t.Errorf("%d chunks after Trim", n)
 		}
 	}
-}
-
-// Live counts blocks handed out, without those put back or retired. After Close it is 0.
-func TestLive(t *testing.T) {
-	b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
-	r, q := freehold.Must(b.Alloc(64, 8)), freehold.Must(b.Alloc(64, 8))
-	c := b.NewCache()
-	x := freehold.Must(c.Get())
-	want := func(n int) {
-		t.Helper()
-		if live := b.Live(); live != n {
-			t.Errorf("Live is %d, want %d", live, n)
-		}
-	}
-	want(3)
-	g := b.Enter()
-	b.Retire(q)
-	want(2)
-	g.Leave()
-	c.Put(x)
-	want(1)
-	b.Free(r)
-	want(0)
-	freehold.Must(b.Alloc(64, 8))
-	b.Close()
-	want(0)
 }
 
 func TestCallsAfterClosePanic(t *testing.T) {

@@ -2,7 +2,6 @@ package pool_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"testing"
 	"unsafe"
 
@@ -76,74 +75,6 @@ func TestPutOfALastBlockThatIsNotWhole(t *testing.T) {
 	c.Put(r)
 }
 
-// In any order of Puts, by any goroutine, no block is handed out twice, and none is lost.
-func TestCachesShareBlocks(t *testing.T) {
-	const blocks = 600
-	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: blocks})
-	caches := []*pool.BlocksCache{b.NewCache(), b.NewCache(), b.NewCache()}
-	r := rand.New(rand.NewPCG(1, 2))
-	live := map[*byte]bool{}
-	var mine [][]byte
-	rounds := 20000
-	if testing.Short() {
-		rounds = 2000 // 80 of them close a cache or trim
-	}
-	for range rounds {
-		c := caches[r.IntN(len(caches))]
-		for range r.IntN(100) {
-			x, err := c.Get()
-			if err != nil {
-				break
-			}
-			if live[&x[0]] {
-				t.Fatal("handed out twice")
-			}
-			live[&x[0]] = true
-			mine = append(mine, x)
-		}
-		if r.IntN(2) == 0 {
-			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
-		}
-		for range r.IntN(100) {
-			last := len(mine) - 1
-			if last < 0 {
-				break
-			}
-			x := mine[last]
-			mine = mine[:last]
-			delete(live, &x[0])
-			put := caches[r.IntN(len(caches))].Put
-			if r.IntN(10) == 0 {
-				put = b.Free
-			}
-			put(x)
-			if r.IntN(20) == 0 {
-				wantPanic(t, func() { c.Put(x) }, "double free")
-			}
-		}
-		switch r.IntN(50) {
-		case 0:
-			i := r.IntN(len(caches))
-			caches[i].Close()
-			caches[i] = b.NewCache()
-		case 1:
-			b.Trim()
-		}
-		if n := b.Live(); n != len(live) {
-			t.Fatalf("Live is %d, want %d", n, len(live))
-		}
-	}
-	b.PutBatch(mine)
-	for _, c := range caches {
-		c.Close()
-	}
-	all := make([][]byte, blocks)
-	if n, err := b.GetBatch(all); n != blocks {
-		t.Errorf("%d blocks of %d: %v", n, blocks, err)
-	}
-	b.PutBatch(all)
-}
-
 func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	c := b.NewCache()
@@ -183,29 +114,6 @@ func TestTwoPutsAtOnceLeaveTheBlockToOne(t *testing.T) {
 	}
 	if n != blocks-2 || b.Live() != blocks {
 		t.Errorf("%d blocks, and Live is %d", n, b.Live())
-	}
-}
-
-func TestCacheAfterReset(t *testing.T) {
-	p := newPool[node](t, nil)
-	c := p.NewCache()
-	defer c.Close()
-	n, m := freehold.Must(c.Get()), freehold.Must(c.Get())
-	h := p.Handle(n)
-	c.Put(m)
-	p.Reset()
-	if _, ok := p.Lookup(h); ok {
-		t.Error("found after Reset")
-	}
-	wantPanic(t, func() { c.Put(m) }, "double free")
-	wantPanic(t, func() { c.Put(n) }, "double free")
-	seen := map[*node]bool{}
-	for range 500 {
-		n := freehold.Must(c.Get())
-		if seen[n] {
-			t.Fatal("handed out twice")
-		}
-		seen[n] = true
 	}
 }
 
@@ -284,29 +192,6 @@ func TestCacheAtTheLimit(t *testing.T) {
 		}
 	}
 	b.PutBatch(mine)
-}
-
-func TestHandlesOfCachedValues(t *testing.T) {
-	p := newPool[node](t, nil)
-	c, other := p.NewCache(), p.NewCache()
-	defer c.Close()
-	defer other.Close()
-	for _, put := range []func(*node){c.Put, other.Put, p.Put, p.Retire} {
-		last, n := freehold.Must(c.Get()), freehold.Must(c.Get())
-		for _, n := range []*node{n, last} {
-			h := p.Handle(n)
-			if got, ok := p.Lookup(h); got != n || !ok {
-				t.Errorf("%p, %t; want %p", got, ok, n)
-			}
-			put(n)
-			if _, ok := p.Lookup(h); ok {
-				t.Error("found after Put")
-			}
-			wantPanic(t, func() { p.PutHandle(h) }, "the value is gone")
-			wantPanic(t, func() { p.Handle(n) })
-		}
-	}
-	c.Put(nil)
 }
 
 func TestManyCaches(t *testing.T) {

@@ -5,7 +5,6 @@ package pool
 import (
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -107,31 +106,6 @@ type watched struct {
 func (w *watched) Free(r []byte) {
 	w.frees++
 	w.Allocator.Free(r)
-}
-
-// Of all who advance a word from one value at once one does.
-func TestAdvanceHasOneWinner(t *testing.T) {
-	const tries = 200000
-	var w word
-	var wins atomic.Uint64
-	done := make(chan bool)
-	for range 2 {
-		go func() {
-			defer func() { done <- true }()
-			n := uint64(0)
-			for range tries {
-				if w.advance(w.load()) {
-					n++
-				}
-			}
-			wins.Add(n)
-		}()
-	}
-	<-done
-	<-done
-	if wins.Load() != w.load() {
-		t.Errorf("%d won, and the word is %d", wins.Load(), w.load())
-	}
 }
 
 // A batch of retired blocks is in limbo until it is free to others: a Get that finds
