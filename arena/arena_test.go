@@ -419,25 +419,6 @@ func TestResize(t *testing.T) {
 	a.check(t)
 }
 
-// TestAppendLeavesTheNeighbourAlone: in ristretto's z.Allocator a slice keeps the
-// whole buffer's capacity, and append overwrites the block behind it.
-func TestAppendLeavesTheNeighbourAlone(t *testing.T) {
-	a := New(alloctest.New(t), nil)
-	defer a.Close()
-	first := freehold.Must(a.Alloc(8, 1))
-	second := freehold.Must(a.Zeroed(8, 1))
-	_ = append(first, "overwritten"...)
-	if !bytes.Equal(second, make([]byte, 8)) {
-		t.Errorf("the neighbour is %q", second)
-	}
-	s := freehold.Must(freehold.MakeSlice[byte](a, 4))
-	t4 := freehold.Must(freehold.MakeSlice[byte](a, 4))
-	s = freehold.Must(freehold.Append(a, s, 1, 2, 3, 4))
-	if !bytes.Equal(t4, make([]byte, 4)) || !bytes.Equal(s, []byte{0, 0, 0, 0, 1, 2, 3, 4}) {
-		t.Errorf("%v beside %v", s, t4)
-	}
-}
-
 // TestTrimToLessThanTheFirstChunk: after ristretto's TrimTo with less than its
 // first buffer, the next Allocate never returns.
 func TestTrimToLessThanTheFirstChunk(t *testing.T) {
@@ -498,31 +479,6 @@ func TestChunksBeginAtCacheLines(t *testing.T) {
 	}
 }
 
-func TestReset(t *testing.T) {
-	parent := &recorder{Allocator: alloctest.New(t)}
-	a := New(parent, &Options{ChunkBytes: 128, MaxChunkBytes: 512})
-	defer a.Close()
-	for range 3 {
-		for i := range 100 {
-			b := freehold.Must(a.Zeroed(1+i, 1))
-			if !bytes.Equal(b, make([]byte, len(b))) {
-				t.Fatal("not zero")
-			}
-			setAll(b, 0xFF)
-			a.check(t)
-		}
-		chunks := len(parent.sizes)
-		a.Reset()
-		a.check(t)
-		if a.Live() != 0 || a.Stats().LiveBytes != 0 || a.Stats().Chunks != chunks {
-			t.Errorf("%+v", a.Stats())
-		}
-	}
-	if parent.frees != 0 {
-		t.Errorf("Reset frees %d chunks", parent.frees)
-	}
-}
-
 func TestReserve(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, nil)
@@ -544,19 +500,6 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-func TestReserveTellsTheRegistry(t *testing.T) {
-	var r Registry
-	a := New(alloctest.New(t), nil)
-	defer a.Close()
-	r.Add("a", a)
-	if err := a.Reserve(100); err != nil {
-		t.Fatal(err)
-	}
-	if _, reserved := a.member.figures(); reserved != defaultChunkBytes {
-		t.Errorf("%d bytes in a chunk of %d", reserved, defaultChunkBytes)
-	}
-}
-
 func TestUseAfterClose(t *testing.T) {
 	parent := &recorder{Allocator: alloctest.New(t)}
 	a := New(parent, nil)
@@ -567,24 +510,29 @@ func TestUseAfterClose(t *testing.T) {
 	if parent.frees != len(parent.sizes) {
 		t.Errorf("%d frees", parent.frees)
 	}
-	for call, use := range map[string]func(){
-		"Alloc":   func() { a.Alloc(8, 8) },
-		"Free":    func() { a.Free(b) },
-		"Resize":  func() { a.Resize(b, 4) },
-		"Mark":    func() { a.Mark() },
-		"Rewind":  func() { a.Rewind(m) },
-		"Reset":   a.Reset,
-		"Trim":    a.Trim,
-		"TrimTo":  func() { a.TrimTo(0) },
-		"Reserve": func() { a.Reserve(0) },
-		"Zeroed":  func() { a.Zeroed(0, 1) },
-	} {
-		wantPanic(t, "freehold: arena.Arena."+call+": the arena is closed", use)
+	for call, use := range callsOf(a, b, m) {
+		wantPanic(t, "freehold: arena."+call+": the arena is closed", use)
 	}
-	wantPanic(t, "freehold: arena.Registry.Add: the arena is closed", func() { new(Registry).Add("", a) })
 	a.Free(nil)
 	if a.Owns(b) || a.Stats() != (Stats{}) || a.Live() != 0 {
 		t.Errorf("%+v", a.Stats())
+	}
+}
+
+// callsOf returns the calls that an arena must be open for, by their names.
+func callsOf(a *Arena, b []byte, m Mark) map[string]func() {
+	return map[string]func(){
+		"Arena.Alloc":   func() { a.Alloc(8, 8) },
+		"Arena.Zeroed":  func() { a.Zeroed(0, 1) },
+		"Arena.Free":    func() { a.Free(b) },
+		"Arena.Resize":  func() { a.Resize(b, 4) },
+		"Arena.Mark":    func() { a.Mark() },
+		"Arena.Rewind":  func() { a.Rewind(m) },
+		"Arena.Reset":   a.Reset,
+		"Arena.Trim":    a.Trim,
+		"Arena.TrimTo":  func() { a.TrimTo(0) },
+		"Arena.Reserve": func() { a.Reserve(0) },
+		"Registry.Add":  func() { new(Registry).Add("", a) },
 	}
 }
 
@@ -609,28 +557,6 @@ func TestZeroedClearsNothingTwice(t *testing.T) {
 	if a.zeroTo != a.end && !a.checked {
 		t.Error("what is beyond used memory is not known to be zero")
 	}
-}
-
-func TestTypedFunctions(t *testing.T) {
-	a := New(alloctest.New(t), nil)
-	type point struct{ x, y int64 }
-	p := freehold.Must(freehold.New[point](a))
-	*p = point{1, 2}
-	s := freehold.Must(freehold.CloneString(a, "name"))
-	var xs []int32
-	for i := range int32(1000) {
-		xs = freehold.Must(freehold.Append(a, xs, i))
-	}
-	if *p != (point{1, 2}) || s != "name" || xs[999] != 999 {
-		t.Error("values have changed")
-	}
-	freehold.FreeSlice(a, xs)
-	freehold.FreeString(a, s)
-	freehold.Free(a, p)
-	if n := a.Live(); n != 0 {
-		t.Errorf("%d live blocks, and all were freed", n)
-	}
-	a.Close()
 }
 
 func setAll(b []byte, c byte) {

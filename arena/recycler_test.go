@@ -175,12 +175,10 @@ func TestRecyclerMisuse(t *testing.T) {
 	a := get(t, r, 100)
 	lent := get(t, r, 100)
 	r.Put(a)
-	for call, use := range map[string]func(){
-		"Recycler.Put": func() { r.Put(a) },
-		"Arena.Alloc":  func() { a.Alloc(1, 1) },
-		"Arena.Reset":  a.Reset,
-		"Arena.Close":  a.Close,
-	} {
+	calls := callsOf(a, make([]byte, 8), Mark{})
+	calls["Recycler.Put"] = func() { r.Put(a) }
+	calls["Arena.Close"] = a.Close
+	for call, use := range calls {
 		wantPanic(t, "freehold: arena."+call+": the arena was put into its Recycler", use)
 	}
 	own := New(alloctest.New(t), nil)

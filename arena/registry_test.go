@@ -242,11 +242,17 @@ func TestRemoveAndCloseOfASharedMeet(t *testing.T) {
 	}
 }
 
-func TestTrimTellsTheRegistry(t *testing.T) {
+func TestReserveAndTrimTellTheRegistry(t *testing.T) {
 	var r Registry
 	a := New(alloctest.New(t), nil)
 	defer a.Close()
 	r.Add("a", a)
+	if err := a.Reserve(100); err != nil {
+		t.Fatal(err)
+	}
+	if _, reserved := a.member.figures(); reserved != defaultChunkBytes {
+		t.Errorf("%d bytes in a chunk of %d", reserved, defaultChunkBytes)
+	}
 	freehold.Must(a.Alloc(100, 8))
 	a.Reset()
 	a.Trim()

@@ -31,30 +31,21 @@ func benchEach(b *testing.B, o *arena.SharedOptions, loop func(s *arena.Shared, 
 	b.StopTimer()
 }
 
-func BenchmarkSharedAlloc64(b *testing.B) {
-	benchEach(b, nil, func(s *arena.Shared, n int) {
-		for i := range n {
-			if _, err := s.Alloc(64, 8); err != nil {
-				panic(err)
-			}
-			if i%benchResetEach == 0 {
-				s.Reset()
-			}
-		}
-	})
-}
+func BenchmarkSharedAlloc64(b *testing.B) { benchEach(b, nil, alloc64) }
 
 func BenchmarkSharedAlloc64Chunk1M(b *testing.B) {
-	benchEach(b, &arena.SharedOptions{ChunkBytes: 1 << 20}, func(s *arena.Shared, n int) {
-		for i := range n {
-			if _, err := s.Alloc(64, 8); err != nil {
-				panic(err)
-			}
-			if i%benchResetEach == 0 {
-				s.Reset()
-			}
+	benchEach(b, &arena.SharedOptions{ChunkBytes: 1 << 20}, alloc64)
+}
+
+func alloc64(s *arena.Shared, n int) {
+	for i := range n {
+		if _, err := s.Alloc(64, 8); err != nil {
+			panic(err)
 		}
-	})
+		if i%benchResetEach == 0 {
+			s.Reset()
+		}
+	}
 }
 
 func BenchmarkSharedZeroed64(b *testing.B) {

@@ -2,6 +2,7 @@ package arena_test
 
 import (
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -78,6 +79,14 @@ func (m *sharedModel) verify() {
 func FuzzShared(f *testing.F) {
 	f.Add([]byte{0, 8, 0, 0, 200, 3, 5, 0, 0, 4, 0, 0, 0, 8, 0, 6, 0, 0, 0, 8, 0})
 	f.Add([]byte{1, 255, 1, 2, 0, 9, 3, 0, 0, 7, 0, 0, 8, 0, 0, 4, 0, 0, 1, 255, 1})
+	for seed := range uint64(30) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		prog := make([]byte, 600)
+		for i := range prog {
+			prog[i] = byte(r.Uint32())
+		}
+		f.Add(prog)
+	}
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		const maxBytes = 40_000
 		h := newHeap(t)

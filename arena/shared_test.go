@@ -443,60 +443,6 @@ func TestSharedResizeInPlace(t *testing.T) {
 
 func addr(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// Memory given up under a guard is not used again until the guard has left.
-func TestSharedGuard(t *testing.T) {
-	h := newHeap(t)
-	s := newShared(t, h, &arena.SharedOptions{ChunkBytes: 4096})
-	fill := func(c byte, n int) (blocks [][]byte) {
-		for i := range n {
-			b := freehold.Must(s.Alloc(100+i%3*1000, 8))
-			for j := range b {
-				b[j] = c
-			}
-			blocks = append(blocks, b)
-		}
-		return blocks
-	}
-	check := func(c byte, blocks [][]byte) {
-		t.Helper()
-		for _, b := range blocks {
-			if bytes.Count(b, []byte{c}) != len(b) {
-				t.Fatalf("a block of %d bytes under a guard has changed", len(b))
-			}
-		}
-	}
-	first := fill(1, 50)
-	g1 := s.Enter()
-	s.Reset()
-	second := fill(2, 50)
-	g2 := s.Enter()
-	s.Reset()
-	for range 5 {
-		fill(3, 50)
-		s.Reset()
-		s.Trim()
-	}
-	check(1, first)
-	check(2, second)
-	st := s.Stats()
-	if st.Retired == 0 || st.Retired+st.Spare > st.Reserved {
-		t.Errorf("under guards: %+v", st)
-	}
-	mustPanic(t, "guard is held", s.Close)
-	g1.Leave()
-	fill(4, 50)
-	check(2, second)
-	if less := s.Stats(); less.Retired >= st.Retired {
-		t.Errorf("%d bytes are retired when a guard has left, %d before", less.Retired, st.Retired)
-	}
-	s.Reset()
-	g2.Leave()
-	s.Trim()
-	if st := s.Stats(); st != (arena.SharedStats{}) {
-		t.Errorf("after Reset and Trim without guards: %+v", st)
-	}
-}
-
 // Without guards, Resets and the same work over and over need no more memory.
 func TestSharedResetReuses(t *testing.T) {
 	h := newHeap(t)

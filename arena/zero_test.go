@@ -9,22 +9,11 @@ import (
 // TestZeroValues: the panic of a zero arena names its constructor.
 func TestZeroValues(t *testing.T) {
 	var a Arena
-	for call, use := range map[string]func(){
-		"Alloc":   func() { a.Alloc(8, 8) },
-		"Zeroed":  func() { a.Zeroed(0, 8) },
-		"Resize":  func() { a.Resize(make([]byte, 8), 4) },
-		"Free":    func() { a.Free(make([]byte, 8)) },
-		"Reserve": func() { a.Reserve(0) },
-		"Mark":    func() { a.Mark() },
-		"Rewind":  func() { a.Rewind(Mark{}) },
-		"Reset":   a.Reset,
-		"Trim":    a.Trim,
-		"TrimTo":  func() { a.TrimTo(0) },
-		"Close":   a.Close,
-	} {
-		wantPanic(t, "freehold: arena.Arena."+call+": zero value: arena.New makes an Arena", use)
+	calls := callsOf(&a, make([]byte, 8), Mark{})
+	calls["Arena.Close"] = a.Close
+	for call, use := range calls {
+		wantPanic(t, "freehold: arena."+call+": zero value: arena.New makes an Arena", use)
 	}
-	wantPanic(t, "freehold: arena.Registry.Add: zero value: arena.New makes an Arena", func() { new(Registry).Add("", &a) })
 	if b := make([]byte, 8); a.Owns(b) || a.Live() != 0 || a.Stats() != (Stats{}) {
 		t.Errorf("owns %t, %+v", a.Owns(b), a.Stats())
 	}
