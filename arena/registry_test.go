@@ -1,12 +1,9 @@
 package arena
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -77,30 +74,6 @@ func TestAddOfAnArenaThatIsInARegistry(t *testing.T) {
 	r.Remove(id)
 	if again := other.Add("second", a); again == id {
 		t.Error("an id is used again")
-	}
-}
-
-// TestCopiesAreReported: go vet reports copies, as a field has Lock and Unlock.
-func TestCopiesAreReported(t *testing.T) {
-	var locks func(s reflect.Type) bool
-	locks = func(s reflect.Type) bool {
-		if locker := reflect.TypeFor[sync.Locker](); reflect.PointerTo(s).Implements(locker) && !s.Implements(locker) {
-			return true
-		}
-		return s.Kind() == reflect.Struct && slices.ContainsFunc(reflect.VisibleFields(s), func(f reflect.StructField) bool {
-			return len(f.Index) == 1 && locks(f.Type)
-		})
-	}
-	for _, s := range []reflect.Type{reflect.TypeFor[Arena](), reflect.TypeFor[Shared](), reflect.TypeFor[Registry](), reflect.TypeFor[Recycler]()} {
-		if !locks(s) {
-			t.Errorf("a copy of %v goes unnoticed", s)
-		}
-	}
-	if locks(reflect.TypeFor[Mark]()) {
-		t.Error("a Mark may be copied")
-	}
-	if size := unsafe.Sizeof(Arena{}); size > 288 {
-		t.Errorf("an Arena has %d bytes", size)
 	}
 }
 

@@ -7,9 +7,11 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// TestSharedIsSmall: a Shared without blocks takes little of the Go heap besides its
-// slots.
-func TestSharedIsSmall(t *testing.T) {
+// An arena without blocks takes little of the Go heap, a Shared besides its slots.
+func TestArenasAreSmall(t *testing.T) {
+	if size := unsafe.Sizeof(Arena{}); size > 288 {
+		t.Errorf("an Arena has %d bytes", size)
+	}
 	if pin.Locked {
 		t.Skip("slots are locks here, a cache line each")
 	}

@@ -5,7 +5,6 @@
 package vm
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
@@ -17,60 +16,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// smaps returns the name and the flags of the mapping that begins at addr; see proc(5).
-// Flags are nil if the system shows none.
-func smaps(t *testing.T, addr uintptr) (name string, flags []string) {
+// smaps returns the name of the mapping that begins at addr and its other lines, by their
+// first words; see proc(5).
+func smaps(t *testing.T, addr uintptr) (name string, lines map[string][]string) {
 	t.Helper()
-	f, err := os.Open("/proc/self/smaps")
+	text, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		t.Skip("this system does not show mappings: ", err)
 	}
-	defer f.Close()
-	head, inside := fmt.Sprintf("%08x-", addr), false
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
+	head := fmt.Sprintf("%08x-", addr)
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
 		switch {
-		case strings.HasPrefix(lines.Text(), head):
-			inside = true
-			name = strings.Join(fields[min(5, len(fields)):], " ")
-		case inside && fields[0] == "VmFlags:":
-			return name, fields[1:]
+		case strings.HasPrefix(line, head):
+			name, lines = strings.Join(fields[min(5, len(fields)):], " "), map[string][]string{}
+		case lines != nil && strings.Contains(fields[0], "-"): // the next mapping
+			return name, lines
+		case lines != nil:
+			lines[fields[0]] = fields[1:]
 		}
 	}
-	must(t, lines.Err())
-	if !inside {
+	if lines == nil {
 		t.Fatalf("no mapping begins at %#x", addr)
 	}
-	return name, nil
+	return name, lines
 }
 
 // dirtyBytes returns the sizes of the dirty pages of the mapping that begins at addr.
 func dirtyBytes(t *testing.T, addr uintptr) (n int) {
 	t.Helper()
-	f, err := os.Open("/proc/self/smaps")
-	if err != nil {
-		t.Skip("this system does not show mappings: ", err)
-	}
-	defer f.Close()
-	head, inside := fmt.Sprintf("%08x-", addr), false
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		switch {
-		case strings.HasPrefix(lines.Text(), head):
-			inside = true
-		case inside && (fields[0] == "Shared_Dirty:" || fields[0] == "Private_Dirty:"):
-			kilobytes, err := strconv.Atoi(fields[1])
-			must(t, err)
-			n += kilobytes << 10
-		case inside && fields[0] == "VmFlags:":
-			return n
+	_, lines := smaps(t, addr)
+	for _, line := range []string{"Shared_Dirty:", "Private_Dirty:"} {
+		if len(lines[line]) == 0 {
+			t.Skipf("this system does not show the pages at %#x", addr)
 		}
+		kilobytes, err := strconv.Atoi(lines[line][0])
+		must(t, err)
+		n += kilobytes << 10
 	}
-	must(t, lines.Err())
-	t.Skipf("this system does not show the pages at %#x", addr)
-	return 0
+	return n
 }
 
 // After Sync no page waits to be written.
@@ -97,8 +81,9 @@ func TestSyncCleansPages(t *testing.T) {
 // wantFlag checks whether the mapping at addr has the flag.
 func wantFlag(t *testing.T, addr uintptr, flag string, want bool, why string) {
 	t.Helper()
-	_, flags := smaps(t, addr)
-	if flags == nil {
+	_, lines := smaps(t, addr)
+	flags, found := lines["VmFlags:"]
+	if !found {
 		t.Skip("this system shows no flags of mappings")
 	}
 	if got := slices.Contains(flags, flag); got != want {
@@ -183,6 +168,9 @@ func TestReservedPagesCountAsNoMemory(t *testing.T) {
 
 func TestNamesSayWhoseMemoryItIs(t *testing.T) {
 	addr, size := alone(t)
+	fill(addr, size)
+	Name(addr, size, "a\x00b") // an invalid name is ignored
+	wantFilled(t, addr, size, 0, "named")
 	if err := setName(addr, size, "anything"); err != nil {
 		t.Skip("this kernel does not name mappings: ", err)
 	}

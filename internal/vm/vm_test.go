@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/panics"
@@ -399,14 +398,6 @@ func TestAdvise(t *testing.T) {
 	}
 }
 
-func TestName(t *testing.T) {
-	addr, size := committed(t, 2)
-	fill(addr, size)
-	Name(addr, size, "test")
-	Name(addr, size, "a\x00b") // an invalid name is ignored
-	wantFilled(t, addr, size, 0, "named")
-}
-
 // TestCollector runs the collector with pointers into pages of every state.
 func TestCollector(t *testing.T) {
 	page := PageBytes()
@@ -425,42 +416,6 @@ func TestCollector(t *testing.T) {
 		t.Error("the collector changed off-heap memory")
 	}
 	runtime.KeepAlive(pointers)
-}
-
-// TestConcurrent uses neighbouring pages from several goroutines.
-func TestConcurrent(t *testing.T) {
-	page := PageBytes()
-	const workers = 4
-	addr, _ := reserved(t, 2*workers)
-	var wg sync.WaitGroup
-	for w := range uintptr(workers) {
-		wg.Go(func() {
-			own, size := addr+2*w*page, 2*page
-			for i := range 200 {
-				if err := errors.Join(Commit(own, size)); err != nil {
-					t.Error(err)
-					return
-				}
-				wantByte := byte(w*50) + byte(i%50)
-				b := bytesAt(own, size)
-				if b[0] != 0 || b[size-1] != 0 {
-					t.Errorf("worker %d: memory is not zero", w)
-					return
-				}
-				b[0], b[size-1] = wantByte, wantByte
-				if b[0] != wantByte || b[size-1] != wantByte {
-					t.Errorf("worker %d: memory changed", w)
-					return
-				}
-				drop := []func(addr, size uintptr) error{Decommit, Revoke, Renew}[i%3]
-				if err := drop(own, size); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestResidentTakesAnElementForEachPage(t *testing.T) {

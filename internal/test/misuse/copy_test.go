@@ -7,10 +7,12 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/cmalloc"
 	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/intern"
+	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/vector"
 )
 
@@ -24,6 +26,14 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[freehold.Fallback](),
 		reflect.TypeFor[freehold.Locked](),
 		reflect.TypeFor[alloctest.Allocator](),
+		reflect.TypeFor[arena.Arena](),
+		reflect.TypeFor[arena.Shared](),
+		reflect.TypeFor[arena.Registry](),
+		reflect.TypeFor[arena.Recycler](),
+		reflect.TypeFor[pool.Blocks](),
+		reflect.TypeFor[pool.BlocksCache](),
+		reflect.TypeFor[pool.Pool[int]](),
+		reflect.TypeFor[pool.Cache[int]](),
 		reflect.TypeFor[cmalloc.Heap](),
 		reflect.TypeFor[hashmap.Map[int, int]](),
 		reflect.TypeFor[hashmap.Shared[int, int]](),
@@ -37,8 +47,10 @@ func TestVetFindsCopies(t *testing.T) {
 			t.Errorf("nothing in a %v tells go vet that it must not be copied", of)
 		}
 	}
-	if of := reflect.TypeFor[freehold.Stats](); holdsLock(of) {
-		t.Errorf("a %v may be copied", of)
+	for _, of := range []reflect.Type{reflect.TypeFor[freehold.Stats](), reflect.TypeFor[arena.Mark]()} {
+		if holdsLock(of) {
+			t.Errorf("a %v may be copied", of)
+		}
 	}
 }
 
