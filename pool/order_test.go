@@ -3,14 +3,13 @@
 package pool
 
 import (
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/poison"
+	"github.com/freehold-go/freehold/internal/test/await"
 )
 
 // onWait has f called whenever b is about to wait for the holders of its slots,
@@ -117,7 +116,9 @@ func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
 	b.central.mu.Lock()
 	done := make(chan bool, 1)
 	go func() { done <- b.collect(true) }()
-	waitsIn(t, "pool.(*Blocks).collect", done)
+	if !await.Lock("pool.(*Blocks).collect", done) {
+		t.Error("collect did not wait")
+	}
 	b.limbo.mu.Lock()
 	if b.limbo.retired != 1 {
 		t.Error("the block is neither retired nor free")
@@ -131,18 +132,4 @@ func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
 	if b.exhausted() {
 		t.Error("the pool is exhausted, and the next collect would free a block")
 	}
-}
-
-// waitsIn returns when a goroutine waits for a lock in a call of function.
-func waitsIn(t *testing.T, function string, done <-chan bool) {
-	t.Helper()
-	for stacks := make([]byte, 1<<20); len(done) == 0; runtime.Gosched() {
-		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			status, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
-				return
-			}
-		}
-	}
-	t.Error("nobody waited")
 }

@@ -2,26 +2,11 @@ package pin
 
 import (
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
-)
 
-// awaitLock waits until a goroutine is in the function and waits for a mutex, and
-// reports whether there is one; it is false if done has something before.
-func awaitLock(function string, done <-chan bool) bool {
-	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
-		if len(done) > 0 {
-			return false
-		}
-		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			status, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
-				return true
-			}
-		}
-	}
-}
+	"github.com/freehold-go/freehold/internal/test/await"
+)
 
 // A Drain takes no entry while Each is under way.
 func TestDrainWaitsForEach(t *testing.T) {
@@ -35,7 +20,7 @@ func TestDrainWaitsForEach(t *testing.T) {
 			table.Drain(nil, func([]*byte) {})
 			drained <- true
 		}()
-		if !awaitLock("takeAll", drained) || table.at(0).Entry() == &none {
+		if !await.Lock("takeAll", drained) || table.at(0).Entry() == &none {
 			t.Error("an entry was taken during Each")
 		}
 	})

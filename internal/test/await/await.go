@@ -1,0 +1,21 @@
+// Package await has tests wait for what other goroutines do.
+package await
+
+import (
+	"runtime"
+	"strings"
+)
+
+// Lock waits until a goroutine is in the function and waits for a mutex. It reports false
+// if done has something before.
+func Lock(function string, done <-chan bool) bool {
+	for stacks := make([]byte, 1<<20); len(done) == 0; runtime.Gosched() {
+		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+			status, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
+				return true
+			}
+		}
+	}
+	return false
+}
