@@ -2,7 +2,11 @@
 
 package pin
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/await"
+)
 
 // A goroutine gets the slot that it asks for, or else the next one that nobody
 // holds, and waits where all are held.
@@ -20,7 +24,7 @@ func TestNextSlotWhereOneIsHeld(t *testing.T) {
 		slot = h.EnterAt(first)
 		entered <- true
 	}()
-	if !awaitLock("EnterAt", entered) {
+	if !await.Lock("EnterAt", entered) {
 		t.Fatal("entered where all slots are held")
 	}
 	h.Leave(first)
@@ -64,7 +68,7 @@ func TestWaitOutlastsTheHolderOfEachSlot(t *testing.T) {
 			h.Wait()
 			returned <- true
 		}()
-		if !awaitLock("wait", returned) {
+		if !await.Lock("wait", returned) {
 			t.Errorf("Wait has not waited for slot %d", slot)
 			continue
 		}

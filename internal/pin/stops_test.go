@@ -5,6 +5,8 @@ package pin
 import (
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/await"
 )
 
 // Two goroutines wait during a stop that began before they came. One of them makes
@@ -19,7 +21,7 @@ func TestWaitersShareAStop(t *testing.T) {
 		made++
 		waiters.Go(func() { firstWaiter(&s, stop, done) })
 		waiters.Go(func() { secondWaiter(&s, stop, done) })
-		if !awaitLock("firstWaiter", done) || !awaitLock("secondWaiter", done) {
+		if !await.Lock("firstWaiter", done) || !await.Lock("secondWaiter", done) {
 			t.Error("a Wait has returned during a stop that began before it")
 		}
 	})
