@@ -179,7 +179,9 @@ func (b *Blocks) returnTo(in []entry, from status) {
 		if st.load() != from || *word&bit != 0 {
 			continue
 		}
-		b.poison(e.addr)
+		if b.checked {
+			b.poison(e.addr)
+		}
 		if from != statusFree {
 			st.store(statusFree)
 		}

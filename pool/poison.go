@@ -16,11 +16,12 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// poison makes the block at addr nobody's, if the pool is checked.
+// poison makes the block at addr nobody's. It is not inlined, which keeps the loop of
+// returnTo short.
+//
+//go:noinline
 func (b *Blocks) poison(addr uintptr) {
-	if b.checked {
-		poison.Leave(unsafe.Slice((*byte)(pointer(addr)), b.stride))
-	}
+	poison.Leave(unsafe.Slice((*byte)(pointer(addr)), b.stride))
 }
 
 // poisonAll is poison for the blocks of a chunk.
