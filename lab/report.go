@@ -1,12 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
@@ -46,22 +45,16 @@ func (c *reportCommand) plan() (told []*story, set settings, err error) {
 		}
 	}
 	set.Sawtooth = load.NewSawtooth(c.High, c.Cycles, c.Settle)
-	total, _ := budget.Memory()
-	switch {
-	case c.Nodes < 1:
-		return nil, set, cli.Usagef("--nodes %d: at least one is needed", c.Nodes)
-	case total > 0 && int64(c.Nodes) > total/2/64:
-		return nil, set, cli.Usagef("--nodes %d: they would take more than half of the %s of memory", c.Nodes, cli.Bytes(total))
-	case total > 0 && int64(c.High) > total/3:
-		return nil, set, cli.Usagef("--high %v is more than a third of the %s of memory, and the Go heap needs twice that; memtest goes higher", c.High, cli.Bytes(total))
-	case len(told) > 1 && c.CSV != "":
-		return nil, set, cli.Usagef("--csv is for one story")
-	}
-	if err := errors.Join(set.Sawtooth.Check(), set.Live.Check()); err != nil {
-		return nil, set, err
+	err = cmp.Or(
+		load.Between("--nodes", c.Nodes, 1, int(load.PartOfMemory(0.5)/64)),
+		load.Between("--high", c.High, 0, load.PartOfMemory(1./3)), // the Go heap needs twice that
+		set.Sawtooth.Check(), set.Live.Check(),
+	)
+	if err == nil && len(told) > 1 && c.CSV != "" {
+		err = cli.Usagef("--csv is for one story")
 	}
 	if slices.Contains(told, &budgetStory) {
-		err = set.Boxes.Check()
+		err = cmp.Or(err, set.Boxes.Check())
 	}
 	return told, set, err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -124,15 +125,15 @@ func (m *memtestCommand) plan() (settings, error) {
 	if l.Low = l.High / 16; m.Low != nil {
 		l.Low = *m.Low
 	}
-	set := settings{Sawtooth: l, Subjects: []string{m.Backend}}
-	total, _ := budget.Memory()
-	switch {
-	case l.Limit > 0 && m.Backend != "freehold":
-		return set, cli.Usagef("--limit: the allocator %s has no hard limit", m.Backend)
-	case total > 0 && int64(l.High) > total && !m.Force:
-		return set, cli.Usagef("--high %v is more than this machine's %s of memory: the system would swap, or kill this process; choose less, or add --force", l.High, cli.Bytes(total))
+	most := load.PartOfMemory(1)
+	if m.Force {
+		most = l.High
 	}
-	return set, l.Check()
+	err := cmp.Or(l.Check(), load.Between("--high", l.High, 0, most))
+	if l.Limit > 0 && m.Backend != "freehold" {
+		err = cli.Usagef("--limit: the allocator %s has no hard limit", m.Backend)
+	}
+	return settings{Sawtooth: l, Subjects: []string{m.Backend}}, err
 }
 
 func (m *memtestCommand) Run(ctx context.Context, st cli.Streams) error {

@@ -6,6 +6,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,26 +66,14 @@ func (s Boxes) All() (all []BoxRun) {
 
 // Check says what is wrong with them, before anything runs.
 func (s Boxes) Check() error {
-	total, _ := budget.Memory()
+	err := Between("--runs", s.Runs, 1, 10_000)
 	for _, limit := range s.Limits {
-		switch {
-		case limit < 64<<20:
-			return cli.Usagef("--limits %v: at least 64 MiB are needed", limit)
-		case total > 0 && int64(limit) > total/4*3:
-			return cli.Usagef("--limits %v: more than three quarters of the %s of memory", limit, cli.Bytes(total))
-		case s.GoLive >= limit:
-			return cli.Usagef("--go-live %v: it must be below the limit of %v", s.GoLive, limit)
-		}
+		err = cmp.Or(err, Between("--limits", limit, 64<<20, PartOfMemory(0.75)), Between("--go-live", s.GoLive, 0, limit-1))
 	}
 	for _, share := range s.Shares {
-		if share < 1 || share > 99 {
-			return cli.Usagef("--shares %d: a share is 1 to 99 percent", share)
-		}
+		err = cmp.Or(err, Between("--shares", share, 1, 99))
 	}
-	if s.Runs < 1 {
-		return cli.Usagef("--runs %d: at least one is needed", s.Runs)
-	}
-	return nil
+	return err
 }
 
 // LiveIn returns what is live on the Go heap in a run.

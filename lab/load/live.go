@@ -3,8 +3,8 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"time"
@@ -50,24 +50,13 @@ func (l Live) garbage() cli.Size { return 2*cli.Size(l.Workers)*l.Array + 32<<20
 
 // Check says what is wrong with the load.
 func (l Live) Check() error {
-	const leastLive, leastArray cli.Size = 1 << 20, 8 << 10
-	switch {
-	case l.Live < leastLive:
-		return cli.Usagef("--live %v is too little: at least %v are needed", l.Live, leastLive)
-	case l.Live > math.MaxInt/4:
-		return cli.Usagef("--live %v is more than this system can address", l.Live)
-	case l.Time <= 0:
-		return cli.Usagef("--time %v: it must be longer than 0", l.Time)
-	case l.Workers < 1:
-		return cli.Usagef("--workers %d: at least one is needed", l.Workers)
-	case l.Array < leastArray:
-		return cli.Usagef("--array %v is too little: at least %v are needed", l.Array, leastArray)
-	case l.Array > math.MaxInt/4/cli.Size(l.Workers):
-		return cli.Usagef("--array %v is more than this system can address", l.Array)
-	case l.LeastHeadroom() < l.garbage():
-		return cli.Usagef("--headroom %v is too little: %s with arrays of %v need %v", l.Headroom, cli.Plural(l.Workers, "worker"), l.Array, l.garbage())
-	}
-	return nil
+	return cmp.Or(
+		Between("--live", l.Live, 1<<20, unbounded),
+		Between("--time", l.Time, time.Millisecond, 24*time.Hour),
+		Between("--workers", l.Workers, 1, 1<<16),
+		Between("--array", l.Array, 8<<10, unbounded>>20),
+		Between("--headroom", l.LeastHeadroom(), l.garbage(), 2*unbounded),
+	)
 }
 
 // Settings of the collector.

@@ -14,9 +14,9 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -24,7 +24,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/subject"
 	"github.com/freehold-go/freehold/lab/wire"
@@ -56,25 +55,14 @@ func (l Sawtooth) share(n cli.Size) int64 { return int64(n) / int64(l.Goroutines
 
 // Check says what is wrong with the load.
 func (l Sawtooth) Check() error {
-	most := math.MaxInt / 4.0
-	if total, _ := budget.Memory(); total > 0 {
-		most = min(most, float64(total))
-	}
-	switch {
-	case l.Cycles < 1:
-		return cli.Usagef("--cycles %d: at least one is needed", l.Cycles)
-	case l.Goroutines < 1:
-		return cli.Usagef("--goroutines %d: at least one is needed", l.Goroutines)
-	case l.Settle < 0:
-		return cli.Usagef("--settle %v: a time cannot be negative", l.Settle)
-	case l.share(l.High) < l.Sizes.Max():
-		return cli.Usagef("--high %v is too little: each of the %d goroutines needs room for a chunk of up to %s", l.High, l.Goroutines, cli.Bytes(l.Sizes.Max()))
-	case l.Low >= l.High:
-		return cli.Usagef("--low %v is not below --high %v: there would be nothing to free", l.Low, l.High)
-	case l.shareChunks()*float64(l.Goroutines)*float64(chunkBytes) > most:
-		return cli.Usagef("--high %v: the table of that many chunks would take more than %s", l.High, cli.Bytes(int64(most)))
-	}
-	return nil
+	return cmp.Or(
+		Between("--goroutines", l.Goroutines, 1, 1<<16),
+		Between("--cycles", l.Cycles, 1, 1<<20),
+		Between("--settle", l.Settle, 0, 24*time.Hour),
+		Between("--high", l.High, cli.Size(l.Sizes.Max()*int64(l.Goroutines)), unbounded), // a chunk for each
+		Between("--low", l.Low, 0, l.High-1),
+		Between("--high: a table of chunks of", cli.Size(float64(l.High)/l.Sizes.mean()*1.25*float64(chunkBytes)), 0, PartOfMemory(1)),
+	)
 }
 
 // A Tooth is one finished cycle, or the last fall to nothing. What is -1 was not measured.
