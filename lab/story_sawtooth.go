@@ -59,7 +59,7 @@ var sawtoothStory = story{
 	},
 	notes: func(set settings) []string {
 		return []string{
-			fmt.Sprintf("%s; %v idle after each fall.", set.Sawtooth.Sizes.Text(), set.Sawtooth.Settle),
+			fmt.Sprintf("Sizes: %s. Small chunks have 16 B to 64 KiB, big ones 16 B to 4 MiB; both have half of the bytes each. %v idle after each fall.", set.Sawtooth.Sizes, set.Sawtooth.Settle),
 			"Resident, or RSS, is the whole process's memory. Live counts the bytes asked for.",
 			"resident per live, the fragmentation = (RSS after settle − RSS at the start) / live.",
 			"Chunks are freed whole, so each goroutine's fall ends up to one chunk below its part of the low mark.",

@@ -65,7 +65,7 @@ func TestMemtest(t *testing.T) {
 			continue // it cannot be had here
 		}
 		out, page := reportOf(t, args...)
-		wants(t, out, name+": 1.00 MiB to 16.0 MiB, 2 goroutines, seed 1", "big and small chunks", "fragmentation", "after Trim", "live in the end")
+		wants(t, out, name+": 1.00 MiB to 16.0 MiB, 2 goroutines, seed 1", "Sizes: both.", "fragmentation", "after Trim", "live in the end")
 		if strings.Contains(out, "no time to go back") != (name == "freehold" || name == "jemalloc") {
 			t.Errorf("%s has a decay, or has not:\n%s", name, out)
 		}

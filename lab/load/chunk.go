@@ -22,30 +22,30 @@ func (c chunk) word(offset int) uint64 {
 	return (c.stamp + uint64(offset) + 1) * 0x9e3779b97f4a7c15
 }
 
-// fill writes the pattern, which touches every page. b has at least 16 bytes.
-func (c chunk) fill() {
+// offsets are those that hold a word. b has at least 16 bytes.
+func (c chunk) offsets(yield func(at int) bool) {
 	end := len(c.b) - 8
 	for at := 0; at <= end-8; at += pageBytes {
+		if !yield(at) {
+			return
+		}
+	}
+	yield(end)
+}
+
+// fill writes the pattern, which touches every page.
+func (c chunk) fill() {
+	for at := range c.offsets {
 		binary.LittleEndian.PutUint64(c.b[at:], c.word(at))
 	}
-	binary.LittleEndian.PutUint64(c.b[end:], c.word(end))
 }
 
 // check verifies the pattern.
 func (c chunk) check() error {
-	end := len(c.b) - 8
-	for at := 0; at <= end-8; at += pageBytes {
+	for at := range c.offsets {
 		if got := binary.LittleEndian.Uint64(c.b[at:]); got != c.word(at) {
-			return c.spoiled(at, got)
+			return fmt.Errorf("memory corrupted: a chunk of %d bytes at %p holds %#016x at offset %d, where %#016x was written", len(c.b), c.b, got, at, c.word(at))
 		}
 	}
-	if got := binary.LittleEndian.Uint64(c.b[end:]); got != c.word(end) {
-		return c.spoiled(end, got)
-	}
 	return nil
-}
-
-func (c chunk) spoiled(at int, got uint64) error {
-	return fmt.Errorf("memory corrupted: a chunk of %d bytes at %p holds %#016x at offset %d, where %#016x was written",
-		len(c.b), c.b, got, at, c.word(at))
 }

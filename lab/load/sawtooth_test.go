@@ -146,7 +146,7 @@ func TestSawtoothKeepsResultsWhenMemoryRunsOut(t *testing.T) {
 }
 
 func TestSawtoothFindsMistakes(t *testing.T) {
-	same := make([]byte, maxSmallChunk)
+	same := make([]byte, int(small.most))
 	overlap := func(size int) ([]byte, error) { return same[:size], nil }
 	if _, err := tiny.Run(t.Context(), allocating(t, overlap), silent); err == nil || !strings.Contains(err.Error(), "memory corrupted") {
 		t.Errorf("blocks that overlap gave %v", err)

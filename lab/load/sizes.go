@@ -5,66 +5,55 @@ import (
 	"math/rand/v2"
 )
 
-// Sizes is a distribution of chunk sizes:
-//
-//	big    16 B to 4 MiB, each size as likely as any other
-//	small  16 B to 64 KiB, each doubling as likely as any other
-//	both   a mix of them, half of the bytes from each
-//	boxed  1 KiB to 1 MiB, each doubling as likely as any other
+// Sizes is a distribution of chunk sizes. If it has two spans, each has half of the bytes.
 type Sizes string
 
-const (
-	minChunk      = 16
-	maxBigChunk   = 4 << 20
-	maxSmallChunk = 64 << 10
-)
-
-const meanBig = (minChunk + maxBigChunk) / 2
+// A span is sizes from least to most: each is as likely as any other if it is even, and each
+// doubling is otherwise.
+type span struct {
+	least, most float64
+	even        bool
+}
 
 var (
-	doublings = math.Log2(maxSmallChunk / minChunk)
-	meanSmall = (maxSmallChunk - minChunk) / (doublings * math.Ln2)
+	big   = span{16, 4 << 20, true}
+	small = span{16, 64 << 10, false}
 )
+
+var spans = map[Sizes][]span{
+	"big": {big}, "small": {small}, "both": {big, small},
+	"boxed": {{1 << 10, 1 << 20, false}}, // of the load in a box
+}
+
+// mean returns the average size.
+func (s span) mean() float64 {
+	if s.even {
+		return (s.least + s.most) / 2
+	}
+	return (s.most - s.least) / math.Log(s.most/s.least)
+}
 
 // next draws a size.
 func (s Sizes) next(r *rand.Rand) int {
-	switch {
-	case s == "boxed":
-		return int(math.Exp2(10 + 10*r.Float64()))
-	case s == "big", s == "both" && r.Float64() < meanSmall/(meanSmall+meanBig):
-		return minChunk + r.IntN(maxBigChunk-minChunk+1)
+	all := spans[s]
+	one := all[0]
+	if len(all) > 1 && r.Float64() < one.mean()/(one.mean()+all[1].mean()) {
+		one = all[1]
 	}
-	return int(minChunk * math.Exp2(r.Float64()*doublings))
+	if one.even {
+		return int(one.least + r.Float64()*(one.most-one.least+1))
+	}
+	return int(one.least * math.Pow(one.most/one.least, r.Float64()))
 }
 
 // Max returns the largest size that next draws.
-func (s Sizes) Max() int64 {
-	if s == "small" {
-		return maxSmallChunk
-	}
-	return maxBigChunk
-}
+func (s Sizes) Max() int64 { return int64(spans[s][0].most) }
 
-// mean returns the average size that next draws of big, small or both.
+// mean returns the average size that next draws.
 func (s Sizes) mean() float64 {
-	switch s {
-	case "big":
-		return meanBig
-	case "small":
-		return meanSmall
-	default:
-		return 2 * meanBig * meanSmall / (meanBig + meanSmall)
+	all, inverse := spans[s], 0.0
+	for _, one := range all {
+		inverse += 1 / one.mean()
 	}
-}
-
-// Text says what is drawn, for reports.
-func (s Sizes) Text() string {
-	switch s {
-	case "big":
-		return "big chunks (16 B to 4 MiB)"
-	case "small":
-		return "small chunks (16 B to 64 KiB)"
-	default:
-		return "big and small chunks (16 B to 4 MiB, half of the bytes in those up to 64 KiB)"
-	}
+	return float64(len(all)) / inverse
 }

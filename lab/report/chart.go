@@ -37,39 +37,31 @@ const (
 
 // most returns the ends of the axes.
 func (c Chart) most() (x, y float64) {
-	x, y = c.XMax, c.YMax
+	x, y = max(c.XMax, 1e-3), max(c.YMax, 1)
 	for _, l := range c.Lines {
 		for _, p := range l.Points {
 			x, y = max(x, p.X), max(y, p.Y)
 		}
 	}
-	return max(x, 1e-3), max(y, 1)
+	return x, y
 }
 
 // Path returns a line as SVG draws it.
 func (c Chart) Path(l Line) string {
+	if len(l.Points) == 0 {
+		return ""
+	}
+	mostX, mostY := c.most()
+	x := func(p Point) float64 { return p.X / mostX * chartWidth }
 	var path strings.Builder
-	for i, p := range l.Points {
-		x, y := c.at(p)
-		if l.Fill && i == 0 {
-			fmt.Fprintf(&path, "M%.1f %d", x, chartHeight)
-		}
-		command := 'L'
-		if path.Len() == 0 {
-			command = 'M'
-		}
-		fmt.Fprintf(&path, "%c%.1f %.1f", command, x, y)
-		if l.Fill && i == len(l.Points)-1 {
-			fmt.Fprintf(&path, "L%.1f %dZ", x, chartHeight)
-		}
+	path.WriteString("M")
+	for _, p := range l.Points {
+		fmt.Fprintf(&path, "%.1f %.1f ", x(p), chartHeight*(1-p.Y/mostY))
+	}
+	if l.Fill {
+		fmt.Fprintf(&path, "V%d H%.1f Z", chartHeight, x(l.Points[0]))
 	}
 	return path.String()
-}
-
-// at returns where a point is drawn.
-func (c Chart) at(p Point) (x, y float64) {
-	mostX, mostY := c.most()
-	return p.X / mostX * chartWidth, chartHeight * (1 - p.Y/mostY)
 }
 
 // A tick is a label at an axis.
@@ -85,9 +77,8 @@ func (c Chart) Seconds() (ticks []tick) {
 	for i := 0; most > 8*step; i++ {
 		step *= []float64{2, 2.5, 2}[i%3]
 	}
-	for i := 0.0; i*step <= most*(1+1e-9); i++ {
-		x, _ := c.at(Point{X: i * step})
-		ticks = append(ticks, tick{x, strconv.FormatFloat(i*step, 'g', 6, 64)})
+	for x := 0.0; x <= most*(1+1e-9); x += step {
+		ticks = append(ticks, tick{x / most * chartWidth, strconv.FormatFloat(x, 'g', 6, 64)})
 	}
 	return ticks
 }
@@ -99,9 +90,8 @@ func (c Chart) Bytes() (ticks []tick) {
 	for most > 5*step {
 		step *= 2
 	}
-	for i := 0.0; i*step <= most; i++ {
-		_, y := c.at(Point{Y: i * step})
-		ticks = append(ticks, tick{y, cli.Bytes(int64(i * step))})
+	for y := 0.0; y <= most; y += step {
+		ticks = append(ticks, tick{chartHeight * (1 - y/most), cli.Bytes(int64(y))})
 	}
 	return ticks
 }

@@ -95,7 +95,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"a &lt;title&gt;", `aria-label="freehold: memory"`, `class="live fill" d="M0.0 220L0.0 146.7L640.0 0.0L640.0 220Z"`,
+		"a &lt;title&gt;", `aria-label="freehold: memory"`, `class="live fill" d="M0.0 146.7 640.0 0.0 V220 H0.0 Z"`,
 		">1.00 GiB</text>", ">2</text>", `<i class="go" style="background-size: 36px 50%"></i>12,345`,
 	} {
 		if !strings.Contains(out.String(), want) {
