@@ -32,8 +32,8 @@ var listStory = story{
 		}
 		return all
 	},
-	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
-		return load.List(ctx, subject.Named(keys[0]), set.Nodes, tell)
+	measure: func(_ context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+		return load.List(subject.Named(keys[0]), set.Nodes, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {
 		var collects, heaps []string

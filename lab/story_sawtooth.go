@@ -40,12 +40,12 @@ var sawtoothStory = story{
 		}
 		return all
 	},
-	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+	measure: func(_ context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
 		a, err := subject.Named(keys[0]).Open(int64(set.Sawtooth.Limit))
 		if err != nil {
 			return nil, err
 		}
-		return set.Sawtooth.Run(ctx, a, tell)
+		return set.Sawtooth.Run(a, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {
 		var peaks, kept []string

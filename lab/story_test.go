@@ -192,7 +192,7 @@ func TestLiveSentence(t *testing.T) {
 func TestBudgetStory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.csv")
 	out, page := reportOf(t, with(tinyBox, "--csv", file)...)
-	wants(t, out, "starting 3 measurements", "There was no box", "At 128 MiB and 30% the Go heap has 2.00 MiB live")
+	wants(t, out, "starting 3 measurements", "There was no box", "At 128 MiB and 30% the Go heap has 1 B live")
 	wants(t, page, "A memory limit", "off-heap", "<svg")
 	rows := rowsIn(t, file)
 	if len(rows) != 4 {

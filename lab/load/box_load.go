@@ -83,7 +83,7 @@ func (s Boxes) Load(ctx context.Context, r BoxRun, tell wire.Writer) (last BoxSa
 		all.Go(func() { w.churn(ctx, int64(s.LiveIn(r))) })
 	}
 	quiet := process.Every(boxSampleTime, func() { tell.Part(w.sample()) })
-	err = w.offHeap(ctx)
+	err = w.offHeap()
 	stop()
 	all.Wait()
 	quiet()
@@ -112,22 +112,22 @@ func (w *boxWork) churn(ctx context.Context, live int64) {
 }
 
 // offHeap grows and shrinks off-heap memory.
-func (w *boxWork) offHeap(ctx context.Context) error {
+func (w *boxWork) offHeap() error {
 	time.Sleep(w.Hold)
 	for range w.Rounds {
-		if err := w.share.grow(ctx, w.heap); err != nil {
+		if err := w.share.grow(w.heap); err != nil {
 			return err
 		}
 		w.turns.Add(1)
 		time.Sleep(w.Hold)
-		if err := w.share.shrink(ctx, w.heap, w.share.low); err != nil {
+		if err := w.share.shrink(w.heap, w.share.low); err != nil {
 			return err
 		}
 		w.heap.Trim()
 		time.Sleep(w.Hold)
 		w.turns.Add(1)
 	}
-	return w.share.shrink(ctx, w.heap, 0)
+	return w.share.shrink(w.heap, 0)
 }
 
 func (w *boxWork) sample() BoxSample {

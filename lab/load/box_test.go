@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,19 +51,6 @@ func TestBoxEnvironment(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.mode, got, tt.want)
 		}
 	}
-}
-
-// The smallest live heap is one node for each processor.
-func TestLoadWithHardlyALiveHeap(t *testing.T) {
-	w := &boxWork{}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan bool)
-	go func() { w.churn(ctx, 1); close(ended) }()
-	for w.nodes.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	stop()
-	<-ended
 }
 
 // A group whose limit cannot be set is no box, and is not left. Those that others have left go, if

@@ -35,13 +35,3 @@ func TestChunkFillAndCheck(t *testing.T) {
 		}
 	}
 }
-
-func TestChunkKnowsAnothersPattern(t *testing.T) {
-	b := make([]byte, 64)
-	first, second := chunk{b, 1}, chunk{b, 2}
-	first.fill()
-	second.fill() // as if one block had been handed out twice
-	if first.check() == nil {
-		t.Error("a chunk that was written over by another looks untouched")
-	}
-}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -30,7 +29,7 @@ type ListFigures struct {
 
 // List builds, walks and frees a linked list: many small values with references between them,
 // which is what a collector finds hardest.
-func List(ctx context.Context, m subject.Memory, nodes int, tell wire.Writer) (*ListFigures, error) {
+func List(m subject.Memory, nodes int, tell wire.Writer) (*ListFigures, error) {
 	l, err := m.List(1)
 	if err != nil {
 		return nil, err
@@ -56,9 +55,6 @@ func List(ctx context.Context, m subject.Memory, nodes int, tell wire.Writer) (*
 	var took []float64
 	before = readCollector()
 	for i := range rounds {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
 		took = append(took, milliseconds(runtime.GC))
 		tell.Progress(0.3+0.6*float64(i+1)/rounds, "")
 	}

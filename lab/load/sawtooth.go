@@ -15,7 +15,6 @@ package load
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -110,12 +109,12 @@ type sawtooth struct {
 
 // Run runs the load, and tells of each finished cycle. On an error the outcome holds what had
 // been measured until then.
-func (l Sawtooth) Run(ctx context.Context, a *subject.Allocator, tell wire.Writer) (*SawtoothOutcome, error) {
+func (l Sawtooth) Run(a *subject.Allocator, tell wire.Writer) (*SawtoothOutcome, error) {
 	s := &sawtooth{Sawtooth: l, allocator: a, tell: tell}
 	s.prepare()
 	defer s.meter.watch(s.report)()
 	for n := 1; n <= s.Cycles+1; n++ {
-		if err := s.cycle(ctx, n); err != nil {
+		if err := s.cycle(n); err != nil {
 			return s.outcome(), fmt.Errorf("in %s, %s live: %w", s.stage.Load().Text, cli.Bytes(s.live()), err)
 		}
 		s.tell.Part(s.outcome())
@@ -156,7 +155,7 @@ func (s *sawtooth) prepare() {
 }
 
 // cycle is one rise, fall and settle. The one after the last only falls, to nothing.
-func (s *sawtooth) cycle(ctx context.Context, n int) (err error) {
+func (s *sawtooth) cycle(n int) (err error) {
 	t := Tooth{PeakRSS: -1, Ratio: -1}
 	name, last := fmt.Sprintf("cycle %d of %d", n, s.Cycles), n > s.Cycles
 	if last {
@@ -165,18 +164,18 @@ func (s *sawtooth) cycle(ctx context.Context, n int) (err error) {
 	s.meter.takePeak()
 	s.enter(name + ", rise")
 	if !last {
-		if t.Rise, err = s.parallel(ctx, func(ctx context.Context, sh *share) error { return sh.grow(ctx, s.allocator) }); err != nil {
+		if t.Rise, err = s.parallel(func(sh *share) error { return sh.grow(s.allocator) }); err != nil {
 			return err
 		}
 	}
 	t.PeakLive = s.meter.take().Live
 
 	s.enter(name + ", fall")
-	if t.Fall, err = s.parallel(ctx, func(ctx context.Context, sh *share) error {
+	if t.Fall, err = s.parallel(func(sh *share) error {
 		if last {
-			return sh.shrink(ctx, s.allocator, 0)
+			return sh.shrink(s.allocator, 0)
 		}
-		return sh.shrink(ctx, s.allocator, sh.low)
+		return sh.shrink(s.allocator, sh.low)
 	}); err != nil {
 		return err
 	}
@@ -203,11 +202,11 @@ func (s *sawtooth) cycle(ctx context.Context, n int) (err error) {
 }
 
 // parallel runs f for every share, each in a goroutine of its own.
-func (s *sawtooth) parallel(ctx context.Context, f func(context.Context, *share) error) (time.Duration, error) {
+func (s *sawtooth) parallel(f func(*share) error) (time.Duration, error) {
 	began := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
+	var g errgroup.Group
 	for _, sh := range s.shares {
-		g.Go(func() error { return f(ctx, sh) })
+		g.Go(func() error { return f(sh) })
 	}
 	err := g.Wait()
 	return time.Since(began), err

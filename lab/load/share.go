@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"math/rand/v2"
 	"reflect"
 	"sync/atomic"
@@ -28,8 +27,8 @@ type share struct {
 var chunkBytes = int64(reflect.TypeFor[chunk]().Size())
 
 // grow allocates until the next chunk would pass high.
-func (s *share) grow(ctx context.Context, a freehold.Allocator) error {
-	for ctx.Err() == nil {
+func (s *share) grow(a freehold.Allocator) error {
+	for {
 		size := s.sizes.next(s.rng)
 		if s.live.Load()+int64(size) > s.high {
 			return nil
@@ -44,15 +43,11 @@ func (s *share) grow(ctx context.Context, a freehold.Allocator) error {
 		s.chunks = append(s.chunks, c)
 		s.live.Add(int64(size))
 	}
-	return ctx.Err()
 }
 
 // shrink frees chunks at random until no more than low bytes are live.
-func (s *share) shrink(ctx context.Context, a freehold.Allocator, low int64) error {
+func (s *share) shrink(a freehold.Allocator, low int64) error {
 	for s.live.Load() > low {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		i, last := s.rng.IntN(len(s.chunks)), len(s.chunks)-1
 		c := s.chunks[i]
 		if err := c.check(); err != nil {
