@@ -53,12 +53,38 @@ const (
 )
 
 // Print writes the grid to w, in colour if w takes it. Heads are wrapped to the width of their
-// figures, and names to what is left of the terminal.
+// figures, and names to what is left of the terminal. Columns that have no room are in a table
+// below, with the names again.
 func (g Grid) Print(w io.Writer) {
-	room, _ := cli.TerminalSize(w)
-	if room == 0 {
-		room = usualWidth
+	width, _ := cli.TerminalSize(w)
+	if width == 0 {
+		width = usualWidth
 	}
+	widths := make([]int, len(g.Head))
+	for i, name := range g.Head {
+		for _, word := range strings.Fields(name) {
+			widths[i] = max(widths[i], text.StringWidth(word))
+		}
+		for _, row := range g.Rows {
+			widths[i] = max(widths[i], text.LongestLineLen(row[i].Text))
+		}
+	}
+	for from := 1; from < len(g.Head); {
+		room, to := width-indent-padding, from
+		for to < len(g.Head) && (to == from || room-widths[to]-padding >= min(widths[0], narrowName)) {
+			room -= widths[to] + padding
+			to++
+		}
+		if from > 1 {
+			io.WriteString(w, "\n")
+		}
+		g.print(w, max(room, narrowName), widths, from, to)
+		from = to
+	}
+}
+
+// print writes the names and some columns.
+func (g Grid) print(w io.Writer, name int, widths []int, from, to int) {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -68,34 +94,25 @@ func (g Grid) Print(w io.Writer) {
 		style.Color.Header = text.Colors{text.Bold}
 	}
 	t.SetStyle(style)
-
-	rows := make([]table.Row, len(g.Rows))
-	columns := make([]table.ColumnConfig, len(g.Head))
-	head := table.Row{}
-	for i, name := range g.Head {
-		head = append(head, name)
-		widest := 0
-		for _, word := range strings.Fields(name) {
-			widest = max(widest, text.StringWidth(word))
-		}
-		for j := range g.Rows {
-			rows[j] = append(rows[j], g.Rows[j][i].Text)
-			widest = max(widest, text.StringWidth(g.Rows[j][i].Text))
-		}
-		columns[i] = table.ColumnConfig{
-			Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight,
-			VAlign: text.VAlignBottom, VAlignHeader: text.VAlignBottom,
-			WidthMax: widest, WidthMaxEnforcer: text.WrapSoft,
-		}
-		if i > 0 {
-			room -= widest + padding
-		}
+	columns := []table.ColumnConfig{{Number: 1, VAlign: text.VAlignBottom, VAlignHeader: text.VAlignBottom, WidthMax: name, WidthMaxEnforcer: text.WrapSoft}}
+	for i, width := range widths[from:to] {
+		columns = append(columns, table.ColumnConfig{
+			Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight,
+			VAlign: text.VAlignBottom, VAlignHeader: text.VAlignBottom, WidthMax: width, WidthMaxEnforcer: text.WrapSoft,
+		})
 	}
-	columns[0].Align, columns[0].AlignHeader = text.AlignLeft, text.AlignLeft
-	columns[0].WidthMax = max(room-indent-padding, narrowName)
 	t.SetColumnConfigs(columns)
-	t.AppendHeader(head)
-	t.AppendRows(rows)
+	line := func(cell func(i int) string) (row table.Row) {
+		row = table.Row{cell(0)}
+		for i := from; i < to; i++ {
+			row = append(row, cell(i))
+		}
+		return row
+	}
+	t.AppendHeader(line(func(i int) string { return g.Head[i] }))
+	for _, row := range g.Rows {
+		t.AppendRow(line(func(i int) string { return row[i].Text }))
+	}
 	for line := range strings.Lines(t.Render() + "\n") {
 		io.WriteString(w, strings.Repeat(" ", indent)+strings.TrimRight(line, " \n")+"\n")
 	}

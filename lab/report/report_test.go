@@ -75,6 +75,15 @@ func TestGridPrints(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
+	// Columns that have no room are below.
+	for range 9 {
+		g.Head, g.Rows[0], g.Rows[1] = append(g.Head, "more"), append(g.Rows[0], Cell{Text: "12345678"}), append(g.Rows[1], Cell{Text: "1\n2"})
+	}
+	out.Reset()
+	g.Print(&out)
+	if n, tables := strings.Count(out.String(), "12345678"), strings.Count(out.String(), "2,000,000"); n != 9 || tables != 2 {
+		t.Errorf("%d of 9 columns in %d tables:\n%s", n, tables, out.String())
+	}
 	for line := range strings.Lines(out.String()) {
 		if n := text.StringWidth(strings.TrimSuffix(line, "\n")); n > usualWidth {
 			t.Errorf("a line takes %d: %q", n, line)
