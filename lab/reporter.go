@@ -124,7 +124,7 @@ func (r *reporter) tell(ctx context.Context, s *story, all []*trial) error {
 			t.problem = r.measure(ctx, s, t)
 		}
 		if ctx.Err() != nil && t.problem != nil {
-			if t.written > 0 {
+			if t.told {
 				t.outcome, t.problem = stopped, errors.New("interrupted")
 			}
 			break
@@ -163,6 +163,7 @@ func (r *reporter) measure(ctx context.Context, s *story, t *trial) error {
 		if m.Part == nil {
 			show(m)
 		} else if json.Unmarshal(m.Part, t.result) == nil {
+			t.told = true
 			r.write(s, t)
 		}
 	})

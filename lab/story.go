@@ -49,6 +49,7 @@ type trial struct {
 	result  any    // a pointer to what the child tells
 	outcome string // "" if it was not begun
 	problem error  // why it was not measured
+	told    bool   // result has a part at least
 	written int    // rows of CSV
 }
 
@@ -147,7 +148,7 @@ func (s *story) csv(set settings, t *trial) [][]string {
 
 // shown returns what tables show of a trial: its figures, or why there are none.
 func (t *trial) shown() any {
-	if t.outcome != measured {
+	if t.outcome != measured && !t.told {
 		return t.outcome
 	}
 	return t.result
