@@ -40,7 +40,7 @@ func command(ctx context.Context, args ...string) (code int, out, err string) {
 var (
 	tinyReport  = []string{"report", "--nodes", "2000", "--high", "8MiB", "--cycles", "2", "--settle", "1ms", "--live", "1MiB", "--load", "20ms"}
 	tinyMemtest = []string{"memtest", "--high", "16MiB", "--cycles", "3", "--goroutines", "2", "--settle", "1ms"}
-	tinyGCLab   = []string{"gclab", "--live", "1MiB", "--time", "20ms", "--workers", "2", "--array", "64KiB", "--headroom", "256MiB", "--reserve", "1MiB"}
+	tinyGCLab   = []string{"gclab", "--live", "1MiB", "--time", "20ms", "--workers", "2", "--array", "64KiB", "--headroom", "512MiB", "--reserve", "1MiB"}
 	tinyBox     = []string{"report", "budget", "--box", "none", "--limits", "128MiB", "--shares", "30", "--rounds", "1", "--hold", "30ms", "--go-live", "1"} // which is a node for each processor
 )
 

@@ -12,22 +12,10 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// self is this process, nil where the system does not tell.
-var self = func() *process.Process {
-	p, err := process.NewProcess(int32(os.Getpid()))
-	if err != nil {
-		return nil
-	}
-	return p
-}()
-
 // Resident returns this process's resident memory, 0 where the system does not tell. About 10 us
 // on Linux.
 func Resident() int64 {
-	if self == nil {
-		return 0
-	}
-	info, err := self.MemoryInfo()
+	info, err := (&process.Process{Pid: int32(os.Getpid())}).MemoryInfo()
 	if err != nil {
 		return 0
 	}
