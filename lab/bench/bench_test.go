@@ -2,226 +2,257 @@ package bench
 
 import (
 	"bytes"
-	"encoding/csv"
-	"os"
-	"os/exec"
+	"io"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/perf/benchfmt"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// TestSameLoadsInCAndGo: with a fixed number of operations every row's program
-// draws the same random numbers, so it reports the same sum.
-func TestSameLoadsInCAndGo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
-	needTools(t)
-	b := newBuilder(t.Context(), t.TempDir())
-	all, err := selectRows(rows(), []string{"go", "modernc-mutex", "loop-go", "c-libc", "loop-c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all = slices.DeleteFunc(all, func(r *row) bool { return r.sorter != "" || r.keyed })
-	b.buildAll(t.Context(), all, func(*row) {})
-	byName := map[string]*row{}
-	for _, r := range all {
-		if r.skip != "" {
-			t.Logf("%s: %s", r.name, r.skip)
-			continue
-		}
-		byName[r.name] = r
-	}
-	for _, args := range []string{
-		"-load pair -min 64 -ops 1000",
-		"-load zeroed -min 64 -ops 1000",
-		"-load mixed -min 16 -max 1039 -ops 50000",
-		"-load mixed -min 16 -max 4096 -threads 2 -ops 50000",
-		"-load scatter -min 64 -ops 3",
-		"-load scatter -min 64 -threads 2 -ops 3",
-		"-load handover -min 64 -ops 10000",
-		"-load handover -min 16 -max 1039 -read 1 -ops 10000",
-		"-load live -min 16 -max 1024 -slots 10000",
-		"-load churn -min 16 -max 1024 -slots 10000",
+// What cannot be measured or written is refused before anything is built.
+func TestWrongOptionsAreRefusedFirst(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "none", "x")
+	for want, o := range map[string]Command{
+		"--rounds 0, want 1 or more":    {Sample: 1},
+		"--rounds -1, want 1 or more":   {Rounds: -1, Sample: 1},
+		"--sample 0s, want more than 0": {Rounds: 1},
+		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
+		nowhere:                         {Rounds: 1, Sample: 1, CSV: nowhere},
+		"open " + nowhere:               {Quick: true, Out: nowhere},
+		"only one of --csv and --out":   {Quick: true, CSV: "-", Out: "-"},
 	} {
-		sums := map[uint64][]string{}
-		for name, r := range byName {
-			if r.loop && strings.Contains(args, "live") || r.loop && strings.Contains(args, "churn") {
-				continue // one block for all sizes: its sum is right, its memory is not
-			}
-			s, err := take(t.Context(), r, load{args: strings.Fields(args)})
-			if err != nil {
-				t.Errorf("%s: %s: %v", name, args, err)
-				continue
-			}
-			sums[s.Sum] = append(sums[s.Sum], name)
+		var errs bytes.Buffer
+		if err := o.Run(t.Context(), cli.Streams{Out: io.Discard, Err: &errs}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
 		}
-		if len(sums) > 1 {
-			t.Errorf("%s: the sums differ: %v", args, sums)
-		}
-		if sums[0] != nil {
-			t.Errorf("%s: the sum is 0", args)
+		if errs.Len() > 0 {
+			t.Errorf("%q was printed", errs.String())
 		}
 	}
 }
 
-// TestSameSpecialLoads: what only some rows run, they run alike.
-func TestSameSpecialLoads(t *testing.T) {
+func TestExportOnStandardOutput(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds programs")
+		t.Skip("builds a program")
 	}
 	needTools(t)
-	b := newBuilder(t.Context(), t.TempDir())
-	special := slices.DeleteFunc(loads(quickScale), func(l load) bool { return !l.special || l.of != "" })
-	all := slices.DeleteFunc(rows(), func(r *row) bool {
-		return !slices.ContainsFunc(special, func(l load) bool { return r.runs(l) })
-	})
-	b.buildAll(t.Context(), all, func(*row) {})
-	for _, l := range special {
-		ops := "50000" // past several resets
-		if l.key == "list" || l.key == "reset" || strings.HasPrefix(l.key, "onebyte") {
-			ops = "3"
-		}
-		counted := slices.ContainsFunc(all, func(r *row) bool { return r.sorter == "" && !r.keyed && r.runs(l) })
-		if counted { // other programs do the whole load
-			l.args = append(l.args, "-ops", ops)
-		}
-		sums := map[uint64][]string{}
-		for _, r := range all {
-			if r.skip != "" {
-				t.Logf("%s: %s", r.name, r.skip)
-			}
-			if !r.runs(l) {
-				continue
-			}
-			s, err := take(t.Context(), r, l)
-			if err != nil {
-				t.Errorf("%s: %s: %v", r.name, l.key, err)
-				continue
-			}
-			sums[s.Sum] = append(sums[s.Sum], r.name)
-			if strings.HasPrefix(l.key, "lru") && (s.Requested < 40<<20 || s.Requested > 64<<20) {
-				t.Errorf("%s: %s: %d bytes are live in a cache at its limit of 64 MiB", r.name, l.key, s.Requested)
-			}
-		}
-		if len(sums) != 1 || sums[0] != nil {
-			t.Errorf("%s: the sums differ or are 0: %v", l.key, sums)
-		}
-	}
-}
-
-// TestQuick runs everything once, as CI does, and reads back what it wrote.
-func TestQuick(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs and runs all of them")
-	}
-	needTools(t)
-	dir := t.TempDir()
-	o := Command{
-		Quick: true, Noise: 3,
-		CSV:       filepath.Join(dir, "csv"),
-		Benchstat: filepath.Join(dir, "bench"),
-	}
 	var out, errs bytes.Buffer
+	o := Command{CSV: "-", Quick: true, Loads: []string{"gomallocs"}, Rows: []string{"freehold-interface"}}
 	if err := o.Run(t.Context(), cli.Streams{Out: &out, Err: &errs}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"freehold beside its peers", "smoke test", "calloc + touch + free", "resident bytes per requested byte"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the report has no %q", want)
-		}
+	if text := out.String(); !strings.HasPrefix(text, "benchmark,peer,") || !strings.HasSuffix(text, "GoMallocs,freehold-interface,0,mallocs/op,0,0,false\n") {
+		t.Errorf("standard output is %q", text)
 	}
-	if strings.Contains(out.String(), "FAILED") {
-		t.Errorf("a row failed:\n%s", out.String())
-	}
-	bench, err := os.Open(o.Benchstat)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer bench.Close()
-	results := 0
-	for in := benchfmt.NewReader(bench, o.Benchstat); in.Scan(); results++ {
-		if _, ok := in.Result().(*benchfmt.Result); !ok {
-			t.Errorf("not Go's benchmark format: %v", in.Result())
-		}
-	}
-	if results < 100 {
-		t.Errorf("only %d benchmark lines", results)
-	}
-
-	f, err := os.Open(o.CSV)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	records, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, record := range records[1:] {
-		if record[1] == "freehold" && record[0] != "mallocs" && record[4] == "0" {
-			t.Errorf("freehold has no figure on %s", record[0])
-		}
-		if _, err := strconv.ParseFloat(record[4], 64); err != nil {
-			t.Errorf("%v: %v", record, err)
-		}
+	if text := errs.String(); !strings.HasPrefix(text, "bench: building 2 programs") || !strings.Contains(text, "freehold beside its peers") {
+		t.Errorf("standard error is %q", text)
 	}
 }
 
-func TestSelect(t *testing.T) {
-	all := loads(fullScale)
-	if got, _ := selectLoads(all, nil, false); slices.ContainsFunc(got, func(l load) bool { return l.huge }) {
-		t.Error("the huge load runs without being asked for")
+func TestSelection(t *testing.T) {
+	all := []*program{
+		{name: "freehold", pkg: "alloc", names: []string{"Pair/size=64/peer=freehold", "Pair/size=641/peer=freehold", "Huge/x/peer=freehold", "Mixed/x/peer=freehold"}},
+		{name: "go", pkg: "alloc", names: []string{"Pair/size=64/peer=go"}},
+		{name: "c", pkg: "alloc", native: true, runs: []string{"Pair/", "Huge/"}},
+		{name: "gone", pkg: "alloc", skip: "not here", names: []string{"Pair/size=64/peer=gone"}},
+		{name: "keyed", pkg: "keyed", names: []string{"Numbers/op=hit/peer=go-map"}},
 	}
-	for _, names := range [][]string{nil, {"huge"}} {
-		got, err := selectLoads(all, names, names == nil)
-		if err != nil || !slices.ContainsFunc(got, func(l load) bool { return l.huge }) {
-			t.Errorf("the huge load does not run for %v", names)
+	for _, tt := range []struct {
+		selection
+		want string
+	}{
+		{selection{}, "Pair/size=64: freehold go c, Pair/size=641: freehold c, Mixed/x: freehold, Numbers/op=hit: go-map"},
+		{selection{full: true, rows: []string{"C"}}, "Pair/size=64: c, Pair/size=641: c, Huge/x: c"},
+		{selection{loads: []string{"huge", "pair/size=64/"}}, "Huge/x: freehold c"},
+		{selection{loads: []string{"pair/size=64"}, rows: []string{"go"}}, "Pair/size=64: go"},
+	} {
+		found, err := tt.benchmarksOf(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range found {
+			text := b.name + ":"
+			for _, p := range b.peers {
+				text += " " + p.name
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ", ") != tt.want {
+			t.Errorf("%v: %v, want %s", tt.selection, got, tt.want)
 		}
 	}
-	if got, _ := selectLoads(all, []string{"pair/64", "churn"}, false); len(got) != 2 {
-		t.Errorf("pair/64 and churn select %d loads", len(got))
-	}
-	if _, err := selectLoads(all, []string{"pear"}, false); err == nil {
-		t.Error("a load that is not there was accepted")
-	}
-	if _, err := selectRows(rows(), []string{"freehole"}); err == nil {
+	if _, err := (selection{rows: []string{"freehole"}}).benchmarksOf(all); err == nil {
 		t.Error("a row that is not there was accepted")
 	}
-	keys := map[string]bool{}
-	for _, l := range all {
-		if keys[l.key] {
-			t.Errorf("two loads are called %s", l.key)
-		}
-		keys[l.key] = true
+	if _, err := (selection{}).benchmarksOf([]*program{{name: "x", names: []string{"Other/peer=x"}}}); err == nil {
+		t.Error("a benchmark without a group was accepted")
 	}
 }
 
-// TestSkipsAreSaid: a row without its library keeps the reason.
-func TestSkipsAreSaid(t *testing.T) {
-	needTools(t)
-	b := newBuilder(t.Context(), t.TempDir())
-	b.cgo = false
-	for _, r := range []*row{
-		{name: "a", native: true, preload: "libnosuchmalloc.so.9"},
-		{name: "b", cgo: true, tags: "peer_cgo"},
-		{name: "c", cgo: true, needs: []string{"/no/such/file"}},
+func TestNeeds(t *testing.T) {
+	for _, tt := range []struct {
+		selection
+		want string
+	}{
+		{selection{loads: []string{"numbers"}}, "keyed"},
+		{selection{loads: []string{"lru/size=16"}}, "freehold freehold-maxbytes freehold-limit go"},
+		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc"},
+		{selection{rows: []string{"go-map"}}, "freehold sorts keyed"},
 	} {
-		b.build(t.Context(), r)
-		if r.skip == "" {
-			t.Errorf("row %s was not skipped", r.name)
+		var got []string
+		for _, p := range programs() {
+			if tt.needs(p) {
+				got = append(got, p.name)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%v needs %v, want %s", tt.selection, got, tt.want)
 		}
 	}
 }
 
-func needTools(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("needs the go command")
+// runOf makes a run of one sample each: figures in ns by benchmark and peer.
+func runOf(ns map[string]map[string]float64) *run {
+	r := &run{cells: map[string]map[string]*cell{}}
+	for name, peers := range ns {
+		r.cells[name] = map[string]*cell{}
+		for who, v := range peers {
+			r.cells[name][who] = cellOf(v)
+		}
+	}
+	return r
+}
+
+// cellOf makes a cell of figures in ns, one for each round.
+func cellOf(ns ...float64) *cell {
+	c := &cell{}
+	for round, v := range ns {
+		c.samples = append(c.samples, sampleOf(round, v, false))
+	}
+	return c
+}
+
+func sampleOf(round int, ns float64, noisy bool) sample {
+	values := []benchfmt.Value{{Value: ns / 1e9, Unit: "sec/op", OrigValue: ns, OrigUnit: "ns/op"}}
+	return sample{Result: &benchfmt.Result{Values: values}, round: round, noisy: noisy}
+}
+
+func TestJudge(t *testing.T) {
+	const one, two = "Pair/size=64/goroutines=1", "Pair/size=64/goroutines=2"
+	r := runOf(map[string]map[string]float64{
+		one: {"freehold": 8, "freehold-pool": 12, "freehold-pool-cache": 5, "c-jemalloc": 10, "go": 15},
+		two: {"freehold": 9},
+	})
+	r.cells[one]["go"].samples[0].noisy = true
+	want := map[string]string{
+		"freehold " + one + ", ns/op, of c-jemalloc":             "8.0 / 10.0 ok",
+		"freehold " + one + ", ns/op, of cgo-jemalloc":           "8.0 no figure for cgo-jemalloc",
+		"freehold " + one + ", ns/op, of go":                     "8.0 / 15.0 MISSED, noisy",
+		"freehold " + two + ", ns/op, of freehold " + one:        "9.0 / 8.0 ok",
+		"freehold-cache " + one + ", ns/op, of c-jemalloc":       " no figure for freehold-cache",
+		"freehold-pool " + one + ", ns/op, of c-tcmalloc":        "12.0 no figure for c-tcmalloc",
+		"freehold-pool-cache " + one + ", ns/op, of " + fastestC: "5.0 / 10.0 ok",
+	}
+	got := judge(r)
+	if len(got) != len(want) {
+		t.Errorf("%d verdicts, want %d: benchmarks that did not run have none", len(got), len(want))
+	}
+	for _, v := range got {
+		text := v.figures + " " + v.result
+		if v.noisy {
+			text += ", noisy"
+		}
+		if text != want[v.what] {
+			t.Errorf("%s: %q, want %q", v.what, text, want[v.what])
+		}
+	}
+}
+
+// What slows a whole round down slows both sides of a ratio.
+func TestRatioIsOfTheSameRound(t *testing.T) {
+	own, other := cellOf(10, 40, 12, 44, 9), cellOf(20, 80, 20, 80, 20)
+	if s := ratio("ns/op", own, other); s.median != 0.5 || s.least() != 0.45 || s.most() != 0.6 {
+		t.Errorf("ratio is %+v", s)
+	}
+	other.samples = other.samples[1:] // a round without a partner does not count
+	if s := ratio("ns/op", own, other); len(s.values) != 4 {
+		t.Errorf("%d rounds compared, want 4", len(s.values))
+	}
+	if s := cellOf(4, 1, 2, 100).figures("ns/op"); s.median != 3 { // even: between the middle two
+		t.Errorf("median %v, want 3", s.median)
+	}
+}
+
+// The fastest C program is another one in another round.
+func TestFastestC(t *testing.T) {
+	r := runOf(map[string]map[string]float64{"Pair": {"c-jemalloc": 10, "c-tcmalloc": 6, "loop-c": 1, "go": 2}})
+	for who, ns := range map[string]float64{"c-jemalloc": 5, "c-tcmalloc": 7} {
+		c := r.cells["Pair"][who]
+		c.samples = append(c.samples, sampleOf(1, ns, who == "c-jemalloc"))
+	}
+	c := r.fastestC("Pair")
+	if s := c.figures("ns/op"); len(s.values) != 2 || s.most() != 6 || s.least() != 5 || !c.noisy() {
+		t.Errorf("the fastest of each round: %+v", s)
+	}
+	if r.fastestC("Mixed").measured() {
+		t.Error("a benchmark that did not run has a fastest program")
+	}
+}
+
+func TestCells(t *testing.T) {
+	g := &groups[0]
+	heap, other := peer{"go", &program{tags: "peer_goheap"}}, peer{"c", &program{}}
+	one := &benchmark{"Pair/goroutines=1", g, []peer{other, heap}}
+	two := &benchmark{"Pair/goroutines=2", g, []peer{other, heap}}
+	r := runOf(map[string]map[string]float64{one.name: {"go": 30, "c": 10}, two.name: {"go": 45e6, "c": 12}})
+	for _, tt := range []struct {
+		b    *benchmark
+		p    peer
+		want string
+	}{
+		{one, other, "10.0"},
+		{one, heap, "30.0 (3.00x)"},
+		{two, other, "12.0\n1.20 of one"},
+		{two, heap, "45.0 ms (3,750,000x)\n1500000.00 of one"},
+		{one, peer{"none", &program{}}, ""},
+	} {
+		if got := r.cellText(tt.b, tt.p, "ns/op"); got != tt.want {
+			t.Errorf("%s of %s: %q, want %q", tt.b.name, tt.p.name, got, tt.want)
+		}
+	}
+	s := &r.cells[one.name]["go"].samples[0]
+	s.noisy, s.Values = true, append(s.Values, benchfmt.Value{Unit: "gcs"})
+	if got := r.cellText(one, heap, "ns/op"); got != "30.0! (3.00x)\nno collection" {
+		t.Errorf("a noisy sample without a collection: %q", got)
+	}
+}
+
+func TestDisturbance(t *testing.T) {
+	from := busy{all: 101 * time.Second, own: 40 * time.Second, at: time.Now()}
+	const s, ms = time.Second, time.Millisecond
+	for _, tt := range []struct {
+		name           string
+		wall, all, own time.Duration
+		share          float64
+		noisy          bool
+	}{
+		{"all of it ours", s, 2 * s, 2 * s, 0, false},
+		{"a tick of rounding", 100 * ms, 110 * ms, 100 * ms, 0.1, false},
+		{"ours counted ahead of all", 100 * ms, 90 * ms, 100 * ms, 0, false},
+		{"a neighbour on the other processor", s, 2 * s, s, 1, true},
+		{"a neighbour now and then", 10 * s, 11 * s, 10 * s, 0.1, true},
+		{"under the limit", 10 * s, 10*s + 200*ms, 10 * s, 0.02, false},
+		{"no time passed", 0, s, 0, 0, false},
+	} {
+		d := between(from, busy{from.all + tt.all, from.own + tt.own, from.at.Add(tt.wall)}, nil)
+		share, noisy := d.share(), d.noisy(0.03)
+		if diff := share - tt.share; diff > 1e-9 || diff < -1e-9 || noisy != tt.noisy {
+			t.Errorf("%s: others %v, noisy %v; want %v, %v", tt.name, share, noisy, tt.share, tt.noisy)
+		}
 	}
 }

@@ -44,16 +44,16 @@ func checkWritable(path string) error {
 	return f.Close()
 }
 
-// each calls f for every sample, in the order of loads, rows and rounds.
-func (r *run) each(f func(load, *row, sample) error) error {
-	for _, l := range r.loads {
-		for _, w := range r.rows {
-			c := r.cell(l, w)
+// each calls f for every sample, in the order of benchmarks, peers and rounds.
+func (r *run) each(f func(*benchmark, peer, sample) error) error {
+	for _, b := range r.benchmarks {
+		for _, p := range b.peers {
+			c := r.cell(b, p)
 			if c == nil {
 				continue
 			}
 			for _, s := range c.samples {
-				if err := f(l, w, s); err != nil {
+				if err := f(b, p, s); err != nil {
 					return err
 				}
 			}
@@ -62,26 +62,19 @@ func (r *run) each(f func(load, *row, sample) error) error {
 	return nil
 }
 
-// writeBenchstat writes Go's benchmark format, so that
+// writeText writes Go's benchmark format, so that
 //
-//	benchstat -col /row FILE
+//	benchstat -row .name,/size,/goroutines -col /peer FILE
 //
-// shows rows side by side with its own statistics.
-func writeBenchstat(w io.Writer, m machine, r *run) error {
+// shows peers side by side with its own statistics.
+func writeText(w io.Writer, m machine, r *run) error {
 	out := benchfmt.NewWriter(w)
-	result := benchfmt.Result{}
-	for _, c := range [][2]string{
-		{"goos", runtime.GOOS}, {"goarch", runtime.GOARCH}, {"pkg", "github.com/freehold-go/freehold/lab/bench"},
-		{"cpu", m.CPU}, {"commit", m.Commit},
-	} {
-		result.Config = append(result.Config, benchfmt.Config{Key: c[0], Value: []byte(c[1]), File: true})
-	}
-	return r.each(func(l load, row *row, s sample) error {
-		result.Name = benchfmt.Name(l.bench + "/row=" + row.name)
-		result.Iters = max(s.Ops, 1)
-		result.Values = []benchfmt.Value{{Value: l.unit.of(s), Unit: l.unit.String()}}
-		if l.unit == nanoseconds {
-			result.Values = append(result.Values, benchfmt.Value{Value: s.CPU, Unit: "cpu-ns/op"})
+	return r.each(func(b *benchmark, p peer, s sample) error {
+		result := benchfmt.Result{Name: benchfmt.Name(b.name + "/peer=" + p.name), Iters: s.Iters, Values: s.Values}
+		for _, c := range [][2]string{
+			{"goos", runtime.GOOS}, {"goarch", runtime.GOARCH}, {"pkg", module + "/lab/bench"}, {"cpu", m.cpu}, {"commit", m.commit},
+		} {
+			result.Config = append(result.Config, benchfmt.Config{Key: c[0], Value: []byte(c[1]), File: true})
 		}
 		return out.Write(&result)
 	})
@@ -89,15 +82,14 @@ func writeBenchstat(w io.Writer, m machine, r *run) error {
 
 func writeCSV(w io.Writer, r *run) error {
 	c := csv.NewWriter(w)
-	c.Write([]string{"load", "row", "round", "unit", "value", "ns", "cpu_ns", "ops", "gcs", "requested", "resident", "peak", "mallocs", "others", "noisy"})
+	c.Write([]string{"benchmark", "peer", "round", "unit", "value", "others", "noisy"})
 	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	r.each(func(l load, w *row, s sample) error {
-		return c.Write([]string{
-			l.key, w.name, strconv.Itoa(s.Round), l.unit.String(), number(l.unit.of(s)),
-			number(s.NS), number(s.CPU), number(float64(s.Ops)), number(float64(s.GCs)),
-			number(float64(s.Requested)), number(float64(s.Resident)), number(float64(s.Peak)), number(s.Mallocs),
-			number(s.Others), strconv.FormatBool(s.Noisy),
-		})
+	r.each(func(b *benchmark, p peer, s sample) error {
+		for _, unit := range s.units() {
+			v, _ := s.value(unit)
+			c.Write([]string{b.name, p.name, strconv.Itoa(s.round), unit, number(v), number(s.others), strconv.FormatBool(s.noisy)})
+		}
+		return nil
 	})
 	c.Flush()
 	return c.Error()

@@ -1,19 +1,18 @@
 // Package bench runs freehold beside its peers and prints what it found.
 //
-//	go run ./lab bench                       all loads but the huge ones, about ten minutes
+//	go run ./lab bench                       all but the huge loads
 //	go run ./lab bench --loads pair,mixed    some loads
-//	go run ./lab bench --rows freehold,go    some rows; the first one is what ratios are to
+//	go run ./lab bench --rows freehold,go    some peers; the first one is what ratios are to
 //	go run ./lab bench --loads sort,append,buffer,lines
 //	                                         records, buffers and GNU sort, about ten minutes
 //	go run ./lab bench --full                with 100 million live blocks, a buffer of 8 GiB and
 //	                                         5 GB of lines; takes 9 GB of memory and 16 GB of disk
 //	go run ./lab bench --quick               a smoke test
 //
-// A row is a program of its own: the loops in worker/, compiled against one
-// allocator, or those in native/native.c, run with one preloaded. Bench builds
-// them in a temporary folder, runs each for one sample at a time, in turn, and
-// keeps watch over what else the machine does meanwhile. Only an idle machine
-// gives figures worth quoting.
+// The benchmarks are those of package testing in alloc/, keyed/ and sorts/, which go test runs
+// too, and native/native.c, which tells its figures as they do. Bench compiles the programs in a
+// temporary folder, runs each for one sample at a time, in turn, and keeps watch over what else
+// the machine does meanwhile. Only an idle machine gives figures worth quoting.
 package bench
 
 import (
@@ -30,16 +29,16 @@ import (
 
 // Command is the command line.
 type Command struct {
-	Loads     []string      `help:"Only loads whose names begin so, for example pair,mixed/16-4096." placeholder:"NAME"`
-	Rows      []string      `help:"Only rows whose names begin so, for example freehold,c-." placeholder:"NAME"`
-	Rounds    int           `help:"Samples of each row on each load; loads that take gigabytes have one to three." default:"5"`
-	Sample    time.Duration `help:"Measured time of one sample." default:"60ms"`
-	Noise     float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
-	Full      bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
-	Quick     bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
-	List      bool          `help:"List loads and rows."`
-	CSV       string        `name:"csv" help:"Write every sample as CSV; - is standard output." placeholder:"FILE"`
-	Benchstat string        `help:"Write every sample in Go's benchmark format: benchstat -col /row FILE." placeholder:"FILE"`
+	Loads  []string      `help:"Only benchmarks whose names begin so, for example pair,mixed/size=16-4096." placeholder:"NAME"`
+	Rows   []string      `help:"Only peers whose names begin so, for example freehold,c-." placeholder:"NAME"`
+	Rounds int           `help:"Samples of each peer on each load; loads that take gigabytes have one to three." default:"5"`
+	Sample time.Duration `help:"Measured time of one sample." default:"60ms"`
+	Noise  float64       `help:"Percent of a processor that others may use before a sample is taken again." default:"3"`
+	Full   bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
+	Quick  bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
+	List   bool          `help:"Build the programs and list all benchmarks and peers."`
+	CSV    string        `name:"csv" help:"Write every figure as CSV; - is standard output." placeholder:"FILE"`
+	Out    string        `help:"Write every sample in Go's benchmark format: benchstat -col /peer FILE." placeholder:"FILE"`
 }
 
 // Run is the command.
@@ -47,37 +46,26 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	size := fullScale
-	size.run = o.Sample
-	if o.Full {
-		size.lines, size.sortMemory = 5_000_000_000, 1<<30
-	}
-	if o.Quick {
-		size, o.Rounds = quickScale, 1
-	}
-	plan := &run{rounds: o.Rounds, limit: o.Noise / 100, blind: o.Quick}
-	var err error
-	if plan.loads, err = selectLoads(loads(size), o.Loads, o.Full); err != nil {
+	wanted := selection{o.Loads, o.Rows, o.Full || o.List}
+	if err := wanted.check(); err != nil {
 		return err
 	}
-	all, err := selectRows(rows(), o.Rows)
-	if err != nil {
-		return err
-	}
-	if o.List {
-		list(st.Out, plan.loads, all)
-		return nil
+	plan := &run{scale: scale{"usual", o.Rounds, o.Sample}, limit: o.Noise / 100, blind: o.Quick}
+	switch {
+	case o.Quick:
+		plan.scale = scale{"quick", 1, 4 * time.Millisecond}
+	case o.Full:
+		plan.scale.name = "full"
 	}
 
-	exports := []string{o.CSV, o.Benchstat}
+	exports := []string{o.CSV, o.Out}
 	people := st.Out // read the report there
 	switch toStdout := slices.DeleteFunc(slices.Clone(exports), func(path string) bool { return path != stdoutPath }); {
 	case len(toStdout) > 1:
-		return cli.Usagef("only one of --csv and --benchstat can be -")
+		return cli.Usagef("only one of --csv and --out can be -")
 	case len(toStdout) == 1:
 		people = st.Err
 	}
-
 	for _, path := range exports { // before the minutes of the run
 		if err := checkWritable(path); err != nil {
 			return err
@@ -89,32 +77,38 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Fprintf(st.Err, "bench: building %d programs, a minute or two the first time\n", len(all))
-	b := newBuilder(ctx, dir)
+	all := slices.DeleteFunc(programs(), func(p *program) bool { return !wanted.needs(p) })
+	fmt.Fprintf(st.Err, "bench: building %s, a minute or two the first time\n", cli.Plural(len(all), "program"))
 	bar, built := cli.NewBar(st.Err, time.Second), 0
-	b.buildAll(ctx, all, func(r *row) {
+	newBuilder(ctx, dir).buildAll(ctx, all, func(p *program) {
 		built++
-		bar.Show(float64(built)/float64(len(all)), "building "+r.name)
+		bar.Show(float64(built)/float64(len(all)), "building "+p.name)
 	})
 	bar.Clear()
-	plan.rows = slices.DeleteFunc(slices.Clone(all), func(r *row) bool { return r.skip != "" })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if len(plan.rows) == 0 {
-		reportRows(people, all)
-		return errors.New("no row could be built")
+	if plan.benchmarks, err = wanted.benchmarksOf(all); err != nil {
+		return err
+	}
+	if o.List {
+		writeList(st.Out, plan.benchmarks)
+		return nil
+	}
+	if len(plan.benchmarks) == 0 {
+		writePrograms(people, all)
+		return errors.New("no program could be built")
 	}
 
-	fmt.Fprintf(st.Err, "bench: taking %d samples of %d rows\n", plan.steps(), len(plan.rows))
+	fmt.Fprintf(st.Err, "bench: taking %d samples of %s\n", plan.steps(), cli.Plural(len(plan.benchmarks), "benchmark"))
 	if !plan.blind {
 		awaitQuiet(plan.limit, time.Now().Add(10*time.Second))
 	}
 	began, done, steps := time.Now(), 0, plan.steps()
-	plan.ticked = func(l load, r *row) {
+	plan.ticked = func(b *benchmark, p peer) {
 		done++
 		left := time.Since(began) / time.Duration(done) * time.Duration(steps-done)
-		bar.Show(float64(done)/float64(steps), fmt.Sprintf("%d of %d, %v left: %s %s", done, steps, left.Round(time.Second), l.key, r.name))
+		bar.Show(float64(done)/float64(steps), fmt.Sprintf("%d of %d, %v left: %s %s", done, steps, left.Round(time.Second), b.name, p.name))
 	}
 	stopped := plan.do(ctx)
 	bar.Clear()
@@ -122,14 +116,14 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		fmt.Fprintln(st.Err, "bench: stopped; this is of the samples until then")
 	}
 
-	m := describe(context.WithoutCancel(ctx))
-	report(people, m, all, plan, o.Quick)
+	m := describe(context.WithoutCancel(ctx), all)
+	writeReport(people, m, all, plan, o.Quick)
 	for _, file := range []struct {
 		path  string
 		write func(io.Writer) error
 	}{
 		{o.CSV, func(w io.Writer) error { return writeCSV(w, plan) }},
-		{o.Benchstat, func(w io.Writer) error { return writeBenchstat(w, m, plan) }},
+		{o.Out, func(w io.Writer) error { return writeText(w, m, plan) }},
 	} {
 		if file.path != "" {
 			if err := exportTo(file.path, st.Out, file.write); err != nil {
@@ -153,15 +147,12 @@ func (o *Command) check() error {
 	return nil
 }
 
-func list(w io.Writer, loads []load, rows []*row) {
-	t := newTable(w, "Loads")
-	for _, l := range loads {
-		t.AppendRow([]any{l.key, l.table + ": " + l.column})
+func writeList(w io.Writer, all []*benchmark) {
+	for _, b := range all {
+		fmt.Fprintf(w, "%s\n   ", b.name)
+		for _, p := range b.peers {
+			fmt.Fprintf(w, " %s", p.name)
+		}
+		fmt.Fprintln(w)
 	}
-	t.Render()
-	t = newTable(w, "Rows")
-	for _, r := range rows {
-		t.AppendRow([]any{r.name, r.what})
-	}
-	t.Render()
 }

@@ -3,153 +3,193 @@
 package bench
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/shirou/gopsutil/v4/host"
+
+	"github.com/freehold-go/freehold/lab/report"
+	lab "github.com/freehold-go/freehold/lab/run"
 )
 
-func report(w io.Writer, m machine, all []*row, r *run, quick bool) {
-	reportHead(w, m, r, quick)
-	reportRows(w, all)
-	for _, title := range titles(r.loads) {
-		reportTable(w, title, r)
+// onOne is what of a name says how many goroutines there are.
+var onOne = regexp.MustCompile(`/goroutines=\d+`)
+
+// A machine is where the figures were taken, and of what.
+type machine struct{ cpu, kernel, commit string }
+
+// describe finds out what it can; the rest stays "unknown".
+func describe(ctx context.Context, all []*program) machine {
+	said := func(name string, args ...string) string {
+		out, err := exec.CommandContext(ctx, name, args...).Output()
+		if err != nil {
+			return "unknown"
+		}
+		return strings.TrimSpace(string(out))
 	}
-	if !quick {
-		reportTargets(w, judge(r))
+	m := machine{cpu: "unknown", commit: said("git", "rev-parse", "--short=12", "HEAD")}
+	for _, p := range all {
+		m.cpu = cmp.Or(p.cpu, m.cpu)
 	}
-	reportNoise(w, r)
+	kernel, _ := host.KernelVersionWithContext(ctx)
+	m.kernel = cmp.Or(kernel, "unknown")
+	if m.commit != "unknown" && said("git", "status", "--porcelain") != "" {
+		m.commit += " with changes"
+	}
+	return m
 }
 
-func reportHead(w io.Writer, m machine, r *run, quick bool) {
+func writeReport(w io.Writer, m machine, all []*program, r *run, quick bool) {
 	fmt.Fprintf(w, "\nfreehold beside its peers\n\n")
-	for _, line := range m.lines() {
+	for _, line := range [][2]string{
+		{"machine", m.cpu + ", " + lab.MachineText() + ", kernel " + m.kernel},
+		{"commit", m.commit},
+		{"command", strings.Join(append([]string{"go run ./lab"}, os.Args[1:]...), " ")},
+		{"run", fmt.Sprintf("%d samples in %s; medians of %d rounds, interleaved; each sample a fresh process, warmed",
+			r.taken, r.took.Round(time.Second), r.rounds)},
+	} {
 		fmt.Fprintf(w, "  %-9s%s\n", line[0], line[1])
 	}
-	fmt.Fprintf(w, "  %-9s%d samples in %s; medians of %d rounds, interleaved; each sample a fresh process, warmed\n",
-		"run", r.taken, r.took.Round(time.Second), r.rounds)
 	if quick {
 		fmt.Fprintf(w, "\nA smoke test: the loads are too short for their figures to mean anything, so no target is judged.\n")
 	}
-}
-
-func newTable(w io.Writer, title string) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.SeparateRows = false
-	t.Style().Options.DrawBorder = false
-	t.Style().Format.Header = text.FormatDefault
-	if title != "" {
-		fmt.Fprintf(w, "\n%s\n", title)
-	}
-	return t
-}
-
-func reportRows(w io.Writer, all []*row) {
-	t := newTable(w, "Rows")
-	for _, r := range all {
-		found := r.version
-		if r.skip != "" {
-			found = "SKIPPED: " + r.skip
+	writePrograms(w, all)
+	for i, b := range r.benchmarks {
+		if i == 0 || r.benchmarks[i-1].group != b.group {
+			writeGroup(w, b.group, r)
 		}
-		t.AppendRow(table.Row{r.name, r.what, found})
 	}
-	t.Render()
+	if !quick {
+		writeTargets(w, judge(r))
+	}
+	writeNoise(w, r)
 }
 
-// titles lists the tables in the order of their first load.
-func titles(loads []load) (all []string) {
-	for _, l := range loads {
-		if !slices.Contains(all, l.table) {
-			all = append(all, l.table)
+func writePrograms(w io.Writer, all []*program) {
+	fmt.Fprintf(w, "\nRows\n\n")
+	for _, p := range all {
+		found := p.allocator
+		if p.skip != "" {
+			found = "SKIPPED: " + p.skip
+		}
+		fmt.Fprintf(w, "  %-20s %s\n", p.name, strings.TrimSuffix(p.what+": "+found, ": "))
+	}
+}
+
+func printGrid(w io.Writer, title string, g report.Grid) {
+	fmt.Fprintf(w, "\n%s\n\n", title)
+	g.Print(w)
+}
+
+// units returns what people compare.
+func (s sample) units() (all []string) {
+	for _, v := range s.Values {
+		if unit := cmp.Or(v.OrigUnit, v.Unit); unit != "gcs" && unit != "cpu-ns/op" && v.Value != 0 || unit == "mallocs/op" {
+			all = append(all, unit)
 		}
 	}
 	return all
 }
 
-// reportTable prints one table: a line per row, a column per load. A cell is
+// writeGroup writes a table for each unit of a group's benchmarks: a line per peer, a column per
+// benchmark. A cell is
 //
-//	8.7 (1.12x)    the median, and how many times the first row's it is
+//	8.7 (1.12x)    the median, and how many times the first peer's it is
 //	8.5..9.1       the least and the most
-//	1.03 of one    a load on two goroutines beside the same on one
-func reportTable(w io.Writer, title string, r *run) {
-	var columns []load
-	for _, l := range r.loads {
-		if l.table == title {
-			columns = append(columns, l)
+//	1.03 of one    a load on several goroutines beside the same on one
+func writeGroup(w io.Writer, g *group, r *run) {
+	var columns []*benchmark
+	var names, units []string
+	for _, b := range r.benchmarks {
+		if b.group != g {
+			continue
+		}
+		columns = append(columns, b)
+		for _, p := range b.peers {
+			if !slices.Contains(names, p.name) {
+				names = append(names, p.name)
+			}
+			if c := r.cell(b, p); c.measured() {
+				units = append(units, c.samples[0].units()...)
+			} else if c != nil && c.failed != "" {
+				fmt.Fprintf(w, "\nFAILED: %s of %s: %s\n", b.name, p.name, c.failed)
+			}
 		}
 	}
-	t := newTable(w, title)
-	head := table.Row{""}
-	configs := []table.ColumnConfig{}
-	for i, l := range columns {
-		head = append(head, l.column)
-		configs = append(configs, table.ColumnConfig{Number: i + 2, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	t.AppendHeader(head)
-	t.SetColumnConfigs(configs)
-	for _, row := range r.rows {
-		line := table.Row{row.name}
-		empty := true
-		for _, l := range columns {
-			c := r.cell(l, row)
-			empty = empty && c == nil
-			line = append(line, cellText(r, l, row, c))
+	var done []string
+	for _, unit := range units {
+		if slices.Contains(done, unit) {
+			continue
 		}
-		if !empty {
-			t.AppendRow(line)
+		done = append(done, unit)
+		grid := report.Grid{Head: []string{""}}
+		for _, b := range columns {
+			grid.Head = append(grid.Head, cmp.Or(strings.ReplaceAll(strings.TrimPrefix(b.name, g.name), "/", " "), " "))
 		}
+		for _, name := range names {
+			row, empty := []string{name}, true
+			for _, b := range columns {
+				text := "-"
+				if i := slices.IndexFunc(b.peers, func(p peer) bool { return p.name == name }); i >= 0 {
+					text = cmp.Or(r.cellText(b, b.peers[i], unit), text)
+				}
+				empty = empty && text == "-"
+				row = append(row, text)
+			}
+			if !empty {
+				grid.Add(row...)
+			}
+		}
+		printGrid(w, fmt.Sprintf("%s: %s. %s", g.name, g.what, unit), grid)
 	}
-	t.Render()
 }
 
-func cellText(r *run, l load, w *row, c *cell) string {
-	switch {
-	case c == nil:
-		return "-"
-	case c.failed != "":
-		return text.WrapSoft("FAILED: "+c.failed, 24)
-	case len(c.samples) == 0:
-		return "-"
+// cellText returns "" where there is no figure.
+func (r *run) cellText(b *benchmark, p peer, unit string) string {
+	c := r.cell(b, p)
+	if !c.measured() {
+		return ""
 	}
-	s := c.spread(l.unit)
-	var b strings.Builder
-	b.WriteString(l.unit.format(s.Median))
+	s := c.figures(unit)
+	if len(s.values) == 0 {
+		return ""
+	}
+	text := figure(unit, s.median)
 	if c.noisy() {
-		b.WriteString("!")
+		text += "!"
 	}
-	if first := r.first(l); w != first && l.unit != mallocs && !w.loop {
-		fmt.Fprintf(&b, " (%s)", times(ratio(l.unit, c, r.cell(l, first)).Median))
+	if first := r.first(b, unit); first != c && !p.loop && unit != "mallocs/op" {
+		if than := ratio(unit, c, first); len(than.values) > 0 {
+			text += " (" + times(than.median) + ")"
+		}
 	}
-	if s.N > 1 {
-		fmt.Fprintf(&b, "\n%s..%s", l.unit.format(s.Min), l.unit.format(s.Max))
+	if len(s.values) > 1 {
+		text += "\n" + figure(unit, s.least()) + ".." + figure(unit, s.most())
 	}
-	if base := r.cells[l.base][w.name]; base.measured() {
-		fmt.Fprintf(&b, "\n%.2f of one", ratio(l.unit, c, base).Median)
+	if alone := r.cells[onOne.ReplaceAllString(b.name, "/goroutines=1")][p.name]; alone != c && alone.measured() {
+		text += fmt.Sprintf("\n%.2f of one", ratio(unit, c, alone).median)
 	}
-	if w.collects && l.unit.timed() && !collected(c) {
-		b.WriteString("\nno collection")
+	if p.collects() && unit == "ns/op" && !collected(c) {
+		text += "\nno collection"
 	}
-	if l.unit == overhead {
-		alloc := c.spread(nanoseconds)
-		fmt.Fprintf(&b, "\n%.1f ns each", alloc.Median)
-	}
-	return b.String()
+	return text
 }
 
-// first returns the first row that has a figure on l, to which the others are
-// compared.
-func (r *run) first(l load) *row {
-	for _, w := range r.rows {
-		if r.cell(l, w).measured() {
-			return w
+// first returns the first cell that has a figure on b, to which the others are compared.
+func (r *run) first(b *benchmark, unit string) *cell {
+	for _, p := range b.peers {
+		if c := r.cell(b, p); c.measured() && len(c.figures(unit).values) > 0 {
+			return c
 		}
 	}
 	return nil
@@ -163,53 +203,63 @@ func times(v float64) string {
 	return humanize.Comma(int64(v+0.5)) + "x"
 }
 
+// collects reports whether the Go collector frees p's blocks.
+func (p peer) collects() bool { return p.tags == "peer_goheap" || p.tags == "peer_ristretto" }
+
 // collected reports whether the Go collector ran in every sample.
 func collected(c *cell) bool {
-	return !slices.ContainsFunc(c.samples, func(s sample) bool { return s.GCs == 0 })
-}
-
-func reportTargets(w io.Writer, all []verdict) {
-	if len(all) == 0 {
-		return
-	}
-	t := newTable(w, "Targets, as ratios of figures in this run")
-	t.AppendHeader(table.Row{"freehold's", "figures", "ratio", "least..most", "target", ""})
-	t.SetColumnConfigs([]table.ColumnConfig{
-		{Number: 2, Align: text.AlignRight}, {Number: 3, Align: text.AlignRight}, {Number: 4, Align: text.AlignRight},
-		{Number: 5, Align: text.AlignRight},
+	return !slices.ContainsFunc(c.samples, func(s sample) bool {
+		n, ok := s.value("gcs")
+		return ok && n == 0
 	})
-	met, missed := 0, 0
-	for _, v := range all {
-		is, between, result := figure(v.Value), "", v.Result
-		if v.Min < v.Max {
-			between = figure(v.Min) + ".." + figure(v.Max)
-		}
-		switch v.Result {
-		case "ok":
-			met++
-		case "MISSED":
-			missed++
-		default:
-			is = "-"
-		}
-		if v.Noisy {
-			result += ", noisy"
-		}
-		t.AppendRow(table.Row{v.What, v.Figures, is, between, "<= " + figure(v.Limit), result})
-	}
-	t.Render()
-	fmt.Fprintf(w, "\n%d met, %d missed, %d without a figure\n", met, missed, len(all)-met-missed)
 }
 
-// figure writes a ratio of any size.
-func figure(v float64) string {
-	if v >= 0.1 || v == 0 {
-		return strconv.FormatFloat(v, 'f', 2, 64)
+// figure writes a figure; times of a millisecond and more in ms.
+func figure(unit string, v float64) string {
+	if unit == "ns/op" && v >= 1e6 {
+		return figure("", v/1e6) + " ms"
+	}
+	switch {
+	case v >= 100:
+		return humanize.Comma(int64(v + 0.5))
+	case v >= 10 || unit == "ns/op":
+		return fmt.Sprintf("%.1f", v)
+	case v >= 0.1 || v == 0:
+		return fmt.Sprintf("%.3f", v)
 	}
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-func reportNoise(w io.Writer, r *run) {
+func writeTargets(w io.Writer, all []verdict) {
+	if len(all) == 0 {
+		return
+	}
+	g := report.Grid{Head: []string{"target", "figures", "is", "least..most", "at most", ""}}
+	met, missed := 0, 0
+	for _, v := range all {
+		is, between := "-", ""
+		switch v.result {
+		case "ok":
+			met++
+		case "MISSED":
+			missed++
+		}
+		if v.result == "ok" || v.result == "MISSED" {
+			is = figure("", v.is.median)
+			if v.is.least() < v.is.most() {
+				between = figure("", v.is.least()) + ".." + figure("", v.is.most())
+			}
+		}
+		if v.noisy {
+			v.result += ", noisy"
+		}
+		g.Add(v.what, v.figures, is, between, figure("", v.limit), v.result)
+	}
+	printGrid(w, "Targets, as ratios of figures in this run", g)
+	fmt.Fprintf(w, "\n%d met, %d missed, %d without a figure\n", met, missed, len(all)-met-missed)
+}
+
+func writeNoise(w io.Writer, r *run) {
 	fmt.Fprintf(w, `
 A cell is the median, how many times the first row's it is (above 1: slower or
 larger), and the least and most. Ratios are of figures from the same round, and

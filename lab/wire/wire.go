@@ -1,7 +1,5 @@
 // Package wire is what a program that measures tells the one that has started it: lines of
 // JSON on its standard output, any number of them and then its result.
-//
-// Programs in C write them too: see bench/native.
 package wire
 
 import (

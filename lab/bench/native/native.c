@@ -1,10 +1,12 @@
-// Native: the loads of worker/ in C, on whatever malloc the program is run
+// Native: the benchmarks of alloc/ in C, on whatever malloc the program is run
 // with: plain for the C library's, LD_PRELOAD for another.
 //
 //	cc -O2 -fno-builtin -pthread native.c -ldl           an allocator's rows
 //	cc -O2 -fno-builtin -pthread -DLOOP native.c -ldl    the loops alone
 //
-// Same flags, same random numbers and same output as the Go program; every
+//	./native -bench Pair/size=64/goroutines=1
+//
+// Same names, same random numbers and same output as the Go program; every
 // function here has its twin there. -fno-builtin and the volatile touch keep
 // the compiler from seeing that a block is not needed.
 
@@ -26,17 +28,17 @@
 
 #define MAX_THREADS 64
 
-// What to run; see params in worker/main.go.
+// What to run, from the benchmark's name and the flags.
 static struct {
-	const char *load;
-	uint64_t min, max, span;
-	int threads;
-	uint64_t slots;
+	const char *bench;
+	uint64_t min, max, span; // bytes of a block
+	int threads, read;
+	char by[16];
+	uint64_t slots;   // live blocks
 	double warm, run; // ns
-	uint64_t ops;
-	uint64_t top;
-	int read;
-} p = {.load = "pair", .min = 64, .threads = 1, .slots = 10000, .warm = 20e6, .run = 60e6, .top = 1 << 30};
+	uint64_t ops;     // exactly so many instead, without a warm-up; 0 means for a time
+	uint64_t top;     // the last size of what grows
+} p = {.bench = "", .min = 64, .max = 64, .threads = 1, .slots = 10000, .warm = 20e6, .run = 60e6, .top = 1 << 30};
 
 typedef struct {
 	double ns;
@@ -69,11 +71,9 @@ static inline void *must(void *b) {
 	return b;
 }
 
-static char version[256];
-
-// find_version asks the malloc in use who it is, so that a preload that did not
+// print_version asks the malloc in use who it is, so that a preload that did not
 // take is seen.
-static void find_version(void) {
+static void print_version(void) {
 	int (*mallctl)(const char *, void *, size_t *, void *, size_t);
 	int (*mi_version)(void);
 	const char *(*tc_version)(int *, int *, const char **);
@@ -84,17 +84,17 @@ static void find_version(void) {
 		const char *v = "?";
 		size_t n = sizeof v;
 		mallctl("version", &v, &n, NULL, 0);
-		snprintf(version, sizeof version, "jemalloc %s", v);
+		printf("allocator: jemalloc %s\n", v);
 	} else if (mi_version) {
 		int v = mi_version();
-		snprintf(version, sizeof version, "mimalloc %d.%d.%d", v / 100, v / 10 % 10, v % 10);
+		printf("allocator: mimalloc %d.%d.%d\n", v / 100, v / 10 % 10, v % 10);
 	} else if (tc_version) {
-		snprintf(version, sizeof version, "tcmalloc %s", tc_version(NULL, NULL, NULL));
+		printf("allocator: tcmalloc %s\n", tc_version(NULL, NULL, NULL));
 	} else {
 #ifdef __GLIBC__
-		snprintf(version, sizeof version, "libc %s", gnu_get_libc_version());
+		printf("allocator: libc %s\n", gnu_get_libc_version());
 #else
-		snprintf(version, sizeof version, "libc of this system");
+		printf("allocator: libc of this system\n");
 #endif
 	}
 }
@@ -155,7 +155,7 @@ static uint64_t resident_bytes(void) {
 
 // A load has a state per thread, set up by fresh; loop runs n operations.
 typedef struct {
-	uint64_t sum, random;
+	uint64_t sum, random, hash;
 	void **live;
 	uint32_t *order;
 	char pad[128];
@@ -219,8 +219,8 @@ static result run_threads(looper l) {
 	for (int i = 0; i < p.threads; i++) {
 		r.ns += team.each[i].ns / p.threads;
 		r.ops += team.each[i].ops;
-		r.sum += team.each[i].sum;
 	}
+	r.sum = team.each[0].sum; // what the others have done is up to the clock in Go
 	return r;
 }
 
@@ -255,7 +255,6 @@ static void mixed_fresh(state *s, int thread) {
 		uint64_t size = size_of(next(&s->random), p.min, p.span);
 		s->live[i] = must(get(size));
 		touch(s->live[i]);
-		s->sum += size;
 	}
 }
 
@@ -285,7 +284,7 @@ static void scatter_fresh(state *s, int thread) {
 		s->order[i] = s->order[j];
 		s->order[j] = (uint32_t)i;
 	}
-	for (uint64_t i = 0; i < p.slots; i++) s->sum += i * s->order[i];
+	for (uint64_t i = 0; i < p.slots; i++) s->hash += i * s->order[i];
 }
 
 static void scatter_loop(state *s, uint64_t n) {
@@ -300,6 +299,7 @@ static void scatter_loop(state *s, uint64_t n) {
 		}
 		for (uint64_t i = 0; i < slots; i++) put(live[order[i]]);
 	}
+	s->sum += s->hash * n;
 }
 
 // --- list ----------------------------------------------------------------------
@@ -383,13 +383,12 @@ static result run_handover(void) {
 	pthread_t consumer;
 	if (pthread_create(&consumer, NULL, consume, NULL)) die("no thread");
 	if (!p.ops)
-		for (double start = now(); now() - start < p.warm;)
-			for (int i = 0; i < 16; i++) r.sum += produce_batch(&random);
+		for (double start = now(); now() - start < p.warm;) produce_batch(&random);
 	begin();
 	double start = now();
-	while (p.ops ? r.ops < p.ops : now() - start < p.run) {
-		for (int i = 0; i < 16; i++) r.sum += produce_batch(&random);
-		r.ops += 16 * BATCH_SIZE;
+	for (uint64_t n = 0; p.ops ? n < p.ops : now() - start < p.run; n++) {
+		r.sum += produce_batch(&random);
+		r.ops += BATCH_SIZE;
 	}
 	r.ns = (now() - start) / r.ops;
 	end();
@@ -502,49 +501,62 @@ static result run_churn(void) {
 
 // --- main ----------------------------------------------------------------------
 
+static int is(const char *name) { return !strcmp(p.bench, name); }
+
 static result run(void) {
-	if (!strcmp(p.load, "pair")) return run_threads((looper){NULL, pair_loop});
-	if (!strcmp(p.load, "zeroed")) return run_threads((looper){NULL, zeroed_loop});
-	if (!strcmp(p.load, "mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
-	if (!strcmp(p.load, "scatter")) {
+	if (is("Pair")) return run_threads((looper){NULL, pair_loop});
+	if (is("Zeroed")) return run_threads((looper){NULL, zeroed_loop});
+	if (is("Mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
+	if (is("Scatter")) {
 		result r = run_threads((looper){scatter_fresh, scatter_loop});
 		r.ns /= p.slots;
 		r.ops *= p.slots;
 		return r;
 	}
-	if (!strcmp(p.load, "list")) return run_threads((looper){NULL, list_loop});
-	if (!strcmp(p.load, "handover")) return run_handover();
-	if (!strcmp(p.load, "grow")) return growth(step_realloc);
-	if (!strcmp(p.load, "copy")) return growth(step_copy);
-	if (!strcmp(p.load, "live")) return run_live();
-	if (!strcmp(p.load, "churn")) return run_churn();
-	if (strcmp(p.load, "version")) die("no such load");
+	if (is("List")) return run_threads((looper){NULL, list_loop});
+	if (is("Handover")) return run_handover();
+	if (is("Grow")) return growth(strcmp(p.by, "copy") ? step_realloc : step_copy);
+	if (is("Memory") || is("Huge")) return run_live();
+	if (is("MemoryChurn")) return run_churn();
+	die("no such benchmark");
 	return (result){0};
 }
 
+// parse_name takes a name such as Mixed/size=16-4096/goroutines=2 apart.
+static void parse_name(char *name) {
+	p.bench = strtok(name, "/");
+	for (char *part; (part = strtok(NULL, "/"));) {
+		unsigned long from, to;
+		int n = sscanf(part, "size=%lu-%lu", &from, &to);
+		if (n >= 1) p.min = from, p.max = n == 2 ? to : from;
+		else if (sscanf(part, "goroutines=%d", &p.threads) != 1 && sscanf(part, "read=%d", &p.read) != 1 &&
+			sscanf(part, "by=%15s", p.by) != 1) die("no such part of a name");
+	}
+	if (p.threads > MAX_THREADS) die("too many goroutines");
+	p.span = p.max - p.min + 1;
+}
+
 int main(int argc, char **argv) {
+	print_version();
+	if (argc == 1) return 0;
 	for (int i = 1; i + 1 < argc; i += 2) {
-		const char *name = argv[i], *value = argv[i + 1];
-		uint64_t n = strtoull(value, NULL, 10);
-		if (!strcmp(name, "-load")) p.load = value;
-		else if (!strcmp(name, "-min")) p.min = n;
-		else if (!strcmp(name, "-max")) p.max = n;
-		else if (!strcmp(name, "-threads")) p.threads = n < MAX_THREADS ? (int)n : MAX_THREADS;
-		else if (!strcmp(name, "-slots")) p.slots = n;
-		else if (!strcmp(name, "-warm")) p.warm = n * 1e6;
-		else if (!strcmp(name, "-run")) p.run = n * 1e6;
-		else if (!strcmp(name, "-ops")) p.ops = n;
-		else if (!strcmp(name, "-read")) p.read = n != 0;
-		else if (!strcmp(name, "-top")) p.top = n;
+		const char *flag = argv[i];
+		uint64_t n = strtoull(argv[i + 1], NULL, 10);
+		if (!strcmp(flag, "-bench")) parse_name(argv[i + 1]);
+		else if (!strcmp(flag, "-blocks")) p.slots = n;
+		else if (!strcmp(flag, "-warm")) p.warm = n * 1e6;
+		else if (!strcmp(flag, "-run")) p.run = n * 1e6;
+		else if (!strcmp(flag, "-ops")) p.ops = n;
+		else if (!strcmp(flag, "-top")) p.top = n;
 		else die("no such flag");
 	}
-	if (p.max < p.min) p.max = p.min;
-	p.span = p.max - p.min + 1;
 
 	result r = run();
-	find_version();
-	printf("{\"result\":{\"ns\":%.4f,\"ops\":%llu,\"sum\":%llu,\"cpu_ns\":%.4f,\"requested\":%llu,\"resident\":%llu,\"version\":\"%s\"}}\n",
-		r.ns, (unsigned long long)r.ops, (unsigned long long)r.sum, cpu / (r.ops ? r.ops : 1),
-		(unsigned long long)r.requested, (unsigned long long)r.resident, version);
+	printf("Benchmark%s %llu %.4f ns/op %.4f cpu-ns/op", p.bench, (unsigned long long)r.ops, r.ns, cpu / (r.ops ? r.ops : 1));
+	if (r.requested)
+		printf(" %.6f resident/requested %.4f overhead-B/block", (double)r.resident / r.requested,
+			((double)r.resident - (double)r.requested) / p.slots);
+	if (p.ops) printf(" %llu sum", (unsigned long long)(r.sum % (1ull << 52)));
+	putchar('\n');
 	return 0;
 }

@@ -1,0 +1,125 @@
+package alloc
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold/lab/bench/measure"
+)
+
+// A loadOf is a load on blocks of least to most bytes, all sizes equally likely.
+type loadOf func(b *testing.B, goroutines, least, most int)
+
+// sizes is one size, or a range of them.
+type sizes [2]int
+
+func (s sizes) String() string {
+	if s[0] == s[1] {
+		return fmt.Sprintf("size=%d", s[0])
+	}
+	return fmt.Sprintf("size=%d-%d", s[0], s[1])
+}
+
+// each runs a load with each of the sizes and numbers of goroutines.
+func each(b *testing.B, all []sizes, goroutines []int, f loadOf) {
+	for _, g := range goroutines {
+		for _, s := range all {
+			measure.Run(b, fmt.Sprintf("%v/goroutines=%d", s, g), peer, func(b *testing.B) {
+				several = g > 1
+				f(b, g, s[0], s[1])
+			})
+		}
+	}
+}
+
+var (
+	oneSize  = []sizes{{64, 64}}
+	oneOrTwo = []int{1, 2}
+)
+
+func BenchmarkPair(b *testing.B) {
+	all := []sizes{{16, 16}, {64, 64}, {256, 256}, {1 << 10, 1 << 10}, {4 << 10, 4 << 10}, {64 << 10, 64 << 10}, {1 << 20, 1 << 20}}
+	each(b, all, oneOrTwo, func(b *testing.B, goroutines, size, _ int) {
+		measure.Loops(b, goroutines, 1, func(int) measure.Loop { return pair(size) })
+	})
+}
+
+func BenchmarkZeroed(b *testing.B) {
+	all := []sizes{{64, 64}, {1 << 10, 1 << 10}, {4 << 10, 4 << 10}, {64 << 10, 64 << 10}}
+	each(b, all, []int{1}, func(b *testing.B, goroutines, size, _ int) {
+		measure.Loops(b, goroutines, 1, func(int) measure.Loop {
+			kept := &keeper{}
+			return func(n int) uint64 {
+				for range n {
+					b := must(zeroed(size))
+					kept.keep(b)
+					touch(b)
+					free(b)
+				}
+				return uint64(n * size)
+			}
+		})
+	})
+}
+
+// slots is how many blocks are live in the loads on many blocks.
+const slots = 10_000
+
+// BenchmarkMixed frees a random one of many live blocks, and allocates another of a random size
+// in its place.
+func BenchmarkMixed(b *testing.B) {
+	each(b, []sizes{{16, 1039}, {16, 4096}}, oneOrTwo, func(b *testing.B, goroutines, least, most int) {
+		span := uint64(most - least + 1)
+		measure.Loops(b, goroutines, 1, func(i int) measure.Loop {
+			live, random := make([]block, slots), measure.Seed(i)
+			for i := range live {
+				live[i] = must(alloc(int(measure.From(random.Next(), uint64(least), span))))
+				touch(live[i])
+			}
+			return func(n int) (sum uint64) {
+				live, random, least, span, rnd := live, &random, uint64(least), span, random
+				for range n {
+					x := rnd.Next()
+					slot, size := measure.Below(x, uint64(len(live))), measure.From(x, least, span)
+					free(live[slot])
+					b := must(alloc(int(size)))
+					touch(b)
+					live[slot] = b
+					sum += slot ^ size
+				}
+				*random = rnd
+				return sum
+			}
+		})
+	})
+}
+
+// BenchmarkScatter allocates many blocks of one size, and then frees all in random order.
+func BenchmarkScatter(b *testing.B) {
+	each(b, oneSize, []int{1}, func(b *testing.B, goroutines, size, _ int) {
+		measure.Loops(b, goroutines, slots, func(i int) measure.Loop {
+			live, order, random, hash := make([]block, slots), make([]uint32, slots), measure.Seed(i), uint64(0)
+			for i := range order {
+				j := measure.Below(random.Next(), uint64(i+1))
+				order[i] = order[j]
+				order[j] = uint32(i)
+			}
+			for i, at := range order {
+				hash += uint64(i) * uint64(at)
+			}
+			return func(n int) uint64 {
+				for range n {
+					for i := range live {
+						b := must(alloc(size))
+						touch(b)
+						live[i] = b
+					}
+					for _, at := range order {
+						free(live[at])
+					}
+				}
+				return hash * uint64(n)
+			}
+		})
+	})
+}

@@ -1,0 +1,226 @@
+// Memory: how much of it live blocks take, all of their bytes touched.
+//
+// The table of blocks is there and touched before the count starts, so that
+// what the process grows by is the allocator's alone.
+
+package alloc
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/measure"
+)
+
+func BenchmarkMemory(b *testing.B) {
+	for _, s := range []sizes{{16, 1024}, {16, 16}, {64, 64}, {256, 256}, {1 << 10, 1 << 10}, {4 << 10, 4 << 10}} {
+		measure.Run(b, s.String(), peer, func(b *testing.B) {
+			p := newPopulation(b, s)
+			p.live(b)
+			p.report(b)
+		})
+	}
+}
+
+// BenchmarkHuge has 100 million live blocks.
+func BenchmarkHuge(b *testing.B) {
+	s := sizes{16, 64}
+	measure.Run(b, s.String(), peer, func(b *testing.B) {
+		p := newPopulation(b, s)
+		p.live(b)
+		grown := float64(p.report(b))
+		b.ReportMetric((grown-float64(p.requested))/float64(len(p.blocks)), "overhead-B/block")
+	})
+}
+
+// BenchmarkMemoryChurn replaces blocks of a full table at random, twice as often as there are
+// blocks, so that what fragmentation costs shows.
+func BenchmarkMemoryChurn(b *testing.B) {
+	s := sizes{16, 1024}
+	measure.Run(b, s.String(), peer, func(b *testing.B) {
+		p := newPopulation(b, s)
+		lengths := make([]uint32, len(p.blocks))
+		clear(lengths)
+		p.before += uint64(4 * len(lengths))
+		place := func(i, size uint64) {
+			b := must(alloc(int(size)))
+			fill(bytes(b, int(size)))
+			p.blocks[i], lengths[i] = b, uint32(size)
+			p.requested += size
+		}
+		for i := range p.blocks {
+			place(uint64(i), p.next())
+		}
+		measure.Once(b, 2*len(p.blocks), func() {
+			for range 2 * len(p.blocks) {
+				x := p.random.Next()
+				slot := measure.Below(x, uint64(len(p.blocks)))
+				p.requested -= uint64(lengths[slot])
+				free(p.blocks[slot])
+				place(slot, measure.From(x, p.least, p.span))
+			}
+		})
+		p.report(b)
+	})
+}
+
+type population struct {
+	blocks            []block
+	least, span       uint64
+	random            measure.Random
+	requested, before uint64 // bytes in live blocks; resident before there were any
+}
+
+func newPopulation(b *testing.B, s sizes) *population {
+	n := measure.Size().Blocks(b.Name()[len("Benchmark"):], (s[0]+s[1])/2)
+	p := &population{
+		blocks: make([]block, n),
+		least:  uint64(s[0]), span: uint64(s[1] - s[0] + 1),
+		random: measure.Seed(0),
+	}
+	clear(p.blocks)         // touches it: fresh memory from the system is not in RSS yet
+	free(must(alloc(s[0]))) // the allocator's own start-up is not a block's cost
+	runtime.GC()
+	p.before = measure.Resident(b)
+	return p
+}
+
+func (p *population) next() uint64 { return measure.From(p.random.Next(), p.least, p.span) }
+
+// live allocates the blocks and keeps all of them.
+func (p *population) live(b *testing.B) {
+	measure.Once(b, len(p.blocks), func() {
+		for i := range p.blocks {
+			b := must(alloc(int(p.next())))
+			touch(b)
+			p.blocks[i] = b
+		}
+	})
+	p.random = measure.Seed(0) // the same sizes again, for the bytes beyond the first
+	for _, b := range p.blocks {
+		size := int(p.next())
+		fill(bytes(b, size))
+		p.requested += uint64(size)
+	}
+}
+
+func (p *population) report(b *testing.B) (grown uint64) {
+	grown = measure.Grown(b, p.before)
+	runtime.KeepAlive(p.blocks)
+	b.ReportMetric(float64(grown)/float64(p.requested), "resident/requested")
+	measure.Sum(b, p.requested)
+	return grown
+}
+
+// fill writes every byte of b. Not with zeros: a zero page may be anyone's.
+func fill(b []byte) {
+	for len(b) > 0 {
+		b = b[copy(b, ones[:]):]
+	}
+}
+
+var ones = func() (o [4096]byte) {
+	for i := range o {
+		o[i] = 1
+	}
+	return o
+}()
+
+// BenchmarkOneByte times a zeroed block of which only the first byte is used. Resident memory,
+// the most of all rounds, is read while the block is live and outside of the time.
+func BenchmarkOneByte(b *testing.B) {
+	measure.Run(b, "", peer, func(b *testing.B) {
+		const rounds = 16
+		size := measure.Size().Top / 4
+		before, grown, kept := measure.Resident(b), uint64(0), &keeper{}
+		measure.Rounds(b, rounds, func() (spent time.Duration) {
+			start := time.Now()
+			block := must(zeroed(size))
+			kept.keep(block)
+			touch(block)
+			spent = time.Since(start)
+			grown = max(grown, measure.Grown(b, before))
+			start = time.Now()
+			free(block)
+			return spent + time.Since(start)
+		})
+		b.ReportMetric(float64(grown)/1e6, "resident-MB")
+		measure.Sum(b, uint64(size))
+	})
+}
+
+// BenchmarkBurst shows what the allocator keeps for idle processors. Many are busy for a moment:
+// each allocates blocks of all sizes and frees them. Then one goroutine allocates and frees a
+// batch of small blocks over and over, enough of them that it is not served by its own cache
+// alone. What stays resident beyond the batch is kept.
+func BenchmarkBurst(b *testing.B) {
+	const cycled, batch, slots = 64, 1000, 2000 // bytes of a block of the batch; blocks; a goroutine's in the burst
+	for _, processors := range []int{2, 8, 64} {
+		measure.Run(b, fmt.Sprintf("processors=%d", processors), peer, func(b *testing.B) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			several = true
+			tables := make([][]block, processors)
+			for i := range tables {
+				tables[i] = make([]block, slots)
+				clear(tables[i]) // touches it
+			}
+			free(must(alloc(cycled))) // the allocator's own start-up is not the burst's
+			runtime.GC()
+			before := measure.Resident(b)
+
+			var sum, missing atomic.Int64
+			missing.Store(int64(processors))
+			var all sync.WaitGroup
+			for i, table := range tables {
+				all.Go(func() {
+					// Spinning holds a processor each, until all of them are in use.
+					for missing.Add(-1); missing.Load() > 0; {
+					}
+					sum.Add(burst(table, i))
+				})
+			}
+			all.Wait()
+
+			live := tables[0][:0]
+			for start := time.Now(); time.Since(start) < measure.Size().Settle; {
+				for range batch {
+					b := must(alloc(cycled))
+					touch(b)
+					live = append(live, b)
+				}
+				for _, b := range live {
+					free(b)
+				}
+				live = live[:0]
+			}
+			b.ReportMetric(float64(measure.Grown(b, before))/1e6, "resident-MB")
+			b.ReportMetric(0, "ns/op")
+			runtime.KeepAlive(tables)
+			measure.Sum(b, uint64(sum.Load()))
+		})
+	}
+}
+
+// burst fills the table and frees it, and returns the bytes that it had.
+func burst(table []block, goroutine int) (sum int64) {
+	const smallest, doublings = 16, 11 // bytes; each doubling is as likely as any other
+	random := measure.Seed(goroutine)
+	for i := range table {
+		x := random.Next()
+		least := uint64(smallest) << measure.Below(x, doublings)
+		size := int(measure.From(x, least, least))
+		b := must(alloc(size))
+		fill(bytes(b, size))
+		table[i] = b
+		sum += int64(size)
+	}
+	for _, b := range table {
+		free(b)
+	}
+	clear(table)
+	return sum
+}

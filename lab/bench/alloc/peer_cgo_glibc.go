@@ -1,0 +1,5 @@
+//go:build cgo && peer_cgo
+
+package alloc
+
+const peer = "cgo-libc"

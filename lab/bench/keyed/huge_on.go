@@ -1,5 +1,0 @@
-//go:build huge
-
-package main
-
-const hugePages = true

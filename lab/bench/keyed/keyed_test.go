@@ -1,0 +1,282 @@
+package keyed
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/lab/bench/measure"
+)
+
+// A field is containers of one kind with their keys.
+type field[K any] struct {
+	peers []peer[K]
+	keys  func(o order) source[K]
+	n     int // entries
+}
+
+// An operation is what is measured of one container.
+type operation[K any] func(b *testing.B, f field[K], p peer[K])
+
+func (f field[K]) run(b *testing.B, name string, do operation[K]) {
+	for _, p := range f.peers {
+		measure.Run(b, name, p.name, func(b *testing.B) { do(b, f, p) })
+	}
+}
+
+func BenchmarkNumbers(b *testing.B) {
+	f := field[uint64]{numbers, order.numbers, measure.Size().Entries}
+	f.run(b, "op=insert", insert)
+	f.run(b, "op=hit", hit)
+	f.run(b, "op=miss", miss)
+	f.run(b, "op=many", many)
+	f.run(b, "op=churn", churn)
+	f.run(b, "op=worst", worst)
+	f.run(b, "op=held", held)
+}
+
+func BenchmarkStrings(b *testing.B) {
+	f := field[string]{texts, order.texts, measure.Size().Entries}
+	f.run(b, "op=insert", insert)
+	f.run(b, "op=hit", hit)
+	f.run(b, "op=miss", miss)
+	f.run(b, "op=held", held)
+	f.run(b, "op=collect", collect)
+	f.n = measure.Size().FullEntries
+	f.run(b, "op=collect-full", collect)
+}
+
+func BenchmarkOrdered(b *testing.B) {
+	f := field[uint64]{ordered, order.numbers, measure.Size().Entries}
+	f.run(b, "op=insert", insert)
+	f.run(b, "op=get", hit)
+	f.run(b, "op=scan", scan)
+	f.run(b, "op=churn", churn)
+	f.run(b, "op=held", held)
+}
+
+// BenchmarkIntern interns strings, of which one copy is kept.
+func BenchmarkIntern(b *testing.B) {
+	f := field[string]{interned, order.texts, measure.Size().Entries / 2}
+	f.run(b, "op=new", insert)
+	f.run(b, "op=known", known)
+	f.run(b, "op=held", held)
+}
+
+// BenchmarkShared is of a map that two goroutines use at once.
+func BenchmarkShared(b *testing.B) {
+	for i, n := range measure.Size().Shared {
+		f := field[uint64]{shared, order.numbers, n}
+		f.run(b, [...]string{"op=small", "op=large"}[i], share)
+	}
+}
+
+// fill puts n keys in order.
+func (f field[K]) fill(p peer[K], keys source[K], n int) container[K] {
+	c := p.fresh(n)
+	keys.each(n, func(i int, batch []K) {
+		for j, k := range batch {
+			c.put(k, uint64(i+j))
+		}
+	})
+	return c
+}
+
+// filled returns a container of f.n entries.
+func (f field[K]) filled(p peer[K]) container[K] {
+	return f.fill(p, f.keys(order{n: uint64(f.n)}), f.n)
+}
+
+// warm fills a small container, so that the code is not cold.
+func (f field[K]) warm(p peer[K], n int) { f.fill(p, f.keys(order{n: uint64(n)}), n) }
+
+// insert fills a container, grown from empty.
+func insert[K any](b *testing.B, f field[K], p peer[K]) {
+	f.warm(p, f.n/100)
+	var c container[K]
+	keys := f.keys(order{n: uint64(f.n)})
+	measure.Once(b, f.n, func() { c = f.fill(p, keys, f.n) })
+	keep(c)
+	measure.Sum(b, uint64(f.n))
+}
+
+func (f field[K]) random() source[K] {
+	return f.keys(order{n: uint64(f.n), random: true})
+}
+
+// hit gets keys at random, all of which are there.
+func hit[K any](b *testing.B, f field[K], p peer[K]) { look(b, f.filled(p), f.random()) }
+
+// miss gets keys that are not there.
+func miss[K any](b *testing.B, f field[K], p peer[K]) {
+	look(b, f.filled(p), f.keys(order{from: uint64(f.n), n: uint64(min(f.n, lookups))}))
+}
+
+func look[K any](b *testing.B, c container[K], keys source[K]) {
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		return func(n int) (sum uint64) {
+			keys.each(n, func(_ int, batch []K) {
+				for _, k := range batch {
+					if v, ok := c.get(k); ok {
+						sum += v
+					} else {
+						sum++
+					}
+				}
+			})
+			return sum
+		}
+	})
+	keep(c)
+}
+
+// many gets 16 keys at once, or one by one where the peer knows only that.
+func many[K any](b *testing.B, f field[K], p peer[K]) {
+	c, keys := f.filled(p), f.random()
+	if c.getMany == nil {
+		look(b, c, keys)
+		return
+	}
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		return func(n int) (sum uint64) {
+			var values [16]uint64
+			var found [16]bool
+			keys.each(n, func(_ int, batch []K) {
+				for part := range slices.Chunk(batch, 16) {
+					c.getMany(part, values[:len(part)], found[:len(part)])
+					for i := range part {
+						sum += values[i]
+					}
+				}
+			})
+			return sum
+		}
+	})
+	keep(c)
+}
+
+// churn deletes the oldest entry and puts a new one.
+func churn[K any](b *testing.B, f field[K], p peer[K]) {
+	c, oldest, fresh := f.filled(p), f.keys(order{n: uint64(f.n)}), f.keys(order{from: uint64(f.n)})
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		return func(n int) uint64 {
+			oldest.each(n, func(i int, old []K) {
+				fresh.each(len(old), func(_ int, keys []K) {
+					for j, k := range keys {
+						c.delete(old[j])
+						c.put(k, uint64(i+j))
+					}
+				})
+			})
+			return uint64(n)
+		}
+	})
+	keep(c)
+}
+
+// worst fills a container and times each put. Its figure is that of the slowest.
+func worst[K any](b *testing.B, f field[K], p peer[K]) {
+	c, slowest := p.fresh(f.n), time.Duration(0)
+	keys := f.keys(order{n: uint64(f.n)})
+	measure.Once(b, f.n, func() {
+		last := time.Now()
+		keys.each(f.n, func(i int, batch []K) {
+			for j, k := range batch {
+				c.put(k, uint64(i+j))
+				now := time.Now()
+				slowest = max(slowest, now.Sub(last))
+				last = now
+			}
+		})
+	})
+	keep(c)
+	b.ReportMetric(float64(slowest), "ns/op")
+	measure.Sum(b, uint64(f.n))
+}
+
+// held measures what a container holds: resident bytes. Garbage is collected before.
+func held[K any](b *testing.B, f field[K], p peer[K]) {
+	f.warm(p, 100)
+	keys := f.keys(order{n: uint64(f.n)})
+	runtime.GC()
+	before := measure.Resident(b)
+	c := f.fill(p, keys, f.n)
+	runtime.GC()
+	b.ReportMetric(float64(measure.Grown(b, before))/float64(f.n), "resident-B/entry")
+	b.ReportMetric(0, "ns/op")
+	keep(c)
+	runtime.KeepAlive(keys)
+	measure.Sum(b, uint64(f.n))
+}
+
+func scan[K any](b *testing.B, f field[K], p peer[K]) {
+	c, sum := f.filled(p), uint64(0)
+	c.scan()
+	measure.Once(b, f.n, func() { sum = c.scan() })
+	measure.Sum(b, sum)
+}
+
+func known[K any](b *testing.B, f field[K], p peer[K]) {
+	c, keys := f.filled(p), f.random()
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		return func(n int) uint64 {
+			keys.each(n, func(_ int, batch []K) {
+				for _, k := range batch {
+					c.put(k, 0)
+				}
+			})
+			return uint64(n)
+		}
+	})
+	keep(c)
+}
+
+// collect forces collections while the container is live, and takes the median.
+func collect[K any](b *testing.B, f field[K], p peer[K]) {
+	const collections = 41 // an odd number has a median
+	c := f.filled(p)
+	runtime.GC()
+	var took []time.Duration
+	measure.Once(b, collections, func() {
+		for range collections {
+			start := time.Now()
+			runtime.GC()
+			took = append(took, time.Since(start))
+		}
+	})
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2]), "ns/op")
+	keep(c)
+	measure.Sum(b, uint64(f.n))
+}
+
+// share gets in 90 of 100 operations, where half of the keys are there, puts in 5 and deletes in
+// 5. All keys are equally likely, so about f.n of them stay.
+func share(b *testing.B, f field[uint64], p peer[uint64]) {
+	c, keys := p.fresh(f.n), uint64(2*f.n)
+	for i := range uint64(f.n) {
+		c.put(keyOf(2*i), i)
+	}
+	measure.Loops(b, 2, 1, func(i int) measure.Loop {
+		random := measure.Random(i + 1)
+		return func(n int) uint64 {
+			rnd := random
+			for range n {
+				x := rnd.Next()
+				key := keyOf(measure.Below(x, keys))
+				switch choice := x & (1<<32 - 1) % 100; {
+				case choice < 90:
+					c.get(key)
+				case choice < 95:
+					c.put(key, key)
+				default:
+					c.delete(key)
+				}
+			}
+			random = rnd
+			return uint64(n)
+		}
+	})
+	keep(c)
+}

@@ -1,0 +1,260 @@
+package keyed
+
+import (
+	"encoding/binary"
+	"runtime"
+	"strings"
+	"sync"
+	"unique"
+	"unsafe"
+
+	"github.com/VictoriaMetrics/fastcache"
+	"github.com/cockroachdb/swiss"
+	google "github.com/google/btree"
+	"github.com/puzpuzpuz/xsync/v4"
+	tidwall "github.com/tidwall/btree"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/btree"
+	"github.com/freehold-go/freehold/hashmap"
+	"github.com/freehold-go/freehold/intern"
+)
+
+// A container is what a benchmark calls, whose values are numbers for it. What a peer cannot do is
+// nil. A call through it takes a nanosecond, the same for all peers.
+type container[K any] struct {
+	put     func(k K, v uint64)
+	get     func(k K) (uint64, bool)
+	delete  func(k K)
+	getMany func(keys []K, values []uint64, found []bool)
+	scan    func() (sum uint64)
+}
+
+// A peer makes containers, with room for n entries if it must know.
+type peer[K any] struct {
+	name  string
+	fresh func(n int) container[K]
+}
+
+// A pair is a value of a map of strings.
+type pair struct{ a, b uint64 }
+
+// must ends the benchmark: a container that runs out of memory has no figure.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func heap(hugePages bool) *freehold.Heap {
+	return freehold.NewHeap(&freehold.HeapOptions{HugePages: hugePages})
+}
+
+var numbers = []peer[uint64]{
+	{"freehold-map", func(int) container[uint64] { return numbersOfMap(false) }},
+	{"freehold-map-huge", func(int) container[uint64] { return numbersOfMap(true) }},
+	{"go-map", func(int) container[uint64] {
+		m := map[uint64]uint64{}
+		return container[uint64]{
+			put:    func(k, v uint64) { m[k] = v },
+			get:    func(k uint64) (v uint64, ok bool) { v, ok = m[k]; return },
+			delete: func(k uint64) { delete(m, k) },
+		}
+	}},
+	{"cockroach-swiss", func(int) container[uint64] {
+		m := swiss.New[uint64, uint64](0)
+		return container[uint64]{put: m.Put, get: m.Get, delete: m.Delete}
+	}},
+}
+
+func numbersOfMap(hugePages bool) container[uint64] {
+	m := hashmap.New[uint64, uint64](heap(hugePages), nil)
+	return container[uint64]{
+		put:     func(k, v uint64) { must(m.Put(k, v)) },
+		get:     m.Get,
+		delete:  func(k uint64) { m.Delete(k) },
+		getMany: func(keys, values []uint64, found []bool) { m.GetMany(keys, values, found) },
+	}
+}
+
+// All maps of strings own copies of them.
+var texts = []peer[string]{
+	{"freehold-map", func(int) container[string] { return textsOfMap(false) }},
+	{"freehold-map-huge", func(int) container[string] { return textsOfMap(true) }},
+	{"go-map", func(int) container[string] {
+		m := map[string]pair{}
+		return container[string]{
+			put: func(k string, v uint64) { m[strings.Clone(k)] = pair{v, 1} },
+			get: func(k string) (uint64, bool) { v, ok := m[k]; return v.a, ok },
+		}
+	}},
+	{"cockroach-swiss", func(int) container[string] {
+		m := swiss.New[string, pair](0)
+		return container[string]{
+			put: func(k string, v uint64) { m.Put(strings.Clone(k), pair{v, 1}) },
+			get: func(k string) (uint64, bool) { v, ok := m.Get(k); return v.a, ok },
+		}
+	}},
+	{"fastcache", fastcacheOf},
+}
+
+func textsOfMap(hugePages bool) container[string] {
+	m := hashmap.New[string, pair](heap(hugePages), nil)
+	return container[string]{
+		put: func(k string, v uint64) { must(m.Put(k, pair{v, 1})) },
+		get: func(k string) (uint64, bool) { v, ok := m.Get(k); return v.a, ok },
+	}
+}
+
+// fastcacheOf gives each entry twice what it takes: 4 B of lengths, key and value. It drops
+// entries where its buckets differ in load, so a get may miss.
+func fastcacheOf(n int) container[string] {
+	m := fastcache.New(2 * n * (4 + stringBytes + 16))
+	c := container[string]{
+		put: func(k string, v uint64) {
+			var b [16]byte
+			binary.LittleEndian.PutUint64(b[:], v)
+			binary.LittleEndian.PutUint64(b[8:], 1)
+			m.Set(unsafe.Slice(unsafe.StringData(k), len(k)), b[:])
+		},
+		get: func(k string) (uint64, bool) {
+			var room [16]byte
+			b := m.Get(room[:0], unsafe.Slice(unsafe.StringData(k), len(k)))
+			if len(b) < 16 {
+				return 0, false
+			}
+			return binary.LittleEndian.Uint64(b), true
+		},
+	}
+	return c
+}
+
+var shared = []peer[uint64]{
+	{"freehold-sharded", func(int) container[uint64] {
+		m := hashmap.NewShared[uint64, uint64](heap(false), nil)
+		return container[uint64]{
+			put: func(k, v uint64) { must(m.Put(k, v)) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
+		}
+	}},
+	{"xsync-map", func(int) container[uint64] {
+		m := xsync.NewMap[uint64, uint64]()
+		return container[uint64]{put: m.Store, get: m.Load, delete: m.Delete}
+	}},
+	{"sync-map", func(int) container[uint64] {
+		m := &sync.Map{}
+		return container[uint64]{
+			put: func(k, v uint64) { m.Store(k, v) },
+			get: func(k uint64) (uint64, bool) {
+				v, ok := m.Load(k)
+				if !ok {
+					return 0, false
+				}
+				return v.(uint64), true
+			},
+			delete: func(k uint64) { m.Delete(k) },
+		}
+	}},
+	{"go-map-rwmutex", lockedMaps},
+}
+
+// lockedMaps is 256 Go maps, each under a sync.RWMutex. It relies on keys that look random.
+func lockedMaps(int) container[uint64] {
+	type lockedMap struct {
+		mu sync.RWMutex
+		m  map[uint64]uint64
+		_  [64 - 24 - 8]byte
+	}
+	all := new([256]lockedMap)
+	for i := range all {
+		all[i].m = map[uint64]uint64{}
+	}
+	return container[uint64]{
+		put: func(k, v uint64) {
+			m := &all[k>>56]
+			m.mu.Lock()
+			m.m[k] = v
+			m.mu.Unlock()
+		},
+		get: func(k uint64) (uint64, bool) {
+			m := &all[k>>56]
+			m.mu.RLock()
+			v, ok := m.m[k]
+			m.mu.RUnlock()
+			return v, ok
+		},
+		delete: func(k uint64) {
+			m := &all[k>>56]
+			m.mu.Lock()
+			delete(m.m, k)
+			m.mu.Unlock()
+		},
+	}
+}
+
+var ordered = []peer[uint64]{
+	{"freehold-btree", func(int) container[uint64] {
+		m := btree.New[uint64, uint64](heap(false), nil)
+		return container[uint64]{
+			put: func(k, v uint64) { must(m.Put(k, v)) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
+			scan: func() (sum uint64) {
+				for k, v := range m.All() {
+					sum += k ^ v
+				}
+				return sum
+			},
+		}
+	}},
+	{"google-btree", func(int) container[uint64] {
+		type item struct{ key, value uint64 }
+		// The degree is what its documentation's benchmarks use.
+		m := google.NewG(32, func(a, b item) bool { return a.key < b.key })
+		return container[uint64]{
+			put:    func(k, v uint64) { m.ReplaceOrInsert(item{k, v}) },
+			get:    func(k uint64) (uint64, bool) { it, ok := m.Get(item{key: k}); return it.value, ok },
+			delete: func(k uint64) { m.Delete(item{key: k}) },
+			scan: func() (sum uint64) {
+				m.Ascend(func(it item) bool { sum += it.key ^ it.value; return true })
+				return sum
+			},
+		}
+	}},
+	{"tidwall-btree", func(int) container[uint64] {
+		m := &tidwall.Map[uint64, uint64]{}
+		return container[uint64]{
+			put: func(k, v uint64) { m.Set(k, v) }, get: m.Get, delete: func(k uint64) { m.Delete(k) },
+			scan: func() (sum uint64) {
+				m.Scan(func(k, v uint64) bool { sum += k ^ v; return true })
+				return sum
+			},
+		}
+	}},
+}
+
+var interned = []peer[string]{
+	{"freehold-intern", func(int) container[string] { return internStrings(false) }},
+	{"freehold-intern-huge", func(int) container[string] { return internStrings(true) }},
+	{"go-map-intern", func(int) container[string] {
+		m := map[string]string{}
+		return container[string]{put: func(k string, _ uint64) {
+			if _, ok := m[k]; !ok {
+				k = strings.Clone(k)
+				m[k] = k
+			}
+		}}
+	}},
+	{"unique", func(int) container[string] {
+		var handles []unique.Handle[string] // kept, as package unique forgets what has none
+		return container[string]{put: func(k string, _ uint64) { handles = append(handles, unique.Make(k)) }}
+	}},
+}
+
+func internStrings(hugePages bool) container[string] {
+	s := intern.New(heap(hugePages), nil)
+	return container[string]{put: func(k string, _ uint64) {
+		_, err := s.Intern(k)
+		must(err)
+	}}
+}
+
+// keep keeps a container alive.
+func keep[K any](c container[K]) { runtime.KeepAlive(c.put) }

@@ -1,0 +1,288 @@
+// Program: who is measured, and how the programs are built.
+//
+// A program that cannot be built here is not an error: it keeps the reason, and the report prints
+// it.
+
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+//go:embed native/native.c
+var nativeSource []byte
+
+const (
+	module      = "github.com/freehold-go/freehold"
+	commandName = "freehold-command" // of freehold sort's program
+)
+
+// A program has the benchmarks of one peer or of several: the test binary of a package, where one
+// allocator is built in by tags, or native/native.c, with a library preloaded.
+type program struct {
+	name string // the peer's, where there is one
+	what string
+
+	pkg     string // below lab/bench
+	tags    string
+	cgo     bool
+	loop    bool   // no allocator: what the loops themselves cost
+	native  bool   // in C
+	preload string // the library's file name, as ldconfig lists it
+	expect  string // how the name of the allocator that it tells begins
+	needs   string // a file without which it cannot be built
+
+	runs []string // how the names of its benchmarks begin; nil means all that it has
+
+	// What build found.
+	path      string
+	env       []string
+	allocator string
+	skip      string // why there is no program
+	names     []string
+	cpu       string // the processor's name, as a test binary tells it
+}
+
+// The loads that say something of each allocator: in little time, and with gigabytes.
+var (
+	quickLoads = []string{"Pair/", "Mixed/", "Scatter/", "Handover/", "Zeroed/"}
+	largeLoads = []string{"Memory/", "MemoryChurn/", "Huge/"}
+	usualLoads = slices.Concat(quickLoads, largeLoads, []string{"Grow/"})
+	arenaLoads = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
+)
+
+func programs() []*program {
+	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte", "Burst/"}
+	all := []*program{
+		{name: "freehold", what: "freehold's Heap, called directly"},
+		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: slices.Concat(quickLoads, []string{"GoMallocs"})},
+		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", runs: quickLoads},
+		{name: "freehold-cache", what: "freehold's Heap through a Cache, for one goroutine", tags: "peer_cache", runs: one},
+		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", runs: []string{"Pair/size=64/", "Guard/"}},
+		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", runs: one},
+		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", runs: arenaLoads},
+		{name: "freehold-shared", what: "freehold's arena.Shared", tags: "peer_shared", runs: []string{"Bump/", "BumpNew/", "Reset", "Guard/"}},
+		{name: "freehold-maxbytes", what: "freehold's Heap with MaxBytes", tags: "peer_maxbytes", runs: []string{"LRU/"}},
+		{name: "freehold-limit", what: "freehold's Limit around a Heap", tags: "peer_limit", runs: []string{"LRU/"}},
+		{name: "go", what: "the Go heap: new for pairs, make elsewhere; its collections included", tags: "peer_goheap"},
+		{name: "modernc", what: "modernc.org/memory, under a mutex where several goroutines use it", tags: "peer_modernc", runs: usualLoads},
+		{name: "ristretto", what: "ristretto's z as it is by default: the Go heap, always zeroed", tags: "peer_ristretto", runs: quickLoads},
+		{name: "ristretto-jemalloc", what: "ristretto's z on jemalloc (-tags jemalloc)", tags: "peer_ristretto,jemalloc", cgo: true, needs: "/usr/local/lib/libjemalloc.a", runs: slices.Concat(quickLoads, largeLoads)},
+		{name: "ristretto-allocator", what: "ristretto's z.Allocator, an arena, on the Go heap as by default", tags: "peer_ristretto_allocator", runs: slices.Concat(arenaLoads, []string{"Bump/"})},
+		{name: "cgo-libc", what: "C's malloc through cgo", tags: "peer_cgo", cgo: true, runs: slices.Concat(usualLoads, held)},
+		{name: "cgo-jemalloc", what: "jemalloc through cgo", tags: "peer_cgo_jemalloc", cgo: true, expect: "jemalloc", runs: slices.Concat(quickLoads, held)},
+		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
+		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
+		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
+		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
+		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, runs: slices.Concat(quickLoads, arenaLoads[:2])},
+		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true, runs: quickLoads},
+	}
+	for _, p := range all {
+		p.pkg = "alloc"
+		if p.native && p.runs == nil {
+			p.runs = slices.Concat(usualLoads, []string{"List"})
+		}
+	}
+	return append(all,
+		&program{name: "sorts", what: "records and lines sorted, buffers", pkg: "sorts"},
+		&program{name: "keyed", what: "maps, ordered maps, interned strings", pkg: "keyed"})
+}
+
+// runsBenchmark reports whether p has a benchmark that says something of its peer.
+func (p *program) runsBenchmark(name string) bool {
+	return p.runs == nil || slices.ContainsFunc(p.runs, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// A builder makes the programs in dir.
+type builder struct {
+	dir string
+	cgo bool
+
+	// The C program is built once for all allocators and once without any.
+	native, nativeLoop func() error
+}
+
+func newBuilder(ctx context.Context, dir string) *builder {
+	out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output()
+	b := &builder{dir: dir, cgo: err == nil && strings.TrimSpace(string(out)) == "1"}
+	b.native = sync.OnceValue(func() error { return b.compile(ctx, "native") })
+	b.nativeLoop = sync.OnceValue(func() error { return b.compile(ctx, "native-loop", "-DLOOP") })
+	return b
+}
+
+// buildAll builds all programs, as many at once as there are processors, and calls
+// done after each.
+func (b *builder) buildAll(ctx context.Context, all []*program, done func(*program)) {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	slots := make(chan struct{}, runtime.NumCPU())
+	for _, p := range all {
+		slots <- struct{}{}
+		wg.Go(func() {
+			if err := cmp.Or(b.build(ctx, p), p.identify(ctx)); err != nil {
+				p.skip = err.Error()
+			}
+			<-slots
+			mu.Lock()
+			defer mu.Unlock()
+			done(p)
+		})
+	}
+	wg.Wait()
+}
+
+// build makes p's program.
+func (b *builder) build(ctx context.Context, p *program) error {
+	if p.native {
+		return b.buildNative(ctx, p)
+	}
+	if p.needs != "" {
+		if _, err := os.Stat(p.needs); err != nil {
+			return fmt.Errorf("%s is not installed", p.needs)
+		}
+	}
+	if p.cgo && !b.cgo {
+		return errors.New("cgo is off or there is no C compiler")
+	}
+	if p.pkg == "sorts" {
+		if err := b.goBuild(ctx, p, "build", "-o", b.file(commandName), module+"/cmd/freehold"); err != nil {
+			return err
+		}
+	}
+	p.path = b.file(p.name + ".test")
+	tags := ""
+	if p.tags != "" {
+		tags = "peer," + p.tags
+	}
+	return b.goBuild(ctx, p, "test", "-c", "-tags", tags, "-o", p.path, module+"/lab/bench/"+p.pkg)
+}
+
+func (b *builder) goBuild(ctx context.Context, p *program, verb string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb, "-ldflags=-s -w"}, args...)...)
+	cmd.Env = append(os.Environ(), map[bool]string{false: "CGO_ENABLED=0", true: "CGO_ENABLED=1"}[p.cgo])
+	return outcome(cmd)
+}
+
+// file returns the path of a program.
+func (b *builder) file(name string) string { return filepath.Join(b.dir, exe(name)) }
+
+func exe(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + ".exe"
+	}
+	return name
+}
+
+func (b *builder) buildNative(ctx context.Context, p *program) error {
+	if runtime.GOOS != "linux" && (p.preload != "" || runtime.GOOS == "windows") {
+		return errors.New("C programs are measured on Linux")
+	}
+	if p.preload != "" {
+		library, err := findLibrary(ctx, p.preload)
+		if err != nil {
+			return err
+		}
+		p.env = append(p.env, "LD_PRELOAD="+library)
+	}
+	if p.loop {
+		p.path = b.file("native-loop")
+		return b.nativeLoop()
+	}
+	p.path = b.file("native")
+	return b.native()
+}
+
+// compile makes a program of native.c.
+func (b *builder) compile(ctx context.Context, name string, flags ...string) error {
+	source := filepath.Join(b.dir, name+".c")
+	if err := os.WriteFile(source, nativeSource, 0o600); err != nil {
+		return err
+	}
+	args := append([]string{"-O2", "-fno-builtin", "-pthread"}, flags...)
+	args = append(args, "-o", b.file(name), source)
+	if runtime.GOOS == "linux" {
+		args = append(args, "-ldl")
+	}
+	return outcome(exec.CommandContext(ctx, "cc", args...))
+}
+
+// identify runs p once and asks it for its benchmarks and its allocator.
+func (p *program) identify(ctx context.Context) error {
+	var args []string
+	if !p.native {
+		args = []string{"-test.run=^$", "-test.bench=.", "-test.benchtime=1x", "-list"}
+	}
+	cmd := exec.CommandContext(ctx, p.path, args...)
+	cmd.Env = append(os.Environ(), p.env...)
+	out, err := cmd.Output()
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(out)) {
+		if name, ok := strings.CutPrefix(line, "allocator: "); ok {
+			name, _, _ = strings.Cut(strings.TrimSpace(name), "-")
+			p.allocator = name
+		}
+	}
+	for in := benchfmt.NewReader(bytes.NewReader(out), p.name); in.Scan(); {
+		if r, ok := in.Result().(*benchfmt.Result); ok {
+			name, _ := splitProcs(r.Name.String())
+			p.names, p.cpu = append(p.names, name), r.GetConfig("cpu")
+		}
+	}
+	if !strings.HasPrefix(p.allocator, p.expect) {
+		return fmt.Errorf("runs on %s instead", p.allocator)
+	}
+	return nil
+}
+
+// splitProcs takes the number of processors from the end of a benchmark's name.
+func splitProcs(name string) (rest, procs string) {
+	if i := strings.LastIndexByte(name, '-'); i >= 0 && strings.Trim(name[i+1:], "0123456789") == "" {
+		return name[:i], name[i:]
+	}
+	return name, ""
+}
+
+// findLibrary returns the path of a shared library, as the dynamic linker
+// finds it.
+func findLibrary(ctx context.Context, name string) (string, error) {
+	out, err := exec.CommandContext(ctx, "ldconfig", "-p").Output()
+	if err != nil {
+		out, err = exec.CommandContext(ctx, "/sbin/ldconfig", "-p").Output()
+	}
+	if err != nil {
+		return "", errors.New("ldconfig does not list the shared libraries")
+	}
+	for line := range strings.Lines(string(out)) {
+		if left, path, ok := strings.Cut(line, "=>"); ok && strings.HasPrefix(strings.TrimSpace(left), name+" ") {
+			return strings.TrimSpace(path), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not installed", name)
+}
+
+// outcome runs cmd; its error is the last line that cmd said.
+func outcome(cmd *exec.Cmd) error {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		lines := bytes.Split(bytes.TrimSpace(out), []byte("\n"))
+		return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, lines[len(lines)-1])
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package bench
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/csv"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// TestPrograms builds all programs, as bench does, and runs each of their benchmarks.
+func TestPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs and runs all of them")
+	}
+	needTools(t)
+	all := programs()
+	newBuilder(t.Context(), t.TempDir()).buildAll(t.Context(), all, func(*program) {})
+	for _, p := range all {
+		if p.skip != "" {
+			t.Logf("%s: %s", p.name, p.skip)
+		}
+	}
+	benchmarks, err := selection{full: true}.benchmarksOf(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick := scale{"quick", 1, 4 * time.Millisecond}
+	t.Run("sums", func(t *testing.T) { checkSums(t, quick, benchmarks) })
+	t.Run("targets", func(t *testing.T) { checkTargets(t, all, benchmarks) })
+	t.Run("run", func(t *testing.T) { checkRun(t, &run{scale: quick, benchmarks: benchmarks, blind: true}, all) })
+}
+
+// checkSums: with a fixed number of operations every program draws the same random numbers, so it
+// reports the same sum. A loop that the compiler left out would have none.
+func checkSums(t *testing.T, s scale, all []*benchmark) {
+	for _, b := range all {
+		operations := 2000
+		switch {
+		case b.longer == 0:
+			operations = 1
+		case b.group.name == "List" || b.group.name == "Reset" || b.group.name == "Scatter":
+			operations = 3
+		case strings.HasPrefix(b.name, "Bump"):
+			operations = 50_000 // past several resets
+		}
+		sums := map[float64][]string{}
+		for _, p := range b.peers {
+			r, _, err := take(t.Context(), p, s.argsOf(b, p, operations))
+			if errors.Is(err, errSkip) {
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", p.name, b.name, err)
+				continue
+			}
+			sum, _ := sample{Result: r}.value("sum")
+			sums[sum] = append(sums[sum], p.name)
+		}
+		if b.group.name != "GoMallocs" && (len(sums) != 1 || sums[0] != nil) {
+			t.Errorf("%s: the sums differ or are 0: %v", b.name, sums)
+		}
+	}
+}
+
+// checkTargets: a target that names a benchmark or a peer that is not there would never be judged.
+func checkTargets(t *testing.T, programs []*program, all []*benchmark) {
+	for _, target := range targets() {
+		for _, of := range [][2]string{{target.name, target.peer}, {cmp.Or(target.on, target.name), target.than}} {
+			i := slices.IndexFunc(all, func(b *benchmark) bool { return b.name == of[0] })
+			if i < 0 {
+				t.Errorf("no benchmark %s", of[0])
+				continue
+			}
+			there := slices.ContainsFunc(all[i].peers, func(p peer) bool { return p.name == of[1] })
+			missing := slices.ContainsFunc(programs, func(p *program) bool { return p.name == of[1] && p.skip != "" })
+			if !there && !missing && of[1] != "" && of[1] != fastestC {
+				t.Errorf("%s does not run %s", of[1], of[0])
+			}
+		}
+	}
+}
+
+// checkRun takes a sample of everything, and reads back what it writes.
+func checkRun(t *testing.T, r *run, programs []*program) {
+	if err := r.do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var report, text, table bytes.Buffer
+	writeReport(&report, machine{}, programs, r, true)
+	for _, want := range []string{"smoke test", "calloc, touch the first byte, free. ns/op", "resident/requested", "peak/allowed"} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("the report has no %q", want)
+		}
+	}
+	if strings.Contains(report.String(), "FAILED") {
+		t.Errorf("a program failed:\n%s", report.String())
+	}
+	if err := errors.Join(writeText(&text, machine{}, r), writeCSV(&table, r)); err != nil {
+		t.Fatal(err)
+	}
+	results := 0
+	for in := benchfmt.NewReader(&text, ""); in.Scan(); results++ {
+		if _, ok := in.Result().(*benchfmt.Result); !ok {
+			t.Errorf("not Go's benchmark format: %v", in.Result())
+		}
+	}
+	records, err := csv.NewReader(&table).ReadAll()
+	if err != nil || results < 500 || len(records) < results {
+		t.Errorf("%d benchmark lines and %d records, %v", results, len(records), err)
+	}
+}
+
+// A function that is not inlined into the loops of alloc/ would be measured with each peer. If it is
+// everywhere, the program does not have it.
+func TestLoopsAreInlined(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	needTools(t)
+	b := builder{dir: t.TempDir()}
+	if err := b.goBuild(t.Context(), &program{}, "test", "-ldflags=", "-c", "-o", b.file("it"), module+"/lab/bench/alloc"); err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := exec.Command("go", "tool", "nm", b.file("it")).Output()
+	if err != nil || !bytes.Contains(symbols, []byte("bench/alloc.pair")) {
+		t.Fatalf("no symbols: %v", err)
+	}
+	for _, name := range []string{"free", "touch"} {
+		if bytes.Contains(symbols, []byte("bench/alloc."+name+"\n")) {
+			t.Errorf("a loop calls %s", name)
+		}
+	}
+}
+
+// A program that cannot be built keeps the reason.
+func TestSkipsAreSaid(t *testing.T) {
+	needTools(t)
+	b := newBuilder(t.Context(), t.TempDir())
+	b.cgo = false
+	all := []*program{
+		{name: "a", native: true, preload: "libnosuchmalloc.so.9"},
+		{name: "b", cgo: true, tags: "peer_cgo"},
+		{name: "c", cgo: true, needs: "/no/such/file"},
+	}
+	b.buildAll(t.Context(), all, func(*program) {})
+	for _, p := range all {
+		if p.skip == "" {
+			t.Errorf("program %s was not skipped", p.name)
+		}
+	}
+}
+
+func needTools(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command")
+	}
+}
+
+// scripted returns a peer whose program is a shell script.
+func scripted(t *testing.T, script string) peer {
+	file := t.TempDir() + "/script"
+	if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command(file).Run(); errors.Is(err, exec.ErrNotFound) {
+		t.Skip("needs a shell")
+	}
+	return peer{"it", &program{path: file}}
+}
+
+func TestTake(t *testing.T) {
+	said := "goos: linux\ncpu: a processor\nBenchmarkA/size=1-2/peer=it-2 \t 10\t 2e7 ns/op\t 3.5 resident/requested\nPASS\n"
+	r, _, err := take(t.Context(), scripted(t, "cat <<E\n"+said+"E\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, _ := sample{Result: r}.value("ns/op")
+	resident, _ := sample{Result: r}.value("resident/requested")
+	if r.Iters != 10 || ns != 2e7 || resident != 3.5 || r.GetConfig("cpu") != "a processor" {
+		t.Errorf("read %v", r)
+	}
+	if name, procs := splitProcs(r.Name.String()); name != "A/size=1-2/peer=it" || procs != "-2" {
+		t.Errorf("name %q, processors %q", name, procs)
+	}
+	if _, _, err := take(t.Context(), scripted(t, "echo PASS"), nil); !errors.Is(err, errSkip) {
+		t.Errorf("a program without a result: %v", err)
+	}
+	if _, _, err := take(t.Context(), scripted(t, "echo it broke >&2; exit 2"), nil); err == nil || !strings.Contains(err.Error(), "it broke") {
+		t.Errorf("a program that fails: %v", err)
+	}
+}
+
+// A run that is stopped keeps its samples, and the sample under way is no failure.
+func TestStoppedRunKeepsItsSamples(t *testing.T) {
+	p := scripted(t, "echo BenchmarkPair 1 2 ns/op")
+	b := &benchmark{"Pair", &groups[0], []peer{p}}
+	ctx, stop := context.WithCancel(t.Context())
+	r := &run{scale: scale{rounds: 3}, blind: true, benchmarks: []*benchmark{b}}
+	r.ticked = func(*benchmark, peer) { stop() }
+	if err := r.do(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ends with %v", err)
+	}
+	r.step(ctx, b, p, 1)
+	if c := r.cell(b, p); len(c.samples) != 1 || c.failed != "" || r.took <= 0 {
+		t.Errorf("%d samples, failed %q, in %v", len(c.samples), c.failed, r.took)
+	}
+}

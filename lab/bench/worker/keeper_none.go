@@ -1,8 +1,0 @@
-//go:build !peer_goheap && (!peer_ristretto || jemalloc)
-
-package main
-
-// A keeper does nothing here: these blocks are never on a stack.
-type keeper struct{}
-
-func (*keeper) keep(block) {}
