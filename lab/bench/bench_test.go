@@ -256,3 +256,15 @@ func TestDisturbance(t *testing.T) {
 		}
 	}
 }
+
+func TestTargetsAreWritten(t *testing.T) {
+	var out bytes.Buffer
+	writeTargets(&out, []verdict{
+		{what: "a", is: spread{[]float64{0.5, 0.6}, 0.55}, limit: 0.4, figures: "5.5 / 10.0", result: "MISSED", noisy: true},
+		{what: "b", figures: "1.0", result: "no figure for c"},
+	})
+	want := "  a: 5.5 / 10.0\n      MISSED  0.550 (0.500..0.600), at most 0.400, noisy\n  b: 1.0\n      no figure for c\n\n0 met, 1 missed, 1 without a figure\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("%s", out.String())
+	}
+}

@@ -234,28 +234,21 @@ func writeTargets(w io.Writer, all []verdict) {
 	if len(all) == 0 {
 		return
 	}
-	g := report.Grid{Head: []string{"target", "figures", "is", "least..most", "at most", ""}}
-	met, missed := 0, 0
+	fmt.Fprintf(w, "\nTargets, as ratios of figures in this run\n\n")
+	count := map[string]int{}
 	for _, v := range all {
-		is, between := "-", ""
-		switch v.result {
-		case "ok":
-			met++
-		case "MISSED":
-			missed++
-		}
+		count[v.result]++
+		is := v.result
 		if v.result == "ok" || v.result == "MISSED" {
-			is = figure("", v.is.median)
-			if v.is.least() < v.is.most() {
-				between = figure("", v.is.least()) + ".." + figure("", v.is.most())
-			}
+			is = fmt.Sprintf("%-6s  %s (%s..%s), at most %s", v.result,
+				figure("", v.is.median), figure("", v.is.least()), figure("", v.is.most()), figure("", v.limit))
 		}
 		if v.noisy {
-			v.result += ", noisy"
+			is += ", noisy"
 		}
-		g.Add(v.what, v.figures, is, between, figure("", v.limit), v.result)
+		fmt.Fprintf(w, "  %s: %s\n      %s\n", v.what, v.figures, is)
 	}
-	printGrid(w, "Targets, as ratios of figures in this run", g)
+	met, missed := count["ok"], count["MISSED"]
 	fmt.Fprintf(w, "\n%d met, %d missed, %d without a figure\n", met, missed, len(all)-met-missed)
 }
 

@@ -114,21 +114,27 @@ func miss[K any](b *testing.B, f field[K], p peer[K]) {
 }
 
 func look[K any](b *testing.B, c container[K], keys source[K]) {
+	keys.time(b, func(_ int, batch []K) (sum uint64) {
+		for _, k := range batch {
+			if v, ok := c.get(k); ok {
+				sum += v
+			} else {
+				sum++
+			}
+		}
+		return sum
+	})
+	keep(c)
+}
+
+// time times do on batches of keys.
+func (s source[K]) time(b *testing.B, do func(i int, batch []K) (sum uint64)) {
 	measure.Loops(b, 1, 1, func(int) measure.Loop {
 		return func(n int) (sum uint64) {
-			keys.each(n, func(_ int, batch []K) {
-				for _, k := range batch {
-					if v, ok := c.get(k); ok {
-						sum += v
-					} else {
-						sum++
-					}
-				}
-			})
+			s.each(n, func(i int, batch []K) { sum += do(i, batch) })
 			return sum
 		}
 	})
-	keep(c)
 }
 
 // many gets 16 keys at once, or one by one where the peer knows only that.
@@ -138,20 +144,16 @@ func many[K any](b *testing.B, f field[K], p peer[K]) {
 		look(b, c, keys)
 		return
 	}
-	measure.Loops(b, 1, 1, func(int) measure.Loop {
-		return func(n int) (sum uint64) {
-			var values [16]uint64
-			var found [16]bool
-			keys.each(n, func(_ int, batch []K) {
-				for part := range slices.Chunk(batch, 16) {
-					c.getMany(part, values[:len(part)], found[:len(part)])
-					for i := range part {
-						sum += values[i]
-					}
-				}
-			})
-			return sum
+	var values [16]uint64
+	var found [16]bool
+	keys.time(b, func(_ int, batch []K) (sum uint64) {
+		for part := range slices.Chunk(batch, len(values)) {
+			c.getMany(part, values[:len(part)], found[:len(part)])
+			for i := range part {
+				sum += values[i]
+			}
 		}
+		return sum
 	})
 	keep(c)
 }
@@ -159,18 +161,26 @@ func many[K any](b *testing.B, f field[K], p peer[K]) {
 // churn deletes the oldest entry and puts a new one.
 func churn[K any](b *testing.B, f field[K], p peer[K]) {
 	c, oldest, fresh := f.filled(p), f.keys(order{n: uint64(f.n)}), f.keys(order{from: uint64(f.n)})
-	measure.Loops(b, 1, 1, func(int) measure.Loop {
-		return func(n int) uint64 {
-			oldest.each(n, func(i int, old []K) {
-				fresh.each(len(old), func(_ int, keys []K) {
-					for j, k := range keys {
-						c.delete(old[j])
-						c.put(k, uint64(i+j))
-					}
-				})
-			})
-			return uint64(n)
+	oldest.time(b, func(i int, old []K) uint64 {
+		fresh.each(len(old), func(_ int, batch []K) {
+			for j, k := range batch {
+				c.delete(old[j])
+				c.put(k, uint64(i+j))
+			}
+		})
+		return uint64(len(old))
+	})
+	keep(c)
+}
+
+// known puts what is there.
+func known[K any](b *testing.B, f field[K], p peer[K]) {
+	c := f.filled(p)
+	f.random().time(b, func(_ int, batch []K) uint64 {
+		for _, k := range batch {
+			c.put(k, 0)
 		}
+		return uint64(len(batch))
 	})
 	keep(c)
 }
@@ -215,21 +225,6 @@ func scan[K any](b *testing.B, f field[K], p peer[K]) {
 	c.scan()
 	measure.Once(b, f.n, func() { sum = c.scan() })
 	measure.Sum(b, sum)
-}
-
-func known[K any](b *testing.B, f field[K], p peer[K]) {
-	c, keys := f.filled(p), f.random()
-	measure.Loops(b, 1, 1, func(int) measure.Loop {
-		return func(n int) uint64 {
-			keys.each(n, func(_ int, batch []K) {
-				for _, k := range batch {
-					c.put(k, 0)
-				}
-			})
-			return uint64(n)
-		}
-	})
-	keep(c)
 }
 
 // collect forces collections while the container is live, and takes the median.
