@@ -83,9 +83,12 @@ func (f field[K]) fill(p peer[K], keys source[K], n int) container[K] {
 	return c
 }
 
-// filled returns a container of f.n entries.
+// filled returns a container of f.n entries. It collects what growing has left, which would be in
+// the time.
 func (f field[K]) filled(p peer[K]) container[K] {
-	return f.fill(p, f.keys(order{n: uint64(f.n)}), f.n)
+	c := f.fill(p, f.keys(order{n: uint64(f.n)}), f.n)
+	runtime.GC()
+	return c
 }
 
 // warm fills a small container, so that the code is not cold.
