@@ -42,7 +42,7 @@ type program struct {
 	cgo     bool
 	loop    bool   // no allocator: what the loops themselves cost
 	native  bool   // in C
-	preload string // the library's file name, as ldconfig lists it
+	preload string // the library's file name, which the dynamic linker looks for
 	expect  string // how the name of the allocator that it tells begins
 	needs   string // a file without which it cannot be built
 
@@ -149,7 +149,7 @@ func (b *builder) buildAll(ctx context.Context, all []*program, done func(*progr
 // build makes p's program.
 func (b *builder) build(ctx context.Context, p *program) error {
 	if p.native {
-		return b.buildNative(ctx, p)
+		return b.buildNative(p)
 	}
 	if p.needs != "" {
 		if _, err := os.Stat(p.needs); err != nil {
@@ -188,16 +188,12 @@ func exe(name string) string {
 	return name
 }
 
-func (b *builder) buildNative(ctx context.Context, p *program) error {
+func (b *builder) buildNative(p *program) error {
 	if runtime.GOOS != "linux" && (p.preload != "" || runtime.GOOS == "windows") {
 		return errors.New("C programs are measured on Linux")
 	}
-	if p.preload != "" {
-		library, err := findLibrary(ctx, p.preload)
-		if err != nil {
-			return err
-		}
-		p.env = append(p.env, "LD_PRELOAD="+library)
+	if p.preload != "" { // the dynamic linker goes on without it if it is not installed
+		p.env = append(p.env, "LD_PRELOAD="+p.preload)
 	}
 	if p.loop {
 		p.path = b.file("native-loop")
@@ -246,7 +242,7 @@ func (p *program) identify(ctx context.Context) error {
 		}
 	}
 	if !strings.HasPrefix(p.allocator, p.expect) {
-		return fmt.Errorf("runs on %s instead", p.allocator)
+		return fmt.Errorf("runs on %s instead: is %s installed?", p.allocator, cmp.Or(p.preload, p.expect))
 	}
 	return nil
 }
@@ -257,24 +253,6 @@ func splitProcs(name string) (rest, procs string) {
 		return name[:i], name[i:]
 	}
 	return name, ""
-}
-
-// findLibrary returns the path of a shared library, as the dynamic linker
-// finds it.
-func findLibrary(ctx context.Context, name string) (string, error) {
-	out, err := exec.CommandContext(ctx, "ldconfig", "-p").Output()
-	if err != nil {
-		out, err = exec.CommandContext(ctx, "/sbin/ldconfig", "-p").Output()
-	}
-	if err != nil {
-		return "", errors.New("ldconfig does not list the shared libraries")
-	}
-	for line := range strings.Lines(string(out)) {
-		if left, path, ok := strings.Cut(line, "=>"); ok && strings.HasPrefix(strings.TrimSpace(left), name+" ") {
-			return strings.TrimSpace(path), nil
-		}
-	}
-	return "", fmt.Errorf("%s is not installed", name)
 }
 
 // outcome runs cmd; its error is the last line that cmd said.

@@ -8,12 +8,16 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/perf/benchfmt"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
 // TestPrograms builds all programs, as bench does, and runs each of their benchmarks.
@@ -147,7 +151,7 @@ func TestSkipsAreSaid(t *testing.T) {
 	b := newBuilder(t.Context(), t.TempDir())
 	b.cgo = false
 	all := []*program{
-		{name: "a", native: true, preload: "libnosuchmalloc.so.9"},
+		{name: "a", native: true, preload: "libnosuchmalloc.so.9", expect: "nosuch"},
 		{name: "b", cgo: true, tags: "peer_cgo"},
 		{name: "c", cgo: true, needs: "/no/such/file"},
 	}
@@ -212,5 +216,43 @@ func TestStoppedRunKeepsItsSamples(t *testing.T) {
 	r.step(ctx, b, p, 1)
 	if c := r.cell(b, p); len(c.samples) != 1 || c.failed != "" || r.took <= 0 {
 		t.Errorf("%d samples, failed %q, in %v", len(c.samples), c.failed, r.took)
+	}
+}
+
+// A signal ends a run, and the folder with the programs goes.
+func TestSignalsEndBench(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	needTools(t)
+	b := builder{dir: t.TempDir()}
+	if err := b.goBuild(t.Context(), &program{}, "build", "-o", b.file("lab"), module+"/lab"); err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		scratch := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), b.file("lab"), "bench", "--loads", "gomallocs", "--rounds", "100000")
+		cmd.Env = append(cmd.Environ(), "TMPDIR="+scratch)
+		said, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, 6)
+		if _, err := said.Read(text); err != nil || string(text) != "bench:" { // it has begun
+			t.Fatalf("%q, %v", text, err)
+		}
+		if err := cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		if code := cmd.ProcessState.ExitCode(); code != cli.Interrupted {
+			t.Errorf("%v: %v, want exit code %d", signal, cmd.ProcessState, cli.Interrupted)
+		}
+		if left, _ := filepath.Glob(filepath.Join(scratch, "freehold-bench-*")); len(left) > 0 {
+			t.Errorf("%v: %v was left", signal, left)
+		}
 	}
 }
