@@ -96,50 +96,39 @@ func (v *value) bytes(record []byte) []byte {
 	return record
 }
 
-// structs are Go values side by side, sorted by package slices.
-type structs struct {
-	v      []value
-	sortBy func(v []value, cmp func(a, b value) int)
+// values are Go values, side by side or behind pointers, sorted by package slices.
+type values[T any] struct {
+	all    []T
+	of     func(v value) T
+	at     func(t *T) *value
+	sortBy func(all []T, cmp func(a, b T) int)
+	cmp    func(a, b T) int
 }
 
-func newStructs(_ string, n int) set {
-	return &structs{make([]value, 0, n), slices.SortFunc[[]value]}
-}
+func newStructs(_ string, n int) set { return structs(n, slices.SortFunc[[]value]) }
+func newStable(_ string, n int) set  { return structs(n, slices.SortStableFunc[[]value]) }
 
-func newStable(_ string, n int) set {
-	return &structs{make([]value, 0, n), slices.SortStableFunc[[]value]}
-}
-
-func (s *structs) add(record []byte) { s.v = append(s.v, valueOf(record)) }
-func (s *structs) bytes() int        { return fixedBytes * len(s.v) }
-func (s *structs) sort()             { s.sortBy(s.v, func(a, b value) int { return cmp.Compare(a.key, b.key) }) }
-
-func (s *structs) each(f func(record []byte)) {
-	var record [fixedBytes]byte
-	for i := range s.v {
-		f(s.v[i].bytes(record[:]))
+func structs(n int, sortBy func(all []value, cmp func(a, b value) int)) set {
+	return &values[value]{
+		make([]value, 0, n), func(v value) value { return v }, func(v *value) *value { return v },
+		sortBy, func(a, b value) int { return cmp.Compare(a.key, b.key) },
 	}
 }
 
-// pointers are Go values behind pointers, sorted by package slices.
-type pointers struct{ v []*value }
-
-func newPointers(_ string, n int) set { return &pointers{make([]*value, 0, n)} }
-
-func (s *pointers) add(record []byte) {
-	v := valueOf(record)
-	s.v = append(s.v, &v)
+func newPointers(_ string, n int) set {
+	return &values[*value]{
+		make([]*value, 0, n), func(v value) *value { return &v }, func(v **value) *value { return *v },
+		slices.SortFunc[[]*value], func(a, b *value) int { return cmp.Compare(a.key, b.key) },
+	}
 }
 
-func (s *pointers) bytes() int { return fixedBytes * len(s.v) }
+func (s *values[T]) add(record []byte) { s.all = append(s.all, s.of(valueOf(record))) }
+func (s *values[T]) bytes() int        { return fixedBytes * len(s.all) }
+func (s *values[T]) sort()             { s.sortBy(s.all, s.cmp) }
 
-func (s *pointers) sort() {
-	slices.SortFunc(s.v, func(a, b *value) int { return cmp.Compare(a.key, b.key) })
-}
-
-func (s *pointers) each(f func(record []byte)) {
+func (s *values[T]) each(f func(record []byte)) {
 	var record [fixedBytes]byte
-	for _, v := range s.v {
-		f(v.bytes(record[:]))
+	for i := range s.all {
+		f(s.at(&s.all[i]).bytes(record[:]))
 	}
 }
