@@ -18,6 +18,7 @@ type input struct {
 	progress *meter
 	read     int64 // bytes
 	ended    bool
+	over     bool // endRecord has been called
 }
 
 // emptyReads is how many Reads in a row may return nothing.
@@ -58,6 +59,7 @@ func (in *input) full(ctx context.Context, b []byte) (n int, err error) {
 // endRecord ends the input after rest, the beginning of a record. A line gets its end,
 // in the byte after rest, and n is 1.
 func (in *input) endRecord(l *layout, rest []byte) (n int, err error) {
+	in.over = true
 	if len(rest) == 0 {
 		return 0, nil
 	}

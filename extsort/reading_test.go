@@ -206,6 +206,24 @@ func TestRecordsThatAreTooLongInTheNextRegion(t *testing.T) {
 	}
 }
 
+// The last line of each source may lack its end, also where a region is full there.
+func TestSourcesWithoutALastNewline(t *testing.T) {
+	for _, o := range withKeys() {
+		o.MemoryBytes, o.Parallel, o.TempDirs = extsort.MinMemoryBytes, 1, []string{t.TempDir()}
+		var sources []io.Reader
+		var all [][]byte
+		for i := range 400 {
+			lines := splitLines(large()[i*1000:][:100+i*7])
+			lines[len(lines)-1] = append(bytes.Clone(lines[len(lines)-1]), 'z')
+			all = append(all, lines...)
+			sources = append(sources, strings.NewReader(strings.TrimSuffix(joinLines(lines), "\n")))
+		}
+		var out bytes.Buffer
+		must(t, extsort.Sort(context.Background(), &out, o, sources...))
+		same(t, out.String(), joinLines(sortedBy(all, o)))
+	}
+}
+
 // A source that fails, as a truncated gzip stream does, gives no result: neither a
 // complete one nor that of the records before.
 func TestSourceThatFails(t *testing.T) {

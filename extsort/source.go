@@ -7,6 +7,7 @@ package extsort
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 
@@ -55,39 +56,51 @@ func (s *source) fill(ctx context.Context, r *region) error {
 	}
 	full, err := s.index(r)
 	for !full && err == nil {
-		if s.in == nil || s.in.ended {
+		if s.in == nil || s.in.over {
 			in, ok := s.open()
 			if !ok {
 				return nil
 			}
 			s.in = &in
 		}
-		// Half of what is left goes to the entries. A record that has the region for
-		// itself may need it all.
-		n := min(s.chunk, r.free()/2)
-		if r.n == 0 && n < s.chunk {
-			n = min(s.chunk, r.free()-keysort.EntryBytes-1)
-		}
-		if n < minRead(r) {
-			if r.n == 0 {
-				return s.tooLong(r.tail)
-			}
+		if err = s.more(ctx, r); err == errNoRoom {
 			return nil
 		}
-		got, readErr := s.in.full(ctx, r.mem[r.text+r.tail:][:n])
-		r.tail += got
-		if readErr != nil {
-			return readErr
-		}
-		if full, err = s.index(r); err == nil && s.in.ended {
-			err = s.endInput(r, full)
-			if err == nil && !full {
-				full, err = s.index(r)
-			}
+		if err == nil {
+			full, err = s.index(r)
 		}
 	}
 	return err
 }
+
+// more reads more of the input to the tail of r, which begins a record, or ends the input
+// after it.
+func (s *source) more(ctx context.Context, r *region) error {
+	rest := r.mem[r.text:][:r.tail]
+	if s.in.ended {
+		n, err := s.in.endRecord(s.l, rest)
+		r.tail += n
+		return err
+	}
+	// Half of what is left goes to the entries. A record that has the region for
+	// itself may need it all.
+	n := min(s.chunk, r.free()/2)
+	if r.n == 0 && n < s.chunk {
+		n = min(s.chunk, r.free()-keysort.EntryBytes-1)
+	}
+	if n < minRead(r) {
+		if r.n == 0 {
+			return s.tooLong(r.tail)
+		}
+		return errNoRoom
+	}
+	n, err := s.in.full(ctx, r.mem[r.text+r.tail:][:n])
+	r.tail += n
+	return err
+}
+
+// errNoRoom says that a region has no room for more of the input.
+var errNoRoom = errors.New("no room in the region")
 
 // minRead is the least that is worth a read.
 func minRead(r *region) int { return min(len(r.mem)/64, 4096) }
@@ -109,28 +122,6 @@ func (s *source) index(r *region) (full bool, err error) {
 			return true, nil
 		}
 		r.add(r.text+at, n, size)
-	}
-}
-
-// endInput ends the input, whose last record may lack its end.
-func (s *source) endInput(r *region, full bool) error {
-	rest := r.mem[r.text:][:r.tail]
-	if full {
-		rest = afterRecords(s.l, rest)
-	}
-	n, err := s.in.endRecord(s.l, rest)
-	r.tail += n
-	return err
-}
-
-// afterRecords returns what b holds after its last whole record.
-func afterRecords(l *layout, b []byte) []byte {
-	for {
-		_, _, size := l.first(b)
-		if size == 0 {
-			return b
-		}
-		b = b[size:]
 	}
 }
 
