@@ -17,12 +17,12 @@ import (
 // What is between two offsets is sorted, and the rest stays as it is.
 func TestSortBetween(t *testing.T) {
 	for _, o := range []buffer.RecordsOptions{{}, {Align: 64}, {RecordBytes: 24}, {RecordBytes: 9}} {
-		const n = 5000
+		const n = 3000
 		records := fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, n, o.RecordBytes)
 		for _, by := range kinds(o.RecordBytes) {
 			for _, tt := range []struct{ from, to, more, parallel int }{
-				{0, n, 0, 1}, {0, n, 0, 4}, {0, 1000, 0, 4}, {4000, n, 0, 1},
-				{100, 4900, 0, 4}, {100, 4900, 1, 4}, // to within a record
+				{0, n, 0, 1}, {0, n, 0, 4}, {0, 1000, 0, 4}, {2000, n, 0, 1},
+				{100, 2900, 0, 4}, {100, 2900, 1, 4}, // to within a record
 				{7, 7, 0, 4}, {7, 8, 0, 4}, {7, 9, 0, 4}, {7, 8, 1, 1}, {n, n, 0, 4}, {0, 1, 0, 4},
 			} {
 				t.Run(fmt.Sprintf("%+v/%s/%+v", o, by.name, tt), func(t *testing.T) {

@@ -123,23 +123,23 @@ func TestSortOfAFileThatIsTruncated(t *testing.T) {
 					b := must1(buffer.Open(path, nil))
 					defer b.Close()
 					r := must1(buffer.NewRecords(b, &o))
-					for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 20_000, o.RecordBytes) {
+					for _, p := range fill(rand.New(rand.NewPCG(1, 2)), inputs[0].key, 8000, o.RecordBytes) {
 						must(t, r.AppendBytes(p))
 					}
 					var calls atomic.Int64
 					cut := func() {
 						if calls.Add(1) == 5000 {
-							_ = os.Truncate(path, 100_000)
+							_ = os.Truncate(path, 50_000)
 						}
 					}
 					so := &buffer.SortOptions{Parallel: parallel}
 					if all := calling(context.Background(), cut); i < len(all) {
 						by = all[i]
 					} else { // it calls nothing else
-						so.Progress = func(int, int) { _ = os.Truncate(path, 100_000) }
+						so.Progress = func(int, int) { _ = os.Truncate(path, 50_000) }
 					}
 					err := by.sort(r, so)
-					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 100_000 {
+					if info, statErr := os.Stat(path); statErr == nil && info.Size() > 50_000 {
 						t.Skip("a mapped file cannot be truncated")
 					}
 					if !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // A cursor compares a record with the one before it while that is in memory. A new
@@ -16,9 +18,7 @@ func TestCursorComparesWithWhatIsThere(t *testing.T) {
 	const record = 16
 	l := newLayout(&Options{Format: Fixed(record)})
 	f, err := createTemp(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer f.f.Close()
 	f.direct.Store(setDirect(f.f, false) != nil) // for a window that is not aligned
 	text := strings.Repeat("one word aaaaaaa", blockAlign/record) + strings.Repeat("one word bbbbbbb", blockAlign/record)
@@ -30,9 +30,7 @@ func TestCursorComparesWithWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range len(text) / record {
-		if err := c.advance(); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, c.advance())
 		if first := i*record%blockAlign == 0; c.repeat == first {
 			t.Errorf("record %d: repeat is %t", i, c.repeat)
 		}

@@ -7,20 +7,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // Temporary files are direct where files of their directory can be.
 func TestTemporaryFilesAreDirect(t *testing.T) {
 	dir := t.TempDir()
 	other, err := os.CreateTemp(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer other.Close()
 	f, err := createTemp(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer f.f.Close()
 	if can := setDirect(other, true) == nil; f.direct.Load() != can {
 		t.Errorf("direct: %v, want %v", !can, can)
@@ -30,9 +28,7 @@ func TestTemporaryFilesAreDirect(t *testing.T) {
 // A file system may refuse direct access when it is used.
 func TestDirectAccessEnds(t *testing.T) {
 	f, err := createTemp(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	defer f.f.Close()
 	if !f.direct.Load() {
 		t.Skip("no direct access")

@@ -3,6 +3,8 @@ package extsort
 import (
 	"os"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // Open files count, and the look at them leaves none.
@@ -10,9 +12,7 @@ func TestFreeDescriptors(t *testing.T) {
 	free := freeDescriptors()
 	for range 10 {
 		f, err := os.Open(os.DevNull)
-		if err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, err)
 		defer f.Close()
 	}
 	n := freeDescriptors()

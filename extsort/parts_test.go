@@ -7,14 +7,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // written returns a temporary file with text, padded to whole blocks.
 func written(t *testing.T, text string) *file {
 	temp, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	t.Cleanup(func() { temp.Close() })
 	f := &file{f: temp, what: "temporary file"}
 	err = writing(make([]byte, 4*blockAlign), 0, f.writeAt, func(w *writer) error {
@@ -24,9 +24,7 @@ func written(t *testing.T, text string) *file {
 		w.pad()
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, err)
 	return f
 }
 
@@ -37,9 +35,7 @@ func TestReadsAreAligned(t *testing.T) {
 	const from, to = 1001 * 7, 1001 * 43
 	f := written(t, text)
 	var r fileReader
-	if err := r.open(&l, f, from, to, make([]byte, 3*blockAlign)); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, r.open(&l, f, from, to, make([]byte, 3*blockAlign)))
 	for n := 0; ; n++ {
 		if r.at != to && r.at%blockAlign != 0 {
 			t.Fatalf("the next read is at %d", r.at)
@@ -59,9 +55,7 @@ func TestReadsAreAligned(t *testing.T) {
 func TestTemporaryFilesThatHaveChanged(t *testing.T) {
 	l := newLayout(&Options{})
 	var r fileReader
-	if err := r.open(&l, written(t, "a\nbcd\n"), 0, 4, make([]byte, 2*blockAlign)); err != nil {
-		t.Fatal(err)
-	}
+	filetest.Must(t, r.open(&l, written(t, "a\nbcd\n"), 0, 4, make([]byte, 2*blockAlign)))
 	if _, _, err := r.next(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // Parallel is never exceeded, however much memory there is.
@@ -45,9 +46,7 @@ func TestPasses(t *testing.T) {
 		}}
 		line := strings.Repeat("some text of a line", 2) + "\n"
 		src := io.LimitReader(repeated(line), int64(input/len(line)*len(line)))
-		if err := Sort(context.Background(), io.Discard, o, src); err != nil {
-			t.Fatal(err)
-		}
+		filetest.Must(t, Sort(context.Background(), io.Discard, o, src))
 		return merges
 	}
 	tests := []struct{ memory, input, want int }{
