@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,15 +30,8 @@ func lock(f *os.File, shared bool) error {
 func unlock(f *os.File) { _ = flock(f, unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	controlErr := conn.Control(func(fd uintptr) { err = unix.Flock(int(fd), how) })
-	if controlErr != nil {
-		return controlErr
-	}
-	return err
+	defer runtime.KeepAlive(f)
+	return unix.Flock(int(f.Fd()), how)
 }
 
 // syncEntry writes the directory entry of a new file, which is on disk, to disk. A

@@ -2,6 +2,7 @@ package buffer
 
 import (
 	"os"
+	"runtime"
 
 	"golang.org/x/sys/windows"
 )
@@ -13,16 +14,8 @@ func lock(f *os.File, shared bool) error {
 	if !shared {
 		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
 	}
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	controlErr := conn.Control(func(fd uintptr) {
-		err = windows.LockFileEx(windows.Handle(fd), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
-	})
-	if controlErr != nil {
-		return controlErr
-	}
+	defer runtime.KeepAlive(f)
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if err == windows.ERROR_LOCK_VIOLATION {
 		return errInUse
 	}
