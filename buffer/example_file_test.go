@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
 )
 
@@ -28,15 +29,9 @@ func Example_file() {
 		log.Fatal(err)
 	}
 
-	buf, err := buffer.Open(path, &buffer.OpenOptions{ReadOnly: true})
-	if err != nil {
-		log.Fatal(err)
-	}
+	buf := freehold.Must(buffer.Open(path, &buffer.OpenOptions{ReadOnly: true}))
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, nil))
 	err = buf.Guard(func() { // so that a file that is truncated meanwhile is an error
 		for offset, record := range records.All() {
 			fmt.Println(offset, binary.BigEndian.Uint32(record), string(record[4:]))

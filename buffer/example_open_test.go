@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
 )
 
@@ -23,11 +24,7 @@ func ExampleOpen() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "journal")
 
-	b, err := buffer.Open(path, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	b := freehold.Must(buffer.Open(path, nil))
 	b.WriteString("kept")
 	b.Commit() // from here on it survives the end of the process
 	if err := b.Close(); err != nil {

@@ -14,10 +14,7 @@ import (
 func ExampleRecords() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, nil))
 	for _, word := range []string{"pear", "", "fig"} {
 		if err := records.AppendBytes([]byte(word)); err != nil {
 			log.Fatal(err)
@@ -35,15 +32,9 @@ func ExampleRecords() {
 func ExampleRecords_Append() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: 16})
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: 16}))
 	for i := range 3 {
-		record, err := records.Append(16)
-		if err != nil {
-			log.Fatal(err)
-		}
+		record := freehold.Must(records.Append(16))
 		binary.BigEndian.PutUint64(record, uint64(i))
 		binary.BigEndian.PutUint64(record[8:], uint64(i*i))
 	}
@@ -54,10 +45,7 @@ func ExampleRecords_Append() {
 func ExampleRecords_Sort() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, nil))
 	for _, word := range []string{"pear", "Fig", "apple"} {
 		if err := records.AppendBytes([]byte(word)); err != nil {
 			log.Fatal(err)
@@ -79,10 +67,7 @@ func ExampleRecords_Sort() {
 func ExampleRecords_SortBy() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, nil))
 	for _, line := range []string{"2 pear", "1 fig", "3 apple"} {
 		if err := records.AppendBytes([]byte(line)); err != nil {
 			log.Fatal(err)
@@ -104,15 +89,9 @@ func ExampleRecords_SortBy() {
 func ExampleRecords_SortByUint64() {
 	buf := buffer.New(freehold.Default(), nil)
 	defer buf.Close()
-	records, err := buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: 8})
-	if err != nil {
-		log.Fatal(err)
-	}
+	records := freehold.Must(buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: 8}))
 	for _, n := range []uint64{7, 1 << 40, 300} {
-		record, err := records.Append(8)
-		if err != nil {
-			log.Fatal(err)
-		}
+		record := freehold.Must(records.Append(8))
 		binary.LittleEndian.PutUint64(record, n)
 	}
 	if err := records.SortByUint64(context.Background(), 0, binary.LittleEndian, nil); err != nil {

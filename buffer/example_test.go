@@ -29,11 +29,7 @@ func Example() {
 func ExampleBuffer_Extend() {
 	b := buffer.New(freehold.Default(), nil)
 	defer b.Close()
-	record, err := b.Extend(8)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	record := freehold.Must(b.Extend(8))
 	copy(record, "8 bytes!")
 	fmt.Printf("%s\n", b.Bytes())
 	// Output: 8 bytes!

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
@@ -35,9 +36,8 @@ func TestCancellation(t *testing.T) {
 					}
 				}
 				dst := filepath.Join(t.TempDir(), "out")
-				f, err := atomicfile.Create(dst)
-				must(t, err)
-				err = extsort.Sort(ctx, f, o, strings.NewReader(text))
+				f := freehold.Must(atomicfile.Create(dst))
+				err := extsort.Sort(ctx, f, o, strings.NewReader(text))
 				f.Close()
 				cancel(nil)
 				if reports <= round || !errors.Is(err, cause) {

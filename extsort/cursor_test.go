@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -17,8 +18,7 @@ import (
 func TestCursorComparesWithWhatIsThere(t *testing.T) {
 	const record = 16
 	l := newLayout(&Options{Format: Fixed(record)})
-	f, err := createTemp(t.TempDir())
-	filetest.Must(t, err)
+	f := freehold.Must(createTemp(t.TempDir()))
 	defer f.f.Close()
 	f.direct.Store(setDirect(f.f, false) != nil) // for a window that is not aligned
 	text := strings.Repeat("one word aaaaaaa", blockAlign/record) + strings.Repeat("one word bbbbbbb", blockAlign/record)

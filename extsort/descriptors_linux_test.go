@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -37,8 +38,7 @@ func TestSortWithFewDescriptors(t *testing.T) {
 	text := strings.Repeat(large(), times)
 	var before unix.Rlimit
 	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
-	lowest, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0)
-	must(t, err)
+	lowest := freehold.Must(unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 0))
 	unix.Close(lowest)
 	few := before
 	few.Cur = uint64(lowest + spare + 2*workers)
@@ -89,7 +89,7 @@ func TestSortWithFewDescriptors(t *testing.T) {
 
 	open(0)
 	in.Seek(0, io.SeekStart)
-	err = extsort.Sort(context.Background(), io.Discard, o, in)
+	err := extsort.Sort(context.Background(), io.Discard, o, in)
 	if !errors.Is(err, syscall.EMFILE) || !strings.Contains(err.Error(), "RLIMIT_NOFILE") {
 		t.Errorf("without a descriptor: %v", err)
 	}

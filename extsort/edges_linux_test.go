@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/extsort"
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
@@ -34,8 +35,7 @@ func TestOutputMayBeWrittenOn(t *testing.T) {
 	text := large()
 	o := smallest(t)
 	path := filepath.Join(t.TempDir(), "out")
-	f, err := atomicfile.Create(path)
-	must(t, err)
+	f := freehold.Must(atomicfile.Create(path))
 	defer f.Close()
 	for _, times := range []int{1, 2} {
 		must(t, extsort.Sort(context.Background(), f, o, strings.NewReader(text)))
@@ -47,8 +47,7 @@ func TestOutputMayBeWrittenOn(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, f.Commit())
-	got, err := os.ReadFile(path)
-	must(t, err)
+	got := freehold.Must(os.ReadFile(path))
 	sorted := joinLines(sortedBy(splitLines(text), o))
 	same(t, string(got), sorted+sorted+"and a line\n")
 }

@@ -8,17 +8,15 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/test/filetest"
+	"github.com/freehold-go/freehold"
 )
 
 // Temporary files are direct where files of their directory can be.
 func TestTemporaryFilesAreDirect(t *testing.T) {
 	dir := t.TempDir()
-	other, err := os.CreateTemp(dir, "")
-	filetest.Must(t, err)
+	other := freehold.Must(os.CreateTemp(dir, ""))
 	defer other.Close()
-	f, err := createTemp(dir)
-	filetest.Must(t, err)
+	f := freehold.Must(createTemp(dir))
 	defer f.f.Close()
 	if can := setDirect(other, true) == nil; f.direct.Load() != can {
 		t.Errorf("direct: %v, want %v", !can, can)
@@ -27,8 +25,7 @@ func TestTemporaryFilesAreDirect(t *testing.T) {
 
 // A file system may refuse direct access when it is used.
 func TestDirectAccessEnds(t *testing.T) {
-	f, err := createTemp(t.TempDir())
-	filetest.Must(t, err)
+	f := freehold.Must(createTemp(t.TempDir()))
 	defer f.f.Close()
 	if !f.direct.Load() {
 		t.Skip("no direct access")

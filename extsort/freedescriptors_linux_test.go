@@ -4,15 +4,14 @@ import (
 	"os"
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/test/filetest"
+	"github.com/freehold-go/freehold"
 )
 
 // Open files count, and the look at them leaves none.
 func TestFreeDescriptors(t *testing.T) {
 	free := freeDescriptors()
 	for range 10 {
-		f, err := os.Open(os.DevNull)
-		filetest.Must(t, err)
+		f := freehold.Must(os.Open(os.DevNull))
 		defer f.Close()
 	}
 	n := freeDescriptors()

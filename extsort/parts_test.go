@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // written returns a temporary file with text, padded to whole blocks.
 func written(t *testing.T, text string) *file {
-	temp, err := os.CreateTemp(t.TempDir(), "")
-	filetest.Must(t, err)
+	temp := freehold.Must(os.CreateTemp(t.TempDir(), ""))
 	t.Cleanup(func() { temp.Close() })
 	f := &file{f: temp, what: "temporary file"}
-	err = writing(make([]byte, 4*blockAlign), 0, f.writeAt, func(w *writer) error {
+	err := writing(make([]byte, 4*blockAlign), 0, f.writeAt, func(w *writer) error {
 		if err := w.add([]byte(text)); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/extsort"
 )
 
@@ -21,8 +22,7 @@ func TestSortFile(t *testing.T) {
 	}
 	o := smallest(t)
 	must(t, extsort.SortFile(context.Background(), target, o, path))
-	got, err := os.ReadFile(path)
-	must(t, err)
+	got := freehold.Must(os.ReadFile(path))
 	same(t, string(got), joinLines(sortedBy(splitLines(text), o)))
 	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o640 {
 		t.Errorf("the file is %v, %v", info.Mode(), err)

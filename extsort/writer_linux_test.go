@@ -9,14 +9,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // What is left in the block of a run's writer is written when the worker ends.
 func TestLastWriteOfARunFails(t *testing.T) {
 	makeRuns := func() (size int64, err error) {
-		j, err := newJob("extsort.Sort", &Options{MemoryBytes: MinMemoryBytes, Parallel: 1, TempDirs: []string{t.TempDir()}})
-		filetest.Must(t, err)
+		j := freehold.Must(newJob("extsort.Sort", &Options{MemoryBytes: MinMemoryBytes, Parallel: 1, TempDirs: []string{t.TempDir()}}))
 		defer j.close()
 		err = j.makeRuns(t.Context(), []io.Reader{strings.NewReader(strings.Repeat("line\n", 100_000))})
 		info, statErr := j.files[0].f.Stat()
@@ -25,8 +25,7 @@ func TestLastWriteOfARunFails(t *testing.T) {
 		}
 		return info.Size(), err
 	}
-	size, err := makeRuns()
-	filetest.Must(t, err)
+	size := freehold.Must(makeRuns())
 	var before unix.Rlimit
 	filetest.Must(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &before))
 	limit := before

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -24,10 +25,8 @@ func TestInstallOfARelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command anew")
 	}
-	goMod, err := os.ReadFile("go.mod")
-	filetest.Must(t, err)
-	mod, err := modfile.Parse("go.mod", goMod, nil)
-	filetest.Must(t, err)
+	goMod := freehold.Must(os.ReadFile("go.mod"))
+	mod := freehold.Must(modfile.Parse("go.mod", goMod, nil))
 	core := module.Version{Path: corePath}
 	for _, r := range mod.Require {
 		if r.Mod.Path == corePath {
@@ -62,8 +61,7 @@ func release(t *testing.T, proxy string, m module.Version, dir string) {
 	t.Helper()
 	versions := filepath.Join(proxy, m.Path, "@v")
 	filetest.Must(t, os.MkdirAll(versions, 0o755))
-	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	filetest.Must(t, err)
+	goMod := freehold.Must(os.ReadFile(filepath.Join(dir, "go.mod")))
 	for name, text := range map[string]string{
 		"list":              m.Version + "\n",
 		m.Version + ".info": fmt.Sprintf(`{"Version":%q,"Time":"2026-01-01T00:00:00Z"}`, m.Version),
@@ -71,8 +69,7 @@ func release(t *testing.T, proxy string, m module.Version, dir string) {
 	} {
 		filetest.Must(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
 	}
-	f, err := os.Create(filepath.Join(versions, m.Version+".zip"))
-	filetest.Must(t, err)
+	f := freehold.Must(os.Create(filepath.Join(versions, m.Version+".zip")))
 	defer f.Close()
 	filetest.Must(t, zip.CreateFromDir(f, m, dir))
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/internal/test/faults"
 	"github.com/freehold-go/freehold/internal/test/filetest"
@@ -89,8 +91,7 @@ func fillBySort(t *testing.T, room *faults.Room, r *rand.Rand) bool {
 	cmd := sortProcess(t, "-S", fmt.Sprint(256<<r.IntN(3)), "--parallel", fmt.Sprint(1+r.IntN(2)), "-T", room.Dir, in)
 	toStdout := r.IntN(4) == 0
 	if toStdout {
-		f, err := os.Create(out)
-		filetest.Must(t, err)
+		f := freehold.Must(os.Create(out))
 		defer f.Close()
 		cmd.Stdout = f
 	} else {
@@ -218,8 +219,7 @@ func TestKillsOfASort(t *testing.T) {
 // removes that, and returns how many there are.
 func wantNoneBut(t *testing.T, dir string, sorted []byte) (named int) {
 	t.Helper()
-	files, err := os.ReadDir(dir)
-	filetest.Must(t, err)
+	files := freehold.Must(os.ReadDir(dir))
 	for _, f := range files {
 		if f.Name() != "out" {
 			wantFile(t, filepath.Join(dir, f.Name()), sorted)
@@ -238,8 +238,7 @@ func TestSortIntoAPipeThatIsClosed(t *testing.T) {
 	filetest.Must(t, os.WriteFile(in, text, 0o600))
 	for _, size := range []string{"256K", "1G"} {
 		cmd := sortProcess(t, "-S", size, "-T", temp, in)
-		out, err := cmd.StdoutPipe()
-		filetest.Must(t, err)
+		out := freehold.Must(cmd.StdoutPipe())
 		filetest.Must(t, cmd.Start())
 		first := make([]byte, 100)
 		if _, err := out.Read(first); err != nil || !bytes.Equal(first, sorted[:100]) {
@@ -267,17 +266,13 @@ func TestSortToANamedPipe(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		cmd := sortProcess(t, "-S", "256K", "-T", dir, "-o", pipe, in)
 		filetest.Must(t, cmd.Start())
-		r, err := os.Open(pipe)
-		filetest.Must(t, err)
+		r := freehold.Must(os.Open(pipe))
 		got := make([]byte, 100)
 		if all {
-			var b bytes.Buffer
-			_, err = b.ReadFrom(r)
-			got = b.Bytes()
+			got = freehold.Must(io.ReadAll(r))
 		} else {
-			_, err = r.Read(got)
+			freehold.Must(r.Read(got))
 		}
-		filetest.Must(t, err)
 		r.Close()
 		_ = cmd.Wait()
 		code, said := cmd.ProcessState.ExitCode(), fmt.Sprint(cmd.Stderr)

@@ -19,7 +19,6 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
-	"github.com/freehold-go/freehold/internal/test/filetest"
 	"github.com/freehold-go/freehold/track/web"
 )
 
@@ -69,8 +68,7 @@ func TestStatsPrintsTheBudgetAndAccounts(t *testing.T) {
 	if code != 0 || errs != "" || !strings.Contains(out, "\ncarts  2.00 KiB ") || strings.Contains(out, "budget") || strings.Contains(out, "account") {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
-	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
-	filetest.Must(t, err)
+	b := freehold.Must(budget.Start(&budget.Options{Limit: 1 << 30}))
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close()
@@ -157,8 +155,7 @@ func TestStatsEscapesWhatAServerSays(t *testing.T) {
 	var s web.Snapshot
 	text := hostile(reflect.ValueOf(&s).Elem(), 0)
 	s.Format, s.SampleRate, s.Heaps[0].GuardedEver = web.Format, 1, 1
-	body, err := json.Marshal(s)
-	filetest.Must(t, err)
+	body := freehold.Must(json.Marshal(s))
 	// The C1 control character needs no escape in JSON.
 	url := hostilePage(t, strings.ReplaceAll(string(body), `\u001b`, "\u009b")+"\r\n")
 	for _, args := range [][]string{{url}, {"--json", url}} {

@@ -31,8 +31,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	}
 	room := NewDisk(t)
 	file, in := filepath.Join(room.Dir, "file"), filepath.Join(room.Dir, "in")
-	b, err := buffer.Open(file, nil)
-	filetest.Must(t, err)
+	b := freehold.Must(buffer.Open(file, nil))
 	filetest.Must(t, b.Close())
 	_, text := someInput(Random(0))
 	room.Limit(t, 1<<30)
@@ -41,8 +40,7 @@ func TestReadOnlyDisk(t *testing.T) {
 
 	b = buffer.New(alloctest.New(t), &buffer.Options{Dir: room.Dir, SpillAfter: 1000})
 	defer b.Close()
-	_, err = b.Write(text[:1000])
-	filetest.Must(t, err)
+	freehold.Must(b.Write(text[:1000]))
 	_, spilled := b.Write(text[:1000])
 	Same(t, "the buffer", b.Bytes(), text[:1000])
 	_, opened := buffer.Open(file, nil)
@@ -74,8 +72,7 @@ func TestDiskWithoutAllocation(t *testing.T) {
 		t.Skip("SKIPPED: ", err)
 	}
 	defer unix.Unmount(dir, unix.MNT_DETACH)
-	f, err := os.Create(filepath.Join(dir, "probe"))
-	filetest.Must(t, err)
+	f := freehold.Must(os.Create(filepath.Join(dir, "probe")))
 	if err := unix.Fallocate(int(f.Fd()), 0, 0, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("SKIPPED: ramfs allocates: ", err)
 	}
@@ -85,23 +82,19 @@ func TestDiskWithoutAllocation(t *testing.T) {
 	r := Random(0)
 	b := buffer.New(freehold.Default(), &buffer.Options{Dir: dir, SpillAfter: 1})
 	for b.Len() < 3<<20 {
-		_, err := appendTo(b, r, Noise()[b.Len():])
-		filetest.Must(t, err)
+		_ = freehold.Must(appendTo(b, r, Noise()[b.Len():]))
 	}
 	Same(t, "the buffer", b.Bytes(), Noise()[:b.Len()])
 	filetest.Must(t, b.Close())
 
 	file := filepath.Join(dir, "file")
-	b, err = buffer.Open(file, nil)
-	filetest.Must(t, err)
+	b = freehold.Must(buffer.Open(file, nil))
 	for b.Len() < 3<<20 {
-		_, err := appendTo(b, r, Noise()[b.Len():])
-		filetest.Must(t, err)
+		_ = freehold.Must(appendTo(b, r, Noise()[b.Len():]))
 	}
 	n := b.Len()
 	filetest.Must(t, b.Close())
-	b, err = buffer.Open(file, nil)
-	filetest.Must(t, err)
+	b = freehold.Must(buffer.Open(file, nil))
 	Same(t, "the file", b.Bytes(), Noise()[:n])
 	filetest.Must(t, b.Close())
 
@@ -111,8 +104,7 @@ func TestDiskWithoutAllocation(t *testing.T) {
 	o := smallSort(t, dir)
 	o.Format = format
 	filetest.Must(t, extsort.SortFile(context.Background(), out, o, in))
-	got, err := os.ReadFile(out)
-	filetest.Must(t, err)
+	got := freehold.Must(os.ReadFile(out))
 	Same(t, "the output", got, sorted(t, o, text))
 }
 
@@ -140,14 +132,11 @@ func unguarded() error {
 // not, as package buffer's documentation says.
 func TestTruncatedFileInAProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	b, err := buffer.Open(path, nil)
-	filetest.Must(t, err)
-	_, err = b.Write(Noise()[:100_000])
-	filetest.Must(t, err)
+	b := freehold.Must(buffer.Open(path, nil))
+	freehold.Must(b.Write(Noise()[:100_000]))
 	filetest.Must(t, b.Close())
 	cmd, told := child(t, "unguarded", path, 0)
-	said, err := io.ReadAll(told)
-	filetest.Must(t, err)
+	said := freehold.Must(io.ReadAll(told))
 	_ = cmd.Wait()
 	if string(said) != "guarded\n" || cmd.ProcessState.Success() || !bytes.Contains(cmd.Stderr.(*bytes.Buffer).Bytes(), []byte("fault")) {
 		t.Errorf("%q, %v, %s", said, cmd.ProcessState, cmd.Stderr)

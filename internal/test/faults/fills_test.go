@@ -164,8 +164,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 	limit := someRoom(r)
 	room.Limit(t, limit)
 	data := Noise()[r.IntN(len(Noise())/2):]
-	b, err = buffer.Open(path, nil)
-	filetest.Must(t, err)
+	b = freehold.Must(buffer.Open(path, nil))
 	for range 3 {
 		fill(t, room, r, b, data)
 		fills++
@@ -180,8 +179,7 @@ func fillFile(t *testing.T, room *Room, r *rand.Rand) int {
 		if room.Each() { // a file that is larger than any may become
 			room.Limit(t, n/2)
 		}
-		b, err = buffer.Open(path, nil)
-		filetest.Must(t, err)
+		b = freehold.Must(buffer.Open(path, nil))
 		Same(t, "the file", b.Bytes(), data[:n])
 		if b.Len() != n {
 			t.Fatalf("the file has %d bytes, want %d", b.Len(), n)
@@ -201,8 +199,7 @@ func fillRecords(t *testing.T, room *Room, r *rand.Rand) int {
 	room.Limit(t, limit)
 	b := buffer.New(freehold.Default(), &buffer.Options{Dir: room.Dir, SpillAfter: 1})
 	defer func() { filetest.Must(t, b.Close()) }()
-	records, err := buffer.NewRecords(b, nil)
-	filetest.Must(t, err)
+	records := freehold.Must(buffer.NewRecords(b, nil))
 	data := Noise()[r.IntN(len(Noise())/2):]
 	var want [][]byte
 	for {

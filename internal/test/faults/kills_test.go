@@ -177,8 +177,7 @@ func child(t *testing.T, as, path string, round int) (*exec.Cmd, io.Reader) {
 	cmd := Self(t, fmt.Sprint("-seed=", Seed()))
 	cmd.Env = append(cmd.Env, role+"="+as, pathOf+"="+path, fmt.Sprint(roundOf, "=", round))
 	cmd.Stderr = &bytes.Buffer{}
-	told, err := cmd.StdoutPipe()
-	filetest.Must(t, err)
+	told := freehold.Must(cmd.StdoutPipe())
 	filetest.Must(t, cmd.Start())
 	return cmd, told
 }
@@ -190,8 +189,7 @@ func killed(t *testing.T, r *rand.Rand, cmd *exec.Cmd, told io.Reader) (commits 
 		commits, _ = io.ReadAtLeast(told, first, 1+r.IntN(len(first)))
 	}
 	time.AfterFunc(time.Duration(r.IntN(5000))*time.Microsecond, func() { _ = cmd.Process.Kill() })
-	rest, err := io.Copy(io.Discard, told)
-	filetest.Must(t, err)
+	rest := freehold.Must(io.Copy(io.Discard, told))
 	_ = cmd.Wait()
 	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGKILL {
 		t.Fatalf("the child: %v: %s", cmd.ProcessState, cmd.Stderr)
@@ -288,8 +286,7 @@ func TestKillsOfASpiller(t *testing.T) {
 	for n := range Kills() {
 		cmd, told := child(t, "spiller", dir, n)
 		files += 2 * killed(t, Random(-1-n), cmd, told)
-		left, err := os.ReadDir(dir)
-		filetest.Must(t, err)
+		left := freehold.Must(os.ReadDir(dir))
 		if len(left) > 0 {
 			t.Fatalf("kill %d left %v", n, left)
 		}
