@@ -1,7 +1,7 @@
 // A sort, from its inputs to its output:
 //
 //	read    inputs --> regions, one for each worker       source.go, worker.go
-//	sort    each region                                   radix.go
+//	sort    each region                                   region.go, internal/keysort
 //	write   regions --> runs in temporary files,          run.go
 //	        unless the input fits into the regions
 //	merge   runs --> output, in parts, or one by one      merge.go, reduce.go

@@ -30,7 +30,9 @@ type Entry struct {
 }
 
 // EntryBytes is the size of an Entry.
-const EntryBytes = int(unsafe.Sizeof(Entry{}))
+const EntryBytes = 16
+
+const _ = -(unsafe.Sizeof(Entry{}) ^ EntryBytes)
 
 const (
 	fewEntries = 24 // from here on insertion sort is faster
