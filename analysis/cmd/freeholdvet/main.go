@@ -15,28 +15,9 @@
 package main
 
 import (
-	"os"
-	"strings"
-
 	"golang.org/x/tools/go/analysis/multichecker"
-	"golang.org/x/tools/go/analysis/unitchecker"
 
 	"github.com/freehold-go/freehold/analysis"
 )
 
-func main() {
-	if isGoVet(os.Args[1:]) {
-		unitchecker.Main(analysis.Analyzers()...)
-	}
-	multichecker.Main(analysis.Analyzers()...)
-}
-
-// isGoVet reports whether the go command runs this: it asks for a version and for
-// flags, and then passes the configuration of one package.
-func isGoVet(args []string) bool {
-	if len(args) == 0 {
-		return false
-	}
-	last := args[len(args)-1]
-	return last == "-V=full" || last == "-flags" || strings.HasSuffix(last, ".cfg")
-}
+func main() { multichecker.Main(analysis.Analyzers()...) }
