@@ -48,27 +48,23 @@ var Analyzer = flow.Analyzer("appendoff", doc, func(pass *flow.Pass, fn *ssa.Fun
 // appends returns the name of the function if a call adds elements to its first
 // argument, or room for them, else "".
 func appends(call *ssa.Call) string {
-	if b, ok := call.Call.Value.(*ssa.Builtin); ok {
-		if b.Name() == "append" && !isEmpty(call.Call.Args[1]) {
-			return "append"
-		}
+	name, adds := flow.Builtin(call), false
+	if fn := offheap.Callee(&call.Call); fn != nil && fn.Pkg() != nil {
+		name = fn.Pkg().Path() + "." + fn.Name()
+	}
+	switch args := call.Call.Args; name {
+	case "append":
+		adds = !isEmpty(args[1])
+	case "slices.Insert":
+		adds = !isEmpty(args[2])
+	case "slices.Grow":
+		n, _ := flow.Int(args[1])
+		adds = n > 0
+	}
+	if !adds {
 		return ""
 	}
-	fn := offheap.Callee(call.Common())
-	if fn == nil || fn.Pkg() == nil || fn.Pkg().Path() != "slices" {
-		return ""
-	}
-	switch fn.Name() {
-	case "Insert":
-		if !isEmpty(call.Call.Args[2]) {
-			return "slices.Insert"
-		}
-	case "Grow":
-		if n, ok := flow.Int(call.Call.Args[1]); ok && n > 0 {
-			return "slices.Grow"
-		}
-	}
-	return ""
+	return name
 }
 
 // isEmpty reports whether a list of arguments has none.

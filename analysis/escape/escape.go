@@ -43,11 +43,10 @@ var Analyzer = flow.Analyzer("escape", doc, func(pass *flow.Pass, fn *ssa.Functi
 
 // endOf returns the end that memory outlives by a use of it, or nil.
 func endOf(use flow.Use, instr ssa.Instruction, ends []flow.End) *flow.End {
-	place := placeOf(instr)
 	switch use.How {
 	case flow.Returned:
 	case flow.Stored, flow.Sent:
-		if !isOthers(place) || isEnded(place, ends) {
+		if !isOthers(use.Place) || isEnded(use.Place, ends) {
 			return nil
 		}
 	default:
@@ -59,7 +58,7 @@ func endOf(use flow.Use, instr ssa.Instruction, ends []flow.End) *flow.End {
 			if e.Replaced || e.Retired || !follows(e, instr, use.How) || !e.IsOf(base, instr) && !e.IsOfOwner(base, instr) {
 				continue
 			}
-			if use.How == flow.Stored && isTakenOut(instr) || use.How == flow.Sent && waits(instr, e) {
+			if use.How == flow.Stored && isTakenOut(use, instr) || use.How == flow.Sent && waits(instr, e) {
 				continue
 			}
 			return &e
@@ -69,15 +68,11 @@ func endOf(use flow.Use, instr ssa.Instruction, ends []flow.End) *flow.End {
 }
 
 func report(pass *flow.Pass, use flow.Use, instr ssa.Instruction, e *flow.End) {
-	pos := instr.Pos()
-	if !pos.IsValid() {
-		pos = use.Value.Pos()
-	}
 	end := pass.Text(e.Call.Instr)
 	if e.Deferred {
 		end = "the deferred " + end
 	}
-	pass.ReportWith(e.Pos(), "it ends here", pos,
+	pass.ReportWith(e.Pos(), "it ends here", use.Pos(instr),
 		"off-heap memory is "+use.How+" and outlives its block, which "+end+" at "+pass.Line(e.Pos())+" ends")
 }
 
@@ -113,19 +108,6 @@ func follows(e flow.End, instr ssa.Instruction, how string) bool {
 	return e.Deferred && flow.Dominates(e.Instr, instr) || how != flow.Returned && flow.Dominates(instr, e.Instr)
 }
 
-// placeOf returns what instr stores or sends to, or nil if it returns.
-func placeOf(instr ssa.Instruction) ssa.Value {
-	switch instr := instr.(type) {
-	case *ssa.Store:
-		return instr.Addr
-	case *ssa.MapUpdate:
-		return instr.Map
-	case *ssa.Send:
-		return instr.Chan
-	}
-	return nil
-}
-
 // isOthers reports whether others than the function certainly have a place: it is in a
 // parameter or a variable from outside. What a call has returned may be new.
 func isOthers(place ssa.Value) bool {
@@ -155,27 +137,20 @@ func isEnded(place ssa.Value, ends []flow.End) bool {
 
 // isTakenOut reports whether the place that instr stores to is of off-heap memory, or may be
 // assigned or cleared by the function again.
-func isTakenOut(instr ssa.Instruction) bool {
-	switch instr := instr.(type) {
-	case *ssa.MapUpdate:
-		return anyStore(instr.Parent(), 2, func(other ssa.Instruction) bool {
-			call, ok := other.(ssa.CallInstruction)
-			if !ok {
-				return false
-			}
-			b, ok := call.Common().Value.(*ssa.Builtin)
-			return ok && (b.Name() == "delete" || b.Name() == "clear")
-		})
-	case *ssa.Store:
-		if _, off := flow.BlockOf(flow.Base(instr.Addr)); off {
-			return true
-		}
-		return anyStore(instr.Parent(), 2, func(other ssa.Instruction) bool {
-			store, ok := other.(*ssa.Store)
-			return ok && store != instr && isSamePlace(store.Addr, instr.Addr)
-		})
+func isTakenOut(use flow.Use, instr ssa.Instruction) bool {
+	if _, off := flow.BlockOf(flow.Base(use.Place)); off {
+		return true
 	}
-	return false
+	_, isMap := instr.(*ssa.MapUpdate)
+	return anyIn(instr.Parent(), 2, func(other ssa.Instruction) bool {
+		switch other := other.(type) {
+		case *ssa.Store:
+			return other != instr && isSamePlace(other.Addr, use.Place)
+		case ssa.CallInstruction:
+			return isMap && (flow.Builtin(other) == "delete" || flow.Builtin(other) == "clear")
+		}
+		return false
+	})
 }
 
 // isSamePlace reports whether two addresses may be of one variable or field.
@@ -191,27 +166,19 @@ func isSamePlace(a, b ssa.Value) bool {
 	return a == b
 }
 
-// anyStore reports whether an instruction of fn is asked for, or one of its function
+// anyIn reports whether an instruction of fn is asked for, or one of its function
 // literals or of the functions of the package that it calls.
-func anyStore(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
+func anyIn(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
+	inner := slices.Clone(fn.AnonFuncs)
 	for instr := range flow.Instructions(fn) {
 		if is(instr) {
 			return true
 		}
-		call, ok := instr.(ssa.CallInstruction)
-		if !ok || depth == 0 {
-			continue
-		}
-		if callee := call.Common().StaticCallee(); callee != nil && callee != fn && anyStore(callee, depth-1, is) {
-			return true
+		if call, ok := instr.(ssa.CallInstruction); ok && call.Common().StaticCallee() != nil {
+			inner = append(inner, call.Common().StaticCallee())
 		}
 	}
-	for _, literal := range fn.AnonFuncs {
-		if depth > 0 && anyStore(literal, depth-1, is) {
-			return true
-		}
-	}
-	return false
+	return depth > 0 && slices.ContainsFunc(inner, func(fn *ssa.Function) bool { return anyIn(fn, depth-1, is) })
 }
 
 // waits reports whether the function may wait for the receiver of what instr sends
@@ -230,7 +197,7 @@ func waits(instr ssa.Instruction, e flow.End) bool {
 				return true
 			}
 		case ssa.CallInstruction:
-			if _, builtin := other.Common().Value.(*ssa.Builtin); !builtin && offheap.Of(other).Name == "" {
+			if flow.Builtin(other) == "" && offheap.Of(other).Name == "" {
 				return true
 			}
 		}

@@ -55,7 +55,7 @@ func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	if _, ok := v.Type().Underlying().(*types.Slice); ok {
 		return partOfSlice(c, v)
 	}
-	return partOfValue(v, sizes)
+	return partOfValue(c, v, sizes)
 }
 
 // goMemory says which memory of Go v is, or returns "". An allocator of the user's
@@ -181,7 +181,7 @@ func isZero(v ssa.Value) bool {
 }
 
 // partOfValue says which part of a value a pointer is to, or returns "".
-func partOfValue(v ssa.Value, sizes types.Sizes) string {
+func partOfValue(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	block, known := flow.BlockOf(flow.Base(v))
 	if !known {
 		return ""
@@ -204,25 +204,25 @@ func partOfValue(v ssa.Value, sizes types.Sizes) string {
 			return "an element of its block"
 		}
 	case *ssa.Call:
-		if b, ok := x.Call.Value.(*ssa.Builtin); ok && b.Name() == "Add" {
+		if flow.Builtin(x) == "Add" {
 			if n, ok := flow.Int(x.Call.Args[1]); !ok || n != 0 {
 				return "inside its block"
 			}
 		}
 	}
-	return otherSize(v, block, sizes)
+	return otherSize(c, v, block, sizes)
 }
 
 // otherSize says that a pointer to a value of New has become one to a type of
 // another size, or returns "".
-func otherSize(v ssa.Value, block flow.Block, sizes types.Sizes) string {
+func otherSize(c offheap.Call, v ssa.Value, block flow.Block, sizes types.Sizes) string {
 	freed, ok := v.Type().Underlying().(*types.Pointer)
 	if !ok || block.Call.Name != "freehold.New" {
 		return ""
 	}
 	results := block.Call.Instr.Common().Signature().Results()
 	made, ok := results.At(0).Type().Underlying().(*types.Pointer)
-	if !ok || isGeneric(made.Elem()) || isGeneric(freed.Elem()) {
+	if !ok || isGeneric(c.Instr.Parent()) || isGeneric(block.Call.Instr.Parent()) {
 		return ""
 	}
 	if a, b := sizes.Sizeof(freed.Elem()), sizes.Sizeof(made.Elem()); a != b {
@@ -231,26 +231,5 @@ func otherSize(v ssa.Value, block flow.Block, sizes types.Sizes) string {
 	return ""
 }
 
-// isGeneric reports whether the size of a type may depend on type parameters.
-func isGeneric(t types.Type) bool {
-	switch t := types.Unalias(t).(type) {
-	case *types.TypeParam:
-		return true
-	case *types.Named:
-		for arg := range t.TypeArgs().Types() {
-			if isGeneric(arg) {
-				return true
-			}
-		}
-		return t.TypeParams().Len() > t.TypeArgs().Len()
-	case *types.Array:
-		return isGeneric(t.Elem())
-	case *types.Struct:
-		for f := range t.Fields() {
-			if isGeneric(f.Type()) {
-				return true
-			}
-		}
-	}
-	return false
-}
+// isGeneric reports whether types in a function may be type parameters.
+func isGeneric(fn *ssa.Function) bool { return fn.TypeParams().Len() > 0 }

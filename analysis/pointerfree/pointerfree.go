@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+	"golang.org/x/tools/go/ast/inspector"
 
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
@@ -34,32 +36,27 @@ var Analyzer = &analysis.Analyzer{
 	Name:      "pointerfree",
 	Doc:       doc,
 	URL:       "https://pkg.go.dev/github.com/freehold-go/freehold/analysis/pointerfree",
+	Requires:  []*analysis.Analyzer{inspect.Analyzer},
 	FactTypes: []analysis.Fact{(*stores)(nil)},
 	Run:       run,
 }
 
-// typed is the functions that check their type arguments, by the names that their
-// panics have.
-var typed = map[string]checked{
-	"freehold.New":          {"New", only},
-	"freehold.MakeSlice":    {"MakeSlice", only},
-	"freehold.MakeSliceCap": {"MakeSliceCap", only},
-	"freehold.Append":       {"Append", only},
-	"freehold.Grow":         {"Grow", only},
-	"freehold.Clone":        {"Clone", only},
-	"pool.New":              {"pool.New", only},
-	"vector.New":            {"vector.New", only},
-	"vector.NewChunked":     {"vector.NewChunked", only},
-	"hashmap.New":           {"hashmap.New", []param{{"K=", offheap.IsString}, {"V=", offheap.IsText}}},
-	"hashmap.NewShared":     {"hashmap.NewShared", []param{{"K=", offheap.IsString}, {"V=", offheap.IsText}}},
-	"btree.New":             {"btree.New", []param{{"K=", offheap.IsString}, {"V=", nil}}},
-	"btree.NewFunc":         {"btree.NewFunc", []param{{"K=", nil}, {"V=", nil}}},
-}
-
-// checked is a function with type parameters that must hold no Go pointers.
-type checked struct {
-	name   string
-	params []param
+// typed is the functions that check their type arguments, which must hold no Go
+// pointers. Panics leave out the package freehold of their names.
+var typed = map[string][]param{
+	"freehold.New":          only,
+	"freehold.MakeSlice":    only,
+	"freehold.MakeSliceCap": only,
+	"freehold.Append":       only,
+	"freehold.Grow":         only,
+	"freehold.Clone":        only,
+	"pool.New":              only,
+	"vector.New":            only,
+	"vector.NewChunked":     only,
+	"hashmap.New":           {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
+	"hashmap.NewShared":     {{"K=", offheap.IsString}, {"V=", offheap.IsText}},
+	"btree.New":             {{"K=", offheap.IsString}, {"V=", nil}},
+	"btree.NewFunc":         {{"K=", nil}, {"V=", nil}},
 }
 
 // A param is a type parameter.
@@ -82,55 +79,40 @@ func run(pass *analysis.Pass) (any, error) {
 	if offheap.Root(pass.Pkg) == nil {
 		return nil, nil
 	}
-	for learn(pass) { // until nothing more is known of the package's own functions
+	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
+	for learn(pass, root) { // until nothing more is known of the package's own functions
 	}
-	for _, f := range pass.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			if id, ok := n.(*ast.Ident); ok {
-				report(pass, id)
-			}
-			return true
-		})
+	for at := range root.Preorder((*ast.Ident)(nil)) {
+		report(pass, at.Node().(*ast.Ident))
 	}
 	return nil, nil
 }
 
 // learn exports what a look at each function adds to the facts, and reports whether
 // there is any.
-func learn(pass *analysis.Pass) (more bool) {
-	for _, f := range pass.Files {
-		for _, decl := range f.Decls {
-			decl, ok := decl.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			fn := pass.TypesInfo.Defs[decl.Name].(*types.Func)
-			params := typeParams(fn)
-			if params.Len() == 0 {
-				continue
-			}
-			var fact stores
-			pass.ImportObjectFact(fn, &fact)
-			known := len(fact.Params)
-			ast.Inspect(decl, func(n ast.Node) bool {
-				id, ok := n.(*ast.Ident)
-				if !ok {
-					return true
-				}
-				for _, t := range storedTypes(pass, id) {
-					for i := range params.Len() {
-						if holds(t.arg, params.At(i)) && !slices.Contains(fact.Params, i) {
-							fact.Params = append(fact.Params, i)
-						}
+func learn(pass *analysis.Pass, root inspector.Cursor) (more bool) {
+	for at := range root.Preorder((*ast.FuncDecl)(nil)) {
+		fn := pass.TypesInfo.Defs[at.Node().(*ast.FuncDecl).Name].(*types.Func)
+		params := typeParams(fn)
+		if params.Len() == 0 {
+			continue
+		}
+		var fact stores
+		pass.ImportObjectFact(fn, &fact)
+		known := len(fact.Params)
+		for id := range at.Preorder((*ast.Ident)(nil)) {
+			for _, t := range storedTypes(pass, id.Node().(*ast.Ident)) {
+				for i := range params.Len() {
+					if holds(t.arg, params.At(i)) && !slices.Contains(fact.Params, i) {
+						fact.Params = append(fact.Params, i)
 					}
 				}
-				return true
-			})
-			if len(fact.Params) > known {
-				slices.Sort(fact.Params)
-				pass.ExportObjectFact(fn, &fact)
-				more = true
 			}
+		}
+		if len(fact.Params) > known {
+			slices.Sort(fact.Params)
+			pass.ExportObjectFact(fn, &fact)
+			more = true
 		}
 	}
 	return more
@@ -152,7 +134,7 @@ type storedType struct {
 }
 
 // storedTypes returns the types that the function named by id stores off-heap.
-func storedTypes(pass *analysis.Pass, id *ast.Ident) []storedType {
+func storedTypes(pass *analysis.Pass, id *ast.Ident) (all []storedType) {
 	fn, ok := pass.TypesInfo.Uses[id].(*types.Func)
 	if !ok {
 		return nil
@@ -161,20 +143,17 @@ func storedTypes(pass *analysis.Pass, id *ast.Ident) []storedType {
 	if args.Len() == 0 {
 		return nil
 	}
-	if c, ok := typed[offheap.Name(fn.Origin())]; ok {
-		var all []storedType
-		for i, p := range c.params {
+	name := offheap.Name(fn.Origin())
+	if params, ok := typed[name]; ok {
+		for i, p := range params {
 			if p.copies == nil || !p.copies(args.At(i)) {
-				all = append(all, storedType{c.name, p.name, args.At(i)})
+				all = append(all, storedType{strings.TrimPrefix(name, "freehold."), p.name, args.At(i)})
 			}
 		}
 		return all
 	}
 	var fact stores
-	if !pass.ImportObjectFact(fn.Origin(), &fact) {
-		return nil
-	}
-	var all []storedType
+	pass.ImportObjectFact(fn.Origin(), &fact)
 	for _, i := range fact.Params {
 		if i < args.Len() {
 			all = append(all, storedType{fn.Name(), typeParams(fn.Origin()).At(i).Obj().Name(), args.At(i)})

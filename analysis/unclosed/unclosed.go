@@ -59,11 +59,7 @@ func endsOtherwise(call *ssa.Call, owner offheap.Owner) bool {
 	}
 	for _, parent := range owner.Parents {
 		for _, v := range flow.Owners(parent) {
-			made, ok := flow.Value(v).(*ssa.Call)
-			if !ok || made.Parent() != call.Parent() {
-				continue
-			}
-			if over, ok := offheap.Of(made).Makes(); ok && over.Closer != "" {
+			if made, over, ok := flow.Made(v); ok && made.Parent() == call.Parent() && over.Closer != "" {
 				return true
 			}
 		}

@@ -93,9 +93,9 @@ func (c *checker) use(instr ssa.Instruction, use flow.Use) {
 			continue
 		}
 		if e.IsOf(base, instr) && !(e.Call.Keeps() && !fills(base)) {
-			c.add(e, posOf(instr, use), "%s is %s after %s", c.blockName(e), use.How, c.end(e))
+			c.add(e, use.Pos(instr), "%s is %s after %s", c.blockName(e), use.How, c.end(e))
 		} else if e.IsOfOwner(base, instr) {
-			c.add(e, posOf(instr, use), "a block of %s is %s after %s, which ended it", c.ownerName(e), use.How, c.end(e))
+			c.add(e, use.Pos(instr), "a block of %s is %s after %s, which ended it", c.ownerName(e), use.How, c.end(e))
 		}
 	}
 }
@@ -184,24 +184,10 @@ func allocators(call offheap.Call) []ssa.Value {
 		}
 		return nil
 	}
-	var all []ssa.Value
-	if call.Recv != nil {
-		all = append(all, call.Recv)
-	}
-	if from, ok := call.Allocates(); ok && from != call.Recv {
-		all = append(all, from)
-	}
-	if end, _ := call.Ends(); end.To != nil && end.To != call.Recv {
-		all = append(all, end.To)
-	}
-	if owner, ok := call.Makes(); ok {
-		for _, p := range owner.Parents {
-			if p != call.Recv {
-				all = append(all, p)
-			}
-		}
-	}
-	return all
+	from, _ := call.Allocates()
+	end, _ := call.Ends()
+	made, _ := call.Makes()
+	return append([]ssa.Value{call.Recv, from, end.To}, made.Parents...)
 }
 
 // reports reports whether a call may come after the Close of a parent. Close may
@@ -257,15 +243,4 @@ func callOf(e flow.End) offheap.Call {
 // end says which call is an end, and where.
 func (c *checker) end(e flow.End) string {
 	return fmt.Sprintf("%s at %s", c.Text(e.Instr), c.Line(e.Pos()))
-}
-
-// posOf returns the place of a use, or the nearest that has one.
-func posOf(instr ssa.Instruction, use flow.Use) token.Pos {
-	if closure, ok := instr.(*ssa.MakeClosure); ok {
-		return closure.Fn.Pos()
-	}
-	if pos := instr.Pos(); pos.IsValid() {
-		return pos
-	}
-	return use.Value.Pos()
 }

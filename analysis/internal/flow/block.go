@@ -35,7 +35,7 @@ func blockOf(v ssa.Value, depth int) (Block, bool) {
 	}
 	c := offheap.Of(call)
 	if from, ok := c.Allocates(); ok && result == 0 {
-		return Block{call, c, from, sizeOf(c)}, true
+		return Block{call, c, from, c.Size()}, true
 	}
 	callee := call.Call.StaticCallee()
 	if depth == 0 || callee == nil || c.Name != "" {
@@ -86,25 +86,6 @@ func argument(call ssa.CallInstruction, v ssa.Value) ssa.Value {
 	return nil
 }
 
-func sizeOf(c offheap.Call) ssa.Value {
-	switch c.Name {
-	case "freehold.MakeSlice":
-		return c.Args[1]
-	case "freehold.Realloc":
-		return c.Args[2]
-	}
-	if c.Recv == nil || len(c.Args) != 2 {
-		return nil
-	}
-	if end, ok := c.Ends(); ok && end.Replaced {
-		return c.Args[1]
-	}
-	if c.FillsBlock() {
-		return c.Args[0]
-	}
-	return nil
-}
-
 // Owners returns an allocator, the ones that its memory comes from, as far as they
 // can be seen, and so on.
 func Owners(a ssa.Value) []ssa.Value {
@@ -113,21 +94,21 @@ func Owners(a ssa.Value) []ssa.Value {
 	}
 	owners := []ssa.Value{a}
 	for i := 0; i < len(owners) && len(owners) < maxSteps; i++ {
-		if call := made(owners[i]); call != nil {
-			if owner, ok := offheap.Of(call).Makes(); ok {
-				owners = append(owners, owner.Parents...)
-			}
+		if _, owner, ok := Made(owners[i]); ok {
+			owners = append(owners, owner.Parents...)
 		}
 	}
 	return owners
 }
 
-// made returns the call that v is the first result of, or nil.
-func made(v ssa.Value) *ssa.Call {
+// Made returns the call that has made an owner, if it is known.
+func Made(v ssa.Value) (call *ssa.Call, owner offheap.Owner, ok bool) {
 	v = Value(v)
 	if x, ok := v.(*ssa.Extract); ok && x.Index == 0 {
 		v = x.Tuple
 	}
-	call, _ := v.(*ssa.Call)
-	return call
+	if call, ok = v.(*ssa.Call); ok {
+		owner, ok = offheap.Of(call).Makes()
+	}
+	return call, owner, ok
 }

@@ -79,7 +79,7 @@ func expectsPanic(literal *ssa.Function) bool {
 // recovers reports whether fn, or a function literal in it, calls recover.
 func recovers(fn *ssa.Function) bool {
 	for call := range CallsIn(fn) {
-		if builtin(call) == "recover" {
+		if Builtin(call) == "recover" {
 			return true
 		}
 	}

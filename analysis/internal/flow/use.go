@@ -16,7 +16,19 @@ import (
 // length or the address of a block is none.
 type Use struct {
 	Value ssa.Value
-	How   string // a participle, such as "read"
+	How   string    // a participle, such as "read"
+	Place ssa.Value // the address, map or channel that it is Stored in or Sent to
+}
+
+// Pos is the place of a use by an instruction, or the nearest that has one.
+func (u Use) Pos(instr ssa.Instruction) token.Pos {
+	if closure, ok := instr.(*ssa.MakeClosure); ok {
+		return closure.Fn.Pos()
+	}
+	if pos := instr.Pos(); pos.IsValid() {
+		return pos
+	}
+	return u.Value.Pos()
 }
 
 // How a use leaves the memory with others.
@@ -30,7 +42,7 @@ const (
 func Uses(instr ssa.Instruction) []Use { return uses(instr, maxDepth) }
 
 func uses(instr ssa.Instruction, depth int) (all []Use) {
-	one := func(v ssa.Value, how string) []Use { return []Use{{v, how}} }
+	one := func(v ssa.Value, how string) []Use { return []Use{{Value: v, How: how}} }
 	switch instr := instr.(type) {
 	case *ssa.UnOp:
 		if instr.Op == token.MUL && !isVariable(instr.X) {
@@ -39,7 +51,7 @@ func uses(instr ssa.Instruction, depth int) (all []Use) {
 	case *ssa.Store:
 		if isVariable(instr.Addr) {
 			if _, global := instr.Addr.(*ssa.Global); global {
-				return one(instr.Val, Stored)
+				return []Use{{instr.Val, Stored, instr.Addr}}
 			}
 			return nil
 		}
@@ -49,11 +61,10 @@ func uses(instr ssa.Instruction, depth int) (all []Use) {
 			}
 			return one(instr.Val, "passed on")
 		}
-		written := Use{instr.Addr, "written"}
 		if _, local := Base(instr.Addr).(*ssa.Alloc); local {
-			return []Use{written}
+			return one(instr.Addr, "written")
 		}
-		return []Use{written, {instr.Val, Stored}}
+		return append(one(instr.Addr, "written"), Use{instr.Val, Stored, instr.Addr})
 	case *ssa.Index:
 		if offheap.IsString(instr.X.Type()) {
 			return one(instr.X, "read")
@@ -61,22 +72,22 @@ func uses(instr ssa.Instruction, depth int) (all []Use) {
 	case *ssa.Lookup:
 		return one(instr.Index, "read")
 	case *ssa.MapUpdate:
-		return []Use{{instr.Key, Stored}, {instr.Value, Stored}}
+		return []Use{{instr.Key, Stored, instr.Map}, {instr.Value, Stored, instr.Map}}
 	case *ssa.Range:
 		return one(instr.X, "read")
 	case *ssa.BinOp:
 		if offheap.IsString(instr.X.Type()) {
-			return []Use{{instr.X, "read"}, {instr.Y, "read"}}
+			return append(one(instr.X, "read"), one(instr.Y, "read")...)
 		}
 	case *ssa.Convert:
 		if !isAddress(instr.X.Type()) {
 			return one(instr.X, "read")
 		}
 	case *ssa.Send:
-		return one(instr.X, Sent)
+		return []Use{{instr.X, Sent, instr.Chan}}
 	case *ssa.Return:
 		for _, v := range instr.Results {
-			all = append(all, Use{v, Returned})
+			all = append(all, one(v, Returned)...)
 		}
 	case *ssa.MakeClosure:
 		return captures(instr, depth)
@@ -105,11 +116,11 @@ func isVarargs(v ssa.Value) bool {
 // callUses returns the uses by a call, except for what it frees.
 func callUses(call ssa.CallInstruction, depth int) (all []Use) {
 	args := call.Common().Args
-	switch name := builtin(call); name {
+	switch name := Builtin(call); name {
 	case "":
 	case "append", "copy", "clear", "print", "println":
 		for _, v := range args {
-			all = append(all, Use{v, "used by " + name})
+			all = append(all, Use{Value: v, How: "used by " + name})
 		}
 		return all
 	default:
@@ -127,7 +138,7 @@ func callUses(call ssa.CallInstruction, depth int) (all []Use) {
 	for i, v := range args {
 		freed := v == end.Block && !end.Replaced
 		if !freed && (c.Name != "" || touches(call.Common().StaticCallee(), i, depth)) {
-			all = append(all, Use{v, "passed to " + name})
+			all = append(all, Use{Value: v, How: "passed to " + name})
 		}
 	}
 	return all
@@ -164,7 +175,7 @@ func captures(closure *ssa.MakeClosure, depth int) (all []Use) {
 			return ok && load.X == fn.FreeVars[i]
 		}
 		if usesAny(fn, isLoad, depth-1) {
-			all = append(all, Use{store.Val, "captured by a function"})
+			all = append(all, Use{Value: store.Val, How: "captured by a function"})
 		}
 	}
 	return all

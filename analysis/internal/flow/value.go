@@ -175,7 +175,7 @@ func view(v ssa.Value) ssa.Value {
 			return v.X
 		}
 	case *ssa.Call:
-		switch builtin(v) {
+		switch Builtin(v) {
 		case "Add", "Slice", "SliceData", "String", "StringData":
 			return v.Call.Args[0]
 		}
@@ -186,8 +186,8 @@ func view(v ssa.Value) ssa.Value {
 	return nil
 }
 
-// builtin returns the name of the built-in function that is called, or "".
-func builtin(call ssa.CallInstruction) string {
+// Builtin returns the name of the built-in function that is called, or "".
+func Builtin(call ssa.CallInstruction) string {
 	if b, ok := call.Common().Value.(*ssa.Builtin); ok {
 		return b.Name()
 	}
@@ -272,7 +272,7 @@ func (k Key) isStable(between []ssa.Instruction) bool {
 				}
 			}
 		case ssa.CallInstruction:
-			if builtin(instr) == "" && offheap.Of(instr).Name == "" {
+			if Builtin(instr) == "" && offheap.Of(instr).Name == "" {
 				return false
 			}
 		}
@@ -314,7 +314,7 @@ func Same(x, y ssa.Value) bool {
 		if !ok {
 			return false
 		}
-		f, g := builtin(x), builtin(y)
+		f, g := Builtin(x), Builtin(y)
 		return f == g && (f == "len" || f == "cap") && KeyOf(x.Call.Args[0]) == KeyOf(y.Call.Args[0])
 	}
 	return false

@@ -46,15 +46,25 @@ func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Re
 // FillsBlock reports whether the slice that a call allocates has no capacity
 // beyond its length.
 func (c Call) FillsBlock() bool {
-	switch c.Name {
-	case "freehold.MakeSlice", "freehold.Clone", "freehold.Realloc":
-		return true
-	}
 	switch last(c.Name) {
-	case "Alloc", "Zeroed", "Resize":
+	case "MakeSlice", "Clone", "Realloc", "Alloc", "Zeroed", "Resize":
 		return true
 	}
 	return false
+}
+
+// Size returns the bytes that a call allocates, or the elements of MakeSlice, or nil
+// if it is not told.
+func (c Call) Size() ssa.Value {
+	switch last(c.Name) {
+	case "Alloc", "Zeroed":
+		return c.Args[0]
+	case "MakeSlice", "Resize":
+		return c.Args[1]
+	case "Realloc":
+		return c.Args[2]
+	}
+	return nil
 }
 
 // Keeps reports whether a replaced block may be the result itself, as if it had
