@@ -54,23 +54,24 @@ func literals(fn *ssa.Function) (all []*ssa.Function) {
 	return all
 }
 
-// expectsPanic reports whether a function literal is an argument of a call of a function
-// that recovers.
+// expectsPanic reports whether a function literal is passed to a function of the
+// package that recovers.
 func expectsPanic(literal *ssa.Function) bool {
-	if literal.Parent() == nil {
-		return false
-	}
-	for call := range CallsIn(literal.Parent()) {
-		if callee := call.Common().StaticCallee(); callee == nil || !recovers(callee) {
-			continue
+	return literal.Parent() != nil && passesToRecover(literal.Parent(), func(v ssa.Value) bool {
+		if closure, ok := v.(*ssa.MakeClosure); ok {
+			v = closure.Fn
 		}
-		for _, v := range call.Common().Args {
-			if closure, ok := v.(*ssa.MakeClosure); ok {
-				v = closure.Fn
-			}
-			if v == literal {
-				return true
-			}
+		return v == literal
+	})
+}
+
+// passesToRecover reports whether fn passes a value that is asked for to a function of
+// the package that recovers.
+func passesToRecover(fn *ssa.Function, is func(ssa.Value) bool) bool {
+	for call := range CallsIn(fn) {
+		callee := call.Common().StaticCallee()
+		if callee != nil && recovers(callee) && slices.ContainsFunc(call.Common().Args, is) {
+			return true
 		}
 	}
 	return false

@@ -155,10 +155,12 @@ func touches(fn *ssa.Function, n, depth int) bool {
 }
 
 // captures returns the variables that a function literal captures and whose memory
-// it uses.
+// it uses. A function that passes functions to one that recovers may make literals with
+// mistakes on purpose.
 func captures(closure *ssa.MakeClosure, depth int) (all []Use) {
 	fn := closure.Fn.(*ssa.Function)
-	if depth == 0 || expectsPanic(fn) {
+	isFunction := func(v ssa.Value) bool { _, ok := v.Type().Underlying().(*types.Signature); return ok }
+	if depth == 0 || passesToRecover(closure.Parent(), isFunction) {
 		return nil
 	}
 	for i, binding := range closure.Bindings {

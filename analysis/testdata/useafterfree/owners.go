@@ -193,3 +193,12 @@ func mistakes(a *arena.Arena) {
 		a.Free(b)
 	})
 }
+
+// On purpose, too: the literals of a table, of which one at a time is passed on.
+func mistakesOfTable(a *arena.Arena) {
+	b := take(a)
+	a.Close()
+	for _, f := range []func(){func() { a.Free(b) }, func() { a.Resize(b, 1) }} {
+		wantPanic(f)
+	}
+}
