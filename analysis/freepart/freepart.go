@@ -7,6 +7,7 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"golang.org/x/tools/go/ssa"
 
@@ -49,10 +50,7 @@ func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	if fault := goMemory(c, v); fault != "" {
 		return fault
 	}
-	if offheap.IsString(v.Type()) {
-		return partOfSlice(c, v)
-	}
-	if _, ok := v.Type().Underlying().(*types.Slice); ok {
+	if _, ok := v.Type().Underlying().(*types.Slice); ok || offheap.IsString(v.Type()) {
 		return partOfSlice(c, v)
 	}
 	return partOfValue(c, v, sizes)
@@ -97,36 +95,28 @@ func goMemory(c offheap.Call, v ssa.Value) string {
 
 // partOfSlice says which part of a block a slice or string is, or returns "".
 func partOfSlice(c offheap.Call, v ssa.Value) string {
-	outermost := true
 	seen := map[ssa.Value]bool{}
-	for !seen[v] {
+	for outermost := true; !seen[v]; outermost = false {
 		seen[v] = true
 		v = flow.Value(v)
 		if phi, ok := v.(*ssa.Phi); ok {
-			return partOfPhi(c, phi)
+			return partOfPhi(phi)
 		}
 		s, ok := v.(*ssa.Slice)
 		if !ok {
 			return ""
 		}
-		block, known := flow.BlockOf(flow.Base(s))
-		if !known {
+		switch block, known := flow.BlockOf(flow.Base(s)); {
+		case !known:
 			return ""
-		}
-		if !isZero(s.Low) {
+		case !isZero(s.Low):
 			return "not the beginning of its block"
-		}
-		if c.TakesCut() {
-			v = s.X
-			continue
-		}
-		if s.Max != nil && !whole(s.Max, s.X, block) {
+		case c.TakesCut():
+		case s.Max != nil && !whole(s.Max, s.X, block):
 			return "cut off from the rest of its block"
-		}
-		if outermost && !c.TakesShorter() && s.High != nil && !whole(s.High, s.X, block) {
+		case outermost && !c.TakesShorter() && s.High != nil && !whole(s.High, s.X, block):
 			return "shorter than its block"
 		}
-		outermost = false
 		v = s.X
 	}
 	return ""
@@ -134,24 +124,16 @@ func partOfSlice(c offheap.Call, v ssa.Value) string {
 
 // partOfPhi looks for an assignment that drops the beginning of a block, as in a
 // loop with b = b[n:].
-func partOfPhi(c offheap.Call, phi *ssa.Phi) string {
-	for _, edge := range phi.Edges {
+func partOfPhi(phi *ssa.Phi) string {
+	isBlock := func(edge ssa.Value) bool { _, ok := flow.BlockOf(edge); return ok }
+	drops := func(edge ssa.Value) bool {
 		s, ok := flow.Value(edge).(*ssa.Slice)
-		if ok && flow.Value(s.X) == phi && !isZero(s.Low) && startsWhole(phi) {
-			return "not the beginning of its block after the loop"
-		}
+		return ok && flow.Value(s.X) == phi && !isZero(s.Low)
+	}
+	if slices.ContainsFunc(phi.Edges, isBlock) && slices.ContainsFunc(phi.Edges, drops) {
+		return "not the beginning of its block after the loop"
 	}
 	return ""
-}
-
-// startsWhole reports whether a variable is a block before its loop.
-func startsWhole(phi *ssa.Phi) bool {
-	for _, edge := range phi.Edges {
-		if _, ok := flow.BlockOf(edge); ok {
-			return true
-		}
-	}
-	return false
 }
 
 // whole reports whether a slice up to n has, or may have, all of a block.
@@ -187,11 +169,7 @@ func partOfValue(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 		return ""
 	}
 	inner := flow.Value(v)
-	for range 8 { // conversions
-		convert, ok := inner.(*ssa.Convert)
-		if !ok {
-			break
-		}
+	for convert, ok := inner.(*ssa.Convert); ok; convert, ok = inner.(*ssa.Convert) {
 		inner = flow.Value(convert.X)
 	}
 	switch x := inner.(type) {
@@ -220,16 +198,12 @@ func otherSize(c offheap.Call, v ssa.Value, block flow.Block, sizes types.Sizes)
 	if !ok || block.Call.Name != "freehold.New" {
 		return ""
 	}
-	results := block.Call.Instr.Common().Signature().Results()
-	made, ok := results.At(0).Type().Underlying().(*types.Pointer)
-	if !ok || isGeneric(c.Instr.Parent()) || isGeneric(block.Call.Instr.Parent()) {
-		return ""
+	made := block.Call.Instr.Common().Signature().Results().At(0).Type().(*types.Pointer)
+	if c.Instr.Parent().TypeParams().Len() > 0 || block.Call.Instr.Parent().TypeParams().Len() > 0 {
+		return "" // the types may be parameters
 	}
 	if a, b := sizes.Sizeof(freed.Elem()), sizes.Sizeof(made.Elem()); a != b {
 		return fmt.Sprintf("a value of %d bytes in a block of %d", a, b)
 	}
 	return ""
 }
-
-// isGeneric reports whether types in a function may be type parameters.
-func isGeneric(fn *ssa.Function) bool { return fn.TypeParams().Len() > 0 }

@@ -19,7 +19,7 @@ func faultOf(t types.Type, path string) string {
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
 		return ""
 	}
-	if isTime(t) {
+	if types.TypeString(types.Unalias(t), nil) == "time.Time" {
 		return fmt.Sprintf("%s is a time.Time, which points into the Go heap; use its UnixNano", subject(path))
 	}
 	switch u := t.Underlying().(type) {
@@ -66,11 +66,6 @@ func faultOf(t types.Type, path string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s is %s, which points into the Go heap; %s", subject(path), what, use)
-}
-
-func isTime(t types.Type) bool {
-	named, ok := types.Unalias(t).(*types.Named)
-	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == "time" && named.Obj().Name() == "Time"
 }
 
 // subject returns path as the subject of a sentence.

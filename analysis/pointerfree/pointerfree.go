@@ -168,11 +168,7 @@ func typeArgs(pass *analysis.Pass, id *ast.Ident, fn *types.Func) *types.TypeLis
 	if recv == nil {
 		return pass.TypesInfo.Instances[id].TypeArgs
 	}
-	t := types.Unalias(recv.Type())
-	if p, ok := t.(*types.Pointer); ok {
-		t = types.Unalias(p.Elem())
-	}
-	if named, ok := t.(*types.Named); ok {
+	if named := offheap.Named(recv.Type()); named != nil {
 		return named.TypeArgs()
 	}
 	return nil

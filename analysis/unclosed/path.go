@@ -3,7 +3,6 @@
 package unclosed
 
 import (
-	"go/types"
 	"slices"
 	"strings"
 
@@ -65,10 +64,6 @@ func endsTest(instr ssa.Instruction) bool {
 	if !ok || !call.Common().IsInvoke() {
 		return false
 	}
-	named, ok := types.Unalias(call.Common().Value.Type()).(*types.Named)
-	if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != "testing" {
-		return false
-	}
-	name := call.Common().Method.Name()
-	return strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Skip") && name != "Skipped" || name == "FailNow"
+	name, ok := strings.CutPrefix(call.Common().Method.FullName(), "(testing.TB).")
+	return ok && (strings.HasPrefix(name, "Fatal") || strings.HasPrefix(name, "Skip") && name != "Skipped" || name == "FailNow")
 }

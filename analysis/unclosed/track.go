@@ -28,19 +28,14 @@ func newTracker(owner offheap.Owner, depth int) *tracker {
 	return &tracker{owner, depth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
 }
 
-// endWith follows the parents of a cache, which ends when they are closed.
+// endWith follows the parent of a cache, which ends when that is closed.
 func (t *tracker) endWith(fn *ssa.Function) {
 	if !strings.HasSuffix(t.owner.Name, "Cache") {
 		return
 	}
 	for _, e := range flow.Ends(fn) {
-		if !e.Itself || !e.Blocks {
-			continue
-		}
-		for _, parent := range t.owner.Parents {
-			if flow.KeyOf(e.Owner) == flow.KeyOf(parent) {
-				t.done[e.Instr] = true
-			}
+		if e.Itself && e.Blocks && flow.KeyOf(e.Owner) == flow.KeyOf(t.owner.Parents[0]) {
+			t.done[e.Instr] = true
 		}
 	}
 }

@@ -3,6 +3,8 @@
 package flow
 
 import (
+	"slices"
+
 	"golang.org/x/tools/go/ssa"
 
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
@@ -42,12 +44,8 @@ func blockOf(v ssa.Value, depth int) (Block, bool) {
 		return Block{}, false
 	}
 	var block Block
-	for _, b := range callee.Blocks {
-		end, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return)
-		if !ok || result >= len(end.Results) {
-			continue
-		}
-		if c, ok := end.Results[result].(*ssa.Const); ok && c.IsNil() {
+	for _, end := range returns(callee) {
+		if result >= len(end.Results) || IsNil(end.Results[result]) {
 			continue
 		}
 		inner, ok := blockOf(end.Results[result], depth-1)
@@ -69,17 +67,13 @@ func argument(call ssa.CallInstruction, v ssa.Value) ssa.Value {
 	case *ssa.Const, *ssa.Global:
 		return v
 	case *ssa.Parameter:
-		for i, p := range v.Parent().Params {
-			if p == v && i < len(call.Common().Args) {
-				return call.Common().Args[i]
-			}
+		if i := slices.Index(v.Parent().Params, v); i < len(call.Common().Args) {
+			return call.Common().Args[i]
 		}
 	case *ssa.UnOp:
 		if free, ok := v.X.(*ssa.FreeVar); ok {
-			if cell := Captured(free); cell != nil && cell.Parent() == call.Parent() {
-				if store := OnlyStore(cell); store != nil {
-					return store.Val
-				}
+			if store := captured(free); store != nil && store.Parent() == call.Parent() {
+				return store.Val
 			}
 		}
 	}

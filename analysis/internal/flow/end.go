@@ -123,7 +123,7 @@ func endsWithin(call ssa.CallInstruction, deferred bool, depth int) (all []End) 
 		return nil
 	}
 	for _, e := range ends(callee, depth) {
-		if e.Replaced || e.Since != nil || !Always(e.Instr) {
+		if e.Replaced || e.Since != nil || !always(e.Instr) {
 			continue
 		}
 		e.Instr, e.Deferred = call, deferred

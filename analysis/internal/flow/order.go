@@ -62,19 +62,20 @@ func reach(from *ssa.BasicBlock, next func(*ssa.BasicBlock) []*ssa.BasicBlock) m
 	return found
 }
 
-// Always reports whether every way out of instr's function runs it, other than
-// by a panic.
-func Always(instr ssa.Instruction) bool {
-	returns := false
-	for _, b := range instr.Parent().Blocks {
-		if end, ok := b.Instrs[len(b.Instrs)-1].(*ssa.Return); ok {
-			returns = true
-			if !Dominates(instr, end) {
-				return false
-			}
+// returns returns the ways out of a function, other than by a panic.
+func returns(fn *ssa.Function) (all []*ssa.Return) {
+	for instr := range Instructions(fn) {
+		if end, ok := instr.(*ssa.Return); ok {
+			all = append(all, end)
 		}
 	}
-	return returns
+	return all
+}
+
+// always reports whether every way out of instr's function runs it.
+func always(instr ssa.Instruction) bool {
+	ends := returns(instr.Parent())
+	return len(ends) > 0 && !slices.ContainsFunc(ends, func(end *ssa.Return) bool { return !Dominates(instr, end) })
 }
 
 // A Condition is what an If has found a value to be.

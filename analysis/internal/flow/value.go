@@ -134,17 +134,17 @@ func lastStore(cell *ssa.Alloc, load *ssa.UnOp) (last *ssa.Store) {
 	return last
 }
 
-// Captured returns the variable of an enclosing function that v is the address
-// of, or nil.
-func Captured(v *ssa.FreeVar) *ssa.Alloc {
+// captured returns the one assignment of the variable of an enclosing function that v
+// is the address of, or nil.
+func captured(v *ssa.FreeVar) *ssa.Store {
 	closure := v.Parent()
 	for instr := range Instructions(closure.Parent()) {
 		if made, ok := instr.(*ssa.MakeClosure); ok && made.Fn == closure {
 			switch binding := made.Bindings[slices.Index(closure.FreeVars, v)].(type) {
 			case *ssa.Alloc:
-				return binding
+				return OnlyStore(binding)
 			case *ssa.FreeVar:
-				return Captured(binding)
+				return captured(binding)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func KeyOf(v ssa.Value) Key {
 		case *ssa.FieldAddr:
 			return field(addr.X, addr.Field)
 		case *ssa.FreeVar:
-			if cell := Captured(addr); cell != nil && OnlyStore(cell) != nil {
+			if captured(addr) != nil {
 				return Key{addr, ""}
 			}
 			return Key{addr, "*"}

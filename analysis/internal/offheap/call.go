@@ -83,14 +83,20 @@ func Name(fn *types.Func) string {
 	return name + fn.Name()
 }
 
-// typeName returns the name of a declared type, or of the one that it points to,
-// or "".
-func typeName(t types.Type) string {
+// Named returns a declared type, or the one that it points to, or nil.
+func Named(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
 		t = types.Unalias(p.Elem())
 	}
-	if named, ok := t.(*types.Named); ok {
+	named, _ := t.(*types.Named)
+	return named
+}
+
+// typeName returns the name of a declared type, or of the one that it points to,
+// or "".
+func typeName(t types.Type) string {
+	if named := Named(t); named != nil {
 		return named.Obj().Name()
 	}
 	return ""
