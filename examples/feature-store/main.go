@@ -2,7 +2,7 @@
 // and has clients that check its answers.
 //
 //	go run ./examples/feature-store                # a million keys, 0.1 GB
-//	go run ./examples/feature-store -n 20000000    # 1.6 GB
+//	go run ./examples/feature-store -n 20000000    # 1.9 GB
 package main
 
 import (
