@@ -1,23 +1,6 @@
 // Package plugin makes the analyzers of freehold a linter of golangci-lint, by its
-// module plugin system. With a .custom-gcl.yml like
-//
-//	version: v2.5.0
-//	plugins:
-//	  - module: github.com/freehold-go/freehold/analysis
-//	    import: github.com/freehold-go/freehold/analysis/plugin
-//	    version: v0.1.0
-//
-// the command "golangci-lint custom" builds a golangci-lint that has it. Enable it in
-// .golangci.yml:
-//
-//	version: "2"
-//	linters:
-//	  enable: [freeholdvet]
-//	  settings:
-//	    custom:
-//	      freeholdvet:
-//	        type: module
-//	        description: mistakes with off-heap memory
+// module plugin system: "golangci-lint custom" builds a golangci-lint that has it.
+// docs/vet.md has the settings for that.
 package plugin
 
 import (

@@ -55,13 +55,14 @@ func uses(instr ssa.Instruction, depth int) (all []Use) {
 			}
 			return nil
 		}
-		if varargs, isIndex := instr.Addr.(*ssa.IndexAddr); isIndex && isVarargs(varargs.X) {
+		local, isLocal := Base(instr.Addr).(*ssa.Alloc)
+		if isLocal && local.Comment == "varargs" { // arguments of a variadic function
 			if _, ok := Value(instr.Val).Type().Underlying().(*types.Pointer); ok {
 				return nil // a pointer that is printed
 			}
 			return one(instr.Val, "passed on")
 		}
-		if _, local := Base(instr.Addr).(*ssa.Alloc); local {
+		if isLocal {
 			return one(instr.Addr, "written")
 		}
 		return append(one(instr.Addr, "written"), Use{instr.Val, Stored, instr.Addr})
@@ -104,13 +105,6 @@ func isVariable(addr ssa.Value) bool {
 		return true
 	}
 	return false
-}
-
-// isVarargs reports whether v is the array that arguments of a variadic function
-// are put into.
-func isVarargs(v ssa.Value) bool {
-	a, ok := v.(*ssa.Alloc)
-	return ok && a.Comment == "varargs"
 }
 
 // callUses returns the uses by a call, except for what it frees.
