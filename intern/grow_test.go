@@ -1,8 +1,8 @@
 package intern
 
 import (
-	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
@@ -24,37 +24,48 @@ func (f *faucet) Alloc(size, align int) ([]byte, error) {
 	return f.Allocator.Alloc(size, align)
 }
 
-// Each allocation fails of each Intern that needs one, until segments have split with the
-// directory and without: the strings are as before.
+// Each allocation fails of each Intern that needs one: the strings are as before. Strings are
+// so many that segments have split with the directory and without.
 func TestGrowthThatFailsChangesNothing(t *testing.T) {
-	f := &faucet{Allocator: alloctest.New(t), left: -1}
-	m := newModel(t, f, false, nil)
-	most := 0
-	for i := 0; len(m.s.table.directory) < 4; i++ {
-		v := fmt.Sprint("string ", i)
-		for n := 0; ; n++ {
-			f.left = n
-			id, err := m.s.Intern(v)
-			f.left = -1
-			if err == nil {
-				most = max(most, n)
-				m.ids[v] = id
-				m.max = len(m.ids)
-				break
+	for _, shared := range []bool{false, true} {
+		f := &faucet{Allocator: alloctest.New(t), left: -1}
+		m := newModel(t, f, shared, nil, shared)
+		most, failures := 0, 0
+		enough := func(i int) bool {
+			if s, ok := m.s.(*Strings); ok {
+				return len(s.table.directory) == 4
 			}
-			if _, ok := m.s.Lookup(v); ok || !errors.Is(err, freehold.ErrOutOfMemory) {
-				t.Fatalf("%v, and the string is there: %t", err, ok)
+			return i == 4500
+		}
+		for i := 0; !enough(i); i++ {
+			v := fmt.Sprint("string ", i)
+			if i%100 == 99 {
+				v = strings.Repeat(v, 40)
 			}
-			if i > 1000 || n > 0 {
-				m.verify()
+			for n := 0; len(m.ids) == i; n++ {
+				before := m.s.Stats()
+				f.left = n
+				m.intern(v)
+				f.left = -1
+				if most = max(most, n); len(m.ids) > i {
+					break
+				}
+				failures++
+				_, ok := m.s.Lookup(v)
+				if after := m.s.Stats(); ok || after.Len != before.Len || after.LiveBytes != before.LiveBytes || after.IDs != before.IDs {
+					t.Fatalf("%+v, and %+v before the error; the string is there: %t", after, before, ok)
+				}
+				if !shared && i > 1000 || failures%50 == 0 {
+					m.verify()
+				}
 			}
 		}
+		if !shared && most < 3 || failures < 20 { // a directory and two segments
+			t.Errorf("no Intern took more than %d allocations, and %d failed", most, failures)
+		}
+		m.verify()
+		m.close()
 	}
-	if most < 3 { // a directory and two segments
-		t.Errorf("no Intern took more than %d allocations", most)
-	}
-	m.verify()
-	m.close()
 }
 
 // Where hashes begin alike, a split helps nothing: the directory stays small all the same.

@@ -1,7 +1,6 @@
 package intern_test
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
-	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/intern"
 	"github.com/freehold-go/freehold/internal/panics"
 )
@@ -76,48 +74,6 @@ func TestStringsComeBack(t *testing.T) {
 	})
 }
 
-// A string does not change when the bytes it was made from do.
-func TestStringsAreCopies(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		s := create(alloctest.New(t), nil)
-		defer s.Close()
-		for _, n := range []int{1, 16, 1000} {
-			b := []byte(strings.Repeat("a", n))
-			id := freehold.Must(s.InternBytes(b))
-			b[0] = 'b'
-			if v := s.Value(id); v != strings.Repeat("a", n) {
-				t.Errorf("%.20q", v)
-			}
-			if _, ok := s.LookupBytes(b); ok {
-				t.Errorf("%.20q is there", b)
-			}
-		}
-	})
-}
-
-// A string lives as long as it has references, and its ID and memory are then reused.
-func TestReferences(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		s := create(alloctest.New(t), &intern.Options{RefCounts: true})
-		defer s.Close()
-		a, b := freehold.Must(s.Intern("a")), freehold.Must(s.Intern("b"))
-		s.Retain(a)
-		s.Intern("a")
-		if s.Release(a) || s.Release(a) || s.Len() != 2 || s.Value(a) != "a" {
-			t.Error("a string is gone that has a reference")
-		}
-		if !s.Release(a) || s.Len() != 1 {
-			t.Error("a string without references is there")
-		}
-		if _, ok := s.Lookup("a"); ok {
-			t.Error("a string without references is found")
-		}
-		if c := freehold.Must(s.Intern("c")); c != a || s.Value(c) != "c" || s.Value(b) != "b" {
-			t.Errorf("the ID %d, want %d", c, a)
-		}
-	})
-}
-
 // Strings that come and go take no more memory in the end.
 func TestChurnTakesNoMore(t *testing.T) {
 	const live, rounds = 500, 40
@@ -144,116 +100,6 @@ func TestChurnTakesNoMore(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Memory runs out at each allocation in turn: the strings are as before, and once there
-// is memory again the call succeeds.
-func TestOutOfMemory(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		total := 4500
-		if testing.Short() {
-			total = 900
-		}
-		for _, counted := range []bool{false, true} {
-			for n := 0; ; n++ {
-				a := alloctest.FailOnce(alloctest.New(t), n)
-				s := create(a, &intern.Options{RefCounts: counted})
-				failed := false
-				for i := range total {
-					v := fmt.Sprint("string ", i)
-					if i%100 == 99 {
-						v = strings.Repeat(v, 40)
-					}
-					before := s.Stats()
-					id, err := s.Intern(v)
-					if err != nil {
-						failed = true
-						if !errors.Is(err, freehold.ErrOutOfMemory) {
-							t.Fatal(err)
-						}
-						if after := s.Stats(); after.Len != before.Len || after.LiveBytes != before.LiveBytes || after.IDs != before.IDs {
-							t.Fatalf("%+v, and %+v before the error", after, before)
-						}
-						if _, ok := s.Lookup(v); ok {
-							t.Fatal("the string is there after the error")
-						}
-						mustHave(t, s, i)
-						id, err = s.Intern(v)
-					}
-					if err != nil || int(id) != i || s.Value(id) != v {
-						t.Fatalf("%d, %v", id, err)
-					}
-				}
-				if n%10 == 0 {
-					mustHave(t, s, total)
-				}
-				s.Close()
-				if !failed {
-					break
-				}
-				if n > 60 && testing.Short() {
-					n += n / 3
-				}
-			}
-		}
-	})
-}
-
-// mustHave checks that the strings of TestOutOfMemory are there, n of them.
-func mustHave(t *testing.T, s set, n int) {
-	t.Helper()
-	for i := range n {
-		v := fmt.Sprint("string ", i)
-		if i%100 == 99 {
-			v = strings.Repeat(v, 40)
-		}
-		if id, ok := s.Lookup(v); !ok || int(id) != i || s.Value(id) != v {
-			t.Fatalf("string %d: %d, %t", i, id, ok)
-		}
-	}
-}
-
-// Out of memory for good: the strings that are there can be read, and known ones interned.
-func TestFullStringsAreUsable(t *testing.T) {
-	forBoth(t, func(t *testing.T, _ string, create func(freehold.Allocator, *intern.Options) set) {
-		s := create(freehold.NewLimit(alloctest.New(t), 100_000), nil)
-		defer s.Close()
-		n := 0
-		for {
-			id, err := s.Intern(fmt.Sprint("string ", n))
-			if errors.Is(err, freehold.ErrOutOfMemory) {
-				break
-			}
-			if err != nil || int(id) != n {
-				t.Fatal(id, err)
-			}
-			n++
-		}
-		if n < 1000 {
-			t.Errorf("%d strings in 100,000 bytes", n)
-		}
-		for i := range n {
-			if id, err := s.Intern(fmt.Sprint("string ", i)); err != nil || int(id) != i {
-				t.Fatal(id, err)
-			}
-		}
-	})
-}
-
-// A set in an arena ends with it.
-func TestStringsInAnArena(t *testing.T) {
-	a := arena.New(alloctest.New(t), nil)
-	defer a.Close()
-	s := intern.New(a, nil)
-	for i := range 10000 {
-		freehold.Must(s.Intern(fmt.Sprint(i)))
-	}
-	for i := range 10000 {
-		if v := s.Value(intern.ID(i)); v != fmt.Sprint(i) {
-			t.Fatalf("%q", v)
-		}
-	}
-	s.Close()
 }
 
 // Intern of bytes and of a known string allocate nothing on the Go heap.

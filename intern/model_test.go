@@ -2,6 +2,7 @@ package intern
 
 import (
 	"errors"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"strings"
@@ -24,19 +25,45 @@ var hashes = []func(hash.Seed, string) uint64{
 	func(_ hash.Seed, v string) uint64 { return uint64(len(v)) << 55 },
 }
 
-// A model is what a set of strings must be.
-type model struct {
-	t    testing.TB
-	s    *Strings
-	refs map[string]int // 1 if references are not counted
-	ids  map[string]ID
-	max  int // of the length of ids ever
+// A subject is Strings or a Shared.
+type subject interface {
+	Intern(string) (ID, error)
+	InternBytes([]byte) (ID, error)
+	Lookup(string) (ID, bool)
+	LookupBytes([]byte) (ID, bool)
+	Value(ID) string
+	Retain(ID)
+	Release(ID) bool
+	All() iter.Seq2[ID, string]
+	Len() int
+	Stats() Stats
+	Close()
+	check() string
 }
 
-func newModel(t testing.TB, parent freehold.Allocator, counted bool, h func(hash.Seed, string) uint64) *model {
-	s := New(parent, &Options{RefCounts: counted})
-	s.hash = h
-	return &model{t: t, s: s, refs: map[string]int{}, ids: map[string]ID{}}
+// A model is what a set of strings must be.
+type model struct {
+	t     testing.TB
+	s     subject
+	store *store
+	refs  map[string]int // 1 if references are not counted
+	ids   map[string]ID
+	max   int // of the length of ids ever
+}
+
+// newModel returns a model of Strings that hash by h or, if shared is set, of a Shared.
+func newModel(t testing.TB, parent freehold.Allocator, counted bool, h func(hash.Seed, string) uint64, shared bool) *model {
+	m := &model{t: t, refs: map[string]int{}, ids: map[string]ID{}}
+	o := &Options{RefCounts: counted}
+	if shared {
+		s := NewShared(parent, o)
+		m.s, m.store = s, &s.store
+	} else {
+		s := New(parent, o)
+		s.hash = h
+		m.s, m.store = s, &s.store
+	}
+	return m
 }
 
 // text returns a string, one of some for each x.
@@ -67,16 +94,20 @@ func (m *model) step(op byte, x, y int) {
 	case 0, 1, 2:
 		m.intern(v)
 	case 3:
-		id, ok := m.s.Lookup(v)
+		lookup := m.s.Lookup
+		if y%2 == 1 {
+			lookup = func(v string) (ID, bool) { return m.s.LookupBytes([]byte(v)) }
+		}
+		id, ok := lookup(v)
 		if want, is := m.ids[v]; ok != is || id != want {
 			m.t.Fatalf("Lookup of %.20q: %d, %t, want %d, %t", v, id, ok, want, is)
 		}
 	case 4, 5:
-		if id, ok := m.ids[v]; ok && m.s.store.counted {
+		if id, ok := m.ids[v]; ok && m.store.counted {
 			m.release(v, id)
 		}
 	case 6:
-		if id, ok := m.ids[v]; ok && m.s.store.counted {
+		if id, ok := m.ids[v]; ok && m.store.counted {
 			m.s.Retain(id)
 			m.refs[v]++
 		}
@@ -101,15 +132,18 @@ func (m *model) intern(v string) {
 		if !errors.Is(err, freehold.ErrOutOfMemory) {
 			m.t.Fatalf("Intern: %v", err)
 		}
+		if id, ok := m.ids[v]; ok {
+			m.t.Fatalf("Intern of string %d, which is there: %v", id, err)
+		}
 		return
 	}
 	if want, ok := m.ids[v]; ok && id != want {
 		m.t.Fatalf("%.20q has the ID %d, and had %d", v, id, want)
 	}
-	if int(id) > m.max || int(id) > len(m.ids) && !m.s.store.counted {
+	if int(id) > m.max || int(id) > len(m.ids) && !m.store.counted {
 		m.t.Fatalf("ID %d for string %d", id, len(m.ids)+1)
 	}
-	if m.s.store.counted || m.refs[v] == 0 {
+	if m.store.counted || m.refs[v] == 0 {
 		m.refs[v]++
 	}
 	m.ids[v] = id
@@ -138,8 +172,8 @@ func (m *model) verify() {
 		if got, ok := m.s.Lookup(v); !ok || got != id || m.s.Value(id) != v {
 			m.t.Fatalf("%.20q has the ID %d, %t, want %d", v, got, ok, id)
 		}
-		if m.s.store.counted && int(*m.s.store.counts.word(uint32(id))) != m.refs[v] {
-			m.t.Fatalf("%.20q has %d references, want %d", v, *m.s.store.counts.word(uint32(id)), m.refs[v])
+		if m.store.counted && int(*m.store.counts.word(uint32(id))) != m.refs[v] {
+			m.t.Fatalf("%.20q has %d references, want %d", v, *m.store.counts.word(uint32(id)), m.refs[v])
 		}
 		bytes += len(v)
 	}
@@ -185,7 +219,7 @@ func FuzzStrings(f *testing.F) {
 		if limit := int(prog[1]); limit > 0 {
 			parent = alloctest.FailAfter(parent, limit)
 		}
-		m := newModel(t, parent, prog[0]%2 == 1, hashes[int(prog[0]/2)%len(hashes)])
+		m := newModel(t, parent, prog[0]%2 == 1, hashes[int(prog[0]/2)%len(hashes)], prog[0] >= 1<<7)
 		defer m.close()
 		m.run(prog[2:])
 	})
@@ -208,7 +242,7 @@ func TestRandomPrograms(t *testing.T) {
 			prog[i] = byte(r.Uint32())
 		}
 		restore := poison.Set(seed%4 > 1)
-		m := newModel(t, freehold.NewTagged(alloctest.New(t), ""), seed%2 == 1, hashes[seed/2%len(hashes)])
+		m := newModel(t, freehold.NewTagged(alloctest.New(t), ""), seed%2 == 1, hashes[seed/2%len(hashes)], seed%3 == 0)
 		m.run(prog)
 		m.close()
 		restore()
@@ -218,7 +252,7 @@ func TestRandomPrograms(t *testing.T) {
 // All hashes collide, and so many strings are there that a segment would be split.
 func TestManyCollisions(t *testing.T) {
 	for i, h := range hashes {
-		m := newModel(t, alloctest.New(t), true, h)
+		m := newModel(t, alloctest.New(t), true, h, false)
 		n := 3400 // one segment has up to 3,190
 		switch {
 		case i == 0:
@@ -244,7 +278,7 @@ func TestManyCollisions(t *testing.T) {
 			}
 		}
 		m.verify()
-		if entries := len(m.s.table.directory); entries > max(n/minPerEntry, 1) {
+		if entries := len(m.s.(*Strings).table.directory); entries > max(n/minPerEntry, 1) {
 			t.Errorf("hash %d: a directory of %d entries for %d strings", i, entries, n)
 		}
 		m.close()
