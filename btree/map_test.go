@@ -2,7 +2,6 @@ package btree
 
 import (
 	"cmp"
-	"errors"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
-	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/internal/panics"
 )
 
@@ -233,55 +231,6 @@ func TestNodesAreFull(t *testing.T) {
 	}
 }
 
-// TestPutFailsAtEachAllocation: with keys that large each node has eight, so that puts
-// split up to five levels.
-func TestPutFailsAtEachAllocation(t *testing.T) {
-	m := newModel(t, byFunc("", 2000, as200, func(i int) int { return i }, func(a, b bytes200) int { return cmp.Compare(a[24], b[24]) }), alloctest.New(t))
-	failAtEachAllocation(t, m)
-	texts := newModel(t, ordered("", len(textKeys), func(i int) string { return textKeys[i] }, as200), alloctest.New(t))
-	failAtEachAllocation(t, texts)
-}
-
-func failAtEachAllocation[K any, V comparable](t *testing.T, m *model[K, V]) {
-	most := 0
-	keys := rand.New(rand.NewPCG(11, 11)).Perm(1500)
-	if testing.Short() {
-		keys = keys[:700]
-	}
-	for _, x := range keys {
-		key, value := m.kind.key(x), m.kind.value(x)
-		for n := 0; ; n++ {
-			before := m.m.Stats()
-			m.faucet.left = n
-			err := [...]func() error{
-				func() error { return m.m.Put(key, value) },
-				func() error { _, _, err := m.m.PutIfAbsent(key, value); return err },
-				func() error { return m.m.Update(key, func(v *V, _ bool) { *v = value }) },
-			}[x%3]()
-			m.faucet.left = -1
-			if err == nil {
-				most = max(most, n)
-				break
-			}
-			if !errors.Is(err, freehold.ErrOutOfMemory) {
-				t.Fatal(err)
-			}
-			if st := m.m.Stats(); st != before {
-				t.Fatalf("a failure after %d allocations changes %+v to %+v", n, before, st)
-			}
-			if n > 1 {
-				m.same()
-			}
-		}
-		m.set(x, x)
-	}
-	m.same()
-	if most < 4 {
-		t.Errorf("no put took more than %d allocations", most)
-	}
-	m.m.Close()
-}
-
 func TestIterationOverAMapThatEnds(t *testing.T) {
 	type Ints = Map[int, int]
 	for name, end := range map[string]func(*Ints){"Clear": (*Ints).Clear, "Close": (*Ints).Close} {
@@ -436,22 +385,4 @@ func TestCompareWithoutAnOrder(t *testing.T) {
 		}
 	}
 	m.Close()
-}
-
-func TestMapInAnArena(t *testing.T) {
-	a := arena.New(alloctest.New(t), nil)
-	defer a.Close()
-	m := New[string, int](a, nil)
-	for i, k := range textKeys {
-		if err := m.Put(k, i); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if v, ok := m.Get(textKeys[100]); v != 100 || !ok {
-		t.Errorf("Get is %d, %t", v, ok)
-	}
-	m.Close()
-	if n := a.Live(); n != 0 {
-		t.Errorf("a closed map has %d blocks of the arena", n)
-	}
 }

@@ -265,18 +265,32 @@ func (m *model[K, V]) load(x, n int) {
 	}
 }
 
-// exhausted puts and loads keys while no more than some allocations succeed.
+// exhausted puts keys, each as soon as enough allocations succeed, and loads some while
+// no more than a few do.
 func (m *model[K, V]) exhausted(x, n int) {
 	for i := range n {
-		m.faucet.left = i % 4
-		key := (x + i*i*31) % m.kind.keys
+		at := (x + i*i*31) % m.kind.keys
 		m.seed++
-		err := m.m.Put(m.kind.key(key), m.kind.value(m.seed))
-		switch {
-		case err == nil:
-			m.set(key, m.seed)
-		case !errors.Is(err, freehold.ErrOutOfMemory):
-			m.t.Fatalf("Put: %v", err)
+		key, value := m.kind.key(at), m.kind.value(m.seed)
+		_, found := m.find(at)
+		for left := 0; ; left++ {
+			before := m.m.Stats()
+			m.faucet.left = left
+			err := [...]func() error{
+				func() error { return m.m.Put(key, value) },
+				func() error { _, _, err := m.m.PutIfAbsent(key, value); return err },
+				func() error { return m.m.Update(key, func(v *V, _ bool) { *v = value }) },
+			}[i%3]()
+			if err == nil {
+				break
+			}
+			if st := m.m.Stats(); !errors.Is(err, freehold.ErrOutOfMemory) || st != before || found {
+				m.t.Fatalf("a call fails after %d allocations: %v, %+v, and %+v before", left, err, st, before)
+			}
+			m.m.check()
+		}
+		if !found || i%3 != 1 {
+			m.set(at, m.seed)
 		}
 	}
 	if len(m.entries) > 0 {
