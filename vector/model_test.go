@@ -82,12 +82,16 @@ func (m *model) step(op byte, x, y int) {
 		m.v.Truncate(i)
 		m.truncate(i)
 	case 12:
-		errs := []error{m.v.Grow(x), m.c.Grow(x)}
-		for k, room := range []int{m.v.Cap() - n, m.c.Cap() - n} {
-			if errs[k] == nil && room < x {
-				m.t.Fatalf("room for %d after Grow(%d)", room, x)
+		for _, s := range []struct {
+			grow     func(int) error
+			capacity func() int
+		}{{m.v.Grow, m.v.Cap}, {m.c.Grow, m.c.Cap}} {
+			before := s.capacity()
+			err := s.grow(x)
+			m.mustBeMemory(err)
+			if room := s.capacity() - n; err == nil && room < x || err != nil && room != before-n {
+				m.t.Fatalf("room for %d after Grow(%d): %v, and %d before", room, x, err, before-n)
 			}
-			m.mustBeMemory(errs[k])
 		}
 	case 13:
 		m.v.Clip()
@@ -113,8 +117,7 @@ func (m *model) step(op byte, x, y int) {
 
 // add appends s: do does it for the vector.
 func (m *model) add(s []elem, do func([]elem) error) {
-	if err := do(s); err != nil {
-		m.mustBeMemory(err)
+	if m.refused(func() error { return do(s) }) {
 		return
 	}
 	m.want = append(m.want, s...)
@@ -126,8 +129,7 @@ func (m *model) insert(i int, s []elem, own func() []elem) {
 	if own != nil {
 		from = own()
 	}
-	if err := m.v.Insert(i, from); err != nil {
-		m.mustBeMemory(err)
+	if m.refused(func() error { return m.v.Insert(i, from) }) {
 		return
 	}
 	m.want = slices.Insert(slices.Clone(m.want), i, s...)
@@ -159,6 +161,17 @@ func (m *model) follow() {
 		}
 		m.held = append(m.held, p)
 	}
+}
+
+// refused reports whether a call of the vector runs out of memory. The capacity is as before then.
+func (m *model) refused(call func() error) bool {
+	before := m.v.Cap()
+	err := call()
+	m.mustBeMemory(err)
+	if err != nil && m.v.Cap() != before {
+		m.t.Fatalf("capacity %d after an error, and %d before", m.v.Cap(), before)
+	}
+	return err != nil
 }
 
 func (m *model) mustBeMemory(err error) {
@@ -228,15 +241,20 @@ func FuzzVector(f *testing.F) {
 	})
 }
 
-// failing returns an allocator that runs out of memory after n allocations, or never.
+// failing returns an allocator that runs out of memory after n allocations, for good or, if n
+// is odd, once; or never.
 func failing(t testing.TB, n byte) freehold.Allocator {
 	if n == 0 {
 		return alloctest.New(t)
 	}
-	return alloctest.FailAfter(alloctest.New(t), int(n))
+	if n%2 == 1 {
+		return alloctest.FailOnce(alloctest.New(t), int(n/2))
+	}
+	return alloctest.FailAfter(alloctest.New(t), int(n/2))
 }
 
-// Random programs, on blocks that move and on those of a heap, with and without poison.
+// Random programs, on those of a heap and on blocks that move, of which each is refused in
+// turn; with and without poison.
 func TestRandomPrograms(t *testing.T) {
 	rounds := 100
 	if testing.Short() {
@@ -255,7 +273,7 @@ func TestRandomPrograms(t *testing.T) {
 		if seed%2 == 0 {
 			m = newModel(t, heap, heap)
 		} else {
-			m = newModel(t, alloctest.New(t), alloctest.New(t))
+			m = newModel(t, failing(t, byte(seed/2)), failing(t, byte(seed/2)))
 		}
 		m.run(prog)
 		m.close()
