@@ -20,8 +20,6 @@ import (
 	"math"
 	"math/bits"
 	"unsafe"
-
-	"github.com/freehold-go/freehold/internal/arg"
 )
 
 const (
@@ -90,13 +88,6 @@ const (
 
 	_ = uint(math.MaxInt32 - minGroups*(tagBytes+slotsPerGroup*2*maxBytes)*9/8)
 )
-
-// mustFit panics, in the name of call, if a K or V is too large.
-func mustFit[K, V any](call string) {
-	if n := max(unsafe.Sizeof(*new(K)), unsafe.Sizeof(*new(V))); n > maxBytes {
-		arg.Panicf(call, "a K or V of %d bytes, want %d or less", n, maxBytes)
-	}
-}
 
 // layoutOf returns the layout of groups for K and V, stored as they are.
 //

@@ -65,15 +65,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 		o = &Options{}
 	}
 	c := &m.core
-	c.hash = newHasher[K]()
-	c.valueKind = textKindOf(vt)
-	if c.hash.kind != stringKeys {
-		arg.PointerFree("hashmap.New", "K=", freehold.PointerFree[K]())
-	}
-	if c.valueKind == noText {
-		arg.PointerFree("hashmap.New", "V=", freehold.PointerFree[V]())
-	}
-	mustFit[K, V]("hashmap.New")
+	c.hash, c.valueKind = kindsOf[K, V]("hashmap.New")
 	if c.hash.kind != stringKeys && c.valueKind == noText && vt.Size() >= largeBytes {
 		c.valueKind = isLarge
 	}

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 )
 
 // A textKind says which text a K or V is.
@@ -45,6 +46,22 @@ func textKindOf(t reflect.Type) textKind {
 		return isBytes
 	}
 	return noText
+}
+
+// kindsOf returns a hasher for K, and which text V is. It panics, in the name of call, if K
+// or V holds a Go pointer or is too large.
+func kindsOf[K comparable, V any](call string) (h hasher, values textKind) {
+	h, values = newHasher[K](), textKindOf(reflect.TypeFor[V]())
+	if h.kind != stringKeys {
+		arg.PointerFree(call, "K=", freehold.PointerFree[K]())
+	}
+	if values == noText {
+		arg.PointerFree(call, "V=", freehold.PointerFree[V]())
+	}
+	if n := max(unsafe.Sizeof(*new(K)), unsafe.Sizeof(*new(V))); n > maxBytes {
+		arg.Panicf(call, "a K or V of %d bytes, want %d or less", n, maxBytes)
+	}
+	return h, values
 }
 
 // textOf returns the bytes of v.

@@ -46,7 +46,6 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
 )
 
@@ -93,20 +92,12 @@ var sharedKind = container.Kind{Type: "hashmap.Shared", Maker: "hashmap.NewShare
 // back. It panics if parent is nil, and if K or V contains Go pointers or is larger than
 // 16 MiB.
 func NewShared[K comparable, V any](parent freehold.Allocator, o *Options) *Shared[K, V] {
-	const call = "hashmap.NewShared"
 	if o == nil {
 		o = &Options{}
 	}
-	m := &Shared[K, V]{hasher: newHasher[K]()}
+	m := &Shared[K, V]{}
+	m.hasher, m.values = kindsOf[K, V]("hashmap.NewShared")
 	m.keys = textKindOf(reflect.TypeFor[K]())
-	m.values = textKindOf(reflect.TypeFor[V]())
-	if m.keys == noText {
-		arg.PointerFree(call, "K=", freehold.PointerFree[K]())
-	}
-	if m.values == noText {
-		arg.PointerFree(call, "V=", freehold.PointerFree[V]())
-	}
-	mustFit[K, V](call)
 	var k K
 	var v V
 	if m.values == noText && unsafe.Sizeof(v) >= largeBytes {
