@@ -206,7 +206,9 @@ func (s *store) takeRecord(need uint32) uint32 {
 	if s.free[size] == none {
 		s.sizes &^= 1 << size
 	}
-	s.claim(at, size)
+	if s.poison {
+		s.claim(at, size)
+	}
 	if size > need {
 		s.freeRecord(at+need, size-need)
 	}
@@ -225,9 +227,6 @@ func (s *store) freeRecord(at, size uint32) {
 
 // claim panics if a free record was written to.
 func (s *store) claim(at, size uint32) {
-	if !s.poison {
-		return
-	}
 	if i := poison.Take(s.rest(at, size)); i >= 0 {
 		arg.Panicf("intern", "byte %d of the memory of a string was written after the string was freed", i)
 	}
@@ -279,7 +278,7 @@ func (s *store) close() {
 		}
 	}
 	for size, at := range s.free {
-		for ; at != none; at = s.record(at).id {
+		for ; at != none && s.poison; at = s.record(at).id {
 			s.claim(at, uint32(size))
 		}
 	}
