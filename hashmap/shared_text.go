@@ -70,57 +70,6 @@ func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 	return texts
 }
 
-// writeText is write for maps with text.
-func (m *Shared[K, V]) writeText(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
-	var key, value ref
-	if m.values != noText {
-		if value, err = m.newText(textOf(m.values, v)); err != nil {
-			return err
-		}
-	}
-	if g != nil {
-		slot := m.slot(g, i)
-		if m.hasher.kind == otherKeys {
-			storeCell(slot, k) // as write does
-		}
-		if m.values == noText {
-			setValue(m, g, slot, v)
-			return nil
-		}
-		p := unsafe.Add(slot, m.layout.value)
-		old := *(*ref)(p)
-		storeRef(p, value)
-		hd := headOf(x.e)
-		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
-		m.limbo.retire(m.base.Parent, old)
-		return nil
-	}
-	if m.keys != noText {
-		if key, err = m.newText(textOf(m.keys, k)); err != nil {
-			freeText(m.base.Parent, value)
-			return err
-		}
-	}
-	g, i = m.place(x.e, h)
-	slot := m.slot(g, i)
-	raise(g) // W1
-	m.seam.at(raised)
-	if m.keys != noText { // W2
-		storeRef(slot, key)
-	} else {
-		storeCell(slot, k)
-	}
-	m.seam.at(wroteKey)
-	if p := unsafe.Add(slot, m.layout.value); m.values != noText {
-		storeRef(p, value)
-	} else {
-		storeCell(p, v)
-	}
-	m.seam.at(wroteValue)
-	fill(x.e, g, i, h, textBytes(key, value))
-	return nil
-}
-
 // limbo has the texts that wait for readers. mu guards all but readers, and changes of freed.
 type limbo struct {
 	readers epoch.Domain

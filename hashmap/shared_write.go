@@ -142,26 +142,53 @@ func (m *Shared[K, V]) find(x held, h uint64, k *K) (unsafe.Pointer, uintptr) {
 
 // write sets the value of k, at a slot that find returned, or adds k if that is nil. The
 // table is locked, and has room.
-func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) error {
-	if !m.direct {
-		return m.writeText(x, h, g, i, k, v)
+func (m *Shared[K, V]) write(x held, h uint64, g unsafe.Pointer, i uintptr, k *K, v *V) (err error) {
+	var key, value ref
+	if m.values != noText {
+		if value, err = m.newText(textOf(m.values, v)); err != nil {
+			return err
+		}
 	}
 	if g != nil {
+		slot := m.slot(g, i)
 		if m.hasher.kind == otherKeys {
-			storeCell(m.slot(g, i), k) // -0 may replace +0; any mixture of their words equals both
+			storeCell(slot, k) // -0 may replace +0; any mixture of their words equals both
 		}
-		setValue(m, g, m.slot(g, i), v)
+		if m.values == noText {
+			setValue(m, g, slot, v)
+			return nil
+		}
+		p := unsafe.Add(slot, m.layout.value)
+		old := *(*ref)(p)
+		storeRef(p, value)
+		hd := headOf(x.e)
+		storeWord(&hd.text, hd.text+textBytes(value)-textBytes(old))
+		m.limbo.retire(m.base.Parent, old)
 		return nil
+	}
+	if m.keys != noText {
+		if key, err = m.newText(textOf(m.keys, k)); err != nil {
+			freeText(m.base.Parent, value)
+			return err
+		}
 	}
 	g, i = m.place(x.e, h)
 	slot := m.slot(g, i)
 	raise(g) // W1
 	m.seam.at(raised)
-	storeCell(slot, k) // W2
+	if m.keys != noText { // W2
+		storeRef(slot, key)
+	} else {
+		storeCell(slot, k)
+	}
 	m.seam.at(wroteKey)
-	storeCell(unsafe.Add(slot, m.layout.value), v)
+	if p := unsafe.Add(slot, m.layout.value); m.values != noText {
+		storeRef(p, value)
+	} else {
+		storeCell(p, v)
+	}
 	m.seam.at(wroteValue)
-	fill(x.e, g, i, h, 0)
+	fill(x.e, g, i, h, textBytes(key, value))
 	return nil
 }
 
