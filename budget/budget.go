@@ -18,6 +18,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 const (
@@ -106,7 +107,7 @@ type system struct {
 
 func theSystem() system {
 	return system{
-		machine:   machine{rootDirectory(), os.LookupEnv, physicalMemory},
+		machine:   machine{sysmem.Root(), os.LookupEnv, sysmem.Physical},
 		golang:    newRuntime(),
 		offHeap:   pages.OffHeap,
 		watermark: pages.SetWatermark,

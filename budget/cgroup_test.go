@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // tree is a file system: the text of each file by its path. A text of unreadable is an error.
@@ -180,7 +182,7 @@ func TestLimitsThatCannotBeUnderstoodStay(t *testing.T) {
 		{"version 1, unreadable", hidden.with(v1group+"memory.stat", unreadable), 600000, "/" + v1group + "memory.stat", true},
 		{"version 1, no file", hidden.with(v1group+"memory.stat", ""), 1000000, "/" + v1group + "memory.limit_in_bytes", false},
 	}
-	var before []groupLimit
+	var before []sysmem.Limit
 	for _, tt := range tests {
 		got, err := machine{files: tt.files}.groupLimit(1<<30, before)
 		if got.bytes != tt.bytes || got.source != tt.source || (err != nil) != tt.problem {
@@ -225,8 +227,8 @@ func FuzzGroupLimit(f *testing.F) {
 			t.Skip()
 		}
 		m := machine{files: tree{groups: group, mounts: mount, file: content}}
-		got, _ := m.groupLimit(noLimit, nil)
-		if got.bytes < 0 || got.bytes >= noLimit || got.bytes > 0 != (got.source != "") {
+		got, _ := m.groupLimit(sysmem.NoLimit, nil)
+		if got.bytes < 0 || got.bytes >= sysmem.NoLimit || got.bytes > 0 != (got.source != "") {
 			t.Errorf("limit is %d of %q", got.bytes, got.source)
 		}
 		if m.residentOf(got) < 0 {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 func TestPressureOf(t *testing.T) {
@@ -180,7 +182,7 @@ func TestEventsOfACgroup(t *testing.T) {
 		{"well-formed again", "oom x\n", "oom 7\n", true, Calm},
 		{"a file that disappears", "max 5\n", "", true, Calm},
 	}
-	own := limit{group: &level{dir: "cg", v2: true}}
+	own := limit{group: &sysmem.Level{Dir: "cg", V2: true}}
 	for _, tt := range tests {
 		var s signals
 		s.observeEvents(tree{"cg/memory.events": tt.before}, own, tt.full, now)
@@ -193,8 +195,8 @@ func TestEventsOfACgroup(t *testing.T) {
 		}
 	}
 	for name, then := range map[string]limit{
-		"a cgroup of version 1": {group: &level{dir: "cg"}},
-		"another cgroup":        {group: &level{dir: "other", v2: true}},
+		"a cgroup of version 1": {group: &sysmem.Level{Dir: "cg"}},
+		"another cgroup":        {group: &sysmem.Level{Dir: "other", V2: true}},
 		"no cgroup":             {},
 	} {
 		var s signals

@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // Environment is the variable with the process's limit, as GOMEMLIMIT is written: 512MiB.
@@ -27,8 +29,8 @@ const (
 type limit struct {
 	bytes  int64
 	source string
-	group  *level       // whose limit it is; nil if it is not a cgroup's
-	groups []groupLimit // of the process's path
+	group  *sysmem.Level  // whose limit it is; nil if it is not a cgroup's
+	groups []sysmem.Limit // of the process's path
 }
 
 // machine is what the limit is found by: tests have their own.
@@ -40,7 +42,7 @@ type machine struct {
 
 // findLimit returns the process's limit. It has found one unless bytes is 0; the error is
 // what is wrong with other sources, or with this. before are the groups of the last search.
-func (m machine) findLimit(option int64, before []groupLimit) (limit, error) {
+func (m machine) findLimit(option int64, before []sysmem.Limit) (limit, error) {
 	asked := limit{bytes: option, source: "Options.Limit"}
 	if option == 0 {
 		value, ok := m.lookupEnv(Environment)
@@ -72,14 +74,14 @@ func (m machine) findLimit(option int64, before []groupLimit) (limit, error) {
 }
 
 // systemLimit returns the limit that the system sets.
-func (m machine) systemLimit(before []groupLimit) (limit, error) {
+func (m machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	physical, physicalErr := m.physical()
 	if physicalErr == nil && physical <= 0 {
 		physicalErr = fmt.Errorf("%d bytes", physical)
 	}
 	most := physical - 1
 	if physicalErr != nil {
-		most = noLimit
+		most = sysmem.NoLimit
 	}
 	group, problem := m.groupLimit(most, before)
 	switch {
@@ -95,26 +97,26 @@ func (m machine) systemLimit(before []groupLimit) (limit, error) {
 
 // groupLimit returns the limit of the level that leaves the least memory, among those of at most
 // some bytes. While the levels are not known, they are those of before.
-func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
-	levels, err := groupLevels(m.files)
+func (m machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
+	levels, err := sysmem.Levels(m.files)
 	if errors.Is(err, fs.ErrNotExist) && len(before) == 0 {
 		return limit{}, nil // a system without cgroups
 	}
 	limits, limitsErr := before, error(nil)
 	if err == nil || len(levels) > 0 {
-		limits, limitsErr = groupLimits(m.files, levels, before)
+		limits, limitsErr = sysmem.Limits(m.files, levels, before)
 	}
 	least := limit{groups: limits}
 	var leastLeft, used int64
 	for i, g := range limits {
-		if i == 0 || g.dir != limits[i-1].dir { // or two limits of a level would not compare
-			used, _ = g.used(m.files)
+		if i == 0 || g.Dir != limits[i-1].Dir { // or two limits of a level would not compare
+			used, _ = g.Used(m.files)
 		}
-		if g.bytes > most {
+		if g.Bytes > most {
 			continue
 		}
-		if left := g.bytes - used; least.bytes == 0 || left < leastLeft {
-			least, leastLeft = limit{g.bytes, g.file, &g.level, limits}, left
+		if left := g.Bytes - used; least.bytes == 0 || left < leastLeft {
+			least, leastLeft = limit{g.Bytes, g.File, &g.Level, limits}, left
 		}
 	}
 	return least, errors.Join(err, limitsErr)
@@ -124,7 +126,7 @@ func (m machine) groupLimit(most int64, before []groupLimit) (limit, error) {
 // of the process. It is 0 where the system does not tell.
 func (m machine) residentOf(l limit) int64 {
 	if l.group != nil {
-		if n, ok := l.group.used(m.files); ok {
+		if n, ok := l.group.Used(m.files); ok {
 			return n
 		}
 	}
@@ -134,6 +136,6 @@ func (m machine) residentOf(l limit) int64 {
 // residentBytes returns the process's resident memory that is no file's: anonymous and
 // shared memory. It is 0 where the system does not tell.
 func residentBytes(files fs.FS) int64 {
-	stat, _ := statOf(files, "proc/self/status")
+	stat, _ := sysmem.Stat(files, "proc/self/status")
 	return stat["RssAnon"] + stat["RssShmem"]
 }

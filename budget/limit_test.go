@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 var errNoFigure = errors.New("no figure")
@@ -121,7 +123,7 @@ func machineOf(files tree, variable string, physical int64) machine {
 }
 
 func TestPhysicalMemory(t *testing.T) {
-	n, err := physicalMemory()
+	n, err := sysmem.Physical()
 	if err != nil {
 		t.Skip(err)
 	}

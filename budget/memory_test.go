@@ -1,6 +1,10 @@
 package budget
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
+)
 
 func TestMemory(t *testing.T) {
 	const gib, mib = 1 << 30, 1 << 20
@@ -21,11 +25,11 @@ func TestMemory(t *testing.T) {
 		{"no figure", free(limited), 0, 0, 0},
 		{"a machine without memory", tree{}, -1, 0, 0},
 	} {
-		if total, available := machineOf(tt.files, "", tt.physical).memory(); total != tt.total || available != tt.available {
+		if total, available := sysmem.MemoryOf(tt.files, machineOf(nil, "", tt.physical).physical); total != tt.total || available != tt.available {
 			t.Errorf("%s: %d, %d, want %d, %d", tt.name, total, available, tt.total, tt.available)
 		}
 	}
-	if total, available := Memory(); available > total {
+	if total, available := sysmem.Memory(); available > total {
 		t.Errorf("%d bytes of %d are available", available, total)
 	}
 }

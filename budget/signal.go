@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 const (
@@ -70,13 +72,13 @@ func (s *stall) observe(now time.Time, total time.Duration) bool {
 // pressureFile returns the file of PSI that is closest to the process, or "" if there is
 // none. That of before stays while it cannot be understood, or the cgroup is not known.
 func (m machine) pressureFile(before string) string {
-	levels, err := groupLevels(m.files)
+	levels, err := sysmem.Levels(m.files)
 	if err != nil && len(levels) == 0 && before != "" {
 		return before
 	}
 	for _, l := range levels {
-		file := path.Join(l.dir, "memory.pressure")
-		if l.own && l.v2 && (isStall(m.files, file) || file == before && exists(m.files, file)) {
+		file := path.Join(l.Dir, "memory.pressure")
+		if l.Own && l.V2 && (isStall(m.files, file) || file == before && exists(m.files, file)) {
 			return file
 		}
 	}
@@ -107,7 +109,7 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 	for line := range strings.Lines(string(text)) {
 		if _, value, found := strings.Cut(line, " total="); found && strings.HasPrefix(line, "some ") {
 			us, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
-			return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < noLimit/1000
+			return time.Duration(us) * time.Microsecond, err == nil && us >= 0 && us < sysmem.NoLimit/1000
 		}
 	}
 	return 0, false
@@ -116,12 +118,12 @@ func stallTotal(files fs.FS, file string) (total time.Duration, ok bool) {
 // observeEvents raises the level for what is new in the events of the limit's cgroup. Full
 // says that what the kernel cannot drop is at the limit.
 func (s *signals) observeEvents(files fs.FS, l limit, full bool, now time.Time) {
-	if l.group == nil || !l.group.v2 {
+	if l.group == nil || !l.group.V2 {
 		return
 	}
-	events, _ := statOf(files, path.Join(l.group.dir, "memory.events"))
-	before, known := s.events, s.group == l.group.dir
-	s.events, s.group = events, l.group.dir
+	events, _ := sysmem.Stat(files, path.Join(l.group.Dir, "memory.events"))
+	before, known := s.events, s.group == l.group.Dir
+	s.events, s.group = events, l.group.Dir
 	if !known {
 		return
 	}

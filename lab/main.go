@@ -16,8 +16,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/bench"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/subject"
@@ -40,7 +40,7 @@ func version() string { return cli.Version("lab") }
 func main() { program().Main(os.Stdout) }
 
 func program() cli.Program {
-	total, _ := budget.Memory()
+	total, _ := sysmem.Memory()
 	size := func(n int64) string { return cli.Size(n).String() }
 	high := int64(1 << 30)
 	if total > 0 {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/subject"
@@ -146,7 +146,7 @@ func (m *memtestCommand) Run(ctx context.Context, st cli.Streams) error {
 	if l.Limit > 0 {
 		what += fmt.Sprintf(", limit %v", l.Limit)
 	}
-	if _, available := budget.Memory(); available > 0 && int64(l.High) > available/10*9 {
+	if _, available := sysmem.Memory(); available > 0 && int64(l.High) > available/10*9 {
 		fmt.Fprintf(st.Err, "lab: warning: only %s of memory is available now; the system may kill this process\n", cli.Bytes(available))
 	}
 	return tell(ctx, st, m.outputs, set, report.Page{Title: "Does memory come back?", Lead: what + "."}, &sawtoothStory)

@@ -17,8 +17,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // demoCommand shows what it measures as text.
@@ -31,7 +31,7 @@ type demoCommand struct {
 }
 
 func (d *demoCommand) Run(ctx context.Context, s cli.Streams) error {
-	if total, _ := budget.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
+	if total, _ := sysmem.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))
 	}
 	if d.Nodes < 1 || d.Live < 1<<20 || d.High < 1<<20 {

@@ -3,8 +3,8 @@ package load
 import (
 	"cmp"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // Between returns an error if the value of a flag is not from least to most.
@@ -21,7 +21,7 @@ const unbounded cli.Size = 1 << 50
 // PartOfMemory returns a part of the machine's memory, unbounded if the system does not say how much
 // there is.
 func PartOfMemory(part float64) cli.Size {
-	total, _ := budget.Memory()
+	total, _ := sysmem.Memory()
 	if total == 0 {
 		return unbounded
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
@@ -26,7 +26,7 @@ type Live struct {
 
 // NewLive returns the usual load.
 func NewLive(live cli.Size, d time.Duration) Live {
-	total, _ := budget.Memory()
+	total, _ := sysmem.Memory()
 	return Live{Live: live, Time: d, Workers: runtime.GOMAXPROCS(0), Array: 8 << 20, Reserve: UsualReserve(total)}
 }
 
@@ -114,7 +114,7 @@ func (l Live) Refusal(r LiveRun) error {
 	case r.Store.Memory == "flat":
 		need += data
 	}
-	total, available := budget.Memory()
+	total, available := sysmem.Memory()
 	if total == 0 || need <= cli.Size(available)-l.Reserve {
 		return nil
 	}

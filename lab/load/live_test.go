@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
@@ -87,7 +87,7 @@ func TestUsualReserve(t *testing.T) {
 }
 
 func TestLiveRefusal(t *testing.T) {
-	_, available := budget.Memory()
+	_, available := sysmem.Memory()
 	if available == 0 {
 		t.Skip("this system does not say how much memory there is")
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/process"
 )
 
@@ -22,7 +22,7 @@ func (e shortageError) Error() string {
 func watchMemory(ctx context.Context, reserve int64) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := process.Every(10*time.Millisecond, func() {
-		if total, available := budget.Memory(); total > 0 && available < reserve {
+		if total, available := sysmem.Memory(); total > 0 && available < reserve {
 			cancel(shortageError{available, reserve})
 		}
 	})

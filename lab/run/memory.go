@@ -8,8 +8,8 @@ import (
 
 	"github.com/shirou/gopsutil/v4/process"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // Resident returns this process's resident memory, 0 where the system does not tell. About 10 us
@@ -25,7 +25,7 @@ func Resident() int64 {
 // MachineText describes the machine in a line, for reports. The kernel's setting for transparent
 // huge pages changes resident memory.
 func MachineText() string {
-	total, _ := budget.Memory()
+	total, _ := sysmem.Memory()
 	text := fmt.Sprintf("%s %s/%s, %d processors, %s memory",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0), cli.Bytes(total))
 	pages, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")

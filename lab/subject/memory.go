@@ -12,8 +12,8 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmalloc"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/run"
 )
 
@@ -109,7 +109,7 @@ func (goHeap) Free([]byte)                        {}
 // one: garbage may double a heap, and the kernel would kill the process where a limit makes the
 // collector work harder.
 func openGo(int64) (*Allocator, error) {
-	if total, _ := budget.Memory(); total > 0 && os.Getenv("GOMEMLIMIT") == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
+	if total, _ := sysmem.Memory(); total > 0 && os.Getenv("GOMEMLIMIT") == "" && debug.SetMemoryLimit(-1) == math.MaxInt64 {
 		debug.SetMemoryLimit(total / 10 * 9)
 	}
 	return &Allocator{Allocator: goHeap{}, Trim: debug.FreeOSMemory, Live: func() int { return 0 }, Bytes: func() int64 { return 0 }}, nil

@@ -12,8 +12,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // sorted returns what lines are in the order of flags.
@@ -241,7 +241,7 @@ func TestKeysOfNumbersBeginNoOthers(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	const least = extsort.MinMemoryBytes
-	total, _ := budget.Memory()
+	total, _ := sysmem.Memory()
 	tenth := 10 * (float64(total) / 100)
 	if tenth > math.MaxInt/2 {
 		tenth = 0

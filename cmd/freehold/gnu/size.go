@@ -7,9 +7,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
 // A Size is the value of -S, as GNU sort has it: a number of KiB, or one with
@@ -28,7 +28,7 @@ const leastDefault = 16 << 20
 // Bytes returns the size in bytes, within what an int holds.
 func (s Size) Bytes() (int, error) {
 	if s == "" {
-		_, available := budget.Memory()
+		_, available := sysmem.Memory()
 		return int(min(max(available/4, leastDefault), math.MaxInt/2)), nil
 	}
 	digits := 0
@@ -50,7 +50,7 @@ func (s Size) Bytes() (int, error) {
 	case "T", "t", "TiB":
 		n *= 1 << 40
 	case "%":
-		total, _ := budget.Memory()
+		total, _ := sysmem.Memory()
 		if total == 0 {
 			return 0, cli.Usagef("-S %s: this system does not say how much memory there is", s)
 		}

@@ -1,9 +1,9 @@
-package budget
+package sysmem
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory returns the machine's memory in bytes.
-func physicalMemory() (int64, error) {
+// Physical returns the machine's memory in bytes.
+func Physical() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, err

@@ -1,6 +1,6 @@
 //go:build darwin || freebsd || netbsd || openbsd || dragonfly
 
-package budget
+package sysmem
 
 import (
 	"runtime"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// physicalMemory returns the machine's memory in bytes.
-func physicalMemory() (int64, error) {
+// Physical returns the machine's memory in bytes.
+func Physical() (int64, error) {
 	name := "hw.physmem"
 	switch runtime.GOOS {
 	case "darwin":

@@ -1,4 +1,4 @@
-package budget
+package sysmem
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ func TestFilesOfTheRootDirectory(t *testing.T) {
 		if err := os.WriteFile(file, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := fs.ReadFile(rootDirectory(), file[1:]); err != nil || string(text) != want {
+		if text, err := fs.ReadFile(Root(), file[1:]); err != nil || string(text) != want {
 			t.Errorf("%d of %d bytes, %v", len(text), size, err)
 		}
 	}
-	if _, err := fs.ReadFile(rootDirectory(), file[1:]+"x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.ReadFile(Root(), file[1:]+"x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := fs.ReadFile(rootDirectory(), filepath.Dir(file)[1:]); err == nil {
+	if _, err := fs.ReadFile(Root(), filepath.Dir(file)[1:]); err == nil {
 		t.Error("a directory was read")
 	}
 }

@@ -1,4 +1,4 @@
-package budget
+package sysmem
 
 import (
 	"unsafe"
@@ -21,8 +21,8 @@ type memoryStatusEx struct {
 	availExtendedVirtual uint64
 }
 
-// physicalMemory returns the machine's memory in bytes.
-func physicalMemory() (int64, error) {
+// Physical returns the machine's memory in bytes.
+func Physical() (int64, error) {
 	var m memoryStatusEx
 	m.length = uint32(unsafe.Sizeof(m))
 	if ok, _, err := globalMemoryStatusEx.Call(uintptr(unsafe.Pointer(&m))); ok == 0 {

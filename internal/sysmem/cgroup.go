@@ -10,7 +10,7 @@
 // that leaves the least counts. Files that are missing have no limit. What cannot be understood
 // is a problem that is reported; the file's last limit stays, and the other files still count.
 
-package budget
+package sysmem
 
 import (
 	"cmp"
@@ -23,26 +23,26 @@ import (
 	"strings"
 )
 
-// noLimit is where limits begin that are none. Cgroups of version 1 have the largest
+// NoLimit is where limits begin that are none. Cgroups of version 1 have the largest
 // number of whole pages in place of the word max.
-const noLimit = 1 << 60
+const NoLimit = 1 << 60
 
-// level is one directory on the process's path.
-type level struct {
-	dir string // in the root's fs.FS, so without a slash in front
-	v2  bool
-	own bool // the process is in it, and not in one below
+// Level is one directory on the process's path.
+type Level struct {
+	Dir string // in the root's fs.FS, so without a slash in front
+	V2  bool
+	Own bool // the process is in it, and not in one below
 }
 
-// groupLimit is the limit of a level.
-type groupLimit struct {
-	level
-	bytes int64
-	file  string // that has it, from the root on
+// Limit is the limit of a level.
+type Limit struct {
+	Level
+	Bytes int64
+	File  string // that has it, from the root on
 }
 
-// groupLevels returns the levels of the process, its own first.
-func groupLevels(files fs.FS) ([]level, error) {
+// Levels returns the levels of the process, its own first.
+func Levels(files fs.FS) ([]Level, error) {
 	groups, err := fs.ReadFile(files, "proc/self/cgroup")
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func groupLevels(files fs.FS) ([]level, error) {
 	if err != nil {
 		return nil, err
 	}
-	var levels []level
+	var levels []Level
 	var problems []error
 	for line := range strings.Lines(string(groups)) {
 		group, v2, ok := memoryGroup(line)
@@ -132,11 +132,11 @@ func isBelow(p, above string) bool {
 }
 
 // climb returns the levels from a directory to the mount point.
-func climb(dir, point string, v2 bool) []level {
-	var levels []level
+func climb(dir, point string, v2 bool) []Level {
+	var levels []Level
 	dir, point = path.Clean(dir), path.Clean(point)
 	for {
-		levels = append(levels, level{cmp.Or(strings.TrimPrefix(dir, "/"), "."), v2, len(levels) == 0})
+		levels = append(levels, Level{cmp.Or(strings.TrimPrefix(dir, "/"), "."), v2, len(levels) == 0})
 		if dir == point || dir == "/" || dir == "." {
 			return levels
 		}
@@ -144,44 +144,44 @@ func climb(dir, point string, v2 bool) []level {
 	}
 }
 
-// groupLimits returns the limits of levels, and what could not be read of them. Then the limit
+// Limits returns the limits of levels, and what could not be read of them. Then the limit
 // is that of before.
-func groupLimits(files fs.FS, levels []level, before []groupLimit) ([]groupLimit, error) {
-	var limits []groupLimit
+func Limits(files fs.FS, levels []Level, before []Limit) ([]Limit, error) {
+	var limits []Limit
 	var problems []error
-	add := func(l level, file string, n int64, err error) {
+	add := func(l Level, file string, n int64, err error) {
 		file = "/" + file
 		switch {
-		case err == nil && n < noLimit:
-			limits = append(limits, groupLimit{l, n, file})
+		case err == nil && n < NoLimit:
+			limits = append(limits, Limit{l, n, file})
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			problems = append(problems, fmt.Errorf("%s: %w", file, cause(err)))
-			if i := slices.IndexFunc(before, func(g groupLimit) bool { return g.file == file }); i >= 0 {
-				limits = append(limits, groupLimit{l, before[i].bytes, file})
+			if i := slices.IndexFunc(before, func(g Limit) bool { return g.File == file }); i >= 0 {
+				limits = append(limits, Limit{l, before[i].Bytes, file})
 			}
 		}
 	}
 	for _, l := range levels {
 		names := []string{"memory.limit_in_bytes"}
-		if l.v2 {
+		if l.V2 {
 			names = []string{"memory.max", "memory.high"}
 		}
 		for _, name := range names {
-			file := path.Join(l.dir, name)
+			file := path.Join(l.Dir, name)
 			n, err := limitOf(files, file)
 			add(l, file, n, err)
 		}
-		if l.own && !l.v2 {
+		if l.Own && !l.V2 {
 			// It includes the levels that a namespace hides.
-			file := path.Join(l.dir, "memory.stat")
-			stat, err := statOf(files, file)
-			add(l, file, cmp.Or(stat["hierarchical_memory_limit"], noLimit), err)
+			file := path.Join(l.Dir, "memory.stat")
+			stat, err := Stat(files, file)
+			add(l, file, cmp.Or(stat["hierarchical_memory_limit"], NoLimit), err)
 		}
 	}
 	return limits, errors.Join(problems...)
 }
 
-// limitOf returns the number of a limit's file, or noLimit.
+// limitOf returns the number of a limit's file, or NoLimit.
 func limitOf(files fs.FS, file string) (int64, error) {
 	content, err := fs.ReadFile(files, file)
 	if err != nil {
@@ -189,13 +189,13 @@ func limitOf(files fs.FS, file string) (int64, error) {
 	}
 	text := strings.TrimSpace(string(content))
 	if text == "max" {
-		return noLimit, nil
+		return NoLimit, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || n == 0 {
 		return 0, fmt.Errorf("%.40q, want a number of bytes above 0, or max", text)
 	}
-	return int64(min(n, noLimit)), nil
+	return int64(min(n, NoLimit)), nil
 }
 
 // cause returns an error without the path that its text would repeat.
@@ -206,25 +206,25 @@ func cause(err error) error {
 	return err
 }
 
-// used returns the bytes of a level that the kernel cannot drop: without the page cache of
+// Used returns the bytes of a level that the kernel cannot drop: without the page cache of
 // files and slabs that are reclaimable. It reports false if that cannot be read.
-func (l level) used(files fs.FS) (bytes int64, ok bool) {
+func (l Level) Used(files fs.FS) (bytes int64, ok bool) {
 	name, prefix := "memory.usage_in_bytes", "total_"
-	if l.v2 {
+	if l.V2 {
 		name, prefix = "memory.current", ""
 	}
-	n, err := limitOf(files, path.Join(l.dir, name))
-	if err != nil || n >= noLimit { // sums must not overflow
+	n, err := limitOf(files, path.Join(l.Dir, name))
+	if err != nil || n >= NoLimit { // sums must not overflow
 		return 0, false
 	}
-	stat, _ := statOf(files, path.Join(l.dir, "memory.stat"))
+	stat, _ := Stat(files, path.Join(l.Dir, "memory.stat"))
 	cache := stat[prefix+"active_file"] + stat[prefix+"inactive_file"] + stat["slab_reclaimable"]
 	return max(n-max(cache, 0), 0), true
 }
 
-// statOf returns the figures of a file with a name and a number in each line, which may be one of kB. It leaves
+// Stat returns the figures of a file with a name and a number in each line, which may be one of kB. It leaves
 // out what it does not understand.
-func statOf(files fs.FS, file string) (map[string]int64, error) {
+func Stat(files fs.FS, file string) (map[string]int64, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func statOf(files fs.FS, file string) (map[string]int64, error) {
 		case err != nil || n < 0:
 		case len(fields) == 2:
 			stat[name] = n
-		case fields[2] == "kB" && n < noLimit>>10:
+		case fields[2] == "kB" && n < NoLimit>>10:
 			stat[name] = n << 10
 		}
 	}

@@ -1,4 +1,4 @@
-package budget
+package sysmem
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // opened, so ReadFile leaves it out.
 type rootFiles struct{ fs.FS }
 
-func rootDirectory() fs.FS { return rootFiles{os.DirFS("/")} }
+func Root() fs.FS { return rootFiles{os.DirFS("/")} }
 
 func (rootFiles) ReadFile(name string) ([]byte, error) {
 	fd, err := unix.Open("/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
