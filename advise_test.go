@@ -1,6 +1,7 @@
 package freehold
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -32,6 +33,15 @@ func TestAdviceIsAboutTheWholeSlice(t *testing.T) {
 	}
 	if (s[0] == 0) != (s[len(s)-1] == 0) {
 		t.Errorf("a part was dropped: %d, %d", s[0], s[len(s)-1])
+	}
+}
+
+func TestAdviceAboutOtherMemory(t *testing.T) {
+	if err := Advise(make([]byte, 1<<20), AdviceWillNeed); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("Go memory: %v", err)
+	}
+	if err := Advise([]int(nil), AdviceWillNeed); err != nil {
+		t.Errorf("nil: %v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
-	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func TestHeapConforms(t *testing.T) {
@@ -164,49 +163,6 @@ func TestReallocPointerAlignsAsMallocDoes(t *testing.T) {
 		t.Error("a block that is aligned was moved without need")
 	}
 	h.FreePointer(p)
-}
-
-func TestAdvise(t *testing.T) {
-	h := freehold.NewHeap(nil)
-	defer h.Close()
-	xs := freehold.Must(freehold.MakeSlice[uint32](h, 1<<18))
-	small := freehold.Must(freehold.MakeSlice[byte](h, 100))
-	for a := freehold.AdviceNormal; a <= freehold.AdviceHugePages; a++ {
-		if a == freehold.AdviceDontNeed {
-			continue
-		}
-		for i := range xs {
-			xs[i] = uint32(i)
-		}
-		if err := freehold.Advise(xs, a); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-			t.Logf("advice %d: %v", a, err) // the system may refuse any
-		}
-		for i := range xs {
-			if xs[i] != uint32(i) {
-				t.Fatalf("advice %d changed element %d", a, i)
-			}
-		}
-	}
-	small[0] = 7
-	if err := freehold.Advise(small, freehold.AdviceDontNeed); err != nil || small[0] != 7 {
-		t.Errorf("a small block: %v, %d", err, small[0])
-	}
-	// The pages may be dropped; the bytes beside them stay.
-	beside := freehold.Must(freehold.MakeSlice[byte](h, 64<<10))
-	beside[0], beside[len(beside)-1] = 1, 2
-	if err := freehold.Advise(beside[1:len(beside)-1], freehold.AdviceDontNeed); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		t.Error(err)
-	}
-	if beside[0] != 1 || beside[len(beside)-1] != 2 {
-		t.Error("advice about a part changed the rest")
-	}
-	if err := freehold.Advise(make([]byte, 1<<20), freehold.AdviceWillNeed); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("Go memory: %v", err)
-	}
-	if err := freehold.Advise([]int(nil), freehold.AdviceWillNeed); err != nil {
-		t.Errorf("nil: %v", err)
-	}
-	panics.Want(t, "...advice 99...", func() { freehold.Advise(xs, 99) })
 }
 
 func ExampleHeap() {
