@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -245,20 +246,15 @@ func (a *Account) Close() {
 
 // descendants returns the accounts below a, the deepest first.
 func (a *Account) descendants() []*Account {
-	var levels [][]*Account
+	depths := map[*Account]int{}
 	heap.EachPayer(func(p pages.Payer) {
 		if other, ok := accountOf(p); ok {
-			depth := other.depthBelow(a)
-			for len(levels) < depth {
-				levels = append(levels, nil)
-			}
-			if depth > 0 {
-				levels[depth-1] = append(levels[depth-1], other)
+			if depth := other.depthBelow(a); depth > 0 {
+				depths[other] = depth
 			}
 		}
 	})
-	slices.Reverse(levels)
-	return slices.Concat(levels...)
+	return slices.SortedFunc(maps.Keys(depths), func(x, y *Account) int { return cmp.Compare(depths[y], depths[x]) })
 }
 
 // close ends an account that has no others below it.

@@ -10,13 +10,13 @@ import (
 	"runtime"
 	gometrics "runtime/metrics"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 	callstacks "github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/metrics"
 	"github.com/freehold-go/freehold/track"
 )
@@ -98,16 +98,8 @@ func goMemory() int {
 
 // resident returns the physical memory of the process.
 func resident() int {
-	text, err := os.ReadFile("/proc/self/statm") // size resident shared ..., in pages
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(text))
-	if len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.Atoi(fields[1])
-	return pages * os.Getpagesize()
+	stat, _ := sysmem.Stat(sysmem.Root(), "proc/self/status")
+	return int(stat["VmRSS"])
 }
 
 // stacks returns the stacks of a snapshot: those of track.Profile that differ in what is shown.
