@@ -77,11 +77,7 @@ func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration) {
 	go func() {
 		defer cancel()
 		defer c.running.Store(false)
-		defer func() {
-			if r := recover(); r != nil {
-				cs.notePanic("a callback", r)
-			}
-		}()
+		defer cs.catch("a callback")
 		c.f(ctx, p)
 	}()
 	<-ctx.Done()
@@ -92,8 +88,12 @@ func (cs *callbacks) call(c *callback, p Pressure, deadline time.Duration) {
 	}
 }
 
-// notePanic notes the panic of a function.
-func (cs *callbacks) notePanic(who string, r any) {
+// catch is deferred. It notes a panic of the program's.
+func (cs *callbacks) catch(who string) {
+	r := recover()
+	if r == nil {
+		return
+	}
 	said := fmt.Sprintf("%s panicked: %v", who, r) // by a method of the program's
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

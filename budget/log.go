@@ -52,11 +52,7 @@ func (b *Budget) logLevel(now time.Time) {
 // writeLevel writes the line about a level.
 func (b *Budget) writeLevel(p Pressure) {
 	defer b.endLine()
-	defer func() {
-		if r := recover(); r != nil {
-			b.callbacks.notePanic("Options.Logger", r)
-		}
-	}()
+	defer b.callbacks.catch("Options.Logger")
 	st := b.Stats()
 	st.Pressure = p
 	logPressure(b.options.Logger, p, "budget", st)
@@ -109,11 +105,7 @@ func (a *Account) logLevel() (next time.Duration) {
 	if level == before || st.Closed {
 		return 0
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			a.callbacks.notePanic("AccountOptions.Logger", r)
-		}
-	}()
+	defer a.callbacks.catch("AccountOptions.Logger")
 	logPressure(a.logger, st.Pressure, "account", st)
 	return 0
 }
