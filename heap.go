@@ -221,29 +221,13 @@ func (h *Heap) Close() {
 // It leaves out the limit if there is none. For a closed heap it returns
 // heap "blocks": closed. It costs a call of Stats.
 func (h *Heap) String() string {
-	switch {
-	case h == nil:
+	if h == nil {
 		return "<nil>"
-	case h.h.Closed():
-		return fmt.Sprintf("heap %q: closed", h.Stats().Name)
 	}
-	return describe(h.Stats())
-}
-
-// LogValue implements [slog.LogValuer]. It returns a group of the heap's name,
-// live_bytes, resident, and limit if there is one, in bytes: Stats.LiveBytes, Resident
-// and MaxBytes. For a closed heap it returns the name and closed=true.
-func (h *Heap) LogValue() slog.Value {
-	switch {
-	case h == nil:
-		return slog.StringValue("<nil>")
-	case h.h.Closed():
-		return slog.GroupValue(slog.String("name", h.Stats().Name), slog.Bool("closed", true))
+	st := h.Stats()
+	if h.h.Closed() {
+		return fmt.Sprintf("heap %q: closed", st.Name)
 	}
-	return logValue(h.Stats())
-}
-
-func describe(st Stats) string {
 	s := fmt.Sprintf("heap %q: %s live, %d resident", st.Name, arg.Bytes(st.LiveBytes), st.Resident)
 	if st.MaxBytes > 0 {
 		s += fmt.Sprintf(", limit %d", st.MaxBytes)
@@ -251,7 +235,17 @@ func describe(st Stats) string {
 	return s
 }
 
-func logValue(st Stats) slog.Value {
+// LogValue implements [slog.LogValuer]. It returns a group of the heap's name,
+// live_bytes, resident, and limit if there is one, in bytes: Stats.LiveBytes, Resident
+// and MaxBytes. For a closed heap it returns the name and closed=true.
+func (h *Heap) LogValue() slog.Value {
+	if h == nil {
+		return slog.StringValue("<nil>")
+	}
+	st := h.Stats()
+	if h.h.Closed() {
+		return slog.GroupValue(slog.String("name", st.Name), slog.Bool("closed", true))
+	}
 	attrs := []slog.Attr{slog.String("name", st.Name), slog.Int("live_bytes", st.LiveBytes), slog.Int("resident", st.Resident)}
 	if st.MaxBytes > 0 {
 		attrs = append(attrs, slog.Int("limit", st.MaxBytes))

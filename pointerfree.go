@@ -29,12 +29,11 @@ import (
 // The first call for a type inspects it by reflection. Once the type has passed, a
 // call is one load from a table and allocates nothing (BenchmarkPointerFree).
 func PointerFree[T any]() error {
-	word := typeWord[T]()
-	if passed[slotOf(word)].Load() == word {
+	if isKnown[T]() {
 		return nil
 	}
 	t := reflect.TypeFor[T]()
-	if fault := inspect(word, t); fault != "" {
+	if fault := inspect(typeWord[T](), t); fault != "" {
 		return fmt.Errorf("freehold: %s: %s", typeName(t), fault)
 	}
 	return nil
