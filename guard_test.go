@@ -6,12 +6,12 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // A heap conforms if FREEHOLD_DEBUG has all of its blocks guarded, or some.
 func TestHeapConformsWithGuards(t *testing.T) {
-	if !heap.CanGuard || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+	if !watch.CanGuard || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no guards or no processes here")
 	}
 	if os.Getenv("FREEHOLD_DEBUG") != "" {

@@ -3,12 +3,12 @@
 package track
 
 import (
-	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/monitor"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // GuardsPerSecond is the budget of FREEHOLD_DEBUG=guard=1/N.
-const GuardsPerSecond = heap.GuardsPerSecond
+const GuardsPerSecond = watch.GuardsPerSecond
 
 // SetGuardRate has one block in n guarded, chosen at random, from now on; 1 guards every
 // block, 0 none. Of these at most perSecond are guarded in a second, or all if perSecond is
@@ -34,11 +34,11 @@ const GuardsPerSecond = heap.GuardsPerSecond
 //
 // See [StartMonitor] and [Explain] for the report of a fault. It costs some microseconds to
 // guard and free a block, more with several goroutines (BenchmarkPairGuarded of
-// internal/heap), and 4 KiB at least while it is live. On Linux before 6.13, and on other
+// internal/watch), and 4 KiB at least while it is live. On Linux before 6.13, and on other
 // systems, 8,192 blocks are guarded at a time at most. In race builds and where memory is Go's
 // own, SetGuardRate does nothing. freehold.Stats tells how many blocks are guarded, and how
 // many were not for lack of budget or memory.
-func SetGuardRate(n, perSecond int) (was int) { return heap.SetGuardRate(n, perSecond) }
+func SetGuardRate(n, perSecond int) (was int) { return watch.SetGuardRate(n, perSecond) }
 
 // StartMonitor starts a process that reports faults in guarded blocks. Such a fault ends the
 // program, as any does, with Go's crash text. The monitor writes to standard error what was hit,

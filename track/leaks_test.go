@@ -15,8 +15,8 @@ import (
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/internal/asan"
-	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/watch"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 )
@@ -171,7 +171,7 @@ func TestWriteStats(t *testing.T) {
 
 // Heaps have a row for their guards, if they have had any.
 func TestWriteStatsOfGuards(t *testing.T) {
-	if !heap.CanGuard {
+	if !watch.CanGuard {
 		t.Skip("no guards in this build")
 	}
 	names := []string{newName(t), newName(t)}

@@ -46,7 +46,9 @@ func AtExit() {
 // are none. It reads all of the quarantine; Alloc and Free wait meanwhile. The error is w's.
 func WriteMistakes(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	for _, text := range heap.WriteMistakes() {
+	var all []string
+	heap.EachOpen(func(h *heap.Heap) { all = append(all, h.Watch().WriteMistakes()...) })
+	for _, text := range all {
 		fmt.Fprintln(b, text)
 	}
 	return b.Flush()

@@ -39,16 +39,16 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // DefaultSampleRate is the rate of FREEHOLD_DEBUG=profile and of the package profile, in
 // bytes: that of Go's memory profile.
-const DefaultSampleRate = heap.DefaultSampleRate
+const DefaultSampleRate = watch.DefaultSampleRate
 
 // SampleRate returns the rate, 0 if sampling is off.
-func SampleRate() int { return heap.SampleRate() }
+func SampleRate() int { return watch.SampleRate() }
 
 // SetSampleRate sets the rate and returns the old one: of the bytes that heaps hand out,
 // one in bytes is picked on average, and its block is sampled. 1 samples every block, 0
@@ -56,11 +56,11 @@ func SampleRate() int { return heap.SampleRate() }
 // were sampled before are tracked until they are freed.
 //
 // While sampling is on, Alloc counts bytes, and a sampled block takes as long as some tens of
-// others (BenchmarkPairSampled of internal/heap). A sample takes 64
+// others (BenchmarkPairSampled of internal/watch). A sample takes 64
 // bytes off-heap while its block is live, and a stack up to 1 KiB for good. At most 65,535
 // stacks are kept. SetSampleRate drains the caches of all heaps, which stops the world for
 // microseconds for each.
-func SetSampleRate(bytes int) (was int) { return heap.SetSampleRate(bytes) }
+func SetSampleRate(bytes int) (was int) { return watch.SetSampleRate(bytes) }
 
 // Usage is what one call stack allocated and freed in one heap and for one tag since sampling began, as
 // estimated from the sampled blocks. Each sampled block of n bytes counts for
@@ -97,7 +97,7 @@ func Profile() []Usage {
 	type key struct{ heap, tag, stack string }
 	var all []Usage
 	at := map[key]int{}
-	for _, u := range heap.Profile() {
+	for _, u := range watch.Profile() {
 		u := Usage(u)
 		u.Stack = stacks.Outside(u.Stack)
 		// Stacks differ in the frames that are left out.

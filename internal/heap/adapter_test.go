@@ -3,6 +3,8 @@ package heap
 import (
 	"fmt"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // Exported for the tests that need alloctest, which imports this package.
@@ -31,12 +33,26 @@ func (a PlainAdapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.al
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.alloc(size, align, true) }
 func (a PlainAdapter) Free(b []byte)                          { a.Heap.free(b) }
 
-var SampleAt = sampleAt
+// SampleAt sets the rate of samples for a test.
+func SampleAt(t testing.TB, rate int) {
+	was := watch.SetSampleRate(rate)
+	t.Cleanup(func() { watch.SetSampleRate(was) })
+}
 
-// Checked reports whether blocks are checked from the start of the program on.
-func Checked() bool { return quarantineBytes > 0 }
+// GuardAt has one block in n guarded for a test.
+func GuardAt(t testing.TB, n int) {
+	if n > 0 && !watch.CanGuard {
+		t.Skip("no guards in this build")
+	}
+	was := watch.SetGuardRate(n, 0)
+	t.Cleanup(func() { watch.SetGuardRate(was, 0) })
+}
 
-var GuardAt = guardAt
+// CheckBlocks gives the blocks of a test red zones, and keeps that many bytes in quarantine.
+func CheckBlocks(t testing.TB, bytes int) {
+	was := watch.SetQuarantine(bytes)
+	t.Cleanup(func() { watch.SetQuarantine(was) })
+}
 
 // EachRate runs a test without sampling, with some blocks sampled and with all.
 func EachRate(t *testing.T, test func(t *testing.T)) {
@@ -46,7 +62,7 @@ func EachRate(t *testing.T, test func(t *testing.T)) {
 	}
 	for _, rate := range rates {
 		t.Run(fmt.Sprint("rate=", rate), func(t *testing.T) {
-			sampleAt(t, rate)
+			SampleAt(t, rate)
 			test(t)
 		})
 	}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // cache is off-heap. Tops, ends and spares are separate arrays, so that the words
@@ -40,7 +41,7 @@ type cache struct {
 	tops   [numClasses]uintptr
 	ends   [numClasses]uintptr
 	spares [numClasses]uintptr
-	left   int64 // bytes until the countdown ends: see guard.go
+	left   int64 // bytes until the countdown ends: see watched.go
 }
 
 const cacheBytes = unsafe.Sizeof(cache{})
@@ -55,7 +56,7 @@ func (c *cache) clear() {
 	for i := range c.tops {
 		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
 	}
-	c.left = gap(events.rate.Load())
+	c.left = watch.Gap()
 }
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
@@ -162,12 +163,35 @@ func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 	return h.caches.Entry(slot)
 }
 
-// allocSlow is Alloc of a small block after the fast path has failed on o's cache,
-// or on the processor's if o is nil.
+// allocSlow is Alloc after the fast path has failed on o's cache, or on the processor's if o
+// is nil, or if no class serves the request.
 func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	if h.pages.WholePages {
-		return h.allocLarge(o, size, align, zero)
+	b, err := h.allocUnwatched(o, class, size, align, zero)
+	if err == nil && watch.Due(size) {
+		return h.watch.Alloc(b, align, zero)
 	}
+	return b, err
+}
+
+// allocUnwatched is allocSlow for a block that nobody watches. Before the heap is out of
+// memory, it gives back what is kept for the watch.
+func (h *Heap) allocUnwatched(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
+	alloc := h.allocSmall
+	if class == 0 || h.pages.WholePages {
+		alloc = h.allocLarge
+	}
+	b, err := alloc(o, class, size, align, zero)
+	if err != nil && h.watch.Release() {
+		b, err = alloc(o, class, size, align, zero)
+	}
+	if err != nil {
+		return nil, h.refuse(allocCall(o, zero), err)
+	}
+	return b, nil
+}
+
+// allocSmall is allocUnwatched of a small block.
+func (h *Heap) allocSmall(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if c == nil {
@@ -185,20 +209,16 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 			return err
 		})
 		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, size) {
-			var b []byte
-			if b, err = h.newLarge(size, align, zero); err == nil {
-				return h.tryPick(b, align), nil
-			}
+			return h.newLarge(size, align, zero)
 		}
 		if err != nil {
-			return nil, h.refuse(allocCall(o, zero), err)
+			return nil, err
 		}
 	}
 	if was < freeZero {
 		freedTwice(allocCall(o, zero), addr)
 	}
-	b := block(addr, size, zero && was != freeZero)
-	return h.tryPick(b, align), nil
+	return block(addr, size, zero && was != freeZero), nil
 }
 
 // mayTakePage reports whether a small block that got no span may have pages of its
@@ -223,15 +243,13 @@ func block(addr uintptr, size int, cleared bool) []byte {
 }
 
 // freeSlow is Free after the fast path has failed: the loaded magazine is full, b
-// is large or sampled, or b is not a live block.
+// is large or watched, or b is not a live block.
 func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	addr := addrOf(b)
 	s := spanAt(addr)
-	if s != nil && s.Kind == pages.GuardRun {
-		h.freeGuarded(o, s, b)
+	if s.isWatched(h.pages.ID, addr) && h.watch.Free(freeCall(o), b) {
 		return
 	}
-	h.freeSample(s, b)
 	if s == nil || s.Kind != pages.BlockRun {
 		h.freeLarge(o, b)
 		return

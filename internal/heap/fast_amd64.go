@@ -15,6 +15,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
@@ -47,25 +48,16 @@ type functions struct {
 // plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
-// checked are those of poison.go.
-var checked = functions{(*Heap).allocChecked, (*Heap).freeChecked, (*Heap).freePointerSlow, (*LocalCache).allocChecked, (*LocalCache).freeChecked}
-
 // fast is what is called: functions of fast_amd64.s, if they may run. counting are those
-// whose Alloc counts down to the next sample, idle the others.
+// whose Alloc counts down to the next event, idle the others.
 var fast, idle, counting functions
 
-func init() { chooseEntries() }
-
-// chooseEntries sets what is called.
-func chooseEntries() {
+func init() {
 	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
-	if quarantineBytes > 0 {
-		idle, counting = checked, checked
-	}
 	fast = idle
 }
 
-// countInAssembly makes the fast paths count down to the next sample, or not. A func is
+// countInAssembly makes the fast paths count down to the next event, or not. A func is
 // one word, so others may call meanwhile.
 func countInAssembly(on bool) {
 	to := &idle
@@ -96,7 +88,9 @@ const (
 	tableSlots = pin.TableSlots
 	firstSlots = pin.FirstSlots
 
-	pageShift    = pages.PageShift
+	pageShift      = pages.PageShift
+	countdownExtra = watch.CountdownExtra
+
 	firstBase    = pages.FirstBase
 	firstUsed    = pages.FirstUsed
 	firstEntries = pages.FirstEntries

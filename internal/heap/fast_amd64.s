@@ -115,12 +115,12 @@ near: \
 	CMPL R12, $const_freeZero \
 	JCS  none
 
-// COUNT counts the BX bytes, and what each block counts more, down to the next sample. If this block is one, it jumps to
-// none instead, where they are counted again. It changes R13.
+// COUNT counts the BX bytes, and what each block counts more, down to the next event. If
+// this block is one, it jumps to none instead, where they are counted again. It changes R13.
 #define COUNT(cache, none) \
 	MOVQ cache_left(cache), R13 \
 	SUBQ BX, R13 \
-	SUBQ ·events+countdown_extra(SB), R13 \
+	SUBQ freehold·countdown+const_countdownExtra(SB), R13 \
 	JLT  none \
 	MOVQ R13, cache_left(cache)
 

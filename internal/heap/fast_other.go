@@ -9,43 +9,19 @@ func countInAssembly(bool) {}
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
 func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
-	if quarantineBytes > 0 {
-		return h.allocChecked(size, align, zero)
-	}
 	return h.alloc(size, align, zero)
 }
 
 // Free takes back a block.
-func (h *Heap) Free(b []byte) {
-	if quarantineBytes > 0 {
-		h.freeChecked(b)
-		return
-	}
-	h.free(b)
-}
+func (h *Heap) Free(b []byte) { h.free(b) }
 
 // FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) {
-	if quarantineBytes > 0 {
-		h.freePointerSlow(p)
-		return
-	}
-	h.freePointer(p)
-}
+func (h *Heap) FreePointer(p unsafe.Pointer) { h.freePointer(p) }
 
 // Alloc is the heap's, in a cache of its owner's.
 func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {
-	if quarantineBytes > 0 {
-		return o.allocChecked(size, align, zero)
-	}
 	return o.alloc(size, align, zero)
 }
 
 // Free is the heap's, into a cache of its owner's.
-func (o *LocalCache) Free(b []byte) {
-	if quarantineBytes > 0 {
-		o.freeChecked(b)
-		return
-	}
-	o.free(b)
-}
+func (o *LocalCache) Free(b []byte) { o.free(b) }

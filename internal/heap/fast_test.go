@@ -16,9 +16,6 @@ import (
 
 // alloc and free keep every promise by themselves, without the assembly.
 func TestConformancePlain(t *testing.T) {
-	if heap.Checked() {
-		t.Skip("alloc and free know no red zones")
-	}
 	heap.EachRate(t, func(t *testing.T) {
 		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 			return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}

@@ -22,7 +22,8 @@
 //	span      the description of a run: free, cut into blocks, or one large block
 //	class     a block size; small requests are rounded up to one
 //	block     what Alloc returns
-//	status    two bytes per small block: its requested size, or that it is free
+//	status    two bytes per small block: its requested size, that it is free, or that it is watched
+//	watched   of a block: package watch has its size, and its Free and Resize
 //	entry     a free block and the address of its status
 //	magazine  a stack of entries of one class
 //	cache     a processor's magazines, or those of a LocalCache
@@ -35,23 +36,23 @@
 //
 // A lock is taken before those below it, never after one:
 //
-//	sampling.mu       the rates; held while the caches of all heaps are drained
+//	settings.mu       of package watch; held while the caches of all heaps are drained
 //	registry.mu       the open heaps; held while EachOpen calls its function
 //	Scavenging        of a heap's pages: who gives memory back
 //	counting          of a heap: blocks are where Stats does not look
-//	guards.mu         of a heap
+//	guards.mu         of a heap's guarded blocks, in package watch
 //	central.mu        of a class of a heap; one at a time
 //	pin.Table's mu    of a heap: caches come and go
 //	mu of the pages   of a heap
-//	checks.mu         of a heap
-//	samples.mu        the records, whose heap has locks of its own below it
+//	table.mu          of package watch, whose records have pages of their own below it
 //	those below mu    that package pages takes
 //
-// The rest are leaves, under which no other is taken: mapIDs.mu, tokenBucket.mu, that of
-// package guardlog, and those of a stacks.Table. Caches have no lock: see package pin.
+// The rest are leaves, under which no other is taken: mapIDs.mu, those of the budget of guards
+// and of package guardlog, and those of a stacks.Table. Caches have no lock: see package pin.
 package heap
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +61,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // Options sets up a Heap. The zero value is all defaults.
@@ -69,20 +71,13 @@ type Options struct {
 	Decay      time.Duration
 	HugePages  bool
 	WholePages bool        // every block is large, and freed memory goes back at once
-	Unsampled  bool        // no block is sampled
 	Payer      pages.Payer // is charged for the heap's memory; nil for nobody
 }
 
 // Obstacle returns "" if the fast paths of small blocks are assembly, else the reason why
 // not.
 func Obstacle() string {
-	switch {
-	case debugging:
-		return "the tag freehold_debug has each block checked"
-	case quarantineBytes > 0:
-		return "FREEHOLD_DEBUG has each block checked"
-	}
-	return pin.Obstacle()
+	return cmp.Or(watch.EachBlock(), pin.Obstacle())
 }
 
 // Heap is a general allocator. It is not ready before pin.New has made it, or an
@@ -94,14 +89,10 @@ type Heap struct {
 	countedAt atomic.Int64  // when that was, in nanoseconds of Unix time
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
-	unsampled bool
-	checks    *checks                // nil unless the blocks are checked: see poison.go
-	number    uint64                 // in registry, 0 if it is not there
-	label     atomic.Uint32          // of its stacks in samples, 0 before the first
-	guards    atomic.Pointer[guards] // nil before the first guarded block
-	records   atomic.Uintptr         // the sampled blocks, a list; samples.mu is held for changes
-	ticks     uint32                 // so far
-	drained   uint32                 // the tick in which the caches were last emptied
+	number    uint64        // in registry
+	ticks     uint32        // so far
+	drained   uint32        // the tick in which the caches were last emptied
+	watch     watch.Heap    // the blocks that are watched
 
 	pages   pages.Heap
 	central [numClasses]central
@@ -117,7 +108,6 @@ func (h *Heap) Init(o Options) {
 	arg.AtLeast("NewHeap", "MaxBytes", o.MaxBytes, 0)
 	h.caches.Init(&noCache)
 	h.mapID = takeMapID()
-	h.checks = newChecks(o)
 	h.pages.Init(pages.Options{
 		Name: o.Name, MaxBytes: o.MaxBytes, Decay: o.Decay,
 		HugePages: o.HugePages, WholePages: o.WholePages, Payer: o.Payer,
@@ -125,16 +115,15 @@ func (h *Heap) Init(o Options) {
 	for i := range h.central {
 		h.central[i].class = uint8(i)
 	}
-	if h.unsampled = o.Unsampled; !h.unsampled {
-		register(h)
-	}
+	h.watch.Init((*engine)(h), &h.pages)
+	register(h)
 }
 
 // alloc is Alloc in Go.
 func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	class := classFor(size, align)
 	if class == 0 {
-		return h.allocLarge(nil, size, align, zero)
+		return h.allocSlow(nil, class, size, align, zero)
 	}
 	slot := h.caches.Enter()
 	var addr uintptr
@@ -150,7 +139,7 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
-		b = h.picked(b, align)
+		return h.watch.Alloc(b, align, zero)
 	}
 	return b, nil
 }
@@ -183,42 +172,23 @@ func (h *Heap) resize(call string, b []byte, size int) ([]byte, bool) {
 		}
 		return nil, false
 	}
-	if h.checksBlock(addrOf(b)) {
-		return h.resizeChecked(call, b, size)
+	if spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
+		return h.watch.Resize(call, b, size)
 	}
-	return h.resizeSampled(call, b, size)
-}
-
-// resizeSampled is resize for sizes above 0.
-func (h *Heap) resizeSampled(call string, b []byte, size int) ([]byte, bool) {
-	s := spanAt(addrOf(b))
-	sample := h.takeSample(s, b)
-	r, ok := h.resizeBlock(call, s, b, size)
-	switch {
-	case ok:
-		if sample != nil {
-			endSample(sample)
-		}
-		h.trySample(r)
-	case sample != nil:
-		h.keepSample(s, sample)
+	r, ok := h.resizeBlock(call, b, size)
+	if ok {
+		h.watch.Resized(r)
 	}
 	return r, ok
 }
 
-// ResizeBlock is resize of a block that is not sampled and whose span, if there is one,
-// is s.
-func (h *Heap) resizeBlock(call string, s *span, b []byte, size int) ([]byte, bool) {
+// resizeBlock is resize of a block that is not watched, for sizes above 0.
+func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
 	addr, old := addrOf(b), uintptr(len(b))
+	s := spanAt(addr)
 	switch {
-	case s != nil && s.isGuarded(h.pages.ID, addr, old):
-		if size != len(b) {
-			return nil, false
-		}
-		return b, true
 	case s != nil && s.IsLarge(h.pages.ID, addr, old):
-		r, ok := h.resizeLarge(call, b, size)
-		return r, ok
+		return h.resizeLarge(call, b, size)
 	case s == nil || !s.isBlock(h.pages.ID, addr, old):
 		h.misused(call, b)
 	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:
@@ -251,13 +221,13 @@ func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {
-	if h.checks != nil && size > 0 && size <= maxSize-redBytes {
-		return h.goodSize(size+redBytes) - redBytes
+	if zone := watch.Zone(); size > 0 && size <= maxSize-zone {
+		return h.goodSize(size+zone) - zone
 	}
 	return h.goodSize(size)
 }
 
-// goodSize is GoodSize for blocks of the engine's.
+// goodSize is GoodSize for blocks that nobody watches.
 func (h *Heap) goodSize(size int) int {
 	switch {
 	case size <= 0:
@@ -277,18 +247,14 @@ func (h *Heap) Close() {
 	unregister(h)
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
-	if KeepsClosed && !h.unsampled && !h.Closed() {
+	if KeepsClosed && !h.Closed() {
 		keepClosed(h.Stats())
 	}
 	if h.pages.Closed.Swap(true) {
 		return
 	}
-	if late := h.endChecks(); late != nil {
+	if late := h.watch.Close(); late != "" {
 		defer panic(late)
-	}
-	h.endSamples()
-	if g := h.guards.Load(); g != nil {
-		g.close()
 	}
 	h.caches.Clear()
 	for i := range h.central {

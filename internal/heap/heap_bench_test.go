@@ -93,21 +93,3 @@ func BenchmarkPairOwn(b *testing.B) {
 		})
 	}
 }
-
-// Pairs while blocks are sampled, at the default rate and all of them.
-func BenchmarkPairSampled(b *testing.B) {
-	for _, rate := range []int{DefaultSampleRate, 1} {
-		for _, size := range []int{64, 1 << 10, 64 << 10} {
-			b.Run(fmt.Sprintf("rate=%d/size=%d", rate, size), func(b *testing.B) {
-				sampleAt(b, rate)
-				h := makeHeap(Options{})
-				defer h.Close()
-				for b.Loop() {
-					p, _ := h.Alloc(size, 8, false)
-					p[0] = 1
-					h.Free(p)
-				}
-			})
-		}
-	}
-}

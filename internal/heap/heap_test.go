@@ -39,13 +39,6 @@ func newHeap(t testing.TB, o Options) *Heap {
 	return h
 }
 
-// The heap of the samples has no timer either: system calls that are refused or counted are
-// those of the test.
-func init() {
-	samples.heap = pin.New[Heap]()
-	samples.heap.Init(Options{Name: "samples", Unsampled: true, Decay: -1})
-}
-
 // check verifies the invariants of h, which nobody else uses.
 func (h *Heap) check(t testing.TB) {
 	t.Helper()

@@ -12,8 +12,8 @@ import (
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
-// allocLarge is Alloc for requests that no class serves. It panics for bad arguments.
-func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, error) {
+// allocLarge is allocUnwatched of a large block. It panics for bad arguments.
+func (h *Heap) allocLarge(o *LocalCache, _ uint8, size, align int, zero bool) (b []byte, err error) {
 	call := allocCall(o, zero)
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
@@ -22,17 +22,13 @@ func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) ([]byte, er
 		return []byte{}, nil
 	}
 	if size > maxSize || align > maxSize || uintptr(size)+uintptr(align) > maxSize {
-		return nil, h.refuse(call, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(size), align))
+		return nil, fmt.Errorf("%w: %s at a multiple of %d are more than an address space has", pages.ErrOutOfMemory, arg.Bytes(size), align)
 	}
-	var b []byte
-	err := h.withReclaim(pages.RoundUp(uintptr(size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
+	err = h.withReclaim(pages.RoundUp(uintptr(size), pages.PageBytes)/pages.PageBytes, false, func() (err error) {
 		b, err = h.newLarge(size, align, zero)
 		return err
 	})
-	if err != nil {
-		return nil, h.refuse(call, err)
-	}
-	return h.tryPick(b, align), nil
+	return b, err
 }
 
 // newLarge is allocLarge without reclaim and checks.

@@ -52,7 +52,7 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 	class := classFor(size, align)
 	if class == 0 {
 		o.mustBeOpen(allocCall(o, zero))
-		return h.allocLarge(o, size, align, zero)
+		return h.allocSlow(o, class, size, align, zero)
 	}
 	if h == nil {
 		o.mustBeMade(allocCall(o, zero))
@@ -68,7 +68,7 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 	}
 	b := block(addr, size, zero && was != freeZero)
 	if due {
-		b = h.picked(b, align)
+		return h.watch.Alloc(b, align, zero)
 	}
 	return b, nil
 }

@@ -89,7 +89,7 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 		return "the memory belongs to another heap"
 	}
 	if s := spanAt(addr); s != nil && s.Kind == pages.GuardRun {
-		return h.diagnoseGuarded(s, b)
+		return h.watch.Describe(b)
 	}
 	h.pages.LookAround(addr, func(s *pages.Span) { says = h.diagnoseRun(spanOf(s), b) })
 	return says
@@ -109,14 +109,14 @@ func (h *Heap) diagnoseRun(s *span, b []byte) string {
 		}
 		base, size = s.Base+i*s.Size, uintptr(*statusAt(s.statusOf(i)))
 	}
-	if n := h.sampledSize(s, base); n != 0 {
-		size = n
+	if s.isWatched(h.pages.ID, base) {
+		size = h.watch.Size(base)
 	}
 	switch {
 	case s.Kind == pages.BlockRun && (size >= freeZero || size == inLimbo):
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
-		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(userBytes(size))))
+		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(size)))
 	}
-	return fmt.Sprintf("it has %s, the block %d; a block is freed whole", arg.Bytes(len(b)), userBytes(size))
+	return fmt.Sprintf("it has %s, the block %d; a block is freed whole", arg.Bytes(len(b)), size)
 }

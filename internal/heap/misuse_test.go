@@ -13,7 +13,13 @@ import (
 )
 
 // Every misuse is named at the guilty call, and nothing else is damaged.
-func TestMisuseIsNamed(t *testing.T) { EachRate(t, testMisuseIsNamed) }
+func TestMisuseIsNamed(t *testing.T) {
+	EachRate(t, testMisuseIsNamed)
+	t.Run("zones", func(t *testing.T) {
+		CheckBlocks(t, 1<<20)
+		testMisuseIsNamed(t)
+	})
+}
 
 func testMisuseIsNamed(t *testing.T) {
 	other := newHeap(t, Options{Name: "other"})

@@ -51,7 +51,7 @@ func (h *Heap) freePointer(p unsafe.Pointer) {
 	addr := uintptr(p)
 	slot := h.caches.Enter()
 	st, class := lookUp(addr, h.mapID)
-	// The status of a live block is its size, unless it is sampled.
+	// The status of a live block is its size, unless it is watched.
 	if st != 0 && *statusAt(st) <= maxSmall && h.caches.Entry(slot).push(class, entry{addr, st}) {
 		*statusAt(st) = freeDirty
 		h.caches.Leave(slot)
@@ -99,31 +99,30 @@ func (h *Heap) UsableSize(p unsafe.Pointer) int {
 		return 0
 	}
 	b := h.blockAt("Heap.UsableSize", p)
-	s := spanAt(uintptr(p))
-	if h.checks != nil || s.Kind == pages.GuardRun {
+	switch s := spanAt(uintptr(p)); {
+	case s.isWatched(h.pages.ID, uintptr(p)):
 		return len(b) // so that a write behind it is found
-	}
-	if s.Kind == pages.BlockRun {
+	case s.Kind == pages.BlockRun:
 		return int(s.Size)
 	}
-	return h.GoodSize(len(b))
+	return h.goodSize(len(b))
 }
 
 // blockAt returns the live block that begins at p.
 func (h *Heap) blockAt(call string, p unsafe.Pointer) []byte {
 	addr := uintptr(p)
-	if h.checksBlock(addr) {
-		return h.checkedAt(call, p)
-	}
-	if s := spanAt(addr); s != nil {
+	s := spanAt(addr)
+	switch {
+	case s.isWatched(h.pages.ID, addr):
+		if b := h.watch.Block(call, addr); b != nil {
+			return b
+		}
+	case s != nil:
 		size := s.Size
 		if s.Kind == pages.BlockRun {
 			size = uintptr(*statusAt(s.statusOf(s.index(addr))))
 		}
-		if n := h.sampledSize(s, addr); n != 0 {
-			return unsafe.Slice((*byte)(p), n)
-		}
-		if s.isBlock(h.pages.ID, addr, size) || s.IsLarge(h.pages.ID, addr, size) || s.isGuarded(h.pages.ID, addr, size) {
+		if s.isBlock(h.pages.ID, addr, size) || s.IsLarge(h.pages.ID, addr, size) {
 			return unsafe.Slice((*byte)(p), size)
 		}
 	}

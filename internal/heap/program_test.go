@@ -8,14 +8,17 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 func TestConformance(t *testing.T) {
 	tests := map[string]struct {
-		o     heap.Options
-		rate  int
-		guard int // one block in so many is guarded
+		o          heap.Options
+		rate       int
+		guard      int // one block in so many is guarded
+		quarantine int // in bytes; blocks have red zones
 	}{
 		"plain":          {},
 		"decay":          {o: heap.Options{Decay: 3_000_000}},
@@ -27,11 +30,19 @@ func TestConformance(t *testing.T) {
 		"guarded":        {guard: 3, rate: 300},
 		"guarded all":    {guard: 1},
 		"sampled, pages": {o: heap.Options{WholePages: true}, rate: 10000},
+		"zones":          {rate: 1000, quarantine: 1 << 18},
+		"zones, limit":   {o: heap.Options{MaxBytes: 1 << 30}, rate: 1000, quarantine: 1 << 18},
+		"zones, pages":   {o: heap.Options{WholePages: true}, rate: 1000, quarantine: 1 << 18},
+		"all":            {rate: 300, guard: 3, quarantine: 1 << 18},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			if tt.quarantine > 0 && asan.Enabled {
+				t.Skip("a write to a freed block ends the process")
+			}
 			heap.SampleAt(t, tt.rate)
-			heap.GuardAt(t, tt.guard, 0)
+			heap.GuardAt(t, tt.guard)
+			heap.CheckBlocks(t, tt.quarantine)
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return heap.Adapter{heap.NewHeap(t, tt.o)}
 			}, &alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
@@ -46,13 +57,18 @@ func FuzzHeap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prog []byte) {
 		h := heap.NewHeap(t, heap.Options{})
 		for _, rate := range []int{0, 1, 500} {
-			heap.SetSampleRate(rate)
+			watch.SetSampleRate(rate)
 			alloctest.RunProgram(t, heap.Adapter{h}, prog)
-			heap.SetGuardRate(1+rate/100, 0)
+			watch.SetGuardRate(1+rate/100, 0)
 			alloctest.RunProgram(t, heap.Adapter{h}, prog)
-			heap.SetGuardRate(0, 0)
+			watch.SetGuardRate(0, 0)
+			if !asan.Enabled {
+				watch.SetQuarantine(1 << 16)
+				alloctest.RunProgram(t, heap.Adapter{h}, prog)
+				watch.SetQuarantine(0)
+			}
 		}
-		heap.SetSampleRate(0)
+		watch.SetSampleRate(0)
 		heap.Check(h, t)
 		h.Tick()
 		heap.Check(h, t)
@@ -82,7 +98,7 @@ func TestProgramsAtOnce(t *testing.T) {
 		calls = 1000
 	}
 	heap.SampleAt(t, 0)
-	heap.GuardAt(t, 0, 0)
+	heap.GuardAt(t, 0)
 	h := heap.NewHeap(t, heap.Options{Decay: 2_000_000})
 	done := make(chan bool)
 	var pests, runs sync.WaitGroup
@@ -100,18 +116,18 @@ func TestProgramsAtOnce(t *testing.T) {
 			case 2:
 				h.Trim()
 			case 3:
-				heap.SetSampleRate(200)
+				watch.SetSampleRate(200)
 			case 4:
 				h.Tick()
 			case 5:
-				heap.SetSampleRate(1)
+				watch.SetSampleRate(1)
 			case 6:
 				if st := h.Stats(); st.Allocated < 0 || st.Resident < 0 || st.Active < 0 {
 					t.Errorf("%+v", st)
 				}
 			case 7:
-				heap.SetSampleRate(0)
-				heap.SetGuardRate(runtime.NumGoroutine()%3, 0)
+				watch.SetSampleRate(0)
+				watch.SetGuardRate(runtime.NumGoroutine()%3, 0)
 			case 8:
 				runtime.GC()
 			}

@@ -19,8 +19,7 @@ var KeepsClosed = mode.On("stats")
 // mostClosed is of how many heaps.
 const mostClosed = 1000
 
-// registry holds the open heaps whose blocks may be sampled, by number in order of
-// creation. A heap dropped without Close stays in it, since it keeps its memory, but
+// registry holds the open heaps, by number in order of creation. A heap dropped without Close stays in it, since it keeps its memory, but
 // while owners are watched: then the collector must find it.
 var registry = struct {
 	mu   sync.Mutex
@@ -44,8 +43,8 @@ func (r reference) get() *Heap {
 	return r.weak.Value()
 }
 
-// EachOpen calls f for each open heap in order of creation, but for those that are
-// Unsampled. Init and Close of others wait meanwhile, so f must not call them.
+// EachOpen calls f for each open heap in order of creation. Init and Close of others wait
+// meanwhile, so f must not call them.
 func EachOpen(f func(*Heap)) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()

@@ -90,9 +90,7 @@ func (h *Heap) TrimSpare() {
 
 // Trim gives back all memory without live blocks at once.
 func (h *Heap) Trim() {
-	if h.checks != nil {
-		h.release(0)
-	}
+	h.watch.Release()
 	if !h.tryTrim() {
 		h.mustBeOpen("Heap.Trim")
 	}

@@ -24,7 +24,6 @@ package heap
 import (
 	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -46,17 +45,15 @@ type span struct {
 	holes    uint32       // bytes of free blocks given back to the system
 	class    uint8        // of a block run
 	punched  bool         // no block moved since holes were made
-	sampled  bool         // of a large block: it has a record
-	block    uintptr      // of a guard run: address of the block
-	record   guardlog.ID  // of a guard run
+	watched  uint32       // of a large block, 1 or 0, atomic: see watched.go
 }
 
 const _ = pages.SpanBytes - unsafe.Sizeof(span{}) // a span has room for it
 
-// The statuses of a free block and of a sampled one. That of another live block is its size,
+// The statuses of a free block and of a watched one. That of another live block is its size,
 // at most maxSmall.
 const (
-	sampled   = 0xfffc // live, and its size is in its record: see samples.go
+	watched   = 0xfffc // live, and package watch knows its size: see watched.go
 	freeZero  = 0xfffe // never handed out, and reads zero
 	freeDirty = 0xffff
 )

@@ -60,26 +60,47 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += n.live
 		st.Allocated += n.live * int(class.size)
 	})
-	if g := h.guards.Load(); g != nil {
-		g.addTo(&st, &t)
-	}
 	p := h.pages.Figures()
 	t.Add(p.Traffic)
+	w := h.watch.Figures()
+	t.Add(w.Traffic)
+	st.Guarded, st.GuardedEver, st.GuardsSkipped = w.Guarded.Blocks, w.Traffic.Allocs, w.Skipped
 	st.SlowAllocs, st.SlowFrees, st.PurgedBytes = t.Allocs, t.Frees, t.Purged
 	st.Refusals = h.refused.Load()
-	st.LargeBlocks += p.Large.Blocks
-	st.LargeBytes += int(p.Large.Bytes)
-	st.Blocks += p.Large.Blocks
-	st.Allocated += int(p.Large.Bytes)
+	st.LargeBlocks = p.Large.Blocks + w.Large.Blocks
+	st.LargeBytes = int(p.Large.Bytes) + w.Large.Bytes
+	st.Blocks += p.Large.Blocks + w.Guarded.Blocks
+	st.Allocated += int(p.Large.Bytes) + w.Guarded.Bytes
 	st.Metadata = int(p.Metadata)
 	st.Committed = int(p.Committed)
 	st.Active = st.Committed - st.Metadata - int(p.Dirty)
 	st.Resident = st.Committed - holes
 	st.Retained = int(p.Total) - (st.Committed - st.Metadata) + holes
-	if h.checks != nil {
-		h.countQuarantine(&st)
-	}
+	h.countFreed(&st)
 	return st
+}
+
+// countFreed makes the figures of blocks in quarantine those of free ones.
+func (h *Heap) countFreed(st *Stats) {
+	var n [numClasses]int
+	h.watch.EachFreed(func(addr uintptr) {
+		s := spanAt(addr)
+		st.Blocks--
+		if s.Kind == pages.BlockRun {
+			st.Allocated -= int(s.Size)
+			n[s.class]++
+			return
+		}
+		st.Allocated -= int(s.Bytes())
+		st.LargeBlocks--
+		st.LargeBytes -= int(s.Bytes())
+	})
+	for i := range st.Classes {
+		c := &st.Classes[i]
+		in := n[classOf[c.Size/8]]
+		c.Blocks -= in
+		c.Cached += in
+	}
 }
 
 // holding is what a heap has of one class. live, cached and free are blocks.

@@ -14,8 +14,7 @@ import (
 type heapTally struct {
 	pages.Tally
 	classes [numClasses]classTally
-	sampled int
-	guarded guardCount
+	watched int
 }
 
 type classTally struct{ live, holes, spans, partial, empty int }
@@ -29,17 +28,14 @@ func (h *Heap) verify() error {
 	for i := range h.central {
 		h.central[i].eachObject(n.Object)
 	}
-	err := h.pages.Verify(&n.Tally, h.theGuards().uncarved, func(s *pages.Span, dirty uintptr) error {
+	err := h.pages.Verify(&n.Tally, h.watch.Uncarved(), func(s *pages.Span, dirty uintptr) error {
 		return h.verifyRun(spanOf(s), dirty, n)
 	})
 	if err != nil {
 		return err
 	}
-	if got := h.countRecords(); got != n.sampled {
-		return fmt.Errorf("%d records of %d sampled blocks", got, n.sampled)
-	}
-	if live := h.theGuards().live; live != n.guarded {
-		return fmt.Errorf("guarded is %+v, want %+v", live, n.guarded)
+	if err := h.watch.Verify(n.watched); err != nil {
+		return err
 	}
 	for i := range h.central {
 		c := &h.central[i]
@@ -60,13 +56,13 @@ func (h *Heap) verify() error {
 func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 	switch s.Kind {
 	case pages.LargeRun:
-		if size := h.sampledSize(s, s.Base); s.sampled && size != s.Size {
-			return fmt.Errorf("large block %#x of %d bytes: %d bytes sampled", s.Base, s.Size, size)
-		} else if s.sampled {
-			n.sampled++
+		if size := h.watch.Size(s.Base); s.isLargeWatched() && (size == 0 || size > s.Size) {
+			return fmt.Errorf("large block %#x of %d bytes: %d bytes watched", s.Base, s.Size, size)
+		} else if s.isLargeWatched() {
+			n.watched++
 		}
 	case pages.GuardRun:
-		return h.verifyGuarded(s, dirty, n)
+		return h.watch.VerifyRun(&s.Span, dirty)
 	case pages.BlockRun:
 		c, class := &n.classes[s.class], &classes[s.class]
 		c.live += int(s.live)
@@ -84,29 +80,6 @@ func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 	return nil
 }
 
-// verifyGuarded verifies a guard run, of which so many pages are dirty.
-func (h *Heap) verifyGuarded(s *span, dirty uintptr, n *heapTally) error {
-	want := uintptr(0)
-	if s.live != 0 {
-		n.guarded.add(1, uintptr(h.goodSize(int(s.Size))))
-	}
-	if s.live != 0 || dirty != 0 && !h.theGuards().queued(s) { // its pages could not be closed
-		_, want = pages.PagesAround(pages.Addresses.RegionOf(s.Base), s.inUse())
-	}
-	if dirty != want || s.live > 1 || s.live == 0 && s.sampled {
-		return fmt.Errorf("guard run %#x: %d pages are dirty, want %d; live %d, sampled %v", s.Base, dirty, want, s.live, s.sampled)
-	}
-	if s.sampled {
-		n.sampled++
-	}
-	return nil
-}
-
-// queued reports whether s is in quarantine or idle.
-func (g *guards) queued(s *span) bool {
-	return s.Next != 0 || s.Prev != 0 || g.quarantine.Head == s.Addr() || g.idle[orderOf(s)].Head == s.Addr()
-}
-
 // verifyBlocks verifies the blocks of a span and their entries in the page map.
 func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 	if err := s.verify(h.pages.ID, s.class); err != nil {
@@ -118,15 +91,14 @@ func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 	}
 	for i := range blocks {
 		at := s.Base + i*s.Size
-		st, size := *statusAt(s.statusOf(i)), h.sampledSize(s, at)
-		switch {
-		case size != 0:
-			n.sampled++
-		case st < freeZero:
-			size = uintptr(st)
+		st := *statusAt(s.statusOf(i))
+		size := uintptr(st)
+		if st == watched {
+			size = h.watch.Size(at)
+			n.watched++
 		}
 		if st < freeZero && (s.free.Has(i) || size == 0 || size > s.Size) {
-			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes sampled", s.Base, i, s.free.Has(i), st, size)
+			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes", s.Base, i, s.free.Has(i), st, size)
 		}
 		want := s.statusOf(i)
 		if !pages.Addresses.First.Holds(at) || h.mapID>>mapHeapShift == noMapID {
@@ -199,14 +171,4 @@ func (c *central) eachObject(f func(size uintptr)) {
 	for at := c.limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
 		f(class.bitsBytes())
 	}
-}
-
-// countRecords returns how many sampled blocks h has.
-func (h *Heap) countRecords() (n int) {
-	samples.mu.Lock()
-	defer samples.mu.Unlock()
-	for at := h.records.Load(); at != 0; at = recordAt(at).after {
-		n++
-	}
-	return n
 }

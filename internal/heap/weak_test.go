@@ -1,7 +1,9 @@
 package heap
 
 import (
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/owners"
@@ -15,7 +17,7 @@ func TestDroppedHeaps(t *testing.T) {
 		if watched {
 			restore = owners.WatchTo(io.Discard)
 		}
-		name := nameOf(t)
+		name := fmt.Sprint(t.Name(), rand.Uint64())
 		done := make(chan struct{})
 		go func() {
 			defer close(done)

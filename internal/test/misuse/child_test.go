@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/watch"
 	"github.com/freehold-go/freehold/track"
 )
 
@@ -40,7 +40,7 @@ func TestModes(t *testing.T) {
 	}
 	for _, m := range modes {
 		t.Run(m.variable, func(t *testing.T) {
-			if m.variable == "guard" && !heap.CanGuard {
+			if m.variable == "guard" && !watch.CanGuard {
 				t.Skip("there are no guards: this build's memory is Go's own")
 			}
 			t.Parallel()

@@ -1,0 +1,336 @@
+// Choose: which blocks are watched.
+//
+// There are three settings: one byte in so many is sampled, one block in n is guarded, and
+// blocks get red zones or not. One countdown serves all of them. A cache counts down the
+// bytes that Alloc takes from it, from a random start (Gap); a countdown that ends is an
+// event, and choose then draws what becomes of the block:
+//
+//	|<-------------- probability of an event -------------->|
+//	|  guarded, 1/n   |  sampled only  |  neither: it gets  |
+//	|  (some sampled) |                |  a red zone, or is |
+//	|                 |                |  not watched       |
+//
+// Sampled: of the bytes that a heap hands out, about one in rate is picked, and its block
+// is sampled. A block of size bytes is sampled with probability 1-exp(-size/rate), whatever
+// was sampled before. So a sample represents the inverse of that many blocks, and the sums
+// are right on average. (As in tcmalloc and in Go's memory profile.)
+//
+// Guarded: one block in n, whatever its size, independent of samples. So each block counts
+// extra bytes besides its own, by which the probability of an event is at least that of a
+// block that is sampled, guarded or both. With red zones every block is an event.
+//
+// In assembly the countdown has functions of its own, in use while anything is counted: see
+// fast_amd64.go of package heap. Where no cache has served a block, the block gets a gap of
+// its own (Due), which has the same distribution.
+
+package watch
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/mode"
+	"github.com/freehold-go/freehold/internal/monitor"
+	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	// DefaultSampleRate is that of Go's memory profile, in bytes.
+	DefaultSampleRate = 512 << 10
+
+	// GuardsPerSecond is the budget of FREEHOLD_DEBUG=guard=1/N.
+	GuardsPerSecond = 500
+
+	// CanGuard reports whether this build can make memory inaccessible.
+	CanGuard = !vm.GoBacked
+
+	// RedZone is how many bytes a red zone has.
+	RedZone = 32
+
+	defaultQuarantine = 1 << 20 // bytes, red zones included
+
+	// maxSampleRate keeps gaps within their type.
+	maxSampleRate = 1 << 48
+
+	// The rate of the countdown where there are no samples: sizes count as nothing then.
+	blockRate = 1 << 40
+
+	// The extra bytes, in rates, that no gap exceeds: the logarithm of random has 2^-53 at
+	// least. A block that counts them is an event.
+	maxExtraRates = 64
+)
+
+// settings are what is watched. mu is held while it changes.
+var settings struct {
+	mu         sync.Mutex
+	rate       atomic.Int64 // bytes per sample on average; 1 samples each block, 0 none
+	oneIn      atomic.Int64 // one block in so many is guarded; 0 guards none
+	budget     tokenBucket  // of guards
+	quarantine atomic.Int64 // bytes of freed blocks that each heap keeps; 0 if there are no red zones
+	random     atomic.Uint64
+	changed    func(counting bool)
+}
+
+// Countdown is what caches count down to events by. Its fields are loads of fast paths:
+// package heap reads it in assembly too.
+//
+//go:linkname Countdown freehold.countdown
+var Countdown struct {
+	Extra atomic.Int64 // bytes that each block counts more
+	Rate  atomic.Int64 // of the gaps between events, in bytes; 0 if nothing is counted
+}
+
+// CountdownExtra is for the assembly.
+const CountdownExtra = unsafe.Offsetof(Countdown.Extra)
+
+func init() {
+	settings.random.Store(rand.Uint64())
+	n, on := mode.Int("quarantine", 1, defaultQuarantine)
+	if poisoned := mode.On("poison"); !on && (poisoned || asan.Enabled || debugging) {
+		n, on = defaultQuarantine, true
+	}
+	if on {
+		SetQuarantine(n)
+	}
+	if rate, on := mode.Int("profile", 1, DefaultSampleRate); on {
+		SetSampleRate(rate)
+	} else if owners.On() {
+		SetSampleRate(1)
+	}
+	if n, sampled, on := mode.OneIn("guard"); on {
+		guardByMode(n, sampled)
+	}
+}
+
+// guardByMode is SetGuardRate for FREEHOLD_DEBUG.
+func guardByMode(n int, sampled bool) {
+	if !CanGuard {
+		fmt.Fprintln(os.Stderr, "freehold: FREEHOLD_DEBUG: guard: there are no guards in this build, whose memory is Go's own")
+		return
+	}
+	perSecond := 0
+	if sampled {
+		perSecond = GuardsPerSecond
+	}
+	SetGuardRate(n, perSecond)
+	if err := monitor.Start(); err != nil {
+		fmt.Fprintf(os.Stderr, "freehold: FREEHOLD_DEBUG: guard: faults are not explained: %v\n", err)
+	}
+}
+
+// OnChange has f called, now and after each change of the settings, to have the caches count
+// down anew: whether they have anything to count. There is one f.
+func OnChange(f func(counting bool)) {
+	settings.mu.Lock()
+	defer settings.mu.Unlock()
+	settings.changed = f
+	f(Countdown.Rate.Load() != 0)
+}
+
+// SampleRate returns the rate of samples.
+func SampleRate() int { return int(settings.rate.Load()) }
+
+// SetSampleRate sets the rate for the allocations after it, and returns the old one. It
+// drains the caches of all heaps, whose countdowns are for the old one.
+func SetSampleRate(rate int) (was int) {
+	arg.AtLeast("track.SetSampleRate", "bytes", rate, 0)
+	settings.mu.Lock()
+	defer settings.mu.Unlock()
+	was = int(settings.rate.Swap(min(int64(rate), maxSampleRate)))
+	if was != SampleRate() {
+		recount()
+	}
+	return was
+}
+
+// SetGuardRate has one block in n guarded, none if n is 0, from now on, and perSecond at
+// most, or without a bound if that is 0. It returns the old n. It drains the caches of all
+// heaps, as SetSampleRate does.
+func SetGuardRate(n, perSecond int) (was int) {
+	arg.AtLeast("track.SetGuardRate", "n", n, 0)
+	arg.AtLeast("track.SetGuardRate", "perSecond", perSecond, 0)
+	if !CanGuard {
+		return 0
+	}
+	settings.mu.Lock()
+	defer settings.mu.Unlock()
+	was = int(settings.oneIn.Swap(int64(n)))
+	settings.budget.set(perSecond)
+	recount()
+	return was
+}
+
+// SetQuarantine gives every block a red zone from now on, and has each heap keep that many
+// bytes of freed ones in quarantine. With 0 blocks have no red zones. It returns the old
+// bytes, and drains the caches of all heaps, as SetSampleRate does.
+func SetQuarantine(bytes int) (was int) {
+	settings.mu.Lock()
+	defer settings.mu.Unlock()
+	was = int(settings.quarantine.Swap(int64(bytes)))
+	recount()
+	return was
+}
+
+// Zone returns how many bytes of a red zone each block gets, 0 if there are none.
+func Zone() int {
+	if settings.quarantine.Load() > 0 {
+		return RedZone
+	}
+	return 0
+}
+
+// EachBlock returns what has each block watched from the start on, "" if nothing has.
+func EachBlock() string {
+	switch {
+	case debugging:
+		return "the tag freehold_debug has each block checked"
+	case Zone() > 0:
+		return "FREEHOLD_DEBUG has each block checked"
+	}
+	return ""
+}
+
+// recount has the caches count anew, after a setting changed. settings.mu is held.
+func recount() {
+	rate, rates := settings.rate.Load(), 0.0
+	if n := settings.oneIn.Load(); n > 0 {
+		rates = min(-math.Log1p(-1/float64(n)), maxExtraRates)
+	}
+	if Zone() > 0 {
+		rates = maxExtraRates
+	}
+	if rates > 0 && rate == 0 {
+		rate = blockRate
+	}
+	// Rounded up: the probability of an event may be too large, but not too small.
+	Countdown.Extra.Store(int64(math.Ceil(rates * float64(rate))))
+	Countdown.Rate.Store(rate)
+	if settings.changed != nil {
+		settings.changed(rate > 0)
+	}
+}
+
+// Gap returns how many bytes a countdown counts before the next event: a number with
+// exponential distribution around its rate.
+func Gap() int64 { return gap(Countdown.Rate.Load()) }
+
+func gap(rate int64) int64 {
+	if rate <= 1 {
+		return 0
+	}
+	return int64(-math.Log(random()) * float64(rate))
+}
+
+// Due reports whether a block of size bytes, which no cache has counted, is an event.
+func Due(size int) bool {
+	rate := Countdown.Rate.Load()
+	return rate != 0 && size > 0 && gapBelow(int64(size)+Countdown.Extra.Load(), rate)
+}
+
+// gapBelow is gap(rate) < size in less time.
+func gapBelow(size, rate int64) bool {
+	if rate <= 1 {
+		return size > 0
+	}
+	u := random()
+	// No logarithm is needed for most sizes: -Log(u) >= 1-u.
+	return (1-u)*float64(rate) < float64(size) && int64(-math.Log(u)*float64(rate)) < size
+}
+
+// choose draws whether a block of size bytes that is an event is guarded, and how many blocks
+// it represents if it is sampled, else 0.
+func choose(size int) (guarded bool, weight float64) {
+	n, sampled := settings.oneIn.Load(), chance(int64(size), settings.rate.Load())
+	sample := true
+	if n > 0 || Zone() > 0 {
+		guards := 0.0
+		if n > 0 {
+			guards = 1 / float64(n)
+		}
+		in := random() * chance(int64(size)+Countdown.Extra.Load(), Countdown.Rate.Load())
+		if guarded = in <= guards; guarded {
+			sample = random() <= sampled
+		} else {
+			sample = in-guards <= sampled*(1-guards)
+		}
+	}
+	if sample && sampled > 0 {
+		weight = 1 / sampled
+	}
+	return guarded, weight
+}
+
+// sampleAgain returns how many blocks one of size bytes represents that was resized, 0 if it
+// is not sampled. It is no event: such a block is never guarded.
+func sampleAgain(size int) (weight float64) {
+	rate := settings.rate.Load()
+	if rate == 0 || !gapBelow(int64(size), rate) {
+		return 0
+	}
+	return 1 / chance(int64(size), rate)
+}
+
+// chance returns the probability that a gap is below size.
+func chance(size, rate int64) float64 {
+	switch {
+	case rate == 0:
+		return 0
+	case rate == 1:
+		return 1
+	}
+	return -math.Expm1(-float64(size) / float64(rate))
+}
+
+// random returns a number in (0, 1].
+func random() float64 {
+	// Splitmix64, by Steele, Lea and Flood, 2014: one atomic word, and it may be seeded.
+	x := settings.random.Add(0x9e3779b97f4a7c15)
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	x ^= x >> 31
+	return float64(x>>11+1) / (1 << 53)
+}
+
+// tokenBucket bounds how many blocks are guarded in a second: a bucket that fills with tokens
+// at that rate, up to those of a second, and from which each guard takes one.
+type tokenBucket struct {
+	mu        sync.Mutex
+	perSecond int // 0 is no bound
+	tokens    float64
+	at        time.Time // when tokens was right
+}
+
+// now is the clock of the bucket. Tests have their own.
+var now = time.Now
+
+func (b *tokenBucket) set(perSecond int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.perSecond, b.tokens, b.at = perSecond, float64(perSecond), now()
+}
+
+// take takes a token. It reports false if there is none.
+func (b *tokenBucket) take() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.perSecond == 0 {
+		return true
+	}
+	t := now()
+	b.tokens = min(b.tokens+t.Sub(b.at).Seconds()*float64(b.perSecond), float64(b.perSecond))
+	b.at = t
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}

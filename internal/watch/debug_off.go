@@ -1,0 +1,5 @@
+//go:build !freehold_debug
+
+package watch
+
+const debugging = false

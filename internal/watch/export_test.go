@@ -1,0 +1,107 @@
+package watch
+
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/internal/pages"
+)
+
+// The tests use heaps, whose package imports this one.
+
+const (
+	MaxSampleRate     = maxSampleRate
+	DefaultQuarantine = defaultQuarantine
+	MaxGuarded        = maxGuarded
+	MaxMappedGuards   = maxMappedGuards
+	FillByte          = fillByte
+)
+
+var (
+	Chance            = chance
+	GuardUnit         = guardUnit
+	MappedGuards      = &mappedGuards
+	CanTellGoPointers = canTellGoPointers
+	OtherHeap         = noLabel.heap
+)
+
+func init() {
+	// No timer purges, so that system calls that are refused or counted are those of a test.
+	table.memory = newMemory(pages.Options{Name: "watch", Decay: -1})
+}
+
+// Seed makes chance the same each time.
+func Seed() { settings.random.Store(1) }
+
+// SetClock sets the clock of the budget, nil for that of the system.
+func SetClock(clock func() time.Time) {
+	if now = clock; now == nil {
+		now = time.Now
+	}
+}
+
+// SetMemory sets where records are. It returns what undoes it.
+func SetMemory(maxBytes int) (restore func()) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	was := table.memory
+	table.memory = newMemory(pages.Options{MaxBytes: maxBytes, Decay: -1})
+	return func() { table.memory = was }
+}
+
+// UseUpLabels leaves no room for labels. It returns what undoes it.
+func UseUpLabels() (restore func()) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	was := table.labels
+	table.labels = append(make([]label, 0, maxLabels), was...)[:maxLabels]
+	return func() { table.labels = was }
+}
+
+// Count returns how many records h has of live blocks, of those in quarantine, and of how many bytes these are.
+func (h *Heap) Count() (live, freed, bytes int) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	h.live.each(func(*record) { live++ })
+	h.freed.each(func(*record) { freed++ })
+	return live, freed, int(h.freed.bytes)
+}
+
+// Runs are what the guards of a heap have.
+type Runs struct {
+	Segments []uintptr
+	Uncarved pages.Range
+	Waiting  guardCount
+	Live     guardCount
+	Large    guardCount
+	Idle     bool // there are idle runs, or some in quarantine
+}
+
+func (h *Heap) Runs() Runs {
+	g := &h.guards
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return Runs{g.segments, g.uncarved, g.waiting, g.live, g.large, g.quarantine.Head != 0 || g.idle != [guardOrders]pages.List{}}
+}
+
+// NewGuarded returns a guarded block.
+func (h *Heap) NewGuarded(size, align uintptr) []byte { return h.newGuarded(size, align) }
+
+// SetGuardQuarantine bounds how many guarded blocks a heap has in quarantine, and their bytes
+// of addresses. It returns what undoes it.
+func SetGuardQuarantine(blocks int, bytes uintptr) (restore func()) {
+	was := quarantineMax
+	quarantineMax.blocks, quarantineMax.bytes = blocks, bytes
+	return func() { quarantineMax = was }
+}
+
+// Pages are the heap's.
+func (h *Heap) Pages() *pages.Heap { return h.pages }
+
+// HoldsGuards reports whether somebody holds the lock of the guards.
+func (h *Heap) HoldsGuards() bool {
+	free := h.guards.mu.TryLock()
+	if free {
+		h.guards.mu.Unlock()
+	}
+	return !free
+}

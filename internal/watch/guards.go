@@ -1,0 +1,396 @@
+// Guard runs: blocks that end at inaccessible memory.
+//
+//	run   | inaccessible | fill | block | fill | inaccessible |
+//	                     |<- system pages ---->|<--- a page -->|
+//
+// A guarded block ends at an inaccessible page, or in front of it by less than its
+// alignment. What is left of its pages is filled, and checked at Free. A freed block's pages
+// are inaccessible too. Its run waits in quarantine, and is used again when the quarantine
+// is full, the one that waited longest first. So an access to freed memory or beyond the
+// end faults.
+//
+//	carve --> live --Free--> quarantine --> idle --> live
+//
+// Runs have lengths of a power of two, and come from segments with nothing else in them:
+// a guard in ordinary memory would split a huge page. A segment is in one of two states:
+//
+//   - All of it is accessible, but for the guards that the kernel knows apart from mappings
+//     (Linux 6.13). A guard is lifted while a block needs the page.
+//   - None of it is, but for the pages of live blocks. This works on all systems, but makes
+//     two mappings of each live block, so there is a bound on these.
+//
+// The memory of live blocks counts as that of any run. Free ones have no memory, and count
+// with their spans only.
+
+package watch
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/guardlog"
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	maxGuarded  = 1 << 20 // larger blocks are not guarded
+	guardOrders = 9       // run lengths: a page and twice that up to half a segment, or fewer
+
+	// Guards made of mappings, in all heaps. Linux allows 65,530 mappings, and the Go runtime
+	// dies near the end of them.
+	maxMappedGuards = 8 << 10
+)
+
+// quarantineMax bounds the guarded blocks of a heap that are in quarantine: by blocks, and by
+// bytes of addresses.
+var quarantineMax = struct {
+	blocks int
+	bytes  uintptr
+}{16 << 10, 1 << (26 + 4*(^uintptr(0)>>63))}
+
+// mappedGuards counts the live blocks whose guards are mappings.
+var mappedGuards atomic.Int64
+
+// run is a guard run: what this package adds to its span. Size is the block's. The block is
+// live, or the last one.
+type run struct {
+	pages.Span
+	block  uintptr // its address
+	live   bool
+	record guardlog.ID
+}
+
+const _ = pages.SpanBytes - unsafe.Sizeof(run{}) // a span has room for it
+
+func runOf(s *pages.Span) *run { return (*run)(unsafe.Pointer(s)) }
+
+// runAt returns the guard run that has addr, or nil.
+func runAt(addr uintptr) *run {
+	if s := pages.SpanAt(addr); s != nil && s.Kind == pages.GuardRun {
+		return runOf(s)
+	}
+	return nil
+}
+
+// guards are the guard runs of a heap. mu guards it and their spans.
+type guards struct {
+	skipped atomic.Uint64 // blocks that were to be guarded, and were not
+
+	mu         sync.Mutex
+	segments   []uintptr
+	uncarved   pages.Range // of the newest segment
+	mapped     bool        // in the newest segment, guards are made of mappings
+	idle       [guardOrders]pages.List
+	quarantine pages.List
+	waiting    guardCount // what is in quarantine, by the bytes of the runs
+	live       guardCount
+	large      guardCount // part of live
+	traffic    pages.Traffic
+}
+
+// guardCount counts blocks and bytes.
+type guardCount struct{ Blocks, Bytes int }
+
+func (c *guardCount) add(blocks int, bytes uintptr) {
+	c.Blocks += blocks
+	c.Bytes += blocks * int(bytes)
+}
+
+// guardUnit is the length of the shortest run.
+func guardUnit() uintptr { return max(pages.PageBytes, vm.PageBytes()) }
+
+// at returns the live block of s if it begins at addr, else nil.
+func (g *guards) at(s *run, addr uintptr) []byte {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !s.live || s.block != addr {
+		return nil
+	}
+	return block(addr, s.Size)
+}
+
+// isLive reports whether b is exactly the live block of s. mu is held.
+func (s *run) isLive(b []byte) bool {
+	return s.live && s.block == addrOf(b) && s.Size == uintptr(len(b))
+}
+
+// edge returns the end of the pages that a block may use.
+func (s *run) edge() uintptr { return s.End() - vm.PageBytes() }
+
+// inUse returns the system pages of a run that its block takes.
+func (s *run) inUse() pages.Range {
+	from := s.block &^ (vm.PageBytes() - 1)
+	return pages.Range{Base: from, Size: s.edge() - from}
+}
+
+// slack returns what is left of these pages in front of the block and behind it.
+func (s *run) slack() [2]pages.Range {
+	use, end := s.inUse(), s.block+s.Size
+	return [2]pages.Range{{Base: use.Base, Size: s.block - use.Base}, {Base: end, Size: s.edge() - end}}
+}
+
+// guard returns a guarded block, or nil if there is none.
+func (h *Heap) guard(size, align int) []byte {
+	var b []byte
+	if settings.budget.take() {
+		b = h.newGuarded(uintptr(size), uintptr(align))
+	}
+	if b == nil {
+		h.guards.skipped.Add(1)
+	}
+	return b
+}
+
+// newGuarded returns a guarded block, which reads zero, or nil if there is none: if it is
+// too large, at too large an alignment, or if there is no memory.
+func (h *Heap) newGuarded(size, align uintptr) []byte {
+	page := vm.PageBytes()
+	if h.pages.WholePages || size > maxGuarded || align > page {
+		return nil
+	}
+	units := (pages.RoundUp(size, page) + page + guardUnit() - 1) / guardUnit()
+	order := bits.Len(uint(units - 1))
+	g := &h.guards
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := h.takeGuardRun(order)
+	if s == nil {
+		return nil
+	}
+	s.block, s.Size = (s.edge()-size)&^(align-1), size
+	if !h.openGuarded(s) {
+		g.idle[order].Push(&s.Span)
+		return nil
+	}
+	s.fill()
+	s.live = true
+	h.note(1, int(size))
+	g.traffic.Allocs++
+	s.record.Allocated(s.block, size, h.pages.Name)
+	return block(s.block, size)
+}
+
+// note counts a live block of that size, or with -1 that it is gone. mu is held.
+func (h *Heap) note(blocks, size int) {
+	bytes, small := h.engine.GoodSize(size)
+	h.guards.live.add(blocks, uintptr(bytes))
+	if !small {
+		h.guards.large.add(blocks, uintptr(bytes))
+	}
+}
+
+// takeGuardRun returns an idle run, a new one, or else the one that has been in quarantine
+// the longest of all of its length. mu is held.
+func (h *Heap) takeGuardRun(order int) *run {
+	g := &h.guards
+	if g.idle[order].Head == 0 && !h.carveGuardRun(order) {
+		for g.quarantine.Head != 0 && g.idle[order].Head == 0 {
+			g.release()
+		}
+	}
+	s := runOf(pages.SpanPtr(g.idle[order].Head))
+	if s != nil {
+		g.idle[order].Remove(&s.Span)
+	}
+	return s
+}
+
+// release makes the run idle that has waited in quarantine the longest. mu is held.
+func (g *guards) release() {
+	s := runOf(pages.SpanPtr(g.quarantine.Head))
+	g.quarantine.Remove(&s.Span)
+	g.waiting.add(-1, s.Bytes())
+	g.idle[orderOf(s)].PushBack(&s.Span)
+}
+
+func orderOf(s *run) int { return bits.TrailingZeros(uint(s.Bytes() / guardUnit())) }
+
+// openGuarded makes the pages of a run's block accessible, and charges for them. mu is held.
+func (h *Heap) openGuarded(s *run) bool {
+	use := s.inUse()
+	p := h.pages
+	if !p.OpenPages(use) {
+		return false
+	}
+	var err error
+	if s.Separate != 0 {
+		if mappedGuards.Add(1) <= maxMappedGuards {
+			err = vm.Commit(use.Base, use.Size)
+		} else {
+			err = vm.ErrNoMemory
+		}
+		if err != nil {
+			mappedGuards.Add(-1)
+		}
+	} else {
+		err = vm.Advise(use.Base, use.Size, vm.Unguard)
+	}
+	if err != nil {
+		p.ClosePages(use)
+	}
+	return err == nil
+}
+
+// freeGuarded frees b if it is exactly the live block of the guard run s, in the name of call.
+// It panics if not, and if the fill around the block was written.
+func (h *Heap) freeGuarded(call string, s *run, b []byte) {
+	switch live, written := h.endGuarded(s, b); {
+	case !live:
+		h.engine.Misused(call, b)
+	case written != 0:
+		known := s.record.Block()
+		arg.Panicf(call, "%#x on heap %q: the bytes around the block were written: %s\n%s",
+			s.block, h.pages.Name, known.Describe(written), known.Stacks())
+	}
+}
+
+// endGuarded is freeGuarded without panics. If the fill was written it returns an address,
+// and the block stays.
+func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
+	g := &h.guards
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !s.isLive(b) {
+		return false, 0
+	}
+	if written = s.written(); written != 0 {
+		s.fill() // so that it is said once
+		return true, written
+	}
+	s.live = false
+	h.note(-1, len(b))
+	g.traffic.Frees++
+	h.endSample(s.block)
+	s.record.Freed()
+	if !h.closeGuarded(s) {
+		return true, 0 // nobody uses the run again
+	}
+	g.quarantine.PushBack(&s.Span)
+	g.waiting.add(1, s.Bytes())
+	for g.waiting.Blocks > h.maxQuarantined() || g.waiting.Bytes > int(quarantineMax.bytes) {
+		g.release()
+	}
+	return true, 0
+}
+
+// maxQuarantined returns how many blocks the quarantine may have. Under a limit their spans
+// take a small part of it.
+func (h *Heap) maxQuarantined() int {
+	limit := h.pages.Limit()
+	if limit == 0 {
+		return quarantineMax.blocks
+	}
+	return min(quarantineMax.blocks, int(limit/(128*pages.SpanBytes)))
+}
+
+// closeGuarded makes the pages of a freed block inaccessible. It reports false if the
+// system refuses. mu is held.
+func (h *Heap) closeGuarded(s *run) bool {
+	use := s.inUse()
+	if s.Separate != 0 {
+		mappedGuards.Add(-1)
+		if vm.Revoke(use.Base, use.Size) != nil {
+			return false
+		}
+	} else if vm.Advise(use.Base, use.Size, vm.Guard) != nil {
+		// The kernel refuses guards in locked memory, for one.
+		if vm.Revoke(s.Base, s.Bytes()) != nil {
+			return false
+		}
+		s.Separate = 1
+	}
+	h.pages.ClosePages(use)
+	return true
+}
+
+// written returns the address nearest to the block at which the fill was written, or 0. mu
+// is held.
+func (s *run) written() uintptr {
+	front, back := s.slack()[0], s.slack()[1]
+	if i := firstWritten(block(back.Base, back.Size)); i >= 0 {
+		return back.Base + uintptr(i)
+	}
+	b := block(front.Base, front.Size)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] != fillByte {
+			return front.Base + uintptr(i)
+		}
+	}
+	return 0
+}
+
+// fill fills what is left of the block's pages. mu is held.
+func (s *run) fill() {
+	for _, slack := range s.slack() {
+		fill(block(slack.Base, slack.Size))
+	}
+}
+
+// Describe says what is wrong with b, which points into a run and is not a live block.
+func (h *Heap) Describe(b []byte) string {
+	g := &h.guards
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	addr := addrOf(b)
+	s := runAt(addr)
+	known := s.record.Block()
+	stacks := ""
+	if known.State != 0 {
+		stacks = "\n" + known.Stacks()
+	}
+	switch {
+	case !s.live && known.State == guardlog.Freed && known.Addr == addr:
+		return "the block is free; it was freed before (double free)" + stacks
+	case !s.live:
+		return "the block is free; it was freed before (double free), or never allocated" + stacks
+	case addr < s.block || addr >= s.block+s.Size:
+		return fmt.Sprintf("it is not in a block, but next to one of %s%s", arg.Bytes(int(s.Size)), stacks)
+	case addr != s.block:
+		return fmt.Sprintf("it points %s into a block of %s%s", arg.Bytes(int(addr-s.block)), arg.Bytes(int(s.Size)), stacks)
+	}
+	return fmt.Sprintf("it has %s, the block %d; a block is freed whole%s", arg.Bytes(len(b)), s.Size, stacks)
+}
+
+// close forgets all runs. The page heap gives their segments back, and accesses fault.
+func (g *guards) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.eachRun(func(s *run) {
+		if s.Separate != 0 && s.live {
+			mappedGuards.Add(-1)
+		}
+		s.record.Closed()
+	})
+	g.segments, g.uncarved, g.quarantine, g.idle = nil, pages.Range{}, pages.List{}, [guardOrders]pages.List{}
+	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
+}
+
+// EachGuarded calls visit with each live guarded block. None is freed meanwhile.
+func (h *Heap) EachGuarded(visit func(Part)) {
+	h.guards.mu.Lock()
+	defer h.guards.mu.Unlock()
+	h.guards.eachRun(func(s *run) {
+		if s.live {
+			visit(Part{Block: s.block, Size: s.Size, To: s.Size, Watched: true, Stack: stackOf(s.block)})
+		}
+	})
+}
+
+// eachRun calls f with all runs. mu is held.
+func (g *guards) eachRun(f func(s *run)) {
+	for _, segment := range g.segments {
+		for at := segment; at < segment+pages.SegmentBytes; {
+			s := runAt(at)
+			if s == nil {
+				break // the rest is uncarved
+			}
+			at = s.End()
+			f(s)
+		}
+	}
+}

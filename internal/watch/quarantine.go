@@ -1,0 +1,125 @@
+// Quarantine: freed blocks that nobody gets yet, so that a write to them is found.
+//
+// Free checks the red zone, fills the block, and puts it into the quarantine of its heap, a
+// queue of limited size. A block that leaves it is checked, and then freed. So a late write
+// is found if it comes before as many bytes were freed as the quarantine holds. The call
+// that finds it panics, whosever that is, with the stacks of the guilty block.
+//
+// For the engine a block in quarantine is live. Stats counts it as cached.
+
+package watch
+
+import (
+	"fmt"
+
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// quarantine frees the block of r, which take returned. A block that is larger than the
+// quarantine does not get there, nor the fill.
+func (h *Heap) quarantine(r *record) {
+	whole, most := r.whole(), uintptr(settings.quarantine.Load())
+	if uintptr(len(whole)) > most {
+		h.forget(r)
+		forsake(whole)
+		h.engine.Free(whole)
+		return
+	}
+	forbid(whole)
+	table.mu.Lock()
+	r.end(false)
+	h.freed.push(r)
+	table.mu.Unlock()
+	h.release(most)
+}
+
+// Release ends the quarantine, and reports whether that has freed any block. If one was
+// written, it panics in the end.
+func (h *Heap) Release() (any bool) { return h.release(0) }
+
+// release frees the oldest blocks in quarantine until it holds at most that many bytes.
+func (h *Heap) release(most uintptr) (any bool) {
+	late := ""
+	for {
+		whole, mistake := h.oldest(most)
+		if whole == nil {
+			break
+		}
+		if late == "" {
+			late = mistake
+		}
+		h.engine.Free(whole)
+		any = true
+	}
+	if late != "" {
+		panic(late)
+	}
+	return any
+}
+
+// oldest takes the oldest block out of a quarantine that holds more than most bytes, and makes
+// it an ordinary one. The mistake is a write to it, if there was one.
+func (h *Heap) oldest(most uintptr) (whole []byte, mistake string) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	if h.freed.bytes <= most {
+		return nil, ""
+	}
+	r := recordAt(h.freed.head)
+	whole, mistake = r.whole(), h.writtenLate(r)
+	h.freed.remove(r)
+	h.engine.Unmark(whole)
+	r.unchain()
+	r.drop()
+	return whole, mistake
+}
+
+// EachFreed calls f with the address of each block in quarantine.
+func (h *Heap) EachFreed(f func(addr uintptr)) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	h.freed.each(func(r *record) { f(r.addr) })
+}
+
+// WriteMistakes returns a message for each block that was written where nobody may: in
+// quarantine, or behind its end while it is live. It changes nothing, so the call that would
+// have found the write still panics.
+func (h *Heap) WriteMistakes() (all []string) {
+	table.mu.Lock() // so no block is the engine's meanwhile
+	defer table.mu.Unlock()
+	h.freed.each(func(r *record) {
+		if mistake := h.writtenLate(r); mistake != "" {
+			all = append(all, mistake)
+		}
+	})
+	h.live.each(func(r *record) {
+		if i := written(r.zone()); i >= 0 {
+			all = append(all, h.writtenBehind(r, i+1))
+		}
+	})
+	return all
+}
+
+// writtenLate is the message for a block that was written in quarantine, "" if it was not.
+func (h *Heap) writtenLate(r *record) string {
+	i := written(r.whole())
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("freehold: heap %q: byte %d of the block of %s at %#x was written after its Free%s", h.pages.Name, i, arg.Bytes(int(r.size)), r.addr, r.stacks())
+}
+
+// writtenBehind is the message for a block that was written n bytes behind its end.
+func (h *Heap) writtenBehind(r *record, n int) string {
+	return fmt.Sprintf("freehold: heap %q: the block of %s at %#x was written %s beyond its end%s", h.pages.Name, arg.Bytes(int(r.size)), r.addr, arg.Bytes(n), r.stacks())
+}
+
+// freedBefore panics for a block that is not live.
+func (h *Heap) freedBefore(call string, r *record) {
+	arg.Panicf(call, "%#x on heap %q: the block of %s was freed before (double free)%s", r.addr, h.pages.Name, arg.Bytes(int(r.size)), r.stacks())
+}
+
+// stacks returns the stacks of a block for a message.
+func (r *record) stacks() string {
+	return table.stacks.Text("allocated at:", r.alloc) + table.stacks.Text("freed at:", r.free)
+}

@@ -1,0 +1,209 @@
+// Records: the watched blocks of all heaps, by address.
+//
+//	chains   address -> record: size, red zone, stacks, weight, state
+//	live     of a heap: records on a list
+//	freed    of a heap: those in quarantine, the oldest first
+//
+// There is a record for each watched block, but for guarded ones that are not sampled: these
+// are found by their runs. A record is made before its block is watched, and without memory
+// for one the block is not watched.
+//
+// Records, chains and sums are off-heap, in pages of their own.
+
+package watch
+
+import (
+	"sync"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// record is a watched block.
+type record struct {
+	next   uintptr // in its chain
+	after  uintptr // neighbours on its list
+	before uintptr
+	addr   uintptr
+	size   uintptr   // the user's
+	weight float64   // how many blocks it represents; 0 if it is not sampled
+	alloc  stacks.ID // of its allocation, and of its sum
+	free   stacks.ID // of its Free; Other while it is live
+	red    uint32    // bytes of the red zone behind it
+	live   bool      // else in quarantine, or about to get there or to be moved
+}
+
+const (
+	recordBytes = unsafe.Sizeof(record{})
+	minChains   = 1 << 10
+)
+
+// table has the records and the sums. mu guards all of it but stacks. The only locks taken
+// under mu are those of memory.
+var table struct {
+	stacks stacks.Table
+
+	mu      sync.Mutex
+	memory  *pages.Heap
+	chains  []uintptr // a power of two of them, by hash of the address
+	records int
+	sums    []sum // by ID of the stack
+	labels  []label
+	labelOf map[label]uint32
+}
+
+// newRecord returns a record for a block that is about to be watched, or nil if there is no
+// memory.
+func newRecord() *record {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	if table.memory == nil {
+		table.memory = newMemory(pages.Options{Name: "watch"})
+	}
+	if table.sums == nil && !makeSums() || table.records >= len(table.chains) && !growChains() {
+		return nil
+	}
+	addr, err := table.memory.AllocObject(recordBytes)
+	if err != nil {
+		return nil
+	}
+	table.records++
+	return recordAt(addr)
+}
+
+// drop frees a record that is in no chain. mu is held.
+func (r *record) drop() {
+	table.records--
+	table.memory.FreeObject(r.self(), recordBytes)
+}
+
+// newMemory returns pages whose timer gives back those that are free.
+func newMemory(o pages.Options) *pages.Heap {
+	p := &pages.Heap{}
+	p.Init(o, func() {
+		p.Scavenging.Lock()
+		defer p.Scavenging.Unlock()
+		p.Alarm.Stop()
+		if p.PurgeUnused() {
+			p.Wake()
+		}
+	})
+	return p
+}
+
+// array returns n zero values in memory, nil if there is not as much. mu is held.
+func array[T any](n int) []T {
+	size := uintptr(n) * unsafe.Sizeof(*new(T))
+	s, err := table.memory.AllocBlock(size, pages.WordBytes, true)
+	if err != nil {
+		return nil
+	}
+	return unsafe.Slice((*T)(vm.Pointer(s.Base)), n)
+}
+
+// growChains doubles the chains. Without memory for more, it keeps those that there are.
+// It reports false if there are none. mu is held.
+func growChains() bool {
+	old := table.chains
+	chains := array[uintptr](max(2*len(old), minChains))
+	if chains == nil {
+		return len(old) > 0
+	}
+	table.chains = chains
+	for _, at := range old {
+		for at != 0 {
+			r := recordAt(at)
+			at = r.next
+			r.chain()
+		}
+	}
+	if len(old) > 0 {
+		table.memory.FreeBlock(uintptr(unsafe.Pointer(&old[0])), uintptr(len(old))*pages.WordBytes)
+	}
+	return true
+}
+
+func recordAt(addr uintptr) *record { return (*record)(vm.Pointer(addr)) }
+func (r *record) self() uintptr     { return uintptr(unsafe.Pointer(r)) }
+func (r *record) user() []byte      { return block(r.addr, r.size) }
+func (r *record) whole() []byte     { return block(r.addr, r.size+uintptr(r.red)) }
+func (r *record) zone() []byte      { return block(r.addr+r.size, uintptr(r.red)) }
+
+func block(addr, size uintptr) []byte { return unsafe.Slice((*byte)(vm.Pointer(addr)), size) }
+func addrOf(b []byte) uintptr         { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// chainOf returns the chain of the record of the block at addr. mu is held.
+func chainOf(addr uintptr) *uintptr {
+	return &table.chains[int(uint64(addr)*0x9e3779b97f4a7c15>>32)&(len(table.chains)-1)]
+}
+
+// find returns the record of the block that begins at addr, or nil. mu is held.
+func find(addr uintptr) *record {
+	if len(table.chains) == 0 {
+		return nil
+	}
+	for at := *chainOf(addr); at != 0; at = recordAt(at).next {
+		if r := recordAt(at); r.addr == addr {
+			return r
+		}
+	}
+	return nil
+}
+
+// chain adds r to the chain of its address. mu is held.
+func (r *record) chain() {
+	chain := chainOf(r.addr)
+	r.next, *chain = *chain, r.self()
+}
+
+// unchain undoes chain. mu is held.
+func (r *record) unchain() {
+	at := chainOf(r.addr)
+	for *at != r.self() {
+		at = &recordAt(*at).next
+	}
+	*at = r.next
+}
+
+// list is a list of records. table.mu guards it.
+type list struct {
+	head, tail uintptr
+	bytes      uintptr // of their blocks, red zones included
+}
+
+// push adds r at the end.
+func (l *list) push(r *record) {
+	r.before, r.after = l.tail, 0
+	if r.before != 0 {
+		recordAt(r.before).after = r.self()
+	} else {
+		l.head = r.self()
+	}
+	l.tail = r.self()
+	l.bytes += r.size + uintptr(r.red)
+}
+
+func (l *list) remove(r *record) {
+	if r.before != 0 {
+		recordAt(r.before).after = r.after
+	} else {
+		l.head = r.after
+	}
+	if r.after != 0 {
+		recordAt(r.after).before = r.before
+	} else {
+		l.tail = r.before
+	}
+	l.bytes -= r.size + uintptr(r.red)
+}
+
+// each calls f for each record in order. f may remove it.
+func (l *list) each(f func(*record)) {
+	for at := l.head; at != 0; {
+		r := recordAt(at)
+		at = r.after
+		f(r)
+	}
+}

@@ -1,0 +1,408 @@
+// Watch: blocks that somebody watches.
+//
+//	package heap                            this package
+//	Alloc --the countdown ends--> Alloc ----choose--> sampled, with a red zone, at a guard
+//	Free, Resize --the status is "watched"--> Free, Resize
+//	   ^                                        |
+//	   +------ Engine: blocks without a watch --+
+//
+//	block at a guard     ... | fill | block | fill | inaccessible page |
+//	with a red zone      | block | red zone |
+//	sampled              | block |
+//
+// A block is watched from its Alloc to its Free, and with a red zone to the end of its
+// quarantine:
+//
+//	Alloc --> live --Free--> in quarantine --oldest--> the engine's Free
+//	            |
+//	            +--Free of a block that is only sampled--> the engine's Free
+
+// Package watch has what freehold knows of single blocks, and what it finds out by that: the
+// profile and leaks, writes behind blocks and after their Free, double frees with stacks, and
+// blocks at inaccessible pages.
+//
+// It sits below package heap, which serves most blocks without it. A heap counts down to the
+// next block that may be watched, and passes that to Alloc. The status of a watched block is
+// neither a size nor that of a free block, so the fast path of the heap's Free fails for it,
+// and the slow path comes here: other blocks pay nothing. A heap is seen through Engine, so
+// nothing of its classes and caches is known here.
+//
+// The terms of this package:
+//
+//	watched     of a block: it has a record, or is guarded
+//	record      its size, red zone, stacks and weight
+//	event       a block at which the countdown ended: it may be watched
+//	sampled     of a block: it stands for others in the sums
+//	sum         the blocks and bytes of one stack, heap and tag
+//	weight      how many blocks a sample represents
+//	red zone    bytes behind a block that hold the fill; a write there is found at Free
+//	fill        what memory holds that is nobody's
+//	quarantine  freed blocks that nobody gets yet, so that a write after Free is found
+//	guarded     of a block: it ends at an inaccessible page, and its pages are inaccessible
+//	            from its Free on
+//	run         the pages of a guarded block
+//
+// A block with a red zone is not guarded, and the other way round. Either may be sampled. A
+// sample ends with Free, not with the quarantine.
+//
+// # Locks
+//
+// settings.mu is held while the caches of all heaps are drained: it is taken before any lock
+// of a heap. The mu of a heap's guards is taken before table.mu and before that of its pages,
+// table.mu below all locks of a heap and its pages. Only those of table.memory, which are its
+// own, are taken under table.mu. The mu of the budget and those of stacks.Tables are leaves.
+package watch
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/stacks"
+)
+
+// Engine is a heap without the watch. Alloc, Free and Resize panic and fail as the heap's do.
+type Engine interface {
+	Alloc(size, align int, zero bool) ([]byte, error)
+	Free(b []byte)
+	Resize(call string, b []byte, size int) ([]byte, bool)
+
+	// Mark sets the status of a live block to "watched", Unmark to its size.
+	Mark(b []byte)
+	Unmark(b []byte)
+
+	// GoodSize returns how many bytes a block of size bytes takes, and whether it is small.
+	GoodSize(size int) (bytes int, small bool)
+
+	// Misused panics in the name of call, with what is wrong with b.
+	Misused(call string, b []byte)
+}
+
+// Heap is the watched blocks of one heap.
+type Heap struct {
+	engine Engine
+	pages  *pages.Heap
+	label  atomic.Uint32 // of its stacks, 0 before the first
+	guards guards
+	live   list
+	freed  list // in quarantine
+}
+
+// Init makes h ready. It takes no memory.
+func (h *Heap) Init(e Engine, p *pages.Heap) { h.engine, h.pages = e, p }
+
+// Alloc returns the event b, which was just allocated with the alignment, zeroed or not, or
+// another block in its place. b is freed then.
+func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
+	size := len(b)
+	guarded, weight := choose(size)
+	if guarded {
+		if g := h.guard(size, align); g != nil {
+			h.engine.Free(b)
+			h.sample(g, weight)
+			return g, nil
+		}
+	}
+	if Zone() == 0 {
+		h.sample(b, weight)
+		return b, nil
+	}
+	r := newRecord()
+	if r == nil {
+		permit(b)
+		return b, nil
+	}
+	whole, err := h.addZone(b, align, zero)
+	if err != nil {
+		table.mu.Lock()
+		defer table.mu.Unlock()
+		r.drop()
+		return nil, err
+	}
+	r.red, r.weight = RedZone, weight
+	h.watch(r, whole[:size])
+	return whole[:size:size], nil
+}
+
+// addZone returns a block with room for a red zone in place of b.
+func (h *Heap) addZone(b []byte, align int, zero bool) ([]byte, error) {
+	size := len(b) + RedZone
+	if whole, ok := h.engine.Resize("Heap.Alloc", b, size); ok {
+		return whole, nil
+	}
+	h.engine.Free(b)
+	return h.engine.Alloc(size, align, zero)
+}
+
+// sample watches b, which has no red zone, as the sample of so many blocks, unless that is 0.
+func (h *Heap) sample(b []byte, weight float64) {
+	if weight == 0 {
+		return
+	}
+	if r := newRecord(); r != nil {
+		r.weight = weight
+		h.watch(r, b)
+	}
+}
+
+// watch makes r, whose red zone and weight are set, the record of the live block b.
+func (h *Heap) watch(r *record, b []byte) {
+	r.addr, r.size, r.live, r.free = addrOf(b), uintptr(len(b)), true, stacks.Other
+	label := uint32(0) // a sample alone counts for its heap
+	if r.weight > 0 {
+		label = h.labelled()
+	}
+	r.alloc = table.stacks.Capture(label)
+	if r.red > 0 {
+		permit(b)
+		forbid(r.zone())
+	}
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	r.begin()
+	r.chain()
+	h.live.push(r)
+	if runAt(r.addr) == nil {
+		h.engine.Mark(r.whole())
+	}
+}
+
+// Free takes back what begins at b, where a watched block begins, or a run has b, in the name
+// of call. It reports false if b is the engine's to free: it is an ordinary block from then
+// on, or no block.
+func (h *Heap) Free(call string, b []byte) (done bool) {
+	if s := runAt(addrOf(b)); s != nil {
+		h.freeGuarded(call, s, b)
+		return true
+	}
+	r := h.take(call, b)
+	switch {
+	case r == nil:
+		return false
+	case r.red > 0:
+		h.quarantine(r)
+		return true
+	}
+	h.forget(r)
+	return false
+}
+
+// take makes the block b, with its record, one that is not live. It returns nil unless b is
+// exactly a watched block. It panics if that was freed before, and if its red zone was written.
+func (h *Heap) take(call string, b []byte) *record {
+	freed := stacks.Other
+	if Zone() > 0 {
+		freed = table.stacks.Capture(0)
+	}
+	table.mu.Lock()
+	r := find(addrOf(b))
+	if r == nil || r.live && r.size != uintptr(len(b)) {
+		table.mu.Unlock()
+		return nil
+	}
+	if !r.live {
+		defer table.mu.Unlock()
+		h.freedBefore(call, r)
+	}
+	r.live, r.free = false, freed
+	h.live.remove(r)
+	table.mu.Unlock()
+	if i := written(r.zone()); i >= 0 {
+		h.keep(r)
+		panic(h.writtenBehind(r, i+1))
+	}
+	return r
+}
+
+// keep undoes take.
+func (h *Heap) keep(r *record) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	r.live, r.free = true, stacks.Other
+	h.live.push(r)
+}
+
+// endSample ends the sample of the guarded block at addr, if it has one.
+func (h *Heap) endSample(addr uintptr) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	if r := find(addr); r != nil {
+		r.end(false)
+		h.live.remove(r)
+		r.unchain()
+		r.drop()
+	}
+}
+
+// forget makes the block of r, which take returned, an ordinary one, and ends its sample.
+func (h *Heap) forget(r *record) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	r.end(false)
+	h.engine.Unmark(r.whole())
+	r.unchain()
+	r.drop()
+}
+
+// Resize resizes what begins at b, as Free takes it back. It counts as a Free and an Alloc, in
+// place too, so the counts do not depend on what is behind a block.
+func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
+	if s := runAt(addrOf(b)); s != nil {
+		if len(h.guards.at(s, addrOf(b))) != len(b) {
+			h.engine.Misused(call, b)
+		}
+		if size != len(b) {
+			return nil, false
+		}
+		h.endSample(addrOf(b))
+		h.sample(b, sampleAgain(size))
+		return b, true
+	}
+	r := h.take(call, b)
+	if r == nil {
+		h.engine.Misused(call, b)
+	}
+	table.mu.Lock()
+	r.unchain()
+	h.engine.Unmark(r.whole())
+	table.mu.Unlock()
+	forsake(r.whole()) // what the engine frees may be another's before it returns
+	var whole []byte
+	ok := false
+	if size <= math.MaxInt-int(r.red) {
+		whole, ok = h.engine.Resize(call, r.whole(), size+int(r.red))
+	}
+	table.mu.Lock()
+	if !ok {
+		defer table.mu.Unlock()
+		permit(b)
+		r.chain()
+		h.engine.Mark(r.whole())
+		r.live, r.free = true, stacks.Other
+		h.live.push(r)
+		return nil, false
+	}
+	r.end(false)
+	r.weight = sampleAgain(size)
+	if r.red == 0 && r.weight == 0 {
+		defer table.mu.Unlock()
+		r.drop()
+		return whole, true
+	}
+	table.mu.Unlock()
+	h.watch(r, whole[:size])
+	return whole[:size:size], true
+}
+
+// Resized is called after the ordinary block b was resized, which counts as an Alloc.
+func (h *Heap) Resized(b []byte) { h.sample(b, sampleAgain(len(b))) }
+
+// Block returns the live block at addr, where a watched one begins, or a run has addr; nil if
+// none does. If the block was freed, it panics in the name of call.
+func (h *Heap) Block(call string, addr uintptr) []byte {
+	if s := runAt(addr); s != nil {
+		return h.guards.at(s, addr)
+	}
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	r := find(addr)
+	if r == nil {
+		return nil
+	}
+	if !r.live {
+		h.freedBefore(call, r)
+	}
+	return r.user()
+}
+
+// Size returns the size of the watched block that begins at addr, 0 if there is none.
+func (h *Heap) Size(addr uintptr) uintptr {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	if r := find(addr); r != nil {
+		return r.size
+	}
+	return 0
+}
+
+// stackOf returns the stack of the allocation of the watched block at addr, Other if it has no
+// record.
+func stackOf(addr uintptr) stacks.ID {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	if r := find(addr); r != nil {
+		return r.alloc
+	}
+	return stacks.Other
+}
+
+// Part is a part of a live block.
+type Part struct {
+	Block, Size uintptr
+	From, To    uintptr   // offsets of the part
+	Watched     bool      // the block has a record, or is guarded
+	Stack       stacks.ID // of the allocation; Other unless there is a record
+}
+
+// Visit calls visit with what is the user's of a part of the watched block, if that is live.
+// With a red zone it stays live meanwhile, and visit must not call this package.
+func (h *Heap) Visit(p Part, visit func(Part)) {
+	table.mu.Lock()
+	r := find(p.Block)
+	live := r != nil && r.live
+	if live {
+		p.Size, p.To = r.size, min(p.To, r.size)
+		p.Watched, p.Stack = true, r.alloc
+	}
+	if live && r.red > 0 {
+		defer table.mu.Unlock()
+	} else {
+		table.mu.Unlock()
+	}
+	if live {
+		visit(p)
+	}
+}
+
+// Figures are the guarded blocks of a heap, for its Stats.
+type Figures struct {
+	Guarded, Large guardCount // live; Large is part of Guarded
+	Skipped        uint64     // blocks that were to be guarded, and were not
+	Traffic        pages.Traffic
+}
+
+// Figures returns a snapshot.
+func (h *Heap) Figures() Figures {
+	g := &h.guards
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return Figures{g.live, g.large, g.skipped.Load(), g.traffic}
+}
+
+// Close forgets all blocks, which are about to be inaccessible. It returns what there is to
+// panic with once the heap is closed, or "".
+func (h *Heap) Close() (late string) {
+	table.mu.Lock()
+	h.freed.each(func(r *record) {
+		if late == "" {
+			late = h.writtenLate(r)
+		}
+	})
+	for _, l := range []*list{&h.live, &h.freed} {
+		l.each(func(r *record) {
+			r.end(true)
+			l.remove(r)
+			r.unchain()
+			r.drop()
+		})
+	}
+	table.mu.Unlock()
+	if asan.Enabled {
+		for _, s := range h.pages.AllSegments() {
+			permit(block(s.Base, s.Size))
+		}
+	}
+	h.guards.close()
+	return late
+}

@@ -1,0 +1,47 @@
+// Words: live blocks searched for pointers into the Go heap.
+//
+// The walk is the heap's, which keeps the memory of each part while it is read. What other
+// goroutines write to their blocks meanwhile is read as it is: a word is old or new. The race
+// detector does not look at these reads.
+
+package watch
+
+import (
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// GoPointer is a word of a live block that is an address in the Go heap.
+type GoPointer struct {
+	Block  uintptr   // address
+	Size   int       // of the block
+	Offset int       // of the word
+	Word   uintptr   // its value
+	Stack  []uintptr // of the allocation, as in Usage; nil unless the block has a record
+}
+
+// GoPointers returns the aligned words of the live blocks that walk visits which are addresses
+// in the Go heap, in the order of their addresses. The error says that the build cannot tell.
+func GoPointers(walk func(visit func(Part))) (all []GoPointer, err error) {
+	if err := canTellGoPointers(); err != nil {
+		return nil, err
+	}
+	walk(func(p Part) {
+		// Where every block is watched, one that is not is about to be, or is being resized.
+		if p.Watched || Zone() == 0 {
+			all = p.appendGoPointers(all)
+		}
+	})
+	return all, nil
+}
+
+//go:norace
+func (p Part) appendGoPointers(all []GoPointer) []GoPointer {
+	for at := p.From; at+pages.WordBytes <= p.To; at += pages.WordBytes {
+		if word := *(*uintptr)(vm.Pointer(p.Block + at)); isGoPointer(word) && pages.Addresses.RegionOf(word) == nil {
+			pcs, _ := table.stacks.Stack(p.Stack)
+			all = append(all, GoPointer{p.Block, int(p.Size), int(at), word, pcs})
+		}
+	}
+	return all
+}
