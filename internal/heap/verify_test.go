@@ -14,7 +14,6 @@ import (
 type heapTally struct {
 	pages.Tally
 	classes [numClasses]classTally
-	watched int
 }
 
 type classTally struct{ live, holes, spans, partial, empty int }
@@ -32,9 +31,6 @@ func (h *Heap) verify() error {
 		return h.verifyRun(spanOf(s), dirty, n)
 	})
 	if err != nil {
-		return err
-	}
-	if err := h.watch.Verify(n.watched); err != nil {
 		return err
 	}
 	for i := range h.central {
@@ -56,13 +52,9 @@ func (h *Heap) verify() error {
 func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 	switch s.Kind {
 	case pages.LargeRun:
-		if size := h.watch.Size(s.Base); s.isLargeWatched() && (size == 0 || size > s.Size) {
+		if size := h.watch.Size(s.Base); s.isLargeWatched() != (size > 0) || size > s.Size {
 			return fmt.Errorf("large block %#x of %d bytes: %d bytes watched", s.Base, s.Size, size)
-		} else if s.isLargeWatched() {
-			n.watched++
 		}
-	case pages.GuardRun:
-		return h.watch.VerifyRun(&s.Span, dirty)
 	case pages.BlockRun:
 		c, class := &n.classes[s.class], &classes[s.class]
 		c.live += int(s.live)
@@ -95,7 +87,6 @@ func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 		size := uintptr(st)
 		if st == watched {
 			size = h.watch.Size(at)
-			n.watched++
 		}
 		if st < freeZero && (s.free.Has(i) || size == 0 || size > s.Size) {
 			return fmt.Errorf("span %#x block %d: free %v, status %d, %d bytes", s.Base, i, s.free.Has(i), st, size)

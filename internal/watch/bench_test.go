@@ -21,7 +21,7 @@ func BenchmarkPairSampled(b *testing.B) {
 	}
 }
 
-func BenchmarkPairWithRedZones(b *testing.B) {
+func BenchmarkPairChecked(b *testing.B) {
 	for _, size := range []int{64, 1 << 10, 64 << 10} {
 		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
 			keepFreed(b, 1<<20)

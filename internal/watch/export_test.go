@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pages"
@@ -24,11 +25,6 @@ var (
 	OtherHeap         = noLabel.heap
 )
 
-func init() {
-	// No timer purges, so that system calls that are refused or counted are those of a test.
-	table.memory = newMemory(pages.Options{Name: "watch", Decay: -1})
-}
-
 // Seed makes chance the same each time.
 func Seed() { settings.random.Store(1) }
 
@@ -44,7 +40,7 @@ func SetMemory(maxBytes int) (restore func()) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
 	was := table.memory
-	table.memory = newMemory(pages.Options{MaxBytes: maxBytes, Decay: -1})
+	table.memory = newMemory(maxBytes)
 	return func() { table.memory = was }
 }
 
@@ -104,4 +100,42 @@ func (h *Heap) HoldsGuards() bool {
 		h.guards.mu.Unlock()
 	}
 	return !free
+}
+
+// Verify verifies the records and the guards of h, which nobody else uses.
+func (h *Heap) Verify() error {
+	if err := h.live.verify(true); err != nil {
+		return err
+	}
+	if err := h.freed.verify(false); err != nil {
+		return err
+	}
+	var guarded guardCount
+	h.guards.eachRun(func(s *run) {
+		if s.live {
+			bytes, _ := h.engine.GoodSize(int(s.Size))
+			guarded.add(1, uintptr(bytes))
+		}
+	})
+	if guarded != h.guards.live {
+		return fmt.Errorf("guarded is %+v, want %+v", h.guards.live, guarded)
+	}
+	return nil
+}
+
+func (l *list) verify(live bool) (err error) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	bytes := uintptr(0)
+	l.each(func(r *record) {
+		bytes += r.size + uintptr(r.red)
+		s := runAt(r.addr)
+		if find(r.addr) != r || r.live != live || s != nil && (!s.live || s.block != r.addr) {
+			err = fmt.Errorf("record %+v is at its address: %v; live, want %v", *r, find(r.addr) == r, live)
+		}
+	})
+	if bytes != l.bytes {
+		err = fmt.Errorf("a list of %d bytes, want %d", l.bytes, bytes)
+	}
+	return err
 }

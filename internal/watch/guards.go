@@ -370,6 +370,13 @@ func (g *guards) close() {
 	g.waiting, g.live, g.large = guardCount{}, guardCount{}, guardCount{}
 }
 
+// Uncarved returns the addresses of h's segments that are no run.
+func (h *Heap) Uncarved() pages.Range {
+	h.guards.mu.Lock()
+	defer h.guards.mu.Unlock()
+	return h.guards.uncarved
+}
+
 // EachGuarded calls visit with each live guarded block. None is freed meanwhile.
 func (h *Heap) EachGuarded(visit func(Part)) {
 	h.guards.mu.Lock()

@@ -69,7 +69,7 @@ func newHeap(t testing.TB, o Options) *Heap {
 // check verifies what is watched of h, which nobody else uses.
 func check(t testing.TB, h *Heap) {
 	t.Helper()
-	if err := h.Watch().Verify(-1); err != nil {
+	if err := h.Watch().Verify(); err != nil {
 		t.Fatal(err)
 	}
 }

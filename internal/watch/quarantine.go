@@ -20,14 +20,15 @@ import (
 func (h *Heap) quarantine(r *record) {
 	whole, most := r.whole(), uintptr(settings.quarantine.Load())
 	if uintptr(len(whole)) > most {
-		h.forget(r)
+		h.engine.Unmark(whole)
+		r.forget()
 		forsake(whole)
 		h.engine.Free(whole)
 		return
 	}
 	forbid(whole)
 	table.mu.Lock()
-	r.end(false)
+	r.end()
 	h.freed.push(r)
 	table.mu.Unlock()
 	h.release(most)

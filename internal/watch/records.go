@@ -48,10 +48,16 @@ var table struct {
 	mu      sync.Mutex
 	memory  *pages.Heap
 	chains  []uintptr // a power of two of them, by hash of the address
-	records int
-	sums    []sum // by ID of the stack
+	records int       // in chains
+	sums    []sum     // by ID of the stack
 	labels  []label
 	labelOf map[label]uint32
+}
+
+func locked(f func()) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	f()
 }
 
 // newRecord returns a record for a block that is about to be watched, or nil if there is no
@@ -60,7 +66,7 @@ func newRecord() *record {
 	table.mu.Lock()
 	defer table.mu.Unlock()
 	if table.memory == nil {
-		table.memory = newMemory(pages.Options{Name: "watch"})
+		table.memory = newMemory(0)
 	}
 	if table.sums == nil && !makeSums() || table.records >= len(table.chains) && !growChains() {
 		return nil
@@ -69,27 +75,17 @@ func newRecord() *record {
 	if err != nil {
 		return nil
 	}
-	table.records++
 	return recordAt(addr)
 }
 
-// drop frees a record that is in no chain. mu is held.
-func (r *record) drop() {
-	table.records--
-	table.memory.FreeObject(r.self(), recordBytes)
-}
+// drop frees a record that is in no chain.
+func (r *record) drop() { table.memory.FreeObject(r.self(), recordBytes) }
 
-// newMemory returns pages whose timer gives back those that are free.
-func newMemory(o pages.Options) *pages.Heap {
+// newMemory returns pages that go back to the system as soon as they are free, at most so many
+// bytes, or any if that is 0.
+func newMemory(maxBytes int) *pages.Heap {
 	p := &pages.Heap{}
-	p.Init(o, func() {
-		p.Scavenging.Lock()
-		defer p.Scavenging.Unlock()
-		p.Alarm.Stop()
-		if p.PurgeUnused() {
-			p.Wake()
-		}
-	})
+	p.Init(pages.Options{Name: "watch", MaxBytes: maxBytes, Decay: -1, WholePages: true}, nil)
 	return p
 }
 
@@ -111,7 +107,7 @@ func growChains() bool {
 	if chains == nil {
 		return len(old) > 0
 	}
-	table.chains = chains
+	table.chains, table.records = chains, 0
 	for _, at := range old {
 		for at != 0 {
 			r := recordAt(at)
@@ -156,6 +152,7 @@ func find(addr uintptr) *record {
 func (r *record) chain() {
 	chain := chainOf(r.addr)
 	r.next, *chain = *chain, r.self()
+	table.records++
 }
 
 // unchain undoes chain. mu is held.
@@ -165,6 +162,7 @@ func (r *record) unchain() {
 		at = &recordAt(*at).next
 	}
 	*at = r.next
+	table.records--
 }
 
 // list is a list of records. table.mu guards it.

@@ -48,17 +48,22 @@ func (r *record) begin() {
 	table.sums[r.alloc].allocBytes += bytes
 }
 
-// end counts r's block as freed, by Close of its heap or not. From then on it represents none.
-func (r *record) end(byClose bool) {
+// end counts r's block as freed. From then on it represents none.
+func (r *record) end() {
 	objects, bytes := r.represents()
 	s := &table.sums[r.alloc]
 	s.freeObjects += objects
 	s.freeBytes += bytes
-	if byClose {
-		s.closeObjects += objects
-		s.closeBytes += bytes
-	}
 	r.weight = 0
+}
+
+// endByClose is end by Close of the heap.
+func (r *record) endByClose() {
+	objects, bytes := r.represents()
+	s := &table.sums[r.alloc]
+	s.closeObjects += objects
+	s.closeBytes += bytes
+	r.end()
 }
 
 // represents returns how many blocks, in objectUnits, and how many bytes r represents.

@@ -115,8 +115,6 @@ func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
 	}
 	whole, err := h.addZone(b, align, zero)
 	if err != nil {
-		table.mu.Lock()
-		defer table.mu.Unlock()
 		r.drop()
 		return nil, err
 	}
@@ -184,7 +182,8 @@ func (h *Heap) Free(call string, b []byte) (done bool) {
 		h.quarantine(r)
 		return true
 	}
-	h.forget(r)
+	h.engine.Unmark(b)
+	r.forget()
 	return false
 }
 
@@ -228,19 +227,18 @@ func (h *Heap) endSample(addr uintptr) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
 	if r := find(addr); r != nil {
-		r.end(false)
+		r.end()
 		h.live.remove(r)
 		r.unchain()
 		r.drop()
 	}
 }
 
-// forget makes the block of r, which take returned, an ordinary one, and ends its sample.
-func (h *Heap) forget(r *record) {
+// forget ends the sample of the block of r, which take returned, and drops r.
+func (r *record) forget() {
 	table.mu.Lock()
 	defer table.mu.Unlock()
-	r.end(false)
-	h.engine.Unmark(r.whole())
+	r.end()
 	r.unchain()
 	r.drop()
 }
@@ -263,35 +261,26 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	if r == nil {
 		h.engine.Misused(call, b)
 	}
-	table.mu.Lock()
-	r.unchain()
-	h.engine.Unmark(r.whole())
-	table.mu.Unlock()
-	forsake(r.whole()) // what the engine frees may be another's before it returns
-	var whole []byte
-	ok := false
+	whole, ok := r.whole(), false
+	h.engine.Unmark(whole)
+	locked(r.unchain) // what the engine frees may be another's before it returns
+	forsake(whole)
 	if size <= math.MaxInt-int(r.red) {
-		whole, ok = h.engine.Resize(call, r.whole(), size+int(r.red))
+		whole, ok = h.engine.Resize(call, whole, size+int(r.red))
 	}
-	table.mu.Lock()
 	if !ok {
-		defer table.mu.Unlock()
 		permit(b)
-		r.chain()
+		locked(r.chain)
 		h.engine.Mark(r.whole())
-		r.live, r.free = true, stacks.Other
-		h.live.push(r)
+		h.keep(r)
 		return nil, false
 	}
-	r.end(false)
-	r.weight = sampleAgain(size)
-	if r.red == 0 && r.weight == 0 {
-		defer table.mu.Unlock()
+	locked(r.end)
+	if r.weight = sampleAgain(size); r.red == 0 && r.weight == 0 {
 		r.drop()
-		return whole, true
+	} else {
+		h.watch(r, whole[:size])
 	}
-	table.mu.Unlock()
-	h.watch(r, whole[:size])
 	return whole[:size:size], true
 }
 
@@ -391,7 +380,7 @@ func (h *Heap) Close() (late string) {
 	})
 	for _, l := range []*list{&h.live, &h.freed} {
 		l.each(func(r *record) {
-			r.end(true)
+			r.endByClose()
 			l.remove(r)
 			r.unchain()
 			r.drop()

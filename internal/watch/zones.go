@@ -1,0 +1,49 @@
+// Zones: what memory holds that is nobody's: red zones, and blocks in quarantine.
+//
+// It is filled, and a write to it is found when somebody looks. With -asan it is poisoned
+// instead: the sanitizer reports each access at once, so nothing is filled and nothing looked
+// at. Free memory of the engine's stays poisoned then: it does not touch that but to clear it,
+// by a call that the sanitizer does not see.
+
+package watch
+
+import "github.com/freehold-go/freehold/internal/asan"
+
+const fillByte = 0xDB
+
+// permit makes b the user's.
+func permit(b []byte) { asan.Unpoison(b) }
+
+// forbid makes b nobody's.
+func forbid(b []byte) {
+	if asan.Poison(b); !asan.Enabled {
+		fill(b)
+	}
+}
+
+// forsake makes b the engine's.
+func forsake(b []byte) { asan.Poison(b) }
+
+// written returns the index of the first byte in b that was written since forbid, or -1.
+func written(b []byte) int {
+	if asan.Enabled {
+		return -1
+	}
+	return firstWritten(b)
+}
+
+func fill(b []byte) {
+	for n := copy(b, []byte{fillByte}); n > 0 && n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// firstWritten returns the index of the first byte of b that is not the fill, or -1.
+func firstWritten(b []byte) int {
+	for i, c := range b {
+		if c != fillByte {
+			return i
+		}
+	}
+	return -1
+}
