@@ -176,13 +176,9 @@ func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool)
 // allocUnwatched is allocSlow for a block that nobody watches. Before the heap is out of
 // memory, it gives back what is kept for the watch.
 func (h *Heap) allocUnwatched(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	alloc := h.allocSmall
-	if class == 0 || h.pages.WholePages {
-		alloc = h.allocLarge
-	}
-	b, err := alloc(o, class, size, align, zero)
+	b, err := h.tryAlloc(o, class, size, align, zero)
 	if err != nil && h.watch.Release() {
-		b, err = alloc(o, class, size, align, zero)
+		b, err = h.tryAlloc(o, class, size, align, zero)
 	}
 	if err != nil {
 		return nil, h.refuse(allocCall(o, zero), err)
@@ -190,8 +186,11 @@ func (h *Heap) allocUnwatched(o *LocalCache, class uint8, size, align int, zero 
 	return b, nil
 }
 
-// allocSmall is allocUnwatched of a small block.
-func (h *Heap) allocSmall(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
+// tryAlloc is allocUnwatched with what the heap has.
+func (h *Heap) tryAlloc(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
+	if class == 0 || h.pages.WholePages {
+		return h.allocLarge(o, size, align, zero)
+	}
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if c == nil {

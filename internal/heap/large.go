@@ -12,8 +12,8 @@ import (
 
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
-// allocLarge is allocUnwatched of a large block. It panics for bad arguments.
-func (h *Heap) allocLarge(o *LocalCache, _ uint8, size, align int, zero bool) (b []byte, err error) {
+// allocLarge is tryAlloc of a large block. It panics for bad arguments.
+func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) (b []byte, err error) {
 	call := allocCall(o, zero)
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)

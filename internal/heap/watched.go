@@ -91,9 +91,10 @@ func mark(b []byte, is bool) {
 	if is {
 		status, flag = watched, 1
 	}
-	if s := spanAt(addr); s.Kind == pages.BlockRun {
+	switch s := spanAt(addr); s.Kind {
+	case pages.BlockRun:
 		*statusAt(s.statusOf(s.index(addr))) = status
-	} else {
+	case pages.LargeRun:
 		atomic.StoreUint32(&s.watched, flag)
 	}
 }

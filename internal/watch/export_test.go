@@ -39,9 +39,9 @@ func SetClock(clock func() time.Time) {
 func SetMemory(maxBytes int) (restore func()) {
 	table.mu.Lock()
 	defer table.mu.Unlock()
-	was := table.memory
-	table.memory = newMemory(maxBytes)
-	return func() { table.memory = was }
+	memory, unused, kept := table.memory, table.unused, table.kept
+	table.memory, table.unused, table.kept = newMemory(maxBytes), 0, 0
+	return func() { table.memory, table.unused, table.kept = memory, unused, kept }
 }
 
 // UseUpLabels leaves no room for labels. It returns what undoes it.

@@ -265,7 +265,7 @@ func (h *Heap) endGuarded(s *run, b []byte) (live bool, written uintptr) {
 	s.live = false
 	h.note(-1, len(b))
 	g.traffic.Frees++
-	h.endSample(s.block)
+	h.endSample(b)
 	s.record.Freed()
 	if !h.closeGuarded(s) {
 		return true, 0 // nobody uses the run again

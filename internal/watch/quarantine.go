@@ -21,7 +21,7 @@ func (h *Heap) quarantine(r *record) {
 	whole, most := r.whole(), uintptr(settings.quarantine.Load())
 	if uintptr(len(whole)) > most {
 		h.engine.Unmark(whole)
-		r.forget()
+		locked(r.forget)
 		forsake(whole)
 		h.engine.Free(whole)
 		return
@@ -70,8 +70,7 @@ func (h *Heap) oldest(most uintptr) (whole []byte, mistake string) {
 	whole, mistake = r.whole(), h.writtenLate(r)
 	h.freed.remove(r)
 	h.engine.Unmark(whole)
-	r.unchain()
-	r.drop()
+	r.forget()
 	return whole, mistake
 }
 

@@ -38,6 +38,7 @@ type record struct {
 const (
 	recordBytes = unsafe.Sizeof(record{})
 	minChains   = 1 << 10
+	maxKept     = 1 << 8 // records without a block
 )
 
 // table has the records and the sums. mu guards all of it but stacks. The only locks taken
@@ -49,6 +50,8 @@ var table struct {
 	memory  *pages.Heap
 	chains  []uintptr // a power of two of them, by hash of the address
 	records int       // in chains
+	unused  uintptr   // records without a block, a list
+	kept    int       // how many these are
 	sums    []sum     // by ID of the stack
 	labels  []label
 	labelOf map[label]uint32
@@ -61,15 +64,19 @@ func locked(f func()) {
 }
 
 // newRecord returns a record for a block that is about to be watched, or nil if there is no
-// memory.
+// memory. mu is held.
 func newRecord() *record {
-	table.mu.Lock()
-	defer table.mu.Unlock()
 	if table.memory == nil {
 		table.memory = newMemory(0)
 	}
 	if table.sums == nil && !makeSums() || table.records >= len(table.chains) && !growChains() {
 		return nil
+	}
+	addr := table.unused
+	if addr != 0 {
+		table.unused = recordAt(addr).next
+		table.kept--
+		return recordAt(addr)
 	}
 	addr, err := table.memory.AllocObject(recordBytes)
 	if err != nil {
@@ -78,8 +85,16 @@ func newRecord() *record {
 	return recordAt(addr)
 }
 
-// drop frees a record that is in no chain.
-func (r *record) drop() { table.memory.FreeObject(r.self(), recordBytes) }
+// drop frees a record that is in no chain, or keeps it for the next block. mu is held.
+func (r *record) drop() {
+	if table.kept == maxKept {
+		table.memory.FreeObject(r.self(), recordBytes)
+		return
+	}
+	*r = record{next: table.unused}
+	table.unused = r.self()
+	table.kept++
+}
 
 // newMemory returns pages that go back to the system as soon as they are free, at most so many
 // bytes, or any if that is 0.
@@ -153,6 +168,13 @@ func (r *record) chain() {
 	chain := chainOf(r.addr)
 	r.next, *chain = *chain, r.self()
 	table.records++
+}
+
+// forget ends r's sample, and drops r, which is on no list any more. mu is held.
+func (r *record) forget() {
+	r.end()
+	r.unchain()
+	r.drop()
 }
 
 // unchain undoes chain. mu is held.

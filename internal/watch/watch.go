@@ -68,7 +68,8 @@ type Engine interface {
 	Free(b []byte)
 	Resize(call string, b []byte, size int) ([]byte, bool)
 
-	// Mark sets the status of a live block to "watched", Unmark to its size.
+	// Mark sets the status of a live block to "watched", Unmark to its size. A guarded block
+	// has no status.
 	Mark(b []byte)
 	Unmark(b []byte)
 
@@ -108,14 +109,15 @@ func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
 		h.sample(b, weight)
 		return b, nil
 	}
-	r := newRecord()
+	var r *record
+	locked(func() { r = newRecord() })
 	if r == nil {
 		permit(b)
 		return b, nil
 	}
 	whole, err := h.addZone(b, align, zero)
 	if err != nil {
-		r.drop()
+		locked(r.drop)
 		return nil, err
 	}
 	r.red, r.weight = RedZone, weight
@@ -138,32 +140,40 @@ func (h *Heap) sample(b []byte, weight float64) {
 	if weight == 0 {
 		return
 	}
+	alloc := h.capture(weight)
+	table.mu.Lock()
+	defer table.mu.Unlock()
 	if r := newRecord(); r != nil {
 		r.weight = weight
-		h.watch(r, b)
+		h.begin(r, b, alloc)
 	}
 }
 
 // watch makes r, whose red zone and weight are set, the record of the live block b.
 func (h *Heap) watch(r *record, b []byte) {
-	r.addr, r.size, r.live, r.free = addrOf(b), uintptr(len(b)), true, stacks.Other
-	label := uint32(0) // a sample alone counts for its heap
-	if r.weight > 0 {
-		label = h.labelled()
-	}
-	r.alloc = table.stacks.Capture(label)
-	if r.red > 0 {
-		permit(b)
-		forbid(r.zone())
-	}
+	permit(b)
+	forbid(block(addrOf(b)+uintptr(len(b)), uintptr(r.red)))
+	alloc := h.capture(r.weight)
 	table.mu.Lock()
 	defer table.mu.Unlock()
+	h.begin(r, b, alloc)
+}
+
+// capture returns the caller's stack, for a sample that of its heap.
+func (h *Heap) capture(weight float64) stacks.ID {
+	if weight > 0 {
+		return table.stacks.Capture(h.labelled())
+	}
+	return table.stacks.Capture(0)
+}
+
+// begin is watch with mu held, and without the fill.
+func (h *Heap) begin(r *record, b []byte, alloc stacks.ID) {
+	r.addr, r.size, r.live, r.alloc, r.free = addrOf(b), uintptr(len(b)), true, alloc, stacks.Other
 	r.begin()
 	r.chain()
 	h.live.push(r)
-	if runAt(r.addr) == nil {
-		h.engine.Mark(r.whole())
-	}
+	h.engine.Mark(r.whole())
 }
 
 // Free takes back what begins at b, where a watched block begins, or a run has b, in the name
@@ -174,17 +184,28 @@ func (h *Heap) Free(call string, b []byte) (done bool) {
 		h.freeGuarded(call, s, b)
 		return true
 	}
-	r := h.take(call, b)
-	switch {
-	case r == nil:
+	if h.endSample(b) {
 		return false
-	case r.red > 0:
-		h.quarantine(r)
-		return true
 	}
+	r := h.take(call, b)
+	if r != nil {
+		h.quarantine(r)
+	}
+	return r != nil
+}
+
+// endSample makes b an ordinary block if it is exactly a live one without a red zone.
+func (h *Heap) endSample(b []byte) (ended bool) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	r := find(addrOf(b))
+	if r == nil || !r.live || r.red > 0 || r.size != uintptr(len(b)) {
+		return false
+	}
+	h.live.remove(r)
 	h.engine.Unmark(b)
 	r.forget()
-	return false
+	return true
 }
 
 // take makes the block b, with its record, one that is not live. It returns nil unless b is
@@ -222,27 +243,6 @@ func (h *Heap) keep(r *record) {
 	h.live.push(r)
 }
 
-// endSample ends the sample of the guarded block at addr, if it has one.
-func (h *Heap) endSample(addr uintptr) {
-	table.mu.Lock()
-	defer table.mu.Unlock()
-	if r := find(addr); r != nil {
-		r.end()
-		h.live.remove(r)
-		r.unchain()
-		r.drop()
-	}
-}
-
-// forget ends the sample of the block of r, which take returned, and drops r.
-func (r *record) forget() {
-	table.mu.Lock()
-	defer table.mu.Unlock()
-	r.end()
-	r.unchain()
-	r.drop()
-}
-
 // Resize resizes what begins at b, as Free takes it back. It counts as a Free and an Alloc, in
 // place too, so the counts do not depend on what is behind a block.
 func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
@@ -253,7 +253,7 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 		if size != len(b) {
 			return nil, false
 		}
-		h.endSample(addrOf(b))
+		h.endSample(b)
 		h.sample(b, sampleAgain(size))
 		return b, true
 	}
@@ -277,7 +277,7 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	}
 	locked(r.end)
 	if r.weight = sampleAgain(size); r.red == 0 && r.weight == 0 {
-		r.drop()
+		locked(r.drop)
 	} else {
 		h.watch(r, whole[:size])
 	}
@@ -382,8 +382,7 @@ func (h *Heap) Close() (late string) {
 		l.each(func(r *record) {
 			r.endByClose()
 			l.remove(r)
-			r.unchain()
-			r.drop()
+			r.forget()
 		})
 	}
 	table.mu.Unlock()
