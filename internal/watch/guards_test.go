@@ -582,6 +582,9 @@ func TestGuardSegmentThatTheLimitRefuses(t *testing.T) {
 	if b := h.Watch().NewGuarded(64, 8); b != nil {
 		t.Error("a closed heap hands out a block")
 	}
+	if st := h.Stats(); st.Retained != 0 || len(h.Watch().Runs().Segments) != 0 {
+		t.Errorf("a closed heap takes addresses: %+v", st)
+	}
 }
 
 // Goroutines that share a heap free each other's guarded blocks, while others are not

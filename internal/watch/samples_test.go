@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -108,6 +109,21 @@ func TestResizeOfASampledBlock(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A block that is resized may be sampled from then on.
+func TestResizeOfAnOrdinaryBlock(t *testing.T) {
+	sampleAt(t, 0)
+	h := newHeap(t, Options{Name: nameOf(t)})
+	for _, size := range []int64{100, 100000} {
+		b := alloc(t, h, int(size))
+		watch.SetSampleRate(1)
+		if _, ok := h.Resize(b, int(size)+8); !ok {
+			t.Fatalf("%d bytes cannot become %d in place", size, size+8)
+		}
+		watch.SetSampleRate(0)
+	}
+	wantUsage(t, nameOf(t), 2, 100116, 0, 0)
 }
 
 // A closed heap has nothing in use, and another may have its addresses.
@@ -315,6 +331,9 @@ func TestSizesThatEndLikeTheStatusOfAWatchedBlock(t *testing.T) {
 
 // Watching allocates nothing on the Go heap.
 func TestWatchLeavesGoHeapAlone(t *testing.T) {
+	if asan.Enabled {
+		t.Skip("calls of the sanitizer allocate")
+	}
 	eachWay(t, func(t *testing.T) {
 		h := newHeap(t, Options{Name: nameOf(t)})
 		for _, size := range []int{64, 100000} {

@@ -111,10 +111,10 @@ func TestOtherWordsAreNoGoPointers(t *testing.T) {
 				}
 			}
 		}
-		b := alloc(t, h, 92)
+		b := alloc(t, h, 90)
 		clear(b)
 		if h.Stats().Guarded == 0 && watch.Zone() == 0 {
-			plant(at(b, 0, 96), 88, goAddr()) // byte 92 on is not the block's
+			plant(at(b, 0, 96), 88, goAddr()) // byte 90 on is not the block's
 		}
 		if got := goPointers(t, h); len(got) != 0 {
 			t.Errorf("%+v", got)
@@ -174,6 +174,18 @@ func testGoPointersWhileOthersUseTheHeap(t *testing.T) {
 				t.Errorf("%+v", p)
 			}
 		}
+	}
+}
+
+// Where every block is watched, one that is not is on its way to or from its owner.
+func TestBlocksOnTheirWayAreNotSearched(t *testing.T) {
+	h := newHeap(t, Options{})
+	for _, size := range []int{64, 40000} {
+		plant(alloc(t, h, size), 8, goAddr())
+	}
+	keepFreed(t, 1<<20)
+	if got := goPointers(t, h); len(got) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 
