@@ -95,7 +95,7 @@ const CountdownExtra = unsafe.Offsetof(Countdown.Extra)
 func init() {
 	settings.random.Store(rand.Uint64())
 	n, on := mode.Int("quarantine", 1, defaultQuarantine)
-	if poisoned := mode.On("poison"); !on && (poisoned || asan.Enabled || debugging) {
+	if poisoned := mode.On("poison"); !on && (poisoned || asan.Enabled) {
 		n, on = defaultQuarantine, true
 	}
 	if on {
@@ -190,10 +190,7 @@ func Zone() int {
 
 // EachBlock returns what has each block watched from the start on, "" if nothing has.
 func EachBlock() string {
-	switch {
-	case debugging:
-		return "the tag freehold_debug has each block checked"
-	case Zone() > 0:
+	if Zone() > 0 {
 		return "FREEHOLD_DEBUG has each block checked"
 	}
 	return ""

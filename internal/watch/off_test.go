@@ -1,4 +1,4 @@
-//go:build asan || freehold_debug
+//go:build asan
 
 package watch
 

@@ -35,7 +35,7 @@ func TestPromisesInChildren(t *testing.T) {
 // Each mode of FREEHOLD_DEBUG holds its promises, and finds no twin guilty.
 func TestModes(t *testing.T) {
 	mayStartChildren(t)
-	if race || debug || asan || modeHere != "" {
+	if race || asan || modeHere != "" {
 		t.Skip("modes are promised for the plain build")
 	}
 	for _, m := range modes {

@@ -31,7 +31,7 @@ var heapPrograms = []program{
 			b := w.alloc(small)
 			atOnce(func() { w.a.Free(b) }, func() {})
 		}},
-	{"free of a block by two goroutines at once", caught{plain: isHarmless, debug: isHarmless, race: racesOrPanics},
+	{"free of a block by two goroutines at once", caught{plain: isHarmless, race: racesOrPanics},
 		func(w *world) {
 			b := w.alloc(small)
 			atOnce(func() { w.a.Free(b) }, func() { w.a.Free(b) })
@@ -126,7 +126,7 @@ var heapPrograms = []program{
 			freehold.Pages().Free(b)
 		},
 		func(w *world) { freehold.Pages().Free(freehold.Must(freehold.Pages().Alloc(small, 8))) }},
-	{"free of a block as it was before Resize", caught{plain: panics("it has 100 bytes, the block 110"), debug: panics("it has 100 bytes, the block 110"), race: panics("it has 100 bytes, the block 110"), guard: harmless},
+	{"free of a block as it was before Resize", caught{plain: panics("it has 100 bytes, the block 110"), race: panics("it has 100 bytes, the block 110"), guard: harmless},
 		func(w *world) {
 			b := w.alloc(small)
 			w.heap.Resize(b, 110)

@@ -166,7 +166,7 @@ func run(t testing.TB, half func(w *world), inTests bool) (o outcome) {
 			}
 		}()
 		half(&o.world)
-		if (debug || modeHere == "poison") && !isClosed(o.heap) {
+		if modeHere == "poison" && !isClosed(o.heap) {
 			o.heap.Trim() // ends the quarantine, which finds late writes
 		}
 	}()

@@ -16,7 +16,7 @@ import (
 func TestPlantedMistakesAreReportedWithTheirLine(t *testing.T) {
 	const source = "planted/main.go"
 	text, err := os.ReadFile(source)
-	if _, err2 := exec.LookPath("go"); err != nil || err2 != nil || race || debug || asan || modeHere != "" {
+	if _, err2 := exec.LookPath("go"); err != nil || err2 != nil || race || asan || modeHere != "" {
 		t.Skip("builds programs: the plain build of these tests does, where the sources are and the go command")
 	}
 	programs := map[string]string{}

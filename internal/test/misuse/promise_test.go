@@ -11,19 +11,18 @@ import (
 )
 
 // caught says how a mistake is detected. The zero how of a build is no promise. A mode, and
-// the build with -asan, detect what the plain build does, unless there is a how for them, and
-// builds with the tag freehold_debug what mode poison does.
+// the build with -asan, detect what the plain build does, unless there is a how for them.
 // inTests is neither: the blocks are from alloctest.New then.
 type caught struct {
 	plain, race how // builds
-	debug, asan how // builds that are like modes
+	asan        how // a build that is like a mode
 	inTests     how
 
 	poison, guard, leak how // modes: values of FREEHOLD_DEBUG
 }
 
 // always is what every build promises.
-func always(h how) caught { return caught{plain: h, debug: h, race: h} }
+func always(h how) caught { return caught{plain: h, race: h} }
 
 // andInTests adds what a test sees that takes its blocks from alloctest.New.
 func (c caught) andInTests(h how) caught {
@@ -39,14 +38,6 @@ func (c caught) in(h how) how {
 	return h
 }
 
-// inDebug is what builds with the tag freehold_debug promise.
-func (c caught) inDebug() how {
-	if c.debug == (how{}) {
-		return c.in(c.poison)
-	}
-	return c.debug
-}
-
 // A column is a build or a mode, in the table.
 type column struct {
 	name    string
@@ -58,7 +49,6 @@ var columns = []column{
 	{"poison", func(c caught) how { return c.in(c.poison) }},
 	{"guard", func(c caught) how { return c.in(c.guard) }},
 	{"leak", func(c caught) how { return c.in(c.leak) }},
-	{"debug", caught.inDebug},
 	{"asan", func(c caught) how { return c.in(c.asan) }},
 	{"race", func(c caught) how { return c.race }},
 }
@@ -80,8 +70,6 @@ func (c caught) here() how {
 	switch {
 	case race:
 		return c.race
-	case debug:
-		return c.inDebug()
 	case asan:
 		return c.in(c.asan)
 	}

@@ -1,5 +1,0 @@
-//go:build freehold_debug
-
-package misuse
-
-const debug = true

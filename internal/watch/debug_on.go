@@ -1,6 +1,0 @@
-//go:build freehold_debug
-
-package watch
-
-// debugging has blocks poisoned as FREEHOLD_DEBUG=poison does: see poison.go.
-const debugging = true
