@@ -332,7 +332,7 @@ func movingOf[R any](m *merger) algorithm {
 
 // sortShares sorts shares lo to hi-1 as one, and returns the size of the last frame.
 func (s *sorter) sortShares(lo, hi int) int {
-	data := s.data[s.cuts[lo]:s.cuts[hi]]
+	data := s.data[s.cuts[lo]:s.cuts[hi]:s.cuts[hi]] // copyFrames reads up to the capacity
 	scratch := s.scratch[s.halves[lo]:s.halves[hi]]
 	if s.stop.Load() || len(data) == 0 {
 		return 0
