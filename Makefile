@@ -28,9 +28,9 @@ STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
-CHECKPTR  = ./internal/heap ./internal/pages ./arena ./pool
-STRESSED  = ./internal/heap ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
+PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
+CHECKPTR  = ./internal/heap ./internal/watch ./internal/pages ./arena ./pool
+STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
 # Systems that the core must build for, and its tests for one of each kind: those
@@ -46,7 +46,7 @@ endif
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
 # All of make test, the longest first.
-TARGETS = modules race emulators systems asan today 386 malloc portable debug stress checkptr checked vet
+TARGETS = modules race emulators systems asan today 386 malloc portable stress checkptr checked seams vet
 
 FUZZTIME ?= 3s
 
@@ -59,7 +59,7 @@ test:
 test-long:
 	@FULL=1 MAKE=$(MAKE) scripts/together $(TARGETS) fuzz soak
 
-quick: vet debug
+quick: vet
 	$(GO) test -short ./...
 
 vet:
@@ -79,15 +79,16 @@ race:
 	$(GO) test -race -short -skip '^($(LONG))$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' ./...
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 
-debug:
-	$(GO) vet -tags freehold_debug ./internal/heap ./arena ./internal/test/misuse
-	$(GO) test -tags freehold_debug -short -skip '^Example|TestHandleOfClosedPool' ./arena ./pool ./hashmap ./intern ./btree ./vector ./internal/test/misuse ./internal/test/soak
+# The orders between readers and writers of hashmap.Shared, forced by seams that cost Get a tenth.
+seams:
+	$(GO) test -tags freehold_seams -short -run '^TestShared' ./hashmap
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.
 checked:
-	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' .
-	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform' ./internal/heap ./arena ./pool ./alloctest
+	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' . ./intern ./vector
+	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform|Poison|Checked|UseAfter|Outside|StaleReads' ./internal/heap ./arena ./pool ./alloctest
+	FREEHOLD_DEBUG=poison $(GO) test -short ./internal/test/soak
 	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/test/misuse
 	FREEHOLD_DEBUG=quarantine=10000000 $(GO) test -short -run '^TestTrim' ./budget
 
@@ -99,7 +100,7 @@ checked:
 ASANSKIP = ^Example|TestHandleOfClosedPool|TestSharedReserveTouchesEachPage|TestSpareSetKeepsItsArray
 asan:
 	@if [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo 'int main(void) { return 0; }' | $$($(GO) env CC) -fsanitize=address -x c -o /dev/null - 2>/dev/null; then \
-		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./internal/pages ./arena ./pool ./internal/test/sanitizers; \
+		set -ex; $(GO) vet -tags asan ./internal/asan ./internal/heap ./internal/watch ./internal/pages ./arena ./pool ./internal/test/sanitizers; \
 		$(GO) test -asan -short -skip '$(ASANSKIP)' ./internal/test/sanitizers ./internal/test/misuse . ./arena ./pool ./cmalloc $(EXAMPLES); \
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
@@ -139,14 +140,14 @@ soak:
 	$(GO) test -count=1 -v ./internal/test/soak -seed $(SEED) -calls $(CALLS)
 	$(GO) test -count=1 -tags freehold_portable ./internal/test/soak -seed $(SEED) -calls $(CALLS)
 	GOARCH=386 $(GO) test -count=1 ./internal/test/soak -seed $(SEED) -calls $(FEWER)
-	$(GO) test -count=1 -tags freehold_debug ./internal/test/soak -seed $(SEED) -calls $(FEWER)
+	FREEHOLD_DEBUG=poison $(GO) test -count=1 ./internal/test/soak -seed $(SEED) -calls $(FEWER)
 	$(GO) test -count=1 -race ./internal/test/soak -seed $(SEED) -calls $(FEWER)
 
 # The core with the newest Go that the assembly was tested with; TestKnown fails with any
 # other. make newest takes the newest that there is: see CONTRIBUTING.md.
 TODAY = go1.27.4
 today:
-	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
+	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/watch ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
 
 newest:
 	GOTOOLCHAIN=go$$($(GO) list -m -f '{{.Version}}' go@latest) $(GO) test ./...
@@ -188,7 +189,6 @@ mutants:
 # detected: in docs/vet.md, docs/reliability.md and the README.
 misuse:
 	$(GO) test -count=1 ./internal/test/misuse -skip Tables
-	$(GO) test -count=1 -tags freehold_debug ./internal/test/misuse -skip Tables
 	$(GO) test -count=1 -race ./internal/test/misuse -skip Tables
 	$(GO) test -count=1 -asan ./internal/test/misuse -skip Tables
 	cd analysis && $(GO) test -count=1 -run TestMisuse . -update

@@ -74,7 +74,7 @@ type HeapOptions struct {
 // bookkeeping each. From 128 B on, rounding wastes an eighth at most and 4% on
 // average. Larger blocks are rounded up to a multiple of 8 KiB. Alloc and Free of
 // a small block usually take no lock; of a large block, they take the heap's lock
-// (load pair of go run ./lab bench). Neither allocates on the Go heap.
+// (go run ./lab bench --loads pair). Neither allocates on the Go heap.
 //
 // Freed memory is reused at once. It is returned to the operating system after
 // HeapOptions.Decay without use. Free and Resize panic for a slice that is not

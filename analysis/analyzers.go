@@ -4,7 +4,7 @@
 // freeholdvet, in go vet, in golangci-lint and in editors. They look at one function
 // at a time, and into the functions of the same package that it calls. They report
 // what they are certain of, so a silent run is no proof: freehold's panics,
-// alloctest and the build tag freehold_debug find what is left.
+// alloctest and FREEHOLD_DEBUG=poison find what is left.
 //
 //   - pointerfree: types with Go pointers that are stored off-heap
 //   - useafterfree: memory that is used or freed after its end
