@@ -354,7 +354,7 @@ func TestAtExit(t *testing.T) {
 		"leak,quarantine=10000": {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"leak,guard":            {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
 		"leak,guard,poison":     {[]string{leaks, `100 bytes of heap "index", tag "db"`}, nil},
-		"poison=2":              {[]string{"freehold: FREEHOLD_DEBUG: poison=2, want no value"}, nil},
+		"poison=2":              {[]string{"freehold: FREEHOLD_DEBUG: poison=2, want no value; the mode is off"}, nil},
 		"leak,profile=10000":    {[]string{dropped, "arena.Arena \"request\" dropped without"}, []string{leaks, stats}},
 	} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestAtExit$")

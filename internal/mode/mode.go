@@ -78,7 +78,7 @@ func parse(variable string, report func(string)) set {
 func (s set) on(name string) bool {
 	value, on := s.values[name]
 	if value != "" {
-		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want no value", name, value))
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want no value; the mode is off", name, value))
 		return false
 	}
 	return on
@@ -91,7 +91,7 @@ func (s set) int(name string, least, byDefault int) (n int, on bool) {
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least {
-		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want a number from %d on", name, value, least))
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want a number from %d on; the mode is off", name, value, least))
 		return 0, false
 	}
 	return n, true
@@ -104,7 +104,7 @@ func (s set) oneIn(name string) (n int, valued, on bool) {
 	}
 	n, err := strconv.Atoi(strings.TrimPrefix(value, "1/"))
 	if err != nil || n < 1 || !strings.HasPrefix(value, "1/") {
-		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want 1/N", name, value))
+		s.report(fmt.Sprintf("freehold: FREEHOLD_DEBUG: %s=%s, want 1/N, or no value for all; the mode is off", name, value))
 		return 0, false, false
 	}
 	return n, true, true
