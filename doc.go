@@ -98,7 +98,10 @@
 // Misuse panics with a message that begins with "freehold: ": a negative size, an
 // alignment that is not a power of two, a type with Go pointers or, where the
 // allocator can tell, a block that it did not allocate or that was freed before.
-// Use after Free is not detected: it reads or writes whatever is there by then.
+// Use after Free is not detected in a normal run: it reads or writes whatever is
+// there by then. The environment variable FREEHOLD_DEBUG, which package track
+// documents, finds it without a rebuild: FREEHOLD_DEBUG=guard at the access,
+// FREEHOLD_DEBUG=poison writes. FREEHOLD_DEBUG=leak reports what was never freed.
 // Package alloctest finds leaks and misuse in tests. Builds with -race allocate
 // from Go memory, which the race detector sees.
 package freehold

@@ -44,6 +44,7 @@ const (
 	InteriorFree                     // of a slice that begins inside a block
 	ShortFree                        // of a slice shorter than its block
 
+	// AllMistakes is all of the above.
 	AllMistakes = DoubleFree | ForeignFree | InteriorFree | ShortFree
 )
 

@@ -22,6 +22,7 @@ const (
 
 var levelNames = [...]string{"calm", "soft", "hard"}
 
+// String returns "calm", "soft" or "hard".
 func (l Level) String() string { return levelNames[min(max(l, Calm), Hard)] }
 
 // Pressure is what a callback is told: see [Budget.OnPressure].
