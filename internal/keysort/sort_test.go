@@ -116,6 +116,25 @@ func TestCommonPrefixesAreSkipped(t *testing.T) {
 	}
 }
 
+// With Stop a sort ends before it looks at the keys again.
+func TestStopEndsASort(t *testing.T) {
+	const n = 1000
+	for name, head := range map[string]func(i int) string{
+		"one word":    func(int) string { return "12345678" },
+		"30 words":    func(i int) string { return fmt.Sprintf("%08d", i%30) },
+		"most in one": func(i int) string { return fmt.Sprintf("%08d", max(i%20, 1)/19) },
+	} {
+		text, e := entriesOf(rand.New(rand.NewPCG(1, 2)), n, func(r *rand.Rand, i int) string { return head(i) + tail(r, 30, "ab") })
+		stop, calls := new(atomic.Bool), 0
+		stop.Store(true)
+		s := Sorter{Ties: 1, Stop: stop, Key: func(e Entry) []byte { calls++; return text[e.At:][:e.N] }}
+		s.Sort(e)
+		if calls > n*3/2 {
+			t.Errorf("%s: %d calls of Key for %d keys", name, calls, n)
+		}
+	}
+}
+
 // A Key that returns others each time, also shorter ones, loses no entry. Neither does Stop.
 func TestContradictionsLoseNothing(t *testing.T) {
 	for stopAt := range 200 {
