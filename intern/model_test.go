@@ -193,8 +193,8 @@ func (m *model) verify() {
 
 func (m *model) close() {
 	m.s.Close()
-	if n := m.s.Stats().Reserved; n != 0 {
-		m.t.Errorf("%d bytes are left after Close", n)
+	if st := m.s.Stats(); st != (Stats{}) {
+		m.t.Errorf("after Close: %+v", st)
 	}
 }
 
