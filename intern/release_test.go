@@ -40,6 +40,11 @@ func TestSharedLastReferenceDroppedAtOnce(t *testing.T) {
 			panics.Want(t, fmt.Sprintf(want, "Release", second), func() { s.releaseIn("Release", sh, h, second) })
 		}
 		panics.Want(t, fmt.Sprintf(want, "Retain", second), func() { s.retainIn("Retain", sh, h, second) })
+		if v, ok := s.holdIn(sh, second); ok && !again { // else it may be in the same shard
+			t.Fatalf("the ID %d has %q", second, v)
+		} else if ok {
+			s.Release(second)
+		}
 		for i := range 4 {
 			intern(fmt.Sprint("later ", i))
 		}

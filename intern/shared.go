@@ -207,15 +207,22 @@ func (s *Shared) hold(id ID) (v string, ok bool) {
 		if sh == nil {
 			return "", false
 		}
-		sh.mu.Lock()
-		if s.shardOf(id) == sh { // else the ID has another string by now
-			s.store.retain(uint32(id))
-			v, _ = s.store.value(id)
-			sh.mu.Unlock()
+		if v, ok = s.holdIn(sh, id); ok {
 			return v, true
 		}
-		sh.mu.Unlock()
 	}
+}
+
+// holdIn is hold of an ID whose string was in sh. It reports false if the ID has none there by
+// now.
+func (s *Shared) holdIn(sh *shard, id ID) (v string, ok bool) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if s.shardOf(id) != sh {
+		return "", false
+	}
+	s.store.retain(uint32(id))
+	return s.store.value(id)
 }
 
 // shardOf returns the shard of an ID's string, or nil if there is none at the moment.
