@@ -75,6 +75,21 @@ func TestPutOfALastBlockThatIsNotWhole(t *testing.T) {
 	c.Put(r)
 }
 
+// A cache that is full gives half of its blocks to the pool, so that few calls take its lock.
+func TestFullCacheGivesHalfOfItsBlocks(t *testing.T) {
+	defer poison.Set(false)() // the caches of a checked pool are empty
+	const full = 128
+	b := newBlocks(t, 64, 8, &pool.Options{MaxBlocks: full + 1})
+	c := b.NewCache()
+	defer c.Close()
+	for _, r := range get(c, full+1) {
+		c.Put(r)
+	}
+	if n, _ := b.GetBatch(make([][]byte, full)); n != full/2 {
+		t.Errorf("%d of %d blocks are out of the cache", n, full+1)
+	}
+}
+
 func TestTwoPutsAtOnceAreFoundByGet(t *testing.T) {
 	b := newBlocks(t, 64, 8, nil)
 	c := b.NewCache()
