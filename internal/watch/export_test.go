@@ -44,6 +44,20 @@ func SetMemory(maxBytes int) (restore func()) {
 	return func() { table.memory, table.unused, table.kept = memory, unused, kept }
 }
 
+// FillChains makes the chains full, and leaves no memory for more of them nor for records but
+// those without a block. It returns what undoes it.
+func FillChains() (restore func()) {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	memory, more := table.memory, len(table.chains)-table.records
+	table.memory = newMemory(4096)
+	table.records += more
+	return func() {
+		table.memory = memory
+		table.records -= more
+	}
+}
+
 // UseUpLabels leaves no room for labels. It returns what undoes it.
 func UseUpLabels() (restore func()) {
 	table.mu.Lock()

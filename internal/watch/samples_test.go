@@ -165,6 +165,19 @@ func TestNoMemoryForARecord(t *testing.T) {
 	}
 }
 
+// Where there is no memory for more chains, those that there are take more records.
+func TestNoMemoryForChains(t *testing.T) {
+	sampleAt(t, 1)
+	h := newHeap(t, Options{Name: nameOf(t)})
+	h.Free(alloc(t, h, 64)) // its record is for the next block
+	defer watch.FillChains()()
+	b := alloc(t, h, 64)
+	wantUsage(t, nameOf(t), 2, 128, 1, 64)
+	check(t, h)
+	h.Free(b)
+	wantUsage(t, nameOf(t), 2, 128, 2, 128)
+}
+
 //go:noinline
 func siteA(t *testing.T, h *Heap) []byte { return alloc(t, h, 64) }
 
