@@ -28,6 +28,12 @@ var (
 // Seed makes chance the same each time.
 func Seed() { settings.random.Store(1) }
 
+// Kept returns how many records have no block.
+func Kept() (n int) {
+	locked(func() { n = table.kept })
+	return n
+}
+
 // SetClock sets the clock of the budget, nil for that of the system.
 func SetClock(clock func() time.Time) {
 	if now = clock; now == nil {

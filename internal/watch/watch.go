@@ -115,13 +115,18 @@ func (h *Heap) Alloc(b []byte, align int, zero bool) ([]byte, error) {
 		permit(b)
 		return b, nil
 	}
+	defer func() {
+		if r != nil { // addZone has failed, or found a late write and panics
+			locked(r.drop)
+		}
+	}()
 	whole, err := h.addZone(b, align, zero)
 	if err != nil {
-		locked(r.drop)
 		return nil, err
 	}
 	r.red, r.weight = RedZone, weight
 	h.watch(r, whole[:size])
+	r = nil
 	return whole[:size:size], nil
 }
 

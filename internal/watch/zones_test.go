@@ -172,6 +172,29 @@ func TestQuarantineEndsBeforeMemoryDoes(t *testing.T) {
 	}
 }
 
+// An Alloc that panics for a late write keeps no record.
+func TestAllocThatFindsALateWriteHasNoRecord(t *testing.T) {
+	keepFreed(t, 1<<30)
+	h := newHeap(t, Options{MaxBytes: 1 << 20})
+	b := alloc(t, h, 10_000)
+	h.Free(b)
+	b[0]++
+	records := func() int {
+		live, freed, _ := h.Watch().Count()
+		return live + freed + watch.Kept()
+	}
+	want, says := 0, ""
+	for says == "" {
+		if want = records(); watch.Kept() == 0 {
+			want++
+		}
+		says = panicOf(func() { alloc(t, h, 10_000) })
+	}
+	if got := records(); got != want {
+		t.Errorf("%d records, want %d", got, want)
+	}
+}
+
 // Resize keeps the block in place where the engine can.
 func TestResizeWithRedZones(t *testing.T) {
 	keepFreed(t, 1<<20)
