@@ -74,7 +74,7 @@ modules:
 # Conformance by one goroutine is tested on one heap, as the memory is another
 # than elsewhere: Go's. Long tests by one goroutine are left out; modules and 386
 # have them.
-LONG = TestRandomPrograms|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain
+LONG = TestRandomPrograms|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestManyCollisions|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit|TestGrowthIsInBoundedSteps|TestOutOfMemoryChangesNothing
 race:
 	$(GO) test -race -short -skip '^($(LONG))$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' ./...
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
