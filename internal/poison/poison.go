@@ -40,9 +40,7 @@ func Leave(b []byte) {
 		asan.Poison(b)
 		return
 	}
-	for n := copy(b, []byte{Fill}); n > 0 && n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
+	FillBytes(b)
 }
 
 // Take makes b somebody's. It returns the index of the first byte that was written since
@@ -52,6 +50,18 @@ func Take(b []byte) int {
 		asan.Unpoison(b)
 		return -1
 	}
+	return Written(b)
+}
+
+// FillBytes fills b with Fill.
+func FillBytes(b []byte) {
+	for n := copy(b, []byte{Fill}); n > 0 && n < len(b); n *= 2 {
+		copy(b[n:], b[:n])
+	}
+}
+
+// Written returns the index of the first byte of b that is not Fill, or -1.
+func Written(b []byte) int {
 	for i, c := range b {
 		if c != Fill {
 			return i

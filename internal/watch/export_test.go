@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // The tests use heaps, whose package imports this one.
@@ -14,7 +15,7 @@ const (
 	DefaultQuarantine = defaultQuarantine
 	MaxGuarded        = maxGuarded
 	MaxMappedGuards   = maxMappedGuards
-	FillByte          = fillByte
+	FillByte          = poison.Fill
 )
 
 var (

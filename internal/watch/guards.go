@@ -34,6 +34,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/guardlog"
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -312,12 +313,12 @@ func (h *Heap) closeGuarded(s *run) bool {
 // is held.
 func (s *run) written() uintptr {
 	front, back := s.slack()[0], s.slack()[1]
-	if i := firstWritten(block(back.Base, back.Size)); i >= 0 {
+	if i := poison.Written(block(back.Base, back.Size)); i >= 0 {
 		return back.Base + uintptr(i)
 	}
 	b := block(front.Base, front.Size)
 	for i := len(b) - 1; i >= 0; i-- {
-		if b[i] != fillByte {
+		if b[i] != poison.Fill {
 			return front.Base + uintptr(i)
 		}
 	}
@@ -327,7 +328,7 @@ func (s *run) written() uintptr {
 // fill fills what is left of the block's pages. mu is held.
 func (s *run) fill() {
 	for _, slack := range s.slack() {
-		fill(block(slack.Base, slack.Size))
+		poison.FillBytes(block(slack.Base, slack.Size))
 	}
 }
 

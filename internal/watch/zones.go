@@ -7,19 +7,16 @@
 
 package watch
 
-import "github.com/freehold-go/freehold/internal/asan"
-
-const fillByte = 0xDB
+import (
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/poison"
+)
 
 // permit makes b the user's.
 func permit(b []byte) { asan.Unpoison(b) }
 
 // forbid makes b nobody's.
-func forbid(b []byte) {
-	if asan.Poison(b); !asan.Enabled {
-		fill(b)
-	}
-}
+func forbid(b []byte) { poison.Leave(b) }
 
 // forsake makes b the engine's.
 func forsake(b []byte) { asan.Poison(b) }
@@ -29,21 +26,5 @@ func written(b []byte) int {
 	if asan.Enabled {
 		return -1
 	}
-	return firstWritten(b)
-}
-
-func fill(b []byte) {
-	for n := copy(b, []byte{fillByte}); n > 0 && n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
-
-// firstWritten returns the index of the first byte of b that is not the fill, or -1.
-func firstWritten(b []byte) int {
-	for i, c := range b {
-		if c != fillByte {
-			return i
-		}
-	}
-	return -1
+	return poison.Written(b)
 }
