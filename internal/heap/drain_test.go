@@ -4,30 +4,12 @@ package heap
 
 import (
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/test/await"
 )
-
-// awaitLock waits until a goroutine is in the function and waits for a mutex, or
-// is done.
-func awaitLock(function string, done <-chan bool) {
-	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
-		select {
-		case <-done:
-			return
-		default:
-		}
-		for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			status, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(status, "[sync.Mutex.Lock") && strings.Contains(calls, function+"(") {
-				return
-			}
-		}
-	}
-}
 
 // Stats of a heap at rest is exact while the heap's own timer drains the caches.
 func TestStatsAreExactDuringADrain(t *testing.T) {
@@ -45,9 +27,9 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 		if p != &h.caches.Holders || done != nil {
 			return
 		}
-		done = make(chan bool)
-		go func() { during = h.Stats(); close(done) }()
-		awaitLock("(*Heap).Stats", done)
+		done = make(chan bool, 1)
+		go func() { during = h.Stats(); done <- true }()
+		await.Lock("(*Heap).Stats", done)
 	})
 	defer restore()
 	h.Trim()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/test/await"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -116,14 +117,14 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 		o.Free(last[s])
 		delete(last, s)
 	}
-	calls, done := 0, make(chan bool)
+	calls, done := 0, make(chan bool, 1)
 	restore := vm.SetFault(func(op vm.Op) error {
 		if op == vm.OpDecommit {
 			if calls++; calls == 1 {
-				go func() { o.Close(); close(done) }()
+				go func() { o.Close(); done <- true }()
 			}
 			if calls == 1 || calls == holeBatch+holeBatch/2 {
-				awaitLock("(*LocalCache).Close", done)
+				await.Lock("(*LocalCache).Close", done)
 			}
 			if calls == 1 {
 				time.Sleep(2 * time.Millisecond) // at least: the mutex favours none who waited for less than one
