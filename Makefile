@@ -17,9 +17,10 @@ SYSTEMIC = . ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./trac
 # make test leaves to make test-long: more rounds, tests that build and run programs for
 # minutes, packages that a kind of build changes only by what they import, and systems that
 # another one stands for. Race builds have checkptr on, so checkptr alone is for the packages
-# with code that race builds leave out.
+# with code or tests that race builds leave out.
 ifdef FULL
 SYSTEMIC  = $(CORE)
+RACED     = ./...
 ON386     = $(CORE)
 EXAMPLES  = ./examples/...
 PORTABLE  = $(CORE)
@@ -27,9 +28,10 @@ CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
+RACED     = . ./alloctest ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
 PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
-CHECKPTR  = ./internal/heap ./internal/watch ./internal/pages ./arena ./pool
+CHECKPTR  = ./internal/heap ./internal/watch ./internal/pages ./arena ./pool ./hashmap ./intern ./btree ./vector
 STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
@@ -71,13 +73,14 @@ vet:
 modules:
 	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test $(SHORT) ./...) || status=1; done; exit $$status
 
-# Conformance by one goroutine is tested on one heap, as the memory is another
-# than elsewhere: Go's. Long tests by one goroutine are left out; modules and 386
-# have them.
-LONG = TestRandomPrograms|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestManyCollisions|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit|TestGrowthIsInBoundedSteps|TestOutOfMemoryChangesNothing
+# Goroutines that share memory. Long tests by one goroutine are left out, as are the seeds of
+# fuzzers, maps of one goroutine and conformance by one, but on one heap, as the memory is another
+# than elsewhere: Go's. Modules, 386 and checkptr have all of them.
+LONG = TestRandomPrograms|TestProgramsCoverTheCalls|TestRunSaysWhatWasWrong|TestRefusalsDoNotReclaimInVain|TestEveryCallBelowFails|TestSortsWithLongDigits|TestLargeFramesAmongSmall|TestSortBetween|TestContradictoryOrders|TestFormats|TestSourceThatFails|TestSharedGrowMakesRoom|TestSharedLargeTablesSplit
 race:
-	$(GO) test -race -short -skip '^($(LONG))$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' ./...
+	$(GO) test -race -short -skip '^($(LONG)|Fuzz.*)$$|/^$(SEQUENTIAL)$$|//^$(SEQUENTIAL)$$' $(RACED)
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
+	$(GO) test -race -short -run 'Shared|Beside' -skip '^($(LONG))$$' ./hashmap ./intern
 
 # The orders between readers and writers of hashmap.Shared, forced by seams that cost Get a tenth.
 seams:
