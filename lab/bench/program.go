@@ -65,6 +65,9 @@ var (
 	arenaLoads = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
 )
 
+// googleTCMalloc is what native/tcmalloc-google makes.
+const googleTCMalloc = "/usr/local/lib/libtcmalloc_google.so"
+
 func programs() []*program {
 	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte", "Burst/"}
 	all := []*program{
@@ -88,7 +91,8 @@ func programs() []*program {
 		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
 		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
-		{name: "c-tcmalloc", what: "tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
+		{name: "c-tcmalloc", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
+		{name: "c-tcmalloc-google", what: "Google's tcmalloc in a C program", native: true, preload: googleTCMalloc, needs: googleTCMalloc, expect: "google's tcmalloc"},
 		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, runs: slices.Concat(quickLoads, arenaLoads[:2])},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true, runs: quickLoads},
 	}
@@ -148,13 +152,13 @@ func (b *builder) buildAll(ctx context.Context, all []*program, done func(*progr
 
 // build makes p's program.
 func (b *builder) build(ctx context.Context, p *program) error {
-	if p.native {
-		return b.buildNative(p)
-	}
 	if p.needs != "" {
 		if _, err := os.Stat(p.needs); err != nil {
 			return fmt.Errorf("%s is not installed", p.needs)
 		}
+	}
+	if p.native {
+		return b.buildNative(p)
 	}
 	if p.cgo && !b.cgo {
 		return errors.New("cgo is off or there is no C compiler")

@@ -90,6 +90,8 @@ static void print_version(void) {
 		printf("allocator: mimalloc %d.%d.%d\n", v / 100, v / 10 % 10, v % 10);
 	} else if (tc_version) {
 		printf("allocator: tcmalloc %s\n", tc_version(NULL, NULL, NULL));
+	} else if (dlsym(RTLD_DEFAULT, "MallocExtension_Internal_GetNumericProperty")) {
+		printf("allocator: google's tcmalloc\n");
 	} else {
 #ifdef __GLIBC__
 		printf("allocator: libc %s\n", gnu_get_libc_version());
