@@ -36,7 +36,7 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	if next.Owns(b) {
 		t.Error("the next heap owns the block")
 	}
-	if got := next.diagnose("Free", b); !strings.HasPrefix(got, "the memory is not from a freehold heap") {
+	if got := next.diagnose("Free", b); !strings.HasPrefix(got, "the memory belongs to no open heap") {
 		t.Errorf("the next heap says that %s", got)
 	}
 }

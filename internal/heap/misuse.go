@@ -77,7 +77,7 @@ func (h *Heap) misused(call string, b []byte) {
 func (h *Heap) diagnose(call string, b []byte) (says string) {
 	addr := addrOf(b)
 	r := pages.Addresses.RegionOf(addr)
-	if r == nil || atomic.LoadUint32(r.Owner(addr)) == 0 {
+	if r == nil {
 		const foreign = "the memory is not from a freehold heap"
 		switch call {
 		case "Heap.FreePointer", "Heap.ReallocPointer", "Heap.UsableSize": // of no slice
@@ -85,14 +85,29 @@ func (h *Heap) diagnose(call string, b []byte) (says string) {
 		}
 		return foreign + "; was it moved by append?"
 	}
-	if atomic.LoadUint32(r.Owner(addr)) != h.pages.ID {
-		return "the memory belongs to another heap"
+	switch owner := atomic.LoadUint32(r.Owner(addr)); owner {
+	case h.pages.ID:
+	case 0:
+		return "the memory belongs to no open heap; was its heap closed?"
+	default:
+		return "the memory belongs to another heap" + quotedName(owner)
 	}
 	if s := spanAt(addr); s != nil && s.Kind == pages.GuardRun {
 		return h.watch.Describe(b)
 	}
 	h.pages.LookAround(addr, func(s *pages.Span) { says = h.diagnoseRun(spanOf(s), b) })
 	return says
+}
+
+// quotedName returns the name of the open heap with that ID as the end of a message, or "".
+// No lock of a heap is held.
+func quotedName(id uint32) (name string) {
+	EachOpen(func(h *Heap) {
+		if h.pages.ID == id {
+			name = fmt.Sprintf(", %q", h.pages.Name)
+		}
+	})
+	return name
 }
 
 // diagnoseRun is diagnose of b in the run s, or in none if s is nil. The page heap's mu is held.
