@@ -13,7 +13,7 @@
 //
 // # Draining
 //
-// pin.Table.Drain takes the caches away from their users; table.go proves that
+// pin.Table.Drain takes the caches away from their users; its table.go proves that
 // none is at work in a cache it has taken. After it every free block is in a
 // taken cache, in a central or in a span. None is on its way between two of
 // these: a goroutine that moves a magazine holds the central's lock, and the slot

@@ -22,11 +22,12 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/pages"
 	"math/bits"
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 // How many magazines a central keeps, with blocks and without: more where more

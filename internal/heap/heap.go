@@ -80,13 +80,16 @@ func Obstacle() string {
 	return cmp.Or(watch.EachBlock(), pin.Obstacle())
 }
 
+// Of returns the heap inside a *freehold.Heap, whose package sets it.
+var Of func(h any) *Heap
+
 // Heap is a general allocator. It is not ready before pin.New has made it, or an
 // object that ends with it, and Init was called.
 type Heap struct {
 	limbo     limbo
 	uncounted atomic.Int64  // pages refused since the last count of what a drain could bring
 	refused   atomic.Uint64 // requests that found none in the end
-	countedAt atomic.Int64  // when that was, in nanoseconds of Unix time
+	countedAt atomic.Int64  // when the last count was, in nanoseconds of Unix time
 	drainedAt atomic.Int64  // when the caches were drained last
 	counting  sync.Mutex    // held while blocks are where Stats does not look
 	number    uint64        // in registry

@@ -21,10 +21,11 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/pages"
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
 )
 
 const (
@@ -71,7 +72,7 @@ func giveMapID(mapID uint64) {
 	}
 }
 
-// MapEntry returns the entry of the first page of a span of blocks. It is 0 if the heap has
+// mapEntry returns the entry of the first page of a span of blocks. It is 0 if the heap has
 // no number, or the statuses an address of more than 48 bits: Free then takes the slow path.
 func (s *span) mapEntry(mapID uint64) uint64 {
 	at := uint64(s.statuses) >> statusShift

@@ -19,8 +19,9 @@ var KeepsClosed = mode.On("stats")
 // mostClosed is of how many heaps.
 const mostClosed = 1000
 
-// registry holds the open heaps, by number in order of creation. A heap dropped without Close stays in it, since it keeps its memory, but
-// while owners are watched: then the collector must find it.
+// registry holds the open heaps, by number in order of creation. A heap dropped without Close
+// stays in it, since it keeps its memory, but while owners are watched: then the collector must
+// find it.
 var registry = struct {
 	mu   sync.Mutex
 	open map[uint64]reference

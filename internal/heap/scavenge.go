@@ -17,9 +17,8 @@
 package heap
 
 import (
-	"github.com/freehold-go/freehold/internal/vm"
-
 	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 const (

@@ -108,6 +108,3 @@ func (s *span) liveSize(i uintptr) (size uintptr, isWatched bool) {
 	}
 	return 0, false
 }
-
-// Of returns the heap inside a *freehold.Heap, whose package sets it.
-var Of func(h any) *Heap

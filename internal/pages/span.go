@@ -27,13 +27,13 @@ const (
 // needs no write barrier. A span has SpanBytes, of which Span is the beginning; the rest is
 // the layer above's.
 //
-// kind, base, owner, and size of a block run, are fixed while a word of the page map points
+// Kind, Base, Owner, and Size of a block run, are fixed while a word of the page map points
 // to the span: readers without a lock rely on it. The rest is guarded by a lock of the layer
 // above for a block run, and else by the page heap's.
 type Span struct {
 	Base       uintptr // address of the run
 	pages      uintptr
-	Size       uintptr // of a large block, the size asked for; of a block run, the layer's above
+	Size       uintptr // of a large block, the size asked for; of a block run, the layer above's
 	Owner      uint32  // the heap's id
 	Kind       uint8
 	align      uint8   // of a large block: log2 of the alignment asked for
