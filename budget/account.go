@@ -66,7 +66,9 @@ type AccountOptions struct {
 //
 // What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes, and
 // reservations. An account with one block has about 100 KiB. So accounts are for limits of a few
-// MiB and more.
+// MiB and more. Of its limit, blocks of up to 4 KiB leave a sixteenth free, 1 MiB at most, for the
+// heap's bookkeeping and for larger blocks: they are refused while Stats has that much Room, and
+// FullError.Bytes includes it.
 //
 // Its blocks are as those of a freehold.Heap, and cost the same (BenchmarkAccountPair): the account
 // is charged only when its heap takes pages. That takes a mutex of the whole tree for less than a

@@ -34,7 +34,7 @@ type ledger struct {
 // freehold.ErrOutOfMemory. Find it with errors.As.
 type FullError struct {
 	Account *Account // that is full: the one that was asked, or one above
-	Bytes   int64    // that it had to have more
+	Bytes   int64    // that it had to have more; of a small block, with what it leaves free: see Account
 	Limit   int64    // its hard limit; math.MaxInt64 if there is none
 }
 
