@@ -44,8 +44,9 @@ func SetGuardRate(n, perSecond int) (was int) { return watch.SetGuardRate(n, per
 // program, as any does, with Go's crash text. The monitor writes to standard error what was hit,
 // "use after free at 0x…: byte 8 of a block of 64 bytes": in a line as soon as it has read the
 // address, which is near the head of that text, and behind the text again, with the stacks of
-// the block's allocation and Free. Of process 1 it writes all of that at once.
-// FREEHOLD_DEBUG=guard starts it.
+// the block's allocation and Free. Of process 1 it writes all of that at once. Of another it
+// may write after the program has ended: who reads its output from a file waits a second, and
+// from a pipe to its end. FREEHOLD_DEBUG=guard starts it.
 //
 // The monitor is this program again, from /proc/self/exe, which stops before main. Packages
 // that are initialized before those of this module run their init functions in it. It waits,
