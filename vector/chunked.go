@@ -233,9 +233,9 @@ func (c *Chunked[T]) keep(n int) {
 			start := int(chunks.Start(uint(n+i), c.first))
 			c.mustBePoison(b, start, min(max(c.n-start, 0), len(b)), len(b))
 		}
+		c.blocks[n+i] = nil // before Free, which panics if the parent finds a write behind b
 		freehold.FreeSlice(c.base.Parent, b)
 	}
-	clear(c.blocks[n:])
 	c.freed++
 	c.blocks = c.blocks[:n]
 }
