@@ -224,10 +224,11 @@ func (b *Blocks) grow() error {
 // reset makes all blocks free.
 func (b *Blocks) reset(call string) {
 	b.drain()
-	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
+	b.mustBePoison(call)
+	b.limbo.clear()
 	b.eachCache((*BlocksCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
@@ -250,6 +251,7 @@ func (b *Blocks) trim(call string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
+	b.mustBePoison(call)
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) && b.seize(c) })
 }
 
@@ -297,12 +299,13 @@ func (b *Blocks) close(call string) {
 	b.mustBeMade(call)
 	b.askParent()
 	b.mustBeUnguarded(call)
-	b.limbo.clear()
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	if b.central.closed.Load() {
 		return
 	}
+	b.mustBePoison(call)
+	b.limbo.clear()
 	b.central.closed.Store(true)
 	owners.Closed(b)
 	b.eachCache((*BlocksCache).forget)

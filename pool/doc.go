@@ -35,5 +35,6 @@
 // Not detected: reading or writing a block after its Put, and a second Put of a
 // block that has been handed out again since. PutHandle detects the latter. With
 // FREEHOLD_DEBUG=poison a write to a free block is a panic when that is handed out
-// again, and one to the padding behind a block when the block is freed.
+// again, or in Trim, Reset or Close, and one to the padding behind a block when the
+// block is freed.
 package pool

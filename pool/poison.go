@@ -31,8 +31,8 @@ func (b *Blocks) poisonAll(c *chunk) {
 	}
 }
 
-// claim makes free blocks their owners', if the pool is checked. It panics if one was
-// written. central.mu is held.
+// claim makes free blocks that carve has taken their owners', if the pool is checked. It
+// panics if one was written, and all are free then. central.mu is held.
 func (b *Blocks) claim(call string, in []entry) {
 	if !b.checked {
 		return
@@ -40,10 +40,36 @@ func (b *Blocks) claim(call string, in []entry) {
 	for _, e := range in {
 		block := unsafe.Slice((*byte)(pointer(e.addr)), b.stride)
 		if i := poison.Take(block); i >= 0 {
-			b.refuse(call, e.addr, fmt.Sprintf("byte %d was written while the block was free, or beyond the end of another", i))
+			b.returnTo(in, statusMoving)
+			b.refuseWritten(call, e.addr, i)
 		}
 		asan.Poison(block[b.bytes:])
 	}
+}
+
+// mustBePoison panics if the pool is checked and a free block was written. That is said
+// once: the block is poison again. central.mu is held.
+func (b *Blocks) mustBePoison(call string) {
+	if !b.checked || asan.Enabled { // which has reported it
+		return
+	}
+	for _, c := range b.central.chunks {
+		for i := range c.blocks {
+			addr := c.base + i*b.stride
+			if c.free[i/64]&(1<<(i%64)) == 0 {
+				continue
+			}
+			if at := poison.Written(unsafe.Slice((*byte)(pointer(addr)), b.stride)); at >= 0 {
+				b.poison(addr)
+				b.refuseWritten(call, addr, at)
+			}
+		}
+	}
+}
+
+// refuseWritten panics for byte i of the free block at addr. central.mu is held.
+func (b *Blocks) refuseWritten(call string, addr uintptr, i int) {
+	b.refuse(call, addr, fmt.Sprintf("byte %d was written while the block was free, or beyond the end of another", i))
 }
 
 // mustEndUntouched panics if the padding behind the live block at addr was written. For

@@ -160,3 +160,31 @@ func TestCheckedPoolFindsLateWrites(t *testing.T) {
 		})
 	}
 }
+
+// A late write is reported once, by whichever call looks at the block, and the block is free
+// afterwards.
+func TestCheckedPoolReportsALateWriteOnce(t *testing.T) {
+	defer poison.Set(true)()
+	for name, look := range map[string]func(b *pool.Blocks){
+		"pool.Blocks.Alloc": func(b *pool.Blocks) { b.Free(freehold.Must(b.Alloc(64, 8))) },
+		"pool.Blocks.Reset": (*pool.Blocks).Reset,
+		"pool.Blocks.Trim":  (*pool.Blocks).Trim,
+		"pool.Blocks.Close": (*pool.Blocks).Close,
+	} {
+		b := pool.NewBlocks(alloctest.New(t), 64, 8, nil)
+		r := freehold.Must(b.Alloc(64, 8))
+		b.Free(r)
+		r[17] = 1
+		if got := panics.Of(func() { look(b) }); !strings.HasPrefix(got, "freehold: "+name+": ") || !strings.Contains(got, "byte 17 was written while the block was free") {
+			t.Errorf("%s: panic %q", name, got)
+		}
+		look(b)
+		if name != "pool.Blocks.Close" {
+			b.Trim()
+		}
+		if st := b.Stats(); st.Reserved != 0 {
+			t.Errorf("%s: %d bytes are still reserved", name, st.Reserved)
+		}
+		b.Close()
+	}
+}
