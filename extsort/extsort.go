@@ -46,7 +46,8 @@ type Options struct {
 	// input all the same.
 	Reverse bool
 
-	// Unique keeps only the first of records with equal keys.
+	// Unique keeps only the first of records with equal keys; with ThenRecord, of those
+	// whose bytes are equal too.
 	Unique bool
 
 	// MemoryBytes is how many bytes a sort may take from Parent, which is all it
