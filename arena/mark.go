@@ -116,6 +116,9 @@ func (a *Arena) rewind(m *Mark) {
 		}
 		return
 	}
+	if a.checked && a.current >= 0 {
+		mustBePoison(a.bytes(a.top, a.end)) // which poisonSince fills again
+	}
 	a.leave()
 	if a.checked {
 		a.poisonSince(m)

@@ -67,11 +67,31 @@ func TestWritesOutsideOfBlocks(t *testing.T) {
 	beyond[0] = 1
 	wantPanic(t, late, func() { a.Zeroed(8, 8) })
 	wantPanic(t, late, func() { a.Resize(second, 8) })
+	beyond[0] = poison.Fill
 	a.Reset()
 	beyond[0] = 1
 	wantPanic(t, late, a.Close)
 	beyond[0] = poison.Fill
 	a.Close()
+}
+
+// What fills free memory again looks at it first.
+func TestWritesOutsideOfBlocksAreFoundByTheEndOfAll(t *testing.T) {
+	defer poison.Set(true)()
+	for _, end := range []func(a *Arena, empty Mark){
+		func(a *Arena, empty Mark) { a.Rewind(empty) },
+		func(a *Arena, empty Mark) { a.Reset() },
+		func(a *Arena, empty Mark) { a.Close() },
+	} {
+		a := New(alloctest.New(t), nil)
+		m := a.Mark()
+		b := freehold.Must(a.Alloc(8, 8))
+		a.Free(b)
+		b[0] = 1
+		wantPanic(t, late, func() { end(a, m) })
+		b[0] = poison.Fill
+		a.Close()
+	}
 }
 
 // The parent gets the memory back filled, and a closed parent is found before its memory
