@@ -109,6 +109,21 @@ func TestWriteBehindAShrunkBlockIsReported(t *testing.T) {
 	}), "a write 1 byte after the end of a block of 50 bytes")
 }
 
+// Resize reports a write behind the block as it was, and the end one to a block that leaks. A
+// leak is no failure besides.
+func TestWriteBehindABlockThatIsNotFreedIsReported(t *testing.T) {
+	for _, resized := range []bool{true, false} {
+		wantFailure(t, record(t, func(t testing.TB) {
+			a := alloctest.New(t)
+			b := freehold.Must(a.Alloc(100, 8))
+			poke(b, 100)
+			if resized {
+				a.Resize(b, 50)
+			}
+		}), "a write 1 byte after the end of a block of 100 bytes")
+	}
+}
+
 func TestWriteAfterFreeIsReported(t *testing.T) {
 	wantFailure(t, record(t, func(t testing.TB) {
 		a := alloctest.New(t)

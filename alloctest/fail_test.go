@@ -56,6 +56,14 @@ func TestFailOnceFailsOnce(t *testing.T) {
 	}
 }
 
+// An allocation that the allocator below refuses does not count.
+func TestFailAfterCountsWhatSucceeds(t *testing.T) {
+	want := [8]bool{false, true, true}
+	if got := answers(t, alloctest.FailAfter(alloctest.FailOnce(alloctest.New(t), 0), 2)); got != want {
+		t.Errorf("succeeded: %t, want %t", got, want)
+	}
+}
+
 // A wrong alignment panics even if the allocation would fail.
 func TestFailingPanicsForAWrongAlignmentFirst(t *testing.T) {
 	for name, a := range map[string]freehold.Allocator{
@@ -85,9 +93,11 @@ func TestFailAfterLetsEmptyBlocksAndShrinkingPass(t *testing.T) {
 	if _, err := a.Zeroed(0, 8); err != nil {
 		t.Errorf("an empty block: %v", err)
 	}
-	b, ok := a.Resize(b, 8)
-	if !ok {
-		t.Error("cannot shrink")
+	for _, size := range []int{16, 8} {
+		var ok bool
+		if b, ok = a.Resize(b, size); !ok {
+			t.Fatalf("not resized to %d bytes", size)
+		}
 	}
 	a.Free(b)
 }
