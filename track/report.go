@@ -82,7 +82,7 @@ func WriteStats(w io.Writer) error {
 		fmt.Fprintf(b, row, st.LiveBytes, st.Live, st.Resident, st.Committed, st.Refusals, fmt.Sprintf("%q", st.Name))
 	}
 	if more > 0 {
-		fmt.Fprintf(b, "and %s that were closed later\n", number(more, "heap"))
+		fmt.Fprintf(b, "and %s closed later\n", number(more, "heap"))
 	}
 	writeGuards(b, append(heaps, closed...))
 	if tags := freehold.AllTags(); len(tags) > 0 {

@@ -163,6 +163,19 @@ func TestTrackerRemembersFreedBlocks(t *testing.T) {
 	}
 }
 
+// An address has a place for each of its last 64 blocks.
+func TestTrackerRemembersBlocksOfAnAddress(t *testing.T) {
+	bytes := make([]byte, 100)
+	tracker := track.NewTracker(fixed{nil, bytes})
+	tracker.Free(direct(tracker))
+	for frees, want := range [...]string{63: "in a freed block of 100 bytes", 64: "which this Tracker did not allocate"} {
+		if got := panicOf(func() { tracker.Free(bytes[50:51]) }); !strings.Contains(got, want) {
+			t.Errorf("after %d more: panic %s, want %s", frees, got, want)
+		}
+		tracker.Free(freehold.Must(tracker.Alloc(3, 1)))
+	}
+}
+
 //go:noinline
 func freeFirst(a freehold.Allocator, b []byte) { a.Free(b) }
 
