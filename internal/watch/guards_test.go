@@ -493,6 +493,25 @@ func TestQuarantineEndsBeforeGuardsDo(t *testing.T) {
 	})
 }
 
+// Where no segment can be added, runs leave the quarantine until one has the length.
+func TestRunsOfOtherLengthsLeaveTheQuarantine(t *testing.T) {
+	if !vm.HolesReadZero {
+		t.Skip("a new segment is inaccessible as it comes")
+	}
+	guardAt(t, 1, 0)
+	h := newHeap(t, Options{})
+	short, long := alloc(t, h, 64), alloc(t, h, int(2*watch.GuardUnit()))
+	for h.Watch().Uncarved().Size > 0 {
+		alloc(t, h, 64)
+	}
+	defer refuseGuardSegments()()
+	h.Free(short)
+	h.Free(long)
+	if again := alloc(t, h, len(long)); addrOf(again) != addrOf(long) {
+		t.Errorf("a block at %p, want %p; %d skipped", again, long, h.Stats().GuardsSkipped)
+	}
+}
+
 // Of runs that leave the quarantine together, the one that waited longest is used first.
 func TestIdleRunsAreUsedInOrder(t *testing.T) {
 	guardAt(t, 1, 0)

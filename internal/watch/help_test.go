@@ -197,6 +197,7 @@ func usage(name string) map[string]watch.Usage {
 			u.FreeObjects += p.FreeObjects
 			u.FreeBytes += p.FreeBytes
 			u.CloseObjects += p.CloseObjects
+			u.CloseBytes += p.CloseBytes
 			all[p.Tag] = u
 		}
 	}

@@ -130,12 +130,13 @@ func TestResizeOfAnOrdinaryBlock(t *testing.T) {
 func TestCloseEndsSamples(t *testing.T) {
 	eachSampled(t, func(t *testing.T) {
 		h := newHeap(t, Options{Name: nameOf(t)})
+		h.Free(alloc(t, h, 7))
 		for i := range 1000 {
 			alloc(t, h, 1+i*50)
 		}
 		h.Close()
 		u := usage(nameOf(t))[""]
-		if u.AllocObjects != 1000 || u.FreeObjects != 1000 || u.FreeBytes != u.AllocBytes || u.CloseObjects != 1000 {
+		if u.AllocObjects != 1001 || u.FreeObjects != 1001 || u.FreeBytes != u.AllocBytes || u.CloseObjects != 1000 || u.CloseBytes != u.FreeBytes-7 {
 			t.Errorf("%+v", u)
 		}
 		again := newHeap(t, Options{Name: nameOf(t) + " again"})

@@ -172,26 +172,30 @@ func TestQuarantineEndsBeforeMemoryDoes(t *testing.T) {
 	}
 }
 
-// An Alloc that panics for a late write keeps no record.
-func TestAllocThatFindsALateWriteHasNoRecord(t *testing.T) {
+// An Alloc that has no memory for a red zone keeps no record, nor does one that finds a late
+// write on the way.
+func TestAllocThatFailsHasNoRecord(t *testing.T) {
+	const size = 10 << 10 // that of a class, so a red zone makes it another's
+	h, other := newHeap(t, Options{MaxBytes: 1 << 20}), newHeap(t, Options{})
+	alloc(t, h, size) // so that there is a block of the class
 	keepFreed(t, 1<<30)
-	h := newHeap(t, Options{MaxBytes: 1 << 20})
-	b := alloc(t, h, 10_000)
+	b := alloc(t, h, size)
 	h.Free(b)
 	b[0]++
-	records := func() int {
-		live, freed, _ := h.Watch().Count()
-		return live + freed + watch.Kept()
+	for watch.Kept() > 0 {
+		alloc(t, other, 1)
 	}
-	want, says := 0, ""
-	for says == "" {
-		if want = records(); watch.Kept() == 0 {
-			want++
+	for want := 2; want > 0; want-- { // with that of the block that was written
+		var err error
+		for says := ""; says == "" && err == nil; {
+			says = panicOf(func() { _, err = h.Alloc(size, 8, false) })
 		}
-		says = panicOf(func() { alloc(t, h, 10_000) })
-	}
-	if got := records(); got != want {
-		t.Errorf("%d records, want %d", got, want)
+		if got := watch.Kept(); got != want {
+			t.Errorf("%d records without a block, want %d; %v", got, want, err)
+		}
+		for watch.Kept() > 0 {
+			alloc(t, other, 1)
+		}
 	}
 }
 
