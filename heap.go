@@ -151,7 +151,7 @@ func (h *Heap) Zeroed(size, align int) ([]byte, error) { return h.h.Alloc(size, 
 
 // Resize implements [Allocator]. A block up to 32 KiB stays in place if the new
 // size fits its class and fills more than half of it. A larger block shrinks in
-// place, grows into free pages behind it or, on Linux and from 1 MiB on, has its
+// place, grows into free pages behind it or, on Linux and above 8 MiB, has its
 // pages remapped. During a remap both sizes count against MaxBytes. Size 0 frees b.
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.h.Resize(b, size) }
 

@@ -99,7 +99,7 @@ func TestEveryCallBelowFails(t *testing.T) {
 				for n := 1; ; n++ {
 					w := &world{h: newHeap(t, Options{MaxBytes: 600 << 20})}
 					if name != "Alloc small" { // that one begins with an empty heap
-						for _, size := range []int{10, 3 << 20, 40000, 2000, 1 << 20} {
+						for _, size := range []int{10, 9 << 20, 40000, 2000, 1 << 20} {
 							hold(w, alloc(t, w.h, size), nil)
 						}
 						w.h.Free(alloc(t, w.h, 5<<20))

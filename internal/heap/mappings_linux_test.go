@@ -190,11 +190,11 @@ func TestMappingsRunOut(t *testing.T) {
 			return freehold.Must(h.Alloc(size, 8, false))
 		}
 		// Blocks of every kind, two of them moved to where they are.
-		for _, size := range []int{10, 100, 3000, 40000, 1 << 20, 1 << 20, 3 << 20} {
+		for _, size := range []int{10, 100, 3000, 40000, 1 << 20, 9 << 20, 9 << 20} {
 			b := alloc(h, size)
-			if size >= 1<<20 {
+			if size > 8<<20 {
 				alloc(h, 10000) // in the way
-				if moved, ok := h.Resize(b, 4*size); ok {
+				if moved, ok := h.Resize(b, 2*size); ok {
 					b = moved
 				}
 			}
@@ -214,7 +214,7 @@ func TestMappingsRunOut(t *testing.T) {
 		alloctest.RunProgram(t, s, program(r, calls))
 		for i, b := range live {
 			moved, ok := s.Resize(b, len(b)*2)
-			if !ok && len(b) >= 1<<20 {
+			if !ok && len(b) > 8<<20 {
 				movesRefused++
 			}
 			if ok {
@@ -247,7 +247,7 @@ func TestMappingsRunOut(t *testing.T) {
 		h.Tick()
 		heap.Check(h, t)
 		alloctest.RunProgram(t, heap.Adapter{h}, program(r, calls))
-		big := alloc(h, 1<<20)
+		big := alloc(h, 9<<20)
 		alloc(h, 10000)
 		if _, ok := h.Resize(big, 64<<20); !ok {
 			t.Errorf("%d mappings left, and then again many: a block does not move", spare)

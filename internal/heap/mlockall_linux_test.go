@@ -63,7 +63,7 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	const limit = 24 << 20
+	const limit = 48 << 20
 	for round := range 2 { // the second in the addresses of the first
 		h := newHeap(t, Options{MaxBytes: limit})
 		held := func(when string) int {
@@ -81,11 +81,11 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 		if locked := advised(t, h, "lo"); locked < h.pages.Figures().Total {
 			t.Errorf("round %d: %d bytes of %d are locked as they are touched", round, locked, h.pages.Figures().Total)
 		}
-		b := alloc(t, h, 2<<20)
+		b := alloc(t, h, 9<<20)
 		alloc(t, h, 40000) // in the way
 		fill(b, 2)
-		b, ok := h.Resize(b, 4<<20)
-		if !ok || !allSet(b[:2<<20], 2) {
+		b, ok := h.Resize(b, 12<<20)
+		if !ok || !allSet(b[:9<<20], 2) {
 			t.Fatalf("round %d: the block was moved: %v", round, ok)
 		}
 		h.Free(b)

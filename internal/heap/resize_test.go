@@ -115,7 +115,7 @@ func TestResizeOfWhatAnotherHasFreed(t *testing.T) {
 func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		h := newHeap(t, Options{})
-		b := alloc(t, h, 1<<20)
+		b := alloc(t, h, 9<<20)
 		alloc(t, h, 40000) // so that it cannot grow in place
 		fill(b, 1)
 		refused := 0
@@ -125,7 +125,7 @@ func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
 			}
 			for _, misuse := range []func(){
 				func() { h.Free(b) },
-				func() { h.Resize(b, 4<<20) },
+				func() { h.Resize(b, 12<<20) },
 				func() { h.Resize(b, 1<<19) },
 			} {
 				func() {
@@ -142,7 +142,7 @@ func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
 			}
 			return nil
 		})
-		r, ok := h.Resize(b, 4<<20)
+		r, ok := h.Resize(b, 12<<20)
 		restore()
 		if !ok && !fails {
 			t.Skip("pages are not moved here")
@@ -151,7 +151,7 @@ func TestMisuseOfABlockThatIsBeingMoved(t *testing.T) {
 			t.Errorf("the move fails %t: %d misuses were refused, want 3; resized %t", fails, refused, ok)
 		}
 		if ok {
-			b = r[:1<<20]
+			b = r[:9<<20]
 		}
 		for i, c := range b {
 			if c != 1 {

@@ -14,9 +14,9 @@ import (
 // refused before.
 func TestRefusalMapsLostRunsAnew(t *testing.T) {
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 1<<20)
+	b := alloc(t, h, 9<<20)
 	alloc(t, h, 40000) // so that it cannot grow in place
-	b, ok := h.Resize(b, 4<<20)
+	b, ok := h.Resize(b, 12<<20)
 	if !ok {
 		t.Skip("pages are not moved here")
 	}

@@ -77,12 +77,12 @@ func TestBlockGrowsBeyondAFreeRun(t *testing.T) {
 // A block that moved away and left a run without access wakes the timer.
 func TestLostRunOfAMovedBlockWakesTheTimer(t *testing.T) {
 	h := newHeap(t, Options{Decay: never})
-	h.Free(alloc(t, h, 8<<20)) // room to move to
-	b := alloc(t, h, 1<<20)
+	h.Free(alloc(t, h, 32<<20)) // room to move to
+	b := alloc(t, h, copyBytes+1)
 	alloc(t, h, 40000)
 	h.pages.Alarm.Stop()
 	restore := refuse(vm.OpCommit)
-	_, ok := h.Resize(b, 4<<20)
+	_, ok := h.Resize(b, 12<<20)
 	restore()
 	if !ok {
 		t.Skip("pages are not moved here")
@@ -95,8 +95,8 @@ func TestLostRunOfAMovedBlockWakesTheTimer(t *testing.T) {
 // A move that failed may have left holes, so the run is mapped anew.
 func TestRunOfAFailedMoveIsMappedAnew(t *testing.T) {
 	h := newHeap(t, Options{})
-	h.Free(alloc(t, h, 8<<20)) // room to move to
-	b := alloc(t, h, 1<<20)
+	h.Free(alloc(t, h, 32<<20)) // room to move to
+	b := alloc(t, h, copyBytes+1)
 	alloc(t, h, 40000)
 	var moves, renewals int
 	restore := vm.SetFault(func(op vm.Op) error {
@@ -109,7 +109,7 @@ func TestRunOfAFailedMoveIsMappedAnew(t *testing.T) {
 		}
 		return nil
 	})
-	_, ok := h.Resize(b, 4<<20)
+	_, ok := h.Resize(b, 12<<20)
 	restore()
 	if moves == 0 {
 		t.Skip("pages are not moved here")

@@ -1,8 +1,8 @@
 // Resize: how a large block grows and shrinks.
 //
 // A block shrinks in place: its tail is cut off and freed. It grows in place if the
-// pages behind it are free or were never handed out. Otherwise, from moveBytes on
-// and if the system supports it, its pages are moved to a longer run without a copy.
+// pages behind it are free or were never handed out. Otherwise, if it is longer than
+// copyBytes and the system supports it, its pages are moved to a longer run without a copy.
 
 package pages
 
@@ -12,7 +12,10 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-const moveBytes = 1 << 20
+// Blocks up to copyBytes are left to a copy. A run whose pages were moved away is mapped
+// anew when it is freed, so each page of a block that is built there costs another fault.
+// That takes longer than a copy, which leaves the old run resident for the next block.
+const copyBytes = 8 << 20
 
 // ResizeBlock resizes the large block of old bytes at addr to size bytes. It returns
 // the block's span, which is another one if the pages were moved, or nil if only a
@@ -143,7 +146,7 @@ func (p *Heap) extend(s *Span, n uintptr) bool {
 // mapped anew when they are freed. A failed move may have split them too.
 func (p *Heap) move(s *Span, size uintptr) *Span {
 	os := vm.PageBytes()
-	if s.Bytes() < moveBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
+	if s.Bytes() <= copyBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
 		p.show(s)
 		return nil
 	}

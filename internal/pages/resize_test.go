@@ -10,14 +10,14 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// moved returns a block of 4 MiB that was moved there, and skips the test where
+// moved returns a block of 12 MiB that was moved there, and skips the test where
 // pages are not moved.
 func moved(t *testing.T, h *testHeap) []byte {
 	t.Helper()
-	b := alloc(t, h, 1<<20)
+	b := alloc(t, h, copyBytes+1)
 	alloc(t, h, 40000) // so that it cannot grow in place
 	fill(b, 1)
-	r, ok := h.Resize(b, 4<<20)
+	r, ok := h.Resize(b, 12<<20)
 	if !ok {
 		t.Skip("pages are not moved here")
 	}
@@ -28,7 +28,7 @@ func moved(t *testing.T, h *testHeap) []byte {
 }
 
 // A large block grows over what is free behind it, into addresses that nobody
-// had, or by moving its pages; never by a copy on Linux.
+// had, or by moving its pages; above copyBytes never by a copy on Linux.
 func TestResizeLarge(t *testing.T) {
 	h := newHeap(t, Options{})
 	b, err := h.Alloc(1<<20, 4096, false)
@@ -50,7 +50,7 @@ func TestResizeLarge(t *testing.T) {
 		size *= 2
 		r, ok := h.Resize(b, size)
 		if !ok {
-			if runtime.GOOS == "linux" && !vm.GoBacked {
+			if runtime.GOOS == "linux" && !vm.GoBacked && old > copyBytes {
 				t.Fatalf("to %d: needs a copy", size)
 			}
 			if r, err = h.Alloc(size, 4096, false); err != nil {
@@ -98,10 +98,23 @@ func TestResizeLarge(t *testing.T) {
 	h.check(t)
 }
 
-func TestMovedBlockKeepsItsAlignment(t *testing.T) {
-	const align, pages = 1 << 20, 3 << 20 / PageBytes
+// A block of copyBytes is left to a copy, a longer one is not.
+func TestShortBlockIsNotMoved(t *testing.T) {
 	h := newHeap(t, Options{})
-	b, err := h.Alloc(1<<20, align, false)
+	h.Free(moved(t, h))
+	for _, size := range []int{1 << 20, copyBytes, copyBytes + 1} {
+		b := alloc(t, h, size)
+		alloc(t, h, 40000) // so that it cannot grow in place
+		if _, ok := h.Resize(b, 2*size); ok != (size > copyBytes) {
+			t.Errorf("a block of %d bytes is moved: %v", size, ok)
+		}
+	}
+}
+
+func TestMovedBlockKeepsItsAlignment(t *testing.T) {
+	const align, pages = 1 << 20, 12 << 20 / PageBytes
+	h := newHeap(t, Options{})
+	b, err := h.Alloc(copyBytes+1, align, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestResizeOfASampledBlock(t *testing.T) {
 		tests := []struct{ from, to int }{
 			{100, 112}, {112, 100}, // within the class
 			{100, 10}, {100, 113}, // another class
-			{100000, 50000}, {50000, 100000}, {100000, 100001}, {2 << 20, 9 << 20}, {3 << 20, 100},
+			{100000, 50000}, {50000, 100000}, {100000, 100001}, {9 << 20, 20 << 20}, {3 << 20, 100},
 		}
 		for _, tt := range tests {
 			name := fmt.Sprint(nameOf(t), tt)

@@ -327,9 +327,9 @@ func TestSmallBlocksInQuarantineAreCached(t *testing.T) {
 func TestMovedBlockIsForgotten(t *testing.T) {
 	keepFreed(t, 1<<20)
 	h := newHeap(t, Options{})
-	b := alloc(t, h, 1<<20)
+	b := alloc(t, h, 9<<20)
 	alloc(t, h, 40000) // so that it cannot grow in place
-	r, ok := h.Resize(b, 4<<20)
+	r, ok := h.Resize(b, 12<<20)
 	if !ok {
 		t.Skip("pages are not moved here")
 	}
