@@ -1,6 +1,9 @@
 package keyed
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // Each adapter finds what it has put, and not what it has deleted.
 func TestNumberContainers(t *testing.T) {
@@ -12,7 +15,7 @@ func TestNumberContainers(t *testing.T) {
 }
 
 func TestTextContainers(t *testing.T) {
-	for _, p := range append(texts, interned...) {
+	for _, p := range slices.Concat(texts, sharedBytes, interned) {
 		t.Run(p.name, func(t *testing.T) { checkContainer(t, p, order.texts) })
 	}
 }

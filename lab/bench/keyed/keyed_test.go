@@ -68,8 +68,15 @@ func BenchmarkIntern(b *testing.B) {
 func BenchmarkShared(b *testing.B) {
 	for i, n := range measure.Size().Shared {
 		f := field[uint64]{shared, order.numbers, n}
-		f.run(b, [...]string{"op=small", "op=large"}[i], share)
+		f.run(b, [...]string{"op=small", "op=large"}[i], share[uint64](2))
 	}
+}
+
+// BenchmarkSharedBytes has values of 128 B, of which the first and the last byte are read.
+func BenchmarkSharedBytes(b *testing.B) {
+	f := field[string]{sharedBytes, order.texts, measure.Size().Shared[1] / 2}
+	f.run(b, "goroutines=1", share[string](1))
+	f.run(b, "goroutines=2", share[string](2))
 }
 
 // fill puts n keys in order.
@@ -251,30 +258,27 @@ func collect[K any](b *testing.B, f field[K], p peer[K]) {
 
 // share gets in 90 of 100 operations, where half of the keys are there, puts in 5 and deletes in
 // 5. All keys are equally likely, so about f.n of them stay.
-func share(b *testing.B, f field[uint64], p peer[uint64]) {
-	c, keys := p.fresh(f.n), uint64(2*f.n)
-	for i := range uint64(f.n) {
-		c.put(keyOf(2*i), i)
-	}
-	measure.Loops(b, 2, 1, func(i int) measure.Loop {
-		random := measure.Random(i + 1)
-		return func(n int) uint64 {
-			rnd := random
-			for range n {
-				x := rnd.Next()
-				key := keyOf(measure.Below(x, keys))
-				switch choice := x & (1<<32 - 1) % 100; {
-				case choice < 90:
-					c.get(key)
-				case choice < 95:
-					c.put(key, key)
-				default:
-					c.delete(key)
-				}
+func share[K any](goroutines int) operation[K] {
+	return func(b *testing.B, f field[K], p peer[K]) {
+		c := f.filled(p)
+		measure.Loops(b, goroutines, 1, func(i int) measure.Loop {
+			rnd, keys := measure.Random(i+1), f.keys(order{n: uint64(2 * f.n), random: true, seed: i + 1})
+			return func(n int) uint64 {
+				keys.each(n, func(_ int, batch []K) {
+					for _, k := range batch {
+						switch choice := rnd.Next() >> 32 % 100; {
+						case choice < 90:
+							c.get(k)
+						case choice < 95:
+							c.put(k, choice)
+						default:
+							c.delete(k)
+						}
+					}
+				})
+				return uint64(n)
 			}
-			random = rnd
-			return uint64(n)
-		}
-	})
-	keep(c)
+		})
+		keep(c)
+	}
 }

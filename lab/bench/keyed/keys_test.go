@@ -37,14 +37,15 @@ func (s source[K]) each(n int, do func(i int, batch []K)) {
 }
 
 // An order is a sequence of keys: n of them from a first one on, one after the other or each of
-// them at random.
+// them at random, which is another sequence for each seed.
 type order struct {
 	from, n uint64
 	random  bool
+	seed    int
 }
 
 func (o order) numbers() source[uint64] {
-	rnd := measure.Random(3)
+	rnd := measure.Random(3 + o.seed)
 	return source[uint64]{func(batch []uint64) {
 		for i := range batch {
 			batch[i] = keyOf(o.next(&rnd))
@@ -70,7 +71,7 @@ const (
 // begins again after the last one: a key that is made just before its lookup would be measured
 // with it.
 func (o order) texts() source[string] {
-	rnd, at, count := measure.Random(3), 0, o.n
+	rnd, at, count := measure.Random(3+o.seed), 0, o.n
 	if o.random {
 		count = min(count, lookups)
 	}

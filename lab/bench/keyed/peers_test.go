@@ -157,6 +157,64 @@ var shared = []peer[uint64]{
 	{"go-map-rwmutex", lockedMaps},
 }
 
+// sharedBytes have values of 128 B: a number at both ends.
+var sharedBytes = []peer[string]{
+	{"freehold-sharded", func(int) container[string] {
+		return bytesOfShared(func(m *hashmap.Shared[string, []byte], k string) (uint64, bool) {
+			v, ok := m.Get(k)
+			return numberIn(v), ok
+		})
+	}},
+	{"fastcache", func(n int) container[string] {
+		m := fastcache.New(2 * n * (4 + stringBytes + valueBytes))
+		return container[string]{
+			put: func(k string, v uint64) {
+				b := bytesWith(v)
+				m.Set(unsafe.Slice(unsafe.StringData(k), len(k)), b[:])
+			},
+			get: func(k string) (uint64, bool) {
+				var room [valueBytes]byte
+				b, ok := m.HasGet(room[:0], unsafe.Slice(unsafe.StringData(k), len(k)))
+				return numberIn(b), ok
+			},
+			delete: func(k string) { m.Del(unsafe.Slice(unsafe.StringData(k), len(k))) },
+		}
+	}},
+	{"xsync-map", func(int) container[string] {
+		m := xsync.NewMap[string, []byte]()
+		return container[string]{
+			put:    func(k string, v uint64) { b := bytesWith(v); m.Store(strings.Clone(k), b[:]) },
+			get:    func(k string) (uint64, bool) { v, ok := m.Load(k); return numberIn(v), ok },
+			delete: m.Delete,
+		}
+	}},
+}
+
+func bytesOfShared(get func(m *hashmap.Shared[string, []byte], k string) (uint64, bool)) container[string] {
+	m := hashmap.NewShared[string, []byte](heap(false), nil)
+	return container[string]{
+		put:    func(k string, v uint64) { b := bytesWith(v); must(m.Put(k, b[:])) },
+		get:    func(k string) (uint64, bool) { return get(m, k) },
+		delete: func(k string) { m.Delete(k) },
+	}
+}
+
+const valueBytes = 128
+
+func bytesWith(v uint64) (b [valueBytes]byte) {
+	binary.LittleEndian.PutUint64(b[:], v)
+	binary.LittleEndian.PutUint64(b[valueBytes-8:], v)
+	return b
+}
+
+// numberIn returns the number of a value, or 0 if there is none, and looks at both ends.
+func numberIn(b []byte) uint64 {
+	if len(b) < valueBytes {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(b) & binary.LittleEndian.Uint64(b[valueBytes-8:])
+}
+
 // lockedMaps is 256 Go maps, each under a sync.RWMutex. It relies on keys that look random.
 func lockedMaps(int) container[uint64] {
 	type lockedMap struct {
