@@ -46,6 +46,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
 )
 
@@ -301,8 +302,11 @@ func (m *Shared[K, V]) Close() {
 		return
 	}
 	if !m.direct {
+		if !m.limbo.readers.Advance().Passed() {
+			arg.Panicf("hashmap.Shared.Close", "a call is under way")
+		}
 		m.Clear()
-		m.limbo.close(m.base.Parent)
+		m.limbo.reclaim(m.base.Parent)
 	}
 	m.close()
 	container.Closed(m, &m.base)

@@ -31,11 +31,8 @@ func (m *Shared[K, V]) Stats() SharedStats {
 	if m.dir.Load() == 0 {
 		return SharedStats{}
 	}
-	m.limbo.mu.Lock()
-	retired := m.limbo.bytes
-	m.limbo.mu.Unlock()
 	st := m.stats()
-	st.Text += retired
+	st.Text += int(m.limbo.bytes.Load())
 	st.Reserved += st.Text
 	return st
 }

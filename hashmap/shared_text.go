@@ -70,17 +70,21 @@ func (m *Shared[K, V]) appendTexts(texts []ref, slot unsafe.Pointer) []ref {
 	return texts
 }
 
-// limbo has the texts that wait for readers. mu guards all but readers, and changes of freed.
+// limbo has the texts that wait for readers.
+//
+// mu guards the open ones, and is held for a moment: all writers take it. sweeping guards
+// batches, and is held while texts are freed.
 type limbo struct {
 	readers epoch.Domain
 	freed   atomic.Uint64 // how often texts were freed
+	bytes   atomic.Int64  // in open and batches
 
-	mu      sync.Mutex
-	open    []ref
-	batches []textBatch // oldest first
-	bytes   int         // in open and batches
-
+	mu        sync.Mutex
+	open      []ref
 	openBytes int
+
+	sweeping sync.Mutex
+	batches  []textBatch // oldest first
 }
 
 // textBatch is texts that are freed once the epoch has passed.
@@ -97,6 +101,15 @@ const (
 
 // retire frees texts that are in no table any more, once their readers have left.
 func (l *limbo) retire(parent freehold.Allocator, texts ...ref) {
+	if l.add(texts) {
+		l.reclaim(parent)
+	}
+}
+
+// add adds texts to the open ones, and reports whether these are enough for a batch.
+func (l *limbo) add(texts []ref) (full bool) {
+	bytes := int(textBytes(texts...))
+	l.bytes.Add(int64(bytes))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range texts {
@@ -104,56 +117,39 @@ func (l *limbo) retire(parent freehold.Allocator, texts ...ref) {
 			l.open = append(l.open, r)
 		}
 	}
-	bytes := int(textBytes(texts...))
-	l.bytes += bytes
 	l.openBytes += bytes
-	if len(l.open) >= batchTexts || l.openBytes >= batchBytes {
-		l.endBatch()
-	}
-	l.sweep(parent)
+	return len(l.open) >= batchTexts || l.openBytes >= batchBytes
 }
 
-// reclaim frees what it can at once, and returns freed.
-func (l *limbo) reclaim(parent freehold.Allocator) uint64 {
+// takeOpen returns the open texts, which are none then.
+func (l *limbo) takeOpen() []ref {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open) > 0 {
-		l.endBatch()
-	}
-	l.sweep(parent)
-	return l.freed.Load()
-}
-
-// endBatch makes the open texts a batch. mu is held.
-func (l *limbo) endBatch() {
-	l.batches = append(l.batches, textBatch{l.open, l.readers.Advance()})
+	texts := l.open
 	l.open, l.openBytes = nil, 0
+	return texts
 }
 
-// sweep frees the batches whose readers have left. mu is held.
-func (l *limbo) sweep(parent freehold.Allocator) {
+// reclaim makes the open texts a batch, frees the batches whose readers have left, and returns
+// freed.
+func (l *limbo) reclaim(parent freehold.Allocator) uint64 {
+	l.sweeping.Lock()
+	defer l.sweeping.Unlock()
+	if texts := l.takeOpen(); len(texts) > 0 {
+		l.batches = append(l.batches, textBatch{texts, l.readers.Advance()})
+	}
 	for len(l.batches) > 0 && l.batches[0].epoch.Passed() {
 		l.free(parent, l.batches[0].texts)
 		l.batches = l.batches[1:]
 	}
+	return l.freed.Load()
 }
 
-// free frees texts. mu is held.
+// free frees texts. sweeping is held.
 func (l *limbo) free(parent freehold.Allocator, texts []ref) {
-	l.bytes -= int(textBytes(texts...))
+	l.bytes.Add(-int64(textBytes(texts...)))
 	for _, r := range texts {
 		freeText(parent, r)
 	}
 	l.freed.Add(1)
-}
-
-// close frees all texts. There are no readers.
-func (l *limbo) close(parent freehold.Allocator) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, b := range l.batches {
-		l.free(parent, b.texts)
-	}
-	l.free(parent, l.open)
-	l.batches, l.open, l.openBytes = nil, nil, 0
 }
