@@ -108,6 +108,7 @@ func TestPanics(t *testing.T) {
 		{"NewShared[K=node]: field name is a string" + points + "freehold.String", func() { NewShared[node, int](a, nil) }},
 		{"NewShared[V=*int]: it is a *int" + points + "freehold.Ptr[int]", func() { NewShared[int, *int](a, nil) }},
 		{"NewShared" + large, func() { NewShared[int, tooLarge](a, nil) }},
+		{"Shared.AppendTo: values are neither strings nor bytes: use Get", func() { shared.AppendTo(nil, 1) }},
 		{"Shared.Grow: n -1, want 0 or more", func() { shared.Grow(-1) }},
 	} {
 		panics.Want(t, "freehold: hashmap."+test.want, test.do)

@@ -11,7 +11,7 @@
 // The collector sees a constant few objects, whatever a map holds.
 //
 //   - [Map] is for one goroutine, or for many that only read, as Go's map is.
-//   - [Shared] is for any goroutine, and what it returns is copied.
+//   - [Shared] is for any goroutine, and what it returns is copied. View reads in place.
 //
 // Close a map before its parent. At a limit of the parent calls return an error that
 // matches [freehold.ErrOutOfMemory], and the map can be read and deleted from.

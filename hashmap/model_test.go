@@ -146,17 +146,23 @@ func (m *model[K, V]) put(k K, v V) {
 }
 
 func (m *model[K, V]) get(k K) {
-	got, ok := m.m.Get(k)
-	if want, had := m.want[k]; ok != had || !m.equal(got, want) {
-		m.t.Fatalf("Get(%v) = %v, %t; want %v, %t", k, got, ok, want, had)
-	}
+	calls := map[string]func(k K) (V, bool){"Get": m.m.Get}
 	plain, isPlain := m.m.(*Map[K, V])
+	if !isPlain {
+		calls = gets(m.m.(*Shared[K, V]))
+	}
+	want, had := m.want[k]
+	for call, get := range calls {
+		if got, ok := get(k); ok != had || !m.equal(got, want) {
+			m.t.Fatalf("%s(%v) = %v, %t; want %v, %t", call, k, got, ok, want, had)
+		}
+	}
 	if !isPlain || plain.views() {
 		return
 	}
-	if p := plain.At(k); (p != nil) != ok || ok && !m.equal(*p, got) {
-		m.t.Fatalf("At(%v) = %v; want %v, %t", k, p, got, ok)
-	} else if ok { // it is the value that Get has
+	if p := plain.At(k); (p != nil) != had || had && !m.equal(*p, want) {
+		m.t.Fatalf("At(%v) = %v; want %v, %t", k, p, want, had)
+	} else if had { // it is the value that Get has
 		*p = m.value(m.fresh)
 		m.want[k] = *p
 	}

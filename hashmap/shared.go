@@ -55,7 +55,7 @@ import (
 //
 // K and V may be any types without Go pointers, and strings; V may be a []byte too. The
 // map keeps copies of strings and bytes. What calls return is the caller's: values,
-// and copies of strings and bytes on the Go heap.
+// and copies of strings and bytes on the Go heap. AppendTo and View need no Go allocation.
 //
 // Get takes no lock, unless it meets a writer in the same group of 7 entries. Put, Delete
 // and Update lock a table of up to 16 KiB, or of 49 entries if those take more. While it
@@ -190,27 +190,55 @@ func (m *Shared[K, V]) getSlow(k K) (v V, ok bool) {
 			return v, found
 		}
 	}
+	ok = m.locked(h, &k, func(slot unsafe.Pointer) { v = m.valueAt(slot) })
+	return v, ok
+}
+
+// locked calls use with the slot of k, if there is one, under its table's lock.
+func (m *Shared[K, V]) locked(h uint64, k *K, use func(slot unsafe.Pointer)) (found bool) {
 	m.seam.at(readSlow)
 	x, ok := m.enter(h)
 	if !ok {
-		return v, false
+		return false
 	}
 	defer m.leave(x)
-	g, i := m.find(x, h, &k)
+	g, i := m.find(x, h, k)
 	if g == nil {
-		return v, false
+		return false
 	}
-	return m.valueAt(m.slot(g, i)), true
+	use(m.slot(g, i))
+	return true
 }
 
 // getText is Get under a guard, for a map with text. It is sure unless it met a writer.
 func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 	guard := m.limbo.readers.Enter() // before R1
 	defer guard.Leave()
+	s, sure := m.look(h, k)
+	if s.slot == nil {
+		return v, false, sure
+	}
+	v = m.valueAt(s.slot)
+	m.seam.at(readValue)
+	return v, true, s.same()
+}
+
+// A sight is where a reader has seen a key, and the version of its group before.
+type sight struct {
+	group, slot unsafe.Pointer
+	version     uint64
+}
+
+// same is R5: it reports whether what was loaded from the slot is of one entry.
+func (s sight) same() bool { return atomic.LoadUint64(versionOf(s.group)) == s.version }
+
+// look searches for k in a map with text, under a guard. It returns no slot if there is no
+// entry, or if it met a writer, and then it is not sure.
+func (m *Shared[K, V]) look(h uint64, k *K) (s sight, sure bool) {
 	at, e := m.lookUp(h)
 	m.seam.at(readTable)
 	if e == 0 {
-		return v, false, true
+		return s, true
 	}
 	tag, groups := tagOf(h), groupsOf(e)
 	i := homeOf(h, groups)
@@ -219,7 +247,7 @@ func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 		version := atomic.LoadUint64(versionOf(g))
 		m.seam.at(readVersion)
 		if version&1 != 0 || at.Load() != e {
-			return v, false, false
+			return s, false
 		}
 		m.seam.at(readEntry)
 		w := atomic.LoadUint64(tagsAt(g))
@@ -228,22 +256,20 @@ func (m *Shared[K, V]) getText(h uint64, k *K) (v V, found, sure bool) {
 			slot := m.slot(g, slotOf(match))
 			if m.isKey(slot, k) {
 				m.seam.at(readKey)
-				v := m.valueAt(slot)
-				m.seam.at(readValue)
-				return v, true, atomic.LoadUint64(versionOf(g)) == version
+				return sight{g, slot, version}, true
 			}
 		}
 		if atomic.LoadUint64(versionOf(g)) != version {
-			return v, false, false
+			return s, false
 		}
 		if w&passBit(tag) == 0 {
-			return v, false, true
+			return s, true
 		}
 		if i++; i == groups {
 			i = 0
 		}
 	}
-	return v, false, true
+	return s, true
 }
 
 // All returns an iterator over the entries, in no order. It sees each entry that is there
@@ -303,7 +329,7 @@ func (m *Shared[K, V]) Close() {
 	}
 	if !m.direct {
 		if !m.limbo.readers.Advance().Passed() {
-			arg.Panicf("hashmap.Shared.Close", "a call is under way")
+			arg.Panicf("hashmap.Shared.Close", "a call is under way, such as View")
 		}
 		m.Clear()
 		m.limbo.reclaim(m.base.Parent)

@@ -2,6 +2,7 @@ package hashmap_test
 
 import (
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/freehold-go/freehold"
@@ -55,4 +56,24 @@ func ExampleShared_DeleteIf() {
 	_, bob := sessions.Get("bob")
 	fmt.Println(sessions.Len(), bob)
 	// Output: 2 true
+}
+
+// View reads a page where it is, and AppendTo copies it into memory that the caller has.
+func ExampleShared_View() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	pages := hashmap.NewShared[string, []byte](heap, nil)
+	defer pages.Close()
+	if err := pages.Put("/", []byte("<h1>Hello</h1>")); err != nil {
+		panic(err)
+	}
+
+	pages.View("/", func(page []byte) { os.Stdout.Write(page) })
+	reply := make([]byte, 0, 1<<10)
+	reply, found := pages.AppendTo(append(reply, "\n200 OK\n"...), "/")
+	fmt.Println(string(reply), found)
+	// Output:
+	// <h1>Hello</h1>
+	// 200 OK
+	// <h1>Hello</h1> true
 }

@@ -209,6 +209,17 @@ func testSharedReaderBetweenSteps[V words](t *testing.T, valueOf func(n uint64) 
 	}
 }
 
+// eachGet runs a test for each of gets, on a map of its own.
+func eachGet[V any](t *testing.T, name string, test func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool))) {
+	for call := range gets(NewShared[string, V](alloctest.New(t), nil)) { // which has no memory
+		t.Run(call+" "+name, func(t *testing.T) {
+			m := NewShared[string, V](alloctest.New(t), nil)
+			defer m.Close()
+			test(t, m, gets(m)[call])
+		})
+	}
+}
+
 // TestSharedGuardsText: between any steps of a Get, the texts that it reads are deleted or
 // replaced, and many others after them, so that all are freed that may be.
 func TestSharedGuardsText(t *testing.T) {
@@ -226,10 +237,8 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 		for what, narrow := range map[string]uint64{
 			"replace": 0, "delete": 0, "delete, reuse slot": 1<<64 - 1, // the other key takes the lowest free slot of all
 		} {
-			t.Run(what+" after "+point, func(t *testing.T) {
+			eachGet(t, what+" after "+point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
 				del := what != "replace"
-				m := NewShared[string, V](alloctest.New(t), nil)
-				defer m.Close()
 				m.hasher.narrow = narrow
 				succeed(m.Put("key", old))
 				at(&m.sharedTables, p, 1, func() {
@@ -242,9 +251,9 @@ func testSharedGuardsText[V comparable](t *testing.T, old, replaced, other V) {
 						succeed(m.Put("other", other))
 					}
 				})
-				v, found := m.Get("key")
+				v, found := get("key")
 				if found && v != old && (del || v != replaced) || !found && !del {
-					t.Errorf("Get = %.20v, %t", v, found)
+					t.Errorf("it has %.20v, %t", v, found)
 				}
 				if m.seam.hook != nil {
 					t.Error("the reader did not come there")
@@ -272,9 +281,7 @@ func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, o
 		if p == readDirectory {
 			continue
 		}
-		t.Run(point, func(t *testing.T) {
-			m := NewShared[string, V](alloctest.New(t), nil)
-			defer m.Close()
+		eachGet(t, point, func(t *testing.T, m *Shared[string, V], get func(k string) (V, bool)) {
 			top := func(k string) uint64 { return hashOf(&m.hasher, &k) >> (64 - 12) }
 			succeed(m.Put("key", value))
 			came := false
@@ -292,8 +299,8 @@ func testSharedTextReaderBetweenMoves[V comparable](t *testing.T, value, like, o
 					}
 				}
 			})
-			if v, found := m.Get("key"); v != value || !found || !came {
-				t.Errorf("Get = %v, %t; the reader came there: %t", v, found, came)
+			if v, found := get("key"); v != value || !found || !came {
+				t.Errorf("it has %v, %t; the reader came there: %t", v, found, came)
 			}
 			m.checkAll()
 		})

@@ -93,6 +93,7 @@ func testSharedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) {
 		t.Run(strconv.Itoa(keys)+" keys", func(t *testing.T) {
 			m := NewShared[wide, V](alloctest.New(t), nil)
 			defer m.Close()
+			gets := gets(m)
 			const ofKey = 1 << 20
 			write := func(r *rand.Rand) {
 				for range rounds(100_000) {
@@ -115,8 +116,10 @@ func testSharedValuesAreWhole[V words](t *testing.T, valueOf func(n uint64) V) {
 			}
 			read := func(r *rand.Rand) {
 				n := r.Uint64N(uint64(keys))
-				if v, found := m.Get(wideOf(n)); !v.whole() || found && v.first()/ofKey != n+1 || !found && v != none {
-					t.Errorf("Get of %d is %v, %t", n, v, found)
+				for call, get := range gets {
+					if v, found := get(wideOf(n)); !v.whole() || found && v.first()/ofKey != n+1 || !found && v != none {
+						t.Errorf("%s of %d is %v, %t", call, n, v, found)
+					}
 				}
 			}
 			scan := func(*rand.Rand) {
@@ -212,10 +215,13 @@ func TestSharedTextIsNeverRecycled(t *testing.T) {
 			}
 		}
 	}
+	gets := gets(m)
 	read := func(r *rand.Rand) {
 		k := key(r.IntN(keys))
-		if v, found := m.Get(k); found && strings.TrimRight(v, "v") != k+"=" {
-			t.Errorf("Get(%q) = %q", k, v)
+		for call, get := range gets {
+			if v, found := get(k); found && strings.TrimRight(v, "v") != k+"=" {
+				t.Errorf("%s(%q) = %q", call, k, v)
+			}
 		}
 	}
 	scan := func(*rand.Rand) {

@@ -102,8 +102,10 @@ var kinds = []kind{
 		},
 		(*sharedMap).Stats, func(m *sharedMap, i int) error { return m.Put(i, i) },
 		of[*sharedMap]{
-			"Get": func(m *sharedMap) { m.Get(1) },
-			"All": func(m *sharedMap) { walk(m.All()) },
+			"Get":      func(m *sharedMap) { m.Get(1) },
+			"View":     func(m *sharedMap) { m.View(1, func(int) {}) },
+			"AppendTo": func(m *sharedMap) { m.AppendTo(nil, 1) },
+			"All":      func(m *sharedMap) { walk(m.All()) },
 		}, of[*sharedMap]{
 			"Put":         func(m *sharedMap) { m.Put(1, 1) },
 			"PutIfAbsent": func(m *sharedMap) { m.PutIfAbsent(1, 1) },

@@ -121,6 +121,8 @@ func keyedTargets() []target {
 		{0.2e6, "Strings/op=collect-full", m, "", "", ""},
 		{0.8, "Shared/op=small", "freehold-sharded", "xsync-map", "", ""},
 		{0.8, "Shared/op=large", "freehold-sharded", "xsync-map", "", ""},
+		{0.98, "SharedBytes/goroutines=2", "freehold-sharded-append", "fastcache", "", ""},
+		{0.95, "SharedBytes/goroutines=2", "freehold-sharded-view", "fastcache", "", ""},
 		{0.5, "Intern/op=new", "freehold-intern", "go-map-intern", "", ""},
 		{0.8, "Intern/op=known", "freehold-intern", "go-map-intern", "", ""},
 		{0.5, "Intern/op=held", "freehold-intern", "go-map-intern", "", held},

@@ -68,15 +68,15 @@ func BenchmarkIntern(b *testing.B) {
 func BenchmarkShared(b *testing.B) {
 	for i, n := range measure.Size().Shared {
 		f := field[uint64]{shared, order.numbers, n}
-		f.run(b, [...]string{"op=small", "op=large"}[i], share[uint64](2))
+		f.run(b, [...]string{"op=small", "op=large"}[i], share[uint64](2, 5))
 	}
 }
 
 // BenchmarkSharedBytes has values of 128 B, of which the first and the last byte are read.
 func BenchmarkSharedBytes(b *testing.B) {
 	f := field[string]{sharedBytes, order.texts, measure.Size().Shared[1] / 2}
-	f.run(b, "goroutines=1", share[string](1))
-	f.run(b, "goroutines=2", share[string](2))
+	f.run(b, "goroutines=1", share[string](1, 0))
+	f.run(b, "goroutines=2", share[string](2, 0))
 }
 
 // fill puts n keys in order.
@@ -256,23 +256,26 @@ func collect[K any](b *testing.B, f field[K], p peer[K]) {
 	measure.Sum(b, uint64(f.n))
 }
 
-// share gets in 90 of 100 operations, where half of the keys are there, puts in 5 and deletes in
-// 5. All keys are equally likely, so about f.n of them stay.
-func share[K any](goroutines int) operation[K] {
+// share gets in 90 of 100 operations, puts in others and deletes in some. All keys are equally
+// likely. Without deletions all are there, and half of them where as many are put as deleted.
+func share[K any](goroutines int, deletes uint64) operation[K] {
 	return func(b *testing.B, f field[K], p peer[K]) {
-		c := f.filled(p)
+		c, among := f.filled(p), uint64(f.n)
+		if deletes > 0 {
+			among *= 2
+		}
 		measure.Loops(b, goroutines, 1, func(i int) measure.Loop {
-			rnd, keys := measure.Random(i+1), f.keys(order{n: uint64(2 * f.n), random: true, seed: i + 1})
+			rnd, keys := measure.Random(i+1), f.keys(order{n: among, random: true, seed: i + 1})
 			return func(n int) uint64 {
 				keys.each(n, func(_ int, batch []K) {
 					for _, k := range batch {
 						switch choice := rnd.Next() >> 32 % 100; {
-						case choice < 90:
-							c.get(k)
-						case choice < 95:
+						case choice < deletes:
+							c.delete(k)
+						case choice < 10:
 							c.put(k, choice)
 						default:
-							c.delete(k)
+							c.get(k)
 						}
 					}
 				})

@@ -165,6 +165,19 @@ var sharedBytes = []peer[string]{
 			return numberIn(v), ok
 		})
 	}},
+	{"freehold-sharded-append", func(int) container[string] {
+		return bytesOfShared(func(m *hashmap.Shared[string, []byte], k string) (uint64, bool) {
+			var room [valueBytes]byte
+			b, ok := m.AppendTo(room[:0], k)
+			return numberIn(b), ok
+		})
+	}},
+	{"freehold-sharded-view", func(int) container[string] {
+		return bytesOfShared(func(m *hashmap.Shared[string, []byte], k string) (n uint64, ok bool) {
+			ok = m.View(k, func(b []byte) { n = numberIn(b) })
+			return n, ok
+		})
+	}},
 	{"fastcache", func(n int) container[string] {
 		m := fastcache.New(2 * n * (4 + stringBytes + valueBytes))
 		return container[string]{
