@@ -2,8 +2,10 @@ package vector
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
@@ -34,6 +36,29 @@ func TestSliceHasNoCapacity(t *testing.T) {
 type fixed struct{ freehold.Allocator }
 
 func (fixed) Resize([]byte, int) ([]byte, bool) { return nil, false }
+
+// words is a parent of blocks with the alignment of a uint64 alone.
+type words struct{ fixed }
+
+func (a words) Alloc(size, align int) ([]byte, error) {
+	if align == int(unsafe.Alignof(uint64(0))) {
+		return a.fixed.Alloc(size, align)
+	}
+	return nil, fmt.Errorf("blocks aligned to %d", align)
+}
+
+// A Clip that moves the elements keeps their alignment.
+func TestClipThatMoves(t *testing.T) {
+	v := New[uint64](words{fixed{alloctest.New(t)}}, nil)
+	defer v.Close()
+	if err := v.Grow(100); err != nil {
+		t.Fatal(err)
+	}
+	v.Append(7)
+	if v.Clip(); v.Cap() != 1 || v.At(0) != 7 {
+		t.Errorf("%v of %d", v.Slice(), v.Cap())
+	}
+}
 
 // A Clip for which the parent has no memory changes nothing.
 func TestClipThatFails(t *testing.T) {
