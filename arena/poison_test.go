@@ -59,7 +59,10 @@ func TestWritesOutsideOfBlocks(t *testing.T) {
 	defer poison.Set(true)()
 	a := New(alloctest.New(t), nil)
 	first, second := freehold.Must(a.Alloc(8, 8)), freehold.Must(a.Alloc(8, 8))
-	a.Free(first)
+	setAll(first, 1)
+	a.Resize(first, 4)
+	mustBeFilled(t, first[4:], "Resize of a block before others")
+	a.Free(first[:4:4])
 	mustBeFilled(t, first, "Free of a block before others")
 	second, _ = a.Resize(second, 4)
 	beyond := a.bytes(a.top, a.top+1)
@@ -92,6 +95,22 @@ func TestWritesOutsideOfBlocksAreFoundByTheEndOfAll(t *testing.T) {
 		b[0] = poison.Fill
 		a.Close()
 	}
+}
+
+// A write behind the top of a mark is found after a Rewind to it, also if newer blocks at the
+// mark have been freed since.
+func TestWriteAfterARewindBeyondTheTop(t *testing.T) {
+	defer poison.Set(true)()
+	a := New(alloctest.New(t), nil)
+	b := freehold.Must(a.Alloc(8, 8))
+	m := a.Mark()
+	a.Free(b)
+	a.Rewind(m)
+	beyond := a.bytes(a.top, a.top+1)
+	beyond[0] = 1
+	wantPanic(t, late, func() { a.Alloc(8, 8) })
+	beyond[0] = poison.Fill
+	a.Close()
 }
 
 // The parent gets the memory back filled, and a closed parent is found before its memory

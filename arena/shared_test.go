@@ -438,6 +438,10 @@ func TestSharedResizeInPlace(t *testing.T) {
 	if grown == 0 {
 		t.Error("no block has grown in place")
 	}
+	before := s.Live()
+	if s.Resize(freehold.Must(s.Alloc(100, 8)), 0); s.Live() != before {
+		t.Errorf("%d blocks are live, and %d were before one that was resized to 0", s.Live(), before)
+	}
 	mustPanic(t, "arena.Shared.Resize: size -1, want 0 or more", func() { s.Resize(freehold.Must(s.Alloc(1, 1)), -1) })
 }
 
