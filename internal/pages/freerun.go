@@ -35,7 +35,10 @@ func (p *Heap) take(n, align uintptr) (s *Span, zero bool, err error) {
 	// page need no slack.
 	align = max(align, PageBytes)
 	slack := align/PageBytes - 1
-	s = p.free.fit(n + slack)
+	if s = p.free.fit(n + slack); p.recent.n > 0 && !p.isDirty(s, n, align) {
+		p.settle() // they may join to what would be new memory otherwise
+		s = p.free.fit(n + slack)
+	}
 	if s == nil {
 		// Take no addresses for a request that exceeds the limit even after a purge of
 		// all free pages.
@@ -105,6 +108,15 @@ func (p *Heap) take(n, align uintptr) (s *Span, zero bool, err error) {
 	return s, dirty == 0, nil
 }
 
+// isDirty reports whether take would find n dirty pages in the free run s, which may be nil.
+func (p *Heap) isDirty(s *Span, n, align uintptr) bool {
+	if s == nil || s.dirty < n {
+		return false
+	}
+	r := Addresses.RegionOf(s.Base)
+	return r.dirty.Count(r.pageIndex(RoundUp(s.Base, align)), n) == n
+}
+
 // noteTaken updates the low-water marks after n free pages were taken, of which
 // clean were not dirty. mu is held.
 func (p *Heap) noteTaken(n, clean uintptr) {
@@ -136,13 +148,13 @@ func (p *Heap) insert(s *Span) {
 }
 
 // freeNeighbour returns the free run whose first or last page is at addr; nil if
-// there is none, or it is another heap's. Segments of other heaps may be adjacent:
-// the owner is checked before the word is read, which their mu guards. mu is held.
+// there is none, it is recent, or it is another heap's. Segments of other heaps may be
+// adjacent: the owner is checked before the word is read, which their mu guards. mu is held.
 func (p *Heap) freeNeighbour(r *region, addr uintptr) *Span {
 	if !r.Holds(addr) || atomic.LoadUint32(r.Owner(addr)) != p.ID {
 		return nil
 	}
-	if s := *r.page(addr); s != nil && s.Kind == FreeRun {
+	if s := *r.page(addr); s != nil && s.Kind == FreeRun && !s.recent {
 		return s
 	}
 	return nil
