@@ -11,7 +11,7 @@ import (
 func newCrafted(t *testing.T) *Map[uint64, uint64] {
 	m := New[uint64, uint64](alloctest.New(t), nil)
 	t.Cleanup(m.Close)
-	m.words = false // so that growth asks hashAt
+	m.short = false // so that growth asks hashAt
 	m.hashAt = func(key unsafePointer) uint64 { return *(*uint64)(key) }
 	return m
 }

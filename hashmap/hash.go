@@ -7,6 +7,7 @@
 package hashmap
 
 import (
+	"encoding/binary"
 	"reflect"
 	"unsafe"
 
@@ -21,9 +22,6 @@ const (
 	plainKeys                 // hashed by their bytes, stored as they are
 	stringKeys                // hashed by their bytes, stored as a copy that the map owns
 )
-
-// wordKeyBytes is the size of keys that Get treats apart.
-const wordKeyBytes = 8
 
 // A hasher hashes keys of one type. Two hashers of one type have nothing in common.
 type hasher struct {
@@ -74,16 +72,50 @@ func isPlain(t reflect.Type) bool {
 // hashOf returns the hash of k. The hash of a NaN, or of a key that holds one, differs
 // at each call, so no key finds it.
 func hashOf[K comparable](h *hasher, k *K) uint64 {
-	if unsafe.Sizeof(*k) == wordKeyBytes && h.kind == plainKeys {
-		return h.word(*(*uint64)(unsafe.Pointer(k)))
+	if isShort[K]() && h.kind == plainKeys {
+		return h.words(wordsOf(k))
 	}
 	return hashSlow(h, k)
+}
+
+// isShort reports whether plain keys of type K are hashed as one or two words. The
+// compiler folds it to a constant.
+func isShort[K any]() bool {
+	switch unsafe.Sizeof(*new(K)) {
+	case 1, 2, 4, 8, 16:
+		return true
+	}
+	return false
+}
+
+// wordsOf returns what words makes the hash of k from.
+//
+// Precondition: isShort of K.
+func wordsOf[K any](k *K) (x, y uint64, n int) {
+	p := unsafe.Pointer(k)
+	switch unsafe.Sizeof(*k) {
+	case 1:
+		x = uint64(*(*byte)(p))
+	case 2:
+		x = uint64(binary.NativeEndian.Uint16((*[2]byte)(p)[:]))
+	case 4:
+		x = uint64(binary.NativeEndian.Uint32((*[4]byte)(p)[:]))
+	case 8:
+		x = binary.NativeEndian.Uint64((*[8]byte)(p)[:])
+	case 16:
+		b := (*[16]byte)(p)
+		x, y, n = binary.NativeEndian.Uint64(b[:8]), binary.NativeEndian.Uint64(b[8:]), 16
+	}
+	return x, y, n
 }
 
 // hashSlow is hashOf for all other keys.
 func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	switch h.kind {
 	case plainKeys:
+		if isShort[K]() {
+			return hashOf(h, k)
+		}
 		return h.bytes(unsafe.Slice((*byte)(unsafe.Pointer(k)), unsafe.Sizeof(*k)))
 	case stringKeys:
 		s := *(*string)(unsafe.Pointer(k))
@@ -92,7 +124,10 @@ func hashSlow[K comparable](h *hasher, k *K) uint64 {
 	return hash.Comparable(&h.seed, *k) &^ h.narrow
 }
 
-// word returns the hash of a key of 8 bytes.
+// words returns the hash of a plain key that is short, from what wordsOf returns.
+func (h *hasher) words(x, y uint64, n int) uint64 { return h.seed.Words(x, y, n) &^ h.narrow }
+
+// word returns what words does for a key of 8 bytes.
 func (h *hasher) word(k uint64) uint64 { return h.seed.Uint64(k) &^ h.narrow }
 
 // bytes returns the hash of the bytes of a plain key or a string.

@@ -83,3 +83,35 @@ func TestHashOf(t *testing.T) {
 		t.Error("two hashers agree")
 	}
 }
+
+// Keys of one or two words have one hash, whoever asks, and each of their bytes counts.
+func TestHashOfShortKeys(t *testing.T) {
+	testShort(t, func(b []byte) uint8 { return b[0] })
+	testShort(t, func(b []byte) [2]byte { return [2]byte(b) })
+	testShort(t, func(b []byte) [4]byte { return [4]byte(b) })
+	testShort(t, func(b []byte) [8]byte { return [8]byte(b) })
+	testShort(t, func(b []byte) [16]byte { return [16]byte(b) })
+	if isShort[[3]byte]() || isShort[[2]float64]() && newHasher[[2]float64]().kind == plainKeys {
+		t.Error("keys that are not short are")
+	}
+}
+
+func testShort[K comparable](t *testing.T, key func(b []byte) K) {
+	h, b := newHasher[K](), make([]byte, 16)
+	seen := map[uint64]bool{}
+	for i := range unsafe.Sizeof(*new(K)) {
+		for _, v := range []byte{0, 1, 0x80, 0xFF} {
+			b[i] = v
+			k := key(b)
+			hash := hashOf(&h, &k)
+			if hashSlow(&h, &k) != hash || h.words(wordsOf(&k)) != hash {
+				t.Errorf("%T has several hashes", k)
+			}
+			if seen[hash] != (v == 0 && i > 0) {
+				t.Errorf("%v has the hash of another", k)
+			}
+			seen[hash] = true
+		}
+		b[i] = 0
+	}
+}

@@ -74,7 +74,12 @@ const batchKeys = 16
 // start computes the hashes of up to batchKeys keys and reads their homes.
 func (m *Map[K, V]) start(b *batch, keys []K) {
 	for i := range keys {
-		h := hashOf(&m.hash, &keys[i])
+		var h uint64
+		if isShort[K]() && m.short {
+			h = m.hash.words(wordsOf(&keys[i])) // inlined
+		} else {
+			h = hashOf(&m.hash, &keys[i])
+		}
 		b.hashes[i], b.homes[i] = h, m.homeOf(h, strideOf[K, V]())
 	}
 	for i, g := range b.homes[:len(keys)] {

@@ -59,7 +59,7 @@ var mapKind = container.Kind{Type: "hashmap.Map", Maker: "hashmap.New", Is: "the
 // to the parent. A map dropped without Close leaks it until the parent is closed;
 // FREEHOLD_DEBUG=leak reports that.
 func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] {
-	kt, vt := reflect.TypeFor[K](), reflect.TypeFor[V]()
+	vt := reflect.TypeFor[V]()
 	m := &Map[K, V]{}
 	if o == nil {
 		o = &Options{}
@@ -90,7 +90,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	} else {
 		c.hashAt = func(key unsafe.Pointer) uint64 { return hashOf(&c.hash, (*K)(key)) }
 	}
-	c.words = c.hash.kind == plainKeys && kt.Size() == wordKeyBytes && !c.owned
+	c.short = c.hash.kind == plainKeys && isShort[K]() && !c.owned
 	c.texts = c.hash.kind == stringKeys && c.valueKind == noText && c.head > 0
 	c.reset()
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
@@ -139,7 +139,7 @@ func valueIn[K comparable, V any](g unsafe.Pointer, slot uintptr) *V {
 // Get returns the value of k, and whether the map has it. If V is a string or []byte, it is
 // the map's memory, valid until the next call that changes the map.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
-	if unsafe.Sizeof(k) != wordKeyBytes || !m.words {
+	if !isShort[K]() || !m.short {
 		if !m.texts {
 			return m.getSlow(k)
 		}
@@ -150,7 +150,7 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	}
 	// The first group, where nearly every search ends, without a call: the less there is
 	// to do, the more searches the processor has under way at once.
-	h := m.hash.word(*(*uint64)(unsafe.Pointer(&k)))
+	h := m.hash.words(wordsOf(&k))
 	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
 	w := *tagsAt(g)
 	if match := matchTag(w, tag); match != 0 {

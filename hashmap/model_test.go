@@ -306,6 +306,7 @@ var kinds = []modelled{
 	kind("[3]uint8-[24]byte", func(n int) [3]byte { return [3]byte{byte(n), byte(n >> 8), byte(n >> 16)} }, func(n int) [24]byte { return [24]byte{23: byte(n)} }, same),
 	kind("[24]byte-[200]byte", func(n int) [24]byte { return [24]byte{byte(n), 23: byte(n >> 8)} }, func(n int) [200]byte { return [200]byte{0: byte(n), 199: byte(n)} }, same),
 	kind("[200]byte-uint64", func(n int) [200]byte { return [200]byte{byte(n), 199: byte(n >> 8)} }, number[uint64], same),
+	kind("[16]byte-uint64", func(n int) [16]byte { return [16]byte{byte(n), 15: byte(n >> 8)} }, number[uint64], same),
 	kind("padded-padded", noisy, noisy, same),
 	kind("float64-float32", func(n int) float64 { return float64(n-20) / 4 }, func(n int) float32 { return float32(n) }, same),
 	kind("string-uint64", text, number[uint64], same),

@@ -177,7 +177,7 @@ func (c *core) release() {
 		c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
 	}
 	c.dir, c.tables, c.slots = nil, 0, 0
-	c.words, c.texts = false, false
+	c.short, c.texts = false, false
 }
 
 // passes reports whether an entry with a tag of that overflow bit has passed group i.
@@ -207,7 +207,7 @@ func (c *core) passes(t table, i uintptr, tag uint64) bool {
 
 // hashOfKey returns the hash of the key in a slot: hashAt, without a call for words.
 func (c *core) hashOfKey(key unsafe.Pointer) uint64 {
-	if c.words {
+	if c.short && c.keyBytes == 8 {
 		return c.hash.word(*(*uint64)(key))
 	}
 	return c.hashAt(key)

@@ -43,7 +43,7 @@ func SeedFrom(next func() uint64) Seed {
 }
 
 // Uint64 returns the hash of v, all of whose bits are good.
-func (s *Seed) Uint64(v uint64) uint64 { return fold(fold(v^s.a, s.b), s.c) }
+func (s *Seed) Uint64(v uint64) uint64 { return s.Words(v, 0, 0) }
 
 // String returns the hash of v, all of whose bits are good.
 func (s *Seed) String(v string) uint64 {
@@ -68,9 +68,8 @@ func (s *Seed) Bytes(v []byte) uint64 {
 }
 
 // Words returns what Bytes returns for n bytes, if x are the first 8 of them and y the
-// last, as little-endian numbers.
-//
-// Precondition: 8 <= n <= 16.
+// last, as little-endian numbers, and n is 8 to 16. For 0 and 0 it is what Uint64 returns
+// for x.
 func (s *Seed) Words(x, y uint64, n int) uint64 {
 	return fold(fold(x^s.a, y^s.b)^uint64(n), s.c)
 }
