@@ -223,10 +223,15 @@ func (m *Map[K, V]) Put(k K, v V) error {
 
 // put is Put for a map without copies. h is the hash of k.
 func (m *Map[K, V]) put(k K, v V, h uint64) error {
-	// Most new keys find a slot in their home, which the search has just read.
+	// Nearly every search ends in the home.
 	g, tag := m.homeOf(h, strideOf[K, V]()), tagOf(h)
 	w := *tagsAt(g)
-	if free := matchFree(w); free != 0 && matchTag(w, tag) == 0 && w&passBit(tag) == 0 && m.tables > 0 {
+	if match := matchTag(w, tag); match != 0 {
+		if slot := slotOf(match); *keyIn[K](g, slot) == k && m.hash.kind == plainKeys {
+			*valueIn[K, V](g, slot) = v
+			return nil
+		}
+	} else if free := matchFree(w); free != 0 && w&passBit(tag) == 0 && m.tables > 0 {
 		slot := slotOf(free)
 		*keyIn[K](g, slot), *valueIn[K, V](g, slot) = k, v
 		*tagsAt(g) = setTag(w, slot, tag)
