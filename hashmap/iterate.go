@@ -58,9 +58,18 @@ func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 	n := cur.table.groups()
 	for i := range n {
 		at := (i + uintptr(first)) & (n - 1)
-		for slot := range uintptr(slotsPerGroup) {
+		for done := uint64(0); ; {
 			g := cur.table.group(at, m.stride) // yield may have detached cur
-			if *tagsAt(g)>>(8*slot&63)&0x80 == 0 {
+			full := matchFull(*tagsAt(g)) &^ done
+			if full == 0 {
+				break
+			}
+			done = full ^ (full - 1)
+			slot := slotOf(full)
+			if !m.owned && !cur.detached {
+				if !yield(*keyIn[K](g, slot), *valueIn[K, V](g, slot)) || cur.ended {
+					return false
+				}
 				continue
 			}
 			k, v, ok := m.entryAt(cur, at, slot)
