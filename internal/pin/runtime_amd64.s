@@ -1,4 +1,4 @@
-// See runtime_amd64.go.
+// See runtime.go and runtime_amd64.go.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -33,45 +33,33 @@ no:
 	XORL AX, AX
 	RET
 
-// func() uintptr
-//
-// The processor that it runs on.
-TEXT processor<>(SB), NOSPLIT, $0-0
-	MOVQ const_GM(R14), AX
-	MOVQ const_MP(AX), AX
-	MOVL const_PID(AX), AX
-	RET
-
-// func(word *uint64, wait, stay uintptr) (change uint64, asked bool)
-//
-// It waits until the runtime has asked the goroutine to yield, at most wait
-// rounds, stays for as many more, and returns by how much the word has changed
-// meanwhile. For the test that it is not preempted.
-TEXT linger<>(SB), NOSPLIT, $0-0
-	MOVQ (AX), R8
-waiting:
-	CMPQ 16(R14), $-1314 // g.stackguard0 == stackPreempt
-	JEQ  staying
-	PAUSE
-	DECQ BX
-	JNE  waiting
-	RET
-staying:
-	PAUSE
-	DECQ CX
-	JNE  staying
-	MOVQ (AX), AX
-	SUBQ R8, AX
-	MOVL $1, BX
-	RET
-
 DATA functions<>+0(SB)/8, $probe<>(SB)
-DATA functions<>+8(SB)/8, $processor<>(SB)
-DATA functions<>+16(SB)/8, $linger<>(SB)
-GLOBL functions<>(SB), RODATA, $24
+GLOBL functions<>(SB), RODATA, $8
 
 // func entries() *uintptr
 TEXT ·entries(SB), NOSPLIT, $0-8
 	LEAQ functions<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// The func's own address is in DX, its five arguments in AX, BX, CX, DI and SI, g in R14.
+TEXT load<>(SB), NOSPLIT, $0-0
+	MOVQ 0x30(R14), SI // g.m
+	MOVQ closure_mOfP(DX), R8
+	MOVQ closure_leaf(DX), R9
+	MOVQ (SI)(R8*1), SI // m.p
+	MOVL (SI), SI // p.id
+	JMP  R9
+
+// func entry() uintptr
+TEXT ·entry(SB), NOSPLIT, $0-8
+	LEAQ load<>(SB), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func stackGuard() *uintptr
+TEXT ·stackGuard(SB), NOSPLIT, $0-8
+	MOVQ (TLS), AX
+	ADDQ $16, AX
 	MOVQ AX, ret+0(FP)
 	RET

@@ -1,6 +1,6 @@
-//go:build amd64 && asan
+//go:build (amd64 || arm64) && asan
 
 package pin
 
-// Obstacle returns the reason why no assembly runs.
-func Obstacle() string { return "there is no assembly with -asan" }
+// Obstacle returns why there is no fast path.
+func Obstacle() string { return "there is no fast path with -asan" }

@@ -1,8 +1,8 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 package pin
 
 import "runtime"
 
-// Obstacle returns the reason why no assembly runs: this build has none.
-func Obstacle() string { return "there is no assembly for " + runtime.GOARCH }
+// Obstacle returns why there is no fast path.
+func Obstacle() string { return "there is no fast path for " + runtime.GOARCH }

@@ -1,4 +1,4 @@
-//go:build !amd64 || race || freehold_portable || asan
+//go:build (!amd64 && !arm64) || race || freehold_portable || asan
 
 package pin
 
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Of the three kinds of build without assembly, Obstacle names the one that this is.
+// Of the kinds of build without a fast path, Obstacle names the one that this is.
 func TestObstacleNamesTheBuild(t *testing.T) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -18,14 +18,14 @@ func TestObstacleNamesTheBuild(t *testing.T) {
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	want := "there is no assembly with the tag freehold_portable"
+	want := "there is no fast path with the tag freehold_portable"
 	switch {
-	case runtime.GOARCH != "amd64":
-		want = "there is no assembly for " + runtime.GOARCH
+	case runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64":
+		want = "there is no fast path for " + runtime.GOARCH
 	case settings["-race"] == "true":
-		want = "there is no assembly with -race"
+		want = "there is no fast path with -race"
 	case settings["-asan"] == "true":
-		want = "there is no assembly with -asan"
+		want = "there is no fast path with -asan"
 	}
 	if got := Obstacle(); got != want {
 		t.Errorf("%q, want %q", got, want)

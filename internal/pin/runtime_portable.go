@@ -1,6 +1,6 @@
-//go:build amd64 && freehold_portable && !race && !asan
+//go:build (amd64 || arm64) && freehold_portable && !race && !asan
 
 package pin
 
-// Obstacle returns the reason why no assembly runs.
-func Obstacle() string { return "there is no assembly with the tag freehold_portable" }
+// Obstacle returns why there is no fast path.
+func Obstacle() string { return "there is no fast path with the tag freehold_portable" }

@@ -1,6 +1,6 @@
-//go:build amd64 && race
+//go:build (amd64 || arm64) && race
 
 package pin
 
-// Obstacle returns the reason why no assembly runs.
-func Obstacle() string { return "there is no assembly with -race" }
+// Obstacle returns why there is no fast path.
+func Obstacle() string { return "there is no fast path with -race" }

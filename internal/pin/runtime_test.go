@@ -1,0 +1,270 @@
+//go:build (amd64 || arm64) && !race && !freehold_portable && !asan
+
+package pin
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// With a Go that was not tested leaves are called with pins, and freehold is slower.
+func TestKnown(t *testing.T) {
+	if !slices.Contains(systems, runtime.GOOS) {
+		t.Skip(Obstacle())
+	}
+	if !knownVersion() {
+		t.Errorf("%s.\nSo heaps, pools and shared arenas take pins. CONTRIBUTING.md says how to test a new version of Go.", Obstacle())
+	}
+	if Obstacle() == "" {
+		return
+	}
+	build, _ := debug.ReadBuildInfo()
+	for _, s := range build.Settings {
+		if s.Key == "-gcflags" {
+			t.Skipf("built with %s: %s", s.Value, Obstacle())
+		}
+	}
+	t.Error(Obstacle())
+}
+
+func TestOnlyTestedVersionsAreKnown(t *testing.T) {
+	mustFit(t)
+	defer func(v, s string) { version, system = v, s }(version, system)
+	system = systems[0]
+	for v, want := range map[string]bool{
+		"go1.26":                         true,
+		"go1.26.8":                       true,
+		"go1.26.12":                      true,
+		"go1.27":                         true,
+		"go1.27.4":                       true,
+		"go1.25.9":                       false,
+		"go1.28":                         false,
+		"go1.260":                        false,
+		"go1.26rc1":                      false, // a candidate
+		"go1.26.8-X:runtimesecret":       false, // an experiment
+		"go1.26.8-vendor":                false,
+		"devel go1.27-0a1b2c3 Tue Nov 3": false,
+		"go1.27-devel_0a1b2c3":           false,
+		"go1.26-devel_0a1b2c3":           false,
+	} {
+		version = v
+		const obstacle = " is none of the tested versions, go1.26, go1.27"
+		if got := Obstacle(); want && got != "" || !want && got != v+obstacle {
+			t.Errorf("%q: %q", v, got)
+		}
+	}
+}
+
+// On a system whose runtime nobody has looked at, leaves are called with pins though
+// others might do.
+func TestOnlyListedSystemsAreKnown(t *testing.T) {
+	mustFit(t)
+	defer func(s string) { system = s }(system)
+	system = "plan9"
+	if got := Obstacle(); !strings.HasPrefix(got, "plan9 is none of the tested systems, linux, ") {
+		t.Errorf("%q", got)
+	}
+}
+
+// mustFit skips where leaves cannot be called without pins. Whether this system or version
+// of Go was tested does not matter: that is what these tests are for.
+func mustFit(t *testing.T) {
+	if mOfP() == 0 || hasFrame(codeOf(echo)) {
+		t.Skip("this runtime or compiler is another than those tested")
+	}
+}
+
+// A goroutine keeps its processor while it is in a leaf, though the runtime asks it to
+// yield and another goroutine waits. In an ordinary function it loses it.
+func TestLeafIsNotPreempted(t *testing.T) {
+	mustFit(t)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var turns atomic.Uint64 // of the other goroutine, which needs the processor
+	var done atomic.Bool
+	ended := make(chan bool)
+	go func() {
+		defer close(ended)
+		for !done.Load() {
+			turns.Add(1)
+			runtime.Gosched()
+		}
+	}()
+	defer func() { done.Store(true); <-ended }()
+
+	leaf := unpinned[func(word *atomic.Uint64, guard *uintptr, wait, stay, slot int) (change uint64, asked bool)](codeOf(linger))
+	if hasFrame(codeOf(linger)) {
+		t.Fatal("linger is no leaf")
+	}
+	for turns.Load() == 0 {
+		runtime.Gosched()
+	}
+	for range 3 {
+		change, asked := leaf(&turns, stackGuard(), 1<<32, 1<<20, 0) // at least 10 s, and 1 ms
+		if !asked {
+			t.Fatal("the runtime never asked the leaf to yield")
+		}
+		if change != 0 {
+			t.Errorf("preempted in a leaf: the other goroutine had %d turns", change)
+		}
+	}
+	if strings.Contains(os.Getenv("GODEBUG"), "asyncpreemptoff=1") {
+		return
+	}
+	if was := turns.Load(); lingerPreempted(&turns, 1<<36) == was {
+		t.Error("an ordinary function is not preempted either, so this test proves nothing")
+	}
+}
+
+// linger waits until the runtime has asked the goroutine to yield, at most wait rounds, stays
+// for some rounds more, and returns by how much the word has changed meanwhile. It is a leaf.
+//
+//go:nosplit
+//go:noinline
+func linger(word *atomic.Uint64, guard *uintptr, wait, stay, _ int) (change uint64, asked bool) {
+	was := word.Load()
+	for {
+		const stackPreempt = ^uintptr(1313)
+		if atomic.LoadUintptr(guard) == stackPreempt {
+			break
+		}
+		if wait--; wait == 0 {
+			return word.Load() - was, false
+		}
+	}
+	for ; stay > 0; stay-- {
+		word.Load()
+	}
+	return word.Load() - was, true
+}
+
+// lingerPreempted waits until the word changes, at most so many rounds, and returns it.
+//
+//go:noinline
+func lingerPreempted(word *atomic.Uint64, rounds int) uint64 {
+	was := word.Load()
+	for word.Load() == was && rounds > 0 {
+		rounds--
+	}
+	return word.Load()
+}
+
+// A leaf gets the number that procPin returns, wherever a goroutine runs and however many
+// processors there are.
+func TestProcessor(t *testing.T) {
+	mustFit(t)
+	leaf := unpinned[func(a, b, c, d uintptr, slot int) (v, w, x, y uintptr, processor int)](codeOf(echo))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	var holders Holders
+	var mu sync.Mutex
+	seen := map[int]bool{}
+	for procs := 1; procs <= 16; procs++ {
+		runtime.GOMAXPROCS(procs)
+		var wg sync.WaitGroup
+		for range 4 * procs {
+			wg.Go(func() {
+				if procs%2 == 0 {
+					runtime.LockOSThread()
+					defer runtime.UnlockOSThread()
+				}
+				for range 1000 {
+					want := holders.Enter()
+					_, _, _, _, got := leaf(0, 0, 0, 0, -1)
+					holders.Leave(want)
+					if got != want {
+						t.Errorf("processor %d, procPin says %d", got, want)
+						return
+					}
+					if got >= procs {
+						t.Errorf("processor %d of %d", got, procs)
+						return
+					}
+					mu.Lock()
+					seen[want] = true
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if len(seen) < 2 {
+		t.Errorf("all goroutines ran on %v", seen)
+	}
+}
+
+// Obstacle looks at each byte of procPin, but for where the pins are counted and the p is.
+func TestObstacleLooksAtProcPin(t *testing.T) {
+	mustFit(t)
+	defer func(v, s string) { version, system = v, s }(version, system)
+	version, system = tested[0], systems[0]
+	if o := Obstacle(); o != "" {
+		t.Fatal(o)
+	}
+	for i, mask := range procPinMask {
+		for bit := byte(1); bit != 0; bit <<= 1 {
+			procPinCode[i] ^= bit
+			if mask&bit != 0 && Obstacle() == "" {
+				t.Errorf("bit %#x of byte %d of procPin is another, and there is no obstacle", bit, i)
+			}
+			procPinCode[i] ^= bit
+		}
+	}
+}
+
+type leafFunc = func(a, b, c, d uintptr, slot int) int
+
+func pinnedLeaf(a, b, c, d uintptr, slot int) int { return -2 }
+
+//go:nosplit
+//go:noinline
+func slotOf(_, _, _, _ uintptr, slot int) int { return slot }
+
+// What has a frame is no leaf, for it may have calls; with one, there is an obstacle.
+func TestFunctionsWithFramesArePinned(t *testing.T) {
+	mustFit(t)
+	defer func(v, s string) { version, system, framed = v, s, false }(version, system)
+	version, system = tested[0], systems[0]
+	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, -1); got < 0 {
+		t.Errorf("a leaf gets processor %d", got)
+	}
+	for name, f := range map[string]leafFunc{"a call": calls, "variables": spills, "a large frame": large} {
+		framed = false
+		if got := Unpinned(f, pinnedLeaf)(0, 0, 0, 0, -1); got != -2 || Obstacle() == "" {
+			t.Errorf("a function with %s is a leaf", name)
+		}
+	}
+}
+
+//go:nosplit
+//go:noinline
+func calls(a, b, c, d uintptr, slot int) int { return slotOf(b, a, c, d, slot) }
+
+//go:nosplit
+//go:noinline
+func spills(a, b, c, d uintptr, slot int) int {
+	var v [4]uintptr
+	v[a&3], v[b&3] = c, d
+	return slot + int(v[c&3])
+}
+
+//go:nosplit
+//go:noinline
+func large(a, b, c, d uintptr, slot int) int {
+	var v [64]uintptr
+	v[a&63], v[b&63] = c, d
+	return slot + int(v[c&63])
+}
+
+// With a version that was not tested, functions are called that take pins.
+func TestPinnedWithUntestedVersions(t *testing.T) {
+	defer func(v string) { version = v }(version)
+	version = "go1.25"
+	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, -1); got != -2 {
+		t.Errorf("the leaf runs, on processor %d", got)
+	}
+}
