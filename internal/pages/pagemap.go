@@ -39,7 +39,7 @@ const mapEntryBytes = 8
 
 // MapEntry returns the entry of the page at off, an offset into r.
 func (r *region) MapEntry(off uintptr) *uint64 {
-	return (*uint64)(vm.Pointer(r.mapEntries + off>>PageShift*mapEntryBytes))
+	return (*uint64)(vm.NonNil(r.mapEntries + off>>PageShift*mapEntryBytes))
 }
 
 // setPages sets the word in pages of each page of s.

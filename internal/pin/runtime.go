@@ -1,19 +1,20 @@
 // Runtime: what a fast path needs to do without the pin.
 //
 // The compiler marks every instruction of a //go:nosplit function as none at which the
-// runtime may preempt a goroutine (IsUnsafe in cmd/compile/internal/liveness,
-// isAsyncSafePoint in runtime/preempt.go). So a goroutine keeps its processor in such a
-// function, if that calls nothing and has no frame, whose set-up is not marked. A leaf is
-// that kind of function:
+// runtime may preempt a goroutine, but for those that set up the frame and store arguments
+// (IsUnsafe in cmd/compile/internal/liveness, isAsyncSafePoint in runtime/preempt.go). So in
+// such a function that calls nothing, a leaf, a goroutine keeps its processor from the load
+// of the processor's number to the return:
 //
-//	caller --> entry, in assembly: loads the processor's number --jump--> leaf, in Go --> caller
+//	caller --> entry, in assembly: passes g --jump--> leaf, in Go: loads g.m.p.id --> caller
 //
-// Assembly is not preempted either. So from the load of the number to the return of the
-// leaf a goroutine has what belongs to its processor to itself: what procPin does, for free.
+// What a leaf gets is g, which is the same on each processor. So it does not matter if the
+// goroutine is preempted before the load.
 //
 // Nothing in the language promises that. So it is done only with the versions of Go and on
 // the systems that are listed here, and only if the code of procPin and of each leaf is as
-// expected: builds with -N, with checkptr or for fuzzing have leaves with frames.
+// expected: calls need a frame, and leaves have none. Builds with -N, with checkptr or for
+// fuzzing may add calls, so their leaves are called with pins.
 // TestKnown says how to test a new version; Obstacle says why leaves are called with pins.
 
 //go:build (amd64 || arm64) && !race && !freehold_portable && !asan
@@ -69,14 +70,15 @@ func knownVersion() bool {
 	return false
 }
 
-// Unpinned returns a function that calls leaf with the number of the processor, like
-// Holders.Enter's, as its last argument, whatever that of the call is. The goroutine stays
-// on that processor until leaf returns. If there is an obstacle, or leaf has a frame,
-// Unpinned returns pinned instead. It is for variables that are set before main begins.
+// Unpinned returns a function that calls leaf with a last argument from which [SlotAt] has the
+// number of the processor, whatever that of the call is. The goroutine stays on that
+// processor from the call of SlotAt to leaf's return. If there is an obstacle, or leaf has a
+// frame, Unpinned returns pinned instead. It is for variables that are set before main begins.
 //
-// leaf has four words as arguments, and an int. It is declared //go:nosplit and calls
-// nothing; it takes few enough variables to hold them all in registers; and it stores no
-// pointers into Go memory, so that it owes the collector no write barrier.
+// leaf has four words as arguments, and then at. It is declared //go:nosplit and
+// //go:noinline; calls nothing that is not inlined; takes few enough variables to hold
+// them all in registers; and stores no pointers into Go memory, so that it owes the collector
+// no write barrier.
 func Unpinned[F any](leaf, pinned F) F {
 	code := codeOf(leaf)
 	if Obstacle() != "" {
@@ -94,41 +96,61 @@ func Unpinned[F any](leaf, pinned F) F {
 type closure struct {
 	entry uintptr // in assembly
 	leaf  uintptr // code
-	mOfP  uintptr // where an m has its p
 }
 
 // unpinned is Unpinned without a check.
 func unpinned[F any](leaf uintptr) F {
-	c := &closure{entry(), leaf, mOfP()}
+	c := &closure{entry(), leaf}
 	return *(*F)(unsafe.Pointer(&c))
 }
 
-// pointer turns the address of code into a pointer.
-func pointer(code uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&code)) }
+// pointer turns an address of code, or in the runtime's own memory, into a pointer.
+//
+//go:nocheckptr
+func pointer(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }
 
 // codeOf returns the address of a func's code.
 func codeOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 
-// entry returns the address of load, which finds the processor's number and jumps to a leaf.
+// entry returns the address of the code that jumps to a leaf.
 func entry() uintptr
 
 // stackGuard returns the address of the word by which the runtime asks the goroutine to yield.
 // It is for a test.
 func stackGuard() *uintptr
 
+// SlotAt returns the number of the slot that a leaf has until it returns, by its argument at.
+// Callers who hold a slot pass its number as at.
+func SlotAt(at uintptr) int {
+	if at < maxID {
+		return int(at)
+	}
+	m := *(*uintptr)(pointer(at + gM))
+	p := *(*uintptr)(pointer(m + mP))
+	return int(*(*int32)(pointer(p)))
+}
+
+// Where the runtime keeps the processor's number: g holds the address of an m, that of a p,
+// and that begins with it.
+const gM = 0x30
+
+var mP = mOfP()
+
+const maxID = 1 << 16 // no processor's number, and below each address
+
 // echo is a leaf.
 //
 //go:nosplit
 //go:noinline
-func echo(a, b, c, d uintptr, slot int) (v, w, x, y uintptr, processor int) { return a, b, c, d, slot }
+func echo(a, b, c, d, at uintptr) (v, w, x, y uintptr, slot int) { return a, b, c, d, SlotAt(at) }
 
-// findsProcessor reports whether entry hands its arguments and the processor's number on.
+// findsProcessor reports whether leaves get their arguments and find the processor's number.
 func findsProcessor() bool {
-	f := unpinned[func(a, b, c, d uintptr, slot int) (v, w, x, y uintptr, processor int)](codeOf(echo))
+	f := unpinned[func(a, b, c, d, at uintptr) (v, w, x, y uintptr, slot int)](codeOf(echo))
 	defer procUnpin()
 	slot := procPin()
-	v, w, x, y, processor := f(1, 20, 300, 4000, -1)
-	return v == 1 && w == 20 && x == 300 && y == 4000 && processor == slot
+	v, w, x, y, got := f(1, 20, 300, 4000, 0)
+	return v == 1 && w == 20 && x == 300 && y == 4000 && got == slot
 }
 
 // mOfP returns where an m has its p, by the code of procPin, or 0 if that is other than expected.

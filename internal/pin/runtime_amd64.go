@@ -28,7 +28,7 @@ const (
 // each field of F, in their order; or plain where assembly must not run. F is a
 // struct of funcs. entries must stay as they are.
 func Assembly[F any](plain F, entries *uintptr) F {
-	if Obstacle() != "" || mOfP() != MP || !knownCompiler() {
+	if Obstacle() != "" || mP != MP || !knownCompiler() {
 		return plain
 	}
 	return functionsAt[F](entries)

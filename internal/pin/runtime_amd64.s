@@ -43,17 +43,14 @@ TEXT ·entries(SB), NOSPLIT, $0-8
 	RET
 
 // The func's own address is in DX, its five arguments in AX, BX, CX, DI and SI, g in R14.
-TEXT load<>(SB), NOSPLIT, $0-0
-	MOVQ 0x30(R14), SI // g.m
-	MOVQ closure_mOfP(DX), R8
-	MOVQ closure_leaf(DX), R9
-	MOVQ (SI)(R8*1), SI // m.p
-	MOVL (SI), SI // p.id
-	JMP  R9
+TEXT jump<>(SB), NOSPLIT, $0-0
+	MOVQ closure_leaf(DX), R8
+	MOVQ R14, SI
+	JMP  R8
 
 // func entry() uintptr
 TEXT ·entry(SB), NOSPLIT, $0-8
-	LEAQ load<>(SB), AX
+	LEAQ jump<>(SB), AX
 	MOVQ AX, ret+0(FP)
 	RET
 

@@ -5,18 +5,15 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// The function's own address is in R26, its five arguments in R0 to R4, g in R28.
-TEXT load<>(SB), NOSPLIT|NOFRAME, $0-0
-	MOVD closure_mOfP(R26), R17
-	MOVD 48(g), R4   // g.m
+// The func's own address is in R26, its five arguments in R0 to R4.
+TEXT jump<>(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD closure_leaf(R26), R16
-	MOVD (R4)(R17), R4 // m.p
-	MOVWU (R4), R4     // p.id
+	MOVD g, R4
 	JMP  (R16)
 
 // func entry() uintptr
 TEXT ·entry(SB), NOSPLIT, $0-8
-	MOVD $load<>(SB), R0
+	MOVD $jump<>(SB), R0
 	MOVD R0, ret+0(FP)
 	RET
 

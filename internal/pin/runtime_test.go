@@ -97,7 +97,7 @@ func TestLeafIsNotPreempted(t *testing.T) {
 	}()
 	defer func() { done.Store(true); <-ended }()
 
-	leaf := unpinned[func(word *atomic.Uint64, guard *uintptr, wait, stay, slot int) (change uint64, asked bool)](codeOf(linger))
+	leaf := unpinned[func(word *atomic.Uint64, guard *uintptr, wait, stay int, at uintptr) (change uint64, asked bool)](codeOf(linger))
 	if hasFrame(codeOf(linger)) {
 		t.Fatal("linger is no leaf")
 	}
@@ -126,7 +126,7 @@ func TestLeafIsNotPreempted(t *testing.T) {
 //
 //go:nosplit
 //go:noinline
-func linger(word *atomic.Uint64, guard *uintptr, wait, stay, _ int) (change uint64, asked bool) {
+func linger(word *atomic.Uint64, guard *uintptr, wait, stay int, at uintptr) (change uint64, asked bool) {
 	was := word.Load()
 	for {
 		const stackPreempt = ^uintptr(1313)
@@ -158,7 +158,7 @@ func lingerPreempted(word *atomic.Uint64, rounds int) uint64 {
 // processors there are.
 func TestProcessor(t *testing.T) {
 	mustFit(t)
-	leaf := unpinned[func(a, b, c, d uintptr, slot int) (v, w, x, y uintptr, processor int)](codeOf(echo))
+	leaf := unpinned[func(a, b, c, d, at uintptr) (v, w, x, y uintptr, slot int)](codeOf(echo))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var holders Holders
 	var mu sync.Mutex
@@ -174,7 +174,7 @@ func TestProcessor(t *testing.T) {
 				}
 				for range 1000 {
 					want := holders.Enter()
-					_, _, _, _, got := leaf(0, 0, 0, 0, -1)
+					_, _, _, _, got := leaf(0, 0, 0, 0, 0)
 					holders.Leave(want)
 					if got != want {
 						t.Errorf("processor %d, procPin says %d", got, want)
@@ -216,25 +216,25 @@ func TestObstacleLooksAtProcPin(t *testing.T) {
 	}
 }
 
-type leafFunc = func(a, b, c, d uintptr, slot int) int
+type leafFunc = func(a, b, c, d, at uintptr) int
 
-func pinnedLeaf(a, b, c, d uintptr, slot int) int { return -2 }
+func pinnedLeaf(a, b, c, d, at uintptr) int { return -2 }
 
 //go:nosplit
 //go:noinline
-func slotOf(_, _, _, _ uintptr, slot int) int { return slot }
+func slotOf(_, _, _, _, at uintptr) int { return SlotAt(at) }
 
 // What has a frame is no leaf, for it may have calls; with one, there is an obstacle.
 func TestFunctionsWithFramesArePinned(t *testing.T) {
 	mustFit(t)
 	defer func(v, s string) { version, system, framed = v, s, false }(version, system)
 	version, system = tested[0], systems[0]
-	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, -1); got < 0 {
-		t.Errorf("a leaf gets processor %d", got)
+	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, 0); got < 0 {
+		t.Error("a leaf is called with a pin")
 	}
 	for name, f := range map[string]leafFunc{"a call": calls, "variables": spills, "a large frame": large} {
 		framed = false
-		if got := Unpinned(f, pinnedLeaf)(0, 0, 0, 0, -1); got != -2 || Obstacle() == "" {
+		if got := Unpinned(f, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 || Obstacle() == "" {
 			t.Errorf("a function with %s is a leaf", name)
 		}
 	}
@@ -242,29 +242,29 @@ func TestFunctionsWithFramesArePinned(t *testing.T) {
 
 //go:nosplit
 //go:noinline
-func calls(a, b, c, d uintptr, slot int) int { return slotOf(b, a, c, d, slot) }
+func calls(a, b, c, d, at uintptr) int { return slotOf(b, a, c, d, at) }
 
 //go:nosplit
 //go:noinline
-func spills(a, b, c, d uintptr, slot int) int {
+func spills(a, b, c, d, at uintptr) int {
 	var v [4]uintptr
 	v[a&3], v[b&3] = c, d
-	return slot + int(v[c&3])
+	return SlotAt(at) + int(v[c&3])
 }
 
 //go:nosplit
 //go:noinline
-func large(a, b, c, d uintptr, slot int) int {
+func large(a, b, c, d, at uintptr) int {
 	var v [64]uintptr
 	v[a&63], v[b&63] = c, d
-	return slot + int(v[c&63])
+	return SlotAt(at) + int(v[c&63])
 }
 
 // With a version that was not tested, functions are called that take pins.
 func TestPinnedWithUntestedVersions(t *testing.T) {
 	defer func(v string) { version = v }(version)
 	version = "go1.25"
-	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, -1); got != -2 {
+	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 {
 		t.Errorf("the leaf runs, on processor %d", got)
 	}
 }

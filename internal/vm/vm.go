@@ -77,12 +77,18 @@ var pageBytes = systemPageBytes()
 // PageBytes returns the size of the system's pages, a power of two.
 func PageBytes() uintptr { return pageBytes }
 
-// Pointer turns an off-heap address into a pointer. It is the only such
-// conversion: off-heap memory does not move and the collector ignores it.
+// Pointer turns an off-heap address into a pointer. It and NonNil are the only such
+// conversions: off-heap memory does not move and the collector ignores it.
 //
 // Precondition: addr came from Reserve or MapFile, and the pointer is not used
 // on memory that is not committed.
 func Pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+// NonNil is Pointer for an address that is not 0: the compiler takes the result for non-nil.
+// Pointer goes through the stack on arm64.
+//
+//go:nocheckptr
+func NonNil(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }
 
 // bytesAt returns a range as a slice. The precondition is Pointer's.
 func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }
