@@ -33,6 +33,13 @@ func (a PlainAdapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.al
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.alloc(size, align, true) }
 func (a PlainAdapter) Free(b []byte)                          { a.Heap.free(b) }
 
+// Pin has heaps take pins in a test, as they do where leaves cannot be called without.
+func Pin(t testing.TB) {
+	was := leaves
+	leaves = leafFunctions{allocPinned, freePinned, freePointerPinned, localAllocPinned, localFreePinned}
+	t.Cleanup(func() { leaves = was })
+}
+
 // SampleAt sets the rate of samples for a test.
 func SampleAt(t testing.TB, rate int) {
 	was := watch.SetSampleRate(rate)

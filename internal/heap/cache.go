@@ -75,31 +75,6 @@ func (c *cache) fill(class uint8, m *magazine) uintptr {
 	return (c.tops[class] - m.bottom()) / entryBytes
 }
 
-// take is the fast path of Alloc. It returns the topmost block and the status it
-// had. It returns 0 if there is none, or if that block was freed twice.
-func (c *cache) take(class uint8, size int) (addr uintptr, was uint16) {
-	top := c.tops[class]
-	e := entryAt(top - entryBytes)
-	st := statusAt(e.status)
-	if was = *st; was < freeZero {
-		return 0, 0
-	}
-	*st = uint16(size)
-	c.tops[class] = top - entryBytes
-	return e.addr, was
-}
-
-// push is the fast path of Free.
-func (c *cache) push(class uint8, e entry) bool {
-	top := c.tops[class]
-	if top == c.ends[class] {
-		return false
-	}
-	*entryAt(top) = e
-	c.tops[class] = top + entryBytes
-	return true
-}
-
 // swap makes the spare the loaded magazine and the loaded one the spare.
 func (c *cache) swap(class uint8) {
 	c.exchange(class, magazineAt(c.spares[class]))
@@ -125,9 +100,9 @@ func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 	return e.addr, e.claim(size)
 }
 
-// pushSlow is push after that has failed: it tries the spare too.
+// pushSlow is put after that has failed: it tries the spare too.
 func (c *cache) pushSlow(class uint8, e entry) bool {
-	if c.push(class, e) {
+	if c.put(class, e.addr, e.status) {
 		return true
 	}
 	spare := magazineAt(c.spares[class])
@@ -135,7 +110,7 @@ func (c *cache) pushSlow(class uint8, e entry) bool {
 		return false
 	}
 	c.swap(class)
-	return c.push(class, e)
+	return c.put(class, e.addr, e.status)
 }
 
 // exchange loads m and makes the loaded magazine the spare. It returns the old
@@ -164,21 +139,23 @@ func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
 }
 
 // allocSlow is Alloc after the fast path has failed on o's cache, or on the processor's if o
-// is nil, or if no class serves the request.
-func (h *Heap) allocSlow(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	b, err := h.allocUnwatched(o, class, size, align, zero)
-	if err == nil && watch.Due(size) {
+// is nil.
+func (h *Heap) allocSlow(o *LocalCache, size, align int, zero bool) ([]byte, error) {
+	due := false
+	b, err := h.allocUnwatched(o, size, align, zero, &due)
+	if due {
 		return h.watch.Alloc(b, align, zero)
 	}
 	return b, err
 }
 
-// allocUnwatched is allocSlow for a block that nobody watches. Before the heap is out of
-// memory, it gives back what is kept for the watch.
-func (h *Heap) allocUnwatched(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
-	b, err := h.tryAlloc(o, class, size, align, zero)
+// allocUnwatched is allocSlow for a block that nobody watches. It sets due, unless that is
+// nil, if somebody may want to. Before the heap is out of memory, it gives back what is kept
+// for the watch.
+func (h *Heap) allocUnwatched(o *LocalCache, size, align int, zero bool, due *bool) ([]byte, error) {
+	b, err := h.tryAlloc(o, size, align, zero, due)
 	if err != nil && h.watch.Release() {
-		b, err = h.tryAlloc(o, class, size, align, zero)
+		b, err = h.tryAlloc(o, size, align, zero, due)
 	}
 	if err != nil {
 		return nil, h.refuse(allocCall(o, zero), err)
@@ -187,7 +164,13 @@ func (h *Heap) allocUnwatched(o *LocalCache, class uint8, size, align int, zero 
 }
 
 // tryAlloc is allocUnwatched with what the heap has.
-func (h *Heap) tryAlloc(o *LocalCache, class uint8, size, align int, zero bool) ([]byte, error) {
+func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b []byte, err error) {
+	class, counted := classFor(size, align), false
+	defer func() {
+		if err == nil && due != nil && !counted {
+			*due = watch.Due(size)
+		}
+	}()
 	if class == 0 || h.pages.WholePages {
 		return h.allocLarge(o, size, align, zero)
 	}
@@ -198,6 +181,9 @@ func (h *Heap) tryAlloc(o *LocalCache, class uint8, size, align int, zero bool) 
 		panicNotMade(allocCall(o, zero))
 	}
 	addr, was := c.takeSlow(class, size)
+	if counted = addr != 0; counted && due != nil {
+		*due = c.due(size)
+	}
 	h.caches.Leave(slot)
 	if addr == 0 {
 		if c == &noCache {
@@ -257,9 +243,8 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	freed := false
-	if e := liveEntry(h, b); e.addr != 0 && c.pushSlow(class, e) {
-		*statusAt(e.status) = freeDirty
-		freed = true
+	if e := liveEntry(h, b); e.addr != 0 {
+		freed = c.pushSlow(class, e)
 	}
 	h.caches.Leave(slot)
 	if freed {

@@ -97,9 +97,20 @@ func newClass(size uintptr) class {
 // classFor returns the class of a request, 0 if no class serves it: it is large,
 // empty or none.
 func classFor(size, align int) uint8 {
-	mask := uint(align) - 1
-	if uint(size)-1 >= maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
+	i, ok := classIndex(size, align)
+	if !ok {
 		return 0
 	}
-	return classOf[((uint(size)+mask)&^mask+7)/8]
+	return classOf[i]
+}
+
+// classIndex returns where the class of a request is in classOf. It reports false if the
+// request is large or none. An empty one has class 0.
+func classIndex(size, align int) (i uint, ok bool) {
+	mask := uint(align) - 1
+	if uint(size) > maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
+		return 0, false
+	}
+	mask |= 7
+	return (uint(size) + mask) &^ mask / 8, true
 }

@@ -11,12 +11,11 @@ import (
 	"github.com/freehold-go/freehold/internal/test/pintest"
 )
 
-// There is an obstacle if and only if functions in Go are called.
-func TestObstacleTellsWhatRuns(t *testing.T) {
+// Functions in Go are called if and only if assembly cannot run.
+func TestAssemblyRunsIfItCan(t *testing.T) {
 	code := func(f any) uintptr { return reflect.ValueOf(f).Pointer() }
-	inGo := code(fast.free) == code(plain.free)
-	if o := pin.Obstacle(); inGo != (o != "") {
-		t.Errorf("functions in Go run: %t; obstacle %q", inGo, o)
+	if inGo := code(fast.free) == code(plain.free); inGo == pin.AssemblyRuns() {
+		t.Errorf("functions in Go run: %t; assembly can: %t", inGo, !inGo)
 	}
 }
 

@@ -15,7 +15,15 @@ import (
 )
 
 // alloc and free keep every promise by themselves, without the assembly.
-func TestConformancePlain(t *testing.T) {
+func TestConformancePlain(t *testing.T) { conformPlain(t) }
+
+// They do with pins too.
+func TestConformancePinned(t *testing.T) {
+	heap.Pin(t)
+	conformPlain(t)
+}
+
+func conformPlain(t *testing.T) {
 	heap.EachRate(t, func(t *testing.T) {
 		alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 			return heap.PlainAdapter{Adapter: heap.Adapter{Heap: heap.NewHeap(t, heap.Options{})}}

@@ -3,9 +3,8 @@
 //	span      | block 0 | block 1 | ... | block n | waste |   of one class
 //	magazine  | head | entry 0 | entry 1 | ... |              of one class
 //
-// alloc and free are the fast paths. Their slow paths are in cache.go, large.go and
-// misuse.go. Alloc and Free are these functions, or the same in assembly: see
-// fast_amd64.go.
+// The fast paths of Alloc and Free are in leaf.go, and in assembly: see fast_amd64.go.
+// Their slow paths are in cache.go, large.go and misuse.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
 // goroutine, on runs of pages from package pages.
@@ -74,7 +73,7 @@ type Options struct {
 	Payer      pages.Payer // is charged for the heap's memory; nil for nobody
 }
 
-// Obstacle returns "" if the fast paths of small blocks are assembly, else the reason why
+// Obstacle returns "" if the fast paths of small blocks take no pins, else the reason why
 // not.
 func Obstacle() string {
 	return cmp.Or(watch.EachBlock(), pin.Obstacle())
@@ -120,46 +119,6 @@ func (h *Heap) Init(o Options) {
 	}
 	h.watch.Init((*engine)(h), &h.pages)
 	register(h)
-}
-
-// alloc is Alloc in Go.
-func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
-	class := classFor(size, align)
-	if class == 0 {
-		return h.allocSlow(nil, class, size, align, zero)
-	}
-	slot := h.caches.Enter()
-	var addr uintptr
-	var was uint16
-	due := false
-	if c := h.caches.Entry(slot); c != nil { // nil in a zero Heap
-		addr, was = c.take(class, size)
-		due = addr != 0 && c.due(size)
-	}
-	h.caches.Leave(slot)
-	if addr == 0 {
-		return h.allocSlow(nil, class, size, align, zero)
-	}
-	b := block(addr, size, zero && was != freeZero)
-	if due {
-		return h.watch.Alloc(b, align, zero)
-	}
-	return b, nil
-}
-
-// free is Free in Go.
-func (h *Heap) free(b []byte) {
-	addr := addrOf(b)
-	slot := h.caches.Enter()
-	st, class := lookUp(addr, h.mapID)
-	// The status of a free block is larger than maxSmall.
-	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && h.caches.Entry(slot).push(class, entry{addr, st}) {
-		*statusAt(st) = freeDirty
-		h.caches.Leave(slot)
-		return
-	}
-	h.caches.Leave(slot)
-	h.freeSlow(nil, b)
 }
 
 // Resize changes a block's size where that needs no copy.

@@ -46,54 +46,6 @@ func (o *LocalCache) Close() {
 	h.pages.FreeObject(c.addr(), cacheBytes)
 }
 
-// alloc is Alloc in Go.
-func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
-	h := o.heap
-	class := classFor(size, align)
-	if class == 0 {
-		o.mustBeOpen(allocCall(o, zero))
-		return h.allocSlow(o, class, size, align, zero)
-	}
-	if h == nil {
-		o.mustBeMade(allocCall(o, zero))
-	}
-	slot := h.caches.Enter()
-	c := o.slot.Entry()
-	addr, was := c.take(class, size)
-	due := addr != 0 && c.due(size)
-	h.caches.Leave(slot)
-	if addr == 0 {
-		o.mustBeOpen(allocCall(o, zero))
-		return h.allocSlow(o, class, size, align, zero)
-	}
-	b := block(addr, size, zero && was != freeZero)
-	if due {
-		return h.watch.Alloc(b, align, zero)
-	}
-	return b, nil
-}
-
-// free is Free in Go.
-func (o *LocalCache) free(b []byte) {
-	h := o.heap
-	if h == nil {
-		o.mustBeMade("Cache.Free")
-	}
-	addr := addrOf(b)
-	slot := h.caches.Enter()
-	st, class := lookUp(addr, o.mapID)
-	if st != 0 && len(b) <= maxSmall && int(*statusAt(st)) == len(b) && o.slot.Entry().push(class, entry{addr, st}) {
-		*statusAt(st) = freeDirty
-		h.caches.Leave(slot)
-		return
-	}
-	h.caches.Leave(slot)
-	if cap(b) > 0 {
-		o.mustBeOpen("Cache.Free")
-	}
-	h.freeSlow(o, b)
-}
-
 // mustBeMade panics in the name of call for a zero LocalCache.
 func (o *LocalCache) mustBeMade(call string) {
 	if o.heap == nil {

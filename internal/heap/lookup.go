@@ -86,16 +86,25 @@ func (s *span) mapEntry(mapID uint64) uint64 {
 // its class. It returns 0 if no block begins there or it is another heap's. The
 // block may be free. The caller holds a slot of the caches.
 func lookUp(addr uintptr, mapID uint64) (at uintptr, class uint8) {
+	return statusIn(pageWord(addr, mapID))
+}
+
+// pageWord returns the entry of addr's page less the heap's number, and the offset of addr in
+// its page. The bits of the number in word are 0 if and only if the page is the heap's.
+func pageWord(addr uintptr, mapID uint64) (word uint64, off uintptr) {
 	r := &pages.Addresses.First
 	if !r.Holds(addr) {
-		return 0, 0
+		return mapHeapMask, 0
 	}
-	off := addr - r.Base
-	// The heap's bits of word are 0 if and only if the page is the heap's.
-	word := atomic.LoadUint64(r.MapEntry(off)) ^ mapID
+	off = addr - r.Base
+	return atomic.LoadUint64(r.MapEntry(off)) ^ mapID, off & (pages.PageBytes - 1)
+}
+
+// statusIn is lookUp from what pageWord returns.
+func statusIn(word uint64, off uintptr) (at uintptr, class uint8) {
 	class = uint8(word)
 	// in is the offset into the span. See reciprocals for the division.
-	in := off&(pages.PageBytes-1) | uintptr(word&mapPageMask)>>(mapPageShift-pages.PageShift)
+	in := off | uintptr(word&mapPageMask)>>(mapPageShift-pages.PageShift)
 	recip := reciprocals[class]
 	product := uint64(in) * uint64(recip)
 	if word&mapHeapMask != 0 || uint32(product) >= recip {

@@ -63,7 +63,7 @@ func init() {
 // sentinelTop is the top and the end of a class without a magazine.
 func sentinelTop() uintptr { return uintptr(unsafe.Pointer(&sentinel.entry)) + entryBytes }
 
-func entryAt(addr uintptr) *entry       { return (*entry)(vm.Pointer(addr)) }
+func entryAt(addr uintptr) *entry       { return (*entry)(vm.NonNil(addr)) }
 func magazineAt(addr uintptr) *magazine { return (*magazine)(vm.Pointer(addr)) }
 
 func (m *magazine) addr() uintptr   { return uintptr(unsafe.Pointer(m)) }

@@ -46,21 +46,6 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(b))
 }
 
-// freePointer is FreePointer in Go.
-func (h *Heap) freePointer(p unsafe.Pointer) {
-	addr := uintptr(p)
-	slot := h.caches.Enter()
-	st, class := lookUp(addr, h.mapID)
-	// The status of a live block is its size, unless it is watched.
-	if st != 0 && *statusAt(st) <= maxSmall && h.caches.Entry(slot).push(class, entry{addr, st}) {
-		*statusAt(st) = freeDirty
-		h.caches.Leave(slot)
-		return
-	}
-	h.caches.Leave(slot)
-	h.freePointerSlow(p)
-}
-
 // freePointerSlow is FreePointer by way of Free, which looks the block up again.
 func (h *Heap) freePointerSlow(p unsafe.Pointer) {
 	if p != nil {

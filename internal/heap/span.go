@@ -59,7 +59,7 @@ const (
 )
 
 // statusAt returns the status at addr.
-func statusAt(addr uintptr) *uint16 { return (*uint16)(vm.Pointer(addr)) }
+func statusAt(addr uintptr) *uint16 { return (*uint16)(vm.NonNil(addr)) }
 
 func spanPtr(addr uintptr) *span { return (*span)(vm.Pointer(addr)) }
 

@@ -33,11 +33,8 @@ func (h *Heap) restartCountdowns() {
 
 // due counts size bytes down, which c has just served, and reports whether the
 // countdown ended: the block may be watched. The slot is held.
-func (c *cache) due(size int) bool { return watch.Countdown.Rate.Load() != 0 && c.countDown(size) }
-
-// countDown is due apart, so that due is inlined.
-func (c *cache) countDown(size int) bool {
-	if c.left -= int64(size) + watch.Countdown.Extra.Load(); c.left >= 0 {
+func (c *cache) due(size int) bool {
+	if c.countDown(size) {
 		return false
 	}
 	c.left = watch.Gap()
@@ -67,7 +64,7 @@ func (s *span) isLargeWatched() bool { return atomic.LoadUint32(&s.watched) != 0
 type engine Heap
 
 func (e *engine) Alloc(size, align int, zero bool) ([]byte, error) {
-	return (*Heap)(e).allocUnwatched(nil, classFor(size, align), size, align, zero)
+	return (*Heap)(e).allocUnwatched(nil, size, align, zero, nil)
 }
 
 func (e *engine) Free(b []byte) { (*Heap)(e).free(b) }

@@ -28,11 +28,14 @@ const (
 // each field of F, in their order; or plain where assembly must not run. F is a
 // struct of funcs. entries must stay as they are.
 func Assembly[F any](plain F, entries *uintptr) F {
-	if Obstacle() != "" || mP != MP || !knownCompiler() {
+	if !AssemblyRuns() {
 		return plain
 	}
 	return functionsAt[F](entries)
 }
+
+// AssemblyRuns reports whether Assembly returns assembly.
+func AssemblyRuns() bool { return Obstacle() == "" && mP == MP && knownCompiler() }
 
 // functionsAt is Assembly. A func is the address of a word with the address of
 // its code.
