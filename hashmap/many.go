@@ -18,18 +18,19 @@ func (m *Map[K, V]) GetMany(keys []K, values []V, found []bool) {
 	m.mustBeOpen("GetMany")
 	arg.AtLeast(call, "length of values", len(values), len(keys))
 	arg.AtLeast(call, "length of found", len(found), len(keys))
-	if m.owned {
-		for i := range keys {
-			values[i], found[i] = m.getOwned(&keys[i])
-		}
-		return
-	}
 	var b batch
 	for len(keys) > 0 {
 		n := min(batchKeys, len(keys))
-		m.start(&b, keys[:n])
-		for i := range n {
-			values[i], found[i] = m.finish(&b, i, &keys[i])
+		if m.owned {
+			m.startOwned(&b, keys[:n])
+			for i := range n {
+				values[i], found[i] = m.getOwned(&keys[i], b.hashes[i])
+			}
+		} else {
+			m.start(&b, keys[:n])
+			for i := range n {
+				values[i], found[i] = m.finish(&b, i, &keys[i])
+			}
 		}
 		keys, values, found = keys[n:], values[n:], found[n:]
 	}
@@ -67,6 +68,7 @@ type batch struct {
 	hashes [batchKeys]uint64
 	homes  [batchKeys]unsafe.Pointer
 	tags   [batchKeys]uint64 // of the homes
+	read   byte              // from blocks, so that the compiler keeps the loads
 }
 
 const batchKeys = 16
@@ -84,6 +86,46 @@ func (m *Map[K, V]) start(b *batch, keys []K) {
 	}
 	for i, g := range b.homes[:len(keys)] {
 		b.tags[i] = *tagsAt(g) | uint64(m.early(g, strideOf[K, V]()))
+	}
+}
+
+// startOwned is start for a map that owns copies. It also reads the blocks that the tags
+// promise: those of keys, and then those of values.
+func (m *Map[K, V]) startOwned(b *batch, keys []K) {
+	for i := range keys {
+		h := hashOf(&m.hash, &keys[i])
+		b.hashes[i], b.homes[i] = h, m.homeOf(h, m.stride)
+	}
+	for i, g := range b.homes[:len(keys)] {
+		b.tags[i] = *tagsAt(g)
+	}
+	var refs [batchKeys]*ref
+	n := 0
+	for i, g := range b.homes[:len(keys)] {
+		match := matchTag(b.tags[i], tagOf(b.hashes[i]))
+		switch {
+		case match == 0:
+		case m.hash.kind == stringKeys:
+			key := *refIn(g, slotOf(match))
+			b.touch(key)
+			if m.valueKind != noText {
+				refs[n] = (*ref)(key.block())
+				n++
+			}
+		default:
+			refs[n] = (*ref)(m.value(g, slotOf(match)))
+			n++
+		}
+	}
+	for _, r := range refs[:n] {
+		b.touch(*r)
+	}
+}
+
+// touch reads the first byte of a block, if there is one.
+func (b *batch) touch(r ref) {
+	if p := r.block(); p != nil {
+		b.read |= *(*byte)(p)
 	}
 }
 

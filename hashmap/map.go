@@ -184,7 +184,7 @@ func (c *core) early(g unsafe.Pointer, stride uintptr) uintptr {
 func (m *Map[K, V]) getSlow(k K) (v V, ok bool) {
 	m.mustBeOpen("Get")
 	if m.owned {
-		return m.getOwned(&k)
+		return m.getOwned(&k, hashOf(&m.hash, &k))
 	}
 	return m.getFar(k, hashOf(&m.hash, &k))
 }

@@ -8,15 +8,12 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// findOwned returns the group and the slot of k, or nil, and its hash.
-func (m *Map[K, V]) findOwned(k *K) (g unsafe.Pointer, slot uintptr, h uint64) {
-	h = hashOf(&m.hash, k)
+// findOwned returns the group and the slot of k, whose hash is h, or nil.
+func (m *Map[K, V]) findOwned(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 	if m.hash.kind == stringKeys {
-		g, slot = m.findString(*(*string)(unsafe.Pointer(k)), h)
-		return g, slot, h
+		return m.findString(*(*string)(unsafe.Pointer(k)), h)
 	}
-	g, slot = m.findPlain(k, h)
-	return g, slot, h
+	return m.findPlain(k, h)
 }
 
 // findPlain is find for a map whose values are references.
@@ -55,8 +52,9 @@ func (m *Map[K, V]) load(p unsafe.Pointer) (v V) {
 	return v
 }
 
-func (m *Map[K, V]) getOwned(k *K) (v V, ok bool) {
-	if g, slot, _ := m.findOwned(k); g != nil {
+// getOwned is Get of k, whose hash is h.
+func (m *Map[K, V]) getOwned(k *K, h uint64) (v V, ok bool) {
+	if g, slot := m.findOwned(k, h); g != nil {
 		return m.load(m.valueOf(g, slot)), true
 	}
 	return v, false
@@ -66,14 +64,15 @@ func (m *Map[K, V]) atOwned(k *K) *V {
 	if m.views() {
 		arg.Panicf("hashmap.Map.At", "values are copies that the map owns: use Get and Put")
 	}
-	if g, slot, _ := m.findOwned(k); g != nil {
+	if g, slot := m.findOwned(k, hashOf(&m.hash, k)); g != nil {
 		return (*V)(m.valueOf(g, slot))
 	}
 	return nil
 }
 
 func (m *Map[K, V]) putOwned(k *K, v *V) error {
-	g, slot, h := m.findOwned(k)
+	h := hashOf(&m.hash, k)
+	g, slot := m.findOwned(k, h)
 	if g != nil && !m.views() {
 		*(*V)(m.valueOf(g, slot)) = *v
 		return nil
@@ -117,7 +116,8 @@ func (m *Map[K, V]) putOwned(k *K, v *V) error {
 }
 
 func (m *Map[K, V]) deleteOwned(k *K) bool {
-	g, slot, h := m.findOwned(k)
+	h := hashOf(&m.hash, k)
+	g, slot := m.findOwned(k, h)
 	if g == nil {
 		return false
 	}
