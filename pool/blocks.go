@@ -184,9 +184,13 @@ func (b *Blocks) alloc(size, align int) ([]byte, error) {
 	if !b.fits(size, align) {
 		return b.noBlock("pool.Blocks.Alloc", size, align)
 	}
-	p, err := b.get()
-	if err != nil {
-		return nil, err
+	addr, slot := pop(b, 0, 0, 0, 0)
+	p := pointer(addr)
+	if addr == 0 {
+		var err error
+		if p, err = b.getSlow(slot); err != nil {
+			return nil, err
+		}
 	}
 	return unsafe.Slice((*byte)(p), size), nil
 }
@@ -245,6 +249,15 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 func (b *Blocks) Free(r []byte) { fast.free(b, r) }
 
 func (b *Blocks) free(r []byte) {
+	if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
+		b.freeNone(r)
+	} else if slot, done := push(b, addrOf(r), 0, 0, 0); !done {
+		b.putSlow(slot, addrOf(r))
+	}
+}
+
+// freeNone is Free of a slice that cannot be a block. It panics unless the slice is empty.
+func (b *Blocks) freeNone(r []byte) {
 	const call = "pool.Blocks.Free"
 	if len(r) == 0 {
 		if cap(r) == 0 {
@@ -256,7 +269,6 @@ func (b *Blocks) free(r []byte) {
 		}
 	}
 	b.mustBeWhole(call, r)
-	b.put(unsafe.Pointer(unsafe.SliceData(r)))
 }
 
 // Owns implements [freehold.Owner]. It is true for any address in a chunk.

@@ -209,27 +209,28 @@ func (b *Blocks) give(c *chunk) {
 }
 
 // chunkOf returns the chunk around addr, or nil.
-func (b *Blocks) chunkOf(addr uintptr) *chunk { return b.table.Load().chunkOf(addr & b.chunkMask) }
+func (b *Blocks) chunkOf(addr uintptr) *chunk {
+	if s := b.table.Load().find(addr & b.chunkMask); s != nil {
+		return s.chunk.Load()
+	}
+	return nil
+}
 
 // statusOf returns the status of the block that begins at addr, nil if none does.
 // The caller holds a slot or has a cache open, which keeps the metadata mapped.
 func (b *Blocks) statusOf(addr uintptr) *status {
-	t, base := b.table.Load(), addr&b.chunkMask
-	for i := t.first(base); ; i++ {
-		s := &t.slots[i&(len(t.slots)-1)]
-		switch s.base.Load() {
-		case base:
-			// The product's upper word is the index. Its lower word is less than recip
-			// if and only if a block begins there.
-			at, rest := bits.Mul64(uint64(addr-base), b.recip)
-			if rest >= b.recip {
-				return nil
-			}
-			return statusAt(s.statuses.Load() + uintptr(at)<<b.statusShift)
-		case emptySlot:
-			return nil
-		}
+	return b.statusIn(b.table.Load().find(addr&b.chunkMask), addr)
+}
+
+// statusIn is statusOf for the chunk in s, which has addr; nil if s is nil.
+func (b *Blocks) statusIn(s *slot, addr uintptr) *status {
+	// The product's upper word is the index. Its lower word is less than recip
+	// if and only if a block begins there.
+	at, rest := bits.Mul64(uint64(addr&^b.chunkMask), b.recip)
+	if s == nil || rest >= b.recip {
+		return nil
 	}
+	return statusAt(s.statuses.Load() + uintptr(at)<<(b.statusShift&15))
 }
 
 // index returns the number of the block at byte off of a chunk: off / stride.
@@ -242,8 +243,8 @@ func (b *Blocks) index(off uintptr) uintptr {
 // take no lock. At most half of the slots are in use, so each search ends at an empty
 // slot. A chunk is added in place under central.mu; chunks are removed by a new table.
 type table struct {
-	slots []slot // a power of two
-	mask  uint64 // (len(slots) - 1) * slotBytes
+	slots []slot  // a power of two
+	mask  uintptr // (len(slots) - 1) * slotBytes
 	used  int
 }
 
@@ -253,14 +254,14 @@ type slot struct {
 	base     atomic.Uintptr
 	statuses atomic.Uintptr
 	chunk    atomic.Pointer[chunk]
-	_        uintptr
+	_        [slotBytes - 3*unsafe.Sizeof(uintptr(0))]byte
 }
 
 const (
 	minSlots  = 8
 	slotShift = 5
-	slotBytes = 1 << slotShift // for the assembly
-	emptySlot = 1              // not the address of a chunk
+	slotBytes = 1 << slotShift
+	emptySlot = 1 // not the address of a chunk
 	golden    = 0x9E3779B97F4A7C15
 )
 
@@ -270,25 +271,28 @@ func newTable(n int) *table {
 	for size < 2*n {
 		size *= 2
 	}
-	t := &table{slots: make([]slot, size), mask: uint64(size-1) * slotBytes}
+	t := &table{slots: make([]slot, size), mask: uintptr(size-1) * slotBytes}
 	for i := range t.slots {
 		t.slots[i].base.Store(emptySlot)
 	}
 	return t
 }
 
-// first returns the slot where the search for base begins.
-func (t *table) first(base uintptr) int {
-	return int(uint64(base) * golden >> (32 - slotShift) & t.mask / slotBytes)
+// first returns where the search for base begins: the offset in slots of a slot, if masked.
+func first(base uintptr) uintptr { return uintptr(uint64(base) * golden >> (32 - slotShift)) }
+
+// at returns the slot at a masked offset.
+func (t *table) at(i uintptr) *slot {
+	return (*slot)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.slots)), i&t.mask))
 }
 
-// chunkOf returns the chunk at base, or nil.
-func (t *table) chunkOf(base uintptr) *chunk {
-	for i := t.first(base); ; i++ {
-		s := &t.slots[i&(len(t.slots)-1)]
+// find returns the slot of the chunk at base, or nil.
+func (t *table) find(base uintptr) *slot {
+	for i := first(base); ; i += slotBytes {
+		s := t.at(i)
 		switch s.base.Load() {
 		case base:
-			return s.chunk.Load()
+			return s
 		case emptySlot:
 			return nil
 		}
@@ -297,8 +301,8 @@ func (t *table) chunkOf(base uintptr) *chunk {
 
 // add adds c. There must be room for it.
 func (t *table) add(c *chunk) {
-	for i := t.first(c.base); ; i++ {
-		s := &t.slots[i&(len(t.slots)-1)]
+	for i := first(c.base); ; i += slotBytes {
+		s := t.at(i)
 		if s.base.Load() == emptySlot {
 			s.chunk.Store(c)
 			s.statuses.Store(c.statuses)

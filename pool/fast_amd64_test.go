@@ -58,5 +58,5 @@ func servesPair(b *Blocks, slot int) bool {
 	}
 	base := s.entries[n-1].addr & b.chunkMask
 	t := b.table.Load()
-	return t.slots[t.first(base)].base.Load() == base
+	return t.at(first(base)).base.Load() == base
 }

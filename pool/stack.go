@@ -13,6 +13,8 @@ package pool
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // entry is a free block outside its chunk.
@@ -44,27 +46,83 @@ func (s *stack) moveOldest(out []entry) int {
 	return moved
 }
 
+// pop takes the last block off a stack, which is live from then on. If the stack is empty, or
+// the block is not free, it returns 0 and changes nothing.
+func (s *stack) pop() uintptr {
+	n := s.n.load() - 1
+	if n >= fullStackBlocks {
+		return 0
+	}
+	e := &s.entries[n]
+	st := statusAt(e.status)
+	if st.load() != statusFree {
+		return 0
+	}
+	st.store(statusLive)
+	s.n.store(n)
+	return e.addr
+}
+
+// pop and push take no pin if package pin knows how to call leaves without one: see its
+// runtime.go. They return the slot that they looked at.
+var (
+	pop  = pin.Unpinned(popLeaf, popPinned)
+	push = pin.Unpinned(pushLeaf, pushPinned)
+)
+
+// popLeaf pops a block off the processor's stack. The address is 0 if that fails.
+//
+//go:nosplit
+//go:noinline
+func popLeaf(b *Blocks, _, _, _, at uintptr) (addr uintptr, slot int) {
+	slot = pin.SlotAt(at)
+	s := b.stacks.Entry(slot)
+	if s == nil { // in the zero value
+		return 0, slot
+	}
+	return s.pop(), slot
+}
+
+func popPinned(b *Blocks, _, _, _, _ uintptr) (addr uintptr, slot int) {
+	slot = b.stacks.Enter()
+	addr, _ = popLeaf(b, 0, 0, 0, uintptr(slot))
+	b.stacks.Leave(slot)
+	return addr, slot
+}
+
+// pushLeaf frees the block at addr if it came from a stack and the processor's has room.
+//
+//go:nosplit
+//go:noinline
+func pushLeaf(b *Blocks, addr, _, _, at uintptr) (slot int, done bool) {
+	slot = pin.SlotAt(at)
+	st := b.statusIn(b.table.Load().find(addr&b.chunkMask), addr)
+	if st == nil || st.load() != statusLive {
+		return slot, false
+	}
+	return slot, b.pushLive(b.stacks.Entry(slot), st, addr)
+}
+
+func pushPinned(b *Blocks, addr, _, _, _ uintptr) (slot int, done bool) {
+	slot = b.stacks.Enter()
+	_, done = pushLeaf(b, addr, 0, 0, uintptr(slot))
+	b.stacks.Leave(slot)
+	return slot, done
+}
+
 // get returns a free block, which is live from then on.
 func (b *Blocks) get() (unsafe.Pointer, error) {
-	b.mustBeMade("pool.Pool.Get") // alloc has checked already
-	slot := b.stacks.Enter()
-	s := b.stacks.Entry(slot)
-	if n := s.n.load() - 1; n < fullStackBlocks {
-		e := s.entries[n]
-		if st := statusAt(e.status); st.load() == statusFree {
-			st.store(statusLive)
-			s.n.store(n)
-			b.stacks.Leave(slot)
-			return pointer(e.addr), nil
-		}
+	addr, slot := pop(b, 0, 0, 0, 0)
+	if addr == 0 {
+		return b.getSlow(slot)
 	}
-	b.stacks.Leave(slot)
-	return b.getSlow(slot)
+	return pointer(addr), nil
 }
 
 // getSlow is the slow path of get: the stack is empty or missing, or its next
 // block is not free.
 func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
+	b.mustBeMade("pool.Pool.Get") // alloc has checked already
 	call := b.getCall()
 	b.dropLive(call, slot)
 	var batch [fullStackBlocks / 2]entry
@@ -95,41 +153,45 @@ func (b *Blocks) dropLive(call string, slot int) {
 
 // put frees the block at p.
 func (b *Blocks) put(p unsafe.Pointer) {
-	slot := b.stacks.Enter()
-	done, _ := b.push(b.stacks.Entry(slot), uintptr(p))
-	b.stacks.Leave(slot)
-	if !done {
+	if slot, done := push(b, uintptr(p), 0, 0, 0); !done {
 		b.putSlow(slot, uintptr(p))
 	}
 }
 
-// putSlow is the slow path of put: the stack is full or missing, or the block is
-// not live.
+// putSlow is the slow path of put: the stack is full or missing, or the block came through
+// a cache or is not live.
 func (b *Blocks) putSlow(slot int, addr uintptr) {
 	for tries := 0; ; tries++ {
-		var oldest [fullStackBlocks / 2]entry
-		moved := 0
 		slot = b.stacks.EnterAt(slot)
-		s := b.stacks.Entry(slot)
-		done, misused := b.push(s, addr)
-		if !done && !misused && s != &noStack {
-			moved = s.moveOldest(oldest[:b.capacity/2])
-			done, misused = b.push(s, addr)
-		}
+		done, misused := b.push(b.stacks.Entry(slot), addr)
 		b.stacks.Leave(slot)
-		if moved > 0 {
-			b.giveBack(oldest[:moved], statusFree)
-		}
 		switch {
 		case done:
 			return
 		case misused:
 			b.misused(b.putCall(), addr, "")
-		case tries > 0 || !b.addStack(slot):
+		case tries > 1 || !b.makeRoom(slot):
 			b.putCentral(addr)
 			return
 		}
 	}
+}
+
+// makeRoom gives the slot a stack, or moves half of the blocks of a full one to the central
+// free list. It reports whether there is a stack.
+func (b *Blocks) makeRoom(slot int) bool {
+	var oldest [fullStackBlocks / 2]entry
+	moved := 0
+	slot = b.stacks.EnterAt(slot)
+	s := b.stacks.Entry(slot)
+	if s != &noStack && s.n.load() >= s.capacity {
+		moved = s.moveOldest(oldest[:b.capacity/2])
+	}
+	b.stacks.Leave(slot)
+	if moved > 0 {
+		b.giveBack(oldest[:moved], statusFree)
+	}
+	return s != &noStack || b.addStack(slot)
 }
 
 // push frees the live block at addr onto a stack. If the stack is full, or there is no
@@ -139,9 +201,14 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	if !b.isLive(st, addr) {
 		return false, true
 	}
+	return b.pushLive(s, st, addr), false
+}
+
+// pushLive is push for a live block with the status at st.
+func (b *Blocks) pushLive(s *stack, st *status, addr uintptr) bool {
 	n := s.n.load()
 	if n >= s.capacity {
-		return false, false
+		return false
 	}
 	st.store(statusFree)
 	if b.versioned {
@@ -149,7 +216,7 @@ func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	}
 	s.entries[n%fullStackBlocks] = entry{addr, uintptr(unsafe.Pointer(st))}
 	s.n.store(n + 1)
-	return true, false
+	return true
 }
 
 // putCentral is put for a slot without a stack: the block goes to the central free list.

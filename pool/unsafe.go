@@ -5,8 +5,11 @@ package pool
 import "unsafe"
 
 // pointer turns an address in a chunk or its metadata into a pointer: that memory
-// does not move, and the chunk keeps it.
-func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+// does not move, and the chunk keeps it. addr is not 0: the compiler takes the result for
+// non-nil.
+//
+//go:nocheckptr
+func pointer(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }
 
 func addrOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
