@@ -27,7 +27,7 @@ import (
 type core struct {
 	dir   unsafe.Pointer // the directory; nil unless the map is open
 	shift uint8          // of a hash, for the index of its table: 64 - depth
-	texts bool           // keys are strings, values are as they are and take bytes, and the map is open
+	texts bool           // keys are strings, values take bytes, and the map is open
 	short bool           // keys are plain and isShort, values as they are, and the map is open
 	owned bool           // the map owns copies of keys or values; see owned.go
 	zero  uint64         // always 0, which the compiler does not know; see early

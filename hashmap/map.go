@@ -91,7 +91,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 		c.hashAt = func(key unsafe.Pointer) uint64 { return hashOf(&c.hash, (*K)(key)) }
 	}
 	c.short = c.hash.kind == plainKeys && isShort[K]() && !c.owned
-	c.texts = c.hash.kind == stringKeys && c.valueKind == noText && c.head > 0
+	c.texts = c.hash.kind == stringKeys && c.head > 0
 	c.reset()
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
 	return m
@@ -143,10 +143,14 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		if !m.texts {
 			return m.getSlow(k)
 		}
-		if p := m.valueOfText(*(*string)(unsafe.Pointer(&k))); p != nil {
+		p := m.valueOfText(*(*string)(unsafe.Pointer(&k)))
+		switch {
+		case p == nil:
+			return v, false
+		case m.valueKind == noText:
 			return *(*V)(p), true
 		}
-		return v, false
+		return m.load(p), true
 	}
 	// The first group, where nearly every search ends, without a call: the less there is
 	// to do, the more searches the processor has under way at once.

@@ -178,7 +178,7 @@ func (c *core) findString(s string, h uint64) (g unsafe.Pointer, slot uintptr) {
 	return nil, 0
 }
 
-// valueOfText returns where the value of a string key is, or nil.
+// valueOfText returns where the value of a string key is, or the reference to it, or nil.
 //
 // The first group is searched without a call, as in Get, if the key has 8 to 16 bytes.
 //
