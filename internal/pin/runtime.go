@@ -29,11 +29,11 @@ import (
 	"unsafe"
 )
 
-// tested are the versions of Go, patch releases included, with which goroutines were found
-// not to be preempted in leaves, and systems those whose runtime is the same in that.
+// tested are the versions of Go, patch releases included, and systems those on which
+// goroutines were found not to be preempted in leaves.
 var (
 	tested  = []string{"go1.26", "go1.27"}
-	systems = []string{"linux", "windows", "darwin", "freebsd", "netbsd", "dragonfly"}
+	systems = []string{"linux", "windows"}
 )
 
 var (

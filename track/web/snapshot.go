@@ -35,7 +35,7 @@ type Snapshot struct {
 	Program string    // the executable's name
 	PID     int
 	Go      string // the version of Go
-	Slow    string // why small blocks are not allocated in assembly: the error of freehold.FastPath; "" if they are
+	Slow    string // why small blocks do not take the fast path: the error of freehold.FastPath; "" if they are
 
 	Resident int // physical memory of the process; 0 if the system does not tell (Linux does)
 	GoMemory int // memory of the Go runtime, without what it has returned: of its heap, stacks and bookkeeping

@@ -89,7 +89,7 @@ account  `
 // The head tells that the fast path does not run, and why.
 func TestTextTellsTheSlowPath(t *testing.T) {
 	s := snapshot()
-	s.Slow = "freehold: small blocks without assembly: go9 is none"
+	s.Slow = "freehold: small blocks without the fast path: go9 is none"
 	if text, _, _ := strings.Cut(s.Text(nil, 0), "\n\n"); !strings.HasSuffix(text, "resident\n"+s.Slow) {
 		t.Errorf("got:\n%s", text)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold"
 )
 
-// Version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64; small blocks are
-// allocated in assembly", or why they are not.
+// Version is one line: "freehold (devel) 1a2b3c4d5e6f go1.26.0 linux/amd64; small blocks take
+// the fast path", or why they do not.
 func Version(name string) string {
 	text := name + " (devel)"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -30,5 +30,5 @@ func Version(name string) string {
 	if err := freehold.FastPath(); err != nil {
 		return text + "; " + strings.TrimPrefix(err.Error(), "freehold: ")
 	}
-	return text + "; small blocks are allocated in assembly"
+	return text + "; small blocks take the fast path"
 }
