@@ -43,7 +43,8 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 A mode detects what the plain build does, and more. Modes can be combined, as in ` + "`FREEHOLD_DEBUG=poison,leak`" + `.
 
 *panic* is a panic at the guilty call, whose text begins with "freehold: " and says what was wrong; for a late write it comes
-when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest; for a
+when that memory is used again, or, with poison, when the block leaves the quarantine, in Trim and Close at the latest; free
+memory of a pool is looked at in Trim, Reset and Close too, and that of an arena's current chunk in Reset and Close; for a
 write next to a block it comes when the block is freed. *error* is an error that the guilty call returns, and that says what was wrong; *out of
 memory* is one that matches ErrOutOfMemory. *false* and *nil* are what the guilty call returns. *Panic, or no harm*: which
 one is a matter of nanoseconds; no block gets two owners, unless the two frees and then two allocations of it each fall into
