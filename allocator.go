@@ -1,7 +1,7 @@
 // Allocator: the interface of everything that allocates.
 //
-// Realloc works on any Allocator, as do the typed functions in typed.go. See
-// doc.go for the glossary and the three rules.
+// Realloc and ReallocZeroed work on any Allocator, as do the typed functions in typed.go.
+// See doc.go for the glossary and the three rules.
 
 package freehold
 
@@ -77,6 +77,27 @@ func Realloc(a Allocator, b []byte, size, align int) ([]byte, error) {
 		return r, nil
 	}
 	r, err := a.Alloc(size, align)
+	return replace(a, b, r, err)
+}
+
+// ReallocZeroed is [Realloc], and the bytes beyond b's old size are zero. A nil or empty b
+// makes it Zeroed. Where it resizes b, it clears the bytes that it adds, so they become
+// resident.
+func ReallocZeroed(a Allocator, b []byte, size, align int) ([]byte, error) {
+	arg.Align("ReallocZeroed", align)
+	if len(b) == 0 {
+		return a.Zeroed(size, align)
+	}
+	if r, ok := a.Resize(b, size); ok {
+		clear(r[min(len(b), size):])
+		return r, nil
+	}
+	r, err := a.Zeroed(size, align)
+	return replace(a, b, r, err)
+}
+
+// replace copies b to r and frees b, unless err says that there is no r.
+func replace(a Allocator, b, r []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -47,8 +47,8 @@
 // A block is valid from the call that returned it until the first of
 //
 //   - Free of it, directly or by [Free], [FreeSlice] or [FreeString],
-//   - a successful Resize, [Realloc], [Append] or [Grow] of it: the result replaces
-//     it, at the same address or another,
+//   - a successful Resize, [Realloc], [ReallocZeroed], [Append] or [Grow] of it: the
+//     result replaces it, at the same address or another,
 //   - Close of its heap, or Reset or Close of its arena.
 //
 // After a failed call the block is unchanged and the caller still owns it. The

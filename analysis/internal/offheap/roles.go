@@ -20,7 +20,7 @@ func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:]
 func (c Call) Allocates() (from ssa.Value, ok bool) {
 	switch c.Name {
 	case "freehold.New", "freehold.MakeSlice", "freehold.MakeSliceCap", "freehold.Append", "freehold.Grow",
-		"freehold.Clone", "freehold.CloneString", "freehold.Realloc", "buffer.Records.Offsets":
+		"freehold.Clone", "freehold.CloneString", "freehold.Realloc", "freehold.ReallocZeroed", "buffer.Records.Offsets":
 		return c.Args[0], true
 	case "freehold.Heap.Malloc", "freehold.Heap.Calloc", "freehold.Heap.ReallocPointer",
 		"pool.Pool.Get", "pool.Cache.Get", "pool.BlocksCache.Get",
@@ -47,7 +47,7 @@ func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Re
 // beyond its length.
 func (c Call) FillsBlock() bool {
 	switch last(c.Name) {
-	case "MakeSlice", "Clone", "Realloc", "Alloc", "Zeroed", "Resize":
+	case "MakeSlice", "Clone", "Realloc", "ReallocZeroed", "Alloc", "Zeroed", "Resize":
 		return true
 	}
 	return false
@@ -61,7 +61,7 @@ func (c Call) Size() ssa.Value {
 		return c.Args[0]
 	case "MakeSlice", "Resize":
 		return c.Args[1]
-	case "Realloc":
+	case "Realloc", "ReallocZeroed":
 		return c.Args[2]
 	}
 	return nil
@@ -106,7 +106,7 @@ func (c Call) Ends() (e End, ok bool) {
 		return End{Block: c.Args[1], To: c.Args[0]}, true
 	case "freehold.Heap.FreePointer", "pool.Pool.Put", "pool.Cache.Put", "pool.BlocksCache.Put":
 		return End{Block: c.Args[0], To: c.Recv}, true
-	case "freehold.Append", "freehold.Grow", "freehold.Realloc":
+	case "freehold.Append", "freehold.Grow", "freehold.Realloc", "freehold.ReallocZeroed":
 		return End{Block: c.Args[1], Replaced: true}, true
 	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
 		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",

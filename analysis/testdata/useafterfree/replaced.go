@@ -24,6 +24,13 @@ func reallocMust(a freehold.Allocator) {
 	a.Free(c)
 }
 
+func reallocZeroed(a freehold.Allocator) {
+	b := freehold.Must(a.Alloc(100, 8))
+	c := freehold.Must(freehold.ReallocZeroed(a, b, 3000, 8))
+	a.Free(b) // want `b is freed after freehold.Must at line 29, which replaced it`
+	a.Free(c)
+}
+
 func resize(h *freehold.Heap, b []byte) []byte {
 	if r, ok := h.Resize(b, 90); ok {
 		b[0] = 1 // want `b is written after h.Resize`
