@@ -31,7 +31,7 @@ SHORT     = -short
 RACED     = . ./alloctest ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
 PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
-CHECKPTR  = ./internal/heap ./internal/watch ./internal/pages ./arena ./pool ./hashmap ./intern ./btree ./vector
+CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector
 STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
@@ -108,7 +108,7 @@ asan:
 	else echo "skipped: asan (it takes cgo, gcc and libasan)"; fi
 
 portable:
-	$(GO) test -tags freehold_portable -short $(PORTABLE)
+	$(GO) test -tags freehold_portable,freehold_ranks -short $(PORTABLE)
 
 # C's malloc: without cgo, and on jemalloc, linked and static, where it is
 # installed.
@@ -126,8 +126,9 @@ malloc:
 386:
 	GOARCH=386 $(GO) test -short $(ON386)
 
+# Locks out of order panic too: see internal/lockrank.
 checkptr:
-	$(GO) test -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CHECKPTR)
+	$(GO) test -tags freehold_ranks -gcflags=github.com/freehold-go/freehold/...=-d=checkptr -short $(CHECKPTR)
 
 # The collector as hostile as it gets, on one processor and on more than there
 # are. Two, as many as most machines of this kind have, is what modules uses.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/heap"
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
@@ -48,9 +49,9 @@ type Budget struct {
 	once    sync.Once
 	relief  relief
 
-	collecting sync.Mutex // locked while a reclaim runs
+	collecting sync.Mutex // locked while a reclaim runs, and unlocked by its goroutine
 
-	mu          sync.Mutex // guards what follows
+	mu          lockrank.Mutex[lockrank.Budget] // guards what follows
 	limit       limit
 	problem     string // of the limit's sources
 	others      int64
@@ -121,7 +122,7 @@ func theSystem() system {
 }
 
 var running struct {
-	mu     sync.Mutex
+	mu     lockrank.Mutex[lockrank.Running]
 	budget *Budget
 }
 

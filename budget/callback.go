@@ -9,9 +9,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // callback is a function of OnPressure.
@@ -23,7 +24,7 @@ type callback struct {
 
 // callbacks are in order of priority. mu guards the fields below. The zero value has none.
 type callbacks struct {
-	mu       sync.Mutex
+	mu       lockrank.Mutex[lockrank.Leaf]
 	all      []*callback // replaced as a whole, as a round may go over it
 	late     uint64      // calls that passed their deadline
 	panics   uint64      // calls that panicked

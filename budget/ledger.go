@@ -16,16 +16,15 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"sync"
 	"time"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// ledger is what the accounts of a tree share. mu is the last in the order of locks: no other
-// is taken while it is held, but that of callbacks.
+// ledger is what the accounts of a tree share. Under mu no lock is taken but leaves.
 type ledger struct {
-	mu        sync.Mutex
+	mu        lockrank.Mutex[lockrank.Ledger]
 	now       func() time.Time
 	committed int64 // by the heaps of all; mu is held
 }

@@ -7,14 +7,13 @@
 //
 // A tick gives the account what it has and what is left. The account tells the budget of its
 // pressure, and has no rounds of its own: there is one list of callbacks for both.
-//
-// Locks are taken in this order: relief.mu, Budget.mu, those of a heap, ledger.mu.
 
 package budget
 
 import (
-	"sync"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // Account returns the account of the process, for subsystems and tenants below it. The first call
@@ -92,7 +91,7 @@ func lower(a, b int64) int64 {
 
 // relief is what is done before the account refuses a request. mu is held meanwhile.
 type relief struct {
-	mu   sync.Mutex
+	mu   lockrank.Mutex[lockrank.Relief]
 	next time.Time // not before
 }
 

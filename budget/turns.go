@@ -8,8 +8,9 @@
 package budget
 
 import (
-	"sync"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // turns calls do, never twice at once. do returns the time to the next turn; 0 is none.
@@ -18,7 +19,7 @@ type turns struct {
 	now   func() time.Time
 	after func(time.Duration, func()) // time.AfterFunc
 
-	mu    sync.Mutex // the last in the order of locks; guards what follows
+	mu    lockrank.Mutex[lockrank.Leaf] // guards what follows
 	runs  bool
 	again bool      // wake was called during a turn
 	ended bool      // no turn begins

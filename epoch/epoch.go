@@ -40,11 +40,11 @@
 package epoch
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -78,7 +78,7 @@ type Domain struct {
 	current atomic.Pointer[readers] // nil until the first Enter
 	passed  atomic.Uint64           // every epoch up to this number has passed
 
-	mu      sync.Mutex // guards the fields below, and the swap of current
+	mu      lockrank.Mutex[lockrank.Leaf] // guards the fields below, and the swap of current
 	ended   uint64
 	past    []pastEpoch // ended epochs that may have guards
 	sweepAt int         // the length of past at which Advance looks through all of it

@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -75,7 +76,7 @@ var own struct {
 	open sync.Once
 	file *os.File // nil if nobody can share it
 
-	mu   sync.Mutex
+	mu   lockrank.Mutex[lockrank.Leaf]
 	idle []ID // records of closed heaps, the oldest first
 }
 

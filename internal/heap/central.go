@@ -25,8 +25,8 @@ import (
 	"math/bits"
 	"runtime"
 	"slices"
-	"sync"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
@@ -44,7 +44,7 @@ var (
 //   - out == sum of live over the spans
 //   - stock and emptyMagazines are no longer than maxStock and maxEmptyMagazines
 type central struct {
-	mu             sync.Mutex
+	mu             lockrank.Mutex[lockrank.Central]
 	stock          pile // magazines with blocks
 	stocked        int  // blocks in them
 	emptyMagazines pile // magazines without

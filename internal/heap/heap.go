@@ -33,31 +33,18 @@
 //
 // # Locks
 //
-// A lock is taken before those below it, never after one:
-//
-//	settings.mu       of package watch; held while the caches of all heaps are drained
-//	registry.mu       the open heaps; held while EachOpen calls its function
-//	Scavenging        of a heap's pages: who gives memory back
-//	counting          of a heap: blocks are where Stats does not look
-//	guards.mu         of a heap's guarded blocks, in package watch
-//	central.mu        of a class of a heap; one at a time
-//	pin.Table's mu    of a heap: caches come and go
-//	mu of the pages   of a heap
-//	table.mu          of package watch, whose records have pages of their own below it
-//	those below mu    that package pages takes
-//
-// The rest are leaves, under which no other is taken: mapIDs.mu, those of the budget of guards
-// and of package guardlog, and those of a stacks.Table. Caches have no lock: see package pin.
+// Package lockrank has their order. A central's is taken for one class at a time. Caches have no
+// lock: see package pin.
 package heap
 
 import (
 	"cmp"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -86,15 +73,15 @@ var Of func(h any) *Heap
 // object that ends with it, and Init was called.
 type Heap struct {
 	limbo     limbo
-	uncounted atomic.Int64  // pages refused since the last count of what a drain could bring
-	refused   atomic.Uint64 // requests that found none in the end
-	countedAt atomic.Int64  // when the last count was, in nanoseconds of Unix time
-	drainedAt atomic.Int64  // when the caches were drained last
-	counting  sync.Mutex    // held while blocks are where Stats does not look
-	number    uint64        // in registry
-	ticks     uint32        // so far
-	drained   uint32        // the tick in which the caches were last emptied
-	watch     watch.Heap    // the blocks that are watched
+	uncounted atomic.Int64                      // pages refused since the last count of what a drain could bring
+	refused   atomic.Uint64                     // requests that found none in the end
+	countedAt atomic.Int64                      // when the last count was, in nanoseconds of Unix time
+	drainedAt atomic.Int64                      // when the caches were drained last
+	counting  lockrank.Mutex[lockrank.Counting] // held while blocks are where Stats does not look
+	number    uint64                            // in registry
+	ticks     uint32                            // so far
+	drained   uint32                            // the tick in which the caches were last emptied
+	watch     watch.Heap                        // the blocks that are watched
 
 	pages   pages.Heap
 	central [numClasses]central

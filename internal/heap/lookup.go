@@ -21,10 +21,10 @@
 package heap
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
@@ -46,7 +46,7 @@ const (
 // mapIDs assigns numbers to the open heaps, for their entries. Further heaps get
 // noMapID: they write no entries, and their Free takes the slow path.
 var mapIDs struct {
-	mu   sync.Mutex
+	mu   lockrank.Mutex[lockrank.Leaf]
 	used [noMapID]bool
 }
 

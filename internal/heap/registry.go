@@ -5,9 +5,9 @@ package heap
 import (
 	"maps"
 	"slices"
-	"sync"
 	"weak"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pages"
@@ -23,13 +23,17 @@ const mostClosed = 1000
 // stays in it, since it keeps its memory, but while owners are watched: then the collector must
 // find it.
 var registry = struct {
-	mu   sync.Mutex
+	mu   lockrank.Mutex[lockrank.Registry]
 	open map[uint64]reference
 	made uint64
-
-	closed []Stats // of at most mostClosed heaps, without their classes
-	more   int     // heaps that were closed later
 }{open: map[uint64]reference{}}
+
+// closed has the last figures of heaps, under a lock of its own: Close holds Scavenging then.
+var closed struct {
+	mu    lockrank.Mutex[lockrank.Leaf]
+	stats []Stats // of at most mostClosed heaps, without their classes
+	more  int     // heaps that were closed later
+}
 
 // reference is a pointer to a heap, weak while owners are watched.
 type reference struct {
@@ -102,20 +106,20 @@ func unregister(h *Heap) {
 
 // keepClosed keeps the figures of a heap that is about to close.
 func keepClosed(st Stats) {
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	if len(registry.closed) == mostClosed {
-		registry.more++
+	closed.mu.Lock()
+	defer closed.mu.Unlock()
+	if len(closed.stats) == mostClosed {
+		closed.more++
 		return
 	}
 	st.Classes = nil
-	registry.closed = append(registry.closed, st)
+	closed.stats = append(closed.stats, st)
 }
 
 // Closed returns the figures of heaps right before their Close, in its order, and of how many
 // more there are none: see KeepsClosed.
 func Closed() (all []Stats, more int) {
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
-	return slices.Clone(registry.closed), registry.more
+	closed.mu.Lock()
+	defer closed.mu.Unlock()
+	return slices.Clone(closed.stats), closed.more
 }

@@ -3,6 +3,7 @@ package heap
 import (
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -35,17 +36,17 @@ func TestOpenHeapsAreInOrderOfCreation(t *testing.T) {
 func TestHeapLeavesTheRegistryFirst(t *testing.T) {
 	h := newHeap(t, Options{})
 	h.pages.Scavenging.Lock() // which Close waits for
-	closed := make(chan struct{})
-	go func() {
-		h.Close()
-		close(closed)
-	}()
-	for isOpen(h) {
-		runtime.Gosched()
-	}
+	var closing, leaving sync.WaitGroup
+	closing.Go(h.Close)
+	leaving.Go(func() {
+		for isOpen(h) {
+			runtime.Gosched()
+		}
+	})
+	leaving.Wait()
 	if h.Closed() {
 		t.Error("Close did not wait")
 	}
 	h.pages.Scavenging.Unlock()
-	<-closed
+	closing.Wait()
 }

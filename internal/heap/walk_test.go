@@ -25,7 +25,10 @@ func TestWalkHoldsLocks(t *testing.T) {
 	h.walk(func(p watch.Part) {
 		s := spanAt(p.Block)
 		visited[s.Kind]++
-		locks := map[string]*sync.Mutex{"scavenging": &h.pages.Scavenging}
+		locks := map[string]interface {
+			TryLock() bool
+			Unlock()
+		}{"scavenging": &h.pages.Scavenging}
 		if s.Kind == pages.BlockRun {
 			locks["the class's mu"] = &h.central[s.class].mu
 		}

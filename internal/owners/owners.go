@@ -19,11 +19,11 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 	"weak"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/stacks"
 )
@@ -59,7 +59,7 @@ type watch struct {
 // owners has the watches. mu guards all of it but stacks.
 var owners struct {
 	stacks  stacks.Table
-	mu      sync.Mutex
+	mu      lockrank.Mutex[lockrank.Leaf]
 	open    map[uintptr]*watch // by the owner's address
 	dropped []Dropped
 	ids     []stacks.ID // of the stacks in dropped

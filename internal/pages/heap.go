@@ -35,17 +35,17 @@
 // # Locks
 //
 // Locks are taken in this order: a heap's Scavenging, its mu, then that of the space, of the
-// metadata space or of a payer. The last three are never held together. Locks of the layer above may be
-// taken between Scavenging and mu.
+// metadata space or of a payer. The last three are never held together. See package lockrank.
 package pages
 
 import (
 	"cmp"
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // Heap is the lower layer of package heap's Heap. Methods lock mu themselves unless their
@@ -75,13 +75,13 @@ type Heap struct {
 	decay      time.Duration
 	Closed     atomic.Bool
 
-	Scavenging sync.Mutex
+	Scavenging lockrank.Mutex[lockrank.Scavenging]
 	Alarm      alarm
 	tick       func() // what the alarm calls
 
 	_ [64]byte // keeps mu and what it guards off the cache lines of the fixed fields
 
-	mu         sync.Mutex
+	mu         lockrank.Mutex[lockrank.Pages]
 	metadata   metadata
 	segments   []Range
 	total      uintptr // bytes in segments

@@ -15,9 +15,9 @@
 package pages
 
 import (
-	"sync"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -205,7 +205,7 @@ func (p *Heap) closeMetadata() {
 
 // metadataSpace has the metadata segments that no heap uses. mu guards its fields.
 type metadataSpace struct {
-	mu       sync.Mutex
+	mu       lockrank.Mutex[lockrank.Space]
 	next     uintptr // [next, end) was never handed out
 	end      uintptr
 	returned []uintptr

@@ -21,10 +21,10 @@ package pages
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -63,7 +63,7 @@ type region struct {
 type Space struct {
 	First    region
 	chained  atomic.Pointer[[]*region]
-	mu       sync.Mutex
+	mu       lockrank.Mutex[lockrank.Space]
 	returned []Range // segments of closed heaps, inaccessible; their words are 0
 }
 

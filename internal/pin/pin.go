@@ -18,9 +18,10 @@ package pin
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	_ "unsafe" // for linkname
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // Locked reports whether slots are locks, which are slower than pins.
@@ -63,8 +64,8 @@ var world stops
 
 // stops are stops of the world, which waiters share; see table.go.
 type stops struct {
-	mu    sync.Mutex    // held during a stop
-	begun atomic.Uint64 // grows under mu
+	mu    lockrank.Mutex[lockrank.Leaf] // held during a stop
+	begun atomic.Uint64                 // grows under mu
 }
 
 // wait returns after a stop that began after the call of wait: another waiter's,

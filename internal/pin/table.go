@@ -50,9 +50,10 @@
 package pin
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // A Table has a slot for each processor, with an entry or empty. It is the last
@@ -62,15 +63,13 @@ import (
 // A processor that came after New may be beyond the table, as the 1025th is: it has
 // no slot, and its goroutines do without.
 //
-// Lock order: mu comes after any lock that is held when a method is called, and
-// before those that the function given to Install takes. It is not held while
-// that of Drain runs.
+// mu is held while the function given to Install runs, and not while that of Drain does.
 type Table[T any] struct {
 	none *T // the entry of empty slots
 	Holders
 
-	mu     sync.Mutex // guards what follows, and the way of entries into slots
-	drains int        // under way
+	mu     lockrank.Mutex[lockrank.Caches] // guards what follows, and the way of entries into slots
+	drains int                             // under way
 	joined map[*Slot[T]]struct{}
 
 	_      [0]atomic.Uint64    // aligns length to 8 bytes on 386 too, so that no padding is behind first

@@ -19,10 +19,10 @@ package stacks
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
@@ -67,8 +67,8 @@ type head struct {
 type Table struct {
 	memory atomic.Uintptr // address of the index, then heads and words; 0 before the first stack
 
-	mu    sync.Mutex // held while a stack is added
-	n     uint32     // IDs
+	mu    lockrank.Mutex[lockrank.Leaf] // held while a stack is added
+	n     uint32                        // IDs
 	words uint32
 	full  atomic.Bool
 }

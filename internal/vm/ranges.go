@@ -7,14 +7,15 @@ package vm
 import (
 	"cmp"
 	"slices"
-	"sync"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 type addressRange struct{ addr, size uintptr }
 
 // A rangeList holds free address ranges, reserved and without access.
 type rangeList struct {
-	mu   sync.Mutex
+	mu   lockrank.Mutex[lockrank.Leaf]
 	free []addressRange // guarded by mu; disjoint, sorted by address
 }
 

@@ -9,8 +9,9 @@
 package vm
 
 import (
-	"sync"
 	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
 // GoBacked reports that memory is Go's own, so that Revoke cannot make it fault.
@@ -22,7 +23,7 @@ const HolesReadZero = true
 
 // backing keeps every reservation alive.
 var backing struct {
-	mu     sync.Mutex
+	mu     lockrank.Mutex[lockrank.Leaf]
 	bytes  uintptr  // guarded by mu
 	blocks [][]byte // guarded by mu
 }

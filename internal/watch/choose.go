@@ -30,13 +30,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/monitor"
 	"github.com/freehold-go/freehold/internal/owners"
@@ -71,7 +71,7 @@ const (
 
 // settings are what is watched. mu is held while it changes.
 var settings struct {
-	mu         sync.Mutex
+	mu         lockrank.Mutex[lockrank.Settings]
 	rate       atomic.Int64 // bytes per sample on average; 1 samples each block, 0 none
 	oneIn      atomic.Int64 // one block in so many is guarded; 0 guards none
 	budget     tokenBucket  // of guards
@@ -300,7 +300,7 @@ func random() float64 {
 // tokenBucket bounds how many blocks are guarded in a second: a bucket that fills with tokens
 // at that rate, up to those of a second, and from which each guard takes one.
 type tokenBucket struct {
-	mu        sync.Mutex
+	mu        lockrank.Mutex[lockrank.Leaf]
 	perSecond int // 0 is no bound
 	tokens    float64
 	at        time.Time // when tokens was right

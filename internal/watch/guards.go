@@ -27,12 +27,12 @@ package watch
 import (
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/guardlog"
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/vm"
@@ -82,7 +82,7 @@ func runAt(addr uintptr) *run {
 type guards struct {
 	skipped atomic.Uint64 // blocks that were to be guarded, and were not
 
-	mu         sync.Mutex
+	mu         lockrank.Mutex[lockrank.Guards]
 	segments   []uintptr
 	uncarved   pages.Range // of the newest segment
 	mapped     bool        // in the newest segment, guards are made of mappings

@@ -13,9 +13,9 @@
 package watch
 
 import (
-	"sync"
 	"unsafe"
 
+	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/vm"
@@ -41,12 +41,11 @@ const (
 	maxKept     = 1 << 8 // records without a block
 )
 
-// table has the records and the sums. mu guards all of it but stacks. The only locks taken
-// under mu are those of memory.
+// table has the records and the sums. mu guards all of it but stacks.
 var table struct {
 	stacks stacks.Table
 
-	mu      sync.Mutex
+	mu      lockrank.Mutex[lockrank.Records]
 	memory  *pages.Heap
 	chains  []uintptr // a power of two of them, by hash of the address
 	records int       // in chains
