@@ -24,6 +24,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/stacks"
 )
 
@@ -34,7 +35,7 @@ const (
 	maxReports      = 10        // stacks whose leaks are reported
 
 	freshByte = 0xCD // what Alloc fills blocks with: undefined, but not zero
-	freedByte = 0xDB
+	freedByte = poison.Fill
 	edgeByte  = 0xED
 
 	prefix = "alloctest.Allocator." // of a method's name in panics
@@ -113,10 +114,10 @@ func (a *Allocator) alloc(call string, size, align int, fill byte) ([]byte, erro
 	if past := int((addrOf(k.mem) + edgeBytes) % uintptr(align)); past > 0 {
 		k.from += align - past
 	}
-	setAll(k.mem[:k.from], edgeByte)
-	setAll(k.mem[k.from+size:], edgeByte)
+	poison.FillBytes(k.mem[:k.from], edgeByte)
+	poison.FillBytes(k.mem[k.from+size:], edgeByte)
 	if fill != 0 {
-		setAll(k.bytes(), fill)
+		poison.FillBytes(k.bytes(), fill)
 	}
 
 	a.mu.Lock()
@@ -144,7 +145,7 @@ func (a *Allocator) Resize(b []byte, size int) ([]byte, bool) {
 		return nil, false
 	}
 	a.checkEdges(k)
-	setAll(k.bytes()[size:], edgeByte)
+	poison.FillBytes(k.bytes()[size:], edgeByte)
 	k.size = size
 	return k.bytes(), true
 }
@@ -161,7 +162,7 @@ func (a *Allocator) free(call string, b []byte) {
 	defer a.mu.Unlock()
 	k := a.mustFind(call, b)
 	a.checkEdges(k)
-	setAll(k.bytes(), freedByte)
+	poison.FillBytes(k.bytes(), freedByte)
 	k.freed = callers()
 	delete(a.live, addrOf(k.bytes()))
 	a.quarantine = append(a.quarantine, k)
@@ -219,10 +220,10 @@ func around(blocks func(yield func(*block) bool), b []byte) *block {
 
 // checkEdges reports a write outside k.
 func (a *Allocator) checkEdges(k *block) {
-	if i := firstOther(k.mem[:k.from], edgeByte); i >= 0 {
+	if i := poison.Other(k.mem[:k.from], edgeByte); i >= 0 {
 		a.report(k, fmt.Sprintf("a write %s before the beginning", arg.Bytes(k.from-i)))
 	}
-	if i := firstOther(k.mem[k.from+k.size:], edgeByte); i >= 0 {
+	if i := poison.Other(k.mem[k.from+k.size:], edgeByte); i >= 0 {
 		a.report(k, fmt.Sprintf("a write %s after the end", arg.Bytes(i+1)))
 	}
 }
@@ -230,7 +231,7 @@ func (a *Allocator) checkEdges(k *block) {
 // checkFreed reports a write to k after it was freed.
 func (a *Allocator) checkFreed(k *block) {
 	a.checkEdges(k)
-	if i := firstOther(k.bytes(), freedByte); i >= 0 {
+	if i := poison.Other(k.bytes(), freedByte); i >= 0 {
 		a.report(k, fmt.Sprintf("a write after Free, to byte %d", i))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // Options says what [TestAllocator] expects beyond the contract of
@@ -263,7 +264,7 @@ func checkZeroed(t testing.TB, a freehold.Allocator, o Options) {
 			clean := make([][]byte, len(dirty))
 			for i := range dirty {
 				dirty[i] = must(t, a, o, c.size, align)
-				setAll(dirty[i], 0xFF)
+				poison.FillBytes(dirty[i], 0xFF)
 			}
 			for _, b := range dirty {
 				a.Free(b)
@@ -276,10 +277,10 @@ func checkZeroed(t testing.TB, a freehold.Allocator, o Options) {
 				if fault := blockFault(b, c.size, align); fault != "" {
 					t.Fatalf("Zeroed(%d, %d): %s", c.size, align, fault)
 				}
-				if j := firstOther(b, 0); j >= 0 {
+				if j := poison.Other(b, 0); j >= 0 {
 					t.Fatalf("Zeroed(%d, %d): byte %d is %#x (%s)", c.size, align, j, b[j], c.why)
 				}
-				setAll(b, 0xFF)
+				poison.FillBytes(b, 0xFF)
 				clean[i] = b
 			}
 			for _, b := range clean {
@@ -649,7 +650,7 @@ func checkHandOver(t testing.TB, a freehold.Allocator, o Options) {
 				if i := h.p.damage(h.b, 0); i >= 0 {
 					t.Errorf("byte %d of a block of %d bytes has changed on the way to another goroutine", i, len(h.b))
 				}
-				setAll(h.b, 0xFF)
+				poison.FillBytes(h.b, 0xFF)
 				a.Free(h.b)
 			}
 		})

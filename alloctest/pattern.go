@@ -62,30 +62,6 @@ func (p pattern) damagedEdge(b []byte) int {
 	return p.damage(b, max(0, len(b)-64))
 }
 
-// firstOther returns the index of the first byte of b that is not c, or -1.
-func firstOther(b []byte, c byte) int {
-	switch {
-	case len(b) == 0:
-		return -1
-	case b[0] != c:
-		return 0
-	case bytes.Equal(b[1:], b[:len(b)-1]): // each byte equals the one before it
-		return -1
-	}
-	return 1 + mismatch(b[1:], b)
-}
-
-// setAll sets each byte of b to c.
-func setAll(b []byte, c byte) {
-	if len(b) == 0 {
-		return
-	}
-	b[0] = c
-	for n := 1; n < len(b); n *= 2 {
-		copy(b[n:], b[:n])
-	}
-}
-
 // mismatch returns the index of the first byte where b differs from want.
 func mismatch(b, want []byte) int {
 	for i := range b {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/poison"
 )
 
 // RunProgram interprets prog as a program of calls on a and fails t at the first wrong
@@ -114,7 +115,7 @@ func (m *model) alloc(size, align int, zeroed bool) {
 		return
 	}
 	if zeroed {
-		if i := firstOther(b, 0); i >= 0 {
+		if i := poison.Other(b, 0); i >= 0 {
 			m.fail("%s(%d, %d): byte %d is %#x", name, size, align, i, b[i])
 			return
 		}

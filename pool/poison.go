@@ -59,7 +59,7 @@ func (b *Blocks) mustBePoison(call string) {
 			if c.free[i/64]&(1<<(i%64)) == 0 {
 				continue
 			}
-			if at := poison.Written(unsafe.Slice((*byte)(pointer(addr)), b.stride)); at >= 0 {
+			if at := poison.Other(unsafe.Slice((*byte)(pointer(addr)), b.stride), poison.Fill); at >= 0 {
 				b.poison(addr)
 				b.refuseWritten(call, addr, at)
 			}

@@ -28,7 +28,7 @@ func TestCloseOfAChunkedThatWasWrittenLate(t *testing.T) {
 	for range 2 {
 		panics.Want(t, late, c.Close)
 	}
-	poison.FillBytes(bytesOf(c.blocks[len(c.blocks)-1]))
+	poison.FillBytes(bytesOf(c.blocks[len(c.blocks)-1]), poison.Fill)
 	c.Close()
 }
 

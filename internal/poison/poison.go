@@ -10,6 +10,9 @@
 package poison
 
 import (
+	"bytes"
+	"slices"
+
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/mode"
 )
@@ -40,7 +43,7 @@ func Leave(b []byte) {
 		asan.Poison(b)
 		return
 	}
-	FillBytes(b)
+	FillBytes(b, Fill)
 }
 
 // Take makes b somebody's. It returns the index of the first byte that was written since
@@ -50,22 +53,20 @@ func Take(b []byte) int {
 		asan.Unpoison(b)
 		return -1
 	}
-	return Written(b)
+	return Other(b, Fill)
 }
 
-// FillBytes fills b with Fill.
-func FillBytes(b []byte) {
-	for n := copy(b, []byte{Fill}); n > 0 && n < len(b); n *= 2 {
+// FillBytes sets each byte of b to c.
+func FillBytes(b []byte, c byte) {
+	for n := copy(b, []byte{c}); n > 0 && n < len(b); n *= 2 {
 		copy(b[n:], b[:n])
 	}
 }
 
-// Written returns the index of the first byte of b that is not Fill, or -1.
-func Written(b []byte) int {
-	for i, c := range b {
-		if c != Fill {
-			return i
-		}
+// Other returns the index of the first byte of b that is not c, or -1.
+func Other(b []byte, c byte) int {
+	if len(b) > 0 && b[0] == c && bytes.Equal(b[1:], b[:len(b)-1]) {
+		return -1
 	}
-	return -1
+	return slices.IndexFunc(b, func(x byte) bool { return x != c })
 }

@@ -12,16 +12,16 @@ import (
 )
 
 // Each byte is filled, and a write to any is found.
-func TestWritten(t *testing.T) {
+func TestOther(t *testing.T) {
 	for size := range 70 {
 		b := make([]byte, size+1)[:size]
-		FillBytes(b)
-		if n := bytes.Count(b, []byte{Fill}); n != size || Written(b) != -1 || b[:size+1][size] != 0 {
+		FillBytes(b, Fill)
+		if n := bytes.Count(b, []byte{Fill}); n != size || Other(b, Fill) != -1 || b[:size+1][size] != 0 {
 			t.Errorf("%d of %d bytes are filled, and the next is %#x", n, size, b[:size+1][size])
 		}
 		for i := size - 1; i >= 0; i-- {
-			if b[i]++; Written(b) != i {
-				t.Errorf("byte %d of %d was written, and %d is told", i, size, Written(b))
+			if b[i]++; Other(b, Fill) != i {
+				t.Errorf("byte %d of %d was written, and %d is told", i, size, Other(b, Fill))
 			}
 		}
 	}

@@ -313,7 +313,7 @@ func (h *Heap) closeGuarded(s *run) bool {
 // is held.
 func (s *run) written() uintptr {
 	front, back := s.slack()[0], s.slack()[1]
-	if i := poison.Written(block(back.Base, back.Size)); i >= 0 {
+	if i := poison.Other(block(back.Base, back.Size), poison.Fill); i >= 0 {
 		return back.Base + uintptr(i)
 	}
 	b := block(front.Base, front.Size)
@@ -328,7 +328,7 @@ func (s *run) written() uintptr {
 // fill fills what is left of the block's pages. mu is held.
 func (s *run) fill() {
 	for _, slack := range s.slack() {
-		poison.FillBytes(block(slack.Base, slack.Size))
+		poison.FillBytes(block(slack.Base, slack.Size), poison.Fill)
 	}
 }
 
