@@ -14,7 +14,6 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/run"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // outputs are the flags for files.
@@ -154,11 +153,11 @@ func (r *reporter) tell(ctx context.Context, s *story, all []*trial) error {
 
 // measure runs a trial.
 func (r *reporter) measure(ctx context.Context, s *story, t *trial) error {
-	show := func(m wire.Message) {
+	show := func(m run.Message) {
 		r.bar.Show((float64(r.step)+m.Progress)/float64(r.steps), fmt.Sprintf("%s (%s) %s", s.name, t.name, m.Text))
 	}
-	show(wire.Message{})
-	err := s.run(ctx, r.set, t, func(m wire.Message) {
+	show(run.Message{})
+	err := s.run(ctx, r.set, t, func(m run.Message) {
 		// A part is the result so far. A process that is killed leaves what it had told.
 		if m.Part == nil {
 			show(m)

@@ -14,7 +14,6 @@ import (
 	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // A story is a load on several subjects, and what came out. Each has a file of its own,
@@ -27,13 +26,13 @@ type story struct {
 	row        any      // what CSV shows of figures after them: a zero value
 
 	trials   func(set settings) []*trial
-	measure  func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) // a child's work
-	sentence func(set settings, group string, measured []*trial) string                            // what a table shows
+	measure  func(ctx context.Context, set settings, keys []string, tell run.Writer) (any, error) // a child's work
+	sentence func(set settings, group string, measured []*trial) string                           // what a table shows
 	notes    func(set settings) []string
 
 	// These may be nil. start runs a child in another way than startChild, rows has other rows of
 	// CSV than one for each trial, and more adds to a section.
-	start func(ctx context.Context, set settings, t *trial, args []string, on func(wire.Message)) error
+	start func(ctx context.Context, set settings, t *trial, args []string, on func(run.Message)) error
 	rows  func(set settings, t *trial) [][]string
 	more  func(set settings, all []*trial, sec *report.Section)
 }
@@ -107,7 +106,7 @@ func (c *childCommand) Run(ctx context.Context, st cli.Streams) error {
 		return cli.Usagef("settings: %w", err)
 	}
 	run.Lifeline(st.In)
-	tell := wire.NewWriter(st.Out)
+	tell := run.NewWriter(st.Out)
 	result, err := storyNamed(c.Story).measure(ctx, set, c.Keys, tell)
 	if errors.As(err, new(run.UnavailableError)) {
 		tell.Unavailable(err.Error())
@@ -118,7 +117,7 @@ func (c *childCommand) Run(ctx context.Context, st cli.Streams) error {
 }
 
 // run runs a trial in a child.
-func (s *story) run(ctx context.Context, set settings, t *trial, on func(wire.Message)) error {
+func (s *story) run(ctx context.Context, set settings, t *trial, on func(run.Message)) error {
 	text, err := json.Marshal(set)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
-	"github.com/freehold-go/freehold/lab/wire"
+	"github.com/freehold-go/freehold/lab/run"
 )
 
 // budgetStory is a container's limit with and without a budget.
@@ -34,10 +34,10 @@ var budgetStory = story{
 		}
 		return all
 	},
-	start: func(ctx context.Context, set settings, t *trial, args []string, on func(wire.Message)) error {
+	start: func(ctx context.Context, set settings, t *trial, args []string, on func(run.Message)) error {
 		return set.Boxes.Run(ctx, t.result.(*load.BoxOutcome), args, on)
 	},
-	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+	measure: func(ctx context.Context, set settings, keys []string, tell run.Writer) (any, error) {
 		limit, err1 := strconv.Atoi(keys[0])
 		share, err2 := strconv.Atoi(keys[1])
 		if err := errors.Join(err1, err2); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
+	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // listStory is a linked list.
@@ -32,7 +32,7 @@ var listStory = story{
 		}
 		return all
 	},
-	measure: func(_ context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+	measure: func(_ context.Context, set settings, keys []string, tell run.Writer) (any, error) {
 		return load.List(subject.Named(keys[0]), set.Nodes, tell)
 	},
 	sentence: func(set settings, _ string, measured []*trial) string {

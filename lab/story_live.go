@@ -10,7 +10,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
-	"github.com/freehold-go/freehold/lab/wire"
+	"github.com/freehold-go/freehold/lab/run"
 )
 
 // liveStory is data that stays live, with each setting of the collector. The report tells it of an
@@ -34,7 +34,7 @@ var liveStory = story{
 		}
 		return all
 	},
-	measure: func(ctx context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+	measure: func(ctx context.Context, set settings, keys []string, tell run.Writer) (any, error) {
 		return set.Live.Run(ctx, load.LiveRuns(keys[:1], keys[1:2], keys[2:])[0], tell)
 	},
 	sentence: func(_ settings, group string, measured []*trial) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/load"
 	"github.com/freehold-go/freehold/lab/report"
+	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // sawtoothStory is a load that rises and falls on allocators: a short one in the report, and in
@@ -40,7 +40,7 @@ var sawtoothStory = story{
 		}
 		return all
 	},
-	measure: func(_ context.Context, set settings, keys []string, tell wire.Writer) (any, error) {
+	measure: func(_ context.Context, set settings, keys []string, tell run.Writer) (any, error) {
 		a, err := subject.Named(keys[0]).Open(int64(set.Sawtooth.Limit))
 		if err != nil {
 			return nil, err

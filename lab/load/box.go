@@ -18,7 +18,6 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/process"
 	"github.com/freehold-go/freehold/lab/run"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // How a load keeps to its limit.
@@ -112,7 +111,7 @@ type BoxOutcome struct {
 }
 
 // Run runs a load in its box, and watches it. args are this program's for the load.
-func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(wire.Message)) (err error) {
+func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(run.Message)) (err error) {
 	limited, stop := context.WithTimeout(ctx, s.Deadline)
 	defer stop()
 	cmd, err := run.Self(limited, args...)
@@ -131,13 +130,13 @@ func (s Boxes) Run(ctx context.Context, o *BoxOutcome, args []string, on func(wi
 	began := time.Now()
 	peak := func() int64 { return 0 }
 	var last BoxSample
-	failed := run.Child(limited, cmd, func(m wire.Message) {
+	failed := run.Child(limited, cmd, func(m run.Message) {
 		if len(o.Samples) == 0 {
 			peak = process.Watch(cmd.Process.Pid, time.Millisecond)
 		}
 		if json.Unmarshal(m.Part, &last) == nil {
 			o.Samples = append(o.Samples, last)
-			on(wire.Message{Progress: last.Done})
+			on(run.Message{Progress: last.Done})
 		}
 	}, &last)
 	o.Seconds, o.Peak, o.Samples = time.Since(began).Seconds(), peak(), append(o.Samples, last)

@@ -26,7 +26,6 @@ import (
 	"github.com/freehold-go/freehold/budget"
 	"github.com/freehold-go/freehold/lab/process"
 	"github.com/freehold-go/freehold/lab/run"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 const boxSampleTime = 10 * time.Millisecond
@@ -64,7 +63,7 @@ type boxWork struct {
 }
 
 // Load is the process in the box. The last sample is its result, and has Done 1.
-func (s Boxes) Load(ctx context.Context, r BoxRun, tell wire.Writer) (last BoxSample, err error) {
+func (s Boxes) Load(ctx context.Context, r BoxRun, tell run.Writer) (last BoxSample, err error) {
 	run.DieFirst()
 	if r.Mode == BoxBudget {
 		b, err := budget.Start(nil)

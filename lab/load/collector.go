@@ -11,7 +11,6 @@ import (
 
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // Collection is what live data cost the collector. Shares and pauses are not known where no
@@ -32,7 +31,7 @@ type Collection struct {
 }
 
 // Run is one run, in a process of its own.
-func (l Live) Run(ctx context.Context, r LiveRun, tell wire.Writer) (*Collection, error) {
+func (l Live) Run(ctx context.Context, r LiveRun, tell run.Writer) (*Collection, error) {
 	run.DieFirst()
 	watched, stop := watchMemory(ctx, int64(l.Reserve))
 	defer stop()
@@ -44,7 +43,7 @@ func (l Live) Run(ctx context.Context, r LiveRun, tell wire.Writer) (*Collection
 	return f, err
 }
 
-func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.Writer) error {
+func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell run.Writer) error {
 	debug.SetGCPercent(-1) // building makes no garbage
 	debug.SetMemoryLimit(math.MaxInt64)
 	began := time.Now()
@@ -88,7 +87,7 @@ func (f *Collection) measure(ctx context.Context, l Live, r LiveRun, tell wire.W
 }
 
 // underLoad runs the load and notes what the collector did.
-func (f *Collection) underLoad(ctx context.Context, l Live, tell wire.Writer) {
+func (f *Collection) underLoad(ctx context.Context, l Live, tell run.Writer) {
 	m := newMeter(func() int64 { return int64(metricOf("/gc/heap/goal:bytes").Uint64()) })
 	m.take()
 	stop := m.watch(func(s Sample) { tell.Progress(0.5+0.5*min(1, s.Seconds/l.Time.Seconds()), "") })

@@ -8,7 +8,6 @@ import (
 
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // ListFigures is what one kind of list measured.
@@ -29,7 +28,7 @@ type ListFigures struct {
 
 // List builds, walks and frees a linked list: many small values with references between them,
 // which is what a collector finds hardest.
-func List(m subject.Memory, nodes int, tell wire.Writer) (*ListFigures, error) {
+func List(m subject.Memory, nodes int, tell run.Writer) (*ListFigures, error) {
 	l, err := m.List(1)
 	if err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // A Sawtooth says what the load does. Bytes are those asked for.
@@ -102,14 +102,14 @@ type sawtooth struct {
 	shares    []*share
 	meter     *meter
 	out       SawtoothOutcome
-	tell      wire.Writer
+	tell      run.Writer
 	stages    int // that have begun
-	stage     atomic.Pointer[wire.Message]
+	stage     atomic.Pointer[run.Message]
 }
 
 // Run runs the load, and tells of each finished cycle. On an error the outcome holds what had
 // been measured until then.
-func (l Sawtooth) Run(a *subject.Allocator, tell wire.Writer) (*SawtoothOutcome, error) {
+func (l Sawtooth) Run(a *subject.Allocator, tell run.Writer) (*SawtoothOutcome, error) {
 	s := &sawtooth{Sawtooth: l, allocator: a, tell: tell}
 	s.prepare()
 	defer s.meter.watch(s.report)()
@@ -231,7 +231,7 @@ func (s *sawtooth) outcome() *SawtoothOutcome {
 
 // enter begins a stage, of which each cycle has three.
 func (s *sawtooth) enter(name string) {
-	s.stage.Store(&wire.Message{Progress: float64(s.stages) / float64(3*s.Cycles+4), Text: name})
+	s.stage.Store(&run.Message{Progress: float64(s.stages) / float64(3*s.Cycles+4), Text: name})
 	s.stages++
 }
 

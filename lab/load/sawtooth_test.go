@@ -13,10 +13,9 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
-var silent = wire.NewWriter(io.Discard)
+var silent = run.NewWriter(io.Discard)
 
 func open(t *testing.T, name string) *subject.Allocator {
 	t.Helper()
@@ -39,13 +38,13 @@ func TestSawtooth(t *testing.T) {
 		} {
 			t.Run(name+"/"+string(l.Sizes), func(t *testing.T) {
 				var told bytes.Buffer
-				o, err := l.Run(open(t, name), wire.NewWriter(&told))
+				o, err := l.Run(open(t, name), run.NewWriter(&told))
 				if err != nil {
 					t.Fatal(err)
 				}
 				cycles := 0
 				for in := json.NewDecoder(&told); ; {
-					var m wire.Message
+					var m run.Message
 					if in.Decode(&m) != nil {
 						break
 					}

@@ -5,12 +5,14 @@ package process
 import (
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold/internal/sysmem"
 )
+
+const self = "proc/self/status"
 
 // ResetPeak makes the peak what is resident now, and returns that.
 func ResetPeak() (uint64, error) {
@@ -22,28 +24,25 @@ func ResetPeak() (uint64, error) {
 
 // Peak returns the most that was resident since ResetPeak.
 func Peak() (uint64, error) {
-	text, err := os.ReadFile("/proc/self/status")
-	var p peak
-	p.look(string(text))
-	return uint64(p.all), err
+	stat, err := sysmem.Stat(sysmem.Root(), self)
+	return uint64(stat["VmHWM"]), err
 }
 
 // PeakWithoutFiles returns the same less the pages of files that are resident now.
 func PeakWithoutFiles() (uint64, error) {
-	text, err := os.ReadFile("/proc/self/status")
+	stat, err := sysmem.Stat(sysmem.Root(), self)
 	var p peak
-	p.look(string(text))
+	p.look(stat)
 	return uint64(p.bytes()), err
 }
 
 // Watch looks at the resident memory of a process now and then until the largest is asked for.
 func Watch(pid int, every time.Duration) (largest func() int64) {
-	file := fmt.Sprintf("/proc/%d/status", pid)
+	file := fmt.Sprintf("proc/%d/status", pid)
 	var p peak
 	stop := Every(every, func() {
-		if text, err := os.ReadFile(file); err == nil {
-			p.look(string(text))
-		}
+		stat, _ := sysmem.Stat(sysmem.Root(), file)
+		p.look(stat)
 	})
 	return func() int64 {
 		stop()
@@ -57,21 +56,10 @@ func Watch(pid int, every time.Duration) (largest func() int64) {
 type peak struct{ now, all, files int64 }
 
 // look takes the process's status.
-func (p *peak) look(status string) {
-	var now int64
-	for line := range strings.Lines(status) {
-		name, value, _ := strings.Cut(line, ":")
-		kib, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch name {
-		case "RssAnon", "RssShmem":
-			now += kib << 10
-		case "VmHWM":
-			p.all = max(p.all, kib<<10)
-		case "RssFile":
-			p.files = max(p.files, kib<<10)
-		}
-	}
-	p.now = max(p.now, now)
+func (p *peak) look(stat map[string]int64) {
+	p.now = max(p.now, stat["RssAnon"]+stat["RssShmem"])
+	p.all = max(p.all, stat["VmHWM"])
+	p.files = max(p.files, stat["RssFile"])
 }
 
 func (p *peak) bytes() int64 { return max(p.now, p.all-p.files) }

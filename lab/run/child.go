@@ -17,7 +17,6 @@ import (
 	"syscall"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 // An UnavailableError says why something cannot be measured in this build or on this machine.
@@ -41,7 +40,7 @@ func Self(ctx context.Context, args ...string) (*exec.Cmd, error) {
 // Child runs a command, calls on with each message but the last one, and decodes its result.
 // What the command complained of is in the error. result may be incomplete if there is one.
 // The command is killed when its context, which is ctx, ends.
-func Child(ctx context.Context, cmd *exec.Cmd, on func(wire.Message), result any) error {
+func Child(ctx context.Context, cmd *exec.Cmd, on func(Message), result any) error {
 	if _, err := cmd.StdinPipe(); err != nil { // the child's lifeline
 		return err
 	}
@@ -54,9 +53,9 @@ func Child(ctx context.Context, cmd *exec.Cmd, on func(wire.Message), result any
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting a child: %w", err)
 	}
-	var last wire.Message
+	var last Message
 	for in := json.NewDecoder(bufio.NewReader(pipe)); ; {
-		var m wire.Message
+		var m Message
 		if in.Decode(&m) != nil {
 			break
 		}

@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/freehold-go/freehold/lab/wire"
 )
 
 func TestChild(t *testing.T) {
@@ -28,7 +26,7 @@ func TestChild(t *testing.T) {
 	} {
 		var got int
 		var seen float64
-		err := Child(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", tt.script), func(m wire.Message) { seen = m.Progress }, &got)
+		err := Child(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", tt.script), func(m Message) { seen = m.Progress }, &got)
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || got != tt.got {
 			t.Errorf("%s: %d, %v", tt.script, got, err)
 		}

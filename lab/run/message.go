@@ -1,6 +1,7 @@
-// Package wire is what a program that measures tells the one that has started it: lines of
-// JSON on its standard output, any number of them and then its result.
-package wire
+// Messages: what a program that measures tells the one that has started it: lines of JSON on
+// its standard output, any number of them and then its result.
+
+package run
 
 import (
 	"encoding/json"
