@@ -318,7 +318,7 @@ func (a *Arena) Close() {
 
 func (a *Arena) close() {
 	if a.checked && len(a.chunks) > 0 && !a.fixed() {
-		owners.AskParent(a.parent) // its memory would fault after its Close
+		owners.AskParent("arena.Arena.Close", a.parent) // its memory would fault after its Close
 	}
 	a.Reset()
 	a.trim(0)

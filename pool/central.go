@@ -284,20 +284,19 @@ func (b *Blocks) unseize(c *chunk) bool {
 	return c.freeBlocks == int(c.blocks)
 }
 
-// askParent panics with the parent's message if the parent is closed: reading metadata
-// in its memory would fault.
-func (b *Blocks) askParent() {
+// askParent panics if the parent is closed: reading metadata in its memory would fault.
+func (b *Blocks) askParent(call string) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	if len(b.central.chunks) > 0 {
-		owners.AskParent(b.parent)
+		owners.AskParent(call, b.parent)
 	}
 }
 
 // close returns all chunks to the parent.
 func (b *Blocks) close(call string) {
 	b.mustBeMade(call)
-	b.askParent()
+	b.askParent(call)
 	b.mustBeUnguarded(call)
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()

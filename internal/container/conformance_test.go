@@ -237,10 +237,10 @@ var agreements = map[string]func(t *testing.T, k kind){
 		wantRefusals(t, k, s, "the "+k.is+" closed")
 	},
 	"Close after that of the parent panics": func(t *testing.T, k kind) {
-		heap := freehold.NewHeap(nil)
+		heap := freehold.NewHeap(&freehold.HeapOptions{Name: "below"})
 		s := filled(t, k, heap, "")
 		heap.Close()
-		panics.Want(t, "freehold: ...closed...", s.Close)
+		panics.Want(t, "freehold: "+k.name+`.Close: heap "below" is closed`, s.Close)
 	},
 	"one that is dropped is reported": func(t *testing.T, k kind) {
 		var out strings.Builder

@@ -98,7 +98,7 @@ func (b *Base) MayClose(k *Kind, holds bool) bool {
 	}
 	b.MustBeWritable(k, "Close")
 	if holds {
-		owners.AskParent(b.Parent)
+		owners.AskParent(k.Type+".Close", b.Parent)
 	}
 	return true
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 type owner struct{ memory [100]byte }
@@ -118,5 +120,22 @@ func BenchmarkWatch(b *testing.B) {
 				Closed(&o)
 			}
 		})
+	}
+}
+
+// closedParent panics in Alloc.
+type closedParent struct{ message any }
+
+func (p closedParent) Alloc(int, int) ([]byte, error) { panic(p.message) }
+func (p closedParent) Free([]byte)                    {}
+
+func TestAskParentPanicsInTheNameOfTheCall(t *testing.T) {
+	for message, want := range map[any]string{
+		"freehold: Heap.Alloc: heap is closed: again": "freehold: Map.Close: heap is closed: again",
+		"freehold: closed":                            "freehold: closed",
+		"mine: closed":                                "mine: closed",
+		1:                                             "int: 1",
+	} {
+		panics.Want(t, want, func() { AskParent("Map.Close", closedParent{message}) })
 	}
 }
