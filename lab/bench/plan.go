@@ -26,7 +26,6 @@ type group struct {
 var groups = []group{
 	{"Pair", "malloc, touch the first byte, free", "alloc", 0, 1},
 	{"Mixed", "10,000 live blocks of mixed sizes a goroutine: free one and malloc one at random", "alloc", 0, 1},
-	{"Scatter", "10,000 blocks, all freed in random order; a block", "alloc", 0, 1},
 	{"Handover", "one goroutine mallocs, another frees; a block", "alloc", 0, 1},
 	{"Zeroed", "calloc, touch the first byte, free", "alloc", 0, 1},
 	{"Bump", "blocks that end all at once, after each 1 MiB; a block", "alloc", 0, 1},
@@ -36,7 +35,6 @@ var groups = []group{
 	{"List", "a linked list of 2 million zeroed nodes of 56 B, built and freed", "alloc", 3, 8}, // with a collection or more
 	{"LRU", "a cache of 64 MiB at its limit, half of the lookups miss and evict; a lookup", "alloc", 0, 1},
 	{"OneByte", "a zeroed block of 256 MiB of which one byte is used", "alloc", 3, 0},
-	{"Burst", "after a burst on many processors one goroutine cycles blocks of 64 B", "alloc", 1, 0},
 	{"Grow", "one block from 1 MiB to 1 GiB by doubling", "alloc", 3, 0},
 	{"Memory", "live blocks, all bytes written", "alloc", 1, 0},
 	{"MemoryChurn", "the same, each replaced twice", "alloc", 1, 0},

@@ -59,7 +59,7 @@ type program struct {
 
 // The loads that say something of each allocator: in little time, and with gigabytes.
 var (
-	quickLoads = []string{"Pair/", "Mixed/", "Scatter/", "Handover/", "Zeroed/"}
+	quickLoads = []string{"Pair/", "Mixed/", "Handover/", "Zeroed/"}
 	largeLoads = []string{"Memory/", "MemoryChurn/", "Huge/"}
 	usualLoads = slices.Concat(quickLoads, largeLoads, []string{"Grow/"})
 	arenaLoads = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
@@ -69,7 +69,7 @@ var (
 const googleTCMalloc = "/usr/local/lib/libtcmalloc_google.so"
 
 func programs() []*program {
-	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte", "Burst/"}
+	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte"}
 	all := []*program{
 		{name: "freehold", what: "freehold's Heap, called directly"},
 		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: slices.Concat(quickLoads, []string{"GoMallocs"})},

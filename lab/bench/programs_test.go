@@ -51,7 +51,7 @@ func checkSums(t *testing.T, s scale, all []*benchmark) {
 		switch {
 		case b.longer == 0:
 			operations = 1
-		case b.group.name == "List" || b.group.name == "Reset" || b.group.name == "Scatter":
+		case b.group.name == "List" || b.group.name == "Reset":
 			operations = 3
 		case strings.HasPrefix(b.name, "Bump"):
 			operations = 50_000 // past several resets

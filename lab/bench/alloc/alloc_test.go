@@ -93,33 +93,3 @@ func BenchmarkMixed(b *testing.B) {
 		})
 	})
 }
-
-// BenchmarkScatter allocates many blocks of one size, and then frees all in random order.
-func BenchmarkScatter(b *testing.B) {
-	each(b, oneSize, []int{1}, func(b *testing.B, goroutines, size, _ int) {
-		measure.Loops(b, goroutines, slots, func(i int) measure.Loop {
-			live, order, random, hash := make([]block, slots), make([]uint32, slots), measure.Seed(i), uint64(0)
-			for i := range order {
-				j := measure.Below(random.Next(), uint64(i+1))
-				order[i] = order[j]
-				order[j] = uint32(i)
-			}
-			for i, at := range order {
-				hash += uint64(i) * uint64(at)
-			}
-			return func(n int) uint64 {
-				for range n {
-					for i := range live {
-						b := must(alloc(size))
-						touch(b)
-						live[i] = b
-					}
-					for _, at := range order {
-						free(live[at])
-					}
-				}
-				return hash * uint64(n)
-			}
-		})
-	})
-}

@@ -6,10 +6,7 @@
 package alloc
 
 import (
-	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,76 +148,4 @@ func BenchmarkOneByte(b *testing.B) {
 		b.ReportMetric(float64(grown)/1e6, "resident-MB")
 		measure.Sum(b, uint64(size))
 	})
-}
-
-// BenchmarkBurst shows what the allocator keeps for idle processors. Many are busy for a moment:
-// each allocates blocks of all sizes and frees them. Then one goroutine allocates and frees a
-// batch of small blocks over and over, enough of them that it is not served by its own cache
-// alone. What stays resident beyond the batch is kept.
-func BenchmarkBurst(b *testing.B) {
-	const cycled, batch, slots = 64, 1000, 2000 // bytes of a block of the batch; blocks; a goroutine's in the burst
-	for _, processors := range []int{2, 8, 64} {
-		measure.Run(b, fmt.Sprintf("processors=%d", processors), peer, func(b *testing.B) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-			several = true
-			tables := make([][]block, processors)
-			for i := range tables {
-				tables[i] = make([]block, slots)
-				clear(tables[i]) // touches it
-			}
-			free(must(alloc(cycled))) // the allocator's own start-up is not the burst's
-			runtime.GC()
-			before := measure.Resident(b)
-
-			var sum, missing atomic.Int64
-			missing.Store(int64(processors))
-			var all sync.WaitGroup
-			for i, table := range tables {
-				all.Go(func() {
-					// Spinning holds a processor each, until all of them are in use.
-					for missing.Add(-1); missing.Load() > 0; {
-					}
-					sum.Add(burst(table, i))
-				})
-			}
-			all.Wait()
-
-			live := tables[0][:0]
-			for start := time.Now(); time.Since(start) < measure.Size().Settle; {
-				for range batch {
-					b := must(alloc(cycled))
-					touch(b)
-					live = append(live, b)
-				}
-				for _, b := range live {
-					free(b)
-				}
-				live = live[:0]
-			}
-			b.ReportMetric(float64(measure.Grown(b, before))/1e6, "resident-MB")
-			b.ReportMetric(0, "ns/op")
-			runtime.KeepAlive(tables)
-			measure.Sum(b, uint64(sum.Load()))
-		})
-	}
-}
-
-// burst fills the table and frees it, and returns the bytes that it had.
-func burst(table []block, goroutine int) (sum int64) {
-	const smallest, doublings = 16, 11 // bytes; each doubling is as likely as any other
-	random := measure.Seed(goroutine)
-	for i := range table {
-		x := random.Next()
-		least := uint64(smallest) << measure.Below(x, doublings)
-		size := int(measure.From(x, least, least))
-		b := must(alloc(size))
-		fill(bytes(b, size))
-		table[i] = b
-		sum += int64(size)
-	}
-	for _, b := range table {
-		free(b)
-	}
-	clear(table)
-	return sum
 }

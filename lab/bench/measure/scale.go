@@ -9,7 +9,6 @@ import (
 // A Scale is how much of each load a run does.
 type Scale struct {
 	Warm   time.Duration // before each sample
-	Settle time.Duration // between a burst and its count; a heap's decay is 1 s
 	Memory int           // bytes in blocks of mixed sizes
 	Class  int           // bytes in blocks of one size
 	Huge   int           // blocks
@@ -34,7 +33,7 @@ var scales = map[string]Scale{
 		return s
 	}(),
 	"quick": {
-		Warm: 2 * time.Millisecond, Settle: 20 * time.Millisecond,
+		Warm:   2 * time.Millisecond,
 		Memory: 16 << 20, Class: 4 << 20, Huge: 100_000, Top: 16 << 20, List: 20_000,
 		Records: 20_000, FullBuffer: 32 << 20, LineBytes: 4_000_000, SortMemory: 1 << 20,
 		Entries: 20_000, FullEntries: 50_000, Shared: [2]int{1_000, 10_000},
@@ -42,7 +41,7 @@ var scales = map[string]Scale{
 }
 
 var usual = Scale{
-	Warm: 20 * time.Millisecond, Settle: 3 * time.Second,
+	Warm:   20 * time.Millisecond,
 	Memory: 2 << 30, Class: 256 << 20, Huge: 100_000_000, Top: 1 << 30, List: 2_000_000,
 	Records: 10_000_000, FullBuffer: 8 << 30, LineBytes: 1_000_000_000, SortMemory: 200 << 20,
 	Entries: 10_000_000, FullEntries: 50_000_000, Shared: [2]int{100_000, 1_000_000},

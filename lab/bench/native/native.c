@@ -157,9 +157,8 @@ static uint64_t resident_bytes(void) {
 
 // A load has a state per thread, set up by fresh; loop runs n operations.
 typedef struct {
-	uint64_t sum, random, hash;
+	uint64_t sum, random;
 	void **live;
-	uint32_t *order;
 	char pad[128];
 } state;
 
@@ -273,35 +272,6 @@ static void mixed_loop(state *s, uint64_t n) {
 	}
 	s->random = random;
 	s->sum = sum;
-}
-
-// --- scatter -------------------------------------------------------------------
-
-static void scatter_fresh(state *s, int thread) {
-	uint64_t random = seed(thread);
-	s->live = table(p.slots * sizeof(void *));
-	s->order = table(p.slots * sizeof(uint32_t));
-	for (uint64_t i = 0; i < p.slots; i++) {
-		uint64_t j = slot_of(next(&random), i + 1);
-		s->order[i] = s->order[j];
-		s->order[j] = (uint32_t)i;
-	}
-	for (uint64_t i = 0; i < p.slots; i++) s->hash += i * s->order[i];
-}
-
-static void scatter_loop(state *s, uint64_t n) {
-	uint64_t slots = p.slots, size = p.min;
-	void **live = s->live;
-	uint32_t *order = s->order;
-	for (uint64_t round = 0; round < n; round++) {
-		for (uint64_t i = 0; i < slots; i++) {
-			void *b = must(get(size));
-			touch(b);
-			live[i] = b;
-		}
-		for (uint64_t i = 0; i < slots; i++) put(live[order[i]]);
-	}
-	s->sum += s->hash * n;
 }
 
 // --- list ----------------------------------------------------------------------
@@ -509,12 +479,6 @@ static result run(void) {
 	if (is("Pair")) return run_threads((looper){NULL, pair_loop});
 	if (is("Zeroed")) return run_threads((looper){NULL, zeroed_loop});
 	if (is("Mixed")) return run_threads((looper){mixed_fresh, mixed_loop});
-	if (is("Scatter")) {
-		result r = run_threads((looper){scatter_fresh, scatter_loop});
-		r.ns /= p.slots;
-		r.ops *= p.slots;
-		return r;
-	}
 	if (is("List")) return run_threads((looper){NULL, list_loop});
 	if (is("Handover")) return run_handover();
 	if (is("Grow")) return growth(strcmp(p.by, "copy") ? step_realloc : step_copy);

@@ -81,54 +81,33 @@ func (s *zSet) each(f func(record []byte)) {
 	}))
 }
 
+// structs are Go values, side by side, sorted by package slices.
+type structs []value
+
 type value struct {
 	key     uint64
 	payload [fixedBytes - 8]byte
 }
 
-func valueOf(record []byte) value {
-	return value{binary.BigEndian.Uint64(record), [fixedBytes - 8]byte(record[8:])}
+func newStructs(_ string, n int) set {
+	all := make(structs, 0, n)
+	return &all
 }
 
-func (v *value) bytes(record []byte) []byte {
-	binary.BigEndian.PutUint64(record, v.key)
-	copy(record[8:], v.payload[:])
-	return record
+func (s *structs) add(record []byte) {
+	*s = append(*s, value{binary.BigEndian.Uint64(record), [fixedBytes - 8]byte(record[8:])})
 }
 
-// values are Go values, side by side or behind pointers, sorted by package slices.
-type values[T any] struct {
-	all    []T
-	of     func(v value) T
-	at     func(t *T) *value
-	sortBy func(all []T, cmp func(a, b T) int)
-	cmp    func(a, b T) int
+func (s *structs) bytes() int { return fixedBytes * len(*s) }
+func (s *structs) sort() {
+	slices.SortFunc(*s, func(a, b value) int { return cmp.Compare(a.key, b.key) })
 }
 
-func newStructs(_ string, n int) set { return structs(n, slices.SortFunc[[]value]) }
-func newStable(_ string, n int) set  { return structs(n, slices.SortStableFunc[[]value]) }
-
-func structs(n int, sortBy func(all []value, cmp func(a, b value) int)) set {
-	return &values[value]{
-		make([]value, 0, n), func(v value) value { return v }, func(v *value) *value { return v },
-		sortBy, func(a, b value) int { return cmp.Compare(a.key, b.key) },
-	}
-}
-
-func newPointers(_ string, n int) set {
-	return &values[*value]{
-		make([]*value, 0, n), func(v value) *value { return &v }, func(v **value) *value { return *v },
-		slices.SortFunc[[]*value], func(a, b *value) int { return cmp.Compare(a.key, b.key) },
-	}
-}
-
-func (s *values[T]) add(record []byte) { s.all = append(s.all, s.of(valueOf(record))) }
-func (s *values[T]) bytes() int        { return fixedBytes * len(s.all) }
-func (s *values[T]) sort()             { s.sortBy(s.all, s.cmp) }
-
-func (s *values[T]) each(f func(record []byte)) {
+func (s *structs) each(f func(record []byte)) {
 	var record [fixedBytes]byte
-	for i := range s.all {
-		f(s.at(&s.all[i]).bytes(record[:]))
+	for _, v := range *s {
+		binary.BigEndian.PutUint64(record[:], v.key)
+		copy(record[8:], v.payload[:])
+		f(record[:])
 	}
 }

@@ -37,8 +37,6 @@ var sortPeers = []sortPeer{
 	{"freehold-records", []string{"24", "24-bytes", "24-cmp", "framed"}, newRecords},
 	{"ristretto-buffer", []string{"24", "framed"}, newZ},
 	{"go-structs", []string{"24"}, newStructs},
-	{"go-pointers", []string{"24"}, newPointers},
-	{"go-stable", []string{"24"}, newStable},
 }
 
 func BenchmarkSort(b *testing.B) {
