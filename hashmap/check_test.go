@@ -46,7 +46,9 @@ func (c *core) checkTable(t table, from, to uint64, sum *core) string {
 	groups := t.groups()
 	sum.tables++
 	sum.slots += int(groups) * slotsPerGroup
-	sum.bytes += int(groups * c.stride)
+	if !c.huge.has(uintptr(t.base())) {
+		sum.bytes += int(groups * c.stride)
+	}
 	passed := make([]uint64, groups) // overflow bits that there should be
 	for i := range groups {
 		g := t.group(i, c.stride)

@@ -23,7 +23,7 @@ import (
 //   - depth >= 1, and the directory has 1<<depth references
 //   - a table is at 2^n neighbouring references, at a multiple of 2^n, and its entries
 //     have hashes that lead there
-//   - bytes is the sum of the blocks from the parent
+//   - bytes is the sum of the blocks from the parent, without those of huge
 type core struct {
 	dir   unsafe.Pointer // the directory; nil unless the map is open
 	shift uint8          // of a hash, for the index of its table: 64 - depth
@@ -43,7 +43,8 @@ type core struct {
 	tables  int // 0: the directory is emptyDirectory
 	slots   int // in all tables
 	moved   int // entries moved by growth
-	bytes   int // from parent
+	bytes   int // from parent, without those of huge
+	huge    hugeTables
 	cursors *cursor
 	reading sync.Mutex // of the readers that change cursors; a writer is alone
 	base    container.Base

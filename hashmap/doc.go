@@ -45,9 +45,12 @@
 // table, or, with strings and bytes, when the parent has enough memory again: that may
 // take thousands. A cache does better to limit Len, below what the parent's limit allows.
 //
-// Most of a search in a large map is waiting for memory, and much of that for the
-// addresses of its pages: [freehold.HeapOptions] with HugePages makes it shorter,
-// and the first Put in each two MiB longer, by milliseconds.
+// Most of a search in a large map is waiting for memory, and some of that for the addresses of
+// its pages. From 8 MiB of tables on, new ones are in huge pages where the parent has the memory
+// of a freehold heap and Linux has huge pages: they may be at hand up to 3 MiB before they are
+// used. A goroutine has the system prepare them, so no Put waits for that. Only Close returns
+// them. The blocks of strings, bytes and large values are in huge pages with HugePages of
+// [freehold.HeapOptions], where the first Put in each two MiB takes milliseconds.
 //
 // # Batches
 //

@@ -129,6 +129,7 @@ func (c *core) split(t table, from, to uint64) error {
 		}
 		from, to = 2*from, 2*to
 	}
+	t = c.toHuge(t, from, to)
 	bit := c.nextBit(to - from)
 	for i := range t.groups() {
 		*tagsAt(t.group(i, c.stride)) &= 1<<overflowShift - 1
@@ -154,6 +155,25 @@ func (c *core) split(t table, from, to uint64) error {
 	c.tables++
 	c.slots += int(t.groups()) * slotsPerGroup
 	return nil
+}
+
+// toHuge moves t, which is at references [from, to), to a huge page, unless it is in one.
+func (c *core) toHuge(t table, from, to uint64) table {
+	size := c.stride << t.log()
+	if size != c.huge.size || c.huge.has(uintptr(t.base())) {
+		return t
+	}
+	p := c.hugeTable()
+	if p == nil {
+		return t
+	}
+	copy(unsafe.Slice((*byte)(p), size), unsafe.Slice((*byte)(t.base()), size))
+	moved := table{unsafe.Add(p, t.log())}
+	for i := from; i < to; i++ {
+		c.setEntry(i, moved)
+	}
+	c.freeTable(t)
+	return moved
 }
 
 // comeHome moves an entry of group i to its home, if that has a free slot. If not, it
@@ -216,6 +236,7 @@ func (c *core) reserve(n int) error {
 			}
 			continue
 		}
+		c.huge.needed().wait()
 		grow := c.split
 		if t.groups() < c.maxGroups {
 			grow = c.double

@@ -38,7 +38,7 @@ type Options struct {
 //
 // A Put moves the entries of one table, which has 16 KiB, or one group if that is more,
 // and when the directory of the tables doubles it copies that, 8 bytes for each. It
-// allocates up to three blocks. Delete frees the entry's slot at once, so a map with as
+// allocates up to four blocks. Delete frees the entry's slot at once, so a map with as
 // many deletions as insertions does not slow down. Its tables may come to take about twice
 // what they took when it was filled: each grows when chance brings it more entries than it
 // ever had, and none shrinks. Only Close and deletion of strings and bytes return memory
@@ -93,6 +93,7 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	c.short = c.hash.kind == plainKeys && isShort[K]() && !c.owned
 	c.texts = c.hash.kind == stringKeys && c.head > 0
 	c.reset()
+	c.huge.init(c.stride * c.maxGroups)
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
 	return m
 }

@@ -38,9 +38,15 @@ func (c *core) newTable(log uintptr) (table, error) {
 	if c.stride%(2*lineBytes) == 0 {
 		align = 2 * lineBytes // which processors fetch together
 	}
-	p, err := c.alloc(c.stride<<log, align)
-	if err != nil {
-		return table{}, err
+	var p unsafe.Pointer
+	if c.stride<<log == c.huge.size {
+		p = c.hugeTable()
+	}
+	if p == nil {
+		var err error
+		if p, err = c.alloc(c.stride<<log, align); err != nil {
+			return table{}, err
+		}
 	}
 	t := table{unsafe.Add(p, log)}
 	for i := range t.groups() {
@@ -49,4 +55,13 @@ func (c *core) newTable(log uintptr) (table, error) {
 	return t, nil
 }
 
-func (c *core) freeTable(t table) { c.free(t.base(), c.stride<<t.log()) }
+// hugeTable returns memory for a full-grown table in a huge page, or nil.
+func (c *core) hugeTable() unsafe.Pointer {
+	return c.huge.take(c.base.Parent, uintptr(c.tables)*c.huge.size)
+}
+
+func (c *core) freeTable(t table) {
+	if !c.huge.has(uintptr(t.base())) {
+		c.free(t.base(), c.stride<<t.log())
+	}
+}

@@ -51,6 +51,7 @@ func (m *model[K, V]) run(prog []byte) {
 }
 
 func (m *model[K, V]) step(op byte, arg int) {
+	hugeOf(m.m).needed().wait() // so that a program has one course
 	k := m.key(arg)
 	m.fresh++
 	v := m.value(m.fresh)
@@ -292,7 +293,7 @@ type runner interface{ run(prog []byte) }
 // modelled makes models of a Map or a Shared of some types.
 type modelled struct {
 	name string
-	make func(t testing.TB, parent freehold.Allocator, narrow uint64, shared bool) (r runner, end func())
+	make func(t testing.TB, parent freehold.Allocator, narrow uint64, shared, huge bool) (r runner, end func())
 }
 
 // kinds are the types that programs run on; the second byte of the input selects one.
@@ -320,10 +321,13 @@ var kinds = []modelled{
 }
 
 func kind[K comparable, V any](name string, key func(int) K, value func(int) V, equal func(a, b V) bool) modelled {
-	return modelled{name, func(t testing.TB, parent freehold.Allocator, narrow uint64, shared bool) (runner, func()) {
-		open := makeMap[K, V]
+	return modelled{name, func(t testing.TB, parent freehold.Allocator, narrow uint64, shared, huge bool) (runner, func()) {
+		open := maker[K, V](makeMap[K, V])
 		if shared {
 			open = makeShared[K, V]
+		}
+		if huge {
+			open = withHuge(open, obey)
 		}
 		memory := freehold.NewTagged(parent, "")
 		m := &model[K, V]{t: t, m: open(memory, narrow), parent: memory, want: map[K]V{}, key: key, value: value, equal: equal}
@@ -352,7 +356,7 @@ func runProgram(t testing.TB, prog []byte) {
 	if prog[0]&16 != 0 {
 		parent = freehold.NewLimit(parent, 20_000)
 	}
-	r, end := kinds[int(prog[1])%len(kinds)].make(t, parent, narrows[int(prog[0]&15)%len(narrows)], prog[0]&32 != 0)
+	r, end := kinds[int(prog[1])%len(kinds)].make(t, parent, narrows[int(prog[0]&15)%len(narrows)], prog[0]&32 != 0, prog[0]&64 != 0)
 	r.run(prog[2:min(len(prog), 2+3*maxSteps)])
 	end()
 }

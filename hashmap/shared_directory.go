@@ -45,7 +45,8 @@ type sharedTables struct {
 	dirs     []uintptr   // all directories, as in dir; the last is the current one
 	spare    [][]uintptr // by class: tables that were replaced
 	tables   int         // in the directory
-	reserved int         // bytes from parent, without text
+	reserved int         // bytes from parent, without text and huge
+	huge     hugeTables  // of maxClass
 
 	_     [lineBytes]byte
 	limbo limbo
@@ -77,6 +78,7 @@ func (m *sharedTables) init(keyBytes, valueBytes, entryBytes uintptr) {
 	for m.layout.stride<<(m.maxClass+1) <= tableBytes && entryBytes*slotsPerGroup<<(m.maxClass+1) <= copiedBytes {
 		m.maxClass++
 	}
+	m.huge.init(m.layout.stride << m.maxClass)
 	m.dir.Store(noDirectoryWord())
 }
 
@@ -198,6 +200,12 @@ func (m *sharedTables) take(class uintptr) (uintptr, error) {
 		m.spare[class] = m.spare[class][:last]
 		return e, nil
 	}
+	if size := m.layout.stride << class; size == m.huge.size {
+		if p := m.huge.take(m.base.Parent, uintptr(m.reserved+m.huge.bytes)); p != nil {
+			clear(unsafe.Slice((*byte)(p), size))
+			return uintptr(p) | class, nil
+		}
+	}
 	align := uintptr(lineBytes)
 	if m.layout.stride%(2*lineBytes) == 0 {
 		align = 2 * lineBytes // which processors fetch together
@@ -292,11 +300,14 @@ func (m *sharedTables) close() {
 	m.dir.Store(noDirectoryWord())
 	for class, tables := range m.spare {
 		for _, e := range tables {
-			m.free(tableOf(e), m.layout.stride<<class)
+			if !m.huge.has(tableOf(e)) {
+				m.free(tableOf(e), m.layout.stride<<class)
+			}
 		}
 	}
 	for _, d := range m.dirs {
 		m.free(d&^classMask, wordBytes<<depthOf(d))
 	}
+	m.huge.close(m.base.Parent)
 	m.spare, m.dirs, m.tables = nil, nil, 0
 }

@@ -123,7 +123,7 @@ func (m *sharedTables) publish(x held, h uint64, to [2]uintptr, n uintptr) error
 
 // Grow makes room for n more entries, so that few of the next Puts replace a table; each
 // still may. It takes as much memory as the tables of that many entries take on average, and
-// at most a fifth more. Each Put takes the blocks of its strings, bytes and large values. Grow
+// at most a fifth more, without what is left of huge pages. Each Put takes the blocks of its strings, bytes and large values. Grow
 // takes time in proportion to the map's length. On an error, which matches
 // [freehold.ErrOutOfMemory], the entries are as they were. It panics if n is negative.
 func (m *Shared[K, V]) Grow(n int) error {
@@ -155,6 +155,7 @@ func (m *Shared[K, V]) Grow(n int) error {
 	err := m.deepen(depth)
 	m.mu.Unlock()
 	for pos, more := uint64(0), true; more && err == nil; {
+		m.neededPage().wait()
 		x, ok := m.enter(pos)
 		if !ok {
 			err = m.create(pos, class)
@@ -172,4 +173,10 @@ func (m *Shared[K, V]) Grow(n int) error {
 		m.leave(x)
 	}
 	return err
+}
+
+func (m *sharedTables) neededPage() *nextPage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.huge.needed()
 }

@@ -40,7 +40,7 @@ func (m *Shared[K, V]) Stats() SharedStats {
 func (m *sharedTables) stats() SharedStats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st := SharedStats{Name: m.base.Name, Tables: m.tables, Reserved: m.reserved}
+	st := SharedStats{Name: m.base.Name, Tables: m.tables, Reserved: m.reserved + m.huge.bytes}
 	m.each(func(e uintptr) {
 		st.Len += int(atomic.LoadUintptr(&headOf(e).live))
 		st.Text += int(atomic.LoadUintptr(&headOf(e).text))

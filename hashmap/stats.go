@@ -20,7 +20,7 @@ type Stats struct {
 
 // Stats returns the map's figures. It costs a few loads, and may be called after Close.
 func (m *Map[K, V]) Stats() Stats {
-	return Stats{Name: m.base.Name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes}
+	return Stats{Name: m.base.Name, Len: m.len, Slots: m.slots, Tables: m.tables, Moved: m.moved, Reserved: m.bytes + m.huge.bytes}
 }
 
 // LogValue implements [slog.LogValuer]. It returns a group of all figures.

@@ -176,6 +176,7 @@ func (c *core) release() {
 	if c.tables > 0 {
 		c.free(c.dir, unsafe.Sizeof(c.dir)<<c.depth())
 	}
+	c.huge.close(c.base.Parent)
 	c.dir, c.tables, c.slots = nil, 0, 0
 	c.short, c.texts = false, false
 }

@@ -44,4 +44,4 @@ func Advise(b []byte, a vm.Advice) error {
 }
 
 // stays reports whether advice persists with the mapping.
-func stays(a vm.Advice) bool { return a != vm.WillNeed && a != vm.DontNeed }
+func stays(a vm.Advice) bool { return a != vm.WillNeed && a != vm.DontNeed && a != vm.Populate }

@@ -1,0 +1,171 @@
+// Huge: the full-grown tables of a large map, side by side in huge pages.
+//
+//	block   | page | page | ... |       of the parent, with AdviceHugePages
+//	page    | table | table | ... |     2 MiB
+//
+// In a large map a search waits for the addresses of its pages too, and for those of huge pages
+// less. A small map would take more memory with them, so they begin at hugeFrom.
+//
+// The system clears a huge page when it is touched first: 0.2 ms, and 4 where the machine is a
+// guest. So a goroutine asks for the next page while half of one is left. If it is not there in
+// time, a table is a block of its own. A Map moves such a table when it splits.
+//
+// Blocks grow with the map, by a page for each sixteen of them: each is one mapping of the
+// process or two, and Linux allows 65,530.
+
+package hashmap
+
+import (
+	"cmp"
+	"slices"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	hugePage = 2 << 20
+	hugeFrom = 8 << 20 // bytes of tables
+)
+
+// hugeTables is memory for tables of one size. The zero value has none.
+type hugeTables struct {
+	size   uintptr // of a table; 0 if there is no memory for more
+	page   uintptr // hugePage, except in tests
+	from   uintptr // hugeFrom, except in tests
+	advise func(b []byte, a vm.Advice) error
+
+	left   extent    // of the page in use
+	next   *nextPage // nil, or the one after it
+	unused extent    // pages of the newest block
+	blocks []extent  // by address
+	bytes  int       // of blocks
+}
+
+// An extent is a range of addresses.
+type extent struct{ from, to uintptr }
+
+func (x extent) size() uintptr            { return x.to - x.from }
+func (x extent) compare(addr uintptr) int { return cmp.Compare(x.from, addr) }
+
+func (x extent) memory() []byte { return unsafe.Slice((*byte)(pointer(x.from)), int(x.size())) }
+
+// cut takes the first n bytes of x.
+func (x *extent) cut(n uintptr) extent {
+	first := extent{x.from, x.from + n}
+	x.from += n
+	return first
+}
+
+// nextPage is a page that is made resident.
+type nextPage struct {
+	extent
+	done chan struct{} // closed in the end
+	err  error         // to be read then
+}
+
+// init is for a map whose full-grown tables have so many bytes.
+func (h *hugeTables) init(size uintptr) {
+	h.page, h.from, h.advise = hugePage, hugeFrom, pages.Advise
+	if size <= hugePage/16 {
+		h.size = size
+	}
+}
+
+// take returns memory for a table of a map that has so many bytes of tables, or nil.
+func (h *hugeTables) take(parent freehold.Allocator, tables uintptr) unsafe.Pointer {
+	if tables < h.from {
+		return nil
+	}
+	if h.next == nil && h.left.size() <= h.page/2 {
+		h.start(parent)
+	}
+	if h.left.size() < h.size {
+		h.turn()
+	}
+	if h.left.size() < h.size || h.size == 0 {
+		return nil
+	}
+	return pointer(h.left.cut(h.size).from)
+}
+
+// start has the next page made resident. It does not touch the page, since the map may end
+// with its parent meanwhile.
+func (h *hugeTables) start(parent freehold.Allocator) {
+	if h.unused.size() == 0 && !h.grow(parent) {
+		h.size = 0
+		return
+	}
+	next, advise := &nextPage{extent: h.unused.cut(h.page), done: make(chan struct{})}, h.advise
+	h.next = next
+	go func() {
+		defer close(next.done)
+		next.err = advise(next.memory(), vm.Populate)
+	}()
+}
+
+// grow adds a block. It reports false if the parent refuses, or the system has no huge pages.
+func (h *hugeTables) grow(parent freehold.Allocator) bool {
+	b, err := parent.Alloc(int(h.page)*(1+len(h.blocks)/16), int(h.page))
+	if err != nil {
+		return false
+	}
+	h.advise(b, vm.DontNeed) // a page of which parts are resident would stay in parts
+	if h.advise(b, vm.HugePages) != nil {
+		parent.Free(b)
+		return false
+	}
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	h.unused = extent{at, at + uintptr(len(b))}
+	i, _ := slices.BinarySearchFunc(h.blocks, at, extent.compare)
+	h.blocks = slices.Insert(h.blocks, i, h.unused)
+	h.bytes += len(b)
+	return true
+}
+
+// turn makes the next page the one in use, if it is resident.
+func (h *hugeTables) turn() {
+	if h.next == nil {
+		return
+	}
+	select {
+	case <-h.next.done:
+	default:
+		return
+	}
+	if h.next.err != nil {
+		h.size = 0
+	}
+	h.left, h.next = h.next.extent, nil
+}
+
+// needed returns the page that the next table waits for, or nil.
+func (h *hugeTables) needed() *nextPage {
+	if h.left.size() < h.size {
+		return h.next
+	}
+	return nil
+}
+
+func (n *nextPage) wait() {
+	if n != nil {
+		<-n.done
+	}
+}
+
+// has reports whether a table is in one of the blocks.
+func (h *hugeTables) has(table uintptr) bool {
+	i, found := slices.BinarySearchFunc(h.blocks, table, extent.compare)
+	return found || i > 0 && table < h.blocks[i-1].to
+}
+
+// close returns the blocks to the parent.
+func (h *hugeTables) close(parent freehold.Allocator) {
+	h.next.wait()
+	for _, x := range h.blocks {
+		parent.Free(x.memory())
+	}
+	*h = hugeTables{}
+}
