@@ -1,7 +1,7 @@
 // Caches: each processor's free blocks, and each LocalCache's.
 //
-// A cache has two magazines of each class: the loaded one, which Alloc and Free
-// use, and a spare. The holder of a slot (package pin) has its cache to itself.
+// A cache keeps runs of large blocks: see runs.go. Of small ones it has two magazines of each
+// class: the loaded one, which Alloc and Free use, and a spare. The holder of a slot (package pin) has its cache to itself.
 //
 //	class   top --> one past the topmost entry of the loaded magazine
 //	        end --> one past its last place
@@ -42,6 +42,7 @@ type cache struct {
 	ends   [numClasses]uintptr
 	spares [numClasses]uintptr
 	left   int64 // bytes until the countdown ends: see watched.go
+	runs   runs
 }
 
 const cacheBytes = unsafe.Sizeof(cache{})
@@ -57,6 +58,7 @@ func (c *cache) clear() {
 		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
 	}
 	c.left = watch.Gap()
+	c.runs = runs{}
 }
 
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
@@ -171,7 +173,7 @@ func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b
 			*due = watch.Due(size)
 		}
 	}()
-	if class == 0 || h.pages.WholePages {
+	if h.pages.WholePages || class == 0 && size <= maxSmall {
 		return h.allocLarge(o, size, align, zero)
 	}
 	slot := h.caches.Enter()
@@ -179,6 +181,14 @@ func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b
 	if c == nil {
 		h.caches.Leave(slot)
 		panicNotMade(allocCall(o, zero))
+	}
+	if class == 0 {
+		p := c.takeRun(size, align, due)
+		h.caches.Leave(slot)
+		if counted = p != nil; counted {
+			return h.cleared(p, size, zero), nil
+		}
+		return h.allocLarge(o, size, align, zero)
 	}
 	addr, was := c.takeSlow(class, size)
 	if counted = addr != 0; counted && due != nil {
@@ -289,6 +299,7 @@ func (h *Heap) addCache(o *LocalCache, slot int) {
 		}
 		c := cacheAt(addr)
 		c.clear()
+		c.runs.most = h.mostRuns()
 		return c
 	})
 }
@@ -330,16 +341,27 @@ func (h *Heap) empty(c *cache) {
 		m.n = c.fill(class, m)
 		h.central[class].flushAll(h, m, magazineAt(c.spares[class]))
 	}
+	for _, at := range c.runs.places {
+		if at != 0 {
+			h.pages.FreeRun(pages.SpanPtr(at))
+		}
+	}
 	c.clear()
 }
 
 // hasCaches reports whether a cache exists.
 func (h *Heap) hasCaches() bool { return h.caches.Any(nil) }
 
-// countCached adds up the free blocks in caches, by class. The caches may be in
-// use. h.counting is held, so that none is freed.
-func (h *Heap) countCached(n *[numClasses]int) {
-	h.caches.Each(func(c *cache) { c.count(n) })
+// countCached adds up the free blocks in caches, by class, and the large ones. The caches may
+// be in use. h.counting is held, so that none is freed.
+func (h *Heap) countCached(n *[numClasses]int) (large pages.LargeCount) {
+	h.caches.Each(func(c *cache) {
+		c.count(n)
+		runs := c.runs.count()
+		large.Blocks += runs.Blocks
+		large.Bytes += runs.Bytes
+	})
+	return large
 }
 
 // count adds the blocks in c to n, by class.

@@ -48,6 +48,16 @@ type functions struct {
 // plain is what the assembly jumps to where it cannot finish.
 var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
 
+type largeFunctions struct {
+	alloc      func(h *Heap, size, align int, zero bool) ([]byte, error)
+	free       func(h *Heap, b []byte)
+	localAlloc func(o *LocalCache, size, align int, zero bool) ([]byte, error)
+	localFree  func(o *LocalCache, b []byte)
+}
+
+// large is what it jumps to for large blocks.
+var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun, (*LocalCache).allocRun, (*LocalCache).freeRun}
+
 // fast is what is called: functions of fast_amd64.s, if they may run. counting are those
 // whose Alloc counts down to the next event, idle the others.
 var fast, idle, counting functions

@@ -56,11 +56,9 @@ near: \
 	ANDQ $~((1<<const_statusShift)-1), status \
 	LEAQ (status)(R8*2), status
 
-// LIVE jumps to none unless size is the status. The status of a free block is
-// larger than maxSmall. It changes R12.
+// LIVE jumps to none unless size, at most maxSmall, is the status. The status of a free
+// block is larger. It changes R12.
 #define LIVE(status, size, none) \
-	CMPQ size, $const_maxSmall \
-	JHI  none \
 	MOVWLZX (status), R12 \
 	CMPQ R12, size \
 	JNE  none
@@ -78,12 +76,12 @@ near: \
 	MOVQ R11, cache_tops(cache)(class*8)
 
 // CLASS sets R8 to the size BX rounded up to the alignment CX, at least 8, or
-// jumps: to wide for an alignment above 8, or to none. DX is the alignment less
-// 1. An alignment of 0 is wide. A size of 0 has class 0, of which no cache has a
-// block.
-#define CLASS(wide, none) \
+// jumps: to large for a large block, to wide for an alignment above 8, or to none. DX is
+// the alignment less 1. An alignment of 0 is wide. A size of 0 has class 0, of which no cache
+// has a block.
+#define CLASS(large, wide, none) \
 	CMPQ BX, $const_maxSmall \
-	JHI  none \
+	JHI  large \
 	LEAQ -1(CX), DX \
 	CMPQ DX, $8 \
 	JCC  wide \
@@ -169,9 +167,9 @@ tiny: \
 	JMP  R8
 
 // FINISH is an Alloc from where TAKE found a block: from there on the block is
-// the caller's. It has the labels that CLASS and TAKE jump to, and goes back to
+// the caller's. Elsewhere allocates large ones. It has the labels that CLASS and TAKE jump to, and goes back to
 // class from wide.
-#define FINISH(otherwise) \
+#define FINISH(otherwise, elsewhere) \
 	TESTB DIB, DIB \
 	JNE  clear \
 	BLOCK \
@@ -186,6 +184,8 @@ done: \
 	BLOCK \
 many: \
 	GO(·cleared) \
+large: \
+	GO(elsewhere) \
 plain: \
 	GO(otherwise)
 
@@ -193,20 +193,20 @@ plain: \
 //
 //	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(large, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
 	JEQ  plain
 	FIND(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_alloc)
+	FINISH(·plain+functions_alloc, ·large+largeFunctions_alloc)
 far:
 	FAR(AX, R9, near, plain)
 
 // allocFast, counting.
 TEXT allocCounting<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(large, wide, plain)
 class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
@@ -214,7 +214,7 @@ class:
 	FIND(R9, plain)
 	COUNT(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_alloc)
+	FINISH(·plain+functions_alloc, ·large+largeFunctions_alloc)
 far:
 	FAR(AX, R9, near, plain)
 
@@ -222,6 +222,8 @@ far:
 //
 //	h AX, b BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
+	CMPQ CX, $const_maxSmall
+	JHI  large
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, near, far)
@@ -229,6 +231,8 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	RET
 plain:
 	GO(·plain+functions_free)
+large:
+	GO(·large+largeFunctions_free)
 far:
 	FAR(AX, R8, near, plain)
 
@@ -251,18 +255,18 @@ far:
 //
 //	o AX, size BX, align CX, zero DI -> AX BX CX, DI SI
 TEXT localAllocFast<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(large, wide, plain)
 class:
 	MOVQ LocalCache_slot(AX), R9
 	TESTQ R9, R9 // 0 in a zero LocalCache
 	JEQ  plain
 	FIND(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_localAlloc)
+	FINISH(·plain+functions_localAlloc, ·large+largeFunctions_localAlloc)
 
 // localAllocFast, counting.
 TEXT localAllocCounting<>(SB), NOSPLIT, $0-0
-	CLASS(wide, plain)
+	CLASS(large, wide, plain)
 class:
 	MOVQ LocalCache_slot(AX), R9
 	TESTQ R9, R9
@@ -270,12 +274,14 @@ class:
 	FIND(R9, plain)
 	COUNT(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_localAlloc)
+	FINISH(·plain+functions_localAlloc, ·large+largeFunctions_localAlloc)
 
 // func(o *LocalCache, b []byte)
 //
 //	o AX, b BX CX DI
 TEXT localFreeFast<>(SB), NOSPLIT, $0-0
+	CMPQ CX, $const_maxSmall
+	JHI  large
 	STATE(LocalCache_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	MOVQ LocalCache_slot(AX), R8
@@ -283,6 +289,8 @@ TEXT localFreeFast<>(SB), NOSPLIT, $0-0
 	RET
 plain:
 	GO(·plain+functions_localFree)
+large:
+	GO(·large+largeFunctions_localFree)
 
 DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)

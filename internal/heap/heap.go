@@ -10,11 +10,11 @@
 // goroutine, on runs of pages from package pages.
 //
 // A small block comes from a span of its class, by way of a cache; a large one
-// is a run of pages:
+// is a run of pages, which a cache may have kept:
 //
 //	Alloc -> cache -> central -> span --+
-//	   \                                +-> package pages -> vm
-//	    +-------- large block ----------+
+//	          \                         +-> package pages -> vm
+//	           +----- large block ------+
 //
 // The terms of this package, besides those of package pages:
 //
@@ -25,7 +25,8 @@
 //	watched   of a block: package watch has its size, and its Free and Resize
 //	entry     a free block and the address of its status
 //	magazine  a stack of entries of one class
-//	cache     a processor's magazines, or those of a LocalCache
+//	kept run  a freed large block's, in a cache
+//	cache     a processor's magazines and kept runs, or those of a LocalCache
 //	central   the magazines and spans of a class, behind the caches
 //	limbo     the statuses of freed spans that an entry may still point to
 //	drain     to return what the caches hold to the spans

@@ -2,6 +2,8 @@ package heap
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 )
@@ -21,15 +23,19 @@ func BenchmarkPair(b *testing.B) {
 }
 
 func BenchmarkPairParallel(b *testing.B) {
-	h := makeHeap(Options{})
-	defer h.Close()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			p, _ := h.Alloc(64, 8, false)
-			p[0] = 1
-			h.Free(p)
-		}
-	})
+	for _, size := range []int{64, 64 << 10, 200 << 10} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			h := makeHeap(Options{})
+			defer h.Close()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					p, _ := h.Alloc(size, 8, false)
+					p[0] = 1
+					h.Free(p)
+				}
+			})
+		})
+	}
 }
 
 func BenchmarkMixed(b *testing.B) {
@@ -51,6 +57,30 @@ func BenchmarkMixed(b *testing.B) {
 				p[0] = 1
 				live[i] = p
 			}
+		})
+	}
+}
+
+// Blocks of 40 to 256 KiB, of which each goroutine has some and replaces one at random.
+func BenchmarkMixedLarge(b *testing.B) {
+	for _, blocks := range []int{20, 1000} {
+		b.Run(fmt.Sprintf("live=%d", blocks), func(b *testing.B) {
+			h := makeHeap(Options{})
+			defer h.Close()
+			var seed atomic.Uint64
+			b.RunParallel(func(pb *testing.PB) {
+				r := rand.New(rand.NewPCG(seed.Add(1), 0))
+				live := make([][]byte, blocks)
+				for pb.Next() {
+					i := r.IntN(blocks)
+					h.Free(live[i])
+					live[i], _ = h.Alloc(40<<10+r.IntN(216<<10), 8, false)
+					live[i][0] = 1
+				}
+				for _, p := range live {
+					h.Free(p)
+				}
+			})
 		})
 	}
 }

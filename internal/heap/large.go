@@ -47,6 +47,9 @@ func (h *Heap) freeLarge(o *LocalCache, b []byte) {
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
 		return
 	}
+	if len(b) > 0 && h.keepRun(o, b) {
+		return
+	}
 	if len(b) == 0 || !h.pages.FreeBlock(addr, uintptr(len(b))) {
 		h.misused(freeCall(o), b)
 	}

@@ -39,6 +39,9 @@ type leafFunctions struct {
 
 // alloc is Alloc in Go.
 func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
+	if size > maxSmall {
+		return h.allocRun(size, align, zero)
+	}
 	p, dirty := leaves.alloc(h, size, align, 0, 0)
 	if p == nil {
 		return h.allocSlow(nil, size, align, zero)
@@ -52,7 +55,10 @@ func (h *Heap) alloc(size, align int, zero bool) ([]byte, error) {
 
 // free is Free in Go.
 func (h *Heap) free(b []byte) {
-	if !leaves.free(h, addrOf(b), len(b), 0, 0) {
+	switch {
+	case len(b) > maxSmall:
+		h.freeRun(b)
+	case !leaves.free(h, addrOf(b), len(b), 0, 0):
 		h.freeSlow(nil, b)
 	}
 }
@@ -66,6 +72,9 @@ func (h *Heap) freePointer(p unsafe.Pointer) {
 
 // alloc is Alloc in Go.
 func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
+	if size > maxSmall {
+		return o.allocRun(size, align, zero)
+	}
 	p, dirty := leaves.localAlloc(o, size, align, 0, 0)
 	if p == nil {
 		o.mustBeOpen(allocCall(o, zero))
@@ -80,13 +89,21 @@ func (o *LocalCache) alloc(size, align int, zero bool) ([]byte, error) {
 
 // free is Free in Go.
 func (o *LocalCache) free(b []byte) {
-	if !leaves.localFree(o, addrOf(b), len(b), 0, 0) {
-		o.mustBeMade("Cache.Free")
-		if cap(b) > 0 {
-			o.mustBeOpen("Cache.Free")
-		}
-		o.heap.freeSlow(o, b)
+	switch {
+	case len(b) > maxSmall:
+		o.freeRun(b)
+	case !leaves.localFree(o, addrOf(b), len(b), 0, 0):
+		o.freeSlow(b)
 	}
+}
+
+// freeSlow is the heap's.
+func (o *LocalCache) freeSlow(b []byte) {
+	o.mustBeMade("Cache.Free")
+	if cap(b) > 0 {
+		o.mustBeOpen("Cache.Free")
+	}
+	o.heap.freeSlow(o, b)
 }
 
 //go:nosplit

@@ -128,7 +128,7 @@ func (h *Heap) diagnoseRun(s *span, b []byte) string {
 		size = h.watch.Size(base)
 	}
 	switch {
-	case s.Kind == pages.BlockRun && (size >= freeZero || size == inLimbo):
+	case s.Kind == pages.BlockRun && (size >= freeZero || size == inLimbo), size == 0:
 		return "the block is free; it was freed before (double free), or never allocated"
 	case base != addr:
 		return fmt.Sprintf("it points %s into a block of %s", arg.Bytes(int(addr-base)), arg.Bytes(int(size)))

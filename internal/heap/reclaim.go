@@ -123,12 +123,13 @@ type counts struct {
 
 // count adds up a heap's memory. It takes some microseconds.
 func (h *Heap) count() (n counts) {
-	h.eachClass(func(class *class, in holding) {
+	p, cachedLarge := h.eachClass(func(class *class, in holding) {
 		n.live += in.live * int(class.size)
 		n.cached += in.cached * int(class.size)
 		n.empty += in.empty * int(class.pages) * pages.PageBytes
 	})
 	n.empty += int(h.limbo.bytes.Load())
-	n.live += int(h.pages.Figures().Large.Bytes)
+	n.live += int(p.Large.Bytes)
+	n.cached += cachedLarge
 	return n
 }

@@ -18,8 +18,8 @@ type Stats struct {
 	Blocks        int    // live blocks
 	LargeBlocks   int    // live large blocks, included in Blocks
 	LargeBytes    int    // their part of Allocated
-	SlowAllocs    uint64 // allocations since the start that no cache served, large blocks included
-	SlowFrees     uint64 // frees since the start that no cache took, large blocks included
+	SlowAllocs    uint64 // allocations since the start that no cache served
+	SlowFrees     uint64 // frees since the start that no cache took
 	Refusals      uint64 // calls since the start that ran out of memory
 	PurgedBytes   uint64 // given back to the system since the start
 	Guarded       int    // live guarded blocks, included in Blocks
@@ -44,7 +44,7 @@ func (h *Heap) Stats() Stats {
 	st := Stats{Name: h.pages.Name, MaxBytes: int(h.pages.Limit())}
 	holes := 0
 	var t pages.Traffic
-	h.eachClass(func(class *class, n holding) {
+	p, _ := h.eachClass(func(class *class, n holding) {
 		holes += n.holes
 		t.Add(n.Traffic)
 		if n.spans == 0 {
@@ -60,7 +60,6 @@ func (h *Heap) Stats() Stats {
 		st.Blocks += n.live
 		st.Allocated += n.live * int(class.size)
 	})
-	p := h.pages.Figures()
 	t.Add(p.Traffic)
 	w := h.watch.Figures()
 	t.Add(w.Traffic)
@@ -114,13 +113,14 @@ type holding struct {
 	pages.Traffic
 }
 
-// eachClass calls f with what the heap has of each class. It waits for an ongoing drain:
+// eachClass calls f with what the heap has of each class. It returns the figures of the page
+// heap, without large blocks in caches, and the bytes of these. It waits for an ongoing drain:
 // the blocks of caches that a drain has taken are nowhere that eachClass counts.
-func (h *Heap) eachClass(f func(class *class, n holding)) {
+func (h *Heap) eachClass(f func(class *class, n holding)) (p pages.Figures, cachedLarge int) {
 	h.counting.Lock()
 	defer h.counting.Unlock()
 	var cached [numClasses]int
-	h.countCached(&cached)
+	large := h.countCached(&cached)
 	for i := range h.central {
 		c, class := &h.central[i], &classes[i]
 		c.mu.Lock()
@@ -132,4 +132,8 @@ func (h *Heap) eachClass(f func(class *class, n holding)) {
 		c.mu.Unlock()
 		f(class, n)
 	}
+	p = h.pages.Figures()
+	p.Large.Blocks -= min(large.Blocks, p.Large.Blocks)
+	p.Large.Bytes -= min(large.Bytes, p.Large.Bytes)
+	return p, int(large.Bytes)
 }

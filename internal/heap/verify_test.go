@@ -14,6 +14,7 @@ import (
 type heapTally struct {
 	pages.Tally
 	classes [numClasses]classTally
+	kept    int // large blocks of which a cache keeps the run
 }
 
 type classTally struct{ live, holes, spans, partial, empty int }
@@ -22,16 +23,29 @@ type classTally struct{ live, holes, spans, partial, empty int }
 func (h *Heap) verify() error {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
-	n := &heapTally{}
-	h.caches.Each(func(c *cache) { c.eachObject(n.Object) })
+	n, err := &heapTally{}, error(nil)
+	kept := 0
+	h.caches.Each(func(c *cache) {
+		c.eachObject(n.Object)
+		if runErr := c.runs.verify(h.pages.ID); runErr != nil {
+			err = runErr
+		}
+		kept += c.runs.count().Blocks
+	})
 	for i := range h.central {
 		h.central[i].eachObject(n.Object)
 	}
-	err := h.pages.Verify(&n.Tally, h.watch.Uncarved(), func(s *pages.Span, dirty uintptr) error {
+	if err != nil {
+		return err
+	}
+	err = h.pages.Verify(&n.Tally, h.watch.Uncarved(), func(s *pages.Span, dirty uintptr) error {
 		return h.verifyRun(spanOf(s), dirty, n)
 	})
 	if err != nil {
 		return err
+	}
+	if n.kept != kept {
+		return fmt.Errorf("%d large blocks have no size, and caches keep %d", n.kept, kept)
 	}
 	for i := range h.central {
 		c := &h.central[i]
@@ -52,6 +66,9 @@ func (h *Heap) verify() error {
 func (h *Heap) verifyRun(s *span, dirty uintptr, n *heapTally) error {
 	switch s.Kind {
 	case pages.LargeRun:
+		if s.Size == 0 {
+			n.kept++
+		}
 		if size := h.watch.Size(s.Base); s.isLargeWatched() != (size > 0) || size > s.Size {
 			return fmt.Errorf("large block %#x of %d bytes: %d bytes watched", s.Base, s.Size, size)
 		}
@@ -135,6 +152,25 @@ func (c *central) verify(h *Heap) error {
 			return fmt.Errorf("class %d: span %#x has no free block and is on the list", c.class, s.Base)
 		}
 		at = s.Next
+	}
+	return nil
+}
+
+// verify verifies the runs of a cache of owner's.
+func (r *runs) verify(owner uint32) error {
+	held := uintptr(0)
+	for i, at := range r.places {
+		if at == 0 {
+			continue
+		}
+		s := pages.SpanPtr(at)
+		if s.Kind != pages.LargeRun || s.Size != 0 || s.Owner != owner || s.Separate != 0 || s.Pages()%cachedRuns != uintptr(i) || pages.SpanAt(s.Base) != s {
+			return fmt.Errorf("place %d has %+v", i, *s)
+		}
+		held += s.Pages()
+	}
+	if held != r.held || held > r.most {
+		return fmt.Errorf("%d pages are held of %d, counted %d", held, r.most, r.held)
 	}
 	return nil
 }

@@ -54,13 +54,20 @@ func (h *Heap) visitRun(addr uintptr, visit func(watch.Part)) (next uintptr) {
 // block or it ends before.
 func (h *Heap) visitLarge(addr, from uintptr, visit func(watch.Part)) (more bool) {
 	h.pages.Look(addr, func(s *pages.Span) {
-		if more = s.Kind == pages.LargeRun && from < s.Size; more {
-			p := watch.Part{Block: s.Base, Size: s.Size, From: from, To: min(from+walkPart, s.Size)}
+		size := largeSize(s)
+		if more = s.Kind == pages.LargeRun && from < size; more {
+			p := watch.Part{Block: s.Base, Size: size, From: from, To: min(from+walkPart, size)}
 			h.visitPart(p, spanOf(s).isLargeWatched(), visit)
 		}
 	})
 	return more
 }
+
+// largeSize returns the size of a large block, 0 if a cache keeps its run. Other goroutines
+// allocate and free it meanwhile.
+//
+//go:norace
+func largeSize(s *pages.Span) uintptr { return s.Size }
 
 // visitPart visits a part of a live block.
 func (h *Heap) visitPart(p watch.Part, watched bool, visit func(watch.Part)) {

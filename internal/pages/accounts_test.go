@@ -24,7 +24,7 @@ func TestRunBeforeAnAlignedOnePaysForItsTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := Addresses.First.span(addrOf(b) - PageBytes); Addresses.First.Holds(addrOf(b)) && (s == nil || s.Kind != FreeRun || s.Bytes() < 3*SegmentBytes) {
+	if s := Addresses.First.Span(addrOf(b) - PageBytes); Addresses.First.Holds(addrOf(b)) && (s == nil || s.Kind != FreeRun || s.Bytes() < 3*SegmentBytes) {
 		t.Fatalf("before the block is %+v", s)
 	}
 	h.check(t)

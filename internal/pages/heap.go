@@ -91,15 +91,15 @@ type Heap struct {
 	tables     uintptr // bytes, the part of committed for the segments' tables
 	dirty      uintptr // pages
 	leastDirty uintptr // the lowest dirty since the last tick
-	large      largeCount
+	large      LargeCount
 	traffic    Traffic // of large blocks, and of free pages
 	releases   uint8   // counts freed runs, modulo 256, for WakeAgain
 	unmapped   List    // runs that are inaccessible since the system refused to map them
 	oversize   oversize
 }
 
-// largeCount counts the large blocks.
-type largeCount struct {
+// LargeCount counts the large blocks.
+type LargeCount struct {
 	Blocks int
 	Bytes  uintptr // their pages
 }
@@ -195,7 +195,7 @@ func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 	return s, nil
 }
 
-// FreeRun takes back a run. It keeps its memory until a purge; a run that may not
+// FreeRun takes back a run of blocks, or of a large block whose size is 0. It keeps its memory until a purge; a run that may not
 // keep it goes to discard.
 func (p *Heap) FreeRun(s *Span) {
 	p.mu.Lock()
@@ -279,21 +279,21 @@ func (p *Heap) freeSpan(s *Span) {
 	}
 }
 
-// figures is a snapshot of a Heap. Sizes are bytes.
-type figures struct {
+// Figures is a snapshot of a Heap. Sizes are bytes.
+type Figures struct {
 	Committed uintptr // what MaxBytes limits: dirty pages, tables and metadata
 	Dirty     uintptr // of free runs: what holds memory
 	Metadata  uintptr // tables included
 	Total     uintptr // addresses
-	Large     largeCount
+	Large     LargeCount
 	Traffic   Traffic // of large blocks, and of free pages
 }
 
 // Figures returns a snapshot.
-func (p *Heap) Figures() figures {
+func (p *Heap) Figures() Figures {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return figures{p.committed, p.dirty * PageBytes, p.metadata.bytes + p.tables, p.total, p.large, p.traffic}
+	return Figures{p.committed, p.dirty * PageBytes, p.metadata.bytes + p.tables, p.total, p.large, p.traffic}
 }
 
 // AllSegments returns the segments in order of address, neighbours of one region as one.
@@ -311,7 +311,7 @@ func (p *Heap) Close() {
 		Addresses.give(segment.Base, segment.Size)
 	}
 	p.closeMetadata()
-	p.segments, p.free, p.recent, p.unmapped, p.large = nil, bins{}, recent{}, List{}, largeCount{}
+	p.segments, p.free, p.recent, p.unmapped, p.large = nil, bins{}, recent{}, List{}, LargeCount{}
 	p.oversize.dirty, p.oversize.least = 0, 0
 	p.uncharge(p.committed)
 	p.total, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0

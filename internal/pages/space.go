@@ -199,18 +199,18 @@ func (s *Space) RegionOf(addr uintptr) *region {
 	return nil
 }
 
-// span returns the span in the word of addr's page. It is nil for pages inside large
+// Span returns the span in the word of addr's page. It is nil for pages inside large
 // blocks and free runs, and if addr is not in r.
-func (r *region) span(addr uintptr) *Span {
+func (r *region) Span(addr uintptr) *Span {
 	if r.Holds(addr) {
 		return *r.page(addr)
 	}
 	return nil
 }
 
-// SpanAt is span in whichever region has addr.
+// SpanAt is Span in whichever region has addr.
 func SpanAt(addr uintptr) *Span {
-	if s := Addresses.First.span(addr); s != nil {
+	if s := Addresses.First.Span(addr); s != nil {
 		return s
 	}
 	return spanBeyond(addr)
@@ -220,7 +220,7 @@ func SpanAt(addr uintptr) *Span {
 func spanBeyond(addr uintptr) *Span {
 	if chained := Addresses.chained.Load(); chained != nil {
 		for _, r := range *chained {
-			if s := r.span(addr); s != nil {
+			if s := r.Span(addr); s != nil {
 				return s
 			}
 		}

@@ -28,12 +28,13 @@ const (
 // the layer above's.
 //
 // Kind, Base, Owner, and Size of a block run, are fixed while a word of the page map points
-// to the span: readers without a lock rely on it. The rest is guarded by a lock of the layer
-// above for a block run, and else by the page heap's.
+// to the span: readers without a lock rely on it. Size of a large run belongs to whoever has
+// the block: its owner, or the layer above while it keeps the run and Size is 0. The rest is
+// guarded by a lock of the layer above for a block run, and else by the page heap's.
 type Span struct {
 	Base       uintptr // address of the run
 	pages      uintptr
-	Size       uintptr // of a large block, the size asked for; of a block run, the layer above's
+	Size       uintptr // of a large block, the size asked for, or 0: see IsLarge; of a block run, the layer above's
 	Owner      uint32  // the heap's id
 	Kind       uint8
 	align      uint8   // of a large block: log2 of the alignment asked for
@@ -50,12 +51,14 @@ const SpanBytes = 128
 
 func SpanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
 func (s *Span) Addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
+func (s *Span) Pages() uintptr   { return s.pages }
 func (s *Span) Bytes() uintptr   { return s.pages * PageBytes }
 func (s *Span) End() uintptr     { return s.Base + s.pages*PageBytes }
 
-// IsLarge reports whether s is owner's large block of size bytes at addr.
+// IsLarge reports whether s is owner's large block of size bytes at addr. No block has a size
+// of 0: the layer above sets that in a large run that it keeps for another block.
 func (s *Span) IsLarge(owner uint32, addr, size uintptr) bool {
-	return s.Owner == owner && s.Kind == LargeRun && s.Base == addr && s.Size == size
+	return s.Owner == owner && s.Kind == LargeRun && s.Base == addr && s.Size == size && size != 0
 }
 
 // setSeparate marks the run as separate from its neighbours' mapping. It is atomic,

@@ -17,7 +17,7 @@ type Tally struct {
 	oversize uintptr // of these, in runs with oversizePages of them
 	tables   uintptr // bytes
 	total    uintptr // bytes
-	large    largeCount
+	large    LargeCount
 	recent   int                 // runs
 	metadata map[uintptr]uintptr // objects by size
 }

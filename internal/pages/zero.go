@@ -26,16 +26,24 @@ const (
 // clearUsed zeroes the dirty pages of s. The others read zero already. mu is not
 // held.
 func (p *Heap) clearUsed(s *Span) {
-	unit := vm.PageBytes()
-	if p.HugePages {
-		unit = vm.HugePageBytes // dropping less would split one
-	}
+	unit := p.zeroUnit()
 	r := Addresses.RegionOf(s.Base)
 	for at, end := s.Base, s.End(); at < end; {
 		from, to := p.nextDirty(r, at, end)
 		at = r.Base + to*PageBytes
 		zero(r.Base+from*PageBytes, (to-from)*PageBytes, unit)
 	}
+}
+
+// Clear zeroes the size bytes of a block at addr, all of whose pages are dirty.
+func (p *Heap) Clear(addr, size uintptr) { zero(addr, size, p.zeroUnit()) }
+
+// zeroUnit is what zero drops at a time.
+func (p *Heap) zeroUnit() uintptr {
+	if p.HugePages {
+		return vm.HugePageBytes // dropping less would split one
+	}
+	return vm.PageBytes()
 }
 
 // zero zeroes [at, at+size), and drops pages in whole units only.

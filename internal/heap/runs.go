@@ -1,0 +1,266 @@
+// Runs: the freed large blocks that a cache keeps, one of each length.
+//
+//	runs     | 64 | 1 | 2 | ... | 63 |     by pages, modulo 64
+//	            |       |
+//	          span     none
+//
+// A freed block of up to 2 MiB stays a large block of the page heap, with a size of 0, in the
+// cache of the processor that freed it. The next Alloc of as many pages takes it from there.
+// So neither takes a lock, and no span is made, cut or joined.
+//
+// Free claims the block by a compare-and-swap of the size. So of two goroutines that free a
+// block at once only one does, and each run is in one cache at most.
+//
+// Where the place or the room is taken, the new run takes it from an old one, which goes to
+// the page heap: the memory of the new one is in the processor's caches. A drain returns all.
+
+package heap
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+const (
+	cachedRuns    = 64                        // places
+	maxRunPages   = 2 << 20 / pages.PageBytes // of a run that is kept
+	mostRunPages  = 4 << 20 / pages.PageBytes // of all runs of a cache
+	runLimitShare = 32                        // the part of the limit that the runs of all processors take at most
+)
+
+// runs has the runs of a cache. Its holder has it to itself; others read places and held by
+// atomic loads.
+//
+// Invariants: held == the sum of pages over the runs, and held <= most.
+type runs struct {
+	places [cachedRuns]uintptr // spans, a run of n pages at n%cachedRuns
+	held   uintptr             // pages
+	most   uintptr             // pages; 0 in noCache
+	hand   uintptr             // the place that was emptied last for want of room
+}
+
+// mostRuns returns the pages that the runs of a new cache may take.
+func (h *Heap) mostRuns() uintptr {
+	most := uintptr(mostRunPages)
+	if limit := h.pages.Limit(); limit != 0 {
+		most = min(most, limit/pages.PageBytes/runLimitShare/uintptr(runtime.NumCPU()))
+	}
+	return most
+}
+
+// runLeaves are the leaves for large blocks: see leaf.go. Their cache is o's, or the processor's
+// if o is nil.
+var runLeaves = runFunctions{
+	alloc: pin.Unpinned(allocRunLeaf, allocRunPinned),
+	free:  pin.Unpinned(freeRunLeaf, freeRunPinned),
+}
+
+type runFunctions struct {
+	alloc func(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer
+	free  func(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) bool
+}
+
+//go:nosplit
+//go:noinline
+func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer {
+	var c *cache
+	if o != nil {
+		c = o.slot.Entry()
+	} else {
+		c = h.caches.Entry(pin.SlotAt(at))
+	}
+	if c == nil { // of the zero Heap or LocalCache
+		return nil
+	}
+	s := c.runs.find(uintptr(size), uintptr(align))
+	if s == nil || !c.countDown(size) {
+		return nil
+	}
+	return c.runs.take(s, uintptr(size))
+}
+
+//go:nosplit
+//go:noinline
+func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) bool {
+	s := pages.Addresses.First.Span(addr)
+	if h == nil || s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
+		return false
+	}
+	var c *cache
+	if o != nil {
+		c = o.slot.Entry()
+	} else {
+		c = h.caches.Entry(pin.SlotAt(at))
+	}
+	return c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(size))
+}
+
+func allocRunPinned(h *Heap, o *LocalCache, size, align int, _ uintptr) unsafe.Pointer {
+	if h == nil { // of a zero LocalCache
+		return nil
+	}
+	slot := h.caches.Enter()
+	p := allocRunLeaf(h, o, size, align, uintptr(slot))
+	h.caches.Leave(slot)
+	return p
+}
+
+func freeRunPinned(h *Heap, o *LocalCache, addr uintptr, size int, _ uintptr) bool {
+	if h == nil {
+		return false
+	}
+	slot := h.caches.Enter()
+	done := freeRunLeaf(h, o, addr, size, uintptr(slot))
+	h.caches.Leave(slot)
+	return done
+}
+
+// mayKeep reports whether a cache may keep the run of a large block: nobody watches the block,
+// and it has no mapping of its own.
+func mayKeep(s *pages.Span) bool { return s.Separate == 0 && !spanOf(s).isLargeWatched() }
+
+// find returns a run for a block of size bytes at a multiple of align, or nil.
+func (r *runs) find(size, align uintptr) *pages.Span {
+	n := (size + pages.PageBytes - 1) / pages.PageBytes
+	at := r.places[n%cachedRuns]
+	if at == 0 || align > pages.PageBytes || align&(align-1) != 0 || align == 0 {
+		return nil
+	}
+	if s := (*pages.Span)(vm.NonNil(at)); s.Pages() == n {
+		return s
+	}
+	return nil
+}
+
+// take takes the run that find has found for size bytes.
+func (r *runs) take(s *pages.Span, size uintptr) unsafe.Pointer {
+	s.Size = size
+	r.places[s.Pages()%cachedRuns] = 0
+	r.held -= s.Pages()
+	return vm.NonNil(s.Base)
+}
+
+// hasRoom reports whether put may put a run of n pages.
+func (r *runs) hasRoom(n uintptr) bool {
+	return n <= maxRunPages && r.held+n <= r.most && r.places[n%cachedRuns] == 0
+}
+
+// put keeps the run of a block of size bytes. It reports false if another goroutine has freed
+// the block.
+func (r *runs) put(s *pages.Span, size uintptr) bool {
+	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
+		return false
+	}
+	r.places[s.Pages()%cachedRuns] = s.Addr()
+	r.held += s.Pages()
+	return true
+}
+
+// evict removes a run that keeps one of n pages out, and returns its span, or nil.
+func (r *runs) evict(n uintptr) *pages.Span {
+	if n > maxRunPages || n > r.most || r.hasRoom(n) {
+		return nil
+	}
+	at := n % cachedRuns
+	for r.places[at] == 0 {
+		r.hand = (r.hand + 1) % cachedRuns
+		at = r.hand
+	}
+	s := pages.SpanPtr(r.places[at])
+	r.places[at] = 0
+	r.held -= s.Pages()
+	return s
+}
+
+// count returns the runs and their pages. The holder of the cache may be at work.
+func (r *runs) count() (n pages.LargeCount) {
+	for i := range r.places {
+		if atomic.LoadUintptr(&r.places[i]) != 0 {
+			n.Blocks++
+		}
+	}
+	n.Bytes = atomic.LoadUintptr(&r.held) * pages.PageBytes
+	return n
+}
+
+// allocRun is Alloc of a large block.
+func (h *Heap) allocRun(size, align int, zero bool) ([]byte, error) {
+	p := runLeaves.alloc(h, nil, size, align, 0)
+	if p == nil {
+		return h.allocSlow(nil, size, align, zero)
+	}
+	return h.cleared(p, size, zero), nil
+}
+
+// freeRun is Free of a large block.
+func (h *Heap) freeRun(b []byte) {
+	if !runLeaves.free(h, nil, addrOf(b), len(b), 0) {
+		h.freeSlow(nil, b)
+	}
+}
+
+// allocRun is Alloc of a large block.
+func (o *LocalCache) allocRun(size, align int, zero bool) ([]byte, error) {
+	p := runLeaves.alloc(o.heap, o, size, align, 0)
+	if p == nil {
+		o.mustBeOpen(allocCall(o, zero))
+		return o.heap.allocSlow(o, size, align, zero)
+	}
+	return o.heap.cleared(p, size, zero), nil
+}
+
+// freeRun is Free of a large block.
+func (o *LocalCache) freeRun(b []byte) {
+	if !runLeaves.free(o.heap, o, addrOf(b), len(b), 0) {
+		o.freeSlow(b)
+	}
+}
+
+// cleared returns the size bytes at p, which are not all zero, cleared if zero is set.
+func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
+	if zero {
+		h.pages.Clear(uintptr(p), uintptr(size))
+	}
+	return unsafe.Slice((*byte)(p), size)
+}
+
+// takeRun is allocRun after the leaf has failed, without the slow path: it returns nil if c has
+// no run. It sets due if somebody may want to watch the block.
+func (c *cache) takeRun(size, align int, due *bool) unsafe.Pointer {
+	s := c.runs.find(uintptr(size), uintptr(align))
+	if s == nil {
+		return nil
+	}
+	if due != nil {
+		*due = c.due(size)
+	}
+	return c.runs.take(s, uintptr(size))
+}
+
+// keepRun keeps the run of b after the leaf has failed. It reports false if b is not a
+// large block that a cache may keep.
+func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
+	if h.pages.WholePages {
+		return false
+	}
+	var evicted *pages.Span
+	slot := h.caches.Enter()
+	c := h.cacheOf(o, slot)
+	if s := pages.SpanAt(addrOf(b)); s != nil && s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) && mayKeep(s) {
+		evicted = c.runs.evict(s.Pages())
+		kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(len(b)))
+	}
+	h.caches.Leave(slot)
+	if c == &noCache {
+		h.addCache(o, slot)
+	}
+	if evicted != nil {
+		h.pages.FreeRun(evicted)
+	}
+	return kept
+}

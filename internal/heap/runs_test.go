@@ -1,0 +1,319 @@
+// Runs: what a cache keeps of freed large blocks, for whom, and until when.
+
+package heap
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+// localAlloc allocates from o, whose runs are known.
+func localAlloc(t testing.TB, o *LocalCache, size, align int, zero bool) []byte {
+	t.Helper()
+	b, err := o.Alloc(size, align, zero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// keeping returns a cache of h that keeps runs of those sizes.
+func keeping(t testing.TB, h *Heap, sizes ...int) *LocalCache {
+	t.Helper()
+	o := newLocalCache(h)
+	o.Free(localAlloc(t, o, maxRunPages*pages.PageBytes+1, 1, false)) // makes the cache
+	var all [][]byte
+	for _, size := range sizes {
+		all = append(all, localAlloc(t, o, size, 1, false))
+	}
+	for _, b := range all {
+		fill(b, 7)
+		o.Free(b)
+	}
+	h.check(t)
+	return o
+}
+
+func (o *LocalCache) kept() pages.LargeCount { return o.slot.Entry().runs.count() }
+
+func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
+	for _, size := range []int{maxSmall + 1, 64 << 10, 256 << 10, 1 << 20, 2 << 20} {
+		n := pages.RoundUp(uintptr(size), pages.PageBytes)
+		for _, tt := range []struct {
+			name        string
+			size, align int
+			kept        bool
+		}{
+			{"equal", size, 1, true},
+			{"a page whole", int(n), pages.PageBytes, true},
+			{"a page more", int(n) + 1, 1, false},
+			{"64 pages more", int(n) + 64*pages.PageBytes, 1, false}, // which has the same place
+			{"a multiple of more than a page", size, 2 * pages.PageBytes, false},
+		} {
+			h := newHeap(t, Options{})
+			o := keeping(t, h, size)
+			before := h.Stats()
+			if kept := o.kept(); before.LargeBlocks != 0 || before.Allocated != 0 || kept.Blocks != 1 || kept.Bytes != n {
+				t.Errorf("%d bytes: %+v; the cache has %+v", size, before, kept)
+			}
+			b := localAlloc(t, o, tt.size, tt.align, true)
+			if !allSet(b, 0) || len(b) != tt.size || addrOf(b)%uintptr(tt.align) != 0 {
+				t.Errorf("%d bytes, %s: %d bytes at %#x", size, tt.name, len(b), addrOf(b))
+			}
+			if taken := o.kept().Blocks == 0; taken != tt.kept {
+				t.Errorf("%d bytes, %s: the run was taken: %v", size, tt.name, taken)
+			}
+			if st := h.Stats(); st.LargeBlocks != 1 || tt.kept && st.SlowAllocs != before.SlowAllocs {
+				t.Errorf("%d bytes, %s: %+v", size, tt.name, st)
+			}
+			h.check(t)
+			o.Free(b)
+			o.Close()
+		}
+	}
+}
+
+// Alignments that are none are refused as they are without a run.
+func TestRunServesNoBadAlignment(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := keeping(t, h, 64<<10)
+	for _, align := range []int{-8, 0, 3, 24} {
+		if panicOf(func() { o.Alloc(64<<10, align, false) }) == "" {
+			t.Errorf("alignment %d was taken", align)
+		}
+	}
+	o.Close()
+}
+
+// The newest runs stay, as many as there is room for.
+func TestNewRunsReplaceOldOnes(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := keeping(t, h)
+	all := [][]byte{}
+	for range 3 {
+		all = append(all, localAlloc(t, o, 64<<10, 1, false))
+	}
+	for _, b := range all {
+		o.Free(b)
+	}
+	if b := localAlloc(t, o, 64<<10, 1, false); addrOf(b) != addrOf(all[2]) {
+		t.Error("the newest of three is not the one that stays")
+	}
+	all = all[:0]
+	for n := 1; n <= 20; n++ { // 26 MiB
+		all = append(all, localAlloc(t, o, 1<<20+n*pages.PageBytes, 1, false))
+	}
+	for _, b := range all {
+		o.Free(b)
+		h.check(t)
+		if at, kept := o.slot.Entry().runs.places[spanAt(addrOf(b)).Pages()%cachedRuns], o.kept(); at != spanAt(addrOf(b)).Addr() || kept.Bytes > 4<<20 {
+			t.Errorf("%d bytes: the run is not kept, or too many are: %+v", len(b), kept)
+		}
+	}
+	o.Close()
+	h.check(t)
+}
+
+// What no cache may keep goes to the page heap.
+func TestRunsThatAreNotKept(t *testing.T) {
+	never := func(*LocalCache, []byte) {}
+	for name, tt := range map[string]struct {
+		o      Options
+		size   int
+		before func(o *LocalCache, b []byte)
+	}{
+		"too long":             {Options{}, 2<<20 + 1, never},
+		"whole pages":          {Options{WholePages: true}, 64 << 10, never},
+		"a low limit":          {Options{MaxBytes: 1 << 20}, 64 << 10, never},
+		"advice that persists": {Options{}, 64 << 10, func(_ *LocalCache, b []byte) { pages.Advise(b, vm.Random) }},
+	} {
+		h := newHeap(t, tt.o)
+		o := newLocalCache(h)
+		for range 3 {
+			b := localAlloc(t, o, tt.size, 1, false)
+			tt.before(o, b)
+			if name == "advice that persists" && spanAt(addrOf(b)).Separate == 0 {
+				t.Skip("the system takes no such advice")
+			}
+			o.Free(b)
+			if n := o.kept().Blocks; n != 0 {
+				t.Errorf("%s: %d runs are kept", name, n)
+			}
+		}
+		o.Close()
+	}
+}
+
+func TestFreesOfAKeptRun(t *testing.T) {
+	h, other := newHeap(t, Options{}), newHeap(t, Options{})
+	o := keeping(t, h)
+	b, keep := localAlloc(t, o, 100000, 1, false), localAlloc(t, o, 100000, 1, false)
+	o.Free(b)
+	for name, tt := range map[string]struct {
+		says string
+		free func()
+	}{
+		"twice":                 {"double free", func() { o.Free(b) }},
+		"twice, of the heap":    {"double free", func() { h.Free(b) }},
+		"twice, by a pointer":   {"double free", func() { h.FreePointer(unsafe.Pointer(&b[0])) }},
+		"resized":               {"double free", func() { h.Resize(b, 110000) }},
+		"from its middle":       {"double free", func() { o.Free(b[8192:]) }},
+		"another heap's":        {"another heap", func() { other.Free(b) }},
+		"a live one, cut":       {"a block is freed whole", func() { o.Free(keep[:99999]) }},
+		"a live one, inside":    {"points 8192 bytes into a block", func() { o.Free(keep[8192:]) }},
+		"a live one, elsewhere": {"another heap", func() { other.Free(keep) }},
+	} {
+		if got := panicOf(tt.free); !strings.Contains(got, tt.says) {
+			t.Errorf("%s: panic %q", name, got)
+		}
+		h.check(t)
+	}
+	if c := localAlloc(t, o, 100000, 1, false); addrOf(c) != addrOf(b) {
+		t.Error("the run is lost")
+	}
+	o.Free(b)
+	o.Free(keep)
+	o.Close()
+}
+
+// Two goroutines that have both found the block live: one of them keeps it.
+func TestRunOfABlockFreedTwiceAtOnceIsKeptOnce(t *testing.T) {
+	h := newHeap(t, Options{})
+	first, second := keeping(t, h), keeping(t, h)
+	b := alloc(t, h, 100000)
+	s := pages.SpanAt(addrOf(b))
+	if !first.slot.Entry().runs.put(s, 100000) || second.slot.Entry().runs.put(s, 100000) {
+		t.Error("the block was not freed exactly once")
+	}
+	if n := second.kept(); n.Blocks != 0 || n.Bytes != 0 {
+		t.Errorf("the second cache keeps %+v", n)
+	}
+	h.check(t)
+	first.Close()
+	second.Close()
+}
+
+// Nothing of what caches keep is left by what gives memory back.
+func TestKeptRunsAreGivenBack(t *testing.T) {
+	for name, do := range map[string]func(h *Heap, o *LocalCache){
+		"Trim":        func(h *Heap, _ *LocalCache) { h.Trim() },
+		"Cache.Close": func(h *Heap, o *LocalCache) { o.Close(); h.Trim() },
+		"decay": func(h *Heap, _ *LocalCache) {
+			for range 3 * pages.TicksPerDecay {
+				h.tick()
+			}
+		},
+	} {
+		h := newHeap(t, Options{Decay: never})
+		o := keeping(t, h, 64<<10, 200<<10, 1<<20)
+		if !h.pages.Alarm.Set() {
+			t.Errorf("%s: no timer runs", name)
+		}
+		if n := o.kept().Blocks; n != 3 {
+			t.Fatalf("%s: %d runs are kept, want 3", name, n)
+		}
+		do(h, o)
+		if st := h.Stats(); st.Committed != st.Metadata {
+			t.Errorf("%s: %+v", name, st)
+		}
+		h.check(t)
+		o.Close()
+	}
+}
+
+// A request that the limit has no room for gets what caches keep.
+func TestKeptRunsMakeRoomAtTheLimit(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: runLimitShare * runtime.NumCPU() * 256 << 10})
+	o := keeping(t, h, 200<<10)
+	if o.kept().Blocks != 1 {
+		t.Fatal("no run is kept")
+	}
+	var live [][]byte
+	for {
+		b, err := h.Alloc(200<<10+1, 1, false)
+		if err != nil {
+			break
+		}
+		live = append(live, b)
+	}
+	if n := o.kept().Blocks; n != 0 {
+		t.Errorf("%d runs are kept while a request is refused", n)
+	}
+	for _, b := range live {
+		h.Free(b)
+	}
+	o.Close()
+}
+
+// Blocks keep their bytes, and the heap is in order, whatever is asked of it.
+func TestRandomProgramsWithRuns(t *testing.T) {
+	calls := 4000
+	if testing.Short() {
+		calls = 1500
+	}
+	for seed, o := range []Options{{}, {MaxBytes: 64 << 20}, {HugePages: true}, {WholePages: true}} {
+		r := rand.New(rand.NewPCG(uint64(seed), 3))
+		h := newHeap(t, o)
+		caches := []*LocalCache{newLocalCache(h), newLocalCache(h)}
+		var live [][]byte
+		mark := func(b []byte) []byte {
+			b[0], b[len(b)-1] = byte(len(b)), byte(len(b))
+			return b
+		}
+		for range calls {
+			o, i := caches[r.IntN(2)], 0
+			size := 30<<10 + r.IntN(230<<10)
+			if r.IntN(10) == 0 {
+				size = r.IntN(3 << 20)
+			}
+			if len(live) > 0 {
+				i = r.IntN(len(live))
+			}
+			switch op := r.IntN(200); {
+			case op == 0:
+				h.Trim()
+			case op < 3:
+				h.tick()
+			case op < 5 && len(live) > 0:
+				pages.Advise(live[i], vm.Random)
+			case op < 25 && len(live) > 0:
+				if b, ok := o.Resize(live[i], size+1); ok {
+					live[i] = mark(b)
+				}
+			case len(live) == 60 || op < 110 && len(live) > 0:
+				if b := live[i]; b[0] != byte(len(b)) || b[len(b)-1] != byte(len(b)) {
+					t.Fatalf("a block of %d bytes has changed", len(b))
+				}
+				o.Free(live[i])
+				live[i] = live[len(live)-1]
+				live = live[:len(live)-1]
+			default:
+				zero := op%4 == 0
+				b, err := o.Alloc(size+1, 1<<r.IntN(15), zero)
+				if err != nil || zero && !allSet(b, 0) {
+					t.Fatalf("%d bytes: %v", size, err)
+				}
+				live = append(live, mark(b))
+			}
+			if r.IntN(8) == 0 {
+				h.check(t)
+			}
+		}
+		for _, b := range live {
+			h.Free(b)
+		}
+		for _, o := range caches {
+			o.Close()
+		}
+		h.Trim()
+		if st := h.Stats(); st.Active != 0 || st.Blocks != 0 || st.LargeBlocks != 0 {
+			t.Errorf("%+v", st)
+		}
+	}
+}
