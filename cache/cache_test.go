@@ -1,0 +1,99 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+func newCache(t testing.TB, o Options) *Cache {
+	if o.MaxBytes == 0 {
+		o.MaxBytes = MinBytes
+	}
+	c := New(alloctest.New(t), &o)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func get(t testing.TB, c *Cache, key, want string) {
+	t.Helper()
+	if got, ok := c.Get(nil, []byte(key)); string(got) != want || ok != (want != "") {
+		t.Fatalf("Get(%q) = %q, %t; want %q", key, got, ok, want)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// TestConditions: each call stores or does not, by what the key has.
+func TestConditions(t *testing.T) {
+	c := newCache(t, Options{})
+	k := []byte("k")
+	entry := func(v string) Entry { return Entry{Value: []byte(v)} }
+	if must(c.Replace(k, entry("a"))) || !must(c.Add(k, entry("b"))) || must(c.Add(k, entry("c"))) {
+		t.Fatal("Replace of none, Add of none and Add of one = true, false, true")
+	}
+	get(t, c, "k", "b")
+	if !must(c.Replace(k, entry("d"))) {
+		t.Fatal("Replace = false")
+	}
+	var seen Entry
+	c.View(k, func(e Entry) { seen = e })
+	version := must(c.Put(k, Entry{Value: []byte("e"), Flags: 1 << 40}))
+	if must(c.CompareAndSet(k, seen.Version, entry("f"))) || !must(c.CompareAndSet(k, version, entry("g"))) {
+		t.Fatal("CompareAndSet of an old and of the current version = true, false")
+	}
+	get(t, c, "k", "g")
+	version = must(c.Update(k, func(e *Entry, found bool) Change {
+		e.Value, e.Flags = append(append([]byte{}, e.Value...), "hi"...), 7
+		return Store
+	}))
+	c.View(k, func(e Entry) {
+		if string(e.Value) != "ghi" || e.Flags != 7 || e.Version != version || e.TTL != 0 {
+			t.Errorf("View after Update: %+v, want version %d", e, version)
+		}
+	})
+	if !c.Delete(k) || c.Delete(k) {
+		t.Fatal("Delete, twice = false, true")
+	}
+	get(t, c, "k", "")
+}
+
+// TestTooLarge: a Set that fails leaves no stale value, a conditional call leaves the old one.
+func TestTooLarge(t *testing.T) {
+	c := newCache(t, Options{})
+	k, large := []byte("k"), make([]byte, c.MaxEntry())
+	must(0, c.Set(k, []byte("v")))
+	if _, err := c.Replace(k, Entry{Value: large}); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("Replace of too many bytes: %v", err)
+	}
+	get(t, c, "k", "v")
+	if err := c.Set(k, large); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("Set of too many bytes: %v", err)
+	}
+	get(t, c, "k", "")
+	must(0, c.Set(k, large[:c.MaxEntry()-1]))
+}
+
+func TestNegativeTTL(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), []byte("v")))
+	must(0, c.SetTTL([]byte("k"), []byte("w"), -time.Second))
+	get(t, c, "k", "")
+}
+
+func TestGetOrLoad(t *testing.T) {
+	c := newCache(t, Options{})
+	load := func(context.Context) (Entry, error) { return Entry{Value: []byte("v")}, nil }
+	if v := must(c.GetOrLoad(t.Context(), []byte("a"), []byte("k"), load)); string(v) != "av" {
+		t.Fatalf("GetOrLoad = %q, want av", v)
+	}
+	get(t, c, "k", "v")
+}

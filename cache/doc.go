@@ -1,0 +1,38 @@
+// Package cache keeps gigabytes of entries, off-heap, within a bound in bytes.
+//
+//	sessions := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 8 << 30, TTL: time.Hour})
+//	defer sessions.Close()
+//
+//	err := sessions.Set(id, session)            // copies both
+//	buf, ok := sessions.Get(buf[:0], id)        // appends a copy to buf
+//	ok = sessions.View(id, func(e cache.Entry) { // reads in place
+//		conn.Write(e.Value)
+//	})
+//
+// The collector sees a constant few objects, whatever a cache holds. All memory comes from the
+// allocator that [New] is given, which must be safe for concurrent use: [freehold.Pages], or a
+// [freehold.Heap] of its own, with HugePages for a cache of gigabytes.
+//
+// # Keys and values
+//
+// Both are bytes, of which the cache keeps copies. A string is given as []byte(s), which the compiler
+// does without a copy, since no call keeps or changes its arguments.
+//
+// # The bound
+//
+// Entries, index and bookkeeping together never take more than MaxBytes of the parent. When a new
+// entry needs room, entries that expired go first, then those that are seldom read: S3-FIFO, which
+// keeps what was read twice. A Set fails only if the entry is larger than [Cache.MaxEntry], or if
+// readers hold nearly all of the cache, or if the parent refuses the very first memory.
+//
+// # Who may use it at once
+//
+// Any number of goroutines may call any method at the same time, except Close. Get, View and GetMany
+// take no lock. Writers lock one of many shards. A reader that stays in View keeps a part of its
+// shard, 4 KiB to 1 MiB, from reuse, and delays nobody. Calls for one key are linearizable.
+//
+// # The collector
+//
+// A process with a cache and little else has a small Go heap, so the collector runs often: set a
+// minimum by [github.com/freehold-go/freehold/budget.Options] GoHeap, or by GOGC.
+package cache

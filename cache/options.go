@@ -1,0 +1,70 @@
+// Options: how a cache is made.
+
+package cache
+
+import (
+	"time"
+
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/arg"
+)
+
+// MinBytes is the least that [Options].MaxBytes may be.
+const MinBytes = 256 << 10
+
+// Options configures a [Cache]. MaxBytes is required.
+type Options struct {
+	// MaxBytes is the bound, in bytes, on what the cache takes from its parent: entries, index and
+	// bookkeeping. Less than MinBytes panics.
+	MaxBytes int
+
+	// Name appears in Stats and in reports.
+	Name string
+
+	// TTL is how long an entry stays that Set, Add or GetOrLoad store without a TTL of its own. 0
+	// means until there is no room. A negative one panics.
+	TTL time.Duration
+
+	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not
+	// be 0 then.
+	Sliding bool
+
+	// Jitter shortens each TTL by a random part of it, of at most Jitter, so that entries that
+	// were stored together do not expire together. It is 0 to 1; anything else panics.
+	Jitter float64
+
+	// Negative is how long GetOrLoad remembers that its load returned ErrNotFound. 0 means not at
+	// all. A negative one panics.
+	Negative time.Duration
+
+	// OnEvict is called with each entry that the cache drops by itself, once, and not with what a
+	// call replaces, deletes or clears. It gets the cache's own memory, which it must neither
+	// change nor keep. It runs in the call that needs the room, under the lock of a shard: it must be
+	// short, and calls of the cache from it deadlock. An entry that expires is dropped when its
+	// memory is needed or its key is written, not at the second it expires.
+	OnEvict func(key, value []byte, why Reason)
+
+	// Budget makes the cache shrink while the budget's pressure is not calm, by what it wants, to a
+	// quarter of MaxBytes at least, and grow back to MaxBytes when it is calm. Priority is that of
+	// [budget.Budget.OnPressure]: caches with a low one shrink first.
+	Budget   *budget.Budget
+	Priority int
+}
+
+// check panics for options that are a mistake.
+func (o *Options) check() {
+	const call = "cache.New"
+	if o == nil {
+		arg.Panicf(call, "options are nil, and MaxBytes is required")
+	}
+	arg.AtLeast(call, "Options.MaxBytes", o.MaxBytes, MinBytes)
+	if o.TTL < 0 || o.Negative < 0 {
+		arg.Panicf(call, "Options.TTL %v and Negative %v, want 0 or more", o.TTL, o.Negative)
+	}
+	if o.Sliding && o.TTL == 0 {
+		arg.Panicf(call, "Options.Sliding without a TTL")
+	}
+	if !(o.Jitter >= 0 && o.Jitter <= 1) {
+		arg.Panicf(call, "Options.Jitter %v, want 0 to 1", o.Jitter)
+	}
+}

@@ -1,0 +1,48 @@
+// Stats: a cache's figures.
+
+package cache
+
+import (
+	"log/slog"
+
+	"github.com/freehold-go/freehold/internal/statlog"
+)
+
+// Stats is a snapshot of a cache. Sizes are bytes.
+type Stats struct {
+	Name     string // Options.Name
+	Len      int    // entries, with those that have expired and were not dropped yet
+	MaxBytes int    // the bound
+	Reserved int    // from the parent, and bookkeeping on the Go heap: at most MaxBytes
+	Index    int    // of Reserved
+	Live     int    // of Reserved: entries with their heads
+	Dead     int    // of Reserved: what entries were that are replaced or deleted, until it is reclaimed
+
+	Hits    uint64 // reads that found an entry
+	Misses  uint64 // reads that found none
+	Sets    uint64 // entries stored
+	Evicted uint64 // entries dropped for room
+	Expired uint64 // entries dropped after their TTL had passed
+	Shrunk  uint64 // entries dropped as the cache was made smaller
+	Copied  uint64 // bytes of entries that reclaiming moved
+}
+
+// Stats returns the cache's figures. It locks one shard after the other for a moment, and may be
+// called after Close.
+func (c *Cache) Stats() Stats {
+	st := Stats{Name: c.base.Name, MaxBytes: c.options.MaxBytes}
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.RLock()
+		st.Len += len(s.entries)
+		st.Live += s.bytes
+		s.mu.RUnlock()
+	}
+	return st
+}
+
+// LogValue implements [slog.LogValuer]. It returns a group of all figures.
+func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
+
+// LogValue implements [slog.LogValuer]. It returns that of Stats.
+func (c *Cache) LogValue() slog.Value { return statlog.Of(c, c.Stats) }
