@@ -5,23 +5,49 @@ package cache
 import (
 	"math/bits"
 	"runtime"
+	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/hash"
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // A Cache keeps entries of bytes within a bound. Make one with [New]; calls of the zero Cache
 // panic, except Len, Stats and Close.
 type Cache struct {
-	base    container.Base
-	options Options
-	seed    hash.Seed
-	shards  []shard
-	loads   loads
+	base         container.Base
+	options      Options
+	clock        clock
+	seed         hash.Seed
+	shards       []shard
+	segmentBytes int
+	largeBytes   int // items beyond it have segments of their own
+	readers      pin.Holders
+	loads        loads
+	reads        reads
+	maxBytes     atomic.Int64
 }
 
 var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is"}
+
+const (
+	leastShardBytes = 4 << 20
+	mostShardBytes  = 512 << 20
+
+	// A shard begins with about so many segments: more would lose more at their ends, and fewer
+	// would empty much at once.
+	shardSegments     = 128
+	leastSegmentBytes = 4 << 10
+	mostSegmentBytes  = 1 << 20
+	largeShare        = 4 // the largest item in a segment with others is this part of it
+
+	// Resize goes down to this part of what the cache was made with.
+	leastShare = 8
+)
 
 // New returns an empty cache over parent, which must be safe for concurrent use and outlive the
 // cache. It takes no memory of parent; Set does, and Close gives it back. It panics if parent is
@@ -29,18 +55,17 @@ var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cach
 func New(parent freehold.Allocator, o *Options) *Cache {
 	o.check()
 	c := &Cache{options: *o, seed: hash.NewSeed()}
-	c.shards = make([]shard, shardsFor(o.MaxBytes))
-	for i := range c.shards {
-		c.shards[i].init(c)
-	}
+	c.maxBytes.Store(int64(o.MaxBytes))
+	c.clock = clock{begin: time.Now(), jitter: o.Jitter, since: time.Since}
 	container.Make(c, &c.base, &kind, parent, o.Name)
+	c.shards = make([]shard, shardsFor(o.MaxBytes))
+	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
+	c.largeBytes = c.segmentBytes / largeShare
+	for i := range c.shards {
+		c.shards[i].init(c, c.shardLimit(o.MaxBytes))
+	}
 	return c
 }
-
-const (
-	leastShardBytes = 4 << 20
-	mostShardBytes  = 512 << 20
-)
 
 // shardsFor returns how many shards a cache of that size has, a power of two: so many that writers
 // seldom meet, as far as each has room for large entries.
@@ -49,14 +74,32 @@ func shardsFor(maxBytes int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
+// segmentFor returns the size of segments, a power of two, in shards of that size.
+func segmentFor(parent freehold.Allocator, shardBytes int) int {
+	n := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
+	for n < mostSegmentBytes && freehold.GoodSize(parent, n) > n {
+		n *= 2 // the parent's pages are larger
+	}
+	return n
+}
+
+// shardLimit returns the part of a shard, without what it takes on the Go heap.
+func (c *Cache) shardLimit(maxBytes int) int {
+	own := int(unsafe.Sizeof(shard{})) + int(unsafe.Sizeof(*c))/len(c.shards)
+	return maxBytes/len(c.shards) - own
+}
+
 // shardOf returns the shard of a key with that hash.
 func (c *Cache) shardOf(h uint64) *shard { return &c.shards[h>>32&uint64(len(c.shards)-1)] }
 
 // MaxEntry returns the size of the largest entry that the cache takes, in bytes of key and value
-// together. Resize changes it.
+// together: a quarter of a shard. Resize changes it.
 func (c *Cache) MaxEntry() int {
 	c.base.MustBeOpen(&kind, "MaxEntry")
-	return c.options.MaxBytes / len(c.shards) / 4
+	s := &c.shards[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.maxEntry()
 }
 
 // Len returns the number of entries, with those that have expired and were not dropped yet.
@@ -64,11 +107,19 @@ func (c *Cache) Len() int { return c.Stats().Len }
 
 // Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries
 // and returns memory to the parent, shard by shard; what readers hold at that moment follows with
-// later writes. It panics if maxBytes is less than MinBytes for each of the shards, whose number
-// stays.
+// later writes. It panics if maxBytes is less than an eighth of the MaxBytes that the cache was made
+// with: its shards and segments stay as large as they are.
 func (c *Cache) Resize(maxBytes int) {
 	c.base.MustBeOpen(&kind, "Resize")
+	arg.AtLeast("cache.Cache.Resize", "maxBytes", maxBytes, c.options.MaxBytes/leastShare)
 	c.resize(maxBytes)
+}
+
+func (c *Cache) resize(maxBytes int) {
+	c.maxBytes.Store(int64(maxBytes))
+	for i := range c.shards {
+		c.shards[i].resize(c.shardLimit(maxBytes))
+	}
 }
 
 // Clear deletes all entries. Those that are stored during the call may stay.
@@ -86,7 +137,12 @@ func (c *Cache) Close() {
 		return
 	}
 	for i := range c.shards {
-		c.shards[i].clear()
+		if c.shards[i].isPinned() {
+			arg.Panicf("cache.Cache.Close", "a call is under way, such as View")
+		}
+	}
+	for i := range c.shards {
+		c.shards[i].close()
 	}
 	container.Closed(c, &c.base)
 }

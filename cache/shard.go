@@ -1,137 +1,275 @@
-// Shard: a lock and a part of the entries.
+// Shard: an index, segments and a part of the bound, for the keys whose hashes choose it.
 
 package cache
 
 import (
-	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/freehold-go/freehold"
 )
 
-// A shard has the entries whose hashes choose it. mu guards it.
+// A shard's lock, mu, guards all of it, except what readers use without: see index.go and segment.go.
+//
+// Invariants (check verifies them):
+//   - used is the sum of what the parent gave: pages, chunks of the index, and blocks of segments
+//   - used <= limit, unless the limit has become less and readers hold the rest
 type shard struct {
-	mu      sync.RWMutex
-	c       *Cache
-	entries map[string]stored
-	last    uint64 // version
-	bytes   int
+	c     *Cache
+	index index
+	segs  segments
+
+	mu      sync.Mutex
+	limit   int
+	used    int
+	refused bool     // the parent refused memory in this call
+	spares  []uint32 // segments without items
+	limbo   []uint32 // segments that were emptied while they had readers
+	open    [2][classes]uint32
+	age     uint64 // of the newest open segment
+	entry   Entry  // of Update's function
+	counts
 }
 
-// A stored entry is never written to.
-type stored struct {
-	Entry
-	expires time.Time
+// counts are of what a shard did.
+type counts struct {
+	sets    uint64
+	dropped [reasons]uint64
+	copied  uint64
 }
 
-func (s *shard) init(c *Cache) { s.c, s.entries = c, map[string]stored{} }
-
-func (e stored) at(now time.Time) (Entry, bool) {
-	if !e.expires.IsZero() {
-		e.TTL = e.expires.Sub(now)
-		return e.Entry, e.TTL > 0
-	}
-	return e.Entry, true
+func (s *shard) init(c *Cache, limit int) {
+	s.c, s.limit = c, limit
+	s.index.init(c.segmentBytes)
+	s.segs.init(c.segmentBytes)
 }
 
-func (c *Cache) view(key []byte, f func(Entry)) bool {
-	s := c.shardOf(c.seed.Bytes(key))
-	s.mu.RLock()
-	found, ok := s.entries[string(key)]
-	s.mu.RUnlock()
-	if !ok {
-		return false
-	}
-	e, ok := found.at(time.Now())
-	if ok {
-		f(e)
-	}
-	return ok
-}
-
-func (c *Cache) update(key []byte, f func(e *Entry, found bool) Change) (uint64, error) {
-	s := c.shardOf(c.seed.Bytes(key))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, had := s.entries[string(key)]
-	e, found := old.at(time.Now())
-	if !found {
-		e = Entry{}
-	}
-	switch f(&e, found && had) {
-	case Keep:
-		return e.Version, nil
-	case Remove:
-		s.remove(string(key))
-		return 0, nil
-	}
-	size := len(key) + len(e.Value)
-	if size > c.options.MaxBytes/len(c.shards)/4 || len(key) > 1<<16-1 {
-		return old.Version, ErrTooLarge
-	}
-	s.remove(string(key))
-	for k := range s.entries {
-		if s.bytes+size <= c.options.MaxBytes/len(c.shards) {
-			break
-		}
-		if c.options.OnEvict != nil {
-			c.options.OnEvict([]byte(k), s.entries[k].Value, Room)
-		}
-		s.remove(k)
+// store makes e the entry of key, whose slot and item are in old if it has one.
+//
+// Precondition: growIndex was called since mu was taken, and before old was found.
+func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) (version uint64, err error) {
+	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
+		return 0, ErrTooLarge
 	}
 	if e.TTL < 0 {
+		s.unlink(old)
 		return 0, nil
 	}
-	s.last++
-	e.Version = s.last
-	e.Value = append([]byte(nil), e.Value...)
-	put := stored{Entry: e}
-	if e.TTL > 0 {
-		put.expires = time.Now().Add(e.TTL)
+	if s.index.buckets.Load() == 0 {
+		return 0, freehold.ErrOutOfMemory
 	}
-	s.entries[string(key)] = put
-	s.bytes += size
-	return e.Version, nil
-}
-
-func (s *shard) remove(key string) {
-	if old, ok := s.entries[key]; ok {
-		s.bytes -= len(key) + len(old.Value)
-		delete(s.entries, key)
+	expires := s.c.clock.expires(e.TTL)
+	main, hits := old.w.main(), old.w.hits()
+	if old.at == nil {
+		main = s.index.remembers(h)
 	}
-}
-
-func (c *Cache) touch(key []byte, ttl time.Duration) bool {
-	s := c.shardOf(c.seed.Bytes(key))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, ok := s.entries[string(key)]
+	n, offset, ok := s.allot(itemBytes(key, e), seconds(e.TTL), main, false)
 	if !ok {
-		return false
+		return 0, freehold.ErrOutOfMemory
 	}
-	if old.expires = (time.Time{}); ttl != 0 {
-		old.expires = time.Now().Add(ttl)
+	g := s.segs.at(n)
+	it := g.item(offset)
+	it.write(key, e, expires, absent)
+	g.add(it)
+	s.sets++
+	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
+	if old.at != nil {
+		s.replace(old, w)
+	} else {
+		s.link(w)
 	}
-	s.entries[string(key)] = old
-	return true
+	return s.version(w), nil
 }
 
-func (s *shard) each(yield func([]byte, Entry) bool) bool {
-	s.mu.RLock()
-	all := maps.Clone(s.entries)
-	s.mu.RUnlock()
-	for k, v := range all {
-		if e, ok := v.at(time.Now()); ok && !yield([]byte(k), e) {
-			return false
+// seconds returns a TTL that is not negative in seconds, rounded up.
+func seconds(ttl time.Duration) uint32 {
+	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
+}
+
+// maxEntry returns the size of the largest entry.
+func (s *shard) maxEntry() int { return min(s.limit/4, 1<<30) }
+
+// version returns the version of what a slot refers to.
+func (s *shard) version(w slot) uint64 {
+	n, offset := s.segs.split(w.place())
+	return s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)
+}
+
+// replace makes the slot of old refer to another item.
+func (s *shard) replace(old reading, w slot) {
+	old.at.Store(uint64(w))
+	s.lose(old.w.place())
+}
+
+// unlink removes the slot of old, if it has one.
+func (s *shard) unlink(old reading) {
+	if old.at != nil {
+		old.at.Store(0)
+		s.index.used--
+		s.lose(old.w.place())
+	}
+}
+
+// lose counts the item at the place as dead.
+func (s *shard) lose(at place) {
+	n, offset := s.segs.split(at)
+	g := s.segs.at(n)
+	g.remove(g.item(offset))
+	if g.live == 0 && g.state == sealed {
+		s.empty(n)
+	}
+}
+
+// link adds a slot. For lack of memory for the index it drops another.
+func (s *shard) link(w slot) {
+	for !s.index.insert(w) {
+		if s.index.hasNext() {
+			s.index.split()
+			continue
+		}
+		one, _ := homes(w.tag(), s.index.buckets.Load())
+		b := s.index.bucket(one)
+		worst := &b.slots[0]
+		for j := range b.slots {
+			if slot(b.slots[j].Load()).hits() < slot(worst.Load()).hits() {
+				worst = &b.slots[j]
+			}
+		}
+		s.drop(worst, Room)
+	}
+}
+
+// drop removes a slot and reports what it referred to.
+func (s *shard) drop(at *atomic.Uint64, why Reason) {
+	w := slot(at.Load())
+	at.Store(0)
+	s.index.used--
+	s.dropItem(w.place(), why)
+}
+
+// dropItem reports an item, to which no slot refers any more.
+func (s *shard) dropItem(at place, why Reason) {
+	n, offset := s.segs.split(at)
+	g := s.segs.at(n)
+	it := g.item(offset)
+	g.remove(it)
+	if it.absent {
+		return
+	}
+	s.dropped[why]++
+	if f := s.c.options.OnEvict; f != nil {
+		f(it.key(), it.value(), why)
+	}
+}
+
+// growIndex makes the index large enough for one more slot, if there is memory for that.
+func (s *shard) growIndex() {
+	for s.index.isFull() {
+		if s.index.hasNext() && s.index.buckets.Load() > 0 {
+			s.index.split()
+			continue
+		}
+		if !s.addChunk() {
+			return
+		}
+		if s.index.buckets.Load() == 0 {
+			s.index.begin()
 		}
 	}
-	return true
 }
 
+// addChunk adds a chunk to the index, which may have half of the shard's memory.
+func (s *shard) addChunk() bool {
+	bytes := s.c.segmentBytes
+	if 2*(s.index.chunks.len()+1)*bytes > s.limit {
+		return false
+	}
+	s.refused = false
+	if !s.makeRoom(bytes) {
+		return false
+	}
+	for s.used+bytes > s.limit && len(s.spares) > 0 {
+		s.giveBackSpare()
+	}
+	for s.used+bytes <= s.limit {
+		if s.index.chunks.grow(s.c.base.Parent) == nil {
+			s.used += bytes
+			return true
+		}
+		if len(s.spares) == 0 {
+			break
+		}
+		s.giveBackSpare()
+	}
+	return false
+}
+
+// clear deletes everything.
 func (s *shard) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.entries)
-	s.bytes = 0
+	for i := range s.index.buckets.Load() {
+		b := s.index.bucket(i)
+		b.ghosts = 0
+		for j := range b.slots {
+			b.slots[j].Store(0)
+		}
+	}
+	s.index.used = 0
+	s.sealAll()
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state == sealed {
+			g.live = 0
+			s.empty(n)
+		}
+	})
 }
 
-func (c *Cache) resize(maxBytes int) { c.options.MaxBytes = maxBytes }
+// resize changes the limit, and drops what is beyond it.
+func (s *shard) resize(limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = limit
+	for round := 0; s.used-len(s.spares)*s.c.segmentBytes > limit; round++ {
+		if !s.reclaim(round, Shrunk) {
+			break
+		}
+	}
+	s.shrinkIndex()
+	s.settle()
+}
+
+// shrinkIndex gives back chunks that the slots do not need.
+func (s *shard) shrinkIndex() {
+	const fewPercent = 70
+	ix := &s.index
+	per := uint32(1) << ix.perBits
+	fits := func(n uint32) bool { return ix.used*100 <= int(n)*bucketSlots*fewPercent }
+	for n := ix.buckets.Load(); n > per && fits(n-per); n = ix.buckets.Load() {
+		ix.merge(func(w slot) { s.dropItem(w.place(), Shrunk) })
+	}
+	need := int((ix.buckets.Load() + per - 1) / per)
+	if n := ix.chunks.len(); need < n {
+		s.c.readers.Wait() // those who look at buckets
+		ix.chunks.cut(s.c.base.Parent, need)
+		s.used -= (n - need) * s.c.segmentBytes
+	}
+}
+
+// isPinned reports whether somebody reads.
+func (s *shard) isPinned() (pinned bool) {
+	s.segs.each(func(n uint32, _ *segment) { pinned = pinned || s.segs.isPinned(n) })
+	return pinned
+}
+
+// close gives all memory back.
+func (s *shard) close() {
+	parent := s.c.base.Parent
+	s.segs.each(func(n uint32, _ *segment) { s.giveBack(n) })
+	s.index.buckets.Store(0)
+	s.index.used = 0
+	s.index.chunks.cut(parent, 0)
+	s.segs.pages.cut(parent, 0)
+	s.used = 0
+}

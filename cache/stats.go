@@ -30,15 +30,32 @@ type Stats struct {
 // Stats returns the cache's figures. It locks one shard after the other for a moment, and may be
 // called after Close.
 func (c *Cache) Stats() Stats {
-	st := Stats{Name: c.base.Name, MaxBytes: c.options.MaxBytes}
+	st := Stats{Name: c.base.Name, MaxBytes: int(c.maxBytes.Load())}
+	for i := range c.reads {
+		st.Hits += c.reads[i].hits.Load()
+		st.Misses += c.reads[i].misses.Load()
+	}
 	for i := range c.shards {
-		s := &c.shards[i]
-		s.mu.RLock()
-		st.Len += len(s.entries)
-		st.Live += s.bytes
-		s.mu.RUnlock()
+		c.shards[i].addTo(&st)
 	}
 	return st
+}
+
+func (s *shard) addTo(st *Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Len += s.index.used
+	st.Reserved += s.used
+	st.Index += s.index.chunks.len() * s.c.segmentBytes
+	s.segs.each(func(_ uint32, g *segment) {
+		st.Live += int(g.live)
+		st.Dead += int(g.used - g.live)
+	})
+	st.Sets += s.sets
+	st.Evicted += s.dropped[Room]
+	st.Expired += s.dropped[Expired]
+	st.Shrunk += s.dropped[Shrunk]
+	st.Copied += s.copied
 }
 
 // LogValue implements [slog.LogValuer]. It returns a group of all figures.

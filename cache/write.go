@@ -10,34 +10,34 @@ import "time"
 // value would be a wrong one. The error matches [ErrTooLarge] or [freehold.ErrOutOfMemory].
 func (c *Cache) Set(key, value []byte) error {
 	c.base.MustBeOpen(&kind, "Set")
-	_, err := c.put(key, Entry{Value: value, TTL: c.options.TTL})
+	_, err := c.put(key, &Entry{Value: value, TTL: c.options.TTL})
 	return err
 }
 
 // SetTTL is Set with a TTL of the entry's own. 0 means that it stays until there is no room.
 func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	c.base.MustBeOpen(&kind, "SetTTL")
-	_, err := c.put(key, Entry{Value: value, TTL: ttl})
+	_, err := c.put(key, &Entry{Value: value, TTL: ttl})
 	return err
 }
 
 // Put is Set of an Entry, with its own TTL and flags. It returns the version that the entry has.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
-	return c.put(key, e)
+	return c.put(key, &e)
 }
 
 // Add stores e if key has no entry, and reports whether it did. The errors are those of Set;
 // nothing has changed then.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
-	return c.putIf(key, e, func(_ *Entry, found bool) bool { return !found })
+	return c.putIf(key, &e, func(_ *reading, found bool) bool { return !found })
 }
 
 // Replace stores e if key has an entry, and reports whether it did. Errors are as for Add.
 func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	c.base.MustBeOpen(&kind, "Replace")
-	return c.putIf(key, e, func(_ *Entry, found bool) bool { return found })
+	return c.putIf(key, &e, func(_ *reading, found bool) bool { return found })
 }
 
 // CompareAndSet stores e if key has an entry of that version, and reports whether it did. It may
@@ -45,7 +45,9 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 // again. Errors are as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
-	return c.putIf(key, e, func(old *Entry, found bool) bool { return found && old.Version == version })
+	return c.putIf(key, &e, func(old *reading, found bool) bool {
+		return found && old.s.version(old.w) == version
+	})
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
@@ -57,48 +59,104 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 // f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock.
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
-	return c.update(key, f)
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.current(h, key)
+	defer old.release()
+	defer func() { s.entry = Entry{} }()
+	if found {
+		s.entry = old.entryOf()
+		version = s.entry.Version
+	}
+	switch f(&s.entry, found) {
+	case Store:
+		return s.store(h, key, &s.entry, false, old)
+	case Remove:
+		if found {
+			s.unlink(old)
+		}
+		return 0, nil
+	}
+	return version, nil
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
 // version stays.
 func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
 	c.base.MustBeOpen(&kind, "Touch")
-	return c.touch(key, ttl)
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.current(h, key)
+	defer old.release()
+	switch {
+	case !found:
+	case ttl < 0:
+		s.unlink(old)
+	default:
+		n, _ := s.segs.split(old.w.place())
+		g := s.segs.at(n)
+		g.forget(old.it.expires.Load(), old.it.size())
+		old.it.expires.Store(c.clock.expires(ttl))
+		g.note(old.it.expires.Load(), old.it.size())
+	}
+	return found
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
 func (c *Cache) Delete(key []byte) bool {
 	c.base.MustBeOpen(&kind, "Delete")
-	found := false
-	c.update(key, func(_ *Entry, ok bool) Change {
-		found = ok
-		return Remove
-	})
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.current(h, key)
+	defer old.release()
+	s.unlink(old)
 	return found
 }
 
-// put stores e and deletes what key has if that fails.
-func (c *Cache) put(key []byte, e Entry) (version uint64, err error) {
-	version, err = c.update(key, func(old *Entry, _ bool) Change {
-		*old = e
-		return Store
-	})
-	if err != nil {
-		c.update(key, func(*Entry, bool) Change { return Remove })
+// put stores e, and deletes what key has if that fails.
+func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, _ := s.current(h, key)
+	defer old.release()
+	if version, err = s.store(h, key, e, false, old); err != nil {
+		s.unlink(old)
 	}
 	return version, err
 }
 
 // putIf stores e if want says so of what key has.
-func (c *Cache) putIf(key []byte, e Entry, want func(old *Entry, found bool) bool) (done bool, err error) {
-	_, err = c.update(key, func(old *Entry, found bool) Change {
-		if !want(old, found) {
-			return Keep
-		}
-		done = true
-		*old = e
-		return Store
-	})
-	return done && err == nil, err
+func (c *Cache) putIf(key []byte, e *Entry, want func(old *reading, found bool) bool) (done bool, err error) {
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.current(h, key)
+	defer old.release()
+	if !want(&old, found) {
+		return false, nil
+	}
+	_, err = s.store(h, key, e, false, old)
+	return err == nil, err
+}
+
+// current returns a reading of what key has, and whether it is an entry. The index has room for one
+// more slot then, if there is memory, and what has expired is dropped.
+func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
+	s.growIndex()
+	r = s.search(h, key)
+	if r.it != nil && r.it.hasExpired(&s.c.clock) {
+		s.drop(r.at, Expired)
+		r.release()
+		return reading{}, false
+	}
+	return r, r.isLive()
 }

@@ -1,0 +1,219 @@
+// Allotment: memory for items, from open segments, spare ones and the parent.
+//
+//	limit of the shard
+//	|<----------------------------------------------------------------------->|
+//	| index | pages | segments with items | limbo | spares | not taken yet    |
+//	                                              |<-- available, reserve -->|
+//
+// A reserve of two segments is available for copies by reclaim.go, so that what stays can be moved.
+
+package cache
+
+import "github.com/freehold-go/freehold"
+
+const reserveSegments = 2
+
+// allot returns where an item of that size can be written: in the open segment of its queue and
+// class, or in one of its own. A copy takes what is available and reclaims nothing.
+func (s *shard) allot(size int, seconds uint32, main, copying bool) (n, offset uint32, ok bool) {
+	if size > s.c.largeBytes {
+		if n, ok = s.acquire(size, copying); ok {
+			s.begin(n, seconds, main, sealed)
+			s.segs.at(n).used = uint32(size)
+		}
+		return n, 0, ok
+	}
+	queue := 0
+	if main {
+		queue = 1
+	}
+	at := &s.open[queue][classOf(seconds)]
+	for !s.fits(*at, size) {
+		if n, ok = s.acquire(s.c.segmentBytes, copying); !ok {
+			return 0, 0, false
+		}
+		if s.fits(*at, size) { // copies have opened one
+			s.vacate(n)
+			break
+		}
+		s.seal(*at)
+		*at = n
+		s.begin(n, seconds, main, open)
+	}
+	g := s.segs.at(*at)
+	offset = g.used
+	g.used += uint32(size)
+	return *at, offset, true
+}
+
+// fits reports whether segment n is open and has room for an item.
+func (s *shard) fits(n uint32, size int) bool {
+	return n != 0 && int(s.segs.at(n).used)+size <= s.c.segmentBytes
+}
+
+// begin makes an empty segment the newest.
+func (s *shard) begin(n, seconds uint32, main bool, as state) {
+	s.age++
+	g := s.segs.at(n)
+	g.state, g.main, g.age, g.turn, g.used, g.live = as, main, s.age, s.age, 0, 0
+	g.expiry.begin(s.c.clock.now(), seconds)
+}
+
+// seal ends an open segment; 0 is none.
+func (s *shard) seal(n uint32) {
+	if n == 0 {
+		return
+	}
+	g := s.segs.at(n)
+	if g.state = sealed; g.live == 0 {
+		s.empty(n)
+	}
+}
+
+// sealAll ends all open segments, and reports whether there are any.
+func (s *shard) sealAll() (any bool) {
+	for queue := range s.open {
+		for class, n := range s.open[queue] {
+			s.open[queue][class] = 0
+			s.seal(n)
+			any = any || n != 0
+		}
+	}
+	return any
+}
+
+// acquire returns a segment without items, for so many bytes.
+func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
+	if copying {
+		return s.take(bytes)
+	}
+	s.refused = false
+	for range 2 { // again if the parent refuses
+		if !s.makeRoom(bytes) {
+			return 0, false
+		}
+		if n, ok = s.take(bytes); ok {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// makeRoom reclaims segments until so many bytes are available, and the reserve if possible.
+func (s *shard) makeRoom(bytes int) bool {
+	s.settle()
+	reserve := reserveSegments * s.c.segmentBytes
+	for round := 0; s.available() < bytes+reserve; round++ {
+		if !s.reclaim(round, Room) {
+			return s.available() >= bytes
+		}
+	}
+	return true
+}
+
+// available returns how many bytes take may take.
+func (s *shard) available() int {
+	spare := len(s.spares) * s.c.segmentBytes
+	if s.refused {
+		return spare
+	}
+	return max(spare+s.limit-s.used, 0)
+}
+
+// take returns a segment without items, of what is available.
+func (s *shard) take(bytes int) (n uint32, ok bool) {
+	if bytes == s.c.segmentBytes && len(s.spares) > 0 {
+		n = s.spares[len(s.spares)-1]
+		s.spares = s.spares[:len(s.spares)-1]
+		return n, true
+	}
+	parent := s.c.base.Parent
+	size := bytes
+	if size != s.c.segmentBytes {
+		size = freehold.GoodSize(parent, bytes)
+	}
+	more := size
+	if len(s.segs.unused) == 0 {
+		more += pageBytes
+	}
+	for s.used+more > s.limit && len(s.spares) > 0 {
+		s.giveBackSpare()
+	}
+	if s.used+more > s.limit {
+		return 0, false
+	}
+	for {
+		if n, ok = s.fromParent(size); ok || len(s.spares) == 0 {
+			s.refused = s.refused || !ok
+			return n, ok
+		}
+		s.giveBackSpare()
+	}
+}
+
+// fromParent returns a segment with memory of the parent.
+func (s *shard) fromParent(size int) (n uint32, ok bool) {
+	parent, pages := s.c.base.Parent, s.segs.pages.len()
+	n, err := s.segs.number(parent)
+	s.used += (s.segs.pages.len() - pages) * pageBytes
+	if err != nil {
+		return 0, false
+	}
+	block, err := parent.Alloc(size, lineBytes)
+	if err != nil {
+		s.segs.unused = append(s.segs.unused, n)
+		return 0, false
+	}
+	s.used += size
+	g := s.segs.at(n)
+	*g = segment{addr: addrOf(block), bytes: uint32(size), state: spare}
+	return n, true
+}
+
+// empty ends a segment to whose items no slot refers.
+func (s *shard) empty(n uint32) {
+	s.segs.at(n).state = limbo
+	if s.segs.isPinned(n) {
+		s.limbo = append(s.limbo, n)
+		return
+	}
+	s.vacate(n)
+}
+
+// vacate makes a segment that nobody uses a spare one, or gives a large one back.
+func (s *shard) vacate(n uint32) {
+	g := s.segs.at(n)
+	if int(g.bytes) != s.c.segmentBytes {
+		s.giveBack(n)
+		return
+	}
+	g.state, g.used = spare, 0
+	s.spares = append(s.spares, n)
+}
+
+// settle takes what readers have left out of limbo, and gives back what is beyond the limit.
+func (s *shard) settle() {
+	left := s.limbo
+	s.limbo = s.limbo[:0]
+	for _, n := range left {
+		s.empty(n)
+	}
+	for s.used > s.limit && len(s.spares) > 0 {
+		s.giveBackSpare()
+	}
+}
+
+func (s *shard) giveBackSpare() {
+	n := s.spares[len(s.spares)-1]
+	s.spares = s.spares[:len(s.spares)-1]
+	s.giveBack(n)
+}
+
+// giveBack returns the memory of a segment to the parent.
+func (s *shard) giveBack(n uint32) {
+	g := s.segs.at(n)
+	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
+	s.used -= int(g.bytes)
+	*g = segment{}
+	s.segs.unused = append(s.segs.unused, n)
+}

@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// check verifies the invariants of all shards, beside no other call. It panics if one is violated.
+func (c *Cache) check() {
+	for i := range c.shards {
+		c.shards[i].check()
+	}
+}
+
+func demand(ok bool, format string, args ...any) {
+	if !ok {
+		panic(fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *shard) check() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	live := map[uint32]uint32{}
+	slots, places := 0, map[place]bool{}
+	s.eachSlot(func(i uint32, at *atomic.Uint64, w slot) {
+		slots++
+		one, two := homes(w.tag(), s.index.buckets.Load())
+		demand(i == one || i == two, "a slot in bucket %d, whose homes are %d and %d", i, one, two)
+		demand(!places[w.place()], "two slots of one place")
+		places[w.place()] = true
+		n, offset := s.segs.split(w.place())
+		g := s.segs.at(n)
+		it := g.item(offset)
+		demand(g.state == open || g.state == sealed, "a slot into a segment in state %d", g.state)
+		demand(offset+uint32(it.size()) <= g.used, "an item beyond %d used bytes", g.used)
+		demand(tagOf(s.c.seed.Bytes(it.key())) == w.tag(), "an item of another key")
+		demand(g.main == w.main(), "a slot of another queue than its segment")
+		live[n] += uint32(it.size())
+	})
+	demand(slots == s.index.used, "%d slots, counted as %d", slots, s.index.used)
+	used := s.index.chunks.len()*s.c.segmentBytes + s.segs.pages.len()*pageBytes
+	states := map[state]int{}
+	s.segs.each(func(n uint32, g *segment) {
+		used += int(g.bytes)
+		states[g.state]++
+		demand(g.live == live[n], "segment %d has %d live bytes, counted as %d", n, live[n], g.live)
+		sum := uint32(0)
+		for _, bytes := range g.bins {
+			sum += bytes
+		}
+		demand(s.c.options.Sliding || g.state != sealed && g.state != open || sum == g.live,
+			"segment %d has %d live bytes, in bins %d", n, g.live, sum)
+		demand(g.used <= g.bytes, "segment %d: %d of %d bytes used", n, g.used, g.bytes)
+	})
+	demand(used == s.used, "%d bytes of the parent, counted as %d", used, s.used)
+	demand(states[spare] == len(s.spares) && states[limbo] == len(s.limbo), "%v, but %d spares, %d in limbo",
+		states, len(s.spares), len(s.limbo))
+}
+
+// eachSlot calls f with each slot that is not empty, and its bucket.
+func (s *shard) eachSlot(f func(i uint32, at *atomic.Uint64, w slot)) {
+	for i := range s.index.buckets.Load() {
+		b := s.index.bucket(i)
+		for j := range b.slots {
+			if w := slot(b.slots[j].Load()); w != 0 {
+				f(i, &b.slots[j], w)
+			}
+		}
+	}
+}
+
+// fakeTime is a clock that tests set.
+type fakeTime struct{ now time.Duration }
+
+// fake makes the cache's clock one that stands still.
+func (c *Cache) fake() *fakeTime {
+	f := &fakeTime{}
+	c.clock.since = func(time.Time) time.Duration { return f.now }
+	return f
+}

@@ -1,0 +1,203 @@
+// Index: where a shard finds its items, by linear hashing with two homes for each slot.
+//
+//	bucket, 64 B   | slot | slot | slot | slot | slot | slot | slot | ghosts |
+//	ghosts         | 0 | ghost 12 bits | ... five in all, the newest last |
+//
+// A key's homes are two buckets that follow from its tag and the number of buckets, and its slot is
+// in either. A slot whose homes are full is made room for: others move to their second homes.
+// The index grows by one bucket at a time, into which a part of another one's slots move; see grow.go.
+//
+// A ghost is a piece of the hash of a key that was evicted from the small queue; see reclaim.go.
+//
+// # Why readers find what is there
+//
+// Readers take no lock. A slot that moves is stored in its new bucket before its old one is
+// cleared, but a reader may look at the new one before and at the old one after. So moves is odd
+// while slots move, and grows. A reader that finds nothing looks again unless moves was even before its
+// search and is the same after it. Replacing a slot, by one for an item elsewhere, is one store.
+
+package cache
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+const (
+	bucketSlots = 7
+	bucketBytes = 64
+	maxGhosts   = 5
+	// The index grows when this percentage of its slots is used: two homes fill to more.
+	fullPercent = 85
+)
+
+type bucket struct {
+	slots  [bucketSlots]atomic.Uint64
+	ghosts uint64
+}
+
+// An index is written under its shard's lock.
+//
+// Invariants (check verifies them):
+//   - each slot is in one of its homes
+//   - used is the number of slots that are not 0
+type index struct {
+	chunks  blocks // of buckets
+	perBits uint   // a chunk has 1 << perBits buckets
+	used    int
+
+	buckets atomic.Uint32 // 0 before the first chunk
+	moves   atomic.Uint32
+}
+
+func (ix *index) init(chunkBytes int) {
+	ix.chunks.init(chunkBytes)
+	ix.perBits = uint(bits.TrailingZeros(uint(chunkBytes / bucketBytes)))
+}
+
+// bucket returns bucket i.
+func (ix *index) bucket(i uint32) *bucket {
+	addr := ix.chunks.at(i>>ix.perBits) + uintptr(i&(1<<ix.perBits-1))*bucketBytes
+	return (*bucket)(pointer(addr))
+}
+
+// linear returns which of n buckets is that of x: by as many low bits as there are buckets for.
+func linear(x, n uint32) uint32 {
+	high := uint32(1) << (bits.Len32(n) - 1)
+	if i := x & (2*high - 1); i < n {
+		return i
+	}
+	return x & (high - 1)
+}
+
+// homes returns both homes of a tag among n buckets.
+func homes(tag, n uint32) (one, two uint32) {
+	other := uint32(uint64(tag) * 0x9E3779B97F4A7C15 >> 32)
+	return linear(tag, n), linear(other&tagMask, n)
+}
+
+// slotAt returns the slot whose item is at the place, of a key with that tag, or nil.
+func (ix *index) slotAt(tag uint32, at place) *atomic.Uint64 {
+	one, two := homes(tag, ix.buckets.Load())
+	for _, i := range [...]uint32{one, two} {
+		b := ix.bucket(i)
+		for j := range b.slots {
+			if w := slot(b.slots[j].Load()); w != 0 && w.place() == at {
+				return &b.slots[j]
+			}
+		}
+	}
+	return nil
+}
+
+// insert adds a slot, and reports false if its homes are full and no other slot can move.
+func (ix *index) insert(w slot) bool {
+	to := ix.free(w)
+	if to == nil {
+		ix.moves.Add(1)
+		to = ix.displace(w)
+		ix.moves.Add(1)
+	}
+	if to == nil {
+		return false
+	}
+	ix.used++
+	to.Store(uint64(w))
+	return true
+}
+
+// free returns an empty slot in the emptier home of w, or nil.
+func (ix *index) free(w slot) *atomic.Uint64 {
+	one, two := homes(w.tag(), ix.buckets.Load())
+	first, second := ix.bucket(one), ix.bucket(two)
+	if second.empty() > first.empty() {
+		return second.free()
+	}
+	return first.free()
+}
+
+// displace returns a slot in a home of w that others have moved out of, or nil. moves is odd.
+func (ix *index) displace(w slot) *atomic.Uint64 {
+	const depth = 3
+	one, two := homes(w.tag(), ix.buckets.Load())
+	if to := ix.makeRoom(one, depth); to != nil {
+		return to
+	}
+	return ix.makeRoom(two, depth)
+}
+
+// makeRoom empties a slot of bucket i by moving what it has to its other home, in which it first
+// makes room too, to that depth. moves is odd.
+func (ix *index) makeRoom(i uint32, depth int) *atomic.Uint64 {
+	b, n := ix.bucket(i), ix.buckets.Load()
+	for j := range b.slots {
+		w := slot(b.slots[j].Load())
+		other := otherHome(w, i, n)
+		if other == i {
+			continue
+		}
+		to := ix.bucket(other).free()
+		if to == nil && depth > 1 {
+			to = ix.makeRoom(other, depth-1)
+			w = slot(b.slots[j].Load()) // may have moved too
+		}
+		if to == nil {
+			continue
+		}
+		if w != 0 && otherHome(w, i, n) == other {
+			to.Store(uint64(w))
+			b.slots[j].Store(0)
+		}
+		if b.slots[j].Load() == 0 {
+			return &b.slots[j]
+		}
+	}
+	return nil
+}
+
+// otherHome returns the home of w that is not bucket i, or i if both are.
+func otherHome(w slot, i, n uint32) uint32 {
+	one, two := homes(w.tag(), n)
+	if one == i {
+		return two
+	}
+	return one
+}
+
+// empty returns how many slots are empty.
+func (b *bucket) empty() (n int) {
+	for j := range b.slots {
+		if b.slots[j].Load() == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// free returns an empty slot, or nil.
+func (b *bucket) free() *atomic.Uint64 {
+	for j := range b.slots {
+		if b.slots[j].Load() == 0 {
+			return &b.slots[j]
+		}
+	}
+	return nil
+}
+
+// remember adds the ghost of a key with that hash.
+func (ix *index) remember(h uint64) {
+	one, _ := homes(tagOf(h), ix.buckets.Load())
+	b := ix.bucket(one)
+	b.ghosts = (b.ghosts<<ghostBits | ghostOf(h)) & (1<<(maxGhosts*ghostBits) - 1)
+}
+
+// remembers reports whether there is a ghost of a key with that hash.
+func (ix *index) remembers(h uint64) bool {
+	one, _ := homes(tagOf(h), ix.buckets.Load())
+	for g := ix.bucket(one).ghosts; g != 0; g >>= ghostBits {
+		if g&(1<<ghostBits-1) == ghostOf(h) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,284 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// A model is a cache beside a Go map with the same entries: what the cache drops it says.
+type model struct {
+	t       testing.TB
+	c       *Cache
+	parent  *freehold.Limit
+	clock   *fakeTime
+	want    map[string]modelEntry
+	fails   bool // the parent may refuse
+	dropped [reasons]int
+}
+
+type modelEntry struct {
+	value   string
+	flags   uint64
+	expires time.Duration // on the clock; 0 is never
+}
+
+func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
+	m := &model{t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes)}
+	o.OnEvict = m.evicted
+	m.c = New(m.parent, &o)
+	m.clock = m.c.fake()
+	return m
+}
+
+// evicted is OnEvict: each key is dropped once, and with the value that it had.
+func (m *model) evicted(key, value []byte, why Reason) {
+	want, ok := m.want[string(key)]
+	if !ok || want.value != string(value) {
+		m.t.Fatalf("%q dropped with %d bytes (%v): the model has it: %t, %d bytes", key, len(value), why, ok, len(want.value))
+	}
+	if isOver := want.isOver(m.clock.now); isOver != (why == Expired) {
+		m.t.Fatalf("%q dropped: %v, but it has expired: %t", key, why, isOver)
+	}
+	m.dropped[why]++
+	delete(m.want, string(key))
+}
+
+func (e modelEntry) isOver(now time.Duration) bool { return e.expires != 0 && now >= e.expires }
+
+func (m *model) expires(ttl time.Duration) time.Duration {
+	if ttl == 0 {
+		return 0
+	}
+	return (m.clock.now + ttl + time.Second - 1).Truncate(time.Second)
+}
+
+// run reads prog as a program: each four bytes are an operation and its arguments.
+func (m *model) run(prog []byte) {
+	for n := 0; len(prog) >= 4; prog, n = prog[4:], n+1 {
+		m.step(prog[0], int(prog[1])|int(prog[2])<<8, int(prog[3]))
+		if n%64 == 0 {
+			m.verify()
+		}
+	}
+	m.verify()
+}
+
+func (m *model) step(op byte, arg, more int) {
+	key := fmt.Sprint("key ", arg%4096)
+	e := Entry{Value: bytes.Repeat([]byte(key), more%16), Flags: uint64(more%3) << (more % 40)}
+	if more%8 == 0 {
+		e.TTL = time.Duration(1+arg%300) * time.Second
+	}
+	if more == 255 {
+		e.Value = make([]byte, arg%(m.c.MaxEntry()-len(key)))
+	}
+	switch op % 16 {
+	default:
+		m.stored(key, e, true, must(true, m.failed(key, true, m.c.putFor(key, e))))
+	case 8, 9:
+		had := m.has(key)
+		if got := m.c.Delete([]byte(key)); got != had {
+			m.t.Fatalf("Delete(%q) = %t", key, got)
+		}
+		delete(m.want, key)
+	case 10:
+		had := m.has(key)
+		done, err := m.c.Add([]byte(key), e)
+		m.stored(key, e, done, done == !had || err != nil && m.failed(key, false, err) == nil)
+	case 11:
+		had := m.has(key)
+		done, err := m.c.Replace([]byte(key), e)
+		m.stored(key, e, done, done == had || err != nil && m.failed(key, false, err) == nil)
+	case 12:
+		m.update(key, e, more)
+	case 13:
+		had := m.has(key)
+		if got := m.c.Touch([]byte(key), e.TTL); got != had {
+			m.t.Fatalf("Touch(%q) = %t", key, got)
+		}
+		if had {
+			w := m.want[key]
+			w.expires = m.expires(e.TTL)
+			m.want[key] = w
+		}
+	case 14:
+		m.clock.now += time.Duration(more) * 100 * time.Millisecond
+	case 15:
+		m.rare(arg, more)
+	}
+	m.get(key)
+}
+
+// putFor is Put, for failed.
+func (c *Cache) putFor(key string, e Entry) error {
+	_, err := c.Put([]byte(key), e)
+	return err
+}
+
+// failed checks an error, which may be the parent's, and then forgets the key if clears is set.
+func (m *model) failed(key string, clears bool, err error) error {
+	if err == nil {
+		return nil
+	}
+	if !m.fails || !errors.Is(err, freehold.ErrOutOfMemory) {
+		m.t.Fatalf("%q is refused: %v", key, err)
+	}
+	if clears {
+		delete(m.want, key)
+	}
+	return nil
+}
+
+func (m *model) has(key string) bool {
+	e, ok := m.want[key]
+	return ok && !e.isOver(m.clock.now)
+}
+
+func (m *model) stored(key string, e Entry, done, right bool) {
+	if !right {
+		m.t.Fatalf("%q: stored is %t", key, done)
+	}
+	if _, ok := m.c.Get(nil, []byte(key)); done && (ok || !m.fails) {
+		m.want[key] = modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}
+	}
+}
+
+func (m *model) update(key string, e Entry, more int) {
+	had := m.has(key)
+	change := Change(more % 3)
+	_, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
+		if found != had || string(old.Value) != m.value(key) {
+			m.t.Fatalf("Update(%q) finds %t, %d bytes", key, found, len(old.Value))
+		}
+		*old = e
+		return change
+	})
+	m.failed(key, false, err)
+	switch {
+	case change == Store && err == nil:
+		m.stored(key, e, true, true)
+	case change == Remove:
+		delete(m.want, key)
+	}
+}
+
+func (m *model) value(key string) string {
+	if m.has(key) {
+		return m.want[key].value
+	}
+	return ""
+}
+
+func (m *model) rare(arg, more int) {
+	switch {
+	case arg%16 == 0:
+		m.c.Clear()
+		clear(m.want)
+	case arg%16 < 4:
+		m.c.Resize(m.parent.MaxBytes() * (16 + more%113) / 128)
+	default:
+		m.verify()
+	}
+}
+
+func (m *model) get(key string) {
+	want, had := m.want[key]
+	had = had && !want.isOver(m.clock.now)
+	found := m.c.View([]byte(key), func(e Entry) {
+		if string(e.Value) != want.value || e.Flags != want.flags {
+			m.t.Fatalf("View(%q) has %d bytes, flags %x; want %d, %x", key, len(e.Value), e.Flags, len(want.value), want.flags)
+		}
+		left := want.expires - m.clock.now // rounded up, as the clock has seconds
+		if want.expires == 0 && e.TTL != 0 || want.expires != 0 && (e.TTL < left || e.TTL > left+time.Second) {
+			m.t.Fatalf("View(%q) has TTL %v, want %v at %v", key, left, want.expires, m.clock.now)
+		}
+	})
+	if found != had {
+		m.t.Fatalf("View(%q) = %t", key, found)
+	}
+}
+
+// verify looks at all entries, and at the bound.
+func (m *model) verify() {
+	m.t.Helper()
+	m.c.check()
+	for key := range m.want {
+		m.get(key)
+	}
+	n := 0
+	for key, e := range m.c.All() {
+		n++
+		if string(e.Value) != m.value(string(key)) {
+			m.t.Fatalf("All has %q with %d bytes", key, len(e.Value))
+		}
+	}
+	live := 0
+	for key := range m.want {
+		if m.has(key) {
+			live++
+		}
+	}
+	st := m.c.Stats()
+	if n != live {
+		m.t.Fatalf("All has %d entries, want %d", n, live)
+	}
+	if st.Reserved > st.MaxBytes || m.parent.Used() != st.Reserved {
+		m.t.Fatalf("%d bytes of the parent, %d counted, of at most %d", m.parent.Used(), st.Reserved, st.MaxBytes)
+	}
+}
+
+func program(seed uint64, steps int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	prog := make([]byte, 4*steps)
+	for i := range prog {
+		prog[i] = byte(r.Uint32())
+	}
+	return prog
+}
+
+func TestPrograms(t *testing.T) {
+	for _, size := range []int{MinBytes, 3 * MinBytes, 16 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			m := newModel(t, alloctest.New(t), Options{MaxBytes: size})
+			defer m.c.Close()
+			steps := 60_000
+			if testing.Short() {
+				steps = 8_000
+			}
+			m.run(program(uint64(size), steps))
+			t.Logf("%+v", m.c.Stats())
+		})
+	}
+}
+
+// TestProgramsWithoutMemory: each refusal of the parent is an error, and the cache goes on.
+func TestProgramsWithoutMemory(t *testing.T) {
+	for n := range 40 {
+		for name, parent := range map[string]freehold.Allocator{
+			"after": alloctest.FailAfter(alloctest.New(t), n), "once": alloctest.FailOnce(alloctest.New(t), n),
+		} {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				m := newModel(t, parent, Options{MaxBytes: MinBytes})
+				m.fails = true
+				defer m.c.Close()
+				m.run(program(uint64(n), 600))
+			})
+		}
+	}
+}
+
+func FuzzCache(f *testing.F) {
+	f.Add(program(1, 200))
+	f.Fuzz(func(t *testing.T, prog []byte) {
+		m := newModel(t, alloctest.New(t), Options{MaxBytes: MinBytes})
+		defer m.c.Close()
+		m.run(prog)
+	})
+}

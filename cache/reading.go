@@ -1,0 +1,104 @@
+// Reading: an item that its reader has found, and holds by a pin.
+
+package cache
+
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/pin"
+)
+
+// A reading is what a search has found. The zero reading is nothing.
+type reading struct {
+	s   *shard
+	at  *atomic.Uint64 // the slot
+	w   slot           // that it had
+	it  *item
+	pin *atomic.Uint32
+}
+
+// release ends the reading; the item must not be read any more.
+func (r *reading) release() {
+	if r.pin != nil {
+		r.pin.Add(^uint32(0))
+	}
+}
+
+// entryOf returns the reading's entry, whose value is the item's memory.
+func (r *reading) entryOf() Entry {
+	if r.it == nil {
+		return Entry{}
+	}
+	e := Entry{Value: r.it.value(), Flags: r.it.flags(), Version: r.s.version(r.w)}
+	e.TTL = r.s.c.clock.left(r.it.expires.Load())
+	return e
+}
+
+// isLive reports whether the item is an entry that has not expired.
+func (r *reading) isLive() bool {
+	return r.it != nil && !r.it.absent && !r.it.hasExpired(&r.s.c.clock)
+}
+
+// find returns a reading of key, which may have expired or be absent. It takes no lock, unless writers
+// keep moving slots meanwhile.
+func (s *shard) find(h uint64, key []byte) reading {
+	const tries = 100
+	for range tries {
+		moves := s.index.moves.Load()
+		r := s.search(h, key)
+		if r.it != nil || moves&1 == 0 && s.index.moves.Load() == moves {
+			return r
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.search(h, key)
+}
+
+// search looks at both homes of key once.
+func (s *shard) search(h uint64, key []byte) (r reading) {
+	tag := tagOf(h)
+	me := s.c.readers.Enter() // so that no bucket is freed
+	defer s.c.readers.Leave(me)
+	n := s.index.buckets.Load()
+	if n == 0 {
+		return reading{}
+	}
+	one, two := homes(tag, n)
+	for _, i := range [...]uint32{one, two} {
+		b := s.index.bucket(i)
+		for j := range b.slots {
+			w := slot(b.slots[j].Load())
+			if w == 0 || w.tag() != tag {
+				continue
+			}
+			if r = s.hold(&b.slots[j], w); r.it == nil {
+				continue
+			}
+			if string(r.it.key()) == string(key) {
+				return r
+			}
+			r.release()
+		}
+	}
+	return reading{}
+}
+
+// hold returns a reading of what a slot refers to, if that has not changed from w but for hits.
+func (s *shard) hold(at *atomic.Uint64, w slot) reading {
+	n, offset := s.segs.split(w.place())
+	p := s.segs.pin(n, pin.Stripe(stripeBits)) // R2 of segment.go
+	p.Add(1)
+	if again := slot(at.Load()); again&^hitsMask != w&^hitsMask { // R3
+		p.Add(^uint32(0))
+		return reading{}
+	}
+	return reading{s, at, w, s.segs.at(n).item(offset), p}
+}
+
+// hit counts a hit of the reading, up to maxHits.
+func (r *reading) hit() {
+	if r.w.hits() < maxHits {
+		r.at.CompareAndSwap(uint64(r.w), uint64(r.w+oneHit))
+	}
+}

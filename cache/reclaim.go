@@ -1,0 +1,145 @@
+// Reclaim: which segment is emptied, and what stays of it. This is S3-FIFO by segments.
+//
+//	new key ------------> | small queue: a tenth  | -- 2 hits --> | main queue | --+
+//	                                |                                |  ^          | 0 hits
+//	                                v fewer                    hits |  +----------+
+//	ghost <-------------------- evicted <---------------------------+   one hit less
+//	   |
+//	   +-- the key is set again: to main
+//
+// A queue is the sealed segments of that kind, by age. The oldest is emptied: what stays is copied to the
+// open segment of its queue and class. While a tenth of the bytes are dead or expired, nothing live is
+// evicted: the segment with most of them is emptied, and all that lives in it stays.
+
+package cache
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	smallPercent   = 10 // of the items' bytes
+	garbagePercent = 10 // of the items' bytes
+	promoteHits    = 2  // from small to main
+	patience       = 8  // rounds that evict nothing with hits
+)
+
+// victims are the segments that may be emptied next; 0 is none.
+type victims struct {
+	small, main, dirtiest uint32
+	smallBytes, mainBytes int
+	garbage, most         int // of all, of the dirtiest
+}
+
+// reclaim empties a segment and reports whether there is one. From round to round of one call it is less
+// generous to what stays.
+func (s *shard) reclaim(round int, why Reason) bool {
+	for {
+		v := s.victims()
+		small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
+		switch {
+		case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes)*garbagePercent:
+			s.evacuate(v.dirtiest, max(round-patience, 0)*maxHits, -1, why)
+		case v.small != 0 && (small || v.main == 0):
+			s.evacuate(v.small, promoteHits+max(round-patience, 0), 0, why)
+		case v.main != 0:
+			s.evacuate(v.main, 1+max(round-patience, 0), 1, why)
+		case s.sealAll():
+			continue
+		default:
+			return false
+		}
+		return true
+	}
+}
+
+// victims looks at all segments.
+func (s *shard) victims() (v victims) {
+	now := s.c.clock.now()
+	oldestSmall, oldestMain := ^uint64(0), ^uint64(0)
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state != open && g.state != sealed {
+			return
+		}
+		garbage := g.garbage(now)
+		v.garbage += garbage
+		if g.main {
+			v.mainBytes += int(g.used)
+		} else {
+			v.smallBytes += int(g.used)
+		}
+		if g.state == open {
+			return
+		}
+		if garbage > v.most && !s.segs.isPinned(n) {
+			v.dirtiest, v.most = n, garbage
+		}
+		switch {
+		case g.main && g.turn < oldestMain && !s.segs.isPinned(n):
+			v.main, oldestMain = n, g.turn
+		case !g.main && g.turn < oldestSmall && !s.segs.isPinned(n):
+			v.small, oldestSmall = n, g.turn
+		}
+	})
+	return v
+}
+
+// evacuate empties a sealed segment. What has hits enough stays, and pays so many of them: cost is 0 for
+// what is promoted, and -1 for what stays as it is.
+func (s *shard) evacuate(n uint32, hits, cost int, why Reason) {
+	g := s.segs.at(n)
+	for offset := uint32(0); offset < g.used && g.live > 0; {
+		it := g.item(offset)
+		at := s.segs.place(n, offset)
+		offset += uint32(it.size())
+		h := s.c.seed.Bytes(it.key())
+		to := s.index.slotAt(tagOf(h), at)
+		if to == nil {
+			continue
+		}
+		w := slot(to.Load())
+		switch {
+		case it.hasExpired(&s.c.clock):
+			s.drop(to, Expired)
+		case w.hits() >= hits && s.keep(to, w, it, cost):
+		default:
+			if !g.main {
+				s.index.remember(h)
+			}
+			s.drop(to, why)
+		}
+	}
+	if g.live == 0 {
+		s.empty(n)
+	}
+}
+
+// keep copies an item, and reports whether there was memory for that. A large one stays where it is, and its
+// segment becomes the newest.
+func (s *shard) keep(at *atomic.Uint64, w slot, it *item, cost int) bool {
+	n, _ := s.segs.split(w.place())
+	g := s.segs.at(n)
+	main, hits := w.main(), w.hits()
+	if cost >= 0 {
+		main, hits = true, (hits-1)*cost
+	}
+	if int(g.bytes) != s.c.segmentBytes {
+		s.age++
+		g.main, g.turn = main, s.age
+		at.Store(uint64(slotOf(w.tag(), w.place(), main, max(hits, 0))))
+		return true
+	}
+	left := s.c.clock.left(it.expires.Load())
+	to, toOffset, ok := s.allot(it.size(), seconds(max(left, time.Duration(0))), main, true)
+	if !ok {
+		return false
+	}
+	moved := s.segs.at(to).item(toOffset)
+	it.copyTo(moved)
+	s.segs.at(to).add(moved)
+	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, toOffset), main, max(hits, 0))))
+	s.segs.at(n).remove(it)
+	s.copied += uint64(it.size())
+	return true
+}

@@ -1,0 +1,53 @@
+// Slots: the words of the index.
+//
+//	| tag 27 | main 1 | hits 2 | place 34 |        0 is an empty slot
+//
+// The tag is a part of the key's hash, from which both homes of the slot follow: see index.go. The
+// place is that of the item: the number of its segment, and its offset there in units of 4 B.
+//
+// Writers change slots under the shard's lock. Readers count their hits by compare-and-swap, so a
+// writer's store may undo a hit, and never the reverse.
+
+package cache
+
+type slot uint64
+
+const (
+	tagBits   = 27
+	hitsBits  = 2
+	placeBits = 34
+
+	maxHits       = 1<<hitsBits - 1
+	oneHit   slot = 1 << placeBits
+	hitsMask slot = maxHits << placeBits
+	mainBit  slot = 1 << (placeBits + hitsBits)
+
+	tagShift  = placeBits + hitsBits + 1
+	maxPlace  = 1<<placeBits - 1
+	tagMask   = 1<<tagBits - 1
+	ghostBits = 12
+)
+
+const _ = uint(64 - tagBits - tagShift)
+
+// A place is where an item is.
+type place uint64
+
+// tagOf returns the tag of a key with that hash.
+func tagOf(h uint64) uint32 { return uint32(h) & tagMask }
+
+// ghostOf returns the ghost of a key with that hash, which is not 0.
+func ghostOf(h uint64) uint64 { return max(h>>(64-ghostBits), 1) }
+
+func slotOf(tag uint32, at place, main bool, hits int) slot {
+	w := slot(tag)<<tagShift | slot(hits)<<placeBits | slot(at)
+	if main {
+		w |= mainBit
+	}
+	return w
+}
+
+func (w slot) tag() uint32  { return uint32(w >> tagShift) }
+func (w slot) main() bool   { return w&mainBit != 0 }
+func (w slot) hits() int    { return int(w & hitsMask / oneHit) }
+func (w slot) place() place { return place(w & maxPlace) }
