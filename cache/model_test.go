@@ -19,6 +19,7 @@ type model struct {
 	parent  *freehold.Limit
 	clock   *fakeTime
 	want    map[string]modelEntry
+	scale   int  // of values
 	fails   bool // the parent may refuse
 	dropped [reasons]int
 }
@@ -30,7 +31,7 @@ type modelEntry struct {
 }
 
 func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
-	m := &model{t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes)}
+	m := &model{t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes), scale: 1 + o.MaxBytes/(1<<20)}
 	o.OnEvict = m.evicted
 	m.c = New(m.parent, &o)
 	m.clock = m.c.fake()
@@ -63,7 +64,7 @@ func (m *model) expires(ttl time.Duration) time.Duration {
 func (m *model) run(prog []byte) {
 	for n := 0; len(prog) >= 4; prog, n = prog[4:], n+1 {
 		m.step(prog[0], int(prog[1])|int(prog[2])<<8, int(prog[3]))
-		if n%64 == 0 {
+		if n%512 == 0 {
 			m.verify()
 		}
 	}
@@ -71,8 +72,8 @@ func (m *model) run(prog []byte) {
 }
 
 func (m *model) step(op byte, arg, more int) {
-	key := fmt.Sprint("key ", arg%4096)
-	e := Entry{Value: bytes.Repeat([]byte(key), more%16), Flags: uint64(more%3) << (more % 40)}
+	key := fmt.Sprint("key ", arg&(arg>>3)) // some more often than others
+	e := Entry{Value: bytes.Repeat([]byte(key), more%16*m.scale), Flags: uint64(more%3) << (more % 40)}
 	if more%8 == 0 {
 		e.TTL = time.Duration(1+arg%300) * time.Second
 	}
@@ -178,11 +179,11 @@ func (m *model) value(key string) string {
 
 func (m *model) rare(arg, more int) {
 	switch {
-	case arg%16 == 0:
+	case arg%1024 == 0:
 		m.c.Clear()
 		clear(m.want)
-	case arg%16 < 4:
-		m.c.Resize(m.parent.MaxBytes() * (16 + more%113) / 128)
+	case arg%16 < 2:
+		m.c.Resize(m.parent.MaxBytes() / 128 * (16 + more%113))
 	default:
 		m.verify()
 	}
@@ -244,13 +245,13 @@ func program(seed uint64, steps int) []byte {
 }
 
 func TestPrograms(t *testing.T) {
-	for _, size := range []int{MinBytes, 3 * MinBytes, 16 << 20} {
+	for _, size := range []int{MinBytes, 5 * MinBytes, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			m := newModel(t, alloctest.New(t), Options{MaxBytes: size})
 			defer m.c.Close()
 			steps := 60_000
 			if testing.Short() {
-				steps = 8_000
+				steps = 15_000
 			}
 			m.run(program(uint64(size), steps))
 			t.Logf("%+v", m.c.Stats())
@@ -268,7 +269,7 @@ func TestProgramsWithoutMemory(t *testing.T) {
 				m := newModel(t, parent, Options{MaxBytes: MinBytes})
 				m.fails = true
 				defer m.c.Close()
-				m.run(program(uint64(n), 600))
+				m.run(program(uint64(n), 1000))
 			})
 		}
 	}
