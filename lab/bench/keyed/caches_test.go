@@ -1,0 +1,265 @@
+package keyed
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/VictoriaMetrics/fastcache"
+	"github.com/allegro/bigcache/v3"
+	"github.com/coocood/freecache"
+	"github.com/maypok86/otter/v2"
+
+	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/lab/bench/measure"
+)
+
+// A cacheOf is what a benchmark calls. What a peer cannot do is nil.
+type cacheOf struct {
+	get     func(room, key []byte) ([]byte, bool)
+	set     func(key, value []byte)
+	getMany func(keys [][]byte) (found int)
+	close   func()
+}
+
+// caches are of so many bytes, by what each is told: what they hold beyond that differs.
+var caches = []struct {
+	name string
+	make func(maxBytes, entries int) cacheOf
+}{
+	{"freehold", freeholdCache},
+	{"freecache", func(maxBytes, _ int) cacheOf {
+		c := freecache.NewCache(maxBytes)
+		return cacheOf{
+			get: func(room, key []byte) ([]byte, bool) {
+				n := 0
+				err := c.GetFn(key, func(v []byte) error { n = copy(room[:cap(room)], v); return nil })
+				return room[:n], err == nil
+			},
+			set:   func(key, value []byte) { c.Set(key, value, 0) },
+			close: func() {},
+		}
+	}},
+	{"fastcache", func(maxBytes, _ int) cacheOf {
+		c := fastcache.New(maxBytes)
+		return cacheOf{get: c.HasGet, set: c.Set, close: c.Reset}
+	}},
+	{"bigcache", func(maxBytes, entries int) cacheOf {
+		o := bigcache.DefaultConfig(time.Hour)
+		o.CleanWindow, o.HardMaxCacheSize, o.Verbose = 0, maxBytes>>20, false
+		o.MaxEntriesInWindow, o.MaxEntrySize = entries, maxBytes/entries
+		c, err := bigcache.New(context.Background(), o)
+		must(err)
+		return cacheOf{
+			get: func(room, key []byte) ([]byte, bool) {
+				v, err := c.Get(unsafe.String(unsafe.SliceData(key), len(key)))
+				return v, err == nil
+			},
+			set:   func(key, value []byte) { c.Set(string(key), value) },
+			close: func() { c.Close() },
+		}
+	}},
+	{"otter", func(maxBytes, _ int) cacheOf {
+		c := otter.Must(&otter.Options[string, []byte]{
+			MaximumWeight: uint64(maxBytes),
+			Weigher:       func(k string, v []byte) uint32 { return uint32(len(k) + len(v)) },
+		})
+		return cacheOf{
+			get: func(room, key []byte) ([]byte, bool) {
+				v, ok := c.GetIfPresent(unsafe.String(unsafe.SliceData(key), len(key)))
+				return append(room, v...), ok
+			},
+			set:   func(key, value []byte) { c.Set(string(key), append([]byte(nil), value...)) },
+			close: func() { c.InvalidateAll(); c.StopAllGoroutines() },
+		}
+	}},
+}
+
+func freeholdCache(maxBytes, _ int) cacheOf {
+	parent := heap(true)
+	c := cache.New(parent, &cache.Options{MaxBytes: maxBytes})
+	return cacheOf{
+		get: c.Get,
+		set: func(key, value []byte) { must(c.Set(key, value)) },
+		getMany: func(keys [][]byte) (found int) {
+			c.GetMany(keys, func(int, cache.Entry) { found++ })
+			return found
+		},
+		close: func() { c.Close(); parent.Close() },
+	}
+}
+
+const (
+	cacheKeyBytes   = 24
+	leastValueBytes = 100
+	mostValueBytes  = 1000
+)
+
+// cacheKey writes key i.
+func cacheKey(room *[cacheKeyBytes]byte, i uint64) []byte {
+	k := keyOf(i)
+	binary.LittleEndian.PutUint64(room[:], k)
+	binary.LittleEndian.PutUint64(room[8:], i)
+	binary.LittleEndian.PutUint64(room[16:], ^k)
+	return room[:]
+}
+
+var cacheValue [mostValueBytes]byte
+
+// cacheValueOf returns the value of key i, if they have 100 to most bytes.
+func cacheValueOf(i uint64, most int) []byte {
+	return cacheValue[:leastValueBytes+int(keyOf(i)%uint64(most-leastValueBytes+1))]
+}
+
+// A cacheLoad is entries with values of 100 to most bytes.
+type cacheLoad struct{ entries, most int }
+
+func (l cacheLoad) bytes() int {
+	return l.entries * (cacheKeyBytes + (leastValueBytes+l.most)/2)
+}
+
+// filled returns a cache with room for all, times share, that was filled in order.
+func (l cacheLoad) filled(b *testing.B, make func(int, int) cacheOf, share float64) cacheOf {
+	c := make(int(float64(l.bytes()+80*l.entries)*share), l.entries)
+	var room [cacheKeyBytes]byte
+	for i := range uint64(l.entries) {
+		c.set(cacheKey(&room, i), cacheValueOf(i, l.most))
+	}
+	b.Cleanup(c.close)
+	return c
+}
+
+// zipfKeys returns numbers below n, of which few are frequent.
+func zipfKeys(n, seed int) []uint32 {
+	r := rand.New(rand.NewPCG(uint64(seed), 5))
+	z := rand.NewZipf(r, 1.01, 1, uint64(n-1))
+	keys := make([]uint32, 1<<20)
+	for i := range keys {
+		keys[i] = uint32(keyOf(z.Uint64()) % uint64(n))
+	}
+	return keys
+}
+
+// BenchmarkCaches has the loads of caches: with room for all, 1.3 times what keys and values take, and
+// with room for half.
+func BenchmarkCaches(b *testing.B) {
+	entries := measure.Size().Entries / 10
+	for _, load := range []struct {
+		name string
+		cacheLoad
+	}{{"values=100-1000", cacheLoad{entries, mostValueBytes}}, {"values=100", cacheLoad{10 * entries, leastValueBytes}}} {
+		b.Run(load.name, func(b *testing.B) {
+			for _, p := range caches {
+				measure.Run(b, "", p.name, func(b *testing.B) {
+					c := load.filled(b, p.make, 1.3)
+					b.Run("op=get", func(b *testing.B) { load.get(b, c, 1) })
+					b.Run("op=get/goroutines=2", func(b *testing.B) { load.get(b, c, 2) })
+					b.Run("op=mixed", func(b *testing.B) { load.mixed(b, c, 1, 10) })
+					b.Run("op=mixed/goroutines=2", func(b *testing.B) { load.mixed(b, c, 2, 10) })
+					b.Run("op=set", func(b *testing.B) { load.set(b, c) })
+					if c.getMany != nil {
+						b.Run("op=get-many", func(b *testing.B) { load.many(b, c) })
+					}
+				})
+			}
+			for _, p := range caches {
+				measure.Run(b, "op=evict", p.name, func(b *testing.B) { load.evict(b, p.make) })
+			}
+			for _, p := range caches {
+				measure.Run(b, "op=fill", p.name, func(b *testing.B) {
+					measure.Once(b, load.entries, func() { load.filled(b, p.make, 1.3) })
+				})
+			}
+		})
+	}
+}
+
+func (l cacheLoad) get(b *testing.B, c cacheOf, goroutines int) {
+	measure.Loops(b, goroutines, 1, func(goroutine int) measure.Loop {
+		rnd := measure.Seed(goroutine)
+		var room [cacheKeyBytes]byte
+		value := make([]byte, 0, mostValueBytes)
+		return func(n int) (sum uint64) {
+			for range n {
+				if _, ok := c.get(value, cacheKey(&room, measure.Below(rnd.Next(), uint64(l.entries)))); ok {
+					sum++
+				}
+			}
+			return sum
+		}
+	})
+}
+
+// mixed sets once and gets what is frequent so many times less one.
+func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines, each int) {
+	measure.Loops(b, goroutines, 1, func(goroutine int) measure.Loop {
+		keys, at := zipfKeys(l.entries, goroutine), 0
+		var room [cacheKeyBytes]byte
+		value := make([]byte, 0, mostValueBytes)
+		return func(n int) (sum uint64) {
+			for range n {
+				i := uint64(keys[at%len(keys)])
+				if key := cacheKey(&room, i); at%each == 0 {
+					c.set(key, cacheValueOf(i, l.most))
+				} else if _, ok := c.get(value, key); ok {
+					sum++
+				}
+				at++
+			}
+			return sum
+		}
+	})
+}
+
+// set replaces values by others of their size.
+func (l cacheLoad) set(b *testing.B, c cacheOf) {
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		rnd := measure.Seed(0)
+		var room [cacheKeyBytes]byte
+		return func(n int) uint64 {
+			for range n {
+				i := measure.Below(rnd.Next(), uint64(l.entries))
+				c.set(cacheKey(&room, i), cacheValueOf(i, l.most))
+			}
+			return 0
+		}
+	})
+}
+
+// evict sets new keys in a cache that is full.
+func (l cacheLoad) evict(b *testing.B, make func(int, int) cacheOf) {
+	c := l.filled(b, make, 0.5)
+	measure.Loops(b, 1, 1, func(int) measure.Loop {
+		next := uint64(math.MaxUint32)
+		var room [cacheKeyBytes]byte
+		return func(n int) uint64 {
+			for range n {
+				next++
+				c.set(cacheKey(&room, next), cacheValueOf(next, l.most))
+			}
+			return 0
+		}
+	})
+}
+
+func (l cacheLoad) many(b *testing.B, c cacheOf) {
+	const batch = 16
+	measure.Loops(b, 1, batch, func(int) measure.Loop {
+		rnd := measure.Seed(0)
+		var room [batch][cacheKeyBytes]byte
+		keys := make([][]byte, batch)
+		return func(n int) (sum uint64) {
+			for range n {
+				for i := range keys {
+					keys[i] = cacheKey(&room[i], measure.Below(rnd.Next(), uint64(l.entries)))
+				}
+				sum += uint64(c.getMany(keys))
+			}
+			return sum
+		}
+	})
+}
