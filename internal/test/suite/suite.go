@@ -1,0 +1,142 @@
+// Suite: a library's own tests, run on a copy of the library in which freehold allocates.
+//
+//	module cache --copy--> temporary folder --Write, Edit--> its default allocator is freehold's
+//	                                        --Test---------> go test there
+//
+// The copy's go.mod takes the core and the adapter from this clone. The library's tests may
+// need modules that nothing here needs: the go command downloads them.
+
+// Package suite runs the tests of other libraries with freehold inside, and measures what
+// memory a benchmark takes.
+package suite
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const core = "github.com/freehold-go/freehold"
+
+// A Module is a copy of a module's source.
+type Module struct{ Dir string }
+
+// Copy returns a copy of a module that the module under test requires, in the version that it
+// requires. The copy may import the core and the module under test.
+func Copy(t testing.TB, module string) *Module {
+	t.Helper()
+	m := &Module{t.TempDir()}
+	if err := os.CopyFS(m.Dir, os.DirFS(run(t, ".", "list", "-m", "-f", "{{.Dir}}", module))); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(m.Dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o755) // the module cache is read-only
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, module := range []string{core, run(t, ".", "list", "-f", "{{.Module.Path}}", ".")} {
+		m.Replace(t, module, run(t, ".", "list", "-m", "-f", "{{.Dir}}", module))
+	}
+	return m
+}
+
+// Replace has the copy's go.mod take a module from a folder.
+func (m *Module) Replace(t testing.TB, module, dir string) {
+	t.Helper()
+	run(t, m.Dir, "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+dir)
+}
+
+// Write writes a file of the copy.
+func (m *Module) Write(t testing.TB, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(m.Dir, file), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Edit replaces the one place where the copy's file has old.
+func (m *Module) Edit(t testing.TB, file, old, new string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.Dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), old); n != 1 {
+		t.Fatalf("%s has %q %d times, want once", file, old, n)
+	}
+	m.Write(t, file, strings.Replace(string(text), old, new, 1))
+}
+
+// Test runs go test in the copy and logs how many tests passed and were skipped. It fails t
+// with the output of each test that fails, and if fewer than atLeast passed: subtests do not
+// count.
+func (m *Module) Test(t testing.TB, atLeast int, args ...string) {
+	t.Helper()
+	cmd := command(m.Dir, append([]string{"test", "-json", "-trimpath", "-vet=off"}, args...)...)
+	out, err := cmd.Output()
+	passed, skipped, failures := tally(out)
+	t.Logf("go test %s: %d passed, %d skipped themselves", strings.Join(args, " "), passed, skipped)
+	switch {
+	case failures != "" || err != nil:
+		t.Errorf("%v: %s", err, failures)
+	case passed < atLeast:
+		t.Errorf("%d tests passed, want %d at least", passed, atLeast)
+	}
+}
+
+// tally returns the counts of tests by go test's output, and the output of what failed.
+func tally(events []byte) (passed, skipped int, failures string) {
+	type key struct{ Package, ImportPath, Test string }
+	output := map[key]string{}
+	for d := json.NewDecoder(strings.NewReader(string(events))); ; {
+		var e struct {
+			key
+			Action, Output string
+		}
+		if d.Decode(&e) != nil {
+			return passed, skipped, failures
+		}
+		test := e.Test != "" && !strings.Contains(e.Test, "/")
+		switch e.Action {
+		case "output", "build-output":
+			output[e.key] += e.Output
+		case "pass":
+			if test {
+				passed++
+			}
+		case "skip":
+			if test {
+				skipped++
+			}
+		case "fail", "build-fail":
+			failures += output[e.key]
+		}
+	}
+}
+
+// run returns what the go command prints in dir.
+func run(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	out, err := command(dir, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("go %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// command returns a go command in dir. In a copy it may add to go.mod and go.sum.
+func command(dir string, args ...string) *exec.Cmd {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = dir
+	if dir != "." {
+		cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	}
+	return cmd
+}
