@@ -18,25 +18,6 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// Alloc returns a block of size bytes at a multiple of align, zeroed or not.
-func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fast.alloc(h, size, align, zero)
-}
-
-// Free takes back a block.
-func (h *Heap) Free(b []byte) { fast.free(h, b) }
-
-// FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) { fast.freePointer(h, p) }
-
-// Alloc is the heap's, in a cache of its owner's.
-func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fast.localAlloc(o, size, align, zero)
-}
-
-// Free is the heap's, into a cache of its owner's.
-func (o *LocalCache) Free(b []byte) { fast.localFree(o, b) }
-
 type functions struct {
 	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
 	free        func(h *Heap, b []byte)
