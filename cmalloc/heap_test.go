@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"github.com/freehold-go/freehold/cmalloc"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // newHeap returns a Heap of which nothing may be left in the end.
@@ -282,26 +281,21 @@ func TestLiveUnderConcurrency(t *testing.T) {
 	}
 }
 
-// limitedVariable tells the child of TestOutOfMemory that it is one.
-const limitedVariable = "FREEHOLD_TEST_LIMITED"
-
 func TestOutOfMemory(t *testing.T) {
 	if asan.Enabled {
 		t.Skip("the sanitizer's addresses exceed any limit, and its malloc ends the program")
 	}
 	newHeap(t)
-	if os.Getenv(limitedVariable) != "" {
+	if child.Is(t) {
 		runOut(t)
 		return
 	}
 	if !canLimit {
 		t.Skip("the address space cannot be limited here")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestOutOfMemory$", "-test.v", "-test.timeout=60s")
-	cmd.Env = append(os.Environ(), limitedVariable+"=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "ran out") {
-		t.Errorf("the child: %v\n%s", err, out)
+	out, errs, err := child.Run(t)
+	if err != nil || !strings.Contains(out+errs, "ran out") {
+		t.Errorf("the child: %v\n%s%s", err, out, errs)
 	}
 }
 

@@ -3,8 +3,6 @@ package track_test
 import (
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
@@ -16,6 +14,7 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/owners"
+	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
@@ -300,8 +299,7 @@ func TestDroppedOwners(t *testing.T) {
 
 // Writes after Free that no call has found are reported at the end.
 func TestLateWriteAtExit(t *testing.T) {
-	const child = "FREEHOLD_TEST_LATE_WRITE"
-	if os.Getenv(child) != "" {
+	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 		b := direct(h)
 		h.Free(b)
@@ -314,17 +312,10 @@ func TestLateWriteAtExit(t *testing.T) {
 		t.Skip("the sanitizer reports the write")
 	}
 	for mode, want := range map[string]bool{"": false, "poison": true, "quarantine=1000": true} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestLateWriteAtExit$")
-		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
-		var errs strings.Builder
-		cmd.Stderr = &errs
-		if err := cmd.Run(); err != nil {
-			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-				t.Skip("there are no processes here")
-			}
+		_, got, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
+		if err != nil {
 			t.Fatal(err)
 		}
-		got := errs.String()
 		found := regexp.MustCompile(`^freehold: heap "index": byte 50 of the block of 100 bytes at 0x\w+ was written after its Free\n\tallocated at:\n\t\t.*track_test\.direct\n(.*\n)*\tfreed at:\n`).MatchString(got)
 		if found != want || !want && got != "" {
 			t.Errorf("FREEHOLD_DEBUG=%s: %s", mode, got)
@@ -335,8 +326,7 @@ func TestLateWriteAtExit(t *testing.T) {
 // A program that is started with FREEHOLD_DEBUG says at its end what it leaks, and one that
 // is not says nothing.
 func TestAtExit(t *testing.T) {
-	const child = "FREEHOLD_TEST_AT_EXIT"
-	if os.Getenv(child) != "" {
+	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index"})
 		direct(freehold.NewTagged(h, "db"))
 		h.Free(direct(h))
@@ -368,24 +358,18 @@ func TestAtExit(t *testing.T) {
 		"poison=2":              {[]string{"freehold: FREEHOLD_DEBUG: poison=2, want no value; the mode is off"}, nil},
 		"leak,profile=10000":    {[]string{dropped, "arena.Arena \"request\" dropped without"}, []string{leaks, stats}},
 	} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestAtExit$")
-		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
-		var errs strings.Builder
-		cmd.Stderr = &errs
-		if err := cmd.Run(); err != nil {
-			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-				t.Skip("there are no processes here")
-			}
+		_, errs, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
+		if err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
 		for _, text := range want.has {
-			if !strings.Contains(errs.String(), text) {
-				t.Errorf("FREEHOLD_DEBUG=%s: no %q in\n%s", mode, text, errs.String())
+			if !strings.Contains(errs, text) {
+				t.Errorf("FREEHOLD_DEBUG=%s: no %q in\n%s", mode, text, errs)
 			}
 		}
 		for _, text := range want.hasNot {
-			if strings.Contains(errs.String(), text) {
-				t.Errorf("FREEHOLD_DEBUG=%s: %q in\n%s", mode, text, errs.String())
+			if strings.Contains(errs, text) {
+				t.Errorf("FREEHOLD_DEBUG=%s: %q in\n%s", mode, text, errs)
 			}
 		}
 	}
@@ -394,8 +378,7 @@ func TestAtExit(t *testing.T) {
 // A program that closes its heaps before AtExit is told what was live in them, and how much
 // memory they had.
 func TestAtExitOfClosedHeaps(t *testing.T) {
-	const child = "FREEHOLD_TEST_AT_EXIT_CLOSED"
-	if os.Getenv(child) != "" {
+	if child.Is(t) {
 		h := freehold.NewHeap(&freehold.HeapOptions{Name: "index", MaxBytes: 4 << 20})
 		direct(h)
 		h.Alloc(8<<20, 8)
@@ -418,18 +401,12 @@ func TestAtExitOfClosedHeaps(t *testing.T) {
 		if mode == "stats,guard" && !watch.CanGuard {
 			continue
 		}
-		cmd := exec.Command(os.Args[0], "-test.run=^TestAtExitOfClosedHeaps$")
-		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode)
-		var errs strings.Builder
-		cmd.Stderr = &errs
-		if err := cmd.Run(); err != nil {
-			if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-				t.Skip("there are no processes here")
-			}
+		_, errs, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
+		if err != nil {
 			t.Errorf("%s: %v", mode, err)
 		}
-		if !regexp.MustCompile(want).MatchString(errs.String()) {
-			t.Errorf("FREEHOLD_DEBUG=%s: no %s in\n%s", mode, want, errs.String())
+		if !regexp.MustCompile(want).MatchString(errs) {
+			t.Errorf("FREEHOLD_DEBUG=%s: no %s in\n%s", mode, want, errs)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package track_test
 import (
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 )
@@ -192,7 +191,7 @@ func TestOrder(t *testing.T) {
 
 // FREEHOLD_DEBUG sets the rate before anything is allocated.
 func TestRateOfTheEnvironment(t *testing.T) {
-	if os.Getenv("FREEHOLD_DEBUG") != "" {
+	if child.Is(t) {
 		fmt.Println("rate", track.SampleRate())
 		return
 	}
@@ -202,14 +201,10 @@ func TestRateOfTheEnvironment(t *testing.T) {
 		"profile=-1":    "freehold: FREEHOLD_DEBUG: profile=-1, want a number from 1 on; the mode is off\nrate 0\n",
 		"x,profile=999": `freehold: FREEHOLD_DEBUG: no mode "x"`,
 	} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestRateOfTheEnvironment$")
-		cmd.Env = append(os.Environ(), "FREEHOLD_DEBUG="+value)
-		out, err := cmd.CombinedOutput()
-		if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-			t.Skip("there are no processes here")
-		}
-		if err != nil || !strings.HasPrefix(string(out), want) {
-			t.Errorf("FREEHOLD_DEBUG=%s: %q, %v, want %q", value, out, err, want)
+		out, errs, err := child.Run(t, "FREEHOLD_DEBUG="+value)
+		said := errs + strings.TrimPrefix(out, "=== RUN   "+t.Name()+"\n")
+		if err != nil || !strings.HasPrefix(said, want) {
+			t.Errorf("FREEHOLD_DEBUG=%s: %q, %v, want %q", value, said, err, want)
 		}
 	}
 }

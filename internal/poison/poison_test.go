@@ -3,12 +3,11 @@ package poison
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/test/child"
 )
 
 // Each byte is filled, and a write to any is found.
@@ -29,19 +28,13 @@ func TestOther(t *testing.T) {
 
 // FREEHOLD_DEBUG says whether memory is poisoned.
 func TestOnInTheEnvironment(t *testing.T) {
-	const child = "FREEHOLD_TEST_POISON"
-	if os.Getenv(child) != "" {
+	if child.Is(t) {
 		fmt.Println("on:", On())
 		return
 	}
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("there are no processes here")
-	}
 	for mode, want := range map[string]bool{"": false, "leak": false, "poison": true, "quarantine": true, "quarantine=1": true, "leak,quarantine=0": false} {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode, "GORACE=atexit_sleep_ms=0")
-		out, err := cmd.Output()
-		if line := fmt.Sprintf("on: %v\n", want || asan.Enabled); err != nil || !strings.Contains(string(out), line) {
+		out, _, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
+		if line := fmt.Sprintf("on: %v\n", want || asan.Enabled); err != nil || !strings.Contains(out, line) {
 			t.Errorf("FREEHOLD_DEBUG=%s: %v, no %q in\n%s", mode, err, line, out)
 		}
 	}

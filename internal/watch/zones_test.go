@@ -7,13 +7,12 @@ package watch_test
 import (
 	"fmt"
 	"math"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/test/child"
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
@@ -369,13 +368,9 @@ func TestLargestSizesWithRedZones(t *testing.T) {
 
 // FREEHOLD_DEBUG says how much is kept in quarantine, and so whether blocks have red zones.
 func TestQuarantineOfTheEnvironment(t *testing.T) {
-	const child = "FREEHOLD_TEST_QUARANTINE"
-	if os.Getenv(child) != "" {
+	if child.Is(t) {
 		fmt.Printf("in quarantine: %d\n", watch.SetQuarantine(0))
 		return
-	}
-	if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
-		t.Skip("there are no processes here")
 	}
 	for mode, want := range map[string]int{
 		"":                        0,
@@ -388,10 +383,8 @@ func TestQuarantineOfTheEnvironment(t *testing.T) {
 		"quarantine=0":            0,
 		"quarantine=0,poison":     watch.DefaultQuarantine,
 	} {
-		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1", "FREEHOLD_DEBUG="+mode, "GORACE=atexit_sleep_ms=0")
-		out, err := cmd.Output()
-		if line := fmt.Sprintf("in quarantine: %d\n", want); err != nil || !strings.Contains(string(out), line) {
+		out, _, err := child.Run(t, "FREEHOLD_DEBUG="+mode)
+		if line := fmt.Sprintf("in quarantine: %d\n", want); err != nil || !strings.Contains(out, line) {
 			t.Errorf("FREEHOLD_DEBUG=%s: %v, no %q in\n%s", mode, err, line, out)
 		}
 	}

@@ -1,0 +1,35 @@
+// Package child runs a test once more in a process of its own, whose environment is another.
+package child
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+)
+
+const variable = "FREEHOLD_TEST_CHILD"
+
+// Is reports whether this process was started by Run for t.
+func Is(t testing.TB) bool { return os.Getenv(variable) == t.Name() }
+
+// Run runs t in a process of its own that has these variables too, and returns what it has
+// written. It skips t where a test cannot start itself: without processes, or under an emulator.
+func Run(t testing.TB, env ...string) (out, errs string, err error) {
+	if !starts() {
+		t.Skip("there are no processes here")
+	}
+	var said, complained bytes.Buffer
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), variable+"="+t.Name(), noSleep)
+	cmd.Env = append(cmd.Env, env...)
+	cmd.Stdout, cmd.Stderr = &said, &complained
+	err = cmd.Run()
+	return said.String(), complained.String(), err
+}
+
+// noSleep keeps the race detector from sleeping for a second when a process ends.
+const noSleep = "GORACE=atexit_sleep_ms=0"
+
+var starts = sync.OnceValue(func() bool { return exec.Command(os.Args[0], "-test.list=^$").Run() == nil })
