@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -87,13 +86,4 @@ func TestNegativeTTL(t *testing.T) {
 	must(0, c.Set([]byte("k"), []byte("v")))
 	must(0, c.SetTTL([]byte("k"), []byte("w"), -time.Second))
 	get(t, c, "k", "")
-}
-
-func TestGetOrLoad(t *testing.T) {
-	c := newCache(t, Options{})
-	load := func(context.Context) (Entry, error) { return Entry{Value: []byte("v")}, nil }
-	if v := must(c.GetOrLoad(t.Context(), []byte("a"), []byte("k"), load)); string(v) != "av" {
-		t.Fatalf("GetOrLoad = %q, want av", v)
-	}
-	get(t, c, "k", "v")
 }

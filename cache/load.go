@@ -1,4 +1,7 @@
-// Load: one load for all who miss a key at the same time.
+// Loads: one load for all who miss a key at the same time.
+//
+//	first who misses:   join --> load --> store, unless the key was written --> leave
+//	others:             join --> wait ------------------------------------> the first one's result
 
 package cache
 
@@ -6,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores what that
@@ -15,16 +19,16 @@ import (
 //
 // An error of load is returned to all who wait, and not remembered, except one that matches
 // [ErrNotFound]: see Options.Negative. If ctx is done first, its error is returned to its own
-// caller; the others go on, with a load of one of them. A key that is set or deleted during a load
-// keeps that: the load's result is returned, and not stored.
+// caller; the others go on, with a load of one of them. A key that is written or deleted during a
+// load keeps that: the load's result is returned, and not stored.
 //
 // load runs in the goroutine of one caller, with its ctx, and without a lock. A panic of load is
 // that caller's, and the others load again.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
 	for {
-		if dst, ok := c.Get(dst, key); ok {
-			return dst, nil
+		if dst, err := c.getOrAbsent(dst, key); err != errMissing {
+			return dst, err
 		}
 		l, first := c.loads.join(string(key))
 		if first {
@@ -35,43 +39,87 @@ func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx co
 			return dst, ctx.Err()
 		case <-l.done:
 		}
-		if l.err == nil || !l.again {
+		if !l.again {
 			return append(dst, l.value...), l.err
 		}
 	}
 }
 
-// load calls load, and tells those who wait.
+// errMissing says that the cache knows nothing of a key.
+var errMissing = errors.New("missing")
+
+// getOrAbsent appends the value of key to dst. The error is ErrNotFound if the cache remembers that,
+// or errMissing.
+func (c *Cache) getOrAbsent(dst, key []byte) ([]byte, error) {
+	if dst, ok := c.Get(dst, key); ok {
+		return dst, nil
+	}
+	if c.options.Negative > 0 {
+		h := c.seed.Bytes(key)
+		r := c.shardOf(h).find(h, key)
+		defer r.release()
+		if r.it != nil && r.it.absent && !r.it.hasExpired(&c.clock) {
+			return dst, ErrNotFound
+		}
+	}
+	return dst, errMissing
+}
+
+// load calls load as the first, and tells those who wait.
 func (c *Cache) load(ctx context.Context, dst, key []byte, l *loading, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	l.again = true // if load panics
-	l.err = errors.New("freehold: the load panicked")
 	defer c.loads.leave(string(key), l)
-	e, err := load(ctx)
-	l.err = err
-	l.again = err != nil && ctx.Err() != nil
-	if err != nil {
+	dst, err := c.getOrAbsent(dst, key) // another one may have loaded since
+	if err != errMissing {
 		return dst, err
 	}
-	l.value = append([]byte(nil), e.Value...)
-	if e.TTL == 0 {
-		e.TTL = c.options.TTL
+	e, err := load(ctx)
+	l.err, l.again = err, err != nil && ctx.Err() != nil
+	switch {
+	case err == nil:
+		l.value = append([]byte(nil), e.Value...)
+		if e.TTL == 0 {
+			e.TTL = c.options.TTL
+		}
+		c.storeLoaded(key, l, &e, false)
+	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
+		c.storeLoaded(key, l, &Entry{TTL: c.options.Negative}, true)
 	}
-	c.Add(key, e)
-	return append(dst, l.value...), nil
+	return append(dst, l.value...), err
+}
+
+// storeLoaded stores what was loaded, unless key was written since the load began. What cannot be
+// stored is not.
+func (c *Cache) storeLoaded(key []byte, l *loading, e *Entry, absent bool) {
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.written {
+		return
+	}
+	old, found := s.current(h, key)
+	defer old.release()
+	if !found {
+		s.store(h, key, e, absent, old)
+	}
 }
 
 // loads are those that are under way. The zero value has none.
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading
+	n   atomic.Int64 // its length
 }
 
-// A loading is one load. The fields are set before done is closed.
+// A loading is one load. The lock of the key's shard guards written. The other fields are set
+// before done is closed.
 type loading struct {
-	done  chan struct{}
-	value []byte
-	err   error
-	again bool // those who wait load themselves
+	written bool
+	done    chan struct{}
+	value   []byte
+	err     error
+	again   bool // those who wait load themselves
 }
 
 // join returns the load of key that is under way, or a new one, which the caller is the first of.
@@ -86,12 +134,26 @@ func (ls *loads) join(key string) (l *loading, first bool) {
 	}
 	l = &loading{done: make(chan struct{})}
 	ls.all[key] = l
+	ls.n.Store(int64(len(ls.all)))
 	return l, true
 }
 
 func (ls *loads) leave(key string, l *loading) {
 	ls.mu.Lock()
+	defer ls.mu.Unlock()
 	delete(ls.all, key)
-	ls.mu.Unlock()
+	ls.n.Store(int64(len(ls.all)))
 	close(l.done)
+}
+
+// written notes that key was written. The caller has the lock of its shard.
+func (ls *loads) written(key []byte) {
+	if ls.n.Load() == 0 {
+		return
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	if l := ls.all[string(key)]; l != nil {
+		l.written = true
+	}
 }

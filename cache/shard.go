@@ -52,6 +52,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) 
 	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
 		return 0, ErrTooLarge
 	}
+	s.c.loads.written(key)
 	if e.TTL < 0 {
 		s.unlink(old)
 		return 0, nil

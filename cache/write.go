@@ -74,9 +74,8 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	case Store:
 		return s.store(h, key, &s.entry, false, old)
 	case Remove:
-		if found {
-			s.unlink(old)
-		}
+		c.loads.written(key)
+		s.unlink(old)
 		return 0, nil
 	}
 	return version, nil
@@ -115,6 +114,7 @@ func (c *Cache) Delete(key []byte) bool {
 	defer s.mu.Unlock()
 	old, found := s.current(h, key)
 	defer old.release()
+	c.loads.written(key)
 	s.unlink(old)
 	return found
 }

@@ -1,0 +1,150 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// loaded is a function that loads a value, and counts its calls.
+func loaded(v string, err error, calls *int) func(context.Context) (Entry, error) {
+	return func(context.Context) (Entry, error) {
+		*calls++
+		return Entry{Value: []byte(v)}, err
+	}
+}
+
+func TestGetOrLoad(t *testing.T) {
+	c := newCache(t, Options{})
+	k, calls := []byte("k"), 0
+	for range 2 {
+		if v := must(c.GetOrLoad(t.Context(), []byte("a"), k, loaded("v", nil, &calls))); string(v) != "av" {
+			t.Fatalf("GetOrLoad = %q, want av", v)
+		}
+	}
+	failure := errors.New("no")
+	for range 2 {
+		if v, err := c.GetOrLoad(t.Context(), []byte("a"), []byte("l"), loaded("", failure, &calls)); string(v) != "a" || err != failure {
+			t.Fatalf("GetOrLoad = %q, %v", v, err)
+		}
+	}
+	if calls != 3 {
+		t.Errorf("%d loads, want one of the value, and each that fails", calls)
+	}
+	large := string(make([]byte, MinBytes))
+	if v := must(c.GetOrLoad(t.Context(), nil, []byte("m"), loaded(large, nil, &calls))); len(v) != MinBytes {
+		t.Errorf("%d bytes of a value too large to be stored", len(v))
+	}
+}
+
+// TestNegative: that there is no value is remembered for a while, and Get does not see it.
+func TestNegative(t *testing.T) {
+	c := newCache(t, Options{Negative: 10 * time.Second})
+	clock := c.fake()
+	k, calls := []byte("k"), 0
+	for range 2 {
+		if _, err := c.GetOrLoad(t.Context(), nil, k, loaded("", ErrNotFound, &calls)); err != ErrNotFound {
+			t.Fatal(err)
+		}
+	}
+	if get(t, c, "k", ""); calls != 1 || c.Delete(k) {
+		t.Fatalf("%d loads; or Delete found it", calls)
+	}
+	c.GetOrLoad(t.Context(), nil, k, loaded("", ErrNotFound, &calls))
+	clock.now += 10 * time.Second
+	if v := must(c.GetOrLoad(t.Context(), nil, k, loaded("v", nil, &calls))); string(v) != "v" || calls != 3 {
+		t.Fatalf("%q after %d loads", v, calls)
+	}
+	c.check()
+}
+
+// TestOneLoad: all who ask meanwhile get what the first one loads.
+func TestOneLoad(t *testing.T) {
+	const goroutines = 16
+	c := newCache(t, Options{})
+	var asked, calls atomic.Int32
+	together(goroutines, func(int) {
+		asked.Add(1)
+		v, err := c.GetOrLoad(t.Context(), nil, []byte("k"), func(context.Context) (Entry, error) {
+			for asked.Load() < goroutines {
+				runtime.Gosched()
+			}
+			calls.Add(1)
+			return Entry{Value: []byte("v")}, nil
+		})
+		if string(v) != "v" || err != nil {
+			t.Errorf("%q, %v", v, err)
+		}
+	})
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d loads", n)
+	}
+}
+
+// TestWriteDuringLoad: the newer state stays.
+func TestWriteDuringLoad(t *testing.T) {
+	c := newCache(t, Options{})
+	k := []byte("k")
+	for want, write := range map[string]func(){
+		"set": func() { must(0, c.Set(k, []byte("set"))) },
+		"":    func() { c.Delete(k) },
+	} {
+		c.Delete(k)
+		v := must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) {
+			write()
+			return Entry{Value: []byte("loaded")}, nil
+		}))
+		if string(v) != "loaded" {
+			t.Errorf("GetOrLoad = %q", v)
+		}
+		get(t, c, "k", want)
+	}
+}
+
+// TestWaitersLoadThemselves: if the first one's context ends, or it panics, another one loads.
+func TestWaitersLoadThemselves(t *testing.T) {
+	for name, end := range map[string]func(cancel func()) (Entry, error){
+		"canceled": func(cancel func()) (Entry, error) { cancel(); return Entry{}, context.Canceled },
+		"panics":   func(func()) (Entry, error) { panic("no") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, Options{})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			began, done := make(chan bool), make(chan string)
+			go func() {
+				<-began
+				v, _ := c.GetOrLoad(t.Context(), nil, []byte("k"), func(context.Context) (Entry, error) {
+					return Entry{Value: []byte("second")}, nil
+				})
+				done <- string(v)
+			}()
+			func() {
+				defer func() { recover() }()
+				c.GetOrLoad(ctx, nil, []byte("k"), func(context.Context) (Entry, error) {
+					began <- true
+					return end(cancel)
+				})
+			}()
+			if v := <-done; v != "second" {
+				t.Errorf("the second one got %q", v)
+			}
+		})
+	}
+}
+
+// TestWaiterLeaves: one whose context ends does not wait for the load.
+func TestWaiterLeaves(t *testing.T) {
+	c := newCache(t, Options{})
+	must(c.GetOrLoad(t.Context(), nil, []byte("k"), func(context.Context) (Entry, error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := c.GetOrLoad(ctx, nil, []byte("k"), nil); err != context.Canceled {
+			t.Errorf("the waiter got %v", err)
+		}
+		return Entry{}, nil
+	}))
+}
