@@ -5,7 +5,6 @@ package cache
 import (
 	"math/bits"
 	"runtime"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -29,7 +28,7 @@ type Cache struct {
 	readers      pin.Holders
 	loads        loads
 	reads        reads
-	maxBytes     atomic.Int64
+	bound        bound
 }
 
 var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is"}
@@ -44,9 +43,6 @@ const (
 	leastSegmentBytes = 4 << 10
 	mostSegmentBytes  = 1 << 20
 	largeShare        = 4 // the largest item in a segment with others is this part of it
-
-	// Resize goes down to this part of what the cache was made with.
-	leastShare = 8
 )
 
 // New returns an empty cache over parent, which must be safe for concurrent use and outlive the
@@ -55,7 +51,6 @@ const (
 func New(parent freehold.Allocator, o *Options) *Cache {
 	o.check()
 	c := &Cache{options: *o, seed: hash.NewSeed()}
-	c.maxBytes.Store(int64(o.MaxBytes))
 	c.clock = clock{begin: time.Now(), jitter: o.Jitter, since: time.Since}
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
@@ -64,6 +59,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	for i := range c.shards {
 		c.shards[i].init(c, c.shardLimit(o.MaxBytes))
 	}
+	c.bound.init(c, o)
 	return c
 }
 
@@ -105,23 +101,6 @@ func (c *Cache) MaxEntry() int {
 // Len returns the number of entries, with those that have expired and were not dropped yet.
 func (c *Cache) Len() int { return c.Stats().Len }
 
-// Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries
-// and returns memory to the parent, shard by shard; what readers hold at that moment follows with
-// later writes. It panics if maxBytes is less than an eighth of the MaxBytes that the cache was made
-// with: its shards and segments stay as large as they are.
-func (c *Cache) Resize(maxBytes int) {
-	c.base.MustBeOpen(&kind, "Resize")
-	arg.AtLeast("cache.Cache.Resize", "maxBytes", maxBytes, c.options.MaxBytes/leastShare)
-	c.resize(maxBytes)
-}
-
-func (c *Cache) resize(maxBytes int) {
-	c.maxBytes.Store(int64(maxBytes))
-	for i := range c.shards {
-		c.shards[i].resize(c.shardLimit(maxBytes))
-	}
-}
-
 // Clear deletes all entries. Those that are stored during the call may stay.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
@@ -141,6 +120,7 @@ func (c *Cache) Close() {
 			arg.Panicf("cache.Cache.Close", "a call is under way, such as View")
 		}
 	}
+	c.bound.close()
 	for i := range c.shards {
 		c.shards[i].close()
 	}

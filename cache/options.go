@@ -45,8 +45,8 @@ type Options struct {
 	OnEvict func(key, value []byte, why Reason)
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by what it wants, to a
-	// quarter of MaxBytes at least, and grow back to MaxBytes when it is calm. Priority is that of
-	// [budget.Budget.OnPressure]: caches with a low one shrink first.
+	// quarter of its MaxBytes at least, and grow back when it is calm. Priority is that of
+	// [budget.Budget.OnPressure]: caches with a low one shrink first. What it drops is Stats.Shrunk.
 	Budget   *budget.Budget
 	Priority int
 }

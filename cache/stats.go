@@ -30,7 +30,7 @@ type Stats struct {
 // Stats returns the cache's figures. It locks one shard after the other for a moment, and may be
 // called after Close.
 func (c *Cache) Stats() Stats {
-	st := Stats{Name: c.base.Name, MaxBytes: int(c.maxBytes.Load())}
+	st := Stats{Name: c.base.Name, MaxBytes: int(c.bound.now.Load())}
 	for i := range c.reads {
 		st.Hits += c.reads[i].hits.Load()
 		st.Misses += c.reads[i].misses.Load()

@@ -21,11 +21,14 @@ func together(n int, f func(i int)) {
 	all.Wait()
 }
 
-// A wide cache has few shards, so that goroutines meet.
-func newShared(t testing.TB, o Options) *Cache {
+func newHeap(t testing.TB) *freehold.Heap {
 	heap := freehold.NewHeap(nil)
 	t.Cleanup(heap.Close)
-	c := New(heap, &o)
+	return heap
+}
+
+func newShared(t testing.TB, o Options) *Cache {
+	c := New(newHeap(t), &o)
 	t.Cleanup(c.Close)
 	return c
 }

@@ -1,0 +1,95 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold/budget"
+)
+
+// fill sets entries of 1,000 bytes until the cache has dropped some.
+func fill(t testing.TB, c *Cache) {
+	for i := 0; c.Stats().Evicted == 0; i++ {
+		must(0, c.Set(fmt.Append(nil, "fill ", i), make([]byte, 1000)))
+	}
+}
+
+// TestResize: the bound holds when Resize returns, and what was read stays if it can.
+func TestResize(t *testing.T) {
+	const size = 8 << 20
+	c := newCache(t, Options{MaxBytes: size})
+	fill(t, c)
+	for _, n := range []int{size / 2, size / 8, size, 2 * size} {
+		c.Resize(n)
+		c.check()
+		if st := c.Stats(); st.MaxBytes != n || st.Reserved > n {
+			t.Errorf("%+v", st)
+		}
+		for i := range n / 1500 {
+			must(0, c.Set(fmt.Append(nil, n, i), make([]byte, 1000)))
+		}
+		if st := c.Stats(); st.Reserved < n*3/4 {
+			t.Errorf("it does not use its %d bytes: %+v", n, st)
+		}
+	}
+}
+
+// TestHeldWhileShrinking: what a reader holds is given back by a later write.
+func TestHeldWhileShrinking(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	must(0, c.Set([]byte("held"), make([]byte, 1<<19)))
+	c.View([]byte("held"), func(e Entry) {
+		fill(t, c)
+		c.Resize(1 << 19)
+		c.check()
+		if st := c.Stats(); st.Reserved < len(e.Value) {
+			t.Errorf("%+v", st)
+		}
+	})
+	must(0, c.Set([]byte("k"), make([]byte, 5000)))
+	for i := range 10 {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 5000)))
+	}
+	if st := c.Stats(); st.Reserved > st.MaxBytes {
+		t.Errorf("%+v", st)
+	}
+	c.check()
+}
+
+// TestPressure: the cache gives what is wanted, down to a quarter, and grows back.
+func TestPressure(t *testing.T) {
+	const size = 4 << 20
+	c := newCache(t, Options{MaxBytes: size})
+	fill(t, c)
+	full := c.Stats().Reserved
+	for _, step := range []struct {
+		p        budget.Pressure
+		maxBytes int
+	}{
+		{budget.Pressure{Level: budget.Soft, Wanted: 1 << 20}, full - 1<<20},
+		{budget.Pressure{Level: budget.Hard, Wanted: 1 << 30}, size / pressedShare},
+		{budget.Pressure{Level: budget.Soft, Wanted: 0}, size / pressedShare},
+		{budget.Pressure{Level: budget.Calm}, size},
+	} {
+		c.bound.press(step.p)
+		if st := c.Stats(); st.MaxBytes > step.maxBytes || st.MaxBytes < step.maxBytes*9/10 || st.Reserved > st.MaxBytes || st.Shrunk == 0 {
+			t.Errorf("at %v: %+v; want a bound of %d", step.p, st, step.maxBytes)
+		}
+		c.check()
+	}
+}
+
+// TestBudget: a budget's pressure reaches the cache, and Close ends that.
+func TestBudget(t *testing.T) {
+	b, err := budget.Start(&budget.Options{Limit: 64 << 20})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer b.Stop()
+	c := New(newHeap(t), &Options{MaxBytes: 4 << 20, Budget: b})
+	c.Close()
+	c.bound.press(budget.Pressure{Level: budget.Hard, Wanted: 1})
+	if n := c.Stats().MaxBytes; n != 4<<20 {
+		t.Errorf("a closed cache has shrunk to %d", n)
+	}
+}

@@ -1,0 +1,229 @@
+// Snapshots: the entries as a stream, with which a cache starts warm.
+//
+//	| "freehold" | "cache" 0 0 0 | version 4 B | block | block | ... | last block |
+//	block    length 4 B | checksum 4 B | entries
+//	entry    key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
+//
+// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
+// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its entries. So a
+// stream that was cut, even between two blocks, is found out.
+
+package cache
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"time"
+
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+)
+
+// Errors of [Cache.Restore], for [errors.Is].
+var (
+	// ErrForeign says that the stream is no cache's, or has a version that this package does not
+	// know.
+	ErrForeign = errors.New("not a snapshot of a cache")
+
+	// ErrCorrupt says that the stream was damaged.
+	ErrCorrupt = errors.New("corrupt snapshot")
+
+	// ErrTruncated says that the stream ends too early.
+	ErrTruncated = errors.New("truncated snapshot")
+)
+
+const (
+	snapshotMagic   = "freeholdcache\x00\x00\x00"
+	snapshotVersion = 1
+	blockBytes      = 64 << 10 // from which a block ends
+	entryHeadBytes  = 24
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Snapshot writes all entries that have not expired to w, while the cache is in use: of those that
+// are written meanwhile, it may have either state. An error is that of w.
+func (c *Cache) Snapshot(w io.Writer) error {
+	c.base.MustBeOpen(&kind, "Snapshot")
+	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	out := blockWriter{w: w}
+	now := time.Now()
+	for key, e := range c.All() {
+		out.add(key, &e, now)
+		if len(out.block) >= blockBytes {
+			out.flush()
+		}
+		if out.err != nil {
+			return out.err
+		}
+	}
+	if len(out.block) > 0 {
+		out.flush()
+	}
+	out.flush() // the last one
+	return out.err
+}
+
+// A blockWriter writes blocks, until an error.
+type blockWriter struct {
+	w      io.Writer
+	number uint64
+	block  []byte
+	err    error
+}
+
+func (b *blockWriter) add(key []byte, e *Entry, now time.Time) {
+	expires := uint64(0)
+	if e.TTL > 0 {
+		expires = uint64(now.Add(e.TTL).Unix())
+	}
+	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(len(key)))
+	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(len(e.Value)))
+	b.block = binary.LittleEndian.AppendUint64(b.block, e.Flags)
+	b.block = binary.LittleEndian.AppendUint64(b.block, expires)
+	b.block = append(append(b.block, key...), e.Value...)
+}
+
+func (b *blockWriter) flush() {
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(b.block)))
+	head = binary.LittleEndian.AppendUint32(head, checksum(b.number, b.block))
+	for _, part := range [...][]byte{head, b.block} {
+		if b.err == nil {
+			_, b.err = b.w.Write(part)
+		}
+	}
+	b.number++
+	b.block = b.block[:0]
+}
+
+func checksum(number uint64, block []byte) uint32 {
+	head := binary.LittleEndian.AppendUint64(nil, number)
+	head = binary.LittleEndian.AppendUint32(head, uint32(len(block)))
+	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, block)
+}
+
+// Restore adds the entries of a snapshot that have not expired. Where there is no room for all, the
+// cache drops some, as ever, and it leaves out those that are larger than MaxEntry. It reads r up to the
+// snapshot's end, and not beyond.
+//
+// If the snapshot is not whole, the cache is empty after the error, which matches [ErrForeign],
+// [ErrCorrupt] or [ErrTruncated], or is that of r or of Set. So restore before others use the cache.
+func (c *Cache) Restore(r io.Reader) error {
+	c.base.MustBeOpen(&kind, "Restore")
+	err := c.restore(r)
+	if err != nil {
+		c.Clear()
+	}
+	return err
+}
+
+func (c *Cache) restore(r io.Reader) error {
+	head := make([]byte, len(snapshotMagic)+4)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return ended(err, ErrForeign)
+	}
+	if string(head[:len(snapshotMagic)]) != snapshotMagic ||
+		binary.LittleEndian.Uint32(head[len(snapshotMagic):]) != snapshotVersion {
+		return ErrForeign
+	}
+	now := time.Now()
+	var block bytes.Buffer
+	for number := uint64(0); ; number++ {
+		if err := readBlock(r, number, &block); err != nil || block.Len() == 0 {
+			return err
+		}
+		if err := c.restoreBlock(block.Bytes(), now); err != nil {
+			return err
+		}
+	}
+}
+
+// readBlock reads a block. It takes memory as bytes arrive, whatever length the block claims.
+func readBlock(r io.Reader, number uint64, block *bytes.Buffer) error {
+	var head [8]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return ended(err, ErrTruncated)
+	}
+	length := binary.LittleEndian.Uint32(head[:])
+	block.Reset()
+	if _, err := io.CopyN(block, r, int64(length)); err != nil {
+		return ended(err, ErrTruncated)
+	}
+	if checksum(number, block.Bytes()) != binary.LittleEndian.Uint32(head[4:]) {
+		return fmt.Errorf("%w: block %d", ErrCorrupt, number)
+	}
+	return nil
+}
+
+// ended returns an error of a reader, or early if that is the end.
+func ended(err, early error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return early
+	}
+	return err
+}
+
+// restoreBlock stores a block's entries.
+func (c *Cache) restoreBlock(b []byte, now time.Time) error {
+	for len(b) > 0 {
+		if len(b) < entryHeadBytes {
+			return ErrCorrupt
+		}
+		keyBytes := uint64(binary.LittleEndian.Uint32(b))
+		size := keyBytes + uint64(binary.LittleEndian.Uint32(b[4:]))
+		if size > uint64(len(b)-entryHeadBytes) {
+			return ErrCorrupt
+		}
+		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:])}
+		if expires := binary.LittleEndian.Uint64(b[16:]); expires != 0 {
+			e.TTL = time.Unix(int64(min(expires, math.MaxInt64)), 0).Sub(now)
+			if e.TTL == 0 {
+				e.TTL = -1
+			}
+		}
+		b = b[entryHeadBytes:]
+		key := b[:keyBytes]
+		e.Value, b = b[keyBytes:size], b[size:]
+		if _, err := c.put(key, &e); err != nil && !errors.Is(err, ErrTooLarge) {
+			return err
+		}
+	}
+	return nil
+}
+
+// SnapshotFile is Snapshot to the file at path, which it replaces once the new one is complete. It
+// does not wait for the disk.
+func (c *Cache) SnapshotFile(path string) error {
+	c.base.MustBeOpen(&kind, "SnapshotFile")
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := c.Snapshot(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
+// RestoreFile is Restore from the file at path.
+func (c *Cache) RestoreFile(path string) error {
+	c.base.MustBeOpen(&kind, "RestoreFile")
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := c.Restore(f); err != nil {
+		return &os.PathError{Op: "restore", Path: path, Err: err}
+	}
+	return nil
+}

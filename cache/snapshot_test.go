@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// snapshotOf returns the snapshot of a cache with n entries.
+func snapshotOf(t testing.TB, n int) []byte {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	for i := range n {
+		must(c.Put(fmt.Append(nil, "key ", i), Entry{Value: bytes.Repeat([]byte{byte(i)}, i), Flags: uint64(i), TTL: time.Duration(i%3) * time.Hour}))
+	}
+	var b bytes.Buffer
+	must(0, c.Snapshot(&b))
+	return b.Bytes()
+}
+
+func TestSnapshot(t *testing.T) {
+	const n = 1000
+	path := filepath.Join(t.TempDir(), "snapshot")
+	must(0, os.WriteFile(path, snapshotOf(t, n), 0o600))
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	must(0, c.RestoreFile(path))
+	must(0, c.SnapshotFile(path))
+	again := newCache(t, Options{MaxBytes: 4 << 20})
+	must(0, again.RestoreFile(path))
+	for i := range n {
+		ttl := time.Duration(i%3) * time.Hour
+		ok := again.View(fmt.Append(nil, "key ", i), func(e Entry) {
+			if !bytes.Equal(e.Value, bytes.Repeat([]byte{byte(i)}, i)) || e.Flags != uint64(i) {
+				t.Errorf("entry %d has %d bytes, flags %d", i, len(e.Value), e.Flags)
+			}
+			if e.TTL < ttl-time.Minute || e.TTL > ttl+3*time.Second {
+				t.Errorf("entry %d has TTL %v, want %v", i, e.TTL, ttl)
+			}
+		})
+		if !ok {
+			t.Errorf("entry %d is missing", i)
+		}
+	}
+}
+
+// TestRestoreIntoLess: what there is no room for is dropped, and what is too large left out.
+func TestRestoreIntoLess(t *testing.T) {
+	big := newCache(t, Options{MaxBytes: 4 << 20})
+	must(0, big.Set([]byte("large"), make([]byte, 1<<19)))
+	for i := range 1000 {
+		must(0, big.Set(fmt.Append(nil, i), make([]byte, 1000)))
+	}
+	var b bytes.Buffer
+	must(0, big.Snapshot(&b))
+	b.WriteString("what follows")
+	c := newCache(t, Options{})
+	must(0, c.Restore(&b))
+	if st := c.Stats(); st.Len == 0 || st.Evicted == 0 || b.String() != "what follows" {
+		t.Errorf("%+v, and %d bytes are left", st, b.Len())
+	}
+	get(t, c, "large", "")
+	c.check()
+}
+
+// TestDamagedSnapshots: each cut and each changed byte is an error, and nothing of it stays.
+func TestDamagedSnapshots(t *testing.T) {
+	whole := snapshotOf(t, 30)
+	c := newCache(t, Options{})
+	refused := func(b []byte, want ...error) {
+		t.Helper()
+		err := c.Restore(bytes.NewReader(b))
+		for _, e := range want {
+			if errors.Is(err, e) && c.Len() == 0 {
+				return
+			}
+		}
+		t.Errorf("%d bytes: %v, and %d entries; want %v", len(b), err, c.Len(), want)
+	}
+	for n := range len(whole) {
+		refused(whole[:n], ErrForeign, ErrTruncated)
+	}
+	for i := range whole {
+		b := bytes.Clone(whole)
+		b[i] ^= 0x10
+		refused(b, ErrForeign, ErrTruncated, ErrCorrupt)
+	}
+	failure := errors.New("no")
+	if err := c.Restore(io.MultiReader(bytes.NewReader(whole[:100]), failingReader{failure})); err != failure {
+		t.Errorf("a reader that fails: %v", err)
+	}
+	must(0, c.Restore(bytes.NewReader(whole)))
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+// FuzzRestore: any bytes are an error or a snapshot.
+func FuzzRestore(f *testing.F) {
+	f.Add(snapshotOf(f, 10))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := newCache(t, Options{})
+		if err := c.Restore(bytes.NewReader(b)); err != nil && c.Len() != 0 {
+			t.Errorf("%v, and %d entries stay", err, c.Len())
+		}
+		c.check()
+	})
+}
