@@ -43,7 +43,7 @@ func run(ctx context.Context, w io.Writer, mib, requests int, address string) er
 	defer b.Stop()
 	process := b.Account()
 	defer process.Close() // and the tenants' below it
-	s := NewService(process, int64(mib)<<20)
+	s := NewService(b, process, mib<<20)
 	defer s.Close()
 
 	l, err := net.Listen("tcp", address) // without an address on a free port
@@ -60,8 +60,11 @@ func run(ctx context.Context, w io.Writer, mib, requests int, address string) er
 	}
 	fmt.Fprintf(w, "%v\n%d requests, all answers right\n", b, requests)
 	for _, name := range tenants {
-		c := s.caches[name]
-		fmt.Fprintf(w, "%d values, %v\n", c.Len(), c.account.Stats())
+		st := s.caches[name].Stats()
+		fmt.Fprintf(w, "%s: %d values, %d of %d reads found one, evicted %d\n", name, st.Len, st.Hits, st.Hits+st.Misses, st.Evicted+st.Shrunk)
+	}
+	for _, st := range budget.AllAccounts() {
+		fmt.Fprintln(w, st)
 	}
 	if address != "" {
 		fmt.Fprintf(w, "http://%s/debug/freehold until interrupted\n", address)

@@ -8,60 +8,43 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"expvar"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	_ "github.com/freehold-go/freehold/metrics/expvar" // the variables freehold and freehold.budget
 	"github.com/freehold-go/freehold/track/web"
 )
-
-const maxValueBytes = 1 << 20
 
 var tenants = [...]string{"green", "blue"}
 
 // Service has a cache for each tenant.
 type Service struct {
-	caches map[string]*Cache
-
-	mu     sync.Mutex // held while caches give back, so that Close waits for that
-	closed bool
+	caches map[string]*cache.Cache
 }
 
-// NewService makes an account for each tenant, which may have hard bytes. All together they may
-// have what the process has. Close frees the values, and closing process the accounts.
-func NewService(process *budget.Account, hard int64) *Service {
-	s := &Service{caches: map[string]*Cache{}}
+// NewService makes an account of hard bytes below process for each tenant, and a cache in it. All
+// together they may have what the process has: caches shrink while b, which may be nil, is under
+// pressure. Close frees the values, and closing process the accounts.
+func NewService(b *budget.Budget, process *budget.Account, hard int) *Service {
+	s := &Service{caches: map[string]*cache.Cache{}}
 	for _, name := range tenants {
-		s.caches[name] = NewCache(budget.NewAccount(process, &budget.AccountOptions{Name: name, MaxBytes: hard}))
+		account := budget.NewAccount(process, &budget.AccountOptions{Name: name, MaxBytes: int64(hard)})
+		s.caches[name] = cache.New(account, &cache.Options{
+			Name:     name,
+			MaxBytes: hard - hard/8, // the rest is for the account's bookkeeping and rounding
+			Budget:   b,
+		})
 	}
-	process.OnPressure(0, s.giveBack)
 	return s
 }
 
-// giveBack is called when the process is short of memory. Each cache gives its part. A last call
-// may come after Close, and after that of the accounts.
-func (s *Service) giveBack(_ context.Context, p budget.Pressure) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	for _, c := range s.caches {
-		c.Shrink(int(p.Wanted / int64(len(s.caches))))
-	}
-}
-
-// Close frees all values. It waits for giveBack.
+// Close frees all values. No request may be under way.
 func (s *Service) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
 	for _, c := range s.caches {
 		c.Close()
 	}
@@ -79,17 +62,14 @@ func (s *Service) Handler() http.Handler {
 }
 
 func (s *Service) get(w http.ResponseWriter, r *http.Request) {
-	c, ok := s.caches[r.PathValue("tenant")]
-	if !ok {
-		http.NotFound(w, r)
-		return
+	if c, ok := s.caches[r.PathValue("tenant")]; ok {
+		// A copy: a client that reads slowly would keep the cache's own memory from reuse in View.
+		if value, ok := c.Get(nil, []byte(r.PathValue("key"))); ok {
+			_, _ = w.Write(value) // ignore clients that have disconnected
+			return
+		}
 	}
-	value, ok := c.Get(r.PathValue("key"), nil)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	_, _ = w.Write(value) // ignore clients that have disconnected
+	http.NotFound(w, r)
 }
 
 func (s *Service) put(w http.ResponseWriter, r *http.Request) {
@@ -98,17 +78,18 @@ func (s *Service) put(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	value, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValueBytes))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	value, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(c.MaxEntry())))
+	if err == nil {
+		err = c.Set([]byte(r.PathValue("key")), value)
 	}
-	switch err := c.Put(r.PathValue("key"), value); {
+	switch {
 	case err == nil:
 		w.WriteHeader(http.StatusNoContent)
-	case errors.Is(err, freehold.ErrOutOfMemory): // a budget.FullError says which account is full
+	case errors.Is(err, cache.ErrTooLarge), errors.As(err, new(*http.MaxBytesError)):
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+	case errors.Is(err, freehold.ErrOutOfMemory): // the process has no memory left for the account
 		http.Error(w, err.Error(), http.StatusInsufficientStorage)
 	default:
-		http.Error(w, err.Error(), http.StatusInternalServerError)
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	}
 }
