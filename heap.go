@@ -73,7 +73,7 @@ type HeapOptions struct {
 // Blocks up to 32 KiB are rounded up to a size class and cost two bytes of
 // bookkeeping each. From 128 B on, rounding wastes an eighth at most and 4% on
 // average. Larger blocks are rounded up to a multiple of 8 KiB. Alloc and Free of
-// a small block usually take no lock, nor do those of a block of up to 2 MiB whose
+// a small block usually take no lock, nor do those of a block of up to 1 MiB whose
 // processor has just freed one of as many pages. Otherwise large blocks take the heap's
 // lock (go run ./lab bench --loads pair). Neither allocates on the Go heap.
 //

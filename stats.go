@@ -27,8 +27,8 @@ type Stats struct {
 	Committed int // bytes of pages that may hold memory, Metadata included
 	MaxBytes  int // HeapOptions.MaxBytes, the limit of Committed; 0 if there is none
 
-	SlowAllocs  uint64 // calls of Alloc so far that missed the caches, as all blocks above 2 MiB do
-	SlowFrees   uint64 // calls of Free so far that missed the caches, as all blocks above 2 MiB do
+	SlowAllocs  uint64 // calls of Alloc so far that missed the caches, as all blocks above 1 MiB do
+	SlowFrees   uint64 // calls of Free so far that missed the caches, as all blocks above 1 MiB do
 	Refusals    uint64 // calls so far that failed for lack of memory
 	PurgedBytes uint64 // bytes returned to the system so far
 

@@ -341,10 +341,8 @@ func (h *Heap) empty(c *cache) {
 		m.n = c.fill(class, m)
 		h.central[class].flushAll(h, m, magazineAt(c.spares[class]))
 	}
-	for _, at := range c.runs.places {
-		if at != 0 {
-			h.pages.FreeRun(pages.SpanPtr(at))
-		}
+	for _, at := range c.runs.stacks {
+		h.pages.FreeRuns(at)
 	}
 	c.clear()
 }

@@ -67,7 +67,7 @@ func BenchmarkMixedLarge(b *testing.B) {
 		b.Run(fmt.Sprintf("live=%d", blocks), func(b *testing.B) {
 			h := makeHeap(Options{})
 			defer h.Close()
-			var seed atomic.Uint64
+			var seed, committed atomic.Uint64
 			b.RunParallel(func(pb *testing.PB) {
 				r := rand.New(rand.NewPCG(seed.Add(1), 0))
 				live := make([][]byte, blocks)
@@ -77,10 +77,13 @@ func BenchmarkMixedLarge(b *testing.B) {
 					live[i], _ = h.Alloc(40<<10+r.IntN(216<<10), 8, false)
 					live[i][0] = 1
 				}
+				st := h.Stats()
+				committed.CompareAndSwap(0, uint64(1000*st.Committed/max(st.Allocated, 1))) // the first to end
 				for _, p := range live {
 					h.Free(p)
 				}
 			})
+			b.ReportMetric(float64(committed.Load())/1000, "committed/live")
 		})
 	}
 }

@@ -1,18 +1,20 @@
-// Runs: the freed large blocks that a cache keeps, one of each length.
+// Runs: the freed large blocks that a cache keeps.
 //
-//	runs     | 64 | 1 | 2 | ... | 63 |     by pages, modulo 64
-//	            |       |
-//	          span     none
+//	stacks   | 1 page | ... | 5 pages | ... | 8 pages | ... | 128 pages |
+//	                             |               |
+//	                            span            span
+//	                                             |
+//	                                            span
 //
-// A freed block of up to 2 MiB stays a large block of the page heap, with a size of 0, in the
+// A freed block of up to 1 MiB stays a large block of the page heap, with a size of 0, in the
 // cache of the processor that freed it. The next Alloc of as many pages takes it from there.
 // So neither takes a lock, and no span is made, cut or joined.
 //
 // Free claims the block by a compare-and-swap of the size. So of two goroutines that free a
 // block at once only one does, and each run is in one cache at most.
 //
-// Where the place or the room is taken, the new run takes it from an old one, which goes to
-// the page heap: the memory of the new one is in the processor's caches. A drain returns all.
+// A cache that is full returns some runs to the page heap, and keeps the new one, whose memory
+// is in the processor's caches. A drain returns all.
 
 package heap
 
@@ -27,21 +29,22 @@ import (
 )
 
 const (
-	cachedRuns    = 64                        // places
-	maxRunPages   = 2 << 20 / pages.PageBytes // of a run that is kept
+	maxRunPages   = 1 << 20 / pages.PageBytes // of a run that is kept
 	mostRunPages  = 4 << 20 / pages.PageBytes // of all runs of a cache
+	evictShare    = 8                         // the part of most that is evicted at once
 	runLimitShare = 32                        // the part of the limit that the runs of all processors take at most
 )
 
-// runs has the runs of a cache. Its holder has it to itself; others read places and held by
-// atomic loads.
+// runs has the runs of a cache. Its holder has it to itself; others read n and held by atomic
+// loads.
 //
-// Invariants: held == the sum of pages over the runs, and held <= most.
+// Invariants: n and held count the runs on the stacks, and held <= most.
 type runs struct {
-	places [cachedRuns]uintptr // spans, a run of n pages at n%cachedRuns
-	held   uintptr             // pages
-	most   uintptr             // pages; 0 in noCache
-	hand   uintptr             // the place that was emptied last for want of room
+	stacks [maxRunPages]uintptr // by pages less 1: spans, linked by Next
+	n      uintptr              // runs
+	held   uintptr              // their pages
+	most   uintptr              // pages; 0 in noCache
+	hand   uintptr              // counts stacks that evict has looked at
 }
 
 // mostRuns returns the pages that the runs of a new cache may take.
@@ -124,30 +127,35 @@ func freeRunPinned(h *Heap, o *LocalCache, addr uintptr, size int, _ uintptr) bo
 // and it has no mapping of its own.
 func mayKeep(s *pages.Span) bool { return s.Separate == 0 && !spanOf(s).isLargeWatched() }
 
+// stack returns the stack of runs of n pages.
+func (r *runs) stack(n uintptr) *uintptr { return &r.stacks[(n-1)%maxRunPages] }
+
 // find returns a run for a block of size bytes at a multiple of align, or nil.
 func (r *runs) find(size, align uintptr) *pages.Span {
 	n := (size + pages.PageBytes - 1) / pages.PageBytes
-	at := r.places[n%cachedRuns]
-	if at == 0 || align > pages.PageBytes || align&(align-1) != 0 || align == 0 {
+	if n > maxRunPages || *r.stack(n) == 0 || align-1 >= pages.PageBytes || align&(align-1) != 0 {
 		return nil
 	}
-	if s := (*pages.Span)(vm.NonNil(at)); s.Pages() == n {
-		return s
-	}
-	return nil
+	return (*pages.Span)(vm.NonNil(*r.stack(n)))
 }
 
 // take takes the run that find has found for size bytes.
 func (r *runs) take(s *pages.Span, size uintptr) unsafe.Pointer {
 	s.Size = size
-	r.places[s.Pages()%cachedRuns] = 0
-	r.held -= s.Pages()
+	r.pop(s)
 	return vm.NonNil(s.Base)
+}
+
+// pop removes s, the top of its stack.
+func (r *runs) pop(s *pages.Span) {
+	*r.stack(s.Pages()) = s.Next
+	r.held -= s.Pages()
+	r.n--
 }
 
 // hasRoom reports whether put may put a run of n pages.
 func (r *runs) hasRoom(n uintptr) bool {
-	return n <= maxRunPages && r.held+n <= r.most && r.places[n%cachedRuns] == 0
+	return n <= maxRunPages && r.held+n <= r.most
 }
 
 // put keeps the run of a block of size bytes. It reports false if another goroutine has freed
@@ -156,36 +164,35 @@ func (r *runs) put(s *pages.Span, size uintptr) bool {
 	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
 		return false
 	}
-	r.places[s.Pages()%cachedRuns] = s.Addr()
+	top := r.stack(s.Pages())
+	s.Next, *top = *top, s.Addr()
 	r.held += s.Pages()
+	r.n++
 	return true
 }
 
-// evict removes a run that keeps one of n pages out, and returns its span, or nil.
-func (r *runs) evict(n uintptr) *pages.Span {
-	if n > maxRunPages || n > r.most || r.hasRoom(n) {
-		return nil
+// evict makes room for a run of n pages and for some more. It returns what it removes, linked
+// by Next. Runs of as many pages go first: there are others of that length.
+func (r *runs) evict(n uintptr) (out uintptr) {
+	if n > min(maxRunPages, r.most) || r.hasRoom(n) {
+		return 0
 	}
-	at := n % cachedRuns
-	for r.places[at] == 0 {
-		r.hand = (r.hand + 1) % cachedRuns
-		at = r.hand
+	for r.held > 0 && r.held+n > r.most-r.most/evictShare {
+		from := r.stack(n)
+		for *from == 0 {
+			r.hand++
+			from = r.stack(r.hand)
+		}
+		s := pages.SpanPtr(*from)
+		r.pop(s)
+		s.Next, out = out, s.Addr()
 	}
-	s := pages.SpanPtr(r.places[at])
-	r.places[at] = 0
-	r.held -= s.Pages()
-	return s
+	return out
 }
 
 // count returns the runs and their pages. The holder of the cache may be at work.
-func (r *runs) count() (n pages.LargeCount) {
-	for i := range r.places {
-		if atomic.LoadUintptr(&r.places[i]) != 0 {
-			n.Blocks++
-		}
-	}
-	n.Bytes = atomic.LoadUintptr(&r.held) * pages.PageBytes
-	return n
+func (r *runs) count() pages.LargeCount {
+	return pages.LargeCount{Blocks: int(atomic.LoadUintptr(&r.n)), Bytes: atomic.LoadUintptr(&r.held) * pages.PageBytes}
 }
 
 // allocRun is Alloc of a large block.
@@ -248,7 +255,7 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 	if h.pages.WholePages {
 		return false
 	}
-	var evicted *pages.Span
+	evicted := uintptr(0)
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if s := pages.SpanAt(addrOf(b)); s != nil && s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) && mayKeep(s) {
@@ -259,8 +266,6 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 	if c == &noCache {
 		h.addCache(o, slot)
 	}
-	if evicted != nil {
-		h.pages.FreeRun(evicted)
-	}
+	h.pages.FreeRuns(evicted)
 	return kept
 }

@@ -158,19 +158,18 @@ func (c *central) verify(h *Heap) error {
 
 // verify verifies the runs of a cache of owner's.
 func (r *runs) verify(owner uint32) error {
-	held := uintptr(0)
-	for i, at := range r.places {
-		if at == 0 {
-			continue
+	n, held := uintptr(0), uintptr(0)
+	for i, at := range r.stacks {
+		for ; at != 0; at = pages.SpanPtr(at).Next {
+			s := pages.SpanPtr(at)
+			if s.Kind != pages.LargeRun || s.Size != 0 || s.Owner != owner || s.Separate != 0 || s.Pages() != uintptr(i)+1 || pages.SpanAt(s.Base) != s {
+				return fmt.Errorf("the stack of %d pages has %+v", i+1, *s)
+			}
+			n, held = n+1, held+s.Pages()
 		}
-		s := pages.SpanPtr(at)
-		if s.Kind != pages.LargeRun || s.Size != 0 || s.Owner != owner || s.Separate != 0 || s.Pages()%cachedRuns != uintptr(i) || pages.SpanAt(s.Base) != s {
-			return fmt.Errorf("place %d has %+v", i, *s)
-		}
-		held += s.Pages()
 	}
-	if held != r.held || held > r.most {
-		return fmt.Errorf("%d pages are held of %d, counted %d", held, r.most, r.held)
+	if n != r.n || held != r.held || held > r.most {
+		return fmt.Errorf("%d runs of %d pages are kept, of %d pages at most; counted %d of %d", n, held, r.most, r.n, r.held)
 	}
 	return nil
 }

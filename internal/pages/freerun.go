@@ -18,8 +18,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// take cuts a run of n pages at a multiple of align out of a free run, and reports
-// whether it reads zero, which is if none of its pages is dirty. mu is held.
+// take cuts a run of n pages at a multiple of align out of a free run, and returns how many
+// of its pages are clean. mu is held.
 //
 // The free run's span becomes that of the run taken; what is left in front of it
 // and behind it becomes two free runs. take charges the limit for the clean pages,
@@ -27,39 +27,36 @@ import (
 // knows which pages to zero, until occupy sets the bits.
 //
 // On an error no run has changed. A new segment stays, as a free run.
-func (p *Heap) take(n, align uintptr) (s *Span, zero bool, err error) {
+func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 	if p.Closed.Load() {
-		return nil, false, ErrClosed
+		return nil, 0, ErrClosed
 	}
 	// Any run of n+slack pages has n pages at a multiple of align. Alignments up to a
 	// page need no slack.
 	align = max(align, PageBytes)
 	slack := align/PageBytes - 1
-	if s = p.free.fit(n + slack); p.recent.n > 0 && !p.isDirty(s, n, align) {
-		p.settle() // they may join to what would be new memory otherwise
-		s = p.free.fit(n + slack)
-	}
+	s = p.free.fit(n + slack)
 	if s == nil {
 		// Take no addresses for a request that exceeds the limit even after a purge of
 		// all free pages.
 		if err = p.mayCharge(n); err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
 		if s, err = p.grow(n + slack); err != nil {
-			return nil, false, err
+			return nil, 0, err
 		}
 	}
 	r := Addresses.RegionOf(s.Base)
 	base := RoundUp(s.Base, align)
-	dirty := r.dirty.Count(r.pageIndex(base), n)
+	dirty := s.dirtyIn(r, base, n)
 	lead := (base - s.Base) / PageBytes
 
 	// Everything that can fail comes before the first change to a run.
 	var before, after *Span
-	fail := func(err error) (*Span, bool, error) {
+	fail := func(err error) (*Span, uintptr, error) {
 		p.freeSpan(before)
 		p.freeSpan(after)
-		return nil, false, err
+		return nil, 0, err
 	}
 	if lead > 0 {
 		if before, err = p.newSpan(); err != nil {
@@ -93,7 +90,7 @@ func (p *Heap) take(n, align uintptr) (s *Span, zero bool, err error) {
 	p.unlink(r, s)
 	if before != nil {
 		before.Base, before.pages, before.purgeTried = s.Base, lead, s.purgeTried
-		before.dirty = r.dirty.Count(r.pageIndex(s.Base), lead)
+		before.dirty = s.dirtyIn(r, s.Base, lead)
 		s.dirty -= before.dirty
 		p.link(r, before)
 	}
@@ -105,16 +102,15 @@ func (p *Heap) take(n, align uintptr) (s *Span, zero bool, err error) {
 	s.Base, s.pages, s.dirty, s.purgeTried = base, n, 0, false
 	s.reset(takenRun)
 	p.noteTaken(n, n-dirty)
-	return s, dirty == 0, nil
+	return s, n - dirty, nil
 }
 
-// isDirty reports whether take would find n dirty pages in the free run s, which may be nil.
-func (p *Heap) isDirty(s *Span, n, align uintptr) bool {
-	if s == nil || s.dirty < n {
-		return false
+// dirtyIn returns how many of the n pages at base, in the free run s, are dirty.
+func (s *Span) dirtyIn(r *region, base, n uintptr) uintptr {
+	if s.dirty == s.pages {
+		return n
 	}
-	r := Addresses.RegionOf(s.Base)
-	return r.dirty.Count(r.pageIndex(RoundUp(s.Base, align)), n) == n
+	return r.dirty.Count(r.pageIndex(base), n)
 }
 
 // noteTaken updates the low-water marks after n free pages were taken, of which
@@ -125,13 +121,19 @@ func (p *Heap) noteTaken(n, clean uintptr) {
 	p.oversize.need(n, clean)
 }
 
-// insert makes s, which is not in the page map, a free run, and joins it with its
-// free neighbours. s remains the span of the joined run. mu is held.
-//
-// purge may try the joined run, whatever it tried before.
+// insert is join of a run whose dirty pages nobody has counted. mu is held.
 func (p *Heap) insert(s *Span) {
 	r := Addresses.RegionOf(s.Base)
 	s.dirty = r.dirty.Count(r.pageIndex(s.Base), s.pages)
+	p.join(s)
+}
+
+// join makes s, which is not in the page map, a free run, and joins it with its
+// free neighbours. s remains the span of the joined run. mu is held.
+//
+// purge may try the joined run, whatever it tried before.
+func (p *Heap) join(s *Span) {
+	r := Addresses.RegionOf(s.Base)
 	if prev := p.freeNeighbour(r, s.Base-PageBytes); prev != nil {
 		p.unlink(r, prev)
 		s.Base, s.pages = prev.Base, prev.pages+s.pages
@@ -148,13 +150,13 @@ func (p *Heap) insert(s *Span) {
 }
 
 // freeNeighbour returns the free run whose first or last page is at addr; nil if
-// there is none, it is recent, or it is another heap's. Segments of other heaps may be
-// adjacent: the owner is checked before the word is read, which their mu guards. mu is held.
+// there is none, or it is another heap's. Segments of other heaps may be adjacent:
+// the owner is checked before the word is read, which their mu guards. mu is held.
 func (p *Heap) freeNeighbour(r *region, addr uintptr) *Span {
 	if !r.Holds(addr) || atomic.LoadUint32(r.Owner(addr)) != p.ID {
 		return nil
 	}
-	if s := *r.page(addr); s != nil && s.Kind == FreeRun && !s.recent {
+	if s := *r.page(addr); s != nil && s.Kind == FreeRun {
 		return s
 	}
 	return nil

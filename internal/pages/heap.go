@@ -1,7 +1,7 @@
 // Page heap: runs of pages, and everything that a heap has from the system.
 //
-// Free neighbours are merged into one run, whether their pages hold memory or not; those
-// just freed a little later. A dirty bit per page says which pages do:
+// Free neighbours are always merged into one run, whether their pages hold memory
+// or not. A dirty bit per page says which pages do:
 //
 //	fresh page --occupy--> dirty --purge--> clean: reads zero, takes no memory
 //
@@ -9,8 +9,8 @@
 // all. committed, which MaxBytes limits, is the dirty pages, the address tables
 // and the metadata.
 //
-// freerun.go cuts and joins free runs, recent.go has those not joined yet, bins.go finds one
-// by length, pagemap.go publishes runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it
+// freerun.go cuts and joins free runs, bins.go finds one by length, pagemap.go publishes
+// runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it
 // back, resize.go resizes large blocks, and metadata.go has the spans.
 
 // Package pages hands out runs of pages and takes them back.
@@ -29,7 +29,6 @@
 //	span      the description of a run
 //	page map  from an address to the span of its run
 //	dirty     of a page: it may hold memory of the system
-//	recent    of a free run: it is not joined with its neighbours yet
 //	purge     to give the memory of free pages back to the system
 //
 // # Locks
@@ -60,7 +59,7 @@ import (
 //   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
 //   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
 //   - a free run's dirty == its dirty bits set
-//   - no two neighbouring runs are free, except recent ones
+//   - no two neighbouring runs are free
 //
 // A run just taken is charged before occupy sets its bits: in between, committed
 // exceeds the first sum by its clean pages.
@@ -86,7 +85,6 @@ type Heap struct {
 	segments   []Range
 	total      uintptr // bytes in segments
 	free       bins
-	recent     recent
 	committed  uintptr // bytes
 	tables     uintptr // bytes, the part of committed for the segments' tables
 	dirty      uintptr // pages
@@ -154,14 +152,13 @@ func (p *Heap) AllocRun(n, align uintptr) (s *Span, zero bool, err error) {
 	if err = p.leavesSlack(n); err != nil {
 		return nil, false, err
 	}
-	if s = p.reuse(n, align); s == nil {
-		if s, zero, err = p.take(n, align); err != nil {
-			return nil, false, err
-		}
-		p.occupy(s)
+	s, clean, err := p.take(n, align)
+	if err != nil {
+		return nil, false, err
 	}
+	p.occupy(s, clean)
 	p.WakeAgain()
-	return s, zero, nil
+	return s, clean == n, nil
 }
 
 // AllocBlock takes a run for a large block of size bytes, and publishes it. If zero
@@ -173,25 +170,18 @@ func (p *Heap) AllocRun(n, align uintptr) (s *Span, zero bool, err error) {
 func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n, isZero := RoundUp(size, PageBytes)/PageBytes, false
-	s := p.reuse(n, align)
-	fresh := s == nil
-	if fresh {
-		var err error
-		if s, isZero, err = p.take(n, align); err != nil {
-			return nil, err
-		}
+	s, clean, err := p.take(RoundUp(size, PageBytes)/PageBytes, align)
+	if err != nil {
+		return nil, err
 	}
 	p.publishLarge(s, size, uint8(bits.TrailingZeros(uint(align))))
 	p.traffic.Allocs++
-	if zero && !isZero {
+	if zero && clean < s.pages {
 		p.mu.Unlock()
 		p.clearUsed(s)
 		p.mu.Lock()
 	}
-	if fresh {
-		p.occupy(s)
-	}
+	p.occupy(s, clean)
 	return s, nil
 }
 
@@ -202,6 +192,25 @@ func (p *Heap) FreeRun(s *Span) {
 	kept := p.release(s)
 	p.mu.Unlock()
 	p.released(s, kept)
+}
+
+// FreeRuns is FreeRun for the runs linked by Next from at on; 0 is none.
+func (p *Heap) FreeRuns(at uintptr) {
+	if at == 0 {
+		return
+	}
+	p.mu.Lock()
+	for at != 0 {
+		s := SpanPtr(at)
+		at = s.Next
+		if !p.release(s) {
+			p.mu.Unlock()
+			p.discard(s)
+			p.mu.Lock()
+		}
+	}
+	p.mu.Unlock()
+	p.Wake()
 }
 
 // FreeBlock is FreeRun for a large block. It reports false if no large block of
@@ -222,7 +231,7 @@ func (p *Heap) FreeBlock(addr, size uintptr) bool {
 }
 
 // release removes a run in use from the page map. If the run may keep its memory,
-// release also makes it a free run, a recent one; otherwise the caller must pass it to discard
+// release also makes it a free run; otherwise the caller must pass it to discard
 // without mu, which released does. mu is held.
 func (p *Heap) release(s *Span) (kept bool) {
 	p.unpublish(s)
@@ -233,7 +242,8 @@ func (p *Heap) release(s *Span) (kept bool) {
 		return false
 	}
 	s.reset(FreeRun)
-	p.remember(s)
+	s.dirty = s.pages
+	p.join(s)
 	return true
 }
 
@@ -245,8 +255,12 @@ func (p *Heap) released(s *Span, kept bool) {
 	p.Wake()
 }
 
-// occupy sets the dirty bits of a run in use. take has charged for them. mu is held.
-func (p *Heap) occupy(s *Span) {
+// occupy sets the dirty bits of a run in use, of which so many pages are clean. take has
+// charged for them. mu is held.
+func (p *Heap) occupy(s *Span, clean uintptr) {
+	if clean == 0 {
+		return
+	}
 	r := Addresses.RegionOf(s.Base)
 	r.dirty.SetRange(r.pageIndex(s.Base), s.pages)
 }
@@ -311,7 +325,7 @@ func (p *Heap) Close() {
 		Addresses.give(segment.Base, segment.Size)
 	}
 	p.closeMetadata()
-	p.segments, p.free, p.recent, p.unmapped, p.large = nil, bins{}, recent{}, List{}, LargeCount{}
+	p.segments, p.free, p.unmapped, p.large = nil, bins{}, List{}, LargeCount{}
 	p.oversize.dirty, p.oversize.least = 0, 0
 	p.uncharge(p.committed)
 	p.total, p.tables, p.dirty, p.leastDirty = 0, 0, 0, 0

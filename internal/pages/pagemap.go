@@ -2,10 +2,10 @@
 //
 // Two tables have a word for each page. pages has the span:
 //
-//	each page of a run of blocks             its span
-//	first page of a large block              its span
-//	first and last page of a free run        its span; of a recent one, the first alone
-//	any other page                           nil
+//	each page of a run of blocks         its span
+//	first page of a large block          its span
+//	first and last page of a free run    its span
+//	any other page                       nil
 //
 // The pages inside free runs and large blocks have no word to write, so taking and
 // freeing one costs the same at any length.

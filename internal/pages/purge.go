@@ -39,9 +39,7 @@ func (p *Heap) Purge(n uintptr) { p.purgeRuns(n, 1) }
 // number of pages given back. Scavenging is held.
 func (p *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	p.mu.Lock()
-	if n = min(n, p.dirty); n > 0 {
-		p.settle()
-	}
+	n = min(n, p.dirty)
 	p.mu.Unlock()
 	for n > 0 {
 		tried, done, more := p.purgeRun(n, minDirty)
@@ -113,7 +111,7 @@ func (p *Heap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) 
 			onSlice(p)
 		}
 		p.mu.Lock()
-		if *r.page(base) != s || s.Base != base || s.pages != before.pages || s.dirty != before.dirty || s.Kind != FreeRun || s.recent {
+		if *r.page(base) != s || s.Base != base || s.pages != before.pages || s.dirty != before.dirty || s.Kind != FreeRun {
 			return tried, purged, true // it is another run now
 		}
 	}

@@ -96,7 +96,6 @@ func (p *Heap) cut(s *Span, n uintptr) *Span {
 // comes before the first change, and the charge is for the clean pages. mu is held.
 func (p *Heap) extend(s *Span, n uintptr) bool {
 	r := Addresses.RegionOf(s.Base)
-	p.settle()
 	next := p.freeNeighbour(r, s.End())
 	if next == nil || next.pages < n {
 		// A new segment behind next, or behind the block, becomes part of next.

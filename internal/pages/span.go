@@ -39,7 +39,6 @@ type Span struct {
 	Kind       uint8
 	align      uint8   // of a large block: log2 of the alignment asked for
 	purgeTried bool    // of a free run: purge has tried to give its memory back
-	recent     bool    // of a free run: see recent.go
 	Separate   uint32  // not 0: pages were moved or advised, so the run's mapping may not be its neighbours'
 	dirty      uintptr // of a free run: its dirty pages
 	Next       uintptr // neighbours on a list, 0 at its ends

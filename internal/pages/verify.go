@@ -18,7 +18,6 @@ type Tally struct {
 	tables   uintptr // bytes
 	total    uintptr // bytes
 	large    LargeCount
-	recent   int                 // runs
 	metadata map[uintptr]uintptr // objects by size
 }
 
@@ -85,7 +84,7 @@ func (p *Heap) verifyRun(n *Tally, r *region, s *Span, above func(s *Span, dirty
 	}
 	for in := s.Base + PageBytes; in < s.End(); in += PageBytes {
 		want := (*Span)(nil)
-		if s.Kind == BlockRun || s.Kind == GuardRun || s.Kind == FreeRun && !s.recent && in == s.End()-PageBytes {
+		if s.Kind == BlockRun || s.Kind == GuardRun || s.Kind == FreeRun && in == s.End()-PageBytes {
 			want = s
 		}
 		if *r.page(in) != want {
@@ -99,17 +98,10 @@ func (p *Heap) verifyRun(n *Tally, r *region, s *Span, above func(s *Span, dirty
 	}
 	switch s.Kind {
 	case FreeRun:
-		list := &p.free.lists[bin(s.pages)]
-		if s.recent {
-			list = &List{Head: p.recent.lists[s.pages%recentLists]}
+		if !p.free.lists[bin(s.pages)].Contains(s) {
+			return fmt.Errorf("free run %#x of %d pages is not on its bin", s.Base, s.pages)
 		}
-		if !list.Contains(s) || s.recent && dirty != s.pages {
-			return fmt.Errorf("free run %#x of %d pages, of which %d are dirty, is not on its list", s.Base, s.pages, dirty)
-		}
-		if n.free += dirty; s.recent {
-			n.recent++
-			break
-		}
+		n.free += dirty
 		if dirty >= oversizePages {
 			n.oversize += dirty
 		}
@@ -143,9 +135,6 @@ func (p *Heap) verifyCounts(n *Tally) error {
 	}
 	if p.MaxBytes > 0 && p.committed > p.MaxBytes {
 		return fmt.Errorf("committed is %d, above the limit of %d", p.committed, p.MaxBytes)
-	}
-	if p.recent.n != n.recent {
-		return fmt.Errorf("there are %d recent runs, want %d", p.recent.n, n.recent)
 	}
 	if p.dirty != n.free || p.leastDirty > p.dirty {
 		return fmt.Errorf("dirty is %d, want %d; leastDirty is %d", p.dirty, n.free, p.leastDirty)
