@@ -85,14 +85,16 @@ func (c *core) checkTable(t table, from, to uint64, sum *core) string {
 
 // ownedBytes returns the size of the blocks of a slot.
 func (c *core) ownedBytes(g unsafe.Pointer, slot uintptr) int {
-	n := uintptr(0)
-	if c.valueKind != noText {
-		n += blockBytes(0, len((*c.valueRef(g, slot)).text(0)))
+	switch {
+	case c.pairs:
+		key, value, head := (*refIn(g, slot)).pairLengths()
+		return head + key + value
+	case c.hash.kind == stringKeys:
+		return int(blockBytes(c.head, len((*refIn(g, slot)).text(c.head))))
+	case c.valueKind != noText:
+		return int(blockBytes(0, len((*(*ref)(c.value(g, slot))).text(0))))
 	}
-	if c.hash.kind == stringKeys {
-		n += blockBytes(c.head, len((*refIn(g, slot)).text(c.head)))
-	}
-	return int(n)
+	return 0
 }
 
 // check panics if a locked table breaks an invariant of shared_table.go.

@@ -43,6 +43,18 @@ func (c *core) detach(t table) error {
 	return nil
 }
 
+// replaceCopies sets references to the block of a key with hash h to another, in copies.
+func (c *core) replaceCopies(old, r ref, h uint64) {
+	for cur := c.cursors; cur != nil; cur = cur.next {
+		if !cur.detached {
+			continue
+		}
+		if g, slot := c.findRef(cur.table, old, h); g != nil {
+			*refIn(g, slot) = r
+		}
+	}
+}
+
 // copyBytes returns the size of a copy of t with hashes.
 func (c *core) copyBytes(t table) uintptr {
 	return t.groups() * (c.stride + slotsPerGroup*unsafe.Sizeof(uint64(0)))

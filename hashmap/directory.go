@@ -35,6 +35,8 @@ type core struct {
 	layout
 
 	valueKind textKind
+	pairs     bool    // string keys share their blocks with values that are text; see pair.go
+	keyLimit  uintptr // of the length of a string key in a reference
 	head      uintptr // bytes before a string key in its block
 	align     int     // of these blocks
 

@@ -175,7 +175,7 @@ func TestTablesMoveToHugePages(t *testing.T) {
 			put(t, m, 1000, 8000, true)
 		}
 	}
-	if full, huge := tablesOf(m); before < 20 || huge != full {
+	if full, huge := tablesOf(m); before < 20 || full-huge > before/2 {
 		t.Errorf("%d of %d tables are in huge pages; there were %d", huge, full, before)
 	}
 }

@@ -66,15 +66,22 @@ func (m *Map[K, V]) walk(cur *cursor, yield func(K, V) bool) bool {
 			}
 			done = full ^ (full - 1)
 			slot := slotOf(full)
-			if !m.owned && !cur.detached {
+			switch {
+			case cur.detached || m.owned && !m.pairs:
+				k, v, ok := m.entryAt(cur, at, slot)
+				if ok && !yield(k, v) || cur.ended {
+					return false
+				}
+			case m.pairs:
+				k, r := *new(K), *refIn(g, slot)
+				*(*string)(unsafe.Pointer(&k)) = r.pairKey()
+				if !yield(k, m.view(r.pairValue())) || cur.ended {
+					return false
+				}
+			default:
 				if !yield(*keyIn[K](g, slot), *valueIn[K, V](g, slot)) || cur.ended {
 					return false
 				}
-				continue
-			}
-			k, v, ok := m.entryAt(cur, at, slot)
-			if ok && !yield(k, v) || cur.ended {
-				return false
 			}
 		}
 	}
@@ -88,12 +95,13 @@ func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
 	if m.hash.kind == stringKeys {
 		r := *refIn(g, slot)
 		if cur.detached {
-			if g, slot = m.findRef(r, *m.hashIn(cur.table, i, slot)); g == nil {
+			h := *m.hashIn(cur.table, i, slot)
+			if g, slot = m.findRef(m.tableOf(h), r, h); g == nil {
 				return k, v, false
 			}
 		}
-		*(*string)(unsafe.Pointer(&k)) = r.text(m.head)
-		return k, m.load(m.valueOf(g, slot)), true
+		*(*string)(unsafe.Pointer(&k)) = m.keyOf(r)
+		return k, m.load(g, slot), true
 	}
 	k = *keyIn[K](g, slot)
 	if cur.detached && k == k { // a NaN can neither have changed nor been deleted
@@ -102,5 +110,5 @@ func (m *Map[K, V]) entryAt(cur *cursor, i, slot uintptr) (k K, v V, ok bool) {
 		}
 		k = *keyIn[K](g, slot)
 	}
-	return k, m.load(m.valueOf(g, slot)), true
+	return k, m.load(g, slot), true
 }

@@ -24,7 +24,7 @@ func (m *Map[K, V]) GetMany(keys []K, values []V, found []bool) {
 		if m.owned {
 			m.startOwned(&b, keys[:n])
 			for i := range n {
-				values[i], found[i] = m.getOwned(&keys[i], b.hashes[i])
+				values[i], found[i] = m.finishOwned(&b, i, &keys[i])
 			}
 		} else {
 			m.start(&b, keys[:n])
@@ -90,7 +90,7 @@ func (m *Map[K, V]) start(b *batch, keys []K) {
 }
 
 // startOwned is start for a map that owns copies. It also reads the blocks that the tags
-// promise: those of keys, and then those of values.
+// promise.
 func (m *Map[K, V]) startOwned(b *batch, keys []K) {
 	for i := range keys {
 		h := hashOf(&m.hash, &keys[i])
@@ -99,26 +99,14 @@ func (m *Map[K, V]) startOwned(b *batch, keys []K) {
 	for i, g := range b.homes[:len(keys)] {
 		b.tags[i] = *tagsAt(g)
 	}
-	var refs [batchKeys]*ref
-	n := 0
 	for i, g := range b.homes[:len(keys)] {
-		match := matchTag(b.tags[i], tagOf(b.hashes[i]))
-		switch {
-		case match == 0:
-		case m.hash.kind == stringKeys:
-			key := *refIn(g, slotOf(match))
-			b.touch(key)
-			if m.valueKind != noText {
-				refs[n] = (*ref)(key.block())
-				n++
+		if match := matchTag(b.tags[i], tagOf(b.hashes[i])); match != 0 {
+			if m.hash.kind == stringKeys {
+				b.touch(*refIn(g, slotOf(match)))
+			} else {
+				b.touch(*(*ref)(m.value(g, slotOf(match))))
 			}
-		default:
-			refs[n] = (*ref)(m.value(g, slotOf(match)))
-			n++
 		}
-	}
-	for _, r := range refs[:n] {
-		b.touch(*r)
 	}
 }
 
@@ -140,4 +128,19 @@ func (m *Map[K, V]) finish(b *batch, i int, k *K) (v V, ok bool) {
 		return v, false
 	}
 	return m.getFar(*k, b.hashes[i])
+}
+
+// finishOwned is finish for a map that owns copies.
+func (m *Map[K, V]) finishOwned(b *batch, i int, k *K) (v V, ok bool) {
+	if m.hash.kind == stringKeys {
+		g, w, tag := b.homes[i], b.tags[i], tagOf(b.hashes[i])
+		if match := matchTag(w, tag); match != 0 {
+			if m.keyOf(*refIn(g, slotOf(match))) == *(*string)(unsafe.Pointer(k)) {
+				return m.load(g, slotOf(match)), true
+			}
+		} else if w&passBit(tag) == 0 {
+			return v, false
+		}
+	}
+	return m.getOwned(k, b.hashes[i])
 }

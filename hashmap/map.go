@@ -73,10 +73,10 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	switch {
 	case c.hash.kind == stringKeys && c.valueKind == noText:
 		c.layout = layoutOf[ref, struct{}]()
-		c.head, c.align = vt.Size(), vt.Align()
+		c.head, c.align, c.keyLimit = vt.Size(), vt.Align(), longBytes
 	case c.hash.kind == stringKeys:
 		c.layout = layoutOf[ref, struct{}]()
-		c.head, c.align = refBytes, refBytes
+		c.pairs, c.keyLimit = true, pairKeyLimit
 	case c.valueKind != noText:
 		c.layout = layoutOf[K, ref]()
 	default:
@@ -84,14 +84,14 @@ func New[K comparable, V any](parent freehold.Allocator, o *Options) *Map[K, V] 
 	}
 	if c.hash.kind == stringKeys {
 		c.hashAt = func(key unsafe.Pointer) uint64 {
-			s := (*(*ref)(key)).text(c.head)
+			s := c.keyOf(*(*ref)(key))
 			return c.hash.bytes(unsafe.Slice(unsafe.StringData(s), len(s)))
 		}
 	} else {
 		c.hashAt = func(key unsafe.Pointer) uint64 { return hashOf(&c.hash, (*K)(key)) }
 	}
 	c.short = c.hash.kind == plainKeys && isShort[K]() && !c.owned
-	c.texts = c.hash.kind == stringKeys && c.head > 0
+	c.texts = c.pairs || c.hash.kind == stringKeys && c.head > 0
 	c.reset()
 	c.huge.init(c.stride * c.maxGroups)
 	container.Make(m, &c.base, &mapKind, parent, o.Name)
@@ -144,14 +144,14 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 		if !m.texts {
 			return m.getSlow(k)
 		}
-		p := m.valueOfText(*(*string)(unsafe.Pointer(&k)))
+		r, _, ok := m.lookUp(*(*string)(unsafe.Pointer(&k)))
 		switch {
-		case p == nil:
+		case !ok:
 			return v, false
-		case m.valueKind == noText:
-			return *(*V)(p), true
+		case m.pairs:
+			return m.view(r.pairValue()), true
 		}
-		return m.load(p), true
+		return *(*V)(r.block()), true
 	}
 	// The first group, where nearly every search ends, without a call: the less there is
 	// to do, the more searches the processor has under way at once.

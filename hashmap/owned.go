@@ -1,6 +1,6 @@
 // Owned: strings, bytes and large values, which maps keep as copies in blocks of their own.
 //
-//	slot of a string key    | ref |--> | value | key's bytes |
+//	slot of a string key    | ref |--> | value | key's bytes |     pair.go if both are text
 //	slot of a text value    | ref |--> | value's bytes |
 //
 //	ref                     | length 19 bits | address / 8, 45 bits |
@@ -139,9 +139,9 @@ func (c *core) newBlock(head uintptr, align int, s string) (ref, error) {
 //
 // Precondition: the block has blockBytes(head, len(s)) bytes.
 func refTo(p unsafe.Pointer, head uintptr, s string) (ref, error) {
-	addr := uint64(uintptr(p)) / blockAlign
-	if addr >= 1<<refAddrBits {
-		return 0, fmt.Errorf("%w: a block at %#x is beyond 48 bits of address", freehold.ErrOutOfMemory, uintptr(p))
+	r, err := refAt(p)
+	if err != nil {
+		return 0, err
 	}
 	n := len(s)
 	to := unsafe.Slice((*byte)(unsafe.Add(p, head)), blockBytes(0, n))
@@ -150,7 +150,16 @@ func refTo(p unsafe.Pointer, head uintptr, s string) (ref, error) {
 		to, n = to[lengthBytes:], longBytes
 	}
 	copy(to, s)
-	return ref(addr | uint64(n)<<refAddrBits), nil
+	return r | ref(n)<<refAddrBits, nil
+}
+
+// refAt returns a reference to the block at p, without a length.
+func refAt(p unsafe.Pointer) (ref, error) {
+	addr := uint64(uintptr(p)) / blockAlign
+	if addr >= 1<<refAddrBits {
+		return 0, fmt.Errorf("%w: a block at %#x is beyond 48 bits of address", freehold.ErrOutOfMemory, uintptr(p))
+	}
+	return ref(addr), nil
 }
 
 // blockBytes returns the size of a block for n bytes.
@@ -167,57 +176,69 @@ func (c *core) freeBlock(r ref, head uintptr) {
 	}
 }
 
+// keyOf returns the string key behind a slot's reference.
+func (c *core) keyOf(r ref) string {
+	if c.pairs {
+		return r.pairKey()
+	}
+	return r.text(c.head)
+}
+
 // findString returns the group and the slot of a string key with hash h, or nil.
 func (c *core) findString(s string, h uint64) (g unsafe.Pointer, slot uintptr) {
-	p := c.probe(h)
-	for p.next() {
-		if (*refIn(p.group, p.slot)).text(c.head) == s {
-			return p.group, p.slot
+	t, tag := c.tableOf(h), tagOf(h)
+	for passed := uintptr(0); passed < t.groups(); passed++ {
+		g := t.after(h, passed, refStride)
+		w := *tagsAt(g)
+		for match := matchTag(w, tag); match != 0; match &= match - 1 {
+			if slot := slotOf(match); c.keyOf(*refIn(g, slot)) == s {
+				return g, slot
+			}
+		}
+		if w&passBit(tag) == 0 {
+			return nil, 0
 		}
 	}
 	return nil, 0
 }
 
-// valueOfText returns where the value of a string key is, or the reference to it, or nil.
+// lookUp returns the reference to a string key's block, its hash, and whether the map has it.
 //
 // The first group is searched without a call, as in Get, if the key has 8 to 16 bytes.
-//
-// Precondition: texts is set.
-func (c *core) valueOfText(s string) unsafe.Pointer {
+func (c *core) lookUp(s string) (r ref, h uint64, ok bool) {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if len(b) < 8 || len(b) > 16 {
-		return c.valueOfString(s, c.hash.bytes(b))
+		return c.lookUpFar(s, c.hash.bytes(b))
 	}
 	x, y := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[len(b)-8:])
-	h := c.hash.seed.Words(x, y, len(b)) &^ c.hash.narrow
+	h = c.hash.seed.Words(x, y, len(b)) &^ c.hash.narrow
 	g, tag := c.homeOf(h, refStride), tagOf(h)
 	w := *tagsAt(g)
 	if match := matchTag(w, tag); match != 0 {
 		r := *refIn(g, slotOf(match))
-		if int(r>>refAddrBits) == len(b) {
-			value := r.block()
-			key := unsafe.Slice((*byte)(unsafe.Add(value, c.head)), len(b))
+		if uintptr(r>>refAddrBits)&c.keyLimit == uintptr(len(b)) {
+			key := unsafe.Slice((*byte)(unsafe.Add(r.block(), c.head)), len(b))
 			if binary.LittleEndian.Uint64(key) == x && binary.LittleEndian.Uint64(key[len(b)-8:]) == y {
-				return value
+				return r, h, true
 			}
 		}
 	} else if w&passBit(tag) == 0 {
-		return nil
+		return 0, h, false
 	}
-	return c.valueOfString(s, h)
+	return c.lookUpFar(s, h)
 }
 
-// valueOfString is valueOfText for a string with hash h.
-func (c *core) valueOfString(s string, h uint64) unsafe.Pointer {
+// lookUpFar is lookUp for a string with hash h.
+func (c *core) lookUpFar(s string, h uint64) (ref, uint64, bool) {
 	if g, slot := c.findString(s, h); g != nil {
-		return (*refIn(g, slot)).block()
+		return *refIn(g, slot), h, true
 	}
-	return nil
+	return 0, h, false
 }
 
-// findRef returns the group and the slot of a reference to a key with hash h, or nil.
-func (c *core) findRef(r ref, h uint64) (g unsafe.Pointer, slot uintptr) {
-	p := c.probe(h)
+// findRef returns the group and the slot, in t, of a reference to a key with hash h, or nil.
+func (c *core) findRef(t table, r ref, h uint64) (g unsafe.Pointer, slot uintptr) {
+	p := newProbe(t.base(), t.groups(), c.stride, t.home(h), h)
 	for p.next() {
 		if *refIn(p.group, p.slot) == r {
 			return p.group, p.slot

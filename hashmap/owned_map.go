@@ -28,6 +28,8 @@ func (m *Map[K, V]) findPlain(k *K, h uint64) (g unsafe.Pointer, slot uintptr) {
 }
 
 // valueOf returns where a slot's value is, or the reference to it if that is a string or []byte.
+//
+// Precondition: pairs is not set.
 func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 	switch {
 	case c.hash.kind == stringKeys && c.head > 0: // else there may be no block
@@ -38,16 +40,23 @@ func (c *core) valueOf(g unsafe.Pointer, slot uintptr) unsafe.Pointer {
 	return c.value(g, slot)
 }
 
-// load returns the value at p.
-func (m *Map[K, V]) load(p unsafe.Pointer) (v V) {
-	switch m.valueKind {
-	case isString:
-		*(*string)(unsafe.Pointer(&v)) = (*(*ref)(p)).text(0)
-	case isBytes:
-		s := (*(*ref)(p)).text(0)
-		*(*[]byte)(unsafe.Pointer(&v)) = unsafe.Slice(unsafe.StringData(s), len(s))
-	default:
-		v = *(*V)(p)
+// load returns the value of a slot.
+func (m *Map[K, V]) load(g unsafe.Pointer, slot uintptr) (v V) {
+	switch {
+	case m.pairs:
+		return m.view((*refIn(g, slot)).pairValue())
+	case m.views():
+		return m.view((*(*ref)(m.value(g, slot))).text(0))
+	}
+	return *(*V)(m.valueOf(g, slot))
+}
+
+// view returns text, which is the map's memory, as a V.
+func (m *Map[K, V]) view(text string) (v V) {
+	if m.valueKind == isBytes {
+		*(*[]byte)(unsafe.Pointer(&v)) = unsafe.Slice(unsafe.StringData(text), len(text))
+	} else {
+		*(*string)(unsafe.Pointer(&v)) = text
 	}
 	return v
 }
@@ -55,7 +64,7 @@ func (m *Map[K, V]) load(p unsafe.Pointer) (v V) {
 // getOwned is Get of k, whose hash is h.
 func (m *Map[K, V]) getOwned(k *K, h uint64) (v V, ok bool) {
 	if g, slot := m.findOwned(k, h); g != nil {
-		return m.load(m.valueOf(g, slot)), true
+		return m.load(g, slot), true
 	}
 	return v, false
 }
@@ -71,47 +80,60 @@ func (m *Map[K, V]) atOwned(k *K) *V {
 }
 
 func (m *Map[K, V]) putOwned(k *K, v *V) error {
+	switch {
+	case m.pairs:
+		return m.putPair(*(*string)(unsafe.Pointer(k)), textOf(m.valueKind, v))
+	case m.hash.kind == stringKeys:
+		return m.putString(*(*string)(unsafe.Pointer(k)), v)
+	}
+	return m.putText(k, v)
+}
+
+// putString is putOwned for a string key, whose block has the value too.
+func (m *Map[K, V]) putString(key string, v *V) error {
+	r, h, found := m.lookUp(key)
+	if !found {
+		var err error
+		if r, err = m.newBlock(m.head, m.align, key); err != nil {
+			return err
+		}
+		g, slot, err := m.insert(h)
+		if err != nil {
+			m.freeBlock(r, m.head)
+			return err
+		}
+		*refIn(g, slot) = r
+	}
+	if m.head > 0 { // else there may be no block
+		*(*V)(r.block()) = *v
+	}
+	return nil
+}
+
+// putText is putOwned for a plain key, with a text as the value.
+func (m *Map[K, V]) putText(k *K, v *V) error {
 	h := hashOf(&m.hash, k)
-	g, slot := m.findOwned(k, h)
-	if g != nil && !m.views() {
+	g, slot := m.findPlain(k, h)
+	if g != nil && m.valueKind == isLarge {
 		*(*V)(m.valueOf(g, slot)) = *v
 		return nil
 	}
-	var key, value ref
-	var err error
-	if m.valueKind != noText {
-		if value, err = m.newBlock(0, blockAlign, textOf(m.valueKind, v)); err != nil {
-			return err
-		}
+	value, err := m.newBlock(0, blockAlign, textOf(m.valueKind, v))
+	if err != nil {
+		return err
 	}
 	if g != nil {
-		p := m.valueRef(g, slot)
+		p := (*ref)(m.value(g, slot))
 		m.freeBlock(*p, 0)
 		*p = value
 		return nil
 	}
-	if m.hash.kind == stringKeys {
-		key, err = m.newBlock(m.head, m.align, *(*string)(unsafe.Pointer(k)))
-	}
-	if err == nil {
-		if g, slot, err = m.insert(h); err != nil {
-			m.freeBlock(key, m.head)
-		}
-	}
-	if err != nil {
+	if g, slot, err = m.insert(h); err != nil {
 		m.freeBlock(value, 0)
 		return err
 	}
-	if m.hash.kind == stringKeys {
-		*refIn(g, slot) = key
-	} else {
-		*keyIn[K](g, slot) = *k
-	}
-	if m.valueKind != noText {
-		*m.valueRef(g, slot) = value
-	} else {
-		*(*V)(m.valueOf(g, slot)) = *v
-	}
+	*keyIn[K](g, slot) = *k
+	*(*ref)(m.value(g, slot)) = value
 	return nil
 }
 
@@ -126,26 +148,18 @@ func (m *Map[K, V]) deleteOwned(k *K) bool {
 	return true
 }
 
-// valueRef returns the reference to a slot's value.
-//
-// Precondition: values is not noText.
-func (c *core) valueRef(g unsafe.Pointer, slot uintptr) *ref {
-	if c.valueKind == isLarge {
-		return (*ref)(c.value(g, slot))
-	}
-	return (*ref)(c.valueOf(g, slot))
-}
-
 // views reports whether values are strings or []byte, of which callers get the map's memory.
 func (c *core) views() bool { return c.valueKind == isString || c.valueKind == isBytes }
 
 // freeSlot frees the blocks of a slot.
 func (c *core) freeSlot(g unsafe.Pointer, slot uintptr) {
-	if c.valueKind != noText {
-		c.freeBlock(*c.valueRef(g, slot), 0)
-	}
-	if c.hash.kind == stringKeys {
+	switch {
+	case c.pairs:
+		c.freePair(*refIn(g, slot))
+	case c.hash.kind == stringKeys:
 		c.freeBlock(*refIn(g, slot), c.head)
+	default:
+		c.freeBlock(*(*ref)(c.value(g, slot)), 0)
 	}
 }
 

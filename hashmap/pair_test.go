@@ -1,0 +1,93 @@
+package hashmap
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// Keys and values on both sides of what a reference holds the lengths of, and all replacements
+// among them: those of the same length need no memory.
+func TestPairsOfAllLengths(t *testing.T) {
+	a := &switched{Allocator: alloctest.New(t)}
+	m := New[string, []byte](a, nil)
+	defer m.Close()
+	lengths := []int{0, 1, 7, 8, 16, 17, pairKeyLimit - 1, pairKeyLimit, pairKeyLimit + 1, valueLimit, valueLimit + 1, 5000}
+	want := map[string]string{}
+	set := func(key, value string) {
+		a.failing = alloctest.FailAfter(a.Allocator, 0)
+		before, had := want[key]
+		if err := m.Put(key, []byte(value)); (err == nil) != (had && (len(value) == len(before) || key+value == "")) {
+			t.Fatalf("a value of %d bytes in place of one of %d, without memory: %v", len(value), len(before), err)
+		}
+		a.failing = nil
+		succeed(m.Put(key, []byte(value)))
+		want[key] = value
+	}
+	for _, byte := range []string{"x", "y"} {
+		for _, n := range lengths {
+			for _, v := range lengths {
+				set(strings.Repeat("k", n), strings.Repeat(byte, v))
+				set(strings.Repeat("k", n), strings.Repeat("z", v))
+			}
+		}
+		mustBeWhole(t, m)
+		for k, v := range want {
+			if got, ok := m.Get(k); !ok || string(got) != v {
+				t.Errorf("a key of %d bytes has a value of %d, want %d", len(k), len(got), len(v))
+			}
+		}
+	}
+}
+
+// A value may be put that is a part of the one it replaces, or of a key.
+func TestPairsOfTheMapsOwnMemory(t *testing.T) {
+	m := New[string, string](alloctest.New(t), nil)
+	defer m.Close()
+	succeed(m.Put("key", "0123456789"))
+	for _, change := range []func(v string) string{
+		func(v string) string { return v[:len(v)-1] },
+		func(v string) string { return v[1:] },
+		func(v string) string { return v },
+		func(v string) string { return v[:0] },
+	} {
+		v, _ := m.Get("key")
+		want := strings.Clone(change(v))
+		succeed(m.Put("key", change(v)))
+		if got, _ := m.Get("key"); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for k := range m.Keys() {
+		succeed(m.Put(k, k[1:]))
+	}
+	if v, _ := m.Get("key"); v != "ey" {
+		t.Errorf("%q, want %q", v, "ey")
+	}
+}
+
+// A loop whose table is a copy yields the values that have replaced others since.
+func TestPairsReplacedInALoop(t *testing.T) {
+	m := New[string, string](alloctest.New(t), nil)
+	defer m.Close()
+	const before, after = 50, 1000
+	put := func(from, to int, value string) {
+		for i := from; i < to; i++ {
+			succeed(m.Put(textKey(i+1), value))
+		}
+	}
+	put(0, before, "first")
+	seen := 0
+	for k, v := range m.All() {
+		if seen++; seen == 1 {
+			put(before, after, "first") // the table grows
+			put(0, after, "another")
+		} else if v != "another" {
+			t.Errorf("%q has %q", k, v)
+		}
+	}
+	if seen < before {
+		t.Errorf("%d entries, want %d or more", seen, before)
+	}
+}
