@@ -76,11 +76,20 @@ func homes(tag, n uint32) (one, two uint32) {
 	return linear(tag, n), linear(other&tagMask, n)
 }
 
+// bucketsOf returns the homes of a tag; nil if there are no buckets.
+func (ix *index) bucketsOf(tag uint32) (one, two *bucket) {
+	n := ix.buckets.Load()
+	if n == 0 {
+		return nil, nil
+	}
+	i, j := homes(tag, n)
+	return ix.bucket(i), ix.bucket(j)
+}
+
 // slotAt returns the slot whose item is at the place, of a key with that tag, or nil.
 func (ix *index) slotAt(tag uint32, at place) *atomic.Uint64 {
-	one, two := homes(tag, ix.buckets.Load())
-	for _, i := range [...]uint32{one, two} {
-		b := ix.bucket(i)
+	one, two := ix.bucketsOf(tag)
+	for _, b := range [...]*bucket{one, two} {
 		for j := range b.slots {
 			if w := slot(b.slots[j].Load()); w != 0 && w.place() == at {
 				return &b.slots[j]
@@ -108,8 +117,7 @@ func (ix *index) insert(w slot) bool {
 
 // free returns an empty slot in the emptier home of w, or nil.
 func (ix *index) free(w slot) *atomic.Uint64 {
-	one, two := homes(w.tag(), ix.buckets.Load())
-	first, second := ix.bucket(one), ix.bucket(two)
+	first, second := ix.bucketsOf(w.tag())
 	if second.empty() > first.empty() {
 		return second.free()
 	}

@@ -57,16 +57,20 @@ func (s *shard) find(h uint64, key []byte) reading {
 
 // search looks at both homes of key once.
 func (s *shard) search(h uint64, key []byte) (r reading) {
+	return s.scan(h, func(it *item) bool { return string(it.key()) == string(key) })
+}
+
+// scan returns a reading of the first item with the tag of such a key for which isWanted is true.
+func (s *shard) scan(h uint64, isWanted func(it *item) bool) (r reading) {
 	tag := tagOf(h)
 	me := s.c.readers.Enter() // so that no bucket is freed
 	defer s.c.readers.Leave(me)
-	n := s.index.buckets.Load()
-	if n == 0 {
+	one, two := s.index.bucketsOf(tag)
+	if one == nil {
 		return reading{}
 	}
-	one, two := homes(tag, n)
-	for _, i := range [...]uint32{one, two} {
-		b := s.index.bucket(i)
+	two.slots[0].Load() // fetches the line while one is looked at
+	for _, b := range [...]*bucket{one, two} {
 		for j := range b.slots {
 			w := slot(b.slots[j].Load())
 			if w == 0 || w.tag() != tag {
@@ -75,7 +79,7 @@ func (s *shard) search(h uint64, key []byte) (r reading) {
 			if r = s.hold(&b.slots[j], w); r.it == nil {
 				continue
 			}
-			if string(r.it.key()) == string(key) {
+			if isWanted(r.it) {
 				return r
 			}
 			r.release()

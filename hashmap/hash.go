@@ -40,33 +40,10 @@ func kindOf(t reflect.Type) keyKind {
 	switch {
 	case t.Kind() == reflect.String:
 		return stringKeys
-	case isPlain(t):
+	case hash.IsPlain(t):
 		return plainKeys
 	}
 	return otherKeys
-}
-
-// isPlain reports whether values of type t are equal exactly if their bytes are.
-func isPlain(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Bool,
-		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return true
-	case reflect.Array:
-		return t.Len() == 0 || isPlain(t.Elem())
-	case reflect.Struct:
-		sum := uintptr(0)
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Name == "_" || !isPlain(f.Type) {
-				return false
-			}
-			sum += f.Type.Size()
-		}
-		return sum == t.Size() // else there is padding
-	}
-	return false
 }
 
 // hashOf returns the hash of k. The hash of a NaN, or of a key that holds one, differs

@@ -19,6 +19,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"unsafe"
 )
 
@@ -92,6 +93,29 @@ func (s *Seed) long(v []byte) uint64 {
 // Comparable returns a hash of v: the same for all values that == says are equal, and
 // another one each time for a NaN.
 func Comparable[T comparable](s *Seed, v T) uint64 { return maphash.Comparable(s.maphash, v) }
+
+// IsPlain reports whether values of type t are equal exactly if their bytes are.
+func IsPlain(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return true
+	case reflect.Array:
+		return t.Len() == 0 || IsPlain(t.Elem())
+	case reflect.Struct:
+		sum := uintptr(0)
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Name == "_" || !IsPlain(f.Type) {
+				return false
+			}
+			sum += f.Type.Size()
+		}
+		return sum == t.Size() // else there is padding
+	}
+	return false
+}
 
 func fold(x, y uint64) uint64 {
 	hi, lo := bits.Mul64(x, y)

@@ -1,0 +1,100 @@
+package cache
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it meanwhile.
+func TestGetMany(t *testing.T) {
+	const n = 3*manyKeys + 5
+	c := newShared(t, Options{MaxBytes: 1 << 20})
+	clock := c.fake()
+	var keys [][]byte
+	for i := range n {
+		keys = append(keys, fmt.Append(nil, "key ", i))
+		switch i % 3 {
+		case 0:
+			must(0, c.Set(keys[i], keys[i]))
+		case 1:
+			must(0, c.SetTTL(keys[i], keys[i], time.Second))
+		}
+	}
+	clock.now += 2 * time.Second
+	for _, keys := range [][][]byte{keys, keys[:manyKeys], keys[:1], nil} {
+		seen := map[int]bool{}
+		c.GetMany(keys, func(i int, e Entry) {
+			if string(e.Value) != string(keys[i]) || seen[i] {
+				t.Errorf("key %d has %q, seen before: %t", i, e.Value, seen[i])
+			}
+			seen[i] = true
+			c.Delete(keys[i])
+			must(0, c.Set(keys[i], keys[i]))
+		})
+		if len(seen) != (len(keys)+2)/3 {
+			t.Errorf("%d of %d keys are found", len(seen), len(keys))
+		}
+	}
+	if !panics(func() { c.GetMany(keys, func(int, Entry) { panic("no") }) }) || c.shards[0].isPinned() {
+		t.Error("a panic of the function is lost, or leaves pins")
+	}
+	if st := c.Stats(); st.Hits == 0 || st.Misses == 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
+
+// TestSliding: what is read stays for another TTL.
+func TestSliding(t *testing.T) {
+	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
+	clock := c.fake()
+	must(0, c.Set([]byte("read"), []byte("v")))
+	must(0, c.Set([]byte("left"), []byte("v")))
+	must(0, c.SetTTL([]byte("ever"), []byte("v"), 0))
+	for range 5 {
+		clock.now += 8 * time.Second
+		get(t, c, "read", "v")
+	}
+	get(t, c, "left", "")
+	clock.now += 11 * time.Second
+	get(t, c, "read", "")
+	get(t, c, "ever", "v")
+}
+
+// TestJitter: TTLs are between a part and the whole.
+func TestJitter(t *testing.T) {
+	c := newCache(t, Options{TTL: 1000 * time.Second, Jitter: 0.5})
+	clock := c.fake()
+	least, most := time.Hour, time.Duration(0)
+	for i := range 100 {
+		key := fmt.Append(nil, i)
+		must(0, c.Set(key, nil))
+		c.View(key, func(e Entry) { least, most = min(least, e.TTL), max(most, e.TTL) })
+	}
+	if least < 500*time.Second || least > 600*time.Second || most < 900*time.Second || most > 1001*time.Second {
+		t.Errorf("TTLs from %v to %v", least, most)
+	}
+	clock.now = 1 << 62 // no overflow
+	must(0, c.SetTTL([]byte("k"), []byte("v"), 1<<62))
+	get(t, c, "k", "v")
+}
+
+// TestExpiryAtTheSecond: an entry is there until its TTL has passed, and gone a second later.
+func TestExpiryAtTheSecond(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	for _, at := range []time.Duration{0, 300 * time.Millisecond, 999_999_999} {
+		clock.now = 10*time.Second + at
+		must(0, c.SetTTL([]byte("k"), []byte("v"), 2*time.Second))
+		clock.now += 2*time.Second - 1
+		get(t, c, "k", "v")
+		clock.now += time.Second
+		get(t, c, "k", "")
+	}
+}
