@@ -89,29 +89,46 @@ func (s *shard) victims() (v victims) {
 // what is promoted, and -1 for what stays as it is.
 func (s *shard) evacuate(n uint32, hits, cost int, why Reason) {
 	g := s.segs.at(n)
+	var batch [manyKeys]found
 	for offset := uint32(0); offset < g.used && g.live > 0; {
-		it := g.item(offset)
-		at := s.segs.place(n, offset)
-		offset += uint32(it.size())
-		h := s.c.seed.Bytes(it.key())
-		to := s.index.slotAt(tagOf(h), at)
-		if to == nil {
-			continue
+		items := batch[:0]
+		for ; offset < g.used && len(items) < len(batch); offset += uint32(g.item(offset).size()) {
+			h := s.c.seed.Bytes(g.item(offset).key())
+			one, two := s.index.bucketsOf(tagOf(h))
+			one.slots[0].Load() // fetches the lines of all in the batch at once
+			two.slots[0].Load()
+			items = append(items, found{h, offset})
 		}
-		w := slot(to.Load())
-		switch {
-		case it.hasExpired(&s.c.clock):
-			s.drop(to, Expired)
-		case w.hits() >= hits && s.keep(to, w, it, cost):
-		default:
-			if !g.main {
-				s.index.remember(h)
+		for _, x := range items {
+			at := s.index.slotAt(tagOf(x.hash), s.segs.place(n, x.offset))
+			if at != nil {
+				s.decide(at, g.item(x.offset), x.hash, hits, cost, why)
 			}
-			s.drop(to, why)
 		}
 	}
 	if g.live == 0 {
 		s.empty(n)
+	}
+}
+
+// A found is an item of a segment that is being emptied.
+type found struct {
+	hash   uint64
+	offset uint32
+}
+
+// decide keeps or drops the item of a slot, for evacuate.
+func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, hits, cost int, why Reason) {
+	w := slot(at.Load())
+	switch {
+	case it.hasExpired(&s.c.clock):
+		s.drop(at, Expired)
+	case w.hits() >= hits && s.keep(at, w, it, cost):
+	default:
+		if !w.main() {
+			s.index.remember(h)
+		}
+		s.drop(at, why)
 	}
 }
 
