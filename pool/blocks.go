@@ -178,22 +178,7 @@ func (b *Blocks) BlockSize() int { return b.bytes }
 // Alloc implements [freehold.Allocator]. It returns the first size bytes of a
 // block. If size or align is larger than the pool's, the error matches
 // [freehold.ErrOutOfMemory], so [freehold.NewFallback] asks the next allocator.
-func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align) }
-
-func (b *Blocks) alloc(size, align int) ([]byte, error) {
-	if !b.fits(size, align) {
-		return b.noBlock("pool.Blocks.Alloc", size, align)
-	}
-	addr, slot := pop(b, 0, 0, 0, 0)
-	p := pointer(addr)
-	if addr == 0 {
-		var err error
-		if p, err = b.getSlow(slot); err != nil {
-			return nil, err
-		}
-	}
-	return unsafe.Slice((*byte)(p), size), nil
-}
+func (b *Blocks) Alloc(size, align int) ([]byte, error) { return fast.alloc(b, size, align, 0, 0) }
 
 // fits reports whether a block serves the request.
 func (b *Blocks) fits(size, align int) bool {
@@ -219,7 +204,7 @@ func (b *Blocks) Zeroed(size, align int) ([]byte, error) {
 	if !b.fits(size, align) {
 		return b.noBlock("pool.Blocks.Zeroed", size, align)
 	}
-	z, err := fast.alloc(b, size, align)
+	z, err := b.Alloc(size, align)
 	clear(z)
 	return z, err
 }
@@ -246,15 +231,7 @@ func (b *Blocks) Resize(r []byte, size int) ([]byte, bool) {
 // Free implements [freehold.Allocator]. It panics if r does not begin at a live
 // block, is longer than a block, or has more capacity than length. A slice whose
 // length and capacity were both cut frees the whole block.
-func (b *Blocks) Free(r []byte) { fast.free(b, r) }
-
-func (b *Blocks) free(r []byte) {
-	if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
-		b.freeNone(r)
-	} else if slot, done := push(b, addrOf(r), 0, 0, 0); !done {
-		b.putSlow(slot, addrOf(r))
-	}
-}
+func (b *Blocks) Free(r []byte) { fast.free(b, r, 0) }
 
 // freeNone is Free of a slice that cannot be a block. It panics unless the slice is empty.
 func (b *Blocks) freeNone(r []byte) {

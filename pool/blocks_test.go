@@ -63,21 +63,33 @@ func newBlocks(t testing.TB, bytes, align int, o *pool.Options) *pool.Blocks {
 
 func TestBlocksConform(t *testing.T) {
 	for _, c := range []struct{ bytes, align int }{{24, 8}, {48, 16}, {64, 64}, {1000, 8}, {4096, 4096}, {100000, 16}} {
-		t.Run(fmt.Sprint(c.bytes, "/", c.align), func(t *testing.T) {
-			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
-				h := freehold.NewHeap(nil)
-				t.Cleanup(h.Close)
-				b := pool.NewBlocks(h, c.bytes, c.align, nil)
-				t.Cleanup(func() { closeEmpty(t, b) })
-				return b
-			}, &alloctest.Options{
-				MaxSize:    c.bytes,
-				MaxAlign:   c.align,
-				Concurrent: true,
-				Detects:    alloctest.DoubleFree | alloctest.ForeignFree | alloctest.InteriorFree,
-			})
+		t.Run(fmt.Sprint(c.bytes, "/", c.align), func(t *testing.T) { blocksConform(t, c.bytes, c.align) })
+	}
+}
+
+// They do without assembly, with pins or not.
+func TestBlocksConformInGo(t *testing.T) {
+	for _, pins := range []bool{false, true} {
+		t.Run(fmt.Sprint("pins=", pins), func(t *testing.T) {
+			defer pool.Plain(pins)()
+			blocksConform(t, 48, 16)
 		})
 	}
+}
+
+func blocksConform(t *testing.T, bytes, align int) {
+	alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+		h := freehold.NewHeap(nil)
+		t.Cleanup(h.Close)
+		b := pool.NewBlocks(h, bytes, align, nil)
+		t.Cleanup(func() { closeEmpty(t, b) })
+		return b
+	}, &alloctest.Options{
+		MaxSize:    bytes,
+		MaxAlign:   align,
+		Concurrent: true,
+		Detects:    alloctest.DoubleFree | alloctest.ForeignFree | alloctest.InteriorFree,
+	})
 }
 
 func TestFallbackOfThreeLayersConforms(t *testing.T) {

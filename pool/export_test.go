@@ -2,6 +2,9 @@ package pool
 
 import "unsafe"
 
+func (b *Blocks) get() (unsafe.Pointer, error) { return plain.get(b, 0, 0, 0, 0) }
+func (b *Blocks) put(p unsafe.Pointer)         { plain.put(b, p, 0, 0, 0) }
+
 // TakeAtOnce makes the block at p live, as after a racing double free: this goroutine freed
 // it, and another one freed it at the same moment and got it again.
 func (b *Blocks) TakeAtOnce(p unsafe.Pointer) { b.statusOf(uintptr(p)).store(statusLive) }
@@ -44,4 +47,14 @@ func (p *Pool[T]) Blocks() *Blocks { return &p.blocks }
 // HandleAt returns a handle to the value at t with a generation that it never has.
 func HandleAt[T any](t *T) Handle[T] {
 	return Handle[T]{addr: uintptr(unsafe.Pointer(t)), gen: 1 << 62}
+}
+
+// Plain has pools use functions in Go until restore is called, with pins or as package pin can.
+func Plain(pins bool) (restore func()) {
+	was := fast
+	fast = plain
+	if pins {
+		fast = pinned
+	}
+	return func() { fast = was }
 }

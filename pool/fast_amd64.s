@@ -1,7 +1,7 @@
 // Get and put without a pin: see fast_amd64.go.
 //
 // They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. Where they go on in a Go function, the arguments
+// and the goroutine in R14. They need no at, and nobody looks at the result of put and free. Where they go on in a Go function, the arguments
 // are in their registers again.
 
 //go:build !race && !freehold_portable && !asan
@@ -94,7 +94,7 @@ near: \
 	INCQ stack_n(stack) \
 	RET
 
-// func(b *Blocks) (unsafe.Pointer, error)
+// func(b *Blocks, _, _, _, at uintptr) (unsafe.Pointer, error)
 //
 //	b AX -> AX, BX CX
 TEXT getFast<>(SB), NOSPLIT, $0-0
@@ -111,7 +111,7 @@ plain:
 far:
 	FAR(AX, CX, near, plain)
 
-// func(b *Blocks, p unsafe.Pointer), for blocks with generations
+// func(b *Blocks, p unsafe.Pointer, _, _, at uintptr) bool, for blocks with generations
 //
 //	b AX, p BX
 TEXT putFast<>(SB), NOSPLIT, $0-0
@@ -126,7 +126,7 @@ plain:
 far:
 	FAR(AX, CX, near, plain)
 
-// func(b *Blocks, size, align int) ([]byte, error)
+// func(b *Blocks, size, align int, _, at uintptr) ([]byte, error)
 //
 //	b AX, size BX, align CX -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
@@ -152,7 +152,7 @@ plain:
 far:
 	FAR(AX, CX, near, plain)
 
-// func(b *Blocks, r []byte)
+// func(b *Blocks, r []byte, at uintptr) bool
 //
 //	b AX, r BX CX DI
 TEXT freeFast<>(SB), NOSPLIT, $0-0

@@ -22,15 +22,18 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		was := plain
 		t.Cleanup(func() { plain = was })
 		plain = functions{
-			get:   func(*Blocks) (unsafe.Pointer, error) { slow("get"); return nil, nil },
-			put:   func(*Blocks, unsafe.Pointer) { slow("put") },
-			alloc: func(*Blocks, int, int) ([]byte, error) { slow("alloc"); return nil, nil },
-			free:  func(*Blocks, []byte) { slow("free") },
+			get: func(*Blocks, uintptr, uintptr, uintptr, uintptr) (unsafe.Pointer, error) {
+				slow("get")
+				return nil, nil
+			},
+			put:   func(*Blocks, unsafe.Pointer, uintptr, uintptr, uintptr) bool { slow("put"); return true },
+			alloc: func(*Blocks, int, int, uintptr, uintptr) ([]byte, error) { slow("alloc"); return nil, nil },
+			free:  func(*Blocks, []byte, uintptr) bool { slow("free"); return true },
 		}
 		return pintest.Slots{
 			Fill: func() {
-				p.blocks.put(freehold.Must(p.blocks.get()))
-				b.free(freehold.Must(b.alloc(8, 8)))
+				was.put(&p.blocks, freehold.Must(was.get(&p.blocks, 0, 0, 0, 0)), 0, 0, 0)
+				was.free(b, freehold.Must(was.alloc(b, 8, 8, 0, 0)), 0)
 			},
 			Serve: func(slot int) bool {
 				if !servesPair(b, slot) || !servesPair(&p.blocks, slot) {

@@ -42,7 +42,7 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 // Get returns a zero T, which is the caller's until Put or Retire. The error
 // matches [freehold.ErrOutOfMemory]: the limit was reached, or the parent refused.
 func (p *Pool[T]) Get() (*T, error) {
-	q, err := fast.get(&p.blocks)
+	q, err := fast.get(&p.blocks, 0, 0, 0, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (p *Pool[T]) Get() (*T, error) {
 // it afterwards. A nil t is a no-op. Put panics if t is not a live value of p.
 func (p *Pool[T]) Put(t *T) {
 	if t != nil {
-		fast.put(&p.blocks, unsafe.Pointer(t))
+		fast.put(&p.blocks, unsafe.Pointer(t), 0, 0, 0)
 	}
 }
 

@@ -52,16 +52,17 @@ func BenchmarkPair(b *testing.B) {
 	b.Run("cache", func(b *testing.B) { cachePairs(b, p) })
 	k := pool.NewBlocks(freehold.Default(), 64, 8, nil)
 	defer k.Close()
-	b.Run("blocks", func(b *testing.B) {
-		for range b.N {
-			o, err := k.Alloc(64, 8)
-			if err != nil {
-				b.Fatal(err)
-			}
-			o[0] = 1
-			k.Free(o)
-		}
-	})
+	b.Run("blocks", func(b *testing.B) { blocksPairs(b, k) })
+	for name, pins := range map[string]bool{"leaf": false, "pin": true} {
+		b.Run("pool/path="+name, func(b *testing.B) {
+			defer pool.Plain(pins)()
+			pairs(b, p)
+		})
+		b.Run("blocks/path="+name, func(b *testing.B) {
+			defer pool.Plain(pins)()
+			blocksPairs(b, k)
+		})
+	}
 	b.Run("blockscache", func(b *testing.B) {
 		c := k.NewCache()
 		defer c.Close()
@@ -74,6 +75,17 @@ func BenchmarkPair(b *testing.B) {
 			c.Put(o)
 		}
 	})
+}
+
+func blocksPairs(b *testing.B, k *pool.Blocks) {
+	for range b.N {
+		o, err := k.Alloc(64, 8)
+		if err != nil {
+			b.Fatal(err)
+		}
+		o[0] = 1
+		k.Free(o)
+	}
 }
 
 func pairs(b *testing.B, p *pool.Pool[object]) {

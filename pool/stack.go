@@ -13,8 +13,6 @@ package pool
 import (
 	"math/bits"
 	"unsafe"
-
-	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // entry is a free block outside its chunk.
@@ -46,79 +44,6 @@ func (s *stack) moveOldest(out []entry) int {
 	return moved
 }
 
-// pop takes the last block off a stack, which is live from then on. If the stack is empty, or
-// the block is not free, it returns 0 and changes nothing.
-func (s *stack) pop() uintptr {
-	n := s.n.load() - 1
-	if n >= fullStackBlocks {
-		return 0
-	}
-	e := &s.entries[n]
-	st := statusAt(e.status)
-	if st.load() != statusFree {
-		return 0
-	}
-	st.store(statusLive)
-	s.n.store(n)
-	return e.addr
-}
-
-// pop and push take no pin if package pin knows how to call leaves without one: see its
-// runtime.go. They return the slot that they looked at.
-var (
-	pop  = pin.Unpinned(popLeaf, popPinned)
-	push = pin.Unpinned(pushLeaf, pushPinned)
-)
-
-// popLeaf pops a block off the processor's stack. The address is 0 if that fails.
-//
-//go:nosplit
-//go:noinline
-func popLeaf(b *Blocks, _, _, _, at uintptr) (addr uintptr, slot int) {
-	slot = pin.SlotAt(at)
-	s := b.stacks.Entry(slot)
-	if s == nil { // in the zero value
-		return 0, slot
-	}
-	return s.pop(), slot
-}
-
-func popPinned(b *Blocks, _, _, _, _ uintptr) (addr uintptr, slot int) {
-	slot = b.stacks.Enter()
-	addr, _ = popLeaf(b, 0, 0, 0, uintptr(slot))
-	b.stacks.Leave(slot)
-	return addr, slot
-}
-
-// pushLeaf frees the block at addr if it came from a stack and the processor's has room.
-//
-//go:nosplit
-//go:noinline
-func pushLeaf(b *Blocks, addr, _, _, at uintptr) (slot int, done bool) {
-	slot = pin.SlotAt(at)
-	st := b.statusIn(b.table.Load().find(addr&b.chunkMask), addr)
-	if st == nil || st.load() != statusLive {
-		return slot, false
-	}
-	return slot, b.pushLive(b.stacks.Entry(slot), st, addr)
-}
-
-func pushPinned(b *Blocks, addr, _, _, _ uintptr) (slot int, done bool) {
-	slot = b.stacks.Enter()
-	_, done = pushLeaf(b, addr, 0, 0, uintptr(slot))
-	b.stacks.Leave(slot)
-	return slot, done
-}
-
-// get returns a free block, which is live from then on.
-func (b *Blocks) get() (unsafe.Pointer, error) {
-	addr, slot := pop(b, 0, 0, 0, 0)
-	if addr == 0 {
-		return b.getSlow(slot)
-	}
-	return pointer(addr), nil
-}
-
 // getSlow is the slow path of get: the stack is empty or missing, or its next
 // block is not free.
 func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
@@ -148,13 +73,6 @@ func (b *Blocks) dropLive(call string, slot int) {
 	b.stacks.Leave(slot)
 	if twice != 0 {
 		b.misused(call, twice, freedTwice)
-	}
-}
-
-// put frees the block at p.
-func (b *Blocks) put(p unsafe.Pointer) {
-	if slot, done := push(b, uintptr(p), 0, 0, 0); !done {
-		b.putSlow(slot, uintptr(p))
 	}
 }
 

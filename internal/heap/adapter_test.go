@@ -29,15 +29,19 @@ func (h *Heap) Tick() { h.tick() }
 // PlainAdapter allocates and frees without assembly.
 type PlainAdapter struct{ Adapter }
 
-func (a PlainAdapter) Alloc(size, align int) ([]byte, error)  { return a.Heap.alloc(size, align, false) }
-func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) { return a.Heap.alloc(size, align, true) }
-func (a PlainAdapter) Free(b []byte)                          { a.Heap.free(b) }
+func (a PlainAdapter) Alloc(size, align int) ([]byte, error) {
+	return plain.alloc(a.Heap, size, align, false, 0)
+}
+func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) {
+	return plain.alloc(a.Heap, size, align, true, 0)
+}
+func (a PlainAdapter) Free(b []byte) { plain.free(a.Heap, b, 0) }
 
 // Pin has heaps take pins in a test, as they do where leaves cannot be called without.
 func Pin(t testing.TB) {
-	was := leaves
-	leaves = leafFunctions{allocPinned, freePinned, freePointerPinned, localAllocPinned, localFreePinned}
-	t.Cleanup(func() { leaves = was })
+	was := plain
+	plain = pinned
+	t.Cleanup(func() { plain = was })
 }
 
 // SampleAt sets the rate of samples for a test.

@@ -102,17 +102,19 @@ func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 	return e.addr, e.claim(size)
 }
 
-// pushSlow is put after that has failed: it tries the spare too.
+// pushSlow is put that tries the spare too. It reports false if both are full or missing.
 func (c *cache) pushSlow(class uint8, e entry) bool {
-	if c.put(class, e.addr, e.status) {
-		return true
+	top, ok := c.room(class)
+	if !ok {
+		spare := magazineAt(c.spares[class])
+		if spare == nil || spare.n == classes[class].batch {
+			return false
+		}
+		c.swap(class)
+		top = c.tops[class]
 	}
-	spare := magazineAt(c.spares[class])
-	if spare == nil || spare.n == classes[class].batch {
-		return false
-	}
-	c.swap(class)
-	return c.put(class, e.addr, e.status)
+	c.put(class, top, e.addr, e.status)
+	return true
 }
 
 // exchange loads m and makes the loaded magazine the spare. It returns the old

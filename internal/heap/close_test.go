@@ -26,7 +26,7 @@ func TestClosedHeapsBlocksAreNobodys(t *testing.T) {
 	b := alloc(t, h, 64)
 	number := h.mapID
 	h.Close()
-	if st, _ := lookUp(addrOf(b), number); st != 0 {
+	if st := lookUp(addrOf(b), number); st != 0 {
 		t.Error("a heap of the same number would find the block's state")
 	}
 	next := newHeap(t, Options{})

@@ -18,17 +18,6 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-type functions struct {
-	alloc       func(h *Heap, size, align int, zero bool) ([]byte, error)
-	free        func(h *Heap, b []byte)
-	freePointer func(h *Heap, p unsafe.Pointer)
-	localAlloc  func(o *LocalCache, size, align int, zero bool) ([]byte, error)
-	localFree   func(o *LocalCache, b []byte)
-}
-
-// plain is what the assembly jumps to where it cannot finish.
-var plain = functions{(*Heap).alloc, (*Heap).free, (*Heap).freePointer, (*LocalCache).alloc, (*LocalCache).free}
-
 type largeFunctions struct {
 	alloc      func(h *Heap, size, align int, zero bool) ([]byte, error)
 	free       func(h *Heap, b []byte)
@@ -39,13 +28,14 @@ type largeFunctions struct {
 // large is what it jumps to for large blocks.
 var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun, (*LocalCache).allocRun, (*LocalCache).freeRun}
 
-// fast is what is called: functions of fast_amd64.s, if they may run. counting are those
-// whose Alloc counts down to the next event, idle the others.
-var fast, idle, counting functions
+// idle are the functions of fast_amd64.s, counting those whose Alloc counts down to the next
+// event. Where they cannot finish, they jump to plain.
+var idle, counting functions
 
-func init() {
+// assembled returns functions in assembly, if they may run, else plain.
+func assembled(plain functions) functions {
 	idle, counting = pin.Assembly(plain, entries()), pin.Assembly(plain, countingEntries())
-	fast = idle
+	return idle
 }
 
 // countInAssembly makes the fast paths count down to the next event, or not. A func is

@@ -1,7 +1,7 @@
 // Alloc and Free without a pin: see fast_amd64.go.
 //
 // They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. Where they go on in a Go function, the arguments
+// and the goroutine in R14. They need no at, and nobody looks at the result of a free. Where they go on in a Go function, the arguments
 // are in their registers again.
 
 //go:build !race && !freehold_portable && !asan
@@ -189,9 +189,9 @@ large: \
 plain: \
 	GO(otherwise)
 
-// func(h *Heap, size, align int, zero bool) ([]byte, error)
+// func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 //
-//	h AX, size BX, align CX, zero DI -> AX BX CX, DI SI
+//	h AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
 	CLASS(large, wide, plain)
 class:
@@ -218,9 +218,9 @@ class:
 far:
 	FAR(AX, R9, near, plain)
 
-// func(h *Heap, b []byte)
+// func(h *Heap, b []byte, at uintptr) bool
 //
-//	h AX, b BX CX DI
+//	h AX, b BX CX DI, at SI
 TEXT freeFast<>(SB), NOSPLIT, $0-0
 	CMPQ CX, $const_maxSmall
 	JHI  large
@@ -236,9 +236,9 @@ large:
 far:
 	FAR(AX, R8, near, plain)
 
-// func(h *Heap, p unsafe.Pointer)
+// func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
 //
-//	h AX, p BX
+//	h AX, p BX, at SI
 TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	CMPW (R9), $const_maxSmall
@@ -251,9 +251,9 @@ plain:
 far:
 	FAR(AX, R8, near, plain)
 
-// func(o *LocalCache, size, align int, zero bool) ([]byte, error)
+// func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error)
 //
-//	o AX, size BX, align CX, zero DI -> AX BX CX, DI SI
+//	o AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
 TEXT localAllocFast<>(SB), NOSPLIT, $0-0
 	CLASS(large, wide, plain)
 class:
@@ -276,9 +276,9 @@ class:
 	TAKE(R9)
 	FINISH(·plain+functions_localAlloc, ·large+largeFunctions_localAlloc)
 
-// func(o *LocalCache, b []byte)
+// func(o *LocalCache, b []byte, at uintptr) bool
 //
-//	o AX, b BX CX DI
+//	o AX, b BX CX DI, at SI
 TEXT localFreeFast<>(SB), NOSPLIT, $0-0
 	CMPQ CX, $const_maxSmall
 	JHI  large

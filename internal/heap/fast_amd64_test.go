@@ -26,13 +26,13 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		h := newHeap(t, Options{})
 		was := plain
 		t.Cleanup(func() { plain = was })
-		plain.alloc = func(*Heap, int, int, bool) ([]byte, error) { slow("alloc"); return nil, nil }
-		plain.free = func(*Heap, []byte) { slow("free") }
-		plain.freePointer = func(*Heap, unsafe.Pointer) { slow("freePointer") }
+		plain.alloc = func(*Heap, int, int, bool, uintptr) ([]byte, error) { slow("alloc"); return nil, nil }
+		plain.free = func(*Heap, []byte, uintptr) bool { slow("free"); return true }
+		plain.freePointer = func(*Heap, unsafe.Pointer, uintptr, uintptr, uintptr) bool { slow("freePointer"); return true }
 		return pintest.Slots{
 			Fill: func() {
-				if b, err := h.alloc(size, 8, false); err == nil {
-					h.free(b)
+				if b, err := was.alloc(h, size, 8, false, 0); err == nil {
+					was.free(h, b, 0)
 				}
 			},
 			Serve: func(slot int) bool {
@@ -40,12 +40,12 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 				if m := c.loaded(class); m == nil || c.fill(class, m) == 0 {
 					return false
 				}
-				if b, _ := idle.alloc(h, size, 8, false); b != nil {
+				if b, _ := idle.alloc(h, size, 8, false, 0); b != nil {
 					h.Free(b)
 				}
 				left := c.left
 				c.left = 1 << 40 // no sample is due
-				if b, _ := counting.alloc(h, size, 8, false); b != nil {
+				if b, _ := counting.alloc(h, size, 8, false, 0); b != nil {
 					h.FreePointer(unsafe.Pointer(&b[0]))
 				}
 				c.left = left

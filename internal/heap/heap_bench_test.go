@@ -88,24 +88,32 @@ func BenchmarkMixedLarge(b *testing.B) {
 	}
 }
 
-// The same by way of the Go code alone.
+// The same by way of the Go code alone: leaves, or functions with a pin.
 func BenchmarkPairPlain(b *testing.B) {
-	b.Run("call=Free", func(b *testing.B) {
-		h := makeHeap(Options{})
-		defer h.Close()
-		for b.Loop() {
-			p, _ := h.alloc(64, 8, false)
-			p[0] = 1
-			h.free(p)
-		}
+	b.Run("path=leaf", pairPlain)
+	b.Run("path=pin", func(b *testing.B) {
+		Pin(b)
+		pairPlain(b)
 	})
+}
+
+func pairPlain(b *testing.B) {
+	h := makeHeap(Options{})
+	defer h.Close()
+	for _, zero := range []bool{false, true} {
+		b.Run(fmt.Sprintf("call=Free/zero=%t", zero), func(b *testing.B) {
+			for b.Loop() {
+				p, _ := plain.alloc(h, 64, 8, zero, 0)
+				p[0] = 1
+				plain.free(h, p, 0)
+			}
+		})
+	}
 	b.Run("call=FreePointer", func(b *testing.B) {
-		h := makeHeap(Options{})
-		defer h.Close()
 		for b.Loop() {
-			p, _ := h.alloc(64, 8, false)
+			p, _ := plain.alloc(h, 64, 8, false, 0)
 			p[0] = 1
-			h.freePointer(unsafe.Pointer(&p[0]))
+			plain.freePointer(h, unsafe.Pointer(&p[0]), 0, 0, 0)
 		}
 	})
 }

@@ -82,35 +82,29 @@ func (s *span) mapEntry(mapID uint64) uint64 {
 	return at<<mapStatusShift | mapID | uint64(s.class)
 }
 
-// lookUp returns the address of the status of the block that begins at addr, and
-// its class. It returns 0 if no block begins there or it is another heap's. The
-// block may be free. The caller holds a slot of the caches.
-func lookUp(addr uintptr, mapID uint64) (at uintptr, class uint8) {
-	return statusIn(pageWord(addr, mapID))
-}
-
-// pageWord returns the entry of addr's page less the heap's number, and the offset of addr in
-// its page. The bits of the number in word are 0 if and only if the page is the heap's.
-func pageWord(addr uintptr, mapID uint64) (word uint64, off uintptr) {
+// pageWord returns the entry of addr's page, less the heap's number, and the offset of addr in
+// the page. It reports false if the page is not the heap's.
+func pageWord(addr uintptr, mapID uint64) (word uint64, off uintptr, ok bool) {
 	r := &pages.Addresses.First
 	if !r.Holds(addr) {
-		return mapHeapMask, 0
+		return 0, 0, false
 	}
 	off = addr - r.Base
-	return atomic.LoadUint64(r.MapEntry(off)) ^ mapID, off & (pages.PageBytes - 1)
+	word = atomic.LoadUint64(r.MapEntry(off)) ^ mapID
+	return word, off & (pages.PageBytes - 1), word&mapHeapMask == 0
 }
 
-// statusIn is lookUp from what pageWord returns.
-func statusIn(word uint64, off uintptr) (at uintptr, class uint8) {
+// statusIn returns the address of the status of the block that begins at an address, and its
+// class, from what pageWord returns for it. It reports false if no block begins there. The
+// block may be free. The caller holds a slot of the caches.
+func statusIn(word uint64, off uintptr) (at uintptr, class uint8, ok bool) {
 	class = uint8(word)
 	// in is the offset into the span. See reciprocals for the division.
 	in := off | uintptr(word&mapPageMask)>>(mapPageShift-pages.PageShift)
 	recip := reciprocals[class]
 	product := uint64(in) * uint64(recip)
-	if word&mapHeapMask != 0 || uint32(product) >= recip {
-		return 0, 0
-	}
-	return uintptr(word>>mapStatusShift<<statusShift) + uintptr(product>>32)*statusBytes, class
+	at = uintptr(word>>mapStatusShift<<statusShift) + uintptr(product>>32)*statusBytes
+	return at, class, uint32(product) < recip
 }
 
 const statusBytes = unsafe.Sizeof(uint16(0))

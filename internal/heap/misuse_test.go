@@ -178,7 +178,7 @@ func TestSliceAsLongAsTheStateOfAFreeBlockIsNoBlock(t *testing.T) {
 		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
 			t.Errorf("a slice of %d bytes was taken", n)
 		}
-		if got := panicOf(func() { h.free(unsafe.Slice(&b[0], n)) }); got == "" {
+		if got := panicOf(func() { h.Free(unsafe.Slice(&b[0], n)) }); got == "" {
 			t.Errorf("a slice of %d bytes was taken by the Go path", n)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/vm"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 const (
@@ -56,12 +57,15 @@ func (h *Heap) mostRuns() uintptr {
 	return most
 }
 
-// runLeaves are the leaves for large blocks: see leaf.go. Their cache is o's, or the processor's
-// if o is nil.
-var runLeaves = runFunctions{
-	alloc: pin.Unpinned(allocRunLeaf, allocRunPinned),
-	free:  pin.Unpinned(freeRunLeaf, freeRunPinned),
-}
+// runLeaves are the leaves for large blocks, which call nothing: see leaf.go. Their cache is o's,
+// or the processor's if o is nil.
+var (
+	runLeaves = runFunctions{
+		alloc: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
+		free:  pin.Unpinned(freeRunLeaf, freeRunPinned, freeRunPinned),
+	}
+	runsPinned = runFunctions{allocRunPinned, freeRunPinned}
+)
 
 type runFunctions struct {
 	alloc func(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer
@@ -70,6 +74,7 @@ type runFunctions struct {
 
 //go:nosplit
 //go:noinline
+//go:nocheckptr
 func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer {
 	var c *cache
 	if o != nil {
@@ -81,7 +86,7 @@ func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Po
 		return nil
 	}
 	s := c.runs.find(uintptr(size), uintptr(align))
-	if s == nil || !c.countDown(size) {
+	if s == nil || watch.Counting() && !c.countDown(size) {
 		return nil
 	}
 	return c.runs.take(s, uintptr(size))
@@ -89,6 +94,7 @@ func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Po
 
 //go:nosplit
 //go:noinline
+//go:nocheckptr
 func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) bool {
 	s := pages.Addresses.First.Span(addr)
 	if h == nil || s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
@@ -123,9 +129,11 @@ func freeRunPinned(h *Heap, o *LocalCache, addr uintptr, size int, _ uintptr) bo
 	return done
 }
 
-// mayKeep reports whether a cache may keep the run of a large block: nobody watches the block,
-// and it has no mapping of its own.
-func mayKeep(s *pages.Span) bool { return s.Separate == 0 && !spanOf(s).isLargeWatched() }
+// mayKeep reports whether a cache may keep the run of a large block: nobody watches the block, it
+// has no mapping of its own, and it is aligned as find's are.
+func mayKeep(s *pages.Span) bool {
+	return s.Separate == 0 && !spanOf(s).isLargeWatched() && s.Align() <= pages.PageBytes
+}
 
 // stack returns the stack of runs of n pages.
 func (r *runs) stack(n uintptr) *uintptr { return &r.stacks[(n-1)%maxRunPages] }
@@ -215,8 +223,7 @@ func (h *Heap) freeRun(b []byte) {
 func (o *LocalCache) allocRun(size, align int, zero bool) ([]byte, error) {
 	p := runLeaves.alloc(o.heap, o, size, align, 0)
 	if p == nil {
-		o.mustBeOpen(allocCall(o, zero))
-		return o.heap.allocSlow(o, size, align, zero)
+		return o.allocSlow(size, align, zero)
 	}
 	return o.heap.cleared(p, size, zero), nil
 }

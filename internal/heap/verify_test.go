@@ -112,8 +112,8 @@ func (h *Heap) verifyBlocks(s *span, n *heapTally) error {
 		if !pages.Addresses.First.Holds(at) || h.mapID>>mapHeapShift == noMapID {
 			want = 0
 		}
-		begin, _ := lookUp(at, h.mapID)
-		inside, _ := lookUp(at+s.Size/2, h.mapID)
+		begin := lookUp(at, h.mapID)
+		inside := lookUp(at+s.Size/2, h.mapID)
 		if begin != want || inside != 0 {
 			return fmt.Errorf("span %#x block %d: statuses at %#x and %#x, want %#x", s.Base, i, begin, inside, want)
 		}
@@ -197,4 +197,15 @@ func (c *central) eachObject(f func(size uintptr)) {
 	for at := c.limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
 		f(class.bitsBytes())
 	}
+}
+
+// lookUp returns the address of the status of the block that begins at addr, 0 if the page map
+// has none of the heap's there.
+func lookUp(addr uintptr, mapID uint64) uintptr {
+	if word, off, ok := pageWord(addr, mapID); ok {
+		if at, _, ok := statusIn(word, off); ok {
+			return at
+		}
+	}
+	return 0
 }

@@ -34,7 +34,7 @@ func (h *Heap) restartCountdowns() {
 // due counts size bytes down, which c has just served, and reports whether the
 // countdown ended: the block may be watched. The slot is held.
 func (c *cache) due(size int) bool {
-	if c.countDown(size) {
+	if !watch.Counting() || c.countDown(size) {
 		return false
 	}
 	c.left = watch.Gap()
@@ -67,7 +67,7 @@ func (e *engine) Alloc(size, align int, zero bool) ([]byte, error) {
 	return (*Heap)(e).allocUnwatched(nil, size, align, zero, nil)
 }
 
-func (e *engine) Free(b []byte) { (*Heap)(e).free(b) }
+func (e *engine) Free(b []byte) { (*Heap)(e).Free(b) }
 
 func (e *engine) Resize(call string, b []byte, size int) ([]byte, bool) {
 	return (*Heap)(e).resizeBlock(call, b, size)

@@ -52,6 +52,7 @@ func SpanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
 func (s *Span) Addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
 func (s *Span) Pages() uintptr   { return s.pages }
 func (s *Span) Bytes() uintptr   { return s.pages * PageBytes }
+func (s *Span) Align() uintptr   { return 1 << s.align } // that a large block asked for
 func (s *Span) End() uintptr     { return s.Base + s.pages*PageBytes }
 
 // IsLarge reports whether s is owner's large block of size bytes at addr. No block has a size

@@ -26,6 +26,10 @@ var (
 // offsetIn returns where procPin with that code finds the p in an m.
 func offsetIn(code []byte) uintptr { return uintptr(binary.LittleEndian.Uint32(code[13:])) }
 
-// hasFrame reports whether the nosplit function with that code has a frame: one that calls
-// others has. It begins with PUSHQ BP.
-func hasFrame(code uintptr) bool { return *(*byte)(pointer(code)) == 0x55 }
+const codeStep = 1
+
+// callAt returns what the instruction at pc calls, if it is a CALL with an offset.
+func callAt(pc uintptr) (target uintptr, is bool) {
+	code := (*[5]byte)(pointer(pc))
+	return pc + 5 + uintptr(int32(binary.LittleEndian.Uint32(code[1:]))), code[0] == 0xe8
+}

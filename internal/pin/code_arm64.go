@@ -33,10 +33,10 @@ func offsetIn(code []byte) uintptr {
 	return uintptr(binary.LittleEndian.Uint32(code[16:])>>10&0xfff) * 8
 }
 
-// hasFrame reports whether the nosplit function with that code has a frame: one that calls
-// others has. It begins with MOVD.W R30, -n(RSP), or with SUB $n, RSP, R20 if the frame is
-// large.
-func hasFrame(code uintptr) bool {
-	first := *(*uint32)(pointer(code))
-	return first&0xffe00fff == 0xf8000ffe || first&0xff8003ff == 0xd10003f4
+const codeStep = 4
+
+// callAt returns what the instruction at pc calls, if it is a BL.
+func callAt(pc uintptr) (target uintptr, is bool) {
+	code := *(*uint32)(pointer(pc))
+	return pc + uintptr(int32(code<<6)>>4), code>>26 == 0x25
 }

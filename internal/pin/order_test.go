@@ -20,7 +20,7 @@ func TestDrainWaitsForEach(t *testing.T) {
 			table.Drain(nil, func([]*byte) {})
 			drained <- true
 		}()
-		if !await.Lock("takeAll", drained) || table.at(0).Entry() == &none {
+		if !await.Lock("takeAll", drained) || table.At(0).Entry() == &none {
 			t.Error("an entry was taken during Each")
 		}
 	})

@@ -75,7 +75,7 @@ func TestOnlyListedSystemsAreKnown(t *testing.T) {
 // mustFit skips where leaves cannot be called without pins. Whether this system or version
 // of Go was tested does not matter: that is what these tests are for.
 func mustFit(t *testing.T) {
-	if mOfP() == 0 || hasFrame(codeOf(echo)) {
+	if mOfP() == 0 || !onlyCalls(codeOf(echo), 0) {
 		t.Skip("this runtime or compiler is another than those tested")
 	}
 }
@@ -98,7 +98,7 @@ func TestLeafIsNotPreempted(t *testing.T) {
 	defer func() { done.Store(true); <-ended }()
 
 	leaf := unpinned[func(word *atomic.Uint64, guard *uintptr, wait, stay int, at uintptr) (change uint64, asked bool)](codeOf(linger))
-	if hasFrame(codeOf(linger)) {
+	if !onlyCalls(codeOf(linger), 0) {
 		t.Fatal("linger is no leaf")
 	}
 	for turns.Load() == 0 {
@@ -220,21 +220,29 @@ type leafFunc = func(a, b, c, d, at uintptr) int
 
 func pinnedLeaf(a, b, c, d, at uintptr) int { return -2 }
 
+//go:noinline
+func slowLeaf(a, b, c, d, at uintptr) int { return -3 }
+
 //go:nosplit
 //go:noinline
 func slotOf(_, _, _, _, at uintptr) int { return SlotAt(at) }
 
-// What has a frame is no leaf, for it may have calls; with one, there is an obstacle.
-func TestFunctionsWithFramesArePinned(t *testing.T) {
+// What calls anything but its slow path is no leaf; with one, there is an obstacle.
+func TestFunctionsThatCallArePinned(t *testing.T) {
 	mustFit(t)
-	defer func(v, s string) { version, system, framed = v, s, false }(version, system)
+	defer func(v, s string) { version, system, calls = v, s, false }(version, system)
 	version, system = tested[0], systems[0]
-	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, 0); got < 0 {
-		t.Error("a leaf is called with a pin")
+	for name, f := range map[string]leafFunc{"nothing": slotOf, "variables": spills, "a large frame": large, "its slow path": callsSlow} {
+		if got := Unpinned(f, slowLeaf, pinnedLeaf)(0, 0, 0, 0, 0); got < 0 {
+			t.Errorf("a leaf with %s is called with a pin", name)
+		}
 	}
-	for name, f := range map[string]leafFunc{"a call": calls, "variables": spills, "a large frame": large} {
-		framed = false
-		if got := Unpinned(f, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 || Obstacle() == "" {
+	if got := Unpinned(callsSlow, slowLeaf, pinnedLeaf)(1, 0, 0, 0, 0); got != -3 {
+		t.Errorf("the slow path returns %d", got)
+	}
+	for name, f := range map[string]leafFunc{"a call": callsOther, "two calls": callsBoth, "a write barrier": stores} {
+		calls = false
+		if got := Unpinned(f, slowLeaf, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 || Obstacle() == "" {
 			t.Errorf("a function with %s is a leaf", name)
 		}
 	}
@@ -242,7 +250,34 @@ func TestFunctionsWithFramesArePinned(t *testing.T) {
 
 //go:nosplit
 //go:noinline
-func calls(a, b, c, d, at uintptr) int { return slotOf(b, a, c, d, at) }
+func callsSlow(a, b, c, d, at uintptr) int {
+	if a != 0 {
+		return slowLeaf(a, b, c, d, at)
+	}
+	return SlotAt(at)
+}
+
+//go:nosplit
+//go:noinline
+func callsOther(a, b, c, d, at uintptr) int { return slotOf(b, a, c, d, at) }
+
+//go:nosplit
+//go:noinline
+func callsBoth(a, b, c, d, at uintptr) int {
+	if a != 0 {
+		return slowLeaf(a, b, c, d, at)
+	}
+	return slotOf(b, a, c, d, at) + 1
+}
+
+var stored *int
+
+//go:nosplit
+//go:noinline
+func stores(a, b, c, d, at uintptr) int {
+	stored = *(**int)(pointer(at + gM))
+	return SlotAt(at)
+}
 
 //go:nosplit
 //go:noinline
@@ -264,7 +299,7 @@ func large(a, b, c, d, at uintptr) int {
 func TestPinnedWithUntestedVersions(t *testing.T) {
 	defer func(v string) { version = v }(version)
 	version = "go1.25"
-	if got := Unpinned[leafFunc](slotOf, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 {
+	if got := Unpinned[leafFunc](slotOf, slowLeaf, pinnedLeaf)(0, 0, 0, 0, 0); got != -2 {
 		t.Errorf("the leaf runs, on processor %d", got)
 	}
 }

@@ -125,30 +125,33 @@ func (s *Slot[T]) Entry() *T { return s.entry.Load() }
 func (t *Table[T]) Init(none *T) {
 	t.none = none
 	for i := range t.Len() {
-		t.at(i).entry.Store(none)
+		t.At(i).entry.Store(none)
 	}
 }
 
 // Len returns the number of slots.
 func (t *Table[T]) Len() int { return int(t.length) }
 
-// at returns slot i, which the table has.
-func (t *Table[T]) at(i int) *Slot[T] {
+// Has reports whether the table has the slot with the given number.
+func (t *Table[T]) Has(slot int) bool { return uint64(slot) < t.length }
+
+// At returns the slot with the given number, which the table has.
+func (t *Table[T]) At(i int) *Slot[T] {
 	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(i)*unsafe.Sizeof(Slot[T]{})))
 }
 
 // Slot returns the slot with the given number, nil beyond the table.
 func (t *Table[T]) Slot(slot int) *Slot[T] {
-	if uint64(slot) < t.length {
-		return t.at(slot)
+	if t.Has(slot) {
+		return t.At(slot)
 	}
 	return nil
 }
 
 // Entry returns the entry of a slot that the caller holds, none beyond the table.
 func (t *Table[T]) Entry(slot int) *T {
-	if uint64(slot) < t.length {
-		return t.at(slot).entry.Load()
+	if t.Has(slot) {
+		return t.At(slot).entry.Load()
 	}
 	return t.none
 }
@@ -294,7 +297,7 @@ func (t *Table[T]) Joined() int {
 
 func (t *Table[T]) eachSlot(f func(*Slot[T])) {
 	for i := range t.Len() {
-		f(t.at(i))
+		f(t.At(i))
 	}
 	for s := range t.joined {
 		f(s)

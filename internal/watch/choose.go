@@ -92,6 +92,9 @@ var Countdown struct {
 // CountdownExtra is for the assembly.
 const CountdownExtra = unsafe.Offsetof(Countdown.Extra)
 
+// Counting reports whether caches count down.
+func Counting() bool { return Countdown.Rate.Load() != 0 }
+
 func init() {
 	settings.random.Store(rand.Uint64())
 	n, on := mode.Int("quarantine", 1, defaultQuarantine)
