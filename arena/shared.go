@@ -162,42 +162,13 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 // Alloc implements [freehold.Allocator]; align may be any power of two. If
 // MaxBytes would be exceeded, the error says so and matches
 // [freehold.ErrOutOfMemory]; otherwise it is the parent's.
-func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align) }
-
-// alloc is Alloc in Go.
-func (s *Shared) alloc(size, align int) ([]byte, error) {
-	if size > 0 && align > 0 && align&(align-1) == 0 {
-		slot := s.table.Enter()
-		if c := s.at(slot); c != nil {
-			if b := c.take(size, align); b != nil {
-				s.table.Leave(slot)
-				return b, nil
-			}
-		}
-		s.table.Leave(slot)
-	}
-	b, _, err := s.refill(size, align, false)
-	return b, err
-}
+func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align, 0, 0) }
 
 // Zeroed implements [freehold.Allocator], with the errors of Alloc. It costs
 // little more than Alloc in a chunk taken for Zeroed, which is cleared as a
 // whole. In a chunk taken for Alloc it clears each block under a guard.
-func (s *Shared) Zeroed(size, align int) ([]byte, error) { return fast.zeroed(s, size, align) }
-
-// zero is Zeroed in Go.
-func (s *Shared) zero(size, align int) ([]byte, error) {
-	if size > 0 && align > 0 && align&(align-1) == 0 {
-		slot := s.table.Enter()
-		if c := s.at(slot); c != nil && c.zero {
-			if b := c.take(size, align); b != nil {
-				s.table.Leave(slot)
-				return b, nil
-			}
-		}
-		s.table.Leave(slot)
-	}
-	return s.zeroSlow(size, align)
+func (s *Shared) Zeroed(size, align int) ([]byte, error) {
+	return fast.zeroed(s, size, align, 0, 0)
 }
 
 // zeroSlow is Zeroed if the processor's chunk is full or not cleared.

@@ -33,6 +33,16 @@ func benchEach(b *testing.B, o *arena.SharedOptions, loop func(s *arena.Shared, 
 
 func BenchmarkSharedAlloc64(b *testing.B) { benchEach(b, nil, alloc64) }
 
+// The same without assembly.
+func BenchmarkSharedAlloc64InGo(b *testing.B) {
+	for name, pins := range map[string]bool{"leaf": false, "pin": true} {
+		b.Run("path="+name, func(b *testing.B) {
+			defer arena.PlainShared(pins)()
+			benchEach(b, nil, alloc64)
+		})
+	}
+}
+
 func BenchmarkSharedAlloc64Chunk1M(b *testing.B) {
 	benchEach(b, &arena.SharedOptions{ChunkBytes: 1 << 20}, alloc64)
 }

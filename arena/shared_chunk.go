@@ -48,29 +48,35 @@ func newSharedChunk(mem []byte, dedicated, zero bool) *sharedChunk {
 //
 // Precondition: size is positive and align a power of two.
 func (c *sharedChunk) take(size, align int) []byte {
-	from := c.next(align)
-	if from > uint(len(c.mem)) || uint(size) > uint(len(c.mem))-from {
+	if !c.fits(size, align) {
 		return nil
 	}
-	to := from + uint(size)
-	c.at = to
-	c.live++
-	c.liveBytes += size
+	from, to := c.place(size, align)
+	c.count(to, size)
 	b := c.mem[from:to:to]
 	asan.Unpoison(b)
 	return b
 }
 
-// fits reports whether take would succeed.
-func (c *sharedChunk) fits(size, align int) bool {
-	from := c.next(align)
-	return from <= uint(len(c.mem)) && uint(size) <= uint(len(c.mem))-from
+// count counts a block of size bytes that ends at to.
+func (c *sharedChunk) count(to uint, size int) {
+	c.at = to
+	c.live++
+	c.liveBytes += size
 }
 
-// next returns the offset in mem of the next block, which may be beyond the end. The
-// sum of at and the padding does not overflow an unsigned number.
-func (c *sharedChunk) next(align int) uint {
-	return c.at + uint(-(c.base+uintptr(c.at))&uintptr(align-1))
+// fits reports whether take would succeed.
+func (c *sharedChunk) fits(size, align int) bool {
+	from, to := c.place(size, align)
+	return from <= to && to <= uint(len(c.mem))
+}
+
+// place returns where in mem the next block begins and ends, which may be beyond the end of
+// mem. The sum of at and the padding does not overflow an unsigned number; that with size may,
+// and to is less than from then.
+func (c *sharedChunk) place(size, align int) (from, to uint) {
+	from = c.at + uint(-(c.base+uintptr(c.at))&uintptr(align-1))
+	return from, from + uint(size)
 }
 
 // extend extends b to size bytes. It reports false if b is not the last block or the

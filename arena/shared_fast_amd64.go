@@ -2,7 +2,7 @@
 //
 // Assembly is not preempted, so it stays on its processor: see runtime_amd64.go of
 // package pin, which checks that at start-up. If the check fails, or the processor's
-// chunk does not fit the block, alloc and zero do the work.
+// chunk does not fit the block, functions in Go do the work.
 
 //go:build !race && !freehold_portable && !asan
 
@@ -10,18 +10,9 @@ package arena
 
 import "github.com/freehold-go/freehold/internal/pin"
 
-type functions struct {
-	alloc  func(s *Shared, size, align int) ([]byte, error)
-	zeroed func(s *Shared, size, align int) ([]byte, error)
-}
-
-// plain has the slow paths, to which the assembly jumps.
-var plain = functions{(*Shared).alloc, (*Shared).zero}
-
-// fast has the functions of shared_fast_amd64.s if they may run, else those of plain.
-var fast functions
-
-func init() { fast = pin.Assembly(plain, entries()) }
+// assembled returns functions in assembly, if they may run, else plain. Where they cannot
+// finish, they jump to plain.
+func assembled(plain functions) functions { return pin.Assembly(plain, entries()) }
 
 // entries returns the addresses of the functions in shared_fast_amd64.s.
 func entries() *uintptr

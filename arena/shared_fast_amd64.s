@@ -1,7 +1,7 @@
 // Alloc and Zeroed of a Shared without a pin: see shared_fast_amd64.go.
 //
 // They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. Where they go on in a Go function, the arguments
+// and the goroutine in R14. They need no at. Where they go on in a Go function, the arguments
 // are in their registers again.
 
 //go:build !race && !freehold_portable && !asan
@@ -62,7 +62,7 @@ near: \
 	XORL SI, SI \
 	RET
 
-// func(s *Shared, size, align int) ([]byte, error)
+// func(s *Shared, size, align int, _, at uintptr) ([]byte, error)
 //
 //	s AX, size BX, align CX -> AX BX CX, DI SI
 TEXT allocFast<>(SB), NOSPLIT, $0-0
@@ -75,7 +75,7 @@ plain:
 far:
 	FAR(near, plain)
 
-// func(s *Shared, size, align int) ([]byte, error)
+// func(s *Shared, size, align int, _, at uintptr) ([]byte, error)
 TEXT zeroedFast<>(SB), NOSPLIT, $0-0
 	CHUNK(near, far, plain)
 	CMPB sharedChunk_zero(R9), $0

@@ -16,11 +16,11 @@ func TestSlotsBeyondTheFirst(t *testing.T) {
 		was := plain
 		t.Cleanup(func() { plain = was })
 		plain = functions{
-			alloc:  func(*Shared, int, int) ([]byte, error) { slow("alloc"); return nil, nil },
-			zeroed: func(*Shared, int, int) ([]byte, error) { slow("zeroed"); return nil, nil },
+			alloc:  func(*Shared, int, int, uintptr, uintptr) ([]byte, error) { slow("alloc"); return nil, nil },
+			zeroed: func(*Shared, int, int, uintptr, uintptr) ([]byte, error) { slow("zeroed"); return nil, nil },
 		}
 		return pintest.Slots{
-			Fill: func() { freehold.Must(s.zero(size, size)) },
+			Fill: func() { freehold.Must(was.zeroed(s, size, size, 0, 0)) },
 			Serve: func(slot int) bool {
 				c := s.at(slot)
 				if c == nil || !c.zero || len(c.mem)-int(c.at) < 2*size {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -52,6 +53,14 @@ func TestSharedConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
 				return newShared(t, newHeap(t), c.o)
+			}, &alloctest.Options{Concurrent: true})
+		})
+	}
+	for _, pins := range []bool{false, true} {
+		t.Run(fmt.Sprint("InGo/pins=", pins), func(t *testing.T) {
+			defer arena.PlainShared(pins)()
+			alloctest.TestAllocator(t, func(t *testing.T) freehold.Allocator {
+				return newShared(t, newHeap(t), nil)
 			}, &alloctest.Options{Concurrent: true})
 		})
 	}
