@@ -101,7 +101,7 @@ func TestNeeds(t *testing.T) {
 	}{
 		{selection{loads: []string{"numbers"}}, "keyed"},
 		{selection{loads: []string{"lru/size=16"}}, "freehold freehold-maxbytes freehold-limit go"},
-		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc c-tcmalloc-google"},
+		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc-gperftools c-tcmalloc-google"},
 		{selection{rows: []string{"go-map"}}, "freehold sorts keyed"},
 	} {
 		var got []string
@@ -150,13 +150,13 @@ func TestJudge(t *testing.T) {
 	})
 	r.cells[one]["go"].samples[0].noisy = true
 	want := map[string]string{
-		"freehold " + one + ", ns/op, of c-jemalloc":             "8.0 / 10.0 ok",
-		"freehold " + one + ", ns/op, of cgo-jemalloc":           "8.0 no figure for cgo-jemalloc",
-		"freehold " + one + ", ns/op, of go":                     "8.0 / 15.0 MISSED, noisy",
-		"freehold " + two + ", ns/op, of freehold " + one:        "9.0 / 8.0 ok",
-		"freehold-cache " + one + ", ns/op, of c-jemalloc":       " no figure for freehold-cache",
-		"freehold-pool " + one + ", ns/op, of c-tcmalloc":        "12.0 no figure for c-tcmalloc",
-		"freehold-pool-cache " + one + ", ns/op, of " + fastestC: "5.0 / 10.0 ok",
+		"freehold " + one + ", ns/op, of c-jemalloc":                 "8.0 / 10.0 ok",
+		"freehold " + one + ", ns/op, of cgo-jemalloc":               "8.0 no figure for cgo-jemalloc",
+		"freehold " + one + ", ns/op, of go":                         "8.0 / 15.0 MISSED, noisy",
+		"freehold " + two + ", ns/op, of freehold " + one:            "9.0 / 8.0 ok",
+		"freehold-cache " + one + ", ns/op, of c-jemalloc":           " no figure for freehold-cache",
+		"freehold-pool " + one + ", ns/op, of c-tcmalloc-gperftools": "12.0 no figure for c-tcmalloc-gperftools",
+		"freehold-pool-cache " + one + ", ns/op, of " + fastestC:     "5.0 / 10.0 ok",
 	}
 	got := judge(r)
 	if len(got) != len(want) {
@@ -190,8 +190,8 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 
 // The fastest C program is another one in another round.
 func TestFastestC(t *testing.T) {
-	r := runOf(map[string]map[string]float64{"Pair": {"c-jemalloc": 10, "c-tcmalloc": 6, "loop-c": 1, "go": 2}})
-	for who, ns := range map[string]float64{"c-jemalloc": 5, "c-tcmalloc": 7} {
+	r := runOf(map[string]map[string]float64{"Pair": {"c-jemalloc": 10, "c-tcmalloc-gperftools": 6, "loop-c": 1, "go": 2}})
+	for who, ns := range map[string]float64{"c-jemalloc": 5, "c-tcmalloc-gperftools": 7} {
 		c := r.cells["Pair"][who]
 		c.samples = append(c.samples, sampleOf(1, ns, who == "c-jemalloc"))
 	}

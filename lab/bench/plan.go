@@ -46,6 +46,7 @@ var groups = []group{
 	{"Lines", "1 GB of lines sorted with -S 200M, from file to file", "sorts", 3, 0},
 	{"Numbers", "10 million entries of uint64 to uint64", "keyed", 3, 5},
 	{"Strings", "10 million entries of strings of 16 B, copied, to 16 B", "keyed", 3, 5},
+	{"Texts", "10 million entries of strings of 16 B to strings of 16 B, both copied; the value is read", "keyed", 3, 5},
 	{"Shared", "two goroutines: 90% get, of which half are there, 5% put, 5% delete", "keyed", 3, 5},
 	{"SharedBytes", "90% get, 10% put, of 500,000 entries of strings of 16 B to 128 B", "keyed", 3, 5},
 	{"Ordered", "10 million entries of uint64 to uint64 in order; an entry", "keyed", 3, 5},

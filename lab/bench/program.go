@@ -91,7 +91,7 @@ func programs() []*program {
 		{name: "c-libc", what: "C's malloc in a C program", native: true, expect: "libc"},
 		{name: "c-jemalloc", what: "jemalloc in a C program", native: true, preload: "libjemalloc.so.2", expect: "jemalloc"},
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
-		{name: "c-tcmalloc", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "tcmalloc"},
+		{name: "c-tcmalloc-gperftools", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "gperftools' tcmalloc"},
 		{name: "c-tcmalloc-google", what: "Google's tcmalloc in a C program", native: true, preload: googleTCMalloc, needs: googleTCMalloc, expect: "google's tcmalloc"},
 		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, runs: slices.Concat(quickLoads, arenaLoads[:2])},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true, runs: quickLoads},

@@ -82,7 +82,7 @@ func writePrograms(w io.Writer, all []*program) {
 		if p.skip != "" {
 			found = "SKIPPED: " + p.skip
 		}
-		fmt.Fprintf(w, "  %-20s %s\n", p.name, strings.TrimSuffix(p.what+": "+found, ": "))
+		fmt.Fprintf(w, "  %-22s %s\n", p.name, strings.TrimSuffix(p.what+": "+found, ": "))
 	}
 }
 

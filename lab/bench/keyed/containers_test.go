@@ -15,7 +15,7 @@ func TestNumberContainers(t *testing.T) {
 }
 
 func TestTextContainers(t *testing.T) {
-	for _, p := range slices.Concat(texts, sharedBytes, interned) {
+	for _, p := range slices.Concat(texts, textsToTexts, sharedBytes, interned) {
 		t.Run(p.name, func(t *testing.T) { checkContainer(t, p, order.texts) })
 	}
 }

@@ -47,6 +47,17 @@ func BenchmarkStrings(b *testing.B) {
 	f.run(b, "op=collect-full", collect)
 }
 
+// BenchmarkTexts has values of 16 B that are copied too, and reads them.
+func BenchmarkTexts(b *testing.B) {
+	f := field[string]{textsToTexts, order.texts, measure.Size().Entries}
+	f.run(b, "op=insert", insert)
+	f.run(b, "op=hit", hit)
+	f.run(b, "op=miss", miss)
+	f.run(b, "op=many", many)
+	f.run(b, "op=scan", scan)
+	f.run(b, "op=held", held)
+}
+
 func BenchmarkOrdered(b *testing.B) {
 	f := field[uint64]{ordered, order.numbers, measure.Size().Entries}
 	f.run(b, "op=insert", insert)

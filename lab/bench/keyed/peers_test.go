@@ -3,6 +3,7 @@ package keyed
 import (
 	"encoding/binary"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unique"
@@ -127,6 +128,75 @@ func fastcacheOf(n int) container[string] {
 		},
 	}
 	return c
+}
+
+// textsToTexts have values of 16 B: a number twice.
+var textsToTexts = []peer[string]{
+	{"freehold-map", func(int) container[string] { return textsToTextsOfMap(false) }},
+	{"freehold-map-huge", func(int) container[string] { return textsToTextsOfMap(true) }},
+	{"go-map", func(int) container[string] {
+		m := map[string]string{}
+		return container[string]{
+			put: func(k string, v uint64) { m[strings.Clone(k)] = string(textWith(&[16]byte{}, v)) },
+			get: func(k string) (uint64, bool) { v, ok := m[k]; return numberInText(v), ok },
+			scan: func() (sum uint64) {
+				for k, v := range m {
+					sum += numberInText(k) ^ numberInText(v)
+				}
+				return sum
+			},
+		}
+	}},
+	{"cockroach-swiss", func(int) container[string] {
+		m := swiss.New[string, string](0)
+		return container[string]{
+			put: func(k string, v uint64) { m.Put(strings.Clone(k), string(textWith(&[16]byte{}, v))) },
+			get: func(k string) (uint64, bool) { v, ok := m.Get(k); return numberInText(v), ok },
+			scan: func() (sum uint64) {
+				for k, v := range m.All {
+					sum += numberInText(k) ^ numberInText(v)
+				}
+				return sum
+			},
+		}
+	}},
+}
+
+func textsToTextsOfMap(hugePages bool) container[string] {
+	m := hashmap.New[string, string](heap(hugePages), nil)
+	var room [16]byte // Put copies
+	var got []string
+	return container[string]{
+		put: func(k string, v uint64) { must(m.Put(k, unsafe.String(&textWith(&room, v)[0], len(room)))) },
+		get: func(k string) (uint64, bool) { v, ok := m.Get(k); return numberInText(v), ok },
+		getMany: func(keys []string, values []uint64, found []bool) {
+			got = slices.Grow(got[:0], len(keys))[:len(keys)]
+			m.GetMany(keys, got, found)
+			for i, v := range got {
+				values[i] = numberInText(v)
+			}
+		},
+		scan: func() (sum uint64) {
+			for k, v := range m.All() {
+				sum += numberInText(k) ^ numberInText(v)
+			}
+			return sum
+		},
+	}
+}
+
+func textWith(b *[16]byte, v uint64) []byte {
+	binary.LittleEndian.PutUint64(b[:], v)
+	binary.LittleEndian.PutUint64(b[8:], v)
+	return b[:]
+}
+
+// numberInText returns the number at the beginning of s, 0 if s is empty.
+func numberInText(s string) uint64 {
+	if s == "" {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(unsafe.Slice(unsafe.StringData(s), 8))
 }
 
 var shared = []peer[uint64]{
@@ -310,6 +380,16 @@ var interned = []peer[string]{
 			if _, ok := m[k]; !ok {
 				k = strings.Clone(k)
 				m[k] = k
+			}
+		}}
+	}},
+	{"go-map-slice", func(int) container[string] { // with IDs, as package intern has
+		ids, all := map[string]uint32{}, []string{}
+		return container[string]{put: func(k string, _ uint64) {
+			if _, ok := ids[k]; !ok {
+				k = strings.Clone(k)
+				ids[k] = uint32(len(all))
+				all = append(all, k)
 			}
 		}}
 	}},

@@ -89,7 +89,7 @@ static void print_version(void) {
 		int v = mi_version();
 		printf("allocator: mimalloc %d.%d.%d\n", v / 100, v / 10 % 10, v % 10);
 	} else if (tc_version) {
-		printf("allocator: tcmalloc %s\n", tc_version(NULL, NULL, NULL));
+		printf("allocator: gperftools' tcmalloc %s\n", tc_version(NULL, NULL, NULL));
 	} else if (dlsym(RTLD_DEFAULT, "MallocExtension_Internal_GetNumericProperty")) {
 		printf("allocator: google's tcmalloc\n");
 	} else {

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"runtime"
 	"slices"
 
 	"github.com/dgraph-io/ristretto/v2/z"
@@ -14,28 +13,31 @@ import (
 	"github.com/freehold-go/freehold/buffer"
 )
 
-// records is freehold's buffer.Records.
+// records is freehold's buffer.Records, sorted on so many processors.
 type records struct {
-	b    *buffer.Buffer
-	r    *buffer.Records
-	kind string
+	b        *buffer.Buffer
+	r        *buffer.Records
+	kind     string
+	parallel int
 }
 
-func newRecords(kind string, n int) set {
-	size := fixedBytes
-	if kind == "framed" {
-		size = 0
+func newRecords(parallel int) func(kind string, n int) set {
+	return func(kind string, n int) set {
+		size := fixedBytes
+		if kind == "framed" {
+			size = 0
+		}
+		b := buffer.New(freehold.Default(), nil)
+		must(0, b.Grow(bytesOfSet(kind, n)))
+		return &records{b, must(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: size})), kind, parallel}
 	}
-	b := buffer.New(freehold.Default(), nil)
-	must(0, b.Grow(bytesOfSet(kind, n)))
-	return &records{b, must(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: size})), kind}
 }
 
 func (s *records) add(record []byte) { must(0, s.r.AppendBytes(record)) }
 func (s *records) bytes() int        { return s.b.Len() }
 
 func (s *records) sort() {
-	ctx, o := context.Background(), &buffer.SortOptions{Parallel: runtime.NumCPU()}
+	ctx, o := context.Background(), &buffer.SortOptions{Parallel: s.parallel}
 	switch s.kind {
 	case "24":
 		must(0, s.r.SortByUint64(ctx, 0, binary.BigEndian, o))
