@@ -1,5 +1,6 @@
 // Command freehold is for daily work with freehold, and shows what it does.
 //
+//	freehold cache      a cache that memcached's clients use
 //	freehold demo       half a minute of off-heap memory beside the Go heap
 //	freehold sort       GNU sort's common options, for input larger than memory
 //	freehold stats      the off-heap memory of a running program, live
@@ -25,6 +26,7 @@ import (
 
 // commands is the command line; the fields' tags are its help.
 type commands struct {
+	Cache   cacheCommand   `cmd:"" help:"Serve a cache by memcached's protocol, its items off-heap."`
 	Demo    demoCommand    `cmd:"" help:"Show in half a minute what off-heap memory does, beside the Go heap."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`

@@ -1,0 +1,191 @@
+// Administration: statistics, flush_all, and commands that operators' tools send.
+
+package memcached
+
+import (
+	"math"
+	"net/url"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+// stats replies with figures, under the names that memcached has for them.
+func (s *session) stats(words [][]byte, _ []byte) {
+	what := ""
+	if len(words) > 1 {
+		what = string(words[1])
+	}
+	switch what {
+	case "":
+		s.general()
+	case "reset":
+		s.reset()
+		s.reply("RESET")
+		return
+	case "settings":
+		s.settings()
+	case "items":
+		st := s.cache.Stats()
+		s.stat("items:1:number", uint64(st.Len))
+		s.stat("items:1:evicted", s.counted(st).Evicted)
+		s.stat("items:1:mem_requested", uint64(st.Live))
+	case "slabs":
+		st := s.cache.Stats()
+		s.stat("1:used_chunks", uint64(st.Len))
+		s.stat("active_slabs", 1)
+		s.stat("total_malloced", uint64(st.Reserved))
+	case "sizes":
+	case "detail":
+		s.reply("CLIENT_ERROR stats detail is not supported")
+		return
+	default:
+		s.reply("ERROR")
+		return
+	}
+	s.reply("END")
+}
+
+func (s *session) stat(name string, value uint64) {
+	s.statText(name, strconv.FormatUint(value, 10))
+}
+
+func (s *session) statText(name, value string) { s.reply("STAT " + name + " " + value) }
+
+// general is stats without an argument.
+func (s *session) general() {
+	st := s.cache.Stats()
+	since := s.counted(st)
+	t, conns, opened, rejected := s.Server.totals()
+	now := time.Now()
+	s.stat("pid", uint64(os.Getpid()))
+	s.stat("uptime", uint64(now.Sub(s.began)/time.Second))
+	s.stat("time", uint64(now.Unix()))
+	s.statText("version", s.options.Version)
+	s.stat("pointer_size", strconv.IntSize)
+	s.stat("max_connections", uint64(s.options.MaxConns))
+	s.stat("curr_connections", uint64(conns))
+	s.stat("total_connections", opened)
+	s.stat("rejected_connections", rejected)
+	for i, n := range t {
+		s.stat(counterNames[i], n)
+	}
+	s.stat("get_misses", t[cmdGet]-min(t[getHits], t[cmdGet]))
+	s.stat("touch_misses", t[cmdTouch]-min(t[touchHits], t[cmdTouch]))
+	s.stat("limit_maxbytes", uint64(st.MaxBytes))
+	s.stat("accepting_conns", 1)
+	s.stat("threads", uint64(runtime.GOMAXPROCS(0)))
+	s.stat("curr_items", uint64(st.Len))
+	s.stat("total_items", since.Sets)
+	s.stat("bytes", uint64(st.Live))
+	s.stat("evictions", since.Evicted)
+	s.stat("reclaimed", since.Expired)
+	for _, name := range []string{ // what exporters look for and this server has none of
+		"auth_cmds", "auth_errors", "get_expired", "get_flushed", "hash_bytes", "listen_disabled_num", "lrutail_reflocked",
+		"time_in_listen_disabled_us", "conn_yields",
+	} {
+		s.stat(name, 0)
+	}
+}
+
+// settings is stats settings.
+func (s *session) settings() {
+	st := s.cache.Stats()
+	s.stat("maxbytes", uint64(st.MaxBytes))
+	s.stat("maxconns", uint64(s.options.MaxConns))
+	s.stat("item_size_max", uint64(s.options.MaxItem))
+	s.stat("num_threads", uint64(runtime.GOMAXPROCS(0)))
+	s.stat("idle_timeout", uint64(s.options.Idle/time.Second))
+	for _, set := range [][2]string{
+		{"evictions", "on"}, {"cas_enabled", "yes"}, {"flush_enabled", "yes"}, {"binding_protocol", "ascii"},
+		{"auth_enabled_sasl", "no"}, {"auth_enabled_ascii", "no"}, {"shutdown_command", "no"}, {"dump_enabled", "yes"},
+	} {
+		s.statText(set[0], set[1])
+	}
+}
+
+// flushAll clears the cache, now or at a later time. A later flush_all replaces one that waits.
+func (s *session) flushAll(words [][]byte, _ []byte) {
+	var after time.Duration
+	if len(words) > 1 && string(words[1]) != "noreply" {
+		exptime, ok := parseInt(words[1])
+		if !ok {
+			s.reply("CLIENT_ERROR invalid exptime argument")
+			return
+		}
+		after = max(ttl(exptime), 0)
+	}
+	s.counts[cmdFlush].Add(1)
+	s.clear(after)
+	s.reply("OK")
+}
+
+// memLimit changes the bound, in MiB, from an eighth of what the server began with, which is as far as
+// Resize goes, to sixteen times as much.
+func (s *session) memLimit(words [][]byte, _ []byte) {
+	mib, ok := parseUint32(words[1])
+	first := uint64(s.options.MaxBytes)
+	switch limit := mib << 20; {
+	case !ok:
+		s.reply("ERROR")
+	case limit < first/8:
+		s.reply("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first")
+	case limit > 16*first || limit > math.MaxInt:
+		s.reply("MEMLIMIT_ADJUST_FAILED out of bounds")
+	default:
+		s.cache.Resize(int(limit))
+		s.reply("OK")
+	}
+}
+
+func (s *session) version([][]byte, []byte) { s.reply("VERSION " + s.options.Version) }
+
+// verbosity is accepted for clients that set it. The server logs nothing of single commands.
+func (s *session) verbosity(words [][]byte, _ []byte) {
+	if _, ok := parseUint(words[1]); !ok {
+		s.reply(badFormat)
+		return
+	}
+	s.reply("OK")
+}
+
+func (s *session) quit([][]byte, []byte) { s.err = errQuit }
+
+func (s *session) shutdown([][]byte, []byte) { s.reply("ERROR: shutdown not enabled") }
+
+// slabs has no effect: there are none.
+func (s *session) slabs(words [][]byte, _ []byte) {
+	_, isNumber := parseUint(words[2])
+	switch {
+	case string(words[1]) == "automove" && !isNumber:
+		s.reply(badFormat)
+	case string(words[1]) == "automove":
+		s.reply("OK")
+	default:
+		s.reply("ERROR")
+	}
+}
+
+// crawler lists all keys for "lru_crawler metadump all".
+func (s *session) crawler(words [][]byte, _ []byte) {
+	if string(words[1]) != "metadump" || len(words) < 3 {
+		s.reply("ERROR")
+		return
+	}
+	for key, e := range s.cache.All() {
+		until := int64(-1)
+		if e.TTL != 0 {
+			until = time.Now().Add(e.TTL).Unix()
+		}
+		s.out = append(append(s.out, "key="...), url.QueryEscape(string(key))...)
+		s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)
+		s.out = strconv.AppendUint(append(s.out, " la=0 cas="...), e.Version, 10)
+		s.out = append(s.out, " fetch=no cls=1 size="...)
+		s.out = append(strconv.AppendInt(s.out, int64(len(key)+len(e.Value)), 10), '\n')
+		if s.spill(0); s.err != nil {
+			return
+		}
+	}
+	s.reply("END")
+}

@@ -1,0 +1,209 @@
+// Classic commands: those that memcached has had from its beginning.
+
+package memcached
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/freehold-go/freehold/cache"
+)
+
+// expired is the TTL of what has expired already.
+const expired = -time.Second
+
+// relative is the largest number that a client's exptime gives in seconds from now; larger ones are
+// Unix times.
+const relative = 30 * 24 * 60 * 60
+
+// ttl returns the TTL that an exptime of the protocol means: 0 is forever.
+func ttl(exptime int64) time.Duration {
+	if exptime > relative {
+		exptime = max(min(exptime-time.Now().Unix(), 1<<31), 0)
+		if exptime == 0 {
+			return expired
+		}
+	}
+	return max(time.Duration(exptime)*time.Second, expired)
+}
+
+// flagBits is the part of an entry's flags that is the client's. The other bits are the server's.
+const flagBits = 1<<32 - 1
+
+func (s *session) get(words [][]byte, _ []byte)  { s.fetch(words[1:], false) }
+func (s *session) gets(words [][]byte, _ []byte) { s.fetch(words[1:], true) }
+func (s *session) gat(words [][]byte, _ []byte)  { s.fetchAndTouch(words[1:], false) }
+func (s *session) gats(words [][]byte, _ []byte) { s.fetchAndTouch(words[1:], true) }
+
+// fetch replies with the values of all keys of a line.
+func (s *session) fetch(keys [][]byte, withCAS bool) {
+	begin := len(s.out)
+	for len(keys) > 0 {
+		if !s.areKeys(keys, begin) {
+			return
+		}
+		hits := uint64(0)
+		s.cache.GetMany(keys, func(i int, e cache.Entry) {
+			hits++
+			s.value(keys[i], &e, withCAS)
+		})
+		s.counts[cmdGet].Add(uint64(len(keys)))
+		s.counts[getHits].Add(hits)
+		begin = s.spill(begin)
+		keys = s.split(s.rest)
+	}
+	s.reply("END")
+}
+
+// fetchAndTouch is fetch, which also gives each key a TTL. The first word has it.
+func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
+	exptime, ok := parseInt(words[0])
+	if !ok {
+		s.reply("CLIENT_ERROR invalid exptime argument")
+		return
+	}
+	life := ttl(exptime)
+	begin := len(s.out)
+	for keys := words[1:]; len(keys) > 0; keys = s.split(s.rest) {
+		if !s.areKeys(keys, begin) {
+			return
+		}
+		for _, key := range keys {
+			found := s.cache.View(key, func(e cache.Entry) { s.value(key, &e, withCAS) })
+			s.count(found, getHits, cmdGet)
+			s.count(found && s.cache.Touch(key, life), touchHits, cmdTouch)
+			begin = s.spill(begin)
+		}
+	}
+	s.reply("END")
+}
+
+// areKeys reports whether all words may be keys. If not, the reply to the whole line is an error.
+func (s *session) areKeys(words [][]byte, begin int) bool {
+	for _, w := range words {
+		if len(w) > maxKey {
+			s.out = s.out[:begin]
+			s.reply(badFormat)
+			return false
+		}
+	}
+	return true
+}
+
+// spill writes the replies if there are many of them. It returns where those to the line that
+// is under way begin, if that was begin.
+func (s *session) spill(begin int) int {
+	if len(s.out) < replyBytes {
+		return begin
+	}
+	s.flush()
+	return 0
+}
+
+// value appends an entry as get shows it.
+func (s *session) value(key []byte, e *cache.Entry, withCAS bool) {
+	out := append(s.out, "VALUE "...)
+	out = append(out, key...)
+	out = append(out, ' ')
+	out = strconv.AppendUint(out, e.Flags&flagBits, 10)
+	out = append(out, ' ')
+	out = strconv.AppendUint(out, uint64(len(e.Value)), 10)
+	if withCAS {
+		out = append(out, ' ')
+		out = strconv.AppendUint(out, e.Version, 10)
+	}
+	out = append(out, crlf...)
+	out = append(out, e.Value...)
+	s.out = append(out, crlf...)
+}
+
+// store returns what runs set and its like: "set key flags exptime bytes [cas] [noreply]".
+func store(mode byte) func(s *session, words [][]byte, data []byte) {
+	return func(s *session, words [][]byte, data []byte) {
+		flags, ok1 := parseUint32(words[2])
+		exptime, ok2 := parseInt(words[3])
+		w := write{key: words[1], value: data, mode: mode}
+		ok3 := mode != casMode
+		if !ok3 {
+			w.cas, ok3 = parseUint(words[5])
+			w.hasCAS = true
+		}
+		if !ok1 || !ok2 || !ok3 || len(w.key) > maxKey {
+			s.reply(badFormat)
+			return
+		}
+		w.flags, w.ttl = flags, ttl(exptime)
+		result, _ := s.write(&w)
+		s.reply(classicReplies[result])
+	}
+}
+
+func (s *session) incr(words [][]byte, _ []byte) { s.arithmetic(words, false) }
+func (s *session) decr(words [][]byte, _ []byte) { s.arithmetic(words, true) }
+
+func (s *session) arithmetic(words [][]byte, down bool) {
+	delta, ok := parseUint(words[2])
+	switch {
+	case len(words[1]) > maxKey:
+		s.reply(badFormat)
+		return
+	case !ok:
+		s.reply("CLIENT_ERROR invalid numeric delta argument")
+		return
+	}
+	n := number{key: words[1], delta: delta, down: down}
+	if result, _ := s.add(&n); result != stored {
+		s.reply(classicReplies[result])
+		return
+	}
+	s.out = append(strconv.AppendUint(s.out, n.value, 10), crlf...)
+}
+
+// delete takes a time of 0 as well, for old clients.
+func (s *session) delete(words [][]byte, _ []byte) {
+	for i, w := range words[2:] {
+		if string(w) != "noreply" && (i > 0 || string(w) != "0") {
+			s.reply("CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]")
+			return
+		}
+	}
+	if len(words[1]) > maxKey {
+		s.reply(badFormat)
+		return
+	}
+	found := s.cache.Delete(words[1])
+	s.countEither(found, deleteHits, deleteMisses)
+	if found {
+		s.reply("DELETED")
+		return
+	}
+	s.reply("NOT_FOUND")
+}
+
+func (s *session) touch(words [][]byte, _ []byte) {
+	exptime, ok := parseInt(words[2])
+	switch {
+	case len(words[1]) > maxKey:
+		s.reply(badFormat)
+		return
+	case !ok:
+		s.reply("CLIENT_ERROR invalid exptime argument")
+		return
+	}
+	found := s.cache.Touch(words[1], ttl(exptime))
+	s.count(found, touchHits, cmdTouch)
+	if found {
+		s.reply("TOUCHED")
+		return
+	}
+	s.reply("NOT_FOUND")
+}
+
+// failed returns the result that an error of the cache is.
+func failed(err error) result {
+	if errors.Is(err, cache.ErrTooLarge) {
+		return refused
+	}
+	return full
+}

@@ -1,0 +1,172 @@
+// Commands: the table of all, and how one of them is carried out.
+
+package memcached
+
+import (
+	"bytes"
+	"math"
+)
+
+// A command is a row of the table. Words are counted with the command's name.
+type command struct {
+	run         func(s *session, words [][]byte, data []byte)
+	least, most int  // words; 0 is any number of keys, in s.rest too
+	size        int  // the word that has the length of the data block; 0 is none
+	noreply     bool // the last word may be noreply, which drops the reply
+}
+
+var commands = map[string]*command{
+	"get":  {run: (*session).get, least: 2},
+	"gets": {run: (*session).gets, least: 2},
+	"gat":  {run: (*session).gat, least: 3},
+	"gats": {run: (*session).gats, least: 3},
+
+	"set":     {run: store(setMode), least: 5, most: 6, size: 4, noreply: true},
+	"add":     {run: store(addMode), least: 5, most: 6, size: 4, noreply: true},
+	"replace": {run: store(replaceMode), least: 5, most: 6, size: 4, noreply: true},
+	"append":  {run: store(appendMode), least: 5, most: 6, size: 4, noreply: true},
+	"prepend": {run: store(prependMode), least: 5, most: 6, size: 4, noreply: true},
+	"cas":     {run: store(casMode), least: 6, most: 7, size: 4, noreply: true},
+
+	"incr":   {run: (*session).incr, least: 3, most: 4, noreply: true},
+	"decr":   {run: (*session).decr, least: 3, most: 4, noreply: true},
+	"delete": {run: (*session).delete, least: 2, most: 4, noreply: true},
+	"touch":  {run: (*session).touch, least: 3, most: 4, noreply: true},
+
+	"mg": {run: (*session).metaGet, least: 2, most: maxWords},
+	"ms": {run: (*session).metaSet, least: 2, most: maxWords, size: 2},
+	"md": {run: (*session).metaDelete, least: 2, most: maxWords},
+	"ma": {run: (*session).metaArithmetic, least: 2, most: maxWords},
+	"me": {run: (*session).metaDebug, least: 2, most: maxWords},
+	"mn": {run: (*session).metaNoop, least: 1, most: maxWords},
+
+	"stats":          {run: (*session).stats, least: 1, most: maxWords},
+	"flush_all":      {run: (*session).flushAll, least: 1, most: 3, noreply: true},
+	"cache_memlimit": {run: (*session).memLimit, least: 2, most: 3, noreply: true},
+	"version":        {run: (*session).version, least: 1, most: maxWords},
+	"verbosity":      {run: (*session).verbosity, least: 2, most: 3, noreply: true},
+	"lru_crawler":    {run: (*session).crawler, least: 2, most: maxWords},
+	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: true},
+	"shutdown":       {run: (*session).shutdown, least: 1, most: maxWords},
+	"quit":           {run: (*session).quit, least: 1, most: maxWords},
+}
+
+const (
+	badFormat   = "CLIENT_ERROR bad command line format"
+	tooLarge    = "SERVER_ERROR object too large for cache"
+	outOfMemory = "SERVER_ERROR out of memory storing object"
+)
+
+// command carries out the command that words are, with the data block that after begins with. It
+// returns how many bytes of after it took. If the data block is not complete, it sets need to the
+// block's size and returns false.
+func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
+	if len(words) == 0 {
+		s.reply("ERROR")
+		return 0, true
+	}
+	c := commands[string(words[0])]
+	switch {
+	case c == nil:
+		s.unknown(words)
+		return 0, true
+	case len(words) < c.least || c.most > 0 && (len(words) > c.most || len(s.rest) > 0):
+		s.reply("ERROR")
+		return 0, true
+	}
+	begin := len(s.out)
+	used, ok = s.perform(c, words, after)
+	if c.noreply && bytes.Equal(words[len(words)-1], noreply) {
+		s.out = s.out[:begin]
+	}
+	return used, ok
+}
+
+var noreply = []byte("noreply")
+
+// perform runs the row of the table, once its data block is complete.
+func (s *session) perform(c *command, words [][]byte, after []byte) (used int, ok bool) {
+	if c.size == 0 {
+		c.run(s, words, nil)
+		return 0, true
+	}
+	size, ok := s.blockSize(c, words)
+	used = size + len(crlf)
+	switch {
+	case !ok:
+		return 0, true
+	case len(after) < used:
+		s.need = used
+		return 0, false
+	case !bytes.Equal(after[size:used], crlf):
+		s.reply("CLIENT_ERROR bad data chunk")
+	default:
+		c.run(s, words, after[:size])
+	}
+	return used, true
+}
+
+// blockSize returns the size of a data block that the cache may take. Otherwise it replies, has the
+// block skipped, and returns false.
+func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
+	if len(words) <= c.size {
+		s.reply(badFormat)
+		return 0, false
+	}
+	size, ok := parseUint(words[c.size])
+	if !ok || size > math.MaxInt32-2 {
+		s.reply(badFormat)
+		return 0, false
+	}
+	if int(size)+len(words[1]) > s.options.MaxItem {
+		s.reply(tooLarge)
+		s.counts[storeTooLarge].Add(1)
+		if name := string(words[0]); (name == "set" || name == "ms") && len(words[1]) <= maxKey {
+			s.cache.Delete(words[1]) // rather than an old value
+		}
+		s.skip = int(size) + len(crlf)
+		return 0, false
+	}
+	return int(size), true
+}
+
+// unknown replies to what is no command, and hangs up on web browsers.
+func (s *session) unknown(words [][]byte) {
+	if bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
+		s.err = errQuit
+		return
+	}
+	s.reply("ERROR")
+}
+
+// parseUint returns the number that a word is, in decimal.
+func parseUint(word []byte) (n uint64, ok bool) {
+	if len(word) == 0 || len(word) > 20 {
+		return 0, false
+	}
+	for _, c := range word {
+		d := uint64(c - '0')
+		if d > 9 || n > (math.MaxUint64-d)/10 {
+			return 0, false
+		}
+		n = 10*n + d
+	}
+	return n, true
+}
+
+// parseInt is parseUint of a number that may be negative.
+func parseInt(word []byte) (n int64, ok bool) {
+	digits := bytes.TrimPrefix(word, []byte("-"))
+	u, ok := parseUint(digits)
+	n = int64(min(u, math.MaxInt64))
+	if len(digits) < len(word) {
+		n = -n
+	}
+	return n, ok
+}
+
+// parseUint32 is parseUint of a number of 32 bits, such as a client's flags.
+func parseUint32(word []byte) (n uint64, ok bool) {
+	n, ok = parseUint(word)
+	return n, ok && n <= math.MaxUint32
+}

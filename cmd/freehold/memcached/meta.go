@@ -1,0 +1,392 @@
+// Meta commands: mg, ms, md, ma, me and mn, whose words are flags.
+
+package memcached
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/freehold-go/freehold/cache"
+)
+
+// meta is the parsed line of a meta command.
+type meta struct {
+	key   []byte   // as the cache has it
+	word  []byte   // the key as the client wrote it
+	flags [][]byte // a letter each, with its token
+
+	seen [2]uint64 // the letters of flags, as a set
+
+	life, fresh, recache time.Duration // T, N, R
+	clientFlags          uint64        // F
+	cas, initial, delta  uint64        // C, J, D
+	mode                 byte          // M, or 0
+}
+
+// metaFlags are the letters that there are. All commands take all of them, as in memcached.
+const metaFlags = "bcfhklqstuvxCDFIJLMNOPRT"
+
+const (
+	maxFlags  = 17
+	maxOpaque = 32
+)
+
+func (m *meta) has(letter byte) bool { return m.seen[letter>>6]&(1<<(letter&63)) != 0 }
+
+// parse reads the words of a line whose flags begin at first. It replies and returns false if they
+// are wrong.
+func (s *session) parse(m *meta, words [][]byte, first int) bool {
+	m.word, m.key, m.flags, m.delta = words[1], words[1], words[first:], 1
+	problem := ""
+	switch {
+	case len(m.word) > maxKey:
+		problem = badFormat
+	case len(m.flags) > maxFlags:
+		problem = "CLIENT_ERROR options flags are too long"
+	}
+	for i := 0; i < len(m.flags) && problem == ""; i++ {
+		problem = m.flag(m.flags[i])
+	}
+	if problem == "" && m.has('b') {
+		n, err := base64.StdEncoding.Decode(s.key[:], m.word)
+		if m.key = s.key[:n]; err != nil || n == 0 {
+			problem = "CLIENT_ERROR error decoding key"
+		}
+	}
+	if problem != "" {
+		s.reply(problem)
+	}
+	return problem == ""
+}
+
+// flag reads one flag. It returns the reply to a wrong one.
+func (m *meta) flag(word []byte) (problem string) {
+	letter, token := word[0], word[1:]
+	switch {
+	case letter >= 128 || strings.IndexByte(metaFlags, letter) < 0:
+		return "CLIENT_ERROR invalid flag"
+	case m.has(letter):
+		return "CLIENT_ERROR duplicate flag"
+	}
+	m.seen[letter>>6] |= 1 << (letter & 63)
+	ok := true
+	switch letter {
+	case 'T':
+		m.life, ok = parseTTL(token)
+	case 'N':
+		m.fresh, ok = parseTTL(token)
+	case 'R':
+		m.recache, ok = parseTTL(token)
+	case 'F':
+		m.clientFlags, ok = parseUint32(token)
+	case 'C':
+		m.cas, ok = parseUint(token)
+	case 'J':
+		if m.initial, ok = parseUint(token); !ok {
+			return "CLIENT_ERROR invalid numeric initial value"
+		}
+	case 'D':
+		if m.delta, ok = parseUint(token); !ok {
+			return "CLIENT_ERROR invalid numeric delta value"
+		}
+	case 'M':
+		if len(token) != 1 {
+			return "CLIENT_ERROR incorrect length for M token"
+		}
+		m.mode = token[0]
+	case 'O':
+		if len(word) > maxOpaque {
+			return "CLIENT_ERROR opaque token too long"
+		}
+	}
+	if !ok {
+		return "CLIENT_ERROR bad token in command line format"
+	}
+	return ""
+}
+
+func parseTTL(token []byte) (time.Duration, bool) {
+	exptime, ok := parseInt(token)
+	return ttl(exptime), ok
+}
+
+// result replies with a code, and the flags that are returned for any. Quiet commands have no reply
+// if the code is what the client expects.
+func (s *session) result(m *meta, code string, e *cache.Entry) {
+	if m.has('q') && (code == "HD" || code == "EN") {
+		return
+	}
+	s.out = append(s.out, code...)
+	s.echo(m, e)
+	s.out = append(s.out, crlf...)
+}
+
+// echo appends the flags that a reply has. e is the entry, or nil if there is none.
+func (s *session) echo(m *meta, e *cache.Entry) {
+	for _, f := range m.flags {
+		switch f[0] {
+		case 'O':
+			s.out = append(append(s.out, ' '), f...)
+		case 'k':
+			s.out = append(append(s.out, ' ', 'k'), m.word...)
+			if m.has('b') {
+				s.out = append(s.out, ' ', 'b')
+			}
+		}
+		if e != nil {
+			s.echoEntry(m, f[0], e)
+		}
+	}
+}
+
+// echoEntry appends a flag that says something of the entry, and applies those that change it to e.
+func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
+	switch letter {
+	case 'c':
+		s.number(letter, e.Version)
+	case 'f':
+		s.number(letter, e.Flags&flagBits)
+	case 's':
+		s.number(letter, uint64(len(e.Value)))
+	case 'h', 'l':
+		s.number(letter, 0)
+	case 't':
+		if e.TTL == 0 {
+			s.out = append(s.out, " t-1"...)
+			return
+		}
+		s.number(letter, uint64(max(e.TTL, 0)/time.Second))
+	case 'T':
+		e.TTL = m.life // so that t after it shows the new one
+	}
+}
+
+func (s *session) number(letter byte, n uint64) {
+	s.out = strconv.AppendUint(append(s.out, ' ', letter), n, 10)
+}
+
+// metaGet shows an entry, and may change it: T its TTL; N makes a missing one; R and the mark of md
+// let one client win the right to fetch it anew.
+func (s *session) metaGet(words [][]byte, _ []byte) {
+	var m meta
+	if !s.parse(&m, words, 2) {
+		return
+	}
+	s.counts[cmdMeta].Add(1)
+	begin, wins, made := len(s.out), false, false
+	for {
+		again := false
+		found := s.cache.View(m.key, func(e cache.Entry) {
+			if again = !wins && m.winnable(&e); !again {
+				s.show(&m, &e, wins)
+			}
+		})
+		switch {
+		case again:
+			wins = s.win(&m)
+			continue
+		case !found && m.has('N') && !made:
+			made = true
+			wins = s.make(&m)
+			continue
+		}
+		if m.has('T') {
+			found = found && s.cache.Touch(m.key, m.life)
+			s.count(found, touchHits, cmdTouch)
+		} else {
+			s.count(found && !made, getHits, cmdGet)
+		}
+		if !found {
+			s.out = s.out[:begin]
+			s.result(&m, "EN", nil)
+		}
+		s.spill(begin)
+		return
+	}
+}
+
+// winnable reports whether the client may be told to fetch the entry anew.
+func (m *meta) winnable(e *cache.Entry) bool {
+	low := m.has('R') && e.TTL != 0 && e.TTL < m.recache
+	return e.Flags&won == 0 && (low || e.Flags&stale != 0)
+}
+
+// win marks the entry as won, and reports whether it was this client that did.
+func (s *session) win(m *meta) (wins bool) {
+	s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
+		if wins = found && m.winnable(e); !wins {
+			return cache.Keep
+		}
+		e.Flags |= won
+		return cache.Store
+	})
+	return wins
+}
+
+// make makes an empty entry, won by this client, and reports whether it did.
+func (s *session) make(m *meta) bool {
+	added, _ := s.cache.Add(m.key, cache.Entry{Flags: won, TTL: m.fresh})
+	return added
+}
+
+// show replies with the entry.
+func (s *session) show(m *meta, e *cache.Entry, wins bool) {
+	value := e.Value
+	if m.has('v') {
+		s.out = strconv.AppendUint(append(s.out, "VA "...), uint64(len(value)), 10)
+	} else {
+		s.out = append(s.out, "HD"...)
+	}
+	s.echo(m, e)
+	if e.Flags&won != 0 && !wins {
+		s.out = append(s.out, " Z"...)
+	}
+	if e.Flags&stale != 0 {
+		s.out = append(s.out, " X"...)
+	}
+	if wins {
+		s.out = append(s.out, " W"...)
+	}
+	s.out = append(s.out, crlf...)
+	if m.has('v') {
+		s.out = append(append(s.out, value...), crlf...)
+	}
+}
+
+// metaSet is all storage commands in one.
+func (s *session) metaSet(words [][]byte, data []byte) {
+	var m meta
+	if !s.parse(&m, words, 3) {
+		return
+	}
+	s.counts[cmdMeta].Add(1)
+	w := write{
+		key: m.key, value: data, mode: m.mode, flags: m.clientFlags, ttl: m.life, cas: m.cas,
+		hasCAS: m.has('C'), vivify: m.has('N'), fresh: m.fresh,
+	}
+	switch w.mode {
+	case 0:
+		w.mode = setMode
+	case setMode, addMode, replaceMode, appendMode, prependMode:
+	default:
+		s.reply("CLIENT_ERROR invalid mode for ms M token")
+		return
+	}
+	w.stale = m.has('I') && (w.mode == setMode || w.mode == replaceMode)
+	result, version := s.write(&w)
+	s.metaReply(&m, result, &cache.Entry{Value: data, Flags: w.flags, TTL: w.ttl, Version: version})
+}
+
+// metaReply replies with a result. e is what was stored, if it was.
+func (s *session) metaReply(m *meta, r result, e *cache.Entry) {
+	if r >= refused {
+		s.reply(metaReplies[r])
+		return
+	}
+	s.result(m, metaReplies[r], e)
+}
+
+// metaDelete deletes an entry, or marks it as stale.
+func (s *session) metaDelete(words [][]byte, _ []byte) {
+	var m meta
+	if !s.parse(&m, words, 2) {
+		return
+	}
+	s.counts[cmdMeta].Add(1)
+	r := stored
+	_, err := s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
+		switch {
+		case !found:
+			r = notFound
+			return cache.Keep
+		case m.has('C') && m.cas != e.Version:
+			r = exists
+			return cache.Keep
+		}
+		return m.delete(e)
+	})
+	if err != nil {
+		r = failed(err)
+	}
+	s.countEither(r == stored, deleteHits, deleteMisses)
+	s.metaReply(&m, r, nil)
+}
+
+// delete is what md does to the entry that is there.
+func (m *meta) delete(e *cache.Entry) cache.Change {
+	if !m.has('I') && !m.has('x') {
+		return cache.Remove
+	}
+	if m.has('x') {
+		e.Value, e.Flags = nil, e.Flags&^flagBits
+	}
+	if m.has('I') {
+		e.Flags = e.Flags&^won | stale
+		if m.has('T') {
+			e.TTL = m.life
+		}
+	}
+	return cache.Store
+}
+
+// metaArithmetic is incr and decr in one.
+func (s *session) metaArithmetic(words [][]byte, _ []byte) {
+	var m meta
+	if !s.parse(&m, words, 2) {
+		return
+	}
+	s.counts[cmdMeta].Add(1)
+	n := number{
+		key: m.key, delta: m.delta, cas: m.cas, hasCAS: m.has('C'), vivify: m.has('N'), initial: m.initial, fresh: m.fresh,
+		hasTTL: m.has('T'), ttl: m.life,
+	}
+	switch m.mode {
+	case 0, 'I', 'i', '+':
+	case 'D', 'd', '-':
+		n.down = true
+	default:
+		s.reply("CLIENT_ERROR invalid mode for ma M token")
+		return
+	}
+	r, version := s.add(&n)
+	if r != stored {
+		s.metaReply(&m, r, nil)
+		return
+	}
+	value := strconv.AppendUint(s.scratch[:0], n.value, 10)
+	s.scratch = value
+	e := cache.Entry{Value: value, TTL: n.left, Version: version}
+	switch {
+	case !m.has('v'):
+		s.result(&m, "HD", &e)
+	case !m.has('q'):
+		s.show(&m, &e, false)
+	}
+}
+
+// metaDebug shows what the server knows of an entry, but its value.
+func (s *session) metaDebug(words [][]byte, _ []byte) {
+	var m meta
+	if !s.parse(&m, words, 2) {
+		return
+	}
+	s.counts[cmdMeta].Add(1)
+	if !s.cache.View(m.key, func(e cache.Entry) {
+		s.out = append(append(s.out, "ME "...), m.word...)
+		left := int64(-1)
+		if e.TTL != 0 {
+			left = int64(e.TTL / time.Second)
+		}
+		s.out = strconv.AppendInt(append(s.out, " exp="...), left, 10)
+		s.out = strconv.AppendUint(append(s.out, " la=0 cas="...), e.Version, 10)
+		s.out = append(s.out, " fetch=no cls=1 size="...)
+		s.out = strconv.AppendInt(s.out, int64(len(m.key)+len(e.Value)), 10)
+		s.out = append(s.out, crlf...)
+	}) {
+		s.reply("EN")
+	}
+}
+
+func (s *session) metaNoop([][]byte, []byte) { s.reply("MN") }

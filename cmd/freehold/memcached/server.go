@@ -1,0 +1,231 @@
+// Server: a cache, the connections to it, and their limits.
+
+// Package memcached serves a cache by memcached's protocol: its classic text commands and its meta
+// commands, as memcached 1.6 has them. The binary protocol is refused.
+package memcached
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/freehold-go/freehold/cache"
+)
+
+// Options are a server's limits. All are required but Idle.
+type Options struct {
+	MaxBytes int           // what the cache was made with
+	MaxItem  int           // bytes of a key with its value
+	MaxConns int           // connections beyond are told so and closed
+	Write    time.Duration // a client that takes no reply for that long is disconnected
+	Idle     time.Duration // and one that sends nothing for that long; 0 is never
+	Version  string        // for the command version
+}
+
+// A Server serves one cache to any number of connections.
+type Server struct {
+	cache   *cache.Cache
+	options Options
+	began   time.Time
+
+	mu       sync.Mutex // guards the following
+	sessions map[*session]struct{}
+	closed   bool
+	gone     totals // of sessions that have ended
+	base     totals // at the last reset of the counters
+	cacheAt  cache.Stats
+	opened   uint64
+	rejected uint64
+	flush    *time.Timer // of flush_all with a delay
+	done     sync.WaitGroup
+}
+
+// New returns a server of c, which must outlive it.
+func New(c *cache.Cache, o Options) *Server {
+	return &Server{cache: c, options: o, began: time.Now(), sessions: map[*session]struct{}{}}
+}
+
+// Session serves a client that is connected by conn until it leaves, which is no error, or until conn
+// fails. It does not close conn. Deadlines and the limit on connections are those of Serve alone.
+func (s *Server) Session(conn io.ReadWriter) error {
+	se := &session{Server: s, conn: conn}
+	if !s.enter(se, 0) {
+		return nil
+	}
+	defer s.leave(se)
+	return se.run()
+}
+
+// enter adds a session unless there are too many. limit is 0 for none.
+func (s *Server) enter(se *session, limit int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	if s.closed || limit > 0 && len(s.sessions) >= limit {
+		s.rejected++
+		return false
+	}
+	s.sessions[se] = struct{}{}
+	s.done.Add(1)
+	return true
+}
+
+func (s *Server) leave(se *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, se)
+	s.gone.add(&se.counts)
+	s.done.Done()
+}
+
+// Serve accepts connections until l is closed, whose error it returns: [net.ErrClosed], if all is
+// well. It may be called with several listeners.
+func (s *Server) Serve(l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		var temporary interface{ Temporary() bool } // out of file descriptors, for one
+		switch {
+		case errors.As(err, &temporary) && temporary.Temporary() && !errors.Is(err, net.ErrClosed):
+			time.Sleep(10 * time.Millisecond)
+			continue
+		case err != nil:
+			return err
+		}
+		go s.serve(conn)
+	}
+}
+
+// serve serves one connection and closes it.
+func (s *Server) serve(conn net.Conn) {
+	defer conn.Close()
+	se := &session{Server: s, conn: &deadlined{Conn: conn, write: s.options.Write, idle: s.options.Idle}}
+	if !s.enter(se, s.options.MaxConns) {
+		conn.SetWriteDeadline(time.Now().Add(s.options.Write))
+		io.WriteString(conn, "ERROR Too many open connections\r\n")
+		return
+	}
+	defer s.leave(se)
+	se.run()
+}
+
+// Shutdown ends all sessions once they have replied to what they have read, and those that have not
+// ended when ctx is done at once. Close the listeners before.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.mu.Lock()
+	s.closed = true
+	if s.flush != nil {
+		s.flush.Stop()
+	}
+	s.each(func(c net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) })
+	s.mu.Unlock()
+	cut := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.each(func(c net.Conn) { c.Close() })
+	})
+	defer cut()
+	s.done.Wait()
+}
+
+// clear clears the cache after some time, and drops an earlier order to do so.
+func (s *Server) clear(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flush != nil {
+		s.flush.Stop()
+		s.flush = nil
+	}
+	switch {
+	case s.closed:
+	case after > 0:
+		s.flush = time.AfterFunc(after, func() { s.clear(0) })
+	default:
+		s.cache.Clear()
+	}
+}
+
+// totals returns what was counted since the last reset, and the figures of connections.
+func (s *Server) totals() (t totals, conns int, opened, rejected uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.sum()
+	return sum.since(&s.base), len(s.sessions), s.opened, s.rejected
+}
+
+// sum returns all that was ever counted. The caller holds mu.
+func (s *Server) sum() totals {
+	t := s.gone
+	for se := range s.sessions {
+		t.add(&se.counts)
+	}
+	return t
+}
+
+// reset makes all counters begin anew.
+func (s *Server) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.base = s.sum()
+	s.cacheAt = s.cache.Stats()
+}
+
+// counted returns the counters of the cache's figures since the last reset.
+func (s *Server) counted(st cache.Stats) cache.Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.Sets -= s.cacheAt.Sets
+	st.Evicted -= s.cacheAt.Evicted
+	st.Expired -= s.cacheAt.Expired
+	return st
+}
+
+// each calls f with all connections of Serve. The caller holds mu.
+func (s *Server) each(f func(c net.Conn)) {
+	for se := range s.sessions {
+		if d, ok := se.conn.(*deadlined); ok {
+			d.close(f)
+		}
+	}
+}
+
+// deadlined is a connection whose reads and writes fail when they take too long.
+type deadlined struct {
+	net.Conn
+	write, idle time.Duration
+	set         time.Time // when the deadline of writes was set
+
+	mu      sync.Mutex // guards the deadline of reads
+	closing bool
+}
+
+// close calls f with the connection, and leaves the deadline of its reads alone from then on.
+func (d *deadlined) close(f func(net.Conn)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closing = true
+	f(d.Conn)
+}
+
+func (d *deadlined) Read(p []byte) (int, error) {
+	if d.idle > 0 {
+		d.mu.Lock()
+		if !d.closing {
+			d.SetReadDeadline(time.Now().Add(d.idle))
+		}
+		d.mu.Unlock()
+	}
+	return d.Conn.Read(p)
+}
+
+// Write sets a deadline from time to time only, since that costs as much as a short command: one of
+// twice the time, when half of it has passed.
+func (d *deadlined) Write(p []byte) (int, error) {
+	if now := time.Now(); now.Sub(d.set) >= d.write {
+		d.set = now
+		d.SetWriteDeadline(now.Add(2 * d.write))
+	}
+	return d.Conn.Write(p)
+}

@@ -1,0 +1,190 @@
+// Writes: what set, ms, incr, ma and their like do to an entry.
+
+package memcached
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/freehold-go/freehold/cache"
+)
+
+// Modes of a write. Those but casMode are what the flag M of ms says.
+const (
+	setMode     = 'S'
+	addMode     = 'E'
+	replaceMode = 'R'
+	appendMode  = 'A'
+	prependMode = 'P'
+	casMode     = 'C'
+)
+
+// Bits of an entry's flags beside the client's. A stale entry is one that md or ms has marked;
+// won says that a client was told to fetch it anew.
+const (
+	won   = 1 << 32
+	stale = 1 << 33
+)
+
+// A result is how a write ended.
+type result int
+
+const (
+	stored result = iota
+	notStored
+	exists
+	notFound
+	refused // as too large
+	full
+	notNumber
+)
+
+var (
+	classicReplies = [...]string{"STORED", "NOT_STORED", "EXISTS", "NOT_FOUND", tooLarge, outOfMemory, noNumber}
+	metaReplies    = [...]string{"HD", "NS", "EX", "NF", tooLarge, outOfMemory, noNumber}
+)
+
+const noNumber = "CLIENT_ERROR cannot increment or decrement non-numeric value"
+
+// A write is a value on its way into the cache.
+type write struct {
+	key, value []byte
+	mode       byte
+	flags      uint64
+	ttl        time.Duration
+	cas        uint64 // the version that must be there, if hasCAS
+	hasCAS     bool
+	stale      bool // a cas that is too low stores the value as stale
+	vivify     bool // append and prepend make an entry, with fresh as its TTL
+	fresh      time.Duration
+}
+
+// write carries out w. It returns the version that is stored.
+func (s *session) write(w *write) (result, uint64) {
+	s.counts[cmdSet].Add(1)
+	if w.mode == setMode && !w.hasCAS {
+		version, err := s.cache.Put(w.key, cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl})
+		return s.stored(stored, version, err)
+	}
+	r := stored
+	version, err := s.cache.Update(w.key, func(e *cache.Entry, found bool) cache.Change {
+		if r = w.check(e, found); r != stored {
+			return cache.Keep
+		}
+		s.apply(w, e, found)
+		return cache.Store
+	})
+	if w.hasCAS {
+		s.countCAS(r)
+	}
+	return s.stored(r, version, err)
+}
+
+// stored returns what to say of a write that the cache may have refused.
+func (s *session) stored(r result, version uint64, err error) (result, uint64) {
+	switch {
+	case err == nil && r == stored:
+		return r, version
+	case err == nil:
+		return r, 0
+	}
+	r = failed(err)
+	s.countEither(r == refused, storeTooLarge, storeNoMemory)
+	return r, 0
+}
+
+// check returns what becomes of w beside the entry that is there.
+func (w *write) check(e *cache.Entry, found bool) result {
+	joins := w.mode == appendMode || w.mode == prependMode
+	switch {
+	case !found && (w.mode == addMode || joins && w.vivify):
+		return stored
+	case !found && w.hasCAS && !joins:
+		return notFound
+	case found == (w.mode == addMode):
+		return notStored
+	case w.hasCAS && e.Version != w.cas && !(w.stale && w.cas < e.Version):
+		return exists
+	}
+	return stored
+}
+
+// apply makes e the entry that w stores.
+func (s *session) apply(w *write, e *cache.Entry, found bool) {
+	switch {
+	case w.mode == appendMode && found:
+		s.scratch = append(append(s.scratch[:0], e.Value...), w.value...)
+		e.Value, e.Flags = s.scratch, e.Flags&flagBits
+	case w.mode == prependMode && found:
+		s.scratch = append(append(s.scratch[:0], w.value...), e.Value...)
+		e.Value, e.Flags = s.scratch, e.Flags&flagBits
+	case w.hasCAS && found && e.Version != w.cas:
+		e.Value, e.Flags = w.value, w.flags|e.Flags&won|stale
+	default:
+		*e = cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl}
+		if !found && w.vivify {
+			e.TTL = w.fresh
+		}
+	}
+}
+
+// A number is an addition to a value that is a decimal number.
+type number struct {
+	key     []byte
+	delta   uint64
+	down    bool // subtract, to 0 at least
+	cas     uint64
+	hasCAS  bool
+	vivify  bool // a missing value is made, with initial and fresh
+	initial uint64
+	fresh   time.Duration
+	hasTTL  bool
+	ttl     time.Duration
+
+	value uint64        // the result
+	left  time.Duration // the TTL of the result
+}
+
+// add carries out n. It returns the version that is stored.
+func (s *session) add(n *number) (result, uint64) {
+	r := stored
+	version, err := s.cache.Update(n.key, func(e *cache.Entry, found bool) cache.Change {
+		if r = n.apply(e, found); r != stored {
+			return cache.Keep
+		}
+		s.scratch = strconv.AppendUint(s.scratch[:0], n.value, 10)
+		e.Value, n.left = s.scratch, e.TTL
+		return cache.Store
+	})
+	if n.down {
+		s.countEither(r == stored, decrHits, decrMisses)
+	} else {
+		s.countEither(r == stored, incrHits, incrMisses)
+	}
+	return s.stored(r, version, err)
+}
+
+// apply sets the result, and the TTL of e.
+func (n *number) apply(e *cache.Entry, found bool) result {
+	if !found && n.vivify {
+		n.value, e.TTL = n.initial, n.fresh
+		return stored
+	}
+	value, ok := parseUint(e.Value)
+	switch {
+	case !found:
+		return notFound
+	case n.hasCAS && n.cas != e.Version:
+		return exists
+	case !ok:
+		return notNumber
+	case n.down:
+		n.value = value - min(value, n.delta)
+	default:
+		n.value = value + n.delta // wraps around, as in memcached
+	}
+	if n.hasTTL {
+		e.TTL = n.ttl
+	}
+	return stored
+}
