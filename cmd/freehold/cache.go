@@ -27,6 +27,8 @@ type cacheCommand struct {
 	MaxItem  cli.Size `short:"I" default:"1MiB" placeholder:"SIZE" help:"The largest key and value together. Default: 1MiB."`
 	MaxConns int      `short:"c" default:"1024" placeholder:"N" help:"Close connections beyond N. Default: 1024."`
 
+	Snapshot string `placeholder:"FILE" help:"Write all items to FILE when the server stops, and begin with those that are there."`
+
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for that long. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that do not take their replies for that long. Default: 30s."`
 
@@ -64,11 +66,38 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err != nil {
 		return err
 	}
+	c.load(st.Err, items)
 	server := memcached.New(items, memcached.Options{
 		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns,
 		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion,
 	})
-	return c.serve(ctx, st.Err, server, listeners)
+	return errors.Join(c.serve(ctx, st.Err, server, listeners), c.save(st.Err, items))
+}
+
+// load fills the cache from the snapshot. A server that has none begins empty, and so does one
+// whose snapshot is damaged, which it says: it must start.
+func (c *cacheCommand) load(log io.Writer, items *cache.Cache) {
+	if c.Snapshot == "" {
+		return
+	}
+	switch err := items.RestoreFile(c.Snapshot); {
+	case err == nil:
+		fmt.Fprintf(log, "freehold cache: %s from %s\n", cli.Plural(items.Len(), "item"), c.Snapshot)
+	case !errors.Is(err, os.ErrNotExist):
+		fmt.Fprintf(log, "freehold cache: begins empty: %v\n", err)
+	}
+}
+
+// save writes the snapshot.
+func (c *cacheCommand) save(log io.Writer, items *cache.Cache) error {
+	if c.Snapshot == "" {
+		return nil
+	}
+	if err := items.SnapshotFile(c.Snapshot); err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
+	fmt.Fprintf(log, "freehold cache: %s to %s\n", cli.Plural(items.Len(), "item"), c.Snapshot)
+	return nil
 }
 
 // check finds flags that make no sense.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"github.com/freehold-go/freehold/cache"
 )
 
 // stats replies with figures, under the names that memcached has for them.
@@ -37,6 +39,8 @@ func (s *session) stats(words [][]byte, _ []byte) {
 		s.stat("active_slabs", 1)
 		s.stat("total_malloced", uint64(st.Reserved))
 	case "sizes":
+	case "cachedump":
+		s.dump(words)
 	case "detail":
 		s.reply("CLIENT_ERROR stats detail is not supported")
 		return
@@ -167,6 +171,34 @@ func (s *session) slabs(words [][]byte, _ []byte) {
 	}
 }
 
+// dump lists some keys for "stats cachedump class limit". There is one class, 1.
+func (s *session) dump(words [][]byte) {
+	limit := uint64(math.MaxUint64)
+	if len(words) > 3 {
+		if n, ok := parseUint(words[3]); ok && n > 0 {
+			limit = n
+		}
+	}
+	for key, e := range s.cache.All() {
+		if limit--; s.err != nil || limit == math.MaxUint64 {
+			return
+		}
+		s.out = append(append(s.out, "ITEM "...), key...)
+		s.out = strconv.AppendInt(append(s.out, " ["...), int64(len(e.Value)), 10)
+		s.out = strconv.AppendInt(append(s.out, " b; "...), expiresAt(&e), 10)
+		s.reply(" s]")
+		s.spill(0)
+	}
+}
+
+// expiresAt returns the Unix time at which an entry expires, or 0.
+func expiresAt(e *cache.Entry) int64 {
+	if e.TTL == 0 {
+		return 0
+	}
+	return time.Now().Unix() + left(e)
+}
+
 // crawler lists all keys for "lru_crawler metadump all".
 func (s *session) crawler(words [][]byte, _ []byte) {
 	if string(words[1]) != "metadump" || len(words) < 3 {
@@ -174,9 +206,9 @@ func (s *session) crawler(words [][]byte, _ []byte) {
 		return
 	}
 	for key, e := range s.cache.All() {
-		until := int64(-1)
-		if e.TTL != 0 {
-			until = time.Now().Add(e.TTL).Unix()
+		until := expiresAt(&e)
+		if until == 0 {
+			until = -1
 		}
 		s.out = append(append(s.out, "key="...), url.QueryEscape(string(key))...)
 		s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)

@@ -153,13 +153,9 @@ func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
 	case 'h', 'l':
 		s.number(letter, 0)
 	case 't':
-		if e.TTL == 0 {
-			s.out = append(s.out, " t-1"...)
-			return
-		}
-		s.number(letter, uint64(max(e.TTL, 0)/time.Second))
+		s.out = strconv.AppendInt(append(s.out, ' ', 't'), left(e), 10)
 	case 'T':
-		e.TTL = m.life // so that t after it shows the new one
+		e.TTL = rounded(m.life) // so that t after it shows the new one
 	}
 }
 
@@ -209,7 +205,7 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 
 // winnable reports whether the client may be told to fetch the entry anew.
 func (m *meta) winnable(e *cache.Entry) bool {
-	low := m.has('R') && e.TTL != 0 && e.TTL < m.recache
+	low := m.has('R') && e.TTL != 0 && left(e) < int64(m.recache/time.Second)
 	return e.Flags&won == 0 && (low || e.Flags&stale != 0)
 }
 
@@ -220,6 +216,7 @@ func (s *session) win(m *meta) (wins bool) {
 			return cache.Keep
 		}
 		e.Flags |= won
+		keepTTL(e)
 		return cache.Store
 	})
 	return wins
@@ -276,7 +273,7 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 	}
 	w.stale = m.has('I') && (w.mode == setMode || w.mode == replaceMode)
 	result, version := s.write(&w)
-	s.metaReply(&m, result, &cache.Entry{Value: data, Flags: w.flags, TTL: w.ttl, Version: version})
+	s.metaReply(&m, result, &cache.Entry{Value: data, Flags: w.flags, TTL: rounded(w.ttl), Version: version})
 }
 
 // metaReply replies with a result. e is what was stored, if it was.
@@ -322,6 +319,7 @@ func (m *meta) delete(e *cache.Entry) cache.Change {
 	if m.has('x') {
 		e.Value, e.Flags = nil, e.Flags&^flagBits
 	}
+	keepTTL(e)
 	if m.has('I') {
 		e.Flags = e.Flags&^won | stale
 		if m.has('T') {
@@ -357,7 +355,7 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	}
 	value := strconv.AppendUint(s.scratch[:0], n.value, 10)
 	s.scratch = value
-	e := cache.Entry{Value: value, TTL: n.left, Version: version}
+	e := cache.Entry{Value: value, TTL: n.expiry, Version: version}
 	switch {
 	case !m.has('v'):
 		s.result(&m, "HD", &e)
@@ -375,11 +373,7 @@ func (s *session) metaDebug(words [][]byte, _ []byte) {
 	s.counts[cmdMeta].Add(1)
 	if !s.cache.View(m.key, func(e cache.Entry) {
 		s.out = append(append(s.out, "ME "...), m.word...)
-		left := int64(-1)
-		if e.TTL != 0 {
-			left = int64(e.TTL / time.Second)
-		}
-		s.out = strconv.AppendInt(append(s.out, " exp="...), left, 10)
+		s.out = strconv.AppendInt(append(s.out, " exp="...), left(&e), 10)
 		s.out = strconv.AppendUint(append(s.out, " la=0 cas="...), e.Version, 10)
 		s.out = append(s.out, " fetch=no cls=1 size="...)
 		s.out = strconv.AppendInt(s.out, int64(len(m.key)+len(e.Value)), 10)

@@ -109,8 +109,34 @@ func (w *write) check(e *cache.Entry, found bool) result {
 	return stored
 }
 
+// left returns the seconds that an entry has left, rounded down, or -1 if it does not expire. The
+// cache rounds up.
+func left(e *cache.Entry) int64 {
+	if e.TTL == 0 {
+		return -1
+	}
+	return max(int64(e.TTL/time.Second)-1, 0)
+}
+
+// rounded returns a TTL as the cache returns it.
+func rounded(ttl time.Duration) time.Duration {
+	if ttl > 0 {
+		ttl += time.Second
+	}
+	return ttl
+}
+
+// keepTTL makes e expire at the second it would have, when it is stored again: the cache rounds a TTL
+// up when it stores it.
+func keepTTL(e *cache.Entry) {
+	if e.TTL > 0 {
+		e.TTL = max(e.TTL-time.Second, 1)
+	}
+}
+
 // apply makes e the entry that w stores.
 func (s *session) apply(w *write, e *cache.Entry, found bool) {
+	keepTTL(e)
 	switch {
 	case w.mode == appendMode && found:
 		s.scratch = append(append(s.scratch[:0], e.Value...), w.value...)
@@ -141,8 +167,8 @@ type number struct {
 	hasTTL  bool
 	ttl     time.Duration
 
-	value uint64        // the result
-	left  time.Duration // the TTL of the result
+	value  uint64        // the result
+	expiry time.Duration // and its TTL, as the cache rounds it
 }
 
 // add carries out n. It returns the version that is stored.
@@ -153,7 +179,7 @@ func (s *session) add(n *number) (result, uint64) {
 			return cache.Keep
 		}
 		s.scratch = strconv.AppendUint(s.scratch[:0], n.value, 10)
-		e.Value, n.left = s.scratch, e.TTL
+		e.Value = s.scratch
 		return cache.Store
 	})
 	if n.down {
@@ -167,7 +193,7 @@ func (s *session) add(n *number) (result, uint64) {
 // apply sets the result, and the TTL of e.
 func (n *number) apply(e *cache.Entry, found bool) result {
 	if !found && n.vivify {
-		n.value, e.TTL = n.initial, n.fresh
+		n.value, e.TTL, n.expiry = n.initial, n.fresh, rounded(n.fresh)
 		return stored
 	}
 	value, ok := parseUint(e.Value)
@@ -183,8 +209,10 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 	default:
 		n.value = value + n.delta // wraps around, as in memcached
 	}
+	n.expiry = e.TTL
+	keepTTL(e)
 	if n.hasTTL {
-		e.TTL = n.ttl
+		e.TTL, n.expiry = n.ttl, rounded(n.ttl)
 	}
 	return stored
 }
