@@ -16,7 +16,6 @@ package alloctest
 import (
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -60,9 +59,9 @@ type block struct {
 	size   int
 	align  int
 	seq    int
-	alloc  stack
-	freed  stack // empty while live
-	broken bool  // damage was reported
+	alloc  stacks.ID
+	freed  stacks.ID // Other while live
+	broken bool      // damage was reported
 }
 
 // New returns an allocator that fails t, through Errorf, for
@@ -82,7 +81,7 @@ type block struct {
 //
 // The blocks are Go memory, which the race detector and checkptr see. Live blocks
 // stay allocated even if no Go code refers to them. Sizes and alignments above 256
-// MiB are out of memory. It is slow, since each call records its stack.
+// MiB are out of memory. Each call records its stack; all Allocators together keep 65,535.
 func New(t testing.TB) *Allocator {
 	arg.NotNil("alloctest.New", "t", t)
 	a := &Allocator{t: t, live: map[uintptr]*block{}}
@@ -109,7 +108,7 @@ func (a *Allocator) alloc(call string, size, align int, fill byte) ([]byte, erro
 	case size > maxBlockBytes || align > maxBlockBytes:
 		return nil, fmt.Errorf("%w: alloctest gives no block of %s at multiples of %d", freehold.ErrOutOfMemory, arg.Bytes(size), align)
 	}
-	k := &block{mem: make([]byte, edgeBytes+align-1+size+edgeBytes), size: size, align: align, alloc: callers()}
+	k := &block{mem: make([]byte, edgeBytes+align-1+size+edgeBytes), size: size, align: align, alloc: allocators.Capture(0)}
 	k.from = edgeBytes
 	if past := int((addrOf(k.mem) + edgeBytes) % uintptr(align)); past > 0 {
 		k.from += align - past
@@ -163,7 +162,7 @@ func (a *Allocator) free(call string, b []byte) {
 	k := a.mustFind(call, b)
 	a.checkEdges(k)
 	poison.FillBytes(k.bytes(), freedByte)
-	k.freed = callers()
+	k.freed = allocators.Capture(0)
 	delete(a.live, addrOf(k.bytes()))
 	a.quarantine = append(a.quarantine, k)
 	a.freedBytes += len(k.mem)
@@ -200,10 +199,10 @@ func (a *Allocator) mustFind(call string, b []byte) *block {
 	fault := "which this allocator did not hand out; was it moved by append?"
 	if k := around(maps.Values(a.live), b); k != nil {
 		fault = fmt.Sprintf("which is at byte %d of a block of %s%s",
-			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), k.alloc.after("allocated at:"))
+			int(addr-addrOf(k.bytes())), arg.Bytes(k.size), after("allocated at:", k.alloc))
 	} else if k := around(slices.Values(a.quarantine), b); k != nil {
 		fault = fmt.Sprintf("which is in a freed block of %s%s%s",
-			arg.Bytes(k.size), k.alloc.after("allocated at:"), k.freed.after("freed at:"))
+			arg.Bytes(k.size), after("allocated at:", k.alloc), after("freed at:", k.freed))
 	}
 	panic(fmt.Sprintf("freehold: %s%s: %s at %#x, %s", prefix, call, arg.Bytes(len(b)), addr, fault))
 }
@@ -241,7 +240,7 @@ func (a *Allocator) report(k *block, what string) {
 	if !k.broken {
 		k.broken = true
 		a.t.Errorf("alloctest: %s of a block of %s%s%s",
-			what, arg.Bytes(k.size), k.alloc.after("allocated at:"), k.freed.after("freed at:"))
+			what, arg.Bytes(k.size), after("allocated at:", k.alloc), after("freed at:", k.freed))
 	}
 }
 
@@ -266,10 +265,10 @@ func (a *Allocator) finish() {
 	for _, g := range groups[:min(len(groups), maxReports)] {
 		k := g.first
 		if g.blocks > 1 {
-			a.t.Errorf("alloctest: leak of %d blocks and %d bytes%s", g.blocks, g.bytes, k.alloc.after("allocated at:"))
+			a.t.Errorf("alloctest: leak of %d blocks and %d bytes%s", g.blocks, g.bytes, after("allocated at:", k.alloc))
 			continue
 		}
-		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, k.alloc.after("allocated at:"))
+		a.t.Errorf("alloctest: leak of %s, aligned to %d%s", arg.Bytes(k.size), k.align, after("allocated at:", k.alloc))
 	}
 	if len(groups) > maxReports {
 		a.t.Errorf("alloctest: leak of %d blocks and %d bytes in all", len(leaks), bytes)
@@ -284,34 +283,27 @@ type group struct {
 
 // byStack returns blocks by stack, in the order of the first of each.
 func byStack(blocks []*block) (groups []*group) {
-	at := map[string]*group{}
+	at := map[stacks.ID]*group{}
 	for _, k := range blocks {
-		key := fmt.Sprint(k.alloc)
-		if at[key] == nil {
-			at[key] = &group{first: k}
-			groups = append(groups, at[key])
+		if at[k.alloc] == nil {
+			at[k.alloc] = &group{first: k}
+			groups = append(groups, at[k.alloc])
 		}
-		at[key].blocks++
-		at[key].bytes += k.size
+		at[k.alloc].blocks++
+		at[k.alloc].bytes += k.size
 	}
 	return groups
 }
 
-// A stack is the program counters of a call stack.
-type stack []uintptr
+// allocators has the stacks of all Allocators.
+var allocators stacks.Table
 
-// callers returns the stack of the caller of the Allocator's method, which is two
-// calls above callers.
-func callers() stack {
-	pcs := make([]uintptr, 32)
-	return pcs[:runtime.Callers(4, pcs)]
-}
-
-// after returns the heading and the stack, without the testing package's calls. It
-// returns "" if the stack is empty.
-func (s stack) after(heading string) string {
-	if len(s) == 0 {
+// after returns the heading and a stack from the caller of the Allocator's method on, which is two
+// calls above Capture, or "" if there is none.
+func after(heading string, id stacks.ID) string {
+	pcs, _ := allocators.Stack(id)
+	if len(pcs) == 0 {
 		return ""
 	}
-	return "\n\t" + heading + "\n" + strings.TrimSuffix(stacks.Text(s, "\t\t"), "\n")
+	return "\n\t" + heading + "\n" + strings.TrimSuffix(stacks.Text(pcs[2:], "\t\t"), "\n")
 }
