@@ -30,7 +30,7 @@ else
 SHORT     = -short
 RACED     = . ./alloctest ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./hashmap ./track
+PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./track
 CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector
 STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
@@ -67,7 +67,7 @@ quick: vet
 vet:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "not gofmt-clean:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
-	$(GO) vet -tags freehold_portable ./...
+	$(GO) vet -tags freehold_portable,freehold_ranks,freehold_seams ./arena ./hashmap ./pool ./internal/...
 	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./lab/...
 
 modules:
