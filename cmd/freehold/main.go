@@ -14,7 +14,6 @@
 package main
 
 import (
-	"context"
 	"io"
 	"os"
 
@@ -59,9 +58,4 @@ func program(args []string) cli.Program {
 		}
 	}
 	return p
-}
-
-// run is main with everything it touches as a parameter. It returns the exit code.
-func run(ctx context.Context, args []string, s cli.Streams) int {
-	return program(args).Run(ctx, args, s)
 }

@@ -131,3 +131,8 @@ func checkPlain(t *testing.T, text string) {
 		t.Errorf("piped output has the control character %q:\n%s", at, text)
 	}
 }
+
+// run is main with everything it touches as a parameter. It returns the exit code.
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	return program(args).Run(ctx, args, s)
+}
