@@ -28,10 +28,10 @@ CHECKPTR  = $(CORE)
 STRESSED  = ./internal/... ./arena ./pool ./btree
 else
 SHORT     = -short
-RACED     = . ./alloctest ./arena ./budget ./buffer ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
+RACED     = . ./alloctest ./arena ./budget ./buffer ./cache ./cmalloc ./epoch ./extsort ./pool ./track $$($(GO) list ./internal/... | grep -E '/(heap|keysort|monitor|owners|pages|pin|stacks|soak|vm|watch)(/|$$)')
 ON386     = $$($(GO) list ./... | grep -v -e /examples/ -e /track/web -e /metrics/expvar)
-PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./track
-CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector
+PORTABLE  = . ./internal/heap ./internal/watch ./internal/pages ./internal/pin/... ./internal/stacks ./internal/test/soak ./arena ./pool ./epoch ./cache ./track
+CHECKPTR  = ./internal/lockrank ./internal/heap ./internal/watch ./internal/pages ./arena ./budget ./pool ./hashmap ./intern ./btree ./vector ./cache
 STRESSED  = ./internal/heap ./internal/watch ./internal/pages ./internal/owners ./internal/pin/... ./internal/vm ./arena ./pool ./btree
 endif
 
@@ -82,9 +82,11 @@ race:
 	$(GO) test -race -short -run '^TestHeapConforms$$' .
 	$(GO) test -race -short -run 'Shared|Beside' -skip '^($(LONG))$$' ./hashmap ./intern
 
-# The orders between readers and writers of hashmap.Shared, forced by seams that cost Get a tenth.
+# The orders between readers and writers of hashmap.Shared and of caches, forced by seams that cost Get a
+# tenth.
 seams:
 	$(GO) test -tags freehold_seams -short -run '^TestShared' ./hashmap
+	$(GO) test -tags freehold_seams,freehold_portable -short ./cache
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.

@@ -87,7 +87,7 @@ func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 	if copying {
 		return s.take(bytes)
 	}
-	s.refused = false
+	s.refused = nil
 	for range 2 { // again if the parent refuses
 		if !s.makeRoom(bytes) {
 			return 0, false
@@ -114,7 +114,7 @@ func (s *shard) makeRoom(bytes int) bool {
 // available returns how many bytes take may take.
 func (s *shard) available() int {
 	spare := len(s.spares) * s.c.segmentBytes
-	if s.refused {
+	if s.refused != nil {
 		return spare
 	}
 	return max(spare+s.limit-s.used, 0)
@@ -143,31 +143,34 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 		return 0, false
 	}
 	for {
-		if n, ok = s.fromParent(size); ok || len(s.spares) == 0 {
-			s.refused = s.refused || !ok
-			return n, ok
+		n, err := s.fromParent(size)
+		if err == nil {
+			return n, true
+		}
+		if s.refused = err; len(s.spares) == 0 {
+			return 0, false
 		}
 		s.giveBackSpare()
 	}
 }
 
 // fromParent returns a segment with memory of the parent.
-func (s *shard) fromParent(size int) (n uint32, ok bool) {
+func (s *shard) fromParent(size int) (n uint32, err error) {
 	parent, pages := s.c.base.Parent, s.segs.pages.len()
-	n, err := s.segs.number(parent)
+	n, err = s.segs.number(parent)
 	s.used += (s.segs.pages.len() - pages) * pageBytes
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
 	block, err := parent.Alloc(size, lineBytes)
 	if err != nil {
 		s.segs.unused = append(s.segs.unused, n)
-		return 0, false
+		return 0, err
 	}
 	s.used += size
 	g := s.segs.at(n)
 	*g = segment{addr: addrOf(block), bytes: uint32(size), state: spare}
-	return n, true
+	return n, nil
 }
 
 // empty ends a segment to whose items no slot refers.

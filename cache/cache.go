@@ -29,6 +29,7 @@ type Cache struct {
 	loads        loads
 	reads        reads
 	bound        bound
+	seam         seam
 }
 
 var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is"}

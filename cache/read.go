@@ -166,8 +166,8 @@ func (s *shard) holdBucket(held []reading, i uint32) []reading {
 	}
 	b := s.index.bucket(i)
 	for j := range b.slots {
-		if w := slot(b.slots[j].Load()); w != 0 {
-			held = append(held, s.hold(&b.slots[j], w))
+		if r := s.hold(&b.slots[j]); r.it != nil {
+			held = append(held, r)
 		}
 	}
 	if held == nil {

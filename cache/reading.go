@@ -45,6 +45,7 @@ func (s *shard) find(h uint64, key []byte) reading {
 	const tries = 100
 	for range tries {
 		moves := s.index.moves.Load()
+		s.c.seam.at(readMoves)
 		r := s.search(h, key)
 		if r.it != nil || moves&1 == 0 && s.index.moves.Load() == moves {
 			return r
@@ -76,7 +77,7 @@ func (s *shard) scan(h uint64, isWanted func(it *item) bool) (r reading) {
 			if w == 0 || w.tag() != tag {
 				continue
 			}
-			if r = s.hold(&b.slots[j], w); r.it == nil {
+			if r = s.hold(&b.slots[j]); r.it == nil {
 				continue
 			}
 			if isWanted(r.it) {
@@ -84,20 +85,28 @@ func (s *shard) scan(h uint64, isWanted func(it *item) bool) (r reading) {
 			}
 			r.release()
 		}
+		s.c.seam.at(readFirst)
 	}
 	return reading{}
 }
 
-// hold returns a reading of what a slot refers to, if that has not changed from w but for hits.
-func (s *shard) hold(at *atomic.Uint64, w slot) reading {
-	n, offset := s.segs.split(w.place())
-	p := s.segs.pin(n, pin.Stripe(stripeBits)) // R2 of segment.go
-	p.Add(1)
-	if again := slot(at.Load()); again&^hitsMask != w&^hitsMask { // R3
+// hold returns a reading of what a slot refers to. It is none if the slot is empty.
+func (s *shard) hold(at *atomic.Uint64) reading {
+	for w := slot(at.Load()); w != 0; { // R1 of segment.go
+		s.c.seam.at(readSlot)
+		n, offset := s.segs.split(w.place())
+		p := s.segs.pin(n, pin.Stripe(stripeBits))
+		p.Add(1) // R2
+		s.c.seam.at(readPinned)
+		again := slot(at.Load()) // R3
+		if again&^hitsMask == w&^hitsMask {
+			s.c.seam.at(readHeld)
+			return reading{s, at, again, s.segs.at(n).item(offset), p}
+		}
 		p.Add(^uint32(0))
-		return reading{}
+		w = again
 	}
-	return reading{s, at, w, s.segs.at(n).item(offset), p}
+	return reading{}
 }
 
 // hit counts a hit of the reading, up to maxHits.

@@ -3,11 +3,13 @@
 package cache
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/container"
 )
 
 // A shard's lock, mu, guards all of it, except what readers use without: see index.go and segment.go.
@@ -23,7 +25,7 @@ type shard struct {
 	mu      sync.Mutex
 	limit   int
 	used    int
-	refused bool     // the parent refused memory in this call
+	refused error    // of the parent, since the call needs memory
 	spares  []uint32 // segments without items
 	limbo   []uint32 // segments that were emptied while they had readers
 	open    [2][classes]uint32
@@ -58,7 +60,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) 
 		return 0, nil
 	}
 	if s.index.buckets.Load() == 0 {
-		return 0, freehold.ErrOutOfMemory
+		return 0, s.noMemory()
 	}
 	expires := s.c.clock.expires(e.TTL)
 	main, hits := old.w.main(), old.w.hits()
@@ -67,7 +69,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) 
 	}
 	n, offset, ok := s.allot(itemBytes(key, e), seconds(e.TTL), main, false)
 	if !ok {
-		return 0, freehold.ErrOutOfMemory
+		return 0, s.noMemory()
 	}
 	g := s.segs.at(n)
 	it := g.item(offset)
@@ -81,6 +83,11 @@ func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) 
 		s.link(w)
 	}
 	return s.version(w), nil
+}
+
+// noMemory returns the error of a call that found none.
+func (s *shard) noMemory() error {
+	return cmp.Or(container.Refused(s.refused), freehold.ErrOutOfMemory)
 }
 
 // seconds returns a TTL that is not negative in seconds, rounded up.
@@ -186,7 +193,7 @@ func (s *shard) addChunk() bool {
 	if 2*(s.index.chunks.len()+1)*bytes > s.limit {
 		return false
 	}
-	s.refused = false
+	s.refused = nil
 	if !s.makeRoom(bytes) {
 		return false
 	}
@@ -194,7 +201,7 @@ func (s *shard) addChunk() bool {
 		s.giveBackSpare()
 	}
 	for s.used+bytes <= s.limit {
-		if s.index.chunks.grow(s.c.base.Parent) == nil {
+		if s.refused = s.index.chunks.grow(s.c.base.Parent); s.refused == nil {
 			s.used += bytes
 			return true
 		}

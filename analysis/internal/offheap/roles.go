@@ -110,7 +110,7 @@ func (c Call) Ends() (e End, ok bool) {
 		return End{Block: c.Args[1], Replaced: true}, true
 	case "freehold.Heap.Close", "arena.Arena.Close", "arena.Shared.Close", "pool.Pool.Close", "pool.Blocks.Close", "buffer.Buffer.Close",
 		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
-		"vector.Vector.Close", "vector.Chunked.Close":
+		"vector.Vector.Close", "vector.Chunked.Close", "cache.Cache.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
 	case "freehold.Cache.Close", "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
 		return End{Owner: c.Recv, Itself: true}, true
@@ -168,7 +168,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 		o.Parents = []ssa.Value{c.Recv}
 	case "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
 		"hashmap.New", "hashmap.NewShared", "btree.New", "btree.NewFunc", "intern.New", "intern.NewShared",
-		"vector.New", "vector.NewChunked":
+		"vector.New", "vector.NewChunked", "cache.New", "cache.NewOf":
 		o.Parents = c.Args[:1]
 	case "arena.Recycler.Get":
 		o.Parents, o.Closer, o.Failure = []ssa.Value{c.Recv}, "Put", 1

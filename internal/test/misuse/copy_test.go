@@ -9,6 +9,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/btree"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/cmalloc"
 	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/intern"
@@ -38,6 +39,7 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[hashmap.Map[int, int]](),
 		reflect.TypeFor[hashmap.Shared[int, int]](),
 		reflect.TypeFor[btree.Map[int, int]](),
+		reflect.TypeFor[cache.Cache](),
 		reflect.TypeFor[intern.Strings](),
 		reflect.TypeFor[intern.Shared](),
 		reflect.TypeFor[vector.Vector[int]](),

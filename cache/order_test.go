@@ -1,0 +1,179 @@
+//go:build freehold_seams && freehold_portable && !race
+
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+)
+
+// at has hook called once, when a call reaches the point for the nth time.
+func at(c *Cache, point seamPoint, nth int, hook func()) {
+	c.seam.hook = func(p seamPoint) {
+		if p != point {
+			return
+		}
+		if nth--; nth == 0 {
+			c.seam.hook = nil
+			hook()
+		}
+	}
+}
+
+// refill deletes all, and writes other items over the memory.
+func refill(c *Cache) {
+	c.Clear()
+	for i := range 2 * MinBytes / 100 {
+		must(0, c.Set(fmt.Append(nil, "other ", i), bytes.Repeat([]byte{0xDD}, 100)))
+	}
+}
+
+// TestReaderAgainstReclaim: at each point of a View, its segment is emptied and filled with others.
+func TestReaderAgainstReclaim(t *testing.T) {
+	key, value := []byte("k"), checked([]byte("k"), 500)
+	for name, write := range map[string]struct {
+		do     func(c *Cache)
+		after  string // what a reader who comes later finds
+		cannot bool   // find the old one once the writer was there
+	}{
+		"reclaimed":     {refill, "", true},
+		"written again": {func(c *Cache) { refill(c); must(0, c.Set(key, []byte("again"))) }, "again", true},
+		"replaced":      {func(c *Cache) { must(0, c.Set(key, []byte("again"))) }, "again", true},
+		"deleted":       {func(c *Cache) { c.Delete(key) }, "", true},
+		"same place": {func(c *Cache) { // the same slot again
+			c.Clear()
+			must(0, c.Set(key, value))
+		}, string(value), false},
+	} {
+		for point, p := range map[string]seamPoint{"moves": readMoves, "slot": readSlot, "pinned": readPinned, "held": readHeld} {
+			t.Run(name+" after "+point, func(t *testing.T) {
+				c := newCache(t, Options{})
+				must(0, c.Set(key, value))
+				came := false
+				at(c, p, 1, func() { came = true; write.do(c) })
+				got := ""
+				c.View(key, func(e Entry) {
+					c.check()
+					got = string(e.Value)
+					for i := range 2 * MinBytes / 100 { // what is seen stays
+						must(0, c.Set(fmt.Append(nil, "late ", i), make([]byte, 100)))
+					}
+					if string(e.Value) != got {
+						t.Errorf("%q has become %q", got, e.Value)
+					}
+				})
+				want := write.after
+				if p == readHeld {
+					want = string(value)
+				}
+				if !came || got != want {
+					t.Errorf("the writer came: %t; View has %q, want %q", came, got, want)
+				}
+				if c.shards[0].isPinned() {
+					t.Error("a pin is left")
+				}
+				c.check()
+			})
+		}
+	}
+}
+
+// TestLateReader: one who pins a segment that is being emptied, before its slot is cleared, keeps it.
+func TestLateReader(t *testing.T) {
+	c := newCache(t, Options{})
+	key, value := []byte("k"), checked([]byte("k"), 500)
+	must(0, c.Set(key, value))
+	var r reading
+	first := true
+	c.options.OnEvict = func([]byte, []byte, Reason) {
+		if first { // another item of the segment is evicted
+			first = false
+			h := c.seed.Bytes(key)
+			r = c.shardOf(h).search(h, key)
+		}
+	}
+	for i := range 2 * MinBytes / 100 {
+		must(0, c.Set(fmt.Append(nil, "other ", i), make([]byte, 100)))
+	}
+	if first || r.it != nil && string(r.it.value()) != string(value) {
+		t.Errorf("nothing was evicted, or %q was written over", value)
+	}
+	r.release()
+	c.check()
+}
+
+// TestSearchAgainstMoves: a key whose slot moves to the home that a reader has seen is found.
+func TestSearchAgainstMoves(t *testing.T) {
+	for n := range 64 {
+		c := newCache(t, Options{MaxBytes: 1 << 20})
+		s := &c.shards[0]
+		key := fmt.Append(nil, "key ", n)
+		h := c.seed.Bytes(key)
+		must(0, c.Set(key, key))
+		one, two := s.index.bucketsOf(tagOf(h))
+		if one == two {
+			continue
+		}
+		move := func(from, to *bucket) { // as makeRoom does
+			s.index.moves.Add(1)
+			for j := range from.slots {
+				if w := slot(from.slots[j].Load()); w != 0 && w.tag() == tagOf(h) {
+					to.free().Store(uint64(w))
+					from.slots[j].Store(0)
+				}
+			}
+			s.index.moves.Add(1)
+		}
+		if s.index.slotAt(tagOf(h), 0) != nil {
+			t.Fatal("a slot of no place")
+		}
+		move(one, two) // it is in the second home now, whichever it was
+		at(c, readFirst, 1, func() { move(two, one) })
+		get(t, c, string(key), string(key))
+		c.check()
+	}
+}
+
+// TestSearchAgainstGrowth: a reader who has looked at the first home finds what splits have moved.
+func TestSearchAgainstGrowth(t *testing.T) {
+	const keys = 300
+	for point, p := range map[string]seamPoint{"moves": readMoves, "first home": readFirst} {
+		t.Run(point, func(t *testing.T) {
+			c := newCache(t, Options{MaxBytes: 1 << 20})
+			s := &c.shards[0]
+			for n := range keys {
+				must(0, c.Set(fmt.Append(nil, n), []byte("v")))
+			}
+			for n := range keys {
+				at(c, p, 1, func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					for range 5 {
+						if !s.index.hasNext() && !s.addChunk() {
+							t.Fatal("no memory")
+						}
+						s.index.split()
+					}
+				})
+				get(t, c, fmt.Sprint(n), "v")
+				c.seam.hook = nil
+			}
+			c.check()
+			for s.index.buckets.Load() > 1<<s.index.perBits {
+				for n := range keys / 10 {
+					at(c, p, 1, func() {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						if s.index.buckets.Load() > 1<<s.index.perBits {
+							s.index.merge(func(w slot) { t.Error("a slot is dropped") })
+						}
+					})
+					get(t, c, fmt.Sprint(n), "v")
+					c.seam.hook = nil
+				}
+			}
+			c.check()
+		})
+	}
+}

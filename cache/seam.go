@@ -1,0 +1,15 @@
+// Seam: the steps of readers and writers between which tests act, in builds with the tags
+// freehold_seams and freehold_portable. With pinned goroutines a test could not act there.
+
+package cache
+
+// A seamPoint is a step at which a test may act.
+type seamPoint int
+
+const (
+	readMoves  seamPoint = iota // before a search
+	readSlot                    // R1 of segment.go
+	readPinned                  // R2
+	readHeld                    // R3
+	readFirst                   // all of a home, which has no such key
+)
