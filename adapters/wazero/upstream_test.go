@@ -31,8 +31,8 @@ type waiters struct`)
 	}
 	if allocator != nil {
 `)
-	m.Test(t, 100, "./internal/wasm", "./internal/integration_test/spectest/v1")
+	m.Test(t, 2, "./internal/integration_test/spectest/v1")
 	if !testing.Short() {
-		m.Test(t, 400, "-skip", readsAfterGrow, "./internal/engine/...", "./internal/integration_test/...", "./experimental/...", ".")
+		m.Test(t, 400, "-skip", readsAfterGrow, "./internal/wasm", "./internal/engine/...", "./internal/integration_test/...", "./experimental/...", ".")
 	}
 }

@@ -12,6 +12,7 @@ package suite
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +57,8 @@ func (m *Module) Replace(t testing.TB, module, dir string) {
 // Write writes a file of the copy.
 func (m *Module) Write(t testing.TB, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(m.Dir, file), []byte(text), 0o644); err != nil {
+	path := filepath.Join(m.Dir, file)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,6 +91,14 @@ func (m *Module) Test(t testing.TB, atLeast int, args ...string) {
 	case passed < atLeast:
 		t.Errorf("%d tests passed, want %d at least", passed, atLeast)
 	}
+}
+
+// Rerun runs the running test in another process, with more in its environment, and returns what that prints.
+func Rerun(t *testing.T, env ...string) string {
+	cmd := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), env...)
+	out, _ := cmd.CombinedOutput()
+	return string(out)
 }
 
 // tally returns the counts of tests by go test's output, and the output of what failed.
