@@ -1,9 +1,11 @@
 package heap_test
 
 import (
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,16 +33,29 @@ func conformPlain(t *testing.T) {
 	})
 }
 
-// Whatever stops the world or moves goroutines between processors, a cache has
-// one user at a time: no block has two owners, and none is lost.
+// Whatever stops the world, interrupts goroutines or moves them between processors, a cache
+// has one user at a time: no block has two owners, and none is lost.
 func TestCachesHaveOneUser(t *testing.T) {
-	rounds := 10000
+	t.Run("called", func(t *testing.T) {
+		cachesHaveOneUser(t, func(h *heap.Heap) freehold.Allocator { return heap.Adapter{Heap: h} })
+	})
+	t.Run("plain", func(t *testing.T) {
+		cachesHaveOneUser(t, func(h *heap.Heap) freehold.Allocator { return heap.PlainAdapter{Adapter: heap.Adapter{Heap: h}} })
+	})
+}
+
+func cachesHaveOneUser(t *testing.T, of func(h *heap.Heap) freehold.Allocator) {
+	rounds := 5000
 	if testing.Short() {
-		rounds = 300
+		rounds = 150
+	}
+	if pprof.StartCPUProfile(io.Discard) == nil { // for its signals
+		defer pprof.StopCPUProfile()
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	h := heap.NewHeap(t, heap.Options{Decay: time.Millisecond})
+	a := of(h)
 	var done atomic.Bool
 
 	var wg, pests sync.WaitGroup
@@ -68,7 +83,7 @@ func TestCachesHaveOneUser(t *testing.T) {
 					t.Errorf("a block of %d bytes holds %x", len(b), b)
 				}
 				clear(b)
-				h.Free(b)
+				a.Free(b)
 			}
 			for range rounds {
 				for range 100 {
@@ -77,7 +92,11 @@ func TestCachesHaveOneUser(t *testing.T) {
 						free(live[i])
 					}
 					size, align := 1+r.IntN(256), 1<<r.IntN(7)
-					b, err := h.Alloc(size, align, i%2 == 0)
+					alloc := a.Alloc
+					if i%2 == 0 {
+						alloc = a.Zeroed
+					}
+					b, err := alloc(size, align)
 					if err != nil {
 						t.Error(err)
 						return

@@ -317,7 +317,8 @@ func (c *cache) countDown(size int) bool {
 	return true
 }
 
-// take takes the block that next has found for size bytes.
+// take takes the block that next has found for size bytes. The compiler takes the result for
+// non-nil, so a conversion to an array does not read the block: see NonNil.
 func (c *cache) take(class uint8, e *entry, st *uint16, size int) unsafe.Pointer {
 	*st = uint16(size)
 	*c.top(class) = uintptr(unsafe.Pointer(e))

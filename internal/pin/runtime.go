@@ -16,7 +16,8 @@
 //
 //   - A signal handler runs on the goroutine's thread, which keeps the processor, and calls
 //     nothing of this module. That of SIGPROF unwinds the stack, which has a leaf's frame as
-//     any other, and so does a debugger that stops the thread.
+//     any other, and so does a debugger that stops the thread. The runtime refuses a debugger's
+//     calls of functions there, as it does preemption (debugCallCheck).
 //   - Only system calls and cgo calls give the processor away, and sysmon takes it only from
 //     those.
 //   - The collector scans and moves a stack once its goroutine has stopped at a safe point.

@@ -36,14 +36,13 @@
 // grown, a stop began after the reading, thus after the swap, and has ended, for
 // the lock was free. That stop waited for the holder, as one by Wait itself does.
 //
-// Assembly is no different. Its stay begins when it loads the processor's number
-// and ends when it returns or jumps to a Go function. In between it has no
-// prologue and no call, and isAsyncSafePoint refuses every signal in assembly,
-// so the goroutine stays on its processor, and a stop of the world, by Wait,
-// ReadMemStats or the collector, waits for it. The collector cannot look for
-// pointers in the registers of assembly, and need not: the table keeps the entry
-// alive, and after the swap Drain does. Assembly stores no Go pointer, so it
-// owes the collector no write barrier.
+// Assembly and leaves are no different. Their stay begins when they load the processor's number
+// and ends when they return or call or jump to another function. In between the goroutine stays
+// on its processor (runtime.go says why), and a stop of the world, by Wait,
+// ReadMemStats or the collector, waits for it. The collector does not look for
+// pointers in their registers, and need not: the table keeps the entry
+// alive, and after the swap Drain does. They store no Go pointer, so they
+// owe the collector no write barrier.
 //
 // Take needs no Wait: its caller is the only one who may use the entry.
 
