@@ -141,7 +141,7 @@ func (s *session) unknown(words [][]byte) {
 
 // parseUint returns the number that a word is, in decimal.
 func parseUint(word []byte) (n uint64, ok bool) {
-	if len(word) == 0 || len(word) > 20 {
+	if len(word) == 0 {
 		return 0, false
 	}
 	for _, c := range word {

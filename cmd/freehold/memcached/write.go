@@ -95,11 +95,10 @@ func (s *session) stored(r result, version uint64, err error) (result, uint64) {
 
 // check returns what becomes of w beside the entry that is there.
 func (w *write) check(e *cache.Entry, found bool) result {
-	joins := w.mode == appendMode || w.mode == prependMode
 	switch {
-	case !found && (w.mode == addMode || joins && w.vivify):
+	case !found && (w.mode == addMode || w.joins() && w.vivify):
 		return stored
-	case !found && w.hasCAS && !joins:
+	case !found && w.hasCAS && !w.joins():
 		return notFound
 	case found == (w.mode == addMode):
 		return notStored
@@ -108,6 +107,9 @@ func (w *write) check(e *cache.Entry, found bool) result {
 	}
 	return stored
 }
+
+// joins reports whether w adds to the value that is there.
+func (w *write) joins() bool { return w.mode == appendMode || w.mode == prependMode }
 
 // left returns the seconds that an entry has left, rounded down, or -1 if it does not expire. The
 // cache rounds up.
@@ -130,7 +132,7 @@ func rounded(ttl time.Duration) time.Duration {
 // up when it stores it.
 func keepTTL(e *cache.Entry) {
 	if e.TTL > 0 {
-		e.TTL = max(e.TTL-time.Second, 1)
+		e.TTL += 1 - time.Second
 	}
 }
 
@@ -148,7 +150,7 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) {
 		e.Value, e.Flags = w.value, w.flags|e.Flags&won|stale
 	default:
 		*e = cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl}
-		if !found && w.vivify {
+		if w.joins() {
 			e.TTL = w.fresh
 		}
 	}

@@ -1,0 +1,234 @@
+package memcached
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/cache"
+)
+
+const (
+	testBytes   = 4 << 20
+	testMaxItem = 64 << 10
+)
+
+// newServer returns a server of an empty cache, which the test closes.
+func newServer(t testing.TB) *Server {
+	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes})
+	t.Cleanup(c.Close)
+	return New(c, Options{MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "test"})
+}
+
+// A wire is a connection whose client has sent all that it will, in pieces.
+type wire struct {
+	pieces []string
+	out    bytes.Buffer
+	writes int
+}
+
+func (w *wire) Read(p []byte) (int, error) {
+	if len(w.pieces) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, w.pieces[0])
+	if w.pieces[0] = w.pieces[0][n:]; w.pieces[0] == "" {
+		w.pieces = w.pieces[1:]
+	}
+	return n, nil
+}
+
+func (w *wire) Write(p []byte) (int, error) {
+	w.writes++
+	return w.out.Write(p)
+}
+
+// talk returns what the server replies.
+func talk(t testing.TB, s *Server, pieces ...string) string {
+	t.Helper()
+	w := &wire{pieces: pieces}
+	if err := s.Session(w); err != nil {
+		t.Errorf("the session ended with %v", err)
+	}
+	return w.out.String()
+}
+
+var (
+	someValue = strings.Repeat("v", 1000)
+	longKey   = strings.Repeat("k", maxKey+1)
+)
+
+// conversations are what clients say and the replies, in which ~ stands for a version. Each begins
+// with an empty cache.
+var conversations = []struct{ name, say, want string }{
+	{"set and get", "set a 7 0 2\r\nhi\r\nget a b\r\n", "STORED\r\nVALUE a 7 2\r\nhi\r\nEND\r\n"},
+	{"an empty value", "set a 0 0 0\r\n\r\nget a\r\n", "STORED\r\nVALUE a 0 0\r\n\r\nEND\r\n"},
+	{"a value of line ends", "set a 0 0 4\r\n\r\n\r\n\r\nget a\r\n", "STORED\r\nVALUE a 0 4\r\n\r\n\r\n\r\nEND\r\n"},
+	{"a line without a return", "set a 0 0 2\nhi\r\nget a\n", "STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n"},
+	{"spaces", "  get   a  b \r\n \r\n\r\n", "END\r\nERROR\r\nERROR\r\n"},
+	{"cas", "set a 0 0 1\r\n1\r\ncas a 0 0 1 0\r\n2\r\ncas b 0 0 1 1\r\n2\r\n", "STORED\r\nEXISTS\r\nNOT_FOUND\r\n"},
+	{"more keys than a line's words", "set a 0 0 1\r\n1\r\nget " + strings.Repeat("b ", 50) + "a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n"},
+	{"a key that is too long", "get a " + longKey + "\r\nset " + longKey + " 0 0 1\r\n1\r\nmg " + longKey + "\r\ntouch " + longKey + " 0\r\n",
+		strings.Repeat(badFormat+"\r\n", 4)},
+	{"nothing of a get with such a key", "set a 0 0 1\r\n1\r\nget a " + strings.Repeat("b ", 30) + longKey + "\r\n", "STORED\r\n" + badFormat + "\r\n"},
+	{"numbers that are none", "set a x 0 1\r\n1\r\nset a 0 x 1\r\n1\r\nset a -1 0 1\r\n1\r\nset a 4294967296 0 1\r\n1\r\ncas a 0 0 1 x\r\n1\r\n",
+		strings.Repeat(badFormat+"\r\n", 5)},
+	{"sizes that are none", "set a 0 0 -1\r\nset a 0 0 x\r\nset a 0 0 2147483647\r\nset a 0 0 99999999999999999999\r\nms a\r\nms a S1\r\n",
+		strings.Repeat(badFormat+"\r\n", 6)},
+	{"a data block that is longer", "set a 0 0 1\r\nxyz\r\n", "CLIENT_ERROR bad data chunk\r\nERROR\r\n"},
+	{"an item that is too large loses the old one", "set a 0 0 1\r\n1\r\nset a 0 0 70000\r\n" + strings.Repeat("x", 70000) + "\r\nget a\r\n",
+		"STORED\r\n" + tooLarge + "\r\nEND\r\n"},
+	{"an append that is too large", "set a 0 0 1\r\n1\r\nappend a 0 0 70000\r\n" + strings.Repeat("x", 70000) + "\r\nget a\r\n",
+		"STORED\r\n" + tooLarge + "\r\nVALUE a 0 1\r\n1\r\nEND\r\n"},
+	{"noreply drops errors too", "set a 0 0 1 noreply\r\n1\r\nset a x 0 1 noreply\r\n1\r\nincr a x noreply\r\nadd a 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n"},
+	{"incr", "set n 0 0 20\r\n18446744073709551615\r\nincr n 2\r\ndecr n 5\r\nincr n x\r\nincr m 1\r\nset n 0 0 1\r\nx\r\nincr n 1\r\n",
+		"STORED\r\n1\r\n0\r\nCLIENT_ERROR invalid numeric delta argument\r\nNOT_FOUND\r\nSTORED\r\n" + noNumber + "\r\n"},
+	{"delete with a time", "delete a 0\r\ndelete a 1\r\ndelete a 0 noreply\r\ndelete a 1 noreply\r\n",
+		"NOT_FOUND\r\nCLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"},
+	{"commands that there are not", "GET a\r\nfoo\r\nget\r\nset a 0 0\r\nquit\r\nget a\r\n", "ERROR\r\nERROR\r\nERROR\r\nERROR\r\n"},
+	{"browsers", "GET / HTTP/1.1\r\nget a\r\n", ""},
+	{"the binary protocol", "\x80\x00\x00\x00get a\r\n", "CLIENT_ERROR the binary protocol is not supported, only the text and meta commands\r\n"},
+	{"a line that never ends", strings.Repeat("x", maxLine+1), "CLIENT_ERROR line is too long\r\n"},
+	{"a get that never ends", "get " + strings.Repeat("x ", testMaxItem), "CLIENT_ERROR line is too long\r\n"},
+	{"clients that leave in the middle", "set a 0 0 10\r\nabc", ""},
+	{"administration", "version\r\nverbosity 1\r\nverbosity x\r\nflush_all x\r\nshutdown\r\nslabs automove 1\r\nslabs automove x\r\nstats nothing\r\n",
+		"VERSION test\r\nOK\r\n" + badFormat + "\r\nCLIENT_ERROR invalid exptime argument\r\nERROR: shutdown not enabled\r\nOK\r\n" + badFormat + "\r\nERROR\r\n"},
+	{"flush_all", "set a 0 0 1\r\n1\r\nflush_all\r\nget a\r\nset a 0 0 1\r\n1\r\nflush_all 0 noreply\r\nget a\r\n", "STORED\r\nOK\r\nEND\r\nSTORED\r\nEND\r\n"},
+	{"cache_memlimit", "cache_memlimit 8\r\ncache_memlimit 0\r\ncache_memlimit 1000\r\ncache_memlimit x\r\n",
+		"OK\r\nMEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nERROR\r\n"},
+	{"lists of keys", "set a 0 0 1\r\n1\r\nlru_crawler metadump all\r\nstats cachedump 1 1\r\n",
+		"STORED\r\nkey=a exp=-1 la=0 cas=~ fetch=no cls=1 size=2\nEND\r\nITEM a [1 b; 0 s]\r\nEND\r\n"},
+
+	{"meta", "ms a 2 T0 F5\r\nhi\r\nmg a v t f s k Oxy\r\nmg a\r\nmg b k Oxy\r\nmd a q\r\nmg a v q\r\nmn\r\n",
+		"HD\r\nVA 2 t-1 f5 s2 ka Oxy\r\nhi\r\nHD\r\nEN kb Oxy\r\nMN\r\n"},
+	{"flags that are wrong", "mg a !\r\nmg a v v\r\nmg a Tx\r\nmg a O" + strings.Repeat("o", maxOpaque) + "\r\nms a 1 MZ\r\n1\r\nms a 1 MEE\r\n1\r\nma a MZ\r\nma a Jx\r\nma a Dx\r\nmg a " + strings.Repeat("v ", maxFlags+1) + "\r\n",
+		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
+	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
+		"HD\r\nVA 1\r\n1\r\nVA 1 kZm9v b\r\n1\r\nCLIENT_ERROR error decoding key\r\nME Zm9v exp=-1 la=0 cas=~ fetch=no cls=1 size=4\r\n"},
+	{"one client wins a missing item", "mg a v N30 t\r\nmg a v N30\r\nms a 1\r\n1\r\nmg a v N30\r\n", "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nHD\r\nVA 1\r\n1\r\n"},
+	{"one client wins an item that expires soon", "ms a 1 T100\r\n1\r\nmg a R100\r\nmg a R101\r\nmg a R101\r\nmg a\r\n", "HD\r\nHD\r\nHD W\r\nHD Z\r\nHD Z\r\n"},
+	{"one client wins a stale item", "ms a 1\r\n1\r\nmd a I T30\r\nmg a v t\r\nmg a v\r\nmd a I\r\nmg a\r\nms a 1\r\n2\r\nmg a v\r\n",
+		"HD\r\nHD\r\nVA 1 t30 X W\r\n1\r\nVA 1 Z X\r\n1\r\nHD\r\nHD X W\r\nHD\r\nVA 1\r\n2\r\n"},
+	{"a value that is older is stored as stale", "ms a 1 T90\r\n1\r\nms a 1 C0\r\n2\r\nms a 1 I C1 T7\r\n3\r\nmg a v t\r\n", "HD\r\nEX\r\nHD\r\nVA 1 t90 X W\r\n3\r\n"},
+	{"the value alone is deleted", "ms a 1 F3\r\n1\r\nmd a x\r\nmg a v f\r\n", "HD\r\nHD\r\nVA 0 f0\r\n\r\n"},
+	{"modes of ms", "ms a 1 MR\r\n1\r\nms a 1 MA\r\n1\r\nms a 1 MA N0\r\n1\r\nms a 1 ME\r\n2\r\nms a 1 MP\r\n0\r\nms b 1 C1\r\n1\r\nms a 1 c C1\r\n9\r\nmg a v\r\n",
+		"NS\r\nNS\r\nHD\r\nNS\r\nHD\r\nNF\r\nEX c0\r\nVA 2\r\n01\r\n"},
+	{"ma", "ma a\r\nma a N0 J5 v\r\nma a D2 v t\r\nma a MD D100 v T60 t\r\nma a q\r\nma a C1\r\nms a 1\r\nx\r\nma a\r\n",
+		"NF\r\nVA 1\r\n5\r\nVA 1 t-1\r\n7\r\nVA 1 t60\r\n0\r\nEX\r\nHD\r\n" + noNumber + "\r\n"},
+}
+
+// versions are hidden, since they differ from run to run.
+var versions = regexp.MustCompile(`cas=\d+`)
+
+func TestConversations(t *testing.T) {
+	for _, tt := range conversations {
+		t.Run(tt.name, func(t *testing.T) {
+			got := versions.ReplaceAllString(talk(t, newServer(t), tt.say), "cas=~")
+			if got != tt.want {
+				t.Errorf("the server said\n%q, want\n%q", got, tt.want)
+			}
+		})
+	}
+}
+
+// The pieces in which a command arrives make no difference.
+func TestConversationsByteByByte(t *testing.T) {
+	for _, tt := range conversations {
+		got := versions.ReplaceAllString(talk(t, newServer(t), strings.Split(tt.say, "")...), "cas=~")
+		if got != tt.want {
+			t.Errorf("%s: the server said\n%q, want\n%q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// All commands of a read are answered by one write.
+func TestBatch(t *testing.T) {
+	w := &wire{pieces: []string{strings.Repeat("mg a v\r\nset a 0 0 1\r\n1\r\n", 100), "mn\r\n"}}
+	newServer(t).Session(w)
+	if w.writes != 2 {
+		t.Errorf("%d writes for two reads", w.writes)
+	}
+	if n := strings.Count(w.out.String(), "STORED"); n != 100 {
+		t.Errorf("%d of 100 sets were stored", n)
+	}
+}
+
+// Neither promises of clients nor replies that they want take memory without bounds.
+func TestMemoryOfASession(t *testing.T) {
+	s := newServer(t)
+	for _, say := range []string{
+		"set a 0 0 65000\r\n",
+		"set a 0 0 2000000000\r\n" + strings.Repeat("x", 100000),
+		"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n" + strings.Repeat("get a\r\n", 100),
+		"get " + strings.Repeat("a ", 100) + "\r\n",
+		"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n" + strings.Repeat("append a 0 0 10000 noreply\r\n"+strings.Repeat("y", 10000)+"\r\n", 5),
+	} {
+		se := &session{Server: s, conn: &wire{pieces: []string{say}}}
+		most := 0
+		for se.err == nil {
+			se.fill()
+			most = max(most, cap(se.buf))
+			se.batch()
+			most = max(most, cap(se.out), cap(se.scratch))
+			se.flush()
+		}
+		limit := 24*testMaxItem*3/2 + replyBytes
+		if strings.HasPrefix(say, "set a 0 0 6500") {
+			limit = bufferBytes
+		}
+		if most > limit {
+			t.Errorf("%.20q…: a buffer of %d bytes, want at most %d", say, most, limit)
+		}
+	}
+}
+
+// A client that waits in the middle of a command holds no large buffer once it goes on.
+func TestBuffersShrink(t *testing.T) {
+	s := newServer(t)
+	se := &session{Server: s, conn: &wire{pieces: []string{"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n", "append a 0 0 1\r\nx\r\n", "get a\r\n", "mn\r\n"}}}
+	se.run()
+	if cap(se.buf) != bufferBytes || cap(se.out) > 2*replyBytes || cap(se.scratch) > replyBytes {
+		t.Errorf("buffers of %d, %d and %d bytes stay", cap(se.buf), cap(se.out), cap(se.scratch))
+	}
+}
+
+func TestSteadySessionAllocatesNothing(t *testing.T) {
+	s := newServer(t)
+	w := &wire{}
+	se := &session{Server: s, conn: w}
+	batch := strings.Repeat("set a 5 0 2\r\nhi\r\nget a b\r\nmg a v t f\r\nms a 2 T9\r\nho\r\nset n 0 0 1\r\n1\r\nincr n 1\r\nma n v\r\nappend a 0 0 1\r\nx\r\ndelete a\r\ntouch n 9\r\n", 10)
+	pieces := []string{batch}
+	n := testing.AllocsPerRun(100, func() {
+		w.pieces = pieces[:1]
+		pieces[0] = batch
+		w.out.Reset()
+		se.fill()
+		se.batch()
+		se.flush()
+	})
+	if n > 0 {
+		t.Errorf("%v allocations a batch", n)
+	}
+}
+
+// FuzzSession sends any bytes. The server must neither panic nor hold more than its limits allow.
+func FuzzSession(f *testing.F) {
+	for _, c := range conversations {
+		f.Add([]byte(c.say))
+	}
+	s := newServer(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		se := &session{Server: s, conn: &wire{pieces: []string{string(data)}}}
+		for se.err == nil {
+			se.fill()
+			se.batch()
+			if cap(se.buf) > 2*(testMaxItem+2*maxLine) || cap(se.out) > 24*testMaxItem*3/2+replyBytes {
+				t.Fatalf("buffers of %d and %d bytes", cap(se.buf), cap(se.out))
+			}
+			se.flush()
+		}
+	})
+}
