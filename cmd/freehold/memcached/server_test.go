@@ -1,0 +1,252 @@
+package memcached
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener whose connections are net.Pipes.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+}
+
+func newPipes() *pipes { return &pipes{make(chan net.Conn), make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error   { close(p.done); return nil }
+func (p *pipes) Addr() net.Addr { return nil }
+
+// dial returns the client's side of a connection.
+func (p *pipes) dial() net.Conn {
+	server, client := net.Pipe()
+	p.conns <- server
+	return client
+}
+
+// serving runs f in a bubble with a server of pipes, which takes no reply for a second at most.
+func serving(t *testing.T, o func(*Options), f func(t *testing.T, s *Server, p *pipes)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, p := newServer(t), newPipes()
+		s.options.Write = time.Second
+		if o != nil {
+			o(&s.options)
+		}
+		served := make(chan error)
+		go func() { served <- s.Serve(p) }()
+		f(t, s, p)
+		p.Close()
+		if err := <-served; err != net.ErrClosed {
+			t.Errorf("Serve = %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s.Shutdown(ctx)
+	})
+}
+
+// ask sends a command and returns a line of its reply.
+func ask(t *testing.T, c net.Conn, say string) string {
+	t.Helper()
+	go io.WriteString(c, say)
+	line, err := bufio.NewReaderSize(c, 16).ReadString('\n')
+	if err != nil {
+		t.Errorf("after %q: %q, %v", say, line, err)
+	}
+	return line
+}
+
+// ended reports whether the server has closed the connection.
+func ended(c net.Conn) bool {
+	_, err := io.Copy(io.Discard, c)
+	return err == nil
+}
+
+func TestTooManyConnections(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		first, second := p.dial(), p.dial()
+		synctest.Wait()
+		third := p.dial()
+		if got, err := io.ReadAll(third); string(got) != "ERROR Too many open connections\r\n" || err != nil {
+			t.Errorf("the third of two got %q, %v", got, err)
+		}
+		first.Close()
+		synctest.Wait()
+		fourth := p.dial()
+		if got := ask(t, fourth, "mn\r\n"); got != "MN\r\n" {
+			t.Errorf("the third after the first has left got %q", got)
+		}
+		if _, conns, opened, rejected := s.totals(); conns != 2 || opened != 4 || rejected != 1 {
+			t.Errorf("%d connections, %d opened, %d rejected", conns, opened, rejected)
+		}
+		second.Close()
+		fourth.Close()
+	})
+}
+
+// A client that takes no replies is disconnected, and one that takes them slowly is not.
+func TestSlowReaders(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		stuck, slow := p.dial(), p.dial()
+		for range 3 {
+			io.WriteString(slow, "mn\r\n")
+			time.Sleep(900 * time.Millisecond)
+			if _, err := io.ReadFull(slow, make([]byte, 4)); err != nil {
+				t.Fatalf("a reader that takes 0.9 of the time: %v", err)
+			}
+		}
+		io.WriteString(stuck, "mn\r\n")
+		time.Sleep(2*time.Second + 1)
+		synctest.Wait()
+		if !ended(stuck) {
+			t.Error("a reader that takes no reply is still connected after twice the time")
+		}
+		slow.Close()
+	})
+}
+
+func TestIdle(t *testing.T) {
+	serving(t, func(o *Options) { o.Idle = time.Minute }, func(t *testing.T, s *Server, p *pipes) {
+		c := p.dial()
+		for range 3 {
+			time.Sleep(59 * time.Second)
+			ask(t, c, "mn\r\n")
+		}
+		time.Sleep(61 * time.Second)
+		synctest.Wait()
+		if !ended(c) {
+			t.Error("a client that is idle for longer than a minute is connected")
+		}
+		if total, _, _, _ := s.totals(); total[idleKicks] != 1 {
+			t.Errorf("%d idle kicks", total[idleKicks])
+		}
+	})
+}
+
+// A server that stops replies to what it has read, and waits for nobody beyond its patience.
+func TestShutdown(t *testing.T) {
+	serving(t, func(o *Options) { o.Write = time.Hour }, func(t *testing.T, s *Server, p *pipes) {
+		waits, stuck := p.dial(), p.dial()
+		if got := ask(t, waits, "mn\r\n"); got != "MN\r\n" {
+			t.Errorf("a client got %q", got)
+		}
+		io.WriteString(stuck, "mn\r\nset a 0 0 5\r\n")
+		io.WriteString(waits, "set b 0 0 5\r\nab")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		s.Shutdown(ctx)
+		if !ended(waits) || !ended(stuck) {
+			t.Error("clients are connected after Shutdown")
+		}
+		if got := talk(t, s, "mn\r\n"); got != "" {
+			t.Errorf("a server that is shut down said %q", got)
+		}
+	})
+}
+
+func TestFlushLater(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		talk(t, s, "set a 0 0 1\r\n1\r\nflush_all 10\r\n")
+		time.Sleep(9 * time.Second)
+		talk(t, s, "set b 0 0 1\r\n1\r\n")
+		if got := talk(t, s, "mg a\r\nmg b\r\n"); got != "HD\r\nHD\r\n" {
+			t.Errorf("before the time: %q", got)
+		}
+		time.Sleep(time.Second + 1)
+		synctest.Wait()
+		if got := talk(t, s, "mg a\r\nmg b\r\n"); got != "EN\r\nEN\r\n" {
+			t.Errorf("after the time: %q", got)
+		}
+		talk(t, s, "set a 0 0 1\r\n1\r\nflush_all 5\r\nflush_all 100\r\n")
+		time.Sleep(6 * time.Second)
+		if got := talk(t, s, "mg a\r\n"); got != "HD\r\n" {
+			t.Errorf("after the time of the order that a later one replaced: %q", got)
+		}
+	})
+}
+
+func TestExptimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t)
+		time.Sleep(time.Second / 2)
+		now := time.Now().Unix()
+		for _, tt := range []struct {
+			exptime int64
+			lives   time.Duration // 0 is not at all, -1 forever
+		}{
+			{now - 5, 0}, {now, 0}, {now + 20, 20 * time.Second}, {0, -1}, {-1, 0}, {10, 10 * time.Second}, {relative, relative * time.Second},
+			{relative + 1, 0},
+		} {
+			talk(t, s, fmt.Sprintf("set a 0 %d 1\r\n1\r\n", tt.exptime))
+			if got := talk(t, s, "mg a\r\n"); (got == "HD\r\n") != (tt.lives != 0) {
+				t.Errorf("exptime %d: %q at once", tt.exptime, got)
+			}
+			if tt.lives <= 0 {
+				continue
+			}
+			time.Sleep(tt.lives - time.Second)
+			if got := talk(t, s, "mg a\r\n"); got != "HD\r\n" {
+				t.Errorf("exptime %d: %q a second before", tt.exptime, got)
+			}
+			time.Sleep(2 * time.Second)
+			if got := talk(t, s, "mg a\r\n"); got != "EN\r\n" {
+				t.Errorf("exptime %d: %q a second after", tt.exptime, got)
+			}
+		}
+	})
+}
+
+// A counter that is raised all the time expires all the same.
+func TestWritesKeepTheExpiry(t *testing.T) {
+	for _, write := range []string{"incr a 1\r\n", "ma a\r\n", "append a 0 0 1\r\n1\r\n", "mg a R100\r\nmd a I\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t)
+			time.Sleep(time.Second / 3)
+			talk(t, s, "set a 0 10 1\r\n1\r\n")
+			for range 110 {
+				time.Sleep(time.Second / 10)
+				talk(t, s, write)
+			}
+			if got := talk(t, s, "mg a\r\n"); got != "EN\r\n" {
+				t.Errorf("%q ten times a second: %q after 11 s", write, got)
+			}
+		})
+	}
+}
+
+func TestStats(t *testing.T) {
+	s := newServer(t)
+	talk(t, s, "set a 0 0 1\r\n1\r\nget a b\r\nincr a 1\r\nincr b 1\r\ndecr a 1\r\ndelete b\r\ntouch a 0\r\ntouch b 0\r\ncas a 0 0 1 1\r\n1\r\nset c 0 0 100000\r\n")
+	got := talk(t, s, "stats\r\n")
+	for _, want := range []string{"cmd_get 2", "get_hits 1", "get_misses 1", "cmd_set 2", "incr_hits 1", "incr_misses 1", "decr_hits 1", "delete_misses 1",
+		"touch_hits 1", "touch_misses 1", "cas_badval 1", "store_too_large 1", "curr_items 1", "version test", "curr_connections 1"} {
+		if !strings.Contains(got, "STAT "+want+"\r\n") {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if got := talk(t, s, "stats reset\r\nstats\r\n"); !strings.Contains(got, "STAT cmd_get 0\r\n") {
+		t.Errorf("after a reset: %q", got)
+	}
+	for _, more := range []string{"settings", "items", "slabs", "sizes"} {
+		if got := talk(t, s, "stats "+more+"\r\n"); !strings.HasSuffix(got, "END\r\n") {
+			t.Errorf("stats %s: %q", more, got)
+		}
+	}
+}
