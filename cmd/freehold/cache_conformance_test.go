@@ -1,0 +1,255 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// Tests of memcached's protocol that others have written: memcached's own, libmemcached's, and those
+// of a client in Python and one in Go. Each test fetches them, and skips where that cannot be done.
+// docs/cache-server.md has the counts.
+
+// startCache starts freehold cache at a free port, and returns its address and process. The test ends it.
+func startCache(t *testing.T, args ...string) (address string, process *os.Process) {
+	t.Helper()
+	cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0"}, args...)...)
+	log := freehold.Must(cmd.StderrPipe())
+	filetest.Must(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	serving := regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		if at := serving.FindStringSubmatch(lines.Text()); at != nil {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return at[1], cmd.Process
+		}
+	}
+	t.Fatalf("freehold cache %v does not serve", args)
+	return "", nil
+}
+
+// external skips short tests, and those on machines that lack a program.
+func external(t *testing.T, programs ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("fetches tests of others")
+	}
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("needs %s", p)
+		}
+	}
+}
+
+// obtain runs a command in dir that fetches something, and skips the test if it cannot be had.
+func obtain(t *testing.T, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Skipf("%v cannot be had here: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+// fetchDebian extracts Debian packages into a directory, without installing them.
+func fetchDebian(t *testing.T, packages ...string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	filetest.Must(t, os.Chmod(dir, 0o755))
+	obtain(t, dir, append([]string{"apt-get", "download"}, packages...)...)
+	for _, deb := range freehold.Must(filepath.Glob(filepath.Join(dir, "*.deb"))) {
+		obtain(t, dir, "dpkg", "-x", deb, dir)
+	}
+	return dir
+}
+
+// asMemcached is a program that takes memcached's flags and runs freehold cache.
+const asMemcached = `#!/bin/bash
+memory=64; port=; listen=127.0.0.1; args=()
+while [ $# -gt 0 ]; do
+	case $1 in
+	-h) echo unix-socket; exit 0;;
+	-m) memory=$2; [ $2 -lt 8 ] && args+=(-I 256KiB); shift;;
+	-p) port=$2; shift;;
+	-l) listen=$2; shift;;
+	-s|-c|-I) args+=($1 $2); shift;;
+	-o) [[ $2 == idle_timeout=* ]] && args+=(--idle ${2#*=}s); shift;;
+	-u|-U|-t|-R) shift;;
+	*) exit 1;;
+	esac
+	shift
+done
+[ -n "$port" ] && args+=(-l $listen:$port)
+exec %s cache -m ${memory}MiB "${args[@]}" 2>/dev/null
+`
+
+// memcachedTests are the files of memcached's t/ that are about the protocol, with the number of their
+// tests that pass, and those that fail.
+var memcachedTests = []struct {
+	name   string
+	passed int
+	failed []string
+}{
+	{"bogus-commands", 1, nil},
+	{"cas", 43, nil},
+	{"chunked-items", 16629, nil},
+	{"dyn-maxbytes", 308, []string{"check evicted"}}, // 3 MiB hold all of its items
+	{"evictions", 92, nil},
+	{"expirations", 41, nil},
+	{"flags", 8, nil},
+	{"flush-all", 22, nil}, // the other 5 are of memcached's flags -F and -C
+	{"getandtouch", 15, nil},
+	{"getset", 37991, nil},
+	{"idle-timeout", 11, nil},
+	{"incrdecr", 23, nil},
+	{"issue_104", 6, nil},
+	{"issue_108", 4, nil},
+	{"issue_14", 21, nil},
+	{"issue_152", 2, nil},
+	{"issue_192", 2, nil},
+	{"issue_29", 4, nil},
+	{"issue_3", 8, nil},
+	{"issue_41", 691, nil},
+	{"issue_68", 996, nil},
+	{"issue_70", 4, nil},
+	{"malicious-commands", 3, nil},
+	{"maxconns", 1, nil},
+	{"metaget", 145, []string{"been hit before", "been over a second since most recently accessed", "finally a hit"}}, // h, l and u
+	{"multiversioning", 13, nil},
+	{"noreply", 9, nil},
+	{"quit", 1, nil},
+	{"stats", 110, []string{"after flush and a get, get_flushed is 1", "expected count of stats values", "get_expired counter is 1"}},
+	{"strtol-testing", 2, nil},
+	{"touch", 4, nil},
+	{"unixsocket", 3, nil},
+}
+
+// memcached's own tests, version 1.6.18, from Debian's source package.
+func TestConformanceMemcached(t *testing.T) {
+	external(t, "perl", "apt-get", "bash")
+	dir := fetchMemcached(t)
+	write := func(name, text string) {
+		filetest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
+	}
+	write("timedrun", "#!/bin/sh\nshift\nexec \"$@\"\n")
+	write("memcached-debug", fmt.Sprintf(asMemcached, freehold.Must(os.Executable())))
+	lib := "t/lib/MemcachedTest.pm"
+	text := string(freehold.Must(os.ReadFile(filepath.Join(dir, lib))))
+	// A build for debugging moves its clock; here, time passes.
+	text = strings.Replace(text, `print $sock "debugtime $move\r\n";`, `MemcachedTest::sleep($move + 1.1); return;`, 1)
+	write(lib, text)
+	for _, tt := range memcachedTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), "perl", "t/"+tt.name+".t")
+			cmd.Dir = dir
+			out, _ := cmd.Output() // its exit code counts failures
+			passed := len(regexp.MustCompile(`(?m)^ok `).FindAll(out, -1))
+			var failed []string
+			for _, m := range regexp.MustCompile(`(?m)^not ok \d+ - (.*)$`).FindAllSubmatch(out, -1) {
+				failed = append(failed, string(m[1]))
+			}
+			slices.Sort(failed)
+			if passed != tt.passed || !slices.Equal(failed, tt.failed) {
+				t.Errorf("%d tests passed and %q failed, want %d and %q\n%s", passed, failed, tt.passed, tt.failed, out[max(len(out)-2000, 0):])
+			}
+		})
+	}
+}
+
+// fetchMemcached returns a directory with memcached's source.
+func fetchMemcached(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	filetest.Must(t, os.Chmod(dir, 0o755))
+	filetest.Must(t, os.MkdirAll(filepath.Join(dir, "lists/partial"), 0o755))
+	sources := ""
+	for _, suite := range []string{"bookworm", "bookworm-updates"} {
+		sources += fmt.Sprintf("deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian %s main\n", suite)
+	}
+	list := filepath.Join(dir, "sources.list")
+	filetest.Must(t, os.WriteFile(list, []byte(sources), 0o644))
+	options := []string{"-q", "-o", "Dir::Etc::sourceparts=/dev/null", "-o", "Dir::Etc::sourcelist=" + list, "-o", "Dir::State::lists=" + filepath.Join(dir, "lists")}
+	obtain(t, dir, append(append([]string{"apt-get"}, options...), "update")...)
+	obtain(t, dir, append(append([]string{"apt-get"}, options...), "source", "--download-only", "memcached=1.6.18-1")...)
+	obtain(t, dir, "sh", "-c", "tar xf memcached_*.orig.tar.xz")
+	return filepath.Join(dir, "memcached-1.6.18")
+}
+
+// libmemcached's tests of a server.
+func TestConformanceMemccapable(t *testing.T) {
+	external(t, "apt-get", "dpkg")
+	dir := fetchDebian(t, "libmemcached-tools", "libmemcached11", "libmemcachedutil2", "libhashkit2")
+	address, _ := startCache(t)
+	host, port, _ := net.SplitHostPort(address)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "usr/bin/memccapable"), "-a", "-h", host, "-p", port)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/*"))), ":"))
+	out, err := cmd.CombinedOutput()
+	if n := strings.Count(string(out), "[pass]"); err != nil || n != 27 {
+		t.Errorf("%d of 27 pass, %v\n%s", n, err, out)
+	}
+}
+
+// The integration tests of pymemcache.
+func TestConformancePymemcache(t *testing.T) {
+	external(t, "python3")
+	dir := t.TempDir()
+	obtain(t, dir, "python3", "-m", "venv", "venv")
+	pip := filepath.Join(dir, "venv/bin/pip")
+	obtain(t, dir, pip, "-q", "install", "pytest", "faker")
+	obtain(t, dir, pip, "-q", "download", "--no-deps", "--no-binary", ":all:", "pymemcache==4.0.0")
+	obtain(t, dir, "tar", "xf", "pymemcache-4.0.0.tar.gz")
+	address, _ := startCache(t)
+	host, port, _ := net.SplitHostPort(address)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "venv/bin/python"), "-m", "pytest", "-q", "-o", "addopts=",
+		"pymemcache/test/test_integration.py", "--server", host, "--port", port)
+	cmd.Dir = filepath.Join(dir, "pymemcache-4.0.0")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "100 passed, 3 skipped") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The tests of gomemcache, the client of most programs in Go.
+func TestConformanceGomemcache(t *testing.T) {
+	external(t, "go")
+	dir := t.TempDir()
+	const version = "v0.0.0-20260422231931-4d751bb6e37c"
+	out := obtain(t, dir, "go", "mod", "download", "-json", "github.com/bradfitz/gomemcache@"+version)
+	from := regexp.MustCompile(`"Dir": "(.*)"`).FindStringSubmatch(out)[1]
+	filetest.Must(t, os.CopyFS(filepath.Join(dir, "src"), os.DirFS(from)))
+	test := filepath.Join(dir, "src/memcache/memcache_test.go")
+	address, _ := startCache(t)
+	text := strings.ReplaceAll(string(freehold.Must(os.ReadFile(test))), `"localhost:11211"`, strconv.Quote(address))
+	filetest.Must(t, os.Chmod(test, 0o644))
+	filetest.Must(t, os.WriteFile(test, []byte(text), 0o644))
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-v", "-run", "TestLocalhost", "./memcache")
+	cmd.Dir = filepath.Join(dir, "src")
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	ran, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(ran), "--- PASS: TestLocalhost") {
+		t.Errorf("%v\n%s", err, ran)
+	}
+}
+
