@@ -298,12 +298,12 @@ func byStack(blocks []*block) (groups []*group) {
 // allocators has the stacks of all Allocators.
 var allocators stacks.Table
 
-// after returns the heading and a stack from the caller of the Allocator's method on, which is two
-// calls above Capture, or "" if there is none.
+// after returns the heading and a stack from the caller of the Allocator's method on, or "" if there
+// is none. Capture and two calls of the Allocator's are the innermost.
 func after(heading string, id stacks.ID) string {
 	pcs, _ := allocators.Stack(id)
 	if len(pcs) == 0 {
 		return ""
 	}
-	return "\n\t" + heading + "\n" + strings.TrimSuffix(stacks.Text(pcs[2:], "\t\t"), "\n")
+	return "\n\t" + heading + "\n" + strings.TrimSuffix(stacks.Text(pcs[3:], "\t\t"), "\n")
 }

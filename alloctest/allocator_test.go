@@ -16,12 +16,15 @@ func TestNewConforms(t *testing.T) {
 	}, &alloctest.Options{Detects: alloctest.AllMistakes, Concurrent: true})
 }
 
+// here begins the names of this package's functions in a stack.
+const here = "github.com/freehold-go/freehold/alloctest_test."
+
 func TestLeakIsReported(t *testing.T) {
 	wantFailure(t, record(t, func(t testing.TB) {
 		a := alloctest.New(t)
 		freehold.Must(a.Alloc(24, 8))
 		a.Free(freehold.Must(a.Alloc(32, 8)))
-	}), "leak of 24 bytes", "TestLeakIsReported", "allocator_test.go")
+	}), "leak of 24 bytes", "allocated at:\n\t\t"+here+"TestLeakIsReported", "allocator_test.go")
 }
 
 func TestLeakByTypedFunctionIsReportedWithItsCaller(t *testing.T) {
@@ -167,7 +170,7 @@ func TestMistakesPanicWithStacks(t *testing.T) {
 		call func(a *alloctest.Allocator, b []byte)
 		want []string
 	}{
-		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free: 64 bytes", "freed block of 64 bytes", "allocated at:", "freed at:"}},
+		{"double", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Free(b) }, []string{"Free: 64 bytes", "freed block of 64 bytes", "allocated at:", "freed at:\n\t\t" + here}},
 		{"resize after free", func(a *alloctest.Allocator, b []byte) { a.Free(b); a.Resize(b, 8) }, []string{"Resize: 64 bytes", "freed at:"}},
 		{"old slice after resize", func(a *alloctest.Allocator, b []byte) { a.Resize(b, 8); a.Free(b) }, []string{"at byte 0 of a block of 8 bytes"}},
 		{"interior", func(a *alloctest.Allocator, b []byte) { a.Free(b[1:]) }, []string{"at byte 1 of a block of 64 bytes", "allocated at:"}},
