@@ -42,13 +42,11 @@ func (ix *index) split() {
 	ix.moves.Add(1)
 }
 
-// merge removes the last bucket, of which it clears slots for which there is no room then. It calls
-// drop for each of these.
-func (ix *index) merge(drop func(w slot)) {
+// merge removes the last bucket, and returns the slots for which there is no room then.
+func (ix *index) merge() (dropped []slot) {
 	n := ix.buckets.Load() - 1
 	last := ix.bucket(n)
 	ix.moves.Add(1)
-	defer ix.moves.Add(1)
 	ix.buckets.Store(n)
 	for j := range last.slots {
 		w := slot(last.slots[j].Load())
@@ -61,11 +59,12 @@ func (ix *index) merge(drop func(w slot)) {
 		}
 		if to != nil {
 			to.Store(uint64(w))
+		} else {
+			ix.used--
+			dropped = append(dropped, w)
 		}
 		last.slots[j].Store(0)
-		if to == nil {
-			ix.used--
-			drop(w)
-		}
 	}
+	ix.moves.Add(1)
+	return dropped
 }

@@ -251,7 +251,7 @@ func TestPrograms(t *testing.T) {
 			defer m.c.Close()
 			steps := 60_000
 			if testing.Short() {
-				steps = 15_000
+				steps = 6_000
 			}
 			m.run(program(uint64(size), steps))
 			t.Logf("%+v", m.c.Stats())
@@ -261,7 +261,7 @@ func TestPrograms(t *testing.T) {
 
 // TestProgramsWithoutMemory: each refusal of the parent is an error, and the cache goes on.
 func TestProgramsWithoutMemory(t *testing.T) {
-	for n := range 40 {
+	for n := range 24 {
 		for name, parent := range map[string]freehold.Allocator{
 			"after": alloctest.FailAfter(alloctest.New(t), n), "once": alloctest.FailOnce(alloctest.New(t), n),
 		} {
@@ -269,7 +269,7 @@ func TestProgramsWithoutMemory(t *testing.T) {
 				m := newModel(t, parent, Options{MaxBytes: MinBytes})
 				m.fails = true
 				defer m.c.Close()
-				m.run(program(uint64(n), 1000))
+				m.run(program(uint64(n), 500))
 			})
 		}
 	}

@@ -255,7 +255,9 @@ func (s *shard) shrinkIndex() {
 	per := uint32(1) << ix.perBits
 	fits := func(n uint32) bool { return ix.used*100 <= int(n)*bucketSlots*fewPercent }
 	for n := ix.buckets.Load(); n > per && fits(n-per); n = ix.buckets.Load() {
-		ix.merge(func(w slot) { s.dropItem(w.place(), Shrunk) })
+		for _, w := range ix.merge() {
+			s.dropItem(w.place(), Shrunk)
+		}
 	}
 	need := int((ix.buckets.Load() + per - 1) / per)
 	if n := ix.chunks.len(); need < n {
