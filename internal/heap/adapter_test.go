@@ -39,9 +39,9 @@ func (a PlainAdapter) Free(b []byte) { plain.free(a.Heap, b, 0) }
 
 // Pin has heaps take pins in a test, as they do where leaves cannot be called without.
 func Pin(t testing.TB) {
-	was := plain
-	plain = pinned
-	t.Cleanup(func() { plain = was })
+	was, runsWere := plain, runLeaves
+	plain, runLeaves = pinned, runsPinned
+	t.Cleanup(func() { plain, runLeaves = was, runsWere })
 }
 
 // SampleAt sets the rate of samples for a test.

@@ -170,27 +170,19 @@ func (h *Heap) allocUnwatched(o *LocalCache, size, align int, zero bool, due *bo
 // tryAlloc is allocUnwatched with what the heap has.
 func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b []byte, err error) {
 	class, counted := classFor(size, align), false
+	if class == 0 || h.pages.WholePages {
+		return h.tryLarge(o, size, align, zero, due)
+	}
 	defer func() {
 		if err == nil && due != nil && !counted {
 			*due = watch.Due(size)
 		}
 	}()
-	if h.pages.WholePages || class == 0 && size <= maxSmall {
-		return h.allocLarge(o, size, align, zero)
-	}
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if c == nil {
 		h.caches.Leave(slot)
 		panicNotMade(allocCall(o, zero))
-	}
-	if class == 0 {
-		p := c.takeRun(size, align, due)
-		h.caches.Leave(slot)
-		if counted = p != nil; counted {
-			return h.cleared(p, size, zero), nil
-		}
-		return h.allocLarge(o, size, align, zero)
 	}
 	addr, was := c.takeSlow(class, size)
 	if counted = addr != 0; counted && due != nil {

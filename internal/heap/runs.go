@@ -30,10 +30,15 @@ import (
 )
 
 const (
-	maxRunPages   = 1 << 20 / pages.PageBytes // of a run that is kept
-	mostRunPages  = 4 << 20 / pages.PageBytes // of all runs of a cache
-	evictShare    = 8                         // the part of most that is evicted at once
-	runLimitShare = 32                        // the part of the limit that the runs of all processors take at most
+	maxRunPages = 1 << 20 / pages.PageBytes // of a run that is kept
+
+	// All processors together keep this part of what the heap has committed, but each
+	// minRunBytes at least and maxRunBytes at most, and never more than this part of the limit.
+	runShare    = 32
+	minRunBytes = 4 << 20
+	maxRunBytes = 16 << 20
+
+	evictShare = 8 // the part of most that is evicted at once
 )
 
 // runs has the runs of a cache. Its holder has it to itself; others read n and held by atomic
@@ -48,13 +53,17 @@ type runs struct {
 	hand   uintptr              // counts stacks that evict has looked at
 }
 
-// mostRuns returns the pages that the runs of a new cache may take.
+// mostRuns returns the pages that the runs of a cache may take.
 func (h *Heap) mostRuns() uintptr {
-	most := uintptr(mostRunPages)
-	if limit := h.pages.Limit(); limit != 0 {
-		most = min(most, limit/pages.PageBytes/runLimitShare/uintptr(runtime.NumCPU()))
+	if h.pages.WholePages {
+		return 0
 	}
-	return most
+	processors := uintptr(runtime.NumCPU())
+	most := min(max(minRunBytes, h.pages.CommittedNow()/runShare/processors), maxRunBytes)
+	if limit := h.pages.Limit(); limit != 0 {
+		most = min(most, limit/runShare/processors)
+	}
+	return most / pages.PageBytes
 }
 
 // runLeaves are the leaves for large blocks, which call nothing: see leaf.go. Their cache is o's,
@@ -141,7 +150,7 @@ func (r *runs) stack(n uintptr) *uintptr { return &r.stacks[(n-1)%maxRunPages] }
 // find returns a run for a block of size bytes at a multiple of align, or nil.
 func (r *runs) find(size, align uintptr) *pages.Span {
 	n := (size + pages.PageBytes - 1) / pages.PageBytes
-	if n > maxRunPages || *r.stack(n) == 0 || align-1 >= pages.PageBytes || align&(align-1) != 0 {
+	if n-1 >= maxRunPages || *r.stack(n) == 0 || align-1 >= pages.PageBytes || align&(align-1) != 0 {
 		return nil
 	}
 	return (*pages.Span)(vm.NonNil(*r.stack(n)))
@@ -179,10 +188,13 @@ func (r *runs) put(s *pages.Span, size uintptr) bool {
 	return true
 }
 
-// evict makes room for a run of n pages and for some more. It returns what it removes, linked
-// by Next. Runs of as many pages go first: there are others of that length.
+// evict makes room for a run of n pages, if it may be kept, and for some more. It returns what
+// it removes, linked by Next. Runs of as many pages go first: there are others of that length.
 func (r *runs) evict(n uintptr) (out uintptr) {
-	if n > min(maxRunPages, r.most) || r.hasRoom(n) {
+	if n > min(maxRunPages, r.most) {
+		n = 0
+	}
+	if r.held+n <= r.most {
 		return 0
 	}
 	for r.held > 0 && r.held+n > r.most-r.most/evictShare {
@@ -235,17 +247,42 @@ func (o *LocalCache) freeRun(b []byte) {
 	}
 }
 
-// cleared returns the size bytes at p, which are not all zero, cleared if zero is set.
+// cleared returns the size bytes at p, in used memory, cleared if zero is set.
 func (h *Heap) cleared(p unsafe.Pointer, size int, zero bool) []byte {
 	if zero {
-		h.pages.Clear(uintptr(p), uintptr(size))
+		h.clear(uintptr(p), uintptr(size))
 	}
 	return unsafe.Slice((*byte)(p), size)
 }
 
-// takeRun is allocRun after the leaf has failed, without the slow path: it returns nil if c has
-// no run. It sets due if somebody may want to watch the block.
-func (c *cache) takeRun(size, align int, due *bool) unsafe.Pointer {
+// clear is apart, so that cleared is inlined.
+//
+//go:noinline
+func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
+
+// tryLarge is tryAlloc of a large block. Where blocks are counted, the leaf may have failed
+// for that alone.
+func (h *Heap) tryLarge(o *LocalCache, size, align int, zero bool, due *bool) (b []byte, err error) {
+	if watch.Countdown.Rate.Load() != 0 && size > maxSmall {
+		if p := h.takeRun(o, size, align, due); p != nil {
+			return h.cleared(p, size, zero), nil
+		}
+	}
+	b, err = h.allocLarge(o, size, align, zero)
+	if err == nil && due != nil {
+		*due = watch.Due(size)
+	}
+	return b, err
+}
+
+// takeRun returns a block from a cache, or nil. It sets due if somebody may want to watch it.
+func (h *Heap) takeRun(o *LocalCache, size, align int, due *bool) unsafe.Pointer {
+	slot := h.caches.Enter()
+	defer h.caches.Leave(slot)
+	c := h.cacheOf(o, slot)
+	if c == nil { // of the zero Heap
+		return nil
+	}
 	s := c.runs.find(uintptr(size), uintptr(align))
 	if s == nil {
 		return nil
@@ -259,12 +296,19 @@ func (c *cache) takeRun(size, align int, due *bool) unsafe.Pointer {
 // keepRun keeps the run of b after the leaf has failed. It reports false if b is not a
 // large block that a cache may keep.
 func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
-	if h.pages.WholePages {
+	most := uintptr(0)
+	if len(b) <= maxRunPages*pages.PageBytes {
+		most = h.mostRuns()
+	}
+	if most == 0 {
 		return false
 	}
 	evicted := uintptr(0)
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
+	if c != &noCache {
+		c.runs.most = most
+	}
 	if s := pages.SpanAt(addrOf(b)); s != nil && s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) && mayKeep(s) {
 		evicted = c.runs.evict(s.Pages())
 		kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(len(b)))

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -27,7 +28,7 @@ func localAlloc(t testing.TB, o *LocalCache, size, align int, zero bool) []byte 
 func keeping(t testing.TB, h *Heap, sizes ...int) *LocalCache {
 	t.Helper()
 	o := newLocalCache(h)
-	o.Free(localAlloc(t, o, maxRunPages*pages.PageBytes+1, 1, false)) // makes the cache
+	o.Free(localAlloc(t, o, 128<<10, 1, false)) // makes the cache
 	var all [][]byte
 	for _, size := range sizes {
 		all = append(all, localAlloc(t, o, size, 1, false))
@@ -79,13 +80,13 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	}
 }
 
-// Alignments that are none are refused as they are without a run.
-func TestRunServesNoBadAlignment(t *testing.T) {
+// Bad arguments are refused as they are without a run.
+func TestRunServesNoBadArguments(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := keeping(t, h, 64<<10)
-	for _, align := range []int{-8, 0, 3, 24} {
-		if panicOf(func() { o.Alloc(64<<10, align, false) }) == "" {
-			t.Errorf("alignment %d was taken", align)
+	o := keeping(t, h, 64<<10, maxRunPages*pages.PageBytes)
+	for _, tt := range []struct{ size, align int }{{64 << 10, -8}, {64 << 10, 0}, {64 << 10, 3}, {64 << 10, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
+		if panicOf(func() { o.Alloc(tt.size, tt.align, false) }) == "" {
+			t.Errorf("%d bytes at a multiple of %d were taken", tt.size, tt.align)
 		}
 	}
 	o.Close()
@@ -102,7 +103,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 	for _, b := range all {
 		o.Free(b)
 		h.check(t)
-		if kept := o.kept(); kept.Bytes > mostRunPages*pages.PageBytes {
+		if kept := o.kept(); kept.Bytes > minRunBytes {
 			t.Errorf("too many runs are kept: %+v", kept)
 		}
 		c := localAlloc(t, o, len(b), 1, false)
@@ -111,7 +112,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 		}
 		o.Free(c)
 	}
-	if kept := o.kept(); kept.Bytes < mostRunPages*pages.PageBytes/2 {
+	if kept := o.kept(); kept.Bytes < minRunBytes/2 {
 		t.Errorf("few runs are kept: %+v", kept)
 	}
 	o.Close()
@@ -227,7 +228,7 @@ func TestKeptRunsAreGivenBack(t *testing.T) {
 
 // A request that the limit has no room for gets what caches keep.
 func TestKeptRunsMakeRoomAtTheLimit(t *testing.T) {
-	h := newHeap(t, Options{MaxBytes: runLimitShare * runtime.NumCPU() * 256 << 10})
+	h := newHeap(t, Options{MaxBytes: runShare * runtime.NumCPU() * 256 << 10})
 	o := keeping(t, h, 200<<10)
 	if o.kept().Blocks != 1 {
 		t.Fatal("no run is kept")

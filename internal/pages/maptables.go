@@ -46,6 +46,9 @@ func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
 // noteTables marks the segments of addrs as charged. cost is tableCost of addrs. mu is
 // held.
 func (p *Heap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
+	if cost == 0 {
+		return // they are charged already
+	}
 	for _, addr := range addrs {
 		*r.charged(addr) = 1
 	}
