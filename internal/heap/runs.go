@@ -191,8 +191,8 @@ func (r *runs) put(s *pages.Span, size uintptr) bool {
 // evict makes room for a run of n pages, if it may be kept, and for some more. It returns what
 // it removes, linked by Next. Runs of as many pages go first: there are others of that length.
 func (r *runs) evict(n uintptr) (out uintptr) {
-	if n > min(maxRunPages, r.most) {
-		n = 0
+	if n > r.most {
+		n = 0 // it is not kept
 	}
 	if r.held+n <= r.most {
 		return 0
@@ -296,23 +296,21 @@ func (h *Heap) takeRun(o *LocalCache, size, align int, due *bool) unsafe.Pointer
 // keepRun keeps the run of b after the leaf has failed. It reports false if b is not a
 // large block that a cache may keep.
 func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
-	most := uintptr(0)
-	if len(b) <= maxRunPages*pages.PageBytes {
-		most = h.mostRuns()
+	s := pages.SpanAt(addrOf(b))
+	if s == nil || !s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxRunPages {
+		return false
 	}
+	most := h.mostRuns()
 	if most == 0 {
 		return false
 	}
-	evicted := uintptr(0)
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if c != &noCache {
 		c.runs.most = most
 	}
-	if s := pages.SpanAt(addrOf(b)); s != nil && s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) && mayKeep(s) {
-		evicted = c.runs.evict(s.Pages())
-		kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(len(b)))
-	}
+	evicted := c.runs.evict(s.Pages())
+	kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(len(b)))
 	h.caches.Leave(slot)
 	if c == &noCache {
 		h.addCache(o, slot)

@@ -85,8 +85,8 @@ func TestRunServesNoBadArguments(t *testing.T) {
 	h := newHeap(t, Options{})
 	o := keeping(t, h, 64<<10, maxRunPages*pages.PageBytes)
 	for _, tt := range []struct{ size, align int }{{64 << 10, -8}, {64 << 10, 0}, {64 << 10, 3}, {64 << 10, 24}, {-1, 1}, {-8192, 1}, {math.MinInt, 1}} {
-		if panicOf(func() { o.Alloc(tt.size, tt.align, false) }) == "" {
-			t.Errorf("%d bytes at a multiple of %d were taken", tt.size, tt.align)
+		if got := panicOf(func() { o.Alloc(tt.size, tt.align, false) }); !strings.HasPrefix(got, "freehold: ") {
+			t.Errorf("%d bytes at a multiple of %d: panic %q", tt.size, tt.align, got)
 		}
 	}
 	o.Close()
@@ -315,4 +315,24 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
+}
+
+// A block that a run serves counts as others do: at rate 1 each is watched.
+func TestRunsAreCounted(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := keeping(t, h)
+	for _, rate := range []int{0, 1, 0} {
+		SampleAt(t, rate) // drains the caches
+		for range 3 {
+			b := localAlloc(t, o, 64<<10, 1, false)
+			if is := spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)); is != (rate == 1) {
+				t.Errorf("rate %d: the block is watched: %v", rate, is)
+			}
+			o.Free(b)
+		}
+		if kept := o.kept().Blocks; kept != 1 {
+			t.Errorf("rate %d: %d runs are kept, want 1", rate, kept)
+		}
+	}
+	o.Close()
 }
