@@ -63,10 +63,16 @@ var caches = []struct {
 			close: func() { c.Close() },
 		}
 	}},
-	{"otter", func(maxBytes, _ int) cacheOf {
+	{"otter", otterCache(nil)},
+}
+
+// otterCache makes otter, which evicts by executor, or in goroutines if that is nil.
+func otterCache(executor func(f func())) func(maxBytes, entries int) cacheOf {
+	return func(maxBytes, _ int) cacheOf {
 		c := otter.Must(&otter.Options[string, []byte]{
 			MaximumWeight: uint64(maxBytes),
 			Weigher:       func(k string, v []byte) uint32 { return uint32(len(k) + len(v)) },
+			Executor:      executor,
 		})
 		return cacheOf{
 			get: func(room, key []byte) ([]byte, bool) {
@@ -76,7 +82,7 @@ var caches = []struct {
 			set:   func(key, value []byte) { c.Set(string(key), append([]byte(nil), value...)) },
 			close: func() { c.InvalidateAll(); c.StopAllGoroutines() },
 		}
-	}},
+	}
 }
 
 func freeholdCache(maxBytes, _ int) cacheOf {
