@@ -115,7 +115,7 @@ func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) boo
 	} else {
 		c = h.caches.Entry(pin.SlotAt(at))
 	}
-	return c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(size))
+	return c.runs.hasRoom(s.Pages()) && c.runs.put(s, addr, uintptr(size))
 }
 
 func allocRunPinned(h *Heap, o *LocalCache, size, align int, _ uintptr) unsafe.Pointer {
@@ -175,10 +175,15 @@ func (r *runs) hasRoom(n uintptr) bool {
 	return n <= maxRunPages && r.held+n <= r.most
 }
 
-// put keeps the run of a block of size bytes. It reports false if another goroutine has freed
-// the block.
-func (r *runs) put(s *pages.Span, size uintptr) bool {
+// put keeps the run of a block of size bytes at addr, which s was found for. It reports false if
+// another goroutine has freed the block. Since then s may even describe another live block
+// of that size: it is given back.
+func (r *runs) put(s *pages.Span, addr, size uintptr) bool {
 	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
+		return false
+	}
+	if s.Base != addr {
+		atomic.StoreUintptr(&s.Size, size)
 		return false
 	}
 	top := r.stack(s.Pages())
@@ -310,7 +315,7 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 		c.runs.most = most
 	}
 	evicted := c.runs.evict(s.Pages())
-	kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, uintptr(len(b)))
+	kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, addrOf(b), uintptr(len(b)))
 	h.caches.Leave(slot)
 	if c == &noCache {
 		h.addCache(o, slot)
