@@ -69,7 +69,7 @@ func (m *Shared[K, V]) replace(x held, h uint64, class, depth uintptr) error {
 		h := m.hashAt(from)
 		e := to[h>>(64-depth)&1]
 		g, i := m.place(e, h)
-		copyWords(m.slot(g, i), from, m.layout.slot)
+		m.copySlot(m.slot(g, i), from)
 		text := uintptr(0)
 		if !m.direct {
 			var texts [2]ref

@@ -61,6 +61,18 @@ func storeWords(p unsafe.Pointer, b []byte) {
 	}
 }
 
+// copySlot copies a slot, which nobody writes. References stay whole on 32 bits too: a late reader
+// of the table that was there before may load one, and what it refers to, before it finds out.
+func (m *sharedTables) copySlot(to, from unsafe.Pointer) {
+	if m.direct {
+		copyWords(to, from, m.layout.slot)
+		return
+	}
+	for at := uintptr(0); at < m.layout.slot; at += refBytes {
+		store64((*uint64)(unsafe.Add(to, at)), *(*uint64)(unsafe.Add(from, at)))
+	}
+}
+
 // copyWords copies size bytes of whole words, which nobody writes, to p.
 func copyWords(p, from unsafe.Pointer, size uintptr) {
 	for at := uintptr(0); at < size; at += wordBytes {
