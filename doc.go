@@ -86,8 +86,8 @@
 //   - [NewLocked]: a mutex, for an allocator that is not safe for concurrent use.
 //
 // Containers keep their data in memory of any of these: packages hashmap and btree have
-// maps, intern has sets of strings, and vector has growing arrays. docs/maps.md says which
-// to take, and how long what they return is valid.
+// maps, cache has caches within a bound, intern has sets of strings, and vector has growing arrays.
+// docs/maps.md says which to take, and how long what they return is valid.
 //
 // # Errors and panics
 //
