@@ -1,0 +1,161 @@
+package grpc_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	freeholdgrpc "github.com/freehold-go/freehold/adapters/grpc"
+	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/suite"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+var _ mem.BufferPool = (*freeholdgrpc.Pool)(nil)
+
+var grpcs = mem.DefaultBufferPool() // before Example sets another
+
+func Example() {
+	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "grpc", MaxBytes: 256 << 20})
+	pool := freeholdgrpc.New(heap)
+	experimental.SetDefaultBufferPool(pool)
+	b := mem.Copy(make([]byte, 10_000), mem.DefaultBufferPool())
+	fmt.Println(heap.Owns(b.ReadOnlyData()))
+	b.Free()
+	fmt.Println(heap.Stats().LiveBytes)
+	// Output:
+	// true
+	// 0
+}
+
+// echo returns a client of a server that sends back what it gets. Both receive into pool.
+func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte, error)) {
+	t.Helper()
+	listener := bufconn.Listen(1 << 20)
+	server := grpc.NewServer(experimental.BufferPool(pool), grpc.MaxRecvMsgSize(64<<20))
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "echo", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+		MethodName: "Echo",
+		Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+			in := &wrapperspb.BytesValue{}
+			return in, decode(in)
+		},
+	}}}, nil)
+	go server.Serve(listener)
+	client, err := grpc.NewClient("passthrough:", grpc.WithTransportCredentials(insecure.NewCredentials()), experimental.WithBufferPool(pool),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		client.Close()
+		server.Stop()
+	})
+	return func(message []byte) ([]byte, error) {
+		out := &wrapperspb.BytesValue{}
+		err := client.Invoke(context.Background(), "/echo/Echo", wrapperspb.Bytes(message), out)
+		return out.Value, err
+	}
+}
+
+// Messages of all sizes arrive, and no buffer leaks, is freed twice or written late.
+func TestMessages(t *testing.T) {
+	a := alloctest.New(t) // checks after the cleanups of echo
+	counted := freehold.NewTagged(a, "messages")
+	call := echo(t, freeholdgrpc.New(counted))
+	for _, size := range []int{0, 1, 1000, 1024, 1025, 40_000, 1 << 20, 3 << 20} {
+		message := make([]byte, size)
+		for i := range message {
+			message[i] = byte(i)
+		}
+		got, err := call(message)
+		if err != nil || string(got) != string(message) {
+			t.Fatalf("%d bytes came back as %d: %v", size, len(got), err)
+		}
+	}
+	if n := counted.Counts().Allocs; n == 0 {
+		t.Error("no message was off-heap")
+	}
+}
+
+// Beyond a limit buffers are Go memory, and so are those that gRPC does not return.
+func TestGet(t *testing.T) {
+	limit := freehold.NewLimit(alloctest.New(t), 10_000)
+	pool := freeholdgrpc.New(limit)
+	first, beyond, short := pool.Get(8000), pool.Get(8000), pool.Get(1024)
+	if len(*first) != 8000 || !limit.Owns(*first) || len(*beyond) != 8000 || limit.Owns(*beyond) || len(*short) != 1024 || limit.Owns(*short) {
+		t.Errorf("%d, %d and %d bytes; %d are off-heap", len(*first), len(*beyond), len(*short), limit.Used())
+	}
+	*first = (*first)[:10] // a prefix, as Put may get
+	for _, b := range []*[]byte{first, beyond, short} {
+		pool.Put(b)
+	}
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes are live", limit.Used())
+	}
+}
+
+// A buffer that is returned twice by two names is a panic; by one name the second Put is a no-op.
+func TestDoublePut(t *testing.T) {
+	pool := freeholdgrpc.New(freehold.Default())
+	b := pool.Get(5000)
+	other := *b
+	pool.Put(b)
+	pool.Put(b)
+	panics.Want(t, "freehold: Heap.Free: ...", func() { pool.Put(&other) })
+	panics.Want(t, "freehold: grpc.New: next is nil", func() { freeholdgrpc.New(nil) })
+}
+
+// Of two buffers that are dropped and one that is not, the collector has the two freed.
+func TestDroppedBuffers(t *testing.T) {
+	limit := freehold.NewLimit(freehold.Default(), 1<<20)
+	pool := freeholdgrpc.New(limit)
+	kept := pool.Get(5000)
+	pool.Get(6000)
+	pool.Get(7000)
+	pool.DropStale(*kept)
+	for limit.Used() != 5000 { // until the cleanups have run
+		runtime.GC()
+	}
+	pool.Put(kept)
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes are live", limit.Used())
+	}
+}
+
+// Messages of 40 KB and of 3 MB, sent and echoed, on eight goroutines.
+func BenchmarkEcho(b *testing.B) {
+	heap := freehold.NewHeap(nil)
+	for _, size := range []int{40_000, 3_000_000} {
+		message := make([]byte, size)
+		for _, row := range []struct {
+			name string
+			pool mem.BufferPool
+		}{{"default", grpcs}, {"freehold", freeholdgrpc.New(heap)}} {
+			b.Run(fmt.Sprintf("bytes=%d/pool=%s", size, row.name), func(b *testing.B) {
+				experimental.SetDefaultBufferPool(row.pool)
+				call := echo(b, row.pool)
+				end := suite.Footprint(b)
+				b.SetParallelism(4)
+				b.RunParallel(func(pb *testing.PB) {
+					for pb.Next() {
+						if _, err := call(message); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+				end()
+			})
+		}
+	}
+}
