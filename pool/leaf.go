@@ -48,7 +48,7 @@ func getLeaf(b *Blocks, _, _, _, at uintptr) (unsafe.Pointer, error) {
 	if !b.stacks.Has(slot) { // the zero value has none
 		return getMissed(b, 0, 0, 0, at)
 	}
-	addr := b.stacks.At(slot).Entry().pop()
+	addr := b.stacks.EntryAt(slot).pop()
 	if addr == 0 {
 		return getMissed(b, 0, 0, 0, at)
 	}
@@ -68,7 +68,7 @@ func putLeaf(b *Blocks, p unsafe.Pointer, _, _, at uintptr) bool {
 	if st == nil || st.load() != statusLive {
 		return putMissed(b, p, 0, 0, at)
 	}
-	if !b.pushLive(b.stacks.At(slot).Entry(), st, uintptr(p)) {
+	if !b.pushLive(b.stacks.EntryAt(slot), st, uintptr(p)) {
 		return putMissed(b, p, 0, 0, at)
 	}
 	return true
@@ -82,7 +82,7 @@ func allocLeaf(b *Blocks, size, align int, _, at uintptr) ([]byte, error) {
 	if uint(size) > maxBlockBytes || !b.fits(size, align) || !b.stacks.Has(slot) {
 		return allocMissed(b, size, align, 0, at)
 	}
-	addr := b.stacks.At(slot).Entry().pop()
+	addr := b.stacks.EntryAt(slot).pop()
 	if addr == 0 {
 		return allocMissed(b, size, align, 0, at)
 	}
@@ -94,26 +94,22 @@ func allocLeaf(b *Blocks, size, align int, _, at uintptr) ([]byte, error) {
 //go:nocheckptr
 func freeLeaf(b *Blocks, r []byte, at uintptr) bool {
 	slot := pin.SlotAt(at)
-	if !b.mayBeBlock(r) {
+	if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
 		return freeMissed(b, r, at)
 	}
-	s := b.table.Load().find(addrOf(r) & b.chunkMask)
+	addr := addrOf(r)
+	s := b.table.Load().find(addr & b.chunkMask)
 	if s == nil || !b.stacks.Has(slot) {
 		return freeMissed(b, r, at)
 	}
-	st := b.statusIn(s, addrOf(r))
+	st := b.statusIn(s, addr)
 	if st == nil || st.load() != statusLive {
 		return freeMissed(b, r, at)
 	}
-	if !b.pushLive(b.stacks.At(slot).Entry(), st, addrOf(r)) {
+	if !b.pushLive(b.stacks.EntryAt(slot), st, addr) {
 		return freeMissed(b, r, at)
 	}
 	return true
-}
-
-// mayBeBlock reports whether r is as long as the slice of a block may be.
-func (b *Blocks) mayBeBlock(r []byte) bool {
-	return uint(len(r)-1) < uint(b.bytes) && len(r) == cap(r)
 }
 
 // pop takes the last block off a stack, which is live from then on. If the stack is empty, or
@@ -123,7 +119,7 @@ func (s *stack) pop() uintptr {
 	if n >= fullStackBlocks {
 		return 0
 	}
-	e := &s.entries[n]
+	e := s.entry(n)
 	st := statusAt(e.status)
 	if st.load() != statusFree {
 		return 0
@@ -225,9 +221,9 @@ func (b *Blocks) allocSlow(slot, size, align int) ([]byte, error) {
 
 // freeSlow is the slow path of Free.
 func (b *Blocks) freeSlow(slot int, r []byte) {
-	if b.mayBeBlock(r) {
-		b.putSlow(slot, addrOf(r))
-	} else {
+	if uint(len(r)-1) >= uint(b.bytes) || len(r) != cap(r) {
 		b.freeNone(r)
+	} else {
+		b.putSlow(slot, addrOf(r))
 	}
 }

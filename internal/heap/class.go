@@ -14,6 +14,7 @@ package heap
 
 import (
 	"math/bits"
+	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pages"
 )
@@ -97,20 +98,22 @@ func newClass(size uintptr) class {
 // classFor returns the class of a request, 0 if no class serves it: it is large,
 // empty or none.
 func classFor(size, align int) uint8 {
-	i, ok := classIndex(size, align)
-	if !ok {
+	if !isSmall(size, align) {
 		return 0
 	}
-	return classOf[i]
+	return smallClass(size, align)
 }
 
-// classIndex returns where the class of a request is in classOf. It reports false if the
-// request is large or none. An empty one has class 0.
-func classIndex(size, align int) (i uint, ok bool) {
+// isSmall reports whether classOf has the class of a request: it is neither large nor none. An
+// empty one has class 0.
+func isSmall(size, align int) bool {
 	mask := uint(align) - 1
-	if uint(size) > maxSmall || mask >= maxAlign || uint(align)&mask != 0 {
-		return 0, false
-	}
-	mask |= 7
-	return (uint(size) + mask) &^ mask / 8, true
+	return uint(size) <= maxSmall && mask < maxAlign && uint(align)&mask == 0
+}
+
+// smallClass is classFor a request that isSmall. It looks into classOf without a check of the
+// index, since leaves call it: with -N a check takes more stack than they may.
+func smallClass(size, align int) uint8 {
+	mask := (uint(align) - 1) | 7
+	return *(*uint8)(unsafe.Add(unsafe.Pointer(&classOf), (uint(size)+mask)&^mask/8))
 }

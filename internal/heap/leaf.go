@@ -35,43 +35,43 @@ var fast, plain, pinned functions
 func init() {
 	pinned = functions{allocPinned, freePinned, freePointerPinned, localAllocPinned, localFreePinned}
 	plain = functions{
-		alloc:       pin.Unpinned(allocLeaf, allocMissed, allocPinned),
+		alloc:       pin.Unpinned(returningSlice[*Heap](allocLeaf), returningSlice[*Heap](allocMissed), allocPinned),
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
-		localAlloc:  pin.Unpinned(localAllocLeaf, localAllocMissed, localAllocPinned),
+		localAlloc:  pin.Unpinned(returningSlice[*LocalCache](localAllocLeaf), returningSlice[*LocalCache](localAllocMissed), localAllocPinned),
 		localFree:   pin.Unpinned(localFreeLeaf, localFreeMissed, localFreePinned),
 	}
 	fast = assembled(plain)
 }
 
+// returningSlice returns f as a function whose first three results are a slice, which are
+// returned in the same places. To make a slice in a leaf takes a check, which takes more stack
+// with -N than a leaf may, or goes through memory.
+func returningSlice[O any](f func(o O, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error)) func(o O, size, align int, zero bool, at uintptr) ([]byte, error) {
+	return *(*func(o O, size, align int, zero bool, at uintptr) ([]byte, error))(unsafe.Pointer(&f))
+}
+
 //go:nosplit
 //go:noinline
 //go:nocheckptr
-func allocLeaf(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
+func allocLeaf(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
 	slot := pin.SlotAt(at)
-	i, ok := classIndex(size, align)
-	if !ok {
+	if !isSmall(size, align) || !h.caches.Has(slot) { // a zero Heap has no slot
 		return allocMissed(h, size, align, zero, at)
 	}
-	class := classOf[i]
-	if !h.caches.Has(slot) { // a zero Heap has none
+	class := smallClass(size, align)
+	c := h.caches.EntryAt(slot)
+	e, was := c.next(class)
+	left := c.after(size)
+	if was < freeZero || left < 0 {
 		return allocMissed(h, size, align, zero, at)
 	}
-	c := h.caches.At(slot).Entry()
-	e, st, was := c.next(class)
-	if was < freeZero {
-		return allocMissed(h, size, align, zero, at)
-	}
-	if watch.Counting() {
-		if !c.countDown(size) {
-			return allocMissed(h, size, align, zero, at)
-		}
-	}
-	p := c.take(class, e, st, size)
+	c.left = left
+	p = c.take(class, e, size)
 	if zero && was != freeZero {
 		clearWords(p, size)
 	}
-	return (*[maxSmall]byte)(p)[:size:size], nil
+	return p, size, size, nil
 }
 
 //go:nosplit
@@ -79,7 +79,8 @@ func allocLeaf(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) 
 //go:nocheckptr
 func freeLeaf(h *Heap, b []byte, at uintptr) bool {
 	slot := pin.SlotAt(at)
-	word, off, ok := pageWord(addrOf(b), h.mapID)
+	addr := addrOf(b)
+	word, off, ok := pageWord(addr, h.mapID)
 	if !ok {
 		return freeMissed(h, b, at)
 	}
@@ -91,12 +92,12 @@ func freeLeaf(h *Heap, b []byte, at uintptr) bool {
 	if !h.caches.Has(slot) {
 		return freeMissed(h, b, at)
 	}
-	c := h.caches.At(slot).Entry()
+	c := h.caches.EntryAt(slot)
 	top, ok := c.room(class)
 	if !ok {
 		return freeMissed(h, b, at)
 	}
-	c.put(class, top, addrOf(b), st)
+	c.put(class, top, addr, st)
 	return true
 }
 
@@ -117,7 +118,7 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	if !h.caches.Has(slot) {
 		return freePointerMissed(h, p, 0, 0, at)
 	}
-	c := h.caches.At(slot).Entry()
+	c := h.caches.EntryAt(slot)
 	top, ok := c.room(class)
 	if !ok {
 		return freePointerMissed(h, p, 0, 0, at)
@@ -129,37 +130,34 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 //go:nosplit
 //go:noinline
 //go:nocheckptr
-func localAllocLeaf(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error) {
-	i, ok := classIndex(size, align)
-	if !ok {
+func localAllocLeaf(o *LocalCache, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
+	if !isSmall(size, align) {
 		return localAllocMissed(o, size, align, zero, at)
 	}
-	class := classOf[i]
+	class := smallClass(size, align)
 	c := o.slot.Entry()
 	if c == nil { // in a zero LocalCache
 		return localAllocMissed(o, size, align, zero, at)
 	}
-	e, st, was := c.next(class)
-	if was < freeZero {
+	e, was := c.next(class)
+	left := c.after(size)
+	if was < freeZero || left < 0 {
 		return localAllocMissed(o, size, align, zero, at)
 	}
-	if watch.Counting() {
-		if !c.countDown(size) {
-			return localAllocMissed(o, size, align, zero, at)
-		}
-	}
-	p := c.take(class, e, st, size)
+	c.left = left
+	p = c.take(class, e, size)
 	if zero && was != freeZero {
 		clearWords(p, size)
 	}
-	return (*[maxSmall]byte)(p)[:size:size], nil
+	return p, size, size, nil
 }
 
 //go:nosplit
 //go:noinline
 //go:nocheckptr
 func localFreeLeaf(o *LocalCache, b []byte, at uintptr) bool {
-	word, off, ok := pageWord(addrOf(b), o.mapID)
+	addr := addrOf(b)
+	word, off, ok := pageWord(addr, o.mapID)
 	if !ok {
 		return localFreeMissed(o, b, at)
 	}
@@ -172,21 +170,24 @@ func localFreeLeaf(o *LocalCache, b []byte, at uintptr) bool {
 	if !ok {
 		return localFreeMissed(o, b, at)
 	}
-	c.put(class, top, addrOf(b), st)
+	c.put(class, top, addr, st)
 	return true
 }
 
 // The slow paths. They are not inlined, so that leaves call nothing else.
 
 //go:noinline
-func allocMissed(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
+func allocMissed(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
 	if pin.Held(at) {
-		return nil, nil
+		return nil, 0, 0, nil
 	}
+	var b []byte
 	if size > maxSmall {
-		return h.allocRun(size, align, zero)
+		b, err = h.allocRun(size, align, zero)
+	} else {
+		b, err = h.allocSlow(nil, size, align, zero)
 	}
-	return h.allocSlow(nil, size, align, zero)
+	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
 }
 
 //go:noinline
@@ -212,14 +213,17 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 }
 
 //go:noinline
-func localAllocMissed(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error) {
+func localAllocMissed(o *LocalCache, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
 	if pin.Held(at) {
-		return nil, nil
+		return nil, 0, 0, nil
 	}
+	var b []byte
 	if size > maxSmall {
-		return o.allocRun(size, align, zero)
+		b, err = o.allocRun(size, align, zero)
+	} else {
+		b, err = o.allocSlow(size, align, zero)
 	}
-	return o.allocSlow(size, align, zero)
+	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
 }
 
 //go:noinline
@@ -254,12 +258,12 @@ func (o *LocalCache) freeSlow(b []byte) {
 
 func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error) {
 	slot := h.caches.Enter()
-	b, _ := allocLeaf(h, size, align, zero, uintptr(slot))
+	p, _, _, _ := allocLeaf(h, size, align, zero, uintptr(slot))
 	h.caches.Leave(slot)
-	if b != nil {
-		return b, nil
+	if p != nil {
+		return unsafe.Slice((*byte)(p), size), nil
 	}
-	return allocMissed(h, size, align, zero, pin.None)
+	return h.allocSlow(nil, size, align, zero)
 }
 
 func freePinned(h *Heap, b []byte, _ uintptr) bool {
@@ -279,13 +283,13 @@ func freePointerPinned(h *Heap, p unsafe.Pointer, _, _, _ uintptr) bool {
 func localAllocPinned(o *LocalCache, size, align int, zero bool, _ uintptr) ([]byte, error) {
 	if o.heap != nil {
 		slot := o.heap.caches.Enter()
-		b, _ := localAllocLeaf(o, size, align, zero, uintptr(slot))
+		p, _, _, _ := localAllocLeaf(o, size, align, zero, uintptr(slot))
 		o.heap.caches.Leave(slot)
-		if b != nil {
-			return b, nil
+		if p != nil {
+			return unsafe.Slice((*byte)(p), size), nil
 		}
 	}
-	return localAllocMissed(o, size, align, zero, pin.None)
+	return o.allocSlow(size, align, zero)
 }
 
 func localFreePinned(o *LocalCache, b []byte, _ uintptr) bool {
@@ -300,27 +304,24 @@ func localFreePinned(o *LocalCache, b []byte, _ uintptr) bool {
 
 // next returns the topmost entry of a class and the status of its block, which is not free if
 // there is none, or if the block was freed twice.
-func (c *cache) next(class uint8) (e *entry, st *uint16, was uint16) {
+func (c *cache) next(class uint8) (e *entry, was uint16) {
 	e = entryAt(*c.top(class) - entryBytes)
-	st = statusAt(e.status)
-	return e, st, *st
+	return e, *statusAt(e.status)
 }
 
-// countDown counts size bytes, and what each block counts more, down to the next event. If
-// this block is one, it counts nothing and reports false.
-func (c *cache) countDown(size int) bool {
-	left := c.left - int64(size) - watch.Countdown.Extra.Load()
-	if left < 0 {
-		return false
+// after returns the countdown after size bytes, and what each block counts more. It is below 0
+// if this block is an event.
+func (c *cache) after(size int) int64 {
+	left := c.left
+	if watch.Counting() {
+		left -= int64(size) + watch.Countdown.Extra.Load()
 	}
-	c.left = left
-	return true
+	return left
 }
 
-// take takes the block that next has found for size bytes. The compiler takes the result for
-// non-nil, so a conversion to an array does not read the block: see NonNil.
-func (c *cache) take(class uint8, e *entry, st *uint16, size int) unsafe.Pointer {
-	*st = uint16(size)
+// take takes the block that next has found for size bytes.
+func (c *cache) take(class uint8, e *entry, size int) unsafe.Pointer {
+	*statusAt(e.status) = uint16(size)
 	*c.top(class) = uintptr(unsafe.Pointer(e))
 	return vm.NonNil(e.addr)
 }
@@ -329,7 +330,8 @@ func (c *cache) take(class uint8, e *entry, st *uint16, size int) unsafe.Pointer
 // block's too.
 func clearWords(p unsafe.Pointer, size int) {
 	for ; size >= 64; size -= 64 {
-		*(*[8]uint64)(p) = [8]uint64{}
+		w := (*[8]uint64)(p)
+		w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7] = 0, 0, 0, 0, 0, 0, 0, 0
 		p = unsafe.Add(p, 64)
 	}
 	for ; size > 0; size -= 8 {

@@ -95,9 +95,11 @@ func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Po
 		return nil
 	}
 	s := c.runs.find(uintptr(size), uintptr(align))
-	if s == nil || watch.Counting() && !c.countDown(size) {
+	left := c.after(size)
+	if s == nil || left < 0 {
 		return nil
 	}
+	c.left = left
 	return c.runs.take(s, uintptr(size))
 }
 

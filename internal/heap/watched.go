@@ -34,7 +34,8 @@ func (h *Heap) restartCountdowns() {
 // due counts size bytes down, which c has just served, and reports whether the
 // countdown ended: the block may be watched. The slot is held.
 func (c *cache) due(size int) bool {
-	if !watch.Counting() || c.countDown(size) {
+	if left := c.after(size); left >= 0 {
+		c.left = left
 		return false
 	}
 	c.left = watch.Gap()

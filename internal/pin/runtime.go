@@ -141,9 +141,9 @@ func stackGuard() *uintptr
 func SlotAt(at uintptr) int {
 	slot := int(at)
 	if at >= maxID {
-		m := *(*uintptr)(pointer(at + gM))
-		p := *(*uintptr)(pointer(m + mP))
-		slot = int(*(*int32)(pointer(p)))
+		at = *(*uintptr)(unsafe.Add(nil, at+gM)) // m
+		at = *(*uintptr)(unsafe.Add(nil, at+mP)) // p
+		slot = int(*(*int32)(unsafe.Add(nil, at)))
 	}
 	return slot
 }

@@ -150,9 +150,15 @@ func (t *Table[T]) Slot(slot int) *Slot[T] {
 // Entry returns the entry of a slot that the caller holds, none beyond the table.
 func (t *Table[T]) Entry(slot int) *T {
 	if t.Has(slot) {
-		return t.At(slot).entry.Load()
+		return t.EntryAt(slot)
 	}
 	return t.none
+}
+
+// EntryAt returns the entry of a slot that the table has and the caller holds. It is At and
+// Entry in one, for leaves: each call that is inlined takes room on the stack with -N.
+func (t *Table[T]) EntryAt(slot int) *T {
+	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(slot)*unsafe.Sizeof(Slot[T]{}))).entry.Load()
 }
 
 // Install fills a slot with what create returns, and reports whether it did. It
