@@ -1,0 +1,206 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// startCache starts freehold cache at a free port, and returns its address and process. The test ends it.
+func startCache(t *testing.T, args ...string) (address string, process *os.Process) {
+	t.Helper()
+	cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0"}, args...)...)
+	log := freehold.Must(cmd.StderrPipe())
+	filetest.Must(t, cmd.Start())
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	serving := regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		if at := serving.FindStringSubmatch(lines.Text()); at != nil {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return at[1], cmd.Process
+		}
+	}
+	t.Fatalf("freehold cache %v does not serve", args)
+	return "", nil
+}
+
+// say sends commands that end with quit, and returns the replies.
+func say(t *testing.T, conn net.Conn, commands string) string {
+	t.Helper()
+	defer conn.Close()
+	if _, err := io.WriteString(conn, commands+"quit\r\n"); err != nil {
+		t.Error(err)
+	}
+	return string(freehold.Must(io.ReadAll(conn)))
+}
+
+func dial(t *testing.T, network, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestCacheFlags(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none")
+	for args, want := range map[string]string{
+		"-m 64":                                  "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
+		"-m 8MiB --max-item 8MiB":                "--max-item 8.00 MiB: at most",
+		"--max-item 1":                           "--max-item 1 B: at least 1 KiB",
+		"-c 0":                                   "--max-conns 0: at least 1",
+		"--idle -1s":                             "neither may be negative",
+		"--write-timeout 0s":                     "and the latter not 0",
+		"--tls-cert x":                           "--tls-cert and --tls-key belong together",
+		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
+		"-l nowhere":                             "-l: listen tcp",
+		"-s " + missing + "/x":                   "-s: listen unix",
+	} {
+		code, out, err := command(t.Context(), append([]string{"cache"}, strings.Fields(args)...)...)
+		if code == 0 || out != "" || !strings.Contains(err, want) {
+			t.Errorf("%s: exit code %d, %q, %q, want %q", args, code, out, err, want)
+		}
+	}
+}
+
+// A server that is stopped writes its items, and begins with them again. One whose snapshot is
+// damaged begins empty.
+func TestCacheSnapshot(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot")
+	address, process := startCache(t, "--snapshot", file)
+	say(t, dial(t, "tcp", address), "set a 7 0 2\r\nhi\r\nset b 0 1000 1\r\n1\r\n")
+	filetest.Must(t, process.Signal(syscall.SIGTERM))
+	process.Wait()
+	address, process = startCache(t, "--snapshot", file)
+	if got := say(t, dial(t, "tcp", address), "get a b\r\n"); got != "VALUE a 7 2\r\nhi\r\nVALUE b 0 1\r\n1\r\nEND\r\n" {
+		t.Errorf("after a restart: %q", got)
+	}
+	process.Kill()
+	process.Wait()
+	filetest.Must(t, os.Truncate(file, 20))
+	address, _ = startCache(t, "--snapshot", file)
+	if got := say(t, dial(t, "tcp", address), "get a b\r\n"); got != "END\r\n" {
+		t.Errorf("with a damaged snapshot: %q", got)
+	}
+}
+
+// A socket file that a server left when it was killed is replaced; one that is served is not.
+func TestCacheUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	_, process := startCache(t, "-s", path)
+	if got := say(t, dial(t, "unix", path), "mn\r\n"); got != "MN\r\n" {
+		t.Errorf("%q", got)
+	}
+	if code, _, err := command(t.Context(), "cache", "-s", path); code == 0 || !strings.Contains(err, "address already in use") {
+		t.Errorf("a second server at a socket: exit code %d, %q", code, err)
+	}
+	process.Kill()
+	process.Wait()
+	startCache(t, "-s", path)
+	if got := say(t, dial(t, "unix", path), "mn\r\n"); got != "MN\r\n" {
+		t.Errorf("after a kill: %q", got)
+	}
+}
+
+// systemd passes sockets as descriptors from 3 on.
+func TestCacheSocketActivation(t *testing.T) {
+	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
+	defer l.Close()
+	file := freehold.Must(l.(*net.TCPListener).File())
+	defer file.Close()
+	cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" cache`, freehold.Must(os.Executable()))
+	cmd.ExtraFiles = []*os.File{file}
+	filetest.Must(t, cmd.Start())
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	if got := say(t, dial(t, "tcp", l.Addr().String()), "mn\r\n"); got != "MN\r\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestCacheMetrics(t *testing.T) {
+	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
+	at := l.Addr().String()
+	l.Close()
+	startCache(t, "--metrics", at)
+	for _, page := range []string{"/debug/freehold?format=json", "/debug/vars"} {
+		answer, err := http.Get("http://" + at + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if !strings.Contains(string(body), `"cache"`) {
+			t.Errorf("%s has no heap of the cache: %.200q", page, body)
+		}
+	}
+}
+
+// Clients whose connection is encrypted, and those who only try to be.
+func TestCacheTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	pool := writeCertificate(t, cert, key)
+	address, _ := startCache(t, "--tls-cert", cert, "--tls-key", key)
+	if got := say(t, dialTLS(t, address, pool), "mn\r\n"); got != "MN\r\n" {
+		t.Errorf("%q", got)
+	}
+	plain := dial(t, "tcp", address)
+	defer plain.Close()
+	fmt.Fprint(plain, "mn\r\n")
+	if got, _ := io.ReadAll(plain); strings.Contains(string(got), "MN") {
+		t.Errorf("a client without TLS got %q", got)
+	}
+	only, _ := startCache(t, "--tls-cert", cert, "--tls-key", key, "--tls-ca", cert)
+	conn := dialTLS(t, only, pool)
+	defer conn.Close()
+	fmt.Fprint(conn, "mn\r\n")
+	if got, err := io.ReadAll(conn); err == nil || len(got) > 0 {
+		t.Errorf("a client without a certificate got %q, %v", got, err)
+	}
+}
+
+// SIGTERM ends a server in order while clients are connected.
+func TestCacheStops(t *testing.T) {
+	address, process := startCache(t)
+	conn := dial(t, "tcp", address)
+	defer conn.Close()
+	fmt.Fprint(conn, "set a 0 0 10\r\nhalf")
+	filetest.Must(t, process.Signal(syscall.SIGTERM))
+	state, err := process.Wait()
+	if err != nil || state.ExitCode() != 0 {
+		t.Errorf("%v, %v", state, err)
+	}
+	if got, err := io.ReadAll(conn); len(got) > 0 || err != nil {
+		t.Errorf("a client in the middle of a command got %q, %v", got, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
+		t.Error("a server that has stopped accepts connections")
+	}
+}
