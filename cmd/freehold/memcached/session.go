@@ -70,17 +70,27 @@ func (s *session) fill() {
 		if len(s.buf) != bufferBytes {
 			s.buf = make([]byte, bufferBytes)
 		}
-	case s.to == len(s.buf) || s.from+s.need > len(s.buf):
-		held := s.buf[s.from:s.to]
-		if len(held) > len(s.buf)/2 {
-			s.buf = make([]byte, max(min(2*len(s.buf), s.need), len(s.buf)+maxLine))
-		}
-		s.from, s.to = 0, copy(s.buf, held)
+	case s.from > 0 && (s.to == len(s.buf) || s.from+s.need > len(s.buf)):
+		s.to = copy(s.buf, s.buf[s.from:s.to])
+		s.from = 0
+	case s.to == len(s.buf):
+		larger := make([]byte, s.grown())
+		copy(larger, s.buf)
+		s.buf = larger
 	}
 	n, err := s.conn.Read(s.buf[s.to:])
 	s.to += n
 	s.counts[bytesRead].Add(uint64(n))
 	s.err = err
+}
+
+// grown returns the size of the next buffer: twice as large, or as large as the command is.
+func (s *session) grown() int {
+	n := 2 * len(s.buf)
+	if s.need > len(s.buf) {
+		n = min(n, s.need)
+	}
+	return n
 }
 
 // batch carries out all commands that are complete. What arrives together with an error of the
