@@ -20,7 +20,7 @@ import (
 
 const (
 	smallPercent   = 10 // of the items' bytes
-	garbagePercent = 7 // of the items' bytes
+	garbagePercent = 7  // of the items' bytes
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds that evict nothing with hits
 )
