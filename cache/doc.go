@@ -15,8 +15,9 @@
 //
 // # Keys and values
 //
-// Both are bytes, of which the cache keeps copies. A string is given as []byte(s), which the compiler
-// does without a copy, since no call keeps or changes its arguments.
+// Both are bytes, of which the cache keeps copies; no call keeps or changes its arguments. []byte(s) of
+// a string takes no memory up to 32 bytes. A longer one need not be copied either: unsafe.Slice of its
+// unsafe.StringData. [Of] is a cache of other types.
 //
 // # The bound
 //

@@ -66,24 +66,24 @@ func (c *Cache) count(r reading) reading {
 	return r
 }
 
-// manyKeys is how many keys GetMany looks for at a time.
-const manyKeys = 16
+// batchKeys is how many keys are looked for at a time, by GetMany and when a segment is emptied.
+const batchKeys = 16
 
 // GetMany calls f with the index of each key that is found, and its entry, as View does. It costs
 // less than View of each, as it waits for the memory of several keys at once. Entries stay in place until
 // GetMany has called f with all of the same sixteen.
 func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	c.base.MustBeOpen(&kind, "GetMany")
-	for from := 0; from < len(keys); from += manyKeys {
-		c.getSome(from, keys[from:min(from+manyKeys, len(keys))], f)
+	for from := 0; from < len(keys); from += batchKeys {
+		c.getSome(from, keys[from:min(from+batchKeys, len(keys))], f)
 	}
 }
 
-// getSome is GetMany of at most manyKeys keys, of which the first has the index from. It touches the
+// getSome is GetMany of at most batchKeys keys, of which the first has the index from. It touches the
 // buckets of all, then the items of all, and then looks at them.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
-	var hashes [manyKeys]uint64
-	var held [manyKeys]reading
+	var hashes [batchKeys]uint64
+	var held [batchKeys]reading
 	defer func() {
 		for i := range held { // those that are left if f panics
 			held[i].release()
@@ -99,7 +99,7 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 	c.readers.Leave(me)
 	for i, h := range hashes[:len(keys)] {
-		held[i] = c.shardOf(h).scan(h, func(*item) bool { return true })
+		held[i] = c.shardOf(h).scan(h, nil, true)
 	}
 	for i := range held { // after all pins, since a processor waits for its loads before each
 		if it := held[i].it; it != nil {

@@ -2,13 +2,14 @@ package cache
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
 
 // TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it meanwhile.
 func TestGetMany(t *testing.T) {
-	const n = 3*manyKeys + 5
+	const n = 3*batchKeys + 5
 	c := newShared(t, Options{MaxBytes: 1 << 20})
 	clock := c.fake()
 	var keys [][]byte
@@ -22,7 +23,7 @@ func TestGetMany(t *testing.T) {
 		}
 	}
 	clock.now += 2 * time.Second
-	for _, keys := range [][][]byte{keys, keys[:manyKeys], keys[:1], nil} {
+	for _, keys := range [][][]byte{keys, keys[:batchKeys], keys[:1], nil} {
 		seen := map[int]bool{}
 		c.GetMany(keys, func(i int, e Entry) {
 			if string(e.Value) != string(keys[i]) || seen[i] {
@@ -96,5 +97,26 @@ func TestExpiryAtTheSecond(t *testing.T) {
 		get(t, c, "k", "v")
 		clock.now += time.Second
 		get(t, c, "k", "")
+	}
+}
+
+// TestNothingIsAllocated: calls with keys made of short strings need no memory of Go's.
+func TestNothingIsAllocated(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 1 << 20})
+	key := strings.Repeat("k", 32)
+	room, value, seen := make([]byte, 0, 100), []byte("value"), 0
+	for name, f := range map[string]func(){
+		"Set":    func() { must(0, c.Set([]byte(key), value)) },
+		"Get":    func() { c.Get(room, []byte(key)) },
+		"View":   func() { c.View([]byte(key), func(e Entry) { seen += len(e.Value) }) },
+		"Touch":  func() { c.Touch([]byte(key), time.Hour) },
+		"Delete": func() { c.Delete([]byte(key)) },
+		"Update": func() {
+			must(c.Update([]byte(key), func(e *Entry, _ bool) Change { e.Value = value; return Store }))
+		},
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }

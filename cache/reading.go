@@ -58,11 +58,11 @@ func (s *shard) find(h uint64, key []byte) reading {
 
 // search looks at both homes of key once.
 func (s *shard) search(h uint64, key []byte) (r reading) {
-	return s.scan(h, func(it *item) bool { return string(it.key()) == string(key) })
+	return s.scan(h, key, false)
 }
 
-// scan returns a reading of the first item with the tag of such a key for which isWanted is true.
-func (s *shard) scan(h uint64, isWanted func(it *item) bool) (r reading) {
+// scan returns a reading of key, or of the first item with its tag if that is enough.
+func (s *shard) scan(h uint64, key []byte, tagOnly bool) (r reading) {
 	tag := tagOf(h)
 	me := s.c.readers.Enter() // so that no bucket is freed
 	defer s.c.readers.Leave(me)
@@ -80,7 +80,7 @@ func (s *shard) scan(h uint64, isWanted func(it *item) bool) (r reading) {
 			if r = s.hold(&b.slots[j]); r.it == nil {
 				continue
 			}
-			if isWanted(r.it) {
+			if tagOnly || string(r.it.key()) == string(key) {
 				return r
 			}
 			r.release()

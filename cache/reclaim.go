@@ -13,10 +13,7 @@
 
 package cache
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "sync/atomic"
 
 const (
 	smallPercent   = 10 // of the items' bytes
@@ -24,6 +21,10 @@ const (
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds that evict nothing with hits
 )
+
+// A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who pays
+// goes to main.
+type rule struct{ needs, pays int }
 
 // victims are the segments that may be emptied next; 0 is none.
 type victims struct {
@@ -38,13 +39,14 @@ func (s *shard) reclaim(round int, why Reason) bool {
 	for {
 		v := s.victims()
 		small := v.smallBytes*100 > (v.smallBytes+v.mainBytes)*smallPercent
+		more := max(round-patience, 0)
 		switch {
 		case v.dirtiest != 0 && v.garbage*100 >= (v.smallBytes+v.mainBytes)*garbagePercent:
-			s.evacuate(v.dirtiest, max(round-patience, 0)*maxHits, -1, why)
+			s.evacuate(v.dirtiest, rule{needs: more * maxHits, pays: 0}, why)
 		case v.small != 0 && (small || v.main == 0):
-			s.evacuate(v.small, promoteHits+max(round-patience, 0), 0, why)
+			s.evacuate(v.small, rule{needs: promoteHits + more, pays: maxHits}, why)
 		case v.main != 0:
-			s.evacuate(v.main, 1+max(round-patience, 0), 1, why)
+			s.evacuate(v.main, rule{needs: 1 + more, pays: 1}, why)
 		case s.sealAll():
 			continue
 		default:
@@ -85,11 +87,10 @@ func (s *shard) victims() (v victims) {
 	return v
 }
 
-// evacuate empties a sealed segment. What has hits enough stays, and pays so many of them: cost is 0 for
-// what is promoted, and -1 for what stays as it is.
-func (s *shard) evacuate(n uint32, hits, cost int, why Reason) {
+// evacuate empties a sealed segment.
+func (s *shard) evacuate(n uint32, r rule, why Reason) {
 	g := s.segs.at(n)
-	var batch [manyKeys]found
+	var batch [batchKeys]found
 	for offset := uint32(0); offset < g.used && g.live > 0; {
 		items := batch[:0]
 		for ; offset < g.used && len(items) < len(batch); offset += uint32(g.item(offset).size()) {
@@ -102,7 +103,7 @@ func (s *shard) evacuate(n uint32, hits, cost int, why Reason) {
 		for _, x := range items {
 			at := s.index.slotAt(tagOf(x.hash), s.segs.place(n, x.offset))
 			if at != nil {
-				s.decide(at, g.item(x.offset), x.hash, hits, cost, why)
+				s.decide(at, g.item(x.offset), x.hash, r, why)
 			}
 		}
 	}
@@ -118,12 +119,12 @@ type found struct {
 }
 
 // decide keeps or drops the item of a slot, for evacuate.
-func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, hits, cost int, why Reason) {
+func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, r rule, why Reason) {
 	w := slot(at.Load())
 	switch {
 	case it.hasExpired(&s.c.clock):
 		s.drop(at, Expired)
-	case w.hits() >= hits && s.keep(at, w, it, cost):
+	case w.hits() >= r.needs && s.keep(at, it, r.pays):
 	default:
 		if !w.main() {
 			s.index.remember(h)
@@ -134,29 +135,27 @@ func (s *shard) decide(at *atomic.Uint64, it *item, h uint64, hits, cost int, wh
 
 // keep copies an item, and reports whether there was memory for that. A large one stays where it is, and its
 // segment becomes the newest.
-func (s *shard) keep(at *atomic.Uint64, w slot, it *item, cost int) bool {
+func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
+	w := slot(at.Load())
+	main, hits := w.main() || pays > 0, max(w.hits()-pays, 0)
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
-	main, hits := w.main(), w.hits()
-	if cost >= 0 {
-		main, hits = true, (hits-1)*cost
-	}
 	if int(g.bytes) != s.c.segmentBytes {
 		s.age++
 		g.main, g.turn = main, s.age
-		at.Store(uint64(slotOf(w.tag(), w.place(), main, max(hits, 0))))
+		at.Store(uint64(slotOf(w.tag(), w.place(), main, hits)))
 		return true
 	}
-	left := s.c.clock.left(it.expires.Load())
-	to, toOffset, ok := s.allot(it.size(), seconds(max(left, time.Duration(0))), main, true)
+	left := max(s.c.clock.left(it.expires.Load()), 0)
+	to, offset, ok := s.allot(it.size(), seconds(left), main, true)
 	if !ok {
 		return false
 	}
-	moved := s.segs.at(to).item(toOffset)
+	moved := s.segs.at(to).item(offset)
 	it.copyTo(moved)
 	s.segs.at(to).add(moved)
-	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, toOffset), main, max(hits, 0))))
-	s.segs.at(n).remove(it)
+	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
+	g.remove(it)
 	s.copied += uint64(it.size())
 	return true
 }

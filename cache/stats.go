@@ -11,7 +11,7 @@ import (
 // Stats is a snapshot of a cache. Sizes are bytes.
 type Stats struct {
 	Name     string // Options.Name
-	Len      int    // entries, with those that have expired and were not dropped yet
+	Len      int    // entries, with those that have expired and were not dropped yet, and what GetOrLoad remembers
 	MaxBytes int    // the bound
 	Reserved int    // from the parent, and bookkeeping on the Go heap: at most MaxBytes
 	Index    int    // of Reserved
