@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"expvar"
 	"fmt"
 	"io"
 	"net"
@@ -118,18 +119,20 @@ func (c *cacheCommand) check() error {
 // serve serves until ctx is done, which is how the server is stopped, or a listener fails.
 func (c *cacheCommand) serve(ctx context.Context, log io.Writer, server *memcached.Server, listeners []net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
-	for _, l := range listeners {
-		fmt.Fprintf(log, "freehold cache: serving at %v, %v in %v\n", l.Addr(), l.Addr().Network(), c.Memory)
-		go func() { failed <- server.Serve(l) }()
-	}
 	if c.Metrics != "" {
 		figures, err := net.Listen("tcp", c.Metrics)
 		if err != nil {
 			return fmt.Errorf("--metrics: %w", err)
 		}
 		defer figures.Close()
-		http.Handle("/debug/freehold", web.Handler())
-		go func() { failed <- http.Serve(figures, nil) }()
+		mux := http.NewServeMux()
+		mux.Handle("/debug/freehold", web.Handler())
+		mux.Handle("/debug/vars", expvar.Handler())
+		go func() { failed <- http.Serve(figures, mux) }()
+	}
+	for _, l := range listeners {
+		fmt.Fprintf(log, "freehold cache: serving at %v, %v in %v\n", l.Addr(), l.Addr().Network(), c.Memory)
+		go func() { failed <- server.Serve(l) }()
 	}
 	var err error
 	select {

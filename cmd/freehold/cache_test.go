@@ -73,7 +73,7 @@ func TestCacheFlags(t *testing.T) {
 		"-m 8MiB --max-item 8MiB":                "--max-item 8.00 MiB: at most",
 		"--max-item 1":                           "--max-item 1 B: at least 1 KiB",
 		"-c 0":                                   "--max-conns 0: at least 1",
-		"--idle -1s":                             "neither may be negative",
+		"--idle=-1s":                             "neither may be negative",
 		"--write-timeout 0s":                     "and the latter not 0",
 		"--tls-cert x":                           "--tls-cert and --tls-key belong together",
 		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
@@ -195,8 +195,8 @@ func TestCacheStops(t *testing.T) {
 	if err != nil || state.ExitCode() != 0 {
 		t.Errorf("%v, %v", state, err)
 	}
-	if got, err := io.ReadAll(conn); len(got) > 0 || err != nil {
-		t.Errorf("a client in the middle of a command got %q, %v", got, err)
+	if got, _ := io.ReadAll(conn); len(got) > 0 { // its end is a reset if the server had not read all
+		t.Errorf("a client in the middle of a command got %q", got)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
