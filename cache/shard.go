@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
@@ -98,10 +99,16 @@ func seconds(ttl time.Duration) uint32 {
 // maxEntry returns the size of the largest entry.
 func (s *shard) maxEntry() int { return min(s.limit/4, 1<<30) }
 
+// number returns which of the cache's shards s is. It makes versions differ between keys.
+func (s *shard) number() uint64 {
+	return uint64((uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&s.c.shards[0]))) / unsafe.Sizeof(*s))
+}
+
 // version returns the version of what a slot refers to.
 func (s *shard) version(w slot) uint64 {
 	n, offset := s.segs.split(w.place())
-	return s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)
+	v := s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)
+	return v*uint64(len(s.c.shards)) + s.number()
 }
 
 // replace makes the slot of old refer to another item.

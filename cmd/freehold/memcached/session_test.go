@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -231,4 +232,18 @@ func FuzzSession(f *testing.F) {
 			se.flush()
 		}
 	})
+}
+
+// CAS numbers tell items apart, not only the states of one.
+func TestVersionsDiffer(t *testing.T) {
+	s := newServer(t)
+	seen := map[string]bool{}
+	for i := range 100 {
+		key := "key" + strconv.Itoa(i)
+		got := talk(t, s, "ms "+key+" 1 c\r\n1\r\n")
+		if seen[got] {
+			t.Fatalf("%q again, for %s", got, key)
+		}
+		seen[got] = true
+	}
 }
