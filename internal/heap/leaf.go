@@ -181,12 +181,7 @@ func allocMissed(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Poin
 	if pin.Held(at) {
 		return nil, 0, 0, nil
 	}
-	var b []byte
-	if size > maxSmall {
-		b, err = h.allocRun(size, align, zero)
-	} else {
-		b, err = h.allocSlow(nil, size, align, zero)
-	}
+	b, err := h.allocMissed(size, align, zero)
 	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
 }
 
@@ -217,12 +212,7 @@ func localAllocMissed(o *LocalCache, size, align int, zero bool, at uintptr) (p 
 	if pin.Held(at) {
 		return nil, 0, 0, nil
 	}
-	var b []byte
-	if size > maxSmall {
-		b, err = o.allocRun(size, align, zero)
-	} else {
-		b, err = o.allocSlow(size, align, zero)
-	}
+	b, err := o.allocMissed(size, align, zero)
 	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
 }
 
@@ -237,6 +227,20 @@ func localFreeMissed(o *LocalCache, b []byte, at uintptr) bool {
 		o.freeSlow(b)
 	}
 	return true
+}
+
+func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
+	if size > maxSmall {
+		return h.allocRun(size, align, zero)
+	}
+	return h.allocSlow(nil, size, align, zero)
+}
+
+func (o *LocalCache) allocMissed(size, align int, zero bool) ([]byte, error) {
+	if size > maxSmall {
+		return o.allocRun(size, align, zero)
+	}
+	return o.allocSlow(size, align, zero)
 }
 
 // allocSlow and freeSlow are the heap's.
@@ -263,7 +267,7 @@ func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error)
 	if p != nil {
 		return unsafe.Slice((*byte)(p), size), nil
 	}
-	return h.allocSlow(nil, size, align, zero)
+	return h.allocMissed(size, align, zero)
 }
 
 func freePinned(h *Heap, b []byte, _ uintptr) bool {
@@ -289,7 +293,7 @@ func localAllocPinned(o *LocalCache, size, align int, zero bool, _ uintptr) ([]b
 			return unsafe.Slice((*byte)(p), size), nil
 		}
 	}
-	return o.allocSlow(size, align, zero)
+	return o.allocMissed(size, align, zero)
 }
 
 func localFreePinned(o *LocalCache, b []byte, _ uintptr) bool {
