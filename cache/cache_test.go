@@ -87,3 +87,32 @@ func TestNegativeTTL(t *testing.T) {
 	must(0, c.SetTTL([]byte("k"), []byte("w"), -time.Second))
 	get(t, c, "k", "")
 }
+
+// An entry that is updated again and again expires when it would have, unless it is given another TTL.
+func TestUpdateKeepsTheExpiry(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	update := func(ttl time.Duration) {
+		must(c.Update([]byte("k"), func(e *Entry, found bool) Change {
+			if !found {
+				t.Error("the entry has expired")
+			}
+			if e.Value = []byte("w"); ttl != 0 {
+				e.TTL = ttl
+			}
+			return Store
+		}))
+	}
+	must(0, c.SetTTL([]byte("k"), []byte("v"), 10*time.Second))
+	for range 9 {
+		clock.now += 1100 * time.Millisecond
+		update(0)
+	}
+	clock.now += 2 * time.Second
+	get(t, c, "k", "")
+
+	must(0, c.SetTTL([]byte("k"), []byte("v"), 10*time.Second))
+	update(20 * time.Second)
+	clock.now += 15 * time.Second
+	get(t, c, "k", "w")
+}

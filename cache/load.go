@@ -101,7 +101,7 @@ func (c *Cache) storeLoaded(key []byte, l *loading, e *Entry, absent bool) {
 	old, found := s.current(h, key)
 	defer old.release()
 	if !found {
-		s.store(h, key, e, absent, old)
+		s.store(h, key, e, c.clock.expires(e.TTL), absent, old)
 	}
 }
 

@@ -51,7 +51,7 @@ func (s *shard) init(c *Cache, limit int) {
 // store makes e the entry of key, whose slot and item are in old if it has one.
 //
 // Precondition: growIndex was called since mu was taken, and before old was found.
-func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) (version uint64, err error) {
+func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent bool, old reading) (version uint64, err error) {
 	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
 		return 0, ErrTooLarge
 	}
@@ -63,7 +63,6 @@ func (s *shard) store(h uint64, key []byte, e *Entry, absent bool, old reading) 
 	if s.index.buckets.Load() == 0 {
 		return 0, s.noMemory()
 	}
-	expires := s.c.clock.expires(e.TTL)
 	main, hits := old.w.main(), old.w.hits()
 	if old.at == nil {
 		main = s.index.remembers(h)

@@ -51,8 +51,8 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL; Value may be any bytes that
-// stay until Update returns. The value that f gets is the cache's memory: f must not write to it.
+// returns. To store another entry, f sets Value, Flags and TTL, or leaves the TTL, and then the entry
+// expires when it would have; Value may be any bytes that stay until Update returns. The value that f gets is the cache's memory: f must not write to it.
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
@@ -70,9 +70,14 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 		s.entry = old.entryOf()
 		version = s.entry.Version
 	}
+	left := s.entry.TTL
 	switch f(&s.entry, found) {
 	case Store:
-		return s.store(h, key, &s.entry, false, old)
+		expires := c.clock.expires(s.entry.TTL)
+		if found && s.entry.TTL == left {
+			expires = old.it.expires.Load()
+		}
+		return s.store(h, key, &s.entry, expires, false, old)
 	case Remove:
 		c.loads.written(key)
 		s.unlink(old)
@@ -127,7 +132,7 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 	defer s.mu.Unlock()
 	old, _ := s.current(h, key)
 	defer old.release()
-	if version, err = s.store(h, key, e, false, old); err != nil {
+	if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil {
 		s.unlink(old)
 	}
 	return version, err
@@ -144,7 +149,7 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(old *reading, found bool) 
 	if !want(&old, found) {
 		return false, nil
 	}
-	_, err = s.store(h, key, e, false, old)
+	_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
 	return err == nil, err
 }
 

@@ -216,7 +216,6 @@ func (s *session) win(m *meta) (wins bool) {
 			return cache.Keep
 		}
 		e.Flags |= won
-		keepTTL(e)
 		return cache.Store
 	})
 	return wins
@@ -319,7 +318,6 @@ func (m *meta) delete(e *cache.Entry) cache.Change {
 	if m.has('x') {
 		e.Value, e.Flags = nil, e.Flags&^flagBits
 	}
-	keepTTL(e)
 	if m.has('I') {
 		e.Flags = e.Flags&^won | stale
 		if m.has('T') {

@@ -128,17 +128,8 @@ func rounded(ttl time.Duration) time.Duration {
 	return ttl
 }
 
-// keepTTL makes e expire at the second it would have, when it is stored again: the cache rounds a TTL
-// up when it stores it.
-func keepTTL(e *cache.Entry) {
-	if e.TTL > 0 {
-		e.TTL += 1 - time.Second
-	}
-}
-
 // apply makes e the entry that w stores.
 func (s *session) apply(w *write, e *cache.Entry, found bool) {
-	keepTTL(e)
 	switch {
 	case w.mode == appendMode && found:
 		s.scratch = append(append(s.scratch[:0], e.Value...), w.value...)
@@ -212,7 +203,6 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 		n.value = value + n.delta // wraps around, as in memcached
 	}
 	n.expiry = e.TTL
-	keepTTL(e)
 	if n.hasTTL {
 		e.TTL, n.expiry = n.ttl, rounded(n.ttl)
 	}
