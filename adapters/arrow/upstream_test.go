@@ -49,7 +49,7 @@ func TestArrowsTests(t *testing.T) {
 	for _, r := range lateReads {
 		m.Edit(t, r.file, r.old, r.new)
 	}
-	m.Test(t, 500, "./arrow/memory", "./arrow/array")
+	m.Test(t, 10, "./arrow/memory")
 	if !testing.Short() {
 		m.Test(t, 1000, "-skip", withoutFiles, "./arrow", "./arrow/array/...", "./arrow/arrio", "./arrow/bitutil", "./arrow/compute/...", "./arrow/csv",
 			"./arrow/extensions", "./arrow/ipc", "./arrow/math", "./arrow/memory/...", "./arrow/scalar", "./arrow/tensor", "./parquet/...")
