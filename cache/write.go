@@ -31,13 +31,13 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 // nothing has changed then.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
-	return c.putIf(key, &e, func(_ *reading, found bool) bool { return !found })
+	return c.putIf(key, &e, func(_ reading, found bool) bool { return !found })
 }
 
 // Replace stores e if key has an entry, and reports whether it did. Errors are as for Add.
 func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	c.base.MustBeOpen(&kind, "Replace")
-	return c.putIf(key, &e, func(_ *reading, found bool) bool { return found })
+	return c.putIf(key, &e, func(_ reading, found bool) bool { return found })
 }
 
 // CompareAndSet stores e if key has an entry of that version, and reports whether it did. It may
@@ -45,112 +45,107 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 // again. Errors are as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
-	return c.putIf(key, &e, func(old *reading, found bool) bool {
+	return c.putIf(key, &e, func(old reading, found bool) bool {
 		return found && old.s.version(old.w) == version
 	})
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
 // returns. To store another entry, f sets Value, Flags and TTL, or leaves the TTL, and then the entry
-// expires when it would have; Value may be any bytes that stay until Update returns. The value that f gets is the cache's memory: f must not write to it.
+// expires when it would have; Value may be any bytes that stay until Update returns. The value that
+// f gets is the cache's memory: f must not write to it.
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
 // f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock.
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, found := s.current(h, key)
-	defer old.release()
-	defer func() { s.entry = Entry{} }()
-	if found {
-		s.entry = old.entryOf()
-		version = s.entry.Version
-	}
-	left := s.entry.TTL
-	switch f(&s.entry, found) {
-	case Store:
-		expires := c.clock.expires(s.entry.TTL)
-		if found && s.entry.TTL == left {
-			expires = old.it.expires.Load()
+	c.write(key, func(s *shard, h uint64, old reading, found bool) {
+		defer func() { s.entry = Entry{} }()
+		if found {
+			s.entry = old.entryOf()
+			version = s.entry.Version
 		}
-		return s.store(h, key, &s.entry, expires, false, old)
-	case Remove:
-		c.loads.written(key)
-		s.unlink(old)
-		return 0, nil
-	}
-	return version, nil
+		left := s.entry.TTL
+		switch f(&s.entry, found) {
+		case Store:
+			expires := c.clock.expires(s.entry.TTL)
+			if found && s.entry.TTL == left {
+				expires = old.it.expires.Load()
+			}
+			version, err = s.store(h, key, &s.entry, expires, false, old)
+		case Remove:
+			c.loads.written(key)
+			s.unlink(old)
+			version = 0
+		}
+	})
+	return version, err
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
 // version stays.
-func (c *Cache) Touch(key []byte, ttl time.Duration) bool {
+func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 	c.base.MustBeOpen(&kind, "Touch")
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, found := s.current(h, key)
-	defer old.release()
-	switch {
-	case !found:
-	case ttl < 0:
-		s.unlink(old)
-	default:
-		n, _ := s.segs.split(old.w.place())
-		g := s.segs.at(n)
-		g.forget(old.it.expires.Load(), old.it.size())
-		old.it.expires.Store(c.clock.expires(ttl))
-		g.note(old.it.expires.Load(), old.it.size())
-	}
+	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
+		found = is
+		switch {
+		case !found:
+		case ttl < 0:
+			s.unlink(old)
+		default:
+			n, _ := s.segs.split(old.w.place())
+			g := s.segs.at(n)
+			g.forget(old.it.expires.Load(), old.it.size())
+			old.it.expires.Store(c.clock.expires(ttl))
+			g.note(old.it.expires.Load(), old.it.size())
+		}
+	})
 	return found
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
-func (c *Cache) Delete(key []byte) bool {
+func (c *Cache) Delete(key []byte) (found bool) {
 	c.base.MustBeOpen(&kind, "Delete")
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, found := s.current(h, key)
-	defer old.release()
-	c.loads.written(key)
-	s.unlink(old)
+	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
+		found = is
+		c.loads.written(key)
+		s.unlink(old)
+	})
 	return found
 }
 
 // put stores e, and deletes what key has if that fails.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, _ := s.current(h, key)
-	defer old.release()
-	if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil {
-		s.unlink(old)
-	}
+	c.write(key, func(s *shard, h uint64, old reading, _ bool) {
+		if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil {
+			s.unlink(old)
+		}
+	})
 	return version, err
 }
 
 // putIf stores e if want says so of what key has.
-func (c *Cache) putIf(key []byte, e *Entry, want func(old *reading, found bool) bool) (done bool, err error) {
+func (c *Cache) putIf(key []byte, e *Entry, want func(old reading, found bool) bool) (done bool, err error) {
+	c.write(key, func(s *shard, h uint64, old reading, found bool) {
+		if want(old, found) {
+			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
+			done = err == nil
+		}
+	})
+	return done, err
+}
+
+// write calls f under the lock of key's shard, with the key's hash, and with what key has and whether
+// that is an entry, as current returns them.
+func (c *Cache) write(key []byte, f func(s *shard, h uint64, old reading, found bool)) {
 	h := c.seed.Bytes(key)
 	s := c.shardOf(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, found := s.current(h, key)
 	defer old.release()
-	if !want(&old, found) {
-		return false, nil
-	}
-	_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
-	return err == nil, err
+	f(s, h, old, found)
 }
 
 // current returns a reading of what key has, and whether it is an entry. The index has room for one
