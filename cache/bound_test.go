@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
 )
 
@@ -83,10 +84,7 @@ func TestPressure(t *testing.T) {
 // TestBudget: the pressure of a budget, which is less than the process has, reaches the cache, and Close
 // ends that.
 func TestBudget(t *testing.T) {
-	b, err := budget.Start(&budget.Options{Limit: 8 << 20})
-	if err != nil {
-		t.Skip(err)
-	}
+	b := freehold.Must(budget.Start(&budget.Options{Limit: 8 << 20}))
 	defer b.Stop()
 	c := New(newHeap(t), &Options{MaxBytes: 4 << 20, Budget: b})
 	for c.Stats().MaxBytes == 4<<20 {

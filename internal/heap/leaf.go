@@ -229,6 +229,7 @@ func localFreeMissed(o *LocalCache, b []byte, at uintptr) bool {
 	return true
 }
 
+// allocMissed does what a leaf left: large blocks have a leaf of their own.
 func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
 	if size > maxSmall {
 		return h.allocRun(size, align, zero)
@@ -236,6 +237,7 @@ func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
 	return h.allocSlow(nil, size, align, zero)
 }
 
+// allocMissed is the heap's.
 func (o *LocalCache) allocMissed(size, align int, zero bool) ([]byte, error) {
 	if size > maxSmall {
 		return o.allocRun(size, align, zero)
