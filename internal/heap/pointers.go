@@ -48,9 +48,10 @@ func (h *Heap) malloc(size int, zero bool) unsafe.Pointer {
 
 // freePointerSlow is FreePointer by way of Free, which looks the block up again.
 func (h *Heap) freePointerSlow(p unsafe.Pointer) {
-	if p != nil {
-		h.Free(h.blockAt("Heap.FreePointer", p))
+	if p == nil || h.freeRunPointer(uintptr(p)) {
+		return
 	}
+	h.Free(h.blockAt("Heap.FreePointer", p))
 }
 
 // ReallocPointer makes the block at p size bytes long, by moving it if need

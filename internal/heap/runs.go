@@ -238,6 +238,13 @@ func (h *Heap) freeRun(b []byte) {
 	}
 }
 
+// freeRunPointer is freeRun of the large block at addr. It reports false if there is none, or if
+// a cache does not keep its run.
+func (h *Heap) freeRunPointer(addr uintptr) bool {
+	s := pages.Addresses.First.Span(addr)
+	return s != nil && runLeaves.free(h, nil, addr, int(s.Size), 0)
+}
+
 // allocRun is Alloc of a large block.
 func (o *LocalCache) allocRun(size, align int, zero bool) ([]byte, error) {
 	p := runLeaves.alloc(o.heap, o, size, align, 0)
