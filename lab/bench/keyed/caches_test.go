@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 	"unsafe"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/lab/bench/measure"
+	"github.com/freehold-go/freehold/lab/process"
 )
 
 // A cacheOf is what a benchmark calls. What a peer cannot do is nil.
@@ -131,12 +133,16 @@ func (l cacheLoad) bytes() int {
 // filled returns a cache with room for all, times share, that was filled in order.
 func (l cacheLoad) filled(b *testing.B, make func(int, int) cacheOf, share float64) cacheOf {
 	c := make(int(float64(l.bytes()+80*l.entries)*share), l.entries)
+	l.fill(c)
+	b.Cleanup(c.close)
+	return c
+}
+
+func (l cacheLoad) fill(c cacheOf) {
 	var room [cacheKeyBytes]byte
 	for i := range uint64(l.entries) {
 		c.set(cacheKey(&room, i), cacheValueOf(i, l.most))
 	}
-	b.Cleanup(c.close)
-	return c
 }
 
 // zipfKeys returns numbers below n, of which few are frequent.
@@ -159,29 +165,52 @@ func BenchmarkCaches(b *testing.B) {
 		cacheLoad
 	}{{"values=100-1000", cacheLoad{entries, mostValueBytes}}, {"values=100", cacheLoad{10 * entries, leastValueBytes}}} {
 		b.Run(load.name, func(b *testing.B) {
-			for _, p := range caches {
-				measure.Run(b, "", p.name, func(b *testing.B) {
-					c := load.filled(b, p.make, 1.3)
-					b.Run("op=get", func(b *testing.B) { load.get(b, c, 1) })
-					b.Run("op=get/goroutines=2", func(b *testing.B) { load.get(b, c, 2) })
-					b.Run("op=mixed", func(b *testing.B) { load.mixed(b, c, 1, 10) })
-					b.Run("op=mixed/goroutines=2", func(b *testing.B) { load.mixed(b, c, 2, 10) })
-					b.Run("op=set", func(b *testing.B) { load.set(b, c) })
-					if c.getMany != nil {
-						b.Run("op=get-many", func(b *testing.B) { load.many(b, c) })
-					}
-				})
-			}
-			for _, p := range caches {
-				measure.Run(b, "op=evict", p.name, func(b *testing.B) { load.evict(b, p.make) })
+			for _, op := range []struct {
+				name  string
+				share float64 // of the room for all
+				do    func(b *testing.B, c cacheOf)
+			}{
+				{"get", 1.3, func(b *testing.B, c cacheOf) { load.get(b, c, 1) }},
+				{"get/goroutines=2", 1.3, func(b *testing.B, c cacheOf) { load.get(b, c, 2) }},
+				{"get-many", 1.3, load.many},
+				{"mixed", 1.3, func(b *testing.B, c cacheOf) { load.mixed(b, c, 1) }},
+				{"mixed/goroutines=2", 1.3, func(b *testing.B, c cacheOf) { load.mixed(b, c, 2) }},
+				{"set", 1.3, func(b *testing.B, c cacheOf) { load.set(b, c, func(i, _ uint64) uint64 { return i }) }},
+				{"set-any-size", 1.3, func(b *testing.B, c cacheOf) { load.set(b, c, func(_, x uint64) uint64 { return x }) }},
+				{"evict", 0.5, load.evict},
+			} {
+				for _, p := range caches {
+					measure.Run(b, "op="+op.name, p.name, func(b *testing.B) {
+						op.do(b, load.filled(b, p.make, op.share))
+					})
+				}
 			}
 			for _, p := range caches {
 				measure.Run(b, "op=fill", p.name, func(b *testing.B) {
 					measure.Once(b, load.entries, func() { load.filled(b, p.make, 1.3) })
 				})
+				measure.Run(b, "op=held", p.name, func(b *testing.B) { load.held(b, p.make) })
 			}
 		})
 	}
+}
+
+// held measures the most that was resident while a cache was filled with four times what it has room
+// for, as a part of its bound.
+func (l cacheLoad) held(b *testing.B, make func(int, int) cacheOf) {
+	runtime.GC()
+	before, err := process.ResetPeak()
+	if err != nil {
+		b.Skip(err)
+	}
+	bound := l.bytes() / 4
+	c := make(bound, l.entries/4)
+	defer c.close()
+	l.fill(c)
+	peak, err := process.Peak()
+	must(err)
+	b.ReportMetric(float64(peak-before)/float64(bound), "resident-B/B")
+	b.ReportMetric(0, "ns/op")
 }
 
 func (l cacheLoad) get(b *testing.B, c cacheOf, goroutines int) {
@@ -200,8 +229,8 @@ func (l cacheLoad) get(b *testing.B, c cacheOf, goroutines int) {
 	})
 }
 
-// mixed sets once and gets what is frequent so many times less one.
-func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines, each int) {
+// mixed sets once in ten and gets otherwise what is frequent.
+func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines int) {
 	measure.Loops(b, goroutines, 1, func(goroutine int) measure.Loop {
 		keys, at := zipfKeys(l.entries, goroutine), 0
 		var room [cacheKeyBytes]byte
@@ -209,7 +238,7 @@ func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines, each int) {
 		return func(n int) (sum uint64) {
 			for range n {
 				i := uint64(keys[at%len(keys)])
-				if key := cacheKey(&room, i); at%each == 0 {
+				if key := cacheKey(&room, i); at%10 == 0 {
 					c.set(key, cacheValueOf(i, l.most))
 				} else if _, ok := c.get(value, key); ok {
 					sum++
@@ -221,24 +250,25 @@ func (l cacheLoad) mixed(b *testing.B, c cacheOf, goroutines, each int) {
 	})
 }
 
-// set replaces values by others of their size.
-func (l cacheLoad) set(b *testing.B, c cacheOf) {
-	measure.Loops(b, 1, 1, func(int) measure.Loop {
-		rnd := measure.Seed(0)
-		var room [cacheKeyBytes]byte
-		return func(n int) uint64 {
-			for range n {
-				i := measure.Below(rnd.Next(), uint64(l.entries))
-				c.set(cacheKey(&room, i), cacheValueOf(i, l.most))
-			}
-			return 0
+// set replaces values by those of another key, which like is given a key and a random number for.
+// All were replaced once before, so that the cache is as it stays.
+func (l cacheLoad) set(b *testing.B, c cacheOf, like func(i, x uint64) uint64) {
+	rnd := measure.Seed(0)
+	var room [cacheKeyBytes]byte
+	loop := func(n int) uint64 {
+		for range n {
+			x := rnd.Next()
+			i := measure.Below(x, uint64(l.entries))
+			c.set(cacheKey(&room, i), cacheValueOf(like(i, x), l.most))
 		}
-	})
+		return 0
+	}
+	loop(l.entries)
+	measure.Loops(b, 1, 1, func(int) measure.Loop { return loop })
 }
 
 // evict sets new keys in a cache that is full.
-func (l cacheLoad) evict(b *testing.B, make func(int, int) cacheOf) {
-	c := l.filled(b, make, 0.5)
+func (l cacheLoad) evict(b *testing.B, c cacheOf) {
 	measure.Loops(b, 1, 1, func(int) measure.Loop {
 		next := uint64(math.MaxUint32)
 		var room [cacheKeyBytes]byte
@@ -252,18 +282,28 @@ func (l cacheLoad) evict(b *testing.B, make func(int, int) cacheOf) {
 	})
 }
 
+// many gets 16 keys at once, or one by one where the peer knows only that.
 func (l cacheLoad) many(b *testing.B, c cacheOf) {
 	const batch = 16
 	measure.Loops(b, 1, batch, func(int) measure.Loop {
 		rnd := measure.Seed(0)
 		var room [batch][cacheKeyBytes]byte
 		keys := make([][]byte, batch)
+		value := make([]byte, 0, mostValueBytes)
 		return func(n int) (sum uint64) {
 			for range n {
 				for i := range keys {
 					keys[i] = cacheKey(&room[i], measure.Below(rnd.Next(), uint64(l.entries)))
 				}
-				sum += uint64(c.getMany(keys))
+				if c.getMany != nil {
+					sum += uint64(c.getMany(keys))
+					continue
+				}
+				for _, key := range keys {
+					if _, ok := c.get(value, key); ok {
+						sum++
+					}
+				}
 			}
 			return sum
 		}
