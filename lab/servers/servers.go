@@ -32,7 +32,7 @@ type Command struct {
 	Items  int           `default:"1000000" help:"Items of 100 bytes, with keys of 12."`
 	Time   time.Duration `default:"2s" help:"How long each load runs."`
 	Rounds int           `default:"3" help:"How often each server is started; medians are shown."`
-	Load   []string      `placeholder:"NAME" help:"Run these loads only."`
+	Load   []string      `sep:"none" placeholder:"NAME" help:"Run this load only; may be repeated."`
 }
 
 // A load is what each of some connections sends, and what it gets for each command.
