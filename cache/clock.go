@@ -39,3 +39,18 @@ func (c *clock) left(expires uint32) time.Duration {
 	}
 	return time.Duration(int64(expires)-int64(c.now())) * time.Second
 }
+
+// accessOf returns the access of an entry that is stored now.
+func (c *clock) accessOf(e *Entry) access {
+	now := c.now()
+	a := now - min(uint32(min(max(e.Idle, 0)/time.Second, math.MaxUint32)), now)
+	if e.Read {
+		a |= wasRead
+	}
+	return a
+}
+
+// idle returns how long ago an access was.
+func (c *clock) idle(a access) time.Duration {
+	return time.Duration(c.now()-min(a&^wasRead, c.now())) * time.Second
+}

@@ -19,6 +19,13 @@ type Entry struct {
 	// second. 0 means until there is no room. One that is stored with a negative TTL has expired.
 	TTL time.Duration
 
+	// Read says that the entry was read since it was stored, and Idle how long ago it was read or stored
+	// last, to the second; as they were before the read that returns them. Touch is a read too. An entry
+	// that is stored begins with the Read and Idle that it is given. The cache keeps them if
+	// Options.Access is set. A read at the moment when the cache moves the entry may go unnoticed.
+	Read bool
+	Idle time.Duration
+
 	// Version differs for each state that a key has had, and is not 0. The cache sets it; calls
 	// that store an Entry ignore it. It takes no memory. It also changes when the cache moves an
 	// entry within its memory, which it does from time to time with those that stay.
@@ -58,4 +65,5 @@ const (
 	Keep   Change = iota // the entry as it is
 	Store                // the Entry as the function has set it
 	Remove               // no entry
+	Touch                // the entry as it is, with the TTL that the function has set, as [Cache.Touch] does
 )

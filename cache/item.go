@@ -1,9 +1,9 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | flags 0, 4 or 8 B | key | value | 0 to 3 B |   a multiple of 4 B, at one
+//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | key | value | 0 to 3 B |   a multiple of 4 B, at one
 //
-// An item is written before a slot refers to it, and then only expires changes, by atomic stores. An
-// item does not know whether it is live: it is if a slot refers to its place.
+// An item is written before a slot refers to it, and then only expires and access change, by atomic
+// stores. An item does not know whether it is live: it is if a slot refers to its place.
 
 package cache
 
@@ -18,12 +18,27 @@ type item struct {
 	valueBytes uint32
 	keyBytes   uint16
 	flagsBytes uint8
-	absent     bool          // it says that there is no value: GetOrLoad remembers that
+	marks      mark
 	expires    atomic.Uint32 // the second of the cache's clock at which it has expired, or 0
 }
 
+// A mark is what is special about an item.
+type mark uint8
+
+const (
+	absent   mark = 1 << iota // it says that there is no value: GetOrLoad remembers that
+	accessed                  // it has access
+)
+
+// An access is the second of the cache's clock at which an item was last read or stored, with wasRead if
+// it was read since it was stored.
+type access = uint32
+
+const wasRead access = 1 << 31
+
 const (
 	headBytes   = 12
+	accessBytes = 4
 	unitBytes   = 4
 	maxKeyBytes = 1<<16 - 1
 )
@@ -42,18 +57,34 @@ func flagsBytes(flags uint64) int {
 }
 
 // itemBytes returns the size of an item.
-func itemBytes(key []byte, e *Entry) int {
-	return roundUp(headBytes+flagsBytes(e.Flags)+len(key)+len(e.Value), unitBytes)
+func itemBytes(key []byte, e *Entry, marks mark) int {
+	return roundUp(headBytes+marks.accessBytes()+flagsBytes(e.Flags)+len(key)+len(e.Value), unitBytes)
 }
+
+// marks returns those of an item of the cache.
+func (c *Cache) marks(isAbsent bool) (m mark) {
+	if isAbsent {
+		m |= absent
+	}
+	if c.options.Access {
+		m |= accessed
+	}
+	return m
+}
+
+func (m mark) accessBytes() int { return int(m/accessed) * accessBytes }
 
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 
 // write makes the memory at it, of itemBytes, the item of key and e.
-func (it *item) write(key []byte, e *Entry, expires uint32, absent bool) {
+func (it *item) write(key []byte, e *Entry, expires uint32, marks mark, c *clock) {
 	it.valueBytes, it.keyBytes = uint32(len(e.Value)), uint16(len(key))
-	it.flagsBytes, it.absent = uint8(flagsBytes(e.Flags)), absent
+	it.flagsBytes, it.marks = uint8(flagsBytes(e.Flags)), marks
 	it.expires.Store(expires)
-	switch flags := it.bytes(headBytes, int(it.flagsBytes)); len(flags) {
+	if at := it.access(); at != nil {
+		at.Store(c.accessOf(e))
+	}
+	switch flags := it.flagsAt(); len(flags) {
 	case 4:
 		binary.NativeEndian.PutUint32(flags, uint32(e.Flags))
 	case 8:
@@ -65,9 +96,13 @@ func (it *item) write(key []byte, e *Entry, expires uint32, absent bool) {
 
 // copyTo copies the item to memory of its size.
 func (it *item) copyTo(to *item) {
-	to.expires.Store(it.expires.Load()) // the word that others may write
+	to.expires.Store(it.expires.Load()) // readers may write it, and access
 	copy(to.bytes(0, 8), it.bytes(0, 8))
-	copy(to.bytes(headBytes, it.size()-headBytes), it.bytes(headBytes, it.size()-headBytes))
+	if at := it.access(); at != nil {
+		to.access().Store(at.Load())
+	}
+	from := it.flagsOffset()
+	copy(to.bytes(from, it.size()-from), it.bytes(from, it.size()-from))
 }
 
 // bytes returns n bytes of the item from the given offset on.
@@ -75,16 +110,25 @@ func (it *item) bytes(from, n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(it), from)), n)
 }
 
-func (it *item) key() []byte {
-	return it.bytes(headBytes+int(it.flagsBytes), int(it.keyBytes))
+// access returns where the item has its access, or nil.
+func (it *item) access() *atomic.Uint32 {
+	if it.marks&accessed == 0 {
+		return nil
+	}
+	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
 }
 
+func (it *item) flagsOffset() int { return headBytes + it.marks.accessBytes() }
+func (it *item) keyOffset() int   { return it.flagsOffset() + int(it.flagsBytes) }
+func (it *item) flagsAt() []byte  { return it.bytes(it.flagsOffset(), int(it.flagsBytes)) }
+func (it *item) key() []byte      { return it.bytes(it.keyOffset(), int(it.keyBytes)) }
+
 func (it *item) value() []byte {
-	return it.bytes(headBytes+int(it.flagsBytes)+int(it.keyBytes), int(it.valueBytes))
+	return it.bytes(it.keyOffset()+int(it.keyBytes), int(it.valueBytes))
 }
 
 func (it *item) flags() uint64 {
-	switch flags := it.bytes(headBytes, int(it.flagsBytes)); len(flags) {
+	switch flags := it.flagsAt(); len(flags) {
 	case 4:
 		return uint64(binary.NativeEndian.Uint32(flags))
 	case 8:
@@ -94,7 +138,7 @@ func (it *item) flags() uint64 {
 }
 
 func (it *item) size() int {
-	return roundUp(headBytes+int(it.flagsBytes)+int(it.keyBytes)+int(it.valueBytes), unitBytes)
+	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
 
 // hasExpired reports whether the item's time has come.

@@ -58,7 +58,7 @@ func (c *Cache) getOrAbsent(dst, key []byte) ([]byte, error) {
 		h := c.seed.Bytes(key)
 		r := c.shardOf(h).find(h, key)
 		defer r.release()
-		if r.it != nil && r.it.absent && !r.it.hasExpired(&c.clock) {
+		if r.it != nil && r.it.marks&absent != 0 && !r.it.hasExpired(&c.clock) {
 			return dst, ErrNotFound
 		}
 	}

@@ -153,7 +153,7 @@ func (m *model) stored(key string, e Entry, done, right bool) {
 
 func (m *model) update(key string, e Entry, more int) {
 	had := m.has(key)
-	change := Change(more % 3)
+	change := Change(more % 4)
 	_, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
 		if found != had || string(old.Value) != m.value(key) {
 			m.t.Fatalf("Update(%q) finds %t, %d bytes", key, found, len(old.Value))
@@ -167,6 +167,10 @@ func (m *model) update(key string, e Entry, more int) {
 		m.stored(key, e, true, true)
 	case change == Remove:
 		delete(m.want, key)
+	case change == Touch && had:
+		w := m.want[key]
+		w.expires = m.expires(e.TTL)
+		m.want[key] = w
 	}
 }
 
@@ -247,7 +251,7 @@ func program(seed uint64, steps int) []byte {
 func TestPrograms(t *testing.T) {
 	for _, size := range []int{MinBytes, 5 * MinBytes, 9 << 20} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			m := newModel(t, alloctest.New(t), Options{MaxBytes: size})
+			m := newModel(t, alloctest.New(t), Options{MaxBytes: size, Access: size > MinBytes})
 			defer m.c.Close()
 			steps := 60_000
 			if testing.Short() {

@@ -37,6 +37,10 @@ type Options struct {
 	// all. A negative one panics.
 	Negative time.Duration
 
+	// Access keeps with each entry when it was last read, for Entry.Read and Entry.Idle. That takes 4
+	// bytes an entry, and each read writes to the entry's memory, once a second at most.
+	Access bool
+
 	// OnEvict is called with each entry that the cache drops by itself, once, and not with what a
 	// call replaces, deletes or clears. It gets the cache's own memory, which it must neither
 	// change nor keep. It runs in the call that needs the room, under the lock of a shard: it must be

@@ -22,6 +22,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	r, ok := c.read(key)
 	if ok {
 		dst = append(dst, r.it.value()...)
+		r.note()
 		r.release()
 	}
 	return dst, ok
@@ -38,9 +39,25 @@ func (c *Cache) View(key []byte, f func(e Entry)) bool {
 	r, ok := c.read(key)
 	if ok {
 		defer r.release()
-		f(r.entryOf())
+		e := r.entryOf()
+		r.note()
+		f(e)
 	}
 	return ok
+}
+
+// Peek is View that is no read of the entry: it counts neither in Stats nor for what stays, and leaves
+// a sliding TTL and Entry.Idle as they are.
+func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
+	c.base.MustBeOpen(&kind, "Peek")
+	h := c.seed.Bytes(key)
+	r := c.shardOf(h).find(h, key)
+	defer r.release()
+	if !r.isLive() {
+		return false
+	}
+	f(r.entryOf())
+	return true
 }
 
 // read returns a reading of a live entry. The caller releases it.
@@ -115,7 +132,9 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 		}
 		if r = c.count(r); r.it != nil {
 			held[i] = r
-			f(from+i, r.entryOf())
+			e := r.entryOf()
+			r.note()
+			f(from+i, e)
 		}
 	}
 }

@@ -120,3 +120,96 @@ func TestNothingIsAllocated(t *testing.T) {
 		}
 	}
 }
+
+// The cache says when an entry was last read, and Peek does not count.
+func TestAccess(t *testing.T) {
+	c := newCache(t, Options{Access: true})
+	clock := c.fake()
+	k := []byte("k")
+	peek := func(read bool, idle time.Duration) {
+		t.Helper()
+		for range 2 {
+			if !c.Peek(k, func(e Entry) {
+				if string(e.Value) != "value" || e.Flags != 1<<40 || e.Read != read || e.Idle != idle*time.Second {
+					t.Errorf("%q, flags %x, read %t, idle %v; want %t, %d s", e.Value, e.Flags, e.Read, e.Idle, read, idle)
+				}
+			}) {
+				t.Error("it is not there")
+			}
+		}
+	}
+	clock.now = 100 * time.Second
+	must(c.Put(k, Entry{Value: []byte("value"), Flags: 1 << 40}))
+	clock.now += 5 * time.Second
+	peek(false, 5)
+	for name, read := range map[string]func(){
+		"Get":     func() { c.Get(nil, k) },
+		"View":    func() { c.View(k, func(Entry) {}) },
+		"GetMany": func() { c.GetMany([][]byte{k, k}, func(int, Entry) {}) },
+		"Touch":   func() { c.Touch(k, time.Hour) },
+		"Update":  func() { must(c.Update(k, func(*Entry, bool) Change { return Touch })) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			read()
+			peek(true, 0)
+			clock.now += 3 * time.Second
+			peek(true, 3)
+			c.View(k, func(e Entry) {
+				if !e.Read || e.Idle != 3*time.Second {
+					t.Errorf("a read is told %t, %v of the reads before it", e.Read, e.Idle)
+				}
+			})
+		})
+	}
+	must(c.Put(k, Entry{Value: []byte("value"), Flags: 1 << 40, Read: true, Idle: 7 * time.Second}))
+	peek(true, 7)
+	must(c.Put(k, Entry{Value: []byte("value"), Flags: 1 << 40, Idle: time.Hour}))
+	peek(false, 121) // as old as the cache
+	if st := c.Stats(); st.Hits != 9 || st.Misses != 0 {
+		t.Errorf("%d hits and %d misses", st.Hits, st.Misses)
+	}
+	if c.Delete(k); c.Peek(k, nil) {
+		t.Error("Peek finds what was deleted")
+	}
+}
+
+// What Update says of an entry's TTL with Touch is what Touch does.
+func TestUpdateThatTouches(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	k := []byte("k")
+	touch := func(ttl time.Duration) uint64 {
+		return must(c.Update(k, func(e *Entry, found bool) Change {
+			e.Value, e.TTL = []byte("other"), ttl
+			return Touch
+		}))
+	}
+	if touch(time.Hour) != 0 || c.Len() != 0 {
+		t.Error("Touch stores an entry")
+	}
+	version := must(c.Put(k, Entry{Value: []byte("v"), TTL: 10 * time.Second}))
+	if got := touch(20 * time.Second); got != version {
+		t.Errorf("version %d is %d after Touch", version, got)
+	}
+	clock.now += 15 * time.Second
+	get(t, c, "k", "v")
+	if touch(-1) != 0 {
+		t.Error("an expired entry has a version")
+	}
+	get(t, c, "k", "")
+}
+
+// What is only touched stays as what is read does.
+func TestTouchedEntriesStay(t *testing.T) {
+	c := newCache(t, Options{})
+	for i := range 100_000 {
+		if i%100 == 0 {
+			c.Touch([]byte("kept"), time.Hour)
+		}
+		if i == 0 {
+			must(0, c.Set([]byte("kept"), []byte("v")))
+		}
+		must(0, c.Set(fmt.Append(nil, "key ", i), make([]byte, 100)))
+	}
+	get(t, c, "kept", "v")
+}

@@ -31,12 +31,25 @@ func (r *reading) entryOf() Entry {
 	}
 	e := Entry{Value: r.it.value(), Flags: r.it.flags(), Version: r.s.version(r.w)}
 	e.TTL = r.s.c.clock.left(r.it.expires.Load())
+	if at := r.it.access(); at != nil {
+		a := at.Load()
+		e.Read, e.Idle = a&wasRead != 0, r.s.c.clock.idle(a)
+	}
 	return e
+}
+
+// note makes now the time of the entry's last read, which entryOf shows from then on.
+func (r *reading) note() {
+	if at := r.it.access(); at != nil {
+		if now := r.s.c.clock.now() | wasRead; at.Load() != now {
+			at.Store(now)
+		}
+	}
 }
 
 // isLive reports whether the item is an entry that has not expired.
 func (r *reading) isLive() bool {
-	return r.it != nil && !r.it.absent && !r.it.hasExpired(&r.s.c.clock)
+	return r.it != nil && r.it.marks&absent == 0 && !r.it.hasExpired(&r.s.c.clock)
 }
 
 // find returns a reading of key, which may have expired or be absent. It takes no lock, unless writers

@@ -67,13 +67,14 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	if old.at == nil {
 		main = s.index.remembers(h)
 	}
-	n, offset, ok := s.allot(itemBytes(key, e), seconds(e.TTL), main, false)
+	marks := s.c.marks(absent)
+	n, offset, ok := s.allot(itemBytes(key, e, marks), seconds(e.TTL), main, false)
 	if !ok {
 		return 0, s.noMemory()
 	}
 	g := s.segs.at(n)
 	it := g.item(offset)
-	it.write(key, e, expires, absent)
+	it.write(key, e, expires, marks, &s.c.clock)
 	g.add(it)
 	s.sets++
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
@@ -168,7 +169,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	g := s.segs.at(n)
 	it := g.item(offset)
 	g.remove(it)
-	if it.absent {
+	if it.marks&absent != 0 {
 		return
 	}
 	s.dropped[why]++

@@ -67,24 +67,27 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 			version = s.entry.Version
 		}
 		left := s.entry.TTL
-		switch f(&s.entry, found) {
-		case Store:
-			expires := c.clock.expires(s.entry.TTL)
-			if found && s.entry.TTL == left {
-				expires = old.it.expires.Load()
-			}
+		change := f(&s.entry, found)
+		expires := c.clock.expires(s.entry.TTL)
+		if found && s.entry.TTL == left {
+			expires = old.it.expires.Load()
+		}
+		switch {
+		case change == Store:
 			version, err = s.store(h, key, &s.entry, expires, false, old)
-		case Remove:
+		case change == Remove, change == Touch && found && s.entry.TTL < 0:
 			c.loads.written(key)
 			s.unlink(old)
 			version = 0
+		case change == Touch && found:
+			s.touch(old, expires)
 		}
 	})
 	return version, err
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
-// version stays.
+// version stays. It counts as a read for what stays, but not in Stats.
 func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 	c.base.MustBeOpen(&kind, "Touch")
 	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
@@ -94,14 +97,21 @@ func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 		case ttl < 0:
 			s.unlink(old)
 		default:
-			n, _ := s.segs.split(old.w.place())
-			g := s.segs.at(n)
-			g.forget(old.it.expires.Load(), old.it.size())
-			old.it.expires.Store(c.clock.expires(ttl))
-			g.note(old.it.expires.Load(), old.it.size())
+			s.touch(old, c.clock.expires(ttl))
 		}
 	})
 	return found
+}
+
+// touch counts a read of an entry that expires at that second from now on.
+func (s *shard) touch(old reading, expires uint32) {
+	n, _ := s.segs.split(old.w.place())
+	g := s.segs.at(n)
+	g.forget(old.it.expires.Load(), old.it.size())
+	old.it.expires.Store(expires)
+	g.note(expires, old.it.size())
+	old.hit()
+	old.note()
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
