@@ -58,7 +58,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer b.Stop()
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", HugePages: true})
 	defer heap.Close()
-	items := cache.New(heap, &cache.Options{MaxBytes: int(c.Memory), Name: "cache", Budget: b})
+	items := cache.New(heap, &cache.Options{MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b})
 	defer items.Close()
 	if most := items.MaxEntry(); int(c.MaxItem) > most {
 		return cli.Usagef("--max-item %v: at most %s with -m %v", c.MaxItem, cli.Bytes(int64(most)), c.Memory)

@@ -187,7 +187,7 @@ func (s *session) dump(words [][]byte) {
 		s.out = strconv.AppendInt(append(s.out, " ["...), int64(len(e.Value)), 10)
 		s.out = strconv.AppendInt(append(s.out, " b; "...), expiresAt(&e), 10)
 		s.reply(" s]")
-		s.spill(0)
+		s.spill()
 	}
 }
 
@@ -212,10 +212,11 @@ func (s *session) crawler(words [][]byte, _ []byte) {
 		}
 		s.out = append(append(s.out, "key="...), url.QueryEscape(string(key))...)
 		s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)
-		s.out = strconv.AppendUint(append(s.out, " la=0 cas="...), e.Version, 10)
-		s.out = append(s.out, " fetch=no cls=1 size="...)
+		s.out = strconv.AppendInt(append(s.out, " la="...), time.Now().Unix()-seconds(e.Idle), 10)
+		s.out = strconv.AppendUint(append(s.out, " cas="...), e.Version, 10)
+		s.out = append(append(append(s.out, " fetch="...), yesNo(e.Read)...), " cls=1 size="...)
 		s.out = append(strconv.AppendInt(s.out, int64(len(key)+len(e.Value)), 10), '\n')
-		if s.spill(0); s.err != nil {
+		if s.spill(); s.err != nil {
 			return
 		}
 	}

@@ -38,20 +38,27 @@ func (s *session) gats(words [][]byte, _ []byte) { s.fetchAndTouch(words[1:], tr
 
 // fetch replies with the values of all keys of a line.
 func (s *session) fetch(keys [][]byte, withCAS bool) {
-	begin := len(s.out)
-	for len(keys) > 0 {
-		if !s.areKeys(keys, begin) {
-			return
-		}
+	if !s.areKeys() {
+		return
+	}
+	for ; len(keys) > 0; keys = s.split(s.rest) {
 		hits := uint64(0)
-		s.cache.GetMany(keys, func(i int, e cache.Entry) {
-			hits++
-			s.value(keys[i], &e, withCAS)
+		s.each(keys, func(i int, e cache.Entry, found bool) {
+			if found {
+				hits++
+				s.value(keys[i], &e, withCAS)
+			}
 		})
 		s.counts[cmdGet].Add(uint64(len(keys)))
 		s.counts[getHits].Add(hits)
-		begin = s.spill(begin)
-		keys = s.split(s.rest)
+	}
+	s.reply("END")
+}
+
+// classicLookup replies to a get of one key.
+func (s *session) classicLookup(key []byte, e *cache.Entry, found, withCAS bool) {
+	if s.count(found, getHits, cmdGet); found {
+		s.value(key, e, withCAS)
 	}
 	s.reply("END")
 }
@@ -63,27 +70,41 @@ func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 		s.reply("CLIENT_ERROR invalid exptime argument")
 		return
 	}
+	if !s.areKeys() {
+		return
+	}
 	life := ttl(exptime)
-	begin := len(s.out)
 	for keys := words[1:]; len(keys) > 0; keys = s.split(s.rest) {
-		if !s.areKeys(keys, begin) {
-			return
-		}
 		for _, key := range keys {
-			found := s.cache.View(key, func(e cache.Entry) { s.value(key, &e, withCAS) })
+			found := s.touched(key, life, func(e *cache.Entry) bool {
+				s.value(key, e, withCAS)
+				return true
+			})
 			s.count(found, getHits, cmdGet)
-			s.count(found && s.cache.Touch(key, life), touchHits, cmdTouch)
-			begin = s.spill(begin)
+			s.count(found, touchHits, cmdTouch)
+			s.spill()
 		}
 	}
 	s.reply("END")
 }
 
-// areKeys reports whether all words may be keys. If not, the reply to the whole line is an error.
-func (s *session) areKeys(words [][]byte, begin int) bool {
-	for _, w := range words {
-		if len(w) > maxKey {
-			s.out = s.out[:begin]
+// touched calls f with the entry of key, if there is one, and gives it a TTL in the same step, if f
+// says so. f runs under a lock of the cache.
+func (s *session) touched(key []byte, life time.Duration, f func(e *cache.Entry) bool) (found bool) {
+	s.cache.Update(key, func(e *cache.Entry, is bool) cache.Change {
+		if found = is; !found || !f(e) {
+			return cache.Keep
+		}
+		e.TTL = life
+		return cache.Touch
+	})
+	return found
+}
+
+// areKeys reports whether all words of the line may be keys. If not, the reply to it is an error.
+func (s *session) areKeys() bool {
+	for word, rest := nextWord(s.text); len(word) > 0; word, rest = nextWord(rest) {
+		if len(word) > maxKey {
 			s.reply(badFormat)
 			return false
 		}
@@ -91,14 +112,11 @@ func (s *session) areKeys(words [][]byte, begin int) bool {
 	return true
 }
 
-// spill writes the replies if there are many of them. It returns where those to the line that
-// is under way begin, if that was begin.
-func (s *session) spill(begin int) int {
-	if len(s.out) < replyBytes {
-		return begin
+// spill writes the replies if there are many of them.
+func (s *session) spill() {
+	if len(s.out) >= replyBytes {
+		s.flush()
 	}
-	s.flush()
-	return 0
 }
 
 // value appends an entry as get shows it.

@@ -5,7 +5,6 @@ package memcached
 import (
 	"encoding/base64"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold/cache"
@@ -13,11 +12,11 @@ import (
 
 // meta is the parsed line of a meta command.
 type meta struct {
-	key   []byte   // as the cache has it
-	word  []byte   // the key as the client wrote it
-	flags [][]byte // a letter each, with its token
+	key   []byte // as the cache has it
+	word  []byte // the key as the client wrote it
+	flags []byte // the rest of the line: words of a letter each, with its token
 
-	seen [2]uint64 // the letters of flags, as a set
+	seen letters // of flags
 
 	life, fresh, recache time.Duration // T, N, R
 	clientFlags          uint64        // F
@@ -28,26 +27,36 @@ type meta struct {
 // metaFlags are the letters that there are. All commands take all of them, as in memcached.
 const metaFlags = "bcfhklqstuvxCDFIJLMNOPRT"
 
+var metaSet = setOf(metaFlags)
+
 const (
 	maxFlags  = 17
 	maxOpaque = 32
 )
 
-func (m *meta) has(letter byte) bool { return m.seen[letter>>6]&(1<<(letter&63)) != 0 }
+// letters is a set of letters.
+type letters uint64
 
-// parse reads the words of a line whose flags begin at first. It replies and returns false if they
-// are wrong.
-func (s *session) parse(m *meta, words [][]byte, first int) bool {
-	m.word, m.key, m.flags, m.delta = words[1], words[1], words[first:], 1
-	problem := ""
-	switch {
-	case len(m.word) > maxKey:
-		problem = badFormat
-	case len(m.flags) > maxFlags:
-		problem = "CLIENT_ERROR options flags are too long"
+func setOf(all string) (set letters) {
+	for i := range len(all) {
+		set |= 1 << (all[i] - 'A')
 	}
-	for i := 0; i < len(m.flags) && problem == ""; i++ {
-		problem = m.flag(m.flags[i])
+	return set
+}
+
+func (m *meta) has(letter byte) bool { return m.seen&(1<<(letter-'A')) != 0 }
+
+// parse reads the words of a line whose flags begin after the first ones. It replies and returns false
+// if they are wrong.
+func (s *session) parse(m *meta, words [][]byte, first int) bool {
+	m.word, m.key, m.delta = words[1], words[1], 1
+	flags := s.text
+	for range min(first, len(words)) {
+		_, flags = nextWord(flags)
+	}
+	problem := badFormat
+	if len(m.word) <= maxKey {
+		problem = m.parseFlags(flags)
 	}
 	if problem == "" && m.has('b') {
 		n, err := base64.StdEncoding.Decode(s.key[:], m.word)
@@ -61,16 +70,31 @@ func (s *session) parse(m *meta, words [][]byte, first int) bool {
 	return problem == ""
 }
 
+// parseFlags reads all flags. It returns the reply to wrong ones.
+func (m *meta) parseFlags(flags []byte) (problem string) {
+	m.flags = flags
+	n := 0
+	for word, rest := nextWord(flags); len(word) > 0; word, rest = nextWord(rest) {
+		if n++; n > maxFlags {
+			return "CLIENT_ERROR options flags are too long"
+		}
+		if problem == "" {
+			problem = m.flag(word)
+		}
+	}
+	return problem
+}
+
 // flag reads one flag. It returns the reply to a wrong one.
 func (m *meta) flag(word []byte) (problem string) {
 	letter, token := word[0], word[1:]
 	switch {
-	case letter >= 128 || strings.IndexByte(metaFlags, letter) < 0:
+	case letter < 'A' || letter > 'z' || metaSet&(1<<(letter-'A')) == 0:
 		return "CLIENT_ERROR invalid flag"
 	case m.has(letter):
 		return "CLIENT_ERROR duplicate flag"
 	}
-	m.seen[letter>>6] |= 1 << (letter & 63)
+	m.seen |= 1 << (letter - 'A')
 	ok := true
 	switch letter {
 	case 'T':
@@ -125,7 +149,7 @@ func (s *session) result(m *meta, code string, e *cache.Entry) {
 
 // echo appends the flags that a reply has. e is the entry, or nil if there is none.
 func (s *session) echo(m *meta, e *cache.Entry) {
-	for _, f := range m.flags {
+	for f, rest := nextWord(m.flags); len(f) > 0; f, rest = nextWord(rest) {
 		switch f[0] {
 		case 'O':
 			s.out = append(append(s.out, ' '), f...)
@@ -150,14 +174,27 @@ func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
 		s.number(letter, e.Flags&flagBits)
 	case 's':
 		s.number(letter, uint64(len(e.Value)))
-	case 'h', 'l':
-		s.number(letter, 0)
+	case 'h':
+		s.number(letter, uint64(bit(e.Read)))
+	case 'l':
+		s.number(letter, uint64(seconds(e.Idle)))
 	case 't':
 		s.out = strconv.AppendInt(append(s.out, ' ', 't'), left(e), 10)
 	case 'T':
 		e.TTL = rounded(m.life) // so that t after it shows the new one
 	}
 }
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func yesNo(b bool) string { return [...]string{"no", "yes"}[bit(b)] }
 
 func (s *session) number(letter byte, n uint64) {
 	s.out = strconv.AppendUint(append(s.out, ' ', letter), n, 10)
@@ -170,37 +207,69 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 	if !s.parse(&m, words, 2) {
 		return
 	}
+	s.metaFetch(&m)
+	s.spill()
+}
+
+// metaLookup is mg without flags that change an entry, of which the session has found e.
+func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
+	if found && m.winnable(e) {
+		s.metaFetch(m)
+		return
+	}
 	s.counts[cmdMeta].Add(1)
-	begin, wins, made := len(s.out), false, false
+	if s.count(found, getHits, cmdGet); found {
+		s.show(m, e, false)
+	} else {
+		s.result(m, "EN", nil)
+	}
+}
+
+// metaFetch is mg of any kind.
+func (s *session) metaFetch(m *meta) {
+	s.counts[cmdMeta].Add(1)
+	wins, made := false, false
 	for {
 		again := false
-		found := s.cache.View(m.key, func(e cache.Entry) {
-			if again = !wins && m.winnable(&e); !again {
-				s.show(&m, &e, wins)
-			}
-		})
+		found := s.metaRead(m, wins, &again)
 		switch {
 		case again:
-			wins = s.win(&m)
+			wins = s.win(m)
 			continue
 		case !found && m.has('N') && !made:
 			made = true
-			wins = s.make(&m)
+			wins = s.make(m)
 			continue
-		}
-		if m.has('T') {
-			found = found && s.cache.Touch(m.key, m.life)
+		case m.has('T'):
 			s.count(found, touchHits, cmdTouch)
-		} else {
+		default:
 			s.count(found && !made, getHits, cmdGet)
 		}
 		if !found {
-			s.out = s.out[:begin]
-			s.result(&m, "EN", nil)
+			s.result(m, "EN", nil)
 		}
-		s.spill(begin)
 		return
 	}
+}
+
+// metaRead shows the entry, if there is one, and touches it as the flags say. If the client may first win
+// it, it only sets again.
+func (s *session) metaRead(m *meta, wins bool, again *bool) (found bool) {
+	show := func(e cache.Entry) {
+		if *again = !wins && m.winnable(&e); !*again {
+			s.show(m, &e, wins)
+		}
+	}
+	switch {
+	case m.has('T'):
+		return s.touched(m.key, m.life, func(e *cache.Entry) bool {
+			show(*e)
+			return !*again
+		})
+	case m.has('u'):
+		return s.cache.Peek(m.key, show)
+	}
+	return s.cache.View(m.key, show)
 }
 
 // winnable reports whether the client may be told to fetch the entry anew.
@@ -369,11 +438,12 @@ func (s *session) metaDebug(words [][]byte, _ []byte) {
 		return
 	}
 	s.counts[cmdMeta].Add(1)
-	if !s.cache.View(m.key, func(e cache.Entry) {
+	if !s.cache.Peek(m.key, func(e cache.Entry) {
 		s.out = append(append(s.out, "ME "...), m.word...)
 		s.out = strconv.AppendInt(append(s.out, " exp="...), left(&e), 10)
-		s.out = strconv.AppendUint(append(s.out, " la=0 cas="...), e.Version, 10)
-		s.out = append(s.out, " fetch=no cls=1 size="...)
+		s.out = strconv.AppendInt(append(s.out, " la="...), seconds(e.Idle), 10)
+		s.out = strconv.AppendUint(append(s.out, " cas="...), e.Version, 10)
+		s.out = append(append(append(s.out, " fetch="...), yesNo(e.Read)...), " cls=1 size="...)
 		s.out = strconv.AppendInt(s.out, int64(len(m.key)+len(e.Value)), 10)
 		s.out = append(s.out, crlf...)
 	}) {

@@ -204,13 +204,6 @@ func (m *model) step(p *program) (say, want string) {
 	return say, want
 }
 
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 func cmpOr(a, b string) string {
 	if a == "" {
 		return b

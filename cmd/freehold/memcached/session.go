@@ -34,8 +34,10 @@ type session struct {
 	need    int // bytes from from on that the command takes, if it is known
 	skip    int // bytes of a refused data block that are still to come
 
+	text    []byte // the line of the command that is carried out
 	words   [maxWords][]byte
-	rest    []byte // of the line, beyond words
+	rest    []byte // of text, beyond words
+	lookups lookups
 	key     [maxKey]byte
 	out     []byte
 	scratch []byte
@@ -116,6 +118,12 @@ func (s *session) step() bool {
 	if len(in) == 0 || len(in) < s.need {
 		return false
 	}
+	if s.scanned == 0 {
+		if used := s.lookUp(in); used > 0 {
+			s.from += used
+			return true
+		}
+	}
 	if in[0] == binaryMagic {
 		s.fail("CLIENT_ERROR the binary protocol is not supported, only the text and meta commands")
 		return true
@@ -125,7 +133,8 @@ func (s *session) step() bool {
 		return false
 	}
 	end := len(line) + 1
-	data, ok := s.command(s.split(bytes.TrimSuffix(line, crlf[:1])), in[end:])
+	s.text = bytes.TrimSuffix(line, crlf[:1])
+	data, ok := s.command(s.split(s.text), in[end:])
 	if !ok {
 		s.need += end
 		return false

@@ -19,7 +19,7 @@ const (
 
 // newServer returns a server of an empty cache, which the test closes.
 func newServer(t testing.TB) *Server {
-	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes})
+	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes, Access: true})
 	t.Cleanup(c.Close)
 	return New(c, Options{MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "test"})
 }
@@ -101,14 +101,21 @@ var conversations = []struct{ name, say, want string }{
 	{"cache_memlimit", "cache_memlimit 8\r\ncache_memlimit 0\r\ncache_memlimit 1000\r\ncache_memlimit x\r\n",
 		"OK\r\nMEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nERROR\r\n"},
 	{"lists of keys", "set a 0 0 1\r\n1\r\nlru_crawler metadump all\r\nstats cachedump 1 1\r\n",
-		"STORED\r\nkey=a exp=-1 la=0 cas=~ fetch=no cls=1 size=2\nEND\r\nITEM a [1 b; 0 s]\r\nEND\r\n"},
+		"STORED\r\nkey=a exp=-1 la=~ cas=~ fetch=no cls=1 size=2\nEND\r\nITEM a [1 b; 0 s]\r\nEND\r\n"},
 
 	{"meta", "ms a 2 T0 F5\r\nhi\r\nmg a v t f s k Oxy\r\nmg a\r\nmg b k Oxy\r\nmd a q\r\nmg a v q\r\nmn\r\n",
 		"HD\r\nVA 2 t-1 f5 s2 ka Oxy\r\nhi\r\nHD\r\nEN kb Oxy\r\nMN\r\n"},
+	{"what is known of accesses", "ms a 1\r\n1\r\nmg a h l u\r\nme a\r\nmg a h l\r\nmg a h u\r\nms a 1\r\n2\r\nmg a h u\r\ntouch a 0\r\nmg a h\r\nmg b h l u\r\n",
+		"HD\r\nHD h0 l0\r\nME a exp=-1 la=~ cas=~ fetch=no cls=1 size=2\r\nHD h0 l0\r\nHD h1\r\nHD\r\nHD h0\r\nTOUCHED\r\nHD h1\r\nEN\r\n"},
+	{"lookups in a row", "ms a 1\r\n1\r\nmg a v\r\nget a\r\nmg b\r\ngets b\r\nmg a k Ox q\r\nmg b q\r\nmg a !\r\nget a b\r\nget b\r\nmg a N0\r\nget\r\nmg\r\n" + strings.Repeat("mg a s\r\n", maxLookups+1),
+		"HD\r\nVA 1\r\n1\r\nVALUE a 0 1\r\n1\r\nEND\r\nEN\r\nEND\r\nHD ka Ox\r\nCLIENT_ERROR invalid flag\r\nVALUE a 0 1\r\n1\r\nEND\r\nEND\r\nHD\r\nERROR\r\nERROR\r\n" + strings.Repeat("HD s1\r\n", maxLookups+1)},
+	{"lookups of stale items", "ms a 1\r\n1\r\nms b 1\r\n2\r\nmd a I\r\nmg b v\r\nmg a v\r\nmg a v\r\nmg b v\r\n", "HD\r\nHD\r\nHD\r\nVA 1\r\n2\r\nVA 1 X W\r\n1\r\nVA 1 Z X\r\n1\r\nVA 1\r\n2\r\n"},
+	{"large replies to lookups", "set a 0 0 40000\r\n" + strings.Repeat("x", 40000) + "\r\n" + strings.Repeat("mg b\r\nmg a v\r\n", 6) + "get b a b a b a b\r\n",
+		"STORED\r\n" + strings.Repeat("EN\r\nVA 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 6) + strings.Repeat("VALUE a 0 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 3) + "END\r\n"},
 	{"flags that are wrong", "mg a !\r\nmg a v v\r\nmg a Tx\r\nmg a O" + strings.Repeat("o", maxOpaque) + "\r\nms a 1 MZ\r\n1\r\nms a 1 MEE\r\n1\r\nma a MZ\r\nma a Jx\r\nma a Dx\r\nmg a " + strings.Repeat("v ", maxFlags+1) + "\r\n",
 		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
 	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
-		"HD\r\nVA 1\r\n1\r\nVA 1 kZm9v b\r\n1\r\nCLIENT_ERROR error decoding key\r\nME Zm9v exp=-1 la=0 cas=~ fetch=no cls=1 size=4\r\n"},
+		"HD\r\nVA 1\r\n1\r\nVA 1 kZm9v b\r\n1\r\nCLIENT_ERROR error decoding key\r\nME Zm9v exp=-1 la=~ cas=~ fetch=yes cls=1 size=4\r\n"},
 	{"one client wins a missing item", "mg a v N30 t\r\nmg a v N30\r\nms a 1\r\n1\r\nmg a v N30\r\n", "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nHD\r\nVA 1\r\n1\r\n"},
 	{"one client wins an item that expires soon", "ms a 1 T100\r\n1\r\nmg a R100\r\nmg a R101\r\nmg a R101\r\nmg a\r\n", "HD\r\nHD\r\nHD W\r\nHD Z\r\nHD Z\r\n"},
 	{"one client wins a stale item", "ms a 1\r\n1\r\nmd a I T30\r\nmg a v t\r\nmg a v\r\nmd a I\r\nmg a\r\nms a 1\r\n2\r\nmg a v\r\n",
@@ -121,13 +128,13 @@ var conversations = []struct{ name, say, want string }{
 		"NF\r\nVA 1\r\n5\r\nVA 1 t-1\r\n7\r\nVA 1 t60\r\n0\r\nEX\r\nHD\r\n" + noNumber + "\r\n"},
 }
 
-// versions are hidden, since they differ from run to run.
-var versions = regexp.MustCompile(`cas=\d+`)
+// versions and times are hidden, since they differ from run to run.
+var versions = regexp.MustCompile(`(cas|la)=\d+`)
 
 func TestConversations(t *testing.T) {
 	for _, tt := range conversations {
 		t.Run(tt.name, func(t *testing.T) {
-			got := versions.ReplaceAllString(talk(t, newServer(t), tt.say), "cas=~")
+			got := versions.ReplaceAllString(talk(t, newServer(t), tt.say), "$1=~")
 			if got != tt.want {
 				t.Errorf("the server said\n%q, want\n%q", got, tt.want)
 			}
@@ -138,7 +145,7 @@ func TestConversations(t *testing.T) {
 // The pieces in which a command arrives make no difference.
 func TestConversationsByteByByte(t *testing.T) {
 	for _, tt := range conversations {
-		got := versions.ReplaceAllString(talk(t, newServer(t), strings.Split(tt.say, "")...), "cas=~")
+		got := versions.ReplaceAllString(talk(t, newServer(t), strings.Split(tt.say, "")...), "$1=~")
 		if got != tt.want {
 			t.Errorf("%s: the server said\n%q, want\n%q", tt.name, got, tt.want)
 		}
@@ -176,7 +183,7 @@ func TestMemoryOfASession(t *testing.T) {
 			most = max(most, cap(se.out), cap(se.scratch))
 			se.flush()
 		}
-		limit := 24*testMaxItem*3/2 + replyBytes
+		limit := testMaxItem*3/2 + 2*replyBytes
 		if strings.HasPrefix(say, "set a 0 0 6500") {
 			limit = bufferBytes
 		}
@@ -226,7 +233,7 @@ func FuzzSession(f *testing.F) {
 		for se.err == nil {
 			se.fill()
 			se.batch()
-			if cap(se.buf) > 2*(testMaxItem+2*maxLine) || cap(se.out) > 24*testMaxItem*3/2+replyBytes {
+			if cap(se.buf) > 2*(testMaxItem+2*maxLine) || cap(se.out) > testMaxItem*3/2+2*replyBytes {
 				t.Fatalf("buffers of %d and %d bytes", cap(se.buf), cap(se.out))
 			}
 			se.flush()

@@ -133,12 +133,12 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) {
 	switch {
 	case w.mode == appendMode && found:
 		s.scratch = append(append(s.scratch[:0], e.Value...), w.value...)
-		e.Value, e.Flags = s.scratch, e.Flags&flagBits
+		e.Value, e.Flags, e.Read, e.Idle = s.scratch, e.Flags&flagBits, false, 0
 	case w.mode == prependMode && found:
 		s.scratch = append(append(s.scratch[:0], w.value...), e.Value...)
-		e.Value, e.Flags = s.scratch, e.Flags&flagBits
+		e.Value, e.Flags, e.Read, e.Idle = s.scratch, e.Flags&flagBits, false, 0
 	case w.hasCAS && found && e.Version != w.cas:
-		e.Value, e.Flags = w.value, w.flags|e.Flags&won|stale
+		e.Value, e.Flags, e.Read, e.Idle = w.value, w.flags|e.Flags&won|stale, false, 0
 	default:
 		*e = cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl}
 		if w.joins() {
@@ -172,7 +172,7 @@ func (s *session) add(n *number) (result, uint64) {
 			return cache.Keep
 		}
 		s.scratch = strconv.AppendUint(s.scratch[:0], n.value, 10)
-		e.Value = s.scratch
+		e.Value, e.Idle = s.scratch, 0
 		return cache.Store
 	})
 	if n.down {

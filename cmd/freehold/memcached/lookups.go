@@ -1,0 +1,113 @@
+// Lookups: reads of a key each that a client has sent together, such as
+//
+//	mg a v\r\nmg b v\r\nget c\r\n
+//
+// They are looked for together, which waits for the memory of several items at once, and answered in
+// their order. Other commands end a run of lookups, and so do reads that also write.
+
+package memcached
+
+import (
+	"bytes"
+
+	"github.com/freehold-go/freehold/cache"
+)
+
+// maxLookups is how many keys are looked for together: as many as the cache does.
+const maxLookups = 16
+
+// lookups are those of a run.
+type lookups struct {
+	keys [maxLookups][]byte
+	all  [maxLookups]lookup
+}
+
+// A lookup is an mg if meta has a key, and otherwise a get or gets.
+type lookup struct {
+	meta    meta
+	withCAS bool
+}
+
+// plainFlags are those of an mg that only reads, and counts as a read.
+const plainFlags = "cfhklOqstv"
+
+var plainSet = setOf(plainFlags)
+
+// lookUp carries out the lookups that in begins with, and returns how many bytes they are.
+func (s *session) lookUp(in []byte) (used int) {
+	n := 0
+	for ; n < maxLookups; n++ {
+		if !isLookup(in[used:]) {
+			break
+		}
+		end := bytes.IndexByte(in[used:], '\n')
+		if end < 0 || !s.lookups.parse(n, bytes.TrimSuffix(in[used:used+end], crlf[:1])) {
+			break
+		}
+		used += end + 1
+	}
+	s.each(s.lookups.keys[:n], func(i int, e cache.Entry, found bool) {
+		if l := &s.lookups.all[i]; l.meta.key != nil {
+			s.metaLookup(&l.meta, &e, found)
+		} else {
+			s.classicLookup(s.lookups.keys[i], &e, found, l.withCAS)
+		}
+	})
+	return used
+}
+
+// isLookup reports whether in may begin with one.
+func isLookup(in []byte) bool {
+	return len(in) > 4 && (in[0] == 'm' && in[1] == 'g' && in[2] == ' ' || in[0] == 'g' && in[1] == 'e' && in[2] == 't')
+}
+
+// parse makes a line the lookup n, and reports whether it is one.
+func (ls *lookups) parse(n int, line []byte) bool {
+	name, rest := nextWord(line)
+	key, rest := nextWord(rest)
+	if len(key) == 0 || len(key) > maxKey {
+		return false
+	}
+	ls.keys[n] = key
+	l := &ls.all[n]
+	switch string(name) {
+	case "mg":
+		l.meta = meta{key: key, word: key}
+		return l.meta.parseFlags(rest) == "" && l.meta.seen&^plainSet == 0
+	case "get", "gets":
+		more, _ := nextWord(rest)
+		l.meta.key, l.withCAS = nil, len(name) == 4
+		return len(more) == 0
+	}
+	return false
+}
+
+// each calls f with each key in turn, and with the entry that the cache has of it. Where the replies
+// become many, it writes them before it goes on.
+func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) {
+	if len(keys) == 1 {
+		if !s.cache.View(keys[0], func(e cache.Entry) { f(0, e, true) }) {
+			f(0, cache.Entry{}, false)
+		}
+		s.spill()
+		return
+	}
+	for next := 0; next < len(keys); s.spill() {
+		from, full := next, false
+		answer := func(e cache.Entry, found bool) {
+			if full = full || len(s.out) >= replyBytes; !full {
+				f(next, e, found)
+				next++
+			}
+		}
+		s.cache.GetMany(keys[from:], func(i int, e cache.Entry) {
+			for next < from+i && !full {
+				answer(cache.Entry{}, false)
+			}
+			answer(e, true)
+		})
+		for next < len(keys) && !full {
+			answer(cache.Entry{}, false)
+		}
+	}
+}
