@@ -74,7 +74,7 @@ type SharedOptions struct {
 // each chunk takes 128.
 //
 // [NewShared] makes one. Calls of the zero Shared panic, except Close, Owns, Live,
-// Stats and Free of nil.
+// Reserved, Stats and Free of nil.
 type Shared struct {
 	name    string
 	readers *epoch.Domain

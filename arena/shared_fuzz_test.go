@@ -156,7 +156,10 @@ func FuzzShared(f *testing.F) {
 					}
 				}
 			case 8:
-				m.s.Trim()
+				m.s.TrimTo(x * 64)
+				if st := m.s.Stats(); st.Reserved > x*64 && st.Spare > 0 {
+					t.Fatalf("TrimTo(%d) leaves %+v", x*64, st)
+				}
 			case 9:
 				runtime.Gosched()
 			}

@@ -167,7 +167,7 @@ func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk
 	if err != nil {
 		c = s.lastResort(size, align)
 	}
-	if c == nil && (s.maxBytes == 0 || size <= s.maxBytes-s.reserved+s.spareBytes()) && s.freeSpare() {
+	if c == nil && (s.maxBytes == 0 || size <= s.maxBytes-s.reserved+s.spareBytes()) && s.freeSpare(0) {
 		c, err = s.grow(size, align, dedicated, wantZero)
 	}
 	if c == nil {
@@ -269,10 +269,19 @@ func (s *Shared) refusal(size int) error {
 	return fmt.Errorf("%w: %s would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), s.maxBytes)
 }
 
-// freeSpare returns the spare chunks to the parent, and reports whether there were any.
-// mu is held.
-func (s *Shared) freeSpare() bool {
-	unused := s.spareDedicated.moveTo(s.spare.moveTo(nil))
+// freeSpare returns spare chunks to the parent until the arena holds at most keep bytes, and
+// reports whether it did. mu is held.
+func (s *Shared) freeSpare(keep int) bool {
+	var unused []*sharedChunk
+	for left := s.reserved; left > keep && s.spareBytes() > 0; {
+		spares := &s.spareDedicated
+		if spares.bytes == 0 {
+			spares = &s.spare
+		}
+		c := spares.takeLargest()
+		left -= len(c.mem)
+		unused = append(unused, c)
+	}
 	s.shrink(unused)
 	return len(unused) > 0
 }

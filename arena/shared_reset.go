@@ -114,13 +114,25 @@ func (s *Shared) recycle(n int) bool {
 
 // Trim returns all spare chunks to the parent, after recycling given-up memory
 // that no guard protects. Like Stats it stops the world for about 20 us.
-func (s *Shared) Trim() {
+func (s *Shared) Trim() { s.trim("arena.Shared.Trim", 0) }
+
+// TrimTo is Trim until the arena holds at most size bytes. It returns dedicated chunks first,
+// and the larger ones of a kind first. It is cheap if the arena holds no more than size. A negative
+// size panics.
+func (s *Shared) TrimTo(size int) {
+	arg.AtLeast("arena.Shared.TrimTo", "size", size, 0)
+	s.trim("arena.Shared.TrimTo", size)
+}
+
+func (s *Shared) trim(call string, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mustBeOpen("arena.Shared.Trim")
-	s.drain()
-	s.recycle(math.MaxInt)
-	s.freeSpare()
+	s.mustBeOpen(call)
+	if s.reserved > size {
+		s.drain()
+		s.recycle(math.MaxInt)
+		s.freeSpare(size)
+	}
 }
 
 // SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
@@ -166,6 +178,13 @@ func bytesIn(chunks []*sharedChunk) (sum int) {
 		sum += len(c.mem)
 	}
 	return sum
+}
+
+// Reserved returns SharedStats.Reserved. It costs a lock, and does not stop the world.
+func (s *Shared) Reserved() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reserved
 }
 
 // Live returns the number of blocks allocated since the last Reset and not freed.

@@ -103,6 +103,15 @@ func (s *spareSet) remove(run, index int) {
 	}
 }
 
+// takeLargest removes and returns the chunk with the most free bytes. There is one.
+func (s *spareSet) takeLargest() *sharedChunk {
+	r := len(s.runs) - 1
+	i := len(s.runs[r]) - 1
+	c := s.runs[r][i].chunk
+	s.remove(r, i)
+	return c
+}
+
 // moveTo removes all chunks and appends them to list.
 func (s *spareSet) moveTo(list []*sharedChunk) []*sharedChunk {
 	for _, run := range s.runs {

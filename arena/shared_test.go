@@ -248,12 +248,28 @@ func TestSharedReserve(t *testing.T) {
 	if st := s.Stats(); st.Spare != 1<<20 || st.Chunks != 17 {
 		t.Errorf("%+v", st)
 	}
+	for _, keep := range []int{17 << 16, 16 << 16, 3<<16 - 1, 0} {
+		s.TrimTo(keep)
+		want := max(keep>>16, 1)
+		if st := s.Stats(); st.Chunks != want || st.Spare != (want-1)<<16 || s.Reserved() != want<<16 {
+			t.Errorf("after TrimTo(%d): %+v", keep, st)
+		}
+	}
+	freehold.Must(s.Alloc(1<<20, 1)) // a dedicated chunk, which goes first
+	reserve(1 << 16)
+	s.Reset()
+	s.TrimTo(4 << 16)
+	if st := s.Stats(); st.Reserved != 2<<16 || st.Spare != st.Reserved {
+		t.Errorf("after TrimTo with a dedicated chunk: %+v", st)
+	}
 	s.Trim()
-	if st := s.Stats(); st.Spare != 0 || st.Chunks != 1 {
+	if st := s.Stats(); st.Spare != 0 || st.Chunks != 0 {
 		t.Errorf("after Trim: %+v", st)
 	}
 	mustPanic(t, "arena.Shared.Reserve: size -1, want 0 or more", func() { s.Reserve(-1) })
+	mustPanic(t, "arena.Shared.TrimTo: size -1, want 0 or more", func() { s.TrimTo(-1) })
 	s.Close()
+	mustPanic(t, "closed", func() { s.TrimTo(1) })
 	mustPanic(t, "closed", func() { s.Reserve(0) })
 }
 
