@@ -55,12 +55,13 @@ const (
 // [io.WriterTo] and [io.ReaderAt]. Reading does not consume: a [Reader] keeps its
 // own place.
 type Buffer struct {
-	mem    []byte // all the capacity
-	n      int    // bytes of data
-	parent freehold.Allocator
-	file   *file // that mem maps, or nil
-	opts   Options
-	closed bool
+	mem      []byte // all the capacity
+	n        int    // bytes of data
+	parent   freehold.Allocator
+	file     *file // that mem maps, or nil
+	opts     Options
+	borrowed bool // mem is the caller's: see Over
+	closed   bool
 
 	writing atomic.Int32 // calls of writeTo that have handed out the data
 }
@@ -77,6 +78,18 @@ func New(parent freehold.Allocator, o *Options) *Buffer {
 	arg.AtLeast(call, "MaxBytes", b.opts.MaxBytes, 0)
 	arg.AtLeast(call, "SpillAfter", b.opts.SpillAfter, 0)
 	owners.Watch(b, "buffer.Buffer", "")
+	return b
+}
+
+// Over returns a buffer over the caller's slice: it has those bytes, and changes them in
+// place. It takes no memory before it grows. Then its data moves to memory of parent, which Close
+// frees, and the slice is the caller's alone again. With [Records] it reads and sorts frames
+// that are in a slice. RecordsOptions.Align is of addresses only if data begins at a multiple
+// of it.
+func Over(parent freehold.Allocator, data []byte) *Buffer {
+	arg.NotNil("buffer.Over", "parent", parent)
+	b := New(parent, nil)
+	b.mem, b.n, b.borrowed = data, len(data), true
 	return b
 }
 
@@ -149,7 +162,7 @@ func (b *Buffer) Trim() {
 	switch {
 	case b.file != nil:
 		b.file.trim(b)
-	case b.n == len(b.mem):
+	case b.n == len(b.mem) || b.borrowed:
 	case b.n == 0:
 		b.parent.Free(b.mem)
 		b.mem = nil
@@ -171,6 +184,7 @@ func (b *Buffer) Close() error {
 	b.mustNotBeRead("buffer.Buffer.Close")
 	err := b.Sync()
 	switch {
+	case b.borrowed:
 	case b.file == nil:
 		b.parent.Free(b.mem)
 	case err != nil:
@@ -253,11 +267,20 @@ func (b *Buffer) setCap(size int) error {
 	case b.opts.SpillAfter != 0 && size > b.opts.SpillAfter:
 		return b.spill(size)
 	}
-	mem, err := freehold.Realloc(b.parent, b.mem, size, blockAlign)
-	if err == nil {
-		b.mem = mem
+	old := b.mem
+	if b.borrowed {
+		old = nil
 	}
-	return err
+	mem, err := freehold.Realloc(b.parent, old, size, blockAlign)
+	if err != nil {
+		return err
+	}
+	if b.borrowed {
+		copy(mem, b.mem)
+		b.borrowed = false
+	}
+	b.mem = mem
+	return nil
 }
 
 // spill moves the data to a temporary file with room for size bytes.

@@ -195,6 +195,7 @@ func TestMisuseOfABufferPanics(t *testing.T) {
 		call func()
 	}{
 		{"freehold: buffer.New: parent is nil", func() { buffer.New(nil, nil) }},
+		{"freehold: buffer.Over: parent is nil", func() { buffer.Over(nil, nil) }},
 		{"freehold: buffer.New: MaxBytes -1, want 0 or more", func() { buffer.New(freehold.Default(), &buffer.Options{MaxBytes: -1}) }},
 		{"freehold: buffer.New: SpillAfter -1, want 0 or more", func() { buffer.New(freehold.Default(), &buffer.Options{SpillAfter: -1}) }},
 		{"freehold: buffer.Buffer.Extend: size -1, want 0 or more", func() { open.Extend(-1) }},

@@ -7,7 +7,7 @@
 //
 // The first frame is at first(), so that every record is aligned. Records of fixed
 // size have no lengths and no gaps: there a frame is the record. With align 1, frames
-// are those of extsort.LengthPrefixed.
+// are those of extsort.LengthPrefixed. Long lengths have 8 bytes and are big-endian.
 
 package buffer
 
@@ -19,44 +19,56 @@ import (
 
 const (
 	lengthBytes = 4
+	longBytes   = 8
 	maxRecord   = min(math.MaxUint32, math.MaxInt-headerBytes) // bytes in a frame's record
 )
 
 type layout struct {
 	fixed int // bytes of every record; 0 if each has its length
 	align int // of records in frames, a power of two
+	head  int // bytes of the length: 0, lengthBytes or longBytes
+}
+
+func layoutOf(o *RecordsOptions) layout {
+	l := layout{fixed: o.RecordBytes, align: max(o.Align, 1)}
+	switch {
+	case o.RecordBytes != 0:
+	case o.LongLengths:
+		l.head = longBytes
+	default:
+		l.head = lengthBytes
+	}
+	return l
 }
 
 // first returns the offset of the first frame.
-func (l layout) first() int {
-	if l.fixed != 0 {
-		return 0
-	}
-	return -lengthBytes & (l.align - 1)
-}
-
-// head returns the number of bytes before a frame's record.
-func (l layout) head() int {
-	if l.fixed != 0 {
-		return 0
-	}
-	return lengthBytes
-}
+func (l layout) first() int { return -l.head & (l.align - 1) }
 
 // frameOf returns the size of the frame of a record of n bytes.
 func (l layout) frameOf(n int) int {
 	if l.fixed != 0 {
 		return n
 	}
-	return (lengthBytes + n + l.align - 1) &^ (l.align - 1)
+	return (l.head + n + l.align - 1) &^ (l.align - 1)
 }
 
 // put writes the length and the zeros of the frame of a record of n bytes.
 func (l layout) put(frame []byte, n int) {
-	if l.fixed == 0 {
+	switch l.head {
+	case lengthBytes:
 		binary.LittleEndian.PutUint32(frame, uint32(n))
-		clear(frame[lengthBytes+n:])
+	case longBytes:
+		binary.BigEndian.PutUint64(frame, uint64(n))
 	}
+	clear(frame[l.head+n:])
+}
+
+// length returns the length that frame begins with.
+func (l layout) length(frame []byte) uint64 {
+	if l.head == longBytes {
+		return binary.BigEndian.Uint64(frame)
+	}
+	return uint64(binary.LittleEndian.Uint32(frame))
 }
 
 // frame returns the size of the frame that data begins with. It panics if data ends
@@ -65,7 +77,7 @@ func (l layout) frame(data []byte) int {
 	if l.fixed != 0 {
 		return l.fixed
 	}
-	return l.frameOf(int(binary.LittleEndian.Uint32(data)))
+	return l.frameOf(int(l.length(data)))
 }
 
 // record returns the record that data begins with, which is in a frame that was
@@ -74,8 +86,8 @@ func (l layout) record(data []byte) []byte {
 	if l.fixed != 0 {
 		return data[:l.fixed:l.fixed]
 	}
-	end := lengthBytes + int(binary.LittleEndian.Uint32(data))
-	return data[lengthBytes:end:end]
+	end := l.head + int(l.length(data))
+	return data[l.head:end:end]
 }
 
 // check returns the size of the frame at an offset of data, or an error if there is
@@ -87,12 +99,12 @@ func (l layout) check(data []byte, at int) (int, error) {
 		return l.fixed, nil
 	case l.fixed != 0:
 		return 0, noRecord(at, "it has %d of %d bytes", rest, l.fixed)
-	case rest < lengthBytes:
-		return 0, noRecord(at, "its length has %d of %d bytes", rest, lengthBytes)
+	case rest < l.head:
+		return 0, noRecord(at, "its length has %d of %d bytes", rest, l.head)
 	}
-	n := binary.LittleEndian.Uint32(data[at:])
-	if uint64(n) > uint64(rest-lengthBytes) || l.frameOf(int(n)) > rest {
-		return 0, noRecord(at, "its length is %d, and %d bytes are left", n, rest-lengthBytes)
+	n := l.length(data[at:])
+	if n > uint64(min(rest-l.head, maxRecord)) || l.frameOf(int(n)) > rest {
+		return 0, noRecord(at, "its length is %d, and %d bytes are left", n, rest-l.head)
 	}
 	return l.frameOf(int(n)), nil
 }

@@ -22,13 +22,18 @@ type RecordsOptions struct {
 	// 0 means 1. With RecordBytes it may only be a power of two that divides
 	// RecordBytes.
 	Align int
+
+	// LongLengths has the size before a record take 8 bytes, big-endian, in place of 4,
+	// little-endian. With it, and without Align, the records are those that z.Buffer of
+	// ristretto writes. With RecordBytes it is a panic.
+	LongLengths bool
 }
 
 // Records is a sequence of records in a [Buffer]. A record is any number of bytes,
 // 0 too, up to 4 GiB - 1. Its offset is where its frame begins in the buffer. A frame
-// is the record with the 4 bytes of its length before it, or the record alone
-// if all have RecordBytes. Without Align the buffer has what package extsort calls
-// LengthPrefixed, or Fixed with RecordBytes.
+// is the record with the 4 or 8 bytes of its length before it, or the record alone
+// if all have RecordBytes. With neither Align nor LongLengths the buffer has what
+// package extsort calls LengthPrefixed, or Fixed with RecordBytes.
 //
 // Nothing else may append to the buffer, truncate it or change lengths in it while
 // Records is in use. Concurrency rules are the Buffer's. Slices of records are valid
@@ -64,7 +69,10 @@ func NewRecords(b *Buffer, o *RecordsOptions) (*Records, error) {
 	if o.RecordBytes%align != 0 {
 		arg.Panicf(call, "RecordBytes %d, want a multiple of the alignment %d", o.RecordBytes, align)
 	}
-	r := &Records{b: b, layout: layout{fixed: o.RecordBytes, align: align}}
+	if o.RecordBytes != 0 && o.LongLengths {
+		arg.Panicf(call, "LongLengths with RecordBytes %d: such records have no lengths", o.RecordBytes)
+	}
+	r := &Records{b: b, layout: layoutOf(o)}
 	var err error
 	if r.n, err = r.count(r.layout.first()); err != nil {
 		return nil, err
@@ -128,7 +136,7 @@ func (r *Records) append(call string, n int) ([]byte, error) {
 		return nil, err
 	}
 	r.n++
-	from := gap + l.head()
+	from := gap + l.head
 	return frame[from : from+n : from+n], nil
 }
 

@@ -75,6 +75,9 @@ func TestBytesThatAreNoRecords(t *testing.T) {
 		{frame(1<<31, ""), buffer.RecordsOptions{}, "no record begins at offset 0, or it is corrupt: its length is 2147483648, and 0 bytes are left"},
 		{"abc", buffer.RecordsOptions{Align: 8}, "no record begins at offset 3, or it is corrupt: its length has 0 of 4 bytes"},
 		{"\x00\x00\x00\x00" + frame(2, "ab"), buffer.RecordsOptions{Align: 8}, "no record begins at offset 4, or it is corrupt: its length is 2, and 2 bytes are left"},
+		{"abcdefg", buffer.RecordsOptions{LongLengths: true}, "no record begins at offset 0, or it is corrupt: its length has 7 of 8 bytes"},
+		{"\x00\x00\x00\x00\x00\x00\x00\x03ab", buffer.RecordsOptions{LongLengths: true}, "no record begins at offset 0, or it is corrupt: its length is 3, and 2 bytes are left"},
+		{"\xff\xff\xff\xff\xff\xff\xff\xffab", buffer.RecordsOptions{LongLengths: true}, "no record begins at offset 0, or it is corrupt: its length is 18446744073709551615, and 2 bytes are left"},
 		{"abcdefgh", buffer.RecordsOptions{RecordBytes: 3}, "no record begins at offset 6, or it is corrupt: it has 2 of 3 bytes"},
 	} {
 		b := newBuffer(t, nil)
@@ -195,6 +198,7 @@ func TestMisuseOfRecordsPanics(t *testing.T) {
 		{"freehold: buffer.NewRecords: alignment -1, want a power of two", records(buffer.RecordsOptions{Align: -1})},
 		{"freehold: buffer.NewRecords: alignment 128, want 1 to 64", records(buffer.RecordsOptions{Align: 128})},
 		{"freehold: buffer.NewRecords: RecordBytes 12, want a multiple of the alignment 8", records(buffer.RecordsOptions{RecordBytes: 12, Align: 8})},
+		{"freehold: buffer.NewRecords: LongLengths with RecordBytes 12: ...", records(buffer.RecordsOptions{RecordBytes: 12, LongLengths: true})},
 		{"freehold: buffer.Records.Append: size -1, want 0 or more", func() { r.Append(-1) }},
 		{"freehold: buffer.Records.Append: size 7, want RecordBytes, 8", func() { fixed.Append(7) }},
 		{"freehold: buffer.Records.AppendBytes: size 9, want RecordBytes, 8", func() { fixed.AppendBytes(make([]byte, 9)) }},

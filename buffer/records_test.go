@@ -73,6 +73,7 @@ func TestRecordsAreKept(t *testing.T) {
 		nil,
 		{Align: 1}, {Align: 2}, {Align: 4}, {Align: 8}, {Align: 16}, {Align: 64},
 		{RecordBytes: 1}, {RecordBytes: 7}, {RecordBytes: 24, Align: 8}, {RecordBytes: 4096, Align: 64},
+		{LongLengths: true}, {LongLengths: true, Align: 8}, {LongLengths: true, Align: 64},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			places(t, func(t *testing.T, b *buffer.Buffer) {

@@ -92,7 +92,7 @@ func inPlace(entries []keysort.Entry) bool {
 // whose key may be a part of it.
 func (g *gather) entry(data []byte, at int) keysort.Entry {
 	record := g.layout.record(data[at:])
-	e := keysort.Entry{At: uint32(at + g.layout.head()), N: uint32(len(record))}
+	e := keysort.Entry{At: uint32(at + g.layout.head), N: uint32(len(record))}
 	if g.cmp == nil {
 		key := g.keyOf(record)
 		e.Word, e.N = keysort.Word(key, 0), uint32(len(key))
@@ -102,7 +102,7 @@ func (g *gather) entry(data []byte, at int) keysort.Entry {
 
 // frame returns the frame of an entry.
 func (g *gather) frame(data []byte, e keysort.Entry) []byte {
-	from := data[int(e.At)-g.layout.head():]
+	from := data[int(e.At)-g.layout.head:]
 	if g.key == nil {
 		return from[:g.layout.frameOf(int(e.N))]
 	}
@@ -117,7 +117,7 @@ func (g *gather) copyFrames(out, data []byte, entries []keysort.Entry) (touched 
 	for i, e := range entries {
 		if i%keysort.Ahead == 0 {
 			for _, e := range entries[i:min(i+keysort.Ahead, len(entries))] {
-				touched += uint(data[int(e.At)-g.layout.head()])
+				touched += uint(data[int(e.At)-g.layout.head])
 			}
 		}
 		from := g.frame(data, e)
@@ -142,7 +142,7 @@ func (g *gather) sortEntries(data []byte, entries, room []keysort.Entry) {
 	if g.key != nil {
 		s.Ties = 1 // their records may differ
 		s.Key = func(e keysort.Entry) []byte {
-			key := g.key(g.layout.record(data[int(e.At)-g.layout.head():]))
+			key := g.key(g.layout.record(data[int(e.At)-g.layout.head:]))
 			return key[:min(len(key), int(e.N))]
 		}
 	}

@@ -180,11 +180,12 @@ var layouts = []buffer.RecordsOptions{
 	{RecordBytes: 1}, {RecordBytes: 7}, {RecordBytes: 8}, {RecordBytes: 9}, {RecordBytes: 12},
 	{RecordBytes: 16}, {RecordBytes: 24}, {RecordBytes: 32}, {RecordBytes: 40}, {RecordBytes: 48}, {RecordBytes: 56},
 	{RecordBytes: 64, Align: 64}, {RecordBytes: 72}, {RecordBytes: 4096},
+	{LongLengths: true}, {LongLengths: true, Align: 32},
 }
 
 func TestSortsAgreeWithAStableSort(t *testing.T) {
 	for _, o := range layouts {
-		t.Run(fmt.Sprintf("recordBytes=%d/align=%d", o.RecordBytes, o.Align), func(t *testing.T) {
+		t.Run(fmt.Sprintf("recordBytes=%d/align=%d/long=%t", o.RecordBytes, o.Align, o.LongLengths), func(t *testing.T) {
 			b := newBuffer(t, nil)
 			for k, by := range sortings(o.RecordBytes) {
 				for i, in := range inputs {
@@ -227,7 +228,7 @@ func TestSortsOfEqualRecords(t *testing.T) {
 func TestSortsOfManyRecords(t *testing.T) {
 	b := newBuffer(t, nil)
 	for i, in := range inputs {
-		for k, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}, {Align: 8}, {RecordBytes: 8}} {
+		for k, o := range []buffer.RecordsOptions{{}, {RecordBytes: 24}, {RecordBytes: 9}, {Align: 8}, {RecordBytes: 8}, {LongLengths: true}} {
 			size := o.RecordBytes
 			all := sortings(size)
 			for j, by := range all {
