@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -66,14 +67,34 @@ func (m *Module) Write(t testing.TB, file, text string) {
 // Edit replaces the one place where the copy's file has old.
 func (m *Module) Edit(t testing.TB, file, old, new string) {
 	t.Helper()
+	text := m.Read(t, file)
+	if n := strings.Count(text, old); n != 1 {
+		t.Fatalf("%s has %q %d times, want once", file, old, n)
+	}
+	m.Write(t, file, strings.Replace(text, old, new, 1))
+}
+
+// Drop removes functions from the copy's file.
+func (m *Module) Drop(t testing.TB, file string, functions ...string) {
+	t.Helper()
+	for _, f := range functions {
+		text := m.Read(t, file)
+		body := regexp.MustCompile(`(?ms)^func ` + f + `\(.*?^}\n`).FindString(text)
+		if body == "" {
+			t.Fatalf("%s has no function %s", file, f)
+		}
+		m.Edit(t, file, body, "")
+	}
+}
+
+// Read returns a file of the copy.
+func (m *Module) Read(t testing.TB, file string) string {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Dir, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), old); n != 1 {
-		t.Fatalf("%s has %q %d times, want once", file, old, n)
-	}
-	m.Write(t, file, strings.Replace(string(text), old, new, 1))
+	return string(text)
 }
 
 // Test runs go test in the copy and logs how many tests passed and were skipped. It fails t
