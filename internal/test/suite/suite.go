@@ -30,8 +30,29 @@ type Module struct{ Dir string }
 // requires. The copy may import the core and the module under test.
 func Copy(t testing.TB, module string) *Module {
 	t.Helper()
+	m := copyOf(t, run(t, ".", "list", "-m", "-f", "{{.Dir}}", module))
+	m.replaceBy(t, core)
+	m.replaceBy(t, run(t, ".", "list", "-f", "{{.Module.Path}}", "."))
+	return m
+}
+
+// Download returns a copy of a module that nothing here requires, as module@version. The
+// copy may import the core.
+func Download(t testing.TB, module string) *Module {
+	t.Helper()
+	var found struct{ Dir string }
+	if err := json.Unmarshal([]byte(run(t, t.TempDir(), "mod", "download", "-json", module)), &found); err != nil {
+		t.Fatal(err)
+	}
+	m := copyOf(t, found.Dir)
+	m.replaceBy(t, core)
+	return m
+}
+
+func copyOf(t testing.TB, dir string) *Module {
+	t.Helper()
 	m := &Module{t.TempDir()}
-	if err := os.CopyFS(m.Dir, os.DirFS(run(t, ".", "list", "-m", "-f", "{{.Dir}}", module))); err != nil {
+	if err := os.CopyFS(m.Dir, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(m.Dir, func(path string, _ os.DirEntry, err error) error {
@@ -43,16 +64,20 @@ func Copy(t testing.TB, module string) *Module {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, module := range []string{core, run(t, ".", "list", "-f", "{{.Module.Path}}", ".")} {
-		m.Replace(t, module, run(t, ".", "list", "-m", "-f", "{{.Dir}}", module))
-	}
 	return m
 }
 
-// Replace has the copy's go.mod take a module from a folder.
-func (m *Module) Replace(t testing.TB, module, dir string) {
+// replaceBy has the copy's go.mod take a module from this clone.
+func (m *Module) replaceBy(t testing.TB, module string) {
 	t.Helper()
-	run(t, m.Dir, "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+dir)
+	dir := run(t, ".", "list", "-m", "-f", "{{.Dir}}", module)
+	m.Go(t, "mod", "edit", "-require="+module+"@v0.1.0", "-replace="+module+"="+dir)
+}
+
+// Go returns what the go command prints in the copy.
+func (m *Module) Go(t testing.TB, args ...string) string {
+	t.Helper()
+	return run(t, m.Dir, args...)
 }
 
 // Write writes a file of the copy.
