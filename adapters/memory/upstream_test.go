@@ -4,7 +4,6 @@ package memory_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -55,65 +54,19 @@ func TestMemorysTests(t *testing.T) {
 	m.Test(t, 17, ".")
 }
 
-// user is a program of C's malloc with a limit, which has the replace line of the package's documentation, to this folder.
-var user = map[string]string{
-	"go.mod": `module example.com/user
-
-go 1.26.0
-
-require (
-	github.com/freehold-go/freehold v0.1.0
-	modernc.org/libc v1.80.1
-	modernc.org/memory v1.12.1
-)
-
-replace modernc.org/memory => MODULE
-
-replace github.com/freehold-go/freehold => MODULE/../..
-`,
-	"limits/limits.go": `package limits
-
-import "modernc.org/memory"
-
-func init() { memory.Options.MaxBytes = 16 << 20 }
-`,
-	"main.go": `package main
-
-import (
-	"fmt"
-
-	_ "example.com/user/limits"
-	"github.com/freehold-go/freehold"
-	"modernc.org/libc"
-)
-
-func main() {
-	tls := libc.NewTLS()
-	p := libc.Xmalloc(tls, 8<<20)
-	for _, st := range freehold.AllStats() {
-		if st.LiveBytes >= 8<<20 {
-			fmt.Println(st.Name)
-		}
-	}
-	fmt.Println(libc.Xmalloc_usable_size(tls, p), libc.Xmalloc(tls, 32<<20))
-	libc.Xfree(tls, p)
-}
-`,
-}
-
+// The program in the folder example has the replace line of the package's documentation, to this folder.
 func TestReplace(t *testing.T) {
-	m := suite.Module{Dir: t.TempDir()}
 	here, err := filepath.Abs(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range user {
-		m.Write(t, file, strings.ReplaceAll(text, "MODULE", here))
+	m := suite.Module{Dir: t.TempDir()} // outside of the workspace
+	if err := os.CopyFS(m.Dir, os.DirFS("example")); err != nil {
+		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "run", ".")
-	cmd.Dir, cmd.Env = m.Dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
-	out, err := cmd.CombinedOutput()
-	if want := "modernc.org/memory\n8388608 0\n"; err != nil || !strings.HasSuffix(string(out), want) {
-		t.Errorf("%v: %s", err, out)
+	m.Edit(t, "go.mod", "=> ..\n", "=> "+here+"\n")
+	m.Edit(t, "go.mod", "=> ../../..\n", "=> "+filepath.Dir(filepath.Dir(here))+"\n")
+	if out := m.Go(t, "run", "."); !strings.HasSuffix(out, "modernc.org/memory\n8388608 0") {
+		t.Error(out)
 	}
 }
