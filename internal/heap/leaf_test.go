@@ -1,12 +1,86 @@
 package heap
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/test/pintest"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 func TestLeavesTakeNoPins(t *testing.T) {
 	pintest.LeavesTakeNoPins(t, plain, pinned)
 	pintest.LeavesTakeNoPins(t, runLeaves, runsPinned)
+}
+
+// eachPath runs a test with assembly, where it runs, with leaves, and with pins. f is what
+// Alloc and Free call.
+func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
+	t.Run("called", func(t *testing.T) { test(t, &fast) })
+	t.Run("plain", func(t *testing.T) { test(t, &plain) })
+	t.Run("pinned", func(t *testing.T) {
+		Pin(t)
+		test(t, &plain)
+	})
+}
+
+var countedSizes = []int{8, 100, 4096, maxSmall, 100 << 10}
+
+// Each block counts down by its size and by what each block counts more, whichever path serves
+// it, and whether it is small or a run.
+func TestEachPathCountsBlocks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
+	const from, extra = 1 << 40, 1000
+	SampleAt(t, 1)
+	watch.Countdown.Rate.Store(1 << 48) // no block is an event
+	watch.Countdown.Extra.Store(extra)
+	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{Decay: never})
+		o := newLocalCache(h)
+		want := int64(0)
+		use := func() {
+			want = 0
+			for _, size := range countedSizes {
+				b, err := f.alloc(h, size, 8, true, 0)
+				c, errOfCache := f.localAlloc(o, size, 8, true, 0)
+				if err != nil || errOfCache != nil {
+					t.Fatal(err, errOfCache)
+				}
+				f.free(h, b, 0)
+				f.localFree(o, c, 0)
+				want += 2 * int64(size+extra)
+			}
+		}
+		use() // makes the caches, and what they keep
+		h.caches.Each(func(c *cache) { c.left = from })
+		use()
+		counted := int64(0)
+		h.caches.Each(func(c *cache) { counted += from - c.left })
+		if counted != want {
+			t.Errorf("%d bytes are counted, want %d", counted, want)
+		}
+		o.Close()
+	})
+}
+
+// The block at which the countdown ends is watched.
+func TestEachPathHasEventsWatched(t *testing.T) {
+	SampleAt(t, 1)
+	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{})
+		o := newLocalCache(h)
+		for _, size := range append(countedSizes, countedSizes...) { // by slow paths, and then by caches
+			for name, alloc := range map[string]func() ([]byte, error){
+				"heap":  func() ([]byte, error) { return f.alloc(h, size, 8, false, 0) },
+				"cache": func() ([]byte, error) { return f.localAlloc(o, size, 8, false, 0) },
+			} {
+				b, err := alloc()
+				if err != nil || !spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
+					t.Errorf("%s: a block of %d bytes is not watched: %v", name, size, err)
+				}
+				h.Free(b)
+			}
+		}
+		o.Close()
+	})
 }
