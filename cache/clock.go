@@ -49,8 +49,3 @@ func (c *clock) accessOf(e *Entry) access {
 	}
 	return a
 }
-
-// idle returns how long ago an access was.
-func (c *clock) idle(a access) time.Duration {
-	return time.Duration(c.now()-min(a&^wasRead, c.now())) * time.Second
-}

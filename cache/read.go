@@ -22,7 +22,7 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	r, ok := c.read(key)
 	if ok {
 		dst = append(dst, r.it.value()...)
-		r.note()
+		r.note(c.accessTime())
 		r.release()
 	}
 	return dst, ok
@@ -39,8 +39,9 @@ func (c *Cache) View(key []byte, f func(e Entry)) bool {
 	r, ok := c.read(key)
 	if ok {
 		defer r.release()
-		e := r.entryOf()
-		r.note()
+		now := c.accessTime()
+		e := r.entryOf(now)
+		r.note(now)
 		f(e)
 	}
 	return ok
@@ -56,7 +57,7 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	if !r.isLive() {
 		return false
 	}
-	f(r.entryOf())
+	f(r.entryOf(c.accessTime()))
 	return true
 }
 
@@ -81,6 +82,14 @@ func (c *Cache) count(r reading) reading {
 		r.it.expires.Store(c.clock.expires(c.options.TTL))
 	}
 	return r
+}
+
+// accessTime returns the second that reads note, or 0 if they do not.
+func (c *Cache) accessTime() uint32 {
+	if !c.options.Access {
+		return 0
+	}
+	return c.clock.now()
 }
 
 // batchKeys is how many keys are looked for at a time, by GetMany and when a segment is emptied.
@@ -123,6 +132,12 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 			it.expires.Load()
 		}
 	}
+	for i := range held {
+		if it := held[i].it; it != nil {
+			it.fetch()
+		}
+	}
+	now := c.accessTime()
 	for i, key := range keys {
 		r := held[i]
 		held[i] = reading{}
@@ -132,8 +147,8 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 		}
 		if r = c.count(r); r.it != nil {
 			held[i] = r
-			e := r.entryOf()
-			r.note()
+			e := r.entryOf(now)
+			r.note(now)
 			f(from+i, e)
 		}
 	}
@@ -168,7 +183,7 @@ func (s *shard) each(yield func([]byte, Entry) bool) bool {
 		}
 		for len(held) > 0 {
 			r := &held[len(held)-1]
-			more := !r.isLive() || yield(r.it.key(), r.entryOf())
+			more := !r.isLive() || yield(r.it.key(), r.entryOf(s.c.accessTime()))
 			r.release()
 			held = held[:len(held)-1]
 			if !more {

@@ -4,6 +4,7 @@ package cache
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
 )
@@ -24,8 +25,8 @@ func (r *reading) release() {
 	}
 }
 
-// entryOf returns the reading's entry, whose value is the item's memory.
-func (r *reading) entryOf() Entry {
+// entryOf returns the reading's entry, whose value is the item's memory. now is that of accessTime.
+func (r *reading) entryOf(now uint32) Entry {
 	if r.it == nil {
 		return Entry{}
 	}
@@ -33,17 +34,15 @@ func (r *reading) entryOf() Entry {
 	e.TTL = r.s.c.clock.left(r.it.expires.Load())
 	if at := r.it.access(); at != nil {
 		a := at.Load()
-		e.Read, e.Idle = a&wasRead != 0, r.s.c.clock.idle(a)
+		e.Read, e.Idle = a&wasRead != 0, time.Duration(now-min(a&^wasRead, now))*time.Second
 	}
 	return e
 }
 
 // note makes now the time of the entry's last read, which entryOf shows from then on.
-func (r *reading) note() {
-	if at := r.it.access(); at != nil {
-		if now := r.s.c.clock.now() | wasRead; at.Load() != now {
-			at.Store(now)
-		}
+func (r *reading) note(now uint32) {
+	if at := r.it.access(); at != nil && at.Load() != now|wasRead {
+		at.Store(now | wasRead)
 	}
 }
 

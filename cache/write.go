@@ -63,7 +63,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	c.write(key, func(s *shard, h uint64, old reading, found bool) {
 		defer func() { s.entry = Entry{} }()
 		if found {
-			s.entry = old.entryOf()
+			s.entry = old.entryOf(c.accessTime())
 			version = s.entry.Version
 		}
 		left := s.entry.TTL
@@ -111,7 +111,7 @@ func (s *shard) touch(old reading, expires uint32) {
 	old.it.expires.Store(expires)
 	g.note(expires, old.it.size())
 	old.hit()
-	old.note()
+	old.note(s.c.accessTime())
 }
 
 // Delete deletes the entry of key, and reports whether there was one.
