@@ -2,6 +2,7 @@
 //
 //	freehold cache      a cache that memcached's clients use
 //	freehold demo       half a minute of off-heap memory beside the Go heap
+//	freehold overlay    Badger, Pebble and ristretto on off-heap memory without cgo
 //	freehold sort       GNU sort's common options, for input larger than memory
 //	freehold stats      the off-heap memory of a running program, live
 //	freehold version
@@ -27,6 +28,7 @@ import (
 type commands struct {
 	Cache   cacheCommand   `cmd:"" help:"Serve a cache by memcached's protocol, its items off-heap."`
 	Demo    demoCommand    `cmd:"" help:"Show in half a minute what off-heap memory does, beside the Go heap."`
+	Overlay overlayCommand `cmd:"" help:"Have Badger, Pebble or ristretto allocate off-heap without cgo: write what go build -overlay takes."`
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`

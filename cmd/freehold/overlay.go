@@ -1,0 +1,121 @@
+// Overlay: libraries that have no place for an allocator, on freehold.
+
+package main
+
+import (
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+)
+
+// overlayCommand writes what go build -overlay takes: Go files, and which files of a vendored library they replace.
+type overlayCommand struct {
+	Libraries []string `arg:"" enum:"badger,pebble,ristretto" help:"badger, pebble or ristretto, which are in the module's vendor folder. Badger allocates through ristretto."`
+	Dir       string   `default:"freehold-overlay" help:"Folder for the files. The go command must run where this one does."`
+}
+
+// A patch has the memory of a library on freehold.
+type patch struct {
+	module string            // of the library
+	folder string            // of its package that allocates
+	files  map[string]string // in folder, and which of overlays takes their place; "" leaves the file empty
+	known  string            // what the first of the versions that the files fit has in one of these
+}
+
+var ristretto = patch{
+	module: "github.com/dgraph-io/ristretto/v2", folder: "z",
+	files: map[string]string{"calloc_nojemalloc.go": "ristretto.go.txt"},
+	known: "func CallocNoRef(n int, tag string) []byte",
+}
+
+var patches = map[string]patch{
+	"badger":    ristretto,
+	"ristretto": ristretto,
+	"pebble": {
+		module: "github.com/cockroachdb/pebble/v2", folder: "internal/manual",
+		files: map[string]string{"manual_cgo.go": "", "manual_nocgo.go": "pebble.go.txt"},
+		known: "func New(purpose Purpose, n uintptr) Buf",
+	},
+}
+
+//go:embed overlays
+var overlays embed.FS
+
+const core = "github.com/freehold-go/freehold"
+
+func (c *overlayCommand) Run(s cli.Streams) error {
+	goMod, err := os.ReadFile("go.mod")
+	if err != nil {
+		return cli.Usagef("run it in the folder of the module's go.mod: %w", err)
+	}
+	replace := map[string]string{}
+	for _, library := range c.Libraries {
+		p := patches[library]
+		folder, err := folderOf(p, modfile.ModulePath(goMod))
+		if err == nil {
+			err = c.write(replace, p, folder)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	text := freehold.Must(json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t"))
+	file := filepath.Join(c.Dir, "overlay.json")
+	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "Build with: go build -overlay=%s\n", file)
+	return err
+}
+
+// folderOf returns the folder of the package that a patch is for: in vendor, or here if main, the module's path, is the library.
+func folderOf(p patch, main string) (string, error) {
+	folder := filepath.FromSlash(p.folder)
+	if main == p.module {
+		return folder, nil
+	}
+	folder = filepath.Join("vendor", filepath.FromSlash(p.module), folder)
+	if _, err := os.Stat(folder); err != nil {
+		return "", cli.Usagef("vendor has no %s: run go mod vendor (the go command takes no overlay on the module cache)", p.module)
+	}
+	if _, err := os.Stat(filepath.Join("vendor", filepath.FromSlash(core))); err != nil {
+		return "", cli.Usagef("vendor has no %s: import it in a package of the module and run go mod vendor", core)
+	}
+	return folder, nil
+}
+
+// write writes the files of a patch for the package in a folder, and adds them to an overlay.
+func (c *overlayCommand) write(replace map[string]string, p patch, folder string) error {
+	old := ""
+	for name := range p.files {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			return fmt.Errorf("this version of %s is not known: %w", p.module, err)
+		}
+		old += string(text)
+	}
+	if !strings.Contains(old, p.known) {
+		return fmt.Errorf("this version of %s is not known: %s has no %q", p.module, folder, p.known)
+	}
+	for name, by := range p.files {
+		text := []byte("package " + filepath.Base(folder) + "\n")
+		if by != "" {
+			text = freehold.Must(overlays.ReadFile("overlays/" + by))
+		}
+		file := filepath.Join(c.Dir, name+".txt") // of which the go command makes no package
+		if err := errors.Join(os.MkdirAll(c.Dir, 0o755), os.WriteFile(file, text, 0o644)); err != nil {
+			return err
+		}
+		replace[filepath.Join(folder, name)] = file
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/internal/test/suite"
+)
+
+// overlay runs the command in a folder and returns what it printed.
+func overlay(t *testing.T, m *suite.Module, libraries ...string) string {
+	t.Helper()
+	t.Chdir(m.Dir)
+	code, out, err := command(t.Context(), append([]string{"overlay"}, libraries...)...)
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, err)
+	}
+	return out
+}
+
+// user is a program of ristretto that is no part of the workspace.
+func user(t *testing.T) *suite.Module {
+	clone, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &suite.Module{Dir: t.TempDir()}
+	m.Write(t, "go.mod", `module example.com/user
+
+go 1.26.0
+
+require (
+	github.com/dgraph-io/ristretto/v2 v2.4.2
+	github.com/freehold-go/freehold v0.1.0
+)
+
+replace github.com/freehold-go/freehold => `+clone+"\n")
+	m.Write(t, "main.go", `package main
+
+import (
+	"fmt"
+
+	"github.com/dgraph-io/ristretto/v2/z"
+	"github.com/freehold-go/freehold"
+)
+
+func main() {
+	b := z.Calloc(1000, "user")
+	fmt.Println(z.NumAllocBytes(), freehold.AllStats()[1].Name)
+	z.Free(b)
+	fmt.Println(z.Leaks())
+}
+`)
+	m.Go(t, "mod", "tidy")
+	m.Go(t, "mod", "vendor")
+	return m
+}
+
+func TestOverlay(t *testing.T) {
+	m := user(t)
+	out := overlay(t, m, "ristretto", "badger")
+	flag := strings.TrimPrefix(strings.TrimSpace(out), "Build with: go build ")
+	if out := m.Go(t, "run", "-mod=vendor", flag, "."); out != "1000 z\nNO leaks found." {
+		t.Error(out)
+	}
+
+	for _, tt := range []struct {
+		mistake func()
+		library string
+		code    int
+		want    string
+	}{
+		{func() {}, "leveldb", cli.Misused, "badger"},
+		{func() {}, "pebble", cli.Misused, "vendor has no github.com/cockroachdb/pebble/v2: run go mod vendor"},
+		{func() { os.RemoveAll("vendor/github.com/freehold-go") }, "badger", cli.Misused, "vendor has no github.com/freehold-go/freehold: import it"},
+		{func() { os.Remove("go.mod") }, "badger", cli.Misused, "run it in the folder of the module's go.mod"},
+		{func() { m.Write(t, "go.mod", "module github.com/dgraph-io/ristretto/v2\n") }, "badger", cli.Failed, "this version of github.com/dgraph-io/ristretto/v2 is not known: open z"},
+		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z") }, "badger", cli.Failed, "is not known: z has no \"func CallocNoRef"},
+	} {
+		tt.mistake()
+		if code, _, err := command(t.Context(), "overlay", tt.library); code != tt.code || !strings.Contains(err, tt.want) {
+			t.Errorf("exit code %d: %q, want %d: %q", code, err, tt.code, tt.want)
+		}
+	}
+}
+
+// Badger's own tests, and a load that must leave nothing allocated.
+func TestBadgersTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes, and modules from the network: make test-long")
+	}
+	m := suite.Download(t, "github.com/dgraph-io/badger/v4@v4.9.6")
+	m.Write(t, "core.go", "package badger\n\nimport _ \"github.com/freehold-go/freehold\"\n")
+	m.Write(t, "load_test.go", load)
+	m.Go(t, "mod", "tidy")
+	m.Go(t, "mod", "vendor")
+	overlay(t, m, "badger")
+	flags := []string{"-mod=vendor", "-overlay=freehold-overlay/overlay.json"}
+	m.Test(t, 60, append(flags, "./table", "./skl", "./trie", "./y")...)
+	m.Test(t, 1, append(flags, "-run", "^TestLoadLeaks$", ".")...)
+}
+
+// Pebble's, with cgo and without. Its packages are in the copy itself, as are those of a fork.
+func TestPebblesTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes, and modules from the network: make test-long")
+	}
+	m := suite.Download(t, "github.com/cockroachdb/pebble/v2@v2.1.7")
+	overlay(t, m, "pebble")
+	for _, cgo := range []string{"0", "1"} {
+		t.Setenv("CGO_ENABLED", cgo)
+		m.Test(t, 10, "-overlay=freehold-overlay/overlay.json", "./internal/manual", "./internal/cache", "./internal/arenaskl")
+	}
+}
+
+// load is a test of Badger: 400,000 entries of 256 bytes, in random order, by a WriteBatch.
+const load = `package badger
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/dgraph-io/ristretto/v2/z"
+)
+
+func TestLoadLeaks(t *testing.T) {
+	db, err := Open(DefaultOptions(t.TempDir()).WithLoggingLevel(ERROR).WithMemTableSize(8 << 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, random := db.NewWriteBatch(), rand.New(rand.NewPCG(1, 2))
+	for range 400_000 {
+		key, value := binary.BigEndian.AppendUint64(nil, random.Uint64()), make([]byte, 256)
+		if err := batch.Set(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := batch.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	most := z.NumAllocBytes()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := z.NumAllocBytes(); n != 0 || most == 0 {
+		t.Errorf("%d bytes were allocated before Close, and %d after: %s", most, n, z.Leaks())
+	}
+}
+`
