@@ -39,10 +39,10 @@ func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
 }
 
 // evicted is OnEvict: each key is dropped once, and with the value that it had.
-func (m *model) evicted(key, value []byte, why Reason) {
+func (m *model) evicted(key []byte, e Entry, why Reason) {
 	want, ok := m.want[string(key)]
-	if !ok || want.value != string(value) {
-		m.t.Fatalf("%q dropped with %d bytes (%v): the model has it: %t, %d bytes", key, len(value), why, ok, len(want.value))
+	if !ok || want.value != string(e.Value) || want.flags != e.Flags || want.expires == 0 && e.TTL != 0 {
+		m.t.Fatalf("%q dropped with %d bytes, %+v (%v): the model has it: %t, %d bytes", key, len(e.Value), e, why, ok, len(want.value))
 	}
 	if isOver := want.isOver(m.clock.now); isOver != (why == Expired) {
 		m.t.Fatalf("%q dropped: %v, but it has expired: %t", key, why, isOver)

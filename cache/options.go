@@ -42,11 +42,11 @@ type Options struct {
 	Access bool
 
 	// OnEvict is called with each entry that the cache drops by itself, once, and not with what a
-	// call replaces, deletes or clears. It gets the cache's own memory, which it must neither
+	// call replaces, deletes or clears. Key and value are the cache's own memory, which it must neither
 	// change nor keep. It runs in the call that needs the room, under the lock of a shard: it must be
 	// short, and calls of the cache from it deadlock. An entry that expires is dropped when its
 	// memory is needed or its key is written, not at the second it expires.
-	OnEvict func(key, value []byte, why Reason)
+	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by what it wants, to a
 	// quarter of its MaxBytes at least, and grow back when it is calm. Priority is that of

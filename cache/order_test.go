@@ -86,7 +86,7 @@ func TestLateReader(t *testing.T) {
 	must(0, c.Set(key, value))
 	var r reading
 	first := true
-	c.options.OnEvict = func([]byte, []byte, Reason) {
+	c.options.OnEvict = func([]byte, Entry, Reason) {
 		if first { // another item of the segment is evicted
 			first = false
 			h := c.seed.Bytes(key)

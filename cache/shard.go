@@ -174,7 +174,8 @@ func (s *shard) dropItem(at place, why Reason) {
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		f(it.key(), it.value(), why)
+		r := reading{s: s, w: slot(at), it: it}
+		f(it.key(), r.entryOf(s.c.accessTime()), why)
 	}
 }
 

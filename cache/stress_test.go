@@ -109,7 +109,7 @@ func TestNothingIsLost(t *testing.T) {
 		each = 2_000
 	}
 	full := goroutines * each * 256
-	c := newShared(t, Options{MaxBytes: full, OnEvict: func(key, _ []byte, why Reason) {
+	c := newShared(t, Options{MaxBytes: full, OnEvict: func(key []byte, _ Entry, why Reason) {
 		t.Errorf("%x dropped: %v", key, why)
 	}})
 	together(goroutines, func(g int) {
