@@ -33,6 +33,8 @@ type cacheCommand struct {
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for that long. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that do not take their replies for that long. Default: 30s."`
 
+	NoWatch bool `short:"W" help:"Refuse the command watch, by which clients see the keys of others."`
+
 	Metrics string `placeholder:"ADDR" help:"Serve figures at this address: /debug/vars, and the page /debug/freehold for freehold stats. It is for trusted networks only."`
 	tlsFlags
 }
@@ -58,8 +60,16 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer b.Stop()
 	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "cache", HugePages: true})
 	defer heap.Close()
-	items := cache.New(heap, &cache.Options{MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b})
+	var server *memcached.Server // before the cache has entries to drop
+	items := cache.New(heap, &cache.Options{
+		MaxBytes: int(c.Memory), Name: "cache", Access: true, Budget: b,
+		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
+	})
 	defer items.Close()
+	server = memcached.New(items, memcached.Options{
+		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch,
+		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion,
+	})
 	if most := items.MaxEntry(); int(c.MaxItem) > most {
 		return cli.Usagef("--max-item %v: at most %s with -m %v", c.MaxItem, cli.Bytes(int64(most)), c.Memory)
 	}
@@ -68,10 +78,6 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 		return err
 	}
 	c.load(st.Err, items)
-	server := memcached.New(items, memcached.Options{
-		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns,
-		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion,
-	})
 	return errors.Join(c.serve(ctx, st.Err, server, listeners), c.save(st.Err, items))
 }
 

@@ -4,7 +4,6 @@ package memcached
 
 import (
 	"math"
-	"net/url"
 	"os"
 	"runtime"
 	"strconv"
@@ -85,9 +84,14 @@ func (s *session) general() {
 	s.stat("bytes", uint64(st.Live))
 	s.stat("evictions", since.Evicted)
 	s.stat("reclaimed", since.Expired)
+	watching, sent, skipped := s.watchers.figures()
+	s.stat("log_watchers", uint64(watching))
+	s.stat("log_worker_written", sent+skipped)
+	s.stat("log_watcher_sent", sent)
+	s.stat("log_watcher_skipped", skipped)
 	for _, name := range []string{ // what exporters look for and this server has none of
 		"auth_cmds", "auth_errors", "get_expired", "get_flushed", "hash_bytes", "listen_disabled_num", "lrutail_reflocked",
-		"time_in_listen_disabled_us", "conn_yields",
+		"time_in_listen_disabled_us", "conn_yields", "log_worker_dropped",
 	} {
 		s.stat(name, 0)
 	}
@@ -210,7 +214,7 @@ func (s *session) crawler(words [][]byte, _ []byte) {
 		if until == 0 {
 			until = -1
 		}
-		s.out = append(append(s.out, "key="...), url.QueryEscape(string(key))...)
+		s.out = appendEscaped(append(s.out, "key="...), key)
 		s.out = strconv.AppendInt(append(s.out, " exp="...), until, 10)
 		s.out = strconv.AppendInt(append(s.out, " la="...), time.Now().Unix()-seconds(e.Idle), 10)
 		s.out = strconv.AppendUint(append(s.out, " cas="...), e.Version, 10)

@@ -44,6 +44,7 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 	for ; len(keys) > 0; keys = s.split(s.rest) {
 		hits := uint64(0)
 		s.each(keys, func(i int, e cache.Entry, found bool) {
+			s.tellFetch(keys[i], found, len(e.Value))
 			if found {
 				hits++
 				s.value(keys[i], &e, withCAS)
@@ -57,6 +58,7 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 
 // classicLookup replies to a get of one key.
 func (s *session) classicLookup(key []byte, e *cache.Entry, found, withCAS bool) {
+	s.tellFetch(key, found, len(e.Value))
 	if s.count(found, getHits, cmdGet); found {
 		s.value(key, e, withCAS)
 	}
@@ -76,6 +78,7 @@ func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 	life := ttl(exptime)
 	for keys := words[1:]; len(keys) > 0; keys = s.split(s.rest) {
 		for _, key := range keys {
+			s.tellFetchBefore(key)
 			found := s.touched(key, life, func(e *cache.Entry) bool {
 				s.value(key, e, withCAS)
 				return true
@@ -190,6 +193,7 @@ func (s *session) delete(words [][]byte, _ []byte) {
 		s.reply(badFormat)
 		return
 	}
+	s.tellFetchBefore(words[1])
 	found := s.cache.Delete(words[1])
 	s.countEither(found, deleteHits, deleteMisses)
 	if found {
@@ -209,6 +213,7 @@ func (s *session) touch(words [][]byte, _ []byte) {
 		s.reply("CLIENT_ERROR invalid exptime argument")
 		return
 	}
+	s.tellFetchBefore(words[1])
 	found := s.cache.Touch(words[1], ttl(exptime))
 	s.count(found, touchHits, cmdTouch)
 	if found {

@@ -5,6 +5,7 @@ package memcached
 import (
 	"bytes"
 	"math"
+	"strings"
 )
 
 // A command is a row of the table. Words are counted with the command's name.
@@ -48,6 +49,7 @@ var commands = map[string]*command{
 	"lru_crawler":    {run: (*session).crawler, least: 2, most: maxWords},
 	"slabs":          {run: (*session).slabs, least: 3, most: maxWords, noreply: true},
 	"shutdown":       {run: (*session).shutdown, least: 1, most: maxWords},
+	"watch":          {run: (*session).startWatching, least: 1, most: maxWords},
 	"quit":           {run: (*session).quit, least: 1, most: maxWords},
 }
 
@@ -121,7 +123,9 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 	if int(size)+len(words[1]) > s.options.MaxItem {
 		s.reply(tooLarge)
 		s.counts[storeTooLarge].Add(1)
-		if name := string(words[0]); (name == "set" || name == "ms") && len(words[1]) <= maxKey {
+		name := strings.Replace(string(words[0]), "ms", "set", 1)
+		s.tellStore(words[1], refused, name, 0, int(size))
+		if name == "set" && len(words[1]) <= maxKey {
 			s.cache.Delete(words[1]) // rather than an old value
 		}
 		s.skip = int(size) + len(crlf)
@@ -133,7 +137,7 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 // unknown replies to what is no command, and hangs up on web browsers.
 func (s *session) unknown(words [][]byte) {
 	if bytes.HasPrefix(words[len(words)-1], []byte("HTTP/")) {
-		s.err = errQuit
+		s.err = errRefused
 		return
 	}
 	s.reply("ERROR")

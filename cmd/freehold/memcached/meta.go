@@ -218,6 +218,7 @@ func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 		return
 	}
 	s.counts[cmdMeta].Add(1)
+	s.tellFetch(m.key, found, len(e.Value))
 	if s.count(found, getHits, cmdGet); found {
 		s.show(m, e, false)
 	} else {
@@ -228,6 +229,7 @@ func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 // metaFetch is mg of any kind.
 func (s *session) metaFetch(m *meta) {
 	s.counts[cmdMeta].Add(1)
+	s.tellFetchBefore(m.key)
 	wins, made := false, false
 	for {
 		again := false
@@ -361,6 +363,7 @@ func (s *session) metaDelete(words [][]byte, _ []byte) {
 	}
 	s.counts[cmdMeta].Add(1)
 	r := stored
+	s.tellFetchBefore(m.key)
 	_, err := s.cache.Update(m.key, func(e *cache.Entry, found bool) cache.Change {
 		switch {
 		case !found:

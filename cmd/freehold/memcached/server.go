@@ -23,6 +23,7 @@ type Options struct {
 	Write    time.Duration // a client that takes no reply for that long is disconnected
 	Idle     time.Duration // and one that sends nothing for that long; 0 is never
 	Version  string        // for the command version
+	NoWatch  bool          // refuse the command watch
 }
 
 // A Server serves one cache to any number of connections.
@@ -30,6 +31,8 @@ type Server struct {
 	cache   *cache.Cache
 	options Options
 	began   time.Time
+
+	watchers watchers
 
 	mu       sync.Mutex // guards the following
 	sessions map[*session]struct{}
@@ -64,6 +67,7 @@ func (s *Server) enter(se *session, limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
+	se.id = s.opened
 	if s.closed || limit > 0 && len(s.sessions) >= limit {
 		s.rejected++
 		return false
@@ -108,7 +112,13 @@ func (s *Server) serve(conn net.Conn) {
 		return
 	}
 	defer s.leave(se)
+	se.tellConnection("conn_new", "")
 	se.run()
+	reason := se.reason()
+	if reason == "idle_timeout" {
+		se.counts[idleKicks].Add(1)
+	}
+	se.tellConnection("conn_close", " reason="+reason)
 }
 
 // Shutdown ends all sessions once they have replied to what they have read, and those that have not
@@ -207,6 +217,22 @@ func (d *deadlined) close(f func(net.Conn)) {
 	defer d.mu.Unlock()
 	d.closing = true
 	f(d.Conn)
+}
+
+// isClosing reports whether close was called.
+func (d *deadlined) isClosing() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.closing
+}
+
+// waitForever makes reads wait for any time, unless close was called.
+func (d *deadlined) waitForever() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.idle = 0; !d.closing {
+		d.SetReadDeadline(time.Time{})
+	}
 }
 
 func (d *deadlined) Read(p []byte) (int, error) {

@@ -27,6 +27,8 @@ const (
 type session struct {
 	*Server
 	conn     io.ReadWriter
+	id       uint64   // in the order of their beginnings
+	watcher  *watcher // if the client watches
 	buf      []byte
 	from, to int
 
@@ -45,23 +47,39 @@ type session struct {
 	counts  counters
 }
 
-// errQuit ends a session in order.
-var errQuit = errors.New("memcached: the client has quit")
+// errQuit ends a session in order, and errRefused one whose client does not speak the protocol.
+var (
+	errQuit    = errors.New("memcached: the client has quit")
+	errRefused = errors.New("memcached: the client was refused")
+)
 
 // run serves the client until it leaves or its connection fails.
 func (s *session) run() error {
 	for s.err == nil {
 		s.fill()
 		s.batch()
-		s.flush()
+		if s.flush(); s.watcher != nil {
+			s.watch()
+		}
 	}
-	switch {
-	case s.err == errQuit || s.err == io.EOF:
+	if s.err == errQuit || s.err == errRefused || s.err == io.EOF {
 		return nil
-	case errors.Is(s.err, os.ErrDeadlineExceeded):
-		s.counts[idleKicks].Add(1)
 	}
 	return s.err
+}
+
+// reason returns why the session has ended, as watchers are told.
+func (s *session) reason() string {
+	d, ok := s.conn.(*deadlined)
+	switch {
+	case s.err == errQuit || s.err == io.EOF:
+		return "normal"
+	case ok && d.isClosing():
+		return "shutdown"
+	case errors.Is(s.err, os.ErrDeadlineExceeded):
+		return "idle_timeout"
+	}
+	return "error"
 }
 
 // fill makes room in the buffer and reads once.
@@ -100,7 +118,7 @@ func (s *session) grown() int {
 func (s *session) batch() {
 	failed := s.err
 	s.err = nil
-	for s.err == nil && s.step() {
+	for s.err == nil && s.watcher == nil && s.step() {
 	}
 	if s.err == nil {
 		s.err = failed
@@ -208,7 +226,7 @@ func (s *session) flush() {
 	if cap(s.scratch) > replyBytes {
 		s.scratch = nil
 	}
-	if err != nil && (s.err == nil || s.err == errQuit) {
+	if err != nil && (s.err == nil || s.err == errQuit || s.err == errRefused) {
 		s.err = err
 	}
 }
@@ -222,5 +240,5 @@ func (s *session) reply(text string) {
 // fail replies and ends the session.
 func (s *session) fail(text string) {
 	s.reply(text)
-	s.err = errQuit
+	s.err = errRefused
 }

@@ -61,6 +61,14 @@ type write struct {
 
 // write carries out w. It returns the version that is stored.
 func (s *session) write(w *write) (result, uint64) {
+	s.tellFetchBefore(w.key)
+	result, version := s.put(w)
+	s.tellStore(w.key, result, storeNames[w.mode], w.ttl, len(w.value))
+	return result, version
+}
+
+// put is write without watchers.
+func (s *session) put(w *write) (result, uint64) {
 	s.counts[cmdSet].Add(1)
 	if w.mode == setMode && !w.hasCAS {
 		version, err := s.cache.Put(w.key, cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl})
@@ -167,6 +175,7 @@ type number struct {
 // add carries out n. It returns the version that is stored.
 func (s *session) add(n *number) (result, uint64) {
 	r := stored
+	s.tellFetchBefore(n.key)
 	version, err := s.cache.Update(n.key, func(e *cache.Entry, found bool) cache.Change {
 		if r = n.apply(e, found); r != stored {
 			return cache.Keep
