@@ -10,7 +10,7 @@
 // one connection or server, which then receives into it; the codec of protobuf marshals into the default pool in any case.
 //
 // gRPC's own pool has sizes from 256 B to 1 MiB, a power of two apart or more, in a sync.Pool each: a message of 40 KB takes a MiB, larger
-// ones are garbage at once, and each second collection empties the pools. A freehold heap gives each message its size, of any
+// ones share a sync.Pool, whose buffers may be too short for them, and each second collection empties the pools. A freehold heap gives each message its size, of any
 // size, and keeps what it needs.
 //
 // gRPC does not return every buffer: those of a stream that ends with data unread, as by a client that cancels, are left to the
@@ -24,7 +24,8 @@
 // # When not to use it
 //
 // It gains nothing for messages of up to 1 KiB, which gRPC does not return to a pool, and little where messages are
-// rare. Messages of some MB took up to 1.7 times as long as with the pool of gRPC, at less memory.
+// rare. Messages of some MB take 1.3 times as long as with the pool of gRPC, at less memory: they are sent in frames of 16 KiB,
+// each with a buffer, and so with a cleanup that the runtime must add and remove.
 package grpc
 
 import (
