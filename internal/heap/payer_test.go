@@ -16,12 +16,16 @@ type testPayer struct {
 	charges      int
 	fails        int
 	makeRoom     func(bytes int) bool
+	onCharge     func()
 }
 
 var errRefused = fmt.Errorf("%w: refused", pages.ErrOutOfMemory)
 
 func (p *testPayer) Charge(n int) error {
 	p.charges++
+	if p.onCharge != nil {
+		p.onCharge()
+	}
 	if p.fails--; p.fails == 0 || p.MayCharge(n, 0) != nil {
 		return errRefused
 	}

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
@@ -108,6 +109,26 @@ func TestResizeOfWhatAnotherHasFreed(t *testing.T) {
 			h.check(t)
 		}
 	}
+}
+
+// While a block grows in place, a goroutine that has found it live before does not free it.
+func TestFreeOfABlockThatIsBeingResized(t *testing.T) {
+	p := &testPayer{max: math.MaxInt}
+	h := newHeap(t, Options{Payer: p})
+	b := alloc(t, h, 100<<10)
+	s, tries := pages.SpanAt(addrOf(b)), 0
+	p.onCharge = func() {
+		if tries++; s.Claim(addrOf(b), uintptr(len(b))) {
+			t.Error("the block is freed, and grows")
+		}
+	}
+	r, ok := h.Resize(b, 1<<20)
+	p.onCharge = nil
+	if !ok || tries == 0 {
+		t.Fatalf("resized: %v; %d charges", ok, tries)
+	}
+	h.check(t)
+	h.Free(r)
 }
 
 // While a block's pages are moved, a Free or Resize of the same block is refused, and

@@ -10,8 +10,9 @@
 // cache of the processor that freed it. The next Alloc of as many pages takes it from there.
 // So neither takes a lock, and no span is made, cut or joined.
 //
-// Free claims the block by a compare-and-swap of the size. So of two goroutines that free a
-// block at once only one does, and each run is in one cache at most.
+// Free claims the block by a compare-and-swap of the size, as the page heap does when it frees
+// or resizes one. So of two goroutines that do that at once only one does, and each run is in
+// one cache at most.
 //
 // A cache that is full returns some runs to the page heap, and keeps the new one, whose memory
 // is in the processor's caches. A drain returns all.
@@ -117,7 +118,11 @@ func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) boo
 	} else {
 		c = h.caches.Entry(pin.SlotAt(at))
 	}
-	return c.runs.hasRoom(s.Pages()) && c.runs.put(s, addr, uintptr(size))
+	if !c.runs.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
+		return false
+	}
+	c.runs.push(s)
+	return true
 }
 
 func allocRunPinned(h *Heap, o *LocalCache, size, align int, _ uintptr) unsafe.Pointer {
@@ -172,27 +177,17 @@ func (r *runs) pop(s *pages.Span) {
 	r.n--
 }
 
-// hasRoom reports whether put may put a run of n pages.
+// hasRoom reports whether push may push a run of n pages.
 func (r *runs) hasRoom(n uintptr) bool {
 	return n <= maxRunPages && r.held+n <= r.most
 }
 
-// put keeps the run of a block of size bytes at addr, which s was found for. It reports false if
-// another goroutine has freed the block. Since then s may even describe another live block
-// of that size: it is given back.
-func (r *runs) put(s *pages.Span, addr, size uintptr) bool {
-	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
-		return false
-	}
-	if s.Base != addr {
-		atomic.StoreUintptr(&s.Size, size)
-		return false
-	}
+// push keeps the run of a block that was claimed.
+func (r *runs) push(s *pages.Span) {
 	top := r.stack(s.Pages())
 	s.Next, *top = *top, s.Addr()
 	r.held += s.Pages()
 	r.n++
-	return true
 }
 
 // evict makes room for a run of n pages, if it may be kept, and for some more. It returns what
@@ -324,7 +319,9 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 		c.runs.most = most
 	}
 	evicted := c.runs.evict(s.Pages())
-	kept = c.runs.hasRoom(s.Pages()) && c.runs.put(s, addrOf(b), uintptr(len(b)))
+	if kept = c.runs.hasRoom(s.Pages()) && s.Claim(addrOf(b), uintptr(len(b))); kept {
+		c.runs.push(s)
+	}
 	h.caches.Leave(slot)
 	if c == &noCache {
 		h.addCache(o, slot)

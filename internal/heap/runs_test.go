@@ -183,33 +183,26 @@ func TestFreesOfAKeptRun(t *testing.T) {
 
 // A goroutine has found a block live, and another has freed it. Meanwhile the block's span became
 // that of another block of its size, which stays live.
-func TestRunWhoseSpanIsAnotherBlocksIsNotKept(t *testing.T) {
+func TestBlockWhoseSpanIsAnotherBlocksIsNotClaimed(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := keeping(t, h)
 	b := alloc(t, h, 100000)
-	if o.slot.Entry().runs.put(pages.SpanAt(addrOf(b)), addrOf(b)+pages.PageBytes, 100000) {
-		t.Error("another block was freed")
+	if pages.SpanAt(addrOf(b)).Claim(addrOf(b)+pages.PageBytes, 100000) {
+		t.Error("another block was claimed")
 	}
 	h.check(t)
 	h.Free(b) // it is live
-	o.Close()
 }
 
-// Two goroutines that have both found the block live: one of them keeps it.
-func TestRunOfABlockFreedTwiceAtOnceIsKeptOnce(t *testing.T) {
+// Two goroutines that have both found the block live: one of them claims it.
+func TestBlockFreedTwiceAtOnceIsClaimedOnce(t *testing.T) {
 	h := newHeap(t, Options{})
-	first, second := keeping(t, h), keeping(t, h)
 	b := alloc(t, h, 100000)
 	s := pages.SpanAt(addrOf(b))
-	if !first.slot.Entry().runs.put(s, addrOf(b), 100000) || second.slot.Entry().runs.put(s, addrOf(b), 100000) {
-		t.Error("the block was not freed exactly once")
+	if !s.Claim(addrOf(b), 100000) || s.Claim(addrOf(b), 100000) {
+		t.Error("the block was not claimed exactly once")
 	}
-	if n := second.kept(); n.Blocks != 0 || n.Bytes != 0 {
-		t.Errorf("the second cache keeps %+v", n)
-	}
-	h.check(t)
-	first.Close()
-	second.Close()
+	s.Unclaim(100000)
+	h.Free(b)
 }
 
 // Nothing of what caches keep is left by what gives memory back.

@@ -214,12 +214,11 @@ func (p *Heap) FreeRuns(at uintptr) {
 }
 
 // FreeBlock is FreeRun for a large block. It reports false if no large block of
-// exactly that size begins at addr. It decides that under mu: of two racing calls
-// for one block, the second finds none.
+// exactly that size begins at addr, or another goroutine has claimed it.
 func (p *Heap) FreeBlock(addr, size uintptr) bool {
 	p.mu.Lock()
 	s := SpanAt(addr)
-	if s == nil || !s.IsLarge(p.ID, addr, size) {
+	if s == nil || !s.IsLarge(p.ID, addr, size) || !s.Claim(addr, size) {
 		p.mu.Unlock()
 		return false
 	}

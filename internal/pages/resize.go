@@ -27,7 +27,11 @@ func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
 	case s == nil:
 		return nil, false
 	case !done:
-		return p.move(s, size), true
+		to := p.move(s, size)
+		if to == nil {
+			s.Unclaim(old)
+		}
+		return to, true
 	case tail != nil:
 		p.released(tail, kept)
 	}
@@ -36,12 +40,12 @@ func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
 
 // resizeInPlace is ResizeBlock without a move. It returns the block's span, if there is
 // one; the run that was cut off and released, if any, and whether that was kept; and
-// whether the block has the size. If not, the block is hidden: a move is next.
+// whether the block has the size. If not, the block is claimed still: a move is next.
 func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s = SpanAt(addr)
-	if s == nil || !s.IsLarge(p.ID, addr, old) {
+	if s == nil || !s.IsLarge(p.ID, addr, old) || !s.Claim(addr, old) {
 		return nil, nil, false, false
 	}
 	switch n := RoundUp(size, PageBytes) / PageBytes; {
@@ -50,22 +54,10 @@ func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done
 			kept = p.release(tail)
 		}
 	case n > s.pages && !p.extend(s, n-s.pages):
-		p.hide(s)
 		return s, nil, false, false
 	}
-	s.Size = size
+	s.Unclaim(size)
 	return s, tail, kept, true
-}
-
-// hide removes a large block from the page map while it is moved, so that a
-// racing Free or Resize of the same block finds none. mu is held.
-func (p *Heap) hide(s *Span) { *Addresses.RegionOf(s.Base).page(s.Base) = nil }
-
-// show undoes hide. mu is not held.
-func (p *Heap) show(s *Span) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	*Addresses.RegionOf(s.Base).page(s.Base) = s
 }
 
 // cut cuts a large block off after n pages. It returns the run of the rest, which the
@@ -136,9 +128,8 @@ func (p *Heap) extend(s *Span, n uintptr) bool {
 	return true
 }
 
-// move moves the pages of a hidden large block to a run for size bytes. It returns the
-// new run's span. If the system cannot move them, or there is no such run, it shows
-// the block again and returns nil. Until the old run is discarded, both count against
+// move moves the pages of a claimed large block to a run for size bytes. It returns the
+// new run's span, or nil if the system cannot move them, or there is no such run. Until the old run is discarded, both count against
 // the limit.
 //
 // Moving splits mappings: the new run's is not its neighbours', and what the move
@@ -147,12 +138,10 @@ func (p *Heap) extend(s *Span, n uintptr) bool {
 func (p *Heap) move(s *Span, size uintptr) *Span {
 	os := vm.PageBytes()
 	if s.Bytes() <= copyBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
-		p.show(s)
 		return nil
 	}
 	to, _, err := p.AllocRun(RoundUp(size, PageBytes)/PageBytes, max(1<<s.align, os))
 	if err != nil {
-		p.show(s)
 		return nil
 	}
 	err = vm.Move(to.Base, s.Base, s.Bytes())
@@ -161,7 +150,6 @@ func (p *Heap) move(s *Span, size uintptr) *Span {
 	}
 	if err != nil {
 		p.FreeRun(to)
-		p.show(s)
 		return nil
 	}
 	p.mu.Lock()

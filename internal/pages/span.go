@@ -29,7 +29,7 @@ const (
 //
 // Kind, Base, Owner, and Size of a block run, are fixed while a word of the page map points
 // to the span: readers without a lock rely on it. Size of a large run belongs to whoever has
-// the block: its owner, or the layer above while it keeps the run and Size is 0. The rest is
+// the block: its owner, or whoever has claimed it, while Size is 0. The rest is
 // guarded by a lock of the layer above for a block run, and else by the page heap's.
 type Span struct {
 	Base       uintptr // address of the run
@@ -55,11 +55,29 @@ func (s *Span) Bytes() uintptr   { return s.pages * PageBytes }
 func (s *Span) Align() uintptr   { return 1 << s.align } // that a large block asked for
 func (s *Span) End() uintptr     { return s.Base + s.pages*PageBytes }
 
-// IsLarge reports whether s is owner's large block of size bytes at addr. No block has a size
-// of 0: the layer above sets that in a large run that it keeps for another block.
+// IsLarge reports whether s is owner's large block of size bytes at addr. No live block has a
+// size of 0: see Claim.
 func (s *Span) IsLarge(owner uint32, addr, size uintptr) bool {
 	return s.Owner == owner && s.Kind == LargeRun && s.Base == addr && s.Size == size && size != 0
 }
+
+// Claim makes the large block of size bytes at addr, which s was found for, one that is not
+// live, with a size of 0: it is the caller's to free, to resize, or to keep for another block.
+// Of goroutines that free and resize a block at once only one claims it; the others get false.
+// Since s was found it may even describe another live block of that size: that stays as it is.
+func (s *Span) Claim(addr, size uintptr) bool {
+	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
+		return false
+	}
+	if s.Base != addr {
+		s.Unclaim(size)
+		return false
+	}
+	return true
+}
+
+// Unclaim makes a block that was claimed a live one of size bytes.
+func (s *Span) Unclaim(size uintptr) { atomic.StoreUintptr(&s.Size, size) }
 
 // setSeparate marks the run as separate from its neighbours' mapping. It is atomic,
 // since goroutines may advise parts of one block at once without the heap's lock.
