@@ -59,12 +59,17 @@ func (h *Heap) mostRuns() uintptr {
 	if h.pages.WholePages {
 		return 0
 	}
-	processors := uintptr(runtime.NumCPU())
-	most := min(max(minRunBytes, h.pages.CommittedNow()/runShare/processors), maxRunBytes)
-	if limit := h.pages.Limit(); limit != 0 {
+	return mostRunBytes(h.pages.CommittedNow(), h.pages.Limit(), uintptr(runtime.NumCPU())) / pages.PageBytes
+}
+
+// mostRunBytes is mostRuns in bytes, for a heap with so many bytes committed, and a limit unless
+// that is 0.
+func mostRunBytes(committed, limit, processors uintptr) uintptr {
+	most := min(max(minRunBytes, committed/runShare/processors), maxRunBytes)
+	if limit != 0 {
 		most = min(most, limit/runShare/processors)
 	}
-	return most / pages.PageBytes
+	return most
 }
 
 // runLeaves are the leaves for large blocks, which call nothing: see leaf.go. Their cache is o's,

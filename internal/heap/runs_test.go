@@ -119,6 +119,33 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 	h.check(t)
 }
 
+func TestShareOfRuns(t *testing.T) {
+	for _, tt := range []struct{ committed, limit, processors, want uintptr }{
+		{0, 0, 2, minRunBytes},
+		{512 << 20, 0, 2, 8 << 20}, // a 32nd for all together
+		{512 << 20, 0, 1, 16 << 20},
+		{2 << 30, 0, 2, maxRunBytes},
+		{2 << 30, 0, 64, minRunBytes},
+		{2 << 30, 640 << 20, 2, 10 << 20}, // no more of the limit than that
+		{16 << 20, 16 << 20, 2, 256 << 10},
+	} {
+		if got := mostRunBytes(tt.committed, tt.limit, tt.processors); got != tt.want {
+			t.Errorf("%+v: a cache keeps %d bytes", tt, got)
+		}
+	}
+}
+
+// A run that is longer than what a cache may keep evicts none.
+func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
+	h := newHeap(t, Options{MaxBytes: runShare * runtime.NumCPU() * 256 << 10})
+	o := keeping(t, h, 200<<10)
+	o.Free(localAlloc(t, o, 300<<10, 1, false))
+	if n := o.kept().Blocks; n != 1 {
+		t.Errorf("%d runs are kept, want 1", n)
+	}
+	o.Close()
+}
+
 // What no cache may keep goes to the page heap.
 func TestRunsThatAreNotKept(t *testing.T) {
 	never := func(*LocalCache, []byte) {}
