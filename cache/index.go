@@ -13,7 +13,7 @@
 //
 // Readers take no lock. A slot that moves is stored in its new bucket before its old one is
 // cleared, but a reader may look at the new one before and at the old one after. So moves is odd
-// while slots move, and grows. A reader that finds nothing looks again unless moves was even before its
+// while slots move, or are 0 for a moment (rewrite.go), and grows. A reader that finds nothing looks again unless moves was even before its
 // search and is the same after it. Replacing a slot, by one for an item elsewhere, is one store.
 
 package cache

@@ -1,9 +1,10 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | key | value | 0 to 3 B |   a multiple of 4 B, at one
+//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | key | value | 0 to 3 B | spare |   a multiple of 4 B, at one
 //
-// An item is written before a slot refers to it, and then only expires and access change, by atomic
-// stores. An item does not know whether it is live: it is if a slot refers to its place.
+// An item is written before a slot refers to it. Then only expires and access change, by atomic stores,
+// and what rewrite.go changes while nobody reads it. An item does not know whether it is live: it is if
+// a slot refers to its place.
 
 package cache
 
@@ -17,18 +18,10 @@ import (
 type item struct {
 	valueBytes uint32
 	keyBytes   uint16
-	flagsBytes uint8
-	marks      mark
+	shape      shape
+	rewrites   uint8         // since it was written here, a part of its version
 	expires    atomic.Uint32 // the second of the cache's clock at which it has expired, or 0
 }
-
-// A mark is what is special about an item.
-type mark uint8
-
-const (
-	absent   mark = 1 << iota // it says that there is no value: GetOrLoad remembers that
-	accessed                  // it has access
-)
 
 // An access is the second of the cache's clock at which an item was last read or stored, with wasRead if
 // it was read since it was stored.
@@ -45,41 +38,56 @@ const (
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 
-// flagsBytes returns in how many bytes flags are stored.
-func flagsBytes(flags uint64) int {
+// A shape is what an item has beside key and value.
+//
+//	| spare units 5 | accessed 1 | units of flags 2, or absent |
+type shape uint8
+
+const (
+	absent   shape = 3 // there is no value and no flags: GetOrLoad remembers that
+	accessed shape = 4 // it has access
+	oneSpare shape = 8
+	maxSpare       = 31
+)
+
+// shape returns that of an item of the cache without spare units.
+func (c *Cache) shape(flags uint64, isAbsent bool) (sh shape) {
 	switch {
-	case flags == 0:
-		return 0
-	case flags < 1<<32:
-		return 4
-	}
-	return 8
-}
-
-// itemBytes returns the size of an item.
-func itemBytes(key []byte, e *Entry, marks mark) int {
-	return roundUp(headBytes+marks.accessBytes()+flagsBytes(e.Flags)+len(key)+len(e.Value), unitBytes)
-}
-
-// marks returns those of an item of the cache.
-func (c *Cache) marks(isAbsent bool) (m mark) {
-	if isAbsent {
-		m |= absent
+	case isAbsent:
+		sh = absent
+	case flags >= 1<<32:
+		sh = 2
+	case flags > 0:
+		sh = 1
 	}
 	if c.options.Access {
-		m |= accessed
+		sh |= accessed
 	}
-	return m
+	return sh
 }
 
-func (m mark) accessBytes() int { return int(m/accessed) * accessBytes }
+func (sh shape) isAbsent() bool   { return sh&absent == absent }
+func (sh shape) accessBytes() int { return int(sh&accessed) / int(accessed) * accessBytes }
+func (sh shape) flagsBytes() int  { return int(sh&absent) % int(absent) * unitBytes }
+func (sh shape) spareBytes() int  { return int(sh/oneSpare) * unitBytes }
+
+// itemBytes returns the size of an item.
+func itemBytes(key []byte, e *Entry, sh shape) int {
+	return roundUp(headBytes+sh.accessBytes()+sh.flagsBytes()+len(key)+len(e.Value), unitBytes) + sh.spareBytes()
+}
 
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 
 // write makes the memory at it, of itemBytes, the item of key and e.
-func (it *item) write(key []byte, e *Entry, expires uint32, marks mark, c *clock) {
-	it.valueBytes, it.keyBytes = uint32(len(e.Value)), uint16(len(key))
-	it.flagsBytes, it.marks = uint8(flagsBytes(e.Flags)), marks
+func (it *item) write(key []byte, e *Entry, expires uint32, sh shape, c *clock) {
+	it.keyBytes, it.shape, it.rewrites = uint16(len(key)), sh, 0
+	copy(it.key(), key)
+	it.writeEntry(e, expires, c)
+}
+
+// writeEntry writes what is beside key and shape. The value of e may be the item's own memory.
+func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
+	it.valueBytes = uint32(len(e.Value))
 	it.expires.Store(expires)
 	if at := it.access(); at != nil {
 		at.Store(c.accessOf(e))
@@ -90,19 +98,22 @@ func (it *item) write(key []byte, e *Entry, expires uint32, marks mark, c *clock
 	case 8:
 		binary.NativeEndian.PutUint64(flags, e.Flags)
 	}
-	copy(it.key(), key)
 	copy(it.value(), e.Value)
 }
 
-// copyTo copies the item to memory of its size.
+// need returns the size of a copy of the item.
+func (it *item) need() int { return it.size() - it.shape.spareBytes() }
+
+// copyTo copies the item to memory of as many bytes as it needs.
 func (it *item) copyTo(to *item) {
 	to.expires.Store(it.expires.Load()) // readers may write it, and access
 	copy(to.bytes(0, 8), it.bytes(0, 8))
+	to.shape, to.rewrites = it.shape%oneSpare, 0
 	if at := it.access(); at != nil {
 		to.access().Store(at.Load())
 	}
 	from := it.flagsOffset()
-	copy(to.bytes(from, it.size()-from), it.bytes(from, it.size()-from))
+	copy(to.bytes(from, it.need()-from), it.bytes(from, it.need()-from))
 }
 
 // bytes returns n bytes of the item from the given offset on.
@@ -112,7 +123,7 @@ func (it *item) bytes(from, n int) []byte {
 
 // access returns where the item has its access, or nil.
 func (it *item) access() *atomic.Uint32 {
-	if it.marks&accessed == 0 {
+	if it.shape&accessed == 0 {
 		return nil
 	}
 	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
@@ -123,9 +134,9 @@ func (it *item) fetch() {
 	(*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), it.size()-unitBytes)).Load()
 }
 
-func (it *item) flagsOffset() int { return headBytes + it.marks.accessBytes() }
-func (it *item) keyOffset() int   { return it.flagsOffset() + int(it.flagsBytes) }
-func (it *item) flagsAt() []byte  { return it.bytes(it.flagsOffset(), int(it.flagsBytes)) }
+func (it *item) flagsOffset() int { return headBytes + it.shape.accessBytes() }
+func (it *item) keyOffset() int   { return it.flagsOffset() + it.shape.flagsBytes() }
+func (it *item) flagsAt() []byte  { return it.bytes(it.flagsOffset(), it.shape.flagsBytes()) }
 func (it *item) key() []byte      { return it.bytes(it.keyOffset(), int(it.keyBytes)) }
 
 func (it *item) value() []byte {
@@ -143,7 +154,7 @@ func (it *item) flags() uint64 {
 }
 
 func (it *item) size() int {
-	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
+	return roundUp(it.keyOffset()+int(it.keyBytes)+int(it.valueBytes), unitBytes) + it.shape.spareBytes()
 }
 
 // hasExpired reports whether the item's time has come.

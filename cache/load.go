@@ -58,7 +58,7 @@ func (c *Cache) getOrAbsent(dst, key []byte) ([]byte, error) {
 		h := c.seed.Bytes(key)
 		r := c.shardOf(h).find(h, key)
 		defer r.release()
-		if r.it != nil && r.it.marks&absent != 0 && !r.it.hasExpired(&c.clock) {
+		if r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock) {
 			return dst, ErrNotFound
 		}
 	}
@@ -99,7 +99,6 @@ func (c *Cache) storeLoaded(key []byte, l *loading, e *Entry, absent bool) {
 		return
 	}
 	old, found := s.current(h, key)
-	defer old.release()
 	if !found {
 		s.store(h, key, e, c.clock.expires(e.TTL), absent, old)
 	}

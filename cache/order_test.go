@@ -5,6 +5,7 @@ package cache
 import (
 	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 )
 
@@ -32,6 +33,7 @@ func refill(c *Cache) {
 // TestReaderAgainstReclaim: at each point of a View, its segment is emptied and filled with others.
 func TestReaderAgainstReclaim(t *testing.T) {
 	key, value := []byte("k"), checked([]byte("k"), 500)
+	again := bytes.Repeat([]byte{'a'}, len(value))
 	for name, write := range map[string]struct {
 		do     func(c *Cache)
 		after  string // what a reader who comes later finds
@@ -40,6 +42,7 @@ func TestReaderAgainstReclaim(t *testing.T) {
 		"reclaimed":     {refill, "", true},
 		"written again": {func(c *Cache) { refill(c); must(0, c.Set(key, []byte("again"))) }, "again", true},
 		"replaced":      {func(c *Cache) { must(0, c.Set(key, []byte("again"))) }, "again", true},
+		"rewritten":     {func(c *Cache) { must(0, c.Set(key, again)) }, string(again), true},
 		"deleted":       {func(c *Cache) { c.Delete(key) }, "", true},
 		"same place": {func(c *Cache) { // the same slot again
 			c.Clear()
@@ -90,7 +93,7 @@ func TestLateReader(t *testing.T) {
 		if first { // another item of the segment is evicted
 			first = false
 			h := c.seed.Bytes(key)
-			r = c.shardOf(h).search(h, key)
+			r = c.shardOf(h).scan(h, key, byKey)
 		}
 	}
 	for i := range 2 * MinBytes / 100 {
@@ -100,6 +103,56 @@ func TestLateReader(t *testing.T) {
 		t.Errorf("nothing was evicted, or %q was written over", value)
 	}
 	r.release()
+	c.check()
+}
+
+// TestRewriteAgainstReaders: at each point at which an item is rewritten, a reader waits for the new
+// value; one who has its segment pinned before keeps the old one, and another place is found.
+func TestRewriteAgainstReaders(t *testing.T) {
+	key, value := []byte("k"), checked([]byte("k"), 500)
+	again := bytes.Repeat([]byte{'a'}, len(value))
+	for point, p := range map[string]seamPoint{"hidden": writeHidden, "alone": writeAlone} {
+		t.Run(point, func(t *testing.T) {
+			c := newCache(t, Options{})
+			must(0, c.Set(key, value))
+			var got []byte
+			var reader sync.WaitGroup
+			at(c, p, 1, func() {
+				tries := make(chan bool)
+				c.seam.hook = func(p seamPoint) {
+					if p == readMoves {
+						tries <- true
+					}
+				}
+				reader.Go(func() {
+					got, _ = c.Get(nil, key)
+					close(tries)
+				})
+				<-tries
+				<-tries // it has looked once in vain
+				go func() {
+					for range tries {
+					}
+				}()
+			})
+			must(0, c.Set(key, again))
+			reader.Wait()
+			if !bytes.Equal(got, again) || c.found(key).it.rewrites != 1 {
+				t.Errorf("the reader has %q", got)
+			}
+			c.check()
+		})
+	}
+	c := newCache(t, Options{})
+	must(0, c.Set(key, value))
+	old := c.found(key)
+	at(c, writeHidden, 1, old.hold) // R2 before W2
+	must(0, c.Set(key, again))
+	if string(old.it.value()) != string(value) {
+		t.Errorf("a reader's value has become %q", old.it.value())
+	}
+	old.release()
+	get(t, c, "k", string(again))
 	c.check()
 }
 

@@ -125,7 +125,7 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 	c.readers.Leave(me)
 	for i, h := range hashes[:len(keys)] {
-		held[i] = c.shardOf(h).scan(h, nil, true)
+		held[i] = c.shardOf(h).scan(h, nil, byTag)
 	}
 	for i := range held { // after all pins, since a processor waits for its loads before each
 		if it := held[i].it; it != nil {

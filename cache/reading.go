@@ -18,6 +18,15 @@ type reading struct {
 	pin *atomic.Uint32
 }
 
+// hold pins what a writer has found.
+func (r *reading) hold() {
+	if r.at != nil {
+		n, _ := r.s.segs.split(r.w.place())
+		r.pin = r.s.segs.pin(n, pin.Stripe(stripeBits))
+		r.pin.Add(1)
+	}
+}
+
 // release ends the reading; the item must not be read any more.
 func (r *reading) release() {
 	if r.pin != nil {
@@ -30,7 +39,7 @@ func (r *reading) entryOf(now uint32) Entry {
 	if r.it == nil {
 		return Entry{}
 	}
-	e := Entry{Value: r.it.value(), Flags: r.it.flags(), Version: r.s.version(r.w)}
+	e := Entry{Value: r.it.value(), Flags: r.it.flags(), Version: r.s.version(r.w, r.it)}
 	e.TTL = r.s.c.clock.left(r.it.expires.Load())
 	if at := r.it.access(); at != nil {
 		a := at.Load()
@@ -48,7 +57,7 @@ func (r *reading) note(now uint32) {
 
 // isLive reports whether the item is an entry that has not expired.
 func (r *reading) isLive() bool {
-	return r.it != nil && r.it.marks&absent == 0 && !r.it.hasExpired(&r.s.c.clock)
+	return r.it != nil && !r.it.shape.isAbsent() && !r.it.hasExpired(&r.s.c.clock)
 }
 
 // find returns a reading of key, which may have expired or be absent. It takes no lock, unless writers
@@ -58,23 +67,27 @@ func (s *shard) find(h uint64, key []byte) reading {
 	for range tries {
 		moves := s.index.moves.Load()
 		s.c.seam.at(readMoves)
-		r := s.search(h, key)
+		r := s.scan(h, key, byKey)
 		if r.it != nil || moves&1 == 0 && s.index.moves.Load() == moves {
 			return r
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.search(h, key)
+	return s.scan(h, key, byKey)
 }
 
-// search looks at both homes of key once.
-func (s *shard) search(h uint64, key []byte) (r reading) {
-	return s.scan(h, key, false)
-}
+// A search is how scan looks.
+type search int
 
-// scan returns a reading of key, or of the first item with its tag if that is enough.
-func (s *shard) scan(h uint64, key []byte, tagOnly bool) (r reading) {
+const (
+	byKey    search = iota
+	byTag           // the first item with the key's tag is enough
+	byWriter        // it has the lock, and needs no pin as long as it reclaims nothing
+)
+
+// scan looks at both homes of key once.
+func (s *shard) scan(h uint64, key []byte, how search) (r reading) {
 	tag := tagOf(h)
 	me := s.c.readers.Enter() // so that no bucket is freed
 	defer s.c.readers.Leave(me)
@@ -89,10 +102,12 @@ func (s *shard) scan(h uint64, key []byte, tagOnly bool) (r reading) {
 			if w == 0 || w.tag() != tag {
 				continue
 			}
-			if r = s.hold(&b.slots[j]); r.it == nil {
+			if how == byWriter {
+				r = reading{s, &b.slots[j], w, s.segs.itemAt(w.place()), nil}
+			} else if r = s.hold(&b.slots[j]); r.it == nil {
 				continue
 			}
-			if tagOnly || string(r.it.key()) == string(key) {
+			if how == byTag || string(r.it.key()) == string(key) {
 				return r
 			}
 			r.release()

@@ -147,7 +147,7 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 		return true
 	}
 	left := max(s.c.clock.left(it.expires.Load()), 0)
-	to, offset, ok := s.allot(it.size(), seconds(left), main, true)
+	to, offset, ok := s.allot(it.need(), seconds(left), main, true)
 	if !ok {
 		return false
 	}
@@ -156,6 +156,6 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	s.segs.at(to).add(moved)
 	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
 	g.remove(it)
-	s.copied += uint64(it.size())
+	s.copied += uint64(moved.size())
 	return true
 }

@@ -7,9 +7,11 @@ package cache
 type seamPoint int
 
 const (
-	readMoves  seamPoint = iota // before a search
-	readSlot                    // R1 of segment.go
-	readPinned                  // R2
-	readHeld                    // R3
-	readFirst                   // all of a home, which has no such key
+	readMoves   seamPoint = iota // before a search
+	readSlot                     // R1 of segment.go
+	readPinned                   // R2
+	readHeld                     // R3
+	readFirst                    // all of a home, which has no such key
+	writeHidden                  // W1, of an item that is rewritten
+	writeAlone                   // W2
 )

@@ -159,6 +159,12 @@ func (gs *segments) place(n, offset uint32) place {
 	return place(n)<<gs.unitBits | place(offset/unitBytes)
 }
 
+// itemAt returns the item at a place.
+func (gs *segments) itemAt(at place) *item {
+	n, offset := gs.split(at)
+	return gs.at(n).item(offset)
+}
+
 // split returns the segment of a place, and the offset there.
 func (gs *segments) split(at place) (n, offset uint32) {
 	return uint32(at >> gs.unitBits), uint32(at&(1<<gs.unitBits-1)) * unitBytes

@@ -67,14 +67,18 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	if old.at == nil {
 		main = s.index.remembers(h)
 	}
-	marks := s.c.marks(absent)
-	n, offset, ok := s.allot(itemBytes(key, e, marks), seconds(e.TTL), main, false)
+	sh := s.c.shape(e.Flags, absent)
+	if s.rewrite(&old, e, expires, sh) {
+		s.sets++
+		return s.version(old.w, old.it), nil
+	}
+	n, offset, ok := s.allotBeside(&old, itemBytes(key, e, sh), seconds(e.TTL), main)
 	if !ok {
 		return 0, s.noMemory()
 	}
 	g := s.segs.at(n)
 	it := g.item(offset)
-	it.write(key, e, expires, marks, &s.c.clock)
+	it.write(key, e, expires, sh, &s.c.clock)
 	g.add(it)
 	s.sets++
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
@@ -83,7 +87,14 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	} else {
 		s.link(w)
 	}
-	return s.version(w), nil
+	return s.version(w, it), nil
+}
+
+// allotBeside is allot while the item of old stays where it is.
+func (s *shard) allotBeside(old *reading, size int, seconds uint32, main bool) (n, offset uint32, ok bool) {
+	old.hold()
+	defer old.release()
+	return s.allot(size, seconds, main, false)
 }
 
 // noMemory returns the error of a call that found none.
@@ -104,10 +115,11 @@ func (s *shard) number() uint64 {
 	return uint64((uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&s.c.shards[0]))) / unsafe.Sizeof(*s))
 }
 
-// version returns the version of what a slot refers to.
-func (s *shard) version(w slot) uint64 {
+// version returns the version of the item that a slot refers to.
+func (s *shard) version(w slot, it *item) uint64 {
 	n, offset := s.segs.split(w.place())
 	v := s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)
+	v = v*(maxRewrites+1) + uint64(it.rewrites)
 	return v*uint64(len(s.c.shards)) + s.number()
 }
 
@@ -169,7 +181,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	g := s.segs.at(n)
 	it := g.item(offset)
 	g.remove(it)
-	if it.marks&absent != 0 {
+	if it.shape.isAbsent() {
 		return
 	}
 	s.dropped[why]++

@@ -46,7 +46,7 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
 	return c.putIf(key, &e, func(old reading, found bool) bool {
-		return found && old.s.version(old.w) == version
+		return found && old.s.version(old.w, old.it) == version
 	})
 }
 
@@ -154,18 +154,16 @@ func (c *Cache) write(key []byte, f func(s *shard, h uint64, old reading, found 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old, found := s.current(h, key)
-	defer old.release()
 	f(s, h, old, found)
 }
 
-// current returns a reading of what key has, and whether it is an entry. The index has room for one
-// more slot then, if there is memory, and what has expired is dropped.
+// current returns a reading of what key has, without a pin, and whether it is an entry. The index has
+// room for one more slot then, if there is memory, and what has expired is dropped.
 func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
 	s.growIndex()
-	r = s.search(h, key)
+	r = s.scan(h, key, byWriter)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
 		s.drop(r.at, Expired)
-		r.release()
 		return reading{}, false
 	}
 	return r, r.isLive()

@@ -1,0 +1,64 @@
+// Rewriting: an entry that is replaced by one of nearly its size stays where it is.
+//
+// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and only if nobody
+// has its segment pinned then. Readers who find no slot look again, since moves is odd.
+//
+// The item keeps its age in its queue, so that rewriting counts as a hit. Its version has the number
+// of rewrites.
+
+package cache
+
+import "math"
+
+const (
+	maxRewrites = math.MaxUint8
+	spareShare  = 8 // the largest part of an item that may be spare
+)
+
+// rewrite makes the item of old that of e, of a shape without spare units, and reports whether it could.
+func (s *shard) rewrite(old *reading, e *Entry, expires uint32, sh shape) bool {
+	if old.at == nil {
+		return false
+	}
+	n, _ := s.segs.split(old.w.place())
+	g, it := s.segs.at(n), old.it
+	sh, ok := it.reshaped(e, sh)
+	if !ok || it.size() > s.c.largeBytes || !g.takes(it.expires.Load(), expires) {
+		return false
+	}
+	s.index.moves.Add(1)
+	w := slot(old.at.Swap(0)) // W1
+	s.c.seam.at(writeHidden)
+	alone := !s.segs.isPinned(n) // W2
+	if alone {
+		s.c.seam.at(writeAlone)
+		size := it.size()
+		g.forget(it.expires.Load(), size)
+		it.shape = sh
+		it.rewrites++
+		it.writeEntry(e, expires, &s.c.clock)
+		g.note(expires, size)
+		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))
+	}
+	old.at.Store(uint64(w))
+	s.index.moves.Add(1)
+	old.w = w
+	return alone
+}
+
+// reshaped returns the shape that the item would have with e, and its spare units beside those of sh.
+func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
+	spare := it.size() - itemBytes(it.key(), e, sh)
+	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.rewrites < maxRewrites &&
+		spare >= 0 && spare <= min(it.size()/spareShare, maxSpare*unitBytes)
+	return sh + shape(max(spare, 0)/unitBytes)*oneSpare, ok
+}
+
+// takes reports whether an item that expires at one second may expire at another, so that the
+// bins still say when.
+func (x *expiry) takes(was, expires uint32) bool {
+	if was == 0 || expires == 0 {
+		return was == expires
+	}
+	return x.bin(expires) != &x.bins[bins-1]
+}

@@ -1,0 +1,112 @@
+package cache
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// found returns what a writer finds of key.
+func (c *Cache) found(key []byte) reading {
+	h := c.seed.Bytes(key)
+	return c.shardOf(h).scan(h, key, byWriter)
+}
+
+// TestRewrite: an entry stays where it is if the next one is nearly as large and expires as surely.
+func TestRewrite(t *testing.T) {
+	key := []byte("key")
+	entry := func(n int, flags uint64, ttl time.Duration) Entry {
+		return Entry{Value: bytes.Repeat([]byte{byte(n)}, n), Flags: flags, TTL: ttl}
+	}
+	tests := []struct {
+		name      string
+		old, next Entry
+		want      bool
+	}{
+		{"the same size", entry(101, 0, 0), entry(101, 0, 0), true},
+		{"into the last bytes", entry(101, 0, 0), entry(97, 0, 0), true}, // 3+97 is a multiple of 4
+		{"an eighth less", entry(1000, 0, 0), entry(877, 0, 0), true},
+		{"less than that", entry(1000, 0, 0), entry(873, 0, 0), false},
+		{"in a segment of its own", entry(20_000, 0, 0), entry(20_000, 0, 0), false},
+		{"beyond 31 spare units", entry(2000, 0, 0), entry(1873, 0, 0), false},
+		{"no value", entry(5, 0, 0), entry(1, 0, 0), false},
+		{"a byte more", entry(101, 0, 0), entry(102, 0, 0), false},
+		{"other flags", entry(101, 7, 0), entry(101, 8, 0), true},
+		{"no flags", entry(101, 7, 0), entry(101, 0, 0), false},
+		{"larger flags", entry(101, 7, 0), entry(101, 1<<40, 0), false},
+		{"another TTL", entry(101, 0, 20*time.Second), entry(101, 0, 30*time.Second), true},
+		{"a TTL beyond the bins", entry(101, 0, 20*time.Second), entry(101, 0, time.Hour), false},
+		{"for ever", entry(101, 0, 20*time.Second), entry(101, 0, 0), false},
+		{"no longer for ever", entry(101, 0, 0), entry(101, 0, 20*time.Second), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCache(t, Options{MaxBytes: 8 << 20})
+			c.fake()
+			must(c.Put(key, tt.old))
+			must(c.Put(key, tt.next))
+			c.check()
+			if got := c.found(key).it.rewrites == 1; got != tt.want {
+				t.Errorf("it stays: %t, want %t", got, tt.want)
+			}
+			c.View(key, func(e Entry) {
+				ttl := tt.next.TTL
+				if !bytes.Equal(e.Value, tt.next.Value) || e.Flags != tt.next.Flags || e.TTL < ttl || e.TTL > ttl+2*time.Second {
+					t.Errorf("%d bytes, flags %x, TTL %v", len(e.Value), e.Flags, e.TTL)
+				}
+			})
+		})
+	}
+}
+
+// TestRewriteVersions: each state of an entry has another version, however often it is written.
+func TestRewriteVersions(t *testing.T) {
+	c := newCache(t, Options{})
+	seen := map[uint64]bool{}
+	places := map[place]bool{}
+	for i := range 3 * maxRewrites {
+		seen[must(c.Put([]byte("k"), Entry{Value: fmt.Append(nil, 1000+i)}))] = true
+		places[c.found([]byte("k")).w.place()] = true
+	}
+	if len(seen) != 3*maxRewrites || len(places) != 3 {
+		t.Errorf("%d versions at %d places", len(seen), len(places))
+	}
+}
+
+// TestRewriteItself: Update may store a part of the value that it was given.
+func TestRewriteItself(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), []byte("0123456789abcdefghijklmnopqrstuvwxyz")))
+	at := c.found([]byte("k")).w.place()
+	must(c.Update([]byte("k"), func(e *Entry, _ bool) Change {
+		e.Value = e.Value[2:]
+		return Store
+	}))
+	get(t, c, "k", "23456789abcdefghijklmnopqrstuvwxyz")
+	if c.found([]byte("k")).w.place() != at {
+		t.Error("it was moved")
+	}
+}
+
+// TestRewriteLeavesNothing: while values are replaced by others of nearly their size, nothing is dead, evicted
+// or copied.
+func TestRewriteLeavesNothing(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	const n = 800
+	for round := range 10 {
+		for i := range n {
+			must(0, c.Set(fmt.Append(nil, 1000+i), make([]byte, 1000-12*round)))
+		}
+		if st := c.Stats(); st.Len != n || st.Dead > 0 || st.Copied > 0 {
+			t.Errorf("round %d: %+v", round, st)
+		}
+	}
+	r := c.found(fmt.Append(nil, 1000))
+	to := (*item)(unsafe.Pointer(new([256]uint64)))
+	r.it.copyTo(to)
+	if size := r.it.size(); r.it.need() == size || to.size() != r.it.need() || string(to.key()) != "1000" {
+		t.Errorf("%d bytes, of which %d are needed, are copied to %d", size, r.it.need(), to.size())
+	}
+}
