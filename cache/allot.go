@@ -11,7 +11,10 @@ package cache
 
 import "github.com/freehold-go/freehold"
 
-const reserveSegments = 2
+const (
+	reserveSegments = 2
+	maxLines        = 8 // of an item that a search asks for at once
+)
 
 // allot returns where an item of that size can be written: in the open segment of its queue and
 // class, or in one of its own. A copy takes what is available and reclaims nothing.
@@ -57,6 +60,13 @@ func (s *shard) begin(n, seconds uint32, main bool, as state) {
 	g := s.segs.at(n)
 	g.state, g.main, g.age, g.turn, g.used, g.live = as, main, s.age, s.age, 0, 0
 	g.expiry.begin(s.c.clock.now(), seconds)
+	s.lines.Store(int32(s.linesOfItems()))
+}
+
+// linesOfItems returns how many lines a mean item has, up to maxLines.
+func (s *shard) linesOfItems() int {
+	taken := s.used - (s.index.chunks.len()+len(s.spares))*s.c.segmentBytes
+	return min(taken/max(s.index.used, 1)/lineBytes+1, maxLines)
 }
 
 // seal ends an open segment; 0 is none.

@@ -21,6 +21,9 @@ package cache
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
 const (
@@ -85,6 +88,16 @@ func (ix *index) bucketsOf(tag uint32) (one, two *bucket) {
 	i, j := homes(tag, n)
 	return ix.bucket(i), ix.bucket(j)
 }
+
+// prefetch asks for the homes of a tag, if there are any.
+func (ix *index) prefetch(tag uint32) {
+	if one, two := ix.bucketsOf(tag); one != nil {
+		one.prefetch()
+		two.prefetch()
+	}
+}
+
+func (b *bucket) prefetch() { prefetch.Lines(uintptr(unsafe.Pointer(b)), 1) }
 
 // slotAt returns the slot whose item is at the place, of a key with that tag, or nil.
 func (ix *index) slotAt(tag uint32, at place) *atomic.Uint64 {

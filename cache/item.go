@@ -129,11 +129,6 @@ func (it *item) access() *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
 }
 
-// fetch makes the processor load the end of the item, without waiting for it.
-func (it *item) fetch() {
-	(*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), it.size()-unitBytes)).Load()
-}
-
 func (it *item) flagsOffset() int { return headBytes + it.shape.accessBytes() }
 func (it *item) keyOffset() int   { return it.flagsOffset() + it.shape.flagsBytes() }
 func (it *item) flagsAt() []byte  { return it.bytes(it.flagsOffset(), it.shape.flagsBytes()) }

@@ -105,8 +105,8 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// getSome is GetMany of at most batchKeys keys, of which the first has the index from. It touches the
-// buckets of all, then the items of all, and then looks at them.
+// getSome is GetMany of at most batchKeys keys, of which the first has the index from. It asks for the
+// buckets of all, then for the items of all, and then looks at them.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	var hashes [batchKeys]uint64
 	var held [batchKeys]reading
@@ -118,24 +118,11 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	me := c.readers.Enter()
 	for i, key := range keys {
 		hashes[i] = c.seed.Bytes(key)
-		if one, two := c.shardOf(hashes[i]).index.bucketsOf(tagOf(hashes[i])); one != nil {
-			one.slots[0].Load()
-			two.slots[0].Load()
-		}
+		c.shardOf(hashes[i]).index.prefetch(tagOf(hashes[i]))
 	}
 	c.readers.Leave(me)
 	for i, h := range hashes[:len(keys)] {
 		held[i] = c.shardOf(h).scan(h, nil, byTag)
-	}
-	for i := range held { // after all pins, since a processor waits for its loads before each
-		if it := held[i].it; it != nil {
-			it.expires.Load()
-		}
-	}
-	for i := range held {
-		if it := held[i].it; it != nil {
-			it.fetch()
-		}
 	}
 	now := c.accessTime()
 	for i, key := range keys {

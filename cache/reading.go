@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
 // A reading is what a search has found. The zero reading is nothing.
@@ -95,7 +96,7 @@ func (s *shard) scan(h uint64, key []byte, how search) (r reading) {
 	if one == nil {
 		return reading{}
 	}
-	two.slots[0].Load() // fetches the line while one is looked at
+	two.prefetch() // while one is looked at
 	for _, b := range [...]*bucket{one, two} {
 		for j := range b.slots {
 			w := slot(b.slots[j].Load())
@@ -107,6 +108,7 @@ func (s *shard) scan(h uint64, key []byte, how search) (r reading) {
 			} else if r = s.hold(&b.slots[j]); r.it == nil {
 				continue
 			}
+			prefetch.Lines(addrOf(r.it.bytes(0, 1)), int(s.lines.Load()))
 			if how == byTag || string(r.it.key()) == string(key) {
 				return r
 			}

@@ -95,9 +95,7 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 		items := batch[:0]
 		for ; offset < g.used && len(items) < len(batch); offset += uint32(g.item(offset).size()) {
 			h := s.c.seed.Bytes(g.item(offset).key())
-			one, two := s.index.bucketsOf(tagOf(h))
-			one.slots[0].Load() // fetches the lines of all in the batch at once
-			two.slots[0].Load()
+			s.index.prefetch(tagOf(h))
 			items = append(items, found{h, offset})
 		}
 		for _, x := range items {

@@ -22,6 +22,7 @@ type shard struct {
 	c     *Cache
 	index index
 	segs  segments
+	lines atomic.Int32 // of items, for those who find one
 
 	mu      sync.Mutex
 	limit   int
@@ -46,6 +47,7 @@ func (s *shard) init(c *Cache, limit int) {
 	s.c, s.limit = c, limit
 	s.index.init(c.segmentBytes)
 	s.segs.init(c.segmentBytes)
+	s.lines.Store(1)
 }
 
 // store makes e the entry of key, whose slot and item are in old if it has one.
