@@ -1,4 +1,4 @@
-// Fills: buffers and sorts write until there is no more room.
+// Fills: buffers, sorts and caches write until there is no more room.
 
 //go:build linux
 
@@ -33,6 +33,7 @@ var fillers = []struct {
 	{"file of Open", fillFile},
 	{"Records, sorted", fillRecords},
 	{"extsort.Sort", fillSort},
+	{"Cache.SnapshotFile", fillSnapshot},
 }
 
 // A full disk is an error of whoever writes, with everything as it was.

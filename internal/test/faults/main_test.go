@@ -15,6 +15,7 @@ const role = "FREEHOLD_FAULTS_ROLE"
 var roles = map[string]func() error{
 	"writer":    write,
 	"spiller":   spill,
+	"snapshots": snapshots,
 	"unguarded": unguarded,
 }
 
