@@ -48,10 +48,14 @@ import (
 )
 
 func main() {
-	b := z.Calloc(1000, "user")
+	small, large := z.Calloc(1000, "user"), z.Calloc(20<<20, "user")
 	fmt.Println(z.NumAllocBytes(), freehold.AllStats()[1].Name)
-	z.Free(b)
-	fmt.Println(z.Leaks())
+	var during, after z.MemStats
+	z.ReadMemStats(&during)
+	z.Free(large)
+	z.Free(small)
+	z.ReadMemStats(&after) // now, and not when the heap's decay has passed
+	fmt.Println(during.Resident >= 20<<20, after.Resident < 1<<20, z.Leaks())
 }
 `)
 	m.Go(t, "mod", "tidy")
@@ -63,7 +67,7 @@ func TestOverlay(t *testing.T) {
 	m := user(t)
 	out := overlay(t, m, "ristretto", "badger")
 	flag := strings.TrimPrefix(strings.TrimSpace(out), "Build with: go build ")
-	if out := m.Go(t, "run", "-mod=vendor", flag, "."); out != "1000 z\nNO leaks found." {
+	if out := m.Go(t, "run", "-mod=vendor", flag, "."); out != "20972520 z\ntrue true NO leaks found." {
 		t.Error(out)
 	}
 
