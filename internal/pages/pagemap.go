@@ -25,8 +25,8 @@
 //   - An entry is one atomic word, so it is whole or absent.
 //   - A span that was read before unpublish cleared the word may describe another
 //     run by now. Detection is best effort then.
-//   - Large blocks are freed under mu, where their span is checked again, or by the layer
-//     above, which sets their Size from what the caller names to 0 by a compare-and-swap.
+//   - Whoever frees or resizes a large block claims it first: see Span.Claim. The layer above
+//     does that without mu.
 
 package pages
 
