@@ -13,13 +13,19 @@
 
 package cache
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/prefetch"
+)
 
 const (
 	smallPercent   = 10 // of the items' bytes
 	garbagePercent = 7  // of the items' bytes
 	promoteHits    = 2  // from small to main
 	patience       = 8  // rounds that evict nothing with hits
+
+	ahead = 4 << 10 // bytes of a segment that are asked for before it is read there
 )
 
 // A rule is what an item needs to stay when its segment is emptied, and pays for it, in hits. Who pays
@@ -93,10 +99,14 @@ func (s *shard) evacuate(n uint32, r rule, why Reason) {
 	var batch [batchKeys]found
 	for offset := uint32(0); offset < g.used && g.live > 0; {
 		items := batch[:0]
-		for ; offset < g.used && len(items) < len(batch); offset += uint32(g.item(offset).size()) {
-			h := s.c.seed.Bytes(g.item(offset).key())
+		for offset < g.used && len(items) < len(batch) {
+			it := g.item(offset)
+			size := it.size()
+			prefetch.Lines(g.addr+uintptr(offset)+ahead, min(size, ahead)/lineBytes+1)
+			h := s.c.seed.Bytes(it.key())
 			s.index.prefetch(tagOf(h))
 			items = append(items, found{h, offset})
+			offset += uint32(size)
 		}
 		for _, x := range items {
 			at := s.index.slotAt(tagOf(x.hash), s.segs.place(n, x.offset))
