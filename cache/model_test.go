@@ -234,6 +234,9 @@ func (m *model) verify() {
 	if n != live {
 		m.t.Fatalf("All has %d entries, want %d", n, live)
 	}
+	if st.Len < live || st.Len > st.Slots || st.Slots*8 > st.Index {
+		m.t.Fatalf("%d entries in an index of %d slots, %d bytes; want %d", st.Len, st.Slots, st.Index, live)
+	}
 	if st.Reserved > st.MaxBytes || m.parent.Used() != st.Reserved {
 		m.t.Fatalf("%d bytes of the parent, %d counted, of at most %d", m.parent.Used(), st.Reserved, st.MaxBytes)
 	}

@@ -15,6 +15,7 @@ type Stats struct {
 	MaxBytes int    // the bound
 	Reserved int    // from the parent, and bookkeeping on the Go heap: at most MaxBytes
 	Index    int    // of Reserved
+	Slots    int    // of the index: Len of them are used
 	Live     int    // of Reserved: entries with their heads
 	Dead     int    // of Reserved: what entries were that are replaced or deleted, until it is reclaimed
 
@@ -47,6 +48,7 @@ func (s *shard) addTo(st *Stats) {
 	st.Len += s.index.used
 	st.Reserved += s.used
 	st.Index += s.index.chunks.len() * s.c.segmentBytes
+	st.Slots += int(s.index.buckets.Load()) * bucketSlots
 	s.segs.each(func(_ uint32, g *segment) {
 		st.Live += int(g.live)
 		st.Dead += int(g.used - g.live)
