@@ -37,6 +37,8 @@ func (s *session) stats(words [][]byte, _ []byte) {
 		s.stat("1:used_chunks", uint64(st.Len))
 		s.stat("active_slabs", 1)
 		s.stat("total_malloced", uint64(st.Reserved))
+	case "conns":
+		s.connections()
 	case "sizes":
 	case "cachedump":
 		s.dump(words)

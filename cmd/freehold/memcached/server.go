@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/freehold-go/freehold/cache"
@@ -105,7 +106,9 @@ func (s *Server) Serve(l net.Listener) error {
 // serve serves one connection and closes it.
 func (s *Server) serve(conn net.Conn) {
 	defer conn.Close()
-	se := &session{Server: s, conn: &deadlined{Conn: conn, write: s.options.Write, idle: s.options.Idle}}
+	d := &deadlined{Conn: conn, write: s.options.Write, idle: s.options.Idle}
+	d.wrote.Store(time.Now().UnixNano())
+	se := &session{Server: s, conn: d}
 	if !s.enter(se, s.options.MaxConns) {
 		conn.SetWriteDeadline(time.Now().Add(s.options.Write))
 		io.WriteString(conn, "ERROR Too many open connections\r\n")
@@ -205,7 +208,8 @@ func (s *Server) each(f func(c net.Conn)) {
 type deadlined struct {
 	net.Conn
 	write, idle time.Duration
-	set         time.Time // when the deadline of writes was set
+	set         time.Time    // when the deadline of writes was set
+	wrote       atomic.Int64 // when the last reply was written, or the connection began, in ns of Unix time
 
 	mu      sync.Mutex // guards the deadline of reads
 	closing bool
@@ -249,7 +253,9 @@ func (d *deadlined) Read(p []byte) (int, error) {
 // Write sets a deadline from time to time only, since that costs as much as a short command: one of
 // twice the time, when half of it has passed.
 func (d *deadlined) Write(p []byte) (int, error) {
-	if now := time.Now(); now.Sub(d.set) >= d.write {
+	now := time.Now()
+	d.wrote.Store(now.UnixNano())
+	if now.Sub(d.set) >= d.write {
 		d.set = now
 		d.SetWriteDeadline(now.Add(2 * d.write))
 	}

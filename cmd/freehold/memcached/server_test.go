@@ -250,3 +250,20 @@ func TestStats(t *testing.T) {
 		}
 	}
 }
+
+func TestStatsConns(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		first := p.dial()
+		synctest.Wait()
+		second := p.dial()
+		time.Sleep(5 * time.Second)
+		go io.WriteString(second, "stats conns\r\nquit\r\n")
+		got, _ := io.ReadAll(second)
+		const want = "STAT 1:addr pipe:pipe\r\nSTAT 1:listen_addr pipe:pipe\r\nSTAT 1:state conn_read\r\nSTAT 1:secs_since_last_cmd 5\r\n" +
+			"STAT 2:addr pipe:pipe\r\nSTAT 2:listen_addr pipe:pipe\r\nSTAT 2:state conn_parse_cmd\r\nSTAT 2:secs_since_last_cmd 5\r\nEND\r\n"
+		if string(got) != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		first.Close()
+	})
+}
