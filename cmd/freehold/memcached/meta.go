@@ -207,14 +207,14 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 	if !s.parse(&m, words, 2) {
 		return
 	}
-	s.metaFetch(&m)
+	s.metaFetch(&m, &look{})
 	s.spill()
 }
 
 // metaLookup is mg without flags that change an entry, of which the session has found e.
 func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 	if found && m.winnable(e) {
-		s.metaFetch(m)
+		s.metaFetch(m, &look{before: *e, again: true})
 		return
 	}
 	s.counts[cmdMeta].Add(1)
@@ -226,47 +226,60 @@ func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 	}
 }
 
+// A look is the state of an mg that takes several steps.
+type look struct {
+	before cache.Entry // as the first step has found it, but for its value; empty if mg has made it
+	again  bool        // nothing was shown, since the client may win the entry first
+	wins   bool
+	made   bool
+}
+
 // metaFetch is mg of any kind.
-func (s *session) metaFetch(m *meta) {
+func (s *session) metaFetch(m *meta, l *look) {
 	s.counts[cmdMeta].Add(1)
 	s.tellFetchBefore(m.key)
-	wins, made := false, false
+	found := l.again || s.metaRead(m, l)
 	for {
-		again := false
-		found := s.metaRead(m, wins, &again)
 		switch {
-		case again:
-			wins = s.win(m)
-			continue
-		case !found && m.has('N') && !made:
-			made = true
-			wins = s.make(m)
-			continue
-		case m.has('T'):
-			s.count(found, touchHits, cmdTouch)
+		case l.again:
+			l.wins = s.win(m)
+		case !found && m.has('N') && !l.made:
+			l.made = true
+			l.wins = s.make(m)
 		default:
-			s.count(found && !made, getHits, cmdGet)
+			if m.has('T') {
+				s.count(found, touchHits, cmdTouch)
+			} else {
+				s.count(found && !l.made, getHits, cmdGet)
+			}
+			if !found {
+				s.result(m, "EN", nil)
+			}
+			return
 		}
-		if !found {
-			s.result(m, "EN", nil)
-		}
-		return
+		found = s.metaRead(m, l)
 	}
 }
 
 // metaRead shows the entry, if there is one, and touches it as the flags say. If the client may first win
 // it, it only sets again.
-func (s *session) metaRead(m *meta, wins bool, again *bool) (found bool) {
+func (s *session) metaRead(m *meta, l *look) (found bool) {
+	isFirst := !l.again && !l.made
 	show := func(e cache.Entry) {
-		if *again = !wins && m.winnable(&e); !*again {
-			s.show(m, &e, wins)
+		if isFirst {
+			l.before = e
+		}
+		if l.again = !l.wins && m.winnable(&e); !l.again {
+			e.Read, e.Idle = l.before.Read, l.before.Idle // not those of the first step
+			s.show(m, &e, l.wins)
 		}
 	}
+	l.again = false
 	switch {
 	case m.has('T'):
 		return s.touched(m.key, m.life, func(e *cache.Entry) bool {
 			show(*e)
-			return !*again
+			return !l.again
 		})
 	case m.has('u'):
 		return s.cache.Peek(m.key, show)

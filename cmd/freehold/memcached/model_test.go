@@ -25,6 +25,7 @@ type modelItem struct {
 	value      string
 	flags, ttl int
 	won, stale bool
+	read       bool
 }
 
 // exptimes are those that commands use: forever, expired, and later than any test ends.
@@ -42,6 +43,7 @@ func (m *model) put(key string, it modelItem) {
 
 // touch changes the TTL, which is no new version.
 func (m *model) touch(key string, ttl int) {
+	m.items[key].read = true
 	if m.items[key].ttl = ttl; ttl < 0 {
 		delete(m.items, key)
 	}
@@ -61,9 +63,9 @@ func (m *model) store(mode byte, key string, it modelItem, cas string, vivify in
 	case cas != "" && mode != addMode && (cas != m.cas[key] || !m.fresh[key]):
 		return "EX"
 	case mode == appendMode:
-		it = modelItem{old.value + it.value, old.flags, old.ttl, false, false}
+		it = modelItem{value: old.value + it.value, flags: old.flags, ttl: old.ttl}
 	case mode == prependMode:
-		it = modelItem{it.value + old.value, old.flags, old.ttl, false, false}
+		it = modelItem{value: it.value + old.value, flags: old.flags, ttl: old.ttl}
 	}
 	m.put(key, it)
 	return "HD"
@@ -231,6 +233,7 @@ func (m *model) get(p *program) (say, want string) {
 		say += " " + key
 		if it := m.items[key]; it != nil {
 			want += fmt.Sprintf("VALUE %s %d %d ~\r\n%s\r\n", key, it.flags, len(it.value), it.value)
+			it.read = true
 			if ttl > -2 {
 				m.touch(key, ttl)
 			}
@@ -243,7 +246,8 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 	vivify, n := p.maybe("N")
 	recache, r := p.maybe("R")
 	ttl, t := p.maybe("T")
-	say = fmt.Sprintf("mg %s v f t k%s%s%s\r\n", key, n, r, t)
+	quiet := []string{"", " u"}[bit(p.pick(4) == 0 && t == "")]
+	say = fmt.Sprintf("mg %s v f t k h%s%s%s%s\r\n", key, n, r, t, quiet)
 	it, wins := m.items[key], false
 	switch {
 	case it == nil && vivify < 0: // -1 has expired when it is made
@@ -261,7 +265,8 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 	if shown == 0 {
 		shown = -1
 	}
-	want = fmt.Sprintf("VA %d f%d t%d k%s", len(it.value), it.flags, shown, key)
+	want = fmt.Sprintf("VA %d f%d t%d k%s h%d", len(it.value), it.flags, shown, key, bit(it.read))
+	it.read = it.read || quiet == ""
 	for _, flag := range []struct {
 		name string
 		is   bool
@@ -316,7 +321,14 @@ func (p program) inBubble(t *testing.T) {
 	m := &model{map[string]*modelItem{}, map[string]string{}, map[string]bool{}}
 	var history []string
 	for len(p) > 0 {
-		say, want := m.step(&p)
+		say, want := "", ""
+		for more := 1 + p.pick(maxLookups+3); more > 0; more-- {
+			command, reply := m.step(&p)
+			say, want = say+command, want+reply
+			if command[0] == 'g' {
+				break // later commands may name the versions in its reply
+			}
+		}
 		history = append(history, say)
 		got := talk(t, s, say)
 		for _, v := range casOfValue.FindAllStringSubmatch(got, -1) {
@@ -336,10 +348,11 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
+// Ten million commands, and some tens of thousands in short tests.
 func TestRandomCommands(t *testing.T) {
-	programs := 300
+	programs := 12_000
 	if testing.Short() {
-		programs = 40
+		programs = 60
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range programs {
