@@ -3,7 +3,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -26,26 +26,47 @@ import (
 func startCache(t *testing.T, args ...string) (address string, process *os.Process) {
 	t.Helper()
 	cmd := exec.Command(freehold.Must(os.Executable()), append([]string{"cache", "-l", "127.0.0.1:0"}, args...)...)
-	log := freehold.Must(cmd.StderrPipe())
+	address, _ = startServer(t, cmd)
+	return address, cmd.Process
+}
+
+// startServer starts a command that is freehold cache, and returns its address and what it says, which is all
+// there when the command has ended. The test ends it.
+func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) {
+	t.Helper()
+	said = &serverLog{serving: make(chan string, 1)}
+	cmd.Stderr = said
 	filetest.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
-	serving := regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
-	lines := bufio.NewScanner(log)
-	for lines.Scan() {
-		if at := serving.FindStringSubmatch(lines.Text()); at != nil {
-			go func() {
-				for lines.Scan() {
-				}
-			}()
-			return at[1], cmd.Process
-		}
+	select {
+	case address = <-said.serving:
+	case <-time.After(time.Minute):
+		cmd.Process.Kill()
+		cmd.Wait()
+		t.Fatalf("%v does not serve: %s", cmd.Args, said)
 	}
-	t.Fatalf("freehold cache %v does not serve", args)
-	return "", nil
+	return address, said
 }
+
+// A serverLog is what a server says.
+type serverLog struct {
+	text    bytes.Buffer
+	serving chan string // where it serves
+}
+
+var servingAt = regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
+
+func (l *serverLog) Write(p []byte) (int, error) {
+	if at := servingAt.FindSubmatch(p); at != nil {
+		l.serving <- string(at[1])
+	}
+	return l.text.Write(p)
+}
+
+func (l *serverLog) String() string { return l.text.String() }
 
 // say sends commands that end with quit, and returns the replies.
 func say(t *testing.T, conn net.Conn, commands string) string {
