@@ -2,6 +2,7 @@ package heap
 
 import (
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/test/pintest"
@@ -82,5 +83,22 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 			}
 		}
 		o.Close()
+	})
+}
+
+// Each path names a Cache that nobody made.
+func TestEachPathNamesTheZeroCache(t *testing.T) {
+	eachPath(t, func(t *testing.T, f *functions) {
+		var o LocalCache
+		for _, size := range countedSizes {
+			for call, do := range map[string]func(){
+				"Cache.Alloc": func() { f.localAlloc(&o, size, 8, false, 0) },
+				"Cache.Free":  func() { f.localFree(&o, make([]byte, size), 0) },
+			} {
+				if got := panicOf(do); !strings.HasPrefix(got, "freehold: "+call+": zero value") {
+					t.Errorf("%d bytes: panic %q", size, got)
+				}
+			}
+		}
 	})
 }

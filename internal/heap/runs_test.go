@@ -137,13 +137,30 @@ func TestShareOfRuns(t *testing.T) {
 
 // A run that is longer than what a cache may keep evicts none.
 func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
-	h := newHeap(t, Options{MaxBytes: runShare * runtime.NumCPU() * 256 << 10})
-	o := keeping(t, h, 200<<10)
-	o.Free(localAlloc(t, o, 300<<10, 1, false))
-	if n := o.kept().Blocks; n != 1 {
-		t.Errorf("%d runs are kept, want 1", n)
+	const limit = 256 << 10 // of what a cache keeps
+	for _, tt := range []struct {
+		o     Options
+		kept  []int
+		freed int
+	}{
+		{Options{MaxBytes: runShare * runtime.NumCPU() * limit}, []int{200 << 10}, limit + 1},
+		{Options{}, []int{1 << 20, 1 << 20, 1 << 20, 1 << 20}, 1<<20 + 1},
+	} {
+		h := newHeap(t, tt.o)
+		o := keeping(t, h)
+		freed := localAlloc(t, o, tt.freed, 1, false)
+		var all [][]byte
+		for _, size := range tt.kept {
+			all = append(all, localAlloc(t, o, size, 1, false))
+		}
+		for _, b := range append(all, freed) {
+			o.Free(b)
+		}
+		if n := o.kept().Blocks; n != len(tt.kept) {
+			t.Errorf("%+v: %d runs are kept, want %d", tt.o, n, len(tt.kept))
+		}
+		o.Close()
 	}
-	o.Close()
 }
 
 // What no cache may keep goes to the page heap.
