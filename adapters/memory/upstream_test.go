@@ -70,3 +70,18 @@ func TestReplace(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// SQLite, as modernc.org translates it, passes its tests with the replace line. The one excluded runs itself with -race, and the subtests wait for
+// a timer: see the test of adapters/sqlite.
+func TestSQLitesTests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes, most of them to build: make test-long")
+	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := suite.Download(t, "modernc.org/sqlite@v1.62.0")
+	m.Go(t, "mod", "edit", "-replace=modernc.org/memory="+here)
+	m.Test(t, 180, "-short", "-skip", "^TestConcurrentGoroutines$|^TestRegisteredFunctions$/expir", ".")
+}
