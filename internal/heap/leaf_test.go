@@ -28,7 +28,7 @@ func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
 var countedSizes = []int{8, 100, 4096, maxSmall, 100 << 10}
 
 // Each block counts down by its size and by what each block counts more, whichever path serves
-// it, and whether it is small or a run.
+// it, and whether it is small or a run. Used memory is cleared.
 func TestEachPathCountsBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
 	const from, extra = 1 << 40, 1000
@@ -44,9 +44,11 @@ func TestEachPathCountsBlocks(t *testing.T) {
 			for _, size := range countedSizes {
 				b, err := f.alloc(h, size, 8, true, 0)
 				c, errOfCache := f.localAlloc(o, size, 8, true, 0)
-				if err != nil || errOfCache != nil {
-					t.Fatal(err, errOfCache)
+				if err != nil || errOfCache != nil || !allSet(b, 0) || !allSet(c, 0) {
+					t.Fatalf("%d bytes: no block, or not zero: %v, %v", size, err, errOfCache)
 				}
+				fill(b, 1)
+				fill(c, 1)
 				f.free(h, b, 0)
 				f.localFree(o, c, 0)
 				want += 2 * int64(size+extra)
@@ -89,11 +91,12 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 // Each path names a Cache that nobody made.
 func TestEachPathNamesTheZeroCache(t *testing.T) {
 	eachPath(t, func(t *testing.T, f *functions) {
+		h := newHeap(t, Options{})
 		var o LocalCache
 		for _, size := range countedSizes {
 			for call, do := range map[string]func(){
 				"Cache.Alloc": func() { f.localAlloc(&o, size, 8, false, 0) },
-				"Cache.Free":  func() { f.localFree(&o, make([]byte, size), 0) },
+				"Cache.Free":  func() { f.localFree(&o, alloc(t, h, size), 0) },
 			} {
 				if got := panicOf(do); !strings.HasPrefix(got, "freehold: "+call+": zero value") {
 					t.Errorf("%d bytes: panic %q", size, got)
