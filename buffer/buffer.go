@@ -47,8 +47,8 @@ const (
 	maxStep    = 1 << 30 // the most by which capacity grows ahead of need
 )
 
-// Buffer is a growing sequence of bytes. [New] makes one in memory and [Open] one
-// in a file; the zero Buffer panics. It is not safe for concurrent use, except
+// Buffer is a growing sequence of bytes. [New] makes one in memory, [Over] one over a
+// slice and [Open] one in a file; the zero Buffer panics. It is not safe for concurrent use, except
 // that methods that only read may be called at the same time.
 //
 // It implements [io.Writer], [io.StringWriter], [io.ByteWriter], [io.ReaderFrom],

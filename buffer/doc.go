@@ -8,7 +8,7 @@
 //
 // A [Buffer] is a []byte to read and an append to write, whatever its memory is.
 // Growing moves the pages of a large buffer instead of copying them, where the
-// allocator or the system can.
+// allocator or the system can. [Over] makes a Buffer of a slice that the caller has.
 //
 // # Records
 //
