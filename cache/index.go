@@ -112,6 +112,16 @@ func (ix *index) slotAt(tag uint32, at place) *atomic.Uint64 {
 	return nil
 }
 
+// has reports whether a slot, whose memory may have been freed, is in a home of the tag.
+func (ix *index) has(at *atomic.Uint64, tag uint32) bool {
+	one, two := ix.bucketsOf(tag)
+	return one != nil && (one.has(at) || two.has(at))
+}
+
+func (b *bucket) has(at *atomic.Uint64) bool {
+	return uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(b)) < bucketBytes
+}
+
 // insert adds a slot, and reports false if its homes are full and no other slot can move.
 func (ix *index) insert(w slot) bool {
 	to := ix.free(w)

@@ -1,10 +1,15 @@
 package cache
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
+
+	"github.com/freehold-go/freehold"
 )
 
 // TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it meanwhile.
@@ -212,4 +217,53 @@ func TestTouchedEntriesStay(t *testing.T) {
 		must(0, c.Set(fmt.Append(nil, "key ", i), make([]byte, 100)))
 	}
 	get(t, c, "kept", "v")
+}
+
+// A refiller is a parent that fills freed blocks with a word, as their next owner might.
+type refiller struct {
+	freehold.Allocator
+	word  slot
+	freed [][]slot
+}
+
+func (p *refiller) Free(b []byte) {
+	words := unsafe.Slice((*slot)(unsafe.Pointer(&b[0])), len(b)/8)
+	for i := range words {
+		words[i] = p.word
+	}
+	p.freed = append(p.freed, words)
+}
+
+// TestHitOfAFreedSlot: a read that is counted after the index has shrunk writes to nothing that was freed.
+func TestHitOfAFreedSlot(t *testing.T) {
+	p := &refiller{Allocator: newHeap(t)}
+	c := New(p, &Options{MaxBytes: 4 << 20})
+	defer c.Close()
+	for i := range 40_000 {
+		must(0, c.Set(fmt.Append(nil, i), nil))
+	}
+	s := &c.shards[0]
+	keys := make([][]byte, 2) // one in the first bucket, one in the last
+	s.eachSlot(func(i uint32, _ *atomic.Uint64, w slot) {
+		if key := bytes.Clone(s.segs.itemAt(w.place()).key()); i == 0 {
+			keys[0] = key
+		} else if i == s.index.buckets.Load()-1 {
+			keys[1], p.word = key, w
+		}
+	})
+	found := 0
+	c.GetMany(keys, func(int, Entry) {
+		found++
+		c.Resize(4 << 20 / resizeShare)
+	})
+	for _, words := range p.freed {
+		for _, w := range words {
+			if w != p.word {
+				t.Fatalf("%x, which was freed, has become %x", p.word, w)
+			}
+		}
+	}
+	if found != 2 || len(p.freed) == 0 {
+		t.Errorf("%d keys were found, %d blocks freed", found, len(p.freed))
+	}
 }

@@ -138,9 +138,15 @@ func (s *shard) hold(at *atomic.Uint64) reading {
 	return reading{}
 }
 
-// hit counts a hit of the reading, up to maxHits.
+// hit counts a hit of the reading, up to maxHits, unless its slot was freed since it was found.
 func (r *reading) hit() {
-	if r.w.hits() < maxHits {
+	if r.w.hits() == maxHits {
+		return
+	}
+	readers := &r.s.c.readers
+	me := readers.Enter()
+	defer readers.Leave(me)
+	if r.s.index.has(r.at, r.w.tag()) {
 		r.at.CompareAndSwap(uint64(r.w), uint64(r.w+oneHit))
 	}
 }
