@@ -88,19 +88,26 @@ func TestOneLoad(t *testing.T) {
 func TestWriteDuringLoad(t *testing.T) {
 	c := newCache(t, Options{})
 	k := []byte("k")
-	for want, write := range map[string]func(){
-		"set": func() { must(0, c.Set(k, []byte("set"))) },
-		"":    func() { c.Delete(k) },
+	for _, tt := range []struct {
+		name  string
+		write func()
+		want  string
+	}{
+		{"set", func() { must(0, c.Set(k, []byte("set"))) }, "set"},
+		{"deleted", func() { c.Delete(k) }, ""},
+		{"too large", func() { c.Set(k, make([]byte, MinBytes)) }, ""},
 	} {
-		c.Delete(k)
-		v := must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) {
-			write()
-			return Entry{Value: []byte("loaded")}, nil
-		}))
-		if string(v) != "loaded" {
-			t.Errorf("GetOrLoad = %q", v)
-		}
-		get(t, c, "k", want)
+		t.Run(tt.name, func(t *testing.T) {
+			c.Delete(k)
+			v := must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) {
+				tt.write()
+				return Entry{Value: []byte("loaded")}, nil
+			}))
+			if string(v) != "loaded" {
+				t.Errorf("GetOrLoad = %q", v)
+			}
+			get(t, c, "k", tt.want)
+		})
 	}
 }
 

@@ -54,10 +54,10 @@ func (s *shard) init(c *Cache, limit int) {
 //
 // Precondition: growIndex was called since mu was taken, and before old was found.
 func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent bool, old reading) (version uint64, err error) {
+	s.c.loads.written(key)
 	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
 		return 0, ErrTooLarge
 	}
-	s.c.loads.written(key)
 	if e.TTL < 0 {
 		s.unlink(old)
 		return 0, nil
