@@ -102,9 +102,11 @@ func (c *Cache) MaxEntry() int {
 // Len returns the number of entries, with those that have expired and were not dropped yet.
 func (c *Cache) Len() int { return c.Stats().Len }
 
-// Clear deletes all entries. Those that are stored during the call may stay.
+// Clear deletes all entries. Those that are stored during the call may stay, but what GetOrLoad began to
+// load before it is not stored.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
+	c.loads.cleared()
 	for i := range c.shards {
 		c.shards[i].clear()
 	}

@@ -95,7 +95,7 @@ func (c *Cache) storeLoaded(key []byte, l *loading, e *Entry, absent bool) {
 	s := c.shardOf(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l.written {
+	if l.written.Load() {
 		return
 	}
 	old, found := s.current(h, key)
@@ -111,10 +111,10 @@ type loads struct {
 	n   atomic.Int64 // its length
 }
 
-// A loading is one load. The lock of the key's shard guards written. The other fields are set
-// before done is closed.
+// A loading is one load. written is stored before its key's shard is written, and loaded under the shard's
+// lock. The other fields are set before done is closed.
 type loading struct {
-	written bool
+	written atomic.Bool
 	done    chan struct{}
 	value   []byte
 	err     error
@@ -153,6 +153,15 @@ func (ls *loads) written(key []byte) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	if l := ls.all[string(key)]; l != nil {
-		l.written = true
+		l.written.Store(true)
+	}
+}
+
+// cleared notes that all keys are about to be deleted.
+func (ls *loads) cleared() {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	for _, l := range ls.all {
+		l.written.Store(true)
 	}
 }

@@ -95,6 +95,7 @@ func TestWriteDuringLoad(t *testing.T) {
 	}{
 		{"set", func() { must(0, c.Set(k, []byte("set"))) }, "set"},
 		{"deleted", func() { c.Delete(k) }, ""},
+		{"cleared", func() { c.Clear() }, ""},
 		{"too large", func() { c.Set(k, make([]byte, MinBytes)) }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
