@@ -111,6 +111,19 @@ func SetGuardQuarantine(blocks int, bytes uintptr) (restore func()) {
 	return func() { quarantineMax = was }
 }
 
+// OnResize has f called with a block before the engine resizes it.
+func (h *Heap) OnResize(f func(b []byte)) { h.engine = resizing{h.engine, f} }
+
+type resizing struct {
+	Engine
+	before func(b []byte)
+}
+
+func (e resizing) Resize(call string, b []byte, size int) ([]byte, bool) {
+	e.before(b)
+	return e.Engine.Resize(call, b, size)
+}
+
 // Pages are the heap's.
 func (h *Heap) Pages() *pages.Heap { return h.pages }
 

@@ -111,6 +111,22 @@ func TestResizeOfASampledBlock(t *testing.T) {
 	})
 }
 
+// Another goroutine frees a block that Resize has taken: Resize panics, and the sample has ended.
+func TestResizeOfASampledBlockThatIsFreedMeanwhile(t *testing.T) {
+	sampleAt(t, 1)
+	for _, size := range []int{100, 100000} {
+		h := newHeap(t, Options{Name: fmt.Sprint(nameOf(t), size)})
+		b, kept := alloc(t, h, size), watch.Kept()
+		h.Watch().OnResize(h.Free)
+		mustPanic(t, func() { h.Resize(b, size+8) }, "Heap.Resize", "double free")
+		wantUsage(t, h.Stats().Name, 1, int64(size), 1, int64(size))
+		if n := watch.Kept(); n != kept+1 {
+			t.Errorf("%d records have no block, want %d", n, kept+1)
+		}
+		check(t, h)
+	}
+}
+
 // A block that is resized may be sampled from then on.
 func TestResizeOfAnOrdinaryBlock(t *testing.T) {
 	sampleAt(t, 0)

@@ -271,7 +271,7 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 	locked(r.unchain) // what the engine frees may be another's before it returns
 	forsake(whole)
 	if size <= math.MaxInt-int(r.red) {
-		whole, ok = h.engine.Resize(call, whole, size+int(r.red))
+		whole, ok = h.resizeTaken(call, r, size)
 	}
 	if !ok {
 		permit(b)
@@ -287,6 +287,23 @@ func (h *Heap) Resize(call string, b []byte, size int) ([]byte, bool) {
 		h.watch(r, whole[:size])
 	}
 	return whole[:size:size], true
+}
+
+// resizeTaken is the engine's Resize of r's block, which is unmarked, and r in no chain. It panics
+// if another goroutine has freed the block meanwhile: the sample has ended then.
+func (h *Heap) resizeTaken(call string, r *record, size int) (whole []byte, ok bool) {
+	panics := true
+	defer func() {
+		if panics {
+			locked(func() {
+				r.end()
+				r.drop()
+			})
+		}
+	}()
+	whole, ok = h.engine.Resize(call, r.whole(), size+int(r.red))
+	panics = false
+	return whole, ok
 }
 
 // Resized is called after the ordinary block b was resized, which counts as an Alloc.
