@@ -52,7 +52,11 @@ var sawtoothStory = story{
 		for _, t := range measured {
 			o := t.result.(*load.SawtoothOutcome)
 			peaks = append(peaks, fmt.Sprintf("%s (%s)", cli.Bytes(o.PeakRSS), t.name))
-			kept = append(kept, fmt.Sprintf("%s, %.3f for each live byte (%s)", cli.Bytes(o.AfterSettle), o.Ratio, t.name))
+			each := "" // unknown if nothing was live after any fall
+			if o.Ratio >= 0 {
+				each = fmt.Sprintf(", %.3f for each live byte", o.Ratio)
+			}
+			kept = append(kept, fmt.Sprintf("%s%s (%s)", cli.Bytes(o.AfterSettle), each, t.name))
 		}
 		return fmt.Sprintf("A load that rises to %v peaks at %s, resident. Back at %v it keeps up to %s.",
 			set.Sawtooth.High, report.Joined(peaks), set.Sawtooth.Low, report.Joined(kept))

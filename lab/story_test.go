@@ -53,6 +53,16 @@ func TestReportInterrupted(t *testing.T) {
 	}
 }
 
+// A fall that leaves nothing live has no bytes for each live one.
+func TestSawtoothWithNothingLive(t *testing.T) {
+	for ratio, want := range map[float64]string{-1: "keeps up to 1.00 MiB (x).", 1.5: "keeps up to 1.00 MiB, 1.500 for each live byte (x)."} {
+		o := &load.SawtoothOutcome{AfterSettle: 1 << 20, Ratio: ratio}
+		if got := sawtoothStory.sentence(settings{}, "", []*trial{{name: "x", result: o}}); !strings.HasSuffix(got, want) {
+			t.Errorf("ratio %v: %q, want %q at its end", ratio, got, want)
+		}
+	}
+}
+
 func TestMemtest(t *testing.T) {
 	for _, name := range subject.Names(subject.Freeing()) {
 		file := filepath.Join(t.TempDir(), "a.csv")
