@@ -16,6 +16,7 @@ import (
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/cmd/freehold/memcached"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
 	_ "github.com/freehold-go/freehold/metrics/expvar"
 	"github.com/freehold-go/freehold/track/web"
 )
@@ -51,6 +52,9 @@ const goHeap = 64 << 20
 
 func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.maySave(); err != nil {
 		return err
 	}
 	b, err := budget.Start(&budget.Options{GoHeap: goHeap})
@@ -93,6 +97,18 @@ func (c *cacheCommand) load(log io.Writer, items *cache.Cache) {
 	case !errors.Is(err, os.ErrNotExist):
 		fmt.Fprintf(log, "freehold cache: begins empty: %v\n", err)
 	}
+}
+
+// maySave finds a snapshot that cannot be written while there are no items to lose.
+func (c *cacheCommand) maySave() error {
+	if c.Snapshot == "" {
+		return nil
+	}
+	f, err := atomicfile.Create(c.Snapshot)
+	if err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
+	return f.Close()
 }
 
 // save writes the snapshot.

@@ -100,6 +100,7 @@ func TestCacheFlags(t *testing.T) {
 		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
 		"-l nowhere":                             "-l: listen tcp",
 		"-s " + missing + "/x":                   "-s: listen unix",
+		"-l 127.0.0.1:0 --snapshot " + missing + "/x": "--snapshot: create " + missing + "/x: no such file",
 	} {
 		code, out, err := command(t.Context(), append([]string{"cache"}, strings.Fields(args)...)...)
 		if code == 0 || out != "" || !strings.Contains(err, want) {
