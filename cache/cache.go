@@ -1,4 +1,13 @@
 // Cache: shards by the hash of the key, each with a part of the bound.
+//
+//	hash of the key --> shard --> index: slot --> place: segment, offset --> item: key and value
+//
+//	Set      write.go finds the slot, allot.go has room for the item, shard.go has the slot refer to it
+//	Get      reading.go finds the slot and pins the segment, so that the item stays
+//	no room  reclaim.go empties a segment, and copies the items that stay to another
+//
+// The words are those of the files: an item of item.go, a slot and a place of slot.go, the homes of a
+// slot and ghosts of index.go, segments and their pins of segment.go, the classes of TTLs of expiry.go.
 
 package cache
 

@@ -18,8 +18,8 @@ type clock struct {
 // now returns the second.
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
 
-// expires returns the second at which what is stored now has expired, not before ttl has passed;
-// 0 if ttl is 0.
+// expires returns the second at which what is stored now has expired, not before ttl has passed, less
+// its jitter; 0 if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0

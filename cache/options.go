@@ -26,7 +26,8 @@ type Options struct {
 	TTL time.Duration
 
 	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not
-	// be 0 then.
+	// be 0 then. That is the TTL above, for entries with a TTL of their own too: a read shortens a
+	// longer one.
 	Sliding bool
 
 	// Jitter shortens each TTL by a random part of it, of at most Jitter, so that entries that

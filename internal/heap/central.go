@@ -66,7 +66,7 @@ type central struct {
 // alloc allocates a block of size bytes from a magazine, and loads the magazine
 // into the cache of o or of the processor. It returns the status that the block
 // had. If that is not a free status, the block was live already and is not the
-// caller's. The error is the one of making a span.
+// caller's. The error is that of a new span, or of memory for the magazine.
 func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uint16, err error) {
 	c.lock(h)
 	defer c.mu.Unlock()

@@ -4,7 +4,8 @@
 //	magazine  | head | entry 0 | entry 1 | ... |              of one class
 //
 // The fast paths of Alloc and Free are in leaf.go, and in assembly: see fast_amd64.go.
-// Their slow paths are in cache.go, large.go and misuse.go.
+// Those of large blocks are in runs.go. The slow paths are in cache.go, central.go, large.go
+// and misuse.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
 // goroutine, on runs of pages from package pages.
@@ -21,13 +22,18 @@
 //	span      the description of a run: free, cut into blocks, or one large block
 //	class     a block size; small requests are rounded up to one
 //	block     what Alloc returns
-//	status    two bytes per small block: its requested size, that it is free, or that it is watched
+//	status    two bytes per small block: its requested size, that it is free, that it is watched,
+//	          or that its span was freed
 //	watched   of a block: package watch has its size, and its Free and Resize
-//	entry     a free block and the address of its status
+//	entry     of a magazine: a free block and the address of its status
+//	map entry the word of the page map for a page of small blocks: see lookup.go
 //	magazine  a stack of entries of one class
 //	kept run  a freed large block's, in a cache
 //	cache     a processor's magazines and kept runs, or those of a LocalCache
+//	slot      where a processor has its cache; a call holds it while it uses that: see package pin
+//	leaf      a fast path, a function that calls none and so keeps its processor
 //	central   the magazines and spans of a class, behind the caches
+//	stock     the magazines with blocks that a central has
 //	limbo     the statuses of freed spans that an entry may still point to
 //	drain     to return what the caches hold to the spans
 //	scavenge  to find what can be given back, by a timer or in Trim

@@ -237,7 +237,7 @@ func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
 	return h.allocSlow(nil, size, align, zero)
 }
 
-// allocMissed is the heap's.
+// allocMissed is [Heap.allocMissed] in o.
 func (o *LocalCache) allocMissed(size, align int, zero bool) ([]byte, error) {
 	if size > maxSmall {
 		return o.allocRun(size, align, zero)
@@ -245,7 +245,7 @@ func (o *LocalCache) allocMissed(size, align int, zero bool) ([]byte, error) {
 	return o.allocSlow(size, align, zero)
 }
 
-// allocSlow and freeSlow are the heap's.
+// allocSlow and freeSlow are those of Heap in o, which must be open.
 
 func (o *LocalCache) allocSlow(size, align int, zero bool) ([]byte, error) {
 	o.mustBeOpen(allocCall(o, zero))

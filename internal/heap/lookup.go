@@ -1,6 +1,6 @@
 // Look-up: from the address of a small block to its status.
 //
-// The entry of a page of small blocks, in the page map, has what Free needs to know:
+// The map entry of a page of small blocks, a word of the page map, has what Free needs to know:
 //
 //	63                      22 21  16 15    8 7     0
 //	| address of the statuses    | page | map ID | class |

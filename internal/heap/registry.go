@@ -16,12 +16,12 @@ import (
 // KeepsClosed is whether the last figures of heaps are kept at Close: FREEHOLD_DEBUG=stats.
 var KeepsClosed = mode.On("stats")
 
-// mostClosed is of how many heaps.
+// mostClosed is how many closed heaps' figures are kept.
 const mostClosed = 1000
 
-// registry holds the open heaps, by number in order of creation. A heap dropped without Close
-// stays in it, since it keeps its memory, but while owners are watched: then the collector must
-// find it.
+// registry holds the open heaps, by number in order of creation. A heap that is dropped without
+// Close stays in it, since it keeps its memory. While package owners looks for dropped owners the
+// registry has weak pointers, so that the collector finds such a heap.
 var registry = struct {
 	mu   lockrank.Mutex[lockrank.Registry]
 	open map[uint64]reference
@@ -35,7 +35,7 @@ var closed struct {
 	more  int     // heaps that were closed later
 }
 
-// reference is a pointer to a heap, weak while owners are watched.
+// reference is a pointer to a heap, weak while package owners looks for dropped owners.
 type reference struct {
 	heap *Heap
 	weak weak.Pointer[Heap]
@@ -116,8 +116,8 @@ func keepClosed(st Stats) {
 	closed.stats = append(closed.stats, st)
 }
 
-// Closed returns the figures of heaps right before their Close, in its order, and of how many
-// more there are none: see KeepsClosed.
+// Closed returns the figures of heaps right before their Close, in the order of their Closes, and
+// how many more were closed, whose figures were not kept: see KeepsClosed.
 func Closed() (all []Stats, more int) {
 	closed.mu.Lock()
 	defer closed.mu.Unlock()

@@ -41,7 +41,7 @@ type span struct {
 	pages.Span
 	statuses uintptr      // of a block run: address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // of a block run: the blocks that are free in the span
-	live     uint32       // blocks that are not free in the span: live ones and cached ones
+	live     uint32       // blocks that are not free in the span: live ones and those in caches and the stock
 	holes    uint32       // bytes of free blocks given back to the system
 	class    uint8        // of a block run
 	punched  bool         // no block moved since holes were made
@@ -51,7 +51,7 @@ type span struct {
 const _ = pages.SpanBytes - unsafe.Sizeof(span{}) // a span has room for it
 
 // The statuses of a free block and of a watched one. That of another live block is its size,
-// at most maxSmall.
+// at most maxSmall. Those of a freed span are inLimbo: see limbo.go.
 const (
 	watched   = 0xfffc // live, and package watch knows its size: see watched.go
 	freeZero  = 0xfffe // never handed out, and reads zero

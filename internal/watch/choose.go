@@ -191,7 +191,7 @@ func Zone() int {
 	return 0
 }
 
-// EachBlock returns what has each block watched from the start on, "" if nothing has.
+// EachBlock returns why each block is watched from the start on, "" if not each is.
 func EachBlock() string {
 	if Zone() > 0 {
 		return "FREEHOLD_DEBUG has each block checked"

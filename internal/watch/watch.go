@@ -37,10 +37,11 @@
 //	weight      how many blocks a sample represents
 //	red zone    bytes behind a block that hold the fill; a write there is found at Free
 //	fill        what memory holds that is nobody's
-//	quarantine  freed blocks that nobody gets yet, so that a write after Free is found
+//	quarantine  freed blocks that nobody gets yet, so that a write after Free is found. A heap has
+//	            two: of blocks with red zones, and of guard runs, where accesses fault
 //	guarded     of a block: it ends at an inaccessible page, and its pages are inaccessible
 //	            from its Free on
-//	run         the pages of a guarded block
+//	run         a guard run: the pages of a guarded block
 //
 // A block with a red zone is not guarded, and the other way round. Either may be sampled. A
 // sample ends with Free, not with the quarantine.
