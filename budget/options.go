@@ -16,10 +16,10 @@ type Options struct {
 	// FREEHOLD_MEMORY_LIMIT, as GOMEMLIMIT is written (512MiB); else the tightest limit of
 	// the process's cgroups, of version 2 (memory.max, memory.high) and 1, that is below
 	// physical memory; else three quarters of physical memory. The system is asked again each
-	// second, or each ten while the process is at rest, so a container that is resized is noticed. A cgroup's limit stays while its file
-	// cannot be read or understood, unless the process is in another one then. A limit above that of a cgroup, or
-	// above physical memory, is reported as a problem, and the lower one holds. A negative
-	// one panics.
+	// second, or each ten while the process is at rest, so a container that is resized is
+	// noticed. A cgroup's limit stays while its file cannot be read or understood, unless the
+	// process is in another one then. A limit above that of a cgroup, or above physical memory,
+	// is reported as a problem, and the lower one holds. A negative one panics.
 	Limit int64
 
 	// Headroom is the part of the limit that is left free, for what is not counted: page

@@ -56,18 +56,21 @@ func panics(f func()) (did bool) {
 	return false
 }
 
-// TestSliding: what is read stays for another TTL.
+// TestSliding: what is read stays for another TTL of the options, and no longer.
 func TestSliding(t *testing.T) {
 	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
 	clock := c.fake()
 	must(0, c.Set([]byte("read"), []byte("v")))
 	must(0, c.Set([]byte("left"), []byte("v")))
 	must(0, c.SetTTL([]byte("ever"), []byte("v"), 0))
+	must(0, c.SetTTL([]byte("long"), []byte("v"), 100*time.Second))
+	get(t, c, "long", "v")
 	for range 5 {
 		clock.now += 8 * time.Second
 		get(t, c, "read", "v")
 	}
 	get(t, c, "left", "")
+	get(t, c, "long", "")
 	clock.now += 11 * time.Second
 	get(t, c, "read", "")
 	get(t, c, "ever", "v")
