@@ -81,22 +81,27 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	c.load(st.Err, items)
+	if err := c.load(st.Err, items); err != nil {
+		return err
+	}
 	return errors.Join(c.serve(ctx, st.Err, server, listeners), c.save(st.Err, items))
 }
 
 // load fills the cache from the snapshot. A server that has none begins empty, and so does one
-// whose snapshot is damaged, which it says: it must start.
-func (c *cacheCommand) load(log io.Writer, items *cache.Cache) {
+// whose snapshot is damaged, which it says: it must start. A file that is none is not replaced.
+func (c *cacheCommand) load(log io.Writer, items *cache.Cache) error {
 	if c.Snapshot == "" {
-		return
+		return nil
 	}
 	switch err := items.RestoreFile(c.Snapshot); {
 	case err == nil:
 		fmt.Fprintf(log, "freehold cache: %s from %s\n", cli.Plural(items.Len(), "item"), c.Snapshot)
+	case errors.Is(err, cache.ErrForeign):
+		return fmt.Errorf("--snapshot: %w; name another file, or remove it", err)
 	case !errors.Is(err, os.ErrNotExist):
 		fmt.Fprintf(log, "freehold cache: begins empty: %v\n", err)
 	}
+	return nil
 }
 
 // maySave finds a snapshot that cannot be written while there are no items to lose.

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/internal/test/faults"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
@@ -95,12 +97,20 @@ func TestSnapshotFillsUpToAFileSize(t *testing.T) {
 	}
 }
 
+func snapshotOfNothing(t *testing.T) []byte {
+	c := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 8 << 20})
+	defer c.Close()
+	var b bytes.Buffer
+	filetest.Must(t, c.Snapshot(&b))
+	return b.Bytes()
+}
+
 func fillBySnapshots(t *testing.T, room *faults.Room) {
 	file := filepath.Join(room.Dir, "snapshot")
 	for n := range faults.Fills() / 5 {
 		r := faults.Random(n)
 		room.Limit(t, 1<<30)
-		old := faults.Noise()[:5000] // no snapshot: the server begins empty
+		old := append(snapshotOfNothing(t), faults.Noise()[:5000]...)
 		filetest.Must(t, os.WriteFile(file, old, 0o600))
 		room.Limit(t, 16<<10+r.IntN(snapshotItems*1000))
 		cmd := faults.Self(t, "cache", "-l", "127.0.0.1:0", "--snapshot", file)

@@ -110,7 +110,7 @@ func TestCacheFlags(t *testing.T) {
 }
 
 // A server that is stopped writes its items, and begins with them again. One whose snapshot is
-// damaged begins empty.
+// damaged begins empty. One whose file is something else does not start, and leaves it.
 func TestCacheSnapshot(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "snapshot")
 	address, process := startCache(t, "--snapshot", file)
@@ -127,6 +127,15 @@ func TestCacheSnapshot(t *testing.T) {
 	address, _ = startCache(t, "--snapshot", file)
 	if got := say(t, dial(t, "tcp", address), "get a b\r\n"); got != "END\r\n" {
 		t.Errorf("with a damaged snapshot: %q", got)
+	}
+	other := filepath.Join(t.TempDir(), "letter")
+	filetest.Must(t, os.WriteFile(other, []byte("Dear reader,"), 0o600))
+	code, _, err := command(t.Context(), "cache", "-l", "127.0.0.1:0", "--snapshot", other)
+	if code == 0 || !strings.Contains(err, "not a snapshot of a cache; name another file") {
+		t.Errorf("with a letter: exit code %d, %q", code, err)
+	}
+	if b := freehold.Must(os.ReadFile(other)); string(b) != "Dear reader," {
+		t.Errorf("the letter is now %q", b)
 	}
 }
 
