@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -225,5 +227,46 @@ func TestConformanceGomemcache(t *testing.T) {
 	ran, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(ran), "--- PASS: TestLocalhost") {
 		t.Errorf("%v\n%s", err, ran)
+	}
+}
+
+// Prometheus' exporter finds all that it looks for in stats, stats slabs, stats items and stats settings.
+func TestConformanceExporter(t *testing.T) {
+	external(t, "go")
+	dir := t.TempDir()
+	t.Setenv("GOBIN", dir)
+	t.Setenv("GOWORK", "off")
+	obtain(t, dir, "go", "install", "github.com/prometheus/memcached_exporter/cmd/memcached_exporter@v0.16.0")
+	address, _ := startCache(t)
+	say(t, dial(t, "tcp", address), "set a 0 0 1\r\n1\r\nget a b\r\n")
+	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
+	at := l.Addr().String()
+	l.Close()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "memcached_exporter"), "--memcached.address", address, "--web.listen-address", at)
+	var said strings.Builder
+	cmd.Stderr = &said
+	filetest.Must(t, cmd.Start())
+	page := ""
+	await(t, "the exporter serves", func() bool {
+		answer, err := http.Get("http://" + at + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer answer.Body.Close()
+		page = string(freehold.Must(io.ReadAll(answer.Body)))
+		return true
+	})
+	cmd.Process.Kill()
+	cmd.Wait()
+	for _, want := range []string{
+		"memcached_up 1", `memcached_commands_total{command="get",status="hit"} 1`, `memcached_commands_total{command="get",status="miss"} 1`,
+		`memcached_commands_total{command="set",status="hit"} 1`, "memcached_current_items 1", "memcached_items_evicted_total 0", "memcached_limit_bytes 6.7108864e+07",
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	if strings.Contains(said.String(), "level=ERROR") || strings.Contains(said.String(), "level=error") {
+		t.Errorf("it says\n%s", said.String())
 	}
 }

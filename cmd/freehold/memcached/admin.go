@@ -33,10 +33,7 @@ func (s *session) stats(words [][]byte, _ []byte) {
 		s.stat("items:1:evicted", s.counted(st).Evicted)
 		s.stat("items:1:mem_requested", uint64(st.Live))
 	case "slabs":
-		st := s.cache.Stats()
-		s.stat("1:used_chunks", uint64(st.Len))
-		s.stat("active_slabs", 1)
-		s.stat("total_malloced", uint64(st.Reserved))
+		s.slabClass()
 	case "conns":
 		s.connections()
 	case "sizes":
@@ -97,6 +94,23 @@ func (s *session) general() {
 	} {
 		s.stat(name, 0)
 	}
+}
+
+// slabClass is stats slabs: one class that has all items, with the names that exporters ask for.
+func (s *session) slabClass() {
+	st := s.cache.Stats()
+	t, _, _, _ := s.Server.totals()
+	for _, i := range []counter{getHits, cmdSet, deleteHits, incrHits, decrHits, casHits, casBadval, touchHits} {
+		s.stat("1:"+counterNames[i], t[i])
+	}
+	for _, name := range []string{"used_chunks", "total_chunks"} {
+		s.stat("1:"+name, uint64(st.Len))
+	}
+	for _, name := range []string{"chunk_size", "chunks_per_page", "total_pages", "free_chunks", "free_chunks_end"} {
+		s.stat("1:"+name, 0) // items have any size
+	}
+	s.stat("active_slabs", 1)
+	s.stat("total_malloced", uint64(st.Reserved))
 }
 
 // settings is stats settings.

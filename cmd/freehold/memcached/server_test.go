@@ -244,6 +244,9 @@ func TestStats(t *testing.T) {
 	if got := talk(t, s, "stats reset\r\nstats\r\n"); !strings.Contains(got, "STAT cmd_get 0\r\n") {
 		t.Errorf("after a reset: %q", got)
 	}
+	if got := talk(t, s, "set a 0 0 1\r\n1\r\nget a\r\nstats slabs\r\n"); !strings.Contains(got, "STAT 1:get_hits 1\r\n") || !strings.Contains(got, "STAT 1:cmd_set 1\r\n") {
+		t.Errorf("stats slabs: %q", got)
+	}
 	for _, more := range []string{"settings", "items", "slabs", "sizes"} {
 		if got := talk(t, s, "stats "+more+"\r\n"); !strings.HasSuffix(got, "END\r\n") {
 			t.Errorf("stats %s: %q", more, got)
