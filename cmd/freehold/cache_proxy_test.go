@@ -79,7 +79,7 @@ func startNutcracker(t *testing.T, dir string, servers []string) string {
 	stats := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
 	_, statsPort, _ := net.SplitHostPort(stats.Addr().String())
 	stats.Close()
-	cmd := exec.Command(filepath.Join(dir, "usr/sbin/nutcracker"), "-c", file, "-s", statsPort)
+	cmd := exec.Command(filepath.Join(dir, "usr/sbin/nutcracker"), "-c", file, "-s", statsPort, "-o", filepath.Join(dir, "nutcracker.log"))
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(freehold.Must(filepath.Glob(filepath.Join(dir, "usr/lib/*"))), ":"))
 	filetest.Must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
