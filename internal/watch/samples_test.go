@@ -142,6 +142,33 @@ func TestResizeOfAnOrdinaryBlock(t *testing.T) {
 	wantUsage(t, nameOf(t), 2, 100116, 0, 0)
 }
 
+// A block that is resized is sampled with the probability of its size, watched before or not.
+func TestResizedBlocksAreSampledBySize(t *testing.T) {
+	sampleAt(t, 0)
+	const n = 4000
+	h := newHeap(t, Options{Name: nameOf(t)})
+	var blocks [][]byte
+	for range n {
+		blocks = append(blocks, alloc(t, h, 1000))
+	}
+	sampleAt(t, 4096)
+	for i, size := range []int{1008, 1000} {
+		for j, b := range blocks {
+			r, ok := h.Resize(b, size)
+			if !ok {
+				t.Fatalf("%d bytes cannot become %d in place", len(b), size)
+			}
+			blocks[j] = r
+		}
+		allocs := int64(n * (i + 1))
+		if u := usage(nameOf(t))[""]; !near(u.AllocObjects, allocs) || !near(u.AllocObjects-u.FreeObjects, n) {
+			t.Errorf("%+v, want %d allocated and %d live", u, allocs, n)
+		}
+	}
+}
+
+func near(got, want int64) bool { return got > want-want/8 && got < want+want/8 }
+
 // A closed heap has nothing in use, and another may have its addresses.
 func TestCloseEndsSamples(t *testing.T) {
 	eachSampled(t, func(t *testing.T) {
