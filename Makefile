@@ -167,7 +167,7 @@ FILLS ?= 1000
 KILLS ?= 500
 faults:
 	$(GO) test -count=1 -v ./internal/test/faults -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
-	cd cmd/freehold && $(GO) test -count=1 -v -run 'SortFills|KillsOfASort' . -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
+	cd cmd/freehold && $(GO) test -count=1 -v -run 'SortFills|KillsOfASort|KillsOfASnapshot|SnapshotFills' . -seed $(SEED) -fills $(FILLS) -kills $(KILLS)
 
 # Each fuzzer for a short time, from the corpora that long runs have left in
 # testdata/fuzz.
