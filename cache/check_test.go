@@ -71,12 +71,24 @@ func (s *shard) eachSlot(f func(i uint32, at *atomic.Uint64, w slot)) {
 	}
 }
 
-// fakeTime is a clock that tests set.
-type fakeTime struct{ now time.Duration }
+// fakeTime is a clock that tests set. Its look number at calls hook.
+type fakeTime struct {
+	now   time.Duration
+	looks int
+	at    int
+	hook  func()
+}
 
 // fake makes the cache's clock one that stands still.
 func (c *Cache) fake() *fakeTime {
 	f := &fakeTime{}
-	c.clock.since = func(time.Time) time.Duration { return f.now }
+	c.clock.since = func(time.Time) time.Duration {
+		if f.hook != nil {
+			if f.looks++; f.looks == f.at {
+				f.hook()
+			}
+		}
+		return f.now
+	}
 	return f
 }

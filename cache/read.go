@@ -78,8 +78,8 @@ func (c *Cache) count(r reading) reading {
 	}
 	mine.hits.Add(1)
 	r.hit()
-	if c.options.Sliding && r.it.expires.Load() != 0 {
-		r.it.expires.Store(c.clock.expires(c.options.TTL))
+	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
+		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // unless Touch has come between
 	}
 	return r
 }

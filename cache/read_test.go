@@ -76,6 +76,31 @@ func TestSliding(t *testing.T) {
 	get(t, c, "ever", "v")
 }
 
+// TestTouchDuringARead: the TTL that Touch gives stays, at whichever look at the clock of a Get it comes.
+func TestTouchDuringARead(t *testing.T) {
+	c := newCache(t, Options{TTL: 10 * time.Second, Sliding: true})
+	clock := c.fake()
+	k := []byte("k")
+	clock.hook = func() { c.Touch(k, 0) }
+	for clock.at = 1; ; clock.at++ {
+		clock.looks = clock.at // not yet
+		must(0, c.Set(k, k))
+		clock.looks = 0
+		c.Get(nil, k)
+		if clock.looks < clock.at {
+			break
+		}
+		c.Peek(k, func(e Entry) {
+			if e.TTL != 0 {
+				t.Errorf("after look %d it has %v left", clock.at, e.TTL)
+			}
+		})
+	}
+	if clock.at < 3 {
+		t.Errorf("%d looks", clock.at-1)
+	}
+}
+
 // TestJitter: TTLs are between a part and the whole.
 func TestJitter(t *testing.T) {
 	c := newCache(t, Options{TTL: 1000 * time.Second, Jitter: 0.5})
