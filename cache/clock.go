@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -32,12 +33,12 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 	return uint32(min(max(seconds, 1), math.MaxUint32))
 }
 
-// left returns the TTL of what has expired at that second.
+// left returns the TTL of what has expired at that second. From then on it is negative, as 0 is for ever.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0
 	}
-	return time.Duration(int64(expires)-int64(c.now())) * time.Second
+	return cmp.Or(time.Duration(int64(expires)-int64(c.now()))*time.Second, -1)
 }
 
 // accessOf returns the access of an entry that is stored now.

@@ -101,6 +101,49 @@ func TestTouchDuringARead(t *testing.T) {
 	}
 }
 
+// TestExpiresDuringARead: an entry whose time comes during a call is none that stays for ever.
+func TestExpiresDuringARead(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	k := []byte("k")
+	clock.hook = func() { clock.now += time.Second }
+	var snapshot bytes.Buffer
+	for name, call := range map[string]func(see func(e Entry)){
+		"View":    func(see func(Entry)) { c.View(k, see) },
+		"GetMany": func(see func(Entry)) { c.GetMany([][]byte{k}, func(_ int, e Entry) { see(e) }) },
+		"Update": func(see func(Entry)) {
+			must(c.Update(k, func(e *Entry, found bool) Change {
+				if !found {
+					return Keep
+				}
+				see(*e)
+				return Store
+			}))
+		},
+		"Snapshot": func(see func(Entry)) {
+			snapshot.Reset()
+			must(0, c.Snapshot(&snapshot))
+			must(0, c.Restore(&snapshot))
+			c.Peek(k, see)
+		},
+	} {
+		for clock.at = 1; ; clock.at++ {
+			c.Clear()
+			clock.looks = clock.at // not yet
+			must(0, c.SetTTL(k, k, time.Second))
+			clock.looks = 0
+			call(func(e Entry) {
+				if e.TTL == 0 {
+					t.Errorf("%s: at look %d it stays for ever", name, clock.at)
+				}
+			})
+			if clock.looks < clock.at {
+				break
+			}
+		}
+	}
+}
+
 // TestJitter: TTLs are between a part and the whole.
 func TestJitter(t *testing.T) {
 	c := newCache(t, Options{TTL: 1000 * time.Second, Jitter: 0.5})

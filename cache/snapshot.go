@@ -82,7 +82,7 @@ type blockWriter struct {
 
 func (b *blockWriter) add(key []byte, e *Entry, now time.Time) {
 	expires := uint64(0)
-	if e.TTL > 0 {
+	if e.TTL != 0 {
 		expires = uint64(now.Add(e.TTL).Unix())
 	}
 	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(len(key)))
