@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -98,6 +99,35 @@ func TestDamagedSnapshots(t *testing.T) {
 type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+// TestHostileSnapshots: a block whose checksum is right may say anything. It is entries or an error, and
+// nothing but what the block holds is read.
+func TestHostileSnapshots(t *testing.T) {
+	const head = len(snapshotMagic) + 4
+	whole := snapshotOf(t, 6)
+	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})
+	block := whole[head+8 : len(whole)-8]
+	end := whole[len(whole)-8:]
+	restored := 0
+	for i := range block {
+		for _, flip := range []byte{1, 0x80, 0xFF} {
+			hostile := bytes.Clone(block)
+			hostile[i] ^= flip
+			stream := binary.LittleEndian.AppendUint32(bytes.Clone(whole[:head+4]), checksum(0, hostile))
+			stream = append(append(stream, hostile...), end...)
+			switch err := c.Restore(bytes.NewReader(stream)); {
+			case err == nil:
+				restored++
+			case !errors.Is(err, ErrCorrupt) || c.Len() != 0:
+				t.Errorf("byte %d: %v, and %d entries", i, err, c.Len())
+			}
+			c.check()
+		}
+	}
+	if restored == 0 || restored == 3*len(block) {
+		t.Errorf("%d of %d are whole", restored, 3*len(block))
+	}
+}
 
 // FuzzRestore: any bytes are an error or a snapshot.
 func FuzzRestore(f *testing.F) {
