@@ -153,6 +153,8 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	}
 	old.release()
 	get(t, c, "k", string(again))
+	at(c, writeShown, 1, func() { get(t, c, "k", string(value)) })
+	must(0, c.Set(key, value))
 	c.check()
 }
 

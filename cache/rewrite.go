@@ -41,6 +41,7 @@ func (s *shard) rewrite(old *reading, e *Entry, expires uint32, sh shape) bool {
 		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))
 	}
 	old.at.Store(uint64(w))
+	s.c.seam.at(writeShown)
 	s.index.moves.Add(1)
 	old.w = w
 	return alone

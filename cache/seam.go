@@ -14,4 +14,5 @@ const (
 	readFirst                    // all of a home, which has no such key
 	writeHidden                  // W1, of an item that is rewritten
 	writeAlone                   // W2
+	writeShown                   // the slot is there again, and moves still odd
 )
