@@ -16,7 +16,7 @@ const (
 )
 
 // rewrite makes the item of old that of e, of a shape without spare units, and reports whether it could.
-func (s *shard) rewrite(old *reading, e *Entry, expires uint32, sh shape) bool {
+func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
 	if old.at == nil {
 		return false
 	}
@@ -43,7 +43,6 @@ func (s *shard) rewrite(old *reading, e *Entry, expires uint32, sh shape) bool {
 	old.at.Store(uint64(w))
 	s.c.seam.at(writeShown)
 	s.index.moves.Add(1)
-	old.w = w
 	return alone
 }
 

@@ -70,7 +70,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 		main = s.index.remembers(h)
 	}
 	sh := s.c.shape(e.Flags, absent)
-	if s.rewrite(&old, e, expires, sh) {
+	if s.rewrite(old, e, expires, sh) {
 		s.sets++
 		return s.version(old.w, old.it), nil
 	}
