@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 	"unsafe"
@@ -103,10 +104,34 @@ func TestRewriteLeavesNothing(t *testing.T) {
 			t.Errorf("round %d: %+v", round, st)
 		}
 	}
-	r := c.found(fmt.Append(nil, 1000))
-	to := (*item)(unsafe.Pointer(new([256]uint64)))
-	r.it.copyTo(to)
-	if size := r.it.size(); r.it.need() == size || to.size() != r.it.need() || string(to.key()) != "1000" {
-		t.Errorf("%d bytes, of which %d are needed, are copied to %d", size, r.it.need(), to.size())
+}
+
+// TestCopyOfARewrittenItem: it has all that the entry has, and neither spare bytes nor rewrites.
+func TestCopyOfARewrittenItem(t *testing.T) {
+	key := []byte("key")
+	for _, flags := range []uint64{0, 7, 1<<32 - 1, 1 << 32} {
+		for _, access := range []bool{false, true} {
+			c := newCache(t, Options{Access: access})
+			c.fake().now = time.Hour
+			e := Entry{Flags: flags, TTL: 20 * time.Second, Read: access, Idle: 5 * time.Second}
+			for _, n := range []int{100, 91} {
+				e.Value = bytes.Repeat([]byte{byte(n)}, n)
+				must(c.Put(key, e))
+			}
+			r := c.found(key)
+			want := r.entryOf(c.accessTime())
+			spare := r.it.shape.spareBytes()
+			to := (*item)(unsafe.Pointer(new([32]uint64)))
+			r.it.copyTo(to)
+			if spare != 8 || to.size() != r.it.size()-spare || to.rewrites != 0 || string(to.key()) != "key" {
+				t.Errorf("%d bytes, %d of them spare, are copied to %d; %d rewrites", r.it.size(), spare, to.size(), to.rewrites)
+			}
+			r.it = to
+			got := r.entryOf(c.accessTime())
+			got.Version = want.Version
+			if !reflect.DeepEqual(got, want) || got.Flags != flags || got.Read != access || access && got.Idle != e.Idle {
+				t.Errorf("%+v is copied to %+v", want, got)
+			}
+		}
 	}
 }
