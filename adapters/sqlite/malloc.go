@@ -36,6 +36,7 @@ package sqlite
 
 import (
 	"errors"
+	"math"
 	"sync"
 	"unsafe"
 
@@ -94,7 +95,14 @@ func realloc(_ *libc.TLS, p uintptr, n int32) uintptr {
 	return uintptr(heap.ReallocPointer(pointer(p), int(n)))
 }
 
-func roundUp(_ *libc.TLS, n int32) int32  { return int32(heap.GoodSize((int(n) + 15) &^ 15)) }
+// roundUp returns the size of the block that n bytes take, or n where that is more than SQLite's sizes can be.
+func roundUp(_ *libc.TLS, n int32) int32 {
+	if size := heap.GoodSize((int(n) + 15) &^ 15); size <= math.MaxInt32 {
+		return int32(size)
+	}
+	return n
+}
+
 func start(_ *libc.TLS, _ uintptr) int32  { return sqlite3.SQLITE_OK }
 func shutdown(_ *libc.TLS, _ uintptr)     {}
 func pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }

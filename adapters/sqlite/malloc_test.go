@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	freeholdsqlite "github.com/freehold-go/freehold/adapters/sqlite"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/suite"
+	"modernc.org/libc"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -87,6 +89,20 @@ func TestLimit(t *testing.T) {
 	var rows int
 	if err := db.QueryRow("SELECT count(*) FROM rows").Scan(&rows); err != nil || rows != 10 {
 		t.Errorf("%d rows after the statement that failed: %v", rows, err)
+	}
+}
+
+// The largest sizes that SQLite asks for are refused as others are, though blocks of them are larger than an int32.
+func TestLargestSizes(t *testing.T) {
+	open(t).Close() // has SQLite start
+	tls := libc.NewTLS()
+	defer tls.Close()
+	p := sqlite3.Xsqlite3_malloc(tls, 100)
+	defer sqlite3.Xsqlite3_free(tls, p)
+	for _, n := range []int32{math.MaxInt32, math.MaxInt32 - 256, math.MaxInt32 - 4096, 1 << 30} {
+		if sqlite3.Xsqlite3_malloc(tls, n) != 0 || sqlite3.Xsqlite3_realloc(tls, p, n) != 0 {
+			t.Errorf("%d bytes are had", n)
+		}
 	}
 }
 
