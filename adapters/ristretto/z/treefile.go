@@ -5,6 +5,7 @@ package z
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 
@@ -30,7 +31,11 @@ func NewTreePersistent(path string) (*Tree, error) {
 	}
 	t := NewTree("")
 	t.file = treeFile{path, was}
-	if err := t.m.Load(entriesOf(was.Bytes())); err != nil {
+	err = t.m.Load(entriesOf(was.Bytes()))
+	if odd := was.Len() % entryBytes; err == nil && odd != 0 {
+		err = fmt.Errorf("freehold: z: %s is no tree: %w: %d bytes are left after its entries", path, buffer.ErrCorrupt, odd)
+	}
+	if err != nil {
 		t.m.Close()
 		return nil, errors.Join(err, was.Close())
 	}

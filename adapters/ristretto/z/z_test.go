@@ -21,6 +21,7 @@ import (
 	upstream "github.com/dgraph-io/ristretto/v2/z"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/adapters/ristretto/z"
+	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
@@ -380,6 +381,15 @@ func TestTreeFile(t *testing.T) {
 	}
 	os.RemoveAll(path + ".new")
 	if err := errors.Join(tree.Close(), tree.Close(), (*z.Tree)(nil).Close()); err != nil {
+		t.Error(err)
+	}
+	b, err := z.NewBufferPersistent(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Write([]byte("x"))
+	b.Release()
+	if _, err := z.NewTreePersistent(path); !errors.Is(err, buffer.ErrCorrupt) {
 		t.Error(err)
 	}
 	os.WriteFile(path, []byte("no tree"), 0o600)
