@@ -3,6 +3,7 @@
 package z
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/freehold-go/freehold"
@@ -23,12 +24,12 @@ type Buffer struct {
 
 // NewBuffer returns an empty buffer in memory, with room for some bytes. The tag is for readers of the code. Release frees it.
 func NewBuffer(capacity int, tag string) *Buffer {
-	return newBuffer(buffer.New(blocks(), nil), capacity)
+	return freehold.Must(newBuffer(buffer.New(blocks(), nil), capacity))
 }
 
 // NewBufferTmp returns an empty buffer in a temporary file without a name. An empty dir means that for temporary files.
 func NewBufferTmp(dir string, capacity int) (*Buffer, error) {
-	return newBuffer(buffer.New(blocks(), &buffer.Options{SpillAfter: 1, Dir: dir}), capacity), nil
+	return newBuffer(buffer.New(blocks(), &buffer.Options{SpillAfter: 1, Dir: dir}), capacity)
 }
 
 // NewBufferPersistent returns a buffer in a file, which has what Release left there: see [buffer.Open]. It reads no files of ristretto.
@@ -37,28 +38,35 @@ func NewBufferPersistent(path string, capacity int) (*Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newBuffer(b, capacity), nil
+	return newBuffer(b, capacity)
 }
 
-func newBuffer(b *buffer.Buffer, capacity int) *Buffer {
-	z := &Buffer{b: b, padding: padding}
-	z.Grow(capacity)
-	return z
+// newBuffer makes room in b, or closes it.
+func newBuffer(b *buffer.Buffer, capacity int) (*Buffer, error) {
+	if err := b.Grow(max(capacity, 0)); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return &Buffer{b: b, padding: padding}, nil
 }
 
 // NewBufferSlice returns a buffer over the caller's slice, to read. It cannot grow, and needs no Release.
 func NewBufferSlice(slice []byte) *Buffer { return &Buffer{slice: slice} }
 
-// WithAutoMmap has the buffer move to a temporary file in a directory beyond threshold bytes. It panics if it is not in memory.
+// WithAutoMmap has the buffer move to a temporary file in a directory beyond threshold bytes; 0 means never. It panics if it is not
+// in memory.
 func (b *Buffer) WithAutoMmap(threshold int, path string) *Buffer {
 	if b.b == nil || b.b.InFile() {
 		panic("freehold: z.Buffer.WithAutoMmap: the buffer is not in memory")
 	}
 	old := b.b
-	b.b = buffer.New(blocks(), &buffer.Options{SpillAfter: threshold, Dir: path})
-	b.Grow(old.Cap())
-	freehold.Must(b.b.Write(old.Bytes()))
-	_ = old.Close() // in memory, it has no error
+	room := old.Cap()
+	if threshold > 0 {
+		room = max(min(room, threshold), old.Len())
+	}
+	z := freehold.Must(newBuffer(buffer.New(blocks(), &buffer.Options{SpillAfter: threshold, Dir: path}), room))
+	freehold.Must(z.b.Write(old.Bytes())) // for which there is room
+	_ = old.Close()                       // in memory, it has no error
+	b.b = z.b
 	return b
 }
 
@@ -70,14 +78,19 @@ func (b *Buffer) WithMaxSize(size int) *Buffer {
 
 // Grow makes room for n more bytes.
 func (b *Buffer) Grow(n int) {
+	b.mustTake(n)
+	if err := b.b.Grow(n); err != nil {
+		panic(err)
+	}
+}
+
+// mustTake panics if b cannot have n more bytes, however much memory there is.
+func (b *Buffer) mustTake(n int) {
 	if b.b == nil {
 		panic("freehold: z.Buffer.Grow: the buffer is over a slice")
 	}
 	if size := b.LenWithPadding(); b.maxSize > 0 && n > b.maxSize-size {
 		panic(fmt.Sprintf("freehold: z.Buffer: %d bytes more than %d pass the maximum of %d", n, size, b.maxSize))
-	}
-	if err := b.b.Grow(n); err != nil {
-		panic(err)
 	}
 }
 
@@ -93,10 +106,10 @@ func (b *Buffer) AllocateOffset(n int) int {
 	return b.LenWithPadding() - n
 }
 
-// Write appends p. The error is nil.
+// Write appends p, which may be a part of the buffer. The error is nil.
 func (b *Buffer) Write(p []byte) (int, error) {
-	b.Grow(len(p))
-	return b.b.Write(p)
+	b.mustTake(len(p))
+	return freehold.Must(b.b.Write(p)), nil
 }
 
 // Bytes returns the data, valid until the next call that may grow the buffer.

@@ -282,6 +282,66 @@ func TestBufferLimits(t *testing.T) {
 	}
 }
 
+// A buffer that cannot be made or moved is an error, or a panic that leaves it as it was, and a directory is needed only beyond the threshold.
+func TestBufferWithoutADirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if _, err := z.NewBufferTmp(dir, 10); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	path := filepath.Join(t.TempDir(), "buffer")
+	for range 2 { // the first leaves the file unlocked
+		if _, err := z.NewBufferPersistent(path, math.MaxInt); err == nil || strings.Contains(err.Error(), "in use") {
+			t.Error(err)
+		}
+	}
+	b := z.NewBuffer(-1, "").WithMaxSize(70)
+	defer b.Release()
+	b.Write([]byte("data"))
+	panics.Want(t, "*errors.joinError: freehold: buffer: temporary file in "+dir+": no such file or directory", func() { b.WithAutoMmap(3, dir) })
+	b.WithAutoMmap(0, dir).WithAutoMmap(62, dir).Write(make([]byte, 58))
+	panics.Want(t, "*fmt.wrapError: freehold: buffer: temporary file in "+dir+": no such file or directory", func() { b.WithMaxSize(0).Write(make([]byte, 100)) })
+	if b.LenNoPadding() != 62 || string(b.Bytes()[:4]) != "data" {
+		t.Errorf("%q", b.Bytes())
+	}
+}
+
+// WithAutoMmap that finds no memory leaves the buffer as it was.
+func TestAutoMmapWithoutMemory(t *testing.T) {
+	b := z.NewBuffer(0, "")
+	defer b.Release()
+	b.Allocate(600 << 20)[0] = 1
+	func() {
+		defer func() {
+			if err, _ := recover().(error); !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Errorf("beyond the limit: %v", err)
+			}
+		}()
+		b.WithAutoMmap(700<<20, "")
+	}()
+	if b.LenNoPadding() != 600<<20 || b.Bytes()[0] != 1 {
+		t.Errorf("%d bytes are left", b.LenNoPadding())
+	}
+}
+
+// What is written may be a part of the buffer, which moves as it grows. Poison fills what it was.
+func TestWriteOfItself(t *testing.T) {
+	if os.Getenv("FREEHOLD_DEBUG") != "poison" {
+		if out := suite.Rerun(t, "FREEHOLD_DEBUG=poison"); !strings.Contains(out, "PASS") {
+			t.Error(out)
+		}
+		return
+	}
+	b := z.NewBuffer(0, "")
+	defer b.Release()
+	b.Write([]byte("abcd"))
+	for range 10 {
+		b.Write(b.Bytes())
+	}
+	if n := bytes.Count(b.Bytes(), []byte("abcd")); n != 1<<10 {
+		t.Errorf("%d of %d are left", n, 1<<10)
+	}
+}
+
 func TestPersistentBuffer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "buffer")
 	for i := range 3 {
