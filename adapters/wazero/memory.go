@@ -19,6 +19,9 @@
 // After Close, and after a memory.grow, do not use slices that api.Memory.Read returned. With wazero's default they keep
 // their old contents; here the memory has other owners.
 //
+// A module whose start section traps leaks its memory, with any allocator: wazero v1.12 drops it without a Close, and closing the runtime does
+// not free it either. Modules that fail in _start or in a later call are closed.
+//
 // wazero frees a memory with the first of the modules that share it by an import. So close an
 // instance that exports its memory, and those that import it, at the same time, by closing their runtime.
 //
