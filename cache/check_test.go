@@ -48,6 +48,7 @@ func (s *shard) check() {
 		demand(g.live == live[n], "segment %d has %d live bytes, counted as %d", n, live[n], g.live)
 		sum := uint32(0)
 		for _, bytes := range g.bins {
+			demand(bytes <= g.bytes, "segment %d: %d of %d bytes in a bin", n, bytes, g.bytes)
 			sum += bytes
 		}
 		demand(s.c.options.Sliding || g.state != sealed && g.state != open || sum == g.live,

@@ -74,6 +74,8 @@ func TestSliding(t *testing.T) {
 	clock.now += 11 * time.Second
 	get(t, c, "read", "")
 	get(t, c, "ever", "v")
+	c.Delete([]byte("read"))
+	c.check()
 }
 
 // TestTouchDuringARead: the TTL that Touch gives stays, at whichever look at the clock of a Get it comes.

@@ -67,6 +67,20 @@ func TestRestoreIntoLess(t *testing.T) {
 	c.check()
 }
 
+// TestRestoreAtTheSecond: what expires just then has expired, and does not stay for ever.
+func TestRestoreAtTheSecond(t *testing.T) {
+	c := newCache(t, Options{})
+	now := time.Unix(1<<30, 0)
+	for _, ttl := range []time.Duration{-time.Second, 0, time.Second} {
+		b := blockWriter{}
+		b.add([]byte("k"), &Entry{TTL: time.Hour}, now.Add(ttl-time.Hour))
+		must(0, c.restoreBlock(b.block, now))
+		if found := c.Peek([]byte("k"), func(Entry) {}); found != (ttl > 0) {
+			t.Errorf("with %v left it is found: %t", ttl, found)
+		}
+	}
+}
+
 // TestDamagedSnapshots: each cut and each changed byte is an error, and nothing of it stays.
 func TestDamagedSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 30)
@@ -123,6 +137,12 @@ func TestHostileSnapshots(t *testing.T) {
 			}
 			c.check()
 		}
+	}
+	huge := bytes.Clone(block[:entryHeadBytes])
+	binary.LittleEndian.PutUint32(huge, 1<<31) // and as much again: together 0 in 32 bits
+	binary.LittleEndian.PutUint32(huge[4:], 1<<31)
+	if err := c.restoreBlock(huge, time.Now()); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a key and a value of 2 GiB each: %v", err)
 	}
 	if restored == 0 || restored == 3*len(block) {
 		t.Errorf("%d of %d are whole", restored, 3*len(block))

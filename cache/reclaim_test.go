@@ -1,0 +1,68 @@
+package cache
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
+)
+
+// TestExpiredGoFirst: what has expired makes the room for new entries, and nothing else is dropped.
+func TestExpiredGoFirst(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	clock := c.fake()
+	const n = 350
+	for i := range n {
+		must(0, c.Set(fmt.Append(nil, "stays ", i), make([]byte, 1000)))
+		must(0, c.SetTTL(fmt.Append(nil, "expires ", i), make([]byte, 1000), time.Minute))
+	}
+	clock.now += 2 * time.Minute
+	for i := range n {
+		must(0, c.Set(fmt.Append(nil, "new ", i), make([]byte, 1000)))
+	}
+	if st := c.Stats(); st.Evicted > 0 || st.Expired == 0 {
+		t.Errorf("%+v", st)
+	}
+	c.check()
+}
+
+// TestGhosts: a key that was evicted from the small queue and is set again goes to the main one. What was
+// read twice is copied there.
+func TestGhosts(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	read := []byte("read")
+	must(0, c.Set(read, make([]byte, 1000)))
+	for range promoteHits {
+		c.Get(nil, read)
+	}
+	last := ""
+	c.options.OnEvict = func(key []byte, _ Entry, _ Reason) { last = string(key) }
+	for i := 0; c.Stats().Evicted < 100; i++ {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+	}
+	evicted := []byte(last)
+	must(0, c.Set(evicted, nil))
+	if !c.found(evicted).w.main() || !c.found(read).w.main() {
+		t.Errorf("one that was evicted is in main: %t, one that was read: %t", c.found(evicted).w.main(), c.found(read).w.main())
+	}
+	if st, size := c.Stats(), c.found(read).it.size(); st.Copied != uint64(size) {
+		t.Errorf("%d bytes copied, want those of one item, %d", st.Copied, size)
+	}
+}
+
+// TestRefusedSegments: a segment that the parent refuses takes no number.
+func TestRefusedSegments(t *testing.T) {
+	c := New(alloctest.FailAfter(alloctest.New(t), 2), &Options{MaxBytes: MinBytes}) // a chunk and a page
+	defer c.Close()
+	for range 2 * pageSegments {
+		if err := c.Set([]byte("k"), nil); !errors.Is(err, freehold.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+	}
+	if n := len(c.shards[0].segs.unused); n != pageSegments-1 {
+		t.Errorf("%d numbers, want %d", n, pageSegments-1)
+	}
+}
