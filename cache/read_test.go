@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // TestGetMany: each key is found once or not, in batches and beyond, whatever happens to it meanwhile.
@@ -324,7 +325,12 @@ func TestHitOfAFreedSlot(t *testing.T) {
 			keys[1], p.word = key, w
 		}
 	})
-	found := 0
+	found, chunks, waits := 0, s.index.chunks.len(), 0
+	defer pin.OnWait(func(*pin.Holders) {
+		if waits++; s.index.chunks.len() != chunks {
+			t.Error("chunks were freed before their readers have left")
+		}
+	})()
 	c.GetMany(keys, func(int, Entry) {
 		found++
 		c.Resize(4 << 20 / resizeShare)
@@ -336,7 +342,7 @@ func TestHitOfAFreedSlot(t *testing.T) {
 			}
 		}
 	}
-	if found != 2 || len(p.freed) == 0 {
-		t.Errorf("%d keys were found, %d blocks freed", found, len(p.freed))
+	if found != 2 || len(p.freed) == 0 || waits == 0 {
+		t.Errorf("%d keys were found, %d blocks freed after %d waits", found, len(p.freed), waits)
 	}
 }

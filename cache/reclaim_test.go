@@ -53,6 +53,39 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
+// TestGhostsOfASplit: both buckets remember the ghosts of the one.
+func TestGhostsOfASplit(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	must(0, c.Set([]byte("k"), nil))
+	ix := &c.shards[0].index
+	for range 100 {
+		if !ix.hasNext() && !c.shards[0].addChunk() {
+			t.Fatal("no memory")
+		}
+		n := ix.buckets.Load()
+		goes, stays := uint64(n)|1<<60, uint64(linear(n, n))|1<<61
+		ix.remember(goes)
+		ix.remember(stays)
+		ix.split()
+		if !ix.remembers(goes) || !ix.remembers(stays) {
+			t.Fatalf("forgotten with bucket %d: %t, %t", n, !ix.remembers(goes), !ix.remembers(stays))
+		}
+	}
+}
+
+// TestHitsOfAReplacedEntry: the next one has them, wherever it is stored.
+func TestHitsOfAReplacedEntry(t *testing.T) {
+	c := newCache(t, Options{})
+	k := []byte("k")
+	must(0, c.Set(k, make([]byte, 100)))
+	c.Get(nil, k)
+	c.Get(nil, k)
+	must(0, c.Set(k, make([]byte, 200)))
+	if hits := c.found(k).w.hits(); hits != 2 {
+		t.Errorf("%d hits, want 2", hits)
+	}
+}
+
 // TestRefusedSegments: a segment that the parent refuses takes no number.
 func TestRefusedSegments(t *testing.T) {
 	c := New(alloctest.FailAfter(alloctest.New(t), 2), &Options{MaxBytes: MinBytes}) // a chunk and a page
