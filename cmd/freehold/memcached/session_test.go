@@ -124,6 +124,8 @@ var conversations = []struct{ name, say, want string }{
 	{"the value alone is deleted", "ms a 1 F3\r\n1\r\nmd a x\r\nmg a v f\r\n", "HD\r\nHD\r\nVA 0 f0\r\n\r\n"},
 	{"modes of ms", "ms a 1 MR\r\n1\r\nms a 1 MA\r\n1\r\nms a 1 MA N0\r\n1\r\nms a 1 ME\r\n2\r\nms a 1 MP\r\n0\r\nms b 1 C1\r\n1\r\nms a 1 c C1\r\n9\r\nmg a v\r\n",
 		"NS\r\nNS\r\nHD\r\nNS\r\nHD\r\nNF\r\nEX c0\r\nVA 2\r\n01\r\n"},
+	{"quiet commands reply to what the client does not expect", "md a q\r\nma a q\r\nms a 1 q MR\r\n1\r\nma a q v N0 J5\r\nma a q v\r\nmg a v\r\nmn\r\n",
+		"NF\r\nNF\r\nNS\r\nVA 1\r\n6\r\nMN\r\n"},
 	{"ma", "ma a\r\nma a N0 J5 v\r\nma a D2 v t\r\nma a MD D100 v T60 t\r\nma a q\r\nma a C1\r\nms a 1\r\nx\r\nma a\r\n",
 		"NF\r\nVA 1\r\n5\r\nVA 1 t-1\r\n7\r\nVA 1 t60\r\n0\r\nEX\r\nHD\r\n" + noNumber + "\r\n"},
 }
