@@ -103,11 +103,13 @@ func TestTablesOfALargeMapAreInHugePages(t *testing.T) {
 
 func TestTablesOfASmallMapAreNotInHugePages(t *testing.T) {
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
-		m := open(alloctest.New(t), 0)
+		m := withHuge(open, obey)(alloctest.New(t), 0)
 		defer m.Close()
-		put(t, m, 0, 10_000, false)
-		if h := hugeOf(m); len(h.blocks) > 0 {
-			t.Errorf("%d blocks for %d bytes", len(h.blocks), reserved(m))
+		h := hugeOf(m)
+		h.from = hugeFrom
+		put(t, m, 0, 10_000, true)
+		if full, _ := tablesOf(m); full < 200 || len(h.blocks) > 0 {
+			t.Errorf("%d blocks for %d tables of %d bytes", len(h.blocks), full, h.size)
 		}
 	})
 }
