@@ -1,6 +1,8 @@
 package extsort
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"sort"
@@ -8,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/keysort"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -92,4 +95,27 @@ func (r repeated) Read(b []byte) (n int, err error) {
 		n += copy(b[n:], r)
 	}
 	return n, nil
+}
+
+// The last line of the input has no end, and gets one behind it, where the entries of a full region
+// may not be.
+func TestLastLineInAFullRegion(t *testing.T) {
+	o := &Options{MemoryBytes: MinMemoryBytes, Parallel: 1}
+	region := len(newPlan(make([]byte, o.MemoryBytes), 1, false).regions[0].mem)
+	const line = "aaaaaaaz\n" // the end of a word is where the end of the line would be written
+	each := len(line) + keysort.EntryBytes
+	rest := cmp.Or(region%each, each)
+	var input bytes.Buffer
+	for i := range (region - rest) / each {
+		input.WriteString("aaaaaaa" + string(rune('b'+i*24/((region-rest)/each))) + "\n")
+	}
+	input.Truncate(input.Len() - len(line))
+	input.WriteString(line + strings.Repeat("z", rest))
+	var out strings.Builder
+	if err := Sort(context.Background(), &out, o, &input); err != nil {
+		t.Fatal(err)
+	}
+	if err := Check(context.Background(), nil, strings.NewReader(out.String())); err != nil {
+		t.Error(err)
+	}
 }
