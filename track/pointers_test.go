@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
 )
@@ -110,6 +111,10 @@ func TestCheckPointersOfAClosedHeap(t *testing.T) {
 	if all := checkPointers(t, h); len(all) != 0 {
 		t.Error(all)
 	}
+}
+
+func TestCheckPointersOfAZeroHeapPanics(t *testing.T) {
+	panics.Want(t, "freehold: track.CheckPointers: zero value: NewHeap makes a Heap", func() { track.CheckPointers(new(freehold.Heap)) })
 }
 
 func BenchmarkCheckPointers(b *testing.B) {
