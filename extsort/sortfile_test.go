@@ -43,3 +43,19 @@ func TestSortFile(t *testing.T) {
 		t.Errorf("left %v behind", left)
 	}
 }
+
+// A result that cannot get its name is an error of SortFile, and leaves nothing else behind.
+func TestSortFileThatCannotReplace(t *testing.T) {
+	dir := t.TempDir()
+	src, dst := filepath.Join(dir, "src"), filepath.Join(dir, "dst")
+	if err := os.WriteFile(src, []byte("b\na\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &extsort.Options{Progress: func(extsort.Progress) { _ = os.Mkdir(dst, 0o700) }}
+	if err := extsort.SortFile(context.Background(), dst, o, src); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
+		t.Errorf("%v are left; %v", all, err)
+	}
+}
