@@ -78,6 +78,9 @@ func (p *Pool) Get(length int) *[]byte {
 	return &b
 }
 
+// atPut is called by Put before it ends the lease, for tests.
+var atPut func()
+
 // Put frees a buffer, or a prefix of it. It panics for one that was freed before, where the allocator can tell. It leaves Go memory
 // to the collector.
 func (p *Pool) Put(buffer *[]byte) {
@@ -85,10 +88,13 @@ func (p *Pool) Put(buffer *[]byte) {
 	if !p.next.Owns(b) {
 		return
 	}
-	*buffer = nil
+	if atPut != nil {
+		atPut()
+	}
 	if l, out := p.live.LoadAndDelete(unsafe.SliceData(b)); out {
 		l.(*lease).cleanup.Stop()
 	}
+	*buffer = nil // after the lease is gone: until here buffer is reachable, so no cleanup frees b
 	p.next.Free(b)
 }
 

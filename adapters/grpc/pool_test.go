@@ -132,6 +132,22 @@ func TestDroppedBuffers(t *testing.T) {
 	}
 }
 
+// A collection during a Put, whose caller has dropped the buffer already, does not free it a second time.
+func TestCollectionDuringPut(t *testing.T) {
+	limit := freehold.NewLimit(freehold.Default(), 1<<20)
+	pool := freeholdgrpc.New(limit)
+	defer freeholdgrpc.AtPut(func() {
+		pool.Get(6000) // is freed by the collection that would free the other
+		for limit.Used() > 5000 {
+			runtime.GC()
+		}
+	})()
+	pool.Put(pool.Get(5000))
+	if limit.Used() != 0 {
+		t.Errorf("%d bytes are live", limit.Used())
+	}
+}
+
 // Messages of 40 KB and of 3 MB, sent and echoed, on eight goroutines.
 func BenchmarkEcho(b *testing.B) {
 	heap := freehold.NewHeap(nil)
