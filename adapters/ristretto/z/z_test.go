@@ -114,6 +114,12 @@ func TestAllocator(t *testing.T) {
 	if a.Size() != 0 || a.Allocated() != 256<<10 {
 		t.Errorf("after TrimTo: %s", a)
 	}
+	a.Copy(bytes.Repeat([]byte{0xFF}, 200<<10))
+	a.Reset()
+	if b := a.AllocateAligned(200 << 10); bytes.Count(b, []byte{0}) != len(b) {
+		t.Error("a block on memory that was used is not zero")
+	}
+	a.Reset()
 	for range 100 { // memory is reused
 		a.Allocate(1 << 20)
 		a.Reset()
@@ -271,6 +277,24 @@ func TestBufferOverASlice(t *testing.T) {
 	}
 }
 
+// Slices that are equal keep their order.
+func TestSortSliceIsStable(t *testing.T) {
+	b := z.NewBuffer(0, "")
+	defer b.Release()
+	for i := range uint16(3000) {
+		b.WriteSlice(binary.BigEndian.AppendUint16([]byte{byte(i % 7)}, i))
+	}
+	b.SortSlice(func(l, r []byte) bool { return l[0] < r[0] })
+	var last []byte
+	b.SliceIterate(func(s []byte) error {
+		if bytes.Compare(last, s) > 0 {
+			t.Errorf("%x after %x", s, last)
+		}
+		last = s
+		return nil
+	})
+}
+
 func TestBufferLimits(t *testing.T) {
 	b := z.NewBuffer(10, "").WithMaxSize(20)
 	defer b.Release()
@@ -394,6 +418,18 @@ func TestTree(t *testing.T) {
 	tree.Reset()
 	if tree.Get(last) != 0 || tree.Stats().NumLeafKeys != 0 {
 		t.Error("Reset leaves entries")
+	}
+	for k := range uint64(3) {
+		tree.Set(k+1, k) // the first has a value of 0, which is none
+	}
+	tree.IterateKV(func(k, v uint64) uint64 {
+		if v == 0 {
+			t.Errorf("key %d has no value", k)
+		}
+		return 0
+	})
+	if tree.DeleteBelow(2); tree.Get(2) != 0 || tree.Get(3) != 2 {
+		t.Errorf("DeleteBelow(2) leaves %d and %d, want 0 and 2", tree.Get(2), tree.Get(3))
 	}
 	panics.Want(t, "freehold: z.Tree.Set: key 0, want 1 to 18446744073709551614", func() { tree.Set(0, 1) })
 	panics.Want(t, "freehold: z.Tree.Get: key 18446744073709551615, want 1 to ...", func() { tree.Get(math.MaxUint64) })
