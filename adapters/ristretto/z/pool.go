@@ -26,6 +26,8 @@ type AllocatorPool struct {
 // NewAllocatorPool returns a pool of at most sz idle Allocators. It releases one every two seconds in which Get was not called. Release ends it.
 func NewAllocatorPool(sz int) *AllocatorPool {
 	p := &AllocatorPool{max: sz}
+	p.mu.Lock() // tick waits for timer
+	defer p.mu.Unlock()
 	p.timer = time.AfterFunc(idleTime, p.tick)
 	return p
 }
