@@ -41,7 +41,11 @@ func (s *session) lookUp(in []byte) (used int) {
 			break
 		}
 		end := bytes.IndexByte(in[used:], '\n')
-		if end < 0 || !s.lookups.parse(n, bytes.TrimSuffix(in[used:used+end], crlf[:1])) {
+		if end < 0 {
+			break
+		}
+		line := bytes.TrimSuffix(in[used:used+end], crlf[:1])
+		if len(line) > maxLine || !s.lookups.parse(n, line) {
 			break
 		}
 		used += end + 1

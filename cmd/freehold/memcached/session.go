@@ -175,7 +175,7 @@ func (s *session) line(in []byte) ([]byte, bool) {
 		s.scanned = len(in)
 		length = len(in)
 	}
-	if length > maxLine && (length > s.options.MaxItem+maxLine || !hasKeys(in)) {
+	if len(bytes.TrimSuffix(in[:length], crlf[:1])) > maxLine && (length > s.options.MaxItem+maxLine || !hasKeys(in)) {
 		s.fail("CLIENT_ERROR line is too long")
 		return nil, false
 	}

@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -74,6 +75,13 @@ var conversations = []struct{ name, say, want string }{
 	{"more keys than a line's words", "set a 0 0 1\r\n1\r\nget " + strings.Repeat("b ", 50) + "a\r\n", "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n"},
 	{"a key that is too long", "get a " + longKey + "\r\nset " + longKey + " 0 0 1\r\n1\r\nmg " + longKey + "\r\ntouch " + longKey + " 0\r\n",
 		strings.Repeat(badFormat+"\r\n", 4)},
+	{"a key as long as may be", "set " + longKey[1:] + " 0 0 1\r\n1\r\nget " + longKey[1:] + "\r\nmg " + longKey[1:] + " v\r\ntouch " + longKey[1:] + " 0\r\n",
+		"STORED\r\nVALUE " + longKey[1:] + " 0 1\r\n1\r\nEND\r\nVA 1\r\n1\r\nTOUCHED\r\n"},
+	{"the longest opaque", "mg a k O" + longKey[:31] + "\r\nmn\r\nset a 0 0 1\r\n1\r\nmg a O" + longKey[:31] + "\r\n", "EN ka O" + longKey[:31] + "\r\nMN\r\nSTORED\r\nHD O" + longKey[:31] + "\r\n"},
+	{"the longest line", "mg a" + strings.Repeat(" ", maxLine-len("mg a")) + "\r\n", "EN\r\n"},
+	{"a line that is too long, of an mg", "mg a" + strings.Repeat(" ", maxLine+1-len("mg a")) + "\r\n", "CLIENT_ERROR line is too long\r\n"},
+	{"the largest item", fmt.Sprintf("set a 0 0 %d\r\n%s\r\n", testMaxItem-1, strings.Repeat("x", testMaxItem-1)), "STORED\r\n"},
+	{"the largest number", "set a 0 0 20\r\n18446744073709551615\r\nincr a 18446744073709551615\r\nincr a 18446744073709551616\r\n", "STORED\r\n18446744073709551614\r\nCLIENT_ERROR invalid numeric delta argument\r\n"},
 	{"nothing of a get with such a key", "set a 0 0 1\r\n1\r\nget a " + strings.Repeat("b ", 30) + longKey + "\r\n", "STORED\r\n" + badFormat + "\r\n"},
 	{"numbers that are none", "set a x 0 1\r\n1\r\nset a 0 x 1\r\n1\r\nset a -1 0 1\r\n1\r\nset a 4294967296 0 1\r\n1\r\ncas a 0 0 1 x\r\n1\r\n",
 		strings.Repeat(badFormat+"\r\n", 5)},
