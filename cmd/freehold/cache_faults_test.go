@@ -114,7 +114,6 @@ func fillBySnapshots(t *testing.T, room *faults.Room) {
 		filetest.Must(t, os.WriteFile(file, old, 0o600))
 		room.Limit(t, 16<<10+r.IntN(snapshotItems*1000))
 		cmd := faults.Self(t, "cache", "-l", "127.0.0.1:0", "--snapshot", file)
-		cmd.Env = append(cmd.Env, asCommand+"=1")
 		address, said := startServer(t, cmd)
 		store(t, address, n%10)
 		filetest.Must(t, cmd.Process.Signal(syscall.SIGTERM))

@@ -42,7 +42,6 @@ func linesFor(r *rand.Rand, size int) (text, sorted []byte) {
 // sortProcess is the command in a process of its own.
 func sortProcess(t *testing.T, args ...string) *exec.Cmd {
 	cmd := faults.Self(t, append([]string{"sort"}, args...)...)
-	cmd.Env = append(cmd.Env, asCommand+"=1")
 	cmd.Stderr = &bytes.Buffer{}
 	return cmd
 }

@@ -100,7 +100,7 @@ func (a *Allocator) Copy(buf []byte) []byte {
 // MaxAlloc returns the most that Allocate takes.
 func (a *Allocator) MaxAlloc() int { return maxAlloc }
 
-// Size returns the bytes in blocks. It stops the world for some 20 us.
+// Size returns the bytes in blocks. It stops the world for about 20 us.
 func (a *Allocator) Size() int { return a.arena.Stats().LiveBytes }
 
 // Allocated returns the bytes in chunks.

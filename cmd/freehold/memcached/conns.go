@@ -3,6 +3,7 @@
 package memcached
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -19,7 +20,7 @@ func (s *session) connections() {
 			all = append(all, se)
 		}
 	}
-	slices.SortFunc(all, func(a, b *session) int { return int(a.id) - int(b.id) })
+	slices.SortFunc(all, func(a, b *session) int { return cmp.Compare(a.id, b.id) })
 	for _, se := range all {
 		d := se.conn.(*deadlined)
 		state := "conn_read"

@@ -58,10 +58,7 @@ func talk(t testing.TB, s *Server, pieces ...string) string {
 	return w.out.String()
 }
 
-var (
-	someValue = strings.Repeat("v", 1000)
-	longKey   = strings.Repeat("k", maxKey+1)
-)
+var longKey = strings.Repeat("k", maxKey+1)
 
 // conversations are what clients say and the replies, in which ~ stands for a version. Each begins
 // with an empty cache.

@@ -9,7 +9,10 @@ package memcached
 
 import (
 	"net"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -128,12 +131,7 @@ func (ws *watchers) enter(w *watcher) bool {
 func (ws *watchers) leave(w *watcher) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	for i := range ws.all {
-		if ws.all[i] == w {
-			ws.all = append(ws.all[:i], ws.all[i+1:]...)
-			break
-		}
-	}
+	ws.all = slices.DeleteFunc(ws.all, func(other *watcher) bool { return other == w })
 	ws.count()
 }
 
@@ -220,18 +218,9 @@ func (s *session) writeLines(left chan struct{}) {
 	}
 }
 
-// appendEscaped appends a key as URLs have it.
+// appendEscaped appends a key as URLs have it, a space as %20.
 func appendEscaped(b, key []byte) []byte {
-	const hex = "0123456789ABCDEF"
-	for _, c := range key {
-		switch {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~':
-			b = append(b, c)
-		default:
-			b = append(b, '%', hex[c>>4], hex[c&15])
-		}
-	}
-	return b
+	return append(b, strings.ReplaceAll(url.QueryEscape(string(key)), "+", "%20")...)
 }
 
 // tellFetch tells that the session has looked for a key. size is that of its value.
