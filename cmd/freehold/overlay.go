@@ -5,10 +5,10 @@ package main
 import (
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -57,24 +57,48 @@ func (c *overlayCommand) Run(s cli.Streams) error {
 	if err != nil {
 		return cli.Usagef("run it in the folder of the module's go.mod: %w", err)
 	}
-	replace := map[string]string{}
+	main := modfile.ModulePath(goMod)
+	replace, files := map[string]string{}, map[string][]byte{}
+	flags := ""
 	for _, library := range c.Libraries {
 		p := patches[library]
-		folder, err := folderOf(p, modfile.ModulePath(goMod))
+		folder, err := folderOf(p, main)
 		if err == nil {
-			err = c.write(replace, p, folder)
+			err = c.add(replace, files, p, folder)
 		}
 		if err != nil {
 			return err
 		}
+		if p.module != main {
+			flags = "-mod=vendor " // where GOFLAGS or go.work say otherwise, the overlay would be ignored
+		}
 	}
-	text := freehold.Must(json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t"))
-	file := filepath.Join(c.Dir, "overlay.json")
-	if err := os.WriteFile(file, append(text, '\n'), 0o644); err != nil {
+	overlay := filepath.Join(c.Dir, "overlay.json")
+	if err := os.MkdirAll(filepath.Dir(overlay), 0o755); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "Build with: go build -overlay=%s\n", file)
+	for name, text := range files {
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			return err
+		}
+	}
+	text := freehold.Must(json.MarshalIndent(map[string]any{"Replace": replace}, "", "\t"))
+	if err := os.WriteFile(overlay, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "Build with: go build %s-overlay=%s\n", flags, shellWord(overlay))
 	return err
+}
+
+// shellWord quotes s for the shell if it must.
+func shellWord(s string) string {
+	switch {
+	case !strings.ContainsAny(s, " \t\n'\"$`&|;<>()*?[]#~!{}"):
+		return s
+	case runtime.GOOS == "windows":
+		return `"` + s + `"`
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // folderOf returns the folder of the package that a patch is for: in vendor, or here if main, the module's path, is the library.
@@ -85,16 +109,16 @@ func folderOf(p patch, main string) (string, error) {
 	}
 	folder = filepath.Join("vendor", filepath.FromSlash(p.module), folder)
 	if _, err := os.Stat(folder); err != nil {
-		return "", cli.Usagef("vendor has no %s: run go mod vendor (the go command takes no overlay on the module cache)", p.module)
+		return "", cli.Usagef("vendor has no %s, which the overlay is for: run go mod vendor in a module that imports it (the go command takes no overlay on the module cache)", p.module)
 	}
-	if _, err := os.Stat(filepath.Join("vendor", filepath.FromSlash(core))); err != nil {
+	if files, _ := filepath.Glob(filepath.Join("vendor", filepath.FromSlash(core), "*.go")); len(files) == 0 {
 		return "", cli.Usagef("vendor has no %s: import it in a package of the module and run go mod vendor", core)
 	}
 	return folder, nil
 }
 
-// write writes the files of a patch for the package in a folder, and adds them to an overlay.
-func (c *overlayCommand) write(replace map[string]string, p patch, folder string) error {
+// add adds the files of a patch for the package in a folder to those to be written, and to an overlay.
+func (c *overlayCommand) add(replace map[string]string, files map[string][]byte, p patch, folder string) error {
 	old := ""
 	for name := range p.files {
 		text, err := os.ReadFile(filepath.Join(folder, name))
@@ -112,10 +136,8 @@ func (c *overlayCommand) write(replace map[string]string, p patch, folder string
 			text = freehold.Must(overlays.ReadFile("overlays/" + by))
 		}
 		file := filepath.Join(c.Dir, name+".txt") // of which the go command makes no package
-		if err := errors.Join(os.MkdirAll(c.Dir, 0o755), os.WriteFile(file, text, 0o644)); err != nil {
-			return err
-		}
 		replace[filepath.Join(folder, name)] = file
+		files[file] = text
 	}
 	return nil
 }

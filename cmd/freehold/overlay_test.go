@@ -2,7 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -65,27 +67,40 @@ func main() {
 
 func TestOverlay(t *testing.T) {
 	m := user(t)
-	out := overlay(t, m, "ristretto", "badger")
-	flag := strings.TrimPrefix(strings.TrimSpace(out), "Build with: go build ")
-	if out := m.Go(t, "run", "-mod=vendor", flag, "."); out != "20972520 z\ntrue true NO leaks found." {
+	overlay(t, m, "ristretto", "--dir", "user's folder")
+	words := strings.TrimPrefix(overlay(t, m, "ristretto", "badger", "--dir", "user's folder"), "Build with: go build ") // a second time
+	if runtime.GOOS != "windows" {
+		unquoted, err := exec.Command("sh", "-c", "printf '%s\\n' "+words).Output()
+		if words = string(unquoted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flags := strings.Split(strings.TrimSpace(words), "\n")
+	if out := m.Go(t, append(append([]string{"run"}, flags...), ".")...); out != "20972520 z\ntrue true NO leaks found." {
 		t.Error(out)
 	}
 
 	for _, tt := range []struct {
 		mistake func()
-		library string
+		args    string
 		code    int
 		want    string
 	}{
 		{func() {}, "leveldb", cli.Misused, "badger"},
-		{func() {}, "pebble", cli.Misused, "vendor has no github.com/cockroachdb/pebble/v2: run go mod vendor"},
-		{func() { os.RemoveAll("vendor/github.com/freehold-go") }, "badger", cli.Misused, "vendor has no github.com/freehold-go/freehold: import it"},
+		{func() {}, "pebble", cli.Misused, "vendor has no github.com/cockroachdb/pebble/v2, which the overlay is for: run go mod vendor"},
+		{func() { m.Write(t, "file", "") }, "badger --dir=file/new", cli.Failed, "freehold: mkdir file: not a directory\n"},
+		{func() { // as of a user of package analysis alone, a module of its own
+			files, _ := filepath.Glob("vendor/github.com/freehold-go/freehold/*.go")
+			for _, file := range files {
+				os.Remove(file)
+			}
+		}, "badger", cli.Misused, "vendor has no github.com/freehold-go/freehold: import it"},
 		{func() { os.Remove("go.mod") }, "badger", cli.Misused, "run it in the folder of the module's go.mod"},
 		{func() { m.Write(t, "go.mod", "module github.com/dgraph-io/ristretto/v2\n") }, "badger", cli.Failed, "this version of github.com/dgraph-io/ristretto/v2 is not known: open z"},
 		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z") }, "badger", cli.Failed, "is not known: z has no \"func CallocNoRef"},
 	} {
 		tt.mistake()
-		if code, _, err := command(t.Context(), "overlay", tt.library); code != tt.code || !strings.Contains(err, tt.want) {
+		if code, _, err := command(t.Context(), append([]string{"overlay"}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(err, tt.want) {
 			t.Errorf("exit code %d: %q, want %d: %q", code, err, tt.code, tt.want)
 		}
 	}
