@@ -118,7 +118,8 @@ func (s *Shared) Trim() { s.trim("arena.Shared.Trim", 0) }
 
 // TrimTo is Trim until the arena holds at most size bytes. It returns dedicated chunks first,
 // and the larger ones of a kind first. It is cheap if the arena holds no more than size. A negative
-// size panics.
+// size panics. Like Trim it is safe while others allocate and read: chunks in use, and those that a guard
+// protects, stay, so the arena may hold more than size after it.
 func (s *Shared) TrimTo(size int) {
 	arg.AtLeast("arena.Shared.TrimTo", "size", size, 0)
 	s.trim("arena.Shared.TrimTo", size)

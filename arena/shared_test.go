@@ -591,7 +591,7 @@ func TestSharedStress(t *testing.T) {
 					newVersion(false)
 					resetting.Unlock()
 				case i%101 == 0:
-					s.Trim()
+					s.TrimTo(i % 2 << 13)
 				case i%211 == 0:
 					runtime.GOMAXPROCS(1 + i%4)
 				}
