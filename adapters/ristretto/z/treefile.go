@@ -1,4 +1,11 @@
 // Tree file: a persistent tree between two programs.
+//
+// It is a buffer. Its last bytes say where the entries of the last Close begin:
+//
+//	| unused | key, value | key, value | ... | offset of the first |
+//
+// Close writes where there are none of these: before them if there is room, else behind them. The length of the buffer then
+// commits which count. So a process that is killed leaves what one Close has written, or what the other has.
 
 package z
 
@@ -7,39 +14,54 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 
 	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/buffer"
 )
 
-const entryBytes = 16 // a key and its value, little-endian
+const (
+	entryBytes   = 16 // a key and its value, little-endian
+	trailerBytes = 8  // the offset, little-endian
+)
 
 // A treeFile is where a persistent tree is. The zero treeFile is none.
 type treeFile struct {
-	path string
-	was  *buffer.Buffer // open, so that nobody else takes the file
+	b     *buffer.Buffer
+	first int // offset of the entries
 }
 
-// NewTreePersistent returns the tree that was closed with the file at path, or an empty one if there is no file. The tree is in memory, and Close writes the
-// file anew: a process that ends without Close leaves it as it was. It reads no files of ristretto. While the tree is open the file is
-// locked, as [buffer.Open] does.
+// NewTreePersistent returns the tree that was closed with the file at path, or an empty one if there is no file. The tree is in memory, and Close writes all
+// of it: a process that ends without Close leaves the file as it was. The file takes up to three times the bytes of the entries, of 16 each. It reads no files
+// of ristretto. While the tree is open the file is locked, as [buffer.Open] does.
 func NewTreePersistent(path string) (*Tree, error) {
-	was, err := buffer.Open(path, nil)
+	b, err := buffer.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
 	t := NewTree("")
-	t.file = treeFile{path, was}
-	err = t.m.Load(entriesOf(was.Bytes()))
-	if odd := was.Len() % entryBytes; err == nil && odd != 0 {
-		err = fmt.Errorf("freehold: z: %s is no tree: %w: %d bytes are left after its entries", path, buffer.ErrCorrupt, odd)
-	}
-	if err != nil {
+	if err := t.load(b); err != nil {
 		t.m.Close()
-		return nil, errors.Join(err, was.Close())
+		return nil, errors.Join(fmt.Errorf("freehold: z: %s: %w", path, err), b.Close())
 	}
 	return t, nil
+}
+
+// load takes the entries of a file, which is t's then.
+func (t *Tree) load(b *buffer.Buffer) error {
+	end, first := b.Len()-trailerBytes, uint64(0)
+	if b.Len() > 0 {
+		if end >= 0 {
+			first = binary.LittleEndian.Uint64(b.Bytes()[end:])
+		}
+		if end < 0 || first > uint64(end) || (end-int(first))%entryBytes != 0 {
+			return fmt.Errorf("no tree, or it is %w: it has %d bytes, and entries from %d on", buffer.ErrCorrupt, b.Len(), first)
+		}
+		if err := t.m.Load(entriesOf(b.Bytes()[first:end])); err != nil {
+			return err
+		}
+	}
+	t.file = treeFile{b, int(first)}
+	return nil
 }
 
 func entriesOf(data []byte) iter.Seq2[uint64, uint64] {
@@ -52,35 +74,37 @@ func entriesOf(data []byte) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// save writes the entries to a new file, which takes the place of the old one.
+// save writes the entries and closes the file. On an error the file has those that it had.
 func (f *treeFile) save(m *btree.Map[uint64, uint64]) error {
-	if f.path == "" {
+	b := f.b
+	if b == nil {
 		return nil
 	}
-	temp := f.path + ".new"
-	err := write(temp, m)
-	if err = errors.Join(err, f.was.Close()); err == nil {
-		err = os.Rename(temp, f.path)
-	}
-	f.path = ""
-	return err
-}
-
-func write(path string, m *btree.Map[uint64, uint64]) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that was killed here
-		return err
-	}
-	b, err := buffer.Open(path, nil)
-	if err != nil {
-		return err
-	}
-	for k, v := range m.All() {
-		entry, err := b.Extend(entryBytes)
-		if err != nil {
+	f.b = nil
+	old, size := b.Len(), m.Len()*entryBytes+trailerBytes
+	at := 0
+	if size > f.first {
+		at = old
+		if _, err := b.Extend(size); err != nil {
 			return errors.Join(err, b.Close())
 		}
-		binary.LittleEndian.PutUint64(entry, k)
-		binary.LittleEndian.PutUint64(entry[8:], v)
 	}
-	return b.Close()
+	err := b.Guard(func() {
+		to := b.Bytes()[at : at+size]
+		for k, v := range m.All() {
+			binary.LittleEndian.PutUint64(to, k)
+			binary.LittleEndian.PutUint64(to[8:], v)
+			to = to[entryBytes:]
+		}
+		binary.LittleEndian.PutUint64(to, uint64(at))
+	})
+	if err == nil {
+		err = b.Sync() // before a shorter length counts
+	}
+	if err != nil {
+		b.Truncate(old)
+	} else {
+		b.Truncate(at + size)
+	}
+	return errors.Join(err, b.Close())
 }
