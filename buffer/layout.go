@@ -103,7 +103,10 @@ func (l layout) check(data []byte, at int) (int, error) {
 		return 0, noRecord(at, "its length has %d of %d bytes", rest, l.head)
 	}
 	n := l.length(data[at:])
-	if n > uint64(min(rest-l.head, maxRecord)) || l.frameOf(int(n)) > rest {
+	if l.head == longBytes && n > maxRecord {
+		return 0, noRecord(at, "its length is %d, and %d is the most", n, uint64(maxRecord))
+	}
+	if n > uint64(rest-l.head) || l.frameOf(int(n)) > rest {
 		return 0, noRecord(at, "its length is %d, and %d bytes are left", n, rest-l.head)
 	}
 	return l.frameOf(int(n)), nil
