@@ -13,19 +13,30 @@ import (
 	"github.com/freehold-go/freehold/arena"
 )
 
-// Allocator allocates blocks that are freed together, by Release or Reset. It is safe for concurrent use, except for these two. It is an
+// Allocator allocates blocks that are freed together, by Release, Reset or TrimTo. It is safe for concurrent use, except for these. It is an
 // [arena.Shared], from which each processor takes chunks of its own. A nil Allocator allocates from Go's heap.
 type Allocator struct {
 	Ref uint64 // finds it in AllocatorFrom
-	Tag string // for Allocators
+	Tag string // of NewAllocator, or of Get of a pool
 
 	arena *arena.Shared
 }
 
 var (
-	allocators sync.Map // that were not released: *Allocator by Ref
+	allocators sync.Map // that were not released: listing by Ref
 	lastRef    atomic.Uint64
 )
+
+// A listing is an Allocator for others. They must not read its Tag, which the owner may change.
+type listing struct {
+	a   *Allocator
+	tag string
+}
+
+func (a *Allocator) list(tag string) {
+	a.Tag = tag
+	allocators.Store(a.Ref, listing{a, tag})
+}
 
 const maxAlloc = 1 << 30
 
@@ -34,18 +45,17 @@ func NewAllocator(sz int, tag string) *Allocator {
 	const least, most = 256 << 10, 4 << 20
 	a := &Allocator{
 		Ref:   lastRef.Add(1),
-		Tag:   tag,
 		arena: arena.NewShared(blocks(), &arena.SharedOptions{Name: tag, ChunkBytes: min(max(sz, least), most)}),
 	}
-	allocators.Store(a.Ref, a)
+	a.list(tag)
 	return a
 }
 
 // AllocatorFrom returns the Allocator with a Ref, or nil if it was released.
 func AllocatorFrom(ref uint64) *Allocator {
-	a, _ := allocators.Load(ref)
-	found, _ := a.(*Allocator)
-	return found
+	v, _ := allocators.Load(ref)
+	found, _ := v.(listing)
+	return found.a
 }
 
 // Allocators describes all that were not released, by tag.
@@ -53,9 +63,9 @@ func Allocators() string {
 	type sum struct{ n, bytes uint64 }
 	tags := map[string]sum{}
 	allocators.Range(func(_, v any) bool {
-		a := v.(*Allocator)
-		s := tags[a.Tag]
-		tags[a.Tag] = sum{s.n + 1, s.bytes + a.Allocated()}
+		l := v.(listing)
+		s := tags[l.tag]
+		tags[l.tag] = sum{s.n + 1, s.bytes + l.a.Allocated()}
 		return true
 	})
 	var b strings.Builder

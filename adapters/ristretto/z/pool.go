@@ -3,6 +3,8 @@
 package z
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,13 +37,14 @@ func NewAllocatorPool(sz int) *AllocatorPool {
 // Get returns an idle Allocator, or a new one if there is none. Return gives it back.
 func (p *AllocatorPool) Get(sz int, tag string) *Allocator {
 	if a := p.pop(true); a != nil {
-		a.Tag = tag
+		a.list(tag)
 		return a
 	}
 	return NewAllocator(sz, tag)
 }
 
-// Return ends all blocks of an Allocator and keeps it, with 400 MiB of its memory at most. It releases it if the pool is full or released.
+// Return ends all blocks of an Allocator and keeps it, with 400 MiB of its memory at most. It releases it if the pool is full or released. It panics if the pool
+// has it already.
 func (p *AllocatorPool) Return(a *Allocator) {
 	if a == nil {
 		return
@@ -60,6 +63,9 @@ func (p *AllocatorPool) push(a *Allocator) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if slices.Contains(p.idle, a) {
+		panic(fmt.Sprintf("freehold: z.AllocatorPool.Return: Allocator %x is in the pool already", a.Ref))
+	}
 	if p.closed || len(p.idle) >= p.max {
 		return false
 	}

@@ -180,6 +180,37 @@ func TestAllocatorPool(t *testing.T) {
 	none.Release()
 }
 
+// An Allocator that is returned a second time must not be two goroutines'.
+func TestDoubleReturn(t *testing.T) {
+	p := z.NewAllocatorPool(1)
+	defer p.Release()
+	a := p.Get(10, "")
+	p.Return(a)
+	panics.Want(t, "freehold: z.AllocatorPool.Return: Allocator "+fmt.Sprintf("%x", a.Ref)+" is in the pool already", func() { p.Return(a) })
+}
+
+// With -race: Allocators reads what Get and Return change.
+func TestAllocatorPoolBesideOthers(t *testing.T) {
+	p := z.NewAllocatorPool(2)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 200 {
+				a := p.Get(10, string(rune('a'+j%4)))
+				if b := a.Copy([]byte{byte(i)}); z.AllocatorFrom(a.Ref) != a || b[0] != byte(i) {
+					t.Error("another one has the Allocator")
+				}
+				z.Allocators()
+				p.Return(a)
+			}
+		})
+	}
+	wg.Wait()
+	if p.Release(); z.Allocators() != "" {
+		t.Error(z.Allocators())
+	}
+}
+
 // buffers returns one of each kind, and ristretto's of that kind.
 func buffers(t *testing.T) (ours []*z.Buffer, theirs []*upstream.Buffer) {
 	b, err := z.NewBufferTmp(t.TempDir(), 10)
