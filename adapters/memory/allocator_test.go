@@ -39,11 +39,11 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(b), memory.UsableSize(&b[0]), a.Allocs)
+	fmt.Println(len(b), memory.UsableSize(&b[0]) >= 100, a.Allocs)
 	a.Free(b)
 	fmt.Println(a.Allocs)
 	// Output:
-	// 100 112 1
+	// 100 true 1
 	// 0
 }
 
@@ -74,7 +74,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("size 0: %#x, %v", p, err)
 		}
 	}
-	if p, err := a.UnsafeCalloc(10); err != nil || memory.UnsafeUsableSize(p) != 16 {
+	if p, err := a.UnsafeCalloc(10); err != nil || memory.UnsafeUsableSize(p) < 10 {
 		t.Errorf("UnsafeCalloc: %d bytes, %v", memory.UnsafeUsableSize(p), err)
 	} else if p, err = a.UnsafeRealloc(p, 20); err != nil || a.UnsafeFree(p) != nil {
 		t.Error(err)
@@ -115,14 +115,15 @@ func TestTwoAllocators(t *testing.T) {
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	if x, y := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q); x != 48 || y != 5120 {
+	x, y := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q)
+	if x < 40 || x > 64 || y < 5000 || y > 6000 {
 		t.Errorf("usable sizes: %d and %d", x, y)
 	}
 	if err := errors.Join(a.Close(), a.Trim(), a.Close()); err != nil || a.Allocs != 0 {
 		t.Errorf("%v, %d blocks live", err, a.Allocs)
 	}
-	if x, y := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q); x != 0 || y != 5120 {
-		t.Errorf("usable sizes after Close: %d and %d", x, y)
+	if x, now := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q); x != 0 || now != y {
+		t.Errorf("usable sizes after Close: %d and %d", x, now)
 	}
 }
 
