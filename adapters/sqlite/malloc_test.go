@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,9 +32,11 @@ func TestMain(m *testing.M) {
 }
 
 // open returns a database in memory, with one connection.
-func open(t testing.TB) *sql.DB {
+func open(t testing.TB) *sql.DB { return openAt(t, ":memory:") }
+
+func openAt(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", ":memory:")
+	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,6 +92,73 @@ func TestLimit(t *testing.T) {
 	var rows int
 	if err := db.QueryRow("SELECT count(*) FROM rows").Scan(&rows); err != nil || rows != 10 {
 		t.Errorf("%d rows after the statement that failed: %v", rows, err)
+	}
+}
+
+// exhaust takes all of the heap but a few bytes until the returned function is called.
+func exhaust(t *testing.T, left int) (end func()) {
+	t.Helper()
+	var all [][]byte
+	spare := freehold.Must(heap.Alloc(max(left, 1), 1))
+	for size := 64 << 20; size >= 8; size /= 2 {
+		for b, err := heap.Alloc(size, 1); err == nil; b, err = heap.Alloc(size, 1) {
+			all = append(all, b)
+		}
+	}
+	heap.Free(spare)
+	return func() {
+		for _, b := range all {
+			heap.Free(b)
+		}
+	}
+}
+
+// Memory that runs out in a transaction, wherever that is, ends a statement or the transaction, and the database is as it was before it or as
+// after it: in memory, and in a file with a journal of either kind.
+func TestMemoryRunsOutInATransaction(t *testing.T) {
+	const rows, changed = 300, "UPDATE rows SET body = body || 'x'"
+	for _, path := range []string{":memory:", "delete", "wal"} {
+		t.Run(path, func(t *testing.T) {
+			dsn := path
+			if path != ":memory:" {
+				dsn = filepath.Join(t.TempDir(), "db") + "?_pragma=journal_mode(" + path + ")&_pragma=cache_size(10)"
+			}
+			db := openAt(t, dsn)
+			defer db.Close()
+			exec(t, db, "CREATE INDEX bodies ON rows(body)")
+			exec(t, db, fill(rows, 500))
+			length, ended := 500, [4]int{} // before, during and behind the change, and never
+			for left := 0; left < 4<<20; left += 1<<12 + left/4 {
+				end := exhaust(t, left)
+				var err error
+				stage := 0
+				for _, statement := range []string{"BEGIN", changed, "COMMIT"} {
+					if _, err = db.Exec(statement); err != nil {
+						break
+					}
+					stage++
+				}
+				end()
+				ended[stage]++
+				if e := (*sqlite.Error)(nil); err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_NOMEM) {
+					t.Fatalf("%d bytes left: %v", left, err)
+				}
+				if err != nil {
+					db.Exec("ROLLBACK") // an error if SQLite has done so
+				} else {
+					length++
+				}
+				var check string
+				var n, sum int
+				err = db.QueryRow("PRAGMA integrity_check").Scan(&check)
+				if err = errors.Join(err, db.QueryRow("SELECT count(*), sum(length(body)) FROM rows").Scan(&n, &sum)); err != nil || check != "ok" || n != rows || sum != rows*length {
+					t.Fatalf("%d bytes left: %s, %d rows, %d bytes of %d: %v", left, check, n, sum, rows*length, err)
+				}
+			}
+			if ended[1] == 0 || ended[3] == 0 {
+				t.Errorf("transactions that ended before, in and behind the change, and were complete: %d", ended)
+			}
+		})
 	}
 }
 
