@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/freehold-go/freehold"
 	freeholdgrpc "github.com/freehold-go/freehold/adapters/grpc"
@@ -37,8 +39,8 @@ func Example() {
 	// 0
 }
 
-// echo returns a client of a server that sends back what it gets. Both receive into pool.
-func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte, error)) {
+// connect returns a client of a server that sends back what it gets, once or as often as it can. Both receive into pool.
+func connect(t testing.TB, pool mem.BufferPool) *grpc.ClientConn {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(experimental.BufferPool(pool), grpc.MaxRecvMsgSize(64<<20))
@@ -47,6 +49,16 @@ func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte,
 		Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 			in := &wrapperspb.BytesValue{}
 			return in, decode(in)
+		},
+	}}, Streams: []grpc.StreamDesc{{
+		StreamName: "Flood", ClientStreams: true, ServerStreams: true,
+		Handler: func(_ any, stream grpc.ServerStream) error {
+			in := &wrapperspb.BytesValue{}
+			err := stream.RecvMsg(in)
+			for err == nil {
+				err = stream.SendMsg(in)
+			}
+			return err
 		},
 	}}}, nil)
 	go server.Serve(listener)
@@ -60,6 +72,12 @@ func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte,
 		client.Close()
 		server.Stop()
 	})
+	return client
+}
+
+// echo returns a call of connect's server.
+func echo(t testing.TB, pool mem.BufferPool) (call func(message []byte) ([]byte, error)) {
+	client := connect(t, pool)
 	return func(message []byte) ([]byte, error) {
 		out := &wrapperspb.BytesValue{}
 		err := client.Invoke(context.Background(), "/echo/Echo", wrapperspb.Bytes(message), out)
@@ -84,6 +102,41 @@ func TestMessages(t *testing.T) {
 	}
 	if n := counted.Counts().Allocs; n == 0 {
 		t.Error("no message was off-heap")
+	}
+}
+
+// Streams that are cancelled, that end by a deadline, and whose connection is closed leave buffers unread on both sides. All come back.
+func TestStreamsThatEndEarly(t *testing.T) {
+	limit := freehold.NewLimit(alloctest.New(t), 1<<30)
+	pool := freeholdgrpc.New(limit)
+	experimental.SetDefaultBufferPool(pool)
+	defer experimental.SetDefaultBufferPool(grpcs)
+	message, most := wrapperspb.Bytes(make([]byte, 40_000)), 0
+	for range 5 {
+		client := connect(t, pool)
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i%2*50)*time.Millisecond)
+				defer cancel()
+				stream, err := client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/echo/Flood")
+				for j := 0; err == nil && j < 3+i; j++ { // more than one is not read by the server
+					err = stream.SendMsg(message)
+				}
+				for j := 0; err == nil && j < i; j++ {
+					err = stream.RecvMsg(&wrapperspb.BytesValue{})
+				}
+			})
+		}
+		wg.Wait()
+		most = max(most, limit.Used())
+		client.Close()
+	}
+	if most == 0 {
+		t.Error("no buffer was off-heap")
+	}
+	for limit.Used() > 0 { // the rest is dropped
+		runtime.GC()
 	}
 }
 
