@@ -1,4 +1,4 @@
-package memory_test
+package memory
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
-	"github.com/freehold-go/freehold/adapters/memory"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/suite"
 	upstream "modernc.org/memory"
@@ -29,17 +28,17 @@ type allocator interface {
 	UintptrRealloc(uintptr, int) (uintptr, error)
 }
 
-var _, _ allocator = (*memory.Allocator)(nil), (*upstream.Allocator)(nil)
+var _, _ allocator = (*Allocator)(nil), (*upstream.Allocator)(nil)
 
 func Example() {
-	var a memory.Allocator // as modernc.org/libc has one
+	var a Allocator // as modernc.org/libc has one
 	defer a.Close()
 	b, err := a.Calloc(100)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(b), memory.UsableSize(&b[0]) >= 100, a.Allocs)
+	fmt.Println(len(b), UsableSize(&b[0]) >= 100, a.Allocs)
 	a.Free(b)
 	fmt.Println(a.Allocs)
 	// Output:
@@ -49,7 +48,7 @@ func Example() {
 
 // Blocks keep their contents through Realloc, those of Calloc are zero, and sizes of 0 are no blocks.
 func TestBlocks(t *testing.T) {
-	var a memory.Allocator
+	var a Allocator
 	defer a.Close()
 	var b []byte
 	for _, size := range []int{1, 100, 70, 5000, 1 << 20, 20 << 20, 30, 0, 10} {
@@ -74,8 +73,8 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("size 0: %#x, %v", p, err)
 		}
 	}
-	if p, err := a.UnsafeCalloc(10); err != nil || memory.UnsafeUsableSize(p) < 10 {
-		t.Errorf("UnsafeCalloc: %d bytes, %v", memory.UnsafeUsableSize(p), err)
+	if p, err := a.UnsafeCalloc(10); err != nil || UnsafeUsableSize(p) < 10 {
+		t.Errorf("UnsafeCalloc: %d bytes, %v", UnsafeUsableSize(p), err)
 	} else if p, err = a.UnsafeRealloc(p, 20); err != nil || a.UnsafeFree(p) != nil {
 		t.Error(err)
 	}
@@ -86,10 +85,10 @@ func TestBlocks(t *testing.T) {
 
 // At the limit of Options calls fail and leave the block as it is; so do sizes of more than an int.
 func TestLimit(t *testing.T) {
-	old := memory.Options
-	defer func() { memory.Options = old }()
-	memory.Options.MaxBytes = 4 << 20
-	var a memory.Allocator
+	old := Options
+	defer func() { Options = old }()
+	Options.MaxBytes = 4 << 20
+	var a Allocator
 	defer a.Close()
 	b, err := a.Malloc(1 << 20)
 	if err != nil {
@@ -108,27 +107,27 @@ func TestLimit(t *testing.T) {
 
 // Usable sizes are of the Allocator that has the block, and Close ends only its own.
 func TestTwoAllocators(t *testing.T) {
-	var a, b memory.Allocator
+	var a, b Allocator
 	defer b.Close()
 	p, err := a.UintptrMalloc(40)
 	q, err2 := b.UintptrMalloc(5000)
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
-	x, y := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q)
+	x, y := UintptrUsableSize(p), UintptrUsableSize(q)
 	if x < 40 || x > 64 || y < 5000 || y > 6000 {
 		t.Errorf("usable sizes: %d and %d", x, y)
 	}
 	if err := errors.Join(a.Close(), a.Trim(), a.Close()); err != nil || a.Allocs != 0 {
 		t.Errorf("%v, %d blocks live", err, a.Allocs)
 	}
-	if x, now := memory.UintptrUsableSize(p), memory.UintptrUsableSize(q); x != 0 || now != y {
+	if x, now := UintptrUsableSize(p), UintptrUsableSize(q); x != 0 || now != y {
 		t.Errorf("usable sizes after Close: %d and %d", x, now)
 	}
 }
 
 func TestMisuse(t *testing.T) {
-	var a memory.Allocator
+	var a Allocator
 	defer a.Close()
 	p, err := a.UintptrMalloc(100)
 	if err != nil || a.UintptrFree(p) != nil || a.UintptrFree(0) != nil {
@@ -144,7 +143,7 @@ func BenchmarkReplace(b *testing.B) {
 	for _, row := range []struct {
 		name string
 		a    allocator
-	}{{"default", &upstream.Allocator{}}, {"freehold", &memory.Allocator{}}} {
+	}{{"default", &upstream.Allocator{}}, {"freehold", &Allocator{}}} {
 		b.Run("allocator="+row.name, func(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 2))
 			blocks := make([]uintptr, 10_000)
