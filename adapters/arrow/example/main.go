@@ -19,5 +19,5 @@ func main() {
 	}
 	column := b.NewInt64Array()
 	defer column.Release()
-	fmt.Println(column.Len(), "numbers,", heap)
+	fmt.Println(column.Len(), "numbers,", heap.Stats().LiveBytes>>20, "MiB off-heap")
 }

@@ -19,5 +19,5 @@ func main() {
 	db := freehold.Must(sql.Open("sqlite", ":memory:"))
 	defer db.Close()
 	freehold.Must(db.Exec("CREATE TABLE numbers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 100000) SELECT i FROM n"))
-	fmt.Println(heap)
+	fmt.Println(heap.Stats().LiveBytes>>20, "MiB off-heap")
 }

@@ -24,5 +24,5 @@ func main() {
 	defer runtime.Close(ctx)
 	wasi_snapshot_preview1.MustInstantiate(ctx, runtime)
 	freehold.Must(runtime.InstantiateWithConfig(ctx, freehold.Must(os.ReadFile(os.Args[1])), wazero.NewModuleConfig().WithStdout(os.Stdout)))
-	fmt.Println(heap)
+	fmt.Println(heap.Stats().LiveBytes>>10, "KiB off-heap")
 }

@@ -1,0 +1,7 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// 1000000 numbers, 7 MiB off-heap
+}
