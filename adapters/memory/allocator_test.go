@@ -51,7 +51,7 @@ func TestBlocks(t *testing.T) {
 	var a Allocator
 	defer a.Close()
 	var b []byte
-	for _, size := range []int{1, 100, 70, 5000, 1 << 20, 20 << 20, 30, 0, 10} {
+	for _, size := range []int{1, 100, 70, 5000, 1 << 20, 20 << 20, 30, 1, 0, 10} {
 		kept := min(len(b), size)
 		r, err := a.Realloc(b, size)
 		if err != nil || len(r) != size || bytes.Count(r[:kept], []byte{7}) != kept {
