@@ -17,8 +17,8 @@
 //
 // # What differs
 //
-// Where memory runs out, calls panic with an error that matches freehold.ErrOutOfMemory; jemalloc's end the process. [Tree] is in a file only
-// when it is closed: see [NewTreePersistent]. [Buffer.SortSlice] is stable.
+// Where memory runs out, calls panic with an error that matches freehold.ErrOutOfMemory; jemalloc's end the process. A Tree of
+// [NewTreePersistent] is in memory, and survives a process that is killed. [Buffer.SortSlice] is stable.
 //
 // # When not to use it
 //

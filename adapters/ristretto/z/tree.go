@@ -29,9 +29,13 @@ func mustBeKey(call string, k uint64) {
 // Set sets the value of a key.
 func (t *Tree) Set(k, v uint64) {
 	mustBeKey("Set", k)
+	t.room()
+	t.log(k, v)
 	if err := t.m.Put(k, v); err != nil {
+		t.file.unlog()
 		panic(err)
 	}
+	t.commit()
 }
 
 // Get returns the value of a key, or 0 if it has none.
@@ -43,14 +47,24 @@ func (t *Tree) Get(k uint64) uint64 {
 
 // DeleteBelow deletes all entries with values less than ts.
 func (t *Tree) DeleteBelow(ts uint64) {
+	t.room()
+	t.log(0, ts)
+	t.deleteBelow(ts)
+	t.commit()
+}
+
+func (t *Tree) deleteBelow(ts uint64) {
 	t.m.DeleteFunc(func(_ uint64, v *uint64) bool { return *v < ts })
 }
 
 // IterateKV calls f with each entry in the order of keys, and sets its value to what f returns, unless that is 0. f must not change the tree.
 func (t *Tree) IterateKV(f func(key, val uint64) (newVal uint64)) {
+	t.room()
+	defer t.commit()
 	t.m.DeleteFunc(func(k uint64, v *uint64) bool {
 		if *v != 0 {
 			if changed := f(k, *v); changed != 0 {
+				t.log(k, changed)
 				*v = changed
 			}
 		}
@@ -59,7 +73,10 @@ func (t *Tree) IterateKV(f func(key, val uint64) (newVal uint64)) {
 }
 
 // Reset deletes all entries.
-func (t *Tree) Reset() { t.m.Clear() }
+func (t *Tree) Reset() {
+	t.m.Clear()
+	t.file.reset()
+}
 
 // Print prints the tree's figures.
 func (t *Tree) Print() { fmt.Printf("%+v\n", t.m.Stats()) }
@@ -89,11 +106,11 @@ func (t *Tree) Stats() TreeStats {
 	}
 }
 
-// Close writes the file of a persistent tree and frees the memory. The error is of the file, which is unchanged then.
+// Close closes the file of a persistent tree and frees the memory. The error is of the file.
 func (t *Tree) Close() error {
 	if t == nil {
 		return nil
 	}
 	defer t.m.Close()
-	return t.file.save(t.m)
+	return t.file.close(t.m)
 }

@@ -1,11 +1,15 @@
-// Tree file: a persistent tree between two programs.
+// Tree file: a persistent tree is in memory, and its changes are in a file.
 //
-// It is a buffer. Its last bytes say where the entries of the last Close begin:
+// The file is a buffer of records, each of two words, little-endian:
 //
-//	| unused | key, value | key, value | ... | offset of the first |
+//	| all ones, magic | key, value | key, value | 0, ts       | ...
+//	| Reset           | Set        | Set        | DeleteBelow |
 //
-// Close writes where there are none of these: before them if there is room, else behind them. The length of the buffer then
-// commits which count. So a process that is killed leaves what one Close has written, or what the other has.
+// Each change is committed, so the file of a process that is killed has the tree as it was. What comes before the last Reset counts no more.
+// When most of the rest does not count either, the tree is written as a Reset and its entries, which count when the length of the buffer says so:
+//
+//	| unused | Reset, changes |  ->  | unused | Reset, changes | Reset, entries |
+//	| unused        | Reset, changes |  ->  | Reset, entries |
 
 package z
 
@@ -14,97 +18,188 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/buffer"
 )
 
 const (
-	entryBytes   = 16 // a key and its value, little-endian
-	trailerBytes = 8  // the offset, little-endian
+	recordBytes = 16
+	resetKey    = math.MaxUint64
+	magic       = 0x3165657274687266 // "frhtree1"
+	slack       = 4096               // records that do not count and are kept
 )
 
-// A treeFile is where a persistent tree is. The zero treeFile is none.
+// A treeFile is where the changes of a persistent tree are. The zero treeFile is none.
 type treeFile struct {
-	b     *buffer.Buffer
-	first int // offset of the entries
+	b      *buffer.Buffer
+	first  int // offset of the last Reset
+	sorted int // of the end of the entries behind it that were written in order
+	record [recordBytes]byte
 }
 
-// NewTreePersistent returns the tree that was closed with the file at path, or an empty one if there is no file. The tree is in memory, and Close writes all
-// of it: a process that ends without Close leaves the file as it was. The file takes up to three times the bytes of the entries, of 16 each. It reads no files
-// of ristretto. While the tree is open the file is locked, as [buffer.Open] does.
+// NewTreePersistent returns the tree in the file at path, or an empty one if there is no file. The tree is in memory, and the file has all changes: it survives
+// the end of the process at any time, and that of the system from Close on. A change costs about 100 ns more than in a Tree without a file. The file has
+// 16 bytes for each Set, until that is more than twice the entries: then it is written anew. It has up to five times their bytes, and 128 KiB. It reads no files
+// of ristretto. While the tree is open the file is locked, as [buffer.Open] does. Calls that change the tree panic if the disk is full.
 func NewTreePersistent(path string) (*Tree, error) {
 	b, err := buffer.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
 	t := NewTree("")
-	if err := t.load(b); err != nil {
+	if guard := b.Guard(func() { err = t.load(b) }); guard != nil || err != nil {
 		t.m.Close()
-		return nil, errors.Join(fmt.Errorf("freehold: z: %s: %w", path, err), b.Close())
+		return nil, errors.Join(fmt.Errorf("freehold: z: %s: %w", path, errors.Join(guard, err)), b.Close())
 	}
+	t.file.b = b
 	return t, nil
 }
 
-// load takes the entries of a file, which is t's then.
+// load makes the changes that b has and that count, or the first record.
 func (t *Tree) load(b *buffer.Buffer) error {
-	end, first := b.Len()-trailerBytes, uint64(0)
-	if b.Len() > 0 {
-		if end >= 0 {
-			first = binary.LittleEndian.Uint64(b.Bytes()[end:])
-		}
-		if end < 0 || first > uint64(end) || (end-int(first))%entryBytes != 0 {
-			return fmt.Errorf("no tree, or it is %w: it has %d bytes, and entries from %d on", buffer.ErrCorrupt, b.Len(), first)
-		}
-		if err := t.m.Load(entriesOf(b.Bytes()[first:end])); err != nil {
-			return err
-		}
+	data := b.Bytes()
+	if len(data) == 0 {
+		putRecord(t.file.record[:], resetKey, magic)
+		_, err := b.Write(t.file.record[:])
+		return err
 	}
-	t.file = treeFile{b, int(first)}
-	return nil
-}
-
-func entriesOf(data []byte) iter.Seq2[uint64, uint64] {
-	return func(yield func(k, v uint64) bool) {
-		for ; len(data) >= entryBytes; data = data[entryBytes:] {
-			if !yield(binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])) {
-				return
+	isReset := func(at int) bool { k, v := recordAt(data, at); return k == resetKey && v == magic }
+	if len(data)%recordBytes != 0 || !isReset(0) {
+		return fmt.Errorf("no tree, or it is %w: %d bytes", buffer.ErrCorrupt, len(data))
+	}
+	at := len(data) - recordBytes
+	for !isReset(at) {
+		at -= recordBytes
+	}
+	t.file.first = at
+	at += recordBytes
+	if err := t.m.Load(ascending(data, &at)); err != nil {
+		return err
+	}
+	t.file.sorted = at
+	for ; at < len(data); at += recordBytes {
+		switch k, v := recordAt(data, at); k {
+		case 0:
+			t.deleteBelow(v)
+		default:
+			if err := t.m.Put(k, v); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
-// save writes the entries and closes the file. On an error the file has those that it had.
-func (f *treeFile) save(m *btree.Map[uint64, uint64]) error {
-	b := f.b
-	if b == nil {
-		return nil
+func recordAt(data []byte, at int) (k, v uint64) {
+	record := data[at : at+recordBytes]
+	return binary.LittleEndian.Uint64(record), binary.LittleEndian.Uint64(record[8:])
+}
+
+// ascending returns the records from at on whose keys ascend, and sets at to where they end.
+func ascending(data []byte, at *int) iter.Seq2[uint64, uint64] {
+	return func(yield func(k, v uint64) bool) {
+		for last := uint64(0); *at < len(data); *at += recordBytes {
+			k, v := recordAt(data, *at)
+			if k <= last || !yield(k, v) {
+				return
+			}
+			last = k
+		}
 	}
-	f.b = nil
-	old, size := b.Len(), m.Len()*entryBytes+trailerBytes
+}
+
+// room rewrites the file if most of it does not count. It must come before the log of a change. It panics if that is not written to the disk.
+func (t *Tree) room() {
+	f := &t.file
+	if f.b != nil && (f.b.Len()-f.first)/recordBytes > 2*t.m.Len()+slack {
+		if err := f.rewrite(t.m); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// log appends a record, which does not count until commit. It panics if the disk is full, and has changed nothing then.
+func (t *Tree) log(k, v uint64) {
+	f := &t.file
+	if f.b != nil {
+		putRecord(f.record[:], k, v)
+		if _, err := f.b.Write(f.record[:]); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func putRecord(to []byte, k, v uint64) {
+	binary.LittleEndian.PutUint64(to, k)
+	binary.LittleEndian.PutUint64(to[8:], v)
+}
+
+// unlog drops the record of a change that failed.
+func (f *treeFile) unlog() {
+	if f.b != nil {
+		f.b.Truncate(f.b.Len() - recordBytes)
+	}
+}
+
+// commit makes all records count.
+func (t *Tree) commit() {
+	if b := t.file.b; b != nil {
+		if err := b.Commit(); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// rewrite writes the entries where there are no records that count, and drops those that do. If there is no space for it, or on an error, the file has what it had.
+func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
+	b := f.b
+	old, size := b.Len(), (1+m.Len())*recordBytes
 	at := 0
 	if size > f.first {
 		at = old
 		if _, err := b.Extend(size); err != nil {
-			return errors.Join(err, b.Close())
+			return nil // the records take less
 		}
 	}
 	err := b.Guard(func() {
 		to := b.Bytes()[at : at+size]
+		putRecord(to, resetKey, magic)
 		for k, v := range m.All() {
-			binary.LittleEndian.PutUint64(to, k)
-			binary.LittleEndian.PutUint64(to[8:], v)
-			to = to[entryBytes:]
+			to = to[recordBytes:]
+			putRecord(to, k, v)
 		}
-		binary.LittleEndian.PutUint64(to, uint64(at))
 	})
 	if err == nil {
 		err = b.Sync() // before a shorter length counts
 	}
 	if err != nil {
 		b.Truncate(old)
-	} else {
-		b.Truncate(at + size)
+		return err
 	}
-	return errors.Join(err, b.Close())
+	b.Truncate(at + size)
+	f.first, f.sorted = at, at+size
+	return nil
+}
+
+// reset leaves the first record, a Reset.
+func (f *treeFile) reset() {
+	if f.b != nil {
+		f.b.Truncate(recordBytes)
+		f.first, f.sorted = 0, recordBytes
+	}
+}
+
+// close closes the file. It rewrites one with many changes, since to make those takes five times as long as to load entries that are in order.
+func (f *treeFile) close(m *btree.Map[uint64, uint64]) (err error) {
+	if f.b == nil {
+		return nil
+	}
+	if changes := (f.b.Len() - f.sorted) / recordBytes; changes > m.Len()/8+slack {
+		err = f.rewrite(m)
+	}
+	err = errors.Join(err, f.b.Close())
+	f.b = nil
+	return err
 }

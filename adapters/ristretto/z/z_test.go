@@ -21,8 +21,6 @@ import (
 	upstream "github.com/dgraph-io/ristretto/v2/z"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/adapters/ristretto/z"
-	"github.com/freehold-go/freehold/btree"
-	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/test/suite"
 )
@@ -467,74 +465,6 @@ func TestTree(t *testing.T) {
 	panics.Want(t, "freehold: z.Tree.Get: key 18446744073709551615, want 1 to ...", func() { tree.Get(math.MaxUint64) })
 }
 
-// openTree opens a persistent tree of n entries, of each number to n and its square.
-func openTree(t *testing.T, path string, n uint64) *z.Tree {
-	t.Helper()
-	tree, err := z.NewTreePersistent(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := tree.Stats().NumLeafKeys; got != int(n) {
-		t.Fatalf("%d entries, want %d", got, n)
-	}
-	for k := range n {
-		if tree.Get(k+1) != (k+1)*(k+1) {
-			t.Fatalf("key %d of %d: %d", k+1, n, tree.Get(k+1))
-		}
-	}
-	return tree
-}
-
-// The file has the tree of the last Close, whatever sizes it had before, and a second process gets none that is open.
-func TestTreeFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tree")
-	old := uint64(0)
-	for _, n := range []uint64{0, 1000, 2000, 3000, 4000, 5000, 5000, 0, 0, 7000, 1, 3000} {
-		tree := openTree(t, path, old)
-		tree.Reset()
-		for k := range n {
-			tree.Set(k+1, (k+1)*(k+1))
-		}
-		killed := path + ".killed" // has what the disk has before a Close
-		if b, err := os.ReadFile(path); err != nil || os.WriteFile(killed, b, 0o600) != nil {
-			t.Fatal(err)
-		}
-		openTree(t, killed, old).Close()
-		if err := tree.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if info, err := os.Stat(path); err != nil || info.Size() > 4096+8*3+3*16*int64(max(n, old)) {
-			t.Errorf("%d bytes for %d entries: %v", info.Size(), n, err)
-		}
-		old = n
-	}
-	tree := openTree(t, path, 3000)
-	if _, err := z.NewTreePersistent(path); err == nil {
-		t.Error("opened twice")
-	}
-	if err := errors.Join(tree.Close(), tree.Close(), (*z.Tree)(nil).Close()); err != nil {
-		t.Error(err)
-	}
-	for data, want := range map[string]error{
-		"x":                                buffer.ErrCorrupt,
-		"\x01\x00\x00\x00\x00\x00\x00\x00": buffer.ErrCorrupt, // entries from 1 on
-		"12345678\x00\x00\x00\x00\x00\x00\x00\x00":                   buffer.ErrCorrupt, // half of one
-		strings.Repeat("1", 32) + "\x00\x00\x00\x00\x00\x00\x00\x00": btree.ErrUnsorted,
-	} {
-		b := freehold.Must(z.NewBufferPersistent(path, 0))
-		b.Reset()
-		b.Write([]byte(data))
-		b.Release()
-		if _, err := z.NewTreePersistent(path); !errors.Is(err, want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%q: %v", data, err)
-		}
-	}
-	os.WriteFile(path, []byte("no tree"), 0o600)
-	if _, err := z.NewTreePersistent(path); !errors.Is(err, buffer.ErrForeign) {
-		t.Error(err)
-	}
-}
-
 // 100,000 slices of 60 bytes on average are appended and sorted.
 func BenchmarkSortSlice(b *testing.B) {
 	type sorter interface {
@@ -592,39 +522,6 @@ func BenchmarkTree(b *testing.B) {
 				t.Close()
 			}
 			end()
-		})
-	}
-}
-
-// A persistent tree of four million random keys is opened, one is set, and it is closed.
-func BenchmarkTreeFile(b *testing.B) {
-	type tree interface {
-		Set(k, v uint64)
-		Close() error
-	}
-	for _, row := range []struct {
-		name string
-		open func(path string) (tree, error)
-	}{
-		{"ristretto", func(path string) (tree, error) { return upstream.NewTreePersistent(path) }},
-		{"freehold", func(path string) (tree, error) { return z.NewTreePersistent(path) }},
-	} {
-		b.Run("z="+row.name, func(b *testing.B) {
-			path := filepath.Join(b.TempDir(), "tree")
-			t := freehold.Must(row.open(path))
-			for i := range uint64(4 << 20) {
-				t.Set(1+i*0x9E3779B97F4A7C15>>1, i+1)
-			}
-			freehold.Must(0, t.Close())
-			end := suite.Footprint(b)
-			for b.Loop() {
-				t := freehold.Must(row.open(path))
-				t.Set(1, 1)
-				freehold.Must(0, t.Close())
-			}
-			end()
-			info := freehold.Must(os.Stat(path))
-			b.ReportMetric(float64(info.Size())/(1<<20), "file-MiB")
 		})
 	}
 }

@@ -1,0 +1,156 @@
+package z_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	upstream "github.com/dgraph-io/ristretto/v2/z"
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/adapters/ristretto/z"
+	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/internal/test/suite"
+)
+
+// openTree opens a persistent tree, which must have what model has.
+func openTree(t *testing.T, path string, model map[uint64]uint64) *z.Tree {
+	t.Helper()
+	tree, err := z.NewTreePersistent(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[uint64]uint64{}
+	tree.IterateKV(func(k, v uint64) uint64 {
+		got[k] = v
+		return 0
+	})
+	if !maps.Equal(got, model) {
+		t.Fatalf("%d entries, want %d, or they are others", len(got), len(model))
+	}
+	return tree
+}
+
+// Whatever changes a tree, its file has it at any time: after Close, and if the process is killed. The file grows with the entries.
+func TestTreeFile(t *testing.T) {
+	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
+	tree := openTree(t, path, model)
+	random := rand.New(rand.NewPCG(1, 2))
+	most := 0
+	for i := range uint64(60_000) {
+		k := 1 + random.Uint64N(1+i/20)
+		tree.Set(k, i+1)
+		model[k] = i + 1
+		switch most = max(most, len(model)); i % 5000 {
+		case 1000:
+			tree.DeleteBelow(i / 2)
+			maps.DeleteFunc(model, func(_, v uint64) bool { return v < i/2 })
+		case 2000:
+			tree.IterateKV(func(k, v uint64) uint64 {
+				if k%3 == 0 {
+					model[k] = v + 1
+					return v + 1
+				}
+				return 0
+			})
+		case 3000:
+			if i > 20_000 && i < 30_000 {
+				tree.Reset()
+				clear(model)
+			}
+		case 4000:
+			killed := path + ".killed"
+			if err := os.WriteFile(killed, freehold.Must(os.ReadFile(path)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			openTree(t, killed, model).Close()
+		case 4500:
+			if err := tree.Close(); err != nil {
+				t.Fatal(err)
+			}
+			const slack = 16 * 4096
+			if size := freehold.Must(os.Stat(path)).Size(); size > int64(4096+5*16*most+2*slack+100) {
+				t.Errorf("%d bytes for %d entries", size, len(model))
+			}
+			tree = openTree(t, path, model)
+		}
+	}
+	if _, err := z.NewTreePersistent(path); err == nil {
+		t.Error("opened twice")
+	}
+	if err := errors.Join(tree.Close(), tree.Close(), (*z.Tree)(nil).Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What counts in a file begins at the last Reset: before it are records that a process has written when it was killed.
+func TestTreeFileRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tree")
+	const reset, magic = 1<<64 - 1, 0x3165657274687266
+	for _, tt := range []struct {
+		words []uint64
+		want  map[uint64]uint64 // nil if it is no tree
+	}{
+		{[]uint64{reset, magic}, map[uint64]uint64{}},
+		{[]uint64{reset, magic, 7, 1, 9, 1, 8, 1, reset, magic, 5, 4, 6, 3}, map[uint64]uint64{5: 4, 6: 3}},
+		{[]uint64{reset, magic, 5, 4, 6, 3, 5, 2, 0, 3, 1, 1}, map[uint64]uint64{1: 1, 6: 3}},
+		{[]uint64{reset, magic, 5, 4, 0, 0, 6, 3}, map[uint64]uint64{5: 4, 6: 3}}, // a page that was not written when the system lost power
+		{[]uint64{reset, magic, 5}, nil},
+		{[]uint64{5, 4, reset, magic}, nil},
+		{[]uint64{reset, 1, reset, magic}, nil},
+	} {
+		os.Remove(path)
+		b := freehold.Must(z.NewBufferPersistent(path, 0))
+		for _, w := range tt.words {
+			b.Write(binary.LittleEndian.AppendUint64(nil, w))
+		}
+		b.Release()
+		if tt.want != nil {
+			openTree(t, path, tt.want).Close()
+		} else if _, err := z.NewTreePersistent(path); !errors.Is(err, buffer.ErrCorrupt) {
+			t.Errorf("%d: %v", tt.words, err)
+		}
+	}
+	os.WriteFile(path, []byte("no tree"), 0o600)
+	if _, err := z.NewTreePersistent(path); !errors.Is(err, buffer.ErrForeign) {
+		t.Error(err)
+	}
+}
+
+// A persistent tree of four million random keys is opened, one is set, and it is closed.
+func BenchmarkTreeFile(b *testing.B) {
+	type tree interface {
+		Set(k, v uint64)
+		Close() error
+	}
+	for _, row := range []struct {
+		name string
+		open func(path string) (tree, error)
+	}{
+		{"ristretto", func(path string) (tree, error) { return upstream.NewTreePersistent(path) }},
+		{"freehold", func(path string) (tree, error) { return z.NewTreePersistent(path) }},
+	} {
+		b.Run("z="+row.name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "tree")
+			t, start := freehold.Must(row.open(path)), time.Now()
+			for i := range uint64(4 << 20) {
+				t.Set(1+i*0x9E3779B97F4A7C15>>1, i+1)
+			}
+			set := time.Since(start)
+			freehold.Must(0, t.Close())
+			end := suite.Footprint(b)
+			for b.Loop() {
+				t := freehold.Must(row.open(path))
+				t.Set(1, 1)
+				freehold.Must(0, t.Close())
+			}
+			end()
+			b.ReportMetric(float64(freehold.Must(os.Stat(path)).Size())/(1<<20), "file-MiB")
+			b.ReportMetric(float64(set.Nanoseconds())/(4<<20), "ns/Set")
+		})
+	}
+}
