@@ -48,10 +48,9 @@ func (s *shard) check() {
 		demand(g.live == live[n], "segment %d has %d live bytes, counted as %d", n, live[n], g.live)
 		sum := uint32(0)
 		for _, bytes := range g.bins {
-			demand(bytes <= g.bytes, "segment %d: %d of %d bytes in a bin", n, bytes, g.bytes)
 			sum += bytes
 		}
-		demand(s.c.options.Sliding || g.state != sealed && g.state != open || sum == g.live,
+		demand(g.state != sealed && g.state != open || sum == g.live,
 			"segment %d has %d live bytes, in bins %d", n, g.live, sum)
 		demand(g.used <= g.bytes, "segment %d: %d of %d bytes used", n, g.used, g.bytes)
 	})

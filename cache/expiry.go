@@ -52,13 +52,22 @@ func (x *expiry) bin(expires uint32) *uint32 {
 	return &x.bins[min((max(expires, x.born)-x.born)/x.width, bins-1)]
 }
 
-// note adds bytes that expire at that second, and forget removes them.
+// note adds bytes that expire at that second.
 func (x *expiry) note(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
 
-// A reader may have given the item another time since note.
+// forget removes what note added. A reader may have given the item another time since; then the bytes are
+// those of the earliest bins.
 func (x *expiry) forget(expires uint32, bytes int) {
-	bin := x.bin(expires)
-	*bin -= min(*bin, uint32(bytes))
+	left := uint32(bytes)
+	take := func(bin *uint32) {
+		n := min(*bin, left)
+		*bin -= n
+		left -= n
+	}
+	take(x.bin(expires))
+	for i := 0; left > 0 && i < bins; i++ {
+		take(&x.bins[i])
+	}
 }
 
 // passed returns how many bytes have surely expired.

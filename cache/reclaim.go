@@ -148,14 +148,17 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	main, hits := w.main() || pays > 0, max(w.hits()-pays, 0)
 	n, _ := s.segs.split(w.place())
 	g := s.segs.at(n)
+	expires := it.expires.Load()
+	left := seconds(max(s.c.clock.left(expires), 0))
 	if int(g.bytes) != s.c.segmentBytes {
 		s.age++
 		g.main, g.turn = main, s.age
+		g.expiry.begin(s.c.clock.now(), left)
+		g.note(expires, it.size())
 		at.Store(uint64(slotOf(w.tag(), w.place(), main, hits)))
 		return true
 	}
-	left := max(s.c.clock.left(it.expires.Load()), 0)
-	to, offset, ok := s.allot(it.need(), seconds(left), main, true)
+	to, offset, ok := s.allot(it.need(), left, main, true)
 	if !ok {
 		return false
 	}

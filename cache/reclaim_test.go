@@ -99,3 +99,32 @@ func TestRefusedSegments(t *testing.T) {
 		t.Errorf("%d numbers, want %d", n, pageSegments-1)
 	}
 }
+
+// TestSlidingLargeEntryStays: an entry in a segment of its own, whose TTL is renewed by reads, does not
+// make room for others when the TTL that it was stored with has passed.
+func TestSlidingLargeEntryStays(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20, TTL: 10 * time.Second, Sliding: true})
+	clock := c.fake()
+	large := []byte("large")
+	must(0, c.Set(large, make([]byte, 200_000)))
+	for i := range 5000 {
+		if i%50 == 0 {
+			clock.now += time.Second
+			if _, ok := c.Get(nil, large); !ok {
+				t.Fatalf("it was dropped after %d others, at %v: %+v", i, clock.now, c.Stats())
+			}
+		}
+		must(c.Put(fmt.Append(nil, i), Entry{Value: make([]byte, 1000)}))
+	}
+}
+
+// TestTouchOfASlidingEntry: the bytes that a segment has of an entry are counted once, though
+// reads change when it expires.
+func TestTouchOfASlidingEntry(t *testing.T) {
+	c := newCache(t, Options{TTL: 100 * time.Second, Sliding: true})
+	k := []byte("k")
+	must(0, c.SetTTL(k, make([]byte, 5000), time.Second))
+	c.Get(nil, k)
+	c.Touch(k, time.Second)
+	c.check()
+}
