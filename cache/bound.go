@@ -1,8 +1,13 @@
 // Bound: MaxBytes, which Resize and a budget change.
 //
-//	0          quarter                     now                 full
-//	|-------------|-------------------------|--------------------|
-//	              pressure lowers now to here, and calm raises it to full, which Resize sets
+//	0   least     quarter                   now                 full                  most
+//	|-----|----------|-----------------------|-------------------|---------------------|
+//	                 pressure lowers now to here, or to least, and calm raises it to full
+//	      Resize sets full to here or there, or to what is between
+//
+// Least and most are those of the MaxBytes that the cache was made with, since its shards and segments
+// stay as large as they are. With more segments the pages that describe them, which stay, would take most
+// of least, and each search for one to empty would take longer.
 
 package cache
 
@@ -17,7 +22,7 @@ import (
 
 const (
 	pressedShare = 4 // pressure leaves this part of full
-	resizeShare  = 8 // Resize goes down to this part of what the cache was made with
+	resizeShare  = 8 // Resize goes down to this part of what the cache was made with, and up to as many times it
 )
 
 // A bound is set under mu, and its parts are the limits of the shards.
@@ -41,16 +46,23 @@ func (b *bound) init(c *Cache, o *Options) {
 
 // Resize changes MaxBytes while the cache is in use. If it becomes less, the call drops entries
 // and returns memory to the parent, shard by shard; what readers hold at that moment follows with
-// later writes. It panics if maxBytes is less than an eighth of the MaxBytes that the cache was made
-// with, since its shards and segments stay as large as they are.
+// later writes. It panics if maxBytes is less than MinBytes, or less than an eighth or more than eight
+// times of the MaxBytes that the cache was made with, since its shards and segments stay as large as they are.
 func (c *Cache) Resize(maxBytes int) {
 	c.base.MustBeOpen(&kind, "Resize")
-	arg.AtLeast("cache.Cache.Resize", "maxBytes", maxBytes, c.options.MaxBytes/resizeShare)
+	const call = "cache.Cache.Resize"
+	arg.AtLeast(call, "maxBytes", maxBytes, c.bound.least())
+	if made := c.options.MaxBytes; maxBytes/resizeShare > made {
+		arg.Panicf(call, "maxBytes %d, want at most %d times %d", maxBytes, resizeShare, made)
+	}
 	c.bound.mu.Lock()
 	defer c.bound.mu.Unlock()
 	c.bound.full = maxBytes
 	c.bound.set(maxBytes)
 }
+
+// least returns the least that the bound may be.
+func (b *bound) least() int { return max(b.c.options.MaxBytes/resizeShare, MinBytes) }
 
 // press follows the pressure of a budget.
 func (b *bound) press(p budget.Pressure) {
@@ -61,8 +73,9 @@ func (b *bound) press(p budget.Pressure) {
 	case p.Level == budget.Calm:
 		b.set(b.full)
 	default:
+		least := int64(max(b.full/pressedShare, b.least()))
 		reserved := int64(b.c.Stats().Reserved)
-		b.set(int(min(max(reserved-p.Wanted, int64(b.full/pressedShare)), b.now.Load())))
+		b.set(int(min(max(reserved-p.Wanted, least), b.now.Load())))
 	}
 }
 

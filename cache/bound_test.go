@@ -36,6 +36,33 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries of any
+// size, and pressure makes it no less.
+func TestResizeFromMostToLeast(t *testing.T) {
+	for made := MinBytes; made <= 4<<20; made *= 4 {
+		c := newShared(t, Options{MaxBytes: made})
+		least := max(made/resizeShare, MinBytes)
+		for _, n := range []int{made * resizeShare, least} {
+			c.Resize(n)
+			for i := range 2 * n / 1000 {
+				must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+			}
+		}
+		c.bound.press(budget.Pressure{Level: budget.Hard, Wanted: 1 << 40})
+		for i := range 1000 {
+			must(0, c.Set(fmt.Append(nil, i), make([]byte, i*7919%(c.MaxEntry()-10))))
+		}
+		if st := c.Stats(); st.Reserved > least || st.MaxBytes != least {
+			t.Errorf("made with %d: %+v", made, st)
+		}
+		for _, n := range []int{least - 1, made*resizeShare + resizeShare} {
+			if !panics(func() { c.Resize(n) }) {
+				t.Errorf("made with %d it takes %d", made, n)
+			}
+		}
+	}
+}
+
 // TestHeldWhileShrinking: what a reader holds is given back by a later write.
 func TestHeldWhileShrinking(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})

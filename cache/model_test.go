@@ -187,7 +187,7 @@ func (m *model) rare(arg, more int) {
 		m.c.Clear()
 		clear(m.want)
 	case arg%16 < 2:
-		m.c.Resize(m.parent.MaxBytes() / 128 * (16 + more%113))
+		m.c.Resize(max(m.parent.MaxBytes()/128*(16+more%113), MinBytes))
 	default:
 		m.verify()
 	}

@@ -50,7 +50,7 @@ type Options struct {
 	OnEvict func(key []byte, e Entry, why Reason)
 
 	// Budget makes the cache shrink while the budget's pressure is not calm, by what it wants, to a
-	// quarter of its MaxBytes at least, and grow back when it is calm. Priority is that of
+	// quarter of its MaxBytes at least, and to no less than Resize may, and grow back when it is calm. Priority is that of
 	// [budget.Budget.OnPressure]: caches with a low one shrink first. What it drops is Stats.Shrunk.
 	Budget   *budget.Budget
 	Priority int

@@ -145,8 +145,8 @@ func (s *session) flushAll(words [][]byte, _ []byte) {
 	s.reply("OK")
 }
 
-// memLimit changes the bound, in MiB, from an eighth of what the server began with, which is as far as
-// Resize goes, to sixteen times as much.
+// memLimit changes the bound, in MiB, from an eighth of what the server began with to eight times as much,
+// which is as far as Resize goes.
 func (s *session) memLimit(words [][]byte, _ []byte) {
 	mib, ok := parseUint32(words[1])
 	first := uint64(s.options.MaxBytes)
@@ -155,7 +155,7 @@ func (s *session) memLimit(words [][]byte, _ []byte) {
 		s.reply("ERROR")
 	case limit < first/8:
 		s.reply("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first")
-	case limit > 16*first || limit > math.MaxInt:
+	case limit > 8*first || limit > math.MaxInt:
 		s.reply("MEMLIMIT_ADJUST_FAILED out of bounds")
 	default:
 		s.cache.Resize(int(limit))
