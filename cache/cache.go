@@ -121,7 +121,7 @@ func (c *Cache) Clear() {
 	}
 }
 
-// Close returns all memory to the parent. No other call may be under way. Later calls panic, except
+// Close returns all memory to the parent. No other call but Len and Stats may be under way. Later calls panic, except
 // Close, Len and Stats. Close the cache before its parent.
 func (c *Cache) Close() {
 	if !c.base.MayClose(&kind, true) {

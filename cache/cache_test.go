@@ -2,10 +2,15 @@ package cache
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/test/await"
 )
 
 func newCache(t testing.TB, o Options) *Cache {
@@ -115,4 +120,59 @@ func TestUpdateKeepsTheExpiry(t *testing.T) {
 	update(20 * time.Second)
 	clock.now += 15 * time.Second
 	get(t, c, "k", "w")
+}
+
+// A hooked parent calls a hook, once, before it takes back a segment.
+type hooked struct {
+	freehold.Allocator
+	hook func()
+}
+
+func (p *hooked) Free(b []byte) {
+	if hook := p.hook; hook != nil && len(b) >= leastSegmentBytes {
+		p.hook = nil
+		hook()
+	}
+	p.Allocator.Free(b)
+}
+
+// TestStatsDuringClose: figures wait for a shard whose memory is on its way back.
+func TestStatsDuringClose(t *testing.T) {
+	p, done := &hooked{Allocator: newHeap(t)}, make(chan bool, 1)
+	c := New(p, &Options{MaxBytes: MinBytes})
+	must(0, c.Set([]byte("k"), []byte("v")))
+	p.hook = func() {
+		go func() {
+			c.Stats()
+			done <- true
+		}()
+		if !await.Lock("addTo", done) {
+			t.Error("Stats looks at memory that Close gives back")
+		}
+	}
+	c.Close()
+	<-done
+}
+
+// TestCloseUnderPressure: Close waits for a shard that a budget has shrink.
+func TestCloseUnderPressure(t *testing.T) {
+	done := make(chan bool, 1)
+	var c *Cache
+	var once sync.Once
+	c = New(newHeap(t), &Options{MaxBytes: 2 * MinBytes, OnEvict: func([]byte, Entry, Reason) {
+		once.Do(func() {
+			go func() {
+				c.Close()
+				done <- true
+			}()
+			if !await.Lock("Close", done) {
+				t.Error("it is closed while it shrinks")
+			}
+		})
+	}})
+	for i := range 300 {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+	}
+	c.bound.press(budget.Pressure{Level: budget.Hard, Wanted: 1 << 30})
+	<-done
 }

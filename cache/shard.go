@@ -291,12 +291,16 @@ func (s *shard) shrinkIndex() {
 
 // isPinned reports whether somebody reads.
 func (s *shard) isPinned() (pinned bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.segs.each(func(n uint32, _ *segment) { pinned = pinned || s.segs.isPinned(n) })
 	return pinned
 }
 
 // close gives all memory back.
 func (s *shard) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	parent := s.c.base.Parent
 	s.segs.each(func(n uint32, _ *segment) { s.giveBack(n) })
 	s.index.buckets.Store(0)
