@@ -94,7 +94,7 @@ seams:
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.
 checked:
-	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' . ./intern ./vector
+	FREEHOLD_DEBUG=poison $(GO) test -short -run '^Test' . ./cache ./intern ./vector
 	FREEHOLD_DEBUG=poison $(GO) test -short -run 'Conform|Poison|Checked|UseAfter|Outside|StaleReads' ./internal/heap ./arena ./pool ./alloctest
 	FREEHOLD_DEBUG=poison $(GO) test -short ./internal/test/soak
 	FREEHOLD_DEBUG=quarantine=10000000,profile=1000 $(GO) test -short -run '^Test' ./buffer ./epoch ./internal/test/misuse

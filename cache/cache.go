@@ -80,13 +80,16 @@ func shardsFor(maxBytes int) int {
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentFor returns the size of segments, a power of two, in shards of that size.
+// segmentFor returns the size of segments, a power of two, in shards of that size: that of a block of the parent,
+// whose pages may be large, unless none is, as with red zones.
 func segmentFor(parent freehold.Allocator, shardBytes int) int {
-	n := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
-	for n < mostSegmentBytes && freehold.GoodSize(parent, n) > n {
-		n *= 2 // the parent's pages are larger
+	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
+	for n := least; n <= mostSegmentBytes; n *= 2 {
+		if freehold.GoodSize(parent, n) == n {
+			return n
+		}
 	}
-	return n
+	return least
 }
 
 // shardLimit returns the part of a shard, without what it takes on the Go heap.

@@ -176,3 +176,27 @@ func TestCloseUnderPressure(t *testing.T) {
 	c.bound.press(budget.Pressure{Level: budget.Hard, Wanted: 1 << 30})
 	<-done
 }
+
+// A rounded parent has blocks of multiples of a page, with red zones.
+type rounded struct {
+	freehold.Allocator
+	page, zones int
+}
+
+func (p rounded) GoodSize(n int) int { return roundUp(n+p.zones, p.page) }
+
+// TestSegmentsOfTheParent: segments are as small as the parent's pages let them be, and with red zones as
+// small as without.
+func TestSegmentsOfTheParent(t *testing.T) {
+	for _, tt := range []struct{ page, zones, want int }{
+		{16, 0, leastSegmentBytes}, {4 << 10, 0, leastSegmentBytes}, {16 << 10, 0, 16 << 10},
+		{16, 32, leastSegmentBytes}, {4 << 10, 32, leastSegmentBytes},
+	} {
+		c := New(rounded{alloctest.New(t), tt.page, tt.zones}, &Options{MaxBytes: MinBytes})
+		defer c.Close()
+		must(0, c.Set([]byte("k"), make([]byte, 10_000)))
+		if c.segmentBytes != tt.want {
+			t.Errorf("segments of %d, want %d, with pages of %d and red zones of %d", c.segmentBytes, tt.want, tt.page, tt.zones)
+		}
+	}
+}
