@@ -195,6 +195,23 @@ func ExampleHeap_Stats() {
 	// Output: 1000 112000 112
 }
 
+// After a burst, memory goes back at once, without the delay of HeapOptions.Decay.
+func ExampleHeap_Trim() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	var blocks [][]byte
+	for range 10_000 {
+		blocks = append(blocks, freehold.Must(heap.Alloc(1000, 8)))
+	}
+	for _, b := range blocks {
+		heap.Free(b)
+	}
+	before := heap.Stats().Committed
+	heap.Trim()
+	fmt.Println(before > 10_000_000, heap.Stats().Committed < 1<<20)
+	// Output: true true
+}
+
 func ExampleHeap_Malloc() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()

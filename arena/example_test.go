@@ -186,3 +186,47 @@ func ExampleRecycler() {
 	// second: done
 	// 1 idle arena
 }
+
+// What a parser allocated for a rule that did not match is dropped at once.
+func ExampleArena_Mark() {
+	a := arena.New(freehold.Default(), nil)
+	defer a.Close()
+	try := func(text string) (n *int64, ok bool) {
+		before := a.Mark()
+		n = freehold.Must(freehold.New[int64](a))
+		if _, err := fmt.Sscan(text, n); err != nil {
+			a.Rewind(before) // n is not to be used any more
+			return nil, false
+		}
+		return n, true
+	}
+
+	_, ok := try("word")
+	fmt.Println(ok, a.Stats().LiveBytes)
+	n, ok := try("42")
+	fmt.Println(ok, a.Stats().LiveBytes, *n)
+	// Output:
+	// false 0
+	// true 8 42
+}
+
+// A Recycler with bounds on the memory that idle arenas keep.
+func ExampleNewRecycler() {
+	heap := freehold.NewHeap(&freehold.HeapOptions{MaxBytes: 64 << 20})
+	defer heap.Close()
+	arenas := arena.NewRecycler(heap, &arena.RecyclerOptions{
+		Arena:         &arena.Options{MaxBytes: 8 << 20}, // of a request
+		MaxArenaBytes: 64 << 10,                          // of an idle one
+	})
+	defer arenas.Close()
+
+	a := freehold.Must(arenas.Get(0))
+	_, err := a.Alloc(9<<20, 8)
+	fmt.Println(errors.Is(err, freehold.ErrOutOfMemory))
+	freehold.Must(a.Alloc(1<<20, 8))
+	arenas.Put(a)
+	fmt.Println(arenas.Stats().Reserved <= 64<<10)
+	// Output:
+	// true
+	// true
+}

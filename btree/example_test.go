@@ -126,3 +126,75 @@ func ExampleMap_DeleteRange() {
 	// 1767225608 8
 	// 1767225609 9
 }
+
+// The keys from lo on, below hi.
+func ExampleMap_Range() {
+	ages := btree.New[string, int](freehold.Default(), nil)
+	defer ages.Close()
+	for age, name := range []string{30: "ann", 40: "bob", 50: "eve"} {
+		if name != "" {
+			_ = ages.Put(name, age)
+		}
+	}
+
+	for name, age := range ages.Range("ann", "eve") {
+		fmt.Println(name, age)
+	}
+	// Output:
+	// ann 30
+	// bob 40
+}
+
+// The key that is asked for or the next one, as a reader of time series wants it.
+func ExampleMap_From() {
+	prices := btree.New[int64, float64](freehold.Default(), nil)
+	defer prices.Close()
+	_ = prices.Put(900, 41.5)
+	_ = prices.Put(1700, 43)
+
+	for at, price := range prices.From(1000) {
+		fmt.Println("after 1000:", at, price)
+		break
+	}
+	// Output: after 1000: 1700 43
+}
+
+// The last entries first.
+func ExampleMap_Backward() {
+	prices := btree.New[int, float64](freehold.Default(), nil)
+	defer prices.Close()
+	for day, price := range []float64{41.5, 42, 40.25} {
+		_ = prices.Put(day, price)
+	}
+
+	for day, price := range prices.Backward() {
+		fmt.Println(day, price)
+		if day == 1 {
+			break
+		}
+	}
+	// Output:
+	// 2 40.25
+	// 1 42
+}
+
+// One search finds the value, or makes a zero one, and changes it.
+func ExampleMap_Update() {
+	type total struct{ n, bytes int }
+	sizes := btree.New[string, total](freehold.Default(), nil)
+	defer sizes.Close()
+
+	for _, request := range []string{"/a", "/b", "/a"} {
+		err := sizes.Update(request, func(t *total, found bool) {
+			t.n++
+			t.bytes += 100
+		})
+		if err != nil { // memory is short, and a new entry was needed
+			fmt.Println(err)
+			return
+		}
+	}
+	a, _ := sizes.Get("/a")
+	fmt.Println(a.n, "requests,", a.bytes, "bytes")
+	// Output: 2 requests, 200 bytes
+}

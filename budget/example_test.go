@@ -48,3 +48,38 @@ func ExampleBudget_Account() {
 	// process/search
 	// true true true
 }
+
+// Memory that is cheap to fill again is given back first.
+func ExampleBudget_OnPressure() {
+	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer b.Stop()
+	process := b.Account()
+	defer process.Close()
+	process.SetLimits(4<<20, 0)
+
+	called := make(chan string)
+	shrink := func(cache string) func(context.Context, budget.Pressure) {
+		return func(ctx context.Context, p budget.Pressure) {
+			select {
+			case called <- fmt.Sprint(cache, ": ", p.Level): // a cache would give back p.Wanted bytes
+			case <-ctx.Done():
+			}
+		}
+	}
+	defer b.OnPressure(2, shrink("sessions"))()
+	defer b.OnPressure(1, shrink("thumbnails"))()
+
+	block, err := process.Alloc(5<<20, 8) // crosses the soft limit
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-called)
+	fmt.Println(<-called)
+	process.Free(block)
+	// Output:
+	// thumbnails: soft
+	// sessions: soft
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/freehold-go/freehold/extsort"
@@ -34,4 +35,28 @@ func ExampleSorted() {
 	// Output:
 	// 2 apple
 	// 1 pear
+}
+
+// The result may replace its source: until it is complete, the old file is there.
+func ExampleSortFile() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	words := filepath.Join(dir, "words")
+	if err := os.WriteFile(words, []byte("pear\napple\n"), 0o666); err != nil {
+		panic(err)
+	}
+
+	o := &extsort.Options{MemoryBytes: 64 << 20, Reverse: true}
+	if err := extsort.SortFile(context.Background(), words, o, words); err != nil {
+		panic(err)
+	}
+	sorted, err := os.ReadFile(words)
+	fmt.Printf("%s%v\n", sorted, err)
+	// Output:
+	// pear
+	// apple
+	// <nil>
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/hashmap"
@@ -76,4 +77,35 @@ func ExampleShared_View() {
 	// <h1>Hello</h1>
 	// 200 OK
 	// <h1>Hello</h1> true
+}
+
+// No other call sees the map between the look at a value and its change.
+func ExampleShared_Update() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	seats := hashmap.NewShared[string, int](heap, nil)
+	defer seats.Close()
+	if err := seats.Put("flight 1", 3); err != nil {
+		panic(err)
+	}
+
+	var booked atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			err := seats.Update("flight 1", func(left *int, found bool) {
+				if found && *left > 0 {
+					*left--
+					booked.Add(1)
+				}
+			})
+			if err != nil {
+				panic(err)
+			}
+		})
+	}
+	wg.Wait()
+	left, _ := seats.Get("flight 1")
+	fmt.Println(booked.Load(), "booked,", left, "left")
+	// Output: 3 booked, 0 left
 }
