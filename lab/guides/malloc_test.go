@@ -1,0 +1,11 @@
+//go:build cgo
+
+package guides
+
+func Example_mallocBefore() {
+	mallocBefore()
+	// Output:
+	// 2
+	// 1
+	// 0
+}
