@@ -82,13 +82,23 @@ func PageBytes() uintptr { return pageBytes }
 //
 // Precondition: addr came from Reserve or MapFile, and the pointer is not used
 // on memory that is not committed.
-func Pointer(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+func Pointer(addr uintptr) unsafe.Pointer {
+	if observed {
+		accessed(addr)
+	}
+	return *(*unsafe.Pointer)(unsafe.Pointer(&addr))
+}
 
 // NonNil is Pointer for an address that is not 0: the compiler takes the result for non-nil.
 // Pointer goes through the stack on arm64.
 //
 //go:nocheckptr
-func NonNil(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }
+func NonNil(addr uintptr) unsafe.Pointer {
+	if observed {
+		accessed(addr)
+	}
+	return unsafe.Add(nil, addr)
+}
 
 // bytesAt returns a range as a slice. The precondition is Pointer's.
 func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }

@@ -1,0 +1,385 @@
+// Transfers: the cache lines that processors take from each other, per Alloc and Free.
+//
+// Some local caches of one heap stand for processors: they exchange magazines with the centrals as
+// those of processors do. One call at a time goes through the plain functions. A seam of package vm
+// tells what it accesses off-heap: each address that becomes a pointer, and with it the object of
+// metadata there. Lines of such objects that have changed when the call returns were written, other
+// addresses were read. What the heap has on Go's heap, centrals and the page heap, counts where it has
+// changed. The directory of lines_test.go turns all that into transfers.
+//
+// Not seen: how long locks are waited for, lines that are only read behind the first of an object,
+// and a processor's own slot. An access that reads a line and then writes it is one.
+
+//go:build freehold_seams
+
+package heap
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/pages"
+	"github.com/freehold-go/freehold/internal/vm"
+)
+
+type lineKind int
+
+const (
+	statusLine lineKind = iota
+	spanLine            // spans, and their bitmaps
+	centralLine
+	pageHeapLine
+	magazineLine
+	mapLine   // words of the page map
+	blockLine // the first of a block
+	numLineKinds
+)
+
+var lineKinds = [numLineKinds]string{"status", "span", "central", "page heap", "magazine", "map", "block"}
+
+// simulation is a heap with simulated processors.
+type simulation struct {
+	h          *Heap
+	processors []*LocalCache
+	rand       *rand.Rand
+	lines      *directory
+	spans      map[uintptr]*span // by the address of the span, and by that of its statuses
+	pageWords  uintptr           // the word of the first region's first page
+	counts     bool              // else only blocks and their statuses are followed
+	pairs      int
+	transfers  [numLineKinds]int
+
+	objects []object  // that the call has accessed
+	copies  []byte    // of them
+	slabs   []uintptr // that the call has accessed: it may not have memory before
+}
+
+// object is one of metadata, and what it had before the call.
+type object struct {
+	addr   uintptr
+	before []byte
+	read   uint64 // the lines of which an address was turned into a pointer
+}
+
+func newSimulation(t testing.TB, processors int) *simulation {
+	SampleAt(t, 0)
+	stock, empty := maxStock, maxEmptyMagazines
+	maxStock, maxEmptyMagazines = max(4, processors/2), max(2, processors/4)
+	t.Cleanup(func() { maxStock, maxEmptyMagazines = stock, empty })
+	s := &simulation{
+		h: newHeap(t, Options{}), rand: rand.New(rand.NewPCG(uint64(processors), 0)),
+		lines: newDirectory(processors), spans: map[uintptr]*span{},
+		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
+	}
+	for range processors {
+		o := newLocalCache(s.h)
+		t.Cleanup(o.Close)
+		s.processors = append(s.processors, o)
+	}
+	s.free(0, s.alloc(0, 8)) // so that there is a region
+	defer func() { vm.Accessed = nil }()
+	vm.Accessed = func(addr uintptr) { s.pageWords = addr }
+	pages.Addresses.First.Span(pages.Addresses.First.Base)
+	return s
+}
+
+// alloc allocates a block on processor p, and writes to it.
+func (s *simulation) alloc(p, size int) (b []byte) {
+	f := func() { b, _ = plain.localAlloc(s.processors[p], size, 8, false, 0) }
+	if s.counts {
+		s.observe(p, classFor(size, 8), f)
+	} else {
+		f()
+		s.lines.access(p, lookUp(addrOf(b), s.h.mapID), true)
+	}
+	if sp := spanAt(addrOf(b)); s.spans[sp.statuses] != sp {
+		s.spans[sp.Addr()], s.spans[sp.statuses] = sp, sp
+	}
+	s.access(p, blockLine, addrOf(b), true)
+	return b
+}
+
+// free reads a block on processor p, and frees it.
+func (s *simulation) free(p int, b []byte) {
+	s.access(p, blockLine, addrOf(b), false)
+	f := func() { plain.localFree(s.processors[p], b, 0) }
+	if s.counts {
+		s.observe(p, spanAt(addrOf(b)).class, f)
+	} else {
+		s.lines.access(p, lookUp(addrOf(b), s.h.mapID), true)
+		f()
+	}
+	s.pairs++
+}
+
+func (s *simulation) access(p int, kind lineKind, addr uintptr, write bool) {
+	if s.lines.access(p, addr, write) {
+		s.transfers[kind]++
+	}
+}
+
+// observe calls f for processor p, and follows what it accesses.
+func (s *simulation) observe(p int, class uint8, f func()) {
+	s.objects, s.copies, s.slabs = s.objects[:0], s.copies[:0], s.slabs[:0]
+	central := &s.h.central[class]
+	ours := [...]object{s.copyOf(unsafe.Pointer(central), unsafe.Sizeof(*central)), s.copyOf(unsafe.Pointer(&s.h.pages), unsafe.Sizeof(s.h.pages))}
+	vm.Accessed = s.accessed
+	f()
+	vm.Accessed = nil
+	for i, o := range ours {
+		o.eachLine(func(at uintptr, changed, _ bool) {
+			if changed {
+				s.access(p, centralLine+lineKind(i), at-uintptr(unsafe.Pointer(s.h))+1<<46, true)
+			}
+		})
+	}
+	for _, at := range s.slabs {
+		s.access(p, pageHeapLine, at, true)
+	}
+	for _, o := range s.objects {
+		o.eachLine(func(at uintptr, changed, read bool) {
+			if changed || read {
+				s.access(p, s.kindOf(o, at), at, changed)
+			}
+		})
+	}
+}
+
+// accessed notes an access of the current call. It allocates nothing.
+func (s *simulation) accessed(addr uintptr) {
+	if addr == 0 || pages.Addresses.First.Holds(addr) || addr == sentinelTop()-entryBytes || addr == sentinel.entry.status {
+		return
+	}
+	if addr%pages.SlabBytes == 0 && !s.isTable(addr) {
+		s.slabs = append(s.slabs, addr)
+		return
+	}
+	base, size := s.objectAt(addr)
+	read := uint64(1) << ((addr - base) / lineBytes)
+	for i := range s.objects {
+		if s.objects[i].addr == base {
+			s.objects[i].read |= read
+			return
+		}
+	}
+	o := s.copyOf(pointerTo(base), size)
+	o.read = read
+	s.objects = append(s.objects, o)
+	if s.isWord(addr, s.pageWords) {
+		if span := *(*uintptr)(pointerTo(addr)); span != 0 {
+			s.accessed(span) // the word is a pointer already
+		}
+	}
+}
+
+// objectAt returns the object of metadata that has addr, a line of a table.
+func (s *simulation) objectAt(addr uintptr) (base, size uintptr) {
+	const header = 64 // of a slab: see metadata.go of package pages
+	slab := addr &^ (pages.SlabBytes - 1)
+	if s.isTable(addr) {
+		return addr &^ (lineBytes - 1), lineBytes
+	}
+	size = *(*uintptr)(pointerTo(slab + unsafe.Sizeof(slab)))
+	return addr - (addr-slab-header)%size, size
+}
+
+func (s *simulation) isTable(addr uintptr) bool {
+	return addr >= s.pageWords && addr < pages.Addresses.First.Base
+}
+
+// isWord reports whether addr is in the table of a word for each page that begins at table.
+func (s *simulation) isWord(addr, table uintptr) bool {
+	return addr-table < pages.Addresses.First.Size/pages.PageBytes*pages.WordBytes
+}
+
+// kindOf returns the kind of the line at addr, in o.
+func (s *simulation) kindOf(o object, addr uintptr) lineKind {
+	switch sp := s.spans[o.addr]; {
+	case s.isWord(addr, s.pageWords), s.isWord(addr, uintptr(unsafe.Pointer(pages.Addresses.First.MapEntry(0)))):
+		return mapLine
+	case s.isTable(addr):
+		return pageHeapLine
+	case sp == nil && len(o.before) != pages.SpanBytes:
+		return magazineLine
+	case sp == nil: // of a free run
+		return pageHeapLine
+	case sp.Addr() != o.addr && addr < uintptr(sp.free):
+		return statusLine
+	}
+	return spanLine
+}
+
+// copyOf returns an object with a copy of the size bytes at p.
+func (s *simulation) copyOf(p unsafe.Pointer, size uintptr) object {
+	n := len(s.copies)
+	s.copies = append(s.copies, unsafe.Slice((*byte)(p), size)...)
+	return object{addr: uintptr(p), before: s.copies[n:]}
+}
+
+// eachLine calls f with each line of o.
+func (o object) eachLine(f func(at uintptr, changed, read bool)) {
+	now := unsafe.Slice((*byte)(pointerTo(o.addr)), len(o.before))
+	for i := 0; i < len(now); {
+		next := min(i+lineBytes-int(o.addr+uintptr(i))%lineBytes, len(now))
+		f(o.addr+uintptr(i), string(now[i:next]) != string(o.before[i:next]), o.read>>(i/lineBytes)&1 != 0)
+		i = next
+	}
+}
+
+// pointerTo is vm.Pointer without the seam.
+func pointerTo(addr uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&addr)) }
+
+// A load is what n processors do. run returns a function in which each of them does one pair.
+type load struct {
+	name string
+	run  func(s *simulation, n int) func()
+}
+
+var loads = []load{
+	{"pair", func(s *simulation, n int) func() {
+		return eachTurn(n, func(p int) { s.free(p, s.alloc(p, 64)) })
+	}},
+	{"local", local},
+	{"local, after server", func(s *simulation, n int) func() {
+		rounds(40000/n, server(s, n))
+		return local(s, n)
+	}},
+	{"producer and consumer", func(s *simulation, n int) func() {
+		queues := make([][][]byte, n/2)
+		return eachTurn(n/2, func(p int) {
+			if queues[p] = append(queues[p], s.alloc(p, 64)); len(queues[p]) > 100 {
+				s.free(p+n/2, queues[p][0])
+				queues[p] = queues[p][1:]
+			}
+		})
+	}},
+	{"server", server},
+	{"shared table", func(s *simulation, n int) func() {
+		table := make([][]byte, 1<<20)
+		for i := range table {
+			table[i] = s.alloc(i%n, 32+s.rand.IntN(64))
+		}
+		return eachTurn(n, func(p int) {
+			b := &table[s.rand.IntN(len(table))]
+			s.free(p, *b)
+			*b = s.alloc(p, 32+s.rand.IntN(64))
+		})
+	}},
+}
+
+// local has each processor build up to 3,000 blocks of its own, and free them down to 1,000.
+func local(s *simulation, n int) func() {
+	live, grows := make([][][]byte, n), make([]bool, n)
+	for p := range live {
+		for range 1000 + s.rand.IntN(2000) {
+			live[p] = append(live[p], s.alloc(p, s.mixedSize()))
+		}
+	}
+	return eachTurn(n, func(p int) {
+		for range 2 { // half a pair each
+			if n := len(live[p]); n <= 1000 || n >= 3000 {
+				grows[p] = n <= 1000
+			}
+			if grows[p] {
+				live[p] = append(live[p], s.alloc(p, s.mixedSize()))
+				continue
+			}
+			last := len(live[p]) - 1
+			b := &live[p][s.rand.IntN(last+1)]
+			s.free(p, *b)
+			*b, live[p] = live[p][last], live[p][:last]
+		}
+	})
+}
+
+// server has each processor end a request of another one, and begin another in its place.
+func server(s *simulation, n int) func() {
+	requests := make([][100][]byte, n)
+	for p := range requests {
+		for i := range requests[p] {
+			requests[p][i] = s.alloc(p, s.mixedSize())
+		}
+	}
+	return eachTurn(n, func(p int) {
+		b := &requests[s.rand.IntN(n)][s.rand.IntN(100)]
+		s.free(p, *b)
+		*b = s.alloc(p, s.mixedSize())
+	})
+}
+
+// mixedSize returns a size of 16 to 1,039 bytes.
+func (s *simulation) mixedSize() int { return 16 + s.rand.IntN(1024) }
+
+// eachTurn returns a function that calls f for each of n processors.
+func eachTurn(n int, f func(p int)) func() {
+	return func() {
+		for p := range n {
+			f(p)
+		}
+	}
+}
+
+func rounds(n int, round func()) {
+	for range n {
+		round()
+	}
+}
+
+// measure returns the transfers per pair of a load on n processors, by kind and in all.
+func (l load) measure(t testing.TB, n int) (by [numLineKinds]float64, all float64) {
+	s := newSimulation(t, n)
+	round := l.run(s, n)
+	rounds(4000, round)
+	s.counts = true
+	rounds(20000/n, round) // the caches get their lines
+	s.pairs, s.transfers = 0, [numLineKinds]int{}
+	rounds(40000/n, round)
+	for i, transfers := range s.transfers {
+		by[i] = float64(transfers) / float64(s.pairs)
+		all += by[i]
+	}
+	return by, all
+}
+
+// TestTransfers prints the table of docs/design.md: the kinds are those of the most processors.
+func TestTransfers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
+	processors := []int{2, 8, 32, 64}
+	var table strings.Builder
+	fmt.Fprint(&table, "\n| load |")
+	for _, n := range processors {
+		fmt.Fprintf(&table, " %d |", n)
+	}
+	for _, kind := range lineKinds {
+		fmt.Fprintf(&table, " %s |", kind)
+	}
+	for _, l := range loads {
+		var by [numLineKinds]float64
+		fmt.Fprintf(&table, "\n| %s |", l.name)
+		for _, n := range processors {
+			var all float64
+			by, all = l.measure(t, n)
+			fmt.Fprintf(&table, " %.2f |", all)
+		}
+		for _, transfers := range by {
+			fmt.Fprintf(&table, " %.2f |", transfers)
+		}
+	}
+	t.Log(table.String())
+}
+
+// Local loads transfer no more than they did.
+func TestLocalLoadsStayLocal(t *testing.T) {
+	for name, most := range map[string]float64{"pair": 0, "local": 1.25, "local, after server": 1.75} {
+		i := slices.IndexFunc(loads, func(l load) bool { return l.name == name })
+		if _, all := loads[i].measure(t, 64); all > most {
+			t.Errorf("%s: %.3f transfers a pair, want %.2f at most", name, all, most)
+		}
+	}
+}
