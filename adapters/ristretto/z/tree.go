@@ -72,7 +72,7 @@ func (t *Tree) IterateKV(f func(key, val uint64) (newVal uint64)) {
 	})
 }
 
-// Reset deletes all entries.
+// Reset deletes all entries. It waits for the disk if the tree is persistent.
 func (t *Tree) Reset() {
 	t.m.Clear()
 	t.file.reset()

@@ -110,7 +110,7 @@ func ascending(data []byte, at *int) iter.Seq2[uint64, uint64] {
 	}
 }
 
-// room rewrites the file if most of it does not count. It must come before the log of a change. It panics if that is not written to the disk.
+// room rewrites the file if most of it does not count. It must come before the log of a change. It panics if the disk fails.
 func (t *Tree) room() {
 	f := &t.file
 	if f.b != nil && (f.b.Len()-f.first)/recordBytes > 2*t.m.Len()+slack {
@@ -172,22 +172,32 @@ func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
 		}
 	})
 	if err == nil {
-		err = b.Sync() // before a shorter length counts
+		err = b.Sync()
 	}
 	if err != nil {
 		b.Truncate(old)
 		return err
 	}
-	b.Truncate(at + size)
 	f.first, f.sorted = at, at+size
-	return nil
+	return f.cut()
+}
+
+// cut drops the records behind the sorted ones. The disk has the new length before others are written in their place.
+func (f *treeFile) cut() error {
+	if f.sorted == f.b.Len() {
+		return nil
+	}
+	f.b.Truncate(f.sorted)
+	return f.b.Sync()
 }
 
 // reset leaves the first record, a Reset.
 func (f *treeFile) reset() {
 	if f.b != nil {
-		f.b.Truncate(recordBytes)
 		f.first, f.sorted = 0, recordBytes
+		if err := f.cut(); err != nil {
+			panic(err)
+		}
 	}
 }
 
