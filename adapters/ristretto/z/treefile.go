@@ -152,6 +152,9 @@ func (t *Tree) commit() {
 	}
 }
 
+// rewriting is called by rewrite when the first record is written, for tests.
+var rewriting = func() {}
+
 // rewrite writes the entries where there are no records that count, and drops those that do. If there is no space for it, or on an error, the file has what it had.
 func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
 	b := f.b
@@ -166,6 +169,7 @@ func (f *treeFile) rewrite(m *btree.Map[uint64, uint64]) error {
 	err := b.Guard(func() {
 		to := b.Bytes()[at : at+size]
 		putRecord(to, resetKey, magic)
+		rewriting()
 		for k, v := range m.All() {
 			to = to[recordBytes:]
 			putRecord(to, k, v)

@@ -40,7 +40,21 @@ func TestTreeFile(t *testing.T) {
 	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
 	tree := openTree(t, path, model)
 	random := rand.New(rand.NewPCG(1, 2))
-	most := 0
+	killing := false
+	kill := func() { // opens what the disk has if the process is killed now
+		if killing { // a rewrite of that tree
+			return
+		}
+		killing = true
+		defer func() { killing = false }()
+		killed := path + ".killed"
+		if err := os.WriteFile(killed, freehold.Must(os.ReadFile(path)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		openTree(t, killed, model).Close()
+	}
+	most, rewrites := 0, 0
+	defer z.OnRewrite(func() { rewrites++; kill() })()
 	for i := range uint64(60_000) {
 		k := 1 + random.Uint64N(1+i/20)
 		tree.Set(k, i+1)
@@ -63,11 +77,7 @@ func TestTreeFile(t *testing.T) {
 				clear(model)
 			}
 		case 4000:
-			killed := path + ".killed"
-			if err := os.WriteFile(killed, freehold.Must(os.ReadFile(path)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			openTree(t, killed, model).Close()
+			kill()
 		case 4500:
 			if err := tree.Close(); err != nil {
 				t.Fatal(err)
@@ -78,6 +88,9 @@ func TestTreeFile(t *testing.T) {
 			}
 			tree = openTree(t, path, model)
 		}
+	}
+	if rewrites < 4 {
+		t.Errorf("%d rewrites", rewrites)
 	}
 	if _, err := z.NewTreePersistent(path); err == nil {
 		t.Error("opened twice")
