@@ -52,7 +52,7 @@ TARGETS = modules race emulators systems asan today 386 malloc portable stress c
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick $(TARGETS) soak fuzz fuzz-long newest mutate mutants faults misuse bench demo
+.PHONY: test test-long quick core $(TARGETS) soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat demo
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -61,7 +61,9 @@ test:
 test-long:
 	@FULL=1 MAKE=$(MAKE) scripts/together $(TARGETS) fuzz soak
 
-quick: vet
+quick: vet core
+
+core:
 	$(GO) test -short ./...
 
 # The last line links the leaves without optimization, as debuggers want programs: the linker refuses
@@ -71,6 +73,8 @@ vet:
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./...) || exit 1; done
 	$(GO) vet -tags freehold_portable,freehold_ranks,freehold_seams ./arena ./hashmap ./pool ./internal/...
 	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./lab/...
+	@! grep -E '^ *(- )?uses:' .github/workflows/*.yml | grep -vE '@[0-9a-f]{40} # v[0-9]' || { echo "actions are pinned by the hash of a commit"; exit 1; }
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	for a in amd64 arm64; do GOARCH=$$a $(GO) test -c -gcflags=github.com/freehold-go/freehold/...=-N -o /dev/null ./internal/heap ./pool ./arena || exit 1; done
 
 modules:
@@ -159,6 +163,10 @@ TODAY = go1.27.4
 today:
 	GOTOOLCHAIN=$(TODAY) $(GO) test -short ./internal/pin ./internal/stacks ./internal/heap ./internal/watch ./internal/pages . ./arena ./pool ./hashmap ./budget ./track/...
 
+# A Go that is to come, as GO=/path/to/go says: the assembly was not tested with it.
+tip:
+	GOTOOLCHAIN=local $(GO) test -short -skip '^(TestKnown|TestOnlyTestedVersionsAreKnown)$$' ./...
+
 newest:
 	GOTOOLCHAIN=go$$($(GO) list -m -f '{{.Version}}' go@latest) $(GO) test ./...
 
@@ -207,6 +215,12 @@ misuse:
 bench:
 	@echo "building lab, a minute or two the first time"
 	@$(GO) run ./lab bench
+
+# The benchmarks of PKG that BENCH matches, at the commit BASE and here, in turn.
+BASE  ?= HEAD
+BENCH ?= .
+benchstat:
+	scripts/benchstat '$(BASE)' '$(PKG)' '$(BENCH)'
 
 demo:
 	@$(GO) run ./cmd/freehold demo
