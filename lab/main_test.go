@@ -170,7 +170,7 @@ func rowsIn(t *testing.T, path string) [][]string {
 
 var (
 	control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
-	outside = regexp.MustCompile(`(?i)https?://|src\s*=|href\s*=|@import|url\(`)
+	outside = regexp.MustCompile(`(?i)https?://|src\s*=|href\s*=\s*"[^#]|@import|url\(`)
 )
 
 // reportOf runs a command that succeeds, and verifies what it prints where there is no terminal:

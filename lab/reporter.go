@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
-	"github.com/freehold-go/freehold/lab/report"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	"github.com/freehold-go/freehold/lab/run"
 )
 
@@ -72,11 +72,7 @@ func tell(ctx context.Context, st cli.Streams, o outputs, set settings, page rep
 	r.bar.Clear()
 	if len(r.page.Sections) > 0 {
 		fmt.Fprintf(r.text, "\n%s (%v)\n", cli.Strong(r.text, "In short"), time.Since(began).Round(100*time.Millisecond))
-		for _, sec := range r.page.Sections {
-			for _, result := range sec.Results {
-				fmt.Fprintln(r.text, report.Wrapped(r.text, "- ", result))
-			}
-		}
+		r.page.PrintResults(r.text)
 		if ctx.Err() != nil {
 			fmt.Fprintf(r.text, "- Interrupted after %s.\n", cli.Plural(r.step, "measurement"))
 		}

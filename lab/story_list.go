@@ -7,8 +7,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	"github.com/freehold-go/freehold/lab/load"
-	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
 )

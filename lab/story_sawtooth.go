@@ -7,9 +7,9 @@ import (
 	"strconv"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/lab/load"
-	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/run"
 	"github.com/freehold-go/freehold/lab/subject"
 )

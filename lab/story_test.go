@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	"github.com/freehold-go/freehold/lab/load"
-	"github.com/freehold-go/freehold/lab/report"
 	"github.com/freehold-go/freehold/lab/subject"
 )
 
@@ -27,7 +27,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s: told %v, skipped %v", k.Name, had, skipped)
 		}
 	}
-	wants(t, page, "<svg", "<table>", "A linked list", "Memory that comes back", "freehold, limit")
+	wants(t, page, "<svg", "<table ", "A linked list", "Memory that comes back", "freehold, limit")
 }
 
 func TestReportOfOneStory(t *testing.T) {

@@ -5,63 +5,80 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	"github.com/freehold-go/freehold/internal/sysmem"
 )
 
-// demoCommand shows what it measures as text.
+// demoCommand shows what it measures as text, and as a page.
 type demoCommand struct {
 	Nodes  int           `default:"2000000" help:"Nodes of the linked list."`
 	Live   cli.Size      `default:"256MiB" help:"Data that is live while others allocate."`
 	High   cli.Size      `default:"512MiB" help:"Live bytes at the top of a load that rises and falls."`
+	HTML   string        `name:"html" placeholder:"FILE" help:"Write the results as one page too, which needs no network; - is standard output."`
 	Time   time.Duration `hidden:"" default:"5s"`
 	Settle time.Duration `hidden:"" default:"2s"`
 }
 
-func (d *demoCommand) Run(ctx context.Context, s cli.Streams) error {
+func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if total, _ := sysmem.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))
 	}
 	if d.Nodes < 1 || d.Live < 1<<20 || d.High < 1<<20 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: at least one node and 1 MiB are needed", d.Nodes, d.Live, d.High)
 	}
-	fmt.Fprintf(s.Out, "freehold demo: the same data on the Go heap and off it, in about half a minute\n%s\n", version())
-	for _, show := range []func(context.Context, io.Writer) error{d.list, d.collector, d.sawtooth, d.mistakes} {
-		fmt.Fprintln(s.Out)
-		if err := show(ctx, s.Out); err != nil {
-			return err
+	text, html := s.Out, io.Discard
+	if d.HTML == "-" {
+		text, html = s.Err, s.Out
+	} else if d.HTML != "" {
+		f, err := os.Create(d.HTML)
+		if err != nil {
+			return cli.Usagef("cannot write %s: %w", d.HTML, err)
 		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		html = f
+	}
+	page := report.Page{
+		Title: "freehold demo", Lead: "The same data on the Go heap and off it, in about half a minute.",
+		Facts: []string{
+			version(), fmt.Sprintf("%s, %s of memory", cli.Plural(runtime.NumCPU(), "processor"), memory()), time.Now().Format("2006-01-02 15:04"),
+			fmt.Sprintf("freehold demo --nodes %d --live %v --high %v, one run in one process: go run ./lab report measures the same with care.", d.Nodes, d.Live, d.High),
+		},
+	}
+	fmt.Fprintf(text, "%s\n%s\n", cli.Strong(text, page.Title), page.Lead)
+	for _, show := range []func(context.Context) (report.Section, error){d.list, d.collector, d.sawtooth, d.mistakes} {
+		sec, err := show(ctx)
+		if err != nil {
+			return errors.Join(err, page.Write(html)) // with what there is
+		}
+		sec.Print(text)
+		page.Sections = append(page.Sections, sec)
 		debug.FreeOSMemory()
 	}
-	return nil
+	fmt.Fprintf(text, "\n%s\n", cli.Strong(text, "In short"))
+	page.PrintResults(text)
+	fmt.Fprintf(text, "\n%s\n", version())
+	return page.Write(html)
 }
 
-// A row of a table begins with its name. The columns of figures are aligned to the right.
-func printTable(w io.Writer, rows ...[]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	widest := 0
-	for _, row := range rows {
-		widest = max(widest, len(row[0]))
-	}
-	for _, row := range rows {
-		fmt.Fprintf(t, "  %-*s\t%s\t\n", widest, row[0], strings.Join(row[1:], "\t"))
-	}
-	t.Flush()
+func memory() string {
+	total, _ := sysmem.Memory()
+	return cli.Bytes(total)
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // timed returns how long f takes.
 func timed(f func()) time.Duration {
@@ -84,37 +101,46 @@ type offNode struct {
 
 const nodeBytes = 56
 
+type listFigures struct {
+	Build   float64 `show:"build, ms"`
+	Walk    float64 `show:"walk, ms"`
+	Collect float64 `show:"one collection while it is live, ms"`
+	Heap    int64   `show:"Go heap then" unit:"B"`
+	Free    float64 `show:"free, ms"`
+}
+
 // list builds a linked list, walks it, collects garbage while it is live, and frees it.
-func (d *demoCommand) list(ctx context.Context, w io.Writer) error {
-	fmt.Fprintf(w, "A linked list of %s of %d bytes. A collection visits each that is on the Go heap.\n\n", cli.Plural(d.Nodes, "node"), nodeBytes)
-	rows := [][]string{{""}, {"build, ms"}, {"walk, ms"}, {"one collection while it is live, ms"}, {"Go heap then"}, {"free, ms"}}
+func (d *demoCommand) list(ctx context.Context) (sec report.Section, err error) {
+	nodes := cli.Plural(d.Nodes, "node")
 	want := uint64(d.Nodes) * uint64(d.Nodes-1) / 2
-	measure := func(name string, build func() error, walk func() uint64, free func()) (err error) {
+	var columns []report.Column
+	var collects []string
+	measure := func(name, color string, build func() error, walk func() uint64, free func()) (err error) {
 		var sum uint64
-		var collects time.Duration
-		var live runtime.MemStats
-		built := timed(func() { err = build() })
+		var f listFigures
+		f.Build = milliseconds(timed(func() { err = build() }))
 		if err != nil {
 			return err
 		}
-		walked := timed(func() { sum = walk() })
+		f.Walk = milliseconds(timed(func() { sum = walk() }))
 		if sum != want {
 			return fmt.Errorf("the keys add up to %d, not %d", sum, want)
 		}
 		const rounds = 5
 		for range rounds {
-			collects += timed(runtime.GC)
+			f.Collect += milliseconds(timed(runtime.GC)) / rounds
 		}
+		var live runtime.MemStats
 		runtime.ReadMemStats(&live)
-		freed := timed(free)
-		for i, cell := range []string{name, milliseconds(built), milliseconds(walked), milliseconds(collects / rounds), cli.Bytes(int64(live.HeapAlloc)), milliseconds(freed)} {
-			rows[i] = append(rows[i], cell)
-		}
+		f.Heap = int64(live.HeapAlloc)
+		f.Free = milliseconds(timed(free))
+		columns = append(columns, report.Column{Name: name, Color: color, V: f})
+		collects = append(collects, fmt.Sprintf("%s ms (%s)", report.Figure(f.Collect), name))
 		return ctx.Err()
 	}
 
 	var head *goNode
-	err := measure("Go heap", func() error {
+	err = measure("Go heap", "go", func() error {
 		for i := range d.Nodes {
 			head = &goNode{key: uint64(i), next: head}
 		}
@@ -126,17 +152,18 @@ func (d *demoCommand) list(ctx context.Context, w io.Writer) error {
 		return sum
 	}, func() { head = nil; runtime.GC() })
 	if err != nil {
-		return err
+		return sec, err
 	}
-	for _, where := range []string{"freehold.Heap", "arena.Arena"} {
+	for _, color := range []string{"freehold", "arena"} {
 		heap := freehold.NewHeap(nil)
 		var a freehold.Allocator = heap
 		region := arena.New(heap, nil)
-		if where == "arena.Arena" {
-			a = region
+		name := "freehold"
+		if color == "arena" {
+			a, name = region, "freehold's arena"
 		}
 		var first freehold.Ptr[offNode]
-		err := measure(where, func() error {
+		err := measure(name, color, func() error {
 			for i := range d.Nodes {
 				n, err := freehold.New[offNode](a)
 				if err != nil {
@@ -161,26 +188,33 @@ func (d *demoCommand) list(ctx context.Context, w io.Writer) error {
 		})
 		heap.Close()
 		if err != nil {
-			return err
+			return sec, err
 		}
 	}
-	printTable(w, rows...)
-	return nil
+	return report.Section{
+		Title:   "A linked list",
+		Why:     fmt.Sprintf("It has %s of %d bytes. A collection visits each that is on the Go heap.", nodes, nodeBytes),
+		Grids:   []report.Grid{report.Columns("", listFigures{}, columns)},
+		Results: []string{fmt.Sprintf("With %s live, one collection takes %s.", nodes, report.Joined(collects))},
+	}, nil
+}
+
+type collectorFigures struct {
+	Share  float64 `show:"collector, % of all processors' time" unit:"%"`
+	Worst  float64 `show:"worst turn of 1 ms, ms"`
+	Arrays float64 `show:"arrays of 1 MiB filled a second"`
 }
 
 // collector keeps values live, as pointers or off-heap, while a goroutine for each processor
 // allocates, and a loop takes a turn each millisecond.
-func (d *demoCommand) collector(ctx context.Context, w io.Writer) error {
+func (d *demoCommand) collector(ctx context.Context) (sec report.Section, err error) {
 	values := int(d.Live) / 16
-	fmt.Fprintf(w, "%s live, as pointers on the Go heap or side by side off it, while others allocate.\n\n", cli.Plural(values, "value"))
-	rows := [][]string{{""}, {"collector, % of all processors' time"}, {"worst turn of 1 ms, ms"}, {"arrays of 1 MiB filled a second"}}
-	measure := func(name string) {
+	var all []collectorFigures
+	measure := func() {
 		gcBefore, allBefore := processorTime()
 		worst, arrays := underLoad(ctx, d.Time)
-		gc, all := processorTime()
-		for i, cell := range []string{name, fmt.Sprintf("%.1f", 100*(gc-gcBefore)/max(all-allBefore, 1e-9)), milliseconds(worst), fmt.Sprintf("%.0f", arrays)} {
-			rows[i] = append(rows[i], cell)
-		}
+		gc, time := processorTime()
+		all = append(all, collectorFigures{(gc - gcBefore) / max(time-allBefore, 1e-9), milliseconds(worst), arrays})
 	}
 	pointers := make([]*uint64, values)
 	for i := range pointers {
@@ -188,7 +222,7 @@ func (d *demoCommand) collector(ctx context.Context, w io.Writer) error {
 		pointers[i] = &v
 	}
 	runtime.GC()
-	measure("[]*uint64, Go heap")
+	measure()
 	var took runtime.MemStats
 	runtime.ReadMemStats(&took)
 	runtime.KeepAlive(pointers)
@@ -199,21 +233,35 @@ func (d *demoCommand) collector(ctx context.Context, w io.Writer) error {
 	defer heap.Close()
 	off, err := freehold.MakeSlice[uint64](heap, values)
 	if err != nil {
-		return err
+		return sec, err
 	}
 	for i := range off {
 		off[i] = uint64(i)
 	}
-	measure("[]uint64, freehold")
+	measure()
 	limit := debug.SetMemoryLimit(int64(took.NextGC) - int64(8*values))
 	percent := debug.SetGCPercent(-1)
-	measure("in as much memory")
+	measure()
 	debug.SetGCPercent(percent)
 	debug.SetMemoryLimit(limit)
 	freehold.FreeSlice(heap, off)
-	printTable(w, rows...)
-	fmt.Fprint(w, "\nWith the data off it Go's heap is small, so it is collected often, if quickly.\nIn the last column it may take what it took in the first, as package budget lets it.\n")
-	return ctx.Err()
+	where := []report.Column{{Name: "Go heap", Color: "go"}, {Name: "freehold", Color: "freehold"}, {Name: "freehold, larger Go heap", Color: "freehold"}}
+	var shares, worst []string
+	for i, f := range all {
+		where[i].V = f
+		shares = append(shares, fmt.Sprintf("%s%% (%s)", report.Percent(f.Share), where[i].Name))
+		worst = append(worst, report.Figure(f.Worst)+" ms")
+	}
+	return report.Section{
+		Title: "A large live heap",
+		Why:   fmt.Sprintf("%s stay live, as pointers on the Go heap or side by side off it, while others allocate.", cli.Plural(values, "value")),
+		Grids: []report.Grid{report.Columns("", collectorFigures{}, where)},
+		Notes: []string{
+			"With the data off it Go's heap is small, so it is collected often, if quickly.",
+			"Larger: Go's heap may take what it took with the data on it, as package budget lets it.",
+		},
+		Results: []string{fmt.Sprintf("With %s live, the collector takes %s of all processors' time, and the worst turn of a loop is %s.", cli.Plural(values, "value"), report.Joined(shares), report.Joined(worst))},
+	}, ctx.Err()
 }
 
 // underLoad fills arrays for some time, and returns how late the worst of the turns was done
@@ -250,22 +298,30 @@ func underLoad(ctx context.Context, d time.Duration) (worst time.Duration, array
 	return worst, float64(total) / time.Since(began).Seconds()
 }
 
+type sawtoothFigures struct {
+	Top   int64   `show:"from the system at the top" unit:"B"`
+	Kept  int64   `show:"after the fall, and a wait" unit:"B"`
+	Each  float64 `show:"that is, for each live byte"`
+	Freed int64   `show:"everything freed, and a wait" unit:"B"`
+}
+
 // sawtooth allocates blocks of random size, frees most of them at random, waits, and frees the
 // rest.
-func (d *demoCommand) sawtooth(ctx context.Context, w io.Writer) error {
+func (d *demoCommand) sawtooth(ctx context.Context) (sec report.Section, err error) {
 	low := int(d.High) / 16
-	fmt.Fprintf(w, "A load that rises to %v in blocks of 16 B to 64 KiB, and falls to %s.\n\n", d.High, cli.Bytes(int64(low)))
-	rows := [][]string{{""}, {"from the system at the top"}, {fmt.Sprintf("%v after the fall", d.Settle)}, {"that is, for each live byte"}, {"everything freed"}}
+	var columns []report.Column
+	var all []string
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	for _, where := range []struct {
 		name  string
+		color string
 		alloc func(n int) ([]byte, error)
 		free  func(b []byte)
 		held  func() int64
 	}{
-		{"Go heap", func(n int) ([]byte, error) { return make([]byte, n), nil }, func([]byte) {}, goHeld},
-		{"freehold", func(n int) ([]byte, error) { return heap.Alloc(n, 16) }, heap.Free, func() int64 { return int64(heap.Stats().Committed) }},
+		{"Go heap", "go", func(n int) ([]byte, error) { return make([]byte, n), nil }, func([]byte) {}, goHeld},
+		{"freehold", "freehold", func(n int) ([]byte, error) { return heap.Alloc(n, 16) }, heap.Free, func() int64 { return int64(heap.Stats().Committed) }},
 	} {
 		debug.FreeOSMemory()
 		random, before := rand.New(rand.NewPCG(1, 2)), where.held()
@@ -274,7 +330,7 @@ func (d *demoCommand) sawtooth(ctx context.Context, w io.Writer) error {
 		for live < int(d.High) {
 			b, err := where.alloc(32 << random.IntN(12) * (4 + random.IntN(5)) / 8)
 			if err != nil {
-				return err
+				return sec, err
 			}
 			b[0], b[len(b)-1] = 1, 1
 			blocks = append(blocks, b)
@@ -298,20 +354,27 @@ func (d *demoCommand) sawtooth(ctx context.Context, w io.Writer) error {
 		fall(low)
 		kept, left := settled(), live
 		fall(0)
-		for i, cell := range []string{where.name, cli.Bytes(top - before), cli.Bytes(kept), fmt.Sprintf("%.2f", float64(kept)/float64(max(left, 1))), cli.Bytes(settled())} {
-			rows[i] = append(rows[i], cell)
-		}
+		f := sawtoothFigures{top - before, kept, float64(kept) / float64(max(left, 1)), max(settled(), 0)}
+		columns = append(columns, report.Column{Name: where.name, Color: where.color, V: f})
+		all = append(all, fmt.Sprintf("%s (%s)", cli.Bytes(f.Kept), where.name))
 		if err := ctx.Err(); err != nil {
-			return err
+			return sec, err
 		}
 	}
-	printTable(w, rows...)
-	return nil
+	return report.Section{
+		Title:   "Memory that comes back",
+		Why:     fmt.Sprintf("A load rises to %v in blocks of 16 B to 64 KiB, and falls to %s. Each wait is %v.", d.High, cli.Bytes(int64(low)), d.Settle),
+		Grids:   []report.Grid{report.Columns("", sawtoothFigures{}, columns)},
+		Results: []string{fmt.Sprintf("After a fall from %v to %s, the process keeps %s.", d.High, cli.Bytes(int64(low)), report.Joined(all))},
+	}, nil
 }
 
 // mistakes makes some that are detected, and passes a limit, which is an error.
-func (*demoCommand) mistakes(_ context.Context, w io.Writer) error {
-	fmt.Fprint(w, "Mistakes, and what they say:\n\n")
+func (*demoCommand) mistakes(context.Context) (report.Section, error) {
+	sec := report.Section{
+		Title: "Mistakes, and what they say", Why: "A misuse is a panic at that call, and a limit that is reached is an error.",
+		Results: []string{"A second Free, a Free of Go memory and an allocation beyond a limit are found at that call, in every build."},
+	}
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	free := heap.Free // by another name, or freeholdvet would find them at build time
@@ -331,11 +394,11 @@ func (*demoCommand) mistakes(_ context.Context, w io.Writer) error {
 		}},
 	} {
 		func() {
-			defer func() { fmt.Fprintf(w, "  %s:\n    %v\n", m.what, recover()) }()
+			defer func() { sec.Notes = append(sec.Notes, fmt.Sprintf("%s: %v", m.what, recover())) }()
 			m.make()
 		}()
 	}
-	return nil
+	return sec, nil
 }
 
 // processorTime returns what the collector and all of the process have used, in seconds.

@@ -8,9 +8,14 @@ require (
 	github.com/creack/pty v1.1.24
 	github.com/dustin/go-humanize v1.1.0
 	github.com/freehold-go/freehold v0.1.0
+	github.com/jedib0t/go-pretty/v6 v6.8.3
 	golang.org/x/mod v0.42.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/term v0.47.0
 )
 
-require github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
+require (
+	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
+	github.com/mattn/go-runewidth v0.0.27 // indirect
+	golang.org/x/text v0.42.0 // indirect
+)

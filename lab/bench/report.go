@@ -18,7 +18,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/shirou/gopsutil/v4/host"
 
-	"github.com/freehold-go/freehold/lab/report"
+	"github.com/freehold-go/freehold/cmd/freehold/report"
 	lab "github.com/freehold-go/freehold/lab/run"
 )
 

@@ -13,7 +13,7 @@ import (
 // first column names the row; the others are figures.
 type Grid struct {
 	Head   []string
-	Colors []string // of columns with bars: classes of page.html
+	Colors []string // of columns with bars: classes of page.html; none of a table
 	Rows   [][]Cell
 }
 
@@ -33,7 +33,7 @@ func (g *Grid) Add(cells ...string) {
 	g.Rows = append(g.Rows, row)
 }
 
-// Bar returns the height of a cell's bar in percent of its row's highest.
+// Bar returns the length of a cell's bar in percent of its row's longest.
 func (g Grid) Bar(row []Cell, c Cell) float64 {
 	most := 0.0
 	for _, other := range row {

@@ -105,7 +105,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"a &lt;title&gt;", `aria-label="freehold: memory"`, `class="live fill" d="M0.0 146.7 640.0 0.0 V220 H0.0 Z"`,
-		">1.00 GiB</text>", ">2</text>", `<i class="go" style="background-size: 36px 50%"></i>12,345`,
+		">1.00 GiB</text>", ">2</text>", `<i class="go" style="--share: 50"></i><span>12,345</span>`,
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%s is missing in\n%s", want, out.String())

@@ -1,0 +1,99 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// frames has the page in a frame of each width, and writes what is wider than its frame, or of no
+// size though it has text, into #found once all are there.
+const frames = `<!doctype html><title>frames</title>
+%s<pre id="found">not loaded</pre>
+<script>
+onload = () => {
+  const found = []
+  for (const frame of document.querySelectorAll("iframe")) {
+    const page = frame.contentDocument, width = frame.clientWidth
+    if (page.documentElement.scrollWidth > width) found.push(width + ": the page is " + page.documentElement.scrollWidth)
+    for (const e of page.body.querySelectorAll("*")) {
+      const box = e.getBoundingClientRect()
+      if (box.right > width + 1 || box.left < -1 || e instanceof frame.contentWindow.HTMLElement && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
+        found.push(width + ": " + e.tagName + " " + e.className + " " + e.textContent.slice(0, 40))
+    }
+    const bars = [...page.querySelectorAll(".bars i")].map(e => e.getBoundingClientRect())
+    if (bars.length === 0 || Math.min(...bars.map(b => b.width)) < 1 || Math.max(...bars.map(b => b.width)) < 20) found.push(width + ": no bars")
+    if (bars.some(b => b.height > b.width && b.width > 20)) found.push(width + ": a bar is upright")
+    if (page.querySelectorAll(".legend").length !== 1) found.push(width + ": not one legend")
+    if (page.querySelector("section").className !== "summary") found.push(width + ": no summary on top")
+    for (const e of page.querySelectorAll("svg text")) {
+      if (e.getBoundingClientRect().height < 9) found.push(width + ": tiny text " + e.textContent)
+    }
+  }
+  document.getElementById("found").textContent = "found:" + found.join("\n")
+}
+</script>`
+
+// On a screen of 320 pixels and more the page is as wide as that, and nothing in it is cut.
+func TestPageFitsScreens(t *testing.T) {
+	browser := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			browser = path
+			break
+		}
+	}
+	if browser == "" {
+		t.Skip("no browser is installed: chromium or google-chrome")
+	}
+	many := Grid{Head: []string{"cycle", "resident at the peak", "resident after settle", "live then", "resident per live", "allocations a second", "took, s"}}
+	for i := range 3 {
+		many.Add(fmt.Sprint(i), "12.3 GiB", "1.23 GiB", "1.00 GiB", "1.230", "12,345,678", "123")
+	}
+	p := Page{
+		Title: "a report of a rather long title", Lead: "What it is about.",
+		Facts: []string{"freehold (devel) 0123456789ab+changes go1.26.8 linux/amd64; small blocks take the fast path"},
+		Sections: []Section{{
+			Title: "One", Why: strings.Repeat("It has a reason. ", 9), Results: []string{strings.Repeat("It takes 1.23 ms. ", 9)},
+			Grids: []Grid{Columns("1,000,000 of them", shown{}, []Column{
+				{"Go heap", "go", all[0]}, {"Go heap, in as much memory as that", "go", shown{Count: 24690, Size: 1 << 40}}, {"freehold", "freehold", "refused"},
+			}), many},
+			Charts: []Chart{{Title: "memory over time", Lines: []Line{{Name: "live", Color: "live", Fill: true, Points: []Point{{0, 1 << 30}, {70, 3 << 40}}}}}},
+			Notes:  []string{"free Go memory: freehold: Free of 0x123456789abc, which is not memory of freehold"},
+		}, {Title: "Two", Results: []string{"More."}}},
+	}
+	var page, frame bytes.Buffer
+	if err := p.Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int{320, 400, 701, 1280} {
+		fmt.Fprintf(&frame, `<iframe src="page" style="width: %dpx; height: 900px; border: 0"></iframe>`, width)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			fmt.Fprintf(w, frames, frame.Bytes())
+		case "/page":
+			w.Write(page.Bytes())
+		}
+	}))
+	defer s.Close()
+	args := []string{"--headless", "--disable-gpu", "--disable-component-update", "--user-data-dir=" + t.TempDir(), "--window-size=1400,900", "--virtual-time-budget=10000", "--dump-dom", s.URL}
+	if os.Getuid() == 0 {
+		args = append([]string{"--no-sandbox"}, args...)
+	}
+	dom, err := exec.CommandContext(t.Context(), browser, args...).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", browser, err)
+	}
+	_, found, _ := strings.Cut(string(dom), `<pre id="found">`)
+	if found, _, _ = strings.Cut(found, "</pre>"); found != "found:" {
+		t.Errorf("%s", found)
+	}
+}
