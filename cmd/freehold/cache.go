@@ -40,6 +40,14 @@ type cacheCommand struct {
 	tlsFlags
 }
 
+func (cacheCommand) Help() string {
+	return examples(
+		"freehold cache -m 4GiB                                  # at 127.0.0.1:11211",
+		"freehold cache -m 4GiB -s /run/cache.sock --snapshot /var/lib/cache",
+		"freehold cache -l :11211 --metrics 127.0.0.1:6060       # and freehold stats 6060 shows its memory",
+	)
+}
+
 // cacheVersion begins with the version of memcached whose commands there are: clients compare it.
 const cacheVersion = "1.6.18-freehold"
 

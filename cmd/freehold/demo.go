@@ -32,6 +32,13 @@ type demoCommand struct {
 	Settle time.Duration `hidden:"" default:"2s"`
 }
 
+func (demoCommand) Help() string {
+	return examples(
+		"freehold demo --html demo.html                          # and open demo.html in a browser",
+		"freehold demo --nodes 200000 --live 64MiB --high 64MiB  # on a small machine",
+	)
+}
+
 func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if total, _ := sysmem.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))

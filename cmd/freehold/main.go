@@ -7,6 +7,9 @@
 //	freehold stats      the off-heap memory of a running program, live
 //	freehold version
 //
+//	freehold completion shell completion for bash, zsh and fish
+//	freehold man        the manual page
+//
 // It is a module of its own, so that its libraries are no part of the core. Install it, or
 // run it from a clone of the repository:
 //
@@ -32,6 +35,9 @@ type commands struct {
 	Sort    sortCommand    `cmd:"" help:"Sort lines or binary records in bounded memory, as GNU sort does in the C locale."`
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
+
+	Completion completionCommand `cmd:"" help:"Print what has a shell complete this command's line."`
+	Man        manCommand        `cmd:"" help:"Print the manual page."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }

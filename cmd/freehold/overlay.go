@@ -23,6 +23,12 @@ type overlayCommand struct {
 	Dir       string   `default:"freehold-overlay" help:"Folder for the files. The go command must run where this one does."`
 }
 
+func (overlayCommand) Help() string {
+	return examples(
+		"freehold overlay badger pebble                          # then: go build -overlay=freehold-overlay/overlay.json",
+	)
+}
+
 // A patch has the memory of a library on freehold.
 type patch struct {
 	module string            // of the library

@@ -35,6 +35,14 @@ type sortCommand struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Inputs; - is standard input, which is also read if there are none."`
 }
 
+func (sortCommand) Help() string {
+	return examples(
+		"freehold sort -S 200M -o sorted.txt big.txt             # lines; -o may be the input",
+		"freehold sort -t , -k 2,2n -k 1,1 -u table.csv",
+		"freehold sort --fixed 24 --key 0:8 -o out.bin in.bin    # binary records by 8 of their bytes",
+	)
+}
+
 // errDisorder: -c has already printed the line.
 var errDisorder = &cli.Error{Code: cli.Failed}
 

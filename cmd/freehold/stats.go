@@ -28,6 +28,13 @@ type statsCommand struct {
 	JSON     bool          `name:"json" help:"Print once, as JSON."`
 }
 
+func (statsCommand) Help() string {
+	return examples(
+		"freehold stats 6060                                     # on this machine, until interrupted",
+		"freehold stats --json http://host:6060/debug/freehold",
+	)
+}
+
 // What an answer may have: elements of its lists take up to a few hundred times the memory of
 // their bytes.
 const (

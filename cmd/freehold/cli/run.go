@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/willabides/kongplete"
 )
 
 // Exit codes.
@@ -123,6 +124,9 @@ func (p Program) dispatch(ctx context.Context, args []string, s Streams) error {
 	)
 	if err != nil {
 		panic(err) // the struct is wrong
+	}
+	if kongplete.Complete(parser); exited { // a shell asks how a line may go on
+		return nil
 	}
 	if p.Args != nil {
 		args = p.Args(parser, args)
