@@ -75,7 +75,7 @@ vet:
 	$(GO) run ./analysis/cmd/freeholdvet -test=false ./... ./cmd/freehold/... ./lab/...
 	@! grep -E '^ *(- )?uses:' .github/workflows/*.yml | grep -vE '@[0-9a-f]{40} # v[0-9]' || { echo "actions are pinned by the hash of a commit"; exit 1; }
 	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	for a in amd64 arm64; do GOARCH=$$a $(GO) test -c -gcflags=github.com/freehold-go/freehold/...=-N -o /dev/null ./internal/heap ./pool ./arena || exit 1; done
+	for a in amd64 arm64; do GOARCH=$$a $(GO) test -c -gcflags=github.com/freehold-go/freehold/...=-N -o /dev/null ./internal/heap ./pool ./arena ./epoch || exit 1; done
 
 modules:
 	@status=0; for m in $(MODULES); do (cd $$m && $(GO) test $(SHORT) ./...) || status=1; done; exit $$status

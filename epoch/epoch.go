@@ -11,84 +11,83 @@
 //	               Advance       Advance
 //	                     epoch 1 has passed here, epoch 2 has not
 //
-// An epoch counts its guards in stripes of one cache line each, so that readers on
-// two processors seldom write to the same line. A reader picks its stripe by the
-// address of its stack.
+// Epochs have ascending numbers. A guard is in one of two places:
+//
+//   - A slot, one of the eight that a processor has in each Domain. It holds the number
+//     of the guard's epoch, or 0. Only a goroutine on that processor fills it, so Enter
+//     needs no locked instruction: see guard.go.
+//   - A counter of the epoch, of which there are some in cache lines of their own, where
+//     the processor has no free slot, or where there are no fences: see count.go.
 //
 // # Why it is correct
 //
-// Go's atomic operations are sequentially consistent: they have one total order,
-// on weak memory too. In that order, for an epoch r that Advance has swapped out:
+// Go's atomic operations are sequentially consistent: they have one total order, on
+// weak memory too. In that order, for epoch n and a slot:
 //
-//	reader:   A1 load current = r    A2 add 1 to r's stripe    A3 load current
-//	Advance:  B1 swap current, r becomes the past
-//	Passed:   B2 load each of r's stripes
+//	reader:   A1 load that n is current   A2 store n in the slot   A3 load the current epoch
+//	Advance:  B1 end epoch n
+//	Passed:   B2 fence                    B3 load the slot
 //
-// If A3 loads r, then A3 < B1: once swapped out, r never becomes current again,
-// since it is on the Go heap and not reused while the reader holds it. So A2 < A3 <
-// B1 < B2, and B2 sees the guard unless it has left. If A3 comes after B1, the
-// reader subtracts its 1 and enters again: it only keeps a stripe above 0 for a
-// moment.
+// If A3 finds that n is current, then A3 < B1: numbers never return. So A2 < A3 < B1 < B3,
+// and B3 sees the guard unless it has left. If A3 comes after B1, the reader clears the
+// slot again, and enters once more: it only keeps the slot filled for a moment.
 //
-// After B1, a stripe is the number of its guards plus that of late readers, and no
-// guard is added. So a stripe that is 0 once after B1 has no guards from then on,
-// and Passed may read the stripes one by one, at any time.
+// On amd64 A2 is a plain store, which the processor may hold back beyond A3. There B2 makes
+// every thread execute a full barrier. The reader's thread does so after A3, for a load
+// after the barrier would see B1; so A2 is before the barrier, and visible to B3. A goroutine
+// does not change threads between A2 and A3: they are in a leaf, or under a pin.
 //
-// Leave is an atomic operation on the stripe that B2 loads, so everything that a
-// reader did under its guard happens before Passed returns true.
+// After B2 no slot is filled with n but by late readers. So a slot that once holds neither n
+// nor less has no guards of epochs up to n from then on, and Passed may read the slots one
+// by one, at any time. A late reader may make it find fewer passed epochs than before: passed
+// only grows.
+//
+// With a counter in place of the slot, A1 and A3 load which counters are current, A2 adds 1,
+// B1 swaps the counters for none, B3 loads the counter, and no fence is needed.
+//
+// Leave is a store or an atomic operation on a word that B3 loads, and neither the compiler
+// nor the processor moves what comes before to behind it. So everything that a reader did
+// under its guard happens before Passed returns true.
 
 package epoch
 
 import (
 	"sync/atomic"
-	"unsafe"
 
-	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/lockrank"
-	"github.com/freehold-go/freehold/internal/pin"
 )
-
-const (
-	stripeBits = 5
-	stripes    = 1 << stripeBits
-)
-
-// readers counts the guards of one epoch: 2 KiB.
-type readers [stripes]stripe
-
-type stripe struct {
-	guards atomic.Int64
-	_      [64 - unsafe.Sizeof(atomic.Int64{})]byte
-}
 
 // Domain is a sequence of epochs and their guards. The last epoch is the current
 // one. The zero value is ready for use. A Domain is safe for concurrent use and
-// must not be copied. It needs no Close. It takes 2 KiB on the Go heap for the
-// current epoch and for each earlier one that still has guards.
+// must not be copied. It needs no Close. It takes 64 bytes for each processor on the Go heap.
+// More than eight guards at a time from one processor take 2 KiB for each epoch that has them.
 //
 // Containers that share a Domain share its guards. One Enter protects the blocks of
 // all of them, and a guard held for long delays reclamation in all of them. Give
 // containers with long reads their own Domain.
 type Domain struct {
 	// Invariants (mu held):
-	//   - the epochs ended so far have the numbers 1 to ended
+	//   - the epochs ended so far have the numbers 1 to ended; the next one is current
+	//   - passed <= fenced <= ended
 	//   - passed < the numbers in past <= ended, which ascend
-	//   - an ended epoch that is not in past has no guards
+	//   - an ended epoch whose counters are not in past has no guards in counters
 
-	current atomic.Pointer[readers] // nil until the first Enter
-	passed  atomic.Uint64           // every epoch up to this number has passed
+	ended    atomic.Uint64            // grows under mu
+	slots    atomic.Pointer[line]     // the first processor's; nil while no guard may be in slots
+	counters atomic.Pointer[counters] // the current epoch's; nil until a reader counts
+	passed   atomic.Uint64            // every epoch up to this number has passed
 
-	mu      lockrank.Mutex[lockrank.Leaf] // guards the fields below, and the swap of current
-	ended   uint64
-	past    []pastEpoch // ended epochs that may have guards
-	sweepAt int         // the length of past at which Advance looks through all of it
+	mu      lockrank.Mutex[lockrank.Leaf] // guards the fields below, and the swap of counters
+	fenced  uint64                        // B2 came after the end of every epoch up to this number
+	past    []pastEpoch                   // ended epochs that may have guards in counters
+	sweepAt int                           // the length of past at which Advance looks through all of it
 }
 
-// A pastEpoch is an epoch that was ended while it might have had guards.
+// A pastEpoch is an epoch that was ended while it might have had guards in counters.
 type pastEpoch struct {
-	readers *readers
-	number  uint64
-	seen    int // number of leading stripes seen at 0 since it ended
+	counters *counters
+	number   uint64
+	seen     int // number of leading counters seen at 0 since it ended
 }
 
 // Epoch is an ended epoch, from [Domain.Advance]. It takes 16 bytes and may be kept
@@ -98,93 +97,28 @@ type Epoch struct {
 	number uint64
 }
 
-// Guard protects a reader in a [Domain], from Enter to Leave. While it is held, no
-// epoch that ends after Enter passes, so blocks unlinked meanwhile, in any
-// container of the Domain, stay valid. The goroutine may block and may pass the
-// guard to another goroutine. The zero Guard is of no Domain, and its
-// Leave panics.
-type Guard struct{ at *stripe }
-
-// Enter returns a guard in the current epoch. The caller must call its Leave. A
-// block that the reader finds linked after Enter is not reused before Leave. Enter
-// takes no lock and never waits. With Leave it costs two atomic operations on
-// memory that processors seldom share (BenchmarkEnterLeave).
-func (d *Domain) Enter() Guard {
-	r := d.current.Load()
-	if r == nil {
-		return d.enter()
-	}
-	g, ok := d.join(r)
-	if !ok {
-		return d.enter()
-	}
-	return g
-}
-
-// join is A2 and A3 of Enter. It reports whether r is still the current epoch; if
-// not, it leaves no guard in r.
-func (d *Domain) join(r *readers) (Guard, bool) {
-	at := &r[pin.Stripe(stripeBits)]
-	at.guards.Add(1)
-	if d.current.Load() != r {
-		at.guards.Add(-1)
-		return Guard{}, false
-	}
-	return Guard{at}, true
-}
-
-// enter is Enter's slow path: there is no epoch yet, or the loaded one has ended.
-func (d *Domain) enter() Guard {
-	for {
-		r := d.current.Load()
-		if r == nil {
-			d.current.CompareAndSwap(nil, new(readers))
-			continue
-		}
-		if g, ok := d.join(r); ok {
-			return g
-		}
-	}
-}
-
-// Leave ends the guard. The reader must not use what it found after that, unless
-// it knows by other means that it is live. Call Leave exactly once. A second call
-// panics if no other guard shares its counter. Otherwise it is not detected and
-// ends another reader's guard.
-func (g Guard) Leave() {
-	if g.at.guards.Add(-1) < 0 {
-		g.leftTwice()
-	}
-}
-
-// leftTwice is not inlined, so that Leave can be.
-//
-//go:noinline
-func (g Guard) leftTwice() {
-	g.at.guards.Add(1)
-	arg.Panicf("epoch.Guard.Leave", "the guard has left already")
-}
-
 // Advance ends the current epoch, begins a new one, and returns the ended one. A
 // writer calls it after unlinking blocks, and reuses them once the epoch has
-// passed. It takes a lock that readers never take, and 2 KiB on the Go heap. The
-// collector may free these as soon as the ended epoch has no guards, whether
-// Passed is called or not. Unlink many blocks before one Advance.
+// passed. It takes a lock that readers never take. Unlink many blocks before one Advance.
 func (d *Domain) Advance() *Epoch {
-	next := new(readers)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ended++
-	if r := d.current.Swap(next); r != nil {
-		d.past = append(d.past, pastEpoch{readers: r, number: d.ended})
+	n := d.ended.Add(1)
+	if c := d.counters.Swap(nil); c != nil {
+		d.past = append(d.past, pastEpoch{counters: c, number: n})
+		if len(d.past) > d.sweepAt {
+			d.sweep(true)
+			d.sweepAt = 2 * len(d.past)
+		}
 	}
-	d.sweep(len(d.past) > d.sweepAt)
-	return &Epoch{domain: d, number: d.ended}
+	return &Epoch{domain: d, number: n}
 }
 
 // Passed reports whether every guard entered before the end of e has left. Once
 // true, it stays true, and everything that those readers did happens before it
-// returns. It never waits for a guard: call it again later.
+// returns. It never waits for a guard: call it again later. Until it is true it takes a
+// lock and looks at the guards, and once an epoch it has the system execute a fence, which takes
+// about a microsecond.
 func (e *Epoch) Passed() bool {
 	d := e.domain
 	if d.passed.Load() >= e.number {
@@ -192,13 +126,25 @@ func (e *Epoch) Passed() bool {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if e.number > d.fenced {
+		ended := d.ended.Load()
+		if d.slots.Load() != nil {
+			fence()
+		}
+		d.fenced = ended
+	}
+	passed := min(d.fenced, d.oldestInSlots()-1)
 	d.sweep(false)
+	if len(d.past) > 0 {
+		passed = min(passed, d.past[0].number-1)
+	}
+	d.passed.Store(max(passed, d.passed.Load()))
 	return d.passed.Load() >= e.number
 }
 
-// sweep drops past epochs without guards: all of them, or those before the first
+// sweep drops past epochs without guards in counters: all of them, or those before the first
 // with guards. Advance sweeps all whenever past has doubled. That keeps past
-// proportional to the epochs with guards, at amortized constant cost. mu is held.
+// proportional to the epochs with such guards, at amortized constant cost. mu is held.
 func (d *Domain) sweep(all bool) {
 	kept := d.past[:0]
 	for i := range d.past {
@@ -210,20 +156,12 @@ func (d *Domain) sweep(all bool) {
 	}
 	clear(d.past[len(kept):])
 	d.past = kept
-	if all {
-		d.sweepAt = 2 * len(kept)
-	}
-	passed := d.ended
-	if len(kept) > 0 {
-		passed = kept[0].number - 1
-	}
-	d.passed.Store(passed)
 }
 
-// empty reports whether the epoch has no guards.
+// empty reports whether the epoch has no guards in counters.
 func (p *pastEpoch) empty() bool {
-	for p.seen < stripes && p.readers[p.seen].guards.Load() == 0 {
+	for p.seen < numCounters && p.counters[p.seen].guards.Load() == 0 {
 		p.seen++
 	}
-	return p.seen == stripes
+	return p.seen == numCounters
 }

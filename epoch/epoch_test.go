@@ -1,18 +1,65 @@
 package epoch
 
 import (
+	"os"
 	"runtime"
+	"runtime/metrics"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"weak"
 
 	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/test/pintest"
+	"github.com/freehold-go/freehold/internal/vm"
 )
+
+func TestMain(m *testing.M) {
+	preparing.Do(prepare) // so that guards are in slots from the first on
+	os.Exit(m.Run())
+}
+
+// eachWay runs a test with guards in slots, by the leaf and by pins, unless the build has none; and
+// with guards in counters.
+func eachWay(t *testing.T, test func(t *testing.T)) {
+	ways := map[string]functions{"counter": inCounters}
+	if slotted {
+		ways["leaf"], ways["pin"] = fast, pinned
+	}
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			defer enterBy(way)()
+			test(t)
+		})
+	}
+}
+
+var inCounters = functions{func(d *Domain, _, _, _, _ uintptr) Guard { return d.count() }}
+
+// enterBy makes Enter another until restore is called.
+func enterBy(way functions) (restore func()) {
+	before := fast
+	fast = way
+	return func() { fast = before }
+}
+
+// withSlots returns a guard in a slot of a new Domain, or skips the test where there are no slots.
+func withSlots(t *testing.T) (*Domain, Guard) {
+	d := new(Domain)
+	g := d.Enter()
+	if g.epoch == inCounter {
+		t.Skip("guards are in counters here")
+	}
+	return d, g
+}
+
+func TestLeafTakesNoPin(t *testing.T) { pintest.LeavesTakeNoPins(t, fast, pinned) }
 
 // Each step ends an epoch, enters a guard or has it leave, on another goroutine. Then the
 // epochs up to a number have passed, and the later ones have not.
-func TestPassed(t *testing.T) {
+func TestPassed(t *testing.T) { eachWay(t, testPassed) }
+
+func testPassed(t *testing.T) {
 	var (
 		d      Domain
 		guards = map[string]Guard{}
@@ -52,7 +99,9 @@ func TestPassed(t *testing.T) {
 	}
 }
 
-func TestLeaveTwice(t *testing.T) {
+func TestLeaveTwice(t *testing.T) { eachWay(t, testLeaveTwice) }
+
+func testLeaveTwice(t *testing.T) {
 	var d Domain
 	g := d.Enter()
 	g.Leave()
@@ -68,9 +117,10 @@ func TestLeaveTwice(t *testing.T) {
 	}
 }
 
-// The number of past epochs kept is bounded by that of guards held: without guards,
+// The number of past epochs kept is bounded by that of guards in counters: without guards,
 // with one that stays, and with many.
 func TestPastEpochsAreDropped(t *testing.T) {
+	defer enterBy(inCounters)()
 	var d Domain
 	for range 1000 {
 		g := d.Enter()
@@ -115,7 +165,9 @@ func TestPastEpochsAreDropped(t *testing.T) {
 
 // The writer destroys an unlinked value only once its epoch has passed, so no reader
 // finds a destroyed value.
-func TestStress(t *testing.T) {
+func TestStress(t *testing.T) { eachWay(t, testStress) }
+
+func testStress(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2_000
@@ -240,53 +292,201 @@ func BenchmarkEnterLeaveEach(b *testing.B) {
 	wg.Wait()
 }
 
-// BenchmarkTwoAdds is the lower bound: two atomic additions on an unshared word.
+// BenchmarkTwoAdds is what counters cost at least: two atomic additions on an unshared word.
 func BenchmarkTwoAdds(b *testing.B) {
-	var s stripe
+	var word atomic.Int64
 	for range b.N {
-		s.guards.Add(1)
-		s.guards.Add(-1)
+		word.Add(1)
+		word.Add(-1)
 	}
 }
 
-func BenchmarkAdvance(b *testing.B) {
+func BenchmarkAdvancePassed(b *testing.B) {
 	var d Domain
 	b.ReportAllocs()
 	for range b.N {
 		d.Enter().Leave()
-		d.Advance()
+		d.Advance().Passed()
 	}
 }
 
 // TestLateReaderJoinsNoEndedEpoch: between a reader's two loads of the current epoch,
 // the epoch may end and pass. The reader must notice, and leave no guard in it.
 func TestLateReaderJoinsNoEndedEpoch(t *testing.T) {
-	var d Domain
-	d.Enter().Leave()
-	r := d.current.Load() // A1
-	e := d.Advance()      // B1
-	if !e.Passed() {      // B2
-		t.Fatal("an epoch has not passed, though it has no guards")
+	t.Run("slot", func(t *testing.T) {
+		d, g := withSlots(t)
+		ended := d.ended.Load() // A1
+		g.Leave()
+		testLateReader(t, d, func() (Guard, bool) { return d.fill(g.at, ended) })
+	})
+	t.Run("counter", func(t *testing.T) {
+		var d Domain
+		d.count().Leave()
+		c := d.counters.Load() // A1
+		testLateReader(t, &d, func() (Guard, bool) { return d.countIn(c) })
+	})
+}
+
+func testLateReader(t *testing.T, d *Domain, late func() (Guard, bool)) {
+	e := d.Advance() // B1
+	if !e.Passed() { // B2, B3
+		t.Error("an epoch has not passed, though it has no guards")
 	}
-	if _, ok := d.join(r); ok { // A2, A3
+	if g, ok := late(); ok { // A2, A3
 		t.Error("a reader is in an epoch that has passed")
+		g.Leave()
 	}
-	for i := range r {
-		if n := r[i].guards.Load(); n != 0 {
-			t.Errorf("a reader that went elsewhere has left %d guards", n)
-		}
+	if !d.Advance().Passed() {
+		t.Error("a reader that went elsewhere has left a guard")
 	}
-	g, ok := d.join(d.current.Load())
-	if !ok || d.Advance().Passed() {
-		t.Errorf("a reader in the current epoch: joined %t, and is not waited for", ok)
+	g := d.Enter()
+	if d.Advance().Passed() {
+		t.Error("a reader in the current epoch is not waited for")
 	}
 	g.Leave()
 }
 
+// TestLateReaderDoesNotUndoPassed: the slot of a late reader holds an epoch that has passed, for a
+// moment.
+func TestLateReaderDoesNotUndoPassed(t *testing.T) {
+	d, g := withSlots(t)
+	g.Leave()
+	e := d.Advance()
+	if !e.Passed() {
+		t.Fatal("not passed")
+	}
+	g.at.Store(g.epoch) // A2
+	next := d.Advance()
+	if next.Passed() || !e.Passed() {
+		t.Error("the next epoch has passed, or that before has not any more")
+	}
+	g.at.Store(0)
+	if !next.Passed() {
+		t.Error("not passed without the late reader")
+	}
+}
+
+// TestFenceComesBetween: a store that the processor holds back until the fence is seen, for the fence
+// comes after the end of the epoch, and before Passed looks for guards.
+func TestFenceComesBetween(t *testing.T) {
+	d, g := withSlots(t)
+	if !needsFence {
+		t.Skip("stores are not held back here")
+	}
+	g.at.Store(0)
+	fences := 0
+	defer vm.SetFault(func(op vm.Op) error {
+		if op == vm.OpFence {
+			fences++
+			if d.ended.Load() != g.epoch {
+				t.Error("the fence comes before the end")
+			}
+			g.at.Store(g.epoch)
+		}
+		return nil
+	})()
+	e := d.Advance()
+	for range 3 {
+		if e.Passed() {
+			t.Fatal("an epoch passed under a guard")
+		}
+	}
+	g.Leave()
+	if !e.Passed() || fences != 1 {
+		t.Errorf("passed is %t, after %d fences", e.Passed(), fences)
+	}
+}
+
+// TestFenceThatFailsStopsTheWorld: where the system has refused a fence after it had prepared it.
+func TestFenceThatFailsStopsTheWorld(t *testing.T) {
+	d, g := withSlots(t)
+	if !needsFence {
+		t.Skip("no fences are needed here")
+	}
+	stops := func() (n uint64) {
+		s := []metrics.Sample{{Name: "/sched/pauses/total/other:seconds"}}
+		metrics.Read(s)
+		for _, c := range s[0].Value.Float64Histogram().Counts {
+			n += c
+		}
+		return n
+	}
+	defer vm.SetFault(func(op vm.Op) error { return vm.ErrUnsupported })()
+	before := stops()
+	e := d.Advance()
+	if e.Passed() || stops() == before {
+		t.Errorf("passed is %t, and the world stopped %d times", e.Passed(), stops()-before)
+	}
+	g.Leave()
+	if !e.Passed() {
+		t.Error("not passed")
+	}
+}
+
+// TestNoFencesNoSlots: guards are in counters until fences are prepared.
+func TestNoFencesNoSlots(t *testing.T) {
+	if !needsFence {
+		t.Skip("no fences are needed here")
+	}
+	defer prepare()
+	defer vm.SetFault(func(op vm.Op) error { return vm.ErrUnsupported })()
+	prepare()
+	var d Domain
+	g := d.Enter()
+	if g.epoch != inCounter {
+		t.Error("a guard is in a slot, and there are no fences")
+	}
+	if d.Advance().Passed() {
+		t.Error("an epoch passed under a guard")
+	}
+	g.Leave()
+}
+
+// TestFirstReadersShareSlots: of two readers that find no slots, one has entered when the other adds them.
+func TestFirstReadersShareSlots(t *testing.T) {
+	d, g := withSlots(t)
+	d.addSlots()
+	if d.Advance().Passed() {
+		t.Error("an epoch passed under a guard")
+	}
+	g.Leave()
+}
+
+// TestFullLines: guards for which the processor has no slot are in counters, until others have left.
+func TestFullLines(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	d, g := withSlots(t)
+	guards := []Guard{g}
+	for range 2 * len(line{}) {
+		guards = append(guards, d.Enter())
+	}
+	for i, g := range guards {
+		if full := i >= len(line{}); (g.epoch == inCounter) != full {
+			t.Errorf("guard %d is in a counter: %t", i, !full)
+		}
+	}
+	guards[3].Leave()
+	if g := d.Enter(); g != guards[3] {
+		t.Error("a slot is free, and is not filled")
+	}
+	e := d.Advance()
+	for i, g := range guards {
+		if e.Passed() {
+			t.Fatalf("passed with %d guards", len(guards)-i)
+		}
+		g.Leave()
+	}
+	if !e.Passed() {
+		t.Error("not passed")
+	}
+}
+
 // TestFirstReadersAreInOneEpoch: two readers that find no epoch agree on one.
-func TestFirstReadersAreInOneEpoch(t *testing.T) {
+func TestFirstReadersAreInOneEpoch(t *testing.T) { eachWay(t, testFirstReaders) }
+
+func testFirstReaders(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
-	const rounds = 10_000
+	const rounds = 5_000
 	var domains [rounds]Domain
 	var reached [2]atomic.Int64
 	var guards [2][rounds]Guard
@@ -321,8 +521,10 @@ func TestFirstReadersAreInOneEpoch(t *testing.T) {
 
 // TestManyEndEpochs: several goroutines end epochs concurrently and check whether they
 // have passed.
-func TestManyEndEpochs(t *testing.T) {
-	const rounds = 20_000
+func TestManyEndEpochs(t *testing.T) { eachWay(t, testManyEndEpochs) }
+
+func testManyEndEpochs(t *testing.T) {
+	const rounds = 5_000
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))))
 	var d Domain
 	var wg sync.WaitGroup
@@ -345,19 +547,19 @@ func TestManyEndEpochs(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if e := d.Advance(); !e.Passed() || len(d.past) != 0 || d.ended != uint64(4*rounds+1) {
-		t.Errorf("passed is %t, %d epochs are kept, %d have ended", e.Passed(), len(d.past), d.ended)
+	if e := d.Advance(); !e.Passed() || len(d.past) != 0 || d.ended.Load() != 4*rounds+1 {
+		t.Errorf("passed is %t, %d epochs are kept, %d have ended", e.Passed(), len(d.past), d.ended.Load())
 	}
 }
 
 // TestPassedEpochsAreCollected: the next collection frees their counters.
 func TestPassedEpochsAreCollected(t *testing.T) {
 	var d Domain
-	var counters []weak.Pointer[readers]
+	var all []weak.Pointer[counters]
 	var guards []Guard
 	for range 5 {
-		guards = append(guards, d.Enter())
-		counters = append(counters, weak.Make(d.current.Load()))
+		guards = append(guards, d.count())
+		all = append(all, weak.Make(d.counters.Load()))
 		d.Advance()
 	}
 	for _, g := range guards {
@@ -368,7 +570,7 @@ func TestPassedEpochsAreCollected(t *testing.T) {
 		t.Error("an epoch has not passed, though all its guards have left")
 	}
 	runtime.GC()
-	for i, w := range counters {
+	for i, w := range all {
 		if w.Value() != nil {
 			t.Errorf("the counters of epoch %d are kept", i)
 		}

@@ -43,8 +43,8 @@ func (l *limbo) status() status {
 }
 
 // Enter returns a guard: no block that is retired from then on is handed out again
-// before its Leave. It takes no lock and never waits; with Leave it
-// costs two atomic operations. With Options.Domain it is the Domain's Enter.
+// before its Leave. It takes no lock and never waits. With Options.Domain it is the
+// Domain's Enter.
 func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
 // Retire frees r once every [epoch.Guard] entered before the call has left. The block

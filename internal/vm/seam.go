@@ -25,11 +25,12 @@ const (
 	OpMapFile
 	OpUnmapFile
 	OpSync
-	NumOps = int(iota)
+	OpFence // for PrepareFence too
+	NumOps  = int(iota)
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
-	"name", "extend file", "map file", "unmap file", "sync"}
+	"name", "extend file", "map file", "unmap file", "sync", "fence"}
 
 func (op Op) String() string { return opNames[op] }
 

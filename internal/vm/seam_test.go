@@ -45,6 +45,7 @@ var calls = []struct {
 		}
 		return err
 	}},
+	{"Fence", []Op{OpFence, OpFence}, func(*subject) error { return errors.Join(PrepareFence(), Fence()) }},
 	{"Sync", []Op{OpSync}, func(s *subject) error { return Sync(s.mapped, s.size) }},
 	{"UnmapFile", []Op{OpUnmapFile}, func(s *subject) error { return UnmapFile(s.mapped, s.size) }},
 }
