@@ -48,11 +48,11 @@ endif
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
 # All of make test, the longest first.
-TARGETS = modules race emulators systems asan today 386 malloc portable stress checkptr checked seams vet
+TARGETS = modules race emulators systems asan today 386 malloc portable stress checkptr checked seams vet site
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick core $(TARGETS) soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat demo
+.PHONY: test test-long quick core $(TARGETS) soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat demo demo-page
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -212,6 +212,13 @@ misuse:
 	cd analysis && $(GO) test -count=1 -run TestMisuse . -update
 	$(GO) test -count=1 ./internal/test/misuse -run Tables -update
 
+# The site of docs, in which every link is checked. .ci/run installs mkdocs-material in .site/venv, as
+# docs/requirements.txt has it.
+site:
+	@export PATH="$(CURDIR)/.site/venv/bin:$$PATH" NO_MKDOCS_2_WARNING=1; \
+	if python3 -c 'import material' 2>/dev/null; then python3 -m mkdocs build --strict; \
+	else echo "skipped: site (pip install -r docs/requirements.txt, in a venv at .site/venv or elsewhere)"; fi
+
 bench:
 	@echo "building lab, a minute or two the first time"
 	@$(GO) run ./lab bench
@@ -221,6 +228,11 @@ BASE  ?= HEAD
 BENCH ?= .
 benchstat:
 	scripts/benchstat '$(BASE)' '$(PKG)' '$(BENCH)'
+
+# The page of the demo in docs, and the picture of it, by a run on an idle machine.
+demo-page:
+	$(GO) run ./cmd/freehold demo --html docs/demo.html
+	$(GO) test ./cmd/freehold/report -count=1 -run TestDemoInDocs -update
 
 demo:
 	@$(GO) run ./cmd/freehold demo

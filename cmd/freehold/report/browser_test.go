@@ -2,11 +2,13 @@ package report
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -41,16 +43,6 @@ onload = () => {
 
 // On a screen of 320 pixels and more the page is as wide as that, and nothing in it is cut.
 func TestPageFitsScreens(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("no browser is installed: chromium or google-chrome")
-	}
 	many := Grid{Head: []string{"cycle", "resident at the peak", "resident after settle", "live then", "resident per live", "allocations a second", "took, s"}}
 	for i := range 3 {
 		many.Add(fmt.Sprint(i), "12.3 GiB", "1.23 GiB", "1.00 GiB", "1.230", "12,345,678", "123")
@@ -84,16 +76,53 @@ func TestPageFitsScreens(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	args := []string{"--headless", "--disable-gpu", "--disable-component-update", "--user-data-dir=" + t.TempDir(), "--window-size=1400,900", "--virtual-time-budget=10000", "--dump-dom", s.URL}
-	if os.Getuid() == 0 {
-		args = append([]string{"--no-sandbox"}, args...)
-	}
-	dom, err := exec.CommandContext(t.Context(), browser, args...).Output()
-	if err != nil {
-		t.Fatalf("%s: %v", browser, err)
-	}
-	_, found, _ := strings.Cut(string(dom), `<pre id="found">`)
+	_, found, _ := strings.Cut(browse(t, "--window-size=1400,900", "--dump-dom", s.URL), `<pre id="found">`)
 	if found, _, _ = strings.Cut(found, "</pre>"); found != "found:" {
 		t.Errorf("%s", found)
+	}
+}
+
+// browse runs a browser, and skips the test where there is none.
+func browse(t *testing.T, args ...string) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		args = append([]string{"--headless", "--disable-gpu", "--disable-component-update", "--virtual-time-budget=10000", "--user-data-dir=" + t.TempDir()}, args...)
+		if os.Getuid() == 0 {
+			args = append([]string{"--no-sandbox"}, args...)
+		}
+		out, err := exec.CommandContext(t.Context(), path, args...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		return string(out)
+	}
+	t.Skip("no browser is installed: chromium or google-chrome")
+	return ""
+}
+
+var update = flag.Bool("update", false, "write docs/demo.png")
+
+// docs/demo.html is a page of this template, and docs/demo.png the top of it: make demo-page.
+func TestDemoInDocs(t *testing.T) {
+	const docs = "../../../docs/"
+	page, err := os.ReadFile(docs + "demo.html")
+	if err != nil {
+		t.Skip(err) // the sources are not here
+	}
+	style, _, _ := strings.Cut(pageText, "</style>")
+	_, style, _ = strings.Cut(style, "<style>")
+	if !strings.Contains(strings.ReplaceAll(string(page), "\r\n", "\n"), style) {
+		t.Error("docs/demo.html is not of this page: make demo-page")
+	}
+	if *update {
+		absolute, err := filepath.Abs(docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		browse(t, "--window-size=860,840", "--hide-scrollbars", "--screenshot="+absolute+"/demo.png", "file://"+absolute+"/demo.html")
 	}
 }

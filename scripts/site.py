@@ -1,0 +1,47 @@
+"""What the site needs beside docs, which are pages of a forge first: see mkdocs.yml."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.plugins import get_plugin_logger
+
+log = get_plugin_logger("site")
+CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
+LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+MARK = re.compile(r"(?m)^<!-- [\w ]+ -->$")  # around what tests write
+DEMO = re.compile(r"\[!\[[^\]]*\]\(demo\.png\)\]\(demo\.html\)")
+FRAME = '<iframe src="demo.html" title="The demo" style="width: 100%; height: 60rem; border: 0"></iframe>'
+
+
+def outside_code(change, markdown):
+    parts = CODE.split(markdown)
+    parts[::2] = map(change, parts[::2])
+    return "".join(parts)
+
+
+def on_pre_build(config):
+    """The links of pages outside of docs lead to files too."""
+    root = Path(config.config_file_path).parent
+    for page in [*root.glob("*.md"), *root.glob("examples/**/*.md"), *root.glob("lab/**/*.md")]:
+        for match in LINK.finditer(CODE.sub("", page.read_text(encoding="utf-8"))):
+            if not (page.parent / match[2]).exists():
+                log.warning("%s has a link to %s, which is not there", page.relative_to(root), match[2])
+
+
+def on_page_markdown(markdown, page, config, files):
+    root = Path(config.config_file_path).parent
+    folder = posixpath.dirname("docs/" + page.file.src_uri)
+
+    def outward(match):
+        """A link to a file of the repository that is no page leads to the forge."""
+        before, target, after = match.groups()
+        path = posixpath.normpath(posixpath.join(folder, target))
+        is_folder = (root / path).is_dir()
+        if path.startswith("docs/"):
+            return before + target + ("/README.md" if is_folder else "") + after
+        if not (root / path).exists():
+            log.warning("%s has a link to %s, which is not there", page.file.src_uri, target)
+        return f"{before}{config.repo_url.rstrip('/')}/{'tree' if is_folder else 'blob'}/main/{path}{after}"
+
+    return outside_code(lambda text: DEMO.sub(FRAME, MARK.sub("", LINK.sub(outward, text))), markdown)
