@@ -3,6 +3,7 @@ package guides
 import (
 	"fmt"
 
+	"github.com/dgraph-io/ristretto/v2/z"
 	google "github.com/google/btree"
 	tidwall "github.com/tidwall/btree"
 
@@ -109,4 +110,47 @@ func Example_tidwallAfter() {
 	// tree 1
 	// the last: tree
 	// leaf 2 2
+}
+
+func Example_treeBefore() {
+	versions := z.NewTree("versions") // of uint64 other than 0, and than the largest
+	defer versions.Close()
+
+	for key := uint64(1); key <= 5; key++ {
+		versions.Set(key, 100+key)
+	}
+	versions.DeleteBelow(103)
+	fmt.Println(versions.Get(2), versions.Get(4)) // 0 is none
+	versions.IterateKV(func(key, version uint64) uint64 {
+		fmt.Println(key, version)
+		return 0 // no other value
+	})
+	// Output:
+	// 0 104
+	// 3 103
+	// 4 104
+	// 5 105
+}
+
+func Example_treeAfter() {
+	versions := btree.New[uint64, uint64](freehold.Default(), nil)
+	defer versions.Close()
+
+	for key := uint64(1); key <= 5; key++ {
+		if err := versions.Put(key, 100+key); err != nil {
+			panic(err)
+		}
+	}
+	versions.DeleteFunc(func(_ uint64, version *uint64) bool { return *version < 103 })
+	second, _ := versions.Get(2)
+	fourth, _ := versions.Get(4)
+	fmt.Println(second, fourth)
+	for key, version := range versions.All() {
+		fmt.Println(key, version)
+	}
+	// Output:
+	// 0 104
+	// 3 103
+	// 4 104
+	// 5 105
 }

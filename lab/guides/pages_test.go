@@ -102,7 +102,8 @@ func TestPagesAreUpToDate(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Skip("the pages are not here", err)
 	}
-	mark := regexp.MustCompile(`(?s)<!-- (\w+) -->\n(.*?)<!-- end of (\w+) -->\n`)
+	pages = append(pages, "../../docs/records.md")
+	mark := regexp.MustCompile(`(?s)<!-- (\w+(?:Before|After)) -->\n.*?<!-- end of \w+ -->\n`)
 	shown := map[string]bool{}
 	for _, path := range pages {
 		page := read(t, path)
