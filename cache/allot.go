@@ -9,7 +9,11 @@
 
 package cache
 
-import "github.com/freehold-go/freehold"
+import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold"
+)
 
 const (
 	reserveSegments = 2
@@ -179,7 +183,8 @@ func (s *shard) fromParent(size int) (n uint32, err error) {
 	}
 	s.used += size
 	g := s.segs.at(n)
-	*g = segment{addr: addrOf(block), bytes: uint32(size), state: spare}
+	g.bytes, g.state = uint32(size), spare
+	atomic.StoreUintptr(&g.addr, addrOf(block))
 	return n, nil
 }
 
@@ -227,6 +232,6 @@ func (s *shard) giveBack(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
-	*g = segment{}
+	g.state, g.used, g.live = unused, 0, 0
 	s.segs.unused = append(s.segs.unused, n)
 }

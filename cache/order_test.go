@@ -92,7 +92,7 @@ func TestLateReader(t *testing.T) {
 		if first { // another item of the segment is evicted
 			first = false
 			h := c.seed.Bytes(key)
-			r = c.shardOf(h).scan(h, key, byKey)
+			r = c.shardOf(h).scan(h, key, false)
 		}
 	}
 	for i := range 2 * MinBytes / 100 {
@@ -145,7 +145,11 @@ func TestRewriteAgainstReaders(t *testing.T) {
 	c := newCache(t, Options{})
 	must(0, c.Set(key, value))
 	old := c.found(key)
-	at(c, writeHidden, 1, old.hold) // R2 before W2
+	at(c, writeHidden, 1, func() {
+		n, _ := c.shards[0].segs.split(old.w.place())
+		old.pin = c.shards[0].segs.pin(n, 0)
+		old.pin.Add(1) // R2 before W2
+	})
 	must(0, c.Set(key, again))
 	if string(old.it.value()) != string(value) {
 		t.Errorf("a reader's value has become %q", old.it.value())

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/pin"
+	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
 // reads counts what reads found, in lines that processors seldom share.
@@ -19,13 +20,16 @@ type reads [stripes]struct {
 // nothing is allocated.
 func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 	c.base.MustBeOpen(&kind, "Get")
-	r, ok := c.read(key)
-	if ok {
-		dst = append(dst, r.it.value()...)
-		r.note(c.accessTime())
-		r.release()
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	r := c.count(s, s.find(h, key))
+	if r.it == nil {
+		return dst, false
 	}
-	return dst, ok
+	dst = append(dst, r.it.value()...)
+	r.note(c.accessTime())
+	r.release()
+	return dst, true
 }
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is
@@ -36,15 +40,21 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 // package's documentation.
 func (c *Cache) View(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "View")
-	r, ok := c.read(key)
-	if ok {
-		defer r.release()
-		now := c.accessTime()
-		e := r.entryOf(now)
-		r.note(now)
-		f(e)
+	return c.view(c.seed.Bytes(key), key, f)
+}
+
+func (c *Cache) view(h uint64, key []byte, f func(e Entry)) bool {
+	s := c.shardOf(h)
+	r := c.count(s, s.find(h, key))
+	if r.it == nil {
+		return false
 	}
-	return ok
+	defer r.release()
+	now := c.accessTime()
+	e := s.entryOf(r, now)
+	r.note(now)
+	f(e)
+	return true
 }
 
 // Peek is View that is no read of the entry: it counts neither in Stats nor for what stays, and leaves
@@ -52,32 +62,26 @@ func (c *Cache) View(key []byte, f func(e Entry)) bool {
 func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "Peek")
 	h := c.seed.Bytes(key)
-	r := c.shardOf(h).find(h, key)
+	s := c.shardOf(h)
+	r := s.find(h, key)
 	defer r.release()
-	if !r.isLive() {
+	if !r.isLive(&c.clock) {
 		return false
 	}
-	f(r.entryOf(c.accessTime()))
+	f(s.entryOf(r, c.accessTime()))
 	return true
 }
 
-// read returns a reading of a live entry. The caller releases it.
-func (c *Cache) read(key []byte) (reading, bool) {
-	h := c.seed.Bytes(key)
-	r := c.count(c.shardOf(h).find(h, key))
-	return r, r.it != nil
-}
-
 // count counts a hit or a miss. It returns r if that is of a live entry, and else releases it.
-func (c *Cache) count(r reading) reading {
+func (c *Cache) count(s *shard, r reading) reading {
 	mine := &c.reads[pin.Stripe(stripeBits)]
-	if !r.isLive() {
+	if !r.isLive(&c.clock) {
 		r.release()
 		mine.misses.Add(1)
 		return reading{}
 	}
 	mine.hits.Add(1)
-	r.hit()
+	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
 		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // unless Touch has come between
 	}
@@ -96,8 +100,7 @@ func (c *Cache) accessTime() uint32 {
 const batchKeys = 16
 
 // GetMany calls f with the index of each key that is found, and its entry, as View does. It costs
-// less than View of each, as it waits for the memory of several keys at once. Entries stay in place until
-// GetMany has called f with all of the same sixteen.
+// less than View of each, as it waits for the memory of several keys at once.
 func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	c.base.MustBeOpen(&kind, "GetMany")
 	for from := 0; from < len(keys); from += batchKeys {
@@ -109,35 +112,21 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 // buckets of all, then for the items of all, and then looks at them.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	var hashes [batchKeys]uint64
-	var held [batchKeys]reading
-	defer func() {
-		for i := range held { // those that are left if f panics
-			held[i].release()
-		}
-	}()
+	var addrs [batchKeys]uintptr
 	me := c.readers.Enter()
 	for i, key := range keys {
 		hashes[i] = c.seed.Bytes(key)
 		c.shardOf(hashes[i]).index.prefetch(tagOf(hashes[i]))
 	}
-	c.readers.Leave(me)
 	for i, h := range hashes[:len(keys)] {
-		held[i] = c.shardOf(h).scan(h, nil, byTag)
+		addrs[i] = c.shardOf(h).addrOf(tagOf(h))
 	}
-	now := c.accessTime()
+	for i, h := range hashes[:len(keys)] {
+		prefetch.Lines(addrs[i], int(c.shardOf(h).lines.Load()))
+	}
+	c.readers.Leave(me)
 	for i, key := range keys {
-		r := held[i]
-		held[i] = reading{}
-		if r.it == nil || string(r.it.key()) != string(key) {
-			r.release()
-			r = c.shardOf(hashes[i]).find(hashes[i], key)
-		}
-		if r = c.count(r); r.it != nil {
-			held[i] = r
-			e := r.entryOf(now)
-			r.note(now)
-			f(from+i, e)
-		}
+		c.view(hashes[i], key, func(e Entry) { f(from+i, e) })
 	}
 }
 
@@ -170,7 +159,7 @@ func (s *shard) each(yield func([]byte, Entry) bool) bool {
 		}
 		for len(held) > 0 {
 			r := &held[len(held)-1]
-			more := !r.isLive() || yield(r.it.key(), r.entryOf(s.c.accessTime()))
+			more := !r.isLive(&s.c.clock) || yield(r.it.key(), s.entryOf(*r, s.c.accessTime()))
 			r.release()
 			held = held[:len(held)-1]
 			if !more {

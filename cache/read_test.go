@@ -331,10 +331,17 @@ func TestHitOfAFreedSlot(t *testing.T) {
 			t.Error("chunks were freed before their readers have left")
 		}
 	})()
-	c.GetMany(keys, func(int, Entry) {
-		found++
-		c.Resize(4 << 20 / resizeShare)
-	})
+	var held [2]reading
+	for i, key := range keys {
+		held[i] = s.find(c.seed.Bytes(key), key)
+	}
+	c.Resize(4 << 20 / resizeShare)
+	for _, r := range held {
+		if r = c.count(s, r); r.it != nil {
+			found++
+		}
+		r.release()
+	}
 	for _, words := range p.freed {
 		for _, w := range words {
 			if w != p.word {

@@ -12,7 +12,7 @@ import (
 // found returns what a writer finds of key.
 func (c *Cache) found(key []byte) reading {
 	h := c.seed.Bytes(key)
-	return c.shardOf(h).scan(h, key, byWriter)
+	return c.shardOf(h).scan(h, key, true)
 }
 
 // TestRewrite: an entry stays where it is if the next one is nearly as large and expires as surely.
@@ -119,7 +119,7 @@ func TestCopyOfARewrittenItem(t *testing.T) {
 				must(c.Put(key, e))
 			}
 			r := c.found(key)
-			want := r.entryOf(c.accessTime())
+			want := c.shards[0].entryOf(r, c.accessTime())
 			spare := r.it.shape.spareBytes()
 			to := (*item)(unsafe.Pointer(new([32]uint64)))
 			r.it.copyTo(to)
@@ -127,7 +127,7 @@ func TestCopyOfARewrittenItem(t *testing.T) {
 				t.Errorf("%d bytes, %d of them spare, are copied to %d; %d rewrites", r.it.size(), spare, to.size(), to.rewrites)
 			}
 			r.it = to
-			got := r.entryOf(c.accessTime())
+			got := c.shards[0].entryOf(r, c.accessTime())
 			got.Version = want.Version
 			if !reflect.DeepEqual(got, want) || got.Flags != flags || got.Read != access || access && got.Idle != e.Idle {
 				t.Errorf("%+v is copied to %+v", want, got)

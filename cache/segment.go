@@ -60,7 +60,7 @@ const (
 )
 
 // A segment describes a block. The shard's lock guards it; readers who hold a pin read addr and age, which
-// stay meanwhile.
+// stay meanwhile. GetMany reads addr without a pin, for a prefetch alone, so it is stored atomically.
 type segment struct {
 	addr  uintptr
 	age   uint64 // grows from one segment to the next, and is part of versions
@@ -163,6 +163,12 @@ func (gs *segments) place(n, offset uint32) place {
 func (gs *segments) itemAt(at place) *item {
 	n, offset := gs.split(at)
 	return gs.at(n).item(offset)
+}
+
+// addrOf returns the address of a place, which need not be an item's any more.
+func (gs *segments) addrOf(at place) uintptr {
+	n, offset := gs.split(at)
+	return atomic.LoadUintptr(&gs.at(n).addr) + uintptr(offset)
 }
 
 // split returns the segment of a place, and the offset there.

@@ -74,7 +74,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 		s.sets++
 		return s.version(old.w, old.it), nil
 	}
-	n, offset, ok := s.allotBeside(&old, itemBytes(key, e, sh), seconds(e.TTL), main)
+	n, offset, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main)
 	if !ok {
 		return 0, s.noMemory()
 	}
@@ -93,9 +93,11 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 }
 
 // allotBeside is allot while the item of old stays where it is.
-func (s *shard) allotBeside(old *reading, size int, seconds uint32, main bool) (n, offset uint32, ok bool) {
-	old.hold()
-	defer old.release()
+func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool) (n, offset uint32, ok bool) {
+	if old.at != nil {
+		old = s.hold(old.at)
+		defer old.release()
+	}
 	return s.allot(size, seconds, main, false)
 }
 
@@ -188,8 +190,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		r := reading{s: s, w: slot(at), it: it}
-		f(it.key(), r.entryOf(s.c.accessTime()), why)
+		f(it.key(), s.entryOf(reading{w: slot(at), it: it}, s.c.accessTime()), why)
 	}
 }
 

@@ -31,13 +31,13 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 // nothing has changed then.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
-	return c.putIf(key, &e, func(_ reading, found bool) bool { return !found })
+	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
 }
 
 // Replace stores e if key has an entry, and reports whether it did. Errors are as for Add.
 func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	c.base.MustBeOpen(&kind, "Replace")
-	return c.putIf(key, &e, func(_ reading, found bool) bool { return found })
+	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return found })
 }
 
 // CompareAndSet stores e if key has an entry of that version, and reports whether it did. It may
@@ -45,8 +45,8 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 // again. Errors are as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
-	return c.putIf(key, &e, func(old reading, found bool) bool {
-		return found && old.s.version(old.w, old.it) == version
+	return c.putIf(key, &e, func(s *shard, old reading, found bool) bool {
+		return found && s.version(old.w, old.it) == version
 	})
 }
 
@@ -63,7 +63,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 	c.write(key, func(s *shard, h uint64, old reading, found bool) {
 		defer func() { s.entry = Entry{} }()
 		if found {
-			s.entry = old.entryOf(c.accessTime())
+			s.entry = s.entryOf(old, c.accessTime())
 			version = s.entry.Version
 		}
 		left := s.entry.TTL
@@ -110,7 +110,7 @@ func (s *shard) touch(old reading, expires uint32) {
 	g.forget(old.it.expires.Load(), old.it.size())
 	old.it.expires.Store(expires)
 	g.note(expires, old.it.size())
-	old.hit()
+	s.hit(old)
 	old.note(s.c.accessTime())
 }
 
@@ -136,9 +136,9 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 }
 
 // putIf stores e if want says so of what key has.
-func (c *Cache) putIf(key []byte, e *Entry, want func(old reading, found bool) bool) (done bool, err error) {
+func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, found bool) bool) (done bool, err error) {
 	c.write(key, func(s *shard, h uint64, old reading, found bool) {
-		if want(old, found) {
+		if want(s, old, found) {
 			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
 			done = err == nil
 		}
@@ -161,10 +161,10 @@ func (c *Cache) write(key []byte, f func(s *shard, h uint64, old reading, found 
 // room for one more slot then, if there is memory, and what has expired is dropped.
 func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
 	s.growIndex()
-	r = s.scan(h, key, byWriter)
+	r = s.scan(h, key, true)
 	if r.it != nil && r.it.hasExpired(&s.c.clock) {
 		s.drop(r.at, Expired)
 		return reading{}, false
 	}
-	return r, r.isLive()
+	return r, r.isLive(&s.c.clock)
 }
