@@ -41,8 +41,9 @@ type treeFile struct {
 
 // NewTreePersistent returns the tree in the file at path, or an empty one if there is no file. The tree is in memory, and the file has all changes: it survives
 // the end of the process at any time, and that of the system from Close on. A change costs about 100 ns more than in a Tree without a file. The file has
-// 16 bytes for each Set, until that is more than twice the entries: then it is written anew. It has up to five times their bytes, and 128 KiB. It reads no files
-// of ristretto. While the tree is open the file is locked, as [buffer.Open] does. Calls that change the tree panic if the disk is full.
+// 16 bytes for each Set, until that is more than twice the entries: then it is written anew. It has up to five times their bytes and 128 KiB, and twice that
+// while it is open. It reads no files of ristretto. While the tree is open the file is locked, as [buffer.Open] does. Calls that change the tree panic if the
+// disk is full.
 func NewTreePersistent(path string) (*Tree, error) {
 	b, err := buffer.Open(path, nil)
 	if err != nil {
