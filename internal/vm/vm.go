@@ -100,8 +100,10 @@ func NonNil(addr uintptr) unsafe.Pointer {
 	return unsafe.Add(nil, addr)
 }
 
-// bytesAt returns a range as a slice. The precondition is Pointer's.
-func bytesAt(addr, size uintptr) []byte { return unsafe.Slice((*byte)(Pointer(addr)), size) }
+// bytesAt returns a range as a slice, for system calls: it may not be committed yet.
+func bytesAt(addr, size uintptr) []byte {
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
+}
 
 // MaxReserve returns the largest reservation to try first, a power of two. If the
 // process's address space is limited, it is at most a quarter of the rest, since
