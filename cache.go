@@ -43,10 +43,14 @@ func (h *Heap) NewCache() *Cache {
 }
 
 // Alloc implements [Allocator]. See [Heap.Alloc].
-func (c *Cache) Alloc(size, align int) ([]byte, error) { return c.c.Alloc(size, align, false) }
+func (c *Cache) Alloc(size, align int) ([]byte, error) {
+	return heap.Fast.LocalAlloc(&c.c, size, align, false, 0)
+}
 
 // Zeroed implements [Allocator]. See [Heap.Zeroed].
-func (c *Cache) Zeroed(size, align int) ([]byte, error) { return c.c.Alloc(size, align, true) }
+func (c *Cache) Zeroed(size, align int) ([]byte, error) {
+	return heap.Fast.LocalAlloc(&c.c, size, align, true, 0)
+}
 
 // Resize implements [Allocator]. See [Heap.Resize].
 func (c *Cache) Resize(b []byte, size int) ([]byte, bool) { return c.c.Resize(b, size) }

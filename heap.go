@@ -142,13 +142,17 @@ func newShared(o *HeapOptions) *Heap {
 
 // Alloc implements [Allocator]. The error says whether the limit or the
 // operating system refused.
-func (h *Heap) Alloc(size, align int) ([]byte, error) { return h.h.Alloc(size, align, false) }
+func (h *Heap) Alloc(size, align int) ([]byte, error) {
+	return heap.Fast.Alloc(&h.h, size, align, false, 0)
+}
 
 // Zeroed implements [Allocator]. It does not clear memory fresh from the operating
 // system. Of used memory of 1 MiB to 1 GiB, on Linux it clears only resident pages; a
 // larger run it returns to the system instead. A large block that is used in part
 // therefore costs only the part used, each time.
-func (h *Heap) Zeroed(size, align int) ([]byte, error) { return h.h.Alloc(size, align, true) }
+func (h *Heap) Zeroed(size, align int) ([]byte, error) {
+	return heap.Fast.Alloc(&h.h, size, align, true, 0)
+}
 
 // Resize implements [Allocator]. A block up to 32 KiB stays in place if the new
 // size fits its class and fills more than half of it. A larger block shrinks in

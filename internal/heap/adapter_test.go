@@ -30,10 +30,10 @@ func (h *Heap) Tick() { h.tick() }
 type PlainAdapter struct{ Adapter }
 
 func (a PlainAdapter) Alloc(size, align int) ([]byte, error) {
-	return plain.alloc(a.Heap, size, align, false, 0)
+	return plain.Alloc(a.Heap, size, align, false, 0)
 }
 func (a PlainAdapter) Zeroed(size, align int) ([]byte, error) {
-	return plain.alloc(a.Heap, size, align, true, 0)
+	return plain.Alloc(a.Heap, size, align, true, 0)
 }
 func (a PlainAdapter) Free(b []byte) { plain.free(a.Heap, b, 0) }
 

@@ -46,8 +46,8 @@ func countInAssembly(on bool) {
 		to = &counting
 	}
 	set := func(f, to unsafe.Pointer) { atomic.StorePointer((*unsafe.Pointer)(f), *(*unsafe.Pointer)(to)) }
-	set(unsafe.Pointer(&fast.alloc), unsafe.Pointer(&to.alloc))
-	set(unsafe.Pointer(&fast.localAlloc), unsafe.Pointer(&to.localAlloc))
+	set(unsafe.Pointer(&Fast.Alloc), unsafe.Pointer(&to.Alloc))
+	set(unsafe.Pointer(&Fast.LocalAlloc), unsafe.Pointer(&to.LocalAlloc))
 }
 
 // cleared is what it jumps to for a block that takes more than a few stores to clear.

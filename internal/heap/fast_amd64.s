@@ -200,7 +200,7 @@ class:
 	JEQ  plain
 	FIND(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_alloc, ·large+largeFunctions_alloc)
+	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
 far:
 	FAR(AX, R9, near, plain)
 
@@ -214,7 +214,7 @@ class:
 	FIND(R9, plain)
 	COUNT(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_alloc, ·large+largeFunctions_alloc)
+	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
 far:
 	FAR(AX, R9, near, plain)
 
@@ -262,7 +262,7 @@ class:
 	JEQ  plain
 	FIND(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_localAlloc, ·large+largeFunctions_localAlloc)
+	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
 
 // localAllocFast, counting.
 TEXT localAllocCounting<>(SB), NOSPLIT, $0-0
@@ -274,7 +274,7 @@ class:
 	FIND(R9, plain)
 	COUNT(R9, plain)
 	TAKE(R9)
-	FINISH(·plain+functions_localAlloc, ·large+largeFunctions_localAlloc)
+	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
 
 // func(o *LocalCache, b []byte, at uintptr) bool
 //
@@ -292,17 +292,17 @@ plain:
 large:
 	GO(·large+largeFunctions_localFree)
 
-DATA fastFunctions<>+functions_alloc(SB)/8, $allocFast<>(SB)
+DATA fastFunctions<>+functions_Alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
-DATA fastFunctions<>+functions_localAlloc(SB)/8, $localAllocFast<>(SB)
+DATA fastFunctions<>+functions_LocalAlloc(SB)/8, $localAllocFast<>(SB)
 DATA fastFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
-DATA countingFunctions<>+functions_alloc(SB)/8, $allocCounting<>(SB)
+DATA countingFunctions<>+functions_Alloc(SB)/8, $allocCounting<>(SB)
 DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
-DATA countingFunctions<>+functions_localAlloc(SB)/8, $localAllocCounting<>(SB)
+DATA countingFunctions<>+functions_LocalAlloc(SB)/8, $localAllocCounting<>(SB)
 DATA countingFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL countingFunctions<>(SB), RODATA, $functions__size
 

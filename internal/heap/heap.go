@@ -117,14 +117,14 @@ func (h *Heap) Init(o Options) {
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
 func (h *Heap) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fast.alloc(h, size, align, zero, 0)
+	return Fast.Alloc(h, size, align, zero, 0)
 }
 
 // Free takes back a block.
-func (h *Heap) Free(b []byte) { fast.free(h, b, 0) }
+func (h *Heap) Free(b []byte) { Fast.free(h, b, 0) }
 
 // FreePointer frees the block at p, nothing if p is nil.
-func (h *Heap) FreePointer(p unsafe.Pointer) { fast.freePointer(h, p, 0, 0, 0) }
+func (h *Heap) FreePointer(p unsafe.Pointer) { Fast.freePointer(h, p, 0, 0, 0) }
 
 // Resize changes a block's size where that needs no copy.
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) { return h.resize("Heap.Resize", b, size) }

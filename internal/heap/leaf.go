@@ -21,27 +21,28 @@ import (
 // that take pins call leaves with a slot, and do the rest when they have left it, if the block
 // is nil or the result false.
 type functions struct {
-	alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
+	Alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 	free        func(h *Heap, b []byte, at uintptr) bool
 	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
-	localAlloc  func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error)
+	LocalAlloc  func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error)
 	localFree   func(o *LocalCache, b []byte, at uintptr) bool
 }
 
-// fast is what is called: assembly where it runs, else plain, which are leaves if package pin
-// knows how to call them, else pinned.
-var fast, plain, pinned functions
+// Fast is what is called: assembly where it runs, else plain, which are leaves if package pin
+// knows how to call them, else pinned. Alloc and LocalAlloc are exported for package freehold, whose
+// Alloc could not be inlined if it called [Heap.Alloc].
+var Fast, plain, pinned functions
 
 func init() {
 	pinned = functions{allocPinned, freePinned, freePointerPinned, localAllocPinned, localFreePinned}
 	plain = functions{
-		alloc:       pin.Unpinned(returningSlice[*Heap](allocLeaf), returningSlice[*Heap](allocMissed), allocPinned),
+		Alloc:       pin.Unpinned(returningSlice[*Heap](allocLeaf), returningSlice[*Heap](allocMissed), allocPinned),
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
-		localAlloc:  pin.Unpinned(returningSlice[*LocalCache](localAllocLeaf), returningSlice[*LocalCache](localAllocMissed), localAllocPinned),
+		LocalAlloc:  pin.Unpinned(returningSlice[*LocalCache](localAllocLeaf), returningSlice[*LocalCache](localAllocMissed), localAllocPinned),
 		localFree:   pin.Unpinned(localFreeLeaf, localFreeMissed, localFreePinned),
 	}
-	fast = assembled(plain)
+	Fast = assembled(plain)
 }
 
 // returningSlice returns f as a function whose first three results are a slice, which are

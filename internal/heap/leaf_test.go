@@ -17,7 +17,7 @@ func TestLeavesTakeNoPins(t *testing.T) {
 // eachPath runs a test with assembly, where it runs, with leaves, and with pins. f is what
 // Alloc and Free call.
 func eachPath(t *testing.T, test func(t *testing.T, f *functions)) {
-	t.Run("called", func(t *testing.T) { test(t, &fast) })
+	t.Run("called", func(t *testing.T) { test(t, &Fast) })
 	t.Run("plain", func(t *testing.T) { test(t, &plain) })
 	t.Run("pinned", func(t *testing.T) {
 		Pin(t)
@@ -42,8 +42,8 @@ func TestEachPathCountsBlocks(t *testing.T) {
 		use := func() {
 			want = 0
 			for _, size := range countedSizes {
-				b, err := f.alloc(h, size, 8, true, 0)
-				c, errOfCache := f.localAlloc(o, size, 8, true, 0)
+				b, err := f.Alloc(h, size, 8, true, 0)
+				c, errOfCache := f.LocalAlloc(o, size, 8, true, 0)
 				if err != nil || errOfCache != nil || !allSet(b, 0) || !allSet(c, 0) {
 					t.Fatalf("%d bytes: no block, or not zero: %v, %v", size, err, errOfCache)
 				}
@@ -74,8 +74,8 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 		o := newLocalCache(h)
 		for _, size := range append(countedSizes, countedSizes...) { // by slow paths, and then by caches
 			for name, alloc := range map[string]func() ([]byte, error){
-				"heap":  func() ([]byte, error) { return f.alloc(h, size, 8, false, 0) },
-				"cache": func() ([]byte, error) { return f.localAlloc(o, size, 8, false, 0) },
+				"heap":  func() ([]byte, error) { return f.Alloc(h, size, 8, false, 0) },
+				"cache": func() ([]byte, error) { return f.LocalAlloc(o, size, 8, false, 0) },
 			} {
 				b, err := alloc()
 				if err != nil || !spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
@@ -95,7 +95,7 @@ func TestEachPathNamesTheZeroCache(t *testing.T) {
 		var o LocalCache
 		for _, size := range countedSizes {
 			for call, do := range map[string]func(){
-				"Cache.Alloc": func() { f.localAlloc(&o, size, 8, false, 0) },
+				"Cache.Alloc": func() { f.LocalAlloc(&o, size, 8, false, 0) },
 				"Cache.Free":  func() { f.localFree(&o, alloc(t, h, size), 0) },
 			} {
 				if got := panicOf(do); !strings.HasPrefix(got, "freehold: "+call+": zero value") {

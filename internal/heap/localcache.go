@@ -63,11 +63,11 @@ func (o *LocalCache) mustBeOpen(call string) {
 
 // Alloc is the heap's, in a cache of its owner's.
 func (o *LocalCache) Alloc(size, align int, zero bool) ([]byte, error) {
-	return fast.localAlloc(o, size, align, zero, 0)
+	return Fast.LocalAlloc(o, size, align, zero, 0)
 }
 
 // Free is the heap's, into a cache of its owner's.
-func (o *LocalCache) Free(b []byte) { fast.localFree(o, b, 0) }
+func (o *LocalCache) Free(b []byte) { Fast.localFree(o, b, 0) }
 
 // Resize is [Heap.Resize].
 func (o *LocalCache) Resize(b []byte, size int) ([]byte, bool) {
