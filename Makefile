@@ -7,7 +7,7 @@
 # rounds and fewer random programs; make test-long runs modules in full.
 
 GO    ?= go
-MODULES = . ./adapters/arrow ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile
+MODULES = . ./adapters/arrow ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile ./scripts/release
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # The packages with files for systems or processors, and none with net/http, whose
@@ -52,7 +52,7 @@ TARGETS = modules race emulators systems asan today 386 malloc portable stress c
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick core $(TARGETS) soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat demo demo-page
+.PHONY: test test-long quick core $(TARGETS) soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat release-check demo demo-page
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -222,6 +222,11 @@ site:
 bench:
 	@echo "building lab, a minute or two the first time"
 	@$(GO) run ./lab bench
+
+# What a release would be, from HEAD, tried from outside: see scripts/release.
+VERSION ?= v$(shell sed -n 's/^## \[\([0-9][^]]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
+release-check:
+	$(GO) run ./scripts/release $(VERSION)
 
 # The benchmarks of PKG that BENCH matches, at the commit BASE and here, in turn.
 BASE  ?= HEAD

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestDatedChangelog(t *testing.T) {
+	day := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	tests := []struct{ name, text, want string }{
+		{"gets the day", "## [0.2.0]\n- a\n## [0.1.0] - 2026-01-31\n- b", "## [0.2.0] - 2026-12-24\n- a\n## [0.1.0] - 2026-01-31\n- b"},
+		{"keeps its day", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n### Added\n- a", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n### Added\n- a"},
+		{"without a section", "# Changelog\n## [Unreleased]\n- a", "no section"},
+		{"of another version", "## [0.3.0]\n- a", "first section is that of v0.3.0"},
+		{"without an entry", "## [0.2.0]\n\n## [0.1.0] - 2026-01-31\n- b", "no entry"},
+		{"the oldest first", "## [0.2.0]\n- a\n## [0.10.0] - 2026-01-31\n- b", "no newer"},
+		{"twice", "## [0.2.0]\n- a\n## [0.2.0]\n- b", "no newer"},
+		{"an old one without a date", "## [0.2.0]\n- a\n## [0.1.0]\n- b", "no date"},
+		{"a day that is none", "## [0.2.0] - 2026-02-30\n- a", "out of range"},
+		{"another heading", "## v0.2.0\n- a", "no heading"},
+	}
+	for _, tt := range tests {
+		got, err := datedChangelog(tt.text, "v0.2.0", day)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tt.want && (err == nil || !strings.Contains(got, tt.want)) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A repository of three modules, each of which requires the one before, is released twice:
+// what is tagged is what was tried.
+func TestRelease(t *testing.T) {
+	repo := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		name = filepath.Join(repo, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do := func(args ...string) string {
+		t.Helper()
+		said, err := git(repo, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	commit := func() {
+		t.Helper()
+		do("add", "--all")
+		do("commit", "--quiet", "--message", "all: something")
+	}
+	refused := func(version, want string) {
+		t.Helper()
+		head := do("rev-parse", "HEAD")
+		if err := run(version, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", version, err, want)
+		}
+		if do("rev-parse", "HEAD") != head || do("tag", "--list", "*"+version) != "" {
+			t.Errorf("%s was refused, and changed the repository", version)
+		}
+	}
+	t.Setenv("GIT_AUTHOR_NAME", "a")
+	t.Setenv("GIT_AUTHOR_EMAIL", "a@example.com")
+	t.Setenv("GIT_COMMITTER_NAME", "a")
+	t.Setenv("GIT_COMMITTER_EMAIL", "a@example.com")
+	t.Chdir(repo)
+	do("init", "--quiet")
+	write("LICENSE", "free")
+	write("CHANGELOG.md", "## [0.1.0]\n- all\n")
+	write("go.work", "go 1.26.0\n\nuse (\n\t.\n\t./cmd/hello\n\t./sub\n\t./tool\n)\n\nreplace example.com/m v0.0.1 => .\n\nreplace example.com/m/sub v0.0.1 => ./sub\n")
+	write("go.mod", "module example.com/m\n\ngo 1.26.0\n")
+	write("m.go", "package m\n\nfunc F() {}\n")
+	write("sub/go.mod", "module example.com/m/sub\n\ngo 1.26.0\n\nrequire example.com/m v0.0.1\n")
+	write("sub/sub.go", "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F() }\n")
+	write("cmd/hello/go.mod", "module example.com/m/cmd/hello\n\ngo 1.26.0\n\nrequire (\n\texample.com/m v0.0.1 // indirect\n\texample.com/m/sub v0.0.1\n)\n")
+	write("cmd/hello/main.go", `package main
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"example.com/m/sub"
+)
+
+func main() {
+	sub.G()
+	info, _ := debug.ReadBuildInfo()
+	fmt.Println("hello", info.Main.Version, "and so on")
+}
+`)
+	write("tool/go.mod", "module tool\n\ngo 1.26.0\n") // not at its path: no module to release
+	commit()
+	refused("v0.2.0", "first section is that of v0.1.0")
+	refused("0.1.0", "is no version")
+	if err := run("v0.1.0", false); err != nil {
+		t.Fatal(err)
+	}
+	if tags := do("tag"); tags != "" {
+		t.Errorf("a rehearsal tagged %s", tags)
+	}
+	write("sub/more.txt", "more")
+	refused("v0.1.0", "not committed")
+	commit()
+	if err := run("v0.1.0", true); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := do("tag", "--points-at", "HEAD"), "cmd/hello/v0.1.0\nsub/v0.1.0\nv0.1.0"; got != want {
+		t.Errorf("tags %s, want %s", got, want)
+	}
+	if sum := do("show", "HEAD:cmd/hello/go.sum"); strings.Count(sum, "example.com/m/sub v0.1.0") != 2 {
+		t.Errorf("go.sum of the command lacks the hashes of what it requires:\n%s", sum)
+	}
+	if work := do("show", "HEAD:go.work"); strings.Contains(work, "v0.0.1") || strings.Count(work, "v0.1.0 =>") != 2 {
+		t.Errorf("go.work replaces another version:\n%s", work)
+	}
+	if err := run("v0.1.0", false); err != nil { // as it is tagged
+		t.Error(err)
+	}
+
+	write("m.go", "package m\n\nfunc F() {}\n\nfunc H(int) {}\n")
+	write("sub/sub.go", "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F(); m.H(1) }\n")
+	write("CHANGELOG.md", "## [0.1.1]\n- H\n\n## [0.1.0] - 2026-01-31\n- all\n")
+	commit()
+	if testing.Short() {
+		return // gorelease is built anew
+	}
+	refused("v0.1.1", "a patch version must not change the interface")
+	write("CHANGELOG.md", "## [0.2.0]\n- H\n\n## [0.1.0] - 2026-01-31\n- all\n")
+	commit()
+	if err := run("v0.2.0", true); err != nil {
+		t.Fatal(err)
+	}
+}
