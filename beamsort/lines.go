@@ -1,0 +1,92 @@
+// Lines of a part of a file: those that begin in it.
+
+package beamsort
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
+)
+
+// A byteRange is a part of a file, from Begin to before End.
+type byteRange struct {
+	File       string
+	Begin, End int64
+	Samples    int // lines to take as samples
+}
+
+// A lineReader reads the lines that begin in a byteRange.
+type lineReader struct {
+	*bufio.Reader
+	source io.Closer
+	seeks  bool  // to open the file elsewhere reads nothing before
+	at     int64 // offset of the next line
+	end    int64
+	line   []byte
+}
+
+// openLines opens a file at the first line that begins at begin or later.
+func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReader, err error) {
+	fs, err := filesystem.New(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer fs.Close()
+	f, err := fs.OpenRead(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	// The byte before tells whether a line begins at begin.
+	at := max(begin-1, 0)
+	s, seeks := f.(io.Seeker)
+	if seeks {
+		_, err = s.Seek(at, io.SeekStart)
+	} else {
+		_, err = io.CopyN(io.Discard, f, at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &lineReader{Reader: bufio.NewReaderSize(f, 64<<10), source: f, seeks: seeks, at: at, end: max(end, at+1)}
+	if begin > 0 {
+		if _, err := r.next(); err != nil && err != io.EOF {
+			return nil, err
+		}
+	}
+	r.end = end
+	return r, nil
+}
+
+// next returns the next line with its end, which the last one of a file may lack and
+// gets. It is valid until the next call. io.EOF says that no line begins in the range any more.
+func (r *lineReader) next() ([]byte, error) {
+	if r.at >= r.end {
+		return nil, io.EOF
+	}
+	r.line = r.line[:0]
+	for {
+		part, err := r.ReadSlice('\n')
+		r.at += int64(len(part))
+		if err == nil && len(r.line) == 0 {
+			return part, nil
+		}
+		r.line = append(r.line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err == io.EOF && len(r.line) > 0:
+			return append(r.line, '\n'), nil
+		default:
+			return r.line, err
+		}
+	}
+}
+
+func (r *lineReader) close() error { return r.source.Close() }
