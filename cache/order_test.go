@@ -218,8 +218,9 @@ func TestSearchAgainstGrowth(t *testing.T) {
 				c.seam.hook = nil
 			}
 			c.check()
-			for s.index.buckets.Load() > 1<<s.index.perBits {
-				for n := range keys / 10 {
+			for before := uint32(0); s.index.buckets.Load() > 1<<s.index.perBits && s.index.buckets.Load() != before; {
+				before = s.index.buckets.Load() // at which it stays if all keys are in their first homes
+				for n := range keys {
 					at(c, p, 1, func() {
 						s.mu.Lock()
 						defer s.mu.Unlock()
