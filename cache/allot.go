@@ -18,6 +18,7 @@ import (
 const (
 	reserveSegments = 2
 	maxLines        = 8 // of an item that a search asks for at once
+	pagesShare      = 8 // Resize leaves no more pages than this part of the limit
 )
 
 // allot returns where an item of that size can be written: in the open segment of its queue and

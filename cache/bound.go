@@ -6,8 +6,7 @@
 //	      Resize sets full to here or there, or to what is between
 //
 // Least and most are those of the MaxBytes that the cache was made with, since its shards and segments
-// stay as large as they are. With more segments the pages that describe them, which stay, would take most
-// of least, and each search for one to empty would take longer.
+// stay as large as they are. With more segments each search for one to empty would take longer.
 
 package cache
 

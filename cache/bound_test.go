@@ -44,8 +44,8 @@ func TestResizeFromMostToLeast(t *testing.T) {
 		least := max(made/resizeShare, MinBytes)
 		for _, n := range []int{made * resizeShare, least} {
 			c.Resize(n)
-			for i := range 2 * n / 1000 {
-				must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+			for i := range 2 * n / 4000 {
+				must(0, c.Set(fmt.Append(nil, i), make([]byte, 4000)))
 			}
 		}
 		c.bound.press(budget.Pressure{Level: budget.Hard, Wanted: 1 << 40})

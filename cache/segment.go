@@ -23,7 +23,7 @@
 // reader takes its pin back without reading. Or the slot is the same again: it then refers to
 // an item that was written after W3, and the pin counts for that. R5 happens before the W2 that sees
 // 0, and writing an item before the slot is stored that R1 loads, so the race detector sees the
-// order too. Pages stay until Close, so a pin may be touched at any time.
+// order too. A page is given back when no segment has memory, and after those have left who may be between R1 and R3.
 
 package cache
 

@@ -269,6 +269,29 @@ func (s *shard) resize(limit int) {
 	}
 	s.shrinkIndex()
 	s.settle()
+	if s.segs.pages.len()*pageBytes > limit/pagesShare {
+		s.dropPages()
+	}
+}
+
+// dropPages gives back the pages that describe segments, and so all segments, unless readers hold one.
+func (s *shard) dropPages() {
+	s.sealAll()
+	s.segs.each(func(n uint32, g *segment) {
+		if g.state == sealed && !s.segs.isPinned(n) {
+			s.evacuate(n, rule{needs: maxHits + 1}, Shrunk)
+		}
+	})
+	for len(s.spares) > 0 {
+		s.giveBackSpare()
+	}
+	pages := &s.segs.pages
+	if len(s.segs.unused) == pages.len()<<pageBits-1 {
+		s.c.readers.Wait() // those who have a slot that they may no longer pin
+		s.used -= pages.len() * pageBytes
+		pages.cut(s.c.base.Parent, 0)
+		s.segs.unused = s.segs.unused[:0]
+	}
 }
 
 // shrinkIndex gives back chunks that the slots do not need.
