@@ -26,14 +26,9 @@ func TestTreeFileOnAFullDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
-			full := func(change func()) (err error) {
-				defer func() { err, _ = recover().(error) }()
-				change()
-				return nil
-			}
 			for i := uint64(1); ; i++ {
 				k := 1 + i%keys
-				if err := full(func() { tree.Set(k, i) }); err != nil {
+				if err := try(func() { tree.Set(k, i) }); err != nil {
 					if !errors.Is(err, syscall.EFBIG) {
 						t.Error(err)
 					}

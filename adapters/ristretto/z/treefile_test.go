@@ -100,6 +100,41 @@ func TestTreeFile(t *testing.T) {
 	}
 }
 
+// try calls f and returns the error that it panics with.
+func try(f func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	f()
+	return nil
+}
+
+// A Set that finds no memory is a panic, and neither the tree nor its file has the entry.
+func TestTreeWithoutMemory(t *testing.T) {
+	path, model := filepath.Join(t.TempDir(), "tree"), map[uint64]uint64{}
+	tree := openTree(t, path, model)
+	var taken [][]byte
+	for size := 512 << 20; size >= 4096; size /= 2 {
+		for try(func() { taken = append(taken, z.Calloc(size, "")) }) == nil {
+		}
+	}
+	k := uint64(1)
+	err := error(nil)
+	for ; err == nil && k < 1<<20; k++ {
+		if err = try(func() { tree.Set(k, k) }); err == nil {
+			model[k] = k
+		}
+	}
+	for _, b := range taken {
+		z.Free(b)
+	}
+	if k--; !errors.Is(err, freehold.ErrOutOfMemory) || tree.Get(k) != 0 {
+		t.Errorf("key %d: %d, %v", k, tree.Get(k), err)
+	}
+	tree.Set(k+1, 1)
+	model[k+1] = 1
+	tree.Close()
+	openTree(t, path, model).Close()
+}
+
 // What counts in a file begins at the last Reset: before it are records that a process has written when it was killed.
 func TestTreeFileRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tree")
