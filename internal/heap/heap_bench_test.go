@@ -3,6 +3,7 @@ package heap
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
@@ -132,5 +133,84 @@ func BenchmarkPairOwn(b *testing.B) {
 				o.Free(p)
 			}
 		})
+	}
+}
+
+// One goroutine allocates blocks, and another frees them.
+func BenchmarkHandOver(b *testing.B) {
+	h := makeHeap(Options{})
+	defer h.Close()
+	full, empty := make(chan [][]byte, 8), make(chan [][]byte, 8)
+	for range cap(empty) {
+		empty <- make([][]byte, 128)
+	}
+	go func() {
+		for i := 0; i < b.N; {
+			blocks := <-empty
+			for j := range blocks {
+				blocks[j], _ = h.Alloc(64, 8, false)
+				blocks[j][0] = 1
+			}
+			i += len(blocks)
+			full <- blocks
+		}
+		close(full)
+	}()
+	for blocks := range full {
+		for _, p := range blocks {
+			h.Free(p)
+		}
+		empty <- blocks
+	}
+}
+
+// Goroutines that each have blocks of mixed sizes, a third to all of some number of them. A pair of
+// each is one operation.
+func BenchmarkLocal(b *testing.B) {
+	for _, goroutines := range []int{1, 2} {
+		for _, most := range []int{3000, 10000, 100000} {
+			b.Run(fmt.Sprintf("goroutines=%d/live=%d", goroutines, most), func(b *testing.B) {
+				h := makeHeap(Options{})
+				defer h.Close()
+				var ready, done sync.WaitGroup
+				start := make(chan bool)
+				ready.Add(goroutines)
+				for g := range goroutines {
+					done.Go(func() {
+						r := rand.New(rand.NewPCG(uint64(g), 0))
+						var live [][]byte
+						add := func() {
+							p, _ := h.Alloc(16+r.IntN(1024), 8, false)
+							p[0] = 1
+							live = append(live, p)
+						}
+						for range most {
+							add()
+						}
+						ready.Done()
+						<-start
+						grows := false
+						for range 2 * b.N {
+							if n := len(live); n <= most/3 || n >= most {
+								grows = n < most
+							}
+							if grows {
+								add()
+								continue
+							}
+							last := len(live) - 1
+							p := &live[r.IntN(last+1)]
+							h.Free(*p)
+							*p, live = live[last], live[:last]
+						}
+					})
+				}
+				ready.Wait()
+				b.ResetTimer()
+				close(start)
+				done.Wait()
+				b.ReportMetric(float64(h.Stats().Committed)/1e6/float64(goroutines), "MB/goroutine")
+			})
+		}
 	}
 }
