@@ -89,7 +89,7 @@ func newSimulation(t testing.TB, processors int) *simulation {
 
 // alloc allocates a block on processor p, and writes to it.
 func (s *simulation) alloc(p, size int) (b []byte) {
-	f := func() { b, _ = plain.localAlloc(s.processors[p], size, 8, false, 0) }
+	f := func() { b, _ = plain.LocalAlloc(s.processors[p], size, 8, false, 0) }
 	if s.counts {
 		s.observe(p, classFor(size, 8), f)
 	} else {
