@@ -30,8 +30,8 @@ import (
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// How many magazines a central keeps, with blocks and without: more where more
-// processors exchange with it.
+// How many magazines a central keeps at least, with blocks and without: more where more
+// processors exchange with it. See mostMagazines.
 var (
 	maxStock          = max(4, runtime.NumCPU()/2)
 	maxEmptyMagazines = max(2, runtime.NumCPU()/4)
@@ -42,7 +42,8 @@ var (
 // Invariants:
 //   - spans with a block free in them are on partial, no others
 //   - out == sum of live over the spans
-//   - stock and emptyMagazines are no longer than maxStock and maxEmptyMagazines
+//   - stock is no longer than mostMagazines; nor is emptyMagazines, with the stock, or than
+//     maxEmptyMagazines
 type central struct {
 	mu             lockrank.Mutex[lockrank.Central]
 	stock          pile // magazines with blocks
@@ -118,12 +119,29 @@ func (c *central) exchange(h *Heap, o *LocalCache, m *magazine) {
 	case out == nil:
 	case out.n == 0:
 		c.discard(h, out)
-	case c.stock.n < maxStock:
+	case c.stock.n < c.mostMagazines(h):
 		c.stock.push(out)
 		c.stocked += int(out.n)
 	default:
 		c.flush(h, out)
 	}
+}
+
+// mostMagazines returns how many magazines c keeps. A block that goes into its span and comes
+// back costs more than the rest of Free and Alloc, so a burst of frees is kept whole if it is
+// small. A limit keeps less, since the blocks are out of other classes' reach.
+func (c *central) mostMagazines(h *Heap) int {
+	const (
+		most       = 128
+		bytes      = 1 << 20 // of the blocks in them
+		limitShare = 1024
+	)
+	room := uintptr(bytes)
+	if limit := h.pages.Limit(); limit != 0 {
+		room = min(room, limit/limitShare)
+	}
+	class := &classes[c.class]
+	return max(maxStock, min(most, int(room/max(1, class.batch*class.size)))) // class 0 has none
 }
 
 // flushAll returns the blocks of magazines, which may be nil, to their spans.
@@ -191,7 +209,7 @@ func (c *central) newMagazine(h *Heap) (*magazine, error) {
 
 // discard keeps an empty magazine for newMagazine, or frees it.
 func (c *central) discard(h *Heap, m *magazine) {
-	if c.emptyMagazines.n < maxEmptyMagazines {
+	if c.emptyMagazines.n < max(maxEmptyMagazines, c.mostMagazines(h)-c.stock.n) {
 		c.emptyMagazines.push(m)
 	} else {
 		c.freeMagazine(h, m)

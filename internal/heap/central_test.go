@@ -57,19 +57,24 @@ func home(h *Heap, b []byte) (class uint8, e entry) {
 	return class, e
 }
 
-// A central keeps few empty magazines, and none after Trim.
-func TestEmptyMagazinesAreBounded(t *testing.T) {
-	h := newHeap(t, Options{})
+// A central keeps few magazines, with blocks or without, and none after Trim.
+func TestMagazinesAreBounded(t *testing.T) {
+	t.Run("unlimited", func(t *testing.T) { testMagazines(t, 0, 128) })
+	t.Run("limited", func(t *testing.T) { testMagazines(t, 64<<20, max(maxStock, 8)) }) // 8 KiB each
+}
+
+func testMagazines(t *testing.T, limit, most int) {
+	h := newHeap(t, Options{MaxBytes: limit})
 	c := &h.central[classFor(64, 1)]
 	few := func(when string) {
 		t.Helper()
-		if c.emptyMagazines.n > maxEmptyMagazines {
-			t.Fatalf("%s: %d empty magazines, want %d at most", when, c.emptyMagazines.n, maxEmptyMagazines)
+		if c.stock.n+c.emptyMagazines.n > most+maxEmptyMagazines {
+			t.Fatalf("%s: %d magazines with blocks, and %d without", when, c.stock.n, c.emptyMagazines.n)
 		}
 	}
 	var live [][]byte
 	for range 2 { // the second time from the stock
-		for range 5000 {
+		for range 20_000 {
 			live = append(live, alloc(t, h, 64))
 			few("Alloc")
 		}
@@ -77,9 +82,11 @@ func TestEmptyMagazinesAreBounded(t *testing.T) {
 			h.Free(b)
 			few("Free")
 		}
-		live = nil
+		if live = nil; c.stock.n != most {
+			t.Errorf("%d magazines with blocks, want %d", c.stock.n, most)
+		}
 	}
-	caches := make([]*LocalCache, maxEmptyMagazines+1)
+	caches := make([]*LocalCache, most+maxEmptyMagazines+1)
 	for i := range caches {
 		caches[i] = newLocalCache(h)
 		b, err := caches[i].Alloc(64, 1, false)

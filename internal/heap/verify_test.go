@@ -140,8 +140,8 @@ func (c *central) verify(h *Heap) error {
 	if stocked != c.stocked || c.empty > c.spans {
 		return fmt.Errorf("class %d: %d blocks stocked, counted %d; %d of %d spans empty", c.class, stocked, c.stocked, c.empty, c.spans)
 	}
-	if c.stock.n > maxStock || c.emptyMagazines.n > maxEmptyMagazines {
-		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d and %d at most", c.class, c.stock.n, c.emptyMagazines.n, maxStock, maxEmptyMagazines)
+	if most := c.mostMagazines(h); c.stock.n > most || c.emptyMagazines.n > max(most, maxEmptyMagazines) {
+		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d at most", c.class, c.stock.n, c.emptyMagazines.n, most)
 	}
 	for at := c.partial.Head; at != 0; {
 		s := spanPtr(at)
