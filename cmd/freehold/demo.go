@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"time"
 
 	"github.com/freehold-go/freehold"
@@ -39,6 +40,9 @@ func (demoCommand) Help() string {
 	)
 }
 
+// argument is a size as one word of a command line.
+func argument(size cli.Size) string { return strings.ReplaceAll(size.String(), " ", "") }
+
 func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if total, _ := sysmem.Memory(); total > 0 && max(int64(d.High), int64(d.Live), int64(d.Nodes)*nodeBytes) > total/4 {
 		return cli.Usagef("--nodes %d, --live %v and --high %v: none may take more than a quarter of the %s of memory", d.Nodes, d.Live, d.High, cli.Bytes(total))
@@ -61,7 +65,8 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		Title: "freehold demo", Lead: "The same data on the Go heap and off it, in about half a minute.",
 		Facts: []string{
 			version(), fmt.Sprintf("%s, %s of memory", cli.Plural(runtime.NumCPU(), "processor"), memory()), time.Now().Format("2006-01-02 15:04"),
-			fmt.Sprintf("freehold demo --nodes %d --live %v --high %v, one run in one process: go run ./lab report measures the same with care.", d.Nodes, d.Live, d.High),
+			fmt.Sprintf("freehold demo --nodes %d --live %s --high %s, one run in one process: go run ./lab report measures the same with care.",
+				d.Nodes, argument(d.Live), argument(d.High)),
 		},
 	}
 	fmt.Fprintf(text, "%s\n%s\n", cli.Strong(text, page.Title), page.Lead)

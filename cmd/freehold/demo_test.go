@@ -31,6 +31,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
 	}
+	if again := "freehold demo --nodes 2000 --live 1.00MiB --high 2.00MiB, "; !strings.Contains(page, again) {
+		t.Errorf("no command line to run it again: %q", again)
+	}
 	checkPlain(t, out)
 	if code, out, errs = command(t.Context(), append(tinyDemo, "--html", "-")...); code != cli.OK || !strings.HasPrefix(out, "<!doctype html>") || !strings.HasPrefix(errs, "freehold demo\n") {
 		t.Errorf("exit code %d, %.40q, %.40q", code, out, errs)
