@@ -14,7 +14,7 @@ func Example_callocBefore() {
 	type point struct{ X, Y float64 }
 	const n = 1000
 
-	b := z.Calloc(n*int(unsafe.Sizeof(point{})), "points") // zeroed; panics if there is no memory
+	b := z.Calloc(n*int(unsafe.Sizeof(point{})), "points") // zeroed; without memory the process ends
 	points := unsafe.Slice((*point)(unsafe.Pointer(&b[0])), n)
 	points[999] = point{1, 2}
 	fmt.Println(len(points), points[0], points[999])

@@ -19,7 +19,7 @@ func Example_allocatorBefore() {
 
 	for range 2 {
 		a := arenas.Get(1<<10, "request")
-		b := a.AllocateAligned(int(unsafe.Sizeof(header{}))) // zeroed; panics if there is no memory
+		b := a.AllocateAligned(int(unsafe.Sizeof(header{}))) // zeroed; without memory the process ends
 		h := (*header)(unsafe.Pointer(&b[0]))
 		h.Key = 7
 		name := a.Copy([]byte("alice"))
