@@ -20,13 +20,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -39,15 +42,20 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: release [-tag] VERSION")
 		os.Exit(2)
 	}
+	interrupted, _ = signal.NotifyContext(interrupted, os.Interrupt, syscall.SIGTERM)
 	if err := run(flag.Arg(0), *tag); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
+// interrupted is done when the user has ended the program: then no command runs on and none starts,
+// and the temporary folder is removed.
+var interrupted = context.Background()
+
 // run releases the version of the repository that the working directory is in.
 func run(version string, tag bool) (err error) {
-	if semver.Canonical(version) != version {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return fmt.Errorf("%q is no version: v0.1.0 is one", version)
 	}
 	repo, err := git(".", "rev-parse", "--show-toplevel")
@@ -88,21 +96,25 @@ func run(version string, tag bool) (err error) {
 	return r.bring(repo)
 }
 
-// bring moves the branch of the repository to the release's commit, and tags it.
+// bring moves the branch of the repository to the release's commit, and then tags it: a branch that
+// has moved on meanwhile gets no tags. All tags come at once.
 func (r *release) bring(repo string) error {
 	tags := r.tags()
-	fetch := []string{"fetch", "--quiet", "--no-tags", r.dir, "HEAD"}
-	for _, t := range tags {
-		fetch = append(fetch, "refs/tags/"+t+":refs/tags/"+t)
-	}
-	if _, err := git(repo, fetch...); err != nil {
-		return err
-	}
 	head, err := git(r.dir, "rev-parse", "HEAD")
 	if err != nil {
 		return err
 	}
+	fetch := []string{"fetch", "--quiet", "--no-tags", "--atomic", r.dir}
+	if _, err := git(repo, append(fetch, "HEAD")...); err != nil {
+		return err
+	}
 	if _, err := git(repo, "merge", "--quiet", "--ff-only", head); err != nil {
+		return err
+	}
+	for _, t := range tags {
+		fetch = append(fetch, "refs/tags/"+t+":refs/tags/"+t)
+	}
+	if _, err := git(repo, fetch...); err != nil {
 		return err
 	}
 	fmt.Printf("to publish it: git push --atomic origin HEAD %s\n", strings.Join(tags, " "))
@@ -125,7 +137,9 @@ func git(dir string, args ...string) (string, error) { return output(dir, nil, "
 
 // output runs a command and returns what it prints, without the space around it.
 func output(dir string, env []string, name string, args ...string) (string, error) {
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(interrupted, name, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go removes files of its own then
+	cmd.WaitDelay = 10 * time.Second
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	out, err := cmd.Output()
 	if err != nil {

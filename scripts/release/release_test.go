@@ -33,6 +33,37 @@ func TestDatedChangelog(t *testing.T) {
 	}
 }
 
+// A release of a branch that has moved on since changes nothing.
+func TestReleaseOfAnOldHead(t *testing.T) {
+	for _, name := range []string{"AUTHOR", "COMMITTER"} {
+		t.Setenv("GIT_"+name+"_NAME", "a")
+		t.Setenv("GIT_"+name+"_EMAIL", "a@example.com")
+	}
+	repo, clone := t.TempDir(), filepath.Join(t.TempDir(), "clone")
+	do := func(dir string, args ...string) string {
+		t.Helper()
+		said, err := git(dir, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	do(repo, "init", "--quiet")
+	do(repo, "commit", "--quiet", "--allow-empty", "--message", "one")
+	do(repo, "clone", "--quiet", ".", clone)
+	do(clone, "commit", "--quiet", "--allow-empty", "--message", "all: v0.1.0")
+	do(clone, "tag", "v0.1.0")
+	do(repo, "commit", "--quiet", "--allow-empty", "--message", "two")
+	head := do(repo, "rev-parse", "HEAD")
+	r := &release{version: "v0.1.0", dir: clone, modules: []member{{"example.com/m", "."}}}
+	if err := r.bring(repo); err == nil || !strings.Contains(err.Error(), "merge") {
+		t.Errorf("error %v", err)
+	}
+	if now := do(repo, "rev-parse", "HEAD"); now != head || do(repo, "tag") != "" {
+		t.Errorf("HEAD %s, was %s; tags %q", now, head, do(repo, "tag"))
+	}
+}
+
 // A repository of three modules, each of which requires the one before, is released twice:
 // what is tagged is what was tried.
 func TestRelease(t *testing.T) {
@@ -103,6 +134,7 @@ func main() {
 	commit()
 	refused("v0.2.0", "first section is that of v0.1.0")
 	refused("0.1.0", "is no version")
+	refused("", "is no version")
 	if err := run("v0.1.0", false); err != nil {
 		t.Fatal(err)
 	}
