@@ -1,4 +1,7 @@
 // Command example has C's malloc on a heap with a limit: its go.mod replaces modernc.org/memory.
+// To run it, in this folder of a clone, whose go.mod it completes:
+//
+//	GOWORK=off go mod tidy && GOWORK=off go run .
 package main
 
 import (
