@@ -34,11 +34,11 @@ func Example_bigcacheBefore() {
 		}
 	}
 	v, err := visits.Get("alice")
-	fmt.Printf("%s %v\n", v, err)
+	fmt.Printf("%s %v\n", v, err == nil)
 	_, err = visits.Get("bob")
 	fmt.Println("bob:", !errors.Is(err, bigcache.ErrEntryNotFound))
 	// Output:
-	// /a/b/c <nil>
+	// /a/b/c true
 	// bob: false
 }
 
@@ -58,12 +58,12 @@ func Example_bigcacheAfter() {
 			panic(err)
 		}
 	}
-	v, _ := visits.Get(nil, []byte("alice"))
-	fmt.Printf("%s %v\n", v, nil)
-	_, found := visits.Get(nil, []byte("bob"))
+	v, found := visits.Get(nil, []byte("alice"))
+	fmt.Printf("%s %v\n", v, found)
+	_, found = visits.Get(nil, []byte("bob"))
 	fmt.Println("bob:", found)
 	// Output:
-	// /a/b/c <nil>
+	// /a/b/c true
 	// bob: false
 }
 
