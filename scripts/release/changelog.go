@@ -15,14 +15,17 @@ import (
 var section = regexp.MustCompile(`^## \[(\d+\.\d+\.\d+[-\w.]*)\](?: - (\d{4}-\d\d-\d\d))?$`)
 
 // datedChangelog returns the text with a date in the section of the version, which
-// must be the first, have an entry, and be newer than the next.
+// must be the first, have all new entries, one at least, and be newer than the next.
 func datedChangelog(text, version string, day time.Time) (string, error) {
 	lines := strings.Split(text, "\n")
-	last, entries := "", 0 // of the sections so far; of the version
+	last, entries, unreleased := "", 0, 0 // of the sections so far; of the version, and before it
 	for i, line := range lines {
 		if !strings.HasPrefix(line, "## ") {
-			if last == version && strings.HasPrefix(line, "- ") {
+			switch entry := strings.HasPrefix(line, "- "); {
+			case entry && last == version:
 				entries++
+			case entry && last == "":
+				unreleased++
 			}
 			continue
 		}
@@ -52,6 +55,9 @@ func datedChangelog(text, version string, day time.Time) (string, error) {
 	}
 	if last == "" {
 		return "", fmt.Errorf("CHANGELOG.md has no section %q", "## ["+version[1:]+"]")
+	}
+	if unreleased > 0 {
+		return "", fmt.Errorf("CHANGELOG.md: what is above the section of %s would be released too: move it there", version)
 	}
 	if entries == 0 {
 		return "", fmt.Errorf("CHANGELOG.md: the section of %s has no entry", version)

@@ -14,6 +14,7 @@ func TestDatedChangelog(t *testing.T) {
 		{"gets the day", "## [0.2.0]\n- a\n## [0.1.0] - 2026-01-31\n- b", "## [0.2.0] - 2026-12-24\n- a\n## [0.1.0] - 2026-01-31\n- b"},
 		{"keeps its day", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n### Added\n- a", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n### Added\n- a"},
 		{"without a section", "# Changelog\n## [Unreleased]\n- a", "no section"},
+		{"with entries above", "## [Unreleased]\n- b\n\n## [0.2.0]\n- a", "move it there"},
 		{"of another version", "## [0.3.0]\n- a", "first section is that of v0.3.0"},
 		{"without an entry", "## [0.2.0]\n\n## [0.1.0] - 2026-01-31\n- b", "no entry"},
 		{"the oldest first", "## [0.2.0]\n- a\n## [0.10.0] - 2026-01-31\n- b", "no newer"},
