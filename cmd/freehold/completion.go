@@ -6,7 +6,7 @@ import (
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 )
 
-// completionCommand prints what has a shell complete freehold's commands and flags: it asks the program
+// completionCommand prints a script by which a shell completes freehold's commands and flags: it asks the program
 // itself, which package cli answers.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`

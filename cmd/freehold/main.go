@@ -36,7 +36,7 @@ type commands struct {
 	Stats   statsCommand   `cmd:"" help:"Show the off-heap memory of a running program that has mounted the page of package track/web."`
 	Version versionCommand `cmd:"" help:"Print the version."`
 
-	Completion completionCommand `cmd:"" help:"Print what has a shell complete this command's line."`
+	Completion completionCommand `cmd:"" help:"Print a script by which a shell completes freehold's commands and flags."`
 	Man        manCommand        `cmd:"" help:"Print the manual page."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
