@@ -38,6 +38,7 @@ type Command struct {
 	Quick  bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	List   bool          `help:"Build the programs and list all benchmarks and peers."`
 	CSV    string        `name:"csv" help:"Write every figure as CSV; - is standard output." placeholder:"FILE"`
+	Chart  string        `help:"Draw the hits of recorded requests as SVG: --loads hits." placeholder:"FILE"`
 	Out    string        `help:"Write every sample in Go's benchmark format: benchstat -col /peer FILE." placeholder:"FILE"`
 }
 
@@ -58,11 +59,11 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		plan.scale.name = "full"
 	}
 
-	exports := []string{o.CSV, o.Out}
+	exports := []string{o.CSV, o.Chart, o.Out}
 	people := st.Out // read the report there
 	switch toStdout := slices.DeleteFunc(slices.Clone(exports), func(path string) bool { return path != stdoutPath }); {
 	case len(toStdout) > 1:
-		return cli.Usagef("only one of --csv and --out can be -")
+		return cli.Usagef("only one of --csv, --chart and --out can be -")
 	case len(toStdout) == 1:
 		people = st.Err
 	}
@@ -123,6 +124,7 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		write func(io.Writer) error
 	}{
 		{o.CSV, func(w io.Writer) error { return writeCSV(w, plan) }},
+		{o.Chart, func(w io.Writer) error { return writeChart(w, plan) }},
 		{o.Out, func(w io.Writer) error { return writeText(w, m, plan) }},
 	} {
 		if file.path != "" {
