@@ -48,6 +48,7 @@ type central struct {
 	mu             lockrank.Mutex[lockrank.Central]
 	stock          pile // magazines with blocks
 	stocked        int  // blocks in them
+	unused         int  // magazines that have been in stock since the last tick
 	emptyMagazines pile // magazines without
 	class          uint8
 	entered        uint8 // how often caches have entered, for WakeAgain
@@ -160,6 +161,7 @@ func (c *central) flushAll(h *Heap, magazines ...*magazine) {
 func (c *central) filled(h *Heap) (*magazine, error) {
 	if m := c.stock.pop(); m != nil {
 		c.stocked -= int(m.n)
+		c.unused = min(c.unused, c.stock.n)
 		return m, nil
 	}
 	m, err := c.newMagazine(h)
@@ -329,10 +331,7 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 func (c *central) shrink(h *Heap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for m := c.stock.pop(); m != nil; m = c.stock.pop() {
-		c.flush(h, m)
-	}
-	c.stocked = 0
+	c.unstock(h, c.stock.n)
 	for m := c.emptyMagazines.pop(); m != nil; m = c.emptyMagazines.pop() {
 		c.freeMagazine(h, m)
 	}
@@ -345,6 +344,16 @@ func (c *central) shrink(h *Heap) {
 			}
 		}
 	}
+}
+
+// unstock returns n magazines of the stock to their spans.
+func (c *central) unstock(h *Heap, n int) {
+	for range n {
+		m := c.stock.pop()
+		c.stocked -= int(m.n)
+		c.flush(h, m)
+	}
+	c.unused = min(c.unused, c.stock.n)
 }
 
 // grow adds a span.
@@ -396,6 +405,6 @@ func (c *central) release(h *Heap, s *span) {
 func (c *central) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stock, c.emptyMagazines, c.stocked, c.partial = pile{}, pile{}, 0, pages.List{}
+	c.stock, c.emptyMagazines, c.stocked, c.unused, c.partial = pile{}, pile{}, 0, 0, pages.List{}
 	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

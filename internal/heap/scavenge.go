@@ -5,7 +5,8 @@
 //
 //  1. Each class that moved no block returns its stock to the spans, frees its empty
 //     spans, and decommits the system pages of its other spans in which all blocks are
-//     free: "holes".
+//     free: "holes". Another class returns the magazines that it had in stock at every
+//     moment: their blocks may keep as many spans.
 //  2. If no class moved a block, or the caches hold much, the caches are drained, at
 //     most once per decay, since that stops the world.
 //  3. The page heap purges as many pages as were free at every moment: the low-water
@@ -126,6 +127,10 @@ func (c *central) rest(h *Heap) bool {
 	used := c.used
 	c.used = false
 	idle := !used && !c.rested
+	if used {
+		c.unstock(h, c.unused)
+		c.unused = c.stock.n
+	}
 	c.mu.Unlock()
 	if idle {
 		c.shrink(h)

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
@@ -112,6 +113,37 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 	if st := h.Stats(); st.Active != 0 || st.Committed != st.Metadata || st.Metadata > 1<<20 {
 		t.Errorf("%+v", st)
 	}
+}
+
+// The stock of a burst goes back though a few blocks of its class move between any two ticks: each of
+// its blocks may be the last in a span.
+func TestStockOfABurstGoesBackWhileItsClassIsBusy(t *testing.T) {
+	h := newHeap(t, Options{})
+	for range 16 << 20 / 1024 { // so that the caches hold little, compared to what is live
+		alloc(t, h, 1024)
+	}
+	few := func(n int) (live [][]byte) {
+		for range n {
+			live = append(live, alloc(t, h, 64))
+		}
+		return live
+	}
+	live := few(200_000)
+	rand.Shuffle(len(live), func(i, j int) { live[i], live[j] = live[j], live[i] })
+	for _, b := range live {
+		h.Free(b)
+	}
+	c := &h.central[classFor(64, 1)]
+	for range 3 {
+		h.Tick()
+		for _, b := range few(1000) {
+			h.Free(b)
+		}
+	}
+	if n := c.stock.n; n == 0 || n > 1000/maxBatch+1 {
+		t.Errorf("%d magazines in stock", n)
+	}
+	h.check(t)
 }
 
 // Ticks drain limbo at their third, though there is no cache.
