@@ -43,7 +43,7 @@ type Stats struct {
 type ClassStats struct {
 	BlockSize int // bytes of a block
 	Live      int // live blocks
-	Cached    int // free blocks in processors' caches, in a Cache, or in transit between them
+	Cached    int // free blocks in processors' caches, in a Cache, or in stock for these
 	Free      int // free blocks in spans
 	Spans     int // spans: runs of pages cut into blocks of this size
 }
