@@ -17,13 +17,13 @@ import (
 func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "none", "x")
 	for want, o := range map[string]Command{
-		"--rounds 0, want 1 or more":    {Sample: 1},
-		"--rounds -1, want 1 or more":   {Rounds: -1, Sample: 1},
-		"--sample 0s, want more than 0": {Rounds: 1},
-		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
-		nowhere:                         {Rounds: 1, Sample: 1, CSV: nowhere},
-		"open " + nowhere:               {Quick: true, Out: nowhere},
-		"only one of --csv and --out":   {Quick: true, CSV: "-", Out: "-"},
+		"--rounds 0, want 1 or more":           {Sample: 1},
+		"--rounds -1, want 1 or more":          {Rounds: -1, Sample: 1},
+		"--sample 0s, want more than 0":        {Rounds: 1},
+		`no load begins with "pear"`:           {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
+		nowhere:                                {Rounds: 1, Sample: 1, CSV: nowhere},
+		"open " + nowhere:                      {Quick: true, Out: nowhere},
+		"only one of --csv, --chart and --out": {Quick: true, Chart: "-", Out: "-"},
 	} {
 		var errs bytes.Buffer
 		if err := o.Run(t.Context(), cli.Streams{Out: io.Discard, Err: &errs}); err == nil || !strings.Contains(err.Error(), want) {
