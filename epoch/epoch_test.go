@@ -583,3 +583,17 @@ func TestLeaveOfTheZeroGuardPanics(t *testing.T) {
 		t.Error("no panic")
 	}
 }
+
+// Passed of an epoch that a fence has seen does not let one pass that none has.
+func TestPassedGoesNoFurtherThanTheFence(t *testing.T) {
+	d, g := withSlots(t)
+	e := d.Advance()
+	if e.Passed() {
+		t.Fatal("an epoch has passed under a guard")
+	}
+	d.Advance()
+	g.Leave()
+	if !e.Passed() || d.passed.Load() != e.number {
+		t.Errorf("%d epochs have passed, want %d", d.passed.Load(), e.number)
+	}
+}
