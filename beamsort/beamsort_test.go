@@ -180,9 +180,9 @@ func TestMain(m *testing.M) {
 }
 
 func TestSortFiles(t *testing.T) {
-	in, out := t.TempDir(), t.TempDir()
+	in, out, temp := t.TempDir(), t.TempDir(), t.TempDir()
 	want := input(t, in)
-	options := &Options{Parts: 5, RangeBytes: 100_000, MemoryBytes: 1 << 20, LocalTemp: t.TempDir()}
+	options := &Options{Temp: "flaky://" + temp + "/new", Parts: 5, RangeBytes: 100_000, MemoryBytes: 1 << 20, LocalTemp: t.TempDir()}
 	for _, scheme := range []string{"flaky", "stream"} {
 		if err := runJob(func(s beam.Scope) { SortFiles(s, scheme+"://"+in+"/*.txt", "flaky://"+out+"/sorted", options) }); err != nil {
 			t.Fatal(err)
@@ -191,8 +191,79 @@ func TestSortFiles(t *testing.T) {
 			t.Errorf("%s: the parts are not the sorted lines", scheme)
 		}
 	}
+	if left, err := os.ReadDir(temp + "/new"); err != nil || len(left) > 0 {
+		t.Errorf("Temp has %v, %v", left, err)
+	}
+	empty := t.TempDir()
+	if err := runJob(func(s beam.Scope) { SortFiles(s, "flaky://"+in+"/0.txt", "flaky://"+empty+"/sorted", nil) }); err != nil {
+		t.Fatal(err)
+	}
+	if all := parts(t, empty, 16); len(all) > 0 {
+		t.Errorf("no lines are sorted to %q", all)
+	}
+	full := &sortFn{Temp: "flaky://" + temp + "/t", MemoryBytes: 1 << 20, LocalTemp: temp + "/none"}
+	if err := full.ProcessElement(t.Context(), 0, each([]string{"flaky://" + in + "/1.txt", "flaky://" + in + "/3.txt"}), nil); err == nil || !strings.Contains(err.Error(), full.LocalTemp) {
+		t.Errorf("without a LocalTemp: %v", err)
+	}
 	if err := runJob(func(s beam.Scope) { SortFiles(s, "flaky://"+in+"/none", "flaky://"+out+"/sorted", nil) }); err == nil || !strings.Contains(err.Error(), "no file matches") {
 		t.Errorf("without a file: %v", err)
+	}
+}
+
+// Each line is in one range, wherever these end, and each range has samples. A file that can not seek is one range.
+func TestRanges(t *testing.T) {
+	text := strings.Repeat("\na\nbc\n0123456789\n", 20) + "end\n"
+	in := t.TempDir()
+	if err := os.WriteFile(in+"/text", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"flaky", "stream"} {
+		for _, size := range []int64{1, 2, 3, 7, 50, 1000} {
+			var got []byte
+			n := 0
+			if err := (&listFn{Glob: scheme + "://" + in + "/text", Bytes: size, Parts: 1}).ProcessElement(t.Context(), nil, func(r byteRange) {
+				n++
+				lines, err := openLines(t.Context(), r.File, r.Begin, r.End)
+				if err != nil || r.Samples < 1 {
+					t.Fatalf("%+v: %v", r, err)
+				}
+				defer lines.close()
+				for line, err := lines.next(); err == nil; line, err = lines.next() {
+					got = append(got, line...)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != text || scheme == "stream" && n != 1 {
+				t.Errorf("%s: %d ranges of %d bytes have the lines %q", scheme, n, size, got)
+			}
+		}
+	}
+}
+
+// Samples are at equal distances, and so are the parts.
+func TestSamples(t *testing.T) {
+	in := t.TempDir()
+	var text []byte
+	for i := range 1000 {
+		text = fmt.Appendf(text, "%04d\n", i)
+	}
+	if err := os.WriteFile(in+"/text", text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"flaky", "stream"} {
+		var samples [][]byte
+		r := byteRange{File: scheme + "://" + in + "/text", End: int64(len(text)), Samples: 10}
+		if err := (&sampleFn{}).ProcessElement(t.Context(), r, func(line []byte) { samples = append(samples, line) }); err != nil {
+			t.Fatal(err)
+		}
+		split := (&splitFn{Parts: 5}).ProcessElement(nil, each(samples))
+		if got := string(bytes.Join(split.Lines, nil)); got != "0200\n0400\n0600\n0800\n" {
+			t.Errorf("%s: parts begin at %q", scheme, got)
+		}
+		if before, at := split.part([]byte("0399\n")), split.part([]byte("0400\n")); before != 1 || at != 2 {
+			t.Errorf("%s: 0399 is in part %d, 0400 in %d", scheme, before, at)
+		}
 	}
 }
 
@@ -313,20 +384,20 @@ func TestSortValuesBeyondMemory(t *testing.T) {
 	i := 0
 	group := func(p *Pair) bool {
 		p.Key = []byte(fmt.Sprintf("%03d", i*7919%1000))
-		p.Value = []byte(fmt.Sprintf("%06d", i))
+		p.Value = []byte(fmt.Sprintf("%06d", n-i))
 		i++
 		return i <= n
 	}
-	got, last := 0, ""
-	for p, err := range SortValues(t.Context(), &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, TempDirs: []string{t.TempDir()}}, group) {
+	var last Pair
+	got := 0
+	for p, err := range SortValues(t.Context(), &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, TempDirs: []string{t.TempDir()}, ThenRecord: true}, group) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if this := string(p.Key) + string(p.Value); this <= last {
-			t.Fatalf("%s after %s", this, last)
-		} else {
-			last = this
+		if c := bytes.Compare(p.Key, last.Key); c < 0 || c == 0 && bytes.Compare(p.Value, last.Value) >= 0 || cap(p.Key) > len(p.Key) {
+			t.Fatalf("%s after %s", p, last)
 		}
+		last = Pair{bytes.Clone(p.Key), bytes.Clone(p.Value)}
 		got++
 	}
 	if got != n {

@@ -55,13 +55,12 @@ func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReade
 	if err != nil {
 		return nil, err
 	}
-	r := &lineReader{Reader: bufio.NewReaderSize(f, 64<<10), source: f, seeks: seeks, at: at, end: max(end, at+1)}
+	r := &lineReader{Reader: bufio.NewReaderSize(f, 64<<10), source: f, seeks: seeks, at: at, end: end}
 	if begin > 0 {
 		if _, err := r.next(); err != nil && err != io.EOF {
 			return nil, err
 		}
 	}
-	r.end = end
 	return r, nil
 }
 
