@@ -21,6 +21,7 @@ func TestDatedChangelog(t *testing.T) {
 		{"twice", "## [0.2.0]\n- a\n## [0.2.0]\n- b", "no newer"},
 		{"an old one without a date", "## [0.2.0]\n- a\n## [0.1.0]\n- b", "no date"},
 		{"a day that is none", "## [0.2.0] - 2026-02-30\n- a", "out of range"},
+		{"unreleased below", "## [0.2.0]\n- a\n## [Unreleased]\n- b", "no heading"},
 		{"another heading", "## v0.2.0\n- a", "no heading"},
 	}
 	for _, tt := range tests {
@@ -63,12 +64,21 @@ func TestReleaseOfAnOldHead(t *testing.T) {
 	if now := do(repo, "rev-parse", "HEAD"); now != head || do(repo, "tag") != "" {
 		t.Errorf("HEAD %s, was %s; tags %q", now, head, do(repo, "tag"))
 	}
+	// Nor does one of whose tags another is there: all come or none.
+	do(repo, "reset", "--quiet", "--hard", "HEAD^")
+	do(repo, "tag", "v0.1.0")
+	do(clone, "tag", "sub/v0.1.0")
+	r.modules = append(r.modules, member{"example.com/m/sub", "sub"})
+	if err := r.bring(repo); err == nil || do(repo, "tag") != "v0.1.0" {
+		t.Errorf("error %v; tags %q", err, do(repo, "tag"))
+	}
 }
 
 // A repository of three modules, each of which requires the one before, is released twice:
 // what is tagged is what was tried.
 func TestRelease(t *testing.T) {
-	repo := t.TempDir()
+	repo, temp := t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	write := func(name, text string) {
 		t.Helper()
 		name = filepath.Join(repo, name)
@@ -113,10 +123,11 @@ func TestRelease(t *testing.T) {
 	write("go.work", "go 1.26.0\n\nuse (\n\t.\n\t./cmd/hello\n\t./sub\n\t./tool\n)\n\nreplace example.com/m v0.0.1 => .\n\nreplace example.com/m/sub v0.0.1 => ./sub\n")
 	write("go.mod", "module example.com/m\n\ngo 1.26.0\n")
 	write("m.go", "package m\n\nfunc F() {}\n")
-	write("sub/go.mod", "module example.com/m/sub\n\ngo 1.26.0\n\nrequire example.com/m v0.0.1\n")
-	write("sub/sub.go", "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F() }\n")
 	write("cmd/hello/go.mod", "module example.com/m/cmd/hello\n\ngo 1.26.0\n\nrequire (\n\texample.com/m v0.0.1 // indirect\n\texample.com/m/sub v0.0.1\n)\n")
-	write("cmd/hello/main.go", `package main
+	good := map[string]string{
+		"sub/go.mod": "module example.com/m/sub\n\ngo 1.26.0\n\nrequire example.com/m v0.0.1\n",
+		"sub/sub.go": "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F() }\n",
+		"cmd/hello/main.go": `package main
 
 import (
 	"fmt"
@@ -130,23 +141,45 @@ func main() {
 	info, _ := debug.ReadBuildInfo()
 	fmt.Println("hello", info.Main.Version, "and so on")
 }
-`)
+`,
+	}
+	for name, text := range good {
+		write(name, text)
+	}
 	write("tool/go.mod", "module tool\n\ngo 1.26.0\n") // not at its path: no module to release
 	commit()
 	refused("v0.2.0", "first section is that of v0.1.0")
 	refused("0.1.0", "is no version")
+	refused("v0.1", "is no version")
 	refused("", "is no version")
+	for _, tt := range []struct{ file, old, new, want string }{
+		{"sub/go.mod", "example.com/m v", "example.com/m/cmd/hello v", "require each other"},
+		{"sub/go.mod", "require", "replace example.com/m => ..\n\nrequire", "has a replace directive"},
+		{"sub/sub.go", "m.F", "m.None", "undefined: m.None"},
+		{"cmd/hello/main.go", "Version", "Version[1:]", "version says"},
+	} {
+		write(tt.file, strings.Replace(good[tt.file], tt.old, tt.new, 1))
+		commit()
+		refused("v0.1.0", tt.want)
+		write(tt.file, good[tt.file])
+	}
+	commit()
+	do("tag", "v1") // no version
 	if err := run("v0.1.0", false); err != nil {
 		t.Fatal(err)
 	}
-	if tags := do("tag"); tags != "" {
+	if tags := do("tag"); tags != "v1" {
 		t.Errorf("a rehearsal tagged %s", tags)
 	}
 	write("sub/more.txt", "more")
 	refused("v0.1.0", "not committed")
 	commit()
+	before := do("rev-parse", "HEAD")
 	if err := run("v0.1.0", true); err != nil {
 		t.Fatal(err)
+	}
+	if parent := do("rev-parse", "HEAD^"); parent != before {
+		t.Errorf("the release is %s after %s, not one commit", parent, before)
 	}
 	if got, want := do("tag", "--points-at", "HEAD"), "cmd/hello/v0.1.0\nsub/v0.1.0\nv0.1.0"; got != want {
 		t.Errorf("tags %s, want %s", got, want)
@@ -157,14 +190,19 @@ func main() {
 	if work := do("show", "HEAD:go.work"); strings.Contains(work, "v0.0.1") || strings.Count(work, "v0.1.0 =>") != 2 {
 		t.Errorf("go.work replaces another version:\n%s", work)
 	}
-	if err := run("v0.1.0", false); err != nil { // as it is tagged
-		t.Error(err)
-	}
+	refused("v0.0.9", "is older than v0.1.0")
 
 	write("m.go", "package m\n\nfunc F() {}\n\nfunc H(int) {}\n")
 	write("sub/sub.go", "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F(); m.H(1) }\n")
 	write("CHANGELOG.md", "## [0.1.1]\n- H\n\n## [0.1.0] - 2026-01-31\n- all\n")
+	write("tool/go.mod", "module example.com/m/tool\n\ngo 1.26.0\n") // one more
 	commit()
+	if err := run("v0.1.0", false); err != nil { // as it is tagged
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files are left: %v, %v", left, err)
+	}
 	if testing.Short() {
 		return // gorelease is built anew
 	}
