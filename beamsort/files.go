@@ -389,14 +389,11 @@ func (p *pieces) Read(b []byte) (int, error) {
 		if name == "" {
 			continue
 		}
-		fs, err := filesystem.New(p.ctx, name)
+		f, err := open(p.ctx, name)
 		if err != nil {
 			return 0, err
 		}
-		p.open, err = fs.OpenRead(p.ctx, name)
-		if err := errors.Join(err, fs.Close()); err != nil {
-			return 0, err
-		}
+		p.open = f
 	}
 }
 

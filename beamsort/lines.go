@@ -28,14 +28,18 @@ type lineReader struct {
 	line   []byte
 }
 
-// openLines opens a file at the first line that begins at begin or later.
-func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReader, err error) {
+func open(ctx context.Context, file string) (io.ReadCloser, error) {
 	fs, err := filesystem.New(ctx, file)
 	if err != nil {
 		return nil, err
 	}
 	defer fs.Close()
-	f, err := fs.OpenRead(ctx, file)
+	return fs.OpenRead(ctx, file)
+}
+
+// openLines opens a file at the first line that begins at begin or later.
+func openLines(ctx context.Context, file string, begin, end int64) (_ *lineReader, err error) {
+	f, err := open(ctx, file)
 	if err != nil {
 		return nil, err
 	}
