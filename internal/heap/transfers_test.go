@@ -1,6 +1,6 @@
 // Transfers: the cache lines that processors take from each other, per Alloc and Free.
 //
-// Some local caches of one heap stand for processors: they exchange magazines with the centrals as
+// The processors are local caches of one heap, which exchange magazines with the centrals as
 // those of processors do. One call at a time goes through the plain functions. A seam of package vm
 // tells what it accesses off-heap: each address that becomes a pointer, and with it the object of
 // metadata there. Lines of such objects that have changed when the call returns were written, other

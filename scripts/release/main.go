@@ -10,7 +10,7 @@
 //   - Each go.mod requires the version of each other module, and go.work replaces
 //     that version. The hashes in each go.sum are those of the tags to come: a module is
 //     written after those that it requires.
-//   - Each module is put into a folder that stands for the module proxy, as the proxy
+//   - Each module is put into a module proxy of files, as the proxy
 //     makes it from a tag, and compared with the last tag by gorelease.
 //   - In an empty folder, each module is required and built, and the command installed and run.
 //
