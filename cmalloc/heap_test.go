@@ -227,19 +227,25 @@ func TestStatsMove(t *testing.T) {
 }
 
 func TestStatsAllocateNothing(t *testing.T) {
-	// A malloc allocates for each thread that calls it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	h := newHeap(t)
 	h.Stats()
-	before := h.Stats().Allocated
 	const rounds = 2000
 	if n := testing.AllocsPerRun(rounds, func() { h.Stats() }); n != 0 {
 		t.Errorf("Stats allocates %v times on the Go heap", n)
 	}
-	if grown := h.Stats().Allocated - before; grown > 8*rounds {
-		t.Errorf("%d calls of Stats took %d bytes of C's heap", rounds, grown)
+	// A malloc takes tens of kilobytes for each thread that begins, which Go may do
+	// at any time: what Stats took itself is in every attempt.
+	least := math.MaxInt
+	for range 50 {
+		before := h.Stats().Allocated
+		for range rounds {
+			h.Stats()
+		}
+		if least = min(least, h.Stats().Allocated-before); least <= 0 {
+			return
+		}
 	}
+	t.Errorf("%d calls of Stats took %d bytes of C's heap", rounds, least)
 }
 
 func TestAllocAndFreeAllocateNoGoMemory(t *testing.T) {
