@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"github.com/freehold-go/freehold/internal/panics"
@@ -114,6 +115,18 @@ func testLeaveTwice(t *testing.T) {
 	g.Leave()
 	if !e.Passed() {
 		t.Error("not passed")
+	}
+}
+
+// TestLeaveTwiceInAnotherEpoch: a guard that has left is told from the one that has its slot, if that is in
+// another epoch.
+func TestLeaveTwiceInAnotherEpoch(t *testing.T) {
+	_, g := withSlots(t)
+	other := g.epoch + 1
+	g.at.Store(other)
+	panics.Want(t, "freehold: epoch.Guard.Leave: the guard has left already", g.Leave)
+	if g.at.Load() != other {
+		t.Error("the second Leave moved another guard")
 	}
 }
 
@@ -478,6 +491,37 @@ func TestFullLines(t *testing.T) {
 	}
 	if !e.Passed() {
 		t.Error("not passed")
+	}
+}
+
+// TestLateProcessor: one that came after the start has no slots, and its guards are in counters.
+func TestLateProcessor(t *testing.T) {
+	d, g := withSlots(t)
+	g.Leave()
+	defer func(before int) { processors = before }(processors)
+	processors = 0
+	for name, way := range map[string]functions{"leaf": fast, "pin": pinned} {
+		if g := way.enter(d, 0, 0, 0, 0); g.epoch != inCounter {
+			t.Errorf("%s: a guard is in a slot of another", name)
+		}
+	}
+}
+
+// TestEachSlotIsWaitedFor: a guard in any slot of any processor.
+func TestEachSlotIsWaitedFor(t *testing.T) {
+	var d Domain
+	d.addSlots()
+	slots := unsafe.Slice(&d.slots.Load()[0], processors*len(line{}))
+	for i := range slots {
+		slots[i].Store(d.ended.Load() + 1)
+		e := d.Advance()
+		if e.Passed() {
+			t.Errorf("an epoch passed under a guard in slot %d", i)
+		}
+		slots[i].Store(0)
+		if !e.Passed() {
+			t.Errorf("not passed, and slot %d is empty", i)
+		}
 	}
 }
 
