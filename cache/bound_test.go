@@ -44,6 +44,9 @@ func TestResizeFromMostToLeast(t *testing.T) {
 		least := max(made/resizeShare, MinBytes)
 		for _, n := range []int{made * resizeShare, least} {
 			c.Resize(n)
+			if s := &c.shards[0]; s.segs.pages.len()*pageBytes > s.limit/pagesShare {
+				t.Errorf("made with %d: %d pages of a limit of %d", made, s.segs.pages.len(), s.limit)
+			}
 			for i := range 2 * n / 4000 {
 				must(0, c.Set(fmt.Append(nil, i), make([]byte, 4000)))
 			}
@@ -63,7 +66,8 @@ func TestResizeFromMostToLeast(t *testing.T) {
 	}
 }
 
-// TestHeldWhileShrinking: what a reader holds is given back by a later write.
+// TestHeldWhileShrinking: what a reader holds is given back by a later write. The bound stays meanwhile,
+// whatever a budget says.
 func TestHeldWhileShrinking(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	must(0, c.Set([]byte("held"), make([]byte, 1<<19)))
@@ -71,8 +75,11 @@ func TestHeldWhileShrinking(t *testing.T) {
 		fill(t, c)
 		c.Resize(1 << 19)
 		c.check()
-		if st := c.Stats(); st.Reserved < len(e.Value) {
-			t.Errorf("%+v", st)
+		for _, level := range []budget.Level{budget.Calm, budget.Soft} {
+			c.bound.press(budget.Pressure{Level: level})
+			if st := c.Stats(); st.Reserved < len(e.Value) || st.MaxBytes != 1<<19 {
+				t.Errorf("%v: %+v", level, st)
+			}
 		}
 	})
 	must(0, c.Set([]byte("k"), make([]byte, 5000)))

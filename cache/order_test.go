@@ -81,6 +81,18 @@ func TestReaderAgainstReclaim(t *testing.T) {
 	}
 }
 
+// TestHitsOfTwoReaders: both count, though the other one's comes between the loads of a slot.
+func TestHitsOfTwoReaders(t *testing.T) {
+	c := newCache(t, Options{})
+	key := []byte("k")
+	must(0, c.Set(key, key))
+	at(c, readSlot, 1, func() { c.Get(nil, key) })
+	c.Get(nil, key)
+	if hits := c.found(key).w.hits(); hits != 2 {
+		t.Errorf("%d hits, want 2", hits)
+	}
+}
+
 // TestLateReader: one who pins a segment that is being emptied, before its slot is cleared, keeps it.
 func TestLateReader(t *testing.T) {
 	c := newCache(t, Options{})

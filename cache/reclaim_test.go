@@ -30,13 +30,15 @@ func TestExpiredGoFirst(t *testing.T) {
 }
 
 // TestGhosts: a key that was evicted from the small queue and is set again goes to the main one. What was
-// read twice is copied there.
+// read twice is copied there, or put there if it is large, and pays for that with its hits.
 func TestGhosts(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})
-	read := []byte("read")
+	read, large := []byte("read"), []byte("large")
 	must(0, c.Set(read, make([]byte, 1000)))
+	must(0, c.Set(large, make([]byte, c.largeBytes)))
 	for range promoteHits {
 		c.Get(nil, read)
+		c.Get(nil, large)
 	}
 	last := ""
 	c.options.OnEvict = func(key []byte, _ Entry, _ Reason) { last = string(key) }
@@ -45,8 +47,10 @@ func TestGhosts(t *testing.T) {
 	}
 	evicted := []byte(last)
 	must(0, c.Set(evicted, nil))
-	if !c.found(evicted).w.main() || !c.found(read).w.main() {
-		t.Errorf("one that was evicted is in main: %t, one that was read: %t", c.found(evicted).w.main(), c.found(read).w.main())
+	for _, key := range [][]byte{evicted, read, large} {
+		if w := c.found(key).w; !w.main() || w.hits() != 0 {
+			t.Errorf("%s is in main: %t, with %d hits", key, w.main(), w.hits())
+		}
 	}
 	if st, size := c.Stats(), c.found(read).it.size(); st.Copied != uint64(size) {
 		t.Errorf("%d bytes copied, want those of one item, %d", st.Copied, size)
@@ -115,6 +119,19 @@ func TestSlidingLargeEntryStays(t *testing.T) {
 			}
 		}
 		must(c.Put(fmt.Append(nil, i), Entry{Value: make([]byte, 1000)}))
+	}
+}
+
+// TestForgetBytesOfAnotherTime: bytes whose time a read has changed are not those of later bins, which
+// would expire in their place.
+func TestForgetBytesOfAnotherTime(t *testing.T) {
+	var x expiry
+	x.begin(1, 100)
+	x.note(10, 50) // later a read makes it 90
+	x.note(0, 50)
+	x.forget(90, 50)
+	if n := x.passed(1000); n != 0 {
+		t.Errorf("%d bytes have expired, and are to stay for ever", n)
 	}
 }
 
