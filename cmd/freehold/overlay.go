@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -96,10 +97,13 @@ func (c *overlayCommand) Run(s cli.Streams) error {
 	return err
 }
 
+// plain words need no quotes in any shell.
+var plain = regexp.MustCompile(`^[\w./-]+$`)
+
 // shellWord quotes s for the shell if it must.
 func shellWord(s string) string {
 	switch {
-	case !strings.ContainsAny(s, " \t\n'\"$`&|;<>()*?[]#~!{}"):
+	case plain.MatchString(s):
 		return s
 	case runtime.GOOS == "windows":
 		return `"` + s + `"`

@@ -98,10 +98,25 @@ func TestOverlay(t *testing.T) {
 		{func() { os.Remove("go.mod") }, "badger", cli.Misused, "run it in the folder of the module's go.mod"},
 		{func() { m.Write(t, "go.mod", "module github.com/dgraph-io/ristretto/v2\n") }, "badger", cli.Failed, "this version of github.com/dgraph-io/ristretto/v2 is not known: open z"},
 		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z") }, "badger", cli.Failed, "is not known: z has no \"func CallocNoRef"},
+		{func() { m.Write(t, "z/calloc_nojemalloc.go", "package z // "+ristretto.known) }, "badger", cli.OK, "go build -overlay="}, // no vendor folder
 	} {
 		tt.mistake()
-		if code, _, err := command(t.Context(), append([]string{"overlay"}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(err, tt.want) {
-			t.Errorf("exit code %d: %q, want %d: %q", code, err, tt.code, tt.want)
+		if code, out, err := command(t.Context(), append([]string{"overlay"}, strings.Fields(tt.args)...)...); code != tt.code || !strings.Contains(out+err, tt.want) {
+			t.Errorf("exit code %d: %q, want %d: %q", code, out+err, tt.code, tt.want)
+		}
+	}
+}
+
+// The shell takes a quoted word as it is, whatever characters it has.
+func TestShellWord(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("it has another shell")
+	}
+	for c := byte(1); c < 0x80; c++ {
+		word := string([]byte{'a', c, '2'})
+		out, err := exec.Command("sh", "-c", "printf %s "+shellWord(word)).Output()
+		if string(out) != word {
+			t.Errorf("%q is %q: %v", word, out, err)
 		}
 	}
 }
