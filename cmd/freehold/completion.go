@@ -26,7 +26,6 @@ var completions = map[string]string{
 	"zsh":  "autoload -U +X bashcompinit && bashcompinit\ncomplete -o bashdefault -o default -C freehold freehold\n",
 	"fish": `complete -c freehold -a '(begin
     set -lx COMP_LINE (commandline -cp)
-    test -z (commandline -ct); and set COMP_LINE "$COMP_LINE "
     freehold
 end)'
 `,

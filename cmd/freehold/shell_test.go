@@ -102,7 +102,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, shell := range []struct{ name, script, want string }{
 		{"bash", `source <(freehold completion bash); complete -p freehold`, "freehold freehold\n"},
-		{"fish", `freehold completion fish | source; complete -C "freehold ov"`, "overlay\n"},
+		{"fish", `freehold completion fish | source; complete -C "freehold ov"; complete -C "freehold overlay "`, "overlay\nbadger\nfreehold\npebble\nristretto\n"}, // and a file
 		{"zsh", `autoload -U compinit && compinit -D; source <(freehold completion zsh); echo $_comps[freehold]`, "-C freehold\n"},
 	} {
 		path, err := exec.LookPath(shell.name)
