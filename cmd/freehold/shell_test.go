@@ -71,6 +71,14 @@ func TestManualPage(t *testing.T) {
 			}
 		}
 	}
+	for _, w := range []string{"\n.B \\-z, \\-\\-zero\\-terminated\n", `; \e0 is NUL`} { // else a viewer shows other characters
+		if !strings.Contains(page, w) {
+			t.Errorf("the page has no %q", w)
+		}
+	}
+	if got := roff("a\n.b\n'c"); got != "a\n\\&.b\n\\&'c" {
+		t.Errorf("lines that begin as requests do are %q", got)
+	}
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		t.Skip(err)
