@@ -222,7 +222,10 @@ func TestLevelsOfAccountsAreLogged(t *testing.T) {
 		top := NewAccount(nil, &AccountOptions{Name: "top", MaxBytes: 100 << 20, Decay: never, Logger: slog.New(l)})
 		defer top.Close()
 		a := newAccount(t, top, "a", 50<<20)
+		look, freed := a.lines.do, make(chan bool)
+		a.lines.do = func() time.Duration { <-freed; return look() }
 		a.Free(mustAlloc(t, a, 45<<20))
+		close(freed)
 		l.want(t) // trimming was enough
 		b := mustAlloc(t, a, 45<<20)
 		l.want(t, lineSoft+" of top/a")

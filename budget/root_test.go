@@ -375,6 +375,7 @@ func TestRootIsClosedAfterStop(t *testing.T) {
 	c.want(t, "f hard 1239")
 	wantHard(t, root, 1)
 	b.Stop()
+	b.rounds.rest() // the one that has called f trims once more
 	wantHard(t, root, 0)
 	b.tick()
 	a := newAccount(t, root, "a", 0)

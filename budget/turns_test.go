@@ -11,6 +11,15 @@ import (
 	"time"
 )
 
+// rest waits until no turn runs.
+func (t *turns) rest() {
+	for running := true; running; runtime.Gosched() {
+		t.mu.Lock()
+		running = t.runs
+		t.mu.Unlock()
+	}
+}
+
 // A turn that a bubble swallowed is made up for, and one that is due by its clock is not waited for.
 func TestTurnsInAndOutOfABubble(t *testing.T) {
 	ran := make(chan bool, 10)
@@ -28,6 +37,7 @@ func TestTurnsInAndOutOfABubble(t *testing.T) {
 	<-ran
 	w.within(time.Millisecond)
 	<-ran
+	w.rest()
 	w.within(time.Hour)
 	synctest.Test(t, func(*testing.T) {
 		w.within(2 * time.Hour)
