@@ -51,7 +51,7 @@ func ExampleBudget_Account() {
 
 // Memory that is cheap to fill again is given back first.
 func ExampleBudget_OnPressure() {
-	b, err := budget.Start(&budget.Options{Limit: 1 << 30})
+	b, err := budget.Start(&budget.Options{Limit: 8 << 30})
 	if err != nil {
 		log.Fatal(err)
 	}
