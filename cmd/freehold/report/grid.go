@@ -39,7 +39,7 @@ func (g Grid) Bar(row []Cell, c Cell) float64 {
 	for _, other := range row {
 		most = max(most, other.Value)
 	}
-	if len(g.Colors) == 0 || c.Value <= 0 {
+	if c.Value <= 0 {
 		return 0
 	}
 	return 100 * c.Value / most

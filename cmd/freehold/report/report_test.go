@@ -91,6 +91,22 @@ func TestGridPrints(t *testing.T) {
 	}
 }
 
+// Short names leave their room to columns, and others keep some beside a wide one.
+func TestGridNames(t *testing.T) {
+	short, wide := Grid{Head: []string{"name"}}, Grid{Head: []string{"name", strings.Repeat("w", 70)}}
+	short.Add("a")
+	for range 7 {
+		short.Head, short.Rows[0] = append(short.Head, "12345678"), append(short.Rows[0], Cell{Text: "1"})
+	}
+	wide.Add("one collection", "1")
+	var out bytes.Buffer
+	short.Print(&out)
+	wide.Print(&out)
+	if strings.Count(out.String(), "name") != 2 || !strings.Contains(out.String(), "one collection") {
+		t.Errorf("printed\n%s", out.String())
+	}
+}
+
 func TestPage(t *testing.T) {
 	p := Page{Title: "a <title>", Sections: []Section{{
 		Charts: []Chart{
@@ -125,7 +141,7 @@ func TestTicks(t *testing.T) {
 		}
 		return all
 	}
-	for most, want := range map[float64]string{0: "0 0.0002 0.0004 0.0006 0.0008 0.001", 12.7: "0 2 4 6 8 10 12", 0.3: "0 0.05 0.1 0.15 0.2 0.25 0.3", 2200: "0 500 1000 1500 2000"} {
+	for most, want := range map[float64]string{0: "0 0.0002 0.0004 0.0006 0.0008 0.001", 12.7: "0 2 4 6 8 10 12", 0.12: "0 0.02 0.04 0.06 0.08 0.1 0.12", 0.3: "0 0.05 0.1 0.15 0.2 0.25 0.3", 2200: "0 500 1000 1500 2000"} {
 		if got := strings.Join(labels(Chart{XMax: most}.Seconds()), " "); got != want {
 			t.Errorf("%v seconds have %s, want %s", most, got, want)
 		}
@@ -141,6 +157,18 @@ func TestFigure(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 0.0126: "0.013", 1.234: "1.23", 56.78: "56.8", 123.4: "123", 2103.4: "2,103"} {
 		if got := Figure(v); got != want {
 			t.Errorf("Figure(%v) = %q, want %q", v, got, want)
+		}
+	}
+	if got := (figure{unit: "x", value: 1.2345}).cell(); got != "1.234" {
+		t.Errorf("a ratio of 1.2345 is %s", got)
+	}
+}
+
+func TestJoined(t *testing.T) {
+	words := []string{"a", "b", "c"}
+	for n, want := range []string{"", "a", "a and b", "a, b and c"} {
+		if got := Joined(words[:n]); got != want {
+			t.Errorf("%d words are %q, want %q", n, got, want)
 		}
 	}
 }

@@ -47,5 +47,5 @@ func Wrapped(w io.Writer, lead, line string) string {
 	if width, _ := cli.TerminalSize(w); width > 0 {
 		line = text.WrapSoft(line, max(min(width-1, widest)-len(lead), 10))
 	}
-	return lead + strings.ReplaceAll(strings.TrimRight(line, " \n"), "\n", "\n"+strings.Repeat(" ", len(lead)))
+	return lead + strings.ReplaceAll(line, "\n", "\n"+strings.Repeat(" ", len(lead)))
 }
