@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/runners/prism"
 	"github.com/freehold-go/freehold/extsort"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func init() {
@@ -378,10 +380,19 @@ func TestSortValuesInAJob(t *testing.T) {
 	}
 }
 
+func TestOptionsThatAreNone(t *testing.T) {
+	for _, o := range []Options{{Parts: -1}, {RangeBytes: -1}} {
+		_, s := beam.NewPipelineWithRoot()
+		if panics.Of(func() { SortFiles(s, "a", "b", &o) }) == "" {
+			t.Errorf("%+v: no panic", o)
+		}
+	}
+}
+
 // More pairs than memory holds, with equal keys, which keep their order.
 func TestSortValuesBeyondMemory(t *testing.T) {
 	const n = 50_000
-	i := 0
+	i, temp := 0, t.TempDir()
 	group := func(p *Pair) bool {
 		p.Key = []byte(fmt.Sprintf("%03d", i*7919%1000))
 		p.Value = []byte(fmt.Sprintf("%06d", n-i))
@@ -390,7 +401,11 @@ func TestSortValuesBeyondMemory(t *testing.T) {
 	}
 	var last Pair
 	got := 0
-	for p, err := range SortValues(t.Context(), &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, TempDirs: []string{t.TempDir()}, ThenRecord: true}, group) {
+	sorted := func(dir string) iter.Seq2[Pair, error] {
+		i = 0
+		return SortValues(t.Context(), &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, TempDirs: []string{dir}, ThenRecord: true}, group)
+	}
+	for p, err := range sorted(temp) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,5 +417,17 @@ func TestSortValuesBeyondMemory(t *testing.T) {
 	}
 	if got != n {
 		t.Errorf("%d pairs, want %d", got, n)
+	}
+	for range sorted(temp) {
+		break
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+		t.Errorf("a loop that ends early leaves %v, %v", left, err)
+	}
+	var err error
+	for _, err = range sorted(temp + "/none") {
+	}
+	if err == nil || i > n {
+		t.Errorf("without temporary files: %v, and all pairs are read: %t", err, i > n)
 	}
 }
