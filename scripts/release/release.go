@@ -119,7 +119,7 @@ func (r *release) commit(flags ...string) error {
 		return err
 	}
 	args := []string{"commit", "--quiet", "--allow-empty", "--message", "all: " + r.version}
-	if who, err := git(r.dir, "var", "GIT_COMMITTER_IDENT"); err != nil || who == "" { // a rehearsal takes none
+	if _, err := git(r.dir, "var", "GIT_COMMITTER_IDENT"); err != nil { // a rehearsal takes none
 		args = append([]string{"-c", "user.name=release", "-c", "user.email=release@localhost"}, args...)
 	}
 	_, err := git(r.dir, append(args, flags...)...)

@@ -112,10 +112,15 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%s was refused, and changed the repository", version)
 		}
 	}
-	t.Setenv("GIT_AUTHOR_NAME", "a")
-	t.Setenv("GIT_AUTHOR_EMAIL", "a@example.com")
-	t.Setenv("GIT_COMMITTER_NAME", "a")
-	t.Setenv("GIT_COMMITTER_EMAIL", "a@example.com")
+	config := filepath.Join(t.TempDir(), "config")
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	identity := func(user string) {
+		t.Helper()
+		if err := os.WriteFile(config, []byte("[user]\n"+user), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	identity("name = a\nemail = a@example.com\n")
 	t.Chdir(repo)
 	do("init", "--quiet")
 	write("LICENSE", "free")
@@ -125,8 +130,9 @@ func TestRelease(t *testing.T) {
 	write("m.go", "package m\n\nfunc F() {}\n")
 	write("cmd/hello/go.mod", "module example.com/m/cmd/hello\n\ngo 1.26.0\n\nrequire (\n\texample.com/m v0.0.1 // indirect\n\texample.com/m/sub v0.0.1\n)\n")
 	good := map[string]string{
-		"sub/go.mod": "module example.com/m/sub\n\ngo 1.26.0\n\nrequire example.com/m v0.0.1\n",
-		"sub/sub.go": "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F() }\n",
+		"sub/go.mod":  "module example.com/m/sub\n\ngo 1.26.0\n\nrequire example.com/m v0.0.1\n",
+		"sub/sub.go":  "package sub\n\nimport \"example.com/m\"\n\nfunc G() { m.F() }\n",
+		"unused/u.go": "package unused\n\nvar U = 1\n", // by the command
 		"cmd/hello/main.go": `package main
 
 import (
@@ -156,6 +162,7 @@ func main() {
 		{"sub/go.mod", "example.com/m v", "example.com/m/cmd/hello v", "require each other"},
 		{"sub/go.mod", "require", "replace example.com/m => ..\n\nrequire", "has a replace directive"},
 		{"sub/sub.go", "m.F", "m.None", "undefined: m.None"},
+		{"unused/u.go", "1", "none", "undefined: none"},
 		{"cmd/hello/main.go", "Version", "Version[1:]", "version says"},
 	} {
 		write(tt.file, strings.Replace(good[tt.file], tt.old, tt.new, 1))
@@ -164,10 +171,12 @@ func main() {
 		write(tt.file, good[tt.file])
 	}
 	commit()
-	do("tag", "v1") // no version
+	do("tag", "v1")                    // no version
+	identity("useConfigOnly = true\n") // which a rehearsal needs none of
 	if err := run("v0.1.0", false); err != nil {
 		t.Fatal(err)
 	}
+	identity("name = a\nemail = a@example.com\n")
 	if tags := do("tag"); tags != "v1" {
 		t.Errorf("a rehearsal tagged %s", tags)
 	}
