@@ -61,7 +61,7 @@ func TestCommandLine(t *testing.T) {
 		{"child list go {", 2, "settings: "},
 
 		{"memtest --backend=", 2, `--backend must be one of "go","freehold","libc","jemalloc"`},
-		{"memtest --high 0", 2, "--high 0 B: 8.00 MiB to "},
+		{"memtest --high 0 --goroutines 2", 2, "--high 0 B: 8.00 MiB to "},
 		{"memtest --high 1GiB --goroutines 0", 2, "--goroutines 0: 1 to "},
 		{"memtest --sizes huge", 2, `--sizes must be one of "big","small","both"`},
 		{"memtest --high much", 2, `"much" is no size: write bytes, or a number with KiB`},
