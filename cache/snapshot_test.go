@@ -48,6 +48,49 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor value.
+func TestSnapshotsOfLittle(t *testing.T) {
+	if n := len(snapshotOf(t, 0)); n != len(snapshotMagic)+4+8 {
+		t.Errorf("a snapshot of nothing has %d bytes", n)
+	}
+	c := newCache(t, Options{})
+	must(0, c.Set(nil, nil))
+	var b bytes.Buffer
+	must(0, c.Snapshot(&b))
+	c.Clear()
+	if err := c.Restore(&b); err != nil || c.Len() != 1 {
+		t.Errorf("%v, and %d entries", err, c.Len())
+	}
+}
+
+// A failingOnce is a writer whose nth write fails.
+type failingOnce struct{ n int }
+
+func (w *failingOnce) Write(b []byte) (int, error) {
+	if w.n--; w.n == 0 {
+		return 0, io.ErrClosedPipe
+	}
+	return len(b), nil
+}
+
+// TestSnapshotThatCannotBeWritten: each error of the writer is that of Snapshot.
+func TestSnapshotThatCannotBeWritten(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	for i := range 150 {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+	}
+	n, w := 1, &failingOnce{}
+	for ; w.n <= 0; n++ {
+		w.n = n
+		if err := c.Snapshot(w); (err == nil) != (w.n > 0) {
+			t.Errorf("write %d failed, and Snapshot says %v", n, err)
+		}
+	}
+	if n < 8 {
+		t.Errorf("%d writes", n)
+	}
+}
+
 // TestRestoreIntoLess: what there is no room for is dropped, and what is too large left out.
 func TestRestoreIntoLess(t *testing.T) {
 	big := newCache(t, Options{MaxBytes: 4 << 20})
