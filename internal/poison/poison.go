@@ -58,7 +58,7 @@ func Take(b []byte) int {
 
 // FillBytes sets each byte of b to c.
 func FillBytes(b []byte, c byte) {
-	for n := copy(b, []byte{c}); n > 0 && n < len(b); n *= 2 {
+	for n := copy(b, []byte{c}); n < len(b); n *= 2 {
 		copy(b[n:], b[:n])
 	}
 }
