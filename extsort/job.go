@@ -58,7 +58,7 @@ func newJob(call string, o *Options) (*job, error) {
 	}
 	arg.AtLeast(call, "MemoryBytes", j.o.MemoryBytes, 0)
 	arg.AtLeast(call, "Parallel", j.o.Parallel, 0)
-	if j.o.ThenRecord && j.o.Key == nil {
+	if j.o.Key == nil {
 		j.o.ThenRecord = false
 	}
 	j.o.MemoryBytes = cmp.Or(j.o.MemoryBytes, defaultMemory)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/keysort"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -85,5 +87,29 @@ func TestMarksInLittleMemory(t *testing.T) {
 				t.Errorf("%d bytes: the first mark is at %d, not %d", size, x.at(r.firstMark).at, r.from)
 			}
 		}
+	}
+}
+
+// Splitters cut runs in memory into parts of about the wanted size, but for the last one, which takes what is left.
+func TestSplitters(t *testing.T) {
+	l := newLayout(&Options{})
+	var runs []*run
+	for i := range 2 {
+		r := &run{}
+		for n := range 1000 {
+			r.entries = append(r.entries, keysort.Entry{At: uint32(len(r.text)), N: 6})
+			r.text = fmt.Appendf(r.text, "%05d\n", 2*n+i)
+		}
+		r.bytes = int64(len(r.text))
+		runs = append(runs, r)
+	}
+	all := splitters(&l, runs, 6*450)
+	for i, s := range all {
+		if at := freehold.Must(strconv.Atoi(string(s.key[:5]))); at < 450*(i+1) || at > 450*(i+1)+50 {
+			t.Errorf("part %d begins at %d", i+1, at)
+		}
+	}
+	if len(all) != 3 {
+		t.Errorf("%d splitters", len(all))
 	}
 }

@@ -112,7 +112,7 @@ func (w *writer) close() error {
 		return w.failed()
 	}
 	w.closed = true
-	if w.n > 0 && w.failed() == nil {
+	if w.n > 0 {
 		w.full <- writeJob{b: w.block, n: w.n, at: w.at}
 		w.at += int64(w.n)
 		w.n = 0
