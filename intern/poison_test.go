@@ -3,6 +3,7 @@
 package intern
 
 import (
+	"fmt"
 	"testing"
 	"unsafe"
 
@@ -16,20 +17,26 @@ import (
 func TestWritesToFreedStringsAreFound(t *testing.T) {
 	defer poison.Set(true)()
 	const text = "text of some length"
+	for _, at := range []int{-1, len(text) - 1} { // in front of the text, and its last byte
+		testWriteToAFreedString(t, text, at)
+	}
+}
+
+func testWriteToAFreedString(t *testing.T, text string, at int) {
 	for name, next := range map[string]func(s *Strings){
 		"Intern": func(s *Strings) { s.Intern("the same length too") },
 		"Close":  (*Strings).Close,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprint(name, at), func(t *testing.T) {
 			s := New(alloctest.New(t), &Options{RefCounts: true})
 			id := freehold.Must(s.Intern(text))
 			v := s.Value(id)
 			s.Release(id)
-			last := unsafe.StringData(v[len(v)-1:])
-			was := *last
-			*last = 'X'
+			b := (*byte)(unsafe.Add(unsafe.Pointer(unsafe.StringData(v)), at))
+			was := *b
+			*b = 'X'
 			panics.Want(t, "freehold: intern: byte ... of the memory of a string was written after the string was freed", func() { next(s) })
-			*last = was
+			*b = was
 			s.Close()
 		})
 	}
