@@ -93,9 +93,11 @@ func segmentFor(parent freehold.Allocator, shardBytes int) int {
 }
 
 // shardLimit returns the part of a shard, without what it takes on the Go heap.
-func (c *Cache) shardLimit(maxBytes int) int {
-	own := int(unsafe.Sizeof(shard{})) + int(unsafe.Sizeof(*c))/len(c.shards)
-	return maxBytes/len(c.shards) - own
+func (c *Cache) shardLimit(maxBytes int) int { return maxBytes/len(c.shards) - c.ownBytes() }
+
+// ownBytes returns what a shard takes on the Go heap.
+func (c *Cache) ownBytes() int {
+	return int(unsafe.Sizeof(shard{})) + int(unsafe.Sizeof(*c))/len(c.shards)
 }
 
 // shardOf returns the shard of a key with that hash.

@@ -3,6 +3,7 @@ package cache
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -84,6 +85,25 @@ func TestTooLarge(t *testing.T) {
 	}
 	get(t, c, "k", "")
 	must(0, c.Set(k, large[:c.MaxEntry()-1]))
+}
+
+// TestLargestEntry: with 4 MiB and more an entry of 1 MiB has room, however many processors there are.
+func TestLargestEntry(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, procs := range []int{1, 4, 64} {
+		runtime.GOMAXPROCS(procs)
+		for _, bytes := range []int{4 << 20, 64 << 20, 100 << 20} {
+			c := newCache(t, Options{MaxBytes: bytes})
+			if n := c.MaxEntry(); n < 1<<20 {
+				t.Errorf("%d processors: %d bytes of %d", procs, n, bytes)
+			}
+			for i := range 3 {
+				key := fmt.Append(nil, i)
+				must(0, c.Set(key, make([]byte, c.MaxEntry()-len(key))))
+			}
+			c.check()
+		}
+	}
 }
 
 func TestNegativeTTL(t *testing.T) {

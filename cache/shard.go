@@ -111,8 +111,9 @@ func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
 
-// maxEntry returns the size of the largest entry.
-func (s *shard) maxEntry() int { return min(s.limit/4, 1<<30) }
+// maxEntry returns the size of the largest entry: a quarter of the shard with what that takes on the Go heap, so that
+// shards of leastShardBytes have room for 1 MiB.
+func (s *shard) maxEntry() int { return min((s.limit+s.c.ownBytes())/4, 1<<30) }
 
 // number returns which of the cache's shards s is. It makes versions differ between keys.
 func (s *shard) number() uint64 {
