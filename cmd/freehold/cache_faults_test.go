@@ -144,6 +144,7 @@ func TestCacheHalfClosed(t *testing.T) {
 
 // Clients that announce 60 MB and send nothing cost nothing, nor do those who announce more than is allowed.
 func TestPromisesOfClients(t *testing.T) {
+	t.Setenv("GOMAXPROCS", "2") // with more there are more shards, which are too small
 	address, process := startCache(t, "-m", "8GiB", "--max-item", "64MiB", "-c", "1000")
 	const clients = 500
 	before := 0
