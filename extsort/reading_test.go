@@ -124,7 +124,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 			if !errors.As(err, new(*extsort.DisorderError)) {
 				t.Error(err)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatal("Check waits for more than it needs")
 		}
 		r.Close()

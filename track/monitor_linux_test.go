@@ -54,7 +54,7 @@ func mustDie(t *testing.T, cmd *exec.Cmd, reports bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { cmd.Process.Kill() })
 	text := make(chan string)

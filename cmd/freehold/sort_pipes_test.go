@@ -34,7 +34,7 @@ func TestSortOfPipesInTurn(t *testing.T) {
 			}
 		}
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	code, out, errs := sortCommandOf(ctx, "", pipes...)
 	if want := strings.Repeat("a\n", lines) + strings.Repeat("b\n", lines) + strings.Repeat("c\n", lines); code != 0 || out != want {
@@ -63,7 +63,7 @@ func TestInterruptWhileAPipeIsOpened(t *testing.T) {
 				if got != cli.Interrupted {
 					t.Errorf("exit code %d, want %d", got, cli.Interrupted)
 				}
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Error("it still waits")
 			}
 			// Who waits goes on, and finds nothing.

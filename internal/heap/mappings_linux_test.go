@@ -140,7 +140,7 @@ func TestMappingsRunOut(t *testing.T) {
 		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
 			t.Skip("the test binary runs under an emulator, and cannot start itself")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		for range 5 {
 			cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestMappingsRunOut$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short()))

@@ -45,7 +45,7 @@ func TestLimitHoldsUnderMlockall(t *testing.T) {
 		if exec.Command(os.Args[0], "-test.list=^$").Run() != nil {
 			t.Skip("the test binary runs under an emulator, and cannot start itself")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLimitHoldsUnderMlockall$", "-test.v")
 		cmd.Env = append(os.Environ(), key+"=1")
