@@ -160,6 +160,7 @@ func (c *cacheCommand) serve(ctx context.Context, log io.Writer, server *memcach
 			return fmt.Errorf("--metrics: %w", err)
 		}
 		defer figures.Close()
+		fmt.Fprintf(log, "freehold cache: metrics at http://%v/debug/freehold\n", figures.Addr())
 		mux := http.NewServeMux()
 		mux.Handle("/debug/freehold", web.Handler())
 		mux.Handle("/debug/vars", expvar.Handler())

@@ -54,12 +54,19 @@ func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) 
 // A serverLog is what a server says.
 type serverLog struct {
 	text    bytes.Buffer
+	metrics string      // where they are, once it is known where it serves
 	serving chan string // where it serves
 }
 
-var servingAt = regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
+var (
+	servingAt = regexp.MustCompile(`serving at (127\.0\.0\.1:\d+)`)
+	metricsAt = regexp.MustCompile(`metrics at http://(127\.0\.0\.1:\d+)/debug/freehold\n`)
+)
 
 func (l *serverLog) Write(p []byte) (int, error) {
+	if at := metricsAt.FindSubmatch(p); at != nil {
+		l.metrics = string(at[1])
+	}
 	if at := servingAt.FindSubmatch(p); at != nil {
 		l.serving <- string(at[1])
 	}
@@ -174,12 +181,9 @@ func TestCacheSocketActivation(t *testing.T) {
 }
 
 func TestCacheMetrics(t *testing.T) {
-	l := freehold.Must(net.Listen("tcp", "127.0.0.1:0"))
-	at := l.Addr().String()
-	l.Close()
-	startCache(t, "--metrics", at)
+	_, said := startServer(t, exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "--metrics", "127.0.0.1:0"))
 	for _, page := range []string{"/debug/freehold?format=json", "/debug/vars"} {
-		answer, err := http.Get("http://" + at + page)
+		answer, err := http.Get("http://" + said.metrics + page)
 		if err != nil {
 			t.Fatal(err)
 		}
