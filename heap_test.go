@@ -197,7 +197,7 @@ func ExampleHeap_Stats() {
 
 // After a burst, memory goes back at once, without the delay of HeapOptions.Decay.
 func ExampleHeap_Trim() {
-	heap := freehold.NewHeap(nil)
+	heap := freehold.NewHeap(&freehold.HeapOptions{Decay: -1}) // gives nothing back by itself
 	defer heap.Close()
 	var blocks [][]byte
 	for range 10_000 {
