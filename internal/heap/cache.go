@@ -32,17 +32,19 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// cache is off-heap. Tops, ends and spares are separate arrays, so that the words
-// of the fast paths share few cache lines.
+// cache is off-heap. Tops and ends are separate arrays, so that the words of the fast
+// paths share few cache lines.
 //
-// Invariant: a class without a loaded magazine has no spare, and both its top and
-// its end are sentinelTop.
+// Invariants:
+//   - a class without a loaded magazine has no spare
+//   - the top and the end of a magazine that is missing are sentinelTop
 type cache struct {
-	tops   [numClasses]uintptr
-	ends   [numClasses]uintptr
-	spares [numClasses]uintptr
-	left   int64 // bytes until the countdown ends: see watched.go
-	runs   runs
+	tops      [numClasses]uintptr
+	ends      [numClasses]uintptr
+	spareTops [numClasses]uintptr
+	spareEnds [numClasses]uintptr
+	left      int64 // bytes until the countdown ends: see watched.go
+	runs      runs
 }
 
 const cacheBytes = unsafe.Sizeof(cache{})
@@ -55,7 +57,8 @@ func init() { noCache.clear() }
 
 func (c *cache) clear() {
 	for i := range c.tops {
-		c.tops[i], c.ends[i], c.spares[i] = sentinelTop(), sentinelTop(), 0
+		c.tops[i], c.ends[i] = sentinelTop(), sentinelTop()
+		c.spareTops[i], c.spareEnds[i] = sentinelTop(), sentinelTop()
 	}
 	c.left = watch.Gap()
 	c.runs = runs{}
@@ -64,35 +67,34 @@ func (c *cache) clear() {
 func cacheAt(addr uintptr) *cache { return (*cache)(vm.Pointer(addr)) }
 func (c *cache) addr() uintptr    { return uintptr(unsafe.Pointer(c)) }
 
-// loaded returns a class's loaded magazine, nil if there is none.
-func (c *cache) loaded(class uint8) *magazine {
-	if c.ends[class] == sentinelTop() {
-		return nil
-	}
-	return magazineAt(c.ends[class] - classes[class].magazineBytes())
+// loaded returns a class's loaded magazine, and spare its spare one, with the number of entries
+// set. They return nil if there is none.
+func (c *cache) loaded(class uint8) *magazine { return magazineOf(class, c.tops[class], c.ends[class]) }
+func (c *cache) spare(class uint8) *magazine {
+	return magazineOf(class, c.spareTops[class], c.spareEnds[class])
 }
 
-// fill returns the number of entries in m, the loaded magazine.
-func (c *cache) fill(class uint8, m *magazine) uintptr {
-	return (c.tops[class] - m.bottom()) / entryBytes
+func magazineOf(class uint8, top, end uintptr) *magazine {
+	if end == sentinelTop() {
+		return nil
+	}
+	m := magazineAt(end - classes[class].magazineBytes())
+	m.n = (top - m.bottom()) / entryBytes
+	return m
 }
 
 // swap makes the spare the loaded magazine and the loaded one the spare.
 func (c *cache) swap(class uint8) {
-	c.exchange(class, magazineAt(c.spares[class]))
+	c.tops[class], c.spareTops[class] = c.spareTops[class], c.tops[class]
+	c.ends[class], c.spareEnds[class] = c.spareEnds[class], c.ends[class]
 }
 
 // takeSlow is take after that has failed: it tries the spare too. If was is not a
 // free status then the block at addr was live already; its entry has been
 // removed, and the block stays its owner's.
 func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
-	m := c.loaded(class)
-	if m == nil {
-		return 0, 0
-	}
-	if c.fill(class, m) == 0 {
-		spare := magazineAt(c.spares[class])
-		if spare == nil || spare.n == 0 {
+	if isEmpty(c.tops[class]) {
+		if isEmpty(c.spareTops[class]) {
 			return 0, 0
 		}
 		c.swap(class)
@@ -106,8 +108,7 @@ func (c *cache) takeSlow(class uint8, size int) (addr uintptr, was uint16) {
 func (c *cache) pushSlow(class uint8, e entry) bool {
 	top, ok := c.room(class)
 	if !ok {
-		spare := magazineAt(c.spares[class])
-		if spare == nil || spare.n == classes[class].batch {
+		if c.spareTops[class] == c.spareEnds[class] {
 			return false
 		}
 		c.swap(class)
@@ -123,12 +124,8 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	if c == &noCache {
 		return m
 	}
-	out = magazineAt(c.spares[class])
-	c.spares[class] = 0
-	if old := c.loaded(class); old != nil {
-		old.n = c.fill(class, old)
-		c.spares[class] = old.addr()
-	}
+	out = c.spare(class)
+	c.spareTops[class], c.spareEnds[class] = c.tops[class], c.ends[class]
 	c.tops[class] = m.top()
 	c.ends[class] = m.addr() + classes[class].magazineBytes()
 	return out
@@ -332,8 +329,7 @@ func (h *Heap) empty(c *cache) {
 		if m == nil {
 			continue
 		}
-		m.n = c.fill(class, m)
-		h.central[class].flushAll(h, m, magazineAt(c.spares[class]))
+		h.central[class].flushAll(h, m, c.spare(class))
 	}
 	for _, at := range c.runs.stacks {
 		h.pages.FreeRuns(at)
@@ -358,16 +354,14 @@ func (h *Heap) countCached(n *[numClasses]int) (large pages.LargeCount) {
 
 // count adds the blocks in c to n, by class.
 func (c *cache) count(n *[numClasses]int) {
+	add := func(i int, top, end *uintptr) {
+		if end := atomic.LoadUintptr(end); end != sentinelTop() {
+			batch := classes[i].batch
+			n[i] += int(min(batch, (atomic.LoadUintptr(top)-(end-batch*entryBytes))/entryBytes))
+		}
+	}
 	for i := range n {
-		top, end := atomic.LoadUintptr(&c.tops[i]), atomic.LoadUintptr(&c.ends[i])
-		spare := atomic.LoadUintptr(&c.spares[i])
-		if end == sentinelTop() {
-			continue
-		}
-		batch := classes[i].batch
-		n[i] += int(min(batch, (top-(end-batch*entryBytes))/entryBytes))
-		if spare != 0 {
-			n[i] += int(min(batch, atomic.LoadUintptr(&magazineAt(spare).n)))
-		}
+		add(i, &c.tops[i], &c.ends[i])
+		add(i, &c.spareTops[i], &c.spareEnds[i])
 	}
 }

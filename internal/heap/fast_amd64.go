@@ -69,6 +69,7 @@ const (
 	tableSlots = pin.TableSlots
 	firstSlots = pin.FirstSlots
 
+	sentinelStatus = unsafe.Offsetof(sentinel.status)
 	pageShift      = pages.PageShift
 	countdownExtra = watch.CountdownExtra
 

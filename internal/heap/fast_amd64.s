@@ -64,16 +64,31 @@ near: \
 	JNE  none
 
 // PUSH puts the block at addr onto its class's magazine in cache, or jumps to
-// none. It changes R11.
-#define PUSH(cache, addr, status, class, none) \
+// full, from where ROOM goes back to put. It sets R11 to the top.
+#define PUSH(cache, addr, status, class, put, full) \
 	MOVQ cache_tops(cache)(class*8), R11 \
 	CMPQ R11, cache_ends(cache)(class*8) \
-	JEQ  none \
+	JEQ  full \
+put: \
 	MOVW $const_freeDirty, (status) \
 	MOVQ addr, entry_addr(R11) \
 	MOVQ status, entry_status(R11) \
 	ADDQ $entry__size, R11 \
 	MOVQ R11, cache_tops(cache)(class*8)
+
+// ROOM swaps the magazines of a class if the spare is not full, and goes back to put, or jumps to
+// none. It changes R12, R13 and DX.
+#define ROOM(cache, class, put, none) \
+	MOVQ cache_spareTops(cache)(class*8), R12 \
+	MOVQ cache_spareEnds(cache)(class*8), R13 \
+	CMPQ R12, R13 \
+	JEQ  none \
+	MOVQ cache_ends(cache)(class*8), DX \
+	MOVQ R11, cache_spareTops(cache)(class*8) \
+	MOVQ DX, cache_spareEnds(cache)(class*8) \
+	MOVQ R13, cache_ends(cache)(class*8) \
+	MOVQ R12, R11 \
+	JMP  put
 
 // CLASS sets R8 to the size BX rounded up to the alignment CX, at least 8, or
 // jumps: to large for a large block, to wide for an alignment above 8, or to none. DX is
@@ -100,9 +115,8 @@ near: \
 	NOTQ DX \
 	ANDQ DX, R8
 
-// FIND finds the topmost block in cache of the class that CLASS found: it sets R10 to the
-// top, R11 to the place of the status and R12 to the status, or jumps to none. It changes
-// R8.
+// FIND finds the topmost block in cache of the class that CLASS found: it sets R8 to the class, R10
+// to the top, R11 to the place of the status and R12 to the status, or jumps to none.
 #define FIND(cache, none) \
 	SHRQ $3, R8 \
 	LEAQ ·classOf(SB), R10 \
@@ -112,6 +126,27 @@ near: \
 	MOVWLZX (R11), R12 \
 	CMPL R12, $const_freeZero \
 	JCS  none
+
+// SPARE does what FIND could not: if the loaded magazine is empty and the spare has a free block,
+// it swaps them and goes back to take, else it jumps to none. The swap is complete before COUNT,
+// which may go on in Go. It changes DX and R13.
+#define SPARE(cache, take, none) \
+	LEAQ ·sentinel+const_sentinelStatus(SB), R13 \
+	CMPQ R11, R13 \
+	JNE  none \
+	MOVQ cache_spareTops(cache)(R8*8), R13 \
+	MOVQ (entry_status-entry__size)(R13), R11 \
+	MOVWLZX (R11), R12 \
+	CMPL R12, $const_freeZero \
+	JCS  none \
+	MOVQ R10, cache_spareTops(cache)(R8*8) \
+	MOVQ R13, cache_tops(cache)(R8*8) \
+	MOVQ R13, R10 \
+	MOVQ cache_ends(cache)(R8*8), R13 \
+	MOVQ cache_spareEnds(cache)(R8*8), DX \
+	MOVQ R13, cache_spareEnds(cache)(R8*8) \
+	MOVQ DX, cache_ends(cache)(R8*8) \
+	JMP  take
 
 // COUNT counts the BX bytes, and what each block counts more, down to the next event. If
 // this block is one, it jumps to none instead, where they are counted again. It changes R13.
@@ -198,9 +233,12 @@ class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
 	JEQ  plain
-	FIND(R9, plain)
+	FIND(R9, spare)
+take:
 	TAKE(R9)
 	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
+spare:
+	SPARE(R9, take, plain)
 far:
 	FAR(AX, R9, near, plain)
 
@@ -211,10 +249,13 @@ class:
 	CACHE(AX, R9, near, far)
 	TESTQ R9, R9
 	JEQ  plain
-	FIND(R9, plain)
+	FIND(R9, spare)
+take:
 	COUNT(R9, plain)
 	TAKE(R9)
 	FINISH(·plain+functions_Alloc, ·large+largeFunctions_alloc)
+spare:
+	SPARE(R9, take, plain)
 far:
 	FAR(AX, R9, near, plain)
 
@@ -227,8 +268,10 @@ TEXT freeFast<>(SB), NOSPLIT, $0-0
 	STATE(Heap_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	CACHE(AX, R8, near, far)
-	PUSH(R8, BX, R9, R10, plain)
+	PUSH(R8, BX, R9, R10, put, full)
 	RET
+full:
+	ROOM(R8, R10, put, plain)
 plain:
 	GO(·plain+functions_free)
 large:
@@ -244,8 +287,10 @@ TEXT freePointerFast<>(SB), NOSPLIT, $0-0
 	CMPW (R9), $const_maxSmall
 	JHI  plain
 	CACHE(AX, R8, near, far)
-	PUSH(R8, BX, R9, R10, plain)
+	PUSH(R8, BX, R9, R10, put, full)
 	RET
+full:
+	ROOM(R8, R10, put, plain)
 plain:
 	GO(·plain+functions_freePointer)
 far:
@@ -260,9 +305,12 @@ class:
 	MOVQ LocalCache_slot(AX), R9
 	TESTQ R9, R9 // 0 in a zero LocalCache
 	JEQ  plain
-	FIND(R9, plain)
+	FIND(R9, spare)
+take:
 	TAKE(R9)
 	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
+spare:
+	SPARE(R9, take, plain)
 
 // localAllocFast, counting.
 TEXT localAllocCounting<>(SB), NOSPLIT, $0-0
@@ -271,10 +319,13 @@ class:
 	MOVQ LocalCache_slot(AX), R9
 	TESTQ R9, R9
 	JEQ  plain
-	FIND(R9, plain)
+	FIND(R9, spare)
+take:
 	COUNT(R9, plain)
 	TAKE(R9)
 	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
+spare:
+	SPARE(R9, take, plain)
 
 // func(o *LocalCache, b []byte, at uintptr) bool
 //
@@ -285,8 +336,10 @@ TEXT localFreeFast<>(SB), NOSPLIT, $0-0
 	STATE(LocalCache_mapID(AX), BX, R9, R10, plain)
 	LIVE(R9, CX, plain)
 	MOVQ LocalCache_slot(AX), R8
-	PUSH(R8, BX, R9, R10, plain)
+	PUSH(R8, BX, R9, R10, put, full)
 	RET
+full:
+	ROOM(R8, R10, put, plain)
 plain:
 	GO(·plain+functions_localFree)
 large:

@@ -36,8 +36,8 @@ func (e *entry) claim(size int) (was uint16) {
 	return was
 }
 
-// magazine is the head of one. n is stale while the magazine is loaded: then the
-// cache's top tells how full it is.
+// magazine is the head of one. n is stale while the magazine is in a cache, whose top tells how
+// full it is.
 type magazine struct {
 	next     uintptr // the magazine below on a pile
 	n        uintptr // entries
@@ -62,6 +62,9 @@ func init() {
 
 // sentinelTop is the top and the end of a class without a magazine.
 func sentinelTop() uintptr { return uintptr(unsafe.Pointer(&sentinel.entry)) + entryBytes }
+
+// isEmpty reports whether the magazine with the given top is empty, or missing.
+func isEmpty(top uintptr) bool { return entryAt(top-entryBytes).status == sentinel.entry.status }
 
 func entryAt(addr uintptr) *entry       { return (*entry)(vm.NonNil(addr)) }
 func magazineAt(addr uintptr) *magazine { return (*magazine)(vm.Pointer(addr)) }

@@ -181,7 +181,7 @@ func (c *cache) eachObject(f func(size uintptr)) {
 		if c.loaded(uint8(i)) != nil {
 			f(classes[i].magazineBytes())
 		}
-		if c.spares[i] != 0 {
+		if c.spare(uint8(i)) != nil {
 			f(classes[i].magazineBytes())
 		}
 	}
