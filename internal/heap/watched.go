@@ -22,11 +22,11 @@ func init() { // after that of fast_amd64.go
 	})
 }
 
-// restartCountdowns empties the caches. New ones begin with new countdowns.
+// restartCountdowns empties the caches, of which a closed heap has none. New ones begin with new countdowns.
 func (h *Heap) restartCountdowns() {
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
-	if !h.pages.Closed.Load() && h.hasCaches() {
+	if h.hasCaches() {
 		h.drain()
 	}
 }
@@ -42,18 +42,17 @@ func (c *cache) due(size int) bool {
 	return true
 }
 
-// isWatched reports whether a watched block of owner's begins at addr, or a guard run has
-// addr.
+// isWatched reports whether addr is in a watched block or a guard run of owner's. Package watch
+// knows whether the block begins there.
 func (s *span) isWatched(owner uint32, addr uintptr) bool {
 	if s == nil || s.Owner != owner {
 		return false
 	}
 	switch s.Kind {
 	case pages.LargeRun:
-		return s.Base == addr && s.isLargeWatched()
+		return s.isLargeWatched()
 	case pages.BlockRun:
-		i := s.index(addr)
-		return s.Base+i*s.Size == addr && *statusAt(s.statusOf(i)) == watched
+		return *statusAt(s.statusOf(s.index(addr))) == watched
 	}
 	return s.Kind == pages.GuardRun
 }
