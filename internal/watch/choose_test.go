@@ -129,6 +129,23 @@ func TestRatesOfCachesInUse(t *testing.T) {
 	}
 }
 
+// No block is an event before the countdown has ended, whether a cache has it ready, or in a spare
+// magazine, or not.
+func TestNoEventBeforeTheCountdownEnds(t *testing.T) {
+	sampleAt(t, math.MaxInt)
+	h := newHeap(t, Options{Name: nameOf(t)})
+	for range 3 {
+		var all [][]byte
+		for range 1000 {
+			all = append(all, alloc(t, h, 64), alloc(t, h, 64<<10))
+		}
+		for _, b := range all {
+			h.Free(b)
+		}
+	}
+	wantUsage(t, h.Stats().Name, 0, 0, 0, 0)
+}
+
 // There are no more guards than the budget has, of a second's at once, and those that are
 // left out are counted.
 func TestGuardBudget(t *testing.T) {

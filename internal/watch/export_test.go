@@ -127,11 +127,17 @@ func (e resizing) Resize(call string, b []byte, size int) ([]byte, bool) {
 // Pages are the heap's.
 func (h *Heap) Pages() *pages.Heap { return h.pages }
 
-// HoldsGuards reports whether somebody holds the lock of the guards.
-func (h *Heap) HoldsGuards() bool {
-	free := h.guards.mu.TryLock()
+// HoldsGuards reports whether somebody holds the lock of the guards, HoldsRecords that of the records.
+func (h *Heap) HoldsGuards() bool { return isHeld(&h.guards.mu) }
+func HoldsRecords() bool          { return isHeld(&table.mu) }
+
+func isHeld(mu interface {
+	TryLock() bool
+	Unlock()
+}) bool {
+	free := mu.TryLock()
 	if free {
-		h.guards.mu.Unlock()
+		mu.Unlock()
 	}
 	return !free
 }

@@ -4,6 +4,7 @@ package watch_test
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -164,9 +165,15 @@ func TestBytesAroundAGuardedBlock(t *testing.T) {
 func TestQuarantine(t *testing.T) {
 	eachGuard(t, func(t *testing.T) {
 		guardAt(t, 1, 0)
-		for blocks, bytes := range map[int]uintptr{10: 1 << 30, 1000: 10 * watch.GuardUnit()} {
-			keepGuarded(t, blocks, bytes)
-			h := newHeap(t, Options{})
+		for _, tt := range []struct {
+			blocks   int
+			bytes    uintptr
+			maxBytes int
+		}{
+			{10, 1 << 30, 0}, {10, 1 << 30, math.MaxInt}, {1000, 10 * watch.GuardUnit(), 0},
+		} {
+			keepGuarded(t, tt.blocks, tt.bytes)
+			h := newHeap(t, Options{MaxBytes: tt.maxBytes})
 			var first, b []byte
 			seen := map[*byte]int{}
 			for i := range 100 {

@@ -54,6 +54,7 @@ func TestMisuseOfWatchedBlocks(t *testing.T) {
 				}
 			}
 			wrong(calls, b[:size-1], fmt.Sprintf("it has %d bytes, the block %d; a block is freed whole", size-1, size))
+			wrong(calls, at(b, 8, size), "it points 8 bytes into a block of "+arg.Bytes(size))
 			for _, calls := range []map[string]func(b []byte){calls, byPointer} {
 				wrong(calls, b[8:], fmt.Sprintf("it points 8 bytes into a block of %s", arg.Bytes(size)))
 			}

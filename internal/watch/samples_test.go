@@ -127,6 +127,18 @@ func TestResizeOfASampledBlockThatIsFreedMeanwhile(t *testing.T) {
 	}
 }
 
+// A sample that is resized while none are taken is an ordinary block, and its record for another one.
+func TestResizeEndsASample(t *testing.T) {
+	sampleAt(t, 1)
+	h := newHeap(t, Options{Name: nameOf(t)})
+	b, kept := alloc(t, h, 100), watch.Kept()
+	watch.SetSampleRate(0)
+	if r, ok := h.Resize(b, 112); !ok || len(r) != 112 || live(h) != 0 || watch.Kept() != kept+1 {
+		t.Errorf("%d bytes, %d records of blocks, %d of none, want %d", len(r), live(h), watch.Kept(), kept+1)
+	}
+	wantUsage(t, nameOf(t), 1, 100, 1, 100)
+}
+
 // A block that is resized may be sampled from then on.
 func TestResizeOfAnOrdinaryBlock(t *testing.T) {
 	sampleAt(t, 0)
@@ -200,8 +212,8 @@ func TestNoMemoryForARecord(t *testing.T) {
 		b := alloc(t, h, 64)
 		restore()
 		wantUsage(t, nameOf(t), 1, 64, 0, 0)
-		if n := live(h); n != 1 {
-			t.Errorf("%d blocks are watched", n)
+		if n := live(h); n != 1 || len(b) != 64 {
+			t.Errorf("%d blocks are watched, and the other one has %d bytes", n, len(b))
 		}
 		h.Free(b)
 		check(t, h)

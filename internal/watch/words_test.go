@@ -203,3 +203,18 @@ func TestGuardedBlocksStayWhileTheyAreVisited(t *testing.T) {
 		t.Errorf("%d blocks", visited)
 	}
 }
+
+func TestBlocksWithRedZonesStayWhileTheyAreVisited(t *testing.T) {
+	keepFreed(t, 1<<20)
+	h := newHeap(t, Options{})
+	b, visited := alloc(t, h, 64), 0
+	h.Watch().Visit(watch.Part{Block: addrOf(b), Size: 64 + watch.RedZone, To: 64 + watch.RedZone}, func(p watch.Part) {
+		visited++
+		if p.Size != 64 || p.To != 64 || !watch.HoldsRecords() {
+			t.Errorf("%+v, and others may free it", p)
+		}
+	})
+	if visited != 1 {
+		t.Errorf("%d blocks", visited)
+	}
+}

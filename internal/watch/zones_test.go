@@ -44,6 +44,9 @@ func TestWriteBeyondTheEndIsFoundByFree(t *testing.T) {
 						fmt.Sprintf(`freehold: heap "guilty": the block of %s at %p was written %s beyond its end`, arg.Bytes(size), b, arg.Bytes(beyond)),
 						"\n\tallocated at:\n\t\tgithub.com/freehold-go/freehold/internal/watch_test.allocHere\n\t\t\t", "help_test.go:", "TestWriteBeyondTheEndIsFoundByFree")
 				}
+				if got := panicOf(func() { f(h, b) }); strings.Contains(got, "freed at:") {
+					t.Errorf("%s: a live block was freed: %s", name, got)
+				}
 				red[beyond-1] = was
 				if got := panicOf(func() { f(h, b) }); got != "" {
 					t.Errorf("%s: %s", name, got)
@@ -229,6 +232,19 @@ func TestResizeWithRedZones(t *testing.T) {
 		t.Error("100 bytes became all")
 	}
 	h.Free(b)
+}
+
+// Blocks have the alignment that they were asked for, where they move for a red zone too.
+func TestAlignmentWithRedZones(t *testing.T) {
+	keepFreed(t, 1<<20)
+	h := newHeap(t, Options{})
+	for size := 1; size < 1<<20; size = size*5 + 8 {
+		for align := 8; align <= 1<<16; align *= 2 {
+			if b, err := h.Alloc(size, align, false); err != nil || uintptr(unsafe.Pointer(&b[0]))%uintptr(align) != 0 {
+				t.Errorf("%d bytes aligned to %d: %v, at %p", size, align, err, b)
+			}
+		}
+	}
 }
 
 // A write is found without a call that panics with it, and still by that.
