@@ -317,14 +317,14 @@ func TestHitOfAFreedSlot(t *testing.T) {
 		must(0, c.Set(fmt.Append(nil, i), nil))
 	}
 	s := &c.shards[0]
-	keys := make([][]byte, 2) // one in the first bucket, one in the last
-	s.eachSlot(func(i uint32, _ *atomic.Uint64, w slot) {
-		if key := bytes.Clone(s.segs.itemAt(w.place()).key()); i == 0 {
-			keys[0] = key
-		} else if i == s.index.buckets.Load()-1 {
-			keys[1], p.word = key, w
+	keys := make([][]byte, 2) // one in the first bucket that has any, one in the last
+	s.eachSlot(func(_ uint32, _ *atomic.Uint64, w slot) {
+		keys[1], p.word = s.segs.itemAt(w.place()).key(), w
+		if keys[0] == nil {
+			keys[0] = bytes.Clone(keys[1])
 		}
 	})
+	keys[1] = bytes.Clone(keys[1])
 	found, chunks, waits := 0, s.index.chunks.len(), 0
 	defer pin.OnWait(func(h *pin.Holders) {
 		if h != &c.readers { // the heap's: it ticks
