@@ -51,11 +51,11 @@ func published[S any](t *testing.T, name string) (value S) {
 }
 
 func TestEveryFigureIsPublished(t *testing.T) {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20})
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: `a "name" </script>`, MaxBytes: 8 << 20, Decay: -1}) // no tick changes a figure
 	defer h.Close()
 	tag := freehold.NewTagged(freehold.NewTagged(h, "vars"), "cache")
 	freehold.Must(tag.Alloc(100, 8))
-	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), MaxBytes: 8 << 20})
+	a := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), MaxBytes: 8 << 20, Decay: -1})
 	defer a.Close()
 	freehold.Must(a.Alloc(100, 1))
 

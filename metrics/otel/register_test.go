@@ -88,7 +88,7 @@ func wantFigures[S any](t *testing.T, points map[string]point, of string, figure
 
 // Each figure of each list is observed until Unregister, by the names and units of the package's documentation.
 func TestFiguresAreObserved(t *testing.T) {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: "heap", MaxBytes: 8 << 20})
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: "heap", MaxBytes: 8 << 20, Decay: -1}) // no tick changes a figure
 	defer h.Close()
 	if _, err := h.Alloc(9<<20, 8); err == nil {
 		t.Fatal("a block beyond the limit")
@@ -97,9 +97,9 @@ func TestFiguresAreObserved(t *testing.T) {
 	cache := freehold.NewTagged(db, "cache")
 	cache.Free(freehold.Must(cache.Alloc(50, 8)))
 	freehold.Must(db.Alloc(7, 8))
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Decay: -1})
 	defer process.Close()
-	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20})
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20, Decay: -1})
 	freehold.Must(a.Alloc(5<<20, 1))
 	reader, registration := register(t)
 	if points := collect(t, reader, ""); len(points) > 0 {

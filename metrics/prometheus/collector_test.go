@@ -25,7 +25,7 @@ func ExampleNewCollector() {
 }
 
 func newHeap(t *testing.T, name string, maxBytes int) *freehold.Heap {
-	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes})
+	h := freehold.NewHeap(&freehold.HeapOptions{Name: name, MaxBytes: maxBytes, Decay: -1}) // no tick changes a figure
 	t.Cleanup(h.Close)
 	freehold.Must(h.Alloc(64, 8))
 	return h
@@ -74,9 +74,9 @@ func TestFiguresAreCollected(t *testing.T) {
 	cache := freehold.NewTagged(db, "cache")
 	cache.Free(freehold.Must(cache.Alloc(50, 8)))
 	freehold.Must(db.Alloc(7, 8))
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name()})
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Decay: -1})
 	defer process.Close()
-	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20})
+	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20, Decay: -1})
 	freehold.Must(a.Alloc(5<<20, 1))
 	if strings.Contains(scrape(t), "freehold_budget") {
 		t.Error("figures of no budget")
