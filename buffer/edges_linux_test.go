@@ -45,16 +45,29 @@ func TestSyncWritesTheDataFirst(t *testing.T) {
 		t.Errorf("when parts are written the lengths are %v, want 3 and 11", lengths)
 	}
 
-	restore = failNext(vm.OpSync)
-	b.WriteString("!")
-	if err := b.Sync(); !errors.Is(err, syscall.EIO) {
-		t.Errorf("data that cannot be written: %v", err)
+	for _, op := range []vm.Op{vm.OpSync, vm.OpSyncFile} {
+		restore = failNext(op)
+		b.WriteString("!")
+		if err := b.Sync(); !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
+			t.Errorf("data that cannot be written: %v", err)
+		}
+		restore()
+		if slot, all := readHeader(t, path); all[slot] != 11 {
+			t.Errorf("it was committed: the length is %d", all[slot])
+		}
 	}
-	restore()
-	if slot, all := readHeader(t, path); all[slot] != 11 {
-		t.Errorf("it was committed: the length is %d", all[slot])
+	calls := 0
+	defer vm.SetFault(func(op vm.Op) error { // the last one, of the length that Close cuts the file to
+		if op == vm.OpSyncFile {
+			if calls++; calls == 3 {
+				return syscall.EIO
+			}
+		}
+		return nil
+	})()
+	if err := b.Close(); !errors.Is(err, syscall.EIO) || calls != 3 {
+		t.Errorf("a file that cannot be written at the end: %v, after %d calls", err, calls)
 	}
-	must(t, b.Close())
 }
 
 // A length on disk that is longer than a file will be is replaced before the file is

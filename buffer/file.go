@@ -168,7 +168,7 @@ func (f *file) cutAndClose(n int) error {
 		err = f.f.Truncate(int64(f.header + n))
 	}
 	if err == nil {
-		err = f.f.Sync()
+		err = vm.SyncFile(f.f)
 	}
 	if closeErr := f.close(); err == nil {
 		err = closeErr

@@ -318,7 +318,7 @@ func (f *file) sync(n int) error {
 func (f *file) flush(size int) error {
 	err := vm.Sync(f.addr, uintptr(size))
 	if err == nil {
-		err = f.f.Sync()
+		err = vm.SyncFile(f.f)
 	}
 	if err == nil {
 		f.promised = int64(f.committed)

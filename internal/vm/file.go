@@ -106,11 +106,16 @@ func UnmapFile(addr, size uintptr) error {
 }
 
 // Sync writes a mapped range's dirty pages to the file and waits. On Windows and
-// macOS, call f.Sync afterwards for them to survive a power loss.
+// macOS, call SyncFile afterwards for them to survive a power loss.
 //
 // Precondition: addr is a multiple of PageBytes; size is rounded up to pages.
 func Sync(addr, size uintptr) error {
 	size = roundUp(size, pageBytes)
 	check(OpSync, addr, size)
 	return do(OpSync, addr, size, syncFile)
+}
+
+// SyncFile writes what the system has of f to disk, and f's length.
+func SyncFile(f *os.File) error {
+	return do(OpSyncFile, 0, 0, func(_, _ uintptr) error { return f.Sync() })
 }

@@ -25,12 +25,13 @@ const (
 	OpMapFile
 	OpUnmapFile
 	OpSync
+	OpSyncFile
 	OpFence // for PrepareFence too
 	NumOps  = int(iota)
 )
 
 var opNames = [NumOps]string{"reserve", "commit", "decommit", "revoke", "renew", "move", "ask for residency", "advise",
-	"name", "extend file", "map file", "unmap file", "sync", "fence"}
+	"name", "extend file", "map file", "unmap file", "sync", "sync file", "fence"}
 
 func (op Op) String() string { return opNames[op] }
 

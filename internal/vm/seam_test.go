@@ -52,6 +52,7 @@ var calls = []struct {
 		return Fence()
 	}},
 	{"Sync", []Op{OpSync}, func(s *subject) error { return Sync(s.mapped, s.size) }},
+	{"SyncFile", []Op{OpSyncFile}, func(s *subject) error { return SyncFile(s.file) }},
 	{"UnmapFile", []Op{OpUnmapFile}, func(s *subject) error { return UnmapFile(s.mapped, s.size) }},
 }
 
