@@ -236,7 +236,7 @@ func (s *Shared) bestDedicated(size, align int) *sharedChunk {
 func (s *Shared) grow(size, align int, dedicated, wantZero bool) (*sharedChunk, error) {
 	n := size
 	if !dedicated {
-		n = max(size, s.chunkBytes)
+		n = s.chunkBytes // a block is at most a quarter of it
 		align = max(align, s.chunkAlign)
 	}
 	if s.maxBytes > 0 {
