@@ -373,6 +373,8 @@ func TestFreeOfWhatIsNoBlock(t *testing.T) {
 		a.Free(b)
 	}
 	wantPanic(t, "freehold: arena.Arena.Free: 32 bytes at ..., and no block is live", func() { a.Free(ours[0]) })
+	wantPanic(t, "freehold: arena.Arena.Free: 0 bytes at ... with a capacity of 32: a block is freed whole", func() { a.Free(ours[0][:0]) })
+	a.Free(make([]byte, 0, 8)) // not ours
 }
 
 // TestFreeOfWhatBeginsBeforeTheChunk: the end of the slice is that of the newest
