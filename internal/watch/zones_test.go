@@ -220,6 +220,9 @@ func TestResizeWithRedZones(t *testing.T) {
 			t.Errorf("%d: %d bytes of %d", sizes, len(r), cap(r))
 		}
 		behind(r, 1)[0]++
+		if all := h.Watch().WriteMistakes(); len(all) != 1 || strings.Contains(all[0], "freed at:") {
+			t.Errorf("%d: %q", sizes, all)
+		}
 		mustPanic(t, func() { h.Free(r) }, "beyond its end")
 		behind(r, 1)[0]--
 		h.Free(r)
