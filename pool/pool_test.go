@@ -2,6 +2,7 @@ package pool_test
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"unsafe"
 
@@ -75,6 +76,7 @@ func pairsOf[T any](t *testing.T) {
 }
 
 func TestHandleKnowsWhenItsValueIsGone(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one stack
 	p := newPool[node](t, nil)
 	n := freehold.Must(p.Get())
 	h := p.Handle(n)
