@@ -94,11 +94,11 @@ race:
 	$(GO) test -race -short -run 'Shared|Beside' -skip '^($(LONG))$$' ./hashmap ./intern
 
 # The orders between readers and writers of hashmap.Shared and of caches, forced by seams that cost Get a
-# tenth, and which cache lines simulated processors take from each other.
+# tenth, and which cache lines and locks simulated processors take from each other.
 seams:
 	$(GO) test -tags freehold_seams -short -run '^TestShared' ./hashmap
 	$(GO) test -tags freehold_seams,freehold_portable -short ./cache
-	$(GO) test -tags freehold_seams -short -run '^(TestTransfers|TestLocalLoadsStayLocal|TestDirectory)$$' ./internal/heap
+	$(GO) test -tags freehold_seams -short -run '^(TestTransfers|TestLocalLoadsStayLocal|TestLocksAreOfFewProcessors|TestDirectory)$$' ./internal/heap
 
 # Blocks with red zones and a quarantine. Examples are left out: red zones change the sizes
 # that they print.

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/watch"
@@ -48,6 +49,14 @@ func Pin(t testing.TB) {
 func SampleAt(t testing.TB, rate int) {
 	was := watch.SetSampleRate(rate)
 	t.Cleanup(func() { watch.SetSampleRate(was) })
+}
+
+// Groups gives heaps of a test n groups of processors. Each exchange is of the next group.
+func Groups(t testing.TB, n int) {
+	groups, of := numGroups, groupOf
+	t.Cleanup(func() { numGroups, groupOf = groups, of })
+	var calls atomic.Int64
+	numGroups, groupOf = func() int { return n }, func(int) int { return int(calls.Add(1)) }
 }
 
 // GuardAt has one block in n guarded for a test.

@@ -7,7 +7,7 @@
 //	        end --> one past its last place
 //	        spare   a magazine, full, empty or between
 //
-// Because of the spare a cache goes to its central at most once per batch of
+// Because of the spare a cache goes to its stock at most once per batch of
 // calls, whatever their order: with one magazine, Alloc and Free in turn at its
 // end would go there each time.
 //
@@ -15,8 +15,8 @@
 //
 // pin.Table.Drain takes the caches away from their users; its table.go proves that
 // none is at work in a cache it has taken. After it every free block is in a
-// taken cache, in a central or in a span. None is on its way between two of
-// these: a goroutine that moves a magazine holds the central's lock, and the slot
+// taken cache, in a stock or in a span. None is on its way between two of
+// these: a goroutine that moves a magazine holds a stock's lock, and the slot
 // while it touches the cache, and Drain waits for the one and central.drain for
 // the other.
 
@@ -191,7 +191,7 @@ func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b
 			h.addCache(o, slot)
 		}
 		err := h.withReclaim(classes[class].pages, true, func() (err error) {
-			addr, was, err = h.central[class].alloc(h, o, size)
+			addr, was, err = h.allocFromStock(o, class, slot, size)
 			return err
 		})
 		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, size) {
@@ -254,7 +254,7 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 	if c == &noCache {
 		h.addCache(o, slot)
 	}
-	if !h.central[class].free(h, o, b) {
+	if c == nil || !h.freeToStock(o, class, slot, b) {
 		h.misused(freeCall(o), b)
 	}
 	if h.limbo.full.Load() && h.pages.Scavenging.TryLock() {
@@ -264,8 +264,7 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 }
 
 // liveEntry returns b's entry if b is exactly a live small block of h, else the
-// zero entry. The caller holds a slot or the lock of the block's central. Either
-// keeps the span and its statuses from being freed.
+// zero entry. The caller holds a slot, which keeps the statuses from being freed.
 func liveEntry(h *Heap, b []byte) entry {
 	addr := addrOf(b)
 	s := spanAt(addr)
@@ -323,13 +322,21 @@ func (h *Heap) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 
 // empty returns the blocks of a cache that nobody can reach to their spans.
 func (h *Heap) empty(c *cache) {
+	slot := h.caches.Enter()
+	h.caches.Leave(slot)
 	for i := range c.tops {
 		class := uint8(i)
 		m := c.loaded(class)
 		if m == nil {
 			continue
 		}
-		h.central[class].flushAll(h, m, c.spare(class))
+		s := h.stock(class, groupOf(slot))
+		s.mu.Lock()
+		s.flush(h, m)
+		if spare := c.spare(class); spare != nil {
+			s.flush(h, spare)
+		}
+		s.mu.Unlock()
 	}
 	for _, at := range c.runs.stacks {
 		h.pages.FreeRuns(at)

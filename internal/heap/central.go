@@ -1,173 +1,53 @@
-// Central: the source of all caches for one class.
+// Central: the spans of a class, behind the stocks.
 //
-//	cache <-- magazines --> stock <-- blocks --> spans <-- runs --> page heap
+//	stock <-- blocks --> spans <-- runs --> page heap
 //
-// The stock is a pile of magazines with free blocks of any span. Blocks that one
-// processor frees and another allocates pass through it, and not through the
-// spans. A magazine filled from spans holds neighbours. A full span whose first
+// A magazine filled from spans holds neighbours. A full span whose first
 // block comes back goes to the front of the list of partial ones, so that nearly
 // full spans are used first and others can become empty.
-//
-// # The exchange
-//
-// A cache comes here when both its magazines are empty (Alloc) or full (Free).
-// alloc takes a full magazine from the stock, or fills one from the spans; free
-// makes an empty one. Either takes its own block out or puts it in, and then
-// exchanges the magazine for the cache's spare under the slot. The goroutine may
-// have moved to another processor since its fast path failed, whose cache is in
-// any state: full and partly filled magazines come back as well as empty ones.
-// The central's lock is held throughout, so Stats and a drain, which take it,
-// never miss a magazine between the two.
 
 package heap
 
 import (
 	"math/bits"
-	"runtime"
 	"slices"
 
 	"github.com/freehold-go/freehold/internal/lockrank"
 	"github.com/freehold-go/freehold/internal/pages"
 )
 
-// How many magazines a central keeps at least, with blocks and without: more where more
-// processors exchange with it. See mostMagazines.
-var (
-	maxStock          = max(4, runtime.NumCPU()/2)
-	maxEmptyMagazines = max(2, runtime.NumCPU()/4)
-)
-
-// central is one class of one heap. mu guards it and the spans of its class.
+// central is the spans of one class of one heap. mu guards them.
 //
 // Invariants:
 //   - spans with a block free in them are on partial, no others
 //   - out == sum of live over the spans
-//   - stock is no longer than mostMagazines; nor is emptyMagazines, with the stock, or than
-//     maxEmptyMagazines
 type central struct {
-	mu             lockrank.Mutex[lockrank.Central]
-	stock          pile // magazines with blocks
-	stocked        int  // blocks in them
-	unused         int  // magazines that have been in stock since the last tick
-	emptyMagazines pile // magazines without
-	class          uint8
-	entered        uint8 // how often caches have entered, for WakeAgain
-	used           bool  // blocks moved since the last tick
-	rested         bool  // nothing moved since all was given back that could be
-	partial        pages.List
-	spans          int
-	empty          int  // spans without a block in use
-	released       uint // spans that were freed
-	out            int  // blocks that are not free in their span
-	holes          int  // bytes of free blocks given back to the system
-	traffic        pages.Traffic
+	mu       lockrank.Mutex[lockrank.Central]
+	class    uint8
+	used     bool // blocks moved since punch began
+	rested   bool // nothing moved since all was given back that could be
+	partial  pages.List
+	spans    int
+	empty    int  // spans without a block in use
+	released uint // spans that were freed
+	out      int  // blocks that are not free in their span
+	holes    int  // bytes of free blocks given back to the system
+	purged   uint64
 
 	limbo uintptr // statuses of spans that were freed: see limbo.go
 }
 
-// alloc allocates a block of size bytes from a magazine, and loads the magazine
-// into the cache of o or of the processor. It returns the status that the block
-// had. If that is not a free status, the block was live already and is not the
-// caller's. The error is that of a new span, or of memory for the magazine.
-func (c *central) alloc(h *Heap, o *LocalCache, size int) (addr uintptr, was uint16, err error) {
-	c.lock(h)
-	defer c.mu.Unlock()
-	c.traffic.Allocs++
-	m, err := c.filled(h)
-	var e entry
-	if err == nil {
-		e = m.pop()
-	} else if e = c.carveOne(); e.addr == 0 {
-		return 0, 0, err
-	}
-	was = e.claim(size)
-	if m != nil {
-		c.exchange(h, o, m)
-	}
-	return e.addr, was, nil
-}
-
-// free frees b into an empty magazine, and loads that into the cache of o or of the
-// processor. It reports false if b is not exactly a live block.
-func (c *central) free(h *Heap, o *LocalCache, b []byte) bool {
-	c.lock(h)
-	defer c.mu.Unlock()
-	m, err := c.newMagazine(h)
-	e := liveEntry(h, b)
-	if e.addr != 0 {
-		*statusAt(e.status) = freeDirty
-		c.traffic.Frees++
-	}
-	switch {
-	case err == nil && e.addr != 0:
-		m.push(e)
-		c.exchange(h, o, m)
-	case err == nil:
-		c.discard(h, m)
-	case e.addr != 0:
-		c.returnBlocks(h, []entry{e}) // there is no memory for a magazine
-	}
-	return e.addr != 0
-}
-
-// exchange loads m into the cache of o or of the processor, and puts the magazine
-// that it gets for it on a pile, or its blocks into their spans.
-func (c *central) exchange(h *Heap, o *LocalCache, m *magazine) {
-	slot := h.caches.Enter()
-	out := h.cacheOf(o, slot).exchange(c.class, m)
-	h.caches.Leave(slot)
-	switch {
-	case out == nil:
-	case out.n == 0:
-		c.discard(h, out)
-	case c.stock.n < c.mostMagazines(h):
-		c.stock.push(out)
-		c.stocked += int(out.n)
-	default:
-		c.flush(h, out)
-	}
-}
-
-// mostMagazines returns how many magazines c keeps. A block that goes into its span and comes
-// back costs more than the rest of Free and Alloc, so a burst of frees is kept whole if it is
-// small. A limit keeps less, since the blocks are out of other classes' reach.
-func (c *central) mostMagazines(h *Heap) int {
-	const (
-		most       = 128
-		bytes      = 1 << 20 // of the blocks in them
-		limitShare = 1024
-	)
-	room := uintptr(bytes)
-	if limit := h.pages.Limit(); limit != 0 {
-		room = min(room, limit/limitShare)
-	}
-	class := &classes[c.class]
-	return max(maxStock, min(most, int(room/max(1, class.batch*class.size)))) // class 0 has none
-}
-
-// flushAll returns the blocks of magazines, which may be nil, to their spans.
-func (c *central) flushAll(h *Heap, magazines ...*magazine) {
+// lock locks c, and notes that blocks are about to move.
+func (c *central) lock() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, m := range magazines {
-		if m != nil {
-			c.flush(h, m)
-		}
-	}
-	c.rested = false
+	c.used, c.rested = true, false
 }
 
-// filled returns a magazine with one free block at least.
-func (c *central) filled(h *Heap) (*magazine, error) {
-	if m := c.stock.pop(); m != nil {
-		c.stocked -= int(m.n)
-		c.unused = min(c.unused, c.stock.n)
-		return m, nil
-	}
-	m, err := c.newMagazine(h)
-	if err != nil {
-		return nil, err
-	}
+// fill fills an empty magazine with a batch of free blocks, or as many as the partial spans have.
+// If they have none, it adds a span.
+func (c *central) fill(h *Heap, m *magazine) error {
+	c.lock()
+	defer c.mu.Unlock()
 	all := m.entries(classes[c.class].batch)
 	n := 0
 	for n < len(all) {
@@ -176,8 +56,7 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 				break
 			}
 			if err := c.grow(h); err != nil {
-				c.discard(h, m)
-				return nil, err
+				return err
 			}
 		}
 		n += c.carve(spanPtr(c.partial.Head), all[n:])
@@ -185,56 +64,14 @@ func (c *central) filled(h *Heap) (*magazine, error) {
 	// The last entry is used first: let that be the lowest address.
 	slices.Reverse(all[:n])
 	m.n = uintptr(n)
-	return m, nil
-}
-
-// flush returns a magazine's blocks to their spans.
-func (c *central) flush(h *Heap, m *magazine) {
-	c.returnBlocks(h, m.entries(m.n))
-	m.n = 0
-	c.discard(h, m)
-}
-
-// newMagazine returns an empty magazine.
-func (c *central) newMagazine(h *Heap) (*magazine, error) {
-	if m := c.emptyMagazines.pop(); m != nil {
-		return m, nil
-	}
-	addr, err := h.pages.AllocObject(classes[c.class].magazineBytes())
-	if err != nil {
-		return nil, err
-	}
-	m := magazineAt(addr)
-	m.sentinel = sentinel.entry
-	return m, nil
-}
-
-// discard keeps an empty magazine for newMagazine, or frees it.
-func (c *central) discard(h *Heap, m *magazine) {
-	if c.emptyMagazines.n < max(maxEmptyMagazines, c.mostMagazines(h)-c.stock.n) {
-		c.emptyMagazines.push(m)
-	} else {
-		c.freeMagazine(h, m)
-	}
-}
-
-func (c *central) freeMagazine(h *Heap, m *magazine) {
-	h.pages.FreeObject(m.addr(), classes[c.class].magazineBytes())
-}
-
-// lock locks c for a cache, and notes that blocks are about to move.
-func (c *central) lock(h *Heap) {
-	c.mu.Lock()
-	c.used, c.rested = true, false
-	h.pages.Wake()
-	if c.entered++; c.entered%64 == 0 { // the clock is not read each time
-		h.pages.WakeAgain()
-	}
+	return nil
 }
 
 // carveOne returns a free block of a partial span, for want of memory for a
 // magazine, or the zero entry.
 func (c *central) carveOne() entry {
+	c.lock()
+	defer c.mu.Unlock()
 	var out [1]entry
 	for c.partial.Head != 0 {
 		if c.carve(spanPtr(c.partial.Head), out[:]) == 1 {
@@ -275,7 +112,14 @@ func (c *central) carve(s *span, out []entry) (n int) {
 	return n
 }
 
-// returnBlocks returns blocks to their spans.
+// takeBack returns blocks to their spans.
+func (c *central) takeBack(h *Heap, in []entry) {
+	c.lock()
+	defer c.mu.Unlock()
+	c.returnBlocks(h, in)
+}
+
+// returnBlocks is takeBack with mu held.
 func (c *central) returnBlocks(h *Heap, in []entry) {
 	for len(in) > 0 {
 		s := spanAt(in[0].addr)
@@ -327,14 +171,20 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	}
 }
 
-// shrink returns the stock to its spans and frees all empty ones.
+// shrink returns the stocks to the spans and frees all empty ones.
 func (c *central) shrink(h *Heap) {
+	h.lockStocks(c.class)
+	defer h.unlockStocks(c.class)
+	c.shrinkLocked(h)
+}
+
+// shrinkLocked is shrink with the stocks locked.
+func (c *central) shrinkLocked(h *Heap) {
+	for i := range h.stocks {
+		h.stocks[i][c.class].clear(h)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unstock(h, c.stock.n)
-	for m := c.emptyMagazines.pop(); m != nil; m = c.emptyMagazines.pop() {
-		c.freeMagazine(h, m)
-	}
 	if c.empty > 0 {
 		for at := c.partial.Head; at != 0; {
 			s := spanPtr(at)
@@ -344,16 +194,6 @@ func (c *central) shrink(h *Heap) {
 			}
 		}
 	}
-}
-
-// unstock returns n magazines of the stock to their spans.
-func (c *central) unstock(h *Heap, n int) {
-	for range n {
-		m := c.stock.pop()
-		c.stocked -= int(m.n)
-		c.flush(h, m)
-	}
-	c.unused = min(c.unused, c.stock.n)
 }
 
 // grow adds a span.
@@ -402,9 +242,16 @@ func (c *central) release(h *Heap, s *span) {
 }
 
 // close forgets everything. The page heap frees the memory.
-func (c *central) close() {
+func (c *central) close(h *Heap) {
+	h.lockStocks(c.class)
+	defer h.unlockStocks(c.class)
+	for i := range h.stocks {
+		s := &h.stocks[i][c.class]
+		s.full, s.empty, s.unused = pile{}, pile{}, 0
+		s.length.Store(0)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stock, c.emptyMagazines, c.stocked, c.unused, c.partial = pile{}, pile{}, 0, 0, pages.List{}
+	c.partial = pages.List{}
 	c.spans, c.empty, c.out, c.holes, c.limbo = 0, 0, 0, 0, 0
 }

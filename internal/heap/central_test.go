@@ -1,4 +1,4 @@
-// Central: magazines and spans of a class.
+// Central: the spans of a class.
 
 package heap
 
@@ -55,53 +55,6 @@ func home(h *Heap, b []byte) (class uint8, e entry) {
 	*statusAt(e.status) = freeDirty
 	c.returnBlocks(h, []entry{e})
 	return class, e
-}
-
-// A central keeps few magazines, with blocks or without, and none after Trim.
-func TestMagazinesAreBounded(t *testing.T) {
-	t.Run("unlimited", func(t *testing.T) { testMagazines(t, 0, 128) })
-	t.Run("limited", func(t *testing.T) { testMagazines(t, 64<<20, max(maxStock, 8)) }) // 8 KiB each
-}
-
-func testMagazines(t *testing.T, limit, most int) {
-	h := newHeap(t, Options{MaxBytes: limit})
-	c := &h.central[classFor(64, 1)]
-	few := func(when string) {
-		t.Helper()
-		if c.stock.n+c.emptyMagazines.n > most+maxEmptyMagazines {
-			t.Fatalf("%s: %d magazines with blocks, and %d without", when, c.stock.n, c.emptyMagazines.n)
-		}
-	}
-	var live [][]byte
-	for range 2 { // the second time from the stock
-		for range 20_000 {
-			live = append(live, alloc(t, h, 64))
-			few("Alloc")
-		}
-		for _, b := range live {
-			h.Free(b)
-			few("Free")
-		}
-		if live = nil; c.stock.n != most {
-			t.Errorf("%d magazines with blocks, want %d", c.stock.n, most)
-		}
-	}
-	caches := make([]*LocalCache, most+maxEmptyMagazines+1)
-	for i := range caches {
-		caches[i] = newLocalCache(h)
-		b, err := caches[i].Alloc(64, 1, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		caches[i].Free(b)
-	}
-	for _, o := range caches {
-		o.Close()
-		few("Close")
-	}
-	if h.Trim(); c.emptyMagazines.n != 0 {
-		t.Errorf("%d empty magazines after Trim", c.emptyMagazines.n)
-	}
 }
 
 // An entry whose address and status are not of one block of the span changes nothing.
@@ -186,20 +139,5 @@ func TestStatusesOfAFreshSpan(t *testing.T) {
 		if blocks := int(classes[class].blocks); vm.HolesReadZero && zero != blocks-1 || *statusAt(s.statusOf(uintptr(blocks))) != freeDirty {
 			t.Errorf("class of %d: %d of %d blocks are zero; behind them is %#x", s.Size, zero, blocks, *statusAt(s.statusOf(uintptr(blocks))))
 		}
-	}
-}
-
-// A misuse is not counted as a free. A Free is.
-func TestMisuseIsNotCounted(t *testing.T) {
-	h := newHeap(t, Options{})
-	b := alloc(t, h, 100)
-	class, _ := entryOf(b)
-	c := &h.central[class]
-	frees := c.traffic.Frees
-	if c.free(h, nil, b[:99]) || c.traffic.Frees != frees {
-		t.Errorf("%d frees, want %d", c.traffic.Frees, frees)
-	}
-	if !c.free(h, nil, b) || c.traffic.Frees != frees+1 || h.Stats().SlowFrees != frees+1 {
-		t.Errorf("%d frees, of which Stats has %d, want %d", c.traffic.Frees, h.Stats().SlowFrees, frees+1)
 	}
 }

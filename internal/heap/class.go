@@ -25,7 +25,7 @@ const (
 	numClasses = 75       // class 0 means "no class"
 	maxBlocks  = 1024     // the most blocks in a span
 
-	maxBatch    = 128      // the most blocks that move between cache and central at once
+	maxBatch    = 128      // the most blocks that move between cache and stock at once
 	cachedBytes = 64 << 10 // what a cache holds of one class, unless that is too few blocks
 )
 
@@ -34,7 +34,7 @@ type class struct {
 	size   uintptr // bytes
 	pages  uintptr // pages in a span
 	blocks uintptr // blocks in a span
-	batch  uintptr // blocks that move between cache and central at once
+	batch  uintptr // blocks that move between cache and stock at once
 }
 
 var classes [numClasses]class

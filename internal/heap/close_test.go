@@ -13,7 +13,7 @@ func TestTickOfAClosedHeapSetsNoTimer(t *testing.T) {
 	alloc(t, h, 10)
 	h.Close()
 	h.pages.Alarm.Stop()
-	h.central[classFor(10, 1)].used = true
+	h.stock(classFor(10, 1), 0).used = true
 	h.Tick()
 	if h.pages.Alarm.Set() {
 		t.Error("a timer is set")

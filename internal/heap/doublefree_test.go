@@ -22,15 +22,15 @@ func entryOf(b []byte) (class uint8, e entry) {
 // moment as the first: the entry is put into the cache of o, or of the processor.
 func freeAgain(t *testing.T, h *Heap, o *LocalCache, class uint8, e entry) {
 	t.Helper()
-	c := &h.central[class]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m, err := c.newMagazine(h)
+	s := h.stock(class, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, err := s.newMagazine(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.push(e)
-	c.exchange(h, o, m)
+	s.exchange(h, o, m)
 }
 
 // liveByASecondEntry returns a block of its span that is live, and one that came
@@ -286,6 +286,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 	}
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		Groups(t, 1<<(seed%3))
 		h := newHeap(t, Options{})
 		o := newLocalCache(h)
 		sizes := []int{8, 16, 100, 1000, 9000, 30000, 40000, 100000}

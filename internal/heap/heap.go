@@ -4,7 +4,7 @@
 //	magazine  | head | entry 0 | entry 1 | ... |              of one class
 //
 // The fast paths of Alloc and Free are in leaf.go, and in assembly: see fast_amd64.go.
-// Those of large blocks are in runs.go. The slow paths are in cache.go, central.go, large.go
+// Those of large blocks are in runs.go. The slow paths are in cache.go, stock.go, central.go, large.go
 // and misuse.go.
 
 // Package heap is freehold's engine: malloc and free of any size, for any
@@ -13,9 +13,9 @@
 // A small block comes from a span of its class, by way of a cache; a large one
 // is a run of pages, which a cache may have kept:
 //
-//	Alloc -> cache -> central -> span --+
-//	          \                         +-> package pages -> vm
-//	           +----- large block ------+
+//	Alloc -> cache -> stock -> central -> span --+
+//	          \                                  +-> package pages -> vm
+//	           +---------- large block ----------+
 //
 // The terms of this package, besides those of package pages:
 //
@@ -32,16 +32,16 @@
 //	cache     a processor's magazines and kept runs, or those of a LocalCache
 //	slot      where a processor has its cache; a call holds it while it uses that: see package pin
 //	leaf      a fast path, a function that calls none and so keeps its processor
-//	central   the magazines and spans of a class, behind the caches
-//	stock     the magazines with blocks that a central has
+//	stock     the magazines of a class that no cache has; each group of processors has one
+//	central   the spans of a class, behind the stocks
 //	limbo     the statuses of freed spans that an entry may still point to
 //	drain     to return what the caches hold to the spans
 //	scavenge  to find what can be given back, by a timer or in Trim
 //
 // # Locks
 //
-// Package lockrank has their order. A central's is taken for one class at a time. Caches have no
-// lock: see package pin.
+// Package lockrank has their order. Those of a central and of stocks are taken for one class
+// at a time. Caches have no lock: see package pin.
 package heap
 
 import (
@@ -92,6 +92,7 @@ type Heap struct {
 
 	pages   pages.Heap
 	central [numClasses]central
+	stocks  []stocks // by group of processors
 
 	mapID  uint64           // the heap's number in page map entries, at its place there
 	caches pin.Table[cache] // last, as pin.New demands
@@ -108,8 +109,12 @@ func (h *Heap) Init(o Options) {
 		Name: o.Name, MaxBytes: o.MaxBytes, Decay: o.Decay,
 		HugePages: o.HugePages, WholePages: o.WholePages, Payer: o.Payer,
 	}, h.tick)
+	h.stocks = make([]stocks, numGroups())
 	for i := range h.central {
 		h.central[i].class = uint8(i)
+		for j := range h.stocks {
+			h.stocks[j][i].class = uint8(i)
+		}
 	}
 	h.watch.Init((*engine)(h), &h.pages)
 	register(h)
@@ -225,7 +230,7 @@ func (h *Heap) Close() {
 	}
 	h.caches.Clear()
 	for i := range h.central {
-		h.central[i].close()
+		h.central[i].close(h)
 	}
 	h.pages.Close()
 	giveMapID(h.mapID)

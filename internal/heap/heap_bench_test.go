@@ -3,9 +3,11 @@ package heap
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -212,5 +214,54 @@ func BenchmarkLocal(b *testing.B) {
 				b.ReportMetric(float64(h.Stats().Committed)/1e6/float64(goroutines), "MB/goroutine")
 			})
 		}
+	}
+}
+
+// Calls that exchange a magazine with a stock, whose lock is held nearly as long: by one goroutine, and
+// by two in turn, one of which frees what the other has allocated. What taking turns costs, about a
+// transfer, is subtracted, and reported beside.
+func BenchmarkExchange(b *testing.B) {
+	for _, goroutines := range []int{1, 2} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			h := makeHeap(Options{})
+			defer h.Close()
+			class, at := classFor(64, 1), uintptr(0)
+			calls := [...]func(){
+				func() { at, _, _ = h.allocFromStock(nil, class, 0, 64) },
+				func() { h.freeToStock(nil, class, 0, block(at, 64, false)) },
+			}
+			const turns = 1000 // without a call, and then as many with one
+			var turn atomic.Int64
+			var done sync.WaitGroup
+			var times [2][]int64
+			for g := range goroutines {
+				done.Go(func() {
+					begin := time.Now()
+					for i := g; i < b.N; i += goroutines {
+						for turn.Load() != int64(i) {
+						}
+						round := i / turns
+						if i%turns == 0 {
+							now := time.Now()
+							times[(round+1)%2] = append(times[(round+1)%2], int64(now.Sub(begin)))
+							begin = now
+						}
+						if round%2 == 1 {
+							calls[i%2]()
+						}
+						turn.Store(int64(i) + 1)
+					}
+				})
+			}
+			done.Wait()
+			median := func(times []int64) float64 {
+				slices.Sort(times)
+				return float64(times[len(times)/2]) / turns
+			}
+			if len(times[0]) > 0 {
+				b.ReportMetric(median(times[0]), "ns/turn")
+				b.ReportMetric(median(times[1])-median(times[0]), "ns/exchange")
+			}
+		})
 	}
 }

@@ -14,11 +14,14 @@
 //
 // # Why a drain leaves no entry
 //
-// An entry is in a cache, in a central's stock, or with a goroutine that holds a slot
-// or the central's lock. A drain takes all caches away, waits until every goroutine
-// has left its slot, and returns what the caches and the stocks hold to the spans;
-// returnBlocks drops entries of freed spans. A goroutine that frees a block later makes
-// an entry only if the page map still has the block's span.
+// An entry is in a cache, in a stock, or with a goroutine that holds a slot
+// or a stock's lock. A drain takes all caches away, waits until every goroutine
+// has left its slot, and returns what they held to the spans. Then it locks all
+// stocks of a class, returns what these hold, and keeps them locked until the
+// statuses are freed: otherwise a stock that was empty could get an entry whose
+// span another stock's entries then free. returnBlocks drops entries of freed spans. A
+// goroutine that frees a block later makes an entry only if the page map still has the
+// block's span.
 //
 // Not detected: the second entry is allocated in the same few nanoseconds as the
 // first, or while the span is being freed.
@@ -64,7 +67,9 @@ func (c *central) bury(h *Heap, s *span) {
 
 // drain is a class's part of the heap's drain. There are no caches.
 func (c *central) drain(h *Heap) {
-	c.shrink(h)
+	h.lockStocks(c.class)
+	defer h.unlockStocks(c.class)
+	c.shrinkLocked(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	class := &classes[c.class]

@@ -1,6 +1,6 @@
 // Local caches: caches of one goroutine instead of a processor.
 //
-// A local cache exchanges magazines with the centrals like the others. Only its owner
+// A local cache exchanges magazines with the stocks like the others. Only its owner
 // uses it, but a drain may take it away. A drain waits for the holders of the heap's
 // slots, so the owner holds one of these, any of them, during each call.
 

@@ -5,8 +5,8 @@
 //	+------+---------+---------+---------+-----+
 //	       bottom                        end
 //
-// A magazine belongs to a cache, to a central, or to the function that moves it
-// between them under the central's lock. A whole batch passes from one processor
+// A magazine belongs to a cache, to a stock, or to the function that moves it
+// between them under the stock's lock. A whole batch passes from one processor
 // to another by its address alone. (Bonwick and Adams, "Magazines and Vmem", 2001.)
 //
 // Below entry 0 is the sentinel, whose status is never free. The fast path of
@@ -93,14 +93,16 @@ func (c *class) magazineBytes() uintptr { return magazineHead + c.batch*entryByt
 
 // pile is a stack of magazines.
 type pile struct {
-	head uintptr
-	n    int
+	head   uintptr
+	n      int32 // magazines
+	blocks int32 // in them
 }
 
 func (p *pile) push(m *magazine) {
 	m.next = p.head
 	p.head = m.addr()
 	p.n++
+	p.blocks += int32(m.n)
 }
 
 // pop returns the topmost magazine, nil if there is none.
@@ -111,5 +113,6 @@ func (p *pile) pop() *magazine {
 	m := magazineAt(p.head)
 	p.head = m.next
 	p.n--
+	p.blocks -= int32(m.n)
 	return m
 }

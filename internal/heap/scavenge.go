@@ -123,14 +123,13 @@ func (h *Heap) punch() {
 // rest is a class's part of a tick. It reports whether the class moved a block since
 // the last tick.
 func (c *central) rest(h *Heap) bool {
-	c.mu.Lock()
-	used := c.used
-	c.used = false
-	idle := !used && !c.rested
-	if used {
-		c.unstock(h, c.unused)
-		c.unused = c.stock.n
+	used := false
+	for i := range h.stocks {
+		used = h.stocks[i][c.class].tick(h) || used
 	}
+	c.mu.Lock()
+	c.rested = c.rested && !used
+	idle := !used && !c.rested
 	c.mu.Unlock()
 	if idle {
 		c.shrink(h)
@@ -182,7 +181,7 @@ func (c *central) punchSpan(s *span) {
 		s.replaceStatuses(from, to, inLimbo, freeDirty)
 		if err == nil {
 			holes += high - low
-			c.traffic.Purged += uint64(high - low)
+			c.purged += uint64(high - low)
 		}
 	}
 	c.holes += int(holes) - int(s.holes)

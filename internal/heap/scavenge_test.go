@@ -30,14 +30,14 @@ func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
-	c := &h.central[classFor(64, 8)]
-	before := c.stocked
+	c := h.stock(classFor(64, 8), 0)
+	before := c.full.blocks
 	if st := h.Stats(); st.Blocks != 0 {
 		t.Errorf("%d blocks are live, of which %d are in stock", st.Blocks, before)
 	}
 	h.Tick()
-	if before == 0 || c.stocked != before {
-		t.Errorf("%d blocks were in stock, and %d after a tick in which the class moved some", before, c.stocked)
+	if before == 0 || c.full.blocks != before {
+		t.Errorf("%d blocks were in stock, and %d after a tick in which the class moved some", before, c.full.blocks)
 	}
 }
 
@@ -45,15 +45,15 @@ func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
 // others work: its stock goes home.
 func TestClassRestsAgain(t *testing.T) {
 	h := newHeap(t, Options{})
-	c := &h.central[classFor(64, 1)]
+	c, stock := &h.central[classFor(64, 1)], h.stock(classFor(64, 1), 0)
 	rest := func() {
 		t.Helper()
 		for range 2 {
 			keepBusy(t, h)
 			h.Tick()
 		}
-		if !c.rested || c.stocked != 0 {
-			t.Errorf("at rest: %v, with %d blocks in stock", c.rested, c.stocked)
+		if !c.rested || stock.full.blocks != 0 {
+			t.Errorf("at rest: %v, with %d blocks in stock", c.rested, stock.full.blocks)
 		}
 	}
 	var live [][]byte
@@ -64,7 +64,7 @@ func TestClassRestsAgain(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
-	if c.stocked == 0 {
+	if stock.full.blocks == 0 {
 		t.Error("nothing is in stock")
 	}
 	rest()
@@ -133,14 +133,14 @@ func TestStockOfABurstGoesBackWhileItsClassIsBusy(t *testing.T) {
 	for _, b := range live {
 		h.Free(b)
 	}
-	c := &h.central[classFor(64, 1)]
+	c := h.stock(classFor(64, 1), 0)
 	for range 3 {
 		h.Tick()
 		for _, b := range few(1000) {
 			h.Free(b)
 		}
 	}
-	if n := c.stock.n; n == 0 || n > 1000/maxBatch+1 {
+	if n := c.full.n; n == 0 || n > 1000/maxBatch+1 {
 		t.Errorf("%d magazines in stock", n)
 	}
 	h.check(t)

@@ -32,7 +32,7 @@ type Stats struct {
 type ClassStats struct {
 	Size   int // bytes in a block
 	Blocks int // live
-	Cached int // free, in caches and the stock
+	Cached int // free, in caches and stocks
 	Free   int // free, in spans
 	Spans  int
 }
@@ -105,7 +105,7 @@ func (h *Heap) countFreed(st *Stats) {
 // holding is what a heap has of one class. live, cached and free are blocks.
 type holding struct {
 	live   int
-	cached int // free, in caches and the stock
+	cached int // free, in caches and stocks
 	free   int // free, in spans
 	spans  int
 	empty  int // spans without a block in use
@@ -122,18 +122,28 @@ func (h *Heap) eachClass(f func(class *class, n holding)) (p pages.Figures, cach
 	var cached [numClasses]int
 	large := h.countCached(&cached)
 	for i := range h.central {
-		c, class := &h.central[i], &classes[i]
-		c.mu.Lock()
-		in := min(c.stocked+cached[i], c.out)
-		n := holding{
-			live: c.out - in, cached: in, free: c.spans*int(class.blocks) - c.out,
-			spans: c.spans, empty: c.empty, holes: c.holes, Traffic: c.traffic,
-		}
-		c.mu.Unlock()
-		f(class, n)
+		f(&classes[i], h.central[i].holding(h, cached[i]))
 	}
 	p = h.pages.Figures()
 	p.Large.Blocks -= min(large.Blocks, p.Large.Blocks)
 	p.Large.Bytes -= min(large.Bytes, p.Large.Bytes)
 	return p, int(large.Bytes)
+}
+
+// holding returns what the class has, of which caches have that many blocks.
+func (c *central) holding(h *Heap, cached int) (n holding) {
+	h.lockStocks(c.class)
+	defer h.unlockStocks(c.class)
+	for i := range h.stocks {
+		s := &h.stocks[i][c.class]
+		cached += int(s.full.blocks)
+		n.Allocs += s.allocs
+		n.Frees += s.frees
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.cached = min(cached, c.out)
+	n.live, n.free = c.out-n.cached, c.spans*int(classes[c.class].blocks)-c.out
+	n.spans, n.empty, n.holes, n.Purged = c.spans, c.empty, c.holes, c.purged
+	return n
 }

@@ -31,6 +31,7 @@ type lineKind int
 const (
 	statusLine lineKind = iota
 	spanLine            // spans, and their bitmaps
+	stockLine
 	centralLine
 	pageHeapLine
 	magazineLine
@@ -39,7 +40,7 @@ const (
 	numLineKinds
 )
 
-var lineKinds = [numLineKinds]string{"status", "span", "central", "page heap", "magazine", "map", "block"}
+var lineKinds = [numLineKinds]string{"status", "span", "stock", "central", "page heap", "magazine", "map", "block"}
 
 // simulation is a heap with simulated processors.
 type simulation struct {
@@ -52,11 +53,16 @@ type simulation struct {
 	counts     bool              // else only blocks and their statuses are followed
 	pairs      int
 	transfers  [numLineKinds]int
+	locks      map[*stock]*pressure
+	processor  int // at work
 
 	objects []object  // that the call has accessed
 	copies  []byte    // of them
 	slabs   []uintptr // that the call has accessed: it may not have memory before
 }
+
+// pressure is how often a lock was taken by calls, and the transfers in these.
+type pressure struct{ takes, transfers int }
 
 // object is one of metadata, and what it had before the call.
 type object struct {
@@ -67,14 +73,16 @@ type object struct {
 
 func newSimulation(t testing.TB, processors int) *simulation {
 	SampleAt(t, 0)
-	stock, empty := maxStock, maxEmptyMagazines
+	Groups(t, groupsOf(processors))
+	most, empty := maxStock, maxEmptyMagazines
 	maxStock, maxEmptyMagazines = max(4, processors/2), max(2, processors/4)
-	t.Cleanup(func() { maxStock, maxEmptyMagazines = stock, empty })
+	t.Cleanup(func() { maxStock, maxEmptyMagazines = most, empty })
 	s := &simulation{
 		h: newHeap(t, Options{}), rand: rand.New(rand.NewPCG(uint64(processors), 0)),
-		lines: newDirectory(processors), spans: map[uintptr]*span{},
+		lines: newDirectory(processors), spans: map[uintptr]*span{}, locks: map[*stock]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
 	}
+	groupOf = func(int) int { return s.processor }
 	for range processors {
 		o := newLocalCache(s.h)
 		t.Cleanup(o.Close)
@@ -125,8 +133,22 @@ func (s *simulation) access(p int, kind lineKind, addr uintptr, write bool) {
 // observe calls f for processor p, and follows what it accesses.
 func (s *simulation) observe(p int, class uint8, f func()) {
 	s.objects, s.copies, s.slabs = s.objects[:0], s.copies[:0], s.slabs[:0]
-	central := &s.h.central[class]
-	ours := [...]object{s.copyOf(unsafe.Pointer(central), unsafe.Sizeof(*central)), s.copyOf(unsafe.Pointer(&s.h.pages), unsafe.Sizeof(s.h.pages))}
+	s.processor = p
+	transfers := s.all()
+	locked := &pressure{}
+	onStock = func(at *stock, lock bool) {
+		s.access(p, stockLine, uintptr(unsafe.Pointer(at))-uintptr(unsafe.Pointer(&s.h.stocks[0]))+1<<47, lock)
+		if lock {
+			if locked = s.locks[at]; locked == nil {
+				locked = &pressure{}
+				s.locks[at] = locked
+			}
+			locked.takes++
+		}
+	}
+	defer func() { onStock = nil }()
+	central, pages := &s.h.central[class], &s.h.pages
+	ours := []object{s.copyOf(unsafe.Pointer(central), unsafe.Sizeof(*central)), s.copyOf(unsafe.Pointer(pages), unsafe.Sizeof(*pages))}
 	vm.Accessed = s.accessed
 	f()
 	vm.Accessed = nil
@@ -147,6 +169,15 @@ func (s *simulation) observe(p int, class uint8, f func()) {
 			}
 		})
 	}
+	locked.transfers += s.all() - transfers
+}
+
+// all returns the transfers of all kinds.
+func (s *simulation) all() (n int) {
+	for _, transfers := range s.transfers {
+		n += transfers
+	}
+	return n
 }
 
 // accessed notes an access of the current call. It allocates nothing.
@@ -248,15 +279,8 @@ var loads = []load{
 		rounds(40000/n, server(s, n))
 		return local(s, n)
 	}},
-	{"producer and consumer", func(s *simulation, n int) func() {
-		queues := make([][][]byte, n/2)
-		return eachTurn(n/2, func(p int) {
-			if queues[p] = append(queues[p], s.alloc(p, 64)); len(queues[p]) > 100 {
-				s.free(p+n/2, queues[p][0])
-				queues[p] = queues[p][1:]
-			}
-		})
-	}},
+	{"producer and consumer", func(s *simulation, n int) func() { return handOver(s, n, 1, n/2) }},
+	{"the same, in two groups", func(s *simulation, n int) func() { return handOver(s, n, 2, 1) }},
 	{"server", server},
 	{"shared table", func(s *simulation, n int) func() {
 		table := make([][]byte, 1<<20)
@@ -296,6 +320,18 @@ func local(s *simulation, n int) func() {
 	})
 }
 
+// handOver has n/2 processors, so far apart, allocate blocks that others free, so far from them.
+func handOver(s *simulation, n, apart, far int) func() {
+	queues := make([][][]byte, n/2)
+	return eachTurn(n/2, func(i int) {
+		p, q := i*apart, &queues[i]
+		if *q = append(*q, s.alloc(p, 64)); len(*q) > 100 {
+			s.free(p+far, (*q)[0])
+			*q = (*q)[1:]
+		}
+	})
+}
+
 // server has each processor end a request of another one, and begin another in its place.
 func server(s *simulation, n int) func() {
 	requests := make([][100][]byte, n)
@@ -329,57 +365,87 @@ func rounds(n int, round func()) {
 	}
 }
 
-// measure returns the transfers per pair of a load on n processors, by kind and in all.
-func (l load) measure(t testing.TB, n int) (by [numLineKinds]float64, all float64) {
+// figures are those of a load.
+type figures struct {
+	by    [numLineKinds]float64 // transfers per pair
+	all   float64
+	takes float64 // of the lock of a class that is taken most, per 1,000 pairs
+	held  float64 // transfers each
+}
+
+// measure returns the figures of a load on n processors.
+func (l load) measure(t testing.TB, n int) (f figures) {
 	s := newSimulation(t, n)
 	round := l.run(s, n)
 	rounds(4000, round)
 	s.counts = true
 	rounds(20000/n, round) // the caches get their lines
 	s.pairs, s.transfers = 0, [numLineKinds]int{}
+	clear(s.locks)
 	rounds(40000/n, round)
+	pairs := float64(s.pairs)
 	for i, transfers := range s.transfers {
-		by[i] = float64(transfers) / float64(s.pairs)
-		all += by[i]
+		f.by[i] = float64(transfers) / pairs
 	}
-	return by, all
+	f.all = float64(s.all()) / pairs
+	for _, lock := range s.locks {
+		if takes := 1000 * float64(lock.takes) / pairs; takes > f.takes {
+			f.takes, f.held = takes, float64(lock.transfers)/float64(lock.takes)
+		}
+	}
+	return f
 }
 
-// TestTransfers prints the table of docs/design.md: the kinds are those of the most processors.
+// TestTransfers prints the tables of docs/design.md: kinds, and transfers of an exchange, are those of
+// the most processors.
 func TestTransfers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 10 s")
 	}
 	processors := []int{2, 8, 32, 64}
-	var table strings.Builder
-	fmt.Fprint(&table, "\n| load |")
+	var transfers, takes strings.Builder
+	fmt.Fprint(&transfers, "\n| load |")
 	for _, n := range processors {
-		fmt.Fprintf(&table, " %d |", n)
+		fmt.Fprintf(&transfers, " %d |", n)
 	}
+	fmt.Fprint(&takes, transfers.String(), " transfers each |")
 	for _, kind := range lineKinds {
-		fmt.Fprintf(&table, " %s |", kind)
+		fmt.Fprintf(&transfers, " %s |", kind)
 	}
 	for _, l := range loads {
-		var by [numLineKinds]float64
-		fmt.Fprintf(&table, "\n| %s |", l.name)
+		var f figures
+		fmt.Fprintf(&transfers, "\n| %s |", l.name)
+		fmt.Fprintf(&takes, "\n| %s |", l.name)
 		for _, n := range processors {
-			var all float64
-			by, all = l.measure(t, n)
-			fmt.Fprintf(&table, " %.2f |", all)
+			f = l.measure(t, n)
+			fmt.Fprintf(&transfers, " %.2f |", f.all)
+			fmt.Fprintf(&takes, " %.2f |", f.takes)
 		}
-		for _, transfers := range by {
-			fmt.Fprintf(&table, " %.2f |", transfers)
+		for _, n := range f.by {
+			fmt.Fprintf(&transfers, " %.2f |", n)
 		}
+		fmt.Fprintf(&takes, " %.1f |", f.held)
 	}
-	t.Log(table.String())
+	t.Log(transfers.String(), "\n", takes.String())
 }
 
 // Local loads transfer no more than they did.
 func TestLocalLoadsStayLocal(t *testing.T) {
 	for name, most := range map[string]float64{"pair": 0, "local": 1.25, "local, after server": 1.75} {
 		i := slices.IndexFunc(loads, func(l load) bool { return l.name == name })
-		if _, all := loads[i].measure(t, 64); all > most {
-			t.Errorf("%s: %.3f transfers a pair, want %.2f at most", name, all, most)
+		if f := loads[i].measure(t, 64); f.all > most {
+			t.Errorf("%s: %.3f transfers a pair, want %.2f at most", name, f.all, most)
+		}
+	}
+}
+
+// However many processors hand blocks over, few of them take the same lock: those of a group, and as
+// many of another one whose blocks they free.
+func TestLocksAreOfFewProcessors(t *testing.T) {
+	for name, most := range map[string]float64{"producer and consumer": 2.5, "the same, in two groups": 5} {
+		i := slices.IndexFunc(loads, func(l load) bool { return l.name == name })
+		if f := loads[i].measure(t, 64); f.takes > most {
+			t.Errorf("%s: a lock is taken %.2f times in 1,000 pairs, want %.1f at most", name, f.takes, most)
 		}
 	}
 }

@@ -34,6 +34,10 @@ func (h *Heap) verify() error {
 	})
 	for i := range h.central {
 		h.central[i].eachObject(n.Object)
+		full, empty := h.magazines(uint8(i))
+		for range full + empty {
+			n.Object(classes[i].magazineBytes())
+		}
 	}
 	if err != nil {
 		return err
@@ -55,8 +59,16 @@ func (h *Heap) verify() error {
 		if got, want := (classTally{c.out, c.holes, c.spans, c.partial.Length(), c.empty}), n.classes[i]; got != want {
 			return fmt.Errorf("class %d counts %+v, and has %+v", i, got, want)
 		}
-		if c.stocked > c.out {
-			return fmt.Errorf("class %d: %d blocks stocked of %d out", i, c.stocked, c.out)
+		stocked := 0
+		for j := range h.stocks {
+			s := &h.stocks[j][i]
+			if err := s.verify(h); err != nil {
+				return err
+			}
+			stocked += int(s.full.blocks)
+		}
+		if stocked > c.out {
+			return fmt.Errorf("class %d: %d blocks stocked of %d out", i, stocked, c.out)
 		}
 	}
 	return nil
@@ -131,17 +143,25 @@ func (s *span) verify(owner uint32, class uint8) error {
 	return nil
 }
 
-// verify verifies the stock of a class and its spans with free blocks.
+func (s *stock) verify(h *Heap) error {
+	n, blocks := int32(0), int32(0)
+	for at := s.full.head; at != 0; at = magazineAt(at).next {
+		n++
+		blocks += int32(magazineAt(at).n)
+	}
+	if n != s.full.n || n != s.length.Load() || blocks != s.full.blocks {
+		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", s.class, blocks, n, s.full, s.length.Load())
+	}
+	if most := h.mostMagazines(s.class); int(s.full.n) > most || int(s.empty.n) > max(most, h.groupsPart(maxEmptyMagazines)) {
+		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d at most", s.class, s.full.n, s.empty.n, most)
+	}
+	return nil
+}
+
+// verify verifies the spans of a class with free blocks.
 func (c *central) verify(h *Heap) error {
-	stocked := 0
-	for at := c.stock.head; at != 0; at = magazineAt(at).next {
-		stocked += int(magazineAt(at).n)
-	}
-	if stocked != c.stocked || c.empty > c.spans {
-		return fmt.Errorf("class %d: %d blocks stocked, counted %d; %d of %d spans empty", c.class, stocked, c.stocked, c.empty, c.spans)
-	}
-	if most := c.mostMagazines(h); c.stock.n > most || c.emptyMagazines.n > max(most, maxEmptyMagazines) {
-		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d at most", c.class, c.stock.n, c.emptyMagazines.n, most)
+	if c.empty > c.spans {
+		return fmt.Errorf("class %d: %d of %d spans empty", c.class, c.empty, c.spans)
 	}
 	for at := c.partial.Head; at != 0; {
 		s := spanPtr(at)
@@ -191,9 +211,6 @@ func (c *cache) eachObject(f func(size uintptr)) {
 // those of its spans.
 func (c *central) eachObject(f func(size uintptr)) {
 	class := &classes[c.class]
-	for range c.stock.n + c.emptyMagazines.n {
-		f(class.magazineBytes())
-	}
 	for at := c.limbo; at != 0; at = uintptr(*pages.Bitmap(at + class.statusesBytes()).Word(0)) {
 		f(class.bitsBytes())
 	}

@@ -19,6 +19,7 @@ type (
 	Scavenging struct{} // of a heap's pages: who gives memory back
 	Counting   struct{} // of a heap: blocks are where Stats does not look
 	Guards     struct{} // of a heap's guarded blocks
+	Stock      struct{} // of a class of a heap; those of all groups of processors may be held at once
 	Central    struct{} // of a class of a heap
 	Caches     struct{} // of a pin.Table: entries come and go
 	Pages      struct{} // of a heap

@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 var order = []any{
-	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Central{},
-	Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
+	Running{}, Relief{}, Budget{}, Settings{}, Registry{}, Scavenging{}, Counting{}, Guards{}, Stock{},
+	Central{}, Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
 }
 
 // Mutex is a sync.Mutex of a rank. Lock panics if the goroutine holds a Mutex of that rank or one
@@ -18,7 +19,7 @@ var order = []any{
 type Mutex[Rank any] struct{ sync.Mutex }
 
 func (m *Mutex[Rank]) Lock() {
-	mustComeAfter(*new(Rank))
+	mustComeAfter(m, *new(Rank))
 	m.Mutex.Lock()
 	take(m, *new(Rank))
 }
@@ -49,12 +50,18 @@ type lock struct{ mutex, rank any }
 // g returns the address of the goroutine's g.
 func g() uintptr
 
-func mustComeAfter(rank any) {
+func mustComeAfter(mutex, rank any) {
 	held.mu.Lock()
 	defer held.mu.Unlock()
 	locks := held.by[g()]
-	if n := len(locks); n > 0 && locks[n-1].rank == any(Records{}) && rank == any(Pages{}) {
-		return // those of the records
+	if n := len(locks); n > 0 {
+		last := locks[n-1]
+		if last.rank == any(Records{}) && rank == any(Pages{}) {
+			return // those of the records
+		}
+		if stock, ok := mutex.(*Mutex[Stock]); ok && last.rank == rank && uintptr(unsafe.Pointer(stock)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Stock]))) {
+			return // those of a class, in the order of groups
+		}
 	}
 	for _, l := range locks {
 		if slices.Index(order, l.rank) >= slices.Index(order, rank) {
