@@ -22,7 +22,7 @@ func TestLogsShowFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := arena.NewRecycler(alloctest.New(t), nil)
+	r := arena.NewRecycler(alloctest.New(t), &arena.RecyclerOptions{Decay: -1}) // no tick closes what is idle
 	defer r.Close()
 	used, err := r.Get(1)
 	if err != nil {
