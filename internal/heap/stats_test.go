@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -44,6 +45,7 @@ func TestStats(t *testing.T) {
 // The counts of what has passed cost the fast path nothing: they are of slow
 // calls, refusals, and what went back to the system.
 func TestStatsCountWhatHasPassed(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one cache
 	h := newHeap(t, Options{MaxBytes: 8 << 20})
 	small := alloc(t, h, 64)
 	for range 100 {
