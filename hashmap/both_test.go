@@ -150,6 +150,7 @@ func (s *switched) now() freehold.Allocator {
 // and the call succeeds when there is memory. That is so in loops over the map too, where the
 // growth of a Map takes a copy.
 func TestOutOfMemoryChangesNothing(t *testing.T) {
+	twoProcessors(t)
 	word := func(i int) uint64 { return uint64(i) }
 	t.Run("words", func(t *testing.T) { outOfMemory(t, word, word, 0) })
 	t.Run("one table until the directory has 256", func(t *testing.T) { outOfMemory(t, word, word, 0xFF<<56) })
@@ -446,6 +447,7 @@ func TestDistantBlocks(t *testing.T) {
 
 // A map whose hashes are alike works, and its directory stays small.
 func TestCollidingHashes(t *testing.T) {
+	twoProcessors(t)
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
 		for _, narrow := range narrows {
 			m := open(alloctest.New(t), narrow)

@@ -130,6 +130,7 @@ func TestGrowTakesHugePages(t *testing.T) {
 
 // Nobody waits for a page but Close, since the parent may give it to others.
 func TestPutDoesNotWaitForAPageAndCloseDoes(t *testing.T) {
+	twoProcessors(t)
 	both(t, func(t *testing.T, open maker[uint64, uint64]) {
 		synctest.Test(t, func(t *testing.T) {
 			resident := make(chan struct{})

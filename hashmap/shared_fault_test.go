@@ -50,6 +50,7 @@ func TestSharedReplacedTextIsFreed(t *testing.T) {
 // TestSharedReclaimsText: a call that runs out of memory frees the texts that no reader
 // can see, however few, and tries again.
 func TestSharedReclaimsText(t *testing.T) {
+	twoProcessors(t)
 	m := NewShared[int, string](freehold.NewLimit(alloctest.New(t), 32<<10), nil)
 	defer m.Close()
 	value := strings.Repeat("v", 1000)

@@ -3,6 +3,7 @@ package hashmap
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +13,12 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/internal/hash"
 )
+
+// twoProcessors has a Shared begin with tables for two processors, whatever there are.
+func twoProcessors(t *testing.T) {
+	before := runtime.GOMAXPROCS(2)
+	t.Cleanup(func() { runtime.GOMAXPROCS(before) })
+}
 
 // TestSharedGrowMakesRoom: Grow takes most of the tables' memory, and with the Puts at most a
 // fifth more than the Puts alone.
@@ -91,6 +98,7 @@ func testLargeValue[V any](t *testing.T) {
 // TestSharedTablesAreBounded: a Put copies at most one table of 16 KiB, whatever the map
 // holds. If hashes agree in their first bits, tables grow instead of the directory.
 func TestSharedTablesAreBounded(t *testing.T) {
+	twoProcessors(t)
 	for _, narrow := range []uint64{0, math.MaxUint64 &^ (1<<40 - 1)} {
 		m := NewShared[uint64, uint64](alloctest.New(t), nil)
 		m.hasher.narrow = narrow
