@@ -70,9 +70,9 @@ func TestCommandLine(t *testing.T) {
 		{"memtest --high 1024TiB --force", 2, "a table of chunks of"},
 		{"memtest --high 7000000TiB --force", 2, "--high 6.68 EiB: "},
 		{"memtest --backend libc --limit 1GiB", 2, "has no hard limit"},
-		{"memtest --high 64MiB --csv " + dir, 2, "cannot write"},
-		{"memtest --high 64MiB --html " + dir + "/no/a.html", 2, "cannot write"},
-		{"memtest --high 64MiB --csv - --html -", 2, "--csv and --html both write -"},
+		{"memtest --high 64MiB --goroutines 2 --csv " + dir, 2, "cannot write"},
+		{"memtest --high 64MiB --goroutines 2 --html " + dir + "/no/a.html", 2, "cannot write"},
+		{"memtest --high 64MiB --goroutines 2 --csv - --html -", 2, "--csv and --html both write -"},
 
 		{"report nothing", 2, `must be one of "tour","list","gc","sawtooth","budget" but got "nothing"`},
 		{"report list --nodes 0", 2, "--nodes 0: 1 to "},
