@@ -79,26 +79,29 @@ func (h *Heap) Stats() Stats {
 	return st
 }
 
-// countFreed makes the figures of blocks in quarantine those of free ones.
+// countFreed makes the figures of blocks in quarantine those of free ones. Blocks that came
+// there after st was counted may not be in it, so no figure falls below 0.
 func (h *Heap) countFreed(st *Stats) {
 	var n [numClasses]int
 	h.watch.EachFreed(func(addr uintptr) {
 		s := spanAt(addr)
-		st.Blocks--
 		if s.Kind == pages.BlockRun {
-			st.Allocated -= int(s.Size)
 			n[s.class]++
-			return
+		} else if st.LargeBlocks > 0 {
+			in := min(int(s.Bytes()), st.LargeBytes)
+			st.Blocks--
+			st.Allocated -= in
+			st.LargeBlocks--
+			st.LargeBytes -= in
 		}
-		st.Allocated -= int(s.Bytes())
-		st.LargeBlocks--
-		st.LargeBytes -= int(s.Bytes())
 	})
 	for i := range st.Classes {
 		c := &st.Classes[i]
-		in := n[classOf[c.Size/8]]
+		in := min(n[classOf[c.Size/8]], c.Blocks)
 		c.Blocks -= in
 		c.Cached += in
+		st.Blocks -= in
+		st.Allocated -= in * c.Size
 	}
 }
 

@@ -3,6 +3,7 @@
 package heap
 
 import (
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -137,5 +138,25 @@ func TestNoMoreBlocksAreCachedThanAreOut(t *testing.T) {
 	c.out = out
 	if out < 2 || st.Blocks != 0 || st.Classes[0].Cached != 1 {
 		t.Errorf("one of %d blocks is out: %d live, %d cached", out, st.Blocks, st.Classes[0].Cached)
+	}
+}
+
+// Blocks may come into quarantine while Stats counts. No more of them are free than were live.
+func TestNoMoreBlocksAreInQuarantineThanWereLive(t *testing.T) {
+	CheckBlocks(t, 1<<20)
+	h := newHeap(t, Options{})
+	for range 3 {
+		h.Free(alloc(t, h, 100))
+		h.Free(alloc(t, h, 100000))
+	}
+	const block, large = 144, 106496 // with their red zones
+	before := Stats{
+		Blocks: 2, Allocated: block + large, LargeBlocks: 1, LargeBytes: large,
+		Classes: []ClassStats{{Size: block, Blocks: 1}},
+	}
+	h.countFreed(&before)
+	want := Stats{Classes: []ClassStats{{Size: block, Cached: 1}}}
+	if !reflect.DeepEqual(before, want) {
+		t.Errorf("counted before six blocks came: %+v, want %+v", before, want)
 	}
 }
