@@ -118,6 +118,7 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 // The stock of a burst goes back though a few blocks of its class move between any two ticks: each of
 // its blocks may be the last in a span.
 func TestStockOfABurstGoesBackWhileItsClassIsBusy(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(8, runtime.GOMAXPROCS(0)))) // so that there is one stock
 	h := newHeap(t, Options{})
 	for range 16 << 20 / 1024 { // so that the caches hold little, compared to what is live
 		alloc(t, h, 1024)
