@@ -22,6 +22,7 @@ func keepBusy(t *testing.T, h *Heap) {
 }
 
 func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
+	Groups(t, 1)
 	h := newHeap(t, Options{})
 	var live [][]byte
 	for range 5000 {
@@ -44,6 +45,7 @@ func TestClassThatMovesBlocksKeepsItsStock(t *testing.T) {
 // A class that was at rest and moves blocks again comes to rest again, while
 // others work: its stock goes home.
 func TestClassRestsAgain(t *testing.T) {
+	Groups(t, 1)
 	h := newHeap(t, Options{})
 	c, stock := &h.central[classFor(64, 1)], h.stock(classFor(64, 1), 0)
 	rest := func() {
@@ -118,7 +120,7 @@ func TestTicksEmptyAnIdleHeap(t *testing.T) {
 // The stock of a burst goes back though a few blocks of its class move between any two ticks: each of
 // its blocks may be the last in a span.
 func TestStockOfABurstGoesBackWhileItsClassIsBusy(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(min(8, runtime.GOMAXPROCS(0)))) // so that there is one stock
+	Groups(t, 1)
 	h := newHeap(t, Options{})
 	for range 16 << 20 / 1024 { // so that the caches hold little, compared to what is live
 		alloc(t, h, 1024)
