@@ -4,11 +4,14 @@ package heap
 
 import (
 	"reflect"
+	"runtime"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/test/pintest"
+	"github.com/freehold-go/freehold/internal/vm"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // Functions in Go are called if and only if assembly cannot run.
@@ -60,53 +63,110 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	if !pin.AssemblyRuns() {
 		t.Skip("there is no assembly")
 	}
-	const size = 64
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so the heap has one cache
 	h := newHeap(t, Options{Decay: never})
-	o := newLocalCache(h) // whose place is known
+	o := newLocalCache(h)
 	defer o.Close()
-	class := classFor(size, 8)
-	blocks := make([][]byte, 2*classes[class].batch) // as many as fit
-	alloc := func(f *functions, from, to int) {
-		for i := range blocks[from:to] {
-			blocks[from+i], _ = f.LocalAlloc(o, size, 8, false, 0)
-		}
-	}
-	free := func(from, to int) {
-		for _, b := range blocks[from:to] {
-			idle.localFree(o, b, 0)
-		}
-	}
-	alloc(&idle, 0, len(blocks))
-	free(0, len(blocks))
+	ofHeap := func() *cache { return h.caches.Entry(0) }
+	alloc := func(f *functions, zero bool) []byte { b, _ := f.Alloc(h, 64, 8, zero, 0); return b }
+	t.Run("heap", func(t *testing.T) {
+		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.free(h, b, 0) })
+	})
+	t.Run("pointers", func(t *testing.T) {
+		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0]), 0, 0, 0) })
+	})
+	t.Run("local", func(t *testing.T) {
+		alloc := func(f *functions, zero bool) []byte { b, _ := f.LocalAlloc(o, 64, 8, zero, 0); return b }
+		testSwaps(t, o.slot.Entry, alloc, func(b []byte) { idle.localFree(o, b, 0) })
+	})
+}
 
-	was := plain
-	defer func() { plain = was }()
-	calls := 0
-	plain.LocalAlloc = func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error) {
-		calls++
-		return was.LocalAlloc(o, size, align, zero, at)
+// testSwaps tests functions that allocate 64 bytes from a cache and free them to it.
+func testSwaps(t *testing.T, of func() *cache, alloc func(f *functions, zero bool) []byte, free func(b []byte)) {
+	class := classFor(64, 8)
+	blocks := make([][]byte, 2*classes[class].batch) // as many as fit
+	half := len(blocks) / 2
+	take := func(f *functions, from, to int) {
+		for i := range blocks[from:to] {
+			blocks[from+i] = alloc(f, false)
+		}
 	}
-	plain.localFree = func(o *LocalCache, b []byte, at uintptr) bool { calls++; return was.localFree(o, b, at) }
+	back := func(from, to int) {
+		for _, b := range blocks[from:to] {
+			fill(b, 0xAA)
+			free(b)
+		}
+	}
+	take(&idle, 0, len(blocks))
+	back(0, len(blocks))
+	c := of()
+	calls := countInGo(t)
+
 	for _, f := range []*functions{&idle, &counting} {
-		for half := len(blocks) / 2; half < len(blocks)/2+3; half++ {
-			o.slot.Entry().left = 1 << 40 // no sample is due
-			alloc(f, 0, half)
-			free(half-3, half)
-			alloc(f, half-3, len(blocks))
-			free(0, len(blocks))
-			if calls != 0 {
-				t.Fatalf("%d calls went on in Go", calls)
+		for n := half; n < half+3; n++ {
+			c.left = 1 << 40 // no sample is due
+			take(f, 0, n)
+			back(n-3, n)
+			take(f, n-3, len(blocks))
+			counted := int64(len(blocks)+3) * (64 + watch.Countdown.Extra.Load())
+			if f == &idle {
+				counted = 0
+			}
+			back(0, len(blocks))
+			if err := c.verify(); err != nil {
+				t.Fatal(err)
+			}
+			if *calls != 0 || c.left != 1<<40-counted {
+				t.Fatalf("%d calls went on in Go; %d bytes counted, want %d", *calls, 1<<40-c.left, counted)
 			}
 		}
 	}
-	half := len(blocks) / 2
-	alloc(&idle, 0, half)
-	o.slot.Entry().left = 0 // a sample is due with the first block of the other magazine
-	alloc(&counting, half, half+1)
-	if calls != 1 {
+
+	// What is on top decides.
+	for _, tt := range []struct {
+		taken  int // before the block on top, of which
+		status uint16
+		calls  int
+		first  byte // of the block if it is zeroed
+	}{
+		{half, freeDirty, 0, 0},
+		{half, freeZero, 0, 0xAA}, // as it is
+		{half - 1, 64, 1, 0xAA},   // freed twice at once: Go names it
+		{half, 64, 1, 0xAA},
+	} {
+		take(&idle, 0, tt.taken)
+		top := c.tops[class]
+		if isEmpty(top) {
+			top = c.spareTops[class]
+		}
+		e := entryAt(top - entryBytes)
+		*statusAt(e.status) = tt.status
+		before := *c
+		*calls = 0
+		var b []byte
+		panicked := panicOf(func() { b = alloc(&idle, true) })
+		if *calls != tt.calls || (panicked == "") != (tt.calls == 0) || *(*byte)(vm.Pointer(e.addr)) != tt.first {
+			t.Errorf("%+v: %d calls went on in Go, panic %q, byte %#x", tt, *calls, panicked, *(*byte)(vm.Pointer(e.addr)))
+		}
+		if panicked == "" {
+			blocks[tt.taken] = b
+		} else {
+			*c = before
+			*statusAt(e.status) = freeDirty
+			blocks[tt.taken] = alloc(&idle, false)
+		}
+		take(&idle, tt.taken+1, len(blocks))
+		back(0, len(blocks))
+	}
+
+	take(&idle, 0, half)
+	c.left = 0 // a sample is due with the first block of the other magazine
+	*calls = 0
+	take(&counting, half, half+1)
+	if *calls != 1 {
 		t.Error("no sample was due")
 	}
-	alloc(&idle, half+1, len(blocks))
+	take(&idle, half+1, len(blocks))
 	seen := map[uintptr]bool{}
 	for _, b := range blocks {
 		seen[addrOf(b)] = true
@@ -114,6 +174,37 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	if len(seen) != len(blocks) || seen[0] {
 		t.Error("a block was handed out twice, or not at all")
 	}
-	free(0, len(blocks))
-	h.check(t)
+	*calls = 0
+	blocks = append(blocks, alloc(&idle, false)) // both magazines are empty
+	inAlloc := *calls
+	back(0, len(blocks))
+	if inAlloc != 1 || *calls == 1 {
+		t.Errorf("%d calls went on in Go with both magazines empty, %d with both full", inAlloc, *calls-inAlloc)
+	}
+	if err := c.verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+// countInGo counts the calls that go on in Go.
+func countInGo(t *testing.T) *int {
+	was, calls := plain, new(int)
+	t.Cleanup(func() { plain = was })
+	plain = functions{
+		func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
+			*calls++
+			return was.Alloc(h, size, align, zero, at)
+		},
+		func(h *Heap, b []byte, at uintptr) bool { *calls++; return was.free(h, b, at) },
+		func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
+			*calls++
+			return was.freePointer(h, p, 0, 0, at)
+		},
+		func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error) {
+			*calls++
+			return was.LocalAlloc(o, size, align, zero, at)
+		},
+		func(o *LocalCache, b []byte, at uintptr) bool { *calls++; return was.localFree(o, b, at) },
+	}
+	return calls
 }

@@ -48,6 +48,39 @@ func TestLocalCacheReturnsItsBlocks(t *testing.T) {
 	}
 }
 
+// Around the end of a magazine a cache needs its central once a batch at most, in Go too.
+func TestSpareMagazineSparesTheCentral(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	o := newLocalCache(h)
+	defer o.Close()
+	blocks := make([][]byte, 2*classes[classFor(64, 8)].batch) // as many as fit
+	take := func(from, to int) {
+		for i := range blocks[from:to] {
+			blocks[from+i], _ = plain.LocalAlloc(o, 64, 8, false, 0)
+		}
+	}
+	back := func(from, to int) {
+		for _, b := range blocks[from:to] {
+			plain.localFree(o, b, 0)
+		}
+	}
+	take(0, len(blocks))
+	back(0, len(blocks))
+	was := h.Stats()
+	for n := len(blocks) / 2; n < len(blocks)/2+3; n++ {
+		take(0, n)
+		back(n-3, n)
+		take(n-3, len(blocks))
+		back(0, len(blocks))
+		if err := o.slot.Entry().verify(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st := h.Stats(); st.SlowAllocs != was.SlowAllocs || st.SlowFrees != was.SlowFrees {
+		t.Errorf("%d allocs and %d frees went to the central", st.SlowAllocs-was.SlowAllocs, st.SlowFrees-was.SlowFrees)
+	}
+}
+
 func TestLocalCacheMisuse(t *testing.T) {
 	h, other := newHeap(t, Options{}), newHeap(t, Options{})
 	o := newLocalCache(h)

@@ -141,6 +141,23 @@ func TestNoMoreBlocksAreCachedThanAreOut(t *testing.T) {
 	}
 }
 
+// Stats may read a top and an end of two magazines, while a cache swaps them: it counts a
+// magazine's blocks at most.
+func TestCountDuringASwap(t *testing.T) {
+	class := classFor(100, 1)
+	for _, top := range []uintptr{1 << 20, 3 << 20} {
+		var c cache
+		c.clear()
+		c.tops[class], c.ends[class] = top, 2<<20
+		c.spareTops[class], c.spareEnds[class] = top, 2<<20
+		var n [numClasses]int
+		c.count(&n)
+		if most := 2 * int(classes[class].batch); n[class] < 0 || n[class] > most {
+			t.Errorf("%d blocks are cached, want %d at most", n[class], most)
+		}
+	}
+}
+
 // Blocks may come into quarantine while Stats counts. No more of them are free than were live.
 func TestNoMoreBlocksAreInQuarantineThanWereLive(t *testing.T) {
 	CheckBlocks(t, 1<<20)

@@ -27,6 +27,9 @@ func (h *Heap) verify() error {
 	kept := 0
 	h.caches.Each(func(c *cache) {
 		c.eachObject(n.Object)
+		if cacheErr := c.verify(); cacheErr != nil {
+			err = cacheErr
+		}
 		if runErr := c.runs.verify(h.pages.ID); runErr != nil {
 			err = runErr
 		}
@@ -190,6 +193,23 @@ func (r *runs) verify(owner uint32) error {
 	}
 	if n != r.n || held != r.held || held > r.most {
 		return fmt.Errorf("%d runs of %d pages are kept, of %d pages at most; counted %d of %d", n, held, r.most, r.n, r.held)
+	}
+	return nil
+}
+
+// verify verifies the magazines of a cache.
+func (c *cache) verify() error {
+	for i := range classes {
+		class := uint8(i)
+		loaded, spare := c.loaded(class), c.spare(class)
+		if loaded == nil && (c.tops[i] != sentinelTop() || spare != nil) || spare == nil && c.spareTops[i] != sentinelTop() {
+			return fmt.Errorf("class %d: magazines %p and %p with tops %#x and %#x", i, loaded, spare, c.tops[i], c.spareTops[i])
+		}
+		for _, m := range []*magazine{loaded, spare} {
+			if m != nil && (m.n > classes[i].batch || m.sentinel != sentinel.entry) {
+				return fmt.Errorf("class %d: magazine %+v for %d blocks", i, *m, classes[i].batch)
+			}
+		}
 	}
 	return nil
 }
