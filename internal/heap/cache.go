@@ -17,8 +17,8 @@
 // none is at work in a cache it has taken. After it every free block is in a
 // taken cache, in a stock or in a span. None is on its way between two of
 // these: a goroutine that moves a magazine holds a stock's lock, and the slot
-// while it touches the cache, and Drain waits for the one and central.drain for
-// the other.
+// while it touches the cache. Drain waits for the slot, and central.shrink for the
+// lock.
 
 package heap
 
@@ -310,7 +310,7 @@ func (h *Heap) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 			h.empty(c)
 		}
 		for i := range h.central {
-			h.central[i].drain(h)
+			h.central[i].shrink(h, true)
 		}
 		for _, c := range taken {
 			h.pages.FreeObject(c.addr(), cacheBytes)

@@ -171,15 +171,11 @@ func (c *central) returnTo(h *Heap, s *span, in []entry) {
 	}
 }
 
-// shrink returns the stocks to the spans and frees all empty ones.
-func (c *central) shrink(h *Heap) {
+// shrink returns the stocks to the spans and frees all empty ones. If no cache has an entry, as in a
+// drain, it frees limbo too.
+func (c *central) shrink(h *Heap, drained bool) {
 	h.lockStocks(c.class)
 	defer h.unlockStocks(c.class)
-	c.shrinkLocked(h)
-}
-
-// shrinkLocked is shrink with the stocks locked.
-func (c *central) shrinkLocked(h *Heap) {
 	for i := range h.stocks {
 		h.stocks[i][c.class].clear(h)
 	}
@@ -193,6 +189,9 @@ func (c *central) shrinkLocked(h *Heap) {
 				c.release(h, s)
 			}
 		}
+	}
+	if drained {
+		c.freeLimbo(h)
 	}
 }
 

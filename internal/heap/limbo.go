@@ -65,13 +65,9 @@ func (c *central) bury(h *Heap, s *span) {
 	h.noteLimbo(int64(pages.RoundUp(class.bitsBytes(), pages.ObjectUnit)))
 }
 
-// drain is a class's part of the heap's drain. There are no caches.
-func (c *central) drain(h *Heap) {
-	h.lockStocks(c.class)
-	defer h.unlockStocks(c.class)
-	c.shrinkLocked(h)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// freeLimbo frees the statuses in limbo. No cache has an entry, nor has a stock: mu and the stocks'
+// locks are held.
+func (c *central) freeLimbo(h *Heap) {
 	class := &classes[c.class]
 	for c.limbo != 0 {
 		statuses := c.limbo

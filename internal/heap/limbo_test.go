@@ -19,7 +19,7 @@ func goHome(h *Heap) {
 		}
 	})
 	for i := range h.central {
-		h.central[i].shrink(h)
+		h.central[i].shrink(h, false)
 	}
 	h.pages.FreeEmptySlabs()
 }

@@ -47,7 +47,7 @@ func TestLimitEmptiesCachesFirst(t *testing.T) {
 		h.Free(b)
 	}
 	for i := range h.central { // nothing is left but what the caches hold
-		h.central[i].shrink(h)
+		h.central[i].shrink(h, false)
 	}
 	if !h.hasCaches() {
 		t.Fatal("there are no caches")

@@ -132,7 +132,7 @@ func (c *central) rest(h *Heap) bool {
 	idle := !used && !c.rested
 	c.mu.Unlock()
 	if idle {
-		c.shrink(h)
+		c.shrink(h, false)
 		c.punch(h)
 	}
 	return used

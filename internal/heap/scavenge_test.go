@@ -155,7 +155,7 @@ func TestTicksDrainLimboWithoutCaches(t *testing.T) {
 	b := alloc(t, h, 1000)
 	h.Trim()
 	class, _ := home(h, b)
-	h.central[class].shrink(h)
+	h.central[class].shrink(h, false)
 	if h.hasCaches() || h.limbo.bytes.Load() == 0 {
 		t.Fatalf("caches: %v; %d bytes in limbo", h.hasCaches(), h.limbo.bytes.Load())
 	}

@@ -184,7 +184,7 @@ func TestStockBecomesFullUnderTheLook(t *testing.T) {
 func TestDrainsAndStatsLockAllStocks(t *testing.T) {
 	for name, call := range map[string]func(h *Heap){
 		"drain":  (*Heap).Trim,
-		"shrink": func(h *Heap) { h.central[classFor(64, 1)].shrink(h) },
+		"shrink": func(h *Heap) { h.central[classFor(64, 1)].shrink(h, false) },
 		"Stats":  func(h *Heap) { h.Stats() },
 		"Close":  (*Heap).Close,
 	} {
