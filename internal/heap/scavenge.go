@@ -3,9 +3,9 @@
 // While there is something to watch, a timer ticks three times per decay. A tick gives
 // back what was not used since the last tick, in this order:
 //
-//  1. Each class that moved no block returns its stock to the spans, frees its empty
+//  1. Each class that moved no block returns its stocks to the spans, frees its empty
 //     spans, and decommits the system pages of its other spans in which all blocks are
-//     free: "holes". Another class returns the magazines that it had in stock at every
+//     free: "holes". Another class returns the magazines that each stock had at every
 //     moment: their blocks may keep as many spans.
 //  2. If no class moved a block, or the caches hold much, the caches are drained, at
 //     most once per decay, since that stops the world.

@@ -41,7 +41,7 @@ type span struct {
 	pages.Span
 	statuses uintptr      // of a block run: address of the statuses, [blocks+1]uint16
 	free     pages.Bitmap // of a block run: the blocks that are free in the span
-	live     uint32       // blocks that are not free in the span: live ones and those in caches and the stock
+	live     uint32       // blocks that are not free in the span: live ones and those in caches and stocks
 	holes    uint32       // bytes of free blocks given back to the system
 	class    uint8        // of a block run
 	punched  bool         // no block moved since holes were made

@@ -58,8 +58,8 @@ func groupsOf(processors int) int {
 // stock is what a group has of one class. mu guards it.
 //
 // Invariants:
-//   - full is no longer than mostMagazines; nor is empty, with full, or than its part of
-//     maxEmptyMagazines
+//   - full.n <= mostMagazines
+//   - empty.n <= mostMagazines - full.n, or its part of maxEmptyMagazines if that is more
 //   - length == full.n
 type stock struct {
 	mu            lockrank.Mutex[lockrank.Stock]

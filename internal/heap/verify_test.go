@@ -155,7 +155,7 @@ func (s *stock) verify(h *Heap) error {
 	if n != s.full.n || n != s.length.Load() || blocks != s.full.blocks {
 		return fmt.Errorf("class %d: %d blocks in %d magazines, counted %+v of length %d", s.class, blocks, n, s.full, s.length.Load())
 	}
-	if most := h.mostMagazines(s.class); int(s.full.n) > most || int(s.empty.n) > max(most, h.groupsPart(maxEmptyMagazines)) {
+	if most := h.mostMagazines(s.class); int(s.full.n) > most || int(s.empty.n) > max(most-int(s.full.n), h.groupsPart(maxEmptyMagazines)) {
 		return fmt.Errorf("class %d: %d magazines stocked and %d empty ones kept, want %d at most", s.class, s.full.n, s.empty.n, most)
 	}
 	return nil
