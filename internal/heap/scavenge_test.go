@@ -54,21 +54,30 @@ func TestClassRestsAgain(t *testing.T) {
 			keepBusy(t, h)
 			h.Tick()
 		}
-		if !c.rested || stock.full.blocks != 0 {
-			t.Errorf("at rest: %v, with %d blocks in stock", c.rested, stock.full.blocks)
+		if !c.rested || stock.full.n != 0 || stock.empty.n != 0 {
+			t.Errorf("at rest: %v, with %d magazines in stock, and %d without blocks", c.rested, stock.full.n, stock.empty.n)
 		}
 	}
-	var live [][]byte
-	for range 5000 {
-		live = append(live, alloc(t, h, 64))
+	live := make([][]byte, 5000)
+	allocAll := func() {
+		for i := range live {
+			live[i] = alloc(t, h, 64)
+		}
 	}
+	freeAll := func() {
+		for _, b := range live {
+			h.Free(b)
+		}
+		if stock.full.n == 0 {
+			t.Error("nothing is in stock")
+		}
+	}
+	allocAll()
 	rest()
-	for _, b := range live {
-		h.Free(b)
-	}
-	if stock.full.blocks == 0 {
-		t.Error("nothing is in stock")
-	}
+	freeAll()
+	allocAll() // from the stock, which leaves empty magazines
+	rest()
+	freeAll()
 	rest()
 }
 

@@ -41,37 +41,54 @@ func testMagazines(t *testing.T, limit, most int) {
 			t.Fatalf("%s: %d magazines with blocks, and %d without", when, full, empty)
 		}
 	}
-	var live [][]byte
-	for range 2 { // the second time from the stock
-		for range 20_000 {
-			live = append(live, alloc(t, h, 64))
-			few("Alloc")
-		}
-		for _, b := range live {
-			h.Free(b)
-			few("Free")
-		}
-		live = nil
-		if full, _ := h.magazines(class); full != most {
-			t.Errorf("%d magazines with blocks, want %d", full, most)
-		}
-	}
 	caches := make([]*LocalCache, most+maxEmptyMagazines+1)
 	for i := range caches {
 		caches[i] = newLocalCache(h)
-		b, err := caches[i].Alloc(64, 1, false)
-		if err != nil {
-			t.Fatal(err)
+		allocIn(t, caches[i])
+	}
+	o := caches[0] // a processor's cache may change
+	var live [][]byte
+	for i := range 2 { // the second time from the stock
+		for range 20_000 {
+			live = append(live, allocIn(t, o))
+			few("Alloc")
 		}
-		caches[i].Free(b)
+		if _, empty := h.magazines(class); i == 1 && empty != most {
+			t.Errorf("%d magazines without blocks, want %d for the next burst", empty, most)
+		}
+		for _, b := range live {
+			o.Free(b)
+			few("Free")
+		}
+		live = nil
+		if full, empty := h.magazines(class); full != most || empty == 0 {
+			t.Errorf("%d magazines with blocks, want %d; %d without", full, most, empty)
+		}
 	}
 	for _, o := range caches {
 		o.Close()
 		few("Close")
 	}
+	h.check(t)
 	h.Trim()
 	if full, empty := h.magazines(class); full+empty != 0 {
 		t.Errorf("after Trim %d magazines with blocks, and %d without", full, empty)
+	}
+}
+
+func TestMostMagazines(t *testing.T) {
+	was := maxStock
+	t.Cleanup(func() { maxStock = was })
+	maxStock = 4
+	for _, tt := range []struct{ groups, limit, size, most int }{
+		{1, 0, 64, 128}, {4, 0, 64, 32}, // as many, of 8 KiB each
+		{1, 0, 1024, 32}, {4, 0, 1024, 8}, // 1 MiB of blocks
+		{1, 64 << 20, 1024, 4}, {8, 64 << 20, 1024, 1}, // maxStock, rounded up for each group
+	} {
+		Groups(t, tt.groups)
+		if got := newHeap(t, Options{MaxBytes: tt.limit}).mostMagazines(classFor(tt.size, 1)); got != tt.most {
+			t.Errorf("%+v: %d", tt, got)
+		}
 	}
 }
 
@@ -118,7 +135,7 @@ func TestBlocksComeFromOtherGroups(t *testing.T) {
 		full, _ := o.heap.magazines(class)
 		out := c.out
 		workIn(7 - from)
-		for n := full; n > 0; n, _ = o.heap.magazines(class) {
+		for n := full; n > 0 && c.out <= out; n, _ = o.heap.magazines(class) {
 			allocIn(t, o)
 		}
 		if full < 4 || c.out > out {
@@ -142,7 +159,7 @@ func TestStockBecomesEmptyUnderTheLook(t *testing.T) {
 		}
 	}
 	defer func() { onStock = nil }()
-	for h.stock(class, 1).full.n > 0 {
+	for i := 0; i <= 2*maxBatch && h.stock(class, 1).full.n > 0; i++ { // the cache has two magazines
 		allocIn(t, o)
 	}
 	if n := h.stock(class, 2).full.n; n != last-1 {
@@ -180,46 +197,74 @@ func TestStockBecomesFullUnderTheLook(t *testing.T) {
 	}
 }
 
-// Drains and Stats wait for whoever has a stock locked, and touch no stock of the class before.
+// Drains and Stats wait for whoever has a stock locked, and touch no stock of the class before. A tick
+// waits too.
 func TestDrainsAndStatsLockAllStocks(t *testing.T) {
-	for name, call := range map[string]func(h *Heap){
-		"drain":  (*Heap).Trim,
-		"shrink": func(h *Heap) { h.central[classFor(64, 1)].shrink(h, false) },
-		"Stats":  func(h *Heap) { h.Stats() },
-		"Close":  (*Heap).Close,
+	for name, tt := range map[string]struct {
+		call  func(h *Heap)
+		locks string
+		keeps bool
+	}{
+		"drain":  {(*Heap).Trim, "(*Heap).lockStocks", false},
+		"shrink": {func(h *Heap) { h.central[classFor(64, 1)].shrink(h, false) }, "(*Heap).lockStocks", false},
+		"Close":  {(*Heap).Close, "(*Heap).lockStocks", false},
+		"Stats":  {func(h *Heap) { h.Stats() }, "(*Heap).lockStocks", true},
+		"tick":   {(*Heap).Tick, "(*stock).tick", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := ownCache(t, 4)
 			h, class := o.heap, classFor(64, 1)
-			burst(t, o, 6, 0)
+			workIn(0)
+			burst(t, o, 6, 0, 2) // so nothing is in the last group
 			h.stock(class, 3).mu.Lock()
 			done := make(chan bool, 1)
-			go func() { call(h); done <- true }()
-			waits := await.Lock("(*Heap).lockStocks", done)
+			go func() { tt.call(h); done <- true }()
+			waits := await.Lock(tt.locks, done)
 			if n := h.stock(class, 0).full.n; !waits || n == 0 {
 				t.Errorf("waits: %v; %d magazines in the first stock", waits, n)
 			}
 			h.stock(class, 3).mu.Unlock()
 			<-done
-			if full, _ := h.magazines(class); full > 0 != (name == "Stats") {
-				t.Errorf("%d magazines in stock afterwards", full)
+			if full, empty := h.magazines(class); full > 0 != tt.keeps || empty > 0 && !tt.keeps {
+				t.Errorf("%d magazines in stock afterwards, and %d without blocks", full, empty)
 			}
 		})
 	}
 }
 
-// A misuse is not counted as a free. A Free is.
-func TestMisuseIsNotCounted(t *testing.T) {
+// While Stats counts, no block moves between a stock and the spans.
+func TestStatsKeepsStocksLocked(t *testing.T) {
+	o := ownCache(t, 4)
+	h, class := o.heap, classFor(64, 1)
+	c, last := &h.central[class], h.stock(class, 3)
+	c.mu.Lock()
+	done := make(chan bool, 1)
+	go func() { h.Stats(); done <- true }()
+	waits := await.Lock("(*central).holding", done)
+	if !waits {
+		t.Error("Stats does not wait for the spans")
+	}
+	if last.mu.TryLock() {
+		t.Error("a stock is not locked meanwhile")
+		last.mu.Unlock()
+	}
+	c.mu.Unlock()
+	<-done
+}
+
+// Calls of all groups are counted. A misuse is not counted as a free.
+func TestCallsOfAllGroupsAreCounted(t *testing.T) {
+	Groups(t, 2)
+	workIn(0)
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100)
 	class, _ := entryOf(b)
-	s := h.stock(class, 0)
-	frees := s.frees
-	if h.freeToStock(nil, class, 0, b[:99]) || s.frees != frees {
-		t.Errorf("%d frees, want %d", s.frees, frees)
+	wrong := h.freeToStock(nil, class, 0, b[:99])
+	if st := h.Stats(); wrong || st.SlowAllocs != 1 || st.SlowFrees != 0 {
+		t.Errorf("wrong size freed: %v; %d allocations and %d frees counted", wrong, st.SlowAllocs, st.SlowFrees)
 	}
-	if !h.freeToStock(nil, class, 0, b) || s.frees != frees+1 || h.Stats().SlowFrees != frees+1 {
-		t.Errorf("%d frees, of which Stats has %d, want %d", s.frees, h.Stats().SlowFrees, frees+1)
+	if right := h.freeToStock(nil, class, 0, b); !right || h.Stats().SlowFrees != 1 {
+		t.Errorf("freed: %v; %d frees counted", right, h.Stats().SlowFrees)
 	}
 }
 
