@@ -125,6 +125,23 @@ func allocIn(t *testing.T, o *LocalCache) []byte {
 	return b
 }
 
+// Where no stock has a magazine, each group locks its own.
+func TestGroupsLockTheirOwnStocks(t *testing.T) {
+	h, class := ownCache(t, 4).heap, classFor(64, 1)
+	for group := range 4 {
+		workIn(group)
+		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *stock{
+			"Alloc": (*Heap).lockFull, "Free": (*Heap).lockRoomy,
+		} {
+			s := lock(h, class, 0)
+			s.mu.Unlock()
+			if s != h.stock(class, group) {
+				t.Errorf("%s of group %d locks another stock", name, group)
+			}
+		}
+	}
+}
+
 // Blocks that one group has freed are allocated in another one before spans are asked, wherever they are.
 func TestBlocksComeFromOtherGroups(t *testing.T) {
 	o := ownCache(t, 8)
