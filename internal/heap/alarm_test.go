@@ -56,6 +56,16 @@ func TestTimerRunsUntilHolesAreMade(t *testing.T) {
 	}
 }
 
+// A trimmed heap is at rest: the next tick sets no timer.
+func TestTickAfterTrimSetsNoTimer(t *testing.T) {
+	h := newHeap(t, Options{Decay: never})
+	h.Free(alloc(t, h, 64))
+	h.Trim()
+	if h.Tick(); h.pages.Alarm.Set() {
+		t.Error("a timer is set")
+	}
+}
+
 // A heap that works inside a testing/synctest bubble and outside of it gives its
 // memory back in both, whichever made it and however the bubble ended.
 func TestHeapInAndOutOfABubble(t *testing.T) {
