@@ -68,7 +68,7 @@ func TestHostileCollector(t *testing.T) {
 const (
 	modeVariable  = "FREEHOLD_DEBUG"
 	childVariable = "FREEHOLD_MISUSE"
-	childTimeout  = 5 * time.Minute // a machine may stand still for a while
+	childTimeout  = 5 * time.Minute // longer than a machine stands still
 )
 
 func mayStartChildren(t *testing.T) {
