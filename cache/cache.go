@@ -35,7 +35,6 @@ type Cache struct {
 	segmentBytes int
 	largeBytes   int // items beyond it have segments of their own
 	readers      pin.Holders
-	loads        loads
 	reads        reads
 	bound        bound
 	seam         seam
@@ -120,7 +119,9 @@ func (c *Cache) Len() int { return c.Stats().Len }
 // load before it is not stored.
 func (c *Cache) Clear() {
 	c.base.MustBeOpen(&kind, "Clear")
-	c.loads.cleared()
+	for i := range c.shards {
+		c.shards[i].loads.cleared()
+	}
 	for i := range c.shards {
 		c.shards[i].clear()
 	}

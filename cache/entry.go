@@ -16,7 +16,8 @@ type Entry struct {
 	Flags uint64
 
 	// TTL is how long the entry stays: what is left of it in an Entry that the cache returns, to the
-	// second. 0 means until there is no room. One that is stored with a negative TTL has expired.
+	// second. 0 means until there is no room, and in one that is stored the TTL of the options, which may be
+	// that. One that is stored with a negative TTL has expired.
 	TTL time.Duration
 
 	// Read says that the entry was read since it was stored, and Idle how long ago it was read or stored

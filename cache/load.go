@@ -10,6 +10,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/pin"
 )
 
 // GetOrLoad appends the value of key to dst. If there is none, it calls load, stores what that
@@ -26,85 +28,135 @@ import (
 // that caller's, and the others load again.
 func (c *Cache) GetOrLoad(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
 	c.base.MustBeOpen(&kind, "GetOrLoad")
-	for {
-		if dst, err := c.getOrAbsent(dst, key); err != errMissing {
-			return dst, err
-		}
-		l, first := c.loads.join(string(key))
-		if first {
-			return c.load(ctx, dst, key, l, load)
-		}
-		select {
-		case <-ctx.Done():
-			return dst, ctx.Err()
-		case <-l.done:
-		}
-		if !l.again {
-			return append(dst, l.value...), l.err
-		}
+	if dst, ok := c.Get(dst, key); ok {
+		return dst, nil
 	}
+	if c.options.Negative > 0 && c.isAbsent(key) {
+		return dst, ErrNotFound
+	}
+	return c.appendMissing(ctx, dst, key, load)
+}
+
+// appendMissing is GetOrLoad of a key that had no entry.
+func (c *Cache) appendMissing(ctx context.Context, dst, key []byte, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
+	err := c.loadMissing(ctx, key, func(value []byte) error {
+		dst = append(dst, value...)
+		return nil
+	}, load)
+	return dst, err
 }
 
 // errMissing says that the cache knows nothing of a key.
 var errMissing = errors.New("missing")
 
-// getOrAbsent appends the value of key to dst. The error is ErrNotFound if the cache remembers that,
-// or errMissing.
-func (c *Cache) getOrAbsent(dst, key []byte) ([]byte, error) {
-	if dst, ok := c.Get(dst, key); ok {
-		return dst, nil
+// isAbsent reports whether the cache remembers that key has no value.
+func (c *Cache) isAbsent(key []byte) bool {
+	h := c.seed.Bytes(key)
+	r := c.shardOf(h).find(h, key)
+	defer r.release()
+	return r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock)
+}
+
+// use calls f with the value of key. The error is ErrNotFound if the cache remembers that there is none,
+// and errMissing if it knows nothing or f fails; then undecodable is the version of the entry. If counts
+// is set, this is a read, and a miss unless f succeeds.
+func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undecodable uint64, err error) {
+	h := c.seed.Bytes(key)
+	s := c.shardOf(h)
+	r := s.find(h, key)
+	defer func() { r.release() }()
+	mine := &c.reads[pin.Stripe(stripeBits)]
+	err = errMissing
+	switch {
+	case r.isLive(&c.clock):
+		e := s.entryOf(r, c.accessTime())
+		if err = f(e.Value); err != nil {
+			undecodable, err = e.Version, errMissing
+		}
+	case r.it != nil && !r.it.hasExpired(&c.clock):
+		err = ErrNotFound
 	}
-	if c.options.Negative > 0 {
-		h := c.seed.Bytes(key)
-		r := c.shardOf(h).find(h, key)
-		defer r.release()
-		if r.it != nil && r.it.shape.isAbsent() && !r.it.hasExpired(&c.clock) {
-			return dst, ErrNotFound
+	switch {
+	case !counts:
+	case err == nil:
+		mine.hits.Add(1)
+		c.wasRead(s, r)
+		r.note(c.accessTime())
+	default:
+		mine.misses.Add(1)
+		if undecodable != 0 {
+			mine.undecodable.Add(1)
 		}
 	}
-	return dst, errMissing
+	return undecodable, err
+}
+
+// loadMissing calls use with the value of a key that had no entry: the one that load returns, or that
+// somebody else has loaded meanwhile. An entry that use fails for is replaced.
+func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
+	h := c.seed.Bytes(key)
+	loads := &c.shardOf(h).loads
+	for {
+		l, first := loads.join(key)
+		if first {
+			return c.load(ctx, h, l, use, load)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.done:
+		}
+		switch {
+		case l.again:
+			if _, err := c.use(key, use, false); err != errMissing {
+				return err
+			}
+		case l.err != nil:
+			return l.err
+		default:
+			return use(l.value)
+		}
+	}
 }
 
 // load calls load as the first, and tells those who wait.
-func (c *Cache) load(ctx context.Context, dst, key []byte, l *loading, load func(ctx context.Context) (Entry, error)) ([]byte, error) {
+func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	l.again = true // if load panics
-	defer c.loads.leave(string(key), l)
-	dst, err := c.getOrAbsent(dst, key) // another one may have loaded since
+	key := []byte(l.key)
+	s := c.shardOf(h)
+	defer s.loads.leave(l)
+	undecodable, err := c.use(key, use, false) // another one may have loaded since
 	if err != errMissing {
-		return dst, err
+		return err
 	}
 	e, err := load(ctx)
 	l.err, l.again = err, err != nil && ctx.Err() != nil
 	switch {
 	case err == nil:
 		l.value = append([]byte(nil), e.Value...)
-		if e.TTL == 0 {
-			e.TTL = c.options.TTL
-		}
-		c.storeLoaded(key, l, &e, false)
+		s.storeLoaded(h, key, l, c.withTTL(&e), false, undecodable)
+		return use(l.value)
 	case errors.Is(err, ErrNotFound) && c.options.Negative > 0:
-		c.storeLoaded(key, l, &Entry{TTL: c.options.Negative}, true)
+		s.storeLoaded(h, key, l, &Entry{TTL: c.options.Negative}, true, undecodable)
 	}
-	return append(dst, l.value...), err
+	return err
 }
 
 // storeLoaded stores what was loaded, unless key was written since the load began. What cannot be
 // stored is not.
-func (c *Cache) storeLoaded(key []byte, l *loading, e *Entry, absent bool) {
-	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
+func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent bool, undecodable uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.written.Load() {
 		return
 	}
 	old, found := s.current(h, key)
-	if !found {
-		s.store(h, key, e, c.clock.expires(e.TTL), absent, old)
+	if !found || s.version(old.w, old.it) == undecodable {
+		s.store(h, key, e, s.c.clock.expires(e.TTL), absent, old)
 	}
 }
 
-// loads are those that are under way. The zero value has none.
+// loads are those of a shard's keys that are under way. The zero value has none.
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading
@@ -114,6 +166,7 @@ type loads struct {
 // A loading is one load. written is stored before its key's shard is written, and loaded under the shard's
 // lock. The other fields are set before done is closed.
 type loading struct {
+	key     string
 	written atomic.Bool
 	done    chan struct{}
 	value   []byte
@@ -122,25 +175,25 @@ type loading struct {
 }
 
 // join returns the load of key that is under way, or a new one, which the caller is the first of.
-func (ls *loads) join(key string) (l *loading, first bool) {
+func (ls *loads) join(key []byte) (l *loading, first bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.all[key]; l != nil {
+	if l := ls.all[string(key)]; l != nil {
 		return l, false
 	}
 	if ls.all == nil {
 		ls.all = map[string]*loading{}
 	}
-	l = &loading{done: make(chan struct{})}
-	ls.all[key] = l
+	l = &loading{key: string(key), done: make(chan struct{})}
+	ls.all[l.key] = l
 	ls.n.Store(int64(len(ls.all)))
 	return l, true
 }
 
-func (ls *loads) leave(key string, l *loading) {
+func (ls *loads) leave(l *loading) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	delete(ls.all, key)
+	delete(ls.all, l.key)
 	ls.n.Store(int64(len(ls.all)))
 	close(l.done)
 }
@@ -157,7 +210,7 @@ func (ls *loads) written(key []byte) {
 	}
 }
 
-// cleared notes that all keys are about to be deleted.
+// cleared notes that all keys of the shard are about to be deleted.
 func (ls *loads) cleared() {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

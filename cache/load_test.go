@@ -156,3 +156,83 @@ func TestWaiterLeaves(t *testing.T) {
 		return Entry{}, nil
 	}))
 }
+
+// TestTTLOfTheOptions: it holds for what is stored without a TTL of its own, by every call; SetTTL and
+// Touch of 0 are for ever.
+func TestTTLOfTheOptions(t *testing.T) {
+	const ttl = 10 * time.Second
+	o := OfOptions[string, string]{Options: Options{TTL: ttl}}
+	c := newOf(t, &o)
+	clock := c.fake()
+	k, e := []byte("k"), Entry{Value: []byte("v")}
+	set := func() { must(0, c.Cache.SetTTL(k, []byte("old"), 100*ttl)) }
+	store := func(e *Entry, _ bool) Change { *e = Entry{Value: []byte("v")}; return Store }
+	for name, tt := range map[string]struct {
+		call func()
+		want time.Duration
+	}{
+		"Set":               {func() { must(0, c.Cache.Set(k, e.Value)) }, ttl},
+		"SetTTL":            {func() { must(0, c.Cache.SetTTL(k, e.Value, 0)) }, 0},
+		"Put":               {func() { must(c.Put(k, e)) }, ttl},
+		"Put with a TTL":    {func() { must(c.Put(k, Entry{Value: e.Value, TTL: 2 * ttl})) }, 2 * ttl},
+		"Add":               {func() { must(c.Add(k, e)) }, ttl},
+		"Replace":           {func() { set(); must(c.Replace(k, e)) }, ttl},
+		"CompareAndSet":     {func() { v := must(c.Put(k, e)); clock.now += ttl / 2; must(c.CompareAndSet(k, v, e)) }, ttl},
+		"Update":            {func() { must(c.Update(k, store)) }, ttl},
+		"Update of another": {func() { set(); must(c.Update(k, store)) }, ttl},
+		"Touch of 0":        {func() { must(c.Put(k, e)); c.Touch(k, 0) }, 0},
+		"GetOrLoad":         {func() { must(c.Cache.GetOrLoad(t.Context(), nil, k, loaded("v", nil, new(int)))) }, ttl},
+		"Of.Set":            {func() { must(0, c.Set("k", "v")) }, ttl},
+		"Of.SetTTL":         {func() { must(0, c.SetTTL("k", "v", 0)) }, 0},
+		"Of.GetOrLoad": {func() {
+			must(c.GetOrLoad(t.Context(), "k", func(context.Context) (string, error) { return "v", nil }))
+		}, ttl},
+	} {
+		c.Clear()
+		tt.call()
+		expires := tt.want != 0
+		clock.now += tt.want - time.Second
+		if !c.Peek(k, func(Entry) {}) {
+			t.Errorf("%s: it lives less than %v", name, tt.want)
+		}
+		clock.now += 3 * time.Second
+		if c.Peek(k, func(Entry) {}) == expires {
+			t.Errorf("%s: want a life of %v", name, tt.want)
+		}
+	}
+}
+
+// TestLoadsAreCountedOnce: a GetOrLoad is one hit or one miss, whatever it looks for.
+func TestLoadsAreCountedOnce(t *testing.T) {
+	c := newCache(t, Options{Negative: time.Minute})
+	calls := 0
+	for range 2 {
+		must(c.GetOrLoad(t.Context(), nil, []byte("k"), loaded("v", nil, &calls)))
+		c.GetOrLoad(t.Context(), nil, []byte("none"), loaded("", ErrNotFound, &calls))
+	}
+	if st := c.Stats(); st.Hits != 1 || st.Misses != 3 || st.Sets != 2 || calls != 2 {
+		t.Errorf("%+v after %d loads", st, calls)
+	}
+}
+
+// TestLoadsOfOneShard: those under way are known to the shard of their key, and to no other.
+func TestLoadsOfOneShard(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 64 << 20})
+	under := func() (n int64) {
+		for i := range c.shards {
+			n += c.shards[i].loads.n.Load()
+		}
+		return n
+	}
+	k := []byte("k")
+	mine := &c.shardOf(c.seed.Bytes(k)).loads
+	must(c.GetOrLoad(t.Context(), nil, k, func(context.Context) (Entry, error) {
+		if mine.n.Load() != 1 || under() != 1 {
+			t.Errorf("%d loads are under way, %d of the key's shard", under(), mine.n.Load())
+		}
+		return Entry{}, nil
+	}))
+	if under() != 0 {
+		t.Error("a load has not left")
+	}
+}

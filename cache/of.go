@@ -22,9 +22,11 @@ import (
 
 // A Codec turns values of a type into bytes and back.
 type Codec[T any] struct {
-	// Append appends the bytes of v to dst.
+	// Append appends the bytes of v to dst, and must not keep dst. It may return other memory instead,
+	// such as bytes that v has, which stay its own: the cache copies them.
 	Append func(dst []byte, v T) ([]byte, error)
-	// Decode returns the value of bytes, which are the cache's: it must not keep them.
+	// Decode returns the value of bytes, which are the cache's: it must neither change nor keep them. With
+	// an error the entry counts as missing, such as one that another version of the program has stored.
 	Decode func(b []byte) (T, error)
 }
 
@@ -64,17 +66,27 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 	return c
 }
 
-// Get returns the value of k, and whether there is one. A value that cannot be decoded is none.
+// Get returns the value of k, and whether there is one. A value that cannot be decoded is none, and counts
+// as a miss in Stats and as Stats.Undecodable.
 func (c *Of[K, V]) Get(k K) (v V, ok bool) {
 	c.withKey(k, func(key []byte) error {
-		c.View(key, func(e Entry) {
-			var err error
-			v, err = c.values.Decode(e.Value)
-			ok = err == nil
-		})
+		c.base.MustBeOpen(&kind, "Get")
+		_, err := c.use(key, c.decodeTo(&v), true)
+		ok = err == nil
 		return nil
 	})
 	return v, ok
+}
+
+// decodeTo returns a function that decodes a value to *v, which is the zero value if that fails.
+func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
+	return func(value []byte) error {
+		got, err := c.values.Decode(value)
+		if err == nil {
+			*v = got
+		}
+		return err
+	}
 }
 
 // Set stores v for k, with the TTL of the options. Errors are those of [Cache.Set] and of the codecs.
@@ -83,14 +95,7 @@ func (c *Of[K, V]) Set(k K, v V) error { return c.SetTTL(k, v, c.options.TTL) }
 // SetTTL is Set with a TTL of the entry's own; 0 means that it stays until there is no room.
 func (c *Of[K, V]) SetTTL(k K, v V, ttl time.Duration) error {
 	return c.withKey(k, func(key []byte) error {
-		room := c.rooms.Get().(*[]byte)
-		defer c.rooms.Put(room)
-		b, err := c.values.Append((*room)[:0], v)
-		if err != nil {
-			return err
-		}
-		*room = b
-		return c.Cache.SetTTL(key, b, ttl)
+		return withBytes(&c.rooms, &c.values, v, func(value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
 	})
 }
 
@@ -103,20 +108,23 @@ func (c *Of[K, V]) Delete(k K) (found bool) {
 	return found
 }
 
-// GetOrLoad is [Cache.GetOrLoad] of a value: one load for all who wait.
+// GetOrLoad is [Cache.GetOrLoad] of a value: one load for all who wait. An entry that cannot be decoded is
+// none: it is loaded anew and replaced. Each caller gets what Decode makes of the bytes of the value that was
+// loaded, or the error of that.
 func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Context) (V, error)) (v V, err error) {
 	err = c.withKey(k, func(key []byte) error {
-		b, err := c.Cache.GetOrLoad(ctx, nil, key, func(ctx context.Context) (e Entry, err error) {
+		c.base.MustBeOpen(&kind, "GetOrLoad")
+		decode := c.decodeTo(&v)
+		if _, err := c.use(key, decode, true); err != errMissing {
+			return err
+		}
+		return c.loadMissing(ctx, key, decode, func(ctx context.Context) (e Entry, err error) {
 			v, err := load(ctx)
 			if err == nil {
 				e.Value, err = c.values.Append(nil, v)
 			}
 			return e, err
 		})
-		if err == nil {
-			v, err = c.values.Decode(b)
-		}
-		return err
 	})
 	return v, err
 }
@@ -126,13 +134,21 @@ func (c *Of[K, V]) withKey(k K, f func(key []byte) error) error {
 	if c.Cache == nil {
 		arg.Panicf("cache.Of", "zero value: cache.NewOf makes one")
 	}
-	room := c.rooms.Get().(*[]byte)
-	defer c.rooms.Put(room)
-	b, err := c.keys.Append((*room)[:0], k)
+	return withBytes(&c.rooms, &c.keys, k, f)
+}
+
+// withBytes calls f with the bytes of v, for which the codec may use a buffer of rooms. The codec may
+// return other memory, which is not ours to keep; the next buffer is as large.
+func withBytes[T any](rooms *sync.Pool, codec *Codec[T], v T, f func(b []byte) error) error {
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	b, err := codec.Append((*room)[:0], v)
 	if err != nil {
 		return err
 	}
-	*room = b
+	if len(b) > cap(*room) {
+		*room = make([]byte, 0, len(b))
+	}
 	return f(b)
 }
 

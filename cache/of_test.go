@@ -101,3 +101,81 @@ func TestCodecsFail(t *testing.T) {
 		t.Errorf("Set: %v", err)
 	}
 }
+
+// formats are codecs of two versions of a program: each decodes its own strings alone, and otherwise
+// returns what it has so far beside an error.
+func formats(version byte) *Codec[string] {
+	return &Codec[string]{
+		Append: func(dst []byte, v string) ([]byte, error) { return append(append(dst, version), v...), nil },
+		Decode: func(b []byte) (string, error) {
+			if b[0] != version {
+				return "half-decoded", errors.New("another format")
+			}
+			return string(b[1:]), nil
+		},
+	}
+}
+
+// TestUndecodableIsMissing: an entry of another format counts as a miss, has no value, and GetOrLoad loads
+// and replaces it, unless somebody else does during the load.
+func TestUndecodableIsMissing(t *testing.T) {
+	c := newOf(t, &OfOptions[string, string]{Options: Options{Negative: time.Minute}, Values: formats(1)})
+	for _, k := range []string{"k", "l", "m"} {
+		must(0, c.Set(k, "old"))
+	}
+	c.values = *formats(2)
+	if v, ok := c.Get("k"); v != "" || ok {
+		t.Errorf("Get = %q, %t", v, ok)
+	}
+	failure := errors.New("no")
+	load := func(k, want string, wantErr error, load func() (string, error)) {
+		t.Helper()
+		v, err := c.GetOrLoad(t.Context(), k, func(context.Context) (string, error) { return load() })
+		if v != want || err != wantErr {
+			t.Errorf("GetOrLoad(%q) = %q, %v; want %q, %v", k, v, err, want, wantErr)
+		}
+	}
+	load("k", "new", nil, func() (string, error) { return "new", nil })
+	load("k", "new", nil, nil)
+	load("l", "", failure, func() (string, error) { return "", failure })
+	load("l", "loaded", nil, func() (string, error) {
+		must(0, c.Set("l", "set meanwhile"))
+		return "loaded", nil
+	})
+	load("l", "set meanwhile", nil, nil)
+	load("m", "", ErrNotFound, func() (string, error) { return "", ErrNotFound })
+	load("m", "", ErrNotFound, nil)
+	st := c.Stats()
+	if got, want := [...]uint64{st.Hits, st.Misses, st.Undecodable}, [...]uint64{2, 6, 5}; got != want {
+		t.Errorf("hits, misses, undecodable: %v, want %v", got, want)
+	}
+	c.check()
+}
+
+// TestCodecKeepsItsMemory: Append may return its argument, which stays the caller's; and what Get returns
+// is no memory of the cache.
+func TestCodecKeepsItsMemory(t *testing.T) {
+	own := &Codec[string]{Append: func(_ []byte, v string) ([]byte, error) { return []byte(v), nil }}
+	own.Decode = func(b []byte) (string, error) { return string(b), nil }
+	same := &Codec[[]byte]{Append: func(_, v []byte) ([]byte, error) { return v, nil }}
+	same.Decode = func(b []byte) ([]byte, error) { return b[:len(b):len(b)], nil }
+	c := newOf(t, &OfOptions[string, []byte]{Keys: own, Values: same})
+	first := []byte("first value")
+	must(0, c.Set("k", first))
+	for i := range 100 {
+		must(0, c.Set("l", []byte{byte(i), byte(i)}))
+	}
+	if string(first) != "first value" {
+		t.Errorf("the caller's value has become %q", first)
+	}
+
+	plain := newOf(t, &OfOptions[string, []byte]{})
+	must(0, plain.Set("k", first))
+	got, _ := plain.Get("k")
+	got[0] = 'X'
+	loaded := must(plain.GetOrLoad(t.Context(), "k", nil))
+	loaded[0] = 'Y'
+	if again, _ := plain.Get("k"); string(again) != "first value" {
+		t.Errorf("a write to what Get returned has made it %q", again)
+	}
+}

@@ -21,8 +21,9 @@ type Options struct {
 	// Name appears in Stats and in reports.
 	Name string
 
-	// TTL is how long an entry stays that Set, Add or GetOrLoad store without a TTL of its own. 0
-	// means until there is no room. A negative one panics.
+	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add, Replace,
+	// CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay until there is no
+	// room, and so does a TTL of 0 here. A negative one panics.
 	TTL time.Duration
 
 	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not

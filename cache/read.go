@@ -12,8 +12,8 @@ import (
 
 // reads counts what reads found, in lines that processors seldom share.
 type reads [stripes]struct {
-	hits, misses atomic.Uint64
-	_            [lineBytes - 16]byte
+	hits, misses, undecodable atomic.Uint64
+	_                         [lineBytes - 24]byte
 }
 
 // Get appends the value of key to dst, and reports whether there is one. Where dst has room,
@@ -81,11 +81,16 @@ func (c *Cache) count(s *shard, r reading) reading {
 		return reading{}
 	}
 	mine.hits.Add(1)
+	c.wasRead(s, r)
+	return r
+}
+
+// wasRead makes a live entry stay for longer, as it was read.
+func (c *Cache) wasRead(s *shard, r reading) {
 	s.hit(r)
 	if expires := r.it.expires.Load(); c.options.Sliding && expires != 0 {
 		r.it.expires.CompareAndSwap(expires, c.clock.expires(c.options.TTL)) // unless Touch has come between
 	}
-	return r
 }
 
 // accessTime returns the second that reads note, or 0 if they do not.

@@ -13,7 +13,8 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
-// A shard's lock, mu, guards all of it, except what readers use without: see index.go and segment.go.
+// A shard's lock, mu, guards all of it, except what readers use without,
+// see index.go and segment.go, and loads.
 //
 // Invariants (check verifies them):
 //   - used is the sum of what the parent gave: pages, chunks of the index, and blocks of segments
@@ -23,6 +24,7 @@ type shard struct {
 	index index
 	segs  segments
 	lines atomic.Int32 // of items, for those who find one
+	loads loads
 
 	mu      sync.Mutex
 	limit   int
@@ -54,7 +56,7 @@ func (s *shard) init(c *Cache, limit int) {
 //
 // Precondition: growIndex was called since mu was taken, and before old was found.
 func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent bool, old reading) (version uint64, err error) {
-	s.c.loads.written(key)
+	s.loads.written(key)
 	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
 		return 0, ErrTooLarge
 	}

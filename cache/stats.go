@@ -20,12 +20,14 @@ type Stats struct {
 	Dead     int    // of Reserved: what entries were that are replaced or deleted, until it is reclaimed
 
 	Hits    uint64 // reads that found an entry
-	Misses  uint64 // reads that found none
+	Misses  uint64 // reads that found none, of GetOrLoad one for each call
 	Sets    uint64 // entries stored
 	Evicted uint64 // entries dropped for room
 	Expired uint64 // entries dropped after their TTL had passed
 	Shrunk  uint64 // entries dropped as the cache was made smaller
 	Copied  uint64 // bytes of entries that reclaiming moved
+
+	Undecodable uint64 // of Misses: reads of an Of that found a value that its Codec does not decode
 }
 
 // Stats returns the cache's figures. It locks one shard after the other for a moment, and may be
@@ -35,6 +37,7 @@ func (c *Cache) Stats() Stats {
 	for i := range c.reads {
 		st.Hits += c.reads[i].hits.Load()
 		st.Misses += c.reads[i].misses.Load()
+		st.Undecodable += c.reads[i].undecodable.Load()
 	}
 	for i := range c.shards {
 		c.shards[i].addTo(&st)

@@ -21,13 +21,14 @@ func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	return err
 }
 
-// Put is Set of an Entry, with its own TTL and flags. It returns the version that the entry has.
+// Put is Set of an Entry, with its own TTL and flags. A TTL of 0 is that of the options. It returns the
+// version that the entry has.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
-	return c.put(key, &e)
+	return c.put(key, c.withTTL(&e))
 }
 
-// Add stores e if key has no entry, and reports whether it did. The errors are those of Set;
+// Add stores e as Put does if key has no entry, and reports whether it did. The errors are those of Set;
 // nothing has changed then.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
@@ -51,8 +52,8 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL, or leaves the TTL, and then the entry
-// expires when it would have; Value may be any bytes that stay until Update returns. The value that
+// returns. To store another entry, f sets Value, Flags and TTL, of which 0 is that of the options, or leaves
+// the TTL, and then the entry expires when it would have; Value may be any bytes that stay until Update returns. The value that
 // f gets is the cache's memory: f must not write to it.
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
@@ -68,6 +69,9 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 		}
 		left := s.entry.TTL
 		change := f(&s.entry, found)
+		if change == Store && !(found && s.entry.TTL == left) {
+			c.withTTL(&s.entry)
+		}
 		expires := c.clock.expires(s.entry.TTL)
 		if found && s.entry.TTL == left {
 			expires = old.it.expires.Load()
@@ -76,7 +80,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 		case change == Store:
 			version, err = s.store(h, key, &s.entry, expires, false, old)
 		case change == Remove, change == Touch && found && s.entry.TTL < 0:
-			c.loads.written(key)
+			s.loads.written(key)
 			s.unlink(old)
 			version = 0
 		case change == Touch && found:
@@ -119,7 +123,7 @@ func (c *Cache) Delete(key []byte) (found bool) {
 	c.base.MustBeOpen(&kind, "Delete")
 	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
 		found = is
-		c.loads.written(key)
+		s.loads.written(key)
 		s.unlink(old)
 	})
 	return found
@@ -135,10 +139,19 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 	return version, err
 }
 
+// withTTL gives an entry without a TTL that of the options, and returns it.
+func (c *Cache) withTTL(e *Entry) *Entry {
+	if e.TTL == 0 {
+		e.TTL = c.options.TTL
+	}
+	return e
+}
+
 // putIf stores e if want says so of what key has.
 func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, found bool) bool) (done bool, err error) {
 	c.write(key, func(s *shard, h uint64, old reading, found bool) {
 		if want(s, old, found) {
+			c.withTTL(e)
 			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
 			done = err == nil
 		}
