@@ -99,6 +99,9 @@ func (s *shard) sealAll() (any bool) {
 
 // acquire returns a segment without items, for so many bytes.
 func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
+	if bytes != s.c.segmentBytes {
+		bytes = freehold.GoodSize(s.c.base.Parent, bytes)
+	}
 	if copying {
 		return s.take(bytes)
 	}
@@ -117,6 +120,7 @@ func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 // makeRoom reclaims segments until so many bytes are available, and the reserve if possible.
 func (s *shard) makeRoom(bytes int) bool {
 	s.settle()
+	s.rebalance()
 	reserve := reserveSegments * s.c.segmentBytes
 	for round := 0; s.available() < bytes+reserve; round++ {
 		if !s.reclaim(round, Room) {
@@ -142,12 +146,7 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 		s.spares = s.spares[:len(s.spares)-1]
 		return n, true
 	}
-	parent := s.c.base.Parent
-	size := bytes
-	if size != s.c.segmentBytes {
-		size = freehold.GoodSize(parent, bytes)
-	}
-	more := size
+	more := bytes
 	if len(s.segs.unused) == 0 {
 		more += pageBytes
 	}
@@ -158,7 +157,7 @@ func (s *shard) take(bytes int) (n uint32, ok bool) {
 		return 0, false
 	}
 	for {
-		n, err := s.fromParent(size)
+		n, err := s.fromParent(bytes)
 		if err == nil {
 			return n, true
 		}

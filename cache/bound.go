@@ -32,6 +32,7 @@ type bound struct {
 	mu     sync.Mutex
 	full   int
 	now    atomic.Int64
+	spare  atomic.Int64 // of now, and no shard's: see lend.go
 	closed bool
 }
 
@@ -84,6 +85,7 @@ func (b *bound) set(maxBytes int) {
 	for i := range b.c.shards {
 		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
 	}
+	b.spare.Store(0) // each has its share
 }
 
 // close ends the budget's calls, of which one may be under way.

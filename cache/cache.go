@@ -103,14 +103,14 @@ func (c *Cache) ownBytes() int {
 func (c *Cache) shardOf(h uint64) *shard { return &c.shards[h>>32&uint64(len(c.shards)-1)] }
 
 // MaxEntry returns the size of the largest entry that the cache takes, in bytes of key and value
-// together: a quarter of a shard. Resize changes it.
+// together: half of MaxBytes, and at most 1 GiB. Resize and a budget change it. An entry larger than a
+// quarter of a shard makes all shards evict: with 4 MiB for each shard, that is one of more than 1 MiB.
 func (c *Cache) MaxEntry() int {
 	c.base.MustBeOpen(&kind, "MaxEntry")
-	s := &c.shards[0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.maxEntry()
+	return c.maxEntry()
 }
+
+func (c *Cache) maxEntry() int { return min(int(c.bound.now.Load())/2, 1<<30) }
 
 // Len returns the number of entries, with those that have expired and were not dropped yet.
 func (c *Cache) Len() int { return c.Stats().Len }

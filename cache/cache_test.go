@@ -1,9 +1,12 @@
 package cache
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -87,23 +90,129 @@ func TestTooLarge(t *testing.T) {
 	must(0, c.Set(k, large[:c.MaxEntry()-1]))
 }
 
-// TestLargestEntry: with 4 MiB and more an entry of 1 MiB has room, however many processors there are.
+// TestLargestEntry: an entry of half of the bound has room, by each call that stores one, beside what was there, in place
+// of another and of itself, however many processors there are. What was lent for it comes back.
 func TestLargestEntry(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, procs := range []int{1, 4, 64} {
 		runtime.GOMAXPROCS(procs)
-		for _, bytes := range []int{4 << 20, 64 << 20, 100 << 20} {
-			c := newCache(t, Options{MaxBytes: bytes})
-			if n := c.MaxEntry(); n < 1<<20 {
-				t.Errorf("%d processors: %d bytes of %d", procs, n, bytes)
+		for _, bytes := range []int{MinBytes, 3 << 20, 8 << 20, 32 << 20} {
+			parent := freehold.Pages()
+			if procs == 1 {
+				parent = newHeap(t)
 			}
-			for i := range 3 {
-				key := fmt.Append(nil, i)
-				must(0, c.Set(key, make([]byte, c.MaxEntry()-len(key))))
-			}
-			c.check()
+			testLargest(t, New(parent, &Options{MaxBytes: bytes}))
 		}
 	}
+}
+
+func testLargest(t *testing.T, c *Cache) {
+	defer c.Close()
+	most := c.MaxEntry()
+	if most != c.options.MaxBytes/2 {
+		t.Errorf("MaxEntry is %d of %d", most, c.options.MaxBytes)
+	}
+	filled := 0
+	fillAll := func(size int) {
+		for range c.options.MaxBytes / size {
+			must(0, c.Set(fmt.Append(nil, "fill ", filled), make([]byte, size)))
+			filled++
+		}
+	}
+	small := max(c.options.MaxBytes/2048, 150)
+	fillAll(small)
+	value := func(key string, b byte) []byte {
+		v := make([]byte, most-len(key))
+		v[0], v[len(v)-1] = b, b
+		return v
+	}
+	want := func(call, key string, b byte, err error) {
+		t.Helper()
+		v, ok := c.Get(nil, []byte(key))
+		if err != nil || !ok || len(v) != most-len(key) || v[0] != b || v[len(v)-1] != b {
+			t.Fatalf("%d bytes, %d shards: %s: %v; Get has %t with %d bytes", c.options.MaxBytes, len(c.shards), call, err, ok, len(v))
+		}
+		if st := c.Stats(); st.Reserved > st.MaxBytes {
+			t.Fatalf("%s: %+v", call, st)
+		}
+		c.check()
+	}
+	for i := range 5 {
+		key := fmt.Sprint(i)
+		want("Set", key, 1, c.Set([]byte(key), value(key, 1)))
+		want("Set again", key, 2, c.Set([]byte(key), value(key, 2)))
+	}
+	k := []byte("4")
+	_, err := c.Replace(k, Entry{Value: value("4", 3)})
+	want("Replace", "4", 3, err)
+	version := uint64(0)
+	c.Peek(k, func(e Entry) { version = e.Version })
+	_, err = c.CompareAndSet(k, version, Entry{Value: value("4", 4)})
+	want("CompareAndSet", "4", 4, err)
+	_, err = c.Update(k, func(e *Entry, found bool) Change {
+		if e.Value[0] != 4 {
+			t.Errorf("Update has %d", e.Value[0])
+		}
+		e.Flags = 7 // and the value is the cache's memory
+		return Store
+	})
+	want("Update", "4", 4, err)
+	added, err := c.Add(k, Entry{Value: value("4", 5)})
+	if want("Add", "4", 4, err); added {
+		t.Error("Add has replaced it")
+	}
+	_, err = c.GetOrLoad(t.Context(), nil, []byte("5"), func(context.Context) (Entry, error) { return Entry{Value: value("5", 6)}, nil })
+	want("GetOrLoad", "5", 6, err)
+	err = c.Set([]byte("6"), make([]byte, most))
+	if text := fmt.Sprintf("%d bytes, of at most %d", most+1, most); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), text) {
+		t.Errorf("Set of more: %v; want %s", err, text)
+	}
+	fillAll(small)
+	isLent := func() (is bool) {
+		for i := range c.shards {
+			is = is || c.shards[i].limit != c.shards[i].share
+		}
+		return is
+	}
+	for round := 1; isLent(); round++ {
+		if fillAll(small / 2); round == 10 {
+			t.Fatalf("%d bytes, %d shards: what was lent does not come back", c.options.MaxBytes, len(c.shards))
+		}
+	}
+	c.check()
+}
+
+// TestLargestWhileReadersHold: what readers hold is not lent. They keep their entries, and the bound holds.
+func TestLargestWhileReadersHold(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 16 << 20})
+	for i := range 4 {
+		must(0, c.Set(fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, 3<<20)))
+	}
+	stored := 0
+	c.View([]byte("0"), func(a Entry) {
+		c.View([]byte("3"), func(b Entry) {
+			for i := range 4 {
+				key := fmt.Append(nil, "large ", i)
+				err := c.Set(key, make([]byte, 6<<20))
+				if err != nil && !errors.Is(err, freehold.ErrOutOfMemory) {
+					t.Error(err)
+				} else if err == nil {
+					stored++
+				}
+				if st := c.Stats(); st.Reserved > st.MaxBytes {
+					t.Errorf("%+v", st)
+				}
+				c.check()
+			}
+			if a.Value[1<<20] != 0 || b.Value[1<<20] != 3 {
+				t.Error("a value that is read has changed")
+			}
+		})
+	})
+	if stored == 0 {
+		t.Error("nothing was stored beside 6 of 16 MiB that are read")
+	}
+	must(0, c.Set([]byte("k"), make([]byte, c.MaxEntry()-1)))
 }
 
 func TestNegativeTTL(t *testing.T) {

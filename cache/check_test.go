@@ -8,9 +8,13 @@ import (
 
 // check verifies the invariants of all shards, beside no other call. It panics if one is violated.
 func (c *Cache) check() {
+	limits := int(c.bound.spare.Load())
 	for i := range c.shards {
 		c.shards[i].check()
+		limits += c.shards[i].limit
 	}
+	most := int(c.bound.now.Load())/len(c.shards) - c.ownBytes()
+	demand(limits == most*len(c.shards), "the shards have %d of %d", limits, most*len(c.shards))
 }
 
 func demand(ok bool, format string, args ...any) {

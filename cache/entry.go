@@ -36,7 +36,7 @@ type Entry struct {
 // Errors, for [errors.Is].
 var (
 	// ErrTooLarge says that key and value together are larger than [Cache.MaxEntry], or the key is
-	// larger than 65,535 bytes. What the key had before is deleted.
+	// larger than 65,535 bytes. The error says both sizes. Set and Put delete what the key had before.
 	ErrTooLarge = errors.New("freehold: entry is too large for the cache")
 
 	// ErrNotFound is for functions that load: there is no such value. [Cache.GetOrLoad] returns it,

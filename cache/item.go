@@ -30,10 +30,11 @@ type access = uint32
 const wasRead access = 1 << 31
 
 const (
-	headBytes   = 12
-	accessBytes = 4
-	unitBytes   = 4
-	maxKeyBytes = 1<<16 - 1
+	headBytes    = 12
+	accessBytes  = 4
+	unitBytes    = 4
+	maxKeyBytes  = 1<<16 - 1
+	maxHeadBytes = headBytes + accessBytes + 8 + unitBytes // beside key and value
 )
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)

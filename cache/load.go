@@ -145,8 +145,8 @@ func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value [
 // storeLoaded stores what was loaded, unless key was written since the load began. What cannot be
 // stored is not.
 func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent bool, undecodable uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lockFor(len(key) + len(e.Value))
+	defer s.unlock()
 	if l.written.Load() {
 		return
 	}

@@ -3,7 +3,10 @@
 package cache
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,7 +30,10 @@ type shard struct {
 	loads loads
 
 	mu      sync.Mutex
-	limit   int
+	share   int // of the bound
+	limit   int // the share, with what others lend and without what it lends: see lend.go
+	pending int // of the limit: for the huge entry that is about to be stored
+	asked   int // bytes of one that is to be stored and needs a loan
 	used    int
 	refused error    // of the parent, since the call needs memory
 	spares  []uint32 // segments without items
@@ -46,7 +52,7 @@ type counts struct {
 }
 
 func (s *shard) init(c *Cache, limit int) {
-	s.c, s.limit = c, limit
+	s.c, s.share, s.limit = c, limit, limit
 	s.index.init(c.segmentBytes)
 	s.segs.init(c.segmentBytes)
 	s.lines.Store(1)
@@ -57,8 +63,13 @@ func (s *shard) init(c *Cache, limit int) {
 // Precondition: growIndex was called since mu was taken, and before old was found.
 func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent bool, old reading) (version uint64, err error) {
 	s.loads.written(key)
-	if len(key) > maxKeyBytes || len(key)+len(e.Value) > s.maxEntry() {
-		return 0, ErrTooLarge
+	if len(key) > maxKeyBytes {
+		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(key), maxKeyBytes)
+	}
+	if n, most := len(key)+len(e.Value), s.c.maxEntry(); n > most {
+		return 0, fmt.Errorf("%w: key and value have %d bytes, of at most %d", ErrTooLarge, n, most)
+	} else if s.asks(n) {
+		return 0, errAsked
 	}
 	if e.TTL < 0 {
 		s.unlink(old)
@@ -77,6 +88,12 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 		return s.version(old.w, old.it), nil
 	}
 	n, offset, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main)
+	if !ok && s.isAlone(old) {
+		e.Value = bytes.Clone(e.Value) // it may be that of old
+		s.unlink(old)
+		old = reading{}
+		n, offset, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false)
+	}
 	if !ok {
 		return 0, s.noMemory()
 	}
@@ -94,6 +111,9 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	return s.version(w, it), nil
 }
 
+// errAsked says that the shard asks for a loan; write then calls again.
+var errAsked = errors.New("freehold: an entry needs room of other shards")
+
 // allotBeside is allot while the item of old stays where it is.
 func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool) (n, offset uint32, ok bool) {
 	if old.at != nil {
@@ -101,6 +121,15 @@ func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool) (n
 		defer old.release()
 	}
 	return s.allot(size, seconds, main, false)
+}
+
+// isAlone reports whether the item of old has a segment of its own, which nobody reads.
+func (s *shard) isAlone(old reading) bool {
+	if old.at == nil {
+		return false
+	}
+	n, _ := s.segs.split(old.w.place())
+	return int(s.segs.at(n).bytes) != s.c.segmentBytes && !s.segs.isPinned(n)
 }
 
 // noMemory returns the error of a call that found none.
@@ -112,10 +141,6 @@ func (s *shard) noMemory() error {
 func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
-
-// maxEntry returns the size of the largest entry: a quarter of the shard with what that takes on the Go heap, so that
-// shards of leastShardBytes have room for 1 MiB.
-func (s *shard) maxEntry() int { return min((s.limit+s.c.ownBytes())/4, 1<<30) }
 
 // number returns which of the cache's shards s is. It makes versions differ between keys.
 func (s *shard) number() uint64 {
@@ -215,20 +240,20 @@ func (s *shard) growIndex() {
 
 // addChunk adds a chunk to the index, which may have half of the shard's memory.
 func (s *shard) addChunk() bool {
-	bytes := s.c.segmentBytes
-	if 2*(s.index.chunks.len()+1)*bytes > s.limit {
+	size := s.c.segmentBytes
+	if 2*(s.index.chunks.len()+1)*size > min(s.limit, s.share) {
 		return false
 	}
 	s.refused = nil
-	if !s.makeRoom(bytes) {
+	if !s.makeRoom(size) {
 		return false
 	}
-	for s.used+bytes > s.limit && len(s.spares) > 0 {
+	for s.used+size > s.limit && len(s.spares) > 0 {
 		s.giveBackSpare()
 	}
-	for s.used+bytes <= s.limit {
+	for s.used+size <= s.limit {
 		if s.refused = s.index.chunks.grow(s.c.base.Parent); s.refused == nil {
-			s.used += bytes
+			s.used += size
 			return true
 		}
 		if len(s.spares) == 0 {
@@ -260,21 +285,27 @@ func (s *shard) clear() {
 	})
 }
 
-// resize changes the limit, and drops what is beyond it.
-func (s *shard) resize(limit int) {
+// resize changes the share, and drops what is beyond it.
+func (s *shard) resize(share int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.share = share
+	s.shrink(share, Shrunk)
+	if s.segs.pages.len()*pageBytes > share/pagesShare {
+		s.dropPages()
+	}
+}
+
+// shrink changes the limit, and drops what is beyond it.
+func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
 	for round := 0; s.used-len(s.spares)*s.c.segmentBytes > limit; round++ {
-		if !s.reclaim(round, Shrunk) {
+		if !s.reclaim(round, why) {
 			break
 		}
 	}
-	s.shrinkIndex()
+	s.shrinkIndex(why)
 	s.settle()
-	if s.segs.pages.len()*pageBytes > limit/pagesShare {
-		s.dropPages()
-	}
 }
 
 // dropPages gives back the pages that describe segments, and so all segments, unless readers hold one.
@@ -298,14 +329,14 @@ func (s *shard) dropPages() {
 }
 
 // shrinkIndex gives back chunks that the slots do not need.
-func (s *shard) shrinkIndex() {
+func (s *shard) shrinkIndex(why Reason) {
 	const fewPercent = 70
 	ix := &s.index
 	per := uint32(1) << ix.perBits
 	fits := func(n uint32) bool { return ix.used*100 <= int(n)*bucketSlots*fewPercent }
 	for n := ix.buckets.Load(); n > per && fits(n-per); n = ix.buckets.Load() {
 		for _, w := range ix.merge() {
-			s.dropItem(w.place(), Shrunk)
+			s.dropItem(w.place(), why)
 		}
 	}
 	need := int((ix.buckets.Load() + per - 1) / per)

@@ -100,6 +100,46 @@ func TestStress(t *testing.T) {
 	}
 }
 
+// TestStressOfLoans: shards that lend to each other while the bound changes and readers hold entries do not wait for
+// each other, and never have more than the bound.
+func TestStressOfLoans(t *testing.T) {
+	const size = 8 << 20
+	steps := 200
+	if testing.Short() {
+		steps = 40
+	}
+	c := newShared(t, Options{MaxBytes: size})
+	together(4, func(g int) {
+		r := rand.New(rand.NewPCG(uint64(g), 3))
+		for i := range steps {
+			key := fmt.Append(nil, "key ", r.IntN(20))
+			value := checked(key, 1<<r.IntN(23))
+			switch r.IntN(8) {
+			case 0:
+				c.Update(key, func(e *Entry, _ bool) Change { e.Value = value; return Store })
+			case 1, 2, 3:
+				c.View(key, func(e Entry) {
+					c.Set(fmt.Append(nil, "key ", r.IntN(20)), nil)
+					if len(e.Value) > 0 && !isOf(key, e.Value) {
+						t.Error("a view changes")
+					}
+				})
+			case 4:
+				if g == 0 {
+					c.Resize(size / 2 << (i % 2))
+				}
+			default:
+				c.Set(key, value)
+			}
+			reserved := c.Stats().Reserved
+			if reserved > size {
+				t.Errorf("%d bytes of a bound of at most %d", reserved, size)
+			}
+		}
+	})
+	c.check()
+}
+
 // TestNothingIsLost: while there is room, goroutines find all that they set, whatever the index
 // does.
 func TestNothingIsLost(t *testing.T) {

@@ -29,7 +29,8 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 }
 
 // Add stores e as Put does if key has no entry, and reports whether it did. The errors are those of Set;
-// nothing has changed then.
+// nothing has changed then, except that the parent may refuse memory for an entry that has no room
+// beside the old one: that is gone.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
@@ -58,12 +59,14 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
-// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock.
+// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To store an
+// entry larger than a quarter of a shard, as for [Cache.MaxEntry], f is called once more, with the entry
+// that key has then.
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
-	c.write(key, func(s *shard, h uint64, old reading, found bool) {
+	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
 		defer func() { s.entry = Entry{} }()
-		if found {
+		if version, err = 0, nil; found {
 			s.entry = s.entryOf(old, c.accessTime())
 			version = s.entry.Version
 		}
@@ -94,7 +97,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 // version stays. It counts as a read for what stays, but not in Stats.
 func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 	c.base.MustBeOpen(&kind, "Touch")
-	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
+	c.write(key, 0, func(s *shard, _ uint64, old reading, is bool) {
 		found = is
 		switch {
 		case !found:
@@ -121,7 +124,7 @@ func (s *shard) touch(old reading, expires uint32) {
 // Delete deletes the entry of key, and reports whether there was one.
 func (c *Cache) Delete(key []byte) (found bool) {
 	c.base.MustBeOpen(&kind, "Delete")
-	c.write(key, func(s *shard, _ uint64, old reading, is bool) {
+	c.write(key, 0, func(s *shard, _ uint64, old reading, is bool) {
 		found = is
 		s.loads.written(key)
 		s.unlink(old)
@@ -131,8 +134,8 @@ func (c *Cache) Delete(key []byte) (found bool) {
 
 // put stores e, and deletes what key has if that fails.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
-	c.write(key, func(s *shard, h uint64, old reading, _ bool) {
-		if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil {
+	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old reading, _ bool) {
+		if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil && err != errAsked {
 			s.unlink(old)
 		}
 	})
@@ -149,8 +152,8 @@ func (c *Cache) withTTL(e *Entry) *Entry {
 
 // putIf stores e if want says so of what key has.
 func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, found bool) bool) (done bool, err error) {
-	c.write(key, func(s *shard, h uint64, old reading, found bool) {
-		if want(s, old, found) {
+	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
+		if err = nil; want(s, old, found) {
 			c.withTTL(e)
 			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
 			done = err == nil
@@ -160,14 +163,24 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, fou
 }
 
 // write calls f under the lock of key's shard, with the key's hash, and with what key has and whether
-// that is an entry, as current returns them.
-func (c *Cache) write(key []byte, f func(s *shard, h uint64, old reading, found bool)) {
+// that is an entry, as current returns them. The shard has room for an entry with so many bytes of key and value.
+// If f stores a huge one that is larger, f is called again.
+func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) {
 	h := c.seed.Bytes(key)
-	s := c.shardOf(h)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	for s := c.shardOf(h); ; {
+		if bytes = s.write(h, key, bytes, f); bytes == 0 {
+			return
+		}
+	}
+}
+
+// write is that of the cache, once. It returns the bytes that f asks for.
+func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) (asked int) {
+	s.lockFor(bytes)
+	defer s.unlock()
 	old, found := s.current(h, key)
 	f(s, h, old, found)
+	return s.asked
 }
 
 // current returns a reading of what key has, without a pin, and whether it is an entry. The index has
