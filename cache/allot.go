@@ -27,7 +27,7 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool) (n, offset u
 	if size > s.c.largeBytes {
 		if n, ok = s.acquire(size, copying); ok {
 			s.begin(n, seconds, main, sealed)
-			s.segs.at(n).used = uint32(size)
+			s.fill(s.segs.at(n), size)
 		}
 		return n, 0, ok
 	}
@@ -50,7 +50,7 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool) (n, offset u
 	}
 	g := s.segs.at(*at)
 	offset = g.used
-	g.used += uint32(size)
+	s.fill(g, size)
 	return *at, offset, true
 }
 
@@ -63,7 +63,7 @@ func (s *shard) fits(n uint32, size int) bool {
 func (s *shard) begin(n, seconds uint32, main bool, as state) {
 	s.age++
 	g := s.segs.at(n)
-	g.state, g.main, g.age, g.turn, g.used, g.live = as, main, s.age, s.age, 0, 0
+	g.state, g.main, g.age, g.turn = as, main, s.age, s.age
 	g.expiry.begin(s.c.clock.now(), seconds)
 	s.lines.Store(int32(s.linesOfItems()))
 }
@@ -205,7 +205,8 @@ func (s *shard) vacate(n uint32) {
 		s.giveBack(n)
 		return
 	}
-	g.state, g.used = spare, 0
+	g.state = spare
+	s.void(g)
 	s.spares = append(s.spares, n)
 }
 
@@ -232,6 +233,7 @@ func (s *shard) giveBack(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
-	g.state, g.used, g.live = unused, 0, 0
+	g.state = unused
+	s.void(g)
 	s.segs.unused = append(s.segs.unused, n)
 }

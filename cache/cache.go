@@ -21,6 +21,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/container"
 	"github.com/freehold-go/freehold/internal/hash"
+	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -37,8 +39,12 @@ type Cache struct {
 	readers      pin.Holders
 	reads        reads
 	bound        bound
+	number       uint64 // in opened
 	seam         seam
 }
+
+// opened has the open caches. It does not keep one that is dropped without Close.
+var opened owners.Registry[Cache, lockrank.Leaf]
 
 var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is"}
 
@@ -69,6 +75,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 		c.shards[i].init(c, c.shardLimit(o.MaxBytes))
 	}
 	c.bound.init(c, o)
+	c.number = opened.Add(c, true)
 	return c
 }
 
@@ -138,6 +145,7 @@ func (c *Cache) Close() {
 			arg.Panicf("cache.Cache.Close", "a call is under way, such as View")
 		}
 	}
+	opened.Remove(c.number)
 	c.bound.close()
 	for i := range c.shards {
 		c.shards[i].close()

@@ -45,10 +45,11 @@ func (s *shard) check() {
 	})
 	demand(slots == s.index.used, "%d slots, counted as %d", slots, s.index.used)
 	used := s.index.chunks.len()*s.c.segmentBytes + s.segs.pages.len()*pageBytes
-	states := map[state]int{}
+	sumLive, sumUsed, states := 0, 0, map[state]int{}
 	s.segs.each(func(n uint32, g *segment) {
 		used += int(g.bytes)
 		states[g.state]++
+		sumLive, sumUsed = sumLive+int(g.live), sumUsed+int(g.used)
 		demand(g.live == live[n], "segment %d has %d live bytes, counted as %d", n, live[n], g.live)
 		sum := uint32(0)
 		for _, bytes := range g.bins {
@@ -58,6 +59,7 @@ func (s *shard) check() {
 			"segment %d has %d live bytes, in bins %d", n, g.live, sum)
 		demand(g.used <= g.bytes, "segment %d: %d of %d bytes used", n, g.used, g.bytes)
 	})
+	demand(sumLive == s.live && sumUsed == s.filled, "%d live of %d used bytes, counted as %d of %d", sumLive, sumUsed, s.live, s.filled)
 	demand(used == s.used, "%d bytes of the parent, counted as %d", used, s.used)
 	demand(states[spare] == len(s.spares) && states[limbo] == len(s.limbo), "%v, but %d spares, %d in limbo",
 		states, len(s.spares), len(s.limbo))

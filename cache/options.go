@@ -18,7 +18,7 @@ type Options struct {
 	// bookkeeping. Less than MinBytes panics.
 	MaxBytes int
 
-	// Name appears in Stats and in reports.
+	// Name appears in Stats and in reports, and tells caches apart in metrics: see package metrics.
 	Name string
 
 	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add, Replace,

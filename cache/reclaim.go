@@ -164,9 +164,9 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 	}
 	moved := s.segs.at(to).item(offset)
 	it.copyTo(moved)
-	s.segs.at(to).add(moved)
+	s.add(s.segs.at(to), moved)
 	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
-	g.remove(it)
+	s.remove(g, it)
 	s.copied += uint64(moved.size())
 	return true
 }

@@ -35,6 +35,8 @@ type shard struct {
 	pending int // of the limit: for the huge entry that is about to be stored
 	asked   int // bytes of one that is to be stored and needs a loan
 	used    int
+	live    int      // the sum of the segments' live, here for Stats, which reads no memory of the parent
+	filled  int      // the sum of their used
 	refused error    // of the parent, since the call needs memory
 	spares  []uint32 // segments without items
 	limbo   []uint32 // segments that were emptied while they had readers
@@ -100,7 +102,7 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	g := s.segs.at(n)
 	it := g.item(offset)
 	it.write(key, e, expires, sh, &s.c.clock)
-	g.add(it)
+	s.add(g, it)
 	s.sets++
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
 	if old.at != nil {
@@ -174,7 +176,7 @@ func (s *shard) unlink(old reading) {
 func (s *shard) lose(at place) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
-	g.remove(g.item(offset))
+	s.remove(g, g.item(offset))
 	if g.live == 0 && g.state == sealed {
 		s.empty(n)
 	}
@@ -212,7 +214,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
 	it := g.item(offset)
-	g.remove(it)
+	s.remove(g, it)
 	if it.shape.isAbsent() {
 		return
 	}
@@ -275,7 +277,7 @@ func (s *shard) clear() {
 			b.slots[j].Store(0)
 		}
 	}
-	s.index.used = 0
+	s.index.used, s.live = 0, 0
 	s.sealAll()
 	s.segs.each(func(n uint32, g *segment) {
 		if g.state == sealed {
@@ -365,5 +367,5 @@ func (s *shard) close() {
 	s.index.used = 0
 	s.index.chunks.cut(parent, 0)
 	s.segs.pages.cut(parent, 0)
-	s.used = 0
+	s.used, s.live = 0, 0
 }

@@ -52,6 +52,7 @@ import (
 
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/lockrank"
+	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/pin"
 	"github.com/freehold-go/freehold/internal/watch"
@@ -117,7 +118,7 @@ func (h *Heap) Init(o Options) {
 		}
 	}
 	h.watch.Init((*engine)(h), &h.pages)
-	register(h)
+	h.number = registry.Add(h, owners.On())
 }
 
 // Alloc returns a block of size bytes at a multiple of align, zeroed or not.
@@ -216,7 +217,7 @@ func (h *Heap) goodSize(size int) int {
 // of the heap panics.
 func (h *Heap) Close() {
 	h.mustBeMade("Heap.Close")
-	unregister(h)
+	registry.Remove(h.number) // first, so that EachOpen finds no closed heap
 	h.pages.Scavenging.Lock()
 	defer h.pages.Scavenging.Unlock()
 	if KeepsClosed && !h.Closed() {

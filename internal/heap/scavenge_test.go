@@ -200,8 +200,8 @@ func TestTrimAllLeavesTheRegistryFree(t *testing.T) {
 	}
 	free := false
 	for range 1000 {
-		if free = registry.mu.TryLock(); free {
-			registry.mu.Unlock()
+		if free = registry.Mu.TryLock(); free {
+			registry.Mu.Unlock()
 			break
 		}
 		runtime.Gosched()

@@ -1,0 +1,35 @@
+package owners
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/freehold-go/freehold/internal/lockrank"
+)
+
+// A registry has its owners in order of creation until Remove, and a weak one until it is collected.
+func TestRegistry(t *testing.T) {
+	var r Registry[owner, lockrank.Leaf]
+	if all := r.All(); len(all) > 0 {
+		t.Errorf("the zero value has %p", all)
+	}
+	var made []*owner
+	var numbers []uint64
+	for range 50 {
+		o := &owner{}
+		made = append(made, o)
+		numbers = append(numbers, r.Add(o, len(made)%2 == 0))
+	}
+	r.Remove(numbers[7])
+	r.Remove(numbers[7])
+	if got, want := r.All(), slices.Delete(slices.Clone(made), 7, 8); !slices.Equal(got, want) {
+		t.Errorf("%p, want %p", got, want)
+	}
+	runtime.KeepAlive(made)
+	made = nil
+	runtime.GC()
+	if all := r.All(); len(all) != 25 || len(r.open) != 25 {
+		t.Errorf("%d of %d owners are left, want the 25 that are not weak", len(all), len(r.open))
+	}
+}
