@@ -1,6 +1,6 @@
-// Metrics: the figures of heaps, one set for each name.
+// Metrics: the figures of heaps, accounts and caches, one set for each name.
 
-// Package metrics is for those who export the figures of heaps to a monitoring system.
+// Package metrics is for those who export the figures of heaps and caches to a monitoring system.
 // The exporters are in the packages below it:
 //
 //   - metrics/expvar publishes them at /debug/vars
@@ -8,11 +8,12 @@
 //   - metrics/otel, a module of its own, observes them for OpenTelemetry
 //
 // They also export [freehold.AllTags], which counts every call, so that a monitoring system can
-// show true rates of allocation, and the Stats of the budget that runs.
-// [HeapFigures] and the lists beside it have what the latter two show.
+// show true rates of allocation, the Stats of all accounts and caches, and those of the budget that
+// runs. [HeapFigures] and the lists beside it have what the latter two show.
 //
-// All of them tell heaps apart by HeapOptions.Name. A monitoring system keeps each name that it
-// has seen, so name every heap, and do not number heaps that come and go: give them one name.
+// All of them tell heaps apart by HeapOptions.Name, and caches by cache.Options.Name. A monitoring
+// system keeps each name that it has seen, so name every heap and cache, and do not number those that
+// come and go: give them one name.
 package metrics
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 )
 
 // ByName returns [freehold.AllStats] with one Stats for each name: heaps of one name are
@@ -42,6 +44,22 @@ func ByName() []freehold.Stats {
 // none, and their Pressure is the highest. Room, Peak and Problem are those of the first one.
 func Accounts() []budget.AccountStats {
 	return byName(budget.AllAccounts(), func(st *budget.AccountStats) *string { return &st.Name }, addAccount)
+}
+
+// Caches returns [cache.AllStats] with one Stats for each name: caches of one name are added up, as
+// heaps are by [ByName]. Those without a name are "(unnamed)". The ratio of hits is
+// Hits / (Hits + Misses).
+func Caches() []cache.Stats {
+	all := cache.AllStats()
+	for i := range all {
+		all[i].Name = cmp.Or(all[i].Name, "(unnamed)")
+	}
+	return byName(all, func(st *cache.Stats) *string { return &st.Name }, addCache)
+}
+
+// addCache adds the figures of a cache to those of others.
+func addCache(sum *cache.Stats, st cache.Stats) {
+	addFields(reflect.ValueOf(sum).Elem(), reflect.ValueOf(st))
 }
 
 // addAccount adds the figures of an account to those of others.

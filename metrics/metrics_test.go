@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 )
 
 // named returns those of a list with a name.
@@ -124,8 +125,36 @@ func TestEachFieldIsAddedUp(t *testing.T) {
 	total := x
 	addAccount(&total, y)
 	wantSums(t, reflect.ValueOf(total), reflect.ValueOf(x), reflect.ValueOf(y), "Peak", "Room", "Level")
+	c, d := filled[cache.Stats]()
+	both := c
+	addCache(&both, d)
+	wantSums(t, reflect.ValueOf(both), reflect.ValueOf(c), reflect.ValueOf(d))
 	if total.Peak != x.Peak || total.Room != x.Room || total.Pressure.Level != y.Pressure.Level {
 		t.Errorf("%+v", total)
+	}
+}
+
+// Caches of one name are one, those without a name too, and a closed one is none.
+func TestCachesOfOneNameAreAddedUp(t *testing.T) {
+	const bound = cache.MinBytes
+	for _, tt := range []struct{ name, want string }{{t.Name(), t.Name()}, {"", "(unnamed)"}} {
+		var made []*cache.Cache
+		for i := range 3 {
+			c := cache.New(freehold.Default(), &cache.Options{Name: tt.name, MaxBytes: bound << i})
+			made = append(made, c)
+			defer c.Close()
+			if err := c.Set([]byte("k"), []byte("v")); err != nil {
+				t.Fatal(err)
+			}
+			c.Get(nil, []byte("k"))
+		}
+		if all := named(Caches(), tt.want); len(all) != 1 || all[0].Len != 3 || all[0].Hits != 3 || all[0].MaxBytes != 7*bound {
+			t.Errorf("%q: %+v", tt.name, all)
+		}
+		made[0].Close()
+		if all := named(Caches(), tt.want); len(all) != 1 || all[0].Len != 2 || all[0].MaxBytes != 6*bound {
+			t.Errorf("%q after Close: %+v", tt.name, all)
+		}
 	}
 }
 
@@ -155,6 +184,9 @@ func lines[S any](figures []Figure[S]) string {
 	var b strings.Builder
 	for _, f := range figures {
 		kind := map[[2]bool]string{{false, false}: "", {true, false}: " rises", {false, true}: " limit"}[[2]bool{f.Rises, f.Limit}]
+		if f.Of != "" {
+			kind += " " + f.Of
+		}
 		fmt.Fprintf(&b, "%s %s %s%s\n", f.Name, f.Unit, fieldOf(f), kind)
 		if !strings.HasSuffix(f.Help, ".") {
 			fmt.Fprintln(&b, "which is no sentence: ", f.Help)
@@ -198,6 +230,22 @@ limit By MaxBytes limit
 pressure {level} Level
 refusals {call} Refusals rises
 evicted By Evicted rises
+`},
+		{lines(CacheFigures), `entries {entry} Len
+live By Live
+dead By Dead
+index By Index
+index_slots {slot} Slots
+reserved By Reserved
+limit By MaxBytes limit
+hits {read} Hits rises
+misses {read} Misses rises
+undecodable {read} Undecodable rises
+sets {entry} Sets rises
+evictions {entry} Evicted rises room
+evictions {entry} Expired rises expired
+evictions {entry} Shrunk rises shrunk
+copied By Copied rises
 `},
 		{lines(BudgetFigures), `limit By Limit
 headroom By Headroom

@@ -1,6 +1,6 @@
-// Expvar: the figures of heaps at /debug/vars.
+// Expvar: the figures of heaps and caches at /debug/vars.
 
-// Package expvar publishes the figures of heaps with Go's package expvar, as the variable
+// Package expvar publishes the figures of heaps and caches with Go's package expvar, as the variable
 // freehold:
 //
 //	import _ "github.com/freehold-go/freehold/metrics/expvar"
@@ -12,7 +12,9 @@
 // one member for each tag, with the fields of [freehold.Counts]; a tag includes those below
 // it. The variable freehold.budget is null, or has the fields of [budget.Stats] while a budget
 // runs. The variable freehold.accounts has one member for each name of an account, by
-// metrics.Accounts, with the fields of [budget.AccountStats]. Reading them costs a call of Stats for each heap, and nothing otherwise.
+// metrics.Accounts, with the fields of [budget.AccountStats]. The variable freehold.caches has one
+// member for each name of a cache, by metrics.Caches, with the fields of [cache.Stats]. Reading them
+// costs a call of Stats for each heap, account and cache, and nothing otherwise.
 //
 // Go's package mounts /debug/vars on http.DefaultServeMux. Do not serve it to strangers.
 package expvar
@@ -22,6 +24,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/metrics"
 )
 
@@ -46,6 +49,13 @@ func init() {
 			accounts[st.Name] = st
 		}
 		return accounts
+	}))
+	expvar.Publish("freehold.caches", expvar.Func(func() any {
+		caches := map[string]cache.Stats{}
+		for _, st := range metrics.Caches() {
+			caches[st.Name] = st
+		}
+		return caches
 	}))
 	expvar.Publish("freehold.budget", expvar.Func(func() any {
 		if b := budget.Running(); b != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	_ "github.com/freehold-go/freehold/metrics/expvar"
 )
 
@@ -72,6 +73,12 @@ func TestEveryFigureIsPublished(t *testing.T) {
 	}
 	if got := published[map[string]budget.AccountStats](t, "freehold.accounts")[t.Name()]; got != a.Stats() || got.Used == 0 {
 		t.Errorf("%+v, want %+v", got, a.Stats())
+	}
+	c := cache.New(h, &cache.Options{Name: t.Name(), MaxBytes: cache.MinBytes})
+	defer c.Close()
+	c.Get(nil, []byte("k"))
+	if got := published[map[string]cache.Stats](t, "freehold.caches")[t.Name()]; got != c.Stats() || got.Misses != 1 {
+		t.Errorf("%+v, want %+v", got, c.Stats())
 	}
 }
 

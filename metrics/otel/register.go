@@ -1,6 +1,6 @@
-// Register: the figures of heaps for OpenTelemetry.
+// Register: the figures of heaps and caches for OpenTelemetry.
 
-// Package otel exports the figures of heaps to OpenTelemetry:
+// Package otel exports the figures of heaps and caches to OpenTelemetry:
 //
 //	import freeholdmetrics "github.com/freehold-go/freehold/metrics/otel"
 //
@@ -49,6 +49,23 @@
 //	freehold.account.refusals    {call}
 //	freehold.account.evicted     By
 //
+// These have the attribute freehold.cache.name, cache.Options.Name. They are the fields of
+// [cache.Stats], by metrics.Caches:
+//
+//	freehold.cache.entries       {entry}
+//	freehold.cache.live          By
+//	freehold.cache.dead          By
+//	freehold.cache.index         By
+//	freehold.cache.index_slots   {slot}
+//	freehold.cache.reserved      By
+//	freehold.cache.limit         By
+//	freehold.cache.hits          {read}
+//	freehold.cache.misses        {read}
+//	freehold.cache.undecodable   {read}
+//	freehold.cache.sets          {entry}
+//	freehold.cache.evictions     {entry}   with the attribute freehold.reason: room, expired or shrunk
+//	freehold.cache.copied        By
+//
 // These have no attribute, and are the fields of [budget.Stats] while a budget runs:
 //
 //	freehold.budget.limit        By
@@ -89,6 +106,12 @@ const TagKey = attribute.Key("freehold.tag")
 // AccountNameKey is the attribute that tells accounts apart.
 const AccountNameKey = attribute.Key("freehold.account.name")
 
+// CacheNameKey is the attribute that tells caches apart.
+const CacheNameKey = attribute.Key("freehold.cache.name")
+
+// ReasonKey is the attribute that tells why a cache dropped entries.
+const ReasonKey = attribute.Key("freehold.reason")
+
 // maker makes instruments on a meter.
 type maker struct {
 	metric.Meter
@@ -98,7 +121,11 @@ type maker struct {
 
 // instruments makes those of figures.
 func instruments[S any](m *maker, prefix string, figures []metrics.Figure[S]) (all []metric.Int64Observable) {
-	for _, f := range figures {
+	for i, f := range figures {
+		if i > 0 && f.Name == figures[i-1].Name { // of another reason
+			all = append(all, all[i-1])
+			continue
+		}
 		unit, help := metric.WithUnit(f.Unit), metric.WithDescription(f.Help)
 		var instrument metric.Int64Observable
 		var err error
@@ -120,19 +147,24 @@ func instruments[S any](m *maker, prefix string, figures []metrics.Figure[S]) (a
 func observe[S any](o metric.Observer, figures []metrics.Figure[S], by []metric.Int64Observable, st *S, with ...metric.ObserveOption) {
 	for i, f := range figures {
 		if n := f.Value(st); n != 0 || !f.Limit {
+			with := with[:len(with):len(with)]
+			if f.Of != "" {
+				with = append(with, metric.WithAttributes(ReasonKey.String(f.Of)))
+			}
 			o.ObserveInt64(by[i], n, with...)
 		}
 	}
 }
 
-// Register makes the instruments on a meter, of all heaps, tags and accounts of the process, those that are
-// made later too, and of the budget that runs. Unregister of its result ends them. The error is the meter's. Each collection
-// costs a call of Stats for each heap, microseconds.
+// Register makes the instruments on a meter, of all heaps, tags, accounts and caches of the process, those
+// that are made later too, and of the budget that runs. Unregister of its result ends them. The error is
+// the meter's. Each collection costs a call of Stats for each heap, account and cache, microseconds.
 func Register(meter metric.Meter) (metric.Registration, error) {
 	m := &maker{Meter: meter}
 	ofHeaps := instruments(m, "freehold.heap.", metrics.HeapFigures)
 	ofTags := instruments(m, "freehold.tag.", metrics.TagFigures)
 	ofAccounts := instruments(m, "freehold.account.", metrics.AccountFigures)
+	ofCaches := instruments(m, "freehold.cache.", metrics.CacheFigures)
 	ofBudget := instruments(m, "freehold.budget.", metrics.BudgetFigures)
 	if m.err != nil {
 		return nil, fmt.Errorf("freehold: otel.Register: %w", m.err)
@@ -146,6 +178,9 @@ func Register(meter metric.Meter) (metric.Registration, error) {
 		}
 		for _, st := range metrics.Accounts() {
 			observe(o, metrics.AccountFigures, ofAccounts, &st, metric.WithAttributes(AccountNameKey.String(st.Name)))
+		}
+		for _, st := range metrics.Caches() {
+			observe(o, metrics.CacheFigures, ofCaches, &st, metric.WithAttributes(CacheNameKey.String(st.Name)))
 		}
 		if b := budget.Running(); b != nil {
 			st := b.Stats()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/metrics"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/otel"
 	"go.opentelemetry.io/otel"
@@ -64,9 +65,10 @@ func collect(t *testing.T, reader *sdk.ManualReader, of string) map[string]point
 				t.Fatalf("%s is %T, want a sum", m.Name, m.Data)
 			}
 			for _, p := range sum.DataPoints {
-				kind := attribute.Key(map[string]string{"heap": "freehold.heap.name", "tag": "freehold.tag", "account": "freehold.account.name"}[strings.Split(m.Name, ".")[1]])
+				kind := attribute.Key(map[string]string{"heap": "freehold.heap.name", "tag": "freehold.tag", "account": "freehold.account.name", "cache": "freehold.cache.name"}[strings.Split(m.Name, ".")[1]])
 				if name, _ := p.Attributes.Value(kind); name.AsString() == of {
-					points[m.Name] = point{m.Unit, m.Description, p.Value, sum.IsMonotonic}
+					reason, _ := p.Attributes.Value("freehold.reason")
+					points[m.Name+"/"+reason.AsString()] = point{m.Unit, m.Description, p.Value, sum.IsMonotonic}
 				}
 			}
 		}
@@ -78,7 +80,7 @@ func collect(t *testing.T, reader *sdk.ManualReader, of string) map[string]point
 func wantFigures[S any](t *testing.T, points map[string]point, of string, figures []metrics.Figure[S], st S) {
 	t.Helper()
 	for _, f := range figures {
-		got, found := points["freehold."+of+"."+f.Name]
+		got, found := points["freehold."+of+"."+f.Name+"/"+f.Of]
 		want := point{f.Unit, f.Help, f.Value(&st), f.Rises}
 		if is := !f.Limit || want.value != 0; found != is || is && got != want {
 			t.Errorf("%s of %s: %+v, want %+v", f.Name, of, got, want)
@@ -94,13 +96,21 @@ func TestFiguresAreObserved(t *testing.T) {
 		t.Fatal("a block beyond the limit")
 	}
 	db := freehold.NewTagged(h, "otel")
-	cache := freehold.NewTagged(db, "cache")
-	cache.Free(freehold.Must(cache.Alloc(50, 8)))
+	below := freehold.NewTagged(db, "cache")
+	below.Free(freehold.Must(below.Alloc(50, 8)))
 	freehold.Must(db.Alloc(7, 8))
 	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Decay: -1})
 	defer process.Close()
 	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20, Decay: -1})
 	freehold.Must(a.Alloc(5<<20, 1))
+	sessions := cache.New(h, &cache.Options{Name: "sessions", MaxBytes: 1 << 20})
+	defer sessions.Close()
+	for i := range 300 {
+		if err := sessions.Set(fmt.Append(nil, i), make([]byte, 10_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sessions.Resize(cache.MinBytes)
 	reader, registration := register(t)
 	if points := collect(t, reader, ""); len(points) > 0 {
 		t.Errorf("%v of no budget", points)
@@ -112,7 +122,7 @@ func TestFiguresAreObserved(t *testing.T) {
 	defer b.Stop()
 	all := collect(t, reader, "heap")
 	wantFigures(t, all, "heap", metrics.HeapFigures, h.Stats())
-	for _, tag := range []*freehold.Tagged{db, cache} {
+	for _, tag := range []*freehold.Tagged{db, below} {
 		points := collect(t, reader, tag.Tag())
 		wantFigures(t, points, "tag", metrics.TagFigures, freehold.TagStats{Counts: tag.Counts()})
 		maps.Copy(all, points)
@@ -122,8 +132,14 @@ func TestFiguresAreObserved(t *testing.T) {
 		wantFigures(t, points, "account", metrics.AccountFigures, a.Stats())
 		maps.Copy(all, points)
 	}
+	points := collect(t, reader, "sessions")
+	if st := sessions.Stats(); st.Evicted == 0 || st.Shrunk == 0 || st.Evicted == st.Shrunk {
+		t.Errorf("%+v", st)
+	}
+	wantFigures(t, points, "cache", metrics.CacheFigures, sessions.Stats())
+	maps.Copy(all, points)
 	maps.Copy(all, collect(t, reader, ""))
-	if p := all["freehold.budget.limit"]; p.value != 1<<30 {
+	if p := all["freehold.budget.limit/"]; p.value != 1<<30 {
 		t.Errorf("%+v", p)
 	}
 
@@ -136,10 +152,11 @@ func TestFiguresAreObserved(t *testing.T) {
 		named = append(named, line[1]+" "+line[2])
 	}
 	for name, p := range all {
-		observed = append(observed, name+" "+p.unit)
+		observed = append(observed, strings.Split(name, "/")[0]+" "+p.unit)
 	}
-	slices.Sort(named)
 	slices.Sort(observed)
+	observed = slices.Compact(observed)
+	slices.Sort(named)
 	if !slices.Equal(observed, named) {
 		t.Errorf("observed are %q, and the documentation names %q", observed, named)
 	}

@@ -1,6 +1,6 @@
-// Collector: the figures of heaps for Prometheus.
+// Collector: the figures of heaps and caches for Prometheus.
 
-// Package prometheus exports the figures of heaps to Prometheus:
+// Package prometheus exports the figures of heaps and caches to Prometheus:
 //
 //	import freeholdmetrics "github.com/freehold-go/freehold/metrics/prometheus"
 //
@@ -56,6 +56,27 @@
 // An account's own heap is among the heaps too. Its limit there is the lowest of the account's and those
 // above. What counts against the account's is freehold_account_used_bytes.
 //
+// These have the label cache, cache.Options.Name. They are the fields of [cache.Stats], by
+// metrics.Caches:
+//
+//	freehold_cache_entries
+//	freehold_cache_live_bytes
+//	freehold_cache_dead_bytes
+//	freehold_cache_index_bytes
+//	freehold_cache_index_slots
+//	freehold_cache_reserved_bytes
+//	freehold_cache_limit_bytes
+//	freehold_cache_hits_total
+//	freehold_cache_misses_total
+//	freehold_cache_undecodable_total
+//	freehold_cache_sets_total
+//	freehold_cache_evictions_total      with the label reason: room, expired or shrunk
+//	freehold_cache_copied_bytes_total
+//
+// The part of reads that found their entry:
+//
+//	rate(freehold_cache_hits_total[5m]) / (rate(freehold_cache_hits_total[5m]) + rate(freehold_cache_misses_total[5m]))
+//
 // These have no label. They are the fields of [budget.Stats], while a budget runs:
 //
 //	freehold_budget_limit_bytes
@@ -86,7 +107,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A figure is one metric of what a label tells apart, heaps, tags or accounts, or of the budget.
+// A figure is one metric of what a label tells apart, such as heaps, or of the budget.
 type figure[S any] struct {
 	metrics.Figure[S]
 	desc *prometheus.Desc
@@ -109,7 +130,11 @@ func figuresOf[S any](of string, labels []string, figures []metrics.Figure[S]) (
 			name, kind = name+"_total", prometheus.CounterValue
 		}
 		name = cmp.Or(names[name], name)
-		all = append(all, figure[S]{f, prometheus.NewDesc(name, f.Help, labels, nil), kind})
+		var reason prometheus.Labels
+		if f.Of != "" {
+			reason = prometheus.Labels{"reason": f.Of}
+		}
+		all = append(all, figure[S]{f, prometheus.NewDesc(name, f.Help, labels, reason), kind})
 	}
 	return all
 }
@@ -118,20 +143,22 @@ var (
 	ofHeaps    = figuresOf("heap", []string{"heap"}, metrics.HeapFigures)
 	ofTags     = figuresOf("tag", []string{"tag"}, metrics.TagFigures)
 	ofAccounts = figuresOf("account", []string{"account"}, metrics.AccountFigures)
+	ofCaches   = figuresOf("cache", []string{"cache"}, metrics.CacheFigures)
 	ofBudget   = figuresOf("budget", nil, metrics.BudgetFigures)
 )
 
 type collector struct{}
 
-// NewCollector returns a collector of all heaps, tags and accounts of the process, those that are made later
-// too, and of the budget that runs. Register it once. Collecting costs a call of Stats for each heap, microseconds. It may be called by
-// several goroutines.
+// NewCollector returns a collector of all heaps, tags, accounts and caches of the process, those that are
+// made later too, and of the budget that runs. Register it once. Collecting costs a call of Stats for each
+// heap, account and cache, microseconds. It may be called by several goroutines.
 func NewCollector() prometheus.Collector { return collector{} }
 
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	describe(ofHeaps, to)
 	describe(ofTags, to)
 	describe(ofAccounts, to)
+	describe(ofCaches, to)
 	describe(ofBudget, to)
 }
 
@@ -150,6 +177,9 @@ func (collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for _, st := range metrics.Accounts() {
 		collect(ofAccounts, &st, to, st.Name)
+	}
+	for _, st := range metrics.Caches() {
+		collect(ofCaches, &st, to, st.Name)
 	}
 	if b := budget.Running(); b != nil {
 		st := b.Stats()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/metrics"
 	freeholdmetrics "github.com/freehold-go/freehold/metrics/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,6 +30,23 @@ func newHeap(t *testing.T, name string, maxBytes int) *freehold.Heap {
 	t.Cleanup(h.Close)
 	freehold.Must(h.Alloc(64, 8))
 	return h
+}
+
+// newCache returns a cache whose counters of evictions differ.
+func newCache(t *testing.T, parent freehold.Allocator) *cache.Cache {
+	c := cache.New(parent, &cache.Options{Name: "sessions", MaxBytes: 1 << 20})
+	t.Cleanup(c.Close)
+	for i := range 300 {
+		if err := c.Set(fmt.Append(nil, i), make([]byte, 10_000)); err != nil {
+			t.Fatal(err)
+		}
+		c.Get(nil, fmt.Append(nil, i+i%2*1000))
+	}
+	c.Resize(cache.MinBytes)
+	if st := c.Stats(); st.Evicted == 0 || st.Shrunk == 0 || st.Evicted == st.Shrunk || st.Hits != 150 || st.Misses != 150 {
+		t.Fatalf("%+v", st)
+	}
+	return c
 }
 
 // scrape returns what a server shows to Prometheus.
@@ -57,9 +75,13 @@ func wantFigures[S any](t *testing.T, text, of, label string, figures []metrics.
 			t.Errorf("no figure of %s: %s", of, f.Help)
 			continue
 		}
-		shown := regexp.MustCompile(`(?m)^` + name[1] + regexp.QuoteMeta(label) + ` ` + value + `$`).MatchString(text)
+		labels := label
+		if f.Of != "" {
+			labels = strings.Replace(label, "}", fmt.Sprintf(",reason=%q}", f.Of), 1)
+		}
+		shown := regexp.MustCompile(`(?m)^` + name[1] + regexp.QuoteMeta(labels) + ` ` + value + `$`).MatchString(text)
 		if want := !f.Limit || f.Value(&st) != 0; shown != want || !strings.Contains(text, "# TYPE "+name[1]+" "+kind+"\n") {
-			t.Errorf("%s%s is not a %s of %s in %s", name[1], label, kind, value, text)
+			t.Errorf("%s%s is not a %s of %s in %s", name[1], labels, kind, value, text)
 		}
 	}
 }
@@ -71,13 +93,14 @@ func TestFiguresAreCollected(t *testing.T) {
 		t.Fatal("a block beyond the limit")
 	}
 	db := freehold.NewTagged(h, "prometheus")
-	cache := freehold.NewTagged(db, "cache")
-	cache.Free(freehold.Must(cache.Alloc(50, 8)))
+	below := freehold.NewTagged(db, "cache")
+	below.Free(freehold.Must(below.Alloc(50, 8)))
 	freehold.Must(db.Alloc(7, 8))
 	process := budget.NewAccount(nil, &budget.AccountOptions{Name: t.Name(), Decay: -1})
 	defer process.Close()
 	a := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20, Decay: -1})
 	freehold.Must(a.Alloc(5<<20, 1))
+	sessions := newCache(t, h)
 	if strings.Contains(scrape(t), "freehold_budget") {
 		t.Error("figures of no budget")
 	}
@@ -88,12 +111,13 @@ func TestFiguresAreCollected(t *testing.T) {
 	defer b.Stop()
 	text := scrape(t)
 	wantFigures(t, text, "heap", `{heap="heap"}`, metrics.HeapFigures, h.Stats())
-	for _, tag := range []*freehold.Tagged{db, cache} {
+	for _, tag := range []*freehold.Tagged{db, below} {
 		wantFigures(t, text, "tag", fmt.Sprintf("{tag=%q}", tag.Tag()), metrics.TagFigures, freehold.TagStats{Counts: tag.Counts()})
 	}
 	for _, a := range []*budget.Account{process, a} {
 		wantFigures(t, text, "account", fmt.Sprintf("{account=%q}", a.Name()), metrics.AccountFigures, a.Stats())
 	}
+	wantFigures(t, text, "cache", `{cache="sessions"}`, metrics.CacheFigures, sessions.Stats())
 	if want := "\nfreehold_budget_limit_bytes 1.073741824e+09\n"; !strings.Contains(text, want) {
 		t.Errorf("no %s in %s", want, text)
 	}
