@@ -199,8 +199,9 @@ func (c *Cache) restoreBlock(b []byte, now time.Time) error {
 	return nil
 }
 
-// SnapshotFile is Snapshot to the file at path, which it replaces once the new one is complete. It
-// does not wait for the disk.
+// SnapshotFile is Snapshot to the file at path, which it replaces once the new one is complete. A
+// pipe, a device or a descriptor, such as /dev/stdout, is written in place. It does not wait for
+// the disk.
 func (c *Cache) SnapshotFile(path string) error {
 	c.base.MustBeOpen(&kind, "SnapshotFile")
 	f, err := atomicfile.Create(path)

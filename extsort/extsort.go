@@ -111,7 +111,8 @@ func Sort(ctx context.Context, dst io.Writer, o *Options, src ...io.Reader) erro
 // SortFile sorts the records of files to the file dst, which may be one of them. It
 // replaces dst atomically when the result is complete: until then, and after an error,
 // the old file is intact. The new one has its permissions and, if the system allows
-// it, its owner. Symbolic links are followed; a device or a pipe is written at once.
+// it, its owner. Symbolic links are followed. A device, a pipe or a descriptor, such as
+// /dev/stdout, is written in place, once all input was read.
 //
 // Before it reads, SortFile makes sure that the files of src are there, that dst may be
 // written and that its directory takes a new file. It opens each file of src when it

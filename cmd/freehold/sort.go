@@ -24,7 +24,7 @@ type sortCommand struct {
 	CheckQuiet gnu.Switch `short:"C" name:"check-quiet" help:"Like -c, and name no line."`
 	Merge      gnu.Switch `short:"m" help:"Merge files that are sorted."`
 
-	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. - is a file of that name, as in GNU sort."`
+	Output         []string   `short:"o" sep:"none" placeholder:"FILE" help:"Write to FILE, which is replaced when the result is complete, and may be one of the inputs. A pipe, a device or a descriptor, such as /dev/stdout, is written in place. - is a file of that name, as in GNU sort."`
 	ZeroTerminated gnu.Switch `short:"z" help:"Lines end with NUL, not with a newline."`
 	Fixed          *int       `placeholder:"N" help:"Binary records of N bytes each, not lines."`
 
@@ -108,7 +108,7 @@ func (c *sortCommand) run(ctx context.Context, st cli.Streams, o *extsort.Option
 	bar := newSortProgress(st.Err)
 	o.Progress = bar.show
 	work := extsort.Sort
-	if c.Merge {
+	if bool(c.Merge) && (file == nil || !file.Overwrites()) {
 		work = extsort.Merge
 	}
 	err := uninterrupted(ctx, func() error { return work(ctx, dst, o, inputs...) })

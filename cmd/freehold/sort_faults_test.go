@@ -287,6 +287,32 @@ func TestSortToANamedPipe(t *testing.T) {
 	}
 }
 
+// -o names a descriptor: what it stands for is written, as GNU sort does, and may be an
+// input, of a merge too.
+func TestSortToADescriptor(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ script, want string }{
+		{`"$@" -o /dev/stdout in | cat`, "a\nb\nc\n"},
+		{`"$@" -o /dev/stdout in >out && cat out`, "a\nb\nc\n"},
+		{`"$@" -o /dev/fd/3 in 3>out && cat out`, "a\nb\nc\n"},
+		{`exec 3<>out; rm out; "$@" -o /dev/fd/3 in && cat <&3`, "a\nb\nc\n"},
+		{`exec 3<>out; rm out; cat in >&3; "$@" -u -o /dev/fd/3 /dev/fd/3 in && cat /dev/fd/3`, "a\nb\nc\n"},
+		{`exec 3<>out; rm out; seq -w 0 2 199998 >&3; seq -w 1 2 199999 | "$@" -m -S 256K -o /dev/fd/3 /dev/fd/3 - && seq -w 0 199999 | cmp - /dev/fd/3`, ""},
+		{`ln -s /dev/stdout link; "$@" -o link in | cat; test -L link`, "a\nb\nc\n"},
+	} {
+		filetest.Must(t, os.WriteFile(filepath.Join(dir, "in"), []byte("c\na\nb\n"), 0o600))
+		cmd := sortProcess(t)
+		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", tt.script, "sh"}, cmd.Args...)...)
+		sh.Dir, sh.Env, sh.Stderr = dir, cmd.Env, cmd.Stderr
+		if got, err := sh.Output(); err != nil || string(got) != tt.want {
+			t.Errorf("%s: %v, %q, want %q; %s", tt.script, err, got, tt.want, cmd.Stderr)
+		}
+		if left := freehold.Must(filepath.Glob(filepath.Join(dir, "*deleted*"))); len(left) > 0 {
+			t.Errorf("%s: left %v", tt.script, left)
+		}
+	}
+}
+
 // Files that the process may not open at a time are merged in passes.
 func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 	dir := t.TempDir()

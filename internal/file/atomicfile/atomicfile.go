@@ -4,11 +4,14 @@
 //	path: old      path: old          path: new
 //	               a file without     owner, permissions,
 //	               a name             a name, rename
+//
+// A device, a pipe, or a file that is reached through a descriptor is written in place.
 package atomicfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -29,7 +32,7 @@ type File struct {
 	*os.File
 	path    string
 	temp    string      // the name that it has until Commit, or ""
-	old     fs.FileInfo // of the file that it replaces, or nil
+	old     fs.FileInfo // of the file at path before, or nil
 	inPlace bool
 	closed  bool
 }
@@ -41,10 +44,14 @@ var (
 )
 
 // Create begins a file that replaces the one at path. Symbolic links are followed,
-// also to a file that does not exist. What is no regular file, such as a device or
-// a pipe, is written at once. The error is that of the system if the file may not be
-// written, or if its directory cannot take another one.
+// also to a file that does not exist. A device or a pipe is written at once, and so is a
+// file whose path is a descriptor, such as /dev/stdout: it may have no name, and who holds
+// the descriptor would not see another file. The error is that of the system if the file
+// may not be written, or if its directory cannot take another one.
 func Create(path string) (*File, error) {
+	if path == "" {
+		return nil, &os.PathError{Op: "create", Err: fs.ErrNotExist}
+	}
 	path, err := follow(path)
 	if err != nil {
 		return nil, err
@@ -63,12 +70,12 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !info.Mode().IsRegular() {
+		f.old = info
+		if !info.Mode().IsRegular() || ofDescriptors(dirOf(path)) {
 			f.File, f.inPlace = existing, true
 			return f, nil
 		}
 		existing.Close()
-		f.old = info
 	}
 	if f.createUnnamed() {
 		return f, nil
@@ -90,20 +97,26 @@ func Create(path string) (*File, error) {
 func (f *File) Path() string { return f.path }
 
 // InPlace reports whether what is written goes to the path at once: it leads to no
-// regular file.
+// regular file, or is a descriptor.
 func (f *File) InPlace() bool { return f.inPlace }
+
+// Overwrites reports whether writing changes a regular file before Commit. A reader of
+// that file must be at its end first.
+func (f *File) Overwrites() bool { return f.inPlace && f.old.Mode().IsRegular() }
 
 // maxLinks is how many links may lead to a file, as on Linux.
 const maxLinks = 40
 
 // follow returns where the symbolic links at path lead. The directories in it stay as
-// they are: filepath.Join would not.
+// they are: filepath.Join would not. It does not follow the links that stand for
+// descriptors: the system opens the file itself, and the link's text may name no file, or
+// another one.
 func follow(path string) (string, error) {
 	at := path
 	for range maxLinks + 1 {
 		target, err := os.Readlink(at)
-		if err != nil {
-			return at, nil // no link
+		if err != nil || ofDescriptors(dirOf(at)) {
+			return at, nil
 		}
 		if !filepath.IsAbs(target) {
 			dir, _ := filepath.Split(at)
@@ -114,12 +127,17 @@ func follow(path string) (string, error) {
 	return "", &os.PathError{Op: "create", Path: path, Err: errors.New("too many levels of symbolic links")}
 }
 
+// dirOf returns the directory of path as it is written.
+func dirOf(path string) string {
+	if dir, _ := filepath.Split(path); dir != "" {
+		return dir
+	}
+	return "."
+}
+
 // createUnnamed creates a file without a name, if it could have one later.
 func (f *File) createUnnamed() bool {
-	dir, _ := filepath.Split(f.path)
-	if dir == "" {
-		dir = "."
-	}
+	dir := dirOf(f.path)
 	file, err := unnamed(dir, 0o666)
 	if err != nil {
 		return false
@@ -160,12 +178,16 @@ func (f *File) name(give func(name string) error) error {
 
 // Commit closes the file and gives it its path. It has the permissions of the file
 // that it replaces and, if the system allows it, the owner. After an error that
-// file is unchanged, and the new one is discarded.
+// file is unchanged, and the new one is discarded. A regular file that was written in
+// place ends where the last Write did.
 func (f *File) Commit() error {
-	if f.closed || f.inPlace {
-		return f.Close()
+	if f.closed {
+		return nil
 	}
 	defer f.Close()
+	if f.inPlace {
+		return f.commitInPlace()
+	}
 	if f.old != nil {
 		keepOwner(f.File, f.old)
 		if err := f.Chmod(f.old.Mode().Perm()); err != nil {
@@ -187,6 +209,19 @@ func (f *File) Commit() error {
 	}
 	f.closed = true
 	return nil
+}
+
+func (f *File) commitInPlace() error {
+	if f.Overwrites() {
+		end, err := f.Seek(0, io.SeekCurrent)
+		if err == nil {
+			err = f.Truncate(end)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.Close()
 }
 
 // link gives a file without a name the path or, if that is taken, a name to rename it

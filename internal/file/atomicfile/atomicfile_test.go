@@ -207,6 +207,9 @@ func TestCreateFails(t *testing.T) {
 	if _, err := Create(dir); err == nil || err.Error() != "create "+dir+": is a directory" {
 		t.Errorf("a directory: %v", err)
 	}
+	if _, err := Create(""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no path: %v", err)
+	}
 	missing := filepath.Join(dir, "missing", "file")
 	if _, err := Create(missing); !errors.Is(err, fs.ErrNotExist) || !strings.HasPrefix(err.Error(), "create "+missing+": ") {
 		t.Errorf("in a missing directory: %v", err)

@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -91,6 +92,76 @@ func TestCommitInPlace(t *testing.T) {
 	}
 	r.Close()
 	filetest.WantUnused(t, dir)
+}
+
+// A path that is a descriptor stands for the open file, whatever its name is or was. Who
+// holds the descriptor reads what was written, also where that is shorter than before.
+func TestDescriptorsAreWrittenInPlace(t *testing.T) {
+	dir := t.TempDir()
+	const old = "old, and longer than the new one"
+	named, deleted, link := filepath.Join(dir, "named"), filepath.Join(dir, "deleted"), filepath.Join(dir, "link")
+	open := func(path string) *os.File {
+		write(t, path, old)
+		return freehold.Must(os.OpenFile(path, os.O_RDWR, 0))
+	}
+	files := []*os.File{open(named), open(deleted)}
+	filetest.Must(t, os.Remove(deleted))
+	if fd, err := unix.MemfdCreate("memory", unix.MFD_CLOEXEC); err == nil {
+		files = append(files, os.NewFile(uintptr(fd), "memory"))
+	}
+	for _, held := range files {
+		defer held.Close()
+		fd := fmt.Sprint("/proc/self/fd/", held.Fd())
+		filetest.Must(t, os.Symlink(fd, link))
+		for _, path := range []string{fd, fmt.Sprint("/dev/fd/", held.Fd()), link} {
+			for _, text := range []string{"new", "", old} {
+				f := create(t, path, text)
+				if !f.InPlace() || !f.Overwrites() {
+					t.Errorf("%s at %s: in place %t, overwrites %t", held.Name(), path, f.InPlace(), f.Overwrites())
+				}
+				filetest.Must(t, f.Commit())
+				got := make([]byte, 100)
+				if n, _ := held.ReadAt(got, 0); string(got[:n]) != text {
+					t.Errorf("%s at %s has %q, want %q", held.Name(), path, got[:n], text)
+				}
+			}
+			// One that is discarded unwritten loses nothing.
+			filetest.Must(t, freehold.Must(Create(path)).Close())
+			if info := freehold.Must(held.Stat()); info.Size() != int64(len(old)) {
+				t.Errorf("%s at %s has %d bytes after Close", held.Name(), path, info.Size())
+			}
+		}
+		filetest.Must(t, os.Remove(link))
+	}
+	want(t, dir, map[string]string{"named": old})
+}
+
+func TestAnonymousPipesAreWritten(t *testing.T) {
+	r, w, err := os.Pipe()
+	filetest.Must(t, err)
+	f := create(t, fmt.Sprint("/dev/fd/", w.Fd()), "text")
+	if !f.InPlace() || f.Overwrites() {
+		t.Errorf("in place %t, overwrites %t", f.InPlace(), f.Overwrites())
+	}
+	filetest.Must(t, errors.Join(f.Commit(), w.Close()))
+	if got, err := io.ReadAll(r); string(got) != "text" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	r.Close()
+}
+
+// The system opens no socket, and no descriptor that is closed.
+func TestDescriptorsThatCannotBeOpened(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	filetest.Must(t, err)
+	path := fmt.Sprint("/dev/fd/", fds[0])
+	if _, err := Create(path); !errors.Is(err, syscall.ENXIO) {
+		t.Errorf("a socket: %v, want ENXIO", err)
+	}
+	filetest.Must(t, errors.Join(unix.Close(fds[0]), unix.Close(fds[1])))
+	if _, err := Create(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a closed descriptor: %v, want os.ErrNotExist", err)
+	}
 }
 
 // Neither the old file nor one that could have no name stays open.
