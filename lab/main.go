@@ -40,7 +40,7 @@ type commands struct {
 
 func version() string { return cli.Version("lab") }
 
-func main() { program().Main(os.Stdout) }
+func main() { program().Main(cli.Streams{Out: os.Stdout, Err: os.Stderr, In: os.Stdin}) }
 
 func program() cli.Program {
 	total, _ := sysmem.Memory()

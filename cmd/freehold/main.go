@@ -18,8 +18,8 @@
 package main
 
 import (
-	"io"
 	"os"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -43,12 +43,16 @@ type commands struct {
 }
 
 func main() {
-	out := io.Writer(os.Stdout)
-	if sorts(os.Args[1:]) {
-		out = stdout()
+	args := os.Args[1:]
+	s := cli.Streams{Out: os.Stdout, Err: os.Stderr, In: os.Stdin}
+	if len(args) > 0 && slices.Contains(producers, args[0]) {
+		s.Out, s.In = stdout(), stdin()
 	}
-	program(os.Args[1:]).Main(out)
+	program(args).Main(s)
 }
+
+// producers are the commands whose output is all that they do. If it is lost they fail.
+var producers = []string{"sort", "stats", "completion", "man"}
 
 func sorts(args []string) bool { return len(args) > 0 && args[0] == "sort" }
 

@@ -83,11 +83,13 @@ func (c *sortCommand) run(ctx context.Context, st cli.Streams, o *extsort.Option
 			inputs[i] = st.In
 			continue
 		}
-		f, err := lazyfile.Find(name)
+		err := mayOpen(name)
+		if err == nil {
+			inputs[i], err = lazyfile.Find(name)
+		}
 		if err != nil {
 			return fmt.Errorf("cannot read: %w", err)
 		}
-		inputs[i] = f
 	}
 	if c.checks() {
 		return c.check(ctx, st, o, files[0], inputs[0])
@@ -96,7 +98,9 @@ func (c *sortCommand) run(ctx context.Context, st cli.Streams, o *extsort.Option
 	var file *atomicfile.File
 	if len(c.Output) > 0 {
 		err := uninterrupted(ctx, func() (err error) {
-			file, err = atomicfile.Create(c.Output[0])
+			if err = mayOpen(c.Output[0]); err == nil {
+				file, err = atomicfile.Create(c.Output[0])
+			}
 			return err
 		})
 		if err != nil {

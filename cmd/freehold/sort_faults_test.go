@@ -254,6 +254,60 @@ func TestSortIntoAPipeThatIsClosed(t *testing.T) {
 	}
 }
 
+// Where its parent ignores SIGPIPE, and so the sort does, that is an error.
+func TestSortWithoutSIGPIPE(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in")
+	text, _ := linesFor(faults.Random(0), 1_000_000)
+	filetest.Must(t, os.WriteFile(in, text, 0o600))
+	cmd := sortProcess(t, in)
+	sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `trap '' PIPE; "$@"; exit $?`, "sh"}, cmd.Args...)...)
+	sh.Env, sh.Stderr = cmd.Env, cmd.Stderr
+	out := freehold.Must(sh.StdoutPipe())
+	filetest.Must(t, errors.Join(sh.Start(), out.Close()))
+	_ = sh.Wait()
+	if code, said := sh.ProcessState.ExitCode(), fmt.Sprint(cmd.Stderr); code != cli.Misused || said != "freehold: write /dev/stdout: broken pipe\n" {
+		t.Errorf("exit code %d, %s", code, said)
+	}
+}
+
+// A sort that was started with SIGINT ignored goes on after one.
+func TestSortWithoutSIGINT(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	filetest.Must(t, syscall.Mkfifo(pipe, 0o600))
+	cmd := sortProcess(t, pipe)
+	sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `trap '' INT; exec "$@"`, "sh"}, cmd.Args...)...)
+	sh.Env, sh.Stderr, sh.Stdout = cmd.Env, cmd.Stderr, &bytes.Buffer{}
+	filetest.Must(t, sh.Start())
+	w := freehold.Must(os.OpenFile(pipe, os.O_WRONLY, 0)) // once the sort reads
+	status := freehold.Must(os.ReadFile(fmt.Sprintf("/proc/%d/status", sh.Process.Pid)))
+	ignored := ""
+	if at := bytes.Index(status, []byte("SigIgn:")); at >= 0 {
+		fmt.Sscan(string(status[at+len("SigIgn:"):]), &ignored)
+	}
+	if !strings.HasSuffix(ignored, "2") { // SIGINT's bit; it ignores none of its neighbours
+		t.Errorf("it ignores the signals %s, want SIGINT", ignored)
+	}
+	filetest.Must(t, sh.Process.Signal(syscall.SIGINT))
+	freehold.Must(w.WriteString("b\n"))
+	filetest.Must(t, w.Close())
+	if err := sh.Wait(); err != nil || fmt.Sprint(sh.Stdout) != "b\n" {
+		t.Errorf("%v, %q, %s", err, sh.Stdout, cmd.Stderr)
+	}
+}
+
+// Other commands whose output is all that they do fail without one.
+func TestCommandsWithoutOutput(t *testing.T) {
+	for args, want := range map[string]int{"man": cli.Failed, "completion bash": cli.Failed, "stats --help": cli.Failed, "version": cli.OK} {
+		cmd := faults.Self(t, strings.Fields(args)...)
+		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@" >&-`, "sh"}, cmd.Args...)...)
+		sh.Env = cmd.Env
+		_ = sh.Run()
+		if code := sh.ProcessState.ExitCode(); code != want {
+			t.Errorf("%s: exit code %d, want %d", args, code, want)
+		}
+	}
+}
+
 // -o names a pipe: it is written, not replaced. If nobody reads any more, that is an
 // error.
 func TestSortToANamedPipe(t *testing.T) {
@@ -337,9 +391,10 @@ func TestMergeOfMoreFilesThanMayBeOpen(t *testing.T) {
 	faults.Same(t, "the output", got, []byte(strings.Join(want, "")))
 }
 
-// The status is that of GNU sort where output cannot be written, and where there is
-// none.
-func TestSortWithoutOutput(t *testing.T) {
+// The status is that of GNU sort where output cannot be written, where there is none, and
+// where there is no input. No file is lost then. A /dev/null opened for both reading and
+// writing cannot be told from a closed stream.
+func TestSortWithoutStreams(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	filetest.Must(t, os.WriteFile(in, []byte("b\na\n"), 0o600))
 	for _, tt := range []struct {
@@ -351,6 +406,20 @@ func TestSortWithoutOutput(t *testing.T) {
 		{">&-", "-m " + in, cli.Misused},
 		{">&-", os.DevNull, cli.OK},
 		{">&-", "-o " + in + " " + in, cli.OK},
+		{">&-", "-o /dev/stdout " + in, cli.Misused},
+		{"<&-", "", cli.Misused},
+		{"<&-", "-m", cli.Misused},
+		{"<&-", "-c", cli.Misused},
+		{"<&-", "-C", cli.Misused},
+		{"<&-", "-o " + in, cli.Misused},
+		{"<&-", "-m -o " + in, cli.Misused},
+		{"<&-", "-o " + in + " " + in + " -", cli.Misused},
+		{"<&-", "-o " + in + " /dev/stdin", cli.Misused},
+		{"<&-", "-o " + in + " /dev/fd/0", cli.Misused},
+		{"<&-", "-o " + in + " " + in, cli.OK},
+		{"<>/dev/null", "-o " + in, cli.Misused},
+		{"</dev/null", "-o " + in, cli.OK},
+		{"</dev/null", "-c", cli.OK},
 		{">/dev/null", in, cli.OK},
 		{">/dev/full", in, cli.Misused},
 		{">/dev/full", "--help", cli.Misused},
@@ -364,8 +433,11 @@ func TestSortWithoutOutput(t *testing.T) {
 		sh := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `exec "$@" ` + tt.how, "sh"}, cmd.Args...)...)
 		sh.Env, sh.Stderr = cmd.Env, cmd.Stderr
 		_ = sh.Run()
-		if code := sh.ProcessState.ExitCode(); code != tt.want || tt.how[0] == '>' && (fmt.Sprint(cmd.Stderr) == "") != (code == cli.OK) {
+		if code := sh.ProcessState.ExitCode(); code != tt.want || tt.how[0] != '2' && (fmt.Sprint(cmd.Stderr) == "") != (code == cli.OK) {
 			t.Errorf("sort %s %s: exit code %d, want %d, %s", tt.args, tt.how, code, tt.want, cmd.Stderr)
+		}
+		if tt.want != cli.OK {
+			wantFile(t, in, []byte("b\na\n"))
 		}
 	}
 }

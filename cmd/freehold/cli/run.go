@@ -76,12 +76,24 @@ type Program struct {
 }
 
 // Main runs the program with the process's arguments, and exits.
-func (p Program) Main(out io.Writer) {
+func (p Program) Main(s Streams) {
 	// The first signal ends the run in order, with what has been measured so
 	// far; a second one ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop)
-	os.Exit(p.Run(ctx, os.Args[1:], Streams{out, os.Stderr, os.Stdin}))
+	if parentIgnores(syscall.SIGPIPE) {
+		signal.Ignore(syscall.SIGPIPE)
+	}
+	os.Exit(p.Run(ctx, os.Args[1:], s))
+}
+
+// endings returns the signals that end a run. Who starts a program with SIGINT ignored, as a
+// shell does in the background of a script, wants it to go on.
+func endings() []os.Signal {
+	if signal.Ignored(os.Interrupt) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{os.Interrupt, syscall.SIGTERM}
 }
 
 // Run is Main with everything it touches as a parameter. It returns the exit code.

@@ -1,0 +1,26 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// closed reports whether a standard stream was closed when the process began. The Go runtime
+// has opened /dev/null for reading and writing in its place, before any code of a program runs;
+// what was read and written would be lost without a word. A /dev/null that the caller has opened
+// in both ways looks the same, and counts as closed.
+func closed(stream *os.File) bool {
+	info, err := stream.Stat()
+	if err != nil {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	if err != nil || !os.SameFile(info, null) {
+		return false
+	}
+	flags, err := unix.FcntlInt(stream.Fd(), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
+}
