@@ -12,6 +12,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/buffer"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/internal/asan"
 	"github.com/freehold-go/freehold/internal/owners"
 	"github.com/freehold-go/freehold/internal/test/child"
@@ -156,6 +157,13 @@ func TestWriteStats(t *testing.T) {
 	tagged.Free(direct(tagged))
 	direct(tagged)
 	h.Alloc(8<<20, 8)
+	c := cache.New(freehold.Default(), &cache.Options{Name: name + " cache", MaxBytes: cache.MinBytes})
+	defer c.Close()
+	for i := range 1000 {
+		freehold.Must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+		c.Get(nil, fmt.Append(nil, i%2*1000+i))
+	}
+	st := c.Stats()
 	refusals := uint64(0)
 	for _, st := range freehold.AllStats() {
 		refusals += st.Refusals
@@ -169,6 +177,7 @@ func TestWriteStats(t *testing.T) {
 		`\n +(112|144) +1 +\d+ +\d+ +1  "` + name + `"\n`,
 		`\n +\d+ +\d+ +\d+ +\d+ +` + fmt.Sprint(refusals) + `  total\n +live +blocks +peak +allocations +frees  tag\n`,
 		`\n +\d+ +\d+ +100 +\d+ +\d+  "` + name + ` tag"\n`,
+		fmt.Sprintf(`\n +live +entries +hits +misses +evicted  cache\n +%d +%d +500 +500 +%d  "%s cache"\n`, st.Live, st.Len, st.Evicted, name),
 	} {
 		if !regexp.MustCompile(want).MatchString(b.String()) {
 			t.Errorf("no %s in\n%s", want, b.String())

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/internal/heap"
 	"github.com/freehold-go/freehold/internal/owners"
 )
@@ -54,8 +55,8 @@ func WriteMistakes(w io.Writer) error {
 	return b.Flush()
 }
 
-// WriteStats writes the figures of all open heaps and of all tags as text: those of
-// [freehold.AllStats] and [freehold.AllTags], in bytes unless they say otherwise. Heaps that
+// WriteStats writes the figures of all open heaps, of all tags and of all open caches as text: those of
+// [freehold.AllStats], [freehold.AllTags] and [cache.AllStats], in bytes unless they say otherwise. Heaps that
 // have had guarded blocks, or were to have some, have a row for these. Under
 // FREEHOLD_DEBUG=stats the first 1,000 heaps that were closed have a row too, with their figures
 // right before Close, which are no part of the total. The error is w's.
@@ -89,6 +90,12 @@ func WriteStats(w io.Writer) error {
 		fmt.Fprintf(b, row, "live", "blocks", "peak", "allocations", "frees", "tag")
 		for _, t := range tags {
 			fmt.Fprintf(b, row, t.LiveBytes, t.Live, t.PeakBytes, t.Allocs, t.Frees, fmt.Sprintf("%q", t.Tag))
+		}
+	}
+	if caches := cache.AllStats(); len(caches) > 0 {
+		fmt.Fprintf(b, row, "live", "entries", "hits", "misses", "evicted", "cache")
+		for _, st := range caches {
+			fmt.Fprintf(b, row, st.Live, st.Len, st.Hits, st.Misses, st.Evicted, fmt.Sprintf("%q", st.Name))
 		}
 	}
 	return b.Flush()

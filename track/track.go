@@ -7,7 +7,7 @@
 //   - [Leaks], [WriteLeaks]: the live blocks by stack, all of them at rate 1
 //   - [DroppedOwners]: heaps, arenas, pools, buffers and containers that were dropped
 //     without Close
-//   - [WriteStats]: the figures of all heaps, and of the tags of [freehold.Tagged]
+//   - [WriteStats]: the figures of all heaps and caches, and of the tags of [freehold.Tagged]
 //   - [AtExit]: the reports of leaks, figures and late writes at the end of main
 //   - [WriteMistakes]: writes after Free and behind blocks that no call has found yet
 //   - [NewTracker]: leaks and wrong frees of one allocator of any kind

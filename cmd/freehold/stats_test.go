@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/track/web"
 )
@@ -75,6 +77,20 @@ func TestStatsPrintsTheBudgetAndAccounts(t *testing.T) {
 	budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", MaxBytes: 8 << 20})
 	code, out, errs = command(t.Context(), "stats", s.URL)
 	if code != 0 || errs != "" || !strings.Contains(out, "\n1.00 GiB from Options.Limit  ") || !strings.Contains(out, "\nprocess/tenant  ") {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+	checkPlain(t, out)
+}
+
+// What the page has of caches is printed too.
+func TestStatsPrintsCaches(t *testing.T) {
+	s := servePage(t)
+	c := cache.New(freehold.Default(), &cache.Options{Name: "sessions", MaxBytes: 1 << 20})
+	defer c.Close()
+	c.Get(nil, []byte("k"))
+	code, out, errs := command(t.Context(), "stats", s.URL)
+	want := regexp.MustCompile(`(?m)^cache +entries +live +reserved +limit +hits +misses .*\nsessions +0 +0 B +0 B +1.00 MiB +0 +1 +0.0% `)
+	if code != 0 || errs != "" || !want.MatchString(out) {
 		t.Errorf("code %d, %q, %q", code, out, errs)
 	}
 	checkPlain(t, out)

@@ -22,6 +22,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/track"
 	"github.com/freehold-go/freehold/track/web"
 )
@@ -223,6 +224,32 @@ func TestThePageShowsTheBudget(t *testing.T) {
 	p.seen(strings.TrimPrefix(s.URL, "http://"))
 }
 
+// Caches are on the page from the moment that there are any, with their rates.
+func TestThePageShowsCaches(t *testing.T) {
+	s := httptest.NewServer(handler())
+	defer s.Close()
+	p := open(t, s.URL+"/debug/freehold", 1100)
+	p.wait(points + " >= 2")
+	if !value[bool](p, "document.getElementById('cache-section').hidden") {
+		t.Error("there is none")
+	}
+	c := cache.New(freehold.Default(), &cache.Options{Name: "<b>sessions", MaxBytes: 1 << 20})
+	const line = "document.querySelector('#cache-table tbody tr')?.textContent"
+	p.wait(line + "?.startsWith('<b>sessions00 B1.00 MiB (')")
+	p.wait(line + "?.includes(')–00')") // no read, and rates of 0
+	if err := c.Set([]byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		c.Get(nil, []byte("k"))
+	}
+	c.Get(nil, []byte("l"))
+	p.wait(line + "?.includes(')75.0%')")
+	c.Close()
+	p.wait("document.getElementById('cache-section').hidden")
+	p.seen(strings.TrimPrefix(s.URL, "http://"))
+}
+
 //go:noinline
 func lookup(a freehold.Allocator) { freehold.Must(a.Alloc(2<<20, 8)) }
 
@@ -251,6 +278,8 @@ func TestThePageFits(t *testing.T) {
 	h := freehold.NewHeap(&freehold.HeapOptions{Name: "sessions of tenants", MaxBytes: 16 << 20})
 	defer h.Close()
 	request(freehold.NewTagged(h, "tag"))
+	c := cache.New(freehold.Default(), &cache.Options{Name: "a-rather-long-name of a cache", MaxBytes: 1 << 20})
+	defer c.Close()
 	for _, a := range []freehold.Allocator{full, h} {
 		for err := error(nil); err == nil; {
 			_, err = a.Alloc(100_000, 8)

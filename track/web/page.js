@@ -56,7 +56,7 @@ function figures(s, name) {
 // earlier returns the snapshot some seconds before the last, for rates.
 const earlier = () => snapshots[Math.max(0, snapshots.length - 6)];
 
-// rate returns how much a counter of a heap, a tag or an account rose per second, as text.
+// rate returns how much a counter of a heap, a tag, an account or a cache rose per second, as text.
 function rate(of, list, counter, text) {
   const now = snapshots.at(-1), before = earlier();
   const was = before[list]?.find(x => x.Name === of.Name && x.Tag === of.Tag);
@@ -141,6 +141,21 @@ function drawAccounts(s) {
     (s.Accounts ?? []).map(a => row(a.Name, [
       size(a.Used), size(a.Reserved), limitOf(a.Soft), limitOf(a.MaxBytes, a.Used),
       size(a.Peak), levelOf(a.Pressure, false), count(a.Refusals), rate(a, "Accounts", "Evicted", size)])));
+}
+
+function drawCaches(s) {
+  const caches = s.Caches ?? [], each = (c, counters) => counters.map(counter => rate(c, "Caches", counter, count));
+  section("cache", ["Cache", "Entries", "Live", "Limit (used)", "Hit ratio", "Hits/s", "Misses/s", "Sets/s", "Evicted/s", "Expired/s", "Shrunk/s"],
+    caches.map(c => row(c.Name, [count(c.Len), size(c.Live), limitOf(c.MaxBytes, c.Reserved), hitRatio(c),
+      ...each(c, ["Hits", "Misses", "Sets", "Evicted", "Expired", "Shrunk"])])));
+}
+
+// hitRatio returns the part of a cache's reads that found an entry, of the last seconds.
+function hitRatio(c) {
+  const was = earlier().Caches?.find(x => x.Name === c.Name);
+  if (!was || c.Hits < was.Hits || c.Misses < was.Misses) return "–";
+  const hits = c.Hits - was.Hits, reads = hits + c.Misses - was.Misses;
+  return reads > 0 ? (100 * hits / reads).toFixed(1) + "%" : "–";
 }
 
 function drawTags(s) {
@@ -270,6 +285,7 @@ function draw() {
   drawBudget(s);
   drawHeaps(s);
   drawAccounts(s);
+  drawCaches(s);
   drawTags(s);
   drawGuards(s);
   drawClasses(s);

@@ -15,6 +15,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	callstacks "github.com/freehold-go/freehold/internal/stacks"
 	"github.com/freehold-go/freehold/internal/sysmem"
 	"github.com/freehold-go/freehold/metrics"
@@ -42,6 +43,8 @@ type Snapshot struct {
 
 	Heaps []freehold.Stats    // by name, heaps of one name added up
 	Tags  []freehold.TagStats // freehold.AllTags; a tag includes those below it
+
+	Caches []cache.Stats // by name, caches of one name added up
 
 	Budget   *budget.Stats         // of the budget that runs; nil if there is none
 	Accounts []budget.AccountStats // by name, each right before those below it
@@ -75,7 +78,7 @@ func Take() *Snapshot {
 		Format: Format, Time: time.Now(), Started: started,
 		PID: os.Getpid(), Go: runtime.Version(),
 		Resident: resident(), GoMemory: goMemory(),
-		Heaps: metrics.ByName(), Tags: freehold.AllTags(), Budget: runningBudget(), Accounts: accounts(), SampleRate: track.SampleRate(),
+		Heaps: metrics.ByName(), Tags: freehold.AllTags(), Caches: metrics.Caches(), Budget: runningBudget(), Accounts: accounts(), SampleRate: track.SampleRate(),
 	}
 	if err := freehold.FastPath(); err != nil {
 		s.Slow = err.Error()

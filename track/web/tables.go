@@ -11,6 +11,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/metrics"
 )
 
@@ -73,6 +74,34 @@ func (s *Snapshot) accountTable(since interval) table {
 			thousands(since.rise(st.Refusals, was.Refusals)), Size(since.rise(uint64(st.Evicted), uint64(was.Evicted)))})
 	}
 	return all
+}
+
+// cacheTable returns the caches, or nil if there are none.
+func (s *Snapshot) cacheTable(since interval) table {
+	if len(s.Caches) == 0 {
+		return nil
+	}
+	all := table{{"cache", "entries", "live", "reserved", "limit", "hits" + since.per, "misses" + since.per, "hit ratio",
+		"sets" + since.per, "evicted" + since.per, "expired" + since.per, "shrunk" + since.per}}
+	for _, c := range s.Caches {
+		was := earlier(since.before.Caches, func(old cache.Stats) bool { return old.Name == c.Name })
+		row := []string{c.Name, thousands(c.Len), Size(c.Live), Size(c.Reserved), limit(int64(c.MaxBytes)),
+			thousands(since.rise(c.Hits, was.Hits)), thousands(since.rise(c.Misses, was.Misses)), ratio(c, was)}
+		for _, n := range [][2]uint64{{c.Sets, was.Sets}, {c.Evicted, was.Evicted}, {c.Expired, was.Expired}, {c.Shrunk, was.Shrunk}} {
+			row = append(row, thousands(since.rise(n[0], n[1])))
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// ratio returns the part of a cache's reads that found an entry, or "-" without reads.
+func ratio(now, was cache.Stats) string {
+	hits, misses := more(now.Hits, was.Hits), more(now.Misses, was.Misses)
+	if hits+misses == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(hits)/float64(hits+misses), 'f', 1, 64) + "%"
 }
 
 // tagTable returns the tags, which count all calls, or nil if there are none.

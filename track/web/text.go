@@ -46,7 +46,7 @@ func (s *Snapshot) Text(before *Snapshot, width int) string {
 		b.printf("\n")
 	}
 	b.table(s.heapTable(since))
-	for _, t := range []table{s.accountTable(since), s.tagTable(since), s.guardTable()} {
+	for _, t := range []table{s.accountTable(since), s.cacheTable(since), s.tagTable(since), s.guardTable()} {
 		if t != nil {
 			b.printf("\n")
 			b.table(t)
@@ -71,10 +71,15 @@ type interval struct {
 
 // rise returns how much a counter rose per second, or since the start.
 func (i interval) rise(now, was uint64) int {
-	if now < was { // a heap or an account of that name was closed
+	return int(math.Round(float64(more(now, was)) / i.seconds))
+}
+
+// more returns how much a counter rose.
+func more(now, was uint64) uint64 {
+	if now < was { // a heap, an account or a cache of that name was closed
 		was = 0
 	}
-	return int(math.Round(float64(now-was) / i.seconds))
+	return now - was
 }
 
 // earlier returns the one of a name of an earlier list, or a zero one.

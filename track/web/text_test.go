@@ -9,6 +9,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 )
 
 func snapshot() *Snapshot {
@@ -201,6 +202,34 @@ process/x  1.00 MiB       0 B  2.00 MiB  4.00 MiB  3.00 MiB      hard        6  
 	s.Budget.GoLimit, s.Budget.GCPercent, s.Budget.Problem = math.MaxInt64, -1, ""
 	if text := s.Text(nil, 0); !strings.Contains(text, "  off  off (own) ") || strings.Contains(text, "is set") {
 		t.Errorf("no limit: %s", text)
+	}
+}
+
+// Caches have a table if there are any. The hit ratio is that of the interval.
+func TestTextHasCaches(t *testing.T) {
+	if text := snapshot().Text(nil, 0); strings.Contains(text, "hit ratio") {
+		t.Errorf("there are none: %s", text)
+	}
+	before, s := snapshot(), snapshot()
+	s.Time = before.Time.Add(2 * time.Second)
+	before.Caches = []cache.Stats{{Name: "carts", Hits: 1, Misses: 100}, {Name: "sessions", Hits: 100, Misses: 90, Sets: 20, Evicted: 10, Expired: 8, Shrunk: 6}}
+	s.Caches = []cache.Stats{
+		{Name: "sessions", Len: 12_345, Live: 3 << 20, Reserved: 5 << 20, MaxBytes: 8 << 20, Hits: 1000, Misses: 190, Sets: 40, Evicted: 50, Expired: 18, Shrunk: 8},
+		{Name: "carts\x1b", MaxBytes: 1 << 20},
+	}
+	const since = `
+cache        entries      live  reserved     limit   hits  misses  hit ratio  sets  evicted  expired  shrunk
+sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB  1,000     190      84.0%    40       50       18       8
+"carts\x1b"        0       0 B       0 B  1.00 MiB      0       0          -     0        0        0       0
+`
+	if text := s.Text(nil, 0); !strings.Contains(text, since) {
+		t.Errorf("no %s in %s", since, text)
+	}
+	const rates = `  hits/s  misses/s  hit ratio  sets/s  evicted/s  expired/s  shrunk/s
+sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB     450        50      90.0%      10         20          5         1
+`
+	if text := s.Text(before, 0); !strings.Contains(text, rates) {
+		t.Errorf("no %s in %s", rates, text)
 	}
 }
 

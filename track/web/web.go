@@ -5,8 +5,8 @@
 //	http.Handle("/debug/freehold", web.Handler())
 //
 // The page shows the live and resident bytes of each heap and tag, their fragmentation and
-// limits, what happens per second, block sizes, the memory budget and the accounts if there
-// are any, and a chart of the last ten minutes that is drawn while somebody looks. It needs no network but the process, and changes nothing.
+// limits, what happens per second, block sizes, the memory budget, the accounts and the caches if
+// there are any, and a chart of the last ten minutes that is drawn while somebody looks. It needs no network but the process, and changes nothing.
 //
 //	curl http://localhost:6060/debug/freehold               # the same as text
 //	curl http://localhost:6060/debug/freehold?format=json   # a Snapshot
@@ -72,7 +72,7 @@ type page struct {
 // track.WriteLeaks: live blocks, which are exact at sample rate 1 and estimates otherwise,
 // and owners that were dropped without Close.
 //
-// An answer costs a call of Stats for each heap and of runtime/metrics, tens of
+// An answer costs a call of Stats for each heap, account and cache and of runtime/metrics, tens of
 // microseconds, and while blocks are sampled a track.Profile. The handler keeps nothing
 // between requests.
 func Handler(links ...Link) http.Handler {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/internal/vm"
 	"github.com/freehold-go/freehold/pool"
 	"github.com/freehold-go/freehold/track"
@@ -278,11 +279,31 @@ func TestViewOfLeaks(t *testing.T) {
 }
 
 func TestTagsAreShown(t *testing.T) {
-	cache := freehold.NewTagged(freehold.NewTagged(newHeap(t, t.Name(), 0), "web"), "cache")
-	freehold.Must(cache.Alloc(100, 8))
+	tagged := freehold.NewTagged(freehold.NewTagged(newHeap(t, t.Name(), 0), "web"), "cache")
+	freehold.Must(tagged.Alloc(100, 8))
 	s := web.Take()
-	if i := slices.IndexFunc(s.Tags, func(t freehold.TagStats) bool { return t.Tag == "web/cache" }); i < 1 || s.Tags[i].Counts != cache.Counts() || s.Tags[i-1].Tag != "web" {
-		t.Errorf("%+v, want %+v", s.Tags, cache.Counts())
+	if i := slices.IndexFunc(s.Tags, func(t freehold.TagStats) bool { return t.Tag == "web/cache" }); i < 1 || s.Tags[i].Counts != tagged.Counts() || s.Tags[i-1].Tag != "web" {
+		t.Errorf("%+v, want %+v", s.Tags, tagged.Counts())
+	}
+}
+
+// Open caches are in a snapshot, and nothing if there are none.
+func TestCachesAreShown(t *testing.T) {
+	if s := web.Take(); len(s.Caches) != 0 {
+		t.Fatalf("there are none: %+v", s.Caches)
+	}
+	c := cache.New(newHeap(t, t.Name(), 0), &cache.Options{Name: t.Name(), MaxBytes: 1 << 20})
+	defer c.Close()
+	if err := c.Set([]byte("k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	c.Get(nil, []byte("k"))
+	var s web.Snapshot
+	if err := json.Unmarshal(get("GET", "/?format=json", "").Body.Bytes(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if want := []cache.Stats{c.Stats()}; !slices.Equal(s.Caches, want) || want[0].Hits != 1 {
+		t.Errorf("%+v, want %+v", s.Caches, want)
 	}
 }
 
