@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log"
+	"slices"
+	"strings"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/buffer"
@@ -104,4 +107,64 @@ func ExampleRecords_SortByUint64() {
 	// 7
 	// 300
 	// 1099511627776
+}
+
+// Offsets are where records begin: for those by number, and for binary search in sorted ones.
+func ExampleRecords_Offsets() {
+	buf := buffer.New(freehold.Default(), nil)
+	defer buf.Close()
+	records := freehold.Must(buffer.NewRecords(buf, nil))
+	for _, word := range []string{"apple", "fig", "pear", "quince"} {
+		freehold.Must(0, records.AppendBytes([]byte(word)))
+	}
+	offsets := freehold.Must(records.Offsets(freehold.Default()))
+	defer freehold.FreeSlice(freehold.Default(), offsets)
+	i, found := slices.BinarySearchFunc(offsets, "pear", func(offset int, word string) int {
+		return strings.Compare(string(records.At(offset)), word)
+	})
+	fmt.Println(i, found, string(records.At(offsets[3])))
+	for _, record := range records.Between(offsets[1], offsets[3]) {
+		fmt.Println(string(record))
+	}
+	// Output:
+	// 2 true quince
+	// fig
+	// pear
+}
+
+// A batch that fails half-way is taken back: End is where it began.
+func ExampleRecords_Truncate() {
+	buf := buffer.New(freehold.Default(), &buffer.Options{MaxBytes: 40})
+	defer buf.Close()
+	records := freehold.Must(buffer.NewRecords(buf, nil))
+	for _, batch := range [][]string{{"apple", "fig"}, {"pear", "a record of 24 characters"}, {"quince"}} {
+		begin := records.End()
+		for _, word := range batch {
+			if err := records.AppendBytes([]byte(word)); err != nil {
+				fmt.Println("out of memory:", errors.Is(err, freehold.ErrOutOfMemory), records.Truncate(begin))
+				break
+			}
+		}
+	}
+	for _, record := range records.All() {
+		fmt.Println(string(record))
+	}
+	// Output:
+	// out of memory: true <nil>
+	// apple
+	// fig
+	// quince
+}
+
+// The records of a slice are sorted where they are. Its memory stays the caller's.
+func ExampleOver() {
+	words := []byte("figkeyash")
+	buf := buffer.Over(freehold.Default(), words)
+	defer buf.Close()
+	records := freehold.Must(buffer.NewRecords(buf, &buffer.RecordsOptions{RecordBytes: 3}))
+	if err := records.SortBy(context.Background(), func(word []byte) []byte { return word }, nil); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", words)
+	// Output: ashfigkey
 }

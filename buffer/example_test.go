@@ -4,6 +4,7 @@ package buffer_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/freehold-go/freehold"
@@ -33,4 +34,21 @@ func ExampleBuffer_Extend() {
 	copy(record, "8 bytes!")
 	fmt.Printf("%s\n", b.Bytes())
 	// Output: 8 bytes!
+}
+
+// Readers keep their own places, and see what is appended later.
+func ExampleBuffer_NewReader() {
+	b := buffer.New(freehold.Default(), nil)
+	defer b.Close()
+	b.WriteString("first\n")
+	r := b.NewReader()
+	r.WriteTo(os.Stdout)
+	b.WriteString("second\n")
+	r.WriteTo(os.Stdout)
+	r.Seek(-4, io.SeekEnd)
+	r.WriteTo(os.Stdout)
+	// Output:
+	// first
+	// second
+	// ond
 }
