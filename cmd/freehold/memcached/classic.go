@@ -155,8 +155,7 @@ func store(mode byte) func(s *session, words [][]byte, data []byte) {
 			return
 		}
 		w.flags, w.ttl = flags, ttl(exptime)
-		result, _ := s.write(&w)
-		s.reply(classicReplies[result])
+		s.reply(classicReplies[s.write(&w)])
 	}
 }
 

@@ -158,6 +158,17 @@ func parseUint(word []byte) (n uint64, ok bool) {
 	return n, true
 }
 
+// leadingUint returns the number that a value begins with, as strtoull reads it: white space may come before
+// it and must come after it, unless the value ends there.
+func leadingUint(value []byte) (n uint64, ok bool) {
+	const space = " \t\n\v\f\r"
+	word := bytes.TrimLeft(value, space)
+	if end := bytes.IndexAny(word, space); end >= 0 {
+		word = word[:end]
+	}
+	return parseUint(bytes.TrimPrefix(word, []byte("+")))
+}
+
 // parseInt is parseUint of a number that may be negative.
 func parseInt(word []byte) (n int64, ok bool) {
 	digits := bytes.TrimPrefix(word, []byte("-"))

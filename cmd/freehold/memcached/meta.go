@@ -16,7 +16,9 @@ type meta struct {
 	word  []byte // the key as the client wrote it
 	flags []byte // the rest of the line: words of a letter each, with its token
 
-	seen letters // of flags
+	seen       letters // of flags
+	touchFirst bool    // T comes before R
+	written    bool    // replies show the entry after the command, whatever the order of flags
 
 	life, fresh, recache time.Duration // T, N, R
 	clientFlags          uint64        // F
@@ -103,6 +105,7 @@ func (m *meta) flag(word []byte) (problem string) {
 		m.fresh, ok = parseTTL(token)
 	case 'R':
 		m.recache, ok = parseTTL(token)
+		m.touchFirst = m.has('T')
 	case 'F':
 		m.clientFlags, ok = parseUint32(token)
 	case 'C':
@@ -181,7 +184,9 @@ func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
 	case 't':
 		s.out = strconv.AppendInt(append(s.out, ' ', 't'), left(e), 10)
 	case 'T':
-		e.TTL = rounded(m.life) // so that t after it shows the new one
+		if !m.written {
+			e.TTL = rounded(m.life) // so that t after it shows the new one
+		}
 	}
 }
 
@@ -287,9 +292,14 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 	return s.cache.View(m.key, show)
 }
 
-// winnable reports whether the client may be told to fetch the entry anew.
+// winnable reports whether the client may be told to fetch the entry anew. R is about the TTL that
+// the flags before it have left.
 func (m *meta) winnable(e *cache.Entry) bool {
-	low := m.has('R') && e.TTL != 0 && left(e) < int64(m.recache/time.Second)
+	at := *e
+	if m.touchFirst {
+		at.TTL = rounded(m.life)
+	}
+	low := m.has('R') && at.TTL != 0 && left(&at) < int64(m.recache/time.Second)
 	return e.Flags&won == 0 && (low || e.Flags&stale != 0)
 }
 
@@ -355,8 +365,9 @@ func (s *session) metaSet(words [][]byte, data []byte) {
 		return
 	}
 	w.stale = m.has('I') && (w.mode == setMode || w.mode == replaceMode)
-	result, version := s.write(&w)
-	s.metaReply(&m, result, &cache.Entry{Value: data, Flags: w.flags, TTL: rounded(w.ttl), Version: version})
+	r := s.write(&w)
+	m.written = true
+	s.metaReply(&m, r, &w.result)
 }
 
 // metaReply replies with a result. e is what was stored, if it was.

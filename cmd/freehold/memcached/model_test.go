@@ -83,7 +83,7 @@ func (m *model) add(key string, down bool, delta uint64, cas string, vivify, ttl
 	case cas != "" && (cas != m.cas[key] || !m.fresh[key]):
 		return "EX"
 	}
-	n, err := strconv.ParseUint(it.value, 10, 64)
+	n, err := strconv.ParseUint(append(strings.Fields(it.value), "")[0], 10, 64)
 	switch {
 	case err != nil:
 		return noNumber
@@ -142,7 +142,7 @@ func (p *program) casOf(m *model, key string) string {
 func (m *model) step(p *program) (say, want string) {
 	op := p.pick(12)
 	key := string(rune('a' + p.pick(4)))
-	value := []string{"", "7", "18446744073709551615", "text\r\n", strings.Repeat("x", 300)}[p.pick(5)]
+	value := []string{"", "7", "18446744073709551615 ", "text\r\n", strings.Repeat("x", 300)}[p.pick(5)]
 	it := m.items[key]
 	switch op {
 	case 0, 1:
@@ -247,15 +247,24 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 	recache, r := p.maybe("R")
 	ttl, t := p.maybe("T")
 	quiet := []string{"", " u"}[bit(p.pick(4) == 0 && t == "")]
+	it, wins, judged := m.items[key], false, 0
+	if it != nil {
+		judged = it.ttl
+	}
+	if p.pick(2) == 0 {
+		r, t = t, r
+		if ttl > -2 {
+			judged = ttl
+		}
+	}
 	say = fmt.Sprintf("mg %s v f t k h%s%s%s%s\r\n", key, n, r, t, quiet)
-	it, wins := m.items[key], false
 	switch {
 	case it == nil && vivify < 0: // -1 has expired when it is made
 		return say, "EN k" + key + "\r\n"
 	case it == nil:
 		m.put(key, modelItem{ttl: vivify, won: true})
 		it, wins = m.items[key], true
-	case !it.won && (it.stale || it.ttl > 0 && recache > it.ttl):
+	case !it.won && (it.stale || judged != 0 && recache > max(judged, 0)):
 		next := *it
 		next.won = true
 		m.put(key, next)

@@ -251,7 +251,7 @@ var (
 )
 
 // tellStore tells how a write ended.
-func (s *session) tellStore(key []byte, r result, command string, ttl time.Duration, size int) {
+func (s *session) tellStore(key []byte, r result, command string, ttl int64, size int) {
 	if !s.watchers.wants(mutations) {
 		return
 	}
@@ -259,7 +259,7 @@ func (s *session) tellStore(key []byte, r result, command string, ttl time.Durat
 		b = appendEscaped(append(b, " type=item_store key="...), key)
 		b = append(append(b, " status="...), storeStatus[r]...)
 		b = append(append(b, " cmd="...), command...)
-		b = strconv.AppendInt(append(b, " ttl="...), seconds(max(ttl, 0)), 10)
+		b = strconv.AppendInt(append(b, " ttl="...), max(ttl, 0), 10)
 		return s.appendWho(b, size)
 	})
 }

@@ -40,6 +40,7 @@ func next(t *testing.T, lines *bufio.Reader) string {
 
 func TestWatch(t *testing.T) {
 	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		time.Sleep(time.Second / 2) // away from the edge of the cache's second
 		c, lines := watchClient(t, p, "watch fetchers mutations evictions")
 		for _, tt := range []struct {
 			say  string
@@ -59,6 +60,9 @@ func TestWatch(t *testing.T) {
 				"type=item_get key=a status=found clsid=1 cfd=N size=4", "type=item_get key=a status=found clsid=1 cfd=N size=4",
 				"type=item_get key=a status=not_found clsid=1 cfd=N size=0", "type=item_store key=a status=stored cmd=set ttl=0 clsid=1 cfd=N size=1",
 				"type=item_get key=a status=found clsid=1 cfd=N size=1"}},
+			{"set a 0 9 1\r\n1\r\nappend a 0 0 2\r\n23\r\n", []string{"type=item_get key=a status=not_found clsid=1 cfd=N size=0",
+				"type=item_store key=a status=stored cmd=set ttl=9 clsid=1 cfd=N size=1", "type=item_get key=a status=found clsid=1 cfd=N size=1",
+				"type=item_store key=a status=stored cmd=append ttl=9 clsid=1 cfd=N size=3"}},
 			{"add a 0 0 100000\r\n" + strings.Repeat("x", 100000) + "\r\n", []string{"type=item_store key=a status=too_large cmd=add ttl=0 clsid=1 cfd=N size=100000"}},
 		} {
 			talk(t, s, tt.say)

@@ -57,14 +57,18 @@ type write struct {
 	stale      bool // a cas that is too low stores the value as stale
 	vivify     bool // append and prepend make an entry, with fresh as its TTL
 	fresh      time.Duration
+
+	result cache.Entry // what is stored, with its version, and its TTL as the cache returns it
 }
 
-// write carries out w. It returns the version that is stored.
-func (s *session) write(w *write) (result, uint64) {
+// write carries out w.
+func (s *session) write(w *write) result {
 	s.tellFetchBefore(w.key)
-	result, version := s.put(w)
-	s.tellStore(w.key, result, storeNames[w.mode], w.ttl, len(w.value))
-	return result, version
+	w.result = cache.Entry{Value: w.value, Flags: w.flags, TTL: rounded(w.ttl)}
+	r, version := s.put(w)
+	w.result.Version = version
+	s.tellStore(w.key, r, storeNames[w.mode], left(&w.result), len(w.result.Value))
+	return r
 }
 
 // put is write without watchers.
@@ -152,7 +156,10 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) {
 		if w.joins() {
 			e.TTL = w.fresh
 		}
+		w.result.TTL = rounded(e.TTL)
+		return
 	}
+	w.result = *e
 }
 
 // A number is an addition to a value that is a decimal number.
@@ -198,7 +205,7 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 		n.value, e.TTL, n.expiry = n.initial, n.fresh, rounded(n.fresh)
 		return stored
 	}
-	value, ok := parseUint(e.Value)
+	value, ok := leadingUint(e.Value)
 	switch {
 	case !found:
 		return notFound
