@@ -48,8 +48,9 @@ func (cacheCommand) Help() string {
 	)
 }
 
-// cacheVersion begins with the version of memcached whose commands there are: clients compare it.
-const cacheVersion = "1.6.18-freehold"
+// cacheVersion is the version of memcached whose commands there are. Clients parse it as three numbers, and
+// npm's memcached throws at anything behind them.
+const cacheVersion = "1.6.18"
 
 // graceful is how long clients have to take their replies when the server stops.
 const graceful = 5 * time.Second
@@ -80,7 +81,7 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	defer items.Close()
 	server = memcached.New(items, memcached.Options{
 		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch,
-		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion,
+		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion, Build: version(),
 	})
 	if most := items.MaxEntry(); int(c.MaxItem) > most {
 		return cli.Usagef("--max-item %v: at most %s with -m %v", c.MaxItem, cli.Bytes(int64(most)), c.Memory)

@@ -180,6 +180,19 @@ func TestCacheSocketActivation(t *testing.T) {
 	}
 }
 
+// Clients parse the version as three numbers, npm's memcached with this expression.
+func TestCacheVersion(t *testing.T) {
+	address, _ := startCache(t)
+	got := say(t, dial(t, "tcp", address), "version\r\nstats\r\n")
+	line, stats, _ := strings.Cut(got, "\r\n")
+	if !regexp.MustCompile(`^VERSION (\d+)(?:\.)(\d+)(?:\.)(\d+)$`).MatchString(line) {
+		t.Errorf("%q", line)
+	}
+	if !strings.Contains(stats, "STAT freehold_version freehold ") {
+		t.Errorf("stats without the server's own version: %q", stats)
+	}
+}
+
 func TestCacheMetrics(t *testing.T) {
 	_, said := startServer(t, exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "--metrics", "127.0.0.1:0"))
 	for _, page := range []string{"/debug/freehold?format=json", "/debug/vars"} {

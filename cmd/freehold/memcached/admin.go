@@ -65,6 +65,7 @@ func (s *session) general() {
 	s.stat("uptime", uint64(now.Sub(s.began)/time.Second))
 	s.stat("time", uint64(now.Unix()))
 	s.statText("version", s.options.Version)
+	s.statText("freehold_version", s.options.Build)
 	s.stat("pointer_size", strconv.IntSize)
 	s.stat("max_connections", uint64(s.options.MaxConns))
 	s.stat("curr_connections", uint64(conns))

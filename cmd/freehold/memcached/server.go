@@ -23,7 +23,8 @@ type Options struct {
 	MaxConns int           // connections beyond are told so and closed
 	Write    time.Duration // a client that takes no reply for that long is disconnected
 	Idle     time.Duration // and one that sends nothing for that long; 0 is never
-	Version  string        // for the command version
+	Version  string        // for the command version: digits and dots, since clients parse it
+	Build    string        // the server's own version, for stats
 	NoWatch  bool          // refuse the command watch
 }
 

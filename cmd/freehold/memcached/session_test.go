@@ -22,7 +22,7 @@ const (
 func newServer(t testing.TB) *Server {
 	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes, Access: true})
 	t.Cleanup(c.Close)
-	return New(c, Options{MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "test"})
+	return New(c, Options{MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "1.6.18", Build: "test"})
 }
 
 // A wire is a connection whose client has sent all that it will, in pieces.
@@ -103,7 +103,7 @@ var conversations = []struct{ name, say, want string }{
 	{"a get that never ends", "get " + strings.Repeat("x ", testMaxItem), "CLIENT_ERROR line is too long\r\n"},
 	{"clients that leave in the middle", "set a 0 0 10\r\nabc", ""},
 	{"administration", "version\r\nverbosity 1\r\nverbosity x\r\nflush_all x\r\nshutdown\r\nslabs automove 1\r\nslabs automove x\r\nstats nothing\r\n",
-		"VERSION test\r\nOK\r\n" + badFormat + "\r\nCLIENT_ERROR invalid exptime argument\r\nERROR: shutdown not enabled\r\nOK\r\n" + badFormat + "\r\nERROR\r\n"},
+		"VERSION 1.6.18\r\nOK\r\n" + badFormat + "\r\nCLIENT_ERROR invalid exptime argument\r\nERROR: shutdown not enabled\r\nOK\r\n" + badFormat + "\r\nERROR\r\n"},
 	{"flush_all", "set a 0 0 1\r\n1\r\nflush_all\r\nget a\r\nset a 0 0 1\r\n1\r\nflush_all 0 noreply\r\nget a\r\n", "STORED\r\nOK\r\nEND\r\nSTORED\r\nEND\r\n"},
 	{"cache_memlimit", fmt.Sprintf("cache_memlimit %d\r\ncache_memlimit %d\r\n", testBytes>>17, testBytes>>17+1) + "cache_memlimit 8\r\ncache_memlimit 0\r\ncache_memlimit 1000\r\ncache_memlimit x\r\n",
 		"OK\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nOK\r\nMEMLIMIT_TOO_SMALL cannot set maxbytes to less than an eighth of what it was at first\r\nMEMLIMIT_ADJUST_FAILED out of bounds\r\nERROR\r\n"},
