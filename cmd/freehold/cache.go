@@ -28,6 +28,7 @@ type cacheCommand struct {
 	Socket   string   `short:"s" placeholder:"PATH" help:"Serve at this Unix socket, and at no address unless -l is given as well."`
 	MaxItem  cli.Size `short:"I" default:"1MiB" placeholder:"SIZE" help:"The largest key and value together. Default: 1MiB."`
 	MaxConns int      `short:"c" default:"1024" placeholder:"N" help:"Close connections beyond N. Default: 1024."`
+	Buffers  cli.Size `placeholder:"SIZE" help:"Commands and replies beyond 16 KiB take no more than that together, beside -m; clients wait for it, and slow ones are disconnected then. Default: a 32nd of -m, and 16 times --max-item at least."`
 
 	Snapshot string `placeholder:"FILE" help:"Write all items to FILE when the server stops, and begin with those that are there."`
 
@@ -52,12 +53,18 @@ func (cacheCommand) Help() string {
 // npm's memcached throws at anything behind them.
 const cacheVersion = "1.6.18"
 
+// The heap of commands and replies takes up to connBytes a connection, and clientsOwn for itself.
+const (
+	connBytes  = 64 << 10
+	clientsOwn = 2 << 20
+)
+
 // graceful is how long clients have to take their replies when the server stops.
 const graceful = 5 * time.Second
 
 // goHeap is how large Go's heap becomes before the collector runs. All items are off-heap, so
 // that it would run all the time otherwise.
-const goHeap = 64 << 20
+const goHeap = 32 << 20
 
 func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err := c.check(); err != nil {
@@ -79,7 +86,10 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) { server.Evicted(key, e, why) },
 	})
 	defer items.Close()
+	clients := freehold.NewHeap(&freehold.HeapOptions{Name: "clients", MaxBytes: int(c.Buffers) + c.MaxConns*connBytes + clientsOwn})
+	defer clients.Close()
 	server = memcached.New(items, memcached.Options{
+		Heap: clients, Buffers: int(c.Buffers),
 		MaxBytes: int(c.Memory), MaxItem: int(c.MaxItem), MaxConns: c.MaxConns, NoWatch: c.NoWatch,
 		Write: c.WriteTimeout, Idle: c.Idle, Version: cacheVersion, Build: version(),
 	})
@@ -144,10 +154,15 @@ func (c *cacheCommand) check() error {
 		return cli.Usagef("-m %d: at least %s are needed; a unit may be missing, as in %dMiB", int64(c.Memory), cli.Bytes(cache.MinBytes), int64(c.Memory))
 	case c.MaxItem < 1<<10:
 		return cli.Usagef("--max-item %v: at least 1 KiB", c.MaxItem)
+	case c.Buffers != 0 && int(c.Buffers) < memcached.LeastBuffers(int(c.MaxItem)):
+		return cli.Usagef("--buffers %v: at least %s with --max-item %v, for a command and a reply", c.Buffers, cli.Bytes(int64(memcached.LeastBuffers(int(c.MaxItem)))), c.MaxItem)
 	case c.MaxConns < 1:
 		return cli.Usagef("--max-conns %d: at least 1", c.MaxConns)
 	case c.Idle < 0 || c.WriteTimeout <= 0:
 		return cli.Usagef("--idle %v and --write-timeout %v: neither may be negative, and the latter not 0", c.Idle, c.WriteTimeout)
+	}
+	if c.Buffers == 0 {
+		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ func TestCacheFlags(t *testing.T) {
 		"-m 64":                                  "-m 64: at least 256 KiB are needed; a unit may be missing, as in 64MiB",
 		"-m 8MiB --max-item 8MiB":                "--max-item 8.00 MiB: at most",
 		"--max-item 1":                           "--max-item 1 B: at least 1 KiB",
+		"--buffers 1MiB":                         "--buffers 1.00 MiB: at least 2.02 MiB with --max-item 1.00 MiB",
 		"-c 0":                                   "--max-conns 0: at least 1",
 		"--idle=-1s":                             "neither may be negative",
 		"--write-timeout 0s":                     "and the latter not 0",

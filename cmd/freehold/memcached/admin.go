@@ -38,7 +38,9 @@ func (s *session) stats(words [][]byte, _ []byte) {
 		s.connections()
 	case "sizes":
 	case "cachedump":
-		s.dump(words)
+		if !s.dump(words) {
+			return
+		}
 	case "detail":
 		s.reply("CLIENT_ERROR stats detail is not supported")
 		return
@@ -50,10 +52,18 @@ func (s *session) stats(words [][]byte, _ []byte) {
 }
 
 func (s *session) stat(name string, value uint64) {
-	s.statText(name, strconv.FormatUint(value, 10))
+	s.statName(name)
+	s.out = append(strconv.AppendUint(s.out, value, 10), crlf...)
 }
 
-func (s *session) statText(name, value string) { s.reply("STAT " + name + " " + value) }
+func (s *session) statText(name, value string) {
+	s.statName(name)
+	s.reply(value)
+}
+
+func (s *session) statName(name string) {
+	s.out = append(append(append(s.out, "STAT "...), name...), ' ')
+}
 
 // general is stats without an argument.
 func (s *session) general() {
@@ -71,6 +81,7 @@ func (s *session) general() {
 	s.stat("curr_connections", uint64(conns))
 	s.stat("total_connections", opened)
 	s.stat("rejected_connections", rejected)
+	s.stat("failed_handshakes", s.failedHandshakes())
 	for i, n := range t {
 		s.stat(counterNames[i], n)
 	}
@@ -84,6 +95,10 @@ func (s *session) general() {
 	s.stat("bytes", uint64(st.Live))
 	s.stat("evictions", since.Evicted)
 	s.stat("reclaimed", since.Expired)
+	inUse, waited, denied := s.grants.figures()
+	s.stat("buffer_bytes", uint64(inUse))
+	s.stat("buffer_waits", waited)
+	s.stat("buffer_refused", denied)
 	watching, sent, skipped := s.watchers.figures()
 	s.stat("log_watchers", uint64(watching))
 	s.stat("log_worker_written", sent+skipped)
@@ -120,6 +135,7 @@ func (s *session) settings() {
 	s.stat("maxbytes", uint64(st.MaxBytes))
 	s.stat("maxconns", uint64(s.options.MaxConns))
 	s.stat("item_size_max", uint64(s.options.MaxItem))
+	s.stat("buffers_max", uint64(s.options.Buffers))
 	s.stat("num_threads", uint64(runtime.GOMAXPROCS(0)))
 	s.stat("idle_timeout", uint64(s.options.Idle/time.Second))
 	for _, set := range [][2]string{
@@ -192,8 +208,13 @@ func (s *session) slabs(words [][]byte, _ []byte) {
 	}
 }
 
-// dump lists some keys for "stats cachedump class limit". There is one class, 1.
-func (s *session) dump(words [][]byte) {
+// dump lists some keys for "stats cachedump class limit", unless somebody lists keys. There is one class, 1.
+func (s *session) dump(words [][]byte) bool {
+	if !s.dumping.TryLock() {
+		s.reply(busy)
+		return false
+	}
+	defer s.dumping.Unlock()
 	limit := uint64(math.MaxUint64)
 	if len(words) > 3 {
 		if n, ok := parseUint(words[3]); ok && n > 0 {
@@ -202,7 +223,7 @@ func (s *session) dump(words [][]byte) {
 	}
 	for key, e := range s.cache.All() {
 		if limit--; s.err != nil || limit == math.MaxUint64 {
-			return
+			break
 		}
 		s.out = append(append(s.out, "ITEM "...), key...)
 		s.out = strconv.AppendInt(append(s.out, " ["...), int64(len(e.Value)), 10)
@@ -210,7 +231,10 @@ func (s *session) dump(words [][]byte) {
 		s.reply(" s]")
 		s.spill()
 	}
+	return true
 }
+
+const busy = "BUSY currently processing crawler request"
 
 // expiresAt returns the Unix time at which an entry expires, or 0.
 func expiresAt(e *cache.Entry) int64 {
@@ -226,6 +250,11 @@ func (s *session) crawler(words [][]byte, _ []byte) {
 		s.reply("ERROR")
 		return
 	}
+	if !s.dumping.TryLock() {
+		s.reply(busy)
+		return
+	}
+	defer s.dumping.Unlock()
 	for key, e := range s.cache.All() {
 		until := expiresAt(&e)
 		if until == 0 {

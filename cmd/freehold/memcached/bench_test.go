@@ -37,7 +37,7 @@ func BenchmarkSession(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	s := New(c, Options{MaxItem: 1 << 20})
+	s := New(c, Options{MaxItem: 1 << 20, Heap: freehold.Pages(), Buffers: 16 << 20})
 	for _, command := range []string{"mg %s v\r\n", "get %s\r\n"} {
 		for _, inFlight := range []int{1, 16, 100} {
 			b.Run(fmt.Sprintf("command=%.3s/inflight=%d", command, inFlight), func(b *testing.B) {

@@ -44,6 +44,9 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 	for ; len(keys) > 0; keys = s.split(s.rest) {
 		hits := uint64(0)
 		s.each(keys, func(i int, e cache.Entry, found bool) {
+			if !s.fits(len(e.Value)) {
+				return
+			}
 			s.tellFetch(keys[i], found, len(e.Value))
 			if found {
 				hits++
@@ -58,6 +61,9 @@ func (s *session) fetch(keys [][]byte, withCAS bool) {
 
 // classicLookup replies to a get of one key.
 func (s *session) classicLookup(key []byte, e *cache.Entry, found, withCAS bool) {
+	if !s.fits(len(e.Value)) {
+		return
+	}
 	s.tellFetch(key, found, len(e.Value))
 	if s.count(found, getHits, cmdGet); found {
 		s.value(key, e, withCAS)
@@ -79,10 +85,16 @@ func (s *session) fetchAndTouch(words [][]byte, withCAS bool) {
 	for keys := words[1:]; len(keys) > 0; keys = s.split(s.rest) {
 		for _, key := range keys {
 			s.tellFetchBefore(key)
-			found := s.touched(key, life, func(e *cache.Entry) bool {
-				s.value(key, e, withCAS)
-				return true
-			})
+			found := false
+			for more := true; more; more = s.again() {
+				found = s.touched(key, life, func(e *cache.Entry) bool {
+					fits := s.fits(len(e.Value))
+					if fits {
+						s.value(key, e, withCAS)
+					}
+					return fits
+				})
+			}
 			s.count(found, getHits, cmdGet)
 			s.count(found, touchHits, cmdTouch)
 			s.spill()

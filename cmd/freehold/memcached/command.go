@@ -76,10 +76,10 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 		s.reply("ERROR")
 		return 0, true
 	}
-	begin := len(s.out)
+	s.noReply = len(s.out)
 	used, ok = s.perform(c, words, after)
 	if c.noreply && bytes.Equal(words[len(words)-1], noreply) {
-		s.out = s.out[:begin]
+		s.out = s.out[:s.noReply]
 	}
 	return used, ok
 }
@@ -98,6 +98,10 @@ func (s *session) perform(c *command, words [][]byte, after []byte) (used int, o
 	case !ok:
 		return 0, true
 	case len(after) < used:
+		if line := len(s.text) + len(crlf); line+used > len(s.buf) && !s.grow(line+used, 0) {
+			s.refuse(words, size, full)
+			return 0, true
+		}
 		s.need = used
 		return 0, false
 	case !bytes.Equal(after[size:used], crlf):
@@ -121,17 +125,22 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 		return 0, false
 	}
 	if int(size)+len(words[1]) > s.options.MaxItem {
-		s.reply(tooLarge)
-		s.counts[storeTooLarge].Add(1)
-		name := strings.Replace(string(words[0]), "ms", "set", 1)
-		s.tellStore(words[1], refused, name, 0, int(size))
-		if name == "set" && len(words[1]) <= maxKey {
-			s.cache.Delete(words[1]) // rather than an old value
-		}
-		s.skip = int(size) + len(crlf)
+		s.refuse(words, int(size), refused)
 		return 0, false
 	}
 	return int(size), true
+}
+
+// refuse refuses a data block that is still to come, and has it skipped.
+func (s *session) refuse(words [][]byte, size int, why result) {
+	s.reply(classicReplies[why])
+	s.countEither(why == refused, storeTooLarge, storeNoMemory)
+	name := strings.Replace(string(words[0]), "ms", "set", 1)
+	s.tellStore(words[1], why, name, 0, size)
+	if name == "set" && len(words[1]) <= maxKey {
+		s.cache.Delete(words[1]) // rather than an old value
+	}
+	s.skip = size + len(crlf)
 }
 
 // unknown replies to what is no command, and hangs up on web browsers.

@@ -29,13 +29,14 @@ const (
 	bytesRead
 	bytesWritten
 	idleKicks
+	slowKicks
 	numCounters
 )
 
 var counterNames = [numCounters]string{
 	"cmd_get", "cmd_set", "cmd_flush", "cmd_touch", "cmd_meta", "get_hits", "delete_hits", "delete_misses", "incr_hits",
 	"incr_misses", "decr_hits", "decr_misses", "cas_hits", "cas_misses", "cas_badval", "touch_hits", "store_too_large",
-	"store_no_memory", "bytes_read", "bytes_written", "idle_kicks",
+	"store_no_memory", "bytes_read", "bytes_written", "idle_kicks", "slow_kicks",
 }
 
 // counters are those of one session. Its goroutine adds; any may load.

@@ -24,6 +24,7 @@ func TestDay(t *testing.T) {
 	serving(t, func(o *Options) { o.MaxConns = 8 }, func(t *testing.T, s *Server, p *pipes) {
 		s.cache = cache.New(freehold.Pages(), &cache.Options{MaxBytes: testBytes, Access: true}) // alloctest keeps records on Go's heap
 		defer s.cache.Close()
+		s.options.Heap = freehold.Pages()
 		const clients, minutes = 4, 24 * 60
 		most, atFirst := 0, uint64(0)
 		random := rand.New(rand.NewPCG(1, 1))

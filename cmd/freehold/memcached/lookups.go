@@ -87,31 +87,48 @@ func (ls *lookups) parse(n int, line []byte) bool {
 }
 
 // each calls f with each key in turn, and with the entry that the cache has of it. Where the replies
-// become many, it writes them before it goes on.
+// become many, it writes them before it goes on. Where fits refuses one, it calls f again with the same key.
+// What f leaves in later is carried out without a hold on the entry.
 func (s *session) each(keys [][]byte, f func(i int, e cache.Entry, found bool)) {
-	if len(keys) == 1 {
-		if !s.cache.View(keys[0], func(e cache.Entry) { f(0, e, true) }) {
-			f(0, cache.Entry{}, false)
-		}
-		s.spill()
-		return
-	}
-	for next := 0; next < len(keys); s.spill() {
+	var first cache.Entry // what a reply that did not fit has found of its entry, whose accesses it shows
+	for next := 0; next < len(keys) && s.err == nil; s.spill() {
 		from, full := next, false
 		answer := func(e cache.Entry, found bool) {
-			if full = full || len(s.out) >= replyBytes; !full {
-				f(next, e, found)
+			if full = full || len(s.out) >= replyBytes; full {
+				return
+			}
+			if first.Version != 0 {
+				e.Read, e.Idle, first = first.Read, first.Idle, cache.Entry{}
+			}
+			switch f(next, e, found); {
+			case s.short > 0:
+				first, full = e, true
+			case s.later != nil:
+				full = true
+			default:
 				next++
 			}
 		}
-		s.cache.GetMany(keys[from:], func(i int, e cache.Entry) {
-			for next < from+i && !full {
+		if len(keys) == 1 {
+			if !s.cache.View(keys[0], func(e cache.Entry) { answer(e, true) }) {
 				answer(cache.Entry{}, false)
 			}
-			answer(e, true)
-		})
-		for next < len(keys) && !full {
-			answer(cache.Entry{}, false)
+		} else {
+			s.cache.GetMany(keys[from:], func(i int, e cache.Entry) {
+				for next < from+i && !full {
+					answer(cache.Entry{}, false)
+				}
+				answer(e, true)
+			})
+			for next < len(keys) && !full {
+				answer(cache.Entry{}, false)
+			}
+		}
+		s.again()
+		if m := s.later; m != nil {
+			s.later = nil
+			s.metaFetch(m, &s.look)
+			next++
 		}
 	}
 }

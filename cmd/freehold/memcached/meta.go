@@ -213,13 +213,23 @@ func (s *session) metaGet(words [][]byte, _ []byte) {
 		return
 	}
 	s.metaFetch(&m, &look{})
-	s.spill()
+}
+
+// shown returns the size of the value that the reply has.
+func (m *meta) shown(e *cache.Entry) int {
+	if m.has('v') {
+		return len(e.Value)
+	}
+	return 0
 }
 
 // metaLookup is mg without flags that change an entry, of which the session has found e.
 func (s *session) metaLookup(m *meta, e *cache.Entry, found bool) {
 	if found && m.winnable(e) {
-		s.metaFetch(m, &look{before: *e, again: true})
+		s.later, s.look = m, look{before: *e, again: true}
+		return
+	}
+	if !s.fits(m.shown(e)) {
 		return
 	}
 	s.counts[cmdMeta].Add(1)
@@ -272,24 +282,30 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 	isFirst := !l.again && !l.made
 	show := func(e cache.Entry) {
 		if isFirst {
-			l.before = e
+			l.before, isFirst = e, false
 		}
-		if l.again = !l.wins && m.winnable(&e); !l.again {
-			e.Read, e.Idle = l.before.Read, l.before.Idle // not those of the first step
-			s.show(m, &e, l.wins)
+		l.again = !l.wins && m.winnable(&e)
+		if l.again || !s.fits(m.shown(&e)) {
+			return
 		}
+		e.Read, e.Idle = l.before.Read, l.before.Idle // not those of the first step
+		s.show(m, &e, l.wins)
 	}
 	l.again = false
-	switch {
-	case m.has('T'):
-		return s.touched(m.key, m.life, func(e *cache.Entry) bool {
-			show(*e)
-			return !l.again
-		})
-	case m.has('u'):
-		return s.cache.Peek(m.key, show)
+	for more := true; more; more = s.again() {
+		switch {
+		case m.has('T'):
+			found = s.touched(m.key, m.life, func(e *cache.Entry) bool {
+				show(*e)
+				return !l.again && s.short == 0
+			})
+		case m.has('u'):
+			found = s.cache.Peek(m.key, show)
+		default:
+			found = s.cache.View(m.key, show)
+		}
 	}
-	return s.cache.View(m.key, show)
+	return found
 }
 
 // winnable reports whether the client may be told to fetch the entry anew. R is about the TTL that

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/cache"
 )
 
@@ -21,12 +22,22 @@ type Options struct {
 	MaxBytes int           // what the cache was made with
 	MaxItem  int           // bytes of a key with its value
 	MaxConns int           // connections beyond are told so and closed
-	Write    time.Duration // a client that takes no reply for that long is disconnected
-	Idle     time.Duration // and one that sends nothing for that long; 0 is never
-	Version  string        // for the command version: digits and dots, since clients parse it
-	Build    string        // the server's own version, for stats
-	NoWatch  bool          // refuse the command watch
+	Write    time.Duration // a client that takes no reply for that long is disconnected; it waits for memory for twice as long
+	Idle     time.Duration // a client that sends nothing for that long is disconnected; 0 is never
+
+	// Heap has the memory of commands and replies: 56 KiB for each connection, and more for those that are
+	// longer than 16 KiB, of which Buffers is the most that all take, in bytes. While others wait for it, a client that has some for more than a
+	// second, and a second for each 4 MiB, is disconnected. At least LeastBuffers(MaxItem).
+	Heap    freehold.Allocator
+	Buffers int
+
+	Version string // for the command version: digits and dots, since clients parse it
+	Build   string // the server's own version, for stats
+	NoWatch bool   // refuse the command watch
 }
+
+// LeastBuffers returns the least that Options.Buffers may be: the largest command with the largest reply.
+func LeastBuffers(maxItem int) int { return 2 * (maxItem + 8<<10) }
 
 // A Server serves one cache to any number of connections.
 type Server struct {
@@ -35,22 +46,28 @@ type Server struct {
 	began   time.Time
 
 	watchers watchers
+	grants   grants
+	dumping  sync.Mutex // held while keys are listed, which keeps memory of the cache
 
-	mu       sync.Mutex // guards the following
-	sessions map[*session]struct{}
-	closed   bool
-	gone     totals // of sessions that have ended
-	base     totals // at the last reset of the counters
-	cacheAt  cache.Stats
-	opened   uint64
-	rejected uint64
-	flush    *time.Timer // of flush_all with a delay
-	done     sync.WaitGroup
+	mu         sync.Mutex // guards the following
+	sessions   map[*session]struct{}
+	closed     bool
+	gone       totals // of sessions that have ended
+	base       totals // at the last reset of the counters
+	cacheAt    cache.Stats
+	opened     uint64
+	rejected   uint64
+	handshakes uint64      // that failed
+	flush      *time.Timer // of flush_all with a delay
+	done       sync.WaitGroup
 }
 
 // New returns a server of c, which must outlive it.
 func New(c *cache.Cache, o Options) *Server {
-	return &Server{cache: c, options: o, began: time.Now(), sessions: map[*session]struct{}{}}
+	return &Server{
+		cache: c, options: o, began: time.Now(), sessions: map[*session]struct{}{},
+		grants: grants{limit: o.Buffers},
+	}
 }
 
 // Session serves a client that is connected by conn until it leaves, which is no error, or until conn
@@ -107,23 +124,64 @@ func (s *Server) Serve(l net.Listener) error {
 // serve serves one connection and closes it.
 func (s *Server) serve(conn net.Conn) {
 	defer conn.Close()
-	d := &deadlined{Conn: conn, write: s.options.Write, idle: s.options.Idle}
+	d := &deadlined{
+		Conn: conn, write: s.options.Write, idle: s.options.Idle,
+		remote: addressOf(conn.RemoteAddr()), local: addressOf(conn.LocalAddr()),
+	}
 	d.wrote.Store(time.Now().UnixNano())
 	se := &session{Server: s, conn: d}
+	secret, isTLS := conn.(handshaker)
 	if !s.enter(se, s.options.MaxConns) {
-		conn.SetWriteDeadline(time.Now().Add(s.options.Write))
-		io.WriteString(conn, "ERROR Too many open connections\r\n")
+		if !isTLS { // a handshake would take as much as serving does
+			conn.SetWriteDeadline(time.Now().Add(s.options.Write))
+			io.WriteString(conn, "ERROR Too many open connections\r\n")
+		}
 		return
 	}
 	defer s.leave(se)
+	if isTLS && !s.handshake(secret) {
+		return
+	}
 	se.tellConnection("conn_new", "")
 	se.run()
 	reason := se.reason()
-	if reason == "idle_timeout" {
+	switch reason {
+	case "idle_timeout":
 		se.counts[idleKicks].Add(1)
+	case "too_slow":
+		se.counts[slowKicks].Add(1)
 	}
 	se.tellConnection("conn_close", " reason="+reason)
 }
+
+// A handshaker is a connection that is to agree on keys first, such as [tls.Conn].
+type handshaker interface {
+	HandshakeContext(ctx context.Context) error
+}
+
+// handshake reports whether a client has shown in time who it is. A connection counts against MaxConns
+// meanwhile.
+func (s *Server) handshake(c handshaker) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
+	defer cancel()
+	err := c.HandshakeContext(ctx)
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.handshakes++
+	}
+	return err == nil
+}
+
+// failedHandshakes returns how many handshakes have failed.
+func (s *Server) failedHandshakes() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.handshakes
+}
+
+// handshakeTime is how long a client may take to agree on keys.
+const handshakeTime = 10 * time.Second
 
 // Shutdown ends all sessions once they have replied to what they have read, and those that have not
 // ended when ctx is done at once. Close the listeners before.
@@ -133,8 +191,9 @@ func (s *Server) Shutdown(ctx context.Context) {
 	if s.flush != nil {
 		s.flush.Stop()
 	}
-	s.each(func(c net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) })
+	s.each(func(c net.Conn) { c.SetReadDeadline(past) })
 	s.mu.Unlock()
+	s.grants.close()
 	cut := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -208,12 +267,32 @@ func (s *Server) each(f func(c net.Conn)) {
 // deadlined is a connection whose reads and writes fail when they take too long.
 type deadlined struct {
 	net.Conn
-	write, idle time.Duration
-	set         time.Time    // when the deadline of writes was set
-	wrote       atomic.Int64 // when the last reply was written, or the connection began, in ns of Unix time
+	write, idle   time.Duration
+	remote, local string
+	set           time.Time    // when the deadline of writes was set
+	wrote         atomic.Int64 // when the last reply was written, or the connection began, in ns of Unix time
 
-	mu      sync.Mutex // guards the deadline of reads
+	mu      sync.Mutex // guards the following, and the deadlines
 	closing bool
+	wasCut  bool
+}
+
+// past is a deadline that ends a read or write at once.
+var past = time.Unix(1, 0)
+
+// cut ends all reads and writes at once.
+func (d *deadlined) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closing, d.wasCut = true, true
+	d.SetDeadline(past)
+}
+
+// isCut reports whether cut was called.
+func (d *deadlined) isCut() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.wasCut
 }
 
 // close calls f with the connection, and leaves the deadline of its reads alone from then on.
@@ -258,7 +337,11 @@ func (d *deadlined) Write(p []byte) (int, error) {
 	d.wrote.Store(now.UnixNano())
 	if now.Sub(d.set) >= d.write {
 		d.set = now
-		d.SetWriteDeadline(now.Add(2 * d.write))
+		d.mu.Lock()
+		if !d.wasCut {
+			d.SetWriteDeadline(now.Add(2 * d.write))
+		}
+		d.mu.Unlock()
 	}
 	return d.Conn.Write(p)
 }

@@ -48,6 +48,7 @@ func serving(t *testing.T, o func(*Options), f func(t *testing.T, s *Server, p *
 		if o != nil {
 			o(&s.options)
 		}
+		s.grants.limit = s.options.Buffers
 		served := make(chan error)
 		go func() { served <- s.Serve(p) }()
 		f(t, s, p)
@@ -97,6 +98,63 @@ func TestTooManyConnections(t *testing.T) {
 		}
 		second.Close()
 		fourth.Close()
+	})
+}
+
+// A handshaking connection agrees on keys when its client says so.
+type handshaking struct {
+	net.Conn
+	agree chan error
+}
+
+func (h *handshaking) HandshakeContext(ctx context.Context) error {
+	select {
+	case err := <-h.agree:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dialSecret is dial of a connection that begins with a handshake.
+func (p *pipes) dialSecret() (client net.Conn, agree chan error) {
+	server, client := net.Pipe()
+	h := &handshaking{server, make(chan error, 1)}
+	p.conns <- h
+	return client, h.agree
+}
+
+// A handshake counts against the limit on connections, and ends in time. Beyond the limit there is none.
+func TestHandshakes(t *testing.T) {
+	serving(t, nil, func(t *testing.T, s *Server, p *pipes) {
+		good, agree := p.dialSecret()
+		silent, _ := p.dialSecret()
+		synctest.Wait()
+		third, _ := p.dialSecret()
+		if got, err := io.ReadAll(third); len(got) > 0 || err != nil {
+			t.Errorf("a third of two got %q, %v before a handshake", got, err)
+		}
+		agree <- nil
+		if got := ask(t, good, "mn\r\n"); got != "MN\r\n" {
+			t.Errorf("after a handshake: %q", got)
+		}
+		time.Sleep(handshakeTime + 1)
+		synctest.Wait()
+		if !ended(silent) {
+			t.Error("a client that shows no key in time is connected")
+		}
+		bad, agree := p.dialSecret()
+		agree <- io.ErrUnexpectedEOF
+		if !ended(bad) {
+			t.Error("a client whose handshake has failed is connected")
+		}
+		if got := ask(t, good, "mn\r\n"); got != "MN\r\n" {
+			t.Errorf("later: %q", got)
+		}
+		if n := statOf(t, s, "failed_handshakes"); n != 2 {
+			t.Errorf("%d failed handshakes of 2", n)
+		}
+		good.Close()
 	})
 }
 

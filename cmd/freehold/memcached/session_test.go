@@ -22,7 +22,10 @@ const (
 func newServer(t testing.TB) *Server {
 	c := cache.New(alloctest.New(t), &cache.Options{MaxBytes: testBytes, Access: true})
 	t.Cleanup(c.Close)
-	return New(c, Options{MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "1.6.18", Build: "test"})
+	return New(c, Options{
+		MaxBytes: testBytes, MaxItem: testMaxItem, MaxConns: 2, Write: 1, Version: "1.6.18", Build: "test",
+		Heap: alloctest.New(t), Buffers: LeastBuffers(testMaxItem),
+	})
 }
 
 // A wire is a connection whose client has sent all that it will, in pieces.
@@ -177,7 +180,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Neither promises of clients nor replies that they want take memory without bounds.
+// A session's own buffers have bounds, and all else is granted: whatever clients promise, and whatever replies
+// they want.
 func TestMemoryOfASession(t *testing.T) {
 	s := newServer(t)
 	for _, say := range []string{
@@ -186,24 +190,43 @@ func TestMemoryOfASession(t *testing.T) {
 		"set a 0 0 2000000000\r\n" + strings.Repeat("x", 100000),
 		"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n" + strings.Repeat("get a\r\n", 100),
 		"get " + strings.Repeat("a ", 100) + "\r\n",
-		"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n" + strings.Repeat("append a 0 0 10000 noreply\r\n"+strings.Repeat("y", 10000)+"\r\n", 5),
+		"get " + strings.Repeat("b ", 10000) + "a a a" + "\r\n" + strings.Repeat("gat 0 a\r\nmg a v\r\nmg a v T0\r\n", 100),
+		"set a 0 0 10000\r\n" + strings.Repeat("x", 10000) + "\r\n" + strings.Repeat("append a 0 0 10000 noreply\r\n"+strings.Repeat("y", 10000)+"\r\n", 6),
+		strings.Repeat("stats\r\n", 2000),
+		strings.Repeat("me a\r\n", 3000),
+		strings.Repeat("ms a 1 k f s t O123 c\r\n1\r\n", 600),
+		strings.Repeat("stats settings\r\nx\r\n", 900),
 	} {
 		se := &session{Server: s, conn: &wire{pieces: []string{say}}}
-		most := 0
 		for se.err == nil {
 			se.fill()
-			most = max(most, cap(se.buf))
+			se.check(t)
 			se.batch()
-			most = max(most, cap(se.out), cap(se.scratch))
+			se.check(t)
 			se.flush()
 		}
-		limit := testMaxItem*3/2 + 2*replyBytes
-		if strings.HasPrefix(say, "set a 0 0 6500") {
-			limit = max(bufferBytes, 2*len(say))
+		se.giveBack()
+		if s.grants.used > 0 || len(s.grants.held) > 0 || se.grant != nil {
+			t.Errorf("%.20q…: %d bytes are granted to a session that has ended", say, s.grants.used)
 		}
-		if most > limit {
-			t.Errorf("%.20q…: a buffer of %d bytes, want at most %d", say, most, limit)
-		}
+	}
+}
+
+// check verifies the bounds of a session's memory.
+func (s *session) check(t *testing.T) {
+	t.Helper()
+	granted := 0
+	for _, b := range [][]byte{s.inBlock, s.outBlock} {
+		granted += len(b)
+	}
+	if len(s.memory) > ownBytes || cap(s.scratch) > 2*bufferBytes || s.joined != nil || cap(s.out) > max(outBytes, cap(s.outBlock)) {
+		t.Errorf("buffers of %d, %d, %d and %d bytes", len(s.memory), cap(s.scratch), cap(s.out), len(s.joined))
+	}
+	if granted > 0 && (s.grant == nil || granted > s.grant.bytes) || granted == 0 && s.grant != nil {
+		t.Errorf("%d bytes, and the grant is %+v", granted, s.grant)
+	}
+	if s.grants.used > s.grants.limit {
+		t.Errorf("%d bytes are granted, of %d", s.grants.used, s.grants.limit)
 	}
 }
 
@@ -212,8 +235,9 @@ func TestBuffersShrink(t *testing.T) {
 	s := newServer(t)
 	se := &session{Server: s, conn: &wire{pieces: []string{"set a 0 0 60000\r\n" + strings.Repeat("x", 60000) + "\r\n", "append a 0 0 1\r\nx\r\n", "get a\r\n", "mn\r\n"}}}
 	se.run()
-	if cap(se.buf) != bufferBytes || cap(se.out) > 2*replyBytes || cap(se.scratch) > replyBytes {
-		t.Errorf("buffers of %d, %d and %d bytes stay", cap(se.buf), cap(se.out), cap(se.scratch))
+	se.check(t)
+	if se.grant != nil {
+		t.Errorf("%d bytes stay granted", se.grant.bytes)
 	}
 }
 
@@ -231,6 +255,7 @@ func TestSteadySessionAllocatesNothing(t *testing.T) {
 		se.batch()
 		se.flush()
 	})
+	se.giveBack()
 	if n > 0 {
 		t.Errorf("%v allocations a batch", n)
 	}
@@ -247,11 +272,10 @@ func FuzzSession(f *testing.F) {
 		for se.err == nil {
 			se.fill()
 			se.batch()
-			if cap(se.buf) > 2*(testMaxItem+2*maxLine) || cap(se.out) > testMaxItem*3/2+2*replyBytes {
-				t.Fatalf("buffers of %d and %d bytes", cap(se.buf), cap(se.out))
-			}
+			se.check(t)
 			se.flush()
 		}
+		se.giveBack()
 	})
 }
 

@@ -188,7 +188,7 @@ func (s *session) watch() {
 	go func() {
 		defer close(done)
 		if s.writeLines(left); isConn {
-			d.close(func(c net.Conn) { c.SetReadDeadline(time.Unix(1, 0)) }) // ends the reads below
+			d.close(func(c net.Conn) { c.SetReadDeadline(past) }) // ends the reads below
 		}
 	}()
 	for s.err == nil {

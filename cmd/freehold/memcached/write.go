@@ -3,6 +3,7 @@
 package memcached
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -80,10 +81,12 @@ func (s *session) put(w *write) (result, uint64) {
 	}
 	r := stored
 	version, err := s.cache.Update(w.key, func(e *cache.Entry, found bool) cache.Change {
-		if r = w.check(e, found); r != stored {
+		if r = w.check(e, found); r == stored {
+			r = s.apply(w, e, found)
+		}
+		if r != stored {
 			return cache.Keep
 		}
-		s.apply(w, e, found)
 		return cache.Store
 	})
 	if w.hasCAS {
@@ -141,14 +144,19 @@ func rounded(ttl time.Duration) time.Duration {
 }
 
 // apply makes e the entry that w stores.
-func (s *session) apply(w *write, e *cache.Entry, found bool) {
+func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 	switch {
-	case w.mode == appendMode && found:
-		s.scratch = append(append(s.scratch[:0], e.Value...), w.value...)
-		e.Value, e.Flags, e.Read, e.Idle = s.scratch, e.Flags&flagBits, false, 0
-	case w.mode == prependMode && found:
-		s.scratch = append(append(s.scratch[:0], w.value...), e.Value...)
-		e.Value, e.Flags, e.Read, e.Idle = s.scratch, e.Flags&flagBits, false, 0
+	case w.joins() && found:
+		first, second := e.Value, w.value
+		if w.mode == prependMode {
+			first, second = second, first
+		}
+		joined, r := s.join(w, len(first)+len(second))
+		if r != stored {
+			return r
+		}
+		e.Value = append(append(joined, first...), second...)
+		e.Flags, e.Read, e.Idle = e.Flags&flagBits, false, 0
 	case w.hasCAS && found && e.Version != w.cas:
 		e.Value, e.Flags, e.Read, e.Idle = w.value, w.flags|e.Flags&won|stale, false, 0
 	default:
@@ -157,9 +165,26 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) {
 			e.TTL = w.fresh
 		}
 		w.result.TTL = rounded(e.TTL)
-		return
+		return stored
 	}
 	w.result = *e
+	return stored
+}
+
+// join returns room for a value of n bytes, until the command ends.
+func (s *session) join(w *write, n int) (room []byte, r result) {
+	switch {
+	case len(w.key)+n > s.options.MaxItem:
+		return nil, refused
+	case n <= bufferBytes:
+		s.scratch = slices.Grow(s.scratch[:0], n)
+		return s.scratch, stored
+	}
+	var err error
+	if s.joined, err = s.options.Heap.Alloc(n, 1); err != nil {
+		return nil, full
+	}
+	return s.joined[:0], stored
 }
 
 // A number is an addition to a value that is a decimal number.

@@ -1,0 +1,130 @@
+// Strangers: clients that hold what they can of a server's memory, and its documented size.
+
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/test/filetest"
+)
+
+// documented is what docs/cache-server.md says of a server's memory, in bytes.
+func documented(m, buffers, conns int) int { return m/20*21 + buffers + conns*64<<10 + 64<<20 }
+
+// confined makes a command one that runs in a control group with a limit, and returns how often the kernel has
+// killed there. Without the right to make one, the command runs as it is.
+func confined(t *testing.T, cmd *exec.Cmd, limit int) (kills func() string) {
+	t.Helper()
+	for _, v := range []struct{ top, limit, events string }{
+		{"/sys/fs/cgroup", "memory.max", "memory.events"}, {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"},
+	} {
+		group := filepath.Join(v.top, fmt.Sprint("freehold-test-", os.Getpid()))
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		if os.WriteFile(filepath.Join(group, v.limit), fmt.Append(nil, limit), 0o600) != nil {
+			os.Remove(group)
+			continue
+		}
+		t.Cleanup(func() { // after the process, which is cleaned up before
+			for range 100 {
+				if os.Remove(group) == nil {
+					return
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+		cmd.Path = "/bin/sh"
+		cmd.Args = append([]string{"sh", "-c", `echo $$ >"$0/cgroup.procs" && exec "$@"`, group}, cmd.Args...)
+		return func() string { b, _ := os.ReadFile(filepath.Join(group, v.events)); return string(b) }
+	}
+	t.Log("no control group: the server's peak is checked alone")
+	return func() string { return "" }
+}
+
+// peakOf returns the most that a process had resident, in bytes.
+func peakOf(t *testing.T, process *os.Process) (bytes int) {
+	t.Helper()
+	status := string(freehold.Must(os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))))
+	_, after, _ := strings.Cut(status, "VmHWM:")
+	fmt.Sscan(after, &bytes)
+	return bytes << 10
+}
+
+// All kinds of slow clients together neither kill a server in a control group of the documented size, nor keep
+// others from being served.
+func TestStrangers(t *testing.T) {
+	const m, buffers, conns = 32 << 20, 16 << 20, 800
+	limit := documented(m, buffers, conns)
+	cmd := exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "-m", fmt.Sprint(m), "-c", fmt.Sprint(conns))
+	kills := confined(t, cmd, limit)
+	address, said := startServer(t, cmd)
+	value := strings.Repeat("x", 1_000_000)
+	set := func(key string) string { return fmt.Sprintf("set %s 0 0 %d\r\n%s\r\n", key, len(value), value) }
+	good := dial(t, "tcp", address)
+	defer good.Close()
+	replies := bufio.NewReader(good)
+	ask := func(command, want string) {
+		t.Helper()
+		good.SetDeadline(time.Now().Add(2 * time.Minute))
+		io.WriteString(good, command)
+		got := make([]byte, len(want))
+		if _, err := io.ReadFull(replies, got); string(got) != want {
+			rest, _ := replies.Peek(min(40, replies.Buffered()))
+			t.Fatalf("%.40q: %.40q%s, %v; the server says %s, and the kernel %s", command, got, rest, err, said, kills())
+		}
+	}
+	for i := range 60 {
+		ask(set(fmt.Sprint("key", i%20)), "STORED\r\n")
+	}
+	kinds := []string{
+		set("slow")[:len(value)],            // an upload that never ends
+		strings.Repeat("get key19\r\n", 20), // readers that do not read
+		"get " + strings.Repeat("key19 ", 100) + "\r\n",
+		"get " + strings.Repeat("key19 ", 100_000), // a line that never ends
+		strings.Repeat("gat 0 key19\r\n", 20),
+		strings.Repeat("stats\r\n", 2000),
+		strings.Repeat("stats conns\r\n", 20),
+		"lru_crawler metadump all\r\n",
+		"ms half 1000 T0\r\nxyz",
+		"watch fetchers mutations evictions\r\n",
+		strings.Repeat("append key18 0 0 10\r\n0123456789\r\n", 300),
+		strings.Repeat("mg key19 v\r\n", 100),
+	}
+	for i := range conns - 1 {
+		conn := dial(t, "tcp", address)
+		defer conn.Close()
+		kind := kinds[i%len(kinds)]
+		if i < 161 {
+			kind = kinds[0]
+		}
+		go io.WriteString(conn, kind) // which may block for ever
+	}
+	for i := range 8 {
+		key := fmt.Sprint("good", i%5)
+		ask(fmt.Sprintf("set small%d 0 0 1\r\n1\r\n", i), "STORED\r\n")
+		ask(fmt.Sprintf("get small%d\r\n", i), fmt.Sprintf("VALUE small%d 0 1\r\n1\r\nEND\r\n", i))
+		ask(set(key), "STORED\r\n")
+		ask("mg "+key+" v\r\n", fmt.Sprintf("VA %d\r\n%s\r\n", len(value), value))
+	}
+	peak := peakOf(t, cmd.Process)
+	t.Logf("at most %d MiB of %d", peak>>20, limit>>20)
+	if peak > limit {
+		t.Errorf("at most %d MiB resident, and %d are documented", peak>>20, limit>>20)
+	}
+	filetest.Must(t, cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, said)
+	}
+}

@@ -1,0 +1,168 @@
+package memcached
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// uploads makes n clients send all but the last byte of a value, and returns them.
+func uploads(p *pipes, n int) (all []net.Conn) {
+	for i := range n {
+		c := p.dial()
+		go fmt.Fprintf(c, "set slow%d 0 0 60000\r\n%s", i, strings.Repeat("x", 60001))
+		synctest.Wait()
+		all = append(all, c)
+	}
+	return all
+}
+
+// statOf returns a figure of stats.
+func statOf(t *testing.T, s *Server, name string) (value int) {
+	t.Helper()
+	_, after, _ := strings.Cut(talk(t, s, "stats\r\n"), "STAT "+name+" ")
+	if n, err := fmt.Sscan(after, &value); n != 1 {
+		t.Fatalf("no %s: %v", name, err)
+	}
+	return value
+}
+
+const large = "set a 0 0 60000\r\n" // and 60,000 bytes
+
+func largeValue() string { return strings.Repeat("v", 60000) + "\r\n" }
+
+// Clients that never end their uploads delay another one's by a moment, and nobody's small commands.
+func TestSlowUploads(t *testing.T) {
+	const atOnce = 18
+	serving(t, func(o *Options) { o.MaxConns, o.Write, o.Buffers = 1000, 30*time.Second, atOnce*60100 }, func(t *testing.T, s *Server, p *pipes) {
+		slow := uploads(p, 161)
+		most := s.options.Buffers
+		if used := statOf(t, s, "buffer_bytes"); used > most || used < most/2 {
+			t.Errorf("%d bytes are granted, of %d", used, most)
+		}
+		c := p.dial()
+		start := time.Now()
+		if got := ask(t, c, "set a 0 0 1\r\n1\r\n"); got != "STORED\r\n" || time.Since(start) > 0 {
+			t.Errorf("a small set: %q after %v", got, time.Since(start))
+		}
+		if got := ask(t, c, large+largeValue()); got != "STORED\r\n" {
+			t.Errorf("a large set: %q after %v", got, time.Since(start))
+		}
+		if took := time.Since(start); took > (161/atOnce+1)*(grantGrace+time.Second/50) {
+			t.Errorf("a large set behind 161 slow ones took %v", took)
+		}
+		if kicks := statOf(t, s, "slow_kicks"); kicks < 161-atOnce {
+			t.Errorf("%d of 161 slow clients were disconnected", kicks)
+		}
+		for _, c := range slow[:161-atOnce] {
+			if !ended(c) {
+				t.Fatal("a slow client is connected")
+			}
+		}
+		slow = append(slow, uploads(p, 161)...)
+		start = time.Now()
+		if got := ask(t, c, large+largeValue()); got != "STORED\r\n" || time.Since(start) > 3*grantGrace {
+			t.Errorf("a large set of a client that has proved itself: %q after %v", got, time.Since(start))
+		}
+		for _, c := range append(slow, c) {
+			c.Close()
+		}
+	})
+}
+
+// Clients that do not take their replies delay another one's by a moment.
+func TestSlowReplies(t *testing.T) {
+	serving(t, func(o *Options) { o.MaxConns, o.Write = 1000, 30*time.Second }, func(t *testing.T, s *Server, p *pipes) {
+		talk(t, s, large+largeValue())
+		var all []net.Conn
+		for i := range 100 {
+			c := p.dial()
+			go io.WriteString(c, []string{"get a\r\n", "mg a v\r\n", "gat 0 a\r\n", "mg a v T0\r\n", "get b a a\r\n"}[i%5])
+			all = append(all, c)
+		}
+		synctest.Wait()
+		c := p.dial()
+		go io.WriteString(c, "mg a v h\r\nquit\r\n")
+		got, err := io.ReadAll(c)
+		if want := "VA 60000 h1\r\n" + largeValue(); string(got) != want || err != nil {
+			t.Errorf("%.40q and %d bytes, %v", got, len(got), err)
+		}
+		if kicks := statOf(t, s, "slow_kicks"); kicks < 90 {
+			t.Errorf("%d of 100 slow clients were disconnected", kicks)
+		}
+		for _, c := range all {
+			c.Close()
+		}
+	})
+}
+
+// Where nobody else waits, a slow client may be slow.
+func TestSlowAlone(t *testing.T) {
+	serving(t, func(o *Options) { o.Write = 30 * time.Second }, func(t *testing.T, s *Server, p *pipes) {
+		c := uploads(p, 1)[0]
+		time.Sleep(24 * time.Hour)
+		if got := ask(t, c, "x\r\n"); got != "CLIENT_ERROR bad data chunk\r\n" && got != "STORED\r\n" {
+			t.Errorf("after a day: %q", got)
+		}
+		c.Close()
+	})
+}
+
+// A client that has waited for too long is refused, and goes on.
+func TestRefusedForMemory(t *testing.T) {
+	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Second/4 }, func(t *testing.T, s *Server, p *pipes) {
+		slow := uploads(p, 2) // overdue after a second
+		talk(t, s, "set a 0 0 1\r\n1\r\n")
+		c := p.dial()
+		if got := ask(t, c, large+largeValue()+"mn\r\n"); got != outOfMemory+"\r\n" {
+			t.Errorf("a large set: %q", got)
+		}
+		if got, _ := io.ReadAll(io.LimitReader(c, 4)); string(got) != "MN\r\n" {
+			t.Errorf("after it: %q", got)
+		}
+		if got := talk(t, s, "get a\r\n"); got != "END\r\n" {
+			t.Errorf("the old value of a set that was refused: %q", got)
+		}
+		if n, kicks, refused := statOf(t, s, "store_no_memory"), statOf(t, s, "slow_kicks"), statOf(t, s, "buffer_refused"); n != 1 || kicks > 0 || refused != 1 {
+			t.Errorf("%d refused sets, %d disconnected, %d refused", n, kicks, refused)
+		}
+		for _, c := range append(slow, c) {
+			c.Close()
+		}
+	})
+}
+
+// One client lists keys at a time: a list keeps memory of the cache while its client does not read.
+func TestOneList(t *testing.T) {
+	serving(t, func(o *Options) { o.Write = time.Hour }, func(t *testing.T, s *Server, p *pipes) {
+		for i := range 1000 {
+			talk(t, s, fmt.Sprintf("set key%d 0 0 1\r\n1\r\n", i))
+		}
+		slow := p.dial()
+		io.WriteString(slow, "lru_crawler metadump all\r\n")
+		synctest.Wait()
+		if got := talk(t, s, "lru_crawler metadump all\r\nstats cachedump 1 0\r\nmn\r\n"); got != busy+"\r\n"+busy+"\r\nMN\r\n" {
+			t.Errorf("while another client lists keys: %q", got)
+		}
+		slow.Close()
+		synctest.Wait()
+		for _, list := range []string{"lru_crawler metadump all\r\n", "stats cachedump 1 0\r\n"} {
+			if got := talk(t, s, list); strings.Count(got, "\n") != 1001 || !strings.HasSuffix(got, "END\r\n") {
+				t.Errorf("%q: %d lines", list, strings.Count(got, "\n"))
+			}
+		}
+	})
+}
+
+// A server that stops waits for nobody who waits for memory.
+func TestShutdownOfWaiters(t *testing.T) {
+	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Hour }, func(t *testing.T, s *Server, p *pipes) {
+		for _, c := range uploads(p, 5) {
+			go io.Copy(io.Discard, c)
+		}
+	})
+}
