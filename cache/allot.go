@@ -21,26 +21,27 @@ const (
 	pagesShare      = 8 // Resize leaves no more pages than this part of the limit
 )
 
-// allot returns where an item of that size can be written: in the open segment of its queue and
-// class, or in one of its own. A copy takes what is available and reclaims nothing.
-func (s *shard) allot(size int, seconds uint32, main, copying bool) (n, offset uint32, ok bool) {
+// allot returns the place of a new item: in the open segment of its queue and class, or in a segment of
+// its own. The item needs size bytes, and versionBytes more if own is versioned, so that its version is
+// above the one before. A copy takes what is available and reclaims nothing.
+func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if size > s.c.largeBytes {
 		if n, ok = s.acquire(size, copying); ok {
 			s.begin(n, seconds, main, sealed)
 			s.fill(s.segs.at(n), size)
 		}
-		return n, 0, ok
+		return n, 0, 0, ok
 	}
 	queue := 0
 	if main {
 		queue = 1
 	}
 	at := &s.open[queue][classOf(seconds)]
-	for !s.fits(*at, size) {
+	for !s.fits(*at, size, before) {
 		if n, ok = s.acquire(s.c.segmentBytes, copying); !ok {
-			return 0, 0, false
+			return 0, 0, 0, false
 		}
-		if s.fits(*at, size) { // copies have opened one
+		if s.fits(*at, size, before) { // copies have opened one
 			s.vacate(n)
 			break
 		}
@@ -50,13 +51,18 @@ func (s *shard) allot(size int, seconds uint32, main, copying bool) (n, offset u
 	}
 	g := s.segs.at(*at)
 	offset = g.used
-	s.fill(g, size)
-	return *at, offset, true
+	own = s.shapeAt(*at, offset, before)
+	s.fill(g, size+own.versionBytes())
+	return *at, offset, own, true
 }
 
-// fits reports whether segment n is open and has room for an item.
-func (s *shard) fits(n uint32, size int) bool {
-	return n != 0 && int(s.segs.at(n).used)+size <= s.c.segmentBytes
+// fits reports whether segment n is open and has room for an item, and for the version that it may need.
+func (s *shard) fits(n uint32, size int, before uint64) bool {
+	if n == 0 {
+		return false
+	}
+	used := s.segs.at(n).used
+	return int(used)+size+s.shapeAt(n, used, before).versionBytes() <= s.c.segmentBytes
 }
 
 // begin makes an empty segment the newest.

@@ -14,7 +14,6 @@ package cache
 import (
 	"math/bits"
 	"runtime"
-	"time"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -66,7 +65,7 @@ const (
 func New(parent freehold.Allocator, o *Options) *Cache {
 	o.check()
 	c := &Cache{options: *o, seed: hash.NewSeed()}
-	c.clock = clock{begin: time.Now(), jitter: o.Jitter, since: time.Since}
+	c.clock = clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
 	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
@@ -75,6 +74,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 		c.shards[i].init(c, c.shardLimit(o.MaxBytes))
 	}
 	c.bound.init(c, o)
+	c.raise(firstVersion())
 	c.number = opened.Add(c, true)
 	return c
 }
@@ -147,6 +147,7 @@ func (c *Cache) Close() {
 	}
 	opened.Remove(c.number)
 	c.bound.close()
+	keepHighest(c.highestVersion())
 	for i := range c.shards {
 		c.shards[i].close()
 	}

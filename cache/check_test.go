@@ -28,6 +28,7 @@ func (s *shard) check() {
 	defer s.mu.Unlock()
 	live := map[uint32]uint32{}
 	slots, places := 0, map[place]bool{}
+	demand(s.floor <= s.top(), "floor %d is above the last position, %d", s.floor, s.top())
 	s.eachSlot(func(i uint32, at *atomic.Uint64, w slot) {
 		slots++
 		one, two := homes(w.tag(), s.index.buckets.Load())
@@ -41,6 +42,7 @@ func (s *shard) check() {
 		demand(offset+uint32(it.size()) <= g.used, "an item beyond %d used bytes", g.used)
 		demand(tagOf(s.c.seed.Bytes(it.key())) == w.tag(), "an item of another key")
 		demand(g.main == w.main(), "a slot of another queue than its segment")
+		demand(s.version(w, it) <= s.top(), "version %d, and the last position is %d", s.version(w, it), s.top())
 		live[n] += uint32(it.size())
 	})
 	demand(slots == s.index.used, "%d slots, counted as %d", slots, s.index.used)
@@ -96,5 +98,7 @@ func (c *Cache) fake() *fakeTime {
 		}
 		return f.now
 	}
+	begin := c.clock.begin
+	c.clock.wall = func() time.Time { return begin.Add(f.now) }
 	return f
 }

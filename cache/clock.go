@@ -1,9 +1,16 @@
-// Clock: seconds since the cache was made, and what TTLs are in them.
+// Clock: seconds since the cache was made, and the TTLs of entries in them.
+//
+//	begin       now                     expires
+//	|--1--|--2--|--3--|-- ... --|--------|
+//	                  left, rounded down |
+//
+// Second 1 begins with the second of the system's clock in which the cache was made. So seconds of all
+// caches begin at the same moments, and copies of an entry in several caches, or in a snapshot, expire
+// at the same moment.
 
 package cache
 
 import (
-	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -14,13 +21,19 @@ type clock struct {
 	begin  time.Time
 	jitter float64
 	since  func(time.Time) time.Duration // time.Since, except in tests
+	wall   func() time.Time              // time.Now, except in tests
+}
+
+func clockOf(jitter float64) clock {
+	now := time.Now()
+	return clock{now.Add(-time.Duration(now.Nanosecond())), jitter, time.Since, time.Now}
 }
 
 // now returns the second.
 func (c *clock) now() uint32 { return uint32(c.since(c.begin)/time.Second) + 1 }
 
-// expires returns the second at which what is stored now has expired, not before ttl has passed, less
-// its jitter; 0 if ttl is 0.
+// expires returns the second at which an entry that is stored now has expired: the first that begins when
+// ttl, less its jitter, has passed. It is 0 if ttl is 0.
 func (c *clock) expires(ttl time.Duration) uint32 {
 	if ttl == 0 {
 		return 0
@@ -29,16 +42,52 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 	if c.jitter > 0 {
 		ttl -= time.Duration(float64(ttl) * c.jitter * rand.Float64())
 	}
-	seconds := (c.since(c.begin)+ttl-1)/time.Second + 2
-	return uint32(min(max(seconds, 1), math.MaxUint32))
+	return second((c.since(c.begin)+ttl-1)/time.Second + 1)
 }
 
-// left returns the TTL of what has expired at that second. From then on it is negative, as 0 is for ever.
+// second returns the second that begins so many seconds after the clock did.
+func second(n time.Duration) uint32 { return uint32(min(max(n+1, 1), math.MaxUint32)) }
+
+// left returns the TTL of an entry that expires at that second, rounded down to a second. In its last
+// second that is a nanosecond, as 0 is for ever, and from then on it is negative. As expires rounds up,
+// storing what left has just returned changes nothing.
 func (c *clock) left(expires uint32) time.Duration {
 	if expires == 0 {
 		return 0
 	}
-	return cmp.Or(time.Duration(int64(expires)-int64(c.now()))*time.Second, -1)
+	switch left := c.until(expires); {
+	case left <= 0:
+		return -1
+	case left < time.Second:
+		return 1
+	default:
+		return left.Truncate(time.Second)
+	}
+}
+
+// until returns how long it is until that second begins.
+func (c *clock) until(second uint32) time.Duration {
+	return time.Duration(int64(second)-1)*time.Second - c.since(c.begin)
+}
+
+// unix returns the Unix time at which an entry has expired that expires at that second, or 0 for never.
+func (c *clock) unix(expires uint32) uint64 {
+	if expires == 0 {
+		return 0
+	}
+	at := c.wall().Add(c.until(expires)).Round(time.Second).Unix()
+	return uint64(max(at, 1))
+}
+
+// fromUnix is the reverse of unix, and reports whether that time has not come yet.
+func (c *clock) fromUnix(at uint64) (expires uint32, ok bool) {
+	if at == 0 {
+		return 0, true
+	}
+	const farthest = 1 << 40 // seconds, beyond all TTLs
+	left := min(time.Unix(int64(min(at, farthest)), 0).Sub(c.wall()), math.MaxInt64/2)
+	expires = second((c.since(c.begin) + left).Round(time.Second) / time.Second)
+	return expires, left > 0
 }
 
 // accessOf returns the access of an entry that is stored now.

@@ -1,10 +1,12 @@
 // Items: how an entry is stored in a segment.
 //
-//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | key | value | 0 to 3 B | spare |   a multiple of 4 B, at one
+//	| head 12 B | access 0 or 4 B | flags 0, 4 or 8 B | version 0 or 8 B | key | value | 0 to 3 B | spare |
+//
+// An item begins at a multiple of 4 B, and its size is one.
 //
 // An item is written before a slot refers to it. Then only expires and access change, by atomic stores,
-// and what rewrite.go changes while nobody reads it. An item does not know whether it is live: it is if
-// a slot refers to its place.
+// and rewrite.go rewrites an item while nobody reads it. An item does not know whether it is live: it is
+// if a slot refers to its place.
 
 package cache
 
@@ -19,7 +21,6 @@ type item struct {
 	valueBytes uint32
 	keyBytes   uint16
 	shape      shape
-	rewrites   uint8         // since it was written here, a part of its version
 	expires    atomic.Uint32 // the second of the cache's clock at which it has expired, or 0
 }
 
@@ -32,26 +33,32 @@ const wasRead access = 1 << 31
 const (
 	headBytes    = 12
 	accessBytes  = 4
+	versionBytes = 8
 	unitBytes    = 4
 	maxKeyBytes  = 1<<16 - 1
-	maxHeadBytes = headBytes + accessBytes + 8 + unitBytes // beside key and value
+	maxHeadBytes = headBytes + accessBytes + 8 + unitBytes // beside key and value, without a version
 )
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)
 
-// A shape is what an item has beside key and value.
+// A shape tells which parts an item has beside key and value, and how often it was rewritten in place.
 //
-//	| spare units 5 | accessed 1 | units of flags 2, or absent |
-type shape uint8
+//	| 0 0 | rewrites 5 | spare units 5 | versioned 1 | accessed 1 | units of flags 2, or absent |
+type shape uint16
 
 const (
-	absent   shape = 3 // there is no value and no flags: GetOrLoad remembers that
-	accessed shape = 4 // it has access
-	oneSpare shape = 8
-	maxSpare       = 31
+	absent    shape = 3 // there is no value and no flags: GetOrLoad remembers that
+	accessed  shape = 4 // it has access
+	versioned shape = 8 // it has a version of its own: see version.go
+	oneSpare  shape = 1 << 4
+	maxSpare        = 1<<5 - 1
+
+	oneRewrite  shape = 1 << 9
+	rewriteBits       = 5
+	maxRewrites       = 1<<rewriteBits - 1
 )
 
-// shape returns that of an item of the cache without spare units.
+// shape returns the shape of a new item without a version.
 func (c *Cache) shape(flags uint64, isAbsent bool) (sh shape) {
 	switch {
 	case isAbsent:
@@ -70,23 +77,32 @@ func (c *Cache) shape(flags uint64, isAbsent bool) (sh shape) {
 func (sh shape) isAbsent() bool   { return sh&absent == absent }
 func (sh shape) accessBytes() int { return int(sh&accessed) / int(accessed) * accessBytes }
 func (sh shape) flagsBytes() int  { return int(sh&absent) % int(absent) * unitBytes }
-func (sh shape) spareBytes() int  { return int(sh/oneSpare) * unitBytes }
+func (sh shape) versionBytes() int {
+	return int(sh&versioned) / int(versioned) * versionBytes
+}
+func (sh shape) spareBytes() int { return int(sh/oneSpare%(maxSpare+1)) * unitBytes }
+func (sh shape) rewrites() int   { return int(sh / oneRewrite) }
+
+// keyOffset returns where the key of an item begins.
+func (sh shape) keyOffset() int {
+	return headBytes + sh.accessBytes() + sh.flagsBytes() + sh.versionBytes()
+}
 
 // itemBytes returns the size of an item.
 func itemBytes(key []byte, e *Entry, sh shape) int {
-	return roundUp(headBytes+sh.accessBytes()+sh.flagsBytes()+len(key)+len(e.Value), unitBytes) + sh.spareBytes()
+	return roundUp(sh.keyOffset()+len(key)+len(e.Value), unitBytes) + sh.spareBytes()
 }
 
 func roundUp(n, unit int) int { return (n + unit - 1) &^ (unit - 1) }
 
 // write makes the memory at it, of itemBytes, the item of key and e.
 func (it *item) write(key []byte, e *Entry, expires uint32, sh shape, c *clock) {
-	it.keyBytes, it.shape, it.rewrites = uint16(len(key)), sh, 0
+	it.keyBytes, it.shape = uint16(len(key)), sh
 	copy(it.key(), key)
 	it.writeEntry(e, expires, c)
 }
 
-// writeEntry writes what is beside key and shape. The value of e may be the item's own memory.
+// writeEntry writes all but key, shape and version. The value of e may be the item's own memory.
 func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
 	it.valueBytes = uint32(len(e.Value))
 	it.expires.Store(expires)
@@ -102,19 +118,23 @@ func (it *item) writeEntry(e *Entry, expires uint32, c *clock) {
 	copy(it.value(), e.Value)
 }
 
-// need returns the size of a copy of the item.
-func (it *item) need() int { return it.size() - it.shape.spareBytes() }
+// need returns the size of a copy of the item without a version.
+func (it *item) need() int {
+	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
+}
 
-// copyTo copies the item to memory of as many bytes as it needs.
-func (it *item) copyTo(to *item) {
+// copyTo copies the item to memory of as many bytes as it needs, without its version, or with room for
+// one if sh is versioned.
+func (it *item) copyTo(to *item, sh shape) {
 	to.expires.Store(it.expires.Load()) // readers may write it, and access
-	copy(to.bytes(0, 8), it.bytes(0, 8))
-	to.shape, to.rewrites = it.shape%oneSpare, 0
+	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes
+	to.shape = it.shape&(accessed|absent) | sh
 	if at := it.access(); at != nil {
 		to.access().Store(at.Load())
 	}
-	from := it.flagsOffset()
-	copy(to.bytes(from, it.need()-from), it.bytes(from, it.need()-from))
+	copy(to.flagsAt(), it.flagsAt())
+	n := int(it.keyBytes) + int(it.valueBytes)
+	copy(to.bytes(to.keyOffset(), n), it.bytes(it.keyOffset(), n))
 }
 
 // bytes returns n bytes of the item from the given offset on.
@@ -130,10 +150,12 @@ func (it *item) access() *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Add(unsafe.Pointer(it), headBytes))
 }
 
-func (it *item) flagsOffset() int { return headBytes + it.shape.accessBytes() }
-func (it *item) keyOffset() int   { return it.flagsOffset() + it.shape.flagsBytes() }
-func (it *item) flagsAt() []byte  { return it.bytes(it.flagsOffset(), it.shape.flagsBytes()) }
-func (it *item) key() []byte      { return it.bytes(it.keyOffset(), int(it.keyBytes)) }
+func (it *item) keyOffset() int { return it.shape.keyOffset() }
+func (it *item) key() []byte    { return it.bytes(it.keyOffset(), int(it.keyBytes)) }
+
+func (it *item) flagsAt() []byte {
+	return it.bytes(headBytes+it.shape.accessBytes(), it.shape.flagsBytes())
+}
 
 func (it *item) value() []byte {
 	return it.bytes(it.keyOffset()+int(it.keyBytes), int(it.valueBytes))
@@ -147,6 +169,11 @@ func (it *item) flags() uint64 {
 		return binary.NativeEndian.Uint64(flags)
 	}
 	return 0
+}
+
+// versionAt returns the memory of the version of a versioned item.
+func (it *item) versionAt() []byte {
+	return it.bytes(it.keyOffset()-versionBytes, versionBytes)
 }
 
 func (it *item) size() int {

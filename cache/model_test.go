@@ -22,6 +22,9 @@ type model struct {
 	scale   int  // of values
 	fails   bool // the parent may refuse
 	dropped [reasons]int
+
+	highest map[string]uint64 // version of each key that was ever seen
+	written map[string]bool   // since then
 }
 
 type modelEntry struct {
@@ -31,7 +34,10 @@ type modelEntry struct {
 }
 
 func newModel(t testing.TB, parent freehold.Allocator, o Options) *model {
-	m := &model{t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes), scale: 1 + o.MaxBytes/(1<<20)}
+	m := &model{
+		t: t, want: map[string]modelEntry{}, parent: freehold.NewLimit(parent, o.MaxBytes), scale: 1 + o.MaxBytes/(1<<20),
+		highest: map[string]uint64{}, written: map[string]bool{},
+	}
 	o.OnEvict = m.evicted
 	m.c = New(m.parent, &o)
 	m.clock = m.c.fake()
@@ -148,6 +154,7 @@ func (m *model) stored(key string, e Entry, done, right bool) {
 	}
 	if _, ok := m.c.Get(nil, []byte(key)); done && (ok || !m.fails) {
 		m.want[key] = modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}
+		m.written[key] = true
 	}
 }
 
@@ -200,10 +207,17 @@ func (m *model) get(key string) {
 		if string(e.Value) != want.value || e.Flags != want.flags {
 			m.t.Fatalf("View(%q) has %d bytes, flags %x; want %d, %x", key, len(e.Value), e.Flags, len(want.value), want.flags)
 		}
-		left := want.expires - m.clock.now // rounded up, as the clock has seconds
-		if want.expires == 0 && e.TTL != 0 || want.expires != 0 && (e.TTL < left || e.TTL > left+time.Second) {
-			m.t.Fatalf("View(%q) has TTL %v, want %v at %v", key, left, want.expires, m.clock.now)
+		left := time.Duration(0)
+		if want.expires != 0 {
+			left = max((want.expires - m.clock.now).Truncate(time.Second), 1)
 		}
+		if e.TTL != left {
+			m.t.Fatalf("View(%q) has TTL %v, want %v at %v", key, e.TTL, left, m.clock.now)
+		}
+		if last := m.highest[key]; e.Version < last || e.Version == last && m.written[key] {
+			m.t.Fatalf("View(%q) has version %d after %d, which it had before %t", key, e.Version, last, m.written[key])
+		}
+		m.highest[key], m.written[key] = e.Version, false
 	})
 	if found != had {
 		m.t.Fatalf("View(%q) = %t", key, found)

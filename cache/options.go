@@ -21,9 +21,14 @@ type Options struct {
 	// Name appears in Stats and in reports, and tells caches apart in metrics: see package metrics.
 	Name string
 
-	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add, Replace,
-	// CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay until there is no
-	// room, and so does a TTL of 0 here. A negative one panics.
+	// Format says how the bytes of values are to be understood, for example "session 3". A snapshot
+	// carries it, and Restore refuses the snapshot of a cache with another Format. Change it when
+	// the bytes change.
+	Format string
+
+	// TTL is how long an entry stays that Set stores, and one with an Entry.TTL of 0 that Put, Add,
+	// Replace, CompareAndSet, Update or GetOrLoad store. SetTTL and Touch with 0 let an entry stay until
+	// there is no room, and so does a TTL of 0 here. A negative one panics.
 	TTL time.Duration
 
 	// Sliding makes each read of an entry that expires let it stay for another TTL, which must not

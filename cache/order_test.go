@@ -148,7 +148,7 @@ func TestRewriteAgainstReaders(t *testing.T) {
 			})
 			must(0, c.Set(key, again))
 			reader.Wait()
-			if !bytes.Equal(got, again) || c.found(key).it.rewrites != 1 {
+			if !bytes.Equal(got, again) || c.found(key).it.shape.rewrites() != 1 {
 				t.Errorf("the reader has %q", got)
 			}
 			c.check()

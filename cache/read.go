@@ -142,18 +142,19 @@ func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 	return func(yield func([]byte, Entry) bool) {
 		c.base.MustBeOpen(&kind, "All")
 		for i := range c.shards {
-			if !c.shards[i].each(yield) {
+			s := &c.shards[i]
+			if !s.each(func(r reading) bool { return yield(r.it.key(), s.entryOf(r, c.accessTime())) }) {
 				return
 			}
 		}
 	}
 }
 
-// each calls yield with the entries of a shard, bucket by bucket, until it returns false.
-func (s *shard) each(yield func([]byte, Entry) bool) bool {
+// each calls f with the entries of a shard, bucket by bucket, until f returns false.
+func (s *shard) each(f func(r reading) bool) bool {
 	var held []reading
 	defer func() {
-		for i := range held { // if yield panics
+		for i := range held { // if f panics
 			held[i].release()
 		}
 	}()
@@ -164,7 +165,7 @@ func (s *shard) each(yield func([]byte, Entry) bool) bool {
 		}
 		for len(held) > 0 {
 			r := &held[len(held)-1]
-			more := !r.isLive(&s.c.clock) || yield(r.it.key(), s.entryOf(*r, s.c.accessTime()))
+			more := !r.isLive(&s.c.clock) || f(*r)
 			r.release()
 			held = held[:len(held)-1]
 			if !more {

@@ -158,12 +158,16 @@ func (s *shard) keep(at *atomic.Uint64, it *item, pays int) bool {
 		at.Store(uint64(slotOf(w.tag(), w.place(), main, hits)))
 		return true
 	}
-	to, offset, ok := s.allot(it.need(), left, main, true)
+	before := s.version(w, it)
+	to, offset, own, ok := s.allot(it.need(), left, main, true, before-1)
 	if !ok {
 		return false
 	}
 	moved := s.segs.at(to).item(offset)
-	it.copyTo(moved)
+	it.copyTo(moved, own)
+	if own != 0 {
+		s.setVersion(moved, before)
+	}
 	s.add(s.segs.at(to), moved)
 	at.Store(uint64(slotOf(w.tag(), s.segs.place(to, offset), main, hits)))
 	s.remove(g, it)

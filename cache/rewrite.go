@@ -3,17 +3,12 @@
 // It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and only if nobody
 // has its segment pinned then. Readers who find no slot look again, since moves is odd.
 //
-// The item keeps its age in its queue, so that rewriting counts as a hit. Its version has the number
-// of rewrites.
+// The item keeps its age in its queue, so that rewriting counts as a hit. Its version grows by 1.
 
 package cache
 
-import "math"
-
-const (
-	maxRewrites = math.MaxUint8
-	spareShare  = 8 // the largest part of an item that may be spare
-)
+// spareShare is the largest part of an item that may be spare: one of so many.
+const spareShare = 8
 
 // rewrite makes the item of old that of e, of a shape without spare units, and reports whether it could.
 func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
@@ -34,8 +29,7 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
 		s.c.seam.at(writeAlone)
 		size := it.size()
 		g.forget(it.expires.Load(), size)
-		it.shape = sh
-		it.rewrites++
+		s.advance(it, sh)
 		it.writeEntry(e, expires, &s.c.clock)
 		g.note(expires, size)
 		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))
@@ -48,8 +42,9 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
 
 // reshaped returns the shape that the item would have with e, and its spare units beside those of sh.
 func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
+	sh |= it.shape & versioned
 	spare := it.size() - itemBytes(it.key(), e, sh)
-	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.rewrites < maxRewrites &&
+	ok = sh.flagsBytes() == it.shape.flagsBytes() && it.shape.rewrites() < maxRewrites &&
 		spare >= 0 && spare <= min(it.size()/spareShare, maxSpare*unitBytes)
 	return sh + shape(max(spare, 0)/unitBytes)*oneSpare, ok
 }

@@ -49,7 +49,7 @@ func TestRewrite(t *testing.T) {
 			must(c.Put(key, tt.old))
 			must(c.Put(key, tt.next))
 			c.check()
-			if got := c.found(key).it.rewrites == 1; got != tt.want {
+			if got := c.found(key).it.shape.rewrites() == 1; got != tt.want {
 				t.Errorf("it stays: %t, want %t", got, tt.want)
 			}
 			c.View(key, func(e Entry) {
@@ -122,9 +122,9 @@ func TestCopyOfARewrittenItem(t *testing.T) {
 			want := c.shards[0].entryOf(r, c.accessTime())
 			spare := r.it.shape.spareBytes()
 			to := (*item)(unsafe.Pointer(new([32]uint64)))
-			r.it.copyTo(to)
-			if spare != 8 || to.size() != r.it.size()-spare || to.rewrites != 0 || string(to.key()) != "key" {
-				t.Errorf("%d bytes, %d of them spare, are copied to %d; %d rewrites", r.it.size(), spare, to.size(), to.rewrites)
+			r.it.copyTo(to, 0)
+			if spare != 8 || to.size() != r.it.size()-spare || to.shape.rewrites() != 0 || string(to.key()) != "key" {
+				t.Errorf("%d bytes, %d of them spare, are copied to %d; %d rewrites", r.it.size(), spare, to.size(), to.shape.rewrites())
 			}
 			r.it = to
 			got := c.shards[0].entryOf(r, c.accessTime())

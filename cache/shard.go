@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/container"
@@ -41,7 +40,8 @@ type shard struct {
 	spares  []uint32 // segments without items
 	limbo   []uint32 // segments that were emptied while they had readers
 	open    [2][classes]uint32
-	age     uint64 // of the newest open segment
+	age     uint64 // of the newest segment
+	floor   uint64 // the highest version that is no longer the key's: see version.go
 	entry   Entry  // of Update's function
 	counts
 }
@@ -89,19 +89,26 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 		s.sets++
 		return s.version(old.w, old.it), nil
 	}
-	n, offset, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main)
+	before := s.floor
+	if old.at != nil {
+		before = s.version(old.w, old.it)
+	}
+	n, offset, own, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main, before)
 	if !ok && s.isAlone(old) {
 		e.Value = bytes.Clone(e.Value) // it may be that of old
 		s.unlink(old)
 		old = reading{}
-		n, offset, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false)
+		n, offset, own, ok = s.allot(itemBytes(key, e, sh), seconds(e.TTL), main, false, before)
 	}
 	if !ok {
 		return 0, s.noMemory()
 	}
 	g := s.segs.at(n)
 	it := g.item(offset)
-	it.write(key, e, expires, sh, &s.c.clock)
+	it.write(key, e, expires, sh|own, &s.c.clock)
+	if own != 0 {
+		s.setVersion(it, before+1)
+	}
 	s.add(g, it)
 	s.sets++
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
@@ -117,12 +124,12 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 var errAsked = errors.New("freehold: an entry needs room of other shards")
 
 // allotBeside is allot while the item of old stays where it is.
-func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool) (n, offset uint32, ok bool) {
+func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if old.at != nil {
 		old = s.hold(old.at)
 		defer old.release()
 	}
-	return s.allot(size, seconds, main, false)
+	return s.allot(size, seconds, main, false, before)
 }
 
 // isAlone reports whether the item of old has a segment of its own, which nobody reads.
@@ -144,19 +151,6 @@ func seconds(ttl time.Duration) uint32 {
 	return uint32(min((ttl+time.Second-1)/time.Second, 1<<30))
 }
 
-// number returns which of the cache's shards s is. It makes versions differ between keys.
-func (s *shard) number() uint64 {
-	return uint64((uintptr(unsafe.Pointer(s)) - uintptr(unsafe.Pointer(&s.c.shards[0]))) / unsafe.Sizeof(*s))
-}
-
-// version returns the version of the item that a slot refers to.
-func (s *shard) version(w slot, it *item) uint64 {
-	n, offset := s.segs.split(w.place())
-	v := s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)
-	v = v*(maxRewrites+1) + uint64(it.rewrites)
-	return v*uint64(len(s.c.shards)) + s.number()
-}
-
 // replace makes the slot of old refer to another item.
 func (s *shard) replace(old reading, w slot) {
 	old.at.Store(uint64(w))
@@ -166,6 +160,7 @@ func (s *shard) replace(old reading, w slot) {
 // unlink removes the slot of old, if it has one.
 func (s *shard) unlink(old reading) {
 	if old.at != nil {
+		s.ended(s.version(old.w, old.it))
 		old.at.Store(0)
 		s.index.used--
 		s.lose(old.w.place())
@@ -214,6 +209,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	n, offset := s.segs.split(at)
 	g := s.segs.at(n)
 	it := g.item(offset)
+	s.ended(s.version(slot(at), it))
 	s.remove(g, it)
 	if it.shape.isAbsent() {
 		return

@@ -1,12 +1,17 @@
 // Snapshots: the entries as a stream, with which a cache starts warm.
 //
-//	| "freehold" | "cache" 0 0 0 | version 4 B | block | block | ... | last block |
-//	block    length 4 B | checksum 4 B | entries
-//	entry    key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
+//	| "freehold" | "cache" 0 0 0 | 2, 4 B | first block | block | ... | last block |
+//	block         length 4 B | checksum 4 B | content
+//	first block   highest version 8 B | Options.Format
+//	block         entries
+//	entry         key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
-// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
-// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its entries. So a
-// stream that was cut, even between two blocks, is found out.
+// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block is empty. A
+// checksum is the CRC-32C of the number of the block (8 B), its length and its content. So a stream
+// that was cut, even between two blocks, is found out.
+//
+// Every entry of a restored cache has a version above the highest one of the snapshot, so no version
+// from before a restart is the version of another state after it.
 
 package cache
 
@@ -19,16 +24,15 @@ import (
 	"io"
 	"math"
 	"os"
-	"time"
 
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
 // Errors of [Cache.Restore], for [errors.Is].
 var (
-	// ErrForeign says that the stream is no cache's, or has a version that this package does not
-	// know.
-	ErrForeign = errors.New("not a snapshot of a cache")
+	// ErrForeign says that the stream is no cache's, that another release wrote it, or that its cache
+	// had another [Options].Format. The cache is as before.
+	ErrForeign = errors.New("not a snapshot of such a cache")
 
 	// ErrCorrupt says that the stream was damaged.
 	ErrCorrupt = errors.New("corrupt snapshot")
@@ -39,7 +43,7 @@ var (
 
 const (
 	snapshotMagic   = "freeholdcache\x00\x00\x00"
-	snapshotVersion = 1
+	snapshotVersion = 2
 	blockBytes      = 64 << 10 // from which a block ends
 	entryHeadBytes  = 24
 )
@@ -55,15 +59,17 @@ func (c *Cache) Snapshot(w io.Writer) error {
 		return err
 	}
 	out := blockWriter{w: w}
-	now := time.Now()
-	for key, e := range c.All() {
-		out.add(key, &e, now)
-		if len(out.block) >= blockBytes {
-			out.flush()
-		}
-		if out.err != nil {
-			return out.err
-		}
+	out.block = binary.LittleEndian.AppendUint64(out.block, c.highestVersion())
+	out.block = append(out.block, c.options.Format...)
+	out.flush()
+	for i := range c.shards {
+		c.shards[i].each(func(r reading) bool {
+			out.add(r.it, &c.clock)
+			if len(out.block) >= blockBytes {
+				out.flush()
+			}
+			return out.err == nil
+		})
 	}
 	if len(out.block) > 0 {
 		out.flush()
@@ -80,16 +86,12 @@ type blockWriter struct {
 	err    error
 }
 
-func (b *blockWriter) add(key []byte, e *Entry, now time.Time) {
-	expires := uint64(0)
-	if e.TTL != 0 {
-		expires = uint64(now.Add(e.TTL).Unix())
-	}
-	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(len(key)))
-	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(len(e.Value)))
-	b.block = binary.LittleEndian.AppendUint64(b.block, e.Flags)
-	b.block = binary.LittleEndian.AppendUint64(b.block, expires)
-	b.block = append(append(b.block, key...), e.Value...)
+func (b *blockWriter) add(it *item, c *clock) {
+	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(it.keyBytes))
+	b.block = binary.LittleEndian.AppendUint32(b.block, it.valueBytes)
+	b.block = binary.LittleEndian.AppendUint64(b.block, it.flags())
+	b.block = binary.LittleEndian.AppendUint64(b.block, c.unix(it.expires.Load()))
+	b.block = append(append(b.block, it.key()...), it.value()...)
 }
 
 func (b *blockWriter) flush() {
@@ -110,40 +112,64 @@ func checksum(number uint64, block []byte) uint32 {
 	return crc32.Update(crc32.Checksum(head, castagnoli), castagnoli, block)
 }
 
-// Restore adds the entries of a snapshot that have not expired. Where there is no room for all, the
-// cache drops some, as ever, and it leaves out those that are larger than MaxEntry. It reads r up to the
-// snapshot's end, and not beyond.
+// Restore adds the entries of a snapshot that have not expired. If there is no room for all, the cache
+// evicts some, and it leaves out entries that are larger than MaxEntry. Their versions are new, and above
+// all versions in the snapshot. Restore reads r up to the snapshot's end, and not beyond.
 //
-// If the snapshot is not whole, the cache is empty after the error, which matches [ErrForeign],
-// [ErrCorrupt] or [ErrTruncated], or is that of r or of Set. So restore before others use the cache.
+// The cache is as before after an error that matches [ErrForeign]. It is empty after any other error:
+// [ErrCorrupt], [ErrTruncated], or an error of r or of Set. So restore before others use the cache.
 func (c *Cache) Restore(r io.Reader) error {
 	c.base.MustBeOpen(&kind, "Restore")
 	err := c.restore(r)
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrForeign) {
 		c.Clear()
 	}
 	return err
 }
 
 func (c *Cache) restore(r io.Reader) error {
+	if err := c.restoreHead(r); err != nil {
+		return err
+	}
+	var block bytes.Buffer
+	for number := uint64(1); ; number++ {
+		if err := readBlock(r, number, &block); err != nil || block.Len() == 0 {
+			return err
+		}
+		if err := c.restoreBlock(block.Bytes()); err != nil {
+			return err
+		}
+	}
+}
+
+// restoreHead reads everything before the entries.
+func (c *Cache) restoreHead(r io.Reader) error {
 	head := make([]byte, len(snapshotMagic)+4)
 	if _, err := io.ReadFull(r, head); err != nil {
 		return ended(err, ErrForeign)
 	}
-	if string(head[:len(snapshotMagic)]) != snapshotMagic ||
-		binary.LittleEndian.Uint32(head[len(snapshotMagic):]) != snapshotVersion {
+	if string(head[:len(snapshotMagic)]) != snapshotMagic {
 		return ErrForeign
 	}
-	now := time.Now()
-	var block bytes.Buffer
-	for number := uint64(0); ; number++ {
-		if err := readBlock(r, number, &block); err != nil || block.Len() == 0 {
-			return err
-		}
-		if err := c.restoreBlock(block.Bytes(), now); err != nil {
-			return err
-		}
+	if v := binary.LittleEndian.Uint32(head[len(snapshotMagic):]); v != snapshotVersion {
+		return fmt.Errorf("%w: its format is version %d, and this release reads version %d", ErrForeign, v, snapshotVersion)
 	}
+	var first bytes.Buffer
+	if err := readBlock(r, 0, &first); err != nil {
+		return err
+	}
+	if first.Len() < 8 {
+		return ErrCorrupt
+	}
+	highest := binary.LittleEndian.Uint64(first.Next(8))
+	if highest > math.MaxInt64 { // no clock comes to that
+		return ErrCorrupt
+	}
+	if got := first.String(); got != c.options.Format {
+		return fmt.Errorf("%w: its Options.Format is %q, and this cache's is %q", ErrForeign, got, c.options.Format)
+	}
+	c.raise(highest)
+	return nil
 }
 
 // readBlock reads a block. It takes memory as bytes arrive, whatever length the block claims.
@@ -172,7 +198,7 @@ func ended(err, early error) error {
 }
 
 // restoreBlock stores a block's entries.
-func (c *Cache) restoreBlock(b []byte, now time.Time) error {
+func (c *Cache) restoreBlock(b []byte) error {
 	for len(b) > 0 {
 		if len(b) < entryHeadBytes {
 			return ErrCorrupt
@@ -183,16 +209,15 @@ func (c *Cache) restoreBlock(b []byte, now time.Time) error {
 			return ErrCorrupt
 		}
 		e := Entry{Flags: binary.LittleEndian.Uint64(b[8:])}
-		if expires := binary.LittleEndian.Uint64(b[16:]); expires != 0 {
-			e.TTL = time.Unix(int64(min(expires, math.MaxInt64)), 0).Sub(now)
-			if e.TTL == 0 {
-				e.TTL = -1
-			}
-		}
+		expires, hasTime := c.clock.fromUnix(binary.LittleEndian.Uint64(b[16:]))
 		b = b[entryHeadBytes:]
 		key := b[:keyBytes]
 		e.Value, b = b[keyBytes:size], b[size:]
-		if _, err := c.put(key, &e); err != nil && !errors.Is(err, ErrTooLarge) {
+		if !hasTime {
+			continue
+		}
+		e.TTL = c.clock.left(expires)
+		if _, err := c.putUntil(key, &e, expires); err != nil && !errors.Is(err, ErrTooLarge) {
 			return err
 		}
 	}

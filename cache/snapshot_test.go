@@ -8,9 +8,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
+
+// firstBlockEnds is where the first block ends in a snapshot without an Options.Format.
+const firstBlockEnds = len(snapshotMagic) + 4 + 8 + 8
 
 // snapshotOf returns the snapshot of a cache with n entries.
 func snapshotOf(t testing.TB, n int) []byte {
@@ -38,7 +42,7 @@ func TestSnapshot(t *testing.T) {
 			if !bytes.Equal(e.Value, bytes.Repeat([]byte{byte(i)}, i)) || e.Flags != uint64(i) {
 				t.Errorf("entry %d has %d bytes, flags %d", i, len(e.Value), e.Flags)
 			}
-			if e.TTL < ttl-time.Minute || e.TTL > ttl+3*time.Second {
+			if e.TTL < ttl-time.Minute || e.TTL > ttl {
 				t.Errorf("entry %d has TTL %v, want %v", i, e.TTL, ttl)
 			}
 		})
@@ -50,7 +54,7 @@ func TestSnapshot(t *testing.T) {
 
 // TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor value.
 func TestSnapshotsOfLittle(t *testing.T) {
-	if n := len(snapshotOf(t, 0)); n != len(snapshotMagic)+4+8 {
+	if n := len(snapshotOf(t, 0)); n != firstBlockEnds+8 {
 		t.Errorf("a snapshot of nothing has %d bytes", n)
 	}
 	c := newCache(t, Options{})
@@ -113,15 +117,97 @@ func TestRestoreIntoLess(t *testing.T) {
 // TestRestoreAtTheSecond: what expires just then has expired, and does not stay for ever.
 func TestRestoreAtTheSecond(t *testing.T) {
 	c := newCache(t, Options{})
-	now := time.Unix(1<<30, 0)
-	for _, ttl := range []time.Duration{-time.Second, 0, time.Second} {
-		b := blockWriter{}
-		b.add([]byte("k"), &Entry{TTL: time.Hour}, now.Add(ttl-time.Hour))
-		must(0, c.restoreBlock(b.block, now))
-		if found := c.Peek([]byte("k"), func(Entry) {}); found != (ttl > 0) {
-			t.Errorf("with %v left it is found: %t", ttl, found)
+	clock := c.fake()
+	must(0, c.SetTTL([]byte("k"), nil, time.Hour))
+	var b bytes.Buffer
+	must(0, c.Snapshot(&b))
+	for _, left := range []time.Duration{1, 0, -1} {
+		c.Clear()
+		clock.now = time.Hour - left
+		must(0, c.Restore(bytes.NewReader(b.Bytes())))
+		if found := c.Peek([]byte("k"), func(Entry) {}); found != (left > 0) {
+			t.Errorf("with %v left it is found: %t", left, found)
 		}
 	}
+}
+
+// A slow stream is one during whose reads and writes the clock moves on.
+type slow struct {
+	io.Reader
+	io.Writer
+	clock *fakeTime
+	by    time.Duration
+}
+
+func (s *slow) Read(b []byte) (int, error) {
+	s.clock.now += s.by
+	return s.Reader.Read(b)
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	s.clock.now += s.by
+	return s.Writer.Write(b)
+}
+
+// TestSlowSnapshots: an entry expires when it would have, however long Snapshot and Restore take. Copies
+// that go from snapshot to snapshot gain no time, whatever Options.Jitter says.
+func TestSlowSnapshots(t *testing.T) {
+	const entries, life = 200, 100 * time.Second
+	c := newCache(t, Options{MaxBytes: 1 << 20, Jitter: 0.5})
+	clock := c.fake()
+	clock.now = 300 * time.Millisecond
+	c.clock.jitter = 0
+	for i := range entries {
+		must(0, c.SetTTL(fmt.Append(nil, i), make([]byte, 1000), life))
+	}
+	c.clock.jitter = 0.5
+	for range 10 {
+		var b bytes.Buffer
+		must(0, c.Snapshot(&slow{Writer: &b, clock: clock, by: 100 * time.Millisecond}))
+		c.Clear()
+		must(0, c.Restore(&slow{Reader: &b, clock: clock, by: 100 * time.Millisecond}))
+	}
+	if clock.now > life/2 {
+		t.Fatalf("it took %v", clock.now)
+	}
+	for _, left := range []time.Duration{1, 0} {
+		clock.now = life + time.Second - left // 300 ms are rounded up
+		n := 0
+		for range c.All() {
+			n++
+		}
+		if want := entries * int(left); n != want {
+			t.Errorf("with %v left there are %d entries, want %d", left, n, want)
+		}
+	}
+}
+
+// TestForeignSnapshots: the cache stays as it is, and the error says whose snapshot it is.
+func TestForeignSnapshots(t *testing.T) {
+	whole := snapshotOf(t, 3)
+	older := bytes.Clone(whole)
+	older[len(snapshotMagic)]--
+	tests := []struct{ format, stream, want string }{
+		{"b 2", string(whole), `its Options.Format is "", and this cache's is "b 2"`},
+		{"", string(older), "its format is version 1, and this release reads version 2"},
+		{"", "something else, and not a snapshot", ErrForeign.Error()},
+		{"", "", ErrForeign.Error()},
+	}
+	for _, tt := range tests {
+		c := newCache(t, Options{Format: tt.format})
+		must(0, c.Set([]byte("k"), []byte("v")))
+		if err := c.Restore(strings.NewReader(tt.stream)); !errors.Is(err, ErrForeign) || !strings.HasSuffix(err.Error(), tt.want) {
+			t.Errorf("%v, want %q", err, tt.want)
+		}
+		get(t, c, "k", "v")
+	}
+	c := newCache(t, Options{Format: "b 2"})
+	must(0, c.Set([]byte("k"), []byte("v")))
+	var b bytes.Buffer
+	must(0, c.Snapshot(&b))
+	c.Clear()
+	must(0, c.Restore(&b))
+	get(t, c, "k", "v")
 }
 
 // TestDamagedSnapshots: each cut and each changed byte is an error, and nothing of it stays.
@@ -160,17 +246,16 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 // TestHostileSnapshots: a block whose checksum is right may say anything. It is entries or an error, and
 // nothing but what the block holds is read.
 func TestHostileSnapshots(t *testing.T) {
-	const head = len(snapshotMagic) + 4
 	whole := snapshotOf(t, 6)
 	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})
-	block := whole[head+8 : len(whole)-8]
+	block := whole[firstBlockEnds+8 : len(whole)-8]
 	end := whole[len(whole)-8:]
 	restored := 0
 	for i := range block {
 		for _, flip := range []byte{1, 0x80, 0xFF} {
 			hostile := bytes.Clone(block)
 			hostile[i] ^= flip
-			stream := binary.LittleEndian.AppendUint32(bytes.Clone(whole[:head+4]), checksum(0, hostile))
+			stream := binary.LittleEndian.AppendUint32(bytes.Clone(whole[:firstBlockEnds+4]), checksum(1, hostile))
 			stream = append(append(stream, hostile...), end...)
 			switch err := c.Restore(bytes.NewReader(stream)); {
 			case err == nil:
@@ -184,7 +269,7 @@ func TestHostileSnapshots(t *testing.T) {
 	huge := bytes.Clone(block[:entryHeadBytes])
 	binary.LittleEndian.PutUint32(huge, 1<<31) // and as much again: together 0 in 32 bits
 	binary.LittleEndian.PutUint32(huge[4:], 1<<31)
-	if err := c.restoreBlock(huge, time.Now()); !errors.Is(err, ErrCorrupt) {
+	if err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a key and a value of 2 GiB each: %v", err)
 	}
 	if restored == 0 || restored == 3*len(block) {

@@ -44,7 +44,8 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 
 // CompareAndSet stores e if key has an entry of that version, and reports whether it did. It may
 // report false though nobody has stored anything, if the cache has moved the entry: read it and try
-// again. Errors are as for Add.
+// again. It never takes an entry for another one of the same key: see [Entry].Version. Errors are as
+// for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
 	return c.putIf(key, &e, func(s *shard, old reading, found bool) bool {
@@ -53,9 +54,9 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL, of which 0 is that of the options, or leaves
-// the TTL, and then the entry expires when it would have; Value may be any bytes that stay until Update returns. The value that
-// f gets is the cache's memory: f must not write to it.
+// returns. To store another entry, f sets Value, Flags and TTL; a TTL of 0 is that of the options. If f
+// leaves the TTL, the entry expires when it would have. Value may be any bytes that stay until Update
+// returns. The value that f gets is the cache's memory: f must not write to it.
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
@@ -134,8 +135,13 @@ func (c *Cache) Delete(key []byte) (found bool) {
 
 // put stores e, and deletes what key has if that fails.
 func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
+	return c.putUntil(key, e, c.clock.expires(e.TTL))
+}
+
+// putUntil is put of an entry that expires at the given second.
+func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, err error) {
 	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old reading, _ bool) {
-		if version, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old); err != nil && err != errAsked {
+		if version, err = s.store(h, key, e, expires, false, old); err != nil && err != errAsked {
 			s.unlink(old)
 		}
 	})

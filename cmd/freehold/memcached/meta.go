@@ -185,7 +185,7 @@ func (s *session) echoEntry(m *meta, letter byte, e *cache.Entry) {
 		s.out = strconv.AppendInt(append(s.out, ' ', 't'), left(e), 10)
 	case 'T':
 		if !m.written {
-			e.TTL = rounded(m.life) // so that t after it shows the new one
+			e.TTL = m.life // so that t after it shows the new one
 		}
 	}
 }
@@ -313,7 +313,7 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 func (m *meta) winnable(e *cache.Entry) bool {
 	at := *e
 	if m.touchFirst {
-		at.TTL = rounded(m.life)
+		at.TTL = m.life
 	}
 	low := m.has('R') && at.TTL != 0 && left(&at) < int64(m.recache/time.Second)
 	return e.Flags&won == 0 && (low || e.Flags&stale != 0)

@@ -76,7 +76,7 @@ func TestWatch(t *testing.T) {
 		s.Evicted([]byte("k"), cache.Entry{Value: []byte("v"), Read: true, Idle: 5 * time.Second, TTL: 10 * time.Second}, cache.Room)
 		s.Evicted([]byte("k"), cache.Entry{}, cache.Expired)
 		s.Evicted([]byte("l"), cache.Entry{}, cache.Shrunk)
-		for _, want := range []string{"type=eviction key=k fetch=yes ttl=9 la=5 clsid=1 size=1\n", "type=eviction key=l fetch=no ttl=-1 la=0 clsid=1 size=0\n"} {
+		for _, want := range []string{"type=eviction key=k fetch=yes ttl=10 la=5 clsid=1 size=1\n", "type=eviction key=l fetch=no ttl=-1 la=0 clsid=1 size=0\n"} {
 			if got := next(t, lines); got != want {
 				t.Errorf("the watcher was told %q, want %q", got, want)
 			}

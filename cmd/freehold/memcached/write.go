@@ -65,7 +65,7 @@ type write struct {
 // write carries out w.
 func (s *session) write(w *write) result {
 	s.tellFetchBefore(w.key)
-	w.result = cache.Entry{Value: w.value, Flags: w.flags, TTL: rounded(w.ttl)}
+	w.result = cache.Entry{Value: w.value, Flags: w.flags, TTL: w.ttl}
 	r, version := s.put(w)
 	w.result.Version = version
 	s.tellStore(w.key, r, storeNames[w.mode], left(&w.result), len(w.result.Value))
@@ -126,21 +126,12 @@ func (w *write) check(e *cache.Entry, found bool) result {
 // joins reports whether w adds to the value that is there.
 func (w *write) joins() bool { return w.mode == appendMode || w.mode == prependMode }
 
-// left returns the seconds that an entry has left, rounded down, or -1 if it does not expire. The
-// cache rounds up.
+// left returns the seconds that an entry has left, rounded down, or -1 if it does not expire.
 func left(e *cache.Entry) int64 {
 	if e.TTL == 0 {
 		return -1
 	}
-	return max(int64(e.TTL/time.Second)-1, 0)
-}
-
-// rounded returns a TTL as the cache returns it.
-func rounded(ttl time.Duration) time.Duration {
-	if ttl > 0 {
-		ttl += time.Second
-	}
-	return ttl
+	return seconds(e.TTL)
 }
 
 // apply makes e the entry that w stores.
@@ -164,7 +155,7 @@ func (s *session) apply(w *write, e *cache.Entry, found bool) result {
 		if w.joins() {
 			e.TTL = w.fresh
 		}
-		w.result.TTL = rounded(e.TTL)
+		w.result.TTL = e.TTL
 		return stored
 	}
 	w.result = *e
@@ -201,7 +192,7 @@ type number struct {
 	ttl     time.Duration
 
 	value  uint64        // the result
-	expiry time.Duration // and its TTL, as the cache rounds it
+	expiry time.Duration // and its TTL
 }
 
 // add carries out n. It returns the version that is stored.
@@ -227,7 +218,7 @@ func (s *session) add(n *number) (result, uint64) {
 // apply sets the result, and the TTL of e.
 func (n *number) apply(e *cache.Entry, found bool) result {
 	if !found && n.vivify {
-		n.value, e.TTL, n.expiry = n.initial, n.fresh, rounded(n.fresh)
+		n.value, e.TTL, n.expiry = n.initial, n.fresh, n.fresh
 		return stored
 	}
 	value, ok := leadingUint(e.Value)
@@ -245,7 +236,7 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 	}
 	n.expiry = e.TTL
 	if n.hasTTL {
-		e.TTL, n.expiry = n.ttl, rounded(n.ttl)
+		e.TTL, n.expiry = n.ttl, n.ttl
 	}
 	return stored
 }

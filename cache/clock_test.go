@@ -1,0 +1,119 @@
+package cache
+
+import (
+	"testing"
+	"time"
+)
+
+// lives returns how long the entry of key is found from now on. It sets the clock back.
+func (f *fakeTime) lives(c *Cache, key []byte) (d time.Duration) {
+	defer func(now time.Duration) { f.now = now }(f.now)
+	for ; c.Peek(key, func(Entry) {}); f.now += 10 * time.Millisecond {
+		d += 10 * time.Millisecond
+	}
+	return d
+}
+
+// TestTTLs: an entry lives as long as it was told to, and less than a second longer, whichever call sets its
+// TTL and whatever its TTL was before. The TTL that it tells is what is left, rounded down.
+func TestTTLs(t *testing.T) {
+	key := []byte("k")
+	update := func(c *Cache, ttl time.Duration, change Change) {
+		must(c.Update(key, func(e *Entry, _ bool) Change {
+			e.TTL = ttl
+			return change
+		}))
+	}
+	calls := map[string]func(c *Cache, ttl time.Duration){
+		"SetTTL":          func(c *Cache, ttl time.Duration) { must(0, c.SetTTL(key, nil, ttl)) },
+		"Put":             func(c *Cache, ttl time.Duration) { must(c.Put(key, Entry{Value: make([]byte, 99), TTL: ttl})) },
+		"Replace":         func(c *Cache, ttl time.Duration) { must(c.Replace(key, Entry{TTL: ttl})) },
+		"CompareAndSet":   func(c *Cache, ttl time.Duration) { must(c.CompareAndSet(key, c.versionOf(key), Entry{TTL: ttl})) },
+		"Touch":           func(c *Cache, ttl time.Duration) { c.Touch(key, ttl) },
+		"Update to Touch": func(c *Cache, ttl time.Duration) { update(c, ttl, Touch) },
+		"Update to Store": func(c *Cache, ttl time.Duration) { update(c, ttl, Store) },
+	}
+	for name, call := range calls {
+		for phase := time.Duration(0); phase < 3*time.Second; phase += 70 * time.Millisecond {
+			for _, ttl := range []time.Duration{1, 500 * time.Millisecond, time.Second, 2 * time.Second, 2500 * time.Millisecond} {
+				c := newCache(t, Options{})
+				clock := c.fake()
+				clock.now = 130 * time.Millisecond
+				must(0, c.SetTTL(key, nil, 3*time.Second))
+				clock.now += phase
+				call(c, ttl)
+				got := clock.lives(c, key)
+				if got < ttl || got > ttl+time.Second {
+					t.Fatalf("%s of %v, %v after an entry of 3 s: it lives %v", name, ttl, phase, got)
+				}
+				c.Peek(key, func(e Entry) {
+					if e.TTL <= 0 || e.TTL > got || e.TTL < got-time.Second && e.TTL != 1 {
+						t.Fatalf("%s of %v: it tells %v, and lives %v", name, ttl, e.TTL, got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestCopiesGainNoTime: an entry that is stored again and again, with the TTL that it tells, expires when it
+// would have.
+func TestCopiesGainNoTime(t *testing.T) {
+	key := []byte("k")
+	for name, again := range map[string]func(c *Cache, key []byte){
+		"Put": func(c *Cache, key []byte) {
+			c.Peek(key, func(e Entry) { must(c.Put(key, Entry{Value: []byte("v"), TTL: e.TTL})) })
+		},
+		"another cache": func(c *Cache, key []byte) {
+			other := New(c.base.Parent, &Options{MaxBytes: MinBytes})
+			defer other.Close()
+			other.clock = c.clock
+			c.Peek(key, func(e Entry) { must(other.Put(key, e)) })
+			other.Peek(key, func(e Entry) { must(c.Put(key, e)) })
+		},
+		"Update": func(c *Cache, key []byte) {
+			must(c.Update(key, func(e *Entry, found bool) Change {
+				if e.Value = []byte("w"); !found {
+					return Keep
+				}
+				return Store
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, Options{})
+			clock := c.fake()
+			clock.now = 630 * time.Millisecond
+			must(0, c.SetTTL(key, nil, 5*time.Second))
+			n := 0
+			for ; c.Peek(key, func(Entry) {}) && n < 100; n++ {
+				again(c, key)
+				clock.now += 90 * time.Millisecond
+			}
+			if clock.now < 6*time.Second || clock.now > 6100*time.Millisecond { // 5.63 s, rounded up
+				t.Errorf("it lived until %v, stored %d times", clock.now, n)
+			}
+		})
+	}
+}
+
+// TestClocksTickTogether: the seconds of every cache begin with those of the system's clock.
+func TestClocksTickTogether(t *testing.T) {
+	for range 3 {
+		c := clockOf(0)
+		if c.begin.Nanosecond() != 0 || c.since(c.begin) < 0 || c.since(c.begin) > time.Since(c.begin) || c.now() < 1 {
+			t.Errorf("it begins at %v", c.begin)
+		}
+	}
+}
+
+// TestFarExpiries: Unix times that no clock comes to are not wrapped around.
+func TestFarExpiries(t *testing.T) {
+	c := newCache(t, Options{})
+	c.fake()
+	for _, at := range []uint64{1 << 40, 1 << 62, 1 << 63, 1<<64 - 1} {
+		if expires, ok := c.clock.fromUnix(at); !ok || expires < 1<<31 {
+			t.Errorf("%d is second %d: %t", at, expires, ok)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// Versions: a number for each state of a key, which only grows.
+//
+//	position   age of the segment | offset there, in units of 4 B | rewrites 5 bits
+//
+// The position of an item is its version, so most versions take no memory. It must be above the version
+// before: that of the item which the key had or, if the key had none, the floor of the shard, which is the
+// highest version of all items that left no successor. A new segment is above both, as its age is the
+// highest. An older open segment may be below: then the item has a version of its own in 8 B, one above
+// the one before.
+//
+// Invariants (check verifies them):
+//   - every version that a shard has given is at most its top, the last position of its newest age
+//   - so the next segment that begins is above all of them
+
+package cache
+
+import (
+	"encoding/binary"
+	"sync/atomic"
+	"time"
+)
+
+// versionEpoch is the time, in Unix nanoseconds, at which versions begin: the year 2026.
+const versionEpoch = 1767225600 * int64(time.Second)
+
+// versionsPerNano is how many versions a cache that is made a nanosecond later begins higher. A byte that
+// is written takes 8 versions. So a process starts above all versions of an earlier one, unless that has
+// written more than 1 GB/s to one shard for all of its life, or the system's clock was set back. There
+// are enough numbers until the year 2062.
+const versionsPerNano = 8
+
+// highest is at least every version of the caches of this process that were closed.
+var highest atomic.Uint64
+
+// firstVersion returns a version that no cache has passed which was closed, or whose process has ended.
+func firstVersion() uint64 {
+	return max(uint64(max(time.Now().UnixNano()-versionEpoch, 0))*versionsPerNano, highest.Load())
+}
+
+// keepHighest makes v a lower bound of highest.
+func keepHighest(v uint64) {
+	for old := highest.Load(); v > old && !highest.CompareAndSwap(old, v); old = highest.Load() {
+	}
+}
+
+// position returns the version of an item at the offset of a segment that was never rewritten.
+func (s *shard) position(n, offset uint32) uint64 {
+	return (s.segs.at(n).age<<s.segs.unitBits | uint64(offset/unitBytes)) << rewriteBits
+}
+
+// version returns the version of the item that a slot refers to.
+func (s *shard) version(w slot, it *item) uint64 {
+	if it.shape&versioned != 0 {
+		return binary.NativeEndian.Uint64(it.versionAt())
+	}
+	return s.position(s.segs.split(w.place())) + uint64(it.shape.rewrites())
+}
+
+// top returns the last position of the newest age.
+func (s *shard) top() uint64 { return (s.age+1)<<(s.segs.unitBits+rewriteBits) - 1 }
+
+// raise makes every version that the cache gives from now on higher than v.
+func (c *Cache) raise(v uint64) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits))
+		s.floor = max(s.floor, v)
+		s.mu.Unlock()
+	}
+}
+
+// highestVersion returns a version that no shard has passed.
+func (c *Cache) highestVersion() (v uint64) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		v = max(v, s.top())
+		s.mu.Unlock()
+	}
+	return v
+}
+
+// shapeAt returns versioned if an item at the offset of segment n needs a version of its own to have a
+// higher one than before, and else 0.
+func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
+	if s.position(n, offset) > before {
+		return 0
+	}
+	return versioned
+}
+
+// setVersion writes the version of a versioned item.
+func (s *shard) setVersion(it *item, v uint64) {
+	s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits))
+	binary.NativeEndian.PutUint64(it.versionAt(), v)
+}
+
+// advance gives an item that is rewritten in place a shape, and the next version.
+func (s *shard) advance(it *item, sh shape) {
+	if sh&versioned == 0 {
+		it.shape = sh + oneRewrite*shape(it.shape.rewrites()+1)
+		return
+	}
+	v := binary.NativeEndian.Uint64(it.versionAt())
+	it.shape = sh
+	s.setVersion(it, v+1)
+}
+
+// ended notes that an item left no successor.
+func (s *shard) ended(v uint64) { s.floor = max(s.floor, v) }
