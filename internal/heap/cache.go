@@ -289,7 +289,7 @@ func (h *Heap) addCache(o *LocalCache, slot int) {
 		}
 		c := cacheAt(addr)
 		c.clear()
-		c.runs.most = h.mostRuns()
+		c.runs.most, c.runs.longest = h.mostRuns()
 		return c
 	})
 }

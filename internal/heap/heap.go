@@ -83,6 +83,7 @@ type Heap struct {
 	limbo     limbo
 	uncounted atomic.Int64                      // pages refused since the last count of what a drain could bring
 	refused   atomic.Uint64                     // requests that found none in the end
+	burst     atomic.Int64                      // bytes of the stocks: see stock.bursting
 	countedAt atomic.Int64                      // when the last count was, in nanoseconds of Unix time
 	drainedAt atomic.Int64                      // when the caches were drained last
 	counting  lockrank.Mutex[lockrank.Counting] // held while blocks are where Stats does not look

@@ -34,9 +34,10 @@ const (
 	maxRunPages = 1 << 20 / pages.PageBytes // of a run that is kept
 
 	// All processors together keep this part of what the heap has committed, but each
-	// minRunBytes at least and maxRunBytes at most, and never more than this part of the limit.
+	// minRunBytes at least and maxRunBytes at most, or one longer run, and never more than this
+	// part of the limit.
 	runShare    = 32
-	minRunBytes = 4 << 20
+	minRunBytes = 512 << 10
 	maxRunBytes = 16 << 20
 
 	evictShare = 8 // the part of most that is evicted at once
@@ -45,31 +46,35 @@ const (
 // runs has the runs of a cache. Its holder has it to itself; others read n and held by atomic
 // loads.
 //
-// Invariants: n and held count the runs on the stacks, and held <= most.
+// Invariants: n and held count the runs on the stacks, and held <= most, or n == 1 and
+// held <= longest.
 type runs struct {
-	stacks [maxRunPages]uintptr // by pages less 1: spans, linked by Next
-	n      uintptr              // runs
-	held   uintptr              // their pages
-	most   uintptr              // pages; 0 in noCache
-	hand   uintptr              // counts stacks that evict has looked at
+	stacks  [maxRunPages]uintptr // by pages less 1: spans, linked by Next
+	n       uintptr              // runs
+	held    uintptr              // their pages
+	most    uintptr              // pages of several runs
+	longest uintptr              // pages of one; 0 in noCache
+	hand    uintptr              // counts stacks that evict has looked at
 }
 
-// mostRuns returns the pages that the runs of a cache may take.
-func (h *Heap) mostRuns() uintptr {
+// mostRuns returns the pages that the runs of a cache may take, and those of one run.
+func (h *Heap) mostRuns() (most, longest uintptr) {
 	if h.pages.WholePages {
-		return 0
+		return 0, 0
 	}
-	return mostRunBytes(h.pages.CommittedNow(), h.pages.Limit(), uintptr(runtime.NumCPU())) / pages.PageBytes
+	most, longest = mostRunBytes(h.pages.CommittedNow(), h.pages.Limit(), uintptr(runtime.NumCPU()))
+	return most / pages.PageBytes, longest / pages.PageBytes
 }
 
 // mostRunBytes is mostRuns in bytes, for a heap with so many bytes committed, and a limit unless
 // that is 0.
-func mostRunBytes(committed, limit, processors uintptr) uintptr {
-	most := min(max(minRunBytes, committed/runShare/processors), maxRunBytes)
+func mostRunBytes(committed, limit, processors uintptr) (most, longest uintptr) {
+	most, longest = min(max(minRunBytes, committed/runShare/processors), maxRunBytes), maxRunPages*pages.PageBytes
 	if limit != 0 {
-		most = min(most, limit/runShare/processors)
+		part := limit / runShare / processors
+		most, longest = min(most, part), min(longest, part)
 	}
-	return most
+	return most, longest
 }
 
 // runLeaves are the leaves for large blocks, which call nothing: see leaf.go. Their cache is o's,
@@ -184,7 +189,7 @@ func (r *runs) pop(s *pages.Span) {
 
 // hasRoom reports whether push may push a run of n pages.
 func (r *runs) hasRoom(n uintptr) bool {
-	return n <= maxRunPages && r.held+n <= r.most
+	return n <= r.longest && (r.held+n <= r.most || r.held == 0)
 }
 
 // push keeps the run of a block that was claimed.
@@ -198,10 +203,10 @@ func (r *runs) push(s *pages.Span) {
 // evict makes room for a run of n pages, if it may be kept, and for some more. It returns what
 // it removes, linked by Next. Runs of as many pages go first: there are others of that length.
 func (r *runs) evict(n uintptr) (out uintptr) {
-	if n > r.most {
+	if n > r.longest {
 		n = 0 // it is not kept
 	}
-	if r.held+n <= r.most {
+	if r.hasRoom(n) {
 		return 0
 	}
 	for r.held > 0 && r.held+n > r.most-r.most/evictShare {
@@ -314,14 +319,14 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 	if s == nil || !s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxRunPages {
 		return false
 	}
-	most := h.mostRuns()
-	if most == 0 {
+	most, longest := h.mostRuns()
+	if longest == 0 {
 		return false
 	}
 	slot := h.caches.Enter()
 	c := h.cacheOf(o, slot)
 	if c != &noCache {
-		c.runs.most = most
+		c.runs.most, c.runs.longest = most, longest
 	}
 	evicted := c.runs.evict(s.Pages())
 	if kept = c.runs.hasRoom(s.Pages()) && s.Claim(addrOf(b), uintptr(len(b))); kept {

@@ -103,7 +103,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 	for _, b := range all {
 		o.Free(b)
 		h.check(t)
-		if kept := o.kept(); kept.Bytes > minRunBytes {
+		if kept := o.kept(); kept.Bytes > minRunBytes && kept.Blocks > 1 {
 			t.Errorf("too many runs are kept: %+v", kept)
 		}
 		c := localAlloc(t, o, len(b), 1, false)
@@ -120,19 +120,41 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 }
 
 func TestShareOfRuns(t *testing.T) {
-	for _, tt := range []struct{ committed, limit, processors, want uintptr }{
-		{0, 0, 2, minRunBytes},
-		{512 << 20, 0, 2, 8 << 20}, // a 32nd for all together
-		{512 << 20, 0, 1, 16 << 20},
-		{2 << 30, 0, 2, maxRunBytes},
-		{2 << 30, 0, 64, minRunBytes},
-		{2 << 30, 640 << 20, 2, 10 << 20}, // no more of the limit than that
-		{16 << 20, 16 << 20, 2, 256 << 10},
+	for _, tt := range []struct{ committed, limit, processors, most, longest uintptr }{
+		{0, 0, 2, minRunBytes, 1 << 20},
+		{512 << 20, 0, 2, 8 << 20, 1 << 20}, // a 32nd for all together
+		{512 << 20, 0, 1, 16 << 20, 1 << 20},
+		{2 << 30, 0, 2, maxRunBytes, 1 << 20},
+		{2 << 30, 0, 64, 1 << 20, 1 << 20},
+		{1 << 30, 0, 64, minRunBytes, 1 << 20},
+		{2 << 30, 640 << 20, 2, 10 << 20, 1 << 20}, // no more of the limit than that
+		{48 << 20, 48 << 20, 2, 768 << 10, 768 << 10},
+		{16 << 20, 16 << 20, 2, 256 << 10, 256 << 10},
 	} {
-		if got := mostRunBytes(tt.committed, tt.limit, tt.processors); got != tt.want {
-			t.Errorf("%+v: a cache keeps %d bytes", tt, got)
+		if most, longest := mostRunBytes(tt.committed, tt.limit, tt.processors); most != tt.most || longest != tt.longest {
+			t.Errorf("%+v: a cache keeps %d bytes, or a run of %d", tt, most, longest)
 		}
 	}
+}
+
+// A run that is longer than several may be together is kept alone.
+func TestLongRunIsKeptAlone(t *testing.T) {
+	h := newHeap(t, Options{})
+	o := keeping(t, h, 64<<10, 64<<10)
+	sizes := []int{minRunBytes + 1, 1 << 20, 64 << 10, 1 << 20}
+	var all [][]byte
+	for _, size := range sizes {
+		all = append(all, localAlloc(t, o, size, 1, false))
+	}
+	for _, b := range all {
+		size := pages.RoundUp(uintptr(len(b)), pages.PageBytes)
+		o.Free(b)
+		if kept := o.kept(); kept.Blocks != 1 || kept.Bytes != size {
+			t.Errorf("after Free of %d bytes a cache has %+v", size, kept)
+		}
+		h.check(t)
+	}
+	o.Close()
 }
 
 // A run that is longer than what a cache may keep evicts none.
@@ -144,7 +166,8 @@ func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
 		freed int
 	}{
 		{Options{MaxBytes: runShare * runtime.NumCPU() * limit}, []int{200 << 10}, limit + 1},
-		{Options{}, []int{1 << 20, 1 << 20, 1 << 20, 1 << 20}, 1<<20 + 1},
+		{Options{}, []int{1 << 20}, 1<<20 + 1},
+		{Options{}, []int{256 << 10, 256 << 10}, 1<<20 + 1},
 	} {
 		h := newHeap(t, tt.o)
 		o := keeping(t, h)
@@ -261,7 +284,7 @@ func TestKeptRunsAreGivenBack(t *testing.T) {
 		},
 	} {
 		h := newHeap(t, Options{Decay: never})
-		o := keeping(t, h, 64<<10, 200<<10, 1<<20)
+		o := keeping(t, h, 64<<10, 128<<10, 200<<10)
 		if !h.pages.Alarm.Set() {
 			t.Errorf("%s: no timer runs", name)
 		}

@@ -61,6 +61,7 @@ func groupsOf(processors int) int {
 //   - full.n <= mostMagazines
 //   - empty.n <= mostMagazines - full.n, or its part of maxEmptyMagazines if that is more
 //   - length == full.n
+//   - Heap.burst is the sum of bursting over all stocks
 type stock struct {
 	mu            lockrank.Mutex[lockrank.Stock]
 	full          pile         // magazines with blocks
@@ -223,9 +224,11 @@ func (s *stock) put(h *Heap, m *magazine) {
 	switch {
 	case m.n == 0:
 		s.discard(h, m)
-	case int(s.full.n) < h.mostMagazines(s.class):
+	case s.hasRoom(h):
+		before := s.bursting(h)
 		s.full.push(m)
 		s.length.Store(s.full.n)
+		s.burst(h, before)
 	default:
 		s.flush(h, m)
 	}
@@ -249,6 +252,37 @@ func (h *Heap) mostMagazines(class uint8) int {
 	return h.groupsPart(max(maxStock, min(most, int(room/max(1, c.batch*c.size))))) // class 0 has none
 }
 
+// hasRoom reports whether put may push a magazine.
+func (s *stock) hasRoom(h *Heap) bool {
+	n := int(s.full.n)
+	return n < h.groupsPart(maxStock) || n < h.mostMagazines(s.class) && h.burst.Load() < h.mostBurst()
+}
+
+// bursting returns the bytes that s has room for in the magazines that it has beyond its part of
+// maxStock.
+func (s *stock) bursting(h *Heap) int64 {
+	c := &classes[s.class]
+	return int64(max(0, int(s.full.n)-h.groupsPart(maxStock))) * int64(c.batch*c.size)
+}
+
+// burst counts the change of bursting since before. Stocks that keep few magazines leave the
+// counter of the heap alone.
+func (s *stock) burst(h *Heap, before int64) {
+	if now := s.bursting(h); now != before {
+		h.burst.Add(now - before)
+	}
+}
+
+// mostBurst is what bursting may be of all stocks together. Without it, a program whose sizes change with
+// its phases has up to 1 MiB of free blocks in the stock of each class that it no longer uses.
+func (h *Heap) mostBurst() int64 {
+	const (
+		least = 1 << 20 // as much as one class has
+		share = 32      // of what is committed
+	)
+	return int64(max(least, h.pages.CommittedNow()/share))
+}
+
 // groupsPart returns a group's part of n, rounded up.
 func (h *Heap) groupsPart(n int) int {
 	return (n + len(h.stocks) - 1) >> bits.Len(uint(len(h.stocks)-1))
@@ -256,7 +290,7 @@ func (h *Heap) groupsPart(n int) int {
 
 // filled returns a magazine with one free block at least.
 func (s *stock) filled(h *Heap) (*magazine, error) {
-	if m := s.pop(); m != nil {
+	if m := s.pop(h); m != nil {
 		return m, nil
 	}
 	m, err := s.newMagazine(h)
@@ -271,9 +305,11 @@ func (s *stock) filled(h *Heap) (*magazine, error) {
 }
 
 // pop takes a magazine with blocks from s, nil if there is none.
-func (s *stock) pop() *magazine {
+func (s *stock) pop(h *Heap) *magazine {
+	before := s.bursting(h)
 	m := s.full.pop()
 	if m != nil {
+		s.burst(h, before)
 		s.length.Store(s.full.n)
 		s.unused = min(s.unused, int16(s.full.n))
 	}
@@ -320,7 +356,7 @@ func (s *stock) tick(h *Heap) (used bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range s.unused {
-		s.flush(h, s.pop())
+		s.flush(h, s.pop(h))
 	}
 	used, s.used, s.unused = s.used, false, int16(s.full.n)
 	return used
@@ -328,7 +364,7 @@ func (s *stock) tick(h *Heap) (used bool) {
 
 // clear returns all magazines. mu is held.
 func (s *stock) clear(h *Heap) {
-	for m := s.pop(); m != nil; m = s.pop() {
+	for m := s.pop(h); m != nil; m = s.pop(h) {
 		s.flush(h, m)
 	}
 	for m := s.empty.pop(); m != nil; m = s.empty.pop() {

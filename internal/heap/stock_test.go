@@ -92,6 +92,41 @@ func TestMostMagazines(t *testing.T) {
 	}
 }
 
+// Classes together have the burst of one: a program that frees what it has of many sizes keeps few
+// of these blocks for the next time.
+func TestStocksShareTheirRoom(t *testing.T) {
+	for _, tt := range []struct{ groups, committed int }{{1, 0}, {4, 0}, {1, 64 << 20}} {
+		Groups(t, tt.groups)
+		h := newHeap(t, Options{})
+		o := newLocalCache(h)
+		large := localAlloc(t, o, max(tt.committed, 1), 1, false)
+		stocked, sizes := 0, []int{64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10}
+		for _, size := range sizes {
+			var live [][]byte
+			for range 1 << 20 / size {
+				live = append(live, localAlloc(t, o, size, 1, false))
+			}
+			for _, b := range live {
+				o.Free(b)
+			}
+		}
+		most, least := int(h.mostBurst()), 0
+		for _, size := range sizes {
+			class := classFor(size, 1)
+			full, _ := h.magazines(class)
+			bytes := int(classes[class].batch) * size
+			stocked += full * bytes
+			least += tt.groups * h.groupsPart(maxStock) * bytes
+		}
+		if stocked < most || stocked > most+least+1<<20/8 {
+			t.Errorf("%+v: stocks of %d bytes, want %d and up to %d", tt, stocked, most, least)
+		}
+		o.Free(large)
+		h.check(t)
+		o.Close()
+	}
+}
+
 // workIn has the exchanges that follow be a group's.
 func workIn(group int) { groupOf = func(int) int { return group } }
 

@@ -38,6 +38,7 @@ var groups = []group{
 	{"Grow", "one block from 1 MiB to 1 GiB by doubling", "alloc", 3, 0},
 	{"Memory", "live blocks, all bytes written", "alloc", 1, 0},
 	{"MemoryChurn", "the same, each replaced twice", "alloc", 1, 0},
+	{"Peak", "the most memory of phases that rise and fall, for each byte of the most that is live", "alloc", 0, 0},
 	{"Huge", "100 million live blocks", "alloc", 1, 0},
 	{"GoMallocs", "Go heap allocations per round of freehold's calls", "alloc", 1, 0},
 	{"Sort", "10 million records sorted", "sorts", 3, 0},

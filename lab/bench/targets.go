@@ -69,6 +69,8 @@ func targets() (all []target) {
 		target{4, "OneByte", "freehold", "", "", "resident-MB"},
 		target{0.05, "Grow/by=realloc", "freehold", "freehold", "Grow/by=copy", ""},
 		target{1.15, "Memory/size=16-1024", "freehold", "", "", "resident/requested"},
+		target{2.6, "Peak/live=8MiB/goroutines=2", "freehold", "", "", "peak/live"},
+		target{1.9, "Peak/live=32MiB/goroutines=2", "freehold", "", "", "peak/live"},
 		target{0, "GoMallocs", "freehold", "", "", "mallocs/op"})
 	for _, goroutines := range []string{"1", "8"} {
 		for _, size := range []string{"16-1024", "16-65536"} {
