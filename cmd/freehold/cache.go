@@ -5,7 +5,7 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
-	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -16,7 +16,6 @@ import (
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/cmd/freehold/cli"
 	"github.com/freehold-go/freehold/cmd/freehold/memcached"
-	"github.com/freehold-go/freehold/internal/file/atomicfile"
 	_ "github.com/freehold-go/freehold/metrics/expvar"
 	"github.com/freehold-go/freehold/track/web"
 )
@@ -30,7 +29,8 @@ type cacheCommand struct {
 	MaxConns int      `short:"c" default:"1024" placeholder:"N" help:"Close connections beyond N. Default: 1024."`
 	Buffers  cli.Size `placeholder:"SIZE" help:"Commands and replies beyond 16 KiB take no more than that together, beside -m; clients wait for it, and slow ones are disconnected then. Default: a 32nd of -m, and 16 times --max-item at least."`
 
-	Snapshot string `placeholder:"FILE" help:"Write all items to FILE when the server stops, and begin with those that are there."`
+	Snapshot      string        `placeholder:"FILE" help:"Write all items to FILE when the server stops, and begin with those that are there. Only its owner may read it."`
+	SnapshotEvery time.Duration `placeholder:"TIME" help:"Write them that often as well, such as 5m. Default: never."`
 
 	Idle         time.Duration `default:"0s" placeholder:"TIME" help:"Close connections that send nothing for that long. Default: never."`
 	WriteTimeout time.Duration `default:"30s" placeholder:"TIME" help:"Close connections that do not take their replies for that long. Default: 30s."`
@@ -44,7 +44,7 @@ type cacheCommand struct {
 func (cacheCommand) Help() string {
 	return examples(
 		"freehold cache -m 4GiB                                  # at 127.0.0.1:11211",
-		"freehold cache -m 4GiB -s /run/cache.sock --snapshot /var/lib/cache",
+		"freehold cache -m 4GiB -s /run/cache.sock --snapshot /var/lib/cache --snapshot-every 5m",
 		"freehold cache -l :11211 --metrics 127.0.0.1:6060       # and freehold stats 6060 shows its memory",
 	)
 }
@@ -70,7 +70,11 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := c.maySave(); err != nil {
+	log := log.New(st.Err, "freehold cache: ", 0)
+	ctx, ended := untilSignal(ctx, log)
+	defer ended()
+	saved := &snapshots{path: c.Snapshot, log: log}
+	if err := saved.mayWrite(); err != nil {
 		return err
 	}
 	b, err := budget.Start(&budget.Options{GoHeap: goHeap})
@@ -100,51 +104,14 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.load(st.Err, items); err != nil {
+	saved.items, saved.server = items, server
+	if err := saved.load(); err != nil {
 		return err
 	}
-	return errors.Join(c.serve(ctx, st.Err, server, listeners), c.save(st.Err, items))
-}
-
-// load fills the cache from the snapshot. A server that has none begins empty, and so does one
-// whose snapshot is damaged, which it says: it must start. A file that is none is not replaced.
-func (c *cacheCommand) load(log io.Writer, items *cache.Cache) error {
-	if c.Snapshot == "" {
-		return nil
-	}
-	switch err := items.RestoreFile(c.Snapshot); {
-	case err == nil:
-		fmt.Fprintf(log, "freehold cache: %s from %s\n", cli.Plural(items.Len(), "item"), c.Snapshot)
-	case errors.Is(err, cache.ErrForeign):
-		return fmt.Errorf("--snapshot: %w; name another file, or remove it", err)
-	case !errors.Is(err, os.ErrNotExist):
-		fmt.Fprintf(log, "freehold cache: begins empty: %v\n", err)
-	}
-	return nil
-}
-
-// maySave finds a snapshot that cannot be written while there are no items to lose.
-func (c *cacheCommand) maySave() error {
-	if c.Snapshot == "" {
-		return nil
-	}
-	f, err := atomicfile.Create(c.Snapshot)
-	if err != nil {
-		return fmt.Errorf("--snapshot: %w", err)
-	}
-	return f.Close()
-}
-
-// save writes the snapshot.
-func (c *cacheCommand) save(log io.Writer, items *cache.Cache) error {
-	if c.Snapshot == "" {
-		return nil
-	}
-	if err := items.SnapshotFile(c.Snapshot); err != nil {
-		return fmt.Errorf("--snapshot: %w", err)
-	}
-	fmt.Fprintf(log, "freehold cache: %s to %s\n", cli.Plural(items.Len(), "item"), c.Snapshot)
-	return nil
+	stop := saved.every(c.SnapshotEvery)
+	err = c.serve(ctx, log, server, listeners)
+	stop()
+	return errors.Join(err, saved.save())
 }
 
 // check finds flags that make no sense.
@@ -158,6 +125,8 @@ func (c *cacheCommand) check() error {
 		return cli.Usagef("--buffers %v: at least %s with --max-item %v, for a command and a reply", c.Buffers, cli.Bytes(int64(memcached.LeastBuffers(int(c.MaxItem)))), c.MaxItem)
 	case c.MaxConns < 1:
 		return cli.Usagef("--max-conns %d: at least 1", c.MaxConns)
+	case c.SnapshotEvery < 0 || c.SnapshotEvery > 0 && c.Snapshot == "":
+		return cli.Usagef("--snapshot-every %v: it may not be negative, and needs --snapshot", c.SnapshotEvery)
 	case c.Idle < 0 || c.WriteTimeout <= 0:
 		return cli.Usagef("--idle %v and --write-timeout %v: neither may be negative, and the latter not 0", c.Idle, c.WriteTimeout)
 	}
@@ -168,7 +137,7 @@ func (c *cacheCommand) check() error {
 }
 
 // serve serves until ctx is done, which is how the server is stopped, or a listener fails.
-func (c *cacheCommand) serve(ctx context.Context, log io.Writer, server *memcached.Server, listeners []net.Listener) error {
+func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memcached.Server, listeners []net.Listener) error {
 	failed := make(chan error, len(listeners)+1)
 	if c.Metrics != "" {
 		figures, err := net.Listen("tcp", c.Metrics)
@@ -176,14 +145,14 @@ func (c *cacheCommand) serve(ctx context.Context, log io.Writer, server *memcach
 			return fmt.Errorf("--metrics: %w", err)
 		}
 		defer figures.Close()
-		fmt.Fprintf(log, "freehold cache: metrics at http://%v/debug/freehold\n", figures.Addr())
+		log.Printf("metrics at http://%v/debug/freehold", figures.Addr())
 		mux := http.NewServeMux()
 		mux.Handle("/debug/freehold", web.Handler())
 		mux.Handle("/debug/vars", expvar.Handler())
 		go func() { failed <- http.Serve(figures, mux) }()
 	}
 	for _, l := range listeners {
-		fmt.Fprintf(log, "freehold cache: serving at %v, %v in %v\n", l.Addr(), l.Addr().Network(), c.Memory)
+		log.Printf("serving at %v, %v in %v", l.Addr(), l.Addr().Network(), c.Memory)
 		go func() { failed <- server.Serve(l) }()
 	}
 	var err error
@@ -197,7 +166,7 @@ func (c *cacheCommand) serve(ctx context.Context, log io.Writer, server *memcach
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
 	defer cancel()
 	server.Shutdown(patience)
-	fmt.Fprintln(log, "freehold cache: stopped")
+	log.Print("stopped")
 	return err
 }
 

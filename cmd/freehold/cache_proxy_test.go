@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/test/filetest"
@@ -137,14 +136,4 @@ func itemsOf(t *testing.T, address string) (n int) {
 	_, after, _ := strings.Cut(say(t, dial(t, "tcp", address), "stats\r\n"), "STAT curr_items ")
 	fmt.Sscan(after, &n)
 	return n
-}
-
-// await waits until what is said is so.
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 30 s it is not so that %s", what)
-		}
-	}
 }

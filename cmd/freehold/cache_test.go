@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,7 @@ func startServer(t *testing.T, cmd *exec.Cmd) (address string, said *serverLog) 
 
 // A serverLog is what a server says.
 type serverLog struct {
+	mu      sync.Mutex // guards text
 	text    bytes.Buffer
 	metrics string      // where they are, once it is known where it serves
 	serving chan string // where it serves
@@ -70,10 +72,16 @@ func (l *serverLog) Write(p []byte) (int, error) {
 	if at := servingAt.FindSubmatch(p); at != nil {
 		l.serving <- string(at[1])
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *serverLog) String() string { return l.text.String() }
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 // say sends commands that end with quit, and returns the replies.
 func say(t *testing.T, conn net.Conn, commands string) string {
@@ -104,6 +112,8 @@ func TestCacheFlags(t *testing.T) {
 		"-c 0":                                   "--max-conns 0: at least 1",
 		"--idle=-1s":                             "neither may be negative",
 		"--write-timeout 0s":                     "and the latter not 0",
+		"--snapshot-every 1s":                    "--snapshot-every 1s: it may not be negative, and needs --snapshot",
+		"--snapshot x --snapshot-every=-1s":      "--snapshot-every -1s: it may not be negative",
 		"--tls-cert x":                           "--tls-cert and --tls-key belong together",
 		"--tls-cert " + missing + " --tls-key x": "--tls-cert: open",
 		"-l nowhere":                             "-l: listen tcp",
@@ -144,6 +154,108 @@ func TestCacheSnapshot(t *testing.T) {
 	}
 	if b := freehold.Must(os.ReadFile(other)); string(b) != "Dear reader," {
 		t.Errorf("the letter is now %q", b)
+	}
+}
+
+// A snapshot has what clients were promised: a flush_all with a delay, marks of stale items and of those that a
+// client has won. Only its owner may read it, whatever the mode of an older one.
+func TestCacheSnapshotOfPromises(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot")
+	address, process := startCache(t, "--snapshot", file)
+	say(t, dial(t, "tcp", address), "set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\nmd a I\r\nmd b I\r\nmg b\r\nflush_all 100000\r\n")
+	restart := func() {
+		filetest.Must(t, process.Signal(syscall.SIGTERM))
+		process.Wait()
+		if mode := freehold.Must(os.Stat(file)).Mode(); mode != 0o600 {
+			t.Errorf("a snapshot has the mode %v", mode)
+		}
+		filetest.Must(t, os.Chmod(file, 0o644))
+		address, process = startCache(t, "--snapshot", file)
+	}
+	restart()
+	if got := say(t, dial(t, "tcp", address), "mg a v\r\nmg b v\r\n"); got != "VA 1 X W\r\n1\r\nVA 1 Z X\r\n1\r\n" {
+		t.Errorf("stale items after a restart: %q", got)
+	}
+	say(t, dial(t, "tcp", address), "flush_all 1\r\n")
+	restart()
+	await(t, "an order to flush that was given before a restart is carried out", func() bool {
+		return say(t, dial(t, "tcp", address), "mg a\r\n") == "EN\r\n"
+	})
+}
+
+// A server that is killed has what its last snapshot has, and stats count them.
+func TestCacheSnapshotEvery(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "snapshot")
+	address, process := startCache(t, "--snapshot", file, "--snapshot-every", "10ms")
+	say(t, dial(t, "tcp", address), "set a 0 0 1\r\n1\r\n")
+	await(t, "three snapshots are written after a set", func() bool { return statIs(t, address, "snapshots") >= 3 })
+	process.Kill()
+	process.Wait()
+	address, process = startCache(t, "--snapshot", file, "--snapshot-every", "10ms")
+	if got := say(t, dial(t, "tcp", address), "mg a v\r\n"); got != "VA 1\r\n1\r\n" {
+		t.Errorf("after a kill: %q", got)
+	}
+	await(t, "a snapshot is written", func() bool { return statIs(t, address, "snapshot_time") > 0 })
+	filetest.Must(t, os.RemoveAll(filepath.Dir(file)))
+	await(t, "a snapshot has failed", func() bool { return statIs(t, address, "snapshots_failed") > 0 })
+	filetest.Must(t, os.Mkdir(filepath.Dir(file), 0o755))
+	written := statIs(t, address, "snapshots")
+	await(t, "the next one is written", func() bool { return statIs(t, address, "snapshots") > written })
+}
+
+// statIs returns a figure of stats.
+func statIs(t *testing.T, address, name string) (n int) {
+	t.Helper()
+	_, after, found := strings.Cut(say(t, dial(t, "tcp", address), "stats\r\n"), "STAT "+name+" ")
+	if fmt.Sscan(after, &n); !found {
+		t.Errorf("stats without %s", name)
+	}
+	return n
+}
+
+// A second signal, of any kind, loses nothing, and says what a third does, which ends the server at once.
+func TestCacheSignals(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		signals []os.Signal
+		code    int
+	}{
+		{"term", []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 0},
+		{"hup", []os.Signal{syscall.SIGHUP, syscall.SIGINT}, 0},
+		{"three", []os.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM}, 130},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "snapshot")
+			cmd := exec.Command(freehold.Must(os.Executable()), "cache", "-l", "127.0.0.1:0", "--snapshot", file)
+			address, said := startServer(t, cmd)
+			value := strings.Repeat("x", 1_000_000)
+			say(t, dial(t, "tcp", address), fmt.Sprintf("set a 0 0 %d\r\n%s\r\n", len(value), value))
+			stuck := dial(t, "tcp", address) // whom the server gives five seconds to read
+			defer stuck.Close()
+			fmt.Fprint(stuck, strings.Repeat("get a\r\n", 100))
+			stuck.Read(make([]byte, 1))
+			for i, sig := range tt.signals {
+				filetest.Must(t, cmd.Process.Signal(sig))
+				await(t, "the server has seen a signal", func() bool {
+					if i > 0 {
+						return strings.Contains(said.String(), "another signal ends this at once")
+					}
+					conn, err := net.Dial("tcp", address)
+					if err == nil {
+						conn.Close()
+					}
+					return err != nil
+				})
+			}
+			cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("exit code %d, want %d: %s", code, tt.code, said)
+			}
+			if _, err := os.Stat(file); (err == nil) != (tt.code == 0) {
+				t.Errorf("the snapshot: %v", err)
+			}
+		})
 	}
 }
 
@@ -251,5 +363,15 @@ func TestCacheStops(t *testing.T) {
 	defer cancel()
 	if _, err := new(net.Dialer).DialContext(ctx, "tcp", address); err == nil {
 		t.Error("a server that has stopped accepts connections")
+	}
+}
+
+// await waits until what is said is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after 30 s it is not so that %s", what)
+		}
 	}
 }

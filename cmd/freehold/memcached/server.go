@@ -59,6 +59,9 @@ type Server struct {
 	rejected   uint64
 	handshakes uint64      // that failed
 	flush      *time.Timer // of flush_all with a delay
+	flushDue   time.Time   // when that is, or zero
+	snapshots  [2]uint64   // written, and failed
+	snapshotAt time.Time   // when the last was written
 	done       sync.WaitGroup
 }
 
@@ -207,17 +210,61 @@ func (s *Server) Shutdown(ctx context.Context) {
 func (s *Server) clear(after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
 	if s.flush != nil {
 		s.flush.Stop()
-		s.flush = nil
+		s.flush, s.flushDue = nil, time.Time{}
 	}
-	switch {
-	case s.closed:
-	case after > 0:
-		s.flush = time.AfterFunc(after, func() { s.clear(0) })
-	default:
+	if after <= 0 {
+		s.cache.Clear()
+		return
+	}
+	s.flushDue = time.Now().Add(after)
+	var order *time.Timer
+	order = time.AfterFunc(after, func() { s.carryOut(order) })
+	s.flush = order
+}
+
+// carryOut clears the cache, unless a later order has replaced this one.
+func (s *Server) carryOut(order *time.Timer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flush == order && !s.closed {
+		s.flush, s.flushDue = nil, time.Time{}
 		s.cache.Clear()
 	}
+}
+
+// FlushDue returns when a flush_all with a delay is due, and the zero time if none is. It is for a snapshot.
+func (s *Server) FlushDue() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flushDue
+}
+
+// FlushAt is a flush_all at that time, which FlushDue of an earlier process has returned. A time that has passed
+// is at once.
+func (s *Server) FlushAt(t time.Time) { s.clear(time.Until(t)) }
+
+// Saved counts a snapshot that was written, or could not be, for stats.
+func (s *Server) Saved(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.snapshots[bit(err != nil)]++; err == nil {
+		s.snapshotAt = time.Now()
+	}
+}
+
+// saved returns how many snapshots were written and how many failed, and the Unix time of the last, or 0.
+func (s *Server) saved() (written, failed, last uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.snapshotAt.IsZero() {
+		last = uint64(s.snapshotAt.Unix())
+	}
+	return s.snapshots[0], s.snapshots[1], last
 }
 
 // totals returns what was counted since the last reset, and the figures of connections.

@@ -237,6 +237,34 @@ func TestFlushLater(t *testing.T) {
 		if got := talk(t, s, "mg a\r\n"); got != "HD\r\n" {
 			t.Errorf("after the time of the order that a later one replaced: %q", got)
 		}
+		if due := s.FlushDue(); time.Until(due) != 94*time.Second {
+			t.Errorf("the order is due in %v", time.Until(due))
+		}
+		other := newServer(t) // of another process
+		talk(t, other, "set a 0 0 1\r\n1\r\n")
+		other.FlushAt(s.FlushDue())
+		if got := talk(t, other, "mg a\r\n"); got != "HD\r\n" {
+			t.Errorf("before the time, elsewhere: %q", got)
+		}
+		time.Sleep(94*time.Second + 1)
+		synctest.Wait()
+		if got := talk(t, s, "mg a\r\n") + talk(t, other, "mg a\r\n"); got != "EN\r\nEN\r\n" || !s.FlushDue().IsZero() {
+			t.Errorf("after the time, here and elsewhere: %q", got)
+		}
+		talk(t, s, "set a 0 0 1\r\n1\r\nflush_all 5\r\nflush_all\r\nset a 0 0 1\r\n1\r\n")
+		if !s.FlushDue().IsZero() {
+			t.Error("an order is due that one without a delay has replaced")
+		}
+		other.FlushAt(time.Now().Add(-time.Hour))
+		if n := other.cache.Len(); n > 0 {
+			t.Errorf("%d items after an order that was due before", n)
+		}
+		talk(t, s, "flush_all 5\r\n")
+		s.Shutdown(t.Context())
+		time.Sleep(time.Hour)
+		if s.FlushDue().IsZero() || s.cache.Len() != 1 {
+			t.Error("an order that was due after Shutdown was carried out, or is forgotten")
+		}
 	})
 }
 

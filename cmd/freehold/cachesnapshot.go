@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/freehold-go/freehold/cache"
+	"github.com/freehold-go/freehold/cmd/freehold/cli"
+	"github.com/freehold-go/freehold/cmd/freehold/memcached"
+	"github.com/freehold-go/freehold/internal/file/atomicfile"
+)
+
+// snapshots are those of a server, in one file:
+//
+//	| snapshot of the cache | "freeholdflush" 0 0 0 | when flush_all is due, 8 B |
+//
+// The time is in nanoseconds of Unix time, little-endian. Without a flush_all that is due, the file ends
+// with the cache's part.
+type snapshots struct {
+	path   string // or "", for none
+	items  *cache.Cache
+	server *memcached.Server
+	log    *log.Logger
+}
+
+const flushMagic = "freeholdflush\x00\x00\x00"
+
+// mayWrite finds a file that cannot be written while there are no items to lose.
+func (s *snapshots) mayWrite() error {
+	if s.path == "" {
+		return nil
+	}
+	f, err := s.create()
+	if err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
+	return f.Close()
+}
+
+// create begins a file that only its owner may read, as keys and values are nobody else's.
+func (s *snapshots) create() (*atomicfile.File, error) {
+	const mode = 0o600
+	if info, err := os.Stat(s.path); err == nil && info.Mode().IsRegular() {
+		os.Chmod(s.path, mode) // which the new file takes over
+	}
+	f, err := atomicfile.Create(s.path)
+	if err == nil && !f.InPlace() {
+		if err = f.Chmod(mode); err != nil {
+			f.Close()
+		}
+	}
+	return f, err
+}
+
+// load fills the cache from the file. A server that has none begins empty, and so does one whose file is
+// damaged, which it says: it must start. A file that is no snapshot is not replaced.
+func (s *snapshots) load() error {
+	if s.path == "" {
+		return nil
+	}
+	switch err := s.read(); {
+	case err == nil:
+		s.log.Printf("%s from %s", cli.Plural(s.items.Len(), "item"), s.path)
+	case errors.Is(err, cache.ErrForeign):
+		return fmt.Errorf("--snapshot: %w; name another file, or remove it", err)
+	case !errors.Is(err, os.ErrNotExist):
+		s.log.Printf("begins empty: %v", err)
+	}
+	return nil
+}
+
+func (s *snapshots) read() error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := s.items.Restore(f); err != nil {
+		return &os.PathError{Op: "restore", Path: s.path, Err: err}
+	}
+	due := make([]byte, len(flushMagic)+8)
+	if _, err := io.ReadFull(f, due); err == nil && string(due[:len(flushMagic)]) == flushMagic {
+		s.server.FlushAt(time.Unix(0, int64(binary.LittleEndian.Uint64(due[len(flushMagic):]))))
+	}
+	return nil
+}
+
+// save writes a snapshot, and says so.
+func (s *snapshots) save() error {
+	if s.path == "" {
+		return nil
+	}
+	err := s.write()
+	if s.server.Saved(err); err != nil {
+		return fmt.Errorf("--snapshot: %w", err)
+	}
+	s.log.Printf("%s to %s", cli.Plural(s.items.Len(), "item"), s.path)
+	return nil
+}
+
+func (s *snapshots) write() error {
+	f, err := s.create()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := s.items.Snapshot(f); err != nil {
+		return err
+	}
+	if due := s.server.FlushDue(); !due.IsZero() {
+		if _, err := f.Write(binary.LittleEndian.AppendUint64([]byte(flushMagic), uint64(due.UnixNano()))); err != nil {
+			return err
+		}
+	}
+	return f.Commit()
+}
+
+// every saves now and then until stop is called, which waits for one that is under way. An error is logged
+// and counted; the next one may have room.
+func (s *snapshots) every(d time.Duration) (stop func()) {
+	if d == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		ticks := time.NewTicker(d)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticks.C:
+			}
+			if err := s.save(); err != nil {
+				s.log.Print(err)
+			}
+		}
+	})
+	return func() {
+		close(done)
+		ended.Wait()
+	}
+}
+
+// untilSignal returns a context that is done when the server is to stop: with ctx, or at a signal. What the
+// server writes then is more than a second signal may lose; the third ends the process.
+func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 3)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	ended := make(chan struct{})
+	go func() {
+		for n := 1; ; n++ {
+			select {
+			case <-ended:
+				return
+			case <-signals:
+			}
+			switch n {
+			case 1:
+				cancel()
+			case 2:
+				log.Print("stopping, and writing the snapshot if there is one; another signal ends this at once, and the old snapshot stays")
+			default:
+				os.Exit(cli.Interrupted)
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(ended)
+		cancel()
+	}
+}
