@@ -131,7 +131,7 @@ func left(e *cache.Entry) int64 {
 	if e.TTL == 0 {
 		return -1
 	}
-	return seconds(e.TTL)
+	return max(seconds(e.TTL), 0)
 }
 
 // apply makes e the entry that w stores.
