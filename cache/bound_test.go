@@ -36,6 +36,22 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// TestResizeKeepsWhatFits: memory without entries goes first.
+func TestResizeKeepsWhatFits(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 8 << 20})
+	for i := range 6000 {
+		must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000)))
+	}
+	for i := range 4000 {
+		c.Delete(fmt.Append(nil, i))
+	}
+	c.Resize(4 << 20)
+	if st := c.Stats(); st.Len != 2000 || st.Shrunk != 0 {
+		t.Errorf("%d entries are left of 2000, and %d were dropped", st.Len, st.Shrunk)
+	}
+	c.check()
+}
+
 // TestResizeFromMostToLeast: what describes eight times as much fits into an eighth, with entries of any
 // size, and pressure makes it no less.
 func TestResizeFromMostToLeast(t *testing.T) {

@@ -110,10 +110,47 @@ func TestClocksTickTogether(t *testing.T) {
 // TestFarExpiries: Unix times that no clock comes to are not wrapped around.
 func TestFarExpiries(t *testing.T) {
 	c := newCache(t, Options{})
-	c.fake()
+	c.fake().now = time.Hour
 	for _, at := range []uint64{1 << 40, 1 << 62, 1 << 63, 1<<64 - 1} {
 		if expires, ok := c.clock.fromUnix(at); !ok || expires < 1<<31 {
 			t.Errorf("%d is second %d: %t", at, expires, ok)
+		}
+	}
+}
+
+// TestUnixTimes: the second of an expiry is that of its Unix time and back, though the system's clock was set
+// a little since the cache was made. A time before 1970 is not never.
+func TestUnixTimes(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	clock.now = 10 * time.Second
+	begin := c.clock.begin
+	for _, set := range []time.Duration{-400 * time.Millisecond, 0, 400 * time.Millisecond} {
+		c.clock.wall = func() time.Time { return begin.Add(clock.now + set) }
+		for expires := range uint32(100) {
+			got, hasTime := c.clock.fromUnix(c.clock.unix(expires))
+			if want := expires == 0 || c.clock.until(expires) > set; got != expires || hasTime != want {
+				t.Errorf("second %d has become %d, with time left: %t, want %t", expires, got, hasTime, want)
+			}
+		}
+	}
+	c.clock.wall = func() time.Time { return time.Unix(-1000, 0) }
+	if at := c.clock.unix(20); at != 1 {
+		t.Errorf("an expiry before 1970 is %d", at)
+	}
+}
+
+// TestLeft: what has expired has no time left from the first moment on.
+func TestLeft(t *testing.T) {
+	c := newCache(t, Options{})
+	clock := c.fake()
+	for _, tt := range []struct{ now, want time.Duration }{
+		{0, 9 * time.Second}, {1, 8 * time.Second}, {8 * time.Second, time.Second}, {8*time.Second + 1, 1},
+		{9*time.Second - 1, 1}, {9 * time.Second, -1}, {9*time.Second + 1, -1}, {time.Hour, -1},
+	} {
+		clock.now = tt.now
+		if got := c.clock.left(10); got != tt.want {
+			t.Errorf("at %v it has %v left, want %v", tt.now, got, tt.want)
 		}
 	}
 }

@@ -95,6 +95,7 @@ func TestWriteDuringLoad(t *testing.T) {
 	}{
 		{"set", func() { must(0, c.Set(k, []byte("set"))) }, "set"},
 		{"deleted", func() { c.Delete(k) }, ""},
+		{"removed", func() { must(c.Update(k, func(*Entry, bool) Change { return Remove })) }, ""},
 		{"cleared", func() { c.Clear() }, ""},
 		{"too large", func() { c.Set(k, make([]byte, MinBytes)) }, ""},
 	} {

@@ -205,6 +205,31 @@ func TestSearchAgainstMoves(t *testing.T) {
 	}
 }
 
+// TestSearchTakesTheLock: a reader between whose looks slots move, again and again, looks once with the lock.
+func TestSearchTakesTheLock(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("other"), nil))
+	s := &c.shards[0]
+	looks, locked := 0, 0
+	c.seam.hook = func(p seamPoint) {
+		switch p {
+		case readMoves:
+			s.index.moves.Add(2)
+		case readFirst:
+			if looks++; !s.mu.TryLock() {
+				locked++
+				return
+			}
+			s.index.moves.Add(2)
+			s.mu.Unlock()
+		}
+	}
+	get(t, c, "missing", "")
+	if looks < 10 || locked == 0 || locked > 2 { // of both homes
+		t.Errorf("%d looks, %d of them with the lock", looks, locked)
+	}
+}
+
 // TestSearchAgainstGrowth: a reader who has looked at the first home finds what splits have moved.
 func TestSearchAgainstGrowth(t *testing.T) {
 	const keys = 300

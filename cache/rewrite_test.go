@@ -67,12 +67,24 @@ func TestRewriteVersions(t *testing.T) {
 	c := newCache(t, Options{})
 	seen := map[uint64]bool{}
 	places := map[place]bool{}
-	for i := range 3 * maxRewrites {
+	const states = maxRewrites + 1 // at one place
+	for i := range 3*states + 1 {
 		seen[must(c.Put([]byte("k"), Entry{Value: fmt.Append(nil, 1000+i)}))] = true
 		places[c.found([]byte("k")).w.place()] = true
 	}
-	if len(seen) != 3*maxRewrites || len(places) != 3 {
+	if len(seen) != 3*states+1 || len(places) != 4 {
 		t.Errorf("%d versions at %d places", len(seen), len(places))
+	}
+}
+
+// TestRewriteIsAHit: an entry that is set again and again stays like one that is read.
+func TestRewriteIsAHit(t *testing.T) {
+	c := newCache(t, Options{})
+	for hits := range maxHits + 2 {
+		must(0, c.Set([]byte("k"), []byte("v")))
+		if got := c.found([]byte("k")).w.hits(); got != min(hits, maxHits) {
+			t.Errorf("%d hits after %d rewrites", got, hits)
+		}
 	}
 }
 

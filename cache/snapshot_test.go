@@ -20,7 +20,7 @@ const firstBlockEnds = len(snapshotMagic) + 4 + 8 + 8
 func snapshotOf(t testing.TB, n int) []byte {
 	c := newCache(t, Options{MaxBytes: 4 << 20})
 	for i := range n {
-		must(c.Put(fmt.Append(nil, "key ", i), Entry{Value: bytes.Repeat([]byte{byte(i)}, i), Flags: uint64(i), TTL: time.Duration(i%3) * time.Hour}))
+		must(c.Put(fmt.Append(nil, "key ", i), Entry{Value: bytes.Repeat([]byte{byte(i)}, i), Flags: uint64(i) << (i % 60), TTL: time.Duration(i%3) * time.Hour}))
 	}
 	var b bytes.Buffer
 	must(0, c.Snapshot(&b))
@@ -39,7 +39,7 @@ func TestSnapshot(t *testing.T) {
 	for i := range n {
 		ttl := time.Duration(i%3) * time.Hour
 		ok := again.View(fmt.Append(nil, "key ", i), func(e Entry) {
-			if !bytes.Equal(e.Value, bytes.Repeat([]byte{byte(i)}, i)) || e.Flags != uint64(i) {
+			if !bytes.Equal(e.Value, bytes.Repeat([]byte{byte(i)}, i)) || e.Flags != uint64(i)<<(i%60) {
 				t.Errorf("entry %d has %d bytes, flags %d", i, len(e.Value), e.Flags)
 			}
 			if e.TTL < ttl-time.Minute || e.TTL > ttl {
@@ -127,6 +127,32 @@ func TestRestoreAtTheSecond(t *testing.T) {
 		must(0, c.Restore(bytes.NewReader(b.Bytes())))
 		if found := c.Peek([]byte("k"), func(Entry) {}); found != (left > 0) {
 			t.Errorf("with %v left it is found: %t", left, found)
+		}
+		if n := c.Len(); n != int(max(left, 0)) {
+			t.Errorf("with %v left there are %d entries", left, n)
+		}
+	}
+}
+
+// TestSnapshotFileErrors: the error says which file could not be made, replaced or read.
+func TestSnapshotFileErrors(t *testing.T) {
+	c := newCache(t, Options{})
+	dir := t.TempDir()
+	must(0, os.MkdirAll(filepath.Join(dir, "taken", "by a folder"), 0o700))
+	must(0, os.WriteFile(filepath.Join(dir, "foreign"), []byte("not a snapshot, but some text"), 0o600))
+	for _, tt := range []struct {
+		call func(path string) error
+		name string
+		want error
+	}{
+		{c.SnapshotFile, "taken", nil},
+		{c.SnapshotFile, "missing/snapshot", os.ErrNotExist},
+		{c.RestoreFile, "missing", os.ErrNotExist},
+		{c.RestoreFile, "foreign", ErrForeign},
+	} {
+		err := tt.call(filepath.Join(dir, tt.name))
+		if err == nil || tt.want != nil && !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.name) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
 }

@@ -198,6 +198,39 @@ func TestVersionsGrow(t *testing.T) {
 	x.c.Close()
 }
 
+// TestVersionsOfRaisedCaches: after a raise, entries in segments that were open before are above it too.
+func TestVersionsOfRaisedCaches(t *testing.T) {
+	c := newCache(t, Options{})
+	v := must(c.Put([]byte("first"), Entry{}))
+	c.raise(v + 1<<40)
+	if next := must(c.Put([]byte("next"), Entry{})); next <= v+1<<40 {
+		t.Errorf("version %d, raised to %d", next, v+1<<40)
+	}
+}
+
+// TestVersionsOfManyRewrites: an item that is rewritten in place comes to the end of its segment's positions, and
+// what is stored after Clear has a higher version still.
+func TestVersionsOfManyRewrites(t *testing.T) {
+	c := newCache(t, Options{})
+	c.raise(c.highestVersion())
+	must(0, c.SetTTL([]byte("open"), nil, time.Hour))
+	must(0, c.Set([]byte("k"), nil))
+	must(0, c.SetTTL([]byte("k"), []byte("own"), time.Hour))
+	if c.found([]byte("k")).it.shape&versioned == 0 {
+		t.Fatal("it has no version of its own")
+	}
+	last := uint64(0)
+	for range 3 << (c.shards[0].segs.unitBits + rewriteBits) {
+		if last = must(c.Put([]byte("k"), Entry{Value: []byte("own"), TTL: time.Hour})); last > c.highestVersion() {
+			t.Fatalf("version %d is above %d", last, c.highestVersion())
+		}
+	}
+	c.Clear()
+	if v := must(c.Put([]byte("k"), Entry{})); v <= last {
+		t.Errorf("version %d after %d", v, last)
+	}
+}
+
 // TestVersionsBeginAnew: a cache begins above all that were closed, and above what one would have that
 // a process made earlier.
 func TestVersionsBeginAnew(t *testing.T) {

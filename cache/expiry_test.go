@@ -1,0 +1,43 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestExpiryBins: what passed counts has expired, and it counts what expired as long ago as a bin is wide.
+func TestExpiryBins(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, ttl := range []uint32{1, 10, 16, 17, 60, 256, 300, 1 << 20} {
+		var x expiry
+		const now = 1000
+		x.begin(now, ttl)
+		last := uint32(min(uint64(now)+uint64(ttl), uint64(x.born)+uint64(x.width)*(bins-1)-1))
+		expires := make([]uint32, 50)
+		for i := range expires {
+			expires[i] = now + 1 + r.Uint32N(last-now)
+			x.note(expires[i], 1)
+		}
+		x.note(0, 1) // never
+		for at := uint32(now); at < last+2*x.width; at += 1 + ttl/500 {
+			over, surely := uint32(0), uint32(0)
+			for _, e := range expires {
+				if e <= at {
+					over++
+				}
+				if e+x.width <= at {
+					surely++
+				}
+			}
+			if got := x.passed(at); got > over || got < surely {
+				t.Fatalf("TTL %d: at %d %d have expired, and %d long ago, but %d are counted", ttl, at, over, surely, got)
+			}
+		}
+		if got := x.passed(last + x.width); got != uint32(len(expires)) {
+			t.Errorf("TTL %d: %d of %d have expired in the end", ttl, got, len(expires))
+		}
+		if class := classOf(ttl); class < classes-1 && x.bin(now+classTTL[class]) == &x.bins[bins-1] {
+			t.Errorf("TTL %d: the longest of the class is beyond the bins", ttl)
+		}
+	}
+}
