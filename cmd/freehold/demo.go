@@ -70,8 +70,17 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		},
 	}
 	fmt.Fprintf(text, "%s\n%s\n", cli.Strong(text, page.Title), page.Lead)
-	for _, show := range []func(context.Context) (report.Section, error){d.list, d.collector, d.sawtooth, d.mistakes} {
-		sec, err := show(ctx)
+	for _, part := range []struct {
+		what string
+		show func(context.Context) (report.Section, error)
+	}{
+		{"a linked list", d.list},
+		{fmt.Sprintf("a large live heap, %v for each column", d.Time), d.collector},
+		{fmt.Sprintf("memory that comes back, with waits of %v", d.Settle), d.sawtooth},
+		{"mistakes", d.mistakes},
+	} {
+		fmt.Fprintf(text, "\nmeasuring %s\n", part.what)
+		sec, err := part.show(ctx)
 		if err != nil {
 			return errors.Join(err, page.Write(html)) // with what there is
 		}
@@ -82,7 +91,11 @@ func (d *demoCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	fmt.Fprintf(text, "\n%s\n", cli.Strong(text, "In short"))
 	page.PrintResults(text)
 	fmt.Fprintf(text, "\n%s\n", version())
-	return page.Write(html)
+	if err := page.Write(html); err != nil || d.HTML == "" || d.HTML == "-" {
+		return err
+	}
+	fmt.Fprintf(text, "wrote %s\n", d.HTML)
+	return nil
 }
 
 func memory() string {

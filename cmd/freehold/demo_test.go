@@ -31,11 +31,18 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}
 	}
+	rest, found := out, false
+	for _, line := range []string{"measuring a linked list", "A linked list", "measuring a large live heap, 10ms for each column", "A large live heap",
+		"measuring memory that comes back, with waits of 1ms", "Memory that comes back", "measuring mistakes", "wrote " + file} {
+		if _, rest, found = strings.Cut(rest, "\n"+line+"\n"); !found {
+			t.Errorf("no %q behind the lines before it:\n%s", line, out)
+		}
+	}
 	if again := "freehold demo --nodes 2000 --live 1.00MiB --high 2.00MiB, "; !strings.Contains(page, again) {
 		t.Errorf("no command line to run it again: %q", again)
 	}
 	checkPlain(t, out)
-	if code, out, errs = command(t.Context(), append(tinyDemo, "--html", "-")...); code != cli.OK || !strings.HasPrefix(out, "<!doctype html>") || !strings.HasPrefix(errs, "freehold demo\n") {
+	if code, out, errs = command(t.Context(), append(tinyDemo, "--html", "-")...); code != cli.OK || !strings.HasPrefix(out, "<!doctype html>") || !strings.HasPrefix(errs, "freehold demo\n") || strings.Contains(errs, "wrote ") {
 		t.Errorf("exit code %d, %.40q, %.40q", code, out, errs)
 	}
 }
