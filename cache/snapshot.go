@@ -2,16 +2,16 @@
 //
 //	| "freehold" | "cache" 0 0 0 | 2, 4 B | first block | block | ... | last block |
 //	block         length 4 B | checksum 4 B | content
-//	first block   highest version 8 B | Options.Format
-//	block         entries
+//	first block   Options.Format
+//	block         highest version 8 B | entries
 //	entry         key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
-// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block is empty. A
+// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no entries. A
 // checksum is the CRC-32C of the number of the block (8 B), its length and its content. So a stream
 // that was cut, even between two blocks, is found out.
 //
-// Every entry of a restored cache has a version above the highest one of the snapshot, so no version
-// from before a restart is the version of another state after it.
+// The highest version is what the cache had given when the block was written. Restored entries have higher
+// ones, so no version from before a restart is the version of another state after it.
 
 package cache
 
@@ -45,6 +45,7 @@ const (
 	snapshotMagic   = "freeholdcache\x00\x00\x00"
 	snapshotVersion = 2
 	blockBytes      = 64 << 10 // from which a block ends
+	highestBytes    = 8
 	entryHeadBytes  = 24
 )
 
@@ -58,23 +59,21 @@ func (c *Cache) Snapshot(w io.Writer) error {
 	if _, err := w.Write(head); err != nil {
 		return err
 	}
-	out := blockWriter{w: w}
-	out.block = binary.LittleEndian.AppendUint64(out.block, c.highestVersion())
-	out.block = append(out.block, c.options.Format...)
-	out.flush()
+	out := blockWriter{w: w, block: make([]byte, highestBytes)}
+	out.write([]byte(c.options.Format))
 	for i := range c.shards {
 		c.shards[i].each(func(r reading) bool {
 			out.add(r.it, &c.clock)
 			if len(out.block) >= blockBytes {
-				out.flush()
+				out.flush(c.highestVersion())
 			}
 			return out.err == nil
 		})
 	}
-	if len(out.block) > 0 {
-		out.flush()
+	if len(out.block) > highestBytes {
+		out.flush(c.highestVersion())
 	}
-	out.flush() // the last one
+	out.flush(c.highestVersion()) // the last one
 	return out.err
 }
 
@@ -82,10 +81,11 @@ func (c *Cache) Snapshot(w io.Writer) error {
 type blockWriter struct {
 	w      io.Writer
 	number uint64
-	block  []byte
+	block  []byte // highestBytes of room, and entries
 	err    error
 }
 
+// add adds an entry to the block.
 func (b *blockWriter) add(it *item, c *clock) {
 	b.block = binary.LittleEndian.AppendUint32(b.block, uint32(it.keyBytes))
 	b.block = binary.LittleEndian.AppendUint32(b.block, it.valueBytes)
@@ -94,16 +94,23 @@ func (b *blockWriter) add(it *item, c *clock) {
 	b.block = append(append(b.block, it.key()...), it.value()...)
 }
 
-func (b *blockWriter) flush() {
-	head := binary.LittleEndian.AppendUint32(nil, uint32(len(b.block)))
-	head = binary.LittleEndian.AppendUint32(head, checksum(b.number, b.block))
-	for _, part := range [...][]byte{head, b.block} {
+// flush writes the block, and begins an empty one. The version is at least that of each of its entries.
+func (b *blockWriter) flush(highest uint64) {
+	binary.LittleEndian.PutUint64(b.block, highest)
+	b.write(b.block)
+	b.block = b.block[:highestBytes]
+}
+
+// write writes a block of that content.
+func (b *blockWriter) write(content []byte) {
+	head := binary.LittleEndian.AppendUint32(nil, uint32(len(content)))
+	head = binary.LittleEndian.AppendUint32(head, checksum(b.number, content))
+	for _, part := range [...][]byte{head, content} {
 		if b.err == nil {
 			_, b.err = b.w.Write(part)
 		}
 	}
 	b.number++
-	b.block = b.block[:0]
 }
 
 func checksum(number uint64, block []byte) uint32 {
@@ -133,10 +140,10 @@ func (c *Cache) restore(r io.Reader) error {
 	}
 	var block bytes.Buffer
 	for number := uint64(1); ; number++ {
-		if err := readBlock(r, number, &block); err != nil || block.Len() == 0 {
+		if err := readBlock(r, number, &block); err != nil {
 			return err
 		}
-		if err := c.restoreBlock(block.Bytes()); err != nil {
+		if err := c.restoreBlock(block.Bytes()); err != nil || block.Len() == highestBytes {
 			return err
 		}
 	}
@@ -158,17 +165,9 @@ func (c *Cache) restoreHead(r io.Reader) error {
 	if err := readBlock(r, 0, &first); err != nil {
 		return err
 	}
-	if first.Len() < 8 {
-		return ErrCorrupt
-	}
-	highest := binary.LittleEndian.Uint64(first.Next(8))
-	if highest > math.MaxInt64 { // no clock comes to that
-		return ErrCorrupt
-	}
 	if got := first.String(); got != c.options.Format {
 		return fmt.Errorf("%w: its Options.Format is %q, and this cache's is %q", ErrForeign, got, c.options.Format)
 	}
-	c.raise(highest)
 	return nil
 }
 
@@ -197,9 +196,17 @@ func ended(err, early error) error {
 	return err
 }
 
-// restoreBlock stores a block's entries.
+// restoreBlock stores a block's entries, with higher versions than the block has.
 func (c *Cache) restoreBlock(b []byte) error {
-	for len(b) > 0 {
+	if len(b) < highestBytes {
+		return ErrCorrupt
+	}
+	highest := binary.LittleEndian.Uint64(b)
+	if highest > math.MaxInt64 { // no clock comes to that
+		return ErrCorrupt
+	}
+	c.raise(highest)
+	for b = b[highestBytes:]; len(b) > 0; {
 		if len(b) < entryHeadBytes {
 			return ErrCorrupt
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // firstBlockEnds is where the first block ends in a snapshot without an Options.Format.
-const firstBlockEnds = len(snapshotMagic) + 4 + 8 + 8
+const firstBlockEnds = len(snapshotMagic) + 4 + 8
 
 // snapshotOf returns the snapshot of a cache with n entries.
 func snapshotOf(t testing.TB, n int) []byte {
@@ -54,7 +54,7 @@ func TestSnapshot(t *testing.T) {
 
 // TestSnapshotsOfLittle: without entries it is a last block, and an entry may have neither key nor value.
 func TestSnapshotsOfLittle(t *testing.T) {
-	if n := len(snapshotOf(t, 0)); n != firstBlockEnds+8 {
+	if n := len(snapshotOf(t, 0)); n != firstBlockEnds+8+highestBytes {
 		t.Errorf("a snapshot of nothing has %d bytes", n)
 	}
 	c := newCache(t, Options{})
@@ -208,6 +208,53 @@ func TestSlowSnapshots(t *testing.T) {
 	}
 }
 
+// TestVersionsDuringSnapshot: an entry that is written while Snapshot runs is restored with a higher version than
+// it had then, also by a process whose clock was set back.
+func TestVersionsDuringSnapshot(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 2 << 20})
+	const keys = 300
+	var versions [][keys]uint64 // of each write, which is the entry's flags
+	w := &recorder{before: func() {
+		versions = append(versions, [keys]uint64{})
+		n := len(versions) - 1
+		for i := range keys {
+			versions[n][i] = must(c.Put(fmt.Append(nil, i), Entry{Value: make([]byte, 900+n), Flags: uint64(n)}))
+		}
+	}}
+	w.before()
+	must(0, c.Snapshot(w))
+	later := newCache(t, Options{MaxBytes: 2 << 20})
+	for i := range later.shards {
+		later.shards[i].age, later.shards[i].floor = 0, 0
+	}
+	must(0, later.Restore(&w.Buffer))
+	late := 0
+	for i := range keys {
+		later.Peek(fmt.Append(nil, i), func(e Entry) {
+			if old := versions[e.Flags][i]; e.Version <= old {
+				t.Errorf("key %d: version %d, and %d after Restore", i, old, e.Version)
+			}
+			if e.Flags > 4 { // after the head and the first block
+				late++
+			}
+		})
+	}
+	if late == 0 {
+		t.Error("no entry was written during Snapshot")
+	}
+}
+
+// A recorder is a buffer that calls before at each write.
+type recorder struct {
+	bytes.Buffer
+	before func()
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.before()
+	return r.Buffer.Write(b)
+}
+
 // TestForeignSnapshots: the cache stays as it is, and the error says whose snapshot it is.
 func TestForeignSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 3)
@@ -274,8 +321,8 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 func TestHostileSnapshots(t *testing.T) {
 	whole := snapshotOf(t, 6)
 	c := newCache(t, Options{MaxBytes: 1 << 20, Access: true})
-	block := whole[firstBlockEnds+8 : len(whole)-8]
-	end := whole[len(whole)-8:]
+	last := len(whole) - 8 - highestBytes
+	block, end := whole[firstBlockEnds+8:last], whole[last:]
 	restored := 0
 	for i := range block {
 		for _, flip := range []byte{1, 0x80, 0xFF} {
@@ -292,9 +339,9 @@ func TestHostileSnapshots(t *testing.T) {
 			c.check()
 		}
 	}
-	huge := bytes.Clone(block[:entryHeadBytes])
-	binary.LittleEndian.PutUint32(huge, 1<<31) // and as much again: together 0 in 32 bits
-	binary.LittleEndian.PutUint32(huge[4:], 1<<31)
+	huge := bytes.Clone(block[:highestBytes+entryHeadBytes])
+	binary.LittleEndian.PutUint32(huge[highestBytes:], 1<<31) // and as much again: together 0 in 32 bits
+	binary.LittleEndian.PutUint32(huge[highestBytes+4:], 1<<31)
 	if err := c.restoreBlock(huge); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a key and a value of 2 GiB each: %v", err)
 	}
