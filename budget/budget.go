@@ -136,7 +136,8 @@ func Running() *Budget {
 
 // Start makes the process's budget and sets Go's memory limit and GOGC, then and whenever
 // the figures change, until Stop. A memory limit or a GOGC of the user's own stays: from the
-// environment, or set by the program, before Start or later. Then [Stats] says so.
+// environment, or set by the program, before Start or later. Then [Stats] says so. Package auto does
+// this for a program that imports it.
 //
 // The error is [ErrStarted] while another budget runs. It is about the limit if that cannot be
 // found, if FREEHOLD_MEMORY_LIMIT is not a size, or if the limit is below 8 MiB and not a cgroup's: that is
@@ -286,6 +287,7 @@ func (b *Budget) update() {
 		charged:     charged,
 		others:      b.others,
 		goHeap:      b.options.GoHeap,
+		ungiven:     b.limit.ungiven,
 		golang:      g,
 		live:        b.lives.least(),
 		pressed:     b.taking > 0 && !ahead(now, b.shortUntil),

@@ -321,6 +321,61 @@ func TestSettingsOfTheUserStay(t *testing.T) {
 	}
 }
 
+// Outside of a container a process keeps the collector's pace from one cycle to the next, and
+// gets a container's once it is moved into one.
+func TestPaceWithoutAContainer(t *testing.T) {
+	f := newFake()
+	f.physical = 16 * gib
+	b := mustStart(t, Options{}, f)
+	const limit = 12*gib - 512*mib
+	for _, tt := range []struct{ live, goal int64 }{
+		{4 * mib, 64 * mib}, {16 * mib, 64 * mib}, {32 * mib, 64 * mib}, {100 * mib, 200 * mib}, {gib, 2 * gib}, {8 * mib, 64 * mib},
+	} {
+		f.change(func() { f.golang.live, f.golang.held = tt.live, 2*tt.live; f.golang.cycles++ })
+		f.cycle()
+		f.tick(1)
+		g := f.read()
+		if goal := max(tt.live+tt.live*int64(g.percent)/100, 4*mib*int64(g.percent)/100); g.limit != limit || goal < tt.goal*98/100 || goal > tt.goal {
+			t.Errorf("%d bytes live: GOGC %d lets Go's heap grow to %d, want %d; limit %d", tt.live, g.percent, goal, tt.goal, g.limit)
+		}
+	}
+	f.change(func() {
+		f.files = v2.with(app+"memory.max", "1048576000", pod+"memory.max", "max")
+		f.golang.live = 4 * mib
+	})
+	f.pass(30 * time.Second)
+	f.want(t, 900*mib, ample)
+	if st := b.Stats(); st.Limit != 1000*mib {
+		t.Errorf("%+v", st)
+	}
+}
+
+// GOGC and GOMEMLIMIT of the user's stay outside of a container too.
+func TestSettingsOfTheUserStayWithoutAContainer(t *testing.T) {
+	for name, tt := range map[string]struct {
+		variable      string
+		limit, want   int64
+		percent, then int
+	}{
+		"none":       {"", math.MaxInt64, 11 * gib, 100, 1500},
+		"GOGC":       {"GOGC", math.MaxInt64, 11 * gib, 50, 50},
+		"GOGC=off":   {"GOGC", math.MaxInt64, 11 * gib, -1, -1},
+		"GOMEMLIMIT": {"GOMEMLIMIT", gib, gib, 100, 1500},
+	} {
+		f := newFake()
+		f.physical = 16 * gib
+		f.variables = map[string]string{tt.variable: "1"}
+		f.golang.limit, f.golang.percent = tt.limit, tt.percent
+		b := mustStart(t, Options{Headroom: gib}, f)
+		f.tick(2)
+		if g := f.read(); g.limit != tt.want || g.percent != tt.then {
+			t.Errorf("%s: limit %d, GOGC %d", name, g.limit, g.percent)
+		}
+		b.Stop()
+		f.want(t, tt.limit, tt.percent)
+	}
+}
+
 // Go's heap is bounded while the settings change: the limit falls first, and rises last.
 func TestSettingsChangeInOrder(t *testing.T) {
 	f := newFake()

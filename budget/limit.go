@@ -31,6 +31,8 @@ type limit struct {
 	source string
 	group  *sysmem.Level  // whose limit it is; nil if it is not a cgroup's
 	groups []sysmem.Limit // of the process's path
+
+	ungiven bool // a part of physical memory, which nothing says is the process's
 }
 
 // machine is what the limit is found by: tests have their own.
@@ -88,7 +90,7 @@ func (m machine) systemLimit(before []sysmem.Limit) (limit, error) {
 	case group.bytes > 0:
 		return group, problem
 	case physicalErr == nil:
-		group.bytes = physical / physicalShares * physicalShare
+		group.bytes, group.ungiven = physical/physicalShares*physicalShare, true
 		group.source = fmt.Sprintf("%d/%d of physical memory", physicalShare, physicalShares)
 		return group, problem
 	}
@@ -116,7 +118,7 @@ func (m machine) groupLimit(most int64, before []sysmem.Limit) (limit, error) {
 			continue
 		}
 		if left := g.Bytes - used; least.bytes == 0 || left < leastLeft {
-			least, leastLeft = limit{g.Bytes, g.File, &g.Level, limits}, left
+			least, leastLeft = limit{bytes: g.Bytes, source: g.File, group: &g.Level, groups: limits}, left
 		}
 	}
 	return least, errors.Join(err, limitsErr)

@@ -33,7 +33,8 @@ type Options struct {
 
 	// GoHeap is the size up to which Go's heap grows before the collector runs, in place of
 	// a ballast. 0 means four tenths of the limit, or sixteen times the live bytes if that is
-	// more. It is never more than the budget leaves. The collector takes less time with a larger
+	// more. If the limit is a part of physical memory, which the process shares with others, 0 means
+	// twice the live bytes, as with a GOGC of 100, and 64 MiB at least. It is never more than the budget leaves. The collector takes less time with a larger
 	// one: cycles are bytes allocated / (GoHeap - live bytes). A smaller one leaves memory to the
 	// system and to off-heap memory that grows. A negative one panics.
 	GoHeap int64

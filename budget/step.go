@@ -22,6 +22,7 @@ const (
 	minGoHeap     = 8 << 20
 	floorPercent  = 150
 	smallestGoal  = 4 << 20 // Go's, for a GOGC of 100: see runtime/mgcpacer.go
+	leastGoal     = 64 << 20
 	defaultGOGC   = 100
 	steadyPercent = 2 // a limit that would change by less stays
 
@@ -72,6 +73,7 @@ type figures struct {
 	charged  int64 // the part of it that the process's account has
 	others   int64 // resident memory that neither Go nor a heap has
 	goHeap   int64 // Options.GoHeap
+	ungiven  bool  // the limit is a part of physical memory
 	golang   goFigures
 	live     int64 // the least that one of the last cycles found live
 	pressed  bool  // somebody takes off-heap memory, and no wait of late was in vain
@@ -161,6 +163,9 @@ func (f figures) goal(room int64) int64 {
 	switch {
 	case f.goHeap > 0:
 		return f.goHeap
+	case f.ungiven:
+		// Go's own, but for a process that has little on Go's heap and would collect all the time.
+		return max(f.golang.live/100*(100+defaultGOGC), leastGoal)
 	case f.userLimit:
 		return room
 	}

@@ -34,6 +34,7 @@
 //
 // # The collector
 //
-// A process with a cache and little else has a small Go heap, so the collector runs often: set a
-// minimum by [github.com/freehold-go/freehold/budget.Options] GoHeap, or by GOGC.
+// A process with a cache and little else has a small Go heap, so the collector runs often. Package
+// [github.com/freehold-go/freehold/budget/auto] lets Go's heap grow to 64 MiB first; Options.GoHeap of
+// [github.com/freehold-go/freehold/budget], or GOGC, set another size.
 package cache
