@@ -3,8 +3,10 @@
 // Package memory takes the place of modernc.org/memory, from which modernc.org/libc, and thus all C that modernc.org
 // translates to Go, has its memory:
 //
-//	go mod edit -replace modernc.org/memory=github.com/freehold-go/freehold/adapters/memory@v0.1.0
+//	go mod edit -replace modernc.org/memory=../freehold/adapters/memory     # a clone
 //	go mod tidy
+//
+// From the first release on the path may be github.com/freehold-go/freehold/adapters/memory@v0.1.0.
 //
 // The program needs no other change. What C allocates by malloc are then blocks of a freehold heap, which profiles and package track show as
 // "modernc.org/memory". Blocks have their size, where modernc.org/memory rounds up to a power of two, and memory that was freed

@@ -24,7 +24,7 @@ func TestDemo(t *testing.T) {
 	}
 	page := string(freehold.Must(os.ReadFile(file)))
 	for _, want := range []string{
-		"2,000 nodes of 56 bytes", "arena", "worst turn of 1 ms", "rises to 2.00 MiB", "everything freed", "one collection takes",
+		"2,000 nodes of 56 bytes", "arena", "runs with budget.Start(nil)", "worst turn of 1 ms", "rises to 2.00 MiB", "everything freed", "one collection takes",
 		"free a block twice: freehold: ", "free Go memory: freehold: ", "a limit: freehold: ", version(),
 	} {
 		if !strings.Contains(out, want) || !strings.Contains(page, want) {

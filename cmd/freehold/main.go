@@ -13,8 +13,11 @@
 // It is a module of its own, so that its libraries are no part of the core. Install it, or
 // run it from a clone of the repository:
 //
-//	go install github.com/freehold-go/freehold/cmd/freehold@latest
+//	go install ./cmd/freehold       # in a clone
 //	go run ./cmd/freehold demo
+//
+// There is no tagged release yet. From the first on it is
+// go install github.com/freehold-go/freehold/cmd/freehold@latest.
 package main
 
 import (
