@@ -230,3 +230,39 @@ func ExampleNewRecycler() {
 	// true
 	// true
 }
+
+// An arena for one request after another keeps what a usual one takes, and gives back what the largest
+// has taken.
+func ExampleArena_TrimTo() {
+	a := arena.New(freehold.Default(), nil)
+	defer a.Close()
+
+	for _, size := range []int{1 << 10, 8 << 20, 1 << 10} { // bytes of the requests
+		if _, err := a.Alloc(size, 8); err != nil {
+			fmt.Println(err)
+			return
+		}
+		a.Reset()
+		a.TrimTo(1 << 20)
+	}
+	fmt.Println(a.Stats().Reserved <= 1<<20)
+	// Output: true
+}
+
+// After Reserve, blocks of that many bytes together cannot fail.
+func ExampleArena_Reserve() {
+	a := arena.New(freehold.NewLimit(freehold.Default(), 1<<20), nil)
+	defer a.Close()
+
+	if err := a.Reserve(2 << 20); err != nil {
+		fmt.Println("too much:", errors.Is(err, freehold.ErrOutOfMemory))
+	}
+	if err := a.Reserve(100 * 64); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 100 {
+		freehold.Must(a.Alloc(64, 8))
+	}
+	// Output: too much: true
+}

@@ -198,3 +198,58 @@ func ExampleMap_Update() {
 	fmt.Println(a.n, "requests,", a.bytes, "bytes")
 	// Output: 2 requests, 200 bytes
 }
+
+// A queue by priority: the largest key leaves first, and a key that is there keeps its value.
+func ExampleMap_Max() {
+	jobs := btree.New[int, int](freehold.Default(), nil)
+	defer jobs.Close()
+
+	for id, priority := range []int{3, 9, 3, 5} {
+		if first, found, err := jobs.PutIfAbsent(priority, id); err != nil || found {
+			fmt.Println("priority", priority, "is that of job", first, err)
+		}
+	}
+	for range 2 {
+		priority, id, _ := jobs.Max()
+		jobs.Delete(priority)
+		fmt.Println("job", id, "of priority", priority)
+	}
+	// Output:
+	// priority 3 is that of job 0 <nil>
+	// job 1 of priority 9
+	// job 3 of priority 5
+}
+
+// At points to a value in the map, valid until an entry is inserted or deleted.
+func ExampleMap_At() {
+	visits := btree.New[string, int](freehold.Default(), nil)
+	defer visits.Close()
+
+	if err := visits.Put("/", 1); err != nil {
+		fmt.Println(err)
+		return
+	}
+	*visits.At("/") += 10
+	n, _ := visits.Get("/")
+	fmt.Println(n, visits.At("/none") == nil)
+	// Output: 11 true
+}
+
+// How full the nodes are, and how many a Get reads.
+func ExampleMap_Stats() {
+	m := btree.New[uint64, uint64](freehold.Default(), &btree.Options{Name: "index"})
+	defer m.Close()
+
+	for i := range uint64(100_000) {
+		if err := m.Put(i, i); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	st := m.Stats()
+	fmt.Println(st.Name, st.Len, st.Height, "levels")
+	fmt.Println(st.Slots < st.Len*11/10, st.Reserved < st.Len*20) // in the order of keys, nodes become full
+	// Output:
+	// index 100000 3 levels
+	// true true
+}

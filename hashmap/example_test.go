@@ -3,6 +3,7 @@ package hashmap_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
@@ -167,4 +168,37 @@ func ExampleStats() {
 	fmt.Println(st.Name, st.Len, "of", st.Slots, "slots are taken")
 	// Output:
 	// ids 1 of 7 slots are taken
+}
+
+// Grow takes the memory for that many entries at once, so that they cannot fail later.
+func ExampleMap_Grow() {
+	m := hashmap.New[uint64, uint64](freehold.Default(), nil)
+	defer m.Close()
+
+	if err := m.Grow(100_000); err != nil {
+		fmt.Println(err)
+		return
+	}
+	before := m.Stats().Reserved
+	for i := range uint64(100_000) {
+		freehold.Must(0, m.Put(i, i*i))
+	}
+	fmt.Println(m.Len(), m.Stats().Reserved == before)
+	// Output: 100000 true
+}
+
+// Sets of keys and values in any order, sorted here.
+func ExampleMap_Keys() {
+	m := hashmap.New[string, int](freehold.Default(), nil)
+	defer m.Close()
+
+	for i, city := range []string{"Oslo", "Lima", "Oslo", "Kyiv"} {
+		if first, found, err := m.PutIfAbsent(city, i); err != nil || found {
+			fmt.Println(city, "was first at", first, err)
+		}
+	}
+	fmt.Println(slices.Sorted(m.Keys()), slices.Sorted(m.Values()))
+	// Output:
+	// Oslo was first at 0 <nil>
+	// [Kyiv Lima Oslo] [0 1 3]
 }

@@ -97,3 +97,40 @@ func ExampleShared() {
 	fmt.Println(a == b, labels.Value(a))
 	// Output: true host
 }
+
+// Words of a buffer are interned without a string of each, and one that is used twice has two references.
+func ExampleStrings_Retain() {
+	words := intern.New(freehold.Default(), &intern.Options{RefCounts: true})
+	defer words.Close()
+
+	id, err := words.InternBytes([]byte("oslo"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	words.Retain(id)
+	fmt.Println(words.Release(id), words.Len())
+	fmt.Println(words.Release(id), words.Len())
+	// Output:
+	// false 1
+	// true 0
+}
+
+// What the strings take, and what interning saves.
+func ExampleStrings_Stats() {
+	words := intern.New(freehold.Default(), nil)
+	defer words.Close()
+
+	read := 0
+	for i := range 10_000 {
+		word := fmt.Sprintf("country-%d", i%10)
+		read += len(word)
+		if _, err := words.Intern(word); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	st := words.Stats()
+	fmt.Println(st.Len, "strings of", st.LiveBytes, "bytes, of", read, "that were read")
+	// Output: 10 strings of 90 bytes, of 90000 that were read
+}

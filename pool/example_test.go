@@ -1,6 +1,7 @@
 package pool_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/freehold-go/freehold"
@@ -117,4 +118,67 @@ func ExamplePool_Retire() {
 	// Output:
 	// freehold: out of memory: one more block would exceed the pool's limit of 1
 	// <nil>
+}
+
+// A pool for the steps of one request: Reset takes back all values at once, and Trim returns their
+// chunks to the parent.
+func ExamplePool_Reset() {
+	points := pool.New[Point](freehold.Default(), &pool.Options{Name: "points"})
+	defer points.Close()
+
+	for range 1000 {
+		if _, err := points.Get(); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(points.Stats().Live, "live")
+	points.Reset()
+	fmt.Println(points.Stats().Live, "live,", points.Stats().Chunks > 0)
+	points.Trim()
+	fmt.Println(points.Stats().Reserved, "bytes of the parent")
+	// Output:
+	// 1000 live
+	// 0 live, true
+	// 0 bytes of the parent
+}
+
+// Who has a handle can put the value back, and not one that came after it.
+func ExamplePool_PutHandle() {
+	points := pool.New[Point](freehold.Default(), nil)
+	defer points.Close()
+
+	p, err := points.Get()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	h := points.Handle(p)
+	points.PutHandle(h)
+	_, found := points.Lookup(h)
+	fmt.Println(points.Live(), found)
+	// Output: 0 false
+}
+
+// Pages of 16 KiB within a limit, zeroed for their next owner.
+func ExampleBlocks_Zeroed() {
+	pages := pool.NewBlocks(freehold.Default(), 16<<10, 8, &pool.Options{MaxBytes: 1 << 20})
+	defer pages.Close()
+
+	n := 0
+	for {
+		page, err := pages.Zeroed(pages.BlockSize(), 8)
+		if errors.Is(err, freehold.ErrOutOfMemory) {
+			break
+		}
+		page[0] = 1
+		n++
+	}
+	fmt.Println(n > 40, pages.Stats().Reserved <= 1<<20)
+	pages.Reset()
+	page, err := pages.Zeroed(pages.BlockSize(), 8)
+	fmt.Println(page[0], err)
+	// Output:
+	// true true
+	// 0 <nil>
 }

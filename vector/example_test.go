@@ -82,3 +82,65 @@ func ExampleChunked() {
 	// 20 10 70
 	// 4 true
 }
+
+// Memory for what will come is taken at once, and what was too much is given back.
+func ExampleVector_Grow() {
+	v := vector.New[uint32](freehold.Default(), &vector.Options{Name: "ids"})
+	defer v.Close()
+
+	if err := v.Grow(1_000_000); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for id := range uint32(1000) {
+		if err := v.Append(id); err != nil { // moves nothing, and has no error
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(v.Cap() >= 1_000_000)
+	v.Clip()
+	fmt.Println(v.Stats().Len, v.Stats().Reserved < 8<<10)
+	// Output:
+	// true
+	// 1000 true
+}
+
+// All yields copies; Set changes an element.
+func ExampleVector_All() {
+	v := vector.New[int](freehold.Default(), nil)
+	defer v.Close()
+
+	if err := v.AppendSlice([]int{1, 2, 3}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, n := range v.All() {
+		v.Set(i, n*n)
+	}
+	fmt.Println(v.Slice())
+	v.Clear() // keeps the memory
+	fmt.Println(v.Len(), v.Cap() >= 3)
+	// Output:
+	// [1 4 9]
+	// 0 true
+}
+
+// All of a Chunked yields pointers, so the elements can be changed in place.
+func ExampleChunked_All() {
+	type particle struct{ x, v float64 }
+	ps := vector.NewChunked[particle](freehold.Default(), nil)
+	defer ps.Close()
+
+	for i := range 3 {
+		if _, err := ps.Append(particle{v: float64(i)}); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for _, p := range ps.All() {
+		p.x += 2 * p.v
+	}
+	fmt.Println(*ps.At(2))
+	// Output: {4 2}
+}

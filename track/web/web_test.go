@@ -368,3 +368,15 @@ func TestFragmentation(t *testing.T) {
 		}
 	}
 }
+
+// What the page shows, for a log line or a test of one's own.
+func ExampleTake() {
+	heap := freehold.NewHeap(&freehold.HeapOptions{Name: "an index"})
+	defer heap.Close()
+	freehold.Must(heap.Alloc(3<<20, 8))
+
+	s := web.Take()
+	st, _ := s.Heap("an index")
+	fmt.Println(web.Size(st.LiveBytes), "in", st.Live, "block; all heaps have no less:", s.Total().LiveBytes >= st.LiveBytes)
+	// Output: 3.00 MiB in 1 block; all heaps have no less: true
+}
