@@ -64,6 +64,10 @@ type block struct {
 	broken bool      // damage was reported
 }
 
+func init() {
+	poison.Checks = func(allocator any) bool { _, ok := allocator.(*Allocator); return ok }
+}
+
 // New returns an allocator that fails t, through Errorf, for
 //
 //   - the blocks that are still live after the test and the cleanups registered

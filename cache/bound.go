@@ -32,13 +32,14 @@ type bound struct {
 	mu     sync.Mutex
 	full   int
 	now    atomic.Int64
+	huge   atomic.Int64 // an entry of more is
 	spare  atomic.Int64 // of now, and no shard's: see lend.go
 	closed bool
 }
 
 func (b *bound) init(c *Cache, o *Options) {
 	b.c, b.full = c, o.MaxBytes
-	b.now.Store(int64(o.MaxBytes))
+	b.begin(o.MaxBytes)
 	if o.Budget != nil {
 		b.leave = o.Budget.OnPressure(o.Priority, func(_ context.Context, p budget.Pressure) { b.press(p) })
 	}
@@ -79,9 +80,14 @@ func (b *bound) press(p budget.Pressure) {
 	}
 }
 
+func (b *bound) begin(maxBytes int) {
+	b.now.Store(int64(maxBytes))
+	b.huge.Store(int64(maxBytes / len(b.c.shards) / hugeShare))
+}
+
 // set gives each shard its part. mu is held.
 func (b *bound) set(maxBytes int) {
-	b.now.Store(int64(maxBytes))
+	b.begin(maxBytes)
 	for i := range b.c.shards {
 		b.c.shards[i].resize(b.c.shardLimit(maxBytes))
 	}

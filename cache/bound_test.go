@@ -7,6 +7,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 // fill sets entries of 1,000 bytes until the cache has dropped some.
@@ -75,7 +76,7 @@ func TestResizeFromMostToLeast(t *testing.T) {
 			t.Errorf("made with %d: %+v", made, st)
 		}
 		for _, n := range []int{least - 1, made*resizeShare + resizeShare} {
-			if !panics(func() { c.Resize(n) }) {
+			if panics.Of(func() { c.Resize(n) }) == "" {
 				t.Errorf("made with %d it takes %d", made, n)
 			}
 		}

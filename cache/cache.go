@@ -38,7 +38,8 @@ type Cache struct {
 	readers      pin.Holders
 	reads        reads
 	bound        bound
-	number       uint64 // in opened
+	number       uint64  // in opened
+	lender       *lender // nil but in debug modes
 	seam         seam
 }
 
@@ -67,6 +68,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	c := &Cache{options: *o, seed: hash.NewSeed()}
 	c.clock = clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
+	c.lender = newLender(parent)
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
 	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
 	c.largeBytes = c.segmentBytes / largeShare

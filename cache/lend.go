@@ -26,7 +26,7 @@ const (
 
 // isHuge reports whether an entry with so many bytes of key and value is.
 func (c *Cache) isHuge(bytes int) bool {
-	return int64(bytes)*int64(len(c.shards)*hugeShare) > c.bound.now.Load() && bytes <= c.maxEntry()
+	return bytes > int(c.bound.huge.Load()) && bytes <= c.maxEntry()
 }
 
 // roomFor returns how much of the limit a huge entry needs.

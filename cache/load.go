@@ -70,7 +70,12 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	switch {
 	case r.isLive(&c.clock):
 		e := s.entryOf(r, c.accessTime())
-		if err = f(e.Value); err != nil {
+		if c.lender != nil {
+			c.lender.show("cache.Codec.Decode", e, func(e Entry) { err = f(e.Value) })
+		} else {
+			err = f(e.Value)
+		}
+		if err != nil {
 			undecodable, err = e.Version, errMissing
 		}
 	case r.it != nil && !r.it.hasExpired(&c.clock):

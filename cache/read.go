@@ -34,16 +34,25 @@ func (c *Cache) Get(dst, key []byte) ([]byte, bool) {
 
 // View calls f with the entry of key, if there is one, and reports whether there is. The value is
 // the cache's memory: it stays as it is until f returns or panics, though other goroutines, or f,
-// replace or delete the entry meanwhile. f must not write to it, nor keep it.
+// replace or delete the entry meanwhile. f must not write to it, nor keep it. FREEHOLD_DEBUG=guard and
+// poison, -asan, and a parent of alloctest.New find both: f gets a copy there.
 //
 // f runs without a lock, may call any method of the cache but Close, and may take its time: see the
 // package's documentation.
 func (c *Cache) View(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "View")
-	return c.view(c.seed.Bytes(key), key, f)
+	return c.view("cache.Cache.View", c.seed.Bytes(key), key, f)
 }
 
-func (c *Cache) view(h uint64, key []byte, f func(e Entry)) bool {
+// view is View in the name of call, which is used in debug modes alone.
+func (c *Cache) view(call string, h uint64, key []byte, f func(e Entry)) bool {
+	if l := c.lender; l != nil {
+		return c.viewItem(h, key, func(e Entry) { l.show(call, e, f) })
+	}
+	return c.viewItem(h, key, f)
+}
+
+func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	s := c.shardOf(h)
 	r := c.count(s, s.find(h, key))
 	if r.it == nil {
@@ -68,7 +77,11 @@ func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	if !r.isLive(&c.clock) {
 		return false
 	}
-	f(s.entryOf(r, c.accessTime()))
+	if e := s.entryOf(r, c.accessTime()); c.lender != nil {
+		c.lender.show("cache.Cache.Peek", e, f)
+	} else {
+		f(e)
+	}
 	return true
 }
 
@@ -131,19 +144,20 @@ func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	}
 	c.readers.Leave(me)
 	for i, key := range keys {
-		c.view(hashes[i], key, func(e Entry) { f(from+i, e) })
+		c.view("cache.Cache.GetMany", hashes[i], key, func(e Entry) { f(from+i, e) })
 	}
 }
 
-// All returns an iterator over the keys and entries, in no order, which are copies and the
-// caller's until the next one. An entry that the cache moves during the loop may be seen
+// All returns an iterator over the keys and entries, in no order. Both are copies, and the
+// caller's until the body of the loop ends. An entry that the cache moves during the loop may be seen
 // twice or not at all. The body runs without a lock: it may call any method.
 func (c *Cache) All() iter.Seq2[[]byte, Entry] {
 	return func(yield func([]byte, Entry) bool) {
 		c.base.MustBeOpen(&kind, "All")
+		var room []byte
 		for i := range c.shards {
 			s := &c.shards[i]
-			if !s.each(func(r reading) bool { return yield(r.it.key(), s.entryOf(r, c.accessTime())) }) {
+			if !s.each(func(r reading) bool { return c.lender.yield(&room, r.it.key(), s.entryOf(r, c.accessTime()), yield) }) {
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/panics"
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
@@ -43,18 +44,12 @@ func TestGetMany(t *testing.T) {
 			t.Errorf("%d of %d keys are found", len(seen), len(keys))
 		}
 	}
-	if !panics(func() { c.GetMany(keys, func(int, Entry) { panic("no") }) }) || c.shards[0].isPinned() {
+	if panics.Of(func() { c.GetMany(keys, func(int, Entry) { panic("no") }) }) == "" || c.shards[0].isPinned() {
 		t.Error("a panic of the function is lost, or leaves pins")
 	}
 	if st := c.Stats(); st.Hits == 0 || st.Misses == 0 {
 		t.Errorf("%+v", st)
 	}
-}
-
-func panics(f func()) (did bool) {
-	defer func() { did = recover() != nil }()
-	f()
-	return false
 }
 
 // TestSliding: what is read stays for another TTL of the options, and no longer.

@@ -216,7 +216,7 @@ func (s *shard) dropItem(at place, why Reason) {
 	}
 	s.dropped[why]++
 	if f := s.c.options.OnEvict; f != nil {
-		f(it.key(), s.entryOf(reading{w: slot(at), it: it}, s.c.accessTime()), why)
+		s.c.lender.tell(it.key(), s.entryOf(reading{w: slot(at), it: it}, s.c.accessTime()), why, f)
 	}
 }
 

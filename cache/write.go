@@ -72,7 +72,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 			version = s.entry.Version
 		}
 		left := s.entry.TTL
-		change := f(&s.entry, found)
+		change := c.lender.change(&s.entry, found, f)
 		if change == Store && !(found && s.entry.TTL == left) {
 			c.withTTL(&s.entry)
 		}

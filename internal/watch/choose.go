@@ -172,6 +172,9 @@ func SetGuardRate(n, perSecond int) (was int) {
 	return was
 }
 
+// GuardRate returns n if one block in n is guarded, 0 if none is.
+func GuardRate() int { return int(settings.oneIn.Load()) }
+
 // SetQuarantine gives every block a red zone from now on, and has each heap keep that many
 // bytes of freed ones in quarantine. With 0 blocks have no red zones. It returns the old
 // bytes, and drains the caches of all heaps, as SetSampleRate does.

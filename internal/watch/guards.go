@@ -147,6 +147,9 @@ func (h *Heap) guard(size, align int) []byte {
 	return b
 }
 
+// Guarded returns a guarded block of size bytes, whatever the rate, or nil if there is none.
+func (h *Heap) Guarded(size int) []byte { return h.guard(size, 1) }
+
 // newGuarded returns a guarded block, which reads zero, or nil if there is none: if it is
 // too large, at too large an alignment, or if there is no memory.
 func (h *Heap) newGuarded(size, align uintptr) []byte {

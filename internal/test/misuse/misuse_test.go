@@ -51,6 +51,11 @@ var families = []family{
 	{"Package btree", btreePrograms},
 	{"Package intern", internPrograms},
 	{"Package vector", vectorPrograms},
+	{"Package cache", cachePrograms},
+	{"Package buffer", bufferPrograms},
+	{"Package extsort", extsortPrograms},
+	{"Package budget", budgetPrograms},
+	{"Package epoch", epochPrograms},
 	{"The memory itself", memoryPrograms},
 }
 

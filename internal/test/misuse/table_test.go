@@ -31,9 +31,9 @@ that nothing may complain about. ` + "`make misuse`" + ` runs all of this, and w
 - **plain**: the build as it comes, with ` + "`-tags freehold_portable`" + `, under checkptr, on 386, and with the collector running all
   the time.
 - **poison**: with ` + "`FREEHOLD_DEBUG=poison`" + `, which needs no other build: red zones behind blocks, and a quarantine for freed ones; and
-  arenas, pools, intern and a Chunked fill and check their free memory.
+  arenas, pools, intern and a Chunked fill and check their free memory. A cache lends a copy of a value in a block of its own.
 - **guard**: with ` + "`FREEHOLD_DEBUG=guard`" + `, which needs no other build either: each block ends at an inaccessible page, and is
-  inaccessible after its Free.
+  inaccessible after its Free. What a cache lends is a guarded block.
 - **leak**: with ` + "`FREEHOLD_DEBUG=leak`" + `: each live block is recorded, and each heap, arena, pool, buffer and container.
 - **asan**: with ` + "`-asan`" + `, which needs a C compiler.
 - **race**: with ` + "`-race`" + `, where blocks are Go memory that the race detector sees.

@@ -1,0 +1,132 @@
+package cache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/poison"
+)
+
+// lending has each call that lends the value of key "k" to f, and the name in panics.
+var lending = map[string]func(c *Of[string, string], f func(b []byte)){
+	"cache.Cache.View": func(c *Of[string, string], f func(b []byte)) {
+		c.View([]byte("k"), func(e Entry) { f(e.Value) })
+	},
+	"cache.Cache.Peek": func(c *Of[string, string], f func(b []byte)) {
+		c.Peek([]byte("k"), func(e Entry) { f(e.Value) })
+	},
+	"cache.Cache.GetMany": func(c *Of[string, string], f func(b []byte)) {
+		c.GetMany([][]byte{[]byte("k")}, func(_ int, e Entry) { f(e.Value) })
+	},
+	"cache.Cache.Update": func(c *Of[string, string], f func(b []byte)) {
+		c.Update([]byte("k"), func(e *Entry, _ bool) Change { f(e.Value); return Store })
+	},
+	"cache.Codec.Decode": func(c *Of[string, string], f func(b []byte)) {
+		c.values.Decode = func(b []byte) (string, error) { f(b); return "", nil }
+		c.Get("k")
+	},
+	"cache.Codec.Decode of GetOrLoad": func(c *Of[string, string], f func(b []byte)) {
+		c.values.Decode = func(b []byte) (string, error) { f(b); return "", nil }
+		c.GetOrLoad(context.Background(), "k", nil)
+	},
+	"cache.Options.OnEvict": func(c *Of[string, string], f func(b []byte)) {
+		c.options.OnEvict = func(_ []byte, e Entry, _ Reason) { f(e.Value) }
+		c.Cache.SetTTL([]byte("k"), []byte("value"), 1)
+		c.shards[0].mu.Lock()
+		defer c.shards[0].mu.Unlock()
+		c.shards[0].drop(c.shards[0].scan(c.seed.Bytes([]byte("k")), []byte("k"), true).at, Room)
+	},
+}
+
+// TestLentValues: with a parent that checks its blocks, what a function is lent ends with the call, and a write
+// to it is found. What is not kept nor written to is the value.
+func TestLentValues(t *testing.T) {
+	for call, lend := range lending {
+		c := newOf(t, &OfOptions[string, string]{})
+		must(0, c.Set("k", "value"))
+		var kept []byte
+		lend(c, func(b []byte) {
+			if string(b) != "value" {
+				t.Errorf("%s: %q", call, b)
+			}
+			kept = b
+		})
+		if !bytes.Equal(kept, bytes.Repeat([]byte{poison.Fill}, len("value"))) {
+			t.Errorf("%s: the value that was kept is %q", call, kept)
+		}
+		must(0, c.Set("k", "value"))
+		name, _, _ := bytes.Cut([]byte(call), []byte(" of "))
+		panics.Want(t, "freehold: "+string(name)+": the function has written to byte 2 of 5, which are the cache's", func() { lend(c, func(b []byte) { b[2]++ }) })
+		panics.Want(t, "mine", func() { lend(c, func(b []byte) { panic("mine") }) })
+	}
+}
+
+// TestLentByUpdate: f may store any part of what it is lent.
+func TestLentByUpdate(t *testing.T) {
+	c := newCache(t, Options{})
+	for i, part := range []func(b []byte) []byte{
+		func(b []byte) []byte { return b },
+		func(b []byte) []byte { return b[2:4] },
+		func(b []byte) []byte { return b[5:] },
+		func(b []byte) []byte { return append(b, "more"...) },
+		func([]byte) []byte { return []byte("other") },
+	} {
+		must(0, c.Set([]byte("k"), []byte("value")))
+		must(c.Update([]byte("k"), func(e *Entry, _ bool) Change { e.Value = part(e.Value); return Store }))
+		if got, _ := c.Get(nil, []byte("k")); string(got) != string(part([]byte("value"))) {
+			t.Errorf("part %d is stored as %q", i, got)
+		}
+	}
+}
+
+// TestLentByAll: key and value are the body's own, to write to as well, with and without a checking parent.
+func TestLentByAll(t *testing.T) {
+	for _, parent := range []freehold.Allocator{nil, newHeap(t)} {
+		c := newCache(t, Options{})
+		if parent != nil {
+			c = New(parent, &Options{MaxBytes: MinBytes})
+			defer c.Close()
+		}
+		want := map[string]string{}
+		for i := range 100 {
+			k, v := fmt.Sprint("key ", i), fmt.Sprint("value ", i)
+			want[k] = v
+			must(0, c.Set([]byte(k), []byte(v)))
+		}
+		for round := range 2 {
+			got := 0
+			for k, e := range c.All() {
+				if want[string(k)] != string(e.Value) {
+					t.Errorf("round %d: %q has %q", round, k, e.Value)
+				}
+				k, e.Value = append(k, "more"...), append(e.Value, "more"...)
+				clear(k)
+				clear(e.Value)
+				got++
+			}
+			if got != len(want) {
+				t.Errorf("%d of %d", got, len(want))
+			}
+		}
+	}
+}
+
+// TestLentWithoutMemory: a value is lent in place if there is no memory for a copy.
+func TestLentWithoutMemory(t *testing.T) {
+	c := newCache(t, Options{})
+	must(0, c.Set([]byte("k"), []byte("value")))
+	c.lender.memory = freehold.NewLimit(c.base.Parent, 1)
+	c.View([]byte("k"), func(e Entry) {
+		if string(e.Value) != "value" {
+			t.Errorf("%q", e.Value)
+		}
+	})
+	if _, err := c.lender.memory.Alloc(5, 1); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Error("there was memory")
+	}
+}
