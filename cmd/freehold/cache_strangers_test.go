@@ -33,7 +33,12 @@ func confined(t *testing.T, cmd *exec.Cmd, limit int) (kills func() string) {
 		if os.Mkdir(group, 0o755) != nil {
 			continue
 		}
-		if os.WriteFile(filepath.Join(group, v.limit), fmt.Append(nil, limit), 0o600) != nil {
+		limitFile, err := os.OpenFile(filepath.Join(group, v.limit), os.O_WRONLY, 0) // of the kernel, if this is a group
+		if err == nil {
+			_, err = fmt.Fprint(limitFile, limit)
+			limitFile.Close()
+		}
+		if err != nil {
 			os.Remove(group)
 			continue
 		}
@@ -116,7 +121,13 @@ func TestStrangers(t *testing.T) {
 		ask(fmt.Sprintf("set small%d 0 0 1\r\n1\r\n", i), "STORED\r\n")
 		ask(fmt.Sprintf("get small%d\r\n", i), fmt.Sprintf("VALUE small%d 0 1\r\n1\r\nEND\r\n", i))
 		ask(set(key), "STORED\r\n")
-		ask("mg "+key+" v\r\n", fmt.Sprintf("VA %d\r\n%s\r\n", len(value), value))
+		ask("mg "+key+" v\r\n", "")
+		line, _ := replies.ReadString('\n')
+		if line == fmt.Sprintf("VA %d\r\n", len(value)) {
+			replies.Discard(len(value) + 2)
+		} else if line != "EN\r\n" { // the cache may have shrunk, and dropped it
+			t.Fatalf("mg: %q; the server says %s", line, said)
+		}
 	}
 	peak := peakOf(t, cmd.Process)
 	t.Logf("at most %d MiB of %d", peak>>20, limit>>20)
