@@ -100,3 +100,65 @@ func ExampleReservation() {
 	// others have room: false
 	// the query has: true
 }
+
+// A tenant's limits change while it is used. What it has stays.
+func ExampleAccount_SetLimits() {
+	tenant := budget.NewAccount(nil, &budget.AccountOptions{Name: "tenant", MaxBytes: 16 << 20})
+	defer tenant.Close()
+	block := freehold.Must(tenant.Alloc(8<<20, 8))
+	tenant.SetLimits(0, 4<<20)
+
+	_, err := tenant.Alloc(1<<20, 8)
+	st := tenant.Stats()
+	fmt.Println(errors.Is(err, freehold.ErrOutOfMemory), st.Pressure.Level, st.Used > st.MaxBytes, st.Room)
+	tenant.Free(block)
+	_, err = tenant.Alloc(1<<20, 8)
+	fmt.Println(err)
+	// Output:
+	// true hard true 0
+	// <nil>
+}
+
+// An index is built below one account, and moves with its charge to the one that serves it.
+func ExampleAccount_MoveTo() {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process"})
+	defer process.Close() // and all below
+	loader := budget.NewAccount(process, &budget.AccountOptions{Name: "loader"})
+	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20})
+	index := budget.NewAccount(loader, &budget.AccountOptions{Name: "index"})
+	freehold.Must(index.Alloc(4<<20, 8))
+
+	fmt.Println(index.MoveTo(search), index.Name())
+	fmt.Println(loader.Stats().Used, search.Stats().Used >= 4<<20)
+	// Output:
+	// <nil> process/search/index
+	// 0 true
+}
+
+// Room is reserved before a request is accepted, and given to the tenant whose request it is.
+func ExampleReservation_Transfer() {
+	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", MaxBytes: 8 << 20})
+	defer process.Close() // and all below
+	tenant := budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", MaxBytes: 4 << 20})
+
+	room := freehold.Must(process.Reserve(2 << 20))
+	fmt.Println(process.Stats().Reserved>>20, tenant.Stats().Reserved>>20)
+	fmt.Println(room.Transfer(tenant), tenant.Stats().Reserved>>20)
+	room.Release()
+	fmt.Println(room.Left(), process.Stats().Used)
+	// Output:
+	// 2 0
+	// <nil> 2
+	// 0 0
+}
+
+func ExampleAllAccounts() {
+	a := budget.NewAccount(nil, &budget.AccountOptions{Name: "ingest", MaxBytes: 1 << 20})
+	defer a.Close()
+	for _, st := range budget.AllAccounts() {
+		if st.Name == "ingest" {
+			fmt.Println(st.MaxBytes, st.Used, st.Pressure.Level)
+		}
+	}
+	// Output: 1048576 0 calm
+}
