@@ -60,7 +60,10 @@ func TestResizeFromMostToLeast(t *testing.T) {
 		c := newShared(t, Options{MaxBytes: made})
 		least := max(made/resizeShare, MinBytes)
 		for _, n := range []int{made * resizeShare, least} {
-			c.Resize(n)
+			before := c.Stats()
+			if c.Resize(n); c.Stats().Evicted != before.Evicted || n < before.Live && c.Stats().Shrunk == before.Shrunk {
+				t.Errorf("made with %d: %+v, of %+v", made, c.Stats(), before)
+			}
 			if s := &c.shards[0]; s.segs.pages.len()*pageBytes > s.limit/pagesShare {
 				t.Errorf("made with %d: %d pages of a limit of %d", made, s.segs.pages.len(), s.limit)
 			}

@@ -19,9 +19,9 @@ type model struct {
 	parent  *freehold.Limit
 	clock   *fakeTime
 	want    map[string]modelEntry
-	scale   int  // of values
-	fails   bool // the parent may refuse
-	dropped [reasons]int
+	scale   int   // of values
+	fails   bool  // the parent may refuse
+	counted Stats // the counters that the calls should have led to
 
 	highest map[string]uint64 // version of each key that was ever seen
 	written map[string]bool   // since then
@@ -53,8 +53,23 @@ func (m *model) evicted(key []byte, e Entry, why Reason) {
 	if isOver := want.isOver(m.clock.now); isOver != (why == Expired) {
 		m.t.Fatalf("%q dropped: %v, but it has expired: %t", key, why, isOver)
 	}
-	m.dropped[why]++
+	*m.counter(why)++
 	delete(m.want, string(key))
+}
+
+// counter returns the counter of a reason.
+func (m *model) counter(why Reason) *uint64 {
+	return [...]*uint64{Room: &m.counted.Evicted, Expired: &m.counted.Expired, Shrunk: &m.counted.Shrunk}[why]
+}
+
+// read counts a read that has found an entry, or none.
+func (m *model) read(found bool) bool {
+	if found {
+		m.counted.Hits++
+	} else {
+		m.counted.Misses++
+	}
+	return found
 }
 
 func (e modelEntry) isOver(now time.Duration) bool { return e.expires != 0 && now >= e.expires }
@@ -152,7 +167,11 @@ func (m *model) stored(key string, e Entry, done, right bool) {
 	if !right {
 		m.t.Fatalf("%q: stored is %t", key, done)
 	}
-	if _, ok := m.c.Get(nil, []byte(key)); done && (ok || !m.fails) {
+	if done {
+		m.counted.Sets++
+	}
+	_, ok := m.c.Get(nil, []byte(key))
+	if m.read(ok); done && (ok || !m.fails) {
 		m.want[key] = modelEntry{string(e.Value), e.Flags, m.expires(e.TTL)}
 		m.written[key] = true
 	}
@@ -219,7 +238,7 @@ func (m *model) get(key string) {
 		}
 		m.highest[key], m.written[key] = e.Version, false
 	})
-	if found != had {
+	if m.read(found) != had {
 		m.t.Fatalf("View(%q) = %t", key, found)
 	}
 }
@@ -250,6 +269,13 @@ func (m *model) verify() {
 	}
 	if st.Len < live || st.Len > st.Slots || st.Slots*8 > st.Index {
 		m.t.Fatalf("%d entries in an index of %d slots, %d bytes; want %d", st.Len, st.Slots, st.Index, live)
+	}
+	got := Stats{Hits: st.Hits, Misses: st.Misses, Sets: st.Sets, Evicted: st.Evicted, Expired: st.Expired, Shrunk: st.Shrunk}
+	if m.fails {
+		got.Sets = m.counted.Sets
+	}
+	if got != m.counted {
+		m.t.Fatalf("%+v, want %+v", got, m.counted)
 	}
 	if st.Reserved > st.MaxBytes || m.parent.Used() != st.Reserved {
 		m.t.Fatalf("%d bytes of the parent, %d counted, of at most %d", m.parent.Used(), st.Reserved, st.MaxBytes)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/freehold-go/freehold/internal/test/await"
 )
 
 // at has hook called once, when a call reaches the point for the nth time.
@@ -79,6 +81,26 @@ func TestReaderAgainstReclaim(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAllAgainstResize: All looks at a bucket under the lock of its shard, so that Resize does not free it.
+func TestAllAgainstResize(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	must(0, c.Set([]byte("k"), []byte("v")))
+	done := make(chan bool, 1)
+	at(c, readSlot, 1, func() {
+		go func() {
+			c.Resize(MinBytes)
+			done <- true
+		}()
+		if !await.Lock("resize", done) {
+			t.Error("Resize was done while All looked at a bucket")
+		}
+	})
+	for range c.All() {
+	}
+	<-done
+	c.check()
 }
 
 // TestHitsOfTwoReaders: both count, though the other one's comes between the loads of a slot.

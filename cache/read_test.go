@@ -273,6 +273,28 @@ func TestUpdateThatTouches(t *testing.T) {
 	get(t, c, "k", "")
 }
 
+// TestTouchIsARead: each of the calls that touch an entry sets Read, and Idle to 0.
+func TestTouchIsARead(t *testing.T) {
+	k := []byte("k")
+	for name, touch := range map[string]func(c *Cache){
+		"Touch":  func(c *Cache) { c.Touch(k, time.Hour) },
+		"Update": func(c *Cache) { must(c.Update(k, func(*Entry, bool) Change { return Touch })) },
+		"Get":    func(c *Cache) { c.Get(nil, k) },
+	} {
+		c := newCache(t, Options{Access: true})
+		clock := c.fake()
+		must(0, c.Set(k, nil))
+		clock.now += 10 * time.Second
+		touch(c)
+		clock.now += 3 * time.Second
+		c.Peek(k, func(e Entry) {
+			if !e.Read || e.Idle != 3*time.Second {
+				t.Errorf("3 s after %s: read %t, idle %v", name, e.Read, e.Idle)
+			}
+		})
+	}
+}
+
 // What is only touched stays as what is read does.
 func TestTouchedEntriesStay(t *testing.T) {
 	c := newCache(t, Options{})

@@ -57,6 +57,40 @@ func TestGhosts(t *testing.T) {
 	}
 }
 
+// TestHitsAreSpent: an entry of the main queue that was read often, and is not any more, goes before those that are
+// read there.
+func TestHitsAreSpent(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 1 << 20})
+	k := []byte("read before")
+	must(0, c.Set(k, make([]byte, 500)))
+	for range 2 * maxHits {
+		c.Get(nil, k)
+	}
+	main := func(key []byte) bool { r := c.found(key); return r.at != nil && r.w.main() }
+	isMain := func() bool { return main(k) }
+	for i := 0; i < 40_000 && !isMain(); i++ {
+		must(0, c.Set(fmt.Append(nil, "other ", i), make([]byte, 500)))
+	}
+	for range maxHits {
+		c.Get(nil, k)
+	}
+	for i := 0; i < 100_000 && c.found(k).at != nil; i++ {
+		key := fmt.Append(nil, i)
+		must(0, c.Set(key, make([]byte, 500)))
+		for range promoteHits {
+			c.Get(nil, key)
+		}
+		for j := max(i-1000, 0); j < i; j += 100 {
+			if key := fmt.Append(nil, j); main(key) && c.found(key).w.hits() == 0 {
+				c.Get(nil, key)
+			}
+		}
+	}
+	if c.found(k).at != nil {
+		t.Error("it stays for ever")
+	}
+}
+
 // TestGhostsOfASplit: both buckets remember the ghosts of the one.
 func TestGhostsOfASplit(t *testing.T) {
 	c := newCache(t, Options{MaxBytes: 1 << 20})

@@ -157,6 +157,25 @@ func TestSnapshotFileErrors(t *testing.T) {
 	}
 }
 
+// TestSnapshotFileThatCannotBeNamed: the last step of SnapshotFile has an error too, and leaves no file.
+func TestSnapshotFileThatCannotBeNamed(t *testing.T) {
+	c := newCache(t, Options{})
+	c.fake()
+	must(0, c.SetTTL([]byte("k"), []byte("v"), time.Hour))
+	path := filepath.Join(t.TempDir(), "snapshot")
+	wall := c.clock.wall
+	c.clock.wall = func() time.Time { // while the entry is written
+		must(0, os.MkdirAll(filepath.Join(path, "taken"), 0o700))
+		return wall()
+	}
+	if err := c.SnapshotFile(path); err == nil {
+		t.Error("the path is a folder's, and SnapshotFile has no error")
+	}
+	if files := must(os.ReadDir(filepath.Dir(path))); len(files) != 1 {
+		t.Errorf("%d files, want the folder alone", len(files))
+	}
+}
+
 // A slow stream is one during whose reads and writes the clock moves on.
 type slow struct {
 	io.Reader
