@@ -27,7 +27,11 @@ func TestAllStats(t *testing.T) {
 	if got, want := named(t.Name()), []Stats{one.Stats(), two.Stats()}; !reflect.DeepEqual(got, want) || got[1].Hits != 1 {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	must(0, one.Set([]byte("k"), []byte("v")))
 	one.Close()
+	if st := one.Stats(); st.Len != 0 || st.Live != 0 || st.Dead != 0 || st.Reserved != 0 || st.Sets != 1 {
+		t.Errorf("a closed cache: %+v", st)
+	}
 	if got := named(t.Name()); len(got) != 1 || got[0].Len != 1 {
 		t.Errorf("after Close: %+v", got)
 	}

@@ -216,11 +216,13 @@ func TestTextHasCaches(t *testing.T) {
 	s.Caches = []cache.Stats{
 		{Name: "sessions", Len: 12_345, Live: 3 << 20, Reserved: 5 << 20, MaxBytes: 8 << 20, Hits: 1000, Misses: 190, Sets: 40, Evicted: 50, Expired: 18, Shrunk: 8},
 		{Name: "carts\x1b", MaxBytes: 1 << 20},
+		{Name: "cold", MaxBytes: 1 << 20, Misses: 7},
 	}
 	const since = `
 cache        entries      live  reserved     limit   hits  misses  hit ratio  sets  evicted  expired  shrunk
 sessions      12,345  3.00 MiB  5.00 MiB  8.00 MiB  1,000     190      84.0%    40       50       18       8
 "carts\x1b"        0       0 B       0 B  1.00 MiB      0       0          -     0        0        0       0
+cold               0       0 B       0 B  1.00 MiB      0       7       0.0%     0        0        0       0
 `
 	if text := s.Text(nil, 0); !strings.Contains(text, since) {
 		t.Errorf("no %s in %s", since, text)
