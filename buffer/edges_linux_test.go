@@ -70,6 +70,49 @@ func TestSyncWritesTheDataFirst(t *testing.T) {
 	}
 }
 
+// A new file is on disk, with its entry in the directory, before Open returns it. Whatever
+// fails of that is Open's error, and leaves a file that is opened as a new one.
+func TestOpenOfANewFileThatFails(t *testing.T) {
+	mapsFiles(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten
+	ops := map[vm.Op]int{}
+	count := func(fails vm.Op, call int) (restore func()) {
+		clear(ops)
+		return vm.SetFault(func(op vm.Op) error {
+			if ops[op]++; op == fails && ops[op] == call {
+				return syscall.EIO
+			}
+			return nil
+		})
+	}
+	for _, tt := range []struct {
+		fails vm.Op
+		calls int // that there are
+	}{{vm.OpExtendFile, 1}, {vm.OpMapFile, 1}, {vm.OpSync, 1}, {vm.OpSyncFile, 2}} {
+		for call := 1; call <= tt.calls; call++ {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "data")
+			restore := count(tt.fails, call)
+			b, err := buffer.Open(path, nil)
+			restore()
+			if b != nil || !errors.Is(err, syscall.EIO) {
+				t.Fatalf("operation %d, call %d: %v", tt.fails, call, err)
+			}
+			if info := must1(os.Stat(path)); info.Size() != 0 {
+				t.Errorf("operation %d, call %d: the file has %d bytes", tt.fails, call, info.Size())
+			}
+			filetest.WantUnused(t, dir)
+			restore = count(vm.Op(vm.NumOps), 0)
+			b = must1(buffer.Open(path, nil))
+			restore()
+			if ops[tt.fails] != tt.calls {
+				t.Errorf("operation %d: %d calls, want %d", tt.fails, ops[tt.fails], tt.calls)
+			}
+			must(t, b.Close())
+		}
+	}
+}
+
 // A length on disk that is longer than a file will be is replaced before the file is
 // cut: after a loss of power the two fit.
 func TestTheLengthIsOnDiskBeforeTheFileIsCut(t *testing.T) {

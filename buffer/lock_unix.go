@@ -10,6 +10,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // lock keeps others from locking f until unlock. Shared locks go together.
@@ -46,5 +48,5 @@ func syncEntry(f *os.File) error {
 		return err
 	}
 	defer d.Close()
-	return d.Sync()
+	return vm.SyncFile(d)
 }

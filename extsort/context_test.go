@@ -3,6 +3,7 @@ package extsort_test
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +47,39 @@ func TestCancellation(t *testing.T) {
 				noFiles(t, filepath.Dir(dst))
 				noFiles(t, o.TempDirs[0])
 			}
+		}
+	}
+}
+
+// A merge that is cancelled in any phase says why: an output that lacks records is never
+// without an error.
+func TestCancellationOfMerges(t *testing.T) {
+	cause := errors.New("the user's reason")
+	for _, tt := range []struct {
+		sources int
+		phases  []extsort.Phase
+	}{
+		{3, []extsort.Phase{extsort.PhaseWriting}},
+		{300, []extsort.Phase{extsort.PhaseReading, extsort.PhaseMerging, extsort.PhaseWriting}},
+	} {
+		for _, phase := range tt.phases {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			var sources []io.Reader
+			for range tt.sources {
+				sources = append(sources, strings.NewReader(strings.Repeat("of many equal lines\n", 5_000_000/20/tt.sources)))
+			}
+			o, began := smallest(t), false
+			o.Progress = func(p extsort.Progress) {
+				if p.Phase == phase {
+					began = true
+					cancel(cause)
+				}
+			}
+			if err := extsort.Merge(ctx, io.Discard, o, sources...); !began || !errors.Is(err, cause) {
+				t.Errorf("%d sources, %v: %v, began %t", tt.sources, phase, err, began)
+			}
+			cancel(nil)
+			noFiles(t, o.TempDirs[0])
 		}
 	}
 }

@@ -3,8 +3,11 @@ package extsort_test
 import (
 	"context"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,14 +47,45 @@ func TestSpaceOfTemporaryFiles(t *testing.T) {
 	}
 }
 
+// Temporary files are closed once their runs have been merged to fewer.
+func TestFilesThatWereMergedAreClosed(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what is forgotten
+	o := smallest(t)
+	passes, most := 0, 0
+	o.Progress = func(p extsort.Progress) {
+		if p.Phase == extsort.PhaseMerging && p.Done == 0 {
+			passes++
+		}
+		if p.Phase == extsort.PhaseWriting {
+			most = max(most, len(slices.Collect(openIn(o.TempDirs[0]))))
+		}
+	}
+	must(t, extsort.Sort(context.Background(), io.Discard, o, strings.NewReader(strings.Repeat(large(), 4))))
+	if passes == 0 || most != 1 {
+		t.Errorf("after %d passes %d files are open, want the one of the worker", passes, most)
+	}
+	noFiles(t, o.TempDirs[0])
+}
+
+// openIn returns the names in /proc of the open files in dir.
+func openIn(dir string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		const open = "/proc/self/fd"
+		descriptors, _ := os.ReadDir(open)
+		for _, d := range descriptors {
+			name := filepath.Join(open, d.Name())
+			if to, _ := os.Readlink(name); strings.HasPrefix(to, dir) && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
 // spaceOfFiles returns how much disk space the open files in dir have.
 func spaceOfFiles(dir string) (n int64) {
-	const open = "/proc/self/fd"
-	descriptors, _ := os.ReadDir(open)
-	for _, d := range descriptors {
-		name := filepath.Join(open, d.Name())
+	for name := range openIn(dir) {
 		var info syscall.Stat_t
-		if to, _ := os.Readlink(name); strings.HasPrefix(to, dir) && syscall.Stat(name, &info) == nil {
+		if syscall.Stat(name, &info) == nil {
 			n += info.Blocks * 512
 		}
 	}

@@ -14,17 +14,18 @@ func TestCancellationBetweenReads(t *testing.T) {
 	const at, lines = 5000, 100_000
 	for name, call := range calls {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
+			cause := errors.New("the user's reason")
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
 			made := 0
 			o := &extsort.Options{MemoryBytes: 16 << 20, Parallel: 1, Key: func(_, r []byte) []byte {
 				if made++; made == at {
-					cancel()
+					cancel(cause)
 				}
 				return r
 			}}
-			if err := call(ctx, o, strings.NewReader(strings.Repeat("a\n", lines))); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v, want context.Canceled", err)
+			if err := call(ctx, o, strings.NewReader(strings.Repeat("a\n", lines))); !errors.Is(err, cause) {
+				t.Errorf("%v, want the context's cause", err)
 			}
 			if made > at+1024 {
 				t.Errorf("%d keys were made after the context had ended", made-at)

@@ -47,6 +47,53 @@ func TestSharedReplacedTextIsFreed(t *testing.T) {
 	}
 }
 
+// TestSharedFreesSmallTexts: small values that were replaced and deleted are freed as well, in
+// batches of batchTexts.
+func TestSharedFreesSmallTexts(t *testing.T) {
+	c := freehold.NewTagged(alloctest.New(t), "")
+	m := NewShared[int, string](freehold.NewLocked(c), nil)
+	defer m.Close()
+	succeed(m.Put(1, "value"))
+	before := c.Counts().Live
+	for range 10 * batchTexts {
+		succeed(m.Put(1, "value"))
+		succeed(m.Put(2, "value"))
+		m.Delete(2)
+	}
+	if live := c.Counts().Live; live > before+batchTexts+1 {
+		t.Errorf("%d blocks are live, and were %d before they were replaced", live, before)
+	}
+}
+
+// TestSharedTextWithoutMemory: whichever block is refused, a call leaves the map as it was, and no
+// block behind.
+func TestSharedTextWithoutMemory(t *testing.T) {
+	for n, refused := 0, true; refused; n++ {
+		refused = false
+		m := NewShared[string, string](alloctest.FailAfter(alloctest.New(t), n), nil)
+		model := map[string]string{}
+		for _, put := range []struct{ k, v string }{{"key", "value"}, {"other", ""}, {"", "another value"}, {"key", "a longer value"}} {
+			if err := m.Put(put.k, put.v); err == nil {
+				model[put.k] = put.v
+			} else if refused = true; !errors.Is(err, freehold.ErrOutOfMemory) {
+				t.Errorf("block %d: %v", n, err)
+			}
+			text := 0
+			for k, v := range model {
+				if got, ok := m.Get(k); !ok || got != v {
+					t.Errorf("block %d: %q is %q, %t, want %q", n, k, got, ok, v)
+				}
+				text += int(blockBytes(0, len(k)) + blockBytes(0, len(v)))
+			}
+			m.limbo.reclaim(m.base.Parent) // that nobody reads
+			if st := m.Stats(); st.Len != len(model) || st.Text != text {
+				t.Errorf("block %d: %d entries with %d bytes of text, want %d with %d", n, st.Len, st.Text, len(model), text)
+			}
+		}
+		m.Close()
+	}
+}
+
 // TestSharedReclaimsText: a call that runs out of memory frees the texts that no reader
 // can see, however few, and tries again.
 func TestSharedReclaimsText(t *testing.T) {

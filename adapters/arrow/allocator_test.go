@@ -63,6 +63,42 @@ func TestReallocate(t *testing.T) {
 	}
 }
 
+// Allocate's bytes are zero and begin at a multiple of 64, also where a block was used before, and
+// so they do after Reallocate of a buffer that was cut.
+func TestReusedBlocks(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	mem := freeholdarrow.New(heap)
+	var buffers [20][]byte
+	for range 3 {
+		for i := range buffers {
+			b := mem.Allocate(100)
+			if bytes.Count(b, []byte{0}) != 100 || uintptr(unsafe.Pointer(&b[0]))%64 != 0 {
+				t.Errorf("Allocate: %p has %x", b, b)
+			}
+			copy(b, "text")
+			b = mem.Reallocate(1000, b[:4])
+			if string(b[:4]) != "text" || bytes.Count(b[100:], []byte{0}) != 900 || uintptr(unsafe.Pointer(&b[0]))%64 != 0 {
+				t.Errorf("Reallocate: %p has %x", b, b)
+			}
+			b = mem.Reallocate(100, b)
+			if uintptr(unsafe.Pointer(&b[0]))%64 != 0 {
+				t.Errorf("Reallocate to less: %p", b)
+			}
+			buffers[i] = b
+		}
+		for _, b := range buffers {
+			for i := range b[:cap(b)] {
+				b[:cap(b)][i] = 7
+			}
+			mem.Free(b)
+		}
+	}
+	if live := heap.Stats().LiveBytes; live != 0 {
+		t.Errorf("%d bytes are live in the end", live)
+	}
+}
+
 // record returns a record of n rows.
 func record(mem memory.Allocator, n int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(mem, arrow.NewSchema([]arrow.Field{

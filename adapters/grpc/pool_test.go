@@ -1,6 +1,7 @@
 package grpc_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -156,6 +157,26 @@ func TestGet(t *testing.T) {
 	}
 	if limit.Used() != 0 {
 		t.Errorf("%d bytes are live", limit.Used())
+	}
+}
+
+// Buffers are zero, also where one was before.
+func TestGetClears(t *testing.T) {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	pool := freeholdgrpc.New(heap)
+	for range 10 {
+		b := pool.Get(5000)
+		if n := bytes.Count(*b, []byte{0}); n != 5000 {
+			t.Fatalf("%d of 5000 bytes are zero", n)
+		}
+		for i := range *b {
+			(*b)[i] = 7
+		}
+		pool.Put(b)
+	}
+	if live := heap.Stats().LiveBytes; live != 0 {
+		t.Errorf("%d bytes are live", live)
 	}
 }
 

@@ -78,8 +78,34 @@ func TestBlocks(t *testing.T) {
 	} else if p, err = a.UnsafeRealloc(p, 20); err != nil || a.UnsafeFree(p) != nil {
 		t.Error(err)
 	}
+	for _, size := range []int{1, 100, 5000} {
+		b, err := a.Malloc(size)
+		if err != nil || cap(b) != UsableSize(&b[0]) || a.Free(b) != nil {
+			t.Errorf("%d bytes have a capacity of %d, want the usable size; %v", size, cap(b), err)
+		}
+	}
 	if p, err := a.UnsafeMalloc(0); p != nil || err != nil {
 		t.Errorf("size 0: %v, %v", p, err)
+	}
+}
+
+// Trim gives free memory back at once, and Close leaves nothing of the Allocator.
+func TestTrimAndClose(t *testing.T) {
+	var a Allocator
+	b, err := a.Calloc(16 << 20)
+	if err != nil || a.Free(b) != nil {
+		t.Fatal(err)
+	}
+	before := a.heap.Stats().Resident
+	if err := a.Trim(); err != nil || a.heap.Stats().Resident > before-8<<20 {
+		t.Errorf("Trim left %d of %d bytes resident, %v", a.heap.Stats().Resident, before, err)
+	}
+	heap := a.heap
+	if err := a.Close(); err != nil || a != (Allocator{}) {
+		t.Errorf("Close left %+v, %v", a, err)
+	}
+	if _, listed := heaps.Load(heap); listed {
+		t.Error("UsableSize still looks into the heap")
 	}
 }
 

@@ -205,6 +205,29 @@ func TestTooLate(t *testing.T) {
 	panics.Want(t, "freehold: sqlite.Use: h is nil", func() { freeholdsqlite.Use(nil) })
 }
 
+// The first heap stays, also before a connection is opened: the test's process starts another for that.
+func TestUseOfAnotherHeap(t *testing.T) {
+	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {
+		if out := suite.Rerun(t, "FREEHOLD_TEST_DEFAULT=1"); !strings.Contains(out, "PASS") {
+			t.Error(out)
+		}
+		return
+	}
+	for i, tt := range []struct {
+		heap *freehold.Heap
+		want error
+	}{{heap, nil}, {freehold.Default(), freeholdsqlite.ErrTooLate}, {heap, nil}} {
+		if err := freeholdsqlite.Use(tt.heap); err != tt.want {
+			t.Errorf("Use number %d: %v, want %v", i, err, tt.want)
+		}
+	}
+	db := open(t)
+	defer db.Close()
+	if heap.Stats().LiveBytes == 0 {
+		t.Error("SQLite has nothing of the first heap")
+	}
+}
+
 // A database that was opened before Use keeps its memory: the test's process starts another for that.
 func TestUseAfterOpen(t *testing.T) {
 	if os.Getenv("FREEHOLD_TEST_DEFAULT") == "" {

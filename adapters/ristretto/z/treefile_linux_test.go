@@ -10,6 +10,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/adapters/ristretto/z"
+	"github.com/freehold-go/freehold/internal/vm"
 )
 
 // A Set beyond the space on disk is a panic, also one after which the file cannot be rewritten, and tree and file are as before.
@@ -52,6 +53,53 @@ func TestTreeFileOnAFullDisk(t *testing.T) {
 			}
 			openTree(t, path, model).Close()
 		})
+	}
+}
+
+// A rewrite and a Reset wait for the disk, for the data and for the length. Where the disk fails
+// the call says so, and the file has what the tree had.
+func TestTreeFileWaitsForTheDisk(t *testing.T) {
+	type model = map[uint64]uint64
+	for name, tt := range map[string]struct {
+		waits  int
+		change func(tree *z.Tree, model model)
+	}{
+		"Reset": {2, func(tree *z.Tree, model model) { clear(model); tree.Reset() }},
+		"rewrite": {2, func(tree *z.Tree, model model) {
+			rewritten := false
+			defer z.OnRewrite(func() { rewritten = true })()
+			for i := uint64(1); !rewritten; i++ {
+				tree.Set(5, i)
+				model[5] = i
+			}
+		}},
+		"Close": {5, func(tree *z.Tree, _ model) { freehold.Must(0, tree.Close()) }}, // of which it makes three without a rewrite
+	} {
+		for call := range tt.waits + 1 {
+			path, model := filepath.Join(t.TempDir(), "tree"), model{}
+			tree := openTree(t, path, model)
+			for i := range uint64(5500) { // so many that Close rewrites them
+				tree.Set(1+i%1000, i+1)
+				model[1+i%1000] = i + 1
+			}
+			n := 0
+			restore := vm.SetFault(func(op vm.Op) error {
+				if op != vm.OpSyncFile {
+					return nil
+				}
+				if n++; n == call {
+					return syscall.EIO
+				}
+				return nil
+			})
+			err := try(func() { tt.change(tree, model) })
+			restore()
+			if call == 0 && n != tt.waits || call > 0 && !errors.Is(err, syscall.EIO) {
+				t.Errorf("%s waits %d times for the disk, want %d; the one that fails is number %d: %v", name, n, tt.waits, call, err)
+			}
+			tree.Close()
+			openTree(t, path, model).Close()
+		}
 	}
 }
 

@@ -63,6 +63,7 @@ func TestTreeFile(t *testing.T) {
 		case 1000:
 			tree.DeleteBelow(i / 2)
 			maps.DeleteFunc(model, func(_, v uint64) bool { return v < i/2 })
+			kill()
 		case 2000:
 			tree.IterateKV(func(k, v uint64) uint64 {
 				if k%3 == 0 {
@@ -71,13 +72,13 @@ func TestTreeFile(t *testing.T) {
 				}
 				return 0
 			})
+			kill()
 		case 3000:
 			if i > 20_000 && i < 30_000 {
 				tree.Reset()
 				clear(model)
+				kill()
 			}
-		case 4000:
-			kill()
 		case 4500:
 			if err := tree.Close(); err != nil {
 				t.Fatal(err)
@@ -98,6 +99,64 @@ func TestTreeFile(t *testing.T) {
 	if err := errors.Join(tree.Close(), tree.Close(), (*z.Tree)(nil).Close()); err != nil {
 		t.Error(err)
 	}
+}
+
+// Each kind of change has the file rewritten before it grows without end.
+func TestTreeFileIsBounded(t *testing.T) {
+	for name, change := range map[string]func(tree *z.Tree, i uint64){
+		"Set":         func(tree *z.Tree, i uint64) { tree.Set(1, i+1) },
+		"DeleteBelow": func(tree *z.Tree, _ uint64) { tree.DeleteBelow(1) },
+		"IterateKV":   func(tree *z.Tree, _ uint64) { tree.IterateKV(func(_, v uint64) uint64 { return v + 1 }) },
+	} {
+		path := filepath.Join(t.TempDir(), "tree")
+		tree := openTree(t, path, map[uint64]uint64{})
+		tree.Set(1, 1)
+		for i := range uint64(30_000) {
+			change(tree, i)
+		}
+		if size := freehold.Must(os.Stat(path)).Size(); size > 4096+2*(128<<10) {
+			t.Errorf("%s: the file has %d bytes for one entry", name, size)
+		}
+		want := map[uint64]uint64{1: tree.Get(1)}
+		if err := tree.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		openTree(t, path, want).Close()
+	}
+}
+
+// A file is rewritten when it has more than 4096 records and twice the entries, counted anew after
+// a Reset, and at Close when more than 4096 and an eighth of the entries were not written in
+// order.
+func TestTreeFileIsRewrittenInTime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tree")
+	tree := openTree(t, path, map[uint64]uint64{})
+	rewrites := 0
+	defer z.OnRewrite(func() { rewrites++ })()
+	set := func(n int) {
+		for i := range n {
+			tree.Set(1+uint64(i%1000), uint64(i+1))
+		}
+	}
+	for _, state := range []string{"new", "after a Reset"} {
+		rewrites = 0
+		const most = 2*1000 + 4096
+		if set(most); rewrites != 0 {
+			t.Errorf("%s: rewritten within %d records", state, most)
+		}
+		if set(1); rewrites != 1 {
+			t.Errorf("%s: not rewritten beyond %d records", state, most)
+		}
+		tree.Reset()
+	}
+	for _, tt := range []struct{ sets, rewrites int }{{4000, 0}, {5500, 1}} {
+		tree.Reset()
+		if set(tt.sets); tree.Close() != nil || rewrites != 1+tt.rewrites {
+			t.Errorf("%d rewrites by Close after %d changes, want %d", rewrites-1, tt.sets, tt.rewrites)
+		}
+		tree = freehold.Must(z.NewTreePersistent(path))
+	}
+	tree.Close()
 }
 
 // try calls f and returns the error that it panics with.
