@@ -113,6 +113,21 @@ func TestOpenOfANewFileThatFails(t *testing.T) {
 	}
 }
 
+// A sort of a file's records takes its temporary file in the file's own directory, or in Dir.
+func TestSortOfAFileTakesItsDirectory(t *testing.T) {
+	path := saved(t, pattern(1000))
+	missing := filepath.Join(tempDir(t), "missing")
+	t.Setenv("TMPDIR", missing)
+	for _, dir := range []string{"", missing} {
+		b := must1(buffer.Open(path, &buffer.OpenOptions{Dir: dir}))
+		r := must1(buffer.NewRecords(b, &buffer.RecordsOptions{RecordBytes: 10}))
+		if err := r.SortBy(context.Background(), nil, nil); (err == nil) != (dir == "") || err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("Dir %q: %v", dir, err)
+		}
+		must(t, b.Close())
+	}
+}
+
 // A length on disk that is longer than a file will be is replaced before the file is
 // cut: after a loss of power the two fit.
 func TestTheLengthIsOnDiskBeforeTheFileIsCut(t *testing.T) {
