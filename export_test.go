@@ -26,3 +26,13 @@ func OnPeak(f func()) (restore func()) {
 	onPeak = f
 	return func() { onPeak = nil }
 }
+
+// CheckReferences has references checked as in the debug modes, until restore is called.
+func CheckReferences() (restore func()) {
+	before := checksReferences
+	checksReferences = true
+	return func() { checksReferences = before }
+}
+
+// PoisonedAddr is 0 where poison is not told from addresses.
+const PoisonedAddr = poisonedAddr

@@ -9,11 +9,35 @@
 //		next freehold.Ptr[Node]
 //	}
 //
-// They own nothing and do not detect that their target was freed.
+// They own nothing and do not detect that their target was freed. A reference that is
+// itself read from freed memory holds the fill in mode poison, and Get panics.
 
 package freehold
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/arg"
+	"github.com/freehold-go/freehold/internal/watch"
+)
+
+// checksReferences has PtrTo, SliceOf and StringOf look for Go memory, as a mode of
+// FREEHOLD_DEBUG asks.
+var checksReferences = watch.ChecksReferences()
+
+// mustBeOffHeap panics, in the name of the function fn, if addr is in Go memory.
+//
+//go:noinline
+func mustBeOffHeap(fn string, addr uintptr) {
+	if watch.IsGoPointer(addr) && !watch.LendsGoMemory() {
+		arg.Panicf(fn, "%#x is in the Go heap or in a goroutine's stack, and the collector will "+
+			"free or move it; copy it off-heap first, by New, Clone or CloneString", addr)
+	}
+}
+
+// poisonedAddr is a word of freed memory in mode poison. On 64 bits it is no address; on 32
+// bits it might be one, and is not looked for.
+const poisonedAddr = uintptr(0xDB * (^uintptr(0) / 0xFF) * (^uintptr(0) >> 63))
 
 // Ptr refers to an off-heap T and may itself be stored off-heap. It is one word;
 // the zero value is nil. Two are equal if they refer to the same T.
@@ -28,13 +52,25 @@ type Ptr[T any] struct {
 
 // PtrTo returns a reference to *p, a value from [New] or a part of a block, such as
 // an element of a slice from [MakeSlice]. It is valid as long as p is. PtrTo(nil)
-// is the zero Ptr.
-func PtrTo[T any](p *T) Ptr[T] { return Ptr[T]{addr: uintptr(unsafe.Pointer(p))} }
+// is the zero Ptr. With FREEHOLD_DEBUG=poison, quarantine, guard or leak it panics if p
+// points into the Go heap or a stack, except while an alloctest.Allocator or an
+// arena.NewFixed over Go memory is open, whose blocks are Go memory.
+func PtrTo[T any](p *T) Ptr[T] {
+	if checksReferences {
+		mustBeOffHeap("PtrTo", uintptr(unsafe.Pointer(p)))
+	}
+	return Ptr[T]{addr: uintptr(unsafe.Pointer(p))}
+}
 
 // Get returns the pointer that p was made from, or nil for the zero Ptr. It costs
-// one load and checks nothing: after the T is freed, the result points to freed
+// one load: after the T is freed, the result points to freed
 // memory.
-func (p Ptr[T]) Get() *T { return (*T)(pointer(p.addr)) }
+func (p Ptr[T]) Get() *T {
+	if poisonedAddr != 0 && p.addr == poisonedAddr {
+		panic("freehold: Ptr.Get: use after free: the Ptr is in freed memory, which mode poison has filled with 0xdb")
+	}
+	return (*T)(pointer(p.addr))
+}
 
 // IsNil reports whether p is the zero Ptr.
 func (p Ptr[T]) IsNil() bool { return p.addr == 0 }
@@ -52,17 +88,25 @@ type Slice[T any] struct {
 
 // SliceOf returns a reference to s, which [MakeSlice], [Append], [Grow] or [Clone]
 // returned, or to a part of it. It is valid until s is freed or grown.
-// A slice without capacity becomes the zero Slice.
+// A slice without capacity becomes the zero Slice. It panics for Go memory as [PtrTo] does.
 func SliceOf[T any](s []T) Slice[T] {
 	if cap(s) == 0 {
 		return Slice[T]{}
 	}
-	return Slice[T]{addr: uintptr(unsafe.Pointer(unsafe.SliceData(s))), len: len(s), cap: cap(s)}
+	if checksReferences {
+		mustBeOffHeap("SliceOf", *(*uintptr)(unsafe.Pointer(&s)))
+	}
+	return *(*Slice[T])(unsafe.Pointer(&s)) // the same words, in the same order
 }
 
 // Get returns the slice that s was made from, with its length and capacity, or nil
-// for the zero Slice. It copies and checks nothing.
-func (s Slice[T]) Get() []T { return unsafe.Slice((*T)(pointer(s.addr)), s.cap)[:s.len] }
+// for the zero Slice. It copies nothing.
+func (s Slice[T]) Get() []T {
+	if s.cap < 0 {
+		panic("freehold: Slice.Get: use after free: the Slice is in freed memory, which mode poison has filled with 0xdb")
+	}
+	return unsafe.Slice((*T)(pointer(s.addr)), s.cap)[:s.len]
+}
 
 // Len returns the length of the slice in elements.
 func (s Slice[T]) Len() int { return s.len }
@@ -80,16 +124,25 @@ type String struct {
 // bytes of a block that is no longer written to, or a part of either. It is valid
 // until s is freed. It copies nothing. An empty s becomes the zero String.
 //
-// s must not be a string constant or another Go string: clone it first.
+// s must not be a string constant or another Go string: clone it first. StringOf panics for
+// Go memory as [PtrTo] does, except for constants, which the collector never frees.
 func StringOf[S string | []byte](s S) String {
 	if len(s) == 0 {
 		return String{}
 	}
+	if checksReferences {
+		mustBeOffHeap("StringOf", *(*uintptr)(unsafe.Pointer(&s)))
+	}
 	return String{addr: *(*uintptr)(unsafe.Pointer(&s)), len: len(s)} // both begin with their bytes' address
 }
 
-// Get returns the string that s was made from. It copies and checks nothing.
-func (s String) Get() string { return unsafe.String((*byte)(pointer(s.addr)), s.len) }
+// Get returns the string that s was made from. It copies nothing.
+func (s String) Get() string {
+	if s.len < 0 {
+		panic("freehold: String.Get: use after free: the String is in freed memory, which mode poison has filled with 0xdb")
+	}
+	return unsafe.String((*byte)(pointer(s.addr)), s.len)
+}
 
 // Len returns the length of the string in bytes.
 func (s String) Len() int { return s.len }

@@ -1,14 +1,21 @@
 package freehold_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/internal/panics"
+	"github.com/freehold-go/freehold/internal/poison"
+	"github.com/freehold-go/freehold/internal/vm"
+	"github.com/freehold-go/freehold/track"
 )
 
 func TestReferencesHaveTheSizeThatIsPromised(t *testing.T) {
@@ -151,5 +158,64 @@ func TestListOffHeap(t *testing.T) {
 	}
 	if i != 0 {
 		t.Errorf("%d nodes are missing", i)
+	}
+}
+
+// Each mistake is one that the collector makes garbage of.
+func TestReferencesToGoMemoryPanicInDebugModes(t *testing.T) {
+	if _, err := track.CheckPointers(freehold.Default()); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("blocks are not told from Go memory")
+	}
+	defer freehold.CheckReferences()()
+	const advice = "is in the Go heap or in a goroutine's stack"
+	var local node
+	body := fmt.Append(nil, "GET /")
+	for fn, refer := range map[string]func(){
+		"PtrTo of new":       func() { freehold.PtrTo(new([100]int)) },
+		"PtrTo of a local":   func() { freehold.PtrTo(&local) },
+		"SliceOf of make":    func() { freehold.SliceOf(make([]int, len(body), 99)) },
+		"SliceOf of append":  func() { freehold.SliceOf(append([]byte(nil), body...)) },
+		"StringOf of a body": func() { freehold.StringOf(body[:3]) },
+		"StringOf of Sprint": func() { freehold.StringOf(fmt.Sprint("key ", len(body))) },
+	} {
+		name, _, _ := strings.Cut(fn, " ")
+		panics.Want(t, "freehold: "+name+": 0x..."+advice+"...", refer)
+	}
+	// Neither freehold's memory nor that of others is Go's, nor are constants.
+	foreign := freehold.Must(vm.Reserve(vm.PageBytes(), vm.PageBytes()))
+	if err := vm.Commit(foreign, vm.PageBytes()); err != nil {
+		t.Fatal(err)
+	}
+	defer vm.Decommit(foreign, vm.PageBytes())
+	own := freehold.Must(freehold.CloneString(freehold.Default(), "own"))
+	for _, s := range []string{own, unsafe.String((*byte)(vm.Pointer(foreign)), 5), "a constant"} {
+		if got := freehold.StringOf(s).Get(); got != s {
+			t.Errorf("%q, want %q", got, s)
+		}
+		freehold.PtrTo(unsafe.StringData(s))
+		freehold.SliceOf(unsafe.Slice(unsafe.StringData(s), len(s)))
+	}
+	freehold.FreeString(freehold.Default(), own)
+
+	// Blocks of these are Go memory.
+	t.Run("alloctest", func(t *testing.T) {
+		freehold.FreeSlice(alloctest.New(t), freehold.SliceOf([]int{}).Get())
+		freehold.PtrTo(new([100]int))
+	})
+	fixed := arena.NewFixed(make([]byte, 1000))
+	freehold.PtrTo(new([100]int))
+	fixed.Close()
+	panics.Want(t, "freehold: PtrTo: ...", func() { freehold.PtrTo(new([100]int)) })
+}
+
+// What mode poison leaves in freed memory is no reference.
+func TestReferencesInPoisonedMemoryPanic(t *testing.T) {
+	var freed [3]uint64
+	poison.FillBytes(unsafe.Slice((*byte)(unsafe.Pointer(&freed)), unsafe.Sizeof(freed)), poison.Fill)
+	p := unsafe.Pointer(&freed)
+	panics.Want(t, "freehold: Slice.Get: use after free: ...", func() { (*freehold.Slice[int])(p).Get() })
+	panics.Want(t, "freehold: String.Get: use after free: ...", func() { (*freehold.String)(p).Get() })
+	if freehold.PoisonedAddr != 0 {
+		panics.Want(t, "freehold: Ptr.Get: use after free: ...", func() { (*freehold.Ptr[int])(p).Get() })
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/poison"
 	"github.com/freehold-go/freehold/internal/stacks"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 const (
@@ -89,7 +90,11 @@ func init() {
 func New(t testing.TB) *Allocator {
 	arg.NotNil("alloctest.New", "t", t)
 	a := &Allocator{t: t, live: map[uintptr]*block{}}
-	t.Cleanup(a.finish)
+	watch.LendGoMemory(1)
+	t.Cleanup(func() {
+		a.finish()
+		watch.LendGoMemory(-1)
+	})
 	return a
 }
 

@@ -322,8 +322,11 @@ func (a *Arena) close() {
 	}
 	a.Reset()
 	a.trim(0)
-	if a.checked && a.fixed() && a.reserved > 0 {
-		mustBePoison(a.chunks[0].mem)
+	if a.fixed() && a.reserved > 0 {
+		lendGoMemory(a.chunks[0].mem, -1)
+		if a.checked {
+			mustBePoison(a.chunks[0].mem)
+		}
 	}
 	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed

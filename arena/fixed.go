@@ -10,6 +10,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
 	"github.com/freehold-go/freehold/internal/poison"
+	"github.com/freehold-go/freehold/internal/watch"
 )
 
 // NewFixed returns an arena that allocates from buf alone. If a block does not fit, the
@@ -33,11 +34,19 @@ func NewFixed(buf []byte) *Arena {
 		a.chunks = []chunk{{mem: mem, dirtyTo: addressOf(mem) + uintptr(len(mem))}}
 		a.regions = []region{regionOf(mem)}
 		a.reserved = len(mem)
+		lendGoMemory(mem, 1)
 		if a.checked {
 			poison.Leave(mem)
 		}
 	}
 	return a
+}
+
+// lendGoMemory says that n arenas more have blocks in mem, if that is Go memory.
+func lendGoMemory(mem []byte, n int) {
+	if watch.IsGoPointer(addressOf(mem)) {
+		watch.LendGoMemory(n)
+	}
 }
 
 // fixed reports whether the arena has no parent.

@@ -7,6 +7,10 @@
 package watch
 
 import (
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/asan"
+	"github.com/freehold-go/freehold/internal/mode"
 	"github.com/freehold-go/freehold/internal/pages"
 	"github.com/freehold-go/freehold/internal/vm"
 )
@@ -35,10 +39,34 @@ func GoPointers(walk func(visit func(Part))) (all []GoPointer, err error) {
 	return all, nil
 }
 
+// IsGoPointer reports whether word is an address in the Go heap or in a goroutine's stack. It
+// is false where the build cannot tell.
+func IsGoPointer(word uintptr) bool {
+	return isGoPointer(word) && pages.Addresses.RegionOf(word) == nil
+}
+
+// lenders is how many allocators are open whose blocks are Go memory.
+var lenders atomic.Int64
+
+// LendGoMemory adds n allocators whose blocks are Go memory, or takes back as many if it is
+// negative.
+func LendGoMemory(n int) { lenders.Add(int64(n)) }
+
+// LendsGoMemory reports whether there are any: a Go pointer may be into a block then.
+func LendsGoMemory() bool { return lenders.Load() > 0 }
+
+// ChecksReferences reports whether FREEHOLD_DEBUG has a mode that looks for mistakes, or the
+// build has -asan: references are checked then.
+func ChecksReferences() bool {
+	_, quarantine := mode.Int("quarantine", 1, 1)
+	_, _, guard := mode.OneIn("guard")
+	return quarantine || guard || mode.On("poison") || mode.On("leak") || asan.Enabled
+}
+
 //go:norace
 func (p Part) appendGoPointers(all []GoPointer) []GoPointer {
 	for at := p.From; at+pages.WordBytes <= p.To; at += pages.WordBytes {
-		if word := *(*uintptr)(vm.Pointer(p.Block + at)); isGoPointer(word) && pages.Addresses.RegionOf(word) == nil {
+		if word := *(*uintptr)(vm.Pointer(p.Block + at)); IsGoPointer(word) {
 			pcs, _ := table.stacks.Stack(p.Stack)
 			all = append(all, GoPointer{p.Block, int(p.Size), int(at), word, pcs})
 		}

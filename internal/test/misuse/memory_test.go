@@ -121,6 +121,30 @@ var memoryPrograms = []program{
 			freehold.FreeSlice(w.a, s)
 			w.a.Free(b)
 		}},
+	{"PtrTo of a Go variable", inDebugModes(panics("PtrTo: 0x")),
+		func(w *world) { freehold.PtrTo(new([small]byte)) },
+		func(w *world) { freehold.Free(w.heap, freehold.PtrTo(freehold.Must(freehold.New[int](w.heap))).Get()) }},
+	{"SliceOf of a slice from make", inDebugModes(panics("SliceOf: 0x")),
+		func(w *world) { freehold.SliceOf(make([]byte, small, small+int(w.sink))) },
+		func(w *world) { b := w.alloc(small); freehold.SliceOf(b[:5]); w.a.Free(b) }},
+	{"StringOf of a part of a Go slice", inDebugModes(panics("StringOf: 0x")),
+		func(w *world) { freehold.StringOf(make([]byte, small, small+int(w.sink))[:5]) },
+		func(w *world) {
+			s := freehold.Must(freehold.CloneString(w.a, "key"))
+			freehold.StringOf(s[:2])
+			freehold.FreeString(w.a, s)
+		}},
+	{"Get of a Slice in a freed block", caught{poison: panics("Slice.Get: use after free")},
+		func(w *world) {
+			p := freehold.Must(freehold.New[freehold.Slice[int]](w.a))
+			freehold.Free(w.a, p)
+			p.Get()
+		},
+		func(w *world) {
+			p := freehold.Must(freehold.New[freehold.Slice[int]](w.a))
+			p.Get()
+			freehold.Free(w.a, p)
+		}},
 	{"read after Close of the heap", caught{guard: guarded("use after Close of the heap"), plain: faults},
 		func(w *world) { b := w.alloc(small); w.heap.Close(); w.sink = b[0] },
 		func(w *world) { b := w.alloc(small); w.sink = b[0]; w.heap.Close() }},

@@ -24,6 +24,9 @@ type caught struct {
 // always is what every build promises.
 func always(h how) caught { return caught{plain: h, race: h} }
 
+// inDebugModes is what each mode promises that looks for mistakes, and the build with -asan.
+func inDebugModes(h how) caught { return caught{poison: h, guard: h, leak: h, asan: h} }
+
 // andInTests adds what a test sees that takes its blocks from alloctest.New.
 func (c caught) andInTests(h how) caught {
 	c.inTests = h
