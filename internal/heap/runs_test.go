@@ -137,6 +137,41 @@ func TestShareOfRuns(t *testing.T) {
 	}
 }
 
+// A full cache evicts runs of the length that is freed first, and some more than it must.
+func TestFullCacheEvicts(t *testing.T) {
+	const a, b = 64 << 10, 72 << 10 // eight of a are minRunBytes
+	for _, tt := range []struct {
+		kept   []int
+		freed  int
+		counts [2]int
+	}{
+		{[]int{a, a, a, a, a, a, a, a}, a, [2]int{7, 0}},
+		{[]int{a, a, a, a, b, b, b}, b, [2]int{4, 2}},
+	} {
+		h := newHeap(t, Options{})
+		o := newLocalCache(h)
+		freed := localAlloc(t, o, tt.freed, 1, false)
+		o.Free(localAlloc(t, o, 128, 1, false)) // makes the cache
+		var all [][]byte
+		for _, size := range tt.kept {
+			all = append(all, localAlloc(t, o, size, 1, false))
+		}
+		for _, block := range append(all, freed) {
+			o.Free(block)
+		}
+		var counts [2]int
+		for i, size := range []uintptr{a, b} {
+			for at := *o.slot.Entry().runs.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
+				counts[i]++
+			}
+		}
+		if counts != tt.counts {
+			t.Errorf("%v, then %d: %v runs are kept, want %v", tt.kept, tt.freed, counts, tt.counts)
+		}
+		o.Close()
+	}
+}
+
 // A run that is longer than several may be together is kept alone.
 func TestLongRunIsKeptAlone(t *testing.T) {
 	h := newHeap(t, Options{})

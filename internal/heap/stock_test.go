@@ -95,7 +95,7 @@ func TestMostMagazines(t *testing.T) {
 // Classes together have the burst of one: a program that frees what it has of many sizes keeps few
 // of these blocks for the next time.
 func TestStocksShareTheirRoom(t *testing.T) {
-	for _, tt := range []struct{ groups, committed int }{{1, 0}, {4, 0}, {1, 64 << 20}} {
+	for _, tt := range []struct{ groups, committed, most int }{{1, 0, 1 << 20}, {4, 0, 1 << 20}, {1, 128 << 20, 4 << 20}} {
 		Groups(t, tt.groups)
 		h := newHeap(t, Options{})
 		o := newLocalCache(h)
@@ -110,16 +110,19 @@ func TestStocksShareTheirRoom(t *testing.T) {
 				o.Free(b)
 			}
 		}
-		most, least := int(h.mostBurst()), 0
+		least := 0
 		for _, size := range sizes {
 			class := classFor(size, 1)
 			full, _ := h.magazines(class)
+			if full < h.groupsPart(maxStock) {
+				t.Errorf("%+v: %d magazines of %d bytes", tt, full, size)
+			}
 			bytes := int(classes[class].batch) * size
 			stocked += full * bytes
 			least += tt.groups * h.groupsPart(maxStock) * bytes
 		}
-		if stocked < most || stocked > most+least+1<<20/8 {
-			t.Errorf("%+v: stocks of %d bytes, want %d and up to %d", tt, stocked, most, least)
+		if stocked < tt.most || stocked > tt.most+tt.most/8+least+1<<20/8 {
+			t.Errorf("%+v: stocks of %d bytes, and up to %d more", tt, stocked, least)
 		}
 		o.Free(large)
 		h.check(t)
