@@ -65,7 +65,10 @@ func TestSlowUploads(t *testing.T) {
 		}
 		slow = append(slow, uploads(p, 161)...)
 		start = time.Now()
-		if got := ask(t, c, large+largeValue()); got != "STORED\r\n" || time.Since(start) > 3*grantGrace {
+		if got := ask(t, c, "mn\r\n"+large); got != "MN\r\n" || time.Since(start) > 0 {
+			t.Errorf("the reply to a command before a large set: %q after %v", got, time.Since(start))
+		}
+		if got := ask(t, c, largeValue()); got != "STORED\r\n" || time.Since(start) > 3*grantGrace {
 			t.Errorf("a large set of a client that has proved itself: %q after %v", got, time.Since(start))
 		}
 		for _, c := range append(slow, c) {
@@ -77,7 +80,7 @@ func TestSlowUploads(t *testing.T) {
 // Clients that do not take their replies delay another one's by a moment.
 func TestSlowReplies(t *testing.T) {
 	serving(t, func(o *Options) { o.MaxConns, o.Write = 1000, 30*time.Second }, func(t *testing.T, s *Server, p *pipes) {
-		talk(t, s, large+largeValue())
+		talk(t, s, large+largeValue()+strings.Replace(large, "a", "fresh", 1)+largeValue())
 		var all []net.Conn
 		for i := range 100 {
 			c := p.dial()
@@ -86,9 +89,9 @@ func TestSlowReplies(t *testing.T) {
 		}
 		synctest.Wait()
 		c := p.dial()
-		go io.WriteString(c, "mg a v h\r\nquit\r\n")
+		go io.WriteString(c, "mg fresh v h\r\nmg fresh v h\r\nquit\r\n")
 		got, err := io.ReadAll(c)
-		if want := "VA 60000 h1\r\n" + largeValue(); string(got) != want || err != nil {
+		if want := "VA 60000 h0\r\n" + largeValue() + "VA 60000 h1\r\n" + largeValue(); string(got) != want || err != nil {
 			t.Errorf("%.40q and %d bytes, %v", got, len(got), err)
 		}
 		if kicks := statOf(t, s, "slow_kicks"); kicks < 90 {
@@ -124,10 +127,14 @@ func TestRefusedForMemory(t *testing.T) {
 		if got, _ := io.ReadAll(io.LimitReader(c, 4)); string(got) != "MN\r\n" {
 			t.Errorf("after it: %q", got)
 		}
+		go io.WriteString(c, "mn\r\n"+strings.Replace(large, "\r", " noreply\r", 1)+largeValue()+"mn\r\n")
+		if got, _ := io.ReadAll(io.LimitReader(c, 8)); string(got) != "MN\r\nMN\r\n" {
+			t.Errorf("a set with noreply that waits in vain: %q", got)
+		}
 		if got := talk(t, s, "get a\r\n"); got != "END\r\n" {
 			t.Errorf("the old value of a set that was refused: %q", got)
 		}
-		if n, kicks, refused := statOf(t, s, "store_no_memory"), statOf(t, s, "slow_kicks"), statOf(t, s, "buffer_refused"); n != 1 || kicks > 0 || refused != 1 {
+		if n, kicks, refused := statOf(t, s, "store_no_memory"), statOf(t, s, "slow_kicks"), statOf(t, s, "buffer_refused"); n != 2 || kicks > 0 || refused != 2 {
 			t.Errorf("%d refused sets, %d disconnected, %d refused", n, kicks, refused)
 		}
 		for _, c := range append(slow, c) {

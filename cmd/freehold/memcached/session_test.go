@@ -122,6 +122,8 @@ var conversations = []struct{ name, say, want string }{
 	{"lookups of stale items", "ms a 1\r\n1\r\nms b 1\r\n2\r\nmd a I\r\nmg b v\r\nmg a v\r\nmg a v\r\nmg b v\r\n", "HD\r\nHD\r\nHD\r\nVA 1\r\n2\r\nVA 1 X W\r\n1\r\nVA 1 Z X\r\n1\r\nVA 1\r\n2\r\n"},
 	{"large replies to lookups", "set a 0 0 40000\r\n" + strings.Repeat("x", 40000) + "\r\n" + strings.Repeat("mg b\r\nmg a v\r\n", 6) + "get b a b a b a b\r\n",
 		"STORED\r\n" + strings.Repeat("EN\r\nVA 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 6) + strings.Repeat("VALUE a 0 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 3) + "END\r\n"},
+	{"a long line of keys with large values", "set a 0 0 40000\r\n" + strings.Repeat("x", 40000) + "\r\nget " + strings.Repeat("b ", 9000) + "a b a\r\nmn\r\n",
+		"STORED\r\n" + strings.Repeat("VALUE a 0 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 2) + "END\r\nMN\r\n"},
 	{"flags that are wrong", "mg a !\r\nmg a v v\r\nmg a Tx\r\nmg a O" + strings.Repeat("o", maxOpaque) + "\r\nms a 1 MZ\r\n1\r\nms a 1 MEE\r\n1\r\nma a MZ\r\nma a Jx\r\nma a Dx\r\nmg a " + strings.Repeat("v ", maxFlags+1) + "\r\n",
 		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
 	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
@@ -192,6 +194,7 @@ func TestMemoryOfASession(t *testing.T) {
 		"get " + strings.Repeat("a ", 100) + "\r\n",
 		"get " + strings.Repeat("b ", 10000) + "a a a" + "\r\n" + strings.Repeat("gat 0 a\r\nmg a v\r\nmg a v T0\r\n", 100),
 		"set a 0 0 10000\r\n" + strings.Repeat("x", 10000) + "\r\n" + strings.Repeat("append a 0 0 10000 noreply\r\n"+strings.Repeat("y", 10000)+"\r\n", 6),
+		"set a 0 0 10000\r\n" + strings.Repeat("x", 10000) + "\r\n" + strings.Repeat("get a\r\n", 100) + strings.Repeat("mg a v T0\r\n", 100),
 		strings.Repeat("stats\r\n", 2000),
 		strings.Repeat("me a\r\n", 3000),
 		strings.Repeat("ms a 1 k f s t O123 c\r\n1\r\n", 600),
@@ -221,6 +224,9 @@ func (s *session) check(t *testing.T) {
 	}
 	if len(s.memory) > ownBytes || cap(s.scratch) > 2*bufferBytes || s.joined != nil || cap(s.out) > max(outBytes, cap(s.outBlock)) {
 		t.Errorf("buffers of %d, %d, %d and %d bytes", len(s.memory), cap(s.scratch), cap(s.out), len(s.joined))
+	}
+	if s.from == s.to && s.inBlock != nil {
+		t.Error("a command's block stays when it is carried out")
 	}
 	if granted > 0 && (s.grant == nil || granted > s.grant.bytes) || granted == 0 && s.grant != nil {
 		t.Errorf("%d bytes, and the grant is %+v", granted, s.grant)
