@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/cache"
 )
@@ -249,6 +250,8 @@ func TestBuffersShrink(t *testing.T) {
 
 func TestSteadySessionAllocatesNothing(t *testing.T) {
 	s := newServer(t)
+	s.cache = cache.New(freehold.Pages(), &cache.Options{MaxBytes: testBytes, Access: true}) // which lends no copies
+	defer s.cache.Close()
 	w := &wire{}
 	se := &session{Server: s, conn: w}
 	batch := strings.Repeat("set a 5 0 2\r\nhi\r\nget a b\r\nmg a v t f\r\nms a 2 T9\r\nho\r\nset n 0 0 1\r\n1\r\nincr n 1\r\nma n v\r\nappend a 0 0 1\r\nx\r\ndelete a\r\ntouch n 9\r\n", 10)
