@@ -67,7 +67,7 @@ func (s *shard) fits(n uint32, size int, before uint64) bool {
 
 // begin makes an empty segment the newest.
 func (s *shard) begin(n, seconds uint32, main bool, as state) {
-	s.age++
+	s.age = s.nextAge()
 	g := s.segs.at(n)
 	g.state, g.main, g.age, g.turn = as, main, s.age, s.age
 	g.expiry.begin(s.c.clock.now(), seconds)

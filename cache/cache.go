@@ -73,7 +73,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
 	c.largeBytes = c.segmentBytes / largeShare
 	for i := range c.shards {
-		c.shards[i].init(c, c.shardLimit(o.MaxBytes))
+		c.shards[i].init(c, uint64(i), c.shardLimit(o.MaxBytes))
 	}
 	c.bound.init(c, o)
 	c.raise(firstVersion())

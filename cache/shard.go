@@ -40,6 +40,7 @@ type shard struct {
 	spares  []uint32 // segments without items
 	limbo   []uint32 // segments that were emptied while they had readers
 	open    [2][classes]uint32
+	number  uint64 // which of the cache's shards this is
 	age     uint64 // of the newest segment
 	floor   uint64 // the highest version that is no longer the key's: see version.go
 	entry   Entry  // of Update's function
@@ -53,8 +54,8 @@ type counts struct {
 	copied  uint64
 }
 
-func (s *shard) init(c *Cache, limit int) {
-	s.c, s.share, s.limit = c, limit, limit
+func (s *shard) init(c *Cache, number uint64, limit int) {
+	s.c, s.number, s.share, s.limit = c, number, limit, limit
 	s.index.init(c.segmentBytes)
 	s.segs.init(c.segmentBytes)
 	s.lines.Store(1)

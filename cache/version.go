@@ -24,8 +24,8 @@ import (
 const versionEpoch = 1767225600 * int64(time.Second)
 
 // versionsPerNano is how many versions a cache that is made a nanosecond later begins higher. A byte that
-// is written takes 8 versions. So a process starts above all versions of an earlier one, unless that has
-// written more than 1 GB/s to one shard for all of its life, or the system's clock was set back. There
+// is written takes 8 versions of each shard. So a process starts above all versions of an earlier one, unless that
+// has written more than 1 GB/s to all shards together for all of its life, or the system's clock was set back. There
 // are enough numbers until the year 2062.
 const versionsPerNano = 8
 
@@ -54,6 +54,13 @@ func (s *shard) version(w slot, it *item) uint64 {
 		return binary.NativeEndian.Uint64(it.versionAt())
 	}
 	return s.position(s.segs.split(w.place())) + uint64(it.shape.rewrites())
+}
+
+// nextAge returns an age for a new segment that no other shard has, so that versions of different keys differ
+// too, unless items carry their own. memcached's tests want that.
+func (s *shard) nextAge() uint64 {
+	n := uint64(len(s.c.shards))
+	return (s.age/n+1)*n + s.number
 }
 
 // top returns the last position of the newest age.

@@ -248,3 +248,20 @@ func TestVersionsBeginAnew(t *testing.T) {
 		v = next
 	}
 }
+
+// Keys that are stored once have different versions, in all shards.
+func TestVersionsOfKeysDiffer(t *testing.T) {
+	c := New(freehold.Pages(), &Options{MaxBytes: 64 << 20})
+	defer c.Close()
+	if len(c.shards) < 2 {
+		t.Skip("one shard")
+	}
+	seen := map[uint64]int{}
+	for i := range 50_000 {
+		v := must(c.Put(fmt.Append(nil, i), Entry{Value: make([]byte, 100)}))
+		if other, again := seen[v]; again {
+			t.Fatalf("version %d of keys %d and %d", v, other, i)
+		}
+		seen[v] = i
+	}
+}
