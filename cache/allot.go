@@ -17,8 +17,10 @@ import (
 
 const (
 	reserveSegments = 2
-	maxLines        = 8 // of an item that a search asks for at once
-	pagesShare      = 8 // Resize leaves no more pages than this part of the limit
+	maxLines        = 8        // of an item that a search asks for at once
+	returnedShare   = 20       // of the bound: what large items give back until the parent is trimmed
+	leastReturned   = 64 << 20 // if that is more
+	pagesShare      = 8        // Resize leaves no more pages than this part of the limit
 )
 
 // allot returns the place of a new item: in the open segment of its queue and class, or in a segment of
@@ -239,7 +241,22 @@ func (s *shard) giveBack(n uint32) {
 	g := s.segs.at(n)
 	s.c.base.Parent.Free(bytesAt(g.addr, int(g.bytes)))
 	s.used -= int(g.bytes)
+	if int(g.bytes) != s.c.segmentBytes {
+		s.countReturned(int(g.bytes))
+	}
 	g.state = unused
 	s.void(g)
 	s.segs.unused = append(s.segs.unused, n)
+}
+
+// countReturned counts the bytes that a large item gave back. The parent keeps them in memory, and since large
+// items are of many sizes, the next ones often do not fit there. So unlock trims the parent now and then.
+func (s *shard) countReturned(bytes int) {
+	c := s.c
+	if c.trimmer == nil {
+		return
+	}
+	if n := c.returned.Add(int64(bytes)); n > max(c.bound.now.Load()/returnedShare, leastReturned) && c.returned.CompareAndSwap(n, 0) {
+		s.trim = true
+	}
 }

@@ -14,6 +14,7 @@ package cache
 import (
 	"math/bits"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/freehold-go/freehold"
@@ -38,8 +39,10 @@ type Cache struct {
 	readers      pin.Holders
 	reads        reads
 	bound        bound
-	number       uint64  // in opened
-	lender       *lender // nil but in debug modes
+	number       uint64              // in opened
+	trimmer      interface{ Trim() } // the parent, or nil if it cannot
+	returned     atomic.Int64        // bytes of large items since it was last trimmed
+	lender       *lender             // nil but in debug modes
 	seam         seam
 }
 
@@ -69,6 +72,7 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	c.clock = clockOf(o.Jitter)
 	container.Make(c, &c.base, &kind, parent, o.Name)
 	c.lender = newLender(parent)
+	c.trimmer, _ = parent.(interface{ Trim() })
 	c.shards = make([]shard, shardsFor(o.MaxBytes))
 	c.segmentBytes = segmentFor(parent, o.MaxBytes/len(c.shards))
 	c.largeBytes = c.segmentBytes / largeShare

@@ -36,7 +36,7 @@ const (
 	versionBytes = 8
 	unitBytes    = 4
 	maxKeyBytes  = 1<<16 - 1
-	maxHeadBytes = headBytes + accessBytes + 8 + unitBytes // beside key and value, without a version
+	maxHeadBytes = headBytes + accessBytes + versionBytes + 8 + unitBytes // beside key and value
 )
 
 const _ = -(unsafe.Sizeof(item{}) ^ headBytes)

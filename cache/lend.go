@@ -44,9 +44,14 @@ func (s *shard) lockFor(bytes int) {
 	s.c.bound.lend(s, s.c.roomFor(bytes))
 }
 
+// unlock ends lockFor, and has the parent trim what large entries have given back.
 func (s *shard) unlock() {
-	s.pending, s.asked = 0, 0
+	trim := s.trim
+	s.pending, s.asked, s.trim = 0, 0, false
 	s.mu.Unlock()
+	if trim {
+		s.c.trimmer.Trim()
+	}
 }
 
 // asks reports whether the shard must be locked for an entry with so many bytes before that is stored.

@@ -179,3 +179,50 @@ func TestTouchOfASlidingEntry(t *testing.T) {
 	c.Touch(k, time.Second)
 	c.check()
 }
+
+// A trimmed parent counts what large items give back between two calls of Trim.
+type trimmed struct {
+	freehold.Allocator
+	c           *Cache
+	bytes, most int
+	trims       int
+}
+
+func (p *trimmed) Free(b []byte) {
+	if len(b) > p.c.segmentBytes {
+		p.bytes += len(b)
+		p.most = max(p.most, p.bytes)
+	}
+	p.Allocator.Free(b)
+}
+
+func (p *trimmed) Trim() {
+	p.c.Stats() // no lock is held
+	p.bytes = 0
+	p.trims++
+}
+
+// TestLargeItemsTrim: the parent is trimmed before large items of many sizes leave more than a part of the bound in it.
+func TestLargeItemsTrim(t *testing.T) {
+	const most, large = leastReturned, 1 << 20
+	p := &trimmed{Allocator: newHeap(t)}
+	p.c = New(p, &Options{MaxBytes: 16 << 20})
+	defer p.c.Close()
+	value := make([]byte, large)
+	for i := range 400 {
+		must(0, p.c.Set(fmt.Append(nil, i), value[:large/2+i*7919%(large/2)]))
+	}
+	if p.trims == 0 || p.most > most+large || p.most < most {
+		t.Errorf("%d trims, and up to %d bytes between two, want %d", p.trims, p.most, most)
+	}
+	for i := range 10_000 {
+		must(0, p.c.Set(fmt.Append(nil, "small ", i), value[:1000]))
+	}
+	trims := p.trims
+	for i := range 50_000 {
+		must(0, p.c.Set(fmt.Append(nil, "small ", i), value[:1000]))
+	}
+	if p.trims != trims {
+		t.Error("small items trim the parent")
+	}
+}

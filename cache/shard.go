@@ -33,6 +33,7 @@ type shard struct {
 	limit   int // the share, with what others lend and without what it lends: see lend.go
 	pending int // of the limit: for the huge entry that is about to be stored
 	asked   int // bytes of one that is to be stored and needs a loan
+	trim    bool
 	used    int
 	live    int      // the sum of the segments' live, here for Stats, which reads no memory of the parent
 	filled  int      // the sum of their used
