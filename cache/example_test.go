@@ -1,7 +1,9 @@
 package cache_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -68,4 +70,94 @@ func ExampleOf() {
 	p, ok := places.Get("home")
 	fmt.Println(p, ok)
 	// Output: {1 2} true
+}
+
+func ExampleCache_GetMany() {
+	users := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 64 << 20})
+	defer users.Close()
+
+	users.Set([]byte("1"), []byte("Ada"))
+	users.Set([]byte("3"), []byte("Grace"))
+	names := make([]string, 3)
+	users.GetMany([][]byte{[]byte("1"), []byte("2"), []byte("3")}, func(i int, e cache.Entry) {
+		names[i] = string(e.Value) // a copy: the value is the cache's
+	})
+	fmt.Printf("%q\n", names)
+	// Output: ["Ada" "" "Grace"]
+}
+
+// A change that another goroutine has not overtaken. Where one has, read and try again.
+func ExampleCache_CompareAndSet() {
+	carts := cache.New(freehold.Pages(), &cache.Options{MaxBytes: 64 << 20})
+	defer carts.Close()
+
+	key := []byte("cart")
+	carts.Set(key, []byte("apple"))
+	for done := false; !done; {
+		var old cache.Entry
+		carts.View(key, func(e cache.Entry) { old = e; old.Value = append([]byte(nil), e.Value...) })
+		done, _ = carts.CompareAndSet(key, old.Version, cache.Entry{Value: append(old.Value, " pear"...)})
+	}
+	b, _ := carts.Get(nil, key)
+	fmt.Printf("%s\n", b)
+	// Output: apple pear
+}
+
+func ExampleOptions_onEvict() {
+	evicted := 0
+	c := cache.New(freehold.Pages(), &cache.Options{
+		MaxBytes: cache.MinBytes,
+		OnEvict: func(key []byte, e cache.Entry, why cache.Reason) {
+			if why == cache.Room { // or Expired, or Shrunk
+				evicted++
+			}
+		},
+	})
+	defer c.Close()
+
+	for i := range 1000 {
+		c.Set(fmt.Append(nil, i), make([]byte, 1000))
+	}
+	fmt.Println(evicted > 700, evicted == 1000-c.Len())
+	// Output: true true
+}
+
+func ExampleCache_Snapshot() {
+	o := &cache.Options{MaxBytes: 64 << 20}
+	before := cache.New(freehold.Pages(), o)
+	before.Set([]byte("id"), []byte("alice"))
+	var saved bytes.Buffer // or SnapshotFile and RestoreFile
+	if err := before.Snapshot(&saved); err != nil {
+		fmt.Println(err)
+	}
+	before.Close()
+
+	after := cache.New(freehold.Pages(), o)
+	defer after.Close()
+	if err := after.Restore(&saved); err != nil {
+		fmt.Println(err)
+	}
+	b, _ := after.Get(nil, []byte("id"))
+	fmt.Printf("%s\n", b)
+	// Output: alice
+}
+
+// A type with pointers needs a Codec, here of JSON.
+func ExampleNewOf_codec() {
+	type user struct{ Name string }
+	users := cache.NewOf(freehold.Pages(), &cache.OfOptions[int, user]{
+		Options: cache.Options{MaxBytes: 64 << 20},
+		Values: &cache.Codec[user]{
+			Append: func(dst []byte, u user) ([]byte, error) {
+				b, err := json.Marshal(u)
+				return append(dst, b...), err
+			},
+			Decode: func(b []byte) (u user, err error) { return u, json.Unmarshal(b, &u) },
+		},
+	})
+	defer users.Close()
+
+	u, err := users.GetOrLoad(context.Background(), 1, func(context.Context) (user, error) { return user{"Ada"}, nil })
+	fmt.Println(u.Name, err)
+	// Output: Ada <nil>
 }
