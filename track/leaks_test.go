@@ -304,6 +304,9 @@ func TestDroppedOwners(t *testing.T) {
 	if err := track.WriteLeaks(&b); err != nil || strings.Count(b.String(), " dropped without Close") != len(track.DroppedOwners()) {
 		t.Errorf("%v\n%s", err, b.String())
 	}
+	if n := strings.Count(b.String(), " dropped without Close 2 times, made at:"); n != len(made) {
+		t.Errorf("%d owners were dropped 2 times, want %d\n%s", n, len(made), b.String())
+	}
 }
 
 // Writes after Free that no call has found are reported at the end.
