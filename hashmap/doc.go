@@ -17,7 +17,7 @@
 // matches [freehold.ErrOutOfMemory], and the map can be read and deleted from.
 //
 // Methods that take a key do not keep it: they copy a string that they store. So a key in
-// a []byte may be given as unsafe.String; for a Map, [GetBytes] and [PutBytes] do that.
+// a []byte may be given as unsafe.String: [GetBytes], [UpdateBytes], [GetSharedBytes] and others do that.
 //
 // # Types
 //

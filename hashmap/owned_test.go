@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 )
 
@@ -40,6 +41,36 @@ func TestSimilarStrings(t *testing.T) {
 	for i, k := range keys {
 		if v, ok := m.Get(k); !ok || v != i {
 			t.Errorf("%q is %d, %t, want %d", k, v, ok, i)
+		}
+	}
+}
+
+// The maps keep no byte of the keys that they were given.
+func TestKeysGivenAsBytesAreCopied(t *testing.T) {
+	m, s := New[string, int](freehold.Default(), nil), NewShared[string, int](freehold.Default(), nil)
+	defer m.Close()
+	defer s.Close()
+	key := []byte("one")
+	add := func(n *int, _ bool) { *n++ }
+	for _, err := range []error{UpdateBytes(m, key, add), PutSharedBytes(s, key, 1)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	copy(key, "two")
+	for _, err := range []error{UpdateBytes(m, key, add), UpdateSharedBytes(s, key, add)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	copy(key, "???")
+	for _, k := range []string{"one", "two"} {
+		plain, _ := m.Get(k)
+		shared, _ := GetSharedBytes(s, []byte(k))
+		viewed := 0
+		ViewSharedBytes(s, []byte(k), func(n int) { viewed = n })
+		if plain != 1 || shared != 1 || viewed != 1 {
+			t.Errorf("%s: %d, %d and %d, want 1", k, plain, shared, viewed)
 		}
 	}
 }

@@ -109,3 +109,22 @@ func ExampleShared_Update() {
 	fmt.Println(booked.Load(), "booked,", left, "left")
 	// Output: 3 booked, 0 left
 }
+
+// Keys that are parts of a buffer are copied only where they are new.
+func ExampleUpdateSharedBytes() {
+	heap := freehold.NewHeap(nil)
+	defer heap.Close()
+	hits := hashmap.NewShared[string, int](heap, nil)
+	defer hits.Close()
+
+	line := []byte("GET /")
+	for range 2 {
+		err := hashmap.UpdateSharedBytes(hits, line[:3], func(n *int, found bool) { *n++ })
+		if err != nil {
+			panic(err)
+		}
+	}
+	copy(line, "PUT")
+	fmt.Println(hashmap.GetSharedBytes(hits, []byte("GET")))
+	// Output: 2 true
+}
