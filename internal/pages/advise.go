@@ -12,9 +12,9 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Advise gives the system advice about the whole system pages inside b. For memory of
-// no heap the error is ErrUnsupported. Advice that persists with the mapping is a no-op
-// for a small block, which shares its span.
+// Advise gives the system advice about the whole system pages inside b. If b is in no heap,
+// the error is ErrUnsupported. Advice that persists with the mapping is a no-op for a small
+// block, which shares its run with others.
 func Advise(b []byte, a vm.Advice) error {
 	if len(b) == 0 {
 		return nil

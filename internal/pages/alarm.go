@@ -27,8 +27,7 @@ func (a *alarm) Missed(since time.Duration) bool {
 	return due > 0 && time.Now().UnixNano() > due+int64(since)
 }
 
-// start calls f after d, in place of an earlier start. Of concurrent starts one takes
-// effect.
+// start calls f after d, and cancels an earlier start. If starts race, one takes effect.
 func (a *alarm) start(d time.Duration, f func()) {
 	old, due := a.due.Load(), time.Now().Add(d).UnixNano()
 	if a.due.CompareAndSwap(old, due) {
@@ -40,6 +39,6 @@ func (a *alarm) start(d time.Duration, f func()) {
 	}
 }
 
-// Stop permits the next start. f calls it once it has its locks: while f waits for a
-// lock, the alarm is ringing, which is not missed.
+// Stop permits the next start. f calls it once it holds its locks. Until then the alarm is
+// ringing, so Missed reports false.
 func (a *alarm) Stop() { a.due.Store(0) }

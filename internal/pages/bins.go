@@ -1,4 +1,4 @@
-// Bins: free runs by length.
+// Bins: segregated free lists of runs, by length.
 //
 // There is one bin per length up to 64 pages, then eight bins per doubling:
 //
@@ -41,9 +41,8 @@ func bin(n uintptr) int {
 	return exactBins + (top-6)*8 + int(n>>(top-3)&7)
 }
 
-// insert adds s. Runs with memory that purge has not tried go to the front: fit
-// prefers them, since their pages are resident, and dirtyRun stops at the first
-// run of another kind.
+// insert adds s. Dirty runs that purge has not tried go to the front: fit prefers them, since
+// their pages are resident, and dirtyRun stops at the first run of another kind.
 func (b *bins) insert(s *Span) {
 	i := bin(s.pages)
 	if s.dirty > 0 && !s.purgeTried {
@@ -62,7 +61,7 @@ func (b *bins) remove(s *Span) {
 	}
 }
 
-// fit returns a run of at least n pages, nil if there is none.
+// fit returns a run of at least n pages, or nil.
 func (b *bins) fit(n uintptr) *Span {
 	// Best fit among the first runs of the bin. Some of them may be too short.
 	i := bin(n)
@@ -92,7 +91,7 @@ func (b *bins) fit(n uintptr) *Span {
 	return nil
 }
 
-// below returns the last bin before i that holds a run, -1 if there is none.
+// below returns the last bin before i that holds a run, or -1.
 func (b *bins) below(i int) int {
 	for i > 0 {
 		w := (i - 1) / 64
@@ -104,7 +103,7 @@ func (b *bins) below(i int) int {
 	return -1
 }
 
-// retryPurge lets purge try the runs again that still hold memory after a purge.
+// retryPurge makes purge try again the runs that a purge left dirty.
 func (b *bins) retryPurge() {
 	for i := range b.lists {
 		l := &b.lists[i]

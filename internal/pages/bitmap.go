@@ -36,13 +36,13 @@ func (m Bitmap) ClearRange(i, n uintptr) {
 	m.each(i, n, func(w *uint64, mask uint64) { *w &^= mask })
 }
 
-// Count returns how many bits of [i, i+n) are set.
+// Count returns the number of bits set in [i, i+n).
 func (m Bitmap) Count(i, n uintptr) (set uintptr) {
 	m.each(i, n, func(w *uint64, mask uint64) { set += uintptr(bits.OnesCount64(*w & mask)) })
 	return set
 }
 
-// last returns the position behind the last bit in [begin, end) that is want, or begin.
+// last returns the position behind the last bit in [begin, end) that equals want, or begin.
 func (m Bitmap) last(begin, end uintptr, want bool) uintptr {
 	for end > begin {
 		w := *m.Word((end - 1) / 64)
@@ -57,7 +57,7 @@ func (m Bitmap) last(begin, end uintptr, want bool) uintptr {
 	return begin
 }
 
-// Next returns the first position in [i, end) whose bit is want, or end.
+// Next returns the first position in [i, end) whose bit equals want, or end.
 func (m Bitmap) Next(i, end uintptr, want bool) uintptr {
 	for i < end {
 		w := *m.Word(i / 64)

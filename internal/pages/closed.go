@@ -1,14 +1,14 @@
-// Closed segments: addresses whose pages the layer above opens and closes.
+// Closed segments: addresses for guarded blocks, inaccessible until the layer above opens them.
 //
-// Their runs are guard runs: inaccessible but for pages that OpenPages has charged for. They
-// are never free runs, and the page heap gives them back with itself.
+// Their runs are guard runs. A page of a guard run is accessible only while OpenPages has
+// charged for it. Guard runs never become free runs: they go back when the page heap is closed.
 
 package pages
 
 import "github.com/freehold-go/freehold/internal/vm"
 
-// AddClosedSegment adds an inaccessible segment of SegmentBytes without a run. It reports
-// whether its guards are made of mappings, and whether there is a segment.
+// AddClosedSegment adds an inaccessible segment of SegmentBytes without a run. mapped reports
+// that its mapping protects it, not the kernel's guards. added is false on failure.
 func (p *Heap) AddClosedSegment() (addr uintptr, mapped, added bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,7 +37,7 @@ func (p *Heap) AddClosedSegment() (addr uintptr, mapped, added bool) {
 	return addr, mapped, true
 }
 
-// NewGuardRun makes n pages of a closed segment a run. It returns nil if there is no memory
+// NewGuardRun makes a run of n pages of a closed segment, or returns nil if there is no memory
 // for its span.
 func (p *Heap) NewGuardRun(base, n uintptr) *Span {
 	p.mu.Lock()
@@ -52,8 +52,8 @@ func (p *Heap) NewGuardRun(base, n uintptr) *Span {
 	return s
 }
 
-// OpenPages charges for the pages that contain use, a part of a closed segment, and marks them
-// dirty. The caller makes them accessible. It reports false if they would exceed the limit.
+// OpenPages charges for the pages around use, a range in a closed segment, and marks them
+// dirty. The caller makes them accessible. It reports false if the limit refuses them.
 func (p *Heap) OpenPages(use Range) bool {
 	r := Addresses.RegionOf(use.Base)
 	p.mu.Lock()
@@ -66,7 +66,7 @@ func (p *Heap) OpenPages(use Range) bool {
 	return true
 }
 
-// ClosePages undoes OpenPages. The caller has made the pages inaccessible.
+// ClosePages undoes OpenPages. The caller has already made the pages inaccessible.
 func (p *Heap) ClosePages(use Range) {
 	r := Addresses.RegionOf(use.Base)
 	p.mu.Lock()
@@ -82,9 +82,9 @@ func PagesAround(r *region, in Range) (from, n uintptr) {
 	return from, r.pageIndex(in.Base+in.Size-1) + 1 - from
 }
 
-// closeSegment makes a new segment inaccessible by guards, or leaves it inaccessible, as it
-// came, where the kernel has none. On an error it may be accessible, but has no guards, which
-// would fault under whoever has the addresses next.
+// closeSegment makes a new segment inaccessible by the kernel's guards. Where there are none,
+// it leaves the segment unmapped, as it came, and reports mapped. After an error the segment
+// may be accessible, but it has no guards, which would fault in the next heap that takes it.
 func closeSegment(addr uintptr) (mapped bool, err error) {
 	if !vm.HolesReadZero {
 		return true, nil
@@ -93,7 +93,7 @@ func closeSegment(addr uintptr) (mapped bool, err error) {
 		return true, nil
 	}
 	if vm.Advise(addr, SegmentBytes, vm.Guard) == nil && vm.Advise(addr, vm.PageBytes(), vm.Populate) != nil {
-		return false, nil // QEMU, which ignores advice, would have populated the page
+		return false, nil // a guard refuses Populate; under QEMU, which ignores advice, it succeeds
 	}
 	if err = vm.Revoke(addr, SegmentBytes); err != nil {
 		_ = vm.Advise(addr, SegmentBytes, vm.Unguard) // refused where there are none

@@ -1,4 +1,4 @@
-// Free runs: cutting one, and joining it with its neighbours.
+// Free runs: splitting and coalescing, with boundary tags.
 //
 // The page map has the span of a free run at its first and last page, the boundary
 // tags of the run. So insert finds both free neighbours of a run in constant time,
@@ -18,13 +18,12 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// take cuts a run of n pages at a multiple of align out of a free run, and returns how many
-// of its pages are clean. mu is held.
+// take cuts a run of n pages at a multiple of align out of a free run. It also returns the
+// number of its clean pages. mu is held.
 //
-// The free run's span becomes that of the run taken; what is left in front of it
-// and behind it becomes two free runs. take charges the limit for the clean pages,
-// since the caller will use them. It leaves their dirty bits clear, so the caller
-// knows which pages to zero, until occupy sets the bits.
+// The taken run keeps the free run's span. The pages left in front and behind become two new
+// free runs. take charges the limit for the clean pages, since the caller will use them. Their
+// dirty bits stay clear until occupy sets them, so the caller knows which pages to zero.
 //
 // On an error no run has changed. A new segment stays, as a free run.
 func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
@@ -37,8 +36,8 @@ func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 	slack := align/PageBytes - 1
 	s = p.free.fit(n + slack)
 	if s == nil {
-		// Take no addresses for a request that exceeds the limit even after a purge of
-		// all free pages.
+		// Take no addresses if the limit refuses the request even after a purge of all
+		// free pages.
 		if err = p.mayCharge(n); err != nil {
 			return nil, 0, err
 		}
@@ -68,7 +67,7 @@ func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 			return fail(err)
 		}
 	}
-	// The pages whose words link writes, or the caller: the last page before the run,
+	// link and the caller write the words of these pages: the last page before the run,
 	// its first, its last, and the first page behind it.
 	end := base + n*PageBytes
 	edges := [...]uintptr{max(base-PageBytes, s.Base), base, end - PageBytes, min(end, s.End()-PageBytes)}
@@ -85,8 +84,8 @@ func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 	}
 	p.noteTables(r, tables, edges[:]...)
 
-	// s.dirty is the sum over the three parts. Count two of them by their bits; after
-	// has the rest. unlink comes first, as it needs the old base, pages and dirty.
+	// s.dirty is the sum over the three parts. The bits give two of them, the difference gives
+	// after's. unlink comes first: it needs the old base, pages and dirty.
 	p.unlink(r, s)
 	if before != nil {
 		before.Base, before.pages, before.purgeTried = s.Base, lead, s.purgeTried
@@ -105,7 +104,7 @@ func (p *Heap) take(n, align uintptr) (s *Span, clean uintptr, err error) {
 	return s, n - dirty, nil
 }
 
-// dirtyIn returns how many of the n pages at base, in the free run s, are dirty.
+// dirtyIn returns the number of dirty pages among the n pages at base, inside the free run s.
 func (s *Span) dirtyIn(r *region, base, n uintptr) uintptr {
 	if s.dirty == s.pages {
 		return n
@@ -113,25 +112,24 @@ func (s *Span) dirtyIn(r *region, base, n uintptr) uintptr {
 	return r.dirty.Count(r.pageIndex(base), n)
 }
 
-// noteTaken updates the low-water marks after n free pages were taken, of which
-// clean were not dirty. mu is held.
+// noteTaken updates the low-water marks after n free pages were taken, clean of them without
+// memory. mu is held.
 func (p *Heap) noteTaken(n, clean uintptr) {
 	p.leastDirty = min(p.leastDirty, p.dirty)
 	p.oversize.least = min(p.oversize.least, p.oversize.dirty)
 	p.oversize.need(n, clean)
 }
 
-// insert is join of a run whose dirty pages nobody has counted. mu is held.
+// insert counts the dirty pages of s and joins it. mu is held.
 func (p *Heap) insert(s *Span) {
 	r := Addresses.RegionOf(s.Base)
 	s.dirty = r.dirty.Count(r.pageIndex(s.Base), s.pages)
 	p.join(s)
 }
 
-// join makes s, which is not in the page map, a free run, and joins it with its
-// free neighbours. s remains the span of the joined run. mu is held.
-//
-// purge may try the joined run, whatever it tried before.
+// join makes s a free run and coalesces it with its free neighbours. s is not in the page map.
+// It remains the span of the joined run, which purge may try even if it has tried a part. mu is
+// held.
 func (p *Heap) join(s *Span) {
 	r := Addresses.RegionOf(s.Base)
 	if prev := p.freeNeighbour(r, s.Base-PageBytes); prev != nil {
@@ -149,9 +147,9 @@ func (p *Heap) join(s *Span) {
 	p.link(r, s)
 }
 
-// freeNeighbour returns the free run whose first or last page is at addr; nil if
-// there is none, or it is another heap's. Segments of other heaps may be adjacent:
-// the owner is checked before the word is read, which their mu guards. mu is held.
+// freeNeighbour returns this heap's free run whose first or last page is at addr, or nil. The
+// next segment may be another heap's, whose mu guards its words, so it checks the owner before
+// it reads the word. mu is held.
 func (p *Heap) freeNeighbour(r *region, addr uintptr) *Span {
 	if !r.Holds(addr) || atomic.LoadUint32(r.Owner(addr)) != p.ID {
 		return nil

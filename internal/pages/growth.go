@@ -1,7 +1,7 @@
-// Growth: who takes memory says so when all heaps have committed much more.
+// Growth: a watermark over the committed bytes of all heaps.
 //
-// A block's fresh pages take no memory before its owner touches them. So the one who watches
-// is told before Alloc returns the block, and has Alloc wait until there is memory for it.
+// A block's fresh pages take no memory before its owner touches them. So the hook runs before
+// Alloc returns the block, and can make Alloc wait until there is memory for it.
 
 package pages
 
@@ -12,16 +12,15 @@ import (
 )
 
 var growth struct {
-	watermark atomic.Int64 // of committedByAll; 0 is none
+	watermark atomic.Int64 // on committedByAll; 0 is none
 	passed    atomic.Pointer[func()]
 }
 
-// OnGrowth has f called when OffHeap is above the watermark, by each goroutine that takes
-// pages then, without a lock of the heap. f sets another watermark before it allocates. There is
-// one f.
+// OnGrowth sets the hook. Each goroutine that takes pages while OffHeap is above the watermark
+// calls it, without a lock of the heap. f must set another watermark before it allocates.
 func OnGrowth(f func()) { growth.passed.Store(&f) }
 
-// SetWatermark sets the bytes of OffHeap above which OnGrowth's function is called; 0 is never.
+// SetWatermark sets the bytes of OffHeap above which the hook is called; 0 is never.
 func SetWatermark(bytes int64) {
 	if !vm.GoBacked {
 		growth.watermark.Store(bytes)

@@ -1,22 +1,21 @@
-// Page heap: runs of pages, and everything that a heap has from the system.
+// Page heap: the allocator of page runs, the lower layer of a heap.
 //
-// Free neighbours are always merged into one run, whether their pages hold memory
-// or not. A dirty bit per page says which pages do:
+// Free neighbours are always merged into one run, whether their pages hold memory or not. A
+// dirty bit for each page tells whether it does:
 //
 //	fresh page --occupy--> dirty --purge--> clean: reads zero, takes no memory
 //
-// A run in use is dirty in full. A free run is dirty in full, in part or not at
-// all. committed, which MaxBytes limits, is the dirty pages, the address tables
-// and the metadata.
+// All pages of a run in use are dirty; of a free run all, some or none. MaxBytes limits
+// committed, the sum of the dirty pages, the address tables and the metadata.
 //
-// freerun.go cuts and joins free runs, bins.go finds one by length, pagemap.go publishes
-// runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it
-// back, resize.go resizes large blocks, and metadata.go has the spans.
+// freerun.go splits and coalesces free runs, bins.go finds one by length, pagemap.go publishes
+// runs in use, segment.go gets addresses, limit.go charges for memory, purge.go gives it back,
+// resize.go resizes large blocks, and metadata.go allocates the spans.
 
-// Package pages hands out runs of pages and takes them back.
+// Package pages is the page heap: it allocates and frees runs of pages.
 //
 // A [Heap] owns its segments of addresses, its free runs, its metadata and its limit, and
-// gives memory back to the system. It knows nothing of classes and caches: the layer above,
+// gives memory back to the system. It knows no size classes and no caches: the layer above,
 // package heap, cuts a run into blocks, or hands it out as one large block.
 //
 //	region    | segment | segment | ...                       of all heaps
@@ -33,8 +32,9 @@
 //
 // # Locks
 //
-// Locks are taken in this order: a heap's Scavenging, its mu, then that of the space, of the
-// metadata space or of a payer. The last three are never held together. See package lockrank.
+// Locks are taken in this order: a heap's Scavenging, its mu, then the lock of the space, of
+// the metadata space or of a payer. The last three are never held together. See package
+// lockrank.
 package pages
 
 import (
@@ -56,7 +56,7 @@ import (
 //
 // Invariants:
 //   - committed == PageBytes * (dirty bits set in the segments) + tables + metadata.bytes
-//   - tables == heldBytes * segments + tableBytes * (those of them that are charged)
+//   - tables == heldBytes * segments + tableBytes * charged segments (of SegmentBytes each)
 //   - dirty == sum of dirty over the free runs, and leastDirty <= dirty
 //   - a free run's dirty == its dirty bits set
 //   - no two neighbouring runs are free
@@ -66,7 +66,7 @@ import (
 type Heap struct {
 	ID         uint32
 	Name       string
-	mapsName   string // of its mappings: equal ones are joined
+	mapsName   string // names its mappings; the kernel merges only equal names
 	MaxBytes   uintptr
 	Payer      Payer // nil if there is none
 	HugePages  bool
@@ -76,7 +76,7 @@ type Heap struct {
 
 	Scavenging lockrank.Mutex[lockrank.Scavenging]
 	Alarm      alarm
-	tick       func() // what the alarm calls
+	tick       func() // the alarm's callback
 
 	_ [64]byte // keeps mu and what it guards off the cache lines of the fixed fields
 
@@ -102,7 +102,7 @@ type LargeCount struct {
 	Bytes  uintptr // their pages
 }
 
-// Traffic counts what a part of a heap has done since it was made.
+// Traffic counts the operations of a part of a heap since its creation.
 type Traffic struct {
 	Allocs, Frees uint64 // blocks
 	Purged        uint64 // bytes given back to the system
@@ -114,8 +114,8 @@ func (t *Traffic) Add(u Traffic) {
 	t.Purged += u.Purged
 }
 
-// lastID is the id of the newest heap. Ids are not reused; a process is expected
-// to make fewer than 2^32 heaps.
+// lastID is the ID of the newest heap. IDs are not reused: a process is expected to make fewer
+// than 2^32 heaps.
 var lastID atomic.Uint32
 
 // unnamed counts the heaps made without a name.
@@ -128,7 +128,7 @@ type Options struct {
 	Decay      time.Duration
 	HugePages  bool
 	WholePages bool  // freed memory goes back at once
-	Payer      Payer // is charged for the heap's memory; nil for nobody
+	Payer      Payer // charged for the heap's memory, or nil
 }
 
 // Init makes p ready. Its timer calls tick.
@@ -164,9 +164,9 @@ func (p *Heap) AllocRun(n, align uintptr) (s *Span, zero bool, err error) {
 // AllocBlock takes a run for a large block of size bytes, and publishes it. If zero
 // is set, the block reads zero.
 //
-// Clearing may take long, so mu is not held meanwhile. The run is published by
-// then, so nobody else takes it, and its dirty bits still tell the pages that were
-// used before from those that read zero. occupy sets the bits afterwards.
+// Clearing may take long, so it runs without mu. The run is already published, so no other
+// goroutine takes it. Its dirty bits still tell used pages from pages that read zero; occupy
+// sets the bits afterwards.
 func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,8 +185,8 @@ func (p *Heap) AllocBlock(size, align uintptr, zero bool) (*Span, error) {
 	return s, nil
 }
 
-// FreeRun takes back a run of blocks, or of a large block whose size is 0. It keeps its memory until a purge; a run that may not
-// keep it goes to discard.
+// FreeRun takes back a run of blocks, or of a claimed large block. The run keeps its memory
+// until a purge, except that a separate run is discarded at once; with WholePages every run is.
 func (p *Heap) FreeRun(s *Span) {
 	p.mu.Lock()
 	kept := p.release(s)
@@ -194,7 +194,7 @@ func (p *Heap) FreeRun(s *Span) {
 	p.released(s, kept)
 }
 
-// FreeRuns is FreeRun for the runs linked by Next from at on; 0 is none.
+// FreeRuns is FreeRun for a list of runs, linked by Next from at on; 0 is the empty list.
 func (p *Heap) FreeRuns(at uintptr) {
 	if at == 0 {
 		return
@@ -213,8 +213,8 @@ func (p *Heap) FreeRuns(at uintptr) {
 	p.Wake()
 }
 
-// FreeBlock is FreeRun for a large block. It reports false if no large block of
-// exactly that size begins at addr, or another goroutine has claimed it.
+// FreeBlock is FreeRun for a large block. It reports false if no large block of exactly size
+// bytes begins at addr, or if another goroutine has claimed it.
 func (p *Heap) FreeBlock(addr, size uintptr) bool {
 	p.mu.Lock()
 	s := SpanAt(addr)
@@ -229,9 +229,9 @@ func (p *Heap) FreeBlock(addr, size uintptr) bool {
 	return true
 }
 
-// release removes a run in use from the page map. If the run may keep its memory,
-// release also makes it a free run; otherwise the caller must pass it to discard
-// without mu, which released does. mu is held.
+// release removes a run in use from the page map and makes it a free run. If the run may not
+// keep its memory, release returns false: the caller must unlock mu and call released, which
+// discards the run. mu is held.
 func (p *Heap) release(s *Span) (kept bool) {
 	p.unpublish(s)
 	if p.releases++; p.releases%64 == 0 { // the clock is not read each time
@@ -254,8 +254,8 @@ func (p *Heap) released(s *Span, kept bool) {
 	p.Wake()
 }
 
-// occupy sets the dirty bits of a run in use, of which so many pages are clean. take has
-// charged for them. mu is held.
+// occupy sets the dirty bits of a run in use. clean is the number of bits that are not set yet;
+// take has charged for these pages. mu is held.
 func (p *Heap) occupy(s *Span, clean uintptr) {
 	if clean == 0 {
 		return
@@ -294,10 +294,10 @@ func (p *Heap) freeSpan(s *Span) {
 
 // Figures is a snapshot of a Heap. Sizes are bytes.
 type Figures struct {
-	Committed uintptr // what MaxBytes limits: dirty pages, tables and metadata
-	Dirty     uintptr // of free runs: what holds memory
+	Committed uintptr // dirty pages, tables and metadata, which MaxBytes limits
+	Dirty     uintptr // dirty pages of free runs
 	Metadata  uintptr // tables included
-	Total     uintptr // addresses
+	Total     uintptr // addresses in segments
 	Large     LargeCount
 	Traffic   Traffic // of large blocks, and of free pages
 }
@@ -309,7 +309,7 @@ func (p *Heap) Figures() Figures {
 	return Figures{p.committed, p.dirty * PageBytes, p.metadata.bytes + p.tables, p.total, p.large, p.traffic}
 }
 
-// AllSegments returns the segments in order of address, neighbours of one region as one.
+// AllSegments returns the segments by address, with neighbours in one region merged.
 func (p *Heap) AllSegments() []Range {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,12 +1,12 @@
-// Limit: what counts against MaxBytes.
+// Limit: the accounting of committed bytes against MaxBytes.
 //
-// committed counts dirty pages, address tables and metadata. It grows before memory
-// is used: the caller charges under mu, then commits and uses it, and takes the charge
-// back if that fails. It shrinks after the system has taken memory back. So committed
-// never exceeds the limit.
+// committed counts dirty pages, address tables and metadata. It grows before memory is used:
+// the caller charges under mu, then commits and uses the memory, and uncharges if that fails.
+// It shrinks after the system has taken memory back. So the memory in use never exceeds the
+// limit.
 //
-// A heap with a payer charges that too. The sum over all heaps is counted beside it, for
-// those who budget the whole process.
+// A heap with a payer charges the payer too. committedByAll is the sum over all heaps, for the
+// budget of the whole process.
 
 package pages
 
@@ -18,14 +18,14 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// ErrOutOfMemory is matched by every error that says there is no memory.
+// ErrOutOfMemory matches every error for lack of memory.
 var ErrOutOfMemory = errors.New("freehold: out of memory")
 
-// ErrClosed is the error of a request to a heap that is closed.
+// ErrClosed is the error of a request to a closed heap.
 var ErrClosed = errors.New("freehold: heap is closed")
 
-// SlackPages is what a request may need besides its pages: slabs for a span, its statuses and
-// a magazine, and tables.
+// SlackPages is the most that a request may need besides its own pages: slabs for a span, its
+// statuses and a magazine, and tables.
 const SlackPages = 4 * SlabBytes / PageBytes
 
 // committedByAll is the sum of committed over all heaps.
@@ -71,8 +71,7 @@ func (p *Heap) mayCharge(n uintptr) error {
 	return nil
 }
 
-// Limit returns the bytes that the heap may have at most, its payer's limit included; 0 if
-// there is no limit.
+// Limit returns the lower of the heap's and its payer's limit in bytes, or 0 without any.
 func (p *Heap) Limit() uintptr {
 	max := p.MaxBytes
 	if p.Payer != nil {
@@ -83,8 +82,8 @@ func (p *Heap) Limit() uintptr {
 	return max
 }
 
-// Slack returns the bytes of the payer's limit that spans leave free, for metadata: without
-// memory for magazines, blocks would be slow.
+// Slack returns the bytes of the payer's limit that spans must leave free for metadata. Without
+// memory for magazines, allocation would be slow.
 func (p *Heap) Slack() uintptr {
 	const share, most = 16, 1 << 20
 	if p.Payer == nil {
@@ -93,7 +92,7 @@ func (p *Heap) Slack() uintptr {
 	return min(p.Limit()/share, most)
 }
 
-// leavesSlack fails if a span of n pages would leave too little. mu is held.
+// leavesSlack fails if a span of n pages would leave less than Slack. mu is held.
 func (p *Heap) leavesSlack(n uintptr) error {
 	if p.Payer == nil || n <= p.dirty {
 		return nil
@@ -108,7 +107,8 @@ func (p *Heap) CommittedNow() uintptr {
 	return p.committed
 }
 
-// uncharge takes back a charge, or counts memory that was given back. mu is held.
+// uncharge subtracts n bytes, after memory went back to the system or a charge was not used. mu
+// is held.
 func (p *Heap) uncharge(n uintptr) {
 	p.committed -= n
 	committedByAll.Add(-int64(n))

@@ -1,4 +1,4 @@
-// Map tables: the memory of the page map, and which heap is charged for it.
+// Map tables: the charges for the memory of the page map.
 //
 // A page's words in the page map take memory once they are written. A heap is charged
 // for them by units of SegmentBytes, called segments here:
@@ -19,7 +19,7 @@ import "github.com/freehold-go/freehold/internal/vm"
 
 const (
 	tableBytes = SegmentBytes / PageBytes * (WordBytes + mapEntryBytes) // of a segment's words in both tables
-	heldBytes  = SegmentBytes/PageBytes/8 + ownerBytes + 1              // of its part of the other tables, charged until Close
+	heldBytes  = SegmentBytes/PageBytes/8 + ownerBytes + 1              // of a segment's part of the other tables, charged until Close
 	ownerBytes = 4
 )
 
@@ -43,11 +43,10 @@ func (r *region) tableCost(addrs ...uintptr) (cost uintptr) {
 	return cost
 }
 
-// noteTables marks the segments of addrs as charged. cost is tableCost of addrs. mu is
-// held.
+// noteTables marks the segments of addrs as charged. cost is their tableCost. mu is held.
 func (p *Heap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 	if cost == 0 {
-		return // they are charged already
+		return // all are charged already
 	}
 	for _, addr := range addrs {
 		*r.charged(addr) = 1
@@ -55,13 +54,13 @@ func (p *Heap) noteTables(r *region, cost uintptr, addrs ...uintptr) {
 	p.tables += cost
 }
 
-// dropTables gives back the memory of the words inside s, a free run. These words are
-// 0 and read 0 afterwards: lock-free readers notice nothing. mu is held.
+// dropTables gives back the memory of the words inside s, a free run. The words are 0 before
+// and after, so lock-free readers see no change. mu is held.
 func (p *Heap) dropTables(s *Span) {
 	if !vm.HolesReadZero {
 		return
 	}
-	// unit is the bytes whose words fill whole system pages in both tables.
+	// The words of unit bytes fill whole system pages in both tables.
 	unit := max(SegmentBytes, vm.PageBytes()/min(WordBytes, mapEntryBytes)*PageBytes)
 	r := Addresses.RegionOf(s.Base)
 	// The words of the first and the last page are in use.

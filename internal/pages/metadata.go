@@ -1,4 +1,4 @@
-// Metadata: the heap's own bookkeeping, in off-heap memory away from the blocks.
+// Metadata: a slab allocator for the heap's own objects, off-heap and away from the blocks.
 //
 // Objects are spans, statuses, magazines and caches. Objects of one size share slabs.
 // An empty slab gives its memory back to the system.
@@ -27,7 +27,7 @@ const (
 	ObjectUnit           = 64 // object sizes are multiples of it
 	MaxObject            = 4 << 10
 	metadataSegmentBytes = 1 << 20
-	metadataRegionBytes  = 16 << 20 // what the metadata space reserves at a time
+	metadataRegionBytes  = 16 << 20 // the unit in which the metadata space reserves addresses
 )
 
 // slab is the header of a slab.
@@ -37,14 +37,14 @@ type slab struct {
 	free   uintptr // freed objects, linked through their first word
 	Size   uintptr // of an object
 	live   uintptr
-	carved uintptr // objects ever handed out; the others follow
-	next   uintptr // neighbours on the list of slabs with room
+	carved uintptr // objects ever handed out; the rest of the slab is untouched
+	next   uintptr // on the list of slabs with room
 	prev   uintptr
 }
 
 const _ = slabHeader - unsafe.Sizeof(slab{}) // the header fits
 
-// metadata is a heap's allocator of metadata. The page heap's mu guards it.
+// metadata is a heap's slab allocator. The page heap's mu guards it.
 type metadata struct {
 	segments []uintptr
 	unused   []uintptr                         // slabs without memory
@@ -101,8 +101,8 @@ func (p *Heap) newObject(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// dropObject frees an object. The last slab with room for a size stays when it is
-// empty, so that an alloc and a free in turn make no system calls. mu is held.
+// dropObject frees an object. If its slab becomes empty but is the only one with room for the
+// size, the slab stays, so that alternating allocs and frees make no system calls. mu is held.
 func (p *Heap) dropObject(addr, size uintptr) {
 	s := slabAt(addr &^ (SlabBytes - 1))
 	if s.live == s.capacity() {
@@ -115,8 +115,8 @@ func (p *Heap) dropObject(addr, size uintptr) {
 	}
 }
 
-// freeSlab gives an empty slab's memory back. If the system refuses, the slab stays
-// in use, empty. mu is held.
+// freeSlab gives an empty slab's memory back. If the system refuses, the slab stays, empty. mu
+// is held.
 func (p *Heap) freeSlab(s *slab) {
 	size := s.Size
 	p.metadata.remove(s)
@@ -167,7 +167,7 @@ func (m *metadata) remove(s *slab) {
 	s.next, s.prev = 0, 0
 }
 
-// newSlab returns a slab for objects of the given size, charged. mu is held.
+// newSlab charges for a slab for objects of the given size and returns it. mu is held.
 func (p *Heap) newSlab(size uintptr) (*slab, error) {
 	if len(p.metadata.unused) == 0 {
 		segment, err := metadataAddresses.take()
@@ -203,7 +203,7 @@ func (p *Heap) closeMetadata() {
 	p.metadata = metadata{}
 }
 
-// metadataSpace has the metadata segments that no heap uses. mu guards its fields.
+// metadataSpace holds the metadata segments that no heap uses. mu guards its fields.
 type metadataSpace struct {
 	mu       lockrank.Mutex[lockrank.Space]
 	next     uintptr // [next, end) was never handed out
@@ -232,10 +232,10 @@ func (m *metadataSpace) take() (uintptr, error) {
 	return m.next - metadataSegmentBytes, nil
 }
 
-// Give takes a segment back. If vm.HolesReadZero, all of the segment reads zero then: a
-// misuse that races with Close and reads a stale span finds no block, and panics. On
-// Windows the read faults. Returned neighbours are one mapping: Linux allows a process
-// 65,530, and each heap has some.
+// give takes a segment back and revokes its memory for writes. If vm.HolesReadZero, it then
+// reads zero: a misuse that races with Close and reads a stale span finds no block, and panics.
+// On Windows the read faults. Returned neighbours share one mapping; Linux allows a process
+// 65,530.
 func (m *metadataSpace) give(addr uintptr) {
 	if vm.RevokeWrites(addr, metadataSegmentBytes) != nil {
 		Decommit(addr, metadataSegmentBytes) // refused: resident until it is used again

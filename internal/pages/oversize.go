@@ -1,16 +1,14 @@
-// Oversize: free runs with much memory are purged early.
+// Oversize: early purge of free runs with 8 MiB of memory or more.
 //
-// While there are free runs with 8 MiB of memory or more, a timer ticks ten times per
-// decay. Each tick purges their low-water mark: as many pages as were free at every
-// moment since the last tick. So a large block that is freed and allocated in a loop
-// keeps its memory.
+// While there are such oversize runs, a timer ticks ten times per decay. Each tick purges as
+// many pages as the low-water mark of their dirty pages since the last tick. So a large block
+// that is freed and allocated in a loop keeps its memory.
 //
-//   - If a run of that size was taken since the last tick, the tick purges none: more
-//     may be needed soon. A store that flushes and compacts keeps its memory until it
-//     rests.
-//   - If half of the memory that the ticks of a decay purged was needed again within
-//     it, they purged too early. Oversize runs then wait for eight decays like all
-//     others.
+//   - If a run of 8 MiB or more was taken since the last tick, the tick purges nothing: the
+//     program may need more soon. A store that flushes and compacts keeps its memory until it
+//     is idle.
+//   - If half of the pages that ticks purged were needed again within a decay, the ticks
+//     purged too early. For eight decays they then purge nothing.
 
 package pages
 
@@ -31,16 +29,15 @@ type oversize struct {
 	dirty uintptr // pages
 	least uintptr // the lowest dirty since the last tick
 	Alarm alarm
-	busy  bool // a run of oversizePages was taken since the last tick
+	busy  bool // a run of oversizePages or more was taken since the last tick
 
 	sent uintptr // pages purged by ticks since judge last reset it
-	back uintptr // of these, pages that were needed again
+	back uintptr // pages of sent that were needed again
 	age  int     // ticks since the last that purged
 	hold int     // ticks left that purge nothing
 }
 
-// oversizePart returns what a free run with that many dirty pages adds to
-// oversize.dirty.
+// oversizePart returns the share of a free run with the given dirty pages in oversize.dirty.
 func oversizePart(dirty uintptr) uintptr {
 	if dirty < oversizePages {
 		return 0
@@ -48,8 +45,8 @@ func oversizePart(dirty uintptr) uintptr {
 	return dirty
 }
 
-// need records that n pages were taken, of which clean had no memory. Each clean page
-// counts as one that was purged too early, up to the number purged.
+// need records that n pages were taken, clean of them without memory. Each clean page counts as
+// purged too early, up to the number purged.
 func (o *oversize) need(n, clean uintptr) {
 	o.busy = o.busy || n >= oversizePages
 	o.back = min(o.back+clean, o.sent)
@@ -62,7 +59,7 @@ func (p *Heap) wakeOversize() {
 	}
 }
 
-// tickOversize is what the timer calls.
+// tickOversize is the timer's callback.
 func (p *Heap) tickOversize() {
 	p.Scavenging.Lock()
 	defer p.Scavenging.Unlock()

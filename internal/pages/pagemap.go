@@ -1,6 +1,6 @@
-// Page map: from an address to its run.
+// Page map: two tables from a page to its run.
 //
-// Two tables have a word for each page. pages has the span:
+// Each table has a word for each page. The table pages holds spans:
 //
 //	each page of a run of blocks         its span
 //	first page of a large block          its span
@@ -10,23 +10,23 @@
 // The pages inside free runs and large blocks have no word to write, so taking and
 // freeing one costs the same at any length.
 //
-// entries has what the layer above needs to know of a page of its blocks, in one word that
-// it has chosen. Other pages have entry 0.
+// The table entries holds one word for each page of a block run, chosen by the layer above.
+// Other pages have entry 0.
 //
 // # Readers without a lock
 //
-// The layer above reads both tables without a lock. The words of a page are written
-// under the page heap's mu, and for a run in use only while none of its blocks is
-// live. A caller with a live block therefore reads stable words: publishing them
-// happened before the block was handed out, by a lock of the layer above or the page heap's.
+// The layer above reads both tables without a lock. The page heap writes a page's words under
+// mu. It writes the words of a run in use only while no block of the run is live. So a caller
+// with a live block reads stable words: their publication happened before the block was handed
+// out, by a lock of either layer.
 //
 // Only misuse, such as a double free, reads words while they change:
 //
 //   - An entry is one atomic word, so it is whole or absent.
-//   - A span that was read before unpublish cleared the word may describe another
-//     run by now. Detection is best effort then.
-//   - Whoever frees or resizes a large block claims it first: see Span.Claim. The layer above
-//     does that without mu.
+//   - A span that was read before unpublish cleared the word may describe another run by now.
+//     Detection is best effort then.
+//   - Free and Resize claim a large block first: see Span.Claim. The layer above does so
+//     without mu.
 
 package pages
 
@@ -63,8 +63,7 @@ func (s *Span) setMapEntries(first, step uint64) {
 	}
 }
 
-// publishLarge makes a run just taken a large block, and sets the word of its first
-// page. mu is held.
+// publishLarge makes a taken run a large block and sets the word of its first page. mu is held.
 func (p *Heap) publishLarge(s *Span, size uintptr, align uint8) {
 	s.reset(LargeRun)
 	s.Size, s.align = size, align
@@ -73,9 +72,9 @@ func (p *Heap) publishLarge(s *Span, size uintptr, align uint8) {
 	p.large.Bytes += s.Bytes()
 }
 
-// PublishBlocks makes a run just taken a run of blocks of the layer above, and sets the
-// words of all its pages: the entry of page i is first + i*step. No block of the run has been
-// handed out.
+// PublishBlocks makes a taken run a block run and sets the words of all its pages. The entry of
+// page i is first + i*step; if first is 0, there are no entries. No block of the run has been
+// handed out yet.
 func (p *Heap) PublishBlocks(s *Span, first, step uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,8 +85,8 @@ func (p *Heap) PublishBlocks(s *Span, first, step uint64) {
 	s.setPages(s)
 }
 
-// unpublish removes a run in use from the page map. Its blocks are free. The span is
-// unchanged, as readers may still have it. mu is held.
+// unpublish removes a run in use from the page map. All its blocks are free. It does not change
+// the span, since readers may still hold it. mu is held.
 func (p *Heap) unpublish(s *Span) {
 	switch s.Kind {
 	case LargeRun:
@@ -100,9 +99,8 @@ func (p *Heap) unpublish(s *Span) {
 	}
 }
 
-// Look calls f, with mu held, with the span in the word of addr's page, if there is one. It
-// returns where the next run begins; inside large blocks and free runs, where there is no
-// word, the next page.
+// Look calls f under mu with the span in the word of addr's page. It returns the end of that
+// run. If the word is nil, it calls nothing and returns the next page.
 func (p *Heap) Look(addr uintptr, f func(s *Span)) (next uintptr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,17 +112,17 @@ func (p *Heap) Look(addr uintptr, f func(s *Span)) (next uintptr) {
 	return s.End()
 }
 
-// LookAround calls f, with mu held, with the span of the run that contains addr, or nil.
+// LookAround calls f under mu with the span of the run that contains addr, or nil.
 func (p *Heap) LookAround(addr uintptr, f func(s *Span)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(Addresses.RegionOf(addr).spanAround(addr))
 }
 
-// spanAround returns the span of the run that contains addr, or nil. A page inside a
-// large block or a free run has no word, so it visits the pages in front one by one.
+// spanAround returns the span of the run that contains addr, or nil. Pages inside a large block
+// or a free run have no word, so it searches the pages in front one by one.
 //
-// Precondition: the mu of addr's heap is held, or addr is in a live block of the caller.
+// Precondition: mu of addr's heap is held, or addr is in a live block of the caller.
 func (r *region) spanAround(addr uintptr) *Span {
 	owner := atomic.LoadUint32(r.Owner(addr))
 	for at := addr; at-r.Base < r.used.Load() && atomic.LoadUint32(r.Owner(at)) == owner; at -= PageBytes {

@@ -14,8 +14,8 @@ func Commit(addr, size uintptr) error {
 	return vm.Commit(from, RoundUp(addr+size, os)-from)
 }
 
-// Decommit gives back the whole OS pages inside [addr, addr+size), which are
-// [from, to), and which then read zero.
+// Decommit gives back the whole OS pages inside [addr, addr+size). It returns their range
+// [from, to), which then reads zero.
 func Decommit(addr, size uintptr) (from, to uintptr, err error) {
 	os := vm.PageBytes()
 	from, to = RoundUp(addr, os), (addr+size)&^(os-1)

@@ -1,31 +1,31 @@
-// Payer: who is charged for a heap's memory.
+// Payer: the account that is charged for a heap's memory.
 //
-// The heap charges what it is about to commit and refunds what it has given back, in whole
-// pages and slabs: the fast paths know nothing of it.
+// The heap charges before it commits and refunds after it gives back, in whole pages and slabs.
+// The fast paths never call it.
 
 package pages
 
-// A Payer is charged for the memory that a heap commits, and limits it. Several heaps may
-// have parts of one limit. It is safe for concurrent use.
+// A Payer is charged for the memory that a heap commits, and limits it. Several heaps may share
+// one limit. It is safe for concurrent use.
 //
-// Charge, MayCharge, Refund and Limit are called with locks of the heap held: they call no
-// method of a heap.
+// The heap calls Charge, MayCharge, Refund and Limit under its locks, so they must not call a
+// method of any heap.
 type Payer interface {
-	// Charge counts that many bytes more, or refuses them and counts nothing. Its error
-	// matches ErrOutOfMemory.
+	// Charge adds bytes to the charges, or refuses and changes nothing. Its error matches
+	// ErrOutOfMemory.
 	Charge(bytes int) error
 
-	// MayCharge returns what Charge would return now. If it would leave less than slack bytes,
-	// and they were not set aside for the heap, it returns what Charge of as much more would.
+	// MayCharge returns the error that Charge would return now. It also fails if the charge
+	// would leave less than slack bytes, unless the bytes were reserved for the heap.
 	MayCharge(bytes, slack int) error
 
-	// Refund takes back charges.
+	// Refund subtracts bytes from the charges.
 	Refund(bytes int)
 
-	// Limit returns the bytes that the heap may have at most; 0 if there is no limit.
+	// Limit returns the most bytes that the heap may have, or 0 if there is no limit.
 	Limit() int
 
-	// MakeRoom is called when Charge has refused a request of about that many bytes, and
-	// the heap itself has nothing to give back. It reports whether another try may help.
+	// MakeRoom is called after Charge has refused a request of about that size and the heap
+	// itself has nothing to give back. It reports whether another try may succeed.
 	MakeRoom(bytes int) bool
 }

@@ -1,16 +1,14 @@
 // Purge: giving the memory of free pages back to the system.
 //
-// purge works down from the end of a run, a slice at a time. It holds mu while the
-// system takes a slice back, and lets others have mu after each. The run is a free run
-// throughout: between two slices it may be allocated, cut or joined, and purge goes
-// on to another one. So a purge keeps no addresses from anybody, and an allocation
-// waits for one slice at most.
+// purge works down from the end of a run, a slice at a time. It holds mu while the system takes
+// a slice back, and unlocks it after each. The run stays a free run: if it is allocated, cut or
+// joined between two slices, purge goes on with another run. So a purge blocks no addresses, and
+// an allocation waits for at most one slice.
 //
-// Long runs go first: they take the fewest system calls per page. In a run the lowest
-// pages stay the longest, since they are allocated first. A run that was purged to
-// its beginning is marked purgeTried and moves to the end of its bin. Pages that the
-// system did not take, or that are no whole unit, stay dirty, and are not tried again
-// until the run changes or RetryPurge.
+// Long runs come first: they take the fewest system calls per page. The lowest pages of a run
+// come last, since they are allocated first. A run that was purged to its beginning is marked
+// purgeTried and moves to the end of its bin. Pages that the system refused, or that fill no
+// whole unit, stay dirty. They are not tried again until the run changes or RetryPurge.
 
 package pages
 
@@ -20,13 +18,13 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// DefaultDecay is how long a heap keeps unused memory.
+// DefaultDecay is the time that a heap keeps unused memory.
 const DefaultDecay = time.Second
 
-// TicksPerDecay is how often the timer of a heap ticks.
+// TicksPerDecay is the number of ticks of a heap's timer per decay.
 const TicksPerDecay = 3
 
-// slicePages is what the system takes back while others wait for mu.
+// slicePages is the most that one purge gives back without unlocking mu.
 const slicePages = 512 << 10 / PageBytes
 
 // onSlice, if set, is called after each slice, without mu. For tests.
@@ -35,8 +33,8 @@ var onSlice func(*Heap)
 // Purge gives the memory of up to n free pages back to the system. Scavenging is held.
 func (p *Heap) Purge(n uintptr) { p.purgeRuns(n, 1) }
 
-// purgeRuns is purge for runs with at least minDirty dirty pages. It returns the
-// number of pages given back. Scavenging is held.
+// purgeRuns is Purge for runs with at least minDirty dirty pages. It returns the number of pages
+// given back. Scavenging is held.
 func (p *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	p.mu.Lock()
 	n = min(n, p.dirty)
@@ -52,14 +50,14 @@ func (p *Heap) purgeRuns(n, minDirty uintptr) (purged uintptr) {
 	return purged
 }
 
-// dirtyRun returns a free run with at least minDirty dirty pages that purge may try,
-// of the longest bin that has one, or nil. mu is held.
+// dirtyRun returns a free run for purge with at least minDirty dirty pages, or nil. It comes
+// from the bin of the longest such runs. mu is held.
 func (p *Heap) dirtyRun(minDirty uintptr) *Span {
 	for b := p.free.below(numBins); b >= bin(minDirty); b = p.free.below(b) {
 		for at := p.free.lists[b].Head; at != 0; at = SpanPtr(at).Next {
 			s := SpanPtr(at)
 			if s.dirty == 0 || s.purgeTried {
-				break // and so are the others of the bin: see bins.insert
+				break // the rest of the bin is alike: see bins.insert
 			}
 			if s.dirty >= minDirty {
 				return s
@@ -69,10 +67,9 @@ func (p *Heap) dirtyRun(minDirty uintptr) *Span {
 	return nil
 }
 
-// purgeRun decommits up to n dirty pages of a run, from its end down, in whole units of
-// the system's page, or of huge pages, which less would split. It returns how many
-// dirty pages it tried and how many the system took, and reports whether there was a
-// run.
+// purgeRun decommits up to n dirty pages of a run, from its end down. It works in whole units of
+// the system's page, or of huge pages, so as not to split any. It returns the numbers of dirty
+// pages that it tried and that the system took. more is false if there was no run.
 func (p *Heap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +109,7 @@ func (p *Heap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) 
 		}
 		p.mu.Lock()
 		if *r.page(base) != s || s.Base != base || s.pages != before.pages || s.dirty != before.dirty || s.Kind != FreeRun {
-			return tried, purged, true // it is another run now
+			return tried, purged, true // the run has changed
 		}
 	}
 	p.free.remove(s)
@@ -122,7 +119,7 @@ func (p *Heap) purgeRun(n, minDirty uintptr) (tried, purged uintptr, more bool) 
 	return tried, purged, true
 }
 
-// purged notes that n pages of a free run no longer hold memory. mu is held.
+// purged records that n pages of a free run no longer hold memory. mu is held.
 func (p *Heap) purged(s *Span, n uintptr) {
 	p.oversize.dirty -= oversizePart(s.dirty) - oversizePart(s.dirty-n)
 	s.dirty -= n
@@ -135,8 +132,8 @@ func (p *Heap) purged(s *Span, n uintptr) {
 // discard gives a run's memory back at once and makes it a free run. The run is not
 // in the page map, and all its pages are dirty. mu is not held.
 //
-// If the system unmapped the run and refuses to map it anew, the run is set aside
-// with its charge until RetryUnmapped.
+// If the system unmapped the run and refuses to map it anew, the run goes to p.unmapped, still
+// charged, until RetryUnmapped.
 func (p *Heap) discard(s *Span) {
 	low, high, err := p.remap(s)
 	r := Addresses.RegionOf(s.Base)
@@ -158,10 +155,10 @@ func (p *Heap) discard(s *Span) {
 	p.insert(s)
 }
 
-// remap gives a run's memory back. The pages in [low, high) then read zero. A separate
-// run is mapped anew, which ends its advice and lets the system join the mapping with
-// its neighbours'. If the system refuses but the run is usable, low == high. An error
-// means that the run is inaccessible.
+// remap gives a run's memory back; the pages in [low, high) then read zero. It maps a separate
+// run anew, which ends its advice and lets the system merge the mapping with its neighbours'.
+// If the system refuses but the run is usable, low == high. After an error the run is
+// inaccessible.
 func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 	if s.Separate == 0 {
 		low, high, err = Decommit(s.Base, s.Bytes())
@@ -185,8 +182,8 @@ func (p *Heap) remap(s *Span) (low, high uintptr, err error) {
 	return 0, 0, vm.Commit(low, high-low)
 }
 
-// RetryUnmapped tries to map the unmapped runs again. Those that the system maps now
-// become free runs. Scavenging is held.
+// RetryUnmapped tries to map the unmapped runs again. Each that succeeds becomes a free run.
+// Scavenging is held.
 func (p *Heap) RetryUnmapped() {
 	p.mu.Lock()
 	unmapped := p.unmapped
@@ -203,7 +200,7 @@ func (p *Heap) RetryUnmapped() {
 	}
 }
 
-// RetryPurge lets the next purge try runs again that still hold memory after one.
+// RetryPurge makes the next purge try again the runs that an earlier one left dirty.
 func (p *Heap) RetryPurge() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,9 +221,8 @@ func (p *Heap) WakeAgain() {
 	}
 }
 
-// PurgeUnused is the page heap's part of a tick. It purges leastDirty pages: that
-// many were free at every moment since the last tick. It reports whether another tick
-// is needed. Scavenging is held.
+// PurgeUnused is the page heap's part of a tick. It purges leastDirty pages, the low-water mark
+// since the last tick. It reports whether another tick is needed. Scavenging is held.
 func (p *Heap) PurgeUnused() (more bool) {
 	p.mu.Lock()
 	unused, dirty := p.leastDirty, p.dirty
@@ -239,10 +235,10 @@ func (p *Heap) PurgeUnused() (more bool) {
 	return more
 }
 
-// PurgeFor purges free pages if the limit then permits that many others, and reports
-// whether another try may help. It waits for an ongoing purge, which may have purged
-// them already. Without a limit the system is out of memory, and it purges all. No
-// lock is held.
+// PurgeFor makes room for a request of the given pages. It purges that number of free pages and
+// SlackPages. Without a limit the system is out of memory, so it purges all. It waits for an
+// ongoing purge, which may have freed them already. It reports false, and purges nothing, if the
+// limit would still refuse the request. No lock is held.
 func (p *Heap) PurgeFor(pages uintptr) bool {
 	p.mu.Lock()
 	helps := p.mayCharge(pages) == nil

@@ -12,15 +12,14 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Blocks up to copyBytes are left to a copy. A run whose pages were moved away is mapped
-// anew when it is freed, so each page of a block that is built there costs another fault.
-// That takes longer than a copy, which leaves the old run resident for the next block.
+// Blocks up to copyBytes are copied, not moved. A run whose pages were moved away is mapped
+// anew when it is freed, so each page of the next block there costs a fault. That takes longer
+// than a copy, which leaves the old run resident.
 const copyBytes = 8 << 20
 
-// ResizeBlock resizes the large block of old bytes at addr to size bytes. It returns
-// the block's span, which is another one if the pages were moved, or nil if only a
-// copy can do it. It reports false if no such block begins there: another goroutine
-// may have freed or resized it since the caller looked.
+// ResizeBlock resizes the large block of old bytes at addr to size bytes. It returns the block's
+// span, a new one if the pages were moved, or nil if the caller must copy. It reports false if
+// there is no such block: another goroutine may have freed or resized it since the caller looked.
 func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
 	s, tail, kept, done := p.resizeInPlace(addr, old, size)
 	switch {
@@ -38,9 +37,9 @@ func (p *Heap) ResizeBlock(addr, old, size uintptr) (s *Span, live bool) {
 	return s, true
 }
 
-// resizeInPlace is ResizeBlock without a move. It returns the block's span, if there is
-// one; the run that was cut off and released, if any, and whether that was kept; and
-// whether the block has the size. If not, the block is claimed still: a move is next.
+// resizeInPlace is ResizeBlock without a move. s is the block's span, or nil if there is no such
+// block. tail is the run that was cut off, or nil; kept is release's result for it. If done is
+// false, the block has its old size and is still claimed, for a move.
 func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,9 +59,9 @@ func (p *Heap) resizeInPlace(addr, old, size uintptr) (s, tail *Span, kept, done
 	return s, tail, kept, true
 }
 
-// cut cuts a large block off after n pages. It returns the run of the rest, which the
-// caller releases. If there is no memory for the span of the rest, it returns nil, and
-// the block keeps its pages. mu is held.
+// cut shortens a large block to n pages. It returns the run of the rest, which the caller
+// releases. If there is no memory for that run's span, it returns nil, and the block keeps its
+// pages. mu is held.
 func (p *Heap) cut(s *Span, n uintptr) *Span {
 	tail, err := p.newSpan()
 	if err != nil {
@@ -83,9 +82,9 @@ func (p *Heap) cut(s *Span, n uintptr) *Span {
 	return tail
 }
 
-// extend adds the n pages behind a large block to the block, if they are free or
-// were never handed out. It is take for a given address: everything that can fail
-// comes before the first change, and the charge is for the clean pages. mu is held.
+// extend adds the n pages behind a large block to it, if they are free or were never handed out.
+// Like take, it charges for the clean pages, and does everything that can fail before the first
+// change. mu is held.
 func (p *Heap) extend(s *Span, n uintptr) bool {
 	r := Addresses.RegionOf(s.Base)
 	next := p.freeNeighbour(r, s.End())
@@ -128,13 +127,12 @@ func (p *Heap) extend(s *Span, n uintptr) bool {
 	return true
 }
 
-// move moves the pages of a claimed large block to a run for size bytes. It returns the
-// new run's span, or nil if the system cannot move them, or there is no such run. Until the old run is discarded, both count against
-// the limit.
+// move moves the pages of a claimed large block to a run for size bytes. It returns the new
+// run's span, or nil if there is no such run or the system cannot move the pages. Until the old
+// run is discarded, both count against the limit.
 //
-// Moving splits mappings: the new run's is not its neighbours', and what the move
-// leaves at the old run may be many. Both runs are marked separate, so that they are
-// mapped anew when they are freed. A failed move may have split them too.
+// Moving splits mappings, even if it fails: the new run has its own, and the old run may be left
+// with several. Both runs are marked separate, so they are mapped anew when they are freed.
 func (p *Heap) move(s *Span, size uintptr) *Span {
 	os := vm.PageBytes()
 	if s.Bytes() <= copyBytes || s.Bytes()%os != 0 || s.Base%os != 0 {
@@ -154,7 +152,7 @@ func (p *Heap) move(s *Span, size uintptr) *Span {
 	}
 	p.mu.Lock()
 	p.unpublish(s)
-	s.setSeparate() // what is left of the mapping there is
+	s.setSeparate() // the rest of the old mapping may be split
 	p.publishLarge(to, size, s.align)
 	to.setSeparate()
 	p.mu.Unlock()

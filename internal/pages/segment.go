@@ -21,16 +21,16 @@ func (p *Heap) grow(n uintptr) (*Span, error) {
 	return p.addSegment(n, func(size uintptr) (uintptr, error) { return Addresses.take(size, p.ID) })
 }
 
-// growAt is grow for the addresses from at on. It fails unless they are the next
-// that no heap ever had. extend uses it to grow a block in place. mu is held.
+// growAt is grow for the addresses from at on. It fails unless they are the next unused ones of
+// a region. extend uses it to grow a block in place. mu is held.
 func (p *Heap) growAt(at, n uintptr) error {
 	_, err := p.addSegment(n, func(size uintptr) (uintptr, error) { return at, Addresses.takeAt(at, size, p.ID) })
 	return err
 }
 
-// addSegment adds a segment of at least n pages, which take provides. The heap's
-// addresses double with each segment, up to maxSegmentBytes at a time. If that much is
-// refused, it takes just what n pages need. On an error nothing is added. mu is held.
+// addSegment adds a segment of at least n pages, which take provides. Each segment doubles the
+// heap's addresses, up to maxSegmentBytes at a time. If that is refused, addSegment asks for just
+// n pages. On an error nothing is added. mu is held.
 func (p *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (*Span, error) {
 	need := RoundUp(n*PageBytes, SegmentBytes)
 	size := max(need, min(p.total, maxSegmentBytes))
@@ -47,8 +47,8 @@ func (p *Heap) addSegment(n uintptr, take func(size uintptr) (uintptr, error)) (
 		p.freeSpan(s)
 		return nil, err
 	}
-	// Pages that the system did not take back from a closed heap are still dirty. They
-	// count from here on.
+	// Pages that the system did not take back from a closed heap are still dirty. This heap
+	// pays for them.
 	r := Addresses.RegionOf(addr)
 	edges := [...]uintptr{addr, addr + size - PageBytes}
 	tables := size/SegmentBytes*heldBytes + r.tableCost(edges[:]...)
@@ -86,7 +86,7 @@ func (p *Heap) openSegment(size uintptr, take func(size uintptr) (uintptr, error
 	return addr, nil
 }
 
-// joined returns ranges in order of address, neighbours of one region as one.
+// joined returns ranges by address, with neighbours in one region merged.
 func joined(in []Range) (out []Range) {
 	in = slices.SortedFunc(slices.Values(in), func(a, b Range) int { return cmp.Compare(a.Base, b.Base) })
 	for _, f := range in {

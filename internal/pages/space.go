@@ -1,21 +1,20 @@
-// Space: the addresses that all heaps share, and their tables.
+// Space: the address space that all heaps share, and its tables.
 //
-// Addresses are reserved in few large regions, of 1 TiB if the system permits. The
-// first heap that needs memory reserves the first region, so an import takes none.
-// Addresses are never returned to the system: a Go variable that still holds one kills
-// the process once Go's own heap grows there. Heaps take segments from a region and
-// return them when they are closed:
+// Addresses are reserved in few large regions, of 1 TiB if the system permits. The first heap
+// that needs memory reserves the first region, so an import reserves none. Addresses never go
+// back to the system: a Go variable that still held one would kill the process once Go's own
+// heap grew there. Heaps take segments from a region and return them when they are closed:
 //
 //	region   |<-- used: segments handed out so far -->|<-- not accessible -->|
 //	         | segment 4 MiB | segment 64 MiB | ...   |
 //	pages    a word per page: its span, or nil; see pagemap.go
 //	entries  another, for Free; in the first region only
-//	dirty    a bit per page: it may hold memory, and something other than zeros
-//	owners   a word per 4 MiB: the id of the heap that has it, or 0
+//	dirty    a bit per page: it may hold memory and need not read zero
+//	owners   a word per 4 MiB: the ID of the heap that has taken it, or 0
 //	charges  a byte per 4 MiB: see maptables.go
 //
-// The part of each table that describes used addresses is always accessible. So a
-// reader without a lock may look up any address below used.
+// The table entries of used addresses are always accessible. So readers without a lock may look
+// up any address below used.
 
 package pages
 
@@ -34,16 +33,16 @@ const (
 
 	SegmentBytes = 4 << 20 // the unit in which heaps take addresses
 
-	// goBytes is how many addresses remain for Go's heap under a limit. Go takes
-	// them by 64 MiB, and ends the process if there are none.
+	// goBytes is the part of the process's limit on addresses that is left for Go's heap. Go
+	// takes addresses 64 MiB at a time, and ends the process if there are none.
 	goBytes = 128 << 20
 
 	WordBytes = unsafe.Sizeof(uintptr(0))
 )
 
-// region is one reservation. All fields but used are fixed. used grows under space.mu,
-// and is read without. The fields of the first region are set before its used first
-// grows, and used is atomic: a reader that finds an address below used sees them.
+// region is one reservation. All fields but used are fixed. used grows under Space.mu and is
+// read without it. The other fields are set before used first grows, and used is atomic, so a
+// reader that finds an address below used sees them.
 type region struct {
 	Base       uintptr
 	Size       uintptr
@@ -55,9 +54,9 @@ type region struct {
 	charges    uintptr
 }
 
-// A Space has the regions. The first suffices for nearly every process and needs no
-// search. Further regions are chained if it is full, or if the system permits small
-// reservations only.
+// A Space is the set of regions. The first suffices for nearly every process and needs no
+// search. More regions are chained when it is full, or if the system permits only small
+// reservations.
 //
 // mu guards returned, and changes of used and chained.
 type Space struct {
@@ -70,8 +69,8 @@ type Space struct {
 // Range is a range of addresses.
 type Range struct{ Base, Size uintptr }
 
-// Addresses are those of all heaps. Assembly of package heap knows them by the name
-// freehold·addresses, as it cannot write this package's path.
+// Addresses is the one Space, shared by all heaps. The assembly of package heap knows it by the
+// name freehold·addresses, since it cannot spell this package's path.
 //
 //go:linkname Addresses freehold.addresses
 var Addresses Space
@@ -129,7 +128,7 @@ func (r *region) reserve(size uintptr, withEntries bool) error {
 // open makes the tables of the next size bytes of r accessible, and adds the bytes to
 // used.
 //
-// Precondition: space.mu is held and r has that much left.
+// Precondition: Space.mu is held and r has size bytes left.
 func (r *region) open(size uintptr) error {
 	used := r.used.Load()
 	commit := func(table, perSegment uintptr) error {
@@ -199,8 +198,8 @@ func (s *Space) RegionOf(addr uintptr) *region {
 	return nil
 }
 
-// Span returns the span in the word of addr's page. It is nil for pages inside large
-// blocks and free runs, and if addr is not in r.
+// Span returns the span in the word of addr's page. It is nil inside large blocks and free
+// runs, and if addr is not in r.
 func (r *region) Span(addr uintptr) *Span {
 	if r.Holds(addr) {
 		return *r.page(addr)
@@ -208,7 +207,7 @@ func (r *region) Span(addr uintptr) *Span {
 	return nil
 }
 
-// SpanAt is Span in whichever region has addr.
+// SpanAt is Span of the region that holds addr, or nil if none does.
 func SpanAt(addr uintptr) *Span {
 	if s := Addresses.First.Span(addr); s != nil {
 		return s
@@ -216,7 +215,7 @@ func SpanAt(addr uintptr) *Span {
 	return spanBeyond(addr)
 }
 
-// spanBeyond is spanAt without the first region.
+// spanBeyond is SpanAt without the first region.
 func spanBeyond(addr uintptr) *Span {
 	if chained := Addresses.chained.Load(); chained != nil {
 		for _, r := range *chained {
@@ -228,9 +227,9 @@ func spanBeyond(addr uintptr) *Span {
 	return nil
 }
 
-// Take hands a segment of size bytes, a multiple of SegmentBytes, to a heap. Its
-// memory is inaccessible and its words are 0. Its dirty bits are 0 too, except for
-// memory that give could not revoke.
+// take returns a segment of size bytes, a multiple of SegmentBytes, for a heap. Its memory is
+// inaccessible and its words are 0. Its dirty bits are 0 too, except for memory that give could
+// not revoke.
 func (s *Space) take(size uintptr, owner uint32) (uintptr, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,8 +241,8 @@ func (s *Space) take(size uintptr, owner uint32) (uintptr, error) {
 	return addr, nil
 }
 
-// takeAt is take for the addresses from at on. It fails with errTaken unless they are
-// the next unused ones of a region.
+// takeAt is take for the addresses from at on. It fails with errTaken unless they are the next
+// unused ones of a region.
 func (s *Space) takeAt(at, size uintptr, owner uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,8 +257,8 @@ func (s *Space) takeAt(at, size uintptr, owner uint32) error {
 	return nil
 }
 
-// find returns size bytes of addresses: the best fit of the returned segments, else
-// unused addresses of the first region that has enough. mu is held.
+// find returns size bytes of addresses: the best fit among the returned segments, or else unused
+// addresses of the first region with enough room. mu is held.
 func (s *Space) find(size uintptr) (uintptr, error) {
 	best := -1
 	for i, f := range s.returned {
@@ -296,9 +295,9 @@ func (s *Space) find(size uintptr) (uintptr, error) {
 	return addr, nil
 }
 
-// chain reserves another region, of size bytes or more. Under a limit on addresses it
-// takes at most half of those left, and leaves goBytes. Readers have the old list of
-// regions or the new one: the list is copied. mu is held.
+// chain reserves another region, of size bytes or more. Under a limit on addresses it takes at
+// most half of the rest, and leaves goBytes. It copies the list of regions, so a reader sees the
+// old list or the new one. mu is held.
 func (s *Space) chain(size uintptr) (*region, error) {
 	const more = 2 * SegmentBytes // tables and alignment of a small region
 	if left := vm.AddressesLeft(); size > left/2-more || size > left-goBytes-more || left < goBytes+more {
@@ -325,9 +324,9 @@ func (s *Space) chain(size uintptr) (*region, error) {
 	return r, nil
 }
 
-// Give takes a segment back from a heap that is closing. It revokes the memory and
-// clears the words before another heap can take the segment. Neighbours among the
-// returned segments are joined.
+// give takes a segment back from a heap that is closing. It revokes the memory and clears the
+// words before another heap can take the segment. It merges neighbours among the returned
+// segments.
 func (s *Space) give(addr, size uintptr) {
 	r := s.RegionOf(addr)
 	// If the system refuses, the memory stays resident and its dirty bits set. The

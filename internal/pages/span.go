@@ -1,9 +1,8 @@
 // Spans: descriptions of runs.
 //
-// A run is consecutive pages. Its span is in metadata, where no overrun of a block can
-// reach it:
+// A run is consecutive pages. Its span is in metadata, where no overrun of a block can reach it:
 //
-//	pages    | page | page | page |     metadata   | span | what the layer above adds |
+//	pages    | page | page | page |     metadata   | span | the layer above's part |
 
 package pages
 
@@ -23,36 +22,35 @@ const (
 	GuardRun           // one guarded block, live or not, of the layer above
 )
 
-// Span describes a run. It is off-heap, and its links are addresses, so writing them
-// needs no write barrier. A span has SpanBytes, of which Span is the beginning; the rest is
-// the layer above's.
+// Span describes a run. It is off-heap, and its links are addresses, so writing them needs no
+// write barrier. A span takes SpanBytes: this struct, then the layer above's part.
 //
-// Kind, Base, Owner, and Size of a block run, are fixed while a word of the page map points
-// to the span: readers without a lock rely on it. Size of a large run belongs to whoever has
-// the block: its owner, or whoever has claimed it, while Size is 0. The rest is
-// guarded by a lock of the layer above for a block run, and else by the page heap's.
+// Kind, Base, Owner, and Size of a block run, are fixed while a word of the page map points to
+// the span: readers without a lock rely on it. Size of a large run belongs to the owner of the
+// block, or while it is 0 to the goroutine that claimed the block. A lock of the layer above
+// guards the rest for a block run, and the page heap's mu for other runs.
 type Span struct {
 	Base       uintptr // address of the run
 	pages      uintptr
-	Size       uintptr // of a large block, the size asked for, or 0: see IsLarge; of a block run, the layer above's
-	Owner      uint32  // the heap's id
+	Size       uintptr // large block: the requested size, or 0 if claimed; block run: the layer above's
+	Owner      uint32  // the heap's ID
 	Kind       uint8
-	align      uint8   // of a large block: log2 of the alignment asked for
-	purgeTried bool    // of a free run: purge has tried to give its memory back
-	Separate   uint32  // not 0: pages were moved or advised, so the run's mapping may not be its neighbours'
-	dirty      uintptr // of a free run: its dirty pages
+	align      uint8   // large block: log2 of the requested alignment
+	purgeTried bool    // free run: purge has tried to give its memory back
+	Separate   uint32  // 1: pages were moved or advised, so the run may have mappings of its own
+	dirty      uintptr // free run: its dirty pages
 	Next       uintptr // neighbours on a list, 0 at its ends
 	Prev       uintptr
 }
 
-// SpanBytes is what a span takes, with the part of the layer above.
+// SpanBytes is the size of a span, with the layer above's part.
 const SpanBytes = 128
 
 func SpanPtr(addr uintptr) *Span { return (*Span)(vm.Pointer(addr)) }
 func (s *Span) Addr() uintptr    { return uintptr(unsafe.Pointer(s)) }
 func (s *Span) Pages() uintptr   { return s.pages }
 func (s *Span) Bytes() uintptr   { return s.pages * PageBytes }
-func (s *Span) Align() uintptr   { return 1 << s.align } // that a large block asked for
+func (s *Span) Align() uintptr   { return 1 << s.align } // of a large block, as requested
 func (s *Span) End() uintptr     { return s.Base + s.pages*PageBytes }
 
 // IsLarge reports whether s is owner's large block of size bytes at addr. No live block has a
@@ -61,10 +59,10 @@ func (s *Span) IsLarge(owner uint32, addr, size uintptr) bool {
 	return s.Owner == owner && s.Kind == LargeRun && s.Base == addr && s.Size == size && size != 0
 }
 
-// Claim makes the large block of size bytes at addr, which s was found for, one that is not
-// live, with a size of 0: it is the caller's to free, to resize, or to keep for another block.
-// Of goroutines that free and resize a block at once only one claims it; the others get false.
-// Since s was found it may even describe another live block of that size: that stays as it is.
+// Claim takes the large block of size bytes at addr out of use, by setting its Size to 0. The
+// caller may then free it, resize it or keep it for another block. If several goroutines free or
+// resize a block at once, one claims it and the others get false. If s has come to describe a
+// block at another address since the caller found it, Claim leaves that block live.
 func (s *Span) Claim(addr, size uintptr) bool {
 	if !atomic.CompareAndSwapUintptr(&s.Size, size, 0) {
 		return false
@@ -76,14 +74,15 @@ func (s *Span) Claim(addr, size uintptr) bool {
 	return true
 }
 
-// Unclaim makes a block that was claimed a live one of size bytes.
+// Unclaim makes a claimed block a live one of size bytes.
 func (s *Span) Unclaim(size uintptr) { atomic.StoreUintptr(&s.Size, size) }
 
-// setSeparate marks the run as separate from its neighbours' mapping. It is atomic,
+// setSeparate marks the run as separate: its mappings may not be its neighbours'. It is atomic,
 // since goroutines may advise parts of one block at once without the heap's lock.
 func (s *Span) setSeparate() { atomic.StoreUint32(&s.Separate, 1) }
 
-// reset makes s the span of a run of another kind, and clears all but the run.
+// reset makes s the span of a run of another kind. It keeps Base, pages, Owner, align, dirty and
+// the links, and clears the rest, the layer above's part too.
 func (s *Span) reset(kind uint8) {
 	above := unsafe.Add(unsafe.Pointer(s), unsafe.Sizeof(Span{}))
 	*(*[SpanBytes - unsafe.Sizeof(Span{})]byte)(above) = [SpanBytes - unsafe.Sizeof(Span{})]byte{}

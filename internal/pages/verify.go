@@ -1,6 +1,6 @@
-// Verify: the invariants of a page heap.
+// Verify: a check of the invariants of a page heap.
 //
-// Tests call it, and nothing else: the linker leaves it out of other programs.
+// Only tests call it, so the linker leaves it out of other programs.
 
 package pages
 
@@ -10,18 +10,18 @@ import (
 	"slices"
 )
 
-// Tally is what a walk over the runs of a heap found.
+// Tally is the result of a walk over the runs of a heap.
 type Tally struct {
 	dirty    uintptr // pages that hold memory
-	free     uintptr // of free runs, pages that hold memory
-	oversize uintptr // of these, in runs with oversizePages of them
+	free     uintptr // pages of free runs that hold memory
+	oversize uintptr // the part of free in oversize runs
 	tables   uintptr // bytes
 	total    uintptr // bytes
 	large    LargeCount
 	metadata map[uintptr]uintptr // objects by size
 }
 
-// Object notes an object of metadata of that size.
+// Object counts an object of metadata of the given size.
 func (n *Tally) Object(size uintptr) {
 	if n.metadata == nil {
 		n.metadata = map[uintptr]uintptr{}
@@ -29,10 +29,10 @@ func (n *Tally) Object(size uintptr) {
 	n.metadata[RoundUp(size, ObjectUnit)]++
 }
 
-// Verify verifies the invariants of p. It calls above for the runs of the layer above and for
-// large blocks, with the number of their pages that hold memory. n has the objects of metadata
-// of the layer above, but for those that above notes. gap is addresses in which no run begins.
-// Scavenging is held, and nobody else uses the heap.
+// Verify verifies the invariants of p. It calls above for large blocks and for runs of the layer
+// above, with the number of their pages that hold memory. n holds the layer above's objects of
+// metadata, except for objects that above adds. No run may begin in gap. Scavenging is held, and
+// no other goroutine uses the heap.
 func (p *Heap) Verify(n *Tally, gap Range, above func(s *Span, dirty uintptr) error) error {
 	for _, segment := range joined(p.segments) {
 		if err := p.verifySegment(n, segment, gap, above); err != nil {
@@ -128,7 +128,7 @@ func (p *Heap) verifyFree(r *region, s *Span) error {
 	return nil
 }
 
-// verifyCounts verifies what p counts.
+// verifyCounts compares p's counters with the tally.
 func (p *Heap) verifyCounts(n *Tally) error {
 	if want := n.dirty*PageBytes + p.tables + p.metadata.bytes; p.committed != want {
 		return fmt.Errorf("committed is %d, want %d", p.committed, want)
@@ -160,7 +160,7 @@ func (p *Heap) verifyCounts(n *Tally) error {
 	return nil
 }
 
-// objects returns how many objects there are, by size.
+// objects returns the number of live objects by size.
 func (m *metadata) objects() map[uintptr]uintptr {
 	n := map[uintptr]uintptr{}
 	for _, segment := range m.segments {

@@ -1,9 +1,8 @@
-// Zero: making memory that was used before read zero again.
+// Zero: clearing memory that was used before.
 //
-// A page that is resident is cleared. One that is not is dropped, in case it is in
-// swap: clearing it would make it resident, which takes several times as long, and
-// the block may never use it. So a block keeps the resident pages of its run and
-// gets no others.
+// A resident page is cleared. A page that is not resident is dropped, in case it is in swap:
+// clearing would make it resident, which takes several times as long, and the block may never
+// use it. So a block keeps the resident pages of its run and gets no others.
 
 package pages
 
@@ -14,13 +13,13 @@ import (
 )
 
 const (
-	// Asking the system which pages are resident takes a system call and time for each
-	// page. Below minAskBytes clearing everything takes no longer than the question;
-	// above maxAskBytes the answers alone take longer than a call should.
+	// The query for resident pages takes a system call and time for each page. Below
+	// minAskBytes, clearing everything is as fast as the query. Above maxAskBytes, the query
+	// alone takes too long for one call.
 	minAskBytes = 1 << 20
 	maxAskBytes = 1 << 30
 
-	askPages = 4096 // pages in one question
+	askPages = 4096 // pages in one query
 )
 
 // clearUsed zeroes the dirty pages of s. The others read zero already. mu is not
@@ -35,10 +34,10 @@ func (p *Heap) clearUsed(s *Span) {
 	}
 }
 
-// Clear zeroes the size bytes of a block at addr, all of whose pages are dirty.
+// Clear zeroes the block of size bytes at addr. All its pages are dirty.
 func (p *Heap) Clear(addr, size uintptr) { zero(addr, size, p.zeroUnit()) }
 
-// zeroUnit is what zero drops at a time.
+// zeroUnit returns the unit in which zero drops pages.
 func (p *Heap) zeroUnit() uintptr {
 	if p.HugePages {
 		return vm.HugePageBytes // dropping less would split one
@@ -60,9 +59,8 @@ func zero(at, size, unit uintptr) {
 	}
 }
 
-// zeroByAsking clears the resident pages and drops the others. Neighbours are
-// cleared in one call, since memclr writes past the processor's caches from 32 MiB
-// on, which is faster.
+// zeroByAsking clears the resident pages and drops the others. It clears neighbours in one call:
+// from 32 MiB on memclr bypasses the processor's caches, which is faster.
 func zeroByAsking(at, size, unit uintptr) {
 	os := vm.PageBytes()
 	from, to := RoundUp(at, os), (at+size)&^(os-1)
@@ -87,7 +85,7 @@ func zeroByAsking(at, size, unit uintptr) {
 	zeroAlike(start, to-start, was, unit)
 }
 
-// zeroAlike zeroes pages of which vm.Resident says the same.
+// zeroAlike zeroes pages that are all resident or all not.
 func zeroAlike(at, size uintptr, resident byte, unit uintptr) {
 	if resident != 0 {
 		clearBytes(at, size)
@@ -96,8 +94,8 @@ func zeroAlike(at, size uintptr, resident byte, unit uintptr) {
 	}
 }
 
-// zeroByDropping zeroes [at, at+size), whole units of it by giving their memory
-// back.
+// zeroByDropping zeroes [at, at+size). It gives the memory of whole units back and clears the
+// rest.
 func zeroByDropping(at, size, unit uintptr) {
 	from, to := RoundUp(at, unit), (at+size)&^(unit-1)
 	if !vm.HolesReadZero || from >= to || vm.Decommit(from, to-from) != nil {

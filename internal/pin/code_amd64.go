@@ -4,8 +4,8 @@ package pin
 
 import "encoding/binary"
 
-// procPinCode is runtime.procPin, which shows where the runtime keeps the processor's number.
-// procPinMask leaves out where in an m the count of pins is, and the p.
+// procPinCode is the machine code of runtime.procPin, which loads the processor's number.
+// procPinMask masks out the offsets in an m of the lock count and of the p.
 var (
 	procPinCode = [...]byte{
 		0x49, 0x8b, 0x4e, 0x30, // MOVQ g_m(R14), CX
@@ -23,12 +23,12 @@ var (
 	}
 )
 
-// offsetIn returns where procPin with that code finds the p in an m.
+// offsetIn returns the offset of the p in an m, from the code of procPin.
 func offsetIn(code []byte) uintptr { return uintptr(binary.LittleEndian.Uint32(code[13:])) }
 
 const codeStep = 1
 
-// callAt returns what the instruction at pc calls, if it is a CALL with an offset.
+// callAt returns the target of the instruction at pc, if that is a CALL with an offset.
 func callAt(pc uintptr) (target uintptr, is bool) {
 	code := (*[5]byte)(pointer(pc))
 	return pc + 5 + uintptr(int32(binary.LittleEndian.Uint32(code[1:]))), code[0] == 0xe8

@@ -4,8 +4,8 @@ package pin
 
 import "encoding/binary"
 
-// procPinCode is runtime.procPin, which shows where the runtime keeps the processor's number.
-// procPinMask leaves out where in an m the count of pins is, and the p.
+// procPinCode is the machine code of runtime.procPin, which loads the processor's number.
+// procPinMask masks out the offsets in an m of the lock count and of the p.
 var (
 	procPinCode = [...]byte{
 		0x81, 0x1b, 0x40, 0xf9, // MOVD g_m(g), R1
@@ -27,15 +27,15 @@ var (
 	}
 )
 
-// offsetIn returns where procPin with that code finds the p in an m: the instruction has it
-// in 12 bits, in units of 8 bytes.
+// offsetIn returns the offset of the p in an m, from the code of procPin: 12 bits of an
+// instruction hold it, in units of 8 bytes.
 func offsetIn(code []byte) uintptr {
 	return uintptr(binary.LittleEndian.Uint32(code[16:])>>10&0xfff) * 8
 }
 
 const codeStep = 4
 
-// callAt returns what the instruction at pc calls, if it is a BL.
+// callAt returns the target of the instruction at pc, if that is a BL.
 func callAt(pc uintptr) (target uintptr, is bool) {
 	code := *(*uint32)(pointer(pc))
 	return pc + uintptr(int32(code<<6)>>4), code>>26 == 0x25

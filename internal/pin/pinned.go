@@ -2,13 +2,13 @@
 
 package pin
 
-// Unpinned returns pinned: this build has no other way to call leaf.
+// Unpinned returns pinned: this build cannot call leaf without a pin.
 func Unpinned[F any](leaf, slow, pinned F) F { return pinned }
 
-// SlotAt returns the number of the slot that the caller of a leaf holds: at.
+// SlotAt returns at, the number of the slot that the caller of a leaf holds.
 func SlotAt(at uintptr) int { return int(at) }
 
-// None is at for slow, from a caller who holds no slot.
+// None is the argument at for slow from a caller that holds no slot.
 const None = ^uintptr(0)
 
 // Held reports whether the caller of a leaf holds a slot.

@@ -1,9 +1,8 @@
 // Pin without the runtime: each slot has a lock.
 //
-// A goroutine prefers the slot that the address of its stack frame points at,
-// and takes another where that one is held. A call at another depth may prefer
-// another slot. Slower than pin.go, but plain Go, and the race detector
-// understands it.
+// A goroutine hashes the address of its stack frame to the slot that it prefers, and takes
+// another if that is held. A call at another stack depth may prefer another slot. This is slower
+// than pin.go, but plain Go, and the race detector understands it.
 
 //go:build race || freehold_portable || asan
 
@@ -25,7 +24,7 @@ const (
 
 func slots() int { return lockedSlots }
 
-// Holders are those who hold the slots of one table. The zero value is ready.
+// Holders enters and leaves the slots of one table. The zero value is ready.
 type Holders struct{ locks [lockedSlots]lock }
 
 type lock struct {
@@ -36,7 +35,7 @@ type lock struct {
 // Enter returns the number of the slot that the goroutine holds until Leave.
 func (h *Holders) Enter() int { return h.EnterAt(int(Stripe(slotBits))) }
 
-// EnterAt is Enter, which prefers the given slot.
+// EnterAt is Enter with a preferred slot.
 func (h *Holders) EnterAt(first int) int {
 	for i := range lockedSlots {
 		slot := (first + i) % lockedSlots

@@ -1,38 +1,38 @@
-// Runtime: what a fast path needs to do without the pin.
+// Runtime: fast paths that hold a slot without a pin.
 //
-// The compiler marks every instruction of a //go:nosplit function as none at which the
-// runtime may preempt a goroutine, but for those that set up the frame and store arguments
-// (IsUnsafe in cmd/compile/internal/liveness, isAsyncSafePoint in runtime/preempt.go). So in
-// such a function, a leaf, a goroutine keeps its processor from the load of the processor's
-// number to the next call, or the return:
+// The compiler marks nearly every instruction of a //go:nosplit function as unsafe for
+// preemption. The exceptions set up the frame and store arguments (IsUnsafe in
+// cmd/compile/internal/liveness, isAsyncSafePoint in runtime/preempt.go). So in such a function,
+// called a leaf, a goroutine keeps its processor from the load of the processor's number to the
+// next call or the return:
 //
 //	caller --> entry, in assembly: passes g --jump--> leaf, in Go: loads g.m.p.id --> caller
 //	                                                         if it gives up --call--> slow
 //
-// What a leaf gets is g, which is the same on each processor. So it does not matter if the
-// goroutine is preempted before the load.
+// The entry passes g, which is the same on each processor. So a preemption before the load does
+// no harm.
 //
-// Nothing else takes the processor away, or looks at a leaf's work half done:
+// Nothing else takes the processor away or sees a leaf's work half done:
 //
 //   - A signal handler runs on the goroutine's thread, which keeps the processor, and calls
-//     nothing of this module. That of SIGPROF unwinds the stack, which has a leaf's frame as
-//     any other, and so does a debugger that stops the thread. The runtime refuses a debugger's
-//     calls of functions there, as it does preemption (debugCallCheck).
-//   - Only system calls and cgo calls give the processor away, and sysmon takes it only from
-//     those.
+//     nothing of this module. The handler of SIGPROF unwinds the stack, on which a leaf's frame
+//     is like any other. So does a debugger that stops the thread. The runtime refuses calls of
+//     functions by a debugger there, as it refuses preemption (debugCallCheck).
+//   - Only system calls and cgo calls give the processor away, and sysmon retakes it only during
+//     such a call.
 //   - The collector scans and moves a stack once its goroutine has stopped at a safe point.
 //     A leaf has none, so a stop of the world waits for it.
 //   - A leaf does not grow the stack: the linker proves that its frame fits below the guard.
-//   - A leaf stores no pointers into Go memory, so it owes no write barrier. If it stored one,
+//   - A leaf stores no pointers into Go memory, so it needs no write barrier. If it stored one,
 //     the compiler would add a call, which onlyCalls finds.
 //   - A fault in a leaf is a panic as anywhere. It can only come before the first store, at a
 //     nil pointer, or from a block whose memory the caller has taken away.
 //
-// Nothing in the language promises that. So it is done only with the versions of Go and on
-// the systems that are listed here, and only if the code of procPin is as expected and that of
-// each leaf calls nothing but its slow path. Builds with -N, with -l, with checkptr or for fuzzing
-// add calls, so their leaves are called with pins.
-// TestKnown says how to test a new version; Obstacle says why leaves are called with pins.
+// The language promises none of this. So leaves run without pins only with the versions of Go and
+// on the systems that are listed here, only if procPin has the expected code, and only if each
+// leaf calls nothing but its slow path. Builds with -N, -l, checkptr or fuzzing add calls, so they
+// call leaves with pins. TestKnown says how to test a new version; Obstacle tells why leaves are
+// called with pins.
 
 //go:build (amd64 || arm64) && !race && !freehold_portable && !asan
 
@@ -46,8 +46,8 @@ import (
 	"unsafe"
 )
 
-// tested are the versions of Go, patch releases included, and systems those on which
-// goroutines were found not to be preempted in leaves.
+// tested lists the versions of Go, patch releases included, and systems the systems on which tests
+// found no preemption in leaves.
 var (
 	tested  = []string{"go1.26", "go1.27"}
 	systems = []string{"linux", "windows"}
@@ -59,7 +59,7 @@ var (
 	calls   bool // a leaf has calls
 )
 
-// Obstacle returns "" if leaves are called without pins, else the reason why not.
+// Obstacle returns "" if leaves are called without pins, or else the reason why not.
 func Obstacle() string {
 	switch {
 	case !slices.Contains(systems, system):
@@ -74,9 +74,9 @@ func Obstacle() string {
 	return ""
 }
 
-// knownVersion reports whether the version is a tested one or a patch release of
-// that. Development versions, candidates, experiments and the versions of other
-// vendors are not, since they may have another runtime.
+// knownVersion reports whether the version is a tested one or a patch release of it. Development
+// versions, candidates, experiments and other vendors' versions are not, since their runtime may
+// differ.
 func knownVersion() bool {
 	for _, v := range tested {
 		patch, found := strings.CutPrefix(version, v)
@@ -87,15 +87,15 @@ func knownVersion() bool {
 	return false
 }
 
-// Unpinned returns a function that calls leaf with a last argument from which [SlotAt] has the
-// number of the processor, whatever that of the call is. The goroutine stays on that
-// processor from the call of SlotAt to leaf's return, or its call of slow. If there is an
-// obstacle, or leaf calls anything else, Unpinned returns pinned instead. It is for variables
-// that are set before main begins.
+// Unpinned returns a function that calls leaf and sets its last argument, at, so that [SlotAt]
+// finds the processor's number; the caller's value of at is ignored. The goroutine stays on that
+// processor from SlotAt to leaf's return or its call of slow. If there is an obstacle, or leaf
+// calls anything else, Unpinned returns pinned instead. It is for variables that are set before
+// main begins.
 //
-// leaf has four words as arguments, and then at. It is declared //go:nosplit and
-// //go:noinline; calls nothing that is not inlined but slow, which is //go:noinline; and
-// stores no pointers into Go memory.
+// leaf has four words as arguments, and then at. It is declared //go:nosplit and //go:noinline.
+// After inlining it calls nothing but slow, which is //go:noinline. It stores no pointers into Go
+// memory.
 func Unpinned[F any](leaf, slow, pinned F) F {
 	code := codeOf(leaf)
 	if Obstacle() != "" {
@@ -108,20 +108,20 @@ func Unpinned[F any](leaf, slow, pinned F) F {
 	return unpinned[F](code)
 }
 
-// closure is what the func that Unpinned returns points to. A func is the address of a word
-// with the address of its code, which finds the func's own address in a register.
+// closure is the closure of the func that Unpinned returns. A func value points to its closure,
+// whose first word is the address of the code. The code finds the closure's address in a register.
 type closure struct {
-	entry uintptr // in assembly
-	leaf  uintptr // code
+	entry uintptr // code of entry, in assembly
+	leaf  uintptr // code of the leaf
 }
 
-// unpinned is Unpinned without a check.
+// unpinned is Unpinned without the checks.
 func unpinned[F any](leaf uintptr) F {
 	c := &closure{entry(), leaf}
 	return *(*F)(unsafe.Pointer(&c))
 }
 
-// pointer turns an address of code, or in the runtime's own memory, into a pointer.
+// pointer turns an address in code, or in the runtime's own memory, into a pointer.
 //
 //go:nocheckptr
 func pointer(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }
@@ -133,11 +133,11 @@ func codeOf[F any](f F) uintptr { return **(**uintptr)(unsafe.Pointer(&f)) }
 func entry() uintptr
 
 // stackGuard returns the address of the word by which the runtime asks the goroutine to yield.
-// It is for a test.
+// For a test.
 func stackGuard() *uintptr
 
-// SlotAt returns the number of the slot that a leaf has until it returns, by its argument at.
-// Callers who hold a slot pass its number as at.
+// SlotAt returns the number of the slot that a leaf holds until it returns. at is either the g,
+// from the entry, or the number of a slot that the leaf's caller holds.
 func SlotAt(at uintptr) int {
 	slot := int(at)
 	if at >= maxID {
@@ -148,22 +148,21 @@ func SlotAt(at uintptr) int {
 	return slot
 }
 
-// None is at for slow, from a caller who holds no slot.
+// None is the argument at for slow from a caller that holds no slot.
 const None = ^uintptr(0)
 
-// Held reports whether the caller of a leaf holds a slot, by its argument at: then slow leaves
-// the work to the caller.
+// Held reports whether the caller of a leaf holds a slot, by the leaf's argument at. If so, slow
+// leaves the work to the caller.
 func Held(at uintptr) bool { return at < maxID }
 
-// Where the runtime keeps the processor's number: g holds the address of an m, that of a p,
-// and that begins with it.
+// The processor's number is the first word of the p; g.m.p is the path to it.
 const gM = 0x30
 
 var mP = mOfP()
 
-const maxID = 1 << 16 // no processor's number, and below each address
+const maxID = 1 << 16 // above each processor's number, below each address
 
-// echo is a leaf.
+// echo is a leaf that returns its arguments and its slot.
 //
 //go:nosplit
 //go:noinline
@@ -178,7 +177,8 @@ func findsProcessor() bool {
 	return v == 1 && w == 20 && x == 300 && y == 4000 && got == slot
 }
 
-// mOfP returns where an m has its p, by the code of procPin, or 0 if that is other than expected.
+// mOfP returns the offset of the p in an m, from the code of procPin, or 0 if the code is not as
+// expected.
 func mOfP() uintptr {
 	code := unsafe.Slice((*byte)(pointer(codeOf(procPin))), len(procPinCode))
 	for i, b := range code {
@@ -189,10 +189,10 @@ func mOfP() uintptr {
 	return offsetIn(code)
 }
 
-// onlyCalls reports whether the function with that code calls none but slow. It may take other
-// bytes for a call, if they would be one of a function.
+// onlyCalls reports whether the function at code calls none but slow. Other bytes that look like
+// a call of a function count as one.
 func onlyCalls(code, slow uintptr) bool {
-	const align = 16 // functions begin at multiples
+	const align = 16 // functions begin at multiples of it
 	for at := code; entryOf(at) == code; at += align {
 		for pc := at; pc < at+align; pc += codeStep {
 			if to, is := callAt(pc); is && to != slow && entryOf(to) == to {
@@ -203,7 +203,7 @@ func onlyCalls(code, slow uintptr) bool {
 	return true
 }
 
-// entryOf returns where the function with code at pc begins, 0 if there is none.
+// entryOf returns the address of the function that contains pc, or 0.
 func entryOf(pc uintptr) uintptr {
 	if f := runtime.FuncForPC(pc); f != nil {
 		return f.Entry()

@@ -2,13 +2,12 @@ package pin
 
 import "unsafe"
 
-// Stripe returns a number below 2^bits that depends on where the goroutine's
-// stack is: for what goroutines count in several words, so that they seldom
-// write to the same. Any word would be right, and the next call may name
-// another.
+// Stripe returns a number below 2^bits by the address of the goroutine's stack. It picks one word
+// of a striped counter, so that goroutines seldom write to the same one. Any word is correct, and
+// the next call may return another.
 //
-// With -asan, the compiler moves what becomes an unsafe.Pointer to the Go heap, unless told
-// otherwise.
+// Without nocheckptr, -asan builds would move local to the Go heap, as its address becomes an
+// unsafe.Pointer.
 //
 //go:nocheckptr
 func Stripe(bits uint) uint32 {

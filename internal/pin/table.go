@@ -1,50 +1,48 @@
-// Table: what a package keeps for each processor.
+// Table: a slot for each processor (per-P caches), and the proof that Drain is safe.
 //
 //	                                 length slots, one for each processor
 //	| the rest of O | Table | length |  0  |  1   | ... |  15 |  16  |  17 | ...
-//	                                    e    none          e    none    e   entries, used by the holder of the slot alone
+//	                                    e    none          e    none    e
 //	|<----------------------- O ----------------------------->|
 //
-// A table ends the object O that has it, with its first slots. On larger machines
-// [New] allocates the others behind O. So an entry is at a constant offset from O,
-// with no pointer to load, and assembly finds that of a first slot without length:
-// a load more in each call would show in BenchmarkPair of package pool.
+// Each entry e is used by its slot's holder alone.
 //
-// An entry comes into an empty slot by Install, from anyone. It leaves by Take,
-// of the slot's holder, or by Drain, from all slots.
+// A Table and its first slots are the end of an object O. On larger machines [New] allocates the
+// other slots behind O. So an entry is at a constant offset from O, with no pointer to load, and
+// assembly finds the entry of a first slot without the length: one more load in each call would
+// show in BenchmarkPair of package pool.
 //
-// # Why nobody uses what Drain has taken
+// Install puts an entry into any empty slot. Take, by the slot's holder, and Drain, from all
+// slots, remove entries.
 //
-// A holder loads the entry of its slot after Enter and does not use it after
-// Leave. Drain forbids new entries, swaps each entry for none, and Waits. In the
-// order of these atomic operations, the load comes
+// # Why no goroutine uses an entry that Drain has taken
 //
-//   - after the swap: it finds none, or an entry that was installed later. That
-//     is another one, for nobody installs what he has not got.
-//   - or before the swap: then Enter came before Wait, which returns after Leave.
-//     All that the holder did with the entry happens before that.
+// A holder loads the entry of its slot after Enter and does not use it after Leave. Drain forbids
+// new entries, swaps each entry for none, and Waits. In the order of these atomic operations, the
+// load comes
 //
-// Where slots are locked, Wait is right because it takes each lock once. Where
-// goroutines are pinned, it is because it stops the world: the runtime stops a
-// processor only where its goroutine may be preempted, and it may not while
-// it is pinned, whether it is asked by a flag that function prologues look at or
-// by a signal. Stopping and starting the world also orders memory.
+//   - after the swap: it finds none, or an entry that was installed later, which is another one.
+//   - or before the swap: then Enter came before Wait, which returns after Leave. All that the
+//     holder did with the entry happens before that.
 //
-// Callers of Wait share stops. A Wait reads the count of begun stops, takes the
-// lock that is held during a stop, and stops the world only if the count is
-// still the same; the count grows before each stop, under the lock. If it has
-// grown, a stop began after the reading, thus after the swap, and has ended, for
-// the lock was free. That stop waited for the holder, as one by Wait itself does.
+// If slots are locks, Wait is correct because it takes each lock once. If goroutines are pinned,
+// it is correct because it stops the world: the runtime stops a processor only where its goroutine
+// may be preempted, and a pinned goroutine may not, neither by the flag that function prologues
+// check nor by a signal. Stopping and starting the world also orders memory.
 //
-// Assembly and leaves are no different. Their stay begins when they load the processor's number
-// and ends when they return or call or jump to another function. In between the goroutine stays
-// on its processor (runtime.go says why), and a stop of the world, by Wait,
-// ReadMemStats or the collector, waits for it. The collector does not look for
-// pointers in their registers, and need not: the table keeps the entry
-// alive, and after the swap Drain does. They store no Go pointer, so they
-// owe the collector no write barrier.
+// Callers of Wait share stops. A Wait reads the count of begun stops, takes the lock that is held
+// during a stop, and stops the world only if the count is still the same. The count grows before
+// each stop, under the lock. If it has grown, a stop began after the reading, and so after the
+// swap. It has ended, since the lock was free. That stop waited for the holder, just as Wait's own
+// would.
 //
-// Take needs no Wait: its caller is the only one who may use the entry.
+// Assembly and leaves hold a slot from their load of the processor's number until they return, or
+// call or jump to another function. In between the goroutine stays on its processor (runtime.go
+// says why), and a stop of the world, by Wait, ReadMemStats or the collector, waits for it. The
+// collector does not scan their registers, and need not: the table keeps the entry alive, and
+// after the swap Drain does. They store no Go pointer, so they need no write barrier.
+//
+// Take needs no Wait: only its caller may use the entry.
 
 package pin
 
@@ -55,32 +53,31 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// A Table has a slot for each processor, with an entry or empty. It is the last
-// field of an object that [New] made, and Init makes it ready. In any other object
-// it has no slots, and first is all nil. It must not be copied.
+// A Table has a slot for each processor, with an entry or empty. It is the last field of an object
+// that [New] made, and Init makes it ready. In any other object it has no slots, and first is all
+// nil. It must not be copied.
 //
-// A processor that came after New may be beyond the table, as the 1025th is: it has
+// A processor that was added after New may be beyond the table, as the 1025th always is. It has
 // no slot, and its goroutines do without.
 //
-// mu is held while the function given to Install runs, and not while that of Drain does.
+// mu is held while the function given to Install runs, but not during the function given to Drain.
 type Table[T any] struct {
 	none *T // the entry of empty slots
 	Holders
 
-	mu     lockrank.Mutex[lockrank.Caches] // guards what follows, and the way of entries into slots
-	drains int                             // under way
+	mu     lockrank.Mutex[lockrank.Caches] // guards drains, joined, and stores of entries into slots
+	drains int                             // number of Drains under way
 	joined map[*Slot[T]]struct{}
 
-	_      [0]atomic.Uint64    // aligns length to 8 bytes on 386 too, so that no padding is behind first
+	_      [0]atomic.Uint64    // aligns length to 8 bytes on 386 too, so first has no padding behind it
 	length uint64              // number of slots; fixed
 	first  [firstSlots]Slot[T] // the other slots are behind it
 }
 
-// New returns a zero O that ends with a Table of a slot for each processor that there
-// is.
+// New returns a zero O whose last field is a Table with a slot for each processor.
 //
-// Precondition: nothing is behind the Table in O, no padding either. Each O asserts
-// that by a constant.
+// Precondition: nothing follows the Table in O, not even padding. Each O asserts that by a
+// constant.
 func New[O any]() *O {
 	n := slots()
 	var o *O
@@ -104,8 +101,8 @@ const (
 	maxSlots   = 1024
 )
 
-// newWith returns a zero O with More behind it, an array of pointers, so that the
-// collector finds the entries.
+// newWith returns a zero O with More behind it. More is an array of pointers, so the collector
+// finds the entries.
 func newWith[O, More any]() *O {
 	return &new(struct {
 		object O
@@ -113,14 +110,14 @@ func newWith[O, More any]() *O {
 	}).object
 }
 
-// A Slot has an entry, or is empty. It is part of a Table, or has joined one.
+// A Slot holds an entry or is empty. It is part of a Table, or has joined one.
 type Slot[T any] struct{ entry atomic.Pointer[T] }
 
 // Entry returns the slot's entry. The caller holds the slot.
 func (s *Slot[T]) Entry() *T { return s.entry.Load() }
 
-// Init makes all slots empty. The entry of an empty slot is none, which nobody may
-// write to.
+// Init makes all slots empty. The entry of an empty slot is none, a sentinel that is never
+// written.
 func (t *Table[T]) Init(none *T) {
 	t.none = none
 	for i := range t.Len() {
@@ -139,7 +136,7 @@ func (t *Table[T]) At(i int) *Slot[T] {
 	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(i)*unsafe.Sizeof(Slot[T]{})))
 }
 
-// Slot returns the slot with the given number, nil beyond the table.
+// Slot returns the slot with the given number, or nil beyond the table.
 func (t *Table[T]) Slot(slot int) *Slot[T] {
 	if t.Has(slot) {
 		return t.At(slot)
@@ -147,7 +144,7 @@ func (t *Table[T]) Slot(slot int) *Slot[T] {
 	return nil
 }
 
-// Entry returns the entry of a slot that the caller holds, none beyond the table.
+// Entry returns the entry of a slot that the caller holds, or none beyond the table.
 func (t *Table[T]) Entry(slot int) *T {
 	if t.Has(slot) {
 		return t.EntryAt(slot)
@@ -155,15 +152,14 @@ func (t *Table[T]) Entry(slot int) *T {
 	return t.none
 }
 
-// EntryAt returns the entry of a slot that the table has and the caller holds. It is At and
-// Entry in one, for leaves: each call that is inlined takes room on the stack with -N.
+// EntryAt is At and Entry in one, for leaves: with -N each call to be inlined takes stack space.
+// The table has the slot, and the caller holds it.
 func (t *Table[T]) EntryAt(slot int) *T {
 	return (*Slot[T])(unsafe.Add(unsafe.Pointer(&t.first), uintptr(slot)*unsafe.Sizeof(Slot[T]{}))).entry.Load()
 }
 
-// Install fills a slot with what create returns, and reports whether it did. It
-// does nothing if s is nil or has an entry, if create returns nil, and during a
-// Drain. The caller holds no slot.
+// Install puts the result of create into a slot, and reports whether it did. It does nothing if s
+// is nil or has an entry, if create returns nil, or during a Drain. The caller holds no slot.
 func (t *Table[T]) Install(s *Slot[T], create func() *T) bool {
 	if s == nil {
 		return false
@@ -181,8 +177,7 @@ func (t *Table[T]) Install(s *Slot[T], create func() *T) bool {
 	return true
 }
 
-// Take empties a slot that the caller holds and returns its entry, none if it has
-// none.
+// Take empties a slot that the caller holds and returns its entry, or none.
 func (t *Table[T]) Take(slot int) *T {
 	if s := t.Slot(slot); s != nil {
 		return s.entry.Swap(t.none)
@@ -190,18 +185,16 @@ func (t *Table[T]) Take(slot int) *T {
 	return t.none
 }
 
-// Drain empties all slots whose entries match, every slot if match is nil, waits
-// until nobody uses the entries any more, and calls f with them. Slots stay empty
-// until f returns. The caller holds no slot. Holders may be at work while match
-// looks at their entries. With pinned goroutines it stops the
-// world, whether there are entries or not, unless it can share a stop.
+// Drain empties the slots with entries that match, or all if match is nil. It waits until no
+// goroutine uses the entries any more, and calls f with them. Install does nothing until f
+// returns. The caller holds no slot. Holders may change their entries while match reads them.
+// With pinned goroutines Drain stops the world, even without entries, unless it can share a stop.
 func (t *Table[T]) Drain(match func(*T) bool, f func(taken []*T)) {
 	t.drain(match, false, f)
 }
 
-// DrainPatiently is Drain that lets other goroutines run before it waits, so that
-// drains of many tables at the same time share a stop of the world. On a busy
-// machine it takes some milliseconds more.
+// DrainPatiently is Drain, but yields before it waits, so that concurrent drains of many tables
+// share a stop of the world. On a busy machine it takes a few milliseconds more.
 func (t *Table[T]) DrainPatiently(match func(*T) bool, f func(taken []*T)) {
 	t.drain(match, true, f)
 }
@@ -213,7 +206,7 @@ func (t *Table[T]) drain(match func(*T) bool, patient bool, f func(taken []*T)) 
 	f(taken)
 }
 
-// takeAll are the first two steps of Drain.
+// takeAll is the first two steps of Drain: it forbids new entries and swaps the entries.
 func (t *Table[T]) takeAll(match func(*T) bool) (taken []*T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -235,9 +228,9 @@ func (t *Table[T]) drained() {
 	t.drains--
 }
 
-// Each calls f for each entry. Where slots are locked, it holds all of them.
-// Otherwise their holders may be at work: f reads what they write by atomic
-// loads, and takes it for a snapshot. Drain takes no entry meanwhile.
+// Each calls f for each entry. If slots are locks, it holds all of them. Otherwise holders may
+// write to their entries: f must use atomic loads, and gets no consistent snapshot. Drain takes
+// no entry meanwhile.
 func (t *Table[T]) Each(f func(*T)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,9 +243,8 @@ func (t *Table[T]) Each(f func(*T)) {
 	})
 }
 
-// Any reports whether an entry matches; whether there is one if match is nil. It
-// waits for no holder: match, like that of Drain, reads what holders write by
-// atomic loads.
+// Any reports whether an entry matches, or whether there is any if match is nil. It waits for no
+// holder, so match must use atomic loads.
 func (t *Table[T]) Any(match func(*T) bool) (found bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -263,8 +255,7 @@ func (t *Table[T]) Any(match func(*T) bool) (found bool) {
 	return found
 }
 
-// Clear empties all slots and forgets those that have joined. Nobody may hold a
-// slot meanwhile.
+// Clear empties all slots and removes the joined ones. No goroutine may hold a slot meanwhile.
 func (t *Table[T]) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -272,8 +263,8 @@ func (t *Table[T]) Clear() {
 	t.joined = nil
 }
 
-// Join adds a slot, which is empty then, that belongs to one goroutine at a time
-// instead of a processor. Against Drain its user holds a slot of the table, any.
+// Join adds a slot, which becomes empty, for one goroutine at a time instead of a processor. Its
+// user must hold some slot of the table while it uses the entry, so that Drain waits for it.
 func (t *Table[T]) Join(s *Slot[T]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,8 +275,7 @@ func (t *Table[T]) Join(s *Slot[T]) {
 	t.joined[s] = struct{}{}
 }
 
-// Part removes a slot that has joined and returns its entry, none if it has none.
-// The caller is its user.
+// Part removes a joined slot and returns its entry, or none. The caller is its user.
 func (t *Table[T]) Part(s *Slot[T]) *T {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -293,7 +283,7 @@ func (t *Table[T]) Part(s *Slot[T]) *T {
 	return s.entry.Swap(t.none)
 }
 
-// Joined returns how many slots have joined.
+// Joined returns the number of joined slots.
 func (t *Table[T]) Joined() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,7 @@ package pin
 
 import "sync/atomic"
 
-// Wait returns when everybody who holds a slot now has left it.
+// Wait returns once every current holder of a slot has left it.
 func (h *Holders) Wait() { h.waitFor(false) }
 
 func (h *Holders) waitFor(patient bool) {
@@ -14,9 +14,9 @@ func (h *Holders) waitFor(patient bool) {
 
 var onWait atomic.Pointer[func(*Holders)]
 
-// OnWait makes each Wait, of any Holders, call f before it waits, until restore is
-// called. It is for tests of what happens between the two steps in which an
-// entry is taken away from the holder of a slot. f must not call Wait.
+// OnWait makes each Wait, of any Holders, call f before it waits, until restore is called. Tests
+// use it to run code between the swap of an entry and the wait for its holder. f must not call
+// Wait.
 func OnWait(f func(*Holders)) (restore func()) {
 	onWait.Store(&f)
 	return func() { onWait.Store(nil) }

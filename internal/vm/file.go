@@ -1,12 +1,11 @@
-// Mapped files: a file's bytes as memory, shared with everyone who maps it.
+// Mapped files: a file's bytes as shared memory.
 //
 //	fresh address --MapFile--> mapped --UnmapFile--> free --MapFile--> mapped
 //
-// A file that grows is mapped again, whole. Its pages are in the page cache and
-// stay there, so nothing is copied.
+// A file that grows is mapped again, whole. Its pages stay in the page cache, so nothing is
+// copied.
 //
-// Address ranges of unmapped files are kept, without access, for later files. See
-// ranges.go.
+// The address ranges of unmapped files are kept, inaccessible, for later files. See ranges.go.
 
 package vm
 
@@ -53,14 +52,13 @@ func MapFile(f *os.File, size uintptr, writable bool) (addr uintptr, err error) 
 	return addr, err
 }
 
-// ExtendFile makes f at least to bytes long and gives it disk space for every byte
-// of [from, to), so that writes there by way of a mapping never find a full disk.
-// What f holds stays. The error is the system's: ENOSPC, EDQUOT, EFBIG. After one f
-// has the length it had.
+// ExtendFile makes f at least to bytes long and allocates disk space for every byte of [from,
+// to), so that writes there through a mapping never find a full disk. f keeps its contents. The
+// error is the system's: ENOSPC, EDQUOT, EFBIG. After an error f has its old length.
 //
-// File systems that cannot allocate space get zeros written, into holes and beyond
-// f's end. One that copies on write needs space for each write all the same.
-// Windows and macOS allocate nothing for holes before f's end.
+// If the file system cannot allocate space, ExtendFile writes zeros into holes and beyond f's
+// end. A copy-on-write file system still needs space for each later write. Windows and macOS
+// allocate nothing for holes before f's end.
 //
 // Precondition: 0 <= from <= to.
 func ExtendFile(f *os.File, from, to int64) error {
@@ -73,7 +71,7 @@ func ExtendFile(f *os.File, from, to int64) error {
 	return extendFile(f, from, to, allocateFile)
 }
 
-// extendFile is ExtendFile by that system call.
+// extendFile is ExtendFile with a given function for the system call.
 func extendFile(f *os.File, from, to int64, allocate func(f *os.File, from, to int64) error) error {
 	return do(OpExtendFile, 0, uintptr(to-from), func(_, _ uintptr) error {
 		info, err := f.Stat()
@@ -91,7 +89,7 @@ func extendFile(f *os.File, from, to int64, allocate func(f *os.File, from, to i
 			err = writeZeros(f, from, size, to)
 		}
 		if err != nil {
-			_ = f.Truncate(size) // ext4 keeps what it allocated before the disk was full
+			_ = f.Truncate(size) // ext4 keeps the space that it allocated before the disk was full
 		}
 		return err
 	})
@@ -115,7 +113,7 @@ func Sync(addr, size uintptr) error {
 	return do(OpSync, addr, size, syncFile)
 }
 
-// SyncFile writes what the system has of f to disk, and f's length.
+// SyncFile writes f's cached data and its length to disk.
 func SyncFile(f *os.File) error {
 	return do(OpSyncFile, 0, 0, func(_, _ uintptr) error { return f.Sync() })
 }

@@ -53,7 +53,7 @@ func unmapFile(addr, size uintptr) error {
 
 func syncFile(addr, size uintptr) error { return unix.Msync(bytesAt(addr, size), unix.MS_SYNC) }
 
-// isSparse reports whether f has less disk space than its length takes.
+// isSparse reports whether f has less disk space than its length.
 func isSparse(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {

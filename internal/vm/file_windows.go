@@ -33,8 +33,8 @@ func mapFile(fd, size uintptr, writable bool) (addr uintptr, err error) {
 	if err := windows.VirtualFree(r.addr, 0, windows.MEM_RELEASE); err != nil {
 		return 0, err
 	}
-	// Until the view is mapped, others may take the range. It is then lost, and the
-	// view is mapped elsewhere.
+	// Another thread may take the range before the view is mapped. Then the range is lost,
+	// and the view is mapped elsewhere.
 	addr, _, err = mapViewOfFileEx.Call(uintptr(section), uintptr(access), 0, 0, size, r.addr)
 	if addr == 0 {
 		keepRange(r)
@@ -46,8 +46,8 @@ func mapFile(fd, size uintptr, writable bool) (addr uintptr, err error) {
 	return addr, nil
 }
 
-// unmapFile reserves the range again at once. Not every version of Windows can do
-// that atomically: others may take the range in between, and it is then lost.
+// unmapFile reserves the range again at once. Not every version of Windows can do that
+// atomically: another thread may take the range in between, and it is then lost.
 func unmapFile(addr, size uintptr) error {
 	if err := windows.UnmapViewOfFile(addr); err != nil {
 		return err

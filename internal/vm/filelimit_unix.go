@@ -4,9 +4,9 @@ package vm
 
 import "golang.org/x/sys/unix"
 
-// mayGrowTo returns EFBIG for a file longer than RLIMIT_FSIZE. So does the system, but
-// it sends SIGXFSZ too. Go programs ignore that; it ends a C program that Go is a
-// library of.
+// mayGrowTo returns EFBIG if a length exceeds RLIMIT_FSIZE. The system would return it too, but
+// it also sends SIGXFSZ. Go programs ignore the signal; it kills a C program that uses Go as a
+// library.
 func mayGrowTo(size int64) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addressesLeft returns how many more bytes of addresses the process may reserve.
+// addressesLeft returns the bytes of addresses that the process may still reserve.
 func addressesLeft() uintptr {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_AS, &limit); err != nil || limit.Cur == unix.RLIM_INFINITY {
@@ -19,8 +19,7 @@ func addressesLeft() uintptr {
 	return uintptr(min(limit.Cur-min(limit.Cur, addressesTaken()), uint64(^uintptr(0))))
 }
 
-// addressesTaken returns how many bytes of addresses the process has, or 0 if
-// unknown.
+// addressesTaken returns the bytes of addresses that the process has, or 0 if unknown.
 func addressesTaken() uint64 {
 	statm, _ := os.ReadFile("/proc/self/statm") // its first field, in pages
 	first, _, _ := bytes.Cut(statm, []byte(" "))

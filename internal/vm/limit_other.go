@@ -2,6 +2,5 @@
 
 package vm
 
-// addressesLeft returns how many more bytes of addresses the process may reserve.
-// It is unknown here.
+// addressesLeft returns the largest number: any limit is unknown here.
 func addressesLeft() uintptr { return ^uintptr(0) }

@@ -1,10 +1,10 @@
-// How much of Go's heap may become off-heap memory, on 32 and 64 bits.
+// Limits on off-heap memory taken from Go's heap, for 32 and 64 bits.
 
 //go:build race || !(linux || darwin || freebsd || netbsd || openbsd || dragonfly || windows || wasm)
 
 package vm
 
-// maxReserve is the largest reservation to try first.
+// maxReserve is the first size that a reservation tries.
 const maxReserve uintptr = 64 << 20
 
 // The limits of one reservation and of all of them.

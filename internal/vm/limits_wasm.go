@@ -1,8 +1,8 @@
-// How much of Go's heap may become off-heap memory on wasm, which has 4 GiB.
+// Limits on off-heap memory taken from Go's heap on wasm, which has 4 GiB.
 
 package vm
 
-// maxReserve is the largest reservation to try first.
+// maxReserve is the first size that a reservation tries.
 const maxReserve uintptr = 16 << 20
 
 // The limits of one reservation and of all of them.
@@ -11,6 +11,6 @@ const (
 	maxBackingBytes = 2 << 30
 )
 
-// systemPageBytes is the unit of allocation. Wasm's own pages, of 64 KiB, are the
-// unit that the program's memory grows by.
+// systemPageBytes is the unit of allocation. Wasm's own pages of 64 KiB are only the unit in
+// which the program's memory grows.
 func systemPageBytes() uintptr { return 4 << 10 }

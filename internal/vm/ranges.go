@@ -37,7 +37,7 @@ func (l *rangeList) take(size uintptr) (r addressRange, ok bool) {
 	return r, true
 }
 
-// put adds r and joins it with its neighbours where the system allows that.
+// put adds r and merges it with its neighbours where the system allows that.
 func (l *rangeList) put(r addressRange) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

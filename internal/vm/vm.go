@@ -1,4 +1,4 @@
-// Memory from the operating system.
+// Virtual memory: reserve, commit and decommit.
 //
 // States of a page:
 //
@@ -9,8 +9,8 @@
 //	   +------ Revoke ---------|---------------------+
 //	                           Renew (from any state)
 //
-// Nothing is ever unmapped. If the Go heap grew into a range whose address a live Go
-// variable still holds, the process would crash. So a range is kept for good.
+// Nothing is ever unmapped. If the Go heap grew into a range while a live Go variable still held
+// an address of it, the process would crash. So each range is kept for good.
 //
 // seam.go injects faults for tests. The system calls are in vm_unix.go,
 // vm_windows.go and vm_go.go, mapped files in file.go.
@@ -36,12 +36,12 @@ import (
 // HugePageBytes is the size of a huge page. Decommitting a part of one splits it.
 const HugePageBytes = 2 << 20
 
-// ErrNoMemory is matched by errors for lack of memory, address space, mappings or
-// lockable pages. A later retry may succeed.
+// ErrNoMemory matches errors for lack of memory, address space, mappings or lockable pages. A
+// later retry may succeed.
 var ErrNoMemory = errors.New("no memory")
 
-// ErrUnsupported is matched by errors of calls that the system does not support, or
-// not for this range. A retry fails too. Nothing has changed.
+// ErrUnsupported matches errors of calls that the system does not support, or not for this range.
+// Nothing has changed, and a retry fails too.
 var ErrUnsupported = fmt.Errorf("%w", errors.ErrUnsupported)
 
 // An Error describes a call that the system refused.
@@ -105,9 +105,9 @@ func bytesAt(addr, size uintptr) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
 }
 
-// MaxReserve returns the largest reservation to try first, a power of two. If the
-// process's address space is limited, it is at most a quarter of the rest, since
-// Go's own heap needs addresses too. The system may still refuse it.
+// MaxReserve returns the first size that a large reservation should try, a power of two. If the
+// process's address space is limited, it is at most a quarter of the rest, since Go's own heap
+// needs addresses too. The system may still refuse it.
 func MaxReserve() uintptr {
 	quarter := addressesLeft() / 4
 	if quarter >= maxReserve {
@@ -116,8 +116,8 @@ func MaxReserve() uintptr {
 	return 1 << bits.Len(uint(quarter)) / 2
 }
 
-// AddressesLeft returns how many more bytes of addresses the process may reserve
-// under its limit, the largest number if there is none or it is unknown.
+// AddressesLeft returns the bytes of addresses that the process may still reserve under its
+// limit. Without a known limit it is the largest number.
 func AddressesLeft() uintptr { return addressesLeft() }
 
 // Reserve reserves size bytes of address space at a multiple of align, a power of
@@ -162,16 +162,15 @@ func Revoke(addr, size uintptr) error {
 	return do(OpRevoke, addr, size, revoke)
 }
 
-// RevokeWrites is like Decommit, and joins mappings as Renew does. Where
-// [HolesReadZero] is set, reads find zeros at any moment. Where [GoBacked] is not, a
-// write faults until Commit.
+// RevokeWrites is like Decommit, and merges mappings as Renew does. If [HolesReadZero], reads
+// find zeros at any moment. Unless [GoBacked], a write faults until Commit.
 func RevokeWrites(addr, size uintptr) error {
 	check(OpRevoke, addr, size)
 	return do(OpRevoke, addr, size, revokeWrites)
 }
 
-// Renew makes a range committed and zero, from any state. It joins mappings that
-// Move and Advise have split. It may drop advice, names and locks.
+// Renew makes a range committed and zero, from any state. It merges mappings that Move and
+// Advise have split. It may drop advice, names and locks.
 //
 // On an error the range may be revoked and its contents dropped.
 func Renew(addr, size uintptr) error {

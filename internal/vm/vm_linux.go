@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commit makes a range accessible. If mlockall has locked the range, commit lets its
-// pages become resident and locked only as they are touched.
+// commit makes a range accessible. Pages that mlockall has locked become resident only as they
+// are touched.
 func commit(addr, size uintptr) error {
 	if locked(addr, size) {
-		// Kernels before 4.4 do not support that, and the range becomes resident.
+		// Kernels before 4.4 do not support mlock2: there the whole range becomes resident.
 		unix.Syscall(unix.SYS_MLOCK2, addr, size, unix.MLOCK_ONFAULT)
 	}
 	return protect(addr, size)
@@ -51,7 +51,7 @@ func move(dst, src, size uintptr) error {
 		if err := moveMapping(dst+done, src+done, n); err != nil {
 			copy(bytesAt(src, done), bytesAt(dst, done))
 			if done > 0 {
-				_ = decommit(dst, done) // else dst is not zero, which no caller relies on
+				_ = decommit(dst, done) // best effort: no caller relies on zeros here
 			}
 			return err
 		}
@@ -74,8 +74,8 @@ func moveMapping(dst, src, size uintptr) error {
 	return err
 }
 
-// oneMapping returns how many bytes of a range, from addr on, are in one mapping:
-// whole pages, at least one.
+// oneMapping returns the size of the part of a range, from addr on, that is in one mapping: whole
+// pages, at least one.
 //
 // It asks mremap to grow the range in place by a page. That always fails, since
 // reserve leaves mapped slack behind every range. The error is EFAULT if the range

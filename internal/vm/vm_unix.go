@@ -1,6 +1,6 @@
 // Anonymous memory by mmap, for every Unix. Race builds use vm_go.go instead.
 //
-// vm_linux.go and vm_bsd.go have commit, decommit and move.
+// commit, decommit and move are in vm_linux.go and vm_bsd.go.
 
 //go:build (linux || darwin || freebsd || netbsd || openbsd || dragonfly) && !race
 
@@ -15,8 +15,8 @@ const GoBacked = false
 // reads zero.
 const HolesReadZero = true
 
-// maxReserve is the largest reservation to try first. Limits or a small address
-// space may refuse it: then try less.
+// maxReserve is the first size that a reservation tries. Limits or a small address space may
+// refuse it.
 const maxReserve uintptr = 1 << (28 + 12*(^uintptr(0)>>63)) // 256 MiB or 1 TiB
 
 // reserve leaves mapped slack of at least a page behind the range. move relies on
@@ -39,9 +39,9 @@ func protect(addr, size uintptr) error {
 
 func revoke(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }
 
-// revokeWrites asks for no writable memory: the overcommit limit might refuse it.
+// revokeWrites maps the range read-only: the overcommit limit might refuse writable memory.
 func revokeWrites(addr, size uintptr) error { return overlay(addr, size, unix.PROT_READ) }
 
-// renew maps the range without access, like Reserve: the overcommit limit may
-// refuse writable memory after the old mapping is gone.
+// renew maps the range inaccessible, like Reserve. With writable memory the overcommit limit
+// might refuse the new mapping after the old one is gone.
 func renew(addr, size uintptr) error { return overlay(addr, size, unix.PROT_NONE) }

@@ -13,7 +13,7 @@ const GoBacked = false
 // reads zero.
 const HolesReadZero = false
 
-// maxReserve is the largest reservation to try first.
+// maxReserve is the first size that a reservation tries.
 const maxReserve uintptr = 1 << (28 + 10*(^uintptr(0)>>63)) // 256 MiB or 256 GiB
 
 func reserve(size, align uintptr) (addr uintptr, err error) {

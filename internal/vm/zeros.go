@@ -1,4 +1,4 @@
-// Zeros: what ExtendFile writes where the system does not allocate disk space.
+// Zeros: ExtendFile by writing, for file systems that cannot allocate disk space.
 
 package vm
 
@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// writeZeros makes f, which has size bytes, at least to bytes long, and fills the
-// holes from the given offset on. It fails before it has filled the disk in vain.
+// writeZeros makes f, which has size bytes, at least to bytes long, and fills its holes from the
+// given offset on. It fails early if the disk has too little room.
 func writeZeros(f *os.File, from, size, to int64) error {
 	if to > size && !hasSpace(f, to-size) {
 		return syscall.ENOSPC
@@ -28,7 +28,7 @@ func writeZeros(f *os.File, from, size, to int64) error {
 	return nil
 }
 
-// fillHoles writes zeros over zeros.
+// fillHoles writes zeros over blocks of zeros, which may be holes.
 func fillHoles(f *os.File, from, to int64) error {
 	var data, zeros [4096]byte // no file system has smaller holes
 	for at := from; at < to; {
