@@ -1,15 +1,14 @@
-// Chunks: arrays whose elements never move.
+// Chunks: the index arithmetic of chunked arrays, which grow without moving elements.
 //
-// The first four chunks have 1<<first elements each, the next four twice as many, and so
+// The first four chunks have 1<<first elements each, the next four twice that number, and so
 // on. With first = 0:
 //
 //	chunk      0   1   2   3   4     5     6     7     8        9
 //	elements   0   1   2   3   4 5   6 7   8 9   . .   . . . .  . . . .
 //
-// So the last chunk has at most a quarter of all elements before it, or is one of the
-// first four.
+// So the last chunk is at most a quarter of the elements before it, or one of the first four.
 
-// Package chunks computes where elements are in arrays that grow by chunks.
+// Package chunks locates elements in arrays that grow by chunks.
 package chunks
 
 import "math/bits"
@@ -23,12 +22,11 @@ func Locate(i, first uint) (chunk, at uint) {
 	return 4*(shift-first) + i>>(shift&mask) - 4, i & (1<<(shift&mask) - 1)
 }
 
-// mask saves the instructions for shifts by more bits than a word has.
+// mask tells the compiler that a shift is less than a word's bits, which saves instructions.
 const mask = bits.UintSize - 1
 
-// Len returns how many elements a chunk has.
+// Len returns the number of elements in a chunk.
 func Len(chunk, first uint) uint { return 1 << (first + chunk/4) }
 
-// Start returns the index of the first element of a chunk, which is also how many elements
-// the chunks before it have.
+// Start returns the index of the first element of a chunk.
 func Start(chunk, first uint) uint { return (4+chunk%4)<<(first+chunk/4) - 4<<first }

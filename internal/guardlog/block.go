@@ -1,4 +1,4 @@
-// Blocks: what the log says about an address.
+// Blocks: lookup of the guarded block at or next to an address.
 
 package guardlog
 
@@ -17,12 +17,12 @@ import (
 type Block struct {
 	Addr, Size uintptr
 	State      State
-	Heap       string    // its name, the first bytes of it
+	Heap       string    // the heap's name, cut to maxName bytes
 	Alloc      []uintptr // the stack of its allocation, as from runtime.Callers
-	Free       []uintptr // that of its Free, if that has been
+	Free       []uintptr // the stack of its Free; empty if it is live
 }
 
-// Find returns the guarded block of this process that addr is in, or else is next to.
+// Find is [Log.Find] in the log of this process.
 func Find(addr uintptr) (Block, bool) { return own.Find(addr) }
 
 // Block returns the block of a record.
@@ -33,8 +33,8 @@ func (id ID) Block() Block {
 	return own.block(own.record(id))
 }
 
-// Map returns the log in a file that Open has returned in another process with the same
-// program.
+// Map maps a log read-only. The file is the one that Open returned in another process of the
+// same program.
 func Map(f *os.File) (*Log, error) {
 	at, err := vm.MapFile(f, logBytes, false)
 	if err != nil {
@@ -46,8 +46,8 @@ func Map(f *os.File) (*Log, error) {
 	return l, nil
 }
 
-// Find returns the guarded block that addr is in, or else the next one before or behind
-// it, at most a page away from its run.
+// Find returns the guarded block that contains addr, or else the nearest one. It looks only at
+// runs that contain addr or begin at most a page behind it.
 func (l *Log) Find(addr uintptr) (Block, bool) {
 	if l.at.Load() == 0 {
 		return Block{}, false
@@ -56,7 +56,7 @@ func (l *Log) Find(addr uintptr) (Block, bool) {
 	nearest := ^uint64(0)
 	for id := ID(1); id <= ID(l.header().records.Load()); id++ {
 		r, a := l.record(id), uint64(addr)
-		// In front of a run is the inaccessible end of another.
+		// The page in front of a run is the inaccessible end of another run.
 		if r.state == unused || a < r.base-uint64(vm.PageBytes()) || a >= r.base+r.bytes {
 			continue
 		}
@@ -86,7 +86,7 @@ func (l *Log) block(r *record) Block {
 	return b
 }
 
-// stack returns a stack as this process has its code.
+// stack returns a stack with the addresses that its code has in this process.
 func (l *Log) stack(id stacks.ID) []uintptr {
 	pcs, _ := l.stacks.Stack(id)
 	shift := anchor() - uintptr(l.header().anchor)
@@ -97,8 +97,8 @@ func (l *Log) stack(id stacks.ID) []uintptr {
 	return moved
 }
 
-// anchor returns the address of some function. Processes with the same program have their
-// code at the same distance from it.
+// anchor returns the address of one function. In every process of the same program, all code
+// is at the same distance from it.
 func anchor() uintptr { return reflect.ValueOf(Find).Pointer() }
 
 // Describe says in one line what an access to addr hit.
@@ -117,7 +117,7 @@ func (b Block) Describe(addr uintptr) string {
 	return fmt.Sprintf("%s at %#x: %s of a block of %s of heap %q", fault, addr, b.place(addr), arg.Bytes(int(b.Size)), b.Heap)
 }
 
-// place says where in or next to the block addr is.
+// place says where addr is, relative to the block.
 func (b Block) place(addr uintptr) string {
 	switch {
 	case addr < b.Addr:
@@ -128,8 +128,7 @@ func (b Block) place(addr uintptr) string {
 	return fmt.Sprintf("byte %d", addr-b.Addr)
 }
 
-// Stacks returns the stacks of the block's allocation and Free as text, a line for each
-// function and its place.
+// Stacks returns the stacks of the block's allocation and Free as text, two lines a frame.
 func (b Block) Stacks() string {
 	var s strings.Builder
 	write(&s, "allocated at:", b.Alloc)

@@ -1,16 +1,16 @@
-// Guardlog: what is known of each guarded block.
+// Guardlog: a record of each guarded block, in shared memory.
 //
-// The log is one range of memory, shared with whoever maps its file:
+// The log is one range of memory that another process can map by its file:
 //
 //	| header | record 1 | record 2 | ... | table of stacks |
 //
-// A record belongs to a run of pages, and describes its block, the last one if it is free.
-// So after a fault, another process can still tell which block was hit and who allocated
-// and freed it: see package monitor. Where the system has no memory that processes share,
-// the log is this process's own.
+// A record belongs to a run of pages. It describes the run's block, or the last one if the run
+// is free. So after a fault, another process can still tell which block was hit and who
+// allocated and freed it: see package monitor. Where the system has no shared memory, the log
+// is private to this process.
 //
-// A record is written by the heap that has the run, under a lock of that heap's. Readers
-// need no lock: they look at addresses that fault, so nobody works with their run.
+// The heap that owns the run writes the record under a lock of its own. Readers need no lock:
+// they look up addresses that fault, and no heap changes the record of such a run meanwhile.
 
 // Package guardlog keeps the records of guarded blocks, outside of the Go heap and in
 // memory that another process can read.
@@ -37,7 +37,7 @@ const (
 	Closed // its heap was closed
 )
 
-// maxName is how much of a heap's name is kept.
+// maxName is the number of bytes of a heap's name that a record keeps.
 const maxName = 40
 
 const (
@@ -50,8 +50,8 @@ const (
 
 // header begins a log.
 type header struct {
-	records atomic.Uint32 // with an ID so far
-	anchor  uint64        // address of a function, for processes with the same code elsewhere
+	records atomic.Uint32 // number of records that have an ID
+	anchor  uint64        // address of the function anchor in the process that writes
 }
 
 // record is a run and its block.
@@ -74,17 +74,17 @@ type Log struct {
 var own struct {
 	Log
 	open sync.Once
-	file *os.File // nil if nobody can share it
+	file *os.File // nil if the memory is private
 
 	mu   lockrank.Mutex[lockrank.Leaf]
-	idle []ID // records of closed heaps, the oldest first
+	idle []ID // records of closed heaps, oldest first; they are reused
 }
 
-// ID names a record of this process's log; 0 is none, for which all methods are no-ops.
+// ID names a record of this process's log. All methods of ID 0, which is no record, are no-ops.
 type ID uint32
 
-// Open makes the log of this process, unless it exists, and returns its file. The file is
-// nil if there is no memory that processes can share.
+// Open creates the log of this process if there is none, and returns its file. The file is nil
+// if the system has no shared memory.
 func Open() *os.File {
 	own.open.Do(func() {
 		at, file, err := shared(logBytes)
@@ -102,7 +102,7 @@ func Open() *os.File {
 	return own.file
 }
 
-// private is shared for the memory of this process alone.
+// private returns size bytes of zeros in memory of this process alone.
 func private(size uintptr) (uintptr, error) {
 	at, err := vm.Reserve(size, vm.PageBytes())
 	if err == nil {
@@ -111,7 +111,7 @@ func private(size uintptr) (uintptr, error) {
 	return at, err
 }
 
-// New returns a record for the run of so many bytes at base; 0 if there is no room.
+// New returns a record for the run of the given bytes at base, or 0 if the log is full.
 func New(base, bytes uintptr) ID {
 	if Open(); own.at.Load() == 0 {
 		return 0
@@ -132,7 +132,7 @@ func New(base, bytes uintptr) ID {
 	return id
 }
 
-// Allocated notes a block of the run, its heap's name, and the caller's stack.
+// Allocated records a block of the run, its heap's name and the caller's stack.
 func (id ID) Allocated(addr, size uintptr, heap string) {
 	if id == 0 {
 		return
@@ -143,7 +143,7 @@ func (id ID) Allocated(addr, size uintptr, heap string) {
 	r.nameLen = uint32(copy(r.name[:], heap))
 }
 
-// Freed notes that the block is free, and the caller's stack.
+// Freed records that the block is free, and the caller's stack.
 func (id ID) Freed() {
 	if id != 0 {
 		r := own.record(id)
@@ -151,8 +151,8 @@ func (id ID) Freed() {
 	}
 }
 
-// Closed notes that the run's heap is closed. The ID may be that of another run from now
-// on.
+// Closed records that the run's heap is closed. A later New may return the ID again, so the
+// caller must forget it.
 func (id ID) Closed() {
 	if id == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// shared returns size bytes of zeros in memory that other processes may map, and its file.
+// shared returns size bytes of zeros in shared memory, and the file by which others map it.
 func shared(size uintptr) (uintptr, *os.File, error) {
 	fd, err := unix.MemfdCreate("freehold guards", unix.MFD_CLOEXEC)
 	if err != nil {

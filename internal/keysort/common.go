@@ -1,25 +1,25 @@
-// Common: entries whose keys begin with much of one key.
+// Common: sort by common prefix, for keys that share long prefixes with one key.
 //
-// Such are lines of which each begins the next one. Eight bits of the word set few
-// apart from the rest, for which all is done again a byte later. So each is
-// compared with one key as far as they agree, and the entries are sorted by that:
+// In such a text each line may begin the next one. A pass over eight bits would set few
+// entries apart, and the next byte would need another pass. So each key is compared with one
+// pivot key, and the entries are sorted by the length of the common prefix:
 //
-//	abcde     the key
-//	ab        less: those that agree longer are greater
-//	abb       less, as long: sorted from here on
+//	abcde     the pivot
+//	ab        less than the pivot: a longer common prefix is greater
+//	abb       less, with an equal common prefix: sorted from there on
 //	abcde     equal
-//	abcx      greater: those that agree longer are less
+//	abcx      greater than the pivot: a longer common prefix is less
 //	abx
 
 package keysort
 
 const (
-	sameAsPivot = 1 << 32 // a word: between those of keys that are less and greater
-	manyEntries = 128     // from here on mostAreLike looks
+	sameAsPivot = 1 << 32 // the word of a key that equals the pivot
+	manyEntries = 128     // mostAreLike ignores fewer
 )
 
-// mostAreLike returns the longest key of those with one word, if more than seven in
-// eight have it and the key is longer. Otherwise it is nil.
+// mostAreLike looks for one word that more than seven in eight entries have. It returns the
+// entry with the longest key among them, or nil. It is also nil if that key ends in the word.
 func mostAreLike(e []Entry, depth int) *Entry {
 	if len(e) < manyEntries || depth == wordOnly {
 		return nil
@@ -43,8 +43,8 @@ func mostAreLike(e []Entry, depth int) *Entry {
 	return longest
 }
 
-// byCommon sorts entries by what their keys have in common with a pivot's, and then
-// those that have equally much. All are equal before depth; pivot is from there on.
+// byCommon sorts entries by their common prefix with a pivot, and then the entries with equal
+// prefixes among themselves. All keys are equal before depth; pivot begins at depth.
 func (s *Sorter) byCommon(e []Entry, pivot []byte, depth int) {
 	for i := range e {
 		s.touchAt(e, i)
@@ -67,8 +67,8 @@ func (s *Sorter) byCommon(e []Entry, pivot []byte, depth int) {
 	}
 }
 
-// agreement returns how many bytes key and pivot begin with in common, as a word
-// whose order is that of keys which differ in it.
+// agreement returns the length of the common prefix of key and pivot as a sort word: keys with
+// different words are in the order of their words.
 func agreement(key, pivot []byte) uint64 {
 	n := Common(key, pivot)
 	switch {

@@ -1,5 +1,5 @@
-// Package keysort has what the sorts of packages buffer and extsort share: keys as words of 8
-// bytes, entries that refer to keys and their sort, and goroutines whose panics reach the caller.
+// Package keysort is the part of sorting that packages buffer and extsort share: a radix sort of
+// references to keys by 8-byte words, and the passing of goroutines' panics to the caller.
 package keysort
 
 import (
@@ -10,8 +10,9 @@ import (
 	"runtime"
 )
 
-// Word returns key[depth:depth+8] as a big-endian number, with zeros after the key's end. Words
-// are in the order of keys; where they are equal, a key may have ended.
+// Word returns key[depth:depth+8] as a big-endian number, with zeros after the key's end. Keys
+// that differ in their words have the order of their words. Keys with equal words may still
+// differ in length.
 func Word(key []byte, depth int) uint64 {
 	if len(key) >= depth+8 {
 		return binary.BigEndian.Uint64(key[depth:])
@@ -23,7 +24,7 @@ func Word(key []byte, depth int) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// Common returns how many bytes a and b begin with in common.
+// Common returns the length of the common prefix of a and b.
 func Common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0
@@ -39,14 +40,14 @@ func Common(a, b []byte) int {
 	return i
 }
 
-// A Panic is a panic of a goroutine, as an error on its way to the caller.
+// A Panic is a goroutine's panic as an error, on its way to the caller.
 type Panic struct {
 	value any // nil for runtime.Goexit
 }
 
 func (p *Panic) Error() string { return fmt.Sprint("panic: ", p.value) }
 
-// Catch calls f, and failed with its error or with its panic as a [Panic]. It does not return
+// Catch calls f. It passes f's error, or its panic as a [Panic], to failed. It does not return
 // if f calls runtime.Goexit.
 func Catch(f func() error, failed func(error)) {
 	returned := false
@@ -62,7 +63,7 @@ func Catch(f func() error, failed func(error)) {
 	}
 }
 
-// Pass returns err unless it is a [Panic], with which it panics.
+// Pass returns err, but raises the panic if err is a [Panic].
 func Pass(err error) error {
 	var p *Panic
 	if !errors.As(err, &p) {

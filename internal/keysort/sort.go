@@ -1,15 +1,15 @@
-// Sort: entries by the bytes that they refer to.
+// Sort: radix sort (American flag sort) of references to keys.
 //
-// An entry holds the next eight bytes of its key as a big-endian word. Most
-// comparisons are decided by the word, without a look at the text.
+// An entry holds the next eight bytes of its key as a big-endian word. The words decide most
+// comparisons without a look at the text.
 //
-//	sort   American flag sort (McIlroy, Bostic and McIlroy, 1993) on eight bits of
-//	       the word at a time, beginning with the highest bit that differs
-//	equal  entries with equal words: those that end within it by length, the
-//	       others by their next differing eight bytes
-//	common entries of which most have one word: by how many bytes they have in common
-//	       with one of these. Eight bits would set few of them apart
-//	insert few entries, by comparison
+//	sort    dispatches, and skips bits in which all words agree
+//	flag    American flag sort (McIlroy, Bostic and McIlroy, 1993) on eight bits of the word at
+//	        a time, from the highest bit that differs
+//	equal   for equal words: orders the keys that end in the word by length, and loads the
+//	        next eight differing bytes of the others
+//	common  if most entries have one word: by the length of the common prefix with a pivot
+//	insert  insertion sort of few entries
 
 package keysort
 
@@ -24,9 +24,9 @@ import (
 
 // An Entry refers to a key of n bytes at an offset of a text.
 type Entry struct {
-	Word uint64 // of the key, at the depth that is sorted by next
-	At   uint32
-	N    uint32
+	Word uint64 // the key's eight bytes at the depth of the next pass
+	At   uint32 // offset of the key
+	N    uint32 // length of the key
 }
 
 // EntryBytes is the size of an Entry.
@@ -35,30 +35,29 @@ const EntryBytes = 16
 const _ = -(unsafe.Sizeof(Entry{}) ^ EntryBytes)
 
 const (
-	fewEntries = 24 // from here on insertion sort is faster
-	wordOnly   = -1 // a depth: the word is all there is to compare
+	fewEntries = 24 // insertion sort is faster up to here
+	wordOnly   = -1 // a depth: entries compare by Word alone
 )
 
 // A Sorter sorts entries of one text in ascending order.
 type Sorter struct {
 	Text []byte
 
-	// Key, if not nil, returns the N bytes that an entry refers to, which are not in the
-	// text. If it returns others at times then the order is undefined, and no more.
+	// Key, if not nil, returns the N bytes of an entry's key; Text is then unused. If its
+	// result for an entry changes during the sort, only the order is undefined.
 	Key func(e Entry) []byte
 
 	// Ties orders entries with equal keys: by offset if positive, by descending offset if
-	// negative. If it is 0 then the keys are all that matters: such entries may refer to
-	// one of them.
+	// negative. If it is 0, the order is undefined, and Sort may let all entries with equal
+	// keys refer to one of them.
 	Ties int
 
-	Stop *atomic.Bool // ends a sort early, with all entries there in another order
+	Stop *atomic.Bool // ends a sort early; the order is then undefined
 
 	touched uint
 }
 
-// Sort sorts entries whose words are the first of their keys. Sorted and reversed
-// entries cost one pass.
+// Sort sorts entries whose words are at depth 0. Sorted and reversed entries cost one pass.
 func (s *Sorter) Sort(e []Entry) {
 	i := 1
 	for i < len(e) && s.compare(&e[i-1], &e[i], 0) <= 0 {
@@ -104,8 +103,8 @@ func (s *Sorter) sort(e []Entry, depth int) {
 	s.insert(e, depth)
 }
 
-// flag deals the entries to buckets by eight bits of their words, above which all
-// are equal, and sorts the buckets.
+// flag deals the entries to 256 buckets by the eight bits of their words from shift on, and
+// sorts the buckets. All words are equal above these bits.
 func (s *Sorter) flag(e []Entry, shift, depth int) {
 	var next, end [256]uint32
 	for i := range e {
@@ -141,8 +140,8 @@ func (s *Sorter) flag(e []Entry, shift, depth int) {
 	}
 }
 
-// equal sorts the entries that end within their word, which is equal for all. It
-// returns the others, behind them, with words from the new depth on.
+// equal takes entries with equal words. It sorts the keys that end in the word to the front.
+// It returns the others, with words loaded from the new depth on.
 func (s *Sorter) equal(e []Entry, depth int) (rest []Entry, restDepth int) {
 	depth += 8
 	ended := 0
@@ -166,7 +165,7 @@ func (s *Sorter) equal(e []Entry, depth int) (rest []Entry, restDepth int) {
 	return rest, depth
 }
 
-// load loads words from depth on.
+// load sets the words to the keys' bytes from depth on.
 func (s *Sorter) load(e []Entry, depth int) {
 	for i := range e {
 		e[i].Word = Word(s.rest(&e[i], depth), 0)
@@ -182,8 +181,8 @@ func allEndAt(e []Entry, n int) bool {
 	return true
 }
 
-// shareOne sorts entries with equal keys. Without Ties all of them refer to one of the
-// keys, which is then read from memory once.
+// shareOne sorts entries with equal keys. Without Ties it lets all of them refer to one key,
+// so later reads touch its memory alone.
 func (s *Sorter) shareOne(e []Entry) {
 	if s.Ties != 0 {
 		s.byLength(e)
@@ -194,7 +193,7 @@ func (s *Sorter) shareOne(e []Entry) {
 	}
 }
 
-// byLength sorts entries that differ in nothing but trailing zeros.
+// byLength sorts entries whose keys differ at most in trailing zeros: by length, then by Ties.
 func (s *Sorter) byLength(e []Entry) {
 	if len(e) < 2 {
 		return
@@ -212,7 +211,7 @@ func (s *Sorter) byLength(e []Entry) {
 	s.sort(e, wordOnly)
 }
 
-// common returns how many bytes from depth on all entries share.
+// common returns the length of the prefix from depth on that all keys share.
 func (s *Sorter) common(e []Entry, depth int) int {
 	first := s.rest(&e[0], depth)
 	for i := 0; i < len(e) && len(first) > 0; i++ {
@@ -222,7 +221,7 @@ func (s *Sorter) common(e []Entry, depth int) int {
 	return len(first)
 }
 
-// insert sorts few entries.
+// insert is insertion sort.
 func (s *Sorter) insert(e []Entry, depth int) {
 	for i := 1; i < len(e); i++ {
 		v := e[i]
@@ -245,7 +244,7 @@ func (s *Sorter) compare(a, b *Entry, depth int) int {
 	if depth == wordOnly {
 		return 0
 	}
-	// Equal words of which one is padded: the shorter key is first.
+	// If one of two equal words is padded with zeros, the shorter key comes first.
 	c := 0
 	if depth += 8; min(int(a.N), int(b.N)) <= depth {
 		c = cmp.Compare(a.N, b.N)
@@ -267,11 +266,12 @@ func (s *Sorter) rest(e *Entry, depth int) []byte {
 	return key[min(depth, len(key)):]
 }
 
-// Ahead is how many keys are touched before they are used: their cache misses then
+// Ahead is the number of keys that Touch reads ahead of their use, so that their cache misses
 // overlap.
 const Ahead = 32
 
-// Touch reads from each key. The sum is for the compiler to keep the reads.
+// Touch reads the first and the last byte of each key, to bring them into the cache. The sum
+// keeps the compiler from removing the reads.
 func Touch(text []byte, entries []Entry) (sum uint) {
 	for i := range entries {
 		e := &entries[i]
@@ -282,7 +282,7 @@ func Touch(text []byte, entries []Entry) (sum uint) {
 	return sum
 }
 
-// touchAt touches the keys from e[i] on, at every Ahead-th of them.
+// touchAt touches the Ahead keys from e[i] on if i is a multiple of Ahead.
 func (s *Sorter) touchAt(e []Entry, i int) {
 	if i%Ahead == 0 && s.Key == nil {
 		s.touched += Touch(s.Text, e[i:min(i+Ahead, len(e))])

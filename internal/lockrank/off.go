@@ -4,5 +4,5 @@ package lockrank
 
 import "sync"
 
-// Mutex is a sync.Mutex of a rank.
+// Mutex is a sync.Mutex with a rank, which this build ignores.
 type Mutex[Rank any] struct{ sync.Mutex }

@@ -14,8 +14,8 @@ var order = []any{
 	Central{}, Caches{}, Pages{}, Records{}, Space{}, Ledger{}, Leaf{},
 }
 
-// Mutex is a sync.Mutex of a rank. Lock panics if the goroutine holds a Mutex of that rank or one
-// further down.
+// Mutex is a sync.Mutex with a rank. Lock panics if the goroutine holds a Mutex of the same or a
+// later rank.
 type Mutex[Rank any] struct{ sync.Mutex }
 
 func (m *Mutex[Rank]) Lock() {
@@ -24,7 +24,7 @@ func (m *Mutex[Rank]) Lock() {
 	take(m, *new(Rank))
 }
 
-// TryLock does not wait, so it may come at any time.
+// TryLock does not wait, so it cannot deadlock: any order is allowed.
 func (m *Mutex[Rank]) TryLock() bool {
 	ok := m.Mutex.TryLock()
 	if ok {
@@ -38,7 +38,7 @@ func (m *Mutex[Rank]) Unlock() {
 	m.Mutex.Unlock()
 }
 
-// held has the locks that goroutines hold, by g. A goroutine that ends has none.
+// held maps the address of each goroutine's g to the locks that it holds.
 var held struct {
 	mu sync.Mutex
 	by map[uintptr][]lock
@@ -57,10 +57,10 @@ func mustComeAfter(mutex, rank any) {
 	if n := len(locks); n > 0 {
 		last := locks[n-1]
 		if last.rank == any(Records{}) && rank == any(Pages{}) {
-			return // those of the records
+			return // the Pages of the records' own memory
 		}
 		if stock, ok := mutex.(*Mutex[Stock]); ok && last.rank == rank && uintptr(unsafe.Pointer(stock)) > uintptr(unsafe.Pointer(last.mutex.(*Mutex[Stock]))) {
-			return // those of a class, in the order of groups
+			return // the Stocks of all groups of processors, in order
 		}
 	}
 	for _, l := range locks {

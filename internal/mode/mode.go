@@ -1,12 +1,12 @@
-// Modes: what FREEHOLD_DEBUG asks for.
+// Modes: the debugging modes that FREEHOLD_DEBUG switches on.
 
 // Package mode reads the environment variable FREEHOLD_DEBUG, a list of modes with
 // commas between them, each with a value or without:
 //
 //	FREEHOLD_DEBUG=profile=65536,leak
 //
-// It is read once, when the program starts. What it cannot use it reports on standard
-// error, and the program runs without.
+// The variable is read once, when the program starts. An invalid mode or value is reported on
+// standard error and is off.
 package mode
 
 import (
@@ -30,7 +30,7 @@ var known = []string{
 
 var given = parse(os.Getenv("FREEHOLD_DEBUG"), once(func(s string) { fmt.Fprintln(os.Stderr, s) }))
 
-// once returns report, which is called once for each text: several packages ask for a mode.
+// once wraps report to print each text once, since several packages ask for the same mode.
 func once(report func(string)) func(string) {
 	var reported sync.Map
 	return func(s string) {
@@ -40,23 +40,23 @@ func once(report func(string)) func(string) {
 	}
 }
 
-// set is a parsed variable: the value of each mode in it.
+// set is the parsed variable: the value of each mode.
 type set struct {
 	values map[string]string
 	report func(string)
 }
 
-// Int returns the value of a mode, which is least or more; without a value, the default.
-// It reports false if the mode is not asked for.
+// Int returns the value of a mode that takes a number, or byDefault if it is given without one.
+// on is false if the mode is not given, or its value is no number or below least.
 func Int(name string, least, byDefault int) (n int, on bool) {
 	return given.int(name, least, byDefault)
 }
 
-// On reports whether a mode is asked for that has no value.
+// On reports whether a mode that takes no value is given.
 func On(name string) bool { return given.on(name) }
 
-// OneIn returns N of a mode with the value 1/N; without a value, 1 and that it has none.
-// It reports false if the mode is not asked for.
+// OneIn returns N for a mode with the value 1/N, or 1 if it is given without a value; valued
+// tells these apart. on is false if the mode is not given or its value is invalid.
 func OneIn(name string) (n int, valued, on bool) { return given.oneIn(name) }
 
 func parse(variable string, report func(string)) set {

@@ -1,26 +1,27 @@
-// Monitor: a process that explains a fault which ended this one.
+// Monitor: a second process that explains the fault which killed the first.
 //
-// A fault in a goroutine that did not ask for a panic ends the process. No code of it runs
-// any more, but the runtime writes the crash text, to standard error and to the file of
-// debug.SetCrashOutput. That is a pipe to the monitor, a process of the same program:
+// A fault ends the process, unless its goroutine asked for a panic instead. No code of the
+// program runs any more, but the runtime writes the crash text to standard error and to the
+// file of debug.SetCrashOutput. Here that file is a pipe to the monitor:
 //
 //	program   guards blocks, notes them in the log --shared memory--+
 //	   |                                                            v
 //	   +-- crash text, with the address --pipe--> monitor: finds the block
 //	                                               prints it, with its stacks
 //
-// The monitor is the same program, so it has the same functions and lines. It is started with
-// a name and an environment variable, which init of this package finds: it serves, and exits
-// before main. Packages that are initialized before this one are so in the monitor too.
+// The monitor runs the same executable, so it can print functions and lines. Its argument 0
+// and an environment variable mark it. This package's init sees them, serves, and exits before
+// main. Packages that are initialized earlier are initialized in the monitor too.
 //
-// If the program is process 1, the kernel kills the monitor with it, as all of a PID
-// namespace. Then a socket is in the pipe's place, with a small buffer, so the dying process
-// waits in its writes until the monitor has read, and the monitor reads little at a time and
-// prints as soon as it knows the address. Else it says in a line what it is as soon as it knows
-// that, which is near the head of the crash text, and prints the report in the end, behind the
-// stacks of all goroutines.
+// The monitor prints a line as soon as it knows the address, near the head of the crash text.
+// It prints the report at the end, behind the stacks of all goroutines.
+//
+// Process 1 is different: when it dies, the kernel kills its whole PID namespace, the monitor
+// included. So process 1 uses a socket with a small buffer in place of the pipe. The monitor
+// reads it in small pieces and prints the whole report as soon as it knows the address, while
+// the dying process still waits in its writes.
 
-// Package monitor starts a process that reports faults in guarded blocks.
+// Package monitor starts a process that reports this one's fatal faults in guarded blocks.
 package monitor
 
 import (
@@ -33,16 +34,17 @@ import (
 )
 
 const (
-	maxLine = 4 << 10 // how much of a line is looked at
-	maxRead = 64      // what is read at a time where the report must be printed at once
+	maxLine = 4 << 10 // longer lines are searched in parts
+	maxRead = 64      // bytes a read for process 1
 )
 
-// faults are what a crash text has in front of the address, in hexadecimal. A panic that
-// wraps a fault has the second form only.
+// faults are the texts in front of the hexadecimal address in a crash text. A panic that wraps
+// a fault has the second form only.
 var faults = [...]string{"unexpected fault address 0x", " addr=0x"}
 
-// watch reads a crash text to its end, and prints to out what log knows of its address: all at
-// once, or a line at once and all in the end.
+// watch reads a crash text to its end and reports the block at its address to out. If atOnce,
+// it prints the report as soon as it has the address; otherwise a line then and the report at
+// the end.
 func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	report := ""
 	if atOnce {
@@ -70,12 +72,13 @@ func watch(in io.Reader, log *guardlog.Log, out io.Writer, atOnce bool) {
 	}
 }
 
-// pieces reads maxRead bytes at a time.
+// pieces is a reader whose reads return at most maxRead bytes.
 type pieces struct{ io.Reader }
 
 func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(len(b), maxRead)]) }
 
-// explain returns what the fault in a line of a crash text hit, and the stacks of that block.
+// explain looks for a fault's address in a line of a crash text. It describes the block there
+// and returns the block's stacks, or empty strings.
 func explain(line string, log *guardlog.Log) (what, stacks string) {
 	for _, before := range faults {
 		for rest := line; ; {
@@ -96,5 +99,5 @@ func explain(line string, log *guardlog.Log) (what, stacks string) {
 	return "", ""
 }
 
-// hexDigits returns how many s begins with.
+// hexDigits returns the number of hexadecimal digits at the beginning of s.
 func hexDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789abcdef")) }

@@ -16,9 +16,8 @@ import (
 	"github.com/freehold-go/freehold/internal/guardlog"
 )
 
-// A monitor has a name, its argument 0, and a role, the variable's value. A process with the
-// variable starts no monitor, so there is no endless chain of them, whatever a system does to
-// names.
+// A monitor's argument 0 is name, and the value of variable is its role. A process that has
+// the variable never starts a monitor, so monitors cannot start one another without end.
 const (
 	name     = "freehold-monitor"
 	variable = "FREEHOLD_MONITOR"
@@ -26,9 +25,9 @@ const (
 
 // The roles.
 const (
-	launcher    = "launch"        // starts a monitor that is nobody's child, and ends
-	atEnd       = "watch"         // prints when the crash text has ended
-	immediately = "watch at once" // prints before it reads on
+	launcher    = "launch"        // starts a monitor and exits, so the monitor becomes an orphan
+	atEnd       = "watch"         // prints the report when the crash text has ended
+	immediately = "watch at once" // prints the report before it reads on
 )
 
 // The monitor's files, behind the standard ones.
@@ -38,17 +37,17 @@ const (
 )
 
 const (
-	// pipeBytes is how much crash text fits before the monitor has read any. The address is
-	// in the first lines, so what is beyond that may be lost.
+	// pipeBytes is the pipe's buffer. Crash text beyond it may be lost if the monitor has
+	// not read yet. The address is in the first lines.
 	pipeBytes = 1 << 20
 
-	// socketBytes is the buffer of process 1's socket, as setsockopt takes it. What is in it
-	// counts with the kernel's own bytes, so it holds some 80 pieces of text. The address is
-	// in the first 20, and a crash text has hundreds, if it is of a fault: no piece with the
-	// address is lost while the monitor starts, and the process waits before it is done.
+	// socketBytes is the buffer of process 1's socket, in setsockopt's unit. The kernel counts
+	// its own overhead too, so the buffer holds about 80 writes. The crash text of a fault takes
+	// hundreds, and the address is in the first 20. So the address is never lost, and the
+	// process fills the buffer and waits before it has written all.
 	socketBytes = 32 << 10
 
-	// socketWait is how long process 1 then waits for each piece to be read.
+	// socketWait is the longest time that a write of process 1 waits for room.
 	socketWait = 10 * time.Millisecond
 )
 
@@ -77,7 +76,7 @@ func serve(role string) int {
 	return 0
 }
 
-// launch starts this program again in a role.
+// launch starts this executable again in a role.
 func launch(role string, crash, log *os.File) (*os.Process, error) {
 	return os.StartProcess("/proc/self/exe", []string{name}, &os.ProcAttr{
 		Env:   environment(os.Environ(), variable+"="+role, "GOGC=off", "FREEHOLD_DEBUG="),
@@ -86,8 +85,8 @@ func launch(role string, crash, log *os.File) (*os.Process, error) {
 	})
 }
 
-// environment returns an environment with other values of some variables. Of a variable that
-// is there twice, Go takes the first.
+// environment returns the given environment with some variables replaced. The new ones come
+// first: Go takes the first of two definitions.
 func environment(given []string, others ...string) []string {
 	all := others
 	for _, v := range given {
@@ -110,8 +109,8 @@ func hasKey(vars []string, key string) bool {
 
 var start = sync.OnceValue(startOnce)
 
-// Start starts the monitor, unless it was started before. It ends with this process. Start
-// takes the process's crash output: debug.SetCrashOutput.
+// Start starts the monitor, once for each process. The monitor ends with this process. Start
+// replaces the file of debug.SetCrashOutput.
 func Start() error { return start() }
 
 func startOnce() error {
@@ -135,14 +134,14 @@ func startOnce() error {
 		return err
 	}
 	if os.Getpid() != 1 {
-		return unix.SetNonblock(int(crash.Fd()), true) // of the copy too
+		return unix.SetNonblock(int(crash.Fd()), true) // the mode is shared with SetCrashOutput's copy
 	}
 	return nil
 }
 
-// launchFor starts the monitor of the process pid, this one. By way of a launcher it is not
-// its child, so nobody has to wait for it, whatever the program does or becomes by exec. All
-// orphans are process 1's.
+// launchFor starts the monitor of this process, whose ID is pid. A launcher in between makes
+// the monitor an orphan, so this process need not wait for it, even after an exec. Process 1
+// inherits all orphans, so it starts the monitor directly.
 func launchFor(pid int, crash, log *os.File) error {
 	if pid == 1 {
 		monitor, err := launch(immediately, crash, log)
@@ -162,9 +161,9 @@ func launchFor(pid int, crash, log *os.File) error {
 	return err
 }
 
-// crashFiles returns where the crash text goes, and the monitor's end of it. A monitor that
-// has stopped reads nothing: writes to the pipe do not wait, and those to the socket of
-// process 1 not for long.
+// crashFiles returns the file for the crash text and the monitor's end of it. A monitor that
+// hangs does not block the crash: writes to the pipe never wait, and writes to process 1's
+// socket wait at most socketWait.
 func crashFiles() (crash, far *os.File, err error) {
 	if os.Getpid() == 1 {
 		return socketFiles()

@@ -4,6 +4,5 @@ package monitor
 
 import "errors"
 
-// Start fails: a process here shares no memory and no files with another in the way that
-// it takes.
+// Start fails: on this system the log is not in shared memory.
 func Start() error { return errors.ErrUnsupported }

@@ -1,15 +1,16 @@
-// Owners: what holds memory until it is closed.
+// Owners: leak reports for heaps, arenas and other owners of memory.
 //
 //	made --Watch--> watched --Closed--> forgotten
 //	                   |
-//	                   +--dropped, and found by the collector--> reported
+//	                   +--collected without Close--> reported
 //
-// A watch is found by the address of its owner, so owners need no field for it. It refers
-// to its owner weakly. If another owner is at that address, the first was dropped.
+// The watches are in a map by the owner's address, so owners need no field for them. A watch
+// holds its owner by a weak pointer. If a new owner has a watched address, the old one was
+// dropped.
 
-// Package owners reports owners of memory, such as heaps and arenas, that the collector
-// finds unreachable before their Close. It does so in FREEHOLD_DEBUG=leak alone: otherwise
-// Watch and Closed cost a load each.
+// Package owners reports owners of memory, such as heaps and arenas, that become unreachable
+// before their Close. It does so only with FREEHOLD_DEBUG=leak: otherwise Watch and Closed
+// cost a load each.
 package owners
 
 import (
@@ -40,33 +41,33 @@ func init() { on.Store(mode.On("leak")) }
 // On reports whether owners are watched.
 func On() bool { return on.Load() }
 
-// Dropped are the owners that one stack made and that were dropped without Close.
+// Dropped counts the owners of one stack, kind and name that were dropped without Close.
 type Dropped struct {
-	Kind  string    // the type, such as "arena.Arena"; "(other)" if there are more than are kept
-	Name  string    // that it was given, or ""
-	Stack []uintptr // as from runtime.Callers, from the caller of the constructor's package on
+	Kind  string    // the type, such as "arena.Arena"; "(other)" for the rest of a full list
+	Name  string    // the owner's name, or ""
+	Stack []uintptr // program counters; the innermost called the constructor's package
 	Count int
 }
 
-// watch is an owner that is watched.
+// watch describes a watched owner.
 type watch struct {
 	kind, name string
 	stack      stacks.ID
-	gone       func() bool // the owner is unreachable
+	gone       func() bool // reports whether the owner was collected
 	cleanup    runtime.Cleanup
 }
 
-// owners has the watches. mu guards all of it but stacks.
+// owners holds the watches and the reports. mu guards all fields but stacks.
 var owners struct {
 	stacks  stacks.Table
 	mu      lockrank.Mutex[lockrank.Leaf]
 	open    map[uintptr]*watch // by the owner's address
 	dropped []Dropped
-	ids     []stacks.ID // of the stacks in dropped
+	ids     []stacks.ID // the stack of each entry of dropped
 	reports io.Writer   // nil is standard error
 }
 
-// Watch watches an owner, a pointer to the beginning of an object, until Closed.
+// Watch watches an owner until Closed. The pointer must be to the beginning of an object.
 func Watch[T any](owner *T, kind, name string) {
 	if On() {
 		weakly := weak.Make(owner)
@@ -107,7 +108,8 @@ func closed(at uintptr) {
 	}
 }
 
-// end reports the owner of w, which was at that address, unless that was done.
+// end is the cleanup of the owner that was at an address. It reports the owner unless Collect
+// or add has done so.
 func end(at uintptr, w *watch) {
 	owners.mu.Lock()
 	defer owners.mu.Unlock()
@@ -117,8 +119,8 @@ func end(at uintptr, w *watch) {
 	}
 }
 
-// Collect runs the garbage collector and reports the owners that it finds dropped. It does
-// not wait for cleanups.
+// Collect runs the garbage collector and reports the owners that it finds dropped, without
+// waiting for their cleanups.
 func Collect() {
 	runtime.GC()
 	owners.mu.Lock()
@@ -131,15 +133,15 @@ func Collect() {
 	}
 }
 
-// All returns the dropped owners that were found so far, in order.
+// All returns the dropped owners found so far, in the order of their reports.
 func All() []Dropped {
 	owners.mu.Lock()
 	defer owners.mu.Unlock()
 	return slices.Clone(owners.dropped)
 }
 
-// report writes that w's owner was dropped, once for each stack and name, and counts it. mu
-// is held.
+// report counts w's owner as dropped, and writes so for the first of each stack, kind and
+// name. mu is held.
 func (w *watch) report() {
 	full := len(owners.dropped) >= maxDropped-1
 	for i, d := range owners.dropped {
@@ -172,8 +174,8 @@ func (d Dropped) String() string {
 	return fmt.Sprintf("%s %q", d.Kind, d.Name)
 }
 
-// WatchTo watches owners, and writes reports to w, until restore is called, which forgets
-// what was found. It is for tests.
+// WatchTo starts watching, with reports to w. restore ends that and forgets all reports. For
+// tests.
 func WatchTo(w io.Writer) (restore func()) {
 	was := on.Swap(true)
 	set := func(w io.Writer) {

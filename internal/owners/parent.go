@@ -4,8 +4,8 @@ package owners
 
 import "strings"
 
-// AskParent panics if parent is closed, with its message in the name of call: to read what an owner
-// keeps in its memory would fault. Owners call it first in Close, if they hold memory.
+// AskParent panics if parent is closed, with the parent's message in the name of call. An owner
+// that holds memory of parent calls it first in Close: its memory would fault otherwise.
 func AskParent(call string, parent interface {
 	Alloc(size, align int) ([]byte, error)
 	Free(b []byte)
@@ -20,8 +20,8 @@ func AskParent(call string, parent interface {
 	}
 }
 
-// inTheNameOf returns a panic of this module's with call in place of the name it has. It leaves others
-// as they are.
+// inTheNameOf replaces the name of the call in a panic message of this module. It returns other
+// panics as they are.
 func inTheNameOf(call string, p any) any {
 	message, _ := p.(string)
 	message, ok := strings.CutPrefix(message, "freehold: ")

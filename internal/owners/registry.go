@@ -10,15 +10,15 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// A Registry holds the open owners of one type, by number in order of creation. Rank is that of its
-// lock. The zero value is empty.
+// A Registry holds the open owners of one type, numbered in order of creation. Rank is the rank
+// of its lock. The zero value is empty.
 type Registry[T, Rank any] struct {
 	Mu   lockrank.Mutex[Rank] // held while Each calls its function
 	open map[uint64]reference[T]
 	made uint64
 }
 
-// reference is a pointer to an owner, or a weak one.
+// reference is a strong or a weak pointer to an owner.
 type reference[T any] struct {
 	owner *T
 	weak  weak.Pointer[T]
@@ -31,8 +31,8 @@ func (r reference[T]) get() *T {
 	return r.weak.Value()
 }
 
-// Add adds an owner and returns its number. A weak one leaves the registry also when the collector
-// frees it.
+// Add adds an owner and returns its number. If weakly, the registry does not keep the owner
+// alive, and drops it once the collector has freed it.
 func (r *Registry[T, Rank]) Add(owner *T, weakly bool) (number uint64) {
 	ref := reference[T]{owner: owner}
 	if weakly {
@@ -55,8 +55,8 @@ func (r *Registry[T, Rank]) Remove(number uint64) {
 	delete(r.open, number)
 }
 
-// Each calls f for each owner in order of creation. Add and Remove wait meanwhile, so f must not call
-// them.
+// Each calls f for each owner in order of creation. It holds Mu, so f must not call Add or
+// Remove.
 func (r *Registry[T, Rank]) Each(f func(*T)) {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -69,7 +69,7 @@ func (r *Registry[T, Rank]) Each(f func(*T)) {
 	}
 }
 
-// All returns the owners in order of creation. Add and Remove do not wait for what is done with them.
+// All returns the owners in order of creation. Unlike f of Each, its caller may use the registry.
 func (r *Registry[T, Rank]) All() (all []*T) {
 	r.Each(func(owner *T) { all = append(all, owner) })
 	return all

@@ -1,12 +1,12 @@
-// Poison: memory that nobody may use, inside what arenas and pools took from their parents.
+// Poison: unused memory inside the blocks that arenas and pools hold.
 //
-//	nobody's --Take--> somebody's --Leave--> nobody's
+//	poisoned --Take--> in use --Leave--> poisoned
 //
-// Memory that is nobody's holds the fill, and Take looks for bytes that were written. In
-// builds with -asan it is inaccessible instead.
+// Poisoned memory holds the fill byte, and Take looks for bytes that were overwritten. In
+// builds with -asan the sanitizer makes it inaccessible instead.
 
-// Package poison finds writes to memory that nobody may use: if FREEHOLD_DEBUG asks for
-// poison or quarantine, and in builds with -asan.
+// Package poison finds writes to unused memory. It is on if FREEHOLD_DEBUG asks for poison or
+// quarantine, and in builds with -asan.
 package poison
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/freehold-go/freehold/internal/mode"
 )
 
-// Fill is what each byte holds that is nobody's.
+// Fill is the value of each poisoned byte.
 const Fill = 0xDB
 
 var on = asked()
@@ -27,7 +27,7 @@ func asked() bool {
 	return mode.On("poison") || quarantine || asan.Enabled
 }
 
-// On reports whether what is made from now on poisons its memory.
+// On reports whether allocators that are made from now on poison their unused memory.
 func On() bool { return on }
 
 // Set changes what On reports, until restore is called. For tests.
@@ -37,11 +37,11 @@ func Set(to bool) (restore func()) {
 	return func() { on = before }
 }
 
-// Checks reports whether an allocator finds accesses to its freed blocks in any build and mode. Package
-// alloctest sets it.
+// Checks reports whether an allocator finds accesses to its freed blocks in every build and mode.
+// Package alloctest sets it.
 var Checks = func(allocator any) bool { return false }
 
-// Leave makes b nobody's.
+// Leave poisons b.
 func Leave(b []byte) {
 	if asan.Enabled {
 		asan.Poison(b)
@@ -50,8 +50,8 @@ func Leave(b []byte) {
 	FillBytes(b, Fill)
 }
 
-// Take makes b somebody's. It returns the index of the first byte that was written since
-// Leave, or -1.
+// Take ends the poisoning of b. It returns the index of the first byte that was written since
+// Leave, or -1. With -asan it is always -1: the sanitizer has reported the write.
 func Take(b []byte) int {
 	if asan.Enabled {
 		asan.Unpoison(b)

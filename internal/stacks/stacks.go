@@ -1,18 +1,18 @@
-// Stacks: call stacks, each kept once.
+// Stacks: an append-only hash set of call stacks.
 //
 //	index   hash, label -> ID     open addressing; 0 is an empty place
 //	heads   ID -> hash, label, its words
 //	words   | stack 1 | stack 2 | ...     program counters, the innermost first
 //
-// Capture hashes the return addresses on the stack (walk), and looks the hash up. Only
-// for a hash that it has not seen does it ask the runtime for the program counters,
-// which have inlined calls too and take 20 times as long. Equal return addresses have
-// equal program counters. Two stacks with one hash of 64 bits would be taken for one.
+// Capture hashes the return addresses on the stack (walk) and looks the hash up. Only for a
+// new hash does it ask the runtime for the program counters: those include inlined calls and
+// take 20 times as long. Equal return addresses have equal program counters. Two stacks whose
+// 64-bit hashes collide count as one.
 //
-// The heads of one stack with several labels share its words, if Relabel made them.
+// Relabel adds a head that shares the words of the original.
 //
-// Stacks are never removed, so readers need no lock: an ID is in the index after its
-// head and words were written.
+// Stacks are never removed, so readers need no lock: an ID enters the index after its head and
+// words are written.
 
 // Package stacks keeps call stacks off the Go heap, in bounded memory.
 package stacks
@@ -26,7 +26,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// An ID is a stack in a [Table] with its label.
+// An ID names a stack with a label in a [Table].
 type ID uint32
 
 // Other is the ID of stacks for which the table has no room. It has no program counters
@@ -37,7 +37,7 @@ const (
 	// Max is the number of IDs, Other included.
 	Max = 1 << 16
 
-	// MaxFrames is how many frames of a stack are kept, the innermost.
+	// MaxFrames is the number of innermost frames that are kept of a stack.
 	MaxFrames = 128
 
 	indexLen = 2 * Max
@@ -55,20 +55,20 @@ const (
 // head describes a stack.
 type head struct {
 	hash  uint64 // of the return addresses
-	at    uint32 // of its first word
-	n     uint32 // words
+	at    uint32 // index of its first word
+	n     uint32 // number of words
 	label uint32
 	_     uint32
 }
 
-// Table is a set of stacks. The zero value is empty and ready. It takes no memory before
-// the first Capture, and then 18 MiB of addresses, of which it touches what it fills. It
-// keeps them for the life of the process. All methods are safe for concurrent use.
+// Table is a set of stacks. The zero value is empty and ready. The first Capture reserves 18
+// MiB of addresses for the life of the process; only the used part takes memory. All methods
+// are safe for concurrent use.
 type Table struct {
 	memory atomic.Uintptr // address of the index, then heads and words; 0 before the first stack
 
 	mu    lockrank.Mutex[lockrank.Leaf] // held while a stack is added
-	n     uint32                        // IDs
+	n     uint32                        // IDs in use, Other included
 	words uint32
 	full  atomic.Bool
 }
@@ -106,8 +106,8 @@ func (t *Table) Relabel(id ID, label uint32) ID {
 	return t.insert(h)
 }
 
-// Use has t keep its stacks in Bytes of memory at addr: all zero, before the first Capture,
-// or those of a table in another process, which t then only reads.
+// Use gives t its memory: Bytes at addr. The memory is zero and t has captured nothing yet, or
+// it is the table of another process, which t then only reads.
 func (t *Table) Use(addr uintptr) {
 	t.n = uint32(Other) + 1
 	t.memory.Store(addr)
@@ -158,7 +158,7 @@ func (t *Table) find(hash uint64, label uint32) ID {
 	}
 }
 
-// add adds the caller's stack, unless another goroutine just did.
+// add adds the caller's stack unless another goroutine has just done so.
 //
 //go:noinline
 func (t *Table) add(hash uint64, label uint32) ID {
@@ -187,8 +187,8 @@ func (t *Table) add(hash uint64, label uint32) ID {
 	return id
 }
 
-// insert adds a stack whose words are there, and returns its ID, or Other if there is no
-// room. mu is held.
+// insert adds a head whose words are already written. It returns the ID, or Other if there is
+// no room. mu is held.
 func (t *Table) insert(h head) ID {
 	if t.n == Max {
 		t.full.Store(true)
@@ -205,8 +205,8 @@ func (t *Table) insert(h head) ID {
 	return id
 }
 
-// open takes the table's memory, unless it has it, and reports whether it does. mu is
-// held.
+// open allocates the table's memory if there is none yet. It reports whether there is now. mu
+// is held.
 func (t *Table) open() bool {
 	if t.memory.Load() != 0 {
 		return true
@@ -222,7 +222,7 @@ func (t *Table) open() bool {
 	return true
 }
 
-// hashOf is walk's hash of given program counters.
+// hashOf returns walk's hash of the given program counters.
 func hashOf(pcs []uintptr) uint64 {
 	hash := uint64(hashSeed)
 	for _, pc := range pcs {
@@ -236,8 +236,8 @@ const (
 	hashMul  = 0x2545f4914f6cdd1d // odd
 )
 
-// mix adds a word to a hash: it multiplies, and turns the high bits, on which all others
-// bear, into the low ones.
+// mix adds a word to a hash. It multiplies, then swaps the halves: the high bits depend on
+// all others, so they become the low ones.
 func mix(hash uint64, word uintptr) uint64 {
 	hash = (hash ^ uint64(word)) * hashMul
 	return hash>>32 | hash<<32

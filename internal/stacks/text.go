@@ -1,4 +1,4 @@
-// Text: stacks for people.
+// Text: stacks as text, and without frames of this module.
 
 package stacks
 
@@ -11,9 +11,9 @@ import (
 
 const module = "github.com/freehold-go/freehold"
 
-// Outside returns a stack without the innermost frames of package freehold, of its
-// internals, of accounts and of other packages of this module, given by their names. Each program
-// counter of runtime.Callers is one frame.
+// Outside returns a stack without its innermost frames of package freehold, of the internal
+// packages, of budget.Account, and of the named packages of this module. Each program counter
+// of runtime.Callers is one frame.
 func Outside(pcs []uintptr, packages ...string) []uintptr {
 	frames := runtime.CallersFrames(pcs)
 	for i := range pcs {
@@ -24,10 +24,10 @@ func Outside(pcs []uintptr, packages ...string) []uintptr {
 	return pcs
 }
 
-// Caller returns a stack without the innermost frames of this module, and the function of
-// another package than freehold through which these were called, such as
-// "arena.(*Arena).Alloc", or "" if there is none. Tests, examples and commands do not count as
-// frames of the module. A stack that has no other frames is whole.
+// Caller returns a stack without its innermost frames of this module. through is the last of
+// these functions, such as "arena.(*Arena).Alloc", or "" if it belongs to package freehold or
+// its internals. Tests, examples and commands count as outside. A stack that is all inside is
+// returned whole.
 func Caller(pcs []uintptr) (outside []uintptr, through string) {
 	frames := runtime.CallersFrames(pcs)
 	for i := range pcs {
@@ -42,14 +42,14 @@ func Caller(pcs []uintptr) (outside []uintptr, through string) {
 	return pcs, ""
 }
 
-// isLibrary reports whether a frame is of a package of this module that programs import.
+// isLibrary reports whether a frame is in a package of this module that programs import.
 func isLibrary(f runtime.Frame) bool {
 	name, found := strings.CutPrefix(f.Function, module)
 	return found && (name[0] == '.' || name[0] == '/') && !strings.HasSuffix(f.File, "_test.go") &&
 		!strings.HasPrefix(name, "/examples/") && !strings.HasPrefix(name, "/cmd/") && !strings.HasPrefix(name, "/bench/")
 }
 
-// short returns a function's name with the last part of its package's path.
+// short returns a function's name without the directory of its package.
 func short(function string) string {
 	path := function
 	if i := strings.IndexAny(function, "(["); i >= 0 { // type arguments may have paths
@@ -58,8 +58,8 @@ func short(function string) string {
 	return function[strings.LastIndexByte(path, '/')+1:]
 }
 
-// isOwn reports whether a frame is of package freehold, of its internals, of an account, which
-// is a heap, or of the packages of this module. Their tests are not.
+// isOwn reports whether Outside leaves out a frame. An account counts because it is a heap;
+// tests do not.
 func isOwn(f runtime.Frame, packages []string) bool {
 	name, found := strings.CutPrefix(f.Function, module)
 	if !found || strings.HasSuffix(f.File, "_test.go") {
@@ -70,9 +70,9 @@ func isOwn(f runtime.Frame, packages []string) bool {
 		strings.HasPrefix(name, "/budget.(*Account).") || slices.ContainsFunc(packages, in)
 }
 
-// Text returns a stack as Go's panics print it: two lines for each frame, the function's
-// name and the file with the line, each after indent. The frames below main, a test or the
-// start of a goroutine are left out.
+// Text returns a stack in the form of Go's panics: two lines a frame, the function's name and
+// its file and line, each after indent. It ends at main, a test's runner or a goroutine's
+// start.
 func Text(pcs []uintptr, indent string) string {
 	if len(pcs) == 0 {
 		return indent + "(a stack that was not recorded)\n"
@@ -91,8 +91,8 @@ func Text(pcs []uintptr, indent string) string {
 	return b.String()
 }
 
-// Text returns the heading in a line and below it the stack from the first caller of
-// package freehold on, each line after a newline. It is empty for Other.
+// Text returns the heading and below it the stack from the first caller of package freehold
+// on. Each line follows a newline. It is empty for Other.
 func (t *Table) Text(heading string, id ID) string {
 	pcs, _ := t.Stack(id)
 	if len(pcs) == 0 {

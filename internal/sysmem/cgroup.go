@@ -1,14 +1,15 @@
 // Cgroups: the memory limits on the process's own path.
 //
 //	/proc/self/cgroup     0::/pod/app                 the process's group, as its namespace shows it
-//	/proc/self/mountinfo  … /pod /sys/fs/cgroup …     where a part of the hierarchy, /pod, is mounted
+//	/proc/self/mountinfo  … /pod /sys/fs/cgroup …     where part of the hierarchy, /pod, is mounted
 //
 //	/sys/fs/cgroup/app    level 0: memory.max and memory.high, or memory.limit_in_bytes (v1)
 //	/sys/fs/cgroup        level 1: the same, for the group and its siblings together
 //
-// A limit holds for all below it. So each level up to the mount point is read, and the one
-// that leaves the least counts. Files that are missing have no limit. What cannot be understood
-// is a problem that is reported; the file's last limit stays, and the other files still count.
+// A limit holds for all levels below it, so every level up to the mount point is read, and the
+// limit that leaves the least memory counts. A missing file is no limit. A file that cannot be
+// understood is reported as a problem: its last limit stays in force, and the other files still
+// count.
 
 package sysmem
 
@@ -23,22 +24,22 @@ import (
 	"strings"
 )
 
-// NoLimit is where limits begin that are none. Cgroups of version 1 have the largest
-// number of whole pages in place of the word max.
+// NoLimit and all above it mean no limit. Cgroups of version 1 write the largest number of whole
+// pages in place of the word max.
 const NoLimit = 1 << 60
 
 // Level is one directory on the process's path.
 type Level struct {
 	Dir string // in the root's fs.FS, so without a slash in front
 	V2  bool
-	Own bool // the process is in it, and not in one below
+	Own bool // it is the process's own group, not an ancestor
 }
 
 // Limit is the limit of a level.
 type Limit struct {
 	Level
 	Bytes int64
-	File  string // that has it, from the root on
+	File  string // its file, an absolute path
 }
 
 // Levels returns the levels of the process, its own first.
@@ -77,8 +78,8 @@ func Levels(files fs.FS) ([]Level, error) {
 	return levels, errors.Join(problems...)
 }
 
-// memoryGroup returns the path of a line of /proc/self/cgroup, if it is of a hierarchy
-// that may limit memory.
+// memoryGroup returns the group of a line of /proc/self/cgroup. ok is false if its hierarchy
+// cannot limit memory.
 func memoryGroup(line string) (group string, v2, ok bool) {
 	fields := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
 	if len(fields) != 3 || !strings.HasPrefix(fields[2], "/") {
@@ -88,8 +89,8 @@ func memoryGroup(line string) (group string, v2, ok bool) {
 	return fields[2], v2, v2 || slices.Contains(strings.Split(fields[1], ","), "memory")
 }
 
-// memoryMount returns what a line of /proc/self/mountinfo mounts, and where, if it is such a
-// hierarchy:
+// memoryMount returns the root and the mount point of a line of /proc/self/mountinfo. ok is
+// false if the line does not mount a cgroup hierarchy for memory of the given version.
 //
 //	31 24 0:27 /pod /sys/fs/cgroup rw,relatime shared:9 - cgroup2 cgroup2 rw
 func memoryMount(line string, v2 bool) (root, point string, ok bool) {
@@ -109,10 +110,10 @@ func memoryMount(line string, v2 bool) (root, point string, ok bool) {
 // unescape undoes the escapes of mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`).Replace
 
-// groupDir returns the directory of a group in a mount. It reports false if the mount has
-// neither the group nor one above it. A root such as /../.. is above the process's
-// namespace. Then the path from there to the group is unknown, and the mount point, whose
-// limit holds for the group too, takes its place.
+// groupDir returns the directory of a group in a mount. It reports false if the mount contains
+// neither the group nor an ancestor. A root such as /../.. is above the process's namespace, so
+// the path from there to the group is unknown. groupDir then returns the mount point, whose
+// limit holds for the group too.
 func groupDir(group, root, point string) (dir string, ok bool) {
 	switch {
 	case isBelow(group, root):
@@ -123,7 +124,7 @@ func groupDir(group, root, point string) (dir string, ok bool) {
 	return "", false
 }
 
-// isBelow reports whether a path is another or below it, and does not leave it.
+// isBelow reports whether p is above or a path below it, without any "..".
 func isBelow(p, above string) bool {
 	if p == ".." || strings.Contains(p+"/", "/../") {
 		return false
@@ -144,8 +145,8 @@ func climb(dir, point string, v2 bool) []Level {
 	}
 }
 
-// Limits returns the limits of levels, and what could not be read of them. Then the limit
-// is that of before.
+// Limits returns the limits of levels. The error joins the problems with files that cannot be
+// read; such a file keeps its limit of before.
 func Limits(files fs.FS, levels []Level, before []Limit) ([]Limit, error) {
 	var limits []Limit
 	var problems []error
@@ -172,7 +173,7 @@ func Limits(files fs.FS, levels []Level, before []Limit) ([]Limit, error) {
 			add(l, file, n, err)
 		}
 		if l.Own && !l.V2 {
-			// It includes the levels that a namespace hides.
+			// hierarchical_memory_limit includes the levels that a namespace hides.
 			file := path.Join(l.Dir, "memory.stat")
 			stat, err := Stat(files, file)
 			add(l, file, cmp.Or(stat["hierarchical_memory_limit"], NoLimit), err)
@@ -181,7 +182,7 @@ func Limits(files fs.FS, levels []Level, before []Limit) ([]Limit, error) {
 	return limits, errors.Join(problems...)
 }
 
-// limitOf returns the number of a limit's file, or NoLimit.
+// limitOf reads the number in a file, or NoLimit for the word max.
 func limitOf(files fs.FS, file string) (int64, error) {
 	content, err := fs.ReadFile(files, file)
 	if err != nil {
@@ -198,7 +199,7 @@ func limitOf(files fs.FS, file string) (int64, error) {
 	return int64(min(n, NoLimit)), nil
 }
 
-// cause returns an error without the path that its text would repeat.
+// cause strips the path from an error, since the caller's message has it.
 func cause(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		return e.Err
@@ -206,8 +207,8 @@ func cause(err error) error {
 	return err
 }
 
-// Used returns the bytes of a level that the kernel cannot drop: without the page cache of
-// files and slabs that are reclaimable. It reports false if that cannot be read.
+// Used returns the bytes in use at a level, without the page cache and reclaimable slabs, which
+// the kernel can drop. It reports false if the usage cannot be read.
 func (l Level) Used(files fs.FS) (bytes int64, ok bool) {
 	name, prefix := "memory.usage_in_bytes", "total_"
 	if l.V2 {
@@ -222,8 +223,8 @@ func (l Level) Used(files fs.FS) (bytes int64, ok bool) {
 	return max(n-max(cache, 0), 0), true
 }
 
-// Stat returns the figures of a file with a name and a number in each line, which may be one of kB. It leaves
-// out what it does not understand.
+// Stat parses a file with a name and a number on each line. Numbers in kB become bytes. Other
+// lines are left out.
 func Stat(files fs.FS, file string) (map[string]int64, error) {
 	text, err := fs.ReadFile(files, file)
 	if err != nil {

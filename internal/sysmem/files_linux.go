@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rootFiles is the root directory. Go's poller would wake a thread for each file of PSI that is
-// opened, so ReadFile leaves it out.
+// rootFiles is the root directory. Its ReadFile bypasses Go's poller, which would wake a thread
+// for each PSI file that it opens.
 type rootFiles struct{ fs.FS }
 
 func Root() fs.FS { return rootFiles{os.DirFS("/")} }
@@ -19,7 +19,7 @@ func (rootFiles) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), name) // which blocks, so the poller does not take it
+	f := os.NewFile(uintptr(fd), name) // fd is blocking, so the poller does not take it
 	defer f.Close()
 	var text bytes.Buffer
 	text.Grow(4096)

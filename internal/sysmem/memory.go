@@ -1,4 +1,4 @@
-// Package sysmem reads what the system tells of memory: the machine's, and that of the process's cgroups.
+// Package sysmem reads the machine's memory and the memory limits of the process's cgroups.
 package sysmem
 
 import (
@@ -6,9 +6,9 @@ import (
 	"io/fs"
 )
 
-// Memory returns how many bytes this process may have by the machine's memory and the limits
-// of its cgroups, and how many of them are available now. On systems other than Linux all
-// of them count as available. Both are 0 where the system does not tell.
+// Memory returns the bytes that this process may use in all, and the bytes that are available
+// now. Both respect the machine's memory and the limits of the process's cgroups. On systems
+// other than Linux all memory counts as available. Both are 0 if the total is unknown.
 func Memory() (total, available int64) { return MemoryOf(Root(), Physical) }
 
 // MemoryOf is Memory of another root directory and machine.
@@ -24,7 +24,7 @@ func MemoryOf(files fs.FS, physical func() (int64, error)) (total, available int
 	for _, g := range limits {
 		total = min(total, g.Bytes)
 		used, _ := g.Used(files)
-		available = min(available, max(g.Bytes-used, 1)) // 0 is unknown
+		available = min(available, max(g.Bytes-used, 1)) // 0 would mean unknown
 	}
 	return total, available
 }

@@ -4,5 +4,5 @@ package sysmem
 
 import "errors"
 
-// Physical fails: the system does not tell.
+// Physical fails: no call for the machine's memory is known here.
 func Physical() (int64, error) { return 0, errors.ErrUnsupported }
