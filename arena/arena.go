@@ -39,10 +39,10 @@ type Options struct {
 	// the parent; a large one wastes memory in small arenas.
 	ChunkBytes int
 
-	// MaxChunkBytes is the largest chunk size, in bytes. Only a chunk dedicated
-	// to one larger block exceeds it. 0 means 1 MiB, or ChunkBytes if that is
-	// more; any other value below ChunkBytes panics. Up to a quarter of
-	// each chunk is wasted at its end, and the free part of the last one.
+	// MaxChunkBytes is the largest chunk size, in bytes. Only a chunk dedicated to one larger
+	// block exceeds it. 0 means 1 MiB, or ChunkBytes if that is more; any other value below
+	// ChunkBytes panics. Up to a quarter of each chunk, and the free part of the last one, are
+	// wasted.
 	MaxChunkBytes int
 
 	// MaxBytes is a hard limit on the bytes in chunks, in use or spare:
@@ -56,16 +56,14 @@ type Options struct {
 // make one. Calls of the zero Arena panic, except Owns, Live, Stats, Remaining and
 // Free of nil.
 //
-// Blocks never move and have no header. A block takes its size plus up to
-// align-1 bytes of padding. Alloc is an addition and a few comparisons; padding
-// takes the slow path (BenchmarkAlloc). A chunk costs one Alloc or Zeroed of the
-// parent. Reset takes the same time whatever the arena holds (BenchmarkReset).
-// The arena itself takes 288 bytes on the Go heap, 48 more per chunk, and what
-// [Arena.Rewind] says for nested marks.
+// Blocks never move and have no header. A block takes its size plus up to align-1 bytes of
+// padding. Alloc is an addition and a few comparisons; padding takes the slow path
+// (BenchmarkAlloc). A chunk costs one Alloc or Zeroed of the parent. Reset takes constant time
+// (BenchmarkReset). The arena itself takes 288 bytes on the Go heap and 48 more per chunk;
+// [Arena.Rewind] tells the cost of nested marks.
 //
-// Free and Resize panic for a slice outside of the arena's chunks. A double
-// free, or a free of part of a block, is not detected for a block between
-// others.
+// Free and Resize panic for a slice outside of the arena's chunks. They do not detect a double
+// free, or a free of part of a block, unless it is at the end of the current chunk's blocks.
 type Arena struct {
 	_ container.NoCopy
 
@@ -75,15 +73,15 @@ type Arena struct {
 	//	[top, zeroTo) is zero, if top < zeroTo
 	//	[max(top, dirtyTo), end) is zero
 	top     uintptr        // of the blocks; free memory begins here
-	fastEnd uintptr        // end; top in a checked arena, which has no fast path
+	fastEnd uintptr        // end, or top in a checked arena, which has no fast path
 	zeroTo  uintptr        // see clearTo
 	base    unsafe.Pointer // of the chunk; the only pointer that blocks are made from
-	live    int            // blocks handed out and neither freed nor ended
+	live    int            // blocks handed out that have not ended
 	end     uintptr        // of the chunk
-	dirtyTo uintptr        // the highest top so far, less what was cleared since
+	dirtyTo uintptr        // the highest top so far, lowered when memory was cleared
 	ahead   int            // bytes to clear beyond the next block that needs clearing
 
-	// chunks[:used] are in use, in the order of taking; the others are spare.
+	// chunks[:used] are in use, in the order in which they were taken; the others are spare.
 	// len(regions) == len(chunks).
 	chunks   []chunk
 	regions  []region // the chunks by address
@@ -100,10 +98,10 @@ type Arena struct {
 	next    int                // size of the next chunk, in bytes
 	parent  freehold.Allocator // nil if the arena is fixed
 	member  *membership        // in a Registry; nil if in none
-	keeper  *Recycler          // the arena's, or nil
+	keeper  *Recycler          // the Recycler that made the arena, or nil
 	state   state
 	checked bool        // memory without a block is poison
-	put     atomic.Bool // into keeper, and not handed out again
+	put     atomic.Bool // it was put into keeper and not handed out since
 }
 
 // A state says whether an arena may be used.
@@ -116,10 +114,9 @@ const (
 	closed // no chunks
 )
 
-// New returns an empty arena over parent, which must outlive it. It panics if parent
-// is nil. It takes no memory before the first block. Close returns all memory to the
-// parent. An arena dropped without Close leaks it until the parent is closed;
-// FREEHOLD_DEBUG=leak reports that.
+// New returns an empty arena over parent, which must outlive it. It panics if parent is nil. It
+// takes no memory before the first block. Close returns all memory to the parent. Without Close the
+// memory leaks until the parent is closed; FREEHOLD_DEBUG=leak reports that.
 func New(parent freehold.Allocator, o *Options) *Arena {
 	arg.NotNil("arena.New", "parent", parent)
 	return newArena(parent, o.withDefaults("arena.New"))
@@ -168,9 +165,8 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 	return a.block(from, size), nil
 }
 
-// Zeroed implements [freehold.Allocator], with the errors of Alloc. It takes
-// chunks by the parent's Zeroed and does not clear memory known to be zero. It
-// clears used memory up to 1 KiB ahead.
+// Zeroed implements [freehold.Allocator], with the errors of Alloc. It takes chunks by the parent's
+// Zeroed and does not clear memory known to be zero. Used memory it clears up to 1 KiB ahead.
 func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	from, mask := a.top, uintptr(align-1)
 	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.fastEnd-from {
@@ -185,9 +181,9 @@ func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	return a.block(from, size), nil
 }
 
-// Resize implements [freehold.Allocator]. It always shrinks a block in place. It
-// grows the newest block in place if that fits its chunk. Later blocks reuse the
-// bytes cut off the newest block only. Size 0 frees b.
+// Resize implements [freehold.Allocator]. It always shrinks a block in place. It grows the newest
+// block in place if that fits its chunk. Only the bytes cut off the newest block are reused. Size 0
+// frees b.
 func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	const call = "arena.Arena.Resize"
 	arg.AtLeast(call, "size", size, 0)
@@ -227,10 +223,10 @@ func (a *Arena) Resize(b []byte, size int) ([]byte, bool) {
 	return a.block(from, size), true
 }
 
-// Free implements [freehold.Allocator]. Later blocks reuse the bytes of the
-// newest block. The block before it then becomes the newest, unless there is
-// padding between them. For any other block Free only lowers Live. It panics if b is
-// not from this arena, and, where it can tell, if b is not live.
+// Free implements [freehold.Allocator]. Later blocks reuse the bytes of the newest block. The block
+// before it then becomes the newest, unless there is padding between them. For any other block Free
+// only lowers Live. It panics if b is not from this arena. It panics in some cases if b is not
+// live.
 func (a *Arena) Free(b []byte) {
 	if len(b) == 0 {
 		if cap(b) > 0 && a.holds(addressOf(b)) {
@@ -260,9 +256,8 @@ func (a *Arena) Owns(b []byte) bool {
 	return len(b) > 0 && a.holds(addressOf(b))
 }
 
-// Reserve guarantees that the next size bytes of blocks and padding come from
-// one chunk, without a call of the parent. The error is that of Alloc. A
-// negative size panics.
+// Reserve guarantees that the next size bytes of blocks and padding come from one chunk, without a
+// call of the parent. Errors are as for Alloc. A negative size panics.
 func (a *Arena) Reserve(size int) error {
 	a.mustBeOpen("arena.Arena.Reserve")
 	arg.AtLeast("arena.Arena.Reserve", "size", size, 0)
@@ -303,11 +298,10 @@ func (a *Arena) trim(maxBytes int) {
 	a.publish()
 }
 
-// Close ends all blocks and returns all memory to the parent, one Free per chunk.
-// Later calls that allocate, resize or free a block, or change the arena in another
-// way, panic. Close, Free of nil and calls that only report still work. Close the
-// arena before its parent: Close after that of a [freehold.Heap] panics. The memory of
-// [NewFixed] is the caller's again.
+// Close ends all blocks and returns all memory to the parent, one Free per chunk. Later calls that
+// allocate, resize or free a block, or change the arena in another way, panic. Close, Free of nil
+// and calls that only report still work. Close the arena before its parent: if the parent is a
+// closed [freehold.Heap], Close panics. The memory of [NewFixed] is the caller's again.
 func (a *Arena) Close() {
 	if a.state == closed {
 		return
@@ -381,8 +375,8 @@ type header struct {
 	len, cap int
 }
 
-// block returns the size bytes at from. It skips the checks of unsafe.Slice, a
-// tenth of the time of Alloc (BenchmarkAlloc).
+// block returns the size bytes at from. It skips the checks of unsafe.Slice, which take a tenth of
+// the time of Alloc (BenchmarkAlloc).
 //
 // Precondition: the bytes are in the current chunk, and size >= 0.
 func (a *Arena) block(from uintptr, size int) []byte {

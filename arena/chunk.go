@@ -1,12 +1,11 @@
-// Chunks: an arena's memory from its parent, and which of its bytes are zero.
+// Chunks: an arena's memory from its parent, and the tracking of zero bytes.
 //
-//	chunks   | in use, in order of taking | spare |
+//	chunks   | in use, in the order taken | spare |
 //	                 ^ current
 //
-// Blocks come from the current chunk. When a block does not fit, allocSlow takes
-// a spare or a new chunk into use. Of the two, the chunk with more free memory
-// becomes the current one, so small blocks continue in the old chunk after a
-// large one.
+// Blocks come from the current chunk. When a block does not fit, allocSlow takes a spare or a new
+// chunk into use. The old or the new chunk becomes the current one, whichever has more free memory
+// then. So small blocks continue in the old chunk after a large one.
 //
 // A chunk's bytes from dirtyTo on are zero: the parent gave them as zero, and no
 // block has used them.
@@ -27,12 +26,12 @@ import (
 const (
 	chunkAlign = 64 // the least alignment of a chunk, in bytes: a cache line
 
-	// maxAhead bounds what Zeroed clears ahead, in bytes. It is the power of two
-	// that made BenchmarkAlloc/impl=arena/zeroed fastest.
+	// maxAhead is the most bytes that Zeroed clears ahead. It is the power of two that made
+	// BenchmarkAlloc/impl=arena/zeroed fastest.
 	maxAhead = 1 << 10
 )
 
-// A chunk is memory from the parent. The arena holds the current one's dirtyTo.
+// A chunk is memory from the parent. Arena.dirtyTo replaces the current one's dirtyTo.
 type chunk struct {
 	mem     []byte
 	dirtyTo uintptr // bytes at this address and beyond are zero
@@ -106,7 +105,7 @@ func (a *Arena) cut(size, align int, zeroed bool) []byte {
 	return a.block(from, size)
 }
 
-// cutChecked is cut in a checked arena. What is beyond the block stays poison.
+// cutChecked is cut in a checked arena. The memory beyond the block stays poison.
 func (a *Arena) cutChecked(size, align int, zeroed bool) []byte {
 	from := a.top + -a.top&uintptr(align-1)
 	a.claim(from + uintptr(size))
@@ -124,16 +123,16 @@ func (a *Arena) claim(to uintptr) {
 	a.top, a.fastEnd = to, to
 }
 
-// mustBePoison panics if b, which was no block's, was written.
+// mustBePoison panics if b was written to. No block held b.
 func mustBePoison(b []byte) {
 	if i := poison.Take(b); i >= 0 {
 		arg.Panicf("arena.Arena", "the byte at %#x was written while no block held it: after a Free, Rewind or Reset, or beyond the end of a block", addressOf(b[i:]))
 	}
 }
 
-// clearTo zeroes [from, to) of the current chunk's free memory, and some bytes
-// ahead. It doubles the bytes ahead at each call, so that a few blocks in a row,
-// between a Mark and a Rewind for example, pay little.
+// clearTo zeroes [from, to) of the current chunk's free memory, and some bytes ahead. Each call
+// doubles the bytes ahead, so a short series of blocks, such as between a Mark and a Rewind, pays
+// little.
 func (a *Arena) clearTo(from, to uintptr) {
 	if from < a.dirtyTo {
 		upTo := min(a.dirtyTo, max(to, min(to+uintptr(a.ahead), a.end)))
@@ -212,7 +211,7 @@ func (a *Arena) findSpare(size, align int, zeroed bool) (int, error) {
 	}
 	err := a.take(size, align, zeroed)
 	if err != nil && len(a.chunks) > a.used {
-		a.trim(0) // no spare chunk fits: free them for one that does
+		a.trim(0) // no spare chunk fits: free all to make room for one that does
 		err = a.take(size, align, zeroed)
 	}
 	return len(a.chunks) - 1, err

@@ -15,18 +15,16 @@
 //
 //   - [Arena] has one owner. It is the fastest, and not safe for concurrent use.
 //     [NewFixed] makes one in the caller's []byte, without a parent.
-//   - [Shared] serves any goroutine from a chunk per processor. It can be reset
-//     while others allocate and read.
-//   - [Registry] names arenas of either kind by numbers that can be stored
-//     off-heap.
-//   - [Recycler] keeps idle arenas with their memory, and returns that over time.
+//   - [Shared] serves any goroutine from a chunk per processor. It can be reset while other
+//     goroutines allocate and read.
+//   - [Registry] names arenas of either kind by numbers that can be stored off-heap.
+//   - [Recycler] is a pool of idle arenas, which keep their memory for a while.
 //
 // A chunk is the unit of memory that an arena takes from its parent, the
 // allocator below. A spare chunk is one that the arena keeps without blocks.
 //
-// A block, and every value in it, ends with the first of: its Free,
-// [Arena.Rewind] to an older [Mark], [Arena.Reset], [Arena.Close], and the Close
-// of the parent. With FREEHOLD_DEBUG=poison an arena fills memory with 0xDB when
-// its block ends, and panics at the next allocation there if it was written to
-// since.
+// A block, and every value in it, ends with the first of: its Free, [Arena.Rewind] to an older
+// [Mark], [Arena.Reset], [Arena.Close], and the Close of the parent. With FREEHOLD_DEBUG=poison an
+// arena fills a block's memory with 0xDB when the block ends. It panics at the next allocation
+// there if the memory was written to meanwhile.
 package arena

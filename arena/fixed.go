@@ -1,6 +1,4 @@
-// Fixed: an arena in the caller's memory.
-//
-// It is an Arena without a parent: it has one chunk, from NewFixed to Close.
+// Fixed: an arena in the caller's memory, with one chunk and without a parent.
 
 package arena
 
@@ -13,10 +11,10 @@ import (
 	"github.com/freehold-go/freehold/internal/watch"
 )
 
-// NewFixed returns an arena that allocates from buf alone. If a block does not fit, the
-// error matches [freehold.ErrOutOfMemory]. It is for an existing buffer, such as an
-// array, a block of another allocator or shared memory, and for a bound without a
-// parent. Reset makes all of buf available again; Trim and TrimTo are no-ops.
+// NewFixed returns an arena that allocates from buf alone. If a block does not fit, the error
+// matches [freehold.ErrOutOfMemory]. Use it for an existing buffer, such as an array, a block of
+// another allocator or shared memory. Reset makes all of buf available again; Trim and TrimTo are
+// no-ops.
 //
 // buf remains the caller's memory. The caller must not touch it before Close, nor
 // free or unmap it while blocks are in use. It may be on the Go heap, since blocks
@@ -42,7 +40,7 @@ func NewFixed(buf []byte) *Arena {
 	return a
 }
 
-// lendGoMemory says that n arenas more have blocks in mem, if that is Go memory.
+// lendGoMemory adds n arenas to the count of lenders of Go memory, if mem is Go memory.
 func lendGoMemory(mem []byte, n int) {
 	if watch.IsGoPointer(addressOf(mem)) {
 		watch.LendGoMemory(n)

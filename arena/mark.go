@@ -4,15 +4,14 @@
 //	  |   a    |   b      |         c       |   d    |   e      |        blocks
 //	endings            2 at 1                               2 at 1, 4 at 3
 //
-// Marks are numbered, and each has a place: the chunks in use and the top of the
-// current one. A Rewind records an ending, the number of the newest mark and the
-// place it returned to. All marks up to that number and beyond that place are
-// stale. A newer ending at the same place or before it includes an older one. So
-// the endings that count have both numbers and places in ascending order: there
-// is at most one per block, however often marks are rewound to.
+// Marks are numbered, and each has a place: the number of chunks in use and the top of the current
+// one. A Rewind records an ending: the number of the newest mark, and the place to which it
+// returned. All marks up to that number and beyond that place are stale. A newer ending at the same
+// place or before it includes an older one, which is dropped. So both the numbers and the places of
+// the endings ascend, and there is at most one ending per block, however many Rewinds there are.
 //
-// Marks of one place are one state, and none ends the other. A mark costs no
-// memory, nor does a Rewind to the newest mark, which ends none.
+// Marks at one place are the same state, and a Rewind to one keeps the others valid. A mark costs
+// no memory. A Rewind to the newest mark ends no mark and costs no memory either.
 
 package arena
 
@@ -36,19 +35,20 @@ type Mark struct {
 	live    int
 }
 
-// A place is how far the arena is in use: chunks, and the top of the current one.
+// A place is the end of the used memory: the number of chunks in use, and the top of the current
+// one.
 type place struct {
 	used int
 	top  uintptr
 }
 
-// beyond reports whether p is after q. Places with the same number of chunks are
-// in one current chunk, unless an ending before both says that one is stale.
+// beyond reports whether p is after q. Places with the same number of chunks are in the same
+// current chunk, unless an ending before both makes one of them stale.
 func (p place) beyond(q place) bool {
 	return p.used > q.used || p.used == q.used && p.top > q.top
 }
 
-// An ending makes marks up to a number stale that are beyond a place.
+// An ending makes stale all marks that have at most a number and are beyond a place.
 type ending struct {
 	upTo uint64
 	at   place
@@ -61,15 +61,13 @@ func (a *Arena) Mark() Mark {
 	return Mark{arena: a, number: a.lastMark, used: a.used, current: a.current, top: a.top, filled: a.filled, live: a.live}
 }
 
-// Rewind ends the blocks allocated or grown since m, and keeps their memory. The
-// same mark may be rewound to repeatedly. A Rewind to an older mark with fewer
-// blocks, and Reset, make it stale. So may a Rewind to a newer mark, if the newest
-// blocks at m were freed before that mark was taken. It panics for a stale mark, and
-// for one of another arena.
+// Rewind ends the blocks allocated or grown since m, and keeps their memory. A mark may be used
+// repeatedly. A Rewind to an older mark with fewer blocks, and Reset, make m stale. So may a Rewind
+// to a newer mark, if the newest blocks at m were freed before that mark was taken. Rewind panics
+// for a stale mark, and for a mark of another arena.
 //
-// It takes the same time whatever was allocated (BenchmarkRewind). A Rewind to a
-// mark that is not the newest takes up to 24 bytes on the Go heap, until a Rewind
-// to the same state or an earlier one.
+// It takes constant time (BenchmarkRewind). A Rewind to a mark that is not the newest takes up to
+// 24 bytes on the Go heap, until a Rewind to the same state or an earlier one.
 func (a *Arena) Rewind(m Mark) {
 	const call = "arena.Arena.Rewind"
 	a.mustBeOpen(call)
@@ -93,9 +91,9 @@ func (a *Arena) Rewind(m Mark) {
 // Reset ends all blocks and keeps the memory as spare chunks. All marks become
 // stale.
 //
-// Its cost does not depend on the number of chunks (BenchmarkReset). Nor does that
-// of the first block after it, if the first chunk fits it. A larger block looks
-// at the spare chunks in turn, in the order of taking, until one fits.
+// It takes constant time (BenchmarkReset). So does the first block after it, if it fits the first
+// chunk. A larger block searches the spare chunks, in the order in which they were taken, until one
+// fits.
 func (a *Arena) Reset() {
 	a.mustBeOpen("arena.Arena.Reset")
 	a.resetTo, a.endings = a.lastMark, a.endings[:0]
@@ -117,7 +115,7 @@ func (a *Arena) rewind(m *Mark) {
 		return
 	}
 	if a.checked && a.current >= 0 {
-		mustBePoison(a.bytes(a.top, a.end)) // which poisonSince fills again
+		mustBePoison(a.bytes(a.top, a.end)) // poisonSince fills it again
 	}
 	a.leave()
 	if a.checked {
@@ -136,7 +134,7 @@ func (a *Arena) isStale(m *Mark) bool {
 	if m.number <= a.resetTo {
 		return true
 	}
-	// Of the endings that include the mark's number, the first has the lowest place.
+	// The first ending that includes the mark's number has the lowest place of all that do.
 	i, _ := slices.BinarySearchFunc(a.endings, m.number, func(e ending, number uint64) int {
 		return cmp.Compare(e.upTo, number)
 	})

@@ -1,12 +1,11 @@
-// Recycler: arenas between two uses.
+// Recycler: a pool of idle arenas.
 //
 //	Get --> in use --> Put --> idle --> Get
 //	                            |
 //	                            +-- beyond MaxBytes, or idle for two ticks --> closed
 //
-// Idle arenas are a stack: the most recently used are reused first, and the
-// others expire. While there are idle arenas a tick is due. A timer runs it, or a
-// Put that finds it overdue.
+// Idle arenas are a stack: the most recently used are reused first, and the others expire. While
+// there are idle arenas a tick is scheduled. A timer runs it, or a Put that finds it overdue.
 
 package arena
 
@@ -23,11 +22,11 @@ const (
 	defaultIdleBytes = 64 << 20
 	defaultDecay     = time.Second
 
-	// One Put in putsPerLook checks whether the tick is overdue. Reading the
-	// clock takes as long as the rest of a Get and a Put.
+	// One Put in putsPerLook checks whether the tick is overdue. Reading the clock takes as long
+	// as the rest of a Get and a Put.
 	putsPerLook = 64
 
-	// maxLook bounds the idle arenas that a Get looks at, under the lock.
+	// maxLook is the most idle arenas that a Get searches, under the lock.
 	maxLook = 64
 )
 
@@ -44,16 +43,15 @@ type RecyclerOptions struct {
 	// arena to it. 0 means a quarter of MaxBytes; a negative value panics.
 	MaxArenaBytes int
 
-	// Decay is how long an arena stays idle before it is closed, at least; at
-	// most it is twice that. 0 means one second; negative means until Close.
-	// Without a timer, see [NewRecycler], an arena stays until the next Put
-	// after that.
+	// Decay is the least time that an arena stays idle before it is closed; the most is twice
+	// that. 0 means one second; negative means until Close. Without a timer, see [NewRecycler],
+	// an expired arena stays until the next Put.
 	Decay time.Duration
 }
 
-// Recycler keeps idle arenas, with their memory, for reuse. It is safe for
-// concurrent use if the parent is. An arena belongs to its caller from Get to
-// Put. [NewRecycler] makes one; Get of the zero Recycler panics.
+// Recycler keeps idle arenas, with their memory, for reuse. It is safe for concurrent use if the
+// parent is. An arena belongs to the caller of Get until Put. [NewRecycler] makes one; Get of the
+// zero Recycler panics.
 type Recycler struct {
 	options  RecyclerOptions // with the defaults filled in
 	confined bool            // the parent belongs to one goroutine, so there is no timer
@@ -65,7 +63,7 @@ type Recycler struct {
 	reserved int                // bytes in the arenas of stack; reserved <= options.MaxBytes
 	ticks    int64
 	puts     uint
-	due      time.Time // when the next tick is due, by the wall clock; zero if none is
+	due      time.Time // the wall-clock time of the next tick; zero if none is scheduled
 	closed   bool
 
 	// ending is held while a tick closes arenas. Close waits for it, since the
@@ -114,12 +112,11 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	return r
 }
 
-// Get returns an empty arena with startBytes reserved in one chunk, as by
-// [Arena.Reserve]. The caller owns it until Put or its Close. Get reuses the
-// arena put last among those with startBytes of memory, of the 64 put last, else
-// the one put last, else makes a new one. The error is the parent's, or says that
-// the arena's limit would be exceeded; with startBytes 0 there is none. It panics if
-// startBytes is negative, and after Close.
+// Get returns an empty arena with startBytes reserved in one chunk, as by [Arena.Reserve]. The
+// caller owns it until Put or its Close. Of the 64 idle arenas put last, Get returns the last with
+// startBytes of memory, or if none has that, the one put last. Without an idle arena it makes a new
+// one. The error is the parent's, or says that the arena's limit would be exceeded; with startBytes
+// 0 there is none. It panics if startBytes is negative, and after Close.
 func (r *Recycler) Get(startBytes int) (*Arena, error) {
 	arg.AtLeast("arena.Recycler.Get", "startBytes", startBytes, 0)
 	a := r.pop(startBytes)
@@ -161,11 +158,11 @@ func (r *Recycler) pop(startBytes int) *Arena {
 	return a
 }
 
-// Put resets a, which Get returned, and keeps it for a later Get. To stay within
-// MaxBytes it closes the arenas put longest ago; it closes a if a alone exceeds
-// it. The caller must not use a or its blocks afterwards; most uses of an idle
-// arena panic. Put panics if a is nil, did not come from this Recycler or is idle
-// already; of two Puts at the same moment one panics. For a closed arena it is a no-op.
+// Put resets a, which Get returned, and keeps it for a later Get. To stay within MaxBytes it closes
+// the arenas that have been idle longest, or a if a alone exceeds it. The caller must not use a or
+// its blocks afterwards; most uses of an idle arena panic. Put panics if a is nil, did not come
+// from this Recycler or is idle already; of two concurrent Puts of a one panics. For a closed arena
+// it is a no-op.
 //
 // Put removes a from its [Registry].
 func (r *Recycler) Put(a *Arena) {
@@ -179,7 +176,7 @@ func (r *Recycler) Put(a *Arena) {
 		return
 	}
 	a.mustBeOpen("arena.Recycler.Put")
-	if !a.put.CompareAndSwap(false, true) { // another goroutine puts it at this moment
+	if !a.put.CompareAndSwap(false, true) { // another goroutine puts it concurrently
 		refusePut("arena.Recycler.Put")
 	}
 	a.leaveRegistry()
@@ -220,10 +217,9 @@ func (r *Recycler) push(a *Arena) (excess []*Arena) {
 
 // wake schedules a tick. mu is held.
 //
-// Each tick has its own timer, which is never reset or stopped: a timer made in a
-// testing/synctest bubble allows neither outside of it. Such a timer does not
-// fire once the bubble has ended. The bubble's clock is in the year 2000, so a
-// Put outside finds the tick overdue.
+// Each tick has its own timer, which is never reset or stopped: outside of its testing/synctest
+// bubble a timer allows neither. Such a timer does not fire once the bubble has ended. The bubble's
+// clock is in the year 2000, so a Put outside finds the tick overdue.
 func (r *Recycler) wake(now time.Time) {
 	due := now.Add(r.options.Decay)
 	r.due = due
@@ -241,8 +237,8 @@ func (r *Recycler) takeOut(i int) *Arena {
 	return a
 }
 
-// tick closes the arenas that were idle before the last tick. It is a no-op if
-// the tick due then has already run, or the Recycler is closed.
+// tick closes the arenas that were idle before the last tick. It is a no-op if the tick due at that
+// time has already run, or the Recycler is closed.
 func (r *Recycler) tick(due time.Time) {
 	r.ending.Lock()
 	defer r.ending.Unlock()
@@ -279,10 +275,9 @@ func (r *Recycler) expire(now time.Time) (excess []*Arena) {
 	return excess
 }
 
-// Close closes the idle arenas. Arenas in use remain usable, and Put closes them.
-// A later Get panics; a second Close is a no-op. Close the Recycler and the
-// arenas in use before their parent: Close after that of a [freehold.Heap]
-// panics, and so may the Recycler's timer.
+// Close closes the idle arenas. Arenas in use remain usable, and Put closes them. A later Get
+// panics; a second Close is a no-op. Close the Recycler and the arenas in use before their parent:
+// if the parent is a closed [freehold.Heap], Close panics, and so may the Recycler's timer.
 func (r *Recycler) Close() {
 	r.ending.Lock()
 	defer r.ending.Unlock()

@@ -1,4 +1,4 @@
-// Registry: a table that finds arenas by number.
+// Registry: a table of arenas by number.
 //
 //	ID    | serial, 40 bits | slot, 24 bits |
 //	                             |
@@ -43,7 +43,7 @@ type Registry struct {
 	table atomic.Pointer[[]atomic.Pointer[membership]]
 }
 
-// A membership is an arena's time in a registry.
+// A membership is an arena's entry in a registry.
 type membership struct {
 	id       ID
 	arena    *Arena  // or nil
@@ -56,9 +56,8 @@ type membership struct {
 	reserved atomic.Int64
 }
 
-// Add returns a new ID for a. Find returns a by it until Remove or a.Close. The
-// name is for Summary. Only a's owner may call Add. It panics if a is nil, closed or
-// in a registry already.
+// Add returns a new ID for a. Find of the ID returns a until Remove or a.Close. The name is for
+// Summary. Only a's owner may call Add. It panics if a is nil, closed or in a registry already.
 //
 // IDs are never reused, in any registry. Add panics beyond 16,777,216 arenas at
 // once in a registry, and beyond 2^40 Adds in a process.
@@ -186,7 +185,7 @@ func (r *Registry) Remove(id ID) bool {
 	return m.end()
 }
 
-// end removes the arena from its registry, and reports whether it was in it.
+// end removes the arena from its registry, and reports whether it was a member.
 func (m *membership) end() bool {
 	r := m.registry
 	r.mu.Lock()
@@ -223,7 +222,7 @@ func (a *Arena) publish() {
 	}
 }
 
-// tell sets m's figures to those of a.
+// tell copies the figures of a to m.
 func (m *membership) tell(a *Arena) {
 	m.used.Store(int64(a.usedBytes()))
 	m.reserved.Store(int64(a.reserved))
@@ -267,9 +266,9 @@ func (r *Registry) Len() int {
 //	1000000         4196        12288  "request"
 //	  total         4196        12288  1 arena
 //
-// The figures are in bytes. An [Arena]'s figures are as of when it last took a chunk into
-// use or ended blocks in more than one, since its owner may be using it now. A
-// [Shared] counts each chunk with blocks as used whole.
+// The figures are in bytes. Since its owner may be using it now, an [Arena]'s figures are from the
+// last time that it took a chunk into use or ended blocks in more than one. A [Shared] counts each
+// chunk with blocks as used whole.
 func (r *Registry) Summary() string {
 	type line struct {
 		id             ID

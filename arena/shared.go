@@ -1,7 +1,7 @@
-// Shared: bump allocation for any goroutine.
+// Shared: a concurrent bump allocator, with a chunk for each processor.
 //
-// Each processor has a chunk and cuts blocks off its front. It takes no lock and
-// writes no word that processors share:
+// A processor cuts blocks off the front of its chunk. It takes no lock and writes no word that
+// processors share:
 //
 //	table      | 0 | 1 | 2 | ...          a slot for each processor
 //	             |   |
@@ -50,28 +50,25 @@ type SharedOptions struct {
 	// multiple of 2 MiB are then aligned to 2 MiB.
 	HugePages bool
 
-	// Domain holds the arena's guards; nil means a new Domain. Containers of one
-	// [epoch.Domain] share guards: a guard from any of them protects the blocks
-	// of all, and delays recycling in all. So does a Zeroed while it clears a
-	// block.
+	// Domain holds the arena's guards; nil means a new Domain. Containers of one [epoch.Domain]
+	// share guards: a guard from any of them protects the blocks of all, and delays recycling in
+	// all. Zeroed holds a guard while it clears a block.
 	Domain *epoch.Domain
 }
 
-// Shared is a bump allocator for any number of goroutines. Alloc takes the next
-// bytes of the processor's chunk, Free only counts, and [Shared.Reset] gives up
-// all blocks at once while others may allocate and read. It implements
-// [freehold.Owner].
+// Shared is a bump allocator for any number of goroutines. Alloc takes the next bytes of the
+// processor's chunk, Free only counts, and [Shared.Reset] gives up all blocks at once while other
+// goroutines may allocate and read. It implements [freehold.Owner].
 //
-// A block is valid until the first Reset that returns after its Alloc was
-// called, or Close. A goroutine that uses or allocates blocks while another may
-// call Reset must hold an [epoch.Guard]: see Reset.
+// A block is valid until Close, or until the first Reset that returns after its Alloc was called. A
+// goroutine that uses or allocates blocks while another may call Reset must hold an [epoch.Guard]:
+// see Reset.
 //
-// Alloc of a small block takes no lock and scales with the processors
-// (BenchmarkSharedAlloc64). The next chunk is taken under the arena's lock, from
-// recycled memory or from the parent. Each processor keeps one partly used chunk,
-// and up to a quarter of each chunk is wasted at its end. The arena itself takes
-// about 500 bytes on the Go heap, up to 8 KiB more with more than 16 processors;
-// each chunk takes 128.
+// Alloc of a small block takes no lock and scales with the processors (BenchmarkSharedAlloc64). The
+// next chunk comes from recycled memory or from the parent, under the arena's lock. Each processor
+// keeps one partly used chunk, and up to a quarter of each chunk is wasted at its end. The arena
+// itself takes about 500 bytes on the Go heap, up to 8 KiB more with more than 16 processors, and
+// 128 bytes for each chunk.
 //
 // [NewShared] makes one. Calls of the zero Shared panic, except Close, Owns, Live,
 // Reserved, Stats and Free of nil.
@@ -84,17 +81,17 @@ type Shared struct {
 	chunkAlign int
 	maxBytes   int
 	hugePages  bool
-	checked    bool // memory that is recycled is filled
+	checked    bool // recycled memory is poisoned
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	closed bool
 	member *membership // in a Registry; nil if in none
 
-	// Each chunk with memory is in chunks, and either in the table or in exactly one
-	// of the lists below.
+	// Each chunk with memory is in chunks, and in either the table or exactly one of the lists
+	// below.
 	chunks         []*sharedChunk // by address
 	full           []*sharedChunk // have blocks of this generation
-	partial        spareSet       // the same, with free bytes
+	partial        spareSet       // have blocks of this generation, and free bytes
 	outdated       []*sharedChunk // have blocks of earlier generations only
 	retired        []sharedBatch  // waiting for guards, oldest first
 	spare          spareSet       // ready for use
@@ -103,18 +100,17 @@ type Shared struct {
 	live           int            // blocks of this generation that chunks in the table do not count
 	liveBytes      int
 
-	generation atomic.Uint64          // Resets so far; grows under mu
+	generation atomic.Uint64          // number of Resets so far; grows under mu
 	table      pin.Table[sharedChunk] // changed under mu; last, as pin.New demands
 }
 
 const _ = -(unsafe.Sizeof(Shared{}) ^ (unsafe.Offsetof(Shared{}.table) + unsafe.Sizeof(Shared{}.table)))
 
-// A sharedBatch is chunks that were retired together. They are recycled once the
-// epoch has passed.
+// A sharedBatch is an entry of the retire list: chunks that are recycled once the epoch has passed.
 type sharedBatch struct {
 	epoch    *epoch.Epoch
 	chunks   []*sharedChunk
-	recycled int // of chunks, from the front
+	recycled int // number of chunks recycled so far, from the front
 }
 
 func (b *sharedBatch) rest() []*sharedChunk { return b.chunks[b.recycled:] }
@@ -125,10 +121,10 @@ const (
 	lineBytes        = 64 // alignment of chunks, against false sharing
 )
 
-// NewShared returns an empty arena over parent, which must outlive it. It panics if
-// parent is nil. It takes no memory before the first block; see [Shared.Reserve]. Close
-// returns all memory. The arena calls the parent under its lock, so the parent
-// need not be safe for concurrent use unless others use it too.
+// NewShared returns an empty arena over parent, which must outlive it. It panics if parent is nil.
+// It takes no memory before the first block; see [Shared.Reserve]. Close returns all memory. The
+// arena calls the parent under its own lock, so a parent without other users need not be safe for
+// concurrent use.
 func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	const call = "arena.NewShared"
 	arg.NotNil(call, "parent", parent)
@@ -159,14 +155,13 @@ func NewShared(parent freehold.Allocator, o *SharedOptions) *Shared {
 	return s
 }
 
-// Alloc implements [freehold.Allocator]; align may be any power of two. If
-// MaxBytes would be exceeded, the error says so and matches
-// [freehold.ErrOutOfMemory]; otherwise it is the parent's.
+// Alloc implements [freehold.Allocator]; align may be any power of two. The error matches
+// [freehold.ErrOutOfMemory] if MaxBytes would be exceeded; otherwise it is the parent's.
 func (s *Shared) Alloc(size, align int) ([]byte, error) { return fast.alloc(s, size, align, 0, 0) }
 
-// Zeroed implements [freehold.Allocator], with the errors of Alloc. It costs
-// little more than Alloc in a chunk taken for Zeroed, which is cleared as a
-// whole. In a chunk taken for Alloc it clears each block under a guard.
+// Zeroed implements [freehold.Allocator], with the errors of Alloc. A chunk taken for Zeroed is
+// cleared as a whole; there Zeroed costs little more than Alloc. In a chunk taken for Alloc it
+// clears each block under a guard.
 func (s *Shared) Zeroed(size, align int) ([]byte, error) {
 	return fast.zeroed(s, size, align, 0, 0)
 }
@@ -176,7 +171,7 @@ func (s *Shared) zeroSlow(size, align int) ([]byte, error) {
 	if s.readers == nil {
 		s.mustBeOpen("arena.Shared.Zeroed")
 	}
-	// The guard keeps the block's memory from others until it is cleared.
+	// The guard keeps the block's memory from being recycled until it is cleared.
 	g := s.readers.Enter()
 	defer g.Leave()
 	b := s.takeUncleared(size, align)
@@ -204,8 +199,8 @@ func (s *Shared) takeUncleared(size, align int) (b []byte) {
 	return b
 }
 
-// at returns the chunk in a slot that the caller holds, or nil if it has none of this
-// generation. It is nil for the zero Shared.
+// at returns the chunk of this generation in a slot that the caller holds, or nil. It is nil for
+// the zero Shared.
 func (s *Shared) at(slot int) *sharedChunk {
 	if c := s.table.Entry(slot); c != nil && c.generation == s.generation.Load() {
 		return c
@@ -237,9 +232,9 @@ func (s *Shared) Resize(b []byte, size int) (r []byte, ok bool) {
 	return r, ok
 }
 
-// Free implements [freehold.Allocator]. It only counts: the memory is reused
-// after Reset. It does not detect invalid frees. A block given up by Reset need
-// not be freed. Freeing it anyway makes Live too low.
+// Free implements [freehold.Allocator]. It only counts: the memory is reused after Reset. It does
+// not detect invalid frees. Blocks given up by Reset need not be freed; Free of one makes Live too
+// low.
 func (s *Shared) Free(b []byte) {
 	if len(b) > 0 {
 		s.count(-1, -len(b))
@@ -260,9 +255,8 @@ func (s *Shared) count(live, bytes int) {
 	}
 }
 
-// Owns implements [freehold.Owner]. It reports whether b begins in one of the
-// arena's chunks, live or not. It is fast for blocks of the current processor's
-// chunk, and takes the arena's lock for others.
+// Owns implements [freehold.Owner]. It reports whether b begins in one of the arena's chunks, live
+// or not. It is fast for the chunk of the current processor, and takes the arena's lock for others.
 func (s *Shared) Owns(b []byte) bool {
 	if len(b) == 0 {
 		return false

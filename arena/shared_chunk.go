@@ -1,4 +1,4 @@
-// Chunks of a Shared: memory from the parent, handed out from front to back.
+// Chunks of a Shared: memory from the parent, allocated from front to back.
 //
 //	mem  +---------+-----+---------+------------------+
 //	     | block   | pad | block   | free             |
@@ -14,25 +14,23 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// A sharedChunk is memory that blocks are cut from, and counts the blocks allocated
-// and freed in its slot of the table. A chunk without memory only counts.
+// A sharedChunk is memory for blocks. It also counts the blocks allocated and freed in its slot of
+// the table; a chunk without memory only counts.
 //
-// While it is in the table, the holder of its slot owns it, and otherwise the holder of
-// the Shared's mu. mem, base, dedicated and generation are fixed while it is in the
-// table.
+// In the table, a chunk belongs to the holder of its slot, and mem, base, dedicated and generation
+// are fixed. Outside of the table, mu of the Shared guards it.
 //
 // Invariant: 0 <= at <= len(mem)
 type sharedChunk struct {
 	mem        []byte  // the parent's block
 	base       uintptr // address of mem
-	at         uint    // bytes of mem in use, padding included
-	generation uint64  // the Shared's when the chunk was taken into use
+	at         uint    // bytes of mem in use, with padding
+	generation uint64  // the Shared's generation when the chunk was taken into use
 	dedicated  bool    // taken from the parent for one large block
 	zero       bool    // mem[at:] is zero
 	maxFree    uint    // free bytes when it came into the table; mu guards it
 
-	// Blocks and bytes allocated, less those freed here. Negative if more are freed
-	// here than allocated.
+	// The blocks and bytes allocated here minus the ones freed here. They may be negative.
 	live, liveBytes int
 
 	_ [128 - 8 - 9*unsafe.Sizeof(uintptr(0))]byte // against false sharing
@@ -43,8 +41,7 @@ func newSharedChunk(mem []byte, dedicated, zero bool) *sharedChunk {
 	return &sharedChunk{mem: mem, base: addressOf(mem), dedicated: dedicated, zero: zero}
 }
 
-// take cuts off a block, or returns nil if the free bytes do not suffice. It does not
-// touch the block's memory.
+// take cuts off a block, or returns nil if it does not fit. It does not touch the block's memory.
 //
 // Precondition: size is positive and align a power of two.
 func (c *sharedChunk) take(size, align int) []byte {
@@ -71,16 +68,15 @@ func (c *sharedChunk) fits(size, align int) bool {
 	return from <= to && to <= uint(len(c.mem))
 }
 
-// place returns where in mem the next block begins and ends, which may be beyond the end of
-// mem. The sum of at and the padding does not overflow an unsigned number; that with size may,
-// and to is less than from then.
+// place returns the offsets in mem at which the next block would begin and end. They may be beyond
+// the end of mem. The addition of size may overflow, and then to is less than from; the addition of
+// the padding cannot.
 func (c *sharedChunk) place(size, align int) (from, to uint) {
 	from = c.at + uint(-(c.base+uintptr(c.at))&uintptr(align-1))
 	return from, from + uint(size)
 }
 
-// extend extends b to size bytes. It reports false if b is not the last block or the
-// free bytes do not suffice.
+// extend extends b to size bytes. It reports false if b is not the last block or does not fit.
 func (c *sharedChunk) extend(b []byte, size int) ([]byte, bool) {
 	from := uint(addressOf(b) - c.base)
 	if from >= c.at || c.at-from != uint(len(b)) || uint(size) > uint(len(c.mem))-from {
@@ -94,9 +90,9 @@ func (c *sharedChunk) extend(b []byte, size int) ([]byte, bool) {
 	return b, true
 }
 
-// mayFit reports whether a chunk in the table may have memory for a block of size
-// bytes: free bytes, or blocks that a Reset has given up. The Shared's mu is held, but
-// not the slot. The free bytes only decrease in the table, so maxFree bounds them.
+// mayFit reports whether a chunk in the table may have memory for a block of size bytes: free
+// bytes, or blocks that a Reset has given up. The caller holds mu of the Shared but not the slot.
+// The free bytes only decrease in the table, so maxFree is an upper bound.
 func (c *sharedChunk) mayFit(size int, generation uint64) bool {
 	return c.mem != nil && (c.generation != generation || c.maxFree >= uint(size))
 }

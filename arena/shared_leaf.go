@@ -1,10 +1,11 @@
 // Leaves: Alloc and Zeroed of a Shared in Go.
 //
-// Each is a leaf, in which the goroutine keeps its processor: see runtime.go of package pin.
-// A leaf gives up, and has changed nothing, where the processor has no chunk of this generation,
-// or one that does not fit the block. Then it calls a slow path, whose name ends in Missed.
+// In a leaf the goroutine keeps its processor: see runtime.go of package pin. If the processor has
+// no chunk of this generation, or the block does not fit it, a leaf changes nothing and calls a
+// slow path, whose name ends in Missed.
 //
-// What else a leaf calls must be inlined. Otherwise pins are used: TestLeavesTakeNoPins.
+// All other calls in a leaf must be inlined. Otherwise package pin falls back on pins:
+// TestLeavesTakeNoPins.
 
 package arena
 
@@ -13,15 +14,15 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// functions are Alloc and Zeroed. Package pin expects at behind four words; callers pass 0.
-// Those that take pins call leaves with a slot, and do the rest when they have left it, if the
-// block is nil.
+// functions holds implementations of Alloc and Zeroed. Package pin expects at behind four words;
+// callers pass 0. The pinned functions call a leaf with a slot; if the block is nil, they call the
+// slow path after they have left the slot.
 type functions struct {
 	alloc, zeroed func(s *Shared, size, align int, _, at uintptr) ([]byte, error)
 }
 
-// fast is what is called: assembly where it runs, else plain, which are leaves if package pin
-// knows how to call them, else pinned.
+// Alloc and Zeroed call fast: assembly where it runs, or else plain. plain is the leaves if package
+// pin can call them without a pin, or else pinned.
 var fast, plain, pinned functions
 
 func init() {

@@ -6,9 +6,9 @@
 //  2. a spare chunk, whose blocks an earlier Reset gave up and no guard protects,
 //  3. a new chunk from the parent.
 //
-// A large block gets a dedicated chunk: a spare one of a similar size, or a new one. If
-// the parent refuses, lastResort takes any chunk that fits, those of other processors
-// too. If none fits, all spare chunks are returned, and the parent is asked once more.
+// A large block gets a dedicated chunk: a spare one of a similar size, or a new one. If the parent
+// refuses, lastResort takes any chunk that fits, even from another processor. If none fits, all
+// spare chunks are returned, and the parent is asked once more.
 
 package arena
 
@@ -22,8 +22,8 @@ import (
 	"github.com/freehold-go/freehold/internal/asan"
 )
 
-// refill is the slow path of Alloc, and of Zeroed if wantZero is set. zero reports that
-// the block is known to be zero. If wantZero is set, refill prefers cleared chunks.
+// refill is the slow path of Alloc, or of Zeroed if wantZero is set; it then prefers cleared
+// chunks. zero reports that the block is known to be zero.
 func (s *Shared) refill(size, align int, wantZero bool) (b []byte, zero bool, err error) {
 	call := "arena.Shared.Alloc"
 	if wantZero {
@@ -68,12 +68,12 @@ func (s *Shared) clearUnlocked(c *sharedChunk) {
 	c.zero = true
 }
 
-// takeLocal allocates from the chunk of the current processor. If that does not fit the
-// block, next replaces it, and takeLocal allocates from next. It removes a chunk of an
-// earlier generation from the table in any case. mu is held.
+// takeLocal allocates from the chunk of the current processor. If the block does not fit, next
+// replaces the chunk, and takeLocal allocates from next. A chunk of an earlier generation leaves
+// the table in any case. mu is held.
 //
-// The goroutine may have changed processors since its fast path failed, so the chunk
-// found here may fit. next then goes to a list.
+// The goroutine may have changed processors since its fast path failed, so the block may fit the
+// chunk found here. next then goes to a list.
 //
 // Precondition: next is nil, or of this generation and fits the block.
 func (s *Shared) takeLocal(size, align int, next *sharedChunk) (b []byte) {
@@ -105,16 +105,16 @@ func (s *Shared) takeLocal(size, align int, next *sharedChunk) (b []byte) {
 	return b
 }
 
-// install puts a chunk into a slot, or on a list if the slot has a chunk or is beyond the
-// table. mu is held.
+// install puts a chunk into a slot. If the slot has a chunk or is beyond the table, the chunk goes
+// to a list. mu is held.
 func (s *Shared) install(slot int, c *sharedChunk) {
 	if !s.table.Install(s.table.Slot(slot), func() *sharedChunk { return c }) {
 		s.enlist(c)
 	}
 }
 
-// enlist puts a chunk that left the table, or never was in it, on its list. It adds the
-// chunk's counts to the arena's, unless a Reset has ended its blocks. mu is held.
+// enlist puts a chunk that is not in the table on its list. It adds the chunk's counts to the
+// arena's, unless a Reset has ended its blocks. mu is held.
 func (s *Shared) enlist(c *sharedChunk) {
 	switch {
 	case c == &noChunk:
@@ -148,8 +148,8 @@ func (s *Shared) drain() {
 	})
 }
 
-// obtain returns a chunk that fits the block, removed from its list. If dedicated is
-// set, the chunk is for this block alone. mu is held.
+// obtain removes a chunk that fits the block from its list, or takes a new one from the parent. If
+// dedicated is set, the chunk is for this block alone. mu is held.
 func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk, error) {
 	var c *sharedChunk
 	if dedicated {
@@ -174,20 +174,18 @@ func (s *Shared) obtain(size, align int, dedicated, wantZero bool) (*sharedChunk
 		return nil, err
 	}
 	if !dedicated && c.at == 0 {
-		// No partial chunk fits this block. Count them as full, so that processors do
-		// not change chunks for a few bytes.
+		// No partial chunk fits this block. Treat all as full, so that processors do not change
+		// chunks for a few bytes.
 		s.full = s.partial.moveTo(s.full)
 	}
 	return c, nil
 }
 
-// lastResort returns any chunk that fits the block, for when the parent refuses: a chunk
-// of another processor, or a spare one of any kind. It returns nil if there is none. mu
-// is held.
+// lastResort is called when the parent refuses. It returns any chunk that fits the block: a chunk
+// of another processor, or a spare one of any kind. It returns nil if there is none. mu is held.
 //
-// It stops the world only if a processor's chunk may fit. A chunk that did not fit
-// returns to the table with its free bytes as maxFree, so repeated calls at the limit
-// stop the world once.
+// It stops the world only if a processor's chunk may fit. A chunk that did not fit returns to the
+// table with its free bytes as maxFree, so repeated calls at the limit stop the world only once.
 func (s *Shared) lastResort(size, align int) *sharedChunk {
 	if s.anyMayFit(size) {
 		s.drain()
@@ -220,8 +218,8 @@ func (s *Shared) anySpare(size, align int) *sharedChunk {
 	}
 }
 
-// bestDedicated returns a spare dedicated chunk that fits the block, the smallest of
-// those recycled so far, or nil if none fits or more than half of it would be wasted.
+// bestDedicated returns the smallest spare dedicated chunk that fits the block, or nil if there is
+// none or more than half of it would be wasted. It recycles only until it finds one.
 func (s *Shared) bestDedicated(size, align int) *sharedChunk {
 	for {
 		c := s.spareDedicated.take(size, align, 2*uint(size)+1)
@@ -231,8 +229,8 @@ func (s *Shared) bestDedicated(size, align int) *sharedChunk {
 	}
 }
 
-// grow returns a new chunk from the parent that fits the block: of the block's size if
-// dedicated is set, else of chunkBytes, or less if the limit requires. mu is held.
+// grow takes a new chunk from the parent that fits the block. Its size is the block's if dedicated
+// is set, or else chunkBytes, or less if the limit requires that. mu is held.
 func (s *Shared) grow(size, align int, dedicated, wantZero bool) (*sharedChunk, error) {
 	n := size
 	if !dedicated {
@@ -269,8 +267,8 @@ func (s *Shared) refusal(size int) error {
 	return fmt.Errorf("%w: %s would exceed the arena's limit of %d", freehold.ErrOutOfMemory, arg.Bytes(size), s.maxBytes)
 }
 
-// freeSpare returns spare chunks to the parent until the arena holds at most keep bytes, and
-// reports whether it did. mu is held.
+// freeSpare returns spare chunks to the parent until the arena holds at most keep bytes or has none
+// left. It reports whether it returned any. mu is held.
 func (s *Shared) freeSpare(keep int) bool {
 	var unused []*sharedChunk
 	for left := s.reserved; left > keep && s.spareBytes() > 0; {
@@ -299,8 +297,8 @@ func (s *Shared) shrink(unused []*sharedChunk) {
 	}
 }
 
-// find returns the index in chunks of the chunk that contains addr, and true, or the
-// index where to insert a chunk with that address, and false. mu is held.
+// find returns the index in chunks of the chunk that contains addr, and true. Otherwise it returns
+// the index at which a chunk with that address belongs, and false. mu is held.
 func (s *Shared) find(addr uintptr) (int, bool) {
 	i, found := slices.BinarySearchFunc(s.chunks, addr, func(c *sharedChunk, addr uintptr) int {
 		switch {
@@ -322,9 +320,8 @@ func (s *Shared) ownsLocked(addr uintptr) bool {
 	return found
 }
 
-// countLocked is the slow path of count: the processor's slot has no chunk of this
-// generation. It installs one without memory, so that the next Free takes the fast path
-// on a processor that frees and never allocates.
+// countLocked is the slow path of count: the processor's slot has no chunk of this generation. It
+// installs one without memory, so that Free takes the fast path on a processor that only frees.
 func (s *Shared) countLocked(live, bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Reserve: taking chunks for a Shared ahead of need.
+// Reserve: preallocation of chunks for a Shared.
 
 package arena
 
@@ -9,15 +9,14 @@ import (
 	"github.com/freehold-go/freehold/internal/asan"
 )
 
-// Reserve makes size bytes of spare chunks ready, with their pages touched, so
-// that Alloc need not wait for the parent or the system. It rounds up to whole
-// chunks as far as MaxBytes permits. They serve blocks of up to a quarter of
-// ChunkBytes; Trim returns the unused ones. The error is that of Alloc, and no
-// memory is kept then. It panics if size is negative.
+// Reserve preallocates size bytes of spare chunks and touches their pages, so that Alloc need not
+// wait for the parent or the system. It rounds up to whole chunks as far as MaxBytes permits. The
+// chunks serve blocks of up to a quarter of ChunkBytes; Trim returns the unused ones. Errors are as
+// for Alloc; after one, no memory is kept. It panics if size is negative.
 //
-// It costs the parent's calls, under the arena's lock, and the page faults,
-// outside of it. If there are too few spare chunks it first drains the
-// processors' chunks, which stops the world as Stats does.
+// It costs the parent's calls, under the arena's lock, and the page faults, outside of it. If there
+// are too few spare chunks it first drains the processors' chunks, which stops the world as Stats
+// does.
 func (s *Shared) Reserve(size int) error {
 	arg.AtLeast("arena.Shared.Reserve", "size", size, 0)
 	chunks, err := s.takeSpare(size)

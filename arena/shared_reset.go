@@ -1,8 +1,7 @@
-// Reset: giving up all blocks of a Shared while they are in use.
+// Reset: reclamation of a Shared's blocks, based on epochs.
 //
-// Reset increments the generation. No more blocks are cut off chunks of earlier
-// generations: a processor that finds one in its slot takes the slow path and replaces
-// it. Reset waits for nobody.
+// Reset increments the generation and waits for no goroutine. No more blocks are cut off chunks of
+// earlier generations: a processor that finds one in its slot takes the slow path and replaces it.
 //
 //	full, partial -- Reset --------+
 //	                               +--> outdated --> retired --epoch passed--> spare
@@ -10,10 +9,10 @@
 //
 // # Why no memory is recycled under a guard
 //
-// A chunk is retired after its last block was cut off. If it was full or partial, it
-// had left the table before. If it was in the table, the holder of its slot or a Drain
-// has removed it. Advance then ends every epoch in which a guard was entered before that
-// block was cut off. The chunk is recycled once these epochs have passed.
+// A chunk is retired after its last block was cut off. If it was full or partial, it had left the
+// table before. If it was in the table, the holder of its slot or a Drain has removed it. Advance
+// then ends every epoch with a guard that was entered before that block was cut off. The chunk is
+// recycled once these epochs have passed.
 
 package arena
 
@@ -27,9 +26,8 @@ import (
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
-// Enter returns a guard, which the caller must Leave; see Reset. It takes no lock
-// and never waits (BenchmarkSharedGuard). It is Enter of SharedOptions.Domain, if
-// set.
+// Enter returns a guard, which the caller must Leave; see Reset. It takes no lock and never waits
+// (BenchmarkSharedGuard). It is Enter of SharedOptions.Domain, if set.
 func (s *Shared) Enter() epoch.Guard {
 	if s.readers == nil { // without a call, so that Enter is inlined
 		panic("freehold: arena.Shared.Enter: zero value: arena.NewShared makes a Shared")
@@ -37,13 +35,12 @@ func (s *Shared) Enter() epoch.Guard {
 	return s.readers.Enter()
 }
 
-// Reset gives up all blocks. It is safe while others allocate, read and call
-// Reset. It takes about a microsecond and waits for nobody.
+// Reset gives up all blocks. It is safe while other goroutines allocate, read and call Reset. It
+// takes about a microsecond and never waits for a guard.
 //
-// An Alloc called after Reset has returned gets memory that no guard protects. An
-// Alloc that overlaps Reset gets a block from before or from after it. The memory
-// of the blocks given up is recycled later, by an Alloc that needs a chunk, by
-// Reset, Stats or Trim, under these rules:
+// An Alloc called after Reset has returned gets memory that no guard protects. An Alloc that
+// overlaps Reset gets a block from before or from after it. An Alloc that needs a chunk, Reset,
+// Stats or Trim later recycles the memory of the given-up blocks, under these rules:
 //
 //   - A guard entered before a block's Alloc was called keeps the block from
 //     being recycled, across any number of Resets.
@@ -52,15 +49,14 @@ func (s *Shared) Enter() epoch.Guard {
 //   - Without such a guard a block is valid until the first Reset that returns
 //     after its Alloc was called. It may then be recycled at once.
 //
-// A goroutine that allocates while others may Reset must enter a guard first, and
-// keep it as long as it uses the block. A reader enters a guard, looks blocks up,
-// and leaves when it is done with them. The caller of Reset must first unlink the
-// blocks, so that later readers do not find them. Before linking a block, a
-// writer must make sure that no Reset was called since before its Alloc. A guard
-// held for long keeps all memory given up meanwhile: see SharedStats.Retired.
+// A goroutine that allocates while others may Reset must enter a guard first, and keep it as long
+// as it uses the block. A reader enters a guard, looks blocks up, and leaves when it is done with
+// them. The caller of Reset must first unlink the blocks, so that later readers do not find them.
+// Before linking a block, a writer must make sure that no Reset was called since its Alloc began. A
+// guard held for long keeps all memory that is given up meanwhile: see SharedStats.Retired.
 //
-// With FREEHOLD_DEBUG=poison memory is filled with 0xDB when it is recycled, so that
-// late reads show. Without guards Reset itself does so, and stops the world.
+// With FREEHOLD_DEBUG=poison, recycled memory is filled with 0xDB, so that late reads show. Reset
+// then stops the world, and if there are no guards it recycles at once.
 func (s *Shared) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,12 +73,12 @@ func (s *Shared) Reset() {
 	s.recycle(fewChunks)
 }
 
-// fewChunks bounds what one call recycles, so that a Reset of many chunks is not one
+// fewChunks is the most chunks that one call recycles, so that a Reset of many chunks is not one
 // long pause.
 const fewChunks = 64
 
-// recycle retires the outdated chunks, and then makes at most n retired chunks spare
-// whose epoch has passed, oldest first. It reports whether there were any. mu is held.
+// recycle retires the outdated chunks. Then it makes up to n retired chunks spare, oldest first, if
+// their epoch has passed. It reports whether it made any spare. mu is held.
 func (s *Shared) recycle(n int) bool {
 	if len(s.outdated) > 0 {
 		s.retired = append(s.retired, sharedBatch{epoch: s.readers.Advance(), chunks: s.outdated})
@@ -105,21 +101,21 @@ func (s *Shared) recycle(n int) bool {
 		batch.recycled += len(some)
 		if len(batch.rest()) == 0 {
 			clear(batch.chunks)
-			s.outdated = batch.chunks[:0] // the array, for the next batch
+			s.outdated = batch.chunks[:0] // reuse the array for the next batch
 			s.retired = slices.Delete(s.retired, 0, 1)
 		}
 	}
 	return left < n
 }
 
-// Trim returns all spare chunks to the parent, after recycling given-up memory
-// that no guard protects. Like Stats it stops the world for about 20 us.
+// Trim recycles given-up memory that no guard protects, and then returns all spare chunks to the
+// parent. Like Stats it stops the world for about 20 us.
 func (s *Shared) Trim() { s.trim("arena.Shared.Trim", 0) }
 
-// TrimTo is Trim until the arena holds at most size bytes. It returns dedicated chunks first,
-// and the larger ones of a kind first. It is cheap if the arena holds no more than size. A negative
-// size panics. Like Trim it is safe while others allocate and read: chunks in use, and those that a guard
-// protects, stay, so the arena may hold more than size after it.
+// TrimTo is Trim until the arena holds at most size bytes. It returns dedicated chunks first, and
+// the larger ones of a kind first. It is cheap if the arena holds no more than size. A negative
+// size panics. Like Trim it is safe while other goroutines allocate and read. Chunks in use, and
+// chunks that a guard protects, stay, so the arena may hold more than size after it.
 func (s *Shared) TrimTo(size int) {
 	arg.AtLeast("arena.Shared.TrimTo", "size", size, 0)
 	s.trim("arena.Shared.TrimTo", size)
@@ -139,7 +135,7 @@ func (s *Shared) trim(call string, size int) {
 // SharedStats is a snapshot of a [Shared]'s memory. Sizes are bytes.
 type SharedStats struct {
 	Name      string // SharedOptions.Name
-	Live      int    // blocks allocated since the last Reset, and not freed
+	Live      int    // blocks allocated since the last Reset and not freed
 	LiveBytes int    // the sum of their lengths
 	Reserved  int    // in all chunks
 	Retired   int    // in chunks given up by Reset that guards may protect
@@ -192,17 +188,15 @@ func (s *Shared) Reserved() int {
 // It costs as much as Stats.
 func (s *Shared) Live() int { return s.Stats().Live }
 
-// Close returns all memory to the parent, live blocks included. Other goroutines
-// must have stopped using the arena. Later calls that allocate, resize or free a
-// block, or change the arena in another way, panic. Close, Enter, Free of nil and
-// calls that only report still work. Close the arena before its parent: Close after
-// that of a [freehold.Heap] panics.
+// Close returns all memory to the parent, live blocks included. Other goroutines must have stopped
+// using the arena. Later calls that allocate, resize or free a block, or change the arena in
+// another way, panic. Close, Enter, Free of nil and calls that only report still work. Close the
+// arena before its parent: if the parent is a closed [freehold.Heap], Close panics.
 //
-// Close panics, and changes nothing, if a held guard may protect a block of the
-// arena, from whichever container of its Domain. If blocks were allocated since
-// the last Reset that is any guard, otherwise one that keeps memory in
-// SharedStats.Retired. To close an arena while the Domain's other containers have
-// readers, unlink its blocks, Reset it, and Close it once Retired is 0.
+// Close panics, and changes nothing, if a held guard of the Domain may protect a block of the
+// arena. If blocks were allocated since the last Reset, any guard may. Otherwise only a guard that
+// keeps memory in SharedStats.Retired may. To close an arena while the Domain's other containers
+// have readers, unlink its blocks, Reset it, and Close it once Retired is 0.
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Spares: chunks of a Shared that are on no slot, by their free bytes.
+// Spares: a sorted set of a Shared's chunks, by their free bytes.
 //
-// They are sorted by key, free bytes before alignment, in runs of bounded length:
+// The chunks are sorted by key, free bytes before alignment, in runs of bounded length:
 //
 //	runs  | 66K 66K 68K | 70K 90K | 128K 1M 1M |
 //
@@ -14,18 +14,17 @@ import (
 	"sort"
 )
 
-// maxRun bounds the chunks in a run. A full run is 4 KiB; moving it costs less
-// than the searches.
+// maxRun is the most chunks in a run. A full run is 4 KiB; moving it costs less than the searches.
 const maxRun = 256
 
-// A spareSet is a set of chunks with free bytes, which no block is cut off meanwhile.
+// A spareSet is a set of chunks with free bytes. No block is cut off a chunk in the set.
 //
 // Invariants:
 //   - no run is longer than maxRun, and none is empty beside others
 //   - keys ascend within a run and from run to run
 type spareSet struct {
 	runs  [][]spareChunk
-	bytes int // in all chunks, used ones too
+	bytes int // in all chunks, used bytes too
 }
 
 type spareChunk struct {
@@ -61,9 +60,9 @@ func (s *spareSet) add(c *sharedChunk) {
 	s.runs[r] = run
 }
 
-// take removes and returns a chunk of at most maxBytes that fits the block; nil
-// if it finds none. It tries the smallest chunk, then, if that is not aligned for
-// the block, the smallest that fits it at any alignment.
+// take removes and returns a chunk of at most maxBytes that fits the block, or nil. It tries the
+// smallest chunk with size free bytes. If that does not fit because of its alignment, it tries the
+// smallest chunk that fits the block at any alignment.
 func (s *spareSet) take(size, align int, maxBytes uint) *sharedChunk {
 	for _, key := range [...]uint64{spareKey(size, uintptr(align)), spareKey(size+align-1, 1)} {
 		r, i := s.search(key)

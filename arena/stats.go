@@ -1,4 +1,4 @@
-// Stats: an arena's figures.
+// Stats: figures of an arena.
 
 package arena
 
@@ -28,10 +28,9 @@ func (a *Arena) Stats() Stats {
 // usedBytes returns the bytes below the tops of the chunks in use.
 func (a *Arena) usedBytes() int { return a.filled + int(a.top-uintptr(a.base)) }
 
-// Remaining returns the size, in bytes, of the largest block of alignment 1 that
-// needs no memory from the parent: the rest of the current chunk, or the largest
-// spare chunk. For an arena of [NewFixed] that is all the free memory. It visits
-// each spare chunk.
+// Remaining returns the size, in bytes, of the largest block of alignment 1 that needs no memory
+// from the parent: the rest of the current chunk, or the largest spare chunk. For an arena of
+// [NewFixed] that is all the free memory. It visits each spare chunk.
 func (a *Arena) Remaining() int {
 	n := int(a.end - a.top)
 	for _, c := range a.chunks[a.used:] {

@@ -1,17 +1,17 @@
-// Delete: how the tree shrinks.
+// Delete: merging and rebalancing of B+ tree nodes.
 //
-// A node that is less than a third full is joined with a neighbour below the same
-// parent: they become one if that is at most three quarters full, and share their
-// entries equally if not. So a node that was just joined or split takes several
-// entries, in or out, until the next time. Nothing here allocates.
+// A node that is less than a third full is joined with a neighbour below the same parent. If
+// together they are at most three quarters of a node, they become one; otherwise they share their
+// entries equally. So several inserts or deletes pass before such a node splits or joins again.
+// Nothing here allocates.
 
 package btree
 
 import "github.com/freehold-go/freehold/internal/arg"
 
-// Delete deletes the entry of k and reports whether there was one. It gives back
-// memory whenever two nodes become one; over an arena, which does not reuse such
-// blocks, a map that shrinks and grows goes on taking memory.
+// Delete deletes the entry of k and reports whether there was one. It frees a node whenever two
+// become one. An arena does not reuse freed blocks, so over an arena a map that shrinks and grows
+// goes on taking memory.
 func (m *Map[K, V]) Delete(k K) bool {
 	n, i, found := m.find("Delete", k)
 	if found {
@@ -20,14 +20,13 @@ func (m *Map[K, V]) Delete(k K) bool {
 	return found
 }
 
-// DeleteRange deletes the entries with keys from lo on and less than hi, and returns
-// how many there were. It visits only their leaves. For all that are less than hi, let lo be
-// the key of Min.
+// DeleteRange deletes the entries with lo <= key < hi and returns their number. It visits only
+// their leaves. To delete all keys less than hi, pass the key of Min as lo.
 func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 	m.mustBeWritable("DeleteRange")
 	before := m.length
 	if m.texts {
-		lo, hi = cloned(lo), cloned(hi) // they may be parts of keys that it deletes
+		lo, hi = cloned(lo), cloned(hi) // they may be keys of the map, which are freed
 	}
 	for m.root != nil {
 		var p path
@@ -49,11 +48,10 @@ func (m *Map[K, V]) DeleteRange(lo, hi K) int {
 	return before - m.length
 }
 
-// DeleteFunc calls del for each entry, in order, and deletes those for which it
-// returns true. It returns how many there were. del may change *v, so that one walk
-// changes some values and deletes other entries. It may read the map; a call in it
-// that changes the map panics. If del panics, the entries of leaves before that one
-// are deleted.
+// DeleteFunc calls del for each entry, in order, and deletes the entry if del returns true. It
+// returns the number of deleted entries. del may change *v, so one walk can change some values
+// and delete other entries. del may read the map; a call in it that changes the map panics. If
+// del panics, its deletions in earlier leaves stay.
 func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
 	m.mustBeWritable("DeleteFunc")
 	if del == nil {
@@ -66,8 +64,8 @@ func (m *Map[K, V]) DeleteFunc(del func(k K, v *V) bool) int {
 	if n == nil {
 		return 0
 	}
-	// A leaf is judged before it is changed. What is deleted changes what leaf the next
-	// key is in, so it is looked for.
+	// del is called for a whole leaf before the leaf changes. Deletions may move the next key
+	// to another leaf, so each round searches for it.
 	k := m.key(n, 0)
 	for judged := 0; judged < before; {
 		var p path
@@ -139,8 +137,7 @@ func (m *Map[K, V]) remove(p *path, j int) {
 	m.shrunk(p)
 }
 
-// cut deletes the entries of the leaf n from i up to j, and leaves its parents as they
-// are.
+// cut deletes the entries of the leaf n from i up to j, without a change to its parents.
 func (m *Map[K, V]) cut(n *node, i, j int) {
 	if m.texts {
 		m.disown(n, i, j)
@@ -155,7 +152,7 @@ func (m *Map[K, V]) cut(n *node, i, j int) {
 func (m *Map[K, V]) shrunk(p *path) {
 	n := p[0].n
 	if n.count == 0 && m.height > 1 && p[1].i == 0 {
-		n = m.child(p[1].n, 1) // whose entries are going to be the leaf's
+		n = m.child(p[1].n, 1) // join will move its entries to the leaf
 	}
 	if n.count > 0 {
 		m.raise(p, n)
@@ -177,8 +174,8 @@ func (m *Map[K, V]) shrunk(p *path) {
 	}
 }
 
-// raise makes the first key of the leaf n the key before the branch of p, if there is
-// one.
+// raise copies the first key of the leaf n into the inner node that separates p's leaf from the
+// one before, if there is one.
 func (m *Map[K, V]) raise(p *path, n *node) {
 	for level := 1; level < m.height; level++ {
 		if i := p[level].i; i > 0 {
@@ -188,10 +185,10 @@ func (m *Map[K, V]) raise(p *path, n *node) {
 	}
 }
 
-// join joins the child of parent, which is on that level, with a neighbour. It reports
-// whether the two are now one.
+// join joins the child of parent, on the given level, with a neighbour. It reports whether the two
+// became one.
 func (m *Map[K, V]) join(level int, parent step) bool {
-	i := max(parent.i-1, 0) // of the key between the two
+	i := max(parent.i-1, 0) // the key between the two
 	left, right := m.child(parent.n, i), m.child(parent.n, i+1)
 	one := false
 	if level == 0 {
@@ -209,8 +206,8 @@ func (m *Map[K, V]) join(level int, parent step) bool {
 	return one
 }
 
-// joinLeaves moves all entries to left, and takes right out of the leaves' list, or
-// shares them equally. It reports which.
+// joinLeaves either moves all entries to left and unlinks right, or shares the entries equally. It
+// reports whether it moved all.
 func (l *layout) joinLeaves(left, right *node) bool {
 	sum := left.count + right.count
 	one := sum <= l.merge || left.count == 0 || right.count == 0

@@ -1,7 +1,7 @@
-// Iterate: entries in order.
+// Iterate: iterators in key order.
 //
-// An iterator walks the list of leaves. When the loop has inserted or deleted an entry,
-// it looks for the key it was at and goes on behind it.
+// An iterator walks the linked list of leaves. If the loop has inserted or deleted an entry, the
+// iterator searches for its last key and goes on behind it.
 
 package btree
 
@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// All returns an iterator over all entries, by ascending keys. See the package for what
-// happens if the loop changes the map.
+// All returns an iterator over all entries, by ascending keys. The package comment tells the
+// effect of changes by the loop.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("All")
@@ -29,14 +29,14 @@ func (m *Map[K, V]) From(lo K) iter.Seq2[K, V] {
 	}
 }
 
-// Range returns an iterator over the entries with keys from lo on and less than hi, by
-// ascending keys. There are none if hi is not greater than lo.
+// Range returns an iterator over the entries with lo <= key < hi, by ascending keys. There are
+// none unless lo < hi.
 func (m *Map[K, V]) Range(lo, hi K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		m.mustBeOpen("Range")
 		end := hi
 		if m.texts {
-			end = cloned(hi) // it may be a key of the map, which the loop deletes
+			end = cloned(hi) // hi may be a key of the map, which the loop may delete
 		}
 		n, i := m.seek(lo)
 		m.ascend(n, i, &end, yield)
@@ -63,8 +63,8 @@ func (m *Map[K, V]) BackwardFrom(hi K) iter.Seq2[K, V] {
 	}
 }
 
-// seek returns where the first key is that is not less than k: perhaps at the end of a
-// leaf. n is nil if the map is empty.
+// seek returns the place of the first key that is not less than k. It may be the end of a leaf. n
+// is nil if the map is empty.
 func (m *Map[K, V]) seek(k K) (n *node, i int) {
 	if m.root == nil {
 		return nil, 0
@@ -73,7 +73,7 @@ func (m *Map[K, V]) seek(k K) (n *node, i int) {
 	return n, i
 }
 
-// seekBehind returns where the first key is that is greater than k.
+// seekBehind is seek for the first key that is greater than k.
 func (m *Map[K, V]) seekBehind(k K) (n *node, i int) {
 	if m.root == nil {
 		return nil, 0
@@ -85,17 +85,17 @@ func (m *Map[K, V]) seekBehind(k K) (n *node, i int) {
 	return n, i
 }
 
-// An outcome is why a walk over entries of a leaf ended.
+// An outcome is the reason why a walk over a leaf ended.
 type outcome uint8
 
 const (
-	over    outcome = iota // it has yielded all
+	over    outcome = iota // it has yielded all entries
 	stopped                // the loop has ended
 	changed                // the loop has inserted or deleted an entry
 )
 
-// ascend yields the entries from index i of the leaf n on, up to the key *hi if hi is
-// not nil.
+// ascend yields the entries from index i of the leaf n on. Unless hi is nil, it stops before the
+// key *hi.
 func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
 	var at place[K]
 	for n != nil {
@@ -120,8 +120,8 @@ func (m *Map[K, V]) ascend(n *node, i int, hi *K, yield func(K, V) bool) {
 	}
 }
 
-// up yields the entries of the leaf n from index i up to end, and sets at when the loop
-// has changed the map.
+// up yields the entries of the leaf n from index i up to end. If the loop has changed the map, it
+// sets at and stops.
 func (m *Map[K, V]) up(n *node, i, end int, at *place[K], yield func(K, V) bool) outcome {
 	version := m.version
 	values := valuesOf[V](&m.leaf, n)[i:end]
@@ -169,7 +169,7 @@ func (m *Map[K, V]) descend(n *node, i int, yield func(K, V) bool) {
 	}
 }
 
-// down is up in the other direction, from before index i.
+// down is up in the other direction: it begins with the entry before index i.
 func (m *Map[K, V]) down(n *node, i int, at *place[K], yield func(K, V) bool) outcome {
 	version := m.version
 	values := valuesOf[V](&m.leaf, n)
@@ -200,8 +200,8 @@ func (m *Map[K, V]) down(n *node, i int, at *place[K], yield func(K, V) bool) ou
 	return over
 }
 
-// A place is the key at which the loop changed the map. A string key is kept as bytes
-// from before, as the loop may free those of the map.
+// A place is the key at which the loop changed the map. A string key is copied before the yield,
+// since the loop may free the map's copy.
 type place[K any] struct {
 	k     K
 	bytes []byte

@@ -1,4 +1,4 @@
-// Load: entries in order, at the end of the tree.
+// Load: bulk loading of sorted entries at the end of the tree.
 
 package btree
 
@@ -10,18 +10,16 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// ErrUnsorted is matched, by errors.Is, by the error of [Map.Load] for keys that do not
-// ascend.
+// ErrUnsorted matches the error of [Map.Load] for keys that do not ascend.
 var ErrUnsorted = errors.New("freehold: btree: keys do not ascend")
 
-// Load appends entries, whose keys must ascend, each greater than the one before and
-// than all keys of the map. That takes a fraction of the time of Put, fills the nodes,
-// and is how a map is made from sorted data.
+// Load appends entries whose keys ascend: each key must be greater than the one before and than
+// all keys of the map. It takes a fraction of the time of Put and fills the nodes. Use it to build
+// a map from sorted data.
 //
-// On an error the map has the entries that it had before: one that matches
-// [ErrUnsorted] and says which entry it is, counted from 0, or one that matches
-// [freehold.ErrOutOfMemory]. It is the same if entries panics. Within entries, the map
-// may be read, and a call that changes it panics.
+// The error matches [ErrUnsorted] and tells the entry, counted from 0, or it matches
+// [freehold.ErrOutOfMemory]. On an error, or if entries panics, the map keeps the entries from
+// before the call. entries may read the map; a call in it that changes the map panics.
 func (m *Map[K, V]) Load(entries iter.Seq2[K, V]) (err error) {
 	m.mustBeWritable("Load")
 	if entries == nil {

@@ -1,7 +1,7 @@
-// Map: an ordered map.
+// Map: an ordered map, a B+ tree.
 //
-// Here are its fields, and the calls for one key. search.go finds keys, split.go
-// inserts, delete.go deletes, load.go appends, and iterate.go walks.
+// This file has its fields and the calls for one key. search.go finds keys, split.go inserts,
+// delete.go deletes, load.go appends, and iterate.go iterates.
 
 package btree
 
@@ -26,9 +26,9 @@ type Options struct {
 // maxBytes is the greatest size of a K or V.
 const maxBytes = 16 << 20
 
-// Map is an ordered map off-heap. [New] and [NewFunc] make one; calls of the zero Map
-// panic, except Len, Stats and Close. It must not be copied. Who may use it at once
-// is told at the package.
+// Map is an ordered map off-heap. [New] and [NewFunc] make one; calls of the zero Map panic,
+// except Len, Stats and Close. It must not be copied. The package comment tells which calls may
+// run at the same time.
 //
 // It is a B+ tree. A node is a block of about 2 KiB, or of eight entries if these are
 // larger. Nodes are at least a third full, except the last one of each level. Put of
@@ -36,18 +36,18 @@ const maxBytes = 16 << 20
 // order two thirds on the average, so that an entry of two uint64 takes 16 to 24
 // bytes. The Map itself takes less than 300 bytes on the Go heap.
 //
-// A K or V may have any size up to 16 MiB, 0 too. Large values are moved when
-// others are inserted beside them: to keep them elsewhere, let V be a [freehold.Ptr].
+// A K or V may have any size up to 16 MiB, 0 too. An insertion moves the values beside it: keep
+// large values elsewhere, with a [freehold.Ptr] as V.
 type Map[K, V any] struct {
 	base container.Base
 
 	root    *node // nil if the map is empty
 	height  int   // levels of nodes; 0 if the map is empty
 	length  int
-	version uint64 // how often entries were inserted or deleted
+	version uint64 // counts inserts and deletes, for iterators
 
 	leaf, inner layout
-	keyAt       uintptr // where in its slot a K is
+	keyAt       uintptr // offset of a K in its slot
 	texts       bool    // K is a string, and its slot is a text
 
 	search  search[K, V]
@@ -59,13 +59,13 @@ type Map[K, V any] struct {
 
 var mapKind = container.Kind{Type: "btree.Map", Maker: "btree.New", Is: "the map is"}
 
-// New returns an empty map whose keys are ordered as by [cmp.Compare]: a NaN equals
-// any other and is less than all other keys, and -0 equals 0. Its memory comes from
-// parent, which must outlive it. New takes none; the first entry does.
+// New returns an empty map whose keys are ordered as by [cmp.Compare]: all NaNs are equal and less
+// than all other keys, and -0 equals 0. Its memory comes from parent, which must outlive it. New
+// takes none; the first entry does.
 //
-// K may be a string. The map then keeps a copy of each key in a block of its own, of
-// the string's length. The strings that iterators, Min and Max return are these
-// copies: each is valid until its entry is deleted. Clone a string to keep it.
+// K may be a string. The map then copies each key to a block of its own. The strings that
+// iterators, Min and Max return are these copies: each is valid until its entry is deleted. Clone
+// a string to keep it.
 //
 // New panics if parent is nil, and if V holds a Go pointer, as [freehold.New] does.
 func New[K cmp.Ordered, V any](parent freehold.Allocator, o *Options) *Map[K, V] {
@@ -81,11 +81,10 @@ func New[K cmp.Ordered, V any](parent freehold.Allocator, o *Options) *Map[K, V]
 	return m
 }
 
-// NewFunc returns an empty map whose keys are ordered by compare, as for
-// [slices.SortFunc]: it returns a negative number if a < b, a positive one if a > b,
-// and 0 if they are equal. It must be a strict weak ordering. If it is not, or
-// panics, no memory is lost or corrupted, but entries may not be found. All else is
-// as for [New], which is faster for what it takes.
+// NewFunc returns an empty map whose keys are ordered by compare, as for [slices.SortFunc]: it
+// returns a negative number if a < b, a positive one if a > b, and 0 if they are equal. It must be
+// a strict weak ordering. If it is not, or panics, no memory is lost or corrupted, but entries may
+// not be found. All else is as for [New], which is faster for the keys that it accepts.
 //
 // NewFunc panics as New does, if K holds a Go pointer, and if compare is nil.
 func NewFunc[K, V any](parent freehold.Allocator, compare func(a, b K) int, o *Options) *Map[K, V] {
@@ -100,8 +99,7 @@ func NewFunc[K, V any](parent freehold.Allocator, compare func(a, b K) int, o *O
 	return m
 }
 
-// init sets what New and NewFunc have in common. The slots of keys have this size and
-// alignment.
+// init is the common part of New and NewFunc. keyBytes and keyAlign are of a key's slot.
 func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAlign uintptr, o *Options) {
 	var v V
 	arg.PointerFree(call, "V=", freehold.PointerFree[V]())
@@ -129,8 +127,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 	return v, ok
 }
 
-// At returns the value of k to read or to change in place, or nil if k is not in the
-// map. The pointer is valid until an entry is inserted or deleted, whichever.
+// At returns the value of k to read or to change in place, or nil if k is not in the map. The
+// pointer is valid until any entry is inserted or deleted.
 func (m *Map[K, V]) At(k K) *V {
 	if m.root == nil {
 		m.mustBeOpen("At")
@@ -143,9 +141,9 @@ func (m *Map[K, V]) At(k K) *V {
 	return m.value(n, i)
 }
 
-// Put sets the value of k, and the key of an entry whose key equals k: one of -0 is 0
-// after Put of 0, as in Go's map. The error matches [freehold.ErrOutOfMemory], and
-// nothing has changed then. The Put of a key that is there has no error.
+// Put sets the value of k. It also replaces a key that equals k: after Put of 0, a key -0 is 0, as
+// in Go's map. The error matches [freehold.ErrOutOfMemory]; the map is then unchanged. Put of a key
+// that is in the map does not fail.
 func (m *Map[K, V]) Put(k K, v V) error {
 	n, i, found := m.find("Put", k)
 	if !found {
@@ -160,8 +158,8 @@ func (m *Map[K, V]) Put(k K, v V) error {
 	return nil
 }
 
-// PutIfAbsent sets the value of k if k is not in the map. It returns the value that is
-// then there, and whether it was there before. Errors are as for [Map.Put].
+// PutIfAbsent sets the value of k if k is not in the map. It returns the value of k after that, and
+// whether k was in the map before. Errors are as for [Map.Put].
 func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	n, i, found := m.find("PutIfAbsent", k)
 	if found {
@@ -174,10 +172,10 @@ func (m *Map[K, V]) PutIfAbsent(k K, v V) (value V, found bool, err error) {
 	return v, false, nil
 }
 
-// Update calls update with the value of k, to read and to change in place, and
-// whether k was in the map. If it was not, its value is zero and Update inserts it.
-// If update panics, the map is as before. update may read the map; a call in it that
-// changes the map panics. Errors are as for [Map.Put], and without a call of update.
+// Update calls update with the value of k, to read and to change in place, and whether k was in
+// the map. If it was not, Update inserts it with a zero value first. If update panics, the map is
+// as before. update may read the map; a call in it that changes the map panics. Errors are as for
+// [Map.Put]; update is then not called.
 func (m *Map[K, V]) Update(k K, update func(v *V, found bool)) error {
 	n, i, found := m.find("Update", k)
 	var old V
@@ -234,9 +232,8 @@ func (m *Map[K, V]) Clear() {
 	m.clear()
 }
 
-// Close gives all memory back. Later calls panic, except Close, Len and Stats. In a map
-// dropped without Close the memory is lost until the parent is closed;
-// FREEHOLD_DEBUG=leak reports that.
+// Close gives all memory back. Later calls panic, except Close, Len and Stats. If a map is dropped
+// without Close, its memory is lost until the parent is closed; FREEHOLD_DEBUG=leak reports that.
 func (m *Map[K, V]) Close() {
 	if m.base.MayClose(&mapKind, m.Stats().Reserved > 0) {
 		m.clear()

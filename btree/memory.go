@@ -1,22 +1,22 @@
-// Memory: nodes from the parent, and counts of them.
+// Memory: allocation and counts of nodes.
 
 package btree
 
 import "github.com/freehold-go/freehold/internal/container"
 
-// counts are of what the map holds from its parent.
+// counts are the map's nodes and bytes from its parent.
 type counts struct {
 	leaves, inner int
 	textBytes     int // of string keys
 }
 
-// spare is nodes that Clear keeps, linked by next.
+// spare is a free list of nodes that Clear keeps, linked by next.
 type spare struct {
 	first address
 	n     int
 }
 
-// newNode returns an empty node for that level above the leaves.
+// newNode returns an empty node for a level; level 0 is the leaves.
 func (m *Map[K, V]) newNode(level int) (*node, error) {
 	spare := m.spareOf(level)
 	n := spare.first.pointer()
@@ -35,13 +35,13 @@ func (m *Map[K, V]) newNode(level int) (*node, error) {
 	return n, nil
 }
 
-// freeNode frees n, which is on that level.
+// freeNode frees n, a node on the given level.
 func (m *Map[K, V]) freeNode(n *node, level int) {
 	m.count(level, -1)
 	m.base.Parent.Free(m.layoutOf(level).block(n))
 }
 
-// spareBelow makes n, which is on that level, and all nodes below it spare.
+// spareBelow makes n, a node on the given level, and all nodes below it spare.
 func (m *Map[K, V]) spareBelow(n *node, level int) {
 	if level > 0 {
 		for i := range n.count + 1 {
@@ -75,7 +75,7 @@ func (m *Map[K, V]) count(level, change int) {
 	}
 }
 
-// layoutOf returns the layout of the nodes on that level.
+// layoutOf returns the layout of the nodes on a level.
 func (m *Map[K, V]) layoutOf(level int) *layout {
 	if level == 0 {
 		return &m.leaf

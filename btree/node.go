@@ -1,13 +1,12 @@
-// Nodes: the blocks of the tree.
+// Nodes: the memory layout of B+ tree nodes.
 //
 //	leaf    | count | prev | next | keys ...  | values ...    |
 //	inner   | count | keys ...        | children, one more    |
 //
-// Keys are apart from values, so that a search reads only keys. The entries of a
-// leaf and the keys of an inner node ascend. Key i of an inner node is the least key
-// below child i+1: not any key between the two children, but that very one.
+// Keys are apart from values, so that a search reads only keys. The entries of a leaf and the keys
+// of an inner node ascend. Key i of an inner node equals the least key below child i+1.
 //
-// A key's slot is its K. That of a string is a [text].
+// A key's slot holds its K, or a [text] if K is a string.
 
 package btree
 
@@ -17,24 +16,24 @@ import (
 )
 
 const (
-	nodeBytes = 2 << 10 // what nodes are up to, unless that is fewer than minSlots
+	nodeBytes = 2 << 10 // the largest node, unless minSlots need more
 	minSlots  = 8       // the least capacity of a node
 	maxSlots  = 256     // the greatest
-	lineBytes = 64      // of the processor's cache; nodes begin on a line
+	lineBytes = 64      // a cache line; nodes begin on one
 
 	// Each level has at least three times the nodes of the one above, apart from the
 	// root and the last node of each level.
 	maxHeight = 42
 )
 
-// A node is the header of a block. That of an inner node ends after count.
+// A node is the header of a block. The header of an inner node ends after count.
 type node struct {
 	count      int // entries of a leaf, keys of an inner node
 	prev, next address
 }
 
-// An address is that of a node, or 0. Nodes refer to each other by addresses, as
-// off-heap memory holds no pointers.
+// An address is the address of a node, or 0. Nodes refer to each other by addresses, since off-heap
+// memory holds no pointers.
 type address uintptr
 
 const (
@@ -42,11 +41,11 @@ const (
 	innerHeader = unsafe.Offsetof(node{}.prev)
 )
 
-// A layout says where a kind of node has what.
+// A layout gives the offsets and sizes in leaves or in inner nodes.
 type layout struct {
-	slots  int     // how many keys fit
-	least  int     // below this many, a node is joined with its neighbour
-	merge  int     // two nodes of up to this many keys together become one
+	slots  int     // the capacity in keys
+	least  int     // a node with fewer keys is joined with a neighbour
+	merge  int     // two nodes become one if they have at most so many keys together
 	extra  int     // more values than keys: 1 for an inner node, whose values are its children
 	keys   uintptr // offset of the first key
 	values uintptr // offset of the first value
@@ -71,8 +70,8 @@ func newLayout(header, keyBytes, keyAlign, valueBytes, valueAlign uintptr, extra
 	return l
 }
 
-// place sets where what is in a node with l.slots keys, and the node's size. What has no
-// size is at its beginning: a pointer to its end is one to the next block.
+// place sets the offsets in a node with l.slots keys, and the node's size. Keys or values of size 0
+// are at offset 0: a pointer to the node's end would point to the next block.
 func (l *layout) place(header, keyAlign, valueAlign uintptr) {
 	l.bytes = int(header)
 	if l.keyBytes > 0 {
@@ -87,7 +86,7 @@ func (l *layout) place(header, keyAlign, valueAlign uintptr) {
 
 func roundUp(n, align uintptr) uintptr { return (n + align - 1) &^ (align - 1) }
 
-// pointer returns the node at a, which is one of the tree's or 0.
+// pointer returns the node at a, or nil for 0.
 func (a address) pointer() *node { return *(**node)(unsafe.Pointer(&a)) }
 
 // nodeOf returns the node in b, a block of at least the size of a node.
@@ -107,19 +106,20 @@ func (l *layout) value(n *node, i int) unsafe.Pointer {
 	return n.at(l.values + uintptr(i)*l.valueBytes)
 }
 
-// keysOf returns the keys of n, which are no texts.
+// keysOf returns the keys of n. K is not a string.
 func keysOf[K any](l *layout, n *node) []K { return unsafe.Slice((*K)(n.at(l.keys)), n.count) }
 
 // valuesOf returns the values of the leaf n.
 func valuesOf[V any](l *layout, n *node) []V { return unsafe.Slice((*V)(n.at(l.values)), n.count) }
 
-// child returns where n, an inner node, has the address of child i.
+// child returns a pointer to the address of child i in n, an inner node.
 func (l *layout) child(n *node, i int) *address {
 	return (*address)(n.at(l.values + uintptr(i)*unsafe.Sizeof(address(0))))
 }
 
-// touch loads the lines of the leaf n that have entries, all at once: a loop over them
-// would wait for one line after the other. next is the leaf for after that.
+// touch prefetches the cache lines of the leaf n that hold entries, so that their misses overlap: a
+// loop over the entries would wait for one line after the other. It also touches next, the leaf
+// that follows.
 func (l *layout) touch(n, next *node) {
 	if next != nil {
 		atomic.LoadUint32((*uint32)(next.at(0)))
@@ -141,7 +141,7 @@ func (l *layout) copyKey(to *node, i int, f *layout, from *node, j int) {
 
 // copyKeys copies n keys, from key j of from to key i of to.
 func (l *layout) copyKeys(to *node, i int, from *node, j, n int) {
-	if n > 0 { // else there may be no key i or j
+	if n > 0 { // otherwise key i or j may not exist
 		move(l.key(to, i), l.key(from, j), uintptr(n)*l.keyBytes)
 	}
 }
@@ -153,8 +153,8 @@ func (l *layout) copyValues(to *node, i int, from *node, j, n int) {
 	}
 }
 
-// shift moves the keys of n from key i on to where key j is, which makes n longer or
-// shorter. It does the same to the values from value i+skip on.
+// shift moves the keys of n from key i on to the place of key j, which makes n longer or shorter.
+// It does the same to the values from value i+skip on.
 func (l *layout) shift(n *node, i, j, skip int) {
 	l.copyKeys(n, j, n, i, n.count-i)
 	l.copyValues(n, j+skip, n, i+skip, n.count+l.extra-i-skip)

@@ -1,10 +1,10 @@
-// Search: which key of a node, and which leaf.
+// Search: the descent from the root to a key.
 //
-// Each node is asked for the number of its keys that are at most k. In an inner node
-// that is the child to go on with. In a leaf the key before is k, if k is there.
+// In each node the search counts the keys that are at most k. In an inner node the count is the
+// index of the next child. In a leaf the last counted key is k, if k is in the map.
 //
-// Ordered keys are compared eight at a time: a binary search would wait for a branch
-// at each step that nothing predicts.
+// Ordered keys are compared eight at a time without branches: a binary search would mispredict a
+// branch at every other step.
 
 package btree
 
@@ -13,8 +13,8 @@ import (
 	"unsafe"
 )
 
-// A search finds keys of one kind. These are functions, since Map does not know the
-// order of its K.
+// A search is the functions that find keys of one kind. They are fields, since the code of Map does
+// not know the order of K.
 type search[K, V any] struct {
 	// find returns the leaf and the index of k, or where to insert it. m is not empty.
 	find func(m *Map[K, V], k K) (n *node, i int, found bool)
@@ -50,8 +50,8 @@ func upperOrdered[K cmp.Ordered, V any](m *Map[K, V], l *layout, n *node, k K) i
 	return upper(n.at(l.keys), n.count, k)
 }
 
-// upper returns how many of the n keys, which ascend, are at most k. A NaN is at most
-// any key, so that only another NaN is at most a NaN.
+// upper returns the number of the n ascending keys that are at most k. A NaN is less than any other
+// key, so only a NaN is at most a NaN.
 func upper[K cmp.Ordered](keys unsafe.Pointer, n int, k K) int {
 	if k != k {
 		if n > 0 && *(*K)(keys) != *(*K)(keys) {
@@ -71,7 +71,7 @@ func upper[K cmp.Ordered](keys unsafe.Pointer, n int, k K) int {
 	for i+step <= n && !(*(*K)(unsafe.Add(keys, uintptr(i+step-1)*unsafe.Sizeof(k))) > k) {
 		i += step
 	}
-	i = min(i, n-step) // at the end, some keys are compared again
+	i = min(i, n-step) // the last group may overlap the one before
 	g := (*[step]K)(unsafe.Add(keys, uintptr(i)*unsafe.Sizeof(k)))
 	return i + one(!(g[0] > k)) + one(!(g[1] > k)) + one(!(g[2] > k)) + one(!(g[3] > k)) +
 		one(!(g[4] > k)) + one(!(g[5] > k)) + one(!(g[6] > k)) + one(!(g[7] > k))
@@ -147,8 +147,8 @@ func (m *Map[K, V]) last() *node {
 	return n
 }
 
-// A path leads from a leaf, which is path[0], to the root. Each step has a node and the
-// child that the path comes from, or in the leaf an index.
+// A path leads from a leaf, path[0], to the root. Each step is a node and an index: the child that
+// the path comes from, or in the leaf an entry.
 type path [maxHeight]step
 
 type step struct {
@@ -156,7 +156,7 @@ type step struct {
 	i int
 }
 
-// trace sets p to the path to the leaf of k, and there to where k is or would be
+// trace sets p to the path to the leaf of k. Its index there is the place of k, or where k would be
 // inserted.
 func (m *Map[K, V]) trace(p *path, k K) {
 	n := m.root
@@ -185,7 +185,7 @@ func (m *Map[K, V]) forward(p *path) bool {
 	return true
 }
 
-// lower returns how many keys of the leaf n are less than k.
+// lower returns the number of keys of the leaf n that are less than k.
 func (m *Map[K, V]) lower(n *node, k K) int {
 	i := m.search.upper(m, &m.leaf, n, k)
 	if i > 0 && m.compare(m.key(n, i-1), k) == 0 {

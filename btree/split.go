@@ -1,17 +1,16 @@
-// Split: how the tree grows.
+// Split: insertion, and splitting of full nodes.
 //
-// A key whose leaf is full splits it in two, and so each full node above it, from the
-// top down. All new nodes are allocated before anything changes, so that an error
-// leaves the tree as it was. A leaf at the end that is full splits at its last entry:
-// ascending keys fill all nodes.
+// An insert into a full leaf splits the leaf in two, and also each full node above it, from the top
+// down. All new nodes are allocated before anything changes, so an error leaves the tree as it was.
+// If a key goes behind all others, the split is at the last entry, so ascending keys fill all
+// nodes.
 
 package btree
 
 import "github.com/freehold-go/freehold"
 
-// insert makes a slot for k, whose value is undefined, at index i of the leaf n, or
-// where k belongs if that leaf is full. n is nil if the map is empty. It returns where
-// the slot is.
+// insert inserts k with an undefined value at index i of the leaf n, or where k belongs after a
+// split if that leaf is full. n is nil if the map is empty. It returns the new entry's place.
 func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	var t text
 	var err error
@@ -40,8 +39,8 @@ func (m *Map[K, V]) insert(n *node, i int, k K) (*node, int, error) {
 	return n, i, nil
 }
 
-// room makes room for k, whose leaf n is full, or nil if the map is empty. It returns
-// where k belongs.
+// room makes room for k. Its leaf n is full, or nil if the map is empty. It returns the place for
+// k.
 func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 	if n == nil {
 		n, err := m.newNode(0)
@@ -65,13 +64,13 @@ func (m *Map[K, V]) room(n *node, k K) (*node, int, error) {
 // leads to the same place between two keys.
 func (m *Map[K, V]) split(p *path) error {
 	var fresh [maxHeight]*node
-	levels := 1 // that split
+	levels := 1 // number of levels that split
 	for levels < m.height && p[levels].n.count == m.inner.slots {
 		levels++
 	}
 	needed := levels
 	if levels == m.height {
-		needed++ // a root
+		needed++ // a new root
 	}
 	for level := range needed {
 		n, err := m.newNode(level)
@@ -100,8 +99,8 @@ func (m *Map[K, V]) split(p *path) error {
 	return nil
 }
 
-// splitInner moves the upper half of the full node on that level of p to right. The
-// node above has room.
+// splitInner moves the upper half of p's full node on the given level to right. The node above has
+// room.
 func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 	n, l := p[level].n, &m.inner
 	at := n.count / 2
@@ -119,8 +118,7 @@ func (m *Map[K, V]) splitInner(p *path, level int, right *node, atEnd bool) {
 	}
 }
 
-// splitLeaf moves the upper half of the full leaf of p to right. The node above has
-// room.
+// splitLeaf moves the upper half of p's full leaf to right. The node above has room.
 func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	n, l := p[0].n, &m.leaf
 	at := (n.count + 1) / 2
@@ -143,8 +141,8 @@ func (m *Map[K, V]) splitLeaf(p *path, right *node, atEnd bool) {
 	}
 }
 
-// link inserts child behind the one of parent. The key between them is a copy of key
-// i of n, which has layout l.
+// link inserts child into parent.n behind child parent.i. The key between them is a copy of key i
+// of n, which has layout l.
 func (m *Map[K, V]) link(parent step, l *layout, n *node, i int, child *node) {
 	m.inner.shift(parent.n, parent.i, parent.i+1, 1)
 	m.inner.copyKey(parent.n, parent.i, l, n, i)

@@ -1,4 +1,4 @@
-// Stats: a map's figures.
+// Stats: figures of a map.
 
 package btree
 
@@ -12,11 +12,11 @@ import (
 type Stats struct {
 	Name     string // Options.Name
 	Len      int    // entries
-	Slots    int    // entries that the leaves have room for; Len / Slots is how full they are
+	Slots    int    // capacity of the leaves in entries; Len / Slots is their fill ratio
 	Leaves   int    // nodes with entries
 	Inner    int    // nodes above them
-	Height   int    // levels of nodes, which is how many a Get reads
-	Reserved int    // bytes from the parent: nodes, with those that Clear keeps, and the string keys
+	Height   int    // levels of nodes; Get reads one node a level
+	Reserved int    // bytes from the parent: nodes, also spare ones after Clear, and string keys
 }
 
 // Stats returns the map's figures. It costs a few loads, and may be called after Close.
@@ -35,5 +35,5 @@ func (m *Map[K, V]) Stats() Stats {
 // LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats.
 func (m *Map[K, V]) LogValue() slog.Value { return statlog.Of(m, m.Stats) }

@@ -1,9 +1,9 @@
-// Texts: string keys, which the map owns.
+// Texts: string keys with an inline prefix.
 //
 //	text | first 8 bytes as a number | string: address, length |
 //
-// Most comparisons end at the number and do not touch the string's bytes, which are
-// elsewhere.
+// Most comparisons end at the number and do not touch the string's bytes, which are in a block of
+// their own.
 
 package btree
 
@@ -19,7 +19,7 @@ import (
 
 // A text is the slot of a string key. Its string is off-heap.
 type text struct {
-	prefix uint64 // the first bytes, big-endian, with zeros for those that there are not
+	prefix uint64 // the first bytes, big-endian, padded with zeros
 	string freehold.String
 }
 
@@ -47,7 +47,7 @@ func upperText[K cmp.Ordered, V any](_ *Map[K, V], l *layout, n *node, k K) int 
 	return upperTexts(textsOf(l, n), prefixOf(s), s)
 }
 
-// upperTexts returns how many of the texts are at most s, which begins with prefix.
+// upperTexts returns the number of texts that are at most s. prefix is the prefix of s.
 func upperTexts(texts []text, prefix uint64, s string) int {
 	low, high := 0, len(texts)
 	for low < high {
@@ -74,7 +74,7 @@ func cloned[K any](k K) K {
 	return *(*K)(unsafe.Pointer(&s))
 }
 
-// prefixOf returns the number of a text of s.
+// prefixOf returns the prefix of s.
 func prefixOf(s string) uint64 {
 	if len(s) >= 8 {
 		return binary.BigEndian.Uint64([]byte(s[:8]))
@@ -84,7 +84,7 @@ func prefixOf(s string) uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// own returns a copy of s.
+// own returns a text with a copy of s, which the map owns.
 func (m *Map[K, V]) own(s string) (t text, err error) {
 	copied, err := freehold.CloneString(m.base.Parent, s)
 	if err != nil {

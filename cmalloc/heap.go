@@ -1,12 +1,12 @@
-// Heap: the Allocator, except for the calls into C.
+// Heap: the Allocator over C's malloc.
 //
-// Those are in one file per malloc, each with the same functions:
+// The calls into C are in one file per malloc, each with the same functions:
 //
 //	libc.go       malloc, or what replaces it
 //	jemalloc.go   jemalloc, -tags jemalloc
 //	none.go       a build without cgo
 //
-// Arguments are checked here, so that each method is one call into C at most.
+// Arguments are checked here, so each method is at most one call into C.
 
 package cmalloc
 
@@ -24,17 +24,14 @@ import (
 // plus an alignment does not overflow: 128 TiB, or 2 GiB on 32 bits.
 const maxBytes = math.MaxInt >> (strconv.IntSize / 64 * 16)
 
-// smallBytes is the largest block that Resize leaves in place however little of it
-// is used.
+// smallBytes is the largest block that Resize keeps in place for any smaller size.
 const smallBytes = 64
 
-// Heap hands out blocks of C's heap. It implements [freehold.Allocator] and is safe
-// for concurrent use.
+// Heap allocates from C's heap. It implements [freehold.Allocator] and is safe for concurrent use.
 //
-// All Heaps of a process share C's one heap; each has only the count of its own
-// live blocks. There is no Close: C's heap does not end, and C cannot free the
-// blocks of one Heap. Alloc and Free are one call into C each (BenchmarkPair).
-// Neither allocates on the Go heap, and size 0 calls nothing.
+// All Heaps of a process share C's one heap; a Heap itself only counts its live blocks. There is no
+// Close: C's heap does not end, and C cannot free the blocks of one Heap. Alloc and Free are one
+// call into C each (BenchmarkPair), or none for size 0. Neither allocates on the Go heap.
 //
 // Free of anything but a whole live block of this Heap is not detected: it
 // corrupts C's heap. New makes a Heap; the zero value works too, except that it
@@ -50,8 +47,7 @@ func New() (*Heap, error) {
 	return &Heap{}, nil
 }
 
-// Alloc implements [freehold.Allocator]. The error says what was requested; C gives
-// no reason.
+// Alloc implements [freehold.Allocator]. The error tells the request; C gives no reason.
 func (h *Heap) Alloc(size, align int) ([]byte, error) {
 	if !askable(size, align) {
 		return odd("cmalloc.Heap.Alloc", size, align)
@@ -69,12 +65,11 @@ func (h *Heap) Zeroed(size, align int) ([]byte, error) {
 	return h.block(zeroed(uintptr(size), uintptr(align)), size, align)
 }
 
-// Resize implements [freehold.Allocator]. jemalloc grows a block in place if the
-// memory after it is free, and shrinks it in place. Another malloc leaves the block
-// as it is, and Resize succeeds if size fits its usable size. Resize reports false
-// if less than half of a block above 64 bytes would be used. It never copies, so it
-// does not call the C library's realloc, which might: [freehold.Realloc] copies
-// large blocks that realloc would remap.
+// Resize implements [freehold.Allocator]. jemalloc grows a block in place if the memory after it is
+// free, and shrinks it in place. Another malloc leaves the block as it is, and Resize succeeds if
+// size fits its usable size. Resize reports false if less than half of a block above 64 bytes would
+// be used. It never copies, so it does not call realloc, which might. As a result,
+// [freehold.Realloc] copies large blocks that realloc would remap.
 func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	arg.AtLeast("cmalloc.Heap.Resize", "size", size, 0)
 	switch {
@@ -92,8 +87,7 @@ func (h *Heap) Resize(b []byte, size int) ([]byte, bool) {
 	return unsafe.Slice((*byte)(p), size), true
 }
 
-// Free implements [freehold.Allocator]. b must be a live block of h: that is not
-// checked.
+// Free implements [freehold.Allocator]. b must be a live block of h, which is not checked.
 func (h *Heap) Free(b []byte) {
 	if len(b) == 0 {
 		return
@@ -102,9 +96,8 @@ func (h *Heap) Free(b []byte) {
 	h.live.add(-1)
 }
 
-// Live returns the number of live blocks of h, empty ones not counted. Blocks that
-// are live when h is no longer used are leaks. During concurrent calls the number
-// may be off by one for each.
+// Live returns the number of live blocks of h, without empty ones. Blocks that are live when h is
+// no longer used are leaks. Each concurrent call may make the number off by one.
 func (h *Heap) Live() int { return h.live.sum() }
 
 // Trim gives free memory of all of C's heap back to the operating system: by
@@ -112,8 +105,7 @@ func (h *Heap) Live() int { return h.live.sum() }
 // It takes milliseconds or more.
 func (h *Heap) Trim() { trim() }
 
-// Implementation returns the name of the malloc in use and its version, which is ""
-// if the malloc does not report one:
+// Implementation returns the name of the malloc in use and its version, or "" if it reports none:
 //
 //	"glibc", "2.36"
 //	"jemalloc", "5.3.0-0-g54eaed1d8b56b1aa528be3bdd1877e59c56fa90c"
@@ -122,7 +114,7 @@ func (h *Heap) Trim() { trim() }
 //	"", ""                      this build has none
 func Implementation() (name, version string) { return implementation() }
 
-// block makes a slice of what C returned for size bytes at a multiple of align.
+// block makes a slice of C's result for size bytes at a multiple of align.
 func (h *Heap) block(p unsafe.Pointer, size, align int) ([]byte, error) {
 	if p == nil {
 		return nil, outOfMemory(size, align)
@@ -131,13 +123,13 @@ func (h *Heap) block(p unsafe.Pointer, size, align int) ([]byte, error) {
 	return unsafe.Slice((*byte)(p), size), nil
 }
 
-// askable reports whether C may be asked for size bytes at a multiple of align.
+// askable reports whether a request may go to C.
 func askable(size, align int) bool {
 	return uint(size-1) < maxBytes && align&(align-1) == 0 && uint(align-1) < uint(maxBytes-size)
 }
 
-// odd answers a request that is not passed on to C: it panics for wrong arguments,
-// and handles size 0 and sizes above maxBytes.
+// odd answers a request that must not go to C: it panics for wrong arguments, and handles size 0
+// and sizes above maxBytes.
 func odd(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)

@@ -1,11 +1,11 @@
-// Jemalloc: called by the names that its header gives, whatever their prefix.
+// Jemalloc: the calls into jemalloc, with or without a prefix for its names.
 //
-// With JEMALLOC_NO_DEMANGLE the header leaves its macros defined, by which
-// je_malloc is malloc in a jemalloc without a prefix and je_malloc in one with it.
+// With JEMALLOC_NO_DEMANGLE the header leaves its macros defined. By these je_malloc means malloc
+// in a jemalloc without a prefix, and je_malloc in one with the prefix.
 //
-// Free passes no size. je_sdallocx would save a lookup, but needs the size from
-// which the size class follows. For a block with a large alignment that is not the
-// length, and the wrong class would corrupt the heap.
+// Free passes no size. je_sdallocx would save a lookup, but it derives the size class from the size
+// that it gets. For a block with a large alignment that is not the length, and a wrong class would
+// corrupt the heap.
 
 //go:build cgo && unix && jemalloc
 
@@ -58,7 +58,7 @@ import "C"
 
 import "unsafe"
 
-// missing is why this build has no Heap; nil if it has.
+// missing is the reason why this build has no Heap, or nil.
 var missing error
 
 func alloc(size, align uintptr) unsafe.Pointer {
@@ -69,14 +69,14 @@ func zeroed(size, align uintptr) unsafe.Pointer {
 	return C.freehold_zeroed(C.size_t(size), C.size_t(align))
 }
 
-// resize makes the block at addr size bytes long, if it can without moving it,
-// and returns how many bytes it has room for then.
+// resize makes the block at addr size bytes long if that needs no move. It returns the block's
+// usable size.
 func resize(addr, size uintptr) uintptr {
 	return uintptr(C.freehold_resize(C.uintptr_t(addr), C.size_t(size)))
 }
 
-// free takes an address and not a pointer, which saves cgo's check that a pointer
-// argument does not lead to Go pointers.
+// free takes an address, not a pointer. That saves cgo's check that a pointer argument does not
+// lead to Go pointers.
 func free(addr uintptr) { C.freehold_free(C.uintptr_t(addr)) }
 
 func implementation() (name, version string) { return "jemalloc", C.GoString(C.freehold_version()) }

@@ -1,4 +1,4 @@
-// Jemalloc in the program itself: what a file libjemalloc.a needs beside it.
+// Static jemalloc: libjemalloc.a and the libraries that it needs.
 
 //go:build cgo && unix && jemalloc && jemalloc_static
 

@@ -1,8 +1,8 @@
-// Libc: the malloc that the program has.
+// Libc: the calls into the program's malloc.
 //
-// It may be the C library's, or one that replaces it. Its name comes from the
-// library in which the dynamic linker finds malloc. If there is a mallctl, it is
-// jemalloc's if its figures change when malloc is called.
+// It may be the C library's, or one that replaces it. Its name comes from the library in which the
+// dynamic linker finds malloc. A mallctl alone does not prove a jemalloc: malloc is jemalloc's if a
+// call changes mallctl's figures.
 
 //go:build cgo && unix && !jemalloc
 
@@ -69,9 +69,9 @@ static void *freehold_zeroed(size_t size, size_t align) {
 static size_t freehold_room(uintptr_t p) { return ROOM((void *)p); }
 static void freehold_free(uintptr_t p)   { free((void *)p); }
 
-// What identify has found.
-static freehold_mallctl *ctl;     // of the jemalloc that is malloc, if one is
-static const char *stand_in;      // file of the library whose malloc it is, if not the C library's
+// The results of identify.
+static freehold_mallctl *ctl;     // jemalloc's mallctl, if malloc is jemalloc's
+static const char *stand_in;      // file of the library with malloc, if not the C library
 
 static void identify(void) {
 	freehold_mallctl *found;
@@ -86,7 +86,7 @@ static void identify(void) {
 		if (after > before) ctl = found;
 	}
 #ifdef __linux__
-	// getppid is in the C library: nobody has reason to replace it.
+	// getppid is in the C library: no other library has reason to replace it.
 	Dl_info m, l;
 	void *our_malloc = dlsym(RTLD_DEFAULT, "malloc"), *libc = dlsym(RTLD_DEFAULT, "getppid");
 	if (our_malloc && libc && dladdr(our_malloc, &m) && dladdr(libc, &l) && m.dli_fbase != l.dli_fbase)
@@ -154,7 +154,7 @@ import (
 	"unsafe"
 )
 
-// missing is why this build has no Heap; nil if it has.
+// missing is the reason why this build has no Heap, or nil.
 var missing error
 
 func alloc(size, align uintptr) unsafe.Pointer {
@@ -165,15 +165,14 @@ func zeroed(size, align uintptr) unsafe.Pointer {
 	return C.freehold_zeroed(C.size_t(size), C.size_t(align))
 }
 
-// resize returns how many bytes the block at addr has room for, which is all that
-// it can do.
+// resize returns the usable size of the block at addr. Other mallocs cannot resize in place.
 func resize(addr, size uintptr) uintptr { return uintptr(C.freehold_room(C.uintptr_t(addr))) }
 
-// free takes an address and not a pointer, which saves cgo's check that a pointer
-// argument does not lead to Go pointers.
+// free takes an address, not a pointer. That saves cgo's check that a pointer argument does not
+// lead to Go pointers.
 func free(addr uintptr) { C.freehold_free(C.uintptr_t(addr)) }
 
-// identity is asked for once; Stats and Trim rely on what it found.
+// identity calls identify once. Stats and Trim rely on its results.
 var identity = sync.OnceValue(func() [2]string {
 	return [2]string{path.Base(C.GoString(C.freehold_name())), C.GoString(C.freehold_version())}
 })

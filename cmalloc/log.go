@@ -1,4 +1,4 @@
-// Log: what slog shows of C's heap.
+// Log: LogValue of a Heap and its Stats.
 
 package cmalloc
 
@@ -15,5 +15,5 @@ func (st Stats) LogValue() slog.Value {
 	return slog.GroupValue(slices.DeleteFunc(statlog.Group(st).Group(), func(a slog.Attr) bool { return a.Value.Int64() < 0 })...)
 }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats, and costs as much.
 func (h *Heap) LogValue() slog.Value { return statlog.Of(h, h.Stats) }

@@ -1,5 +1,4 @@
-// None: a build that cannot call C, or a system whose malloc cannot free an
-// aligned block.
+// None: a build that cannot call C, or a system whose free cannot take an aligned block.
 
 //go:build !cgo || !unix
 
@@ -11,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// missing is why this build has no Heap; nil if it has.
+// missing is the reason why this build has no Heap.
 var missing = fmt.Errorf("freehold: cmalloc.New: this build has no C malloc, which needs a Unix, a C compiler and CGO_ENABLED=1: %w", errors.ErrUnsupported)
 
 func alloc(size, align uintptr) unsafe.Pointer  { panic(missing.Error()) }

@@ -1,8 +1,8 @@
 // Tally: a striped counter.
 //
-// A word that two processors write moves between their caches at each write. So
-// there are several parts, each in cache lines of its own, and a goroutine uses the
-// part that the address of its stack selects:
+// A word that two processors write moves between their caches at each write. So there are several
+// parts, each in cache lines of its own. A goroutine uses the part that the address of its stack
+// selects; any part is correct:
 //
 //	goroutine --stack--> part 3   | part 0 | part 1 | part 2 | part 3 | ...
 //
@@ -33,8 +33,7 @@ func (t *tally) add(n int64) {
 	t[pin.Stripe(tallyBits)].n.Add(n)
 }
 
-// sum returns the sum of all n so far, possibly without those of calls of add in
-// progress.
+// sum returns the sum of all n so far. It may miss calls of add in progress.
 func (t *tally) sum() int {
 	var sum int64
 	for i := range t {

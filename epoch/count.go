@@ -1,7 +1,7 @@
-// Counters: guards that have no slot.
+// Counters: striped counters for guards without a slot.
 //
-// Readers on two processors seldom write to the same cache line: a reader picks its counter by the
-// address of its stack.
+// A reader picks its counter by the address of its stack, so readers on two processors seldom write
+// to the same cache line.
 
 package epoch
 
@@ -37,7 +37,8 @@ func (d *Domain) count() Guard {
 	}
 }
 
-// countIn is A2 and A3 of Enter. It reports whether c is still current; if not, it leaves no guard in it.
+// countIn is A2 and A3 of Enter. If c is no longer current, it leaves no guard there and reports
+// false.
 func (d *Domain) countIn(c *counters) (Guard, bool) {
 	at := &c[pin.Stripe(counterBits)].guards
 	at.Add(1)
@@ -48,8 +49,8 @@ func (d *Domain) countIn(c *counters) (Guard, bool) {
 	return Guard{at, inCounter}, true
 }
 
-// uncount is Leave of a guard in a counter, or of one that has left its slot. It is not inlined, so
-// that Leave can be.
+// uncount is Leave for a guard in a counter. It panics for a guard that has left already. It is not
+// inlined, so that Leave can be.
 //
 //go:noinline
 func (g Guard) uncount() {

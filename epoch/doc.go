@@ -1,10 +1,9 @@
-// Package epoch provides epoch-based reclamation: it tells when the readers of
-// unlinked memory have left.
+// Package epoch provides epoch-based reclamation: it tells when no reader can use unlinked memory
+// any more.
 //
-// Lock-free readers may still use a block that a writer has just removed from a
-// shared structure, so the writer must not reuse it yet. A reader holds a [Guard]
-// while it reads. A writer unlinks the block, ends the epoch of its [Domain], and
-// reuses the block once that [Epoch] has passed:
+// Lock-free readers may still use a block that a writer has just removed from a shared structure,
+// so the writer must not reuse it yet. A reader holds a [Guard] while it reads. A writer unlinks
+// the block, ends the epoch of its [Domain], and reuses the block once that [Epoch] has passed:
 //
 //	var d epoch.Domain
 //
@@ -20,10 +19,10 @@
 //		freehold.Free(heap, old)
 //	}
 //
-// Nobody waits: readers take no lock, and a writer polls.
+// Readers take no lock and never wait. A writer polls.
 //
 // [github.com/freehold-go/freehold/arena.Shared] and the pools of
-// [github.com/freehold-go/freehold/pool] do the writer's part themselves, by
-// Reset and Retire. Each has its own Domain unless its options name one to share.
-// A reader of several containers with one Domain needs one guard.
+// [github.com/freehold-go/freehold/pool] do the writer's part themselves, by Reset and Retire. Each
+// has its own Domain unless its options name one to share. For several containers with one Domain,
+// a reader needs one guard.
 package epoch

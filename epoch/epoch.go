@@ -1,8 +1,8 @@
-// Epochs: how a writer learns that earlier readers have left.
+// Epochs: epoch-based reclamation, and the proof that it is correct.
 //
-// A reader enters the current epoch and leaves it when it is done. A writer unlinks
-// a block and ends the epoch. That epoch has passed once every reader that entered
-// before its end has left. Then the writer may reuse the block.
+// A reader enters the current epoch and leaves it when it is done. A writer unlinks a block and
+// ends the epoch. The epoch has passed once every reader that entered before its end has left.
+// Then the writer may reuse the block.
 //
 //	epoch 1           epoch 2         epoch 3 (current)
 //	|---- guard ----------|
@@ -13,11 +13,11 @@
 //
 // Epochs have ascending numbers. A guard is in one of two places:
 //
-//   - A slot, one of the eight that a processor has in each Domain. It holds the number
-//     of the guard's epoch, or 0. Only a goroutine on that processor fills it, so Enter
-//     needs no locked instruction: see guard.go.
-//   - A counter of the epoch, of which there are some in cache lines of their own, where
-//     the processor has no free slot, or where there are no fences: see count.go.
+//   - A slot, one of the eight of its processor in each Domain. It holds the number of the guard's
+//     epoch, or 0. Only a goroutine on that processor fills it, so Enter needs no locked
+//     instruction: see guard.go.
+//   - A striped counter of the epoch, if the processor has no free slot or the system has no
+//     fences: see count.go.
 //
 // # Why it is correct
 //
@@ -28,26 +28,26 @@
 //	Advance:  B1 end epoch n
 //	Passed:   B2 fence                    B3 load the slot
 //
-// If A3 finds that n is current, then A3 < B1: numbers never return. So A2 < A3 < B1 < B3,
-// and B3 sees the guard unless it has left. If A3 comes after B1, the reader clears the
-// slot again, and enters once more: it only keeps the slot filled for a moment.
+// If A3 finds that n is current, then A3 < B1, since numbers never return. So A2 < A3 < B1 < B3,
+// and B3 sees the guard unless it has left. If A3 comes after B1, the reader is late: it clears the
+// slot and enters again, so the slot is filled only for a moment.
 //
-// On amd64 A2 is a plain store, which the processor may hold back beyond A3. There B2 makes
-// every thread execute a full barrier. The reader's thread does so after A3, for a load
-// after the barrier would see B1; so A2 is before the barrier, and visible to B3. A goroutine
-// does not change threads between A2 and A3: they are in a leaf, or under a pin.
+// On amd64 A2 is a plain store, which the processor may delay beyond A3. There B2 makes every
+// thread execute a full barrier. The reader's thread does so after A3, since a load after the
+// barrier would see B1. So A2 is before the barrier, and visible to B3. A goroutine does not change
+// threads between A2 and A3: they are in a leaf, or under a pin.
 //
-// After B2 no slot is filled with n but by late readers. So a slot that once holds neither n
-// nor less has no guards of epochs up to n from then on, and Passed may read the slots one
-// by one, at any time. A late reader may make it find fewer passed epochs than before: passed
+// After B2 only late readers fill a slot with n. So once a slot is empty or holds more than n, it
+// has no guards of epochs up to n from then on, and Passed may read the slots one by one, at any
+// time. A late reader may make Passed find fewer passed epochs than before, so the field passed
 // only grows.
 //
-// With a counter in place of the slot, A1 and A3 load which counters are current, A2 adds 1,
-// B1 swaps the counters for none, B3 loads the counter, and no fence is needed.
+// With a counter in place of the slot, A1 and A3 load the current counters, A2 adds 1, B1 swaps the
+// counters for none, and B3 loads the counter. No fence is needed.
 //
-// Leave is a store or an atomic operation on a word that B3 loads, and neither the compiler
-// nor the processor moves what comes before to behind it. So everything that a reader did
-// under its guard happens before Passed returns true.
+// Leave is a store or an atomic operation on a word that B3 loads. Neither the compiler nor the
+// processor moves earlier accesses behind it. So everything that a reader did under its guard
+// happens before Passed returns true.
 
 package epoch
 
@@ -57,37 +57,37 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// Domain is a sequence of epochs and their guards. The last epoch is the current
-// one. The zero value is ready for use. A Domain is safe for concurrent use and
-// must not be copied. It needs no Close. It takes 64 bytes for each processor on the Go heap.
-// More than eight guards at a time from one processor take 2 KiB for each epoch that has them.
+// Domain is a sequence of epochs and their guards. The last epoch is the current one. The zero
+// value is ready for use. A Domain is safe for concurrent use and must not be copied. It needs no
+// Close. It takes 64 bytes for each processor on the Go heap. An epoch in which a processor has
+// more than eight guards at a time takes 2 KiB more.
 //
 // Containers that share a Domain share its guards. One Enter protects the blocks of
 // all of them, and a guard held for long delays reclamation in all of them. Give
 // containers with long reads their own Domain.
 type Domain struct {
 	// Invariants (mu held):
-	//   - the epochs ended so far have the numbers 1 to ended; the next one is current
+	//   - epochs 1 to ended have ended; the next one is current
 	//   - passed <= fenced <= ended
-	//   - passed < the numbers in past <= ended, which ascend
+	//   - the numbers in past ascend, and passed < each of them <= ended
 	//   - an ended epoch whose counters are not in past has no guards in counters
 
 	ended    atomic.Uint64            // grows under mu
-	slots    atomic.Pointer[line]     // the first processor's; nil while no guard may be in slots
+	slots    atomic.Pointer[line]     // an array, one line a processor; nil while no guard may be in slots
 	counters atomic.Pointer[counters] // the current epoch's; nil until a reader counts
 	passed   atomic.Uint64            // every epoch up to this number has passed
 
 	mu      lockrank.Mutex[lockrank.Leaf] // guards the fields below, and the swap of counters
 	fenced  uint64                        // B2 came after the end of every epoch up to this number
 	past    []pastEpoch                   // ended epochs that may have guards in counters
-	sweepAt int                           // the length of past at which Advance looks through all of it
+	sweepAt int                           // the length of past above which Advance sweeps all of it
 }
 
 // A pastEpoch is an epoch that was ended while it might have had guards in counters.
 type pastEpoch struct {
 	counters *counters
 	number   uint64
-	seen     int // number of leading counters seen at 0 since it ended
+	seen     int // number of leading counters that were 0 at some time since the end
 }
 
 // Epoch is an ended epoch, from [Domain.Advance]. It takes 16 bytes and may be kept
@@ -97,9 +97,9 @@ type Epoch struct {
 	number uint64
 }
 
-// Advance ends the current epoch, begins a new one, and returns the ended one. A
-// writer calls it after unlinking blocks, and reuses them once the epoch has
-// passed. It takes a lock that readers never take. Unlink many blocks before one Advance.
+// Advance ends the current epoch, begins a new one, and returns the ended one. A writer calls it
+// after unlinking blocks, and reuses them once the epoch has passed. It takes a lock that readers
+// never take. To save time, unlink many blocks before one Advance.
 func (d *Domain) Advance() *Epoch {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,11 +114,10 @@ func (d *Domain) Advance() *Epoch {
 	return &Epoch{domain: d, number: n}
 }
 
-// Passed reports whether every guard entered before the end of e has left. Once
-// true, it stays true, and everything that those readers did happens before it
-// returns. It never waits for a guard: call it again later. Until it is true it takes a
-// lock and looks at the guards, and once an epoch it has the system execute a fence, which takes
-// about a microsecond.
+// Passed reports whether every guard entered before the end of e has left. Once true, it stays
+// true, and everything that these readers did happens before it returns. It never waits for a
+// guard: call it again later. Until it is true, each call takes a lock and reads all guards. Once
+// an epoch it executes a fence in all threads, which takes about a microsecond.
 func (e *Epoch) Passed() bool {
 	d := e.domain
 	if d.passed.Load() >= e.number {
@@ -142,9 +141,9 @@ func (e *Epoch) Passed() bool {
 	return d.passed.Load() >= e.number
 }
 
-// sweep drops past epochs without guards in counters: all of them, or those before the first
-// with guards. Advance sweeps all whenever past has doubled. That keeps past
-// proportional to the epochs with such guards, at amortized constant cost. mu is held.
+// sweep removes epochs without guards in counters from past. Unless all is set, it stops at the
+// first epoch with guards. Advance sweeps all whenever past has doubled. That keeps past
+// proportional to the epochs with guards in counters, at amortized constant cost. mu is held.
 func (d *Domain) sweep(all bool) {
 	kept := d.past[:0]
 	for i := range d.past {

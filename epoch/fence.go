@@ -1,4 +1,4 @@
-// Fences: when guards may be in slots, and B2.
+// Fences: asymmetric barriers (membarrier), which let guards be in slots; B2 of epoch.go.
 
 package epoch
 
@@ -11,8 +11,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// slotted reports that goroutines can have a processor to themselves, and what set costs is less
-// than a locked instruction.
+// slotted reports that goroutines can hold a processor exclusively, and that set is cheaper than a
+// locked instruction.
 const slotted = !pin.Locked && (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64")
 
 var (
@@ -20,8 +20,8 @@ var (
 	prepared  atomic.Bool // vm.Fence works
 )
 
-// haveFences reports whether guards may be in slots. The first call has a goroutine prepare that,
-// since it takes milliseconds.
+// haveFences reports whether guards may be in slots. The first call starts a goroutine that
+// prepares the fences, since that takes milliseconds.
 func haveFences() bool {
 	if slotted && needsFence {
 		preparing.Do(func() { go prepare() })
@@ -30,10 +30,10 @@ func haveFences() bool {
 	return slotted
 }
 
-// prepare makes fences work if the system has them.
+// prepare enables fences if the system has them.
 func prepare() { prepared.Store(vm.PrepareFence() == nil) }
 
-// fence returns when every thread has executed a full barrier. mu is held.
+// fence returns once every thread has executed a full barrier. mu is held.
 func fence() {
 	if needsFence && vm.Fence() != nil {
 		runtime.ReadMemStats(new(runtime.MemStats)) // stops the world, and starts it again

@@ -1,8 +1,8 @@
-// Guards: how readers enter and leave.
+// Guards: the readers' side, Enter and Leave.
 //
-// A processor has a cache line of slots in each Domain. Enter fills one of its processor's in a
+// A processor has a cache line of slots in each Domain. Enter fills a slot of its processor in a
 // leaf, in which the goroutine keeps its processor: see runtime.go of package pin. So no two
-// readers fill one slot. Leave clears the slot, wherever the goroutine is by then.
+// readers fill one slot. Leave clears the slot, on whichever processor the goroutine then runs.
 //
 //	             slots of processor 0      of processor 1
 //	Domain  ---> | 7 | 0 | 9 | 0 | ... |   | 9 | 0 | 0 | 0 | ... |
@@ -20,32 +20,30 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// Guard protects a reader in a [Domain], from Enter to Leave. While it is held, no
-// epoch that ends after Enter passes, so blocks unlinked meanwhile, in any
-// container of the Domain, stay valid. The goroutine may block and may pass the
-// guard to another goroutine. The zero Guard is of no Domain, and its
-// Leave panics.
+// Guard protects a reader in a [Domain], from Enter to Leave. While it is held, no epoch that ends
+// after Enter passes, so blocks unlinked meanwhile, in any container of the Domain, stay valid. The
+// goroutine may block and may pass the guard to another goroutine. Leave of the zero Guard panics.
 type Guard struct {
 	at    *atomic.Uint64 // a slot or a counter
-	epoch uint64         // what the slot holds; inCounter with a counter
+	epoch uint64         // the number in the slot, or inCounter
 }
 
-// inCounter is no epoch, and no value of a counter.
+// inCounter marks a guard in a counter. It is neither the number of an epoch nor a counter's value.
 const inCounter = math.MaxUint64
 
-// A line is the slots that a processor has in a Domain.
+// A line is the slots of one processor in a Domain.
 type line [8]atomic.Uint64
 
-// processors is the number of lines of each Domain. A processor that comes later has none.
+// processors is the number of lines of each Domain. A processor that is added later has none.
 var processors = max(runtime.NumCPU(), runtime.GOMAXPROCS(0))
 
-// functions enter guards. Package pin expects at behind four words; callers pass 0.
+// functions holds Enter's implementation. Package pin expects at behind four words; callers pass 0.
 type functions struct {
 	enter func(d *Domain, _, _, _, at uintptr) Guard
 }
 
-// fast is what is called: a leaf if package pin knows how to call it, else pinned, which calls it
-// with a slot, and does the rest when it has left that.
+// Enter calls fast: the leaf if package pin can call it without a pin, or else pinned. pinned calls
+// the leaf with a slot of package pin, and runs the slow path after it has left the slot.
 var fast, pinned functions
 
 func init() {
@@ -53,11 +51,10 @@ func init() {
 	fast = functions{pin.Unpinned(enterLeaf, enterMissed, enterPinned)}
 }
 
-// Enter returns a guard in the current epoch. The caller must call its Leave. A
-// block that the reader finds linked after Enter is not reused before Leave. Enter
-// takes no lock and never waits. With Leave it takes about 3 ns (BenchmarkEnterLeave) on Linux,
-// Windows and arm64. Elsewhere, and while a processor has eight guards, it takes two locked
-// instructions.
+// Enter returns a guard in the current epoch. The caller must call its Leave. A block that the
+// reader finds linked after Enter is not reused before Leave. Enter takes no lock and never waits.
+// With Leave it takes about 3 ns (BenchmarkEnterLeave) on Linux, Windows and arm64. Elsewhere, and
+// while a processor has eight guards, it takes two locked instructions.
 func (d *Domain) Enter() Guard { return fast.enter(d, 0, 0, 0, 0) }
 
 //go:nosplit
@@ -82,7 +79,7 @@ func enterLeaf(d *Domain, _, _, _, at uintptr) Guard {
 	return g
 }
 
-// empty returns an empty slot, nil if there is none.
+// empty returns an empty slot, or nil.
 func (l *line) empty() *atomic.Uint64 {
 	for i := range l {
 		if l[i].Load() == 0 {
@@ -92,8 +89,8 @@ func (l *line) empty() *atomic.Uint64 {
 	return nil
 }
 
-// fill is A2 and A3 of Enter, for an empty slot of the processor, and the epoch after the last that
-// has ended. It reports whether that is still the current one; if not, it leaves no guard in the slot.
+// fill is A2 and A3 of Enter, for an empty slot of the processor and epoch ended+1. If that is no
+// longer the current epoch, it leaves no guard in the slot and reports false.
 func (d *Domain) fill(s *atomic.Uint64, ended uint64) (Guard, bool) {
 	set(s, ended+1)
 	if d.ended.Load() != ended {
@@ -117,7 +114,7 @@ func enterMissed(d *Domain, _, _, _, at uintptr) Guard {
 	return d.count()
 }
 
-// addSlots gives the domain slots, unless another reader has.
+// addSlots gives the domain slots, unless another reader has done so.
 func (d *Domain) addSlots() {
 	d.slots.CompareAndSwap(nil, unsafe.SliceData(make([]line, processors)))
 }
@@ -136,10 +133,9 @@ func enterPinned(d *Domain, _, _, _, _ uintptr) Guard {
 
 var holders pin.Holders
 
-// Leave ends the guard. The reader must not use what it found after that, unless
-// it knows by other means that it is live. Call Leave exactly once. A second call
-// panics if no other guard has taken its place. Otherwise it is not detected and
-// ends another reader's guard.
+// Leave ends the guard. After it the reader must not use the blocks that it found, unless it knows
+// by other means that they are live. Call Leave exactly once. A second call panics if no other
+// guard has taken its slot. Otherwise it goes undetected and ends another reader's guard.
 func (g Guard) Leave() {
 	if g.at.Load() != g.epoch {
 		g.uncount()
@@ -148,7 +144,7 @@ func (g Guard) Leave() {
 	set(g.at, 0)
 }
 
-// oldestInSlots is B3: it returns the oldest epoch that has a guard in a slot.
+// oldestInSlots is B3: it returns the oldest epoch with a guard in a slot, or the largest number.
 func (d *Domain) oldestInSlots() uint64 {
 	oldest := uint64(math.MaxUint64)
 	if first := d.slots.Load(); first != nil {

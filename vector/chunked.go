@@ -1,10 +1,10 @@
-// Chunked: blocks that never move.
+// Chunked: a chunked array, whose blocks never move.
 //
 //	blocks | ---- | ---- | ---- | ---- | -------- | -------- | ...
 //	                                        tail: the block of the last element
 //
-// Package chunks says which block has an element, by a few instructions. There are four
-// blocks of a size, then four of twice that.
+// Package chunks locates an element's block in a few instructions. There are four blocks of one
+// size, then four of twice that size, and so on.
 
 package vector
 
@@ -23,20 +23,19 @@ import (
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
-const firstBytes = 256 // of a first block, unless an element is larger
+const firstBytes = 256 // the size of a first block, unless an element is larger
 
 // Chunked is a growing array whose elements never move. [NewChunked] makes one.
 //
-// A pointer to an element is valid until the element is dropped, by Truncate, Clear or
-// Close. The memory beyond the elements is at most a quarter of theirs, or 1 KiB, or four
-// elements. The blocks take 24 bytes each on the Go heap, and a million elements
-// of 8 bytes have 57.
+// A pointer to an element is valid until the element is dropped, by Truncate, Clear or Close. The
+// unused memory is at most a quarter of the elements' memory, or 1 KiB, or four elements. Each
+// block takes 24 bytes on the Go heap; a million elements of 8 bytes have 57 blocks.
 type Chunked[T any] struct {
-	blocks [][]T // each with the elements that it can hold
-	tail   []T   // the block that Append writes to, with the elements that it has
+	blocks [][]T // each at full length
+	tail   []T   // the block that Append writes to; its length is the elements in it
 	n      int
 	first  uint // a first block has 1<<first elements
-	freed  int  // how often blocks were given back
+	freed  int  // counts calls that gave blocks back, for All
 	poison bool // memory without an element is poison
 	base   container.Base
 }
@@ -60,11 +59,11 @@ func NewChunked[T any](parent freehold.Allocator, o *Options) *Chunked[T] {
 // Len returns the number of elements.
 func (c *Chunked[T]) Len() int { return c.n }
 
-// Cap returns how many elements the array can hold without growing.
+// Cap returns the number of elements that the array can hold without growing.
 func (c *Chunked[T]) Cap() int { return int(chunks.Start(uint(len(c.blocks)), c.first)) }
 
-// At returns element i, which does not move. It panics if i is not one of the elements.
-// It costs some instructions more than an index into a slice (BenchmarkAt).
+// At returns element i, which does not move. It panics if i is out of range. It costs a few
+// instructions more than an index into a slice (BenchmarkAt).
 func (c *Chunked[T]) At(i int) *T {
 	if uint(i) >= uint(c.n) {
 		c.outOfRange(i)
@@ -81,9 +80,9 @@ func (c *Chunked[T]) outOfRange(i int) {
 	arg.Panicf("vector.Chunked.At", "index %d, and the length is %d", i, c.n)
 }
 
-// Append adds e at the end and returns the new element, which does not move. The error
-// matches [freehold.ErrOutOfMemory]: it is the parent's, or the size in bytes overflows an
-// int. Nothing has changed then.
+// Append adds e at the end and returns the new element, which does not move. The error matches
+// [freehold.ErrOutOfMemory]: it is the parent's, or the size in bytes overflows an int. The array
+// is then unchanged.
 func (c *Chunked[T]) Append(e T) (*T, error) {
 	n := len(c.tail)
 	if n == cap(c.tail) {
@@ -98,8 +97,7 @@ func (c *Chunked[T]) Append(e T) (*T, error) {
 	return &c.tail[n], nil
 }
 
-// appendSlow makes the block behind the tail the tail, and takes it from the parent if it
-// is not there.
+// appendSlow makes the next block the tail. If there is none, it takes one from the parent.
 //
 //go:noinline
 func (c *Chunked[T]) appendSlow() error {
@@ -139,7 +137,7 @@ func (c *Chunked[T]) setTail() {
 		b := c.blocks[block]
 		c.tail = b[:at:len(b)]
 		if c.poison {
-			c.tail = b[:at:at] // so that Append claims each element
+			c.tail = b[:at:at] // so Append claims each element
 		}
 	}
 }
@@ -152,8 +150,8 @@ func (c *Chunked[T]) claim() {
 	c.tail = b[: at : at+1]
 }
 
-// mustBePoison panics if b[i:j], which has no elements, was written to. b begins with
-// element start.
+// mustBePoison panics if b[i:j], which holds no elements, was written to. b begins with element
+// start.
 func (c *Chunked[T]) mustBePoison(b []T, start, i, j int) {
 	if at := poison.Take(bytesOf(b[i:j])); at >= 0 {
 		size := int(unsafe.Sizeof(*new(T)))
@@ -161,8 +159,8 @@ func (c *Chunked[T]) mustBePoison(b []T, start, i, j int) {
 	}
 }
 
-// All returns the indexes and elements. Elements may be changed meanwhile, added and
-// dropped: All has the elements that are there when it comes to them.
+// All returns an iterator over indexes and elements. The loop may change, add and drop elements:
+// All yields the elements that exist when it reaches them.
 func (c *Chunked[T]) All() iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		c.mustBeOpen("All")
@@ -200,8 +198,8 @@ func (c *Chunked[T]) Clear() {
 	c.Truncate(0)
 }
 
-// Grow makes room for n more elements, so that Append of them does not fail. It panics if n
-// is negative. The error is that of Append.
+// Grow makes room for n more elements, so that Append of them does not fail. It panics if n is
+// negative. Errors are as for Append.
 func (c *Chunked[T]) Grow(n int) error {
 	c.mustBeOpen("Grow")
 	arg.AtLeast("vector.Chunked.Grow", "n", n, 0)
@@ -233,15 +231,15 @@ func (c *Chunked[T]) keep(n int) {
 			start := int(chunks.Start(uint(n+i), c.first))
 			c.mustBePoison(b, start, min(max(c.n-start, 0), len(b)), len(b))
 		}
-		c.blocks[n+i] = nil // before Free, which panics if the parent finds a write behind b
+		c.blocks[n+i] = nil // first, since Free panics if the parent finds a write behind b
 		freehold.FreeSlice(c.base.Parent, b)
 	}
 	c.freed++
 	c.blocks = c.blocks[:n]
 }
 
-// Close frees the memory. Pointers to elements are no longer valid. Later calls panic,
-// except Close and those that only report: Len, Cap, Stats and LogValue.
+// Close frees the memory. Pointers to elements are no longer valid. Later calls panic, except
+// Close, Len, Cap, Stats and LogValue.
 func (c *Chunked[T]) Close() {
 	if c.base.MayClose(&chunkedKind, len(c.blocks) > 0) {
 		c.keep(0)
@@ -261,5 +259,5 @@ func (c *Chunked[T]) Stats() Stats {
 	return Stats{c.base.Name, c.n, c.Cap(), reserved}
 }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats.
 func (c *Chunked[T]) LogValue() slog.Value { return statlog.Of(c, c.Stats) }

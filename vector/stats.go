@@ -1,4 +1,4 @@
-// Stats: counts of elements and bytes, and what slog shows of them.
+// Stats: counts of elements and bytes.
 
 package vector
 
@@ -12,7 +12,7 @@ import (
 type Stats struct {
 	Name     string // Options.Name
 	Len      int    // elements
-	Cap      int    // elements that there is memory for
+	Cap      int    // capacity in elements
 	Reserved int    // bytes from the parent
 }
 

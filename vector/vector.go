@@ -1,4 +1,4 @@
-// Vector: one block that grows.
+// Vector: a growing array in one block.
 //
 //	elems | element, element, ... | free      |
 //	      0                       len         cap
@@ -27,9 +27,8 @@ type Options struct {
 
 // Vector is a growing array in one block. [New] makes one.
 //
-// Slices of its elements, from Slice and All, are valid until the next call that may
-// change the capacity: Append, AppendSlice, Insert, Grow, Clip or Close. A slice used
-// after that reads and writes freed memory.
+// A slice from Slice is valid until the next call that may change the capacity: Append,
+// AppendSlice, Insert, Grow, Clip or Close. A slice used after that reads and writes freed memory.
 type Vector[T any] struct {
 	elems []T // all the capacity
 	base  container.Base
@@ -57,10 +56,10 @@ func nameOf(o *Options) string {
 // Len returns the number of elements.
 func (v *Vector[T]) Len() int { return len(v.elems) }
 
-// Cap returns how many elements the vector can hold without growing.
+// Cap returns the number of elements that the vector can hold without growing.
 func (v *Vector[T]) Cap() int { return cap(v.elems) }
 
-// At returns element i. It panics if i is not one of the elements.
+// At returns element i. It panics if i is out of range.
 func (v *Vector[T]) At(i int) T {
 	if uint(i) >= uint(len(v.elems)) {
 		v.outOfRange("At", i)
@@ -68,7 +67,7 @@ func (v *Vector[T]) At(i int) T {
 	return v.elems[i]
 }
 
-// Set changes element i. It panics if i is not one of the elements.
+// Set changes element i. It panics if i is out of range.
 func (v *Vector[T]) Set(i int, e T) {
 	if uint(i) >= uint(len(v.elems)) {
 		v.outOfRange("Set", i)
@@ -84,9 +83,9 @@ func (v *Vector[T]) outOfRange(call string, i int) {
 	arg.Panicf("vector.Vector."+call, "index %d, and the length is %d", i, len(v.elems))
 }
 
-// Slice returns the elements, to read and to write in place. Its capacity is its length,
-// so that append to it copies. It is valid as [Vector] says. After a function of package
-// slices that drops elements, Truncate to the length that it returns.
+// Slice returns the elements, to read and to write in place. Its capacity is its length, so append
+// copies. [Vector] tells until when it is valid. After a function of package slices that drops
+// elements, Truncate to the new length.
 func (v *Vector[T]) Slice() []T {
 	if len(v.elems) == 0 {
 		v.mayBeEmpty("Slice")
@@ -94,13 +93,13 @@ func (v *Vector[T]) Slice() []T {
 	return v.elems[:len(v.elems):len(v.elems)]
 }
 
-// mayBeEmpty is mustBeOpen, and not inlined, so that Slice is.
+// mayBeEmpty is mustBeOpen. It is not inlined, so that Slice is.
 //
 //go:noinline
 func (v *Vector[T]) mayBeEmpty(call string) { v.mustBeOpen(call) }
 
-// All returns the indexes and elements. Elements may be changed meanwhile, and the vector
-// may grow: All has the elements that are there when it comes to them.
+// All returns an iterator over indexes and elements. The loop may change, add and drop elements:
+// All yields the elements that exist when it reaches them.
 func (v *Vector[T]) All() iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		v.mustBeOpen("All")
@@ -112,12 +111,12 @@ func (v *Vector[T]) All() iter.Seq2[int, T] {
 	}
 }
 
-// Append adds e at the end. The error matches [freehold.ErrOutOfMemory]: it is the
-// parent's, or the size in bytes overflows an int. Nothing has changed then.
+// Append adds e at the end. The error matches [freehold.ErrOutOfMemory]: it is the parent's, or the
+// size in bytes overflows an int. The vector is then unchanged.
 //
-// The block grows as by [freehold.Append]: to twice its size, or one and a half times from
-// 64 KiB on, and by less if the parent refuses that. So n calls copy O(n) elements.
-// BenchmarkAppend has them beside Go's append.
+// The block grows as by [freehold.Append]: to twice its size, or one and a half times from 64 KiB
+// on, and by less if the parent refuses that. So n calls copy O(n) elements. BenchmarkAppend
+// compares it with Go's append.
 func (v *Vector[T]) Append(e T) error {
 	if n := len(v.elems); n < cap(v.elems) {
 		v.elems = v.elems[:n+1]
@@ -135,8 +134,8 @@ func (v *Vector[T]) appendSlow(e T) error {
 	return container.Refused(err)
 }
 
-// AppendSlice adds the elements of s at the end, all or none. s may be a part of the
-// vector. The error is that of Append.
+// AppendSlice adds the elements of s at the end, all or none. s may be a part of the vector. Errors
+// are as for Append.
 func (v *Vector[T]) AppendSlice(s []T) error {
 	v.mustBeOpen("AppendSlice")
 	elems, err := freehold.Append(v.base.Parent, v.elems, s...)
@@ -144,9 +143,8 @@ func (v *Vector[T]) AppendSlice(s []T) error {
 	return container.Refused(err)
 }
 
-// Insert puts the elements of s before element i, or at the end if i is Len. s may be a
-// part of the vector. Later elements move up. It panics if i is out of range. The error is
-// that of Append.
+// Insert puts the elements of s before element i, or at the end if i is Len. s may be a part of the
+// vector. Later elements move up. It panics if i is out of range. Errors are as for Append.
 func (v *Vector[T]) Insert(i int, s []T) error {
 	v.mustBeOpen("Insert")
 	arg.Range("vector.Vector.Insert", "index", i, 0, len(v.elems))
@@ -170,8 +168,7 @@ func (v *Vector[T]) Insert(i int, s []T) error {
 	return nil
 }
 
-// overlaps reports whether s is a part of the vector's block, perhaps of elements that
-// were dropped.
+// overlaps reports whether s begins in the vector's block. Its elements there may be dropped ones.
 func (v *Vector[T]) overlaps(s []T) bool {
 	if len(s) == 0 {
 		return false
@@ -216,8 +213,8 @@ func (v *Vector[T]) Clear() {
 	v.elems = v.elems[:0]
 }
 
-// Grow makes room for n more elements, so that they can be added without growing. It
-// panics if n is negative. The error is that of Append.
+// Grow makes room for n more elements, so that Append of them does not fail. It panics if n is
+// negative. Errors are as for Append.
 func (v *Vector[T]) Grow(n int) error {
 	v.mustBeOpen("Grow")
 	arg.AtLeast("vector.Vector.Grow", "n", n, 0)
@@ -226,8 +223,8 @@ func (v *Vector[T]) Grow(n int) error {
 	return container.Refused(err)
 }
 
-// Clip gives back the capacity beyond the elements, where the parent can shrink the block
-// or has another one. If not, the capacity stays.
+// Clip gives back the capacity beyond the elements, if the parent can shrink the block or has a
+// smaller one. Otherwise the capacity stays.
 func (v *Vector[T]) Clip() {
 	v.mustBeOpen("Clip")
 	if len(v.elems) == cap(v.elems) {
@@ -250,8 +247,8 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uintptr(len(s))*unsafe.Sizeof(*new(T)))
 }
 
-// Close frees the memory. Slices of elements are no longer valid. Later calls panic, except
-// Close and those that only report: Len, Cap, Stats and LogValue.
+// Close frees the memory. Slices of elements are no longer valid. Later calls panic, except Close,
+// Len, Cap, Stats and LogValue.
 func (v *Vector[T]) Close() {
 	if v.base.MayClose(&vectorKind, cap(v.elems) > 0) {
 		freehold.FreeSlice(v.base.Parent, v.elems)
@@ -267,5 +264,5 @@ func (v *Vector[T]) Stats() Stats {
 	return Stats{v.base.Name, v.Len(), v.Cap(), v.Cap() * int(unsafe.Sizeof(*new(T)))}
 }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats.
 func (v *Vector[T]) LogValue() slog.Value { return statlog.Of(v, v.Stats) }
