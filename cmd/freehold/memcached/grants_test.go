@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,6 +172,61 @@ func TestShutdownOfWaiters(t *testing.T) {
 	serving(t, func(o *Options) { o.MaxConns, o.Write = 10, time.Hour }, func(t *testing.T, s *Server, p *pipes) {
 		for _, c := range uploads(p, 5) {
 			go io.Copy(io.Discard, c)
+		}
+	})
+}
+
+// Grants are given in order, within the limit, and in time. n says when a wait has ended, in seconds.
+func TestGrants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gs := &grants{limit: 100}
+		began := time.Now()
+		var mu sync.Mutex // guards all
+		var all []string
+		ask := func(name string, bytes int, patience time.Duration) *grant {
+			g := &grant{bytes: bytes}
+			go func() {
+				ok := gs.acquire(g, false, patience)
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, fmt.Sprint(name, ok, time.Since(began)))
+			}()
+			synctest.Wait()
+			return g
+		}
+		first := ask("first ", 60, 0)
+		ask("large ", 101, time.Hour)
+		ask("waits ", 50, time.Second)
+		ask("impatient ", 10, 0) // has room, and others wait
+		ask("next ", 30, 10*time.Second)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		ask("last ", 90, time.Hour)
+		gs.release(first)
+		synctest.Wait()
+		ask("late ", 90, time.Hour)
+		gs.close()
+		synctest.Wait()
+		slices.Sort(all)
+		const want = "[first true 0s impatient false 0s large false 0s last false 2s late false 2s next true 1s waits false 1s]"
+		if got := fmt.Sprint(all); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		if used, waited, refused := gs.figures(); used != 30 || waited != 4 || refused != 2 {
+			t.Errorf("%d bytes, %d waited, %d refused", used, waited, refused)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		gs := &grants{limit: 8 << 20}
+		began, cut := time.Now(), time.Duration(0)
+		slow := &grant{bytes: 8 << 20}
+		slow.cut = func() {
+			cut = time.Since(began)
+			go gs.release(slow)
+		}
+		gs.acquire(slow, false, 0)
+		if !gs.acquire(&grant{bytes: 1}, false, time.Hour) || cut != grantGrace+8<<20*time.Second/grantRate {
+			t.Errorf("a grant of 8 MiB is overdue after %v", cut)
 		}
 	})
 }

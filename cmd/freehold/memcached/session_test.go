@@ -34,6 +34,7 @@ type wire struct {
 	pieces []string
 	out    bytes.Buffer
 	writes int
+	most   int // bytes of one
 }
 
 func (w *wire) Read(p []byte) (int, error) {
@@ -49,6 +50,7 @@ func (w *wire) Read(p []byte) (int, error) {
 
 func (w *wire) Write(p []byte) (int, error) {
 	w.writes++
+	w.most = max(w.most, len(p))
 	return w.out.Write(p)
 }
 
@@ -125,6 +127,10 @@ var conversations = []struct{ name, say, want string }{
 		"STORED\r\n" + strings.Repeat("EN\r\nVA 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 6) + strings.Repeat("VALUE a 0 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 3) + "END\r\n"},
 	{"a long line of keys with large values", "set a 0 0 40000\r\n" + strings.Repeat("x", 40000) + "\r\nget " + strings.Repeat("b ", 9000) + "a b a\r\nmn\r\n",
 		"STORED\r\n" + strings.Repeat("VALUE a 0 40000\r\n"+strings.Repeat("x", 40000)+"\r\n", 2) + "END\r\nMN\r\n"},
+	{"an item that append makes as large as may be", fmt.Sprintf("set a 0 0 %d\r\n%s\r\nappend a 0 0 5\r\n12345\r\nprepend a 0 0 1\r\n1\r\nms a 1 MA\r\n1\r\nmg a s\r\n", testMaxItem-6, strings.Repeat("x", testMaxItem-6)),
+		"STORED\r\nSTORED\r\n" + tooLarge + "\r\n" + tooLarge + "\r\n" + fmt.Sprintf("HD s%d\r\n", testMaxItem-1)},
+	{"append ends the mark of a stale item", "ms a 1\r\n1\r\nmd a I\r\nms a 1 MA\r\n2\r\nmg a v\r\n", "HD\r\nHD\r\nHD\r\nVA 2\r\n12\r\n"},
+	{"an exptime that is very late", "set a 0 9223372036854775807 1\r\n1\r\nmg a\r\n", "STORED\r\nHD\r\n"},
 	{"flags that are wrong", "mg a !\r\nmg a v v\r\nmg a Tx\r\nmg a O" + strings.Repeat("o", maxOpaque) + "\r\nms a 1 MZ\r\n1\r\nms a 1 MEE\r\n1\r\nma a MZ\r\nma a Jx\r\nma a Dx\r\nmg a " + strings.Repeat("v ", maxFlags+1) + "\r\n",
 		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
 	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
@@ -201,7 +207,8 @@ func TestMemoryOfASession(t *testing.T) {
 		strings.Repeat("ms a 1 k f s t O123 c\r\n1\r\n", 600),
 		strings.Repeat("stats settings\r\nx\r\n", 900),
 	} {
-		se := &session{Server: s, conn: &wire{pieces: []string{say}}}
+		w := &wire{pieces: []string{say}}
+		se := &session{Server: s, conn: w}
 		for se.err == nil {
 			se.fill()
 			se.check(t)
@@ -210,6 +217,9 @@ func TestMemoryOfASession(t *testing.T) {
 			se.flush()
 		}
 		se.giveBack()
+		if w.most > testMaxItem+replyHead {
+			t.Errorf("%.20q…: a write of %d bytes", say, w.most)
+		}
 		if s.grants.used > 0 || len(s.grants.held) > 0 || se.grant != nil {
 			t.Errorf("%.20q…: %d bytes are granted to a session that has ended", say, s.grants.used)
 		}
@@ -299,5 +309,18 @@ func TestVersionsDiffer(t *testing.T) {
 			t.Fatalf("%q again, for %s", got, key)
 		}
 		seen[got] = true
+	}
+}
+
+// The bound goes from an eighth of what it was at first to eight times as much.
+func TestMemLimits(t *testing.T) {
+	s := newServer(t)
+	s.options.MaxBytes = 16 << 20
+	s.cache = cache.New(freehold.Pages(), &cache.Options{MaxBytes: 16 << 20})
+	defer s.cache.Close()
+	for mib, want := range map[int]string{1: "MEMLIMIT_TOO_SMALL", 2: "OK", 128: "OK", 129: "MEMLIMIT_ADJUST_FAILED"} {
+		if got := talk(t, s, fmt.Sprintf("cache_memlimit %d\r\n", mib)); !strings.HasPrefix(got, want) {
+			t.Errorf("%d MiB: %q, want %s", mib, got, want)
+		}
 	}
 }

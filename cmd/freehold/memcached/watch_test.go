@@ -180,3 +180,13 @@ func TestTooManyWatchers(t *testing.T) {
 		}
 	})
 }
+
+// Lines that a watcher has not taken have a bound.
+func TestWatcherBytes(t *testing.T) {
+	w := &watcher{ready: make(chan struct{}, 1)}
+	for w.add(make([]byte, 1000)) {
+	}
+	if n := len(w.lines); n > watcherBytes || n < watcherBytes-2000 || w.skipped != 1 {
+		t.Errorf("%d bytes of %d, %d skipped", n, watcherBytes, w.skipped)
+	}
+}
