@@ -164,7 +164,7 @@ func (s *session) shrink() {
 	s.endGrant()
 }
 
-// acquire gets a grant, if the session has none that has so many bytes left.
+// acquire gets a grant of n bytes, unless the session has one with n bytes left.
 func (s *session) acquire(n int, wait bool) bool {
 	if s.grant != nil {
 		return n <= s.free
