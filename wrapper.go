@@ -6,7 +6,27 @@
 
 package freehold
 
-import "reflect"
+import (
+	"reflect"
+	"sync/atomic"
+
+	"github.com/freehold-go/freehold/internal/owners"
+)
+
+func init() { owners.AddFlags(closedFlag) }
+
+// closedFlag returns the flag of the heap that a is or wraps, or of another allocator that a wraps.
+func closedFlag(a any) *atomic.Bool {
+	switch a := a.(type) {
+	case *Heap:
+		return a.h.ClosedFlag()
+	case Allocator:
+		if s := sources(a)[0]; s != a {
+			return owners.ClosedFlag(s)
+		}
+	}
+	return nil
+}
 
 // GoodSize returns the size in bytes, at least size, of the block that a would use
 // for size bytes: allocating all of it takes no more memory. It is size if a has no

@@ -100,6 +100,7 @@ type Arena struct {
 	member  *membership        // in a Registry; nil if in none
 	keeper  *Recycler          // the Recycler that made the arena, or nil
 	state   state
+	gone    atomic.Bool // set by Close, for containers over the arena
 	checked bool        // memory without a block is poison
 	put     atomic.Bool // it was put into keeper and not handed out since
 }
@@ -310,6 +311,18 @@ func (a *Arena) Close() {
 	a.close()
 }
 
+func init() {
+	owners.AddFlags(func(parent any) *atomic.Bool {
+		switch a := parent.(type) {
+		case *Arena:
+			return &a.gone
+		case *Shared:
+			return &a.closed
+		}
+		return nil
+	})
+}
+
 func (a *Arena) close() {
 	if a.checked && len(a.chunks) > 0 && !a.fixed() {
 		owners.AskParent("arena.Arena.Close", a.parent) // its memory would fault after its Close
@@ -324,6 +337,7 @@ func (a *Arena) close() {
 	}
 	a.chunks, a.regions, a.endings, a.reserved = nil, nil, nil, 0
 	a.state = closed
+	a.gone.Store(true)
 	a.leaveRegistry()
 	owners.Closed(a)
 }

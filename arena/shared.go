@@ -83,8 +83,8 @@ type Shared struct {
 	hugePages  bool
 	checked    bool // recycled memory is poisoned
 
-	mu     sync.Mutex // guards the fields below
-	closed bool
+	mu     sync.Mutex  // guards the fields below
+	closed atomic.Bool // changes under mu
 	member *membership // in a Registry; nil if in none
 
 	// Each chunk with memory is in chunks, and in either the table or exactly one of the lists

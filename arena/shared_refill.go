@@ -350,7 +350,7 @@ func (s *Shared) mustBeOpen(call string) {
 	switch {
 	case s.chunkBytes == 0:
 		arg.Panicf(call, "zero value: arena.NewShared makes a Shared")
-	case s.closed:
+	case s.closed.Load():
 		arg.Panicf(call, "the arena is closed")
 	}
 }

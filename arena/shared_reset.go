@@ -200,7 +200,7 @@ func (s *Shared) Live() int { return s.Stats().Live }
 func (s *Shared) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed.Load() {
 		return
 	}
 	s.drain()
@@ -212,7 +212,7 @@ func (s *Shared) Close() {
 		s.member.end()
 		s.member = nil
 	}
-	s.closed = true
+	s.closed.Store(true)
 	owners.Closed(s)
 	for _, c := range s.chunks {
 		asan.Unpoison(c.mem)

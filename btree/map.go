@@ -116,8 +116,8 @@ func (m *Map[K, V]) init(call string, parent freehold.Allocator, keyBytes, keyAl
 
 // Get returns the value of k, and whether k is in the map.
 func (m *Map[K, V]) Get(k K) (v V, ok bool) {
+	m.mustBeOpen("Get")
 	if m.root == nil {
-		m.mustBeOpen("Get")
 		return v, false
 	}
 	n, i, ok := m.search.find(m, k)
@@ -130,8 +130,8 @@ func (m *Map[K, V]) Get(k K) (v V, ok bool) {
 // At returns the value of k to read or to change in place, or nil if k is not in the map. The
 // pointer is valid until any entry is inserted or deleted.
 func (m *Map[K, V]) At(k K) *V {
+	m.mustBeOpen("At")
 	if m.root == nil {
-		m.mustBeOpen("At")
 		return nil
 	}
 	n, i, ok := m.search.find(m, k)

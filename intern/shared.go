@@ -63,6 +63,7 @@ func NewShared(parent freehold.Allocator, o *Options) *Shared {
 
 // Intern is [Strings.Intern].
 func (s *Shared) Intern(v string) (ID, error) {
+	s.base.MustBeOpen(&sharedKind, "Intern")
 	sh, h := s.shard(v)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -71,7 +72,6 @@ func (s *Shared) Intern(v string) (ID, error) {
 		s.store.retain(id)
 		return ID(id), nil
 	}
-	s.base.MustBeOpen(&sharedKind, "Intern")
 	room, err := sh.table.makeRoom(&s.store.memory, h)
 	if err != nil {
 		return 0, err
@@ -101,12 +101,12 @@ func (s *Shared) InternBytes(b []byte) (ID, error) { return s.Intern(textOf(b)) 
 
 // Lookup is [Strings.Lookup].
 func (s *Shared) Lookup(v string) (ID, bool) {
+	s.base.MustBeOpen(&sharedKind, "Lookup")
 	sh, h := s.shard(v)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	at := sh.table.find(&s.store, h, v)
 	if at == none {
-		s.base.MustBeOpen(&sharedKind, "Lookup")
 		return 0, false
 	}
 	return ID(s.store.record(at).id), true
@@ -160,6 +160,7 @@ func (s *Shared) releaseIn(call string, sh *shard, h uint32, id ID) bool {
 
 // mustHave returns the string of an ID to which the caller has a reference.
 func (s *Shared) mustHave(call string, id ID) string {
+	s.base.MustBeOpen(&sharedKind, call)
 	v, ok := s.store.value(id)
 	if !ok {
 		noString(&s.base, &sharedKind, call, id)

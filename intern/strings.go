@@ -69,6 +69,7 @@ func New(parent freehold.Allocator, o *Options) *Strings {
 // string may make a part of the table grow, which copies 32 KiB at most, or the table's
 // directory, of 16 bytes for each 1,600 strings or more.
 func (s *Strings) Intern(v string) (ID, error) {
+	s.base.MustBeOpen(&stringsKind, "Intern")
 	h := s.hashOf(v)
 	if at := s.table.find(&s.store, h, v); at != none {
 		id := s.store.record(at).id
@@ -84,7 +85,6 @@ func (s *Strings) InternBytes(b []byte) (ID, error) { return s.Intern(textOf(b))
 
 // add adds v, which is not there.
 func (s *Strings) add(h uint32, v string) (ID, error) {
-	s.base.MustBeOpen(&stringsKind, "Intern")
 	room, err := s.table.makeRoom(&s.store.memory, h)
 	if err != nil {
 		return 0, err
@@ -100,9 +100,9 @@ func (s *Strings) add(h uint32, v string) (ID, error) {
 // Lookup returns the ID of the string that equals v, and whether there is one. It adds
 // neither the string nor a reference.
 func (s *Strings) Lookup(v string) (ID, bool) {
+	s.base.MustBeOpen(&stringsKind, "Lookup")
 	at := s.table.find(&s.store, s.hashOf(v), v)
 	if at == none {
-		s.base.MustBeOpen(&stringsKind, "Lookup")
 		return 0, false
 	}
 	return ID(s.store.record(at).id), true
@@ -151,6 +151,7 @@ func (s *Strings) Release(id ID) bool {
 
 // mustHave returns the string of an ID whose references are counted.
 func (s *Strings) mustHave(call string, id ID) string {
+	s.base.MustBeOpen(&stringsKind, call)
 	v, ok := s.store.value(id)
 	if !ok {
 		noString(&s.base, &stringsKind, call, id)

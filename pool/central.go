@@ -293,6 +293,15 @@ func (b *Blocks) askParent(call string) {
 	}
 }
 
+func init() {
+	owners.AddFlags(func(parent any) *atomic.Bool {
+		if b, ok := parent.(*Blocks); ok {
+			return &b.central.closed
+		}
+		return nil
+	})
+}
+
 // close returns all chunks to the parent.
 func (b *Blocks) close(call string) {
 	b.mustBeMade(call)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/btree"
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/hashmap"
@@ -370,6 +371,54 @@ func wantRefusals(t *testing.T, k kind, s subject, why string) {
 	for _, calls := range []map[string]func(subject){k.reads, k.changes} {
 		for name, call := range calls {
 			panics.Want(t, "freehold: "+k.name+"."+name+": "+why, func() { call(s) })
+		}
+	}
+}
+
+// unasked are the calls that take a few loads and do not ask whether the parent is closed.
+var unasked = map[string]bool{
+	"hashmap.Map.Get": true, "hashmap.Shared.Get": true, "intern.Strings.Value": true, "intern.Shared.Value": true,
+	"vector.Vector.At": true, "vector.Vector.Slice": true, "vector.Vector.Append": true, "vector.Vector.Pop": true,
+	"vector.Vector.Set": true, "vector.Chunked.At": true, "vector.Chunked.Append": true,
+}
+
+// TestClosedParents: each other call of a container says that its parent is closed.
+func TestClosedParents(t *testing.T) {
+	heap := func() (freehold.Allocator, func()) {
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: "of a test"})
+		return h, h.Close
+	}
+	parents := []struct {
+		why  string
+		make func() (parent freehold.Allocator, close func())
+	}{
+		{`heap "of a test" is closed`, heap},
+		{`heap "of a test" is closed`, func() (freehold.Allocator, func()) {
+			h, end := heap()
+			return freehold.NewLimit(freehold.NewTagged(h, "tag"), 1<<30), end
+		}},
+		{"the arena is closed", func() (freehold.Allocator, func()) {
+			a := arena.New(freehold.Pages(), nil)
+			return a, a.Close
+		}},
+		{"the arena is closed", func() (freehold.Allocator, func()) {
+			a := arena.NewShared(freehold.Pages(), nil)
+			return freehold.NewLocked(a), a.Close
+		}},
+	}
+	for _, k := range kinds {
+		for _, p := range parents {
+			parent, end := p.make()
+			s := filled(t, k, parent, "")
+			end()
+			for _, calls := range []map[string]func(subject){k.reads, k.changes} {
+				for name, call := range calls {
+					if !unasked[k.name+"."+name] {
+						panics.Want(t, "freehold: "+k.name+"."+name+": "+p.why, func() { call(s) })
+					}
+				}
+			}
+			panics.Want(t, "freehold: "+k.name+".Close: "+p.why, s.Close)
 		}
 	}
 }

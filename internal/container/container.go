@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/internal/arg"
@@ -36,9 +37,9 @@ type state uint8
 
 const (
 	unmade state = iota
+	closed
 	open
 	lent
-	closed
 )
 
 // Base is a container's parent, name and state. The zero value is of a container that no
@@ -48,25 +49,26 @@ type Base struct {
 	Parent freehold.Allocator
 	Name   string
 	state  state
+	gone   *atomic.Bool // that the parent is closed
 }
 
 // Make opens a container, c, whose Base is b. It panics if parent is nil.
 func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string) {
 	arg.NotNil(k.Maker, "parent", parent)
-	b.Parent, b.Name, b.state = parent, name, open
+	b.Parent, b.Name, b.state, b.gone = parent, name, open, owners.ClosedFlag(parent)
 	owners.Watch(c, k.Type, name)
 }
 
 // MustBeOpen panics, in the name of a method, unless the container can be read.
 func (b *Base) MustBeOpen(k *Kind, call string) {
-	if b.state != open && b.state != lent {
+	if b.state < open || b.gone.Load() {
 		b.refuse(k, call)
 	}
 }
 
 // MustBeWritable panics, in the name of a method, unless the container can be changed.
 func (b *Base) MustBeWritable(k *Kind, call string) {
-	if b.state != open {
+	if b.state != open || b.gone.Load() {
 		b.refuse(k, call)
 	}
 }
@@ -74,14 +76,16 @@ func (b *Base) MustBeWritable(k *Kind, call string) {
 //go:noinline
 func (b *Base) refuse(k *Kind, call string) {
 	call = k.Type + "." + call
-	switch b.state {
-	case unmade:
+	switch {
+	case b.state == unmade:
 		arg.Panicf(call, "zero value: %s makes one", k.Maker)
-	case lent:
-		what, _, _ := strings.Cut(k.Is, " is")
-		arg.Panicf(call, "a function that another call calls must not change %s", what)
+	case b.state == closed:
+		arg.Panicf(call, "%s closed", k.Is)
+	case b.gone.Load():
+		owners.AskParent(call, b.Parent)
 	}
-	arg.Panicf(call, "%s closed", k.Is)
+	what, _, _ := strings.Cut(k.Is, " is")
+	arg.Panicf(call, "a function that another call calls must not change %s", what)
 }
 
 // Lend makes the container one that must not be changed, until Back.
@@ -96,7 +100,9 @@ func (b *Base) MayClose(k *Kind, holds bool) bool {
 	if b.state == unmade || b.state == closed {
 		return false
 	}
-	b.MustBeWritable(k, "Close")
+	if b.state == lent {
+		b.refuse(k, "Close")
+	}
 	if holds {
 		owners.AskParent(k.Type+".Close", b.Parent)
 	}

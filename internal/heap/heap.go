@@ -193,6 +193,9 @@ func (h *Heap) Owns(b []byte) bool {
 // Closed reports whether Close was called.
 func (h *Heap) Closed() bool { return h.pages.Closed.Load() }
 
+// ClosedFlag returns the flag that Close sets.
+func (h *Heap) ClosedFlag() *atomic.Bool { return &h.pages.Closed }
+
 // GoodSize returns the size of the block that Alloc would use for size bytes.
 func (h *Heap) GoodSize(size int) int {
 	if zone := watch.Zone(); size > 0 && size <= maxSize-zone {

@@ -2,7 +2,30 @@
 
 package owners
 
-import "strings"
+import (
+	"strings"
+	"sync/atomic"
+)
+
+// flags are functions of the packages with allocators. Each returns the flag that Close of such an
+// allocator sets, or nil for another type.
+var flags []func(parent any) *atomic.Bool
+
+var never atomic.Bool
+
+// AddFlags adds a function to those that ClosedFlag asks. Packages call it when they initialize.
+func AddFlags(f func(parent any) *atomic.Bool) { flags = append(flags, f) }
+
+// ClosedFlag returns a flag that is set once parent is closed, or one that is never set if parent has
+// none.
+func ClosedFlag(parent any) *atomic.Bool {
+	for _, flag := range flags {
+		if is := flag(parent); is != nil {
+			return is
+		}
+	}
+	return &never
+}
 
 // AskParent panics if parent is closed, with the parent's message in the name of call. An owner
 // that holds memory of parent calls it first in Close: its memory would fault otherwise.
