@@ -1,10 +1,10 @@
-// Blocks: blocks of one size, for any goroutine.
+// Blocks: a concurrent allocator of blocks of one size, with per-processor free lists.
 //
 //	goroutine <-- block --> stack of its processor <-- batches --> central <-- chunks --> parent
 //
-// This file is the interface. stack.go has the per-processor stacks of free
-// blocks, central.go the central free list behind them, and chunk.go the layout
-// of memory and the lookup of a block by its address.
+// This file is the interface. stack.go has the per-processor stacks of free blocks, central.go the
+// central free list behind them, and chunk.go the layout of memory and the lookup of a block by its
+// address.
 
 package pool
 
@@ -31,8 +31,8 @@ type Options struct {
 	// memory in profiles too, put a [freehold.Tagged] below.
 	Name string
 
-	// MaxBlocks is a hard limit on the blocks that the pool has, in use or not:
-	// Stats.Blocks never exceeds it. 0 means none; a negative value panics.
+	// MaxBlocks is a hard limit on the pool's blocks, in use or not: Stats.Blocks never exceeds
+	// it. 0 means none; a negative value panics.
 	MaxBlocks int
 
 	// MaxBytes is a hard limit, in bytes, on the memory that the pool holds from
@@ -40,39 +40,37 @@ type Options struct {
 	// it. 0 means none; a negative value panics.
 	MaxBytes int
 
-	// Domain is where the pool's guards are entered; nil means a Domain of its
-	// own. Containers of one [epoch.Domain] share guards: a guard from any of
-	// them protects the blocks of all, and keeps what all of them retire.
+	// Domain holds the pool's guards; nil means a Domain of its own. Containers of one
+	// [epoch.Domain] share guards: a guard from any of them protects the blocks of all, and keeps
+	// the retired blocks of all.
 	Domain *epoch.Domain
 }
 
-// Blocks hands out blocks of one size. It implements [freehold.Owner], is safe
-// for concurrent use and must not be copied.
+// Blocks allocates blocks of one size. It implements [freehold.Owner], is safe for concurrent use
+// and must not be copied.
 //
-// NewBlocks makes a Blocks. Calls of the zero value that get, free or look up a
-// block, or concern the pool as a whole, panic and name NewBlocks; Enter panics with a
-// nil dereference.
+// NewBlocks makes a Blocks. Calls of the zero value that get, free or look up a block, or concern
+// the pool as a whole, panic and name NewBlocks; Enter panics with a nil dereference.
 //
-// The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The
-// blocks of a chunk are contiguous. Metadata takes four bytes and a bit for each
-// block, from the parent too. On the Go heap, each processor that uses the pool
-// takes 2 KiB, each cache 6 KiB and each chunk about 100 bytes. A freed block is
-// reused at once. Only Trim and Close return memory to the parent.
+// The parent supplies chunks of 64 KiB, or of eight blocks if that is more. The blocks of a chunk
+// are contiguous. Metadata takes four bytes and a bit for each block, from the parent too. On the
+// Go heap, each processor that uses the pool takes 2 KiB, each cache 6 KiB and each chunk about 100
+// bytes. A freed block is reused at once. Only Trim and Close return memory to the parent.
 //
-// Out of memory means that the limit was reached or the parent refused, and that
-// no block is free except in caches. If other processors may hold free blocks,
-// that check stops the world for about 20 microseconds.
+// Out of memory means that the limit was reached or the parent refused, and that no block is free
+// except in caches. If other processors may hold free blocks, that check stops the world for about
+// 20 microseconds.
 //
-// Alloc and Free take no lock but on the slow path, which moves a batch of up to
-// 64 blocks. BenchmarkPair measures a pair.
+// Alloc and Free take a lock only on the slow path, which moves a batch of up to 64 blocks.
+// BenchmarkPair measures a pair.
 type Blocks struct {
 	stride   uintptr                                       // bytes from block to block
-	capacity uint64                                        // maximum of entries on a stack
+	capacity uint64                                        // the most entries on a stack
 	caches   atomic.Pointer[[]atomic.Pointer[BlocksCache]] // by number
 
 	shift     uint         // a chunk has 1<<shift bytes, and that alignment
 	versioned bool         // blocks have generations
-	checked   bool         // free blocks are poison: see poison.go
+	checked   bool         // free blocks are poisoned: see poison.go
 	of        reflect.Type // type of the values; nil for Blocks
 
 	statusShift uint // a status has 1<<statusShift bytes, generation included
@@ -82,9 +80,9 @@ type Blocks struct {
 	perChunk int
 	misfit   error // the error for requests of larger blocks; nil in the zero value
 
-	central central
-	limbo   limbo
-	epochs  *epoch.Domain
+	central    central
+	retireList retireList
+	epochs     *epoch.Domain
 
 	// The fields that the fast paths read.
 	table     atomic.Pointer[table]
@@ -102,7 +100,7 @@ const (
 	minChunkBlocks  = 8
 	minStrideBytes  = 8
 	maxBlockBytes   = 16 << 20
-	maxStackBytes   = 256 << 10 // of free blocks on a stack, unless that is less than two
+	maxStackBytes   = 256 << 10 // the most bytes on a stack, but at least two blocks
 	fullStackBlocks = 128       // two batches
 )
 
@@ -119,8 +117,8 @@ func NewBlocks(parent freehold.Allocator, size, align int, o *Options) *Blocks {
 	return b
 }
 
-// init makes b a pool of blocks, or of values of type of if that is not nil. pin.New
-// made b, alone or in a Pool.
+// init makes b a pool of blocks, or of values of the type of unless that is nil. pin.New made b,
+// alone or in a Pool.
 func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o *Options, of reflect.Type) {
 	if o != nil {
 		b.limits = *o
@@ -172,7 +170,7 @@ func (b *Blocks) setChunk() {
 	b.chunkMask = -(uintptr(1) << b.shift)
 }
 
-// BlockSize returns how many bytes a block has.
+// BlockSize returns the size of a block in bytes.
 func (b *Blocks) BlockSize() int { return b.bytes }
 
 // Alloc implements [freehold.Allocator]. It returns the first size bytes of a
@@ -185,7 +183,7 @@ func (b *Blocks) fits(size, align int) bool {
 	return uint(size-1) < uint(b.bytes) && uint(align-1) < uint(b.align) && align&(align-1) == 0
 }
 
-// noBlock returns what Alloc returns for a request that no block fits.
+// noBlock is Alloc for a request that no block fits.
 func (b *Blocks) noBlock(call string, size, align int) ([]byte, error) {
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
@@ -267,9 +265,9 @@ func (b *Blocks) GoodSize(size int) int {
 	return 0
 }
 
-// GetBatch sets the first n elements of dst to whole blocks, contents undefined.
-// If n is less than len(dst) the error is not nil and matches
-// [freehold.ErrOutOfMemory]; the n blocks are the caller's all the same.
+// GetBatch sets the first n elements of dst to whole blocks, contents undefined. If n is less than
+// len(dst), the error is not nil and matches [freehold.ErrOutOfMemory]. The caller owns the n
+// blocks in either case.
 func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
 	b.mustBeOpen("pool.Blocks.GetBatch")
 	var batch [fullStackBlocks]entry
@@ -286,11 +284,10 @@ func (b *Blocks) GetBatch(dst [][]byte) (n int, err error) {
 	return n, nil
 }
 
-// PutBatch frees every block in src and skips nil and empty slices. It panics at
-// the first block that Free panics at: the blocks before it are free then, the
-// ones after it are still live. It is cheaper than Free for each block, since
-// blocks beyond the capacity of the processor's stack go to the central free list
-// in batches of 128 (BenchmarkBatch).
+// PutBatch frees every block in src and skips nil and empty slices. It panics at the first block
+// for which Free panics; the blocks before it are then free, the blocks after it still live. It is
+// cheaper than Free for each block: blocks beyond the capacity of the processor's stack go to the
+// central free list in batches of 128 (BenchmarkBatch).
 func (b *Blocks) PutBatch(src [][]byte) {
 	for len(src) > 0 {
 		n := b.whole(src)
@@ -310,21 +307,19 @@ func (b *Blocks) PutBatch(src [][]byte) {
 // value that was live reports false afterwards.
 func (b *Blocks) Reset() { b.reset("pool.Blocks.Reset") }
 
-// Trim returns to the parent each chunk in which no block is live, retired or in a
-// cache. First it frees the retired blocks that no guard protects any more. It
-// stops the world for about 50 microseconds to drain the per-processor stacks.
+// Trim frees the retired blocks that no guard protects any more. Then it returns to the parent each
+// chunk in which no block is live, retired or in a cache. It stops the world for about 50
+// microseconds to drain the per-processor stacks.
 func (b *Blocks) Trim() { b.trim("pool.Blocks.Trim") }
 
-// Close ends the pool and all of its blocks, live or not, and gives the memory
-// back to the parent. Call [Blocks.Live] before it to detect leaks. Other
-// goroutines must have stopped using the pool. Later calls that get
-// or free a block, or change the pool in another way, panic. Close, Enter, Free of nil
-// and calls that only report still work. Close the pool before its parent: after Close
-// of a parent that is a [freehold.Heap], Close panics and other calls may fault.
+// Close ends the pool and all of its blocks, live or not, and gives the memory back to the parent.
+// Call [Blocks.Live] before it to detect leaks. Other goroutines must have stopped using the pool.
+// Later calls that get or free a block, or change the pool in another way, panic. Close, Enter,
+// Free of nil and calls that only report still work. Close the pool before its parent: if the
+// parent is a closed [freehold.Heap], Close panics and other calls may fault.
 //
-// Close panics, and changes nothing, if a guard is held that may protect a block
-// of the pool, whichever container of its Domain it was entered for: any guard,
-// if a block is live, and otherwise one that keeps a block retired. To close a
-// pool while readers of the Domain's other containers come and go, unlink and
-// retire its blocks, and Close it once a Trim has left none live or retired.
+// Close panics, and changes nothing, if a held guard of the Domain may protect a block of the pool.
+// If a block is live, any guard may. Otherwise only a guard that keeps a block retired may. To
+// close a pool while the Domain's other containers have readers, unlink and retire its blocks, and
+// Close it once a Trim has left none live or retired.
 func (b *Blocks) Close() { b.close("pool.Blocks.Close") }

@@ -1,20 +1,19 @@
-// Caches: free blocks of one goroutine.
+// Caches: unsynchronized free lists of one goroutine.
 //
-// A cache is a stack of free blocks with one owner. The entries above its top
-// are the blocks that it handed out last:
+// A cache is a stack of free blocks with one owner. The entries above its top are the blocks that
+// it handed out last:
 //
 //	entries | 0 | a | b | c | d | e | - | - |
 //	                      ^top: a, b and c are in, d and e are out
 //
-// The status of such a block is the number of the cache and the block's place in
-// it. So Get only decrements the top, and Put of the block above the top only
-// increments it: the compiler inlines both. A block is in the cache if its status
-// names an entry that holds it, up to the top. Any other block whose status names
-// the cache is live: it left the cache, and another block may have its entry now.
+// The status of these blocks, in and out, is the number of the cache and the block's place in it.
+// So Get only decrements the top, and Put of the block above the top only increments it: the
+// compiler inlines both. A block is in the cache if its status names an entry that holds it and is
+// not above the top. Any other block whose status names the cache is live: it left the cache, and
+// another block may now have its entry.
 //
-// Get and Put check that the status of the entry's block names the entry. It does
-// not if the entry is empty, or if another goroutine freed the same block at the
-// same moment.
+// Get and Put check that the status of the entry's block names the entry. The check fails if the
+// entry is empty, or if another goroutine freed the same block concurrently.
 
 package pool
 
@@ -26,10 +25,9 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
-// BlocksCache holds up to 128 free blocks of a [Blocks] for one goroutine at a
-// time, which gets and puts them without synchronization. No other goroutine can
-// allocate these blocks. A BlocksCache must not be copied. It detects the mistakes
-// that its pool detects, at the call.
+// BlocksCache holds up to 128 free blocks of a [Blocks] for one goroutine at a time, which gets and
+// puts them without synchronization. No other goroutine can allocate these blocks. A BlocksCache
+// must not be copied. It detects the same misuse as its pool, at the call.
 //
 // Get and Put are fastest if the block got last is put first; BenchmarkPair and
 // BenchmarkCacheOrder measure this and other orders.
@@ -39,14 +37,14 @@ import (
 type BlocksCache struct {
 	_ container.NoCopy
 
-	// Only the owner writes top and entries. Other goroutines read them when they
-	// free a block, to check that it is not free already. What the owner does meanwhile
-	// does not change the result: a live block is not in the cache.
+	// Only the owner writes top and entries. Other goroutines read them when they free a block, to
+	// check that it is not free already. Concurrent calls of the owner do not change the result: a
+	// live block is never in the cache.
 	//
 	// Invariants:
 	//   - top == number<<placeBits + the number of blocks in the cache
-	//   - a block in the cache that was not freed twice at once has the status
-	//     number<<placeBits + its place
+	//   - a block in the cache has the status number<<placeBits + its place, unless two goroutines
+	//     freed it concurrently
 	//   - an entry above the top is a sentinel or a block that was in the cache
 	top     status
 	entries [1 << placeBits]held
@@ -54,12 +52,11 @@ type BlocksCache struct {
 	number   status
 	bytes    int // in a block
 	blocks   *Blocks
-	capacity int // blocks that may be in; 0 when closed
+	capacity int // the most blocks in the cache; 0 when closed
 	closed   bool
 
-	// Padding to 6 KiB gives all caches the same few offsets in their pages. It
-	// avoids 4K aliasing between an entry and its block: after a refill the
-	// blocks begin at a page boundary.
+	// Padding to 6 KiB gives all caches the same few offsets in their pages. It avoids 4K aliasing
+	// between an entry and its block, since after a refill the blocks begin at a page boundary.
 	_ [1280]byte
 }
 
@@ -134,13 +131,13 @@ func (b *Blocks) cacheOf(st status) *BlocksCache {
 	return nil
 }
 
-// has reports whether the block at addr with the status st is in the cache.
+// has reports whether the block at addr, with the status st, is in the cache.
 func (c *BlocksCache) has(st status, addr uintptr) bool {
 	place := st & places
 	return place <= c.top.load()&places && c.entries[place].addr.load() == addr
 }
 
-// len returns how many blocks are in the cache.
+// len returns the number of blocks in the cache.
 func (c *BlocksCache) len() int { return int(c.top.load() & places) }
 
 // forget makes all entries sentinels.
@@ -161,9 +158,9 @@ func (c *BlocksCache) set(place int, e entry) {
 	c.entries[place].status = st
 }
 
-// refill is the slow path of Get. It panics if the block at the top is not free.
-// Otherwise the cache is empty, and Get has a pointer to entry 0. So refill stores the
-// address of the block to return there, and Get then decrements the top as usual.
+// refill is the slow path of Get. It panics if the block at the top is not free. Otherwise the
+// cache is empty, and Get holds a pointer to entry 0. So refill stores the address of the block for
+// Get there, and Get then decrements the top as usual.
 func (c *BlocksCache) refill() error {
 	c.mustBeOpen(c.getCall())
 	if at := c.len(); at > 0 {
@@ -224,7 +221,7 @@ func (c *BlocksCache) giveOldest(n int) {
 	for i := 1; i <= all; i++ {
 		e := c.entries[i]
 		if *e.status != c.number<<placeBits+status(i) {
-			if i > n { // freed by two goroutines at once: Get will panic
+			if i > n { // two goroutines freed it concurrently: Get will panic
 				c.entries[i-n].addr.store(uintptr(e.addr))
 				c.entries[i-n].status = e.status
 			}
@@ -262,8 +259,7 @@ func (c *BlocksCache) close(call string) {
 	b.giveSpare()
 }
 
-// giveSpare returns the spare metadata to the parent if no cache is open.
-// central.mu is held.
+// giveSpare returns the spare metadata to the parent if no cache is open. central.mu is held.
 func (b *Blocks) giveSpare() {
 	t := &b.central
 	if t.caches == 0 {
@@ -274,11 +270,10 @@ func (b *Blocks) giveSpare() {
 	}
 }
 
-// NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its
-// blocks back to the pool. A cache that is dropped without Close keeps them until
-// the pool's Reset or Close. While a cache is open, Trim keeps the metadata of the
-// chunks that it gives back, for the next chunks. NewCache panics if the pool is
-// closed or has 16,777,215 open caches.
+// NewCache returns an empty cache, of 6 KiB on the Go heap. Its Close gives its blocks back to the
+// pool. A cache that is dropped without Close keeps them until the pool's Reset or Close. While a
+// cache is open, Trim keeps the metadata of returned chunks for the next chunks. NewCache panics if
+// the pool is closed or has 16,777,215 open caches.
 func (b *Blocks) NewCache() *BlocksCache {
 	c := &BlocksCache{}
 	c.open("pool.Blocks.NewCache", b)
@@ -297,8 +292,7 @@ func (c *BlocksCache) Get() (block []byte, err error) {
 	return unsafe.Slice((*byte)(e.pointer()), c.bytes), nil
 }
 
-// Put frees a block of the pool, from whichever cache or call it came. It panics
-// as [Blocks.Free] does.
+// Put frees a block of the pool, from any cache or call. It panics as [Blocks.Free] does.
 func (c *BlocksCache) Put(r []byte) {
 	up := c.top + 1
 	e := &c.entries[uint8(up)]
@@ -345,8 +339,7 @@ func (c *Cache[T]) Get() (t *T, err error) {
 	return
 }
 
-// Put frees a value of the pool, from whichever cache or call it came. It panics
-// as [Pool.Put] does.
+// Put frees a value of the pool, from any cache or call. It panics as [Pool.Put] does.
 func (c *Cache[T]) Put(t *T) {
 	s := &c.cache
 	up := s.top + 1

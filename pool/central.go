@@ -1,8 +1,7 @@
 // Central: the free list behind the per-processor stacks.
 //
-// Chunks with free blocks are on a stack. A chunk that was full and gets a block
-// back goes on top, so blocks come from few chunks. A batch takes neighbouring
-// blocks.
+// Chunks with free blocks are on a stack. A full chunk that gets a block back goes on top, so
+// blocks come from few chunks. A batch takes neighbouring blocks.
 
 package pool
 
@@ -26,17 +25,17 @@ import (
 //   - bytes == sum of the lengths of mem and metadata over chunks, plus those of
 //     spare, and <= MaxBytes if there is one
 //   - spare is empty if caches == 0
-//   - a block is on a stack, in a cache, moving, retired, live, or its bit in free is set
+//   - each block is on a stack, in a cache, moving, retired, live, or its bit in free is set
 //
 // # A block with two entries
 //
-// Free does not write the status atomically. Two goroutines that free one block in the
-// same few nanoseconds may both pass Free's check, and then two entries for it exist.
-// The first to be handed out makes the status live. Whoever meets the other finds that
-// and drops it: Get panics, giveBack and Trim are silent. If the other has come back to
-// the chunk before, carve meets its bit and panics, and seize keeps the chunk.
+// Free does not change the status atomically. Two goroutines that free one block within a few
+// nanoseconds may both pass Free's check, and then two entries for it exist. The first entry that
+// is handed out makes the status live. The code that meets the second entry sees this status and
+// drops the entry: Get panics, giveBack and Trim are silent. If the second entry went back to the
+// chunk before, carve meets its bit and panics, and seize keeps the chunk.
 //
-// Not detected: the second entry is handed out in the same few nanoseconds as the first.
+// Not detected: both entries are handed out within a few nanoseconds.
 type central struct {
 	mu      sync.Mutex
 	closed  atomic.Bool // changes under mu
@@ -48,16 +47,16 @@ type central struct {
 	spare   [][]byte // metadata of returned chunks, for new ones
 }
 
-// take moves up to len(out) free blocks to out and returns their number: at least one,
-// or the error of a failed grow.
+// take moves up to len(out) free blocks to out and returns their number, at least one. Otherwise it
+// returns the error of grow.
 func (b *Blocks) take(call string, out []entry) (int, error) {
 	b.collect(false)
 	n, err := b.tryTake(call, out)
 	if err == nil {
 		return n, nil
 	}
-	// Other goroutines may have free blocks on stacks or between stacks. Take
-	// one block at a time, to leave blocks for the others that run out.
+	// Other goroutines may have free blocks on stacks or in transit. Take one block at a time, to
+	// leave blocks for other goroutines that run out.
 	for tries := 0; tries < maxTries; tries++ {
 		if !b.collect(true) && !b.drain() && b.exhausted() {
 			break
@@ -74,8 +73,8 @@ func (b *Blocks) take(call string, out []entry) (int, error) {
 	return 0, err
 }
 
-// maxTries is how often take tries while another goroutine is moving a free block. It
-// yields patientTries times, and sleeps from then on.
+// maxTries is the number of times that take retries while another goroutine moves a free block.
+// After patientTries yields it sleeps instead.
 const (
 	patientTries = 30
 	maxTries     = 1000
@@ -130,9 +129,9 @@ func (b *Blocks) nextPartial() *chunk {
 	return nil
 }
 
-// carve moves free blocks of c to out, from low addresses to high ones. They are moving
-// from then on: a second entry of one neither is handed out nor comes back. If a block
-// is not free, carve drops it and stops: twice is its address.
+// carve moves free blocks of c to out, from low addresses to high ones. It gives them the status
+// moving, so a second entry of one is neither handed out nor accepted back. If a block is not free,
+// carve drops it and stops; twice is then its address.
 func (b *Blocks) carve(c *chunk, out []entry) (n int, twice uintptr) {
 	for w := 0; w < len(c.free); w++ {
 		for c.free[w] != 0 {
@@ -154,17 +153,16 @@ func (b *Blocks) carve(c *chunk, out []entry) (n int, twice uintptr) {
 	return n, 0
 }
 
-// giveBack returns blocks with the status from, which are free otherwise, to their
-// chunks.
+// giveBack returns free blocks to their chunks. Their status is from, and becomes statusFree.
 func (b *Blocks) giveBack(in []entry, from status) {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
 	b.returnTo(in, from)
 }
 
-// returnTo is giveBack with central.mu held. It drops the second entry of a block: the
-// chunk is gone, the bit is set, or the status is another. It finds the status by the
-// chunk, since that of the entry may be in memory of the parent by then.
+// returnTo is giveBack with central.mu held. It drops the second entry of a block, if the chunk is
+// gone, the bit is set, or the status differs. It finds the status by the chunk: the address in the
+// entry may be in memory that was returned to the parent.
 func (b *Blocks) returnTo(in []entry, from status) {
 	var c *chunk // of the previous entry
 	for _, e := range in {
@@ -228,7 +226,7 @@ func (b *Blocks) reset(call string) {
 	defer b.central.mu.Unlock()
 	b.mustBeOpen(call)
 	b.mustBePoison(call)
-	b.limbo.clear()
+	b.retireList.clear()
 	b.eachCache((*BlocksCache).forget)
 	for _, c := range b.central.chunks {
 		for i := range c.blocks {
@@ -255,9 +253,9 @@ func (b *Blocks) trim(call string) {
 	b.release(func(c *chunk) bool { return c.freeBlocks == int(c.blocks) && b.seize(c) })
 }
 
-// seize makes every block of c moving, so that no second entry of one is handed out
-// while c is being returned. If a block is not free, it changes nothing but that
-// block's bit, and reports false. All bits are set. central.mu is held.
+// seize makes every block of c moving, so that no second entry of one is handed out while c is
+// being returned. If a block is not free, seize only clears that block's bit, and reports false.
+// All bits of c are set before. central.mu is held.
 func (b *Blocks) seize(c *chunk) bool {
 	all := true
 	for i := range c.blocks {
@@ -270,8 +268,8 @@ func (b *Blocks) seize(c *chunk) bool {
 	return all || b.unseize(c)
 }
 
-// unseize makes the moving blocks of c free, and reports whether those are all. It
-// clears the bits of the others, which are somebody's.
+// unseize makes the moving blocks of c free, and reports whether all blocks are free now. It clears
+// the bits of the other blocks, which have owners.
 func (b *Blocks) unseize(c *chunk) bool {
 	for i := range c.blocks {
 		if st := b.status(c, i); st.load() == statusMoving {
@@ -313,7 +311,7 @@ func (b *Blocks) close(call string) {
 		return
 	}
 	b.mustBePoison(call)
-	b.limbo.clear()
+	b.retireList.clear()
 	b.central.closed.Store(true)
 	owners.Closed(b)
 	b.eachCache((*BlocksCache).forget)
@@ -323,11 +321,10 @@ func (b *Blocks) close(call string) {
 	b.giveSpare()
 }
 
-// release returns the chunks that match to the parent. It first replaces the table by
-// one without them, and waits until each holder of a slot has left: no goroutine reads
-// their metadata then. It drops what entries of theirs are on stacks. A chunk of which a
-// block was handed out after all, by a holder that found it free before it was seized,
-// stays. central.mu is held.
+// release returns the chunks that match to the parent. It first replaces the table by one without
+// them, and waits until each holder of a slot has left, so no goroutine reads their metadata any
+// more. It drops their entries on stacks. A chunk stays if a holder handed out one of its blocks
+// after all, because it found the block free before the chunk was seized. central.mu is held.
 func (b *Blocks) release(match func(*chunk) bool) {
 	t := &b.central
 	var gone, kept []*chunk
@@ -357,7 +354,7 @@ func (b *Blocks) release(match func(*chunk) bool) {
 	}
 }
 
-// keep makes chunks all that there are.
+// keep makes chunks the pool's only chunks.
 func (b *Blocks) keep(chunks []*chunk) {
 	t := &b.central
 	t.chunks, t.partial = chunks, nil

@@ -1,16 +1,16 @@
 // Chunks: the layout of memory, and the lookup of a block by its address.
 //
-// The size of a chunk is a power of two, and its address a multiple of the size.
-// So masking an address gives the base of the chunk that would contain it. A hash table
-// of the pool's chunks tells whether there is one, so the pool never reads foreign
-// memory. The metadata of a chunk is an allocation of its own:
+// The size of a chunk is a power of two, and its address a multiple of the size. So masking an
+// address gives the base of the chunk that would contain it. A hash table of the pool's chunks
+// tells whether there is such a chunk, so the pool never reads foreign memory. The metadata of a
+// chunk is an allocation of its own:
 //
 //	mem       | block 0 | block 1 | ... | block n-1 | < stride |
 //	metadata  | free, 1 bit each | statuses, 4 B each; 16 B with generations, if versioned |
 //
-// A word of free is for 64 blocks, whose statuses fill whole cache lines. A batch is
-// the blocks of one word where possible, so processors do not share these lines.
-// Statuses come after free to avoid 4K aliasing between a block and its status.
+// A word of free covers 64 blocks, whose statuses fill whole cache lines. Where possible a batch is
+// the blocks of one word, so processors do not share these lines. Statuses come after free to avoid
+// 4K aliasing between a block and its status.
 
 package pool
 
@@ -31,9 +31,9 @@ import (
 // Invariants:
 //   - base is a multiple of 1<<shift
 //   - blocks <= perChunk
-//   - free has freeBlocks bits set, each of a block whose status is free, unless two
-//     goroutines freed it at once: it came back by one of its two entries and was
-//     handed out by the other
+//   - free has freeBlocks bits set, each of a block whose status is free. The exception is a block
+//     that two goroutines freed concurrently: one of its two entries came back, and the other was
+//     handed out
 //   - partial == the chunk is on central.partial; freeBlocks > 0 implies partial
 type chunk struct {
 	base     uintptr
@@ -47,21 +47,21 @@ type chunk struct {
 	partial    bool
 }
 
-// The statuses of a block. The status of a block that came through a cache is the
-// number of the cache and the block's place there: the block is free if it is in
-// the cache, and live otherwise; see cache.go.
+// The statuses of a block. The status of a block that came through a cache is the number of the
+// cache and the block's place there. Such a block is free if it is in the cache, and live
+// otherwise; see cache.go.
 const (
 	statusFree    = 0
 	statusLive    = 1
-	statusMoving  = 2              // free, from its chunk to a stack or a cache, or the chunk is being returned
-	statusRetired = 3              // and above: see limbo.status
+	statusMoving  = 2              // free; on its way to a stack or a cache, or its chunk is being returned
+	statusRetired = 3              // and above: see retireList.status
 	statusOfCache = 1 << placeBits // and above
 )
 
 func (s status) isRetired() bool { return s >= statusRetired && s < statusOfCache }
 
-// isLive reports whether the block at addr with the status at st is live. A nil
-// st means that there is no such block.
+// isLive reports whether the block at addr, with the status at st, is live. It is false for a nil
+// st, which means that there is no such block.
 func (b *Blocks) isLive(st *status, addr uintptr) bool {
 	if st == nil {
 		return false
@@ -74,8 +74,8 @@ func (b *Blocks) isLive(st *status, addr uintptr) bool {
 	return c == nil || !c.has(is, addr)
 }
 
-// lastGen is above every generation of a chunk that was given back, in any pool,
-// so no pair of an address and a generation is used twice.
+// lastGen is above every generation of a chunk that was given back, in any pool. So no pair of an
+// address and a generation is used twice.
 var lastGen atomic.Uint64
 
 // versionedStatus is the status of a block with its generation.
@@ -96,17 +96,17 @@ const (
 	_ = -(unsafe.Sizeof(versionedStatus{}) ^ 1<<versionedShift)
 )
 
-// freeWords returns the number of words in free. An address at the end of a chunk,
-// beyond all blocks, has a status too, which is never live.
+// freeWords returns the number of words in free. The rest of a chunk behind its last block has a
+// status too, which is never live.
 func (b *Blocks) freeWords() int { return (b.perChunk + 1 + 63) / 64 }
 
 // metadataBytes returns the size of a chunk's metadata.
 func (b *Blocks) metadataBytes() int { return b.freeBytes() + b.freeWords()*64<<b.statusShift }
 
-// freeBytes returns the part of it that is for free: whole cache lines.
+// freeBytes returns the size of free in the metadata: whole cache lines.
 func (b *Blocks) freeBytes() int { return (b.freeWords()*8 + 63) &^ 63 }
 
-// chunkCost returns how many bytes a new chunk takes from the parent.
+// chunkCost returns the bytes that a new chunk takes from the parent.
 func (b *Blocks) chunkCost() int {
 	if len(b.central.spare) > 0 {
 		return 1 << b.shift
@@ -148,8 +148,8 @@ func (b *Blocks) newChunk(n int) (*chunk, error) {
 	return c, nil
 }
 
-// newMetadata returns metadata in which every status is free: spare, or new from the
-// parent.
+// newMetadata returns metadata in which every status is free: spare metadata, or a new block from
+// the parent.
 func (b *Blocks) newMetadata() ([]byte, error) {
 	t := &b.central
 	if last := len(t.spare) - 1; last >= 0 {
@@ -163,8 +163,8 @@ func (b *Blocks) newMetadata() ([]byte, error) {
 	return metadata, err
 }
 
-// giveMetadata returns metadata to the parent, or keeps it as spare while a cache is
-// open: a cache has pointers to the statuses of blocks that it handed out.
+// giveMetadata returns metadata to the parent. While a cache is open it keeps the metadata as
+// spare, since a cache has pointers to the statuses of blocks that it handed out.
 func (b *Blocks) giveMetadata(metadata []byte) {
 	t := &b.central
 	if t.caches > 0 {
@@ -190,8 +190,8 @@ func (c *chunk) freeAll() {
 	c.freeBlocks = int(c.blocks)
 }
 
-// give returns the chunk's memory to the parent. Later chunks at its address must not
-// repeat a generation, so lastGen rises above those of its blocks.
+// give returns the chunk's memory to the parent. Later chunks at its address must not repeat a
+// generation, so it raises lastGen above the generations of the chunk's blocks.
 func (b *Blocks) give(c *chunk) {
 	if b.versioned {
 		last := uint64(0)
@@ -216,16 +216,16 @@ func (b *Blocks) chunkOf(addr uintptr) *chunk {
 	return nil
 }
 
-// statusOf returns the status of the block that begins at addr, nil if none does.
-// The caller holds a slot or has a cache open, which keeps the metadata mapped.
+// statusOf returns the status of the block that begins at addr, or nil. The caller holds a slot or
+// has a cache open, which keeps the metadata mapped.
 func (b *Blocks) statusOf(addr uintptr) *status {
 	return b.statusIn(b.table.Load().find(addr&b.chunkMask), addr)
 }
 
-// statusIn is statusOf for the chunk in s, which has addr; nil if s is nil.
+// statusIn is statusOf with the slot of addr's chunk, which may be nil.
 func (b *Blocks) statusIn(s *slot, addr uintptr) *status {
-	// The product's upper word is the index. Its lower word is less than recip
-	// if and only if a block begins there.
+	// The product's upper word is the index. Its lower word is less than recip if and only if a
+	// block begins at addr.
 	at, rest := bits.Mul64(uint64(addr&^b.chunkMask), b.recip)
 	if s == nil || rest >= b.recip {
 		return nil
@@ -239,17 +239,17 @@ func (b *Blocks) index(off uintptr) uintptr {
 	return uintptr(hi)
 }
 
-// table is a hash table from base addresses to chunks, with open addressing. Readers
-// take no lock. At most half of the slots are in use, so each search ends at an empty
-// slot. A chunk is added in place under central.mu; chunks are removed by a new table.
+// table is a hash table from base addresses to chunks, with open addressing. Readers take no lock.
+// At most half of the slots are in use, so each search ends at an empty slot. A chunk is added in
+// place under central.mu. To remove chunks, a new table replaces the old one.
 type table struct {
 	slots []slot  // a power of two
 	mask  uintptr // (len(slots) - 1) * slotBytes
 	used  int
 }
 
-// slot is empty while base is emptySlot. base is stored last: a reader that finds it
-// also finds chunk and statuses, which are the chunk's.
+// slot is empty while base is emptySlot. base is stored last, so a reader that finds it also finds
+// chunk and statuses.
 type slot struct {
 	base     atomic.Uintptr
 	statuses atomic.Uintptr
@@ -278,7 +278,7 @@ func newTable(n int) *table {
 	return t
 }
 
-// first returns where the search for base begins: the offset in slots of a slot, if masked.
+// first returns the unmasked offset in slots at which the search for base begins.
 func first(base uintptr) uintptr { return uintptr(uint64(base) * golden >> (32 - slotShift)) }
 
 // at returns the slot at a masked offset.
@@ -316,11 +316,11 @@ func (t *table) add(c *chunk) {
 	}
 }
 
-// onAdd is called before a slot gets its base, for tests; nil otherwise.
+// onAdd, if not nil, is called before a slot gets its base. For tests.
 var onAdd func(*slot)
 
-// enter adds c to the pool's table, or to a larger copy if that is half full.
-// central.mu is held.
+// enter adds c to the pool's table, or to a larger copy if the table is half full. central.mu is
+// held.
 func (b *Blocks) enter(c *chunk) {
 	t := b.table.Load()
 	if 2*(t.used+1) > len(t.slots) {
@@ -330,7 +330,7 @@ func (b *Blocks) enter(c *chunk) {
 	t.add(c)
 }
 
-// retable replaces the table by one of central.chunks, for at least n chunks.
+// retable replaces the table by a table of central.chunks, with room for at least n chunks.
 // central.mu is held.
 func (b *Blocks) retable(n int) {
 	t := newTable(max(n, len(b.central.chunks)+1))

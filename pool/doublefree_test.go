@@ -205,7 +205,7 @@ func TestSecondEntryDuringTrim(t *testing.T) {
 	}
 }
 
-// A block was retired and freed at once, and is live by the other entry. The one in limbo
+// A block was retired and freed at once, and is live by the other entry. The one on the retire list
 // does not free it when its guards have left, nor if the block is retired again.
 func TestBlockFreedAndRetiredAtOnceIsFreedByItsOwner(t *testing.T) {
 	for _, again := range []bool{false, true} {

@@ -14,14 +14,14 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// assembled returns functions in assembly, if they may run, else plain. Where they cannot
-// finish, they jump to plain.
+// assembled returns functions in assembly if they may run, or else plain. Assembly that cannot
+// finish jumps to plain.
 func assembled(plain functions) functions { return pin.Assembly(plain, entries()) }
 
 // entries returns the addresses of the functions in fast_amd64.s.
 func entries() *uintptr
 
-// For the assembly.
+// Offsets for the assembly.
 const (
 	gM         = pin.GM
 	mP         = pin.MP

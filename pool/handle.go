@@ -1,8 +1,8 @@
-// Handles: references that detect when their value is gone.
+// Handles: generational references, which detect that their value is gone.
 //
-// Each block of a typed pool has a generation, which Put increments. A handle is
-// an address and a generation. No pair of them is used twice in a process: the
-// generations of a new chunk start above those of every chunk given back before.
+// Each block of a typed pool has a generation, which Put increments. A handle is an address and a
+// generation. No pair of them is used twice in a process: the generations of a new chunk start
+// above all generations of chunks given back before.
 
 package pool
 
@@ -17,8 +17,8 @@ type Handle[T any] struct {
 	gen  uint64
 }
 
-// Handle returns a reference to t, valid until t's Put or Retire. For a nil t it
-// is the zero Handle. It panics if t is not a live value of p.
+// Handle returns a reference to t, which is valid until t's Put or Retire. For a nil t it is the
+// zero Handle. It panics if t is not a live value of p.
 func (p *Pool[T]) Handle(t *T) Handle[T] {
 	if t == nil {
 		return Handle[T]{}
@@ -39,13 +39,11 @@ func (p *Pool[T]) Handle(t *T) Handle[T] {
 	return h
 }
 
-// Lookup returns the value that h refers to, or nil and false if the value is gone
-// by Put, Retire, Reset or Close, or is of another pool. BenchmarkHandle measures
-// it.
+// Lookup returns the value that h refers to. It returns nil and false if the value is gone by Put,
+// Retire, Reset or Close, or is of another pool. BenchmarkHandle measures it.
 //
-// Another goroutine may free the value a moment later. The caller prevents that by
-// being the only one that frees values, or by holding an [epoch.Guard] while others
-// retire them.
+// Another goroutine may free the value a moment later. To prevent that, be the only one that frees
+// values, or hold an [epoch.Guard] while others retire them.
 func (p *Pool[T]) Lookup(h Handle[T]) (*T, bool) {
 	b := &p.blocks
 	slot := b.stacks.Enter() // keeps the metadata mapped

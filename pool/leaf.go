@@ -1,11 +1,14 @@
 // Leaves: get and put in Go.
 //
-// Each is a leaf, in which the goroutine keeps its processor: see runtime.go of package pin.
-// A leaf gives up, and has changed nothing, where the processor's stack has no block, or no room
-// for one, where the block is not free or came through a cache, and where the request is none
-// that a block fits. Then it calls a slow path, whose name ends in Missed.
+// In a leaf the goroutine keeps its processor: see runtime.go of package pin. A leaf changes
+// nothing and calls a slow path, whose name ends in Missed, if
 //
-// What else a leaf calls must be inlined. Otherwise pins are used: TestLeavesTakeNoPins.
+//   - the processor's stack has no block, or no room for one,
+//   - the block to get is not free, or the block to put is not live or came through a cache,
+//   - no block fits the request.
+//
+// All other calls in a leaf must be inlined. Otherwise package pin falls back on pins:
+// TestLeavesTakeNoPins.
 
 package pool
 
@@ -15,9 +18,10 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// functions get and free blocks: get and put those of a Pool, alloc and free the others. Package
-// pin expects at behind four words; callers pass 0. Those that take pins call leaves with a slot, and do the rest when they
-// have left it, if the block is nil or the result false.
+// functions holds implementations of the fast paths: get and put for a Pool, alloc and free for
+// plain Blocks. Package pin expects at behind four words; callers pass 0. The pinned functions call
+// a leaf with a slot; if the block is nil or the result false, they call the slow path after they
+// have left the slot.
 type functions struct {
 	get   func(b *Blocks, _, _, _, at uintptr) (unsafe.Pointer, error)
 	put   func(b *Blocks, p unsafe.Pointer, _, _, at uintptr) bool
@@ -25,8 +29,8 @@ type functions struct {
 	free  func(b *Blocks, r []byte, at uintptr) bool
 }
 
-// fast is what is called: assembly where it runs, else plain, which are leaves if package pin
-// knows how to call them, else pinned.
+// All calls go through fast: assembly where it runs, or else plain. plain is the leaves if package
+// pin can call them without a pin, or else pinned.
 var fast, plain, pinned functions
 
 func init() {
@@ -112,8 +116,8 @@ func freeLeaf(b *Blocks, r []byte, at uintptr) bool {
 	return true
 }
 
-// pop takes the last block off a stack, which is live from then on. If the stack is empty, or
-// the block is not free, it returns 0 and changes nothing.
+// pop takes the last block off a stack and makes it live. If the stack is empty, or the block is
+// not free, it returns 0 and changes nothing.
 func (s *stack) pop() uintptr {
 	n := s.n.load() - 1
 	if n >= fullStackBlocks {

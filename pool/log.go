@@ -1,4 +1,4 @@
-// Log: what slog shows of pools.
+// Log: LogValue of pools and their Stats.
 
 package pool
 
@@ -8,12 +8,11 @@ import (
 	"github.com/freehold-go/freehold/internal/statlog"
 )
 
-// LogValue implements [slog.LogValuer]. It returns a group of block_size, live,
-// live_bytes, retired, blocks, chunks, reserved, and max_blocks and limit if there are
-// such limits.
+// LogValue implements [slog.LogValuer]. It returns a group of block_size, live, live_bytes,
+// retired, blocks, chunks, reserved, and of max_blocks and limit if they are set.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats, and costs as much.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats, and costs as much.
 func (b *Blocks) LogValue() slog.Value {
 	return statlog.Of(b, func() Stats { return b.stats("pool.Blocks.LogValue") })
 }

@@ -1,4 +1,4 @@
-// Misuse: panics, and what they say of a block that was not live.
+// Misuse: the panics for invalid blocks and their diagnosis.
 
 package pool
 
@@ -68,8 +68,7 @@ func (c *BlocksCache) putCall() string {
 	return "pool.BlocksCache.Put"
 }
 
-// diagnose says why no live block begins at addr. central.mu is held, which keeps the
-// chunk.
+// diagnose says why no live block begins at addr. central.mu is held, so the chunk stays.
 func (b *Blocks) diagnose(addr uintptr) string {
 	c := b.chunkOf(addr)
 	if c == nil {
@@ -122,7 +121,7 @@ func (c *BlocksCache) mustBeOpen(call string) {
 	}
 }
 
-// mustBeWhole panics if r has not the length and capacity of a block.
+// mustBeWhole panics unless r is no longer than a block and its capacity equals its length.
 func (b *Blocks) mustBeWhole(call string, r []byte) {
 	if len(r) <= b.bytes && len(r) == cap(r) {
 		return
@@ -135,8 +134,8 @@ func (b *Blocks) mustBeWhole(call string, r []byte) {
 	b.misused(call, addrOf(r), why)
 }
 
-// whole returns how many slices at the start of src have the length and capacity
-// of a block, up to 128; none in a checked pool, which frees one by one.
+// whole returns the number of slices at the start of src that have the length and capacity of a
+// block, up to 128. It is 0 in a checked pool, which frees one by one.
 func (b *Blocks) whole(src [][]byte) int {
 	if b.checked {
 		return 0

@@ -107,7 +107,7 @@ func (w *watched) Free(r []byte) {
 	w.Allocator.Free(r)
 }
 
-// A batch of retired blocks is in limbo until it is free to others: a Get that finds
+// A batch of retired blocks is on the retire list until it is free to others: a Get that finds
 // neither would say that the pool is exhausted.
 func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
 	b := NewBlocks(alloctest.New(t), 64, 8, &Options{MaxBlocks: 1})
@@ -119,11 +119,11 @@ func TestRetiredBlocksAreNeverNowhere(t *testing.T) {
 	if !await.Lock("pool.(*Blocks).collect", done) {
 		t.Error("collect did not wait")
 	}
-	b.limbo.mu.Lock()
-	if b.limbo.retired != 1 {
+	b.retireList.mu.Lock()
+	if b.retireList.retired != 1 {
 		t.Error("the block is neither retired nor free")
 	}
-	b.limbo.mu.Unlock()
+	b.retireList.mu.Unlock()
 	b.central.mu.Unlock()
 	if !<-done || b.exhausted() {
 		t.Error("the block was not freed")

@@ -1,9 +1,8 @@
-// Poison: checked pools, whose free blocks nobody may use.
+// Poison: checked pools, which find writes to free blocks.
 //
-// A checked pool has no stacks, and its caches hold no block: each block comes from the
-// central free list and goes there, by the slow paths. It is poison while it is there,
-// after Retire from when its readers have left. The padding behind a live block stays
-// poison.
+// A checked pool has no stacks, and its caches hold no block: each block comes from the central
+// free list and returns to it, by the slow paths. It is poisoned while it is there; a retired block
+// only once its readers have left. The padding behind a live block stays poisoned.
 
 package pool
 
@@ -16,8 +15,7 @@ import (
 	"github.com/freehold-go/freehold/internal/poison"
 )
 
-// poison makes the block at addr nobody's. It is not inlined, which keeps the loop of
-// returnTo short.
+// poison poisons the block at addr. It is not inlined, which keeps the loop of returnTo short.
 //
 //go:noinline
 func (b *Blocks) poison(addr uintptr) {
@@ -31,8 +29,8 @@ func (b *Blocks) poisonAll(c *chunk) {
 	}
 }
 
-// claim makes free blocks that carve has taken their owners', if the pool is checked. It
-// panics if one was written, and all are free then. central.mu is held.
+// claim ends the poisoning of blocks from carve, if the pool is checked. If one was written to,
+// claim returns all to the free list and panics. central.mu is held.
 func (b *Blocks) claim(call string, in []entry) {
 	if !b.checked {
 		return
@@ -47,10 +45,10 @@ func (b *Blocks) claim(call string, in []entry) {
 	}
 }
 
-// mustBePoison panics if the pool is checked and a free block was written. That is said
-// once: the block is poison again. central.mu is held.
+// mustBePoison panics if the pool is checked and a free block was written to. It poisons the block
+// again, so it reports each write once. central.mu is held.
 func (b *Blocks) mustBePoison(call string) {
-	if !b.checked || asan.Enabled { // which has reported it
+	if !b.checked || asan.Enabled { // asan has reported it
 		return
 	}
 	for _, c := range b.central.chunks {
@@ -72,10 +70,10 @@ func (b *Blocks) refuseWritten(call string, addr uintptr, i int) {
 	b.refuse(call, addr, fmt.Sprintf("byte %d was written while the block was free, or beyond the end of another", i))
 }
 
-// mustEndUntouched panics if the padding behind the live block at addr was written. For
-// any other addr it is a no-op. The pool is checked, and no slot is held.
+// mustEndUntouched panics if the padding behind the live block at addr was written to. For any
+// other addr it is a no-op. The pool is checked, and no slot is held.
 func (b *Blocks) mustEndUntouched(call string, addr uintptr) {
-	if asan.Enabled { // which has reported it
+	if asan.Enabled { // asan has reported it
 		return
 	}
 	slot := b.stacks.Enter() // keeps the metadata mapped

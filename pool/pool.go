@@ -1,7 +1,6 @@
-// Pool: values of one type.
+// Pool: a typed pool with generations.
 //
-// Pool is a typed Blocks with generations. The casts are sound because T holds
-// no Go pointers and a block has T's size and alignment.
+// The casts are sound because T holds no Go pointers and a block has T's size and alignment.
 
 package pool
 
@@ -15,9 +14,9 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// Pool hands out values of type T. It is a typed [Blocks] with a generation for
-// each value, for handles: 12 bytes of metadata more. It is safe for concurrent
-// use and must not be copied.
+// Pool allocates values of type T. It is a typed [Blocks] with a generation for each value, for
+// handles, which takes 12 bytes of metadata more. It is safe for concurrent use and must not be
+// copied.
 //
 // New makes a Pool. Calls of the zero value panic and name New, with two exceptions:
 // Enter panics with a nil dereference, and Put and Lookup are undefined. A check
@@ -39,8 +38,8 @@ func New[T any](parent freehold.Allocator, o *Options) *Pool[T] {
 	return p
 }
 
-// Get returns a zero T, which is the caller's until Put or Retire. The error
-// matches [freehold.ErrOutOfMemory]: the limit was reached, or the parent refused.
+// Get returns a zero T, which the caller owns until Put or Retire. The error matches
+// [freehold.ErrOutOfMemory]: the limit was reached, or the parent refused.
 func (p *Pool[T]) Get() (*T, error) {
 	q, err := fast.get(&p.blocks, 0, 0, 0, 0)
 	if err != nil {
@@ -60,10 +59,9 @@ func (p *Pool[T]) Put(t *T) {
 	}
 }
 
-// Retire frees t once every [epoch.Guard] entered before the call has left. The
-// value must be out of new readers' reach before the call. Handles to it say that it
-// is gone at once. It panics as Put does, and so does a Put of t or a second Retire of
-// it. A nil t is a no-op.
+// Retire frees t once every [epoch.Guard] entered before the call has left. Unlink the value before
+// the call, so that new readers cannot find it. Handles to it become invalid at once. Retire panics
+// as Put does. A later Put or Retire of t panics too. A nil t is a no-op.
 func (p *Pool[T]) Retire(t *T) {
 	if t != nil {
 		p.blocks.retire("pool.Pool.Retire", unsafe.Pointer(t))

@@ -1,8 +1,8 @@
 // Retire: epoch-based reclamation of blocks.
 //
-// Retired blocks wait in batches. A full batch ends the epoch. Its blocks are
-// freed once that epoch has passed: every guard that was entered before the batch
-// was full has left. No call waits for that; later calls check it.
+// Retired blocks wait in batches, on a retire list. A full batch ends the epoch. Its blocks are
+// freed once that epoch has passed, that is, every guard that was entered before the batch was full
+// has left. No call waits for that; later calls check it.
 //
 //	open batch --full--> | epoch 7 | epoch 8 | epoch 9 | --passed, oldest first--> central
 
@@ -16,17 +16,17 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// limbo has the retired blocks that are not free yet. mu guards its fields; it is taken
+// A retireList holds the retired blocks that are not free yet. mu guards its fields; it is taken
 // after central.mu.
-type limbo struct {
+type retireList struct {
 	mu      sync.Mutex
 	open    []entry // retired since the last batch was closed
 	batches []batch // oldest first
-	retired int     // blocks in open and batches
-	sealed  uint    // batches that were closed
+	retired int     // number of blocks in open and batches
+	sealed  uint    // number of batches closed so far
 }
 
-// batch is retired blocks that are freed once the epoch has passed.
+// A batch is retired blocks that are freed once the epoch has passed.
 type batch struct {
 	blocks []entry
 	status status // of the blocks
@@ -35,21 +35,20 @@ type batch struct {
 
 const batchBlocks = 64
 
-// status returns the status of the blocks in open. Those of the batches before, 252 at
-// least, are others: a block that is freed and retired at once, and is then retired by
-// its next owner, waits for the guards of that.
-func (l *limbo) status() status {
+// status returns the status of the blocks in open. It differs from the status of at least 252
+// batches before. So if a block is freed and retired concurrently, and its next owner retires it
+// again, the entry of the first Retire does not free it: it waits for the guards of the second.
+func (l *retireList) status() status {
 	return statusRetired + status(l.sealed%(statusOfCache-statusRetired))
 }
 
-// Enter returns a guard: no block that is retired from then on is handed out again
-// before its Leave. It takes no lock and never waits. With Options.Domain it is the
-// Domain's Enter.
+// Enter returns a guard. A block that is retired after Enter is not handed out again before the
+// guard's Leave. Enter takes no lock and never waits. With Options.Domain it is the Domain's Enter.
 func (b *Blocks) Enter() epoch.Guard { return b.epochs.Enter() }
 
-// Retire frees r once every [epoch.Guard] entered before the call has left. The block
-// must be out of new readers' reach before the call. It panics as Free does, and so
-// does a Free of the block or a second Retire of it. An empty r is a no-op.
+// Retire frees r once every [epoch.Guard] entered before the call has left. Unlink the block before
+// the call, so that new readers cannot find it. Retire panics as Free does. A later Free or Retire
+// of the block panics too. An empty r is a no-op.
 func (b *Blocks) Retire(r []byte) {
 	if len(r) > 0 {
 		b.mustBeWhole("pool.Blocks.Retire", r)
@@ -62,9 +61,9 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	if b.checked {
 		b.mustEndUntouched(call, uintptr(p))
 	}
-	l := &b.limbo
+	l := &b.retireList
 	l.mu.Lock()
-	e, ok := b.retireAs(uintptr(p), l.status()) // under mu: of two calls at once one is refused
+	e, ok := b.retireAs(uintptr(p), l.status()) // under mu, so one of two concurrent calls is refused
 	if ok {
 		l.open = append(l.open, e)
 		l.retired++
@@ -83,7 +82,7 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 }
 
 // seal closes the open batch. mu is held.
-func (l *limbo) seal(epochs *epoch.Domain) {
+func (l *retireList) seal(epochs *epoch.Domain) {
 	if len(l.open) > 0 {
 		l.batches = append(l.batches, batch{l.open, l.status(), epochs.Advance()})
 		l.open = nil
@@ -91,21 +90,21 @@ func (l *limbo) seal(epochs *epoch.Domain) {
 	}
 }
 
-// collect frees the blocks of takePassed, and reports whether there were any. central.mu is
-// held meanwhile: to whoever has that, a block is retired or free, and never on its way.
+// collect frees the blocks of takePassed, and reports whether there were any. It holds central.mu
+// throughout, so holders of central.mu see each block as either retired or free.
 func (b *Blocks) collect(all bool) bool {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
-	passed := b.limbo.takePassed(b.epochs, all)
+	passed := b.retireList.takePassed(b.epochs, all)
 	for _, p := range passed {
 		b.returnTo(p.blocks, p.status)
 	}
 	return len(passed) > 0
 }
 
-// takePassed removes the batches whose epoch has passed. If all is set, it first closes the
-// open batch.
-func (l *limbo) takePassed(epochs *epoch.Domain, all bool) (passed []batch) {
+// takePassed removes the batches whose epoch has passed. If all is set, it first closes the open
+// batch.
+func (l *retireList) takePassed(epochs *epoch.Domain, all bool) (passed []batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if all {
@@ -123,15 +122,15 @@ func (l *limbo) takePassed(epochs *epoch.Domain, all bool) (passed []batch) {
 	return passed
 }
 
-// due reports whether blocks were retired since the last batch was closed, or a batch has passed.
-func (l *limbo) due() bool {
+// due reports whether the open batch has blocks, or the epoch of another batch has passed.
+func (l *retireList) due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.open) > 0 || len(l.batches) > 0 && l.batches[0].epoch.Passed()
 }
 
 // clear forgets all retired blocks.
-func (l *limbo) clear() {
+func (l *retireList) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.batches, l.retired = nil, nil, 0

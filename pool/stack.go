@@ -1,12 +1,11 @@
-// Stacks: per-processor free blocks.
+// Stacks: per-processor free lists.
 //
-// The holder of a slot (internal/pin) has the stack there to itself. While it
-// holds the slot it must not block, allocate, panic or touch memory that may
-// fault: tables, metadata and stacks have been written to before.
+// Only the holder of a slot (internal/pin) uses the stack there. While it holds the slot it must
+// not block, allocate, panic or touch memory that may fault. Tables, metadata and stacks do not
+// fault: they have been written to before.
 //
-// The slow path is a loop of enter, try, leave: after a miss the goroutine may
-// be at another slot. It asks for the slot where the fast path missed, so it
-// fills the stack that the next call will look at.
+// The slow path is a loop of enter, try, leave, since after a miss the goroutine may be at another
+// slot. It asks for the slot of the miss, to fill the stack that the next call will use.
 
 package pool
 
@@ -15,25 +14,25 @@ import (
 	"unsafe"
 )
 
-// entry is a free block outside its chunk.
+// entry is a free block on a stack or in transit.
 type entry struct {
 	addr   uintptr
 	status uintptr // address of the block's status
 }
 
-// stack is a processor's free blocks. The last one in is used first.
+// stack is a processor's free list, last in, first out.
 type stack struct {
-	n        word   // entries
+	n        word   // number of entries
 	capacity uint64 // maximum of n
 	entries  [fullStackBlocks]entry
 }
 
-// noStack is the entry of an empty slot: a stack that is always empty and always full.
-// Nobody writes to it.
+// noStack is the sentinel in an empty slot: a stack that is always empty and always full, so it is
+// never written.
 var noStack stack
 
-// entry returns entry n, which is below fullStackBlocks, without a check: leaves call it, and
-// with -N a check takes more stack than they may.
+// entry returns entry n without a check; n is below fullStackBlocks. Leaves call it, and with -N a
+// check would take more stack than they may use.
 func (s *stack) entry(n uint64) *entry {
 	return (*entry)(unsafe.Add(unsafe.Pointer(&s.entries), n*uint64(unsafe.Sizeof(entry{}))))
 }
@@ -50,8 +49,7 @@ func (s *stack) moveOldest(out []entry) int {
 	return moved
 }
 
-// getSlow is the slow path of get: the stack is empty or missing, or its next
-// block is not free.
+// getSlow is the slow path of get: the stack is empty or missing, or its next block is not free.
 func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	b.mustBeMade("pool.Pool.Get") // alloc has checked already
 	call := b.getCall()
@@ -67,7 +65,8 @@ func (b *Blocks) getSlow(slot int) (unsafe.Pointer, error) {
 	return pointer(e.addr), nil
 }
 
-// dropLive removes the next block of the stack and panics, if the block is not free.
+// dropLive removes the next block of the stack and panics if that block is not free. Otherwise it
+// is a no-op.
 func (b *Blocks) dropLive(call string, slot int) {
 	twice := uintptr(0)
 	slot = b.stacks.EnterAt(slot)
@@ -82,8 +81,8 @@ func (b *Blocks) dropLive(call string, slot int) {
 	}
 }
 
-// putSlow is the slow path of put: the stack is full or missing, or the block came through
-// a cache or is not live.
+// putSlow is the slow path of put: the stack is full or missing, or the block came through a cache
+// or is not live.
 func (b *Blocks) putSlow(slot int, addr uintptr) {
 	for tries := 0; ; tries++ {
 		slot = b.stacks.EnterAt(slot)
@@ -101,8 +100,8 @@ func (b *Blocks) putSlow(slot int, addr uintptr) {
 	}
 }
 
-// makeRoom gives the slot a stack, or moves half of the blocks of a full one to the central
-// free list. It reports whether there is a stack.
+// makeRoom gives the slot a stack, or moves half of a full stack to the central free list. It
+// reports whether there is a stack.
 func (b *Blocks) makeRoom(slot int) bool {
 	var oldest [fullStackBlocks / 2]entry
 	moved := 0
@@ -118,8 +117,8 @@ func (b *Blocks) makeRoom(slot int) bool {
 	return s != &noStack || b.addStack(slot)
 }
 
-// push frees the live block at addr onto a stack. If the stack is full, or there is no
-// such block (misused), it is a no-op. The stack's slot is held.
+// push frees the live block at addr onto a stack. If the stack is full, or there is no such block
+// (misused), it is a no-op. The caller holds the stack's slot.
 func (b *Blocks) push(s *stack, addr uintptr) (done, misused bool) {
 	st := b.statusOf(addr)
 	if !b.isLive(st, addr) {
@@ -143,7 +142,7 @@ func (b *Blocks) pushLive(s *stack, st *status, addr uintptr) bool {
 	return true
 }
 
-// putCentral is put for a slot without a stack: the block goes to the central free list.
+// putCentral frees a block to the central free list, for a slot without a stack.
 func (b *Blocks) putCentral(addr uintptr) {
 	if b.checked {
 		b.mustEndUntouched(b.putCall(), addr)
@@ -155,8 +154,8 @@ func (b *Blocks) putCentral(addr uintptr) {
 	b.giveBack([]entry{e}, statusFree)
 }
 
-// retireAs changes the status of the live block at addr from live to another. It
-// reports whether there was a live block.
+// retireAs changes the status of the live block at addr to another. It reports whether there was a
+// live block.
 func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	slot := b.stacks.Enter() // keeps the metadata mapped
 	st := b.statusOf(addr)
@@ -171,7 +170,7 @@ func (b *Blocks) retireAs(addr uintptr, to status) (entry, bool) {
 	return entry{addr, uintptr(unsafe.Pointer(st))}, ok
 }
 
-// store pushes blocks that carve has taken onto the stack of the current processor. If that is full or
+// store pushes blocks from carve onto the stack of the current processor. If that is too full or
 // missing, they go to the central free list.
 func (b *Blocks) store(slot int, in []entry) {
 	for tries := 0; tries < 2 && len(in) > 0; tries++ {
@@ -199,12 +198,12 @@ func (b *Blocks) store(slot int, in []entry) {
 	}
 }
 
-// addStack gives a slot a stack. It reports whether that was needed and possible.
+// addStack gives a slot a stack. It reports false if the slot has one, or cannot have one.
 func (b *Blocks) addStack(slot int) bool {
 	return !b.checked && b.stacks.Install(b.stacks.Slot(slot), func() *stack { return &stack{capacity: b.capacity} })
 }
 
-// getSome is get for several blocks: between one and len(out), or an error.
+// getSome is get for one to len(out) blocks. On an error it gets none.
 func (b *Blocks) getSome(out []entry) (int, error) {
 	n := 0
 	slot := b.stacks.Enter()
@@ -232,9 +231,8 @@ func (b *Blocks) getSome(out []entry) (int, error) {
 	return n, err
 }
 
-// putSome frees the first blocks of src and returns their number. They fill up the
-// stack, or, if that is full already, go to the central free list. It stops at the first
-// block that is not live.
+// putSome frees the first blocks of src and returns their number. They fill up the stack, or go to
+// the central free list if the stack is already full. It stops at the first block that is not live.
 func (b *Blocks) putSome(src [][]byte) int {
 	n := 0
 	slot := b.stacks.Enter()
@@ -262,8 +260,8 @@ func (b *Blocks) putSome(src [][]byte) int {
 	return n
 }
 
-// endSome frees the first blocks of src, up to one that is not live, and moves them to
-// out. A slot is held. src has been read before, so reading it does not fault.
+// endSome frees the first blocks of src, up to one that is not live, and moves them to out. The
+// caller holds a slot. src has been read before, so reading it does not fault.
 func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	src = src[:min(len(src), len(out))]
 	base, statuses := uintptr(emptySlot), uintptr(0) // of the previous block's chunk
@@ -287,8 +285,8 @@ func (b *Blocks) endSome(src [][]byte, out []entry) int {
 	return len(src)
 }
 
-// drain returns the blocks on the stacks of all processors to their chunks. It reports
-// whether there were any. It stops the world if so.
+// drain returns the blocks on the stacks of all processors to their chunks. If there are any, it
+// stops the world and reports true.
 func (b *Blocks) drain() bool {
 	if !b.stacks.Any((*stack).some) {
 		return false

@@ -6,7 +6,7 @@ package pool
 type Stats struct {
 	Name      string // Options.Name
 	BlockSize int    // bytes in a block, before rounding
-	Live      int    // blocks handed out, and neither put back nor retired
+	Live      int    // blocks handed out and neither freed nor retired
 	LiveBytes int    // Live * BlockSize
 	Retired   int    // blocks that wait for guards to leave
 	Blocks    int    // blocks in all chunks: live, retired and free
@@ -16,9 +16,9 @@ type Stats struct {
 	MaxBytes  int    // the limit of Reserved; 0 if there is none
 }
 
-// Stats returns the pool's figures. Get and Put count nothing: Stats reads a word
-// for each block, about a millisecond for a million. A block that is freed or
-// retired during the call may be counted twice or not at all.
+// Stats returns the pool's figures. Get and Put count nothing, so Stats reads a word for each
+// block, which takes about a millisecond for a million. A block that is freed or retired during the
+// call may be counted twice or not at all.
 func (b *Blocks) Stats() Stats { return b.stats("pool.Blocks.Stats") }
 
 func (b *Blocks) stats(call string) Stats {
@@ -39,14 +39,14 @@ func (b *Blocks) stats(call string) Stats {
 	}
 }
 
-// Live returns the number of live blocks: those handed out, and neither put back
-// nor retired. It costs as much as Stats. After Close it is 0.
+// Live returns the number of live blocks: handed out and neither freed nor retired. It costs as
+// much as Stats. After Close it is 0.
 func (b *Blocks) Live() int {
 	live, _ := b.count("pool.Blocks.Live")
 	return live
 }
 
-// count returns how many blocks are live and retired.
+// count returns the numbers of live and of retired blocks.
 func (b *Blocks) count(call string) (live, retired int) {
 	b.mustBeMade(call)
 	b.central.mu.Lock()
@@ -59,12 +59,12 @@ func (b *Blocks) count(call string) (live, retired int) {
 		}
 	}
 	b.eachCache(func(c *BlocksCache) { live -= c.len() })
-	b.limbo.mu.Lock()
-	defer b.limbo.mu.Unlock()
-	return max(live, 0), b.limbo.retired
+	b.retireList.mu.Lock()
+	defer b.retireList.mu.Unlock()
+	return max(live, 0), b.retireList.retired
 }
 
-// exhausted reports whether no block is free except in caches, and collect has nothing to do.
+// exhausted reports whether no block is free except in caches, and collect would free none.
 func (b *Blocks) exhausted() bool {
 	b.central.mu.Lock()
 	defer b.central.mu.Unlock()
@@ -75,5 +75,5 @@ func (b *Blocks) exhausted() bool {
 			}
 		}
 	}
-	return !b.limbo.due()
+	return !b.retireList.due()
 }

@@ -4,9 +4,8 @@ package pool
 
 import "unsafe"
 
-// pointer turns an address in a chunk or its metadata into a pointer: that memory
-// does not move, and the chunk keeps it. addr is not 0: the compiler takes the result for
-// non-nil.
+// pointer turns an address in a chunk or its metadata into a pointer. That memory does not move,
+// and the chunk keeps it. addr is not 0: the compiler assumes that the result is not nil.
 //
 //go:nocheckptr
 func pointer(addr uintptr) unsafe.Pointer { return unsafe.Add(nil, addr) }

@@ -15,7 +15,7 @@ func (w *word) load() uint64   { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word) store(v uint64) { atomic.StoreUint64((*uint64)(w), v) }
 func (w *word) inc()           { w.store(w.load() + 1) }
 
-// advance is inc if the word is old. Of racing calls one succeeds.
+// advance is inc if the word equals old. One of several racing calls succeeds.
 func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }

@@ -1,7 +1,7 @@
-// Words: values that one goroutine writes while others may read them.
+// Words: single-writer values that other goroutines may read at any time.
 //
-// On amd64, loads and stores of an aligned word are atomic, and no processor sees
-// stores out of order.
+// On amd64, loads and stores of an aligned word are atomic, and no processor sees stores out of
+// order.
 
 //go:build amd64 && !race
 
@@ -19,7 +19,7 @@ func (w *word) load() uint64   { return atomic.LoadUint64((*uint64)(w)) }
 func (w *word) store(v uint64) { *w = word(v) }
 func (w *word) inc()           { *w++ }
 
-// advance is inc if the word is old. Of racing calls one succeeds.
+// advance is inc if the word equals old. One of several racing calls succeeds.
 func (w *word) advance(old uint64) bool {
 	return atomic.CompareAndSwapUint64((*uint64)(w), old, old+1)
 }
