@@ -1,4 +1,4 @@
-// Account: the live blocks of a wrapper.
+// Account: counters of a wrapper's blocks.
 
 package freehold
 
@@ -17,8 +17,8 @@ type Counts struct {
 	Frees     uint64 // blocks freed so far
 }
 
-// An account counts blocks. All of its methods are safe for concurrent use. Before next
-// frees a block, call mustHold; after next has changed one, call replace.
+// An account counts blocks. All of its methods are safe for concurrent use. Call mustHold before
+// next frees a block, and replace after next has allocated, resized or freed one.
 type account struct {
 	bytes  atomic.Int64
 	peak   atomic.Int64
@@ -38,7 +38,7 @@ func (a *account) counts() Counts {
 	}
 }
 
-// mustHold panics if a block of size bytes cannot be one of a's.
+// mustHold panics if a cannot have counted a block of size bytes.
 func (a *account) mustHold(call string, size int) {
 	switch frees := a.frees.Load(); { // before allocs, which has counted the block
 	case size == 0:
@@ -57,9 +57,9 @@ func tooManyBlocks(call string) {
 	arg.Panicf(call, "more blocks than this Tagged has handed out: a double free, or a block from elsewhere")
 }
 
-// replace counts the change of a block from oldSize to newSize, where 0 means no
-// block. If more would be freed than is live, it panics and counts nothing: calls at
-// the same moment may all have passed mustHold.
+// replace counts the change of a block from oldSize to newSize; 0 means no block. If more would be
+// freed than is live, it panics and counts nothing, since concurrent calls may all have passed
+// mustHold.
 func (a *account) replace(call string, oldSize, newSize int) {
 	if oldSize == newSize {
 		return
@@ -88,5 +88,5 @@ func (a *account) replace(call string, oldSize, newSize int) {
 	}
 }
 
-// onPeak is called before a peak rises, for tests; nil otherwise.
+// onPeak, if not nil, is called before a peak rises. For tests.
 var onPeak func()

@@ -31,16 +31,14 @@ var adviceOf = [...]vm.Advice{
 	AdviceHugePages:  vm.HugePages,
 }
 
-// Advise tells the operating system how s will be used. s is a block, a typed
-// slice, or a part of either. The advice covers the system pages (4 KiB and up)
-// that are entirely inside s, so neighbouring blocks are unaffected. It is a
-// no-op if there are none. It costs a system call.
+// Advise tells the operating system how s will be used. s is a block, a typed slice, or a part of
+// either. The advice covers the system pages (4 KiB and up) that are entirely inside s, so it does
+// not affect neighbouring blocks. It is a no-op if there are no such pages. It costs a system call.
 //
-// [AdviceSequential], [AdviceRandom] and [AdviceHugePages] last until the block
-// is freed, and Free then returns its memory to the system at once. They and
-// [AdviceNormal] are a no-op for blocks up to 32 KiB, which share a mapping with
-// others. With [AdviceHugePages], the first touch of a page makes up to 2 MiB of
-// s resident.
+// [AdviceSequential], [AdviceRandom] and [AdviceHugePages] last until the block is freed; Free then
+// returns its memory to the system at once. These three and [AdviceNormal] are no-ops for blocks up
+// to 32 KiB, which share a mapping with others. With [AdviceHugePages], the first touch of a page
+// makes up to 2 MiB of s resident.
 //
 // Advice is only a hint. Except for [AdviceDontNeed], it never changes the
 // contents of s. The error matches [errors.ErrUnsupported] if the system does not

@@ -1,20 +1,19 @@
-// Fallback: a second allocator for when the first is out of memory.
+// Fallback: a second allocator, used when the first is out of memory.
 
 package freehold
 
 import "github.com/freehold-go/freehold/internal/arg"
 
-// Fallback allocates from first and, if that returns an error, from rest, whose
-// error it then returns. Free and Resize use the allocator that the block came
-// from, which they find by first's Owns. [Realloc] moves a block to the other
-// allocator if only that has room.
+// Fallback allocates from first. If first returns an error, it allocates from rest and returns the
+// error of rest. Free and Resize use first's Owns to find the block's allocator. [Realloc] moves a
+// block to the other allocator if only that one has room.
 //
 //	// The first 64 MiB come from a separate heap, the rest from the default one.
 //	a := freehold.NewFallback(freehold.NewLimit(own, 64<<20), freehold.Default())
 //
-// first must not own the blocks of rest, or they are freed to first. It owns them if
-// both are the same heap, wrappers of it or its caches; [NewFallback] then panics. An
-// arena or a pool on a heap owns its own blocks only, so that heap may be the rest.
+// first must not own the blocks of rest, or they would be freed to first. It owns them if both are
+// the same heap, wrappers of it or its caches; [NewFallback] then panics. An arena or a pool on a
+// heap owns only its own blocks, so that heap may be rest.
 //
 // A Fallback is safe for concurrent use if both allocators are.
 //
@@ -28,10 +27,9 @@ type Fallback struct {
 	rest  Allocator
 }
 
-// NewFallback returns a Fallback of first and rest. It panics if either is nil, if
-// first is a wrapper of this package around an allocator that is not an [Owner], and
-// so does not know its blocks, or if both allocate from one allocator. A Fallback
-// needs no Close.
+// NewFallback returns a Fallback of first and rest. It panics if either is nil, or if both allocate
+// from one allocator. It also panics if first is a wrapper of this package around an allocator that
+// is not an [Owner], since first then does not know its blocks. A Fallback needs no Close.
 func NewFallback(first Owner, rest Allocator) *Fallback {
 	arg.NotNil("NewFallback", "first", first)
 	arg.NotNil("NewFallback", "rest", rest)

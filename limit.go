@@ -1,4 +1,4 @@
-// Limit: a maximum of live bytes.
+// Limit: a wrapper with a maximum of live bytes.
 
 package freehold
 
@@ -9,14 +9,13 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Limit allocates from another allocator and limits the sum of the sizes, len(b)
-// in bytes, of its live blocks. The sum never exceeds the maximum, even by one
-// byte or for an instant, with any number of goroutines. It does not include
-// next's overhead, as [HeapOptions].MaxBytes does.
+// Limit allocates from another allocator and limits the sum of the sizes, len(b) in bytes, of its
+// live blocks. The sum never exceeds the maximum, even by one byte or for an instant, with any
+// number of goroutines. Unlike [HeapOptions].MaxBytes it does not include next's overhead.
 //
-// It is safe for concurrent use if next is. It adds a compare-and-swap to each
-// call that allocates and an atomic add to each call that frees, on one shared
-// word (BenchmarkWrappers). They cost more under contention.
+// It is safe for concurrent use if next is. It adds a compare-and-swap to each call that allocates
+// and an atomic add to each call that frees, on one shared word (BenchmarkWrappers). They cost more
+// under contention.
 //
 // Make one with [NewLimit]. Alloc, Zeroed and Free of a zero Limit panic.
 type Limit struct {
@@ -34,8 +33,7 @@ func NewLimit(next Allocator, maxBytes int) *Limit {
 	return &Limit{next: next, maxBytes: int64(maxBytes)}
 }
 
-// Used returns the bytes that count against the limit: those of live blocks and
-// of calls in progress.
+// Used returns the bytes that count against the limit: of live blocks and of calls in progress.
 func (l *Limit) Used() int { return int(l.used.Load()) }
 
 // MaxBytes returns the limit in bytes.
@@ -66,9 +64,9 @@ func (l *Limit) Zeroed(size, align int) ([]byte, error) {
 	return b, err
 }
 
-// Resize implements [Allocator]. It reports false if the growth would exceed the
-// limit. It needs room for the difference only; a [Realloc] that copies needs
-// room for both blocks. It panics if it would give up more bytes than are live in l.
+// Resize implements [Allocator]. It reports false if the growth would exceed the limit. It needs
+// room for the difference only; a [Realloc] that copies needs room for both blocks. It panics if it
+// would free more bytes than are live in l.
 func (l *Limit) Resize(b []byte, size int) (r []byte, ok bool) {
 	if size > len(b) {
 		growth := size - len(b)
@@ -101,10 +99,9 @@ func (l *Limit) Owns(b []byte) bool { return owns(l.next, b) }
 // GoodSize returns next's GoodSize of size, or size if next has none.
 func (l *Limit) GoodSize(size int) int { return goodSize(l.next, size) }
 
-// charge counts size bytes if they are within the limit, and reports whether they
-// are. It compares before it adds: if it added first and undid an excess,
-// concurrent requests that fit could fail. It lets a negative size through, which
-// next rejects.
+// charge counts size bytes if they are within the limit, and reports whether they are. It compares
+// before it adds: if it added first and undid an excess, concurrent requests that fit could fail. A
+// negative size passes, for next to reject.
 func (l *Limit) charge(size int) bool {
 	n := max(int64(size), 0)
 	for {
@@ -118,16 +115,16 @@ func (l *Limit) charge(size int) bool {
 	}
 }
 
-// mustHold panics if fewer than size bytes are charged, so that no foreign block is
-// freed and raises the limit.
+// mustHold panics if fewer than size bytes are charged: freeing a foreign block would raise the
+// limit.
 func (l *Limit) mustHold(call string, size int) {
 	if int64(size) > l.used.Load() {
 		l.foreign(call, size)
 	}
 }
 
-// refund undoes a charge of size bytes. It panics if fewer are charged: calls at the
-// same moment may all have passed mustHold.
+// refund undoes a charge of size bytes. It panics if fewer are charged, since concurrent calls may
+// all have passed mustHold.
 func (l *Limit) refund(call string, size int) {
 	n := max(int64(size), 0)
 	if l.used.Add(-n) < 0 {

@@ -1,4 +1,4 @@
-// Locked: one mutex around an allocator.
+// Locked: a wrapper with a mutex.
 
 package freehold
 
@@ -8,9 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-// Locked serializes the calls of another allocator with a mutex. It is safe for
-// concurrent use as long as nothing else uses that allocator. A [Heap] does not
-// need it.
+// Locked serializes the calls of another allocator with a mutex. It is safe for concurrent use as
+// long as all users of that allocator go through it. A [Heap] does not need it.
 //
 // It adds a mutex to each call (BenchmarkWrappers), and the wait under contention.
 //

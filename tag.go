@@ -1,7 +1,7 @@
-// Tags: how much is allocated, and what for.
+// Tags: allocation counts by purpose.
 //
-// All Tagged of one path count in one account, which stays for the life of the process.
-// A Tagged above another calls it, so the account of "db" includes that of "db/cache".
+// All Tagged with one tag share one account, which stays for the life of the process. A Tagged
+// above another allocates through it, so the account of "db" includes the counts of "db/cache".
 
 package freehold
 
@@ -18,44 +18,44 @@ import (
 	"github.com/freehold-go/freehold/internal/heap"
 )
 
-// maxTags is how many paths have an account of their own.
+// maxTags is the most accounts. The tags beyond them share the account of otherTags.
 const maxTags = 1 << 12
 
-// otherTags is the tag in whose account the blocks of further paths are.
+// otherTags is the tag that stands in AllTags for all tags without an account of their own.
 const otherTags = "(other)"
 
-// Tagged allocates from another allocator, counts the blocks, and says what they are
-// for: a cache, an index, a connection. It counts neither empty blocks nor failed calls.
-// [AllTags] reports the counts by tag. A Tagged without a name counts its own blocks alone.
+// Tagged allocates from another allocator, and counts the blocks under a tag that names their
+// purpose: a cache, an index, a connection. It counts neither empty blocks nor failed calls.
+// [AllTags] reports the counts by tag. A Tagged without a name has no tag and counts its own blocks
+// alone.
 //
 //	db := freehold.NewTagged(heap, "db")
 //	cache := freehold.NewTagged(db, "cache") // has the tag db/cache
 //	index := freehold.NewTagged(db, "index") // has the tag db/index
 //
-// The counts of db include those of db/cache and db/index. Several Tagged may have one
-// tag, above one allocator or several: their blocks count together. While blocks are
-// sampled (package track), those of a Heap have the tag in profiles: the longest, if
-// several Tagged are above each other. So do the chunks of an arena or a pool whose parent
-// is a Tagged.
+// The counts of db include the counts of db/cache and db/index. Several Tagged may have one tag,
+// above one allocator or several: their blocks count together. Sampled blocks of a Heap (package
+// track) carry the tag in profiles, the longest if several Tagged are above each other. The chunks
+// of an arena or a pool whose parent is a Tagged carry its tag too.
 //
-// It is safe for concurrent use if next is. It adds two atomic operations on shared words to
-// each call, which cost more under contention, and each Tagged below as much again
+// It is safe for concurrent use if next is. It adds two atomic operations on shared words to each
+// call, which cost more under contention. Each Tagged below adds the same again
 // (BenchmarkWrappers).
 //
 // Make one with [NewTagged]. Alloc, Zeroed, Resize and Free of a zero Tagged panic.
 type Tagged struct {
 	next    Allocator
 	tag     string
-	account *account // of all with the tag
+	account *account // shared by all Tagged with the tag
 }
 
-// NewTagged returns a Tagged around next, which needs no Close. Its tag is name, or if
-// next is a Tagged with a tag, or one within a Limit or Locked, that one's tag, a slash and
-// name. With the name "" it has no tag: it counts as others do, and is not in AllTags.
+// NewTagged returns a Tagged around next, which needs no Close. Its tag is name. If next is a
+// Tagged with a tag, also inside a Limit or Locked, the tag is next's tag, a slash and name. With
+// the name "" it has no tag: it still counts, but is not in AllTags.
 //
-// It panics if next is nil, and unless name is printing characters of UTF-8 other than
-// slashes. A program has few tags, as they stay: beyond 4,096 in a process,
-// blocks count for the tag (other).
+// It panics if next is nil, or if name has a slash, a character that does not print, or invalid
+// UTF-8. Use few tags, since they stay: beyond 4,096 in a process, blocks count for the tag
+// (other).
 func NewTagged(next Allocator, name string) *Tagged {
 	arg.NotNil("NewTagged", "next", next)
 	if !isTagName(name) {
@@ -69,12 +69,12 @@ func NewTagged(next Allocator, name string) *Tagged {
 	}
 	t := &Tagged{next: next, tag: name, account: accountOf(name)}
 	if isCounted(next, t.account) {
-		t.account = &account{} // both are (other), for which a block counts once
+		t.account = &account{} // both are (other): count each block there once
 	}
 	return t
 }
 
-// isCounted reports whether a, or a wrapper in it, counts its blocks in an account.
+// isCounted reports whether a, or a Tagged inside its wrappers, counts in the given account.
 func isCounted(a Allocator, in *account) bool {
 	for {
 		if t, ok := a.(*Tagged); ok && t.account == in {
@@ -107,14 +107,14 @@ func tagIn(a Allocator) string {
 	}
 }
 
-// Tag returns the tag: the names of the Tagged from the lowest to this one, with slashes
-// between them. It is "" if this one has no name.
+// Tag returns the tag: the names of the Tagged from the lowest to this one, with slashes between
+// them. It is "" if this one has no name.
 func (t *Tagged) Tag() string { return t.tag }
 
-// Counts returns the counts of the tag: those of other Tagged with it, and of all above,
-// included. Some may include a call in progress while others do not yet. A block counts as
-// live until its Free has returned, so with several goroutines PeakBytes may exceed the true
-// peak by the blocks that were just being freed.
+// Counts returns the counts of the tag. They include other Tagged with the tag, and all Tagged
+// above them. Some fields may include a call in progress that others do not yet. A block counts as
+// live until its Free has returned, so PeakBytes may exceed the true peak by blocks whose Free was
+// in progress.
 func (t *Tagged) Counts() Counts { return t.account.counts() }
 
 // String returns the tag and its live blocks:
@@ -163,8 +163,8 @@ func (t *Tagged) Resize(b []byte, size int) ([]byte, bool) {
 	return r, ok
 }
 
-// Free implements [Allocator]. If next panics, Free counts nothing. It panics, before
-// next frees b, if b has more bytes than are live with the tag, or if no block is.
+// Free implements [Allocator]. If next panics, Free counts nothing. It panics, before next frees b,
+// if b has more bytes than are live with the tag, or if no block with the tag is live.
 func (t *Tagged) Free(b []byte) {
 	t.account.mustHold("Tagged.Free", len(b))
 	t.next.Free(b)
@@ -179,8 +179,7 @@ func (t *Tagged) GoodSize(size int) int { return goodSize(t.next, size) }
 
 func (t *Tagged) ownsBy() Allocator { return t.next }
 
-// TagStats are the counts of a tag: of the blocks of all [Tagged] that have it, and of
-// those above them.
+// TagStats are the counts of a tag: of all [Tagged] with it, and of all Tagged above them.
 type TagStats struct {
 	Tag string
 	Counts
@@ -204,10 +203,10 @@ func accountOf(tag string) *account {
 	return tags.accounts[tag]
 }
 
-// AllTags returns the counts of each tag, sorted by name, a tag before those below it. A
-// tag is listed from the first NewTagged until the process ends, whatever becomes of the
-// Tagged: its live blocks stay live, and its totals never fall. Do not add the counts
-// of a tag to those of a tag below, which they include.
+// AllTags returns the counts of each tag, sorted by name, so db comes right before db/cache. A tag
+// is listed from the first NewTagged until the process ends, even if its Tagged are dropped: its
+// live blocks stay live, and its totals never fall. Do not sum the counts of db and db/cache: the
+// former include the latter.
 //
 // It costs a few loads for each tag, and sorts them. NewTagged blocks while it runs.
 func AllTags() []TagStats {

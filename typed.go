@@ -1,8 +1,8 @@
 // Typed memory: values, slices and strings in blocks of any Allocator.
 //
-// Each function allocates a block and casts it to T, or casts it back and frees
-// it. The casts are sound because T holds no Go pointers (pointerfree.go) and the
-// block has T's alignment. References that may be stored off-heap are in ptr.go.
+// Each function allocates a block and casts it to T, or casts it back and frees it. The casts are
+// sound because T holds no Go pointers (pointerfree.go) and the block has T's alignment. References
+// for storage off-heap are in ptr.go.
 
 package freehold
 
@@ -21,11 +21,11 @@ import (
 //
 //	freehold: New[Node]: field key is a string, which points into the Go heap; use freehold.String
 //
-// The error is a's and matches [ErrOutOfMemory]. A T of size 0 takes no memory;
-// its pointer is valid, not nil, and may equal others.
+// The error is a's and matches [ErrOutOfMemory]. A T of size 0 takes no memory; its pointer is
+// valid, not nil, and may equal others.
 //
-// It costs a's Zeroed and a table look-up to check T (BenchmarkNew), and allocates
-// nothing on the Go heap.
+// It costs a's Zeroed and a table lookup to check T (BenchmarkNew), and allocates nothing on the Go
+// heap.
 func New[T any](a Allocator) (*T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("New")
@@ -40,8 +40,8 @@ func New[T any](a Allocator) (*T, error) {
 // Free frees the value at p, which [New] returned for the same T and the same a.
 // Do not use p, copies of p or a [Ptr] to it afterwards. A nil p is a no-op.
 //
-// It panics as a.Free does: where a can tell, if p did not come from a or was
-// freed before. Free does not clear the memory.
+// It panics as a.Free does: if a can tell that p did not come from a or was freed before. Free does
+// not clear the memory.
 func Free[T any](a Allocator, p *T) {
 	if p == nil {
 		return
@@ -72,8 +72,8 @@ func MakeSlice[T any](a Allocator, n int) ([]T, error) {
 	return elements[T](b, n), nil
 }
 
-// MakeSliceCap is like [MakeSlice] and takes a capacity, in elements. Elements
-// beyond n are zero too. It panics if the capacity is less than n.
+// MakeSliceCap is [MakeSlice] with a capacity, in elements. Elements beyond n are zero too. It
+// panics if the capacity is less than n.
 func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 	if !isKnown[T]() {
 		mustBePointerFree[T]("MakeSliceCap")
@@ -87,22 +87,20 @@ func MakeSliceCap[T any](a Allocator, n, capacity int) ([]T, error) {
 	return s[:n], nil
 }
 
-// FreeSlice frees the block of s, which [MakeSlice], [MakeSliceCap], [Append],
-// [Grow] or [Clone] returned for the same a. Do not use its elements afterwards. A
-// nil slice or one without capacity is a no-op.
+// FreeSlice frees the block of s, which [MakeSlice], [MakeSliceCap], [Append], [Grow] or [Clone]
+// returned for the same a. Do not use its elements afterwards. A nil slice or one without capacity
+// is a no-op.
 //
-// The block is s[:cap(s)], whatever the length of s, so a shorter slice s[:n]
-// works. A slice that begins later, s[1:], or has a smaller capacity, s[:n:n], is
-// not the block, and freeing it is a mistake. So is freeing a slice that the
-// built-in append or slices.Insert has moved to the Go heap: its block has leaked.
-// FreeSlice panics as a.Free does, where a can tell.
+// The block is s[:cap(s)], whatever the length of s, so a shorter slice s[:n] works. A slice that
+// begins later, s[1:], or has a smaller capacity, s[:n:n], is not the block: freeing it is a
+// mistake. So is freeing a slice that the built-in append or slices.Insert has moved to the Go
+// heap: its block has leaked. FreeSlice panics for these mistakes if a.Free can tell.
 func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 
-// Append appends v to s like the built-in append, in memory from a. If v does not
-// fit the capacity of s, a larger block replaces that of s. A nil or empty s gets
-// its first block. s must come from [MakeSlice], [MakeSliceCap], Append, [Grow] or
-// [Clone] with the same a. It may be cut to a shorter length, s[:n], to overwrite
-// the rest. v may be any slice, including s itself.
+// Append appends v to s like the built-in append, in memory from a. If v does not fit the capacity
+// of s, a larger block replaces the block of s. A nil or empty s gets its first block. s must come
+// from [MakeSlice], [MakeSliceCap], Append, [Grow] or [Clone] with the same a. It may be cut to a
+// shorter length, s[:n], to overwrite the rest. v may be any slice, including s itself.
 //
 // On success s is no longer valid, and the caller owns the result until
 // [FreeSlice]. On an error Append returns s, unchanged and still the caller's, so
@@ -113,11 +111,11 @@ func FreeSlice[T any](a Allocator, s []T) { a.Free(blockOf(s)) }
 // a.Free does if s is not a block of a, such as a slice that the built-in append has
 // moved. If v fits, Append checks nothing.
 //
-// A block grows to at least twice its size, or one and a half times from 64 KiB
-// on, so n single appends copy O(n) elements, and fewer if a can resize without a
-// copy. If a refuses that, the block grows by less, down to what v needs. During a
-// copy both blocks are live. If a has a method GoodSize(size int) int, as [Heap]
-// does, Append rounds the block up to it, so that none of it is wasted.
+// A block grows to at least twice its size, or one and a half times from 64 KiB on. So n single
+// appends copy O(n) elements, and fewer if a can resize without a copy. If a refuses that size, the
+// block grows by less, but enough for v. During a copy both blocks are live. If a has a method
+// GoodSize(size int) int, as [Heap] does, Append rounds the block up to it, so that none of it is
+// wasted.
 func Append[T any](a Allocator, s []T, v ...T) ([]T, error) {
 	n := uint(len(s)) + uint(len(v))
 	if n > uint(cap(s)) {
@@ -128,8 +126,8 @@ func Append[T any](a Allocator, s []T, v ...T) ([]T, error) {
 	return r, nil
 }
 
-// doublingBytes is the block size from which Append grows by half: doubling
-// saves copies while blocks are small and wastes memory when they are large.
+// doublingBytes is the block size from which Append grows by half. Doubling saves copies of small
+// blocks, but wastes memory with large ones.
 const doublingBytes = 64 << 10
 
 // grow is Append's slow path: v does not fit s's capacity.
@@ -187,7 +185,7 @@ func enlarge[T any](a Allocator, s []T, n uint) ([]T, error) {
 	}
 	b, err := Realloc(a, old, roomy, alignOf[T]())
 	for err != nil && roomy > size {
-		// A part of the growth at least, so that the next appends do not copy each.
+		// Try a part of the growth, so that not each of the next appends copies.
 		spare := (roomy - size) / 4
 		roomy = size + spare - spare%elem
 		b, err = Realloc(a, old, roomy, alignOf[T]())

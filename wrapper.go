@@ -1,8 +1,8 @@
-// Wrappers: the optional methods of an allocator.
+// Wrappers: the optional methods of an allocator, through wrappers.
 //
-// Owns and GoodSize are optional for an allocator. A wrapper always has them. If
-// next lacks them, GoodSize returns its argument and Owns is false. NewFallback
-// would then free blocks to the wrong allocator, so it rejects the wrapper.
+// Owns and GoodSize are optional for an allocator. A wrapper always has them. If next lacks them,
+// GoodSize returns its argument and Owns is false. A Fallback with such a wrapper as first would
+// free blocks to the wrong allocator, so NewFallback rejects it.
 
 package freehold
 
@@ -28,14 +28,14 @@ func closedFlag(a any) *atomic.Bool {
 	return nil
 }
 
-// GoodSize returns the size in bytes, at least size, of the block that a would use
-// for size bytes: allocating all of it takes no more memory. It is size if a has no
-// method GoodSize, or one that returns 0 since no block of a is that large, and 0 for a
-// size of 0 or less. It is for containers and arenas over any allocator.
+// GoodSize returns the size in bytes, at least size, of the block that a would use for size bytes:
+// allocating all of it takes no more memory. It returns size if a has no method GoodSize, or if a
+// has no block of size bytes, for which that method returns 0. It returns 0 for a size of 0 or
+// less. It is for containers and arenas over any allocator.
 func GoodSize(a Allocator, size int) int { return max(size, goodSize(a, size), 0) }
 
-// goodSize returns a's GoodSize of size, or size if a has none. 0 means that no block
-// of a is that large.
+// goodSize returns a's GoodSize of size, or size if a has no such method. 0 means that a has no
+// block of size bytes.
 func goodSize(a Allocator, size int) int {
 	if g, ok := a.(interface{ GoodSize(size int) int }); ok && size > 0 {
 		return g.GoodSize(size)
@@ -49,8 +49,7 @@ func owns(a Allocator, b []byte) bool {
 	return ok && o.Owns(b)
 }
 
-// shared returns an allocator that both a and b are or wrap, and by which they own
-// blocks. It is nil if there is none.
+// shared returns an allocator that both a and b are or wrap, so that both own its blocks, or nil.
 func shared(a, b Allocator) Allocator {
 	of := sources(a)
 	for _, s := range sources(b) {
@@ -76,8 +75,8 @@ func sources(a Allocator) []Allocator {
 	return []Allocator{a}
 }
 
-// notOwnerIn returns the allocator inside a's wrappers that is not an Owner and so
-// makes Owns of a false. It is nil if there is none.
+// notOwnerIn returns the allocator inside a's wrappers that is not an Owner, so that Owns of a is
+// always false. It returns nil if there is none.
 func notOwnerIn(a Allocator) Allocator {
 	if w, ok := a.(interface{ ownsBy() Allocator }); ok {
 		return notOwnerIn(w.ownsBy())

@@ -1,4 +1,4 @@
-// Counts: references to strings.
+// Counts: reference counts of strings.
 
 package intern
 
@@ -9,9 +9,9 @@ import (
 	"github.com/freehold-go/freehold/internal/container"
 )
 
-const maxCount = math.MaxUint32 // a string with so many references stays
+const maxCount = math.MaxUint32 // a count that reaches it sticks: the string stays until Close
 
-// retain adds a reference to a live id, if they are counted.
+// retain adds a reference to a live id, if references are counted.
 func (s *store) retain(id uint32) {
 	if s.counted {
 		if n := s.counts.word(id); *n < maxCount {

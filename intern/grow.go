@@ -1,13 +1,13 @@
-// Grow: how a table gets more slots.
+// Grow: growth and splits of the segments of extendible hashing.
 //
-// All that is needed is allocated first, then filled, then published. So an error leaves
-// the table as it was.
+// All memory is allocated first, then filled, then published. So an error leaves the table as it
+// was.
 
 package intern
 
 import "github.com/freehold-go/freehold"
 
-// grow replaces the segment of a hash by a larger one or by two.
+// grow replaces the segment of a hash by a larger one, or splits it.
 func (t *table) grow(m *memory, hash uint32) error {
 	i := int(uint64(hash) >> (hashBits - t.depth))
 	old := t.directory[i]
@@ -24,8 +24,9 @@ func (t *table) grow(m *memory, hash uint32) error {
 	return nil
 }
 
-// mustSplit reports whether a segment with so many slots in use has to be split. Where
-// that would not help, as many hashes begin with the same bits, it grows beyond the limit.
+// mustSplit reports whether a segment with the given number of used slots must be split. It is
+// false if a split would double a directory that is large for the strings: then many hashes begin
+// with the same bits, and the segment grows beyond the limit instead.
 func (t *table) mustSplit(e entry, used int) bool {
 	homes := homesFor(used)
 	if headBytes+slotBytes*(homes+spareFor(homes)) <= maxSegmentBytes {
@@ -34,7 +35,7 @@ func (t *table) mustSplit(e entry, used int) bool {
 	return e.depth < t.depth || 2*len(t.directory)*minPerEntry <= t.used
 }
 
-// split replaces a segment by two, of the hashes whose next bit is 0 and 1.
+// split replaces a segment by two, for hashes with the next bit 0 and 1.
 func (t *table) split(m *memory, old entry, i int) (err error) {
 	directory := t.directory
 	if old.depth == t.depth {
@@ -45,7 +46,7 @@ func (t *table) split(m *memory, old entry, i int) (err error) {
 		directory = entriesAt(addr, 2*len(directory))
 	}
 	slots := old.all()
-	cut, used := 0, 0 // of slots[:cut], used are in use and have the bit 0
+	cut, used := 0, 0 // slots[:cut] have the bit 0 or are free; used of them are in use
 	for cut < len(slots) && (slots[cut] == noSlot || slots[cut].hash()<<old.depth>>(hashBits-1) == 0) {
 		if slots[cut] != noSlot {
 			used++
@@ -82,7 +83,7 @@ func (t *table) split(m *memory, old entry, i int) (err error) {
 	return nil
 }
 
-// publish writes a segment to the directory, where i is an entry of its.
+// publish writes a segment to all its entries in the directory; i is the index of one of them.
 func (t *table) publish(i int, e entry) {
 	n := 1 << (t.depth - e.depth)
 	i &^= n - 1
@@ -92,7 +93,7 @@ func (t *table) publish(i int, e entry) {
 	t.work += n
 }
 
-// newSegment returns a segment with the used ones of slots.
+// newSegment returns a segment with the used slots of an old one.
 func (t *table) newSegment(m *memory, slots []slot, used int, depth uint32) (entry, error) {
 	homes := homesFor(used)
 	for spare := spareFor(homes); ; spare = 2*spare + used/2 {
@@ -112,15 +113,15 @@ func (t *table) newSegment(m *memory, slots []slot, used int, depth uint32) (ent
 	}
 }
 
-// homesFor returns how many homes a segment gets that has so many slots in use: those that
-// make it 8/11 full, and at least minHomes. It grows when it is 27/32 full.
+// homesFor returns the number of homes for a new segment with the given number of used slots. It
+// makes the segment 8/11 full, with at least minHomes. The segment grows when it is 27/32 full.
 func homesFor(used int) int { return max(minHomes, used+3*used/8+1) }
 
-// spareFor returns how many slots a segment has beyond its homes.
+// spareFor returns the number of slots that a segment has beyond its homes.
 func spareFor(homes int) int { return min(2*stride+homes/8, maxSpare) }
 
-// fill copies the used ones of slots to e, which has no slots yet. It reports whether they
-// fit with some to spare at the end.
+// fill copies the used slots of an old segment to e, which is new. It reports false if they do not
+// fit, with a few slots to spare at the end.
 func (e *entry) fill(slots []slot) bool {
 	to := e.all()
 	most := len(to) - stride - 2

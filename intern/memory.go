@@ -1,4 +1,4 @@
-// Memory: blocks of the parent, and arrays of words in chunks that never move.
+// Memory: blocks of the parent, and chunked arrays of words, which never move.
 
 package intern
 
@@ -15,11 +15,11 @@ const (
 	wordBytes  = 4
 
 	firstBits = 6      // a first chunk has 64 words
-	maxChunks = 4 * 25 // so many hold all indexes of 32 bits
+	maxChunks = 4 * 25 // enough for all indexes of 32 bits
 	maxWords  = 1<<32 - 4<<firstBits
 )
 
-// memory takes blocks from the parent and counts their bytes.
+// memory allocates blocks from the parent and counts their bytes.
 type memory struct {
 	parent   freehold.Allocator
 	reserved atomic.Int64
@@ -41,14 +41,14 @@ func (m *memory) free(addr uintptr, size int) {
 	m.reserved.Add(-int64(size))
 }
 
-// words is an array of words that grows and never moves. Readers need no lock for words
-// that were there before they were told the index.
+// words is a growing array of words that never move. Readers need no lock for a word that was
+// written before they learned its index.
 type words struct {
 	chunks [maxChunks]uintptr
-	used   uint // chunks
+	used   uint // number of chunks
 }
 
-// cap returns how many words there are.
+// cap returns the number of words.
 func (w *words) cap() uint { return chunks.Start(w.used, firstBits) }
 
 // grow adds a chunk.

@@ -1,12 +1,12 @@
-// Shared: a store and many tables, for any goroutine.
+// Shared: a concurrent set, with one store and a table for each shard.
 //
 //	Intern    shard's lock { find it, or { store's lock { add it } } insert it }
 //	Value     no lock
 //
-// The hash's low bits choose the shard, and so the table. A shard's lock guards its table
-// and the reference counts of its strings. The store's lock guards what is common to all:
-// IDs and memory for records. It is taken for new and freed strings only, within a shard's
-// lock. Records and the words of refs do not move, and are written before the ID is told.
+// The hash's low bits choose the shard. A shard's lock guards its table and the reference counts of
+// its strings. The store's lock guards IDs and the memory for records, which all shards share. It
+// is taken only for new and freed strings, inside a shard's lock. Records and the words of refs do
+// not move, and are written before the ID is returned.
 
 package intern
 
@@ -24,12 +24,12 @@ const numShards = 64
 
 // Shared is a [Strings] for any goroutine. [NewShared] makes one.
 //
-// Value takes no lock: it costs what that of Strings does, beside any number of writers.
-// Intern and Lookup take one of 64 locks, by the hash, and a new string another one.
-// BenchmarkShared measures them.
+// Value takes no lock: it costs the same as for Strings, with any number of writers. Intern and
+// Lookup take one of 64 locks, by the hash, and Intern of a new string one more. BenchmarkShared
+// measures them.
 type Shared struct {
-	base   container.Base // changed by Close alone
-	mu     sync.Mutex     // guards store, but what readers use without
+	base   container.Base // only Close changes it
+	mu     sync.Mutex     // guards store; Value reads it without
 	store  store
 	seed   hash.Seed
 	shards [numShards]shard
@@ -37,17 +37,17 @@ type Shared struct {
 
 var sharedKind = container.Kind{Type: "intern.Shared", Maker: "intern.NewShared", Is: "the strings are"}
 
-// shard has the strings whose hashes end alike.
+// shard holds the strings whose hashes have the same low bits.
 type shard struct {
 	mu    sync.Mutex
 	table table
 	_     [shardBytes - (unsafe.Sizeof(sync.Mutex{})+unsafe.Sizeof(table{}))%shardBytes]byte
 }
 
-const shardBytes = 64 // a multiple of a cache line, so that locks do not share one
+const shardBytes = 64 // shards are multiples of a cache line, against false sharing
 
 // NewShared is [New] for any goroutine. The parent must be safe for concurrent use, as a
-// [freehold.Heap] is; [freehold.NewLocked] makes others so. The struct has 10 KiB.
+// [freehold.Heap] is; wrap another one in [freehold.NewLocked]. The struct has 10 KiB.
 func NewShared(parent freehold.Allocator, o *Options) *Shared {
 	if o == nil {
 		o = &Options{}
@@ -138,8 +138,8 @@ func (s *Shared) retainIn(call string, sh *shard, h uint32, id ID) {
 	s.store.retain(uint32(id))
 }
 
-// Release is [Strings.Release]. The caller must hold the reference that it drops. Of two calls
-// that drop the last one at once, one panics.
+// Release is [Strings.Release]. The caller must hold the reference that it drops. If two calls drop
+// the last reference concurrently, one panics.
 func (s *Shared) Release(id ID) bool {
 	const call = "Release"
 	sh, h := s.shard(s.mustHave(call, id))
@@ -169,17 +169,16 @@ func (s *Shared) mustHave(call string, id ID) string {
 	return v
 }
 
-// mustStillHave panics if the ID has not a string of that hash any more: its last reference
-// was dropped after mustHave. sh.mu is held.
+// mustStillHave panics if the ID no longer has a string with the hash h: its last reference was
+// dropped after mustHave. sh.mu is held.
 func (s *Shared) mustStillHave(call string, sh *shard, h uint32, id ID) {
 	if !sh.table.has(h, *s.store.refs.word(uint32(id))) {
 		noString(&s.base, &sharedKind, call, id)
 	}
 }
 
-// All is [Strings.All]. It holds no lock while the loop's body runs. With
-// Options.RefCounts it holds a reference to the string meanwhile, and the table's lock
-// for a moment before and after.
+// All is [Strings.All]. It holds no lock while the loop's body runs. With Options.RefCounts it
+// holds a reference to the string meanwhile, and takes the shard's lock briefly before and after.
 func (s *Shared) All() iter.Seq2[ID, string] {
 	return func(yield func(ID, string) bool) {
 		s.base.MustBeOpen(&sharedKind, "All")
@@ -201,7 +200,7 @@ func (s *Shared) yieldHeld(yield func(ID, string) bool, id ID, v string) bool {
 	return yield(id, v)
 }
 
-// hold returns the string of an ID with a reference, if there is one.
+// hold returns the string of an ID, if there is one, and adds a reference.
 func (s *Shared) hold(id ID) (v string, ok bool) {
 	for {
 		sh := s.shardOf(id)
@@ -214,8 +213,8 @@ func (s *Shared) hold(id ID) (v string, ok bool) {
 	}
 }
 
-// holdIn is hold of an ID whose string was in sh. It reports false if the ID has none there by
-// now.
+// holdIn is hold for an ID whose string was in sh. It reports false if the string is no longer
+// there.
 func (s *Shared) holdIn(sh *shard, id ID) (v string, ok bool) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -226,7 +225,7 @@ func (s *Shared) holdIn(sh *shard, id ID) (v string, ok bool) {
 	return s.store.value(id)
 }
 
-// shardOf returns the shard of an ID's string, or nil if there is none at the moment.
+// shardOf returns the shard of an ID's string, or nil if the ID has no string now.
 func (s *Shared) shardOf(id ID) *shard {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +265,7 @@ func (s *Shared) Close() {
 	container.Closed(s, &s.base)
 }
 
-// shard returns the shard of v and the bits of its hash that the table uses.
+// shard returns the shard of v and the bits of its hash for the table.
 func (s *Shared) shard(v string) (sh *shard, h uint32) {
 	full := s.seed.String(v)
 	return &s.shards[full%numShards], uint32(full >> 32)

@@ -1,4 +1,4 @@
-// Stats: counts of strings and bytes, and what slog shows of them.
+// Stats: counts of strings and bytes.
 
 package intern
 
@@ -13,7 +13,7 @@ type Stats struct {
 	Name      string // Options.Name
 	Len       int    // strings
 	LiveBytes int    // in the strings
-	IDs       int    // the most strings at any time so far: every ID is less
+	IDs       int    // the most strings at any time so far; every ID is less than it
 	Reserved  int    // bytes from the parent
 }
 
@@ -33,8 +33,8 @@ func (s *store) stats(name string) Stats {
 // LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats.
 func (s *Strings) LogValue() slog.Value { return statlog.Of(s, s.Stats) }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the group of Stats.
 func (s *Shared) LogValue() slog.Value { return statlog.Of(s, s.Stats) }

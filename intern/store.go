@@ -1,13 +1,13 @@
-// Store: the strings, one record each, and their places by id.
+// Store: a record for each string, and an array of record offsets by id.
 //
-//	record   | id 4 B | size 1 B | bytes | 0 to 3 B |     of up to 247 bytes
-//	         | id 4 B | 255, 3 B | length 8 B | address 8 B |      of more: a block of its own
+//	record   | id 4 B | size 1 B | bytes | 0 to 3 B |              up to 247 bytes
+//	         | id 4 B | 255, 3 B | length 8 B | address 8 B |      longer: a block of its own
 //
-// Records begin at multiples of 4 B, in chunks that never move, and their offsets count
-// words of 4 B. Refs have the offset of each id. A record never crosses chunks.
+// Records begin at multiples of 4 B, in chunks that never move. Offsets count words of 4 B. refs
+// holds the record's offset for each id. A record never crosses chunks.
 //
-// With reference counts, counts have a word for each id. Free ids are linked by their
-// counts, and free records by their first words, in a list for each size:
+// With reference counting, counts holds a word for each id. Free ids form a list through their
+// counts. Free records form a list for each size (segregated fit) through their first words:
 //
 //	id       live: refs = offset, counts = references
 //	         free: refs = none,   counts = next free id, or none
@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	none = math.MaxUint32 // no id, no offset
+	none = math.MaxUint32 // neither an id nor an offset
 
-	isLong    = 255                          // the size of long records
+	isLong    = 255                          // the size field of long records
 	prefix    = 5                            // bytes of a record before its string
-	maxRecord = 63                           // words; so a record of each size has a bit in a word
+	maxRecord = 63                           // words; so each size has a bit in a uint64
 	maxShort  = maxRecord*wordBytes - prefix // bytes in a record
 	longWords = 6
 )
 
-// A chunk holds any record, and isLong is no size.
+// A chunk has room for any record, and no short record has the size isLong.
 const (
 	_ = uint(1<<firstBits - maxRecord)
 	_ = uint(isLong - 1 - maxShort)
@@ -45,12 +45,12 @@ const (
 
 // record is a string of up to maxShort bytes, or the beginning of a longRecord.
 type record struct {
-	id    uint32 // or, of a free record, the next one
+	id    uint32 // of a free record, the offset of the next one
 	size  uint8
 	first [3]byte
 }
 
-// longRecord is in two halves, as records are aligned to 4 B.
+// longRecord has 64-bit fields in two halves, since records are aligned to 4 B.
 type longRecord struct {
 	record
 	len, addr [2]uint32
@@ -59,7 +59,7 @@ type longRecord struct {
 func split(v uint64) [2]uint32 { return [2]uint32{uint32(v), uint32(v >> 32)} }
 func join(v [2]uint32) uint64  { return uint64(v[0]) | uint64(v[1])<<32 }
 
-// store has the records and ids.
+// store holds the records and ids.
 //
 // Invariants (check verifies them):
 //   - refs of a live id is the offset of a record with that id
@@ -71,19 +71,18 @@ type store struct {
 	refs    words
 	counts  words // empty unless counted
 	counted bool
-	poison  bool // free records are poison, but for their first words
+	poison  bool // free records are poisoned, except for their first words
 
-	next, end uint32 // free words of the last chunk
+	next, end uint32 // [next, end) is the free part of the last chunk
 	bytes     int
 	longs     int // strings with blocks of their own
 
-	freeID  uint32 // the newest free id
-	freeIDs uint32
-	free    [maxRecord + 1]uint32 // the newest free record by words; none if there is none
+	freeID  uint32                // the newest free id, or none
+	freeIDs uint32                // number of free ids
+	free    [maxRecord + 1]uint32 // the newest free record of each size in words, or none
 	sizes   uint64                // bit w is set if free[w] is a record
 
-	// ids is the number of ids ever handed out. It is stored after all that belongs to the
-	// last one.
+	// ids is the number of ids ever handed out. It is stored after all data of the last id.
 	ids atomic.Uint32
 }
 
@@ -94,7 +93,7 @@ func (s *store) init(parent freehold.Allocator, counted bool) {
 	}
 }
 
-// recordWords returns how many words a record of n bytes has.
+// recordWords returns the size in words of the record for a string of n bytes.
 func recordWords(n int) uint32 {
 	if n > maxShort {
 		return longWords
@@ -102,8 +101,8 @@ func recordWords(n int) uint32 {
 	return uint32(prefix+n+wordBytes-1) / wordBytes
 }
 
-// add stores text, which is not there yet, with one reference. It returns the record's
-// offset. On an error nothing has changed but the memory for the next strings.
+// add stores text, which is new, with one reference. It returns the record's offset. On an error
+// only the memory reserved for the next strings may have grown.
 func (s *store) add(text string) (at uint32, err error) {
 	need := recordWords(len(text))
 	if err := s.reserve(need); err != nil {
@@ -173,7 +172,7 @@ func (s *store) reserve(need uint32) error {
 	return nil
 }
 
-// takeID returns an id for which reserve made room.
+// takeID returns an id. reserve has made room for it.
 func (s *store) takeID() uint32 {
 	id := s.freeID
 	if id == none {
@@ -186,14 +185,14 @@ func (s *store) takeID() uint32 {
 
 // fit returns the words of the smallest free record that can be cut to need words, or 0.
 func (s *store) fit(need uint32) uint32 {
-	sizes := s.sizes >> need << need &^ (1 << (need + 1)) // a single word is no record
+	sizes := s.sizes >> need << need &^ (1 << (need + 1)) // a rest of one word would be no record
 	if sizes == 0 {
 		return 0
 	}
 	return uint32(bits.TrailingZeros64(sizes))
 }
 
-// takeRecord returns the offset of need words for which reserve made room.
+// takeRecord returns the offset of need words. reserve has made room for them.
 func (s *store) takeRecord(need uint32) uint32 {
 	size := s.fit(need)
 	if size == 0 {
@@ -215,7 +214,7 @@ func (s *store) takeRecord(need uint32) uint32 {
 	return at
 }
 
-// freeRecord makes words free.
+// freeRecord puts a record of size words on the free list of its size.
 func (s *store) freeRecord(at, size uint32) {
 	if s.poison {
 		poison.Leave(s.rest(at, size))
@@ -265,7 +264,7 @@ func (s *store) value(id ID) (string, bool) {
 	return s.record(at).text(), true
 }
 
-// live returns how many strings there are.
+// live returns the number of strings.
 func (s *store) live() int { return int(s.ids.Load()) - int(s.freeIDs) }
 
 // close frees all memory.

@@ -1,4 +1,4 @@
-// Strings: a store and its table, for one goroutine.
+// Strings: a set for one goroutine, with a store and a table.
 
 package intern
 
@@ -32,16 +32,16 @@ type Options struct {
 // concurrent use, except that Lookup, Value, All, Len and Stats may be called at the same
 // time; [Shared] is safe.
 //
-// A string of up to 247 bytes takes its length, 5 bytes rounded up to a multiple of 4, 4
-// bytes for its ID, and 9 to 12 bytes in the table. A longer one has a block of its own
-// and takes 24 bytes beside it. Memory grows by steps of at most a quarter. Nothing is on
-// the Go heap for each string, and the struct has 3 KiB.
+// A string of up to 247 bytes takes its length plus 5 bytes, rounded up to a multiple of 4, then 4
+// bytes for its ID and 9 to 12 bytes in the table. A longer string has a block of its own, and its
+// record takes 24 bytes. Memory grows by steps of at most a quarter. No string takes memory on the
+// Go heap; the struct has 3 KiB.
 type Strings struct {
 	base  container.Base
 	table table
 	store store
 	seed  hash.Seed
-	hash  func(hash.Seed, string) uint64 // nil but in tests
+	hash  func(hash.Seed, string) uint64 // nil except in tests
 }
 
 var stringsKind = container.Kind{Type: "intern.Strings", Maker: "intern.New", Is: "the strings are"}
@@ -59,15 +59,15 @@ func New(parent freehold.Allocator, o *Options) *Strings {
 	return s
 }
 
-// Intern returns the ID of the string that equals v, and adds a copy of v if there is
-// none. It does not keep v. With Options.RefCounts it adds a reference.
+// Intern returns the ID of the string that equals v. If there is none, it adds a copy of v. It does
+// not keep v. With Options.RefCounts it adds a reference.
 //
-// The error matches [freehold.ErrOutOfMemory]: it is the parent's, or 2^32 strings or 16
-// GiB of strings are there. Nothing has changed then.
+// The error matches [freehold.ErrOutOfMemory]: it is the parent's, or the set has reached 2^32
+// strings or 16 GiB. The set is then unchanged.
 //
-// The cost is that of a hash, a walk over few slots of 8 bytes, and a comparison. A new
-// string may make a part of the table grow, which copies 32 KiB at most, or the table's
-// directory, of 16 bytes for each 1,600 strings or more.
+// Intern costs a hash, a scan of a few slots of 8 bytes, and a comparison. A new string may make a
+// segment of the table grow, which copies at most 32 KiB, or double the table's directory, which
+// has 16 bytes for each 1,600 strings or more.
 func (s *Strings) Intern(v string) (ID, error) {
 	s.base.MustBeOpen(&stringsKind, "Intern")
 	h := s.hashOf(v)
@@ -79,11 +79,11 @@ func (s *Strings) Intern(v string) (ID, error) {
 	return s.add(h, v)
 }
 
-// InternBytes is Intern of the string of b, without a copy but the one that a new string
-// needs. It does not keep b.
+// InternBytes is Intern for the bytes of b. It copies b only if the string is new, and does not
+// keep b.
 func (s *Strings) InternBytes(b []byte) (ID, error) { return s.Intern(textOf(b)) }
 
-// add adds v, which is not there.
+// add adds v, which is new.
 func (s *Strings) add(h uint32, v string) (ID, error) {
 	room, err := s.table.makeRoom(&s.store.memory, h)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Strings) add(h uint32, v string) (ID, error) {
 	return ID(s.store.record(at).id), nil
 }
 
-// Lookup returns the ID of the string that equals v, and whether there is one. It adds
-// neither the string nor a reference.
+// Lookup returns the ID of the string that equals v, and whether there is one. It adds neither the
+// string nor a reference.
 func (s *Strings) Lookup(v string) (ID, bool) {
 	s.base.MustBeOpen(&stringsKind, "Lookup")
 	at := s.table.find(&s.store, s.hashOf(v), v)
@@ -108,13 +108,13 @@ func (s *Strings) Lookup(v string) (ID, bool) {
 	return ID(s.store.record(at).id), true
 }
 
-// LookupBytes is Lookup of the string of b, without a copy.
+// LookupBytes is Lookup for the bytes of b, without a copy.
 func (s *Strings) LookupBytes(b []byte) (ID, bool) { return s.Lookup(textOf(b)) }
 
-// Value returns the string of an ID. It is off-heap and does not move: it is valid until
-// Close or, with Options.RefCounts, until the last reference is released.
-// [freehold.StringOf] makes a reference of it that can be stored off-heap. Value copies
-// nothing and costs a few loads. It panics if no string has that ID.
+// Value returns the string of an ID. It is off-heap and does not move: it is valid until Close or,
+// with Options.RefCounts, until the last reference is released. To store a reference to it
+// off-heap, use [freehold.StringOf]. Value copies nothing and costs a few loads. It panics if no
+// string has the ID.
 func (s *Strings) Value(id ID) string {
 	v, ok := s.store.value(id)
 	if !ok {
@@ -123,22 +123,22 @@ func (s *Strings) Value(id ID) string {
 	return v
 }
 
-// Retain adds a reference to a string, as Intern of it does. It panics if no string has
-// that ID, or without Options.RefCounts.
+// Retain adds a reference to a string, as Intern of it does. It panics if no string has the ID, or
+// without Options.RefCounts.
 func (s *Strings) Retain(id ID) {
 	s.mustHave("Retain", id)
 	s.store.retain(uint32(id))
 }
 
-// Release drops a reference to a string. If it was the last, it frees the string, and
-// reports that. Each Intern and Retain wants one Release, in any order. It panics if no
-// string has that ID, or without Options.RefCounts.
+// Release drops a reference to a string. If it was the last, Release frees the string and reports
+// true. Call Release once for each Intern and Retain, in any order. It panics if no string has the
+// ID, or without Options.RefCounts.
 //
-// The ID and the memory of a freed string are reused: IDs stay dense, and the newest free
-// one is first. IDs have no generations, so an ID that is kept after its reference is
-// gone may be that of another string by then. After 2^32-1 references a string stays until
-// Close. Memory goes to new strings that are as long or shorter, and to the parent only
-// where the string had a block of its own; the table does not shrink.
+// The ID and the memory of a freed string are reused, the newest free ID first, so IDs stay dense.
+// IDs have no generations: an ID that is kept after its reference is gone may come to name another
+// string. Once it has 2^32-1 references, a string stays until Close. The memory goes to new strings
+// of at most the same length; only a string with a block of its own gives that back to the parent.
+// The table does not shrink.
 func (s *Strings) Release(id ID) bool {
 	v := s.mustHave("Release", id)
 	if !s.store.release(uint32(id)) {
@@ -160,8 +160,8 @@ func (s *Strings) mustHave(call string, id ID) string {
 	return v
 }
 
-// All returns the IDs and strings, in the order of IDs. Strings may be added and released
-// meanwhile: All has those that are there when it comes to their IDs.
+// All returns an iterator over IDs and strings, in the order of IDs. The loop may add and release
+// strings: All yields the string that an ID has when it reaches that ID.
 func (s *Strings) All() iter.Seq2[ID, string] {
 	return func(yield func(ID, string) bool) {
 		s.base.MustBeOpen(&stringsKind, "All")
@@ -173,8 +173,8 @@ func (s *Strings) All() iter.Seq2[ID, string] {
 	}
 }
 
-// Len returns the number of strings. With Options.RefCounts an ID may be greater; each is
-// less than Stats().IDs.
+// Len returns the number of strings. With Options.RefCounts an ID may be greater; every ID is less
+// than Stats().IDs.
 func (s *Strings) Len() int { return s.store.live() }
 
 // Close frees all memory. The strings of Value are no longer valid. Later calls panic,
@@ -187,7 +187,7 @@ func (s *Strings) Close() {
 	}
 }
 
-// hashOf returns the bits of v's hash that the table uses.
+// hashOf returns the bits of v's hash for the table.
 func (s *Strings) hashOf(v string) uint32 {
 	if s.hash != nil {
 		return uint32(s.hash(s.seed, v) >> 32)

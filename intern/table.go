@@ -1,4 +1,4 @@
-// Table: from a hash to the offsets of records.
+// Table: extendible hashing from a string's hash to its record.
 //
 //	hash of 32 bits   | directory | place in the segment ...
 //	                       |
@@ -6,16 +6,15 @@
 //	                       |
 //	segment           | head | slot slot slot ... | spare slots | none |
 //
-// A segment has the slots of all hashes that begin with its bits, in the order of their
-// hashes. A hash has a home, in proportion to its place among the segment's hashes, and
-// its slot is there or later, with no free slot between. So a search is a walk from home
-// on, which ends at the first hash that is greater, and a segment is copied from one end
-// to the other without looking at a string.
+// A segment uses open addressing with linear probing, with the slots in the order of their hashes.
+// All its hashes begin with the same bits. A hash has a home, in proportion to its place in the
+// segment's range of hashes. Its slot is at home or later, with no free slot between. So a search
+// walks from home to the first greater hash, and growth copies a segment from one end to the other
+// without a look at a string.
 //
-// This is extendible hashing, over open addressing with linear probes in the order of hashes.
-// A segment of more than maxSegmentBytes is split by the next bit of the hash. If the
-// directory has a single entry for it, the directory doubles. So an insertion copies one
-// segment at most, and at times the directory: 16 B for each 1,600 strings or more.
+// A segment of more than maxSegmentBytes is split by the next bit of the hash. If the directory has
+// a single entry for it, the directory doubles. So an insertion copies at most one segment, and
+// sometimes the directory: 16 B for each 1,600 strings or more.
 
 package intern
 
@@ -28,12 +27,12 @@ const (
 
 	maxSegmentBytes = 32 << 10
 	minHomes        = 16
-	stride          = 4   // slots that a search looks at together
-	maxSpare        = 32  // slots beyond the homes
-	minPerEntry     = 256 // strings, before the directory doubles
+	stride          = 4   // slots that a search compares at a time
+	maxSpare        = 32  // the most slots beyond the homes, unless fill needs more
+	minPerEntry     = 256 // the least strings per directory entry for it to double
 )
 
-// slot is a hash and an offset, in this order of bits.
+// slot is a hash in the high half and an offset in the low half.
 type slot uint64
 
 const noSlot slot = math.MaxUint64 // no offset is that large
@@ -47,7 +46,7 @@ func (s slot) at() uint32   { return uint32(s) }
 type entry struct {
 	slots uintptr // address of the first slot
 	homes uint32
-	depth uint32 // bits that all hashes of the segment have in common
+	depth uint32 // number of leading bits that all hashes of the segment share
 }
 
 // home returns the index of the first slot where a hash may be.
@@ -60,9 +59,9 @@ func (e *entry) home(hash uint32) uint64 { return uint64(hash<<e.depth) * uint64
 //   - the slots in use ascend, each at or after its home with no free slot between
 //   - the last stride slots are free, so that a search ends in the segment
 type head struct {
-	used  uint32 // slots
-	most  uint32 // slots that may be used before the segment grows
-	total uint32 // slots
+	used  uint32 // slots in use
+	most  uint32 // the segment grows beyond it
+	total uint32 // all slots
 	_     uint32
 }
 
@@ -71,8 +70,8 @@ type table struct {
 	directory []entry // nil before init and after close
 	depth     uint32  // len(directory) == 1<<depth
 	first     [1]entry
-	used      int // slots
-	work      int // slots and entries that growth has written
+	used      int // slots in use
+	work      int // slots and entries that growth has written, for tests
 }
 
 // noSlots is the segment of an empty table.
@@ -103,9 +102,10 @@ func (t *table) find(s *store, hash uint32, text string) uint32 {
 	}
 }
 
-// search returns the index of the first slot from home on whose hash is not less than
-// hash. It counts the lesser ones of four at a time. A loop that ends at the first would
-// be a branch that processors predict wrongly, and wait for memory to find that out.
+// search returns the index of the first slot from home on whose hash is not less than hash. It
+// compares four slots at a time and counts the lesser ones. A loop that ended at the first such
+// slot would be a branch that processors mispredict, and they would find out only when the load
+// completes.
 func (e *entry) search(hash uint32) uint64 {
 	for p := e.home(hash); ; p += stride {
 		w := e.stride(p)
@@ -119,14 +119,14 @@ func (e *entry) search(hash uint32) uint64 {
 // less returns 1 if the hash of v is less than hash, else 0.
 func less(v slot, hash uint32) uint64 { return (uint64(v>>32) - uint64(hash)) >> 63 }
 
-// room is where a slot can be inserted: those from p to before free move up by one.
+// room is a place for a new slot at p: the slots [p, free) move up by one.
 type room struct {
 	entry   *entry
 	p, free int
 }
 
-// makeRoom finds room for another slot of a hash, and grows the table if there is none. On
-// an error nothing has changed. What it returns is valid until the next makeRoom or remove.
+// makeRoom finds room for another slot of a hash, and grows the table if there is none. On an error
+// the table is unchanged. The room is valid until the next makeRoom or remove.
 func (t *table) makeRoom(m *memory, hash uint32) (room, error) {
 	for {
 		e := &t.directory[hash>>(hashBits-t.depth)]
@@ -139,7 +139,7 @@ func (t *table) makeRoom(m *memory, hash uint32) (room, error) {
 	}
 }
 
-// room returns where a slot of a hash can be inserted, if it can.
+// room returns the place for a new slot of a hash. It reports false if the segment must grow first.
 func (e *entry) room(hash uint32) (room, bool) {
 	if h := e.head(); h.used >= h.most {
 		return room{}, false
@@ -153,7 +153,7 @@ func (e *entry) room(hash uint32) (room, bool) {
 	return room{e, p, free}, free < len(slots)-stride
 }
 
-// insert fills room that makeRoom has made.
+// insert puts a slot into the room that makeRoom returned.
 func (t *table) insert(r room, hash, at uint32) {
 	slots := r.entry.all()
 	copy(slots[r.p+1:r.free+1], slots[r.p:r.free])
@@ -162,7 +162,7 @@ func (t *table) insert(r room, hash, at uint32) {
 	t.used++
 }
 
-// has reports whether there is a slot of a hash and offset.
+// has reports whether the table has a slot with a hash and an offset.
 func (t *table) has(hash, at uint32) bool {
 	e := &t.directory[hash>>(hashBits-t.depth)]
 	for p := e.search(hash); ; p++ {
@@ -175,8 +175,8 @@ func (t *table) has(hash, at uint32) bool {
 	}
 }
 
-// remove takes out the slot of a hash and offset, which is there. Later slots move back
-// towards their homes.
+// remove removes the slot of a hash and an offset, which must exist. Later slots move back towards
+// their homes (backward-shift deletion).
 func (t *table) remove(hash, at uint32) {
 	e := &t.directory[hash>>(hashBits-t.depth)]
 	slots := e.all()

@@ -1,7 +1,7 @@
-// Unsafe: the package's conversions between addresses and what is there.
+// Unsafe: the package's conversions of addresses to pointers.
 //
-// Blocks of the parent do not move, and live until they are freed. The address is loaded
-// as a pointer from where it is stored, so that no instruction converts it.
+// Blocks of the parent do not move, and live until they are freed. Each address is loaded as a
+// pointer from the variable that stores it, so no instruction converts it.
 
 package intern
 
@@ -20,7 +20,7 @@ func bytesAt(addr uintptr, size int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
 }
 
-// textOf returns b as a string, without a copy. It is valid while b is and does not change.
+// textOf returns b as a string, without a copy. It is valid as long as b is, and until b changes.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // pointer returns the address of word i.
@@ -31,12 +31,12 @@ func (w *words) pointer(i uint32) unsafe.Pointer {
 	return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&w.chunks[chunk])), at*wordBytes)
 }
 
-// word returns word i. The precondition is that of pointer.
+// word returns word i. The precondition is as for pointer.
 func (w *words) word(i uint32) *uint32 { return (*uint32)(w.pointer(i)) }
 
 // record returns the record at an offset.
 //
-// Precondition: a record begins there, or a free one.
+// Precondition: a record begins there, live or free.
 func (s *store) record(at uint32) *record { return (*record)(s.records.pointer(at)) }
 
 // text returns the string of r.
@@ -49,14 +49,14 @@ func (r *record) text() string {
 	return unsafe.String(&r.first[0], int(r.size))
 }
 
-// long returns r with the fields of a long one.
+// long returns r as a long record.
 //
 // Precondition: r has longWords words.
 func (r *record) long() *longRecord { return (*longRecord)(unsafe.Pointer(r)) }
 
 // short returns the bytes of a record of up to maxShort bytes.
 //
-// Precondition: r has the words for n bytes.
+// Precondition: r has room for n bytes.
 func (r *record) short(n int) []byte { return unsafe.Slice(&r.first[0], n) }
 
 // head returns the header of e's segment.
@@ -66,19 +66,19 @@ func (e *entry) head() *head {
 	return (*head)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&e.slots)), -headBytes))
 }
 
-// all returns the slots of e's segment. The precondition is that of head.
+// all returns the slots of e's segment. The precondition is as for head.
 func (e *entry) all() []slot {
 	return unsafe.Slice(*(**slot)(unsafe.Pointer(&e.slots)), e.head().total)
 }
 
 // slot returns slot i.
 //
-// Precondition: i is less than the segment's total. That holds for what search looks at.
+// Precondition: i is less than the segment's total. It holds for the slots that search visits.
 func (e *entry) slot(i uint64) slot {
 	return *(*slot)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&e.slots)), i*slotBytes))
 }
 
-// stride returns slots from p on. The precondition is that of slot, for all of them.
+// stride returns the slots from p on. The precondition is as for slot, for each of them.
 func (e *entry) stride(p uint64) *[stride]slot {
 	return (*[stride]slot)(unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&e.slots)), p*slotBytes))
 }
@@ -90,10 +90,10 @@ func entriesAt(addr uintptr, n int) []entry {
 
 func addrOfEntries(e []entry) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(e))) }
 
-// addrOfSlots returns the address of a variable's slots.
+// addrOfSlots returns the address of slots in a Go variable.
 func addrOfSlots(s []slot) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 
-// rest returns the bytes of a record of size words but its first word.
+// rest returns the bytes of a record of size words without its first word.
 func (s *store) rest(at, size uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(s.records.pointer(at), wordBytes)), (size-1)*wordBytes)
 }
