@@ -1,10 +1,9 @@
 // Package analysis finds mistakes with off-heap memory at build time.
 //
-// Its analyzers are for golang.org/x/tools/go/analysis, and run in the command
-// freeholdvet, in go vet, in golangci-lint and in editors. They look at one function
-// at a time, and into the functions of the same package that it calls. They report
-// what they are certain of, so a silent run is no proof: freehold's panics,
-// alloctest and FREEHOLD_DEBUG=poison find what is left.
+// Its analyzers are for golang.org/x/tools/go/analysis. They run in the command freeholdvet, in go
+// vet, in golangci-lint and in editors. They check one function at a time, and follow calls to
+// functions of the same package. They report only certain mistakes, so a silent run is no proof:
+// freehold's panics, alloctest and FREEHOLD_DEBUG=poison find the rest.
 //
 //   - pointerfree: types with Go pointers that are stored off-heap
 //   - useafterfree: memory that is used or freed after its end

@@ -45,8 +45,8 @@ var Analyzer = flow.Analyzer("appendoff", doc, func(pass *flow.Pass, fn *ssa.Fun
 	}
 })
 
-// appends returns the name of the function if a call adds elements to its first
-// argument, or room for them, else "".
+// appends returns the name of the called function if the call adds elements to its first argument,
+// or room for elements. Otherwise it returns "".
 func appends(call *ssa.Call) string {
 	name, adds := flow.Builtin(call), false
 	if fn := offheap.Callee(&call.Call); fn != nil && fn.Pkg() != nil {
@@ -67,14 +67,14 @@ func appends(call *ssa.Call) string {
 	return name
 }
 
-// isEmpty reports whether a list of arguments has none.
+// isEmpty reports whether a list of variadic arguments is empty.
 func isEmpty(v ssa.Value) bool {
 	c, ok := v.(*ssa.Const)
 	return ok && (c.IsNil() || c.Value != nil && c.Value.ExactString() == `""`)
 }
 
-// isFull reports whether v is an off-heap slice without room: a block as it was
-// allocated or, in a loop, that or what append has made of it.
+// isFull reports whether v is an off-heap slice without room: a block as it was allocated, or in a
+// loop either such a block or the result of append to it.
 func isFull(v ssa.Value, seen map[ssa.Value]bool) bool {
 	v = flow.Value(v)
 	if phi, ok := v.(*ssa.Phi); ok {
@@ -119,7 +119,7 @@ func replaces(at inspector.Cursor, call *ast.CallExpr) bool {
 	return types.ExprString(to) == types.ExprString(call.Args[0])
 }
 
-// isFreed reports whether v goes to a function that takes blocks only.
+// isFreed reports whether v is passed to a function that takes only blocks.
 func isFreed(v ssa.Value, seen map[ssa.Value]bool) bool {
 	if seen[v] {
 		return false

@@ -41,7 +41,7 @@ var Analyzer = flow.Analyzer("escape", doc, func(pass *flow.Pass, fn *ssa.Functi
 	}
 })
 
-// endOf returns the end that memory outlives by a use of it, or nil.
+// endOf returns the end of a block that the use makes its memory outlive, or nil.
 func endOf(use flow.Use, instr ssa.Instruction, ends []flow.End) *flow.End {
 	switch use.How {
 	case flow.Returned:
@@ -76,8 +76,8 @@ func report(pass *flow.Pass, use flow.Use, instr ssa.Instruction, e *flow.End) {
 		"off-heap memory is "+use.How+" and outlives its block, which "+end+" at "+pass.Line(e.Pos())+" ends")
 }
 
-// parts returns the value of a use and, if that is a struct that the function has
-// made, or its address, the values of the fields.
+// parts returns the value of a use. If it is a struct that the function has made, or its address,
+// parts also returns the values of the fields.
 func parts(use flow.Use) []ssa.Value {
 	all := []ssa.Value{use.Value}
 	v := flow.Value(use.Value)
@@ -102,14 +102,14 @@ func parts(use flow.Use) []ssa.Value {
 	return all
 }
 
-// follows reports whether an end comes after instr whenever that runs, but for the
-// paths that leave before.
+// follows reports whether an end comes after instr whenever instr runs, except on paths that leave
+// the function before.
 func follows(e flow.End, instr ssa.Instruction, how string) bool {
 	return e.Deferred && flow.Dominates(e.Instr, instr) || how != flow.Returned && flow.Dominates(instr, e.Instr)
 }
 
-// isOthers reports whether others than the function certainly have a place: it is in a
-// parameter or a variable from outside. What a call has returned may be new.
+// isOthers reports whether a place is certainly visible outside of the function: it is in a
+// parameter or a variable from outside. The result of a call may be new.
 func isOthers(place ssa.Value) bool {
 	for {
 		switch v := flow.Base(place).(type) {
@@ -127,7 +127,7 @@ func isOthers(place ssa.Value) bool {
 	}
 }
 
-// isEnded reports whether the function frees or closes what a place is in.
+// isEnded reports whether the function frees or closes the object that contains a place.
 func isEnded(place ssa.Value, ends []flow.End) bool {
 	k := flow.KeyOf(flow.Base(place))
 	return slices.ContainsFunc(ends, func(e flow.End) bool {
@@ -135,8 +135,8 @@ func isEnded(place ssa.Value, ends []flow.End) bool {
 	})
 }
 
-// isTakenOut reports whether the place that instr stores to is of off-heap memory, or may be
-// assigned or cleared by the function again.
+// isTakenOut reports whether the place to which instr stores is in off-heap memory, or whether the
+// function may assign or clear the place again.
 func isTakenOut(use flow.Use, instr ssa.Instruction) bool {
 	if _, off := flow.BlockOf(flow.Base(use.Place)); off {
 		return true
@@ -153,7 +153,7 @@ func isTakenOut(use flow.Use, instr ssa.Instruction) bool {
 	})
 }
 
-// isSamePlace reports whether two addresses may be of one variable or field.
+// isSamePlace reports whether two addresses may point to the same variable or field.
 func isSamePlace(a, b ssa.Value) bool {
 	switch a := a.(type) {
 	case *ssa.FieldAddr:
@@ -166,8 +166,8 @@ func isSamePlace(a, b ssa.Value) bool {
 	return a == b
 }
 
-// anyIn reports whether an instruction of fn is asked for, or one of its function
-// literals or of the functions of the package that it calls.
+// anyIn reports whether is returns true for an instruction of fn, of its function literals, or of
+// the functions of the package that it calls.
 func anyIn(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
 	inner := slices.Clone(fn.AnonFuncs)
 	for instr := range flow.Instructions(fn) {
@@ -181,8 +181,8 @@ func anyIn(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
 	return depth > 0 && slices.ContainsFunc(inner, func(fn *ssa.Function) bool { return anyIn(fn, depth-1, is) })
 }
 
-// waits reports whether the function may wait for the receiver of what instr sends
-// before an end: by a receive, or by a call that is not freehold's.
+// waits reports whether, between the send instr and an end, the function may wait for the receiver
+// of the sent value: by a receive, or by a call that is not freehold's.
 func waits(instr ssa.Instruction, e flow.End) bool {
 	after := flow.After(instr)
 	if !e.Deferred {

@@ -45,7 +45,7 @@ var Analyzer = flow.Analyzer("freepart", doc, func(pass *flow.Pass, fn *ssa.Func
 	}
 })
 
-// faultOf says what a freed value is instead of a block, or returns "".
+// faultOf returns a description of a freed value that is not a whole block, or "".
 func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	if fault := goMemory(c, v); fault != "" {
 		return fault
@@ -56,8 +56,8 @@ func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	return partOfValue(c, v, sizes)
 }
 
-// goMemory says which memory of Go v is, or returns "". An allocator of the user's
-// own may have such blocks.
+// goMemory returns a description of v if it is Go memory, or "". The blocks of a user's own
+// allocator may be Go memory.
 func goMemory(c offheap.Call, v ssa.Value) string {
 	if c.Own {
 		return ""
@@ -93,7 +93,7 @@ func goMemory(c offheap.Call, v ssa.Value) string {
 	return ""
 }
 
-// partOfSlice says which part of a block a slice or string is, or returns "".
+// partOfSlice returns a description of a slice or string that is only a part of a block, or "".
 func partOfSlice(c offheap.Call, v ssa.Value) string {
 	seen := map[ssa.Value]bool{}
 	for outermost := true; !seen[v]; outermost = false {
@@ -136,7 +136,7 @@ func partOfPhi(phi *ssa.Phi) string {
 	return ""
 }
 
-// whole reports whether a slice up to n has, or may have, all of a block.
+// whole reports whether a slice up to n is, or may be, all of a block.
 func whole(n, of ssa.Value, block flow.Block) bool {
 	n = flow.Value(n)
 	if call, ok := n.(*ssa.Call); ok && offheap.Of(call).Name == "" {
@@ -162,7 +162,7 @@ func isZero(v ssa.Value) bool {
 	return ok && n == 0
 }
 
-// partOfValue says which part of a value a pointer is to, or returns "".
+// partOfValue returns a description of a pointer to only a part of a value, or "".
 func partOfValue(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	block, known := flow.BlockOf(flow.Base(v))
 	if !known {
@@ -191,8 +191,8 @@ func partOfValue(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
 	return otherSize(c, v, block, sizes)
 }
 
-// otherSize says that a pointer to a value of New has become one to a type of
-// another size, or returns "".
+// otherSize returns a description of a pointer that New returned and that was converted to a type
+// of another size, or "".
 func otherSize(c offheap.Call, v ssa.Value, block flow.Block, sizes types.Sizes) string {
 	freed, ok := v.Type().Underlying().(*types.Pointer)
 	if !ok || block.Call.Name != "freehold.New" {

@@ -1,6 +1,6 @@
-// Package plugin makes the analyzers of freehold a linter of golangci-lint, by its
-// module plugin system: "golangci-lint custom" builds a golangci-lint that has it.
-// docs/vet.md has the settings for that.
+// Package plugin makes the analyzers of freehold a linter of golangci-lint, by its module plugin
+// system: "golangci-lint custom" builds a golangci-lint with the plugin. docs/vet.md has the
+// settings.
 package plugin
 
 import (

@@ -1,7 +1,6 @@
-// Faults: what a type holds that points into the Go heap.
+// Faults: the Go pointers in a type.
 //
-// The sentences are those of freehold.PointerFree, which finds the same with
-// package reflect.
+// The sentences equal the errors of freehold.PointerFree, which uses package reflect.
 
 package pointerfree
 
@@ -11,9 +10,8 @@ import (
 	"strings"
 )
 
-// faultOf returns a sentence about the first Go pointer in t, or "". path is the
-// path of fields from the inspected type to t. A type parameter is no fault: its
-// instances may be.
+// faultOf returns a sentence about the first Go pointer in t, or "". path is the path of fields
+// from the inspected type to t. A type parameter is no fault, but its type arguments may be.
 func faultOf(t types.Type, path string) string {
 	var what, use string
 	if _, ok := types.Unalias(t).(*types.TypeParam); ok {
@@ -79,7 +77,7 @@ func subject(path string) string {
 	return "field " + path
 }
 
-// holds reports whether a value of type t has one of type p in it.
+// holds reports whether a value of type t contains a value of type p.
 func holds(t types.Type, p *types.TypeParam) bool {
 	t = types.Unalias(t)
 	if t == p {
@@ -98,8 +96,7 @@ func holds(t types.Type, p *types.TypeParam) bool {
 	return false
 }
 
-// typeName returns t's name as package reflect has it, without the package of a
-// declared type.
+// typeName returns t's name as package reflect writes it, without the package of a declared type.
 func typeName(t types.Type) string {
 	if named, ok := types.Unalias(t).(*types.Named); ok {
 		return named.Obj().Name() + typeArgsOf(named)
@@ -133,8 +130,7 @@ func typeText(t types.Type, pkg types.Qualifier) string {
 	return types.TypeString(t, pkg)
 }
 
-// typeArgsOf returns the type arguments of a type, in brackets, with the paths of
-// their packages.
+// typeArgsOf returns the type arguments of a type, in brackets, with the paths of their packages.
 func typeArgsOf(named *types.Named) string {
 	if named.TypeArgs().Len() == 0 {
 		return ""

@@ -41,8 +41,8 @@ var Analyzer = &analysis.Analyzer{
 	Run:       run,
 }
 
-// typed is the functions that check their type arguments, which must hold no Go
-// pointers. Panics leave out the package freehold of their names.
+// typed is the functions that check their type arguments for Go pointers. Their panics omit
+// "freehold." from the names.
 var typed = map[string][]param{
 	"freehold.New":          only,
 	"freehold.MakeSlice":    only,
@@ -61,15 +61,15 @@ var typed = map[string][]param{
 
 // A param is a type parameter.
 type param struct {
-	name   string                // in the panic, in front of the type
-	copies func(types.Type) bool // types that the function copies in, nil if none
+	name   string                // its name in the panic, in front of the type
+	copies func(types.Type) bool // reports types that the function copies off-heap; nil if none
 }
 
-// only is the parameters of a function with one.
+// only is the parameters of a function with a single one.
 var only = []param{{}}
 
-// stores is the fact about a generic function or method that it stores values of
-// some of its type parameters off-heap, or of its receiver's.
+// stores is a fact about a generic function or method: it stores values of some of its type
+// parameters, or its receiver's, off-heap.
 type stores struct{ Params []int }
 
 func (*stores) AFact()           {}
@@ -80,7 +80,7 @@ func run(pass *analysis.Pass) (any, error) {
 		return nil, nil
 	}
 	root := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Root()
-	for learn(pass, root) { // until nothing more is known of the package's own functions
+	for learn(pass, root) { // until there are no new facts about the package's own functions
 	}
 	for at := range root.Preorder((*ast.Ident)(nil)) {
 		report(pass, at.Node().(*ast.Ident))
@@ -88,8 +88,7 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// learn exports what a look at each function adds to the facts, and reports whether
-// there is any.
+// learn exports new facts about the package's functions, and reports whether there were any.
 func learn(pass *analysis.Pass, root inspector.Cursor) (more bool) {
 	for at := range root.Preorder((*ast.FuncDecl)(nil)) {
 		fn := pass.TypesInfo.Defs[at.Node().(*ast.FuncDecl).Name].(*types.Func)
@@ -128,8 +127,8 @@ func typeParams(fn *types.Func) *types.TypeParamList {
 
 // A storedType is a type argument whose values a function stores off-heap.
 type storedType struct {
-	function string // as in the panic
-	param    string // the name of the type parameter; if it is freehold's function, as in the panic
+	function string // its name in the panic
+	param    string // the name of the type parameter; for freehold's functions, its name in the panic
 	arg      types.Type
 }
 

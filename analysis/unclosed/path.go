@@ -1,4 +1,4 @@
-// Paths: whether a return can be reached from where an owner was made.
+// Paths: the search for a return that leaks an owner.
 
 package unclosed
 
@@ -11,9 +11,9 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/flow"
 )
 
-// leak returns a return that may be reached after call and before anything in
-// t.done, or nil. Not searched are the branches in which call has failed or the
-// owner is nil, and those that contradict a condition under which call is made.
+// leak returns a return that may be reached after call and before any instruction in t.done, or
+// nil. It does not search branches in which call has failed or the owner is nil, nor branches that
+// contradict a condition under which call is made.
 func leak(call *ssa.Call, failure ssa.Value, t *tracker) *ssa.Return {
 	known := flow.Conditions(call.Block())
 	seen := map[*ssa.BasicBlock]bool{}
@@ -44,7 +44,7 @@ func leak(call *ssa.Call, failure ssa.Value, t *tracker) *ssa.Return {
 	return search(block[slices.Index(block, ssa.Instruction(call))+1:])
 }
 
-// possible reports whether a condition may hold while there is an owner.
+// possible reports whether a condition may hold while the owner exists.
 func possible(c flow.Condition, failure ssa.Value, t *tracker, known []flow.Condition) bool {
 	if slices.ContainsFunc(known, c.Contradicts) {
 		return false
@@ -58,7 +58,7 @@ func possible(c flow.Condition, failure ssa.Value, t *tracker, known []flow.Cond
 	return !failed && !(isNil && (t.alias[x] || t.alias[v]))
 }
 
-// endsTest reports whether an instruction ends a test, by a method of testing.TB.
+// endsTest reports whether an instruction ends a test by a method of testing.TB.
 func endsTest(instr ssa.Instruction) bool {
 	call, ok := instr.(ssa.CallInstruction)
 	if !ok || !call.Common().IsInvoke() {

@@ -1,5 +1,4 @@
-// Tracking: where an owner goes, and which instructions make it somebody else's to
-// close, or close it.
+// Tracking: the search for the instructions that close an owner or give it away.
 
 package unclosed
 
@@ -13,22 +12,22 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
 
-// maxDepth bounds how deep the functions of a package are looked into.
+// maxDepth is the most levels of calls that are followed into functions of the package.
 const maxDepth = 3
 
 // A tracker follows one owner through a function.
 type tracker struct {
 	owner offheap.Owner
 	depth int
-	alias map[ssa.Value]bool       // the owner, under whichever name
-	done  map[ssa.Instruction]bool // what closes it or gives it away
+	alias map[ssa.Value]bool       // all values that are the owner
+	done  map[ssa.Instruction]bool // the instructions that close it or give it away
 }
 
 func newTracker(owner offheap.Owner, depth int) *tracker {
 	return &tracker{owner, depth, map[ssa.Value]bool{}, map[ssa.Instruction]bool{}}
 }
 
-// endWith follows the parent of a cache, which ends when that is closed.
+// endWith adds the Close of a cache's parent to done, since it ends the cache too.
 func (t *tracker) endWith(fn *ssa.Function) {
 	if !strings.HasSuffix(t.owner.Name, "Cache") {
 		return
@@ -40,9 +39,8 @@ func (t *tracker) endWith(fn *ssa.Function) {
 	}
 }
 
-// follow looks at all uses of v, which is the owner. If over is true, v is one that
-// was made over it: who has that has the owner too, but its Close is not the
-// owner's.
+// follow visits all uses of v, which is the owner. If over is true, v is an owner that was made
+// over it. Giving v away then gives the owner away too, but Close of v does not close the owner.
 func (t *tracker) follow(v ssa.Value, over bool) {
 	if t.alias[v] || v.Referrers() == nil {
 		return
@@ -95,8 +93,8 @@ func (t *tracker) variable(addr ssa.Value, over bool) {
 	}
 }
 
-// borrows reports whether another function does nothing with the owner that would
-// make it its own.
+// borrows reports whether another function only uses the owner, and neither closes it nor gives it
+// away.
 func (t *tracker) borrows(v ssa.Value, follow func(*tracker, ssa.Value, bool)) bool {
 	if t.depth == 0 {
 		return false
@@ -138,8 +136,8 @@ func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
 	}
 }
 
-// allocates reports whether a function of freehold takes an allocator only to use
-// it during the call.
+// allocates reports whether a function of freehold uses its allocator argument only during the
+// call.
 func allocates(c offheap.Call) bool {
 	_, from := c.Allocates()
 	end, _ := c.Ends()

@@ -41,8 +41,8 @@ var Analyzer = flow.Analyzer("unclosed", doc, func(pass *flow.Pass, fn *ssa.Func
 	}
 })
 
-// endsOtherwise reports whether an owner needs no close: the process or an owner
-// that it is over ends before.
+// endsOtherwise reports whether an owner needs no Close, because the process ends, or one of its
+// parents that the same function has made.
 func endsOtherwise(call *ssa.Call, owner offheap.Owner) bool {
 	if isFile := owner.Failure >= 0 && owner.Closer == "Close"; isFile {
 		return false
@@ -71,7 +71,7 @@ func endsOtherwise(call *ssa.Call, owner offheap.Owner) bool {
 func check(pass *flow.Pass, call *ssa.Call, owner offheap.Owner) {
 	value, failure := results(call, owner)
 	if value == nil && (failure != nil || hasOther(call)) {
-		return // an error is expected, or the caller gets both
+		return // a test expects the error, or the caller gets both results
 	}
 	t := newTracker(owner, maxDepth)
 	t.endWith(call.Parent())
@@ -98,8 +98,7 @@ func check(pass *flow.Pass, call *ssa.Call, owner offheap.Owner) {
 // past is the participle of an owner's closer.
 var past = map[string]string{"Close": "closed", "Put": "put back", "Leave": "left"}
 
-// results returns the owner and the error that a call returns, each nil if it is
-// not used.
+// results returns the owner and the error that a call returns, each nil if it is not used.
 func results(call *ssa.Call, owner offheap.Owner) (value, failure ssa.Value) {
 	if owner.Failure < 0 {
 		return call, nil
@@ -118,8 +117,7 @@ func results(call *ssa.Call, owner offheap.Owner) (value, failure ssa.Value) {
 	return value, failure
 }
 
-// hasOther reports whether the results of a call are used as a whole, as in return
-// f().
+// hasOther reports whether the results of a call are used as a whole, as in return f().
 func hasOther(call *ssa.Call) bool {
 	return slices.ContainsFunc(*call.Referrers(), func(ref ssa.Instruction) bool {
 		_, part := ref.(*ssa.Extract)

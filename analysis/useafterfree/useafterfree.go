@@ -70,7 +70,7 @@ func (c *checker) check(fn *ssa.Function) {
 		}
 	}
 	slices.SortStableFunc(c.found, func(a, b finding) int { return cmp.Compare(a.pos, b.pos) })
-	reported := map[any]bool{} // ends and places: of each the first use, at each one end
+	reported := map[any]bool{} // ends and positions: one report for each
 	for _, f := range c.found {
 		if !reported[f.end.Instr] && !reported[f.pos] {
 			reported[f.end.Instr], reported[f.pos] = true, true
@@ -85,7 +85,7 @@ func (c *checker) add(e flow.End, pos token.Pos, format string, args ...any) {
 	}
 }
 
-// use looks for an end before a use of memory.
+// use reports an end that comes before a use of memory.
 func (c *checker) use(instr ssa.Instruction, use flow.Use) {
 	base := flow.Base(use.Value)
 	for _, e := range c.ends {
@@ -100,7 +100,7 @@ func (c *checker) use(instr ssa.Instruction, use flow.Use) {
 	}
 }
 
-// secondFree looks for an end before that of the same block.
+// secondFree reports an end of the same block that comes before second.
 func (c *checker) secondFree(second flow.End) {
 	base := flow.Base(second.Block)
 	for _, e := range c.ends {
@@ -127,7 +127,7 @@ func (c *checker) secondFree(second flow.End) {
 	}
 }
 
-// owner looks for an end of the owner that a call is about, and of its parents.
+// owner reports an end, before a call, of the owner that the call needs or of the owner's parents.
 func (c *checker) owner(call offheap.Call) {
 	end, _ := call.Ends()
 	if end.Block != nil && !end.Replaced && flow.IsNil(end.Block) {
@@ -148,8 +148,8 @@ func (c *checker) owner(call offheap.Call) {
 	}
 }
 
-// gotAgain reports whether an arena that was put into a Recycler may have come out
-// of that again before a call.
+// gotAgain reports whether an arena that was put into a Recycler may have been taken out again
+// before a call.
 func (c *checker) gotAgain(e flow.End, call offheap.Call) bool {
 	if e.Call.Name != "arena.Recycler.Put" {
 		return false
@@ -169,7 +169,7 @@ func (c *checker) gotAgain(e flow.End, call offheap.Call) bool {
 	return false
 }
 
-// allocators returns the owners that a call needs alive.
+// allocators returns the owners that a call needs to be open.
 func allocators(call offheap.Call) []ssa.Value {
 	switch call.Name {
 	case "arena.Recycler.Put":
@@ -190,8 +190,8 @@ func allocators(call offheap.Call) []ssa.Value {
 	return append([]ssa.Value{call.Recv, from, end.To}, made.Parents...)
 }
 
-// reports reports whether a call may come after the Close of a parent. Close may
-// not, unless it is that of a cache, which ends with its parent.
+// reports reports whether a call may come after the Close of a parent. A Close may not, except for
+// a cache, which ends with its parent.
 func reports(call, end offheap.Call) bool {
 	if strings.HasSuffix(call.Name, ".Close") && !strings.HasSuffix(call.Name, "Cache.Close") {
 		return false
@@ -199,7 +199,7 @@ func reports(call, end offheap.Call) bool {
 	return call.Name == "epoch.Guard.Leave" || call.WorksAfter(end)
 }
 
-// order looks for a Close that is deferred later and so runs before.
+// order reports a Close of the owner that is deferred after first and so runs before it.
 func (c *checker) order(first flow.End) {
 	for _, e := range c.ends {
 		if !e.Deferred || !e.Itself || !e.Blocks || !flow.Dominates(first.Instr, e.Instr) {
@@ -232,15 +232,15 @@ func fills(v ssa.Value) bool {
 func (c *checker) blockName(e flow.End) string { return c.Name(callOf(e), e.Block, "the block") }
 func (c *checker) ownerName(e flow.End) string { return c.Name(callOf(e), e.Owner, "the owner") }
 
-// callOf returns the call that an end is in its own function.
+// callOf returns the call of an end in the function under analysis.
 func callOf(e flow.End) offheap.Call {
 	if e.Replaced {
-		return e.Call // and not Must
+		return e.Call // not Must
 	}
 	return offheap.Of(e.Instr)
 }
 
-// end says which call is an end, and where.
+// end describes the call of an end and its line.
 func (c *checker) end(e flow.End) string {
 	return fmt.Sprintf("%s at %s", c.Text(e.Instr), c.Line(e.Pos()))
 }

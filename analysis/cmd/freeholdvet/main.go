@@ -5,13 +5,12 @@
 //	freeholdvet help
 //	freeholdvet help unclosed
 //
-// It runs on packages by itself, and within go vet, which caches what it finds:
+// It runs on packages by itself, or within go vet, which caches its findings:
 //
 //	freeholdvet ./...
 //	go vet -vettool=$(which freeholdvet) ./...
 //
-// A flag with the name of an analyzer runs that one alone, or with =false all but
-// that one.
+// A flag with the name of an analyzer runs only that analyzer; with =false it runs all others.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Blocks: where they come from.
+// Blocks: the search for the call that allocated a value.
 
 package flow
 
@@ -10,19 +10,19 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
 
-// maxDepth bounds how deep the functions of a package are looked into.
+// maxDepth is the most levels of calls that are followed into functions of the package.
 const maxDepth = 3
 
-// A Block is the result of a call that allocates, or of one of a function of the
-// same package that returns nothing else.
+// A Block is the result of a call that allocates. The call may be in a function of the same package
+// that returns only this block or nil.
 type Block struct {
-	Instr ssa.Instruction // the call, in the function that was asked about
-	Call  offheap.Call    // the allocator's call, perhaps in a function called by that
-	From  ssa.Value       // the allocator, or nil if that is known to the callee only
-	Size  ssa.Value       // bytes, or elements of MakeSlice, or nil if unknown
+	Instr ssa.Instruction // the call, in the function under analysis
+	Call  offheap.Call    // the allocator's call, perhaps inside the function that Instr calls
+	From  ssa.Value       // the allocator, or nil if only the callee knows it
+	Size  ssa.Value       // in bytes, or in elements for MakeSlice; nil if unknown
 }
 
-// BlockOf returns the block that v is, if it is known where that was allocated.
+// BlockOf returns the block v, if its allocation is known.
 func BlockOf(v ssa.Value) (Block, bool) { return blockOf(v, maxDepth) }
 
 func blockOf(v ssa.Value, depth int) (Block, bool) {
@@ -50,14 +50,14 @@ func blockOf(v ssa.Value, depth int) (Block, bool) {
 		}
 		inner, ok := blockOf(end.Results[result], depth-1)
 		if !ok || block.Instr != nil {
-			return Block{}, false // one way to return a block is enough to know
+			return Block{}, false // unknown, or several ways to return a block
 		}
 		block = Block{call, inner.Call, argument(call, inner.From), argument(call, inner.Size)}
 	}
 	return block, block.Instr != nil
 }
 
-// argument returns what a value of a callee is to its caller, or nil.
+// argument returns the caller's value for a value of the callee, or nil.
 func argument(call ssa.CallInstruction, v ssa.Value) ssa.Value {
 	if v == nil {
 		return nil
@@ -80,8 +80,7 @@ func argument(call ssa.CallInstruction, v ssa.Value) ssa.Value {
 	return nil
 }
 
-// Owners returns an allocator, the ones that its memory comes from, as far as they
-// can be seen, and so on.
+// Owners returns an allocator, its parents, their parents and so on, as far as they are known.
 func Owners(a ssa.Value) []ssa.Value {
 	if a == nil {
 		return nil
@@ -95,7 +94,7 @@ func Owners(a ssa.Value) []ssa.Value {
 	return owners
 }
 
-// Made returns the call that has made an owner, if it is known.
+// Made returns the call that made an owner, if it is known.
 func Made(v ssa.Value) (call *ssa.Call, owner offheap.Owner, ok bool) {
 	v = Value(v)
 	if x, ok := v.(*ssa.Extract); ok && x.Index == 0 {

@@ -1,4 +1,4 @@
-// Ends: the calls after which a block or an owner is gone.
+// Ends: the calls that end a block or an owner.
 
 package flow
 
@@ -10,27 +10,27 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
 
-// An End is a call after which a block is gone, or an owner, or the blocks of one.
+// An End is a call that ends a block, an owner, or the blocks of an owner.
 type End struct {
 	offheap.End
-	Instr    ssa.CallInstruction // if the block is replaced, perhaps the Must around the call
-	Call     offheap.Call        // the call of freehold, perhaps in a function that Instr calls
-	Deferred bool                // the end comes when the function returns
+	Instr    ssa.CallInstruction // for a replaced block perhaps the Must around the call
+	Call     offheap.Call        // the call of freehold, perhaps inside the function that Instr calls
+	Deferred bool                // it runs when the function returns
 }
 
-// Pos is the place of the call that ends.
+// Pos returns the position of the call.
 func (e End) Pos() token.Pos { return e.Instr.Pos() }
 
-// Before reports whether the end has come whenever instr runs.
+// Before reports whether the end always comes before instr.
 func (e End) Before(instr ssa.Instruction) bool {
 	return !e.Deferred && Dominates(e.Instr, instr) && (!e.Replaced || e.succeeded(instr.Block()))
 }
 
-// succeeded reports whether the call that replaces a block has succeeded wherever a
-// block of instructions runs.
+// succeeded reports whether the call that replaces a block has always succeeded when a basic block
+// runs.
 func (e End) succeeded(in *ssa.BasicBlock) bool {
 	if e.Instr != e.Call.Instr {
-		return true // it is Must
+		return true // Instr is Must
 	}
 	for _, c := range Conditions(in) {
 		v, is, ok := c.Nil()
@@ -44,12 +44,12 @@ func (e End) succeeded(in *ssa.BasicBlock) bool {
 	return false
 }
 
-// IsOf reports whether the end is that of the block that base is, at instr.
+// IsOf reports whether the end is of the block base, as base is at instr.
 func (e End) IsOf(base ssa.Value, instr ssa.Instruction) bool {
 	return e.Block != nil && IsOne(Base(e.Block), base, e.Instr, instr)
 }
 
-// IsOfOwner reports whether all blocks of an owner end, and base is one, at instr.
+// IsOfOwner reports whether the end ends all blocks of an owner, and base is one of them at instr.
 func (e End) IsOfOwner(base ssa.Value, instr ssa.Instruction) bool {
 	block, ok := BlockOf(base)
 	if !e.Blocks || !ok || !e.Deferred && !Dominates(block.Instr, e.Instr) {
@@ -69,8 +69,7 @@ func (e End) IsOfOwner(base ssa.Value, instr ssa.Instruction) bool {
 	return false
 }
 
-// Ends returns the ends in fn, those that a called function of the same package
-// brings about among them.
+// Ends returns the ends in fn, including ends inside called functions of the same package.
 func Ends(fn *ssa.Function) []End { return ends(fn, maxDepth) }
 
 func ends(fn *ssa.Function, depth int) (all []End) {
@@ -92,8 +91,8 @@ func ends(fn *ssa.Function, depth int) (all []End) {
 	return all
 }
 
-// replacements returns the end of a block that a call replaces, for each place that
-// looks at whether the call has succeeded.
+// replacements returns an end of the replaced block for each place that checks whether the call has
+// succeeded.
 func replacements(e End) (all []End) {
 	call, ok := e.Instr.(*ssa.Call)
 	if !ok {
@@ -115,8 +114,8 @@ func replacements(e End) (all []End) {
 	return all
 }
 
-// endsWithin returns the ends that a call of a function of the package, or of a
-// function literal, always brings about, in the caller's values.
+// endsWithin returns the ends that a call of a function of the package, or of a function literal,
+// always causes. They are in terms of the caller's values.
 func endsWithin(call ssa.CallInstruction, deferred bool, depth int) (all []End) {
 	callee := call.Common().StaticCallee()
 	if callee == nil {

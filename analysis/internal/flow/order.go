@@ -1,4 +1,4 @@
-// Order: which instructions run before which, and under which conditions.
+// Order: dominance of instructions, and the conditions under which they run.
 
 package flow
 
@@ -18,7 +18,7 @@ func Dominates(a, b ssa.Instruction) bool {
 	return a.Parent() == b.Parent() && a.Block().Dominates(b.Block())
 }
 
-// index returns an instruction's place in its block.
+// index returns an instruction's index in its block.
 func index(instr ssa.Instruction) int { return slices.Index(instr.Block().Instrs, instr) }
 
 // Between returns the instructions that may run after from and before to.
@@ -48,7 +48,7 @@ func After(from ssa.Instruction) []ssa.Instruction {
 
 func successors(b *ssa.BasicBlock) []*ssa.BasicBlock { return b.Succs }
 
-// reach returns the blocks that one step or more leads to.
+// reach returns the blocks that are one step or more from a block.
 func reach(from *ssa.BasicBlock, next func(*ssa.BasicBlock) []*ssa.BasicBlock) map[*ssa.BasicBlock]bool {
 	found := map[*ssa.BasicBlock]bool{}
 	for todo := []*ssa.BasicBlock{from}; len(todo) > 0; todo = todo[1:] {
@@ -62,7 +62,7 @@ func reach(from *ssa.BasicBlock, next func(*ssa.BasicBlock) []*ssa.BasicBlock) m
 	return found
 }
 
-// returns returns the ways out of a function, other than by a panic.
+// returns returns the return instructions of a function.
 func returns(fn *ssa.Function) (all []*ssa.Return) {
 	for instr := range Instructions(fn) {
 		if end, ok := instr.(*ssa.Return); ok {
@@ -72,19 +72,19 @@ func returns(fn *ssa.Function) (all []*ssa.Return) {
 	return all
 }
 
-// always reports whether every way out of instr's function runs it.
+// always reports whether every return of instr's function comes after instr.
 func always(instr ssa.Instruction) bool {
 	ends := returns(instr.Parent())
 	return len(ends) > 0 && !slices.ContainsFunc(ends, func(end *ssa.Return) bool { return !Dominates(instr, end) })
 }
 
-// A Condition is what an If has found a value to be.
+// A Condition says that an If has found a value true or false.
 type Condition struct {
 	Value ssa.Value
 	Is    bool
 }
 
-// Conditions returns what holds wherever block runs.
+// Conditions returns the conditions that hold whenever block runs.
 func Conditions(block *ssa.BasicBlock) (all []Condition) {
 	for b := block; b.Idom() != nil; b = b.Idom() {
 		if test, ok := b.Idom().Instrs[len(b.Idom().Instrs)-1].(*ssa.If); ok && len(b.Preds) == 1 {
@@ -102,7 +102,7 @@ func (c Condition) plain() Condition {
 	return c
 }
 
-// Nil returns the value that a condition compares with nil, and whether that is nil.
+// Nil returns the value that a condition compares with nil, and whether the value is nil.
 func (c Condition) Nil() (v ssa.Value, is, ok bool) {
 	c = c.plain()
 	test, ok := c.Value.(*ssa.BinOp)
@@ -112,7 +112,7 @@ func (c Condition) Nil() (v ssa.Value, is, ok bool) {
 	return test.X, c.Is == (test.Op == token.EQL), true
 }
 
-// Contradicts reports whether two conditions cannot hold at once.
+// Contradicts reports whether the two conditions cannot both hold.
 func (c Condition) Contradicts(other Condition) bool {
 	c, other = c.plain(), other.plain()
 	return c.Is != other.Is && Same(c.Value, other.Value)

@@ -1,4 +1,4 @@
-// Passes: an analyzer's look at each function of a package, and its reports.
+// Passes: the traversal of a package's functions, and reports.
 
 package flow
 
@@ -22,11 +22,10 @@ import (
 // A Pass is an analyzer's pass over a package.
 type Pass struct{ *analysis.Pass }
 
-// Analyzer returns an analyzer that checks each function of a package, and each
-// function literal, those of package-level variables too. It leaves out literals in a
-// function that passes some to a function of the package that recovers: tests make
-// mistakes in them on purpose. It checks nothing in a package that has nothing to do
-// with freehold.
+// Analyzer returns an analyzer that checks each function and function literal of a package, with
+// the literals of package-level variables. It skips a literal that is passed to a function of the
+// package that recovers: tests make mistakes in such literals on purpose. It skips packages that do
+// not import freehold, directly or through others.
 func Analyzer(name, doc string, check func(*Pass, *ssa.Function)) *analysis.Analyzer {
 	run := func(pass *analysis.Pass) (any, error) {
 		if offheap.Root(pass.Pkg) == nil {
@@ -65,8 +64,8 @@ func expectsPanic(literal *ssa.Function) bool {
 	})
 }
 
-// passesToRecover reports whether fn passes a value that is asked for to a function of
-// the package that recovers.
+// passesToRecover reports whether fn passes a value for which is returns true to a function of the
+// package that recovers.
 func passesToRecover(fn *ssa.Function, is func(ssa.Value) bool) bool {
 	for call := range CallsIn(fn) {
 		callee := call.Common().StaticCallee()
@@ -100,7 +99,7 @@ func Instructions(fn *ssa.Function) iter.Seq[ssa.Instruction] {
 	}
 }
 
-// CallsIn returns the calls in a function: made there, deferred or in a goroutine.
+// CallsIn returns the calls in a function, with deferred calls and go statements.
 func CallsIn(fn *ssa.Function) iter.Seq[ssa.CallInstruction] {
 	return func(yield func(ssa.CallInstruction) bool) {
 		for instr := range Instructions(fn) {
@@ -122,8 +121,8 @@ func (p *Pass) Source(call ssa.CallInstruction) (at inspector.Cursor, expr *ast.
 	return at, expr
 }
 
-// Name returns the expression of an argument or of the receiver of a call, or
-// other if the call does not have it or the expression is long.
+// Name returns the source expression of v, an argument or the receiver of a call. It returns other
+// if v is neither or the expression is long.
 func (p *Pass) Name(call offheap.Call, v ssa.Value, other string) string {
 	_, expr := p.Source(call.Instr)
 	if expr == nil {
@@ -142,7 +141,7 @@ func (p *Pass) Name(call offheap.Call, v ssa.Value, other string) string {
 	return other
 }
 
-// Text returns what a call calls, as it is written: "heap.Close".
+// Text returns the called function as it is written, such as "heap.Close".
 func (p *Pass) Text(call ssa.CallInstruction) string {
 	if _, expr := p.Source(call); expr != nil {
 		switch fun := ast.Unparen(expr.Fun).(type) {
@@ -157,11 +156,11 @@ func (p *Pass) Text(call ssa.CallInstruction) string {
 	return "a call"
 }
 
-// Line returns where pos is: "line 12".
+// Line returns the line of pos, such as "line 12".
 func (p *Pass) Line(pos token.Pos) string { return fmt.Sprintf("line %d", p.Fset.Position(pos).Line) }
 
-// ReportWith reports a diagnostic with the place that belongs to it, if that is valid,
-// and what is there.
+// ReportWith reports a diagnostic at pos. If related is a valid position, the diagnostic refers to
+// it, with the text what.
 func (p *Pass) ReportWith(related token.Pos, what string, pos token.Pos, message string) {
 	d := analysis.Diagnostic{Pos: pos, Message: message}
 	if related.IsValid() {

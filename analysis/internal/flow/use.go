@@ -1,4 +1,4 @@
-// Uses: what an instruction does with memory.
+// Uses: the accesses of an instruction to memory.
 
 package flow
 
@@ -12,15 +12,15 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
 
-// A Use is an instruction's use of the memory that Value refers to. Asking for the
-// length or the address of a block is none.
+// A Use is an instruction's use of the memory to which Value refers. Taking the length or the
+// address of a block is not a use.
 type Use struct {
 	Value ssa.Value
 	How   string    // a participle, such as "read"
-	Place ssa.Value // the address, map or channel that it is Stored in or Sent to
+	Place ssa.Value // the address, map or channel for Stored and Sent
 }
 
-// Pos is the place of a use by an instruction, or the nearest that has one.
+// Pos returns the position of a use by instr, or a position nearby if it has none.
 func (u Use) Pos(instr ssa.Instruction) token.Pos {
 	if closure, ok := instr.(*ssa.MakeClosure); ok {
 		return closure.Fn.Pos()
@@ -31,10 +31,10 @@ func (u Use) Pos(instr ssa.Instruction) token.Pos {
 	return u.Value.Pos()
 }
 
-// How a use leaves the memory with others.
+// The values of How for uses that make the memory visible outside of the function.
 const (
 	Returned = "returned" // to the caller
-	Stored   = "stored"   // in a variable, a field or a map that others see
+	Stored   = "stored"   // in a variable, a field or a map
 	Sent     = "sent"     // to a channel
 )
 
@@ -98,7 +98,7 @@ func uses(instr ssa.Instruction, depth int) (all []Use) {
 	return all
 }
 
-// isVariable reports whether an address is that of a variable as a whole.
+// isVariable reports whether addr is the address of a whole variable.
 func isVariable(addr ssa.Value) bool {
 	switch addr.(type) {
 	case *ssa.Alloc, *ssa.Global, *ssa.FreeVar:
@@ -107,7 +107,7 @@ func isVariable(addr ssa.Value) bool {
 	return false
 }
 
-// callUses returns the uses by a call, except for what it frees.
+// callUses returns the uses by a call, except for a block that it frees.
 func callUses(call ssa.CallInstruction, depth int) (all []Use) {
 	args := call.Common().Args
 	switch name := Builtin(call); name {
@@ -138,8 +138,8 @@ func callUses(call ssa.CallInstruction, depth int) (all []Use) {
 	return all
 }
 
-// touches reports whether fn may use the memory of its nth argument. It is true for
-// functions whose body is not of this package.
+// touches reports whether fn may use the memory of its nth argument. It is true for functions
+// without a body in this package.
 func touches(fn *ssa.Function, n, depth int) bool {
 	if fn == nil || len(fn.Blocks) == 0 || depth == 0 || n >= len(fn.Params) {
 		return true
@@ -148,9 +148,9 @@ func touches(fn *ssa.Function, n, depth int) bool {
 	return types.IsInterface(param.Type()) || usesAny(fn, func(v ssa.Value) bool { return Base(v) == param }, depth-1)
 }
 
-// captures returns the variables that a function literal captures and whose memory
-// it uses. A function that passes functions to one that recovers may make literals with
-// mistakes on purpose.
+// captures returns the captured variables whose memory a function literal uses. It returns none if
+// the enclosing function passes functions to one that recovers: then literals may have mistakes on
+// purpose.
 func captures(closure *ssa.MakeClosure, depth int) (all []Use) {
 	fn := closure.Fn.(*ssa.Function)
 	isFunction := func(v ssa.Value) bool { _, ok := v.Type().Underlying().(*types.Signature); return ok }
@@ -177,7 +177,7 @@ func captures(closure *ssa.MakeClosure, depth int) (all []Use) {
 	return all
 }
 
-// usesAny reports whether fn uses or frees memory that is asked for.
+// usesAny reports whether fn uses or frees memory of a value for which is returns true.
 func usesAny(fn *ssa.Function, is func(ssa.Value) bool, depth int) bool {
 	for instr := range Instructions(fn) {
 		if slices.ContainsFunc(uses(instr, depth), func(u Use) bool { return is(u.Value) }) {

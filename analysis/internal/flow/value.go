@@ -1,11 +1,11 @@
 // Package flow follows blocks and owners through the SSA form of a function.
 //
-//	value  the same pointer, slice or interface, by whatever variable it went
-//	base   the block that a value is a part or a view of
-//	key    what tells two loads of one variable or field to be of one value
+//	value  the same pointer, slice or interface, through variables and conversions
+//	base   the block that contains a value or that it views
+//	key    equal for two loads of one variable or field
 //
-// It follows a variable that closures share if it is assigned once, and fields
-// and other variables between two instructions that cannot change them.
+// It follows a variable that closures share if the variable is assigned once. It follows fields and
+// other variables between two instructions if nothing in between can change them.
 package flow
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/freehold-go/freehold/analysis/internal/offheap"
 )
 
-// maxSteps bounds the search for where a value comes from.
+// maxSteps is the most steps of the search for a value's origin.
 const maxSteps = 64
 
-// Value returns where v comes from, through conversions that keep it what it is,
-// [freehold.Must], and variables that are assigned once.
+// Value returns the origin of v, through conversions that keep the value, [freehold.Must], and
+// variables that are assigned once.
 func Value(v ssa.Value) ssa.Value {
 	for range maxSteps {
 		next := v
@@ -58,7 +58,7 @@ func Value(v ssa.Value) ssa.Value {
 	return v
 }
 
-// onlyEdge returns the one value of a Phi, or the Phi if it has several.
+// onlyEdge returns the only value of a Phi, or the Phi itself if it has several.
 func onlyEdge(phi *ssa.Phi) ssa.Value {
 	var only ssa.Value
 	for _, edge := range phi.Edges {
@@ -76,8 +76,8 @@ func onlyEdge(phi *ssa.Phi) ssa.Value {
 // operand returns the first operand of the instruction that makes v.
 func operand(v ssa.Value) ssa.Value { return *v.(ssa.Instruction).Operands(nil)[0] }
 
-// assignments returns the assignments of the variable that addr is the address of, those
-// in closures too. It reports false if the address is known to others.
+// assignments returns all assignments to the variable at addr, also in closures. It reports false
+// if the address escapes.
 func assignments(addr ssa.Value) (all []*ssa.Store, known bool) {
 	for _, ref := range *addr.Referrers() {
 		switch ref := ref.(type) {
@@ -104,8 +104,8 @@ func assignments(addr ssa.Value) (all []*ssa.Store, known bool) {
 	return all, true
 }
 
-// OnlyStore returns the one assignment of a variable, or nil if there are others, or
-// may be, or if a closure makes it.
+// OnlyStore returns the only assignment to a variable. It returns nil if there are or may be
+// others, or if the assignment is in a closure.
 func OnlyStore(cell *ssa.Alloc) *ssa.Store {
 	all, _ := assignments(cell)
 	if len(all) != 1 || all[0].Addr != cell {
@@ -114,8 +114,8 @@ func OnlyStore(cell *ssa.Alloc) *ssa.Store {
 	return all[0]
 }
 
-// lastStore returns the assignment of a variable that a load sees, if that is in
-// the same block and nobody else can assign the variable between them.
+// lastStore returns the assignment to a variable that a load sees. It returns nil unless the
+// assignment is in the same block and no call in between can assign the variable.
 func lastStore(cell *ssa.Alloc, load *ssa.UnOp) (last *ssa.Store) {
 	all, known := assignments(cell)
 	shared := !known || slices.ContainsFunc(all, func(s *ssa.Store) bool { return s.Addr != cell })
@@ -134,8 +134,8 @@ func lastStore(cell *ssa.Alloc, load *ssa.UnOp) (last *ssa.Store) {
 	return last
 }
 
-// captured returns the one assignment of the variable of an enclosing function that v
-// is the address of, or nil.
+// captured returns the only assignment to the captured variable v, which is in an enclosing
+// function, or nil.
 func captured(v *ssa.FreeVar) *ssa.Store {
 	closure := v.Parent()
 	for instr := range Instructions(closure.Parent()) {
@@ -151,8 +151,8 @@ func captured(v *ssa.FreeVar) *ssa.Store {
 	return nil
 }
 
-// Base returns the block that v is the address of, a part of, or a view of: p for
-// &p.x, b for b[1:], the argument of PtrTo for the result of its Get.
+// Base returns the block that v points to, is a part of or views: p for &p.x, b for b[1:], the
+// argument of PtrTo for the result of its Get.
 func Base(v ssa.Value) ssa.Value {
 	for range maxSteps {
 		v = Value(v)
@@ -165,7 +165,7 @@ func Base(v ssa.Value) ssa.Value {
 	return v
 }
 
-// view returns the value whose memory v refers to, by one step, or nil.
+// view is one step of Base: it returns the value whose memory v refers to, or nil.
 func view(v ssa.Value) ssa.Value {
 	switch v := v.(type) {
 	case *ssa.Slice, *ssa.FieldAddr, *ssa.IndexAddr, *ssa.SliceToArrayPointer:
@@ -205,11 +205,11 @@ func isAddress(t types.Type) bool {
 	return false
 }
 
-// A Key tells whether two values are the same: if their keys are equal and, for
-// one that is loaded, nothing between them can have changed the variable or field.
+// A Key identifies a value. Two values are the same if their keys are equal and, for loaded values,
+// nothing in between can change the variable or field.
 type Key struct {
 	root ssa.Value
-	path string // of the fields that were loaded, from root
+	path string // the fields that were loaded, from root on
 }
 
 // KeyOf returns the key of v.
@@ -237,15 +237,15 @@ func KeyOf(v ssa.Value) Key {
 	return Key{v, ""}
 }
 
-// field returns the key of a field of a struct, or of what a pointer points to.
+// field returns the key of a field of a struct or of a pointer's target.
 func field(of ssa.Value, index int) Key {
 	k := KeyOf(of)
 	k.path += fmt.Sprint(".", index)
 	return k
 }
 
-// IsOne reports whether two values are the same at two instructions, of which either
-// dominates the other.
+// IsOne reports whether a at x and b at y are the same value. One of the instructions dominates the
+// other.
 func IsOne(a, b ssa.Value, x, y ssa.Instruction) bool {
 	k := KeyOf(a)
 	if k != KeyOf(b) {
@@ -257,8 +257,8 @@ func IsOne(a, b ssa.Value, x, y ssa.Instruction) bool {
 	return k.path == "" || k.isStable(Between(x, y))
 }
 
-// isStable reports whether none of some instructions can change the variable or the
-// fields that a value was loaded from.
+// isStable reports whether none of the instructions can change the variable or the fields from
+// which the value was loaded.
 func (k Key) isStable(between []ssa.Instruction) bool {
 	for _, instr := range between {
 		switch instr := instr.(type) {
@@ -289,8 +289,8 @@ func Int(v ssa.Value) (int64, bool) {
 	return constant.Int64Val(constant.ToInt(c.Value))
 }
 
-// Same reports whether two numbers are certain to be equal: constants, one value,
-// or the same arithmetic on such.
+// Same reports whether two numbers are certainly equal: equal constants, the same value, or the
+// same arithmetic on equal numbers.
 func Same(x, y ssa.Value) bool {
 	if x == y {
 		return true

@@ -1,5 +1,5 @@
-// Package offheap knows freehold's functions: which calls allocate, free and
-// replace blocks, and which make, end and keep owners.
+// Package offheap models freehold's functions: it tells which calls allocate, free and replace
+// blocks, and which make, end and keep owners.
 package offheap
 
 import (
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// module is the path of the module that the analyzers are about.
+// module is the path of the freehold module.
 const module = "github.com/freehold-go/freehold"
 
 // A Call is a call of one of freehold's functions, of a method of its types, or
@@ -23,7 +23,7 @@ type Call struct {
 	Args  []ssa.Value // without the receiver
 }
 
-// Of returns the call that instr makes, now, deferred or in a goroutine.
+// Of returns the call of instr, which may be deferred or in a goroutine.
 func Of(instr ssa.CallInstruction) Call {
 	common := instr.Common()
 	c := Call{Instr: instr, Args: common.Args}
@@ -46,8 +46,8 @@ func Of(instr ssa.CallInstruction) Call {
 	return c
 }
 
-// Callee returns the function or method that a call names, generic if it is an
-// instance, or nil for a call of a function value.
+// Callee returns the called function or method, or the generic function if it is an instance. It
+// returns nil for a call of a function value.
 func Callee(common *ssa.CallCommon) *types.Func {
 	if common.IsInvoke() {
 		return common.Method
@@ -66,8 +66,7 @@ func Callee(common *ssa.CallCommon) *types.Func {
 	return fn.Origin()
 }
 
-// Name returns fn's name as a user writes it if it is exported by freehold, else
-// "".
+// Name returns fn's name as a user writes it, or "" if freehold does not export fn.
 func Name(fn *types.Func) string {
 	if fn.Pkg() == nil || !fn.Exported() {
 		return ""
@@ -83,7 +82,7 @@ func Name(fn *types.Func) string {
 	return name + fn.Name()
 }
 
-// Named returns a declared type, or the one that it points to, or nil.
+// Named returns t or the type to which t points, if that is a declared type, or nil.
 func Named(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
@@ -93,8 +92,7 @@ func Named(t types.Type) *types.Named {
 	return named
 }
 
-// typeName returns the name of a declared type, or of the one that it points to,
-// or "".
+// typeName returns the name of the type that Named returns, or "".
 func typeName(t types.Type) string {
 	if named := Named(t); named != nil {
 		return named.Obj().Name()
@@ -102,8 +100,8 @@ func typeName(t types.Type) string {
 	return ""
 }
 
-// isAllocatorMethod reports whether fn is one of the methods of freehold.Allocator,
-// which its type implements. from is a package that uses freehold.
+// isAllocatorMethod reports whether fn is a method of freehold.Allocator on a type that implements
+// it. from is a package that uses freehold.
 func isAllocatorMethod(fn *types.Func, from *types.Package) bool {
 	switch fn.Name() {
 	case "Alloc", "Zeroed", "Resize", "Free":
@@ -119,8 +117,8 @@ func isAllocatorMethod(fn *types.Func, from *types.Package) bool {
 	return types.Implements(recv, allocator) || types.Implements(types.NewPointer(recv), allocator)
 }
 
-// Root returns the package freehold as pkg imports it, itself or through others, or
-// nil. The analyzers have nothing to say about packages that do not.
+// Root returns the package freehold if pkg imports it, directly or through others, or nil. The
+// analyzers skip packages for which it is nil.
 func Root(pkg *types.Package) *types.Package { return root(pkg, map[*types.Package]bool{}) }
 
 func root(pkg *types.Package, seen map[*types.Package]bool) *types.Package {

@@ -1,4 +1,4 @@
-// Roles: what a call does to blocks and to their owners.
+// Roles: the effects of a call on blocks and their owners.
 //
 //	allocates  its result is a block of an allocator
 //	ends       a block is freed or replaced by the result, or an owner ends, or its blocks do
@@ -15,8 +15,7 @@ import (
 // last returns the part of a name after its last dot.
 func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// Allocates returns the allocator that a call takes a block from, the call's
-// first result.
+// Allocates returns the allocator of the block that a call returns as its first result.
 func (c Call) Allocates() (from ssa.Value, ok bool) {
 	switch c.Name {
 	case "freehold.New", "freehold.MakeSlice", "freehold.MakeSliceCap", "freehold.Append", "freehold.Grow",
@@ -43,8 +42,7 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 // returnsText reports whether the first result of a call is a string or a []byte.
 func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Results().At(0).Type()) }
 
-// FillsBlock reports whether the slice that a call allocates has no capacity
-// beyond its length.
+// FillsBlock reports whether the slice that a call allocates has no capacity beyond its length.
 func (c Call) FillsBlock() bool {
 	switch last(c.Name) {
 	case "MakeSlice", "Clone", "Realloc", "ReallocZeroed", "Alloc", "Zeroed", "Resize":
@@ -53,8 +51,8 @@ func (c Call) FillsBlock() bool {
 	return false
 }
 
-// Size returns the bytes that a call allocates, or the elements of MakeSlice, or nil
-// if it is not told.
+// Size returns the size of the block that a call allocates, in bytes, or in elements for MakeSlice.
+// It is nil if no argument is the size.
 func (c Call) Size() ssa.Value {
 	switch last(c.Name) {
 	case "Alloc", "Zeroed":
@@ -67,12 +65,11 @@ func (c Call) Size() ssa.Value {
 	return nil
 }
 
-// Keeps reports whether a replaced block may be the result itself, as if it had
-// room left.
+// Keeps reports whether the call may return the replaced block itself, if that has room left.
 func (c Call) Keeps() bool { return c.Name == "freehold.Append" || c.Name == "freehold.Grow" }
 
-// TakesCut reports whether a call that frees takes a slice for its whole block
-// that has lost length and capacity.
+// TakesCut reports whether a call that frees accepts a slice with less length and capacity than its
+// block.
 func (c Call) TakesCut() bool {
 	switch c.Name {
 	case "pool.Blocks.Free", "pool.Blocks.Retire", "pool.BlocksCache.Put":
@@ -81,25 +78,25 @@ func (c Call) TakesCut() bool {
 	return false
 }
 
-// TakesShorter reports whether a call that frees takes a slice for its whole block
-// that has lost length alone.
+// TakesShorter reports whether a call that frees accepts a slice with less length than its block,
+// but the whole capacity.
 func (c Call) TakesShorter() bool { return c.Name == "freehold.FreeSlice" }
 
-// An End is a call after which a block is gone, or an owner, or what that has handed
-// out. Either Block or Owner is nil.
+// An End is the effect of a call that ends a block, an owner, or its blocks. Either Block or Owner
+// is nil.
 type End struct {
 	Block    ssa.Value
 	To       ssa.Value // the allocator that Block goes to, or nil
-	Retired  bool      // Block may be read on, under a guard, and must not be freed
-	Replaced bool      // Block is only gone if the call's second result, an error or a bool, says that it succeeded
+	Retired  bool      // guards still protect reads of Block, but it must not be freed
+	Replaced bool      // Block ends only if the call's second result, an error or a bool, means success
 
 	Owner  ssa.Value
 	Itself bool      // Owner is closed
-	Blocks bool      // those of Owner have ended
-	Since  ssa.Value // only those handed out after this Mark, if not nil
+	Blocks bool      // the blocks of Owner end
+	Since  ssa.Value // if not nil, only blocks handed out after this Mark end
 }
 
-// Ends returns what a call ends.
+// Ends returns the End of a call, if it is one.
 func (c Call) Ends() (e End, ok bool) {
 	switch c.Name {
 	case "freehold.Free", "freehold.FreeSlice", "freehold.FreeString":
@@ -135,8 +132,8 @@ func (c Call) Ends() (e End, ok bool) {
 	return End{}, false
 }
 
-// WorksAfter reports whether a method may be called on an owner that end has
-// closed: it only reports, or it is Close again.
+// WorksAfter reports whether a method may be called after end has closed its owner: it only
+// reports, or it is a second Close.
 func (c Call) WorksAfter(end Call) bool {
 	switch last(c.Name) {
 	case "Stats", "Live", "Owns", "GoodSize", "String", "LogValue", "Remaining", "BlockSize", "Len", "Cap", "Bytes", "InFile":
@@ -149,10 +146,10 @@ func (c Call) WorksAfter(end Call) bool {
 	return false
 }
 
-// An Owner is what a call makes that somebody must close.
+// An Owner is an object that must be closed.
 type Owner struct {
-	Name    string      // of its type
-	Parents []ssa.Value // which must outlive it
+	Name    string      // the name of its type
+	Parents []ssa.Value // they must outlive it
 	Closer  string      // the method that closes it, "" for a wrapper that needs none
 	Failure int         // the index of the error among the results, or -1
 }
@@ -186,8 +183,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 	return o, true
 }
 
-// Views returns the value whose memory a call's result refers to: of PtrTo and
-// Get, for instance.
+// Views returns the value whose memory the result of a call refers to, as for PtrTo and Get.
 func (c Call) Views() (of ssa.Value, ok bool) {
 	switch c.Name {
 	case "freehold.PtrTo", "freehold.SliceOf", "freehold.StringOf":
@@ -198,8 +194,8 @@ func (c Call) Views() (of ssa.Value, ok bool) {
 	return nil, false
 }
 
-// Touches reports whether a call of freehold reads or writes the block that it
-// gets as an argument, or must get a live one.
+// Touches reports whether a call of freehold reads or writes the block in its arguments, or needs
+// it to be live.
 func (c Call) Touches() bool {
 	if _, ok := c.Views(); ok {
 		return false
