@@ -8,24 +8,29 @@ package freehold
 
 import (
 	"reflect"
-	"sync/atomic"
 
 	"github.com/freehold-go/freehold/internal/owners"
 )
 
-func init() { owners.AddFlags(closedFlag) }
+func init() { owners.AddTraits(traitsOf) }
 
-// closedFlag returns the flag of the heap that a is or wraps, or of another allocator that a wraps.
-func closedFlag(a any) *atomic.Bool {
+// traitsOf returns the traits of a heap, of a cache of one, and of wrappers.
+func traitsOf(a any) (t owners.Traits, ok bool) {
 	switch a := a.(type) {
 	case *Heap:
-		return a.h.ClosedFlag()
-	case Allocator:
-		if s := sources(a)[0]; s != a {
-			return owners.ClosedFlag(s)
-		}
+		return owners.Traits{Closed: a.h.ClosedFlag()}, true
+	case *Cache:
+		return owners.Traits{Closed: a.h.h.ClosedFlag(), Solo: true}, true
+	case *Fallback:
+		t = owners.TraitsOf(a.first)
+		t.Solo = t.Solo || owners.TraitsOf(a.rest).Solo
+		return t, true
+	case *Locked:
+		return owners.Traits{Closed: owners.TraitsOf(a.next).Closed}, true
+	case interface{ ownsBy() Allocator }:
+		return owners.TraitsOf(a.ownsBy()), true
 	}
-	return nil
+	return t, false
 }
 
 // GoodSize returns the size in bytes, at least size, of the block that a would use for size bytes:

@@ -312,14 +312,14 @@ func (a *Arena) Close() {
 }
 
 func init() {
-	owners.AddFlags(func(parent any) *atomic.Bool {
+	owners.AddTraits(func(parent any) (t owners.Traits, ok bool) {
 		switch a := parent.(type) {
 		case *Arena:
-			return &a.gone
+			return owners.Traits{Closed: &a.gone, Solo: true}, true
 		case *Shared:
-			return &a.closed
+			return owners.Traits{Closed: &a.closed}, true
 		}
-		return nil
+		return t, false
 	})
 }
 

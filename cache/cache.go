@@ -49,7 +49,7 @@ type Cache struct {
 // opened has the open caches. It does not keep one that is dropped without Close.
 var opened owners.Registry[Cache, lockrank.Leaf]
 
-var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is"}
+var kind = container.Kind{Type: "cache.Cache", Maker: "cache.New", Is: "the cache is", Shared: true}
 
 const (
 	leastShardBytes = 4 << 20

@@ -212,7 +212,7 @@ func TestLargeItemsTrim(t *testing.T) {
 	for i := range 400 {
 		must(0, p.c.Set(fmt.Append(nil, i), value[:large/2+i*7919%(large/2)]))
 	}
-	if p.trims == 0 || p.most > most+large || p.most < most {
+	if p.trims == 0 || p.most > most+3*large || p.most < most { // a Set may evict until a large one and the reserve have room
 		t.Errorf("%d trims, and up to %d bytes between two, want %d", p.trims, p.most, most)
 	}
 	for i := range 10_000 {

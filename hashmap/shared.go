@@ -85,7 +85,7 @@ type Shared[K comparable, V any] struct {
 	values textKind
 }
 
-var sharedKind = container.Kind{Type: "hashmap.Shared", Maker: "hashmap.NewShared", Is: "the map is"}
+var sharedKind = container.Kind{Type: "hashmap.Shared", Maker: "hashmap.NewShared", Is: "the map is", Shared: true}
 
 // NewShared returns an empty map over parent, which must be safe for concurrent use, as
 // a [freehold.Heap] is, and must outlive the map. [freehold.NewLocked] makes any

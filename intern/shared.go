@@ -35,7 +35,7 @@ type Shared struct {
 	shards [numShards]shard
 }
 
-var sharedKind = container.Kind{Type: "intern.Shared", Maker: "intern.NewShared", Is: "the strings are"}
+var sharedKind = container.Kind{Type: "intern.Shared", Maker: "intern.NewShared", Is: "the strings are", Shared: true}
 
 // shard holds the strings whose hashes have the same low bits.
 type shard struct {

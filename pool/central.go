@@ -292,11 +292,14 @@ func (b *Blocks) askParent(call string) {
 }
 
 func init() {
-	owners.AddFlags(func(parent any) *atomic.Bool {
-		if b, ok := parent.(*Blocks); ok {
-			return &b.central.closed
+	owners.AddTraits(func(parent any) (t owners.Traits, ok bool) {
+		switch p := parent.(type) {
+		case *Blocks:
+			return owners.Traits{Closed: &p.central.closed}, true
+		case *BlocksCache:
+			return owners.Traits{Closed: &p.blocks.central.closed, Solo: true}, true
 		}
-		return nil
+		return t, false
 	})
 }
 

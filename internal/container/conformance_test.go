@@ -399,11 +399,11 @@ func TestClosedParents(t *testing.T) {
 		}},
 		{"the arena is closed", func() (freehold.Allocator, func()) {
 			a := arena.New(freehold.Pages(), nil)
-			return a, a.Close
+			return freehold.NewLocked(a), a.Close
 		}},
 		{"the arena is closed", func() (freehold.Allocator, func()) {
 			a := arena.NewShared(freehold.Pages(), nil)
-			return freehold.NewLocked(a), a.Close
+			return a, a.Close
 		}},
 	}
 	for _, k := range kinds {
@@ -419,6 +419,28 @@ func TestClosedParents(t *testing.T) {
 				}
 			}
 			panics.Want(t, "freehold: "+k.name+".Close: "+p.why, s.Close)
+		}
+	}
+}
+
+// TestParentsForOneGoroutine: a container for several goroutines refuses them, in wrappers too, and takes them
+// behind a lock. Other containers take them as they are.
+func TestParentsForOneGoroutine(t *testing.T) {
+	shared := map[string]bool{"hashmap.Shared": true, "intern.Shared": true, "cache.Cache": true}
+	a := arena.New(freehold.Pages(), nil)
+	defer a.Close()
+	c := freehold.Default().NewCache()
+	defer c.Close()
+	for _, k := range kinds {
+		for what, parent := range map[string]freehold.Allocator{
+			"*arena.Arena": a, "*freehold.Cache": c, "*freehold.Limit": freehold.NewLimit(a, 1<<20),
+			"*freehold.Fallback": freehold.NewFallback(freehold.Pages(), c),
+		} {
+			if shared[k.name] {
+				panics.Want(t, "freehold: "+k.maker+": parent is a "+what+", which is for one goroutine...", func() { k.make(parent, "") })
+				parent = freehold.NewLocked(parent)
+			}
+			k.make(parent, "").Close()
 		}
 	}
 }

@@ -31,6 +31,8 @@ type Kind struct {
 	Type  string // such as "btree.Map"
 	Maker string // its constructor, such as "btree.New"
 	Is    string // such as "the map is"
+
+	Shared bool // goroutines may use it, and so its parent, at the same time
 }
 
 type state uint8
@@ -52,10 +54,15 @@ type Base struct {
 	gone   *atomic.Bool // that the parent is closed
 }
 
-// Make opens a container, c, whose Base is b. It panics if parent is nil.
+// Make opens a container, c, whose Base is b. It panics if parent is nil, or for one goroutine though
+// the container is for several.
 func Make[T any](c *T, b *Base, k *Kind, parent freehold.Allocator, name string) {
 	arg.NotNil(k.Maker, "parent", parent)
-	b.Parent, b.Name, b.state, b.gone = parent, name, open, owners.ClosedFlag(parent)
+	traits := owners.TraitsOf(parent)
+	if k.Shared && traits.Solo {
+		arg.Panicf(k.Maker, "parent is a %T, which is for one goroutine at a time: freehold.NewLocked makes it safe", parent)
+	}
+	b.Parent, b.Name, b.state, b.gone = parent, name, open, traits.Closed
 	owners.Watch(c, k.Type, name)
 }
 

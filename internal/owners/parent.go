@@ -3,28 +3,34 @@
 package owners
 
 import (
+	"cmp"
 	"strings"
 	"sync/atomic"
 )
 
-// flags are functions of the packages with allocators. Each returns the flag that Close of such an
-// allocator sets, or nil for another type.
-var flags []func(parent any) *atomic.Bool
+// Traits tell a container about its parent.
+type Traits struct {
+	Closed *atomic.Bool // set by the parent's Close; nil if the parent has none
+	Solo   bool         // the parent is for one goroutine at a time
+}
+
+var traits []func(parent any) (Traits, bool)
 
 var never atomic.Bool
 
-// AddFlags adds a function to those that ClosedFlag asks. Packages call it when they initialize.
-func AddFlags(f func(parent any) *atomic.Bool) { flags = append(flags, f) }
+// AddTraits adds a function that returns the traits of a package's allocators, and false for others.
+// Packages call it when they initialize.
+func AddTraits(f func(parent any) (Traits, bool)) { traits = append(traits, f) }
 
-// ClosedFlag returns a flag that is set once parent is closed, or one that is never set if parent has
-// none.
-func ClosedFlag(parent any) *atomic.Bool {
-	for _, flag := range flags {
-		if is := flag(parent); is != nil {
-			return is
+// TraitsOf returns the traits of a parent. Closed is not nil. A parent of an unknown type has none.
+func TraitsOf(parent any) Traits {
+	for _, f := range traits {
+		if t, ok := f(parent); ok {
+			t.Closed = cmp.Or(t.Closed, &never)
+			return t
 		}
 	}
-	return &never
+	return Traits{Closed: &never}
 }
 
 // AskParent panics if parent is closed, with the parent's message in the name of call. An owner
