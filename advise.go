@@ -14,12 +14,12 @@ import (
 type Advice int
 
 const (
-	AdviceNormal     Advice = iota // no particular pattern: undoes AdviceSequential and AdviceRandom
+	AdviceNormal     Advice = iota // no pattern: undoes AdviceSequential and AdviceRandom
 	AdviceWillNeed                 // used soon: make it resident
-	AdviceDontNeed                 // not used soon: the system may drop the contents, which become undefined
+	AdviceDontNeed                 // not used soon: contents become undefined and may be dropped
 	AdviceSequential               // read in order, once
 	AdviceRandom                   // read in random order: huge pages and read-ahead may not help
-	AdviceHugePages                // use huge pages where the system has them: fewer TLB misses, more resident memory
+	AdviceHugePages                // use huge pages: fewer TLB misses, more resident memory
 )
 
 var adviceOf = [...]vm.Advice{

@@ -167,7 +167,7 @@ func (a *Arena) Alloc(size, align int) ([]byte, error) {
 }
 
 // Zeroed implements [freehold.Allocator], with the errors of Alloc. It takes chunks by the parent's
-// Zeroed and does not clear memory known to be zero. Used memory it clears up to 1 KiB ahead.
+// Zeroed and does not clear memory known to be zero. It clears used memory up to 1 KiB ahead.
 func (a *Arena) Zeroed(size, align int) ([]byte, error) {
 	from, mask := a.top, uintptr(align-1)
 	if (from|uintptr(align))&mask != 0 || uintptr(size-1) >= a.fastEnd-from {

@@ -231,8 +231,8 @@ func ExampleNewRecycler() {
 	// true
 }
 
-// An arena for one request after another keeps what a usual one takes, and gives back what the largest
-// has taken.
+// An arena for one request after another keeps the memory of a usual request, and gives the rest of
+// the largest one back.
 func ExampleArena_TrimTo() {
 	a := arena.New(freehold.Default(), nil)
 	defer a.Close()

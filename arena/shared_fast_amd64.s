@@ -1,17 +1,16 @@
 // Alloc and Zeroed of a Shared without a pin: see shared_fast_amd64.go.
 //
-// They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. They need no at. Where they go on in a Go function, the arguments
-// are in their registers again.
+// They use Go's internal calling convention, with arguments in registers and g in R14. They ignore
+// at. Before a jump to a Go function the arguments are in their registers again.
 
 //go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"
 
-// CHUNK sets R9 to the chunk of this generation at the processor that this runs
-// on, or jumps to none. The Shared is in AX. For a processor beyond the first
-// slots it jumps to far, where FAR is. The chunk of a zero Shared is nil.
+// CHUNK sets R9 to the current processor's chunk of this generation, or jumps to none. The Shared is
+// in AX. For a processor beyond the first slots it jumps to far, which must be a FAR. The chunk of a
+// zero Shared is nil.
 #define CHUNK(near, far, none) \
 	MOVQ const_gM(R14), R8 \
 	MOVQ const_mP(R8), R8 \

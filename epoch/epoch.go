@@ -73,7 +73,7 @@ type Domain struct {
 	//   - an ended epoch whose counters are not in past has no guards in counters
 
 	ended    atomic.Uint64            // grows under mu
-	slots    atomic.Pointer[line]     // an array, one line a processor; nil while no guard may be in slots
+	slots    atomic.Pointer[line]     // one line a processor; nil while no guard may be in slots
 	counters atomic.Pointer[counters] // the current epoch's; nil until a reader counts
 	passed   atomic.Uint64            // every epoch up to this number has passed
 

@@ -118,7 +118,7 @@ func testLeaveTwice(t *testing.T) {
 	}
 }
 
-// TestLeaveTwiceInAnotherEpoch: a guard that has left is told from the one that has its slot, if that is in
+// TestLeaveTwiceInAnotherEpoch: a second Leave is detected if the guard that now has the slot is of
 // another epoch.
 func TestLeaveTwiceInAnotherEpoch(t *testing.T) {
 	_, g := withSlots(t)
@@ -379,8 +379,8 @@ func TestLateReaderDoesNotUndoPassed(t *testing.T) {
 	}
 }
 
-// TestFenceComesBetween: a store that the processor holds back until the fence is seen, for the fence
-// comes after the end of the epoch, and before Passed looks for guards.
+// TestFenceComesBetween: Passed sees a store that the processor delays until the fence, since the
+// fence comes after the end of the epoch and before the search for guards.
 func TestFenceComesBetween(t *testing.T) {
 	d, g := withSlots(t)
 	if !needsFence {
@@ -455,7 +455,7 @@ func TestNoFencesNoSlots(t *testing.T) {
 	g.Leave()
 }
 
-// TestFirstReadersShareSlots: of two readers that find no slots, one has entered when the other adds them.
+// TestFirstReadersShareSlots: two readers find no slots, and one enters before the other adds them.
 func TestFirstReadersShareSlots(t *testing.T) {
 	d, g := withSlots(t)
 	d.addSlots()
@@ -465,7 +465,7 @@ func TestFirstReadersShareSlots(t *testing.T) {
 	g.Leave()
 }
 
-// TestFullLines: guards for which the processor has no slot are in counters, until others have left.
+// TestFullLines: if the processor has no free slot, guards go to counters until others have left.
 func TestFullLines(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	d, g := withSlots(t)

@@ -98,7 +98,8 @@ func ExampleShared() {
 	// Output: true host
 }
 
-// Words of a buffer are interned without a string of each, and one that is used twice has two references.
+// Words of a buffer are interned without a string for each. A word that is used twice has two
+// references.
 func ExampleStrings_Retain() {
 	words := intern.New(freehold.Default(), &intern.Options{RefCounts: true})
 	defer words.Close()

@@ -53,7 +53,7 @@ type chunk struct {
 const (
 	statusFree    = 0
 	statusLive    = 1
-	statusMoving  = 2              // free; on its way to a stack or a cache, or its chunk is being returned
+	statusMoving  = 2              // free, in transit to a stack or cache, or its chunk is being returned
 	statusRetired = 3              // and above: see retireList.status
 	statusOfCache = 1 << placeBits // and above
 )

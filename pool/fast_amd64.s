@@ -1,17 +1,16 @@
 // Get and put without a pin: see fast_amd64.go.
 //
-// They are called as Go functions call each other, with arguments in registers
-// and the goroutine in R14. They need no at, and nobody looks at the result of put and free. Where they go on in a Go function, the arguments
-// are in their registers again.
+// They use Go's internal calling convention, with arguments in registers and g in R14. They ignore
+// at, and their callers ignore the results of put and free. Before a jump to a Go function the
+// arguments are in their registers again.
 
 //go:build !race && !freehold_portable && !asan
 
 #include "go_asm.h"
 #include "textflag.h"
 
-// STACK sets stack to that of the processor that this runs on. It is 0 in a zero
-// Blocks, where only get comes to it. For a processor beyond the first slots it
-// jumps to far, where FAR is.
+// STACK sets stack to the stack of the current processor. It is 0 in a zero Blocks, for which only
+// get uses STACK. For a processor beyond the first slots it jumps to far, which must be a FAR.
 #define STACK(b, stack, near, far) \
 	MOVQ const_gM(R14), stack \
 	MOVQ const_mP(stack), stack \
@@ -27,14 +26,14 @@ near: \
 	JCS  near \
 	JMP  none
 
-// GOON jumps to the Go function in a variable.
+// GOON jumps to the Go function that a variable holds.
 #define GOON(variable) \
 	MOVQ variable(SB), DX \
 	MOVQ (DX), R8 \
 	JMP  R8
 
-// POP takes the last block off a stack: R11 is its address. It changes
-// nothing before it jumps to none.
+// POP takes the last block off a stack and sets R11 to its address. It jumps to none, without any
+// change, if there is no free block.
 #define POP(stack, none) \
 	MOVQ stack_n(stack), DX \
 	SUBQ $1, DX \
@@ -48,9 +47,9 @@ near: \
 	MOVQ DX, stack_n(stack) \
 	MOVQ (stack_entries+entry_addr)(stack)(R8*1), R11
 
-// FIND looks for the live block at BX in the pool in SI: R10 is the address of its
-// status. It jumps to none if the chunk is not in the first slot that it may be in,
-// or a cache had the block. AX keeps its value, R13 is clobbered.
+// FIND sets R10 to the address of the status of the live block at BX in the pool in SI. It jumps to
+// none if the chunk is not in its first slot of the hash table, or if the block came through a cache.
+// AX keeps its value, R13 is clobbered.
 #define FIND(shift, none) \
 	MOVQ AX, R13 \
 	MOVQ Blocks_table(SI), R8 \
@@ -78,7 +77,7 @@ near: \
 	CMPL (R10), $const_statusLive \
 	JNE  none
 
-// ROOM sets R11 to where the next entry of a stack is, or jumps to none.
+// ROOM sets R11 to the address of the next free entry of a stack, or jumps to none.
 #define ROOM(stack, none) \
 	MOVQ stack_n(stack), R11 \
 	CMPQ R11, stack_capacity(stack) \
@@ -86,7 +85,7 @@ near: \
 	SHLQ $4, R11 \
 	ADDQ stack, R11
 
-// PUSH puts the block that FIND found on a stack, at R11.
+// PUSH puts the block that FIND found into the entry at R11.
 #define PUSH(stack) \
 	MOVL $const_statusFree, (R10) \
 	MOVQ BX, (stack_entries+entry_addr)(R11) \

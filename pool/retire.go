@@ -63,7 +63,7 @@ func (b *Blocks) retire(call string, p unsafe.Pointer) {
 	}
 	l := &b.retireList
 	l.mu.Lock()
-	e, ok := b.retireAs(uintptr(p), l.status()) // under mu, so one of two concurrent calls is refused
+	e, ok := b.retireAs(uintptr(p), l.status()) // under mu: one of two concurrent calls fails
 	if ok {
 		l.open = append(l.open, e)
 		l.retired++

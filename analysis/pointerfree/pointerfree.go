@@ -128,7 +128,7 @@ func typeParams(fn *types.Func) *types.TypeParamList {
 // A storedType is a type argument whose values a function stores off-heap.
 type storedType struct {
 	function string // its name in the panic
-	param    string // the name of the type parameter; for freehold's functions, its name in the panic
+	param    string // the type parameter's name; for freehold's functions, as in the panic
 	arg      types.Type
 }
 

@@ -134,7 +134,7 @@ func startOnce() error {
 		return err
 	}
 	if os.Getpid() != 1 {
-		return unix.SetNonblock(int(crash.Fd()), true) // the mode is shared with SetCrashOutput's copy
+		return unix.SetNonblock(int(crash.Fd()), true) // SetCrashOutput's copy shares the mode
 	}
 	return nil
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/freehold-go/freehold/internal/lockrank"
 )
 
-// A registry has its owners in order of creation until Remove, and a weak one until it is collected.
+// A registry holds its owners in order of creation until Remove, and a weak one until the collector
+// has freed it.
 func TestRegistry(t *testing.T) {
 	var r Registry[owner, lockrank.Leaf]
 	if all := r.All(); len(all) > 0 {

@@ -82,9 +82,9 @@ func PagesAround(r *region, in Range) (from, n uintptr) {
 	return from, r.pageIndex(in.Base+in.Size-1) + 1 - from
 }
 
-// closeSegment makes a new segment inaccessible by the kernel's guards. Where there are none,
-// it leaves the segment unmapped, as it came, and reports mapped. After an error the segment
-// may be accessible, but it has no guards, which would fault in the next heap that takes it.
+// closeSegment makes a new segment inaccessible by the kernel's guards. If the kernel has none, it
+// leaves the segment inaccessible, as it came, and reports mapped. After an error the segment may
+// be accessible, but it has no guards, which would fault in the next heap that takes it.
 func closeSegment(addr uintptr) (mapped bool, err error) {
 	if !vm.HolesReadZero {
 		return true, nil
@@ -93,7 +93,7 @@ func closeSegment(addr uintptr) (mapped bool, err error) {
 		return true, nil
 	}
 	if vm.Advise(addr, SegmentBytes, vm.Guard) == nil && vm.Advise(addr, vm.PageBytes(), vm.Populate) != nil {
-		return false, nil // a guard refuses Populate; under QEMU, which ignores advice, it succeeds
+		return false, nil // guards refuse Populate; QEMU, which ignores advice, does not
 	}
 	if err = vm.Revoke(addr, SegmentBytes); err != nil {
 		_ = vm.Advise(addr, SegmentBytes, vm.Unguard) // refused where there are none

@@ -18,8 +18,8 @@ package pages
 import "github.com/freehold-go/freehold/internal/vm"
 
 const (
-	tableBytes = SegmentBytes / PageBytes * (WordBytes + mapEntryBytes) // of a segment's words in both tables
-	heldBytes  = SegmentBytes/PageBytes/8 + ownerBytes + 1              // of a segment's part of the other tables, charged until Close
+	tableBytes = SegmentBytes / PageBytes * (WordBytes + mapEntryBytes) // a segment's words
+	heldBytes  = SegmentBytes/PageBytes/8 + ownerBytes + 1              // its part of the other tables, until Close
 	ownerBytes = 4
 )
 

@@ -32,7 +32,7 @@ const (
 type Span struct {
 	Base       uintptr // address of the run
 	pages      uintptr
-	Size       uintptr // large block: the requested size, or 0 if claimed; block run: the layer above's
+	Size       uintptr // large block: requested size, or 0 if claimed; block run: the layer above's
 	Owner      uint32  // the heap's ID
 	Kind       uint8
 	align      uint8   // large block: log2 of the requested alignment

@@ -7,8 +7,8 @@
 
 // func(a, b, c, d, e uintptr) (v, w, x, y, z uintptr)
 //
-// Each result is a sum that no other order of the arguments gives, if g and 0 are
-// where they should be.
+// Each result is a sum that only this order of the arguments gives, and only if g and 0 are in their
+// registers.
 TEXT probe<>(SB), NOSPLIT, $0-0
 	MOVQ (TLS), R8
 	CMPQ R14, R8

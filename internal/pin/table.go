@@ -65,11 +65,11 @@ type Table[T any] struct {
 	none *T // the entry of empty slots
 	Holders
 
-	mu     lockrank.Mutex[lockrank.Caches] // guards drains, joined, and stores of entries into slots
+	mu     lockrank.Mutex[lockrank.Caches] // guards drains, joined, and stores into slots
 	drains int                             // number of Drains under way
 	joined map[*Slot[T]]struct{}
 
-	_      [0]atomic.Uint64    // aligns length to 8 bytes on 386 too, so first has no padding behind it
+	_      [0]atomic.Uint64    // aligns length to 8 on 386 too: no padding behind first
 	length uint64              // number of slots; fixed
 	first  [firstSlots]Slot[T] // the other slots are behind it
 }

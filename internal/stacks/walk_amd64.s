@@ -4,9 +4,9 @@
 //
 //	BP -> | the caller's BP | return address |
 //
-// The walk ends where BP leaves the goroutine's stack, whose bounds are the first two
-// words of g, and where it does not grow. So it reads only that stack, whatever BP holds.
-// The stack does not move meanwhile: assembly is not preempted (see package pin).
+// The walk ends when BP leaves the goroutine's stack, whose bounds are the first two words of g, or
+// does not grow. So it reads only that stack, even if BP is garbage. The stack does not move
+// meanwhile: assembly is not preempted (see package pin).
 
 //go:build !race && !freehold_portable && !asan
 

@@ -14,7 +14,7 @@ import (
 type End struct {
 	offheap.End
 	Instr    ssa.CallInstruction // for a replaced block perhaps the Must around the call
-	Call     offheap.Call        // the call of freehold, perhaps inside the function that Instr calls
+	Call     offheap.Call        // freehold's call, perhaps inside the function that Instr calls
 	Deferred bool                // it runs when the function returns
 }
 

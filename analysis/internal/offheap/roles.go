@@ -88,7 +88,7 @@ type End struct {
 	Block    ssa.Value
 	To       ssa.Value // the allocator that Block goes to, or nil
 	Retired  bool      // guards still protect reads of Block, but it must not be freed
-	Replaced bool      // Block ends only if the call's second result, an error or a bool, means success
+	Replaced bool      // Block ends only if the second result, an error or a bool, means success
 
 	Owner  ssa.Value
 	Itself bool      // Owner is closed
