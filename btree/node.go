@@ -45,7 +45,7 @@ const (
 type layout struct {
 	slots  int     // the capacity in keys
 	least  int     // a node with fewer keys is joined with a neighbour
-	merge  int     // two nodes become one if they have at most so many keys together
+	merge  int     // two nodes with at most this number of keys together become one
 	extra  int     // more values than keys: 1 for an inner node, whose values are its children
 	keys   uintptr // offset of the first key
 	values uintptr // offset of the first value

@@ -139,7 +139,7 @@ func (b *Blocks) init(call string, parent freehold.Allocator, size, align int, o
 	}
 	b.recip = math.MaxUint64/uint64(stride) + 1
 	b.capacity = uint64(min(max(maxStackBytes/stride, 2), fullStackBlocks)) &^ 1
-	b.misfit = fmt.Errorf("%w: a pool of blocks of %s at multiples of %d has none that large", freehold.ErrOutOfMemory, arg.Bytes(size), align)
+	b.misfit = fmt.Errorf("%w: the request exceeds a block of this pool, %s at a multiple of %d", freehold.ErrOutOfMemory, arg.Bytes(size), align)
 
 	b.shift = uint(bits.Len(uint(max(minChunkBytes, minChunkBlocks*stride) - 1)))
 	if n := b.limits.MaxBlocks; n > 0 && n < 1<<b.shift/stride {

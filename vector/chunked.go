@@ -117,7 +117,7 @@ func (c *Chunked[T]) appendSlow() error {
 // addBlock takes a block from the parent.
 func (c *Chunked[T]) addBlock() error {
 	if len(c.blocks) > 4*(bits.UintSize-4-int(c.first)) {
-		return fmt.Errorf("%w: %d elements are all that an index reaches", freehold.ErrOutOfMemory, c.Cap())
+		return fmt.Errorf("%w: more than %d elements would exceed the range of an index", freehold.ErrOutOfMemory, c.Cap())
 	}
 	n := int(chunks.Len(uint(len(c.blocks)), c.first))
 	b, err := freehold.Grow(c.base.Parent, []T(nil), n)

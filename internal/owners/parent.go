@@ -18,11 +18,11 @@ var traits []func(parent any) (Traits, bool)
 
 var never atomic.Bool
 
-// AddTraits adds a function that returns the traits of a package's allocators, and false for others.
-// Packages call it when they initialize.
+// AddTraits registers a function that returns the traits of one package's allocators, and false for
+// other types. Packages call it during initialization.
 func AddTraits(f func(parent any) (Traits, bool)) { traits = append(traits, f) }
 
-// TraitsOf returns the traits of a parent. Closed is not nil. A parent of an unknown type has none.
+// TraitsOf returns the traits of a parent, or none for an unknown type. Closed is never nil.
 func TraitsOf(parent any) Traits {
 	for _, f := range traits {
 		if t, ok := f(parent); ok {

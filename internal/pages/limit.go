@@ -2,8 +2,8 @@
 //
 // committed counts dirty pages, address tables and metadata. It grows before memory is used:
 // the caller charges under mu, then commits and uses the memory, and uncharges if that fails.
-// It shrinks after the system has taken memory back. So the memory in use never exceeds the
-// limit.
+// It shrinks after the system has taken memory back. So committed never exceeds the limit, and
+// neither does the memory in use.
 //
 // A heap with a payer charges the payer too. committedByAll is the sum over all heaps, for the
 // budget of the whole process.
