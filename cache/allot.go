@@ -28,11 +28,15 @@ const (
 // above the one before. A copy takes what is available and reclaims nothing.
 func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if size > s.c.largeBytes {
+		if before == highestBefore {
+			own = versioned
+			size += versionBytes
+		}
 		if n, ok = s.acquire(size, copying); ok {
 			s.begin(n, seconds, main, sealed)
 			s.fill(s.segs.at(n), size)
 		}
-		return n, 0, 0, ok
+		return n, 0, own, ok
 	}
 	queue := 0
 	if main {

@@ -75,4 +75,5 @@ const (
 	Store                // the Entry as the function has set it
 	Remove               // no entry
 	Touch                // the entry as it is, with the TTL that the function has set, as [Cache.Touch] does
+	Mark                 // the entry as it is, with its version too, and the Flags that the function has set
 )

@@ -157,7 +157,7 @@ func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent b
 	}
 	old, found := s.current(h, key)
 	if !found || s.version(old.w, old.it) == undecodable {
-		s.store(h, key, e, s.c.clock.expires(e.TTL), absent, old)
+		s.store(h, key, e, s.c.clock.expires(e.TTL), absent, false, old)
 	}
 }
 

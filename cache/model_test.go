@@ -179,15 +179,19 @@ func (m *model) stored(key string, e Entry, done, right bool) {
 
 func (m *model) update(key string, e Entry, more int) {
 	had := m.has(key)
-	change := Change(more % 4)
-	_, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
+	change, before := Change(more%5), uint64(0)
+	version, err := m.c.Update([]byte(key), func(old *Entry, found bool) Change {
 		if found != had || string(old.Value) != m.value(key) {
 			m.t.Fatalf("Update(%q) finds %t, %d bytes", key, found, len(old.Value))
 		}
+		before = old.Version
 		*old = e
 		return change
 	})
 	m.failed(key, false, err)
+	if err == nil && change != Store && change != Remove && version != before && m.has(key) {
+		m.t.Fatalf("Update(%q) to %d gives version %d after %d", key, change, version, before)
+	}
 	switch {
 	case change == Store && err == nil:
 		m.stored(key, e, true, true)
@@ -196,6 +200,10 @@ func (m *model) update(key string, e Entry, more int) {
 	case change == Touch && had:
 		w := m.want[key]
 		w.expires = m.expires(e.TTL)
+		m.want[key] = w
+	case change == Mark && had && err == nil:
+		w := m.want[key]
+		w.flags = e.Flags
 		m.want[key] = w
 	}
 }

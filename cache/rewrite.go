@@ -11,7 +11,7 @@ package cache
 const spareShare = 8
 
 // rewrite makes the item of old that of e, of a shape without spare units, and reports whether it could.
-func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
+func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
 	}
@@ -29,7 +29,7 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape) bool {
 		s.c.seam.at(writeAlone)
 		size := it.size()
 		g.forget(it.expires.Load(), size)
-		s.advance(it, sh)
+		s.advance(it, sh, keeps)
 		it.writeEntry(e, expires, &s.c.clock)
 		g.note(expires, size)
 		w = slotOf(w.tag(), w.place(), w.main(), min(w.hits()+1, maxHits))

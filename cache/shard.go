@@ -62,10 +62,11 @@ func (s *shard) init(c *Cache, number uint64, limit int) {
 	s.lines.Store(1)
 }
 
-// store makes e the entry of key, whose slot and item are in old if it has one.
+// store makes e the entry of key, whose slot and item are in old if it has one. The entry keeps the
+// version of old if keeps is set.
 //
 // Precondition: growIndex was called since mu was taken, and before old was found.
-func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent bool, old reading) (version uint64, err error) {
+func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent, keeps bool, old reading) (version uint64, err error) {
 	s.loads.written(key)
 	if len(key) > maxKeyBytes {
 		return 0, fmt.Errorf("%w: the key has %d bytes, of at most %d", ErrTooLarge, len(key), maxKeyBytes)
@@ -86,14 +87,22 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	if old.at == nil {
 		main = s.index.remembers(h)
 	}
+	count := uint64(1)
+	if keeps {
+		count = 0
+	}
 	sh := s.c.shape(e.Flags, absent)
-	if s.rewrite(old, e, expires, sh) {
-		s.sets++
+	if s.rewrite(old, e, expires, sh, keeps) {
+		s.sets += count
 		return s.version(old.w, old.it), nil
 	}
 	before := s.floor
 	if old.at != nil {
 		before = s.version(old.w, old.it)
+	}
+	next := before + 1
+	if keeps {
+		before, next = highestBefore, before
 	}
 	n, offset, own, ok := s.allotBeside(old, itemBytes(key, e, sh), seconds(e.TTL), main, before)
 	if !ok && s.isAlone(old) {
@@ -109,10 +118,10 @@ func (s *shard) store(h uint64, key []byte, e *Entry, expires uint32, absent boo
 	it := g.item(offset)
 	it.write(key, e, expires, sh|own, &s.c.clock)
 	if own != 0 {
-		s.setVersion(it, before+1)
+		s.setVersion(it, next)
 	}
 	s.add(g, it)
-	s.sets++
+	s.sets += count
 	w := slotOf(tagOf(h), s.segs.place(n, offset), main, hits)
 	if old.at != nil {
 		s.replace(old, w)

@@ -16,6 +16,7 @@ package cache
 
 import (
 	"encoding/binary"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -88,6 +89,9 @@ func (c *Cache) highestVersion() (v uint64) {
 	return v
 }
 
+// highestBefore has allot give the item a version of its own: no position is above it.
+const highestBefore = math.MaxUint64
+
 // shapeAt returns versioned if an item at the offset of segment n needs a version of its own to have a
 // higher one than before, and else 0.
 func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
@@ -103,8 +107,12 @@ func (s *shard) setVersion(it *item, v uint64) {
 	binary.NativeEndian.PutUint64(it.versionAt(), v)
 }
 
-// advance gives an item that is rewritten in place a shape, and the next version.
-func (s *shard) advance(it *item, sh shape) {
+// advance gives an item that is rewritten in place a shape, and the next version unless it keeps its own.
+func (s *shard) advance(it *item, sh shape, keeps bool) {
+	if keeps {
+		it.shape = sh + oneRewrite*shape(it.shape.rewrites())
+		return
+	}
 	if sh&versioned == 0 {
 		it.shape = sh + oneRewrite*shape(it.shape.rewrites()+1)
 		return

@@ -82,13 +82,17 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 		}
 		switch {
 		case change == Store:
-			version, err = s.store(h, key, &s.entry, expires, false, old)
+			version, err = s.store(h, key, &s.entry, expires, false, false, old)
 		case change == Remove, change == Touch && found && s.entry.TTL < 0:
 			s.loads.written(key)
 			s.unlink(old)
 			version = 0
 		case change == Touch && found:
 			s.touch(old, expires)
+		case change == Mark && found:
+			e := s.entryOf(old, c.accessTime())
+			e.Flags = s.entry.Flags
+			version, err = s.store(h, key, &e, old.it.expires.Load(), false, true, old)
 		}
 	})
 	return version, err
@@ -141,7 +145,7 @@ func (c *Cache) put(key []byte, e *Entry) (version uint64, err error) {
 // putUntil is put of an entry that expires at the given second.
 func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, err error) {
 	c.write(key, len(key)+len(e.Value), func(s *shard, h uint64, old reading, _ bool) {
-		if version, err = s.store(h, key, e, expires, false, old); err != nil && err != errAsked {
+		if version, err = s.store(h, key, e, expires, false, false, old); err != nil && err != errAsked {
 			s.unlink(old)
 		}
 	})
@@ -161,7 +165,7 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, fou
 	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
 		if err = nil; want(s, old, found) {
 			c.withTTL(e)
-			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, old)
+			_, err = s.store(h, key, e, c.clock.expires(e.TTL), false, false, old)
 			done = err == nil
 		}
 	})

@@ -326,7 +326,7 @@ func (s *session) win(m *meta) (wins bool) {
 			return cache.Keep
 		}
 		e.Flags |= won
-		return cache.Store
+		return cache.Mark
 	})
 	return wins
 }

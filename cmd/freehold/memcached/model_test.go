@@ -265,10 +265,7 @@ func (m *model) metaGet(p *program, key string) (say, want string) {
 		m.put(key, modelItem{ttl: vivify, won: true})
 		it, wins = m.items[key], true
 	case !it.won && (it.stale || judged != 0 && recache > max(judged, 0)):
-		next := *it
-		next.won = true
-		m.put(key, next)
-		it, wins = m.items[key], true
+		it.won, wins = true, true // which is no new version
 	}
 	shown := it.ttl
 	if shown == 0 {

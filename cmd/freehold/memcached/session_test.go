@@ -64,6 +64,22 @@ func talk(t testing.TB, s *Server, pieces ...string) string {
 	return w.out.String()
 }
 
+// TestWinningKeepsTheCAS: a client that wins an item, and so marks it, does not change its CAS number, however large
+// the item is.
+func TestWinningKeepsTheCAS(t *testing.T) {
+	s := newServer(t)
+	for _, bytes := range []int{1, 5000, testMaxItem - 1} {
+		talk(t, s, fmt.Sprintf("ms k %d T100\r\n%s\r\n", bytes, strings.Repeat("v", bytes)))
+		before := strings.TrimSuffix(talk(t, s, "mg k c\r\n"), "\r\n")
+		if got := talk(t, s, "mg k c R200\r\n"); got != before+" W\r\n" {
+			t.Errorf("%d bytes: %q, and before %q", bytes, got, before)
+		}
+		if got := talk(t, s, "mg k c\r\n"); got != before+" Z\r\n" {
+			t.Errorf("%d bytes: %q afterwards, and before %q", bytes, got, before)
+		}
+	}
+}
+
 var longKey = strings.Repeat("k", maxKey+1)
 
 // conversations are what clients say and the replies, in which ~ stands for a version. Each begins
