@@ -10,7 +10,7 @@
 //   - unclosed: owners that are not closed on every path
 //   - freepart: frees of anything but a whole block
 //   - appendoff: slices that the built-in append moves to the Go heap
-//   - escape: memory that is kept beyond the end of its block
+//   - escape: memory that is kept beyond the end of its block or of its loan
 package analysis
 
 import (

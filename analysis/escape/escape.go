@@ -26,12 +26,25 @@ Reported are values that are returned, by themselves or in a struct, and values 
 are stored in a global variable, or in a map or a field of a parameter, of the receiver
 or of a global variable, or sent to such a channel, if the same function frees their block
 or ends its arena, pool, buffer or heap, and neither takes them out again nor frees what
-they are stored in. strings.Clone and slices.Clone make copies on the Go heap.`
+they are stored in. strings.Clone and slices.Clone make copies on the Go heap.
+
+Some memory is lent to a function until that returns:
+
+	c.View(key, func(e cache.Entry) { value = e.Value }) // bytes.Clone(e.Value) may be kept
+
+Reported is memory that the function stores in a variable from outside, or in a field, slice
+or map of one, memory that it sends, and memory that a goroutine gets. That is so for View, Peek,
+GetMany and Update of a cache, View of a hashmap.Shared, Update of a hashmap.Map, OnEvict, Decode of a
+Codec, Key of extsort, and for loops over All of a cache and over Sorted of extsort. A captured
+variable that nobody reads afterwards is not reported.`
 
 // Analyzer reports off-heap memory that outlives its block.
 var Analyzer = flow.Analyzer("escape", doc, func(pass *flow.Pass, fn *ssa.Function) {
 	ends := flow.Ends(fn)
 	for instr := range flow.Instructions(fn) {
+		if l, ok := flow.LoanAt(instr); ok {
+			reportKept(pass, l)
+		}
 		for _, use := range flow.Uses(instr) {
 			if e := endOf(use, instr, ends); e != nil {
 				report(pass, use, instr, e)
@@ -110,11 +123,14 @@ func follows(e flow.End, instr ssa.Instruction, how string) bool {
 
 // isOthers reports whether a place is certainly visible outside of the function: it is in a
 // parameter or a variable from outside. The result of a call may be new.
-func isOthers(place ssa.Value) bool {
+func isOthers(place ssa.Value) bool { return root(place) != nil }
+
+// root returns the parameter or the variable from outside that a place is in, or nil.
+func root(place ssa.Value) ssa.Value {
 	for {
 		switch v := flow.Base(place).(type) {
 		case *ssa.Parameter, *ssa.Global, *ssa.FreeVar:
-			return true
+			return v
 		case *ssa.UnOp: // a load
 			place = v.X
 		case *ssa.Field:
@@ -122,7 +138,7 @@ func isOthers(place ssa.Value) bool {
 		case *ssa.Lookup:
 			place = v.X
 		default:
-			return false
+			return nil
 		}
 	}
 }
@@ -160,8 +176,8 @@ func isSamePlace(a, b ssa.Value) bool {
 		b, ok := b.(*ssa.FieldAddr)
 		return ok && a.Field == b.Field && a.X.Type().String() == b.X.Type().String()
 	case *ssa.IndexAddr:
-		_, ok := b.(*ssa.IndexAddr)
-		return ok
+		b, ok := b.(*ssa.IndexAddr)
+		return ok && a.X.Type().String() == b.X.Type().String()
 	}
 	return a == b
 }
@@ -182,25 +198,26 @@ func anyIn(fn *ssa.Function, depth int, is func(ssa.Instruction) bool) bool {
 }
 
 // waits reports whether, between the send instr and an end, the function may wait for the receiver
-// of the sent value: by a receive, or by a call that is not freehold's.
+// of the sent value.
 func waits(instr ssa.Instruction, e flow.End) bool {
-	after := flow.After(instr)
-	if !e.Deferred {
-		after = flow.Between(instr, e.Instr)
+	if e.Deferred {
+		return mayWait(flow.After(instr))
 	}
-	for _, other := range after {
-		switch other := other.(type) {
+	return mayWait(flow.Between(instr, e.Instr))
+}
+
+// mayWait reports whether some instructions may wait for a goroutine: by a receive, or by
+// a call that is not freehold's.
+func mayWait(instrs []ssa.Instruction) bool {
+	return slices.ContainsFunc(instrs, func(instr ssa.Instruction) bool {
+		switch instr := instr.(type) {
 		case *ssa.Select:
 			return true
 		case *ssa.UnOp:
-			if other.Op == token.ARROW {
-				return true
-			}
+			return instr.Op == token.ARROW
 		case ssa.CallInstruction:
-			if flow.Builtin(other) == "" && offheap.Of(other).Name == "" {
-				return true
-			}
+			return flow.Builtin(instr) == "" && offheap.Of(instr).Name == ""
 		}
-	}
-	return false
+		return false
+	})
 }

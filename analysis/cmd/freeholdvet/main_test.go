@@ -26,8 +26,8 @@ func TestCommand(t *testing.T) {
 			t.Errorf("%v: exit status 0", args)
 		}
 		for _, want := range []string{
-			"rows.go:16:24: freehold: MakeSlice[row]: field name is a string, which points into the Go heap; use freehold.String",
-			"rows.go:34:11: xs is read after freehold.FreeSlice at line 33",
+			"rows.go:17:24: freehold: MakeSlice[row]: field name is a string, which points into the Go heap; use freehold.String",
+			"rows.go:35:11: xs is read after freehold.FreeSlice at line 34",
 		} {
 			if strings.Count(string(out), want) != 1 {
 				t.Errorf("%v: no %q in\n%s", args, want, out)

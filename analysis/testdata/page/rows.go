@@ -5,6 +5,7 @@ import (
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/arena"
+	"github.com/freehold-go/freehold/cache"
 )
 
 type row struct {
@@ -58,4 +59,9 @@ func parse(heap *freehold.Heap, r io.Reader) (int, error) {
 	n, err := r.Read(b)
 	scratch.Close()
 	return n, err
+}
+
+func get(sessions *cache.Cache, key []byte) (value []byte, ok bool) {
+	ok = sessions.View(key, func(e cache.Entry) { value = e.Value })
+	return value, ok
 }

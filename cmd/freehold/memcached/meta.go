@@ -283,6 +283,7 @@ func (s *session) metaRead(m *meta, l *look) (found bool) {
 	show := func(e cache.Entry) {
 		if isFirst {
 			l.before, isFirst = e, false
+			l.before.Value = nil // ends with the call
 		}
 		l.again = !l.wins && m.winnable(&e)
 		if l.again || !s.fits(m.shown(&e)) {

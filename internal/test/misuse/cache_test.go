@@ -45,12 +45,6 @@ func makes(o *cache.Options) func(w *world) {
 	return func(w *world) { cache.New(w.a, o).Close() }
 }
 
-// viewed returns the value that a View was lent, after its end.
-func viewed(c *cache.Cache) (kept []byte) {
-	c.View(cacheKey, func(e cache.Entry) { kept = e.Value })
-	return kept
-}
-
 // viewMany views so often that the quarantine of a heap has other blocks.
 func viewMany(c *cache.Cache) {
 	for range 4 << 20 / lentBytes {
@@ -90,13 +84,22 @@ func nothing(*world) {}
 
 var cachePrograms = []program{
 	{"read of a View's value after the call", keptRead,
-		inCache(func(w *world, c *cache.Cache) { w.look(viewed(c)) }),
+		inCache(func(w *world, c *cache.Cache) {
+			var kept []byte
+			c.View(cacheKey, func(e cache.Entry) { kept = e.Value })
+			w.look(kept)
+		}),
 		inCache(func(w *world, c *cache.Cache) { c.View(cacheKey, func(e cache.Entry) { w.look(e.Value) }) })},
 	{"write to a View's value during the call", lentWrite("cache.Cache.View"),
 		inCache(func(w *world, c *cache.Cache) { c.View(cacheKey, func(e cache.Entry) { e.Value[0] = 2 }) }),
 		inCache(func(w *world, c *cache.Cache) { c.View(cacheKey, func(e cache.Entry) { bytes.Clone(e.Value)[0] = 2 }) })},
 	{"write to a View's value after the call", keptWrite,
-		inCache(func(w *world, c *cache.Cache) { viewed(c)[0] = 2; viewMany(c) }),
+		inCache(func(w *world, c *cache.Cache) {
+			var kept []byte
+			c.View(cacheKey, func(e cache.Entry) { kept = e.Value })
+			kept[0] = 2
+			viewMany(c)
+		}),
 		inCache(func(w *world, c *cache.Cache) { bytes.Clone(cacheValue)[0] = 2; viewMany(c) })},
 	{"read of a Peek's value after the call", keptRead,
 		inCache(func(w *world, c *cache.Cache) {
