@@ -11,6 +11,7 @@
 //   - freepart: frees of anything but a whole block
 //   - appendoff: slices that the built-in append moves to the Go heap
 //   - escape: memory that is kept beyond the end of its block or of its loan
+//   - gomemory: references to Go memory that are meant for off-heap memory
 package analysis
 
 import (
@@ -19,6 +20,7 @@ import (
 	"github.com/freehold-go/freehold/analysis/appendoff"
 	"github.com/freehold-go/freehold/analysis/escape"
 	"github.com/freehold-go/freehold/analysis/freepart"
+	"github.com/freehold-go/freehold/analysis/gomemory"
 	"github.com/freehold-go/freehold/analysis/pointerfree"
 	"github.com/freehold-go/freehold/analysis/unclosed"
 	"github.com/freehold-go/freehold/analysis/useafterfree"
@@ -30,6 +32,7 @@ func Analyzers() []*analysis.Analyzer {
 		appendoff.Analyzer,
 		escape.Analyzer,
 		freepart.Analyzer,
+		gomemory.Analyzer,
 		pointerfree.Analyzer,
 		unclosed.Analyzer,
 		useafterfree.Analyzer,

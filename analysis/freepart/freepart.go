@@ -4,8 +4,6 @@ package freepart
 
 import (
 	"fmt"
-	"go/constant"
-	"go/token"
 	"go/types"
 	"slices"
 
@@ -47,50 +45,13 @@ var Analyzer = flow.Analyzer("freepart", doc, func(pass *flow.Pass, fn *ssa.Func
 
 // faultOf returns a description of a freed value that is not a whole block, or "".
 func faultOf(c offheap.Call, v ssa.Value, sizes types.Sizes) string {
-	if fault := goMemory(c, v); fault != "" {
+	if fault := flow.GoMemory(v); fault != "" && !c.Own { // an allocator of the user's own may have such blocks
 		return fault
 	}
 	if _, ok := v.Type().Underlying().(*types.Slice); ok || offheap.IsString(v.Type()) {
 		return partOfSlice(c, v)
 	}
 	return partOfValue(c, v, sizes)
-}
-
-// goMemory returns a description of v if it is Go memory, or "". The blocks of a user's own
-// allocator may be Go memory.
-func goMemory(c offheap.Call, v ssa.Value) string {
-	if c.Own {
-		return ""
-	}
-	switch base := flow.Base(v).(type) {
-	case *ssa.Alloc:
-		array, ok := base.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Array)
-		switch {
-		case !ok:
-			return "a Go variable"
-		case array.Len() > 0:
-			return "memory of the Go heap"
-		}
-	case *ssa.Global:
-		return "a Go variable"
-	case *ssa.MakeSlice:
-		if n, ok := flow.Int(base.Cap); !ok || n > 0 {
-			return "memory of the Go heap"
-		}
-	case *ssa.Const:
-		if base.Value != nil && base.Value.Kind() == constant.String && constant.StringVal(base.Value) != "" {
-			return "a constant"
-		}
-	case *ssa.BinOp:
-		if base.Op == token.ADD && offheap.IsString(base.Type()) {
-			return "a string of the Go heap"
-		}
-	case *ssa.Convert:
-		if offheap.IsString(base.Type()) || offheap.IsString(base.X.Type()) {
-			return "a copy in the Go heap"
-		}
-	}
-	return ""
 }
 
 // partOfSlice returns a description of a slice or string that is only a part of a block, or "".

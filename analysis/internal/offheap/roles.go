@@ -185,13 +185,23 @@ func (c Call) Makes() (o Owner, ok bool) {
 
 // Views returns the value whose memory the result of a call refers to, as for PtrTo and Get.
 func (c Call) Views() (of ssa.Value, ok bool) {
-	switch c.Name {
-	case "freehold.PtrTo", "freehold.SliceOf", "freehold.StringOf":
+	if c.Refers() {
 		return c.Args[0], true
+	}
+	switch c.Name {
 	case "freehold.Ptr.Get", "freehold.Slice.Get", "freehold.String.Get":
 		return c.Recv, true
 	}
 	return nil, false
+}
+
+// Refers reports whether a call makes a reference that may be stored off-heap.
+func (c Call) Refers() bool {
+	switch c.Name {
+	case "freehold.PtrTo", "freehold.SliceOf", "freehold.StringOf":
+		return true
+	}
+	return false
 }
 
 // Touches reports whether a call of freehold reads or writes the block in its arguments, or needs

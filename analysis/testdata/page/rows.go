@@ -65,3 +65,7 @@ func get(sessions *cache.Cache, key []byte) (value []byte, ok bool) {
 	ok = sessions.View(key, func(e cache.Entry) { value = e.Value })
 	return value, ok
 }
+
+func set(names []freehold.String, line []byte) {
+	names[0] = freehold.StringOf(string(line[:5]))
+}
