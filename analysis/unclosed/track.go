@@ -124,7 +124,7 @@ func (t *tracker) call(call ssa.CallInstruction, v ssa.Value, over bool) {
 		if !over {
 			t.done[call] = true
 		}
-	case c.Name != "" && (v == c.Recv || allocates(c)):
+	case c.Name != "" && (v == c.Owner() || allocates(c)):
 	case callee != nil && len(callee.Blocks) > 0:
 		for i, arg := range call.Common().Args {
 			if arg == v && (i >= len(callee.Params) || !t.borrows(callee.Params[i], (*tracker).follow)) {

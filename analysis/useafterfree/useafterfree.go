@@ -18,7 +18,8 @@ import (
 const doc = `report off-heap memory that is used after it has ended
 
 A block ends with its Free, with a successful Realloc, Resize, Append or Grow of
-it, and with Reset, Rewind or Close of its arena, pool or heap:
+it, and with Reset, Rewind or Close of its arena, pool or heap. A string of a map ends with
+Delete or Put of its key, or with Clear:
 
 	freehold.FreeSlice(heap, xs)
 	return xs[0]
@@ -187,7 +188,7 @@ func allocators(call offheap.Call) []ssa.Value {
 	from, _ := call.Allocates()
 	end, _ := call.Ends()
 	made, _ := call.Makes()
-	return append([]ssa.Value{call.Recv, from, end.To}, made.Parents...)
+	return append([]ssa.Value{call.Owner(), from, end.To}, made.Parents...)
 }
 
 // reports reports whether a call may come after the Close of a parent. A Close may not, except for

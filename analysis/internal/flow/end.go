@@ -32,12 +32,16 @@ func (e End) succeeded(in *ssa.BasicBlock) bool {
 	if e.Instr != e.Call.Instr {
 		return true // Instr is Must
 	}
+	result := e.Instr.Value()
+	if e.Owner != nil && result != nil && len(*result.Referrers()) == 0 {
+		return true // the error is ignored, so the code relies on success
+	}
 	for _, c := range Conditions(in) {
 		v, is, ok := c.Nil()
 		if !ok {
 			v, is = c.Value, c.Is
 		}
-		if x, ok := v.(*ssa.Extract); ok && is && x.Tuple == e.Instr.Value() && x.Index == 1 {
+		if x, ok := v.(*ssa.Extract); is && (ok && x.Tuple == result && x.Index == 1 || e.Owner != nil && v == result) {
 			return true
 		}
 	}
@@ -61,12 +65,28 @@ func (e End) IsOfOwner(base ssa.Value, instr ssa.Instruction) bool {
 			return false
 		}
 	}
+	if e.Key != nil && !e.isOfKey(base, block) {
+		return false
+	}
 	for _, owner := range Owners(block.From) {
 		if IsOne(e.Owner, owner, e.Instr, block.Instr) && IsOne(e.Owner, owner, e.Instr, instr) {
 			return true
 		}
 	}
 	return false
+}
+
+// isOfKey reports whether base, a block of a map, belongs to the entry of the key that the end is
+// of, or is that key.
+func (e End) isOfKey(base ssa.Value, block Block) bool {
+	if block.Instr != block.Call.Instr {
+		return false // the block's key is a value of another function
+	}
+	if e.Replaced && !offheap.IsText(base.Type()) {
+		return false // replaced in place
+	}
+	key := block.Call.Key()
+	return KeyOf(Base(e.Key)) == KeyOf(base) || key != nil && (Same(e.Key, key) || IsOne(e.Key, key, e.Instr, block.Instr))
 }
 
 // Ends returns the ends in fn, including ends inside called functions of the same package.
@@ -80,7 +100,7 @@ func ends(fn *ssa.Function, depth int) (all []End) {
 		_, deferred := call.(*ssa.Defer)
 		switch e := (End{end, call, c, deferred}); {
 		case isGo:
-		case ok && e.Replaced:
+		case ok && e.Replaced && e.Block != nil:
 			all = append(all, replacements(e)...)
 		case ok:
 			all = append(all, e)
@@ -122,7 +142,7 @@ func endsWithin(call ssa.CallInstruction, deferred bool, depth int) (all []End) 
 		return nil
 	}
 	for _, e := range ends(callee, depth) {
-		if e.Replaced || e.Since != nil || !always(e.Instr) {
+		if e.Replaced || e.Since != nil || e.Key != nil || !always(e.Instr) {
 			continue
 		}
 		e.Instr, e.Deferred = call, deferred

@@ -27,7 +27,7 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 		"hashmap.Map.At", "btree.Map.At", "intern.Strings.Value", "intern.Shared.Value",
 		"vector.Vector.Slice", "vector.Chunked.At", "vector.Chunked.Append":
 		return c.Recv, true
-	case "hashmap.Map.Get", "btree.Map.Min", "btree.Map.Max":
+	case "hashmap.Map.Get", "hashmap.Map.PutIfAbsent", "btree.Map.Min", "btree.Map.Max":
 		return c.Recv, c.returnsText()
 	case "hashmap.GetBytes":
 		return c.Args[0], c.returnsText()
@@ -41,6 +41,26 @@ func (c Call) Allocates() (from ssa.Value, ok bool) {
 
 // returnsText reports whether the first result of a call is a string or a []byte.
 func (c Call) returnsText() bool { return IsText(c.Instr.Common().Signature().Results().At(0).Type()) }
+
+// Owner returns the owner that a call is of: the receiver, or the map of a function for keys in
+// bytes.
+func (c Call) Owner() ssa.Value {
+	switch c.Name {
+	case "hashmap.GetBytes", "hashmap.PutBytes", "hashmap.UpdateBytes", "hashmap.GetSharedBytes",
+		"hashmap.PutSharedBytes", "hashmap.UpdateSharedBytes", "hashmap.ViewSharedBytes":
+		return c.Args[0]
+	}
+	return c.Recv
+}
+
+// Key returns the key of the entry whose block a call returns, or nil.
+func (c Call) Key() ssa.Value {
+	switch c.Name {
+	case "hashmap.Map.Get", "hashmap.Map.PutIfAbsent", "hashmap.Map.At", "btree.Map.At":
+		return c.Args[0]
+	}
+	return nil
+}
 
 // FillsBlock reports whether the slice that a call allocates has no capacity beyond its length.
 func (c Call) FillsBlock() bool {
@@ -88,11 +108,12 @@ type End struct {
 	Block    ssa.Value
 	To       ssa.Value // the allocator that Block goes to, or nil
 	Retired  bool      // guards still protect reads of Block, but it must not be freed
-	Replaced bool      // Block ends only if the second result, an error or a bool, means success
+	Replaced bool      // only if the call's error or bool means success, which is its second result, or for an Owner its first
 
 	Owner  ssa.Value
 	Itself bool      // Owner is closed
 	Blocks bool      // the blocks of Owner end
+	Key    ssa.Value // if not nil, only blocks of this key end, and the key itself
 	Since  ssa.Value // if not nil, only blocks handed out after this Mark end
 }
 
@@ -113,6 +134,12 @@ func (c Call) Ends() (e End, ok bool) {
 		return End{Owner: c.Recv, Itself: true}, true
 	case "arena.Arena.Reset", "pool.Pool.Reset", "pool.Blocks.Reset":
 		return End{Owner: c.Recv, Blocks: true}, true
+	case "hashmap.Map.Clear", "btree.Map.Clear":
+		return End{Owner: c.Recv, Blocks: true}, true
+	case "hashmap.Map.Delete", "btree.Map.Delete":
+		return End{Owner: c.Recv, Blocks: true, Key: c.Args[0]}, true
+	case "hashmap.Map.Put":
+		return End{Owner: c.Recv, Blocks: true, Key: c.Args[0], Replaced: true}, true
 	case "arena.Arena.Rewind":
 		return End{Owner: c.Recv, Blocks: true, Since: c.Args[0]}, true
 	case "arena.Recycler.Put":

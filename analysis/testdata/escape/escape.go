@@ -242,3 +242,22 @@ func linkAndFree(h *freehold.Heap, last *link, fill func() error) error {
 	}
 	return nil
 }
+
+func (s *server) taken(names *hashmap.Map[int, string], words *hashmap.Map[string, []byte], id int) string {
+	name, _ := names.Get(id)
+	s.byID[id] = name // want `off-heap memory is stored and outlives its block, which names.Delete`
+	names.Delete(id)
+	last, _ := words.Get("x")
+	s.last = last // want `off-heap memory is stored and outlives its block, which words.Clear`
+	words.Clear()
+	other, _ := names.Get(id + 1)
+	defer names.Delete(id + 1)
+	return other // want `off-heap memory is returned and outlives its block, which the deferred names.Delete`
+}
+
+func (s *server) notTaken(names *hashmap.Map[int, string], id int) string {
+	name, _ := names.Get(id)
+	s.byID[id] = name
+	names.Delete(id + 1)
+	return name
+}

@@ -292,3 +292,11 @@ func putIsNoClose(a freehold.Allocator) {
 	r := arena.NewRecycler(a, nil) // want `the Recycler of arena.NewRecycler is never closed`
 	r.Put(freehold.Must(r.Get(0)))
 }
+
+func countBytes(h *freehold.Heap, k []byte) {
+	m := hashmap.New[string, int](h, nil) // want `the Map of hashmap.New is never closed`
+	hashmap.PutBytes(m, k, 1)
+	s := hashmap.NewShared[string, int](h, nil)
+	defer s.Close()
+	hashmap.PutSharedBytes(s, k, 1)
+}
