@@ -45,7 +45,7 @@ func (c *clock) expires(ttl time.Duration) uint32 {
 	return second((c.since(c.begin)+ttl-1)/time.Second + 1)
 }
 
-// second returns the second that begins so many seconds after the clock did.
+// second returns the second that begins n seconds after the clock's begin.
 func second(n time.Duration) uint32 { return uint32(min(max(n+1, 1), math.MaxUint32)) }
 
 // left returns the TTL of an entry that expires at that second, rounded down to a second. In its last

@@ -5,8 +5,8 @@
 // An item begins at a multiple of 4 B, and its size is one.
 //
 // An item is written before a slot refers to it. Then only expires and access change, by atomic stores,
-// and rewrite.go rewrites an item while nobody reads it. An item does not know whether it is live: it is
-// if a slot refers to its place.
+// and rewrite.go rewrites an item that has no reader. An item is live if a slot refers to its place; it
+// does not know that itself.
 
 package cache
 
@@ -123,8 +123,8 @@ func (it *item) need() int {
 	return roundUp(it.keyOffset()-it.shape.versionBytes()+int(it.keyBytes)+int(it.valueBytes), unitBytes)
 }
 
-// copyTo copies the item to memory of as many bytes as it needs, without its version, or with room for
-// one if sh is versioned.
+// copyTo copies the item to the memory at to, without its version. If sh is versioned, it leaves room for
+// one.
 func (it *item) copyTo(to *item, sh shape) {
 	to.expires.Store(it.expires.Load()) // readers may write it, and access
 	to.valueBytes, to.keyBytes = it.valueBytes, it.keyBytes

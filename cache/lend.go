@@ -3,13 +3,13 @@
 //	shares         |---- shard 0 ----|---- shard 1 ----|---- shard 2 ----|
 //	limits         |- shard 0 -|---- shard 1, with a huge entry ----|- 2 -|    spare, no shard's
 //
-// An entry up to a quarter of a share needs nothing from others. A huge one is larger: before it is stored,
-// the others lend as much as it takes, of what they do not use,
-// and then of what they evict. Once it is gone its shard puts what it was
-// lent into spare, from which the others take up to their shares when they need room.
+// An entry of up to a quarter of a share fits into its shard. A larger one is huge: before it is
+// stored, the other shards lend room, first their unused bytes, and then bytes that they evict.
+// When the entry is gone, its shard returns the loan to spare. The other shards take from spare,
+// up to their shares, when they need room.
 //
-// bound.mu is held while shards lend, and taken before the lock of a shard. So there is one loan at a time,
-// and none during Resize.
+// bound.mu is held during a loan, and taken before the lock of a shard. So there is one loan at a
+// time, and none during Resize.
 
 package cache
 
@@ -24,18 +24,18 @@ const (
 	keptShare = 8 // a shard keeps this part of its share
 )
 
-// isHuge reports whether an entry with so many bytes of key and value is.
+// isHuge reports whether an entry is huge whose key and value have the given bytes together.
 func (c *Cache) isHuge(bytes int) bool {
 	return bytes > int(c.bound.huge.Load()) && bytes <= c.maxEntry()
 }
 
-// roomFor returns how much of the limit a huge entry needs.
+// roomFor returns how many bytes of the limit a huge entry needs.
 func (c *Cache) roomFor(bytes int) int {
 	return freehold.GoodSize(c.base.Parent, bytes+maxHeadBytes) + pageBytes
 }
 
-// lockFor locks the shard for a write of an entry with so many bytes, until unlock. If that is huge, the shard has
-// room for it, as far as readers hold none.
+// lockFor locks the shard, until unlock, for a write of an entry whose key and value have the given
+// bytes. For a huge entry it borrows room first. Memory that readers hold may keep it from that.
 func (s *shard) lockFor(bytes int) {
 	if !s.c.isHuge(bytes) {
 		s.mu.Lock()
@@ -54,7 +54,8 @@ func (s *shard) unlock() {
 	}
 }
 
-// asks reports whether the shard must be locked for an entry with so many bytes before that is stored.
+// asks reports whether the write must begin again by lockFor with this number of bytes, and notes it in
+// asked.
 func (s *shard) asks(bytes int) bool {
 	if s.c.isHuge(bytes) && s.pending < s.c.roomFor(bytes) {
 		s.asked = bytes
@@ -62,7 +63,7 @@ func (s *shard) asks(bytes int) bool {
 	return s.asked > 0
 }
 
-// lend locks s with room for a block of so many bytes, which is what the others lend.
+// lend locks s after the other shards have lent it room for a block of the given bytes.
 func (b *bound) lend(s *shard, bytes int) {
 	s.mu.Lock()
 	s.pending = bytes
@@ -93,8 +94,8 @@ func (b *bound) lend(s *shard, bytes int) {
 	}
 }
 
-// lend makes the limit less by up to so many bytes, and returns by how many. It lends what is unused, or also
-// what it evicts.
+// lend lowers the limit by up to the given bytes, and returns by how many. It lends unused bytes, and with
+// evict also bytes that it evicts.
 func (s *shard) lend(bytes int, evict bool) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +111,7 @@ func (s *shard) lend(bytes int, evict bool) int {
 	return was - s.limit
 }
 
-// rebalance puts into spare what the shard was lent for entries that are gone, or takes back what it has lent.
+// rebalance returns loans for entries that are gone to spare, or takes lent bytes back from there.
 func (s *shard) rebalance() {
 	spare := &s.c.bound.spare
 	if s.limit < s.share {
@@ -134,7 +135,7 @@ func (s *shard) rebalance() {
 	}
 }
 
-// takeUpTo takes n of a counter, or what it has.
+// takeUpTo subtracts n from a counter, or less if the counter has less, and returns how much.
 func takeUpTo(counter *atomic.Int64, n int) int {
 	for {
 		has := counter.Load()

@@ -2,11 +2,11 @@
 //
 //	position   age of the segment | offset there, in units of 4 B | rewrites 5 bits
 //
-// The position of an item is its version, so most versions take no memory. It must be above the version
-// before: that of the item which the key had or, if the key had none, the floor of the shard, which is the
-// highest version of all items that left no successor. A new segment is above both, as its age is the
-// highest. An older open segment may be below: then the item has a version of its own in 8 B, one above
-// the one before.
+// The position of an item is its version, so most versions take no memory. It must be above the key's
+// version before. If the key has an item, that is the item's version. Otherwise it is the floor of the
+// shard: the highest version of all items that left no successor. Positions in a new segment are above
+// both, as its age is the highest. Positions in an older open segment may be below: then the item
+// carries a version of its own in 8 B, one above the version before.
 //
 // Invariants (check verifies them):
 //   - every version that a shard has given is at most its top, the last position of its newest age
@@ -57,8 +57,8 @@ func (s *shard) version(w slot, it *item) uint64 {
 	return s.position(s.segs.split(w.place())) + uint64(it.shape.rewrites())
 }
 
-// nextAge returns an age for a new segment that no other shard has, so that versions of different keys differ
-// too, unless items carry their own. memcached's tests want that.
+// nextAge returns an age for a new segment. No other shard uses it, so versions of different keys
+// differ too, unless items carry their own. memcached's tests expect that.
 func (s *shard) nextAge() uint64 {
 	n := uint64(len(s.c.shards))
 	return (s.age/n+1)*n + s.number
