@@ -135,8 +135,10 @@ func (p *Pass) Name(call offheap.Call, v ssa.Value, other string) string {
 		of = sel.X
 	}
 	switch of.(type) {
-	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.SliceExpr:
-		return types.ExprString(of)
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.SliceExpr, *ast.UnaryExpr, *ast.BasicLit, *ast.CallExpr:
+		if text := types.ExprString(of); len(text) <= 40 {
+			return text
+		}
 	}
 	return other
 }

@@ -29,7 +29,7 @@ var (
 
 func pointers(n *node) {
 	var local node
-	n.next = freehold.PtrTo(&local)       // want `freehold.PtrTo of an argument, which is a Go variable`
+	n.next = freehold.PtrTo(&local)       // want `freehold.PtrTo of &local, which is a Go variable`
 	n.next = freehold.PtrTo(new(node))    // want `which is a Go variable`
 	n.next = freehold.PtrTo(&node{id: 1}) // want `which is a Go variable`
 	n.next = freehold.PtrTo(&root)        // want `which is a Go variable`
@@ -60,7 +60,7 @@ func slicesOf(n *node, count int, in []int) {
 }
 
 func stringsOf(n *node, body []byte, s string, r io.Reader, v any, count int) {
-	n.name = freehold.StringOf("text")                        // want `freehold.StringOf of an argument, which is a constant`
+	n.name = freehold.StringOf("text")                        // want `freehold.StringOf of "text", which is a constant`
 	n.name = freehold.StringOf(s + "!")                       // want `which is a string of the Go heap`
 	n.name = freehold.StringOf(string(body[:5]))              // want `which is a copy in the Go heap`
 	n.name = freehold.StringOf([]byte(s))                     // want `which is a copy in the Go heap`
