@@ -47,7 +47,8 @@ type OfOptions[K comparable, V any] struct {
 
 	// Keys and Values may be nil for strings, for []byte as V, and for types without Go pointers, of
 	// which two keys must be equal exactly if their bytes are: without padding and floats. NewOf
-	// panics for other types. A key is never decoded.
+	// panics for other types, and for a Codec without Append, or without Decode in Values. A key is
+	// never decoded.
 	Keys   *Codec[K]
 	Values *Codec[V]
 }
@@ -58,6 +59,9 @@ func NewOf[K comparable, V any](parent freehold.Allocator, o *OfOptions[K, V]) *
 		arg.Panicf("cache.NewOf", "options are nil, and MaxBytes is required")
 	}
 	c := &Of[K, V]{keys: codecOf("K=", o.Keys), values: codecOf("V=", o.Values)}
+	if o.Keys != nil && o.Keys.Append == nil || o.Values != nil && (o.Values.Append == nil || o.Values.Decode == nil) {
+		arg.Panicf("cache.NewOf", "a Codec needs Append, and one of values Decode too")
+	}
 	if t := reflect.TypeFor[K](); o.Keys == nil && t.Kind() != reflect.String && !hash.IsPlain(t) {
 		arg.Panicf("cache.NewOf", "a K of %v, with padding or floats, needs a Codec", t)
 	}
@@ -90,13 +94,13 @@ func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
 }
 
 // Set stores v for k, with the TTL of the options. Errors are those of [Cache.Set] and of the codecs.
-func (c *Of[K, V]) Set(k K, v V) error { return c.SetTTL(k, v, c.options.TTL) }
+func (c *Of[K, V]) Set(k K, v V) error {
+	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
+}
 
 // SetTTL is Set with a TTL of the entry's own; 0 means that it stays until there is no room.
 func (c *Of[K, V]) SetTTL(k K, v V, ttl time.Duration) error {
-	return c.withKey(k, func(key []byte) error {
-		return withBytes(&c.rooms, &c.values, v, func(value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
-	})
+	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.SetTTL(key, value, ttl) })
 }
 
 // Delete deletes the entry of k, and reports whether there was one.
@@ -127,6 +131,13 @@ func (c *Of[K, V]) GetOrLoad(ctx context.Context, k K, load func(ctx context.Con
 		})
 	})
 	return v, err
+}
+
+// withBoth calls f with the bytes of k and of v.
+func (c *Of[K, V]) withBoth(k K, v V, f func(key, value []byte) error) error {
+	return c.withKey(k, func(key []byte) error {
+		return withBytes(&c.rooms, &c.values, v, func(value []byte) error { return f(key, value) })
+	})
 }
 
 // withKey calls f with the bytes of k.

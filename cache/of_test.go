@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/freehold-go/freehold/alloctest"
+	"github.com/freehold-go/freehold/internal/panics"
 )
 
 func newOf[K comparable, V any](t testing.TB, o *OfOptions[K, V]) *Of[K, V] {
@@ -177,5 +178,29 @@ func TestCodecKeepsItsMemory(t *testing.T) {
 	loaded[0] = 'Y'
 	if again, _ := plain.Get("k"); string(again) != "first value" {
 		t.Errorf("a write to what Get returned has made it %q", again)
+	}
+}
+
+// TestOfMistakes: an Of that NewOf has not made, and Codecs without a function, panic and say so.
+func TestOfMistakes(t *testing.T) {
+	var zero Of[string, string]
+	load := func(context.Context) (string, error) { return "", nil }
+	for _, call := range []func(){
+		func() { zero.Get("k") },
+		func() { zero.Set("k", "v") },
+		func() { zero.SetTTL("k", "v", 0) },
+		func() { zero.Delete("k") },
+		func() { zero.GetOrLoad(t.Context(), "k", load) },
+	} {
+		panics.Want(t, "freehold: cache.Of: zero value: cache.NewOf makes one", call)
+	}
+	whole := formats(1)
+	for _, o := range []*OfOptions[string, string]{
+		{Keys: &Codec[string]{Decode: whole.Decode}},
+		{Values: &Codec[string]{Decode: whole.Decode}},
+		{Values: &Codec[string]{Append: whole.Append}},
+	} {
+		o.MaxBytes = MinBytes
+		panics.Want(t, "freehold: cache.NewOf: a Codec needs Append, and one of values Decode too", func() { NewOf(alloctest.New(t), o) })
 	}
 }
