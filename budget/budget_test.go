@@ -223,7 +223,7 @@ func TestStartWithoutALimit(t *testing.T) {
 		t.Errorf("%v, %v", b, err)
 	}
 	f.variables = map[string]string{Environment: "1GB"}
-	if _, err := start(Options{}, f.system()); err == nil || err.Error() != `freehold: budget.Start: FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0, such as 512MiB` {
+	if _, err := start(Options{}, f.system()); err == nil || err.Error() != `freehold: budget.Start: FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0 in B, KiB, MiB, GiB or TiB, such as 512MiB` {
 		t.Error(err)
 	}
 	f.want(t, math.MaxInt64, 100)

@@ -36,7 +36,7 @@ func TestFindLimit(t *testing.T) {
 		{"variable", 0, "900KiB", v2, 4000000, 900 << 10, "FREEHOLD_MEMORY_LIMIT", ""},
 		{"variable above the cgroup's", 0, "1MiB", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", "FREEHOLD_MEMORY_LIMIT of 1MiB is above the 976.6KiB of"},
 		{"variable is empty", 0, "", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},
-		{"variable is malformed", 0, "1GB", v2, 4000000, 0, "", `FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0, such as 512MiB`},
+		{"variable is malformed", 0, "1GB", v2, 4000000, 0, "", `FREEHOLD_MEMORY_LIMIT: "1GB", want a size above 0 in B, KiB, MiB, GiB or TiB, such as 512MiB`},
 		{"variable is 0", 0, "0", v2, 4000000, 0, "", `FREEHOLD_MEMORY_LIMIT: "0", want`},
 		{"variable is negative", 0, "-5MiB", v2, 4000000, 0, "", "FREEHOLD_MEMORY_LIMIT: "},
 		{"cgroup", 0, "", v2, 4000000, 1000000, "/sys/fs/cgroup/pod/app/memory.max", ""},

@@ -32,7 +32,7 @@ func parseSize(s string) (int64, error) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || n == 0 || int64(n) > math.MaxInt64/unit {
-		return 0, fmt.Errorf("%q, want a size above 0, such as 512MiB", s)
+		return 0, fmt.Errorf("%q, want a size above 0 in B, KiB, MiB, GiB or TiB, such as 512MiB", s)
 	}
 	return int64(n) * unit, nil
 }
