@@ -111,7 +111,9 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 	stop := saved.every(c.SnapshotEvery)
 	err = c.serve(ctx, log, server, listeners)
 	stop()
-	return errors.Join(err, saved.save())
+	err = errors.Join(err, saved.save())
+	log.Print("stopped")
+	return err
 }
 
 // check finds flags that make no sense.
@@ -166,7 +168,6 @@ func (c *cacheCommand) serve(ctx context.Context, log *log.Logger, server *memca
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), graceful)
 	defer cancel()
 	server.Shutdown(patience)
-	log.Print("stopped")
 	return err
 }
 

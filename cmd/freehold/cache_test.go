@@ -255,6 +255,9 @@ func TestCacheSignals(t *testing.T) {
 			if _, err := os.Stat(file); (err == nil) != (tt.code == 0) {
 				t.Errorf("the snapshot: %v", err)
 			}
+			if strings.HasSuffix(said.String(), " to "+file+"\nfreehold cache: stopped\n") != (tt.code == 0) {
+				t.Errorf("the server stops once its snapshot is written, and says: %s", said)
+			}
 		})
 	}
 }
