@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/budget"
+	"github.com/freehold-go/freehold/internal/hash"
 	"github.com/freehold-go/freehold/internal/test/await"
 )
 
@@ -185,8 +187,12 @@ func testLargest(t *testing.T, c *Cache) {
 // TestLargestWhileReadersHold: what readers hold is not lent. They keep their entries, and the bound holds.
 func TestLargestWhileReadersHold(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})
+	c.seed = hash.SeedFrom(rand.New(rand.NewPCG(1, 2)).Uint64) // so that all four stay
 	for i := range 4 {
 		must(0, c.Set(fmt.Append(nil, i), bytes.Repeat([]byte{byte(i)}, 3<<20)))
+	}
+	if n := c.Len(); n != 4 {
+		t.Fatalf("%d entries are left", n)
 	}
 	stored := 0
 	c.View([]byte("0"), func(a Entry) {
@@ -215,11 +221,35 @@ func TestLargestWhileReadersHold(t *testing.T) {
 	must(0, c.Set([]byte("k"), make([]byte, c.MaxEntry()-1)))
 }
 
+// TestResizeEndsLoans: what shards have put into spare is not added to their new shares.
+func TestResizeEndsLoans(t *testing.T) {
+	c := newShared(t, Options{MaxBytes: 16 << 20})
+	must(0, c.Set([]byte("huge"), make([]byte, c.MaxEntry()-10)))
+	c.Delete([]byte("huge"))
+	for i := 0; c.bound.spare.Load() == 0; i++ { // until the shard with the loan needs room
+		if must(0, c.Set(fmt.Append(nil, i), make([]byte, 1000))); i == 100_000 {
+			t.Fatal("the loan is not returned")
+		}
+	}
+	c.Resize(12 << 20)
+	c.check()
+}
+
+// TestNegativeTTL: an entry that is given one has expired.
 func TestNegativeTTL(t *testing.T) {
-	c := newCache(t, Options{})
-	must(0, c.Set([]byte("k"), []byte("v")))
-	must(0, c.SetTTL([]byte("k"), []byte("w"), -time.Second))
-	get(t, c, "k", "")
+	k := []byte("k")
+	for name, expire := range map[string]func(c *Cache){
+		"SetTTL": func(c *Cache) { must(0, c.SetTTL(k, []byte("w"), -time.Second)) },
+		"Touch":  func(c *Cache) { c.Touch(k, -time.Second) },
+		"Update": func(c *Cache) { must(c.Update(k, func(e *Entry, _ bool) Change { e.TTL = -1; return Touch })) },
+	} {
+		c := newCache(t, Options{})
+		must(0, c.Set(k, []byte("v")))
+		expire(c)
+		if n := c.Len(); n != 0 {
+			t.Errorf("%s leaves %d entries", name, n)
+		}
+	}
 }
 
 // An entry that is updated again and again expires when it would have, unless it is given another TTL.

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -59,6 +60,21 @@ func TestNegative(t *testing.T) {
 		t.Fatalf("%q after %d loads", v, calls)
 	}
 	c.check()
+}
+
+// TestAbsentIsNoEntry: that a key has no value is neither told to OnEvict nor counted, and takes no memory
+// unless Options.Negative is set.
+func TestAbsentIsNoEntry(t *testing.T) {
+	for _, negative := range []time.Duration{0, time.Hour} {
+		told := 0
+		c := newCache(t, Options{Negative: negative, OnEvict: func([]byte, Entry, Reason) { told++ }})
+		for i := range 20_000 {
+			c.GetOrLoad(t.Context(), nil, fmt.Append(nil, i), loaded("", ErrNotFound, new(int)))
+		}
+		if st := c.Stats(); told > 0 || st.Evicted > 0 || (st.Reserved > 0) != (negative > 0) {
+			t.Errorf("Negative %v: OnEvict is told %d times, %+v", negative, told, st)
+		}
+	}
 }
 
 // TestOneLoad: all who ask meanwhile get what the first one loads.

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/alloctest"
 )
 
 // firstBlockEnds is where the first block ends in a snapshot without an Options.Format.
@@ -131,6 +134,25 @@ func TestRestoreAtTheSecond(t *testing.T) {
 		if n := c.Len(); n != int(max(left, 0)) {
 			t.Errorf("with %v left there are %d entries", left, n)
 		}
+	}
+}
+
+// TestRestoreWithoutMemory: the parent's refusal is the error of Restore, and nothing stays.
+func TestRestoreWithoutMemory(t *testing.T) {
+	whole := snapshotOf(t, 300)
+	refused := 0
+	for n := range 20 {
+		c := New(alloctest.FailAfter(alloctest.New(t), n), &Options{MaxBytes: 4 << 20})
+		if err := c.Restore(bytes.NewReader(whole)); err != nil {
+			refused++
+			if !errors.Is(err, freehold.ErrOutOfMemory) || c.Len() != 0 {
+				t.Errorf("after %d blocks: %v, and %d entries", n, err, c.Len())
+			}
+		}
+		c.Close()
+	}
+	if refused == 0 {
+		t.Error("no Restore was refused")
 	}
 }
 
