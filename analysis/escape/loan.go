@@ -225,8 +225,6 @@ func isRead(v ssa.Value, field int) bool {
 // nil and reading a number beside the memory read nothing.
 func reads(instr ssa.Instruction, v ssa.Value, field int) bool {
 	switch instr := instr.(type) {
-	case *ssa.Field:
-		return (field < 0 || instr.Field == field) && !isNumber(instr.Type())
 	case *ssa.DebugRef:
 		return false
 	case *ssa.Store:

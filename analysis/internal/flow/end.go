@@ -79,14 +79,18 @@ func (e End) IsOfOwner(base ssa.Value, instr ssa.Instruction) bool {
 // isOfKey reports whether base, a block of a map, belongs to the entry of the key that the end is
 // of, or is that key.
 func (e End) isOfKey(base ssa.Value, block Block) bool {
-	if block.Instr != block.Call.Instr {
-		return false // the block's key is a value of another function
-	}
 	if e.Replaced && !offheap.IsText(base.Type()) {
 		return false // replaced in place
 	}
 	key := block.Call.Key()
-	return KeyOf(Base(e.Key)) == KeyOf(base) || key != nil && (Same(e.Key, key) || IsOne(e.Key, key, e.Instr, block.Instr))
+	return KeyOf(Base(e.Key)) == KeyOf(base) || key != nil && isSameKey(e.Key, key, e.Instr, block.Instr)
+}
+
+// isSameKey reports whether two keys, at two instructions, are certain to be equal.
+func isSameKey(a, b ssa.Value, x, y ssa.Instruction) bool {
+	n, ok := Int(a)
+	m, ok2 := Int(b)
+	return ok && ok2 && n == m || IsOne(a, b, x, y)
 }
 
 // Ends returns the ends in fn, including ends inside called functions of the same package.
@@ -142,7 +146,7 @@ func endsWithin(call ssa.CallInstruction, deferred bool, depth int) (all []End) 
 		return nil
 	}
 	for _, e := range ends(callee, depth) {
-		if e.Replaced || e.Since != nil || e.Key != nil || !always(e.Instr) {
+		if e.Replaced || e.Since != nil || !always(e.Instr) {
 			continue
 		}
 		e.Instr, e.Deferred = call, deferred

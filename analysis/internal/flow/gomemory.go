@@ -77,11 +77,10 @@ func goMemoryOfAll(phi *ssa.Phi, depth int) (first string) {
 	return first
 }
 
-// makesGoMemory reports whether a call is one of a function of the standard library
-// whose first result is new.
+// makesGoMemory reports whether the first result of a call, of the standard library, is new.
 func makesGoMemory(call *ssa.Call) bool {
 	fn := offheap.Callee(&call.Call)
-	if fn == nil || fn.Pkg() == nil || fn.Signature().Recv() != nil {
+	if fn == nil || fn.Pkg() == nil {
 		return false
 	}
 	name := fn.Pkg().Path() + "." + fn.Name()

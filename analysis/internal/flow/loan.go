@@ -94,8 +94,6 @@ func (l Loan) has(v ssa.Value, steps int) bool {
 	switch v := v.(type) {
 	case *ssa.Parameter:
 		return slices.Contains(l.params, v)
-	case *ssa.Field:
-		return l.has(v.X, steps)
 	case *ssa.UnOp:
 		if v.Op != token.MUL {
 			return false

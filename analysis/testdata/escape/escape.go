@@ -250,8 +250,9 @@ func (s *server) taken(names *hashmap.Map[int, string], words *hashmap.Map[strin
 	last, _ := words.Get("x")
 	s.last = last // want `off-heap memory is stored and outlives its block, which words.Clear`
 	words.Clear()
-	other, _ := names.Get(id + 1)
-	defer names.Delete(id + 1)
+	next := id + 1
+	other, _ := names.Get(next)
+	defer names.Delete(next)
 	return other // want `off-heap memory is returned and outlives its block, which the deferred names.Delete`
 }
 

@@ -335,3 +335,60 @@ func keysOf(m *hashmap.Map[string, int]) (keys []string) {
 func use(...any)           {}
 func sum(i *item) int      { return len(i.data) }
 func total(p [][]byte) int { return len(p) }
+
+func keptPart(c *cache.Cache, k []byte) (part, text []byte, mine [][]byte) {
+	c.View(k, func(e cache.Entry) {
+		v := e.Value
+		if len(v) > 3 {
+			v = v[:3]
+		}
+		part = v // want `is stored`
+	})
+	c.View(k, func(e cache.Entry) {
+		v := e.Value
+		if len(v) > 3 {
+			v = bytes.ToUpper(v)
+		}
+		text = v // it may be a copy
+	})
+	c.View(k, func(e cache.Entry) {
+		list := [][]byte{e.Value}
+		list = append(list, k)
+		mine = list // want `is stored`
+	})
+	return part, text, mine
+}
+
+// Nobody reads it again before it is replaced.
+func forAWhile(c *cache.Cache, s *session, k []byte) (n int) {
+	c.View(k, func(e cache.Entry) { lastKey = e.Value; use(s) })
+	lastKey = nil
+	s.cache.View(k, s.hold)
+	s.item.next = nil
+	c.View(k, func(e cache.Entry) {
+		defer func() { s.last = nil }()
+		s.last = e.Value
+		use(s.last)
+	})
+	made, it := &item{}, s.item
+	var list [][]byte
+	var other item
+	var v []byte
+	queue := make(chan []byte, 1)
+	c.View(k, func(e cache.Entry) {
+		made.data, it.data, other.data = e.Value, e.Value, e.Value
+		n += sum(made) + sum(&it) + sum(&other)
+		list = append(list, e.Value)
+	})
+	use(other.next)
+	c.View(k, func(e cache.Entry) { queue <- e.Value })
+	for range 3 {
+		c.View(k, func(e cache.Entry) {
+			v = e.Value
+			n += len(bytes.ToUpper(v))
+		})
+	}
+	return n
+}
+
+func (s *session) hold(e cache.Entry) { s.item.next = &item{data: e.Value} }

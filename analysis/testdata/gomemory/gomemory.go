@@ -43,14 +43,15 @@ func pointers(n *node) {
 
 func slicesOf(n *node, count int, in []int) {
 	made := make([]int, count)
-	n.values = freehold.SliceOf(made)                      // want `freehold.SliceOf of made, which is memory of the Go heap`
-	n.values = freehold.SliceOf(made[1:2])                 // want `freehold.SliceOf of made\[1:2\], which is memory of the Go heap`
-	n.values = freehold.SliceOf([]int{1, 2})               // want `which is memory of the Go heap`
-	n.values = freehold.SliceOf(table[:])                  // want `which is a Go variable`
-	n.values = freehold.SliceOf(append([]int(nil), in...)) // want `which is memory of the Go heap`
-	n.values = freehold.SliceOf(append(made, 1))           // want `which is memory of the Go heap`
-	n.values = freehold.SliceOf(slices.Clone(in))          // want `which is memory of the Go heap`
-	_ = freehold.SliceOf([]byte("text"))                   // want `which is a copy in the Go heap`
+	n.values = freehold.SliceOf(made)                       // want `freehold.SliceOf of made, which is memory of the Go heap`
+	n.values = freehold.SliceOf(made[1:2])                  // want `freehold.SliceOf of made\[1:2\], which is memory of the Go heap`
+	n.values = freehold.SliceOf([]int{1, 2})                // want `which is memory of the Go heap`
+	n.values = freehold.SliceOf(table[:])                   // want `which is a Go variable`
+	n.values = freehold.SliceOf(append([]int(nil), in...))  // want `which is memory of the Go heap`
+	n.values = freehold.SliceOf(append(made, 1))            // want `which is memory of the Go heap`
+	n.values = freehold.SliceOf(slices.Clone(in))           // want `which is memory of the Go heap`
+	_ = freehold.SliceOf([]byte("text"))                    // want `which is a copy in the Go heap`
+	_ = freehold.SliceOf(slices.Collect(slices.Values(in))) // want `which is memory of the Go heap`
 	var buf [64]byte
 	_ = freehold.SliceOf(buf[:count]) // want `which is memory of the Go heap`
 	if count > 2 {

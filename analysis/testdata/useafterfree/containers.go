@@ -179,3 +179,21 @@ func replacedMaybe(m *hashmap.Map[int, string], k int) (string, error) {
 	err := m.Put(k, "x")
 	return old, err
 }
+
+type owned struct {
+	names *hashmap.Map[int, string]
+	id    int
+}
+
+func (o *owned) next(names *hashmap.Map[int, string]) string {
+	name, _ := names.Get(o.id)
+	o.id++
+	names.Delete(o.id)
+	return name
+}
+
+func (o *owned) last() string {
+	name, _ := o.names.Get(o.id)
+	o.names.Delete(o.id)
+	return name // want `a block of o.names is returned after o.names.Delete`
+}
