@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/golangci/plugin-module-register/register"
+
+	"github.com/freehold-go/freehold/analysis"
 )
 
 func TestPluginIsRegistered(t *testing.T) {
@@ -19,7 +21,7 @@ func TestPluginIsRegistered(t *testing.T) {
 		t.Errorf("load mode %q", got)
 	}
 	analyzers, err := linter.BuildAnalyzers()
-	if err != nil || len(analyzers) != 6 {
+	if err != nil || len(analyzers) != len(analysis.Analyzers()) {
 		t.Errorf("%d analyzers, error %v", len(analyzers), err)
 	}
 }
