@@ -1,10 +1,10 @@
-// Expiry: when the bytes of a segment expire, by bins, so that nobody looks at its items.
+// Expiry: a histogram of a segment's live bytes by expiry time; it saves a scan of the items.
 //
 //	born      width
 //	|--bin 0--|--bin 1--| ... |--bin 6--|-- bin 7: later, or never
 //
-// Items whose TTLs are alike are in the same segments: those of a class. So most of a segment expires
-// at about the same time, and its bins are narrow.
+// A segment holds items of one TTL class. So most of a segment expires at about the same time, and
+// its bins are narrow.
 
 package cache
 
@@ -15,11 +15,11 @@ const (
 	classes = 5
 )
 
-// classTTL has the longest TTL of each class but the first and last, in seconds: class 0 is for items
-// that do not expire.
+// classTTL has the longest TTL of each class but the last, in seconds. Class 0 is for items that do
+// not expire: their TTL is 0.
 var classTTL = [classes - 1]uint32{0, 16, 64, 256}
 
-// classOf returns the class of what expires in so many seconds, or never if that is 0.
+// classOf returns the class of a TTL in seconds; 0 means that the item does not expire.
 func classOf(seconds uint32) int {
 	for class, ttl := range classTTL {
 		if seconds <= ttl {
@@ -29,14 +29,14 @@ func classOf(seconds uint32) int {
 	return classes - 1
 }
 
-// expiry has the live bytes of a segment by when they expire.
+// expiry is the histogram of a segment's live bytes.
 type expiry struct {
 	born  uint32
 	width uint32
 	bins  [bins]uint32
 }
 
-// begin empties the bins, for items whose TTLs are like that of an item that is about to be added.
+// begin empties the bins, and sizes them for the TTL class of the first item, in seconds.
 func (x *expiry) begin(now, seconds uint32) {
 	longest := 2 * uint64(seconds)
 	if class := classOf(seconds); class < classes-1 {
@@ -55,8 +55,8 @@ func (x *expiry) bin(expires uint32) *uint32 {
 // note adds bytes that expire at that second.
 func (x *expiry) note(expires uint32, bytes int) { *x.bin(expires) += uint32(bytes) }
 
-// forget removes what note added. A reader may have given the item another time since; then the bytes are
-// those of the earliest bins.
+// forget removes bytes that note added. If that bin has too few, because a reader has changed the
+// item's expiry since, it takes the rest from the earliest bins.
 func (x *expiry) forget(expires uint32, bytes int) {
 	left := uint32(bytes)
 	take := func(bin *uint32) {

@@ -1,20 +1,21 @@
-// Index: where a shard finds its items, by linear hashing with two homes for each slot.
+// Index: a shard's hash table, bucketized cuckoo hashing that grows by linear hashing.
 //
 //	bucket, 64 B   | slot | slot | slot | slot | slot | slot | slot | ghosts |
 //	ghosts         | 0 | ghost 12 bits | ... five in all, the newest last |
 //
-// A key's homes are two buckets that follow from its tag and the number of buckets, and its slot is
-// in either. A slot whose homes are full is made room for: others move to their second homes.
-// The index grows by one bucket at a time, into which a part of another one's slots move; see grow.go.
+// Each key has two home buckets, computed from its tag and the number of buckets. Its slot is in
+// one of them. If both are full, insert displaces other slots to their other homes.
+// The index grows one bucket at a time and moves part of another bucket's slots there; see grow.go.
 //
 // A ghost is a piece of the hash of a key that was evicted from the small queue; see reclaim.go.
 //
-// # Why readers find what is there
+// # Why readers find each item
 //
 // Readers take no lock. A slot that moves is stored in its new bucket before its old one is
-// cleared, but a reader may look at the new one before and at the old one after. So moves is odd
-// while slots move, or are 0 for a moment (rewrite.go), and grows. A reader that finds nothing looks again unless moves was even before its
-// search and is the same after it. Replacing a slot, by one for an item elsewhere, is one store.
+// cleared. A reader may still miss it: it may search the new bucket before the move and the old one
+// after. So moves is a sequence counter (seqlock): odd while a writer moves slots, or while a slot
+// is briefly 0 (rewrite.go). A miss counts only if moves was even before the search and is
+// unchanged after it; otherwise the reader searches again. Replacing a slot is one store.
 
 package cache
 
@@ -64,7 +65,8 @@ func (ix *index) bucket(i uint32) *bucket {
 	return (*bucket)(pointer(addr))
 }
 
-// linear returns which of n buckets is that of x: by as many low bits as there are buckets for.
+// linear maps x to one of n buckets by linear hashing: its low k bits, or k-1 if that bucket does
+// not exist yet.
 func linear(x, n uint32) uint32 {
 	high := uint32(1) << (bits.Len32(n) - 1)
 	if i := x & (2*high - 1); i < n {
@@ -89,7 +91,7 @@ func (ix *index) bucketsOf(tag uint32) (one, two *bucket) {
 	return ix.bucket(i), ix.bucket(j)
 }
 
-// prefetch asks for the homes of a tag, if there are any.
+// prefetch prefetches the homes of a tag, if the index has buckets.
 func (ix *index) prefetch(tag uint32) {
 	if one, two := ix.bucketsOf(tag); one != nil {
 		one.prefetch()
@@ -99,7 +101,7 @@ func (ix *index) prefetch(tag uint32) {
 
 func (b *bucket) prefetch() { prefetch.Lines(uintptr(unsafe.Pointer(b)), 1) }
 
-// slotAt returns the slot whose item is at the place, of a key with that tag, or nil.
+// slotAt returns the slot in a home of the tag whose item is at the place, or nil.
 func (ix *index) slotAt(tag uint32, at place) *atomic.Uint64 {
 	one, two := ix.bucketsOf(tag)
 	for _, b := range [...]*bucket{one, two} {
@@ -147,7 +149,9 @@ func (ix *index) free(w slot) *atomic.Uint64 {
 	return first.free()
 }
 
-// displace returns a slot in a home of w that others have moved out of, or nil. moves is odd.
+// displace empties a slot in a home of w by moving other slots, and returns it, or nil.
+//
+// Precondition: moves is odd.
 func (ix *index) displace(w slot) *atomic.Uint64 {
 	const depth = 3
 	one, two := homes(w.tag(), ix.buckets.Load())
@@ -157,8 +161,10 @@ func (ix *index) displace(w slot) *atomic.Uint64 {
 	return ix.makeRoom(two, depth)
 }
 
-// makeRoom empties a slot of bucket i by moving what it has to its other home, in which it first
-// makes room too, to that depth. moves is odd.
+// makeRoom empties a slot of bucket i by moving its word to the other home, and returns it, or nil.
+// If that home is full, makeRoom first makes room there, at most depth buckets deep.
+//
+// Precondition: moves is odd.
 func (ix *index) makeRoom(i uint32, depth int) *atomic.Uint64 {
 	b, n := ix.bucket(i), ix.buckets.Load()
 	for j := range b.slots {
