@@ -151,3 +151,28 @@ func TestBudget(t *testing.T) {
 		t.Errorf("a closed cache goes from %d to %d", before, n)
 	}
 }
+
+// TestBoundOfWhatIsRead: a cache all of whose entries are read refuses more, within its bound, wherever that lies
+// between two segments and the pages that describe them.
+func TestBoundOfWhatIsRead(t *testing.T) {
+	for size := MinBytes; size < MinBytes+48<<10; size += 1 << 10 {
+		c := newCache(t, Options{MaxBytes: size})
+		var held []reading
+		for i := 0; ; i++ {
+			key := fmt.Append(nil, i)
+			err := c.Set(key, make([]byte, 900))
+			if st := c.Stats(); st.Reserved > size {
+				t.Fatalf("%d bytes of %d, with %d entries that are read: %v", st.Reserved, size, len(held), err)
+			}
+			if err != nil {
+				break
+			}
+			h := c.seed.Bytes(key)
+			held = append(held, c.shardOf(h).find(h, key))
+		}
+		for _, r := range held {
+			r.release()
+		}
+		must(0, c.Set([]byte("k"), make([]byte, 900)))
+	}
+}
