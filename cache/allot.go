@@ -5,7 +5,7 @@
 //	| index | pages | segments with items | limbo | spares | not taken yet    |
 //	                                              |<-- available, reserve -->|
 //
-// A reserve of two segments is available for copies by reclaim.go, so that what stays can be moved.
+// Two segments are a reserve for the copies that reclaim.go makes of surviving items.
 
 package cache
 
@@ -23,9 +23,9 @@ const (
 	pagesShare      = 8        // Resize leaves no more pages than this part of the limit
 )
 
-// allot returns the place of a new item: in the open segment of its queue and class, or in a segment of
-// its own. The item needs size bytes, and versionBytes more if own is versioned, so that its version is
-// above the one before. A copy takes what is available and reclaims nothing.
+// allot returns the place of a new item: in the open segment of its queue and class, or in a segment
+// of its own. The item needs size bytes, and versionBytes more if own is versioned, so that its
+// version is above the one before. A copy uses available memory only and reclaims nothing.
 func (s *shard) allot(size int, seconds uint32, main, copying bool, before uint64) (n, offset uint32, own shape, ok bool) {
 	if size > s.c.largeBytes {
 		if before == highestBefore {
@@ -109,7 +109,7 @@ func (s *shard) sealAll() (any bool) {
 	return any
 }
 
-// acquire returns a segment without items, for so many bytes.
+// acquire returns an empty segment of the given bytes.
 func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 	if bytes != s.c.segmentBytes {
 		bytes = freehold.GoodSize(s.c.base.Parent, bytes)
@@ -129,7 +129,7 @@ func (s *shard) acquire(bytes int, copying bool) (n uint32, ok bool) {
 	return 0, false
 }
 
-// makeRoom reclaims segments until so many bytes are available, and the reserve if possible.
+// makeRoom reclaims segments until the given bytes are available, and the reserve if possible.
 func (s *shard) makeRoom(bytes int) bool {
 	s.settle()
 	s.rebalance()
@@ -151,7 +151,7 @@ func (s *shard) available() int {
 	return max(spare+s.limit-s.used, 0)
 }
 
-// take returns a segment without items, of what is available.
+// take returns an empty segment from available memory.
 func (s *shard) take(bytes int) (n uint32, ok bool) {
 	if bytes == s.c.segmentBytes && len(s.spares) > 0 {
 		n = s.spares[len(s.spares)-1]
@@ -210,7 +210,7 @@ func (s *shard) empty(n uint32) {
 	s.vacate(n)
 }
 
-// vacate makes a segment that nobody uses a spare one, or gives a large one back.
+// vacate makes an unused segment spare, or returns it to the parent if it is large.
 func (s *shard) vacate(n uint32) {
 	g := s.segs.at(n)
 	if int(g.bytes) != s.c.segmentBytes {
@@ -222,7 +222,7 @@ func (s *shard) vacate(n uint32) {
 	s.spares = append(s.spares, n)
 }
 
-// settle takes what readers have left out of limbo, and gives back what is beyond the limit.
+// settle takes segments without readers out of limbo, and returns memory beyond the limit.
 func (s *shard) settle() {
 	left := s.limbo
 	s.limbo = s.limbo[:0]

@@ -3,10 +3,10 @@
 //	0   least     quarter                   now                 full                  most
 //	|-----|----------|-----------------------|-------------------|---------------------|
 //	                 pressure lowers now to here, or to least, and calm raises it to full
-//	      Resize sets full to here or there, or to what is between
+//	      Resize sets full to one of these or between them
 //
-// Least and most are those of the MaxBytes that the cache was made with, since its shards and segments
-// stay as large as they are. With more segments each search for one to empty would take longer.
+// Least and most follow from the MaxBytes at New, since the sizes of shards and segments stay. With
+// more segments each search for a victim would take longer.
 
 package cache
 
@@ -94,7 +94,7 @@ func (b *bound) set(maxBytes int) {
 	b.spare.Store(0) // each has its share
 }
 
-// close ends the budget's calls, of which one may be under way.
+// close ends the budget's calls. It waits for a call that is under way.
 func (b *bound) close() {
 	if b.leave != nil {
 		b.leave()

@@ -6,8 +6,8 @@
 //	Get      reading.go finds the slot and pins the segment, so that the item stays
 //	no room  reclaim.go empties a segment, and copies the items that stay to another
 //
-// The words are those of the files: an item of item.go, a slot and a place of slot.go, the homes of a
-// slot and ghosts of index.go, segments and their pins of segment.go, the classes of TTLs of expiry.go.
+// Each file defines its words: item.go an item, slot.go a slot and a place, index.go homes and ghosts,
+// segment.go segments and pins, expiry.go the classes of TTLs.
 
 package cache
 
@@ -55,8 +55,8 @@ const (
 	leastShardBytes = 4 << 20
 	mostShardBytes  = 512 << 20
 
-	// A shard begins with about so many segments: more would lose more at their ends, and fewer
-	// would empty much at once.
+	// shardSegments is about how many segments a shard begins with. More would waste more bytes at
+	// their ends, and fewer would evict more entries at once.
 	shardSegments     = 128
 	leastSegmentBytes = 4 << 10
 	mostSegmentBytes  = 1 << 20
@@ -85,15 +85,15 @@ func New(parent freehold.Allocator, o *Options) *Cache {
 	return c
 }
 
-// shardsFor returns how many shards a cache of that size has, a power of two: so many that writers
-// seldom meet, as far as each has room for large entries.
+// shardsFor returns the number of shards of a cache, a power of two. It is high, so that writers seldom
+// meet, as long as each shard has at least leastShardBytes.
 func shardsFor(maxBytes int) int {
 	n := max(min(4*runtime.GOMAXPROCS(0), maxBytes/leastShardBytes), maxBytes/mostShardBytes, 1)
 	return 1 << (bits.Len(uint(n)) - 1)
 }
 
-// segmentFor returns the size of segments, a power of two, in shards of that size: that of a block of the parent,
-// whose pages may be large, unless none is, as with red zones.
+// segmentFor returns the size of the segments of a shard: the smallest power of two from least on that the
+// parent does not round up, or least if it rounds up all of them, as it does with red zones.
 func segmentFor(parent freehold.Allocator, shardBytes int) int {
 	least := max(leastSegmentBytes, min(mostSegmentBytes, 1<<(bits.Len(uint(shardBytes/shardSegments))-1)))
 	for n := least; n <= mostSegmentBytes; n *= 2 {
@@ -104,10 +104,10 @@ func segmentFor(parent freehold.Allocator, shardBytes int) int {
 	return least
 }
 
-// shardLimit returns the part of a shard, without what it takes on the Go heap.
+// shardLimit returns a shard's part of the bound, less its bytes on the Go heap.
 func (c *Cache) shardLimit(maxBytes int) int { return maxBytes/len(c.shards) - c.ownBytes() }
 
-// ownBytes returns what a shard takes on the Go heap.
+// ownBytes returns the bytes of a shard on the Go heap.
 func (c *Cache) ownBytes() int {
 	return int(unsafe.Sizeof(shard{})) + int(unsafe.Sizeof(*c))/len(c.shards)
 }

@@ -1,4 +1,4 @@
-// Entry: what is kept with a key.
+// Entry: a value, and its flags, TTL and version.
 
 package cache
 
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An Entry is a value and what the cache keeps beside it.
+// An Entry is a value with its flags, TTL, accesses and version.
 type Entry struct {
 	Value []byte
 
@@ -44,7 +44,7 @@ type Entry struct {
 // Errors, for [errors.Is].
 var (
 	// ErrTooLarge says that key and value together are larger than [Cache.MaxEntry], or the key is
-	// larger than 65,535 bytes. The error says both sizes. Set and Put delete what the key had before.
+	// larger than 65,535 bytes. The error says both sizes. Set and Put delete the key's entry then.
 	ErrTooLarge = errors.New("freehold: entry is too large for the cache")
 
 	// ErrNotFound is for functions that load: there is no such value. [Cache.GetOrLoad] returns it,
@@ -67,7 +67,7 @@ func (r Reason) String() string {
 	return [...]string{"room", "expired", "shrunk", "none"}[min(r, reasons)]
 }
 
-// A Change is what the function of [Cache.Update] wants.
+// A Change is the result of the function of [Cache.Update]: the action that Update takes.
 type Change uint8
 
 const (

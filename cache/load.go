@@ -14,15 +14,15 @@ import (
 	"github.com/freehold-go/freehold/internal/pin"
 )
 
-// GetOrLoad appends the value of key to dst. If there is none, it calls load, stores what that
-// returns, with the TTL of the Entry, or of the options if that is 0, and appends it. Goroutines that
-// ask for the same key meanwhile wait for the same load. What is too large to be stored is returned
-// all the same.
+// GetOrLoad appends the value of key to dst. If there is none, it calls load, stores the Entry that load
+// returns, and appends its value. An Entry with a TTL of 0 gets the TTL of the options. Goroutines that
+// ask for the same key meanwhile wait for the same load. A value that is too large to be stored is
+// returned all the same.
 //
-// An error of load is returned to all who wait, and not remembered, except one that matches
-// [ErrNotFound]: see Options.Negative. If ctx is done first, its error is returned to its own
-// caller; the others go on, with a load of one of them. A key that is written or deleted during a
-// load keeps that: the load's result is returned, and not stored.
+// An error of load is returned to all waiting goroutines. The cache does not remember it, unless it
+// matches [ErrNotFound]: see Options.Negative. If the ctx of a waiting goroutine is done, GetOrLoad
+// returns its error to that goroutine. If the ctx of the loading one is done, another one loads. If
+// the key is written or deleted during a load, the result is returned, and not stored.
 //
 // load runs in the goroutine of one caller, with its ctx, and without a lock. A panic of load is
 // that caller's, and the others load again.
@@ -96,8 +96,8 @@ func (c *Cache) use(key []byte, f func(value []byte) error, counts bool) (undeco
 	return undecodable, err
 }
 
-// loadMissing calls use with the value of a key that had no entry: the one that load returns, or that
-// somebody else has loaded meanwhile. An entry that use fails for is replaced.
+// loadMissing calls use with the value of a key that had no entry. The value is from load, or from another
+// goroutine's load. If use fails for the value of an entry, the entry is replaced.
 func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	h := c.seed.Bytes(key)
 	loads := &c.shardOf(h).loads
@@ -124,7 +124,7 @@ func (c *Cache) loadMissing(ctx context.Context, key []byte, use func(value []by
 	}
 }
 
-// load calls load as the first, and tells those who wait.
+// load calls load, and gives the result to the waiting goroutines.
 func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value []byte) error, load func(ctx context.Context) (Entry, error)) error {
 	l.again = true // if load panics
 	key := []byte(l.key)
@@ -147,8 +147,8 @@ func (c *Cache) load(ctx context.Context, h uint64, l *loading, use func(value [
 	return err
 }
 
-// storeLoaded stores what was loaded, unless key was written since the load began. What cannot be
-// stored is not.
+// storeLoaded stores a loaded entry, unless key was written since the load began. It ignores an entry that
+// cannot be stored.
 func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent bool, undecodable uint64) {
 	s.lockFor(len(key) + len(e.Value))
 	defer s.unlock()
@@ -161,7 +161,7 @@ func (s *shard) storeLoaded(h uint64, key []byte, l *loading, e *Entry, absent b
 	}
 }
 
-// loads are those of a shard's keys that are under way. The zero value has none.
+// loads has the loads that are under way for the keys of a shard. The zero value has none.
 type loads struct {
 	mu  sync.Mutex // guards all
 	all map[string]*loading

@@ -30,8 +30,8 @@ type Codec[T any] struct {
 	Decode func(b []byte) (T, error)
 }
 
-// Of is a cache of keys and values of Go types, in a [Cache]: Resize, Stats, Close and the calls with
-// bytes are those of that.
+// Of is a cache of keys and values of Go types, in a [Cache], whose methods it has too: Resize, Stats, Close
+// and the calls with bytes.
 //
 // Make one with [NewOf]. Calls are safe for concurrent use. Calls of the zero Of panic.
 type Of[K comparable, V any] struct {
@@ -93,7 +93,7 @@ func (c *Of[K, V]) decodeTo(v *V) func(value []byte) error {
 	}
 }
 
-// Set stores v for k, with the TTL of the options. Errors are those of [Cache.Set] and of the codecs.
+// Set stores v for k, with the TTL of the options. It returns the errors of [Cache.Set] and of the codecs.
 func (c *Of[K, V]) Set(k K, v V) error {
 	return c.withBoth(k, v, func(key, value []byte) error { return c.Cache.Set(key, value) })
 }

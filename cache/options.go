@@ -14,8 +14,8 @@ const MinBytes = 256 << 10
 
 // Options configures a [Cache]. MaxBytes is required.
 type Options struct {
-	// MaxBytes is the bound, in bytes, on what the cache takes from its parent: entries, index and
-	// bookkeeping. Less than MinBytes panics.
+	// MaxBytes is the bound, in bytes, on the memory that the cache takes from its parent, for entries,
+	// index and bookkeeping. Less than MinBytes panics.
 	MaxBytes int
 
 	// Name appears in Stats and in reports, and tells caches apart in metrics: see package metrics.
@@ -48,16 +48,17 @@ type Options struct {
 	// bytes an entry, and each read writes to the entry's memory, once a second at most.
 	Access bool
 
-	// OnEvict is called with each entry that the cache drops by itself, once, and not with what a
-	// call replaces, deletes or clears. Key and value are the cache's own memory, which it must neither
-	// change nor keep. It runs in the call that needs the room, under the lock of a shard: it must be
-	// short, and calls of the cache from it deadlock. An entry that expires is dropped when its
-	// memory is needed or its key is written, not at the second it expires.
+	// OnEvict is called once with each entry that the cache drops by itself. It is not called with an
+	// entry that a call replaces, deletes or clears. Key and value are the cache's own memory: OnEvict
+	// must neither change nor keep them. It runs in the call that needs the room, under the lock of a
+	// shard: it must be short, and calls of the cache from it deadlock. An expired entry is dropped
+	// when its memory is needed or its key is written, not at the second it expires.
 	OnEvict func(key []byte, e Entry, why Reason)
 
-	// Budget makes the cache shrink while the budget's pressure is not calm, by what it wants, to a
-	// quarter of its MaxBytes at least, and to no less than Resize may, and grow back when it is calm. Priority is that of
-	// [budget.Budget.OnPressure]: caches with a low one shrink first. What it drops is Stats.Shrunk.
+	// Budget makes the cache shrink while the budget's pressure is not calm, by the bytes that the
+	// pressure wants, and grow back when it is calm. The cache keeps at least a quarter of its
+	// MaxBytes, and the least that Resize allows. Caches with a low Priority shrink first: see
+	// [budget.Budget.OnPressure]. Stats.Shrunk counts the entries that are dropped.
 	Budget   *budget.Budget
 	Priority int
 }

@@ -66,8 +66,8 @@ func (c *Cache) viewItem(h uint64, key []byte, f func(e Entry)) bool {
 	return true
 }
 
-// Peek is View that is no read of the entry: it counts neither in Stats nor for what stays, and leaves
-// a sliding TTL and Entry.Idle as they are.
+// Peek is View without counting as a read: it changes neither Stats, nor the eviction order, nor a sliding
+// TTL, nor Entry.Idle.
 func (c *Cache) Peek(key []byte, f func(e Entry)) bool {
 	c.base.MustBeOpen(&kind, "Peek")
 	h := c.seed.Bytes(key)
@@ -126,8 +126,8 @@ func (c *Cache) GetMany(keys [][]byte, f func(i int, e Entry)) {
 	}
 }
 
-// getSome is GetMany of at most batchKeys keys, of which the first has the index from. It asks for the
-// buckets of all, then for the items of all, and then looks at them.
+// getSome is GetMany of at most batchKeys keys; from is the index of the first. It prefetches the buckets
+// of all, then the items of all, and then reads them.
 func (c *Cache) getSome(from int, keys [][]byte, f func(i int, e Entry)) {
 	var hashes [batchKeys]uint64
 	var addrs [batchKeys]uintptr

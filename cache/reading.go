@@ -10,8 +10,8 @@ import (
 	"github.com/freehold-go/freehold/internal/prefetch"
 )
 
-// A reading is what a search of a shard has found. The zero reading is nothing. It has four words, as
-// the compiler keeps a larger struct in memory, and each copy of that waits for stores.
+// A reading is a found item, and the reader's pin on its segment. The zero reading is no item. It has four
+// words: the compiler keeps a larger struct in memory, and each copy of that waits for stores.
 type reading struct {
 	at  *atomic.Uint64 // the slot
 	w   slot           // that it had
@@ -26,7 +26,7 @@ func (r reading) release() {
 	}
 }
 
-// entryOf returns the entry of a reading, whose value is the item's memory. now is that of accessTime.
+// entryOf returns the entry of a reading. Its value is the item's memory. now is a result of accessTime.
 func (s *shard) entryOf(r reading, now uint32) (e Entry) {
 	e.Value, e.Flags, e.Version = r.it.value(), r.it.flags(), s.version(r.w, r.it)
 	e.TTL = s.c.clock.left(r.it.expires.Load())
@@ -119,7 +119,7 @@ func (s *shard) look(tag uint32, key []byte, isWriter bool) (r reading) {
 	return reading{}
 }
 
-// hold returns a reading of what a slot refers to. It is none if the slot is empty.
+// hold pins the item of a slot and returns it, or the zero reading if the slot is empty.
 func (s *shard) hold(at *atomic.Uint64) reading {
 	for w := slot(at.Load()); w != 0; { // R1 of segment.go
 		s.c.seam.at(readSlot)

@@ -1,4 +1,4 @@
-// Reclaim: which segment is emptied, and what stays of it. This is S3-FIFO by segments.
+// Reclaim: the choice of the segment to empty, and of its items that stay. This is S3-FIFO by segments.
 //
 //	new key ------------> | small queue: a tenth  | -- 2 hits --> | main queue | --+
 //	                                |                                |  ^          | 0 hits
@@ -7,9 +7,9 @@
 //	   |
 //	   +-- the key is set again: to main
 //
-// A queue is the sealed segments of that kind, by age. The oldest is emptied: what stays is copied to the
-// open segment of its queue and class. While a tenth of the bytes are dead or expired, nothing live is
-// evicted: the segment with most of them is emptied, and all that lives in it stays.
+// A queue is its sealed segments, by age. The oldest is emptied: items that stay are copied to the open
+// segment of their queue and class. While garbagePercent of the bytes are dead or expired, no live item
+// is evicted: the segment with most garbage is emptied, and all its live items stay.
 
 package cache
 
@@ -39,8 +39,8 @@ type victims struct {
 	garbage, most         int // of all, of the dirtiest
 }
 
-// reclaim empties a segment and reports whether there is one. From round to round of one call it is less
-// generous to what stays.
+// reclaim empties a segment and reports whether there is one. From round to round of one call fewer items
+// stay.
 func (s *shard) reclaim(round int, why Reason) bool {
 	for {
 		v := s.victims()

@@ -1,16 +1,16 @@
 // Rewriting: an entry that is replaced by one of nearly its size stays where it is.
 //
-// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and only if nobody
-// has its segment pinned then. Readers who find no slot look again, since moves is odd.
+// It is W1 to W3 of segment.go for one item: its slot is 0 while the item is written, and the item is
+// written only if its segment has no pin then. Readers who find no slot look again, since moves is odd.
 //
 // The item keeps its age in its queue, so that rewriting counts as a hit. Its version grows by 1.
 
 package cache
 
-// spareShare is the largest part of an item that may be spare: one of so many.
+// spareShare is the divisor of an item's size that gives the most spare bytes.
 const spareShare = 8
 
-// rewrite makes the item of old that of e, of a shape without spare units, and reports whether it could.
+// rewrite writes e, of a shape without spare units, over the item of old, and reports whether it could.
 func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps bool) bool {
 	if old.at == nil {
 		return false
@@ -40,7 +40,7 @@ func (s *shard) rewrite(old reading, e *Entry, expires uint32, sh shape, keeps b
 	return alone
 }
 
-// reshaped returns the shape that the item would have with e, and its spare units beside those of sh.
+// reshaped returns the shape of the item after a rewrite with e, and whether the item can be rewritten.
 func (it *item) reshaped(e *Entry, sh shape) (_ shape, ok bool) {
 	sh |= it.shape & versioned
 	spare := it.size() - itemBytes(it.key(), e, sh)

@@ -13,7 +13,7 @@
 //	page, 8 KiB   | segment | segment | ... | pins of stripe 0 | pins of stripe 1 | ...
 //	stripe        | pin | pin | ...    a counter of 4 B for each segment of the page
 //
-// # Why nobody reads memory that was reused
+// # Why no reader sees reused memory
 //
 //	reader:   R1 load the slot   R2 add 1 to the segment's pin   R3 load the slot, it is the same   R4 read   R5 subtract 1
 //	writer:   W1 store 0, or another place, to all slots of the segment   W2 load all its pins, each is 0   W3 reuse
@@ -23,7 +23,8 @@
 // reader takes its pin back without reading. Or the slot is the same again: it then refers to
 // an item that was written after W3, and the pin counts for that. R5 happens before the W2 that sees
 // 0, and writing an item before the slot is stored that R1 loads, so the race detector sees the
-// order too. A page is given back when no segment has memory, and after those have left who may be between R1 and R3.
+// order too. A page is returned when no segment has memory, once every reader between R1 and R3 has
+// finished.
 
 package cache
 
@@ -107,7 +108,7 @@ func (s *shard) void(g *segment) {
 	g.used, g.live = 0, 0
 }
 
-// segments are those of a shard, by their numbers, from 1.
+// segments has the segments of a shard, by their numbers, from 1.
 type segments struct {
 	pages    blocks
 	unitBits uint // of a place, which are the offset

@@ -48,7 +48,7 @@ type shard struct {
 	counts
 }
 
-// counts are of what a shard did.
+// counts has a shard's counters.
 type counts struct {
 	sets    uint64
 	dropped [reasons]uint64
@@ -143,7 +143,7 @@ func (s *shard) allotBeside(old reading, size int, seconds uint32, main bool, be
 	return s.allot(size, seconds, main, false, before)
 }
 
-// isAlone reports whether the item of old has a segment of its own, which nobody reads.
+// isAlone reports whether the item of old has a segment of its own, without readers.
 func (s *shard) isAlone(old reading) bool {
 	if old.at == nil {
 		return false
@@ -207,7 +207,7 @@ func (s *shard) link(w slot) {
 	}
 }
 
-// drop removes a slot and reports what it referred to.
+// drop removes a slot, and tells OnEvict of its entry.
 func (s *shard) drop(at *atomic.Uint64, why Reason) {
 	w := slot(at.Load())
 	at.Store(0)
@@ -294,7 +294,7 @@ func (s *shard) clear() {
 	})
 }
 
-// resize changes the share, and drops what is beyond it.
+// resize changes the share, and drops entries beyond it.
 func (s *shard) resize(share int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,7 +305,7 @@ func (s *shard) resize(share int) {
 	}
 }
 
-// shrink changes the limit, and drops what is beyond it.
+// shrink changes the limit, and drops entries beyond it.
 func (s *shard) shrink(limit int, why Reason) {
 	s.limit = limit
 	for round := 0; s.used-len(s.spares)*s.c.segmentBytes > limit; round++ {
@@ -356,7 +356,7 @@ func (s *shard) shrinkIndex(why Reason) {
 	}
 }
 
-// isPinned reports whether somebody reads.
+// isPinned reports whether a segment of the shard has readers.
 func (s *shard) isPinned() (pinned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

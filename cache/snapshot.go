@@ -6,12 +6,12 @@
 //	block         highest version 8 B | entries
 //	entry         key's length 4 B | value's length 4 B | flags 8 B | expires 8 B | key | value
 //
-// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no entries. A
-// checksum is the CRC-32C of the number of the block (8 B), its length and its content. So a stream
-// that was cut, even between two blocks, is found out.
+// Numbers are little-endian, and times are seconds of Unix time, 0 for never. The last block has no
+// entries. A checksum is the CRC-32C of the number of the block (8 B), its length and its content. So a
+// stream that was cut, even between two blocks, is detected.
 //
-// The highest version is what the cache had given when the block was written. Restored entries have higher
-// ones, so no version from before a restart is the version of another state after it.
+// The cache has given no version above the highest version when the block is written. Restored entries
+// have higher ones, so no version from before a restart is the version of another state after it.
 
 package cache
 
@@ -51,8 +51,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Snapshot writes all entries that have not expired to w, while the cache is in use: of those that
-// are written meanwhile, it may have either state. An error is that of w.
+// Snapshot writes all entries that have not expired to w, while the cache is in use. It may have the old or
+// the new state of an entry that is written meanwhile. It returns the error of w.
 func (c *Cache) Snapshot(w io.Writer) error {
 	c.base.MustBeOpen(&kind, "Snapshot")
 	head := binary.LittleEndian.AppendUint32([]byte(snapshotMagic), snapshotVersion)
@@ -94,7 +94,7 @@ func (b *blockWriter) add(it *item, c *clock) {
 	b.block = append(append(b.block, it.key()...), it.value()...)
 }
 
-// flush writes the block, and begins an empty one. The version is at least that of each of its entries.
+// flush writes the block, and begins an empty one. No entry of the block has a version above highest.
 func (b *blockWriter) flush(highest uint64) {
 	binary.LittleEndian.PutUint64(b.block, highest)
 	b.write(b.block)

@@ -75,5 +75,5 @@ func (s *shard) addTo(st *Stats) {
 // LogValue implements [slog.LogValuer]. It returns a group of all figures.
 func (st Stats) LogValue() slog.Value { return statlog.Group(st, "Name") }
 
-// LogValue implements [slog.LogValuer]. It returns that of Stats.
+// LogValue implements [slog.LogValuer]. It returns the LogValue of Stats.
 func (c *Cache) LogValue() slog.Value { return statlog.Of(c, c.Stats) }

@@ -21,16 +21,16 @@ func (c *Cache) SetTTL(key, value []byte, ttl time.Duration) error {
 	return err
 }
 
-// Put is Set of an Entry, with its own TTL and flags. A TTL of 0 is that of the options. It returns the
-// version that the entry has.
+// Put is Set of an Entry, with its own TTL and flags. For a TTL of 0 it takes the TTL of the options. It
+// returns the entry's version.
 func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Put")
 	return c.put(key, c.withTTL(&e))
 }
 
-// Add stores e as Put does if key has no entry, and reports whether it did. The errors are those of Set;
-// nothing has changed then, except that the parent may refuse memory for an entry that has no room
-// beside the old one: that is gone.
+// Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors of Set.
+// After an error the key has what it had, with one exception: an entry so large that the old one was
+// dropped for it first, and for which the parent then refused memory.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
@@ -42,10 +42,9 @@ func (c *Cache) Replace(key []byte, e Entry) (replaced bool, err error) {
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return found })
 }
 
-// CompareAndSet stores e if key has an entry of that version, and reports whether it did. It may
-// report false though nobody has stored anything, if the cache has moved the entry: read it and try
-// again. It never takes an entry for another one of the same key: see [Entry].Version. Errors are as
-// for Add.
+// CompareAndSet stores e if the entry of key has the given version, and reports whether it did. It may
+// report false though the entry has not changed, if the cache has moved it: read it and try again. It
+// never takes an entry for another one of the same key: see [Entry].Version. Errors are as for Add.
 func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, err error) {
 	c.base.MustBeOpen(&kind, "CompareAndSet")
 	return c.putIf(key, &e, func(s *shard, old reading, found bool) bool {
@@ -54,7 +53,7 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 }
 
 // Update calls f with the entry of key, or with an empty one if there is none, and does what f
-// returns. To store another entry, f sets Value, Flags and TTL; a TTL of 0 is that of the options. If f
+// returns. To store another entry, f sets Value, Flags and TTL; 0 means the TTL of the options. If f
 // leaves the TTL, the entry expires when it would have. Value may be any bytes that stay until Update
 // returns. The value that f gets is the cache's memory: f must not write to it.
 //
@@ -99,7 +98,7 @@ func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version
 }
 
 // Touch gives the entry of key another TTL, as for SetTTL, and reports whether there is one. The
-// version stays. It counts as a read for what stays, but not in Stats.
+// version stays. It counts as a read for the eviction order, but not in Stats.
 func (c *Cache) Touch(key []byte, ttl time.Duration) (found bool) {
 	c.base.MustBeOpen(&kind, "Touch")
 	c.write(key, 0, func(s *shard, _ uint64, old reading, is bool) {
@@ -152,7 +151,7 @@ func (c *Cache) putUntil(key []byte, e *Entry, expires uint32) (version uint64, 
 	return version, err
 }
 
-// withTTL gives an entry without a TTL that of the options, and returns it.
+// withTTL gives an entry without a TTL the TTL of the options, and returns it.
 func (c *Cache) withTTL(e *Entry) *Entry {
 	if e.TTL == 0 {
 		e.TTL = c.options.TTL
@@ -172,9 +171,9 @@ func (c *Cache) putIf(key []byte, e *Entry, want func(s *shard, old reading, fou
 	return done, err
 }
 
-// write calls f under the lock of key's shard, with the key's hash, and with what key has and whether
-// that is an entry, as current returns them. The shard has room for an entry with so many bytes of key and value.
-// If f stores a huge one that is larger, f is called again.
+// write calls f under the lock of key's shard, with the key's hash and the results of current. The shard
+// has room for an entry whose key and value have the given bytes together. If f stores a huge one that
+// is larger, write calls f again.
 func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) {
 	h := c.seed.Bytes(key)
 	for s := c.shardOf(h); ; {
@@ -184,7 +183,7 @@ func (c *Cache) write(key []byte, bytes int, f func(s *shard, h uint64, old read
 	}
 }
 
-// write is that of the cache, once. It returns the bytes that f asks for.
+// write is one round of the cache's write. It returns the bytes that f asks for.
 func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64, old reading, found bool)) (asked int) {
 	s.lockFor(bytes)
 	defer s.unlock()
@@ -193,8 +192,8 @@ func (s *shard) write(h uint64, key []byte, bytes int, f func(s *shard, h uint64
 	return s.asked
 }
 
-// current returns a reading of what key has, without a pin, and whether it is an entry. The index has
-// room for one more slot then, if there is memory, and what has expired is dropped.
+// current returns the item of key, without a pin, and whether it is an entry. It drops an expired item. The
+// index has room for one more slot then, if there is memory.
 func (s *shard) current(h uint64, key []byte) (r reading, found bool) {
 	s.growIndex()
 	r = s.scan(h, key, true)
