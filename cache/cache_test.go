@@ -221,6 +221,21 @@ func TestLargestWhileReadersHold(t *testing.T) {
 	must(0, c.Set([]byte("k"), make([]byte, c.MaxEntry()-1)))
 }
 
+// TestLargestKey: a key of maxKeyBytes is stored, and a longer one is refused by each call that stores.
+func TestLargestKey(t *testing.T) {
+	c := newCache(t, Options{MaxBytes: 4 << 20})
+	key := make([]byte, maxKeyBytes+1)
+	must(0, c.Set(key[:maxKeyBytes], []byte("v")))
+	get(t, c, string(key[:maxKeyBytes]), "v")
+	_, add := c.Add(key, Entry{})
+	_, update := c.Update(key, func(*Entry, bool) Change { return Store })
+	for call, err := range map[string]error{"Set": c.Set(key, nil), "Add": add, "Update": update} {
+		if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "65536 bytes, of at most 65535") {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
 // TestResizeEndsLoans: what shards have put into spare is not added to their new shares.
 func TestResizeEndsLoans(t *testing.T) {
 	c := newShared(t, Options{MaxBytes: 16 << 20})

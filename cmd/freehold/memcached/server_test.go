@@ -3,6 +3,7 @@ package memcached
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -355,4 +356,44 @@ func TestStatsConns(t *testing.T) {
 		}
 		first.Close()
 	})
+}
+
+// A tired listener has no connection, and as many temporary errors as it counts before the last one.
+type tired struct {
+	net.Listener
+	temporary int
+}
+
+type temporaryError struct{ error }
+
+func (temporaryError) Temporary() bool { return true }
+
+func (l *tired) Accept() (net.Conn, error) {
+	if l.temporary--; l.temporary >= 0 {
+		return nil, temporaryError{errors.New("out of descriptors")}
+	}
+	return nil, net.ErrClosed
+}
+
+// TestServeGoesOnAfterTemporaryErrors: Serve ends with the first error that is not temporary.
+func TestServeGoesOnAfterTemporaryErrors(t *testing.T) {
+	l := &tired{temporary: 2}
+	if err := newServer(t).Serve(l); err != net.ErrClosed || l.temporary != -1 {
+		t.Errorf("Serve ends with %v, after %d errors", err, 2-l.temporary)
+	}
+}
+
+// TestSaved: a snapshot that failed is counted, and is not the last one.
+func TestSaved(t *testing.T) {
+	s := newServer(t)
+	for _, tt := range []struct {
+		err             error
+		written, failed uint64
+		has             bool
+	}{{errors.New("full disk"), 0, 1, false}, {nil, 1, 1, true}, {errors.New("full disk"), 1, 2, true}} {
+		s.Saved(tt.err)
+		if written, failed, last := s.saved(); written != tt.written || failed != tt.failed || (last > 0) != tt.has {
+			t.Errorf("after %v %d were written and %d failed, the last at %d", tt.err, written, failed, last)
+		}
+	}
 }
