@@ -19,7 +19,7 @@ import (
 	"github.com/freehold-go/freehold/internal/file/atomicfile"
 )
 
-// snapshots are those of a server, in one file:
+// snapshots writes and restores the snapshot file of a server:
 //
 //	| snapshot of the cache | "freeholdflush" 0 0 0 | when flush_all is due, 8 B |
 //
@@ -46,7 +46,7 @@ func (s *snapshots) mayWrite() error {
 	return f.Close()
 }
 
-// create begins a file that only its owner may read, as keys and values are nobody else's.
+// create begins a file that only its owner may read, since keys and values may be private.
 func (s *snapshots) create() (*atomicfile.File, error) {
 	const mode = 0o600
 	if info, err := os.Stat(s.path); err == nil && info.Mode().IsRegular() {

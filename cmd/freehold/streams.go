@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// stdin and stdout return the standard streams for commands that would lose data by an empty
-// input or an output that nobody has.
+// stdin and stdout return the standard streams for commands that would lose data if one was closed:
+// reading from it or writing to it is an error.
 func stdin() io.Reader {
 	if closed(os.Stdin) {
 		return closedStream{os.Stdin}
@@ -36,7 +36,7 @@ func (s closedStream) fail(op string) error {
 func (s closedStream) Read([]byte) (int, error)  { return 0, s.fail("read") }
 func (s closedStream) Write([]byte) (int, error) { return 0, s.fail("write") }
 
-// mayOpen returns an error if path stands for a standard stream that is closed.
+// mayOpen returns an error if path is a name of a standard stream that is closed.
 func mayOpen(path string) error {
 	for i, stream := range []*os.File{os.Stdin, os.Stdout, os.Stderr} {
 		switch path {

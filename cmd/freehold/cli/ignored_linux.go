@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// parentIgnores reports whether the parent process ignores a signal, as its children then do
-// unless it resets that for them. It stands for what this process has inherited, which the
-// Go runtime overwrites for all signals but SIGHUP and SIGINT before any code of a program runs.
+// parentIgnores reports whether the parent process ignores a signal. Children inherit that, unless the
+// parent resets it for them. The Go runtime overwrites the inherited state before any code of a program
+// runs, except for SIGHUP and SIGINT, so the parent's state is the best evidence of it.
 func parentIgnores(s syscall.Signal) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", os.Getppid()))
 	_, mask, _ := strings.Cut(string(status), "\nSigIgn:")

@@ -131,7 +131,7 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 	return int(size), true
 }
 
-// refuse refuses a data block that is still to come, and has it skipped.
+// refuse replies that a data block is refused before it has arrived. The session will skip the block.
 func (s *session) refuse(words [][]byte, size int, why result) {
 	s.reply(classicReplies[why])
 	s.countEither(why == refused, storeTooLarge, storeNoMemory)

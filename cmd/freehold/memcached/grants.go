@@ -33,7 +33,7 @@ type grant struct {
 	ready chan bool // gets whether it is granted, once it has waited
 }
 
-// grants are those of a server.
+// grants has the grants of a server, and the clients that wait for one.
 type grants struct {
 	limit int
 
@@ -115,7 +115,7 @@ func (gs *grants) give(g *grant) {
 	gs.held = append(gs.held, g)
 }
 
-// serve grants those who wait, in their order, as long as there is room.
+// serve grants the waiting clients, in their order, as long as there is room.
 func (gs *grants) serve() {
 	for {
 		if len(gs.queues[gs.turn]) == 0 {

@@ -25,9 +25,10 @@ type Options struct {
 	Write    time.Duration // a client that takes no reply for that long is disconnected; it waits for memory for twice as long
 	Idle     time.Duration // a client that sends nothing for that long is disconnected; 0 is never
 
-	// Heap has the memory of commands and replies: 56 KiB for each connection, and more for those that are
-	// longer than 16 KiB, of which Buffers is the most that all take, in bytes. While others wait for it, a client that has some for more than a
-	// second, and a second for each 4 MiB, is disconnected. At least LeastBuffers(MaxItem).
+	// Heap has the memory of commands and replies: 56 KiB for each connection, and more for commands and
+	// replies beyond 16 KiB. Buffers bounds that memory of all clients together, in bytes, and is at
+	// least LeastBuffers(MaxItem). A client that keeps some of it while others wait is disconnected
+	// after a second, and a second more for each 4 MiB.
 	Heap    freehold.Allocator
 	Buffers int
 

@@ -133,8 +133,8 @@ func (s *session) fill() {
 	s.err = err
 }
 
-// grow gives the buffer room for n bytes in all, and sets so many aside for replies. It may wait, and reports
-// false if there is no memory.
+// grow gives the buffer room for n bytes in all, and the reply room for forReply bytes. It may wait. It
+// reports false if there is no memory.
 func (s *session) grow(n, forReply int) bool {
 	if s.outBlock != nil {
 		s.flush()
@@ -152,7 +152,7 @@ func (s *session) grow(n, forReply int) bool {
 	return true
 }
 
-// shrink goes back to the session's own buffer once that has room for what has arrived.
+// shrink goes back to the session's own buffer once the bytes that have arrived fit into it.
 func (s *session) shrink() {
 	if s.inBlock == nil || s.to-s.from > bufferBytes || s.need > bufferBytes {
 		return
