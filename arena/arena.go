@@ -324,8 +324,12 @@ func init() {
 }
 
 func (a *Arena) close() {
-	if a.checked && len(a.chunks) > 0 && !a.fixed() {
-		owners.AskParent("arena.Arena.Close", a.parent) // its memory would fault after its Close
+	if len(a.chunks) > 0 && !a.fixed() {
+		const call = "arena.Arena.Close"
+		owners.MustHaveParent(call, a.parent)
+		if a.checked {
+			owners.AskParent(call, a.parent) // its memory would fault after its Close
+		}
 	}
 	a.Reset()
 	a.trim(0)

@@ -203,6 +203,9 @@ func (s *Shared) Close() {
 	if s.closed.Load() {
 		return
 	}
+	if len(s.chunks) > 0 {
+		owners.MustHaveParent("arena.Shared.Close", s.parent)
+	}
 	s.drain()
 	s.recycle(math.MaxInt)
 	if s.spareBytes() < s.reserved && !s.readers.Advance().Passed() {

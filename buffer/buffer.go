@@ -181,7 +181,11 @@ func (b *Buffer) Close() error {
 	if b.closed || b.parent == nil && b.file == nil { // or nobody made it
 		return nil
 	}
-	b.mustNotBeRead("buffer.Buffer.Close")
+	const call = "buffer.Buffer.Close"
+	b.mustNotBeRead(call)
+	if b.file == nil && !b.borrowed && cap(b.mem) > 0 {
+		owners.MustHaveParent(call, b.parent)
+	}
 	err := b.Sync()
 	switch {
 	case b.borrowed:

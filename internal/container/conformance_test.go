@@ -18,6 +18,7 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/arena"
 	"github.com/freehold-go/freehold/btree"
+	"github.com/freehold-go/freehold/buffer"
 	"github.com/freehold-go/freehold/cache"
 	"github.com/freehold-go/freehold/hashmap"
 	"github.com/freehold-go/freehold/intern"
@@ -420,6 +421,32 @@ func TestClosedParents(t *testing.T) {
 			}
 			panics.Want(t, "freehold: "+k.name+".Close: "+p.why, s.Close)
 		}
+	}
+}
+
+// TestCloseAfterTheParent: arenas and buffers say in the name of their Close that the heap is closed.
+func TestCloseAfterTheParent(t *testing.T) {
+	for call, fill := range map[string]func(h *freehold.Heap) (end func()){
+		"arena.Arena": func(h *freehold.Heap) func() {
+			a := arena.New(h, nil)
+			a.Alloc(1, 1)
+			return a.Close
+		},
+		"arena.Shared": func(h *freehold.Heap) func() {
+			a := arena.NewShared(h, nil)
+			a.Alloc(1, 1)
+			return a.Close
+		},
+		"buffer.Buffer": func(h *freehold.Heap) func() {
+			b := buffer.New(h, nil)
+			b.WriteByte(1)
+			return func() { b.Close() }
+		},
+	} {
+		h := freehold.NewHeap(&freehold.HeapOptions{Name: "gone"})
+		end := fill(h)
+		h.Close()
+		panics.Want(t, "freehold: "+call+`.Close: heap "gone" is closed`, end)
 	}
 }
 

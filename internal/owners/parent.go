@@ -49,6 +49,16 @@ func AskParent(call string, parent interface {
 	}
 }
 
+// MustHaveParent panics as AskParent does if the traits of parent say that it is closed. It takes no block.
+func MustHaveParent(call string, parent interface {
+	Alloc(size, align int) ([]byte, error)
+	Free(b []byte)
+}) {
+	if TraitsOf(parent).Closed.Load() {
+		AskParent(call, parent)
+	}
+}
+
 // inTheNameOf replaces the name of the call in a panic message of this module. It returns other
 // panics as they are.
 func inTheNameOf(call string, p any) any {
