@@ -59,9 +59,9 @@ func (c *Cache) CompareAndSet(key []byte, version uint64, e Entry) (set bool, er
 //
 // It returns the version of the entry that key has then, 0 if it has none. Errors are as for Add.
 //
-// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To store an
-// entry larger than a quarter of a shard, as for [Cache.MaxEntry], f is called once more, with the entry
-// that key has then.
+// f runs under the lock of a shard: it must be short, and calls of the cache from it deadlock. To store
+// or mark an entry larger than a quarter of a shard, f is called once more, with the entry that key has
+// then: see [Cache.MaxEntry].
 func (c *Cache) Update(key []byte, f func(e *Entry, found bool) Change) (version uint64, err error) {
 	c.base.MustBeOpen(&kind, "Update")
 	c.write(key, 0, func(s *shard, h uint64, old reading, found bool) {
