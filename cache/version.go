@@ -72,8 +72,8 @@ func (c *Cache) raise(v uint64) {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits))
-		s.floor = max(s.floor, v)
+		s.reach(v)
+		s.ended(v)
 		s.mu.Unlock()
 	}
 }
@@ -103,7 +103,7 @@ func (s *shard) shapeAt(n, offset uint32, before uint64) shape {
 
 // setVersion writes the version of a versioned item.
 func (s *shard) setVersion(it *item, v uint64) {
-	s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits))
+	s.reach(v)
 	binary.NativeEndian.PutUint64(it.versionAt(), v)
 }
 
@@ -121,6 +121,9 @@ func (s *shard) advance(it *item, sh shape, keeps bool) {
 	it.shape = sh
 	s.setVersion(it, v+1)
 }
+
+// reach makes v at most the top.
+func (s *shard) reach(v uint64) { s.age = max(s.age, v>>(s.segs.unitBits+rewriteBits)) }
 
 // ended notes that an item left no successor.
 func (s *shard) ended(v uint64) { s.floor = max(s.floor, v) }

@@ -29,8 +29,8 @@ func (c *Cache) Put(key []byte, e Entry) (version uint64, err error) {
 }
 
 // Add stores e as Put does if key has no entry, and reports whether it did. It returns the errors of Set.
-// After an error the key has what it had, with one exception: an entry so large that the old one was
-// dropped for it first, and for which the parent then refused memory.
+// After an error the key's entry is as before, with one exception: it is gone if it was dropped to make
+// room for a large e, and the parent then refused memory for e.
 func (c *Cache) Add(key []byte, e Entry) (added bool, err error) {
 	c.base.MustBeOpen(&kind, "Add")
 	return c.putIf(key, &e, func(_ *shard, _ reading, found bool) bool { return !found })
