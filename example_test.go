@@ -304,7 +304,7 @@ func ExampleTagged() {
 	// db/cache 1 4096
 }
 
-func ExampleFallback() {
+func ExampleNewFallback() {
 	heap := freehold.NewHeap(nil)
 	defer heap.Close()
 	first := freehold.NewLimit(heap, 100)
@@ -321,7 +321,7 @@ func ExampleFallback() {
 	// 0
 }
 
-func ExampleLocked() {
+func ExampleNewLocked() {
 	a := freehold.NewLocked(freehold.Default()) // for illustration: a Heap needs no lock
 	b := freehold.Must(a.Alloc(100, 8))
 	a.Free(b)

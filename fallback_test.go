@@ -99,9 +99,9 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 	blind := plain{newSlot()}
 	for kind, first := range map[string]freehold.Owner{
 		"*freehold.Limit":    freehold.NewLimit(blind, 10),
-		"*freehold.Locked":   freehold.NewLocked(freehold.NewTagged(blind, "")),
+		"*freehold.locked":   freehold.NewLocked(freehold.NewTagged(blind, "")),
 		"*freehold.Tagged":   freehold.NewTagged(freehold.NewTagged(blind, "a"), "b"),
-		"*freehold.Fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
+		"*freehold.fallback": freehold.NewFallback(newSlot(), freehold.NewLocked(blind)),
 	} {
 		wantPanic(t, "freehold: NewFallback: first, a "+kind+", cannot tell its blocks: it is around a freehold_test.plain, which is no Owner", func() {
 			freehold.NewFallback(first, newSlot())
@@ -113,7 +113,7 @@ func TestFallbackRefusesAFirstThatCannotTell(t *testing.T) {
 // Wrappers that no constructor made have no allocator to call.
 func TestZeroWrappersPanic(t *testing.T) {
 	b := make([]byte, 8)
-	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Fallback), new(freehold.Locked), new(freehold.Tagged)} {
+	for _, a := range []freehold.Allocator{new(freehold.Limit), new(freehold.Tagged)} {
 		for call, f := range map[string]func(){
 			"Alloc":        func() { a.Alloc(8, 8) },
 			"Alloc of 0":   func() { a.Alloc(0, 8) },

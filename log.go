@@ -40,19 +40,13 @@ func (l *Limit) LogValue() slog.Value {
 
 // LogValue implements [slog.LogValuer]. It returns a group of first and rest, the two
 // allocators. One that is no LogValuer shows as its type.
-func (f *Fallback) LogValue() slog.Value {
-	if f == nil {
-		return slog.StringValue("<nil>")
-	}
+func (f *fallback) LogValue() slog.Value {
 	return slog.GroupValue(slog.Attr{Key: "first", Value: logged(f.first)}, slog.Attr{Key: "rest", Value: logged(f.rest)})
 }
 
 // LogValue implements [slog.LogValuer]. It returns that of the locked allocator, read
 // under the lock, or its type if it is no LogValuer.
-func (l *Locked) LogValue() slog.Value {
-	if l == nil {
-		return slog.StringValue("<nil>")
-	}
+func (l *locked) LogValue() slog.Value {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return logged(l.next)

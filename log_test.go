@@ -47,10 +47,7 @@ func TestLogsShowFigures(t *testing.T) {
 		{freehold.NewLocked(limit), "v.live_bytes=30 v.limit=1000"},
 		{freehold.NewLocked(freehold.NewLocked(limit)), "v.live_bytes=30 v.limit=1000"},
 		{freehold.NewLocked(plain{limit}), "v=freehold_test.plain"},
-		{&freehold.Fallback{}, "v.first=<nil> v.rest=<nil>"},
 		{(*freehold.Limit)(nil), "v=<nil>"},
-		{(*freehold.Fallback)(nil), "v=<nil>"},
-		{(*freehold.Locked)(nil), "v=<nil>"},
 		{freehold.Stats{Name: "x", Live: 1, LiveBytes: 2, Large: 3, LargeBytes: 4, Active: 5, Resident: 6, Retained: 7, Metadata: 8, Committed: 9, SlowAllocs: 10, SlowFrees: 11, Refusals: 12, PurgedBytes: 13, Guarded: 14, GuardedEver: 15, GuardsSkipped: 16},
 			"v.name=x v.live=1 v.live_bytes=2 v.large=3 v.large_bytes=4 v.active=5 v.resident=6 v.retained=7 v.metadata=8 v.committed=9" +
 				" v.slow_allocs=10 v.slow_frees=11 v.refusals=12 v.purged_bytes=13 v.guarded=14 v.guarded_ever=15 v.guards_skipped=16"},

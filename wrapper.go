@@ -21,11 +21,11 @@ func traitsOf(a any) (t owners.Traits, ok bool) {
 		return owners.Traits{Closed: a.h.ClosedFlag()}, true
 	case *Cache:
 		return owners.Traits{Closed: a.h.h.ClosedFlag(), Solo: true}, true
-	case *Fallback:
+	case *fallback:
 		t = owners.TraitsOf(a.first)
 		t.Solo = t.Solo || owners.TraitsOf(a.rest).Solo
 		return t, true
-	case *Locked:
+	case *locked:
 		return owners.Traits{Closed: owners.TraitsOf(a.next).Closed}, true
 	case interface{ ownsBy() Allocator }:
 		return owners.TraitsOf(a.ownsBy()), true
@@ -70,7 +70,7 @@ func shared(a, b Allocator) Allocator {
 // sources returns the allocators inside a's wrappers.
 func sources(a Allocator) []Allocator {
 	switch w := a.(type) {
-	case *Fallback:
+	case *fallback:
 		return append(sources(w.first), sources(w.rest)...)
 	case *Cache:
 		return []Allocator{w.h}

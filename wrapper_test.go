@@ -40,7 +40,7 @@ func mustBe(t *testing.T, got, want int, of string) {
 
 // Every call of the wrapped allocator is made under the lock.
 func TestLockedHoldsItsLockInEachCall(t *testing.T) {
-	var l *Locked
+	var l *locked
 	calls := 0
 	l = NewLocked(newSpy(func() {
 		calls++
@@ -48,7 +48,7 @@ func TestLockedHoldsItsLockInEachCall(t *testing.T) {
 			l.mu.Unlock()
 			t.Errorf("call %d is made without the lock", calls)
 		}
-	}))
+	})).(*locked)
 	b, _ := l.Alloc(8, 8)
 	l.Zeroed(8, 8)
 	l.Resize(b, 9)

@@ -11,7 +11,7 @@
 //	defer nodes.Put(n)
 //
 // [Pool] is for values of a type. [Blocks] is for plain bytes; it is a [freehold.Allocator] and can
-// be the first of a [freehold.Fallback]. Any goroutine may use either. Memory comes in chunks from
+// be the first of a [freehold.NewFallback]. Any goroutine may use either. Memory comes in chunks from
 // a parent, which is any allocator that supports alignments of 64 KiB and more.
 //
 //   - A [Cache] serves one goroutine, with no synchronization in Get and Put.

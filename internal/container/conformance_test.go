@@ -461,7 +461,7 @@ func TestParentsForOneGoroutine(t *testing.T) {
 	for _, k := range kinds {
 		for what, parent := range map[string]freehold.Allocator{
 			"*arena.Arena": a, "*freehold.Cache": c, "*freehold.Limit": freehold.NewLimit(a, 1<<20),
-			"*freehold.Fallback": freehold.NewFallback(freehold.Pages(), c),
+			"*freehold.fallback": freehold.NewFallback(freehold.Pages(), c),
 		} {
 			if shared[k.name] {
 				panics.Want(t, "freehold: "+k.maker+": parent is a "+what+", which is for one goroutine...", func() { k.make(parent, "") })

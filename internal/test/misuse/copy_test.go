@@ -24,8 +24,6 @@ func TestVetFindsCopies(t *testing.T) {
 		reflect.TypeFor[freehold.Heap](),
 		reflect.TypeFor[freehold.Cache](),
 		reflect.TypeFor[freehold.Limit](),
-		reflect.TypeFor[freehold.Fallback](),
-		reflect.TypeFor[freehold.Locked](),
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[arena.Arena](),
 		reflect.TypeFor[arena.Shared](),
