@@ -17,13 +17,13 @@ import (
 func TestWrongOptionsAreRefusedFirst(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "none", "x")
 	for want, o := range map[string]Command{
-		"--rounds 0, want 1 or more":           {Sample: 1},
-		"--rounds -1, want 1 or more":          {Rounds: -1, Sample: 1},
-		"--sample 0s, want more than 0":        {Rounds: 1},
-		`no load begins with "pear"`:           {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
-		nowhere:                                {Rounds: 1, Sample: 1, CSV: nowhere},
-		"open " + nowhere:                      {Quick: true, Out: nowhere},
-		"only one of --csv, --chart and --out": {Quick: true, Chart: "-", Out: "-"},
+		"--rounds 0, want 1 or more":    {Sample: 1},
+		"--rounds -1, want 1 or more":   {Rounds: -1, Sample: 1},
+		"--sample 0s, want more than 0": {Rounds: 1},
+		`no load begins with "pear"`:    {Rounds: 1, Sample: 1, Loads: []string{"pear"}},
+		nowhere:                         {Rounds: 1, Sample: 1, Chart: nowhere},
+		"open " + nowhere:               {Quick: true, Out: nowhere},
+		"only one of --chart and --out": {Quick: true, Chart: "-", Out: "-"},
 	} {
 		var errs bytes.Buffer
 		if err := o.Run(t.Context(), cli.Streams{Out: io.Discard, Err: &errs}); err == nil || !strings.Contains(err.Error(), want) {
@@ -41,11 +41,11 @@ func TestExportOnStandardOutput(t *testing.T) {
 	}
 	needTools(t)
 	var out, errs bytes.Buffer
-	o := Command{CSV: "-", Quick: true, Loads: []string{"gomallocs"}, Rows: []string{"freehold-interface"}}
+	o := Command{Out: "-", Quick: true, Loads: []string{"gomallocs"}, Rows: []string{"freehold-interface"}}
 	if err := o.Run(t.Context(), cli.Streams{Out: &out, Err: &errs}); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.HasPrefix(text, "benchmark,peer,") || !strings.HasSuffix(text, "GoMallocs,freehold-interface,0,mallocs/op,0,0,false\n") {
+	if text := out.String(); !strings.HasPrefix(text, "goos: ") || !strings.Contains(text, "\nBenchmarkGoMallocs/peer=freehold-interface ") {
 		t.Errorf("standard output is %q", text)
 	}
 	if text := errs.String(); !strings.HasPrefix(text, "bench: building 2 programs") || !strings.Contains(text, "freehold beside its peers") {
@@ -142,37 +142,6 @@ func sampleOf(round int, ns float64, noisy bool) sample {
 	return sample{Result: &benchfmt.Result{Values: values}, round: round, noisy: noisy}
 }
 
-func TestJudge(t *testing.T) {
-	const one, two = "Pair/size=64/goroutines=1", "Pair/size=64/goroutines=2"
-	r := runOf(map[string]map[string]float64{
-		one: {"freehold": 8, "freehold-pool": 12, "freehold-pool-cache": 5, "c-jemalloc": 10, "go": 15},
-		two: {"freehold": 9},
-	})
-	r.cells[one]["go"].samples[0].noisy = true
-	want := map[string]string{
-		"freehold " + one + ", ns/op, of c-jemalloc":                 "8.0 / 10.0 ok",
-		"freehold " + one + ", ns/op, of cgo-jemalloc":               "8.0 no figure for cgo-jemalloc",
-		"freehold " + one + ", ns/op, of go":                         "8.0 / 15.0 MISSED, noisy",
-		"freehold " + two + ", ns/op, of freehold " + one:            "9.0 / 8.0 ok",
-		"freehold-cache " + one + ", ns/op, of c-jemalloc":           " no figure for freehold-cache",
-		"freehold-pool " + one + ", ns/op, of c-tcmalloc-gperftools": "12.0 no figure for c-tcmalloc-gperftools",
-		"freehold-pool-cache " + one + ", ns/op, of " + fastestC:     "5.0 / 10.0 ok",
-	}
-	got := judge(r)
-	if len(got) != len(want) {
-		t.Errorf("%d verdicts, want %d: benchmarks that did not run have none", len(got), len(want))
-	}
-	for _, v := range got {
-		text := v.figures + " " + v.result
-		if v.noisy {
-			text += ", noisy"
-		}
-		if text != want[v.what] {
-			t.Errorf("%s: %q, want %q", v.what, text, want[v.what])
-		}
-	}
-}
-
 // What slows a whole round down slows both sides of a ratio.
 func TestRatioIsOfTheSameRound(t *testing.T) {
 	own, other := cellOf(10, 40, 12, 44, 9), cellOf(20, 80, 20, 80, 20)
@@ -185,22 +154,6 @@ func TestRatioIsOfTheSameRound(t *testing.T) {
 	}
 	if s := cellOf(4, 1, 2, 100).figures("ns/op"); s.median != 3 { // even: between the middle two
 		t.Errorf("median %v, want 3", s.median)
-	}
-}
-
-// The fastest C program is another one in another round.
-func TestFastestC(t *testing.T) {
-	r := runOf(map[string]map[string]float64{"Pair": {"c-jemalloc": 10, "c-tcmalloc-gperftools": 6, "loop-c": 1, "go": 2}})
-	for who, ns := range map[string]float64{"c-jemalloc": 5, "c-tcmalloc-gperftools": 7} {
-		c := r.cells["Pair"][who]
-		c.samples = append(c.samples, sampleOf(1, ns, who == "c-jemalloc"))
-	}
-	c := r.fastestC("Pair")
-	if s := c.figures("ns/op"); len(s.values) != 2 || s.most() != 6 || s.least() != 5 || !c.noisy() {
-		t.Errorf("the fastest of each round: %+v", s)
-	}
-	if r.fastestC("Mixed").measured() {
-		t.Error("a benchmark that did not run has a fastest program")
 	}
 }
 
@@ -254,17 +207,5 @@ func TestDisturbance(t *testing.T) {
 		if diff := share - tt.share; diff > 1e-9 || diff < -1e-9 || noisy != tt.noisy {
 			t.Errorf("%s: others %v, noisy %v; want %v, %v", tt.name, share, noisy, tt.share, tt.noisy)
 		}
-	}
-}
-
-func TestTargetsAreWritten(t *testing.T) {
-	var out bytes.Buffer
-	writeTargets(&out, []verdict{
-		{what: "a", is: spread{[]float64{0.5, 0.6}, 0.55}, limit: 0.4, figures: "5.5 / 10.0", result: "MISSED", noisy: true},
-		{what: "b", figures: "1.0", result: "no figure for c"},
-	})
-	want := "  a: 5.5 / 10.0\n      MISSED  0.550 (0.500..0.600), at most 0.400, noisy\n  b: 1.0\n      no figure for c\n\n0 met, 1 missed, 1 without a figure\n"
-	if !strings.HasSuffix(out.String(), want) {
-		t.Errorf("%s", out.String())
 	}
 }

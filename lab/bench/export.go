@@ -3,11 +3,9 @@
 package bench
 
 import (
-	"encoding/csv"
 	"io"
 	"os"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/perf/benchfmt"
 )
@@ -78,19 +76,4 @@ func writeText(w io.Writer, m machine, r *run) error {
 		}
 		return out.Write(&result)
 	})
-}
-
-func writeCSV(w io.Writer, r *run) error {
-	c := csv.NewWriter(w)
-	c.Write([]string{"benchmark", "peer", "round", "unit", "value", "others", "noisy"})
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	r.each(func(b *benchmark, p peer, s sample) error {
-		for _, unit := range s.units() {
-			v, _ := s.value(unit)
-			c.Write([]string{b.name, p.name, strconv.Itoa(s.round), unit, number(v), number(s.others), strconv.FormatBool(s.noisy)})
-		}
-		return nil
-	})
-	c.Flush()
-	return c.Error()
 }

@@ -37,7 +37,6 @@ type Command struct {
 	Full   bool          `help:"All loads: with 100 million live blocks and a buffer of 8 GiB too, and 5 GB of lines instead of 1."`
 	Quick  bool          `help:"A smoke test of everything in seconds. Its figures mean nothing."`
 	List   bool          `help:"Build the programs and list all benchmarks and peers."`
-	CSV    string        `name:"csv" help:"Write every figure as CSV; - is standard output." placeholder:"FILE"`
 	Chart  string        `help:"Draw the hits of recorded requests as SVG: --loads hits." placeholder:"FILE"`
 	Out    string        `help:"Write every sample in Go's benchmark format: benchstat -col /peer FILE." placeholder:"FILE"`
 }
@@ -59,13 +58,13 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		plan.scale.name = "full"
 	}
 
-	exports := []string{o.CSV, o.Chart, o.Out}
+	exports := []string{o.Chart, o.Out}
 	people := st.Out // read the report there
-	switch toStdout := slices.DeleteFunc(slices.Clone(exports), func(path string) bool { return path != stdoutPath }); {
-	case len(toStdout) > 1:
-		return cli.Usagef("only one of --csv, --chart and --out can be -")
-	case len(toStdout) == 1:
+	if slices.Contains(exports, stdoutPath) {
 		people = st.Err
+	}
+	if o.Chart == stdoutPath && o.Out == stdoutPath {
+		return cli.Usagef("only one of --chart and --out can be -")
 	}
 	for _, path := range exports { // before the minutes of the run
 		if err := checkWritable(path); err != nil {
@@ -123,7 +122,6 @@ func (o *Command) Run(ctx context.Context, st cli.Streams) error {
 		path  string
 		write func(io.Writer) error
 	}{
-		{o.CSV, func(w io.Writer) error { return writeCSV(w, plan) }},
 		{o.Chart, func(w io.Writer) error { return writeChart(w, plan) }},
 		{o.Out, func(w io.Writer) error { return writeText(w, m, plan) }},
 	} {

@@ -2,9 +2,7 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"os"
 	"os/exec"
@@ -39,12 +37,12 @@ func TestPrograms(t *testing.T) {
 	}
 	quick := scale{"quick", 1, 4 * time.Millisecond}
 	t.Run("sums", func(t *testing.T) { checkSums(t, quick, benchmarks) })
-	t.Run("targets", func(t *testing.T) { checkTargets(t, all, benchmarks) })
 	t.Run("run", func(t *testing.T) { checkRun(t, &run{scale: quick, benchmarks: benchmarks, blind: true}, all) })
 }
 
 // checkSums: with a fixed number of operations every program draws the same random numbers, so it
-// reports the same sum. A loop that the compiler left out would have none.
+// reports the same sum. A loop that the compiler left out would have none. Caches may drop entries,
+// so their sums differ.
 func checkSums(t *testing.T, s scale, all []*benchmark) {
 	for _, b := range all {
 		operations := 2000
@@ -69,26 +67,8 @@ func checkSums(t *testing.T, s scale, all []*benchmark) {
 			sum, _ := sample{Result: r}.value("sum")
 			sums[sum] = append(sums[sum], p.name)
 		}
-		if !slices.Contains([]string{"GoMallocs", "Hits"}, b.group.name) && (len(sums) != 1 || sums[0] != nil) {
+		if !slices.Contains([]string{"GoMallocs", "Hits", "Caches"}, b.group.name) && (len(sums) != 1 || sums[0] != nil) {
 			t.Errorf("%s: the sums differ or are 0: %v", b.name, sums)
-		}
-	}
-}
-
-// checkTargets: a target that names a benchmark or a peer that is not there would never be judged.
-func checkTargets(t *testing.T, programs []*program, all []*benchmark) {
-	for _, target := range targets() {
-		for _, of := range [][2]string{{target.name, target.peer}, {cmp.Or(target.on, target.name), target.than}} {
-			i := slices.IndexFunc(all, func(b *benchmark) bool { return b.name == of[0] })
-			if i < 0 {
-				t.Errorf("no benchmark %s", of[0])
-				continue
-			}
-			there := slices.ContainsFunc(all[i].peers, func(p peer) bool { return p.name == of[1] })
-			missing := slices.ContainsFunc(programs, func(p *program) bool { return p.name == of[1] && p.skip != "" })
-			if !there && !missing && of[1] != "" && of[1] != fastestC {
-				t.Errorf("%s does not run %s", of[1], of[0])
-			}
 		}
 	}
 }
@@ -98,7 +78,7 @@ func checkRun(t *testing.T, r *run, programs []*program) {
 	if err := r.do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var report, text, table bytes.Buffer
+	var report, text bytes.Buffer
 	writeReport(&report, machine{}, programs, r, true)
 	for _, want := range []string{"smoke test", "calloc, touch the first byte, free. ns/op", "resident/requested", "peak/allowed"} {
 		if !strings.Contains(report.String(), want) {
@@ -108,7 +88,7 @@ func checkRun(t *testing.T, r *run, programs []*program) {
 	if strings.Contains(report.String(), "FAILED") {
 		t.Errorf("a program failed:\n%s", report.String())
 	}
-	if err := errors.Join(writeText(&text, machine{}, r), writeCSV(&table, r)); err != nil {
+	if err := writeText(&text, machine{}, r); err != nil {
 		t.Fatal(err)
 	}
 	results := 0
@@ -117,9 +97,8 @@ func checkRun(t *testing.T, r *run, programs []*program) {
 			t.Errorf("not Go's benchmark format: %v", in.Result())
 		}
 	}
-	records, err := csv.NewReader(&table).ReadAll()
-	if err != nil || results < 500 || len(records) < results {
-		t.Errorf("%d benchmark lines and %d records, %v", results, len(records), err)
+	if results < 500 {
+		t.Errorf("%d benchmark lines", results)
 	}
 }
 
