@@ -58,7 +58,7 @@
 //
 // What a container returns is valid as its methods say, and no longer than its memory.
 //
-// After Close of a heap, cache, arena or pool, calls panic that allocate, resize or
+// After Close of a heap, arena or pool, calls panic that allocate, resize or
 // free a block or change the allocator in another way: Alloc of size 0, Trim and
 // Reset too. Close, Free of nil and calls that only report still work: Stats, Live,
 // Owns, GoodSize, String.
@@ -67,8 +67,7 @@
 //
 //   - [Heap] is the general one: blocks of any size and alignment, freed in any
 //     order, by any goroutine. [Default] is a heap for the whole process. A
-//     library should take an [Allocator] from its caller. [Heap.NewCache] is for
-//     a goroutine that allocates and frees often.
+//     library should take an [Allocator] from its caller.
 //   - [Pages] is for few, large blocks: whole pages, which usually grow without a
 //     copy and are returned to the operating system at Free.
 //   - Package arena is for blocks that are freed together: allocating one costs

@@ -16,9 +16,9 @@ import "github.com/freehold-go/freehold/internal/arg"
 //
 // NewFallback panics if either is nil, or if first is a wrapper of this package around an allocator
 // that is not an Owner, since first then does not know its blocks. first must not own the blocks of
-// rest, or they would be freed to first. It owns them if both are the same heap, wrappers of it or
-// its caches; NewFallback then panics. An arena or a pool on a heap owns only its own blocks, so
-// that heap may be rest.
+// rest, or they would be freed to first. It owns them if both are the same heap or wrappers of it;
+// NewFallback then panics. An arena or a pool on a heap owns only its own blocks, so that heap may
+// be rest.
 //
 // It is safe for concurrent use if both allocators are, and needs no Close. It adds an indirect
 // call to each call, and one Owns to each Free and Resize (BenchmarkWrappers).

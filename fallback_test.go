@@ -142,8 +142,6 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 	h, other := freehold.NewHeap(nil), freehold.NewHeap(nil)
 	defer h.Close()
 	defer other.Close()
-	c := h.NewCache()
-	defer c.Close()
 	limit := freehold.NewLimit(h, 1000)
 	both := freehold.NewFallback(other, limit)
 	for name, tt := range map[string]struct {
@@ -153,8 +151,6 @@ func TestFallbackWithinOneAllocatorPanics(t *testing.T) {
 		"a heap twice":            {h, h},
 		"a wrapper and its heap":  {limit, h},
 		"two wrappers":            {freehold.NewLocked(limit), freehold.NewTagged(h, "")},
-		"a cache and its heap":    {c, h},
-		"a heap and its cache":    {h, freehold.NewLimit(c, 10)},
 		"first of a Fallback":     {other, both},
 		"rest of a Fallback":      {h, both},
 		"a Fallback as the first": {both, h},

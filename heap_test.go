@@ -31,9 +31,9 @@ func TestPagesConform(t *testing.T) {
 		&alloctest.Options{Concurrent: true, Detects: alloctest.AllMistakes})
 }
 
-// The first use of a zero Heap or Cache panics and names the constructor.
-func TestZeroHeapAndCacheAreNamed(t *testing.T) {
-	const ofHeap, ofCache = ": zero value: NewHeap makes a Heap", ": zero value: Heap.NewCache makes a Cache"
+// The first use of a zero Heap panics and names the constructor.
+func TestZeroHeapIsNamed(t *testing.T) {
+	const ofHeap = ": zero value: NewHeap makes a Heap"
 	other := freehold.NewHeap(nil)
 	defer other.Close()
 	small, large := freehold.Must(other.Alloc(100, 8)), freehold.Must(other.Alloc(100_000, 8))
@@ -47,7 +47,6 @@ func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 		"Heap.UsableSize":     func() { h.UsableSize(unsafe.Pointer(&large[0])) },
 		"Heap.Stats":          func() { h.Live() },
 		"Heap.Trim":           func() { h.Trim() },
-		"Heap.NewCache":       func() { h.NewCache() },
 		"Heap.Close":          func() { h.Close() },
 	} {
 		wantPanic(t, "freehold: "+call+ofHeap, f)
@@ -56,18 +55,6 @@ func TestZeroHeapAndCacheAreNamed(t *testing.T) {
 		wantPanic(t, "freehold: Heap.Free"+ofHeap, func() { h.Free(b) })
 	}
 	wantPanic(t, "freehold: Heap.Alloc"+ofHeap, func() { h.Malloc(10) })
-	var c freehold.Cache
-	for call, f := range map[string]func(){
-		"Cache.Alloc":    func() { c.Alloc(100, 8) },
-		"Cache.Zeroed":   func() { c.Zeroed(100_000, 8) },
-		"Cache.Resize":   func() { c.Resize(small, 50) },
-		"Cache.Free":     func() { c.Free(small) },
-		"Cache.Owns":     func() { c.Owns(small) },
-		"Cache.GoodSize": func() { c.GoodSize(10) },
-		"Cache.Close":    func() { c.Close() },
-	} {
-		wantPanic(t, "freehold: "+call+ofCache, f)
-	}
 	other.Free(small)
 	other.Free(large)
 }

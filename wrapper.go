@@ -14,13 +14,11 @@ import (
 
 func init() { owners.AddTraits(traitsOf) }
 
-// traitsOf returns the traits of a heap, of a cache of one, and of wrappers.
+// traitsOf returns the traits of a heap and of wrappers.
 func traitsOf(a any) (t owners.Traits, ok bool) {
 	switch a := a.(type) {
 	case *Heap:
 		return owners.Traits{Closed: a.h.ClosedFlag()}, true
-	case *Cache:
-		return owners.Traits{Closed: a.h.h.ClosedFlag(), Solo: true}, true
 	case *fallback:
 		t = owners.TraitsOf(a.first)
 		t.Solo = t.Solo || owners.TraitsOf(a.rest).Solo
@@ -72,8 +70,6 @@ func sources(a Allocator) []Allocator {
 	switch w := a.(type) {
 	case *fallback:
 		return append(sources(w.first), sources(w.rest)...)
-	case *Cache:
-		return []Allocator{w.h}
 	case interface{ ownsBy() Allocator }:
 		return sources(w.ownsBy())
 	}

@@ -153,16 +153,6 @@ func TestHeapHasTheOptionsThatWereAskedFor(t *testing.T) {
 	}
 }
 
-func TestCachesGoodSizeIsTheHeaps(t *testing.T) {
-	h := NewHeap(nil)
-	defer h.Close()
-	c := h.NewCache()
-	defer c.Close()
-	for _, size := range []int{1, 100, 32769, 1 << 20} {
-		mustBe(t, c.GoodSize(size), h.GoodSize(size), "good size")
-	}
-}
-
 // Beyond a number of tags, blocks count for a tag of all others.
 func TestManyTags(t *testing.T) {
 	tags.mu.Lock()

@@ -81,8 +81,7 @@ type idleArena struct {
 // it. It panics if parent is nil. Close returns the memory of all idle arenas.
 //
 // A timer closes arenas that have decayed, on its own goroutine. If the parent is
-// an [Arena] or a [freehold.Cache], which belong to one goroutine, there is no
-// timer. Any other parent must be safe for concurrent use unless Decay is
+// an [Arena], which belongs to one goroutine, there is no timer. Any other parent must be safe for concurrent use unless Decay is
 // negative.
 func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 	const call = "arena.NewRecycler"
@@ -91,10 +90,7 @@ func NewRecycler(parent freehold.Allocator, o *RecyclerOptions) *Recycler {
 		o = &RecyclerOptions{}
 	}
 	r := &Recycler{parent: parent, options: *o}
-	switch parent.(type) {
-	case *Arena, *freehold.Cache:
-		r.confined = true
-	}
+	_, r.confined = parent.(*Arena)
 	d := &r.options
 	arenaOptions := d.Arena.withDefaults(call)
 	d.Arena = &arenaOptions

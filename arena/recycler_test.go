@@ -497,28 +497,22 @@ func TestBubbleDoesNotDisturbARecycler(t *testing.T) {
 // wait for a Put.
 func TestRecyclerKeepsToOneGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		heap := freehold.NewHeap(&freehold.HeapOptions{Decay: -1})
-		defer heap.Close()
-		cache := heap.NewCache()
-		defer cache.Close()
 		scratch := New(alloctest.New(t), nil)
 		defer scratch.Close()
-		for _, parent := range []freehold.Allocator{cache, scratch} {
-			r := NewRecycler(parent, &RecyclerOptions{Decay: time.Minute})
-			a, b := get(t, r, 100), get(t, r, 100)
-			r.Put(a)
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			if got := r.Stats(); got.Idle != 1 {
-				t.Errorf("%T: %+v: somebody else has closed an arena", parent, got)
-			}
-			r.Put(b)
-			if got := r.Stats(); got.Idle != 1 || get(t, r, 0) != b {
-				t.Errorf("%T: %+v: the arena that has decayed is still there", parent, got)
-			}
-			b.Close()
-			r.Close()
+		r := NewRecycler(scratch, &RecyclerOptions{Decay: time.Minute})
+		a, b := get(t, r, 100), get(t, r, 100)
+		r.Put(a)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if got := r.Stats(); got.Idle != 1 {
+			t.Errorf("%+v: somebody else has closed an arena", got)
 		}
+		r.Put(b)
+		if got := r.Stats(); got.Idle != 1 || get(t, r, 0) != b {
+			t.Errorf("%+v: the arena that has decayed is still there", got)
+		}
+		b.Close()
+		r.Close()
 	})
 }
 

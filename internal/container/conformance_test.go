@@ -456,12 +456,10 @@ func TestParentsForOneGoroutine(t *testing.T) {
 	shared := map[string]bool{"hashmap.Shared": true, "intern.Shared": true, "cache.Cache": true}
 	a := arena.New(freehold.Pages(), nil)
 	defer a.Close()
-	c := freehold.Default().NewCache()
-	defer c.Close()
 	for _, k := range kinds {
 		for what, parent := range map[string]freehold.Allocator{
-			"*arena.Arena": a, "*freehold.Cache": c, "*freehold.Limit": freehold.NewLimit(a, 1<<20),
-			"*freehold.fallback": freehold.NewFallback(freehold.Pages(), c),
+			"*arena.Arena": a, "*freehold.Limit": freehold.NewLimit(a, 1<<20),
+			"*freehold.fallback": freehold.NewFallback(freehold.Pages(), a),
 		} {
 			if shared[k.name] {
 				panics.Want(t, "freehold: "+k.maker+": parent is a "+what+", which is for one goroutine...", func() { k.make(parent, "") })

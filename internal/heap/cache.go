@@ -1,4 +1,4 @@
-// Caches: each processor's free blocks, and each LocalCache's.
+// Caches: each processor's free blocks.
 //
 // A cache keeps runs of large blocks: see runs.go. Of small ones it has two magazines of each
 // class: the loaded one, which Alloc and Free use, and a spare. The holder of a slot (package pin) has its cache to itself.
@@ -131,19 +131,21 @@ func (c *cache) exchange(class uint8, m *magazine) (out *magazine) {
 	return out
 }
 
-// cacheOf returns o's cache, or the slot's if o is nil. The slot is held.
-func (h *Heap) cacheOf(o *LocalCache, slot int) *cache {
-	if o != nil {
-		return o.slot.Entry()
+// enter holds a slot until h.caches.Leave: the processor's, or the one that a test has chosen.
+func (h *Heap) enter() (slot int) {
+	if choose := chooseSlot.Load(); choose != nil {
+		return (*choose)(h)
 	}
-	return h.caches.Entry(slot)
+	return h.caches.Enter()
 }
 
-// allocSlow is Alloc after the fast path has failed on o's cache, or on the processor's if o
-// is nil.
-func (h *Heap) allocSlow(o *LocalCache, size, align int, zero bool) ([]byte, error) {
+// chooseSlot, if set, is called instead of Enter by slow paths. For tests.
+var chooseSlot atomic.Pointer[func(h *Heap) (slot int)]
+
+// allocSlow is Alloc after the fast path has failed.
+func (h *Heap) allocSlow(size, align int, zero bool) ([]byte, error) {
 	due := false
-	b, err := h.allocUnwatched(o, size, align, zero, &due)
+	b, err := h.allocUnwatched(size, align, zero, &due)
 	if due {
 		return h.watch.Alloc(b, align, zero)
 	}
@@ -153,33 +155,33 @@ func (h *Heap) allocSlow(o *LocalCache, size, align int, zero bool) ([]byte, err
 // allocUnwatched is allocSlow for a block that nobody watches. It sets due, unless that is
 // nil, if somebody may want to. Before the heap is out of memory, it gives back what is kept
 // for the watch.
-func (h *Heap) allocUnwatched(o *LocalCache, size, align int, zero bool, due *bool) ([]byte, error) {
-	b, err := h.tryAlloc(o, size, align, zero, due)
+func (h *Heap) allocUnwatched(size, align int, zero bool, due *bool) ([]byte, error) {
+	b, err := h.tryAlloc(size, align, zero, due)
 	if err != nil && h.watch.Release() {
-		b, err = h.tryAlloc(o, size, align, zero, due)
+		b, err = h.tryAlloc(size, align, zero, due)
 	}
 	if err != nil {
-		return nil, h.refuse(allocCall(o, zero), err)
+		return nil, h.refuse(allocCall(zero), err)
 	}
 	return b, nil
 }
 
 // tryAlloc is allocUnwatched with what the heap has.
-func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b []byte, err error) {
+func (h *Heap) tryAlloc(size, align int, zero bool, due *bool) (b []byte, err error) {
 	class, counted := classFor(size, align), false
 	if class == 0 || h.pages.WholePages {
-		return h.tryLarge(o, size, align, zero, due)
+		return h.tryLarge(size, align, zero, due)
 	}
 	defer func() {
 		if err == nil && due != nil && !counted {
 			*due = watch.Due(size)
 		}
 	}()
-	slot := h.caches.Enter()
-	c := h.cacheOf(o, slot)
+	slot := h.enter()
+	c := h.caches.Entry(slot)
 	if c == nil {
 		h.caches.Leave(slot)
-		panicNotMade(allocCall(o, zero))
+		panicNotMade(allocCall(zero))
 	}
 	addr, was := c.takeSlow(class, size)
 	if counted = addr != 0; counted && due != nil {
@@ -188,10 +190,10 @@ func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b
 	h.caches.Leave(slot)
 	if addr == 0 {
 		if c == &noCache {
-			h.addCache(o, slot)
+			h.addCache(slot)
 		}
 		err := h.withReclaim(classes[class].pages, true, func() (err error) {
-			addr, was, err = h.allocFromStock(o, class, slot, size)
+			addr, was, err = h.allocFromStock(class, slot, size)
 			return err
 		})
 		if err != nil && err != pages.ErrClosed && h.mayTakePage(class, size) {
@@ -202,7 +204,7 @@ func (h *Heap) tryAlloc(o *LocalCache, size, align int, zero bool, due *bool) (b
 		}
 	}
 	if was < freeZero {
-		freedTwice(allocCall(o, zero), addr)
+		freedTwice(allocCall(zero), addr)
 	}
 	return block(addr, size, zero && was != freeZero), nil
 }
@@ -230,19 +232,19 @@ func block(addr uintptr, size int, cleared bool) []byte {
 
 // freeSlow is Free after the fast path has failed: the loaded magazine is full, b
 // is large or watched, or b is not a live block.
-func (h *Heap) freeSlow(o *LocalCache, b []byte) {
+func (h *Heap) freeSlow(b []byte) {
 	addr := addrOf(b)
 	s := spanAt(addr)
-	if s.isWatched(h.pages.ID, addr) && h.watch.Free(freeCall(o), b) {
+	if s.isWatched(h.pages.ID, addr) && h.watch.Free("Heap.Free", b) {
 		return
 	}
 	if s == nil || s.Kind != pages.BlockRun {
-		h.freeLarge(o, b)
+		h.freeLarge(b)
 		return
 	}
 	class := s.class
-	slot := h.caches.Enter()
-	c := h.cacheOf(o, slot)
+	slot := h.enter()
+	c := h.caches.Entry(slot)
 	freed := false
 	if e := liveEntry(h, b); e.addr != 0 {
 		freed = c.pushSlow(class, e)
@@ -252,10 +254,10 @@ func (h *Heap) freeSlow(o *LocalCache, b []byte) {
 		return
 	}
 	if c == &noCache {
-		h.addCache(o, slot)
+		h.addCache(slot)
 	}
-	if c == nil || !h.freeToStock(o, class, slot, b) {
-		h.misused(freeCall(o), b)
+	if c == nil || !h.freeToStock(class, slot, b) {
+		h.misused("Heap.Free", b)
 	}
 	if h.limbo.full.Load() && h.pages.Scavenging.TryLock() {
 		h.drain()
@@ -274,15 +276,11 @@ func liveEntry(h *Heap, b []byte) entry {
 	return entry{addr, s.statusOf(s.index(addr))}
 }
 
-// addCache gives o, or the slot with the given number, a cache. Without memory,
+// addCache gives the slot with the given number a cache. Without memory,
 // beyond the table and while the caches are drained there is none, and the heap
 // works slowly.
-func (h *Heap) addCache(o *LocalCache, slot int) {
-	s := h.caches.Slot(slot)
-	if o != nil {
-		s = &o.slot
-	}
-	h.caches.Install(s, func() *cache {
+func (h *Heap) addCache(slot int) {
+	h.caches.Install(h.caches.Slot(slot), func() *cache {
 		addr, err := h.pages.AllocObject(cacheBytes)
 		if err != nil {
 			return nil
@@ -322,7 +320,7 @@ func (h *Heap) drainBy(drain func(match func(*cache) bool, f func([]*cache))) {
 
 // empty returns the blocks of a cache that nobody can reach to their spans.
 func (h *Heap) empty(c *cache) {
-	slot := h.caches.Enter()
+	slot := h.enter()
 	h.caches.Leave(slot)
 	for i := range c.tops {
 		class := uint8(i)

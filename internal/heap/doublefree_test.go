@@ -19,8 +19,8 @@ func entryOf(b []byte) (class uint8, e entry) {
 }
 
 // freeAgain is what a second goroutine does that passed Free's check at the same
-// moment as the first: the entry is put into the cache of o, or of the processor.
-func freeAgain(t *testing.T, h *Heap, o *LocalCache, class uint8, e entry) {
+// moment as the first: the entry is put into the cache of o, or of this processor if o is nil.
+func freeAgain(t *testing.T, h *Heap, o *processor, class uint8, e entry) {
 	t.Helper()
 	s := h.stock(class, 0)
 	s.mu.Lock()
@@ -30,7 +30,11 @@ func freeAgain(t *testing.T, h *Heap, o *LocalCache, class uint8, e entry) {
 		t.Fatal(err)
 	}
 	m.push(e)
-	s.exchange(h, o, m)
+	if o == nil {
+		s.exchange(h, m)
+	} else {
+		o.slow(func() { s.exchange(h, m) })
+	}
 }
 
 // liveByASecondEntry returns a block of its span that is live, and one that came
@@ -52,7 +56,7 @@ func liveByASecondEntry(t *testing.T, h *Heap, size int) (keep, b []byte) {
 // check; the block is still not handed out twice.
 func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newLocalCache(h) // whose place is known
+	o := newProcessor(h) // whose place is known
 	defer o.Close()
 	b, _ := o.Alloc(64, 1, false)
 	class, e := entryOf(b)
@@ -74,7 +78,7 @@ func TestBlockFreedTwiceAtOnceIsNotHandedOutTwice(t *testing.T) {
 // entry goes home.
 func TestBlockFreedTwiceAtOnceStaysItsThirdOwners(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newLocalCache(h) // whose place is known
+	o := newProcessor(h) // whose place is known
 	defer o.Close()
 	b, _ := o.Alloc(64, 1, false)
 	class, e := entryOf(b)
@@ -123,7 +127,7 @@ func TestBlockFreedTwiceAtOnceHarmsNoOther(t *testing.T) {
 // span neither hands it out again nor goes while it is.
 func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newLocalCache(h)
+	o := newProcessor(h)
 	defer o.Close()
 	b, _ := o.Alloc(1000, 1, false)
 	class, e := entryOf(b)
@@ -132,7 +136,7 @@ func TestLiveBlockKeepsItsSpan(t *testing.T) {
 	b, _ = o.Alloc(1000, 1, false)
 	class, e = entryOf(b)
 	o.Free(b)
-	o.slot.Entry().tops[class] -= entryBytes
+	o.cache().tops[class] -= entryBytes
 	c := &h.central[class]
 	c.mu.Lock()
 	c.returnBlocks(h, []entry{e})
@@ -288,7 +292,7 @@ func TestRandomProgramsWithFreesAtOnce(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		Groups(t, 1<<(seed%3))
 		h := newHeap(t, Options{})
-		o := newLocalCache(h)
+		o := newProcessor(h)
 		sizes := []int{8, 16, 100, 1000, 9000, 30000, 40000, 100000}
 		sizes = sizes[r.IntN(4):]
 		var live [][]byte

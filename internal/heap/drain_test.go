@@ -43,7 +43,7 @@ func TestStatsAreExactDuringADrain(t *testing.T) {
 // be drained.
 func TestNoCacheIsMadeDuringADrain(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newLocalCache(h)
+	o := newProcessor(h)
 	defer o.Close()
 	keep := alloc(t, h, 100)
 	b, _ := o.Alloc(100, 8, false)
@@ -105,7 +105,7 @@ func TestDrainsAreADecayApart(t *testing.T) {
 func TestCachesOfABurstAreDrainedWhileTheHeapIsBusy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	h := newHeap(t, Options{})
-	o := newLocalCache(h)
+	o := newProcessor(h)
 	defer o.Close()
 	var wg sync.WaitGroup
 	for range 4 {

@@ -19,14 +19,12 @@ import (
 )
 
 type largeFunctions struct {
-	alloc      func(h *Heap, size, align int, zero bool) ([]byte, error)
-	free       func(h *Heap, b []byte)
-	localAlloc func(o *LocalCache, size, align int, zero bool) ([]byte, error)
-	localFree  func(o *LocalCache, b []byte)
+	alloc func(h *Heap, size, align int, zero bool) ([]byte, error)
+	free  func(h *Heap, b []byte)
 }
 
 // large is what it jumps to for large blocks.
-var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun, (*LocalCache).allocRun, (*LocalCache).freeRun}
+var large = largeFunctions{(*Heap).allocRun, (*Heap).freeRun}
 
 // idle are the functions of fast_amd64.s, counting those whose Alloc counts down to the next
 // event. Where they cannot finish, they jump to plain.
@@ -45,9 +43,7 @@ func countInAssembly(on bool) {
 	if on {
 		to = &counting
 	}
-	set := func(f, to unsafe.Pointer) { atomic.StorePointer((*unsafe.Pointer)(f), *(*unsafe.Pointer)(to)) }
-	set(unsafe.Pointer(&Fast.Alloc), unsafe.Pointer(&to.Alloc))
-	set(unsafe.Pointer(&Fast.LocalAlloc), unsafe.Pointer(&to.LocalAlloc))
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(&Fast.Alloc)), *(*unsafe.Pointer)(unsafe.Pointer(&to.Alloc)))
 }
 
 // cleared is what it jumps to for a block that takes more than a few stores to clear.

@@ -296,67 +296,14 @@ plain:
 far:
 	FAR(AX, R8, near, plain)
 
-// func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error)
-//
-//	o AX, size BX, align CX, zero DI, at SI -> AX BX CX, DI SI
-TEXT localAllocFast<>(SB), NOSPLIT, $0-0
-	CLASS(large, wide, plain)
-class:
-	MOVQ LocalCache_slot(AX), R9
-	TESTQ R9, R9 // 0 in a zero LocalCache
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	TAKE(R9)
-	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
-spare:
-	SPARE(R9, take, plain)
-
-// localAllocFast, counting.
-TEXT localAllocCounting<>(SB), NOSPLIT, $0-0
-	CLASS(large, wide, plain)
-class:
-	MOVQ LocalCache_slot(AX), R9
-	TESTQ R9, R9
-	JEQ  plain
-	FIND(R9, spare)
-take:
-	COUNT(R9, plain)
-	TAKE(R9)
-	FINISH(·plain+functions_LocalAlloc, ·large+largeFunctions_localAlloc)
-spare:
-	SPARE(R9, take, plain)
-
-// func(o *LocalCache, b []byte, at uintptr) bool
-//
-//	o AX, b BX CX DI, at SI
-TEXT localFreeFast<>(SB), NOSPLIT, $0-0
-	CMPQ CX, $const_maxSmall
-	JHI  large
-	STATE(LocalCache_mapID(AX), BX, R9, R10, plain)
-	LIVE(R9, CX, plain)
-	MOVQ LocalCache_slot(AX), R8
-	PUSH(R8, BX, R9, R10, put, full)
-	RET
-full:
-	ROOM(R8, R10, put, plain)
-plain:
-	GO(·plain+functions_localFree)
-large:
-	GO(·large+largeFunctions_localFree)
-
 DATA fastFunctions<>+functions_Alloc(SB)/8, $allocFast<>(SB)
 DATA fastFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA fastFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
-DATA fastFunctions<>+functions_LocalAlloc(SB)/8, $localAllocFast<>(SB)
-DATA fastFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL fastFunctions<>(SB), RODATA, $functions__size
 
 DATA countingFunctions<>+functions_Alloc(SB)/8, $allocCounting<>(SB)
 DATA countingFunctions<>+functions_free(SB)/8, $freeFast<>(SB)
 DATA countingFunctions<>+functions_freePointer(SB)/8, $freePointerFast<>(SB)
-DATA countingFunctions<>+functions_LocalAlloc(SB)/8, $localAllocCounting<>(SB)
-DATA countingFunctions<>+functions_localFree(SB)/8, $localFreeFast<>(SB)
 GLOBL countingFunctions<>(SB), RODATA, $functions__size
 
 // func entries() *uintptr

@@ -65,8 +65,6 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so the heap has one cache
 	h := newHeap(t, Options{Decay: never})
-	o := newLocalCache(h)
-	defer o.Close()
 	ofHeap := func() *cache { return h.caches.Entry(0) }
 	alloc := func(f *functions, zero bool) []byte { b, _ := f.Alloc(h, 64, 8, zero, 0); return b }
 	t.Run("heap", func(t *testing.T) {
@@ -74,10 +72,6 @@ func TestAssemblySwapsMagazines(t *testing.T) {
 	})
 	t.Run("pointers", func(t *testing.T) {
 		testSwaps(t, ofHeap, alloc, func(b []byte) { idle.freePointer(h, unsafe.Pointer(&b[0]), 0, 0, 0) })
-	})
-	t.Run("local", func(t *testing.T) {
-		alloc := func(f *functions, zero bool) []byte { b, _ := f.LocalAlloc(o, 64, 8, zero, 0); return b }
-		testSwaps(t, o.slot.Entry, alloc, func(b []byte) { idle.localFree(o, b, 0) })
 	})
 }
 
@@ -200,11 +194,6 @@ func countInGo(t *testing.T) *int {
 			*calls++
 			return was.freePointer(h, p, 0, 0, at)
 		},
-		func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error) {
-			*calls++
-			return was.LocalAlloc(o, size, align, zero, at)
-		},
-		func(o *LocalCache, b []byte, at uintptr) bool { *calls++; return was.localFree(o, b, at) },
 	}
 	return calls
 }

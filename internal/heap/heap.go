@@ -29,7 +29,7 @@
 //	map entry the word of the page map for a page of small blocks: see lookup.go
 //	magazine  a stack of entries of one class
 //	kept run  a freed large block's, in a cache
-//	cache     a processor's magazines and kept runs, or those of a LocalCache
+//	cache     a processor's magazines and kept runs
 //	slot      where a processor has its cache; a call holds it while it uses that: see package pin
 //	leaf      a fast path, a function that calls none and so keeps its processor
 //	stock     the magazines of a class that no cache has; each group of processors has one
@@ -168,7 +168,7 @@ func (h *Heap) resizeBlock(call string, b []byte, size int) ([]byte, bool) {
 	case uintptr(size) > s.Size || uintptr(size) <= s.Size/2:
 		return nil, false
 	}
-	slot := h.caches.Enter()
+	slot := h.enter()
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*statusAt(e.status) = uint16(size)

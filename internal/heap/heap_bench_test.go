@@ -121,23 +121,6 @@ func pairPlain(b *testing.B) {
 	})
 }
 
-// A cache with one owner.
-func BenchmarkPairOwn(b *testing.B) {
-	for _, size := range []int{16, 64, 1 << 10} {
-		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
-			h := makeHeap(Options{})
-			defer h.Close()
-			o := newLocalCache(h)
-			defer o.Close()
-			for b.Loop() {
-				p, _ := o.Alloc(size, 8, false)
-				p[0] = 1
-				o.Free(p)
-			}
-		})
-	}
-}
-
 // One goroutine allocates blocks, and another frees them.
 func BenchmarkHandOver(b *testing.B) {
 	h := makeHeap(Options{})
@@ -227,8 +210,8 @@ func BenchmarkExchange(b *testing.B) {
 			defer h.Close()
 			class, at := classFor(64, 1), uintptr(0)
 			calls := [...]func(){
-				func() { at, _, _ = h.allocFromStock(nil, class, 0, 64) },
-				func() { h.freeToStock(nil, class, 0, block(at, 64, false)) },
+				func() { at, _, _ = h.allocFromStock(class, 0, 64) },
+				func() { h.freeToStock(class, 0, block(at, 64, false)) },
 			}
 			const turns = 1000 // without a call, and then as many with one
 			var turn atomic.Int64

@@ -103,7 +103,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 	h.pages.Scavenging.Unlock()
 	class, _ := entryOf(rest[0])
 	c := &h.central[class]
-	o := newLocalCache(h)
+	o := newProcessor(h)
 	// The lock is let go of before the first of these, and Go's mutex favours one
 	// who has waited from the second time on.
 	var next []*span
@@ -124,7 +124,7 @@ func TestHolesStopWhereASpanWasFreed(t *testing.T) {
 				go func() { o.Close(); done <- true }()
 			}
 			if calls == 1 || calls == holeBatch+holeBatch/2 {
-				await.Lock("(*LocalCache).Close", done)
+				await.Lock("(*processor).Close", done)
 			}
 			if calls == 1 {
 				time.Sleep(2 * time.Millisecond) // at least: the mutex favours none who waited for less than one

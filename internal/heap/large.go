@@ -13,8 +13,8 @@ import (
 const maxSize = math.MaxInt/2 - pages.SegmentBytes // exceeds any address space
 
 // allocLarge is tryAlloc of a large block. It panics for bad arguments.
-func (h *Heap) allocLarge(o *LocalCache, size, align int, zero bool) (b []byte, err error) {
-	call := allocCall(o, zero)
+func (h *Heap) allocLarge(size, align int, zero bool) (b []byte, err error) {
+	call := allocCall(zero)
 	arg.AtLeast(call, "size", size, 0)
 	arg.Align(call, align)
 	h.mustBeOpen(call)
@@ -42,16 +42,16 @@ func (h *Heap) newLarge(size, align int, zero bool) ([]byte, error) {
 
 // freeLarge is Free for blocks in no span of blocks. It panics for misuse. Empty slices
 // of foreign memory are a no-op.
-func (h *Heap) freeLarge(o *LocalCache, b []byte) {
+func (h *Heap) freeLarge(b []byte) {
 	addr := addrOf(b)
 	if cap(b) == 0 && pages.Addresses.RegionOf(addr) == nil {
 		return
 	}
-	if len(b) > 0 && h.keepRun(o, b) {
+	if len(b) > 0 && h.keepRun(b) {
 		return
 	}
 	if len(b) == 0 || !h.pages.FreeBlock(addr, uintptr(len(b))) {
-		h.misused(freeCall(o), b)
+		h.misused("Heap.Free", b)
 	}
 }
 

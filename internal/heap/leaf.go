@@ -24,23 +24,19 @@ type functions struct {
 	Alloc       func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error)
 	free        func(h *Heap, b []byte, at uintptr) bool
 	freePointer func(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool
-	LocalAlloc  func(o *LocalCache, size, align int, zero bool, at uintptr) ([]byte, error)
-	localFree   func(o *LocalCache, b []byte, at uintptr) bool
 }
 
 // Fast is what is called: assembly where it runs, else plain, which are leaves if package pin
-// knows how to call them, else pinned. Alloc and LocalAlloc are exported for package freehold, whose
+// knows how to call them, else pinned. Alloc is exported for package freehold, whose
 // Alloc could not be inlined if it called [Heap.Alloc].
 var Fast, plain, pinned functions
 
 func init() {
-	pinned = functions{allocPinned, freePinned, freePointerPinned, localAllocPinned, localFreePinned}
+	pinned = functions{allocPinned, freePinned, freePointerPinned}
 	plain = functions{
-		Alloc:       pin.Unpinned(returningSlice[*Heap](allocLeaf), returningSlice[*Heap](allocMissed), allocPinned),
+		Alloc:       pin.Unpinned(returningSlice(allocLeaf), returningSlice(allocMissed), allocPinned),
 		free:        pin.Unpinned(freeLeaf, freeMissed, freePinned),
 		freePointer: pin.Unpinned(freePointerLeaf, freePointerMissed, freePointerPinned),
-		LocalAlloc:  pin.Unpinned(returningSlice[*LocalCache](localAllocLeaf), returningSlice[*LocalCache](localAllocMissed), localAllocPinned),
-		localFree:   pin.Unpinned(localFreeLeaf, localFreeMissed, localFreePinned),
 	}
 	Fast = assembled(plain)
 }
@@ -48,8 +44,8 @@ func init() {
 // returningSlice returns f as a function whose first three results are a slice, which are
 // returned in the same places. To make a slice in a leaf takes a check, which takes more stack
 // with -N than a leaf may, or goes through memory.
-func returningSlice[O any](f func(o O, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error)) func(o O, size, align int, zero bool, at uintptr) ([]byte, error) {
-	return *(*func(o O, size, align int, zero bool, at uintptr) ([]byte, error))(unsafe.Pointer(&f))
+func returningSlice(f func(h *Heap, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error)) func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error) {
+	return *(*func(h *Heap, size, align int, zero bool, at uintptr) ([]byte, error))(unsafe.Pointer(&f))
 }
 
 //go:nosplit
@@ -128,53 +124,6 @@ func freePointerLeaf(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	return true
 }
 
-//go:nosplit
-//go:noinline
-//go:nocheckptr
-func localAllocLeaf(o *LocalCache, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
-	if !isSmall(size, align) {
-		return localAllocMissed(o, size, align, zero, at)
-	}
-	class := smallClass(size, align)
-	c := o.slot.Entry()
-	if c == nil { // in a zero LocalCache
-		return localAllocMissed(o, size, align, zero, at)
-	}
-	e, was := c.next(class)
-	left := c.after(size)
-	if was < freeZero || left < 0 {
-		return localAllocMissed(o, size, align, zero, at)
-	}
-	c.left = left
-	p = c.take(class, e, size)
-	if zero && was != freeZero {
-		clearWords(p, size)
-	}
-	return p, size, size, nil
-}
-
-//go:nosplit
-//go:noinline
-//go:nocheckptr
-func localFreeLeaf(o *LocalCache, b []byte, at uintptr) bool {
-	addr := addrOf(b)
-	word, off, ok := pageWord(addr, o.mapID)
-	if !ok {
-		return localFreeMissed(o, b, at)
-	}
-	st, class, ok := statusIn(word, off)
-	if !ok || len(b) > maxSmall || int(*statusAt(st)) != len(b) {
-		return localFreeMissed(o, b, at)
-	}
-	c := o.slot.Entry()
-	top, ok := c.room(class)
-	if !ok {
-		return localFreeMissed(o, b, at)
-	}
-	c.put(class, top, addr, st)
-	return true
-}
-
 // The slow paths. They are not inlined, so that leaves call nothing else.
 
 //go:noinline
@@ -194,7 +143,7 @@ func freeMissed(h *Heap, b []byte, at uintptr) bool {
 	if len(b) > maxSmall {
 		h.freeRun(b)
 	} else {
-		h.freeSlow(nil, b)
+		h.freeSlow(b)
 	}
 	return true
 }
@@ -208,60 +157,15 @@ func freePointerMissed(h *Heap, p unsafe.Pointer, _, _, at uintptr) bool {
 	return true
 }
 
-//go:noinline
-func localAllocMissed(o *LocalCache, size, align int, zero bool, at uintptr) (p unsafe.Pointer, n, room int, err error) {
-	if pin.Held(at) {
-		return nil, 0, 0, nil
-	}
-	b, err := o.allocMissed(size, align, zero)
-	return unsafe.Pointer(unsafe.SliceData(b)), len(b), cap(b), err
-}
-
-//go:noinline
-func localFreeMissed(o *LocalCache, b []byte, at uintptr) bool {
-	if pin.Held(at) {
-		return false
-	}
-	if len(b) > maxSmall {
-		o.freeRun(b)
-	} else {
-		o.freeSlow(b)
-	}
-	return true
-}
-
 // allocMissed does what a leaf left: large blocks have a leaf of their own.
 func (h *Heap) allocMissed(size, align int, zero bool) ([]byte, error) {
 	if size > maxSmall {
 		return h.allocRun(size, align, zero)
 	}
-	return h.allocSlow(nil, size, align, zero)
+	return h.allocSlow(size, align, zero)
 }
 
-// allocMissed is [Heap.allocMissed] in o.
-func (o *LocalCache) allocMissed(size, align int, zero bool) ([]byte, error) {
-	if size > maxSmall {
-		return o.allocRun(size, align, zero)
-	}
-	return o.allocSlow(size, align, zero)
-}
-
-// allocSlow and freeSlow are those of Heap in o, which must be open.
-
-func (o *LocalCache) allocSlow(size, align int, zero bool) ([]byte, error) {
-	o.mustBeOpen(allocCall(o, zero))
-	return o.heap.allocSlow(o, size, align, zero)
-}
-
-func (o *LocalCache) freeSlow(b []byte) {
-	o.mustBeMade("Cache.Free")
-	if cap(b) > 0 {
-		o.mustBeOpen("Cache.Free")
-	}
-	o.heap.freeSlow(o, b)
-}
-
-// The same with a pin, or a lock.
+// The same with a pin, or with a lock.
 
 func allocPinned(h *Heap, size, align int, zero bool, _ uintptr) ([]byte, error) {
 	slot := h.caches.Enter()
@@ -285,28 +189,6 @@ func freePointerPinned(h *Heap, p unsafe.Pointer, _, _, _ uintptr) bool {
 	done := freePointerLeaf(h, p, 0, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return done || freePointerMissed(h, p, 0, 0, pin.None)
-}
-
-func localAllocPinned(o *LocalCache, size, align int, zero bool, _ uintptr) ([]byte, error) {
-	if o.heap != nil {
-		slot := o.heap.caches.Enter()
-		p, _, _, _ := localAllocLeaf(o, size, align, zero, uintptr(slot))
-		o.heap.caches.Leave(slot)
-		if p != nil {
-			return unsafe.Slice((*byte)(p), size), nil
-		}
-	}
-	return o.allocMissed(size, align, zero)
-}
-
-func localFreePinned(o *LocalCache, b []byte, _ uintptr) bool {
-	done := false
-	if o.heap != nil {
-		slot := o.heap.caches.Enter()
-		done = localFreeLeaf(o, b, uintptr(slot))
-		o.heap.caches.Leave(slot)
-	}
-	return done || localFreeMissed(o, b, pin.None)
 }
 
 // next returns the topmost entry of a class and the status of its block, which is not free if

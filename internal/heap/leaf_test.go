@@ -2,7 +2,6 @@ package heap
 
 import (
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/freehold-go/freehold/internal/test/pintest"
@@ -37,24 +36,20 @@ func TestEachPathCountsBlocks(t *testing.T) {
 	watch.Countdown.Extra.Store(extra)
 	eachPath(t, func(t *testing.T, f *functions) {
 		h := newHeap(t, Options{Decay: never})
-		o := newLocalCache(h)
 		want := int64(0)
 		use := func() {
 			want = 0
 			for _, size := range countedSizes {
 				b, err := f.Alloc(h, size, 8, true, 0)
-				c, errOfCache := f.LocalAlloc(o, size, 8, true, 0)
-				if err != nil || errOfCache != nil || !allSet(b, 0) || !allSet(c, 0) {
-					t.Fatalf("%d bytes: no block, or not zero: %v, %v", size, err, errOfCache)
+				if err != nil || !allSet(b, 0) {
+					t.Fatalf("%d bytes: no block, or not zero: %v", size, err)
 				}
 				fill(b, 1)
-				fill(c, 1)
 				f.free(h, b, 0)
-				f.localFree(o, c, 0)
-				want += 2 * int64(size+extra)
+				want += int64(size + extra)
 			}
 		}
-		use() // makes the caches, and what they keep
+		use() // makes the cache, and what it keeps
 		h.caches.Each(func(c *cache) { c.left = from })
 		use()
 		counted := int64(0)
@@ -62,7 +57,6 @@ func TestEachPathCountsBlocks(t *testing.T) {
 		if counted != want {
 			t.Errorf("%d bytes are counted, want %d", counted, want)
 		}
-		o.Close()
 	})
 }
 
@@ -71,37 +65,12 @@ func TestEachPathHasEventsWatched(t *testing.T) {
 	SampleAt(t, 1)
 	eachPath(t, func(t *testing.T, f *functions) {
 		h := newHeap(t, Options{})
-		o := newLocalCache(h)
 		for _, size := range append(countedSizes, countedSizes...) { // by slow paths, and then by caches
-			for name, alloc := range map[string]func() ([]byte, error){
-				"heap":  func() ([]byte, error) { return f.Alloc(h, size, 8, false, 0) },
-				"cache": func() ([]byte, error) { return f.LocalAlloc(o, size, 8, false, 0) },
-			} {
-				b, err := alloc()
-				if err != nil || !spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
-					t.Errorf("%s: a block of %d bytes is not watched: %v", name, size, err)
-				}
-				h.Free(b)
+			b, err := f.Alloc(h, size, 8, false, 0)
+			if err != nil || !spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)) {
+				t.Errorf("a block of %d bytes is not watched: %v", size, err)
 			}
-		}
-		o.Close()
-	})
-}
-
-// Each path names a Cache that nobody made.
-func TestEachPathNamesTheZeroCache(t *testing.T) {
-	eachPath(t, func(t *testing.T, f *functions) {
-		h := newHeap(t, Options{})
-		var o LocalCache
-		for _, size := range countedSizes {
-			for call, do := range map[string]func(){
-				"Cache.Alloc": func() { f.LocalAlloc(&o, size, 8, false, 0) },
-				"Cache.Free":  func() { f.localFree(&o, alloc(t, h, size), 0) },
-			} {
-				if got := panicOf(do); !strings.HasPrefix(got, "freehold: "+call+": zero value") {
-					t.Errorf("%d bytes: panic %q", size, got)
-				}
-			}
+			h.Free(b)
 		}
 	})
 }

@@ -38,9 +38,9 @@ func TestSecondEntryOutlivesTheSpan(t *testing.T) {
 			if s := spanAt(e.addr); s != nil && s.Kind == pages.BlockRun {
 				t.Fatal("the span is still there")
 			}
-			o := newLocalCache(h) // whose place is known
+			o := newProcessor(h) // whose place is known
 			defer o.Close()
-			h.addCache(o, 0)
+			h.addCache(o.slot)
 			freeAgain(t, h, o, class, e)
 
 			// What has the pages now, and new statuses.
@@ -151,12 +151,10 @@ func TestBlockInLimboIsNotLive(t *testing.T) {
 	status := s.statusOf(s.index(addrOf(b)))
 	*statusAt(status) = inLimbo
 	for name, misuse := range map[string]func(){
-		"Free":              func() { h.Free(b) },
-		"Free of no bytes":  func() { h.Free(b[:0]) },
-		"FreePointer":       func() { h.FreePointer(unsafe.Pointer(&b[0])) },
-		"Resize":            func() { h.Resize(b, 90) },
-		"Cache.Free":        func() { newLocalCache(h).Free(b) },
-		"Cache.Free of 0 B": func() { newLocalCache(h).Free(b[:0]) },
+		"Free":             func() { h.Free(b) },
+		"Free of no bytes": func() { h.Free(b[:0]) },
+		"FreePointer":      func() { h.FreePointer(unsafe.Pointer(&b[0])) },
+		"Resize":           func() { h.Resize(b, 90) },
 	} {
 		if panicOf(misuse) == "" {
 			t.Errorf("%s: no panic", name)

@@ -25,26 +25,12 @@ func (h *Heap) refuse(call string, err error) error {
 	return fmt.Errorf("%w: %w", pages.ErrOutOfMemory, err)
 }
 
-// allocCall returns the exported name of Alloc or Zeroed: of a Cache if o is not nil,
-// else of a Heap. It allocates nothing.
-func allocCall(o *LocalCache, zero bool) string {
-	switch {
-	case o != nil && zero:
-		return "Cache.Zeroed"
-	case o != nil:
-		return "Cache.Alloc"
-	case zero:
+// allocCall returns the exported name of Alloc or Zeroed. It allocates nothing.
+func allocCall(zero bool) string {
+	if zero {
 		return "Heap.Zeroed"
 	}
 	return "Heap.Alloc"
-}
-
-// freeCall is allocCall for Free.
-func freeCall(o *LocalCache) string {
-	if o != nil {
-		return "Cache.Free"
-	}
-	return "Heap.Free"
 }
 
 // mustBeMade panics in the name of call if h is the zero Heap. It alone has no slots.

@@ -256,7 +256,7 @@ func TestNobodyIsRefusedForGood(t *testing.T) {
 func TestWaitingCallerGetsWhatOthersFreed(t *testing.T) {
 	for _, want := range []int{8000, 40000} {
 		h := newHeap(t, Options{MaxBytes: 16 << 20})
-		o := newLocalCache(h)
+		o := newProcessor(h)
 		var live [][]byte
 		for {
 			b, err := o.Alloc(16<<10, 1, false)

@@ -77,8 +77,7 @@ func mostRunBytes(committed, limit, processors uintptr) (most, longest uintptr) 
 	return most, longest
 }
 
-// runLeaves are the leaves for large blocks, which call nothing: see leaf.go. Their cache is o's,
-// or the processor's if o is nil.
+// runLeaves are the leaves for large blocks, which call nothing: see leaf.go.
 var (
 	runLeaves = runFunctions{
 		alloc: pin.Unpinned(allocRunLeaf, allocRunPinned, allocRunPinned),
@@ -88,21 +87,16 @@ var (
 )
 
 type runFunctions struct {
-	alloc func(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer
-	free  func(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) bool
+	alloc func(h *Heap, size, align int, _, at uintptr) unsafe.Pointer
+	free  func(h *Heap, addr uintptr, size int, _, at uintptr) bool
 }
 
 //go:nosplit
 //go:noinline
 //go:nocheckptr
-func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Pointer {
-	var c *cache
-	if o != nil {
-		c = o.slot.Entry()
-	} else {
-		c = h.caches.Entry(pin.SlotAt(at))
-	}
-	if c == nil { // of the zero Heap or LocalCache
+func allocRunLeaf(h *Heap, size, align int, _, at uintptr) unsafe.Pointer {
+	c := h.caches.Entry(pin.SlotAt(at))
+	if c == nil { // of the zero Heap
 		return nil
 	}
 	s := c.runs.find(uintptr(size), uintptr(align))
@@ -117,17 +111,12 @@ func allocRunLeaf(h *Heap, o *LocalCache, size, align int, at uintptr) unsafe.Po
 //go:nosplit
 //go:noinline
 //go:nocheckptr
-func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) bool {
+func freeRunLeaf(h *Heap, addr uintptr, size int, _, at uintptr) bool {
 	s := pages.Addresses.First.Span(addr)
-	if h == nil || s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
+	if s == nil || !s.IsLarge(h.pages.ID, addr, uintptr(size)) || !mayKeep(s) {
 		return false
 	}
-	var c *cache
-	if o != nil {
-		c = o.slot.Entry()
-	} else {
-		c = h.caches.Entry(pin.SlotAt(at))
-	}
+	c := h.caches.Entry(pin.SlotAt(at))
 	if !c.runs.hasRoom(s.Pages()) || !s.Claim(addr, uintptr(size)) {
 		return false
 	}
@@ -135,22 +124,16 @@ func freeRunLeaf(h *Heap, o *LocalCache, addr uintptr, size int, at uintptr) boo
 	return true
 }
 
-func allocRunPinned(h *Heap, o *LocalCache, size, align int, _ uintptr) unsafe.Pointer {
-	if h == nil { // of a zero LocalCache
-		return nil
-	}
+func allocRunPinned(h *Heap, size, align int, _, _ uintptr) unsafe.Pointer {
 	slot := h.caches.Enter()
-	p := allocRunLeaf(h, o, size, align, uintptr(slot))
+	p := allocRunLeaf(h, size, align, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return p
 }
 
-func freeRunPinned(h *Heap, o *LocalCache, addr uintptr, size int, _ uintptr) bool {
-	if h == nil {
-		return false
-	}
+func freeRunPinned(h *Heap, addr uintptr, size int, _, _ uintptr) bool {
 	slot := h.caches.Enter()
-	done := freeRunLeaf(h, o, addr, size, uintptr(slot))
+	done := freeRunLeaf(h, addr, size, 0, uintptr(slot))
 	h.caches.Leave(slot)
 	return done
 }
@@ -229,17 +212,17 @@ func (r *runs) count() pages.LargeCount {
 
 // allocRun is Alloc of a large block.
 func (h *Heap) allocRun(size, align int, zero bool) ([]byte, error) {
-	p := runLeaves.alloc(h, nil, size, align, 0)
+	p := runLeaves.alloc(h, size, align, 0, 0)
 	if p == nil {
-		return h.allocSlow(nil, size, align, zero)
+		return h.allocSlow(size, align, zero)
 	}
 	return h.cleared(p, size, zero), nil
 }
 
 // freeRun is Free of a large block.
 func (h *Heap) freeRun(b []byte) {
-	if !runLeaves.free(h, nil, addrOf(b), len(b), 0) {
-		h.freeSlow(nil, b)
+	if !runLeaves.free(h, addrOf(b), len(b), 0, 0) {
+		h.freeSlow(b)
 	}
 }
 
@@ -247,23 +230,7 @@ func (h *Heap) freeRun(b []byte) {
 // a cache does not keep its run.
 func (h *Heap) freeRunPointer(addr uintptr) bool {
 	s := pages.Addresses.First.Span(addr)
-	return s != nil && runLeaves.free(h, nil, addr, int(s.Size), 0)
-}
-
-// allocRun is Alloc of a large block.
-func (o *LocalCache) allocRun(size, align int, zero bool) ([]byte, error) {
-	p := runLeaves.alloc(o.heap, o, size, align, 0)
-	if p == nil {
-		return o.allocSlow(size, align, zero)
-	}
-	return o.heap.cleared(p, size, zero), nil
-}
-
-// freeRun is Free of a large block.
-func (o *LocalCache) freeRun(b []byte) {
-	if !runLeaves.free(o.heap, o, addrOf(b), len(b), 0) {
-		o.freeSlow(b)
-	}
+	return s != nil && runLeaves.free(h, addr, int(s.Size), 0, 0)
 }
 
 // cleared returns the size bytes at p, in used memory, cleared if zero is set.
@@ -281,13 +248,13 @@ func (h *Heap) clear(addr, size uintptr) { h.pages.Clear(addr, size) }
 
 // tryLarge is tryAlloc of a large block. Where blocks are counted, the leaf may have failed
 // for that alone.
-func (h *Heap) tryLarge(o *LocalCache, size, align int, zero bool, due *bool) (b []byte, err error) {
+func (h *Heap) tryLarge(size, align int, zero bool, due *bool) (b []byte, err error) {
 	if watch.Countdown.Rate.Load() != 0 && size > maxSmall {
-		if p := h.takeRun(o, size, align, due); p != nil {
+		if p := h.takeRun(size, align, due); p != nil {
 			return h.cleared(p, size, zero), nil
 		}
 	}
-	b, err = h.allocLarge(o, size, align, zero)
+	b, err = h.allocLarge(size, align, zero)
 	if err == nil && due != nil {
 		*due = watch.Due(size)
 	}
@@ -295,10 +262,10 @@ func (h *Heap) tryLarge(o *LocalCache, size, align int, zero bool, due *bool) (b
 }
 
 // takeRun returns a block from a cache, or nil. It sets due if somebody may want to watch it.
-func (h *Heap) takeRun(o *LocalCache, size, align int, due *bool) unsafe.Pointer {
-	slot := h.caches.Enter()
+func (h *Heap) takeRun(size, align int, due *bool) unsafe.Pointer {
+	slot := h.enter()
 	defer h.caches.Leave(slot)
-	c := h.cacheOf(o, slot)
+	c := h.caches.Entry(slot)
 	if c == nil { // of the zero Heap
 		return nil
 	}
@@ -314,7 +281,7 @@ func (h *Heap) takeRun(o *LocalCache, size, align int, due *bool) unsafe.Pointer
 
 // keepRun keeps the run of b after the leaf has failed. It reports false if b is not a
 // large block that a cache may keep.
-func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
+func (h *Heap) keepRun(b []byte) (kept bool) {
 	s := pages.SpanAt(addrOf(b))
 	if s == nil || !s.IsLarge(h.pages.ID, addrOf(b), uintptr(len(b))) || !mayKeep(s) || s.Pages() > maxRunPages {
 		return false
@@ -323,8 +290,8 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 	if longest == 0 {
 		return false
 	}
-	slot := h.caches.Enter()
-	c := h.cacheOf(o, slot)
+	slot := h.enter()
+	c := h.caches.Entry(slot)
 	if c != &noCache {
 		c.runs.most, c.runs.longest = most, longest
 	}
@@ -334,7 +301,7 @@ func (h *Heap) keepRun(o *LocalCache, b []byte) (kept bool) {
 	}
 	h.caches.Leave(slot)
 	if c == &noCache {
-		h.addCache(o, slot)
+		h.addCache(slot)
 	}
 	h.pages.FreeRuns(evicted)
 	return kept

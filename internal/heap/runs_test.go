@@ -14,8 +14,8 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// localAlloc allocates from o, whose runs are known.
-func localAlloc(t testing.TB, o *LocalCache, size, align int, zero bool) []byte {
+// allocOn allocates from o, whose runs are known.
+func allocOn(t testing.TB, o *processor, size, align int, zero bool) []byte {
 	t.Helper()
 	b, err := o.Alloc(size, align, zero)
 	if err != nil {
@@ -25,13 +25,13 @@ func localAlloc(t testing.TB, o *LocalCache, size, align int, zero bool) []byte 
 }
 
 // keeping returns a cache of h that keeps runs of those sizes.
-func keeping(t testing.TB, h *Heap, sizes ...int) *LocalCache {
+func keeping(t testing.TB, h *Heap, sizes ...int) *processor {
 	t.Helper()
-	o := newLocalCache(h)
-	o.Free(localAlloc(t, o, 128<<10, 1, false)) // makes the cache
+	o := newProcessor(h)
+	o.Free(allocOn(t, o, 128<<10, 1, false)) // makes the cache
 	var all [][]byte
 	for _, size := range sizes {
-		all = append(all, localAlloc(t, o, size, 1, false))
+		all = append(all, allocOn(t, o, size, 1, false))
 	}
 	for _, b := range all {
 		fill(b, 7)
@@ -41,7 +41,7 @@ func keeping(t testing.TB, h *Heap, sizes ...int) *LocalCache {
 	return o
 }
 
-func (o *LocalCache) kept() pages.LargeCount { return o.slot.Entry().runs.count() }
+func (o *processor) kept() pages.LargeCount { return o.cache().runs.count() }
 
 func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 	for _, size := range []int{maxSmall + 1, 64 << 10, 256 << 10, 1 << 20} {
@@ -63,7 +63,7 @@ func TestRunServesTheNextBlockOfItsLength(t *testing.T) {
 			if kept := o.kept(); before.LargeBlocks != 0 || before.Allocated != 0 || kept.Blocks != 1 || kept.Bytes != n {
 				t.Errorf("%d bytes: %+v; the cache has %+v", size, before, kept)
 			}
-			b := localAlloc(t, o, tt.size, tt.align, true)
+			b := allocOn(t, o, tt.size, tt.align, true)
 			if !allSet(b, 0) || len(b) != tt.size || addrOf(b)%uintptr(tt.align) != 0 {
 				t.Errorf("%d bytes, %s: %d bytes at %#x", size, tt.name, len(b), addrOf(b))
 			}
@@ -98,7 +98,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 	o := keeping(t, h)
 	var all [][]byte
 	for n := range 60 { // 23 MiB
-		all = append(all, localAlloc(t, o, max(64<<10, 1<<20-n*pages.PageBytes*4), 1, false))
+		all = append(all, allocOn(t, o, max(64<<10, 1<<20-n*pages.PageBytes*4), 1, false))
 	}
 	most, _ := h.mostRuns() // more than minRunBytes with one processor
 	for _, b := range all {
@@ -107,7 +107,7 @@ func TestNewRunsReplaceOldOnes(t *testing.T) {
 		if kept := o.kept(); kept.Bytes > most*pages.PageBytes && kept.Blocks > 1 {
 			t.Errorf("too many runs are kept: %+v", kept)
 		}
-		c := localAlloc(t, o, len(b), 1, false)
+		c := allocOn(t, o, len(b), 1, false)
 		if addrOf(c) != addrOf(b) {
 			t.Errorf("%d bytes: the newest run is not kept", len(b))
 		}
@@ -150,19 +150,19 @@ func TestFullCacheEvicts(t *testing.T) {
 		{[]int{a, a, a, a, b, b, b}, b, [2]int{4, 2}},
 	} {
 		h := newHeap(t, Options{})
-		o := newLocalCache(h)
-		freed := localAlloc(t, o, tt.freed, 1, false)
-		o.Free(localAlloc(t, o, 128, 1, false)) // makes the cache
+		o := newProcessor(h)
+		freed := allocOn(t, o, tt.freed, 1, false)
+		o.Free(allocOn(t, o, 128, 1, false)) // makes the cache
 		var all [][]byte
 		for _, size := range tt.kept {
-			all = append(all, localAlloc(t, o, size, 1, false))
+			all = append(all, allocOn(t, o, size, 1, false))
 		}
 		for _, block := range append(all, freed) {
 			o.Free(block)
 		}
 		var counts [2]int
 		for i, size := range []uintptr{a, b} {
-			for at := *o.slot.Entry().runs.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
+			for at := *o.cache().runs.stack(size / pages.PageBytes); at != 0; at = pages.SpanPtr(at).Next {
 				counts[i]++
 			}
 		}
@@ -180,7 +180,7 @@ func TestLongRunIsKeptAlone(t *testing.T) {
 	sizes := []int{minRunBytes + 1, 1 << 20, 64 << 10, 1 << 20}
 	var all [][]byte
 	for _, size := range sizes {
-		all = append(all, localAlloc(t, o, size, 1, false))
+		all = append(all, allocOn(t, o, size, 1, false))
 	}
 	for _, b := range all {
 		size := pages.RoundUp(uintptr(len(b)), pages.PageBytes)
@@ -207,10 +207,10 @@ func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
 	} {
 		h := newHeap(t, tt.o)
 		o := keeping(t, h)
-		freed := localAlloc(t, o, tt.freed, 1, false)
+		freed := allocOn(t, o, tt.freed, 1, false)
 		var all [][]byte
 		for _, size := range tt.kept {
-			all = append(all, localAlloc(t, o, size, 1, false))
+			all = append(all, allocOn(t, o, size, 1, false))
 		}
 		for _, b := range append(all, freed) {
 			o.Free(b)
@@ -224,21 +224,21 @@ func TestRunThatIsNotKeptEvictsNone(t *testing.T) {
 
 // What no cache may keep goes to the page heap.
 func TestRunsThatAreNotKept(t *testing.T) {
-	never := func(*LocalCache, []byte) {}
+	never := func(*processor, []byte) {}
 	for name, tt := range map[string]struct {
 		o      Options
 		size   int
-		before func(o *LocalCache, b []byte)
+		before func(o *processor, b []byte)
 	}{
 		"too long":             {Options{}, 1<<20 + 1, never},
 		"whole pages":          {Options{WholePages: true}, 64 << 10, never},
 		"a low limit":          {Options{MaxBytes: 1 << 20}, 64 << 10, never},
-		"advice that persists": {Options{}, 64 << 10, func(_ *LocalCache, b []byte) { pages.Advise(b, vm.Random) }},
+		"advice that persists": {Options{}, 64 << 10, func(_ *processor, b []byte) { pages.Advise(b, vm.Random) }},
 	} {
 		h := newHeap(t, tt.o)
-		o := newLocalCache(h)
+		o := newProcessor(h)
 		for range 3 {
-			b := localAlloc(t, o, tt.size, 1, false)
+			b := allocOn(t, o, tt.size, 1, false)
 			tt.before(o, b)
 			if name == "advice that persists" && spanAt(addrOf(b)).Separate == 0 {
 				t.Skip("the system takes no such advice")
@@ -255,7 +255,7 @@ func TestRunsThatAreNotKept(t *testing.T) {
 func TestFreesOfAKeptRun(t *testing.T) {
 	h, other := newHeap(t, Options{}), newHeap(t, Options{})
 	o := keeping(t, h)
-	b, keep := localAlloc(t, o, 100000, 1, false), localAlloc(t, o, 100000, 1, false)
+	b, keep := allocOn(t, o, 100000, 1, false), allocOn(t, o, 100000, 1, false)
 	o.Free(b)
 	for name, tt := range map[string]struct {
 		says string
@@ -276,7 +276,7 @@ func TestFreesOfAKeptRun(t *testing.T) {
 		}
 		h.check(t)
 	}
-	if c := localAlloc(t, o, 100000, 1, false); addrOf(c) != addrOf(b) {
+	if c := allocOn(t, o, 100000, 1, false); addrOf(c) != addrOf(b) {
 		t.Error("the run is lost")
 	}
 	o.Free(b)
@@ -310,10 +310,9 @@ func TestBlockFreedTwiceAtOnceIsClaimedOnce(t *testing.T) {
 
 // Nothing of what caches keep is left by what gives memory back.
 func TestKeptRunsAreGivenBack(t *testing.T) {
-	for name, do := range map[string]func(h *Heap, o *LocalCache){
-		"Trim":        func(h *Heap, _ *LocalCache) { h.Trim() },
-		"Cache.Close": func(h *Heap, o *LocalCache) { o.Close(); h.Trim() },
-		"decay": func(h *Heap, _ *LocalCache) {
+	for name, do := range map[string]func(h *Heap, o *processor){
+		"Trim": func(h *Heap, _ *processor) { h.Trim() },
+		"decay": func(h *Heap, _ *processor) {
 			for range 3 * pages.TicksPerDecay {
 				h.tick()
 			}
@@ -369,7 +368,7 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 	for seed, o := range []Options{{}, {MaxBytes: 64 << 20}, {HugePages: true}, {WholePages: true}} {
 		r := rand.New(rand.NewPCG(uint64(seed), 3))
 		h := newHeap(t, o)
-		caches := []*LocalCache{newLocalCache(h), newLocalCache(h)}
+		caches := newProcessors(h, 2)
 		var live [][]byte
 		mark := func(b []byte) []byte {
 			b[0], b[len(b)-1] = byte(len(b)), byte(len(b))
@@ -392,7 +391,7 @@ func TestRandomProgramsWithRuns(t *testing.T) {
 			case op < 5 && len(live) > 0:
 				pages.Advise(live[i], vm.Random)
 			case op < 25 && len(live) > 0:
-				if b, ok := o.Resize(live[i], size+1); ok {
+				if b, ok := h.Resize(live[i], size+1); ok {
 					live[i] = mark(b)
 				}
 			case len(live) == 60 || op < 110 && len(live) > 0:
@@ -434,7 +433,7 @@ func TestRunsAreCounted(t *testing.T) {
 	for _, rate := range []int{0, 1, 0} {
 		SampleAt(t, rate) // drains the caches
 		for range 3 {
-			b := localAlloc(t, o, 64<<10, 1, false)
+			b := allocOn(t, o, 64<<10, 1, false)
 			if is := spanAt(addrOf(b)).isWatched(h.pages.ID, addrOf(b)); is != (rate == 1) {
 				t.Errorf("rate %d: the block is watched: %v", rate, is)
 			}

@@ -85,7 +85,7 @@ func TestClassRestsAgain(t *testing.T) {
 // classes work.
 func TestClassAtRestGivesBackWhatACacheReturned(t *testing.T) {
 	h := newHeap(t, Options{})
-	o := newLocalCache(h)
+	o := newProcessor(h)
 	c := &h.central[classFor(4096, 1)]
 	b, err := o.Alloc(4096, 1, false)
 	if err != nil {

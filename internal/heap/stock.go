@@ -155,7 +155,7 @@ func (h *Heap) unlockStocks(class uint8) {
 // into the cache of o or of the processor. slot is that of a try before. It returns the
 // status that the block had. If that is not a free status, the block was live already and
 // is not the caller's. The error is that of a new span, or of memory for the magazine.
-func (h *Heap) allocFromStock(o *LocalCache, class uint8, slot, size int) (addr uintptr, was uint16, err error) {
+func (h *Heap) allocFromStock(class uint8, slot, size int) (addr uintptr, was uint16, err error) {
 	s := h.lockFull(class, slot)
 	defer s.mu.Unlock()
 	s.begin(h)
@@ -169,19 +169,19 @@ func (h *Heap) allocFromStock(o *LocalCache, class uint8, slot, size int) (addr 
 	}
 	was = e.claim(size)
 	if m != nil {
-		s.exchange(h, o, m)
+		s.exchange(h, m)
 	}
 	return e.addr, was, nil
 }
 
 // freeToStock frees b, of that class, into an empty magazine, and loads that into the cache of o or
 // of the processor. slot is that of a try before. It reports false if b is not exactly a live block.
-func (h *Heap) freeToStock(o *LocalCache, class uint8, slot int, b []byte) bool {
+func (h *Heap) freeToStock(class uint8, slot int, b []byte) bool {
 	s := h.lockRoomy(class, slot)
 	defer s.mu.Unlock()
 	s.begin(h)
 	m, err := s.newMagazine(h)
-	slot = h.caches.Enter()
+	slot = h.enter()
 	e := liveEntry(h, b)
 	if e.addr != 0 {
 		*statusAt(e.status) = freeDirty
@@ -191,7 +191,7 @@ func (h *Heap) freeToStock(o *LocalCache, class uint8, slot int, b []byte) bool 
 	switch {
 	case err == nil && e.addr != 0:
 		m.push(e)
-		s.exchange(h, o, m)
+		s.exchange(h, m)
 	case err == nil:
 		s.discard(h, m)
 	case e.addr != 0:
@@ -210,9 +210,9 @@ func (s *stock) begin(h *Heap) {
 }
 
 // exchange loads m into the cache of o or of the processor, and keeps the magazine that it gets for it.
-func (s *stock) exchange(h *Heap, o *LocalCache, m *magazine) {
-	slot := h.caches.Enter()
-	out := h.cacheOf(o, slot).exchange(s.class, m)
+func (s *stock) exchange(h *Heap, m *magazine) {
+	slot := h.enter()
+	out := h.caches.Entry(slot).exchange(s.class, m)
 	h.caches.Leave(slot)
 	if out != nil {
 		s.put(h, out)

@@ -41,12 +41,11 @@ func testMagazines(t *testing.T, limit, most int) {
 			t.Fatalf("%s: %d magazines with blocks, and %d without", when, full, empty)
 		}
 	}
-	caches := make([]*LocalCache, most+maxEmptyMagazines+1)
-	for i := range caches {
-		caches[i] = newLocalCache(h)
-		allocIn(t, caches[i])
+	caches := newProcessors(h, 8)
+	for _, o := range caches {
+		allocIn(t, o)
 	}
-	o := caches[0] // a processor's cache may change
+	o := caches[0]
 	var live [][]byte
 	for i := range 2 { // the second time from the stock
 		for range 20_000 {
@@ -98,13 +97,13 @@ func TestStocksShareTheirRoom(t *testing.T) {
 	for _, tt := range []struct{ groups, committed, most int }{{1, 0, 1 << 20}, {4, 0, 1 << 20}, {1, 128 << 20, 4 << 20}} {
 		Groups(t, tt.groups)
 		h := newHeap(t, Options{})
-		o := newLocalCache(h)
-		large := localAlloc(t, o, max(tt.committed, 1), 1, false)
+		o := newProcessor(h)
+		large := allocOn(t, o, max(tt.committed, 1), 1, false)
 		stocked, sizes := 0, []int{64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10}
 		for _, size := range sizes {
 			var live [][]byte
 			for range 1 << 20 / size {
-				live = append(live, localAlloc(t, o, size, 1, false))
+				live = append(live, allocOn(t, o, size, 1, false))
 			}
 			for _, b := range live {
 				o.Free(b)
@@ -134,7 +133,7 @@ func TestStocksShareTheirRoom(t *testing.T) {
 func workIn(group int) { groupOf = func(int) int { return group } }
 
 // burst allocates blocks, and frees as many magazines of them in each of the groups.
-func burst(t *testing.T, o *LocalCache, magazines int, groups ...int) {
+func burst(t *testing.T, o *processor, magazines int, groups ...int) {
 	t.Helper()
 	var live [][]byte
 	for range len(groups) * magazines * maxBatch {
@@ -147,14 +146,14 @@ func burst(t *testing.T, o *LocalCache, magazines int, groups ...int) {
 }
 
 // ownCache returns a cache of a heap with n groups.
-func ownCache(t *testing.T, groups int) *LocalCache {
+func ownProcessor(t *testing.T, groups int) *processor {
 	Groups(t, groups)
-	o := newLocalCache(newHeap(t, Options{}))
+	o := newProcessor(newHeap(t, Options{}))
 	t.Cleanup(o.Close)
 	return o
 }
 
-func allocIn(t *testing.T, o *LocalCache) []byte {
+func allocIn(t *testing.T, o *processor) []byte {
 	t.Helper()
 	b, err := o.Alloc(64, 1, false)
 	if err != nil {
@@ -165,7 +164,7 @@ func allocIn(t *testing.T, o *LocalCache) []byte {
 
 // Where no stock has a magazine, each group locks its own.
 func TestGroupsLockTheirOwnStocks(t *testing.T) {
-	h, class := ownCache(t, 4).heap, classFor(64, 1)
+	h, class := ownProcessor(t, 4).h, classFor(64, 1)
 	for group := range 4 {
 		workIn(group)
 		for name, lock := range map[string]func(h *Heap, class uint8, slot int) *stock{
@@ -182,15 +181,15 @@ func TestGroupsLockTheirOwnStocks(t *testing.T) {
 
 // Blocks that one group has freed are allocated in another one before spans are asked, wherever they are.
 func TestBlocksComeFromOtherGroups(t *testing.T) {
-	o := ownCache(t, 8)
+	o := ownProcessor(t, 8)
 	class := classFor(64, 1)
-	c := &o.heap.central[class]
+	c := &o.h.central[class]
 	for from := range 8 {
 		burst(t, o, 8, from)
-		full, _ := o.heap.magazines(class)
+		full, _ := o.h.magazines(class)
 		out := c.out
 		workIn(7 - from)
-		for n := full; n > 0 && c.out <= out; n, _ = o.heap.magazines(class) {
+		for n := full; n > 0 && c.out <= out; n, _ = o.h.magazines(class) {
 			allocIn(t, o)
 		}
 		if full < 4 || c.out > out {
@@ -201,8 +200,8 @@ func TestBlocksComeFromOtherGroups(t *testing.T) {
 
 // A stock that had magazines when a group without any looked into it is empty once it is locked.
 func TestStockBecomesEmptyUnderTheLook(t *testing.T) {
-	o := ownCache(t, 4)
-	h, class := o.heap, classFor(64, 1)
+	o := ownProcessor(t, 4)
+	h, class := o.h, classFor(64, 1)
 	burst(t, o, 6, 1, 2)
 	workIn(0)
 	last := h.stock(class, 2).full.n
@@ -224,8 +223,8 @@ func TestStockBecomesEmptyUnderTheLook(t *testing.T) {
 
 // A stock that had room when another one was full is full once it is locked.
 func TestStockBecomesFullUnderTheLook(t *testing.T) {
-	o := ownCache(t, 2)
-	h, class := o.heap, classFor(64, 1)
+	o := ownProcessor(t, 2)
+	h, class := o.h, classFor(64, 1)
 	workIn(0)
 	most := int32(h.mostMagazines(class))
 	one, other := h.stock(class, 0), h.stock(class, 1)
@@ -267,8 +266,8 @@ func TestDrainsAndStatsLockAllStocks(t *testing.T) {
 		"tick":   {(*Heap).Tick, "(*stock).tick", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := ownCache(t, 4)
-			h, class := o.heap, classFor(64, 1)
+			o := ownProcessor(t, 4)
+			h, class := o.h, classFor(64, 1)
 			workIn(0)
 			burst(t, o, 6, 0, 2) // so nothing is in the last group
 			h.stock(class, 3).mu.Lock()
@@ -289,8 +288,8 @@ func TestDrainsAndStatsLockAllStocks(t *testing.T) {
 
 // While Stats counts, no block moves between a stock and the spans.
 func TestStatsKeepsStocksLocked(t *testing.T) {
-	o := ownCache(t, 4)
-	h, class := o.heap, classFor(64, 1)
+	o := ownProcessor(t, 4)
+	h, class := o.h, classFor(64, 1)
 	c, last := &h.central[class], h.stock(class, 3)
 	c.mu.Lock()
 	done := make(chan bool, 1)
@@ -314,11 +313,11 @@ func TestCallsOfAllGroupsAreCounted(t *testing.T) {
 	h := newHeap(t, Options{})
 	b := alloc(t, h, 100)
 	class, _ := entryOf(b)
-	wrong := h.freeToStock(nil, class, 0, b[:99])
+	wrong := h.freeToStock(class, 0, b[:99])
 	if st := h.Stats(); wrong || st.SlowAllocs != 1 || st.SlowFrees != 0 {
 		t.Errorf("wrong size freed: %v; %d allocations and %d frees counted", wrong, st.SlowAllocs, st.SlowFrees)
 	}
-	if right := h.freeToStock(nil, class, 0, b); !right || h.Stats().SlowFrees != 1 {
+	if right := h.freeToStock(class, 0, b); !right || h.Stats().SlowFrees != 1 {
 		t.Errorf("freed: %v; %d frees counted", right, h.Stats().SlowFrees)
 	}
 }

@@ -1,7 +1,6 @@
 // Transfers: the cache lines that processors take from each other, per Alloc and Free.
 //
-// The processors are local caches of one heap, which exchange magazines with the centrals as
-// those of processors do. One call at a time goes through the plain functions. A seam of package vm
+// The processors are slots of one heap. One call at a time goes through the functions in Go. A seam of package vm
 // tells what it accesses off-heap: each address that becomes a pointer, and with it the object of
 // metadata there. Lines of such objects that have changed when the call returns were written, other
 // addresses were read. What the heap has on Go's heap, centrals and the page heap, counts where it has
@@ -17,6 +16,7 @@ package heap
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,7 +45,7 @@ var lineKinds = [numLineKinds]string{"status", "span", "stock", "central", "page
 // simulation is a heap with simulated processors.
 type simulation struct {
 	h          *Heap
-	processors []*LocalCache
+	processors []*processor
 	rand       *rand.Rand
 	lines      *directory
 	spans      map[uintptr]*span // by the address of the span, and by that of its statuses
@@ -77,17 +77,14 @@ func newSimulation(t testing.TB, processors int) *simulation {
 	most, empty := maxStock, maxEmptyMagazines
 	maxStock, maxEmptyMagazines = max(4, processors/2), max(2, processors/4)
 	t.Cleanup(func() { maxStock, maxEmptyMagazines = most, empty })
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors)) // so that the heap has as many slots
 	s := &simulation{
 		h: newHeap(t, Options{}), rand: rand.New(rand.NewPCG(uint64(processors), 0)),
 		lines: newDirectory(processors), spans: map[uintptr]*span{}, locks: map[*stock]*pressure{},
 		objects: make([]object, 0, 4<<10), copies: make([]byte, 0, 4<<20), slabs: make([]uintptr, 0, 4<<10),
 	}
 	groupOf = func(int) int { return s.processor }
-	for range processors {
-		o := newLocalCache(s.h)
-		t.Cleanup(o.Close)
-		s.processors = append(s.processors, o)
-	}
+	s.processors = newProcessors(s.h, processors)
 	s.free(0, s.alloc(0, 8)) // so that there is a region
 	defer func() { vm.Accessed = nil }()
 	vm.Accessed = func(addr uintptr) { s.pageWords = addr }
@@ -97,7 +94,7 @@ func newSimulation(t testing.TB, processors int) *simulation {
 
 // alloc allocates a block on processor p, and writes to it.
 func (s *simulation) alloc(p, size int) (b []byte) {
-	f := func() { b, _ = plain.LocalAlloc(s.processors[p], size, 8, false, 0) }
+	f := func() { b, _ = s.processors[p].Alloc(size, 8, false) }
 	if s.counts {
 		s.observe(p, classFor(size, 8), f)
 	} else {
@@ -114,7 +111,7 @@ func (s *simulation) alloc(p, size int) (b []byte) {
 // free reads a block on processor p, and frees it.
 func (s *simulation) free(p int, b []byte) {
 	s.access(p, blockLine, addrOf(b), false)
-	f := func() { plain.localFree(s.processors[p], b, 0) }
+	f := func() { s.processors[p].Free(b) }
 	if s.counts {
 		s.observe(p, spanAt(addrOf(b)).class, f)
 	} else {

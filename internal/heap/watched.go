@@ -64,7 +64,7 @@ func (s *span) isLargeWatched() bool { return atomic.LoadUint32(&s.watched) != 0
 type engine Heap
 
 func (e *engine) Alloc(size, align int, zero bool) ([]byte, error) {
-	return (*Heap)(e).allocUnwatched(nil, size, align, zero, nil)
+	return (*Heap)(e).allocUnwatched(size, align, zero, nil)
 }
 
 func (e *engine) Free(b []byte) { (*Heap)(e).Free(b) }

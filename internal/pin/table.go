@@ -65,9 +65,8 @@ type Table[T any] struct {
 	none *T // the entry of empty slots
 	Holders
 
-	mu     lockrank.Mutex[lockrank.Caches] // guards drains, joined, and stores into slots
+	mu     lockrank.Mutex[lockrank.Caches] // guards drains, and stores into slots
 	drains int                             // number of Drains under way
-	joined map[*Slot[T]]struct{}
 
 	_      [0]atomic.Uint64    // aligns length to 8 on 386 too: no padding behind first
 	length uint64              // number of slots; fixed
@@ -110,7 +109,7 @@ func newWith[O, More any]() *O {
 	}).object
 }
 
-// A Slot holds an entry or is empty. It is part of a Table, or has joined one.
+// A Slot holds an entry or is empty. It is part of a Table.
 type Slot[T any] struct{ entry atomic.Pointer[T] }
 
 // Entry returns the slot's entry. The caller holds the slot.
@@ -255,46 +254,15 @@ func (t *Table[T]) Any(match func(*T) bool) (found bool) {
 	return found
 }
 
-// Clear empties all slots and removes the joined ones. No goroutine may hold a slot meanwhile.
+// Clear empties all slots. No goroutine may hold a slot meanwhile.
 func (t *Table[T]) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.eachSlot(func(s *Slot[T]) { s.entry.Store(t.none) })
-	t.joined = nil
-}
-
-// Join adds a slot, which becomes empty, for one goroutine at a time instead of a processor. Its
-// user must hold some slot of the table while it uses the entry, so that Drain waits for it.
-func (t *Table[T]) Join(s *Slot[T]) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.entry.Store(t.none)
-	if t.joined == nil {
-		t.joined = map[*Slot[T]]struct{}{}
-	}
-	t.joined[s] = struct{}{}
-}
-
-// Part removes a joined slot and returns its entry, or none. The caller is its user.
-func (t *Table[T]) Part(s *Slot[T]) *T {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.joined, s)
-	return s.entry.Swap(t.none)
-}
-
-// Joined returns the number of joined slots.
-func (t *Table[T]) Joined() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.joined)
 }
 
 func (t *Table[T]) eachSlot(f func(*Slot[T])) {
 	for i := range t.Len() {
 		f(t.At(i))
-	}
-	for s := range t.joined {
-		f(s)
 	}
 }

@@ -34,23 +34,14 @@ func entries(t *pin.Table[pair]) (all []*pair) {
 func TestDrainHasTheEntriesToItself(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0))))
 	table := newTable()
-	var own [2]pin.Slot[pair]
 	var done atomic.Bool
 	var uses atomic.Int64
 	var wg sync.WaitGroup
-	for g := range 4 {
-		var joined *pin.Slot[pair]
-		if g < len(own) {
-			joined = &own[g]
-			table.Join(joined)
-		}
+	for range 4 {
 		wg.Go(func() {
 			for !done.Load() {
 				slot := table.Enter()
-				at := joined
-				if at == nil {
-					at = table.Slot(slot)
-				}
+				at := table.Slot(slot)
 				used := false
 				if e := at.Entry(); e != &noPair {
 					e.a++
@@ -94,15 +85,14 @@ func TestDrainHasTheEntriesToItself(t *testing.T) {
 // Drain forbids entries, takes them, waits, and calls its function, in this order.
 func TestDrainInOrder(t *testing.T) {
 	table := newTable()
-	var own pin.Slot[pair]
-	table.Join(&own)
+	own := table.Slot(2)
 	table.Install(table.Slot(1), newPair)
-	table.Install(&own, newPair)
+	table.Install(own, newPair)
 	empty := func(when string) {
 		if table.Entry(1) != &noPair || own.Entry() != &noPair {
 			t.Errorf("%s: an entry is in its slot", when)
 		}
-		if table.Install(table.Slot(1), newPair) || table.Install(&own, newPair) {
+		if table.Install(table.Slot(1), newPair) || table.Install(own, newPair) {
 			t.Errorf("%s: an entry was installed", when)
 		}
 	}
@@ -194,30 +184,6 @@ func TestBeyondTheTable(t *testing.T) {
 	}
 	if table.Install(table.Slot(beyond), newPair) {
 		t.Error("installed beyond the table")
-	}
-}
-
-func TestSlotsThatHaveJoined(t *testing.T) {
-	table := newTable()
-	var own, other pin.Slot[pair]
-	table.Join(&own)
-	table.Join(&other)
-	if own.Entry() != &noPair || table.Joined() != 2 {
-		t.Errorf("%d have joined, want 2 empty ones", table.Joined())
-	}
-	want := &pair{}
-	table.Install(&own, func() *pair { return want })
-	if all := entries(table); len(all) != 1 || all[0] != want {
-		t.Errorf("entries %v", all)
-	}
-	if got := table.Part(&own); got != want || own.Entry() != &noPair || table.Joined() != 1 {
-		t.Errorf("parted with %v, %d left", got, table.Joined())
-	}
-	table.Install(&other, newPair)
-	table.Install(table.Slot(0), newPair)
-	table.Clear()
-	if other.Entry() != &noPair || table.Any(nil) || table.Joined() != 0 {
-		t.Error("entries or slots after Clear")
 	}
 }
 

@@ -3,6 +3,7 @@ package watch_test
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -44,16 +45,11 @@ func testChoice(t *testing.T, n, rate, size, calls int) {
 	defer watch.SetGuardRate(watch.SetGuardRate(n, 0), 0)
 	watch.Seed()
 	name := fmt.Sprint(nameOf(t), n, rate, size, calls, watch.Zone())
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that there is one countdown
 	h := newHeap(t, Options{Name: name})
-	o := newCache(h) // whose countdown is no other goroutine's
 	for range calls {
-		b, err := o.Alloc(size, 8, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Free(b)
+		h.Free(alloc(t, h, size))
 	}
-	o.Close()
 	within := func(what string, got, p, each float64) {
 		tolerance := 5*math.Sqrt(float64(calls)*p*(1-p))*each + 1
 		if want := float64(calls) * p * each; math.Abs(got-want) > tolerance {
@@ -85,13 +81,9 @@ func testChoice(t *testing.T, n, rate, size, calls int) {
 func TestRatesOfCachesInUse(t *testing.T) {
 	sampleAt(t, math.MaxInt)
 	h := newHeap(t, Options{Name: nameOf(t)})
-	o := newCache(h)
-	defer o.Close()
 	pairs := func() (guarded uint64) {
-		for range 100 {
+		for range 200 {
 			h.Free(alloc(t, h, 64))
-			b, _ := o.Alloc(64, 8, false)
-			o.Free(b)
 		}
 		return h.Stats().GuardedEver
 	}

@@ -548,19 +548,10 @@ func TestTrafficOfGuardedBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // one cache of a processor
 	guardAt(t, 1, 0)
 	h := newHeap(t, Options{})
-	o := newCache(h)
-	defer o.Close()
-	pair := func() {
-		b, err := o.Alloc(64, 8, false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Free(b)
-	}
-	pair() // fills the cache
+	h.Free(alloc(t, h, 64)) // fills the cache
 	before := h.Stats()
 	for range 10 {
-		pair()
+		h.Free(alloc(t, h, 64))
 	}
 	st := h.Stats()
 	if allocs, frees := st.SlowAllocs-before.SlowAllocs, st.SlowFrees-before.SlowFrees; allocs != 10 || frees != 10 {

@@ -74,12 +74,6 @@ func check(t testing.TB, h *Heap) {
 	}
 }
 
-func newCache(h *Heap) *heap.LocalCache {
-	var o heap.LocalCache
-	o.Init(h)
-	return &o
-}
-
 func alloc(t testing.TB, h *Heap, size int) []byte {
 	t.Helper()
 	b, err := h.Alloc(size, 8, false)

@@ -25,12 +25,10 @@ func TestMisuseOfWatchedBlocks(t *testing.T) {
 			h := newHeap(t, Options{Name: fmt.Sprint(nameOf(t), size)})
 			other := newHeap(t, Options{})
 			alloc(t, other, 50)
-			o := newCache(h)
 			b := allocHere(h, size)
 			pointer := func(b []byte) unsafe.Pointer { return unsafe.Pointer(&b[0]) }
 			calls := map[string]func(b []byte){
 				"Heap.Free":   h.Free,
-				"Cache.Free":  o.Free,
 				"Heap.Resize": func(b []byte) { h.Resize(b, 10) },
 			}
 			byPointer := map[string]func(b []byte){
@@ -79,7 +77,6 @@ func TestMisuseOfWatchedBlocks(t *testing.T) {
 			}
 			wrong(calls, b, want...)
 			wrong(byPointer, b, want...)
-			o.Close()
 			if watch.SampleRate() > 0 {
 				wantUsage(t, h.Stats().Name, 1, int64(size), 1, int64(size))
 			}
@@ -114,8 +111,6 @@ func TestWatchedBlockIsFreedOnce(t *testing.T) {
 func TestCallsOnWatchedBlocks(t *testing.T) {
 	eachWay(t, func(t *testing.T) {
 		h := newHeap(t, Options{Name: nameOf(t)})
-		o := newCache(h)
-		defer o.Close()
 		var allocs, allocBytes, frees, freeBytes int64
 		count := func(from, to int) { // a block of from bytes becomes one of to
 			t.Helper()
@@ -184,12 +179,12 @@ func TestCallsOnWatchedBlocks(t *testing.T) {
 				t.Error("not freed")
 			}
 			count(size, 0)
-			b, err := o.Alloc(size, 1, true)
+			b, err := h.Alloc(size, 1, true)
 			if err != nil || !h.Owns(b) || !allSet(b, 0) || cap(b) != size {
 				t.Fatalf("%v, or not zero", err)
 			}
 			count(0, size)
-			o.Free(b)
+			h.Free(b)
 			count(size, 0)
 		}
 		if n := h.GoodSize(0); n != 0 {

@@ -19,7 +19,6 @@ import (
 func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 	eachSampled(t, func(t *testing.T) {
 		h := newHeap(t, Options{Name: nameOf(t)})
-		o := newCache(h)
 		var blocks [][]byte
 		bytes := int64(0)
 		for i := range 3000 {
@@ -29,13 +28,10 @@ func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 			}
 			var b []byte
 			var err error
-			switch i % 3 {
-			case 0:
-				b, err = h.Alloc(size, 8, false)
-			case 1:
+			if i%3 == 1 {
 				b, err = h.Alloc(size, 64, true)
-			default:
-				b, err = o.Alloc(size, 8, true)
+			} else {
+				b, err = h.Alloc(size, 8, i%3 == 2)
 			}
 			if err != nil || i%3 > 0 && !allSet(b, 0) {
 				t.Fatal(err)
@@ -49,17 +45,13 @@ func TestEveryBlockIsSampledAtRate1(t *testing.T) {
 		h.Trim()
 		rand.New(rand.NewPCG(1, 1)).Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
 		for i, b := range blocks {
-			switch i % 3 {
-			case 0:
+			if i%3 < 2 {
 				h.Free(b)
-			case 1:
-				o.Free(b)
-			default:
+			} else {
 				h.FreePointer(unsafe.Pointer(&b[0]))
 			}
 		}
 		wantUsage(t, nameOf(t), 3000, bytes, 3000, bytes)
-		o.Close()
 		check(t, h)
 		if n := live(h); n != 0 {
 			t.Errorf("%d records of no block", n)
@@ -353,11 +345,9 @@ func TestTagOfSamples(t *testing.T) {
 		sampleAt(t, 4096)
 		name := fmt.Sprint(nameOf(t), quarantine)
 		h := newHeap(t, Options{Name: name})
-		o := newCache(h)
-		defer o.Close()
 		var blocks [][]byte
 		for range 20000 {
-			b, err := o.Alloc(1000, 8, false)
+			b, err := h.Alloc(1000, 8, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -369,7 +359,7 @@ func TestTagOfSamples(t *testing.T) {
 			t.Errorf("%+v, want 20000 blocks of one tag", all)
 		}
 		for _, b := range blocks {
-			o.Free(b)
+			h.Free(b)
 		}
 		if u := usage(name)["tag"]; u.FreeObjects != u.AllocObjects || u.FreeBytes != u.AllocBytes {
 			t.Errorf("all is free, and the samples say %+v", u)

@@ -24,11 +24,6 @@ func TestWriteBeyondTheEndIsFoundByFree(t *testing.T) {
 		"Resize":         func(h *Heap, b []byte) { h.Resize(b, len(b)-1) },
 		"Resize to 0":    func(h *Heap, b []byte) { h.Resize(b, 0) },
 		"ReallocPointer": func(h *Heap, b []byte) { h.ReallocPointer(unsafe.Pointer(&b[0]), 10*len(b)) },
-		"of a cache": func(h *Heap, b []byte) {
-			o := newCache(h)
-			defer o.Close()
-			o.Free(b)
-		},
 	}
 	for name, f := range free {
 		for _, size := range []int{1, 7, 64, 1000, 32 << 10, 100_000, 128 << 10} {
@@ -67,13 +62,6 @@ func TestWriteAfterFreeIsFoundByWhoeverIsNext(t *testing.T) {
 		"Free": func(h *Heap) {
 			for range quarantine / size {
 				h.Free(alloc(t, h, size))
-			}
-		},
-		"Free of a cache": func(h *Heap) {
-			o := newCache(h)
-			defer o.Close()
-			for range quarantine / size {
-				o.Free(alloc(t, h, size))
 			}
 		},
 		"Resize to 0": func(h *Heap) { h.Resize(alloc(t, h, quarantine-watch.RedZone), 0) },

@@ -74,7 +74,6 @@ func programs() []*program {
 		{name: "freehold", what: "freehold's Heap, called directly"},
 		{name: "freehold-interface", what: "freehold's Heap behind the Allocator interface", tags: "peer_interface", runs: slices.Concat(quickLoads, []string{"GoMallocs"})},
 		{name: "freehold-pointer", what: "freehold's Malloc and FreePointer", tags: "peer_pointer", runs: quickLoads},
-		{name: "freehold-cache", what: "freehold's Heap through a Cache, for one goroutine", tags: "peer_cache", runs: one},
 		{name: "freehold-pool", what: "freehold's Pool of values of 64 B", tags: "peer_pool", runs: []string{"Pair/size=64/", "Guard/"}},
 		{name: "freehold-pool-cache", what: "freehold's Pool through a Cache, for one goroutine", tags: "peer_pool_cache", runs: one},
 		{name: "freehold-arena", what: "freehold's Arena, for one goroutine", tags: "peer_arena", runs: arenaLoads},

@@ -130,7 +130,7 @@ func (c Call) Ends() (e End, ok bool) {
 		"hashmap.Map.Close", "hashmap.Shared.Close", "btree.Map.Close", "intern.Strings.Close", "intern.Shared.Close",
 		"vector.Vector.Close", "vector.Chunked.Close", "cache.Cache.Close":
 		return End{Owner: c.Recv, Itself: true, Blocks: true}, true
-	case "freehold.Cache.Close", "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
+	case "pool.Cache.Close", "pool.BlocksCache.Close", "arena.Recycler.Close", "epoch.Guard.Leave":
 		return End{Owner: c.Recv, Itself: true}, true
 	case "arena.Arena.Reset", "pool.Pool.Reset", "pool.Blocks.Reset":
 		return End{Owner: c.Recv, Blocks: true}, true
@@ -188,7 +188,7 @@ func (c Call) Makes() (o Owner, ok bool) {
 	case "freehold.NewHeap":
 	case "buffer.Open":
 		o.Failure = 1
-	case "freehold.Heap.NewCache", "pool.Pool.NewCache", "pool.Blocks.NewCache":
+	case "pool.Pool.NewCache", "pool.Blocks.NewCache":
 		o.Parents = []ssa.Value{c.Recv}
 	case "arena.New", "arena.NewShared", "arena.NewRecycler", "pool.New", "pool.NewBlocks", "buffer.New",
 		"hashmap.New", "hashmap.NewShared", "btree.New", "btree.NewFunc", "intern.New", "intern.NewShared",

@@ -82,9 +82,7 @@ func reopenedField(x *holder) {
 
 func closedParent(h *freehold.Heap) {
 	a := arena.New(h, nil)
-	c := h.NewCache()
 	h.Close()
-	c.Close()
 	a.Close() // want `a.Close after h.Close`
 }
 

@@ -22,7 +22,6 @@ import (
 func TestVetFindsCopies(t *testing.T) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[freehold.Heap](),
-		reflect.TypeFor[freehold.Cache](),
 		reflect.TypeFor[freehold.Limit](),
 		reflect.TypeFor[alloctest.Allocator](),
 		reflect.TypeFor[arena.Arena](),

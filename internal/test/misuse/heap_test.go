@@ -182,43 +182,6 @@ var heapPrograms = []program{
 	{"a heap that is never closed", caught{leak: leaks(`freehold: freehold.Heap "dropped" was dropped without Close, made at:`)},
 		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{Name: "dropped"}) },
 		func(w *world) { freehold.NewHeap(&freehold.HeapOptions{Name: "dropped"}).Close() }},
-	{"use of a Cache after its Close", always(panics("is closed")),
-		func(w *world) { c := w.heap.NewCache(); c.Close(); c.Alloc(small, 8) },
-		func(w *world) { c := w.heap.NewCache(); c.Free(freehold.Must(c.Alloc(small, 8))); c.Close() }},
-	{"use of a Cache after Close of its heap", always(panics("is closed")),
-		func(w *world) { c := w.heap.NewCache(); w.heap.Close(); c.Alloc(small, 8) },
-		func(w *world) { c := w.heap.NewCache(); c.Close(); w.heap.Close() }},
-	{"double free, to a Cache and to its heap", always(panics("double free")),
-		func(w *world) {
-			c := w.heap.NewCache()
-			defer c.Close()
-			b := freehold.Must(c.Alloc(small, 8))
-			c.Free(b)
-			w.heap.Free(b)
-		},
-		func(w *world) {
-			c := w.heap.NewCache()
-			defer c.Close()
-			w.heap.Free(freehold.Must(c.Alloc(small, 8)))
-		}},
-	{"use of one Cache by two goroutines", caught{race: races},
-		func(w *world) {
-			c := w.heap.NewCache()
-			use := func() {
-				for range 10 {
-					c.Alloc(small, 8)
-				}
-			}
-			atOnce(use, use)
-		},
-		func(w *world) {
-			use := func() {
-				c := w.heap.NewCache()
-				defer c.Close()
-				c.Free(freehold.Must(c.Alloc(small, 8)))
-			}
-			atOnce(use, use)
-		}},
 }
 
 var global [small]byte

@@ -152,20 +152,6 @@ var programs = []program{
 			b := freehold.Must(freehold.Realloc(h, alloc(h, 64), 5000, 8))
 			sink = *at(b, 4999)
 		}},
-	{name: "free to a Cache, and read", reports: poisoned,
-		do: func() {
-			c := newHeap().NewCache()
-			b := alloc(c, 64)
-			c.Free(b)
-			sink = *at(b, 5) // bug: free to a Cache, and read
-		},
-		twin: func() {
-			c := newHeap().NewCache()
-			b := alloc(c, 64)
-			sink = *at(b, 5)
-			c.Free(b)
-			c.Close()
-		}},
 	{name: "read of an arena's block after Reset", reports: poisoned,
 		do: func() {
 			a := arena.New(newHeap(), nil)

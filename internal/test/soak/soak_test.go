@@ -57,9 +57,6 @@ var backends = []backend{
 	{"Heap, trimmed all the time", true, func(h *freehold.Heap) (func() user, func()) {
 		return common(h, h.Trim, nothing)
 	}},
-	{"Cache", true, func(h *freehold.Heap) (func() user, func()) {
-		return func() user { c := h.NewCache(); return user{c, nothing, c.Close} }, nothing
-	}},
 	{"Pages", true, func(*freehold.Heap) (func() user, func()) {
 		return common(freehold.Pages(), nothing, nothing)
 	}},
