@@ -122,7 +122,7 @@ func (s *session) fill() {
 		s.to = copy(s.buf, s.buf[s.from:s.to])
 		s.from = 0
 	case s.to == len(s.buf): // a line of keys, whose replies need a grant while it holds one
-		if most := s.options.MaxItem + maxLine + len(crlf); !s.grow(most, most+replyHead) {
+		if most := s.mostCommand(); !s.grow(most, most+replyHead) {
 			s.fail(outOfMemory)
 			return
 		}
@@ -132,6 +132,9 @@ func (s *session) fill() {
 	s.counts[bytesRead].Add(uint64(n))
 	s.err = err
 }
+
+// mostCommand returns the bytes of the longest command: a line with its data block, or a line of keys.
+func (s *session) mostCommand() int { return maxLine + len(crlf) + s.options.MaxItem + len(crlf) }
 
 // grow gives the buffer room for n bytes in all, and the reply room for forReply bytes. It may wait. It
 // reports false if there is no memory.
@@ -303,12 +306,17 @@ func (s *session) step() bool {
 	s.from += end + data
 	s.need, s.scanned = 0, 0
 	s.shrink()
+	s.freeJoined()
+	s.spill()
+	return true
+}
+
+// freeJoined frees the value that the command has joined, if it has.
+func (s *session) freeJoined() {
 	if s.joined != nil {
 		s.options.Heap.Free(s.joined)
 		s.joined = nil
 	}
-	s.spill()
-	return true
 }
 
 // binaryMagic is the first byte of requests in the binary protocol.

@@ -263,6 +263,32 @@ func (s *session) check(t *testing.T) {
 	}
 }
 
+// A session frees each block that it takes, whatever comes after the command that needs it.
+func TestBlocksAreFreed(t *testing.T) {
+	longest := fmt.Sprint("set k 0 0 ", testMaxItem-1)
+	longest += strings.Repeat(" ", maxLine-len(longest)) + "\r\n"
+	x := strings.Repeat("x", testMaxItem-1)
+	for name, tt := range map[string]struct {
+		maxItem int
+		say     []string
+	}{
+		"the largest set behind a line of keys":               {testMaxItem, []string{"get " + strings.Repeat("b ", bufferBytes/2), "\r\n" + longest + x[:20000], x[20000:] + "\r\n"}},
+		"an append for which Update calls its function twice": {testBytes / 2, []string{"set k 0 0 1000000\r\n" + strings.Repeat("x", 1000000) + "\r\n", "append k 0 0 100000\r\n" + strings.Repeat("x", 100000) + "\r\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.options.MaxItem, s.grants.limit = tt.maxItem, LeastBuffers(tt.maxItem)
+			s.options.Heap = alloctest.New(t)
+			if got := strings.TrimPrefix(talk(t, s, tt.say...), "END\r\n"); strings.Trim(got, "STORED\r\n") != "" || got == "" {
+				t.Errorf("%q", got)
+			}
+			if used, _, _ := s.grants.figures(); used != 0 {
+				t.Errorf("%d bytes are granted", used)
+			}
+		})
+	}
+}
+
 // A client that waits in the middle of a command holds no large buffer once it goes on.
 func TestBuffersShrink(t *testing.T) {
 	s := newServer(t)

@@ -171,6 +171,7 @@ func (s *session) join(w *write, n int) (room []byte, r result) {
 		s.scratch = slices.Grow(s.scratch[:0], n)
 		return s.scratch, stored
 	}
+	s.freeJoined() // of a first call, if Update makes two
 	var err error
 	if s.joined, err = s.options.Heap.Alloc(n, 1); err != nil {
 		return nil, full
