@@ -5,7 +5,6 @@ package memcached
 import (
 	"bytes"
 	"math"
-	"strings"
 )
 
 // A command is a row of the table. Words are counted with the command's name.
@@ -13,7 +12,7 @@ type command struct {
 	run         func(s *session, words [][]byte, data []byte)
 	least, most int  // words; 0 is any number of keys, in s.rest too
 	size        int  // the word that has the length of the data block; 0 is none
-	noreply     bool // the last word may be noreply, which drops the reply
+	noreply     bool // a last word beyond the least may be noreply, which drops the reply
 }
 
 var commands = map[string]*command{
@@ -78,7 +77,7 @@ func (s *session) command(words [][]byte, after []byte) (used int, ok bool) {
 	}
 	s.noReply = len(s.out)
 	used, ok = s.perform(c, words, after)
-	if c.noreply && bytes.Equal(words[len(words)-1], noreply) {
+	if c.noreply && len(words) > c.least && bytes.Equal(words[len(words)-1], noreply) {
 		s.out = s.out[:s.noReply]
 	}
 	return used, ok
@@ -133,14 +132,21 @@ func (s *session) blockSize(c *command, words [][]byte) (int, bool) {
 
 // refuse replies that a data block is refused before it has arrived. The session will skip the block.
 func (s *session) refuse(words [][]byte, size int, why result) {
+	s.skip = size + len(crlf)
+	key, name := words[1], string(words[0])
+	if name == "ms" {
+		var m meta
+		if !s.parse(&m, words, 3) {
+			return
+		}
+		key, name = m.key, "set"
+	}
 	s.reply(classicReplies[why])
 	s.countEither(why == refused, storeTooLarge, storeNoMemory)
-	name := strings.Replace(string(words[0]), "ms", "set", 1)
-	s.tellStore(words[1], why, name, 0, size)
-	if name == "set" && len(words[1]) <= maxKey {
-		s.cache.Delete(words[1]) // rather than an old value
+	s.tellStore(key, why, name, 0, size)
+	if name == "set" && len(key) <= maxKey {
+		s.cache.Delete(key) // rather than an old value
 	}
-	s.skip = size + len(crlf)
 }
 
 // unknown replies to what is no command, and hangs up on web browsers.

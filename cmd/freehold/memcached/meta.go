@@ -18,6 +18,7 @@ type meta struct {
 
 	seen       letters // of flags
 	touchFirst bool    // T comes before R
+	touchLast  bool    // T comes after N
 	written    bool    // replies show the entry after the command, whatever the order of flags
 
 	life, fresh, recache time.Duration // T, N, R
@@ -101,6 +102,7 @@ func (m *meta) flag(word []byte) (problem string) {
 	switch letter {
 	case 'T':
 		m.life, ok = parseTTL(token)
+		m.touchLast = m.has('N')
 	case 'N':
 		m.fresh, ok = parseTTL(token)
 	case 'R':
@@ -450,6 +452,9 @@ func (s *session) metaArithmetic(words [][]byte, _ []byte) {
 	n := number{
 		key: m.key, delta: m.delta, cas: m.cas, hasCAS: m.has('C'), vivify: m.has('N'), initial: m.initial, fresh: m.fresh,
 		hasTTL: m.has('T'), ttl: m.life,
+	}
+	if m.touchLast {
+		n.fresh = m.life
 	}
 	switch m.mode {
 	case 0, 'I', 'i', '+':

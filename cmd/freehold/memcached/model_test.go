@@ -197,7 +197,13 @@ func (m *model) step(p *program) (say, want string) {
 		down, delta, cas := p.pick(2) == 1, uint64(p.pick(9)), p.casOf(m, key)
 		vivify, n := p.maybe("N")
 		ttl, t := p.maybe("T")
-		say = fmt.Sprintf("ma %s v M%c D%d%s%s%s\r\n", key, "ID"[bit(down)], delta, n, t, casFlag(cas))
+		flags := n + t
+		if p.pick(2) == 0 {
+			flags = t + n
+		} else if vivify > -2 && ttl > -2 {
+			vivify = ttl
+		}
+		say = fmt.Sprintf("ma %s v M%c D%d%s%s\r\n", key, "ID"[bit(down)], delta, flags, casFlag(cas))
 		want = m.add(key, down, delta, cas, vivify, ttl) + "\r\n"
 		if want[0] <= '9' {
 			want = fmt.Sprintf("VA %d\r\n%s", len(want)-2, want)

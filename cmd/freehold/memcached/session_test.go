@@ -112,6 +112,7 @@ var conversations = []struct{ name, say, want string }{
 	{"an append that is too large", "set a 0 0 1\r\n1\r\nappend a 0 0 70000\r\n" + strings.Repeat("x", 70000) + "\r\nget a\r\n",
 		"STORED\r\n" + tooLarge + "\r\nVALUE a 0 1\r\n1\r\nEND\r\n"},
 	{"noreply drops errors too", "set a 0 0 1 noreply\r\n1\r\nset a x 0 1 noreply\r\n1\r\nincr a x noreply\r\nadd a 0 0 1 noreply\r\n1\r\nmn\r\n", "MN\r\n"},
+	{"a key that is called noreply", "set noreply 0 0 1\r\n1\r\ndelete noreply\r\ndelete noreply noreply\r\nflush_all noreply\r\nmn\r\n", "STORED\r\nDELETED\r\nMN\r\n"},
 	{"incr", "set n 0 0 20\r\n18446744073709551615\r\nincr n 2\r\ndecr n 5\r\nincr n x\r\nincr m 1\r\nset n 0 0 1\r\nx\r\nincr n 1\r\n",
 		"STORED\r\n1\r\n0\r\nCLIENT_ERROR invalid numeric delta argument\r\nNOT_FOUND\r\nSTORED\r\n" + noNumber + "\r\n"},
 	{"numbers with white space", "set n 0 0 2\r\n9 \r\nincr n 1\r\nset n 0 0 3\r\n 12\r\ndecr n 1\r\nset n 0 0 6\r\n12 abc\r\nma n v\r\nset n 0 0 4\r\n\t+7\n\r\nincr n 1\r\nset n 0 0 5\r\n12abc\r\nincr n 1\r\nset n 0 0 1\r\n \r\nincr n 1\r\nset n 0 0 0\r\n\r\nincr n 1\r\n",
@@ -151,6 +152,8 @@ var conversations = []struct{ name, say, want string }{
 		"CLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR opaque token too long\r\nCLIENT_ERROR invalid mode for ms M token\r\nCLIENT_ERROR incorrect length for M token\r\nCLIENT_ERROR invalid mode for ma M token\r\nCLIENT_ERROR invalid numeric initial value\r\nCLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR options flags are too long\r\n"},
 	{"keys in base64", "ms Zm9v 1 b\r\n1\r\nmg foo v\r\nmg Zm9v b k v\r\nmg Z b\r\nme Zm9v b\r\n",
 		"HD\r\nVA 1\r\n1\r\nVA 1 kZm9v b\r\n1\r\nCLIENT_ERROR error decoding key\r\nME Zm9v exp=-1 la=~ cas=~ fetch=yes cls=1 size=4\r\n"},
+	{"too large values of keys in base64", "ms foo 1\r\n1\r\nms Zm9v 1\r\n1\r\nms Zm9v 70000 b\r\n" + strings.Repeat("x", 70000) + "\r\nmg foo\r\nmg Zm9v\r\nms Z 70000 b\r\n" + strings.Repeat("x", 70000) + "\r\nmn\r\n",
+		"HD\r\nHD\r\n" + tooLarge + "\r\nEN\r\nHD\r\nCLIENT_ERROR error decoding key\r\nMN\r\n"},
 	{"one client wins a missing item", "mg a v N30 t\r\nmg a v N30\r\nms a 1\r\n1\r\nmg a v N30\r\n", "VA 0 t30 W\r\n\r\nVA 0 Z\r\n\r\nHD\r\nVA 1\r\n1\r\n"},
 	{"one client wins an item that expires soon", "ms a 1 T100\r\n1\r\nmg a R100\r\nmg a R101\r\nmg a R101\r\nmg a\r\n", "HD\r\nHD\r\nHD W\r\nHD Z\r\nHD Z\r\n"},
 	{"flags T and R in their order", "ms a 1 T100\r\n1\r\nmg a T10 R30 t\r\nms a 1 T10\r\n1\r\nmg a T100 R30 t\r\nms a 1 T100\r\n1\r\nmg a R30 T10 t\r\nms a 1 T10\r\n1\r\nmg a R30 T100 t\r\n",
@@ -167,6 +170,7 @@ var conversations = []struct{ name, say, want string }{
 		"NF\r\nNF\r\nNS\r\nVA 1\r\n6\r\nMN\r\n"},
 	{"ma", "ma a\r\nma a N0 J5 v\r\nma a D2 v t\r\nma a MD D100 v T60 t\r\nma a q\r\nma a C1\r\nms a 1\r\nx\r\nma a\r\n",
 		"NF\r\nVA 1\r\n5\r\nVA 1 t-1\r\n7\r\nVA 1 t60\r\n0\r\nEX\r\nHD\r\n" + noNumber + "\r\n"},
+	{"flags N, T and t of ma in their order", "ma a N0 T60\r\nmg a t\r\nma b T60 N30\r\nmg b t\r\nma b t T10\r\nma b T20 t\r\n", "HD\r\nHD t60\r\nHD\r\nHD t30\r\nHD t30\r\nHD t20\r\n"},
 }
 
 // versions and times are hidden, since they differ from run to run.

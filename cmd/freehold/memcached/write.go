@@ -193,7 +193,7 @@ type number struct {
 	ttl     time.Duration
 
 	value  uint64        // the result
-	expiry time.Duration // and its TTL
+	expiry time.Duration // the TTL before ttl
 }
 
 // add carries out n. It returns the version that is stored.
@@ -237,7 +237,7 @@ func (n *number) apply(e *cache.Entry, found bool) result {
 	}
 	n.expiry = e.TTL
 	if n.hasTTL {
-		e.TTL, n.expiry = n.ttl, n.ttl
+		e.TTL = n.ttl
 	}
 	return stored
 }
