@@ -6,6 +6,7 @@ import (
 	"expvar"
 	"fmt"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -58,6 +59,9 @@ const (
 	connBytes  = 64 << 10
 	clientsOwn = 2 << 20
 )
+
+// mostBytes is the most memory that flags may ask for: what an int counts, and far more than machines have.
+const mostBytes = min(1<<50, math.MaxInt)
 
 // graceful is how long clients have to take their replies when the server stops.
 const graceful = 5 * time.Second
@@ -118,12 +122,17 @@ func (c *cacheCommand) Run(ctx context.Context, st cli.Streams) error {
 
 // check finds flags that make no sense.
 func (c *cacheCommand) check() error {
+	if c.Buffers == 0 {
+		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
+	}
 	switch {
+	case float64(c.Memory)+float64(c.Buffers)+float64(c.MaxItem)+float64(c.MaxConns)*connBytes > mostBytes:
+		return cli.Usagef("-m %v, --buffers %v, --max-item %v, --max-conns %d: more than %s of memory", c.Memory, c.Buffers, c.MaxItem, c.MaxConns, cli.Bytes(mostBytes))
 	case c.Memory < cache.MinBytes:
 		return cli.Usagef("-m %d: at least %s are needed; a unit may be missing, as in %dMiB", int64(c.Memory), cli.Bytes(cache.MinBytes), int64(c.Memory))
 	case c.MaxItem < 1<<10:
 		return cli.Usagef("--max-item %v: at least 1 KiB", c.MaxItem)
-	case c.Buffers != 0 && int(c.Buffers) < memcached.LeastBuffers(int(c.MaxItem)):
+	case c.Buffers < cli.Size(memcached.LeastBuffers(int(c.MaxItem))):
 		return cli.Usagef("--buffers %v: at least %s with --max-item %v, for a command and a reply", c.Buffers, cli.Bytes(int64(memcached.LeastBuffers(int(c.MaxItem)))), c.MaxItem)
 	case c.MaxConns < 1:
 		return cli.Usagef("--max-conns %d: at least 1", c.MaxConns)
@@ -131,9 +140,6 @@ func (c *cacheCommand) check() error {
 		return cli.Usagef("--snapshot-every %v: it may not be negative, and needs --snapshot", c.SnapshotEvery)
 	case c.Idle < 0 || c.WriteTimeout <= 0:
 		return cli.Usagef("--idle %v and --write-timeout %v: neither may be negative, and the latter not 0", c.Idle, c.WriteTimeout)
-	}
-	if c.Buffers == 0 {
-		c.Buffers = max(c.Memory/32, 16*max(c.MaxItem, 16<<10))
 	}
 	return nil
 }
