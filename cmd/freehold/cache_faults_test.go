@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -217,6 +218,20 @@ func TestCacheStopsUnderLoad(t *testing.T) {
 		var i int
 		if _, err := fmt.Sscanf(got, fmt.Sprintf("VALUE last%d 0 10\r\n%%d", last[0]), &i); err != nil || i < last[1] {
 			t.Errorf("client %d: %q after a restart, and %d was confirmed", last[0], got, last[1])
+		}
+	}
+}
+
+// A server that was started with SIGINT or SIGHUP ignored, as in the background of a script or by nohup, ignores them.
+func TestCacheIgnoresWhatItsParentDoes(t *testing.T) {
+	for name, sig := range map[string]syscall.Signal{"INT": syscall.SIGINT, "HUP": syscall.SIGHUP} {
+		cmd := exec.Command("sh", "-c", `trap "" `+name+`; exec "$0" cache -l 127.0.0.1:0`, freehold.Must(os.Executable()))
+		startServer(t, cmd)
+		status := string(freehold.Must(os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))))
+		_, after, _ := strings.Cut(status, "SigIgn:")
+		var ignored uint64
+		if fmt.Sscanf(after, "%x", &ignored); ignored>>(sig-1)&1 == 0 {
+			t.Errorf("SIG%s is not ignored: %x", name, ignored)
 		}
 	}
 }

@@ -157,9 +157,11 @@ func (s *snapshots) every(d time.Duration) (stop func()) {
 func untilSignal(ctx context.Context, log *log.Logger) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 3)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signal.Notify(signals, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGTERM)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(sig) { // as in the background of a script, or under nohup
+			signal.Notify(signals, sig)
+		}
 	}
 	ended := make(chan struct{})
 	go func() {
