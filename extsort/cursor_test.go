@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/file/spill"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
@@ -18,11 +19,11 @@ import (
 func TestCursorComparesWithWhatIsThere(t *testing.T) {
 	const record = 16
 	l := newLayout(&Options{Format: Fixed(record)})
-	f := freehold.Must(createTemp(t.TempDir()))
-	defer f.f.Close()
-	f.direct.Store(setDirect(f.f, false) != nil) // for a window that is not aligned
+	f := freehold.Must(spill.Create("extsort", t.TempDir()))
+	defer f.Close()
+	filetest.Must(t, f.EndDirect()) // for a window that is not aligned
 	text := strings.Repeat("one word aaaaaaa", blockAlign/record) + strings.Repeat("one word bbbbbbb", blockAlign/record)
-	if _, err := f.f.WriteAt([]byte(text), 0); err != nil {
+	if _, err := f.File.WriteAt([]byte(text), 0); err != nil {
 		t.Fatal(err)
 	}
 	c := &cursor{l: &l}

@@ -1,18 +1,20 @@
-// Formats: where a record begins and ends, and which of its bytes are compared.
+// Formats: where records begin and end, and which of their bytes are compared.
 //
 // A record has three forms:
 //
-//	raw     as it is in the input and in the output, with its frame
-//	record  without the frame: what Key and an iterator's user see
-//	stored  as it is in memory and in temporary files
+//	raw     in the input and in the output, with its line end or length
+//	record  without those: the form that Key and the user of an iterator see
+//	stored  in memory and in temporary files
 //
-// Without Options.Key the stored form is the raw one. With it, the key is stored
-// in front of the record:
+// Without Options.Key the stored form is the raw one. With it, the key is in front of the
+// record:
 //
 //	| bytes of key u32 | bytes of record u32 | key | record |
 //
-// Either way the bytes to compare are consecutive. So the sort itself knows
-// byte strings only.
+// In both forms the bytes to compare are consecutive, so sorting and merging compare byte
+// strings only. With Options.ThenRecord they are the key and the record. To keep a key that is
+// a prefix of another one in front of it, whatever the records are, a stored key then ends with
+// 0 0, and a 0 in it becomes 0 255.
 
 package extsort
 
@@ -28,7 +30,7 @@ import (
 type kind uint8
 
 const (
-	kindDefault kind = iota // of the zero Format: lines that end with '\n'
+	kindDefault kind = iota // the zero Format: Lines('\n')
 	kindLines
 	kindFixed
 	kindFramed
@@ -48,20 +50,20 @@ type Format struct {
 	keyAt, keyN int
 }
 
-// Lines is the format of records that end with a byte, such as '\n'. A record does
-// not include that byte. The last one of an input may lack it; the output has it.
+// Lines is the format of records that end with the byte end, such as '\n'. A record does not
+// include that byte. The last record of an input may lack it; the output has it.
 func Lines(end byte) Format { return Format{kind: kindLines, end: end} }
 
-// Fixed is the format of records of size bytes each, compared as a whole. It
-// panics unless size is positive.
+// Fixed is the format of records of size bytes each, compared as a whole. It panics unless
+// size is positive.
 func Fixed(size int) Format {
 	arg.AtLeast("extsort.Fixed", "size", size, 1)
 	return FixedBy(size, 0, size)
 }
 
-// FixedBy is the format of records of size bytes each, compared by the n bytes
-// from offset at. Records with equal keys keep their order. It panics unless
-// those bytes are in the record.
+// FixedBy is the format of records of size bytes each, compared by their n bytes from offset
+// at. Records that are equal in these keep the order of the input. It panics unless a record has
+// those bytes.
 func FixedBy(size, at, n int) Format {
 	arg.Range("extsort.FixedBy", "size", size, 1, math.MaxInt32)
 	arg.Range("extsort.FixedBy", "offset", at, 0, size)
@@ -69,35 +71,22 @@ func FixedBy(size, at, n int) Format {
 	return Format{kind: kindFixed, size: size, keyAt: at, keyN: n}
 }
 
-// LengthPrefixed is the format of records that each follow their length in bytes,
-// as a little-endian uint32 that does not count itself. It is what package buffer's
-// Records are in their Buffer, unless they are aligned.
+// LengthPrefixed is the format of records with their length in front: a little-endian uint32
+// that does not count itself. The Records of package buffer have this format, unless they are
+// aligned.
 func LengthPrefixed() Format { return Format{kind: kindFramed} }
 
-// layout is what a sort knows about its records.
+// A layout is the form and the order of stored records.
 type layout struct {
-	Format
-	raw        kind // Format's; kind is that of the stored form
+	Format          // of the stored form
+	raw        kind // of the raw form
 	key        func(dst, record []byte) []byte
 	thenRecord bool
 	descending bool
 	unique     bool
-	ties       bool // equal keys may differ elsewhere, so their order shows
-	ending     []byte
-	maxStored  int // bytes of the largest record, in stored form
-}
-
-func newLayout(o *Options) layout {
-	l := layout{Format: o.Format, key: o.Key, thenRecord: o.ThenRecord, descending: o.Reverse, unique: o.Unique}
-	if l.kind == kindDefault {
-		l.Format = Lines('\n')
-	}
-	l.raw, l.ending = l.kind, []byte{l.end}
-	if l.key != nil {
-		l.kind = kindKeyed
-	}
-	l.ties = l.kind == kindKeyed && !l.thenRecord || l.kind == kindFixed && l.keyN < l.size
-	return l
+	ties       bool   // records with equal keys may differ, so the sort must be stable
+	ending     []byte // of raw lines
+	maxStored  int    // bytes of the longest stored record
 }
 
 // ofInput returns the layout of raw records.
@@ -107,8 +96,8 @@ func (l *layout) ofInput() *layout {
 	return &raw
 }
 
-// first finds the first stored record of b: its size, and where its bytes to
-// compare are. Size 0 means that b holds no whole record.
+// first finds the first stored record of b. It returns its size and the n bytes to compare, at
+// offset at. Size 0 means that b holds no whole record.
 func (l *layout) first(b []byte) (at, n, size int) {
 	switch l.kind {
 	case kindLines:
@@ -136,7 +125,7 @@ func (l *layout) first(b []byte) (at, n, size int) {
 	return 0, 0, 0
 }
 
-// needs returns the size of the raw record that b begins with if b tells, else 0.
+// needs returns the size of the raw record at the beginning of b, or 0 if b does not tell.
 func (l *layout) needs(b []byte) uint64 {
 	if l.kind == kindFramed && len(b) >= lengthBytes {
 		return lengthBytes + uint64(binary.LittleEndian.Uint32(b))
@@ -144,13 +133,12 @@ func (l *layout) needs(b []byte) uint64 {
 	return 0
 }
 
-// mayEnd reports whether a record may end in b, which follows the beginning of one.
+// mayEnd reports whether a raw record may end in b, which has some of its bytes.
 func (l *layout) mayEnd(b []byte) bool {
 	return l.kind != kindLines || bytes.IndexByte(b, l.end) >= 0
 }
 
-// frameBytes returns how many bytes a stored record has beside its record and its
-// key.
+// frameBytes returns how many bytes the stored form adds to a record and its key.
 func (l *layout) frameBytes() int {
 	switch l.kind {
 	case kindLines:
@@ -163,12 +151,12 @@ func (l *layout) frameBytes() int {
 	return 0
 }
 
-// keyedLengths returns the lengths before a stored key. Both were checked when
-// they were written.
+// keyedLengths returns the lengths before a stored key. store has checked both.
 func keyedLengths(b []byte) (key, n int) {
 	return int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
 }
 
+// compared returns how many bytes to compare of a key and a record of n bytes.
 func (l *layout) compared(key, n int) int {
 	if l.thenRecord {
 		return key + n
@@ -176,7 +164,7 @@ func (l *layout) compared(key, n int) int {
 	return key
 }
 
-// stored returns the stored record whose bytes to compare are the n at text[at:].
+// stored returns the stored record whose n bytes to compare are at text[at:].
 func (l *layout) stored(text []byte, at, n int) []byte {
 	switch l.kind {
 	case kindLines:
@@ -190,7 +178,7 @@ func (l *layout) stored(text []byte, at, n int) []byte {
 	return text[at-keyedBytes : at+key+n]
 }
 
-// record returns the record in a stored one.
+// record returns the record in its stored form.
 func (l *layout) record(stored []byte) []byte {
 	switch l.kind {
 	case kindLines:
@@ -210,7 +198,7 @@ func (l *layout) appendRaw(dst, stored []byte) []byte {
 	return append(append(append(dst, head...), l.record(stored)...), tail...)
 }
 
-// eachRaw calls f with the pieces of a stored record's raw form.
+// eachRaw calls f with the raw form of a stored record, in pieces.
 func (l *layout) eachRaw(stored []byte, f func(b []byte) error) error {
 	if l.kind != kindKeyed {
 		return f(stored)
@@ -224,8 +212,8 @@ func (l *layout) eachRaw(stored []byte, f func(b []byte) error) error {
 	return nil
 }
 
-// frame returns what is around the record of a stored one with a key in raw form.
-// The length in front of it is that of LengthPrefixed.
+// frame returns the bytes before and after a record in raw form. stored is the record with its
+// key; the length in it is also the length of LengthPrefixed.
 func (l *layout) frame(stored []byte) (head, tail []byte) {
 	switch l.raw {
 	case kindLines:
@@ -244,12 +232,61 @@ func (l *layout) compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// word returns eight bytes of a record's compared bytes from offset skip, zeros
-// after its end, as a number whose order is that of the sort.
+// word returns eight bytes of key from offset skip, with zeros after its end, as a number that
+// is ordered as the sort orders keys.
 func (l *layout) word(key []byte, skip int) uint64 {
 	w := keysort.Word(key, skip)
 	if l.descending {
 		return ^w
 	}
 	return w
+}
+
+// store writes a record and its key to dst in stored form. It returns the size, or 0 if dst has
+// no room.
+func (l *layout) store(dst, record []byte) (size int) {
+	room := dst[keyedBytes:]
+	key := l.key(room[:0:len(room)], record)
+	if len(key) > len(room) || len(record) > len(room)-len(key) {
+		return 0
+	}
+	if l.thenRecord {
+		if key = endKey(room, key); len(record) > len(room)-len(key) || key == nil {
+			return 0
+		}
+	}
+	if uint64(len(key)) > math.MaxInt32 || uint64(len(record)) > math.MaxInt32 {
+		return 0
+	}
+	copy(room, key) // a no-op if Key appended the key to room
+	copy(room[len(key):], record)
+	binary.LittleEndian.PutUint32(dst, uint32(len(key)))
+	binary.LittleEndian.PutUint32(dst[4:], uint32(len(record)))
+	return keyedBytes + len(key) + len(record)
+}
+
+// endKey writes key to room with its zeros escaped and its end appended, and returns it. key may
+// be at the beginning of room. endKey returns nil if there is no room.
+func endKey(room, key []byte) []byte {
+	zeros := bytes.Count(key, []byte{0})
+	n := len(key) + zeros + 2
+	if n > len(room) {
+		return nil
+	}
+	if zeros == 0 {
+		copy(room, key)
+	} else {
+		to := n - 2
+		for i := len(key) - 1; i >= 0; i-- {
+			b := key[i]
+			if b == 0 {
+				to--
+				room[to] = 255
+			}
+			to--
+			room[to] = b
+		}
+	}
+	room[n-2], room[n-1] = 0, 0
+	return room[:n]
 }

@@ -10,16 +10,17 @@ import (
 	"testing"
 
 	"github.com/freehold-go/freehold"
+	"github.com/freehold-go/freehold/internal/file/spill"
 	"github.com/freehold-go/freehold/internal/keysort"
 	"github.com/freehold-go/freehold/internal/test/filetest"
 )
 
 // written returns a temporary file with text, padded to whole blocks.
-func written(t *testing.T, text string) *file {
+func written(t *testing.T, text string) *spill.File {
 	temp := freehold.Must(os.CreateTemp(t.TempDir(), ""))
 	t.Cleanup(func() { temp.Close() })
-	f := &file{f: temp, what: "temporary file"}
-	err := writing(make([]byte, 4*blockAlign), 0, f.writeAt, func(w *writer) error {
+	f := spill.New("extsort", temp, "temporary file")
+	err := writing(make([]byte, 4*blockAlign), 0, f.WriteAt, func(w *writer) error {
 		if err := w.add([]byte(text)); err != nil {
 			return err
 		}
@@ -71,20 +72,20 @@ func TestMarksInLittleMemory(t *testing.T) {
 	for size := 2 * markBytes; size < 40*markBytes; size += markBytes {
 		x := &index{mem: make([]byte, size), stride: 1}
 		for _, begin := range []int64{0, 1000} {
-			x.begin(&run{from: begin})
+			x.begin(begin)
 			for at := begin; at < begin+500; at++ {
 				x.add(at, fmt.Appendf(nil, "%0*d", at%13+4, at))
 			}
 		}
-		for _, r := range x.runs {
-			for i := r.firstMark; i < r.endMark; i++ {
-				at := x.at(i).at
-				if want := fmt.Appendf(nil, "%0*d", at%13+4, at); !bytes.Equal(x.key(i), want) {
-					t.Fatalf("%d bytes: mark %d has the key %q, want %q", size, i, x.key(i), want)
+		for n, m := range x.runs {
+			for i := range m.len() {
+				at := m.at(i)
+				if want := fmt.Appendf(nil, "%0*d", at%13+4, at); !bytes.Equal(m.key(i), want) {
+					t.Fatalf("%d bytes: mark %d has the key %q, want %q", size, i, m.key(i), want)
 				}
 			}
-			if r.firstMark < r.endMark && x.at(r.firstMark).at != r.from {
-				t.Errorf("%d bytes: the first mark is at %d, not %d", size, x.at(r.firstMark).at, r.from)
+			if from := int64(n * 1000); m.len() > 0 && m.at(0) != from {
+				t.Errorf("%d bytes: the first mark is at %d, not %d", size, m.at(0), from)
 			}
 		}
 	}

@@ -1,33 +1,41 @@
-// Plan: what the memory is used for.
+// Plan: how a sort divides its memory, one block of Options.MemoryBytes.
 //
 //	runs   | writers | marks | raw input | region | region | ...
 //	merge  | writers | marks | buffer | buffer | ...
 //
-// All of it is one block of Options.MemoryBytes. Only the pages that are used
-// become resident.
+// Pages that are never touched do not become resident.
 
 package extsort
 
 import (
 	"math/bits"
-	"unsafe"
+
+	"github.com/freehold-go/freehold/internal/file/spill"
 )
+
+// blockAlign divides the addresses, offsets and lengths of direct reads and writes.
+const blockAlign = spill.Align
+
+func roundUp[T int | int64](n, align T) T { return (n + align - 1) &^ (align - 1) }
 
 // MinMemoryBytes is the least Options.MemoryBytes.
 const MinMemoryBytes = 256 << 10
 
 type plan struct {
-	writers []byte // a pair of blocks for each worker and one for the output
-	pair    int    // bytes of a pair
-	marks   []byte // of the latest runs: merging runs to fewer needs no marks of theirs
-	raw     []byte
-	rest    []byte // regions, buffers
-	workers int    // one for each region
-	chunk   int    // bytes to read at a time
+	writers []byte   // a pair of blocks for each worker, and one for the output
+	pair    int      // bytes of a pair
+	marks   []byte   // of the runs being written; merges to fewer runs read no old marks
+	raw     []byte   // raw input, if records are stored with keys
+	rest    []byte   // all memory behind the marks
+	regions [][]byte // one for each worker
+	workers int
+	chunk   int // bytes to read at a time
 
-	maxStored int
-	regions   []*region
+	maxStored int // bytes of the longest stored record
 }
+
+// maxRegionBytes lets the 32 bits of an entry hold an offset.
+const maxRegionBytes = min(1<<32-1<<20, 1<<(bits.UintSize-2))
 
 // newPlan divides mem.
 func newPlan(mem []byte, workers int, keyed bool) *plan {
@@ -49,42 +57,36 @@ func newPlan(mem []byte, workers int, keyed bool) *plan {
 	}
 	each := min(len(mem)/workers, maxRegionBytes) &^ (blockAlign - 1)
 	for range workers {
-		p.regions = append(p.regions, &region{mem: take(each)})
+		p.regions = append(p.regions, take(each))
 	}
 	p.maxStored = min(each/4, size/8&^(blockAlign-1))
 	p.chunk = min(1<<20, each/8)
 	return p
 }
 
-// writer returns the memory of writer i.
+// writer returns the memory of worker i's writer.
 func (p *plan) writer(i int) []byte { return p.writers[i*p.pair:][:p.pair:p.pair] }
 
-// output returns the memory of the output's writer.
+// output returns the memory of the writer of the output.
 func (p *plan) output() []byte { return p.writer(p.workers) }
 
-// streams returns how many inputs to read at a time: each may be an open file and needs
-// memory for its longest record.
+// streams returns how many sorted inputs to merge at a time. Each may be an open file and
+// needs memory for its longest record.
 func (p *plan) streams() int {
-	memory := len(p.rest)/min(minWindow, len(p.rest)/16) - 1
-	return max(2, min(memory, 255, freeDescriptors()-spareDescriptors))
+	memory := len(p.rest)/p.leastWindow() - 1
+	return max(2, min(memory, 255, spill.FreeDescriptors()-spareDescriptors))
 }
 
-// fileWorkers returns how many workers may have temporary files: one with the runs to
-// merge, and at the same time one for what they are merged to.
-func fileWorkers() int { return max(1, (freeDescriptors()-spareDescriptors)/2) }
+// fileWorkers returns how many workers may have temporary files. A worker that merges runs
+// has two: it reads one and writes the other.
+func fileWorkers() int { return max(1, (spill.FreeDescriptors()-spareDescriptors)/2) }
 
-// spareDescriptors are for an input, the output, a temporary file, and what the process
-// opens meanwhile.
+// spareDescriptors are for an input, the output, a temporary file, and other files of the
+// process.
 const spareDescriptors = 8
 
-// indexes returns a part of the marks' memory for each of n workers.
-func (p *plan) indexes(n int) []*index {
-	each := len(p.marks) / n &^ (markBytes - 1)
-	xs := make([]*index, n)
-	for i := range xs {
-		xs[i] = &index{mem: p.marks[i*each:][:each], stride: min(strideOfIndex, int64(each))}
-	}
-	return xs
-}
+// minWindow is the fewest bytes that a merge reads at a time, unless memory is small.
+const minWindow = 64 << 10
 
-const _ = -(unsafe.Sizeof(mark{}) ^ markBytes)
+// leastWindow returns how many bytes a merge reads at a time at least.
+func (p *plan) leastWindow() int { return min(minWindow, len(p.rest)/16) }

@@ -31,8 +31,8 @@ func TestPlanOfMuchMemory(t *testing.T) {
 			t.Errorf("%d workers, want %d", p.workers, parallel)
 		}
 		for _, r := range p.regions {
-			if int64(len(r.mem)) > maxRegionBytes {
-				t.Errorf("a region of %d bytes, with offsets of 32 bits", len(r.mem))
+			if int64(len(r)) > maxRegionBytes {
+				t.Errorf("a region of %d bytes, with offsets of 32 bits", len(r))
 			}
 		}
 	}
@@ -74,8 +74,8 @@ func TestLeastWindows(t *testing.T) {
 	l := newLayout(&Options{})
 	p := newPlan(make([]byte, 1<<20), 1, false)
 	for runs := 2; runs <= 10; runs++ {
-		longest := sort.Search(p.maxStored, func(n int) bool { return p.buffers(1, runs, n+1) == nil })
-		b := p.buffers(1, runs, longest)[0]
+		longest := sort.Search(p.maxStored, func(n int) bool { return buffersOf(p, 1, runs, n+1) == nil })
+		b := buffersOf(p, 1, runs, longest)[0]
 		text := strings.Repeat(strings.Repeat("x", longest-1)+"\n"+strings.Repeat("x", longest-2)+"\n", 5)
 		var r fileReader
 		err := r.open(&l, written(t, text), 0, int64(len(text)), b.window(0))
@@ -101,7 +101,7 @@ func (r repeated) Read(b []byte) (n int, err error) {
 // may not be.
 func TestLastLineInAFullRegion(t *testing.T) {
 	o := &Options{MemoryBytes: MinMemoryBytes, Parallel: 1}
-	region := len(newPlan(make([]byte, o.MemoryBytes), 1, false).regions[0].mem)
+	region := len(newPlan(make([]byte, o.MemoryBytes), 1, false).regions[0])
 	const line = "aaaaaaaz\n" // the end of a word is where the end of the line would be written
 	each := len(line) + keysort.EntryBytes
 	rest := cmp.Or(region%each, each)

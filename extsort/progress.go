@@ -4,19 +4,19 @@ package extsort
 
 import "sync"
 
-// Phase is what a sort does at a time.
+// Phase is a phase of a sort.
 type Phase int
 
 const (
-	PhaseReading Phase = iota // input is read, sorted and, unless it fits in memory, written to temporary files
-	PhaseMerging              // there are more runs than can be merged at a time: some are merged to longer ones
-	PhaseWriting              // all runs are merged to the output
+	PhaseReading Phase = iota // reads and sorts input, and writes it to temporary files unless it fits in memory
+	PhaseMerging              // merges sorted runs to fewer and longer ones, if there are too many to merge at once
+	PhaseWriting              // merges all runs to the output
 )
 
 func (p Phase) String() string { return [...]string{"reading", "merging", "writing"}[p] }
 
-// Progress says how far a sort is. Within each phase Done grows up to Total, which may
-// shrink while runs are merged, as Unique drops records.
+// Progress says how far a sort is. Within each phase Done grows up to Total. Total may
+// shrink while runs are merged, because Unique drops records.
 type Progress struct {
 	Phase Phase
 	Done  int64 // bytes
@@ -30,7 +30,7 @@ type meter struct {
 	now    Progress
 }
 
-// begin begins a phase of total bytes, or says how much is left of it.
+// begin begins a phase of total bytes. If it is the current phase, total bytes are left of it.
 func (m *meter) begin(p Phase, total int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,11 @@ func (m *meter) begin(p Phase, total int64) {
 	}
 }
 
-// add adds bytes that have been read. It does nothing if m is nil.
+// progressBytes is how many bytes a merge takes between two reports, and between two checks
+// of the context.
+const progressBytes = 1 << 20
+
+// add adds bytes that have been read. It is a no-op if m is nil.
 func (m *meter) add(n int64) {
 	if m == nil || m.report == nil {
 		return

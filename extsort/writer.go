@@ -13,11 +13,11 @@ import (
 	"github.com/freehold-go/freehold/internal/keysort"
 )
 
-// A writer has two blocks: one is filled while the other is written. Its users
-// take turns. It remembers the first error, after which it writes nothing.
+// A writer has two blocks: its goroutine writes one while callers fill the other. Calls must
+// not overlap. After the first error it writes nothing more and returns that error.
 type writer struct {
 	write func(b []byte, at int64) error
-	at    int64 // of the block in the file
+	at    int64 // offset of the block in the file
 	block []byte
 	n     int // bytes in block
 	full  chan writeJob
@@ -41,8 +41,8 @@ func writing(mem []byte, at int64, write func(b []byte, at int64) error, f func(
 	return cmp.Or(f(w), w.close())
 }
 
-// newWriter returns a writer that uses mem, which is cut in two blocks. Close
-// ends its goroutine.
+// newWriter returns a writer whose two blocks are the halves of mem. The first byte has the
+// offset at. Close ends its goroutine.
 func newWriter(mem []byte, at int64, write func(b []byte, at int64) error) *writer {
 	half := len(mem) / 2
 	w := &writer{write: write, at: at, block: mem[:half], full: make(chan writeJob, 1), free: make(chan []byte, 2), ended: make(chan struct{})}
@@ -54,7 +54,7 @@ func newWriter(mem []byte, at int64, write func(b []byte, at int64) error) *writ
 func (w *writer) run() {
 	defer close(w.ended)
 	defer func() {
-		for job := range w.full { // write has called runtime.Goexit
+		for job := range w.full { // jobs remain if write called runtime.Goexit
 			w.free <- job.b
 		}
 	}()
@@ -87,7 +87,7 @@ func (w *writer) add(b []byte) error {
 	}
 }
 
-// next passes the block on and takes the other one.
+// next passes the full block to the goroutine and takes the other one.
 func (w *writer) next() error {
 	w.full <- writeJob{b: w.block, n: w.n, at: w.at}
 	w.at += int64(w.n)
@@ -96,17 +96,17 @@ func (w *writer) next() error {
 	return w.failed()
 }
 
-// size returns how far the file reaches.
+// size returns the offset of the next byte.
 func (w *writer) size() int64 { return w.at + int64(w.n) }
 
 // pad appends zeros up to a multiple of blockAlign.
 func (w *writer) pad() {
-	to := (w.n + blockAlign - 1) &^ (blockAlign - 1)
+	to := roundUp(w.n, blockAlign)
 	clear(w.block[w.n:to])
 	w.n = to
 }
 
-// close writes what is left and ends the goroutine. It may be called again.
+// close writes the last block and ends the goroutine. Further calls return the same error.
 func (w *writer) close() error {
 	if w.closed {
 		return w.failed()

@@ -19,7 +19,7 @@ func TestLastWriteOfARunFails(t *testing.T) {
 		j := freehold.Must(newJob("extsort.Sort", &Options{MemoryBytes: MinMemoryBytes, Parallel: 1, TempDirs: []string{t.TempDir()}}))
 		defer j.close()
 		err = j.makeRuns(t.Context(), []io.Reader{strings.NewReader(strings.Repeat("line\n", 100_000))})
-		info, statErr := j.files[0].f.Stat()
+		info, statErr := j.files[0].Stat()
 		if statErr != nil {
 			t.Fatal(statErr)
 		}

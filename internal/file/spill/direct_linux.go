@@ -1,4 +1,4 @@
-package extsort
+package spill
 
 import (
 	"os"
@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setDirect makes f bypass the page cache, or use it.
+// setDirect makes f bypass the page cache or, without direct, use it.
 func setDirect(f *os.File, direct bool) error {
 	defer runtime.KeepAlive(f)
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
@@ -22,7 +22,7 @@ func setDirect(f *os.File, direct bool) error {
 	return err
 }
 
-// freeSpace gives back the disk space of a part of f, if the system can.
+// freeSpace gives the disk space of [from, to) back, if the file system can.
 func freeSpace(f *os.File, from, to int64) {
 	defer runtime.KeepAlive(f)
 	_ = unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, to-from)

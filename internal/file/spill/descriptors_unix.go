@@ -1,6 +1,6 @@
 //go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
 
-package extsort
+package spill
 
 import (
 	"math"
@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeDescriptors returns about how many more files the process may open: the lowest
-// descriptor that is free counts those that are not.
-func freeDescriptors() int {
+// FreeDescriptors returns about how many more files the process may open. It takes the lowest
+// free descriptor for the number of open ones.
+func FreeDescriptors() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return math.MaxInt
 	}
-	const stdin = 0 // which the Go runtime opens if nobody has
+	const stdin = 0 // always open: the Go runtime sees to that
 	lowest, err := unix.FcntlInt(stdin, unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return 0

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package extsort
+package spill
 
 import (
 	"errors"
@@ -9,5 +9,5 @@ import (
 
 func setDirect(*os.File, bool) error { return errors.ErrUnsupported }
 
-// freeSpace does nothing: this system cannot free a part of a file as Linux does.
+// freeSpace does nothing: Linux alone frees a part of a file.
 func freeSpace(*os.File, int64, int64) {}

@@ -1,4 +1,4 @@
-package extsort
+package spill
 
 import (
 	"os"
@@ -9,17 +9,17 @@ import (
 
 // Open files count, and the look at them leaves none.
 func TestFreeDescriptors(t *testing.T) {
-	free := freeDescriptors()
+	free := FreeDescriptors()
 	for range 10 {
 		f := freehold.Must(os.Open(os.DevNull))
 		defer f.Close()
 	}
-	n := freeDescriptors()
+	n := FreeDescriptors()
 	if n > free-10 {
 		t.Errorf("%d with 10 more files open, and %d before", n, free)
 	}
 	for range 10 {
-		if again := freeDescriptors(); again < n {
+		if again := FreeDescriptors(); again < n {
 			t.Fatalf("%d, and %d at the first look", again, n)
 		}
 	}
