@@ -1,85 +1,22 @@
+// What the caller, the memory, the destination and the directories of temporary files may do wrong.
+
 package extsort_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/freehold-go/freehold"
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/extsort"
 )
-
-// large is more lines than small memory holds.
-var large = sync.OnceValue(func() string {
-	r := rand.New(rand.NewPCG(3, 4))
-	var b strings.Builder
-	for b.Len() < 1<<19 {
-		fmt.Fprintf(&b, "%016x\n", r.Uint64())
-	}
-	return b.String()
-})
-
-// smallest is memory with which large needs temporary files.
-func smallest(t *testing.T) *extsort.Options {
-	return &extsort.Options{MemoryBytes: extsort.MinMemoryBytes, Parallel: 1, TempDirs: []string{t.TempDir()}}
-}
-
-func sortString(o *extsort.Options, text string) (string, error) {
-	var out bytes.Buffer
-	err := extsort.Sort(context.Background(), &out, o, strings.NewReader(text))
-	return out.String(), err
-}
-
-func TestParentOutOfMemory(t *testing.T) {
-	o := smallest(t)
-	o.Parent = alloctest.FailAfter(alloctest.New(t), 0)
-	if _, err := sortString(o, "a\n"); !errors.Is(err, freehold.ErrOutOfMemory) {
-		t.Errorf("%v, want ErrOutOfMemory", err)
-	}
-}
-
-// What grows with the input is in the memory from Parent, of which there is one block,
-// and no record is an allocation.
-func TestNeverMoreThanMemory(t *testing.T) {
-	text := large()
-	if !testing.Short() {
-		text = strings.Repeat(text, 4)
-	}
-	lines := strings.Count(text, "\n")
-	freehold.Pages().Free(freehold.Must(freehold.Pages().Alloc(extsort.MinMemoryBytes, 8))) // addresses, which race builds have from Go
-	for name, o := range withKeys() {
-		for _, unique := range []bool{false, true} {
-			o.MemoryBytes, o.Parallel, o.Unique, o.TempDirs = extsort.MinMemoryBytes, 1, unique, []string{t.TempDir()}
-			limit := freehold.NewLimit(freehold.Pages(), o.MemoryBytes)
-			o.Parent = limit
-			for call, f := range calls {
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				if err := f(context.Background(), o, strings.NewReader(text)); err != nil && !errors.As(err, new(*extsort.DisorderError)) {
-					t.Fatal(err)
-				}
-				runtime.ReadMemStats(&after)
-				if bytes, n := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs; bytes > uint64(len(text)/4) || n > uint64(lines/5) {
-					t.Errorf("%s, %s, unique %v: %d allocations of %d bytes on the Go heap for %d lines of %d", call, name, unique, n, bytes, lines, len(text))
-				}
-				if limit.Used() != 0 {
-					t.Errorf("%d bytes are in use afterwards", limit.Used())
-				}
-			}
-		}
-	}
-}
 
 func TestArgumentsPanic(t *testing.T) {
 	ctx, text := t.Context(), strings.NewReader("b\na\n")
@@ -115,54 +52,78 @@ func TestArgumentsPanic(t *testing.T) {
 	}
 }
 
-// The longest record that is allowed can be sorted, however many there are.
-func TestLongestRecords(t *testing.T) {
+func TestParentOutOfMemory(t *testing.T) {
 	o := smallest(t)
-	var record *extsort.TooLongError
-	if _, err := sortString(o, strings.Repeat("x", extsort.MinMemoryBytes)); !errors.As(err, &record) {
-		t.Fatal(err)
-	}
-	longest := strings.Repeat("x", record.Max-10)
-	var lines [][]byte
-	for i := range 60 {
-		lines = append(lines, fmt.Appendf(nil, "%s%09d", longest, i*7%60))
-	}
-	for _, o := range []*extsort.Options{smallest(t), {MemoryBytes: 4 * extsort.MinMemoryBytes, Parallel: 4, Unique: true}} {
-		got := freehold.Must(sortString(o, joinLines(lines)))
-		same(t, got, joinLines(sortedBy(lines, o)))
+	o.Parent = alloctest.FailAfter(alloctest.New(t), 0)
+	if _, err := sortString(o, "a\n"); !errors.Is(err, freehold.ErrOutOfMemory) {
+		t.Errorf("%v, want ErrOutOfMemory", err)
 	}
 }
 
-func TestInputEndsWithinARecord(t *testing.T) {
-	const whole, cut = "\x01\x00\x00\x00a\x00\x00\x00", "\x01\x00\x00\x00abc"
-	key := func(_, r []byte) []byte { return r }
-	for _, tt := range []struct {
-		o    extsort.Options
-		at   int64
-		have int
-	}{
-		{extsort.Options{Format: extsort.Fixed(4)}, 4, 3},
-		{extsort.Options{Format: extsort.Fixed(8)}, 0, 7},
-		{extsort.Options{Format: extsort.Fixed(4), Key: key}, 4, 3},
-		{extsort.Options{Format: extsort.LengthPrefixed()}, 5, 2},
-		{extsort.Options{Format: extsort.LengthPrefixed(), Key: key}, 5, 2},
-	} {
-		first := whole
-		if tt.o.Format == extsort.LengthPrefixed() {
-			first = whole[:5]
-		}
-		for name, err := range map[string]error{
-			"Sort":  extsort.Sort(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
-			"Merge": extsort.Merge(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
-			"Check": extsort.Check(t.Context(), &tt.o, strings.NewReader(cut)),
-		} {
-			want := extsort.TruncatedError{Source: 1, Offset: tt.at, Bytes: tt.have}
-			if name == "Check" {
-				want.Source = 0
+var errBroken = errors.New("broken")
+
+// brokenAfter is a writer that fails after so many bytes.
+type brokenAfter int
+
+func (b *brokenAfter) Write(p []byte) (int, error) {
+	if *b -= brokenAfter(len(p)); *b < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+// A destination may fail at once, meanwhile, or with the last block, which is written when
+// all records have been passed on.
+func TestDestinationsThatFail(t *testing.T) {
+	for _, text := range []string{"b\na\n", large()} {
+		for _, room := range []int{0, len(text) / 2, len(text) - 1} {
+			for _, parallel := range []int{1, 2} {
+				o := smallest(t)
+				o.Parallel, o.MemoryBytes = parallel, parallel*extsort.MinMemoryBytes
+				dst := brokenAfter(room)
+				if err := extsort.Sort(context.Background(), &dst, o, strings.NewReader(text)); !errors.Is(err, errBroken) {
+					t.Errorf("%d bytes of %d, %d goroutines: %v, want that of the destination", room, len(text), parallel, err)
+				}
 			}
-			var got *extsort.TruncatedError
-			if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &got) || *got != want {
-				t.Errorf("%s: %v, want %v", name, err, &want)
+		}
+	}
+}
+
+// A destination that has failed is not written again, and what it would have had is not
+// merged.
+func TestDestinationThatHasFailed(t *testing.T) {
+	text := large()
+	for key, o := range withKeys() {
+		o.MemoryBytes, o.Parallel, o.TempDirs = extsort.MinMemoryBytes, 1, []string{t.TempDir()}
+		var merged int64
+		o.Progress = func(p extsort.Progress) {
+			if p.Phase == extsort.PhaseWriting {
+				merged = p.Done
+			}
+		}
+		writes := 0
+		dst := writerFunc(func(b []byte) (int, error) {
+			if writes++; writes == 1 {
+				return 0, errBroken
+			}
+			return len(b), nil
+		})
+		if err := extsort.Sort(context.Background(), dst, o, strings.NewReader(text)); !errors.Is(err, errBroken) || writes != 1 {
+			t.Errorf("%s: %v after %d writes, want that of the first", key, err, writes)
+		}
+		if merged > 2*extsort.MinMemoryBytes {
+			t.Errorf("%s: %d bytes were merged, with memory of %d", key, merged, o.MemoryBytes)
+		}
+	}
+}
+
+// A Write that writes less than it was given, and says nothing, fails.
+func TestShortWrites(t *testing.T) {
+	half := writerFunc(func(b []byte) (int, error) { return len(b) / 2, nil })
+	for key, o := range withKeys() {
+		for name, call := range map[string]func(context.Context, io.Writer, *extsort.Options, ...io.Reader) error{"Sort": extsort.Sort, "Merge": extsort.Merge} {
+			if err := call(context.Background(), half, o, strings.NewReader("a\nb\n")); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("%s, %s: %v, want io.ErrShortWrite", name, key, err)
 			}
 		}
 	}
@@ -220,62 +181,5 @@ func TestTempDirIsRemovedMeanwhile(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(in); string(got) != text {
 		t.Error("the input has changed")
-	}
-}
-
-// An input that is truncated while it is read ends there.
-func TestInputIsTruncatedMeanwhile(t *testing.T) {
-	text := large()
-	const left = 100_003
-	for _, format := range []extsort.Format{extsort.Lines('\n'), extsort.Fixed(17)} {
-		dir := t.TempDir()
-		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
-		must(t, os.WriteFile(in, []byte(text), 0o600))
-		o := smallest(t)
-		o.Format = format
-		o.Progress = func(p extsort.Progress) {
-			if p.Phase == extsort.PhaseReading && p.Done < left {
-				if err := os.Truncate(in, left); err != nil {
-					t.Error(err)
-				}
-			}
-		}
-		err := extsort.SortFile(context.Background(), out, o, in)
-		if format != extsort.Lines('\n') {
-			if !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("%v, want io.ErrUnexpectedEOF", err)
-			}
-			continue
-		}
-		must(t, err)
-		got, _ := os.ReadFile(out)
-		same(t, string(got), joinLines(sortedBy(splitLines(text[:left]), o)))
-	}
-}
-
-var errBroken = errors.New("broken")
-
-// brokenAfter is a writer that fails after so many bytes.
-type brokenAfter int
-
-func (b *brokenAfter) Write(p []byte) (int, error) {
-	if *b -= brokenAfter(len(p)); *b < 0 {
-		return 0, errBroken
-	}
-	return len(p), nil
-}
-
-// noFiles fails if there is a file in dir, or an open one without a name.
-func noFiles(t *testing.T, dir string) {
-	t.Helper()
-	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("%s has %v", dir, left)
-	}
-	const open = "/proc/self/fd"
-	descriptors, _ := os.ReadDir(open)
-	for _, d := range descriptors {
-		if name, _ := os.Readlink(filepath.Join(open, d.Name())); strings.HasPrefix(name, dir) {
-			t.Errorf("%s is open", name)
-		}
 	}
 }

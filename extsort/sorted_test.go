@@ -1,3 +1,5 @@
+// Sources that are sorted: Merge and Check.
+
 package extsort_test
 
 import (
@@ -13,6 +15,30 @@ import (
 	"github.com/freehold-go/freehold/alloctest"
 	"github.com/freehold-go/freehold/extsort"
 )
+
+func TestMerge(t *testing.T) {
+	o := &extsort.Options{Key: thirdByte}
+	var sources []io.Reader
+	var all [][]byte
+	for i := range 17 {
+		var lines [][]byte
+		for j := range i * 10 {
+			lines = append(lines, fmt.Appendf(nil, "%d%d%d source %d", j%3, j%7, j%5, i))
+		}
+		lines = sortedBy(lines, o)
+		all = append(all, lines...)
+		sources = append(sources, strings.NewReader(joinLines(lines)))
+	}
+	var out bytes.Buffer
+	must(t, extsort.Merge(context.Background(), &out, o, sources...))
+	same(t, out.String(), joinLines(sortedBy(all, o)))
+
+	out.Reset()
+	err := extsort.Merge(context.Background(), &out, nil, strings.NewReader("c\na\n"), strings.NewReader("b"))
+	if err != nil || out.String() != "b\nc\na\n" {
+		t.Errorf("sources that are not sorted gave %q, %v", out.String(), err)
+	}
+}
 
 // An openReader counts readers that have begun and not ended.
 type openReader struct {
@@ -122,5 +148,29 @@ func TestMergeNamesTheSource(t *testing.T) {
 		if !errors.As(err, &long) || long.Source != wrong || long.Offset != 2 {
 			t.Errorf("%s: %v, want byte 2 of source %d", name, err, wrong)
 		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		text string
+		o    extsort.Options
+		want int64
+	}{
+		{"", extsort.Options{}, 0},
+		{"a\nb\nb", extsort.Options{}, 0},
+		{"a\nb\nb", extsort.Options{Unique: true}, 3},
+		{"a\nc\nb\na\n", extsort.Options{}, 3},
+		{"a\nb\n", extsort.Options{Reverse: true}, 2},
+		{"ccc\naac\naaa\n", extsort.Options{Key: thirdByte}, 3},
+	}
+	for _, tt := range tests {
+		tt.o.MemoryBytes, tt.o.Parent = extsort.MinMemoryBytes, alloctest.New(t) // which overwrites what Check has freed
+		err := extsort.Check(context.Background(), &tt.o, strings.NewReader(tt.text))
+		var wrong *extsort.DisorderError
+		if errors.As(err, &wrong) && wrong.Number == tt.want && string(wrong.Record) == strings.Split(tt.text, "\n")[tt.want-1] || err == nil && tt.want == 0 {
+			continue
+		}
+		t.Errorf("%q: %v, want record %d", tt.text, err, tt.want)
 	}
 }

@@ -1,3 +1,5 @@
+// Sources that are slow, wrong or cut, and records that are too long.
+
 package extsort_test
 
 import (
@@ -7,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,64 +18,6 @@ import (
 
 	"github.com/freehold-go/freehold/extsort"
 )
-
-// withKeys are options without a key and with one.
-func withKeys() map[string]*extsort.Options {
-	return map[string]*extsort.Options{
-		"no key": {},
-		"key":    {Key: func(_, r []byte) []byte { return r[:len(r)/2] }},
-	}
-}
-
-// calls are all that read.
-var calls = map[string]func(ctx context.Context, o *extsort.Options, src ...io.Reader) error{
-	"Sort": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
-		return extsort.Sort(ctx, io.Discard, o, src...)
-	},
-	"Merge": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
-		return extsort.Merge(ctx, io.Discard, o, src...)
-	},
-	"Sorted": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
-		for _, err := range extsort.Sorted(ctx, o, src...) {
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	},
-	"Check": func(ctx context.Context, o *extsort.Options, src ...io.Reader) error {
-		return extsort.Check(ctx, o, src[0])
-	},
-}
-
-// onEachCall calls f for each call, without a key and with one.
-func onEachCall(t *testing.T, f func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error)) {
-	for name, call := range calls {
-		for key, o := range withKeys() {
-			t.Run(name+"/"+key, func(t *testing.T) { f(t, o, call) })
-		}
-	}
-}
-
-// A Read that returns after the end of the context is the last one.
-func TestCancellationWhileReading(t *testing.T) {
-	cause := errors.New("the user's reason")
-	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		defer cancel(nil)
-		reads := 0
-		drip := readerFunc(func(b []byte) (int, error) {
-			if reads++; reads == 3 {
-				cancel(cause)
-			}
-			b[0] = 'a'
-			return 1, nil
-		})
-		if err := call(ctx, o, drip); !errors.Is(err, cause) || reads != 3 {
-			t.Errorf("%v after %d Reads, want the context's cause after 3", err, reads)
-		}
-	})
-}
 
 func TestReadersThatAreWrong(t *testing.T) {
 	onEachCall(t, func(t *testing.T, o *extsort.Options, call func(context.Context, *extsort.Options, ...io.Reader) error) {
@@ -224,6 +170,71 @@ func TestSourcesWithoutALastNewline(t *testing.T) {
 	}
 }
 
+func TestInputEndsWithinARecord(t *testing.T) {
+	const whole, cut = "\x01\x00\x00\x00a\x00\x00\x00", "\x01\x00\x00\x00abc"
+	key := func(_, r []byte) []byte { return r }
+	for _, tt := range []struct {
+		o    extsort.Options
+		at   int64
+		have int
+	}{
+		{extsort.Options{Format: extsort.Fixed(4)}, 4, 3},
+		{extsort.Options{Format: extsort.Fixed(8)}, 0, 7},
+		{extsort.Options{Format: extsort.Fixed(4), Key: key}, 4, 3},
+		{extsort.Options{Format: extsort.LengthPrefixed()}, 5, 2},
+		{extsort.Options{Format: extsort.LengthPrefixed(), Key: key}, 5, 2},
+	} {
+		first := whole
+		if tt.o.Format == extsort.LengthPrefixed() {
+			first = whole[:5]
+		}
+		for name, err := range map[string]error{
+			"Sort":  extsort.Sort(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
+			"Merge": extsort.Merge(t.Context(), io.Discard, &tt.o, strings.NewReader(first), strings.NewReader(cut)),
+			"Check": extsort.Check(t.Context(), &tt.o, strings.NewReader(cut)),
+		} {
+			want := extsort.TruncatedError{Source: 1, Offset: tt.at, Bytes: tt.have}
+			if name == "Check" {
+				want.Source = 0
+			}
+			var got *extsort.TruncatedError
+			if !errors.Is(err, io.ErrUnexpectedEOF) || !errors.As(err, &got) || *got != want {
+				t.Errorf("%s: %v, want %v", name, err, &want)
+			}
+		}
+	}
+}
+
+// An input that is truncated while it is read ends there.
+func TestInputIsTruncatedMeanwhile(t *testing.T) {
+	text := large()
+	const left = 100_003
+	for _, format := range []extsort.Format{extsort.Lines('\n'), extsort.Fixed(17)} {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+		must(t, os.WriteFile(in, []byte(text), 0o600))
+		o := smallest(t)
+		o.Format = format
+		o.Progress = func(p extsort.Progress) {
+			if p.Phase == extsort.PhaseReading && p.Done < left {
+				if err := os.Truncate(in, left); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		err := extsort.SortFile(context.Background(), out, o, in)
+		if format != extsort.Lines('\n') {
+			if !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("%v, want io.ErrUnexpectedEOF", err)
+			}
+			continue
+		}
+		must(t, err)
+		got, _ := os.ReadFile(out)
+		same(t, string(got), joinLines(sortedBy(splitLines(text[:left]), o)))
+	}
+}
+
 // A source that fails, as a truncated gzip stream does, gives no result: neither a
 // complete one nor that of the records before.
 func TestSourceThatFails(t *testing.T) {
@@ -244,18 +255,3 @@ func TestSourceThatFails(t *testing.T) {
 		}
 	})
 }
-
-// A Write that writes less than it was given, and says nothing, fails.
-func TestShortWrites(t *testing.T) {
-	for key, o := range withKeys() {
-		for name, call := range map[string]func(context.Context, io.Writer, *extsort.Options, ...io.Reader) error{"Sort": extsort.Sort, "Merge": extsort.Merge} {
-			if err := call(context.Background(), halfWriter{}, o, strings.NewReader("a\nb\n")); !errors.Is(err, io.ErrShortWrite) {
-				t.Errorf("%s, %s: %v, want io.ErrShortWrite", name, key, err)
-			}
-		}
-	}
-}
-
-type halfWriter struct{}
-
-func (halfWriter) Write(b []byte) (int, error) { return len(b) / 2, nil }
