@@ -52,7 +52,7 @@ TARGETS = modules race emulators systems asan today 386 malloc portable stress c
 
 FUZZTIME ?= 3s
 
-.PHONY: test test-long quick core $(TARGETS) beam soak fuzz fuzz-long tip newest mutate mutants faults misuse bench benchstat release-check demo demo-page
+.PHONY: test test-long quick core $(TARGETS) beam soak fuzz fuzz-long tip newest mutants faults misuse bench benchstat release-check demo demo-page
 
 # JOBS targets at a time, all of them whatever fails, and a table in the end.
 test:
@@ -196,11 +196,6 @@ systems:
 
 emulators:
 	FULL=$(FULL) scripts/emulators
-
-# Promises broken on purpose, one at a time: does a test notice?
-MUTATE ?= .
-mutate:
-	$(GO) run ./scripts/mutate -run '$(MUTATE)' -j 2
 
 # Operators and conditions of a package changed one by one, in a copy of the module.
 PKG ?= ./vector
