@@ -21,23 +21,21 @@ import (
 
 // Options sets up a [Buffer] of [New]; nil means all defaults.
 type Options struct {
-	// MaxBytes is the most that the buffer may hold, in bytes. A call that would
-	// pass it fails with [freehold.ErrOutOfMemory]. 0 means no limit; negative is
-	// a panic.
+	// MaxBytes is the most bytes that the buffer may hold. A call that would exceed it
+	// fails with [freehold.ErrOutOfMemory]. 0 means no limit; negative is a panic.
 	MaxBytes int
 
-	// SpillAfter is how many bytes the buffer may take from its allocator. When
-	// it must hold more it moves, once, to a temporary file that is mapped into
-	// memory, and gives the block back. The system then writes the data to disk
-	// and drops it from memory as it needs. It stays there, even if it shrinks. 0
-	// means never; a negative value panics. With 1, the buffer spills at its second
-	// byte. If the allocator copies to grow, old and new block exist together for a
-	// moment.
+	// SpillAfter is how many bytes the buffer may take from its allocator. When it must
+	// hold more, it spills: it moves its data to a temporary file that is mapped into
+	// memory, and frees its block. The system then writes the data to disk and drops it
+	// from memory as it needs. The buffer stays in the file, even if it shrinks. 0 means
+	// never; negative is a panic. With 1, the buffer spills at its second byte. If the
+	// allocator copies to grow, both blocks exist for a moment.
 	SpillAfter int
 
-	// Dir is the directory of the temporary file, and of the one that a sort of a
-	// spilled buffer's records takes. "" means [os.TempDir], which on many systems
-	// is itself in memory.
+	// Dir is the directory of the temporary file, and of the second one that a sort of a
+	// spilled buffer's records needs. "" means [os.TempDir], which many systems keep in
+	// memory.
 	Dir string
 }
 
@@ -47,13 +45,12 @@ const (
 	maxStep    = 1 << 30 // the most by which capacity grows ahead of need
 )
 
-// Buffer is a growing sequence of bytes. [New] makes one in memory, [Over] one over a
-// slice and [Open] one in a file; the zero Buffer panics. It is not safe for concurrent use, except
-// that methods that only read may be called at the same time.
+// Buffer is a growing sequence of bytes. [New] makes one in memory, [Over] one over a slice and
+// [Open] one in a file; the zero Buffer panics. Methods that only read may be called
+// concurrently; no method may be called while another one writes.
 //
-// It implements [io.Writer], [io.StringWriter], [io.ByteWriter], [io.ReaderFrom],
-// [io.WriterTo] and [io.ReaderAt]. Reading does not consume: a [Reader] keeps its
-// own place.
+// It implements [io.Writer], [io.StringWriter], [io.ByteWriter], [io.ReaderFrom], [io.WriterTo]
+// and [io.ReaderAt]. Reading does not consume data: a [Reader] keeps its own place.
 type Buffer struct {
 	mem      []byte // all the capacity
 	n        int    // bytes of data
@@ -63,11 +60,10 @@ type Buffer struct {
 	borrowed bool // mem is the caller's: see Over
 	closed   bool
 
-	writing atomic.Int32 // calls of writeTo that have handed out the data
+	writing atomic.Int32 // calls of writeTo under way, which use mem
 }
 
-// New returns an empty buffer on memory of parent. It takes none before the first
-// write. Close frees it.
+// New returns an empty buffer. It takes memory from parent at the first write; Close frees it.
 func New(parent freehold.Allocator, o *Options) *Buffer {
 	const call = "buffer.New"
 	arg.NotNil(call, "parent", parent)
@@ -81,11 +77,10 @@ func New(parent freehold.Allocator, o *Options) *Buffer {
 	return b
 }
 
-// Over returns a buffer over the caller's slice: it has those bytes, and changes them in
-// place. It takes no memory before it grows. Then its data moves to memory of parent, which Close
-// frees, and the slice is the caller's alone again. With [Records] it reads and sorts frames
-// that are in a slice. RecordsOptions.Align is of addresses only if data begins at a multiple
-// of it.
+// Over returns a buffer whose data is the caller's slice; writes change the slice. When the
+// buffer grows, it copies the data to memory of parent, which Close frees, and no longer uses
+// the slice. With Over, [Records] reads and sorts frames in a slice. RecordsOptions.Align then
+// holds for addresses only if data begins at a multiple of it.
 func Over(parent freehold.Allocator, data []byte) *Buffer {
 	arg.NotNil("buffer.Over", "parent", parent)
 	b := New(parent, nil)
@@ -99,20 +94,19 @@ func (b *Buffer) Len() int { return b.n }
 // Cap returns the number of bytes that the buffer can hold without growing.
 func (b *Buffer) Cap() int { return len(b.mem) }
 
-// Bytes returns the data, to read and to write in place. It is valid until the next
-// call that may change the buffer's capacity. Its capacity is its length.
+// Bytes returns the data, to read and to write in place. It is valid until the next call that
+// may change the buffer's capacity. cap(Bytes()) is its length.
 func (b *Buffer) Bytes() []byte { return b.mem[:b.n:b.n] }
 
-// InFile reports whether the data is in a file: one of [Open], or a temporary one.
+// InFile reports whether the data is in a file of [Open] or in a temporary one.
 func (b *Buffer) InFile() bool { return b.file != nil }
 
-// Extend appends n bytes and returns them, to fill in place. Their contents are
-// undefined. The slice is valid until the next call that may change the buffer's
-// capacity. It costs an addition while the capacity lasts.
+// Extend appends n bytes with undefined contents and returns them, to fill in place. The slice
+// is valid until the next call that may change the buffer's capacity. Extend costs an addition
+// while the capacity lasts.
 //
-// The error matches [freehold.ErrOutOfMemory] if memory or MaxBytes does not
-// allow it, and is the system's if the file cannot grow. The buffer is then
-// unchanged.
+// The error matches [freehold.ErrOutOfMemory] if memory or MaxBytes does not allow it. It is
+// the system's if the file cannot grow. The buffer is then unchanged.
 func (b *Buffer) Extend(n int) ([]byte, error) { return b.extend("buffer.Buffer.Extend", n) }
 
 // extend is Extend in the name of call.
@@ -127,8 +121,7 @@ func (b *Buffer) extend(call string, n int) ([]byte, error) {
 	return b.mem[at:b.n:b.n], nil
 }
 
-// Grow makes room for n more bytes, so that they can be appended without growing.
-// It fails as Extend does.
+// Grow makes room to append n more bytes. It fails as Extend does.
 func (b *Buffer) Grow(n int) error {
 	return b.grow("buffer.Buffer.Grow", n)
 }
@@ -153,9 +146,9 @@ func (b *Buffer) truncate(call string, n int) {
 	}
 }
 
-// Trim gives back the capacity beyond the data, in whole blocks or pages. Where the
-// system does not allow that, the capacity stays. In a file of [Open] that a Truncate
-// made shorter since the last Sync, it first writes all to disk.
+// Trim frees the capacity beyond the data, in whole blocks or pages, where the system allows it.
+// In a file of [Open] that a Truncate made shorter since the last Sync, it first writes all to
+// disk.
 func (b *Buffer) Trim() {
 	b.mustBeOpen("buffer.Buffer.Trim")
 	b.mustNotBeRead("buffer.Buffer.Trim")
@@ -173,12 +166,12 @@ func (b *Buffer) Trim() {
 	}
 }
 
-// Close frees the memory, and removes a temporary file. A file of [Open] is
-// committed, cut to the data and written to disk; the error says what failed of
-// that. Close may be called again, and does nothing then. After Close, Len, Cap,
-// Bytes and InFile are those of an empty buffer in memory, and other methods panic.
+// Close frees the memory, and removes a temporary file. It commits a file of [Open], cuts it to
+// the data and writes it to disk; the error says which step failed. Another Close is a
+// no-op. After Close, Len, Cap, Bytes and InFile are as for an empty buffer in memory, and
+// other methods panic.
 func (b *Buffer) Close() error {
-	if b.closed || b.parent == nil && b.file == nil { // or nobody made it
+	if b.closed || b.parent == nil && b.file == nil { // closed or zero
 		return nil
 	}
 	const call = "buffer.Buffer.Close"
@@ -211,8 +204,8 @@ func (b *Buffer) mustBeOpen(call string) {
 	}
 }
 
-// mustNotBeRead panics in the name of call if a WriteTo is under way, whose data is
-// going to be elsewhere.
+// mustNotBeRead panics in the name of call, which is going to move the data, if a WriteTo is
+// under way.
 func (b *Buffer) mustNotBeRead(call string) {
 	if b.writing.Load() != 0 {
 		arg.Panicf(call, "a WriteTo of the buffer is under way")
@@ -245,7 +238,7 @@ func (b *Buffer) grow(call string, n int) error {
 	if b.file == nil && b.opts.SpillAfter != 0 && need <= b.opts.SpillAfter {
 		limit = min(limit, b.opts.SpillAfter)
 	}
-	// If doubling is refused, try an eighth more, then exactly what is needed.
+	// If doubling is refused, try an eighth more, then exactly the needed size.
 	ahead := min(len(b.mem), maxStep)
 	var err error
 	for _, spare := range [...]int{ahead, ahead / 8, 0} {
@@ -257,7 +250,7 @@ func (b *Buffer) grow(call string, n int) error {
 	return err
 }
 
-// isFull reports whether err says that there is no room for so much.
+// isFull reports whether a smaller request might succeed after err.
 func isFull(err error) bool {
 	return errors.Is(err, freehold.ErrOutOfMemory) || errors.Is(err, syscall.ENOSPC) ||
 		errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)

@@ -3,8 +3,7 @@
 //	| header, in a file of Open | data | free |
 //	addr                                      addr + size
 //
-// Every byte up to size has disk space before it is mapped, as far as vm.ExtendFile
-// can allocate it.
+// vm.ExtendFile allocates disk space for all of size, if it can, before the file is mapped.
 
 package buffer
 
@@ -23,15 +22,15 @@ type file struct {
 	f      *os.File
 	name   string  // for errors
 	addr   uintptr // of the mapping; 0 if there is none
-	size   int     // of the mapping; a killed process may have left a longer file
+	size   int     // of the mapping; the file is longer if a process was killed
 	header int     // bytes before the data; 0 in a temporary file
 
 	committed int   // the length in the header
-	promised  int64 // the most that the header on disk may have as the length
-	readOnly  bool  // the mapping too
+	promised  int64 // the greatest length that the header on disk may have
+	readOnly  bool
 }
 
-// newTemp returns a temporary file in dir that holds data and is not mapped.
+// newTemp returns a temporary file in dir with data. The file is not mapped yet.
 func newTemp(dir string, data []byte) (*file, error) {
 	t := &file{name: "temporary file in " + cmp.Or(dir, os.TempDir())}
 	var err error
@@ -49,8 +48,7 @@ func newTemp(dir string, data []byte) (*file, error) {
 	return t, nil
 }
 
-// failed returns what the system said about the file, or what else is wrong with it,
-// with the file's name.
+// failed returns err with the file's name.
 func (f *file) failed(err error) error {
 	var at *os.PathError
 	if errors.As(err, &at) {
@@ -108,7 +106,7 @@ func (f *file) unmap() error {
 	return nil
 }
 
-// trim gives back the capacity beyond b's data, and what a killed process has left there.
+// trim frees the file's space beyond b's data.
 func (f *file) trim(b *Buffer) {
 	if f.readOnly {
 		return
@@ -131,11 +129,11 @@ func (f *file) trim(b *Buffer) {
 	}
 	f.size = size
 	b.mem = f.capacity()
-	_ = f.cut(size) // Windows does not cut a mapped file: Close will
+	_ = f.cut(size) // fails on Windows, where Close cuts the file
 }
 
-// cut shortens the file to size bytes. A header on disk that promises more is written
-// first: else a loss of power may leave that header and the shorter file.
+// cut shortens the file to size bytes. If the header on disk may have a greater length, it
+// writes the header first: else a loss of power may leave the old header with the shorter file.
 func (f *file) cut(size int) error {
 	if f.header != 0 && int64(size) < headerBytes+f.promised {
 		if err := f.flush(headerBytes); err != nil {
@@ -145,7 +143,7 @@ func (f *file) cut(size int) error {
 	return f.f.Truncate(int64(size))
 }
 
-// close unmaps the file, unlocks it and closes it. One without a name is gone then.
+// close unmaps, unlocks and closes the file, which removes a temporary one.
 func (f *file) close() error {
 	err := f.unmap()
 	if f.header != 0 {
@@ -157,8 +155,7 @@ func (f *file) close() error {
 	return err
 }
 
-// cutAndClose is close, and cuts a file with a name to n bytes of data if it may be
-// written.
+// cutAndClose is close, but first cuts a writable file of Open to n bytes of data.
 func (f *file) cutAndClose(n int) error {
 	if f.header == 0 || f.readOnly {
 		return f.close()

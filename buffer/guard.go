@@ -1,4 +1,4 @@
-// Guard: a fault in a mapped file becomes an error.
+// Guard: turns a fault in a mapped file into an error.
 
 package buffer
 
@@ -15,14 +15,13 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// Guard calls f, which may use the buffer's bytes. If f, on the same goroutine,
-// touches a page of the buffer's file that is no longer there, Guard stops f there
-// and returns an error: one that matches [io.ErrUnexpectedEOF] if somebody has
-// truncated the file, else one that says which page could not be read or written. The
-// error of a write to a buffer that is read-only matches [fs.ErrPermission]. Other
-// panics pass. Without a file Guard only calls f.
+// Guard calls f, which may use the buffer's bytes. If f, on the same goroutine, touches a page
+// of the buffer's file that cannot be accessed, Guard ends f and returns an error. It matches
+// [io.ErrUnexpectedEOF] if the file was truncated, and [fs.ErrPermission] if f wrote to a
+// read-only buffer. Otherwise it names the page that could not be read or written. Guard passes
+// all other panics. If the buffer has no file, it only calls f.
 //
-// f must not hold a lock, or must release it by defer.
+// A lock that f takes must be released by defer.
 func (b *Buffer) Guard(f func()) error {
 	b.mustBeOpen("buffer.Buffer.Guard")
 	if f == nil {
@@ -31,7 +30,7 @@ func (b *Buffer) Guard(f func()) error {
 	return b.guarded(func() error { f(); return nil })
 }
 
-// guarded calls f and returns its error, or that of a fault in the file.
+// guarded calls f. It returns f's error, or an error for a fault in the file.
 func (b *Buffer) guarded(f func() error) (err error) {
 	file := b.file
 	if file == nil {
@@ -51,7 +50,7 @@ func (b *Buffer) guarded(f func() error) (err error) {
 		err = file.faulted(fault.Addr())
 	}()
 	err = f()
-	if errors.Is(err, syscall.EFAULT) { // a system call met the page
+	if errors.Is(err, syscall.EFAULT) { // a system call touched the page
 		if whole := file.mustBeWhole(); whole != nil {
 			err = whole
 		}
@@ -59,7 +58,7 @@ func (b *Buffer) guarded(f func() error) (err error) {
 	return err
 }
 
-// faulted returns the error of an access to addr.
+// faulted returns the error for a fault at addr.
 func (f *file) faulted(addr uintptr) error {
 	if err := f.mustBeWhole(); err != nil {
 		return err
@@ -78,18 +77,18 @@ func (f *file) faulted(addr uintptr) error {
 func (f *file) readable(at uintptr) (ok bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { ok = recover() == nil }()
-	atomic.LoadUint32((*uint32)(vm.Pointer(f.addr + at&^3))) // which is always done
+	atomic.LoadUint32((*uint32)(vm.Pointer(f.addr + at&^3))) // atomic, so the compiler keeps it
 	return true
 }
 
-// mustBeWhole returns an error if somebody has truncated the file.
+// mustBeWhole returns an error if the file was truncated.
 func (f *file) mustBeWhole() error {
 	info, err := f.f.Stat()
 	if err != nil {
 		return f.failed(err)
 	}
 	if info.Size() < int64(f.size) {
-		return f.failed(fmt.Errorf("somebody truncated the file from %d to %d bytes: %w", f.size, info.Size(), io.ErrUnexpectedEOF))
+		return f.failed(fmt.Errorf("the file was truncated from %d to %d bytes: %w", f.size, info.Size(), io.ErrUnexpectedEOF))
 	}
 	return nil
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/freehold-go/freehold/internal/arg"
 )
 
-const minRead = 512 // the room to give a reader, if it can be had
+const minRead = 512 // bytes of room that ReadFrom tries to give a reader
 
-// Write appends p, which may be a part of the buffer. It fails as [Buffer.Extend]
-// does, and then appends nothing.
+// Write appends p, which may be a part of the buffer. It fails as [Buffer.Extend] does. On an
+// error it appends nothing.
 func (b *Buffer) Write(p []byte) (int, error) { return b.write("buffer.Buffer.Write", p) }
 
 func (b *Buffer) write(call string, p []byte) (int, error) {
@@ -41,7 +41,8 @@ func (b *Buffer) WriteString(s string) (int, error) {
 	return b.write("buffer.Buffer.WriteString", unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// offsetOf returns the offset of p in b's memory, if p is there. Growing moves p then.
+// offsetOf returns the offset of p in b's memory, and whether p is there. If it is, growing moves
+// p.
 func (b *Buffer) offsetOf(p []byte) (at uintptr, inside bool) {
 	at = uintptr(unsafe.Pointer(unsafe.SliceData(p))) - uintptr(unsafe.Pointer(unsafe.SliceData(b.mem)))
 	return at, at < uintptr(len(b.mem))
@@ -61,11 +62,10 @@ func (b *Buffer) WriteByte(c byte) error {
 	return err
 }
 
-// ReadFrom appends all that r has, until its end. It returns the number of bytes
-// appended, and the error of r or of growing; what was read before stays. Where the
-// buffer has no room and cannot grow, or would have to spill, it reads one byte to
-// know if there is more; that byte is lost if the buffer cannot take it. r must not be
-// a [Reader] of b, which would see what is appended and never end.
+// ReadFrom appends all data of r. It returns the number of bytes appended, and the error of r or
+// of growing; the bytes read before it stay. If the buffer has no room and cannot grow, or would
+// have to spill, it reads one byte to know whether r has ended. That byte is lost if the buffer
+// cannot take it. r must not be a [Reader] of b: it would read its own output forever.
 func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	const call = "buffer.Buffer.ReadFrom"
 	b.mustBeOpen(call)
@@ -99,31 +99,30 @@ func (b *Buffer) ReadFrom(r io.Reader) (int64, error) {
 	}
 }
 
-// roomToRead returns the free capacity. It makes it minRead bytes, unless the buffer
-// would spill for that or cannot grow by so much.
+// roomToRead returns the free capacity. It grows it to minRead bytes, unless the buffer would
+// spill for that or cannot grow.
 func (b *Buffer) roomToRead() []byte {
 	if b.file != nil || b.opts.SpillAfter == 0 || b.n <= b.opts.SpillAfter-minRead {
-		_ = b.grow("buffer.Buffer.ReadFrom", minRead) // Write returns the error, if there is more
+		_ = b.grow("buffer.Buffer.ReadFrom", minRead) // write returns the error if r has more
 	}
 	return b.mem[b.n:]
 }
 
-// WriteTo writes the data to w in one Write, during which calls that change the
-// buffer's capacity panic. The buffer keeps the data. w may be the buffer itself, which
-// then has the data twice.
+// WriteTo writes the data to w in one Write. Calls that change the buffer's capacity during it
+// panic. The buffer keeps the data. If w is the buffer itself, it has the data twice afterwards.
 func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
 	b.mustBeOpen("buffer.Buffer.WriteTo")
 	arg.NotNil("buffer.Buffer.WriteTo", "w", w)
 	return b.writeTo(w, 0)
 }
 
-// writeTo writes the data from at on.
+// writeTo writes the data from offset at on.
 func (b *Buffer) writeTo(w io.Writer, at int) (written int64, err error) {
 	data := b.Bytes()[at:]
 	if len(data) == 0 {
 		return 0, nil
 	}
-	if w != io.Writer(b) { // Write finds its argument again
+	if w != io.Writer(b) { // b.Write allows an argument in its own memory
 		b.writing.Add(1)
 		defer b.writing.Add(-1)
 	}
@@ -138,8 +137,8 @@ func (b *Buffer) writeTo(w io.Writer, at int) (written int64, err error) {
 	return written, err
 }
 
-// ReadAt copies the data from off on to p. It returns [io.EOF] with fewer bytes than
-// p has.
+// ReadAt copies the data from offset off on to p. It returns [io.EOF] if it copies fewer than
+// len(p) bytes.
 func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	b.mustBeOpen("buffer.Buffer.ReadAt")
 	if off < 0 {
@@ -154,10 +153,9 @@ func (b *Buffer) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Reader reads a buffer from its beginning, or from where Seek sets it. It sees what
-// is appended later. It implements [io.Reader], [io.ByteReader], [io.Seeker] and
-// [io.WriterTo]. A buffer may have any number of readers; each is for one goroutine
-// at a time.
+// Reader reads a buffer from its beginning, or from the place that Seek sets. It also reads data
+// that is appended later. It implements [io.Reader], [io.ByteReader], [io.Seeker] and
+// [io.WriterTo]. A buffer may have any number of readers, each used by one goroutine at a time.
 type Reader struct {
 	b  *Buffer
 	at int
@@ -191,8 +189,8 @@ func (r *Reader) ReadByte() (byte, error) {
 	return c[0], nil
 }
 
-// Seek sets the place of the next read, and returns it. A place beyond the data is
-// allowed; one before it is an error.
+// Seek sets the place of the next read, and returns it. It may be beyond the end of the data, but
+// not negative.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekStart:

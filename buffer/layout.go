@@ -5,9 +5,9 @@
 //	| length, 4 B | record | zeros, up to a multiple of align |
 //	              ^ a multiple of align
 //
-// The first frame is at first(), so that every record is aligned. Records of fixed
-// size have no lengths and no gaps: there a frame is the record. With align 1, frames
-// are those of extsort.LengthPrefixed. Long lengths have 8 bytes and are big-endian.
+// The first frame is at first(), so that every record is aligned. Records of fixed size have no
+// lengths and no gaps: their frame is the record. With align 1 frames have the format
+// extsort.LengthPrefixed. Long lengths have 8 bytes and are big-endian.
 
 package buffer
 
@@ -20,7 +20,7 @@ import (
 const (
 	lengthBytes = 4
 	longBytes   = 8
-	maxRecord   = min(math.MaxUint32, math.MaxInt-headerBytes) // bytes in a frame's record
+	maxRecord   = min(math.MaxUint32, math.MaxInt-headerBytes) // bytes of the longest record
 )
 
 type layout struct {
@@ -63,7 +63,7 @@ func (l layout) put(frame []byte, n int) {
 	clear(frame[l.head+n:])
 }
 
-// length returns the length that frame begins with.
+// length returns the length at the beginning of frame.
 func (l layout) length(frame []byte) uint64 {
 	if l.head == longBytes {
 		return binary.BigEndian.Uint64(frame)
@@ -71,8 +71,8 @@ func (l layout) length(frame []byte) uint64 {
 	return uint64(binary.LittleEndian.Uint32(frame))
 }
 
-// frame returns the size of the frame that data begins with. It panics if data ends
-// before the frame does.
+// frame returns the size of the frame at the beginning of data. It panics if data ends before
+// the frame's length does.
 func (l layout) frame(data []byte) int {
 	if l.fixed != 0 {
 		return l.fixed
@@ -80,8 +80,8 @@ func (l layout) frame(data []byte) int {
 	return l.frameOf(int(l.length(data)))
 }
 
-// record returns the record that data begins with, which is in a frame that was
-// checked.
+// record returns the record in the frame at the beginning of data, which must be whole: see
+// check.
 func (l layout) record(data []byte) []byte {
 	if l.fixed != 0 {
 		return data[:l.fixed:l.fixed]
@@ -90,8 +90,8 @@ func (l layout) record(data []byte) []byte {
 	return data[l.head:end:end]
 }
 
-// check returns the size of the frame at an offset of data, or an error if there is
-// no whole one.
+// check returns the size of the frame at offset at of data, or an error if there is no whole
+// frame.
 func (l layout) check(data []byte, at int) (int, error) {
 	rest := len(data) - at
 	switch {
@@ -112,13 +112,13 @@ func (l layout) check(data []byte, at int) (int, error) {
 	return l.frameOf(int(n)), nil
 }
 
-// noRecord is the error of an offset at which no record begins, or a damaged one.
+// noRecord returns the error for an offset without a whole frame.
 func noRecord(at int, format string, args ...any) error {
 	return fmt.Errorf("freehold: buffer: no record begins at offset %d, or it is %w: %s", at, ErrCorrupt, fmt.Sprintf(format, args...))
 }
 
-// scan checks the frames of data whose offsets are from or more and less than to. It
-// calls visit with the offset and the size of each.
+// scan checks the frames of data with offsets in [from, to). It calls visit with the offset and
+// the size of each.
 func (l layout) scan(data []byte, from, to int, visit func(at, size int)) error {
 	if len(data) == 0 {
 		return nil

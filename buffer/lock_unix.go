@@ -14,7 +14,7 @@ import (
 	"github.com/freehold-go/freehold/internal/vm"
 )
 
-// lock keeps others from locking f until unlock. Shared locks go together.
+// lock locks f until unlock, or returns errInUse. A shared lock excludes only exclusive ones.
 func lock(f *os.File, shared bool) error {
 	how := unix.LOCK_EX
 	if shared {
@@ -27,8 +27,8 @@ func lock(f *os.File, shared bool) error {
 	return err
 }
 
-// unlock ends the lock. Closing f would not: a child has a copy of its descriptor
-// from fork to exec, and the lock is of both.
+// unlock ends the lock. Closing f might not: a child process has a copy of the descriptor from
+// fork to exec, and shares the lock.
 func unlock(f *os.File) { _ = flock(f, unix.LOCK_UN) }
 
 func flock(f *os.File, how int) error {
@@ -36,9 +36,8 @@ func flock(f *os.File, how int) error {
 	return unix.Flock(int(f.Fd()), how)
 }
 
-// syncEntry writes the directory entry of a new file, which is on disk, to disk. A
-// directory that may not be read cannot be synced: file systems write the entry with
-// the file.
+// syncEntry writes the directory entry of the new file f to disk. A directory that may not be
+// read cannot be synced; there it relies on the file system to write the entry with the file.
 func syncEntry(f *os.File) error {
 	d, err := os.Open(filepath.Dir(f.Name()))
 	if errors.Is(err, fs.ErrPermission) {

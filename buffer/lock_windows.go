@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lock keeps others from locking f until it is closed. Shared locks go together. It
-// locks a byte far beyond the data, which others may still read.
+// lock locks f until it is closed, or returns errInUse. A shared lock excludes only exclusive
+// ones. It locks one byte far beyond the data, so that other processes may still read the file.
 func lock(f *os.File, shared bool) error {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
@@ -22,6 +22,6 @@ func lock(f *os.File, shared bool) error {
 	return err
 }
 
-func unlock(*os.File) {} // no child inherits the handle: closing it unlocks
+func unlock(*os.File) {} // closing the handle, which no child inherits, unlocks
 
 func syncEntry(*os.File) error { return nil }

@@ -1,4 +1,4 @@
-// Log: what slog and fmt show of buffers.
+// Log: a buffer as slog and fmt show it.
 
 package buffer
 
@@ -16,12 +16,12 @@ func (b *Buffer) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("len", b.Len()), slog.Int("cap", b.Cap()), slog.Bool("in_file", b.InFile()))
 }
 
-// String returns what LogValue does, as text. It is not the data, unlike that of a bytes.Buffer:
-// string(b.Bytes()) is.
+// String returns the text of LogValue. It does not return the data as bytes.Buffer's String does;
+// use string(b.Bytes()) for that.
 func (b *Buffer) String() string { return "buffer.Buffer " + b.LogValue().String() }
 
-// LogValue implements [slog.LogValuer]. It returns a group of records, their number,
-// and buffer, as [Buffer.LogValue] has it.
+// LogValue implements [slog.LogValuer]. It returns a group of records, their number, and buffer,
+// the [Buffer.LogValue].
 func (r *Records) LogValue() slog.Value {
 	if r == nil || r.b == nil {
 		return slog.StringValue("<nil>")

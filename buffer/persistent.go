@@ -6,7 +6,7 @@
 //	     0      8  "freehold"
 //	     8      4  version, 1
 //	    12      4  0
-//	    16      8  which slot counts: 0xA5A5A5A5A5A5A5A5 the first, 0x5A5A5A5A5A5A5A5A the second
+//	    16      8  the current slot: 0xA5A5A5A5A5A5A5A5 the first, 0x5A5A5A5A5A5A5A5A the second
 //	    24     16  slot: length of the data (8), 0 (4), checksum (4)
 //	    40     16  slot
 //	  4096         the data
@@ -14,9 +14,9 @@
 // Numbers are little-endian. A slot's checksum is the CRC-32C of the header's first
 // 16 bytes, the slot's number (1 byte) and the slot's first 12 bytes.
 //
-// A commit writes the length into the slot that does not count, and then, by one
-// store, makes it count. So whenever the process dies, a whole slot counts. The
-// word that chooses reads the same in either byte order.
+// A commit writes the length into the other slot, and then makes it the current one by one
+// store. So the current slot is whole whenever the process dies. The word that selects it is the
+// same in either byte order.
 
 package buffer
 
@@ -39,16 +39,15 @@ import (
 
 // Errors of [Open] and [NewRecords], for [errors.Is].
 var (
-	// ErrForeign says that the file is no buffer's: it does not begin as one, or
-	// has a version that this package does not know.
+	// ErrForeign says that the file is not a buffer's: it has another header, or a
+	// version that this package does not know.
 	ErrForeign = errors.New("not a freehold buffer")
 
-	// ErrCorrupt says that the file's header was damaged, or that a record's length
-	// goes beyond the data.
+	// ErrCorrupt says that the file's header is damaged, or that a record's length
+	// exceeds the data.
 	ErrCorrupt = errors.New("corrupt")
 
-	// ErrTruncated says that the file is shorter than the data that it had, but not
-	// empty.
+	// ErrTruncated says that the file is shorter than its data, but not empty.
 	ErrTruncated = errors.New("the file is truncated")
 
 	errHeader = fmt.Errorf("the header is %w", ErrCorrupt)
@@ -67,7 +66,7 @@ const (
 	slotBytes   = 16
 )
 
-// chosen are the words that say which slot counts.
+// chosen are the words for the first and for the second slot.
 var chosen = [2]uint64{0xA5A5A5A5A5A5A5A5, 0x5A5A5A5A5A5A5A5A}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -77,35 +76,32 @@ type OpenOptions struct {
 	// MaxBytes is as in [Options]. A file with more data is not opened.
 	MaxBytes int
 
-	// Dir is the directory of the temporary file that a sort of the records takes.
-	// "" means the directory of the buffer's own file.
+	// Dir is the directory of the temporary file that a sort of the records needs. ""
+	// means the directory of the buffer's own file.
 	Dir string
 
-	// ReadOnly opens the file to read: it must exist, and need not be writable.
-	// Commit and Sync do nothing. Calls that would change the data fail with an
-	// error that matches [fs.ErrPermission], or panic if they return none. A write to
-	// the buffer's bytes faults.
+	// ReadOnly opens the file for reading. It must exist and need not be writable.
+	// Commit and Sync are no-ops. Calls that would change the data fail with an error
+	// that matches [fs.ErrPermission], or panic if they return no error. A write to the
+	// buffer's bytes faults.
 	ReadOnly bool
 }
 
-// Open returns the buffer in a file, which it creates if there is none. The buffer
-// has the data that was last committed: by [Buffer.Commit], Sync, Close, or a
-// Truncate to less.
+// Open returns the buffer in a file, which it creates if there is none. The buffer has the
+// length that was last committed: by [Buffer.Commit], Sync, Close, or a Truncate to less.
 //
-// The data survives the end of the process, by kill too, from Commit on. It
-// survives the end of the system, by loss of power too, from Sync on. Data appended
-// after the last commit is lost, and data changed in place may be changed or not.
+// After a Commit the data survives the end of the process, even by kill. After a Sync it
+// survives the end of the system, even by loss of power. Data appended after the last commit is
+// lost. Data changed in place after it may have its old or new contents.
 //
-// Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not
-// what Close has left, and are the system's if the file cannot be opened, locked,
-// given disk space or mapped. The file is then unchanged; one that Open has created
-// is left empty. So an empty file is a new buffer, even if it had data that somebody
-// has cut off; with ReadOnly it is ErrForeign. What is no regular file is ErrForeign
-// too, and is not opened.
+// Errors match [ErrForeign], [ErrCorrupt] or [ErrTruncated] for a file that is not a whole
+// buffer. They are the system's if the file cannot be opened, locked, given disk space or
+// mapped. The file is then unchanged, or empty if Open has created it. An empty file is a new
+// buffer, or ErrForeign with ReadOnly. A path that is not a regular file is ErrForeign and is
+// not opened.
 //
-// A file can be open once, or any number of times with ReadOnly: Open locks it, where
-// the system has locks. It allocates disk space for holes in the data, which a copy
-// may have.
+// A file can be open once, or any number of times with ReadOnly: Open locks it, where the system
+// has locks. It allocates disk space for holes in the data, which a copy of a file may have.
 func Open(path string, o *OpenOptions) (*Buffer, error) {
 	if o == nil {
 		o = &OpenOptions{}
@@ -133,7 +129,7 @@ func openFile(path string, readOnly bool) (*file, error) {
 	if readOnly {
 		flags = os.O_RDONLY
 	}
-	// To open a pipe waits for its other end.
+	// Opening a pipe would wait for its other end.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w: it is no regular file", path, ErrForeign)
 	}
@@ -148,8 +144,8 @@ func openFile(path string, readOnly bool) (*file, error) {
 	return &file{f: f, name: path, header: headerBytes, readOnly: readOnly}, nil
 }
 
-// load reads the header, maps the file up to the end of the data, and returns the
-// length of that. It writes the header of a file that is empty, as a new one is.
+// load reads the header, maps the file up to the end of the data, and returns the length of the
+// data. If the file is empty, it first writes a header.
 func (f *file) load(maxBytes int) (n int, err error) {
 	info, err := f.f.Stat()
 	if err != nil {
@@ -160,7 +156,7 @@ func (f *file) load(maxBytes int) (n int, err error) {
 	if fresh {
 		defer func() {
 			if err != nil {
-				_ = f.unmap() // Windows does not cut a mapped file
+				_ = f.unmap() // Windows does not truncate a mapped file
 				_ = f.f.Truncate(0)
 			}
 		}()
@@ -194,7 +190,7 @@ func (f *file) load(maxBytes int) (n int, err error) {
 		return 0, err
 	}
 	if fresh {
-		// Else a loss of power may leave a file that has grown and has no header.
+		// Without this, a loss of power may leave a file that has grown and has no header.
 		if err := f.flush(headerBytes); err != nil {
 			return 0, err
 		}
@@ -203,8 +199,8 @@ func (f *file) load(maxBytes int) (n int, err error) {
 	return n, err
 }
 
-// create writes the header of an empty buffer in one piece, so that a kill leaves no
-// part of one.
+// create writes the header of an empty buffer by one call, so that a kill leaves all of it or
+// nothing.
 func (f *file) create() error {
 	var header [headerBytes]byte
 	copy(header[:], magic)
@@ -215,8 +211,7 @@ func (f *file) create() error {
 	return err
 }
 
-// parseHeader returns the length that a header has, for a file with room for that
-// many bytes.
+// parseHeader returns the length in a header. The file has room for room bytes of data.
 func parseHeader(header []byte, room int64) (n int64, err error) {
 	switch {
 	case len(header) < len(magic) || string(header[:len(magic)]) != magic:
@@ -245,7 +240,7 @@ func parseHeader(header []byte, room int64) (n int64, err error) {
 	return int64(length), nil
 }
 
-// putSlot writes a slot for a length.
+// putSlot writes length n and its checksum to a slot.
 func putSlot(header []byte, slot, n int) {
 	s := header[slotsAt+slot*slotBytes:][:slotBytes]
 	binary.LittleEndian.PutUint64(s, uint64(n))
@@ -259,7 +254,7 @@ func checksum(header []byte, slot int) uint32 {
 	return crc32.Update(sum, castagnoli, header[slotsAt+slot*slotBytes:][:slotBytes-4])
 }
 
-// commit makes n the length in the mapped header.
+// commit makes n the current length in the mapped header.
 func (f *file) commit(n int) {
 	header := f.mapped()[:headerBytes]
 	word := (*uint64)(unsafe.Pointer(&header[chooseAt]))
@@ -272,14 +267,14 @@ func (f *file) commit(n int) {
 	f.committed, f.promised = n, max(f.promised, int64(n))
 }
 
-// persistent reports whether b has a length to commit.
+// persistent reports whether b is in a writable file of Open.
 func (b *Buffer) persistent() bool {
 	return b.file != nil && b.file.header != 0 && !b.file.readOnly
 }
 
-// Commit makes the present length the one that the file opens with. From then on
-// the data survives the end of the process. It costs some stores and a checksum.
-// It does nothing in a buffer that is not from [Open].
+// Commit makes the present length the length that [Open] will find. From then on the data
+// survives the end of the process. It costs a few stores and a checksum. It is a no-op for a
+// buffer that is not from Open.
 func (b *Buffer) Commit() error {
 	b.mustBeOpen("buffer.Buffer.Commit")
 	if !b.persistent() {
@@ -288,9 +283,8 @@ func (b *Buffer) Commit() error {
 	return b.guarded(func() error { b.file.commit(b.n); return nil })
 }
 
-// Sync is Commit, and writes all to disk: first the data, then its length. It
-// returns when the disk has it. It does nothing in a buffer that is not from
-// [Open].
+// Sync commits, and returns when the disk has first the data and then its length. It is a no-op
+// for a buffer that is not from [Open].
 func (b *Buffer) Sync() error {
 	b.mustBeOpen("buffer.Buffer.Sync")
 	if !b.persistent() {
@@ -314,7 +308,7 @@ func (f *file) sync(n int) error {
 	return nil
 }
 
-// flush writes the first size bytes to disk, and so the header.
+// flush writes the first size bytes, which include the header, to disk.
 func (f *file) flush(size int) error {
 	err := vm.Sync(f.addr, uintptr(size))
 	if err == nil {

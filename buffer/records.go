@@ -12,45 +12,42 @@ import (
 
 // RecordsOptions sets up [Records]; nil means all defaults.
 type RecordsOptions struct {
-	// RecordBytes is the size of every record, in bytes. The buffer then has the
-	// records and nothing else. 0 means that each record has its own size, which
-	// takes 4 bytes before it. Negative is a panic.
+	// RecordBytes is the size of every record, in bytes. The buffer then has the records
+	// and nothing else. 0 means that each record has its own size, which takes 4 bytes
+	// in front of it. Negative is a panic.
 	RecordBytes int
 
-	// Align is a power of two up to 64. Every record begins at a multiple of it,
-	// so that it may be cast to a struct. That takes up to Align-1 bytes a record.
-	// 0 means 1. With RecordBytes it may only be a power of two that divides
-	// RecordBytes.
+	// Align is a power of two up to 64. Every record begins at a multiple of it, so that
+	// it may be cast to a struct. That takes up to Align-1 bytes a record. 0 means 1.
+	// With RecordBytes, Align must divide RecordBytes.
 	Align int
 
-	// LongLengths has the size before a record take 8 bytes, big-endian, in place of 4,
-	// little-endian. With it, and without Align, the records are those that z.Buffer of
-	// ristretto writes. With RecordBytes it is a panic.
+	// LongLengths stores lengths in 8 bytes, big-endian, instead of 4, little-endian.
+	// With LongLengths and without Align, the buffer has the format of ristretto's
+	// z.Buffer. With RecordBytes it is a panic.
 	LongLengths bool
 }
 
-// Records is a sequence of records in a [Buffer]. A record is any number of bytes,
-// 0 too, up to 4 GiB - 1. Its offset is where its frame begins in the buffer. A frame
-// is the record with the 4 or 8 bytes of its length before it, or the record alone
-// if all have RecordBytes. With neither Align nor LongLengths the buffer has what
-// package extsort calls LengthPrefixed, or Fixed with RecordBytes.
+// Records is a sequence of records in a [Buffer]. A record is 0 to 4 GiB - 1 bytes. A frame is
+// the record with the 4 or 8 bytes of its length in front, or the record alone with
+// RecordBytes. The offset of a record is the offset of its frame in the buffer. With neither
+// Align nor LongLengths the buffer has a format of package extsort: Fixed with RecordBytes, else
+// LengthPrefixed.
 //
-// Nothing else may append to the buffer, truncate it or change lengths in it while
-// Records is in use. Concurrency rules are the Buffer's. Slices of records are valid
-// as long as those of the buffer. After its Close, Records are empty: Len is 0, All and
-// Between have no records, and other methods panic. A buffer in a file should be read inside of
-// [Buffer.Guard]; methods that return an error return one for a file that somebody
-// has truncated.
+// While Records is in use, no other code may append to the buffer, truncate it or change lengths
+// in it. Concurrency rules are as for the Buffer, and slices of records are valid as long as
+// slices of the buffer. After the buffer's Close, Len is 0, All and Between yield no records,
+// and other methods panic. Read a buffer in a file inside of [Buffer.Guard]; methods with an
+// error result return an error if the file was truncated.
 type Records struct {
 	b      *Buffer
 	n      int // records in the buffer
 	layout layout
 }
 
-// NewRecords returns the records of a buffer, which may be empty. It reads the
-// lengths of all records. The error matches [ErrCorrupt] if one goes beyond the data,
-// and says the offset. The options must be those with which the records were
-// appended.
+// NewRecords returns the records of a buffer, which may be empty. The options must be the same
+// as when the records were appended. It reads the lengths of all records. If one exceeds the
+// data, the error matches [ErrCorrupt] and has the offset.
 func NewRecords(b *Buffer, o *RecordsOptions) (*Records, error) {
 	const call = "buffer.NewRecords"
 	if b == nil {
@@ -103,9 +100,9 @@ func (r *Records) Len() int {
 // End returns the offset that the next record to be appended will have.
 func (r *Records) End() int { return max(r.b.n, r.layout.first()) }
 
-// Append appends a record of n bytes and returns it, to fill in place. Its contents
-// are undefined. It fails as [Buffer.Extend] does, and if n is more than 4 GiB - 1;
-// nothing is appended then. With RecordBytes another n is a panic.
+// Append appends a record of n bytes with undefined contents and returns it, to fill in place.
+// It fails as [Buffer.Extend] does, and if n is more than 4 GiB - 1. On an error it appends
+// nothing. With RecordBytes another n is a panic.
 func (r *Records) Append(n int) ([]byte, error) { return r.append("buffer.Records.Append", n) }
 
 func (r *Records) append(call string, n int) ([]byte, error) {
@@ -146,8 +143,8 @@ func (r *Records) badSize(call string, n int) {
 	arg.Panicf(call, "size %d, want RecordBytes, %d", n, r.layout.fixed)
 }
 
-// AppendBytes appends a record with the contents of p. p may be a part of the
-// buffer. It fails as Append does.
+// AppendBytes appends a record with the contents of p, which may be a part of the buffer. It
+// fails as Append does.
 func (r *Records) AppendBytes(p []byte) error {
 	begin := r.b.n
 	at, inside := r.b.offsetOf(p)
@@ -170,8 +167,8 @@ func (r *Records) AppendBytes(p []byte) error {
 	return nil
 }
 
-// At returns the record with the given offset, which must be one that All has
-// given.
+// At returns the record at the given offset, which All has yielded. It panics if no record
+// begins there.
 func (r *Records) At(offset int) []byte {
 	if r.b.closed {
 		r.b.mustBeOpen("buffer.Records.At")
@@ -185,13 +182,12 @@ func (r *Records) At(offset int) []byte {
 	return r.layout.record(data[offset : offset+size])
 }
 
-// All returns the records with their offsets, in order. Records that are appended
-// meanwhile are not among them.
+// All yields the records with their offsets, in order. It does not yield records that are
+// appended after the call of All.
 func (r *Records) All() iter.Seq2[int, []byte] { return r.Between(0, r.b.n) }
 
-// Between returns the records whose offsets are from or more and less than to. from
-// is the offset of a record, or 0, or End. to may be any offset up to End. The loop panics at
-// an offset where no record begins.
+// Between yields the records with offsets in [from, to). from is the offset of a record, or 0, or
+// End. to may be any offset up to End. The loop panics at an offset where no record begins.
 func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 	const call = "buffer.Records.Between"
 	arg.Range(call, "to", to, 0, r.End())
@@ -211,10 +207,9 @@ func (r *Records) Between(from, to int) iter.Seq2[int, []byte] {
 	}
 }
 
-// Offsets returns the offset of every record, in order, for At by number and for
-// binary search. The slice is memory of a, which [freehold.FreeSlice] gives back. It
-// takes the size of an int a record. A sort invalidates it. a must not be nil; for a
-// slice of the Go heap, collect the offsets of All.
+// Offsets returns the offset of every record, in order: for At by number, or for binary search.
+// The slice is memory of a, an int for each record; free it by [freehold.FreeSlice]. A sort
+// makes it stale. a must not be nil; for a slice on the Go heap, collect the offsets of All.
 func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 	const call = "buffer.Records.Offsets"
 	r.b.mustBeOpen(call)
@@ -237,8 +232,8 @@ func (r *Records) Offsets(a freehold.Allocator) ([]int, error) {
 	return offsets, nil
 }
 
-// scan calls visit with the offset and the size of every frame between from and to.
-// The error says that the frames are not those that were appended.
+// scan calls visit with the offset and the size of every frame in [from, to). It returns an error
+// if the number of frames differs from the number of records appended.
 func (r *Records) scan(from, to int, visit func(at, size int)) error {
 	n := 0
 	err := r.b.guarded(func() error {
@@ -254,9 +249,9 @@ func (r *Records) changed(n int) error {
 	return fmt.Errorf("freehold: buffer: the records are %w: there are %d, and %d were appended", ErrCorrupt, n, r.n)
 }
 
-// Truncate drops the record with the given offset and all that follow. The offset is
-// one that All has given, or End. It reads the lengths of what it drops. The error
-// matches [ErrCorrupt] if lengths have changed; nothing is dropped then.
+// Truncate drops the record at offset, and all records after it. All has yielded the offset, or
+// it is End. Truncate reads the lengths of the dropped records. If lengths have changed, it drops
+// nothing and the error matches [ErrCorrupt].
 func (r *Records) Truncate(offset int) error {
 	const call = "buffer.Records.Truncate"
 	r.b.mustBeOpen(call)

@@ -1,11 +1,12 @@
-// Sort: the calls that sort records, and what they share.
+// Sort: the calls that sort records, and the division of the work.
 //
-//	data     | share 0        | share 1        | ... one for each processor
+//	data     | share 0        | share 1        | ... one for each goroutine
 //	scratch  | half   | half   | ...
 //
-// Each processor sorts a share with its half of scratch, and then shares are merged
-// two by two, with all the processors that sorted them. An algorithm implements both
-// steps; sort_merge.go has the code they share.
+// Each goroutine sorts a share with its half of scratch. Then shares are merged two by two, by
+// all goroutines that sorted them. An algorithm implements both steps: radix (sort_radix.go) and
+// mergeSort (sort_cmp.go) move records, gather (sort_entries.go) moves entries. All use the
+// merge in place of sort_merge.go.
 
 package buffer
 
@@ -22,41 +23,39 @@ import (
 
 // SortOptions sets up a sort; nil means all defaults.
 type SortOptions struct {
-	// Parallel is how many goroutines sort at once; 0 means [runtime.GOMAXPROCS].
-	// With 1 all is done by the caller's. Negative is a panic.
+	// Parallel is how many goroutines sort at once; 0 means [runtime.GOMAXPROCS]. With 1
+	// the caller's goroutine does all. Negative is a panic.
 	Parallel int
 
-	// Progress, if not nil, is called from time to time: done of total bytes have
-	// been processed. Each byte counts once per pass. It is called by any goroutine,
-	// one at a time.
+	// Progress, if not nil, is called from time to time: done of total bytes have been
+	// processed. Each byte counts once per pass. Any goroutine may call it; calls never
+	// overlap.
 	Progress func(done, total int)
 
-	// From and To are offsets: the records from From on and before To are sorted, and the
-	// others stay where they are. From must be the offset of a record, or 0; To may be any
-	// offset, and 0 means End. The extra memory is half of the size of this part.
+	// From and To are offsets. Only the records with offsets in [From, To) are sorted;
+	// the others keep their places. From must be the offset of a record, or 0. To may be
+	// any offset; 0 means End. The extra memory is half of the size of this part.
 	From, To int
 
-	// Scratch is where the extra memory comes from. nil means the buffer's own
-	// allocator, or for a buffer in a file a temporary file in Dir of its options.
+	// Scratch provides the extra memory. nil means the buffer's own allocator or, for a
+	// buffer in a file, a temporary file in Dir of its options.
 	Scratch freehold.Allocator
 }
 
-// Sort sorts the records in the order of cmp, which returns a negative number if a
-// is before b, a positive one if a is after b, and else 0. Records that are equal keep
-// their order. [Records.SortByPart] is up to six times as fast, the more so the smaller
-// the records are.
+// Sort sorts the records by cmp, which returns a negative number if a is before b, a positive
+// one if a is after b, and 0 if they are equal. Equal records keep their order. cmp must not
+// change records, and several goroutines call it at once. [Records.SortByPart] is up to six
+// times as fast, most so for small records.
 //
-// It takes extra memory of half of the data's size and 1 KiB for each goroutine. cmp
-// must not change records; it is called by several goroutines at once.
+// Sort takes extra memory: half of the data's size, and 1 KiB for each goroutine.
 //
-// The records are all there whatever happens, though in another order: when cmp
-// contradicts itself, when it panics, which passes to the caller of Sort, or when ctx
-// is done, in which case Sort returns [context.Cause] of it. Errors match
-// [freehold.ErrOutOfMemory] if the extra memory is refused, are the system's if its
-// temporary file cannot grow, and match [ErrCorrupt] if lengths of records have
-// changed. The data is then unchanged. An error of a file that somebody has truncated
-// leaves the data undefined, and so does the end of the process: some records are in
-// the extra memory alone.
+// All records are still there, in an undefined order, if cmp contradicts itself, if cmp panics,
+// or if ctx ends. Sort passes the panic to its caller, and returns [context.Cause] of ctx.
+//
+// The data is unchanged after other errors. They match [freehold.ErrOutOfMemory] if the extra
+// memory is refused, and [ErrCorrupt] if lengths of records have changed. They are the system's
+// if the temporary file cannot grow. Two events leave the data undefined, as some records are
+// only in the extra memory: a file that is truncated meanwhile, and the end of the process.
 func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOptions) error {
 	const call = "buffer.Records.Sort"
 	if cmp == nil {
@@ -65,11 +64,11 @@ func (r *Records) Sort(ctx context.Context, cmp func(a, b []byte) int, o *SortOp
 	return r.sort(ctx, call, order{cmp: cmp}, o)
 }
 
-// SortBy sorts the records by their keys as [bytes.Compare] orders them. Records with
-// equal keys keep their order. key returns the key of a record: usually a part
-// of it, else memory that no later call of key changes. nil means that the whole
-// record is the key. key has the same restrictions as Sort's cmp; memory and errors
-// are Sort's. Where the key is at the same place of each record, SortByPart is faster.
+// SortBy sorts the records by their keys as [bytes.Compare] orders them. Records with equal keys
+// keep their order. key returns the key of a record: usually a part of it, else memory that no
+// later call of key changes. nil means that the whole record is the key. key has the same
+// restrictions as cmp of [Records.Sort]; memory and errors are as for Sort. If the key is at the
+// same place of each record, SortByPart is faster.
 func (r *Records) SortBy(ctx context.Context, key func(record []byte) []byte, o *SortOptions) error {
 	by := order{key: key}
 	if key == nil && r.layout.fixed != 0 {
@@ -79,18 +78,16 @@ func (r *Records) SortBy(ctx context.Context, key func(record []byte) []byte, o 
 }
 
 // SortByPart sorts records of RecordBytes by n of their bytes, from offset at, as
-// [bytes.Compare] orders them. Records with equal keys keep their order. Memory and
-// errors are Sort's. It panics unless those bytes are in the record.
-//
-// It is fastest if RecordBytes is a multiple of 8 up to 64.
+// [bytes.Compare] orders them. Records with equal keys keep their order. Memory and errors are
+// as for [Records.Sort]. It panics unless these bytes are in the record. It is fastest if
+// RecordBytes is a multiple of 8 up to 64.
 func (r *Records) SortByPart(ctx context.Context, at, n int, o *SortOptions) error {
 	const call = "buffer.Records.SortByPart"
 	r.mustHave(call, at, n)
 	return r.sort(ctx, call, byPart(at, n), o)
 }
 
-// SortByUint64 sorts records of RecordBytes by a number: 8 of their bytes, from offset
-// at, in the given byte order. It is as SortByPart otherwise.
+// SortByUint64 is SortByPart for a number: 8 bytes from offset at, in the given byte order.
 func (r *Records) SortByUint64(ctx context.Context, at int, order binary.ByteOrder, o *SortOptions) error {
 	const call = "buffer.Records.SortByUint64"
 	if order == nil {
@@ -117,14 +114,15 @@ func (r *Records) mustHave(call string, at, n int) {
 	arg.Range(call, "key length", n, 0, size-at)
 }
 
-// order is by cmp or by key. part is the same key, if it has one place.
+// An order is by cmp or by key. part is the same key if it has one place in all records.
 type order struct {
 	cmp  func(a, b []byte) int
 	key  func(record []byte) []byte // nil is the whole record
 	part *part
 }
 
-// part is n bytes of a record from an offset, the least significant one first if little.
+// A part is n bytes of a record from offset at. If little is set, the least significant byte is
+// first.
 type part struct {
 	at, n  int
 	little bool
@@ -149,15 +147,15 @@ func (o *order) compare(a, b []byte) int {
 	return bytes.Compare(o.keyOf(a), o.keyOf(b))
 }
 
-// An algorithm sorts and merges whole frames. Where it returns early, because
-// sorter.stop is set or the user's function panics, data still has all the frames.
+// An algorithm sorts and merges whole frames. If it returns early, because sorter.stop is set or
+// the user's function panics, data still has all frames.
 type algorithm interface {
-	// sort sorts data, with half of its size and more of scratch. It returns the
-	// size of the last frame.
+	// sort sorts data. scratch has more than half of its size. It returns the size of the
+	// last frame.
 	sort(data, scratch []byte) int
 
-	// mergePiece merges left into out. out ends with the right run and begins with a gap
-	// of len(left). It reports whether the last frame came from left.
+	// mergePiece merges left into out, which begins with a gap of len(left) and ends with
+	// the right run. It reports whether the last frame came from left.
 	mergePiece(out, left []byte) bool
 }
 
@@ -165,7 +163,7 @@ const (
 	minShare = 16 << 10 // bytes of data that are worth a goroutine
 	slack    = 1 << 10  // bytes of scratch beyond half of a share
 
-	manyPages = 8 << 20 // scratch of this size or more is advised to use huge pages
+	manyPages = 8 << 20 // bytes of scratch from which on it uses huge pages
 )
 
 // sorter sorts the shares of data.
@@ -173,7 +171,7 @@ type sorter struct {
 	merger
 	data    []byte
 	scratch []byte
-	cuts    []int // where shares begin in data, and the end
+	cuts    []int // the beginnings of shares in data, and its end
 	halves  []int // the same in scratch: multiples of blockAlign
 	alg     algorithm
 }
@@ -214,7 +212,7 @@ func (r *Records) sort(ctx context.Context, call string, by order, o *SortOption
 	})
 }
 
-// part returns the offsets of the part that SortOptions choose.
+// part checks From and To of SortOptions and returns the part to sort.
 func (r *Records) part(call string, from, to int) (int, int) {
 	end := r.End()
 	if to == 0 {
@@ -228,9 +226,9 @@ func (r *Records) part(call string, from, to int) (int, int) {
 	return max(from, r.layout.first()), to
 }
 
-// cut sets data to the records between from and to, and cuts it in shares of about
-// the same size. No share but the last is larger than the average. It returns the
-// number of records.
+// cut sets data to the records with offsets in [from, to), and cuts it in shares of about the
+// same size. Only the last share may be larger than the average. It returns the number of
+// records.
 func (s *sorter) cut(r *Records, from, to, parallel int) (n int, err error) {
 	shares := max(1, min(parallel, (to-from)/minShare))
 	s.cuts = []int{0}
@@ -264,8 +262,7 @@ func (s *sorter) cut(r *Records, from, to, parallel int) (n int, err error) {
 	return n, nil
 }
 
-// scratch returns size bytes, what frees them, and what guards both them and the
-// data.
+// scratch returns size bytes, a function that frees them, and a guard of both them and the data.
 func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func(), guard func(func() error) error, err error) {
 	guard = r.b.guarded
 	if a == nil && r.b.file != nil {
@@ -286,7 +283,7 @@ func (r *Records) scratch(size int, a freehold.Allocator) (mem []byte, free func
 		return nil, nil, nil, err
 	}
 	if size >= manyPages {
-		_ = freehold.Advise(mem, freehold.AdviceHugePages) // for fewer TLB misses, if it can be had
+		_ = freehold.Advise(mem, freehold.AdviceHugePages) // for fewer TLB misses
 	}
 	return mem, func() { a.Free(mem) }, guard, nil
 }
@@ -302,7 +299,7 @@ func (s *sorter) choose() {
 	s.piece = s.alg.mergePiece
 }
 
-// moving returns the algorithm of records that are moved as they are.
+// moving returns an algorithm that moves whole records of the fixed size.
 func moving(m *merger) algorithm {
 	switch m.layout.fixed {
 	case 8:
@@ -332,7 +329,7 @@ func movingOf[R any](m *merger) algorithm {
 
 // sortShares sorts shares lo to hi-1 as one, and returns the size of the last frame.
 func (s *sorter) sortShares(lo, hi int) int {
-	data := s.data[s.cuts[lo]:s.cuts[hi]:s.cuts[hi]] // copyFrames reads up to the capacity
+	data := s.data[s.cuts[lo]:s.cuts[hi]:s.cuts[hi]] // copyFrames reads up to the slice's capacity
 	scratch := s.scratch[s.halves[lo]:s.halves[hi]]
 	if s.stop.Load() || len(data) == 0 {
 		return 0
@@ -354,7 +351,7 @@ func (s *sorter) sortShares(lo, hi int) int {
 	return n
 }
 
-// work returns what tick is to add up to in sortShares(lo, hi).
+// work returns the sum of all ticks of sortShares(lo, hi).
 func (s *sorter) work(lo, hi int) int {
 	size := s.cuts[hi] - s.cuts[lo]
 	if hi-lo == 1 {

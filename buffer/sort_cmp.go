@@ -1,8 +1,7 @@
 // Merge sort by the user's comparison, of records of a fixed size or of entries.
 //
-// The left half of each part is merged from scratch, as sort_merge.go describes. The
-// comparison is only called while all records are in their places but for such a gap,
-// which is filled if it panics.
+// A merge copies its left half to scratch, as sort_merge.go describes. The user's comparison may
+// panic while data has a gap; the unread rest of the left half then fills it.
 
 package buffer
 
@@ -13,12 +12,12 @@ import (
 	"github.com/freehold-go/freehold/internal/keysort"
 )
 
-const fewCompared = 12 // up to here insertion sort needs about as few comparisons as merging
+const fewCompared = 12 // elements that insertion sort sorts with about as few comparisons
 
-// mergeSort sorts elements that are records, or entries of records.
+// A mergeSort sorts elements that are records, or entries of records.
 type mergeSort[E any] struct {
 	*merger
-	data []byte // that entries point into; nil if elements are records
+	data []byte // the records of entries; nil if elements are records
 }
 
 // record returns the record of an element.
@@ -37,7 +36,7 @@ func (m *mergeSort[E]) sort(data, scratch []byte) int {
 	return int(unsafe.Sizeof(*new(E)))
 }
 
-// sortElements sorts a with room for half of it in scratch.
+// sortElements sorts a. scratch has room for half of a.
 func (m *mergeSort[E]) sortElements(a, scratch []E, report bool) {
 	if !inOrder(m.job, a, m.less) {
 		m.sortParts(a, scratch, report)
@@ -70,7 +69,8 @@ func (m *mergeSort[E]) sortParts(a, scratch []E, report bool) {
 	m.mergeElements(a, scratch[:n])
 }
 
-// insert finds the place of each record before it moves any.
+// insert is insertion sort. It finds the place of an element before it moves any, as the
+// comparison may panic.
 func (m *mergeSort[E]) insert(a []E) {
 	for i := 1; i < len(a); i++ {
 		j := i
@@ -89,8 +89,8 @@ func (m *mergeSort[E]) mergePiece(out, left []byte) bool {
 	return m.mergeElements(elements[E](out), elements[E](left))
 }
 
-// mergeElements merges without a branch on what the comparison returns, which a
-// processor would guess wrong every other time.
+// mergeElements merges as mergePiece does. It has no branch on the result of a comparison, which
+// a processor would mispredict every other time.
 func (m *mergeSort[E]) mergeElements(to, left []E) (leftLast bool) {
 	w, i, j := 0, 0, len(left)
 	defer func() { leftLast = copy(to[w:], left[i:]) > 0 }()

@@ -3,12 +3,11 @@
 //	data     | batch 0 | batch 1 | batch 2 |
 //	scratch  | sorted batch        | entries of the batch |
 //
-// A batch is as much of a share as fits into scratch together with 16 bytes for
-// each frame, usually a third. Its entries are sorted, then its frames are gathered in
-// scratch in the order of the entries, and copied back. Then batches are merged from
-// the right, so that the left run is always a single batch, which fits into scratch.
-//
-// Entries are sorted by internal/keysort, or by the user's comparison.
+// A batch is the frames of a share that fit in scratch together with 16 bytes each, usually a
+// third of the share. internal/keysort, or mergeSort with the user's comparison, sorts its
+// entries. Then its frames are gathered in scratch in the order of the entries, and copied back.
+// Batches are merged from right to left, so the left run is always one batch, which fits in
+// scratch.
 
 package buffer
 
@@ -23,7 +22,7 @@ import (
 
 const entryBytes = keysort.EntryBytes
 
-// gather is the algorithm of records that radix and mergeSort do not move.
+// gather is the algorithm for all records that radix and mergeSort cannot move.
 type gather struct{ *merger }
 
 func (g *gather) sort(data, scratch []byte) int {
@@ -46,15 +45,15 @@ func (g *gather) sort(data, scratch []byte) int {
 	return last
 }
 
-// sortBatch sorts as many of data's frames as scratch allows. It returns their size
-// and that of the last one.
+// sortBatch sorts the first frames of data, up to the room in scratch. It returns the size of
+// them all, and of the last one.
 func (g *gather) sortBatch(data, scratch []byte) (size, last int) {
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(scratch)))) & (entryBytes - 1)
 	room := elements[keysort.Entry](scratch[skip:])
 	first := len(room)
 	for size < len(data) {
 		n := g.layout.frame(data[size:])
-		free := first - 1 // of which sorting needs as much as there are entries
+		free := first - 1 // sorting needs room for as many entries again
 		if size+n > free*entryBytes || uint64(size+n) > math.MaxUint32 || free < len(room)-free {
 			break
 		}
@@ -78,18 +77,18 @@ func (g *gather) sortBatch(data, scratch []byte) (size, last int) {
 	return size, last
 }
 
-// inPlace reports whether the entries are those of frames in their order.
+// inPlace reports whether the entries are in the order of their frames.
 func inPlace(entries []keysort.Entry) bool {
 	for i := 1; i < len(entries); i++ {
-		if entries[i].At <= entries[i-1].At { // equal ones refer to one of two equal records
+		if entries[i].At <= entries[i-1].At { // equal offsets: two equal records share one
 			return false
 		}
 	}
 	return true
 }
 
-// entry returns the entry of the frame at an offset of data. It refers to the record,
-// whose key may be a part of it.
+// entry returns the entry of the frame at offset at of data. Its At is the offset of the record,
+// even if the key is elsewhere.
 func (g *gather) entry(data []byte, at int) keysort.Entry {
 	record := g.layout.record(data[at:])
 	e := keysort.Entry{At: uint32(at + g.layout.head), N: uint32(len(record))}
@@ -109,10 +108,10 @@ func (g *gather) frame(data []byte, e keysort.Entry) []byte {
 	return from[:g.layout.frame(from)]
 }
 
-// copyFrames copies frames from data to out in the order of their entries. The frames are
-// touched first, as their sizes may be in them. The sum is for the compiler to keep that.
+// copyFrames copies frames from data to out in the order of their entries. It touches several
+// frames ahead, as their sizes may be in them. The result only makes the compiler keep that.
 func (g *gather) copyFrames(out, data []byte, entries []keysort.Entry) (touched uint) {
-	const usual = 64 // bytes that are copied as fast as fewer
+	const usual = 64 // copying this many bytes is as fast as fewer
 	n := 0
 	for i, e := range entries {
 		if i%keysort.Ahead == 0 {
@@ -131,7 +130,7 @@ func (g *gather) copyFrames(out, data []byte, entries []keysort.Entry) (touched 
 	return touched
 }
 
-// sortEntries sorts the entries of data's frames, with room for as many.
+// sortEntries sorts the entries of data's frames. room has an element for each of them.
 func (g *gather) sortEntries(data []byte, entries, room []keysort.Entry) {
 	if g.cmp != nil {
 		m := mergeSort[keysort.Entry]{g.merger, data}
@@ -140,7 +139,7 @@ func (g *gather) sortEntries(data []byte, entries, room []keysort.Entry) {
 	}
 	s := keysort.Sorter{Text: data, Stop: &g.stop}
 	if g.key != nil {
-		s.Ties = 1 // their records may differ
+		s.Ties = 1 // records with equal keys may differ
 		s.Key = func(e keysort.Entry) []byte {
 			key := g.key(g.layout.record(data[int(e.At)-g.layout.head:]))
 			return key[:min(len(key), int(e.N))]
@@ -152,7 +151,7 @@ func (g *gather) sortEntries(data []byte, entries, room []keysort.Entry) {
 // head is the first frame of a run.
 type head struct {
 	frame []byte
-	key   []byte // or the record, if that is compared
+	key   []byte // the record, if there is a cmp
 	word  uint64
 }
 

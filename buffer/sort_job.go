@@ -1,4 +1,4 @@
-// Job: the goroutines of a sort, how they stop, and what they report.
+// Job: the goroutines of a sort, how they stop, and their reports.
 
 package buffer
 
@@ -11,12 +11,12 @@ import (
 	"github.com/freehold-go/freehold/internal/keysort"
 )
 
-// job is a sort under way.
+// A job is a sort under way.
 type job struct {
 	ctx   context.Context
-	guard func(f func() error) error // for each goroutine
+	guard func(f func() error) error // calls f; each goroutine uses it
 
-	// stop tells all goroutines to return, with the records that they have.
+	// stop makes all goroutines return early, with all records in data.
 	stop   atomic.Bool
 	mu     sync.Mutex
 	failed error // the first fault of a file, or panic of a goroutine
@@ -25,7 +25,7 @@ type job struct {
 	done, total int
 }
 
-// run calls f, which the context stops. It passes the first panic of any goroutine.
+// run calls f. The end of the context stops it. run raises the first panic of any goroutine.
 func (j *job) run(f func()) error {
 	defer context.AfterFunc(j.ctx, func() { j.stop.Store(true) })()
 	err := j.guard(func() error { f(); return nil })
@@ -52,8 +52,8 @@ func (j *job) tick(n int) {
 	}
 }
 
-// together calls f with 0 to n-1, in as many goroutines, and returns when all have
-// returned. What stops one of them stops the sort.
+// together calls f(0) to f(n-1), each in its own goroutine unless n is 1, and waits for all. A
+// fault or a panic in one of them stops the sort.
 func (j *job) together(n int, f func(i int)) {
 	if n == 1 {
 		f(0)
@@ -68,7 +68,7 @@ func (j *job) together(n int, f func(i int)) {
 	wg.Wait()
 }
 
-// fail stops the sort. A panic is passed on rather than an error.
+// fail stops the sort with err. A panic replaces an error.
 func (j *job) fail(err error) {
 	j.stop.Store(true)
 	j.mu.Lock()

@@ -1,4 +1,4 @@
-// Load: a key at one place of each record is read in words, without calling the user.
+// Load: reads a key that is at the same place of each record, in words.
 
 package buffer
 
@@ -12,9 +12,9 @@ const wordBytes = 8
 
 // A load reads up to 8 bytes of a record as a number.
 type load struct {
-	at     uintptr // of the 8 bytes that are read
+	at     uintptr // offset of the 8 bytes to read
 	little bool    // the byte order
-	left   uint8   // shifts, which drop bytes of other fields
+	left   uint8   // shifts that drop bytes of other fields
 	right  uint8
 }
 
@@ -26,8 +26,8 @@ func (l *load) word(record unsafe.Pointer) uint64 {
 	return w << (l.left & 63) >> (l.right & 63)
 }
 
-// loads returns the loads of a part of records of size bytes, at least 8, the most
-// significant one first.
+// loads returns the loads of part p, the most significant one first. The records have size
+// bytes, at least 8.
 func (p *part) loads(size int) (loads []load) {
 	for at, n := p.at, p.n; n > 0; at, n = at+wordBytes, n-wordBytes {
 		from, width := min(at, size-wordBytes), min(n, wordBytes)

@@ -1,17 +1,17 @@
-// Merging two sorted runs in place, with room for the left one elsewhere.
+// Merge: merges two sorted runs in place, with a copy of the left one in scratch.
 //
 //	data     | A: a0 a1 a2        | B: b0 b1 b2        |
 //	scratch  | a0 a1 a2           |
 //	data     |   gap   b0|   gap     b1|    gap      b2|
 //
-// A is copied to scratch. Runs are cut in pieces of which each is a merge alone: all
-// frames of a0 and b0 precede those of a1 and b1. The piece b0 is moved to where the
-// merged piece ends, so before it there is a gap, as long as a0.
+// A is copied to scratch. Both runs are cut in pieces, so that all frames of a0 and b0 precede
+// all frames of a1 and b1. Each pair of pieces is merged by itself. b0 is moved to the end of the
+// place for the merged piece, with a gap as long as a0 before it.
 //
-// The merged frames never overwrite any that were not read: with x bytes taken of a0
-// and y of b0, x+y are written, and b0 has been read up to len(a0)+y, where len(a0) is
-// at least x. So the gap is always as long as what is left of a0, and copying that to
-// the gap ends the merge at any time with every frame in place.
+// A merge never overwrites unread frames: when it has taken x bytes of a0 and y of b0, it has
+// written x+y bytes, and the unread rest of b0 begins at len(a0)+y, which is at least x+y. The
+// gap is always as long as the unread rest of a0. So a merge may stop at any time: it copies the
+// rest to the gap, and all frames are in data.
 
 package buffer
 
@@ -25,7 +25,7 @@ const (
 	maxMarks = 256
 )
 
-// merger merges runs of frames. Algorithms use it, and it uses one for pieces.
+// A merger merges runs of frames. Algorithms call it, and it calls their mergePiece.
 type merger struct {
 	*job
 	order
@@ -33,14 +33,14 @@ type merger struct {
 	piece  func(out, left []byte) bool // algorithm.mergePiece
 }
 
-// run is a sorted sequence of frames with the offsets of some.
+// A run is a sorted sequence of frames.
 type run struct {
 	data  []byte
-	marks []int // ascending; the first is 0
+	marks []int // offsets of some frames, ascending; the first is 0
 }
 
-// merge merges the runs data[:left] and data[left:] with that many goroutines. last
-// has the sizes of their last frames. It returns the size of the last one of all.
+// merge merges the runs data[:left] and data[left:] with up to parallel goroutines. last has the
+// sizes of their last frames. It returns the size of the last frame of data.
 func (m *merger) merge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
 	switch {
 	case left == 0:
@@ -65,7 +65,7 @@ func (m *merger) merge(data []byte, left int, last [2]int, scratch []byte, paral
 	for i := range parallel {
 		copy(data[a[i+1]+b[i]:], data[left+b[i]:left+b[i+1]])
 	}
-	// The order may contradict itself, so only the merge can tell which is last.
+	// The user's order may contradict itself, so only the merge knows which frame is last.
 	lastOf := func(i int) int {
 		if m.piece(data[a[i]+b[i]:a[i+1]+b[i+1]], scratch[a[i]:a[i+1]]) {
 			return last[0]
@@ -85,9 +85,8 @@ func (m *merger) compareFrames(a, b []byte) int {
 	return m.order.compare(m.layout.record(a), m.layout.record(b))
 }
 
-// cutRuns cuts runs a and b into n pieces each, so that all frames of a piece precede
-// those of the next of either run. The pieces i of both have together about an nth of
-// all.
+// cutRuns cuts runs a and b into n pieces each, so that all frames of a piece precede all frames
+// of later pieces of either run. Pieces i of a and b together have about one nth of the bytes.
 func (m *merger) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
 	cutsA, cutsB = make([]int, n+1), make([]int, n+1)
 	cutsA[n], cutsB[n] = len(a), len(b)
@@ -107,7 +106,7 @@ func (m *merger) cutRuns(a, b []byte, n int) (cutsA, cutsB []int) {
 	return cutsA, cutsB
 }
 
-// marks returns the offsets of up to maxMarks frames, about evenly spaced.
+// marks returns the offsets of up to maxMarks frames at about equal distances.
 func (m *merger) marks(data []byte) []int {
 	step := len(data)/maxMarks + 1
 	if size := m.layout.fixed; size != 0 {
@@ -148,7 +147,7 @@ func (m *merger) cutAt(a, b run, at int) (inA, inB int) {
 	return a.bound(m, frame, 1), b.marks[j]
 }
 
-// before returns the last marked offset of r that is not beyond bound, or 0.
+// before returns the last mark of r that is not greater than bound, or 0.
 func (r run) before(m *merger, frame []byte, least int) int {
 	i := sort.Search(len(r.marks), func(i int) bool {
 		return m.compareFrames(r.data[r.marks[i]:], frame) >= least
@@ -156,8 +155,8 @@ func (r run) before(m *merger, frame []byte, least int) int {
 	return r.marks[max(i-1, 0)]
 }
 
-// bound returns the offset of the first of r's frames that is not less than the
-// given one (least 0), or that is greater (least 1).
+// bound returns the offset of r's first frame that is not less than the given one (least 0), or
+// that is greater (least 1).
 func (r run) bound(m *merger, frame []byte, least int) int {
 	at := r.before(m, frame, least)
 	for at < len(r.data) && m.compareFrames(r.data[at:], frame) < least {
@@ -166,14 +165,13 @@ func (r run) bound(m *merger, frame []byte, least int) int {
 	return at
 }
 
-// mergeLarge merges runs of which the left one does not fit into scratch: a frame is
-// larger than it should be. It cuts both in two, swaps what is in the middle, and
-// merges what is then on each side:
+// mergeLarge merges runs if the left one does not fit in scratch, because a frame is larger than
+// the average. It cuts both runs in two, swaps the middle pieces, and merges each side:
 //
 //	| a0 | a1 | b0 | b1 |
 //	| a0 | b0 | a1 | b1 |
 func (m *merger) mergeLarge(data []byte, left int, last [2]int, scratch []byte, parallel int) int {
-	var middle, lastA int // the first frame of a1, and the size of the one before
+	var middle, lastA int // the beginning of a1, and the size of the frame before it
 	for middle == 0 || middle < left/2 && middle < left-last[0] {
 		lastA = m.layout.frame(data[middle:])
 		middle += lastA
@@ -181,7 +179,7 @@ func (m *merger) mergeLarge(data []byte, left int, last [2]int, scratch []byte, 
 	if middle == left { // one frame
 		middle = 0
 	}
-	var at, lastB int // of b1, and the size of the frame before
+	var at, lastB int // the beginning of b1, and the size of the frame before it
 	for at < len(data)-left && m.compareFrames(data[left+at:], data[middle:]) < 0 {
 		lastB = m.layout.frame(data[left+at:])
 		at += lastB

@@ -3,14 +3,13 @@
 //	data     | A          | B          |
 //	scratch  | room for B |
 //
-// A and B are sorted one after the other, from their most significant digit on: a
-// digit scatters the records of a half to scratch, in buckets; the next one scatters
-// each bucket back. Once all buckets are small, insertion sorts them together. Then A
-// and B are merged.
-// Scattering keeps the order of equal digits, so all is stable.
+// A and B are sorted one after the other, the most significant digit first. One digit scatters a
+// half to buckets in scratch, and the next digit scatters each bucket back. Small buckets are
+// sorted by insertion. Then A and B are merged. Scattering keeps the order of equal digits, so
+// the sort is stable.
 //
-// (A stable sort by digits needs room for all that it scatters; hence the halves. The
-// merge is cheap, as it has no branch that depends on the records.)
+// A stable radix sort needs scratch as large as its data, so it sorts halves. The merge is cheap
+// because it has no branch that depends on the records.
 
 package buffer
 
@@ -20,17 +19,17 @@ import (
 )
 
 const (
-	fewRecords  = 24      // that insertion sorts faster
-	manyRecords = 1 << 16 // from which on digits have 11 bits instead of 8
+	fewRecords  = 24      // insertion sorts up to this many faster
+	manyRecords = 1 << 16 // with this many or more, digits have 11 bits instead of 8
 )
 
-// radix sorts records that are R.
+// radix sorts records of type R.
 type radix[R any] struct {
 	*merger
 	loads []load // of keys, the most significant first
 }
 
-// elements returns p, without a rest that is too small, as a slice of R.
+// elements returns p as a slice of R. It drops bytes at the end that are not a whole R.
 func elements[R any](p []byte) []R {
 	return unsafe.Slice((*R)(unsafe.Pointer(unsafe.SliceData(p))), len(p)/int(unsafe.Sizeof(*new(R))))
 }
@@ -48,8 +47,8 @@ func (x *radix[R]) sort(data, scratch []byte) int {
 	return x.merge(data, len(a)*size, [2]int{size, size}, scratch, 1)
 }
 
-// inOrder reports whether records are sorted. It turns them around if each is less
-// than the one before. It returns true when the sort is to stop.
+// inOrder reports whether records are sorted. If each is less than the one before, it reverses
+// them. It returns true if the sort is to stop.
 func inOrder[E any](j *job, records []E, less func(a, b *E) bool) bool {
 	i := 1
 	if len(records) < 2 || less(&records[1], &records[0]) {
@@ -70,7 +69,7 @@ func inOrder[E any](j *job, records []E, less func(a, b *E) bool) bool {
 	return i == len(records) || j.stop.Load()
 }
 
-// less compares keys from their given load on.
+// less compares keys by loads[from:].
 func (x *radix[R]) less(a, b *R, from int) bool {
 	for i := from; i < len(x.loads); i++ {
 		l := &x.loads[i]
@@ -81,8 +80,8 @@ func (x *radix[R]) less(a, b *R, from int) bool {
 	return false
 }
 
-// spread sorts a by loads[from:], into b if toB, else in place. The other slice is
-// scratch. It reports progress only if it sorts in place.
+// spread sorts a by loads[from:], to b if toB is set, else in place. The other slice is scratch.
+// report is set only if it sorts in place.
 func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 	differ := uint64(0)
 	few := len(a) <= fewRecords || x.stop.Load()
@@ -98,7 +97,7 @@ func (x *radix[R]) spread(a, b []R, toB bool, from int, report bool) {
 	x.finish(a, b, toB, from, len(a) <= fewRecords, report)
 }
 
-// finish moves a to where it is to be, and sorts it by insertion or leaves it.
+// finish copies a to b if toB is set, and sorts the result if insert is set.
 func (x *radix[R]) finish(a, b []R, toB bool, from int, insert, report bool) {
 	if toB {
 		copy(b, a)
@@ -151,8 +150,8 @@ func (x *radix[R]) scatter(a, b []R, toB bool, from, top int, report bool) {
 		return
 	}
 	begin := 0
-	if report { // and sort to a
-		defer func() { copy(a[begin:], b[begin:]) }() // if the user's function panics
+	if report { // Progress may panic: a must then have all records
+		defer func() { copy(a[begin:], b[begin:]) }()
 	}
 	for _, end := range at {
 		if end == begin {
@@ -193,9 +192,8 @@ func (x *radix[R]) insert(a []R, from int) {
 	}
 }
 
-// merge takes one record after the other without a branch that depends on them: a
-// processor would guess every other one wrong. Rounds are short enough that neither
-// side can end within one.
+// mergePiece has no branch that depends on a record, which a processor would mispredict every
+// other time. A round is so short that neither run can end within it.
 func (x *radix[R]) mergePiece(out, left []byte) bool {
 	const round = 4096
 	to, a := elements[R](out), elements[R](left)
