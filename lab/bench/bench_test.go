@@ -101,7 +101,7 @@ func TestNeeds(t *testing.T) {
 	}{
 		{selection{loads: []string{"numbers"}}, "keyed"},
 		{selection{loads: []string{"lru/size=16"}}, "freehold freehold-maxbytes freehold-limit go"},
-		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc-gperftools c-tcmalloc-google"},
+		{selection{loads: []string{"pair"}, rows: []string{"c-"}}, "freehold c-libc c-jemalloc c-mimalloc c-tcmalloc-gperftools c-tcmalloc-google c-mimalloc3 c-rpmalloc c-snmalloc"},
 		{selection{rows: []string{"go-map"}}, "freehold sorts keyed"},
 	} {
 		var got []string

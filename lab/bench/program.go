@@ -65,8 +65,13 @@ var (
 	arenaLoads = []string{"Bump/size=64/goroutines=1", "BumpNew/", "Reset", "List"}
 )
 
-// googleTCMalloc is what native/tcmalloc-google makes.
-const googleTCMalloc = "/usr/local/lib/libtcmalloc_google.so"
+// What native/tcmalloc-google and native/crates make.
+const (
+	googleTCMalloc = "/usr/local/lib/libtcmalloc_google.so"
+	mimalloc3      = "/usr/local/lib/libmimalloc3.so"
+	rpmalloc       = "/usr/local/lib/librpmalloc.so"
+	snmalloc       = "/usr/local/lib/libsnmalloc.so"
+)
 
 func programs() []*program {
 	one, held := []string{"Pair/size=64/goroutines=1"}, []string{"OneByte"}
@@ -92,6 +97,9 @@ func programs() []*program {
 		{name: "c-mimalloc", what: "mimalloc in a C program", native: true, preload: "libmimalloc.so.2", expect: "mimalloc"},
 		{name: "c-tcmalloc-gperftools", what: "gperftools' tcmalloc in a C program", native: true, preload: "libtcmalloc_minimal.so.4", expect: "gperftools' tcmalloc"},
 		{name: "c-tcmalloc-google", what: "Google's tcmalloc in a C program", native: true, preload: googleTCMalloc, needs: googleTCMalloc, expect: "google's tcmalloc"},
+		{name: "c-mimalloc3", what: "mimalloc 3 in a C program", native: true, preload: mimalloc3, needs: mimalloc3, expect: "mimalloc 3"},
+		{name: "c-rpmalloc", what: "rpmalloc in a C program", native: true, preload: rpmalloc, needs: rpmalloc, expect: "rpmalloc"},
+		{name: "c-snmalloc", what: "snmalloc in a C program", native: true, preload: snmalloc, needs: snmalloc, expect: "snmalloc"},
 		{name: "loop-go", what: "no allocator: what the Go loops cost", tags: "peer_loop", loop: true, runs: slices.Concat(quickLoads, arenaLoads[:2])},
 		{name: "loop-c", what: "no allocator: what the C loops cost", native: true, loop: true, runs: quickLoads},
 	}
