@@ -7,7 +7,7 @@
 # rounds and fewer random programs; make test-long runs modules in full.
 
 GO    ?= go
-MODULES = . ./adapters/arrow ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile ./scripts/release
+MODULES = . ./adapters/arrow ./adapters/grpc ./adapters/memory ./adapters/ristretto ./adapters/sqlite ./adapters/wazero ./analysis ./cmd/freehold ./examples/debugging ./lab ./metrics/otel ./metrics/prometheus ./profile
 CORE    = $$($(GO) list ./... | grep -v /examples/)
 
 # The packages with files for systems or processors, and none with net/http, whose
@@ -48,7 +48,7 @@ endif
 SEQUENTIAL = (Sizes|Alignments|Zeroed|Append|Resize|Empty|Arguments|OutOfMemory|Owner|Mistakes|Programs)
 
 # All of make test, the longest first.
-TARGETS = modules race emulators systems asan today 386 malloc portable stress checkptr checked seams vet site
+TARGETS = modules race emulators systems asan today 386 malloc portable stress checkptr checked seams vet release-test site
 
 FUZZTIME ?= 3s
 
@@ -222,10 +222,13 @@ bench:
 	@echo "building lab, a minute or two the first time"
 	@$(GO) run ./lab bench
 
-# What a release would be, from HEAD, tried from outside: see scripts/release.
+# A rehearsal of a release of HEAD: see scripts/release.
 VERSION ?= v$(shell sed -n 's/^## \[\([0-9][^]]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
-release-check:
-	$(GO) run ./scripts/release $(VERSION)
+release-check: release-test
+	scripts/release $(VERSION)
+
+release-test:
+	FULL=$(FULL) scripts/release_test
 
 # The benchmarks of PKG that BENCH matches, at the commit BASE and here, in turn.
 BASE  ?= HEAD

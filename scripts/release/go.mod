@@ -1,5 +1,0 @@
-module freehold.release
-
-go 1.26.0
-
-require golang.org/x/mod v0.42.0
