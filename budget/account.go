@@ -1,14 +1,14 @@
 // Accounts: limits of the parts of a process.
 //
-//	process                      each has a heap of its own, soft and hard limits
-//	+- search     600 MiB        of what it and those below have, and reservations
+//	process                      each has a heap of its own, and soft and hard limits
+//	+- search     600 MiB        of its own memory and that of the accounts below
 //	|  +- tenant a  400 MiB
 //	|  +- tenant b  400 MiB
 //	+- ingest     200 MiB
 //
 // A heap charges its account where it takes pages, so a block that is allocated from free
-// ones costs nothing more. ledger.go has the charges, reserve.go what is charged ahead of use,
-// crossing.go what happens at a limit, evict.go a cache's way on.
+// ones costs nothing more. ledger.go has the charges, crossing.go what happens at a limit, evict.go
+// a cache's way on.
 
 package budget
 
@@ -16,7 +16,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -64,8 +63,8 @@ type AccountOptions struct {
 // [FullError], which matches freehold.ErrOutOfMemory. Looking for such pages takes a tenth of the
 // time at most, so a request soon after one that was refused may miss what others freed meanwhile.
 //
-// What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes, and
-// reservations. An account with one block has about 100 KiB. So accounts are for limits of a few
+// What counts are whole pages and the heap's own bookkeeping, as in HeapOptions.MaxBytes. An account
+// with one block has about 100 KiB. So accounts are for limits of a few
 // MiB and more. Of its limit, blocks of up to 4 KiB leave a sixteenth free, 1 MiB at most, for the
 // heap's bookkeeping and for larger blocks: they are refused while Stats has that much Room, and
 // FullError.Bytes includes it.
@@ -78,17 +77,15 @@ type AccountOptions struct {
 // container's. Calls of a zero Account panic.
 type Account struct {
 	ledger *ledger
-	name   string
+	name   string // behind those of the accounts above
+	parent *Account
 
 	// The rest, up to callbacks, is guarded by ledger.mu.
-	parent       *Account
 	soft, hard   int64
 	asked        int64 // hard by AccountOptions or SetLimits
 	followed     int64 // by the budget; hard is the lower one of both
-	used         int64 // by its heap, by reservations, and by the accounts below
+	used         int64 // by its heap and the accounts below
 	peak         int64
-	reserved     int64          // the part of used that is reserved and not in use
-	reservations []*Reservation // the oldest first
 	children     int            // open accounts right below
 	refused      int64          // bytes of the largest request that was refused and has no room
 	refusedUntil time.Time      // then that is forgotten
@@ -139,11 +136,11 @@ func NewAccount(parent *Account, o *AccountOptions) *Account {
 		parent.mustBeMade("budget.NewAccount")
 		a.ledger = parent.ledger
 		a.logger = cmp.Or(o.Logger, parent.logger)
+		a.name = parent.name + "/" + a.name
 		parent.adopt()
 	}
-	name := a.Name()
-	a.h.Init(heap.Options{Name: name, Decay: o.Decay, Payer: payer{a}})
-	owners.Watch(a, "budget.Account", name)
+	a.h.Init(heap.Options{Name: a.name, Decay: o.Decay, Payer: payer{a}})
+	owners.Watch(a, "budget.Account", a.name)
 	return a
 }
 
@@ -205,33 +202,7 @@ func (a *Account) SetLimits(soft, hard int64) {
 	a.trimWhileShort()
 }
 
-// MoveTo puts the account, with its blocks and all accounts below it, under another parent of
-// the same tree, as when a tenant goes to another subsystem, or what a loader has built to those who
-// serve it. Its charge moves with it: if an account above the new place would be above its limit, the
-// error is a [FullError], and nothing has changed. Limits stay; so does the heap's name.
-//
-// It panics if parent is a or below it, or in another tree, or closed.
-func (a *Account) MoveTo(parent *Account) error {
-	const call = "Account.MoveTo"
-	a.mustBeMade(call)
-	a.ledger.mustHave(call, parent)
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	a.mustBeOpen(call)
-	parent.mustBeOpen(call)
-	if parent.isIn(a) {
-		arg.Panicf(call, "account %q is at or below %q", parent.path(), a.path())
-	}
-	if err := move(a.used, a.parent, parent, true); err != nil {
-		return err
-	}
-	a.parent.children--
-	a.parent = parent
-	parent.children++
-	return nil
-}
-
-// Close ends the account, its blocks, live or not, its reservations, and all accounts below it.
+// Close ends the account, its blocks, live or not, and all accounts below it.
 // Their memory is given back, and the accounts above are no longer charged for it. Stats then has
 // the figures of the moment before, so it tells what was live. Other goroutines must have
 // stopped using the account. Later calls that would change it panic, but for a second Close.
@@ -246,17 +217,16 @@ func (a *Account) Close() {
 	})
 }
 
-// descendants returns the accounts below a, the deepest first.
-func (a *Account) descendants() []*Account {
-	depths := map[*Account]int{}
+// descendants returns the accounts below a, each before its parent: payers come in the order in
+// which they were made.
+func (a *Account) descendants() (all []*Account) {
 	heap.EachPayer(func(p pages.Payer) {
-		if other, ok := accountOf(p); ok {
-			if depth := other.depthBelow(a); depth > 0 {
-				depths[other] = depth
-			}
+		if other, ok := accountOf(p); ok && other != a && other.isIn(a) {
+			all = append(all, other)
 		}
 	})
-	return slices.SortedFunc(maps.Keys(depths), func(x, y *Account) int { return cmp.Compare(depths[y], depths[x]) })
+	slices.Reverse(all)
+	return all
 }
 
 // close ends an account that has no others below it.
@@ -267,11 +237,6 @@ func (a *Account) close() {
 	a.h.Close()
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	for _, r := range a.reservations {
-		r.left = 0
-	}
-	a.refund(a.reserved, nil)
-	a.reserved, a.reservations = 0, nil
 	if a.parent != nil {
 		a.parent.children--
 	}
@@ -290,7 +255,7 @@ func (a *Account) mustBeMade(call string) {
 // mustBeOpen panics after Close. ledger.mu is held.
 func (a *Account) mustBeOpen(call string) {
 	if a.final != nil {
-		arg.Panicf(call, "account %q is closed", a.path())
+		arg.Panicf(call, "account %q is closed", a.name)
 	}
 }
 
@@ -302,50 +267,13 @@ func (a *Account) mustBeUsable(call string) {
 	a.mustBeOpen(call)
 }
 
-// mustHave panics unless a is in the tree.
-func (l *ledger) mustHave(call string, a *Account) {
-	if a == nil || a.ledger != l {
-		arg.Panicf(call, "the accounts are not in one tree")
-	}
-}
-
-// path returns the account's name behind those above. ledger.mu is held, or a is new.
-func (a *Account) path() string {
-	if a.parent == nil {
-		return a.name
-	}
-	return a.parent.path() + "/" + a.name
-}
-
-// isIn reports whether a is b or below it. ledger.mu is held.
-func (a *Account) isIn(b *Account) bool { return a.depthIn(b) >= 0 }
-
-// depthIn returns how many levels a is below b; -1 if it is elsewhere. ledger.mu is held.
-func (a *Account) depthIn(b *Account) int {
-	depth := 0
-	for x := a; x != nil; x = x.parent {
-		if x == b {
-			return depth
-		}
-		depth++
-	}
-	return -1
-}
-
-// depthBelow is depthIn without the lock, for any two accounts.
-func (a *Account) depthBelow(b *Account) int {
-	if a.ledger != b.ledger {
-		return -1
-	}
-	a.ledger.mu.Lock()
-	defer a.ledger.mu.Unlock()
-	return a.depthIn(b)
-}
+// isIn reports whether a is b or below it.
+func (a *Account) isIn(b *Account) bool { return a == b || a.parent != nil && a.parent.isIn(b) }
 
 // eachHeap calls f for the heaps of a and of the accounts below until it is enough.
 func (a *Account) eachHeap(enough func() bool, f func(*heap.Heap)) {
 	heap.EachPayer(func(p pages.Payer) {
-		if other, ok := accountOf(p); ok && other.depthBelow(a) >= 0 && !enough() {
+		if other, ok := accountOf(p); ok && other.isIn(a) && !enough() {
 			f(&other.h)
 		}
 	})

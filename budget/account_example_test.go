@@ -81,26 +81,6 @@ func ExampleAccount_OnPressure() {
 	// calm
 }
 
-func ExampleReservation() {
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", MaxBytes: 16 << 20})
-	defer process.Close()
-	query := budget.NewAccount(process, &budget.AccountOptions{Name: "query"})
-	others := budget.NewAccount(process, &budget.AccountOptions{Name: "others"})
-
-	r, err := query.Reserve(8 << 20) // before the work begins
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Release()
-	_, err = others.Alloc(10<<20, 8)
-	fmt.Println("others have room:", err == nil)
-	_, err = query.Alloc(6<<20, 8)
-	fmt.Println("the query has:", err == nil)
-	// Output:
-	// others have room: false
-	// the query has: true
-}
-
 // A tenant's limits change while it is used. What it has stays.
 func ExampleAccount_SetLimits() {
 	tenant := budget.NewAccount(nil, &budget.AccountOptions{Name: "tenant", MaxBytes: 16 << 20})
@@ -117,39 +97,6 @@ func ExampleAccount_SetLimits() {
 	// Output:
 	// true hard true 0
 	// <nil>
-}
-
-// An index is built below one account, and moves with its charge to the one that serves it.
-func ExampleAccount_MoveTo() {
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process"})
-	defer process.Close() // and all below
-	loader := budget.NewAccount(process, &budget.AccountOptions{Name: "loader"})
-	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 8 << 20})
-	index := budget.NewAccount(loader, &budget.AccountOptions{Name: "index"})
-	freehold.Must(index.Alloc(4<<20, 8))
-
-	fmt.Println(index.MoveTo(search), index.Name())
-	fmt.Println(loader.Stats().Used, search.Stats().Used >= 4<<20)
-	// Output:
-	// <nil> process/search/index
-	// 0 true
-}
-
-// Room is reserved before a request is accepted, and given to the tenant whose request it is.
-func ExampleReservation_Transfer() {
-	process := budget.NewAccount(nil, &budget.AccountOptions{Name: "process", MaxBytes: 8 << 20})
-	defer process.Close() // and all below
-	tenant := budget.NewAccount(process, &budget.AccountOptions{Name: "tenant", MaxBytes: 4 << 20})
-
-	room := freehold.Must(process.Reserve(2 << 20))
-	fmt.Println(process.Stats().Reserved>>20, tenant.Stats().Reserved>>20)
-	fmt.Println(room.Transfer(tenant), tenant.Stats().Reserved>>20)
-	room.Release()
-	fmt.Println(room.Left(), process.Stats().Used)
-	// Output:
-	// 2 0
-	// <nil> 2
-	// 0 0
 }
 
 func ExampleAllAccounts() {

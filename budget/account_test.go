@@ -45,6 +45,26 @@ func wantFull(t testing.TB, err error, in *Account) {
 	}
 }
 
+// take charges an account as its heap does: it asks for room if there is none, and tries again.
+func take(a *Account, bytes int64) error {
+	p := payer{a}
+	err := p.Charge(int(bytes))
+	if err != nil && p.MakeRoom(int(bytes)) {
+		err = p.Charge(int(bytes))
+	}
+	return err
+}
+
+func mustTake(t testing.TB, a *Account, bytes int64) {
+	t.Helper()
+	if err := take(a, bytes); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// give takes bytes off an account as its heap does.
+func give(a *Account, bytes int64) { payer{a}.Refund(int(bytes)) }
+
 var wantPanic = panics.Want
 
 func TestAccountConforms(t *testing.T) {
@@ -107,25 +127,6 @@ func TestTrimOfFreedBlocks(t *testing.T) {
 	a.Trim()
 	if a.Stats().Used > 1<<20 {
 		t.Errorf("after Trim: %v", a)
-	}
-}
-
-// So does what an account keeps that has come from elsewhere.
-func TestFreePagesOfAMovedAccountGoToItsParent(t *testing.T) {
-	top := newAccount(t, nil, "top", 0)
-	from, to := newAccount(t, top, "from", 0), newAccount(t, top, "to", 32<<20)
-	a := newAccount(t, from, "a", 0)
-	a.Free(mustAlloc(t, a, 24<<20))
-	if err := a.MoveTo(to); err != nil {
-		t.Fatal(err)
-	}
-	mustAlloc(t, to, 24<<20)
-	if from.children != 0 || to.children != 1 || top.children != 2 {
-		t.Errorf("%d, %d and %d accounts are below", from.children, to.children, top.children)
-	}
-	a.Close()
-	if to.children != 0 {
-		t.Errorf("%d accounts are below after Close", to.children)
 	}
 }
 
@@ -201,31 +202,6 @@ func TestSetLimits(t *testing.T) {
 	a.Free(mustAlloc(t, a, 8<<20))
 }
 
-func TestMoveTo(t *testing.T) {
-	top := newAccount(t, nil, "process", 0)
-	from, to := newAccount(t, top, "loading", 0), newAccount(t, top, "serving", 8<<20)
-	a := newAccount(t, from, "index", 0)
-	below := newAccount(t, a, "part", 0)
-	b := mustAlloc(t, below, 4<<20)
-	used := top.Stats().Used
-	for range 2 { // to where it is already, too
-		if err := a.MoveTo(to); err != nil || to.Stats().Used != used || below.Name() != "process/serving/index/part" {
-			t.Errorf("%v, %v, %v", err, from, to)
-		}
-	}
-	_, err := below.Alloc(5<<20, 8)
-	wantFull(t, err, to)
-	b[4<<20-1] = 1
-	if err := a.MoveTo(top); err != nil {
-		t.Error(err)
-	}
-	mustAlloc(t, to, 5<<20)
-	wantFull(t, a.MoveTo(to), to)
-	wantPanic(t, `freehold: Account.MoveTo: account "process/index/part" is at or below "process/index"`, func() { a.MoveTo(below) })
-	wantPanic(t, `freehold: Account.MoveTo: account "process/index" is at or below "process"`, func() { top.MoveTo(a) })
-	wantPanic(t, `freehold: Account.MoveTo: account "process" is at or below "process"`, func() { top.MoveTo(top) })
-}
-
 func TestCloseWithLiveBlocks(t *testing.T) {
 	top := newAccount(t, nil, "process", 0)
 	middle := newAccount(t, top, "search", 0)
@@ -234,10 +210,9 @@ func TestCloseWithLiveBlocks(t *testing.T) {
 	mustAlloc(t, a, 1<<20)
 	mustAlloc(t, middle, 100)
 	kept := mustAlloc(t, beside, 100)
-	r := mustReserve(t, middle, 1<<20)
 	middle.Close()
 	middle.Close()
-	if st := middle.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes == 0 || st.Reserved != 1<<20 {
+	if st := middle.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes == 0 {
 		t.Errorf("%+v", st)
 	}
 	if st := a.Stats(); !st.Closed || st.Live != 1 || st.LiveBytes != 1<<20 || a.Live() != 1 {
@@ -251,23 +226,15 @@ func TestCloseWithLiveBlocks(t *testing.T) {
 	}
 	kept[0] = 1
 	beside.Free(kept)
-	r.Release()
-	if r.Left() != 0 {
-		t.Error("the reservation is still there")
-	}
 	closed := ` account "process/search" is closed`
 	for call, f := range map[string]func(){
-		"budget.NewAccount":    func() { NewAccount(middle, nil) },
-		"Account.SetLimits":    func() { middle.SetLimits(1, 1) },
-		"Account.Trim":         func() { middle.Trim() },
-		"Account.Reserve":      func() { middle.Reserve(1) },
-		"Account.OnPressure":   func() { middle.OnPressure(0, func(context.Context, Pressure) {}) },
-		"Account.MoveTo":       func() { middle.MoveTo(top) },
-		"Reservation.Transfer": func() { mustReserve(t, beside, 1).Transfer(middle) },
+		"budget.NewAccount":  func() { NewAccount(middle, nil) },
+		"Account.SetLimits":  func() { middle.SetLimits(1, 1) },
+		"Account.Trim":       func() { middle.Trim() },
+		"Account.OnPressure": func() { middle.OnPressure(0, func(context.Context, Pressure) {}) },
 	} {
 		wantPanic(t, "freehold: "+call+":"+closed, f)
 	}
-	wantPanic(t, "freehold: Account.MoveTo:"+closed, func() { beside.MoveTo(middle) })
 	wantPanic(t, `freehold: Heap.Alloc: heap "process/search" is closed`, func() { middle.Alloc(1, 1) })
 	wantPanic(t, `freehold: Heap.Alloc: heap "process/search" is closed`, func() { middle.AllocOrEvict(1, 1, nil) })
 }
@@ -278,20 +245,12 @@ func TestAccountMistakes(t *testing.T) {
 	a := newAccount(t, nil, "", 0)
 	wantPanic(t, "freehold: Account.SetLimits: soft -1, want 0 or more", func() { a.SetLimits(-1, 0) })
 	wantPanic(t, "freehold: Account.SetLimits: hard -1, want 0 or more", func() { a.SetLimits(0, -1) })
-	wantPanic(t, "freehold: Account.Reserve: bytes -1, want 0 or more", func() { a.Reserve(-1) })
-	r := mustReserve(t, a, 1)
-	for _, elsewhere := range []*Account{nil, newAccount(t, nil, "other", 0)} {
-		wantPanic(t, "freehold: Reservation.Transfer: the accounts are not in one tree", func() { r.Transfer(elsewhere) })
-		wantPanic(t, "freehold: Account.MoveTo: the accounts are not in one tree", func() { a.MoveTo(elsewhere) })
-	}
 	zero := " zero value: budget.NewAccount makes an Account"
 	for call, f := range map[string]func(*Account){
 		"budget.NewAccount":  func(a *Account) { NewAccount(a, nil) },
 		"Account.Name":       func(a *Account) { a.Name() },
 		"Account.Trim":       func(a *Account) { a.Trim() },
 		"Account.SetLimits":  func(a *Account) { a.SetLimits(1, 1) },
-		"Account.MoveTo":     func(a *Account) { a.MoveTo(nil) },
-		"Account.Reserve":    func(a *Account) { a.Reserve(1) },
 		"Account.OnPressure": func(a *Account) { a.OnPressure(0, nil) },
 		"Account.Stats":      func(a *Account) { a.Stats() },
 		"Account.Close":      func(a *Account) { a.Close() },
@@ -318,16 +277,16 @@ func TestAccountsHaveNames(t *testing.T) {
 }
 
 func TestAccountStatsText(t *testing.T) {
-	st := AccountStats{Name: "a/b", Used: 3 << 20, Reserved: 1 << 20, Soft: 4 << 20, MaxBytes: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
-	if got, want := st.String(), `account "a/b": 3MiB used, 3GiB live in 2 blocks, 1MiB reserved, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
+	st := AccountStats{Name: "a/b", Used: 3 << 20, Soft: 4 << 20, MaxBytes: 5 << 20, Live: 2, LiveBytes: 3 << 30, Pressure: Pressure{Soft, 7}}
+	if got, want := st.String(), `account "a/b": 3MiB used, 3GiB live in 2 blocks, soft limit 4MiB, limit 5MiB, pressure soft`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	st = AccountStats{
-		Name: "a", Soft: 1, MaxBytes: 2, Used: 3, Peak: 4, Reserved: 5, Committed: 6, Live: 7, LiveBytes: 8,
+		Name: "a", Soft: 1, MaxBytes: 2, Used: 3, Peak: 4, Committed: 6, Live: 7, LiveBytes: 8,
 		Refusals: 9, Evicted: 10, Pressure: Pressure{Hard, 11}, Closed: true,
 		Room: 12, Rounds: 13, Late: 14, Panics: 15, Problem: "a callback panicked",
 	}
-	want := "[name=a soft=1 limit=2 used=3 peak=4 reserved=5 room=12 committed=6 live=7 live_bytes=8 refusals=9 evicted=10 pressure=hard wanted=11 rounds=13 late=14 panics=15 closed=true problem=a callback panicked]"
+	want := "[name=a soft=1 limit=2 used=3 peak=4 room=12 committed=6 live=7 live_bytes=8 refusals=9 evicted=10 pressure=hard wanted=11 rounds=13 late=14 panics=15 closed=true problem=a callback panicked]"
 	if got := st.LogValue().String(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -395,14 +354,12 @@ func TestCloseOfManyAccountsIsLinear(t *testing.T) {
 	}
 }
 
-// What an account has left when it is closed is its own: those below are closed before, however they moved.
+// What an account has left when it is closed is its own: the accounts below are closed before.
 func TestCloseBeginsAtTheDeepest(t *testing.T) {
 	top := NewAccount(nil, nil)
-	leaf := NewAccount(top, nil)
 	middle := NewAccount(top, nil)
-	if err := leaf.MoveTo(middle); err != nil {
-		t.Fatal(err)
-	}
+	NewAccount(top, nil)
+	leaf := NewAccount(middle, nil)
 	mustAlloc(t, leaf, 1<<20)
 	top.Close()
 	if st := middle.Stats(); st.Used != 0 || leaf.Stats().Used < 1<<20 {

@@ -18,9 +18,8 @@ type AccountStats struct {
 	Name string // with those of the accounts above: process/search/tenant
 
 	Soft, MaxBytes int64 // the account's own limits, as they hold now; 0 means none
-	Used           int64 // what counts against them: by the account, those below, and reservations
+	Used           int64 // what counts against them: of the account and those below
 	Peak           int64 // the maximum of Used so far
-	Reserved       int64 // the account's reservations that are not in use; part of Used
 	Room           int64 // what it may take now by all limits on the way up; math.MaxInt64 if there are none
 	Committed      int64 // by the account's own heap; part of Used
 
@@ -50,8 +49,8 @@ func (a *Account) Stats() AccountStats {
 	}
 	a.note()
 	st := AccountStats{
-		Name: a.path(),
-		Soft: a.softLimit(), MaxBytes: a.hard, Used: a.used, Peak: a.peak, Reserved: a.reserved, Room: a.room(),
+		Name: a.name,
+		Soft: a.softLimit(), MaxBytes: a.hard, Used: a.used, Peak: a.peak, Room: a.room(),
 		Committed: int64(own.Committed),
 		Live:      own.Blocks, LiveBytes: int64(own.Allocated),
 		Refusals: a.refusals, Evicted: a.evicted.Load(),
@@ -77,11 +76,10 @@ func AllAccounts() []AccountStats {
 
 // room returns the largest charge that would not be refused. ledger.mu is held.
 func (a *Account) room() int64 {
-	room, reserved := int64(math.MaxInt64), int64(0)
+	room := int64(math.MaxInt64)
 	for x := a; x != nil; x = x.parent {
-		reserved += x.reserved
 		if x.hard != 0 {
-			room = min(room, max(x.hard-x.used, 0)+reserved)
+			room = min(room, max(x.hard-x.used, 0))
 		}
 	}
 	return room
@@ -99,9 +97,6 @@ func (st AccountStats) String() string {
 		blocks = "block"
 	}
 	fmt.Fprintf(&b, "%s used, %s live in %d %s", formatSize(st.Used), formatSize(st.LiveBytes), st.Live, blocks)
-	if st.Reserved > 0 {
-		fmt.Fprintf(&b, ", %s reserved", formatSize(st.Reserved))
-	}
 	if st.Soft > 0 {
 		fmt.Fprintf(&b, ", soft limit %s", formatSize(st.Soft))
 	}

@@ -156,18 +156,18 @@ func (a *Account) look() Pressure {
 	return a.pressure
 }
 
-// makeRoom is called when an account on the way up has refused n bytes. It notes that and has
-// those who share its limit give back what they do not use. by is the account whose heap has
-// done so already, or nil. It reports whether another try may help.
-func (a *Account) makeRoom(n int64, by *Account) bool {
-	enough := func() bool { return a.fullFor(n, by != nil) == nil }
-	if full := a.fullFor(n, by != nil); full != nil {
+// makeRoom is called when an account on the way up has refused n bytes to the heap of a, which has
+// given back its own free pages. It notes the refusal and has the accounts that share the full
+// one's limit give back what they do not use. It reports whether another try may help.
+func (a *Account) makeRoom(n int64) bool {
+	enough := func() bool { return a.fullFor(n) == nil }
+	if full := a.fullFor(n); full != nil {
 		if b, ok := full.follows(); ok {
 			b.tick() // for the limit as it is now
 		}
 	}
 	began := a.ledger.now()
-	full, search, drain := a.noteRefusal(n, by, began)
+	full, search, drain := a.noteRefusal(n, began)
 	if full == nil {
 		return true
 	}
@@ -203,10 +203,10 @@ func (a *Account) search(n int64, began time.Time, drain bool, enough func() boo
 
 // noteRefusal notes a refusal in the account that is full, and returns that, or nil if none is
 // any more. It reports whether a search and a drain are due.
-func (a *Account) noteRefusal(n int64, by *Account, now time.Time) (full *Account, search, drain bool) {
+func (a *Account) noteRefusal(n int64, now time.Time) (full *Account, search, drain bool) {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	full, n = a.full(n, 0, nil, by != nil)
+	full = a.full(n, 0)
 	if full == nil {
 		return nil, false, false
 	}
@@ -216,14 +216,13 @@ func (a *Account) noteRefusal(n int64, by *Account, now time.Time) (full *Accoun
 		full.refusedUntil = now.Add(refusedTime)
 		full.note()
 	}
-	others := full != by || full.children > 0
+	others := full != a || full.children > 0
 	return full, others && !ahead(now, full.searchNext), !ahead(now, full.trimNext)
 }
 
 // fullFor returns the account that would refuse a charge of n bytes, or nil.
-func (a *Account) fullFor(n int64, own bool) *Account {
+func (a *Account) fullFor(n int64) *Account {
 	a.ledger.mu.Lock()
 	defer a.ledger.mu.Unlock()
-	full, _ := a.full(n, 0, nil, own)
-	return full
+	return a.full(n, 0)
 }

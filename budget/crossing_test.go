@@ -130,18 +130,16 @@ func TestRefusalIsTold(t *testing.T) {
 		a.Free(mustAlloc(t, a, 60<<20))
 		_, err = a.Alloc(101<<20, 8) // never fits
 		wantFull(t, err, top)
-		_, err = a.Reserve(101 << 20)
-		wantFull(t, err, top)
+		wantFull(t, take(a, 101<<20), top)
 		c.wait(t)
-		r := mustReserve(t, top, 60<<20)
-		_, err = top.Reserve(50 << 20)
-		wantFull(t, err, top)
+		mustTake(t, top, 60<<20)
+		wantFull(t, take(top, 50<<20), top)
 		c.wait(t, "first hard 52", "second hard 52") // nobody can help
 		time.Sleep(roundTime)
 		c.wait(t, "first hard 52", "second hard 52")
 		time.Sleep(roundTime)
 		c.wait(t, "first calm 0", "second calm 0")
-		r.Release()
+		give(top, 60<<20)
 	})
 }
 
@@ -237,8 +235,7 @@ func TestRefusalIsOver(t *testing.T) {
 	p := payer{a}
 	refuse := func(bytes int64) {
 		t.Helper()
-		_, err := a.Reserve(bytes)
-		wantFull(t, err, a)
+		wantFull(t, take(a, bytes), a)
 	}
 	want := func(l Level, wanted int64) {
 		t.Helper()

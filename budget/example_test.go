@@ -42,7 +42,7 @@ func ExampleBudget_Account() {
 
 	search := budget.NewAccount(process, &budget.AccountOptions{Name: "search", MaxBytes: 512 << 20})
 	fmt.Println(search.Name())
-	_, err = process.Reserve(2 << 30)
+	_, err = process.Alloc(2<<30-1, 8)
 	var full *budget.FullError
 	fmt.Println(errors.As(err, &full), full.Account == process, full.Limit < b.Stats().Limit)
 	// Output:

@@ -124,9 +124,8 @@ func TestCallbacksAreCalledAgainAtOnceInDanger(t *testing.T) {
 			c.note("f", Pressure{Level: p.Level})
 			f.change(func() { f.offHeap -= frees })
 		})
-		mustReserve(t, root, 500*mib)
-		_, err := root.Reserve(600 * mib)
-		wantFull(t, err, root)
+		mustTake(t, root, 500*mib)
+		wantFull(t, take(root, 600*mib), root)
 		c.wait(t, "f hard 0")
 		f.tick(10)
 		c.wait(t) // the account's own limit is no danger

@@ -19,8 +19,7 @@ func TestMakeRoom(t *testing.T) {
 		}
 	}
 	want(payer{a}, 1000, true)
-	mustReserve(t, a, 600)
-	want(payer{a}, 1000, true) // its own reservation is room
+	mustTake(t, a, 600)
 	want(payer{top}, 400, true)
 	if st := top.Stats(); st.Refusals != 0 {
 		t.Errorf("%+v", st)
@@ -30,6 +29,7 @@ func TestMakeRoom(t *testing.T) {
 	if st := alone.Stats(); st.Refusals != 1 {
 		t.Errorf("%+v", st)
 	}
+	give(a, 600)
 }
 
 // A request has free pages of others given back, no more than it takes.
@@ -98,28 +98,17 @@ func TestSearchesTakeAPartOfTheTime(t *testing.T) {
 	one.Free(b)
 }
 
-// Reserve needs room beside the reservations that there are.
-func TestReserveBesideAReservation(t *testing.T) {
-	top := newAccount(t, nil, "top", 8<<20)
-	a, other := newAccount(t, top, "a", 0), newAccount(t, top, "other", 0)
-	mustReserve(t, a, 3<<20)
-	other.Free(mustAlloc(t, other, 4<<20))
-	mustReserve(t, a, 3<<20)
-	if st := a.Stats(); st.Reserved != 6<<20 {
-		t.Errorf("%+v", st)
-	}
-}
-
 // A few bytes take a page that is free elsewhere, also while the caches are not drained again.
-func TestReserveLessThanAPage(t *testing.T) {
+func TestRoomForLessThanAPage(t *testing.T) {
 	top := newAccount(t, nil, "top", 8<<20)
 	one, two := newAccount(t, top, "one", 0), newAccount(t, top, "two", 0)
 	now := time.Unix(1e9, 0)
 	top.ledger.now = func() time.Time { return now }
 	b := mustAlloc(t, one, 4<<20)
-	mustReserve(t, two, two.Stats().Room)
-	_, err := two.Reserve(1000)
-	wantFull(t, err, top)
+	room := two.Stats().Room
+	mustTake(t, two, room)
+	wantFull(t, take(two, 1000), top)
 	one.Free(b)
-	mustReserve(t, two, 1000)
+	mustTake(t, two, 1000)
+	give(two, room+1000)
 }

@@ -69,13 +69,9 @@ func TestRootHasWhatIsLeft(t *testing.T) {
 	charge(t, a, 200*mib)
 	b.tick()
 	wantHard(t, root, 990*mib) // what it has is its own
-	r := mustReserve(t, a, 100*mib)
-	b.tick()
-	wantHard(t, root, 990*mib)
-	if st := a.Stats(); st.Room != 790*mib { // and the reservation's
+	if st := a.Stats(); st.Room != 790*mib {
 		t.Errorf("%+v", st)
 	}
-	r.Release()
 	for _, tt := range []struct {
 		what   string
 		change func()
@@ -144,15 +140,15 @@ func TestRootIsRelieved(t *testing.T) {
 		}
 		f.change(func() { f.offHeap, f.golang.live = 500*mib, 322*mib }) // 485 by live objects
 		b.tick()
-		mustReserve(t, root, 700*mib).Release()
+		mustTake(t, root, 700*mib)
+		give(root, 700*mib)
 		if collected := b.Stats().Reclaims > 0; collected != (by == "collection") {
 			t.Errorf("%s: collected: %t", by, collected)
 		}
 		root.SetLimits(0, 600*mib)
 		f.change(func() { f.clock = f.clock.Add(roundTime) })
 		before := b.Stats().Reclaims
-		_, err := root.Reserve(700 * mib)
-		wantFull(t, err, root)
+		wantFull(t, take(root, 700*mib), root)
 		if b.Stats().Reclaims != before {
 			t.Error("collected for a limit that is not the budget's")
 		}
@@ -169,10 +165,7 @@ func TestRequestsWaitForOneCollection(t *testing.T) {
 	wantHard(t, root, 98*mib)
 	errs := make(chan error)
 	for range 4 {
-		go func() {
-			_, err := root.Reserve(100 * mib)
-			errs <- err
-		}()
+		go func() { errs <- take(root, 100*mib) }()
 	}
 	for root.Stats().Refusals < 4 || b.Stats().Reclaims == 0 {
 		time.Sleep(time.Millisecond)
@@ -188,6 +181,7 @@ func TestRequestsWaitForOneCollection(t *testing.T) {
 		t.Errorf("%d collections", st.Reclaims)
 	}
 	close(f.reclaimed)
+	give(root, 400*mib)
 }
 
 // What is done before a refusal goes on until it is enough, and takes a part of the time at most.
@@ -324,29 +318,26 @@ func TestRefusalOfTheRootIsTold(t *testing.T) {
 	f, c := newFake(), newCalls()
 	b, root := rooted(t, f)
 	a := newAccount(t, root, "a", 0)
-	spare := make(chan *Reservation, 1)
+	spare := make(chan int64, 1)
 	root.OnPressure(0, func(_ context.Context, p Pressure) {
 		c.note("frees", p)
 		if p.Level > Calm {
-			(<-spare).Release()
+			give(a, <-spare)
 		}
 	})
 	b.OnPressure(1, func(_ context.Context, p Pressure) { c.note("f", p) })
-	r := mustReserve(t, a, 500*mib)
-	_, err := a.Reserve(600 * mib)
-	wantFull(t, err, root)
-	spare <- r // or the request, which waits for a collection, would have had it
+	mustTake(t, a, 500*mib)
+	wantFull(t, take(a, 600*mib), root)
+	spare <- 500 * mib // now, or the request, which waits for a collection, would have had it
 	c.want(t, "frees hard 626", "frees calm 0", "f calm 0")
-	mustReserve(t, a, 600*mib).Release()
-	spare <- mustReserve(t, a, 500*mib)
-	kept := mustReserve(t, a, 100*mib)
-	_, err = a.Reserve(900 * mib)
-	wantFull(t, err, root)
+	mustTake(t, a, 600*mib)
+	spare <- 500 * mib
+	wantFull(t, take(a, 900*mib), root)
 	c.want(t, "frees hard 926", "f hard 926") // which is not enough
 	f.change(func() { f.clock = f.clock.Add(refusedTime) })
 	b.tick()
 	c.want(t, "frees calm 0", "f calm 0")
-	kept.Release()
+	give(a, 100*mib)
 }
 
 func TestRootIsClosedBeforeStop(t *testing.T) {
@@ -384,8 +375,7 @@ func TestRootIsClosedAfterStop(t *testing.T) {
 	told(root, c, "g")
 	root.SetLimits(1, 0)
 	trims := locked(f, func() int { return f.trims })
-	_, err := root.Reserve(math.MaxInt64)
-	wantFull(t, err, root)
+	wantFull(t, take(root, math.MaxInt), root)
 	if locked(f, func() int { return f.trims }) != trims {
 		t.Error("a budget that was stopped makes room")
 	}
@@ -423,9 +413,9 @@ func TestRootInTheStats(t *testing.T) {
 	}
 	root := b.Account()
 	defer root.Close()
-	r := mustReserve(t, root, 5*mib)
-	defer r.Release()
-	if s, want := b.String(), "; account \"process\": 5MiB used, 0B live in 0 blocks, 5MiB reserved, soft limit "; !strings.Contains(s, want) {
+	mustTake(t, root, 5*mib)
+	defer give(root, 5*mib)
+	if s, want := b.String(), "; account \"process\": 5MiB used, 0B live in 0 blocks, soft limit "; !strings.Contains(s, want) {
 		t.Errorf("%s, want %s", s, want)
 	}
 	if s, want := text(), " budget.account.name=process budget.account.soft="; !strings.Contains(s, want) {
@@ -447,8 +437,8 @@ func TestRootTogether(t *testing.T) {
 				if err == nil {
 					a.Free(p)
 				}
-				if r, err := a.Reserve(int64(i) * mib); err == nil {
-					r.Release()
+				if n := int64(i) * mib; take(a, n) == nil {
+					give(a, n)
 				}
 			}
 		})
@@ -467,7 +457,7 @@ func TestRootTogether(t *testing.T) {
 	remove()
 	root.SetLimits(0, 0)
 	root.Trim()
-	if st := root.Stats(); st.MaxBytes != 0 || st.Reserved != 0 || st.Live != 0 || st.Room != math.MaxInt64 {
+	if st := root.Stats(); st.MaxBytes != 0 || st.Live != 0 || st.Room != math.MaxInt64 {
 		t.Errorf("%+v", st)
 	}
 	if sum := b.charged(); sum != root.Stats().Used {

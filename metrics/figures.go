@@ -51,8 +51,7 @@ var (
 		{"frees", "{block}", "Blocks freed.", "", true, false, func(st *freehold.TagStats) int64 { return int64(st.Frees) }},
 	}
 	AccountFigures = []Figure[budget.AccountStats]{
-		{"used", "By", "Memory that counts against the limits: of the account, those below, and reservations.", "", false, false, func(st *budget.AccountStats) int64 { return st.Used }},
-		{"reserved", "By", "Reservations that are not in use.", "", false, false, func(st *budget.AccountStats) int64 { return st.Reserved }},
+		{"used", "By", "Memory that counts against the limits: of the account and those below.", "", false, false, func(st *budget.AccountStats) int64 { return st.Used }},
 		{"live", "By", "Memory in live blocks of the account's own.", "", false, false, func(st *budget.AccountStats) int64 { return st.LiveBytes }},
 		{"live_blocks", "{block}", "Live blocks of the account's own.", "", false, false, func(st *budget.AccountStats) int64 { return int64(st.Live) }},
 		{"soft_limit", "By", "Soft limit of the used memory.", "", false, true, func(st *budget.AccountStats) int64 { return st.Soft }},

@@ -222,7 +222,6 @@ allocs {block} Allocs rises
 frees {block} Frees rises
 `},
 		{lines(AccountFigures), `used By Used
-reserved By Reserved
 live By LiveBytes
 live_blocks {block} Live
 soft_limit By Soft limit

@@ -40,7 +40,6 @@
 // process/search/tenant. They are fields of [budget.AccountStats], by metrics.Accounts:
 //
 //	freehold.account.used        By
-//	freehold.account.reserved    By
 //	freehold.account.live        By
 //	freehold.account.live_blocks {block}
 //	freehold.account.soft_limit  By        only with a soft limit

@@ -44,7 +44,6 @@
 // [budget.AccountStats]; a name is of one account, or of several that are added up:
 //
 //	freehold_account_used_bytes
-//	freehold_account_reserved_bytes
 //	freehold_account_live_blocks
 //	freehold_account_live_bytes
 //	freehold_account_soft_limit_bytes   only with a soft limit

@@ -67,10 +67,10 @@ func (s *Snapshot) accountTable(since interval) table {
 	if len(s.Accounts) == 0 {
 		return nil
 	}
-	all := table{{"account", "used", "reserved", "soft", "hard", "peak", "pressure", "refused" + since.per, "evicted" + since.per}}
+	all := table{{"account", "used", "soft", "hard", "peak", "pressure", "refused" + since.per, "evicted" + since.per}}
 	for _, st := range s.Accounts {
 		was := earlier(since.before.Accounts, func(old budget.AccountStats) bool { return old.Name == st.Name })
-		all = append(all, []string{st.Name, size(st.Used), size(st.Reserved), limit(st.Soft), limit(st.MaxBytes), size(st.Peak), st.Pressure.Level.String(),
+		all = append(all, []string{st.Name, size(st.Used), limit(st.Soft), limit(st.MaxBytes), size(st.Peak), st.Pressure.Level.String(),
 			thousands(since.rise(st.Refusals, was.Refusals)), Size(since.rise(uint64(st.Evicted), uint64(was.Evicted)))})
 	}
 	return all

@@ -174,7 +174,7 @@ func TestTextHasTheBudgetAndAccounts(t *testing.T) {
 	}
 	before.Accounts = []budget.AccountStats{{Name: "process", Refusals: 10, Evicted: 1 << 20}, {Name: "process/x", Refusals: 100}}
 	s.Accounts = []budget.AccountStats{
-		{Name: "process", Used: 3 << 30, Peak: 5 << 30, Reserved: 1 << 20, Refusals: 30, Evicted: 5 << 20},
+		{Name: "process", Used: 3 << 30, Peak: 5 << 30, Refusals: 30, Evicted: 5 << 20},
 		{Name: "process/x", Used: 1 << 20, Soft: 2 << 20, MaxBytes: 4 << 20, Peak: 3 << 20, Pressure: budget.Pressure{Level: budget.Hard}, Refusals: 6},
 	}
 	const since = `
@@ -184,9 +184,9 @@ budget                                   headroom  off-heap   others       Go  G
 
 heap `
 	const accounts = `
-account        used  reserved      soft      hard      peak  pressure  refused   evicted
-process    3.00 GiB  1.00 MiB         -         -  5.00 GiB      calm       30  5.00 MiB
-process/x  1.00 MiB       0 B  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
+account        used      soft      hard      peak  pressure  refused   evicted
+process    3.00 GiB         -         -  5.00 GiB      calm       30  5.00 MiB
+process/x  1.00 MiB  2.00 MiB  4.00 MiB  3.00 MiB      hard        6       0 B
 `
 	for _, want := range []string{since, accounts} {
 		if text := s.Text(nil, 0); !strings.Contains(text, want) {

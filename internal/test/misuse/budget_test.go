@@ -55,9 +55,9 @@ var budgetPrograms = []program{
 			b.OnPressure(0, func(context.Context, budget.Pressure) {})()
 		}},
 	{"an Account that NewAccount did not make", always(panics("budget.NewAccount makes an Account")),
-		func(w *world) { new(budget.Account).Reserve(1) }, inAccount(func(*world, *budget.Account) {})},
+		func(w *world) { new(budget.Account).Trim() }, inAccount(func(*world, *budget.Account) {})},
 	{"use of an Account after Close", always(panics("is closed")),
-		inAccount(func(w *world, a *budget.Account) { a.Close(); a.Reserve(1) }),
+		inAccount(func(w *world, a *budget.Account) { a.Close(); a.Trim() }),
 		inAccount(func(w *world, a *budget.Account) { a.Close() })},
 	{"an Account with a negative limit", always(panics("want 0 or more")),
 		func(w *world) { budget.NewAccount(nil, &budget.AccountOptions{MaxBytes: -1}) }, inAccount(func(*world, *budget.Account) {})},
